@@ -1,6 +1,6 @@
-// Matrix products of float32 on the OpenCL device that sessions pick, by Tessera and by CLBlast: build/bin/bench_clblast. Operands
-// and results stay on the device; CLBlast chooses its parameters from its own table of devices. Built where CLBlast is installed
-// (Debian's libclblast-dev).
+// Matrix products of float32 on the OpenCL device that sessions pick, by Tessera and by CLBlast: build/bin/bench_clblast.
+// Operands and results stay on the device; CLBlast chooses its parameters from its own table of devices. Built where
+// CLBlast is installed (Debian's libclblast-dev).
 
 #include <CL/cl.h>
 #include <benchmark/benchmark.h>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "model_builder.h"
 #include "opencl/device.h"
 #include "opencl/memory.h"
-#include "model_builder.h"
 
 namespace tessera {
 namespace {
@@ -23,10 +23,10 @@ struct Product {
 };
 
 constexpr Product kProducts[] = {
-    {"square 256", 256, 256, 256},        {"square 1024", 1024, 1024, 1024},  {"square 2048", 2048, 2048, 2048},
-    {"bert qkv", 128, 768, 768},          {"bert up", 384, 3072, 768},        {"bert down", 128, 768, 3072},
-    {"vit", 197, 768, 768},               {"resnet 1x1 56", 64, 3136, 256},   {"resnet 1x1 14", 256, 196, 1024},
-    {"resnet 1x1 7", 2048, 49, 512},      {"decode", 1, 4096, 4096},          {"decode 4", 4, 4096, 4096},
+    {"square 256", 256, 256, 256},   {"square 1024", 1024, 1024, 1024}, {"square 2048", 2048, 2048, 2048},
+    {"bert qkv", 128, 768, 768},     {"bert up", 384, 3072, 768},       {"bert down", 128, 768, 3072},
+    {"vit", 197, 768, 768},          {"resnet 1x1 56", 64, 3136, 256},  {"resnet 1x1 14", 256, 196, 1024},
+    {"resnet 1x1 7", 2048, 49, 512}, {"decode", 1, 4096, 4096},         {"decode 4", 4, 4096, 4096},
 };
 
 void CountOperations(benchmark::State& state, const Product& p) {
@@ -68,7 +68,9 @@ void ByClblast(benchmark::State& state, const Product& p) {
   const auto buffer = [&](int64_t rows, int64_t columns) {
     const Tensor values = Halves(rows, columns);
     opencl::Buffer made = device->NewBuffer(values.byte_size());
-    opencl::Check(clEnqueueWriteBuffer(queue.get(), made.get(), CL_TRUE, 0, values.byte_size(), values.raw(), 0, nullptr, nullptr), "clEnqueueWriteBuffer");
+    opencl::Check(
+        clEnqueueWriteBuffer(queue.get(), made.get(), CL_TRUE, 0, values.byte_size(), values.raw(), 0, nullptr, nullptr),
+        "clEnqueueWriteBuffer");
     return made;
   };
   const opencl::Buffer a = buffer(p.m, p.k), b = buffer(p.k, p.n), y = buffer(p.m, p.n);
@@ -76,9 +78,10 @@ void ByClblast(benchmark::State& state, const Product& p) {
   cl_command_queue handle = queue.get();
   const auto run = [&] {
     const CLBlastStatusCode status =
-        CLBlastSgemm(CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeNo, m, n, k, 1.0f, a.get(), 0, k, b.get(), 0, n, 0.0f, y.get(), 0,
-                     n, &handle, nullptr);
-    if (status != CLBlastSuccess) state.SkipWithError(fmt::format("CLBlast fails with {}", static_cast<int>(status)).c_str());
+        CLBlastSgemm(CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeNo, m, n, k, 1.0f, a.get(), 0, k, b.get(),
+                     0, n, 0.0f, y.get(), 0, n, &handle, nullptr);
+    if (status != CLBlastSuccess)
+      state.SkipWithError(fmt::format("CLBlast fails with {}", static_cast<int>(status)).c_str());
     opencl::Finish(handle);
   };
   run();
@@ -94,7 +97,9 @@ int main(int argc, char** argv) {
   using namespace tessera;
   for (const Product& product : kProducts) {
     const auto add = [&](const char* who, auto run) {
-      benchmark::RegisterBenchmark(fmt::format("{}/{}", product.name, who).c_str(), run)->UseRealTime()->Unit(benchmark::kMicrosecond);
+      benchmark::RegisterBenchmark(fmt::format("{}/{}", product.name, who).c_str(), run)
+          ->UseRealTime()
+          ->Unit(benchmark::kMicrosecond);
     };
     add("Tessera", [=](benchmark::State& state) { ByTessera(state, product, false); });
     add("Tessera, constant B", [=](benchmark::State& state) { ByTessera(state, product, true); });

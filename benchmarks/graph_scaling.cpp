@@ -1,5 +1,5 @@
-// How load, first run and second run grow where a model's size doubles: a stranger chooses the model, so that nothing may take the square of
-// its size. Fails where any of the three takes more than 2.5 times as long for twice the size.
+// How load, first run and second run grow where a model's size doubles: a stranger chooses the model, so that nothing may
+// take the square of its size. Fails where any of the three takes more than 2.5 times as long for twice the size.
 //
 //   bench_graph_scaling [--kinds REGEX] [--from N] [--to N] [--growth G] [--floor MS]
 
@@ -81,7 +81,8 @@ Times Best(const Times& a, const Times& b) {
 /// The stage that grew too much from one size to its double.
 std::optional<size_t> TooMuch(const Times& before, const Times& after, const Options& options) {
   for (size_t i = 0; i < before.size(); ++i) {
-    if (after[i] > options.floor_ms && after[i] > options.growth * std::max(before[i], options.floor_ms / options.growth)) return i;
+    if (after[i] > options.floor_ms && after[i] > options.growth * std::max(before[i], options.floor_ms / options.growth))
+      return i;
   }
   return std::nullopt;
 }
@@ -119,7 +120,8 @@ int Main(int argc, char** argv) {
   app.add_option("--most", options.most_s, "seconds that one size may take");
   CLI11_PARSE(app, argc, argv);
   const std::regex wanted(options.kinds);
-  std::printf("| %-28s | %6s | %9s | %9s | %9s |\n|---|---:|---:|---:|---:|\n", "kind", "n", "load ms", "first ms", "second ms");
+  std::printf("| %-28s | %6s | %9s | %9s | %9s |\n|---|---:|---:|---:|---:|\n", "kind", "n", "load ms", "first ms",
+              "second ms");
   int failures = 0;
   for (const auto* kinds : {&FlatKinds(), &OtherKinds()}) {
     for (const Kind& kind : *kinds) {

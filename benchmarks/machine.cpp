@@ -1,5 +1,5 @@
-// What bounds a model on this machine: multiply-adds a second on registers, and bytes a second from memory, of one core and of all.
-// benchmarks/roofline.py compares layers with them.
+// What bounds a model on this machine: multiply-adds a second on registers, and bytes a second from memory, of one core and
+// of all. benchmarks/roofline.py compares layers with them.
 
 #include <benchmark/benchmark.h>
 
@@ -72,7 +72,8 @@ void Registers(benchmark::State& state) {
 void Memory(benchmark::State& state) {
   const std::vector<float> data(size_t{128} << 20, 1.0f);  // 512 MiB: more than caches hold
   for (auto _ : state) HWY_DYNAMIC_DISPATCH(Read)(data.data(), data.size());
-  state.counters["bytes"] = benchmark::Counter(static_cast<double>(data.size() * sizeof(float)), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["bytes"] =
+      benchmark::Counter(static_cast<double>(data.size() * sizeof(float)), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 BENCHMARK(Registers)->Threads(1)->ThreadPerCpu()->UseRealTime();

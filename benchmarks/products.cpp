@@ -1,5 +1,5 @@
-// Operations a second of matrix products at the shapes of real networks, of floats, of bytes and with weights of 4 and 8 bits:
-// build/bin/bench_products. "cold": weights come from memory, as a network of many layers reads them.
+// Operations a second of matrix products at the shapes of real networks, of floats, of bytes and with weights of 4 and 8
+// bits: build/bin/bench_products. "cold": weights come from memory, as a network of many layers reads them.
 
 #include <benchmark/benchmark.h>
 
@@ -27,15 +27,24 @@ struct Product {
 };
 
 constexpr Product kProducts[] = {
-    {"square 1024", 1024, 1024, 1024, true},     {"square 512", 512, 512, 512, false},
-    {"bert qkv", 128, 768, 768, true},           {"bert up", 384, 3072, 768, true},
-    {"bert down", 128, 768, 3072, true},         {"vit", 197, 768, 768, true},
-    {"scores", 128, 128, 64, false},             {"context", 128, 64, 128, false},
-    {"resnet 1x1 56", 64, 3136, 256, false},     {"resnet 1x1 14", 256, 196, 1024, false},
-    {"resnet 1x1 7", 2048, 49, 512, false},      {"mobilenet expand 14", 384, 196, 64, false},
-    {"mobilenet project 7", 160, 49, 960, false}, {"decode", 1, 4096, 4096, true},
-    {"decode 4", 4, 4096, 4096, true},           {"bert qkv cold", 128, 768, 768, true, true},
-    {"bert up cold", 128, 3072, 768, true, true}, {"bert down cold", 128, 768, 3072, true, true},
+    {"square 1024", 1024, 1024, 1024, true},
+    {"square 512", 512, 512, 512, false},
+    {"bert qkv", 128, 768, 768, true},
+    {"bert up", 384, 3072, 768, true},
+    {"bert down", 128, 768, 3072, true},
+    {"vit", 197, 768, 768, true},
+    {"scores", 128, 128, 64, false},
+    {"context", 128, 64, 128, false},
+    {"resnet 1x1 56", 64, 3136, 256, false},
+    {"resnet 1x1 14", 256, 196, 1024, false},
+    {"resnet 1x1 7", 2048, 49, 512, false},
+    {"mobilenet expand 14", 384, 196, 64, false},
+    {"mobilenet project 7", 160, 49, 960, false},
+    {"decode", 1, 4096, 4096, true},
+    {"decode 4", 4, 4096, 4096, true},
+    {"bert qkv cold", 128, 768, 768, true, true},
+    {"bert up cold", 128, 3072, 768, true, true},
+    {"bert down cold", 128, 768, 3072, true, true},
     {"llama up cold", 128, 5632, 2048, true, true},
 };
 
@@ -88,8 +97,10 @@ struct ByteProductCase {
 
 // Weights of 30 codes fit sums of 16 bits but for a few; of 40, pairs do; of 80 neither.
 constexpr ByteProductCase kByteProducts[] = {
-    {"int8 bert up cold", 128, 3072, 768, 30},     {"int8 bert down cold", 128, 768, 3072, 30},
-    {"int8 full range bert up cold", 128, 3072, 768, 39}, {"int8 full range bert down cold", 128, 768, 3072, 36},
+    {"int8 bert up cold", 128, 3072, 768, 30},
+    {"int8 bert down cold", 128, 768, 3072, 30},
+    {"int8 full range bert up cold", 128, 3072, 768, 39},
+    {"int8 full range bert down cold", 128, 768, 3072, 36},
     {"int8 wide bert up cold", 128, 3072, 768, 80},
 };
 
@@ -98,7 +109,8 @@ void RunBytes(benchmark::State& state, const ByteProductCase& product, const std
   std::mt19937 random(1);
   std::normal_distribution<double> normal(0.0, product.deviation);
   std::vector<uint8_t> weights(static_cast<size_t>(product.k * product.n));
-  for (uint8_t& weight : weights) weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(std::round(normal(random)), -127.0, 127.0)));
+  for (uint8_t& weight : weights)
+    weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(std::round(normal(random)), -127.0, 127.0)));
   const cpu::LineSource source{weights.data(), true, product.n, product.k, 1, product.n};
   std::vector<std::shared_ptr<const cpu::PackedLines>> packed;
   do {
@@ -112,7 +124,8 @@ void RunBytes(benchmark::State& state, const ByteProductCase& product, const std
   std::vector<uint8_t> c(static_cast<size_t>(product.m * product.n));
   const std::vector<float> scales(static_cast<size_t>(product.n + cpu::PanelWidth()), 0.001f);
   const std::vector<int32_t> add(scales.size());
-  const cpu::Int8Store store{cpu::Int8Store::kUInt8, c.data(), product.n, add.data(), scales.data(), nullptr, 128, nullptr, nullptr};
+  const cpu::Int8Store store{
+      cpu::Int8Store::kUInt8, c.data(), product.n, add.data(), scales.data(), nullptr, 128, nullptr, nullptr};
   const int64_t blocks = (product.n - 1) / packed[0]->width + 1;
   size_t turn = 0;
   for (auto _ : state) {
@@ -164,12 +177,14 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
   const std::vector<uint8_t> codes(bytes * copies, 0x5a);
   const std::vector<float> scales(static_cast<size_t>(w.n * w.blocks) * copies, 0.01f);
   const std::vector<float> a(static_cast<size_t>(w.k), 0.5f);
-  std::vector<float> arranged(static_cast<size_t>(cpu::ArrangedNBitsSize(w))), sums(static_cast<size_t>(w.blocks)), c(static_cast<size_t>(w.n));
+  std::vector<float> arranged(static_cast<size_t>(cpu::ArrangedNBitsSize(w))), sums(static_cast<size_t>(w.blocks)),
+      c(static_cast<size_t>(w.n));
   const int64_t groups = cpu::NBitsGroups(w);
   std::vector<int8_t> quantized(static_cast<size_t>(cpu::QuantizedNBitsSize(w, cpu::kFloatLimbs)));
   std::vector<float> row_scales(static_cast<size_t>(groups)), unit_sums(static_cast<size_t>(groups));
   std::vector<int32_t> starts(static_cast<size_t>(groups));
-  const cpu::QuantizedRows rows{quantized.data(), row_scales.data(), unit_sums.data(), starts.data(), sums.data(), product.limbs};
+  const cpu::QuantizedRows rows{quantized.data(), row_scales.data(), unit_sums.data(),
+                                starts.data(),    sums.data(),       product.limbs};
   const std::vector<uint8_t> zeros(static_cast<size_t>(w.n * w.zero_row_bytes()), 0x78);
   if (product.zeros) w.zeros = zeros.data();
   size_t turn = 0;
@@ -190,7 +205,9 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
 template <class Case, class F>
 void RegisterCase(const Case& product, F run, const std::shared_ptr<SessionThreadPool>& pool) {
   const std::string name = std::string(product.name) + "/threads:" + std::to_string(pool->num_threads());
-  benchmark::RegisterBenchmark(name.c_str(), [pool, &product, run](benchmark::State& state) { run(state, product, pool); })->UseRealTime();
+  benchmark::RegisterBenchmark(name.c_str(), [pool, &product, run](benchmark::State& state) {
+    run(state, product, pool);
+  })->UseRealTime();
 }
 
 void Register(const std::shared_ptr<SessionThreadPool>& pool) {

@@ -2,8 +2,8 @@
 //
 //   bench_session_runs THREADS SECONDS [KEY=VALUE]...
 //
-// Reads a model's path a line; a line of JSON answers each: {"processor_us", "us", "runs"}, medians over batches of runs, or {"error"}.
-// KEY=VALUE: entries of the sessions' configuration.
+// Reads a model's path a line; a line of JSON answers each: {"processor_us", "us", "runs"}, medians over batches of runs,
+// or {"error"}. KEY=VALUE: entries of the sessions' configuration.
 
 #include <algorithm>
 #include <chrono>
@@ -59,7 +59,9 @@ nlohmann::json Measure(const std::string& path, const SessionOptions& options, d
     passed.push_back((Seconds() - at) * 1e6 / static_cast<double>(batch));
     processor.push_back((ProcessorSeconds() - used) * 1e6 / static_cast<double>(batch));
   }
-  return {{"processor_us", Median(processor)}, {"us", Median(passed)}, {"runs", batch * static_cast<int64_t>(processor.size())}};
+  return {{"processor_us", Median(processor)},
+          {"us", Median(passed)},
+          {"runs", batch * static_cast<int64_t>(processor.size())}};
 }
 
 int Main(int argc, char** argv) {

@@ -22,8 +22,9 @@ class TbbPool final : public SessionThreadPool {
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
     const int64_t chunk = CeilDiv(total, Chunks(total, cost_ns, num_threads()).most());
     arena_.execute([&] {
-      tbb::parallel_for(tbb::blocked_range<int64_t>(0, total, static_cast<size_t>(chunk)),
-                        [&](const auto& range) { body(range.begin(), range.end()); }, tbb::simple_partitioner());
+      tbb::parallel_for(
+          tbb::blocked_range<int64_t>(0, total, static_cast<size_t>(chunk)),
+          [&](const auto& range) { body(range.begin(), range.end()); }, tbb::simple_partitioner());
     });
   }
 
@@ -52,8 +53,9 @@ void Regions(benchmark::State& state, const std::shared_ptr<SessionThreadPool>& 
 void Register(const char* name, const std::shared_ptr<SessionThreadPool>& pool) {
   for (const int64_t work : {25, 50, 100, 400}) {
     for (const int64_t gap : {0, 20}) {
-      benchmark::RegisterBenchmark((std::string(name) + "/work:" + std::to_string(work) + "us/gap:" + std::to_string(gap) + "us").c_str(),
-                                   [pool](benchmark::State& state) { Regions(state, pool); })
+      benchmark::RegisterBenchmark(
+          (std::string(name) + "/work:" + std::to_string(work) + "us/gap:" + std::to_string(gap) + "us").c_str(),
+          [pool](benchmark::State& state) { Regions(state, pool); })
           ->Args({work, gap})
           ->UseRealTime();
     }

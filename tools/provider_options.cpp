@@ -30,7 +30,8 @@ void CheckProvider(const std::string& name) {
   if (FindProvider(name) != nullptr) return;
   std::vector<std::string> known = CliNames();
   for (const ProviderFactory* factory : RegisteredProviders()) known.emplace_back(factory->name);
-  throw UsageError("-e", fmt::format("no provider '{}' in this build, which has {}{}", name, ProviderNames(), DidYouMean(name, known)));
+  throw UsageError(
+      "-e", fmt::format("no provider '{}' in this build, which has {}{}", name, ProviderNames(), DidYouMean(name, known)));
 }
 
 ProviderOptions ParseProviderOptions(const std::string& provider, const std::vector<std::string>& words) {
@@ -46,7 +47,8 @@ ProviderOptions ParseProviderOptions(const std::string& provider, const std::vec
       if (bar == std::string::npos) throw UsageError("-i", word + " is not KEY|VALUE");
       const std::string key = word.substr(0, bar);
       if (std::ranges::find(known, key) == known.end()) {
-        throw UsageError("-i", fmt::format("{} has no option '{}'{} (tessera_inspect --providers shows them)", factory.name, key, DidYouMean(key, known)));
+        throw UsageError("-i", fmt::format("{} has no option '{}'{} (tessera_inspect --providers shows them)", factory.name,
+                                           key, DidYouMean(key, known)));
       }
       options[key] = word.substr(bar + 1);
     }

@@ -54,7 +54,8 @@ class TESSERA_API KernelLookup {
   virtual const KernelDef* Find(const Node& node, std::string* why = nullptr) const = 0;
 };
 
-/// An operator that a provider compiles: its versions and the element types of its inputs, the last of which goes for all after it.
+/// An operator that a provider compiles: its versions and the element types of its inputs, the last of which goes for all
+/// after it.
 struct CompiledOperator {
   std::string_view op_type, domain;
   int first_version, last_version;
@@ -116,22 +117,23 @@ class TESSERA_API ExecutionProvider {
   /// The operators that Compile takes, as far as kernels() does not name them, for the table of operators.
   virtual std::vector<CompiledOperator> CompiledOperators() const { return {}; }
 
-  /// The precision of `node`, which this provider took, where something allows another than the node's types ("bf16", "f32");
-  /// empty: those types. For the placement report.
+  /// The precision of `node`, which this provider took, where something allows another than the node's types ("bf16",
+  /// "f32"); empty: those types. For the placement report.
   virtual std::string_view PrecisionOf(const GraphViewer& /*graph*/, const Node& /*node*/) const { return {}; }
 
   /// Where its kernels' inputs and outputs live.
   virtual MemoryInfo memory() const noexcept { return {}; }
 
-  /// The raw device allocator, which the session puts an arena in front of unless SessionOptions::enable_arena is false; null: the
-  /// provider works in host memory.
+  /// The raw device allocator, which the session puts an arena in front of unless SessionOptions::enable_arena is false;
+  /// null: the provider works in host memory.
   virtual std::unique_ptr<Allocator> CreateAllocator() { return nullptr; }
 
   /// Null for providers whose memory is the host's.
   virtual std::unique_ptr<DataTransfer> CreateDataTransfer() { return nullptr; }
   virtual std::unique_ptr<Stream> CreateStream() { return nullptr; }
 
-  /// A constant in memory(), which other sessions on the same device read too; nothing: the session makes a copy of its own.
+  /// A constant in memory(), which other sessions on the same device read too; nothing: the session makes a copy of its
+  /// own.
   virtual std::optional<Tensor> SharedConstant(const Tensor& /*constant*/) { return std::nullopt; }
 
   /// What it computes on, for the placement report; empty: the processor.
@@ -161,7 +163,8 @@ struct ProviderFactory {
   bool uses_openmp = false;
   /// What it could run on here, a line each, for reports; null: the processor.
   std::vector<std::string> (*devices)() = nullptr;
-  /// Why available_providers() leaves it out on this machine, where it runs only for those who name it; empty, or null: it does not.
+  /// Why available_providers() leaves it out on this machine, where it runs only for those who name it; empty, or null: it
+  /// does not.
   std::string (*why_not_by_default)() = nullptr;
 };
 

@@ -31,7 +31,8 @@ using AttributeVariant = std::variant<std::monostate, int64_t, float, std::strin
                                       std::shared_ptr<Graph>, std::vector<int64_t>, std::vector<float>,
                                       std::vector<std::string>, std::vector<Tensor>, std::vector<TypeInfo>>;
 
-/// An attribute's value. Copies are made in one place: in every file that has a node they would take a quarter of its build.
+/// An attribute's value. Copies are made in one place: in every file that has a node they would take a quarter of its
+/// build.
 class TESSERA_API AttributeValue : public AttributeVariant {
  public:
   using AttributeVariant::AttributeVariant;

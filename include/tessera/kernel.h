@@ -42,8 +42,8 @@ class TESSERA_API SubgraphRunner {
   /// Declared type of an output; element type undefined when not known.
   virtual const TypeInfo& output_type(size_t i) const noexcept = 0;
   virtual const TypeInfo& input_type(size_t i) const noexcept = 0;
-  /// Runs the graph once. Captured values come from `context`, the node that holds the graph. `outputs` receives values that
-  /// own their buffers. Observes cancellation. Re-entrant.
+  /// Runs the graph once. Captured values come from `context`, the node that holds the graph. `outputs` receives values
+  /// that own their buffers. Observes cancellation. Re-entrant.
   virtual void Run(KernelContext& context, std::span<const Value> inputs, std::span<Value> outputs) = 0;
   /// The same; the graph may take `inputs` apart, which are none afterwards.
   virtual void RunTaking(KernelContext& context, std::span<Value> inputs, std::span<Value> outputs) = 0;
@@ -59,8 +59,8 @@ class TESSERA_API KernelInfo {
   virtual const ExecutionProvider& provider() const noexcept = 0;
   /// The session's intra-op threads, for work at load such as prepacking.
   virtual ThreadPool& threads() const noexcept = 0;
-  /// Host memory for what the kernel keeps, counted against the limit of the session's load. Tables that lie elsewhere are counted by a
-  /// MemoryCharge on it.
+  /// Host memory for what the kernel keeps, counted against the limit of the session's load. Tables that lie elsewhere are
+  /// counted by a MemoryCharge on it.
   virtual Allocator& allocator() const noexcept = 0;
   /// The nested graph of a graph attribute; throws Error when there is none.
   virtual SubgraphRunner& subgraph(std::string_view attribute) const = 0;
@@ -70,7 +70,8 @@ class TESSERA_API KernelInfo {
                                                     const std::function<std::shared_ptr<const void>()>& make) const = 0;
   /// Says that the kernel keeps its own form of constant input `i`, and Compute never reads it: its memory may be dropped.
   virtual void ReleaseConstant(size_t input) const = 0;
-  /// Says that Compute reads input `i` by Tensor::unaligned_raw() only: a constant may stay where it lies in the model's file.
+  /// Says that Compute reads input `i` by Tensor::unaligned_raw() only: a constant may stay where it lies in the model's
+  /// file.
   virtual void AcceptUnaligned(size_t input) const = 0;
 
   size_t num_inputs() const noexcept { return node().inputs.size(); }
@@ -144,8 +145,8 @@ class TESSERA_API KernelContext {
   }
   /// Input `i` of any kind; null when it was omitted.
   const Value* input_value(size_t i) const noexcept { return i < inputs_.size() ? inputs_[i] : nullptr; }
-  /// Input `i` of any kind, which must not be omitted, to make the output of: moved out of the run where nobody reads it later, and none
-  /// in input_value() from then on; else a copy, which shares what a Value shares.
+  /// Input `i` of any kind, which must not be omitted, to make the output of: moved out of the run where nobody reads it
+  /// later, and none in input_value() from then on; else a copy, which shares what a Value shares.
   virtual Value TakeInput(size_t i) { return *inputs_[i]; }
 
   virtual bool has_output(size_t i) const noexcept = 0;
@@ -156,8 +157,8 @@ class TESSERA_API KernelContext {
   /// The same, with the element type given (operators whose output type is only known now).
   virtual Tensor* output(size_t i, ElementType type, const Shape& shape) = 0;
 
-  /// Storage for output `i`, which is to hold the bytes of all inputs, one after another: as output(), but inputs may lie at their
-  /// places in it already. Those need no copy; no other input meets it.
+  /// Storage for output `i`, which is to hold the bytes of all inputs, one after another: as output(), but inputs may lie
+  /// at their places in it already. Those need no copy; no other input meets it.
   virtual Tensor* joined_output(size_t i, ElementType type, const Shape& shape) { return output(i, type, shape); }
 
   /// Makes `value` the output: sequences, maps, and tensors that share an input's buffer. Views without owner are copied
@@ -214,8 +215,8 @@ class TESSERA_API KernelDef {
 
   /// Schema versions (since_version) that the kernel implements, both ends included.
   KernelDef& Versions(int first, int last = kLatestVersion);
-  /// Element types that input `i` may have; unnamed inputs may have any the schema allows. For sequences, optionals and maps
-  /// the constraint is ignored.
+  /// Element types that input `i` may have; unnamed inputs may have any the schema allows. For sequences, optionals and
+  /// maps the constraint is ignored.
   KernelDef& Types(size_t input, TypeSet types);
   KernelDef& OutputTypes(size_t output, TypeSet types);
   /// Output may take over input's buffer when this is the input's last use and both have the same byte size.

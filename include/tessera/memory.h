@@ -40,8 +40,8 @@ struct AllocatorStats {
 };
 
 /// Gives out buffers of one memory. Thread-safe. For device memories the pointer may be a handle that only the provider
-/// understands; it is never dereferenced by the framework. A tensor made with an allocator refers to it until its buffer is freed; a
-/// session's allocators live until then, whether the session does or not.
+/// understands; it is never dereferenced by the framework. A tensor made with an allocator refers to it until its buffer is
+/// freed; a session's allocators live until then, whether the session does or not.
 class TESSERA_API Allocator {
  public:
   virtual ~Allocator() = default;
@@ -55,14 +55,15 @@ class TESSERA_API Allocator {
   virtual AllocatorStats stats() const { return {}; }
   /// Gives unused reserved memory back to the device.
   virtual void Shrink() {}
-  /// Counts memory that belongs to values but lies outside this allocator's buffers, such as the characters of strings, against the same
-  /// limits. Throws Error as Allocate does. MemoryCharge calls it and gives back what it counted.
+  /// Counts memory that belongs to values but lies outside this allocator's buffers, such as the characters of strings,
+  /// against the same limits. Throws Error as Allocate does. MemoryCharge calls it and gives back what it counted.
   virtual void Charge(size_t /*bytes*/) {}
   virtual void Refund(size_t /*bytes*/) noexcept {}
 };
 
-/// Memory outside an allocator's buffers that counts against its limits for as long as this object lives: a kernel's own tables, the
-/// characters of strings, the elements of a sequence. The allocator lives at least as long, as it does for its buffers.
+/// Memory outside an allocator's buffers that counts against its limits for as long as this object lives: a kernel's own
+/// tables, the characters of strings, the elements of a sequence. The allocator lives at least as long, as it does for its
+/// buffers.
 class MemoryCharge {
  public:
   MemoryCharge() = default;

@@ -84,10 +84,10 @@ struct BFloat16 {
 
 /// How a small float spells what is not finite.
 enum class SmallFloatRange {
-  kIeee,           // infinities and NaNs in the highest exponent
-  kFiniteNan,      // "FN": no infinities, all bits set is NaN
-  kUnsignedZero,   // "FNUZ": no infinities, no negative zero; its code is the one NaN
-  kFinite,         // neither: NaN becomes zero of the other sign (as in ml_dtypes), overflow the largest value
+  kIeee,          // infinities and NaNs in the highest exponent
+  kFiniteNan,     // "FN": no infinities, all bits set is NaN
+  kUnsignedZero,  // "FNUZ": no infinities, no negative zero; its code is the one NaN
+  kFinite,        // neither: NaN becomes zero of the other sign (as in ml_dtypes), overflow the largest value
 };
 
 /// A float of at most 8 bits, in the low bits of a byte. Conversion from float saturates at the largest finite value;
@@ -100,7 +100,7 @@ struct SmallFloat {
   static constexpr uint8_t kSignBit = uint8_t{1} << (kBits - 1);
   static constexpr uint8_t kMagnitudeMask = kSignBit - 1;
   /// Code of the largest finite value.
-  static constexpr uint8_t kMax = kRange == SmallFloatRange::kIeee ? kMagnitudeMask - (1 << kMantissaBits)
+  static constexpr uint8_t kMax = kRange == SmallFloatRange::kIeee        ? kMagnitudeMask - (1 << kMantissaBits)
                                   : kRange == SmallFloatRange::kFiniteNan ? kMagnitudeMask - 1
                                                                           : kMagnitudeMask;
 
@@ -123,7 +123,8 @@ struct SmallFloat {
       if (magnitude == kMagnitudeMask) return sign != 0 ? -kNan : kNan;
     } else if constexpr (kRange == SmallFloatRange::kIeee) {
       if (magnitude > kMax) {
-        return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & ((1u << kMantissaBits) - 1)) << (23 - kMantissaBits)));
+        return std::bit_cast<float>(sign | 0x7f800000u |
+                                    ((magnitude & ((1u << kMantissaBits) - 1)) << (23 - kMantissaBits)));
       }
     }
     // 2^(127 - bias) re-biases normals and subnormals alike.
@@ -211,29 +212,53 @@ struct Float8E8M0 {
 
 template <class T>
 inline constexpr ElementType ElementTypeOf = ElementType::kUndefined;
-template <> inline constexpr ElementType ElementTypeOf<float> = ElementType::kFloat;
-template <> inline constexpr ElementType ElementTypeOf<double> = ElementType::kDouble;
-template <> inline constexpr ElementType ElementTypeOf<uint8_t> = ElementType::kUInt8;
-template <> inline constexpr ElementType ElementTypeOf<int8_t> = ElementType::kInt8;
-template <> inline constexpr ElementType ElementTypeOf<uint16_t> = ElementType::kUInt16;
-template <> inline constexpr ElementType ElementTypeOf<int16_t> = ElementType::kInt16;
-template <> inline constexpr ElementType ElementTypeOf<uint32_t> = ElementType::kUInt32;
-template <> inline constexpr ElementType ElementTypeOf<int32_t> = ElementType::kInt32;
-template <> inline constexpr ElementType ElementTypeOf<uint64_t> = ElementType::kUInt64;
-template <> inline constexpr ElementType ElementTypeOf<int64_t> = ElementType::kInt64;
-template <> inline constexpr ElementType ElementTypeOf<bool> = ElementType::kBool;
-template <> inline constexpr ElementType ElementTypeOf<std::string> = ElementType::kString;
-template <> inline constexpr ElementType ElementTypeOf<Float16> = ElementType::kFloat16;
-template <> inline constexpr ElementType ElementTypeOf<BFloat16> = ElementType::kBFloat16;
-template <> inline constexpr ElementType ElementTypeOf<std::complex<float>> = ElementType::kComplex64;
-template <> inline constexpr ElementType ElementTypeOf<std::complex<double>> = ElementType::kComplex128;
-template <> inline constexpr ElementType ElementTypeOf<Float8E4M3FN> = ElementType::kFloat8E4M3FN;
-template <> inline constexpr ElementType ElementTypeOf<Float8E4M3FNUZ> = ElementType::kFloat8E4M3FNUZ;
-template <> inline constexpr ElementType ElementTypeOf<Float8E5M2> = ElementType::kFloat8E5M2;
-template <> inline constexpr ElementType ElementTypeOf<Float8E5M2FNUZ> = ElementType::kFloat8E5M2FNUZ;
-template <> inline constexpr ElementType ElementTypeOf<Float8E8M0> = ElementType::kFloat8E8M0;
-template <> inline constexpr ElementType ElementTypeOf<Float6E2M3> = ElementType::kFloat6E2M3;
-template <> inline constexpr ElementType ElementTypeOf<Float6E3M2> = ElementType::kFloat6E3M2;
-template <> inline constexpr ElementType ElementTypeOf<Float4E2M1> = ElementType::kFloat4E2M1;
+template <>
+inline constexpr ElementType ElementTypeOf<float> = ElementType::kFloat;
+template <>
+inline constexpr ElementType ElementTypeOf<double> = ElementType::kDouble;
+template <>
+inline constexpr ElementType ElementTypeOf<uint8_t> = ElementType::kUInt8;
+template <>
+inline constexpr ElementType ElementTypeOf<int8_t> = ElementType::kInt8;
+template <>
+inline constexpr ElementType ElementTypeOf<uint16_t> = ElementType::kUInt16;
+template <>
+inline constexpr ElementType ElementTypeOf<int16_t> = ElementType::kInt16;
+template <>
+inline constexpr ElementType ElementTypeOf<uint32_t> = ElementType::kUInt32;
+template <>
+inline constexpr ElementType ElementTypeOf<int32_t> = ElementType::kInt32;
+template <>
+inline constexpr ElementType ElementTypeOf<uint64_t> = ElementType::kUInt64;
+template <>
+inline constexpr ElementType ElementTypeOf<int64_t> = ElementType::kInt64;
+template <>
+inline constexpr ElementType ElementTypeOf<bool> = ElementType::kBool;
+template <>
+inline constexpr ElementType ElementTypeOf<std::string> = ElementType::kString;
+template <>
+inline constexpr ElementType ElementTypeOf<Float16> = ElementType::kFloat16;
+template <>
+inline constexpr ElementType ElementTypeOf<BFloat16> = ElementType::kBFloat16;
+template <>
+inline constexpr ElementType ElementTypeOf<std::complex<float>> = ElementType::kComplex64;
+template <>
+inline constexpr ElementType ElementTypeOf<std::complex<double>> = ElementType::kComplex128;
+template <>
+inline constexpr ElementType ElementTypeOf<Float8E4M3FN> = ElementType::kFloat8E4M3FN;
+template <>
+inline constexpr ElementType ElementTypeOf<Float8E4M3FNUZ> = ElementType::kFloat8E4M3FNUZ;
+template <>
+inline constexpr ElementType ElementTypeOf<Float8E5M2> = ElementType::kFloat8E5M2;
+template <>
+inline constexpr ElementType ElementTypeOf<Float8E5M2FNUZ> = ElementType::kFloat8E5M2FNUZ;
+template <>
+inline constexpr ElementType ElementTypeOf<Float8E8M0> = ElementType::kFloat8E8M0;
+template <>
+inline constexpr ElementType ElementTypeOf<Float6E2M3> = ElementType::kFloat6E2M3;
+template <>
+inline constexpr ElementType ElementTypeOf<Float6E3M2> = ElementType::kFloat6E3M2;
+template <>
+inline constexpr ElementType ElementTypeOf<Float4E2M1> = ElementType::kFloat4E2M1;
 
 }  // namespace tessera

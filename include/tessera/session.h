@@ -2,8 +2,8 @@
 
 // The application's API: Environment, Session, options, IoBinding.
 //
-// What fails throws Error, and changes nothing that the caller could see but what its comment says. Objects that were moved from may be
-// destroyed or assigned to; other calls of them throw.
+// What fails throws Error, and changes nothing that the caller could see but what its comment says. Objects that were moved
+// from may be destroyed or assigned to; other calls of them throw.
 
 #include <atomic>
 #include <chrono>
@@ -30,7 +30,8 @@ enum class ExecutionMode : int { kSequential = 0, kParallel = 1 };
 enum class OptimizationLevel : int { kNone = 0, kBasic = 1, kExtended = 2, kLayout = 3, kAll = 99 };
 enum class ArenaExtendStrategy : int { kNextPowerOfTwo = 0, kSameAsRequested = 1 };
 
-/// A provider that a session is to use. Names that are unknown and options that it does not have are errors of what takes the request.
+/// A provider that a session is to use. Names that are unknown and options that it does not have are errors of what takes
+/// the request.
 struct ProviderRequest {
   std::string name;  // "OpenCLExecutionProvider" or "opencl", in any case
   ProviderOptions options;
@@ -52,14 +53,15 @@ struct EnvironmentOptions {
   /// Providers that every session gets after its own and before CPU. A session that names one of them puts it where it
   /// says; options that it leaves out are taken from here.
   std::vector<ProviderRequest> default_providers;
-  /// Bytes of host memory that the loads of all its sessions may take together, and their runs, beside each session's own limits
+  /// Bytes of host memory that the loads of all its sessions may take together, and their runs, beside each session's own
+  /// limits
   /// ("session.load_memory_limit", "session.run_memory_limit"); 0: no limit.
   int64_t load_memory_limit = 0;
   int64_t run_memory_limit = 0;
 };
 
-/// What sessions share: log settings, thread pools, the host arena, default providers. Copies stand for the same state, which lives until
-/// the last copy and the last session made with it are gone. Any number of threads may use it at once.
+/// What sessions share: log settings, thread pools, the host arena, default providers. Copies stand for the same state,
+/// which lives until the last copy and the last session made with it are gone. Any number of threads may use it at once.
 class TESSERA_API Environment {
  public:
   /// Throws Error for providers and options that do not exist, and for thread counts below -1.
@@ -81,8 +83,8 @@ class TESSERA_API Environment {
 struct SessionOptions {
   /// In priority order; the environment's defaults follow, CPU is always last.
   std::vector<ProviderRequest> providers;
-  /// A provider of `providers` that can't start, or can't make the kernel of a node that it claims, is an error instead of a log line
-  /// (the next provider then runs the node).
+  /// A provider of `providers` that can't start, or can't make the kernel of a node that it claims, is an error instead of
+  /// a log line (the next provider then runs the node).
   bool error_on_failure = false;
   /// A node that no named provider takes is an error instead of going to CPU.
   bool disable_cpu_fallback = false;
@@ -112,12 +114,13 @@ struct SessionOptions {
   /// Empty: the environment's.
   std::optional<LogLevel> log_level;
   std::string log_id;
-  /// Key-value extras ("session.*", "ep.*"), as in the C ABI, of session_config_schema(). Others are errors that list what is allowed.
+  /// Key-value extras ("session.*", "ep.*"), as in the C ABI, of session_config_schema(). Others are errors that list what
+  /// is allowed.
   std::map<std::string, std::string, std::less<>> config;
 };
 
-/// Options of Runs: of one, or of any number, one after another or at once. They live until each of them has returned, and nothing of them
-/// changes meanwhile but by the three functions here, which any thread may call at any time.
+/// Options of Runs: of one, or of any number, one after another or at once. They live until each of them has returned, and
+/// nothing of them changes meanwhile but by the three functions here, which any thread may call at any time.
 class TESSERA_API RunOptions {
  public:
   RunOptions() = default;
@@ -164,7 +167,7 @@ struct PlacementReport {
     std::string fused_into;                                     // name of the fused node, empty when it runs by itself
     std::vector<std::pair<std::string, std::string>> refusals;  // provider, reason
     std::vector<std::string> inputs, outputs;                   // names of values; "" when omitted
-    std::string precision;                                      // where the session allows less than the model's types: what it runs at
+    std::string precision;  // where the session allows less than the model's types: what it runs at
   };
   struct CopyEntry {
     std::string graph, value, from, to;  // memories
@@ -220,12 +223,14 @@ struct MemoryUse {
 
 class IoBinding;
 
-/// A loaded model, ready to run. Any number of threads may call its const functions at once, Run among them; moving, assigning and
-/// destroying it wait for nobody. What accessors refer to lives as long as the loaded model: a move takes it along.
+/// A loaded model, ready to run. Any number of threads may call its const functions at once, Run among them; moving,
+/// assigning and destroying it wait for nobody. What accessors refer to lives as long as the loaded model: a move takes it
+/// along.
 class TESSERA_API Session {
  public:
-  /// Loads, partitions and compiles. Throws Error; nothing leaks then. Options and environment are copied. The file may stay mapped for
-  /// the session's life, and must not be written to meanwhile (a file that replaces it under its name does no harm).
+  /// Loads, partitions and compiles. Throws Error; nothing leaks then. Options and environment are copied. The file may
+  /// stay mapped for the session's life, and must not be written to meanwhile (a file that replaces it under its name does
+  /// no harm).
   Session(const std::filesystem::path& model, const SessionOptions& options = {},
           const Environment& environment = Environment::Default());
   /// From bytes, which are copied unless `keep_alive` is given: then it keeps them alive and weights point into them.
@@ -244,16 +249,17 @@ class TESSERA_API Session {
   const std::vector<NamedType>& overridable_initializers() const;
   const ModelMetadata& metadata() const;
 
-  /// Runs the model. `inputs` are matched by name with `input_names`, in any order, and lie in host memory or in one of the session's.
-  /// Returns the named outputs in that order, all when none is named, in host memory of their own, which may outlive the session.
-  /// Throws Error(kInvalidArgument) for names that are unknown, missing or there twice and for values of another type or shape than the
-  /// model declares, before anything runs; and for what an operator refuses, with its node's name. The next run is as good as any.
+  /// Runs the model. `inputs` are matched by name with `input_names`, in any order, and lie in host memory or in one of the
+  /// session's. Returns the named outputs in that order, all when none is named, in host memory of their own, which may
+  /// outlive the session. Throws Error(kInvalidArgument) for names that are unknown, missing or there twice and for values
+  /// of another type or shape than the model declares, before anything runs; and for what an operator refuses, with its
+  /// node's name. The next run is as good as any.
   std::vector<Value> Run(std::span<const std::string> input_names, std::span<const Value> inputs,
                          std::span<const std::string> output_names = {}, const RunOptions& options = {}) const;
 
   /// The same without allocation in the steady state: inputs in the order of inputs(), `results` in the order of outputs().
-  /// Defined tensors in `results` are the caller's buffers and are written in place: they have the result's type and shape and overlap
-  /// neither inputs nor each other. All others are replaced. After an error buffers may be written in part.
+  /// Defined tensors in `results` are the caller's buffers and are written in place: they have the result's type and shape
+  /// and overlap neither inputs nor each other. All others are replaced. After an error buffers may be written in part.
   void Run(std::span<const Value> inputs, std::span<Value> results, const RunOptions& options = {}) const;
 
   /// The same with everything bound, by a binding of this session. After an error its outputs() are those of no run.
@@ -268,13 +274,13 @@ class TESSERA_API Session {
   std::vector<MemoryUse> memory_use() const;
   /// Names of the active providers, in priority order.
   std::vector<std::string> providers() const;
-  /// Allocator of a memory of the session's, for tensors that stay on a device and may outlive the session. Throws Error where it has no
-  /// such memory; memory_use() lists those it has.
+  /// Allocator of a memory of the session's, for tensors that stay on a device and may outlive the session. Throws Error
+  /// where it has no such memory; memory_use() lists those it has.
   Allocator& allocator(const MemoryInfo& memory) const;
   /// Copies between any two memories of the session, and is done on return. Throws Error where types or shapes differ.
   void Copy(const Tensor& from, Tensor& to) const;
-  /// Ends profiling and returns the trace's path, once more where it has ended. Throws Error where the session does not profile, or the
-  /// file cannot be written.
+  /// Ends profiling and returns the trace's path, once more where it has ended. Throws Error where the session does not
+  /// profile, or the file cannot be written.
   std::filesystem::path EndProfiling();
 
   /// For the library itself; null once moved from.
@@ -287,8 +293,8 @@ class TESSERA_API Session {
   std::shared_ptr<State> state_;
 };
 
-/// Inputs and outputs bound once and reused by many runs; values stay in the memory where they are bound. For one thread at a time:
-/// threads that run one session have a binding each. Keeps what it needs of the session alive.
+/// Inputs and outputs bound once and reused by many runs; values stay in the memory where they are bound. For one thread at
+/// a time: threads that run one session have a binding each. Keeps what it needs of the session alive.
 class TESSERA_API IoBinding {
  public:
   explicit IoBinding(const Session& session);
@@ -296,19 +302,21 @@ class TESSERA_API IoBinding {
   IoBinding(IoBinding&&) noexcept;
   IoBinding& operator=(IoBinding&&) noexcept;
 
-  /// For the runs to come, instead of what was bound before. The value is copied to the memory that consumes it now, once, if it is
-  /// elsewhere; otherwise runs read it where it lies, with what is written there in the meantime. Throws Error for an unknown name or
-  /// memory, and for another type or shape than the model declares.
+  /// For the runs to come, instead of what was bound before. The value is copied to the memory that consumes it now, once,
+  /// if it is elsewhere; otherwise runs read it where it lies, with what is written there in the meantime. Throws Error for
+  /// an unknown name or memory, and for another type or shape than the model declares.
   void BindInput(std::string_view name, Value value);
-  /// Results are written to this buffer, in host memory or in one of the session's. Throws Error for an unknown name or memory, and for an
-  /// undefined tensor; that the buffer has the result's type and shape, and overlaps nothing else, is found by the run.
+  /// Results are written to this buffer, in host memory or in one of the session's. Throws Error for an unknown name or
+  /// memory, and for an undefined tensor; that the buffer has the result's type and shape, and overlaps nothing else, is
+  /// found by the run.
   void BindOutput(std::string_view name, Tensor buffer);
   /// Each run allocates the result in this memory. Throws Error for an unknown name or memory.
   void BindOutput(std::string_view name, const MemoryInfo& memory = {});
   void ClearInputs();
   void ClearOutputs();
 
-  /// In the order in which they were first bound. As outputs(), to be looked at before the next call of the binding or its run.
+  /// In the order in which they were first bound. As outputs(), to be looked at before the next call of the binding or its
+  /// run.
   std::span<const std::string> output_names() const;
   /// Results of the last Run, in the order of output_names(); nothing for an output that was bound since.
   std::span<const Value> outputs() const;
@@ -324,8 +332,9 @@ class TESSERA_API IoBinding {
   std::unique_ptr<State> state_;
 };
 
-/// Names of the compiled-in providers that are worth their while on this machine, in priority order, CPU last. A provider that is
-/// left out (OpenCL where its only devices are processors) can be named all the same; placement() of later sessions says why it was.
+/// Names of the compiled-in providers that are worth their while on this machine, in priority order, CPU last. A provider
+/// that is left out (OpenCL where its only devices are processors) can be named all the same; placement() of later sessions
+/// says why it was.
 TESSERA_API std::vector<std::string> available_providers();
 
 /// Entries that SessionOptions::config takes.

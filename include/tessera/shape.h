@@ -19,8 +19,8 @@ namespace tessera {
 class TESSERA_API Shape {
  public:
   static constexpr size_t kInlineRank = 8;
-  /// More than the address space holds. Empty tensors keep to it with their other dimensions, so that no kernel's strides and
-  /// offsets overflow over elements that are not there.
+  /// More than the address space holds. Empty tensors keep to it with their other dimensions, so that no kernel's strides
+  /// and offsets overflow over elements that are not there.
   static constexpr int64_t kMostElements = int64_t{1} << 48;
 
   Shape() noexcept {}

@@ -15,8 +15,8 @@ class TESSERA_API ThreadPool {
   /// Threads that ParallelFor may use, the caller included; at least 1.
   virtual int num_threads() const noexcept = 0;
 
-  /// Calls `body(begin, end)` on disjoint ranges that cover [0, total), on up to num_threads() threads, and returns when all
-  /// are done. `cost_ns` is the estimated time of one item in nanoseconds: small totals stay on the calling thread.
+  /// Calls `body(begin, end)` on disjoint ranges that cover [0, total), on up to num_threads() threads, and returns when
+  /// all are done. `cost_ns` is the estimated time of one item in nanoseconds: small totals stay on the calling thread.
   /// `body` may throw; the first exception is rethrown here. Nested calls run on the calling thread.
   void ParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t begin, int64_t end)> body) {
     if (total <= 0) return;

@@ -21,19 +21,20 @@ namespace tessera {
 
 /// A dense tensor: type, shape and a handle on a buffer. Copying copies the handle, never the elements. Elements are
 /// contiguous in row-major order; 4- and 2-bit types are packed, first element in the low bits. A string tensor's buffer
-/// is an array of std::string. Handles are values of their own, on any thread; who writes elements sees to it that nobody else
-/// reads or writes that buffer meanwhile, a Run that takes or fills it included.
+/// is an array of std::string. Handles are values of their own, on any thread; who writes elements sees to it that nobody
+/// else reads or writes that buffer meanwhile, a Run that takes or fills it included.
 class TESSERA_API Tensor {
  public:
   Tensor() = default;
 
-  /// A new tensor; elements are uninitialized (strings are empty). Throws Error on negative or overflowing shapes, and where memory
-  /// runs out. `allocator` lives until the last copy is gone (those of sessions and HostAllocator() see to that).
+  /// A new tensor; elements are uninitialized (strings are empty). Throws Error on negative or overflowing shapes, and
+  /// where memory runs out. `allocator` lives until the last copy is gone (those of sessions and HostAllocator() see to
+  /// that).
   Tensor(ElementType type, const Shape& shape, Allocator& allocator = HostAllocator());
 
-  /// Looks at `data`: ByteSize(type, elements) bytes, aligned as the type needs, which outlive every copy of the tensor and every
-  /// session's run or IoBinding that has one. `memory` says where they lie; device pointers are those of Session::allocator(). Throws
-  /// Error for null where there are elements, and on negative or overflowing shapes.
+  /// Looks at `data`: ByteSize(type, elements) bytes, aligned as the type needs, which outlive every copy of the tensor and
+  /// every session's run or IoBinding that has one. `memory` says where they lie; device pointers are those of
+  /// Session::allocator(). Throws Error for null where there are elements, and on negative or overflowing shapes.
   static Tensor View(ElementType type, const Shape& shape, void* data, const MemoryInfo& memory = {});
 
   /// Looks at host memory, one T for each element. Throws Error where shape and number differ, and for packed types.
@@ -50,11 +51,12 @@ class TESSERA_API Tensor {
                       const MemoryInfo& memory = {});
 
   /// Looks at host bytes at any address, such as raw_data inside a mapped model, and shares `owner`. Whoever asks for the
-  /// elements gets an aligned copy, made on first use for all copies of the tensor; unaligned_raw() shows the bytes in place.
+  /// elements gets an aligned copy, made on first use for all copies of the tensor; unaligned_raw() shows the bytes in
+  /// place.
   static Tensor ShareUnaligned(ElementType type, const Shape& shape, const void* data, std::shared_ptr<const void> owner);
 
-  /// A new host tensor with a copy of `values`, one for each element. Throws Error where shape and number differ, and for packed
-  /// types, whose bytes are written through mutable_values<uint8_t>().
+  /// A new host tensor with a copy of `values`, one for each element. Throws Error where shape and number differ, and for
+  /// packed types, whose bytes are written through mutable_values<uint8_t>().
   template <class T>
   static Tensor Of(const Shape& shape, std::span<const T> values) {
     Tensor tensor(ElementTypeOf<T>, shape);
@@ -72,15 +74,15 @@ class TESSERA_API Tensor {
   const MemoryInfo& memory() const noexcept { return memory_; }
   bool is(ElementType type) const noexcept { return type_ == type; }
 
-  /// The buffer, in the terms of memory(): a device's is a handle that the host may not dereference. Null for an undefined tensor, and
-  /// for views of no elements.
+  /// The buffer, in the terms of memory(): a device's is a handle that the host may not dereference. Null for an undefined
+  /// tensor, and for views of no elements.
   const void* raw() const { return unaligned_ ? AlignedRaw() : data_; }
   void* mutable_raw() { return const_cast<void*>(raw()); }
   /// The bytes where they lie: for those who copy or pack them and name them, and need no alignment.
   const void* unaligned_raw() const noexcept { return data_; }
 
-  /// The elements, as raw(). Throws Error(kInvalidArgument) where T is neither the C++ type of type() nor one byte, as which every
-  /// type may be read (packed ones only so: uint8_t).
+  /// The elements, as raw(). Throws Error(kInvalidArgument) where T is neither the C++ type of type() nor one byte, as
+  /// which every type may be read (packed ones only so: uint8_t).
   template <class T>
   const T* data() const {
     RequireType<T>();
@@ -97,8 +99,8 @@ class TESSERA_API Tensor {
     RequireType<T>();
     return static_cast<T*>(mutable_raw());
   }
-  /// All elements. Of a type of one byte also the bytes of any tensor but one of strings, which is how packed types are read.
-  /// Throws Error(kInvalidArgument) where T is neither the type of the elements nor one byte.
+  /// All elements. Of a type of one byte also the bytes of any tensor but one of strings, which is how packed types are
+  /// read. Throws Error(kInvalidArgument) where T is neither the type of the elements nor one byte.
   template <class T>
   std::span<const T> values() const {
     return {data<T>(), CountOf<T>()};
@@ -111,7 +113,8 @@ class TESSERA_API Tensor {
   /// Another handle on the same buffer, with another shape of the same number of elements. Throws Error otherwise.
   Tensor Reshaped(const Shape& shape) const;
 
-  /// A deep copy in host memory. Throws Error where the tensor is not host accessible (Session::Copy reads those), or undefined.
+  /// A deep copy in host memory. Throws Error where the tensor is not host accessible (Session::Copy reads those), or
+  /// undefined.
   Tensor Clone(Allocator& allocator = HostAllocator()) const;
 
   /// What keeps the buffer alive; null for views.
@@ -126,19 +129,22 @@ class TESSERA_API Tensor {
 
   template <class T>
   void RequireType() const {
-    if (sizeof(T) != 1 && ElementTypeOf<T> != type_) [[unlikely]] ThrowElementType(ElementTypeOf<T>);
+    if (sizeof(T) != 1 && ElementTypeOf<T> != type_) [[unlikely]]
+      ThrowElementType(ElementTypeOf<T>);
   }
   /// Packed types have no element that is a T.
   template <class T>
   void RequireElements(size_t count) const {
     const bool fits = count == static_cast<size_t>(num_elements_) && (sizeof(T) != 1 || count == byte_size_);
-    if (!fits) [[unlikely]] ThrowElementCount(count);
+    if (!fits) [[unlikely]]
+      ThrowElementCount(count);
   }
   /// How many T there are.
   template <class T>
   size_t CountOf() const {
     if (sizeof(T) == 1 && type_ != ElementType::kString) return byte_size_;
-    if (ElementTypeOf<T> != type_) [[unlikely]] ThrowElementType(ElementTypeOf<T>);
+    if (ElementTypeOf<T> != type_) [[unlikely]]
+      ThrowElementType(ElementTypeOf<T>);
     return static_cast<size_t>(num_elements_);
   }
 
@@ -169,12 +175,13 @@ struct SparseTensor {
   Tensor indices;
   Shape dense_shape;
 
-  /// The dense equivalent in host memory. Throws Error where indices are of another type or shape, or outside `dense_shape`.
+  /// The dense equivalent in host memory. Throws Error where indices are of another type or shape, or outside
+  /// `dense_shape`.
   TESSERA_API Tensor ToDense() const;
 };
 
-/// What flows along an edge of a graph. An empty optional is kNone; a filled optional is its element. Copies share what is inside:
-/// a tensor's buffer, as copies of Tensor do, and all else unchangeably.
+/// What flows along an edge of a graph. An empty optional is kNone; a filled optional is its element. Copies share what is
+/// inside: a tensor's buffer, as copies of Tensor do, and all else unchangeably.
 class TESSERA_API Value {
  public:
   Value() = default;
@@ -187,7 +194,8 @@ class TESSERA_API Value {
   bool is_none() const noexcept { return data_.index() == 0; }
   bool is_tensor() const noexcept { return data_.index() == 1; }
 
-  /// Each throws Error(kInvalidArgument) naming the kind that is there when it is another. References live as long as the value.
+  /// Each throws Error(kInvalidArgument) naming the kind that is there when it is another. References live as long as the
+  /// value.
   const Tensor& tensor() const;
   Tensor& tensor();
   const Sequence& sequence() const;
@@ -221,8 +229,8 @@ struct Sequence {
   size_t num_owned = 0;
 };
 
-/// keys: 1-D tensor of an integer type or string. The value of keys[i] is at(i): either values[i] or, where many values that are
-/// scalars of one type share a buffer, element i of the tensor `scalars`; `values` is empty then.
+/// keys: 1-D tensor of an integer type or string. The value of keys[i] is at(i): either values[i] or, where many values
+/// that are scalars of one type share a buffer, element i of the tensor `scalars`; `values` is empty then.
 struct TESSERA_API Map {
   Tensor keys;
   TypeInfo value_type;

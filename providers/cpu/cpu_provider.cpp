@@ -1,17 +1,23 @@
-#include "tessera/providers/cpu.h"
-
 #include "base/precision.h"
 #include "ops/ops.h"
 #include "rounding.h"
+#include "tessera/providers/cpu.h"
 
 namespace tessera {
 namespace {
 
 const OptionSchema kOptions[] = {
     {"cpu_mem_limit", OptionType::kBytes, "", "most bytes of host memory for a session's values; 0: no limit"},
-    {"arena_extend_strategy", OptionType::kEnum, "", "how much the arena takes at once", {"kNextPowerOfTwo", "kSameAsRequested"}},
-    {cpu::kPrecisionOption, OptionType::kEnum, "f32",
-     "what attention of several queries, and MatMul, Gemm, RNN, GRU and LSTM with constant weights round the factors of their products to, "
+    {"arena_extend_strategy",
+     OptionType::kEnum,
+     "",
+     "how much the arena takes at once",
+     {"kNextPowerOfTwo", "kSameAsRequested"}},
+    {cpu::kPrecisionOption,
+     OptionType::kEnum,
+     "f32",
+     "what attention of several queries, and MatMul, Gemm, RNN, GRU and LSTM with constant weights round the factors of "
+     "their products to, "
      "on processors with AVX512-BF16; bf16-weights rounds constant weights alone, anywhere",
      {"f32", "bf16", "bf16-weights"}},
 };
@@ -31,7 +37,8 @@ class CpuProvider final : public ExecutionProvider {
  public:
   std::string_view name() const noexcept override { return "CPUExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return CpuKernels(); }
-  /// Its kernels make use of what the optimizer allows; what the option allows takes constant weights, and instructions that pay.
+  /// Its kernels make use of what the optimizer allows; what the option allows takes constant weights, and instructions
+  /// that pay.
   std::string_view PrecisionOf(const GraphViewer& graph, const Node& node) const override {
     if (cpu::MayRound(*this, graph, node)) {
       switch (cpu::RoundingOf(*this, graph, node)) {
@@ -53,7 +60,9 @@ const ProviderFactory& CpuProviderFactory() {
       .name = "CPUExecutionProvider",
       .cli_name = "cpu",
       .options = kOptions,
-      .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> { return std::make_unique<CpuProvider>(); },
+      .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> {
+        return std::make_unique<CpuProvider>();
+      },
   };
   return factory;
 }

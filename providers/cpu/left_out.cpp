@@ -1,5 +1,5 @@
-// What stands for operators and image formats whose libraries this build was configured without: it says so. A node is refused when the
-// session is made; of an image only a run sees the format.
+// What stands for operators and image formats whose libraries this build was configured without: it says so. A node is
+// refused when the session is made; of an image only a run sees the format.
 
 #include <memory>
 #include <string_view>
@@ -24,7 +24,8 @@ struct Library {
 [[maybe_unused]] constexpr Library kOpenjpeg{"OpenJPEG", "TESSERA_OPENJPEG"};
 
 [[noreturn, maybe_unused]] void Refuse(const Library& missing, std::string_view what) {
-  Fail(ErrorCode::kNotImplemented, "this build has no {}, which {} needs: it was configured without ({})", missing.name, what, missing.option);
+  Fail(ErrorCode::kNotImplemented, "this build has no {}, which {} needs: it was configured without ({})", missing.name,
+       what, missing.option);
 }
 
 /// Stands for a kernel of any types.
@@ -39,12 +40,18 @@ std::unique_ptr<Kernel> RefuseNode(const KernelInfo& info) {
 void RegisterRegexFullMatch(KernelRegistry& registry) { registry.Add(Op("RegexFullMatch").Factory(RefuseNode<kRe2>)); }
 #endif
 #ifdef TESSERA_NO_UTF8PROC
-void RegisterStringNormalizer(KernelRegistry& registry) { registry.Add(Op("StringNormalizer").Factory(RefuseNode<kUtf8proc>)); }
+void RegisterStringNormalizer(KernelRegistry& registry) {
+  registry.Add(Op("StringNormalizer").Factory(RefuseNode<kUtf8proc>));
+}
 #endif
 #if defined(TESSERA_NO_RE2)
-void RegisterTokenizer(KernelRegistry& registry) { registry.Add(Op("Tokenizer", "com.microsoft").Factory(RefuseNode<kRe2>)); }
+void RegisterTokenizer(KernelRegistry& registry) {
+  registry.Add(Op("Tokenizer", "com.microsoft").Factory(RefuseNode<kRe2>));
+}
 #elif defined(TESSERA_NO_UTF8PROC)
-void RegisterTokenizer(KernelRegistry& registry) { registry.Add(Op("Tokenizer", "com.microsoft").Factory(RefuseNode<kUtf8proc>)); }
+void RegisterTokenizer(KernelRegistry& registry) {
+  registry.Add(Op("Tokenizer", "com.microsoft").Factory(RefuseNode<kUtf8proc>));
+}
 #endif
 
 #ifdef TESSERA_NO_JPEG

@@ -16,10 +16,13 @@ bool IsOneOf(const Node& node, std::span<const std::string_view> names) {
   return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
 }
 
-bool IsProduct(const Node& node) { return IsOneOf(node, kProducts) || (node.domain == "ai.tessera" && node.op_type == "Linear"); }
+bool IsProduct(const Node& node) {
+  return IsOneOf(node, kProducts) || (node.domain == "ai.tessera" && node.op_type == "Linear");
+}
 
 const Tensor* Constant(const GraphViewer& graph, const Node& node, size_t input) {
-  const Tensor* constant = input < node.inputs.size() && node.inputs[input] != kNone ? graph.constant(node.inputs[input]) : nullptr;
+  const Tensor* constant =
+      input < node.inputs.size() && node.inputs[input] != kNone ? graph.constant(node.inputs[input]) : nullptr;
   return constant != nullptr && constant->num_elements() > 0 ? constant : nullptr;
 }
 

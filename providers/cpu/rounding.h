@@ -14,7 +14,8 @@ inline constexpr std::string_view kPrecisionOption = "precision";
 /// Fewer queries of attention do not pay for the rounding of keys and values.
 inline constexpr int64_t kLeastRoundedQueries = 8;
 
-/// Bytes of one direction's recurrent weights, in float32, that a core's cache keeps from step to step: narrower ones gain nothing.
+/// Bytes of one direction's recurrent weights, in float32, that a core's cache keeps from step to step: narrower ones gain
+/// nothing.
 inline constexpr int64_t kNearWeights = int64_t{512} << 10;
 
 enum class Rounding : uint8_t {
@@ -23,12 +24,13 @@ enum class Rounding : uint8_t {
   kFactors,  // both factors, multiplied in bfloat16
 };
 
-/// Whether the option lets a node round: matrix products, attention, RNN, GRU and LSTM, unless they compute in double or of integers.
+/// Whether the option lets a node round: matrix products, attention, RNN, GRU and LSTM, unless they compute in double or of
+/// integers.
 bool MayRound(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node);
 
-/// What it rounds: both factors where the option allows it, the processor multiplies bfloat16 faster than float32, and weights are
-/// constants (of products one matrix), or attention is not known to be of few queries; else constant weights of float32, of recurrent
-/// operators those that are not near.
+/// What it rounds: both factors where the option allows it, the processor multiplies bfloat16 faster than float32, and
+/// weights are constants (of products one matrix), or attention is not known to be of few queries; else constant weights of
+/// float32, of recurrent operators those that are not near.
 Rounding RoundingOf(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node);
 inline bool RoundsFactors(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
   return RoundingOf(provider, graph, node) == Rounding::kFactors;

@@ -26,8 +26,8 @@ struct TypeList {};
 
 using FloatTypes = TypeList<float, double, Float16, BFloat16>;
 using IntTypes = TypeList<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
-using NumberTypes = TypeList<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
-                             uint32_t, uint64_t>;
+using NumberTypes =
+    TypeList<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
 
 template <class... Ts>
 constexpr TypeSet ToTypeSet(TypeList<Ts...>) {

@@ -32,19 +32,22 @@ std::optional<DataType> HalvesOf(const GraphViewer& region) {
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type, Allocator& memory)
-    : region_(region), halves_(HalvesOf(region)), factor_type_(halves_.value_or(factor_type)), program_(std::make_unique<Program>()) {
+ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type,
+                               Allocator& memory)
+    : region_(region),
+      halves_(HalvesOf(region)),
+      factor_type_(halves_.value_or(factor_type)),
+      program_(std::make_unique<Program>()) {
   program_->charge = MemoryCharge(memory);
   outputs_.insert(region.outputs().begin(), region.outputs().end());
   for (const NodeIndex index : region.nodes()) CountReaders(index, +1);
   for (size_t i = 0; i < input_shapes.size(); ++i) {
     const Dims dims = ToDims(input_shapes[i]);
     values_[region.inputs()[i]] = {
-        dims,
-        AddMemory({.desc = Plain(AtLeastOne(dims), DataTypeOf(region.value(region.inputs()[i]).type.element)),
-                   .kind = MemoryKind::kInput,
-                   .index = static_cast<int>(i),
-                   .constant = {}})};
+        dims, AddMemory({.desc = Plain(AtLeastOne(dims), DataTypeOf(region.value(region.inputs()[i]).type.element)),
+                         .kind = MemoryKind::kInput,
+                         .index = static_cast<int>(i),
+                         .constant = {}})};
   }
 }
 
@@ -85,7 +88,8 @@ void ProgramBuilder::SetValue(ValueIndex index, RegionValue value) {
   const GraphValue& declared = region_.value(index);
   const auto& shape = declared.type.shape;
   Require(!shape || declared.consumers.empty() || shape->size() == value.dims.size(),
-          "the result has {} dimensions, the model declares {}: correct its value_info", value.dims.size(), shape ? shape->size() : 0);
+          "the result has {} dimensions, the model declares {}: correct its value_info", value.dims.size(),
+          shape ? shape->size() : 0);
   (void)Shape(value.dims).num_elements();  // refuses what no memory holds before strides are made of it
   values_in_[program_->Root(value.memory).first].push_back(index);
   values_[index] = std::move(value);
@@ -110,7 +114,8 @@ RegionValue ProgramBuilder::input(const Node& node, size_t i) {
   const auto found = values_.find(index);
   if (found != values_.end()) return found->second;
   const Tensor* tensor = region_.constant(index);
-  Require(tensor != nullptr && (kFloats | kCodes | kSums).contains(tensor->type()), "input {} is not a tensor of floats, codes or sums of them", i);
+  Require(tensor != nullptr && (kFloats | kCodes | kSums).contains(tensor->type()),
+          "input {} is not a tensor of floats, codes or sums of them", i);
   const Dims dims = ToDims(tensor->shape());
   const Desc plain = Plain(AtLeastOne(dims), DataTypeOf(tensor->type()));
   MemorySlot slot{.desc = plain, .kind = MemoryKind::kConstant, .constant = SharedWeights::Plain(*tensor, plain)};
@@ -162,7 +167,8 @@ std::optional<MemoryIndex> ProgramBuilder::Part(MemoryIndex memory, const Box& b
   if (constant(memory) != nullptr) return std::nullopt;
   const auto inside = BoxInside(whole, part.first, part.count);
   if (!inside) return std::nullopt;
-  return AddMemory({.desc = inside->desc, .kind = MemoryKind::kAlias, .index = memory, .offset = inside->offset, .constant = {}});
+  return AddMemory(
+      {.desc = inside->desc, .kind = MemoryKind::kAlias, .index = memory, .offset = inside->offset, .constant = {}});
 }
 
 void ProgramBuilder::AddInBoxes(MemoryIndex result, const std::vector<MemoryIndex>& operands, double ns_per_byte,
@@ -172,8 +178,8 @@ void ProgramBuilder::AddInBoxes(MemoryIndex result, const std::vector<MemoryInde
   AddInBoxes(result, operands, AllAxes(dims(result), kept), ns_per_byte * bytes, add);
 }
 
-void ProgramBuilder::AddInBoxes(MemoryIndex result, const std::vector<MemoryIndex>& operands, std::vector<CutAxis> axes, double ns,
-                                FunctionRef<void(std::span<const MemoryIndex>)> add) {
+void ProgramBuilder::AddInBoxes(MemoryIndex result, const std::vector<MemoryIndex>& operands, std::vector<CutAxis> axes,
+                                double ns, FunctionRef<void(std::span<const MemoryIndex>)> add) {
   std::vector<MemoryIndex> whole = {result};
   whole.insert(whole.end(), operands.begin(), operands.end());
   const Dims dims = this->dims(result);
@@ -188,7 +194,8 @@ void ProgramBuilder::AddInBoxes(MemoryIndex result, const std::vector<MemoryInde
   std::erase_if(axes, [&](const CutAxis& cut) {
     return std::any_of(whole.begin(), whole.end(), [&](MemoryIndex memory) {
       Dims count = this->dims(memory);
-      return std::exchange(count[cut.axis], std::min(cut.multiple, count[cut.axis])) > 1 && !BoxInside(desc(memory), Dims(count.size(), 0), count);
+      return std::exchange(count[cut.axis], std::min(cut.multiple, count[cut.axis])) > 1 &&
+             !BoxInside(desc(memory), Dims(count.size(), 0), count);
     });
   });
   std::vector<std::vector<MemoryIndex>> parts;
@@ -267,7 +274,9 @@ void ProgramBuilder::Reorder(MemoryIndex from, MemoryIndex to) {
 void ProgramBuilder::Add(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments,
                          const Desc* scratchpad) {
   // Some of oneDNN 2.6's primitives divide by a batch of 0: what gives nothing is not run.
-  const auto gives_nothing = [&](const auto& argument) { return argument.first == DNNL_ARG_DST && IsEmpty(desc(argument.second)); };
+  const auto gives_nothing = [&](const auto& argument) {
+    return argument.first == DNNL_ARG_DST && IsEmpty(desc(argument.second));
+  };
   if (std::any_of(arguments.begin(), arguments.end(), gives_nothing)) return;
   if (scratchpad != nullptr && scratchpad->get_size() > 0) {
     arguments.emplace_back(DNNL_ARG_SCRATCHPAD, Temporary(*scratchpad));
@@ -390,7 +399,9 @@ void ProgramBuilder::AddInPlace(Fusion& fusion, const Desc& output, const std::v
     // What was done before this chain stays so: nobody has to look at it again.
     const auto read_here = [&](ValueIndex value) {
       return std::any_of(fusion.ops.begin(), fusion.ops.end(), [&](const Fusion::Op& other) {
-        const auto reads_it = [&](NodeIndex node) { return node != kNone && std::ranges::find(region_.node(node).inputs, value) != region_.node(node).inputs.end(); };
+        const auto reads_it = [&](NodeIndex node) {
+          return node != kNone && std::ranges::find(region_.node(node).inputs, value) != region_.node(node).inputs.end();
+        };
         return reads_it(other.node) || reads_it(other.gate);
       });
     };
@@ -448,7 +459,8 @@ bool ProgramBuilder::FeedsProducts(ValueIndex index) const {
   return !value.is_output && std::all_of(value.consumers.begin(), value.consumers.end(), [&](NodeIndex consumer) {
     if (!region_.contains(consumer)) return false;
     const Node& node = region_.node(consumer);
-    return node.domain.empty() && (node.op_type == "MatMul" || node.op_type == "Gemm") && node.inputs[0] == index && node.inputs[1] != index;
+    return node.domain.empty() && (node.op_type == "MatMul" || node.op_type == "Gemm") && node.inputs[0] == index &&
+           node.inputs[1] != index;
   });
 }
 

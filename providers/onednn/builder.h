@@ -21,7 +21,8 @@ namespace tessera::onednn {
 inline Dims AtLeastOne(Dims dims) { return dims.empty() ? Dims{1} : dims; }
 
 /// What helps where oneDNN refuses at run time what it seemed able to do.
-inline constexpr std::string_view kRemedy = "leave DnnlExecutionProvider out of the session's providers to compute it on another";
+inline constexpr std::string_view kRemedy =
+    "leave DnnlExecutionProvider out of the session's providers to compute it on another";
 
 /// A value of the region: its logical dimensions and where its elements are.
 struct RegionValue {
@@ -50,8 +51,8 @@ class ProgramBuilder {
 
   Dims dims(MemoryIndex memory) const { return DimsOf(desc(memory)); }
 
-  /// What the factors of products and convolutions are rounded to; sums are in float32. (oneDNN 2.6 takes fpmath_mode, which
-  /// means the same, and ignores it.) Our own steps compute in float32 only.
+  /// What the factors of products and convolutions are rounded to; sums are in float32. (oneDNN 2.6 takes fpmath_mode,
+  /// which means the same, and ignores it.) Our own steps compute in float32 only.
   DataType factor_type() const noexcept { return factor_type_; }
   bool rounds() const noexcept { return factor_type_ != DataType::f32; }
   /// Whether the model's own numbers are of 16 bits: what is computed stays rounded.
@@ -80,10 +81,12 @@ class ProgramBuilder {
   MemoryIndex Constant(const Desc& desc, std::shared_ptr<const dnnl::memory> memory);
   /// Lets a temporary that `concat` would copy from live inside it from the start; false when it must be copied.
   bool PlaceInside(MemoryIndex part, MemoryIndex whole, const Dims& offsets);
-  /// A box of a memory; along axes where it has one element, and the box not, that one. Nothing where the layout does not allow it.
+  /// A box of a memory; along axes where it has one element, and the box not, that one. Nothing where the layout does not
+  /// allow it.
   std::optional<MemoryIndex> Part(MemoryIndex memory, const Box& box);
-  /// Adds what computes `result` from operands of as many dimensions, box by box: add(memories) gets the box's result and then what it
-  /// reads of the operands, which along axes that are cut have the result's size or 1. `ns`: of all, on one thread.
+  /// Adds what computes `result` from operands of as many dimensions, box by box: add(memories) gets the box's result and
+  /// then what it reads of the operands, which along axes that are cut have the result's size or 1. `ns`: of all, on one
+  /// thread.
   void AddInBoxes(MemoryIndex result, const std::vector<MemoryIndex>& operands, std::vector<CutAxis> axes, double ns,
                   FunctionRef<void(std::span<const MemoryIndex>)> add);
   /// The same along all axes but `kept`; `ns_per_byte`: of what is read and written.
@@ -144,16 +147,18 @@ class ProgramBuilder {
   /// Takes up the operators after `value` (a node's output of these dimensions) that scale and shift channels by constants,
   /// and moves `value` to the last one's output.
   void FollowAffine(ChannelAffine& affine, ValueIndex& value, const Dims& dims);
-  /// Takes up the addition after `value` (rows of `columns` numbers) of a constant for each column, moves `value` to its output, and
-  /// gives the constant; nothing where that is not all that reads the value.
+  /// Takes up the addition after `value` (rows of `columns` numbers) of a constant for each column, moves `value` to its
+  /// output, and gives the constant; nothing where that is not all that reads the value.
   std::optional<MemoryIndex> FollowBias(ValueIndex& value, int64_t columns);
   /// Whether only products read the value, as their first operand: it may lie rounded as they want it.
   bool FeedsProducts(ValueIndex value) const;
   /// Adds a primitive with what was fused into it; `output` is where the chain's last value lies.
   void AddFused(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc& scratchpad,
                 const Fusion& fusion, RegionValue output);
-  /// The other operands of what was fused, as arguments of a primitive that computes `box` of the output; false where they can't be cut.
-  bool AddOperands(const Fusion& fusion, MemoryIndex output, const Box& box, std::vector<std::pair<int, MemoryIndex>>& arguments);
+  /// The other operands of what was fused, as arguments of a primitive that computes `box` of the output; false where they
+  /// can't be cut.
+  bool AddOperands(const Fusion& fusion, MemoryIndex output, const Box& box,
+                   std::vector<std::pair<int, MemoryIndex>>& arguments);
   /// Says where a fused chain's last value lies, when the caller added the primitive itself.
   void SetFused(const Fusion& fusion, RegionValue value) { SetValue(fusion.result, std::move(value)); }
 
@@ -183,11 +188,12 @@ class ProgramBuilder {
   // What lies in each memory, by its root: the values, and the reorders from and into it.
   std::map<MemoryIndex, std::vector<ValueIndex>> values_in_;
   std::map<MemoryIndex, std::vector<std::pair<MemoryIndex, std::string>>> reorders_of_;
-  /// Parts of parts of parts: a memory that holds as deep ones is part of no other, so that finding what a view looks at stays cheap.
+  /// Parts of parts of parts: a memory that holds as deep ones is part of no other, so that finding what a view looks at
+  /// stays cheap.
   static constexpr int kDeepestPart = 32;
   std::map<MemoryIndex, int> parts_deep_;
   std::set<NodeIndex> done_;
-  std::set<ValueIndex> outputs_;            // of the region
+  std::set<ValueIndex> outputs_;           // of the region
   std::map<ValueIndex, int64_t> readers_;  // nodes of the region that are not done
 };
 

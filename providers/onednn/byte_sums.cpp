@@ -28,8 +28,8 @@ struct ByteSumsStep::Pointers {
 };
 
 ByteSumsStep::ByteSumsStep(Settings settings, const ByteSumsMemories& memories) : settings_(std::move(settings)) {
-  for (const MemoryIndex memory : {memories.sums, memories.a, memories.b, memories.column_sums, memories.a_zero, memories.b_zero, memories.out,
-                                   memories.a_scale, memories.b_scale, memories.bias}) {
+  for (const MemoryIndex memory : {memories.sums, memories.a, memories.b, memories.column_sums, memories.a_zero,
+                                   memories.b_zero, memories.out, memories.a_scale, memories.b_scale, memories.bias}) {
     position_.push_back(memory < 0 ? -1 : static_cast<int>(arguments_.size()));
     if (memory >= 0) arguments_.push_back(memory);
   }
@@ -37,8 +37,16 @@ ByteSumsStep::ByteSumsStep(Settings settings, const ByteSumsMemories& memories) 
 
 ByteSumsStep::Pointers ByteSumsStep::Sort(std::span<void* const> memories) const {
   const auto at = [&](size_t i) { return position_[i] < 0 ? nullptr : memories[static_cast<size_t>(position_[i])]; };
-  return {static_cast<int32_t*>(at(0)), static_cast<const uint8_t*>(at(1)), static_cast<const int8_t*>(at(2)), static_cast<int32_t*>(at(3)),
-          at(4), at(5), at(6), static_cast<const float*>(at(7)), static_cast<const float*>(at(8)), static_cast<const float*>(at(9))};
+  return {static_cast<int32_t*>(at(0)),
+          static_cast<const uint8_t*>(at(1)),
+          static_cast<const int8_t*>(at(2)),
+          static_cast<int32_t*>(at(3)),
+          at(4),
+          at(5),
+          at(6),
+          static_cast<const float*>(at(7)),
+          static_cast<const float*>(at(8)),
+          static_cast<const float*>(at(9))};
 }
 
 void ByteSumsStep::AddColumns(const Pointers& p, ThreadPool& threads) const {
@@ -70,7 +78,8 @@ void ByteSumsStep::CorrectRow(const Pointers& p, int64_t row) const {
   }
   if (p.a == nullptr) return;
   const uint8_t* codes = p.a + row * s.depth;
-  const auto row_sum = static_cast<uint32_t>(std::accumulate(codes, codes + s.depth, int32_t{0})) - static_cast<uint32_t>(s.depth) * a_zero;
+  const auto row_sum =
+      static_cast<uint32_t>(std::accumulate(codes, codes + s.depth, int32_t{0})) - static_cast<uint32_t>(s.depth) * a_zero;
   for (int64_t j = 0; j < s.columns; ++j) sums[j] -= row_sum * static_cast<uint32_t>(ReadZero(settings_.b, p.b_zero, j));
 }
 
@@ -83,8 +92,8 @@ void ByteSumsStep::FinishRow(const Pointers& p, int64_t row) const {
     for (int64_t j = 0; j < n; ++j) out[j] = static_cast<float>(sums[j]) * (p.a_scale[0] * p.b_scale[j * step]);
     for (int64_t j = 0; j < n && p.bias != nullptr; ++j) out[j] += p.bias[j];
   } else if (settings_.result != Result::kSums) {
-    cpu::RequantizeRow(sums, n, settings_.scales.data(), settings_.scales.size() == 1 ? 0 : 1, settings_.result_zero, settings_.result == Result::kInt8,
-                       static_cast<uint8_t*>(p.out) + row * n);
+    cpu::RequantizeRow(sums, n, settings_.scales.data(), settings_.scales.size() == 1 ? 0 : 1, settings_.result_zero,
+                       settings_.result == Result::kInt8, static_cast<uint8_t*>(p.out) + row * n);
   }
 }
 
@@ -92,7 +101,8 @@ void ByteSumsStep::Run(std::span<void* const> memories, ThreadPool& threads) con
   const Pointers p = Sort(memories);
   const ByteSumsShape& s = settings_.shape;
   if (settings_.adds_columns && s.depth > 0) AddColumns(p, threads);
-  const double row_ns = static_cast<double>(s.columns) * kNsPerSum + (p.a == nullptr ? 0 : static_cast<double>(s.depth) * kNsPerByte);
+  const double row_ns =
+      static_cast<double>(s.columns) * kNsPerSum + (p.a == nullptr ? 0 : static_cast<double>(s.depth) * kNsPerByte);
   threads.ParallelFor(s.matrices * s.rows, row_ns, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       CorrectRow(p, row);

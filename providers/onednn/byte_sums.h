@@ -25,8 +25,8 @@ struct ZeroPoint {
 /// Memories that a step reads and writes, by position; absent ones are -1.
 struct ByteSumsMemories {
   MemoryIndex sums = -1;
-  MemoryIndex a = -1, b = -1;              // as oneDNN multiplies them, for sums of rows and columns
-  MemoryIndex column_sums = -1;            // of b: a constant, or where the step puts them
+  MemoryIndex a = -1, b = -1;    // as oneDNN multiplies them, for sums of rows and columns
+  MemoryIndex column_sums = -1;  // of b: a constant, or where the step puts them
   MemoryIndex a_zero = -1, b_zero = -1;
   MemoryIndex out = -1;                    // where it is not the sums
   MemoryIndex a_scale = -1, b_scale = -1;  // of floats
@@ -43,7 +43,7 @@ class ByteSumsStep final : public NativeStep {
     Result result = Result::kSums;
     std::vector<float> scales;  // of codes, one or one a column
     int32_t result_zero = 0;
-    int64_t b_scales = 1;       // of floats
+    int64_t b_scales = 1;  // of floats
   };
 
   explicit ByteSumsStep(Settings settings, const ByteSumsMemories& memories);

@@ -41,8 +41,11 @@ std::string RefuseCodes(const GraphViewer& graph, const Node& node, size_t weigh
   const Tensor* codes = graph.constant(node.inputs[weight]);
   if (codes == nullptr) return "its weights are not constant";
   if (codes->num_elements() == 0) return "its weights are empty";
-  const Codes given{codes, zeros < node.inputs.size() && node.inputs[zeros] != kNone ? graph.constant(node.inputs[zeros]) : nullptr, axis};
-  if (!IsConstantOf(graph, node, zeros, given.channels(), true)) return "its weights' zero points are not constants, one or one a channel";
+  const Codes given{
+      codes, zeros < node.inputs.size() && node.inputs[zeros] != kNone ? graph.constant(node.inputs[zeros]) : nullptr,
+      axis};
+  if (!IsConstantOf(graph, node, zeros, given.channels(), true))
+    return "its weights' zero points are not constants, one or one a channel";
   if (given.zeros != nullptr && given.zeros->type() != codes->type()) return "its weights' zero points are of another type";
   const std::vector<int32_t> points = Zeros(given);
   const int32_t middle = codes->is(ElementType::kInt8) ? 0 : 128;
@@ -76,9 +79,11 @@ SignedCodes AddSigned(ProgramBuilder& builder, const Codes& weight) {
     result.sums[c] += CodeAt(*weight.codes, i) - points[c];
   });
   auto memory = SharedWeights::Plain(*weight.codes, given);
-  const bool as_it_is = given == wanted && std::all_of(points.begin(), points.end(), [](int32_t point) { return point == 0; });
+  const bool as_it_is =
+      given == wanted && std::all_of(points.begin(), points.end(), [](int32_t point) { return point == 0; });
   if (!as_it_is) {
-    const std::string key = "signed" + std::string(reinterpret_cast<const char*>(points.data()), points.size() * sizeof(int32_t));
+    const std::string key =
+        "signed" + std::string(reinterpret_cast<const char*>(points.data()), points.size() * sizeof(int32_t));
     memory = SharedWeights::ConvertedBytes(key, memory, wanted, [&](const std::byte*, std::byte* to) {
       ForEachCode(weight, [&](int64_t i, int64_t channel) {
         to[i] = static_cast<std::byte>(CodeAt(*weight.codes, i) - points[static_cast<size_t>(channel)]);
@@ -113,16 +118,19 @@ dnnl::primitive_attr Requantization::Attributes([[maybe_unused]] int weight_mask
   return attr;
 }
 
-void Requantization::AddArguments(ProgramBuilder& builder, const Dims& shift_dims, std::vector<std::pair<int, MemoryIndex>>& arguments) const {
+void Requantization::AddArguments(ProgramBuilder& builder, const Dims& shift_dims,
+                                  std::vector<std::pair<int, MemoryIndex>>& arguments) const {
   if (source_zero) arguments.emplace_back(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, *source_zero);
   if (result_zero) arguments.emplace_back(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_DST, *result_zero);
 #if DNNL_VERSION_MAJOR >= 3
   if (!scales.empty()) {
-    arguments.emplace_back(DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, builder.Constant(Dims{static_cast<int64_t>(scales.size())}, std::span<const float>(scales)));
+    arguments.emplace_back(DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS,
+                           builder.Constant(Dims{static_cast<int64_t>(scales.size())}, std::span<const float>(scales)));
   }
   if (!shifts.empty() && !scales.empty()) {  // it scales the sums before it adds
     std::vector<float> scaled(shifts.size());
-    for (size_t i = 0; i < shifts.size(); ++i) scaled[i] = static_cast<float>(static_cast<double>(shifts[i]) * scales[scales.size() == 1 ? 0 : i]);
+    for (size_t i = 0; i < shifts.size(); ++i)
+      scaled[i] = static_cast<float>(static_cast<double>(shifts[i]) * scales[scales.size() == 1 ? 0 : i]);
     arguments.emplace_back(DNNL_ARG_BIAS, builder.Constant(shift_dims, std::span<const float>(scaled)));
     return;
   }

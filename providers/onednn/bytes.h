@@ -40,12 +40,12 @@ struct SignedCodes {
 };
 SignedCodes AddSigned(ProgramBuilder& builder, const Codes& weight);
 
-/// What becomes of a primitive's sums: round((sum + shift) * scale) + zero, or the sums themselves without scales. Both versions of
-/// oneDNN describe it by attributes, 3.x gives the numbers as arguments.
+/// What becomes of a primitive's sums: round((sum + shift) * scale) + zero, or the sums themselves without scales. Both
+/// versions of oneDNN describe it by attributes, 3.x gives the numbers as arguments.
 class Requantization {
  public:
-  std::vector<float> scales;     // one, or one a channel
-  std::vector<int32_t> shifts;   // one a channel, or none
+  std::vector<float> scales;               // one, or one a channel
+  std::vector<int32_t> shifts;             // one a channel, or none
   std::optional<MemoryIndex> source_zero;  // of the source, int32
   std::optional<MemoryIndex> result_zero;
 
@@ -53,7 +53,8 @@ class Requantization {
   std::optional<Desc> ShiftDesc(const Dims& dims) const;
   /// `weight_mask`: the dimensions of the weights that scales go along, `result_mask`: of the result.
   dnnl::primitive_attr Attributes(int weight_mask, int result_mask) const;
-  void AddArguments(ProgramBuilder& builder, const Dims& shift_dims, std::vector<std::pair<int, MemoryIndex>>& arguments) const;
+  void AddArguments(ProgramBuilder& builder, const Dims& shift_dims,
+                    std::vector<std::pair<int, MemoryIndex>>& arguments) const;
 };
 
 /// A scale or zero point that is one number, as oneDNN reads it: int32 or float.

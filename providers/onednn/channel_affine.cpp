@@ -71,12 +71,8 @@ ChannelAffine::Numbers ChannelAffine::Compute(int64_t channels) const {
           shift = (shift - at(2, c)) * by + at(1, c);
           break;
         }
-        case Kind::kAdd:
-          shift += at(0, c);
-          break;
-        case Kind::kSub:
-          shift -= at(0, c);
-          break;
+        case Kind::kAdd: shift += at(0, c); break;
+        case Kind::kSub: shift -= at(0, c); break;
         case Kind::kSubFrom:
           scale = -scale;
           shift = at(0, c) - shift;

@@ -16,12 +16,15 @@ bool IsOneOf(const Node& node, std::span<const std::string_view> names) {
 
 constexpr std::string_view kConvolutions[] = {"Conv", "ConvTranspose"};
 constexpr std::string_view kProducts[] = {"MatMul", "Gemm"};
-constexpr std::string_view kByteProducts[] = {"QLinearConv", "ConvInteger", "QLinearMatMul", "MatMulInteger", "MatMulIntegerToFloat"};
+constexpr std::string_view kByteProducts[] = {"QLinearConv", "ConvInteger", "QLinearMatMul", "MatMulInteger",
+                                              "MatMulIntegerToFloat"};
 constexpr std::string_view kPooling[] = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
 
 bool IsByteProduct(const Node& node) { return IsOneOf(node, kByteProducts); }
 
-bool TakesCodes(const GraphViewer& graph, const Node& node) { return kCodes.contains(graph.value(node.inputs[0]).type.element); }
+bool TakesCodes(const GraphViewer& graph, const Node& node) {
+  return kCodes.contains(graph.value(node.inputs[0]).type.element);
+}
 
 /// Multiply-adds of a convolution, as if over one pixel where the image's size is not known.
 double Products(const GraphViewer& graph, const Node& node) {
@@ -29,7 +32,8 @@ double Products(const GraphViewer& graph, const Node& node) {
   const auto multiply = [&](const Dimension& dim) { products *= dim.known() ? static_cast<double>(dim.value) : 1; };
   const SymbolicShape& weights = *graph.value(node.inputs[1]).type.shape;
   std::for_each(weights.begin(), weights.end(), multiply);
-  const std::optional<SymbolicShape>& image = graph.value(node.op_type == "ConvTranspose" ? node.inputs[0] : node.outputs[0]).type.shape;
+  const std::optional<SymbolicShape>& image =
+      graph.value(node.op_type == "ConvTranspose" ? node.inputs[0] : node.outputs[0]).type.shape;
   for (size_t i = 2; image && i < std::min(image->size(), weights.size()); ++i) multiply((*image)[i]);
   return products;
 }
@@ -49,7 +53,9 @@ bool IsTransformed(const GraphViewer& graph, const Node& node) {
 std::string WhyLeaveCodes(const Node& node) {
   if (!HasTiles()) return "without AMX the CPU provider computes with 8-bit codes as fast; option claims=all claims it";
   // Tiles are of channels that meet.
-  return AttributeOr<int64_t>(node, "group", 1) == 1 ? "" : "the CPU provider convolves groups of 8-bit codes as fast; option claims=all claims it";
+  return AttributeOr<int64_t>(node, "group", 1) == 1
+             ? ""
+             : "the CPU provider convolves groups of 8-bit codes as fast; option claims=all claims it";
 }
 
 }  // namespace
@@ -58,10 +64,13 @@ std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) 
   if (claims == Claims::kAll) return {};
   if (FindLowering(node)->by_choice) return "the CPU provider computes it as fast; option claims=all claims it";
   if (TakesCodes(graph, node)) return WhyLeaveCodes(node);
-  if (kHalves.contains(graph.value(node.inputs[0]).type.element)) return "the CPU provider computes 16-bit numbers as float32; option claims=all claims them";
+  if (kHalves.contains(graph.value(node.inputs[0]).type.element))
+    return "the CPU provider computes 16-bit numbers as float32; option claims=all claims them";
   if (claims == Claims::kRounded) return {};
   if (claims == Claims::kFasterRounded) {
-    return IsProduct(node) && cpu::GemmBf16Pays() && !HasTiles() ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it" : "";
+    return IsProduct(node) && cpu::GemmBf16Pays() && !HasTiles()
+               ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it"
+               : "";
   }
   return "the CPU provider computes float32 faster; option claims=all claims it";
 }

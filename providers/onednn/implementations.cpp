@@ -51,7 +51,8 @@ double TimeOfReorder(const Desc& from, const Desc& to) {
 
 void TellMissing(const ProgramBuilder& builder, const Node& node, std::string_view wanted, std::string_view usual) {
   const std::string& value = builder.region().value(node.outputs[0]).name;
-  Logger()(LogLevel::kWarning, "oneDNN has no implementation '{}' of the {} that makes '{}', which timing chose: '{}' computes it", wanted,
+  Logger()(LogLevel::kWarning,
+           "oneDNN has no implementation '{}' of the {} that makes '{}', which timing chose: '{}' computes it", wanted,
            node.op_type, value, usual);
 }
 

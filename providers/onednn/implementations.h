@@ -1,7 +1,7 @@
 #pragma once
 
-// Which of oneDNN's implementations computes a node: its first choice, what timing found on this machine (the node's algorithm says so), or,
-// while a session is timed, what takes least time now, reorders of the source included.
+// Which of oneDNN's implementations computes a node: its first choice, what timing found on this machine (the node's
+// algorithm says so), or, while a session is timed, what takes least time now, reorders of the source included.
 
 #include <limits>
 #include <string>
@@ -31,7 +31,8 @@ void TellMissing(const ProgramBuilder& builder, const Node& node, std::string_vi
 
 /// Nanoseconds that `candidate` takes with the reorder of what it reads; infinite where it cannot be made.
 template <class Primitive, class Description>
-double TimeOfCandidate(const Description& candidate, const Desc& source, const ProgramBuilder::Fusion& fusion, const Desc* bias) {
+double TimeOfCandidate(const Description& candidate, const Desc& source, const ProgramBuilder::Fusion& fusion,
+                       const Desc* bias) {
   std::vector<std::pair<int, Desc>> arguments = {{DNNL_ARG_SRC, candidate.src_desc()},
                                                  {DNNL_ARG_WEIGHTS, candidate.weights_desc()},
                                                  {DNNL_ARG_DST, candidate.dst_desc()},
@@ -48,10 +49,11 @@ double TimeOfCandidate(const Description& candidate, const Desc& source, const P
   }
 }
 
-/// The description that `describe` gives of a primitive for `node`, which reads `source`, moved to the implementation that is wanted.
-/// Primitive: of convolutions or products, with a source, weights and perhaps a bias.
+/// The description that `describe` gives of a primitive for `node`, which reads `source`, moved to the implementation that
+/// is wanted. Primitive: of convolutions or products, with a source, weights and perhaps a bias.
 template <class Primitive, class Describe>
-auto DescribeWanted(const ProgramBuilder& builder, const Node& node, MemoryIndex source, const ProgramBuilder::Fusion& fusion, const Desc* bias, const Describe& describe) {
+auto DescribeWanted(const ProgramBuilder& builder, const Node& node, MemoryIndex source,
+                    const ProgramBuilder::Fusion& fusion, const Desc* bias, const Describe& describe) {
   // Copies of a description may share what moves on: each search has one of its own.
   auto candidate = describe();
   const std::string usual = candidate.impl_info_str();

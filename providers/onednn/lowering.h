@@ -79,7 +79,8 @@ struct Eltwise {
 };
 std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node);
 
-/// Whether oneDNN may make a number of NaN: its code takes the larger or the smaller of two operands, which is the bound then.
+/// Whether oneDNN may make a number of NaN: its code takes the larger or the smaller of two operands, which is the bound
+/// then.
 bool LosesNan(const Eltwise& eltwise);
 
 /// A primitive or a step of our own; its result lies as `x` does, or in rows.
@@ -101,18 +102,21 @@ bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);
 /// Products and convolutions of fewer inputs for each output keep float32: rounding would take longer than it spares.
 inline constexpr int64_t kFewestRounded = 16;
 
-/// As many as count for a convolution of `channels` inputs in each group. Those of each channel by itself stand between others,
-/// whose results are rounded already.
-inline int64_t RoundedInputs(int64_t channels, int64_t window, int64_t group) { return group > 1 ? kFewestRounded : channels * window; }
+/// As many as count for a convolution of `channels` inputs in each group. Those of each channel by itself stand between
+/// others, whose results are rounded already.
+inline int64_t RoundedInputs(int64_t channels, int64_t window, int64_t group) {
+  return group > 1 ? kFewestRounded : channels * window;
+}
 
 /// What the factors of a product or convolution of `k` inputs for each output are rounded to: what the
-/// builder wants, but float32 below kFewestRounded (what is rounded anyway stays so) and where oneDNN has no fast implementation. `describe(type)` gives the
-/// primitive's descriptor.
+/// builder wants, but float32 below kFewestRounded (what is rounded anyway stays so) and where oneDNN has no fast
+/// implementation. `describe(type)` gives the primitive's descriptor.
 template <class Describe>
 DataType FactorType(const ProgramBuilder& builder, int64_t k, const Describe& describe) {
   if (!builder.rounds() || (k < kFewestRounded && !builder.of_halves())) return DataType::f32;
   try {
-    const bool is_slow = std::string_view(describe(builder.factor_type()).impl_info_str()).find("ref") != std::string_view::npos;
+    const bool is_slow =
+        std::string_view(describe(builder.factor_type()).impl_info_str()).find("ref") != std::string_view::npos;
     return is_slow ? DataType::f32 : builder.factor_type();
   } catch (const dnnl::error&) {  // not of this shape
     return DataType::f32;
@@ -122,7 +126,8 @@ DataType FactorType(const ProgramBuilder& builder, int64_t k, const Describe& de
 /// The description of a convolution with as many operators fused into it as its fastest implementation takes; the others
 /// are given back. `read` is what it reads; `describe` gets the output's layout (null: any) and the attributes.
 template <class Describe>
-auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, const std::vector<MemoryIndex>& read, const Describe& describe) {
+auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, const std::vector<MemoryIndex>& read,
+                   const Describe& describe) {
   dnnl::primitive_attr plain;
   plain.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const auto first = describe(nullptr, plain);

@@ -20,17 +20,18 @@ namespace tessera {
 namespace onednn {
 
 std::vector<std::span<const Lowering>> Lowerings() {
-  return {ConvolutionLowerings(),     DeconvolutionLowerings(), ProductLowerings(), PoolingLowerings(), ElementwiseLowerings(), NormalizationLowerings(), ShapeLowerings(),
-          ByteConvolutionLowerings(), ByteProductLowerings(), QuantizationLowerings(),   ReductionLowerings(), ResamplingLowerings(), RowNormalizationLowerings(),
-          RecurrentLowerings(),     AttentionLowerings()};
+  return {ConvolutionLowerings(),      DeconvolutionLowerings(), ProductLowerings(),   PoolingLowerings(),
+          ElementwiseLowerings(),      NormalizationLowerings(), ShapeLowerings(),     ByteConvolutionLowerings(),
+          ByteProductLowerings(),      QuantizationLowerings(),  ReductionLowerings(), ResamplingLowerings(),
+          RowNormalizationLowerings(), RecurrentLowerings(),     AttentionLowerings()};
 }
 
 const Lowering* FindLowering(const Node& node) {
   static const auto families = Lowerings();
   for (const auto& family : families) {
     for (const Lowering& lowering : family) {
-      if (lowering.op_type == node.op_type && lowering.domain == node.domain && node.since_version >= lowering.first_version &&
-          node.since_version <= lowering.last_version) {
+      if (lowering.op_type == node.op_type && lowering.domain == node.domain &&
+          node.since_version >= lowering.first_version && node.since_version <= lowering.last_version) {
         return &lowering;
       }
     }
@@ -43,7 +44,8 @@ namespace {
 /// A region as one kernel. Programs are compiled for the input shapes that come.
 class RegionKernel final : public Kernel {
  public:
-  RegionKernel(const GraphViewer& region, const SessionServices& services, int threads, DataType factor_type, bool has_context)
+  RegionKernel(const GraphViewer& region, const SessionServices& services, int threads, DataType factor_type,
+               bool has_context)
       : region_(region),
         pool_(dynamic_cast<const SessionThreadPool*>(services.threads)),
         memory_(*services.memory),
@@ -65,7 +67,8 @@ class RegionKernel final : public Kernel {
     if (known) {
       programs_.Find(pointers, threads_);
     } else if (has_context) {
-      // A context is read and written now. Most packed weights do not depend on the unknown sizes, often the batch, often 1.
+      // A context is read and written now. Most packed weights do not depend on the unknown sizes, often the batch,
+      // often 1.
       try {
         programs_.Find(pointers, threads_);
       } catch (const Error&) {
@@ -93,8 +96,8 @@ class RegionKernel final : public Kernel {
   }
 
  private:
-  /// The size of the team that a run gets now. A primitive runs on as many threads as it was made for, so that other runs under
-  /// way take another program; halves keep these few.
+  /// The size of the team that a run gets now. A primitive runs on as many threads as it was made for, so that other runs
+  /// under way take another program; halves keep these few.
   int Team() const noexcept {
     const int share = pool_ == nullptr ? threads_ : pool_->share();
     int team = threads_;
@@ -115,8 +118,8 @@ class RegionKernel final : public Kernel {
       program->threads = threads;
       return program;
     } catch (const dnnl::error& error) {
-      Fail(ErrorCode::kEpFail, "the nodes from {} on: oneDNN: {}; {}", region_.node(region_.nodes().front()).Label(&region_), error.what(),
-           kRemedy);
+      Fail(ErrorCode::kEpFail, "the nodes from {} on: oneDNN: {}; {}",
+           region_.node(region_.nodes().front()).Label(&region_), error.what(), kRemedy);
     }
   }
 
@@ -131,9 +134,14 @@ class RegionKernel final : public Kernel {
 
 // float16 came with oneDNN 3.
 const OptionSchema kOptions[] = {
-    {"claims", OptionType::kEnum, "faster",
-     "nodes to take: those that it computes faster than the CPU provider on this processor, or all that it can", {"faster", "all"}},
-    {"precision", OptionType::kEnum, "f32",
+    {"claims",
+     OptionType::kEnum,
+     "faster",
+     "nodes to take: those that it computes faster than the CPU provider on this processor, or all that it can",
+     {"faster", "all"}},
+    {"precision",
+     OptionType::kEnum,
+     "f32",
      "what convolutions and products round their factors to, and what they hand to each other; below f32 a Relu, Clip, "
      "Sigmoid or Elu that runs inside them may give a number for NaN",
 #if DNNL_VERSION_MAJOR >= 3
@@ -143,8 +151,8 @@ const OptionSchema kOptions[] = {
 #endif
 };
 
-/// Float32, with a warning, where oneDNN has no instructions for it. (A session asks for nothing that the processor lacks, but
-/// oneDNN can be kept from using what there is.)
+/// Float32, with a warning, where oneDNN has no instructions for it. (A session asks for nothing that the processor lacks,
+/// but oneDNN can be kept from using what there is.)
 DataType RequestedType(const ProviderOptions& options) {
   const auto option = options.find("precision");
   if (option == options.end() || option->second == "f32") return DataType::f32;
@@ -154,8 +162,8 @@ DataType RequestedType(const ProviderOptions& options) {
   const auto needed = dnnl::cpu_isa::avx512_core_bf16;
 #endif
   if (!HasIsa(needed)) {
-    Logger()(LogLevel::kWarning, "DnnlExecutionProvider runs at f32: precision {} needs {}, which oneDNN may not use here", option->second,
-             option->second == "bf16" ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
+    Logger()(LogLevel::kWarning, "DnnlExecutionProvider runs at f32: precision {} needs {}, which oneDNN may not use here",
+             option->second, option->second == "bf16" ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
     return DataType::f32;
   }
   return option->second == "bf16" ? DataType::bf16 : DataType::f16;
@@ -195,7 +203,8 @@ class OnednnProvider final : public ExecutionProvider {
     }
     for (NodeIndex index : graph.nodes()) {
       if (takes[static_cast<size_t>(index)]) {
-        refusals.Refuse(index, "no convolution, product or pooling of this provider stands beside it: alone it gains nothing here");
+        refusals.Refuse(
+            index, "no convolution, product or pooling of this provider stands beside it: alone it gains nothing here");
       }
     }
     return claims;
@@ -205,7 +214,8 @@ class OnednnProvider final : public ExecutionProvider {
     std::vector<CompiledOperator> operators;
     for (const auto& family : Lowerings()) {
       for (const Lowering& lowering : family) {
-        operators.push_back({lowering.op_type, lowering.domain, lowering.first_version, lowering.last_version, lowering.inputs});
+        operators.push_back(
+            {lowering.op_type, lowering.domain, lowering.first_version, lowering.last_version, lowering.inputs});
       }
     }
     return operators;
@@ -219,8 +229,8 @@ class OnednnProvider final : public ExecutionProvider {
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) {
-      kernels.push_back(
-          std::make_unique<RegionKernel>(subgraph.graph, services_, Threads(), factor_type_, PackedStore::Current() != nullptr));
+      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, services_, Threads(), factor_type_,
+                                                       PackedStore::Current() != nullptr));
     }
     return kernels;
   }
@@ -235,7 +245,8 @@ class OnednnProvider final : public ExecutionProvider {
     if (Threads() == 1) return claims_;
     const auto stays = [&](NodeIndex index) {
       const Node& node = graph.node(index);
-      return takes[static_cast<size_t>(index)] && !IsProduct(node) && IsAnchor(graph, node, claims_) && WhyLeave(graph, node, claims_).empty();
+      return takes[static_cast<size_t>(index)] && !IsProduct(node) && IsAnchor(graph, node, claims_) &&
+             WhyLeave(graph, node, claims_).empty();
     };
     return std::any_of(graph.nodes().begin(), graph.nodes().end(), stays) ? Claims::kRounded : claims_;
   }
@@ -262,7 +273,8 @@ const ProviderFactory& OnednnProviderFactory() {
       .options = onednn::kOptions,
       .create = [](const ProviderOptions& options) -> std::unique_ptr<ExecutionProvider> {
         if (LostInFork(ForeignThreads::kOneDnn)) {
-          Fail(ErrorCode::kEpFail, "another thread was in oneDNN when this process was forked, whose locks it holds for ever");
+          Fail(ErrorCode::kEpFail,
+               "another thread was in oneDNN when this process was forked, whose locks it holds for ever");
         }
         onednn::CpuEngine();
         const onednn::DataType factor_type = onednn::RequestedType(options);

@@ -1,11 +1,10 @@
 #include "parts.h"
 
-#include "runtime/openmp.h"
-
 #include <algorithm>
 #include <string_view>
 
 #include "base/rounding.h"
+#include "runtime/openmp.h"
 
 namespace tessera::onednn {
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// Long primitives in parts: oneDNN cannot be interrupted, so that a primitive takes no longer than a cancelled run may wait for.
+// Long primitives in parts: oneDNN cannot be interrupted, so that a primitive takes no longer than a cancelled run may wait
+// for.
 
 #include <cstdint>
 #include <optional>
@@ -24,12 +25,12 @@ struct CutAxis {
   int64_t multiple = 1;
 };
 
-/// A result of these dimensions, which takes `ns` nanoseconds on one thread, in as few boxes as take little time each; axes are cut in
-/// their order. One box for what is short or cannot be cut.
+/// A result of these dimensions, which takes `ns` nanoseconds on one thread, in as few boxes as take little time each; axes
+/// are cut in their order. One box for what is short or cannot be cut.
 std::vector<Box> BoxesOf(const Dims& dims, std::span<const CutAxis> axes, double ns);
 
-/// Of [images, channels, spatial sizes...], only parts that are dense having fast implementations: the images, and of single ones the channels,
-/// whole blocks of them.
+/// Of [images, channels, spatial sizes...], only parts that are dense having fast implementations: the images, and of
+/// single ones the channels, whole blocks of them.
 std::vector<CutAxis> ChannelAxes(const Dims& dims);
 /// Of images pixel after pixel: the images, and of single ones the rows (of volumes, the planes).
 std::vector<CutAxis> RowAxes();
@@ -45,8 +46,9 @@ bool IsLong(double ns);
 /// And of reading and writing so many bytes.
 inline double MovementNs(double bytes) { return bytes * 0.25; }
 
-/// A window over the output positions of `box` (whose first two axes are no spatial ones): what of the input it sees, along all axes, and
-/// its own padding. `input`: the input's dimensions; its first axis is the output's. Null where a position sees nothing of the input.
+/// A window over the output positions of `box` (whose first two axes are no spatial ones): what of the input it sees, along
+/// all axes, and its own padding. `input`: the input's dimensions; its first axis is the output's. Null where a position
+/// sees nothing of the input.
 struct WindowPart {
   Window window;
   Box input;

@@ -71,7 +71,8 @@ std::optional<SubMemory> BoxInside(const Desc& whole, const Dims& first, const D
     if (first[i] % block != 0 || count[i] % block != 0) return std::nullopt;
     offset += first[i] / block * layout->strides[i];
   }
-  return SubMemory{whole.submemory_desc(count, Dims(first.size(), 0)), static_cast<size_t>(offset) * dnnl::memory::data_type_size(TypeOf(whole))};
+  return SubMemory{whole.submemory_desc(count, Dims(first.size(), 0)),
+                   static_cast<size_t>(offset) * dnnl::memory::data_type_size(TypeOf(whole))};
 }
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -83,14 +84,17 @@ std::string LayoutKey(const Desc& desc) {
   add(static_cast<int64_t>(TypeOf(desc)));
   add(static_cast<int64_t>(desc.get_size()));  // sums behind byte weights count here only
   add(layout->offset);
-  for (const Dims* numbers : {&layout->dims, &layout->padded, &layout->strides, &layout->inner_blocks, &layout->inner_dims}) {
+  for (const Dims* numbers :
+       {&layout->dims, &layout->padded, &layout->strides, &layout->inner_blocks, &layout->inner_dims}) {
     add(static_cast<int64_t>(numbers->size()));
     for (int64_t number : *numbers) add(number);
   }
   return key;
 }
 #else
-std::string LayoutKey(const Desc& desc) { return std::string(reinterpret_cast<const char*>(&desc.data), sizeof(desc.data)); }
+std::string LayoutKey(const Desc& desc) {
+  return std::string(reinterpret_cast<const char*>(&desc.data), sizeof(desc.data));
+}
 #endif
 
 }  // namespace tessera::onednn

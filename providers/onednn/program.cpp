@@ -56,7 +56,8 @@ void Program::PlanTemporaries() {
   size_t effort = size_t{1} << 22;
   for (size_t i : order) {
     const size_t size = RoundUp(memories[i].desc.get_size(), kHostAlignment);
-    const BufferLife life{.first = static_cast<int32_t>(lives[i].first), .last = static_cast<int32_t>(lives[i].last), .bytes = size};
+    const BufferLife life{
+        .first = static_cast<int32_t>(lives[i].first), .last = static_cast<int32_t>(lives[i].last), .bytes = size};
     const size_t most = std::max(effort, kLeastEffort);
     placed.FindMeeting(life, most, meeting);
     effort -= std::min(effort, meeting.size());
@@ -145,7 +146,8 @@ void Program::Run(std::span<const void* const> inputs, std::span<void* const> ou
   }
   if (execution == nullptr) execution = NewExecution();
   Bind(*execution, inputs, outputs, block);
-  // A run that is cancelled drops its execution: what it enqueued is done when Execute returns, since primitives of processors run at once.
+  // A run that is cancelled drops its execution: what it enqueued is done when Execute returns, since primitives of
+  // processors run at once.
   const dnnl_status_t status = Execute(*execution, pool);
   execution->stream.wait();
   {

@@ -24,8 +24,8 @@ class ProgramCache {
   /// compiles, others run what is there.
   std::shared_ptr<Program> Find(std::span<const Shape* const> shapes, int team);
 
-  /// Programs held, of which the least recently used go: a few whatever they are, more as long as their primitives are not too
-  /// many. One takes some ten kilobytes.
+  /// Programs held, of which the least recently used go: a few whatever they are, more as long as their primitives are not
+  /// too many. One takes some ten kilobytes.
   static constexpr size_t kFewestPrograms = 16, kMostCommands = 4096;
 
  private:

@@ -37,7 +37,8 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
     if (lowering->host_inputs && graph.constant(input) != nullptr) continue;
     if (!type.is_tensor() || !lowering->types(i).contains(type.element))
       return "an input is " + type.ToString() + "; " + Names(lowering->types(i)) + " is lowered";
-    if (!HasInstructionsFor(type.element)) return fmt::format("oneDNN has no instructions for {} here", ElementTypeName(type.element));
+    if (!HasInstructionsFor(type.element))
+      return fmt::format("oneDNN has no instructions for {} here", ElementTypeName(type.element));
     if (!type.shape) return "an input's rank is unknown";
     if (type.shape->size() > 6) return "an input has more than 6 dimensions";
     for (const Dimension& dim : *type.shape) {
@@ -59,10 +60,13 @@ bool RoundsFactors(const GraphViewer& graph, const Node& node) {
   const bool is_attention = node.op_type == "Attention";
   if (!is_convolution && !is_attention && node.op_type != "MatMul" && node.op_type != "Gemm") return false;
   const SymbolicShape& shape = *graph.value(node.inputs[is_convolution ? 1 : 0]).type.shape;
-  if (is_attention && shape.size() == 3 && shape.back().known()) return shape.back().value / AttributeOr<int64_t>(node, "q_num_heads", 1) >= kFewestRounded;
+  if (is_attention && shape.size() == 3 && shape.back().known())
+    return shape.back().value / AttributeOr<int64_t>(node, "q_num_heads", 1) >= kFewestRounded;
   if (!is_convolution) return !shape.back().known() || shape.back().value >= kFewestRounded;  // A is [..., k]
   if (!std::all_of(shape.begin(), shape.end(), [](const Dimension& dim) { return dim.known(); })) return true;
-  const auto enough = [](const Dimension& dim) { return std::min(dim.value, kFewestRounded); };  // sizes are only what a model says
+  const auto enough = [](const Dimension& dim) {
+    return std::min(dim.value, kFewestRounded);
+  };  // sizes are only what a model says
   int64_t window = 1;
   for (const Dimension& dim : std::span(shape).subspan(2)) window *= enough(dim);
   return RoundedInputs(enough(shape[1]), window, AttributeOr<int64_t>(node, "group", 1)) >= kFewestRounded;
@@ -80,11 +84,11 @@ std::vector<ValueIndex> ReadBy(const Node& node) {
   return inputs;
 }
 
-/// Regions that grow along the graph: nodes that read each other and lie as many borders away from its beginning, a border being where
-/// a path leaves what is taken and comes back. No path from one of them that leaves it comes back to it, since it gets further away. This
-/// takes a step for each edge; regions that could be one are joined afterwards.
+/// Regions that grow along the graph: nodes that read each other and lie as many borders away from its beginning, a border
+/// being where a path leaves what is taken and comes back. No path from one of them that leaves it comes back to it, since
+/// it gets further away. This takes a step for each edge; regions that could be one are joined afterwards.
 std::vector<std::vector<NodeIndex>> GrowRegions(const GraphViewer& graph, const std::vector<bool>& takes) {
-  std::vector<int32_t> borders(takes.size(), 0);   // by node
+  std::vector<int32_t> borders(takes.size(), 0);      // by node
   std::vector<NodeIndex> above(takes.size(), kNone);  // another node of the region, or the node itself
   const auto first_of = [&](NodeIndex node) {
     while (above[static_cast<size_t>(node)] != node) {
@@ -126,7 +130,8 @@ std::vector<std::vector<NodeIndex>> GrowRegions(const GraphViewer& graph, const 
 /// The graph with each region as one unit, and each other node as one by itself.
 class Units {
  public:
-  Units(const GraphViewer& graph, const std::vector<std::vector<NodeIndex>>& regions) : next_(regions.size()), previous_(regions.size()) {
+  Units(const GraphViewer& graph, const std::vector<std::vector<NodeIndex>>& regions)
+      : next_(regions.size()), previous_(regions.size()) {
     std::map<NodeIndex, size_t> unit_of;
     for (size_t i = 0; i < regions.size(); ++i) {
       for (NodeIndex node : regions[i]) unit_of[node] = i;
@@ -147,8 +152,8 @@ class Units {
   /// The units that read what this one computes.
   const std::set<size_t>& next(size_t unit) const { return next_[unit]; }
 
-  /// Whether a path through other units leads from one to the other: as one unit they would wait for themselves. True also where looking
-  /// for one would take too long.
+  /// Whether a path through other units leads from one to the other: as one unit they would wait for themselves. True also
+  /// where looking for one would take too long.
   bool HasDetour(size_t from, size_t to) {
     std::unordered_set<size_t> seen = {to};  // the direct way is none
     std::vector<size_t> waiting;
@@ -194,14 +199,16 @@ class Units {
   size_t effort_ = size_t{1} << 22;
 };
 
-/// Makes one of two regions wherever one reads the other and no path through what is left outside joins them. Edges suffice: of
-/// more regions that could be one, the earliest reader of the first has no other path to it.
+/// Makes one of two regions wherever one reads the other and no path through what is left outside joins them. Edges
+/// suffice: of more regions that could be one, the earliest reader of the first has no other path to it.
 void MergeRegions(const GraphViewer& graph, std::vector<std::vector<NodeIndex>>& regions) {
   Units units(graph, regions);
   for (bool merged = true; merged && units.has_effort();) {
     merged = false;
     for (size_t from = 0; from < regions.size(); ++from) {
-      const auto can_join = [&](size_t to) { return to < regions.size() && units.has_effort() && !units.HasDetour(from, to); };
+      const auto can_join = [&](size_t to) {
+        return to < regions.size() && units.has_effort() && !units.HasDetour(from, to);
+      };
       const auto& readers = units.next(from);
       const auto found = std::find_if(readers.begin(), readers.end(), can_join);
       if (found == readers.end()) continue;

@@ -54,11 +54,12 @@ Weights Over(const Desc& desc, std::shared_ptr<const Tensor> bytes) {
   return Keep(std::move(memory), std::move(bytes));
 }
 
-/// The memory that `make` writes: from the context, or anew and then for the context. `source` is a constant as the model has it,
-/// else the context knows nothing of it.
+/// The memory that `make` writes: from the context, or anew and then for the context. `source` is a constant as the model
+/// has it, else the context knows nothing of it.
 template <class Make>
 Weights FromContext(const Weights& source, const std::string& what, const Desc& desc, const Make& make) {
-  const auto constant = Tensor::ShareUnaligned(ElementType::kUInt8, BytesOf(source->get_desc()), source->get_data_handle(), source);
+  const auto constant =
+      Tensor::ShareUnaligned(ElementType::kUInt8, BytesOf(source->get_desc()), source->get_data_handle(), source);
   PackedStore* store = PackedStore::Current();
   if (store != nullptr) {
     constexpr ElementType kBytes[] = {ElementType::kUInt8};
@@ -117,7 +118,8 @@ Weights SharedWeights::InLayout(const Weights& source, const Desc& desc) {
 Weights SharedWeights::Converted(std::string_view operation, const Weights& source, const Desc& desc,
                                  const std::function<void(std::span<const float>, std::span<float>)>& make) {
   return ConvertedBytes(operation, source, desc, [&](const std::byte* from, std::byte* to) {
-    make({reinterpret_cast<const float*>(from), source->get_desc().get_size() / sizeof(float)}, {reinterpret_cast<float*>(to), desc.get_size() / sizeof(float)});
+    make({reinterpret_cast<const float*>(from), source->get_desc().get_size() / sizeof(float)},
+         {reinterpret_cast<float*>(to), desc.get_size() / sizeof(float)});
   });
 }
 

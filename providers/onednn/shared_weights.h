@@ -15,8 +15,8 @@
 namespace tessera::onednn {
 
 /// Constants as oneDNN memories. A weight in one layout exists once in the process, however many sessions and programs use
-/// it, and goes with the last of them. What is made from a model's constants while a session loads comes from its context, or
-/// is added to it.
+/// it, and goes with the last of them. What is made from a model's constants while a session loads comes from its context,
+/// or is added to it.
 class SharedWeights {
  public:
   /// Looks at the tensor's own bytes, which need not be aligned, and keeps them alive.
@@ -28,7 +28,9 @@ class SharedWeights {
       std::string_view operation, const std::shared_ptr<const dnnl::memory>& source, const Desc& desc,
       const std::function<void(std::span<const float>, std::span<float>)>& make);
   /// The same for elements of any type, as bytes.
-  static std::shared_ptr<const dnnl::memory> ConvertedBytes(std::string_view operation, const std::shared_ptr<const dnnl::memory>& source, const Desc& desc,
+  static std::shared_ptr<const dnnl::memory> ConvertedBytes(std::string_view operation,
+                                                            const std::shared_ptr<const dnnl::memory>& source,
+                                                            const Desc& desc,
                                                             const std::function<void(const std::byte*, std::byte*)>& make);
   /// `source` where it is aligned to its elements, else a copy that is; made once.
   static std::shared_ptr<const dnnl::memory> Aligned(const std::shared_ptr<const dnnl::memory>& source);

@@ -163,13 +163,14 @@ std::shared_ptr<const dnnl::memory> Transformed(const std::shared_ptr<const dnnl
     std::vector<float> transformed(static_cast<size_t>(kWinogradPoints * outputs * channels));
     const int64_t width = cpu::GemmPanelWidth<float>(), panels = CeilDiv(outputs, width);
     OpenMpFor(outputs, [&](int64_t o) {
-      cpu::TransformWinogradFilters({cpu::WinogradLine::kFour, cpu::WinogradLine::kFour}, from.data() + o * channels * 9, channels,
-                                    outputs * channels, transformed.data() + o * channels);
+      cpu::TransformWinogradFilters({cpu::WinogradLine::kFour, cpu::WinogradLine::kFour}, from.data() + o * channels * 9,
+                                    channels, outputs * channels, transformed.data() + o * channels);
     });
     OpenMpFor(kWinogradPoints * panels, [&](int64_t i) {
       const int64_t point = i / panels, first = i % panels * width;
       cpu::PackGemmPanel(transformed.data() + (point * outputs + first) * channels, 1, channels, channels,
-                         std::min(width, outputs - first), to.data() + point * static_cast<int64_t>(packed) + first * channels);
+                         std::min(width, outputs - first),
+                         to.data() + point * static_cast<int64_t>(packed) + first * channels);
     });
   });
 }
@@ -185,7 +186,8 @@ bool SuitsWinograd(const ConvolutionShape& shape, Algorithm algorithm) {
     if (w.pad_begin[i] > 2 * dilation || w.pad_end[i] > 2 * dilation) return false;
   }
   if (shape.in[1] % ChannelBlock() != 0 || shape.out[1] % ChannelBlock() != 0) return false;
-  if (algorithm != Algorithm::kAny) return algorithm == Algorithm::kWinograd && cpu::WinogradMayPay(shape.in[1], shape.out[1]);
+  if (algorithm != Algorithm::kAny)
+    return algorithm == Algorithm::kWinograd && cpu::WinogradMayPay(shape.in[1], shape.out[1]);
   constexpr double kTileNs = 6;  // to transform a channel's tile on one core
   const Dims dilations = {w.dilations[0] + 1, w.dilations[1] + 1};
   const cpu::WinogradArea area(shape.out[0], std::span<const int64_t>(shape.out).subspan(2), dilations);

@@ -46,7 +46,8 @@ std::string ValueRefusal(const TypeInfo& type, const Capabilities& device) {
   const auto size = KnownSize(type);
   const auto element_bits = static_cast<cl_ulong>(BitWidth(type.element));
   if (size && element_bits > 0 && static_cast<cl_ulong>(*size) > device.largest_buffer_bytes / element_bits * 8) {
-    return fmt::format("a value of {} is larger than the buffers of {}, of at most {} bytes", type.ToString(), device.name, device.largest_buffer_bytes);
+    return fmt::format("a value of {} is larger than the buffers of {}, of at most {} bytes", type.ToString(), device.name,
+                       device.largest_buffer_bytes);
   }
   return {};
 }
@@ -67,18 +68,21 @@ std::string IntegerProductRefusal(const GraphViewer& graph, const Node& node) {
     return {};
   }
   for (size_t i : single) {
-    if (HasInput(node, i) && KnownSize(graph.value(node.inputs[i]).type) != 1) return "more than one scale or zero point is left to the CPU provider";
+    if (HasInput(node, i) && KnownSize(graph.value(node.inputs[i]).type) != 1)
+      return "more than one scale or zero point is left to the CPU provider";
   }
   for (size_t i : by_channel) {
     if (!HasInput(node, i)) continue;
     const TypeInfo& type = graph.value(node.inputs[i]).type;
-    if (!type.shape || (type.shape->size() > 1 && KnownSize(type) != 1)) return "scales of several axes are left to the CPU provider";
+    if (!type.shape || (type.shape->size() > 1 && KnownSize(type) != 1))
+      return "scales of several axes are left to the CPU provider";
   }
   return {};
 }
 
 std::string GroupQueryRefusal(const GraphViewer& graph, const Node& node) {
-  if (HasInput(node, 10) || HasInput(node, 11) || HasInput(node, 14) || HasInput(node, 15) || IntegerAttribute(node, "smooth_softmax", 0) == 1) {
+  if (HasInput(node, 10) || HasInput(node, 11) || HasInput(node, 14) || HasInput(node, 15) ||
+      IntegerAttribute(node, "smooth_softmax", 0) == 1) {
     return "biases, sinks and norms of heads are left to the CPU provider";
   }
   if (HasOutput(node, 3)) return "scores are given out by the CPU provider only";
@@ -95,7 +99,8 @@ std::string GroupQueryRefusal(const GraphViewer& graph, const Node& node) {
   return {};
 }
 
-/// Transforms are sums over all points for each bin: where these are many, the CPU provider's fast transforms take fewer steps by far.
+/// Transforms are sums over all points for each bin: where these are many, the CPU provider's fast transforms take fewer
+/// steps by far.
 std::string TransformRefusal(const GraphViewer& graph, const Node& node) {
   constexpr int64_t kMostPoints = 4096;
   if (IntegerAttribute(node, "inverse", 0) != 0) return "inverse transforms are left to the CPU provider";
@@ -119,11 +124,14 @@ std::string TransformRefusal(const GraphViewer& graph, const Node& node) {
   } else if (frames) {
     length = HasInput(node, 2) ? KnownSize(graph.value(node.inputs[2]).type) : dimension(1);
   } else {
-    const auto axis = node.since_version < 20 ? IntegerAttribute(node, "axis", 1) : HasInput(node, 2) ? number(2) : std::optional<int64_t>(-2);
+    const auto axis = node.since_version < 20 ? IntegerAttribute(node, "axis", 1)
+                      : HasInput(node, 2)     ? number(2)
+                                              : std::optional<int64_t>(-2);
     if (axis) length = dimension(*axis);
   }
   if (!length) return "transforms of lengths that are not known are left to the CPU provider";
-  return *length > kMostPoints ? fmt::format("transforms of more than {} points are left to the CPU provider", kMostPoints) : "";
+  return *length > kMostPoints ? fmt::format("transforms of more than {} points are left to the CPU provider", kMostPoints)
+                               : "";
 }
 
 /// What kernels cannot do of an operator that they do otherwise.
@@ -133,7 +141,8 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   if (HasOutput(node, 1) && op == "BatchNormalization") return "only the first output is computed on the device";
   if (op == "Conv" || op == "ConvTranspose" || op == "GridSample" || op.ends_with("Pool")) {
     const auto& shape = type(0).shape;
-    if (!shape || shape->size() < 3 || shape->size() > 5) return "one to three spatial dimensions are computed on the device";
+    if (!shape || shape->size() < 3 || shape->size() > 5)
+      return "one to three spatial dimensions are computed on the device";
   }
   if (op == "BatchNormalization") {
     if (IntegerAttribute(node, "training_mode", 0) != 0) return "training is left to the CPU provider";
@@ -141,7 +150,8 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   }
   if (op == "Dropout" && HasInput(node, 2)) {
     const Tensor* training = graph.constant(node.inputs[2]);
-    if (training == nullptr || training->num_elements() != 1 || training->data<bool>()[0]) return "training is left to the CPU provider";
+    if (training == nullptr || training->num_elements() != 1 || training->data<bool>()[0])
+      return "training is left to the CPU provider";
   }
   if (op == "Einsum" && node.inputs.size() > 2) return "three operands and more are left to the CPU provider";
   if (op == "LayerNormalization" || op == "RMSNormalization" || op == "SimplifiedLayerNormalization") {
@@ -150,30 +160,37 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
     if (!shape || axis < -rank || axis >= rank) return "the normalized dimensions are not known";
     const auto first = static_cast<size_t>(axis < 0 ? axis + rank : axis);
     for (size_t i = 1; i < node.inputs.size(); ++i) {
-      if (HasInput(node, i) && !(type(i).shape && IsOfRow(*shape, first, *type(i).shape))) return "a scale or bias that broadcasts is left to the CPU provider";
+      if (HasInput(node, i) && !(type(i).shape && IsOfRow(*shape, first, *type(i).shape)))
+        return "a scale or bias that broadcasts is left to the CPU provider";
     }
   }
-  if (op == "Pad" && node.since_version < 11 && node.FindAttribute("value") != nullptr && type(0).element != ElementType::kFloat) {
+  if (op == "Pad" && node.since_version < 11 && node.FindAttribute("value") != nullptr &&
+      type(0).element != ElementType::kFloat) {
     return "this padding value is left to the CPU provider";
   }
-  if (op.starts_with("Scatter") && StringAttribute(node, "reduction", "none") != "none" && !kNumbers.contains(type(0).element)) {
+  if (op.starts_with("Scatter") && StringAttribute(node, "reduction", "none") != "none" &&
+      !kNumbers.contains(type(0).element)) {
     return "only numbers are combined on the device";
   }
-  if (op == "Attention" && node.FindAttribute("tessera_columns") != nullptr) return "columns are picked by the CPU provider";
+  if (op == "Attention" && node.FindAttribute("tessera_columns") != nullptr)
+    return "columns are picked by the CPU provider";
   if (op == "DFT" || op == "STFT") return TransformRefusal(graph, node);
   if (op == "GroupQueryAttention") return GroupQueryRefusal(graph, node);
   if (op == "MatMulNBits" && HasInput(node, 4)) return "weights in another order (g_idx) are left to the CPU provider";
   if (std::string reason = IntegerProductRefusal(graph, node); !reason.empty()) return reason;
-  if ((op == "Resize" || op == "Upsample") && StringAttribute(node, "mode", "nearest") != "nearest" && !kReals.contains(type(0).element)) {
+  if ((op == "Resize" || op == "Upsample") && StringAttribute(node, "mode", "nearest") != "nearest" &&
+      !kReals.contains(type(0).element)) {
     return "integers are interpolated on the CPU provider";
   }
   if (op == "DeformConv" && (!type(0).shape || type(0).shape->size() != 4)) return "images only are sampled at offsets";
   if (op == "Col2Im") {
     const auto& sizes = type(1).shape;
-    const bool known = sizes && sizes->size() == 1 && (*sizes)[0].known() && (*sizes)[0].value >= 1 && (*sizes)[0].value <= 3;
+    const bool known =
+        sizes && sizes->size() == 1 && (*sizes)[0].known() && (*sizes)[0].value >= 1 && (*sizes)[0].value <= 3;
     if (!known) return "images of one to three dimensions are put together on the device";
   }
-  if (op == "RoiAlign" && IntegerAttribute(node, "sampling_ratio", 0) > 1024) return "so many samples of a bin are left to the CPU provider";
+  if (op == "RoiAlign" && IntegerAttribute(node, "sampling_ratio", 0) > 1024)
+    return "so many samples of a bin are left to the CPU provider";
   if (op == "QuantizeLinear" && IntegerAttribute(node, "precision", 0) == static_cast<int64_t>(ElementType::kDouble)) {
     return "quotients in double are left to the CPU provider";
   }
@@ -185,8 +202,10 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
     const TypeInfo& to = graph.value(node.outputs[0]).type;
     const bool half = to.element == ElementType::kFloat16 || to.element == ElementType::kBFloat16;
     const TypeSet rounded = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
-    if (kFloat8s.contains(to.element) && !rounded.contains(type(0).element)) return "only floats of 16 and 32 bits are rounded to 8 on the device";
-    if (kFloat8s.contains(type(0).element) && !kReals.contains(to.element)) return "floats of 8 bits become real numbers only on the device";
+    if (kFloat8s.contains(to.element) && !rounded.contains(type(0).element))
+      return "only floats of 16 and 32 bits are rounded to 8 on the device";
+    if (kFloat8s.contains(type(0).element) && !kReals.contains(to.element))
+      return "floats of 8 bits become real numbers only on the device";
     if (half && type(0).element == ElementType::kDouble) return "double to half is rounded once on the CPU provider only";
   }
   return {};
@@ -195,7 +214,8 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
 /// Why there is no kernel for an operator that could have one; empty where nothing speaks against it.
 std::string AbsentKernelReason(const Node& node) {
   for (const std::string_view op : {"NonMaxSuppression", "NonZero", "Compress", "Unique"}) {
-    if (node.domain.empty() && node.op_type == op) return "how many results there are is known only when they are: each run would wait for the device";
+    if (node.domain.empty() && node.op_type == op)
+      return "how many results there are is known only when they are: each run would wait for the device";
   }
   return {};
 }
@@ -203,7 +223,12 @@ std::string AbsentKernelReason(const Node& node) {
 class Claims {
  public:
   Claims(const GraphViewer& graph, const KernelLookup& kernels, const Capabilities& device, RefusalSink& refusals)
-      : graph_(graph), kernels_(kernels), device_(device), refusals_(refusals), on_host_(graph.num_values()), on_device_(graph.num_values()),
+      : graph_(graph),
+        kernels_(kernels),
+        device_(device),
+        refusals_(refusals),
+        on_host_(graph.num_values()),
+        on_device_(graph.num_values()),
         host_made_(graph.num_values()) {}
 
   std::vector<ComputeCapability> Run() {
@@ -270,8 +295,8 @@ class Claims {
     });
   }
 
-  /// Integers made from values that the host has already. A table of which they only say where to read (a mask that is cut to
-  /// the length of a sequence) is data, not a shape.
+  /// Integers made from values that the host has already. A table of which they only say where to read (a mask that is cut
+  /// to the length of a sequence) is data, not a shape.
   bool IsShapeArithmetic(const Node& node, const KernelDef& def) const {
     constexpr int64_t kMostOfShape = 64;
     bool from_host = false, table = false;
@@ -335,7 +360,7 @@ class Claims {
   const KernelLookup& kernels_;
   const Capabilities& device_;
   RefusalSink& refusals_;
-  std::vector<bool> on_host_, on_device_, host_made_;  // by value
+  std::vector<bool> on_host_, on_device_, host_made_;       // by value
   std::unordered_map<NodeIndex, const KernelDef*> offers_;  // nodes that kernels of the device can run
   mutable std::unordered_map<NodeIndex, std::set<ValueIndex>> device_reads_;
   std::vector<ComputeCapability> claims_;

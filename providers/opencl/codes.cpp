@@ -7,13 +7,15 @@ namespace tessera::opencl {
 namespace {
 
 const Tensor* SingleValue(const Tensor* tensor, const char* name) {
-  Require(tensor == nullptr || tensor->num_elements() == 1, "{} has {} values, 1 is expected", name, tensor == nullptr ? 0 : tensor->num_elements());
+  Require(tensor == nullptr || tensor->num_elements() == 1, "{} has {} values, 1 is expected", name,
+          tensor == nullptr ? 0 : tensor->num_elements());
   return tensor;
 }
 
 cl_int StepOf(const Tensor* tensor, int64_t channels, const char* name) {
   if (tensor == nullptr || tensor->num_elements() == 1) return 0;
-  Require(tensor->num_elements() == channels, "{} has {} values; 1 or {} are expected", name, tensor->num_elements(), channels);
+  Require(tensor->num_elements() == channels, "{} has {} values; 1 or {} are expected", name, tensor->num_elements(),
+          channels);
   return 1;
 }
 
@@ -35,7 +37,8 @@ std::optional<ConstantCodes> ConstantCodesOf(const KernelInfo& info, int codes, 
   const auto constant = [&](int i) { return info.constant_input(static_cast<size_t>(i)); };
   const bool has_zeros = zeros >= 0 && info.has_input(static_cast<size_t>(zeros));
   const ConstantCodes found{constant(codes), has_zeros ? constant(zeros) : nullptr};
-  if (found.codes == nullptr || (has_zeros && (found.zeros == nullptr || found.zeros->num_elements() == 0))) return std::nullopt;
+  if (found.codes == nullptr || (has_zeros && (found.zeros == nullptr || found.zeros->num_elements() == 0)))
+    return std::nullopt;
   return found;
 }
 
@@ -84,7 +87,8 @@ Epilogue ResultsOfCodes(const KernelInfo& info, bool channel_rows, bool quads) {
   if (places.y_scale >= 0) {
     const bool is_signed = y == ElementType::kInt8;
     text += Computed('S', info.input_type(static_cast<size_t>(places.a_scale))) +
-            fmt::format("#define STORE_CODE\n#define LOWEST {}\n#define HIGHEST {}\n", is_signed ? -128 : 0, is_signed ? 127 : 255);
+            fmt::format("#define STORE_CODE\n#define LOWEST {}\n#define HIGHEST {}\n", is_signed ? -128 : 0,
+                        is_signed ? 127 : 255);
   } else {
     text += places.a_scale >= 0 ? "#define STORE_REAL\n" : "#define STORE_SUM\n";
   }
@@ -102,8 +106,8 @@ CodeOperands::CodeOperands(const KernelContext& context, const CodePlaces& place
   zero_step = StepOf(b_zero, channels, "B's zero point");
   const Tensor *b_scale = input(places.b_scale), *bias = input(places.bias);
   scale_step = StepOf(b_scale, channels, "B's scale");
-  Require(bias == nullptr || bias->num_elements() == channels, "the bias has {} values, {} are expected", bias == nullptr ? 0 : bias->num_elements(),
-          channels);
+  Require(bias == nullptr || bias->num_elements() == channels, "the bias has {} values, {} are expected",
+          bias == nullptr ? 0 : bias->num_elements(), channels);
   results_ = {SingleValue(input(places.a_scale), "A's scale"), b_scale, SingleValue(input(places.y_scale), "Y's scale"),
               SingleValue(input(places.y_zero), "Y's zero point"), bias};
 }
@@ -113,20 +117,24 @@ CodePacking::CodePacking(const KernelInfo& info, int codes, int zeros, const cha
       zeros_(zeros),
       kernel_(DeviceOf(info), "integer_product",
               Computed('P', info.input_type(static_cast<size_t>(codes))) +
-                  fmt::format("#define COLUMNS {}\n#define ROWS {}\n#define LINES {}\n#define PLANES {}\n", kPanel, kBlockRows, kLines, kPlanes),
+                  fmt::format("#define COLUMNS {}\n#define ROWS {}\n#define LINES {}\n#define PLANES {}\n", kPanel,
+                              kBlockRows, kLines, kPlanes),
               kernel) {}
 
-std::shared_ptr<const ConstantBlock> CodePacking::OfConstant(const KernelInfo& info, std::string_view form, int64_t bytes, const Pack& pack) {
+std::shared_ptr<const ConstantBlock> CodePacking::OfConstant(const KernelInfo& info, std::string_view form, int64_t bytes,
+                                                             const Pack& pack) {
   const auto constant = ConstantCodesOf(info, codes_, zeros_);
   if (!constant || bytes == 0) return nullptr;
   const auto [codes, zeros] = *constant;
-  return ConstantsOf(info).Form(*codes, fmt::format("{} less {}", form, TextOf(zeros)), static_cast<size_t>(bytes), [&, codes, zeros](const BufferRange& packed) {
-    const HostWeights from(DeviceOf(info), *codes);
-    std::optional<HostWeights> less;
-    if (zeros != nullptr) less.emplace(DeviceOf(info), *zeros);
-    pack(kernel_.Compile(), QueueOf(info), from.range(), less ? less->range() : BufferRange{}, packed);
-    Finish(QueueOf(info));
-  });
+  return ConstantsOf(info).Form(*codes, fmt::format("{} less {}", form, TextOf(zeros)), static_cast<size_t>(bytes),
+                                [&, codes, zeros](const BufferRange& packed) {
+                                  const HostWeights from(DeviceOf(info), *codes);
+                                  std::optional<HostWeights> less;
+                                  if (zeros != nullptr) less.emplace(DeviceOf(info), *zeros);
+                                  pack(kernel_.Compile(), QueueOf(info), from.range(), less ? less->range() : BufferRange{},
+                                       packed);
+                                  Finish(QueueOf(info));
+                                });
 }
 
 std::unique_ptr<const QuadWeights> QuadWeights::Make(const KernelInfo& info, const CodePlaces& places, const Sizes& sizes) {
@@ -140,12 +148,16 @@ std::unique_ptr<const QuadWeights> QuadWeights::Make(const KernelInfo& info, con
   const auto quads = QuadsOf(*constant, sizes);
   if (!quads) return nullptr;
   const size_t bytes = quads->size() * sizeof(cl_uint);
-  const std::string form = fmt::format("quads of {} x {} x {} by {} less {}", sizes.outer, sizes.k, sizes.inner, sizes.outer_channels, TextOf(zeros));
+  const std::string form = fmt::format("quads of {} x {} x {} by {} less {}", sizes.outer, sizes.k, sizes.inner,
+                                       sizes.outer_channels, TextOf(zeros));
   auto block = ConstantsOf(info).Form(*codes, form, bytes, [&](const BufferRange& target) {
-    Check(clEnqueueWriteBuffer(QueueOf(info), target.buffer, CL_TRUE, target.offset, bytes, quads->data(), 0, nullptr, nullptr), "clEnqueueWriteBuffer");
+    Check(clEnqueueWriteBuffer(QueueOf(info), target.buffer, CL_TRUE, target.offset, bytes, quads->data(), 0, nullptr,
+                               nullptr),
+          "clEnqueueWriteBuffer");
   });
   info.ReleaseConstant(static_cast<size_t>(places.b));
-  return std::unique_ptr<const QuadWeights>(new QuadWeights(std::move(block), bytes - static_cast<size_t>(channels) * sizeof(cl_uint)));
+  return std::unique_ptr<const QuadWeights>(
+      new QuadWeights(std::move(block), bytes - static_cast<size_t>(channels) * sizeof(cl_uint)));
 }
 
 std::array<BufferRange, 2> QuadWeights::correction(const Tensor* zero) const {

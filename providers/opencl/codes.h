@@ -18,7 +18,8 @@ struct CodePlaces {
 };
 CodePlaces CodePlacesOf(const std::string& op);
 
-/// What becomes of sums; scales and biases belong to rows or to columns of the product. `quads`: of products with QuadWeights.
+/// What becomes of sums; scales and biases belong to rows or to columns of the product. `quads`: of products with
+/// QuadWeights.
 Epilogue ResultsOfCodes(const KernelInfo& info, bool channel_rows, bool quads = false);
 
 /// The operands of one run, checked: `channels` of B.
@@ -43,10 +44,12 @@ class CodePacking {
 
   CodePacking(const KernelInfo& info, int codes, int zeros, const char* kernel);
 
-  /// A constant with constant zero points, done on return; null where either is not constant, or there is nothing to pack. `pack` gets
-  /// the kernel and what its first three arguments are.
-  using Pack = std::function<void(Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zeros, BufferRange packed)>;
-  std::shared_ptr<const ConstantBlock> OfConstant(const KernelInfo& info, std::string_view form, int64_t bytes, const Pack& pack);
+  /// A constant with constant zero points, done on return; null where either is not constant, or there is nothing to pack.
+  /// `pack` gets the kernel and what its first three arguments are.
+  using Pack = std::function<void(Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zeros,
+                                  BufferRange packed)>;
+  std::shared_ptr<const ConstantBlock> OfConstant(const KernelInfo& info, std::string_view form, int64_t bytes,
+                                                  const Pack& pack);
   Launchable& Compile() { return kernel_.Compile(); }
 
  private:
@@ -54,9 +57,9 @@ class CodePacking {
   LazyLaunchable kernel_;
 };
 
-/// Constant weights less their zero points, bytes again, four neighbours along k in an int, for devices that sum products of such. The
-/// other operand's codes, with QuadCodes(), are multiplied as they are: what their zero point adds is it times what the weights of a
-/// channel sum to.
+/// Constant weights less their zero points, bytes again, four neighbours along k in an int, for devices that sum products
+/// of such. The other operand's codes, with QuadCodes(), are multiplied as they are: what their zero point adds is it times
+/// what the weights of a channel sum to.
 class QuadWeights {
  public:
   /// Of [outer, k, inner]; channels are those of `outer` (filters) or of `inner` (columns of a matrix).
@@ -72,7 +75,8 @@ class QuadWeights {
   std::array<BufferRange, 2> correction(const Tensor* zero) const;
 
  private:
-  explicit QuadWeights(std::shared_ptr<const ConstantBlock> block, size_t weight_bytes) : block_(std::move(block)), weight_bytes_(weight_bytes) {}
+  explicit QuadWeights(std::shared_ptr<const ConstantBlock> block, size_t weight_bytes)
+      : block_(std::move(block)), weight_bytes_(weight_bytes) {}
 
   std::shared_ptr<const ConstantBlock> block_;  // the sums after the weights
   size_t weight_bytes_;
@@ -82,7 +86,8 @@ class QuadWeights {
 class QuadCodes {
  public:
   QuadCodes(const KernelInfo& info, int codes)
-      : kernel_(DeviceOf(info), "integer_product", Computed('P', info.input_type(static_cast<size_t>(codes))), "pack_quads") {}
+      : kernel_(DeviceOf(info), "integer_product", Computed('P', info.input_type(static_cast<size_t>(codes))),
+                "pack_quads") {}
   static int64_t Quads(int64_t channels) { return CeilDiv(channels, int64_t{4}); }
   void Compile() { kernel_.Compile(); }
   void Pack(KernelContext& context, const Tensor& codes, BufferRange packed, int64_t channels, int64_t inner);

@@ -11,7 +11,9 @@ namespace {
 /// A block that one session reads.
 class Counted {
  public:
-  Counted(std::shared_ptr<Budget> budget, size_t bytes) : budget_(std::move(budget)), bytes_(bytes) { budget_->Take(bytes_); }
+  Counted(std::shared_ptr<Budget> budget, size_t bytes) : budget_(std::move(budget)), bytes_(bytes) {
+    budget_->Take(bytes_);
+  }
   ~Counted() { budget_->Return(bytes_); }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
@@ -25,18 +27,22 @@ class Counted {
 
 }  // namespace
 
-std::shared_ptr<const ConstantBlock> DeviceConstants::Make(const Tensor& constant, std::string_view form, size_t bytes, const Fill& fill) const {
+std::shared_ptr<const ConstantBlock> DeviceConstants::Make(const Tensor& constant, std::string_view form, size_t bytes,
+                                                           const Fill& fill) const {
   const auto make = [&]() -> std::shared_ptr<const void> {
     auto made = std::make_shared<ConstantBlock>(device_, bytes);
     fill(made->range());
     return made;
   };
   // Its blocks keep a device, so that none has the address of another that blocks are left of.
-  const auto block = shared_ ? PrepackCache::Process().GetOrMake(constant, fmt::format("OpenCL {} {}", fmt::ptr(device_.get()), form), make) : make();
+  const auto block = shared_ ? PrepackCache::Process().GetOrMake(
+                                   constant, fmt::format("OpenCL {} {}", fmt::ptr(device_.get()), form), make)
+                             : make();
   return std::static_pointer_cast<const ConstantBlock>(block);
 }
 
-std::shared_ptr<const ConstantBlock> DeviceConstants::Form(const Tensor& constant, std::string_view form, size_t bytes, const Fill& fill) {
+std::shared_ptr<const ConstantBlock> DeviceConstants::Form(const Tensor& constant, std::string_view form, size_t bytes,
+                                                           const Fill& fill) {
   const auto dims = constant.shape().dims();
   const std::shared_ptr<const void> owner = OwnerOfBytes(constant);
   const std::lock_guard lock(mutex_);
@@ -58,10 +64,12 @@ Tensor DeviceConstants::OnDevice(const Tensor& constant) {
   const size_t bytes = constant.byte_size();
   const auto block = Form(constant, "as it is", bytes, [&](const BufferRange& target) {
     if (bytes == 0) return;
-    Check(clEnqueueWriteBuffer(queue_->get(), target.buffer, CL_TRUE, target.offset, bytes, constant.unaligned_raw(), 0, nullptr, nullptr),
+    Check(clEnqueueWriteBuffer(queue_->get(), target.buffer, CL_TRUE, target.offset, bytes, constant.unaligned_raw(), 0,
+                               nullptr, nullptr),
           "clEnqueueWriteBuffer");
   });
-  return Tensor::Share(constant.type(), constant.shape(), block->memory(), std::const_pointer_cast<ConstantBlock>(block), kDeviceMemory);
+  return Tensor::Share(constant.type(), constant.shape(), block->memory(), std::const_pointer_cast<ConstantBlock>(block),
+                       kDeviceMemory);
 }
 
 bool HostWeights::AnyAddress(const Device& device, ElementType type) noexcept {
@@ -70,7 +78,8 @@ bool HostWeights::AnyAddress(const Device& device, ElementType type) noexcept {
 }
 
 HostWeights::HostWeights(const Device& device, const Tensor& constant) {
-  const bool in_place = AnyAddress(device, constant.type()) && constant.byte_size() + kHostAlignment <= device.capabilities().largest_buffer_bytes;
+  const bool in_place = AnyAddress(device, constant.type()) &&
+                        constant.byte_size() + kHostAlignment <= device.capabilities().largest_buffer_bytes;
   const auto* data = static_cast<const std::byte*>(in_place ? constant.unaligned_raw() : constant.raw());
   // What lies before the first element, back to where a buffer may begin, is in the same page.
   offset_ = in_place ? reinterpret_cast<uintptr_t>(data) % kHostAlignment : 0;

@@ -56,7 +56,8 @@ class DeviceConstants {
     std::weak_ptr<const ConstantBlock> block;
     std::weak_ptr<const void> owner;
   };
-  std::shared_ptr<const ConstantBlock> Make(const Tensor& constant, std::string_view form, size_t bytes, const Fill& fill) const;
+  std::shared_ptr<const ConstantBlock> Make(const Tensor& constant, std::string_view form, size_t bytes,
+                                            const Fill& fill) const;
 
   const std::shared_ptr<Device> device_;
   const std::shared_ptr<const Queue> queue_;
@@ -66,8 +67,8 @@ class DeviceConstants {
   std::map<Key, Held> held_;
 };
 
-/// A constant in host memory for a kernel that puts it into a form of its own: where it lies, at any address, if the device is a
-/// processor; else perhaps a copy. The constant must live as long.
+/// A constant in host memory for a kernel that puts it into a form of its own: where it lies, at any address, if the device
+/// is a processor; else perhaps a copy. The constant must live as long.
 class HostWeights {
  public:
   HostWeights(const Device& device, const Tensor& constant);

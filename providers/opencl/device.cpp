@@ -32,7 +32,8 @@ std::string DeviceString(cl_device_id id, cl_device_info what) {
   return InfoString([&](size_t size, void* data, size_t* needed) { return clGetDeviceInfo(id, what, size, data, needed); });
 }
 std::string PlatformString(cl_platform_id id, cl_platform_info what) {
-  return InfoString([&](size_t size, void* data, size_t* needed) { return clGetPlatformInfo(id, what, size, data, needed); });
+  return InfoString(
+      [&](size_t size, void* data, size_t* needed) { return clGetPlatformInfo(id, what, size, data, needed); });
 }
 
 template <class T>
@@ -61,14 +62,18 @@ std::pair<int, int> VersionOf(const std::string& text) {
   return std::sscanf(text.c_str(), "OpenCL %d.%d", &found.first, &found.second) == 2 ? found : std::pair(0, 0);
 }
 
-ByteDots ByteDotsOf(cl_device_id id, const Capabilities& device, cl_uint compute_capability, const std::string& extensions) {
+ByteDots ByteDotsOf(cl_device_id id, const Capabilities& device, cl_uint compute_capability,
+                    const std::string& extensions) {
   constexpr cl_uint kLeast = 7;  // 6.1 in truth, but for its sister 6.0
   if (compute_capability >= kLeast) return ByteDots::kPtx;
   // Some drivers have the functions, but no instruction for them.
-  constexpr cl_device_info kAccelerated = 0x1075;  // CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR
-  std::array<cl_bool, 6> accelerated{};            // of signed bytes, of others...
-  const bool feature = HasExtension(extensions, "cl_khr_integer_dot_product") && VersionOf(device.version) >= std::pair(3, 0) &&
-                       clGetDeviceInfo(id, kAccelerated, sizeof accelerated, accelerated.data(), nullptr) == CL_SUCCESS && accelerated[0] == CL_TRUE;
+  constexpr cl_device_info kAccelerated =
+      0x1075;                            // CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR
+  std::array<cl_bool, 6> accelerated{};  // of signed bytes, of others...
+  const bool feature = HasExtension(extensions, "cl_khr_integer_dot_product") &&
+                       VersionOf(device.version) >= std::pair(3, 0) &&
+                       clGetDeviceInfo(id, kAccelerated, sizeof accelerated, accelerated.data(), nullptr) == CL_SUCCESS &&
+                       accelerated[0] == CL_TRUE;
   return feature ? ByteDots::kOpenclC : ByteDots::kNone;
 }
 
@@ -103,7 +108,9 @@ std::vector<std::pair<cl_platform_id, cl_device_id>> AllDevices(cl_device_type t
   // Drivers initialize when they are first asked, and not all of them (pocl 3.1) let a second thread wait for that.
   static std::mutex mutex;
   if (LostInFork(ForeignThreads::kOpenCl)) {
-    Fail(ErrorCode::kEpFail, "OpenCL was in use when this process was forked, which its drivers do not survive; start a process of its own (exec)");
+    Fail(ErrorCode::kEpFail,
+         "OpenCL was in use when this process was forked, which its drivers do not survive; start a process of its own "
+         "(exec)");
   }
   const std::lock_guard lock(mutex);
   NoteUse(ForeignThreads::kOpenCl);
@@ -175,15 +182,17 @@ std::string Option(const ProviderOptions& options, std::string_view name) {
 std::vector<std::string> DescribeDevices() {
   std::vector<std::string> lines;
   for (const auto& [platform, id] : AllDevices(CL_DEVICE_TYPE_ALL, "")) {
-    const std::string where = fmt::format("{} on {}", DeviceString(id, CL_DEVICE_NAME), PlatformString(platform, CL_PLATFORM_NAME));
+    const std::string where =
+        fmt::format("{} on {}", DeviceString(id, CL_DEVICE_NAME), PlatformString(platform, CL_PLATFORM_NAME));
     if (const std::string why = WhyUnusable(id); !why.empty()) {
       lines.push_back(fmt::format("{}: not used: {}", where, why));
       continue;
     }
     try {
       const Capabilities c = Probe(id);
-      lines.push_back(fmt::format("{}: {}, driver {}, {} MiB{}{}{}{}", where, c.version, c.driver, c.memory_bytes >> 20, c.fp64 ? ", fp64" : "",
-                                  c.fp16 ? ", fp16" : "", c.matrix_units ? ", matrix units" : "", c.byte_dots != ByteDots::kNone ? ", dots of bytes" : ""));
+      lines.push_back(fmt::format("{}: {}, driver {}, {} MiB{}{}{}{}", where, c.version, c.driver, c.memory_bytes >> 20,
+                                  c.fp64 ? ", fp64" : "", c.fp16 ? ", fp16" : "", c.matrix_units ? ", matrix units" : "",
+                                  c.byte_dots != ByteDots::kNone ? ", dots of bytes" : ""));
     } catch (const Error& error) {
       lines.push_back(fmt::format("{}: does not answer: {}", where, error.what()));
     }
@@ -200,7 +209,8 @@ std::string WhyNotByDefault() {
       processors.push_back(DeviceString(id, CL_DEVICE_NAME));
     }
     if (processors.empty()) return fmt::format("there is no OpenCL device that it could use: {}", WhyNoDevice());
-    return fmt::format("its only device is a processor ({}), on which the CPU provider is faster", fmt::join(processors, ", "));
+    return fmt::format("its only device is a processor ({}), on which the CPU provider is faster",
+                       fmt::join(processors, ", "));
   } catch (const Error& error) {
     return error.what();
   }
@@ -218,7 +228,9 @@ std::shared_ptr<Device> Device::Open(const ProviderOptions& options) {
   auto devices = AllDevices(TypeFromName(type), platform);
   std::erase_if(devices, [](const auto& d) { return !WhyUnusable(d.second).empty(); });
   // GPUs first where any kind will do, processors last.
-  std::ranges::stable_sort(devices, {}, [](const auto& d) { return IsOf(CL_DEVICE_TYPE_GPU, d.second) ? 0 : IsOf(CL_DEVICE_TYPE_CPU, d.second) ? 2 : 1; });
+  std::ranges::stable_sort(devices, {}, [](const auto& d) {
+    return IsOf(CL_DEVICE_TYPE_GPU, d.second) ? 0 : IsOf(CL_DEVICE_TYPE_CPU, d.second) ? 2 : 1;
+  });
   if (index >= devices.size()) {
     const std::vector<std::string> known = DescribeDevices();
     if (known.empty()) Fail(ErrorCode::kEpFail, "there is no OpenCL device: {}", WhyNoDevice());
@@ -246,7 +258,8 @@ bool Device::Works() const noexcept {
   const Buffer buffer(clCreateBuffer(context(), CL_MEM_READ_WRITE, sizeof(cl_int), nullptr, &status));
   if (status != CL_SUCCESS) return false;
   const cl_int zero = 0;
-  return clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, sizeof zero, &zero, 0, nullptr, nullptr) == CL_SUCCESS &&
+  return clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, sizeof zero, &zero, 0, nullptr, nullptr) ==
+             CL_SUCCESS &&
          clFinish(queue.get()) == CL_SUCCESS;
 }
 
@@ -259,14 +272,16 @@ Queue Device::CreateQueue(bool timed) const {
 
 Buffer Device::NewBuffer(size_t bytes, bool pinned) const {
   cl_int status = CL_SUCCESS;
-  Buffer buffer(clCreateBuffer(context(), CL_MEM_READ_WRITE | (pinned ? CL_MEM_ALLOC_HOST_PTR : 0), bytes, nullptr, &status));
+  Buffer buffer(
+      clCreateBuffer(context(), CL_MEM_READ_WRITE | (pinned ? CL_MEM_ALLOC_HOST_PTR : 0), bytes, nullptr, &status));
   Check(status, "clCreateBuffer");
   return buffer;
 }
 
 Buffer Device::BufferOf(const void* data, size_t bytes) const {
   cl_int status = CL_SUCCESS;
-  Buffer buffer(clCreateBuffer(context(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, bytes, const_cast<void*>(data), &status));
+  Buffer buffer(
+      clCreateBuffer(context(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, bytes, const_cast<void*>(data), &status));
   Check(status, "clCreateBuffer");
   return buffer;
 }
@@ -293,8 +308,8 @@ ClKernel Device::CreateKernel(std::string_view source, const std::string& define
 }
 
 std::string Device::Key(std::string_view text) const {
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", capabilities_.platform, capabilities_.name, capabilities_.version, capabilities_.driver,
-                     BuildOptions(text), text);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", capabilities_.platform, capabilities_.name, capabilities_.version,
+                     capabilities_.driver, BuildOptions(text), text);
 }
 
 std::optional<std::string> Device::Remembered(const std::string& key) {
@@ -325,8 +340,8 @@ Program Device::Build(const std::string& source) {
     const std::string log = InfoString([&](size_t size, void* data, size_t* needed) {
       return clGetProgramBuildInfo(program.get(), id_, CL_PROGRAM_BUILD_LOG, size, data, needed);
     });
-    Fail(ErrorCode::kEpFail, "{} cannot compile a kernel: clBuildProgram failed with OpenCL error {} ({}) {}", capabilities_.name, status,
-         ErrorName(status), log);
+    Fail(ErrorCode::kEpFail, "{} cannot compile a kernel: clBuildProgram failed with OpenCL error {} ({}) {}",
+         capabilities_.name, status, ErrorName(status), log);
   }
   if (cache_.enabled()) {
     if (const std::vector<std::byte> binary = BinaryOf(program.get()); !binary.empty()) cache_.Store(key, binary);

@@ -73,11 +73,12 @@ struct Capabilities {
   cl_ulong local_bytes = 0;
 };
 
-/// A device with its context and its compiled programs. Shared by every session that picks the same device, and never closed.
+/// A device with its context and its compiled programs. Shared by every session that picks the same device, and never
+/// closed.
 class Device {
  public:
-  /// The device that the options name: by platform (part of its name), type ("gpu", "cpu", "accelerator", "any") and number.
-  /// Throws Error(kEpFail) listing what is there when none fits.
+  /// The device that the options name: by platform (part of its name), type ("gpu", "cpu", "accelerator", "any") and
+  /// number. Throws Error(kEpFail) listing what is there when none fits.
   static std::shared_ptr<Device> Open(const ProviderOptions& options);
 
   const Capabilities& capabilities() const noexcept { return capabilities_; }
@@ -90,12 +91,12 @@ class Device {
   Buffer NewBuffer(size_t bytes, bool pinned = false) const;
   /// A new buffer with a copy of `bytes` bytes at `data`, made without waiting for any queue.
   Buffer BufferOf(const void* data, size_t bytes) const;
-  /// A buffer of `bytes` bytes at `data` to read from, which must live as long: the memory itself where the device shares the
-  /// host's, else a copy, made without waiting for any queue.
+  /// A buffer of `bytes` bytes at `data` to read from, which must live as long: the memory itself where the device shares
+  /// the host's, else a copy, made without waiting for any queue.
   Buffer ViewOf(const void* data, size_t bytes) const;
 
-  /// Kernel `name` of ops/`source`.cl, compiled after ops/prelude.cl and `defines`, which end in KERNEL_name. Programs are kept
-  /// in memory and, with a cache folder, as binaries on disk.
+  /// Kernel `name` of ops/`source`.cl, compiled after ops/prelude.cl and `defines`, which end in KERNEL_name. Programs are
+  /// kept in memory and, with a cache folder, as binaries on disk.
   ClKernel CreateKernel(std::string_view source, const std::string& defines, const char* name);
 
   /// Results of timing, kept like programs.
@@ -119,7 +120,8 @@ class Device {
   std::map<std::string, std::string> remembered_;
 };
 
-/// Why a provider that nobody named should not take part: no device, or none but processors. Empty where there is a better one.
+/// Why a provider that nobody named should not take part: no device, or none but processors. Empty where there is a better
+/// one.
 std::string WhyNotByDefault();
 
 /// Every device of every platform, one line each, for reports: what it can do, or why it is not used.

@@ -12,11 +12,14 @@ struct KnownError {
 };
 
 constexpr std::string_view kLost =
-    "the device was reset, unplugged or taken away by its driver; make a new session once it is back, or use another provider";
+    "the device was reset, unplugged or taken away by its driver; make a new session once it is back, or use another "
+    "provider";
 constexpr std::string_view kMemory =
-    "the device has no memory left, or its driver stopped a kernel; use smaller inputs, fewer runs or sessions at once, or another "
+    "the device has no memory left, or its driver stopped a kernel; use smaller inputs, fewer runs or sessions at once, or "
+    "another "
     "provider; where every run fails from now on, make a new session";
-constexpr std::string_view kHostMemory = "the host has no memory left; use smaller inputs, or fewer runs or sessions at once";
+constexpr std::string_view kHostMemory =
+    "the host has no memory left; use smaller inputs, or fewer runs or sessions at once";
 
 constexpr KnownError kErrors[] = {
     {CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND", kLost},
@@ -73,8 +76,8 @@ void Check(cl_int status, const char* call) {
   if (status == CL_SUCCESS) return;
   const KnownError* error = Find(status);
   if (error == nullptr) Fail(ErrorCode::kEpFail, "{} failed with OpenCL error {}", call, status);
-  Fail(ErrorCode::kEpFail, "{} failed with OpenCL error {} ({}){}{}", call, status, error->name, error->remedy.empty() ? "" : ": ",
-       error->remedy);
+  Fail(ErrorCode::kEpFail, "{} failed with OpenCL error {} ({}){}{}", call, status, error->name,
+       error->remedy.empty() ? "" : ": ", error->remedy);
 }
 
 void Finish(cl_command_queue queue) {

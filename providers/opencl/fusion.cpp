@@ -13,7 +13,8 @@ namespace tessera::opencl {
 namespace {
 
 bool IsAnchor(const Node& node) {
-  return node.domain.empty() && (node.op_type == "Conv" || node.op_type == "ConvTranspose" || node.op_type == "MatMul" || node.op_type == "Gemm");
+  return node.domain.empty() &&
+         (node.op_type == "Conv" || node.op_type == "ConvTranspose" || node.op_type == "MatMul" || node.op_type == "Gemm");
 }
 
 /// Equal whatever the inputs are.
@@ -85,7 +86,8 @@ std::string Literal(const Tensor& tensor, size_t rank) {
   return fmt::format("((TA){:a}{})", value, tensor.is(ElementType::kDouble) ? "" : "f");
 }
 
-/// Follows a value, the results of an anchor or of any node, through the elementwise operators that read nothing else of its kind.
+/// Follows a value, the results of an anchor or of any node, through the elementwise operators that read nothing else of
+/// its kind.
 class Chain {
  public:
   Chain(const GraphViewer& graph, const Node& anchor) : graph_(graph), anchor_(&anchor), value_(anchor.outputs[0]) {}
@@ -97,7 +99,8 @@ class Chain {
     const TypeInfo &from = graph_.value(value_).type, &to = graph_.value(node.outputs[0]).type;
     if (from.element != to.element || !SameShape(from, to)) return false;
     const std::string function = fmt::format("follow_{}", nodes_.size());
-    if (!AppendUnary(node, function) && !AppendClip(node, function) && !AppendBias(node) && !AppendBinary(node, function)) return false;
+    if (!AppendUnary(node, function) && !AppendClip(node, function) && !AppendBias(node) && !AppendBinary(node, function))
+      return false;
     nodes_.push_back(node.index);
     value_ = node.outputs[0];
     return true;
@@ -127,7 +130,8 @@ class Chain {
       passed += fmt::format(", e{0}_, e{0}o", i);
     }
     epilogue.defines = fmt::format(
-        "#define INLINE static inline __attribute__((always_inline))\n{}{}{}#define EPILOGUE_PARAMETERS {}\nINLINE TA follow(TA v, long i{}) {{\n  v = ROUND_A(v);\n{}  return v;\n}}\n"
+        "#define INLINE static inline __attribute__((always_inline))\n{}{}{}#define EPILOGUE_PARAMETERS {}\nINLINE TA "
+        "follow(TA v, long i{}) {{\n  v = ROUND_A(v);\n{}  return v;\n}}\n"
         "#define EPILOGUE_ARGUMENTS {}\n#define EPILOGUE(value, index) follow((value), (index){})\n",
         Computed('A', type), KernelSource("functions"), functions_, parameters, parameters, steps_, passed, passed);
     return epilogue;
@@ -135,7 +139,8 @@ class Chain {
 
  private:
   void AddFunction(const std::string& name, std::string_view expression, float alpha = 0, float beta = 0) {
-    functions_ += fmt::format("INLINE TA {}(TA a, TA b) {{ const float alpha = {:a}f, beta = {:a}f; return {}; }}\n", name, alpha, beta, expression);
+    functions_ += fmt::format("INLINE TA {}(TA a, TA b) {{ const float alpha = {:a}f, beta = {:a}f; return {}; }}\n", name,
+                              alpha, beta, expression);
   }
   void AddStep(const std::string& function, std::string_view a, std::string_view b) {
     steps_ += fmt::format("  v = ROUND_A({}({}, {}));\n", function, a, b);
@@ -169,13 +174,16 @@ class Chain {
   /// MatMul and a vector with an element for each column. Halves are rounded in between, which the product does not do.
   bool AppendBias(const Node& node) {
     if (BitWidth(graph_.value(value_).type.element) == 16) return false;
-    if (anchor_ == nullptr || anchor_->op_type != "MatMul" || !nodes_.empty() || node.op_type != "Add" || !node.domain.empty()) return false;
+    if (anchor_ == nullptr || anchor_->op_type != "MatMul" || !nodes_.empty() || node.op_type != "Add" ||
+        !node.domain.empty())
+      return false;
     const ValueIndex other = node.inputs[node.inputs[0] == value_ ? 1 : 0];
     const Tensor* bias = graph_.constant(other);
     const TypeInfo& result = graph_.value(value_).type;
     if (bias == nullptr || bias->shape().rank() != 1 || !result.shape || result.shape->empty()) return false;
     const TypeInfo& b = graph_.value(anchor_->inputs[1]).type;
-    if (!b.shape || b.shape->size() < 2 || !b.shape->back().known() || b.shape->back().value != bias->shape()[0]) return false;
+    if (!b.shape || b.shape->size() < 2 || !b.shape->back().known() || b.shape->back().value != bias->shape()[0])
+      return false;
     if (result.shape->back() != b.shape->back() || bias->type() != result.element) return false;
     bias_ = other;
     return true;
@@ -254,7 +262,8 @@ class AnchorInfo final : public KernelInfo, public HasEpilogue {
   SubgraphRunner& subgraph(std::string_view attribute) const override {
     Fail(ErrorCode::kInvalidGraph, "{} has no nested graph '{}'", node_.op_type, attribute);
   }
-  std::shared_ptr<const void> SharedPrepack(const Tensor&, std::string_view, const std::function<std::shared_ptr<const void>()>& make) const override {
+  std::shared_ptr<const void> SharedPrepack(const Tensor&, std::string_view,
+                                            const std::function<std::shared_ptr<const void>()>& make) const override {
     return make();
   }
   void ReleaseConstant(size_t input) const override { released_.push_back(input); }
@@ -287,7 +296,8 @@ class AnchorContext final : public KernelContext {
  protected:
   void* ScratchBytes(size_t count, size_t element_size) override {
     size_t bytes = 0;
-    Require(!__builtin_mul_overflow(count, element_size, &bytes), "{} elements of {} bytes are too many", count, element_size);
+    Require(!__builtin_mul_overflow(count, element_size, &bytes), "{} elements of {} bytes are too many", count,
+            element_size);
     return outer_.scratch<std::byte>(bytes).data();
   }
 
@@ -330,7 +340,8 @@ std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::ve
     claim_of[node] = static_cast<int>(i);
   }
   const auto computes = [&](const Node& node) {
-    const ElementType type = node.outputs.empty() || node.outputs[0] == kNone ? ElementType{} : graph.value(node.outputs[0]).type.element;
+    const ElementType type =
+        node.outputs.empty() || node.outputs[0] == kNone ? ElementType{} : graph.value(node.outputs[0]).type.element;
     return kReals.contains(type);
   };
   const auto extend = [&](Chain& chain, std::string& name) {
@@ -378,7 +389,8 @@ std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::ve
 }
 
 std::unique_ptr<Kernel> CompileElementwise(const GraphViewer& subgraph, const FusionServices& services) {
-  Require(!subgraph.nodes().empty() && subgraph.outputs().size() == 1, "the subgraph has {} outputs; one is expected", subgraph.outputs().size());
+  Require(!subgraph.nodes().empty() && subgraph.outputs().size() == 1, "the subgraph has {} outputs; one is expected",
+          subgraph.outputs().size());
   const Node& anchor = subgraph.node(subgraph.nodes().front());
   const bool has_anchor = IsAnchor(anchor);
   Chain chain = has_anchor ? Chain(subgraph, anchor) : Chain(subgraph, FirstOf(subgraph, anchor));

@@ -11,7 +11,8 @@
 
 namespace tessera::opencl {
 
-/// Draws claims of single nodes together where a kernel applies the ones that follow it to its results, or one made of them computes all.
+/// Draws claims of single nodes together where a kernel applies the ones that follow it to its results, or one made of them
+/// computes all.
 std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::vector<ComputeCapability> claims);
 
 /// What CompileEpilogue needs of the provider.

@@ -12,29 +12,18 @@ constexpr size_t kGroup = 256;
 /// OpenCL C's name of the type that an element is stored as.
 const char* StoredName(ElementType type) {
   switch (type) {
-    case ElementType::kFloat:
-      return "float";
-    case ElementType::kDouble:
-      return "double";
-    case ElementType::kInt8:
-      return "char";
+    case ElementType::kFloat: return "float";
+    case ElementType::kDouble: return "double";
+    case ElementType::kInt8: return "char";
     case ElementType::kUInt8:
-    case ElementType::kBool:
-      return "uchar";
-    case ElementType::kInt16:
-      return "short";
-    case ElementType::kUInt16:
-      return "ushort";
-    case ElementType::kInt32:
-      return "int";
-    case ElementType::kUInt32:
-      return "uint";
-    case ElementType::kInt64:
-      return "long";
-    case ElementType::kUInt64:
-      return "ulong";
-    default:
-      Fail(ErrorCode::kNotImplemented, "OpenCL kernels do not compute in {}", ElementTypeName(type));
+    case ElementType::kBool: return "uchar";
+    case ElementType::kInt16: return "short";
+    case ElementType::kUInt16: return "ushort";
+    case ElementType::kInt32: return "int";
+    case ElementType::kUInt32: return "uint";
+    case ElementType::kInt64: return "long";
+    case ElementType::kUInt64: return "ulong";
+    default: Fail(ErrorCode::kNotImplemented, "OpenCL kernels do not compute in {}", ElementTypeName(type));
   }
 }
 
@@ -50,14 +39,10 @@ std::string Plain(char name, const char* type, const char* stored_value) {
 /// Mantissa, bias and range, as ops/small_floats.cl has them.
 const char* SmallFormat(ElementType type) {
   switch (type) {
-    case ElementType::kFloat8E4M3FN:
-      return "3, 7, 1";
-    case ElementType::kFloat8E4M3FNUZ:
-      return "3, 8, 2";
-    case ElementType::kFloat8E5M2:
-      return "2, 15, 0";
-    default:
-      return "2, 16, 2";
+    case ElementType::kFloat8E4M3FN: return "3, 7, 1";
+    case ElementType::kFloat8E4M3FNUZ: return "3, 8, 2";
+    case ElementType::kFloat8E5M2: return "2, 15, 0";
+    default: return "2, 16, 2";
   }
 }
 
@@ -94,7 +79,8 @@ std::string Computed(char name, ElementType type) {
     text = fmt::format(
         "#define T{0} float\n#define GET_{0}(p, i) load_bfloat16((__global const ushort*)(p), (i))\n"
         "#define GET4_{0}(p, i) as_float4(convert_uint4(vload4(0, (__global const ushort*)(p) + (i))) << 16)\n"
-        "#define ALIGNED4_{0}(p, i) as_float4(convert_uint4(*(__global const ushort4*)((__global const ushort*)(p) + (i))) << 16)\n"
+        "#define ALIGNED4_{0}(p, i) as_float4(convert_uint4(*(__global const ushort4*)((__global const ushort*)(p) + (i))) "
+        "<< 16)\n"
         "#define PUT_{0}(p, i, v) store_bfloat16((__global ushort*)(p), (i), (float)(v))\n"
         "#define ROUND_{0} round_bfloat16\n",
         name);
@@ -103,7 +89,8 @@ std::string Computed(char name, ElementType type) {
   } else if (kPackedIntegers.contains(type)) {
     text = Packed(name, type);
   } else {
-    text = Plain(name, StoredName(type), type == ElementType::kBool ? "(v) != 0" : "v") + fmt::format("#define ROUND_{}(v) (v)\n", name);
+    text = Plain(name, StoredName(type), type == ElementType::kBool ? "(v) != 0" : "v") +
+           fmt::format("#define ROUND_{}(v) (v)\n", name);
   }
   if ((kReals | kFloat8s).contains(type)) {
     text += fmt::format("#define REAL_{}\n", name);
@@ -115,18 +102,12 @@ std::string Computed(char name, ElementType type) {
 
 std::string Moved(char name, ElementType type) {
   switch (BitWidth(type)) {
-    case 8:
-      return Plain(name, "uchar", "v");
-    case 16:
-      return Plain(name, "ushort", "v");
-    case 32:
-      return Plain(name, "uint", "v");
-    case 64:
-      return Plain(name, "ulong", "v");
-    case 128:
-      return Plain(name, "ulong2", "v");
-    default:
-      Fail(ErrorCode::kNotImplemented, "OpenCL kernels do not move {}", ElementTypeName(type));
+    case 8: return Plain(name, "uchar", "v");
+    case 16: return Plain(name, "ushort", "v");
+    case 32: return Plain(name, "uint", "v");
+    case 64: return Plain(name, "ulong", "v");
+    case 128: return Plain(name, "ulong2", "v");
+    default: Fail(ErrorCode::kNotImplemented, "OpenCL kernels do not move {}", ElementTypeName(type));
   }
 }
 
@@ -134,7 +115,8 @@ void Strided::Coalesce() {
   size_t kept = 0;
   for (size_t i = 0; i < static_cast<size_t>(rank); ++i) {
     if (dims[i] == 1) continue;
-    const bool merges = kept > 0 && a[kept - 1] == a[i] * dims[i] && b[kept - 1] == b[i] * dims[i] && c[kept - 1] == c[i] * dims[i];
+    const bool merges =
+        kept > 0 && a[kept - 1] == a[i] * dims[i] && b[kept - 1] == b[i] * dims[i] && c[kept - 1] == c[i] * dims[i];
     const size_t to = merges ? kept - 1 : kept;
     dims[to] = merges ? dims[to] * dims[i] : dims[i];
     a[to] = a[i];
@@ -187,11 +169,13 @@ const Epilogue& EpilogueOf(const KernelInfo& info) {
   return fused == nullptr ? none : fused->epilogue();
 }
 
-std::span<const Tensor* const> Epilogue::Collect(const KernelContext& context, const Shape& result, Operands& operands) const {
+std::span<const Tensor* const> Epilogue::Collect(const KernelContext& context, const Shape& result,
+                                                 Operands& operands) const {
   for (size_t i = 0; i < places.size(); ++i) {
     operands[i] = &context.required_input(kFirstInput + i);
     const int64_t elements = places[i].count > 0 ? places[i].count : result.num_elements() / places[i].inner;
-    Require(operands[i]->num_elements() == elements, "an operand of {} follows a result of {}", operands[i]->shape(), result);
+    Require(operands[i]->num_elements() == elements, "an operand of {} follows a result of {}", operands[i]->shape(),
+            result);
   }
   return std::span<const Tensor* const>(operands).first(places.size());
 }
@@ -213,32 +197,34 @@ Shape HostIntegers(const Tensor& tensor) {
 
 double HostNumber(const Tensor& tensor, int64_t i) {
   switch (tensor.type()) {
-    case ElementType::kDouble:
-      return tensor.data<double>()[i];
-    case ElementType::kFloat16:
-      return static_cast<float>(tensor.data<Float16>()[i]);
-    case ElementType::kBFloat16:
-      return static_cast<float>(tensor.data<BFloat16>()[i]);
-    default:
-      return tensor.data<float>()[i];
+    case ElementType::kDouble: return tensor.data<double>()[i];
+    case ElementType::kFloat16: return static_cast<float>(tensor.data<Float16>()[i]);
+    case ElementType::kBFloat16: return static_cast<float>(tensor.data<BFloat16>()[i]);
+    default: return tensor.data<float>()[i];
   }
 }
 
-BufferRange RangeOf(const Tensor& tensor) { return tensor.byte_size() == 0 ? BufferRange{} : DeviceAllocator::Find(tensor.raw()); }
+BufferRange RangeOf(const Tensor& tensor) {
+  return tensor.byte_size() == 0 ? BufferRange{} : DeviceAllocator::Find(tensor.raw());
+}
 
 Launchable::Launchable(Device& device, std::string_view source, const std::string& defines, const char* name, bool tried)
     : name_(name), kernel_(device.CreateKernel(source, defines, name)), pace_(KernelSource(source)) {
   largest_group_ = kGroup;
-  Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof largest_group_, &largest_group_, nullptr),
+  Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof largest_group_,
+                                 &largest_group_, nullptr),
         "clGetKernelWorkGroupInfo");
   group_ = std::clamp<size_t>(largest_group_, 1, kGroup);
   if (tried) return;
   std::array<size_t, 3> compiled{};  // zeros where the kernel takes any
-  Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof compiled, compiled.data(), nullptr),
+  Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof compiled,
+                                 compiled.data(), nullptr),
         "clGetKernelWorkGroupInfo");
-  const size_t items = compiled[0] * compiled[1] * compiled[2], most = std::min(largest_group_, device.capabilities().largest_group);
+  const size_t items = compiled[0] * compiled[1] * compiled[2],
+               most = std::min(largest_group_, device.capabilities().largest_group);
   if (items > most) {
-    Fail(ErrorCode::kEpFail, "{} runs kernel '{}' in groups of at most {} work items; it needs {}", device.capabilities().name, name, most, items);
+    Fail(ErrorCode::kEpFail, "{} runs kernel '{}' in groups of at most {} work items; it needs {}",
+         device.capabilities().name, name, most, items);
   }
 }
 
@@ -247,8 +233,11 @@ Launchable& LazyLaunchable::Compile() {
     try {
       kernel_.emplace(device_, source_, defines_, name_);
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("{}; give the model's inputs fixed sizes (free_dimensions), so that kernels are chosen when the "
-                                            "session is made and the next provider can take over, or leave this provider out", error.what()));
+      throw Error(
+          error.code(),
+          fmt::format("{}; give the model's inputs fixed sizes (free_dimensions), so that kernels are chosen when the "
+                      "session is made and the next provider can take over, or leave this provider out",
+                      error.what()));
     }
   });
   return *kernel_;
@@ -272,12 +261,13 @@ void Launchable::Set(cl_uint& index, const Tensor* tensor) {
 
 void Launchable::Set(cl_uint& index, const BufferRange& range) {
   const cl_ulong offset = range.offset;
-  Check(clSetKernelArg(kernel_.get(), index++, sizeof(cl_mem), range.buffer == nullptr ? nullptr : &range.buffer), "clSetKernelArg");
+  Check(clSetKernelArg(kernel_.get(), index++, sizeof(cl_mem), range.buffer == nullptr ? nullptr : &range.buffer),
+        "clSetKernelArg");
   Check(clSetKernelArg(kernel_.get(), index++, sizeof offset, &offset), "clSetKernelArg");
 }
 
-void Launchable::Enqueue(cl_command_queue queue, cl_event* event, std::array<size_t, 3> offset, std::array<size_t, 3> global,
-                         std::array<size_t, 3> local) {
+void Launchable::Enqueue(cl_command_queue queue, cl_event* event, std::array<size_t, 3> offset,
+                         std::array<size_t, 3> global, std::array<size_t, 3> local) {
   Check(clEnqueueNDRangeKernel(queue, kernel_.get(), 3, offset.data(), global.data(), local.data(), 0, nullptr, event),
         "clEnqueueNDRangeKernel");
 }

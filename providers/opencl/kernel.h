@@ -22,9 +22,9 @@ class DeviceConstants;
 
 /// What a session's options say of how kernels compute.
 struct Settings {
-  bool tiles = false;   // products and convolutions by tiles in local memory (GPUs) rather than by panels in registers
-  bool fp16 = false;    // factors of products in half
-  bool tuning = false;  // the size of tiles is chosen by timing
+  bool tiles = false;    // products and convolutions by tiles in local memory (GPUs) rather than by panels in registers
+  bool fp16 = false;     // factors of products in half
+  bool tuning = false;   // the size of tiles is chosen by timing
   bool winograd = true;  // convolutions through Winograd's transform where it pays
 };
 
@@ -36,13 +36,13 @@ cl_command_queue QueueOf(const KernelInfo& info);
 /// The session's constants on the device, for those that kernels keep in a form of their own.
 DeviceConstants& ConstantsOf(const KernelInfo& info);
 
-/// What is applied to each element of a kernel's result while it is in a register: text that defines EPILOGUE(value, index),
-/// EPILOGUE_PARAMETERS, and EPILOGUE_ARGUMENTS for functions with these parameters, and where it reads the context's inputs from
-/// kFirstInput on. MatMul then may have a bias too, as input 2.
+/// What is applied to each element of a kernel's result while it is in a register: text that defines EPILOGUE(value,
+/// index), EPILOGUE_PARAMETERS, and EPILOGUE_ARGUMENTS for functions with these parameters, and where it reads the
+/// context's inputs from kFirstInput on. MatMul then may have a bias too, as input 2.
 struct Epilogue {
   std::string defines = "#define EPILOGUE(value, index) (value)\n#define EPILOGUE_PARAMETERS\n#define EPILOGUE_ARGUMENTS\n";
-  /// An operand is read at index / inner % count of its elements, a count of 0 being no bound: at the index itself where it has the
-  /// result's shape, for each channel or row where it broadcasts.
+  /// An operand is read at index / inner % count of its elements, a count of 0 being no bound: at the index itself where it
+  /// has the result's shape, for each channel or row where it broadcasts.
   struct Place {
     int64_t inner = 1, count = 0;
   };
@@ -67,25 +67,30 @@ class HasEpilogue {
 const Epilogue& EpilogueOf(const KernelInfo& info);
 
 /// Floating point types; halves are computed in float, double needs a device with fp64.
-inline constexpr TypeSet kReals = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kDouble};
+inline constexpr TypeSet kReals = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16,
+                                   ElementType::kDouble};
 inline constexpr TypeSet kSigned = {ElementType::kInt8, ElementType::kInt16, ElementType::kInt32, ElementType::kInt64};
-inline constexpr TypeSet kUnsigned = {ElementType::kUInt8, ElementType::kUInt16, ElementType::kUInt32, ElementType::kUInt64};
+inline constexpr TypeSet kUnsigned = {ElementType::kUInt8, ElementType::kUInt16, ElementType::kUInt32,
+                                      ElementType::kUInt64};
 inline constexpr TypeSet kIntegers = kSigned | kUnsigned;
 inline constexpr TypeSet kNumbers = kReals | kIntegers;
 /// Read as numbers and, floats of 8 bits, written as them by casts and quantization.
-inline constexpr TypeSet kFloat8s = {ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2, ElementType::kFloat8E5M2FNUZ};
-inline constexpr TypeSet kPackedIntegers = {ElementType::kInt4, ElementType::kUInt4, ElementType::kInt2, ElementType::kUInt2};
+inline constexpr TypeSet kFloat8s = {ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
+                                     ElementType::kFloat8E5M2FNUZ};
+inline constexpr TypeSet kPackedIntegers = {ElementType::kInt4, ElementType::kUInt4, ElementType::kInt2,
+                                            ElementType::kUInt2};
 /// Types that are only moved: by their width.
 inline constexpr TypeSet kMovable =
-    kNumbers | TypeSet{ElementType::kBool,         ElementType::kComplex64,    ElementType::kComplex128,
-                       ElementType::kFloat8E4M3FN, ElementType::kFloat8E5M2,   ElementType::kFloat8E4M3FNUZ,
+    kNumbers | TypeSet{ElementType::kBool,         ElementType::kComplex64,      ElementType::kComplex128,
+                       ElementType::kFloat8E4M3FN, ElementType::kFloat8E5M2,     ElementType::kFloat8E4M3FNUZ,
                        ElementType::kFloat8E8M0,   ElementType::kFloat8E5M2FNUZ, ElementType::kFloat6E2M3,
                        ElementType::kFloat6E3M2};
 
-/// Macros for one operand, called by a letter: T_ the type that is computed in (halves: float; bool: uchar), W_ the unsigned
-/// type that integers wrap in, GET_(pointer, index) and PUT_(pointer, index, value), GET4_ for four neighbours, ALIGNED4_ where
-/// they start at a multiple of their size, ROUND_(value) to what can be stored, REAL_ for floating point. Of A and X also
-/// R(number), a literal of T_. What PUT_ makes of numbers outside the range of a float of 8 bits, SATURATE says.
+/// Macros for one operand, called by a letter: T_ the type that is computed in (halves: float; bool: uchar), W_ the
+/// unsigned type that integers wrap in, GET_(pointer, index) and PUT_(pointer, index, value), GET4_ for four neighbours,
+/// ALIGNED4_ where they start at a multiple of their size, ROUND_(value) to what can be stored, REAL_ for floating point.
+/// Of A and X also R(number), a literal of T_. What PUT_ makes of numbers outside the range of a float of 8 bits, SATURATE
+/// says.
 std::string Computed(char name, ElementType type);
 /// T_, GET_ and PUT_ for elements that are moved by their width.
 std::string Moved(char name, ElementType type);
@@ -126,26 +131,27 @@ double HostNumber(const Tensor& tensor, int64_t i);
 /// keeps arguments in the kernel object.
 class Launchable {
  public:
-  /// Throws Error(kEpFail) where the device does not run groups of the size that the kernel is compiled for. What drivers say of that
-  /// is not always so; `tried`: the caller finds out for itself.
+  /// Throws Error(kEpFail) where the device does not run groups of the size that the kernel is compiled for. What drivers
+  /// say of that is not always so; `tried`: the caller finds out for itself.
   Launchable(Device& device, std::string_view source, const std::string& defines, const char* name, bool tried = false);
 
-  /// Enqueues over `global` work items in groups of `local`, which divides it. Tensors pass as a buffer and a byte offset, null
-  /// as no buffer; numbers and structs by value; spans one after the other.
+  /// Enqueues over `global` work items in groups of `local`, which divides it. Tensors pass as a buffer and a byte offset,
+  /// null as no buffer; numbers and structs by value; spans one after the other.
   template <class... Args>
   void operator()(KernelContext& context, std::array<size_t, 3> global, std::array<size_t, 3> local, const Args&... args) {
     auto& stream = static_cast<DeviceStream&>(*context.stream());
     if (stream.waits()) return Timed(stream, global, local, args...);
     if (global[0] * global[1] * global[2] == 0) return;
     const std::array<size_t, 3> groups = {global[0] / local[0], global[1] / local[1], global[2] / local[2]};
-    pace_.Run(stream.pace(), groups, (BytesOf(args) + ... + 0.0), LeastGroups(stream.device()), [&](const GroupRange& range) {
-      std::array<size_t, 3> offset, size;
-      for (size_t d = 0; d < 3; ++d) {
-        offset[d] = range.first[d] * local[d];
-        size[d] = range.count[d] * local[d];
-      }
-      Launch(stream.pace().queue(), nullptr, offset, size, local, args...);
-    });
+    pace_.Run(stream.pace(), groups, (BytesOf(args) + ... + 0.0), LeastGroups(stream.device()),
+              [&](const GroupRange& range) {
+                std::array<size_t, 3> offset, size;
+                for (size_t d = 0; d < 3; ++d) {
+                  offset[d] = range.first[d] * local[d];
+                  size[d] = range.count[d] * local[d];
+                }
+                Launch(stream.pace().queue(), nullptr, offset, size, local, args...);
+              });
   }
   /// The same without a run.
   template <class... Args>
@@ -166,7 +172,8 @@ class Launchable {
     const auto count = static_cast<size_t>(items);
     On(queue, {RoundUp(count, group_), 1, 1}, {group_, 1, 1}, static_cast<cl_ulong>(items), args...);
   }
-  /// In this many groups along the first dimension, where every driver takes 2^31 of them: some take 65535 along the others.
+  /// In this many groups along the first dimension, where every driver takes 2^31 of them: some take 65535 along the
+  /// others.
   template <class... Args>
   void Groups(KernelContext& context, int64_t groups, size_t group, const Args&... args) {
     (*this)(context, {static_cast<size_t>(groups) * group, 1, 1}, {group, 1, 1}, args...);
@@ -176,13 +183,13 @@ class Launchable {
     Grid(context, items, 1, 1, args...);
   }
 
-  /// For processors: over rows of `size` elements, as EACH_ROW of ops/prelude.cl takes them. The number of rows and how many an item has
-  /// are the last arguments.
+  /// For processors: over rows of `size` elements, as EACH_ROW of ops/prelude.cl takes them. The number of rows and how
+  /// many an item has are the last arguments.
   template <class... Args>
   void Lines(KernelContext& context, int64_t size, int64_t rows, const Args&... args) {
     const int64_t together = std::max<int64_t>(kLine / std::max<int64_t>(size, 1), 1);
-    (*this)(context, {static_cast<size_t>(CeilDiv(size, kLine)), static_cast<size_t>(CeilDiv(rows, together)), 1}, {1, 1, 1}, args..., cl_long{rows},
-            cl_long{together});
+    (*this)(context, {static_cast<size_t>(CeilDiv(size, kLine)), static_cast<size_t>(CeilDiv(rows, together)), 1},
+            {1, 1, 1}, args..., cl_long{rows}, cl_long{together});
   }
   static constexpr int64_t kLine = 4096;
   /// What kernels over rows want defined.

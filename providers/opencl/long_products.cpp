@@ -9,9 +9,9 @@
 namespace tessera::opencl {
 namespace {
 
-constexpr int64_t kFewResults = 64;     // that all other ways leave most of the device idle for
-constexpr int64_t kLong = 1 << 15;      // steps of k that are worth a second launch
-constexpr int64_t kSlice = 1 << 13;     // steps of a work item
+constexpr int64_t kFewResults = 64;  // that all other ways leave most of the device idle for
+constexpr int64_t kLong = 1 << 15;   // steps of k that are worth a second launch
+constexpr int64_t kSlice = 1 << 13;  // steps of a work item
 constexpr int64_t kMostSlices = 1 << 12;
 
 /// Bytes of what is summed in.
@@ -33,7 +33,8 @@ bool LongProducts::Pays(int64_t m, int64_t n, int64_t k, int64_t stacks) noexcep
 }
 
 void LongProducts::Multiply(KernelContext& context, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& y,
-                            std::span<const Tensor* const> epilogue, LongProductShape shape, const Strided& stack, int64_t stacks) {
+                            std::span<const Tensor* const> epilogue, LongProductShape shape, const Strided& stack,
+                            int64_t stacks) {
   const int64_t slices = std::clamp<int64_t>(CeilDiv<int64_t>(shape.k, kSlice), 1, kMostSlices);
   const int64_t results = int64_t{shape.m} * shape.n;
   shape.slices = static_cast<cl_int>(slices);

@@ -13,8 +13,8 @@ struct LongProductShape {
   cl_float alpha = 1, beta = 1;
 };
 
-/// Other products share k among no two work items (panels) or a group of them (tiles): one row times one column would be one item's work,
-/// and could not be stopped. These add slices of k apart and then their sums.
+/// Other products share k among no two work items (panels) or a group of them (tiles): one row times one column would be
+/// one item's work, and could not be stopped. These add slices of k apart and then their sums.
 class LongProducts {
  public:
   explicit LongProducts(const KernelInfo& info);
@@ -23,8 +23,8 @@ class LongProducts {
   static bool Pays(int64_t m, int64_t n, int64_t k, int64_t stacks) noexcept;
 
   /// `stack`: from product to product of A, B; Y's follow one another.
-  void Multiply(KernelContext& context, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& y, std::span<const Tensor* const> epilogue,
-                LongProductShape shape, const Strided& stack, int64_t stacks);
+  void Multiply(KernelContext& context, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& y,
+                std::span<const Tensor* const> epilogue, LongProductShape shape, const Strided& stack, int64_t stacks);
 
  private:
   const size_t element_bytes_;

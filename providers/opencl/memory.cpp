@@ -45,8 +45,8 @@ void Budget::Take(size_t bytes) {
 void* DeviceAllocator::Allocate(size_t bytes) {
   bytes = std::max<size_t>(bytes, 1);
   if (bytes > device_->capabilities().largest_buffer_bytes) {
-    Fail(ErrorCode::kEpFail, "{} bytes were asked for; {} allocates at most {} at a time", bytes, device_->capabilities().name,
-         device_->capabilities().largest_buffer_bytes);
+    Fail(ErrorCode::kEpFail, "{} bytes were asked for; {} allocates at most {} at a time", bytes,
+         device_->capabilities().name, device_->capabilities().largest_buffer_bytes);
   }
   budget_->Take(bytes);
   const int access = device_->capabilities().shares_host_memory ? PROT_READ | PROT_WRITE : PROT_NONE;
@@ -70,15 +70,18 @@ void* DeviceAllocator::Allocate(size_t bytes) {
 cl_mem DeviceAllocator::NewBuffer(void* address, size_t bytes) const {
   cl_int status = CL_SUCCESS;
   const bool shares = device_->capabilities().shares_host_memory;
-  Buffer buffer(clCreateBuffer(device_->context(), CL_MEM_READ_WRITE | (shares ? CL_MEM_USE_HOST_PTR : 0), bytes, shares ? address : nullptr, &status));
+  Buffer buffer(clCreateBuffer(device_->context(), CL_MEM_READ_WRITE | (shares ? CL_MEM_USE_HOST_PTR : 0), bytes,
+                               shares ? address : nullptr, &status));
   if (status != CL_SUCCESS) {
     Fail(ErrorCode::kEpFail,
-         "out of memory: {} bytes were asked for on {}, clCreateBuffer failed with OpenCL error {} ({}); use smaller inputs, or fewer "
+         "out of memory: {} bytes were asked for on {}, clCreateBuffer failed with OpenCL error {} ({}); use smaller "
+         "inputs, or fewer "
          "runs or sessions at once",
          bytes, device_->capabilities().name, status, ErrorName(status));
   }
   if (shares) {
-    // Few faults when weights and the arena are first written. Fails where the kernel has no such pages: then small ones do.
+    // Few faults when weights and the arena are first written. Fails where the kernel has no such pages: then small ones
+    // do.
     if (bytes > kHugePage) madvise(address, bytes, MADV_HUGEPAGE);
     auto block = std::make_unique<std::pair<void*, size_t>>(address, bytes);
     Check(clSetMemObjectDestructorCallback(buffer.get(), Unmap, block.get()), "clSetMemObjectDestructorCallback");
@@ -106,9 +109,11 @@ BufferRange DeviceAllocator::Find(const void* address) {
 void DeviceStream::Trace(std::string_view name, cl_event command, std::chrono::steady_clock::time_point queued) const {
   if (trace_ == nullptr || command == nullptr) return;
   cl_ulong enqueued = 0, start = 0, end = 0;
-  for (const auto& [what, time] : {std::pair(CL_PROFILING_COMMAND_QUEUED, &enqueued), std::pair(CL_PROFILING_COMMAND_START, &start),
-                                   std::pair(CL_PROFILING_COMMAND_END, &end)}) {
-    if (clGetEventProfilingInfo(command, what, sizeof *time, time, nullptr) != CL_SUCCESS) return;  // a driver that does not tell
+  for (const auto& [what, time] :
+       {std::pair(CL_PROFILING_COMMAND_QUEUED, &enqueued), std::pair(CL_PROFILING_COMMAND_START, &start),
+        std::pair(CL_PROFILING_COMMAND_END, &end)}) {
+    if (clGetEventProfilingInfo(command, what, sizeof *time, time, nullptr) != CL_SUCCESS)
+      return;  // a driver that does not tell
   }
   // The device's clock started at some time of its own: both clocks tell when the command was enqueued.
   const int64_t at = std::chrono::duration_cast<std::chrono::nanoseconds>(queued.time_since_epoch()).count();
@@ -121,7 +126,8 @@ bool DeviceTransfer::CanCopy(const MemoryInfo& from, const MemoryInfo& to) const
   return (from_device || from.host_accessible) && (to_device || to.host_accessible) && (from_device || to_device);
 }
 
-Staging::Staging(const Device& device, cl_command_queue queue, size_t chunk_bytes) : queue_(queue), chunk_bytes_(chunk_bytes) {
+Staging::Staging(const Device& device, cl_command_queue queue, size_t chunk_bytes)
+    : queue_(queue), chunk_bytes_(chunk_bytes) {
   for (Chunk& chunk : chunks_) {
     chunk.buffer = device.NewBuffer(chunk_bytes, true);
     chunk.memory = Map(queue, chunk.buffer, CL_MAP_WRITE, chunk_bytes);
@@ -143,7 +149,8 @@ void Staging::Upload(const void* from, BufferRange to, size_t bytes) {
     if (cl_event fetched = chunk.fetched.get(); fetched != nullptr) Check(clWaitForEvents(1, &fetched), "clWaitForEvents");
     std::memcpy(chunk.memory, static_cast<const std::byte*>(from) + done, here);
     cl_event event = nullptr;
-    Check(clEnqueueWriteBuffer(queue_, to.buffer, CL_FALSE, to.offset + done, here, chunk.memory, 0, nullptr, &event), "clEnqueueWriteBuffer");
+    Check(clEnqueueWriteBuffer(queue_, to.buffer, CL_FALSE, to.offset + done, here, chunk.memory, 0, nullptr, &event),
+          "clEnqueueWriteBuffer");
     chunk.fetched = Event(event);
     Check(clFlush(queue_), "clFlush");
     done += here;
@@ -151,7 +158,8 @@ void Staging::Upload(const void* from, BufferRange to, size_t bytes) {
 }
 
 PinnedChunks::~PinnedChunks() {
-  for (const Chunk& chunk : free_) clEnqueueUnmapMemObject(queue_->get(), chunk.buffer.get(), chunk.memory, 0, nullptr, nullptr);
+  for (const Chunk& chunk : free_)
+    clEnqueueUnmapMemObject(queue_->get(), chunk.buffer.get(), chunk.memory, 0, nullptr, nullptr);
   clFinish(queue_->get());
 }
 
@@ -184,16 +192,19 @@ void Downloads::Drop() noexcept {
 void Downloads::Enqueue(cl_command_queue queue, BufferRange from, std::byte* to, size_t bytes) {
   constexpr size_t kMostPending = 64;
   if (chunks_ == nullptr || bytes < kLeastStaged) {
-    Check(clEnqueueReadBuffer(queue, from.buffer, CL_FALSE, from.offset, bytes, to, 0, nullptr, nullptr), "clEnqueueReadBuffer");
+    Check(clEnqueueReadBuffer(queue, from.buffer, CL_FALSE, from.offset, bytes, to, 0, nullptr, nullptr),
+          "clEnqueueReadBuffer");
     Check(clFlush(queue), "clFlush");
     return;
   }
   const std::lock_guard lock(mutex_);
   for (size_t done = 0; done < bytes; done += PinnedChunks::kBytes) {
     if (pending_.size() >= kMostPending) FinishOldest();
-    Pending pending{.chunk = chunks_->Take(), .written = {}, .to = to + done, .bytes = std::min(PinnedChunks::kBytes, bytes - done)};
+    Pending pending{
+        .chunk = chunks_->Take(), .written = {}, .to = to + done, .bytes = std::min(PinnedChunks::kBytes, bytes - done)};
     cl_event written = nullptr;
-    Check(clEnqueueReadBuffer(queue, from.buffer, CL_FALSE, from.offset + done, pending.bytes, pending.chunk.memory, 0, nullptr, &written),
+    Check(clEnqueueReadBuffer(queue, from.buffer, CL_FALSE, from.offset + done, pending.bytes, pending.chunk.memory, 0,
+                              nullptr, &written),
           "clEnqueueReadBuffer");
     pending.written = Event(written);
     pending_.push_back(std::move(pending));
@@ -228,7 +239,8 @@ void DeviceTransfer::Upload(cl_command_queue queue, const Tensor& from, BufferRa
     staging_->Upload(from.unaligned_raw(), to, bytes);
     return;
   }
-  Check(clEnqueueWriteBuffer(queue, to.buffer, wait ? CL_TRUE : CL_FALSE, to.offset, bytes, from.unaligned_raw(), 0, nullptr, nullptr),
+  Check(clEnqueueWriteBuffer(queue, to.buffer, wait ? CL_TRUE : CL_FALSE, to.offset, bytes, from.unaligned_raw(), 0,
+                             nullptr, nullptr),
         "clEnqueueWriteBuffer");
 }
 
@@ -241,8 +253,9 @@ void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {
   // On a stream nothing waits: whoever reads the result on the host, or ends the run, synchronizes it.
   if (from_device && to_device) {
     const BufferRange source = DeviceAllocator::Find(from.raw()), target = DeviceAllocator::Find(to.raw());
-    Check(clEnqueueCopyBuffer(queue, source.buffer, target.buffer, source.offset, target.offset, bytes, 0, nullptr, nullptr),
-          "clEnqueueCopyBuffer");
+    Check(
+        clEnqueueCopyBuffer(queue, source.buffer, target.buffer, source.offset, target.offset, bytes, 0, nullptr, nullptr),
+        "clEnqueueCopyBuffer");
     if (wait) Finish(queue);
   } else if (to_device) {
     Upload(queue, from, DeviceAllocator::Find(to.raw()), wait);
@@ -251,7 +264,8 @@ void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {
     const BufferRange source = DeviceAllocator::Find(from.raw());
     auto* target = static_cast<std::byte*>(to.mutable_raw());
     if (wait) {
-      Check(clEnqueueReadBuffer(queue, source.buffer, CL_TRUE, source.offset, bytes, target, 0, nullptr, nullptr), "clEnqueueReadBuffer");
+      Check(clEnqueueReadBuffer(queue, source.buffer, CL_TRUE, source.offset, bytes, target, 0, nullptr, nullptr),
+            "clEnqueueReadBuffer");
     } else {
       static_cast<DeviceStream*>(stream)->downloads().Enqueue(queue, source, target, bytes);
     }

@@ -35,9 +35,9 @@ class Budget {
   std::atomic<int64_t> taken_ = 0;
 };
 
-/// Gives device buffers addresses, so that arenas and planners can divide them by pointer arithmetic. Where the device shares the
-/// host's memory, buffers lie in it at their address. Elsewhere addresses lie in reserved, unreadable address space: a host that
-/// reads one by mistake faults instead of reading nonsense.
+/// Gives device buffers addresses, so that arenas and planners can divide them by pointer arithmetic. Where the device
+/// shares the host's memory, buffers lie in it at their address. Elsewhere addresses lie in reserved, unreadable address
+/// space: a host that reads one by mistake faults instead of reading nonsense.
 class DeviceAllocator final : public Allocator {
  public:
   DeviceAllocator(std::shared_ptr<Device> device, std::shared_ptr<Budget> budget)
@@ -82,8 +82,8 @@ class Staging {
   size_t next_ = 0;
 };
 
-/// Pinned host memory, in chunks of one size, that results pass through where the device has memory of its own. Shared by the runs of a
-/// session.
+/// Pinned host memory, in chunks of one size, that results pass through where the device has memory of its own. Shared by
+/// the runs of a session.
 class PinnedChunks {
  public:
   static constexpr size_t kBytes = size_t{1} << 20;
@@ -159,13 +159,20 @@ class DeviceTransfer : public DataTransfer {
   std::unique_ptr<Staging> staging_;  // when it is first needed
 };
 
-/// Every stream of a session is the same in-order queue: memory that one run gives back to the arena may go to another run at
-/// once, because what is enqueued later also runs later.
+/// Every stream of a session is the same in-order queue: memory that one run gives back to the arena may go to another run
+/// at once, because what is enqueued later also runs later.
 class DeviceStream final : public Stream {
  public:
-  /// `waits`: each kernel is waited for, so that a profile gives its node the time that it takes on the device. Its own times go to `trace`.
-  DeviceStream(std::shared_ptr<const Queue> queue, std::shared_ptr<PinnedChunks> chunks, bool waits, const Device& device, DeviceTrace* trace)
-      : queue_(std::move(queue)), pace_(queue_->get()), downloads_(std::move(chunks)), waits_(waits), device_(device), trace_(trace) {}
+  /// `waits`: each kernel is waited for, so that a profile gives its node the time that it takes on the device. Its own
+  /// times go to `trace`.
+  DeviceStream(std::shared_ptr<const Queue> queue, std::shared_ptr<PinnedChunks> chunks, bool waits, const Device& device,
+               DeviceTrace* trace)
+      : queue_(std::move(queue)),
+        pace_(queue_->get()),
+        downloads_(std::move(chunks)),
+        waits_(waits),
+        device_(device),
+        trace_(trace) {}
   bool waits() const noexcept { return waits_; }
   /// When a command ran that is done; `queued`: the host's clock when it was enqueued.
   void Trace(std::string_view name, cl_event command, std::chrono::steady_clock::time_point queued) const;

@@ -1,5 +1,3 @@
-#include "tessera/providers/opencl.h"
-
 #include <algorithm>
 
 #include "base/check.h"
@@ -10,23 +8,44 @@
 #include "kernel.h"
 #include "session/provider_options.h"
 #include "sharing.h"
+#include "tessera/providers/opencl.h"
 
 namespace tessera {
 namespace opencl {
 namespace {
 
 const OptionSchema kOptions[] = {
-    {"device_id", OptionType::kInt, "0", "number of the device among those that platform and device_type leave, GPUs first, processors last", {}, 0, 1023},
+    {"device_id",
+     OptionType::kInt,
+     "0",
+     "number of the device among those that platform and device_type leave, GPUs first, processors last",
+     {},
+     0,
+     1023},
     {"device_type", OptionType::kEnum, "any", "kind of device", {"any", "gpu", "cpu", "accelerator"}},
     {"platform", OptionType::kString, "", "part of the platform's name; empty: any platform"},
     {"program_cache_path", OptionType::kString, "", "folder for compiled programs; empty: none are kept on disk"},
     {"gpu_mem_limit", OptionType::kBytes, "0", "most bytes of device memory for one session; 0: no limit"},
-    {"arena_extend_strategy", OptionType::kEnum, "kNextPowerOfTwo", "how the arena grows", {"kNextPowerOfTwo", "kSameAsRequested"}},
-    {"enable_fp16", OptionType::kBool, "0", "products and convolutions of float32 round their factors to half where the device can (cl_khr_fp16, NVIDIA's matrix units)"},
-    {"kernels", OptionType::kEnum, "auto", "products and convolutions by tiles in local memory or by panels in registers; auto: tiles on GPUs", {"auto", "tiles", "panels"}},
-    {"tuning", OptionType::kBool, "0", "choose the sizes of tiles by timing when the session is made; results are kept in program_cache_path"},
-    {"winograd", OptionType::kBool, "1", "3x3 convolutions by Winograd's transform where an estimate says that it pays; sums are rounded otherwise"},
-    {"profiling", OptionType::kBool, "0", "wait for each kernel, so that a profile shows the time that its node takes on the device, and when each kernel was enqueued, began and ended there"},
+    {"arena_extend_strategy",
+     OptionType::kEnum,
+     "kNextPowerOfTwo",
+     "how the arena grows",
+     {"kNextPowerOfTwo", "kSameAsRequested"}},
+    {"enable_fp16", OptionType::kBool, "0",
+     "products and convolutions of float32 round their factors to half where the device can (cl_khr_fp16, NVIDIA's matrix "
+     "units)"},
+    {"kernels",
+     OptionType::kEnum,
+     "auto",
+     "products and convolutions by tiles in local memory or by panels in registers; auto: tiles on GPUs",
+     {"auto", "tiles", "panels"}},
+    {"tuning", OptionType::kBool, "0",
+     "choose the sizes of tiles by timing when the session is made; results are kept in program_cache_path"},
+    {"winograd", OptionType::kBool, "1",
+     "3x3 convolutions by Winograd's transform where an estimate says that it pays; sums are rounded otherwise"},
+    {"profiling", OptionType::kBool, "0",
+     "wait for each kernel, so that a profile shows the time that its node takes on the device, and when each kernel was "
+     "enqueued, began and ended there"},
 };
 
 const KernelRegistry& Kernels() {
@@ -108,7 +127,9 @@ class OpenclProvider final : public ExecutionProvider {
     if (device_->capabilities().shares_host_memory) return std::make_unique<SharedTransfer>(device_, queue_);
     return std::make_unique<DeviceTransfer>(device_, queue_, true);
   }
-  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<DeviceStream>(queue_, pinned_, profiling_, *device_, trace_); }
+  std::unique_ptr<Stream> CreateStream() override {
+    return std::make_unique<DeviceStream>(queue_, pinned_, profiling_, *device_, trace_);
+  }
 
   void Attach(const SessionServices& services) override {
     ExecutionProvider::Attach(services);
@@ -123,14 +144,16 @@ class OpenclProvider final : public ExecutionProvider {
     return fmt::format("{}{}", device.name, device.is_cpu ? ", a processor, on which the CPU provider is faster" : "");
   }
 
-  std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels, RefusalSink& refusals) const override {
+  std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels,
+                                               RefusalSink& refusals) const override {
     auto claims = ClaimNodes(graph, kernels, device_->capabilities(), refusals);
     return services_.graph_optimization_level > 0 ? FuseElementwise(graph, std::move(claims)) : claims;
   }
 
   std::string_view PrecisionOf(const GraphViewer& graph, const Node& node) const override {
     static constexpr std::string_view kRounded[] = {"Conv", "MatMul", "Gemm"};
-    const bool rounds = settings_.fp16 && settings_.tiles && node.domain.empty() && std::ranges::count(kRounded, node.op_type) > 0 &&
+    const bool rounds = settings_.fp16 && settings_.tiles && node.domain.empty() &&
+                        std::ranges::count(kRounded, node.op_type) > 0 &&
                         graph.value(node.inputs[0]).type.element == ElementType::kFloat;
     return rounds ? NameOf(Precision::kFloat16) : std::string_view();
   }

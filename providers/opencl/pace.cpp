@@ -13,13 +13,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double NanosecondsSince(Clock::time_point start) { return std::chrono::duration<double, std::nano>(Clock::now() - start).count(); }
+double NanosecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
 
 /// The parts of a launch under way: each of as many groups as fit the time, by what the last one took of it.
 class Parts {
  public:
   /// `groups`: of the first part.
-  Parts(QueuePace& queue, const std::array<bool, 3>& divides, double part_ns, double groups, FunctionRef<void(const GroupRange&)> enqueue)
+  Parts(QueuePace& queue, const std::array<bool, 3>& divides, double part_ns, double groups,
+        FunctionRef<void(const GroupRange&)> enqueue)
       : queue_(queue), divides_(divides), part_ns_(part_ns), groups_(groups), enqueue_(enqueue) {}
 
   /// Divides along dimension `d`, and where one slice is too much, along those below it.
@@ -32,7 +35,9 @@ class Parts {
       const size_t left = end - range.first[d];
       const double fit = groups_ / slice;
       const bool too_much = fit < 1 && d > 0 && slice > 1;
-      range.count[d] = too_much ? 1 : fit >= static_cast<double>(left) ? left : std::max<size_t>(1, static_cast<size_t>(fit));
+      range.count[d] = too_much                           ? 1
+                       : fit >= static_cast<double>(left) ? left
+                                                          : std::max<size_t>(1, static_cast<size_t>(fit));
       too_much ? Run(range, d - 1) : Enqueue(range);
       range.first[d] += range.count[d];
     }
@@ -81,7 +86,8 @@ void QueuePace::WaitForOlder() {
 }
 
 LaunchPace::LaunchPace(std::string_view source) {
-  for (size_t d = 0; d < divides_.size(); ++d) divides_[d] = source.find(fmt::format("get_global_size({})", d)) == std::string_view::npos;
+  for (size_t d = 0; d < divides_.size(); ++d)
+    divides_[d] = source.find(fmt::format("get_global_size({})", d)) == std::string_view::npos;
 }
 
 void LaunchPace::InParts(QueuePace& queue, const GroupRange& all, double work, size_t least_groups,

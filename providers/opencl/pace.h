@@ -1,7 +1,8 @@
 #pragma once
 
-// Feeds a queue in parts: what is enqueued cannot be taken back, so that no more of it may lie there than a cancelled run can
-// wait for. Short launches are enqueued as they come; long ones part after part, each for the time that the last ones took.
+// Feeds a queue in parts: what is enqueued cannot be taken back, so that no more of it may lie there than a cancelled run
+// can wait for. Short launches are enqueued as they come; long ones part after part, each for the time that the last ones
+// took.
 
 #include <array>
 #include <atomic>
@@ -18,7 +19,9 @@ namespace tessera::opencl {
 struct GroupRange {
   std::array<size_t, 3> first{};
   std::array<size_t, 3> count{};
-  double groups() const noexcept { return static_cast<double>(count[0]) * static_cast<double>(count[1]) * static_cast<double>(count[2]); }
+  double groups() const noexcept {
+    return static_cast<double>(count[0]) * static_cast<double>(count[1]) * static_cast<double>(count[2]);
+  }
 };
 
 /// What one run has in a queue, as far as it is known.
@@ -31,7 +34,8 @@ class QueuePace {
   /// A command that takes about so long was enqueued. Waits where much lies in the queue; a cancellation point.
   void Enqueued(double ns) {
     pending_ns_ += ns;
-    if (pending_ns_ > kMostPendingNs) [[unlikely]] WaitForOlder();
+    if (pending_ns_ > kMostPendingNs) [[unlikely]]
+      WaitForOlder();
   }
   /// Waits for all that was enqueued; a cancellation point.
   void Drain();
@@ -52,7 +56,8 @@ class QueuePace {
   Event older_;
 };
 
-/// How long a kernel's launches take. What one takes depends on its groups and on the bytes that they read, at most on both.
+/// How long a kernel's launches take. What one takes depends on its groups and on the bytes that they read, at most on
+/// both.
 class LaunchPace {
  public:
   /// `source`: of the kernel, which may ask for the size of a dimension, so that this one is not divided.
@@ -63,7 +68,8 @@ class LaunchPace {
            FunctionRef<void(const GroupRange&)> enqueue) {
     const GroupRange all{{}, groups};
     const double work = all.groups() * (bytes + kLeastBytes), expected = Expected(work);
-    if (expected > kPartNs) [[unlikely]] return InParts(queue, all, work, least_groups, enqueue);
+    if (expected > kPartNs) [[unlikely]]
+      return InParts(queue, all, work, least_groups, enqueue);
     enqueue(all);
     queue.Enqueued(expected);
   }
@@ -76,7 +82,8 @@ class LaunchPace {
     const double known = known_work_.load(std::memory_order_relaxed), took = known_ns_.load(std::memory_order_relaxed);
     return work <= known ? took : took / known * work;
   }
-  void InParts(QueuePace& queue, const GroupRange& all, double work, size_t least_groups, FunctionRef<void(const GroupRange&)> enqueue);
+  void InParts(QueuePace& queue, const GroupRange& all, double work, size_t least_groups,
+               FunctionRef<void(const GroupRange&)> enqueue);
 
   std::array<bool, 3> divides_;
   std::atomic<double> known_work_{1}, known_ns_{1e300};

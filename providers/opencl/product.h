@@ -64,7 +64,9 @@ std::string PanelDefines(ElementType type);
 inline std::string PanelDefines(const KernelInfo& info) { return PanelDefines(info.input_type(0)); }
 /// What ops/block.cl needs, and its text.
 std::string BlockDefines(ElementType type, std::string_view left, int64_t rows = kBlockRows);
-inline std::string BlockDefines(const KernelInfo& info, std::string_view left) { return BlockDefines(info.input_type(0), left); }
+inline std::string BlockDefines(const KernelInfo& info, std::string_view left) {
+  return BlockDefines(info.input_type(0), left);
+}
 
 class PanelProduct {
  public:
@@ -80,20 +82,20 @@ class PanelProduct {
   /// Columns [first, first + panels) of every image's panels, for each entry of `stack` (a, b and c: A, B and bias).
   void Multiply(KernelContext& context, const PanelOperands& operands, PanelProductShape shape, int64_t panels,
                 const Strided& stack, int64_t stacks);
-  /// A times the windows of `batch` images, group by group. pack(scratch, first, panels) makes so many panels of each group at a time
-  /// as a scratch memory holds.
-  void MultiplyWindows(KernelContext& context, PanelOperands operands, PanelProductShape shape, int64_t batch, Strided stack, int64_t groups,
-                       FunctionRef<void(BufferRange, cl_int, int64_t)> pack);
+  /// A times the windows of `batch` images, group by group. pack(scratch, first, panels) makes so many panels of each group
+  /// at a time as a scratch memory holds.
+  void MultiplyWindows(KernelContext& context, PanelOperands operands, PanelProductShape shape, int64_t batch,
+                       Strided stack, int64_t groups, FunctionRef<void(BufferRange, cl_int, int64_t)> pack);
   /// B [stacks][k, n] with these strides to packed panels; without `stack`, one matrix follows the other.
   void Pack(KernelContext& context, const Tensor& b, BufferRange packed, int64_t k, int64_t n, cl_int row, cl_int column,
             int64_t stacks, std::optional<cl_long> stack = {});
   /// The same of a constant on the host, done on return. Null where there is nothing to pack.
   std::shared_ptr<const ConstantBlock> PackRight(const KernelInfo& info, const Tensor& b, int64_t k, int64_t n, cl_int row,
                                                  cl_int column, int64_t stacks);
-  /// A constant A [stacks][m, k] on the host to blocks of rows, of which PackedRows() are in a stack. `steps`: from row to row and from
-  /// column to column; by default those of rows along k.
-  static std::shared_ptr<const ConstantBlock> PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k, int64_t stacks,
-                                                       std::optional<std::array<int64_t, 2>> steps = {});
+  /// A constant A [stacks][m, k] on the host to blocks of rows, of which PackedRows() are in a stack. `steps`: from row to
+  /// row and from column to column; by default those of rows along k.
+  static std::shared_ptr<const ConstantBlock> PackLeft(const KernelInfo& info, const Tensor& a, int64_t m, int64_t k,
+                                                       int64_t stacks, std::optional<std::array<int64_t, 2>> steps = {});
   /// Compiles what packs a B that is not constant.
   void PreparePack() { pack_.Compile(); }
   static int64_t PackedRows(int64_t m) { return RoundUp(m, kBlockRows); }

@@ -29,7 +29,9 @@ std::span<const std::byte> BytesOf(std::string_view text) { return std::as_bytes
 
 }  // namespace
 
-std::filesystem::path ProgramCache::Path(std::string_view key) const { return folder_ / fmt::format("{:016x}.clbin", Checksum(BytesOf(key))); }
+std::filesystem::path ProgramCache::Path(std::string_view key) const {
+  return folder_ / fmt::format("{:016x}.clbin", Checksum(BytesOf(key)));
+}
 
 std::optional<std::vector<std::byte>> ProgramCache::Load(std::string_view key) const try {
   if (!enabled()) return std::nullopt;

@@ -10,9 +10,9 @@
 
 namespace tessera::opencl {
 
-/// Compiled programs in a folder that any number of the user's processes share. A file holds its whole key and a checksum: one that is
-/// damaged, cut off or made for another key counts as absent, and so does one that others may have written (RegularFile::OfCache). What
-/// cannot be written is not kept, without an error.
+/// Compiled programs in a folder that any number of the user's processes share. A file holds its whole key and a checksum:
+/// one that is damaged, cut off or made for another key counts as absent, and so does one that others may have written
+/// (RegularFile::OfCache). What cannot be written is not kept, without an error.
 class ProgramCache {
  public:
   /// An empty folder: nothing is kept.

@@ -44,8 +44,8 @@ std::optional<std::pair<const std::byte*, Region>> FindRegion(const void* addres
   return *found;
 }
 
-std::shared_ptr<HostView> HostView::Make(const void* address, size_t bytes, const Device& device, bool written, std::shared_ptr<void> owner,
-                                         const std::function<cl_mem()>& make) {
+std::shared_ptr<HostView> HostView::Make(const void* address, size_t bytes, const Device& device, bool written,
+                                         std::shared_ptr<void> owner, const std::function<cl_mem()>& make) {
   Table& table = TheTable();
   const auto* begin = static_cast<const std::byte*>(address);
   std::shared_ptr<HostView> view(new HostView(nullptr, std::move(owner)));

@@ -38,8 +38,8 @@ std::optional<std::pair<const std::byte*, Region>> FindRegion(const void* addres
 /// Keeps a view of host memory, and whoever owns that memory, until it is gone.
 class HostView {
  public:
-  /// The view of `bytes` bytes at `address`, made by `make` unless there is one of just these bytes. Null where other views or
-  /// an allocator's buffers overlap them.
+  /// The view of `bytes` bytes at `address`, made by `make` unless there is one of just these bytes. Null where other views
+  /// or an allocator's buffers overlap them.
   static std::shared_ptr<HostView> Make(const void* address, size_t bytes, const Device& device, bool written,
                                         std::shared_ptr<void> owner, const std::function<cl_mem()>& make);
   ~HostView();

@@ -16,8 +16,8 @@ struct TileProductShape {
   cl_float alpha = 1, beta = 1;
 };
 
-/// How many elements of C a group computes, how many steps of k are in local memory at a time, how many elements a work item (with
-/// matrix units: a warp of them) keeps, and in how many slices the group divides k.
+/// How many elements of C a group computes, how many steps of k are in local memory at a time, how many elements a work
+/// item (with matrix units: a warp of them) keeps, and in how many slices the group divides k.
 struct Tile {
   int m, n, k, rows, columns, slices = 1;
   bool units = false;  // by ops/matrix_units.cl
@@ -38,14 +38,15 @@ class TileProduct {
   enum class Codes : int8_t { kNone, kShorts, kQuads };
   /// How operands lie, and what else shapes the kernel.
   struct Layout {
-    bool along_k_a = true, along_k_b = false;  // neighbours along k are neighbours in memory (else those along m, along n are)
-    bool windows = false;                      // B is the windows of an image
-    bool follows = true;                       // the node's epilogue is applied
-    bool scratch = false;                      // operands and result are floats of the kernel's own, and stay so
-    std::optional<Shape> taps = {};            // of a window, where they are known
-    bool tunable = true;                       // the sizes of tiles may be chosen by timing
-    Codes codes = Codes::kNone;                // that operands are, in place of the node's type
-    std::optional<Epilogue> results = {};      // in place of the node's epilogue
+    bool along_k_a = true,
+         along_k_b = false;                // neighbours along k are neighbours in memory (else those along m, along n are)
+    bool windows = false;                  // B is the windows of an image
+    bool follows = true;                   // the node's epilogue is applied
+    bool scratch = false;                  // operands and result are floats of the kernel's own, and stay so
+    std::optional<Shape> taps = {};        // of a window, where they are known
+    bool tunable = true;                   // the sizes of tiles may be chosen by timing
+    Codes codes = Codes::kNone;            // that operands are, in place of the node's type
+    std::optional<Epilogue> results = {};  // in place of the node's epilogue
   };
   /// A shape that is known before the first run: its kernel is compiled, and tuned, at once.
   struct Expected {
@@ -56,7 +57,8 @@ class TileProduct {
     std::optional<Geometry> geometry = {};
   };
   /// The filters of a group of a convolution times so many columns; a bias is `row_bias` elements from filter to filter.
-  static Expected OfFilters(const Shape& input, const Shape& filters, const Geometry& geometry, int64_t columns, cl_int row_bias);
+  static Expected OfFilters(const Shape& input, const Shape& filters, const Geometry& geometry, int64_t columns,
+                            cl_int row_bias);
   /// Times the windows of all images.
   static Expected OfWindows(const Shape& input, const Shape& filters, const Geometry& geometry, cl_int row_bias);
 
@@ -73,8 +75,8 @@ class TileProduct {
   /// Compiles, and tunes, for a shape that is to come.
   void Prepare(const KernelInfo& info, const Expected& expected);
 
-  /// Whether the device's matrix units multiply values of the node's first input: halves, whose products are exact in the float that
-  /// they sum in, and floats that may be rounded.
+  /// Whether the device's matrix units multiply values of the node's first input: halves, whose products are exact in the
+  /// float that they sum in, and floats that may be rounded.
   static bool UsesUnits(const KernelInfo& info);
 
   void Multiply(KernelContext& context, const Operands& operands, const TileProductShape& shape, const Strided& stack,
@@ -107,25 +109,27 @@ class TileProduct {
   /// Null where the device does not take groups so large.
   Launchable* Compile(const Variant& variant);
   Launchable* Compile(const FewRows& few);
-  std::unique_ptr<Launchable> Compile(std::string_view source, const std::string& defines, const char* name, std::array<size_t, 3> local);
+  std::unique_ptr<Launchable> Compile(std::string_view source, const std::string& defines, const char* name,
+                                      std::array<size_t, 3> local);
   FewRows FewRowsFor(const TileProductShape& shape, int64_t stacks);
   void Tune(const Expected& expected);
-  double Time(const Variant& variant, const Expected& expected, std::span<const BufferRange> buffers, cl_command_queue queue);
+  double Time(const Variant& variant, const Expected& expected, std::span<const BufferRange> buffers,
+              cl_command_queue queue);
   std::string Key(const Sizes& sizes) const;
 
   Device& device_;
   const cl_command_queue queue_;
   const Layout layout_;
-  const ElementType type_;      // in buffers
+  const ElementType type_;  // in buffers
   const size_t element_bytes_;
   const bool units_, halves_;
   const size_t local_bytes_;  // of an element in local memory
   const Epilogue epilogue_;
   std::string defines_;
   std::mutex mutex_;
-  std::map<Variant, std::unique_ptr<Launchable>> kernels_;  // null: refused
+  std::map<Variant, std::unique_ptr<Launchable>> kernels_;   // null: refused
   std::map<FewRows, std::unique_ptr<Launchable>> few_rows_;  // null: refused
-  std::string refusal_;  // what the device said of the last tile that it did not take
+  std::string refusal_;                                      // what the device said of the last tile that it did not take
   std::map<Sizes, size_t> chosen_;
 };
 

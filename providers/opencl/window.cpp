@@ -12,7 +12,8 @@ Geometry GeometryOf(const Window& window) {
     const auto at = [&](const Shape& values, cl_int missing) {
       if (i + rank < 3) return missing;
       const int64_t value = values[i + rank - 3];
-      Require(value >= INT32_MIN && value <= INT32_MAX, "{} along spatial axis {} is more than OpenCL kernels count", value, i + rank - 3);
+      Require(value >= INT32_MIN && value <= INT32_MAX, "{} along spatial axis {} is more than OpenCL kernels count", value,
+              i + rank - 3);
       return static_cast<cl_int>(value);
     };
     g.in[i] = at(window.input, 1);
@@ -36,7 +37,8 @@ Geometry ConvGeometry(const Window& window, const Shape& input, const Shape& fil
 
 bool IsIdentity(const Window& window) {
   for (size_t i = 0; i < window.rank(); ++i) {
-    if (window.kernel[i] != 1 || window.strides[i] != 1 || window.begin[i] != 0 || window.input[i] != window.output[i]) return false;
+    if (window.kernel[i] != 1 || window.strides[i] != 1 || window.begin[i] != 0 || window.input[i] != window.output[i])
+      return false;
   }
   return true;
 }

@@ -27,10 +27,11 @@ int64_t WinogradConv::Tiles(const Window& window, int64_t batch, int tile) {
 bool WinogradConv::Suits(const KernelInfo& info, const Shape& weights, int64_t group) {
   // Double is asked for by those who want all digits, and matrix units are as fast without the transforms.
   const ElementType type = info.input_type(0);
-  const bool pays = kReals.contains(type) && type != ElementType::kDouble && !(SettingsOf(info).tiles && TileProduct::UsesUnits(info));
+  const bool pays =
+      kReals.contains(type) && type != ElementType::kDouble && !(SettingsOf(info).tiles && TileProduct::UsesUnits(info));
   constexpr int64_t kFewest = 16;
-  return SettingsOf(info).winograd && pays && group == 1 && weights.rank() == 4 && weights[2] == 3 && weights[3] == 3 && weights[0] >= kFewest &&
-         weights[1] >= kFewest && info.constant_input(1) != nullptr;
+  return SettingsOf(info).winograd && pays && group == 1 && weights.rank() == 4 && weights[2] == 3 && weights[3] == 3 &&
+         weights[0] >= kFewest && weights[1] >= kFewest && info.constant_input(1) != nullptr;
 }
 
 bool WinogradConv::Suits(const Window& window) {
@@ -73,13 +74,17 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
   const int64_t rows = columns_ == 1 ? 1 : kBlockRows, blocks = CeilDiv(weights_[0], rows);
   const int64_t elements = CheckedMul(CheckedMul(CheckedMul(blocks, rows), weights_[1]), points());
   const auto bytes = static_cast<size_t>(CheckedMul<int64_t>(elements, sizeof(cl_float)));
-  filters_ = ConstantsOf(info).Form(weights, fmt::format("filters of tile {} in {} rows", tile, rows), bytes, [&](const BufferRange& filters) {
-    const HostWeights from(DeviceOf(info), weights);
-    Launchable transform(DeviceOf(info), "winograd", fmt::format("{}{}#define ROWS {}\n", Defines(info, tile), HostWeights::Defines(DeviceOf(info), weights.type()), rows), "transform_filters");
-    transform.On(QueueOf(info), {static_cast<size_t>(weights_[1]), static_cast<size_t>(blocks * rows), 1}, {1, 1, 1}, from.range(), filters,
-                 static_cast<cl_int>(weights_[0]), static_cast<cl_int>(weights_[1]));
-    Finish(QueueOf(info));
-  });
+  filters_ = ConstantsOf(info).Form(
+      weights, fmt::format("filters of tile {} in {} rows", tile, rows), bytes, [&](const BufferRange& filters) {
+        const HostWeights from(DeviceOf(info), weights);
+        Launchable transform(DeviceOf(info), "winograd",
+                             fmt::format("{}{}#define ROWS {}\n", Defines(info, tile),
+                                         HostWeights::Defines(DeviceOf(info), weights.type()), rows),
+                             "transform_filters");
+        transform.On(QueueOf(info), {static_cast<size_t>(weights_[1]), static_cast<size_t>(blocks * rows), 1}, {1, 1, 1},
+                     from.range(), filters, static_cast<cl_int>(weights_[0]), static_cast<cl_int>(weights_[1]));
+        Finish(QueueOf(info));
+      });
   transform_image_.Compile();
   if (columns_ > 1) {
     multiply_.Compile();
@@ -95,17 +100,18 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
   }
 }
 
-void WinogradConv::Convolve(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, int64_t batch,
-                            std::span<const Tensor* const> epilogue) {
-  const int64_t rows = CeilDiv(g.out[1], tile_), columns = CeilDiv(g.out[2], tile_), tiles = CheckedMul(batch, rows * columns);
+void WinogradConv::Convolve(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g,
+                            int64_t batch, std::span<const Tensor* const> epilogue) {
+  const int64_t rows = CeilDiv(g.out[1], tile_), columns = CeilDiv(g.out[2], tile_),
+                tiles = CheckedMul(batch, rows * columns);
   Require(tiles <= std::numeric_limits<cl_int>::max() - kPanel, "{} tiles are more than kernels count", tiles);
   const auto count = static_cast<cl_int>(tiles);
   if (tiles_) return ByTiles(context, x, bias, y, g, count, epilogue);
   ByPanels(context, x, bias, y, g, count, epilogue);
 }
 
-void WinogradConv::ByPanels(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int tiles,
-                            std::span<const Tensor* const> epilogue) {
+void WinogradConv::ByPanels(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g,
+                            cl_int tiles, std::span<const Tensor* const> epilogue) {
   constexpr int64_t kScratchBytes = 4 << 20;
   const int64_t panels = CeilDiv(tiles, kPanel), blocks = CeilDiv(g.filters, kBlockRows);
   const int64_t panel_bytes = CheckedMul<int64_t>(points() * kPanel * static_cast<int64_t>(sizeof(cl_float)), g.channels);
@@ -115,15 +121,17 @@ void WinogradConv::ByPanels(KernelContext& context, const Tensor& x, const Tenso
     const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
     const auto first_tile = static_cast<cl_int>(first * kPanel);
     const auto lots = static_cast<size_t>(here);
-    transform_image_.Compile()(context, {static_cast<size_t>(g.channels), lots, 1}, {1, 1, 1}, x, scratch.range(), g, tiles, first_tile);
-    multiply_.Compile()(context, {static_cast<size_t>(blocks), lots, 1}, {1, 1, 1}, filters_->range(), scratch.range(), bias, y, g, tiles,
-                        first_tile, epilogue);
+    transform_image_.Compile()(context, {static_cast<size_t>(g.channels), lots, 1}, {1, 1, 1}, x, scratch.range(), g, tiles,
+                               first_tile);
+    multiply_.Compile()(context, {static_cast<size_t>(blocks), lots, 1}, {1, 1, 1}, filters_->range(), scratch.range(),
+                        bias, y, g, tiles, first_tile, epilogue);
   }
 }
 
 int64_t WinogradConv::Together(int64_t tiles) const {
   constexpr int64_t kScratchBytes = 128 << 20;
-  const int64_t tile_bytes = CheckedMul<int64_t>(points() * static_cast<int64_t>(sizeof(cl_float)), weights_[0] + weights_[1]);
+  const int64_t tile_bytes =
+      CheckedMul<int64_t>(points() * static_cast<int64_t>(sizeof(cl_float)), weights_[0] + weights_[1]);
   return std::clamp<int64_t>(kScratchBytes / tile_bytes, 1, tiles);
 }
 
@@ -148,8 +156,8 @@ TileProduct::Expected WinogradConv::Products(int64_t tiles) const {
   return expected;
 }
 
-void WinogradConv::ByTiles(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int tiles,
-                           std::span<const Tensor* const> epilogue) {
+void WinogradConv::ByTiles(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g,
+                           cl_int tiles, std::span<const Tensor* const> epilogue) {
   const int64_t together = Together(tiles);
   for (int64_t first = 0; first < tiles; first += together) {
     const int64_t here = std::min<int64_t>(together, tiles - first);
@@ -158,7 +166,8 @@ void WinogradConv::ByTiles(KernelContext& context, const Tensor& x, const Tensor
     const auto first_tile = static_cast<cl_int>(first);
     transform_image_.Compile().Grid(context, here, g.channels, 1, x, image.range(), g, tiles, first_tile);
     const TileProduct::Expected multiplied = Products(here);
-    tiles_->Multiply(context, {filters_->range(), image.range(), nullptr, products.range()}, multiplied.shape, multiplied.stack, multiplied.stacks);
+    tiles_->Multiply(context, {filters_->range(), image.range(), nullptr, products.range()}, multiplied.shape,
+                     multiplied.stack, multiplied.stacks);
     finish_.Compile().Grid(context, here, g.filters, 1, products.range(), bias, y, g, tiles, first_tile, epilogue);
   }
 }

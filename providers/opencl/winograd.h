@@ -28,8 +28,8 @@ class WinogradConv {
 
   /// Whether it pays for this image, too.
   bool Pays(const Window& window, int64_t batch) const { return Gain(weights_, window, batch, tile_, columns_) > 1; }
-  void Convolve(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, int64_t batch,
-                std::span<const Tensor* const> epilogue);
+  void Convolve(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g,
+                int64_t batch, std::span<const Tensor* const> epilogue);
 
  private:
   /// How many times as long the other ways may take.
@@ -38,10 +38,10 @@ class WinogradConv {
   int64_t Together(int64_t tiles) const;
   TileProduct::Expected Products(int64_t tiles) const;
   int64_t points() const { return int64_t{tile_ + 2} * (tile_ + 2); }
-  void ByPanels(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int tiles,
-                std::span<const Tensor* const> epilogue);
-  void ByTiles(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int tiles,
-               std::span<const Tensor* const> epilogue);
+  void ByPanels(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g,
+                cl_int tiles, std::span<const Tensor* const> epilogue);
+  void ByTiles(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g,
+               cl_int tiles, std::span<const Tensor* const> epilogue);
 
   const int tile_;
   const int64_t columns_;  // tiles that an item transforms together: 1 on GPUs

@@ -1,7 +1,7 @@
 #pragma once
 
-// Bytes that stand for truth. Models and callers may bring others than 0 and 1, which C++ does not know as values of bool; kernels
-// compare, count and store the bytes as they are. They become 0 and 1 where they come in.
+// Bytes that stand for truth. Models and callers may bring others than 0 and 1, which C++ does not know as values of bool;
+// kernels compare, count and store the bytes as they are. They become 0 and 1 where they come in.
 
 #include <algorithm>
 #include <cstddef>

@@ -32,7 +32,9 @@ class ByteWriter {
     bytes_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
   }
 
-  void Append(std::span<const std::byte> bytes) { bytes_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size()); }
+  void Append(std::span<const std::byte> bytes) {
+    bytes_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
 
   std::span<const std::byte> bytes() const noexcept { return std::as_bytes(std::span(bytes_)); }
 

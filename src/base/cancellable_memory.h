@@ -1,6 +1,7 @@
 #pragma once
 
-// Copies and fills of any length: those of a few milliseconds look on the way whether the run that this thread works for is to end.
+// Copies and fills of any length: those of a few milliseconds look on the way whether the run that this thread works for is
+// to end.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +19,8 @@ inline constexpr double kMovedByteNs = 0.1;
 /// memcpy.
 inline void CopyBytesCancellably(void* to, const void* from, size_t bytes) {
   InCancellablePieces(0, static_cast<int64_t>(bytes), kMovedByteNs, [&](int64_t begin, int64_t end) {
-    std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin, static_cast<size_t>(end - begin));
+    std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
+                static_cast<size_t>(end - begin));
   });
 }
 
@@ -43,7 +45,8 @@ void CopyCancellably(T* to, const T* from, int64_t count) {
     CopyBytesCancellably(to, from, static_cast<size_t>(count) * sizeof(T));
   } else {
     constexpr double kElementNs = 25;
-    InCancellablePieces(0, count, kElementNs, [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, to + begin); });
+    InCancellablePieces(0, count, kElementNs,
+                        [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, to + begin); });
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Sorting with cancellation points: as the standard algorithms, whose comparison looks from time to time where there is much to
-// sort. A comparison may throw: elements are then in no particular order, some twice.
+// Sorting with cancellation points: as the standard algorithms, whose comparison looks from time to time where there is
+// much to sort. A comparison may throw: elements are then in no particular order, some twice.
 
 #include <algorithm>
 #include <iterator>

@@ -17,7 +17,8 @@ constinit thread_local Current current;
 
 void ThrowCancelled(const StopSignal& stop) {
   if (stop.timeout().count() > 0 && !stop.flagged()) {
-    Fail(ErrorCode::kFail, "the run took longer than RunOptions::timeout, {} ms; allow it more time", stop.timeout().count());
+    Fail(ErrorCode::kFail, "the run took longer than RunOptions::timeout, {} ms; allow it more time",
+         stop.timeout().count());
   }
   Fail(ErrorCode::kFail, "the run was cancelled through its RunOptions (ResetCancel lets them run again)");
 }
@@ -30,7 +31,8 @@ CancelScope::~CancelScope() { current = {before_, fail_before_}; }
 bool CancelRequested() noexcept { return current.stop != nullptr && current.stop->requested(); }
 
 void CancellationPoint() {
-  if (CancelRequested()) [[unlikely]] current.fail(*current.stop);
+  if (CancelRequested()) [[unlikely]]
+    current.fail(*current.stop);
 }
 
 }  // namespace tessera

@@ -44,7 +44,8 @@ class PacedCancellationPoint {
       : every_(std::max<int64_t>(1, static_cast<int64_t>(kCancellationPointNs / cost_ns))), left_(every_) {}
   void Pass(int64_t units = 1) {
     left_ -= units;
-    if (left_ > 0) [[likely]] return;
+    if (left_ > 0) [[likely]]
+      return;
     left_ = every_;
     CancellationPoint();
   }
@@ -54,7 +55,8 @@ class PacedCancellationPoint {
   int64_t left_;
 };
 
-/// Calls body(begin, end) on consecutive pieces of [begin, end), with cancellation points between them; `cost_ns`: of one item.
+/// Calls body(begin, end) on consecutive pieces of [begin, end), with cancellation points between them; `cost_ns`: of one
+/// item.
 template <class Body>
 void InCancellablePieces(int64_t begin, int64_t end, double cost_ns, Body&& body) {
   const double most = kCancellationPointNs / cost_ns;

@@ -17,8 +17,8 @@ template <class... Args>
   FailWith(code, format, fmt::make_format_args(args...));
 }
 
-/// Throws Error(kInvalidArgument) with the formatted message unless `condition` holds: bad inputs and attributes. Kernels call it in
-/// every run: give shapes as they are, not as text.
+/// Throws Error(kInvalidArgument) with the formatted message unless `condition` holds: bad inputs and attributes. Kernels
+/// call it in every run: give shapes as they are, not as text.
 template <class... Args>
 void Require(bool condition, fmt::format_string<Args...> format, Args&&... args) {
   if (!condition) [[unlikely]] {

@@ -12,8 +12,8 @@ bool HasAvxVnni();
 bool HasAvx512Vbmi();
 /// Products of pairs of bfloat16 that sum in float32 (BF16), beside AVX-512.
 bool HasAvx512Bf16();
-/// Whether these multiply more numbers than float32 ones do. AMD's multiply twice as many (Zen 4 and 5, measured), Intel's half as many
-/// (Emerald Rapids, measured): their place there is AMX.
+/// Whether these multiply more numbers than float32 ones do. AMD's multiply twice as many (Zen 4 and 5, measured), Intel's
+/// half as many (Emerald Rapids, measured): their place there is AMX.
 bool HasFastAvx512Bf16();
 
 /// Whether products of bytes sum in 32 bits at once, so that none saturates.

@@ -32,8 +32,10 @@ class EinsumEquation {
       if (comma == std::string_view::npos) break;
       left.remove_prefix(comma + 1);
     }
-    Require(inputs_.size() == operands, "equation '{}' has {} operands, the node has {} inputs", equation, inputs_.size(), operands);
-    output_ = arrow == std::string::npos ? ImplicitOutput() : ParseTerm(std::string_view(equation).substr(arrow + 2), equation);
+    Require(inputs_.size() == operands, "equation '{}' has {} operands, the node has {} inputs", equation, inputs_.size(),
+            operands);
+    output_ =
+        arrow == std::string::npos ? ImplicitOutput() : ParseTerm(std::string_view(equation).substr(arrow + 2), equation);
     CheckOutput(equation);
   }
 
@@ -51,7 +53,8 @@ class EinsumEquation {
         term.push_back(static_cast<int8_t>(c - 'a' + 26));
       } else {
         const bool dots = text.substr(i, 3) == "...";
-        Require(dots && std::ranges::find(term, kEllipsis) == term.end(), "equation '{}' is malformed at '{}'", equation, text.substr(i));
+        Require(dots && std::ranges::find(term, kEllipsis) == term.end(), "equation '{}' is malformed at '{}'", equation,
+                text.substr(i));
         term.push_back(kEllipsis);
         i += 2;
       }
@@ -85,7 +88,8 @@ class EinsumEquation {
       const int8_t label = output_[i];
       Require(std::find(output_.begin() + static_cast<ptrdiff_t>(i) + 1, output_.end(), label) == output_.end(),
               "equation '{}' repeats a label in its result", equation);
-      const bool known = std::ranges::any_of(inputs_, [&](const Term& term) { return std::ranges::find(term, label) != term.end(); });
+      const bool known =
+          std::ranges::any_of(inputs_, [&](const Term& term) { return std::ranges::find(term, label) != term.end(); });
       Require(known, "equation '{}' has a label in its result that no operand has", equation);
     }
   }

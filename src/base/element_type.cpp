@@ -15,14 +15,16 @@ struct Description {
 
 // Indexed by ElementType; names as in onnx::Utils::DataTypeUtils.
 constexpr std::array<Description, kElementTypeCount> kTypes = {{
-    {"undefined", 0},       {"float", 32},          {"uint8", 8},        {"int8", 8},
-    {"uint16", 16},         {"int16", 16},          {"int32", 32},       {"int64", 64},
-    {"string", static_cast<int>(sizeof(std::string)) * 8},
-    {"bool", 8},            {"float16", 16},        {"double", 64},      {"uint32", 32},
-    {"uint64", 64},         {"complex64", 64},      {"complex128", 128}, {"bfloat16", 16},
-    {"float8e4m3fn", 8},    {"float8e4m3fnuz", 8},  {"float8e5m2", 8},   {"float8e5m2fnuz", 8},
-    {"uint4", 4},           {"int4", 4},            {"float4e2m1", 4},   {"float8e8m0", 8},
-    {"uint2", 2},           {"int2", 2},            {"float6e2m3", 8},   {"float6e3m2", 8},
+    {"undefined", 0},      {"float", 32},     {"uint8", 8},
+    {"int8", 8},           {"uint16", 16},    {"int16", 16},
+    {"int32", 32},         {"int64", 64},     {"string", static_cast<int>(sizeof(std::string)) * 8},
+    {"bool", 8},           {"float16", 16},   {"double", 64},
+    {"uint32", 32},        {"uint64", 64},    {"complex64", 64},
+    {"complex128", 128},   {"bfloat16", 16},  {"float8e4m3fn", 8},
+    {"float8e4m3fnuz", 8}, {"float8e5m2", 8}, {"float8e5m2fnuz", 8},
+    {"uint4", 4},          {"int4", 4},       {"float4e2m1", 4},
+    {"float8e8m0", 8},     {"uint2", 2},      {"int2", 2},
+    {"float6e2m3", 8},     {"float6e3m2", 8},
 }};
 
 const Description& Describe(ElementType type) noexcept {

@@ -101,7 +101,8 @@ uint32_t ForkGeneration() noexcept { return generation.load(std::memory_order_re
 bool SurvivedFork() noexcept { return survived_fork; }
 
 void ForkMutex::LetForkGoFirst() noexcept {
-  while (fork_mutexes::fork_waits.load(std::memory_order_relaxed)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  while (fork_mutexes::fork_waits.load(std::memory_order_relaxed))
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 ForkMutex::ForkMutex(Held held) : mutex_(), awaited_(held == Held::kShortly) {
@@ -139,6 +140,8 @@ InsideLibrary::~InsideLibrary() {
   --inside_here[static_cast<size_t>(library_)];
 }
 
-bool LostInFork(ForeignThreads library) noexcept { return libraries[static_cast<size_t>(library)].lost.load(std::memory_order_relaxed); }
+bool LostInFork(ForeignThreads library) noexcept {
+  return libraries[static_cast<size_t>(library)].lost.load(std::memory_order_relaxed);
+}
 
 }  // namespace tessera

@@ -1,8 +1,8 @@
 #pragma once
 
-// What a process that was forked finds: a copy of the parent's memory, of whose threads only the one that forked exists. Threads of pools
-// are gone, locks that others held stay locked for ever, and libraries that have threads of their own (libgomp, TBB, OpenCL drivers) wait
-// for them.
+// What a process that was forked finds: a copy of the parent's memory, of whose threads only the one that forked exists.
+// Threads of pools are gone, locks that others held stay locked for ever, and libraries that have threads of their own
+// (libgomp, TBB, OpenCL drivers) wait for them.
 
 #include <atomic>
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace tessera {
 
-/// How many forks lie between the process that loaded the library and this one. What has threads notes it when it starts them: they exist
-/// while it is the same.
+/// How many forks lie between the process that loaded the library and this one. What has threads notes it when it starts
+/// them: they exist while it is the same.
 uint32_t ForkGeneration() noexcept;
 
-/// Whether this thread is the one that called fork() in the parent. libgomp and others still count on threads that served it there.
+/// Whether this thread is the one that called fork() in the parent. libgomp and others still count on threads that served
+/// it there.
 bool SurvivedFork() noexcept;
 
 namespace fork_mutexes {
@@ -22,8 +23,8 @@ extern std::atomic<bool> fork_waits;
 extern constinit thread_local int held_here [[gnu::tls_model("initial-exec")]];  // by this thread
 }  // namespace fork_mutexes
 
-/// A mutex for short critical sections that is free in a child of fork(), with what it guards in order: forks wait for its holder. One
-/// that keeps it for longer than a moment leaves it free in the child all the same.
+/// A mutex for short critical sections that is free in a child of fork(), with what it guards in order: forks wait for its
+/// holder. One that keeps it for longer than a moment leaves it free in the child all the same.
 class ForkMutex {
  public:
   enum class Held { kShortly, kLong };
@@ -34,8 +35,10 @@ class ForkMutex {
   ForkMutex& operator=(const ForkMutex&) = delete;
 
   void lock() {
-    // A fork would wait for ever for mutexes that are always somebody's. Who holds one gets his others, so that he comes to an end.
-    if (fork_mutexes::fork_waits.load(std::memory_order_relaxed) && fork_mutexes::held_here == 0) [[unlikely]] LetForkGoFirst();
+    // A fork would wait for ever for mutexes that are always somebody's. Who holds one gets his others, so that he comes to
+    // an end.
+    if (fork_mutexes::fork_waits.load(std::memory_order_relaxed) && fork_mutexes::held_here == 0) [[unlikely]]
+      LetForkGoFirst();
     mutex_.lock();
     ++fork_mutexes::held_here;
   }
@@ -79,7 +82,8 @@ class InsideLibrary {
   const int library_;
   const bool inside_;
 };
-/// Whether the process was forked from one that used the library (kTbb, kOpenCl), or had another thread inside it then (kOneDnn).
+/// Whether the process was forked from one that used the library (kTbb, kOpenCl), or had another thread inside it then
+/// (kOneDnn).
 bool LostInFork(ForeignThreads library) noexcept;
 
 }  // namespace tessera

@@ -7,7 +7,9 @@
 namespace tessera {
 namespace {
 
-fmt::appender Append(std::string_view text, fmt::format_context& context) { return std::copy(text.begin(), text.end(), context.out()); }
+fmt::appender Append(std::string_view text, fmt::format_context& context) {
+  return std::copy(text.begin(), text.end(), context.out());
+}
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// Shapes and types as arguments of messages: they are put into words only when a message is made, which Require mostly need not.
+// Shapes and types as arguments of messages: they are put into words only when a message is made, which Require mostly need
+// not.
 
 #include <fmt/format.h>
 

@@ -35,8 +35,7 @@ size_t HeldBytes(const Value& value) noexcept {
     case ValueKind::kSparseTensor:
       bytes = OfTensor(value.sparse_tensor().values) + OfTensor(value.sparse_tensor().indices);
       break;
-    default:
-      break;
+    default: break;
   }
   return bytes;
 }

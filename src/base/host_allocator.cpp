@@ -24,7 +24,8 @@ class PlainHostAllocator final : public Allocator {
     constexpr size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() - kHugePage;
     void* buffer = nullptr;
     if (bytes <= kMost) buffer = bytes >= kStaggerFrom ? AllocateLarge(bytes) : Take(bytes, kHostAlignment);
-    if (buffer == nullptr) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of host memory were asked for", bytes);
+    if (buffer == nullptr)
+      Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of host memory were asked for", bytes);
     return buffer;
   }
   void Free(void* buffer) noexcept override {
@@ -38,7 +39,9 @@ class PlainHostAllocator final : public Allocator {
     size_t alignment;
   };
 
-  static void* Take(size_t bytes, size_t alignment) { return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow); }
+  static void* Take(size_t bytes, size_t alignment) {
+    return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+  }
 
   void* AllocateLarge(size_t bytes) {
     const size_t place = next_.fetch_add(kStagger, std::memory_order_relaxed) % kPage;

@@ -9,7 +9,8 @@ namespace tessera {
 
 LoadLimits::LoadLimits() : LoadLimits(std::make_shared<MemoryBudget>("the limit of memory", 0), nullptr, {}) {}
 
-LoadLimits::LoadLimits(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<const std::atomic<bool>> cancel, std::chrono::milliseconds timeout)
+LoadLimits::LoadLimits(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<const std::atomic<bool>> cancel,
+                       std::chrono::milliseconds timeout)
     : budget_(std::move(budget)),
       memory_(MakeBudgetedAllocator(HostAllocator(), budget_, [this] { Check(); })),
       cancel_(std::move(cancel)),

@@ -16,7 +16,8 @@ class LoadLimits {
  public:
   /// Nothing is limited.
   LoadLimits();
-  LoadLimits(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<const std::atomic<bool>> cancel, std::chrono::milliseconds timeout);
+  LoadLimits(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<const std::atomic<bool>> cancel,
+             std::chrono::milliseconds timeout);
   LoadLimits(const LoadLimits&) = delete;
   LoadLimits& operator=(const LoadLimits&) = delete;
 
@@ -26,10 +27,11 @@ class LoadLimits {
   /// Host memory for what the session keeps, counted; taking some is a Check as well.
   Allocator& memory() const noexcept { return *memory_; }
   MemoryBudget& budget() const noexcept { return *budget_; }
-  /// Throws Error(kModelLoadCanceled) once the load was cancelled or its time is over. Cheap: for each node of a pass, each piece of a
-  /// loop over data.
+  /// Throws Error(kModelLoadCanceled) once the load was cancelled or its time is over. Cheap: for each node of a pass, each
+  /// piece of a loop over data.
   void Check() const {
-    if (stopped()) [[unlikely]] ThrowStopped(stop_);
+    if (stopped()) [[unlikely]]
+      ThrowStopped(stop_);
   }
   bool stopped() const noexcept { return stop_.requested() && !finished_.load(std::memory_order_relaxed); }
   const StopSignal& stop() const noexcept { return stop_; }

@@ -35,16 +35,11 @@ spdlog::logger& StandardError() {
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) noexcept {
   switch (level) {
-    case LogLevel::kVerbose:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarning:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      return spdlog::level::err;
-    case LogLevel::kFatal:
-      return spdlog::level::critical;
+    case LogLevel::kVerbose: return spdlog::level::debug;
+    case LogLevel::kInfo: return spdlog::level::info;
+    case LogLevel::kWarning: return spdlog::level::warn;
+    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kFatal: return spdlog::level::critical;
   }
   return spdlog::level::info;
 }
@@ -69,7 +64,8 @@ Route& TheRoute() {
 
 thread_local bool in_sink = false;
 
-/// With the route's mutex held. In a process that was forked since, the calls of other threads that were under way never end.
+/// With the route's mutex held. In a process that was forked since, the calls of other threads that were under way never
+/// end.
 void ForgetLostCalls(CustomSink& sink) noexcept {
   if (std::exchange(sink.generation, ForkGeneration()) != ForkGeneration()) sink.calls = in_sink ? 1 : 0;
 }

@@ -99,7 +99,7 @@ MappedFile CopyFile(const RegularFile& file, Allocator& memory) {
 }
 
 std::string FileStamp(const std::filesystem::path& file) {
-  struct stat status {};
+  struct stat status{};
   if (stat(file.c_str(), &status) != 0) return {};
   return fmt::format("{} bytes of {}.{:09}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }

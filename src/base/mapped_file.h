@@ -12,7 +12,8 @@ namespace tessera {
 class Allocator;
 class RegularFile;
 
-/// A read-only mapping of a whole file, kept by whoever holds `owner`. Whoever maps the same unchanged file meanwhile shares it.
+/// A read-only mapping of a whole file, kept by whoever holds `owner`. Whoever maps the same unchanged file meanwhile
+/// shares it.
 struct MappedFile {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
@@ -36,7 +37,8 @@ struct FilePlace {
 };
 std::optional<FilePlace> FindInFiles(const void* data, size_t bytes);
 
-/// Bytes of a mapped file that are not needed for a while take no memory until they are read again; others stay as they are.
+/// Bytes of a mapped file that are not needed for a while take no memory until they are read again; others stay as they
+/// are.
 void ForgetPages(const void* data, size_t bytes) noexcept;
 
 }  // namespace tessera

@@ -21,8 +21,9 @@ void MemoryBudget::Charge(size_t bytes) {
   do {
     if (asked < 0 || used > most - asked) [[unlikely]] {
       if (parent_ != nullptr) parent_->Refund(bytes);
-      Fail(ErrorCode::kRuntimeException, "{} exceeded: {} bytes were asked for, {} of {} bytes are in use; raise it, or use smaller inputs",
-           option_, bytes, used, most);
+      Fail(ErrorCode::kRuntimeException,
+           "{} exceeded: {} bytes were asked for, {} of {} bytes are in use; raise it, or use smaller inputs", option_,
+           bytes, used, most);
     }
   } while (!used_.compare_exchange_weak(used, used + asked, std::memory_order_relaxed));
 }
@@ -106,7 +107,8 @@ class BudgetedAllocator final : public Allocator {
 
 }  // namespace
 
-std::shared_ptr<Allocator> MakeBudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget, std::function<void()> before) {
+std::shared_ptr<Allocator> MakeBudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget,
+                                                 std::function<void()> before) {
   return std::shared_ptr<Allocator>(new BudgetedAllocator(raw, std::move(budget), std::move(before)),
                                     [](Allocator* allocator) { static_cast<BudgetedAllocator*>(allocator)->Release(1); });
 }

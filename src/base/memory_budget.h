@@ -11,7 +11,8 @@
 
 namespace tessera {
 
-/// Bytes that something may take in all, whoever takes them: a session's load, its runs, all sessions of an environment. Thread-safe.
+/// Bytes that something may take in all, whoever takes them: a session's load, its runs, all sessions of an environment.
+/// Thread-safe.
 class MemoryBudget {
  public:
   /// `option`: what an error tells the user to raise. `limit`: 0 is none. What is charged here is charged to `parent`, too.
@@ -36,9 +37,10 @@ class MemoryBudget {
   std::atomic<int64_t> used_{0};
 };
 
-/// `raw` as an allocator whose buffers and charges count against a budget. Lives until its owner, every buffer and every charge are gone,
-/// so that tensors may outlive the session that made them. `before`: asked before anything is taken, may throw; not null, it need only live
-/// as long as who takes.
-std::shared_ptr<Allocator> MakeBudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget, std::function<void()> before = {});
+/// `raw` as an allocator whose buffers and charges count against a budget. Lives until its owner, every buffer and every
+/// charge are gone, so that tensors may outlive the session that made them. `before`: asked before anything is taken, may
+/// throw; not null, it need only live as long as who takes.
+std::shared_ptr<Allocator> MakeBudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget,
+                                                 std::function<void()> before = {});
 
 }  // namespace tessera

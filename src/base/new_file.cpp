@@ -61,10 +61,11 @@ void RemoveAbandonedFiles(const std::filesystem::path& target) {
   constexpr auto kLongest = std::chrono::hours(1);  // that a writer may take
   const std::string begin = target.filename().string() + ".";
   std::error_code error;
-  for (fs::directory_iterator entry(target.has_parent_path() ? target.parent_path() : fs::path("."), error), end; !error && entry != end;
-       entry.increment(error)) {
+  for (fs::directory_iterator entry(target.has_parent_path() ? target.parent_path() : fs::path("."), error), end;
+       !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (!name.starts_with(begin) || !name.ends_with(kNewSuffix) || name.size() != begin.size() + kRandomPart.size() + kNewSuffix.size()) {
+    if (!name.starts_with(begin) || !name.ends_with(kNewSuffix) ||
+        name.size() != begin.size() + kRandomPart.size() + kNewSuffix.size()) {
       continue;
     }
     std::error_code gone;

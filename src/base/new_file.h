@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// A new file, with mode 0600 under a name of its own, that takes the place of `target` or is removed. Where `target` is a link, the link
-/// is replaced, not what it leads to.
+/// A new file, with mode 0600 under a name of its own, that takes the place of `target` or is removed. Where `target` is a
+/// link, the link is replaced, not what it leads to.
 class NewFile {
  public:
   /// Throws Error(kFail), as all that follows.

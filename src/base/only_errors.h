@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// Calls `body`, at the border to the application: what it throws leaves as an Error, also memory that ran out where no node was at work,
-/// and what other libraries throw.
+/// Calls `body`, at the border to the application: what it throws leaves as an Error, also memory that ran out where no
+/// node was at work, and what other libraries throw.
 template <class Body>
 decltype(auto) OnlyErrors(Body&& body) {
   try {

@@ -17,8 +17,8 @@ inline std::optional<int64_t> RangeLength(int64_t start, int64_t limit, int64_t 
   return count < uint64_t{1} << 62 ? std::optional(static_cast<int64_t>(count)) : std::nullopt;
 }
 
-/// Of floating-point numbers; `distance` is limit - start as their type has it, as shape inference does. Nothing where that is not a
-/// number or larger than 2^53.
+/// Of floating-point numbers; `distance` is limit - start as their type has it, as shape inference does. Nothing where that
+/// is not a number or larger than 2^53.
 inline std::optional<int64_t> RangeLength(double distance, double delta) noexcept {
   const double count = std::ceil(distance / delta);
   if (count <= 0) return 0;

@@ -47,9 +47,10 @@ RegularFile RegularFile::OfCache(const std::filesystem::path& path) {
   RegularFile file(path, O_NOFOLLOW);
   if (const std::string why = WhyForeign(file.status_); !why.empty()) RefuseFile(path, why);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  struct stat holder {};
+  struct stat holder{};
   if (stat(folder.c_str(), &holder) != 0) RefuseFile(folder, TextOfErrno(errno));
-  if ((holder.st_mode & S_IWOTH) != 0 && (holder.st_mode & S_ISVTX) == 0) RefuseFile(path, "other users may replace it: all may write to its folder");
+  if ((holder.st_mode & S_IWOTH) != 0 && (holder.st_mode & S_ISVTX) == 0)
+    RefuseFile(path, "other users may replace it: all may write to its folder");
   return file;
 }
 
@@ -80,7 +81,8 @@ void RegularFile::Read(std::span<std::byte> bytes) const {
     const ssize_t count = pread(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) RefuseFile(path_, TextOfErrno(errno));
-    if (count == 0) RefuseFile(path_, fmt::format("it ends after {} of {} bytes: somebody truncates it", done, bytes.size()));
+    if (count == 0)
+      RefuseFile(path_, fmt::format("it ends after {} of {} bytes: somebody truncates it", done, bytes.size()));
     done += static_cast<size_t>(count);
   }
 }

@@ -11,15 +11,17 @@
 
 namespace tessera {
 
-/// A regular file, open for reading. Names of FIFOs, devices, sockets and folders are refused, without waiting for a writer.
+/// A regular file, open for reading. Names of FIFOs, devices, sockets and folders are refused, without waiting for a
+/// writer.
 class RegularFile {
  public:
   /// Throws Error(kNoSuchFile) saying what is wrong.
   explicit RegularFile(const std::filesystem::path& path);
 
-  /// The same for a cache, whose content decides what the process runs. Refuses links, files that do not belong to the process's effective
-  /// user or root, and those that others may write to. What the file says is then this user's, whoever may write to its folder; a folder
-  /// where anybody may replace it (writable by all without the sticky bit) is refused all the same.
+  /// The same for a cache, whose content decides what the process runs. Refuses links, files that do not belong to the
+  /// process's effective user or root, and those that others may write to. What the file says is then this user's, whoever
+  /// may write to its folder; a folder where anybody may replace it (writable by all without the sticky bit) is refused all
+  /// the same.
   static RegularFile OfCache(const std::filesystem::path& path);
 
   RegularFile(RegularFile&& other) noexcept;
@@ -39,7 +41,7 @@ class RegularFile {
 
   const std::filesystem::path path_;
   int file_ = -1;
-  struct stat status_ {};
+  struct stat status_{};
 };
 
 }  // namespace tessera

@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-/// Whether a normalization's scale or shift has one number for each position of `x` from `axis` on, whatever the symbols stand for: none
-/// that broadcasts.
+/// Whether a normalization's scale or shift has one number for each position of `x` from `axis` on, whatever the symbols
+/// stand for: none that broadcasts.
 inline bool IsOfRow(const SymbolicShape& x, size_t axis, const SymbolicShape& parameter) {
   const size_t rank = x.size() - axis;
   if (parameter.size() < rank) return false;
@@ -18,7 +18,8 @@ inline bool IsOfRow(const SymbolicShape& x, size_t axis, const SymbolicShape& pa
     }
     const Dimension& of_x = x[axis + i - extra];
     // What is neither 1 nor the input's own size fits no input.
-    const bool same = of_x.known() && own.known() ? of_x.value == own.value : (own.known() && own.value > 1) || (!own.symbol.empty() && own == of_x);
+    const bool same = of_x.known() && own.known() ? of_x.value == own.value
+                                                  : (own.known() && own.value > 1) || (!own.symbol.empty() && own == of_x);
     if (!same) return false;
   }
   return true;

@@ -18,7 +18,8 @@ const Keys& ProcessKeys() noexcept {
     Keys bits{};
     if (getrandom(bits.data(), sizeof(bits), 0) != static_cast<ssize_t>(sizeof(bits))) {
       // Without the system's random numbers the time and where this process was loaded are the best that there is.
-      bits.fill(static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) ^ reinterpret_cast<uintptr_t>(&random));
+      bits.fill(static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) ^
+                reinterpret_cast<uintptr_t>(&random));
     }
     for (size_t i = 0; i < random.size(); ++i) random[i] ^= bits[i];
     return random;
@@ -26,8 +27,8 @@ const Keys& ProcessKeys() noexcept {
   return keys;
 }
 
-/// Both halves of the product: every bit of the factors reaches the result, and who does not know the keys in them cannot tell
-/// which others give the same.
+/// Both halves of the product: every bit of the factors reaches the result, and who does not know the keys in them cannot
+/// tell which others give the same.
 uint64_t Fold(uint64_t a, uint64_t b) noexcept {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);

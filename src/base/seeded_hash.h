@@ -1,7 +1,7 @@
 #pragma once
 
-// Hashes of what a model or a caller chooses: names, strings, contents of tensors. std::hash has a fixed seed, so that a stranger can
-// write a model whose names all fall into one bucket; the seed of these differs in each process.
+// Hashes of what a model or a caller chooses: names, strings, contents of tensors. std::hash has a fixed seed, so that a
+// stranger can write a model whose names all fall into one bucket; the seed of these differs in each process.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,9 @@ namespace tessera {
 /// Equal for equal bytes, within one process. `state`: a hash of what goes before.
 TESSERA_API uint64_t SeededHash(const void* bytes, size_t size, uint64_t state = 0) noexcept;
 
-inline uint64_t SeededHash(std::string_view text, uint64_t state = 0) noexcept { return SeededHash(text.data(), text.size(), state); }
+inline uint64_t SeededHash(std::string_view text, uint64_t state = 0) noexcept {
+  return SeededHash(text.data(), text.size(), state);
+}
 
 /// Of a number, after others.
 inline uint64_t SeededHash(uint64_t number, uint64_t state) noexcept { return SeededHash(&number, sizeof(number), state); }

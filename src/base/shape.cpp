@@ -45,7 +45,8 @@ int64_t Shape::num_elements() const {
     if (dim < 0) Fail(ErrorCode::kInvalidArgument, "shape {} has a negative dimension", ToString());
     zero = zero || dim == 0;
     if (__builtin_mul_overflow(product, dim == 0 ? 1 : dim, &product) || product > kMostElements) {
-      Fail(ErrorCode::kInvalidArgument, "shape {} asks for more than {} elements, dimensions of 0 aside", ToString(), kMostElements);
+      Fail(ErrorCode::kInvalidArgument, "shape {} asks for more than {} elements, dimensions of 0 aside", ToString(),
+           kMostElements);
     }
   }
   return zero ? 0 : product;

@@ -12,9 +12,9 @@ struct SliceRange {
   int64_t start, count, step;
 };
 
-/// Bounds are clamped as the operator's text says, negative ones after the axis' length is added: the start to an element, or behind
-/// the last for a step forwards, the end to what lies beside the elements. So a step backwards from before the first element takes
-/// that one, unlike in numpy. `step` must not be 0.
+/// Bounds are clamped as the operator's text says, negative ones after the axis' length is added: the start to an element,
+/// or behind the last for a step forwards, the end to what lies beside the elements. So a step backwards from before the
+/// first element takes that one, unlike in numpy. `step` must not be 0.
 inline SliceRange ClampSlice(int64_t start, int64_t end, int64_t step, int64_t dim) {
   step = std::max(step, -std::numeric_limits<int64_t>::max());
   if (dim == 0) return {0, 0, step};

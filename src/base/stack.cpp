@@ -23,7 +23,8 @@ StackRange FindStack() noexcept {
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
   void* begin = nullptr;
   size_t size = 0, guard = 0;
-  const bool found = pthread_attr_getstack(&attributes, &begin, &size) == 0 && pthread_attr_getguardsize(&attributes, &guard) == 0;
+  const bool found =
+      pthread_attr_getstack(&attributes, &begin, &size) == 0 && pthread_attr_getguardsize(&attributes, &guard) == 0;
   pthread_attr_destroy(&attributes);
   if (!found || guard >= size) return {};
   const auto address = reinterpret_cast<uintptr_t>(begin);
@@ -55,9 +56,11 @@ size_t StackLeft() noexcept {
 
 void RequireStack(size_t bytes, const char* what) {
   const size_t left = StackLeft();
-  if (left >= bytes) [[likely]] return;
-  Fail(ErrorCode::kRuntimeException, "{} bytes of stack are left to the calling thread, {} takes {}: run it on a thread with a larger stack", left,
-       what, bytes);
+  if (left >= bytes) [[likely]]
+    return;
+  Fail(ErrorCode::kRuntimeException,
+       "{} bytes of stack are left to the calling thread, {} takes {}: run it on a thread with a larger stack", left, what,
+       bytes);
 }
 
 void WithStack(size_t bytes, FunctionRef<void()> body) {
@@ -73,8 +76,9 @@ void WithStack(size_t bytes, FunctionRef<void()> body) {
     pthread_attr_destroy(&attributes);
   }
   if (failed != 0) {
-    Fail(ErrorCode::kRuntimeException, "a thread with {} bytes of stack cannot be started (error {}), and the calling thread has only {} left",
-         bytes, failed, StackLeft());
+    Fail(ErrorCode::kRuntimeException,
+         "a thread with {} bytes of stack cannot be started (error {}), and the calling thread has only {} left", bytes,
+         failed, StackLeft());
   }
   pthread_join(thread, nullptr);
   if (call.error != nullptr) std::rethrow_exception(call.error);

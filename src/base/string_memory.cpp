@@ -11,7 +11,9 @@ namespace tessera {
 /// Owner of a string tensor's buffer.
 struct StringBuffer {
   StringBuffer(Allocator& from, size_t number)
-      : allocator(from), strings(static_cast<std::string*>(from.Allocate(std::max<size_t>(number * sizeof(std::string), 1)))), count(number) {
+      : allocator(from),
+        strings(static_cast<std::string*>(from.Allocate(std::max<size_t>(number * sizeof(std::string), 1)))),
+        count(number) {
     size_t made = 0;
     try {
       InCancellablePieces(0, static_cast<int64_t>(count), 10, [&](int64_t, int64_t end) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The characters of tensors' strings, as memory that limits count: a string object lies in the tensor's buffer, what is longer than
-// fits there does not.
+// The characters of tensors' strings, as memory that limits count: a string object lies in the tensor's buffer, what is
+// longer than fits there does not.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,8 @@ constexpr size_t TextBytes(size_t characters) noexcept {
 size_t TextBytes(std::span<const std::string> texts) noexcept;
 size_t TextBytes(std::span<const std::string_view> texts) noexcept;
 
-/// Counts the characters of strings that are about to be written to `target`: for as long as its strings live where an allocator gave
-/// them, else as long as this object does, against `otherwise`.
+/// Counts the characters of strings that are about to be written to `target`: for as long as its strings live where an
+/// allocator gave them, else as long as this object does, against `otherwise`.
 class StringCharge {
  public:
   StringCharge(const Tensor& target, Allocator& otherwise);

@@ -9,13 +9,17 @@
 namespace tessera {
 
 Unpooling::Unpooling(const Node& node)
-    : kernel_(PositiveAttribute(node, "kernel_shape")), strides_(PositiveAttribute(node, "strides")), pads_(AttributeOr(node, "pads", std::vector<int64_t>{})) {}
+    : kernel_(PositiveAttribute(node, "kernel_shape")),
+      strides_(PositiveAttribute(node, "strides")),
+      pads_(AttributeOr(node, "pads", std::vector<int64_t>{})) {}
 
 Shape Unpooling::Pooled(const Shape& input) const {
   const size_t rank = kernel_.rank();
   Require(input.rank() == rank + 2, "kernel_shape has {} axes, the input is {}", rank, input);
-  Require(strides_.rank() == 0 || strides_.rank() == rank, "attribute 'strides' has {} values, {} are expected", strides_.rank(), rank);
-  Require(pads_.rank() == 0 || pads_.rank() == 2 * rank, "attribute 'pads' has {} values, {} are expected", pads_.rank(), 2 * rank);
+  Require(strides_.rank() == 0 || strides_.rank() == rank, "attribute 'strides' has {} values, {} are expected",
+          strides_.rank(), rank);
+  Require(pads_.rank() == 0 || pads_.rank() == 2 * rank, "attribute 'pads' has {} values, {} are expected", pads_.rank(),
+          2 * rank);
   Shape shape = input;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t stride = strides_.rank() == 0 ? 1 : strides_[i];

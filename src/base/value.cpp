@@ -88,7 +88,8 @@ Tensor Tensor::Share(ElementType type, const Shape& shape, void* data, std::shar
                      const MemoryInfo& memory) {
   Require(BitWidth(type) != 0, "a tensor cannot have element type {}", ElementTypeName(type));
   Tensor tensor(type, shape, data, std::move(owner), memory);
-  Require(data != nullptr || tensor.byte_size_ == 0, "a tensor of shape {} needs {} bytes, but its memory is null", shape, tensor.byte_size_);
+  Require(data != nullptr || tensor.byte_size_ == 0, "a tensor of shape {} needs {} bytes, but its memory is null", shape,
+          tensor.byte_size_);
   return tensor;
 }
 
@@ -101,11 +102,13 @@ Tensor Tensor::ShareUnaligned(ElementType type, const Shape& shape, const void* 
 }
 
 void Tensor::ThrowElementType(ElementType asked) const {
-  Fail(ErrorCode::kInvalidArgument, "elements of type {} are asked for, the tensor has {}", ElementTypeName(asked), ElementTypeName(type_));
+  Fail(ErrorCode::kInvalidArgument, "elements of type {} are asked for, the tensor has {}", ElementTypeName(asked),
+       ElementTypeName(type_));
 }
 
 void Tensor::ThrowElementCount(size_t given) const {
-  if (BitWidth(type_) < 8) Fail(ErrorCode::kInvalidArgument, "elements of type {} are packed: give their bytes", ElementTypeName(type_));
+  if (BitWidth(type_) < 8)
+    Fail(ErrorCode::kInvalidArgument, "elements of type {} are packed: give their bytes", ElementTypeName(type_));
   Fail(ErrorCode::kInvalidArgument, "shape {} does not hold {} elements", shape_, given);
 }
 
@@ -122,8 +125,7 @@ const void* Tensor::AlignedRaw() const {
 }
 
 Tensor Tensor::Reshaped(const Shape& shape) const {
-  Require(shape.num_elements() == num_elements_, "cannot view a tensor of shape {} as {}", shape_,
-          shape);
+  Require(shape.num_elements() == num_elements_, "cannot view a tensor of shape {} as {}", shape_, shape);
   Tensor result = *this;
   result.shape_ = shape;
   return result;
@@ -210,16 +212,13 @@ TypeInfo Value::type() const {
       info.element = sparse_tensor().values.type();
       info.shape = ToSymbolic(sparse_tensor().dense_shape);
       break;
-    case ValueKind::kSequence:
-      info.inner = std::make_shared<TypeInfo>(sequence().element_type);
-      break;
+    case ValueKind::kSequence: info.inner = std::make_shared<TypeInfo>(sequence().element_type); break;
     case ValueKind::kMap:
       info.element = map().keys.type();
       info.inner = std::make_shared<TypeInfo>(map().value_type);
       break;
     case ValueKind::kNone:
-    case ValueKind::kOptional:
-      break;
+    case ValueKind::kOptional: break;
   }
   return info;
 }
@@ -227,18 +226,12 @@ TypeInfo Value::type() const {
 std::string TypeInfo::ToString() const {
   const std::string inside = inner ? inner->ToString() : "?";
   switch (kind) {
-    case ValueKind::kTensor:
-      return fmt::format("tensor({})", ElementTypeName(element));
-    case ValueKind::kSparseTensor:
-      return fmt::format("sparse_tensor({})", ElementTypeName(element));
-    case ValueKind::kSequence:
-      return fmt::format("seq({})", inside);
-    case ValueKind::kMap:
-      return fmt::format("map({},{})", ElementTypeName(element), inside);
-    case ValueKind::kOptional:
-      return fmt::format("optional({})", inside);
-    case ValueKind::kNone:
-      break;
+    case ValueKind::kTensor: return fmt::format("tensor({})", ElementTypeName(element));
+    case ValueKind::kSparseTensor: return fmt::format("sparse_tensor({})", ElementTypeName(element));
+    case ValueKind::kSequence: return fmt::format("seq({})", inside);
+    case ValueKind::kMap: return fmt::format("map({},{})", ElementTypeName(element), inside);
+    case ValueKind::kOptional: return fmt::format("optional({})", inside);
+    case ValueKind::kNone: break;
   }
   return "unknown";
 }

@@ -29,17 +29,14 @@ bool TypesFit(const TypeInfo& type, const TypeInfo& declared) noexcept {
 
 bool IsComplete(const TypeInfo& type) noexcept {
   switch (type.kind) {
-    case ValueKind::kNone:
-      return false;
+    case ValueKind::kNone: return false;
     case ValueKind::kTensor:
-    case ValueKind::kSparseTensor:
-      return type.element != ElementType::kUndefined;
+    case ValueKind::kSparseTensor: return type.element != ElementType::kUndefined;
     case ValueKind::kMap:
       if (type.element == ElementType::kUndefined) return false;
       break;
     case ValueKind::kSequence:
-    case ValueKind::kOptional:
-      break;
+    case ValueKind::kOptional: break;
   }
   return type.inner != nullptr && IsComplete(*type.inner);
 }
@@ -66,8 +63,7 @@ bool Fits(const Value& value, const TypeInfo& declared) noexcept {
   if (declared.kind == ValueKind::kNone) return true;
   if (declared.kind == ValueKind::kOptional) return declared.inner == nullptr || Fits(value, *declared.inner);
   switch (value.kind()) {
-    case ValueKind::kTensor:
-      return declared.is_tensor() && ElementsFit(value.tensor_if()->type(), declared.element);
+    case ValueKind::kTensor: return declared.is_tensor() && ElementsFit(value.tensor_if()->type(), declared.element);
     case ValueKind::kSequence:
       return declared.kind == ValueKind::kSequence &&
              (declared.inner == nullptr || TypesFit(value.sequence().element_type, *declared.inner));
@@ -75,10 +71,10 @@ bool Fits(const Value& value, const TypeInfo& declared) noexcept {
       return declared.kind == ValueKind::kMap && ElementsFit(value.map().keys.type(), declared.element) &&
              (declared.inner == nullptr || TypesFit(value.map().value_type, *declared.inner));
     case ValueKind::kSparseTensor:
-      return declared.kind == ValueKind::kSparseTensor && ElementsFit(value.sparse_tensor().values.type(), declared.element);
+      return declared.kind == ValueKind::kSparseTensor &&
+             ElementsFit(value.sparse_tensor().values.type(), declared.element);
     case ValueKind::kNone:
-    case ValueKind::kOptional:
-      break;
+    case ValueKind::kOptional: break;
   }
   return true;
 }

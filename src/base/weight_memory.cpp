@@ -91,7 +91,8 @@ class WeightAllocator final : public Allocator {
   const MemoryInfo& memory() const noexcept override { return memory_; }
 
   void* Allocate(size_t bytes) override {
-    if (bytes > SIZE_MAX / 2) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of host memory were asked for", bytes);
+    if (bytes > SIZE_MAX / 2)
+      Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of host memory were asked for", bytes);
     const size_t size = std::max<size_t>(bytes, 1);
     std::byte* buffer = nullptr;
     size_t small = 0;

@@ -57,7 +57,8 @@ WindowAttributes::WindowAttributes(const Node& node)
       pads_(ListAttribute(node, "pads")),
       auto_pad_(ParseAutoPad(node)),
       ceil_(AttributeOr<int64_t>(node, "ceil_mode", 0) != 0) {
-  for (int64_t pad : pads_) Require(pad >= 0 && pad <= INT32_MAX, "attribute 'pads' holds {}, which must not be negative", pad);
+  for (int64_t pad : pads_)
+    Require(pad >= 0 && pad <= INT32_MAX, "attribute 'pads' holds {}, which must not be negative", pad);
 }
 
 Window WindowAttributes::Expand(std::span<const int64_t> input, std::span<const int64_t> kernel) const {
@@ -109,7 +110,8 @@ void WindowAttributes::FitAxis(Window& window, size_t i) const {
     // larger yet; rounded up, a part of a window is one. An empty axis gives an empty one.
     const int64_t lacking = -room;
     output = size == 0 ? 0 : 1 - (ceil_ ? lacking / stride : CeilDiv(lacking, stride));
-    Require(output >= 0, "the window spans {} elements along spatial axis {}, the padded input has {}", extent, i, room + extent);
+    Require(output >= 0, "the window spans {} elements along spatial axis {}, the padded input has {}", extent, i,
+            room + extent);
     return;
   }
   output = (ceil_ ? room + stride - 1 : room) / stride + 1;
@@ -127,15 +129,17 @@ TransposeAttributes::TransposeAttributes(const Node& node)
   for (int64_t dim : output_shape) Require(dim > 0 && dim <= INT32_MAX, "output_shape holds {}", dim);
 }
 
-Window FitTransposed(const TransposeAttributes& attributes, std::span<const int64_t> input, std::span<const int64_t> kernel) {
+Window FitTransposed(const TransposeAttributes& attributes, std::span<const int64_t> input,
+                     std::span<const int64_t> kernel) {
   Window window = attributes.window.Expand(input, kernel);
   const size_t rank = input.size();
   const Shape& padding = attributes.output_padding;
   const Shape& wanted = attributes.output_shape;
-  Require(padding.rank() == 0 || padding.rank() == rank, "output_padding has {} values, {} are expected", padding.rank(), rank);
+  Require(padding.rank() == 0 || padding.rank() == rank, "output_padding has {} values, {} are expected", padding.rank(),
+          rank);
   // Some exporters write output_shape with batch and channels.
-  Require(wanted.rank() == 0 || wanted.rank() == rank || wanted.rank() == rank + 2, "output_shape has {} values, {} are expected",
-          wanted.rank(), rank);
+  Require(wanted.rank() == 0 || wanted.rank() == rank || wanted.rank() == rank + 2,
+          "output_shape has {} values, {} are expected", wanted.rank(), rank);
   const AutoPad auto_pad = attributes.window.auto_pad();
   const bool same = auto_pad == AutoPad::kSameUpper || auto_pad == AutoPad::kSameLower;
   for (size_t i = 0; i < rank; ++i) {

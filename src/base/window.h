@@ -40,8 +40,8 @@ struct Window {
   Window WithRank(size_t wanted) const;
 };
 
-/// The attributes as the node states them, parsed once. Sizes, strides, dilations and pads are at most INT32_MAX, so that none of
-/// their products overflows.
+/// The attributes as the node states them, parsed once. Sizes, strides, dilations and pads are at most INT32_MAX, so that
+/// none of their products overflows.
 class WindowAttributes {
  public:
   explicit WindowAttributes(const Node& node);
@@ -79,6 +79,7 @@ struct TransposeAttributes {
 };
 
 /// The output of a ConvTranspose as a sliding window's input: its columns are the operator's input pixels.
-Window FitTransposed(const TransposeAttributes& attributes, std::span<const int64_t> input, std::span<const int64_t> kernel);
+Window FitTransposed(const TransposeAttributes& attributes, std::span<const int64_t> input,
+                     std::span<const int64_t> kernel);
 
 }  // namespace tessera

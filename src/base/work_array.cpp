@@ -34,7 +34,8 @@ thread_local Workspaces workspaces;
 
 void* Allocate(size_t bytes) {
   void* memory = bytes > PTRDIFF_MAX / 2 ? nullptr : std::aligned_alloc(kHostAlignment, bytes);
-  if (memory == nullptr) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of a thread's workspace were asked for", bytes);
+  if (memory == nullptr)
+    Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of a thread's workspace were asked for", bytes);
   return memory;
 }
 

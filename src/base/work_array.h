@@ -23,8 +23,8 @@ class ThreadWorkspace {
   void* const memory_;
 };
 
-/// What would be an array of the function, uninitialized, but is too large for the stacks of applications' threads: with musl these have
-/// 128 KiB, and many a host gives its threads less. No allocation but a thread's first.
+/// What would be an array of the function, uninitialized, but is too large for the stacks of applications' threads: with
+/// musl these have 128 KiB, and many a host gives its threads less. No allocation but a thread's first.
 template <class T>
 class WorkArray : ThreadWorkspace {
   static_assert(std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>);

@@ -20,7 +20,9 @@ inline Algorithm ChosenAlgorithm(const Node& node) {
   const AttributeValue* value = node.FindAttribute(kAlgorithmAttribute);
   const std::string* name = value == nullptr ? nullptr : std::get_if<std::string>(value);
   if (name == nullptr) return Algorithm::kAny;
-  return *name == kDirectAlgorithm ? Algorithm::kDirect : *name == kWinogradAlgorithm ? Algorithm::kWinograd : Algorithm::kAny;
+  return *name == kDirectAlgorithm     ? Algorithm::kDirect
+         : *name == kWinogradAlgorithm ? Algorithm::kWinograd
+                                       : Algorithm::kAny;
 }
 
 }  // namespace tessera

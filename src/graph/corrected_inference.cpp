@@ -11,8 +11,8 @@
 namespace tessera {
 namespace {
 
-/// Whether onnx's inference of Einsum comes to an end: on anything in a term but letters and one ellipsis, even on the blanks
-/// that the specification allows, it never does (onnx 1.23.2, einsumShapeInference).
+/// Whether onnx's inference of Einsum comes to an end: on anything in a term but letters and one ellipsis, even on the
+/// blanks that the specification allows, it never does (onnx 1.23.2, einsumShapeInference).
 bool EinsumInferenceEnds(const Node& node) {
   const AttributeValue* attribute = node.FindAttribute("equation");
   const auto* equation = attribute == nullptr ? nullptr : std::get_if<std::string>(attribute);
@@ -36,7 +36,8 @@ bool EinsumInferenceEnds(const Node& node) {
 
 /// What the optimizer made is no longer what the schema describes.
 bool HasPrivateAttributes(const Node& node) {
-  return std::ranges::any_of(node.attributes, [](const Attribute& attribute) { return IsPrivateAttribute(attribute.name); });
+  return std::ranges::any_of(node.attributes,
+                             [](const Attribute& attribute) { return IsPrivateAttribute(attribute.name); });
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-/// The sizes that the body of a Loop or Scan declares for its rows. Without an iteration nothing else tells them, so that numbers
-/// go before symbols that inference finds; values that go round may change their shapes whatever is declared.
+/// The sizes that the body of a Loop or Scan declares for its rows. Without an iteration nothing else tells them, so that
+/// numbers go before symbols that inference finds; values that go round may change their shapes whatever is declared.
 class DeclaredRows {
  public:
   DeclaredRows(const Graph& graph, const Node& node) {

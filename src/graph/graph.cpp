@@ -17,17 +17,21 @@ constexpr size_t kPopular = 64;
 constexpr size_t kAbsent = static_cast<size_t>(-1);
 
 /// Characters of a tensor of strings, which no allocator knows of.
-size_t TextBytes(const Tensor& tensor) { return tensor.is(ElementType::kString) ? HeldBytes(Value(tensor)) - tensor.byte_size() : 0; }
+size_t TextBytes(const Tensor& tensor) {
+  return tensor.is(ElementType::kString) ? HeldBytes(Value(tensor)) - tensor.byte_size() : 0;
+}
 
 /// Of a value: its entry among the names, the list of its readers. Of a node: its own allocation, its places in orders.
 constexpr size_t kAroundValue = 128, kAroundNode = 64;
 
 size_t BytesOf(const Node& node) {
-  size_t bytes = sizeof(Node) + kAroundNode + node.name.size() + (node.inputs.size() + node.outputs.size() + node.implicit_inputs.size()) * 2 * sizeof(ValueIndex);
+  size_t bytes = sizeof(Node) + kAroundNode + node.name.size() +
+                 (node.inputs.size() + node.outputs.size() + node.implicit_inputs.size()) * 2 * sizeof(ValueIndex);
   for (const Attribute& attribute : node.attributes) {
     bytes += sizeof(Attribute) + attribute.name.size();
     if (const auto* text = std::get_if<std::string>(&attribute.value)) bytes += text->size();
-    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attribute.value)) bytes += numbers->size() * sizeof(int64_t);
+    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attribute.value))
+      bytes += numbers->size() * sizeof(int64_t);
     if (const auto* numbers = std::get_if<std::vector<float>>(&attribute.value)) bytes += numbers->size() * sizeof(float);
     if (const auto* texts = std::get_if<std::vector<std::string>>(&attribute.value)) {
       for (const std::string& text : *texts) bytes += sizeof(std::string) + text.size();
@@ -189,7 +193,8 @@ Graph::WideNode* Graph::FindWide(NodeIndex index) const {
   if (first) {
     for (size_t i = 0; i < held.inputs.size(); ++i) found->second.inputs[held.inputs[i]].push_back(i);
     for (size_t i = 0; i < held.outputs.size(); ++i) found->second.outputs.emplace(held.outputs[i], i);
-    for (size_t i = 0; i < held.implicit_inputs.size(); ++i) found->second.implicit_inputs[held.implicit_inputs[i]].push_back(i);
+    for (size_t i = 0; i < held.implicit_inputs.size(); ++i)
+      found->second.implicit_inputs[held.implicit_inputs[i]].push_back(i);
   }
   return &found->second;
 }

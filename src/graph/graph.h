@@ -65,8 +65,8 @@ class Graph {
   void SetOutput(NodeIndex node, size_t output, ValueIndex value);
   /// Finds anew which values the node's nested graphs capture, after an edit of these.
   void RefreshImplicitInputs(NodeIndex node);
-  /// Hands a nested graph from its place in one graph to one in `parent`, where what it captures has the indices that `moved`
-  /// gives.
+  /// Hands a nested graph from its place in one graph to one in `parent`, where what it captures has the indices that
+  /// `moved` gives.
   void MoveTo(Graph& parent, const std::function<ValueIndex(ValueIndex)>& moved);
   /// The node reads the value by one of its inputs, once, and no nested graph of it does.
   bool ReadsOnce(NodeIndex node, ValueIndex value) const;
@@ -117,18 +117,18 @@ class Graph {
   void ReplaceInput(NodeIndex node, ValueIndex from, ValueIndex to);
   void ReplaceImplicitInput(NodeIndex node, ValueIndex from, ValueIndex to);
 
-  /// How often each of a value's consumers reads it, and where each one stands among them: a value may have a hundred thousand, and
-  /// passes take them away one by one.
+  /// How often each of a value's consumers reads it, and where each one stands among them: a value may have a hundred
+  /// thousand, and passes take them away one by one.
   struct Uses {
-    std::vector<uint32_t> counts;                                // by consumer
+    std::vector<uint32_t> counts;                               // by consumer
     std::unique_ptr<std::unordered_map<NodeIndex, size_t>> at;  // null for few
   };
   size_t FindUse(ValueIndex read, NodeIndex reader) const;
   void AddUse(ValueIndex read, NodeIndex reader);
   void RemoveUse(ValueIndex read, NodeIndex reader);
 
-  /// Where a node reads each value, kept for nodes with so many inputs that to look through them for each edit would make passes
-  /// quadratic. Made when first asked for.
+  /// Where a node reads each value, kept for nodes with so many inputs that to look through them for each edit would make
+  /// passes quadratic. Made when first asked for.
   using ReadPositions = std::unordered_map<ValueIndex, std::vector<size_t>>;
   struct WideNode {
     ReadPositions inputs;

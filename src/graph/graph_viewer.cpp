@@ -38,8 +38,11 @@ GraphViewer::GraphViewer(const Graph& graph)
 GraphViewer::GraphViewer(const Graph& graph, std::span<const NodeIndex> nodes) : graph_(&graph) {
   // By what the window holds, not by what is around it: there may be as many windows as nodes.
   const std::vector<int32_t>& positions = graph.OrderPositions();
-  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(nodes_), [&](NodeIndex index) { return graph.has_node(index); });
-  std::sort(nodes_.begin(), nodes_.end(), [&](NodeIndex a, NodeIndex b) { return positions[static_cast<size_t>(a)] < positions[static_cast<size_t>(b)]; });
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(nodes_),
+               [&](NodeIndex index) { return graph.has_node(index); });
+  std::sort(nodes_.begin(), nodes_.end(), [&](NodeIndex a, NodeIndex b) {
+    return positions[static_cast<size_t>(a)] < positions[static_cast<size_t>(b)];
+  });
   nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
   std::unordered_set<ValueIndex> listed_inputs, listed_outputs;
   const auto add_once = [](std::vector<ValueIndex>& list, std::unordered_set<ValueIndex>& listed, ValueIndex index) {
@@ -71,7 +74,9 @@ size_t GraphViewer::num_values() const noexcept { return graph_->num_values(); }
 bool GraphViewer::contains(NodeIndex index) const noexcept {
   if (!graph_->has_node(index)) return false;
   const std::vector<int32_t>& positions = graph_->OrderPositions();
-  const auto before = [&](NodeIndex node, NodeIndex wanted) { return positions[static_cast<size_t>(node)] < positions[static_cast<size_t>(wanted)]; };
+  const auto before = [&](NodeIndex node, NodeIndex wanted) {
+    return positions[static_cast<size_t>(node)] < positions[static_cast<size_t>(wanted)];
+  };
   return std::binary_search(nodes_.begin(), nodes_.end(), index, before);
 }
 const Tensor* GraphViewer::constant(ValueIndex index) const noexcept { return graph_->constant(index); }

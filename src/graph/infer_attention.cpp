@@ -71,7 +71,8 @@ Heads ReadHeads(const InferenceContext& context, size_t input, const char* attri
     heads.columns = shape.dim(2);
     heads.heads = HeadCount(context, attribute);
     const bool known = heads.columns.has_dim_value() && heads.heads.has_dim_value();
-    if (known && heads.columns.dim_value() % heads.heads.dim_value() == 0) heads.width = SizeOf(heads.columns.dim_value() / heads.heads.dim_value());
+    if (known && heads.columns.dim_value() % heads.heads.dim_value() == 0)
+      heads.width = SizeOf(heads.columns.dim_value() / heads.heads.dim_value());
   }
   return heads;
 }
@@ -86,12 +87,14 @@ void SetShape(InferenceContext& context, size_t output, std::initializer_list<Si
 }  // namespace
 
 void CorrectAttention(InferenceContext& context) {
-  const Heads q = ReadHeads(context, 0, "q_num_heads"), k = ReadHeads(context, 1, "kv_num_heads"), v = ReadHeads(context, 2, "kv_num_heads");
+  const Heads q = ReadHeads(context, 0, "q_num_heads"), k = ReadHeads(context, 1, "kv_num_heads"),
+              v = ReadHeads(context, 2, "kv_num_heads");
   const bool has_past = context.hasInput(4) || context.hasInput(5);
   const Heads past_k = ReadHeads(context, 4, ""), past_v = ReadHeads(context, 5, "");
   const Size batch = Best({q.batch, k.batch, v.batch, past_k.batch, past_v.batch});
   const Size heads = Best({k.heads, v.heads, past_k.heads, past_v.heads});
-  const Size rows = Best({k.rows, v.rows}), k_width = Best({k.width, past_k.width, q.width}), v_width = Best({v.width, past_v.width});
+  const Size rows = Best({k.rows, v.rows}), k_width = Best({k.width, past_k.width, q.width}),
+             v_width = Best({v.width, past_v.width});
   const Size keys = has_past ? Sum(Best({past_k.rows, past_v.rows}), rows) : rows;
   if (q.rank == 4) {
     SetShape(context, 0, {batch, q.heads, q.rows, v_width});

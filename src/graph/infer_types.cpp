@@ -209,9 +209,8 @@ class NodeInference final : public onnx::InferenceContext {
   std::string getDisplayName() const override { return node_.Label(); }
 
   bool Inferred(const Graph& nested) const {
-    return std::any_of(inferencers_.begin(), inferencers_.end(), [&](auto& held) {
-      return &const_cast<NestedInference&>(held).nested() == &nested;
-    });
+    return std::any_of(inferencers_.begin(), inferencers_.end(),
+                       [&](auto& held) { return &const_cast<NestedInference&>(held).nested() == &nested; });
   }
 
  private:
@@ -305,8 +304,8 @@ void GraphInference::Run() {
 
 std::vector<onnx::TypeProto> GraphInference::RunNested(Graph& nested, const std::vector<const onnx::TypeProto*>& inputs) {
   if (inputs.size() != nested.inputs().size()) {
-    Fail(ErrorCode::kInvalidGraph, "nested graph '{}' has {} inputs; the node gives it {}", nested.name(), nested.inputs().size(),
-         inputs.size());
+    Fail(ErrorCode::kInvalidGraph, "nested graph '{}' has {} inputs; the node gives it {}", nested.name(),
+         nested.inputs().size(), inputs.size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr) continue;
@@ -406,7 +405,8 @@ void GraphInference::SetType(ValueIndex index, const TypeInfo& inferred) {
 
 bool Allows(const onnx::OpSchema::FormalParameter& formal, const std::string& type) {
   const auto& allowed = formal.GetTypes();
-  return allowed.empty() || std::any_of(allowed.begin(), allowed.end(), [&](const std::string* name) { return *name == type; });
+  return allowed.empty() ||
+         std::any_of(allowed.begin(), allowed.end(), [&](const std::string* name) { return *name == type; });
 }
 
 }  // namespace
@@ -463,7 +463,8 @@ bool TypesAreKnown(const Graph& graph, const Node& node) noexcept {
 bool TypesAreKnown(const Graph& graph) {
   return std::ranges::all_of(graph.TopologicalOrder(), [&](NodeIndex index) {
     const auto nested = graph.Subgraphs(index);
-    return TypesAreKnown(graph, graph.node(index)) && std::ranges::all_of(nested, [](const auto& held) { return TypesAreKnown(*held.second); });
+    return TypesAreKnown(graph, graph.node(index)) &&
+           std::ranges::all_of(nested, [](const auto& held) { return TypesAreKnown(*held.second); });
   });
 }
 

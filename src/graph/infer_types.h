@@ -20,7 +20,8 @@ void CheckTypes(const Graph& graph, const Node& node);
 /// Those of all nodes, nested graphs included; names the node, too.
 void CheckTypes(const Graph& graph);
 
-/// Whether the kinds and element types of all that a node, or any node of a graph, reads and writes are known before it runs.
+/// Whether the kinds and element types of all that a node, or any node of a graph, reads and writes are known before it
+/// runs.
 bool TypesAreKnown(const Graph& graph, const Node& node) noexcept;
 bool TypesAreKnown(const Graph& graph);
 

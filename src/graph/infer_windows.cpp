@@ -47,7 +47,8 @@ std::optional<Shape> FittedOutput(const Node& node, const onnx::InferenceContext
 }  // namespace
 
 bool SlidesWindows(const Node& node) {
-  constexpr std::array<std::string_view, 6> kOperators = {"AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool", "QLinearConv"};
+  constexpr std::array<std::string_view, 6> kOperators = {"AveragePool", "Conv",    "ConvInteger",
+                                                          "LpPool",      "MaxPool", "QLinearConv"};
   return node.domain.empty() && std::ranges::find(kOperators, node.op_type) != kOperators.end();
 }
 

@@ -32,8 +32,9 @@ struct SchemaEntry {
 
 constexpr auto kEntries = [] {
   auto entries = std::to_array<SchemaEntry>({
-#define ONNX_SCHEMA(set, version, op_type) \
-  SchemaEntry{SchemaSet::set, #op_type, version, &onnx::GetOpSchema<onnx::ONNX_OPERATOR_SET_SCHEMA_CLASS_NAME(set, version, op_type)>},
+#define ONNX_SCHEMA(set, version, op_type)       \
+  SchemaEntry{SchemaSet::set, #op_type, version, \
+              &onnx::GetOpSchema<onnx::ONNX_OPERATOR_SET_SCHEMA_CLASS_NAME(set, version, op_type)>},
 #include "onnx_schemas.inc"
 #undef ONNX_SCHEMA
   });
@@ -58,12 +59,9 @@ const onnx::OpSchema& SchemaOf(const SchemaEntry& entry) {
 
 bool MayDefine(SchemaSet set, std::string_view domain) noexcept {
   switch (set) {
-    case SchemaSet::Onnx:
-      return domain.empty();
-    case SchemaSet::OnnxML:
-      return domain == "ai.onnx.ml";
-    default:
-      return domain.starts_with("ai.onnx.preview");
+    case SchemaSet::Onnx: return domain.empty();
+    case SchemaSet::OnnxML: return domain == "ai.onnx.ml";
+    default: return domain.starts_with("ai.onnx.preview");
   }
 }
 

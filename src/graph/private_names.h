@@ -1,14 +1,16 @@
 #pragma once
 
-// The names that Tessera keeps to itself. Its optimizer writes operators and attributes of these names for kernels that rely on what
-// it has checked, so that no model file may bring its own: the loader refuses them, and a context, which Tessera writes, keeps them.
+// The names that Tessera keeps to itself. Its optimizer writes operators and attributes of these names for kernels that
+// rely on what it has checked, so that no model file may bring its own: the loader refuses them, and a context, which
+// Tessera writes, keeps them.
 
 #include <string_view>
 
 namespace tessera {
 
 inline bool IsPrivateDomain(std::string_view domain) noexcept {
-  return domain == "ai.tessera" || domain == "tessera" || domain.starts_with("ai.tessera.") || domain.starts_with("tessera.");
+  return domain == "ai.tessera" || domain == "tessera" || domain.starts_with("ai.tessera.") ||
+         domain.starts_with("tessera.");
 }
 
 inline bool IsPrivateAttribute(std::string_view name) noexcept { return name.starts_with("tessera_"); }

@@ -14,8 +14,8 @@ namespace tessera {
 /// Domains whose operators ONNX itself defines: an operator that is not among them does not exist.
 bool IsStandardDomain(std::string_view domain) noexcept;
 
-/// The schema of an operator as an opset has it: ONNX's, or one of the contributed ones (graph/microsoft); null where there is
-/// none.
+/// The schema of an operator as an opset has it: ONNX's, or one of the contributed ones (graph/microsoft); null where there
+/// is none.
 const onnx::OpSchema* FindSchema(const std::string& op_type, int opset, const std::string& domain);
 
 /// The same of a node's operator and version.

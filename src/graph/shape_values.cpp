@@ -28,23 +28,20 @@ std::optional<ShapeValue> Read(const Tensor& tensor) {
     for (const auto value : values) elements.push_back(ShapeElement::Of(static_cast<int64_t>(value)));
   };
   switch (tensor.type()) {
-    case ElementType::kInt64:
-      copy(tensor.values<int64_t>());
-      return elements;
-    case ElementType::kInt32:
-      copy(tensor.values<int32_t>());
-      return elements;
+    case ElementType::kInt64: copy(tensor.values<int64_t>()); return elements;
+    case ElementType::kInt32: copy(tensor.values<int32_t>()); return elements;
     case ElementType::kBool:
       copy(std::span(tensor.data<uint8_t>(), static_cast<size_t>(tensor.num_elements())));
       return elements;
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 
 /// "(a*b)": equal texts are equal values. Only for results that cannot be negative, as dimensions are not.
 ShapeElement Combined(const ShapeElement& a, std::string_view op, const ShapeElement& b, bool commutes) {
-  const auto text = [](const ShapeElement& element) { return element.known ? std::to_string(element.value) : element.symbol; };
+  const auto text = [](const ShapeElement& element) {
+    return element.known ? std::to_string(element.value) : element.symbol;
+  };
   const bool named = (a.known ? a.value >= 0 : !a.symbol.empty()) && (b.known ? b.value >= 0 : !b.symbol.empty());
   if (!named) return kUnknown;
   std::string left = text(a), right = text(b);
@@ -216,7 +213,8 @@ void ShapeValues::Propagate(const Node& node) {
   if (!node.domain.empty() || node.outputs.size() != 1 || node.outputs[0] == kNone) return;
   const TypeInfo& type = graph_.value(node.outputs[0]).type;
   if (!type.is_tensor() || (type.shape && type.shape->size() > 2)) return;
-  if (type.element != ElementType::kInt64 && type.element != ElementType::kInt32 && type.element != ElementType::kBool) return;
+  if (type.element != ElementType::kInt64 && type.element != ElementType::kInt32 && type.element != ElementType::kBool)
+    return;
   if (type.shape && type.shape->size() == 2) {
     if (auto matrix = ComputeMatrix(node)) matrices_.insert_or_assign(node.outputs[0], std::move(*matrix));
     return;
@@ -241,11 +239,13 @@ std::optional<int64_t> ShapeValues::KnownInput(const Node& node, size_t i) {
   return value->front().value;
 }
 
-std::optional<ShapeValues::Matrix> ShapeValues::SliceOf(const Matrix& from, int64_t axis, int64_t start, int64_t end, int64_t step) {
+std::optional<ShapeValues::Matrix> ShapeValues::SliceOf(const Matrix& from, int64_t axis, int64_t start, int64_t end,
+                                                        int64_t step) {
   if (axis < -2 || axis > 1) return std::nullopt;
   const bool of_rows = axis == 0 || axis == -2;
   ShapeValue all;
-  for (size_t i = 0; i < (of_rows ? from.rows : from.columns); ++i) all.push_back(ShapeElement::Of(static_cast<int64_t>(i)));
+  for (size_t i = 0; i < (of_rows ? from.rows : from.columns); ++i)
+    all.push_back(ShapeElement::Of(static_cast<int64_t>(i)));
   const auto taken = Slice(all, start, end, step);
   if (!taken) return std::nullopt;
   Matrix slice{of_rows ? taken->size() : from.rows, of_rows ? from.columns : taken->size(), {}};
@@ -267,7 +267,8 @@ std::optional<ShapeValues::Matrix> ShapeValues::ComputeMatrix(const Node& node) 
     const ShapeValue* elements = from != nullptr ? &from->elements : Find(node.inputs[0]);
     if (elements == nullptr || !to[0].known() || !to[1].known()) return std::nullopt;
     const Matrix result{static_cast<size_t>(to[0].value), static_cast<size_t>(to[1].value), *elements};
-    const bool fits = to[0].value <= static_cast<int64_t>(kMostElements) && to[1].value <= static_cast<int64_t>(kMostElements) &&
+    const bool fits = to[0].value <= static_cast<int64_t>(kMostElements) &&
+                      to[1].value <= static_cast<int64_t>(kMostElements) &&
                       result.rows * result.columns == elements->size();
     return fits ? std::optional(result) : std::nullopt;
   }
@@ -305,7 +306,8 @@ std::optional<ShapeValue> ShapeValues::Compute(const Node& node) {
   std::vector<const ShapeValue*> in;
   for (ValueIndex input : inputs) in.push_back(Find(input));
   const auto have = [&](size_t count) {
-    return in.size() >= count && std::all_of(in.begin(), in.begin() + static_cast<ptrdiff_t>(count), [](auto* v) { return v; });
+    return in.size() >= count &&
+           std::all_of(in.begin(), in.begin() + static_cast<ptrdiff_t>(count), [](auto* v) { return v; });
   };
   const auto known = [&](size_t i) { return KnownInput(node, i); };
   if (!have(1)) return std::nullopt;
@@ -330,7 +332,8 @@ std::optional<ShapeValue> ShapeValues::Compute(const Node& node) {
   }
   if (op == "Not") {
     ShapeValue result;
-    for (const ShapeElement& element : *in[0]) result.push_back(element.known ? ShapeElement::Of(element.value == 0) : kUnknown);
+    for (const ShapeElement& element : *in[0])
+      result.push_back(element.known ? ShapeElement::Of(element.value == 0) : kUnknown);
     return result;
   }
   if (op == "Concat" && have(in.size())) {

@@ -22,7 +22,9 @@ void VisitPacked(std::span<const std::byte> bytes, const Visit& visit) {
 }
 
 template <class T>
-constexpr WireType kElementType = std::is_same_v<T, std::string> ? WireType::kBytes : std::is_same_v<T, float> ? WireType::kFixed32 : WireType::kVarint;
+constexpr WireType kElementType = std::is_same_v<T, std::string> ? WireType::kBytes
+                                  : std::is_same_v<T, float>     ? WireType::kFixed32
+                                                                 : WireType::kVarint;
 
 template <class T, class Visit>
 void VisitElements(std::span<const std::byte> message, uint32_t number, const Visit& visit) {

@@ -32,19 +32,21 @@ std::string Label(const NodeProto& node) {
 void RequirePublicNames(const NodeProto& node) {
   if (IsPrivateDomain(node.domain())) {
     Fail(ErrorCode::kInvalidGraph,
-         "domain '{}' is private to Tessera: its operators exist inside of a session and stand in no model file; load the model that this one "
+         "domain '{}' is private to Tessera: its operators exist inside of a session and stand in no model file; load the "
+         "model that this one "
          "was made of",
          node.domain());
   }
   for (const AttributeProto& attribute : node.attribute()) {
     if (!IsPrivateAttribute(attribute.name())) continue;
-    Fail(ErrorCode::kInvalidGraph, "attribute '{}' is private to Tessera: names that begin with 'tessera_' stand in no model file; leave it out",
+    Fail(ErrorCode::kInvalidGraph,
+         "attribute '{}' is private to Tessera: names that begin with 'tessera_' stand in no model file; leave it out",
          attribute.name());
   }
 }
 
-/// A sparse tensor of a model as a dense one. A tiny message must not ask for terabytes: the dense form may be so many times larger
-/// than what the model holds of it, or this large.
+/// A sparse tensor of a model as a dense one. A tiny message must not ask for terabytes: the dense form may be so many
+/// times larger than what the model holds of it, or this large.
 constexpr size_t kMostExpansion = 10000;
 constexpr size_t kSmallDense = size_t{16} << 20;
 
@@ -53,7 +55,8 @@ Tensor Expand(const SparseTensor& sparse, std::string_view name, const Graph& gr
   const size_t dense = ByteSize(sparse.values.type(), sparse.dense_shape.num_elements());
   if (dense > kSmallDense && dense / kMostExpansion > held) {
     Fail(ErrorCode::kInvalidGraph,
-         "sparse tensor '{}': shape {} takes {} bytes, more than {} times the {} bytes of its values and indices; store it dense, or "
+         "sparse tensor '{}': shape {} takes {} bytes, more than {} times the {} bytes of its values and indices; store it "
+         "dense, or "
          "compute it in the model",
          name, sparse.dense_shape, dense, kMostExpansion, held);
   }
@@ -68,7 +71,8 @@ Tensor Expand(const SparseTensor& sparse, std::string_view name, const Graph& gr
 
 /// What does not lie in its file as kernels read it is copied when one does.
 void ChargeAlignedCopy(const Tensor& tensor, const Graph& graph) {
-  const bool shared = tensor.byte_size() > 0 && reinterpret_cast<uintptr_t>(tensor.unaligned_raw()) % RequiredAlignment(tensor.type()) != 0;
+  const bool shared =
+      tensor.byte_size() > 0 && reinterpret_cast<uintptr_t>(tensor.unaligned_raw()) % RequiredAlignment(tensor.type()) != 0;
   if (shared) graph.Charge(tensor.byte_size());
 }
 
@@ -104,7 +108,8 @@ AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
 void CheckAttributes(const NodeProto& proto, const onnx::OpSchema& schema) {
   StringViewSet seen;
   for (const AttributeProto& attribute : proto.attribute()) {
-    if (!seen.insert(attribute.name()).second) Fail(ErrorCode::kInvalidGraph, "attribute '{}' is given twice", attribute.name());
+    if (!seen.insert(attribute.name()).second)
+      Fail(ErrorCode::kInvalidGraph, "attribute '{}' is given twice", attribute.name());
     const auto found = schema.attributes().find(attribute.name());
     const AttributeProto::AttributeType type = TypeOf(attribute);
     // Those that the operator does not have are told of by UnknownAttributes: some exporters leave marks of their own.
@@ -138,7 +143,8 @@ void CheckInputs(const NodeProto& proto, const Node& node, const onnx::OpSchema&
   }
   if (formals.empty() || formals.back().GetOption() != onnx::OpSchema::Variadic) return;
   for (size_t i = formals.size() - 1; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] == kNone) Fail(ErrorCode::kInvalidGraph, "input {} ('{}') cannot be left out", i, formals.back().GetName());
+    if (node.inputs[i] == kNone)
+      Fail(ErrorCode::kInvalidGraph, "input {} ('{}') cannot be left out", i, formals.back().GetName());
   }
 }
 
@@ -147,16 +153,17 @@ void CheckDefault(const GraphValue& input, const Tensor& initializer) {
   const TypeInfo& type = input.type;
   if (!type.is_tensor()) return;
   if (type.element != initializer.type()) {
-    Fail(ErrorCode::kInvalidGraph, "initializer '{}' is {}; the input of that name is {}", input.name, ElementTypeName(initializer.type()),
-         type.ToString());
+    Fail(ErrorCode::kInvalidGraph, "initializer '{}' is {}; the input of that name is {}", input.name,
+         ElementTypeName(initializer.type()), type.ToString());
   }
   if (!type.shape) return;
   const Shape& shape = initializer.shape();
-  const bool fits = std::equal(type.shape->begin(), type.shape->end(), shape.begin(), shape.end(),
-                               [](const Dimension& declared, int64_t size) { return !declared.known() || declared.value == size; });
+  const bool fits =
+      std::equal(type.shape->begin(), type.shape->end(), shape.begin(), shape.end(),
+                 [](const Dimension& declared, int64_t size) { return !declared.known() || declared.value == size; });
   if (!fits) {
-    Fail(ErrorCode::kInvalidGraph, "initializer '{}' has shape {}; the input of that name is declared as {}", input.name, shape,
-         ToString(*type.shape));
+    Fail(ErrorCode::kInvalidGraph, "initializer '{}' has shape {}; the input of that name is declared as {}", input.name,
+         shape, ToString(*type.shape));
   }
 }
 
@@ -197,13 +204,14 @@ void GraphConversion::AddOutputs(const GraphProto& proto, Scope& scope) {
   Graph& graph = scope.graph;
   for (const auto& output : proto.output()) {
     ValueIndex index = Resolve(output.name(), scope);
-    if (index == kNone) Fail(ErrorCode::kInvalidGraph, "output '{}' of graph '{}' is never computed", output.name(), proto.name());
+    if (index == kNone)
+      Fail(ErrorCode::kInvalidGraph, "output '{}' of graph '{}' is never computed", output.name(), proto.name());
     TypeInfo& declared = graph.value(index).type;
     if (declared.kind == ValueKind::kNone) declared = FromProto(output.type());
     if (graph.value(index).is_output) {
       if (scope.outer == nullptr) {
-        Fail(ErrorCode::kInvalidGraph, "output '{}' of graph '{}' is listed twice: outputs are told by their names", output.name(),
-             proto.name());
+        Fail(ErrorCode::kInvalidGraph, "output '{}' of graph '{}' is listed twice: outputs are told by their names",
+             output.name(), proto.name());
       }
       const ValueIndex copy = graph.AddValue({}, TypeInfo(declared));  // outputs of nested graphs are told by their places
       AddIdentity(index, copy, scope);
@@ -212,7 +220,6 @@ void GraphConversion::AddOutputs(const GraphProto& proto, Scope& scope) {
     graph.AddOutput(index);
   }
 }
-
 
 void GraphConversion::ConvertNodes(const google::protobuf::RepeatedPtrField<NodeProto>& nodes, Scope& scope,
                                    const StringViewMap<const onnx::TypeProto*>& types) {
@@ -308,7 +315,8 @@ void GraphConversion::DefineOutputs(const NodeProto& node, Scope& scope,
 }
 
 Tensor GraphConversion::ConstantOf(const NodeProto& node, Scope& scope) {
-  if (node.attribute_size() != 1) Fail(ErrorCode::kInvalidGraph, "a Constant has one attribute, not {}", node.attribute_size());
+  if (node.attribute_size() != 1)
+    Fail(ErrorCode::kInvalidGraph, "a Constant has one attribute, not {}", node.attribute_size());
   const std::string& name = node.attribute(0).name();
   const AttributeValue value = ConvertAttribute(node.attribute(0), scope);
   const auto list = [&]<class T>(const std::vector<T>& values) {
@@ -378,11 +386,13 @@ void GraphConversion::AddNode(const NodeProto& proto, Scope& scope) {
 void GraphConversion::NameTensors(Node& node, Scope& scope) {
   const auto rename = [&](std::string& name) {
     const ValueIndex index = Resolve(name, scope);
-    if (index == kNone) Fail(ErrorCode::kInvalidGraph, "an attribute names '{}', which graph '{}' does not have", name, scope.graph.name());
+    if (index == kNone)
+      Fail(ErrorCode::kInvalidGraph, "an attribute names '{}', which graph '{}' does not have", name, scope.graph.name());
     name = scope.graph.value(index).name;
   };
   for (Attribute& attribute : node.attributes) {
-    if (auto* names = std::get_if<std::vector<std::string>>(&attribute.value)) std::for_each(names->begin(), names->end(), rename);
+    if (auto* names = std::get_if<std::vector<std::string>>(&attribute.value))
+      std::for_each(names->begin(), names->end(), rename);
     if (auto* name = std::get_if<std::string>(&attribute.value)) rename(*name);
   }
 }
@@ -405,7 +415,7 @@ void GraphConversion::CheckAgainstSchema(const NodeProto& proto, Node& node, con
   }
   const std::string_view domain = node.domain.empty() ? "ai.onnx" : std::string_view(node.domain);
   if (!imported && node.domain != kMicrosoftDomain) {  // some exporters forget to import that one
-    if (!IsStandardDomain(node.domain)) return;                       // a provider may know it all the same
+    if (!IsStandardDomain(node.domain)) return;        // a provider may know it all the same
     Fail(ErrorCode::kInvalidGraph, "operator {} is of domain {}, which the model does not import", node.op_type, domain);
   }
   const onnx::OpSchema* schema = FindSchema(node.op_type, opset, node.domain);
@@ -424,7 +434,8 @@ void GraphConversion::CheckAgainstSchema(const NodeProto& proto, Node& node, con
 
 AttributeValue GraphConversion::Bound(const AttributeProto& attribute, Scope& scope) {
   if (bindings_ == nullptr) {
-    Fail(ErrorCode::kInvalidGraph, "attribute '{}' refers to '{}' outside a function", attribute.name(), attribute.ref_attr_name());
+    Fail(ErrorCode::kInvalidGraph, "attribute '{}' refers to '{}' outside a function", attribute.name(),
+         attribute.ref_attr_name());
   }
   const auto bound = bindings_->find(attribute.ref_attr_name());
   if (bound == bindings_->end()) return {};
@@ -447,20 +458,13 @@ std::shared_ptr<Graph> GraphConversion::ConvertNested(const GraphProto& proto, S
 AttributeValue GraphConversion::ConvertAttribute(const AttributeProto& attribute, Scope& scope) {
   if (!attribute.ref_attr_name().empty()) return Bound(attribute, scope);
   switch (TypeOf(attribute)) {
-    case AttributeProto::FLOAT:
-      return attribute.f();
-    case AttributeProto::INT:
-      return attribute.i();
-    case AttributeProto::STRING:
-      return attribute.s();
-    case AttributeProto::TENSOR:
-      return FromProto(attribute.t(), source_, scope.graph.limits());
-    case AttributeProto::SPARSE_TENSOR:
-      return FromProto(attribute.sparse_tensor(), source_, scope.graph.limits());
-    case AttributeProto::TYPE_PROTO:
-      return FromProto(attribute.tp());
-    case AttributeProto::GRAPH:
-      return ConvertNested(attribute.g(), scope);
+    case AttributeProto::FLOAT: return attribute.f();
+    case AttributeProto::INT: return attribute.i();
+    case AttributeProto::STRING: return attribute.s();
+    case AttributeProto::TENSOR: return FromProto(attribute.t(), source_, scope.graph.limits());
+    case AttributeProto::SPARSE_TENSOR: return FromProto(attribute.sparse_tensor(), source_, scope.graph.limits());
+    case AttributeProto::TYPE_PROTO: return FromProto(attribute.tp());
+    case AttributeProto::GRAPH: return ConvertNested(attribute.g(), scope);
     case AttributeProto::FLOATS:
       return ToVector<float>(attribute, attribute.floats(), AttributeProto::kFloatsFieldNumber, source_);
     case AttributeProto::INTS:
@@ -477,8 +481,7 @@ AttributeValue GraphConversion::ConvertAttribute(const AttributeProto& attribute
       for (const auto& type : attribute.type_protos()) types.push_back(FromProto(type));
       return types;
     }
-    case AttributeProto::UNDEFINED:
-      return {};  // an empty list of an IR version that did not write types
+    case AttributeProto::UNDEFINED: return {};  // an empty list of an IR version that did not write types
     default:
       Fail(ErrorCode::kInvalidGraph, "attribute '{}' is {}, which no operator of ONNX uses", attribute.name(),
            AttributeProto::AttributeType_Name(attribute.type()));

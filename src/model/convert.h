@@ -26,7 +26,8 @@ OpsetImports ImportsOf(const Message& message) {
     const auto version = static_cast<int>(import.version());
     const auto [known, is_new] = imports.emplace(NormalDomain(import.domain()), version);
     if (is_new || known->second == version) continue;
-    Fail(ErrorCode::kInvalidGraph, "domain '{}' is imported twice, as version {} and {}; import the one that the nodes are written for",
+    Fail(ErrorCode::kInvalidGraph,
+         "domain '{}' is imported twice, as version {} and {}; import the one that the nodes are written for",
          known->first.empty() ? "ai.onnx" : known->first, known->second, version);
   }
   return imports;
@@ -47,21 +48,22 @@ struct Scope {
   NodeIndex place = kNone;
 };
 
-/// Throws Error(kInvalidGraph) for a node of a domain, or with an attribute, that Tessera keeps to itself (graph/private_names.h).
+/// Throws Error(kInvalidGraph) for a node of a domain, or with an attribute, that Tessera keeps to itself
+/// (graph/private_names.h).
 void CheckNames(const onnx::NodeProto& node);
 
 /// Adds a node that makes `to` a copy of `from`.
 void AddIdentity(ValueIndex from, ValueIndex to, Scope& scope);
 
-/// Turns protobuf graphs and nodes into a Graph. Throws Error(kInvalidGraph) naming node, value and reason: unknown operators
-/// and values, wrong numbers of inputs or outputs, missing or mistyped attributes, cycles.
+/// Turns protobuf graphs and nodes into a Graph. Throws Error(kInvalidGraph) naming node, value and reason: unknown
+/// operators and values, wrong numbers of inputs or outputs, missing or mistyped attributes, cycles.
 class GraphConversion {
  public:
   /// Attributes of the call whose body is converted, defaults included.
   using Bindings = std::map<std::string, AttributeValue, std::less<>>;
 
-  /// `more_imports`: of domains that `imports` does not have; outlives the conversion. Each of a hundred thousand calls of a function would
-  /// copy the model's.
+  /// `more_imports`: of domains that `imports` does not have; outlives the conversion. Each of a hundred thousand calls of
+  /// a function would copy the model's.
   GraphConversion(const TensorDataSource& source, OpsetImports imports, const Bindings* bindings = nullptr,
                   const OpsetImports* more_imports = nullptr)
       : source_(source), imports_(std::move(imports)), more_imports_(more_imports), bindings_(bindings) {}
@@ -84,8 +86,7 @@ class GraphConversion {
   /// The new value of a name; it must not have one yet.
   ValueIndex Define(std::string_view name, Scope& scope, TypeInfo type = {});
   ValueIndex Resolve(std::string_view name, Scope& scope);
-  void DefineOutputs(const onnx::NodeProto& proto, Scope& scope,
-                     const StringViewMap<const onnx::TypeProto*>& types);
+  void DefineOutputs(const onnx::NodeProto& proto, Scope& scope, const StringViewMap<const onnx::TypeProto*>& types);
   Tensor ConstantOf(const onnx::NodeProto& proto, Scope& scope);
   void AddNode(const onnx::NodeProto& proto, Scope& scope);
   /// The names in a Gradient's attributes become those that the tensors have in the graph.

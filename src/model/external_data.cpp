@@ -23,12 +23,13 @@ bool IsInside(const fs::path& file, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
 }
 
-/// `location` resolved against the folders, with every link followed, when it stays inside one of them. Caches of downloads link to
-/// the model and to its data in a folder of their own: then both are there.
+/// `location` resolved against the folders, with every link followed, when it stays inside one of them. Caches of downloads
+/// link to the model and to its data in a folder of their own: then both are there.
 fs::path Resolve(const DataFolders& folders, const std::string& location) {
   const fs::path relative = fs::path(location).lexically_normal();
-  Require(!location.empty() && location.find('\0') == std::string::npos && relative.is_relative() && *relative.begin() != "..",
-          "external data '{}' is outside the model's folder", location);
+  Require(
+      !location.empty() && location.find('\0') == std::string::npos && relative.is_relative() && *relative.begin() != "..",
+      "external data '{}' is outside the model's folder", location);
   std::error_code error;
   const fs::path root = fs::canonical(folders.named, error);
   Require(!error, "the model's folder {} cannot be read", folders.named.string());
@@ -63,8 +64,9 @@ SharedBytes ExternalData::Find(const onnx::TensorProto& tensor) {
   }
   const SharedBytes& file = found->second;
   const size_t size = file.bytes.size();
-  Require(offset <= size && length.value_or(0) <= size - offset, "external data '{}' has {} bytes; offset {} and length {} do not fit",
-          location, size, offset, length.value_or(0));
+  Require(offset <= size && length.value_or(0) <= size - offset,
+          "external data '{}' has {} bytes; offset {} and length {} do not fit", location, size, offset,
+          length.value_or(0));
   return {file.bytes.subspan(offset, length.value_or(size - offset)), file.owner};
 }
 

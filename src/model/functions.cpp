@@ -48,8 +48,8 @@ void ForEachNode(const onnx::GraphProto& graph, const std::function<void(const N
   ForEachNode(graph.node(), visit);
 }
 
-/// Finds functions that call themselves, and functions whose calls multiply beyond all measure. Calls are followed without recursion: how
-/// deep they go is the model's to say.
+/// Finds functions that call themselves, and functions whose calls multiply beyond all measure. Calls are followed without
+/// recursion: how deep they go is the model's to say.
 class CallCheck {
  public:
   explicit CallCheck(const Functions& functions) : functions_(functions) {}
@@ -88,7 +88,8 @@ class CallCheck {
       const Function callee = top.calls[top.next];
       const auto [visit, is_new] = visits_.try_emplace(&callee->first);
       if (is_new) {
-        if (open.size() == kDeepestCalls) Fail(ErrorCode::kInvalidGraph, "functions call each other more than {} deep", kDeepestCalls);
+        if (open.size() == kDeepestCalls)
+          Fail(ErrorCode::kInvalidGraph, "functions call each other more than {} deep", kDeepestCalls);
         open.push_back(Begin(callee));
         continue;
       }
@@ -193,7 +194,8 @@ GraphConversion::Bindings BindAttributes(const Node& node, const FunctionProto& 
   GraphConversion::Bindings bindings;
   for (const Attribute& attribute : node.attributes) bindings.emplace(attribute.name, attribute.value);
   for (const AttributeProto& attribute : body.attribute_proto()) {
-    if (!bindings.contains(attribute.name())) bindings.emplace(attribute.name(), defaults.ConvertAttribute(attribute, scope));
+    if (!bindings.contains(attribute.name()))
+      bindings.emplace(attribute.name(), defaults.ConvertAttribute(attribute, scope));
   }
   if (schema == nullptr) return bindings;
   for (const auto& [name, attribute] : schema->attributes()) {
@@ -220,22 +222,26 @@ class BodyInsertion {
       const ValueIndex actual = At(node_.outputs, i);
       if (actual == kNone) continue;
       // An input that leaves as it is, or a value that leaves twice, takes an Identity.
-      const bool direct = !scope_.values.contains(body_.output(i)) && scope_.results.emplace(body_.output(i), actual).second;
+      const bool direct =
+          !scope_.values.contains(body_.output(i)) && scope_.results.emplace(body_.output(i), actual).second;
       if (!direct) copies_.emplace_back(body_.output(i), actual);
     }
     OpsetImports imports = ImportsOf(body_);
     const OpsetImports& outer = scope_.graph.opsets();
-    if (schema != nullptr && !outer.contains("")) imports.emplace("", onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second);
+    if (schema != nullptr && !outer.contains(""))
+      imports.emplace("", onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second);
     GraphConversion defaults(source, imports, nullptr, &outer);
     const auto bindings = BindAttributes(node_, body_, schema, defaults, scope_);
     GraphConversion conversion(source, std::move(imports), &bindings, &outer);
     conversion.ConvertNodes(body_.node(), scope_);
     if (!scope_.results.empty()) {
-      Fail(ErrorCode::kInvalidGraph, "output '{}' of function {} is never computed", scope_.results.begin()->first, body_.name());
+      Fail(ErrorCode::kInvalidGraph, "output '{}' of function {} is never computed", scope_.results.begin()->first,
+           body_.name());
     }
     for (const auto& [name, actual] : copies_) {
       const ValueIndex from = scope_.values.at(name);
-      if (from == kNone) Fail(ErrorCode::kInvalidGraph, "function {} returns an input that the call leaves out", body_.name());
+      if (from == kNone)
+        Fail(ErrorCode::kInvalidGraph, "function {} returns an input that the call leaves out", body_.name());
       AddIdentity(from, actual, scope_);
     }
   }
@@ -251,7 +257,8 @@ class BodyInsertion {
     if (nested == nullptr) return;
     for (size_t i = 0; i < (*nested)->num_values(); ++i) {
       const ValueIndex outer = (*nested)->value(static_cast<ValueIndex>(i)).outer;
-      if (outer != kNone) scope_.values.emplace(names_.emplace_back(CapturedName(**nested, static_cast<ValueIndex>(i))), outer);
+      if (outer != kNone)
+        scope_.values.emplace(names_.emplace_back(CapturedName(**nested, static_cast<ValueIndex>(i))), outer);
     }
   }
 
@@ -262,8 +269,8 @@ class BodyInsertion {
   std::vector<std::pair<std::string, ValueIndex>> copies_;
 };
 
-/// Calls `visit(graph, node)` for every node that is there now, or also for those that it adds, then for those in its nested graphs:
-/// bodies that ONNX builds around a nested graph expect it as the model wrote it.
+/// Calls `visit(graph, node)` for every node that is there now, or also for those that it adds, then for those in its
+/// nested graphs: bodies that ONNX builds around a nested graph expect it as the model wrote it.
 template <class Visit>
 void ForEachNode(Graph& graph, bool added, const Visit& visit) {
   const auto slots = static_cast<NodeIndex>(graph.num_node_slots());
@@ -310,7 +317,8 @@ bool InlineRound(Graph& graph, const KeepFunction& keep, bool local) {
 
 }  // namespace
 
-std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source, MemoryCharge charge) {
+std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source,
+                                                           MemoryCharge charge) {
   auto library = std::make_shared<FunctionLibrary>();
   library->source = std::move(source);
   library->charge = std::move(charge);
@@ -318,7 +326,8 @@ std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& mod
     FunctionKey key = {NormalDomain(function.domain()), function.name(), function.overload()};
     const std::string name = function.name();
     if (IsPrivateDomain(function.domain())) {
-      Fail(ErrorCode::kInvalidGraph, "function {} is of domain '{}', which is private to Tessera: give it a domain of its own", name,
+      Fail(ErrorCode::kInvalidGraph,
+           "function {} is of domain '{}', which is private to Tessera: give it a domain of its own", name,
            function.domain());
     }
     if (!library->functions.emplace(std::move(key), std::move(function)).second) {

@@ -19,7 +19,8 @@ struct FunctionLibrary {
 };
 
 /// Throws Error(kInvalidGraph) naming functions that are defined twice or call themselves.
-std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source, MemoryCharge charge);
+std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source,
+                                                           MemoryCharge charge);
 
 /// The function of the model that a node calls, or null.
 const onnx::FunctionProto* FindLocalFunction(const Graph& graph, const Node& node);

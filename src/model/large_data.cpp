@@ -20,23 +20,18 @@ constexpr size_t kLargeTensor = 1024, kLargeList = size_t{64} << 10;
 /// The kind of message in field `number` of a message of kind `outer`; numbers are those of onnx.proto.
 constexpr Kind KindOf(Kind outer, uint32_t number) {
   switch (outer) {
-    case Kind::kModel:
-      return number == 7 ? Kind::kGraph : number == 25 ? Kind::kFunction : Kind::kOther;
-    case Kind::kFunction:
-      return number == 7 ? Kind::kNode : Kind::kOther;
+    case Kind::kModel: return number == 7 ? Kind::kGraph : number == 25 ? Kind::kFunction : Kind::kOther;
+    case Kind::kFunction: return number == 7 ? Kind::kNode : Kind::kOther;
     case Kind::kGraph:
       return number == 1 ? Kind::kNode : number == 5 ? Kind::kTensor : number == 15 ? Kind::kSparseTensor : Kind::kOther;
-    case Kind::kNode:
-      return number == 5 ? Kind::kAttribute : Kind::kOther;
+    case Kind::kNode: return number == 5 ? Kind::kAttribute : Kind::kOther;
     case Kind::kAttribute:
       return number == 5 || number == 10   ? Kind::kTensor
              : number == 6 || number == 11 ? Kind::kGraph
              : number == 22                ? Kind::kSparseTensor
                                            : Kind::kOther;
-    case Kind::kSparseTensor:
-      return number == 1 || number == 2 ? Kind::kTensor : Kind::kOther;
-    default:
-      return Kind::kOther;
+    case Kind::kSparseTensor: return number == 1 || number == 2 ? Kind::kTensor : Kind::kOther;
+    default: return Kind::kOther;
   }
 }
 
@@ -58,14 +53,10 @@ void AppendMessage(std::string& out, uint32_t field, const std::string& payload)
 /// The field that holds the list of an attribute of this type; 0 for what is no list of numbers or strings.
 constexpr uint32_t ListField(uint64_t attribute_type) {
   switch (attribute_type) {
-    case onnx::AttributeProto::FLOATS:
-      return onnx::AttributeProto::kFloatsFieldNumber;
-    case onnx::AttributeProto::INTS:
-      return onnx::AttributeProto::kIntsFieldNumber;
-    case onnx::AttributeProto::STRINGS:
-      return onnx::AttributeProto::kStringsFieldNumber;
-    default:
-      return 0;
+    case onnx::AttributeProto::FLOATS: return onnx::AttributeProto::kFloatsFieldNumber;
+    case onnx::AttributeProto::INTS: return onnx::AttributeProto::kIntsFieldNumber;
+    case onnx::AttributeProto::STRINGS: return onnx::AttributeProto::kStringsFieldNumber;
+    default: return 0;
   }
 }
 

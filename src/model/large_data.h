@@ -4,17 +4,17 @@
 #include <span>
 #include <string>
 
-#include "base/seeded_hash.h"
-
 #include "base/load_limits.h"
+#include "base/seeded_hash.h"
 
 namespace tessera {
 
-/// A serialized ModelProto without the raw_data of its large tensors and the large lists of its attributes, and where they lie.
+/// A serialized ModelProto without the raw_data of its large tensors and the large lists of its attributes, and where they
+/// lie.
 struct StrippedModel {
   std::string message;
-  /// By a key that took the data's place. raw_data of a stripped tensor is kStrippedMark followed by its number; an attribute
-  /// without its list has a tensor of such raw_data, and the key leads to the attribute's whole message.
+  /// By a key that took the data's place. raw_data of a stripped tensor is kStrippedMark followed by its number; an
+  /// attribute without its list has a tensor of such raw_data, and the key leads to the attribute's whole message.
   StringMap<std::span<const std::byte>> data;
 };
 

@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-/// Bytes that protobuf takes for the parsed form of a serialized ModelProto, estimated from above before it is parsed: a field of two
-/// bytes may become an object of two hundred. Throws Error where the load is stopped.
+/// Bytes that protobuf takes for the parsed form of a serialized ModelProto, estimated from above before it is parsed: a
+/// field of two bytes may become an object of two hundred. Throws Error where the load is stopped.
 size_t ParsedBytes(std::span<const std::byte> model, const LoadLimits& limits);
 
 }  // namespace tessera

@@ -26,8 +26,8 @@ constexpr int64_t kOldestIr = 1;
 void CheckVersions(onnx::ModelProto& model) {
   if (!model.has_graph()) Fail(ErrorCode::kInvalidProtobuf, "the bytes hold no ONNX model: there is no graph");
   if (model.ir_version() < kOldestIr || model.ir_version() > onnx::Version::IR_VERSION) {
-    Fail(ErrorCode::kInvalidGraph, "IR version {} is not supported; this build reads {} to {}", model.ir_version(), kOldestIr,
-         static_cast<int64_t>(onnx::Version::IR_VERSION));
+    Fail(ErrorCode::kInvalidGraph, "IR version {} is not supported; this build reads {} to {}", model.ir_version(),
+         kOldestIr, static_cast<int64_t>(onnx::Version::IR_VERSION));
   }
   if (model.opset_import_size() == 0) {
     if (model.ir_version() >= 3) Fail(ErrorCode::kInvalidGraph, "the model imports no operator set");
@@ -74,12 +74,14 @@ void FixDimensions(Graph& graph, const std::map<std::string, int64_t>& sizes) {
   }
 }
 
-/// All that a graph computes has a type by what it is given: of that callers may give anything where the model does not say what.
+/// All that a graph computes has a type by what it is given: of that callers may give anything where the model does not say
+/// what.
 void CheckInputTypes(const Graph& graph) {
   for (const ValueIndex index : graph.inputs()) {
     const GraphValue& input = graph.value(index);
     if (IsComplete(input.type)) continue;
-    Fail(ErrorCode::kInvalidGraph, "input '{}' is declared as {}: its element type is missing; declare one, such as tensor(float)", input.name,
+    Fail(ErrorCode::kInvalidGraph,
+         "input '{}' is declared as {}: its element type is missing; declare one, such as tensor(float)", input.name,
          input.type);
   }
 }
@@ -99,7 +101,8 @@ ModelMetadata MetadataOf(const onnx::ModelProto& model) {
   return metadata;
 }
 
-/// Finds data that is not in the parsed message: what the loader left in the file, and external files. Copies share the state.
+/// Finds data that is not in the parsed message: what the loader left in the file, and external files. Copies share the
+/// state.
 TensorDataSource MakeSource(StrippedModel stripped, const SharedBytes& model, std::shared_ptr<ExternalData> external) {
   struct State {
     StringMap<std::span<const std::byte>> stripped;
@@ -174,7 +177,8 @@ FileOpener OpenerOf(const LoadOptions& options) {
   return [limits = options.limits, on_data = options.on_data](const std::filesystem::path& path) {
     const RegularFile file(path);
     constexpr size_t kBlock = 512;  // the unit of st_blocks
-    if (on_data) on_data(std::min(file.size(), static_cast<size_t>(file.status().st_blocks) * kBlock));  // a copy is data, too
+    if (on_data)
+      on_data(std::min(file.size(), static_cast<size_t>(file.status().st_blocks) * kBlock));  // a copy is data, too
     return CopyFile(file, limits == nullptr ? HostAllocator() : limits->memory());
   };
 }
@@ -198,7 +202,8 @@ Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOption
   model.graph->set_opsets(ImportsOf(proto));
   model.warnings = UnknownAttributes(proto, limits);
   if (options.strict_attributes && !model.warnings.empty()) {
-    Fail(ErrorCode::kInvalidGraph, "{}; correct the model, or unset session.strict_attributes", fmt::join(model.warnings, "; "));
+    Fail(ErrorCode::kInvalidGraph, "{}; correct the model, or unset session.strict_attributes",
+         fmt::join(model.warnings, "; "));
   }
   if (proto.functions_size() > 0) model.graph->set_functions(MakeFunctionLibrary(proto, source, std::move(charge)));
   GraphConversion conversion(source, ImportsOf(proto));
@@ -250,8 +255,8 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
   }
 }
 
-Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive, const std::filesystem::path& folder,
-                const LoadOptions& options) {
+Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive,
+                const std::filesystem::path& folder, const LoadOptions& options) {
   return LoadChecked({bytes, std::move(keep_alive)}, {.named = folder, .real = {}}, options);
 }
 

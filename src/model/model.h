@@ -45,12 +45,13 @@ struct Model {
 /// Throws Error: kNoSuchFile, kInvalidProtobuf, kInvalidGraph naming node, value and reason.
 Model LoadModel(const std::filesystem::path& path, const LoadOptions& options = {});
 
-/// From memory. With `keep_alive`, large constants point into `bytes`; without, they are copied. External data is looked for
-/// in `folder` only; with an empty folder it is an error.
-Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive, const std::filesystem::path& folder,
-                const LoadOptions& options = {});
+/// From memory. With `keep_alive`, large constants point into `bytes`; without, they are copied. External data is looked
+/// for in `folder` only; with an empty folder it is an error.
+Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive,
+                const std::filesystem::path& folder, const LoadOptions& options = {});
 
-/// Writes the graph as an ONNX model, with the weights inside; throws Error when that is more than a protobuf message holds.
+/// Writes the graph as an ONNX model, with the weights inside; throws Error when that is more than a protobuf message
+/// holds.
 void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path);
 
 }  // namespace tessera

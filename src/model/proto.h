@@ -29,9 +29,10 @@ using TensorDataSource = std::function<std::optional<SharedBytes>(const onnx::Te
 /// The alignment that kernels need of an element: its own width, complex by its parts.
 size_t RequiredAlignment(ElementType type) noexcept;
 
-/// Type and dims are checked against the data's size. Shares the source's bytes where they are aligned; copies otherwise, into the
-/// load's memory.
-Tensor FromProto(const onnx::TensorProto& proto, const TensorDataSource& source = nullptr, const LoadLimits& limits = LoadLimits::None());
+/// Type and dims are checked against the data's size. Shares the source's bytes where they are aligned; copies otherwise,
+/// into the load's memory.
+Tensor FromProto(const onnx::TensorProto& proto, const TensorDataSource& source = nullptr,
+                 const LoadLimits& limits = LoadLimits::None());
 SparseTensor FromProto(const onnx::SparseTensorProto& proto, const TensorDataSource& source = nullptr,
                        const LoadLimits& limits = LoadLimits::None());
 TypeInfo FromProto(const onnx::TypeProto& proto);

@@ -40,7 +40,8 @@ Tensor PlainBools(const Shape& shape, std::span<const std::byte> bytes, const Lo
   return tensor;
 }
 
-Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, const std::string& name, const LoadLimits& limits) {
+Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, const std::string& name,
+               const LoadLimits& limits) {
   const size_t expected = RawSize(type, shape.num_elements());
   Require(raw.bytes.size() == expected, "tensor '{}': {} bytes of data, {} {} needs {}", name, raw.bytes.size(),
           ElementTypeName(type), shape, expected);
@@ -60,7 +61,8 @@ Tensor FromRaw(ElementType type, const Shape& shape, const SharedBytes& raw, con
     constexpr size_t kAtOnce = size_t{4} << 20;  // a few milliseconds, pages that are touched first included
     for (size_t at = 0; at < expected; at += kAtOnce) {
       limits.Check();
-      std::memcpy(static_cast<std::byte*>(tensor.mutable_raw()) + at, raw.bytes.data() + at, std::min(kAtOnce, expected - at));
+      std::memcpy(static_cast<std::byte*>(tensor.mutable_raw()) + at, raw.bytes.data() + at,
+                  std::min(kAtOnce, expected - at));
     }
   }
   return tensor;
@@ -98,27 +100,19 @@ void CopyComplexField(const Field& field, Tensor& tensor, const std::string& nam
 
 void CopyTypedFields(const TensorProto& proto, Tensor& tensor) {
   switch (tensor.type()) {
-    case ElementType::kFloat:
-      return CopyField<float>(proto.float_data(), tensor, proto.name());
-    case ElementType::kDouble:
-      return CopyField<double>(proto.double_data(), tensor, proto.name());
-    case ElementType::kInt64:
-      return CopyField<int64_t>(proto.int64_data(), tensor, proto.name());
-    case ElementType::kUInt64:
-      return CopyField<uint64_t>(proto.uint64_data(), tensor, proto.name());
-    case ElementType::kUInt32:
-      return CopyField<uint32_t>(proto.uint64_data(), tensor, proto.name());
-    case ElementType::kComplex64:
-      return CopyComplexField<float>(proto.float_data(), tensor, proto.name());
-    case ElementType::kComplex128:
-      return CopyComplexField<double>(proto.double_data(), tensor, proto.name());
+    case ElementType::kFloat: return CopyField<float>(proto.float_data(), tensor, proto.name());
+    case ElementType::kDouble: return CopyField<double>(proto.double_data(), tensor, proto.name());
+    case ElementType::kInt64: return CopyField<int64_t>(proto.int64_data(), tensor, proto.name());
+    case ElementType::kUInt64: return CopyField<uint64_t>(proto.uint64_data(), tensor, proto.name());
+    case ElementType::kUInt32: return CopyField<uint32_t>(proto.uint64_data(), tensor, proto.name());
+    case ElementType::kComplex64: return CopyComplexField<float>(proto.float_data(), tensor, proto.name());
+    case ElementType::kComplex128: return CopyComplexField<double>(proto.double_data(), tensor, proto.name());
     case ElementType::kString:
       Require(proto.string_data_size() == tensor.num_elements(), "tensor '{}': {} strings, shape {} has {}", proto.name(),
               proto.string_data_size(), tensor.shape(), tensor.num_elements());
       std::copy(proto.string_data().begin(), proto.string_data().end(), tensor.mutable_data<std::string>());
       return;
-    default:
-      return CopyInt32Field(proto, tensor);
+    default: return CopyInt32Field(proto, tensor);
   }
 }
 

@@ -34,10 +34,8 @@ TypeInfo Convert(const onnx::TypeProto& proto, int depth) {
     return std::make_shared<const TypeInfo>(Convert(element, depth + 1));
   };
   switch (proto.value_case()) {
-    case onnx::TypeProto::kTensorType:
-      return FromTensorType(ValueKind::kTensor, proto.tensor_type());
-    case onnx::TypeProto::kSparseTensorType:
-      return FromTensorType(ValueKind::kSparseTensor, proto.sparse_tensor_type());
+    case onnx::TypeProto::kTensorType: return FromTensorType(ValueKind::kTensor, proto.tensor_type());
+    case onnx::TypeProto::kSparseTensorType: return FromTensorType(ValueKind::kSparseTensor, proto.sparse_tensor_type());
     case onnx::TypeProto::kSequenceType:
       info.kind = ValueKind::kSequence;
       info.inner = inner(proto.sequence_type().elem_type());
@@ -51,8 +49,7 @@ TypeInfo Convert(const onnx::TypeProto& proto, int depth) {
       info.element = ToElementType(proto.map_type().key_type());
       info.inner = inner(proto.map_type().value_type());
       break;
-    default:
-      break;
+    default: break;
   }
   return info;
 }
@@ -79,24 +76,15 @@ TypeInfo FromProto(const onnx::TypeProto& proto) { return Convert(proto, 0); }
 onnx::TypeProto ToProto(const TypeInfo& type) {
   onnx::TypeProto proto;
   switch (type.kind) {
-    case ValueKind::kTensor:
-      FillTensorType(type, *proto.mutable_tensor_type());
-      break;
-    case ValueKind::kSparseTensor:
-      FillTensorType(type, *proto.mutable_sparse_tensor_type());
-      break;
-    case ValueKind::kSequence:
-      *proto.mutable_sequence_type()->mutable_elem_type() = ToProto(*type.inner);
-      break;
-    case ValueKind::kOptional:
-      *proto.mutable_optional_type()->mutable_elem_type() = ToProto(*type.inner);
-      break;
+    case ValueKind::kTensor: FillTensorType(type, *proto.mutable_tensor_type()); break;
+    case ValueKind::kSparseTensor: FillTensorType(type, *proto.mutable_sparse_tensor_type()); break;
+    case ValueKind::kSequence: *proto.mutable_sequence_type()->mutable_elem_type() = ToProto(*type.inner); break;
+    case ValueKind::kOptional: *proto.mutable_optional_type()->mutable_elem_type() = ToProto(*type.inner); break;
     case ValueKind::kMap:
       proto.mutable_map_type()->set_key_type(static_cast<int32_t>(type.element));
       *proto.mutable_map_type()->mutable_value_type() = ToProto(*type.inner);
       break;
-    case ValueKind::kNone:
-      break;
+    case ValueKind::kNone: break;
   }
   return proto;
 }

@@ -36,13 +36,15 @@ std::string Closest(const std::string& name, const onnx::OpSchema& schema) {
 class AttributeCheck {
  public:
   AttributeCheck(const onnx::ModelProto& model, const LoadLimits& limits) : limits_(limits), imports_(ImportsOf(model)) {
-    for (const onnx::FunctionProto& function : model.functions()) functions_.emplace(NormalDomain(function.domain()), function.name());
+    for (const onnx::FunctionProto& function : model.functions())
+      functions_.emplace(NormalDomain(function.domain()), function.name());
     CheckNodes(model.graph().node(), "");
     for (const onnx::FunctionProto& function : model.functions()) {
       if (function.opset_import_size() > 0) imports_ = ImportsOf(function);
       CheckNodes(function.node(), fmt::format("function {}: ", function.name()));
     }
-    if (found_ > kMostSentences) sentences_.push_back(fmt::format("{} more attributes are unknown", found_ - kMostSentences));
+    if (found_ > kMostSentences)
+      sentences_.push_back(fmt::format("{} more attributes are unknown", found_ - kMostSentences));
   }
 
   std::vector<std::string> TakeSentences() { return std::move(sentences_); }
@@ -81,9 +83,10 @@ class AttributeCheck {
     } else if (const std::string meant = Closest(name, schema); !meant.empty()) {
       hint = fmt::format("; did you mean '{}'?", meant);
     }
-    sentences_.push_back(fmt::format("{}{} '{}': {} of version {} has no attribute '{}', it is ignored{}", place, node.op_type(),
-                                     node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name(), node.op_type(),
-                                     schema.SinceVersion(), name, hint));
+    sentences_.push_back(fmt::format("{}{} '{}': {} of version {} has no attribute '{}', it is ignored{}", place,
+                                     node.op_type(),
+                                     node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name(),
+                                     node.op_type(), schema.SinceVersion(), name, hint));
   }
 
   const LoadLimits& limits_;

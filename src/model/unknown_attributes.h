@@ -1,6 +1,7 @@
 #pragma once
 
-// Attributes that their operators do not have: a misspelt one is ignored, and the default that holds instead changes the results.
+// Attributes that their operators do not have: a misspelt one is ignored, and the default that holds instead changes the
+// results.
 
 #include <string>
 #include <vector>
@@ -10,9 +11,9 @@
 
 namespace tessera {
 
-/// A sentence for each attribute of the model's nodes, nested graphs and functions included, that the schema of the node's operator does
-/// not have at the version that the model imports. Operators without a schema and calls of the model's own functions are not looked at.
-/// Throws Error where the load is stopped.
+/// A sentence for each attribute of the model's nodes, nested graphs and functions included, that the schema of the node's
+/// operator does not have at the version that the model imports. Operators without a schema and calls of the model's own
+/// functions are not looked at. Throws Error where the load is stopped.
 std::vector<std::string> UnknownAttributes(const onnx::ModelProto& model, const LoadLimits& limits);
 
 }  // namespace tessera

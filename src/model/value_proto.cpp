@@ -41,8 +41,7 @@ Value FromSequence(const onnx::SequenceProto& proto, const TypeInfo& type) {
     case onnx::SequenceProto::OPTIONAL:
       for (const auto& element : proto.optional_values()) sequence.elements.push_back(FromOptional(element, inner));
       break;
-    default:
-      break;  // an empty sequence need not say what it would hold
+    default: break;  // an empty sequence need not say what it would hold
   }
   if (sequence.element_type.kind == ValueKind::kNone && !sequence.elements.empty()) {
     sequence.element_type = sequence.elements.front().type();
@@ -54,18 +53,15 @@ Value FromSequence(const onnx::SequenceProto& proto, const TypeInfo& type) {
 /// None where the value is missing, whatever kind is said to be in it: onnx's helper writes the kind of empty ones, too.
 Value FromOptional(const onnx::OptionalProto& proto, const TypeInfo& type) {
   switch (proto.elem_type()) {
-    case onnx::OptionalProto::TENSOR:
-      return proto.has_tensor_value() ? Value(FromProto(proto.tensor_value())) : Value();
+    case onnx::OptionalProto::TENSOR: return proto.has_tensor_value() ? Value(FromProto(proto.tensor_value())) : Value();
     case onnx::OptionalProto::SPARSE_TENSOR:
       return proto.has_sparse_tensor_value() ? Value(FromProto(proto.sparse_tensor_value())) : Value();
     case onnx::OptionalProto::SEQUENCE:
       return proto.has_sequence_value() ? FromSequence(proto.sequence_value(), InnerOf(type)) : Value();
-    case onnx::OptionalProto::MAP:
-      return proto.has_map_value() ? FromMap(proto.map_value(), InnerOf(type)) : Value();
+    case onnx::OptionalProto::MAP: return proto.has_map_value() ? FromMap(proto.map_value(), InnerOf(type)) : Value();
     case onnx::OptionalProto::OPTIONAL:
       return proto.has_optional_value() ? FromOptional(proto.optional_value(), InnerOf(type)) : Value();
-    default:
-      return {};
+    default: return {};
   }
 }
 
@@ -78,15 +74,9 @@ Tensor Keys(const Field& field) {
 Value FromMap(const onnx::MapProto& proto, const TypeInfo& type) {
   Map map;
   switch (static_cast<ElementType>(proto.key_type())) {
-    case ElementType::kString:
-      map.keys = Keys<std::string>(proto.string_keys());
-      break;
-    case ElementType::kInt64:
-      map.keys = Keys<int64_t>(proto.keys());
-      break;
-    case ElementType::kInt32:
-      map.keys = Keys<int32_t>(proto.keys());
-      break;
+    case ElementType::kString: map.keys = Keys<std::string>(proto.string_keys()); break;
+    case ElementType::kInt64: map.keys = Keys<int64_t>(proto.keys()); break;
+    case ElementType::kInt32: map.keys = Keys<int32_t>(proto.keys()); break;
     default:
       Fail(ErrorCode::kNotImplemented, "maps with keys of type {} are not supported",
            ElementTypeName(static_cast<ElementType>(proto.key_type())));
@@ -127,38 +117,25 @@ onnx::MapProto ToProto(const Map& map) {
 /// What a sequence or an optional says of its elements: both messages number the kinds alike.
 int32_t ElementKind(ValueKind kind) {
   switch (kind) {
-    case ValueKind::kSparseTensor:
-      return onnx::SequenceProto::SPARSE_TENSOR;
-    case ValueKind::kSequence:
-      return onnx::SequenceProto::SEQUENCE;
-    case ValueKind::kMap:
-      return onnx::SequenceProto::MAP;
-    case ValueKind::kOptional:
-      return onnx::SequenceProto::OPTIONAL;
-    default:
-      return onnx::SequenceProto::TENSOR;
+    case ValueKind::kSparseTensor: return onnx::SequenceProto::SPARSE_TENSOR;
+    case ValueKind::kSequence: return onnx::SequenceProto::SEQUENCE;
+    case ValueKind::kMap: return onnx::SequenceProto::MAP;
+    case ValueKind::kOptional: return onnx::SequenceProto::OPTIONAL;
+    default: return onnx::SequenceProto::TENSOR;
   }
 }
 
 onnx::OptionalProto ToOptional(const Value& value, const TypeInfo& type) {
   onnx::OptionalProto proto;
   const ValueKind declared = InnerOf(type).kind;
-  if (!value.is_none() || declared != ValueKind::kNone) proto.set_elem_type(ElementKind(value.is_none() ? declared : value.kind()));
+  if (!value.is_none() || declared != ValueKind::kNone)
+    proto.set_elem_type(ElementKind(value.is_none() ? declared : value.kind()));
   switch (value.kind()) {
-    case ValueKind::kTensor:
-      *proto.mutable_tensor_value() = ToProto(value.tensor(), "");
-      break;
-    case ValueKind::kSparseTensor:
-      *proto.mutable_sparse_tensor_value() = ToProto(value.sparse_tensor());
-      break;
-    case ValueKind::kSequence:
-      *proto.mutable_sequence_value() = ToProto(value.sequence());
-      break;
-    case ValueKind::kMap:
-      *proto.mutable_map_value() = ToProto(value.map());
-      break;
-    default:
-      break;
+    case ValueKind::kTensor: *proto.mutable_tensor_value() = ToProto(value.tensor(), ""); break;
+    case ValueKind::kSparseTensor: *proto.mutable_sparse_tensor_value() = ToProto(value.sparse_tensor()); break;
+    case ValueKind::kSequence: *proto.mutable_sequence_value() = ToProto(value.sequence()); break;
+    case ValueKind::kMap: *proto.mutable_map_value() = ToProto(value.map()); break;
+    default: break;
   }
   return proto;
 }
@@ -172,20 +149,11 @@ onnx::SequenceProto ToProto(const Sequence& sequence) {
       continue;
     }
     switch (element.kind()) {
-      case ValueKind::kTensor:
-        *proto.add_tensor_values() = ToProto(element.tensor(), "");
-        break;
-      case ValueKind::kSparseTensor:
-        *proto.add_sparse_tensor_values() = ToProto(element.sparse_tensor());
-        break;
-      case ValueKind::kSequence:
-        *proto.add_sequence_values() = ToProto(element.sequence());
-        break;
-      case ValueKind::kMap:
-        *proto.add_map_values() = ToProto(element.map());
-        break;
-      default:
-        proto.add_optional_values();
+      case ValueKind::kTensor: *proto.add_tensor_values() = ToProto(element.tensor(), ""); break;
+      case ValueKind::kSparseTensor: *proto.add_sparse_tensor_values() = ToProto(element.sparse_tensor()); break;
+      case ValueKind::kSequence: *proto.add_sequence_values() = ToProto(element.sequence()); break;
+      case ValueKind::kMap: *proto.add_map_values() = ToProto(element.map()); break;
+      default: proto.add_optional_values();
     }
   }
   return proto;
@@ -201,17 +169,12 @@ std::string Named(Message message, std::string_view name) {
 
 Value ParseValue(std::span<const std::byte> bytes, const TypeInfo& type) {
   switch (type.kind) {
-    case ValueKind::kSequence:
-      return FromSequence(ParseMessage<onnx::SequenceProto>(bytes, "the sequence"), type);
-    case ValueKind::kOptional:
-      return FromOptional(ParseMessage<onnx::OptionalProto>(bytes, "the optional"), type);
-    case ValueKind::kMap:
-      return FromMap(ParseMessage<onnx::MapProto>(bytes, "the map"), type);
-    case ValueKind::kSparseTensor:
-      return FromProto(ParseMessage<onnx::SparseTensorProto>(bytes, "the sparse tensor"));
+    case ValueKind::kSequence: return FromSequence(ParseMessage<onnx::SequenceProto>(bytes, "the sequence"), type);
+    case ValueKind::kOptional: return FromOptional(ParseMessage<onnx::OptionalProto>(bytes, "the optional"), type);
+    case ValueKind::kMap: return FromMap(ParseMessage<onnx::MapProto>(bytes, "the map"), type);
+    case ValueKind::kSparseTensor: return FromProto(ParseMessage<onnx::SparseTensorProto>(bytes, "the sparse tensor"));
     case ValueKind::kTensor:
-    case ValueKind::kNone:
-      break;
+    case ValueKind::kNone: break;
   }
   return FromProto(ParseMessage<onnx::TensorProto>(bytes, "the tensor"));
 }
@@ -221,19 +184,25 @@ std::string StoredName(std::span<const std::byte> bytes, const TypeInfo& type) {
   using Wire = google::protobuf::internal::WireFormatLite;
   if (type.kind == ValueKind::kSparseTensor) {
     onnx::SparseTensorProto sparse;
-    const bool parsed = sparse.ParseFromArray(bytes.data(), static_cast<int>(std::min<size_t>(bytes.size(), std::numeric_limits<int>::max())));
+    const bool parsed = sparse.ParseFromArray(
+        bytes.data(), static_cast<int>(std::min<size_t>(bytes.size(), std::numeric_limits<int>::max())));
     return parsed ? sparse.values().name() : std::string();
   }
   const bool is_tensor = type.kind == ValueKind::kTensor || type.kind == ValueKind::kNone;
   constexpr int kOfTensor = onnx::TensorProto::kNameFieldNumber, kOfOthers = onnx::SequenceProto::kNameFieldNumber;
-  static_assert(kOfOthers == int{onnx::OptionalProto::kNameFieldNumber} && kOfOthers == int{onnx::MapProto::kNameFieldNumber});
+  static_assert(kOfOthers == int{onnx::OptionalProto::kNameFieldNumber} &&
+                kOfOthers == int{onnx::MapProto::kNameFieldNumber});
   const int field = is_tensor ? kOfTensor : kOfOthers;
-  io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(std::min<size_t>(bytes.size(), std::numeric_limits<int>::max())));
+  io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
+                              static_cast<int>(std::min<size_t>(bytes.size(), std::numeric_limits<int>::max())));
   std::string name;
   while (const uint32_t tag = stream.ReadTag()) {
-    const bool is_name = Wire::GetTagFieldNumber(tag) == field && Wire::GetTagWireType(tag) == Wire::WIRETYPE_LENGTH_DELIMITED;
+    const bool is_name =
+        Wire::GetTagFieldNumber(tag) == field && Wire::GetTagWireType(tag) == Wire::WIRETYPE_LENGTH_DELIMITED;
     uint32_t size = 0;
-    if (is_name ? !stream.ReadVarint32(&size) || !stream.ReadString(&name, static_cast<int>(size)) : !Wire::SkipField(&stream, tag)) return {};
+    if (is_name ? !stream.ReadVarint32(&size) || !stream.ReadString(&name, static_cast<int>(size))
+                : !Wire::SkipField(&stream, tag))
+      return {};
   }
   return name;
 }
@@ -241,16 +210,11 @@ std::string StoredName(std::span<const std::byte> bytes, const TypeInfo& type) {
 std::string SerializeValue(const Value& value, std::string_view name, const TypeInfo& type) {
   if (type.kind == ValueKind::kOptional || value.is_none()) return Named(ToOptional(value, type), name);
   switch (value.kind()) {
-    case ValueKind::kTensor:
-      return ToProto(value.tensor(), name).SerializeAsString();
-    case ValueKind::kSequence:
-      return Named(ToProto(value.sequence()), name);
-    case ValueKind::kMap:
-      return Named(ToProto(value.map()), name);
-    case ValueKind::kSparseTensor:
-      return ToProto(value.sparse_tensor()).SerializeAsString();
-    default:
-      return {};
+    case ValueKind::kTensor: return ToProto(value.tensor(), name).SerializeAsString();
+    case ValueKind::kSequence: return Named(ToProto(value.sequence()), name);
+    case ValueKind::kMap: return Named(ToProto(value.map()), name);
+    case ValueKind::kSparseTensor: return ToProto(value.sparse_tensor()).SerializeAsString();
+    default: return {};
   }
 }
 

@@ -47,14 +47,14 @@ class WireReader {
       case WireType::kFixed32:
         if (!Take(4, field.payload)) return std::nullopt;
         break;
-      default:
-        return std::nullopt;
+      default: return std::nullopt;
     }
     field.whole = start.first(start.size() - rest_.size());
     return field;
   }
 
-  /// Visits fields of one number and type as long as they follow on each other: the value of a kVarint, the payload of others.
+  /// Visits fields of one number and type as long as they follow on each other: the value of a kVarint, the payload of
+  /// others.
   template <WireType kType, class Visit>
   void Run(uint32_t number, const Visit& visit) {
     const auto tag = static_cast<std::byte>(number << 3 | static_cast<uint32_t>(kType));

@@ -1,5 +1,5 @@
-// attend_in_place: queries, keys and values that are parts of the rows of one product (Gather of a Reshape that tells them apart)
-// are read there by the CPU provider's Attention, without copies.
+// attend_in_place: queries, keys and values that are parts of the rows of one product (Gather of a Reshape that tells them
+// apart) are read there by the CPU provider's Attention, without copies.
 
 #include <array>
 
@@ -23,7 +23,8 @@ std::optional<ValueIndex> SourceOfParts(const Graph& graph, const Node& reshape)
   if (!IsOp(reshape, "Reshape") || !HasInput(reshape, 0)) return std::nullopt;
   const SymbolicShape *from = ShapeOf(graph, reshape.inputs[0]), *to = ShapeOf(graph, reshape.outputs[0]);
   if (from == nullptr || to == nullptr || from->size() != 3 || to->size() != 5) return std::nullopt;
-  if (!SameDimension((*from)[0], (*to)[0]) || !SameDimension((*from)[1], (*to)[1]) || !(*from)[2].known()) return std::nullopt;
+  if (!SameDimension((*from)[0], (*to)[0]) || !SameDimension((*from)[1], (*to)[1]) || !(*from)[2].known())
+    return std::nullopt;
   int64_t columns = 1;
   for (size_t i = 2; i < 5; ++i) {
     if (!(*to)[i].known() || __builtin_mul_overflow(columns, (*to)[i].value, &columns)) return std::nullopt;
@@ -45,8 +46,10 @@ std::optional<Columns> ColumnsOf(const Graph& graph, const Node& attention, size
   const auto source = SourceOfParts(graph, *reshape);
   if (!source) return std::nullopt;
   const SymbolicShape &parts = *ShapeOf(graph, reshape->outputs[0]), &shape = *ShapeOf(graph, *source);
-  const int64_t part = (*index)[0] < 0 ? (*index)[0] + parts[2].value : (*index)[0], width = parts[3].value * parts[4].value;
-  const bool fits = SameDimension((*packed)[0], shape[0]) && SameDimension((*packed)[1], shape[1]) && (*packed)[2].value == width;
+  const int64_t part = (*index)[0] < 0 ? (*index)[0] + parts[2].value : (*index)[0],
+                width = parts[3].value * parts[4].value;
+  const bool fits =
+      SameDimension((*packed)[0], shape[0]) && SameDimension((*packed)[1], shape[1]) && (*packed)[2].value == width;
   if (!fits || part < 0 || part >= parts[2].value) return std::nullopt;
   return Columns{*source, part * width, (part + 1) * width};
 }

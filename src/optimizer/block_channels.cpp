@@ -1,7 +1,8 @@
-// block_channels: convolutions, and what lies between them, compute on images in blocks of channels, where a pixel's block is one
-// vector; the sum with a shortcut and the activations after a convolution go into it. Only where all of it is left to the CPU
-// provider, which has the operators (ai.tessera), and after all other passes, which do not know them. Where a convolution's outputs
-// do not fill the last block, as those of detectors' heads, zeros do, which stay behind on the way out of the layout.
+// block_channels: convolutions, and what lies between them, compute on images in blocks of channels, where a pixel's block
+// is one vector; the sum with a shortcut and the activations after a convolution go into it. Only where all of it is left
+// to the CPU provider, which has the operators (ai.tessera), and after all other passes, which do not know them. Where a
+// convolution's outputs do not fill the last block, as those of detectors' heads, zeros do, which stay behind on the way
+// out of the layout.
 
 #include <algorithm>
 #include <array>
@@ -65,9 +66,11 @@ class GraphBlocking {
     const std::vector<int64_t>* pads = IntsAttribute(conv, "pads");
     const auto all_ones = [&](std::string_view name) {
       const std::vector<int64_t>* numbers = IntsAttribute(conv, name);
-      return numbers == nullptr || std::all_of(numbers->begin(), numbers->end(), [](int64_t number) { return number == 1; });
+      return numbers == nullptr ||
+             std::all_of(numbers->begin(), numbers->end(), [](int64_t number) { return number == 1; });
     };
-    const bool transforms = all_ones("strides") && shape.rank() > 3 && shape[shape.rank() - 1] == 3 && shape[shape.rank() - 2] == 3;
+    const bool transforms =
+        all_ones("strides") && shape.rank() > 3 && shape[shape.rank() - 1] == 3 && shape[shape.rank() - 2] == 3;
     if (pads == nullptr || transforms || !all_ones("dilations")) return false;
     return std::any_of(pads->begin(), pads->end(), [](int64_t pad) { return pad > 0; });
   }
@@ -117,7 +120,8 @@ class GraphBlocking {
     }
     if (role == BlockedRole::kMap) ReshapeConstants(node);
     if (role == BlockedRole::kConcat) SetAttribute(node, "axis", int64_t{1});
-    if (role == BlockedRole::kConv && HasSameImage(old.inputs[0], old.outputs[0])) same_image_.emplace(old.outputs[0], old.inputs[0]);
+    if (role == BlockedRole::kConv && HasSameImage(old.inputs[0], old.outputs[0]))
+      same_image_.emplace(old.outputs[0], old.inputs[0]);
     Put(old, std::move(node), GivesBlocks(role));
   }
 
@@ -139,15 +143,13 @@ class GraphBlocking {
     node.domain = kBlockedDomain;
     node.since_version = 1;
     switch (role) {
-      case BlockedRole::kNormalize:
-        return Normalization(old);
+      case BlockedRole::kNormalize: return Normalization(old);
       case BlockedRole::kScale:
       case BlockedRole::kShift:
         if (!SameShape(graph_, old.inputs[0], old.outputs[0])) std::swap(node.inputs[0], node.inputs[1]);
         node.inputs[0] = Blocked(node.inputs[0], old.index);
         return Make(role == BlockedRole::kScale ? "BlockedScale" : "BlockedShift", std::move(node.inputs));
-      case BlockedRole::kMove:
-        return Movement(old);
+      case BlockedRole::kMove: return Movement(old);
       case BlockedRole::kShape:
         node.inputs[0] = Blocked(Earlier(old.inputs[0]), old.index);
         SetAttribute(node, "channels", (*ShapeOf(graph_, old.inputs[0]))[1].value);
@@ -156,23 +158,18 @@ class GraphBlocking {
         const int64_t channels = (*ShapeOf(graph_, old.inputs[0]))[1].value;
         Node groups = Make("BlockedGroupNormalization", old.inputs);
         SetAttribute(groups, "epsilon", FloatAttribute(old, "epsilon", 1e-5f));
-        SetAttribute(groups, "num_groups", IsOp(old, "InstanceNormalization") ? channels : IntAttribute(old, "num_groups", 0));
+        SetAttribute(groups, "num_groups",
+                     IsOp(old, "InstanceNormalization") ? channels : IntAttribute(old, "num_groups", 0));
         return groups;
       }
-      case BlockedRole::kAverage:
-        return Make("BlockedGlobalAveragePool", {old.inputs[0]});
-      case BlockedRole::kFirstConv:
-        SetAttribute(node, "plain_input", int64_t{1});
-        break;
+      case BlockedRole::kAverage: return Make("BlockedGlobalAveragePool", {old.inputs[0]});
+      case BlockedRole::kFirstConv: SetAttribute(node, "plain_input", int64_t{1}); break;
       case BlockedRole::kConv:
         JoinGroups(node);
         FillLastBlock(node, 0);
         break;
-      case BlockedRole::kTranspose:
-        FillLastBlock(node, 1);
-        break;
-      default:
-        break;
+      case BlockedRole::kTranspose: FillLastBlock(node, 1); break;
+      default: break;
     }
     node.op_type = "Blocked" + old.op_type;
     return node;
@@ -190,10 +187,13 @@ class GraphBlocking {
     const auto rank = static_cast<int64_t>(ShapeOf(graph_, reader.inputs[0])->size());
     std::vector<int64_t> divisors(static_cast<size_t>(rank), 1);
     divisors[1] = kChannelBlock;
-    const auto value = [&](int64_t size) { return graph_.AddValue("", TypeInfo::OfTensor(ElementType::kInt64, SymbolicShape{{size}})); };
+    const auto value = [&](int64_t size) {
+      return graph_.AddValue("", TypeInfo::OfTensor(ElementType::kInt64, SymbolicShape{{size}}));
+    };
     const ValueIndex counts = value(rank), all = value(rank + 1);
     AddOperator(graph_, "Div", {sizes, AddIntegers(graph_, divisors)}, counts, reader.index);
-    Node& joined = AddOperator(graph_, "Concat", {counts, AddIntegers(graph_, std::array{kChannelBlock})}, all, reader.index);
+    Node& joined =
+        AddOperator(graph_, "Concat", {counts, AddIntegers(graph_, std::array{kChannelBlock})}, all, reader.index);
     SetAttribute(joined, "axis", int64_t{0});
     return all;
   }
@@ -207,7 +207,8 @@ class GraphBlocking {
     return of_a.size() == of_b.size();
   }
 
-  /// What convolutions computed the image of: who asks for its shape would keep its convolution from taking in what follows.
+  /// What convolutions computed the image of: who asks for its shape would keep its convolution from taking in what
+  /// follows.
   ValueIndex Earlier(ValueIndex image) const {
     const auto found = same_image_.find(image);
     return found == same_image_.end() || !made_.contains(found->second) ? image : Earlier(found->second);
@@ -217,7 +218,8 @@ class GraphBlocking {
   void JoinGroups(Node& conv) {
     const Tensor weights = *ConstantInput(graph_, conv, 1);
     const Shape& shape = weights.shape();
-    const int64_t group = IntAttribute(conv, "group", 1), outputs = shape[0] / group, row = shape.SizeOfRange(1, shape.rank());
+    const int64_t group = IntAttribute(conv, "group", 1), outputs = shape[0] / group,
+                  row = shape.SizeOfRange(1, shape.rank());
     const int64_t joined = shape[1] == 1 && outputs == 1 ? 1 : GroupsInBlock(shape, group);
     if (joined <= 1) return;
     Shape wide_shape = shape;
@@ -237,7 +239,8 @@ class GraphBlocking {
     const int64_t outputs = ConstantInput(graph_, conv, 1)->shape()[axis], whole = RoundUp(outputs, kChannelBlock);
     for (const size_t i : {size_t{1}, size_t{2}}) {
       if (whole == outputs || !HasInput(conv, i)) continue;
-      conv.inputs[i] = graph_.AddConstant("", PaddedAlong(*ConstantInput(graph_, conv, i), i == 1 ? axis : 0, whole, graph_.limits().memory()));
+      conv.inputs[i] = graph_.AddConstant(
+          "", PaddedAlong(*ConstantInput(graph_, conv, i), i == 1 ? axis : 0, whole, graph_.limits().memory()));
     }
   }
 
@@ -255,7 +258,8 @@ class GraphBlocking {
       factors.mutable_data<float>()[i] = static_cast<float>(factor);
       offsets.mutable_data<float>()[i] = static_cast<float>(bias[i] - mean[i] * factor);
     }
-    const ValueIndex weights = graph_.AddConstant("", std::move(factors)), sums = graph_.AddConstant("", std::move(offsets));
+    const ValueIndex weights = graph_.AddConstant("", std::move(factors)),
+                     sums = graph_.AddConstant("", std::move(offsets));
     Node node = Make(kBlockedConv, {old.inputs[0], weights, sums});
     SetAttribute(node, "group", channels);
     return node;
@@ -283,7 +287,8 @@ class GraphBlocking {
                        std::is_permutation(value.consumers.begin(), value.consumers.end(), readers.begin(), readers.end());
     if (value.is_output || !alone || !graph_.value(found->second).consumers.empty()) return nullptr;
     const Node& node = graph_.node(graph_.value(found->second).producer);
-    const bool is_conv = (node.op_type == kBlockedConv || node.op_type == kBlockedConvTranspose) && node.domain == kBlockedDomain;
+    const bool is_conv =
+        (node.op_type == kBlockedConv || node.op_type == kBlockedConvTranspose) && node.domain == kBlockedDomain;
     return is_conv && node.FindAttribute(kFusedActivation) == nullptr ? &node : nullptr;
   }
 
@@ -353,7 +358,8 @@ class GraphBlocking {
   /// PRelu's, one for each channel.
   void SetSlopes(Node& conv, const Tensor& slopes) {
     Tensor each(ElementType::kFloat, Shape{(*ShapeOf(graph_, conv.outputs[0]))[1].value * kChannelBlock});
-    for (int64_t i = 0; i < each.num_elements(); ++i) each.mutable_data<float>()[i] = slopes.data<float>()[slopes.num_elements() == 1 ? 0 : i];
+    for (int64_t i = 0; i < each.num_elements(); ++i)
+      each.mutable_data<float>()[i] = slopes.data<float>()[slopes.num_elements() == 1 ? 0 : i];
     conv.inputs.resize(5, kNone);
     conv.inputs[4] = graph_.AddConstant("", std::move(each));
   }
@@ -377,8 +383,8 @@ class GraphBlocking {
 
   Graph& graph_;
   BlockedPlan plan_;
-  std::map<ValueIndex, ValueIndex> made_;     // computed in blocks
-  std::map<ValueIndex, ValueIndex> entered_;  // brought into blocks
+  std::map<ValueIndex, ValueIndex> made_;        // computed in blocks
+  std::map<ValueIndex, ValueIndex> entered_;     // brought into blocks
   std::map<ValueIndex, ValueIndex> same_image_;  // of a convolution's output, the input that is as large
 };
 

@@ -17,7 +17,11 @@ constexpr int64_t kChannelAxis = 1;
 class Moving {
  public:
   Moving(const Graph& graph, const Node& node, int64_t channels)
-      : graph_(graph), node_(node), channels_(channels), shape_(*ShapeOf(graph, node.inputs[0])), result_{.node = node, .constants = {}, .sizes = {}} {}
+      : graph_(graph),
+        node_(node),
+        channels_(channels),
+        shape_(*ShapeOf(graph, node.inputs[0])),
+        result_{.node = node, .constants = {}, .sizes = {}} {}
 
   std::optional<BlockedMovement> Run() {
     const std::string& op = node_.op_type;
@@ -100,7 +104,8 @@ class Moving {
 
   bool Scales(size_t input, const std::vector<int64_t>& axes, bool all_axes) {
     const Tensor* tensor = ConstantInput(graph_, node_, input);
-    if (tensor == nullptr || !tensor->is(ElementType::kFloat) || !KeepsChannels(tensor->values<float>(), axes)) return false;
+    if (tensor == nullptr || !tensor->is(ElementType::kFloat) || !KeepsChannels(tensor->values<float>(), axes))
+      return false;
     if (!all_axes) return true;
     std::vector<float> scales(tensor->values<float>().begin(), tensor->values<float>().end());
     scales.push_back(1);

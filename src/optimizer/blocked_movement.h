@@ -17,8 +17,8 @@ struct BlockedMovement {
   std::optional<size_t> sizes;                       // an input that lists all axes' sizes as the plain image has them
 };
 
-/// Resize, Upsample, Pad, Slice or Split of an image [N, C, spatial...] of so many channels, whole blocks. Nothing for other nodes,
-/// where channels would leave their blocks, and where the numbers are no constants, but for sizes.
+/// Resize, Upsample, Pad, Slice or Split of an image [N, C, spatial...] of so many channels, whole blocks. Nothing for
+/// other nodes, where channels would leave their blocks, and where the numbers are no constants, but for sizes.
 std::optional<BlockedMovement> MovedInBlocks(const Graph& graph, const Node& node, int64_t channels);
 
 }  // namespace tessera

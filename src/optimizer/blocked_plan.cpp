@@ -1,9 +1,9 @@
-#include "base/load_limits.h"
 #include "optimizer/blocked_plan.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/load_limits.h"
 #include "base/rounding.h"
 #include "base/window.h"
 #include "optimizer/blocked_movement.h"
@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kMostPlainChannels = 7;  // that a first convolution reads plane by plane
 constexpr int64_t kMostGroupsInBlock = 4;  // computed as one: three quarters of its products are with zeros
-/// Outputs may be filled up to whole blocks, of which so many 16ths are outputs, where each sums so many products: fewer of windows that
-/// Winograd's transform takes.
+/// Outputs may be filled up to whole blocks, of which so many 16ths are outputs, where each sums so many products: fewer of
+/// windows that Winograd's transform takes.
 constexpr int64_t kFewestOfThree = 8, kFewestTransformed = 9, kFewestOfWindow = 10, kFewestOfPixel = 15, kLeastDepth = 128;
 /// A region must compute so many elements in convolutions for each that it moves into the layout or out of it.
 constexpr double kFewestElementsPerMove = 2;
@@ -25,8 +25,8 @@ constexpr double kFewestElementsPerMove = 2;
 constexpr double kWorthMoving = 128;
 /// Of a window, whose inputs are gathered where they are not in blocks.
 constexpr double kWorthMovingWindow = 60;
-/// Depthwise windows up to this size have kernels of their own for planes, as long as no elements are left out between their taps;
-/// where some are, those for planes keep up on long rows only.
+/// Depthwise windows up to this size have kernels of their own for planes, as long as no elements are left out between
+/// their taps; where some are, those for planes keep up on long rows only.
 constexpr int64_t kLargestWindowOfPlanes = 5, kLongRow = 64;
 
 bool IsOneOf(const Node& node, std::initializer_list<std::string_view> names) {
@@ -36,7 +36,8 @@ bool IsOneOf(const Node& node, std::initializer_list<std::string_view> names) {
 /// Channels of an image of floats with one to three spatial axes, [N, C, ...]; 0 when it is another or they are not known.
 int64_t Channels(const Graph& graph, ValueIndex index) {
   const SymbolicShape* shape = ShapeOf(graph, index);
-  if (shape == nullptr || shape->size() < 3 || shape->size() > 5 || ElementOf(graph, index) != ElementType::kFloat) return 0;
+  if (shape == nullptr || shape->size() < 3 || shape->size() > 5 || ElementOf(graph, index) != ElementType::kFloat)
+    return 0;
   return (*shape)[1].known() ? (*shape)[1].value : 0;
 }
 
@@ -52,7 +53,9 @@ bool IsOnePixel(const Graph& graph, ValueIndex index) {
 
 size_t RankOf(const Graph& graph, ValueIndex index) { return ShapeOf(graph, index)->size(); }
 
-bool IsScalar(const Tensor* tensor, size_t rank) { return tensor != nullptr && tensor->num_elements() == 1 && tensor->shape().rank() <= rank; }
+bool IsScalar(const Tensor* tensor, size_t rank) {
+  return tensor != nullptr && tensor->num_elements() == 1 && tensor->shape().rank() <= rank;
+}
 
 /// [1, C, 1...], of this rank, or the same without the first axis.
 bool IsPerChannel(const Tensor* tensor, int64_t channels, size_t rank) {
@@ -72,7 +75,9 @@ class Planner {
       const auto role = RoleOf(node);
       if (!role) continue;
       plan_.roles.emplace(index, *role);
-      if (GivesBlocks(*role)) std::ranges::copy_if(node.outputs, std::inserter(blocked_, blocked_.end()), [](ValueIndex output) { return output != kNone; });
+      if (GivesBlocks(*role))
+        std::ranges::copy_if(node.outputs, std::inserter(blocked_, blocked_.end()),
+                             [](ValueIndex output) { return output != kNone; });
     }
     LeaveBeforeGrowing();
     DropCostlyRegions();
@@ -94,8 +99,8 @@ class Planner {
     if (!IsBlocked(node, 0) || !Divides(graph_, node.inputs[0])) return std::nullopt;
     if (IsOneOf(node, {"GlobalAveragePool"}) || AveragesImage(node)) return BlockedRole::kAverage;
     if (!Divides(graph_, node.outputs[0])) return std::nullopt;
-    if (IsOneOf(node, {"Relu", "Clip", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Celu", "Softplus",
-                       "Mish", "Gelu", "Swish", "Abs", "Neg", "Exp", "Sqrt", "Erf"}) ||
+    if (IsOneOf(node, {"Relu", "Clip", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Celu",
+                       "Softplus", "Mish", "Gelu", "Swish", "Abs", "Neg", "Exp", "Sqrt", "Erf"}) ||
         HasSlopes(node)) {
       return BlockedRole::kMap;
     }
@@ -114,19 +119,22 @@ class Planner {
     const int64_t group = IntAttribute(node, "group", 1);
     const int64_t channels = Channels(graph_, node.inputs[0]);
     if (channels == 0 || shape.rank() != RankOf(graph_, node.inputs[0])) return std::nullopt;
-    if (group <= 0 || shape[0] <= 0 || shape[1] <= 0 || channels % group != 0 || channels / group != shape[1] || shape[0] % group != 0) return std::nullopt;
+    if (group <= 0 || shape[0] <= 0 || shape[1] <= 0 || channels % group != 0 || channels / group != shape[1] ||
+        shape[0] % group != 0)
+      return std::nullopt;
     if (Channels(graph_, node.outputs[0]) != shape[0]) return std::nullopt;
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
     if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
-    if (group == 1 && shape[0] >= kChannelBlock && channels >= kChannelBlock && IsProductOfSmallImages(node, shape)) return std::nullopt;
+    if (group == 1 && shape[0] >= kChannelBlock && channels >= kChannelBlock && IsProductOfSmallImages(node, shape))
+      return std::nullopt;
     if (!Divides(graph_, node.outputs[0])) return MayPad(node, shape) ? std::optional(BlockedRole::kConv) : std::nullopt;
     if (group == 1 && channels <= kMostPlainChannels) return BlockedRole::kFirstConv;
     const bool depthwise = shape[1] == 1 && shape[0] == group;
     return depthwise || GroupsInBlock(shape, group) > 0 ? std::optional(BlockedRole::kConv) : std::nullopt;
   }
 
-  /// Images of so few pixels that rows of vectors, or tiles, of one image would hardly be filled: the plain operator puts the pixels of many
-  /// into one product.
+  /// Images of so few pixels that rows of vectors, or tiles, of one image would hardly be filled: the plain operator puts
+  /// the pixels of many into one product.
   bool IsProductOfSmallImages(const Node& node, const Shape& weights) const {
     constexpr int64_t kFewPixels = 9, kFewPixelsOfMany = 16, kManyImages = 16;
     if (weights.SizeOfRange(2, weights.rank()) == 1) return false;
@@ -142,9 +150,11 @@ class Planner {
   std::optional<BlockedRole> TransposedRole(const Node& node) const {
     const Tensor* weights = ConstantInput(graph_, node, 1);
     const int64_t channels = Channels(graph_, node.inputs[0]);
-    if (weights == nullptr || !weights->is(ElementType::kFloat) || channels == 0 || channels % kChannelBlock != 0) return std::nullopt;
+    if (weights == nullptr || !weights->is(ElementType::kFloat) || channels == 0 || channels % kChannelBlock != 0)
+      return std::nullopt;
     const Shape& shape = weights->shape();
-    if (shape.rank() != RankOf(graph_, node.inputs[0]) || shape[0] != channels || IntAttribute(node, "group", 1) != 1) return std::nullopt;
+    if (shape.rank() != RankOf(graph_, node.inputs[0]) || shape[0] != channels || IntAttribute(node, "group", 1) != 1)
+      return std::nullopt;
     if (weights->num_elements() == 0 || Channels(graph_, node.outputs[0]) != shape[1]) return std::nullopt;
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
     if (!IsBlocked(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
@@ -167,7 +177,8 @@ class Planner {
     for (size_t i = sizes.rank() - 2; i < sizes.rank(); ++i) {
       const int64_t taps = window.kernel[i], stride = window.strides[i], pad = window.begin[i];
       const bool spreads = taps == stride && pad == 0 && (taps == 2 || taps == 4);
-      const bool takes_turns = stride == 2 && ((taps == 3 && pad <= 1) || (taps == 4 && pad == 1) || (taps == 5 && (pad == 1 || pad == 2)));
+      const bool takes_turns =
+          stride == 2 && ((taps == 3 && pad <= 1) || (taps == 4 && pad == 1) || (taps == 5 && (pad == 1 || pad == 2)));
       if ((!spreads && !takes_turns) || window.dilations[i] != 1) return false;
       if (taps != window.kernel.back() || stride != window.strides.back() || pad != window.begin.back()) return false;
     }
@@ -191,7 +202,9 @@ class Planner {
     const Tensor* bias = ConstantInput(graph_, node, 2);
     if (IntAttribute(node, "group", 1) != 1 || weights[1 - axis] % kChannelBlock != 0) return false;
     const int64_t outputs = weights[axis];
-    if (16 * outputs < FewestToFill(node, weights.dims().subspan(2)) * RoundUp(outputs, kChannelBlock) || weights.num_elements() < kLeastDepth * outputs) return false;
+    if (16 * outputs < FewestToFill(node, weights.dims().subspan(2)) * RoundUp(outputs, kChannelBlock) ||
+        weights.num_elements() < kLeastDepth * outputs)
+      return false;
     return !HasInput(node, 2) || (bias != nullptr && bias->shape() == Shape{outputs});
   }
 
@@ -222,7 +235,8 @@ class Planner {
     std::optional<ValueIndex> image, other;  // one that is in blocks, and what is neither like it nor a constant for it
     const auto is_image = [&](size_t i) { return IsBlocked(node, i) && Channels(graph_, node.inputs[i]) == channels; };
     for (size_t i = 0; i < node.inputs.size() && !image; ++i) {
-      if (is_image(i) && !(IsOnePixel(graph_, node.inputs[i]) && !IsOnePixel(graph_, node.outputs[0]))) image = node.inputs[i];
+      if (is_image(i) && !(IsOnePixel(graph_, node.inputs[i]) && !IsOnePixel(graph_, node.outputs[0])))
+        image = node.inputs[i];
     }
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!image || !HasInput(node, i)) return std::nullopt;
@@ -279,7 +293,8 @@ class Planner {
     for (const size_t i : {size_t{1}, size_t{2}}) {
       if (!HasInput(node, i) || ElementOf(graph_, node.inputs[i]) != ElementType::kFloat) return false;
     }
-    const int64_t channels = Channels(graph_, node.outputs[0]), groups = instances ? channels : IntAttribute(node, "num_groups", 0);
+    const int64_t channels = Channels(graph_, node.outputs[0]),
+                  groups = instances ? channels : IntAttribute(node, "num_groups", 0);
     if (groups <= 0 || channels % groups != 0) return false;
     const int64_t each = channels / groups;
     return each % kChannelBlock == 0 || kChannelBlock % each == 0;
@@ -298,7 +313,8 @@ class Planner {
   /// What blocks save a convolution, in elements that are moved at no loss.
   double Gain(const Node& conv, BlockedRole role) const {
     const Shape& weights = ConstantInput(graph_, conv, 1)->shape();
-    const double in = KnownElements(graph_, conv.inputs[0]), out = KnownElements(graph_, conv.outputs[0]), elements = in + out;
+    const double in = KnownElements(graph_, conv.inputs[0]), out = KnownElements(graph_, conv.outputs[0]),
+                 elements = in + out;
     if (role == BlockedRole::kTranspose) {
       const bool pays = in * static_cast<double>(weights.num_elements() / weights[0]) >= kWorthMoving * elements;
       return pays ? (kFewestElementsPerMove + 1) * elements : elements;
@@ -325,7 +341,8 @@ class Planner {
     return exceeds_one("strides") || (row.known() && row.value <= kLongRow);
   }
 
-  /// A depthwise convolution alone: Conv brings an image into blocks one by one, and out of them while they are in the caches.
+  /// A depthwise convolution alone: Conv brings an image into blocks one by one, and out of them while they are in the
+  /// caches.
   bool MovesByItself(const Node& node, BlockedRole role) const {
     return role == BlockedRole::kConv && IsSlowOnPlanes(node, ConstantInput(graph_, node, 1)->shape());
   }
@@ -335,8 +352,8 @@ class Planner {
     return GivesBlocks(role) ? node.outputs[0] : node.inputs[0];
   }
 
-  /// Nodes whose results nobody reads in blocks compute on planes where the way out of blocks is no longer before them. Each may have
-  /// been the only one that read another's.
+  /// Nodes whose results nobody reads in blocks compute on planes where the way out of blocks is no longer before them.
+  /// Each may have been the only one that read another's.
   void LeaveBeforeGrowing() {
     const std::vector<NodeIndex> order = graph_.TopologicalOrder();
     for (auto index = order.rbegin(); index != order.rend(); ++index) {
@@ -344,8 +361,11 @@ class Planner {
       if (role == plan_.roles.end()) continue;
       const Node& node = graph_.node(*index);
       const bool enters = role->second == BlockedRole::kMap && EntersBlocks(node);
-      const bool grows = role->second == BlockedRole::kMove && Elements(node.outputs) >= KnownElements(graph_, node.inputs[0]);
-      if ((!enters && !grows) || std::ranges::any_of(node.outputs, [&](ValueIndex output) { return IsReadInBlocks(output); })) continue;
+      const bool grows =
+          role->second == BlockedRole::kMove && Elements(node.outputs) >= KnownElements(graph_, node.inputs[0]);
+      if ((!enters && !grows) ||
+          std::ranges::any_of(node.outputs, [&](ValueIndex output) { return IsReadInBlocks(output); }))
+        continue;
       plan_.roles.erase(role);
       for (const ValueIndex output : node.outputs) blocked_.erase(output);
     }
@@ -366,7 +386,8 @@ class Planner {
   }
 
   bool IsReadInBlocks(ValueIndex value) const {
-    return value != kNone && std::ranges::any_of(graph_.value(value).consumers, [&](NodeIndex reader) { return ReadsInBlocks(reader, value, false); });
+    return value != kNone && std::ranges::any_of(graph_.value(value).consumers,
+                                                 [&](NodeIndex reader) { return ReadsInBlocks(reader, value, false); });
   }
 
   /// Whether the node has a role in which some of its inputs, or all, that are `value` are blocked.
@@ -413,7 +434,8 @@ class Planner {
         gains[region] += Gain(node, role);
       }
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (HasInput(node, i) && !IsBlocked(node, i) && ReadsBlocks(graph_, node, role, i)) entries.emplace(region, node.inputs[i]);
+        if (HasInput(node, i) && !IsBlocked(node, i) && ReadsBlocks(graph_, node, role, i))
+          entries.emplace(region, node.inputs[i]);
       }
     }
     for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerMove * KnownElements(graph_, value);
@@ -430,7 +452,8 @@ class Planner {
   /// Somebody reads the value as it was.
   bool LeavesBlocks(ValueIndex index) const {
     const GraphValue& value = graph_.value(index);
-    return value.is_output || std::ranges::any_of(value.consumers, [&](NodeIndex reader) { return !ReadsInBlocks(reader, index, true); });
+    return value.is_output ||
+           std::ranges::any_of(value.consumers, [&](NodeIndex reader) { return !ReadsInBlocks(reader, index, true); });
   }
 
   const Graph& graph_;
@@ -447,17 +470,12 @@ bool IsElementwise(const Node& node) { return IsOneOf(node, {"Add", "Sub", "Mul"
 
 bool ReadsBlocks(const Graph& graph, const Node& node, BlockedRole role, size_t input) {
   switch (role) {
-    case BlockedRole::kFirstConv:
-      return false;
-    case BlockedRole::kConcat:
-      return true;
-    case BlockedRole::kMap:
-      return IsElementwise(node) ? graph.constant(node.inputs[input]) == nullptr : input == 0;
+    case BlockedRole::kFirstConv: return false;
+    case BlockedRole::kConcat: return true;
+    case BlockedRole::kMap: return IsElementwise(node) ? graph.constant(node.inputs[input]) == nullptr : input == 0;
     case BlockedRole::kScale:
-    case BlockedRole::kShift:
-      return SameShape(graph, node.inputs[input], node.outputs[0]);
-    default:
-      return input == 0;
+    case BlockedRole::kShift: return SameShape(graph, node.inputs[input], node.outputs[0]);
+    default: return input == 0;
   }
 }
 

@@ -12,7 +12,8 @@
 namespace tessera {
 
 inline constexpr int64_t kChannelBlock = 8;
-inline constexpr std::string_view kBlockedDomain = "ai.tessera", kBlockedConv = "BlockedConv", kBlockedConvTranspose = "BlockedConvTranspose";
+inline constexpr std::string_view kBlockedDomain = "ai.tessera", kBlockedConv = "BlockedConv",
+                                  kBlockedConvTranspose = "BlockedConvTranspose";
 
 enum class BlockedRole {
   kConv,       // BlockedConv; its input is blocked
@@ -43,12 +44,13 @@ struct BlockedPlan {
 /// With zeros behind a tensor of floats along an axis.
 Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size, Allocator& memory);
 
-/// Neighbouring groups of a convolution with `weights` [M, C/group, kernel...] that fill whole blocks together; 0: too many.
+/// Neighbouring groups of a convolution with `weights` [M, C/group, kernel...] that fill whole blocks together; 0: too
+/// many.
 int64_t GroupsInBlock(const Shape& weights, int64_t group);
 
-/// An image's channels fill whole blocks, but for what a convolution in one group computes for others than these nodes: outputs of
-/// zero weights fill its last block. Leaves out regions where the way into the layout and out of it would cost what it saves, and
-/// nodes after which it would cost more than before them.
+/// An image's channels fill whole blocks, but for what a convolution in one group computes for others than these nodes:
+/// outputs of zero weights fill its last block. Leaves out regions where the way into the layout and out of it would cost
+/// what it saves, and nodes after which it would cost more than before them.
 BlockedPlan PlanBlocks(const Graph& graph);
 
 /// Whether the node's outputs are in blocks.

@@ -27,7 +27,8 @@ std::optional<Bounds> BoundsOf(const Graph& graph, const Node& node) {
   if (node.since_version < 11) {
     // Version 1 has no bounds unless they are given; in version 6 the attributes have defaults.
     if (node.since_version >= 6) bounds = {std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max()};
-    bounds = {FloatAttribute(node, "min", static_cast<float>(bounds.low)), FloatAttribute(node, "max", static_cast<float>(bounds.high))};
+    bounds = {FloatAttribute(node, "min", static_cast<float>(bounds.low)),
+              FloatAttribute(node, "max", static_cast<float>(bounds.high))};
   } else {
     const auto low = BoundAt(graph, node, 1, bounds.low), high = BoundAt(graph, node, 2, bounds.high);
     if (!low || !high) return std::nullopt;

@@ -37,7 +37,8 @@ std::optional<Product> ProductOf(const Graph& graph, ValueIndex index) {
 
 std::optional<Tensor> PerChannel(const Tensor& constant, const Product& product) {
   const Shape& shape = constant.shape();
-  if (shape.rank() > product.rank || BitWidth(constant.type()) < 8 || constant.is(ElementType::kString)) return std::nullopt;
+  if (shape.rank() > product.rank || BitWidth(constant.type()) < 8 || constant.is(ElementType::kString))
+    return std::nullopt;
   const size_t offset = product.rank - shape.rank();
   for (size_t i = 0; i < shape.rank(); ++i) {
     const bool fits = shape[i] == 1 || (i + offset == product.channel_axis && shape[i] == product.channels);
@@ -48,7 +49,8 @@ std::optional<Tensor> PerChannel(const Tensor& constant, const Product& product)
   Tensor spread(constant.type(), all);
   const size_t bytes = constant.byte_size();
   for (int64_t i = 0; i < product.channels; ++i) {
-    std::memcpy(static_cast<std::byte*>(spread.mutable_raw()) + static_cast<size_t>(i) * bytes, constant.unaligned_raw(), bytes);
+    std::memcpy(static_cast<std::byte*>(spread.mutable_raw()) + static_cast<size_t>(i) * bytes, constant.unaligned_raw(),
+                bytes);
   }
   return spread;
 }
@@ -69,13 +71,15 @@ bool AllFinite(const Tensor& tensor) {
   const auto finite = [](const auto& values) {
     return std::all_of(values.begin(), values.end(), [](auto value) { return std::isfinite(value); });
   };
-  return tensor.is(ElementType::kFloat) ? finite(tensor.values<float>()) : tensor.is(ElementType::kDouble) && finite(tensor.values<double>());
+  return tensor.is(ElementType::kFloat) ? finite(tensor.values<float>())
+                                        : tensor.is(ElementType::kDouble) && finite(tensor.values<double>());
 }
 
 Tensor FromDoubles(ElementType type, const Shape& shape, const std::vector<double>& values) {
   Tensor tensor(type, shape);
   if (type == ElementType::kFloat) {
-    std::transform(values.begin(), values.end(), tensor.mutable_data<float>(), [](double v) { return static_cast<float>(v); });
+    std::transform(values.begin(), values.end(), tensor.mutable_data<float>(),
+                   [](double v) { return static_cast<float>(v); });
   } else {
     std::copy(values.begin(), values.end(), tensor.mutable_data<double>());
   }

@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-constexpr int64_t kMostOfWindow = 1 << 20;  // an attribute's numbers, a side of an image or of a kernel: products stay far from overflow
+constexpr int64_t kMostOfWindow =
+    1 << 20;  // an attribute's numbers, a side of an image or of a kernel: products stay far from overflow
 
 /// A window's attribute, or `fallback` for each of `count` axes; nothing when it has another length or absurd numbers.
 std::optional<std::vector<int64_t>> WindowList(const Node& node, std::string_view name, size_t count, int64_t fallback);
@@ -26,8 +27,8 @@ struct Product {
 /// What `index` is computed by, when that is such a product and nobody but one node reads it.
 std::optional<Product> ProductOf(const Graph& graph, ValueIndex index);
 
-/// A constant that is added to (multiplied with) a product's output without broadcasting it, as one number for each channel.
-/// The elements may be of any type of whole bytes.
+/// A constant that is added to (multiplied with) a product's output without broadcasting it, as one number for each
+/// channel. The elements may be of any type of whole bytes.
 std::optional<Tensor> PerChannel(const Tensor& constant, const Product& product);
 
 /// Float and double only.

@@ -1,6 +1,6 @@
 // put_channels_last: quantized convolutions, and what lies between them, compute on images whose channels lie side by side,
-// [N, H, W, C]: rows of bytes that products read where they are. Only where all of it is left to the CPU provider, which has the
-// operators (ai.tessera), and after all other passes, which do not know them.
+// [N, H, W, C]: rows of bytes that products read where they are. Only where all of it is left to the CPU provider, which
+// has the operators (ai.tessera), and after all other passes, which do not know them.
 
 #include <algorithm>
 #include <map>
@@ -22,11 +22,12 @@ namespace tessera {
 namespace {
 
 constexpr std::string_view kDomain = "ai.tessera", kConvName = "QLinearConvLast";
-constexpr int64_t kFewestChannels = 4;         // of a group: fewer make no rows to speak of
-constexpr int64_t kFewestDepthwise = 32;       // channels that fill the vectors of any machine
+constexpr int64_t kFewestChannels = 4;    // of a group: fewer make no rows to speak of
+constexpr int64_t kFewestDepthwise = 32;  // channels that fill the vectors of any machine
 constexpr int64_t kMostPairsLookedAt = 1 << 16;
-constexpr double kMostLargePairs = 1.0 / 16;   // of neighbouring weights that a product of bytes takes in two steps without VNNI
-constexpr double kFewestElementsPerTurn = 2;   // that convolutions compute for each that is transposed
+constexpr double kMostLargePairs =
+    1.0 / 16;  // of neighbouring weights that a product of bytes takes in two steps without VNNI
+constexpr double kFewestElementsPerTurn = 2;  // that convolutions compute for each that is transposed
 
 /// The order in which a Transpose puts images back.
 const Permutation kBack = {0, 3, 1, 2};
@@ -41,7 +42,8 @@ enum class Role {
 
 bool IsImage(const Graph& graph, ValueIndex index) {
   const SymbolicShape* shape = ShapeOf(graph, index);
-  return shape != nullptr && shape->size() == 4 && (*shape)[1].known() && (*shape)[1].value > 0 && IsByte(ElementOf(graph, index));
+  return shape != nullptr && shape->size() == 4 && (*shape)[1].known() && (*shape)[1].value > 0 &&
+         IsByte(ElementOf(graph, index));
 }
 
 /// Inputs of a node that are images where it has the role.
@@ -53,7 +55,8 @@ std::vector<size_t> Images(const Node& node, Role role) {
   return all;
 }
 
-/// Nodes that may read and give images with the channels last, without regions that cost more to enter and leave than they save.
+/// Nodes that may read and give images with the channels last, without regions that cost more to enter and leave than they
+/// save.
 class LastPlanner {
  public:
   explicit LastPlanner(const Graph& graph) : graph_(graph) {}
@@ -73,8 +76,10 @@ class LastPlanner {
 
  private:
   std::optional<Role> RoleOf(const Node& node) const {
-    if (IsOp(node, "Concat") || IsOp(node, "Slice") || IsOp(node, "Split")) return MovesImages(node) ? std::optional(Role::kMove) : std::nullopt;
-    if (!HasOneOutput(node) || !HasInput(node, 0) || !IsImage(graph_, node.inputs[0]) || !IsImage(graph_, node.outputs[0])) return std::nullopt;
+    if (IsOp(node, "Concat") || IsOp(node, "Slice") || IsOp(node, "Split"))
+      return MovesImages(node) ? std::optional(Role::kMove) : std::nullopt;
+    if (!HasOneOutput(node) || !HasInput(node, 0) || !IsImage(graph_, node.inputs[0]) || !IsImage(graph_, node.outputs[0]))
+      return std::nullopt;
     if (IsOp(node, "QLinearConv")) return SuitsConv(node) ? std::optional(Role::kConv) : std::nullopt;
     if (!last_.contains(node.inputs[0])) return std::nullopt;
     if (IsOp(node, "MaxPool")) return Role::kPool;
@@ -97,19 +102,22 @@ class LastPlanner {
 
   bool SuitsConv(const Node& node) const {
     const Tensor* weights = ConstantInput(graph_, node, 3);
-    if (weights == nullptr || !IsByte(weights->type()) || weights->shape().rank() != 4 || weights->num_elements() == 0) return false;
+    if (weights == nullptr || !IsByte(weights->type()) || weights->shape().rank() != 4 || weights->num_elements() == 0)
+      return false;
     const int64_t group = IntAttribute(node, "group", 1), channels = weights->shape()[1], outputs = weights->shape()[0];
     const int64_t given = (*ShapeOf(graph_, node.inputs[0]))[1].value;
     if (group <= 0 || outputs % group != 0 || given % group != 0 || given / group != channels) return false;
     if (!HasConstantZeroPoints(node, *weights)) return false;
     if (channels == 1 && outputs == group && group > 1) return group >= kFewestDepthwise;
-    return outputs / group >= kFewestChannels && (group == 1 || channels >= kFewestChannels) && (HasByteDotProducts() || HasFewLargePairs(*weights));
+    return outputs / group >= kFewestChannels && (group == 1 || channels >= kFewestChannels) &&
+           (HasByteDotProducts() || HasFewLargePairs(*weights));
   }
 
   bool HasConstantZeroPoints(const Node& node, const Tensor& weights) const {
     if (!HasInput(node, 5)) return true;
     const Tensor* zeros = ConstantInput(graph_, node, 5);
-    return zeros != nullptr && zeros->is(weights.type()) && (zeros->num_elements() == 1 || zeros->num_elements() == weights.shape()[0]);
+    return zeros != nullptr && zeros->is(weights.type()) &&
+           (zeros->num_elements() == 1 || zeros->num_elements() == weights.shape()[0]);
   }
 
   static bool HasFewLargePairs(const Tensor& weights) {
@@ -118,7 +126,9 @@ class LastPlanner {
     const int64_t pairs = weights.num_elements() / 2;
     const int64_t step = (pairs / kMostPairsLookedAt) | 1;
     int64_t large = 0, looked_at = 0;
-    const auto value = [&](int64_t i) { return is_signed ? static_cast<int>(static_cast<int8_t>(codes[i])) : codes[i] - 128; };
+    const auto value = [&](int64_t i) {
+      return is_signed ? static_cast<int>(static_cast<int8_t>(codes[i])) : codes[i] - 128;
+    };
     for (int64_t i = 0; i < pairs; i += step, ++looked_at) large += std::abs(value(2 * i) + value(2 * i + 1)) > 128 ? 1 : 0;
     return static_cast<double>(large) <= kMostLargePairs * static_cast<double>(looked_at);
   }
@@ -136,7 +146,8 @@ class LastPlanner {
     for (const auto& [index, role] : roles_) {
       const Node& node = graph_.node(index);
       const ValueIndex region = regions_.Of(node.outputs[0]);
-      if (role == Role::kConv) gains[region] += KnownElements(graph_, node.inputs[0]) + KnownElements(graph_, node.outputs[0]);
+      if (role == Role::kConv)
+        gains[region] += KnownElements(graph_, node.inputs[0]) + KnownElements(graph_, node.outputs[0]);
       for (const size_t i : Images(node, role)) {
         if (!last_.contains(node.inputs[i])) entries.emplace(region, node.inputs[i]);
       }
@@ -151,7 +162,8 @@ class LastPlanner {
   /// Somebody reads the value as it was.
   bool Leaves(ValueIndex index) const {
     const GraphValue& value = graph_.value(index);
-    return value.is_output || std::any_of(value.consumers.begin(), value.consumers.end(), [&](NodeIndex reader) { return !roles_.contains(reader); });
+    return value.is_output || std::any_of(value.consumers.begin(), value.consumers.end(),
+                                          [&](NodeIndex reader) { return !roles_.contains(reader); });
   }
 
   const Graph& graph_;
@@ -253,7 +265,8 @@ class ChannelsLast final : public Rewrite {
     auto roles = LastPlanner(graph).Run();
     if (roles.empty()) return 0;
     const std::vector<bool> left = LeftToCpu(graph, context.resources);
-    const bool all = std::all_of(roles.begin(), roles.end(), [&](const auto& entry) { return left[static_cast<size_t>(entry.first)]; });
+    const bool all =
+        std::all_of(roles.begin(), roles.end(), [&](const auto& entry) { return left[static_cast<size_t>(entry.first)]; });
     return all ? Turning(graph, std::move(roles)).Run() : 0;
   }
 };

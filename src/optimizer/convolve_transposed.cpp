@@ -1,5 +1,6 @@
-// convolve_transposed: a ConvTranspose of stride 1 is a convolution whose taps stand in the opposite order, and convolutions have more ways
-// to be computed. Not where most of what its windows read would be padding, as where one pixel becomes an image, nor for few outputs.
+// convolve_transposed: a ConvTranspose of stride 1 is a convolution whose taps stand in the opposite order, and
+// convolutions have more ways to be computed. Not where most of what its windows read would be padding, as where one pixel
+// becomes an image, nor for few outputs.
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +21,8 @@ std::optional<std::vector<int64_t>> PadsOf(const Node& node, const SymbolicShape
   const size_t count = weights.rank() - 2;
   const std::string_view auto_pad = StringAttribute(node, "auto_pad", "NOTSET");
   if ((auto_pad != "NOTSET" && auto_pad != "VALID") || node.FindAttribute("output_shape") != nullptr) return std::nullopt;
-  if (const auto* kernel = IntsAttribute(node, "kernel_shape"); kernel != nullptr && !std::ranges::equal(*kernel, weights.dims().subspan(2))) {
+  if (const auto* kernel = IntsAttribute(node, "kernel_shape");
+      kernel != nullptr && !std::ranges::equal(*kernel, weights.dims().subspan(2))) {
     return std::nullopt;
   }
   const auto strides = WindowList(node, "strides", count, 1), dilations = WindowList(node, "dilations", count, 1);
@@ -71,19 +73,23 @@ class TransposedConvolving final : public NodeRewrite {
     const Tensor* constant = ConstantInput(graph, node, 1);
     const SymbolicShape* image = ShapeOf(graph, node.inputs[0]);
     const int64_t group = IntAttribute(node, "group", 1);
-    if (constant == nullptr || image == nullptr || image->size() < 3 || constant->shape().rank() != image->size()) return false;
+    if (constant == nullptr || image == nullptr || image->size() < 3 || constant->shape().rank() != image->size())
+      return false;
     if (group == 1 && constant->shape()[1] < kFewestOutputs) return false;
-    if (constant->num_elements() == 0 || group <= 0 || constant->shape()[0] % group != 0 || VersionOf(graph, "Conv") == 0) return false;
+    if (constant->num_elements() == 0 || group <= 0 || constant->shape()[0] % group != 0 || VersionOf(graph, "Conv") == 0)
+      return false;
     auto pads = PadsOf(node, *image, constant->shape());
     // Padding times infinity would be NaN.
     if (!pads || !AllFinite(*constant)) return false;
     Allocator& memory = graph.limits().memory();
-    const Tensor turned = constant->is(ElementType::kFloat) ? Turned<float>(*constant, group, memory) : Turned<double>(*constant, group, memory);
+    const Tensor turned = constant->is(ElementType::kFloat) ? Turned<float>(*constant, group, memory)
+                                                            : Turned<double>(*constant, group, memory);
     Node conv = node;
     conv.op_type = "Conv";
     conv.since_version = VersionOf(graph, "Conv");
     conv.index = kNone;
-    std::erase_if(conv.attributes, [](const auto& attribute) { return attribute.name == "output_padding" || attribute.name == "auto_pad"; });
+    std::erase_if(conv.attributes,
+                  [](const auto& attribute) { return attribute.name == "output_padding" || attribute.name == "auto_pad"; });
     SetAttribute(conv, "pads", std::move(*pads));
     graph.RemoveNode(index);
     conv.inputs[1] = graph.AddConstant("", turned);

@@ -61,7 +61,8 @@ Tensor Crop(const Tensor& weights, std::span<const Axis> axes, Allocator& memory
   std::vector<int64_t> dims = {weights.shape()[0], weights.shape()[1]};
   for (const Axis& axis : axes) dims.push_back(axis.last - axis.first);
   Tensor cropped(weights.type(), Shape(std::span<const int64_t>(dims)), memory);
-  const size_t element = cropped.num_elements() == 0 ? 0 : cropped.byte_size() / static_cast<size_t>(cropped.num_elements());
+  const size_t element =
+      cropped.num_elements() == 0 ? 0 : cropped.byte_size() / static_cast<size_t>(cropped.num_elements());
   const auto* from = static_cast<const std::byte*>(weights.raw());
   auto* to = static_cast<std::byte*>(cropped.mutable_raw());
   const size_t row = static_cast<size_t>(dims.back()) * element;
@@ -86,7 +87,8 @@ class KernelCropping final : public NodeRewrite {
     if (!IsOp(conv, "Conv") || !HasInput(conv, 0)) return false;
     const SymbolicShape* image = ShapeOf(graph, conv.inputs[0]);
     const Tensor* constant = ConstantInput(graph, conv, 1);
-    if (image == nullptr || constant == nullptr || image->size() < 3 || constant->shape().rank() != image->size()) return false;
+    if (image == nullptr || constant == nullptr || image->size() < 3 || constant->shape().rank() != image->size())
+      return false;
     const Tensor weights = *constant;  // a new constant moves the old ones
     auto axes = AxesOf(conv, *image, weights.shape());
     if (!axes || weights.num_elements() == 0) return false;

@@ -1,5 +1,6 @@
-// depthwise_tokens: a depthwise convolution between tokens (pixels with their channels side by side) computes on them as they lie, where it
-// is left to the CPU provider, which has the operator (ai.tessera). After the passes that take what follows into convolutions.
+// depthwise_tokens: a depthwise convolution between tokens (pixels with their channels side by side) computes on them as
+// they lie, where it is left to the CPU provider, which has the operator (ai.tessera). After the passes that take what
+// follows into convolutions.
 
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
@@ -42,9 +43,11 @@ class DepthwiseTokens final : public LeftToCpuRewrite {
  private:
   static bool IsDepthwise(const Graph& graph, const Node& conv) {
     const Tensor* weights = ConstantInput(graph, conv, 1);
-    if (!HasOneOutput(conv) || weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 4) return false;
+    if (!HasOneOutput(conv) || weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 4)
+      return false;
     const int64_t channels = weights->shape()[0];
-    if (weights->shape()[1] != 1 || channels < kFewestTokenChannels || IntAttribute(conv, "group", 1) != channels) return false;
+    if (weights->shape()[1] != 1 || channels < kFewestTokenChannels || IntAttribute(conv, "group", 1) != channels)
+      return false;
     if (HasInput(conv, 3) || !StringAttribute(conv, kFusedActivation, "").empty()) return false;
     const auto known = [&](ValueIndex image) {
       const SymbolicShape* shape = ShapeOf(graph, image);

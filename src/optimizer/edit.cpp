@@ -21,7 +21,8 @@ void RefineType(GraphValue& to, const TypeInfo& from) {
 
 }  // namespace
 
-Node& AddOperator(Graph& graph, std::string_view op_type, std::vector<ValueIndex> inputs, ValueIndex output, NodeIndex place) {
+Node& AddOperator(Graph& graph, std::string_view op_type, std::vector<ValueIndex> inputs, ValueIndex output,
+                  NodeIndex place) {
   Node node;
   node.op_type = op_type;
   node.since_version = VersionOf(graph, op_type);
@@ -147,7 +148,8 @@ std::optional<std::vector<int64_t>> Integers(const Tensor* tensor, size_t most) 
   return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> IntegersOf(const Graph& graph, const Node& node, size_t input, std::string_view attribute) {
+std::optional<std::vector<int64_t>> IntegersOf(const Graph& graph, const Node& node, size_t input,
+                                               std::string_view attribute) {
   if (HasInput(node, input)) return Integers(ConstantInput(graph, node, input));
   if (const auto* values = IntsAttribute(node, attribute)) return *values;
   return std::nullopt;
@@ -161,7 +163,8 @@ std::optional<Permutation> PermutationOf(const Graph& graph, const Node& node) {
   std::iota(in_order.begin(), in_order.end(), 0);
   const auto* perm = IntsAttribute(node, "perm");
   if (perm == nullptr) return Permutation(in_order.rbegin(), in_order.rend());
-  if (perm->size() != in_order.size() || !std::is_permutation(perm->begin(), perm->end(), in_order.begin())) return std::nullopt;
+  if (perm->size() != in_order.size() || !std::is_permutation(perm->begin(), perm->end(), in_order.begin()))
+    return std::nullopt;
   return *perm;
 }
 
@@ -181,9 +184,7 @@ std::optional<Shape> StaticShapeOf(const Graph& graph, ValueIndex index) {
   return shape == nullptr ? std::nullopt : ToShape(*shape);
 }
 
-bool SameDimension(const Dimension& a, const Dimension& b) noexcept {
-  return a == b && (a.known() || !a.symbol.empty());
-}
+bool SameDimension(const Dimension& a, const Dimension& b) noexcept { return a == b && (a.known() || !a.symbol.empty()); }
 
 bool SameShape(const Graph& graph, ValueIndex a, ValueIndex b) noexcept {
   const SymbolicShape *x = ShapeOf(graph, a), *y = ShapeOf(graph, b);

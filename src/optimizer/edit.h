@@ -18,7 +18,8 @@ namespace tessera {
 bool BypassNode(Graph& graph, NodeIndex index, ValueIndex replacement);
 
 /// Adds a node of ai.onnx, of the version that the model imports, that computes `output`.
-Node& AddOperator(Graph& graph, std::string_view op_type, std::vector<ValueIndex> inputs, ValueIndex output, NodeIndex place);
+Node& AddOperator(Graph& graph, std::string_view op_type, std::vector<ValueIndex> inputs, ValueIndex output,
+                  NodeIndex place);
 
 /// A constant of one axis: shapes, axes, indices.
 ValueIndex AddIntegers(Graph& graph, std::span<const int64_t> values);
@@ -61,7 +62,8 @@ void SetAttribute(Node& node, std::string_view name, AttributeValue value);
 /// All elements of an int64 or int32 constant, or nothing when it is another or has more than `most`.
 std::optional<std::vector<int64_t>> Integers(const Tensor* tensor, size_t most = 64);
 /// The same from an input, or from the attribute that it was in older versions.
-std::optional<std::vector<int64_t>> IntegersOf(const Graph& graph, const Node& node, size_t input, std::string_view attribute);
+std::optional<std::vector<int64_t>> IntegersOf(const Graph& graph, const Node& node, size_t input,
+                                               std::string_view attribute);
 
 using Permutation = std::vector<int64_t>;
 /// Of a Transpose. Nothing where the rank is not known, or perm is none of that rank: that error is the kernel's.

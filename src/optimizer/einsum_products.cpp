@@ -1,6 +1,7 @@
-// einsum_products: an Einsum that is one matrix product becomes a MatMul, with what moves and merges axes around it: with constant
-// weights, as Keras and XLNet project, so that they are packed and fused like others; and with two batch axes, as attention is spelled
-// with it, so that it is recognized. One that sums nothing, as state space models scale their inputs, becomes a Mul.
+// einsum_products: an Einsum that is one matrix product becomes a MatMul, with what moves and merges axes around it: with
+// constant weights, as Keras and XLNet project, so that they are packed and fused like others; and with two batch axes, as
+// attention is spelled with it, so that it is recognized. One that sums nothing, as state space models scale their inputs,
+// becomes a Mul.
 
 #include <algorithm>
 
@@ -57,7 +58,8 @@ class EinsumProducts final : public NodeRewrite {
   static std::optional<EinsumEquation> Parsed(const Node& node) {
     try {
       EinsumEquation equation(StringAttribute(node, "equation", ""), node.inputs.size());
-      const bool plain = std::ranges::none_of(equation.inputs(), [](const Term& term) { return Has(term, kEllipsis) || HasRepeats(term); });
+      const bool plain = std::ranges::none_of(equation.inputs(),
+                                              [](const Term& term) { return Has(term, kEllipsis) || HasRepeats(term); });
       return plain ? std::optional(std::move(equation)) : std::nullopt;
     } catch (const Error&) {
       return std::nullopt;  // the kernel says so
@@ -122,7 +124,13 @@ class EinsumProducts final : public NodeRewrite {
   class Product {
    public:
     Product(const Graph& graph, const Node& node, const Term& a, const Term& b, const Term& out, bool swapped)
-        : graph_(graph), node_(node), a_(a), b_(b), out_(out), a_value_(node.inputs[swapped ? 1 : 0]), b_value_(node.inputs[swapped ? 0 : 1]) {
+        : graph_(graph),
+          node_(node),
+          a_(a),
+          b_(b),
+          out_(out),
+          a_value_(node.inputs[swapped ? 1 : 0]),
+          b_value_(node.inputs[swapped ? 0 : 1]) {
       batch_ = Pick(out, [&](int8_t label) { return Has(a, label) && Has(b, label); });
       inner_ = Pick(a, [&](int8_t label) { return Has(b, label) && !Has(out, label); });
       rows_ = Pick(a, [&](int8_t label) { return !Has(b, label); });
@@ -141,7 +149,8 @@ class EinsumProducts final : public NodeRewrite {
 
     /// As attention has them: over two axes, with rows before columns in the result.
     bool IsBatched() const {
-      if (batch_.size() != 2 || rows_.size() != 1 || columns_.size() != 1 || inner_.size() != 1 || !IsMatrixProduct()) return false;
+      if (batch_.size() != 2 || rows_.size() != 1 || columns_.size() != 1 || inner_.size() != 1 || !IsMatrixProduct())
+        return false;
       return std::ranges::find(out_, rows_[0]) < std::ranges::find(out_, columns_[0]);
     }
 
@@ -151,7 +160,8 @@ class EinsumProducts final : public NodeRewrite {
       Operand b = Moved(graph, {b_value_, b_}, Join(Join(batch_, inner_), columns_));
       const Term result = Join(Join(batch_, rows_), columns_);
       if (projects && inner_.size() > 1) a.value = Merged(graph, a.value, rows_, {ProductOf(inner_)});
-      if (projects && (inner_.size() > 1 || columns_.size() > 1)) b.value = Merged(graph, b.value, {}, {ProductOf(inner_), ProductOf(columns_)});
+      if (projects && (inner_.size() > 1 || columns_.size() > 1))
+        b.value = Merged(graph, b.value, {}, {ProductOf(inner_), ProductOf(columns_)});
       SymbolicShape shape = ShapeFor(result);
       if (projects) {
         shape.resize(rows_.size());
@@ -167,13 +177,17 @@ class EinsumProducts final : public NodeRewrite {
     bool IsMatrixProduct() const {
       const SymbolicShape *a = ShapeOf(graph_, a_value_), *b = ShapeOf(graph_, b_value_);
       if (a == nullptr || b == nullptr || a->size() != a_.size() || b->size() != b_.size() || inner_.empty()) return false;
-      if (batch_.size() + rows_.size() + columns_.size() != out_.size() || batch_.size() + rows_.size() + inner_.size() != a_.size()) return false;
+      if (batch_.size() + rows_.size() + columns_.size() != out_.size() ||
+          batch_.size() + rows_.size() + inner_.size() != a_.size())
+        return false;
       if (batch_.size() + inner_.size() + columns_.size() != b_.size()) return false;
       const auto same = [&](int8_t label) { return SameDimension((*a)[At(a_, label)], (*b)[At(b_, label)]); };
       return std::ranges::all_of(inner_, same) && std::ranges::all_of(batch_, same);
     }
 
-    static size_t At(const Term& term, int8_t label) { return static_cast<size_t>(std::ranges::find(term, label) - term.begin()); }
+    static size_t At(const Term& term, int8_t label) {
+      return static_cast<size_t>(std::ranges::find(term, label) - term.begin());
+    }
 
     SymbolicShape ShapeFor(const Term& labels) const {
       SymbolicShape shape;
@@ -194,7 +208,8 @@ class EinsumProducts final : public NodeRewrite {
       return product;
     }
 
-    ValueIndex Add(Graph& graph, std::string_view op_type, std::vector<ValueIndex> inputs, SymbolicShape shape, Permutation perm = {}) const {
+    ValueIndex Add(Graph& graph, std::string_view op_type, std::vector<ValueIndex> inputs, SymbolicShape shape,
+                   Permutation perm = {}) const {
       const ValueIndex result = graph.AddValue("", TypeInfo::OfTensor(ElementOf(graph, inputs[0]), std::move(shape)));
       Node& added = AddOperator(graph, op_type, std::move(inputs), result, node_.index);
       added.name = node_.name;

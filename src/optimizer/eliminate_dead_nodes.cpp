@@ -1,5 +1,5 @@
-// eliminate_dead_nodes: nodes that nobody reads go, and so do constants, and optional outputs that a kernel would compute for
-// nobody.
+// eliminate_dead_nodes: nodes that nobody reads go, and so do constants, and optional outputs that a kernel would compute
+// for nobody.
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-// eliminate_identities: nodes whose output is their input, for every input that they accept, go: Identity, Dropout that does not
-// train, Cast to the same type, Reshape, Flatten, Transpose, Slice, Pad, Expand and Tile that change nothing, operators of
-// one input (Concat, Sum, Max), x + 0, x * 1, Where of a condition that is everywhere the same.
+// eliminate_identities: nodes whose output is their input, for every input that they accept, go: Identity, Dropout that
+// does not train, Cast to the same type, Reshape, Flatten, Transpose, Slice, Pad, Expand and Tile that change nothing,
+// operators of one input (Concat, Sum, Max), x + 0, x * 1, Where of a condition that is everywhere the same.
 
 #include <algorithm>
 #include <limits>
@@ -21,7 +21,9 @@ bool Always(const Graph&, const Node&) { return true; }
 
 bool HasOneInput(const Graph&, const Node& node) { return node.inputs.size() == 1; }
 
-bool IsFalse(const Tensor& tensor) { return tensor.is(ElementType::kBool) && tensor.num_elements() == 1 && !*tensor.data<bool>(); }
+bool IsFalse(const Tensor& tensor) {
+  return tensor.is(ElementType::kBool) && tensor.num_elements() == 1 && !*tensor.data<bool>();
+}
 
 bool DropoutDoesNothing(const Graph& graph, const Node& node) {
   if (node.since_version < 7) return IntAttribute(node, "is_test", 0) != 0;
@@ -145,11 +147,14 @@ const std::map<std::string_view, Check>& Checks() {
 std::optional<size_t> InputTakenEverywhere(const Graph& graph, const Node& node) {
   const Tensor* condition = ConstantInput(graph, node, 0);
   if (condition == nullptr || !condition->is(ElementType::kBool) || condition->num_elements() == 0) return std::nullopt;
-  if (!HasInput(node, 1) || !HasInput(node, 2) || !StaticShapeOf(graph, node.inputs[1]) || !StaticShapeOf(graph, node.inputs[2])) return std::nullopt;
+  if (!HasInput(node, 1) || !HasInput(node, 2) || !StaticShapeOf(graph, node.inputs[1]) ||
+      !StaticShapeOf(graph, node.inputs[2]))
+    return std::nullopt;
   const auto values = condition->values<bool>();
   if (std::ranges::find(values, !values.front()) != values.end()) return std::nullopt;
   const size_t taken = values.front() ? 1 : 2;
-  return StaticShapeOf(graph, node.inputs[taken]) == StaticShapeOf(graph, node.outputs[0]) ? std::optional(taken) : std::nullopt;
+  return StaticShapeOf(graph, node.inputs[taken]) == StaticShapeOf(graph, node.outputs[0]) ? std::optional(taken)
+                                                                                           : std::nullopt;
 }
 
 class IdentityElimination final : public NodeRewrite {

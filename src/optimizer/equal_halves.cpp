@@ -20,7 +20,8 @@ std::optional<int64_t> RowSize(const Graph& graph, ValueIndex value) {
 enum class Repeat { kHalves, kPairs };
 
 bool ConstantHasEqualPairs(const Tensor& constant) {
-  if (constant.num_elements() == 0 || constant.byte_size() % static_cast<size_t>(constant.num_elements()) != 0) return false;
+  if (constant.num_elements() == 0 || constant.byte_size() % static_cast<size_t>(constant.num_elements()) != 0)
+    return false;
   const size_t bytes = constant.byte_size() / static_cast<size_t>(constant.num_elements());
   const auto* data = static_cast<const char*>(constant.raw());
   for (size_t at = 0; at < constant.byte_size(); at += 2 * bytes) {
@@ -44,7 +45,8 @@ bool RepeatsOne(const Graph& graph, ValueIndex pairs) {
 }
 
 bool ConstantHasEqualHalves(const Tensor& constant, int64_t row) {
-  if (constant.num_elements() == 0 || constant.byte_size() % static_cast<size_t>(constant.num_elements()) != 0) return false;
+  if (constant.num_elements() == 0 || constant.byte_size() % static_cast<size_t>(constant.num_elements()) != 0)
+    return false;
   const size_t bytes = constant.byte_size() / static_cast<size_t>(constant.num_elements()) * static_cast<size_t>(row);
   const auto* data = static_cast<const char*>(constant.raw());
   for (size_t at = 0; at < constant.byte_size(); at += bytes) {
@@ -86,14 +88,16 @@ bool Repeats(const Graph& graph, ValueIndex value, Repeat repeat, int steps) {
   const NodeIndex producer = graph.value(value).producer;
   if (producer == kNone || !HasInput(graph.node(producer), 0)) return false;
   const Node& node = graph.node(producer);
-  if (repeat == Repeat::kPairs && IsOp(node, "Reshape") && JoinsPairs(graph, node)) return RepeatsOne(graph, node.inputs[0]);
+  if (repeat == Repeat::kPairs && IsOp(node, "Reshape") && JoinsPairs(graph, node))
+    return RepeatsOne(graph, node.inputs[0]);
   if (IsOp(node, "Concat")) return repeat == Repeat::kHalves && JoinsTwice(graph, node);
   if (WorksByElement(node)) {
     return std::ranges::all_of(node.inputs, [&](ValueIndex input) {
       return input != kNone && (RowSize(graph, input) == 1 || Repeats(graph, input, repeat, steps - 1));
     });
   }
-  return MovesRows(graph, node) && RowSize(graph, node.inputs[0]) == row && Repeats(graph, node.inputs[0], repeat, steps - 1);
+  return MovesRows(graph, node) && RowSize(graph, node.inputs[0]) == row &&
+         Repeats(graph, node.inputs[0], repeat, steps - 1);
 }
 
 }  // namespace

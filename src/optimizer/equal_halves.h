@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-/// Whether the second half of each row (the last dimension) is known to hold the same numbers as the first: exporters compute the
-/// angles of rotary embeddings so.
+/// Whether the second half of each row (the last dimension) is known to hold the same numbers as the first: exporters
+/// compute the angles of rotary embeddings so.
 bool HasEqualHalves(const Graph& graph, ValueIndex value);
 
 /// Whether the elements of each row are pairs of equal numbers, as where pairs that lie side by side are turned.

@@ -7,9 +7,9 @@
 #include "base/value_type.h"
 #include "graph/copy_node.h"
 #include "graph/infer_types.h"
+#include "runtime/cancellable_pool.h"
 #include "runtime/kernel_info.h"
 #include "runtime/scratch.h"
-#include "runtime/cancellable_pool.h"
 
 namespace tessera {
 namespace {
@@ -36,7 +36,8 @@ class BoundedAllocator final : public Allocator {
  private:
   void Take(size_t bytes) {
     const auto asked = static_cast<int64_t>(bytes);
-    if (asked < 0 || left_.fetch_sub(asked) < asked) Fail(ErrorCode::kRuntimeException, "constant folding is limited to less memory");
+    if (asked < 0 || left_.fetch_sub(asked) < asked)
+      Fail(ErrorCode::kRuntimeException, "constant folding is limited to less memory");
   }
 
   Allocator& raw_;
@@ -150,7 +151,8 @@ std::optional<std::vector<Tensor>> Evaluate(const Graph& graph, const Node& node
     inputs.back() = *constant;
   }
   // A constant of a type that nobody knew before would bring its readers a type that nobody checks.
-  const bool known = std::ranges::all_of(node.outputs, [&](ValueIndex output) { return output == kNone || IsComplete(graph.value(output).type); });
+  const bool known = std::ranges::all_of(
+      node.outputs, [&](ValueIndex output) { return output == kNone || IsComplete(graph.value(output).type); });
   if (!known) return std::nullopt;
   try {
     Graph alone;  // a viewer of the whole graph would sort it each time

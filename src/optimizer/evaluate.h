@@ -12,8 +12,8 @@ namespace tessera {
 
 /// What the computation of one node at load may take.
 struct EvaluationLimits {
-  int64_t output_bytes = 0;                                             // of each output, characters of strings included
-  std::chrono::milliseconds time = std::chrono::milliseconds::max();    // then the node is left alone
+  int64_t output_bytes = 0;                                           // of each output, characters of strings included
+  std::chrono::milliseconds time = std::chrono::milliseconds::max();  // then the node is left alone
 };
 
 /// The outputs of a node whose inputs are all constants, computed with the kernels of the last provider (CPU); undefined

@@ -1,5 +1,5 @@
-// fold_biases: Add (and Sub) of a constant after Conv, ConvTranspose and Gemm becomes their bias; MatMul and Add of matrices
-// become Gemm.
+// fold_biases: Add (and Sub) of a constant after Conv, ConvTranspose and Gemm becomes their bias; MatMul and Add of
+// matrices become Gemm.
 
 #include <algorithm>
 
@@ -67,7 +67,8 @@ class BiasFolding final : public NodeRewrite {
     const Node& node = graph.node(index);
     const ValueIndex replaced = node.inputs[input], added = node.inputs[1 - input];
     const NodeIndex producer = graph.value(replaced).producer;
-    if (producer == kNone || !HasOneReader(graph, replaced) || !FitsMatrix(ShapeOf(graph, replaced), ShapeOf(graph, added))) {
+    if (producer == kNone || !HasOneReader(graph, replaced) ||
+        !FitsMatrix(ShapeOf(graph, replaced), ShapeOf(graph, added))) {
       return false;
     }
     Node& source = graph.node(producer);

@@ -1,6 +1,7 @@
 // fold_constants: nodes whose inputs are all constants are computed now. What would take much more memory than its inputs
-// (Range, ConstantOfShape, Expand, Tile) or long stays, and so does what is random or made to stay small (DequantizeLinear). fold_matrices
-// comes last: matrices of 16 bits that products of float32 read become float32 only where fuse_sums has left them.
+// (Range, ConstantOfShape, Expand, Tile) or long stays, and so does what is random or made to stay small
+// (DequantizeLinear). fold_matrices comes last: matrices of 16 bits that products of float32 read become float32 only where
+// fuse_sums has left them.
 
 #include <algorithm>
 #include <set>
@@ -25,7 +26,7 @@ constexpr auto kLongTry = std::chrono::milliseconds(100);  // is not made twice
 
 bool IsFoldable(const Graph& graph, const Node& node) {
   static const std::set<std::string_view> kept = {
-      "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout",
+      "RandomNormal",     "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout",
       "DequantizeLinear",  // providers run the quantized values as they are
   };
   if (FindSchema(node) == nullptr || kept.contains(node.op_type)) return false;
@@ -69,7 +70,8 @@ class ConstantFolding final : public NodeRewrite {
     const auto results = Compute(graph, node, context, most);
     if (!results) return false;
     for (const Tensor& result : *results) {
-      if (result.defined() && made_.insert(result.raw()).second) context.folding_budget -= static_cast<int64_t>(HeldBytes(Value(result)));
+      if (result.defined() && made_.insert(result.raw()).second)
+        context.folding_budget -= static_cast<int64_t>(HeldBytes(Value(result)));
     }
     const std::vector<ValueIndex> inputs = node.inputs;
     ReplaceByConstants(graph, index, *results);
@@ -81,9 +83,11 @@ class ConstantFolding final : public NodeRewrite {
   /// Nothing where it would take too long.
   std::optional<std::vector<Tensor>> Compute(const Graph& graph, const Node& node, RewriteContext& context, int64_t most) {
     const double operations = EstimatedOperations(graph, node);
-    if (operations > std::min(kMostOperations, context.folding_operations) || given_up_.contains({&graph, node.index})) return std::nullopt;
+    if (operations > std::min(kMostOperations, context.folding_operations) || given_up_.contains({&graph, node.index}))
+      return std::nullopt;
     const auto start = std::chrono::steady_clock::now();
-    auto results = Evaluate(graph, node, context.resources, {.output_bytes = most, .time = std::min(kMostTime, context.folding_time)});
+    auto results =
+        Evaluate(graph, node, context.resources, {.output_bytes = most, .time = std::min(kMostTime, context.folding_time)});
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
     context.folding_time = std::max(context.folding_time - took, std::chrono::milliseconds(0));
     context.folding_operations -= operations;
@@ -97,7 +101,8 @@ class ConstantFolding final : public NodeRewrite {
     const GraphValue& value = graph.value(index);
     if (!value.consumers.empty() || value.is_output || !value.constant) return;
     const auto bytes = static_cast<int64_t>(HeldBytes(Value(*value.constant)));
-    if (value.constant->owner().use_count() == 1 && made_.erase(value.constant->unaligned_raw()) > 0) context.folding_budget += bytes;
+    if (value.constant->owner().use_count() == 1 && made_.erase(value.constant->unaligned_raw()) > 0)
+      context.folding_budget += bytes;
     graph.DropConstant(index);
   }
 

@@ -1,5 +1,6 @@
-// fold_pads: zeros that Pad puts around an image become the padding of the convolution that reads it, of the average that counts them
-// (torch writes such averages so), and of the maximum that finds them no more than what Relu left (Keras writes such maxima so).
+// fold_pads: zeros that Pad puts around an image become the padding of the convolution that reads it, of the average that
+// counts them (torch writes such averages so), and of the maximum that finds them no more than what Relu left (Keras writes
+// such maxima so).
 
 #include <algorithm>
 #include <optional>
@@ -30,8 +31,9 @@ bool IsNone(const std::vector<int64_t>* pads) {
 
 /// The maximum of an empty image is not that of the zeros around it.
 bool IsNotEmpty(const SymbolicShape* image) {
-  return image != nullptr && image->size() > 2 &&
-         std::all_of(image->begin() + 2, image->end(), [](const Dimension& size) { return size.known() && size.value > 0; });
+  return image != nullptr && image->size() > 2 && std::all_of(image->begin() + 2, image->end(), [](const Dimension& size) {
+           return size.known() && size.value > 0;
+         });
 }
 
 /// Whether `node` gives the same where zeros around its image are its own padding.
@@ -41,16 +43,20 @@ bool TakesZeros(const Graph& graph, const Node& node, const Node& pad) {
   // Windows that start in the padding at the end are not the same ones then.
   if (IntAttribute(node, "ceil_mode", 0) != 0) return false;
   if (IsOp(node, "AveragePool")) {
-    return node.since_version >= 7 && (IntAttribute(node, "count_include_pad", 0) != 0 || IsNone(IntsAttribute(node, "pads")));
+    return node.since_version >= 7 &&
+           (IntAttribute(node, "count_include_pad", 0) != 0 || IsNone(IntsAttribute(node, "pads")));
   }
   const Node* relu = IsOp(node, "MaxPool") && HasOneOutput(node) ? Producer(graph, pad, 0) : nullptr;
   return relu != nullptr && IsOp(*relu, "Relu") && IsNotEmpty(ShapeOf(graph, pad.inputs[0]));
 }
 
-/// Every window of a pool must keep an element of the image: maxima of padding alone are not zero, and some versions forbid it.
+/// Every window of a pool must keep an element of the image: maxima of padding alone are not zero, and some versions forbid
+/// it.
 bool IsWithinWindows(const Node& pool, const std::vector<int64_t>& pads) {
   const auto *kernel = IntsAttribute(pool, "kernel_shape"), *dilations = IntsAttribute(pool, "dilations");
-  if (kernel == nullptr || kernel->size() * 2 != pads.size() || !(dilations == nullptr || dilations->size() == kernel->size())) return false;
+  if (kernel == nullptr || kernel->size() * 2 != pads.size() ||
+      !(dilations == nullptr || dilations->size() == kernel->size()))
+    return false;
   for (size_t i = 0; i < pads.size(); ++i) {
     const size_t axis = i % kernel->size();
     const int64_t dilation = dilations == nullptr ? 1 : (*dilations)[axis];

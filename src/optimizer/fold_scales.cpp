@@ -1,5 +1,6 @@
-// fold_scales: BatchNormalization with constant statistics, and Mul and Div by a constant for each channel, become part of the
-// weights of the convolution or matrix product before them. The normalization may also read a MatMul's rows laid out as a matrix.
+// fold_scales: BatchNormalization with constant statistics, and Mul and Div by a constant for each channel, become part of
+// the weights of the convolution or matrix product before them. The normalization may also read a MatMul's rows laid out as
+// a matrix.
 
 #include <cmath>
 
@@ -54,7 +55,8 @@ std::optional<Affine> AffineOfFactor(const Graph& graph, const Node& node, size_
 
 /// Each filter times its channel's factor.
 template <class T>
-Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<double>& scale, const SessionResources& resources) {
+Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<double>& scale,
+                     const SessionResources& resources) {
   ThreadPool& threads = resources.load_threads();
   Tensor scaled(weights.type(), weights.shape(), resources.load_memory());
   const Shape& shape = weights.shape();
@@ -123,13 +125,14 @@ class ScaleFolding final : public NodeRewrite {
     return true;
   }
 
-  /// BatchNormalization of the rows of MatMul(x, W), which a Reshape or Flatten made a matrix: W is scaled, and an Add before the
-  /// Reshape shifts its columns.
+  /// BatchNormalization of the rows of MatMul(x, W), which a Reshape or Flatten made a matrix: W is scaled, and an Add
+  /// before the Reshape shifts its columns.
   static bool FoldIntoRows(Graph& graph, NodeIndex index, RewriteContext& context) {
     const Node& node = graph.node(index);
     const ValueIndex matrix = node.inputs[0];
     const Node* reshape = HasOneReader(graph, matrix) ? Producer(graph, node, 0) : nullptr;
-    if (reshape == nullptr || (!IsOp(*reshape, "Reshape") && !IsOp(*reshape, "Flatten")) || VersionOf(graph, "Add") < 7) return false;
+    if (reshape == nullptr || (!IsOp(*reshape, "Reshape") && !IsOp(*reshape, "Flatten")) || VersionOf(graph, "Add") < 7)
+      return false;
     const ValueIndex rows = reshape->inputs[0];
     const Node* product = HasOneReader(graph, rows) ? Producer(graph, *reshape, 0) : nullptr;
     if (product == nullptr || !IsOp(*product, "MatMul")) return false;

@@ -1,5 +1,5 @@
-// fold_shapes: arithmetic on shapes whose result is known before the run becomes a constant, though the tensors whose shapes
-// it reads are not known. So does the target of a Reshape of which the unknown dimensions are the input's own.
+// fold_shapes: arithmetic on shapes whose result is known before the run becomes a constant, though the tensors whose
+// shapes it reads are not known. So does the target of a Reshape of which the unknown dimensions are the input's own.
 
 #include <algorithm>
 #include <unordered_map>
@@ -28,7 +28,8 @@ std::string NameOf(std::vector<std::string> names) {
   return "(" + names[0] + "*" + names[1] + ")";
 }
 
-/// Whether all that `from` has is a named value of the target and its known ones, so that -1 in that value's place is the same.
+/// Whether all that `from` has is a named value of the target and its known ones, so that -1 in that value's place is the
+/// same.
 bool IsRest(const SymbolicShape& from, const ShapeValue& target, const std::string& name) {
   int64_t have = 1, want = 1;
   std::vector<std::string> names;
@@ -114,14 +115,10 @@ class ShapeFolding final : public Rewrite {
       if (!element.known) return std::nullopt;
     }
     switch (ElementOf(graph, output)) {
-      case ElementType::kInt64:
-        return TensorOf<int64_t>(*shape, elements);
-      case ElementType::kInt32:
-        return TensorOf<int32_t>(*shape, elements);
-      case ElementType::kBool:
-        return TensorOf<bool>(*shape, elements);
-      default:
-        return std::nullopt;
+      case ElementType::kInt64: return TensorOf<int64_t>(*shape, elements);
+      case ElementType::kInt32: return TensorOf<int32_t>(*shape, elements);
+      case ElementType::kBool: return TensorOf<bool>(*shape, elements);
+      default: return std::nullopt;
     }
   }
 

@@ -15,10 +15,24 @@ constexpr double kWithoutEnd = std::numeric_limits<double>::infinity();
 
 /// What they take does not follow from sizes, or grows by steps of a recurrence or pairs of boxes.
 bool DecidedByContents(const Node& node) {
-  static const std::set<std::string_view> operators = {
-      "RoiAlign",   "MaxRoiPool", "CropAndResize", "NonMaxSuppression", "ImageDecoder", "RegexFullMatch", "TfIdfVectorizer", "StringNormalizer",
-      "Tokenizer",  "RNN",        "GRU",           "LSTM",              "DeformConv",   "Inverse",        "Det",             "Attention",
-      "MultiHeadAttention", "FlexAttention"};
+  static const std::set<std::string_view> operators = {"RoiAlign",
+                                                       "MaxRoiPool",
+                                                       "CropAndResize",
+                                                       "NonMaxSuppression",
+                                                       "ImageDecoder",
+                                                       "RegexFullMatch",
+                                                       "TfIdfVectorizer",
+                                                       "StringNormalizer",
+                                                       "Tokenizer",
+                                                       "RNN",
+                                                       "GRU",
+                                                       "LSTM",
+                                                       "DeformConv",
+                                                       "Inverse",
+                                                       "Det",
+                                                       "Attention",
+                                                       "MultiHeadAttention",
+                                                       "FlexAttention"};
   return operators.contains(node.op_type);
 }
 
@@ -39,7 +53,8 @@ double Size(const Tensor& tensor, int64_t axis) {
   return axis < 0 || axis >= rank ? 1.0 : static_cast<double>(tensor.shape()[static_cast<size_t>(axis)]);
 }
 
-/// Families of products, by the names that all their kinds have in common (QLinearMatMul, MatMulInteger, ConvTranspose, QGemm).
+/// Families of products, by the names that all their kinds have in common (QLinearMatMul, MatMulInteger, ConvTranspose,
+/// QGemm).
 bool IsMatMul(const Node& node) { return node.op_type.find("MatMul") != std::string::npos; }
 bool IsGemm(const Node& node) { return node.op_type.find("Gemm") != std::string::npos; }
 bool IsConv(const Node& node) { return node.op_type.find("Conv") != std::string::npos; }
@@ -87,7 +102,8 @@ double InnerSize(const Graph& graph, const Node& node) {
   const Tensor* weights = ConstantInput(graph, node, WeightsOf(node));
   if (IsMatMul(node) && first != nullptr) return Size(*first, -1);
   if (IsGemm(node) && first != nullptr) return Size(*first, IntAttribute(node, "transA", 0) != 0 ? 0 : 1);
-  if (IsConv(node) && weights != nullptr) return Elements(*weights) / std::max(Size(*weights, node.op_type == "ConvTranspose" ? 1 : 0), 1.0);
+  if (IsConv(node) && weights != nullptr)
+    return Elements(*weights) / std::max(Size(*weights, node.op_type == "ConvTranspose" ? 1 : 0), 1.0);
   if (const auto* window = IntsAttribute(node, "kernel_shape")) {
     double elements = 1;
     for (const int64_t size : *window) elements *= static_cast<double>(std::max<int64_t>(size, 1));

@@ -1,5 +1,6 @@
 // fuse_activations: Relu, Clip, LeakyRelu, HardSigmoid or HardSwish after a convolution is applied while its results are in
-// registers. Only where the convolution is left to the CPU provider, which reads the attributes; the others fuse for themselves.
+// registers. Only where the convolution is left to the CPU provider, which reads the attributes; the others fuse for
+// themselves.
 
 #include "optimizer/activation.h"
 #include "optimizer/edit.h"

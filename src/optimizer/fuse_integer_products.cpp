@@ -1,5 +1,5 @@
-// fuse_integer_products: MatMul of 8-bit operands behind DequantizeLinear with a float result, and MatMulInteger whose sums are cast
-// and scaled, become MatMulIntegerToFloat, with the bias that is added.
+// fuse_integer_products: MatMul of 8-bit operands behind DequantizeLinear with a float result, and MatMulInteger whose sums
+// are cast and scaled, become MatMulIntegerToFloat, with the bias that is added.
 
 #include "graph/microsoft/schemas.h"
 #include "optimizer/edit.h"
@@ -51,7 +51,9 @@ class IntegerProductFusion final : public NodeRewrite {
     const auto b = HasInput(product, 1) ? DequantizationOf(graph, product.inputs[1]) : std::nullopt;
     if (!a || !b || graph.constant(b->codes) == nullptr) return false;
     const Tensor& codes = *graph.constant(b->codes);
-    if (codes.shape().rank() != 2 || (!b->per_tensor() && ((b->axis != 1 && b->axis != -1) || b->scales->num_elements() != codes.shape()[1]))) return false;
+    if (codes.shape().rank() != 2 ||
+        (!b->per_tensor() && ((b->axis != 1 && b->axis != -1) || b->scales->num_elements() != codes.shape()[1])))
+      return false;
     Node fused = ToFloat({a->codes, b->codes, a->scale, b->scale, a->zero, b->zero}, product.outputs[0]);
     return Replace(graph, {product.index}, std::move(fused), context);
   }
@@ -69,9 +71,11 @@ class IntegerProductFusion final : public NodeRewrite {
     if (!IsOp(scale, "Mul") || scale.since_version < 7) return false;
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const ValueIndex a_scale = scale.inputs[i], b_scale = scale.inputs[1 - i];
-      if (!ScalesColumns(graph, b_scale, product.inputs[1]) || !IsScalar(graph, a_scale) || !FitsZeros(graph, product)) continue;
+      if (!ScalesColumns(graph, b_scale, product.inputs[1]) || !IsScalar(graph, a_scale) || !FitsZeros(graph, product))
+        continue;
       const auto optional = [&](size_t input) { return HasInput(product, input) ? product.inputs[input] : kNone; };
-      Node fused = ToFloat({product.inputs[0], product.inputs[1], a_scale, b_scale, optional(2), optional(3)}, scaled->outputs[0]);
+      Node fused =
+          ToFloat({product.inputs[0], product.inputs[1], a_scale, b_scale, optional(2), optional(3)}, scaled->outputs[0]);
       return Replace(graph, {scaled->index, cast->index, product.index}, std::move(fused), context);
     }
     return false;
@@ -91,7 +95,9 @@ class IntegerProductFusion final : public NodeRewrite {
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const Node* product = Producer(graph, add, i);
       const Tensor* bias = ConstantInput(graph, add, 1 - i);
-      if (product == nullptr || bias == nullptr || product->op_type != "MatMulIntegerToFloat" || product->domain != kMicrosoftDomain) continue;
+      if (product == nullptr || bias == nullptr || product->op_type != "MatMulIntegerToFloat" ||
+          product->domain != kMicrosoftDomain)
+        continue;
       if (HasInput(*product, 6) || !HasOneReader(graph, add.inputs[i]) || !bias->is(ElementType::kFloat)) continue;
       const Tensor* b = ConstantInput(graph, *product, 1);
       if (b == nullptr || b->shape().rank() != 2 || bias->shape() != Shape{b->shape()[1]}) continue;

@@ -1,6 +1,6 @@
-// fuse_quantized: convolutions, matrix products, sums, products and global averages between DequantizeLinear and QuantizeLinear
-// become the operators that compute with the 8-bit codes. Relu and Clip before the QuantizeLinear go where its range implies
-// them already.
+// fuse_quantized: convolutions, matrix products, sums, products and global averages between DequantizeLinear and
+// QuantizeLinear become the operators that compute with the 8-bit codes. Relu and Clip before the QuantizeLinear go where
+// its range implies them already.
 
 #include <cmath>
 #include <limits>
@@ -25,7 +25,8 @@ std::optional<Tensor> IntegerBias(const Tensor& bias, const Quantization& x, con
   if (!bias.is(ElementType::kFloat) || bias.num_elements() != outputs) return std::nullopt;
   Tensor result(ElementType::kInt32, Shape{outputs});
   for (int64_t i = 0; i < outputs; ++i) {
-    const double units = std::nearbyint(static_cast<double>(bias.data<float>()[i]) / (static_cast<double>(x.Scale()) * w.Scale(i)));
+    const double units =
+        std::nearbyint(static_cast<double>(bias.data<float>()[i]) / (static_cast<double>(x.Scale()) * w.Scale(i)));
     // Half the range is left to the products.
     if (!(std::abs(units) < std::numeric_limits<int32_t>::max() / 2)) return std::nullopt;
     result.mutable_data<int32_t>()[i] = static_cast<int32_t>(units);
@@ -37,12 +38,14 @@ std::optional<Tensor> IntegerBias(const Tensor& bias, const Quantization& x, con
 std::optional<Tensor> FloatVector(const Graph& graph, const Node& node, size_t input) {
   if (const Tensor* constant = ConstantInput(graph, node, input)) return *constant;
   const Node* producer = Producer(graph, node, input);
-  if (producer == nullptr || !IsOp(*producer, "DequantizeLinear") || IntAttribute(*producer, "block_size", 0) != 0) return std::nullopt;
+  if (producer == nullptr || !IsOp(*producer, "DequantizeLinear") || IntAttribute(*producer, "block_size", 0) != 0)
+    return std::nullopt;
   if (ElementOf(graph, producer->outputs[0]) != ElementType::kFloat) return std::nullopt;
   const Tensor* codes = ConstantInput(graph, *producer, 0);
   const Tensor* scales = ConstantInput(graph, *producer, 1);
   const Tensor* zeros = ConstantInput(graph, *producer, 2);
-  if (codes == nullptr || scales == nullptr || !codes->is(ElementType::kInt32) || !scales->is(ElementType::kFloat)) return std::nullopt;
+  if (codes == nullptr || scales == nullptr || !codes->is(ElementType::kInt32) || !scales->is(ElementType::kFloat))
+    return std::nullopt;
   const int64_t count = codes->num_elements();
   if (codes->shape().rank() != 1 || (scales->num_elements() != 1 && scales->num_elements() != count)) return std::nullopt;
   for (int64_t i = 0; zeros != nullptr && i < zeros->num_elements(); ++i) {
@@ -102,9 +105,11 @@ class QuantizedFusion final : public NodeRewrite {
     const auto x = PlainDequantizationOf(graph, conv.inputs[0]);
     const auto w = HasInput(conv, 1) ? DequantizationOf(graph, conv.inputs[1]) : std::nullopt;
     const Tensor* weights = w ? graph.constant(w->codes) : nullptr;
-    if (!x || weights == nullptr || weights->shape().rank() < 3 || conv.FindAttribute(kFusedActivation) != nullptr) return std::nullopt;
+    if (!x || weights == nullptr || weights->shape().rank() < 3 || conv.FindAttribute(kFusedActivation) != nullptr)
+      return std::nullopt;
     const int64_t outputs = weights->shape()[0];
-    if (!w->per_tensor() && (w->scales->num_elements() != outputs || (w->axis != 0 && w->axis != -static_cast<int64_t>(weights->shape().rank())))) {
+    if (!w->per_tensor() && (w->scales->num_elements() != outputs ||
+                             (w->axis != 0 && w->axis != -static_cast<int64_t>(weights->shape().rank())))) {
       return std::nullopt;
     }
     std::optional<Tensor> bias;
@@ -117,7 +122,14 @@ class QuantizedFusion final : public NodeRewrite {
     fused.op_type = "QLinearConv";
     fused.since_version = VersionOf(graph, fused.op_type);
     fused.attributes = conv.attributes;
-    fused.inputs = {x->codes, x->scale, ZeroPointInput(graph, *x), w->codes, w->scale, ZeroPointInput(graph, *w), to.scale, ZeroPointInput(graph, to)};
+    fused.inputs = {x->codes,
+                    x->scale,
+                    ZeroPointInput(graph, *x),
+                    w->codes,
+                    w->scale,
+                    ZeroPointInput(graph, *w),
+                    to.scale,
+                    ZeroPointInput(graph, to)};
     if (bias) fused.inputs.push_back(graph.AddConstant("", std::move(*bias)));
     return fused;
   }
@@ -137,7 +149,14 @@ class QuantizedFusion final : public NodeRewrite {
     Node fused;
     fused.op_type = "QLinearMatMul";
     fused.since_version = VersionOf(graph, fused.op_type);
-    fused.inputs = {a->codes, a->scale, ZeroPointInput(graph, *a), b->codes, b->scale, ZeroPointInput(graph, *b), to.scale, ZeroPointInput(graph, to)};
+    fused.inputs = {a->codes,
+                    a->scale,
+                    ZeroPointInput(graph, *a),
+                    b->codes,
+                    b->scale,
+                    ZeroPointInput(graph, *b),
+                    to.scale,
+                    ZeroPointInput(graph, to)};
     return fused;
   }
 
@@ -161,7 +180,8 @@ class QuantizedFusion final : public NodeRewrite {
     fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
     SetAttribute(fused, "transB", turned);
-    fused.inputs = {a->codes, a->scale, ZeroPointInput(graph, *a), b->codes, b->scale, ZeroPointInput(graph, *b), kNone, to.scale, ZeroPointInput(graph, to)};
+    fused.inputs = {a->codes, a->scale, ZeroPointInput(graph, *a), b->codes, b->scale, ZeroPointInput(graph, *b),
+                    kNone,    to.scale, ZeroPointInput(graph, to)};
     if (bias) fused.inputs[6] = graph.AddConstant("", std::move(*bias));
     return fused;
   }
@@ -174,7 +194,14 @@ class QuantizedFusion final : public NodeRewrite {
     fused.op_type = "QLinear" + node.op_type;
     fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
-    fused.inputs = {a->codes, a->scale, ZeroPointInput(graph, *a), b->codes, b->scale, ZeroPointInput(graph, *b), to.scale, ZeroPointInput(graph, to)};
+    fused.inputs = {a->codes,
+                    a->scale,
+                    ZeroPointInput(graph, *a),
+                    b->codes,
+                    b->scale,
+                    ZeroPointInput(graph, *b),
+                    to.scale,
+                    ZeroPointInput(graph, to)};
     return fused;
   }
 

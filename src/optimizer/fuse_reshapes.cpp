@@ -1,5 +1,5 @@
-// fuse_reshapes: of a chain of Reshape, Flatten, Squeeze and Unsqueeze the last one reads what the first one read, or nothing is
-// left where the shape is the same again. A link that might fail stays.
+// fuse_reshapes: of a chain of Reshape, Flatten, Squeeze and Unsqueeze the last one reads what the first one read, or
+// nothing is left where the shape is the same again. A link that might fail stays.
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,7 @@
-// fuse_sums: MatMul by a constant matrix, or Gemm, the sums with a bias and with a value of the result's size, and the activation
-// after them become Linear (ai.tessera), which does all that while its results are in registers and reads matrices of 16 bits as they
-// are. Only where it is left to the CPU provider, which has the operator, and after all other passes, which do not know it.
+// fuse_sums: MatMul by a constant matrix, or Gemm, the sums with a bias and with a value of the result's size, and the
+// activation after them become Linear (ai.tessera), which does all that while its results are in registers and reads
+// matrices of 16 bits as they are. Only where it is left to the CPU provider, which has the operator, and after all other
+// passes, which do not know it.
 
 #include <algorithm>
 
@@ -78,7 +79,8 @@ class SumFusion final : public LeftToCpuRewrite {
     }
     const auto is_left = [&](NodeIndex node) { return IsLeftToCpu(graph, node, context); };
     const ValueIndex wide = graph.node(index).inputs[1];
-    if ((sums->nodes.size() == 1 && wide == sums->w) || !std::all_of(sums->nodes.begin(), sums->nodes.end(), is_left)) return false;
+    if ((sums->nodes.size() == 1 && wide == sums->w) || !std::all_of(sums->nodes.begin(), sums->nodes.end(), is_left))
+      return false;
     Node linear;
     linear.domain = "ai.tessera";
     linear.op_type = "Linear";
@@ -102,7 +104,8 @@ class SumFusion final : public LeftToCpuRewrite {
   /// Takes the only reader of the result in, if it can be.
   static bool Absorb(const Graph& graph, Sums& sums) {
     const Node* reader = OnlyReader(graph, sums.result);
-    if (reader == nullptr || !HasOneOutput(*reader) || ElementOf(graph, reader->outputs[0]) != ElementType::kFloat) return false;
+    if (reader == nullptr || !HasOneOutput(*reader) || ElementOf(graph, reader->outputs[0]) != ElementType::kFloat)
+      return false;
     if (reader->inputs[0] == sums.result) sums.activation = ActivationOf(graph, *reader);
     if (!sums.activation && !AbsorbAddition(graph, *reader, sums)) return false;
     sums.nodes.push_back(reader->index);

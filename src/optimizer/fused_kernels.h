@@ -7,7 +7,8 @@ namespace tessera {
 /// Position of the first provider with a kernel for the node, or their number.
 size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResources& resources);
 
-/// Whether an operator may stand in the graph: what is written as a model holds public ones alone, of domains that it imports.
+/// Whether an operator may stand in the graph: what is written as a model holds public ones alone, of domains that it
+/// imports.
 bool MayWrite(const Graph& graph, const Node& fused, const RewriteContext& context);
 
 /// Whether `fused`, which is to stand for a group of nodes with `member` in it, may be made: the first provider that has a

@@ -1,5 +1,5 @@
-// gather_slices: a Concat of slices of one tensor, along the axis that they were cut on, becomes one Gather: what was rolled, for
-// example, is copied once.
+// gather_slices: a Concat of slices of one tensor, along the axis that they were cut on, becomes one Gather: what was
+// rolled, for example, is copied once.
 
 #include <numeric>
 #include <set>

@@ -1,5 +1,5 @@
-// merge_activations: an elementwise operator after another that leaves it nothing to do goes (Relu after Clip from 0, Abs after
-// Relu, Floor after Round), two that undo each other go (Neg, Not), and Relu and Clip become one Clip.
+// merge_activations: an elementwise operator after another that leaves it nothing to do goes (Relu after Clip from 0, Abs
+// after Relu, Floor after Round), two that undo each other go (Neg, Not), and Relu and Clip become one Clip.
 
 #include <algorithm>
 #include <limits>
@@ -20,7 +20,8 @@ const std::map<std::string_view, Names>& Redundant() {
   static const Names not_negative = {"Relu", "Abs", "Sigmoid", "HardSigmoid", "Softmax", "Exp", "Softplus"};
   static const Names whole = {"Ceil", "Floor", "Round"};
   static const std::map<std::string_view, Names> table = {
-      {"Relu", not_negative}, {"Abs", {"Relu", "Abs"}}, {"Ceil", whole}, {"Floor", whole}, {"Round", whole}, {"Sign", {"Sign"}},
+      {"Relu", not_negative}, {"Abs", {"Relu", "Abs"}}, {"Ceil", whole},
+      {"Floor", whole},       {"Round", whole},         {"Sign", {"Sign"}},
   };
   return table;
 }

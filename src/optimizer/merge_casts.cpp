@@ -12,25 +12,16 @@ TypeSet Holding(ElementType type) {
   switch (type) {
     case kBool:
       return {kUInt8, kInt8, kUInt16, kInt16, kInt32, kInt64, kUInt32, kUInt64, kFloat16, kBFloat16, kFloat, kDouble};
-    case kInt8:
-      return {kInt16, kInt32, kInt64, kFloat16, kBFloat16, kFloat, kDouble};
-    case kUInt8:
-      return {kUInt16, kInt16, kInt32, kInt64, kUInt32, kUInt64, kFloat16, kBFloat16, kFloat, kDouble};
-    case kInt16:
-      return {kInt32, kInt64, kFloat, kDouble};
-    case kUInt16:
-      return {kInt32, kInt64, kUInt32, kUInt64, kFloat, kDouble};
-    case kInt32:
-      return {kInt64, kDouble};
-    case kUInt32:
-      return {kInt64, kUInt64, kDouble};
+    case kInt8: return {kInt16, kInt32, kInt64, kFloat16, kBFloat16, kFloat, kDouble};
+    case kUInt8: return {kUInt16, kInt16, kInt32, kInt64, kUInt32, kUInt64, kFloat16, kBFloat16, kFloat, kDouble};
+    case kInt16: return {kInt32, kInt64, kFloat, kDouble};
+    case kUInt16: return {kInt32, kInt64, kUInt32, kUInt64, kFloat, kDouble};
+    case kInt32: return {kInt64, kDouble};
+    case kUInt32: return {kInt64, kUInt64, kDouble};
     case kFloat16:
-    case kBFloat16:
-      return {kFloat, kDouble};
-    case kFloat:
-      return {kDouble};
-    default:
-      return {};
+    case kBFloat16: return {kFloat, kDouble};
+    case kFloat: return {kDouble};
+    default: return {};
   }
 }
 

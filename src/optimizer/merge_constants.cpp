@@ -1,5 +1,5 @@
-// merge_constants: one of several equal constants serves all their readers, so that kernels pack it once and nodes that differ
-// in nothing else are seen to be equal.
+// merge_constants: one of several equal constants serves all their readers, so that kernels pack it once and nodes that
+// differ in nothing else are seen to be equal.
 
 #include <algorithm>
 #include <unordered_map>
@@ -23,7 +23,8 @@ class Alike {
     if (by_contents_.empty()) by_contents_.emplace(ContentsHash(*graph.value(first_).constant), first_);
     const uint64_t hash = ContentsHash(constant);
     const auto [begin, end] = by_contents_.equal_range(hash);
-    const auto same = std::find_if(begin, end, [&](const auto& entry) { return SameContents(*graph.value(entry.second).constant, constant); });
+    const auto same = std::find_if(
+        begin, end, [&](const auto& entry) { return SameContents(*graph.value(entry.second).constant, constant); });
     if (same != end) return same->second;
     by_contents_.emplace(hash, index);
     return index;
@@ -31,7 +32,8 @@ class Alike {
 
  private:
   ValueIndex first_;
-  std::unordered_multimap<uint64_t, ValueIndex> by_contents_;  // empty until there is a second one: nobody reads what is alone
+  std::unordered_multimap<uint64_t, ValueIndex>
+      by_contents_;  // empty until there is a second one: nobody reads what is alone
 };
 
 class ConstantMerging final : public Rewrite {

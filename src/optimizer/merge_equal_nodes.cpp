@@ -58,11 +58,13 @@ uint64_t HashOf(const AttributeValue& value) {
         if constexpr (std::is_same_v<T, Tensor>) {
           return SeededHash(ContentsHash(x), hash);
         } else if constexpr (std::is_same_v<T, std::vector<Tensor>>) {
-          return std::accumulate(x.begin(), x.end(), hash, [](uint64_t sum, const Tensor& tensor) { return SeededHash(ContentsHash(tensor), sum); });
+          return std::accumulate(x.begin(), x.end(), hash,
+                                 [](uint64_t sum, const Tensor& tensor) { return SeededHash(ContentsHash(tensor), sum); });
         } else if constexpr (std::is_same_v<T, std::string>) {
           return SeededHash(x, hash);
         } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-          return std::accumulate(x.begin(), x.end(), hash, [](uint64_t sum, const std::string& text) { return SeededHash(text, sum); });
+          return std::accumulate(x.begin(), x.end(), hash,
+                                 [](uint64_t sum, const std::string& text) { return SeededHash(text, sum); });
         } else if constexpr (std::is_arithmetic_v<T>) {
           return SeededHash(&x, sizeof(x), hash);
         } else if constexpr (std::is_same_v<T, std::vector<int64_t>> || std::is_same_v<T, std::vector<float>>) {
@@ -83,8 +85,9 @@ std::vector<const Attribute*> ByName(const Node& node) {
 
 bool SameAttributes(const Node& a, const Node& b) {
   const auto x = ByName(a), y = ByName(b);
-  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                    [](const Attribute* left, const Attribute* right) { return left->name == right->name && Equal(left->value, right->value); });
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Attribute* left, const Attribute* right) {
+    return left->name == right->name && Equal(left->value, right->value);
+  });
 }
 
 bool SameOutputs(const Node& a, const Node& b) {
@@ -92,21 +95,23 @@ bool SameOutputs(const Node& a, const Node& b) {
                     [](ValueIndex x, ValueIndex y) { return (x == kNone) == (y == kNone); });
 }
 
-/// Of all that AreEqual compares: nodes that differ in anything must not meet in one bucket, where each is compared with all.
+/// Of all that AreEqual compares: nodes that differ in anything must not meet in one bucket, where each is compared with
+/// all.
 uint64_t HashOf(const Node& node) {
-  uint64_t hash = SeededHash(node.op_type, SeededHash(node.domain, SeededHash(node.overload, static_cast<uint64_t>(node.since_version))));
+  uint64_t hash = SeededHash(node.op_type,
+                             SeededHash(node.domain, SeededHash(node.overload, static_cast<uint64_t>(node.since_version))));
   hash = SeededHash(node.inputs.data(), node.inputs.size() * sizeof(ValueIndex), hash);
   for (const ValueIndex output : node.outputs) hash = SeededHash(uint64_t{output == kNone}, hash);
   uint64_t attributes = 0;  // in any order
-  for (const Attribute& attribute : node.attributes) attributes += SeededHash(HashOf(attribute.value), SeededHash(attribute.name));
+  for (const Attribute& attribute : node.attributes)
+    attributes += SeededHash(HashOf(attribute.value), SeededHash(attribute.name));
   return SeededHash(attributes, hash);
 }
 
 /// The same inputs give the same outputs, always.
 bool IsPure(const Node& node) {
-  static const std::set<std::string_view> random = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
-                                                    "RandomUniformLike", "Multinomial",      "Bernoulli",
-                                                    "Dropout"};
+  static const std::set<std::string_view> random = {
+      "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"};
   return FindSchema(node) != nullptr && !random.contains(node.op_type) &&
          std::ranges::all_of(node.attributes, [](const Attribute& attribute) { return IsComparable(attribute.value); });
 }
@@ -123,7 +128,8 @@ class EqualNodeMerging final : public Rewrite {
       if (!IsPure(node)) continue;
       const uint64_t hash = HashOf(node);
       const auto [first, last] = seen.equal_range(hash);
-      const auto same = std::find_if(first, last, [&](const auto& entry) { return AreEqual(graph.node(entry.second), node); });
+      const auto same =
+          std::find_if(first, last, [&](const auto& entry) { return AreEqual(graph.node(entry.second), node); });
       if (same == last) {
         seen.emplace(hash, index);
       } else if (MakesOutput(graph, node)) {
@@ -141,8 +147,8 @@ class EqualNodeMerging final : public Rewrite {
 
  private:
   static bool AreEqual(const Node& a, const Node& b) {
-    return a.op_type == b.op_type && a.domain == b.domain && a.since_version == b.since_version && a.overload == b.overload &&
-           a.inputs == b.inputs && SameOutputs(a, b) && SameAttributes(a, b);
+    return a.op_type == b.op_type && a.domain == b.domain && a.since_version == b.since_version &&
+           a.overload == b.overload && a.inputs == b.inputs && SameOutputs(a, b) && SameAttributes(a, b);
   }
 
   static bool MakesOutput(const Graph& graph, const Node& node) {

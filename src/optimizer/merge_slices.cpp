@@ -1,5 +1,5 @@
-// merge_slices: slices of slices along other axes, which exporters write one axis at a time, become one Slice: what it takes is copied
-// once.
+// merge_slices: slices of slices along other axes, which exporters write one axis at a time, become one Slice: what it
+// takes is copied once.
 
 #include <algorithm>
 
@@ -23,7 +23,8 @@ class SliceMerging final : public NodeRewrite {
     if (!first || !second || std::ranges::find_first_of(first->axes, second->axes) != first->axes.end()) return false;
     Node merged = outer;
     merged.inputs = {inner->inputs[0]};
-    for (std::vector<int64_t> SliceBounds::*const list : {&SliceBounds::starts, &SliceBounds::ends, &SliceBounds::axes, &SliceBounds::steps}) {
+    for (std::vector<int64_t> SliceBounds::* const list :
+         {&SliceBounds::starts, &SliceBounds::ends, &SliceBounds::axes, &SliceBounds::steps}) {
       std::vector<int64_t>& all = (*first).*list;
       all.insert(all.end(), ((*second).*list).begin(), ((*second).*list).end());
       merged.inputs.push_back(AddIntegers(graph, all));

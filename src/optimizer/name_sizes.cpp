@@ -1,6 +1,6 @@
-// name_sizes: what windows, padding, slices and joins leave a constant away from a named size gets a name for just that, and so does
-// what windows of a stride leave of it and what is resized to it, so that equal sizes are seen to be equal: a residual's, for one,
-// whose branch pads what its convolutions take away, or strides as its shortcut does.
+// name_sizes: what windows, padding, slices and joins leave a constant away from a named size gets a name for just that,
+// and so does what windows of a stride leave of it and what is resized to it, so that equal sizes are seen to be equal: a
+// residual's, for one, whose branch pads what its convolutions take away, or strides as its shortcut does.
 
 #include <algorithm>
 #include <map>
@@ -18,8 +18,8 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kMost = 1 << 20;     // of a kernel, a dilation, padding
-constexpr int64_t kEnd = INT32_MAX;    // an end of a slice that exporters write for "all"
+constexpr int64_t kMost = 1 << 20;   // of a kernel, a dilation, padding
+constexpr int64_t kEnd = INT32_MAX;  // an end of a slice that exporters write for "all"
 
 /// A named size and a constant.
 struct Sum {
@@ -48,7 +48,8 @@ Steps StepsOfWindow(const Graph& graph, const Node& node, size_t rank) {
   std::vector<int64_t> kernel;
   if (const auto* stated = IntsAttribute(node, "kernel_shape")) {
     kernel = *stated;
-  } else if (const SymbolicShape* weights = node.op_type == "Conv" && HasInput(node, 1) ? ShapeOf(graph, node.inputs[1]) : nullptr) {
+  } else if (const SymbolicShape* weights =
+                 node.op_type == "Conv" && HasInput(node, 1) ? ShapeOf(graph, node.inputs[1]) : nullptr) {
     for (size_t i = 2; i < weights->size(); ++i) kernel.push_back((*weights)[i].value);
   }
   const auto strides = WindowList(node, "strides", spatial, 1), dilations = WindowList(node, "dilations", spatial, 1);
@@ -59,7 +60,9 @@ Steps StepsOfWindow(const Graph& graph, const Node& node, size_t rank) {
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t taken = (*dilations)[i] * (kernel[i] - 1), stride = (*strides)[i];
     if (stride > 1 && rounds_up) continue;
-    const int64_t more = auto_pad == "NOTSET" ? (*pads)[i] + (*pads)[i + spatial] - taken : auto_pad == "VALID" ? -taken : 0;
+    const int64_t more = auto_pad == "NOTSET"  ? (*pads)[i] + (*pads)[i + spatial] - taken
+                         : auto_pad == "VALID" ? -taken
+                                               : 0;
     result[i + 2] = Step{more + stride - 1, stride};
   }
   return result;
@@ -68,7 +71,8 @@ Steps StepsOfWindow(const Graph& graph, const Node& node, size_t rank) {
 Steps StepsOfPad(const Graph& graph, const Node& node, size_t rank) {
   Steps result(rank);
   const auto pads = IntegersOf(graph, node, 1, "pads");
-  if (node.since_version < 2 || HasInput(node, 3) || !pads || pads->size() != 2 * rank || !AreWithin(*pads, 0)) return result;
+  if (node.since_version < 2 || HasInput(node, 3) || !pads || pads->size() != 2 * rank || !AreWithin(*pads, 0))
+    return result;
   for (size_t i = 0; i < rank; ++i) result[i] = Step{(*pads)[i] + (*pads)[i + rank]};
   return result;
 }
@@ -152,7 +156,8 @@ class SizeNaming final : public Rewrite {
     if (joining.contains(node.op_type)) NameCommon(graph, node, *out);
     if (node.op_type == "Concat") return Join(graph, node, *out);
     const bool is_slice = node.op_type == "Slice";
-    const bool is_window = node.op_type == "Conv" || node.op_type == "MaxPool" || node.op_type == "AveragePool" || node.op_type == "LpPool";
+    const bool is_window =
+        node.op_type == "Conv" || node.op_type == "MaxPool" || node.op_type == "AveragePool" || node.op_type == "LpPool";
     const Steps steps = is_window               ? StepsOfWindow(graph, node, in->size())
                         : node.op_type == "Pad" ? StepsOfPad(graph, node, in->size())
                         : is_slice              ? StepsOfSlice(graph, node, in->size())
@@ -172,7 +177,8 @@ class SizeNaming final : public Rewrite {
   /// Where all inputs have one name for their size the output's is that: what inference did not see.
   void NameCommon(const Graph& graph, const Node& node, const SymbolicShape& out) {
     const int64_t axis = node.op_type == "Concat" ? IntAttribute(node, "axis", 1) : -1;
-    const auto joined = static_cast<size_t>(axis < 0 && node.op_type == "Concat" ? axis + static_cast<int64_t>(out.size()) : axis);
+    const auto joined =
+        static_cast<size_t>(axis < 0 && node.op_type == "Concat" ? axis + static_cast<int64_t>(out.size()) : axis);
     for (size_t i = 0; i < out.size(); ++i) {
       const auto name = [&](ValueIndex input) {
         const SymbolicShape* shape = input == kNone ? nullptr : ShapeOf(graph, input);
@@ -180,15 +186,18 @@ class SizeNaming final : public Rewrite {
       };
       const std::string first = name(node.inputs[0]);
       const bool same = std::ranges::all_of(node.inputs, [&](ValueIndex input) { return name(input) == first; });
-      if (i != joined && same && !first.empty() && !out[i].known() && !out[i].symbol.empty()) Rename(NameOf(out[i].symbol), first);
+      if (i != joined && same && !first.empty() && !out[i].known() && !out[i].symbol.empty())
+        Rename(NameOf(out[i].symbol), first);
     }
   }
 
   /// To sizes that are computed from those of other tensors.
   void NameResized(const Graph& graph, const Node& node, ShapeValues& values) {
     const SymbolicShape* out = node.outputs.empty() || node.outputs[0] == kNone ? nullptr : ShapeOf(graph, node.outputs[0]);
-    const bool stretches = StringAttribute(node, "keep_aspect_ratio_policy", "stretch") == "stretch" && node.FindAttribute("axes") == nullptr;
-    const ShapeValue* sizes = stretches && node.since_version >= 11 && HasInput(node, 3) ? values.Find(node.inputs[3]) : nullptr;
+    const bool stretches =
+        StringAttribute(node, "keep_aspect_ratio_policy", "stretch") == "stretch" && node.FindAttribute("axes") == nullptr;
+    const ShapeValue* sizes =
+        stretches && node.since_version >= 11 && HasInput(node, 3) ? values.Find(node.inputs[3]) : nullptr;
     if (out == nullptr || sizes == nullptr || sizes->size() != out->size()) return;
     for (size_t i = 0; i < out->size(); ++i) {
       const std::string& symbol = (*sizes)[i].symbol;

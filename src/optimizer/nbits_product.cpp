@@ -42,7 +42,8 @@ bool GemmFits(const Graph& graph, const Node& gemm) {
 
 bool IsMatMulNBits(const Node& node) { return node.domain == kMicrosoftDomain && node.op_type == "MatMulNBits"; }
 
-bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const Node& member, const RewriteContext& context) {
+bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const Node& member,
+                    const RewriteContext& context) {
   const bool is_gemm = IsOp(product, "Gemm");
   if (!is_gemm && !IsOp(product, "MatMul")) return false;
   if (!HasInput(product, 0) || !HasInput(product, 1) || !HasOneOutput(product)) return false;
@@ -76,7 +77,9 @@ NodeIndex ReplaceByNBits(Graph& graph, NodeIndex index, const NBitsMatrix& matri
 }
 
 bool AllowInt8(Node& node, const RewriteContext& context) {
-  if (IntAttribute(node, "bits", 4) == 2 || HasInput(node, kGroups) || IntAttribute(node, "accuracy_level", 0) == kInt8AccuracyLevel) return false;
+  if (IntAttribute(node, "bits", 4) == 2 || HasInput(node, kGroups) ||
+      IntAttribute(node, "accuracy_level", 0) == kInt8AccuracyLevel)
+    return false;
   SetAttribute(node, "accuracy_level", kInt8AccuracyLevel);
   // Other runtimes would not know the attribute.
   if (!context.writable) SetAttribute(node, kPrecisionAttribute, std::string(NameOf(Precision::kInt8Dynamic)));
@@ -85,7 +88,8 @@ bool AllowInt8(Node& node, const RewriteContext& context) {
 
 bool FoldNBitsBias(Graph& graph, NodeIndex index) {
   const Node& node = graph.node(index);
-  if (HasInput(node, kBias) || node.inputs.empty() || !HasOneOutput(node) || !HasOneReader(graph, node.outputs[0])) return false;
+  if (HasInput(node, kBias) || node.inputs.empty() || !HasOneOutput(node) || !HasOneReader(graph, node.outputs[0]))
+    return false;
   const ValueIndex product = node.outputs[0];
   const Node& add = graph.node(graph.value(product).consumers[0]);
   const SymbolicShape* shape = ShapeOf(graph, product);

@@ -143,9 +143,8 @@ void PackCodes(const QuantizedMatrix& matrix, CodeType type, NBitsMatrix& result
     else run.template operator()<8>();
   };
   const int64_t strips = CeilDiv(result.n, kColumns);
-  threads.ParallelFor(strips, static_cast<double>(result.k * kColumns), [&](int64_t begin, int64_t end) {
-    pack(begin * kColumns, std::min(result.n, end * kColumns));
-  });
+  threads.ParallelFor(strips, static_cast<double>(result.k * kColumns),
+                      [&](int64_t begin, int64_t end) { pack(begin * kColumns, std::min(result.n, end * kColumns)); });
 }
 
 float ScaleAt(const Tensor& scales, int64_t i) {
@@ -162,7 +161,9 @@ void SpreadScales(const Tensor& scales, const ScaleSteps& steps, NBitsMatrix& re
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t from = steps.At(n, b * result.block_size), to = n * blocks + b;
       if (converts || scales.is(ElementType::kFloat)) result.scales.mutable_data<float>()[to] = ScaleAt(scales, from);
-      else std::memcpy(static_cast<char*>(result.scales.mutable_raw()) + 2 * to, static_cast<const char*>(scales.raw()) + 2 * from, 2);
+      else
+        std::memcpy(static_cast<char*>(result.scales.mutable_raw()) + 2 * to,
+                    static_cast<const char*>(scales.raw()) + 2 * from, 2);
     }
   }
 }
@@ -201,7 +202,8 @@ int64_t NBitsBlockSize(int64_t given, int64_t k) {
   return best;
 }
 
-std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type, const SessionResources& resources) {
+std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type,
+                                   const SessionResources& resources) {
   const Shape& shape = matrix.codes->shape();
   const auto type = CodeTypeOf(matrix.codes->type());
   const ElementType given = matrix.scales->type();
@@ -221,7 +223,8 @@ std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType sc
   result.block_size = NBitsBlockSize(steps->k_of_block, result.k);
   if (result.block_size == 0) return std::nullopt;
   const int64_t blocks = (result.k - 1) / result.block_size + 1;
-  result.codes = Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size * result.bits / 8}, resources.load_memory());
+  result.codes =
+      Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size * result.bits / 8}, resources.load_memory());
   result.scales = Tensor(scale_type, Shape{result.n, blocks}, resources.load_memory());
   PackCodes(matrix, *type, result, resources.load_threads());
   SpreadScales(*matrix.scales, *steps, result);

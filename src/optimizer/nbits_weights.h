@@ -28,10 +28,11 @@ struct NBitsMatrix {
   Tensor zeros;   // [n, bytes of blocks]; undefined where all are 2^(bits - 1)
 };
 
-/// Nothing where that form does not fit: scales that change along n more often than for each column, or along k in blocks that
-/// are no multiple of 16; other types than integers of 2, 4 and 8 bits; inconsistent shapes. `scale_type` is what the scales
-/// become: their own type, or float.
-std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type, const SessionResources& resources);
+/// Nothing where that form does not fit: scales that change along n more often than for each column, or along k in blocks
+/// that are no multiple of 16; other types than integers of 2, 4 and 8 bits; inconsistent shapes. `scale_type` is what the
+/// scales become: their own type, or float.
+std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type,
+                                   const SessionResources& resources);
 
 /// Float weights [k, n] (`transposed`: [n, k]) in codes of 8 bits, with a scale for each block of at most 64.
 /// Nothing where some are not finite.

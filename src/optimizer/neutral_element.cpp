@@ -20,9 +20,9 @@ struct Neutral {
 
 const Neutral* NeutralOf(const Node& node) {
   static const std::map<std::string_view, Neutral> table = {
-      {"Add", {0, true, true}}, {"Sub", {0, false}}, {"Mul", {1, true}},       {"Div", {1, false}},
-      {"And", {1, true}},       {"Or", {0, true}},   {"BitwiseOr", {0, true}}, {"BitwiseXor", {0, true}},
-      {"Xor", {0, true}},
+      {"Add", {0, true, true}}, {"Sub", {0, false}},       {"Mul", {1, true}},
+      {"Div", {1, false}},      {"And", {1, true}},        {"Or", {0, true}},
+      {"BitwiseOr", {0, true}}, {"BitwiseXor", {0, true}}, {"Xor", {0, true}},
   };
   const auto found = table.find(node.op_type);
   return found == table.end() || node.since_version < 7 ? nullptr : &found->second;
@@ -43,18 +43,12 @@ bool AllAre(const Tensor& tensor, const Neutral& neutral) {
 bool IsNeutral(const Tensor& tensor, const Neutral& neutral) {
   if (tensor.num_elements() == 0 || tensor.num_elements() > kMostElements) return false;
   switch (tensor.type()) {
-    case ElementType::kFloat:
-      return AllAre<float>(tensor, neutral);
-    case ElementType::kDouble:
-      return AllAre<double>(tensor, neutral);
-    case ElementType::kInt64:
-      return AllAre<int64_t>(tensor, neutral);
-    case ElementType::kInt32:
-      return AllAre<int32_t>(tensor, neutral);
-    case ElementType::kUInt8:
-      return AllAre<uint8_t>(tensor, neutral);
-    case ElementType::kBool:
-      return AllAre<bool>(tensor, neutral);
+    case ElementType::kFloat: return AllAre<float>(tensor, neutral);
+    case ElementType::kDouble: return AllAre<double>(tensor, neutral);
+    case ElementType::kInt64: return AllAre<int64_t>(tensor, neutral);
+    case ElementType::kInt32: return AllAre<int32_t>(tensor, neutral);
+    case ElementType::kUInt8: return AllAre<uint8_t>(tensor, neutral);
+    case ElementType::kBool: return AllAre<bool>(tensor, neutral);
     case ElementType::kFloat16:
     case ElementType::kBFloat16: {
       const bool half = tensor.is(ElementType::kFloat16);
@@ -63,8 +57,7 @@ bool IsNeutral(const Tensor& tensor, const Neutral& neutral) {
       const auto* values = static_cast<const uint16_t*>(tensor.raw());
       return std::all_of(values, values + tensor.num_elements(), [&](uint16_t value) { return value == bits; });
     }
-    default:
-      return false;
+    default: return false;
   }
 }
 

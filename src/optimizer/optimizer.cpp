@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kMostRounds = 8;
 /// Folded constants may take this much, and twice what the model's own take.
 constexpr int64_t kFoldingBudget = int64_t{64} << 20;
-/// Operations of all folding: below a second on one core; what would take more runs with the model, where it can be cancelled.
+/// Operations of all folding: below a second on one core; what would take more runs with the model, where it can be
+/// cancelled.
 constexpr double kFoldingOperations = double{int64_t{1} << 34};
 /// Time of all folding, and more by the bytes of the model's constants: ten times what it takes on a slow machine.
 constexpr auto kFoldingTime = std::chrono::seconds(10);
@@ -82,7 +83,8 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
     OptimizationReport::Pass& pass = report.passes[at];
     pass.milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     pass.changes += changes;
-    if (changes > 0) options.log(LogLevel::kVerbose, "optimizer: {}: {} changes (round {})", pass.name, changes, report.rounds);
+    if (changes > 0)
+      options.log(LogLevel::kVerbose, "optimizer: {}: {} changes (round {})", pass.name, changes, report.rounds);
     return changes;
   };
   std::vector<size_t> repeated, last;

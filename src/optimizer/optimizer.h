@@ -17,8 +17,8 @@ struct OptimizerOptions {
   Logger log;
 };
 
-/// Rewrites a resolved graph and those nested in it with the passes of the level until none finds anything more. Constants are
-/// folded with the kernels of the last provider (CPU).
+/// Rewrites a resolved graph and those nested in it with the passes of the level until none finds anything more. Constants
+/// are folded with the kernels of the last provider (CPU).
 OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options);
 
 /// The same with these passes only.

@@ -1,5 +1,5 @@
-// pad_channels: values between convolutions whose channels do not fill whole blocks get channels of zero weights, which the next
-// convolutions ignore: the 230 of R(2+1)D become 232. Only where block_channels follows, which asks for whole blocks.
+// pad_channels: values between convolutions whose channels do not fill whole blocks get channels of zero weights, which the
+// next convolutions ignore: the 230 of R(2+1)D become 232. Only where block_channels follows, which asks for whole blocks.
 
 #include <algorithm>
 
@@ -33,14 +33,18 @@ class ChannelPadding final : public LeftToCpuRewrite {
     if (!IsPlainConv(graph, graph.node(index))) return false;
     const Node conv = graph.node(index);
     const Tensor* bias = ConstantInput(graph, conv, 2);
-    const int64_t channels = ConstantInput(graph, conv, 1)->shape()[0], padded = RoundUp(channels, kChannelBlock), more = padded - channels;
+    const int64_t channels = ConstantInput(graph, conv, 1)->shape()[0], padded = RoundUp(channels, kChannelBlock),
+                  more = padded - channels;
     if (more == 0 || more * kLeastShare > padded || !IsLeftToCpu(graph, index, context)) return false;
-    if (HasInput(conv, 2) && (bias == nullptr || !bias->is(ElementType::kFloat) || bias->num_elements() != channels)) return false;
+    if (HasInput(conv, 2) && (bias == nullptr || !bias->is(ElementType::kFloat) || bias->num_elements() != channels))
+      return false;
     PaddedValues between;
     if (!Follow(graph, conv.outputs[0], channels, between, context) || between.readers.empty()) return false;
     for (const ValueIndex value : between.values) (*graph.value(value).type.shape)[1].value = padded;
     const auto replace = [&](NodeIndex node, size_t i, size_t axis) {
-      graph.SetInput(node, i, graph.AddConstant("", PaddedAlong(*ConstantInput(graph, graph.node(node), i), axis, padded, graph.limits().memory())));
+      graph.SetInput(node, i,
+                     graph.AddConstant("", PaddedAlong(*ConstantInput(graph, graph.node(node), i), axis, padded,
+                                                       graph.limits().memory())));
     };
     replace(index, 1, 0);
     if (bias != nullptr) replace(index, 2, 0);
@@ -53,7 +57,8 @@ class ChannelPadding final : public LeftToCpuRewrite {
   static bool IsPlainConv(const Graph& graph, const Node& node) {
     if (!IsOp(node, "Conv") || !HasOneOutput(node) || IntAttribute(node, "group", 1) != 1) return false;
     const Tensor* weights = ConstantInput(graph, node, 1);
-    return weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() >= 4 && weights->num_elements() > 0;
+    return weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() >= 4 &&
+           weights->num_elements() > 0;
   }
 
   /// All who read the value take any channel by itself, or are convolutions. False where that is not so.

@@ -1,5 +1,6 @@
-// patch_products: a convolution whose windows do not overlap, between tokens (pixels with their channels side by side) that were made an
-// image for it and become tokens again, as transformers shorten their keys with: patches are rows of a matrix product.
+// patch_products: a convolution whose windows do not overlap, between tokens (pixels with their channels side by side) that
+// were made an image for it and become tokens again, as transformers shorten their keys with: patches are rows of a matrix
+// product.
 
 #include "optimizer/edit.h"
 #include "optimizer/rewrites.h"
@@ -23,8 +24,8 @@ class PatchProducts final : public NodeRewrite {
 
  private:
   struct Patches {
-    int64_t rows, columns;     // of patches
-    int64_t height, width;     // of one
+    int64_t rows, columns;  // of patches
+    int64_t height, width;  // of one
     int64_t channels, outputs;
   };
 
@@ -32,8 +33,10 @@ class PatchProducts final : public NodeRewrite {
   static std::optional<Patches> PatchesOf(const Graph& graph, const Node& conv) {
     const Tensor* weights = ConstantInput(graph, conv, 1);
     const SymbolicShape* image = ShapeOf(graph, conv.inputs[0]);
-    if (!HasOneOutput(conv) || weights == nullptr || weights->shape().rank() != 4 || weights->num_elements() == 0) return std::nullopt;
-    if (image == nullptr || image->size() != 4 || HasInput(conv, 3) || !StringAttribute(conv, kFusedActivation, "").empty()) return std::nullopt;
+    if (!HasOneOutput(conv) || weights == nullptr || weights->shape().rank() != 4 || weights->num_elements() == 0)
+      return std::nullopt;
+    if (image == nullptr || image->size() != 4 || HasInput(conv, 3) || !StringAttribute(conv, kFusedActivation, "").empty())
+      return std::nullopt;
     const std::string_view pad = StringAttribute(conv, "auto_pad", "NOTSET");
     if (IntAttribute(conv, "group", 1) != 1 || (pad != "NOTSET" && pad != "VALID")) return std::nullopt;
     const Shape& kernel = weights->shape();
@@ -46,7 +49,8 @@ class PatchProducts final : public NodeRewrite {
       if (stride != kernel[2 + axis] || !size.known() || size.value <= 0 || size.value % stride != 0) return std::nullopt;
     }
     if (!(*image)[1].known() || (*image)[1].value != kernel[1]) return std::nullopt;
-    return Patches{(*image)[2].value / kernel[2], (*image)[3].value / kernel[3], kernel[2], kernel[3], kernel[1], kernel[0]};
+    return Patches{
+        (*image)[2].value / kernel[2], (*image)[3].value / kernel[3], kernel[2], kernel[3], kernel[1], kernel[0]};
   }
 
   static bool AllAre(const std::vector<int64_t>* values, int64_t expected) {
@@ -83,7 +87,8 @@ class PatchProducts final : public NodeRewrite {
     };
     // The pixels of a line of a patch lie together, lines do not.
     const int64_t line = of.width * of.channels;
-    ValueIndex rows = reshape(pixels, {0, of.rows, of.height, of.columns, line}, of_batch({of.rows, of.height, of.columns, line}));
+    ValueIndex rows =
+        reshape(pixels, {0, of.rows, of.height, of.columns, line}, of_batch({of.rows, of.height, of.columns, line}));
     rows = transpose(rows, {0, 1, 3, 2, 4}, of_batch({of.rows, of.columns, of.height, line}));
     rows = reshape(rows, {0, of.rows * of.columns, depth}, of_batch({of.rows * of.columns, depth}));
     ValueIndex weights = transpose(conv.inputs[1], {2, 3, 1, 0}, known({of.height, of.width, of.channels, of.outputs}));

@@ -9,26 +9,29 @@ namespace {
 
 bool IsUnary(const Node& node) {
   static const std::set<std::string_view> unary = {
-      "Abs",  "Acos",    "Acosh",       "Asin",       "Asinh", "Atan",      "Atanh",      "BitwiseNot", "Cast",     "Ceil",
-      "Celu", "Clip",    "Cos",         "Cosh",       "Elu",   "Erf",       "Exp",        "Floor",      "Gelu",     "HardSigmoid",
-      "IsNaN", "IsInf",  "LeakyRelu",   "Log",        "Mish",  "Neg",       "Not",        "Reciprocal", "Relu",     "Round",
-      "Selu", "Sigmoid", "Sign",        "Sin",        "Sinh",  "Softplus",  "Softsign",   "Sqrt",       "Swish",    "Tan",
-      "Tanh", "Shrink",  "HardSwish",   "Identity",   "ThresholdedRelu"};
+      "Abs",        "Acos",        "Acosh", "Asin",  "Asinh",     "Atan",   "Atanh",     "BitwiseNot", "Cast",
+      "Ceil",       "Celu",        "Clip",  "Cos",   "Cosh",      "Elu",    "Erf",       "Exp",        "Floor",
+      "Gelu",       "HardSigmoid", "IsNaN", "IsInf", "LeakyRelu", "Log",    "Mish",      "Neg",        "Not",
+      "Reciprocal", "Relu",        "Round", "Selu",  "Sigmoid",   "Sign",   "Sin",       "Sinh",       "Softplus",
+      "Softsign",   "Sqrt",        "Swish", "Tan",   "Tanh",      "Shrink", "HardSwish", "Identity",   "ThresholdedRelu"};
   return unary.contains(node.op_type);
 }
 
 /// Broadcasts as numpy does.
 bool BroadcastsInputs(const Node& node) {
-  static const std::set<std::string_view> binary = {"Add", "And",   "BitShift",       "BitwiseAnd", "BitwiseOr",   "BitwiseXor", "Div",
-                                                    "Equal", "Greater", "GreaterOrEqual", "Less",    "LessOrEqual", "Mod",        "Mul",
-                                                    "Or",  "Pow",   "PRelu",          "Sub",        "Where",       "Xor"};
+  static const std::set<std::string_view> binary = {"Add",        "And",         "BitShift", "BitwiseAnd", "BitwiseOr",
+                                                    "BitwiseXor", "Div",         "Equal",    "Greater",    "GreaterOrEqual",
+                                                    "Less",       "LessOrEqual", "Mod",      "Mul",        "Or",
+                                                    "Pow",        "PRelu",       "Sub",      "Where",      "Xor"};
   static const std::set<std::string_view> variadic = {"Max", "Mean", "Min", "Sum"};
-  return (binary.contains(node.op_type) && node.since_version >= 7) || (variadic.contains(node.op_type) && node.since_version >= 8);
+  return (binary.contains(node.op_type) && node.since_version >= 7) ||
+         (variadic.contains(node.op_type) && node.since_version >= 8);
 }
 
 bool IsReduction(const Node& node) {
-  static const std::set<std::string_view> reductions = {"ReduceL1",  "ReduceL2",   "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
-                                   "ReduceMin", "ReduceMean", "ReduceProd",   "ReduceSum",       "ReduceSumSquare"};
+  static const std::set<std::string_view> reductions = {"ReduceL1",  "ReduceL2",       "ReduceLogSum", "ReduceLogSumExp",
+                                                        "ReduceMax", "ReduceMin",      "ReduceMean",   "ReduceProd",
+                                                        "ReduceSum", "ReduceSumSquare"};
   return reductions.contains(node.op_type);
 }
 

@@ -16,8 +16,8 @@ struct PermutedNode {
   bool outputs_follow = true;                                     // in that order too; else they are the same as before
 };
 
-/// For a node that reads results of a Transpose by `perm`, or could: the node that would read that Transpose's input instead.
-/// Nothing where there is none.
+/// For a node that reads results of a Transpose by `perm`, or could: the node that would read that Transpose's input
+/// instead. Nothing where there is none.
 std::optional<PermutedNode> Permuted(const Graph& graph, const Node& node, const Permutation& perm);
 
 Permutation Inverse(const Permutation& perm);

@@ -1,6 +1,6 @@
-// pick_before_transposes: of a Transpose whose readers all pick one slice each (Gather with a single index), the slices are picked
-// from its input and transposed by themselves. Queries, keys and values of one product are told apart like that; each is then an
-// operand of attention that it reads as it lies, without Transpose.
+// pick_before_transposes: of a Transpose whose readers all pick one slice each (Gather with a single index), the slices are
+// picked from its input and transposed by themselves. Queries, keys and values of one product are told apart like that;
+// each is then an operand of attention that it reads as it lies, without Transpose.
 
 #include <algorithm>
 
@@ -12,7 +12,8 @@ namespace {
 
 /// The dimension of its data from which a node picks one index.
 std::optional<size_t> PickedAxis(const Graph& graph, const Node& node, ValueIndex data, size_t rank) {
-  if (!IsOp(node, "Gather") || node.inputs.size() != 2 || node.inputs[0] != data || node.inputs[1] == data) return std::nullopt;
+  if (!IsOp(node, "Gather") || node.inputs.size() != 2 || node.inputs[0] != data || node.inputs[1] == data)
+    return std::nullopt;
   const SymbolicShape* index = ShapeOf(graph, node.inputs[1]);
   if (index == nullptr || !index->empty()) return std::nullopt;
   int64_t axis = IntAttribute(node, "axis", 0);

@@ -16,15 +16,18 @@ std::optional<Quantization> Read(const Graph& graph, const Node& node, ValueInde
   if (!IsByte(result.type) || ElementOf(graph, numbers) != ElementType::kFloat) return std::nullopt;
   if (IntAttribute(node, "block_size", 0) != 0) return std::nullopt;
   result.scales = ConstantInput(graph, node, 1);
-  if (result.scales == nullptr || !result.scales->is(ElementType::kFloat) || result.scales->num_elements() == 0) return std::nullopt;
+  if (result.scales == nullptr || !result.scales->is(ElementType::kFloat) || result.scales->num_elements() == 0)
+    return std::nullopt;
   const auto scales = result.scales->values<float>();
-  if (!std::all_of(scales.begin(), scales.end(), [](float scale) { return scale > 0 && std::isnormal(scale); })) return std::nullopt;
+  if (!std::all_of(scales.begin(), scales.end(), [](float scale) { return scale > 0 && std::isnormal(scale); }))
+    return std::nullopt;
   result.scale = node.inputs[1];
   result.axis = IntAttribute(node, "axis", 1);
   if (!HasInput(node, 2)) return result;
   result.zeros = ConstantInput(graph, node, 2);
   if (result.zeros == nullptr || !result.zeros->is(result.type)) return std::nullopt;
-  if (result.zeros->num_elements() != 1 && result.zeros->num_elements() != result.scales->num_elements()) return std::nullopt;
+  if (result.zeros->num_elements() != 1 && result.zeros->num_elements() != result.scales->num_elements())
+    return std::nullopt;
   result.zero = node.inputs[2];
   return result;
 }
@@ -40,7 +43,8 @@ int Quantization::Zero(int64_t i) const {
 bool IsByte(ElementType type) noexcept { return type == ElementType::kInt8 || type == ElementType::kUInt8; }
 
 std::optional<Quantization> DequantizationOf(const Graph& graph, const Node& node) {
-  if (!IsOp(node, "DequantizeLinear") || !HasInput(node, 0) || !HasInput(node, 1) || node.outputs.empty()) return std::nullopt;
+  if (!IsOp(node, "DequantizeLinear") || !HasInput(node, 0) || !HasInput(node, 1) || node.outputs.empty())
+    return std::nullopt;
   return Read(graph, node, node.inputs[0], node.outputs[0]);
 }
 
@@ -56,7 +60,8 @@ std::optional<Quantization> PlainDequantizationOf(const Graph& graph, ValueIndex
 }
 
 std::optional<Quantization> QuantizationOf(const Graph& graph, const Node& node) {
-  if (!IsOp(node, "QuantizeLinear") || !HasInput(node, 0) || !HasInput(node, 1) || node.outputs.empty()) return std::nullopt;
+  if (!IsOp(node, "QuantizeLinear") || !HasInput(node, 0) || !HasInput(node, 1) || node.outputs.empty())
+    return std::nullopt;
   const int64_t precision = IntAttribute(node, "precision", 0);
   if (precision != 0 && precision != static_cast<int64_t>(ElementType::kFloat)) return std::nullopt;
   auto result = Read(graph, node, node.outputs[0], node.inputs[0]);

@@ -1,6 +1,7 @@
 #pragma once
 
-// How rewrites read linear quantization to 8 bits: DequantizeLinear and QuantizeLinear with constant scales and zero points.
+// How rewrites read linear quantization to 8 bits: DequantizeLinear and QuantizeLinear with constant scales and zero
+// points.
 
 #include <optional>
 #include <string_view>
@@ -14,9 +15,9 @@ namespace tessera {
 inline constexpr std::string_view kInternalDomain = "tessera";
 
 struct Quantization {
-  NodeIndex node = kNone;       // the DequantizeLinear or QuantizeLinear
-  ValueIndex codes = kNone;     // its 8-bit side
-  ValueIndex numbers = kNone;   // its float side
+  NodeIndex node = kNone;                  // the DequantizeLinear or QuantizeLinear
+  ValueIndex codes = kNone;                // its 8-bit side
+  ValueIndex numbers = kNone;              // its float side
   ValueIndex scale = kNone, zero = kNone;  // kNone: a zero point of 0
   ElementType type = ElementType::kUndefined;
   int64_t axis = 0;
@@ -46,8 +47,8 @@ bool SameQuantization(const Quantization& a, const Quantization& b);
 /// The zero point as an input that operators require.
 ValueIndex ZeroPointInput(Graph& graph, const Quantization& quantization);
 
-/// Whether `fused`, which is to stand for a group with `member` in it, may be made: some provider has a kernel for it, and none
-/// before that would run the member in a device's memory.
+/// Whether `fused`, which is to stand for a group with `member` in it, may be made: some provider has a kernel for it, and
+/// none before that would run the member in a device's memory.
 bool MayQuantize(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context);
 
 }  // namespace tessera

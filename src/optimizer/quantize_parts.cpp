@@ -1,5 +1,5 @@
-// quantize_parts: a QuantizeLinear after a Concat of dequantized codes goes before it, once for each part: the parts are joined as codes,
-// and what becomes of each part is a table of its 256 codes, or nothing.
+// quantize_parts: a QuantizeLinear after a Concat of dequantized codes goes before it, once for each part: the parts are
+// joined as codes, and what becomes of each part is a table of its 256 codes, or nothing.
 
 #include "optimizer/edit.h"
 #include "optimizer/quantization.h"
@@ -33,7 +33,8 @@ class PartsQuantization final : public NodeRewrite {
   }
 
  private:
-  static ValueIndex Quantized(Graph& graph, const Node& quantize, const Quantization& to, ValueIndex part, NodeIndex place) {
+  static ValueIndex Quantized(Graph& graph, const Node& quantize, const Quantization& to, ValueIndex part,
+                              NodeIndex place) {
     TypeInfo type = graph.value(part).type;
     type.element = to.type;
     Node node = quantize;

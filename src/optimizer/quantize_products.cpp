@@ -1,6 +1,6 @@
-// quantize_products: where the session's precision is int8-dynamic, products with constant float matrices become MatMulNBits
-// with weights of 8 bits, and every MatMulNBits may quantize its other factor. A last pass: nothing after it could
-// fold anything into these weights.
+// quantize_products: where the session's precision is int8-dynamic, products with constant float matrices become
+// MatMulNBits with weights of 8 bits, and every MatMulNBits may quantize its other factor. A last pass: nothing after it
+// could fold anything into these weights.
 
 #include <algorithm>
 

@@ -29,7 +29,8 @@ void ReadBlock(const Tensor& weights, bool transposed, const NBitsMatrix& matrix
     return;
   }
   for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(out[i], static_cast<const void*>(values + (k0 + i) * matrix.n + n0), static_cast<size_t>(columns) * sizeof(float));
+    std::memcpy(out[i], static_cast<const void*>(values + (k0 + i) * matrix.n + n0),
+                static_cast<size_t>(columns) * sizeof(float));
   }
 }
 

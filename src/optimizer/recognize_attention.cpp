@@ -1,7 +1,7 @@
 // recognize_attention: softmax(scale * Q K^T + mask) V, spelled out in MatMul, Mul or Div, Add, Where, Softmax and MatMul,
 // becomes Attention, which keeps the scores in the cache. Heads that lie side by side in the last dimension are read and
-// written there, without Transpose. A row of which the mask leaves nothing gives NaN, as Softmax does, where Attention by itself
-// gives zeros; in models that are written it gives these.
+// written there, without Transpose. A row of which the mask leaves nothing gives NaN, as Softmax does, where Attention by
+// itself gives zeros; in models that are written it gives these.
 
 #include <algorithm>
 #include <array>
@@ -274,12 +274,13 @@ class Builder {
     return both;
   }
 
-  /// What is added to the scores that `mask` replaces by a number. Where it replaces all of a row's, that row weighs all values
-  /// the same, so that nothing may be left of the scores.
+  /// What is added to the scores that `mask` replaces by a number. Where it replaces all of a row's, that row weighs all
+  /// values the same, so that nothing may be left of the scores.
   Tensor Fill(const MaskTerm& mask) const {
     const Tensor number = graph_.constant(mask.fill)->Reshaped({});
     const double fill = *ScalarOf(&number);
-    return AllReplace() ? FromDoubles(MaskType(), {}, {std::isfinite(fill) ? std::min(fill, kAbsorbing) : fill}) : number.Clone();
+    return AllReplace() ? FromDoubles(MaskType(), {}, {std::isfinite(fill) ? std::min(fill, kAbsorbing) : fill})
+                        : number.Clone();
   }
 
   bool AllReplace() const {

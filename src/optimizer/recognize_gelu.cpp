@@ -1,5 +1,5 @@
-// recognize_gelu: x/2 (1 + erf(x/sqrt(2))), and x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), however their factors are ordered,
-// become Gelu.
+// recognize_gelu: x/2 (1 + erf(x/sqrt(2))), and x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), however their factors are
+// ordered, become Gelu.
 
 #include <algorithm>
 #include <array>

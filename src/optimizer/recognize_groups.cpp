@@ -1,5 +1,5 @@
-// recognize_groups: channels in groups, normalized by an InstanceNormalization between two Reshapes, as PyTorch exports its GroupNorm,
-// become GroupNormalization; the scale and the bias that follow go into it.
+// recognize_groups: channels in groups, normalized by an InstanceNormalization between two Reshapes, as PyTorch exports its
+// GroupNorm, become GroupNormalization; the scale and the bias that follow go into it.
 
 #include "optimizer/channels.h"
 #include "optimizer/edit.h"
@@ -68,23 +68,27 @@ class GroupRecognition final : public NodeRewrite {
   }
 
   /// A constant with a number for each group, as one with a number for each channel.
-  static std::optional<std::vector<double>> ForChannels(const Graph& graph, const Node& node, size_t input, int64_t groups, int64_t channels) {
+  static std::optional<std::vector<double>> ForChannels(const Graph& graph, const Node& node, size_t input, int64_t groups,
+                                                        int64_t channels) {
     const Tensor* constant = ConstantInput(graph, node, input);
-    if (constant == nullptr || !constant->is(ElementType::kFloat) || constant->num_elements() != groups) return std::nullopt;
+    if (constant == nullptr || !constant->is(ElementType::kFloat) || constant->num_elements() != groups)
+      return std::nullopt;
     const auto given = ToDoubles(*constant);
     if (!given) return std::nullopt;
     std::vector<double> each(static_cast<size_t>(channels));
-    for (size_t c = 0; c < each.size(); ++c) each[c] = (*given)[c * static_cast<size_t>(groups) / static_cast<size_t>(channels)];
+    for (size_t c = 0; c < each.size(); ++c)
+      each[c] = (*given)[c * static_cast<size_t>(groups) / static_cast<size_t>(channels)];
     return each;
   }
 
-  /// The constant, a number for each channel, that the only reader of a node multiplies its result with or adds to it. That reader
-  /// is then gone, too.
-  static std::optional<std::vector<double>> Following(const Graph& graph, std::string_view op_type, NodeIndex last, int64_t channels,
-                                                      std::vector<NodeIndex>& gone) {
+  /// The constant, a number for each channel, that the only reader of a node multiplies its result with or adds to it. That
+  /// reader is then gone, too.
+  static std::optional<std::vector<double>> Following(const Graph& graph, std::string_view op_type, NodeIndex last,
+                                                      int64_t channels, std::vector<NodeIndex>& gone) {
     const ValueIndex value = graph.node(last).outputs[0];
     const Node* reader = OnlyReader(graph, value);
-    if (reader == nullptr || !IsOp(*reader, op_type) || reader->inputs.size() != 2 || reader->since_version < 7) return std::nullopt;
+    if (reader == nullptr || !IsOp(*reader, op_type) || reader->inputs.size() != 2 || reader->since_version < 7)
+      return std::nullopt;
     const Tensor* constant = ConstantInput(graph, *reader, reader->inputs[0] == value ? 1 : 0);
     if (constant == nullptr || !constant->is(ElementType::kFloat)) return std::nullopt;
     const auto each = PerChannel(*constant, {.channels = channels, .rank = ShapeOf(graph, value)->size()});

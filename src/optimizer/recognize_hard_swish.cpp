@@ -1,5 +1,5 @@
-// recognize_hard_swish: a sixth of Clip(x + 3, 0, 6) becomes HardSigmoid, and x times that HardSwish, as TensorFlow's exporters and
-// others spell them: a convolution in front applies them while its results are in registers.
+// recognize_hard_swish: a sixth of Clip(x + 3, 0, 6) becomes HardSigmoid, and x times that HardSwish, as TensorFlow's
+// exporters and others spell them: a convolution in front applies them while its results are in registers.
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,8 @@ ValueIndex GatedOf(const Graph& graph, ValueIndex value) {
   const NodeIndex producer = graph.value(value).producer;
   if (producer == kNone || !IsOp(graph.node(producer), "HardSigmoid")) return kNone;
   const Node& gate = graph.node(producer);
-  const bool is_sixth = std::abs(FloatAttribute(gate, "alpha", 0.2f) - kSixth) < 1e-6f && FloatAttribute(gate, "beta", 0.5f) == 0.5f;
+  const bool is_sixth =
+      std::abs(FloatAttribute(gate, "alpha", 0.2f) - kSixth) < 1e-6f && FloatAttribute(gate, "beta", 0.5f) == 0.5f;
   return is_sixth ? gate.inputs[0] : kNone;
 }
 
@@ -50,7 +51,8 @@ class HardSwishRecognition final : public NodeRewrite {
       const ValueIndex x = ClippedOf(graph, *sixfold);
       if (x != kNone) return Replace(graph, index, "HardSigmoid", x, context);
       const NodeIndex producer = graph.value(*sixfold).producer;
-      const bool is_product = producer != kNone && IsOp(graph.node(producer), "Mul") && graph.node(producer).since_version >= 7;
+      const bool is_product =
+          producer != kNone && IsOp(graph.node(producer), "Mul") && graph.node(producer).since_version >= 7;
       return is_product && IsGated(graph, index, graph.node(producer), ClippedOf, context);
     }
     return IsOp(node, "Mul") && node.since_version >= 7 && IsGated(graph, index, node, GatedOf, context);
@@ -67,12 +69,14 @@ class HardSwishRecognition final : public NodeRewrite {
     return false;
   }
 
-  static bool Replace(Graph& graph, NodeIndex index, std::string_view op_type, ValueIndex x, const RewriteContext& context) {
+  static bool Replace(Graph& graph, NodeIndex index, std::string_view op_type, ValueIndex x,
+                      const RewriteContext& context) {
     const Node& node = graph.node(index);
     Node activation;
     activation.op_type = op_type;
     activation.name = node.name;
-    activation.since_version = op_type == "HardSwish" ? kHardSwishVersion : std::max(VersionOf(graph, "HardSigmoid"), kHardSigmoidVersion);
+    activation.since_version =
+        op_type == "HardSwish" ? kHardSwishVersion : std::max(VersionOf(graph, "HardSigmoid"), kHardSigmoidVersion);
     activation.inputs = {x};
     activation.outputs = {node.outputs[0]};
     if (op_type == "HardSigmoid") {

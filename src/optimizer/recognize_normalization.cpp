@@ -1,5 +1,5 @@
-// recognize_normalization: the mean and variance of the last dimensions, spelled out in ReduceMean, Sub, Pow, Sqrt and Div, become
-// LayerNormalization; without the mean, RMSNormalization.
+// recognize_normalization: the mean and variance of the last dimensions, spelled out in ReduceMean, Sub, Pow, Sqrt and Div,
+// become LayerNormalization; without the mean, RMSNormalization.
 
 #include <algorithm>
 
@@ -88,7 +88,8 @@ void MatchCentering(const Graph& graph, ValueIndex squared, NormalizationPattern
 /// x / deviation, or x * (1 / deviation).
 std::optional<NormalizationPattern> MatchDivision(const Graph& graph, const Node& node) {
   if (node.inputs.size() != 2 || node.since_version < 7) return std::nullopt;
-  const auto match = [&](ValueIndex divided, ValueIndex deviation, NodeIndex reciprocal) -> std::optional<NormalizationPattern> {
+  const auto match = [&](ValueIndex divided, ValueIndex deviation,
+                         NodeIndex reciprocal) -> std::optional<NormalizationPattern> {
     NormalizationPattern pattern;
     pattern.nodes = {node.index};
     if (reciprocal != kNone) pattern.nodes.push_back(reciprocal);
@@ -121,16 +122,11 @@ Tensor Ones(const Shape& shape) {
 /// The scale of a normalization that has none.
 std::optional<Tensor> Ones(const Shape& shape, ElementType type) {
   switch (type) {
-    case ElementType::kFloat:
-      return Ones<float>(shape);
-    case ElementType::kDouble:
-      return Ones<double>(shape);
-    case ElementType::kFloat16:
-      return Ones<Float16>(shape);
-    case ElementType::kBFloat16:
-      return Ones<BFloat16>(shape);
-    default:
-      return std::nullopt;
+    case ElementType::kFloat: return Ones<float>(shape);
+    case ElementType::kDouble: return Ones<double>(shape);
+    case ElementType::kFloat16: return Ones<Float16>(shape);
+    case ElementType::kBFloat16: return Ones<BFloat16>(shape);
+    default: return std::nullopt;
   }
 }
 
@@ -174,8 +170,10 @@ class NormalizationRecognition final : public NodeRewrite {
     return ToShape(SymbolicShape(shape->end() - static_cast<ptrdiff_t>(count), shape->end()));
   }
 
-  /// The operand beside the result of `last`, when it is a value of this shape and type that is there before; `last` moves on.
-  static ValueIndex Parameter(const Graph& graph, NodeIndex& last, std::string_view op_type, const Shape& shape, ElementType type) {
+  /// The operand beside the result of `last`, when it is a value of this shape and type that is there before; `last` moves
+  /// on.
+  static ValueIndex Parameter(const Graph& graph, NodeIndex& last, std::string_view op_type, const Shape& shape,
+                              ElementType type) {
     const ValueIndex result = graph.node(last).outputs[0];
     const Node* reader = OnlyReader(graph, result);
     if (reader == nullptr || !IsOp(*reader, op_type) || reader->since_version < 7) return kNone;

@@ -1,7 +1,7 @@
-// recognize_rotary: x * cos + rotate_half(x) * sin, or each half spelled by itself (x1 * cos - x2 * sin beside x2 * cos + x1 * sin),
-// or x * cos + pairs of (-x2, x1) * sin where x1 and x2 are every second element (GPT-J), becomes RotaryEmbedding; so does what
-// leaves the rest of each head as it is. Heads that a Transpose puts in front of the steps are turned where they lie, and the
-// Transpose comes after, where attention takes it in.
+// recognize_rotary: x * cos + rotate_half(x) * sin, or each half spelled by itself (x1 * cos - x2 * sin beside x2 * cos +
+// x1 * sin), or x * cos + pairs of (-x2, x1) * sin where x1 and x2 are every second element (GPT-J), becomes
+// RotaryEmbedding; so does what leaves the rest of each head as it is. Heads that a Transpose puts in front of the steps
+// are turned where they lie, and the Transpose comes after, where attention takes it in.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ constexpr int kRotaryVersion = 23;
 struct Rotation {
   ValueIndex x = kNone, cosine = kNone, sine = kNone;
   int64_t half = 0;
-  bool wide = false;  // cosine and sine hold 2 * half numbers a row, each twice
+  bool wide = false;         // cosine and sine hold 2 * half numbers a row, each twice
   bool interleaved = false;  // what is turned together lies side by side
   ValueIndex result = kNone;
   std::vector<NodeIndex> nodes;  // whose results only others of them read, but for the last
@@ -55,7 +55,8 @@ class RotationMatching {
 
   /// Both parts are the halves of one value.
   bool AreHalves(const std::optional<RowPart>& first, const std::optional<RowPart>& second) {
-    if (!first || !second || first->source != second->source || first->begin != 0 || first->end != second->begin) return false;
+    if (!first || !second || first->source != second->source || first->begin != 0 || first->end != second->begin)
+      return false;
     if (second->end != first->size || first->end * 2 != first->size) return false;
     rotation_.x = first->source;
     rotation_.half = first->end;
@@ -86,7 +87,8 @@ class RotationMatching {
     const Node* concat = Inner(product, input, "Concat");
     if (concat == nullptr || concat->inputs.size() != 2 || !JoinsRows(graph_, *concat)) return false;
     const Node* negated = Inner(*concat, 0, "Neg");
-    if (negated == nullptr || !AreHalves(RowPartOf(graph_, concat->inputs[1]), RowPartOf(graph_, negated->inputs[0]))) return false;
+    if (negated == nullptr || !AreHalves(RowPartOf(graph_, concat->inputs[1]), RowPartOf(graph_, negated->inputs[0])))
+      return false;
     rotation_.interleaved = false;
     rotation_.nodes = {concat->index, negated->index};
     return true;
@@ -100,7 +102,9 @@ class RotationMatching {
     if (concat == nullptr || concat->inputs.size() != 2 || !JoinsRows(graph_, *concat)) return false;
     const Node *second = Inner(*concat, 0, "Unsqueeze"), *first = Inner(*concat, 1, "Unsqueeze");
     const Node* negated = second == nullptr || first == nullptr ? nullptr : Inner(*second, 0, "Neg");
-    if (negated == nullptr || !AreAlternations(RowAlternationOf(graph_, first->inputs[0]), RowAlternationOf(graph_, negated->inputs[0]))) return false;
+    if (negated == nullptr ||
+        !AreAlternations(RowAlternationOf(graph_, first->inputs[0]), RowAlternationOf(graph_, negated->inputs[0])))
+      return false;
     rotation_.interleaved = true;
     rotation_.nodes = {flat->index, concat->index, second->index, first->index, negated->index};
     return true;
@@ -118,13 +122,16 @@ class RotationMatching {
     if (!IsOp(concat, "Concat") || concat.inputs.size() != 2 || !JoinsRows(graph_, concat)) return false;
     const Node *difference = Inner(concat, 0, "Sub"), *sum = Inner(concat, 1, "Add");
     if (difference == nullptr || sum == nullptr) return false;
-    const std::array products = {Inner(*difference, 0, "Mul"), Inner(*difference, 1, "Mul"), Inner(*sum, 0, "Mul"), Inner(*sum, 1, "Mul")};
+    const std::array products = {Inner(*difference, 0, "Mul"), Inner(*difference, 1, "Mul"), Inner(*sum, 0, "Mul"),
+                                 Inner(*sum, 1, "Mul")};
     if (std::ranges::count(products, nullptr) > 0) return false;
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const ValueIndex first = products[0]->inputs[i], cosine = products[0]->inputs[1 - i];
       for (const size_t j : {size_t{0}, size_t{1}}) {
         const ValueIndex second = products[1]->inputs[j], sine = products[1]->inputs[1 - j];
-        const auto multiplies = [](const Node& product, ValueIndex a, ValueIndex b) { return a != b && OtherInput(product, a) == b; };
+        const auto multiplies = [](const Node& product, ValueIndex a, ValueIndex b) {
+          return a != b && OtherInput(product, a) == b;
+        };
         const bool crossed = (multiplies(*products[2], second, cosine) && multiplies(*products[3], first, sine)) ||
                              (multiplies(*products[3], second, cosine) && multiplies(*products[2], first, sine));
         if (!crossed || !AreHalves(RowPartOf(graph_, first), RowPartOf(graph_, second))) continue;
@@ -144,7 +151,9 @@ class RotationMatching {
     const auto begin = RowPartOf(graph_, rotation_.x);
     if (!begin || begin->begin != 0 || concat == nullptr || !IsOp(*concat, "Concat") || concat->inputs.size() != 2) return;
     const auto rest = concat->inputs[0] == rotation_.result ? RowPartOf(graph_, concat->inputs[1]) : std::nullopt;
-    if (!rest || !JoinsRows(graph_, *concat) || rest->source != begin->source || rest->begin != begin->end || rest->end != begin->size) return;
+    if (!rest || !JoinsRows(graph_, *concat) || rest->source != begin->source || rest->begin != begin->end ||
+        rest->end != begin->size)
+      return;
     rotation_.x = begin->source;
     rotation_.nodes.push_back(concat->index);
     rotation_.result = concat->outputs[0];
@@ -158,7 +167,8 @@ class RotationMatching {
 std::optional<RotationLayout> LayoutOf(const Graph& graph, const Rotation& rotation) {
   const SymbolicShape *x = ShapeOf(graph, rotation.x), *angles = ShapeOf(graph, rotation.cosine);
   if (x == nullptr || x->size() != 4 || !(*x)[3].known()) return std::nullopt;
-  if (angles == nullptr || angles->size() < 2 || angles->size() > 4 || !SameShape(graph, rotation.cosine, rotation.sine)) return std::nullopt;
+  if (angles == nullptr || angles->size() < 2 || angles->size() > 4 || !SameShape(graph, rotation.cosine, rotation.sine))
+    return std::nullopt;
   if (angles->back().value != (rotation.wide ? 2 : 1) * rotation.half) return std::nullopt;
   SymbolicShape dims(4 - angles->size(), Dimension{.value = 1, .symbol = {}});
   dims.insert(dims.end(), angles->begin(), angles->end());
@@ -197,7 +207,8 @@ class RotationWriting {
   void Write() {
     Node node = Operator();
     const bool packs = Packs();
-    const ValueIndex steps_first = packs && layout_.heads_first ? graph_.node(graph_.value(rotation_.x).producer).inputs[0] : rotation_.x;
+    const ValueIndex steps_first =
+        packs && layout_.heads_first ? graph_.node(graph_.value(rotation_.x).producer).inputs[0] : rotation_.x;
     const ElementType type = ElementOf(graph_, rotation_.x);
     for (auto at = rotation_.nodes.rbegin(); at != rotation_.nodes.rend(); ++at) graph_.RemoveNode(*at);
     const size_t caches = node.inputs.size() - 2;
@@ -212,7 +223,8 @@ class RotationWriting {
     const SymbolicShape packed = {apart[0], apart[1], Dimension{.value = apart[2].value * apart[3].value, .symbol = {}}};
     const auto add = [&](const SymbolicShape& shape) { return graph_.AddValue("", TypeInfo::OfTensor(type, shape)); };
     const ValueIndex together = add(packed), turned = add(packed);
-    AddOperator(graph_, "Reshape", {steps_first, AddIntegers(graph_, std::array<int64_t, 3>{0, 0, packed[2].value})}, together, place_);
+    AddOperator(graph_, "Reshape", {steps_first, AddIntegers(graph_, std::array<int64_t, 3>{0, 0, packed[2].value})},
+                together, place_);
     node.inputs[0] = together;
     node.outputs = {turned};
     graph_.AddNode(std::move(node), place_);
@@ -235,10 +247,11 @@ class RotationWriting {
       if (std::ranges::find(rotation_.nodes, reader) != rotation_.nodes.end()) return true;
       const Node& part = graph_.node(reader);  // goes when only they read it
       return (IsOp(part, "Slice") || IsOp(part, "Split")) && std::ranges::all_of(part.outputs, [&](ValueIndex output) {
-        if (output == kNone) return true;
-        const GraphValue& value = graph_.value(output);
-        return !value.is_output && std::ranges::all_of(value.consumers, [&](NodeIndex node) { return IsReplaced(node); });
-      });
+               if (output == kNone) return true;
+               const GraphValue& value = graph_.value(output);
+               return !value.is_output &&
+                      std::ranges::all_of(value.consumers, [&](NodeIndex node) { return IsReplaced(node); });
+             });
     });
   }
 
@@ -249,8 +262,8 @@ class RotationWriting {
     if (!IsOp(node, "Slice") && !IsOp(node, "Split")) return false;
     return std::ranges::all_of(node.outputs, [&](ValueIndex output) {
       return output != kNone && std::ranges::all_of(graph_.value(output).consumers, [&](NodeIndex reader) {
-        return std::ranges::find(rotation_.nodes, reader) != rotation_.nodes.end();
-      });
+               return std::ranges::find(rotation_.nodes, reader) != rotation_.nodes.end();
+             });
     });
   }
 

@@ -1,5 +1,5 @@
-// recognize_swish: x sigmoid(alpha x) becomes Swish. After the passes that take such an activation into a convolution, and only
-// where it is left to the CPU provider: others make one kernel of such a chain themselves.
+// recognize_swish: x sigmoid(alpha x) becomes Swish. After the passes that take such an activation into a convolution, and
+// only where it is left to the CPU provider: others make one kernel of such a chain themselves.
 
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"

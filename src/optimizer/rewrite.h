@@ -1,7 +1,7 @@
 #pragma once
 
-// What a pass of the optimizer is. Every rewrite keeps the graph's inputs and outputs, their names and types, and the results
-// but for rounding; where it cannot prove that a node would not have failed, it leaves the node.
+// What a pass of the optimizer is. Every rewrite keeps the graph's inputs and outputs, their names and types, and the
+// results but for rounding; where it cannot prove that a node would not have failed, it leaves the node.
 
 #include <chrono>
 #include <memory>
@@ -26,8 +26,8 @@ struct RewriteContext {
   bool round_halves = false;
   /// Bytes that folded constants may still take in all.
   int64_t folding_budget = 0;
-  /// Operations that folding may still take in all, estimated before, so that the same is folded everywhere; and time, for what an
-  /// estimate does not see.
+  /// Operations that folding may still take in all, estimated before, so that the same is folded everywhere; and time, for
+  /// what an estimate does not see.
   double folding_operations = 0;
   std::chrono::milliseconds folding_time{0};
 };

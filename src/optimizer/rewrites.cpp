@@ -34,7 +34,8 @@ constexpr std::array kRewrites = {
     RewriteEntry{"recognize_attention", kExtended, RecognizeAttention},
     RewriteEntry{"share_heads", kExtended, ShareHeads},
     RewriteEntry{"recognize_nbits", kExtended, RecognizeNBits},
-    RewriteEntry{"widen_halves", kExtended, WidenHalves},  // constants that others recognize are rounded to the halves' type
+    RewriteEntry{"widen_halves", kExtended,
+                 WidenHalves},  // constants that others recognize are rounded to the halves' type
     RewriteEntry{"merge_casts", kExtended, MergeCasts},
     RewriteEntry{"merge_activations", kExtended, MergeActivations},
     RewriteEntry{"fuse_reshapes", kExtended, FuseReshapes},

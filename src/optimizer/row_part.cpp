@@ -53,7 +53,8 @@ std::optional<RowReader> RowReaderOf(const Graph& graph, ValueIndex value) {
 /// `apart` is `together` but for its last dimension of 2.
 bool ArePairsOf(const Graph& graph, ValueIndex apart, ValueIndex together) {
   const SymbolicShape *pairs = ShapeOf(graph, apart), *rows = ShapeOf(graph, together);
-  if (pairs == nullptr || rows == nullptr || rows->empty() || pairs->size() != rows->size() + 1 || pairs->back().value != 2) return false;
+  if (pairs == nullptr || rows == nullptr || rows->empty() || pairs->size() != rows->size() + 1 || pairs->back().value != 2)
+    return false;
   for (size_t i = 0; i + 1 < rows->size(); ++i) {
     if (!SameDimension((*pairs)[i], (*rows)[i])) return false;
   }
@@ -102,12 +103,15 @@ std::optional<RowAlternation> RowAlternationOf(const Graph& graph, ValueIndex va
     const Tensor* index = ConstantInput(graph, node, 1);
     if (index == nullptr || index->shape().rank() != 0 || !IsLast(IntAttribute(node, "axis", 0), rank)) return std::nullopt;
     const auto which = Integers(index);
-    return which && which->size() == 1 ? FromPairs(graph, node.inputs[0], which->front() < 0 ? which->front() + 2 : which->front()) : std::nullopt;
+    return which && which->size() == 1
+               ? FromPairs(graph, node.inputs[0], which->front() < 0 ? which->front() + 2 : which->front())
+               : std::nullopt;
   }
   if (!IsOp(node, "Squeeze")) return std::nullopt;
   const auto axes = IntegersOf(graph, node, 1, "axes");
   const auto part = RowPartOf(graph, node.inputs[0]);
-  if (!axes || axes->size() != 1 || !IsLast(axes->front(), rank) || !part || part->end != part->begin + 1) return std::nullopt;
+  if (!axes || axes->size() != 1 || !IsLast(axes->front(), rank) || !part || part->end != part->begin + 1)
+    return std::nullopt;
   return FromPairs(graph, part->source, part->begin);
 }
 

@@ -10,16 +10,11 @@ namespace tessera {
 std::optional<double> ScalarOf(const Tensor* tensor) {
   if (tensor == nullptr || tensor->num_elements() != 1) return std::nullopt;
   switch (tensor->type()) {
-    case ElementType::kFloat:
-      return *tensor->data<float>();
-    case ElementType::kDouble:
-      return *tensor->data<double>();
-    case ElementType::kFloat16:
-      return static_cast<float>(*tensor->data<Float16>());
-    case ElementType::kBFloat16:
-      return static_cast<float>(*tensor->data<BFloat16>());
-    default:
-      return std::nullopt;
+    case ElementType::kFloat: return *tensor->data<float>();
+    case ElementType::kDouble: return *tensor->data<double>();
+    case ElementType::kFloat16: return static_cast<float>(*tensor->data<Float16>());
+    case ElementType::kBFloat16: return static_cast<float>(*tensor->data<BFloat16>());
+    default: return std::nullopt;
   }
 }
 

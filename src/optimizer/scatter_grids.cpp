@@ -1,6 +1,6 @@
-// scatter_grids: ScatterND at all combinations of an index of each axis, as PyTorch exports an assignment to a slice, becomes ScatterGrid
-// (ai.tessera), which takes a vector of each axis instead of the combinations and copies whole rows. Where it is left to the CPU
-// provider, which has the operator.
+// scatter_grids: ScatterND at all combinations of an index of each axis, as PyTorch exports an assignment to a slice,
+// becomes ScatterGrid (ai.tessera), which takes a vector of each axis instead of the combinations and copies whole rows.
+// Where it is left to the CPU provider, which has the operator.
 
 #include <algorithm>
 
@@ -23,15 +23,16 @@ struct Grid {
 bool IsSumOf(const Graph& graph, ValueIndex sum, const std::vector<ValueIndex>& values, int most = 64) {
   if (std::ranges::find(values, sum) != values.end()) return true;
   const Node* add = Producer(graph, sum);
-  return most > 0 && add != nullptr && IsOp(*add, "Add") && add->since_version >= 7 && IsSumOf(graph, add->inputs[0], values, most - 1) &&
-         IsSumOf(graph, add->inputs[1], values, most - 1);
+  return most > 0 && add != nullptr && IsOp(*add, "Add") && add->since_version >= 7 &&
+         IsSumOf(graph, add->inputs[0], values, most - 1) && IsSumOf(graph, add->inputs[1], values, most - 1);
 }
 
 /// `shape` is the shape of a sum of some of `values`: expanding to it makes none larger than all of them together.
 bool IsCommonShape(const Graph& graph, ValueIndex shape, const std::vector<ValueIndex>& values) {
   const Node* node = Producer(graph, shape);
   return node != nullptr && IsOp(*node, "Shape") && node->attributes.empty() &&
-         StaticShapeOf(graph, shape) == Shape{static_cast<int64_t>(values.size())} && IsSumOf(graph, node->inputs[0], values);
+         StaticShapeOf(graph, shape) == Shape{static_cast<int64_t>(values.size())} &&
+         IsSumOf(graph, node->inputs[0], values);
 }
 
 /// All dimensions of the value, of at most `depth`, are 1 but that of `axis` of `depth`.
@@ -49,7 +50,8 @@ bool LiesAlong(const Graph& graph, ValueIndex value, size_t axis, size_t depth) 
 std::optional<Grid> ComputedGrid(const Graph& graph, ValueIndex tuples) {
   const Node* concat = Producer(graph, tuples);
   const SymbolicShape* shape = ShapeOf(graph, tuples);
-  if (concat == nullptr || !IsOp(*concat, "Concat") || shape == nullptr || shape->size() != concat->inputs.size() + 1) return std::nullopt;
+  if (concat == nullptr || !IsOp(*concat, "Concat") || shape == nullptr || shape->size() != concat->inputs.size() + 1)
+    return std::nullopt;
   const auto depth = static_cast<int64_t>(concat->inputs.size());
   const auto is_last = [&](int64_t axis) { return axis == -1 || axis == depth; };
   if (!is_last(IntAttribute(*concat, "axis", 0))) return std::nullopt;
@@ -60,7 +62,8 @@ std::optional<Grid> ComputedGrid(const Graph& graph, ValueIndex tuples) {
     if (unsqueeze == nullptr || !IsOp(*unsqueeze, "Unsqueeze")) return std::nullopt;
     const auto axes = IntegersOf(graph, *unsqueeze, 1, "axes");
     const Node* expand = Producer(graph, *unsqueeze, 0);
-    if (!axes || axes->size() != 1 || !is_last(axes->front()) || expand == nullptr || !IsOp(*expand, "Expand")) return std::nullopt;
+    if (!axes || axes->size() != 1 || !is_last(axes->front()) || expand == nullptr || !IsOp(*expand, "Expand"))
+      return std::nullopt;
     if (!LiesAlong(graph, expand->inputs[0], i, concat->inputs.size())) return std::nullopt;
     grid.values.push_back(expand->inputs[0]);
     shapes.push_back(expand->inputs[1]);
@@ -95,7 +98,8 @@ class ScatterGrids final : public LeftToCpuRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& scatter = graph.node(index);
-    if (!IsOp(scatter, "ScatterND") || !HasOneOutput(scatter) || StringAttribute(scatter, "reduction", "none") != "none") return false;
+    if (!IsOp(scatter, "ScatterND") || !HasOneOutput(scatter) || StringAttribute(scatter, "reduction", "none") != "none")
+      return false;
     if (VersionOf(graph, "Reshape") < 5) return false;
     const Tensor* constant = ConstantInput(graph, scatter, 1);
     const auto grid = constant == nullptr ? ComputedGrid(graph, scatter.inputs[1]) : ConstantGrid(*constant);

@@ -1,5 +1,5 @@
-// share_heads: keys and values that Unsqueeze, Expand and Reshape repeat for each head of a group of query heads are read as they
-// are: Attention shares them itself.
+// share_heads: keys and values that Unsqueeze, Expand and Reshape repeat for each head of a group of query heads are read
+// as they are: Attention shares them itself.
 
 #include "optimizer/edit.h"
 #include "optimizer/fused_kernels.h"
@@ -45,7 +45,8 @@ bool JoinsHeads(const Graph& graph, const Node& reshape, ValueIndex source, int6
   const SymbolicShape *from = ShapeOf(graph, source), *to = ShapeOf(graph, reshape.outputs[0]);
   if (from == nullptr || to == nullptr || from->size() != 4 || to->size() != 4) return false;
   const Dimension &heads = (*from)[1], &joined = (*to)[1];
-  if (!heads.known() || !joined.known() || heads.value == 0 || joined.value % heads.value != 0 || joined.value / heads.value != times) {
+  if (!heads.known() || !joined.known() || heads.value == 0 || joined.value % heads.value != 0 ||
+      joined.value / heads.value != times) {
     return false;
   }
   // Reshape keeps the number of elements: what the others leave for one dimension is what it was.

@@ -10,10 +10,12 @@
 namespace tessera {
 namespace {
 
-/// Operators that only move elements of their first input. MaxPool chooses among them, which commutes with a positive scale.
+/// Operators that only move elements of their first input. MaxPool chooses among them, which commutes with a positive
+/// scale.
 bool Moves(const Node& node) {
-  static const std::set<std::string_view> movers = {"Reshape", "Transpose", "Flatten",      "Squeeze",      "Unsqueeze", "Slice", "Split",
-                                                    "Gather",  "Expand",    "DepthToSpace", "SpaceToDepth", "Tile",      "Identity"};
+  static const std::set<std::string_view> movers = {"Reshape",      "Transpose", "Flatten", "Squeeze", "Unsqueeze",
+                                                    "Slice",        "Split",     "Gather",  "Expand",  "DepthToSpace",
+                                                    "SpaceToDepth", "Tile",      "Identity"};
   if (!node.domain.empty()) return false;
   if (node.op_type == "Resize") {  // outside of an image that is cut out, another number stands
     return StringAttribute(node, "mode", "nearest") == "nearest" &&
@@ -64,12 +66,14 @@ class DequantizeSinking final : public NodeRewrite {
     return first && Sink(graph, concat, *first, codes, first->axis, context);
   }
 
-  static bool Sink(Graph& graph, const Node& mover, const Quantization& from, const std::vector<ValueIndex>& codes, int64_t axis,
-                   RewriteContext& context) {
+  static bool Sink(Graph& graph, const Node& mover, const Quantization& from, const std::vector<ValueIndex>& codes,
+                   int64_t axis, RewriteContext& context) {
     const NodeIndex index = mover.index;
     const std::vector<ValueIndex> outputs = mover.outputs;
     const bool per_tensor = from.per_tensor();  // new values move the constants that it looks at
-    const auto is_float = [&](ValueIndex output) { return output != kNone && ElementOf(graph, output) == ElementType::kFloat; };
+    const auto is_float = [&](ValueIndex output) {
+      return output != kNone && ElementOf(graph, output) == ElementType::kFloat;
+    };
     if (!std::all_of(outputs.begin(), outputs.end(), is_float)) return false;
     Node moved = mover;
     std::copy(codes.begin(), codes.end(), moved.inputs.begin());

@@ -1,6 +1,6 @@
-// sink_reshapes: a Reshape of [batch, heads, rows, width] to [batch * heads, rows, width] moves behind the products, softmax and
-// elementwise operators that read it, until the Reshape that parts batch and heads again takes it away: attention then stands
-// there without Reshape, whichever way its exporter spelled it.
+// sink_reshapes: a Reshape of [batch, heads, rows, width] to [batch * heads, rows, width] moves behind the products,
+// softmax and elementwise operators that read it, until the Reshape that parts batch and heads again takes it away:
+// attention then stands there without Reshape, whichever way its exporter spelled it.
 
 #include <algorithm>
 #include <set>

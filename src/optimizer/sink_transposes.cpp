@@ -1,6 +1,7 @@
-// sink_transposes: nodes that compute the same whichever way the dimensions stand (elementwise operators, Concat, Split, Slice, Pad,
-// reductions) compute in the order in which the values come that a Transpose gives to some of them, where that leaves less to
-// transpose: models that keep channels last, as TensorFlow's exporters write them, lose the Transposes around their convolutions.
+// sink_transposes: nodes that compute the same whichever way the dimensions stand (elementwise operators, Concat, Split,
+// Slice, Pad, reductions) compute in the order in which the values come that a Transpose gives to some of them, where that
+// leaves less to transpose: models that keep channels last, as TensorFlow's exporters write them, lose the Transposes
+// around their convolutions.
 
 #include <algorithm>
 #include <map>
@@ -33,8 +34,8 @@ int64_t CostOf(const Graph& graph, ValueIndex value, const Permutation& perm) {
   return static_cast<int64_t>(std::min(KnownElements(graph, value), kMost) + kNode);
 }
 
-/// Nodes that could compute in the order before a Transpose by `perm`, connected by values of that many dimensions; and which of
-/// them had better.
+/// Nodes that could compute in the order before a Transpose by `perm`, connected by values of that many dimensions; and
+/// which of them had better.
 class PermutableRegion {
  public:
   PermutableRegion(Graph& graph, const Permutation& perm) : graph_(graph), perm_(perm), inverse_(Inverse(perm)) {}
@@ -138,8 +139,8 @@ class PermutableRegion {
     return is_ours ? graph_.node(producer).inputs[0] : kNone;
   }
 
-  /// The nodes to replace, each after those that it reads; ties as in the graph. The whole graph's order would have to be found anew
-  /// for each region.
+  /// The nodes to replace, each after those that it reads; ties as in the graph. The whole graph's order would have to be
+  /// found anew for each region.
   std::vector<NodeIndex> InOrder() const {
     std::map<NodeIndex, size_t> waiting;
     std::map<NodeIndex, std::vector<NodeIndex>> followers;
@@ -202,7 +203,8 @@ class PermutableRegion {
   }
 
   ValueIndex NewTwin(ValueIndex value) {
-    return graph_.AddValue("", TypeInfo::OfTensor(ElementOf(graph_, value), InOrderOfInput(*ShapeOf(graph_, value), perm_)));
+    return graph_.AddValue("",
+                           TypeInfo::OfTensor(ElementOf(graph_, value), InOrderOfInput(*ShapeOf(graph_, value), perm_)));
   }
 
   /// The value in the other order.
@@ -227,7 +229,8 @@ class PermutableRegion {
 
   ValueIndex TwinOfConstant(Tensor constant, NodeIndex place) {
     Shape shape(perm_.size(), 1);
-    std::copy(constant.shape().begin(), constant.shape().end(), shape.end() - static_cast<ptrdiff_t>(constant.shape().rank()));
+    std::copy(constant.shape().begin(), constant.shape().end(),
+              shape.end() - static_cast<ptrdiff_t>(constant.shape().rank()));
     const Shape twin = InOrderOfInput(shape, perm_);
     SymbolicShape from, to;
     for (const int64_t dim : shape) from.push_back(Dimension{.value = dim, .symbol = {}});

@@ -25,7 +25,9 @@ std::optional<SliceBounds> SliceBoundsOf(const Graph& graph, const Node& slice) 
     if (!given) return std::nullopt;
     bounds.steps = std::move(*given);
   }
-  if (bounds.axes.size() != count || bounds.steps.size() != count || std::ranges::find(bounds.steps, 0) != bounds.steps.end()) return std::nullopt;
+  if (bounds.axes.size() != count || bounds.steps.size() != count ||
+      std::ranges::find(bounds.steps, 0) != bounds.steps.end())
+    return std::nullopt;
   std::set<int64_t> seen;
   for (int64_t& axis : bounds.axes) {
     if (from != nullptr) {

@@ -12,8 +12,8 @@ struct SliceBounds {
   std::vector<int64_t> starts, ends, axes, steps;
 };
 
-/// None where they are computed, an axis is counted from the end of an unknown rank, or the kernel would refuse them for the rank that is
-/// known.
+/// None where they are computed, an axis is counted from the end of an unknown rank, or the kernel would refuse them for
+/// the rank that is known.
 std::optional<SliceBounds> SliceBoundsOf(const Graph& graph, const Node& slice);
 
 }  // namespace tessera

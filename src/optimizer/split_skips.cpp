@@ -1,6 +1,7 @@
-// split_skips: SkipLayerNormalization and SkipSimplifiedLayerNormalization, as ONNX Runtime's optimizer writes them, become their
-// sums and LayerNormalization or RMSNormalization: a product in front takes the sums in while its results are in registers, and
-// even where there is none the rows are read no slower. Only where it is left to the CPU provider: others keep one kernel.
+// split_skips: SkipLayerNormalization and SkipSimplifiedLayerNormalization, as ONNX Runtime's optimizer writes them, become
+// their sums and LayerNormalization or RMSNormalization: a product in front takes the sums in while its results are in
+// registers, and even where there is none the rows are read no slower. Only where it is left to the CPU provider: others
+// keep one kernel.
 
 #include <algorithm>
 
@@ -20,7 +21,8 @@ struct SkipInputs {
 
 std::optional<SkipInputs> InputsOf(const Node& node) {
   const bool centers = node.op_type == "SkipLayerNormalization";
-  if (node.domain != "com.microsoft" || (!centers && node.op_type != "SkipSimplifiedLayerNormalization")) return std::nullopt;
+  if (node.domain != "com.microsoft" || (!centers && node.op_type != "SkipSimplifiedLayerNormalization"))
+    return std::nullopt;
   if (!HasInput(node, 0) || !HasInput(node, 1) || !HasInput(node, 2)) return std::nullopt;
   const auto input = [&](size_t i) { return HasInput(node, i) ? node.inputs[i] : kNone; };
   return centers ? SkipInputs{true, input(3), input(4)} : SkipInputs{false, kNone, input(3)};
@@ -70,7 +72,8 @@ class SkipSplitting final : public LeftToCpuRewrite {
   /// The sizes are known to be those that the operator asks for, and only the normalization and the sum are wanted.
   static bool IsPlain(const Graph& graph, const Node& node, const SkipInputs& inputs) {
     const SymbolicShape* x = ShapeOf(graph, node.inputs[0]);
-    if (x == nullptr || x->empty() || !SameShape(graph, node.inputs[0], node.inputs[1]) || VersionOf(graph, "Add") < 7) return false;
+    if (x == nullptr || x->empty() || !SameShape(graph, node.inputs[0], node.inputs[1]) || VersionOf(graph, "Add") < 7)
+      return false;
     const auto is_row = [&](ValueIndex value) {
       const SymbolicShape* row = value == kNone ? nullptr : ShapeOf(graph, value);
       return value == kNone || (row != nullptr && row->size() == 1 && SameDimension(row->front(), x->back()));
@@ -78,7 +81,8 @@ class SkipSplitting final : public LeftToCpuRewrite {
     for (size_t i = 1; i < std::min<size_t>(node.outputs.size(), 3); ++i) {
       if (node.outputs[i] != kNone) return false;
     }
-    const bool is_float = ElementOf(graph, node.inputs[0]) == ElementType::kFloat;  // halves are rounded once in the one kernel
+    const bool is_float =
+        ElementOf(graph, node.inputs[0]) == ElementType::kFloat;  // halves are rounded once in the one kernel
     return is_float && node.outputs[0] != kNone && is_row(node.inputs[2]) && is_row(inputs.beta) && is_row(inputs.bias);
   }
 };

@@ -1,7 +1,7 @@
-// tabulate_quantized: elementwise operators between a DequantizeLinear and a QuantizeLinear compute a function of one 8-bit code,
-// however many they are: a table of its 256 results takes their place. DequantizeLinear and QuantizeLinear of the same scale
-// and zero point vanish. So do com.microsoft's operators on codes become tables, and tables of tables one: QLinearMul of a tensor
-// and its QLinearSigmoid is a function of one code as well.
+// tabulate_quantized: elementwise operators between a DequantizeLinear and a QuantizeLinear compute a function of one 8-bit
+// code, however many they are: a table of its 256 results takes their place. DequantizeLinear and QuantizeLinear of the
+// same scale and zero point vanish. So do com.microsoft's operators on codes become tables, and tables of tables one:
+// QLinearMul of a tensor and its QLinearSigmoid is a function of one code as well.
 
 #include <map>
 #include <numeric>
@@ -31,8 +31,10 @@ std::span<const size_t> CodeInputs(const Node& node) {
 
 bool IsTabulable(const Node& node) {
   static const std::set<std::string_view> unary = {
-      "Abs", "Ceil", "Celu", "Clip", "Cos", "Elu",      "Erf",        "Exp",     "Floor",    "Gelu", "HardSigmoid", "HardSwish",       "Identity", "LeakyRelu",
-      "Log", "Mish", "Neg",  "Reciprocal", "Relu",   "Round", "Selu",    "Sigmoid",  "Sign", "Sin",         "Softplus", "Softsign", "Sqrt", "Tanh",  "ThresholdedRelu"};
+      "Abs",  "Ceil",           "Celu",      "Clip",     "Cos",       "Elu", "Erf",      "Exp",      "Floor",
+      "Gelu", "HardSigmoid",    "HardSwish", "Identity", "LeakyRelu", "Log", "Mish",     "Neg",      "Reciprocal",
+      "Relu", "Round",          "Selu",      "Sigmoid",  "Sign",      "Sin", "Softplus", "Softsign", "Sqrt",
+      "Tanh", "ThresholdedRelu"};
   static const std::set<std::string_view> binary = {"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "PRelu"};
   if (!node.domain.empty()) return false;
   return unary.contains(node.op_type) || (binary.contains(node.op_type) && node.since_version >= 7);
@@ -143,8 +145,10 @@ class Tabulation {
     TypeInfo type = graph_.value(node.outputs[0]).type;
     type.shape.reset();
     probe.outputs = {alone.AddValue("", type)};
-    auto results = Evaluate(alone, alone.node(alone.AddNode(std::move(probe))), context_.resources, {.output_bytes = 1 << 16});
-    if (!results || results->size() != 1 || ((*results)[0].num_elements() != kCodes && (*results)[0].num_elements() != 1)) return std::nullopt;
+    auto results =
+        Evaluate(alone, alone.node(alone.AddNode(std::move(probe))), context_.resources, {.output_bytes = 1 << 16});
+    if (!results || results->size() != 1 || ((*results)[0].num_elements() != kCodes && (*results)[0].num_elements() != 1))
+      return std::nullopt;
     return (*results)[0];
   }
 

@@ -15,9 +15,12 @@ bool Permutes(const Graph& graph, const Node* node, const Permutation& perm) {
 /// [N, C, H * W] beside [N, C, H, W]: where two of the three are the same, so is the third.
 bool KeepsPlanes(const Graph& graph, ValueIndex planes, ValueIndex image) {
   const SymbolicShape *flat = ShapeOf(graph, planes), *whole = ShapeOf(graph, image);
-  if (flat == nullptr || whole == nullptr || flat->size() != 3 || whole->size() != 4 || !SameDimension((*flat)[1], (*whole)[1])) return false;
+  if (flat == nullptr || whole == nullptr || flat->size() != 3 || whole->size() != 4 ||
+      !SameDimension((*flat)[1], (*whole)[1]))
+    return false;
   const Dimension &pixels = (*flat)[2], &height = (*whole)[2], &width = (*whole)[3];
-  const bool same_size = pixels.known() && height.known() && width.known() && pixels.value > 0 && pixels.value == height.value * width.value;
+  const bool same_size =
+      pixels.known() && height.known() && width.known() && pixels.value > 0 && pixels.value == height.value * width.value;
   return same_size || SameDimension((*flat)[0], (*whole)[0]);
 }
 
@@ -26,7 +29,8 @@ bool KeepsPlanes(const Graph& graph, ValueIndex planes, ValueIndex image) {
 ValueIndex PixelsBefore(const Graph& graph, const Node& conv) {
   const Node* before = Producer(graph, conv, 0);
   if (Permutes(graph, before, kLastToFirst)) return before->inputs[0];
-  if (before == nullptr || !IsOp(*before, "Reshape") || !KeepsPlanes(graph, before->inputs[0], conv.inputs[0])) return kNone;
+  if (before == nullptr || !IsOp(*before, "Reshape") || !KeepsPlanes(graph, before->inputs[0], conv.inputs[0]))
+    return kNone;
   const Node* transpose = Producer(graph, *before, 0);
   return Permutes(graph, transpose, kTokensToPlanes) ? transpose->inputs[0] : kNone;
 }

@@ -1,6 +1,6 @@
-// turn_factors: matrices that a Transpose turns for a product, such as the similarities x x', are read as they are by a FusedMatMul.
-// fuse_transposes does so for one matrix, with Gemm; this is for many. Last, as what recognizes or takes in products knows MatMul, and
-// only where it is left to the CPU provider.
+// turn_factors: matrices that a Transpose turns for a product, such as the similarities x x', are read as they are by a
+// FusedMatMul. fuse_transposes does so for one matrix, with Gemm; this is for many. Last, as what recognizes or takes in
+// products knows MatMul, and only where it is left to the CPU provider.
 
 #include <numeric>
 #include <utility>

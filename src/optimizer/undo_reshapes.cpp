@@ -1,6 +1,6 @@
-// undo_reshapes: an elementwise operator with a constant, between a Reshape and the Reshape back, works on the tensor as it is
-// elsewhere; the constant is reshaped instead. So masks of windows, which are added where batch and windows are apart, come to stand
-// beside the other summands of the scores.
+// undo_reshapes: an elementwise operator with a constant, between a Reshape and the Reshape back, works on the tensor as it
+// is elsewhere; the constant is reshaped instead. So masks of windows, which are added where batch and windows are apart,
+// come to stand beside the other summands of the scores.
 
 #include <algorithm>
 #include <set>
@@ -12,7 +12,8 @@
 namespace tessera {
 namespace {
 
-/// A constant may become this much larger where it is repeated for what was a dimension of its own: what folding allows, too.
+/// A constant may become this much larger where it is repeated for what was a dimension of its own: what folding allows,
+/// too.
 constexpr int64_t kAlwaysFine = int64_t{1} << 20;  // bytes
 constexpr int64_t kMostGrowth = 8;                 // times its own
 
@@ -55,7 +56,8 @@ class ReshapeUndoing final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
-    if (!IsBinary(node) || node.inputs.size() != 2 || VersionOf(graph, "Reshape") < 5 || VersionOf(graph, "Expand") == 0) return false;
+    if (!IsBinary(node) || node.inputs.size() != 2 || VersionOf(graph, "Reshape") < 5 || VersionOf(graph, "Expand") == 0)
+      return false;
     for (const size_t side : {size_t{0}, size_t{1}}) {
       const Node* reshape = Producer(graph, node, side);
       const Tensor* constant = ConstantInput(graph, node, 1 - side);
@@ -71,7 +73,8 @@ class ReshapeUndoing final : public NodeRewrite {
     const Node* back = OnlyReader(graph, result);
     if (back == nullptr || !IsOp(*back, "Reshape") || back->inputs[0] != result) return false;
     const auto plain = StaticShapeOf(graph, source), wrapped = StaticShapeOf(graph, graph.node(reshape).outputs[0]);
-    if (!plain || !wrapped || StaticShapeOf(graph, back->outputs[0]) != plain || StaticShapeOf(graph, result) != wrapped) return false;
+    if (!plain || !wrapped || StaticShapeOf(graph, back->outputs[0]) != plain || StaticShapeOf(graph, result) != wrapped)
+      return false;
     if (plain->num_elements() == 0 || plain->num_elements() != wrapped->num_elements()) return false;
     const Tensor constant = *ConstantInput(graph, graph.node(index), 1 - side);
     if (constant.shape().rank() > wrapped->rank()) return false;
@@ -107,7 +110,8 @@ class ReshapeUndoing final : public NodeRewrite {
     return Add(graph, "Reshape", expanded, carried.reshaped, place);
   }
 
-  static ValueIndex Add(Graph& graph, std::string_view op_type, ValueIndex from, const std::vector<int64_t>& dims, NodeIndex place) {
+  static ValueIndex Add(Graph& graph, std::string_view op_type, ValueIndex from, const std::vector<int64_t>& dims,
+                        NodeIndex place) {
     SymbolicShape shape;
     for (const int64_t dim : dims) shape.push_back(Dimension{.value = dim, .symbol = {}});
     const ValueIndex result = graph.AddValue("", TypeInfo::OfTensor(ElementOf(graph, from), std::move(shape)));

@@ -1,6 +1,7 @@
-// widen_halves: where the CPU provider computes with float16 or bfloat16, it converts each operator's operands to float32 and
-// rounds the results. Between operators that it runs, values stay float32 instead: fewer roundings, no conversions, and all that
-// is made for float32 (layouts, Winograd's convolutions, fusions) applies. Matrices of products keep their 16 bits.
+// widen_halves: where the CPU provider computes with float16 or bfloat16, it converts each operator's operands to float32
+// and rounds the results. Between operators that it runs, values stay float32 instead: fewer roundings, no conversions, and
+// all that is made for float32 (layouts, Winograd's convolutions, fusions) applies. Matrices of products keep their 16
+// bits.
 
 #include <algorithm>
 #include <map>
@@ -19,32 +20,112 @@ using OpSet = std::set<std::string_view>;
 
 /// What takes long enough to be worth the conversions around it.
 const OpSet& Products() {
-  static const OpSet ops = {"Attention", "Conv",        "ConvTranspose", "DeformConv",         "FusedConv", "FusedGemm", "FusedMatMul",
-                            "Gemm",      "GRU",         "LSTM",          "MatMul",             "RNN",       "Einsum",    "MatMulNBits",
-                            "GroupQueryAttention", "MultiHeadAttention"};
+  static const OpSet ops = {"Attention",
+                            "Conv",
+                            "ConvTranspose",
+                            "DeformConv",
+                            "FusedConv",
+                            "FusedGemm",
+                            "FusedMatMul",
+                            "Gemm",
+                            "GRU",
+                            "LSTM",
+                            "MatMul",
+                            "RNN",
+                            "Einsum",
+                            "MatMulNBits",
+                            "GroupQueryAttention",
+                            "MultiHeadAttention"};
   return ops;
 }
 
-/// Continuous functions of their operands: a rounding less changes the result by no more than it is worth. Comparisons, roundings
-/// to integers and what asks for infinities are none.
+/// Continuous functions of their operands: a rounding less changes the result by no more than it is worth. Comparisons,
+/// roundings to integers and what asks for infinities are none.
 const OpSet& Functions() {
-  static const OpSet ops = {
-      "Abs", "Add", "AveragePool", "BatchNormalization", "BiasGelu", "Celu", "Clip", "Cos", "CumSum", "DequantizeLinear", "Div",
-      "Dropout", "Elu", "Erf", "Exp", "FastGelu", "Gelu", "GlobalAveragePool", "GlobalMaxPool", "GridSample", "GroupNormalization",
-      "HardSigmoid", "HardSwish", "InstanceNormalization", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization",
-      "LpPool", "LRN", "Max", "MaxPool", "Mean", "MeanVarianceNormalization", "Min", "Mish", "Mul", "Neg", "Pow", "PRelu", "QuantizeLinear",
-      "QuickGelu", "Reciprocal", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
-      "ReduceProd", "ReduceSum", "ReduceSumSquare", "Relu", "Resize", "RMSNormalization", "RotaryEmbedding", "Selu", "Sigmoid",
-      "SimplifiedLayerNormalization", "Sin", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "Softmax", "Softplus",
-      "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tanh", "ThresholdedRelu", "Upsample", "Where"};
+  static const OpSet ops = {"Abs",
+                            "Add",
+                            "AveragePool",
+                            "BatchNormalization",
+                            "BiasGelu",
+                            "Celu",
+                            "Clip",
+                            "Cos",
+                            "CumSum",
+                            "DequantizeLinear",
+                            "Div",
+                            "Dropout",
+                            "Elu",
+                            "Erf",
+                            "Exp",
+                            "FastGelu",
+                            "Gelu",
+                            "GlobalAveragePool",
+                            "GlobalMaxPool",
+                            "GridSample",
+                            "GroupNormalization",
+                            "HardSigmoid",
+                            "HardSwish",
+                            "InstanceNormalization",
+                            "LayerNormalization",
+                            "LeakyRelu",
+                            "Log",
+                            "LogSoftmax",
+                            "LpNormalization",
+                            "LpPool",
+                            "LRN",
+                            "Max",
+                            "MaxPool",
+                            "Mean",
+                            "MeanVarianceNormalization",
+                            "Min",
+                            "Mish",
+                            "Mul",
+                            "Neg",
+                            "Pow",
+                            "PRelu",
+                            "QuantizeLinear",
+                            "QuickGelu",
+                            "Reciprocal",
+                            "ReduceL1",
+                            "ReduceL2",
+                            "ReduceLogSum",
+                            "ReduceLogSumExp",
+                            "ReduceMax",
+                            "ReduceMean",
+                            "ReduceMin",
+                            "ReduceProd",
+                            "ReduceSum",
+                            "ReduceSumSquare",
+                            "Relu",
+                            "Resize",
+                            "RMSNormalization",
+                            "RotaryEmbedding",
+                            "Selu",
+                            "Sigmoid",
+                            "SimplifiedLayerNormalization",
+                            "Sin",
+                            "SkipLayerNormalization",
+                            "SkipSimplifiedLayerNormalization",
+                            "Softmax",
+                            "Softplus",
+                            "Softsign",
+                            "Sqrt",
+                            "Sub",
+                            "Sum",
+                            "Swish",
+                            "Tanh",
+                            "ThresholdedRelu",
+                            "Upsample",
+                            "Where"};
   return ops;
 }
 
 /// What only moves elements stays as wide as what it moves.
 const OpSet& Movements() {
-  static const OpSet ops = {"Concat", "DepthToSpace", "Expand",  "Flatten", "Gather",  "GatherElements", "GatherND",  "Identity",
-                            "Pad",    "Reshape",      "Slice",   "SpaceToDepth", "Split", "Squeeze",     "Tile",      "Transpose",
-                            "Trilu",  "Unsqueeze",    "ReverseSequence"};
+  static const OpSet ops = {"Concat",         "DepthToSpace", "Expand", "Flatten",   "Gather", "GatherElements",
+                            "GatherND",       "Identity",     "Pad",    "Reshape",   "Slice",  "SpaceToDepth",
+                            "Split",          "Squeeze",      "Tile",   "Transpose", "Trilu",  "Unsqueeze",
+                            "ReverseSequence"};
   return ops;
 }
 
@@ -64,7 +145,8 @@ bool Computes(const Node& node) {
 
 class HalfWidening {
  public:
-  HalfWidening(Graph& graph, std::vector<bool> left) : graph_(graph), left_(std::move(left)), cast_version_(VersionOf(graph, "Cast")) {}
+  HalfWidening(Graph& graph, std::vector<bool> left)
+      : graph_(graph), left_(std::move(left)), cast_version_(VersionOf(graph, "Cast")) {}
 
   size_t Run() {
     size_t changes = 0;
@@ -82,7 +164,8 @@ class HalfWidening {
     }
     for (const auto& [half, wide] : twins_) {
       const GraphValue& value = graph_.value(half);
-      if (value.producer == kNone && (!value.consumers.empty() || value.is_output)) AddCast(wide, half, graph_.value(wide).producer);
+      if (value.producer == kNone && (!value.consumers.empty() || value.is_output))
+        AddCast(wide, half, graph_.value(wide).producer);
     }
     return changes;
   }
@@ -94,12 +177,14 @@ class HalfWidening {
 
   bool ConcernsHalves(const Node& node) const {
     const auto is_half = [&](ValueIndex value) { return IsHalfValue(value); };
-    return std::any_of(node.inputs.begin(), node.inputs.end(), is_half) || std::any_of(node.outputs.begin(), node.outputs.end(), is_half);
+    return std::any_of(node.inputs.begin(), node.inputs.end(), is_half) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(), is_half);
   }
 
   /// The model itself converts to float32 what is that already.
   bool ReadsTwin(const Node& node) const {
-    return IsOp(node, "Cast") && twins_.contains(node.inputs[0]) && ElementOf(graph_, node.outputs[0]) == ElementType::kFloat;
+    return IsOp(node, "Cast") && twins_.contains(node.inputs[0]) &&
+           ElementOf(graph_, node.outputs[0]) == ElementType::kFloat;
   }
 
   bool MayWiden(const Node& node) const {
@@ -143,7 +228,8 @@ class HalfWidening {
       twins_.emplace(output, wide);
       output = wide;
     }
-    if (node.FindAttribute("output_dtype") != nullptr) SetAttribute(node, "output_dtype", static_cast<int64_t>(ElementType::kFloat));
+    if (node.FindAttribute("output_dtype") != nullptr)
+      SetAttribute(node, "output_dtype", static_cast<int64_t>(ElementType::kFloat));
     node.index = kNone;
     graph_.AddNode(std::move(node), index);
   }

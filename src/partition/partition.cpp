@@ -16,9 +16,9 @@ namespace {
 
 /// Operators that are worth a trip to a device by themselves.
 bool IsHeavy(const Node& node) {
-  static const std::set<std::string_view> heavy = {"Conv",     "ConvTranspose", "MatMul", "Gemm", "Attention", "LSTM", "GRU",
-                                                   "RNN",      "Einsum",        "FlexAttention", "ConvInteger",
-                                                   "MatMulInteger", "QLinearConv", "QLinearMatMul"};
+  static const std::set<std::string_view> heavy = {
+      "Conv", "ConvTranspose", "MatMul",        "Gemm",        "Attention",     "LSTM",        "GRU",
+      "RNN",  "Einsum",        "FlexAttention", "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"};
   return heavy.contains(node.op_type);
 }
 
@@ -74,7 +74,9 @@ class Partitioner {
   class Lookup final : public KernelLookup {
    public:
     Lookup(const Partitioner& partitioner, int16_t provider)
-        : partitioner_(partitioner), provider_(provider), registry_(partitioner.provider(provider).kernels(), partitioner.viewer_) {}
+        : partitioner_(partitioner),
+          provider_(provider),
+          registry_(partitioner.provider(provider).kernels(), partitioner.viewer_) {}
     const KernelDef* Find(const Node& node, std::string* why) const override {
       partitioner_.resources_.CheckLoad();
       const std::string* failure = partitioner_.FailureOf(node.index, provider_);
@@ -114,17 +116,22 @@ class Partitioner {
     std::vector<ComputeCapability> claims = asked.GetCapability(viewer_, lookup, sink);
     std::vector<std::vector<NodeIndex>> fused;
     for (ComputeCapability& claim : claims) {
-      std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node) || (!last && (IsForCpu(node) || RefuseUntyped(node, index))) || RefuseFailed(node, index); });
+      std::erase_if(claim.nodes, [&](NodeIndex node) {
+        return !IsFree(node) || (!last && (IsForCpu(node) || RefuseUntyped(node, index))) || RefuseFailed(node, index);
+      });
       if (!claim.fuse) continue;
       RefuseNested(index, claim);
       fused.push_back(claim.nodes);
     }
     const bool whole = units_.CanDrawAll(fused);
     for (ComputeCapability& claim : claims) {
-      const bool changed = std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node); }) > 0;  // another claim took them
+      const bool changed =
+          std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node); }) > 0;  // another claim took them
       if (claim.nodes.empty()) continue;
       if (claim.fuse) {
-        Fuse(index, claim, whole && !changed ? std::vector<std::vector<NodeIndex>>{units_.Sorted(claim.nodes)} : units_.Split(claim.nodes));
+        Fuse(index, claim,
+             whole && !changed ? std::vector<std::vector<NodeIndex>>{units_.Sorted(claim.nodes)}
+                               : units_.Split(claim.nodes));
       } else {
         for (const NodeIndex node : claim.nodes) TakeSingle(index, node, lookup);
       }
@@ -132,8 +139,8 @@ class Partitioner {
     if (resources_.providers[static_cast<size_t>(index)].memory != SessionResources::kHost) GiveBackIslands(index);
   }
 
-  /// Kernels for types that show when the model runs are made for the last provider's own; of operators without a schema nobody knows
-  /// more than who claims them.
+  /// Kernels for types that show when the model runs are made for the last provider's own; of operators without a schema
+  /// nobody knows more than who claims them.
   bool RefuseUntyped(NodeIndex node, int16_t index) {
     const Node& asked = graph_.node(node);
     if (TypesAreKnown(graph_, asked) || FindSchema(asked) == nullptr) return false;
@@ -190,12 +197,14 @@ class Partitioner {
         auto kernels = provider(index).Compile(std::span(&subgraph, 1));
         Require(kernels.size() == 1 && kernels[0] != nullptr, "{} compiled no kernel", provider(index).name());
         units_.Merge(part);
-        Take(index, {.provider = index, .nodes = std::move(part), .fused = std::move(fused), .kernel = std::move(kernels[0])});
+        Take(index,
+             {.provider = index, .nodes = std::move(part), .fused = std::move(fused), .kernel = std::move(kernels[0])});
       } catch (const std::exception& error) {
         resources_.CheckLoad();
         if (options_.error_on_failure) RethrowAt(*fused, graph_);
         log_(LogLevel::kWarning, "{}: subgraph {} does not compile: {}", provider(index).name(), fused->name, error.what());
-        for (const NodeIndex node : part) Refuse(node, provider(index).name(), fmt::format("does not compile: {}", error.what()));
+        for (const NodeIndex node : part)
+          Refuse(node, provider(index).name(), fmt::format("does not compile: {}", error.what()));
       }
     }
   }
@@ -233,8 +242,9 @@ class Partitioner {
         if (unit.fused != nullptr) continue;
         owner_[static_cast<size_t>(node)] = -1;
         graph_.node(node).provider.clear();
-        Refuse(node, provider(index).name(),
-               fmt::format("an island of {} between nodes elsewhere: its copies would cost more than it wins", island.size()));
+        Refuse(
+            node, provider(index).name(),
+            fmt::format("an island of {} between nodes elsewhere: its copies would cost more than it wins", island.size()));
       }
     }
   }
@@ -244,36 +254,40 @@ class Partitioner {
       if (owner_[static_cast<size_t>(index)] >= 0) continue;
       const Node& node = graph_.node(index);
       std::string reasons;
-      for (const auto& [name, reason] : refusals_[static_cast<size_t>(index)]) reasons += fmt::format("; {}: {}", name, reason);
+      for (const auto& [name, reason] : refusals_[static_cast<size_t>(index)])
+        reasons += fmt::format("; {}: {}", name, reason);
       if (options_.disable_cpu_fallback) reasons += "; CPUExecutionProvider: not asked (disable_cpu_fallback)";
-      Fail(ErrorCode::kNotImplemented, "{}{} (version {}): no provider runs it{}; {}", path_, node.Label(&viewer_), node.since_version,
-           reasons, RemedyFor(node));
+      Fail(ErrorCode::kNotImplemented, "{}{} (version {}): no provider runs it{}; {}", path_, node.Label(&viewer_),
+           node.since_version, reasons, RemedyFor(node));
     }
   }
 
   /// Domains that ONNX Runtime keeps to itself get into a file only when it saves a model after its last optimizations.
   static std::string_view RemedyFor(const Node& node) {
     if (node.domain == "com.microsoft.nchwc" || node.domain == "com.ms.internal.nhwc") {
-      return "ONNX Runtime lays tensors out so for its own kernels: load the original model, or save the optimized one at its level 'extended'";
+      return "ONNX Runtime lays tensors out so for its own kernels: load the original model, or save the optimized one at "
+             "its level 'extended'";
     }
     return "name a provider that does, or export the model without this operator";
   }
 
   std::vector<std::string> Names(std::span<const ValueIndex> values) const {
     size_t bytes = 0;  // before there are as many copies of a long name as it has readers
-    for (const ValueIndex value : values) bytes += sizeof(std::string) + (value == kNone ? 0 : graph_.value(value).name.size());
+    for (const ValueIndex value : values)
+      bytes += sizeof(std::string) + (value == kNone ? 0 : graph_.value(value).name.size());
     graph_.Charge(bytes);
     std::vector<std::string> names;
     for (const ValueIndex value : values) names.push_back(value == kNone ? std::string() : graph_.value(value).name);
     return names;
   }
 
-  /// What its provider says of a node; "f32" where the optimizer, or for operators made of products the session, allows less and the
-  /// provider makes no use of it.
+  /// What its provider says of a node; "f32" where the optimizer, or for operators made of products the session, allows
+  /// less and the provider makes no use of it.
   std::string PrecisionOf(const Node& node, const ExecutionProvider& runs_it) const {
     if (const std::string_view stated = runs_it.PrecisionOf(viewer_, node); !stated.empty()) return std::string(stated);
     static const std::set<std::string_view> factored = {"Conv", "ConvTranspose", "MatMul", "Gemm", "RNN", "GRU", "LSTM"};
-    const bool by_session = options_.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
+    const bool by_session =
+        options_.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
     return by_session || node.FindAttribute(kPrecisionAttribute) != nullptr ? std::string(NameOf(Precision::kFloat32)) : "";
   }
 
@@ -282,7 +296,8 @@ class Partitioner {
       for (const NodeIndex index : unit.nodes) {
         resources_.CheckLoad();
         const Node& node = graph_.node(index);
-        graph_.Charge(sizeof(PlacementReport::NodeEntry) + path_.size() + node.name.size() + (unit.fused != nullptr ? unit.fused->name.size() : 0));
+        graph_.Charge(sizeof(PlacementReport::NodeEntry) + path_.size() + node.name.size() +
+                      (unit.fused != nullptr ? unit.fused->name.size() : 0));
         report_.nodes.push_back({.graph = path_,
                                  .name = node.name,
                                  .op_type = node.op_type,

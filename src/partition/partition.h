@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/precision.h"
 #include "base/log.h"
+#include "base/precision.h"
 #include "graph/graph.h"
 #include "partition/failed_kernels.h"
 #include "runtime/resources.h"

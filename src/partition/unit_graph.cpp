@@ -1,4 +1,3 @@
-#include "base/load_limits.h"
 #include "partition/unit_graph.h"
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 #include <queue>
 
 #include "base/check.h"
+#include "base/load_limits.h"
 
 namespace tessera {
 
@@ -95,8 +95,9 @@ std::vector<std::vector<NodeIndex>> UnitGraph::Split(std::span<const NodeIndex> 
   }
   std::erase_if(parts, [](const auto& members) { return members.empty(); });
   for (auto& members : parts) {
-    std::sort(members.begin(), members.end(),
-              [&](NodeIndex a, NodeIndex b) { return position_[static_cast<size_t>(a)] < position_[static_cast<size_t>(b)]; });
+    std::sort(members.begin(), members.end(), [&](NodeIndex a, NodeIndex b) {
+      return position_[static_cast<size_t>(a)] < position_[static_cast<size_t>(b)];
+    });
   }
   return parts;
 }
@@ -138,8 +139,9 @@ bool UnitGraph::CanDrawAll(std::span<const std::vector<NodeIndex>> sets) const {
 
 std::vector<NodeIndex> UnitGraph::Sorted(std::span<const NodeIndex> nodes) const {
   std::vector<NodeIndex> sorted(nodes.begin(), nodes.end());
-  std::sort(sorted.begin(), sorted.end(),
-            [&](NodeIndex a, NodeIndex b) { return position_[static_cast<size_t>(a)] < position_[static_cast<size_t>(b)]; });
+  std::sort(sorted.begin(), sorted.end(), [&](NodeIndex a, NodeIndex b) {
+    return position_[static_cast<size_t>(a)] < position_[static_cast<size_t>(b)];
+  });
   return sorted;
 }
 

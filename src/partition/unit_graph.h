@@ -16,8 +16,8 @@ class UnitGraph {
   /// Cuts `nodes` into parts that can each be drawn together without making a cycle; parts are in execution order.
   std::vector<std::vector<NodeIndex>> Split(std::span<const NodeIndex> nodes) const;
 
-  /// Whether all of these sets can be drawn together, each by itself: none has to be cut then, and the whole graph is looked at once
-  /// rather than for each. False where they share nodes.
+  /// Whether all of these sets can be drawn together, each by itself: none has to be cut then, and the whole graph is
+  /// looked at once rather than for each. False where they share nodes.
   bool CanDrawAll(std::span<const std::vector<NodeIndex>> sets) const;
   /// In the graph's order.
   std::vector<NodeIndex> Sorted(std::span<const NodeIndex> nodes) const;
@@ -29,7 +29,9 @@ class UnitGraph {
   std::vector<NodeIndex> Order() const;
 
   /// Nodes that compute what `node` reads, captured values included.
-  std::span<const NodeIndex> predecessors(NodeIndex node) const noexcept { return predecessors_[static_cast<size_t>(node)]; }
+  std::span<const NodeIndex> predecessors(NodeIndex node) const noexcept {
+    return predecessors_[static_cast<size_t>(node)];
+  }
   std::span<const NodeIndex> successors(NodeIndex node) const noexcept { return successors_[static_cast<size_t>(node)]; }
 
  private:

@@ -134,8 +134,8 @@ void* Arena::TakeFrom(Chunk* chunk, size_t bytes) {
 }
 
 Arena::Chunk* Arena::Extend(size_t bytes) {
-  // Regions that lie idle are too small for this: what grows out of them, as a first run's buffers into a planned block, would
-  // hold their memory for nothing. Handles that cannot be cut are kept for requests of their own size.
+  // Regions that lie idle are too small for this: what grows out of them, as a first run's buffers into a planned block,
+  // would hold their memory for nothing. Handles that cannot be cut are kept for requests of their own size.
   if (splittable_) ReleaseFreeRegions();
   size_t size = bytes;
   if (settings_.extend == ArenaExtend::kNextPowerOfTwo && splittable_) {
@@ -169,12 +169,14 @@ Arena::Chunk* Arena::Extend(size_t bytes) {
 }
 
 bool Arena::Exceeds(size_t bytes) const noexcept {
-  return settings_.limit > 0 && static_cast<uint64_t>(stats_.bytes_reserved) + charged_ + bytes > static_cast<uint64_t>(settings_.limit);
+  return settings_.limit > 0 &&
+         static_cast<uint64_t>(stats_.bytes_reserved) + charged_ + bytes > static_cast<uint64_t>(settings_.limit);
 }
 
 void Arena::FailOverLimit(size_t bytes) const {
   Fail(ErrorCode::kRuntimeException,
-       "{} exceeded: {} bytes of {} memory were asked for, {} of {} bytes are in use; raise the limit, or use smaller inputs",
+       "{} exceeded: {} bytes of {} memory were asked for, {} of {} bytes are in use; raise the limit, or use smaller "
+       "inputs",
        settings_.limit_name, bytes, memory().name, stats_.bytes_in_use, settings_.limit);
 }
 

@@ -70,8 +70,8 @@ class Arena final : public Allocator {
   };
   using FreeChunks = std::set<Chunk*, BySize>;
   using UsedChunks = std::unordered_map<void*, Chunk*>;
-  /// Brings its nodes of both containers along, and is recycled: once it is there, nothing that becomes of it takes memory, so that nothing
-  /// fails midway and steady states have no heap traffic.
+  /// Brings its nodes of both containers along, and is recycled: once it is there, nothing that becomes of it takes memory,
+  /// so that nothing fails midway and steady states have no heap traffic.
   struct Chunk {
     std::byte* data;
     size_t size;
@@ -102,7 +102,7 @@ class Arena final : public Allocator {
   bool Exceeds(size_t bytes) const noexcept;
   bool unused() const noexcept { return used_.empty() && charged_ == 0; }
   void ReleaseFreeRegions() noexcept;
-  bool ReleaseIdle();  // false when there is nobody to ask
+  bool ReleaseIdle();       // false when there is nobody to ask
   void Abandon() noexcept;  // the owner is gone
 
   const std::shared_ptr<Allocator> raw_;

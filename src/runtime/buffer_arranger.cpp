@@ -27,8 +27,9 @@ void PlacedBuffers::Add(const BufferLife& life, size_t offset) {
   const auto index = static_cast<int32_t>(placed_.size());
   placed_.push_back({life, offset});
   if (placed_.size() <= kFewPlaced) {
-    const auto at = std::upper_bound(by_offset_.begin(), by_offset_.end(), offset,
-                                     [&](size_t wanted, int32_t other) { return wanted < placed_[static_cast<size_t>(other)].offset; });
+    const auto at = std::upper_bound(by_offset_.begin(), by_offset_.end(), offset, [&](size_t wanted, int32_t other) {
+      return wanted < placed_[static_cast<size_t>(other)].offset;
+    });
     by_offset_.insert(at, index);
   } else if (has_tree()) {
     AddToTree(index);

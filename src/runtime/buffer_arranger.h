@@ -19,8 +19,8 @@ struct BufferLife {
   bool Meets(const BufferLife& other) const noexcept { return first <= other.last && other.first <= last; }
 };
 
-/// Buffers with their offsets, found by the steps that they live in: of few, each is looked at; of many, in time that grows with the number
-/// found, whatever the number held.
+/// Buffers with their offsets, found by the steps that they live in: of few, each is looked at; of many, in time that grows
+/// with the number found, whatever the number held.
 class PlacedBuffers {
  public:
   struct Placed {
@@ -47,11 +47,12 @@ class PlacedBuffers {
   size_t num_steps_;
   size_t leaves_ = 1;
   std::vector<Placed> placed_;
-  std::vector<int32_t> by_offset_;              // while there is no tree
-  std::vector<std::vector<int32_t>> covering_;  // by node: buffers that live in all its steps, and not in all of its parent's
-  std::vector<size_t> end_;                     // by node: of the buffers that live in some of its steps
-  std::vector<size_t> end_of_covering_;         // by node: of the buffers that live in all of them
-  std::multimap<int32_t, int32_t> by_first_;    // buffers by their first step
+  std::vector<int32_t> by_offset_;  // while there is no tree
+  std::vector<std::vector<int32_t>>
+      covering_;                              // by node: buffers that live in all its steps, and not in all of its parent's
+  std::vector<size_t> end_;                   // by node: of the buffers that live in some of its steps
+  std::vector<size_t> end_of_covering_;       // by node: of the buffers that live in all of them
+  std::multimap<int32_t, int32_t> by_first_;  // buffers by their first step
 };
 
 /// Places buffers one after another; the order is the caller's (largest first packs well).
@@ -63,10 +64,11 @@ class BufferArranger {
   };
 
   /// `addressable`: by memory, whether a buffer may begin inside a block.
-  BufferArranger(size_t num_steps, const std::vector<bool>& addressable) : num_steps_(num_steps), addressable_(addressable) {}
+  BufferArranger(size_t num_steps, const std::vector<bool>& addressable)
+      : num_steps_(num_steps), addressable_(addressable) {}
 
-  /// Block and offset: the smallest gap that is free for the buffer's whole life. Plans of tens of thousands of buffers that all live
-  /// at the same time are finished in less perfect ways.
+  /// Block and offset: the smallest gap that is free for the buffer's whole life. Plans of tens of thousands of buffers
+  /// that all live at the same time are finished in less perfect ways.
   std::pair<int32_t, size_t> Place(const BufferLife& life, int16_t memory);
 
   const std::vector<Block>& blocks() const noexcept { return blocks_; }
@@ -81,7 +83,7 @@ class BufferArranger {
   const size_t num_steps_;
   const std::vector<bool>& addressable_;
   std::vector<Block> blocks_;
-  std::map<int16_t, std::pair<int32_t, PlacedBuffers>> shared_;         // of addressable memories: the block and what is in it
+  std::map<int16_t, std::pair<int32_t, PlacedBuffers>> shared_;  // of addressable memories: the block and what is in it
   std::map<int16_t, std::vector<std::pair<int32_t, Lives>>> exclusive_;  // of others: blocks and when they are taken
   std::vector<const PlacedBuffers::Placed*> meeting_;
   /// Buffers that may still be looked at because they live at the same time as one to be placed.

@@ -8,14 +8,16 @@
 
 namespace tessera {
 
-/// A session's pool as one run sees it: its threads know the run that they work for (cancellation points), and long loops look
-/// by themselves every few milliseconds. Loops are cut by the clock: what a kernel says that an item costs is an estimate.
+/// A session's pool as one run sees it: its threads know the run that they work for (cancellation points), and long loops
+/// look by themselves every few milliseconds. Loops are cut by the clock: what a kernel says that an item costs is an
+/// estimate.
 class CancellablePool : public ThreadPool {
  public:
   using Fail = void (*)(const StopSignal&);
 
   /// `fail`: throws the error of what was stopped.
-  CancellablePool(ThreadPool& pool, const StopSignal& stop, Fail fail = ThrowCancelled) noexcept : pool_(pool), stop_(stop), fail_(fail) {}
+  CancellablePool(ThreadPool& pool, const StopSignal& stop, Fail fail = ThrowCancelled) noexcept
+      : pool_(pool), stop_(stop), fail_(fail) {}
 
   int num_threads() const noexcept override { return pool_.num_threads(); }
 

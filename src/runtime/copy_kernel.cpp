@@ -14,7 +14,8 @@ std::optional<Tensor> CopyKernel::Shared(StepContext& context, const Tensor& fro
   if (from.memory().host_accessible) return sharing->OnDevice(from, false);
   // Results go to the caller with their buffer, which nobody else reads by then.
   const Slot& slot = plan.slots[static_cast<size_t>(source)];
-  const bool last = slot.is_output && slot.source == SlotSource::kStep && &plan.steps[static_cast<size_t>(slot.last_use)] == &step;
+  const bool last =
+      slot.is_output && slot.source == SlotSource::kStep && &plan.steps[static_cast<size_t>(slot.last_use)] == &step;
   if (!last || resources_.parallel || from.owner() == nullptr || frame.is_bound(target)) return std::nullopt;
   std::optional<Tensor> shared = sharing->OnHost(from, *context.stream());
   if (shared) frame.Release(source);

@@ -13,7 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Between looks of a thread. Threads that have just woken may share a core for tens of milliseconds, with nobody else about.
+// Between looks of a thread. Threads that have just woken may share a core for tens of milliseconds, with nobody else
+// about.
 constexpr auto kInterval = std::chrono::milliseconds(100);
 // Of the time between two looks. An idle machine has 0 to 15 %, a core shared with one busy thread 50 %.
 constexpr double kContendedShare = 0.25;
@@ -45,7 +46,8 @@ bool CoreContended(Clock::time_point since) noexcept {
   if (now - last.at < kInterval) return false;
   const Look look{now, TimeWithoutCore().value_or(std::chrono::nanoseconds(0))};
   const bool counts = last.at != Clock::time_point() && last.at >= since;
-  const double share = std::chrono::duration<double>(look.waited - last.waited) / std::chrono::duration<double>(now - last.at);
+  const double share =
+      std::chrono::duration<double>(look.waited - last.waited) / std::chrono::duration<double>(now - last.at);
   last = look;
   return counts && share > kContendedShare;
 }

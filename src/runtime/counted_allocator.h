@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-/// A raw allocator as it is, for sessions without arenas. Like an Arena it lives until its owner and every buffer it gave out are
-/// gone, so that tensors may outlive the session that made them.
+/// A raw allocator as it is, for sessions without arenas. Like an Arena it lives until its owner and every buffer it gave
+/// out are gone, so that tensors may outlive the session that made them.
 class CountedAllocator final : public Allocator {
  public:
   static std::shared_ptr<Allocator> Make(std::shared_ptr<Allocator> raw) {

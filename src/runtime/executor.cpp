@@ -30,7 +30,8 @@ void RethrowAt(const Node& node, const Graph& graph, std::string_view details) {
     const bool told = text.find(kInputs) != std::string_view::npos;  // by a node of a nested graph
     throw Error(error.code(), fmt::format("{}: {}{}", label, text, told ? "" : details));
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kRuntimeException, label + ": out of memory; use smaller inputs, or fewer runs at once" + std::string(details));
+    throw Error(ErrorCode::kRuntimeException,
+                label + ": out of memory; use smaller inputs, or fewer runs at once" + std::string(details));
   } catch (const std::exception& error) {
     throw Error(ErrorCode::kRuntimeException, fmt::format("{}: {}{}", label, error.what(), details));
   } catch (...) {
@@ -161,8 +162,10 @@ void Executor::RunSteps(Frame& frame, RunState& state) {
   const Step* step = first;
   try {
     for (; step != end; ++step) {
-      if (state.cancelled()) [[unlikely]] ThrowCancelled(state.stop);
-      if (step->synchronize != 0) [[unlikely]] SynchronizeBefore(*step, frame);
+      if (state.cancelled()) [[unlikely]]
+        ThrowCancelled(state.stop);
+      if (step->synchronize != 0) [[unlikely]]
+        SynchronizeBefore(*step, frame);
       const auto index = static_cast<size_t>(step - first);
       context.Begin(*step);
       frame.BeginScratch(index, scratch);
@@ -174,7 +177,8 @@ void Executor::RunSteps(Frame& frame, RunState& state) {
       frame.EndScratch(index, scratch);
       for (const SlotIndex slot : plan_->freed_by(*step)) frame.Release(slot);
     }
-    if (!frame.streams.empty()) [[unlikely]] frame.Synchronize();
+    if (!frame.streams.empty()) [[unlikely]]
+      frame.Synchronize();
     for (const SlotIndex slot : plan_->held_slots) frame.Release(slot);
   } catch (...) {
     scratch.End();

@@ -1,7 +1,7 @@
 #pragma once
 
-// How a thread computes floating point: rounding, traps, denormals. What the library computes does not depend on the caller's settings,
-// and they are his again when a call returns. Threads that work for another take over its mode.
+// How a thread computes floating point: rounding, traps, denormals. What the library computes does not depend on the
+// caller's settings, and they are his again when a call returns. Threads that work for another take over its mode.
 
 #include <cfenv>
 
@@ -44,8 +44,8 @@ class FloatModeScope {
   const bool changed_;
 };
 
-/// The caller's thread computes in `mode` while it lives, and as he set it before and after: control words and the flags of exceptions, of
-/// the x87 unit (long double, and libraries that compute in it), too.
+/// The caller's thread computes in `mode` while it lives, and as he set it before and after: control words and the flags of
+/// exceptions, of the x87 unit (long double, and libraries that compute in it), too.
 class CallersFloatMode {
  public:
   explicit CallersFloatMode(FloatMode mode = kPlainFloatMode) noexcept {

@@ -24,26 +24,30 @@ constexpr size_t kFewBuffers = 32;
 /// Readers were made for the type and the rank that inference found or, where it finds nothing, the model declares.
 void CheckType(const Slot& slot, ElementType type, const Shape& shape) {
   if (slot.rank != kNone && static_cast<size_t>(slot.rank) != shape.rank()) [[unlikely]] {
-    Fail(ErrorCode::kInvalidArgument, "output '{}' has shape {}, but the model declares {} dimensions: correct its value_info", slot.name,
+    Fail(ErrorCode::kInvalidArgument,
+         "output '{}' has shape {}, but the model declares {} dimensions: correct its value_info", slot.name,
          shape.ToString(), slot.rank);
   }
   if (slot.element != type && slot.element != ElementType::kUndefined) [[unlikely]] {
-    Fail(ErrorCode::kInvalidArgument, "output '{}' is tensor({}), but the model declares tensor({})", slot.name, ElementTypeName(type),
-         ElementTypeName(slot.element));
+    Fail(ErrorCode::kInvalidArgument, "output '{}' is tensor({}), but the model declares tensor({})", slot.name,
+         ElementTypeName(type), ElementTypeName(slot.element));
   }
 }
 
 /// The same for what is no tensor, and for slots that may hold other things.
 void CheckValue(const Plan& plan, const Slot& slot, const Value& value) {
   const TypeInfo& declared = plan.graph->value(slot.value).type;
-  if (Fits(value, declared)) [[likely]] return;
+  if (Fits(value, declared)) [[likely]]
+    return;
   Fail(ErrorCode::kInvalidArgument, "output '{}' is {}, but the model declares {}", slot.name, value.type(), declared);
 }
 
 }  // namespace
 
 SlotIndex BufferFinder::Find(std::span<const SlotIndex> slots, const std::vector<Value>& values, const Tensor& tensor) {
-  const auto tensor_of = [&](SlotIndex slot) { return slot == kNone ? nullptr : values[static_cast<size_t>(slot)].tensor_if(); };
+  const auto tensor_of = [&](SlotIndex slot) {
+    return slot == kNone ? nullptr : values[static_cast<size_t>(slot)].tensor_if();
+  };
   if (slots.size() <= kFewBuffers) {
     SlotIndex found = kNone;
     for (const SlotIndex slot : slots) {
@@ -60,21 +64,27 @@ SlotIndex BufferFinder::Find(std::span<const SlotIndex> slots, const std::vector
       const auto* begin = static_cast<const std::byte*>(other->raw());
       buffers_.push_back({begin, begin + other->byte_size(), slot});
     }
-    std::sort(buffers_.begin(), buffers_.end(), [](const Buffer& a, const Buffer& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+    std::sort(buffers_.begin(), buffers_.end(),
+              [](const Buffer& a, const Buffer& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
     for (size_t i = 1; i < buffers_.size(); ++i) {
-      if (buffers_[i - 1].end > buffers_[i].end) buffers_[i].end = buffers_[i - 1].end, buffers_[i].slot = buffers_[i - 1].slot;
+      if (buffers_[i - 1].end > buffers_[i].end)
+        buffers_[i].end = buffers_[i - 1].end, buffers_[i].slot = buffers_[i - 1].slot;
     }
     known_ = true;
   }
   const auto* data = static_cast<const std::byte*>(tensor.raw());
-  const auto after = std::upper_bound(buffers_.begin(), buffers_.end(), data, [](const std::byte* at, const Buffer& buffer) { return at < buffer.begin; });
+  const auto after = std::upper_bound(buffers_.begin(), buffers_.end(), data,
+                                      [](const std::byte* at, const Buffer& buffer) { return at < buffer.begin; });
   if (after == buffers_.begin()) return kNone;
   const Buffer& last = *std::prev(after);
   return last.begin == data || data < last.end ? last.slot : kNone;
 }
 
 Frame::Frame(const Plan& plan, const SessionResources& resources)
-    : plan_(plan), resources_(resources), values_(plan.slots.size()), seats_(plan.slots.size()),
+    : plan_(plan),
+      resources_(resources),
+      values_(plan.slots.size()),
+      seats_(plan.slots.size()),
       scratch_(*resources.memories[SessionResources::kHost].allocator) {
   input_pointers_.reserve(plan.input_slots.size());
   for (const SlotIndex slot : plan.input_slots) {
@@ -119,7 +129,8 @@ void Frame::TraceJoin(const Step& step) {
 
 Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined) {
   if (type == ElementType::kUndefined) {
-    Fail(ErrorCode::kInvalidGraph, "the element type of output '{}' is not known: the model must state it (value_info)", plan_.slots[static_cast<size_t>(slot)].name);
+    Fail(ErrorCode::kInvalidGraph, "the element type of output '{}' is not known: the model must state it (value_info)",
+         plan_.slots[static_cast<size_t>(slot)].name);
   }
   CheckType(plan_.slots[static_cast<size_t>(slot)], type, shape);
   Seat& seat = seats_[static_cast<size_t>(slot)];
@@ -127,7 +138,8 @@ Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const 
   if (seat.caller) {
     Tensor* tensor = value.tensor_if();
     if (tensor != nullptr && tensor->data_ == seat.data) {
-      Fail(ErrorCode::kInvalidArgument, "output '{}' is {} {}, but the buffer given for it is {} {}; give one that fits, or none",
+      Fail(ErrorCode::kInvalidArgument,
+           "output '{}' is {} {}, but the buffer given for it is {} {}; give one that fits, or none",
            plan_.slots[static_cast<size_t>(slot)].name, ElementTypeName(type), shape.ToString(),
            ElementTypeName(tensor->type_), tensor->shape_.ToString());
     }
@@ -168,8 +180,9 @@ bool Frame::TakeInput(const Step& step, SlotIndex slot, ElementType type, const 
     const SlotIndex source = inputs[in];
     const Slot& info = plan_.slots[static_cast<size_t>(source)];
     // What was brought from another memory may be the caller's own buffer; what is on its way to one may not be read yet.
-    if (info.source != SlotSource::kStep || plan_.steps[static_cast<size_t>(info.producer)].kind == StepKind::kCopy || info.is_output || info.memory != plan_.slots[static_cast<size_t>(slot)].memory ||
-        info.hold_until >= 0 || info.last_use != static_cast<int32_t>(&step - plan_.steps.data())) {
+    if (info.source != SlotSource::kStep || plan_.steps[static_cast<size_t>(info.producer)].kind == StepKind::kCopy ||
+        info.is_output || info.memory != plan_.slots[static_cast<size_t>(slot)].memory || info.hold_until >= 0 ||
+        info.last_use != static_cast<int32_t>(&step - plan_.steps.data())) {
       continue;
     }
     const Tensor* tensor = values_[static_cast<size_t>(source)].tensor_if();
@@ -190,7 +203,7 @@ bool Frame::TakeInput(const Step& step, SlotIndex slot, ElementType type, const 
 SlotIndex Frame::HolderOf(const Step& step, const Tensor& tensor) {
   const std::span<const SlotIndex> inputs = plan_.inputs_of(step);
   if (inputs.size() <= kFewBuffers) return read_.Find(inputs, values_, tensor);  // looks at nothing else
-  const std::lock_guard lock(read_mutex_);  // steps of a parallel run
+  const std::lock_guard lock(read_mutex_);                                       // steps of a parallel run
   if (read_by_ != &step) {
     read_.Forget();
     read_by_ = &step;
@@ -203,7 +216,8 @@ void Frame::SetOutput(const Step& step, SlotIndex slot, Value value) {
   if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
     const Slot& info = plan_.slots[static_cast<size_t>(slot)];
     CheckType(info, tensor->type_, tensor->shape_);
-    if (info.element == ElementType::kUndefined) [[unlikely]] CheckValue(plan_, info, value);
+    if (info.element == ElementType::kUndefined) [[unlikely]]
+      CheckValue(plan_, info, value);
     if (seat.caller) {
       Tensor& buffer = values_[static_cast<size_t>(slot)].tensor();
       if (tensor->raw() == buffer.raw()) return;
@@ -229,8 +243,8 @@ Value Frame::Take(const Step& step, size_t input) {
   const std::span<const SlotIndex> inputs = plan_.inputs_of(step);
   Value& value = values_[static_cast<size_t>(inputs[input])];
   const Slot& info = plan_.slots[static_cast<size_t>(inputs[input])];
-  const bool read_later = resources_.parallel || info.source == SlotSource::kConstant || info.is_output || info.hold_until >= 0 ||
-                          info.last_use != static_cast<int32_t>(&step - plan_.steps.data());
+  const bool read_later = resources_.parallel || info.source == SlotSource::kConstant || info.is_output ||
+                          info.hold_until >= 0 || info.last_use != static_cast<int32_t>(&step - plan_.steps.data());
   // Tensors stay: shared buffers and planned ones are for output() to reuse.
   if (read_later || value.is_tensor() || std::count(inputs.begin(), inputs.end(), inputs[input]) > 1) return value;
   return std::exchange(value, Value());

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/stop_signal.h"
-#include "runtime/shape_plans.h"
 #include "runtime/plan.h"
 #include "runtime/resources.h"
 #include "runtime/scratch.h"
+#include "runtime/shape_plans.h"
 
 namespace tessera {
 
@@ -68,7 +68,8 @@ class Frame {
     return Reseat(step, slot, type, shape, joined);
   }
   Tensor* JoinedOutput(const Step& step, SlotIndex slot, ElementType type, const Shape& shape) {
-    if (trace_ != nullptr) [[unlikely]] TraceJoin(step);
+    if (trace_ != nullptr) [[unlikely]]
+      TraceJoin(step);
     return Output(step, slot, type, shape, true);
   }
   void SetOutput(const Step& step, SlotIndex slot, Value value);
@@ -108,7 +109,8 @@ class Frame {
   }
   void EndScratch(size_t step, Scratch& scratch) noexcept {
     const size_t used = scratch.End();
-    if (trace_ != nullptr) [[unlikely]] trace_->scratch[step] = used;
+    if (trace_ != nullptr) [[unlikely]]
+      trace_->scratch[step] = used;
   }
   Scratch& scratch() noexcept { return scratch_; }
 
@@ -133,14 +135,15 @@ class Frame {
     void* data = nullptr;
     size_t bytes = 0;
     bool caller = false;
-    SlotIndex in_place_of = kNone;  // an input of the step that lives in the same place
+    SlotIndex in_place_of = kNone;                         // an input of the step that lives in the same place
     const std::vector<MemoryPlan::Part>* parts = nullptr;  // what it is joined of, where inputs of the step live in it
   };
 
   /// False when writing `bytes` to the seat would overwrite what the step still reads: the input whose place it takes has
   /// another size in this run, or one that it is joined of another size or place.
   bool MayWriteTo(const Step& step, const Seat& seat, size_t bytes, bool joined) const noexcept {
-    if (seat.parts != nullptr) [[unlikely]] return joined && PartsAreInPlace(step, seat);
+    if (seat.parts != nullptr) [[unlikely]]
+      return joined && PartsAreInPlace(step, seat);
     if (seat.in_place_of == kNone) return true;
     const Tensor* input = values_[static_cast<size_t>(seat.in_place_of)].tensor_if();
     if (input == nullptr || input->data_ == seat.data) return input == nullptr || input->byte_size_ == bytes;
@@ -165,7 +168,7 @@ class Frame {
   std::vector<const Value*> input_pointers_;
   std::shared_ptr<const ShapePlan> shape_plan_;
   const MemoryPlan* memory_plan_ = nullptr;  // of shape_plan_
-  std::vector<void*> blocks_;  // by MemoryPlan::blocks
+  std::vector<void*> blocks_;                // by MemoryPlan::blocks
   std::vector<int16_t> block_memories_;
   MemoryTrace* trace_ = nullptr;
 

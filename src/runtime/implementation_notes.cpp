@@ -11,7 +11,8 @@ thread_local ImplementationNotes* current_notes = nullptr;
 
 ImplementationNotes* ImplementationNotes::Current() noexcept { return current_notes; }
 
-ImplementationNotes::Scope::Scope(ImplementationNotes* notes, const Graph& graph) noexcept : previous_(std::exchange(current_notes, notes)) {
+ImplementationNotes::Scope::Scope(ImplementationNotes* notes, const Graph& graph) noexcept
+    : previous_(std::exchange(current_notes, notes)) {
   if (notes != nullptr) notes->graph_ = &graph;
 }
 

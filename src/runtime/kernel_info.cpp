@@ -49,7 +49,8 @@ struct CountedForm {
 };
 
 /// What `make` gives; `most` bytes are counted before it is made.
-std::shared_ptr<const Tensor> MakeCounted(Allocator& memory, size_t most, const std::function<std::shared_ptr<const Tensor>()>& make) {
+std::shared_ptr<const Tensor> MakeCounted(Allocator& memory, size_t most,
+                                          const std::function<std::shared_ptr<const Tensor>()>& make) {
   auto counted = std::make_shared<CountedForm>();
   counted->charge = MemoryCharge(memory, most);
   counted->form = make();
@@ -75,9 +76,10 @@ std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor&
   }
   size_t most = 0;
   for (const ElementType type : types) most = std::max(most, ByteSize(type, shape.num_elements()));
-  auto made = std::static_pointer_cast<const Tensor>(
-      info.SharedPrepack(constant, form, [&]() -> std::shared_ptr<const void> { return MakeCounted(info.allocator(), most, make); }));
-  const bool fits = made != nullptr && made->shape() == shape && std::find(types.begin(), types.end(), made->type()) != types.end();
+  auto made = std::static_pointer_cast<const Tensor>(info.SharedPrepack(
+      constant, form, [&]() -> std::shared_ptr<const void> { return MakeCounted(info.allocator(), most, make); }));
+  const bool fits =
+      made != nullptr && made->shape() == shape && std::find(types.begin(), types.end(), made->type()) != types.end();
   if (store != nullptr && fits) store->Add(constant, form, made);
   return made;
 }

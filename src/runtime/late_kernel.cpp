@@ -15,7 +15,8 @@ namespace {
 /// Of one node; who brings more types than these makes kernels anew.
 constexpr size_t kMostForms = 16;
 
-/// The type that is seen, in the words of the one that is stated: an optional is known to be one though it holds its element.
+/// The type that is seen, in the words of the one that is stated: an optional is known to be one though it holds its
+/// element.
 TypeInfo SeenAs(const TypeInfo& stated, const Value& value) {
   TypeInfo seen = RunTimeType(value);
   if (stated.kind != ValueKind::kOptional) return seen;
@@ -27,15 +28,15 @@ bool IsGiven(const Value* value) noexcept { return value != nullptr && !value->i
 }  // namespace
 
 struct LateKernel::Form {
-  Graph graph;  // the node alone
+  Graph graph;                  // the node alone
   std::vector<TypeInfo> types;  // by open input; of kind kNone where there is no value
   std::vector<ElementType> output_types;
   std::unique_ptr<Kernel> own;
   Kernel* kernel = nullptr;
 };
 
-LateKernel::LateKernel(const Node& node, const Graph& graph, const ExecutionProvider& provider, const SessionResources& resources,
-                       std::unique_ptr<Kernel> kernel)
+LateKernel::LateKernel(const Node& node, const Graph& graph, const ExecutionProvider& provider,
+                       const SessionResources& resources, std::unique_ptr<Kernel> kernel)
     : node_(node), graph_(graph), provider_(provider), resources_(resources), kernel_(std::move(kernel)) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] != kNone && !IsComplete(graph.value(node.inputs[i]).type)) open_.push_back(i);
@@ -108,7 +109,8 @@ std::shared_ptr<const LateKernel::Form> LateKernel::Make(const KernelContext& co
   const GraphViewer viewer(graph);
   std::string why;
   const KernelDef* def = provider_.kernels().Find(viewer, node, &why);
-  if (def == nullptr) Fail(ErrorCode::kNotImplemented, "{} has no kernel for the types that came: {}", provider_.name(), why);
+  if (def == nullptr)
+    Fail(ErrorCode::kNotImplemented, "{} has no kernel for the types that came: {}", provider_.name(), why);
   if (kernel_ != nullptr) {
     form->kernel = kernel_.get();
   } else {

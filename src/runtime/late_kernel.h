@@ -10,9 +10,10 @@
 
 namespace tessera {
 
-/// Runs a node of whose inputs the graph does not tell all types. What load checks of other nodes is checked when the types are
-/// seen: that the operator takes them together, that its outputs are what the graph states, that the provider has a kernel for them.
-/// The kernel is made then, for these types, and kept for the next run. Models whose types are known have none of this.
+/// Runs a node of whose inputs the graph does not tell all types. What load checks of other nodes is checked when the types
+/// are seen: that the operator takes them together, that its outputs are what the graph states, that the provider has a
+/// kernel for them. The kernel is made then, for these types, and kept for the next run. Models whose types are known have
+/// none of this.
 class LateKernel final : public Kernel {
  public:
   /// Of a node that holds graphs, which were planned without the types: `kernel`, once they are checked.

@@ -90,8 +90,8 @@ class Placer {
     return item;
   }
 
-  /// The item that an item has become part of as a whole: its output took its place. Long chains of such items are cut short on
-  /// the way, so that later questions take few steps.
+  /// The item that an item has become part of as a whole: its output took its place. Long chains of such items are cut
+  /// short on the way, so that later questions take few steps.
   int32_t MergedInto(int32_t item) noexcept {
     while (merged_into_[static_cast<size_t>(item)] >= 0) {
       int32_t& next = merged_into_[static_cast<size_t>(item)];
@@ -148,10 +148,12 @@ class Placer {
         Item& source = items_[static_cast<size_t>(from)];
         Item& target = items_[static_cast<size_t>(to)];
         if (source.last != static_cast<int32_t>(at) || target.first != static_cast<int32_t>(at) ||
-            source.bytes != target.bytes || source.memory != target.memory || source.whole >= 0 || DepthOf(to) > kDeepestPart) {
+            source.bytes != target.bytes || source.memory != target.memory || source.whole >= 0 ||
+            DepthOf(to) > kDeepestPart) {
           continue;
         }
-        const auto readers = std::count_if(inputs.begin(), inputs.end(), [&](SlotIndex slot) { return ItemOf(slot) == from; });
+        const auto readers =
+            std::count_if(inputs.begin(), inputs.end(), [&](SlotIndex slot) { return ItemOf(slot) == from; });
         if (readers != 1) continue;
         source.last = target.last;
         if (target.whole >= 0) BecomePart(from, target.whole, target.at);
@@ -162,8 +164,8 @@ class Placer {
     }
   }
 
-  /// Inputs of joining steps become parts of their output, the largest output first: of outputs that begin alike, the others are
-  /// then parts of it as a whole.
+  /// Inputs of joining steps become parts of their output, the largest output first: of outputs that begin alike, the
+  /// others are then parts of it as a whole.
   void PlaceParts(MemoryPlan& result) {
     std::vector<std::pair<size_t, const MemoryTrace::Join*>> joins;
     for (const MemoryTrace::Join& join : trace_.joins) {
@@ -220,7 +222,8 @@ class Placer {
     return parts;
   }
 
-  /// What is a part already has its place. A part is written before the whole and neither of them again, as MergeInPlace sees to.
+  /// What is a part already has its place. A part is written before the whole and neither of them again, as MergeInPlace
+  /// sees to.
   bool MayBePart(int32_t part, int32_t whole, size_t bytes) const {
     const Item& item = items_[static_cast<size_t>(part)];
     if (DepthOf(whole) >= kDeepestPart) return false;
@@ -233,7 +236,9 @@ class Placer {
   /// In how many others an item lies; one more than the most where these are more.
   int DepthOf(int32_t item) const noexcept {
     int depth = 0;
-    for (int32_t at = items_[static_cast<size_t>(item)].whole; at >= 0 && depth <= kDeepestPart; at = items_[static_cast<size_t>(at)].whole) ++depth;
+    for (int32_t at = items_[static_cast<size_t>(item)].whole; at >= 0 && depth <= kDeepestPart;
+         at = items_[static_cast<size_t>(at)].whole)
+      ++depth;
     return depth;
   }
 
@@ -250,7 +255,8 @@ class Placer {
 
   void SettleInWhole(size_t index) {
     std::vector<size_t> path;
-    for (size_t at = index; items_[at].whole >= 0 && items_[at].block < 0; at = static_cast<size_t>(items_[at].whole)) path.push_back(at);
+    for (size_t at = index; items_[at].whole >= 0 && items_[at].block < 0; at = static_cast<size_t>(items_[at].whole))
+      path.push_back(at);
     for (; !path.empty(); path.pop_back()) {
       Item& item = items_[path.back()];
       const Item& whole = items_[static_cast<size_t>(item.whole)];
@@ -272,7 +278,8 @@ class Placer {
     BufferArranger arranger(plan_.steps.size(), addressable_);
     for (const size_t i : order) {
       Item& item = items_[i];
-      std::tie(item.block, item.offset) = arranger.Place({.first = item.first, .last = item.last, .bytes = item.bytes}, item.memory);
+      std::tie(item.block, item.offset) =
+          arranger.Place({.first = item.first, .last = item.last, .bytes = item.bytes}, item.memory);
     }
     for (const auto& [memory, bytes] : arranger.blocks()) result.blocks.push_back({.memory = memory, .bytes = bytes});
   }

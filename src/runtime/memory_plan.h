@@ -43,7 +43,7 @@ struct MemoryPlan {
 struct MemoryTrace {
   struct Use {
     size_t bytes = 0;
-    bool allocated = false;    // through output(), in the session's memory
+    bool allocated = false;      // through output(), in the session's memory
     SlotIndex alias_of = kNone;  // shares this slot's buffer
   };
   /// A step whose output 0 is its inputs, one after another.
@@ -58,8 +58,8 @@ struct MemoryTrace {
   explicit MemoryTrace(const Plan& plan) : slots(plan.slots.size()), scratch(plan.steps.size()) {}
 };
 
-/// Best-fit placement of the traced buffers by their lifetimes, with in-place outputs, and inputs of joining steps where the step
-/// would copy them to. `addressable`: by memory.
+/// Best-fit placement of the traced buffers by their lifetimes, with in-place outputs, and inputs of joining steps where
+/// the step would copy them to. `addressable`: by memory.
 MemoryPlan MakeMemoryPlan(const Plan& plan, const MemoryTrace& trace, const std::vector<bool>& addressable);
 
 }  // namespace tessera

@@ -15,7 +15,8 @@ void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsign
 
 namespace tessera {
 
-/// Calls `body()` on each thread of a team; `threads` of 0: as many as this thread's setting says. No exception may leave it.
+/// Calls `body()` on each thread of a team; `threads` of 0: as many as this thread's setting says. No exception may leave
+/// it.
 template <class Body>
 void OnOpenMpTeam(int threads, const Body& body) {
   const auto call = [](void* data) noexcept { (*static_cast<const Body*>(data))(); };

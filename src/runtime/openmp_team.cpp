@@ -24,7 +24,8 @@ namespace {
 /// A thread that was joined counts for limits until the kernel has let go of it.
 void WaitUntilGone(pid_t thread) noexcept {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-  while (syscall(SYS_tgkill, getpid(), thread, 0) == 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  while (syscall(SYS_tgkill, getpid(), thread, 0) == 0 && std::chrono::steady_clock::now() < until)
+    std::this_thread::yield();
 }
 
 }  // namespace
@@ -49,14 +50,16 @@ void RequireThreads(int count, const char* purpose) {
   for (std::thread& thread : threads) thread.join();
   for (size_t i = 0; i < started; ++i) WaitUntilGone(numbers[i]);
   if (started == static_cast<size_t>(count)) return;
-  Fail(ErrorCode::kFail, "cannot start thread {} of {} for {}: {}; ask for fewer threads, or raise the limit of threads or of memory",
+  Fail(ErrorCode::kFail,
+       "cannot start thread {} of {} for {}: {}; ask for fewer threads, or raise the limit of threads or of memory",
        started + 1, count, purpose, error);
 }
 
 namespace openmp_team {
 namespace {
 
-/// Callers that come and go make teams shrink and grow: to try what this thread's team had just now would double what that takes.
+/// Callers that come and go make teams shrink and grow: to try what this thread's team had just now would double what that
+/// takes.
 constexpr auto kLately = std::chrono::milliseconds(100);
 
 /// One team starts at a time: what was tried for one must not be taken by another.

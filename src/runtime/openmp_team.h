@@ -23,11 +23,13 @@ State& Current() noexcept;
 void Start(int threads);
 }  // namespace openmp_team
 
-/// Before this thread enters a parallel region of up to `threads`. libgomp ends the process where it cannot start a thread, so that it is
-/// asked to only where others could be started just now; an Error says otherwise. The team computes in this thread's float mode.
+/// Before this thread enters a parallel region of up to `threads`. libgomp ends the process where it cannot start a thread,
+/// so that it is asked to only where others could be started just now; an Error says otherwise. The team computes in this
+/// thread's float mode.
 inline void PrepareOpenMpTeam(int threads) {
   const openmp_team::State& team = openmp_team::Current();
-  if (threads <= 1 || (threads <= team.size && team.mode == CurrentFloatMode())) [[likely]] return;
+  if (threads <= 1 || (threads <= team.size && team.mode == CurrentFloatMode())) [[likely]]
+    return;
   openmp_team::Start(threads);
 }
 

@@ -9,19 +9,18 @@ namespace {
 
 bool OwnsAll(const Value& value) {
   switch (value.kind()) {
-    case ValueKind::kTensor:
-      return value.tensor_if()->owner() != nullptr;
+    case ValueKind::kTensor: return value.tensor_if()->owner() != nullptr;
     case ValueKind::kSequence:
       return std::all_of(value.sequence().elements.begin() + static_cast<std::ptrdiff_t>(value.sequence().num_owned),
                          value.sequence().elements.end(), OwnsAll);
     case ValueKind::kMap:
-      return value.map().keys.owner() != nullptr && (!value.map().scalars.defined() || value.map().scalars.owner() != nullptr) &&
+      return value.map().keys.owner() != nullptr &&
+             (!value.map().scalars.defined() || value.map().scalars.owner() != nullptr) &&
              std::all_of(value.map().values.begin(), value.map().values.end(), OwnsAll);
     case ValueKind::kSparseTensor:
       return value.sparse_tensor().values.owner() != nullptr && value.sparse_tensor().indices.owner() != nullptr;
     case ValueKind::kNone:
-    case ValueKind::kOptional:
-      return true;
+    case ValueKind::kOptional: return true;
   }
   return true;
 }
@@ -47,9 +46,7 @@ void MakeOwned(Value& value, const SessionResources& resources) {
     return;
   }
   switch (value.kind()) {
-    case ValueKind::kTensor:
-      MakeOwned(value.tensor(), resources);
-      return;
+    case ValueKind::kTensor: MakeOwned(value.tensor(), resources); return;
     case ValueKind::kSequence: {
       Sequence copy = value.sequence();
       for (Value& element : copy.elements) MakeOwned(element, resources);
@@ -73,15 +70,14 @@ void MakeOwned(Value& value, const SessionResources& resources) {
       return;
     }
     case ValueKind::kNone:
-    case ValueKind::kOptional:
-      return;
+    case ValueKind::kOptional: return;
   }
 }
 
 void CopyToResult(const Tensor& result, Tensor& buffer, std::string_view output, const SessionResources& resources) {
   Require(result.type() == buffer.type() && result.shape() == buffer.shape(),
-          "output '{}' is {} {}, but the buffer given for it is {} {}; give one that fits, or none", output, ElementTypeName(result.type()),
-          result.shape(), ElementTypeName(buffer.type()), buffer.shape());
+          "output '{}' is {} {}, but the buffer given for it is {} {}; give one that fits, or none", output,
+          ElementTypeName(result.type()), result.shape(), ElementTypeName(buffer.type()), buffer.shape());
   resources.Copy(result, buffer);
 }
 

@@ -15,9 +15,10 @@ namespace tessera {
 class PackedStore {
  public:
   virtual ~PackedStore() = default;
-  /// The form of `constant` kept under `key`, of one of these types and, where it is known, this shape; null when there is none.
-  virtual std::shared_ptr<const Tensor> Find(const Tensor& constant, std::string_view key, std::span<const ElementType> types,
-                                             const std::optional<Shape>& shape) = 0;
+  /// The form of `constant` kept under `key`, of one of these types and, where it is known, this shape; null when there is
+  /// none.
+  virtual std::shared_ptr<const Tensor> Find(const Tensor& constant, std::string_view key,
+                                             std::span<const ElementType> types, const std::optional<Shape>& shape) = 0;
   /// Whether what is added will be kept.
   virtual bool keeps() const = 0;
   virtual void Add(const Tensor& constant, std::string_view key, std::shared_ptr<const Tensor> packed) = 0;
@@ -42,14 +43,15 @@ PackedStore* StoreOf(const KernelInfo& info);
 /// `key` of a form of this constant: the same bytes may be constants of several types and shapes.
 std::string FormKey(const Tensor& constant, std::string_view key);
 
-/// KernelInfo::SharedPrepack for forms that are one tensor of one of these types and a known shape: with a context they come from
-/// there.
+/// KernelInfo::SharedPrepack for forms that are one tensor of one of these types and a known shape: with a context they
+/// come from there.
 std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key,
                                            std::span<const ElementType> types, const Shape& shape,
                                            const std::function<std::shared_ptr<const Tensor>()>& make);
 
-inline std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key, ElementType type,
-                                                  const Shape& shape, const std::function<std::shared_ptr<const Tensor>()>& make) {
+inline std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor& constant, std::string_view key,
+                                                  ElementType type, const Shape& shape,
+                                                  const std::function<std::shared_ptr<const Tensor>()>& make) {
   return SharedTensor(info, constant, key, std::span(&type, 1), shape, make);
 }
 

@@ -24,7 +24,8 @@ class ParallelRun {
         state_(state),
         waiting_(std::make_unique<std::atomic<uint32_t>[]>(plan_.steps.size())),
         readers_(std::make_unique<std::atomic<int32_t>[]>(plan_.slots.size())) {
-    for (size_t i = 0; i < plan_.steps.size(); ++i) waiting_[i].store(plan_.steps[i].num_predecessors, std::memory_order_relaxed);
+    for (size_t i = 0; i < plan_.steps.size(); ++i)
+      waiting_[i].store(plan_.steps[i].num_predecessors, std::memory_order_relaxed);
     for (size_t i = 0; i < plan_.slots.size(); ++i) readers_[i].store(plan_.readers[i], std::memory_order_relaxed);
   }
 
@@ -43,8 +44,8 @@ class ParallelRun {
       throw;
     } catch (const std::exception& error) {  // TBB's own: a thread that it cannot start
       executor_.CleanUp(frame_);
-      Fail(ErrorCode::kRuntimeException, "operators cannot run in parallel: {}; ask for fewer threads, or raise the limit of threads",
-           error.what());
+      Fail(ErrorCode::kRuntimeException,
+           "operators cannot run in parallel: {}; ask for fewer threads, or raise the limit of threads", error.what());
     }
   }
 

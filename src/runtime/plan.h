@@ -21,7 +21,7 @@ enum class SlotSource : int8_t { kStep, kInput, kCapture, kConstant };
 struct Slot {
   ValueIndex value = kNone;
   ElementType element = ElementType::kUndefined;  // undefined: known only at run time, or not a tensor
-  int32_t rank = kNone;  // of a tensor that some node reads; kNone: not known
+  int32_t rank = kNone;                           // of a tensor that some node reads; kNone: not known
   SlotSource source = SlotSource::kStep;
   bool is_output = false;  // or what an output is copied from
   /// The frame's block may hold it: a fixed-size tensor that no result of the run can refer to.
@@ -67,11 +67,11 @@ struct Plan {
   const Graph* graph = nullptr;
   std::vector<Slot> slots;
   std::vector<Step> steps;
-  std::vector<SlotIndex> input_slots;   // of all steps; kNone for omitted
-  std::vector<SlotIndex> output_slots;  // of all steps
-  std::vector<SlotIndex> free_slots;    // of all steps: last used there
-  std::vector<SlotIndex> held_slots;    // freed when the devices are done
-  std::vector<SlotIndex> graph_inputs;  // by declared input; kNone when nobody reads it
+  std::vector<SlotIndex> input_slots;    // of all steps; kNone for omitted
+  std::vector<SlotIndex> output_slots;   // of all steps
+  std::vector<SlotIndex> free_slots;     // of all steps: last used there
+  std::vector<SlotIndex> held_slots;     // freed when the devices are done
+  std::vector<SlotIndex> graph_inputs;   // by declared input; kNone when nobody reads it
   std::vector<SlotIndex> graph_outputs;  // in host memory
   /// Copies between the border and devices, which a run skips for values that are bound in the device's memory.
   struct BorderCopy {
@@ -79,7 +79,7 @@ struct Plan {
     int32_t step;
     SlotIndex device;
   };
-  std::vector<BorderCopy> input_copies;   // by border, as the others are
+  std::vector<BorderCopy> input_copies;  // by border, as the others are
   std::vector<BorderCopy> output_copies;
   static std::span<const BorderCopy> CopiesOf(const std::vector<BorderCopy>& copies, size_t border) noexcept {
     const auto range = std::ranges::equal_range(copies, border, {}, &BorderCopy::border);

@@ -37,7 +37,8 @@ class PlanBuilder {
         plan_(std::make_unique<Plan>()),
         drains_(resources.providers.size()) {
     if (holder_ == nullptr) return;
-    for (size_t i = 0; i < holder_->implicit_inputs.size(); ++i) captured_at_.emplace(holder_->implicit_inputs[i], holder_->inputs.size() + i);
+    for (size_t i = 0; i < holder_->implicit_inputs.size(); ++i)
+      captured_at_.emplace(holder_->implicit_inputs[i], holder_->inputs.size() + i);
   }
 
   std::unique_ptr<Plan> Build() {
@@ -51,7 +52,8 @@ class PlanBuilder {
         const SlotIndex device = plan_->input_slots.back();
         plan_->output_copies.push_back({plan_->graph_outputs.size(), static_cast<int32_t>(steps), device});
         plan_->slots[static_cast<size_t>(device)].is_output = true;
-        if (resources_.SharingOf(plan_->slots[static_cast<size_t>(device)].memory) != nullptr) report_.copies.back().to += CopyKernel::kInPlace;
+        if (resources_.SharingOf(plan_->slots[static_cast<size_t>(device)].memory) != nullptr)
+          report_.copies.back().to += CopyKernel::kInPlace;
       }
       plan_->graph_outputs.push_back(slot);
       plan_->output_types.push_back(graph_.value(output).type);
@@ -71,7 +73,8 @@ class PlanBuilder {
       plan_->input_types.push_back(value.type);
       const bool read = !value.consumers.empty() || value.is_output;
       plan_->graph_inputs.push_back(read ? NewSlot(input, SessionResources::kHost, SlotSource::kInput) : kNone);
-      if (read && value.default_value.has_value()) plan_->defaults.emplace_back(plan_->graph_inputs.back(), *value.default_value);
+      if (read && value.default_value.has_value())
+        plan_->defaults.emplace_back(plan_->graph_inputs.back(), *value.default_value);
     }
   }
 
@@ -105,7 +108,8 @@ class PlanBuilder {
     const GraphValue& value = graph_.value(index);
     if (value.outer != kNone && holder_ != nullptr) {
       const auto at = captured_at_.find(value.outer);
-      if (at == captured_at_.end()) Fail(ErrorCode::kInvalidGraph, "captured value '{}' is not an input of its node", value.name);
+      if (at == captured_at_.end())
+        Fail(ErrorCode::kInvalidGraph, "captured value '{}' is not an input of its node", value.name);
       const SlotIndex slot = NewSlot(index, SessionResources::kHost, SlotSource::kCapture);
       plan_->captures.emplace_back(slot, at->second);
       return memory == SessionResources::kHost ? slot : AddCopy(index, slot, memory);
@@ -117,8 +121,9 @@ class PlanBuilder {
     try {
       return resources_.DeviceConstant(constant, memory);
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("the constant '{}' of {} bytes does not come into {} memory: {}", name, constant.byte_size(),
-                                            resources_.memories[static_cast<size_t>(memory)].info.name, error.what()));
+      throw Error(error.code(),
+                  fmt::format("the constant '{}' of {} bytes does not come into {} memory: {}", name, constant.byte_size(),
+                              resources_.memories[static_cast<size_t>(memory)].info.name, error.what()));
     }
   }
 
@@ -145,7 +150,8 @@ class PlanBuilder {
     if (memory == SessionResources::kHost) pending_[slot] = {step.provider, drains_[static_cast<size_t>(step.provider)]};
     plan_->slots[static_cast<size_t>(slot)].producer = static_cast<int32_t>(plan_->steps.size());
     plan_->steps.push_back(step);
-    report_.copies.push_back({path_, std::string(source.name), std::string(resources_.memories[static_cast<size_t>(source.memory)].info.name),
+    report_.copies.push_back({path_, std::string(source.name),
+                              std::string(resources_.memories[static_cast<size_t>(source.memory)].info.name),
                               std::string(resources_.memories[static_cast<size_t>(memory)].info.name)});
     if (resources_.SharingOf(memory) != nullptr) report_.copies.back().to += CopyKernel::kInPlace;
     return slot;
@@ -230,8 +236,9 @@ class PlanBuilder {
     if (failed_ == nullptr || last) RethrowAt(node, graph_);
     const std::string_view name = resources_.providers[static_cast<size_t>(provider)].provider->name();
     for (const NodeIndex index : nodes) {
-      failed_->Add(graph_, index, provider, reason,
-                   fmt::format("{}: {}{} goes to the next provider: {}", name, path_, graph_.node(index).Label(&viewer_), reason));
+      failed_->Add(
+          graph_, index, provider, reason,
+          fmt::format("{}: {}{} goes to the next provider: {}", name, path_, graph_.node(index).Label(&viewer_), reason));
     }
   }
 
@@ -244,7 +251,8 @@ class PlanBuilder {
                               path_ + node.Label(&viewer_) + "." + std::string(attribute) + "/");
         if (plan == nullptr) continue;  // something failed: this plan will be of no use either
         nested_of_.try_emplace(node.index, plan_->nested.size());
-        plan_->nested.push_back({node.index, std::string(attribute), std::make_unique<PlannedSubgraph>(std::move(plan), resources_)});
+        plan_->nested.push_back(
+            {node.index, std::string(attribute), std::make_unique<PlannedSubgraph>(std::move(plan), resources_)});
       } catch (...) {
         RethrowAt(node, graph_);
       }
@@ -273,7 +281,8 @@ class PlanBuilder {
           resources_.CheckLoad();
           InputTypesAreKnown(step) ? MakeKernel(step, kernel) : MakeLateKernel(step, kernel);
         } catch (const std::exception& error) {
-          Failed(std::span(&step.node->index, 1), *step.node, step.provider, fmt::format("cannot make its kernel: {}", error.what()));
+          Failed(std::span(&step.node->index, 1), *step.node, step.provider,
+                 fmt::format("cannot make its kernel: {}", error.what()));
         }
       }
       step.kernel = kernel.get();
@@ -302,10 +311,13 @@ class PlanBuilder {
   }
 
   bool InputTypesAreKnown(const Step& step) const {
-    return std::ranges::all_of(step.node->inputs, [&](ValueIndex input) { return input == kNone || IsComplete(graph_.value(input).type); });
+    return std::ranges::all_of(step.node->inputs,
+                               [&](ValueIndex input) { return input == kNone || IsComplete(graph_.value(input).type); });
   }
 
-  const ExecutionProvider& ProviderOf(const Step& step) const { return *resources_.providers[static_cast<size_t>(step.provider)].provider; }
+  const ExecutionProvider& ProviderOf(const Step& step) const {
+    return *resources_.providers[static_cast<size_t>(step.provider)].provider;
+  }
 
   void MakeKernel(const Step& step, std::unique_ptr<Kernel>& kernel) {
     const NodeKernelInfo info(*step.node, viewer_, ProviderOf(step), resources_, NestedOf(*step.node));
@@ -355,10 +367,12 @@ class PlanBuilder {
     }
   }
 
-  /// Whether a region of a provider reads it: constants are no inputs of a region, which may look at them first in a run, when shapes are known.
+  /// Whether a region of a provider reads it: constants are no inputs of a region, which may look at them first in a run,
+  /// when shapes are known.
   bool IsCompiled(ValueIndex constant) const {
     const auto& consumers = graph_.value(constant).consumers;
-    return std::any_of(consumers.begin(), consumers.end(), [&](NodeIndex consumer) { return compiled_.contains(consumer); });
+    return std::any_of(consumers.begin(), consumers.end(),
+                       [&](NodeIndex consumer) { return compiled_.contains(consumer); });
   }
 
   /// Now rather than in the first run.
@@ -390,7 +404,9 @@ class PlanBuilder {
     }
     // An asynchronous upload reads its source until the run synchronizes.
     for (const Step& step : plan.steps) {
-      if (step.kind != StepKind::kCopy || plan.slots[static_cast<size_t>(plan.outputs_of(step)[0])].memory == SessionResources::kHost) continue;
+      if (step.kind != StepKind::kCopy ||
+          plan.slots[static_cast<size_t>(plan.outputs_of(step)[0])].memory == SessionResources::kHost)
+        continue;
       Slot& source = plan.slots[static_cast<size_t>(plan.inputs_of(step)[0])];
       source.hold_until = static_cast<int32_t>(plan.steps.size());
       if (source.source == SlotSource::kStep && !source.is_output) plan.held_slots.push_back(plan.inputs_of(step)[0]);
@@ -475,7 +491,7 @@ class PlanBuilder {
   /// Copied to the host by a provider's stream, with the number of waits before it: one more, and it is there.
   std::map<SlotIndex, std::pair<int16_t, size_t>> pending_;
   std::unordered_set<NodeIndex> compiled_;                  // nodes of regions
-  std::vector<SlotIndex> escaping_;       // results may refer to these
+  std::vector<SlotIndex> escaping_;                         // results may refer to these
   std::vector<std::pair<size_t, size_t>> pending_kernels_;  // step, index into the plan's kernels
   std::vector<Value*> constants_;                           // by slot
   std::vector<std::atomic<int32_t>> constant_readers_;      // by slot: steps that have not released it
@@ -484,7 +500,8 @@ class PlanBuilder {
 }  // namespace
 
 std::unique_ptr<Plan> BuildPlan(Graph& graph, GraphPartition partition, const SessionResources& resources,
-                                PlacementReport& report, FailedKernels* failed, const Node* holder, const std::string& path) {
+                                PlacementReport& report, FailedKernels* failed, const Node* holder,
+                                const std::string& path) {
   return PlanBuilder(graph, std::move(partition), resources, report, failed, holder, path).Build();
 }
 

@@ -12,7 +12,8 @@
 namespace tessera {
 namespace {
 
-/// A constant is told by its bytes' place, its type and its shape; the owner is compared too, because a freed place may be used again.
+/// A constant is told by its bytes' place, its type and its shape; the owner is compared too, because a freed place may be
+/// used again.
 using Key = std::tuple<const void*, ElementType, std::vector<int64_t>, std::string>;
 
 Key KeyOf(const Tensor& constant, std::string_view key) {
@@ -74,11 +75,11 @@ std::shared_ptr<const void> PrepackCache::GetOrMake(const Tensor& constant, std:
   // With the last user of a value its entry goes: nobody has to look for such entries among all others.
   const auto announced = [&](std::shared_ptr<const void> made) {
     const void* const address = made.get();
-    return std::shared_ptr<const void>(
-        address, [entries = entries_.get(), made = std::move(made), place = Key(place), weak = std::weak_ptr<Entry>(entry)](const void*) mutable {
-          if (const std::shared_ptr<Entry> mine = weak.lock(); mine != nullptr) entries->Forget(place, mine);
-          made.reset();
-        });
+    return std::shared_ptr<const void>(address, [entries = entries_.get(), made = std::move(made), place = Key(place),
+                                                 weak = std::weak_ptr<Entry>(entry)](const void*) mutable {
+      if (const std::shared_ptr<Entry> mine = weak.lock(); mine != nullptr) entries->Forget(place, mine);
+      made.reset();
+    });
   };
   std::shared_ptr<const void> value;
   try {

@@ -13,8 +13,8 @@ class PrepackCache {
  public:
   static PrepackCache& Process();
 
-  /// The live value for this constant (same bytes in the same place, as the same type and shape) and key, or what `make` returns. Callers with other
-  /// keys are not held up while it works; callers with the same one wait for it.
+  /// The live value for this constant (same bytes in the same place, as the same type and shape) and key, or what `make`
+  /// returns. Callers with other keys are not held up while it works; callers with the same one wait for it.
   std::shared_ptr<const void> GetOrMake(const Tensor& constant, std::string_view key,
                                         const std::function<std::shared_ptr<const void>()>& make);
 

@@ -22,7 +22,8 @@ class RegionScope {
   const bool before_;
 };
 
-/// Marks this thread as outside any region for a scope: what it calls may open regions of its own, while it waits for nobody.
+/// Marks this thread as outside any region for a scope: what it calls may open regions of its own, while it waits for
+/// nobody.
 class OutsideRegionScope {
  public:
   OutsideRegionScope() noexcept : before_(InsideRegion()) { InsideRegion() = false; }
@@ -53,7 +54,8 @@ class ChunkQueue {
     chunks_ = chunks;
     float_mode_ = CurrentFloatMode();
     failed_.store(false, std::memory_order_relaxed);
-    for (int shard = 0; shard < chunks.shards(); ++shard) next_[shard].at.store(chunks.Begin(shard), std::memory_order_relaxed);
+    for (int shard = 0; shard < chunks.shards(); ++shard)
+      next_[shard].at.store(chunks.Begin(shard), std::memory_order_relaxed);
     empty_.store(false, std::memory_order_relaxed);
   }
   /// Somebody found no chunk left.
@@ -71,7 +73,8 @@ class ChunkQueue {
       }
     } catch (...) {
       if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
-      for (int shard = 0; shard < shards; ++shard) next_[shard].at.store(chunks_.Begin(shard + 1), std::memory_order_relaxed);
+      for (int shard = 0; shard < shards; ++shard)
+        next_[shard].at.store(chunks_.Begin(shard + 1), std::memory_order_relaxed);
     }
     empty_.store(true, std::memory_order_relaxed);
   }

@@ -58,7 +58,8 @@ Tensor SessionResources::DeviceConstant(const Tensor& constant, int16_t memory) 
     if (auto shared = sharing->OnDevice(constant, false)) copy = std::move(*shared);
   }
   if (memory != kHost && !copy.defined()) {
-    if (auto shared = providers[static_cast<size_t>(ProviderOf(memory))].provider->SharedConstant(constant)) copy = std::move(*shared);
+    if (auto shared = providers[static_cast<size_t>(ProviderOf(memory))].provider->SharedConstant(constant))
+      copy = std::move(*shared);
   }
   if (!copy.defined()) {
     Tensor device(constant.type(), constant.shape(), *memories[static_cast<size_t>(memory)].allocator);

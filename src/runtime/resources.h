@@ -64,18 +64,18 @@ class SessionResources {
   void ForgetDeviceConstants() const;
 
   // Freed last: kernels and tensors refer to the allocators.
-  std::vector<MemorySpace> memories;  // [0] is the host
+  std::vector<MemorySpace> memories;   // [0] is the host
   std::shared_ptr<LoadLimits> limits;  // of the load; kernels and constants keep what they took there
   std::shared_ptr<SessionThreadPool> threads;
   std::unique_ptr<ThreadPool> load_pool;  // the same threads, stopped with the load; null: it cannot be stopped
-  std::vector<ProviderEntry> providers;  // priority order, CPU last
-  Profiler* profiler = nullptr;          // null: not profiling
+  std::vector<ProviderEntry> providers;   // priority order, CPU last
+  Profiler* profiler = nullptr;           // null: not profiling
   bool memory_pattern = true;
-  bool parallel = false;  // ExecutionMode::kParallel
+  bool parallel = false;                            // ExecutionMode::kParallel
   std::shared_ptr<tbb::task_arena> inter_op_arena;  // null unless parallel
   bool has_streams = false;
   PackedStore* packed = nullptr;  // null without a context
-  bool share_prepacked = true;  // packed weights are shared with other sessions
+  bool share_prepacked = true;    // packed weights are shared with other sessions
 
  private:
   /// What lies at one address may be several constants: initializers overlap in an external file.

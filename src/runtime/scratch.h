@@ -26,13 +26,15 @@ class Scratch {
   }
   /// What the step took in all.
   size_t End() noexcept {
-    if (!overflow_.empty()) [[unlikely]] FreeOverflow();
+    if (!overflow_.empty()) [[unlikely]]
+      FreeOverflow();
     return used_.load(std::memory_order_relaxed);
   }
   /// Any thread of the step may call.
   void* Take(size_t bytes) {
     const size_t rounded = RoundUp(bytes, kHostAlignment);
-    if (rounded < bytes) Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of scratch memory were asked for", bytes);
+    if (rounded < bytes)
+      Fail(ErrorCode::kRuntimeException, "out of memory: {} bytes of scratch memory were asked for", bytes);
     const size_t begin = used_.fetch_add(rounded, std::memory_order_relaxed);
     if (begin <= size_ && rounded <= size_ - begin) return buffer_ + begin;
     const std::lock_guard lock(mutex_);

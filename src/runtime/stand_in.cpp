@@ -16,7 +16,9 @@ namespace {
 /// A thread that does one task after another for the one that survived the fork, and lives as long as the process.
 class StandIn {
  public:
-  StandIn() { std::thread([this] { Serve(); }).detach(); }
+  StandIn() {
+    std::thread([this] { Serve(); }).detach();
+  }
 
   uint32_t generation() const noexcept { return generation_; }
 
@@ -56,7 +58,8 @@ void RunOffForkedThread(FunctionRef<void()> task) {
     try {
       stand_in = new StandIn;
     } catch (const std::system_error& error) {
-      Fail(ErrorCode::kFail, "cannot start a thread in place of the one that called fork(): {}; raise the limit of threads", error.what());
+      Fail(ErrorCode::kFail, "cannot start a thread in place of the one that called fork(): {}; raise the limit of threads",
+           error.what());
     }
   }
   stand_in->Do(task);

@@ -31,7 +31,8 @@ class StepContext final : public KernelContext {
   Tensor* output(size_t i, const Shape& shape) override {
     if (!has_output(i)) return nullptr;
     ElementType type = frame_.plan().slots[static_cast<size_t>(outputs_[i])].element;
-    if (type == ElementType::kUndefined && i < late_types_.size()) [[unlikely]] type = late_types_[i];
+    if (type == ElementType::kUndefined && i < late_types_.size()) [[unlikely]]
+      type = late_types_[i];
     return frame_.Output(*step_, outputs_[i], type, shape);
   }
   Tensor* output(size_t i, ElementType type, const Shape& shape) override {
@@ -52,7 +53,8 @@ class StepContext final : public KernelContext {
   }
   Allocator& allocator() const noexcept override {
     const SessionResources& resources = frame_.resources();
-    return *resources.memories[static_cast<size_t>(resources.providers[static_cast<size_t>(step_->provider)].memory)].allocator;
+    return *resources.memories[static_cast<size_t>(resources.providers[static_cast<size_t>(step_->provider)].memory)]
+                .allocator;
   }
   bool cancelled() const noexcept override { return state_.cancelled(); }
 
@@ -60,7 +62,8 @@ class StepContext final : public KernelContext {
   void* ScratchBytes(size_t count, size_t element_size) override {
     size_t bytes;
     if (__builtin_mul_overflow(count, element_size, &bytes)) {
-      Fail(ErrorCode::kRuntimeException, "out of memory: {} * {} bytes of scratch memory were asked for", count, element_size);
+      Fail(ErrorCode::kRuntimeException, "out of memory: {} * {} bytes of scratch memory were asked for", count,
+           element_size);
     }
     return scratch_.Take(bytes);
   }

@@ -15,11 +15,13 @@ constexpr size_t kStackOfSteps = size_t{40} << 10;
 /// Readers in the nested graph were made for the type and the rank that it declares.
 void CheckInput(const Slot& slot, const TypeInfo& declared, const Value& given) {
   if (!Fits(given, declared)) [[unlikely]] {
-    Fail(ErrorCode::kInvalidArgument, "input '{}' of the nested graph is {}, {} is expected", slot.name, given.type(), declared);
+    Fail(ErrorCode::kInvalidArgument, "input '{}' of the nested graph is {}, {} is expected", slot.name, given.type(),
+         declared);
   }
   const Tensor* tensor = given.tensor_if();
   Require(tensor == nullptr || slot.rank == kNone || static_cast<size_t>(slot.rank) == tensor->shape().rank(),
-          "input '{}' of the nested graph has shape {}, {} dimensions are declared", slot.name, OptionalShape{tensor}, slot.rank);
+          "input '{}' of the nested graph has shape {}, {} dimensions are declared", slot.name, OptionalShape{tensor},
+          slot.rank);
 }
 
 }  // namespace
@@ -32,7 +34,8 @@ void PlannedSubgraph::RunWith(KernelContext& context, std::span<Given> inputs, s
   const Plan& plan = executor_.plan();
   RequireStack(kStackOfSteps, "a nested graph");
   Require(inputs.size() == num_inputs(), "the nested graph takes {} inputs, {} are given", num_inputs(), inputs.size());
-  Require(outputs.size() == num_outputs(), "the nested graph has {} outputs, {} are asked for", num_outputs(), outputs.size());
+  Require(outputs.size() == num_outputs(), "the nested graph has {} outputs, {} are asked for", num_outputs(),
+          outputs.size());
   // The executor makes every context that a kernel of a session sees.
   auto& outer = static_cast<StepContext&>(context);
   RunState state = outer.state();

@@ -8,7 +8,8 @@ namespace tessera {
 /// SubgraphRunner over a plan of its own.
 class PlannedSubgraph final : public SubgraphRunner {
  public:
-  PlannedSubgraph(std::unique_ptr<Plan> plan, const SessionResources& resources) : executor_(std::move(plan), resources, true) {}
+  PlannedSubgraph(std::unique_ptr<Plan> plan, const SessionResources& resources)
+      : executor_(std::move(plan), resources, true) {}
 
   size_t num_inputs() const noexcept override { return executor_.plan().graph_inputs.size(); }
   size_t num_outputs() const noexcept override { return executor_.plan().graph_outputs.size(); }

@@ -40,13 +40,14 @@ std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, bool spin = true)
 /// libgomp's team, the one that oneDNN uses.
 std::shared_ptr<SessionThreadPool> MakeOpenMpPool(int threads);
 
-/// Cores that this process may use, by its affinity (one hardware thread each) and the quota of its control groups; at least 1.
+/// Cores that this process may use, by its affinity (one hardware thread each) and the quota of its control groups; at
+/// least 1.
 int UsableCores() noexcept;
 
-/// How a loop is cut into chunks: a shard for each thread, so that from loop to loop a thread meets what its caches hold, and
-/// each shard into halves of what is left of it, so that threads that are done early find something to take over from those that
-/// started late or are held up (guided self-scheduling: Polychronopoulos and Kuck, 1987). Depends on nothing but its arguments,
-/// so that results are the same from run to run.
+/// How a loop is cut into chunks: a shard for each thread, so that from loop to loop a thread meets what its caches hold,
+/// and each shard into halves of what is left of it, so that threads that are done early find something to take over from
+/// those that started late or are held up (guided self-scheduling: Polychronopoulos and Kuck, 1987). Depends on nothing but
+/// its arguments, so that results are the same from run to run.
 class Chunks {
  public:
   static constexpr int kMostShards = 16;  // more threads share them

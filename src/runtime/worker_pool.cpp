@@ -50,8 +50,8 @@ class WorkerPool final : public SessionThreadPool {
     } catch (const std::exception& error) {
       const size_t started = workers_->size();
       Stop();
-      Fail(ErrorCode::kFail, "cannot start worker thread {} of {}: {}; ask for fewer intra-op threads", started + 1, threads - 1,
-           error.what());
+      Fail(ErrorCode::kFail, "cannot start worker thread {} of {}: {}; ask for fewer intra-op threads", started + 1,
+           threads - 1, error.what());
     }
   }
 
@@ -59,7 +59,8 @@ class WorkerPool final : public SessionThreadPool {
 
   int num_threads() const noexcept override { return threads_; }
   void BeginRun() noexcept override {
-    if (forked()) [[unlikely]] StartAgain();
+    if (forked()) [[unlikely]]
+      StartAgain();
     runs_.fetch_add(1, std::memory_order_relaxed);
     if (first_run_.load(std::memory_order_relaxed) == kNever) first_run_.store(Clock::now(), std::memory_order_relaxed);
   }
@@ -71,7 +72,8 @@ class WorkerPool final : public SessionThreadPool {
  protected:
   void DoParallelFor(int64_t total, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) override {
     if (InsideRegion()) return body(0, total);
-    if (forked()) [[unlikely]] StartAgain();
+    if (forked()) [[unlikely]]
+      StartAgain();
     const Chunks chunks(total, cost_ns, threads_);
     const int others = std::max(0, runs_.load(std::memory_order_relaxed) - 1);
     const auto helpers = static_cast<int>(std::min<int64_t>(chunks.most() - 1, threads_ - 1 - others));
@@ -102,7 +104,8 @@ class WorkerPool final : public SessionThreadPool {
     for (int i = 1; i < threads_; ++i) workers_->emplace_back([this, i] { Loop(i); });
   }
 
-  /// In a child of fork(): with new workers, as many as can be had, and nothing of regions that were under way in the parent.
+  /// In a child of fork(): with new workers, as many as can be had, and nothing of regions that were under way in the
+  /// parent.
   void StartAgain() noexcept {
     const std::lock_guard lock(start_again_);
     if (!forked()) return;
@@ -149,7 +152,8 @@ class WorkerPool final : public SessionThreadPool {
 
   Job* ClaimJob() noexcept {
     for (Job& job : jobs_) {
-      if (!job.claimed.load(std::memory_order_relaxed) && !job.claimed.exchange(true, std::memory_order_acquire)) return &job;
+      if (!job.claimed.load(std::memory_order_relaxed) && !job.claimed.exchange(true, std::memory_order_acquire))
+        return &job;
     }
     return nullptr;
   }

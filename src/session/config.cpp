@@ -18,65 +18,78 @@ struct Entry {
   Target target;
 };
 
-constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBFloat16, Precision::kBFloat16Weights, Precision::kFloat16,
-                                     Precision::kInt8Dynamic};
+constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBFloat16, Precision::kBFloat16Weights,
+                                     Precision::kFloat16, Precision::kInt8Dynamic};
 
-Entry Flag(std::string_view name, bool SessionConfig::*target, std::string_view description, std::string_view fallback = "0") {
+Entry Flag(std::string_view name, bool SessionConfig::* target, std::string_view description,
+           std::string_view fallback = "0") {
   return {{name, OptionType::kBool, fallback, description}, target};
 }
 
-Entry Number(std::string_view name, int64_t SessionConfig::*target, std::string_view description, std::string_view fallback,
-             int64_t most = std::numeric_limits<int64_t>::max()) {
+Entry Number(std::string_view name, int64_t SessionConfig::* target, std::string_view description,
+             std::string_view fallback, int64_t most = std::numeric_limits<int64_t>::max()) {
   return {{name, OptionType::kInt, fallback, description, {}, 0, most}, target};
 }
 
 /// Bytes, with kAutomaticLimit for an empty value.
-Entry Limit(std::string_view name, int64_t SessionConfig::*target, std::string_view description) {
+Entry Limit(std::string_view name, int64_t SessionConfig::* target, std::string_view description) {
   return {{name, OptionType::kBytes, "", description}, target};
 }
 
 /// Of ONNX Runtime, for its own speed.
 Entry WithoutEffect(std::string_view name) {
-  return {{name, OptionType::kString, "", "of programs written for ONNX Runtime; without effect here, of which a warning tells"},
+  return {{name, OptionType::kString, "",
+           "of programs written for ONNX Runtime; without effect here, of which a warning tells"},
           std::monostate()};
 }
 
 std::vector<Entry> MakeEntries() {
   OptionSchema precision = {"session.precision", OptionType::kEnum, NameOf(Precision::kFloat32),
-                            "what products may be computed in: f32 (the model's types), bf16, bf16-weights (constants alone are rounded), fp16, int8-dynamic "
+                            "what products may be computed in: f32 (the model's types), bf16, bf16-weights (constants "
+                            "alone are rounded), fp16, int8-dynamic "
                             "(weights are quantized at load)"};
   for (const Precision allowed : kPrecisions) precision.allowed.push_back(NameOf(allowed));
   return {
       {std::move(precision), &SessionConfig::precision},
       Flag("session.round_halves", &SessionConfig::round_halves,
-           "round every result of float16 and bfloat16 operators, as ONNX defines them; else values stay float32 between those that the CPU "
+           "round every result of float16 and bfloat16 operators, as ONNX defines them; else values stay float32 between "
+           "those that the CPU "
            "provider runs"),
       Number("session.qdq_matmulnbits_accuracy_level", &SessionConfig::nbits_accuracy_level,
-             "accuracy_level (of MatMulNBits) for products with weights that the model dequantizes: 0 to 3 compute in its own types, 4 may "
+             "accuracy_level (of MatMulNBits) for products with weights that the model dequantizes: 0 to 3 compute in its "
+             "own types, 4 may "
              "quantize to 8 bits what 4-bit weights meet",
              "0", kInt8AccuracyLevel),
-      Flag("session.set_denormal_as_zero", &SessionConfig::denormal_as_zero, "floating-point denormals count as zero while the session runs"),
-      Flag("session.disable_cpu_ep_fallback", &SessionConfig::disable_cpu_fallback, "a node that no named provider takes is an error"),
+      Flag("session.set_denormal_as_zero", &SessionConfig::denormal_as_zero,
+           "floating-point denormals count as zero while the session runs"),
+      Flag("session.disable_cpu_ep_fallback", &SessionConfig::disable_cpu_fallback,
+           "a node that no named provider takes is an error"),
       Number("session.min_island_nodes", &SessionConfig::min_island_nodes,
              "fewest nodes that a device takes between nodes elsewhere; 0 or 1: any number", "3"),
       Limit("session.load_memory_limit", &SessionConfig::load_memory_limit,
-            "most bytes of host memory that the load may take for what it makes of the model's files, such as \"2G\"; 0: no limit; empty: 1 GiB "
+            "most bytes of host memory that the load may take for what it makes of the model's files, such as \"2G\"; 0: "
+            "no limit; empty: 1 GiB "
             "and 64 times the size of these files"),
       Limit("session.run_memory_limit", &SessionConfig::run_memory_limit,
-            "most bytes of host memory that all runs under way may take for values; 0: no limit; empty: 1 GiB and 256 times the size of the "
+            "most bytes of host memory that all runs under way may take for values; 0: no limit; empty: 1 GiB and 256 "
+            "times the size of the "
             "model's files and of the runs' inputs"),
-      Flag("session.intra_op.allow_spinning", &SessionConfig::allow_spinning, "threads look for work for a moment before they sleep", "1"),
+      Flag("session.intra_op.allow_spinning", &SessionConfig::allow_spinning,
+           "threads look for work for a moment before they sleep", "1"),
       Flag("session.use_env_allocators", &SessionConfig::use_env_allocators,
            "share the environment's host arena with other sessions that say so"),
       Flag("session.strict_attributes", &SessionConfig::strict_attributes,
            "an attribute that its operator does not have is an error instead of a warning"),
       Flag("session.map_files", &SessionConfig::map_files,
-           "map the model's files and contexts; 0: copy them, so that a file that is written to or truncated later does no harm, for more "
+           "map the model's files and contexts; 0: copy them, so that a file that is written to or truncated later does no "
+           "harm, for more "
            "memory and a slower load",
            "1"),
-      Flag("session.disable_prepacking", &SessionConfig::disable_prepacking, "kernels do not share packed weights between sessions"),
+      Flag("session.disable_prepacking", &SessionConfig::disable_prepacking,
+           "kernels do not share packed weights between sessions"),
       Flag(kTuningKey, &SessionConfig::tuning,
-           "time the model without each provider and with each algorithm of its convolutions at load; a context keeps what was best"),
+           "time the model without each provider and with each algorithm of its convolutions at load; a context keeps what "
+           "was best"),
       Flag("ep.context_enable", &SessionConfig::context_enable,
            "keep the optimized graph and packed weights in a file, from which the next session starts"),
       {{"ep.context_file_path", OptionType::kString, "", "that file; empty: MODEL_ctx.tessera beside MODEL.onnx"},
@@ -105,11 +118,12 @@ const std::vector<Entry>& Entries() {
 
 /// `value` as CheckOptions leaves it.
 void Set(SessionConfig& config, const Target& target, const std::string& value) {
-  if (const auto* flag = std::get_if<bool SessionConfig::*>(&target)) config.**flag = value == "1";
-  if (const auto* number = std::get_if<int64_t SessionConfig::*>(&target)) config.**number = value.empty() ? kAutomaticLimit : *ParseInt(value);
-  if (const auto* text = std::get_if<std::string SessionConfig::*>(&target)) config.**text = value;
+  if (const auto* flag = std::get_if<bool SessionConfig::*>(&target)) config.** flag = value == "1";
+  if (const auto* number = std::get_if<int64_t SessionConfig::*>(&target))
+    config.** number = value.empty() ? kAutomaticLimit : *ParseInt(value);
+  if (const auto* text = std::get_if<std::string SessionConfig::*>(&target)) config.** text = value;
   if (const auto* precision = std::get_if<Precision SessionConfig::*>(&target)) {
-    config.**precision = *std::ranges::find(kPrecisions, value, NameOf);
+    config.** precision = *std::ranges::find(kPrecisions, value, NameOf);
   }
 }
 
@@ -121,7 +135,8 @@ SessionConfig ParseConfig(const SessionOptions& options) {
   for (const Entry& entry : Entries()) {
     const std::string name(entry.schema.name);
     Set(config, entry.target, checked.at(name));
-    if (std::holds_alternative<std::monostate>(entry.target) && options.config.contains(name)) config.without_effect.push_back(name);
+    if (std::holds_alternative<std::monostate>(entry.target) && options.config.contains(name))
+      config.without_effect.push_back(name);
   }
   config.disable_cpu_fallback |= options.disable_cpu_fallback;
   return config;

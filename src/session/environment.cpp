@@ -21,8 +21,8 @@ Environment::Environment(EnvironmentOptions options) : state_(std::make_shared<S
     CheckOptions(factory->name, factory->options, request.options);
   }
   Require(options.load_memory_limit >= 0 && options.run_memory_limit >= 0,
-          "the environment's memory limits are {} and {}, expected 0 (none) or a number of bytes", options.load_memory_limit,
-          options.run_memory_limit);
+          "the environment's memory limits are {} and {}, expected 0 (none) or a number of bytes",
+          options.load_memory_limit, options.run_memory_limit);
   const auto budget = [](std::string_view name, int64_t limit) {
     return limit == 0 ? nullptr : std::make_shared<MemoryBudget>(fmt::format("EnvironmentOptions::{}", name), limit);
   };
@@ -52,7 +52,8 @@ std::shared_ptr<SessionThreadPool> Environment::State::GlobalThreads(bool openmp
 
 std::shared_ptr<tbb::task_arena> Environment::State::GlobalInterOp() {
   Require(options.global_inter_op_threads != 0,
-          "the session runs in parallel on global threads, but its environment has none between operators: set global_inter_op_threads, "
+          "the session runs in parallel on global threads, but its environment has none between operators: set "
+          "global_inter_op_threads, "
           "or unset use_global_threads");
   const int threads = options.global_inter_op_threads > 0 ? options.global_inter_op_threads : UsableCores();
   const std::lock_guard lock(mutex_);
@@ -77,7 +78,8 @@ std::shared_ptr<Allocator> Environment::State::HostArena(const ArenaSettings& se
                 settings.limit_name, settings.limit, shared.limit);
   }
   if (settings.extend != shared.extend && settings.extend != ArenaSettings().extend) {
-    session_log(LogLevel::kWarning, "the arena's extend strategy has no effect: the host arena that sessions share was made with another");
+    session_log(LogLevel::kWarning,
+                "the arena's extend strategy has no effect: the host arena that sessions share was made with another");
   }
   return host_arena_;
 }

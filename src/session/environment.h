@@ -23,8 +23,8 @@ struct Environment::State {
   std::shared_ptr<SessionThreadPool> GlobalThreads(bool openmp);
   /// The inter-op threads that they share.
   std::shared_ptr<tbb::task_arena> GlobalInterOp();
-  /// The host arena that sessions with session.use_env_allocators share; the first one's settings make it. Throws Error for a
-  /// limit that it would not keep, and warns of other settings that it has not.
+  /// The host arena that sessions with session.use_env_allocators share; the first one's settings make it. Throws Error for
+  /// a limit that it would not keep, and warns of other settings that it has not.
   std::shared_ptr<Allocator> HostArena(const ArenaSettings& settings, const Logger& session_log);
 
  private:

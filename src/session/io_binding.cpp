@@ -10,12 +10,12 @@ namespace tessera {
 
 struct IoBinding::State {
   std::shared_ptr<Session::State> session;
-  std::vector<Value> inputs;            // by graph input position
-  std::vector<const Value*> given;      // null: not bound
+  std::vector<Value> inputs;        // by graph input position
+  std::vector<const Value*> given;  // null: not bound
   std::vector<std::string> output_names;
   std::vector<size_t> wanted;
-  std::vector<int16_t> memories;        // of outputs
-  std::vector<Value> buffers;           // bound by the caller; none: allocated by the run
+  std::vector<int16_t> memories;  // of outputs
+  std::vector<Value> buffers;     // bound by the caller; none: allocated by the run
   std::vector<Value> outputs;
 
   void Place(std::string_view name, int16_t memory, Value buffer);
@@ -45,7 +45,8 @@ void IoBinding::BindInput(std::string_view name, Value value) {
   session.RequireUsableAfterFork();
   const size_t position = session.InputPosition(name);
   session.CheckInput(position, value);
-  if (auto plain = OnlyErrors([&] { return WithPlainBools(value, *session.resources.memories[SessionResources::kHost].allocator); })) {
+  if (auto plain = OnlyErrors(
+          [&] { return WithPlainBools(value, *session.resources.memories[SessionResources::kHost].allocator); })) {
     value = *std::move(plain);
   }
   const int16_t memory = session.MemoryOfInput(position);
@@ -70,7 +71,9 @@ void IoBinding::State::Place(std::string_view name, int16_t memory, Value buffer
 void IoBinding::State::Append(std::string_view name, size_t position) {
   std::string own_name(name);
   // All lists grow, or none: memory may run out meanwhile.
-  const auto make_room = [](auto&... lists) { ((lists.size() < lists.capacity() ? void() : lists.reserve(2 * lists.size() + 1)), ...); };
+  const auto make_room = [](auto&... lists) {
+    ((lists.size() < lists.capacity() ? void() : lists.reserve(2 * lists.size() + 1)), ...);
+  };
   make_room(output_names, wanted, memories, buffers, outputs);
   output_names.push_back(std::move(own_name));
   wanted.push_back(position);
@@ -81,8 +84,8 @@ void IoBinding::State::Append(std::string_view name, size_t position) {
 
 void IoBinding::BindOutput(std::string_view name, Tensor buffer) {
   Require(buffer.defined(), "the buffer for output '{}' is not a tensor yet", name);
-  const int16_t memory = buffer.memory().host_accessible ? SessionResources::kHost
-                                                         : state().session->resources.FindMemory(buffer.memory());
+  const int16_t memory =
+      buffer.memory().host_accessible ? SessionResources::kHost : state().session->resources.FindMemory(buffer.memory());
   Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use", name,
           buffer.memory().name);
   state().Place(name, memory, std::move(buffer));
@@ -121,7 +124,8 @@ void Session::Run(IoBinding& binding, const RunOptions& options) const {
   Require(bound.session == state_, "the binding belongs to another session");
   Require(!bound.wanted.empty(), "no output is bound, nothing would be computed; call BindOutput");
   for (const size_t position : session.required) {
-    Require(bound.given[position] != nullptr, "input '{}' is not bound; call BindInput", session.graph_input(position).name);
+    Require(bound.given[position] != nullptr, "input '{}' is not bound; call BindInput",
+            session.graph_input(position).name);
   }
   OnlyErrors([&] {
     bound.outputs = bound.buffers;

@@ -15,8 +15,8 @@
 #include "runtime/inter_op_arena.h"
 #include "runtime/load_pool.h"
 #include "runtime/openmp_team.h"
-#include "runtime/stand_in.h"
 #include "runtime/plan_builder.h"
+#include "runtime/stand_in.h"
 #include "session/context/context_cache.h"
 #include "session/precision.h"
 #include "session/provider_options.h"
@@ -32,8 +32,8 @@ constexpr int64_t kFreeOfSize = int64_t{1} << 30;
 constexpr int64_t kLoadTimesModel = 64;
 constexpr size_t kMostModelBytes = size_t{1} << 48;  // no product with it overflows
 
-/// Answers LoadOptions::keep_function: true when the last provider, to which everything falls that others refuse or fail to make, has a
-/// kernel for the node.
+/// Answers LoadOptions::keep_function: true when the last provider, to which everything falls that others refuse or fail to
+/// make, has a kernel for the node.
 bool HasLastKernel(const SessionResources& resources, const Graph& graph, const Node& node) {
   Graph alone;  // a viewer of the whole graph would sort it each time
   Node probe;
@@ -53,7 +53,8 @@ bool HasLastKernel(const SessionResources& resources, const Graph& graph, const 
 void WarnOfOwnThreads(std::string_view option, int own, int global, const Logger& log) {
   const int shared = global > 0 ? global : UsableCores();
   if (own == 0 || own == shared) return;
-  log(LogLevel::kWarning, "{} is {}, but the session shares its environment's threads, which are {} (global_{}): that holds", option, own,
+  log(LogLevel::kWarning,
+      "{} is {}, but the session shares its environment's threads, which are {} (global_{}): that holds", option, own,
       shared, option);
 }
 
@@ -74,14 +75,16 @@ ArenaSettings ArenaSettingsOf(const ProviderOptions& options, const ProviderFact
   return fallback;
 }
 
-/// Whether providers before the last one have kernels to be made, or constants to be brought to their memory, nested graphs included:
-/// where that fails, the next one takes over.
+/// Whether providers before the last one have kernels to be made, or constants to be brought to their memory, nested graphs
+/// included: where that fails, the next one takes over.
 bool HasKernelsBeforeLast(const GraphPartition& partition, const SessionResources& resources) {
   const auto before_last = [&](const Unit& unit) {
-    return static_cast<size_t>(unit.provider) + 1 < resources.providers.size() && (unit.kernel == nullptr || resources.memories.size() > 1);
+    return static_cast<size_t>(unit.provider) + 1 < resources.providers.size() &&
+           (unit.kernel == nullptr || resources.memories.size() > 1);
   };
   return std::ranges::any_of(partition.units, before_last) ||
-         std::ranges::any_of(partition.nested, [&](const auto& nested) { return HasKernelsBeforeLast(nested.second, resources); });
+         std::ranges::any_of(partition.nested,
+                             [&](const auto& nested) { return HasKernelsBeforeLast(nested.second, resources); });
 }
 
 }  // namespace
@@ -93,7 +96,8 @@ Session::State::State(const SessionOptions& session_options, std::shared_ptr<Env
   const EnvironmentOptions& defaults = environment->options;
   log = Logger(options.log_id.empty() ? defaults.log_id : options.log_id, options.log_level.value_or(defaults.log_level));
   Require(options.intra_op_threads >= 0 && options.inter_op_threads >= 0,
-          "thread counts are {} and {}, expected 0 (one a core) or a number", options.intra_op_threads, options.inter_op_threads);
+          "thread counts are {} and {}, expected 0 (one a core) or a number", options.intra_op_threads,
+          options.inter_op_threads);
   Require(options.arena.limit >= 0, "the arena's limit is {}, expected 0 (none) or a number of bytes", options.arena.limit);
   if (options.use_global_threads) {
     WarnOfOwnThreads("intra_op_threads", options.intra_op_threads, defaults.global_intra_op_threads, log);
@@ -104,7 +108,8 @@ Session::State::State(const SessionOptions& session_options, std::shared_ptr<Env
   if (!options.profile_prefix.empty()) profiler = std::make_unique<Profiler>(options.profile_prefix);
   resources.profiler = profiler.get();
   config.precision = UsablePrecision(config.precision, "session.precision", log);
-  for (const std::string& name : config.without_effect) log(LogLevel::kWarning, "session configuration entry '{}' has no effect here", name);
+  for (const std::string& name : config.without_effect)
+    log(LogLevel::kWarning, "session configuration entry '{}' has no effect here", name);
 }
 
 void Session::State::StartLimits() {
@@ -174,9 +179,10 @@ std::unique_ptr<ContextCache> Session::State::MakeContext(const Origin& origin) 
   }
   ContextConditions conditions;
   AddBuildConditions(conditions);
-  conditions.emplace_back("model", origin.file.empty() ? fmt::format("{} bytes with checksum {:x}, folder '{}'", origin.bytes.size(),
-                                                                     Checksum(origin.bytes), origin.folder.string())
-                                                       : FileStamp(origin.file));
+  conditions.emplace_back("model", origin.file.empty()
+                                       ? fmt::format("{} bytes with checksum {:x}, folder '{}'", origin.bytes.size(),
+                                                     Checksum(origin.bytes), origin.folder.string())
+                                       : FileStamp(origin.file));
   conditions.emplace_back("optimization level", std::to_string(static_cast<int>(options.optimization_level)));
   conditions.emplace_back("writable", options.optimized_model_path.empty() ? "no" : "yes");
   std::string dimensions, entries, providers;
@@ -268,14 +274,13 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
   if (options.optimization_level == OptimizationLevel::kNone) return;
   const bool typed = TypesAreKnown(*model.graph);
   const ProfileScope scope(profiler.get(), "optimize", "Load");
-  optimization = OptimizeGraph(
-      *model.graph, resources,
-      {.level = options.optimization_level,
-       .writable = !options.optimized_model_path.empty(),
-       .precision = config.precision,
-       .int8_beside_nbits = config.nbits_accuracy_level == kInt8AccuracyLevel,
-       .round_halves = config.round_halves,
-       .log = log});
+  optimization = OptimizeGraph(*model.graph, resources,
+                               {.level = options.optimization_level,
+                                .writable = !options.optimized_model_path.empty(),
+                                .precision = config.precision,
+                                .int8_beside_nbits = config.nbits_accuracy_level == kInt8AccuracyLevel,
+                                .round_halves = config.round_halves,
+                                .log = log});
   if (!typed) CheckTypes(*model.graph);  // where rewrites show types, their readers were not checked for them
   log(LogLevel::kVerbose, "{}", optimization.ToText());
 }
@@ -302,9 +307,9 @@ std::unique_ptr<Plan> Session::State::TryPlan(FailedKernels& failed) {
   GraphPartition partition;
   {
     const ProfileScope scope(profiler.get(), "partition", "Load");
-    const bool cpu_named = std::any_of(options.providers.begin(), options.providers.end(), [](const ProviderRequest& request) {
-      return FindProvider(request.name) == FindProvider("CPUExecutionProvider");
-    });
+    const bool cpu_named = std::any_of(
+        options.providers.begin(), options.providers.end(),
+        [](const ProviderRequest& request) { return FindProvider(request.name) == FindProvider("CPUExecutionProvider"); });
     const PartitionOptions partition_options{.disable_cpu_fallback = config.disable_cpu_fallback && !cpu_named,
                                              .min_island_nodes = config.min_island_nodes,
                                              .precision = config.precision,
@@ -315,13 +320,14 @@ std::unique_ptr<Plan> Session::State::TryPlan(FailedKernels& failed) {
   ChooseThreads();
   const ProfileScope scope(profiler.get(), "make kernels and plan", "Load");
   if (trial != nullptr) trial->NoteUnits(*model.graph, partition);
-  // Constants that their kernels need no more then stay in memory until all kernels are made: the last provider's have no other to go to.
+  // Constants that their kernels need no more then stay in memory until all kernels are made: the last provider's have no
+  // other to go to.
   const bool may_fail = !options.error_on_failure && HasKernelsBeforeLast(partition, resources);
   return BuildPlan(*model.graph, std::move(partition), resources, placement, may_fail ? &failed : nullptr);
 }
 
-/// Where no node went to a provider that brings libgomp's team, the session's own workers serve better: their loops wait for
-/// no thread that the system runs late.
+/// Where no node went to a provider that brings libgomp's team, the session's own workers serve better: their loops wait
+/// for no thread that the system runs late.
 void Session::State::ChooseThreads() {
   const auto brings_openmp = [](std::string_view provider) {
     const ProviderFactory* factory = FindProvider(provider);
@@ -343,7 +349,8 @@ void Session::State::MakeThreads() {
     resources.threads = openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
   }
   resources.load_pool = std::make_unique<LoadPool>(*resources.threads, *resources.limits);
-  if (openmp_threads) PrepareOpenMpTeam(resources.threads->num_threads());  // oneDNN computes on it while the session loads, too
+  if (openmp_threads)
+    PrepareOpenMpTeam(resources.threads->num_threads());  // oneDNN computes on it while the session loads, too
 }
 
 void Session::State::Attach(ExecutionProvider& provider) const {
@@ -390,7 +397,8 @@ void Session::State::StartProvider(ActiveProvider active) {
   }
   Attach(*entry.provider);
   if (known < 0) {
-    const ArenaSettings settings = ArenaSettingsOf(entry.provider->options(), *active.factory, {.limit_name = "memory limit"});
+    const ArenaSettings settings =
+        ArenaSettingsOf(entry.provider->options(), *active.factory, {.limit_name = "memory limit"});
     std::shared_ptr<Allocator> allocator;
     if (options.enable_arena) {
       allocator = Arena::Make(std::move(raw), settings);
@@ -405,15 +413,17 @@ void Session::State::StartProvider(ActiveProvider active) {
 
 void Session::State::AddHostMemory(const ProviderOptions& cpu) {
   const std::shared_ptr<Allocator> raw = MakeBudgetedAllocator(HostAllocator(), run_memory);
-  const ArenaSettings settings = ArenaSettingsOf(
-      cpu, *FindProvider("CPUExecutionProvider"),
-      {.extend = static_cast<ArenaExtend>(options.arena.extend), .limit = options.arena.limit, .limit_name = "cpu_mem_limit"});
+  const ArenaSettings settings = ArenaSettingsOf(cpu, *FindProvider("CPUExecutionProvider"),
+                                                 {.extend = static_cast<ArenaExtend>(options.arena.extend),
+                                                  .limit = options.arena.limit,
+                                                  .limit_name = "cpu_mem_limit"});
   if (config.use_env_allocators) {
     resources.memories.push_back({MemoryInfo{}, environment->HostArena(settings, log)});
   } else if (options.enable_arena) {
     resources.memories.push_back({MemoryInfo{}, Arena::Make(raw, settings)});
   } else {
-    Require(settings.limit == 0, "{} is {}, but there is no arena to keep it: set enable_arena", settings.limit_name, settings.limit);
+    Require(settings.limit == 0, "{} is {}, but there is no arena to keep it: set enable_arena", settings.limit_name,
+            settings.limit);
     resources.memories.push_back({MemoryInfo{}, raw});
   }
 }
@@ -426,7 +436,8 @@ std::shared_ptr<Session::State> Session::State::Make(const SessionOptions& sessi
           }};
 }
 
-/// What another thread was running when this process was forked never ends here, and drivers of devices do not survive that at all.
+/// What another thread was running when this process was forked never ends here, and drivers of devices do not survive that
+/// at all.
 bool Session::State::LostAtFork() const noexcept {
   if (generation_.load(std::memory_order_acquire) == ForkGeneration()) return false;
   return executor == nullptr || executor->leased() > 0 || resources.has_streams;
@@ -437,7 +448,8 @@ void Session::State::ComeFromParent() {
   if (generation_.load(std::memory_order_acquire) == ForkGeneration()) return;
   constexpr std::string_view kRemedy = "make a session in this process, or fork before the session is made";
   if (resources.has_streams) {
-    Fail(ErrorCode::kEpFail, "the session computes on a device ({}), whose driver does not work in a process that was forked since; {}",
+    Fail(ErrorCode::kEpFail,
+         "the session computes on a device ({}), whose driver does not work in a process that was forked since; {}",
          resources.memories.back().info.name, kRemedy);
   }
   if (openmp_threads && LostInFork(ForeignThreads::kOneDnn)) {

@@ -29,8 +29,7 @@ std::optional<std::vector<Value>> WithPlainBools(const std::vector<Value>& eleme
 
 std::optional<Value> WithPlainBools(const Value& value, Allocator& allocator) {
   switch (value.kind()) {
-    case ValueKind::kTensor:
-      return WithPlainBools(value.tensor(), allocator);
+    case ValueKind::kTensor: return WithPlainBools(value.tensor(), allocator);
     case ValueKind::kSparseTensor: {
       auto values = WithPlainBools(value.sparse_tensor().values, allocator);
       if (!values) return std::nullopt;
@@ -50,8 +49,7 @@ std::optional<Value> WithPlainBools(const Value& value, Allocator& allocator) {
       if (scalars) map.scalars = *std::move(scalars);
       return map;
     }
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 

@@ -30,7 +30,8 @@ unsigned SavedState() {
 bool HasTileProducts(Precision precision) {
   constexpr unsigned kTileState = 3u << 17, kTile = 1u << 24, kTileBFloat16 = 1u << 22, kTileFloat16 = 1u << 21;
   unsigned a, b, c, d;
-  if ((SavedState() & kTileState) != kTileState || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kTile) == 0) return false;
+  if ((SavedState() & kTileState) != kTileState || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kTile) == 0)
+    return false;
   if (precision == Precision::kBFloat16) return (d & kTileBFloat16) != 0;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kTileFloat16) != 0;
 }
@@ -47,7 +48,8 @@ bool HasVectorProducts() { return false; }
 
 #endif
 
-/// The instructions for products of 16-bit factors that providers round float32 ones for; the system must save their registers.
+/// The instructions for products of 16-bit factors that providers round float32 ones for; the system must save their
+/// registers.
 bool HasProducts(Precision precision) {
   return HasTileProducts(precision) || (precision == Precision::kBFloat16 && HasVectorProducts());
 }
@@ -55,9 +57,11 @@ bool HasProducts(Precision precision) {
 /// Where it is not used: what could.
 std::string_view WhatMay(Precision precision) {
   if (precision == Precision::kInt8Dynamic) return "; products with constant matrices on CPU may, where the optimizer runs";
-  if (precision == Precision::kBFloat16Weights) return "; products and recurrent operators with constant float32 weights on CPU may";
+  if (precision == Precision::kBFloat16Weights)
+    return "; products and recurrent operators with constant float32 weights on CPU may";
   if (precision == Precision::kFloat16) return "; convolutions and products on DnnlExecutionProvider may";
-  return "; convolutions and products on DnnlExecutionProvider may, and on CPU attention of several queries, and products and recurrent operators "
+  return "; convolutions and products on DnnlExecutionProvider may, and on CPU attention of several queries, and products "
+         "and recurrent operators "
          "with constant weights";
 }
 
@@ -66,22 +70,25 @@ std::string_view WhatMay(Precision precision) {
 Precision UsablePrecision(Precision requested, std::string_view setting, const Logger& log) {
   if (requested != Precision::kBFloat16 && requested != Precision::kFloat16) return requested;
   if (!HasProducts(requested)) {
-    log(LogLevel::kWarning, "{} is {}, which needs {}; this processor does not have it: all runs at f32", setting, NameOf(requested),
-        requested == Precision::kBFloat16 ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
+    log(LogLevel::kWarning, "{} is {}, which needs {}; this processor does not have it: all runs at f32", setting,
+        NameOf(requested), requested == Precision::kBFloat16 ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
     return Precision::kFloat32;
   }
   const auto known = AllProviders();
-  if (std::any_of(known.begin(), known.end(), [&](const ProviderFactory* provider) { return Offers(*provider, NameOf(requested)); })) {
+  if (std::any_of(known.begin(), known.end(),
+                  [&](const ProviderFactory* provider) { return Offers(*provider, NameOf(requested)); })) {
     return requested;
   }
-  log(LogLevel::kWarning, "{} is {}, at which no provider of this build computes (oneDNN does from version 3 on): all runs at f32", setting,
+  log(LogLevel::kWarning,
+      "{} is {}, at which no provider of this build computes (oneDNN does from version 3 on): all runs at f32", setting,
       NameOf(requested));
   return Precision::kFloat32;
 }
 
 bool Offers(const ProviderFactory& provider, std::string_view precision) {
   return std::any_of(provider.options.begin(), provider.options.end(), [&](const OptionSchema& option) {
-    return option.name == kPrecisionOption && std::find(option.allowed.begin(), option.allowed.end(), precision) != option.allowed.end();
+    return option.name == kPrecisionOption &&
+           std::find(option.allowed.begin(), option.allowed.end(), precision) != option.allowed.end();
   });
 }
 
@@ -96,9 +103,11 @@ void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, c
   const bool unused = used + weights == 0 && not_used > 0;
   const bool slow = precision == Precision::kBFloat16 && !HasTileProducts(precision) && !HasFastAvx512Bf16();
   log(unused ? LogLevel::kWarning : LogLevel::kInfo,
-      "session.precision is {}: {} nodes run at it, {}{} convolutions, products, attention and recurrent operators at f32{}{}", NameOf(precision),
-      used, weights > 0 ? fmt::format("{} at {}, ", weights, NameOf(Precision::kBFloat16Weights)) : "", not_used,
-      slow ? "; without AMX this processor multiplies bfloat16 slower than float32" : "", unused ? fmt::format("{}; the placement says why not", WhatMay(precision)) : "");
+      "session.precision is {}: {} nodes run at it, {}{} convolutions, products, attention and recurrent operators at "
+      "f32{}{}",
+      NameOf(precision), used, weights > 0 ? fmt::format("{} at {}, ", weights, NameOf(Precision::kBFloat16Weights)) : "",
+      not_used, slow ? "; without AMX this processor multiplies bfloat16 slower than float32" : "",
+      unused ? fmt::format("{}; the placement says why not", WhatMay(precision)) : "");
 }
 
 }  // namespace tessera

@@ -9,7 +9,8 @@
 
 namespace tessera {
 
-/// `requested` by `setting` ("session.precision"), or float32, with a warning that names what this processor or build lacks.
+/// `requested` by `setting` ("session.precision"), or float32, with a warning that names what this processor or build
+/// lacks.
 Precision UsablePrecision(Precision requested, std::string_view setting, const Logger& log);
 
 /// Whether the provider can be asked for it.

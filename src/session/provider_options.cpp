@@ -15,8 +15,7 @@ std::string Normalize(std::string_view owner, const OptionSchema& schema, const 
     Fail(ErrorCode::kInvalidArgument, "{}: option '{}' is '{}', expected {}", owner, schema.name, value, expected);
   };
   switch (schema.type) {
-    case OptionType::kString:
-      return value;
+    case OptionType::kString: return value;
     case OptionType::kBool: {
       const auto parsed = ParseBool(value);
       if (!parsed) reject("true or false");

@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-/// The options with defaults filled in; booleans are "1" or "0", numbers plain decimal. Throws Error naming the owner and what is
-/// allowed for unknown names and bad values.
+/// The options with defaults filled in; booleans are "1" or "0", numbers plain decimal. Throws Error naming the owner and
+/// what is allowed for unknown names and bad values.
 ProviderOptions CheckOptions(std::string_view owner, std::span<const OptionSchema> schemas, const ProviderOptions& given);
 
 /// "512", "64k", "2M", "1G", "3T": bytes; nothing when it is no number.

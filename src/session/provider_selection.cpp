@@ -56,7 +56,8 @@ std::vector<Request> MergeRequests(const SessionOptions& session, const Environm
 /// So that whoever took all of available_providers() sees what is not among them.
 void ReportLeftOut(PlacementReport& report) {
   for (const ProviderFactory* factory : AllProviders()) {
-    const bool named = std::ranges::any_of(report.providers, [&](const auto& entry) { return entry.name == factory->name; });
+    const bool named =
+        std::ranges::any_of(report.providers, [&](const auto& entry) { return entry.name == factory->name; });
     std::string why = named ? "" : WhyLeftOut(*factory);
     if (!why.empty()) report.providers.push_back({std::string(factory->name), std::move(why), 0});
   }
@@ -70,7 +71,8 @@ void SkipProvider(std::string_view name, const std::exception& error, const Sess
     Fail(ErrorCode::kEpFail, "{} cannot start: {}; leave it out of the providers that are asked for", name, error.what());
   }
   log(LogLevel::kWarning, "{} is skipped: {}", name, error.what());
-  const auto known = std::find_if(report.providers.begin(), report.providers.end(), [&](const auto& entry) { return entry.name == name; });
+  const auto known =
+      std::find_if(report.providers.begin(), report.providers.end(), [&](const auto& entry) { return entry.name == name; });
   if (known != report.providers.end()) {
     known->status = error.what();
   } else {
@@ -85,9 +87,11 @@ std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const 
   std::string asked, found;  // the last precision looked at, so that one that two providers are given is warned of once
   // What the provider would refuse stays, for the error that tells what it takes.
   const auto usable = [&](const ProviderFactory& factory, const std::string& requested) {
-    const auto* known = std::find_if(std::begin(kRoundings), std::end(kRoundings), [&](Precision each) { return NameOf(each) == requested; });
+    const auto* known = std::find_if(std::begin(kRoundings), std::end(kRoundings),
+                                     [&](Precision each) { return NameOf(each) == requested; });
     if (known == std::end(kRoundings) || !Offers(factory, requested)) return requested;
-    if (asked != requested) found = NameOf(UsablePrecision(*known, fmt::format("option precision of {}", factory.name), log));
+    if (asked != requested)
+      found = NameOf(UsablePrecision(*known, fmt::format("option precision of {}", factory.name), log));
     asked = requested;
     return found;
   };

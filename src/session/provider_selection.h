@@ -21,13 +21,15 @@ struct ActiveProvider {
   std::unique_ptr<ExecutionProvider> provider;
 };
 
-/// Goes on without a provider that cannot start, with one log line and the reason in `report`; with `error_on_failure` throws Error.
+/// Goes on without a provider that cannot start, with one log line and the reason in `report`; with `error_on_failure`
+/// throws Error.
 void SkipProvider(std::string_view name, const std::exception& error, const SessionOptions& options, const Logger& log,
                   PlacementReport& report);
 
 /// Starts the session's providers, then the environment's, in priority order, CPU last. Those that cannot start are skipped
-/// with one log line and their reason in `report`, or are an Error with `error_on_failure`. Those with an option "precision" that
-/// may be `precision` get it; without one, what a provider before them is asked for, as they have what it leaves.
+/// with one log line and their reason in `report`, or are an Error with `error_on_failure`. Those with an option
+/// "precision" that may be `precision` get it; without one, what a provider before them is asked for, as they have what it
+/// leaves.
 std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const EnvironmentOptions& environment,
                                            Precision precision, const Logger& log, PlacementReport& report);
 

@@ -24,7 +24,8 @@ Added& AddedProviders() {
   return added;
 }
 
-/// What available_providers() left out, and why. Drivers are asked there only: to start them takes longer than to load a small model.
+/// What available_providers() left out, and why. Drivers are asked there only: to start them takes longer than to load a
+/// small model.
 struct LeftOut {
   ForkMutex mutex;
   std::map<const ProviderFactory*, std::string> reasons;

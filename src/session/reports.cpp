@@ -14,8 +14,9 @@ std::string PlacementReport::ToText() const {
   std::string text;
   const auto line = [&](const std::string& added) { text += Printable(added) + "\n"; };
   for (const ProviderEntry& entry : providers) {
-    line(entry.status == "active" ? fmt::format("{}: {} nodes{}{}", entry.name, entry.nodes, entry.device.empty() ? "" : " on ", entry.device)
-                                  : fmt::format("{}: skipped: {}", entry.name, entry.status));
+    line(entry.status == "active"
+             ? fmt::format("{}: {} nodes{}{}", entry.name, entry.nodes, entry.device.empty() ? "" : " on ", entry.device)
+             : fmt::format("{}: skipped: {}", entry.name, entry.status));
   }
   for (const NodeEntry& node : nodes) {
     const std::string type = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
@@ -24,7 +25,8 @@ std::string PlacementReport::ToText() const {
                      node.precision.empty() ? "" : ", at " + node.precision));
     for (const auto& [provider, reason] : node.refusals) line(fmt::format("      {}: {}", provider, reason));
   }
-  for (const CopyEntry& copy : copies) line(fmt::format("  copy {}'{}': {} to {}", copy.graph, copy.value, copy.from, copy.to));
+  for (const CopyEntry& copy : copies)
+    line(fmt::format("  copy {}'{}': {} to {}", copy.graph, copy.value, copy.from, copy.to));
   return text;
 }
 

@@ -19,10 +19,12 @@ bool Coincide(const Tensor& a, const Tensor& b) noexcept {
 
 bool Overlap(const Tensor& a, const Tensor& b, const SessionResources& resources) noexcept {
   if (a.byte_size() == 0 || b.byte_size() == 0) return false;
-  if (a.unaligned_raw() == b.unaligned_raw()) [[unlikely]] return IsSameMemory(a, b);
+  if (a.unaligned_raw() == b.unaligned_raw()) [[unlikely]]
+    return IsSameMemory(a, b);
   const auto* a_begin = static_cast<const std::byte*>(a.unaligned_raw());
   const auto* b_begin = static_cast<const std::byte*>(b.unaligned_raw());
-  if (a_begin + a.byte_size() <= b_begin || b_begin + b.byte_size() <= a_begin) [[likely]] return false;
+  if (a_begin + a.byte_size() <= b_begin || b_begin + b.byte_size() <= a_begin) [[likely]]
+    return false;
   if (!IsSameMemory(a, b)) return false;
   // Where addresses are handles, two of them say nothing about the bytes between.
   const int16_t memory = a.memory().host_accessible ? SessionResources::kHost : resources.FindMemory(a.memory());
@@ -39,10 +41,8 @@ const Tensor* FindOverlap(const Value& value, const Tensor& buffer, const Sessio
   };
   const auto if_overlaps = [&](const Tensor& tensor) { return Overlap(tensor, buffer, resources) ? &tensor : nullptr; };
   switch (value.kind()) {
-    case ValueKind::kTensor:
-      return if_overlaps(*value.tensor_if());
-    case ValueKind::kSequence:
-      return among(value.sequence().elements);
+    case ValueKind::kTensor: return if_overlaps(*value.tensor_if());
+    case ValueKind::kSequence: return among(value.sequence().elements);
     case ValueKind::kMap:
       if (const Tensor* keys = if_overlaps(value.map().keys)) return keys;
       if (value.map().scalars.defined() && if_overlaps(value.map().scalars) != nullptr) return &value.map().scalars;
@@ -51,8 +51,7 @@ const Tensor* FindOverlap(const Value& value, const Tensor& buffer, const Sessio
       if (const Tensor* values = if_overlaps(value.sparse_tensor().values)) return values;
       return if_overlaps(value.sparse_tensor().indices);
     case ValueKind::kNone:
-    case ValueKind::kOptional:
-      break;
+    case ValueKind::kOptional: break;
   }
   return nullptr;
 }
@@ -68,7 +67,8 @@ bool WritesInPlace(const Plan& plan, SlotIndex read, SlotIndex written) {
   const auto inputs = plan.inputs_of(step), outputs = plan.outputs_of(step);
   const auto& pairs = step.def->in_place();
   return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
-    return pair.first < inputs.size() && pair.second < outputs.size() && inputs[pair.first] == read && outputs[pair.second] == written;
+    return pair.first < inputs.size() && pair.second < outputs.size() && inputs[pair.first] == read &&
+           outputs[pair.second] == written;
   });
 }
 
@@ -79,7 +79,8 @@ bool IsCopiedBefore(const Plan& plan, size_t input, SlotIndex written, const Ses
   return std::all_of(plan.input_copies.begin(), plan.input_copies.end(), [&](const Plan::BorderCopy& copy) {
     if (copy.border != input) return true;
     const int16_t memory = plan.slots[static_cast<size_t>(copy.device)].memory;
-    // A device that reads host memory in place copies all the same where kernels write to that memory, which is then their view.
+    // A device that reads host memory in place copies all the same where kernels write to that memory, which is then their
+    // view.
     return copy.step < target.producer && (resources.SharingOf(memory) == nullptr || target.memory == memory);
   });
 }
@@ -89,13 +90,15 @@ bool MayOverwrite(const Plan& plan, size_t input, const Tensor& tensor, const Te
                   const SessionResources& resources) {
   const SlotIndex slot = plan.graph_inputs[input];
   if (tensor.memory().host_accessible) {
-    return (Coincide(tensor, buffer) && WritesInPlace(plan, slot, written)) || IsCopiedBefore(plan, input, written, resources);
+    return (Coincide(tensor, buffer) && WritesInPlace(plan, slot, written)) ||
+           IsCopiedBefore(plan, input, written, resources);
   }
   const int16_t memory = resources.FindMemory(tensor.memory());
-  return Coincide(tensor, buffer) && std::all_of(plan.input_copies.begin(), plan.input_copies.end(), [&](const Plan::BorderCopy& copy) {
-    const bool reads = copy.border == input && plan.slots[static_cast<size_t>(copy.device)].memory == memory;
-    return !reads || WritesInPlace(plan, copy.device, written);
-  });
+  return Coincide(tensor, buffer) &&
+         std::all_of(plan.input_copies.begin(), plan.input_copies.end(), [&](const Plan::BorderCopy& copy) {
+           const bool reads = copy.border == input && plan.slots[static_cast<size_t>(copy.device)].memory == memory;
+           return !reads || WritesInPlace(plan, copy.device, written);
+         });
 }
 
 /// The range of bytes that a tensor takes.
@@ -112,8 +115,7 @@ void AddRange(const Tensor& tensor, bool written, std::vector<Range>& ranges) {
 
 void AddRanges(const Value& value, std::vector<Range>& ranges) {
   switch (value.kind()) {
-    case ValueKind::kTensor:
-      return AddRange(*value.tensor_if(), false, ranges);
+    case ValueKind::kTensor: return AddRange(*value.tensor_if(), false, ranges);
     case ValueKind::kSequence:
       for (const Value& part : value.sequence().elements) AddRanges(part, ranges);
       return;
@@ -126,12 +128,12 @@ void AddRanges(const Value& value, std::vector<Range>& ranges) {
       AddRange(value.sparse_tensor().indices, false, ranges);
       return;
     case ValueKind::kNone:
-    case ValueKind::kOptional:
-      return;
+    case ValueKind::kOptional: return;
   }
 }
 
-/// Whether no buffer given for a result overlaps another, or an input, by their addresses: then nothing has to be compared in pairs.
+/// Whether no buffer given for a result overlaps another, or an input, by their addresses: then nothing has to be compared
+/// in pairs.
 bool AllLieApart(const Session::State::Request& request) {
   std::vector<Range> ranges;
   for (const Value* input : request.inputs) {
@@ -155,7 +157,8 @@ constexpr size_t kFewPairs = size_t{1} << 16;
 
 }  // namespace
 
-void CheckResultBuffers(const Session::State& session, const Session::State::Request& request, std::span<const SlotIndex> slots) {
+void CheckResultBuffers(const Session::State& session, const Session::State::Request& request,
+                        std::span<const SlotIndex> slots) {
   const SessionResources& resources = session.resources;
   const Plan& plan = session.executor->plan();
   if (request.wanted.size() * (request.inputs.size() + request.wanted.size()) > kFewPairs && AllLieApart(request)) return;
@@ -167,15 +170,18 @@ void CheckResultBuffers(const Session::State& session, const Session::State::Req
     for (size_t i = 0; i < request.inputs.size(); ++i) {
       if (request.inputs[i] == nullptr) continue;
       const Tensor* found = FindOverlap(*request.inputs[i], *buffer, resources);
-      if (found == nullptr || plan.graph_inputs[i] == kNone) [[likely]] continue;
+      if (found == nullptr || plan.graph_inputs[i] == kNone) [[likely]]
+        continue;
       if (!std::exchange(overwrites, true) && MayOverwrite(plan, i, *found, *buffer, slots[k], resources)) continue;
       Fail(ErrorCode::kInvalidArgument,
-           "the buffer given for output '{}' overlaps input '{}', which the run would overwrite while it reads; give another one, or none",
+           "the buffer given for output '{}' overlaps input '{}', which the run would overwrite while it reads; give "
+           "another one, or none",
            name, session.graph_input(i).name);
     }
     for (size_t other = 0; other < k; ++other) {
       const Tensor* given = request.results[other].tensor_if();
-      if (given == nullptr || !given->defined() || !Overlap(*buffer, *given, resources)) [[likely]] continue;
+      if (given == nullptr || !given->defined() || !Overlap(*buffer, *given, resources)) [[likely]]
+        continue;
       Fail(ErrorCode::kInvalidArgument, "the buffers given for outputs '{}' and '{}' overlap; give each its own",
            session.outputs[request.wanted[other]].name, name);
     }

@@ -36,14 +36,15 @@ class SmallArray {
 void CheckTensor(const GraphValue& declared, const Tensor& given) {
   const TypeInfo& type = declared.type;
   Require(type.element == ElementType::kUndefined || type.element == given.type(),
-          "input '{}' is {}, but the model expects {}", declared.name, given.defined() ? ElementTypeName(given.type()) : "nothing",
-          ElementTypeName(type.element));
+          "input '{}' is {}, but the model expects {}", declared.name,
+          given.defined() ? ElementTypeName(given.type()) : "nothing", ElementTypeName(type.element));
   if (!type.shape) return;
   const Shape& shape = given.shape();
   bool fits = shape.rank() == type.shape->size();
   for (size_t i = 0; fits && i < shape.rank(); ++i) fits = !(*type.shape)[i].known() || (*type.shape)[i].value == shape[i];
   if (fits) return;
-  Fail(ErrorCode::kInvalidArgument, "input '{}' has shape {}, but the model expects {}", declared.name, shape, ToString(*type.shape));
+  Fail(ErrorCode::kInvalidArgument, "input '{}' has shape {}, but the model expects {}", declared.name, shape,
+       ToString(*type.shape));
 }
 
 /// Whether kernels that expect the type may read the value: kinds and element types all the way down, and parts that fit
@@ -57,8 +58,7 @@ bool Holds(const Value& value, const TypeInfo& type) {
   if (value.kind() != type.kind) return false;
   const auto holds_inner = [&type](const Value& part) { return type.inner == nullptr || Holds(part, *type.inner); };
   switch (type.kind) {
-    case ValueKind::kTensor:
-      return is_element(value.tensor().type());
+    case ValueKind::kTensor: return is_element(value.tensor().type());
     case ValueKind::kSequence:
       return std::all_of(value.sequence().elements.begin(), value.sequence().elements.end(), holds_inner);
     case ValueKind::kMap: {
@@ -67,11 +67,9 @@ bool Holds(const Value& value, const TypeInfo& type) {
       if (!map.scalars.defined()) return std::all_of(map.values.begin(), map.values.end(), holds_inner);
       return BitWidth(map.scalars.type()) >= 8 && (map.size() == 0 || holds_inner(map.at(0)));
     }
-    case ValueKind::kSparseTensor:
-      return is_element(value.sparse_tensor().values.type());
+    case ValueKind::kSparseTensor: return is_element(value.sparse_tensor().values.type());
     case ValueKind::kNone:
-    case ValueKind::kOptional:
-      break;
+    case ValueKind::kOptional: break;
   }
   return false;
 }
@@ -110,7 +108,8 @@ size_t Session::State::OutputPosition(std::string_view name) const {
 
 void Session::State::CheckInput(size_t position, const Value& value) const {
   const GraphValue& declared = graph_input(position);
-  if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && declared.type.is_tensor()) return CheckTensor(declared, *tensor);
+  if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && declared.type.is_tensor())
+    return CheckTensor(declared, *tensor);
   if (!Holds(value, declared.type)) {
     Fail(ErrorCode::kInvalidArgument, "input '{}' is {}, but the model expects {}", declared.name,
          value.is_none() ? "nothing" : value.type().ToString(), declared.type.ToString());
@@ -142,8 +141,8 @@ void SetInput(Frame& frame, size_t position, const Value& value) {
   }
   const SessionResources& resources = frame.resources();
   const int16_t memory = resources.FindMemory(tensor->memory());
-  Require(memory >= 0, "input '{}' lies in {} memory, which the session does not use", plan.slots[static_cast<size_t>(slot)].name,
-          tensor->memory().name);
+  Require(memory >= 0, "input '{}' lies in {} memory, which the session does not use",
+          plan.slots[static_cast<size_t>(slot)].name, tensor->memory().name);
   bool host = plan.host_reads_input[position];
   for (const Plan::BorderCopy& copy : Plan::CopiesOf(plan.input_copies, position)) {
     if (plan.slots[static_cast<size_t>(copy.device)].memory == memory) {
@@ -187,7 +186,8 @@ SlotIndex ResultSlot(Frame& frame, size_t output, int16_t memory) {
   return plan.graph_outputs[output];
 }
 
-/// The slot that the run leaves wanted output `k` in; a buffer that the caller gives for it takes the slot's place where it can.
+/// The slot that the run leaves wanted output `k` in; a buffer that the caller gives for it takes the slot's place where it
+/// can.
 SlotIndex SeatResult(const Session::State& session, Frame& frame, const Session::State::Request& request, size_t k) {
   const size_t output = request.wanted[k];
   const Tensor* buffer = request.results[k].tensor_if();
@@ -195,8 +195,8 @@ SlotIndex SeatResult(const Session::State& session, Frame& frame, const Session:
   int16_t memory = request.memories.empty() ? SessionResources::kHost : request.memories[k];
   if (given) {
     memory = buffer->memory().host_accessible ? SessionResources::kHost : session.resources.FindMemory(buffer->memory());
-    Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use", session.outputs[output].name,
-            buffer->memory().name);
+    Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use",
+            session.outputs[output].name, buffer->memory().name);
   }
   if (given && memory == SessionResources::kHost) {
     if (const SlotIndex shared = ShareResult(frame, output, *buffer); shared != kNone) return shared;
@@ -288,7 +288,8 @@ void Session::State::RunHere(const Request& request, const RunOptions& run_optio
     const SlotIndex slot = slots.values()[k];
     const Tensor* computed = frame->value(slot).tensor_if();
     const Tensor* buffer = request.results[k].tensor_if();
-    if (computed != nullptr && buffer != nullptr && computed->raw() == buffer->raw() && computed->memory() != buffer->memory()) {
+    if (computed != nullptr && buffer != nullptr && computed->raw() == buffer->raw() &&
+        computed->memory() != buffer->memory()) {
       resources.SharingOf(plan.slots[static_cast<size_t>(slot)].memory)->Written(*computed);
     } else {
       executor->StoreResult(*frame, slot, request.results[k]);
@@ -303,7 +304,8 @@ void Session::State::RunHere(const Request& request, const RunOptions& run_optio
   }
   if (run_options.log_level == LogLevel::kVerbose) [[unlikely]] {
     const std::chrono::duration<double, std::milli> took = Profiler::Clock::now() - start;
-    log.Write(LogLevel::kVerbose, fmt::format("run{}{} took {:.3f} ms", run_options.tag.empty() ? "" : " ", run_options.tag, took.count()));
+    log.Write(LogLevel::kVerbose,
+              fmt::format("run{}{} took {:.3f} ms", run_options.tag.empty() ? "" : " ", run_options.tag, took.count()));
   }
 }
 
@@ -342,7 +344,8 @@ std::vector<Value> Session::State::RunByName(std::span<const std::string> input_
 
 void Session::Run(std::span<const Value> inputs, std::span<Value> results, const RunOptions& options) const {
   State& state = loaded();
-  Require(inputs.size() == state.inputs.size(), "the model has {} inputs, {} are given", state.inputs.size(), inputs.size());
+  Require(inputs.size() == state.inputs.size(), "the model has {} inputs, {} are given", state.inputs.size(),
+          inputs.size());
   Require(results.size() == state.outputs.size(), "the model has {} outputs, room for {} is given", state.outputs.size(),
           results.size());
   OnlyErrors([&] {

@@ -11,12 +11,13 @@
 namespace tessera {
 namespace {
 
-/// What loading may take of a stack: graphs lie in graphs, and schemas' inference and devices' compilers have frames of their own.
+/// What loading may take of a stack: graphs lie in graphs, and schemas' inference and devices' compilers have frames of
+/// their own.
 constexpr size_t kLoadStack = size_t{2} << 20;
 
 /// A session's state with what `read` makes of the model.
-std::shared_ptr<Session::State> Loaded(const SessionOptions& options, const Environment& environment, const Session::State::Origin& origin,
-                                       const Session::State::LoadFunction& read) {
+std::shared_ptr<Session::State> Loaded(const SessionOptions& options, const Environment& environment,
+                                       const Session::State::Origin& origin, const Session::State::LoadFunction& read) {
   auto state = Session::State::Make(options, environment.state());
   WithStack(kLoadStack, [&] { state->Load(origin, read); });
   return state;
@@ -26,7 +27,8 @@ std::shared_ptr<Session::State> Loaded(const SessionOptions& options, const Envi
 
 Session::Session(const std::filesystem::path& model, const SessionOptions& options, const Environment& environment)
     : state_(OnlyErrors([&] {
-        return Loaded(options, environment, {.file = model}, [&](const LoadOptions& load) { return LoadModel(model, load); });
+        return Loaded(options, environment, {.file = model},
+                      [&](const LoadOptions& load) { return LoadModel(model, load); });
       })) {}
 
 Session::Session(std::span<const std::byte> model, const SessionOptions& options, const Environment& environment,
@@ -77,8 +79,8 @@ Allocator& Session::allocator(const MemoryInfo& memory) const {
 }
 
 void Session::Copy(const Tensor& from, Tensor& to) const {
-  Require(from.type() == to.type() && from.shape() == to.shape(), "cannot copy {} {} to {} {}", ElementTypeName(from.type()),
-          from.shape(), ElementTypeName(to.type()), to.shape());
+  Require(from.type() == to.type() && from.shape() == to.shape(), "cannot copy {} {} to {} {}",
+          ElementTypeName(from.type()), from.shape(), ElementTypeName(to.type()), to.shape());
   State& state = loaded();
   state.RequireUsableAfterFork();
   OnlyErrors([&] { state.resources.Copy(from, to); });

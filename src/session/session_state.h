@@ -48,15 +48,16 @@ struct Session::State {
   std::vector<NamedType> inputs;
   std::vector<NamedType> outputs;
   std::vector<NamedType> overridable;
-  std::vector<size_t> required;     // positions of `inputs` among the graph's inputs
-  std::vector<size_t> all_outputs;  // 0, 1, ...
+  std::vector<size_t> required;      // positions of `inputs` among the graph's inputs
+  std::vector<size_t> all_outputs;   // 0, 1, ...
   StringMap<size_t> input_position;  // among the graph's inputs
   StringMap<size_t> output_position;
 
   State(const SessionOptions& session_options, std::shared_ptr<Environment::State> session_environment);
   ~State();
   /// The same, kept by those who use it. In a process that was forked, what cannot be destroyed there stays.
-  static std::shared_ptr<State> Make(const SessionOptions& session_options, std::shared_ptr<Environment::State> session_environment);
+  static std::shared_ptr<State> Make(const SessionOptions& session_options,
+                                     std::shared_ptr<Environment::State> session_environment);
 
   /// Where a model comes from: a file, or bytes and the folder of their external data.
   struct Origin {
@@ -80,20 +81,21 @@ struct Session::State {
   };
   void Run(const Request& request, const RunOptions& options);
   void Run(const Request& request, const RunOptions& options, const StopSignal& stop);
-  std::vector<Value> RunByName(std::span<const std::string> input_names, std::span<const Value> inputs, std::span<const std::string> output_names,
-                               const RunOptions& options);
+  std::vector<Value> RunByName(std::span<const std::string> input_names, std::span<const Value> inputs,
+                               std::span<const std::string> output_names, const RunOptions& options);
   /// Gives idle memory back.
   void Shrink() noexcept;
   /// In a process that was forked since the session was made: throws Error where the session cannot be used there.
   void RequireUsableAfterFork() {
-    if (generation_.load(std::memory_order_acquire) != ForkGeneration()) [[unlikely]] ComeFromParent();
+    if (generation_.load(std::memory_order_acquire) != ForkGeneration()) [[unlikely]]
+      ComeFromParent();
   }
   /// Where the limit of runs' memory follows what they are given: times their bytes.
   static constexpr int64_t kRunTimesGiven = 256;
 
   /// The only memory that reads input `position`, the host when there are several.
   int16_t MemoryOfInput(size_t position) const noexcept;
-  size_t InputPosition(std::string_view name) const;   // throws Error listing the names there are
+  size_t InputPosition(std::string_view name) const;  // throws Error listing the names there are
   size_t OutputPosition(std::string_view name) const;
   void CheckInput(size_t position, const Value& value) const;
   const GraphValue& graph_input(size_t position) const noexcept {

@@ -16,8 +16,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Those that kernels may have several algorithms for, sorted: convolutions in one group whose constant weights are windows along the last
-/// two axes or a line.
+/// Those that kernels may have several algorithms for, sorted: convolutions in one group whose constant weights are windows
+/// along the last two axes or a line.
 std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
   std::vector<NodeIndex> nodes;
   for (const NodeIndex index : graph.TopologicalOrder()) {
@@ -101,20 +101,11 @@ void FillRamp(Tensor& tensor) {
 Tensor MakeUp(ElementType type, const Shape& shape) {
   Tensor tensor(type, shape);
   switch (type) {
-    case ElementType::kFloat:
-      FillRamp<float>(tensor);
-      break;
-    case ElementType::kDouble:
-      FillRamp<double>(tensor);
-      break;
-    case ElementType::kFloat16:
-      FillRamp<Float16>(tensor);
-      break;
-    case ElementType::kBFloat16:
-      FillRamp<BFloat16>(tensor);
-      break;
-    case ElementType::kString:
-      break;
+    case ElementType::kFloat: FillRamp<float>(tensor); break;
+    case ElementType::kDouble: FillRamp<double>(tensor); break;
+    case ElementType::kFloat16: FillRamp<Float16>(tensor); break;
+    case ElementType::kBFloat16: FillRamp<BFloat16>(tensor); break;
+    case ElementType::kString: break;
     default: {
       auto* bytes = static_cast<uint8_t*>(tensor.mutable_raw());
       const size_t width = static_cast<size_t>(std::max(1, BitWidth(type) / 8));
@@ -129,8 +120,8 @@ Tensor MakeUp(ElementType type, const Shape& shape) {
 std::vector<Value> MakeUpInputs(const Session::State& session) {
   std::vector<Value> inputs;
   for (const NamedType& input : session.inputs) {
-    Require(input.type.is_tensor() && input.type.shape.has_value(), "input '{}' is {}: only tensors of known rank can be made up", input.name,
-            input.type);
+    Require(input.type.is_tensor() && input.type.shape.has_value(),
+            "input '{}' is {}: only tensors of known rank can be made up", input.name, input.type);
     Shape shape;
     for (const Dimension& dim : *input.type.shape) shape.Append(dim.known() ? dim.value : 1);
     inputs.emplace_back(MakeUp(input.type.element, shape));
@@ -154,8 +145,9 @@ std::string OpenDimensions(const Session::State& session) {
 /// A session that is timed.
 class Candidate {
  public:
-  Candidate(const SessionOptions& options, const std::shared_ptr<Environment::State>& environment, LeftOutProviders left_out,
-            std::string_view algorithm, const Session::State::Origin& origin, const Session::State::LoadFunction& load)
+  Candidate(const SessionOptions& options, const std::shared_ptr<Environment::State>& environment,
+            LeftOutProviders left_out, std::string_view algorithm, const Session::State::Origin& origin,
+            const Session::State::LoadFunction& load)
       : state_(options, environment) {
     state_.trial = std::make_unique<Trial>(std::move(left_out), algorithm);
     state_.Load(origin, load);
@@ -204,13 +196,15 @@ class Tuner {
     options_.profile_prefix.clear();
     options_.optimized_model_path.clear();
     options_.log_level = LogLevel::kError;
-    std::erase_if(options_.config, [](const auto& entry) { return entry.first.starts_with("ep.context") || entry.first == kTuningKey; });
+    std::erase_if(options_.config,
+                  [](const auto& entry) { return entry.first.starts_with("ep.context") || entry.first == kTuningKey; });
   }
 
   Tuning Run() {
     auto best = Make({});
     if (const std::string open = OpenDimensions(best->state()); !open.empty()) {
-      session_.log(LogLevel::kWarning, "tuning: the model leaves {} open, 1 is timed: fix sizes with free_dimensions", open);
+      session_.log(LogLevel::kWarning, "tuning: the model leaves {} open, 1 is timed: fix sizes with free_dimensions",
+                   open);
     }
     for (const auto& [name, status, nodes, device] : std::vector(best->state().placement.providers)) {
       if (nodes > 0 && name != "CPUExecutionProvider") LeaveOutIfFaster(name, best);
@@ -240,20 +234,22 @@ class Tuner {
       return;
     }
     Race(std::array{best.get(), without.get()}, limits());
-    session_.log(LogLevel::kInfo, "tuning: {:.3f} ms a run, {:.3f} ms without {}", best->fastest(), without->fastest(), provider);
+    session_.log(LogLevel::kInfo, "tuning: {:.3f} ms a run, {:.3f} ms without {}", best->fastest(), without->fastest(),
+                 provider);
     if (without->fastest() > kGain * best->fastest()) return;
-    fewer.back().second = fmt::format("left out: timing at load found {:.3f} ms a run with it, {:.3f} ms without", best->fastest(),
-                                      without->fastest());
+    fewer.back().second = fmt::format("left out: timing at load found {:.3f} ms a run with it, {:.3f} ms without",
+                                      best->fastest(), without->fastest());
     tuning_.left_out = std::move(fewer);
     best = std::move(without);
   }
 
-  /// A kernel of several nodes, a compiled region, has one algorithm for all of them, or for each the library's implementation that took least
-  /// time by itself.
+  /// A kernel of several nodes, a compiled region, has one algorithm for all of them, or for each the library's
+  /// implementation that took least time by itself.
   void ChooseAlgorithms(Candidate& best) {
     std::vector<std::unique_ptr<Candidate>> others;
     if (!best.trial().nodes().empty()) {
-      for (const std::string_view algorithm : {kDirectAlgorithm, kWinogradAlgorithm}) others.push_back(Make(tuning_.left_out, algorithm));
+      for (const std::string_view algorithm : {kDirectAlgorithm, kWinogradAlgorithm})
+        others.push_back(Make(tuning_.left_out, algorithm));
     }
     if (CompilesSubgraphs(best.state())) others.push_back(Make(tuning_.left_out, kTimedAlgorithm));
     if (others.empty()) return;
@@ -262,12 +258,15 @@ class Tuner {
     Race(all, limits());
     Trial::Times fastest = best.trial().times();
     for (const auto& tried : others) TakeFaster(tried->trial(), best.trial().nodes(), fastest);
-    session_.log(LogLevel::kInfo, "tuning: {} convolutions and products run faster by another algorithm than the usual one, of {} with several",
-                 tuning_.algorithms.size(), Several(best, others));
+    session_.log(
+        LogLevel::kInfo,
+        "tuning: {} convolutions and products run faster by another algorithm than the usual one, of {} with several",
+        tuning_.algorithms.size(), Several(best, others));
   }
 
   static bool CompilesSubgraphs(const Session::State& state) {
-    return std::any_of(state.placement.nodes.begin(), state.placement.nodes.end(), [](const auto& node) { return !node.fused_into.empty(); });
+    return std::any_of(state.placement.nodes.begin(), state.placement.nodes.end(),
+                       [](const auto& node) { return !node.fused_into.empty(); });
   }
 
   /// The algorithms of the kernels that took less than the fastest until now. `nodes`: those that may take the trial's.
@@ -281,7 +280,8 @@ class Tuner {
         const auto found = tried.timed().find(node);
         if (timed) tuning_.algorithms.erase(node);
         if (found != tried.timed().end()) tuning_.algorithms[node] = found->second;
-        else if (!timed && std::binary_search(nodes.begin(), nodes.end(), node)) tuning_.algorithms[node] = tried.algorithm();
+        else if (!timed && std::binary_search(nodes.begin(), nodes.end(), node))
+          tuning_.algorithms[node] = tried.algorithm();
       }
     }
   }

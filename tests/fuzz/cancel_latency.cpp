@@ -1,13 +1,15 @@
-// How long a cancelled run goes on, operator by operator: the cases of ONNX test-data folders with inputs made so large that a run
-// takes a while, cancelled on the way. Prints a table, slowest first.
+// How long a cancelled run goes on, operator by operator: the cases of ONNX test-data folders with inputs made so large
+// that a run takes a while, cancelled on the way. Prints a table, slowest first.
 //
-//   cancel_latency FOLDER... [-e PROVIDER [-i "KEY|VALUE"]] [-t THREADS] [--declare] [--per-operator N] [-n REGEX] [--memory GB]
+//   cancel_latency FOLDER... [-e PROVIDER [-i "KEY|VALUE"]] [-t THREADS] [--declare] [--per-operator N] [-n REGEX]
+//   [--memory GB]
 //                  [--growth FILE]
 //
-// Inputs grow by repeating them along axes of one size, which fit each other more often than not, or by larger numbers where they are
-// sizes. How a case can grow is found out, or read from a file that earlier calls wrote, so that providers meet the same inputs. Each
-// case runs in a process of its own. A run that ends late is cancelled at the same moment again, and the median counts: other processes
-// may have had the cores. What the process itself computed until the end stands beside it. Below the table stand the provider's operators that no case ran for long.
+// Inputs grow by repeating them along axes of one size, which fit each other more often than not, or by larger numbers
+// where they are sizes. How a case can grow is found out, or read from a file that earlier calls wrote, so that providers
+// meet the same inputs. Each case runs in a process of its own. A run that ends late is cancelled at the same moment again,
+// and the median counts: other processes may have had the cores. What the process itself computed until the end stands
+// beside it. Below the table stand the provider's operators that no case ran for long.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -19,13 +21,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <condition_variable>
 #include <regex>
 #include <set>
 #include <thread>
@@ -43,7 +45,9 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-double MillisecondsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 /// What the process computed so far.
 double ProcessorMs() {
@@ -58,11 +62,11 @@ double MedianOf(std::vector<double> numbers) {
   return *middle;
 }
 
-constexpr double kLongMs = 400;       // a run that is worth cancelling
+constexpr double kLongMs = 400;  // a run that is worth cancelling
 constexpr double kCancelAtMs = 100;
 constexpr double kPatienceMs = 1500;  // while inputs grow: longer runs are cancelled
 constexpr double kLateMs = 50;
-constexpr int kLateRepeats = 4;       // of a cancelled run that ended late
+constexpr int kLateRepeats = 4;  // of a cancelled run that ended late
 
 struct Settings {
   SessionOptions session;
@@ -80,9 +84,9 @@ std::vector<std::byte> Read(const fs::path& path) {
 
 /// One way of growing: all axes of one size, one axis, or a number in an input.
 struct Growth {
-  int64_t size = 0;    // of axes; 0: not this way
+  int64_t size = 0;  // of axes; 0: not this way
   int input = -1;
-  int axis = -1;       // of the input
+  int axis = -1;         // of the input
   int64_t element = -1;  // of the input, a number
   auto operator<=>(const Growth&) const = default;
 };
@@ -108,7 +112,8 @@ Tensor Repeat(const Tensor& tensor, size_t axis, int64_t times) {
 }
 
 bool IsPacked(ElementType type) {
-  return type == ElementType::kInt4 || type == ElementType::kUInt4 || type == ElementType::kInt2 || type == ElementType::kUInt2;
+  return type == ElementType::kInt4 || type == ElementType::kUInt4 || type == ElementType::kInt2 ||
+         type == ElementType::kUInt2;
 }
 
 template <class T>
@@ -150,7 +155,8 @@ std::optional<std::vector<Value>> Grow(const std::vector<Value>& inputs, const G
 double BytesOf(const std::vector<Value>& inputs) {
   double bytes = 0;
   for (const Value& input : inputs) {
-    if (const Tensor* tensor = input.tensor_if(); tensor != nullptr && tensor->defined()) bytes += static_cast<double>(tensor->byte_size());
+    if (const Tensor* tensor = input.tensor_if(); tensor != nullptr && tensor->defined())
+      bytes += static_cast<double>(tensor->byte_size());
   }
   return bytes;
 }
@@ -181,7 +187,7 @@ struct Result {
   char provider[32];
   double run_ms = 0, latency_ms = -1, megabytes = 0;
   double processor_ms = -1;  // of all threads, within the latency
-  int outcome = 0;  // 0: not long enough, 1: cancelled, 2: went to its end
+  int outcome = 0;           // 0: not long enough, 1: cancelled, 2: went to its end
   char growth[256];
 };
 
@@ -234,11 +240,13 @@ class Case {
     return MillisecondsSince(start);
   }
 
-  /// Runs, cancelled after `ms`; milliseconds from the cancelling to the end, or -1 where the end came first. `processor`: by what the
-  /// process computed.
-  double RunUntil(const std::vector<Value>& inputs, RunOptions& options, double ms, std::string* error, double* processor = nullptr) {
+  /// Runs, cancelled after `ms`; milliseconds from the cancelling to the end, or -1 where the end came first. `processor`:
+  /// by what the process computed.
+  double RunUntil(const std::vector<Value>& inputs, RunOptions& options, double ms, std::string* error,
+                  double* processor = nullptr) {
     std::vector<std::string> names;
-    for (size_t i = 0; i < std::min(inputs.size(), session_->inputs().size()); ++i) names.push_back(session_->inputs()[i].name);
+    for (size_t i = 0; i < std::min(inputs.size(), session_->inputs().size()); ++i)
+      names.push_back(session_->inputs()[i].name);
     std::mutex mutex;
     std::condition_variable changed;
     bool over = false;
@@ -283,8 +291,8 @@ class Case {
 
   void Note(const Growth& way, int64_t times) {
     const size_t used = std::strlen(result_.growth);
-    snprintf(result_.growth + used, sizeof result_.growth - used, "%s%ld/%d/%d/%ld*%ld", used == 0 ? "" : ",", way.size, way.input,
-             way.axis, way.element, times);
+    snprintf(result_.growth + used, sizeof result_.growth - used, "%s%ld/%d/%d/%ld*%ld", used == 0 ? "" : ",", way.size,
+             way.input, way.axis, way.element, times);
   }
 
   void Repeat(const std::string& growth) {
@@ -293,7 +301,9 @@ class Case {
       Growth way;
       long times = 0;
       int used = 0;
-      if (sscanf(growth.c_str() + at, "%ld/%d/%d/%ld*%ld%n", &way.size, &way.input, &way.axis, &way.element, &times, &used) != 5) return;
+      if (sscanf(growth.c_str() + at, "%ld/%d/%d/%ld*%ld%n", &way.size, &way.input, &way.axis, &way.element, &times,
+                 &used) != 5)
+        return;
       at += static_cast<size_t>(used) + 1;
       auto grown = Grow(inputs_, way, times);
       if (!grown) return;
@@ -309,7 +319,9 @@ class Case {
     const Clock::time_point start = Clock::now();
     int64_t most = 64;
     while (result_.run_ms < kLongMs && !ways.empty() && MillisecondsSince(start) < settings_.seconds * 300.0) {
-      const int64_t times = std::min<int64_t>(most, result_.run_ms < kLongMs / 400 ? 64 : result_.run_ms < kLongMs / 20 ? 8 : 2);
+      const int64_t times = std::min<int64_t>(most, result_.run_ms < kLongMs / 400  ? 64
+                                                    : result_.run_ms < kLongMs / 20 ? 8
+                                                                                    : 2);
       std::optional<Growth> best;
       std::vector<Value> best_inputs;
       double best_gain = 0, best_ms = 0;
@@ -320,7 +332,8 @@ class Case {
         const double ms = TimeOf(*grown);
         if (ms < 0) continue;
         left.push_back(way);
-        const double more = BytesOf(*grown) / std::max(BytesOf(inputs_), 1.0), longer = (ms + 0.02) / (result_.run_ms + 0.02);
+        const double more = BytesOf(*grown) / std::max(BytesOf(inputs_), 1.0),
+                     longer = (ms + 0.02) / (result_.run_ms + 0.02);
         const double gain = longer * (1 + 0.01 / more);
         if (gain <= best_gain) continue;
         best = way;
@@ -379,7 +392,8 @@ struct Task {
 };
 
 void RunChild(const Settings& settings, const Task& task, Result& result) {
-  const rlim_t limit = settings.session.providers.empty() ? rlim_t{5} << 30 : rlim_t{16} << 30;  // a device's compiler needs some
+  const rlim_t limit =
+      settings.session.providers.empty() ? rlim_t{5} << 30 : rlim_t{16} << 30;  // a device's compiler needs some
   const rlimit memory{limit, limit};
   setrlimit(RLIMIT_AS, &memory);
   int status = 0;
@@ -424,7 +438,8 @@ std::string OperatorOf(const fs::path& folder) {
     const auto model = ParseMessage<onnx::ModelProto>(Read(folder / "model.onnx"), "model");
     std::set<std::string> ops;
     for (const onnx::NodeProto& node : model.graph().node()) {
-      if (node.op_type() != "Constant") ops.insert((node.domain().empty() || node.domain() == "ai.onnx" ? "" : node.domain() + ".") + node.op_type());
+      if (node.op_type() != "Constant")
+        ops.insert((node.domain().empty() || node.domain() == "ai.onnx" ? "" : node.domain() + ".") + node.op_type());
     }
     return ops.size() == 1 ? *ops.begin() : "";
   } catch (const std::exception&) {
@@ -452,7 +467,8 @@ std::vector<Task> FindTasks(const std::vector<std::string>& folders, const std::
   std::vector<Task> tasks;
   for (const fs::path& path : paths) {
     const std::string op = OperatorOf(path);
-    if (op.empty() || !std::regex_search(op + " " + path.filename().string(), names) || ++counts[op] > per_operator) continue;
+    if (op.empty() || !std::regex_search(op + " " + path.filename().string(), names) || ++counts[op] > per_operator)
+      continue;
     Task task{.folder = path, .growth = {}, .failure = {}};
     snprintf(task.result.op, sizeof task.result.op, "%s", op.c_str());
     if (const auto found = growths.find(path.filename().string()); found != growths.end()) task.growth = found->second;
@@ -491,25 +507,31 @@ void PrintMissing(std::set<std::string> operators, const std::vector<Task>& task
 }
 
 void Print(std::vector<Task> tasks) {
-  std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.result.latency_ms > b.result.latency_ms; });
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [](const Task& a, const Task& b) { return a.result.latency_ms > b.result.latency_ms; });
   size_t cancelled = 0, late = 0, finished = 0, brief = 0;
-  fmt::print("| operator | case | provider | run ms | MB | latency ms | of processors |  |\n|---|---|---|--:|--:|--:|--:|---|\n");
+  fmt::print(
+      "| operator | case | provider | run ms | MB | latency ms | of processors |  |\n|---|---|---|--:|--:|--:|--:|---|\n");
   for (const Task& task : tasks) {
     const Result& r = task.result;
     cancelled += r.outcome == 1 ? 1 : 0;
     finished += r.outcome == 2 ? 1 : 0;
     late += r.latency_ms > kLateMs ? 1 : 0;
     brief += r.outcome == 0 ? 1 : 0;
-    const std::string note = !task.failure.empty() ? task.failure : r.outcome == 2 ? "went to its end" : r.outcome == 0 ? "not long" : "";
-    fmt::print("| {} | {} | {} | {:.0f} | {:.0f} | {:.1f} | {:.1f} | {} |\n", r.op, task.folder.filename().string(), r.provider, r.run_ms, r.megabytes,
-               r.latency_ms, r.processor_ms, note);
+    const std::string note = !task.failure.empty() ? task.failure
+                             : r.outcome == 2      ? "went to its end"
+                             : r.outcome == 0      ? "not long"
+                                                   : "";
+    fmt::print("| {} | {} | {} | {:.0f} | {:.0f} | {:.1f} | {:.1f} | {} |\n", r.op, task.folder.filename().string(),
+               r.provider, r.run_ms, r.megabytes, r.latency_ms, r.processor_ms, note);
   }
-  fmt::print("\n{} cases: {} cancelled, {} went to their end, {} later than {} ms, {} not long enough to cancel\n", tasks.size(), cancelled,
-             finished, late, kLateMs, brief);
+  fmt::print("\n{} cases: {} cancelled, {} went to their end, {} later than {} ms, {} not long enough to cancel\n",
+             tasks.size(), cancelled, finished, late, kLateMs, brief);
 }
 
 int Main(int argc, char** argv) {
-  CommandLine app{"Measures how long cancelled runs go on: the cases of ONNX test-data folders with inputs grown until a run is long"};
+  CommandLine app{
+      "Measures how long cancelled runs go on: the cases of ONNX test-data folders with inputs grown until a run is long"};
   std::vector<std::string> folders, provider_options;
   Settings settings;
   std::string provider, names = ".", growth_file;
@@ -539,11 +561,13 @@ int Main(int argc, char** argv) {
     if (!growth_file.empty() && !known && r.growth[0] != 0) {
       std::ofstream(growth_file, std::ios::app) << tasks[i].folder.filename().string() << ' ' << r.growth << '\n';
     }
-    fmt::print(stderr, "{}/{} {} {:.0f} ms, {:.1f} ms late ({:.1f}) {}\n", i + 1, tasks.size(), tasks[i].folder.filename().string(), r.run_ms, r.latency_ms, r.processor_ms,
-               tasks[i].failure);
+    fmt::print(stderr, "{}/{} {} {:.0f} ms, {:.1f} ms late ({:.1f}) {}\n", i + 1, tasks.size(),
+               tasks[i].folder.filename().string(), r.run_ms, r.latency_ms, r.processor_ms, tasks[i].failure);
   }
   Print(tasks);
-  PrintMissing(OperatorsOf(provider.empty() ? "cpu" : provider, provider.empty() ? ProviderOptions() : settings.session.providers[0].options), tasks);
+  PrintMissing(OperatorsOf(provider.empty() ? "cpu" : provider,
+                           provider.empty() ? ProviderOptions() : settings.session.providers[0].options),
+               tasks);
   return 0;
 }
 

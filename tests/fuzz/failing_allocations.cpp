@@ -1,5 +1,5 @@
-// Memory runs out at every place where a session may ask for it: the n-th allocation of a session's life fails, for each n. What comes of it
-// is an Error or a right result; the session, and one made afterwards, work; and nothing is left behind.
+// Memory runs out at every place where a session may ask for it: the n-th allocation of a session's life fails, for each n.
+// What comes of it is an Error or a right result; the session, and one made afterwards, work; and nothing is left behind.
 //
 //   failing_allocations [MODEL] [--from N] [--every N] [--threads N] [-e PROVIDER]
 
@@ -25,8 +25,12 @@
 #include "tessera/session.h"
 
 #ifdef __SANITIZE_ADDRESS__
-extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() { return "allocator_may_return_null=1"; }
-extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions() { return "leak:google::protobuf\n"; }
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions() {
+  return "leak:google::protobuf\n";
+}
 #endif
 
 namespace tessera::fuzz {
@@ -36,10 +40,15 @@ using Results = std::vector<Value>;
 
 /// Equal but for rounding: what failed once may be computed by another kernel.
 bool Near(const Value& a, const Value& b) {
-  if (a.kind() != b.kind() || !a.is_tensor() || a.tensor().type() != b.tensor().type() || a.tensor().shape() != b.tensor().shape()) return false;
-  if (a.tensor().is(ElementType::kString)) return std::ranges::equal(a.tensor().values<std::string>(), b.tensor().values<std::string>());
-  if (!a.tensor().is(ElementType::kFloat)) return std::ranges::equal(a.tensor().values<uint8_t>(), b.tensor().values<uint8_t>());
-  return std::ranges::equal(a.tensor().values<float>(), b.tensor().values<float>(), [](float x, float y) { return std::abs(x - y) <= 1e-4f + 1e-3f * std::abs(y); });
+  if (a.kind() != b.kind() || !a.is_tensor() || a.tensor().type() != b.tensor().type() ||
+      a.tensor().shape() != b.tensor().shape())
+    return false;
+  if (a.tensor().is(ElementType::kString))
+    return std::ranges::equal(a.tensor().values<std::string>(), b.tensor().values<std::string>());
+  if (!a.tensor().is(ElementType::kFloat))
+    return std::ranges::equal(a.tensor().values<uint8_t>(), b.tensor().values<uint8_t>());
+  return std::ranges::equal(a.tensor().values<float>(), b.tensor().values<float>(),
+                            [](float x, float y) { return std::abs(x - y) <= 1e-4f + 1e-3f * std::abs(y); });
 }
 
 /// The functions of this program by their offsets, as nm lists them.
@@ -63,7 +72,8 @@ bool IsProtobufs(const void* address) {
   if (dladdr(address, &where) == 0) return false;
   if (std::strstr(where.dli_fname, "libprotobuf") != nullptr) return true;
   static const std::map<uintptr_t, std::string> functions = OwnFunctions();
-  const auto after = functions.upper_bound(static_cast<uintptr_t>(static_cast<const char*>(address) - static_cast<const char*>(where.dli_fbase)));
+  const auto after = functions.upper_bound(
+      static_cast<uintptr_t>(static_cast<const char*>(address) - static_cast<const char*>(where.dli_fbase)));
   if (after == functions.begin()) return false;
   const std::string& name = std::prev(after)->second;
   return name.find("google::protobuf::") != std::string::npos;
@@ -71,7 +81,8 @@ bool IsProtobufs(const void* address) {
 
 class Lives {
  public:
-  Lives(const FixedModel& model, const SessionOptions& options) : model_(model), options_(options), bytes_(model.proto.SerializeAsString()) {
+  Lives(const FixedModel& model, const SessionOptions& options)
+      : model_(model), options_(options), bytes_(model.proto.SerializeAsString()) {
     const Session session = Load();
     expected_ = Run(session, model.inputs);
     expected_other_ = Run(session, model.other_inputs);
@@ -143,8 +154,8 @@ class Lives {
     }
   }
 
-  /// Caches of the process grow now and then; what leaks does so each time. Protobuf's repeated fields lose elements where their array
-  /// cannot grow, or an element cannot be copied: those are its own.
+  /// Caches of the process grow now and then; what leaks does so each time. Protobuf's repeated fields lose elements where
+  /// their array cannot grow, or an element cannot be copied: those are its own.
   void CheckLeaks(int64_t n, int64_t before) {
     if (LiveAllocations() <= before) return;
     {
@@ -200,8 +211,8 @@ int Main(int argc, char** argv) {
       constexpr int64_t kWholeLifeEvery = 32;
       if (lived++ % kWholeLifeEvery == 0) lives.LiveWell(n);
     }
-    fmt::print("{}: {} allocations, one in {} failed once: {} loads and {} runs refused, {} bugs\n", model.name, n, every, lives.refused(),
-               lives.failed(), lives.bugs());
+    fmt::print("{}: {} allocations, one in {} failed once: {} loads and {} runs refused, {} bugs\n", model.name, n, every,
+               lives.refused(), lives.failed(), lives.bugs());
     bugs += lives.bugs();
   }
   return bugs == 0 ? 0 : 1;

@@ -67,12 +67,20 @@ Unfailing::~Unfailing() { --unfailing; }
 
 void* operator new(size_t size) { return AllocateOrThrow(size, 1, __builtin_return_address(0)); }
 void* operator new[](size_t size) { return AllocateOrThrow(size, 1, __builtin_return_address(0)); }
-void* operator new(size_t size, std::align_val_t alignment) { return AllocateOrThrow(size, static_cast<size_t>(alignment), __builtin_return_address(0)); }
-void* operator new[](size_t size, std::align_val_t alignment) { return AllocateOrThrow(size, static_cast<size_t>(alignment), __builtin_return_address(0)); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return AllocateOrThrow(size, static_cast<size_t>(alignment), __builtin_return_address(0));
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return AllocateOrThrow(size, static_cast<size_t>(alignment), __builtin_return_address(0));
+}
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return Allocate(size, 1, __builtin_return_address(0)); }
 void* operator new[](size_t size, const std::nothrow_t&) noexcept { return Allocate(size, 1, __builtin_return_address(0)); }
-void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept { return Allocate(size, static_cast<size_t>(alignment), __builtin_return_address(0)); }
-void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept { return Allocate(size, static_cast<size_t>(alignment), __builtin_return_address(0)); }
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return Allocate(size, static_cast<size_t>(alignment), __builtin_return_address(0));
+}
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return Allocate(size, static_cast<size_t>(alignment), __builtin_return_address(0));
+}
 void operator delete(void* memory) noexcept { Free(memory); }
 void operator delete[](void* memory) noexcept { Free(memory); }
 void operator delete(void* memory, size_t) noexcept { Free(memory); }
@@ -86,10 +94,13 @@ void operator delete[](void* memory, size_t, std::align_val_t) noexcept { Free(m
 extern "C" {
 void* __real_mmap(void* address, size_t length, int protection, int flags, int file, long offset);
 void* __wrap_mmap(void* address, size_t length, int protection, int flags, int file, long offset) {
-  return Fails(__builtin_return_address(0)) ? reinterpret_cast<void*>(-1) : __real_mmap(address, length, protection, flags, file, offset);
+  return Fails(__builtin_return_address(0)) ? reinterpret_cast<void*>(-1)
+                                            : __real_mmap(address, length, protection, flags, file, offset);
 }
 void* __wrap_malloc(size_t size) { return Fails(__builtin_return_address(0)) ? nullptr : __real_malloc(size); }
 void* __real_aligned_alloc(size_t alignment, size_t size);
-void* __wrap_aligned_alloc(size_t alignment, size_t size) { return Fails(__builtin_return_address(0)) ? nullptr : __real_aligned_alloc(alignment, size); }
+void* __wrap_aligned_alloc(size_t alignment, size_t size) {
+  return Fails(__builtin_return_address(0)) ? nullptr : __real_aligned_alloc(alignment, size);
+}
 }
 #endif

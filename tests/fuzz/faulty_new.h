@@ -4,8 +4,8 @@
 
 namespace tessera::fuzz {
 
-/// This program's operator new, malloc's relatives and mmap, as far as Tessera calls them: the `n`-th call from now on fails, on whatever
-/// thread, counted from 1. 0: none.
+/// This program's operator new, malloc's relatives and mmap, as far as Tessera calls them: the `n`-th call from now on
+/// fails, on whatever thread, counted from 1. 0: none.
 void FailAllocation(int64_t n) noexcept;
 
 /// Calls since FailAllocation.

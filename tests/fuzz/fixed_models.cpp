@@ -22,7 +22,9 @@ Value Numbers(const Shape& shape) { return Tensor::Of<float>(shape, Waves(shape.
 /// Blocked and depthwise convolutions, a residual, pooling, a resize of a size that an input says, and a classifier.
 FixedModel ConvolutionNet() {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {-1, 3, -1, -1}).Output("y", ElementType::kFloat, {-1, 10}).Output("top", ElementType::kInt64, {-1, 2});
+  model.Input("x", ElementType::kFloat, {-1, 3, -1, -1})
+      .Output("y", ElementType::kFloat, {-1, 10})
+      .Output("top", ElementType::kInt64, {-1, 2});
   Weights(model, "w1", {16, 3, 3, 3});
   Weights(model, "w2", {16, 1, 3, 3});
   Weights(model, "w3", {16, 16, 1, 1});
@@ -59,13 +61,18 @@ FixedModel Transformer() {
   Weights(model, "down", {32, 16});
   Weights(model, "gamma", {16});
   Weights(model, "beta", {16});
-  model.Ints("heads", {0, 0, 4, 4}).Ints("joined", {0, 0, 16}).Floats("root", {}, {0.5f}).Floats("half", {}, {0.70710678f}).Floats("one", {}, {1});
+  model.Ints("heads", {0, 0, 4, 4})
+      .Ints("joined", {0, 0, 16})
+      .Floats("root", {}, {0.5f})
+      .Floats("half", {}, {0.70710678f})
+      .Floats("one", {}, {1});
   model.Floats("point5", {}, {0.5f});
   model.Node("Gather", {"table", "ids"}, {"x"});
   for (const std::string part : {"q", "k", "v"}) {
     model.Node("MatMul", {"x", "w" + part}, {part + "0"});
     model.Node("Reshape", {part + "0", "heads"}, {part + "1"});
-    Ints(model.Node("Transpose", {part + "1"}, {part}), "perm", part == "k" ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
+    Ints(model.Node("Transpose", {part + "1"}, {part}), "perm",
+         part == "k" ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
   }
   model.Node("MatMul", {"q", "k"}, {"scores"});
   model.Node("Mul", {"scores", "root"}, {"scaled"});
@@ -127,8 +134,12 @@ onnx::GraphProto& Body(onnx::NodeProto& node, const char* name) {
 /// A loop that collects strings in a sequence and numbers in a scan, a branch, and an optional.
 FixedModel ControlFlow() {
   ModelBuilder model;
-  model.Input("count", ElementType::kInt64, {}).Input("words", ElementType::kString, {-1}).Input("x", ElementType::kFloat, {-1, 3});
-  model.Output("text", ElementType::kString, {-1}).Output("sums", ElementType::kFloat, {-1, 3}).Output("picked", ElementType::kFloat, {-1, 3});
+  model.Input("count", ElementType::kInt64, {})
+      .Input("words", ElementType::kString, {-1})
+      .Input("x", ElementType::kFloat, {-1, 3});
+  model.Output("text", ElementType::kString, {-1})
+      .Output("sums", ElementType::kFloat, {-1, 3})
+      .Output("picked", ElementType::kFloat, {-1, 3});
   model.Ints("zero", {0}).Constant("three", {}, std::span<const int64_t>(std::vector<int64_t>{3}));
   Int(model.Node("SequenceEmpty", {}, {"none"}), "dtype", onnx::TensorProto::STRING);
   Int(model.Node("ReduceSum", {"x", "zero"}, {"start"}), "keepdims", 0);
@@ -136,7 +147,8 @@ FixedModel ControlFlow() {
   ModelBuilder::Declare(body.add_input(), "i", ElementType::kInt64, {});
   ModelBuilder::Declare(body.add_input(), "more", ElementType::kBool, {});
   body.add_input()->set_name("have");
-  body.mutable_input(2)->mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::STRING);
+  body.mutable_input(2)->mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(
+      onnx::TensorProto::STRING);
   ModelBuilder::Declare(body.add_input(), "v", ElementType::kFloat, {3});
   ModelBuilder::AddNode(body, "Identity", {"more"}, {"still"});
   ModelBuilder::AddNode(body, "StringConcat", {"words", "words"}, {"twice"});
@@ -153,9 +165,11 @@ FixedModel ControlFlow() {
   branch.mutable_attribute(1)->mutable_g()->add_output()->set_name("e");
   const auto inputs = [](int64_t count, std::vector<std::string> words, const Shape& shape) -> std::vector<Value> {
     return {Tensor::Of<int64_t>({}, std::vector<int64_t>{count}),
-            Tensor::Of<std::string>({static_cast<int64_t>(words.size())}, std::span<const std::string>(words)), Numbers(shape)};
+            Tensor::Of<std::string>({static_cast<int64_t>(words.size())}, std::span<const std::string>(words)),
+            Numbers(shape)};
   };
-  return {"control_flow", model.proto(), inputs(3, {"a", "a text that no short string holds", ""}, {2, 3}), inputs(5, {"b"}, {4, 3})};
+  return {"control_flow", model.proto(), inputs(3, {"a", "a text that no short string holds", ""}, {2, 3}),
+          inputs(5, {"b"}, {4, 3})};
 }
 
 }  // namespace

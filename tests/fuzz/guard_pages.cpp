@@ -1,5 +1,6 @@
-// Runs the cases of ONNX test-data directories on buffers that end where an inaccessible page begins, and on others that begin where one
-// ends: a vector kernel that reads or writes beyond its tensors dies. Inputs, and the model's bytes, are read-only besides.
+// Runs the cases of ONNX test-data directories on buffers that end where an inaccessible page begins, and on others that
+// begin where one ends: a vector kernel that reads or writes beyond its tensors dies. Inputs, and the model's bytes, are
+// read-only besides.
 //
 //   guard_pages FOLDER... [-e PROVIDER [-i "KEY|VALUE"]] [-o LEVEL] [--every N] [--case NAME]
 
@@ -77,8 +78,8 @@ Value Guarded(const Value& value, Guard guard) {
       return sequence;
     }
     case ValueKind::kSparseTensor:
-      return SparseTensor{Guarded(value.sparse_tensor().values, guard, true), Guarded(value.sparse_tensor().indices, guard, true),
-                          value.sparse_tensor().dense_shape};
+      return SparseTensor{Guarded(value.sparse_tensor().values, guard, true),
+                          Guarded(value.sparse_tensor().indices, guard, true), value.sparse_tensor().dense_shape};
     default: return value;
   }
 }
@@ -144,7 +145,8 @@ int Main(int argc, char** argv) {
   std::vector<fs::path> cases;
   for (const std::string& folder : folders) {
     for (const auto& entry : fs::directory_iterator(folder)) {
-      if (fs::exists(entry.path() / "test_data_set_0") && (only.empty() || entry.path().filename() == only)) cases.push_back(entry.path());
+      if (fs::exists(entry.path() / "test_data_set_0") && (only.empty() || entry.path().filename() == only))
+        cases.push_back(entry.path());
     }
   }
   std::ranges::sort(cases);
@@ -162,8 +164,9 @@ int Main(int argc, char** argv) {
     } else {
       ++bugs;
       fmt::print("BUG {}: {}\n", cases[i].filename().string(),
-                 WIFSIGNALED(status) ? fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-                                     : fmt::format("ended with exit code {}", WEXITSTATUS(status)));
+                 WIFSIGNALED(status)
+                     ? fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                     : fmt::format("ended with exit code {}", WEXITSTATUS(status)));
     }
   }
   fmt::print("{} cases ran, {} ended with an error, {} bugs\n", ran, refused, bugs);

@@ -1,7 +1,8 @@
 // Runs every kernel on hostile inputs: the cases of ONNX test-data directories with shapes, elements, attributes and types
 // that no honest caller gives. Each case runs in a process of its own; every outcome but a result or an Error is a bug.
 //
-//   hostile_inputs FOLDER... [-e PROVIDER [-i "KEY|VALUE"]] [--seed N] [--per-case N] [--every N] [-j N] [--types] [--case NAME --first N]
+//   hostile_inputs FOLDER... [-e PROVIDER [-i "KEY|VALUE"]] [--seed N] [--per-case N] [--every N] [-j N] [--types] [--case
+//   NAME --first N]
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -91,7 +92,8 @@ struct Progress {
 
 class Attempts {
  public:
-  Attempts(const fs::path& folder, const Settings& settings, Progress& progress) : settings_(settings), progress_(progress) {
+  Attempts(const fs::path& folder, const Settings& settings, Progress& progress)
+      : settings_(settings), progress_(progress) {
     original_ = ParseMessage<onnx::ModelProto>(Read(folder / "model.onnx"), "model");
     for (int i = 0; i < original_.graph().input_size(); ++i) {
       const fs::path path = folder / "test_data_set_0" / fmt::format("input_{}.pb", i);
@@ -109,7 +111,8 @@ class Attempts {
     options_.enable_memory_pattern = false;
     options_.log_level = LogLevel::kFatal;
     open_options_ = options_;
-    open_options_.providers.insert(open_options_.providers.begin(), {std::string(testing::Toy().name), {{"ops", "Untyped"}}});
+    open_options_.providers.insert(open_options_.providers.begin(),
+                                   {std::string(testing::Toy().name), {{"ops", "Untyped"}}});
     // FNV-1a: a case keeps its stream when others come and go.
     for (const char c : folder.filename().string()) name_hash_ = (name_hash_ ^ static_cast<unsigned char>(c)) * 16777619u;
   }
@@ -131,9 +134,7 @@ class Attempts {
         DamageNode(model, random);
         if (OneIn(random, 3)) DamageNode(model, random);
         break;
-      case 1:
-        ChangeType(model, inputs, random);
-        break;
+      case 1: ChangeType(model, inputs, random); break;
       case kLeaveTypesOpen: {  // the outputs' declared types stay
         const auto outputs = model.graph().output();
         for (size_t changes = Below(random, 3); changes > 0; --changes) ChangeType(model, inputs, random);
@@ -152,9 +153,7 @@ class Attempts {
         DamageSome(inputs, random);
         DeclareUnchecked(model, inputs, random);
         break;
-      default:
-        model = stripped_;
-        DamageSome(inputs, random);
+      default: model = stripped_; DamageSome(inputs, random);
     }
     if (OneIn(random, 2)) MakeSomeConstant(model, inputs, random);
     if (const auto session = Load(model, *options)) RunSession(*session, inputs);
@@ -286,8 +285,8 @@ class Runner {
       }
       usleep(2000);
     }
-    fmt::print("{} cases: {} attempts ran, {} failed with an error, {} models were refused, {} bugs\n", folders.size(), total_.ran,
-               total_.failed, total_.refused, bugs_);
+    fmt::print("{} cases: {} attempts ran, {} failed with an error, {} models were refused, {} bugs\n", folders.size(),
+               total_.ran, total_.failed, total_.refused, bugs_);
     return bugs_;
   }
 
@@ -349,7 +348,8 @@ class Runner {
 };
 
 int Main(int argc, char** argv) {
-  CommandLine app{"Runs the cases of ONNX test-data directories with hostile inputs; only results and errors may come of it"};
+  CommandLine app{
+      "Runs the cases of ONNX test-data directories with hostile inputs; only results and errors may come of it"};
   std::vector<std::string> folders;
   Settings settings;
   int every = 1, jobs = 1, first = 0;

@@ -17,7 +17,18 @@ void DropShape(onnx::TypeProto& type) {
 
 float HostileFloat(Random& random) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  constexpr float numbers[] = {0.F, -0.F, 1.F, -1.F, 0.5F, 1e-30F, -1e-30F, 1e30F, -1e30F, 3e9F, kInfinity, -kInfinity,
+  constexpr float numbers[] = {0.F,
+                               -0.F,
+                               1.F,
+                               -1.F,
+                               0.5F,
+                               1e-30F,
+                               -1e-30F,
+                               1e30F,
+                               -1e30F,
+                               3e9F,
+                               kInfinity,
+                               -kInfinity,
                                std::numeric_limits<float>::quiet_NaN()};
   return numbers[Below(random, std::size(numbers))];
 }
@@ -30,10 +41,12 @@ void DamageGraph(onnx::GraphProto& graph, Random& random) {
   const int attributes = node.attribute_size();
   switch (random() % 8) {
     case 0:
-      if (attributes > 0) node.mutable_attribute()->DeleteSubrange(static_cast<int>(Below(random, static_cast<size_t>(attributes))), 1);
+      if (attributes > 0)
+        node.mutable_attribute()->DeleteSubrange(static_cast<int>(Below(random, static_cast<size_t>(attributes))), 1);
       break;
     case 1:
-      if (node.input_size() > 0) *node.mutable_input(static_cast<int>(Below(random, static_cast<size_t>(node.input_size())))) = "";
+      if (node.input_size() > 0)
+        *node.mutable_input(static_cast<int>(Below(random, static_cast<size_t>(node.input_size())))) = "";
       break;
     case 2:  // two inputs become one value, or one more is read
       if (node.input_size() > 0) {
@@ -46,33 +59,28 @@ void DamageGraph(onnx::GraphProto& graph, Random& random) {
       }
       break;
     default:
-      if (attributes > 0) DamageAttribute(*node.mutable_attribute(static_cast<int>(Below(random, static_cast<size_t>(attributes)))), random);
+      if (attributes > 0)
+        DamageAttribute(*node.mutable_attribute(static_cast<int>(Below(random, static_cast<size_t>(attributes)))), random);
   }
 }
 
 void DamageAttribute(onnx::AttributeProto& attribute, Random& random) {
   const auto size = static_cast<size_t>(attribute.ints_size());
   switch (attribute.type()) {
-    case onnx::AttributeProto::INT:
-      attribute.set_i(HostileInteger(random));
-      break;
-    case onnx::AttributeProto::FLOAT:
-      attribute.set_f(HostileFloat(random));
-      break;
+    case onnx::AttributeProto::INT: attribute.set_i(HostileInteger(random)); break;
+    case onnx::AttributeProto::FLOAT: attribute.set_f(HostileFloat(random)); break;
     case onnx::AttributeProto::STRING: {
-      static const std::string strings[] = {"", "x", "\xff", "SAME_UPPER", "SAME_LOWER", "VALID", "linear", "cubic", "nearest", "reflect", "wrap",
-                                            "sum", "none", "max", "bidirectional", "reverse", "i->j", "...i->i...", "ii,jj->ij", "i", "->"};
+      static const std::string strings[] = {
+          "",        "x",          "\xff",      "SAME_UPPER", "SAME_LOWER", "VALID", "linear",        "cubic",
+          "nearest", "reflect",    "wrap",      "sum",        "none",       "max",   "bidirectional", "reverse",
+          "i->j",    "...i->i...", "ii,jj->ij", "i",          "->"};
       attribute.set_s(strings[Below(random, std::size(strings))]);
       break;
     }
     case onnx::AttributeProto::INTS:
       switch (random() % 5) {
-        case 0:
-          attribute.clear_ints();
-          break;
-        case 1:
-          attribute.add_ints(HostileInteger(random));
-          break;
+        case 0: attribute.clear_ints(); break;
+        case 1: attribute.add_ints(HostileInteger(random)); break;
         case 2:
           if (size > 0) attribute.mutable_ints()->RemoveLast();
           break;
@@ -86,7 +94,8 @@ void DamageAttribute(onnx::AttributeProto& attribute, Random& random) {
       } else if (attribute.floats_size() > 0 && OneIn(random, 2)) {
         attribute.mutable_floats()->RemoveLast();
       } else if (attribute.floats_size() > 0) {
-        attribute.set_floats(static_cast<int>(Below(random, static_cast<size_t>(attribute.floats_size()))), HostileFloat(random));
+        attribute.set_floats(static_cast<int>(Below(random, static_cast<size_t>(attribute.floats_size()))),
+                             HostileFloat(random));
       }
       break;
     case onnx::AttributeProto::STRINGS:
@@ -102,11 +111,8 @@ void DamageAttribute(onnx::AttributeProto& attribute, Random& random) {
       } catch (const Error&) {  // stays as it is
       }
       break;
-    case onnx::AttributeProto::GRAPH:
-      DamageGraph(*attribute.mutable_g(), random);
-      break;
-    default:
-      break;
+    case onnx::AttributeProto::GRAPH: DamageGraph(*attribute.mutable_g(), random); break;
+    default: break;
   }
 }
 

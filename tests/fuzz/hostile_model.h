@@ -15,15 +15,16 @@ void DropShapes(onnx::ModelProto& model);
 /// Declares the shapes that `inputs` have, which lets inference and memory planning work with them.
 void DeclareShapes(onnx::ModelProto& model, std::span<const Value> inputs);
 
-/// Declares shapes that inference cannot check: each tensor comes out of a Reshape to a shape that is an input, too. The declared
-/// shapes stay, some of their sizes forgotten; `inputs` become those of the new model, and may be of any other shape.
+/// Declares shapes that inference cannot check: each tensor comes out of a Reshape to a shape that is an input, too. The
+/// declared shapes stay, some of their sizes forgotten; `inputs` become those of the new model, and may be of any other
+/// shape.
 void DeclareUnchecked(onnx::ModelProto& model, std::vector<Value>& inputs, Random& random);
 
 /// Makes the tensor an initializer instead of the graph's input `name`.
 void MakeConstant(onnx::ModelProto& model, const std::string& name, const Tensor& tensor);
 
-/// Some inputs reach the model by the toy provider's Untyped, so that their types show only when it runs, and the types declared for
-/// outputs and inner values are kept, forgotten or others. Inputs keep their places.
+/// Some inputs reach the model by the toy provider's Untyped, so that their types show only when it runs, and the types
+/// declared for outputs and inner values are kept, forgotten or others. Inputs keep their places.
 void LeaveTypesOpen(onnx::ModelProto& model, Random& random);
 
 /// Sets one attribute of one node to a hostile value, removes it, or changes which values the node reads and writes.

@@ -12,13 +12,16 @@ namespace {
 
 constexpr int64_t kMaxElements = 4096;  // of a damaged tensor: the sizes themselves may be hostile, the data stays small
 
-constexpr std::array<double, 16> kHostileNumbers = {0.0,   -0.0,  1.0,    -1.0,   0.5,    -1e-30, 1e30,  -1e30,
+constexpr std::array<double, 16> kHostileNumbers = {0.0,   -0.0,  1.0,    -1.0,   0.5,     -1e-30, 1e30,   -1e30,
                                                     1e300, 3.5e9, -2.2e9, 1.9e19, -9.3e18, 65520., 1e-310, 16777217.};
 
 std::string HostileString(Random& random) {
-  static const std::string strings[] = {"",        "a",       std::string(300, 'x'),  "\xff\xfe", "\xc3",     "\xf0\x9f\x98",
-                                        "nan",     "1e999",   "-9223372036854775809", "0x10",     "  1  ",    std::string("a\0b", 3),
-                                        "((((((", "(a|a)*b", "\\",                   "[",        "{99999}", "\xed\xa0\x80"};
+  static const std::string strings[] = {"",         "a",       std::string(300, 'x'),
+                                        "\xff\xfe", "\xc3",    "\xf0\x9f\x98",
+                                        "nan",      "1e999",   "-9223372036854775809",
+                                        "0x10",     "  1  ",   std::string("a\0b", 3),
+                                        "((((((",   "(a|a)*b", "\\",
+                                        "[",        "{99999}", "\xed\xa0\x80"};
   return strings[Below(random, std::size(strings))];
 }
 
@@ -42,26 +45,14 @@ void FillFloat(Tensor& tensor, size_t i, Random& random) {
 
 void SetHostile(Tensor& tensor, size_t i, Random& random) {
   switch (tensor.type()) {
-    case ElementType::kString:
-      static_cast<std::string*>(tensor.mutable_raw())[i] = HostileString(random);
-      break;
-    case ElementType::kBool:
-      static_cast<uint8_t*>(tensor.mutable_raw())[i] = static_cast<uint8_t>(random() & 1);
-      break;
-    case ElementType::kFloat:
-      FillFloat<float>(tensor, i, random);
-      break;
-    case ElementType::kDouble:
-      FillFloat<double>(tensor, i, random);
-      break;
+    case ElementType::kString: static_cast<std::string*>(tensor.mutable_raw())[i] = HostileString(random); break;
+    case ElementType::kBool: static_cast<uint8_t*>(tensor.mutable_raw())[i] = static_cast<uint8_t>(random() & 1); break;
+    case ElementType::kFloat: FillFloat<float>(tensor, i, random); break;
+    case ElementType::kDouble: FillFloat<double>(tensor, i, random); break;
     case ElementType::kInt64:
-    case ElementType::kUInt64:
-      FillIntegers<int64_t>(tensor, i, random);
-      break;
+    case ElementType::kUInt64: FillIntegers<int64_t>(tensor, i, random); break;
     case ElementType::kInt32:
-    case ElementType::kUInt32:
-      FillIntegers<int32_t>(tensor, i, random);
-      break;
+    case ElementType::kUInt32: FillIntegers<int32_t>(tensor, i, random); break;
     default: {  // every other type is small: any bit pattern is one of its values
       const size_t width = std::max<size_t>(1, static_cast<size_t>(BitWidth(tensor.type())) / 8);
       auto* bytes = static_cast<uint8_t*>(tensor.mutable_raw());
@@ -78,7 +69,8 @@ Tensor WithShape(const Tensor& from, const Shape& shape, Random& random) {
   const auto count = static_cast<size_t>(result.num_elements()), have = static_cast<size_t>(from.num_elements());
   if (from.is(ElementType::kString)) {
     auto* strings = static_cast<std::string*>(result.mutable_raw());
-    for (size_t i = 0; i < count; ++i) strings[i] = have > 0 ? static_cast<const std::string*>(from.raw())[i % have] : HostileString(random);
+    for (size_t i = 0; i < count; ++i)
+      strings[i] = have > 0 ? static_cast<const std::string*>(from.raw())[i % have] : HostileString(random);
     return result;
   }
   auto* bytes = static_cast<uint8_t*>(result.mutable_raw());
@@ -112,15 +104,11 @@ Shape DamagedShape(const Shape& shape, Random& random) {
   const auto any_size = [&] { return sizes[Below(random, std::size(sizes))]; };
   const auto position = [&] { return static_cast<std::ptrdiff_t>(Below(random, dims.size())); };
   switch (random() % 12) {
-    case 0:
-      dims.clear();
-      break;
+    case 0: dims.clear(); break;
     case 1:
       if (!dims.empty()) dims.erase(dims.begin() + position());
       break;
-    case 2:
-      dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(Below(random, dims.size() + 1)), any_size());
-      break;
+    case 2: dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(Below(random, dims.size() + 1)), any_size()); break;
     case 3:
     case 4:
       if (!dims.empty()) dims[static_cast<size_t>(position())] = 0;
@@ -141,12 +129,8 @@ Shape DamagedShape(const Shape& shape, Random& random) {
       dims[Below(random, dims.size())] = OneIn(random, 2) ? std::numeric_limits<int64_t>::max() : int64_t{1} << 40;
       dims[static_cast<size_t>(position())] = 0;
       break;
-    case 9:
-      std::shuffle(dims.begin(), dims.end(), random);
-      break;
-    case 10:
-      dims.assign(Below(random, 12), any_size() == 0 ? 0 : 1);
-      break;
+    case 9: std::shuffle(dims.begin(), dims.end(), random); break;
+    case 10: dims.assign(Below(random, 12), any_size() == 0 ? 0 : 1); break;
     default:
       for (int64_t& dim : dims) dim = any_size();
   }
@@ -171,9 +155,7 @@ Tensor DamagedTensor(const Tensor& tensor, Random& random) {
 Sequence DamagedSequence(const Sequence& sequence, Random& random) {
   Sequence result = sequence;
   switch (random() % 4) {
-    case 0:
-      result.elements.clear();
-      break;
+    case 0: result.elements.clear(); break;
     case 1:
       if (!result.elements.empty()) result.elements.pop_back();
       break;
@@ -189,14 +171,9 @@ Sequence DamagedSequence(const Sequence& sequence, Random& random) {
 SparseTensor DamagedSparse(const SparseTensor& tensor, Random& random) {
   SparseTensor result = tensor;
   switch (random() % 3) {
-    case 0:
-      result.values = DamagedTensor(tensor.values, random);
-      break;
-    case 1:
-      result.indices = DamagedTensor(tensor.indices, random);
-      break;
-    default:
-      result.dense_shape = DamagedShape(tensor.dense_shape, random);
+    case 0: result.values = DamagedTensor(tensor.values, random); break;
+    case 1: result.indices = DamagedTensor(tensor.indices, random); break;
+    default: result.dense_shape = DamagedShape(tensor.dense_shape, random);
   }
   return result;
 }
@@ -205,18 +182,33 @@ SparseTensor DamagedSparse(const SparseTensor& tensor, Random& random) {
 
 int64_t HostileInteger(Random& random) {
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min(), kMax = std::numeric_limits<int64_t>::max();
-  constexpr int64_t numbers[] = {0,          1,          -1,         2,           -2,          3,         -3,       4,
-                                 5,          -5,         7,          8,           16,          31,        32,       63,
-                                 64,         65,         100,        -100,        255,         256,       65536,    kMin,
-                                 kMax,       kMin + 1,   kMax - 1,   kMax / 2,    kMin / 2,    INT32_MAX, INT32_MIN, int64_t{INT32_MAX} + 1,
-                                 1ll << 32,  -(1ll << 32), 1ll << 40, 1ll << 61,   1000000007, -1000000007};
+  constexpr int64_t numbers[] = {0,          1,
+                                 -1,         2,
+                                 -2,         3,
+                                 -3,         4,
+                                 5,          -5,
+                                 7,          8,
+                                 16,         31,
+                                 32,         63,
+                                 64,         65,
+                                 100,        -100,
+                                 255,        256,
+                                 65536,      kMin,
+                                 kMax,       kMin + 1,
+                                 kMax - 1,   kMax / 2,
+                                 kMin / 2,   INT32_MAX,
+                                 INT32_MIN,  int64_t{INT32_MAX} + 1,
+                                 1ll << 32,  -(1ll << 32),
+                                 1ll << 40,  1ll << 61,
+                                 1000000007, -1000000007};
   return numbers[Below(random, std::size(numbers))];
 }
 
 Tensor RandomTensor(ElementType type, const Shape& shape, Random& random) {
   Tensor tensor(type, shape);
   const auto count = static_cast<size_t>(tensor.num_elements());
-  if (type != ElementType::kString) std::fill_n(static_cast<uint8_t*>(tensor.mutable_raw()), tensor.byte_size(), uint8_t{0});
+  if (type != ElementType::kString)
+    std::fill_n(static_cast<uint8_t*>(tensor.mutable_raw()), tensor.byte_size(), uint8_t{0});
   const size_t width = BitWidth(type) > 0 && BitWidth(type) < 8 ? 8 / static_cast<size_t>(BitWidth(type)) : 1;
   for (size_t i = 0; i < (count + width - 1) / width; ++i) SetHostile(tensor, i, random);
   return tensor;
@@ -247,12 +239,9 @@ Value ExactCopy(const Value& value) {
 
 Value Damage(const Value& value, Random& random) {
   switch (value.kind()) {
-    case ValueKind::kTensor:
-      return DamagedTensor(value.tensor(), random);
-    case ValueKind::kSequence:
-      return DamagedSequence(value.sequence(), random);
-    case ValueKind::kSparseTensor:
-      return DamagedSparse(value.sparse_tensor(), random);
+    case ValueKind::kTensor: return DamagedTensor(value.tensor(), random);
+    case ValueKind::kSequence: return DamagedSequence(value.sequence(), random);
+    case ValueKind::kSparseTensor: return DamagedSparse(value.sparse_tensor(), random);
     case ValueKind::kMap: {
       Map map = value.map();
       if (OneIn(random, 2)) {
@@ -265,8 +254,7 @@ Value Damage(const Value& value, Random& random) {
       }
       return map;
     }
-    default:
-      return value;
+    default: return value;
   }
 }
 

@@ -29,27 +29,30 @@ Bytes Read(const fs::path& path) {
 /// One of: cut short, flip bits, overwrite with bytes that protobuf finds interesting, repeat or remove a stretch.
 Bytes Mutate(Bytes model, std::mt19937& random) {
   const auto below = [&](size_t n) { return n == 0 ? size_t{0} : static_cast<size_t>(random() % n); };
-  constexpr std::byte interesting[] = {std::byte{0}, std::byte{1}, std::byte{0x7f}, std::byte{0x80}, std::byte{0xff}, std::byte{0x0a}};
+  constexpr std::byte interesting[] = {std::byte{0},    std::byte{1},    std::byte{0x7f},
+                                       std::byte{0x80}, std::byte{0xff}, std::byte{0x0a}};
   switch (random() % 6) {
-    case 0:
-      model.resize(below(model.size()));
-      break;
+    case 0: model.resize(below(model.size())); break;
     case 1:
-      for (size_t i = 0, n = 1 + below(8); i < n; ++i) model[below(model.size())] ^= std::byte{static_cast<unsigned char>(1u << (random() % 8))};
+      for (size_t i = 0, n = 1 + below(8); i < n; ++i)
+        model[below(model.size())] ^= std::byte{static_cast<unsigned char>(1u << (random() % 8))};
       break;
     case 2:
     case 3:
-      for (size_t i = 0, n = 1 + below(4); i < n; ++i) model[below(model.size())] = interesting[below(std::size(interesting))];
+      for (size_t i = 0, n = 1 + below(4); i < n; ++i)
+        model[below(model.size())] = interesting[below(std::size(interesting))];
       break;
     case 4: {
       const size_t begin = below(model.size()), length = std::min(1 + below(64), model.size() - begin);
-      const Bytes copy(model.begin() + static_cast<std::ptrdiff_t>(begin), model.begin() + static_cast<std::ptrdiff_t>(begin + length));
+      const Bytes copy(model.begin() + static_cast<std::ptrdiff_t>(begin),
+                       model.begin() + static_cast<std::ptrdiff_t>(begin + length));
       model.insert(model.begin() + static_cast<std::ptrdiff_t>(below(model.size())), copy.begin(), copy.end());
       break;
     }
     default: {
       const size_t begin = below(model.size()), length = std::min(1 + below(64), model.size() - begin);
-      model.erase(model.begin() + static_cast<std::ptrdiff_t>(begin), model.begin() + static_cast<std::ptrdiff_t>(begin + length));
+      model.erase(model.begin() + static_cast<std::ptrdiff_t>(begin),
+                  model.begin() + static_cast<std::ptrdiff_t>(begin + length));
     }
   }
   return model;
@@ -64,7 +67,8 @@ std::optional<std::vector<Value>> ZeroInputs(const Session& session) {
     for (const Dimension& dim : *input.type.shape) shape.Append(dim.known() ? dim.value : 2);
     if (shape.num_elements() > (1 << 20)) return std::nullopt;
     Tensor tensor(input.type.element, shape);
-    if (!tensor.is(ElementType::kString)) std::fill_n(static_cast<std::byte*>(tensor.mutable_raw()), tensor.byte_size(), std::byte{0});
+    if (!tensor.is(ElementType::kString))
+      std::fill_n(static_cast<std::byte*>(tensor.mutable_raw()), tensor.byte_size(), std::byte{0});
     inputs.emplace_back(std::move(tensor));
   }
   return inputs;
@@ -105,7 +109,8 @@ int Main(int argc, char** argv) {
   std::vector<fs::path> models;
   for (const std::string& folder : folders) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.path().extension() == ".onnx" && entry.file_size() > 0 && entry.file_size() < (1 << 20)) models.push_back(entry.path());
+      if (entry.path().extension() == ".onnx" && entry.file_size() > 0 && entry.file_size() < (1 << 20))
+        models.push_back(entry.path());
     }
   }
   std::sort(models.begin(), models.end());
@@ -123,7 +128,8 @@ int Main(int argc, char** argv) {
     }
   }
   fmt::print("{} models: {} mutations refused, {} loaded, of which {} ran and {} failed with an error\n",
-             (models.size() + static_cast<size_t>(every) - 1) / static_cast<size_t>(every), counts.refused, counts.loaded, counts.ran, counts.failed);
+             (models.size() + static_cast<size_t>(every) - 1) / static_cast<size_t>(every), counts.refused, counts.loaded,
+             counts.ran, counts.failed);
   return models.empty() ? 1 : 0;
 }
 

@@ -52,7 +52,8 @@ TEST(Minimal, OtherProvidersAreNotThere) {
 TEST(Minimal, NodesAreRefusedAtLoad) {
   ModelBuilder match = OnTexts("RegexFullMatch", ElementType::kBool);
   Text(OnlyNode(match), "pattern", "a+");
-  EXPECT_THAT(ErrorOf([&] { match.Session(); }), AllOf(HasSubstr("'texts'"), HasSubstr("this build has no re2, which RegexFullMatch needs")));
+  EXPECT_THAT(ErrorOf([&] { match.Session(); }),
+              AllOf(HasSubstr("'texts'"), HasSubstr("this build has no re2, which RegexFullMatch needs")));
 
   ModelBuilder normalize = OnTexts("StringNormalizer", ElementType::kString);
   Text(OnlyNode(normalize), "case_change_action", "LOWER");
@@ -64,7 +65,8 @@ TEST(Minimal, NodesAreRefusedAtLoad) {
   Int(OnlyNode(split), "mincharnum", 1);
   Text(OnlyNode(split), "pad_value", "");
   Text(OnlyNode(split), "tokenexp", "a+");
-  EXPECT_THAT(ErrorOf([&] { split.Session(); }), AllOf(HasSubstr("'texts'"), HasSubstr("this build has no re2, which Tokenizer needs")));
+  EXPECT_THAT(ErrorOf([&] { split.Session(); }),
+              AllOf(HasSubstr("'texts'"), HasSubstr("this build has no re2, which Tokenizer needs")));
 }
 
 /// Also where its result would be known at load: what cannot be folded is not dropped.
@@ -86,7 +88,9 @@ std::string ErrorOfDecoding(std::string_view bytes, std::vector<Value>& results)
   model.Node("ImageDecoder", {"x"}, {"y"}, "image");
   const Session session = model.Session();
   const std::vector<uint8_t> encoded(bytes.begin(), bytes.end());
-  return ErrorOf([&] { session.Run(std::vector<Value>{Tensor::Of<uint8_t>({static_cast<int64_t>(encoded.size())}, encoded)}, results); });
+  return ErrorOf([&] {
+    session.Run(std::vector<Value>{Tensor::Of<uint8_t>({static_cast<int64_t>(encoded.size())}, encoded)}, results);
+  });
 }
 
 TEST(Minimal, ImagesAreRefusedByFormat) {

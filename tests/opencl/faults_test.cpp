@@ -1,5 +1,5 @@
-// Every call to the driver fails once, while a session is made and while a model runs: each failure is an error that says what
-// failed, or another provider takes over; results are never wrong, nothing leaks, and the next run works.
+// Every call to the driver fails once, while a session is made and while a model runs: each failure is an error that says
+// what failed, or another provider takes over; results are never wrong, nothing leaks, and the next run works.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -24,8 +24,9 @@ struct Fault {
   const char* name;
   cl_int status;
 };
-constexpr Fault kLost{"CL_DEVICE_NOT_AVAILABLE", CL_DEVICE_NOT_AVAILABLE}, kResources{"CL_OUT_OF_RESOURCES", CL_OUT_OF_RESOURCES},
-    kHostMemory{"CL_OUT_OF_HOST_MEMORY", CL_OUT_OF_HOST_MEMORY}, kAllocation{"CL_MEM_OBJECT_ALLOCATION_FAILURE", CL_MEM_OBJECT_ALLOCATION_FAILURE};
+constexpr Fault kLost{"CL_DEVICE_NOT_AVAILABLE", CL_DEVICE_NOT_AVAILABLE},
+    kResources{"CL_OUT_OF_RESOURCES", CL_OUT_OF_RESOURCES}, kHostMemory{"CL_OUT_OF_HOST_MEMORY", CL_OUT_OF_HOST_MEMORY},
+    kAllocation{"CL_MEM_OBJECT_ALLOCATION_FAILURE", CL_MEM_OBJECT_ALLOCATION_FAILURE};
 
 struct Subject {
   std::string name;
@@ -59,7 +60,8 @@ std::vector<Subject> Subjects() {
 
 void ExpectClose(const std::vector<float>& actual, const std::vector<float>& expected) {
   ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4f * (1 + std::abs(expected[i]))) << "element " << i;
+  for (size_t i = 0; i < actual.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], 1e-4f * (1 + std::abs(expected[i]))) << "element " << i;
 }
 
 SessionOptions Quiet(ProviderOptions options = {}) {
@@ -72,7 +74,8 @@ SessionOptions Quiet(ProviderOptions options = {}) {
 void ExpectTells(const Error& error, const std::string& call, const char* fault) {
   EXPECT_THAT(error.what(), HasSubstr(fault));
   EXPECT_THAT(error.what(), HasSubstr(call));
-  EXPECT_THAT(error.what(), ::testing::AnyOf(HasSubstr("use smaller inputs"), HasSubstr("make a new session"))) << "no remedy";
+  EXPECT_THAT(error.what(), ::testing::AnyOf(HasSubstr("use smaller inputs"), HasSubstr("make a new session")))
+      << "no remedy";
   EXPECT_THAT(error.what(), ::testing::MatchesRegex("^[A-Za-z.+]+ (-> )?'.*': .*")) << "no node";
 }
 
@@ -97,7 +100,8 @@ void RunWithFault(const Session& session, const Subject& subject, int passed, co
   try {
     const std::vector<float> results = Results(session, subject.inputs);
     const std::string failed = FaultyDriver::Repair();  // empty: this run has fewer calls
-    EXPECT_THAT(failed, ::testing::AnyOf("", "clCreateBuffer", "clSetMemObjectDestructorCallback")) << "only memory can be had otherwise";
+    EXPECT_THAT(failed, ::testing::AnyOf("", "clCreateBuffer", "clSetMemObjectDestructorCallback"))
+        << "only memory can be had otherwise";
     ExpectClose(results, subject.expected);
   } catch (const Error& error) {
     ExpectTells(error, FaultyDriver::Repair(), fault.name);
@@ -115,7 +119,8 @@ void SweepRuns(const ProviderOptions& options) {
     ASSERT_GT(calls, 20);
     const int live = FaultyDriver::live_objects();
     for (const Fault& fault : {kLost, kResources, kHostMemory, kAllocation}) {
-      for (int passed = 0; passed < calls && !::testing::Test::HasFailure(); ++passed) RunWithFault(session, subject, passed, fault);
+      for (int passed = 0; passed < calls && !::testing::Test::HasFailure(); ++passed)
+        RunWithFault(session, subject, passed, fault);
     }
     EXPECT_EQ(FaultyDriver::live_objects(), live) << subject.name << " leaks";
   }
@@ -142,22 +147,24 @@ TEST_F(OpenclFaults, NothingIsCopiedWhereMemoryIsShared) {
         ExpectClose(ToVector(results[0]), subject.expected);
         int count = 0;
         for (const auto& [call, times] : FaultyDriver::calls()) {
-          if (call == "clEnqueueWriteBuffer" || call == "clEnqueueReadBuffer" || call == "clEnqueueCopyBuffer") count += times;
+          if (call == "clEnqueueWriteBuffer" || call == "clEnqueueReadBuffer" || call == "clEnqueueCopyBuffer")
+            count += times;
         }
         return count;
       };
       const Shape shape = subject.shape;
       for (int i = 0; i < 3; ++i) {
         EXPECT_EQ(copies(std::vector<Value>(1)), separate ? 2 : 0) << subject.name;
-        EXPECT_EQ(copies({Value(Tensor(ElementType::kFloat, shape))}), separate ? 2 : 0) << subject.name << " into the caller's buffer";
+        EXPECT_EQ(copies({Value(Tensor(ElementType::kFloat, shape))}), separate ? 2 : 0)
+            << subject.name << " into the caller's buffer";
       }
       EXPECT_EQ(session.placement().ToText().find("in place") == std::string::npos, separate);
     }
   }
 }
 
-/// A GPU that shares the host's memory reads inputs where they are; results that the host keeps are copied, because no buffer stays
-/// mapped for it.
+/// A GPU that shares the host's memory reads inputs where they are; results that the host keeps are copied, because no
+/// buffer stays mapped for it.
 TEST_F(OpenclFaults, ResultsOfGpusAreCopied) {
   const auto device = opencl::Device::Open({});
   if (!device->capabilities().shares_host_memory) GTEST_SKIP() << device->capabilities().name << " has memory of its own";
@@ -195,12 +202,14 @@ TEST_F(OpenclFaults, EveryCallOfTheFirstRun) {
 }
 
 /// While sessions are made; `options` for each of them.
-void SweepSessions(const Subject& subject, const std::function<ProviderOptions()>& options, const Fault& fault, const char* only) {
+void SweepSessions(const Subject& subject, const std::function<ProviderOptions()>& options, const Fault& fault,
+                   const char* only) {
   FaultyDriver::Reset();
   subject.model.Session(Quiet(options()));
   const int calls = only == nullptr ? FaultyDriver::all_calls() : FaultyDriver::calls().at(only);
   for (int passed = 0; passed < calls && !::testing::Test::HasFailure(); ++passed) {
-    SCOPED_TRACE(fmt::format("{}, {} after {} calls{}{}", subject.name, fault.name, passed, only == nullptr ? "" : " of ", only == nullptr ? "" : only));
+    SCOPED_TRACE(fmt::format("{}, {} after {} calls{}{}", subject.name, fault.name, passed, only == nullptr ? "" : " of ",
+                             only == nullptr ? "" : only));
     const SessionOptions session_options = Quiet(options());
     FaultyDriver::FailAfter(passed, fault.status, false, only);
     try {
@@ -228,12 +237,16 @@ TEST_F(OpenclFaults, ProgramsThatAreNotBuilt) {
   model.Node("Tanh", {"x"}, {"t"});
   Int(model.Node("Softmax", {"t"}, {"y"}), "axis", 1);
   const Subject subject = Make("two programs", std::move(model), {Floats({2, 3}, Random(6, 1))});
-  for (const char* call : {"clCreateContext", "clCreateProgramWithSource", "clBuildProgram", "clGetProgramInfo", "clCreateKernel"}) {
-    SweepSessions(subject, [this] {
-      // No binaries either: what is not built here was not built before.
-      for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) std::filesystem::remove(entry);
-      return NewDevice();
-    }, kHostMemory, call);
+  for (const char* call :
+       {"clCreateContext", "clCreateProgramWithSource", "clBuildProgram", "clGetProgramInfo", "clCreateKernel"}) {
+    SweepSessions(
+        subject,
+        [this] {
+          // No binaries either: what is not built here was not built before.
+          for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) std::filesystem::remove(entry);
+          return NewDevice();
+        },
+        kHostMemory, call);
   }
 }
 
@@ -265,7 +278,8 @@ TEST_F(OpenclFaults, NodesWhoseKernelsAreNotBuiltGoToTheNextProvider) {
       ASSERT_EQ(FaultyDriver::Repair(), call);
       ExpectClose(Results(session, subject.inputs), subject.expected);
       const auto& nodes = session.placement().nodes;
-      const auto moved = std::ranges::find_if(nodes, [](const auto& node) { return node.provider != kOpencl && !node.refusals.empty(); });
+      const auto moved =
+          std::ranges::find_if(nodes, [](const auto& node) { return node.provider != kOpencl && !node.refusals.empty(); });
       ASSERT_NE(moved, nodes.end());
       EXPECT_THAT(moved->refusals[0].second, HasSubstr(call));
       EXPECT_THAT(session.placement().ToText(), HasSubstr(kOpencl)) << "the other nodes stay";
@@ -303,12 +317,14 @@ TEST_F(OpenclFaults, DevicesThatCannotRunKernelsAreNotUsed) {
 }
 
 TEST_F(OpenclFaults, KernelsThatNeedLargerGroupsThanTheDeviceRunsGoToTheNextProvider) {
-  const Subject subject = Make("softmax", [] {
-    ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {2, 3}).Output("y", ElementType::kFloat, {2, 3});
-    model.Node("Softmax", {"x"}, {"y"});
-    return model;
-  }(), {Floats({2, 3}, Random(6, 1))});
+  const Subject subject = Make("softmax",
+                               [] {
+                                 ModelBuilder model;
+                                 model.Input("x", ElementType::kFloat, {2, 3}).Output("y", ElementType::kFloat, {2, 3});
+                                 model.Node("Softmax", {"x"}, {"y"});
+                                 return model;
+                               }(),
+                               {Floats({2, 3}, Random(6, 1))});
   ProviderOptions by_tiles = NewDevice();
   by_tiles["kernels"] = "tiles";  // those of processors need no groups
   SessionOptions options = Quiet(by_tiles);
@@ -325,13 +341,15 @@ TEST_F(OpenclFaults, KernelsThatNeedLargerGroupsThanTheDeviceRunsGoToTheNextProv
 }
 
 TEST_F(OpenclFaults, ConstantsLargerThanTheDevicesBuffersStayOnTheHost) {
-  const Subject subject = Make("table", [] {
-    ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {2, 300}).Output("y", ElementType::kFloat, {2, 300});
-    model.Constant("table", {2, 300}, std::vector<float>(600, 2.0f));
-    model.Node("Mul", {"x", "table"}, {"y"});
-    return model;
-  }(), {Floats({2, 300}, Random(600, 1))});
+  const Subject subject = Make("table",
+                               [] {
+                                 ModelBuilder model;
+                                 model.Input("x", ElementType::kFloat, {2, 300}).Output("y", ElementType::kFloat, {2, 300});
+                                 model.Constant("table", {2, 300}, std::vector<float>(600, 2.0f));
+                                 model.Node("Mul", {"x", "table"}, {"y"});
+                                 return model;
+                               }(),
+                               {Floats({2, 300}, Random(600, 1))});
   FaultyDriver::Answer(CL_DEVICE_MAX_MEM_ALLOC_SIZE, cl_ulong{2000});
   SessionOptions options = Quiet(NewDevice());
   options.config["session.min_island_nodes"] = "0";
@@ -342,7 +360,8 @@ TEST_F(OpenclFaults, ConstantsLargerThanTheDevicesBuffersStayOnTheHost) {
   EXPECT_THAT(session.placement().nodes.at(0).refusals[0].second, HasSubstr("of at most 2000 bytes"));
 }
 
-/// From one call on, everything fails: in the run, in later runs, for new sessions. Once the device is back, new sessions work.
+/// From one call on, everything fails: in the run, in later runs, for new sessions. Once the device is back, new sessions
+/// work.
 TEST_F(OpenclFaults, ADeviceThatIsLostAndComesBack) {
   for (const Subject& subject : Subjects()) {
     int calls = 0;

@@ -151,7 +151,8 @@ cl_int clGetPlatformIDs(cl_uint entries, cl_platform_id* platforms, cl_uint* cou
 cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t size, void* value, size_t* needed) {
   return Call(&clGetPlatformInfo, "clGetPlatformInfo", platform, what, size, value, needed);
 }
-cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint entries, cl_device_id* devices, cl_uint* count) {
+cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint entries, cl_device_id* devices,
+                      cl_uint* count) {
   return Call(&clGetDeviceIDs, "clGetDeviceIDs", platform, type, entries, devices, count);
 }
 cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void* value, size_t* needed) {
@@ -166,18 +167,21 @@ cl_context clCreateContext(const cl_context_properties* properties, cl_uint coun
                            void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* data, cl_int* status) {
   return Make(&clCreateContext, "clCreateContext", status, properties, count, devices, notify, data);
 }
-cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int* status) {
+cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, cl_command_queue_properties properties,
+                                      cl_int* status) {
   return Make(&clCreateCommandQueue, "clCreateCommandQueue", status, context, device, properties);
 }
 cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void* host, cl_int* status) {
   return Make(&clCreateBuffer, "clCreateBuffer", status, context, flags, size, host);
 }
-cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char** strings, const size_t* lengths, cl_int* status) {
+cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char** strings, const size_t* lengths,
+                                     cl_int* status) {
   return Make(&clCreateProgramWithSource, "clCreateProgramWithSource", status, context, count, strings, lengths);
 }
 cl_program clCreateProgramWithBinary(cl_context context, cl_uint count, const cl_device_id* devices, const size_t* lengths,
                                      const unsigned char** binaries, cl_int* binary_status, cl_int* status) {
-  return Make(&clCreateProgramWithBinary, "clCreateProgramWithBinary", status, context, count, devices, lengths, binaries, binary_status);
+  return Make(&clCreateProgramWithBinary, "clCreateProgramWithBinary", status, context, count, devices, lengths, binaries,
+              binary_status);
 }
 cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
                       void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
@@ -189,9 +193,10 @@ cl_kernel clCreateKernel(cl_program program, const char* name, cl_int* status) {
 cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t size, void* value, size_t* needed) {
   return Call(&clGetProgramInfo, "clGetProgramInfo", program, what, size, value, needed);
 }
-cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size, void* value,
-                                size_t* needed) {
-  const cl_int status = Call(&clGetKernelWorkGroupInfo, "clGetKernelWorkGroupInfo", kernel, device, what, size, value, needed);
+cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size,
+                                void* value, size_t* needed) {
+  const cl_int status =
+      Call(&clGetKernelWorkGroupInfo, "clGetKernelWorkGroupInfo", kernel, device, what, size, value, needed);
   if (status == CL_SUCCESS) Replace(what, size, value, needed);
   return status;
 }
@@ -201,41 +206,51 @@ cl_int clGetMemObjectInfo(cl_mem memory, cl_mem_info what, size_t size, void* va
 cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void* value) {
   return Call(&clSetKernelArg, "clSetKernelArg", kernel, index, size, value);
 }
-cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset, const size_t* global,
-                              const size_t* local, cl_uint waits, const cl_event* list, cl_event* event) {
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
+                              const size_t* global, const size_t* local, cl_uint waits, const cl_event* list,
+                              cl_event* event) {
   constexpr size_t kMostGroups = 65535;
   for (cl_uint i = 1; Driver().limits_groups && i < dimensions; ++i) {
     if (global[i] / local[i] > kMostGroups) return CL_INVALID_WORK_GROUP_SIZE;
   }
-  return Enqueue(&clEnqueueNDRangeKernel, "clEnqueueNDRangeKernel", event, queue, kernel, dimensions, offset, global, local, waits, list);
+  return Enqueue(&clEnqueueNDRangeKernel, "clEnqueueNDRangeKernel", event, queue, kernel, dimensions, offset, global, local,
+                 waits, list);
 }
-cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, void* data, cl_uint waits,
-                           const cl_event* list, cl_event* event) {
-  return Enqueue(&clEnqueueReadBuffer, "clEnqueueReadBuffer", event, queue, buffer, blocking, offset, size, data, waits, list);
-}
-cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, const void* data,
-                            cl_uint waits, const cl_event* list, cl_event* event) {
-  return Enqueue(&clEnqueueWriteBuffer, "clEnqueueWriteBuffer", event, queue, buffer, blocking, offset, size, data, waits, list);
-}
-cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size,
+cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, void* data,
                            cl_uint waits, const cl_event* list, cl_event* event) {
-  return Enqueue(&clEnqueueCopyBuffer, "clEnqueueCopyBuffer", event, queue, from, to, from_offset, to_offset, size, waits, list);
+  return Enqueue(&clEnqueueReadBuffer, "clEnqueueReadBuffer", event, queue, buffer, blocking, offset, size, data, waits,
+                 list);
 }
-cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_size, size_t offset, size_t size,
-                           cl_uint waits, const cl_event* list, cl_event* event) {
-  return Enqueue(&clEnqueueFillBuffer, "clEnqueueFillBuffer", event, queue, buffer, pattern, pattern_size, offset, size, waits, list);
+cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+                            const void* data, cl_uint waits, const cl_event* list, cl_event* event) {
+  return Enqueue(&clEnqueueWriteBuffer, "clEnqueueWriteBuffer", event, queue, buffer, blocking, offset, size, data, waits,
+                 list);
 }
-void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset, size_t size,
-                         cl_uint waits, const cl_event* list, cl_event* event, cl_int* status) {
-  return Make(&clEnqueueMapBuffer, "clEnqueueMapBuffer", status, queue, buffer, blocking, flags, offset, size, waits, list, event);
+cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+                           size_t size, cl_uint waits, const cl_event* list, cl_event* event) {
+  return Enqueue(&clEnqueueCopyBuffer, "clEnqueueCopyBuffer", event, queue, from, to, from_offset, to_offset, size, waits,
+                 list);
 }
-cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint waits, const cl_event* list, cl_event* event) {
+cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_size, size_t offset,
+                           size_t size, cl_uint waits, const cl_event* list, cl_event* event) {
+  return Enqueue(&clEnqueueFillBuffer, "clEnqueueFillBuffer", event, queue, buffer, pattern, pattern_size, offset, size,
+                 waits, list);
+}
+void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
+                         size_t size, cl_uint waits, const cl_event* list, cl_event* event, cl_int* status) {
+  return Make(&clEnqueueMapBuffer, "clEnqueueMapBuffer", status, queue, buffer, blocking, flags, offset, size, waits, list,
+              event);
+}
+cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint waits, const cl_event* list,
+                               cl_event* event) {
   return Enqueue(&clEnqueueUnmapMemObject, "clEnqueueUnmapMemObject", event, queue, memory, mapped, waits, list);
 }
 cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* event) {
   return Enqueue(&clEnqueueMarkerWithWaitList, "clEnqueueMarkerWithWaitList", event, queue, waits, list);
 }
-cl_int clWaitForEvents(cl_uint count, const cl_event* list) { return Call(&clWaitForEvents, "clWaitForEvents", count, list); }
+cl_int clWaitForEvents(cl_uint count, const cl_event* list) {
+  return Call(&clWaitForEvents, "clWaitForEvents", count, list);
+}
 cl_int clFlush(cl_command_queue queue) { return Call(&clFlush, "clFlush", queue); }
 cl_int clFinish(cl_command_queue queue) { return Call(&clFinish, "clFinish", queue); }
 cl_int clSetMemObjectDestructorCallback(cl_mem memory, void(CL_CALLBACK* notify)(cl_mem, void*), void* data) {
@@ -250,7 +265,9 @@ cl_int clReleaseMemObject(cl_mem memory) { return Release(&clReleaseMemObject, "
 cl_int clReleaseKernel(cl_kernel kernel) { return Release(&clReleaseKernel, "clReleaseKernel", kernel); }
 cl_int clReleaseProgram(cl_program program) { return Release(&clReleaseProgram, "clReleaseProgram", program); }
 cl_int clReleaseEvent(cl_event event) { return Release(&clReleaseEvent, "clReleaseEvent", event); }
-cl_int clReleaseCommandQueue(cl_command_queue queue) { return Release(&clReleaseCommandQueue, "clReleaseCommandQueue", queue); }
+cl_int clReleaseCommandQueue(cl_command_queue queue) {
+  return Release(&clReleaseCommandQueue, "clReleaseCommandQueue", queue);
+}
 cl_int clReleaseContext(cl_context context) { return Release(&clReleaseContext, "clReleaseContext", context); }
 
 }  // extern "C"

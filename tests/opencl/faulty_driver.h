@@ -1,7 +1,7 @@
 #pragma once
 
-// An OpenCL driver that fails on request: the program's own definitions of the OpenCL functions that the provider calls, which
-// pass calls on to the installed driver.
+// An OpenCL driver that fails on request: the program's own definitions of the OpenCL functions that the provider calls,
+// which pass calls on to the installed driver.
 
 #include <CL/cl.h>
 
@@ -12,8 +12,8 @@ namespace tessera::testing {
 
 class FaultyDriver {
  public:
-  /// The call after `passed` more calls fails with `status`, and with `for_good` all calls after it too. `only`: calls of that
-  /// function alone are counted and fail; null: of every function that can fail.
+  /// The call after `passed` more calls fails with `status`, and with `for_good` all calls after it too. `only`: calls of
+  /// that function alone are counted and fail; null: of every function that can fail.
   static void FailAfter(int passed, cl_int status, bool for_good = false, const char* only = nullptr);
   /// Every call is passed on again. Returns the function that failed first, empty if none did.
   static std::string Repair();
@@ -25,7 +25,8 @@ class FaultyDriver {
 
   /// OpenCL objects that nobody has released.
   static int live_objects();
-  /// While set, devices give this answer instead of their own to clGetDeviceInfo, or to clGetKernelWorkGroupInfo. Repair ends it.
+  /// While set, devices give this answer instead of their own to clGetDeviceInfo, or to clGetKernelWorkGroupInfo. Repair
+  /// ends it.
   static void Answer(cl_uint what, std::string bytes);
   template <class T>
   static void Answer(cl_uint what, const T& value) {

@@ -84,7 +84,9 @@ TEST_F(OpenclOptions, ProfilesShowWhenKernelsRan) {
     EXPECT_GE(commands[i]["args"]["waited_us"], 0);
     EXPECT_TRUE(within(commands[i], runs[i < commands.size() / 2 ? 0 : 1])) << commands[i];
   }
-  const auto is_softmax = [](const nlohmann::json& command) { return command["name"].get<std::string>().starts_with("softmax"); };
+  const auto is_softmax = [](const nlohmann::json& command) {
+    return command["name"].get<std::string>().starts_with("softmax");
+  };
   EXPECT_EQ(std::ranges::count_if(commands, is_softmax), 2) << trace;
 }
 
@@ -96,8 +98,9 @@ TEST_F(OpenclOptions, DevicesAreChosenByTypeAndPlatform) {
   char name[256] = {};
   ASSERT_EQ(clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, nullptr), CL_SUCCESS);
   const char* type = found.is_gpu ? "gpu" : found.is_cpu ? "cpu" : "accelerator";
-  for (const ProviderOptions& options : {ProviderOptions{{"device_type", type}}, ProviderOptions{{"platform", std::string(name).substr(1)}},
-                                         ProviderOptions{{"device_type", type}, {"platform", name}, {"device_id", "0"}}}) {
+  for (const ProviderOptions& options :
+       {ProviderOptions{{"device_type", type}}, ProviderOptions{{"platform", std::string(name).substr(1)}},
+        ProviderOptions{{"device_type", type}, {"platform", name}, {"device_id", "0"}}}) {
     EXPECT_EQ(opencl::Device::Open(options), device);
     const Session session = Cnn().Session(On(kOpencl, options));
     EXPECT_FALSE(Results(session).empty());
@@ -115,11 +118,13 @@ TEST_F(OpenclOptions, ArenasGrowBothWays) {
     options.enable_memory_pattern = false;  // else one request serves a whole run
     FaultyDriver::Reset();
     const Session session = Cnn().Session(options);
-    for (int run = 0; run < 2; ++run) EXPECT_THAT(Results(session), ::testing::Pointwise(::testing::FloatNear(1e-3f), expected));
+    for (int run = 0; run < 2; ++run)
+      EXPECT_THAT(Results(session), ::testing::Pointwise(::testing::FloatNear(1e-3f), expected));
     buffers[same] = Calls("clCreateBuffer");
     FaultyDriver::Reset();
     Results(session);
-    EXPECT_LE(Calls("clCreateBuffer"), 2) << "what a run needs is there after the first ones; inputs and results are the caller's";
+    EXPECT_LE(Calls("clCreateBuffer"), 2)
+        << "what a run needs is there after the first ones; inputs and results are the caller's";
   }
   EXPECT_GE(buffers[true], buffers[false]) << "larger extensions are fewer";
 }
@@ -147,9 +152,14 @@ TEST_F(OpenclOptions, ManyRowsAreGroupsOfTheFirstDimension) {
   constexpr int64_t kRows = 70000;
   FaultyDriver::LimitGroups(true);
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {kRows, 4}).Output("s", ElementType::kFloat, {kRows, 4}).Output("n", ElementType::kFloat, {kRows, 4});
+  model.Input("x", ElementType::kFloat, {kRows, 4})
+      .Output("s", ElementType::kFloat, {kRows, 4})
+      .Output("n", ElementType::kFloat, {kRows, 4});
   model.Output("v", ElementType::kFloat, {kRows, 2}).Output("a", ElementType::kFloat, {1, 1, kRows, 4});
-  model.Floats("scale", {4}, {1, 2, 3, 4}).Floats("key", {1, 1, 2, 4}, {1, 2, 3, 4, 4, 3, 2, 1}).Ints("two", {2}).Ints("shape", {1, 1, kRows, 4});
+  model.Floats("scale", {4}, {1, 2, 3, 4})
+      .Floats("key", {1, 1, 2, 4}, {1, 2, 3, 4, 4, 3, 2, 1})
+      .Ints("two", {2})
+      .Ints("shape", {1, 1, kRows, 4});
   model.Node("Softmax", {"x"}, {"s"});
   model.Node("LayerNormalization", {"x", "scale"}, {"n"});
   model.Node("TopK", {"x", "two"}, {"v", "i"});
@@ -162,7 +172,8 @@ TEST_F(OpenclOptions, ManyRowsAreGroupsOfTheFirstDimension) {
   for (const char* kernels : {"panels", "tiles"}) {
     const Session session = model.Session(PlainOn(kOpencl, {{"kernels", kernels}}));
     session.Run(inputs, results);
-    for (size_t i = 0; i < results.size(); ++i) EXPECT_THAT(ToVector(results[i]), ::testing::Pointwise(::testing::FloatNear(1e-4f), ToVector(expected[i]))) << i;
+    for (size_t i = 0; i < results.size(); ++i)
+      EXPECT_THAT(ToVector(results[i]), ::testing::Pointwise(::testing::FloatNear(1e-4f), ToVector(expected[i]))) << i;
     for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, kOpencl) << node.op_type;
   }
 }

@@ -1,4 +1,5 @@
-// Preloaded before a program: writes each OpenCL program that it makes from source into the folder $TESSERA_RECORD_PROGRAMS.
+// Preloaded before a program: writes each OpenCL program that it makes from source into the folder
+// $TESSERA_RECORD_PROGRAMS.
 
 #include <CL/cl.h>
 #include <dlfcn.h>
@@ -9,8 +10,10 @@
 #include <functional>
 #include <string>
 
-extern "C" __attribute__((visibility("default"))) cl_program
-clCreateProgramWithSource(cl_context context, cl_uint count, const char** texts, const size_t* sizes, cl_int* status) {
+extern "C" __attribute__((visibility("default"))) cl_program clCreateProgramWithSource(cl_context context, cl_uint count,
+                                                                                       const char** texts,
+                                                                                       const size_t* sizes,
+                                                                                       cl_int* status) {
   if (const char* folder = std::getenv("TESSERA_RECORD_PROGRAMS")) {
     std::string program;
     for (cl_uint i = 0; i < count; ++i) {

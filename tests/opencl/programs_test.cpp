@@ -28,7 +28,8 @@ class OpenclPrograms : public ::testing::Test {
     FaultyDriver::Repair();
     FaultyDriver::SeparateMemory(false);
   }
-  /// Devices are told apart by how the folder of their programs is written: each spelling opens one of its own, without programs.
+  /// Devices are told apart by how the folder of their programs is written: each spelling opens one of its own, without
+  /// programs.
   SessionOptions OnNewDevice(const char* kernels = "auto") {
     SessionOptions options = PlainOn(kOpencl, {{"program_cache_path", spelling_ += "/."}, {"kernels", kernels}});
     options.config["session.min_island_nodes"] = "0";
@@ -92,7 +93,9 @@ Case FewBits(int64_t rows) {
   made.model.Codes("b", ElementType::kUInt8, {24, 1, 16}, codes).Floats("s", {24}, Random(24, 2, 0.01f, 0.1f));
   auto& node = made.model.Node("MatMulNBits", {"x", "b", "s"}, {"y"});
   node.set_domain("com.microsoft");
-  for (const auto& [name, value] : {std::pair("K", 32), std::pair("N", 24), std::pair("bits", 4), std::pair("block_size", 32)}) Int(node, name, value);
+  for (const auto& [name, value] :
+       {std::pair("K", 32), std::pair("N", 24), std::pair("bits", 4), std::pair("block_size", 32)})
+    Int(node, name, value);
   return made;
 }
 
@@ -121,7 +124,8 @@ std::vector<Case> StaticCases() {
     cases.push_back(One("few filters" + suffix, "Conv", {{1, 3, 9, 9}, {2, 3, 3, 3}}, constant));
     cases.push_back(One("one filter of each group" + suffix, "Conv", {{1, 4, 3, 3}, {4, 1, 2, 2}}, constant, group(4)));
     cases.push_back(One("depthwise" + suffix, "Conv", {{1, 4, 9, 9}, {4, 1, 3, 3}}, constant, group(4)));
-    cases.push_back(One("several filters of each channel" + suffix, "Conv", {{1, 2, 4, 4}, {8, 1, 3, 3}}, constant, group(2)));
+    cases.push_back(
+        One("several filters of each channel" + suffix, "Conv", {{1, 2, 4, 4}, {8, 1, 3, 3}}, constant, group(2)));
     cases.push_back(One("many filters" + suffix, "Conv", {{1, 4, 9, 9}, {16, 4, 3, 3}}, constant));
     cases.push_back(One("pointwise" + suffix, "Conv", {{2, 4, 4, 8}, {16, 4, 1, 1}}, constant));
     cases.push_back(One("pointwise on odd images" + suffix, "Conv", {{2, 4, 5, 7}, {16, 4, 1, 1}}, constant));
@@ -131,7 +135,8 @@ std::vector<Case> StaticCases() {
     cases.push_back(One("product" + suffix, "MatMul", {{5, 33}, {33, 17}}, constant));
     cases.push_back(One("stack of products" + suffix, "MatMul", {{2, 5, 33}, {2, 33, 17}}, constant));
     cases.push_back(One("few rows" + suffix, "MatMul", {{1, 33}, {33, 17}}, constant));
-    cases.push_back(One("Gemm" + suffix, "Gemm", {{5, 33}, {17, 33}}, constant, [](onnx::NodeProto& node) { Int(node, "transB", 1); }));
+    cases.push_back(
+        One("Gemm" + suffix, "Gemm", {{5, 33}, {17, 33}}, constant, [](onnx::NodeProto& node) { Int(node, "transB", 1); }));
   }
   for (const int64_t queries : {1, 3, 9}) {
     for (const int64_t width : {8, 300}) {
@@ -140,8 +145,10 @@ std::vector<Case> StaticCases() {
     }
   }
   const auto window = [](onnx::NodeProto& node) { Ints(node, "kernel_shape", {2, 2}); };
-  for (const int64_t width : {4, 40}) cases.push_back(One(fmt::format("pooling of {} columns", width), "MaxPool", {{1, 2, 4, width}}, false, window));
-  cases.push_back(One("LSTM", "LSTM", {{3, 2, 5}, {1, 32, 5}, {1, 32, 8}}, false, [](onnx::NodeProto& node) { Int(node, "hidden_size", 8); }));
+  for (const int64_t width : {4, 40})
+    cases.push_back(One(fmt::format("pooling of {} columns", width), "MaxPool", {{1, 2, 4, width}}, false, window));
+  cases.push_back(One("LSTM", "LSTM", {{3, 2, 5}, {1, 32, 5}, {1, 32, 8}}, false,
+                      [](onnx::NodeProto& node) { Int(node, "hidden_size", 8); }));
   for (const int64_t rows : {1, 4, 9}) cases.push_back(FewBits(rows));
   cases.push_back(Quantized());
   cases.push_back(One("global pooling", "GlobalAveragePool", {{1, 2, 4, 5}}));
@@ -169,7 +176,8 @@ TEST_F(OpenclPrograms, UnknownShapesCompileFewPrograms) {
     std::vector<int64_t> dims;
     int64_t group;
   };
-  const std::vector<Filters> filters = {{{2, 4, 3, 3}, 1}, {{16, 4, 3, 3}, 1}, {{4, 1, 3, 3}, 4}, {{12, 1, 2, 2}, 4}, {{16, 4, 1, 1}, 1}};
+  const std::vector<Filters> filters = {
+      {{2, 4, 3, 3}, 1}, {{16, 4, 3, 3}, 1}, {{4, 1, 3, 3}, 4}, {{12, 1, 2, 2}, 4}, {{16, 4, 1, 1}, 1}};
   const std::vector<std::vector<int64_t>> images = {{1, 4, 3, 3}, {1, 4, 9, 9}, {2, 4, 16, 16}, {1, 4, 3, 40}};
   for (const Filters& each : filters) {
     for (const int known : {0, 1, 2}) {  // nothing; the filters' sizes; the filters
@@ -185,7 +193,8 @@ TEST_F(OpenclPrograms, UnknownShapesCompileFewPrograms) {
         const auto run_all = [&] {
           FaultyDriver::Reset();
           for (const auto& image : images) {
-            SCOPED_TRACE(fmt::format("filters {}, {} known, images {}, {}", fmt::join(each.dims, "x"), known, fmt::join(image, "x"), kernels));
+            SCOPED_TRACE(fmt::format("filters {}, {} known, images {}, {}", fmt::join(each.dims, "x"), known,
+                                     fmt::join(image, "x"), kernels));
             std::vector<Value> inputs = {RandomFloats(image, 1)};
             if (known < 2) inputs.push_back(w);
             EXPECT_THAT(Result(session, inputs), Pointwise(FloatNear(1e-3f), Result(reference, inputs)));
@@ -203,16 +212,19 @@ TEST_F(OpenclPrograms, UnknownShapesCompileFewPrograms) {
 
 constexpr int64_t kTable = 300 * 300 * 4;  // bytes
 
-/// Two chains that read one table, a product by a constant, and a node by itself. `external`: constants lie in the file "data"; else in the
-/// model's, as its other parts happen to align them.
+/// Two chains that read one table, a product by a constant, and a node by itself. `external`: constants lie in the file
+/// "data"; else in the model's, as its other parts happen to align them.
 ModelBuilder Weighted(bool external) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {300, 300}).Output("y", ElementType::kFloat, {300, 300}).Output("z", ElementType::kFloat, {300, 300});
+  model.Input("x", ElementType::kFloat, {300, 300})
+      .Output("y", ElementType::kFloat, {300, 300})
+      .Output("z", ElementType::kFloat, {300, 300});
   model.Output("p", ElementType::kFloat, {300, 300}).Output("c", ElementType::kFloat, {300, 300});
   int64_t offset = 0;
   for (const std::string name : {"table", "w", "base"}) {
     if (external) {
-      ExternalFloats(model, name, {300, 300}, {{"location", "data"}, {"offset", std::to_string(offset)}, {"length", std::to_string(kTable)}});
+      ExternalFloats(model, name, {300, 300},
+                     {{"location", "data"}, {"offset", std::to_string(offset)}, {"length", std::to_string(kTable)}});
     } else {
       model.Constant(name, {300, 300}, Random(90000, static_cast<unsigned>(offset + 1), -0.1f, 0.1f));
     }
@@ -229,7 +241,8 @@ ModelBuilder Weighted(bool external) {
 
 TEST_F(OpenclPrograms, ProcessorsPackWeightsWhereTheyLie) {
   const auto device = opencl::Device::Open({});
-  if (!device->capabilities().is_cpu || !device->capabilities().shares_host_memory) GTEST_SKIP() << device->capabilities().name << " is no processor";
+  if (!device->capabilities().is_cpu || !device->capabilities().shares_host_memory)
+    GTEST_SKIP() << device->capabilities().name << " is no processor";
   const auto block = std::make_shared<std::array<float, 64>>();
   auto* const start = reinterpret_cast<std::byte*>(block->data());
   for (const size_t shift : {0, 1, 4, 63}) {
@@ -247,7 +260,9 @@ TEST_F(OpenclPrograms, WeightsMayLieAtAnyAddress) {
     const std::string b(length, 'b'), a(length, 'a'), filters(length, 'f');
     ModelBuilder model(18);
     model.Input("x", ElementType::kFloat, {1, 32, 32, 32}).Output("y", ElementType::kFloat, {1, 32, 32, 70});
-    model.Constant(filters, {32, 32, 3, 3}, Random(9216, 1, -0.1f, 0.1f)).Constant(b, {32, 70}, Random(2240, 2)).Constant(a, {32, 32}, Random(1024, 3));
+    model.Constant(filters, {32, 32, 3, 3}, Random(9216, 1, -0.1f, 0.1f))
+        .Constant(b, {32, 70}, Random(2240, 2))
+        .Constant(a, {32, 32}, Random(1024, 3));
     Ints(model.Node("Conv", {"x", filters}, {"c"}), "pads", {1, 1, 1, 1});
     model.Node("MatMul", {a, "c"}, {"l"});
     model.Node("MatMul", {"l", b}, {"y"});
@@ -268,7 +283,8 @@ TEST_F(OpenclPrograms, SessionsShareConstants) {
   const std::vector<float> data = Random(3 * 90000, 1, -0.1f, 0.1f);
   std::ofstream(folder_.path() / "data", std::ios::binary).write(reinterpret_cast<const char*>(data.data()), 3 * kTable);
   const std::vector<Value> inputs = {RandomFloats({300, 300}, 4)};
-  for (const auto& [kernels, external] : {std::pair("panels", true), std::pair("panels", false), std::pair("tiles", true)}) {
+  for (const auto& [kernels, external] :
+       {std::pair("panels", true), std::pair("panels", false), std::pair("tiles", true)}) {
     SCOPED_TRACE(fmt::format("{}, {}", kernels, external));
     const std::filesystem::path file = folder_.path() / fmt::format("{}_{}.onnx", kernels, external);
     std::ofstream(file, std::ios::binary) << Weighted(external).bytes();
@@ -321,7 +337,8 @@ TEST_F(OpenclPrograms, ProcessorsAreNotChosenByDefault) {
   FaultyDriver::Answer(CL_DEVICE_TYPE, cl_device_type{CL_DEVICE_TYPE_GPU});
   names = available_providers();
   EXPECT_EQ(names.front(), kOpencl);
-  EXPECT_THAT(AddModel().Session(On("cpu")).placement().ToText(), ::testing::Not(HasSubstr("OpenCL"))) << "nobody left it out";
+  EXPECT_THAT(AddModel().Session(On("cpu")).placement().ToText(), ::testing::Not(HasSubstr("OpenCL")))
+      << "nobody left it out";
   FaultyDriver::Answer(CL_DEVICE_AVAILABLE, cl_bool{CL_FALSE});
   EXPECT_THAT(available_providers(), ::testing::Not(::testing::Contains(kOpencl)));
   FaultyDriver::Repair();

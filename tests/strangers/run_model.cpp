@@ -1,6 +1,7 @@
-// run_model MODEL [--run] [--cancel-after MILLISECONDS] [--load-timeout MILLISECONDS]: what a program with default options does with a
-// model of a stranger: loads it and, asked so, runs it once with input_0.pb, input_1.pb, ... beside it, with zeros where there is no such
-// file. Prints how it ended and how long after a cancellation. The exit code is 0 where that is a result or an Error, as a host may go on after both.
+// run_model MODEL [--run] [--cancel-after MILLISECONDS] [--load-timeout MILLISECONDS]: what a program with default options
+// does with a model of a stranger: loads it and, asked so, runs it once with input_0.pb, input_1.pb, ... beside it, with
+// zeros where there is no such file. Prints how it ended and how long after a cancellation. The exit code is 0 where that
+// is a result or an Error, as a host may go on after both.
 
 #include <atomic>
 #include <charconv>
@@ -85,7 +86,8 @@ Arguments Parse(int argc, char** argv) {
   const auto number = [&](int& i) {
     int64_t value = 0;
     const std::string_view text = i + 1 < argc ? argv[++i] : "";
-    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc()) throw std::invalid_argument("a number is missing");
+    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc())
+      throw std::invalid_argument("a number is missing");
     return milliseconds(value);
   };
   for (int i = 1; i < argc; ++i) {
@@ -106,9 +108,11 @@ Arguments Parse(int argc, char** argv) {
 /// Where the model leaves a dimension open, 1.
 tessera::Value Zeros(const tessera::TypeInfo& type) {
   tessera::Shape shape;
-  for (const tessera::Dimension& dim : type.shape.value_or(tessera::SymbolicShape())) shape.Append(dim.known() ? dim.value : 1);
+  for (const tessera::Dimension& dim : type.shape.value_or(tessera::SymbolicShape()))
+    shape.Append(dim.known() ? dim.value : 1);
   tessera::Tensor tensor(type.element, shape);
-  if (!tensor.is(tessera::ElementType::kString) && tensor.byte_size() > 0) std::memset(tensor.mutable_raw(), 0, tensor.byte_size());
+  if (!tensor.is(tessera::ElementType::kString) && tensor.byte_size() > 0)
+    std::memset(tensor.mutable_raw(), 0, tensor.byte_size());
   return tensor;
 }
 
@@ -153,9 +157,11 @@ int main(int argc, char** argv) {
     try {
       Use(arguments, run_options, cancel);
     } catch (const tessera::Error& error) {
-      std::cout << "Error " << static_cast<int>(error.code()) << ": " << std::string_view(error.what()).substr(0, 600) << "\n";
+      std::cout << "Error " << static_cast<int>(error.code()) << ": " << std::string_view(error.what()).substr(0, 600)
+                << "\n";
     }
-    if (const int64_t since = canceller.Since(); since >= 0) std::cout << "ended " << since << " ms after it was cancelled\n";
+    if (const int64_t since = canceller.Since(); since >= 0)
+      std::cout << "ended " << since << " ms after it was cancelled\n";
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "another exception: " << error.what() << "\n";

@@ -45,7 +45,8 @@ class ModelBuilder {
     return AddConstant(name, type, dims, values);
   }
   /// Numbers of an integer type of 8 or 32 bits.
-  ModelBuilder& Codes(const std::string& name, ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& values) {
+  ModelBuilder& Codes(const std::string& name, ElementType type, const std::vector<int64_t>& dims,
+                      const std::vector<int>& values) {
     std::vector<uint8_t> bytes;
     for (const int value : values) {
       const auto* low = reinterpret_cast<const uint8_t*>(&value);
@@ -86,7 +87,8 @@ class ModelBuilder {
 
   onnx::ModelProto& proto() noexcept { return model_; }
   std::string bytes() const { return model_.SerializeAsString(); }
-  tessera::Session Session(const SessionOptions& options = {}, const Environment& environment = Environment::Default()) const {
+  tessera::Session Session(const SessionOptions& options = {},
+                           const Environment& environment = Environment::Default()) const {
     const std::string serialized = bytes();
     return tessera::Session(std::as_bytes(std::span(serialized)), options, environment);
   }

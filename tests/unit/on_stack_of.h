@@ -8,8 +8,8 @@
 
 namespace tessera::testing {
 
-/// Calls run() on a thread with `bytes` of stack, below which nothing may be touched. The stack is memory of its own: the C library may have larger
-/// ones left from threads before, and would give one of those.
+/// Calls run() on a thread with `bytes` of stack, below which nothing may be touched. The stack is memory of its own: the C
+/// library may have larger ones left from threads before, and would give one of those.
 template <class Run>
 void OnStackOf(size_t bytes, Run run) {
   constexpr size_t kGuard = size_t{64} << 10;

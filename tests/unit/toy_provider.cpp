@@ -32,7 +32,9 @@ class ToyAllocator final : public Allocator {
 
 class ToyTransfer final : public DataTransfer {
  public:
-  bool CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept override { return from == kDevice || to == kDevice; }
+  bool CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept override {
+    return from == kDevice || to == kDevice;
+  }
   void Copy(const Tensor& from, Tensor& to, Stream*) override {
     if (to.memory() == kDevice) ++Counters().uploads;
     if (from.memory() == kDevice) ++Counters().downloads;
@@ -57,15 +59,15 @@ class Elementwise final : public Kernel {
  public:
   explicit Elementwise(const KernelInfo& info)
       : op_(info.node().op_type), delay_(std::stoi(info.provider().options().find("delay_ms")->second)) {
-    if (info.provider().options().find("fail_kernel")->second == op_) Fail(ErrorCode::kEpFail, "the toy has no {} after all", op_);
+    if (info.provider().options().find("fail_kernel")->second == op_)
+      Fail(ErrorCode::kEpFail, "the toy has no {} after all", op_);
   }
   void Compute(KernelContext& context) override {
     ++Counters().computes;
     if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
     const Tensor& a = context.required_input(0);
     const Tensor* b = context.input(1);
-    Require(b == nullptr || b->shape() == a.shape(), "shapes differ: {} and {}", a.shape(),
-            OptionalShape{b});
+    Require(b == nullptr || b->shape() == a.shape(), "shapes differ: {} and {}", a.shape(), OptionalShape{b});
     Tensor* y = context.output(0, a.shape());
     if (y->raw() == a.raw()) ++Counters().in_place;
     for (int64_t i = 0; i < a.num_elements(); ++i) {
@@ -171,7 +173,8 @@ class Fused final : public Kernel {
         const Tensor& tensor = context.required_input(i);
         if (graph_.inputs()[i] == index) return std::vector<float>(In(tensor), In(tensor) + count);
       }
-      if (const Tensor* constant = graph_.constant(index)) return std::vector<float>(constant->values<float>().begin(), constant->values<float>().end());
+      if (const Tensor* constant = graph_.constant(index))
+        return std::vector<float>(constant->values<float>().begin(), constant->values<float>().end());
       return values.at(index);
     };
     for (const NodeIndex index : graph_.nodes()) {
@@ -209,7 +212,9 @@ class ToyProvider final : public ExecutionProvider {
     if (On(options_, "fail_memory")) Fail(ErrorCode::kEpFail, "the toy has no memory");
     return device_ ? std::make_unique<ToyAllocator>() : nullptr;
   }
-  std::unique_ptr<DataTransfer> CreateDataTransfer() override { return device_ ? std::make_unique<ToyTransfer>() : nullptr; }
+  std::unique_ptr<DataTransfer> CreateDataTransfer() override {
+    return device_ ? std::make_unique<ToyTransfer>() : nullptr;
+  }
   std::unique_ptr<Stream> CreateStream() override {
     return device_ ? std::make_unique<ToyStream>(On(options_, "fail_synchronize")) : nullptr;
   }

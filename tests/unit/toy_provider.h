@@ -13,8 +13,9 @@ namespace tessera::testing {
 
 inline constexpr std::string_view kToyMemory = "Toy";
 
-/// "ToyExecutionProvider" ("toy"), added to the process on first use. Runs Add, Mul, Neg, Identity and Reshape on floats, Split
-/// (unequal, in two), NonZero (data-dependent size), Untyped of domain "toy" (its input, whatever that is; no type is inferred), Slow (waits until cancelled) and Meeting (waits for another one). Options:
+/// "ToyExecutionProvider" ("toy"), added to the process on first use. Runs Add, Mul, Neg, Identity and Reshape on floats,
+/// Split (unequal, in two), NonZero (data-dependent size), Untyped of domain "toy" (its input, whatever that is; no type is
+/// inferred), Slow (waits until cancelled) and Meeting (waits for another one). Options:
 ///   ops          comma-separated operators to take; empty: all
 ///   device       values live in "Toy" memory, whose addresses fault on the host
 ///   fuse         claims everything it can take as one subgraph
@@ -37,7 +38,7 @@ struct ToyCounters {
   std::atomic<int> slow_computes{0};
   std::atomic<int> meeting{0};     // Meetings that began
   std::atomic<int> allocators{0};  // that are alive
-  std::atomic<int> in_place{0};  // outputs that shared their input's buffer
+  std::atomic<int> in_place{0};    // outputs that shared their input's buffer
   void Reset() { uploads = downloads = computes = compiles = synchronizations = in_place = 0; }
 };
 ToyCounters& Counters();

@@ -37,7 +37,9 @@ CommandLineOption& CommandLineOption::Hidden() {
 
 CommandLine::CommandLine(const std::string& description) : app_(std::make_unique<CLI::App>(description)) {
   app_->set_version_flag("--version", "Tessera " TESSERA_VERSION, "Say which version this is");
-  app_->footer("Exit status: 0 done, 1 it failed for the model or a case, 2 the command line is wrong or names what cannot be used, 3 anything else.");
+  app_->footer(
+      "Exit status: 0 done, 1 it failed for the model or a case, 2 the command line is wrong or names what cannot be used, "
+      "3 anything else.");
 }
 CommandLine::~CommandLine() = default;
 
@@ -67,7 +69,8 @@ CommandLineOption CommandLine::Add(const std::string& names, std::vector<std::st
   option->allow_extra_args(option->get_positional());
   return CommandLineOption(option);
 }
-CommandLineOption CommandLine::Add(const std::string& names, std::vector<std::filesystem::path>& value, const std::string& help) {
+CommandLineOption CommandLine::Add(const std::string& names, std::vector<std::filesystem::path>& value,
+                                   const std::string& help) {
   return CommandLineOption(app_->add_option(names, value, help));
 }
 CommandLineOption CommandLine::Flag(const std::string& names, bool& value, const std::string& help) {
@@ -109,7 +112,9 @@ std::optional<int> CommandLine::Parse(int argc, char** argv) {
   }
 }
 
-int CommandLine::Exit(const UsageError& error) const { return StatusOf(app_->exit(CLI::ValidationError(error.option, error.what()))); }
+int CommandLine::Exit(const UsageError& error) const {
+  return StatusOf(app_->exit(CLI::ValidationError(error.option, error.what())));
+}
 
 std::string CommandLine::Help() const { return app_->help(); }
 

@@ -63,7 +63,8 @@ class CommandLine {
   CommandLineOption Add(const std::string& names, double& value, const std::string& help);
   CommandLineOption Add(const std::string& names, std::optional<int>& value, const std::string& help);
   CommandLineOption Add(const std::string& names, std::optional<double>& value, const std::string& help);
-  /// A positional one takes all that is left; others one value each time that they are given, so that what follows may be positional.
+  /// A positional one takes all that is left; others one value each time that they are given, so that what follows may be
+  /// positional.
   CommandLineOption Add(const std::string& names, std::vector<std::string>& value, const std::string& help);
   CommandLineOption Add(const std::string& names, std::vector<std::filesystem::path>& value, const std::string& help);
   CommandLineOption Flag(const std::string& names, bool& value, const std::string& help);

@@ -18,9 +18,11 @@ namespace fs = std::filesystem;
 /// "input_12.pb" -> 12; nothing for other names.
 std::optional<size_t> FileIndex(const fs::path& path, std::string_view role) {
   const std::string name = path.stem().string();
-  if (path.extension() != ".pb" || name.size() <= role.size() + 1 || !name.starts_with(role) || name[role.size()] != '_') return std::nullopt;
+  if (path.extension() != ".pb" || name.size() <= role.size() + 1 || !name.starts_with(role) || name[role.size()] != '_')
+    return std::nullopt;
   const std::string digits = name.substr(role.size() + 1);
-  const bool is_number = digits.size() <= 6 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number =
+      digits.size() <= 6 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   return is_number ? std::optional(static_cast<size_t>(std::stoi(digits))) : std::nullopt;
 }
 
@@ -31,8 +33,8 @@ Value AsDeclared(Value value, const TypeInfo& declared) {
   return Tensor::Share(ElementType::kBFloat16, tensor->shape(), const_cast<void*>(tensor->raw()), tensor->owner());
 }
 
-/// Where the file's value belongs. What its message is depends on the type of the value that it is for: the name inside counts where the
-/// value of this name is of the kind that the message was read as.
+/// Where the file's value belongs. What its message is depends on the type of the value that it is for: the name inside
+/// counts where the value of this name is of the kind that the message was read as.
 size_t PlaceOf(std::span<const std::byte> bytes, size_t index, std::span<const NamedType* const> places) {
   std::map<ValueKind, std::string> names;
   for (size_t i = 0; i < places.size(); ++i) {
@@ -45,7 +47,8 @@ size_t PlaceOf(std::span<const std::byte> bytes, size_t index, std::span<const N
 
 }  // namespace
 
-NamedValues ReadDataSet(const fs::path& folder, std::string_view role, std::span<const NamedType> declared, std::span<const NamedType> more) {
+NamedValues ReadDataSet(const fs::path& folder, std::string_view role, std::span<const NamedType> declared,
+                        std::span<const NamedType> more) {
   std::map<size_t, fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (const auto index = FileIndex(entry.path(), role)) files.emplace(*index, entry.path());
@@ -58,9 +61,12 @@ NamedValues ReadDataSet(const fs::path& folder, std::string_view role, std::span
   for (const auto& [index, path] : files) {
     const std::vector<std::byte> bytes = RegularFile(path).Read();
     const size_t place = PlaceOf(bytes, index, places);
-    if (place >= places.size()) throw Error(ErrorCode::kInvalidArgument, fmt::format("{} has no {} of the model beside it", path.string(), role));
+    if (place >= places.size())
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("{} has no {} of the model beside it", path.string(), role));
     const NamedType& of = *places[place];
-    if (values[place]) throw Error(ErrorCode::kInvalidArgument, fmt::format("{} is the second file for {} '{}'", path.string(), role, of.name));
+    if (values[place])
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("{} is the second file for {} '{}'", path.string(), role, of.name));
     try {
       values[place] = AsDeclared(ParseValue(bytes, of.type), of.type);
     } catch (const Error& error) {

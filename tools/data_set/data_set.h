@@ -17,8 +17,8 @@ struct NamedValues {
   std::vector<Value> values;
 };
 
-/// Reads FOLDER/ROLE_K.pb for K = 0, 1, .... A file whose message names one of `declared` or `more` is that one's; any other is the K-th of
-/// `declared` and then of `more`. Gives those that there are, in the order declared. Throws Error.
+/// Reads FOLDER/ROLE_K.pb for K = 0, 1, .... A file whose message names one of `declared` or `more` is that one's; any
+/// other is the K-th of `declared` and then of `more`. Gives those that there are, in the order declared. Throws Error.
 NamedValues ReadDataSet(const std::filesystem::path& folder, std::string_view role, std::span<const NamedType> declared,
                         std::span<const NamedType> more = {});
 

@@ -23,8 +23,12 @@ void ReadTolerance(const std::filesystem::path& path, TestCase& test) {
 std::string ToJson(const TestCase& test) {
   std::vector<std::string> data_sets;
   for (const std::filesystem::path& path : test.data_sets) data_sets.push_back(path.string());
-  const nlohmann::json json = {{"name", test.name},      {"group", test.folder_group}, {"model", test.model.string()},
-                               {"data_sets", data_sets}, {"rtol", test.rtol},          {"atol", test.atol},
+  const nlohmann::json json = {{"name", test.name},
+                               {"group", test.folder_group},
+                               {"model", test.model.string()},
+                               {"data_sets", data_sets},
+                               {"rtol", test.rtol},
+                               {"atol", test.atol},
                                {"states_tolerance", test.states_tolerance}};
   return json.dump();
 }
@@ -43,13 +47,17 @@ TestCase TestCaseFromJson(const std::string& line) {
 }
 
 std::string ToJson(const CaseResult& result) {
-  const nlohmann::json json = {{"name", result.name},           {"group", result.group},
+  const nlohmann::json json = {{"name", result.name},
+                               {"group", result.group},
                                {"outcome", static_cast<int>(result.outcome)},
-                               {"cause", result.cause},         {"message", result.message},
-                               {"operators", result.operators}, {"nodes", result.nodes_per_provider},
+                               {"cause", result.cause},
+                               {"message", result.message},
+                               {"operators", result.operators},
+                               {"nodes", result.nodes_per_provider},
                                {"on_provider", result.on_provider},
                                {"warnings", result.warnings},
-                               {"load_ms", result.load_ms},     {"run_ms", result.run_ms},
+                               {"load_ms", result.load_ms},
+                               {"run_ms", result.run_ms},
                                {"largest_error", result.largest_error}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -68,7 +76,8 @@ CaseResult CaseResultFromJson(const std::string& line) {
   result.nodes_per_provider = json.at("nodes").get<std::map<std::string, size_t>>();
   result.load_ms = json.at("load_ms");
   result.run_ms = json.at("run_ms");
-  result.largest_error = json.at("largest_error").is_null() ? std::numeric_limits<double>::infinity() : json.at("largest_error").get<double>();
+  result.largest_error =
+      json.at("largest_error").is_null() ? std::numeric_limits<double>::infinity() : json.at("largest_error").get<double>();
   return result;
 }
 

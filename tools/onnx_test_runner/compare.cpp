@@ -46,8 +46,8 @@ double ErrorOf(std::complex<T> actual, std::complex<T> expected) {
 
 /// Finds the elements that differ; `close` compares, `error` measures, `show` prints one. `rule` says what is close.
 template <class T, class CloseFn, class Error, class Show>
-std::optional<Difference> CompareElements(const Tensor& actual, const Tensor& expected, const std::string& rule, double& largest_error, CloseFn close,
-                                          Error error, Show show) {
+std::optional<Difference> CompareElements(const Tensor& actual, const Tensor& expected, const std::string& rule,
+                                          double& largest_error, CloseFn close, Error error, Show show) {
   int64_t count = 0, first = 0;
   double largest = 0;
   const T* a = actual.data<T>();
@@ -58,9 +58,11 @@ std::optional<Difference> CompareElements(const Tensor& actual, const Tensor& ex
   }
   largest_error = std::max(largest_error, largest);
   if (count == 0) return std::nullopt;
-  const std::string detail = rule.empty() ? std::string() : fmt::format("; largest error {:.3g}, allowed {}", largest, rule);
-  return Differ("values", fmt::format("{} of {} elements differ, first at {}: {} instead of {}{}", count, actual.num_elements(),
-                                      At(actual.shape(), first), show(a[first]), show(e[first]), detail));
+  const std::string detail =
+      rule.empty() ? std::string() : fmt::format("; largest error {:.3g}, allowed {}", largest, rule);
+  return Differ("values",
+                fmt::format("{} of {} elements differ, first at {}: {} instead of {}{}", count, actual.num_elements(),
+                            At(actual.shape(), first), show(a[first]), show(e[first]), detail));
 }
 
 std::string RuleOf(const Tolerance& tolerance) {
@@ -69,12 +71,14 @@ std::string RuleOf(const Tolerance& tolerance) {
 
 /// `as` makes a type of it that can be computed with.
 template <class T, class As>
-std::optional<Difference> CompareReals(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, double& largest_error, As as) {
+std::optional<Difference> CompareReals(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
+                                       double& largest_error, As as) {
   return CompareElements<T>(
       actual, expected, RuleOf(tolerance), largest_error, [&](T a, T e) { return Close(as(a), as(e), tolerance); },
       [&](T a, T e) { return ErrorOf(as(a), as(e)); },
       [](T x) {
-        if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) return fmt::format("({},{})", x.real(), x.imag());
+        if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>)
+          return fmt::format("({},{})", x.real(), x.imag());
         else if constexpr (std::is_same_v<T, double>) return fmt::format("{}", x);
         else return fmt::format("{}", static_cast<float>(x));
       });
@@ -83,10 +87,11 @@ std::optional<Difference> CompareReals(const Tensor& actual, const Tensor& expec
 template <class T>
 constexpr bool kMayBeQuantized = std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 2;
 
-/// Quantized results may round a tie either way, which a case says by granting whole units. Wider integers are indices and counts,
-/// where one off is wrong.
+/// Quantized results may round a tie either way, which a case says by granting whole units. Wider integers are indices and
+/// counts, where one off is wrong.
 template <class T>
-std::optional<Difference> CompareExact(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, double& largest_error) {
+std::optional<Difference> CompareExact(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
+                                       double& largest_error) {
   const bool has_units = kMayBeQuantized<T> && tolerance.atol >= 1;
   const std::string rule = std::is_same_v<T, std::string> ? "" : has_units ? fmt::format("{:.3g}", tolerance.atol) : "none";
   const auto error = [](const T& a, const T& e) {
@@ -94,7 +99,8 @@ std::optional<Difference> CompareExact(const Tensor& actual, const Tensor& expec
     else return std::abs(static_cast<double>(a) - static_cast<double>(e));
   };
   return CompareElements<T>(
-      actual, expected, rule, largest_error, [&](const T& a, const T& e) { return a == e || (has_units && error(a, e) <= tolerance.atol); }, error,
+      actual, expected, rule, largest_error,
+      [&](const T& a, const T& e) { return a == e || (has_units && error(a, e) <= tolerance.atol); }, error,
       [](const T& x) {
         if constexpr (sizeof(T) == 1) return fmt::format("{}", static_cast<int>(x));
         else return fmt::format("{}", x);
@@ -108,14 +114,15 @@ std::optional<Difference> CompareCodes(const Tensor& actual, const Tensor& expec
              : std::optional(Differ("values", fmt::format("the codes of {} differ", ElementTypeName(actual.type()))));
 }
 
-/// Two units in the last place, which onnx's own runner allows bfloat16 too: the expected values were rounded after each step of
-/// the reference's arithmetic, ours after each operator.
+/// Two units in the last place, which onnx's own runner allows bfloat16 too: the expected values were rounded after each
+/// step of the reference's arithmetic, ours after each operator.
 Tolerance ForHalves(Tolerance tolerance, double two_units) {
   if (!tolerance.strict) tolerance.rtol = std::max(tolerance.rtol, two_units);
   return tolerance;
 }
 
-std::optional<Difference> CompareTensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, double& largest_error) {
+std::optional<Difference> CompareTensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
+                                         double& largest_error) {
   if (actual.type() != expected.type()) {
     return Differ("type", fmt::format("element type {} instead of {}", ElementTypeName(actual.type()),
                                       ElementTypeName(expected.type())));
@@ -127,40 +134,27 @@ std::optional<Difference> CompareTensors(const Tensor& actual, const Tensor& exp
   const auto as_double = [](auto x) { return static_cast<double>(static_cast<float>(x)); };
   const auto itself = [](auto x) { return x; };
   switch (actual.type()) {
-    case ElementType::kFloat:
-      return CompareReals<float>(actual, expected, tolerance, largest_error, as_double);
+    case ElementType::kFloat: return CompareReals<float>(actual, expected, tolerance, largest_error, as_double);
     case ElementType::kFloat16:
       return CompareReals<Float16>(actual, expected, ForHalves(tolerance, 0x1p-9), largest_error, as_double);
     case ElementType::kBFloat16:
       return CompareReals<BFloat16>(actual, expected, ForHalves(tolerance, 0x1p-6), largest_error, as_double);
-    case ElementType::kDouble:
-      return CompareReals<double>(actual, expected, tolerance, largest_error, itself);
+    case ElementType::kDouble: return CompareReals<double>(actual, expected, tolerance, largest_error, itself);
     case ElementType::kComplex64:
       return CompareReals<std::complex<float>>(actual, expected, tolerance, largest_error, itself);
     case ElementType::kComplex128:
       return CompareReals<std::complex<double>>(actual, expected, tolerance, largest_error, itself);
-    case ElementType::kString:
-      return CompareExact<std::string>(actual, expected, tolerance, largest_error);
-    case ElementType::kInt8:
-      return CompareExact<int8_t>(actual, expected, tolerance, largest_error);
-    case ElementType::kUInt8:
-      return CompareExact<uint8_t>(actual, expected, tolerance, largest_error);
-    case ElementType::kBool:
-      return CompareExact<bool>(actual, expected, tolerance, largest_error);
-    case ElementType::kInt16:
-      return CompareExact<int16_t>(actual, expected, tolerance, largest_error);
-    case ElementType::kUInt16:
-      return CompareExact<uint16_t>(actual, expected, tolerance, largest_error);
-    case ElementType::kInt32:
-      return CompareExact<int32_t>(actual, expected, tolerance, largest_error);
-    case ElementType::kUInt32:
-      return CompareExact<uint32_t>(actual, expected, tolerance, largest_error);
-    case ElementType::kInt64:
-      return CompareExact<int64_t>(actual, expected, tolerance, largest_error);
-    case ElementType::kUInt64:
-      return CompareExact<uint64_t>(actual, expected, tolerance, largest_error);
-    default:
-      return CompareCodes(actual, expected);
+    case ElementType::kString: return CompareExact<std::string>(actual, expected, tolerance, largest_error);
+    case ElementType::kInt8: return CompareExact<int8_t>(actual, expected, tolerance, largest_error);
+    case ElementType::kUInt8: return CompareExact<uint8_t>(actual, expected, tolerance, largest_error);
+    case ElementType::kBool: return CompareExact<bool>(actual, expected, tolerance, largest_error);
+    case ElementType::kInt16: return CompareExact<int16_t>(actual, expected, tolerance, largest_error);
+    case ElementType::kUInt16: return CompareExact<uint16_t>(actual, expected, tolerance, largest_error);
+    case ElementType::kInt32: return CompareExact<int32_t>(actual, expected, tolerance, largest_error);
+    case ElementType::kUInt32: return CompareExact<uint32_t>(actual, expected, tolerance, largest_error);
+    case ElementType::kInt64: return CompareExact<int64_t>(actual, expected, tolerance, largest_error);
+    case ElementType::kUInt64: return CompareExact<uint64_t>(actual, expected, tolerance, largest_error);
+    default: return CompareCodes(actual, expected);
   }
 }
 
@@ -175,13 +169,15 @@ std::optional<Difference> CompareSequences(const std::vector<Value>& actual, con
     return Differ("shape", fmt::format("{} elements instead of {}", actual.size(), expected.size()));
   }
   for (size_t i = 0; i < actual.size(); ++i) {
-    if (auto difference = Within(fmt::format("element {}", i), Compare(actual[i], expected[i], tolerance, largest_error))) return difference;
+    if (auto difference = Within(fmt::format("element {}", i), Compare(actual[i], expected[i], tolerance, largest_error)))
+      return difference;
   }
   return std::nullopt;
 }
 
 /// Maps are equal when each expected key has its value, in whatever order.
-std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, const Tolerance& tolerance, double& largest_error) {
+std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, const Tolerance& tolerance,
+                                      double& largest_error) {
   const auto keys = [](const Map& map) {
     std::vector<std::string> names;
     for (int64_t i = 0; i < map.keys.num_elements(); ++i) {
@@ -201,7 +197,8 @@ std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, co
     const auto found = std::find(actual_keys.begin(), actual_keys.end(), expected_keys[i]);
     if (found == actual_keys.end()) return Differ("values", fmt::format("map key {} of the expected map is missing", i));
     const Value value = actual.at(static_cast<size_t>(found - actual_keys.begin()));
-    if (auto difference = Within(fmt::format("map entry {}", i), Compare(value, expected.at(i), tolerance, largest_error))) {
+    if (auto difference =
+            Within(fmt::format("map entry {}", i), Compare(value, expected.at(i), tolerance, largest_error))) {
       return difference;
     }
   }
@@ -210,22 +207,20 @@ std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, co
 
 }  // namespace
 
-std::optional<Difference> Compare(const Value& actual, const Value& expected, const Tolerance& tolerance, double& largest_error) {
+std::optional<Difference> Compare(const Value& actual, const Value& expected, const Tolerance& tolerance,
+                                  double& largest_error) {
   if (actual.kind() != expected.kind()) {
     return Differ("type", fmt::format("{} instead of {}", actual.type().ToString(), expected.type().ToString()));
   }
   switch (actual.kind()) {
-    case ValueKind::kTensor:
-      return CompareTensors(actual.tensor(), expected.tensor(), tolerance, largest_error);
+    case ValueKind::kTensor: return CompareTensors(actual.tensor(), expected.tensor(), tolerance, largest_error);
     case ValueKind::kSequence:
       return CompareSequences(actual.sequence().elements, expected.sequence().elements, tolerance, largest_error);
-    case ValueKind::kMap:
-      return CompareMaps(actual.map(), expected.map(), tolerance, largest_error);
+    case ValueKind::kMap: return CompareMaps(actual.map(), expected.map(), tolerance, largest_error);
     case ValueKind::kSparseTensor:
       return CompareTensors(actual.sparse_tensor().ToDense(), expected.sparse_tensor().ToDense(), tolerance, largest_error);
     case ValueKind::kNone:
-    case ValueKind::kOptional:
-      break;
+    case ValueKind::kOptional: break;
   }
   return std::nullopt;
 }

@@ -22,9 +22,10 @@ struct Difference {
 };
 
 /// Compares as onnx's backend test does: kinds, types, shapes and strings exactly, numbers by
-/// |actual - expected| <= atol + rtol * |expected|, NaN equal to NaN. float16 and bfloat16 get two units in the last place unless
-/// the tolerance is strict; integers are exact but for those of 8 and 16 bits where atol grants whole units. Raises `largest_error` to
-/// the largest |actual - expected| of any number, infinite where only one of the two is finite.
-std::optional<Difference> Compare(const Value& actual, const Value& expected, const Tolerance& tolerance, double& largest_error);
+/// |actual - expected| <= atol + rtol * |expected|, NaN equal to NaN. float16 and bfloat16 get two units in the last place
+/// unless the tolerance is strict; integers are exact but for those of 8 and 16 bits where atol grants whole units. Raises
+/// `largest_error` to the largest |actual - expected| of any number, infinite where only one of the two is finite.
+std::optional<Difference> Compare(const Value& actual, const Value& expected, const Tolerance& tolerance,
+                                  double& largest_error);
 
 }  // namespace tessera::runner

@@ -30,7 +30,8 @@ std::map<std::string, std::string> ReadSkipList(const std::filesystem::path& pat
     if (line.empty() || line[0] == '#') continue;
     const size_t colon = line.find(": ");
     if (colon == std::string::npos || colon + 2 >= line.size()) {
-      throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: '{}' gives no reason; write 'NAME: reason'", path.string(), line));
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("{}: '{}' gives no reason; write 'NAME: reason'", path.string(), line));
     }
     skips[line.substr(0, colon)] = line.substr(colon + 2);
   }
@@ -53,8 +54,8 @@ class Progress {
       Print("FAILED {} [{}] {}\n", result.name, result.cause, result.message);
     } else if (verbosity_ > 0) {
       ClearLine();
-      Print("{} {} ({:.2f} ms, largest error {:.3g})\n", result.outcome == Outcome::kPassed ? "passed" : "skipped", result.name, result.run_ms,
-            result.largest_error);
+      Print("{} {} ({:.2f} ms, largest error {:.3g})\n", result.outcome == Outcome::kPassed ? "passed" : "skipped",
+            result.name, result.run_ms, result.largest_error);
     }
     if (terminal_) {
       ClearLine();
@@ -93,7 +94,8 @@ void RunInProcess(std::span<const TestCase> cases, const Options& options, const
   threads.clear();  // waits for them
 }
 
-/// The names of the skip list that no case has: a case was renamed, or no longer needs its line. With -n most are merely left out.
+/// The names of the skip list that no case has: a case was renamed, or no longer needs its line. With -n most are merely
+/// left out.
 std::vector<std::string> UnusedSkips(const std::map<std::string, std::string>& skips, std::span<const TestCase> cases,
                                      const Options& options) {
   std::vector<std::string> remarks;
@@ -113,8 +115,8 @@ void RequireWritable(const std::filesystem::path& path) {
   }
 }
 
-std::vector<CaseResult> RunCases(std::span<const TestCase> all, const std::map<std::string, std::string>& skips, const Options& options,
-                                 const std::vector<std::string>& arguments) {
+std::vector<CaseResult> RunCases(std::span<const TestCase> all, const std::map<std::string, std::string>& skips,
+                                 const Options& options, const std::vector<std::string>& arguments) {
   std::vector<TestCase> cases;
   std::vector<CaseResult> results;
   for (const TestCase& test : all) {
@@ -152,7 +154,8 @@ int Run(const Options& options, const std::vector<std::string>& arguments) {
   if (all.empty()) Print("No case was found: a case is a folder with a .onnx file and test_data_set_* folders.\n");
   const std::vector<CaseResult> results = RunCases(all, skips, options, arguments);
   std::vector<std::string> shortfalls = Shortfalls(results, options);
-  bool failed = all.empty() || !shortfalls.empty() || std::ranges::count(results, Outcome::kFailed, &CaseResult::outcome) > 0;
+  bool failed =
+      all.empty() || !shortfalls.empty() || std::ranges::count(results, Outcome::kFailed, &CaseResult::outcome) > 0;
   std::vector<std::string> remarks = UnusedSkips(skips, all, options);
   std::ranges::move(shortfalls, std::back_inserter(remarks));
   if (!options.junit.empty() && !WriteJUnit(results, options.junit)) {
@@ -173,18 +176,22 @@ struct Arguments {
 
 void Declare(CommandLine& app, Options& options, Arguments& arguments) {
   app.Add("folders", options.folders, "Folders to search for cases, nested ones too").Required();
-  app.Add("-e", options.provider, "Execution provider, " + ProviderNames() + "; the CPU provider takes what it refuses").Default("cpu");
+  app.Add("-e", options.provider, "Execution provider, " + ProviderNames() + "; the CPU provider takes what it refuses")
+      .Default("cpu");
   app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
   app.Add("-j", options.jobs, "Cases to run at a time").Range(1, 1024);
   app.Add("-c", options.concurrent, "Threads that call Run at once on each session").Range(1, 1024);
   app.Add("-r", options.repeat, "Runs of each data set").Range(1, 1000000);
-  app.Add("--stack", options.stack, "KiB of stack of the threads that load models, run and unload them (0: the system's)").Range(0, 1 << 20);
+  app.Add("--stack", options.stack, "KiB of stack of the threads that load models, run and unload them (0: the system's)")
+      .Range(0, 1 << 20);
   app.Add("-m", arguments.mode, "Kind of the cases, accepted for compatibility").OneOf({"node", "model"});
   app.Add("-n", options.name_pattern, "Only cases whose name matches this regular expression");
-  app.Add("-t", options.rtol, "Relative tolerance (default: the case's tolerance.json, or 1e-3; where neither -t, -a nor the file "
-                              "says anything, two units in the last place of float16 and bfloat16)");
-  app.Add("-a", options.atol, "Absolute tolerance (default: the case's tolerance.json, or 1e-7); 1 or more lets integers of 8 and 16 "
-                              "bits differ, wider ones are exact");
+  app.Add("-t", options.rtol,
+          "Relative tolerance (default: the case's tolerance.json, or 1e-3; where neither -t, -a nor the file "
+          "says anything, two units in the last place of float16 and bfloat16)");
+  app.Add("-a", options.atol,
+          "Absolute tolerance (default: the case's tolerance.json, or 1e-7); 1 or more lets integers of 8 and 16 "
+          "bits differ, wider ones are exact");
   app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
       .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
@@ -195,15 +202,18 @@ void Declare(CommandLine& app, Options& options, Arguments& arguments) {
   app.Flag("-A", arguments.no_arena, "Disable the memory arena");
   app.Flag("-M", arguments.no_pattern, "Disable memory patterns");
   app.Add("--intra-op-threads", options.session.intra_op_threads, "Threads in an operator (0: one a core)");
-  app.Flag("--special-values", options.special_values, "Compare with the CPU provider instead, on the cases' inputs with NaN, infinities, zeros "
-                                                       "and subnormal numbers among them");
+  app.Flag("--special-values", options.special_values,
+           "Compare with the CPU provider instead, on the cases' inputs with NaN, infinities, zeros "
+           "and subnormal numbers among them");
   app.Add("--skip", options.skip_list, "File of 'NAME: reason' lines; names that no case has are told of");
   app.Add("--junit", options.junit, "Write JUnit XML here");
   app.Flag("--isolate", options.isolate, "Run cases in worker processes: a crash fails one case only");
   app.Add("--timeout", options.timeout_seconds, "Seconds a case may take; needs --isolate (0: any)").Range(0, 1000000);
   app.Add("--expect-passed", options.expect_passed, "Fail unless exactly so many cases pass");
-  app.Add("--least-share", options.least_share, "Fail unless the provider runs nodes in so many percent of the cases").Range(0.0, 100.0);
-  app.Flag("--every-operator", options.every_operator, "Fail unless the provider runs each operator that it has in some case");
+  app.Add("--least-share", options.least_share, "Fail unless the provider runs nodes in so many percent of the cases")
+      .Range(0.0, 100.0);
+  app.Flag("--every-operator", options.every_operator,
+           "Fail unless the provider runs each operator that it has in some case");
   app.Flag("--worker", options.worker, "").Hidden();
 }
 

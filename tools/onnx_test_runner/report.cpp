@@ -48,7 +48,8 @@ void PrintPlacement(std::span<const CaseResult> results) {
   if (nodes.empty()) return;
   Print("\nPlacement:\n");
   for (const auto& [provider, count] : nodes) {
-    Print("  {:<28} {:>6} nodes in {} of {} cases, {} of them whole\n", provider, count, cases[provider], results.size(), whole[provider]);
+    Print("  {:<28} {:>6} nodes in {} of {} cases, {} of them whole\n", provider, count, cases[provider], results.size(),
+          whole[provider]);
   }
 }
 
@@ -107,16 +108,17 @@ std::vector<std::string> Shortfalls(std::span<const CaseResult> results, const O
   }
   const std::string provider = PlacementName(options.provider);
   const int64_t run = std::ssize(results) - Count(results, Outcome::kSkipped);
-  const int64_t took_part =
-      std::count_if(results.begin(), results.end(), [&](const CaseResult& r) { return r.nodes_per_provider.contains(provider); });
+  const int64_t took_part = std::count_if(results.begin(), results.end(),
+                                          [&](const CaseResult& r) { return r.nodes_per_provider.contains(provider); });
   const double share = run == 0 ? 0 : 100.0 * static_cast<double>(took_part) / static_cast<double>(run);
   if (share < options.least_share) {
-    shortfalls.push_back(fmt::format("{} ran nodes in {} of {} cases ({:.1f} %), --least-share asks for {} %", provider, took_part, run,
-                                     share, options.least_share));
+    shortfalls.push_back(fmt::format("{} ran nodes in {} of {} cases ({:.1f} %), --least-share asks for {} %", provider,
+                                     took_part, run, share, options.least_share));
   }
   if (options.every_operator) {
     const std::set<std::string> left = OperatorsThatNeverRan(results, options);
-    if (!left.empty()) shortfalls.push_back(fmt::format("{} ran no {} (--every-operator)", provider, fmt::join(left, ", no ")));
+    if (!left.empty())
+      shortfalls.push_back(fmt::format("{} ran no {} (--every-operator)", provider, fmt::join(left, ", no ")));
   }
   return shortfalls;
 }

@@ -17,13 +17,14 @@ struct SpecialValue {
   bool everywhere = false;  // instead of in one place of each input
 };
 
-inline constexpr std::array<SpecialValue, 7> kSpecialValues = {{{"NaN", std::numeric_limits<float>::quiet_NaN()},
-                                                                {"infinity", std::numeric_limits<float>::infinity()},
-                                                                {"-infinity", -std::numeric_limits<float>::infinity()},
-                                                                {"-0", -0.0f},
-                                                                {"a subnormal number", 3 * std::numeric_limits<float>::denorm_min()},
-                                                                {"nothing but zeros", 0.0f, true},
-                                                                {"nothing but -infinity", -std::numeric_limits<float>::infinity(), true}}};
+inline constexpr std::array<SpecialValue, 7> kSpecialValues = {
+    {{"NaN", std::numeric_limits<float>::quiet_NaN()},
+     {"infinity", std::numeric_limits<float>::infinity()},
+     {"-infinity", -std::numeric_limits<float>::infinity()},
+     {"-0", -0.0f},
+     {"a subnormal number", 3 * std::numeric_limits<float>::denorm_min()},
+     {"nothing but zeros", 0.0f, true},
+     {"nothing but -infinity", -std::numeric_limits<float>::infinity(), true}}};
 
 /// Copies of the inputs, with the number in the tensors of floating-point types; nothing where it stands in none.
 std::vector<Value> WithSpecialValue(std::span<const Value> inputs, const SpecialValue& special);

@@ -27,7 +27,7 @@ double MillisecondsSince(Clock::time_point start) {
 }
 
 /// Operators whose output the specification leaves to the generator: their cases are compared by type and shape.
-constexpr std::array<std::string_view, 6> kRandomOperators = {"Bernoulli",     "Multinomial",       "RandomNormal",
+constexpr std::array<std::string_view, 6> kRandomOperators = {"Bernoulli",     "Multinomial",      "RandomNormal",
                                                               "RandomUniform", "RandomNormalLike", "RandomUniformLike"};
 
 /// Operators of which no text says whether NaN is larger than a number, or whether a key that a mask hides may spoil a sum.
@@ -39,7 +39,8 @@ struct Failure {
 };
 
 /// What the data set holds of these.
-NamedValues Load(const fs::path& data_set, std::string_view role, std::span<const NamedType> declared, std::span<const NamedType> more = {}) {
+NamedValues Load(const fs::path& data_set, std::string_view role, std::span<const NamedType> declared,
+                 std::span<const NamedType> more = {}) {
   try {
     return ReadDataSet(data_set, role, declared, more);
   } catch (const std::exception& error) {
@@ -61,14 +62,16 @@ struct Runs {
 
  private:
   void RunSpecial(const fs::path& data_set, const NamedValues& inputs);
-  std::optional<Failure> CompareAll(const std::string& where, std::span<const std::string> names, std::span<const Value> actual, std::span<const Value> expected);
+  std::optional<Failure> CompareAll(const std::string& where, std::span<const std::string> names,
+                                    std::span<const Value> actual, std::span<const Value> expected);
 };
 
-std::optional<Failure> Runs::CompareAll(const std::string& where, std::span<const std::string> names, std::span<const Value> actual,
-                                        std::span<const Value> expected) {
+std::optional<Failure> Runs::CompareAll(const std::string& where, std::span<const std::string> names,
+                                        std::span<const Value> actual, std::span<const Value> expected) {
   for (size_t i = 0; i < expected.size(); ++i) {
     const auto difference = Compare(actual[i], expected[i], tolerance, largest_error);
-    if (difference) return Failure{difference->cause, fmt::format("{}, output {} '{}': {}", where, i, names[i], difference->message)};
+    if (difference)
+      return Failure{difference->cause, fmt::format("{}, output {} '{}': {}", where, i, names[i], difference->message)};
   }
   return std::nullopt;
 }
@@ -80,8 +83,8 @@ void Runs::Run(const fs::path& data_set) {
   const NamedValues expected = Load(data_set, "output", session.outputs());
   for (size_t i = 0; i < session.outputs().size(); ++i) {
     if (i < expected.names.size() && expected.names[i] == session.outputs()[i].name) continue;
-    throw Failure{"data", fmt::format("{} holds {} outputs, the model has {}: output_{}.pb is missing", data_set.string(), expected.values.size(),
-                                      session.outputs().size(), i)};
+    throw Failure{"data", fmt::format("{} holds {} outputs, the model has {}: output_{}.pb is missing", data_set.string(),
+                                      expected.values.size(), session.outputs().size(), i)};
   }
   std::mutex mutex;
   std::optional<Failure> failure;
@@ -109,8 +112,8 @@ void Runs::Run(const fs::path& data_set) {
   if (failure) throw *failure;
 }
 
-/// Compares with what the CPU provider makes of the same inputs, among which stand numbers that formulas were not made for. Where that
-/// refuses them, anything goes.
+/// Compares with what the CPU provider makes of the same inputs, among which stand numbers that formulas were not made for.
+/// Where that refuses them, anything goes.
 void Runs::RunSpecial(const fs::path& data_set, const NamedValues& inputs) {
   std::vector<std::string> names;
   for (const NamedType& output : session.outputs()) names.push_back(output.name);
@@ -129,7 +132,9 @@ void Runs::RunSpecial(const fs::path& data_set, const NamedValues& inputs) {
     } catch (const std::exception& error) {
       throw Failure{"run", fmt::format("with {}: {}", special.name, error.what())};
     }
-    if (auto failure = CompareAll(fmt::format("{} with {}", data_set.filename().string(), special.name), names, actual, expected)) throw *failure;
+    if (auto failure =
+            CompareAll(fmt::format("{} with {}", data_set.filename().string(), special.name), names, actual, expected))
+      throw *failure;
   }
 }
 
@@ -180,7 +185,8 @@ std::vector<TestCase> FindCases(const Options& options) {
   std::vector<TestCase> cases;
   for (const fs::path& root : options.folders) {
     if (!fs::is_directory(root)) {
-      throw Error(ErrorCode::kNoSuchFile, fmt::format("{} is not a folder; give folders that hold test cases", root.string()));
+      throw Error(ErrorCode::kNoSuchFile,
+                  fmt::format("{} is not a folder; give folders that hold test cases", root.string()));
     }
     std::vector<fs::path> folders = {fs::canonical(root)};
     for (const auto& entry : fs::recursive_directory_iterator(folders[0])) {
@@ -216,7 +222,8 @@ CaseResult RunCase(const TestCase& test, const Options& options) {
     SessionOptions on_cpu = options.session;
     on_cpu.providers = {{"cpu", {}}};
     if (options.special_values) reference.emplace(test.model, on_cpu);
-    const bool is_open = std::ranges::any_of(kOpenOperators, [&](std::string_view op) { return result.operators.contains(std::string(op)); });
+    const bool is_open = std::ranges::any_of(
+        kOpenOperators, [&](std::string_view op) { return result.operators.contains(std::string(op)); });
     Runs runs{*session, reference ? &*reference : nullptr, options, tolerance, is_open};
     for (const fs::path& data_set : test.data_sets) runs.Run(data_set);
     OnStackOf(options.stack, [&] { session.reset(); });

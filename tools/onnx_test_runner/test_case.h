@@ -12,7 +12,7 @@ namespace tessera::runner {
 
 /// One model with its data sets: FOLDER/model.onnx (or the only *.onnx there) and FOLDER/test_data_set_*/.
 struct TestCase {
-  std::string name;    // the folder's name
+  std::string name;          // the folder's name
   std::string folder_group;  // the folder that was asked for, to tell equal names apart
   std::filesystem::path model;
   std::vector<std::filesystem::path> data_sets;
@@ -27,14 +27,15 @@ struct CaseResult {
   std::string name;
   std::string group;
   Outcome outcome = Outcome::kFailed;
-  std::string cause;    // one of a few words: "load", "run", "shape", "type", "values", "crash", "timeout", "data", or a skip's reason
+  std::string cause;    // one of a few words: "load", "run", "shape", "type", "values", "crash", "timeout", "data", or a
+                        // skip's reason
   std::string message;  // whole
   std::vector<std::string> warnings;  // the session's
   std::set<std::string> operators;
   std::set<std::string> on_provider;  // those that ran on the provider of -e
   std::map<std::string, size_t> nodes_per_provider;
   double load_ms = 0;
-  double run_ms = 0;  // median of the runs
+  double run_ms = 0;         // median of the runs
   double largest_error = 0;  // of a number beside the expected one
 };
 

@@ -124,8 +124,7 @@ CaseResult RunInWorker(std::optional<Worker>& worker, const TestCase& test, cons
   std::string line;
   const auto reply = worker->Send(ToJson(test)) ? worker->Receive(line, options.timeout_seconds) : Worker::Reply::kEnd;
   switch (reply) {
-    case Worker::Reply::kLine:
-      return CaseResultFromJson(line);
+    case Worker::Reply::kLine: return CaseResultFromJson(line);
     case Worker::Reply::kTimeout:
       result.cause = "timeout";
       result.message = fmt::format("no result after {} s", options.timeout_seconds);

@@ -57,15 +57,11 @@ void PrintProviders() {
 std::string Allowed(const OptionSchema& option) {
   constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
   switch (option.type) {
-    case OptionType::kString:
-      return "text";
-    case OptionType::kBool:
-      return "0, 1";
-    case OptionType::kEnum:
-      return fmt::format("{}", fmt::join(option.allowed, ", "));
+    case OptionType::kString: return "text";
+    case OptionType::kBool: return "0, 1";
+    case OptionType::kEnum: return fmt::format("{}", fmt::join(option.allowed, ", "));
     case OptionType::kInt:
-    case OptionType::kBytes:
-      break;
+    case OptionType::kBytes: break;
   }
   const std::string_view unit = option.type == OptionType::kBytes ? " bytes" : "";
   return option.maximum == kUnbounded ? fmt::format("{} or more{}", option.minimum, unit)
@@ -75,8 +71,9 @@ std::string Allowed(const OptionSchema& option) {
 void PrintOptionTable(std::span<const OptionSchema> options) {
   Print("| option | default | allowed | meaning |\n|---|---|---|---|\n");
   for (const OptionSchema& option : options) {
-    Print("| `{}` | {} | {} | {} |\n", option.name, option.default_value.empty() ? "" : fmt::format("`{}`", option.default_value),
-          Allowed(option), option.description);
+    Print("| `{}` | {} | {} | {} |\n", option.name,
+          option.default_value.empty() ? "" : fmt::format("`{}`", option.default_value), Allowed(option),
+          option.description);
   }
 }
 
@@ -101,9 +98,12 @@ std::string TypeNames(TypeSet types) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-void PrintOperator(std::string_view op_type, std::string_view domain, int first_version, int last_version, std::string_view types) {
-  const std::string versions = last_version == kLatestVersion ? fmt::format("{}+", first_version) : fmt::format("{}-{}", first_version, last_version);
-  Print("| {} | {} | {} | {} |\n", op_type, domain.empty() ? "ai.onnx" : domain, versions, types.empty() ? "as the schema" : types);
+void PrintOperator(std::string_view op_type, std::string_view domain, int first_version, int last_version,
+                   std::string_view types) {
+  const std::string versions = last_version == kLatestVersion ? fmt::format("{}+", first_version)
+                                                              : fmt::format("{}-{}", first_version, last_version);
+  Print("| {} | {} | {} | {} |\n", op_type, domain.empty() ? "ai.onnx" : domain, versions,
+        types.empty() ? "as the schema" : types);
 }
 
 /// Inputs that share a type set are one entry: "0: int8", "0-2: float".
@@ -111,13 +111,16 @@ std::string TypesByInput(std::span<const TypeSet> inputs) {
   std::string types;
   for (size_t begin = 0, end = 0; begin < inputs.size(); begin = end) {
     while (end < inputs.size() && inputs[end] == inputs[begin]) ++end;
-    const std::string range = end == inputs.size() ? fmt::format("{}+", begin) : end == begin + 1 ? fmt::format("{}", begin) : fmt::format("{}-{}", begin, end - 1);
+    const std::string range = end == inputs.size() ? fmt::format("{}+", begin)
+                              : end == begin + 1   ? fmt::format("{}", begin)
+                                                   : fmt::format("{}-{}", begin, end - 1);
     types += fmt::format("{}{}: {}", types.empty() ? "" : "; ", range, TypeNames(inputs[begin]));
   }
   return types;
 }
 
-constexpr std::string_view kOperatorTable = "| operator | domain | versions | element types by input |\n|---|---|---|---|\n";
+constexpr std::string_view kOperatorTable =
+    "| operator | domain | versions | element types by input |\n|---|---|---|---|\n";
 
 /// What a provider without kernels compiles, by name.
 void PrintCompiled(const ExecutionProvider& provider) {
@@ -127,7 +130,8 @@ void PrintCompiled(const ExecutionProvider& provider) {
   });
   PrintLines("Compiles whole subgraphs of these operators; which of them it claims is for its options to say.\n\n");
   PrintLines(kOperatorTable);
-  for (const CompiledOperator& one : operators) PrintOperator(one.op_type, one.domain, one.first_version, one.last_version, TypesByInput(one.inputs));
+  for (const CompiledOperator& one : operators)
+    PrintOperator(one.op_type, one.domain, one.first_version, one.last_version, TypesByInput(one.inputs));
   Print("\n");
 }
 
@@ -171,7 +175,9 @@ int Main(int argc, char** argv) {
   int optimization = 99;
   std::string precision;
   app.Add("model", model, "The .onnx file");
-  app.Add("-e", providers, "Execution provider, " + ProviderNames() + "; once for each, in priority order (default: all that suit this machine)");
+  app.Add("-e", providers,
+          "Execution provider, " + ProviderNames() +
+              "; once for each, in priority order (default: all that suit this machine)");
   app.Add("-i", first_options, kProviderOptionsHelp);
   app.Add("-o", optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Add("--precision", precision, "What products may be computed in (session.precision)")
@@ -181,8 +187,7 @@ int Main(int argc, char** argv) {
   app.Flag("--optimization", optimization_report, "What each pass of the optimizer did");
   app.Flag("--json", json, "The placement as JSON; with --optimization what the optimizer did");
   app.Flag("--dot", dot, "The placement as a Graphviz drawing");
-  app.Flag("--providers,--devices", list_providers,
-               "The compiled-in providers, whether each starts here, their options");
+  app.Flag("--providers,--devices", list_providers, "The compiled-in providers, whether each starts here, their options");
   app.Flag("--operators", operators, "Operators by provider, as Markdown");
   app.Flag("--provider-options", provider_options, "Options by provider, as Markdown");
   app.Flag("--session-config", session_config, "Entries of a session's configuration, as Markdown");
@@ -214,7 +219,8 @@ int Main(int argc, char** argv) {
     } else {
       PrintModel(session);
       if (optimization_report) PrintLines("\n" + session.optimization().ToText());
-      if (placement || verbose) PrintLines("\n" + (verbose ? session.placement().ToText() + "\n" : Summarize(session.placement())));
+      if (placement || verbose)
+        PrintLines("\n" + (verbose ? session.placement().ToText() + "\n" : Summarize(session.placement())));
     }
     return kDone;
   } catch (const UsageError& error) {

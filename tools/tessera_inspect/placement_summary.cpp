@@ -12,7 +12,9 @@ namespace tessera::inspect {
 namespace {
 
 /// "1 node", "2 nodes"
-std::string Count(size_t count, std::string_view what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string Count(size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 std::string LineOf(const PlacementReport::ProviderEntry& provider, const PlacementReport& report) {
   if (provider.status != "active") return fmt::format("{}: not used, {}", provider.name, provider.status);
@@ -49,13 +51,16 @@ std::string Summarize(const PlacementReport& report) {
   for (const auto& provider : report.providers) {
     if (lines.size() < kMostLines - 2) lines.push_back(LineOf(provider, report));
   }
-  if (!report.copies.empty()) lines.push_back(fmt::format("{} between memories", report.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", report.copies.size())));
+  if (!report.copies.empty())
+    lines.push_back(fmt::format("{} between memories",
+                                report.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", report.copies.size())));
   const auto reasons = Reasons(report);
   for (size_t i = 0; i < reasons.size(); ++i) {
     if (lines.size() + 1 == kMostLines && i + 1 < reasons.size()) {
       size_t rest = 0;
       for (size_t j = i; j < reasons.size(); ++j) rest += reasons[j].second;
-      lines.push_back(fmt::format("{:>6}x refused for {} other reasons: --verbose has them by node", rest, reasons.size() - i));
+      lines.push_back(
+          fmt::format("{:>6}x refused for {} other reasons: --verbose has them by node", rest, reasons.size() - i));
       break;
     }
     lines.push_back(fmt::format("{:>6}x refused by {}", reasons[i].second, reasons[i].first));

@@ -75,7 +75,8 @@ std::pair<std::string, std::string> ConfigEntry(const std::string& text) {
   std::vector<std::string> known;
   for (const OptionSchema& option : session_config_schema()) known.emplace_back(option.name);
   if (std::ranges::find(known, entry.first) == known.end()) {
-    throw UsageError("--config", fmt::format("a session has no entry '{}'{} (tessera_inspect --session-config shows them)", entry.first, DidYouMean(entry.first, known)));
+    throw UsageError("--config", fmt::format("a session has no entry '{}'{} (tessera_inspect --session-config shows them)",
+                                             entry.first, DidYouMean(entry.first, known)));
   }
   return entry;
 }
@@ -122,8 +123,10 @@ NamedValues MakeInputs(const Session& session, const Arguments& arguments, std::
   for (size_t i = 0; i < session.inputs().size(); ++i) {
     const std::string& name = session.inputs()[i].name;
     if (i < inputs.names.size() && inputs.names[i] == name) continue;
-    throw Error(ErrorCode::kNoSuchFile, fmt::format("{} has no value for input '{}': no input_K.pb has its name inside, and there is no input_{}.pb",
-                                                    arguments.inputs, name, i));
+    throw Error(
+        ErrorCode::kNoSuchFile,
+        fmt::format("{} has no value for input '{}': no input_K.pb has its name inside, and there is no input_{}.pb",
+                    arguments.inputs, name, i));
   }
   return inputs;
 }
@@ -152,8 +155,8 @@ std::vector<double> RunRepeatedly(const Session& session, const NamedValues& inp
   return latency;
 }
 
-/// Threads that call Run on one session at once, each with its own results, the calling thread among them. What they allocate is
-/// counted from when all are warm until all have ended, so that nothing but runs is between the two.
+/// Threads that call Run on one session at once, each with its own results, the calling thread among them. What they
+/// allocate is counted from when all are warm until all have ended, so that nothing but runs is between the two.
 class Callers {
  public:
   Callers(const Session& session, const NamedValues& inputs, const Arguments& arguments)
@@ -164,7 +167,8 @@ class Callers {
     {
       std::vector<std::jthread> threads;
       try {
-        for (size_t i = 1; i < results_.size(); ++i) threads.emplace_back([this, i, &measurement] { Call(i, measurement); });
+        for (size_t i = 1; i < results_.size(); ++i)
+          threads.emplace_back([this, i, &measurement] { Call(i, measurement); });
       } catch (const std::system_error&) {
         // Those that run wait for nobody who cannot be started.
         for (size_t i = threads.size() + 1; i < results_.size(); ++i) Leave(true);
@@ -174,7 +178,8 @@ class Callers {
       Call(0, measurement);
     }
     if (failure_) std::rethrow_exception(failure_);
-    measurement.allocations_per_run = static_cast<double>(allocations_) / static_cast<double>(measurement.latency_ms.size());
+    measurement.allocations_per_run =
+        static_cast<double>(allocations_) / static_cast<double>(measurement.latency_ms.size());
     return std::move(results_.front());
   }
 
@@ -261,8 +266,8 @@ void PrintText(const Profile& profile) {
   for (const OperatorTime& row : profile.operators) total += row.us;
   Print("\n{:<56} {:>10} {:>8} {:>12}\n", "operator (provider)", "ms a run", "share", "calls a run");
   for (const OperatorTime& row : profile.operators) {
-    Print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f}\n", row.name, row.us / 1000 / profile.runs, total > 0 ? 100 * row.us / total : 0,
-          static_cast<double>(row.calls) / profile.runs);
+    Print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f}\n", row.name, row.us / 1000 / profile.runs,
+          total > 0 ? 100 * row.us / total : 0, static_cast<double>(row.calls) / profile.runs);
   }
   Print("trace: {}\n", profile.trace.string());
 }
@@ -270,14 +275,16 @@ void PrintText(const Profile& profile) {
 void PrintText(const Arguments& arguments, const Measurement& m) {
   Print("{}\n", arguments.model);
   if (!m.dims_of_one.empty()) {
-    Print("  inputs       made up, with {} = 1: give --dim NAME=N for another size\n", fmt::format("{}", fmt::join(m.dims_of_one, " = ")));
+    Print("  inputs       made up, with {} = 1: give --dim NAME=N for another size\n",
+          fmt::format("{}", fmt::join(m.dims_of_one, " = ")));
   }
   Print("  latency      median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} ({} runs)\n", Percentile(m.latency_ms, 0.5),
         Percentile(m.latency_ms, 0), Percentile(m.latency_ms, 0.9), Percentile(m.latency_ms, 0.99), m.latency_ms.size());
   Print("  throughput   {:.2f} runs a second\n", m.runs_per_second);
   Print("  load         {:.1f} ms\n", m.load_ms);
   if (m.context.enabled) {
-    Print("  context      {} ({} packed weights from it, {} not)\n", m.context.detail, m.context.packed, m.context.packed_anew);
+    Print("  context      {} ({} packed weights from it, {} not)\n", m.context.detail, m.context.packed,
+          m.context.packed_anew);
   }
   Print("  peak memory  {:.1f} MiB\n", m.peak_rss_mib);
   Print("  allocations  {:.2f} a run\n", m.allocations_per_run);
@@ -289,14 +296,16 @@ int Main(int argc, char** argv) {
   CommandLine app{"Measures a model: load time, latency, memory, allocations, time by operator"};
   Arguments arguments;
   app.Add("model", arguments.model, "The .onnx file").Required();
-  app.Add("-e", arguments.providers, "Execution provider, " + ProviderNames() + "; once for each, in priority order (default: cpu)");
+  app.Add("-e", arguments.providers,
+          "Execution provider, " + ProviderNames() + "; once for each, in priority order (default: cpu)");
   app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
   app.Add("-t,--threads", arguments.threads, "Intra-op threads (0: one a core)").Range(0, 4096);
   app.Add("-r,--runs", arguments.runs, "Counted runs of each caller (0: as many as --seconds allows)").Range(0, 10'000'000);
   app.Add("--seconds", arguments.seconds, "How long to run").Range(0.0, 1e6);
   app.Add("--warmup", arguments.warmup, "Runs that do not count").Range(1, 100000);
   app.Add("--dim", arguments.dims, "NAME=N for a symbolic dimension of the inputs, once for each (others are 1)");
-  app.Add("--inputs", arguments.inputs, "Folder with input_K.pb, as in ONNX test data, by the name inside or in the model's order (default: made up)");
+  app.Add("--inputs", arguments.inputs,
+          "Folder with input_K.pb, as in ONNX test data, by the name inside or in the model's order (default: made up)");
   app.Add("--outputs", arguments.outputs, "Folder for the results of the (first caller's) last run, as output_K.pb");
   app.Add("--callers", arguments.callers, "Threads that call Run on the one session at once").Range(1, 1024);
   app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")

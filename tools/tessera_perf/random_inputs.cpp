@@ -20,22 +20,14 @@ void FillRandom(Tensor& tensor, std::mt19937& random) {
   const auto number = [&] { return real(random); };
   const auto bit = [&] { return random() & 1u; };
   switch (tensor.type()) {
-    case ElementType::kFloat:
-      return Fill<float>(tensor, number);
-    case ElementType::kDouble:
-      return Fill<double>(tensor, number);
-    case ElementType::kFloat16:
-      return Fill<Float16>(tensor, number);
-    case ElementType::kBFloat16:
-      return Fill<BFloat16>(tensor, number);
-    case ElementType::kComplex64:
-      return Fill<std::complex<float>>(tensor, number);
-    case ElementType::kComplex128:
-      return Fill<std::complex<double>>(tensor, number);
-    case ElementType::kString:
-      return Fill<std::string>(tensor, [] { return std::string("a"); });
-    default:
-      break;
+    case ElementType::kFloat: return Fill<float>(tensor, number);
+    case ElementType::kDouble: return Fill<double>(tensor, number);
+    case ElementType::kFloat16: return Fill<Float16>(tensor, number);
+    case ElementType::kBFloat16: return Fill<BFloat16>(tensor, number);
+    case ElementType::kComplex64: return Fill<std::complex<float>>(tensor, number);
+    case ElementType::kComplex128: return Fill<std::complex<double>>(tensor, number);
+    case ElementType::kString: return Fill<std::string>(tensor, [] { return std::string("a"); });
+    default: break;
   }
   // Every other type: small non-negative integers by their width; the float8 and packed types get the codes 0 and 1.
   auto* bytes = static_cast<uint8_t*>(tensor.mutable_raw());
@@ -63,14 +55,15 @@ void CheckNames(const Session& session, const std::map<std::string, int64_t>& di
 
 }  // namespace
 
-std::vector<Value> RandomInputs(const Session& session, const std::map<std::string, int64_t>& dims, std::vector<std::string>* ones, uint32_t seed) {
+std::vector<Value> RandomInputs(const Session& session, const std::map<std::string, int64_t>& dims,
+                                std::vector<std::string>* ones, uint32_t seed) {
   CheckNames(session, dims);
   std::mt19937 random(seed);
   std::vector<Value> inputs;
   for (const NamedType& input : session.inputs()) {
     if (!input.type.is_tensor() || !input.type.shape) {
-      throw Error(ErrorCode::kNotImplemented, fmt::format("input '{}' is {}: only tensors of known rank can be made up", input.name,
-                                                          input.type.ToString()));
+      throw Error(ErrorCode::kNotImplemented, fmt::format("input '{}' is {}: only tensors of known rank can be made up",
+                                                          input.name, input.type.ToString()));
     }
     Shape shape;
     for (const Dimension& dim : *input.type.shape) {

@@ -28,7 +28,8 @@ bool Wins(C a, C b, bool minimum, bool last) {
 }
 
 template <class C>
-void Columns(const ArgKernels<C>& kernels, const C* x, int64_t count, int64_t stride, int64_t columns, bool minimum, bool last, int64_t* index) {
+void Columns(const ArgKernels<C>& kernels, const C* x, int64_t count, int64_t stride, int64_t columns, bool minimum,
+             bool last, int64_t* index) {
   const int64_t most = std::max<int64_t>(kLong / columns, 1), first = std::min(most, count);
   kernels.columns(x, first, stride, columns, last, index);
   for (int64_t j = 0; j < columns; ++j) FoundPosition(index[j], first);
@@ -77,13 +78,15 @@ int64_t Row(const ArgKernels<ComputeType<T>>& kernels, const T* x, int64_t count
 
 /// Rows that would leave most lanes empty go side by side, transposed.
 template <class T>
-void ShortRows(const ArgKernels<T>& kernels, const T* x, int64_t rows, int64_t count, bool minimum, bool last, int64_t* index) {
+void ShortRows(const ArgKernels<T>& kernels, const T* x, int64_t rows, int64_t count, bool minimum, bool last,
+               int64_t* index) {
   constexpr int64_t kRows = 64, kSize = sizeof(T);
   static const TransposeTile transpose = TransposeTileOf(kSize);
   alignas(64) T columns[kShortRow * kRows];
   for (int64_t i = 0; i < rows; i += kRows) {
     const int64_t n = std::min(kRows, rows - i);
-    transpose(reinterpret_cast<const std::byte*>(x + i * count), count * kSize, reinterpret_cast<std::byte*>(columns), kRows * kSize, n, count);
+    transpose(reinterpret_cast<const std::byte*>(x + i * count), count * kSize, reinterpret_cast<std::byte*>(columns),
+              kRows * kSize, n, count);
     Columns(kernels, columns, count, kRows, n, minimum, last, index + i);
   }
 }
@@ -99,7 +102,9 @@ void ArgExtreme(KernelContext& context, const AxisView& view, const T* x, bool m
   const double element_ns = std::is_same_v<T, C> ? 0.05 * sizeof(T) : 0.4;
   if (inner == 1) {
     const double row_ns = element_ns * static_cast<double>(count) + 10;
-    const int64_t parts = outer >= threads.num_threads() ? 1 : SlotCount(threads, CeilDiv(count, kConvertAtOnce), element_ns * kConvertAtOnce);
+    const int64_t parts = outer >= threads.num_threads()
+                              ? 1
+                              : SlotCount(threads, CeilDiv(count, kConvertAtOnce), element_ns * kConvertAtOnce);
     if (parts == 1) {
       threads.ParallelFor(outer, row_ns, [&](int64_t begin, int64_t end) {
         if constexpr (std::is_same_v<T, C>) {

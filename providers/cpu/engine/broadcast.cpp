@@ -148,8 +148,7 @@ Shape LegacyBroadcastShape(const Shape& a, const Shape& b, int64_t axis) {
   } else if (axis < 0) {
     axis += rank_a;
   }
-  Require(axis >= 0 && axis <= rank_a && rank_b <= rank_a - axis, "shape {} does not lie on {} at axis {}", b,
-          a, axis);
+  Require(axis >= 0 && axis <= rank_a && rank_b <= rank_a - axis, "shape {} does not lie on {} at axis {}", b, a, axis);
   Shape result(a.rank(), 1);
   for (size_t i = 0; i < b.rank(); ++i) {
     const size_t d = static_cast<size_t>(axis) + i;

@@ -26,20 +26,15 @@ ElementType CarrierOf(ElementType type) {
     case ElementType::kFloat8E8M0:
     case ElementType::kFloat4E2M1:
     case ElementType::kFloat6E2M3:
-    case ElementType::kFloat6E3M2:
-      return ElementType::kFloat;
+    case ElementType::kFloat6E3M2: return ElementType::kFloat;
     case ElementType::kInt4:
-    case ElementType::kInt2:
-      return ElementType::kInt8;
+    case ElementType::kInt2: return ElementType::kInt8;
     case ElementType::kUInt4:
-    case ElementType::kUInt2:
-      return ElementType::kUInt8;
+    case ElementType::kUInt2: return ElementType::kUInt8;
     case ElementType::kUndefined:
     case ElementType::kComplex64:
-    case ElementType::kComplex128:
-      Fail(ErrorCode::kInvalidArgument, "tensor({}) cannot be cast", ElementTypeName(type));
-    default:
-      return type;
+    case ElementType::kComplex128: Fail(ErrorCode::kInvalidArgument, "tensor({}) cannot be cast", ElementTypeName(type));
+    default: return type;
   }
 }
 

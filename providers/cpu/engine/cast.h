@@ -31,7 +31,8 @@ class ElementCast {
   double cost_ns() const noexcept { return cost_ns_; }
 
   /// Elements [from_begin, from_begin + count) of the tensor at `from` to those from `to_begin` on of the tensor at `to`.
-  /// Of a packed target, `to_begin` is a multiple of 8. Both may be the same elements of one buffer where their sizes agree.
+  /// Of a packed target, `to_begin` is a multiple of 8. Both may be the same elements of one buffer where their sizes
+  /// agree.
   void Run(const void* from, int64_t from_begin, void* to, int64_t to_begin, int64_t count) const;
 
  private:

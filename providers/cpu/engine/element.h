@@ -38,16 +38,11 @@ template <class Visitor>
 decltype(auto) VisitElement(ElementKind kind, Visitor&& visitor) {
   if (kind.is_string) return visitor.template operator()<std::string>();
   switch (kind.bytes) {
-    case 1:
-      return visitor.template operator()<uint8_t>();
-    case 2:
-      return visitor.template operator()<uint16_t>();
-    case 4:
-      return visitor.template operator()<uint32_t>();
-    case 8:
-      return visitor.template operator()<uint64_t>();
-    default:
-      return visitor.template operator()<Bits128>();
+    case 1: return visitor.template operator()<uint8_t>();
+    case 2: return visitor.template operator()<uint16_t>();
+    case 4: return visitor.template operator()<uint32_t>();
+    case 8: return visitor.template operator()<uint64_t>();
+    default: return visitor.template operator()<Bits128>();
   }
 }
 

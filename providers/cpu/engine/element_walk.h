@@ -11,8 +11,7 @@ class ElementWalk {
  public:
   /// Throws Error where the shapes of data and indices do not fit.
   ElementWalk(const Shape& data, const Shape& indices, int64_t axis_attribute) {
-    Require(data.rank() == indices.rank(), "data has shape {}, indices {}: the ranks differ", data,
-            indices);
+    Require(data.rank() == indices.rank(), "data has shape {}, indices {}: the ranks differ", data, indices);
     const size_t rank = data.rank();
     const size_t axis = NormalizeAxis(axis_attribute, rank);
     axis_size = data[axis];
@@ -33,7 +32,7 @@ class ElementWalk {
 
   struct Dim {
     int64_t size;
-    int64_t stride;   // in data; 0 on the axis
+    int64_t stride;  // in data; 0 on the axis
     bool is_axis;
   };
 

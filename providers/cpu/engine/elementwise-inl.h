@@ -65,7 +65,8 @@ void BinaryLoop(const void* const* inputs, unsigned advancing, void* output, int
   }
 }
 
-/// F on vectors: `V operator()(D d, V x) const`. The tail goes through a buffer, so F sees only full vectors (zeros fill it).
+/// F on vectors: `V operator()(D d, V x) const`. The tail goes through a buffer, so F sees only full vectors (zeros fill
+/// it).
 template <class T, class F, bool kHasParams = false>
 void VectorUnaryLoop(const void* const* inputs, unsigned, void* output, int64_t count, const void* params) {
   const hn::ScalableTag<T> d;

@@ -115,14 +115,13 @@ void BinaryKernel::Compute(KernelContext& context) {
   } else if (!legacy_) {
     Run(context, a, b, a.shape(), b.shape(), BroadcastShape(a.shape(), b.shape()));
   } else {
-    Require(legacy_broadcast_, "shapes {} and {} differ and attribute 'broadcast' is 0", a.shape(),
-            b.shape());
+    Require(legacy_broadcast_, "shapes {} and {} differ and attribute 'broadcast' is 0", a.shape(), b.shape());
     Run(context, a, b, a.shape(), LegacyBroadcastShape(a.shape(), b.shape(), legacy_axis_), a.shape());
   }
 }
 
-void BinaryKernel::Run(KernelContext& context, const Tensor& a, const Tensor& b, const Shape& a_shape,
-                       const Shape& b_shape, const Shape& output_shape) {
+void BinaryKernel::Run(KernelContext& context, const Tensor& a, const Tensor& b, const Shape& a_shape, const Shape& b_shape,
+                       const Shape& output_shape) {
   Tensor* y = context.output(0, output_type_, output_shape);
   if (y == nullptr) return;
   void* output = y->mutable_raw();

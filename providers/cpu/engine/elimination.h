@@ -15,13 +15,13 @@ namespace tessera::cpu {
 /// Rows of a matrix that takes Eigen more than a millisecond.
 inline constexpr int64_t kLargestEigenMatrix = 192;
 
-/// P A = L U with partial pivoting, block after block, so that nearly all of the work is in matrix products, which have the threads' help and
-/// can be cancelled. Row-major matrices of n rows.
+/// P A = L U with partial pivoting, block after block, so that nearly all of the work is in matrix products, which have the
+/// threads' help and can be cancelled. Row-major matrices of n rows.
 template <class C>
 class Elimination {
  public:
-  /// U and below it L take the place of `a`. `x`, n columns that rows are exchanged and subtracted in, too: L^-1 P takes the place of its product
-  /// with them; null: none.
+  /// U and below it L take the place of `a`. `x`, n columns that rows are exchanged and subtracted in, too: L^-1 P takes
+  /// the place of its product with them; null: none.
   Elimination(ThreadPool& threads, int64_t n, C* a, C* x) : threads_(threads), n_(n), a_(a), x_(x) {}
 
   void Run() {

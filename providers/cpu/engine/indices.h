@@ -25,7 +25,8 @@ inline size_t NormalizeAxis(int64_t axis, size_t rank) {
 /// `index` in [-size, size) counted from the front; throws Error otherwise.
 inline int64_t NormalizeIndex(int64_t index, int64_t size) {
   const int64_t result = index < 0 ? index + size : index;
-  if (static_cast<uint64_t>(result) >= static_cast<uint64_t>(size)) [[unlikely]] ThrowIndexOutside(index, size);
+  if (static_cast<uint64_t>(result) >= static_cast<uint64_t>(size)) [[unlikely]]
+    ThrowIndexOutside(index, size);
   return result;
 }
 
@@ -35,7 +36,8 @@ class Integers {
   /// `what` names the input in errors; it must outlive this.
   Integers(const Tensor& tensor, const char* what)
       : data_(tensor.raw()), size_(static_cast<size_t>(tensor.num_elements())), wide_(tensor.is(ElementType::kInt64)) {
-    Require(wide_ || tensor.is(ElementType::kInt32), "{} is {}, expected int32 or int64", what, ElementTypeName(tensor.type()));
+    Require(wide_ || tensor.is(ElementType::kInt32), "{} is {}, expected int32 or int64", what,
+            ElementTypeName(tensor.type()));
     Require(tensor.shape().rank() <= 1, "{} has shape {}, expected a list", what, tensor.shape());
   }
   explicit Integers(const std::vector<int64_t>& values) : data_(values.data()), size_(values.size()), wide_(true) {}
@@ -54,7 +56,8 @@ class Integers {
 /// The only element of an int32 or int64 tensor.
 inline int64_t ScalarInteger(const Tensor& tensor, const char* what) {
   const bool wide = tensor.is(ElementType::kInt64);
-  Require(wide || tensor.is(ElementType::kInt32), "{} is {}, expected int32 or int64", what, ElementTypeName(tensor.type()));
+  Require(wide || tensor.is(ElementType::kInt32), "{} is {}, expected int32 or int64", what,
+          ElementTypeName(tensor.type()));
   Require(tensor.num_elements() == 1, "{} has {} elements, expected one", what, tensor.num_elements());
   return wide ? *tensor.data<int64_t>() : *tensor.data<int32_t>();
 }

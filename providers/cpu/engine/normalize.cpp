@@ -12,8 +12,8 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kPiece = 8192;      // elements of a row that are looked at together
-constexpr double kNormalizeNs = 0.35;   // statistics and map
+constexpr int64_t kPiece = 8192;       // elements of a row that are looked at together
+constexpr double kNormalizeNs = 0.35;  // statistics and map
 
 RowStatistics ToStatistics(const Moments& moments, double epsilon) {
   return {moments.mean, 1 / std::sqrt(moments.squares / moments.count + epsilon)};
@@ -26,8 +26,15 @@ class RowNormalization {
 
   RowNormalization(KernelContext& context, const RowReader<C>& x, const RowWriter<C>& y, int64_t rows, int64_t count,
                    bool center, double epsilon, RowStatistics* statistics, Map map)
-      : context_(context), x_(x), y_(y), rows_(rows), count_(count), center_(center), epsilon_(epsilon),
-        statistics_(statistics), map_(map) {}
+      : context_(context),
+        x_(x),
+        y_(y),
+        rows_(rows),
+        count_(count),
+        center_(center),
+        epsilon_(epsilon),
+        statistics_(statistics),
+        map_(map) {}
 
   void Run() {
     if (rows_ == 0 || count_ == 0) return;
@@ -48,7 +55,8 @@ class RowNormalization {
         for (int64_t p = 0; p < pieces; ++p, look.Pass(kPiece)) moments = Join(moments, MomentsOf(row, p, buffer, in));
         const RowStatistics statistics = ToStatistics(moments, epsilon_);
         if (statistics_ != nullptr) statistics_[row] = statistics;
-        for (int64_t p = 0; p < pieces; ++p, look.Pass(kPiece)) MapPiece(row, p, buffer, pieces == 1 ? in : nullptr, statistics);
+        for (int64_t p = 0; p < pieces; ++p, look.Pass(kPiece))
+          MapPiece(row, p, buffer, pieces == 1 ? in : nullptr, statistics);
       }
     });
   }
@@ -225,7 +233,7 @@ void ExpandTo(const Tensor& tensor, std::span<const int64_t> shape, C* out) {
                                  RowStatistics*,                                                                           \
                                  FunctionRef<void(int64_t, int64_t, int64_t, const C*, C*, RowStatistics)>);               \
   template void AffineOfReduced<C>(KernelContext&, const Reduction&, const RowReader<C>&, const RowWriter<C>&, const C*,   \
-                                   const C*, const C*);                                                                              \
+                                   const C*, const C*);                                                                    \
   template void MomentsOfReduced<C>(KernelContext&, const Reduction&, const Tensor&, C*, double*);                         \
   template void ExpandTo<C>(const Tensor&, std::span<const int64_t>, C*)
 TESSERA_NORMALIZE(float);

@@ -16,8 +16,8 @@ struct RowStatistics {
   double inverse;
 };
 
-/// Gets each row's statistics, then calls `map(row, first, count, x, y, statistics)` for pieces that cover the row: `first` is
-/// the piece's place in its row, x and y (perhaps the same memory) its elements. Called from several threads.
+/// Gets each row's statistics, then calls `map(row, first, count, x, y, statistics)` for pieces that cover the row: `first`
+/// is the piece's place in its row, x and y (perhaps the same memory) its elements. Called from several threads.
 /// `statistics_of` (may be null) receives the `rows` statistics.
 template <class C>
 void NormalizeRows(KernelContext& context, const RowReader<C>& x, const RowWriter<C>& y, int64_t rows, int64_t count,

@@ -27,7 +27,10 @@ void PackAll(const Tensor& codes, Tensor& packed) {
 class BytesContext final : public KernelContext {
  public:
   BytesContext(KernelContext& outer, const std::vector<ElementType>& output_types)
-      : outer_(outer), output_types_(output_types), values_(outer.num_inputs()), pointers_(outer.num_inputs()),
+      : outer_(outer),
+        output_types_(output_types),
+        values_(outer.num_inputs()),
+        pointers_(outer.num_inputs()),
         outputs_(output_types.size()) {
     for (size_t i = 0; i < pointers_.size(); ++i) {
       pointers_[i] = outer.input_value(i);

@@ -21,7 +21,8 @@ std::span<const std::string_view> TextsOf(const Tensor& views) {
 /// What the wrapped kernel sees.
 class TextContext final : public KernelContext {
  public:
-  explicit TextContext(KernelContext& outer) : outer_(outer), given_(outer.num_inputs()), pointers_(outer.num_inputs()), made_(outer.num_outputs()) {
+  explicit TextContext(KernelContext& outer)
+      : outer_(outer), given_(outer.num_inputs()), pointers_(outer.num_inputs()), made_(outer.num_outputs()) {
     for (size_t i = 0; i < pointers_.size(); ++i) {
       pointers_[i] = outer.input_value(i);
       const Tensor* tensor = pointers_[i] == nullptr ? nullptr : pointers_[i]->tensor_if();
@@ -30,7 +31,9 @@ class TextContext final : public KernelContext {
       if (!tensor->is(ElementType::kString)) continue;
       const auto views = outer.scratch<std::string_view>(static_cast<size_t>(tensor->num_elements()));
       const auto* texts = tensor->data<std::string>();
-      InCancellablePieces(0, tensor->num_elements(), 3, [&](int64_t begin, int64_t end) { std::copy(texts + begin, texts + end, views.begin() + begin); });
+      InCancellablePieces(0, tensor->num_elements(), 3, [&](int64_t begin, int64_t end) {
+        std::copy(texts + begin, texts + end, views.begin() + begin);
+      });
       given_[i] = Tensor::View(kViews, tensor->shape(), views.data());
       pointers_[i] = &given_[i];
     }
@@ -71,7 +74,9 @@ class TextContext final : public KernelContext {
   bool cancelled() const noexcept override { return outer_.cancelled(); }
 
  protected:
-  void* ScratchBytes(size_t count, size_t element_size) override { return outer_.scratch<std::byte>(CheckedMul(count, element_size)).data(); }
+  void* ScratchBytes(size_t count, size_t element_size) override {
+    return outer_.scratch<std::byte>(CheckedMul(count, element_size)).data();
+  }
 
  private:
   KernelContext& outer_;

@@ -47,22 +47,18 @@ auto OrderKey(const T& value) noexcept {
 }
 
 /// Every element type but strings, as memory of one element per byte where the type is packed: see on_bytes.h.
-using OrderedTypes =
-    TypeList<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool,
-             std::complex<float>, std::complex<double>, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ, Float8E8M0,
-             Float6E2M3, Float6E3M2, Float4E2M1>;
+using OrderedTypes = TypeList<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
+                              uint32_t, uint64_t, bool, std::complex<float>, std::complex<double>, Float8E4M3FN,
+                              Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float6E2M3, Float6E3M2, Float4E2M1>;
 
 /// The type to read elements as: 4- and 2-bit integers lie in bytes, extended.
 inline ElementType OrderedTypeOf(ElementType type) noexcept {
   switch (type) {
     case ElementType::kInt4:
-    case ElementType::kInt2:
-      return ElementType::kInt8;
+    case ElementType::kInt2: return ElementType::kInt8;
     case ElementType::kUInt4:
-    case ElementType::kUInt2:
-      return ElementType::kUInt8;
-    default:
-      return type;
+    case ElementType::kUInt2: return ElementType::kUInt8;
+    default: return type;
   }
 }
 

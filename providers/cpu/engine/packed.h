@@ -16,10 +16,8 @@ constexpr bool IsPacked(ElementType type) noexcept {
     case ElementType::kUInt4:
     case ElementType::kFloat4E2M1:
     case ElementType::kInt2:
-    case ElementType::kUInt2:
-      return true;
-    default:
-      return false;
+    case ElementType::kUInt2: return true;
+    default: return false;
   }
 }
 
@@ -117,13 +115,10 @@ inline void UnpackElements(ElementType type, const void* packed, int64_t begin, 
   switch (type) {
     case ElementType::kInt4:
     case ElementType::kUInt4:
-    case ElementType::kFloat4E2M1:
-      return Unpack<4>(bytes, begin, count, type == ElementType::kInt4, out);
+    case ElementType::kFloat4E2M1: return Unpack<4>(bytes, begin, count, type == ElementType::kInt4, out);
     case ElementType::kInt2:
-    case ElementType::kUInt2:
-      return Unpack<2>(bytes, begin, count, type == ElementType::kInt2, out);
-    default:
-      std::memcpy(out, bytes + begin, static_cast<size_t>(count));
+    case ElementType::kUInt2: return Unpack<2>(bytes, begin, count, type == ElementType::kInt2, out);
+    default: std::memcpy(out, bytes + begin, static_cast<size_t>(count));
   }
 }
 inline void PackElements(ElementType type, const uint8_t* codes, int64_t begin, int64_t count, void* packed) noexcept {
@@ -131,13 +126,10 @@ inline void PackElements(ElementType type, const uint8_t* codes, int64_t begin, 
   switch (type) {
     case ElementType::kInt4:
     case ElementType::kUInt4:
-    case ElementType::kFloat4E2M1:
-      return Pack<4>(codes, begin, count, bytes);
+    case ElementType::kFloat4E2M1: return Pack<4>(codes, begin, count, bytes);
     case ElementType::kInt2:
-    case ElementType::kUInt2:
-      return Pack<2>(codes, begin, count, bytes);
-    default:
-      std::memcpy(bytes + begin, codes, static_cast<size_t>(count));
+    case ElementType::kUInt2: return Pack<2>(codes, begin, count, bytes);
+    default: std::memcpy(bytes + begin, codes, static_cast<size_t>(count));
   }
 }
 

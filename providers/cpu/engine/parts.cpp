@@ -89,7 +89,8 @@ std::optional<Tensor> PartInPlace(const Tensor& whole, int64_t offset, const Sha
   const size_t bytes = ByteSize(whole.type(), shape.num_elements());
   const bool aligned = static_cast<size_t>(offset) % kHostAlignment == 0;
   if (!aligned || bytes < whole.byte_size() / kSmall || whole.type() == ElementType::kString) return std::nullopt;
-  return Tensor::Share(whole.type(), shape, static_cast<std::byte*>(const_cast<void*>(whole.raw())) + offset, whole.owner(), whole.memory());
+  return Tensor::Share(whole.type(), shape, static_cast<std::byte*>(const_cast<void*>(whole.raw())) + offset, whole.owner(),
+                       whole.memory());
 }
 
 void SplitParts(ThreadPool& threads, std::span<Part> parts, int64_t rows, const std::byte* whole, ElementKind element) {

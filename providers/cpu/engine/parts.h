@@ -26,8 +26,8 @@ void SplitParts(ThreadPool& threads, std::span<Part> parts, int64_t rows, const 
 
 /// False for results of the graph: the whole, which they would be views of, had no place in the memory plan.
 bool MayStayInPlace(const KernelInfo& info, size_t output);
-/// The part of `whole` that starts at byte `offset` where it lies, if it may stay there: kernels read vectors from its first element
-/// on, and a small part is not worth that the whole is kept for it.
+/// The part of `whole` that starts at byte `offset` where it lies, if it may stay there: kernels read vectors from its
+/// first element on, and a small part is not worth that the whole is kept for it.
 std::optional<Tensor> PartInPlace(const Tensor& whole, int64_t offset, const Shape& shape);
 
 }  // namespace tessera::cpu

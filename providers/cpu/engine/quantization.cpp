@@ -43,8 +43,7 @@ const V* ReadZeroPoints(KernelContext& context, const Tensor* zeros, ElementType
   Require(zeros->type() == type, "zero point is tensor({}), expected tensor({})", ElementTypeName(zeros->type()),
           ElementTypeName(type));
   const int64_t count = zeros->num_elements();
-  Require(count == scale_count || count == 1, "zero point of shape {} for {} scales", zeros->shape(),
-          scale_count);
+  Require(count == scale_count || count == 1, "zero point of shape {} for {} scales", zeros->shape(), scale_count);
   ElementCast(type, ElementTypeOf<V>).Run(zeros->raw(), 0, values.data(), 0, std::min(count, scale_count));
   if (count < scale_count) std::fill(values.begin() + 1, values.end(), values[0]);
   return values.data();

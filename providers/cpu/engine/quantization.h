@@ -54,7 +54,8 @@ class QuantizationLayout {
 /// The scales as floats: the tensor's own elements, or converted into scratch memory.
 const float* ReadScales(KernelContext& context, const Tensor& scales);
 
-/// One zero point for each of `scale_count` scales; zeros where `zeros` is null. A single one serves all scales. V: float, int32_t.
+/// One zero point for each of `scale_count` scales; zeros where `zeros` is null. A single one serves all scales. V: float,
+/// int32_t.
 template <class V>
 const V* ReadZeroPoints(KernelContext& context, const Tensor* zeros, ElementType type, int64_t scale_count);
 

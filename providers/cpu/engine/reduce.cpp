@@ -34,7 +34,7 @@ Shape ReducedShape(const Shape& shape, const Shape& reduced, bool keep_dimension
 
 Reduction::Reduction(const Shape& input, const Shape& reduced_dims) {
   Shape sizes, strides, is_reduced;  // groups, innermost first
-  uint64_t stride = 1;  // may wrap where a dimension is 0, and is not used then
+  uint64_t stride = 1;               // may wrap where a dimension is 0, and is not used then
   for (size_t i = input.rank(); i-- > 0;) {
     const int64_t flag = reduced_dims[i] != 0;
     int64_t& count = flag ? reduced : outputs;
@@ -60,11 +60,11 @@ Reduction::Reduction(const Shape& input, const Shape& reduced_dims) {
 
 namespace {
 
-constexpr int64_t kChunk = 256;      // results that one thread gathers before it hands them on
-constexpr int64_t kConvert = 1024;   // elements converted at a time
+constexpr int64_t kChunk = 256;                 // results that one thread gathers before it hands them on
+constexpr int64_t kConvert = 1024;              // elements converted at a time
 constexpr int64_t kLongRow = int64_t{4} << 20;  // elements between cancellation points
-constexpr int64_t kNarrow = 32;      // elements of a row that fill too few vectors, or parts of one
-constexpr double kElementNs = 0.15;  // cost of one element
+constexpr int64_t kNarrow = 32;                 // elements of a row that fill too few vectors, or parts of one
+constexpr double kElementNs = 0.15;             // cost of one element
 
 int64_t Offset(int64_t index, const Shape& sizes, const Shape& strides) {
   int64_t offset = 0;
@@ -132,14 +132,15 @@ class TensorFold {
       return;
     }
     const auto partial = context_.scratch<Wide<C>>(static_cast<size_t>(outputs * parts));
-    context_.threads().ParallelFor(outputs * parts, output_ns / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        Wide<C> value = FoldIdentity<Wide<C>>(fold_);
-        const int64_t part = i % parts;
-        FoldPart(i / parts, reduction_.reduced * part / parts, reduction_.reduced * (part + 1) / parts, value);
-        partial[static_cast<size_t>(i)] = value;
-      }
-    });
+    context_.threads().ParallelFor(
+        outputs * parts, output_ns / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            Wide<C> value = FoldIdentity<Wide<C>>(fold_);
+            const int64_t part = i % parts;
+            FoldPart(i / parts, reduction_.reduced * part / parts, reduction_.reduced * (part + 1) / parts, value);
+            partial[static_cast<size_t>(i)] = value;
+          }
+        });
     for (int64_t o = 0; o < outputs; ++o) {
       Wide<C> value = partial[static_cast<size_t>(o * parts)];
       for (int64_t p = 1; p < parts; ++p) value = JoinFolds(fold_, value, partial[static_cast<size_t>(o * parts + p)]);
@@ -327,8 +328,8 @@ void FoldTensor(KernelContext& context, const Reduction& reduction, Fold fold, c
   TensorFold<T, C>(context, reduction, fold, data, shift, finish).Run();
 }
 
-#define TESSERA_FOLD(T, C)                                                                               \
-  template void FoldTensor<T, C>(KernelContext&, const Reduction&, Fold, const T*, const C*,             \
+#define TESSERA_FOLD(T, C)                                                                   \
+  template void FoldTensor<T, C>(KernelContext&, const Reduction&, Fold, const T*, const C*, \
                                  FunctionRef<void(int64_t, const Wide<C>*, int64_t)>)
 TESSERA_FOLD(float, float);
 TESSERA_FOLD(double, double);

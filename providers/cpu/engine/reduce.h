@@ -11,8 +11,8 @@
 
 namespace tessera::cpu {
 
-/// A tensor's dimensions seen as alternating kept and reduced groups. Elements of the output are numbered in row-major order
-/// of the kept groups.
+/// A tensor's dimensions seen as alternating kept and reduced groups. Elements of the output are numbered in row-major
+/// order of the kept groups.
 struct Reduction {
   /// `reduced` has one element per dimension of `input`: non-zero where it is reduced.
   Reduction(const Shape& input, const Shape& reduced);
@@ -29,10 +29,9 @@ struct Reduction {
   Shape reduced_sizes, reduced_strides;
 };
 
-/// Folds `data` and hands blocks of results to `finish(first, values, count)`, from several threads at once. The result is the
-/// same in every run with the same number of threads.
-/// T is the tensor's type and C the type to compute in: C is T, float for the 16-bit floats, or double for integers.
-/// `shift` has one element per output, for the folds that use one.
+/// Folds `data` and hands blocks of results to `finish(first, values, count)`, from several threads at once. The result is
+/// the same in every run with the same number of threads. T is the tensor's type and C the type to compute in: C is T,
+/// float for the 16-bit floats, or double for integers. `shift` has one element per output, for the folds that use one.
 template <class T, class C>
 void FoldTensor(KernelContext& context, const Reduction& reduction, Fold fold, const T* data, const C* shift,
                 FunctionRef<void(int64_t first, const Wide<C>* values, int64_t count)> finish);

@@ -77,9 +77,8 @@ T Combine(const T& old, const T& update) {
   }
 }
 
-using ScatterTypes =
-    TypeList<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool,
-             std::string, std::complex<float>, std::complex<double>>;
+using ScatterTypes = TypeList<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
+                              uint32_t, uint64_t, bool, std::string, std::complex<float>, std::complex<double>>;
 
 /// Calls visitor.operator()<T, kReduction>() with what the element type and reduction ask for; without a reduction T is
 /// an unsigned type of the element's size.
@@ -91,14 +90,10 @@ void VisitScatter(ElementType type, ScatterReduction reduction, Visitor&& visito
   Require(type != ElementType::kString || reduction != ScatterReduction::kMul, "strings cannot be multiplied");
   VisitType(ScatterTypes{}, type, [&]<class T>() {
     switch (reduction) {
-      case ScatterReduction::kAdd:
-        return visitor.template operator()<T, ScatterReduction::kAdd>();
-      case ScatterReduction::kMul:
-        return visitor.template operator()<T, ScatterReduction::kMul>();
-      case ScatterReduction::kMax:
-        return visitor.template operator()<T, ScatterReduction::kMax>();
-      default:
-        return visitor.template operator()<T, ScatterReduction::kMin>();
+      case ScatterReduction::kAdd: return visitor.template operator()<T, ScatterReduction::kAdd>();
+      case ScatterReduction::kMul: return visitor.template operator()<T, ScatterReduction::kMul>();
+      case ScatterReduction::kMax: return visitor.template operator()<T, ScatterReduction::kMax>();
+      default: return visitor.template operator()<T, ScatterReduction::kMin>();
     }
   });
 }

@@ -22,7 +22,8 @@ inline int64_t PartsFor(const ThreadPool& threads, int64_t items) {
   return threads.num_threads() == 1 ? 1 : std::clamp<int64_t>(items, 1, 4 * threads.num_threads());
 }
 
-/// Calls body(slot, begin, end) for each of `slots` slots; the ranges cover [0, items). No two calls share a slot at a time.
+/// Calls body(slot, begin, end) for each of `slots` slots; the ranges cover [0, items). No two calls share a slot at a
+/// time.
 template <class Body>
 void ParallelSlots(ThreadPool& threads, int64_t slots, int64_t items, double item_ns, Body&& body) {
   const auto begin_of = [&](int64_t slot) { return items / slots * slot + std::min(slot, items % slots); };

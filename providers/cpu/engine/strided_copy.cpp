@@ -17,7 +17,8 @@ void CopyFixedRows(const std::byte* src, int64_t src_stride, std::byte* dst, int
 
 /// Rows of Word < bytes <= 2 * Word bytes, as two words that overlap.
 template <class Word>
-void CopyShortRows(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows, int64_t bytes) {
+void CopyShortRows(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows,
+                   int64_t bytes) {
   const int64_t last = bytes - static_cast<int64_t>(sizeof(Word));
   for (int64_t r = 0; r < rows; ++r, src += src_stride, dst += dst_stride) {
     Word first_word, last_word;
@@ -54,16 +55,11 @@ using StridedRow = void (*)(const std::byte* src, int64_t src_stride, std::byte*
 StridedRow StridedRowOf(ElementKind element) {
   if (element.is_string) return CopyStringRow;
   switch (element.bytes) {
-    case 1:
-      return CopyStrided<1>;
-    case 2:
-      return CopyStrided<2>;
-    case 4:
-      return CopyStrided<4>;
-    case 8:
-      return CopyStrided<8>;
-    default:
-      return CopyStrided<16>;
+    case 1: return CopyStrided<1>;
+    case 2: return CopyStrided<2>;
+    case 4: return CopyStrided<4>;
+    case 8: return CopyStrided<8>;
+    default: return CopyStrided<16>;
   }
 }
 
@@ -83,27 +79,23 @@ void CopyRows(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t 
     return;
   }
   // Where a call of memcpy would cost as much as the bytes.
-  if (src_stride == 0 && dst_stride == bytes && bytes >= kRepeatedBytes && bytes <= 4096) return RepeatRow(src, dst, rows, bytes);
+  if (src_stride == 0 && dst_stride == bytes && bytes >= kRepeatedBytes && bytes <= 4096)
+    return RepeatRow(src, dst, rows, bytes);
   switch (bytes) {
-    case 1:
-      return CopyFixedRows<1>(src, src_stride, dst, dst_stride, rows);
-    case 2:
-      return CopyFixedRows<2>(src, src_stride, dst, dst_stride, rows);
-    case 4:
-      return CopyFixedRows<4>(src, src_stride, dst, dst_stride, rows);
-    case 8:
-      return CopyFixedRows<8>(src, src_stride, dst, dst_stride, rows);
-    case 16:
-      return CopyFixedRows<16>(src, src_stride, dst, dst_stride, rows);
-    default:
-      break;
+    case 1: return CopyFixedRows<1>(src, src_stride, dst, dst_stride, rows);
+    case 2: return CopyFixedRows<2>(src, src_stride, dst, dst_stride, rows);
+    case 4: return CopyFixedRows<4>(src, src_stride, dst, dst_stride, rows);
+    case 8: return CopyFixedRows<8>(src, src_stride, dst, dst_stride, rows);
+    case 16: return CopyFixedRows<16>(src, src_stride, dst, dst_stride, rows);
+    default: break;
   }
   if (bytes < 4) return CopyShortRows<uint16_t>(src, src_stride, dst, dst_stride, rows, bytes);
   if (bytes < 8) return CopyShortRows<uint32_t>(src, src_stride, dst, dst_stride, rows, bytes);
   if (bytes < 16) return CopyShortRows<uint64_t>(src, src_stride, dst, dst_stride, rows, bytes);
   if (bytes <= 32) return CopyShortRows<Bits128>(src, src_stride, dst, dst_stride, rows, bytes);
   if (bytes <= 64) return CopyShortRows<Bits256>(src, src_stride, dst, dst_stride, rows, bytes);
-  for (int64_t r = 0; r < rows; ++r, src += src_stride, dst += dst_stride) std::memcpy(dst, src, static_cast<size_t>(bytes));
+  for (int64_t r = 0; r < rows; ++r, src += src_stride, dst += dst_stride)
+    std::memcpy(dst, src, static_cast<size_t>(bytes));
 }
 
 void StridedCopy::Add(int64_t size, int64_t src_stride, int64_t dst_stride) {
@@ -225,8 +217,9 @@ void StridedCopy::RunRows(ThreadPool& threads, Loops loops, const std::byte* src
       run = pieces == 1 ? std::min(end - i, units_inside - unit) : 1;  // whole rows that follow each other
       const int64_t first_row = unit / pieces * row_step;
       const int64_t offset = unit % pieces * piece;
-      CopyRows(src + outer.src() + first_row * rows.src + offset, rows.src, dst + outer.dst() + first_row * rows.dst + offset,
-               rows.dst, std::min(run * row_step, rows.size - first_row), std::min(piece, row_bytes - offset), element.is_string);
+      CopyRows(src + outer.src() + first_row * rows.src + offset, rows.src,
+               dst + outer.dst() + first_row * rows.dst + offset, rows.dst, std::min(run * row_step, rows.size - first_row),
+               std::min(piece, row_bytes - offset), element.is_string);
       if ((unit += run) == units_inside) {
         unit = 0;
         outer.Next();
@@ -297,8 +290,8 @@ void CopyParallel(ThreadPool& threads, void* dst, const void* src, int64_t count
   const int64_t step = std::max<int64_t>(1, 4096 / element.bytes);
   threads.ParallelFor(CeilDiv(count, step), CopyCost(element) * static_cast<double>(step), [&](int64_t begin, int64_t end) {
     const int64_t first = begin * step, last = std::min(end * step, count);
-    CopySpan(static_cast<std::byte*>(dst) + first * element.bytes, static_cast<const std::byte*>(src) + first * element.bytes,
-             (last - first) * element.bytes, element);
+    CopySpan(static_cast<std::byte*>(dst) + first * element.bytes,
+             static_cast<const std::byte*>(src) + first * element.bytes, (last - first) * element.bytes, element);
   });
 }
 
@@ -313,10 +306,11 @@ void FillParallel(ThreadPool& threads, void* dst, const void* value, int64_t cou
     element.bytes = 1;
   }
   const int64_t step = std::max<int64_t>(1, 4096 / element.bytes);
-  threads.ParallelFor(CeilDiv(count, step), CopyCost(element) * 0.5 * static_cast<double>(step), [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * step, last = std::min(end * step, count);
-    FillElements(static_cast<std::byte*>(dst) + first * element.bytes, value, last - first, element);
-  });
+  threads.ParallelFor(CeilDiv(count, step), CopyCost(element) * 0.5 * static_cast<double>(step),
+                      [&](int64_t begin, int64_t end) {
+                        const int64_t first = begin * step, last = std::min(end * step, count);
+                        FillElements(static_cast<std::byte*>(dst) + first * element.bytes, value, last - first, element);
+                      });
 }
 
 }  // namespace tessera::cpu

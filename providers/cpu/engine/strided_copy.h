@@ -49,7 +49,8 @@ void CopyRows(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t 
 /// Copies a contiguous run of elements on several threads.
 void CopyParallel(ThreadPool& threads, void* dst, const void* src, int64_t count, ElementKind element);
 
-/// All elements of `from` into `to`, of the same type and shape, unless they share memory: the kernel then changes them in place.
+/// All elements of `from` into `to`, of the same type and shape, unless they share memory: the kernel then changes them in
+/// place.
 void CopyUnlessInPlace(ThreadPool& threads, const Tensor& from, Tensor& to);
 
 /// Fills a contiguous run of elements on several threads.

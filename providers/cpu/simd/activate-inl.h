@@ -20,14 +20,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T, class D, class V>
 HWY_INLINE V Activate(D d, V v, const GemmEpilogue<T>& e) {
   switch (e.activation) {
-    case GemmActivation::kNone:
-      return v;
+    case GemmActivation::kNone: return v;
     case GemmActivation::kRelu:  // NaN stays NaN: the comparison fails
       return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v);
     case GemmActivation::kClip:  // so that NaN stays NaN: x86 gives the second operand then
       return hn::Min(hn::Set(d, e.beta), hn::Max(hn::Set(d, e.alpha), v));
-    case GemmActivation::kLeakyRelu:
-      return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, e.alpha)), v);
+    case GemmActivation::kLeakyRelu: return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, e.alpha)), v);
     case GemmActivation::kHardSigmoid:
       return hn::Min(hn::Set(d, T{1}), hn::Max(hn::Zero(d), hn::MulAdd(v, hn::Set(d, e.alpha), hn::Set(d, e.beta))));
     case GemmActivation::kHardSwish: {

@@ -83,8 +83,8 @@ HWY_INLINE hn::Vec<D> LoadSome(D d, M mask, const hn::TFromD<D>* row) {
 #endif
 }
 
-/// visit(i, mask) for each vector of a row that holds some of [begin, end), from element i, a multiple of the lanes; `mask` is
-/// std::true_type where it holds nothing else.
+/// visit(i, mask) for each vector of a row that holds some of [begin, end), from element i, a multiple of the lanes; `mask`
+/// is std::true_type where it holds nothing else.
 template <class D, class Visit>
 HWY_INLINE void ForSpan(D d, int64_t begin, int64_t end, Visit&& visit) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -178,7 +178,8 @@ T Magnitude(const T* numbers, int64_t rows, int64_t stride, int64_t count) {
   const auto take = [&](T x) { result = result == result && !(x <= result) ? x : result; };
   for (int64_t r = 0; r < rows; ++r, numbers += stride) {
     int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) largest = hn::Max(largest, hn::BitCast(bits, hn::Abs(hn::LoadU(d, numbers + i))));
+    for (; i + lanes <= count; i += lanes)
+      largest = hn::Max(largest, hn::BitCast(bits, hn::Abs(hn::LoadU(d, numbers + i))));
     for (; i < count; ++i) take(std::abs(numbers[i]));
   }
   T each[HWY_LANES(T)];
@@ -194,16 +195,16 @@ void Scale(T* row, int64_t count, T factor) {
 
 }  // namespace
 
-#define TESSERA_DEFINE(T, Name)                                                                  \
-  void Softcap##Name(T* row, int64_t count, T cap) { Softcap(row, count, cap); }                 \
-  void AddTo##Name(T* row, const T* bias, int64_t count) { AddTo(row, bias, count); }            \
+#define TESSERA_DEFINE(T, Name)                                                                               \
+  void Softcap##Name(T* row, int64_t count, T cap) { Softcap(row, count, cap); }                              \
+  void AddTo##Name(T* row, const T* bias, int64_t count) { AddTo(row, bias, count); }                         \
   void Softmax##Name(ScoreRow<T>* rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys) { \
-    Softmax(rows, count, scores, stride, k0, keys);                                              \
-  }                                                                                              \
-  T Magnitude##Name(const T* numbers, int64_t rows, int64_t stride, int64_t count) {             \
-    return Magnitude(numbers, rows, stride, count);                                              \
-  }                                                                                              \
-  int64_t Lanes##Name() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())); }        \
+    Softmax(rows, count, scores, stride, k0, keys);                                                           \
+  }                                                                                                           \
+  T Magnitude##Name(const T* numbers, int64_t rows, int64_t stride, int64_t count) {                          \
+    return Magnitude(numbers, rows, stride, count);                                                           \
+  }                                                                                                           \
+  int64_t Lanes##Name() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())); }                     \
   void Scale##Name(T* row, int64_t count, T factor) { Scale(row, count, factor); }
 TESSERA_DEFINE(float, Float)
 TESSERA_DEFINE(double, Double)
@@ -215,36 +216,36 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-#define TESSERA_DISPATCH(T, Name)                              \
-  HWY_EXPORT(Softcap##Name);                                   \
-  HWY_EXPORT(AddTo##Name);                                     \
-  HWY_EXPORT(Softmax##Name);                                   \
-  HWY_EXPORT(Lanes##Name);                                     \
-  HWY_EXPORT(Magnitude##Name);                                 \
-  HWY_EXPORT(Scale##Name);                                     \
-  template <>                                                  \
-  void SoftcapRow<T>(T * row, int64_t count, T cap) {          \
-    HWY_DYNAMIC_DISPATCH(Softcap##Name)(row, count, cap);      \
-  }                                                            \
-  template <>                                                  \
-  void AddRow<T>(T * row, const T* bias, int64_t count) {      \
-    HWY_DYNAMIC_DISPATCH(AddTo##Name)(row, bias, count);       \
-  }                                                            \
-  template <>                                                  \
+#define TESSERA_DISPATCH(T, Name)                                                                               \
+  HWY_EXPORT(Softcap##Name);                                                                                    \
+  HWY_EXPORT(AddTo##Name);                                                                                      \
+  HWY_EXPORT(Softmax##Name);                                                                                    \
+  HWY_EXPORT(Lanes##Name);                                                                                      \
+  HWY_EXPORT(Magnitude##Name);                                                                                  \
+  HWY_EXPORT(Scale##Name);                                                                                      \
+  template <>                                                                                                   \
+  void SoftcapRow<T>(T * row, int64_t count, T cap) {                                                           \
+    HWY_DYNAMIC_DISPATCH(Softcap##Name)(row, count, cap);                                                       \
+  }                                                                                                             \
+  template <>                                                                                                   \
+  void AddRow<T>(T * row, const T* bias, int64_t count) {                                                       \
+    HWY_DYNAMIC_DISPATCH(AddTo##Name)(row, bias, count);                                                        \
+  }                                                                                                             \
+  template <>                                                                                                   \
   void SoftmaxRows<T>(ScoreRow<T> * rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys) { \
-    HWY_DYNAMIC_DISPATCH(Softmax##Name)(rows, count, scores, stride, k0, keys); \
-  }                                                            \
-  template <>                                                  \
-  T LargestMagnitude<T>(const T* numbers, int64_t rows, int64_t stride, int64_t count) { \
-    return HWY_DYNAMIC_DISPATCH(Magnitude##Name)(numbers, rows, stride, count); \
-  }                                                            \
-  template <>                                                  \
-  int64_t ScoreLanes<T>() {                                    \
-    return HWY_DYNAMIC_DISPATCH(Lanes##Name)();                \
-  }                                                            \
-  template <>                                                  \
-  void ScaleRow<T>(T * row, int64_t count, T factor) {         \
-    HWY_DYNAMIC_DISPATCH(Scale##Name)(row, count, factor);     \
+    HWY_DYNAMIC_DISPATCH(Softmax##Name)(rows, count, scores, stride, k0, keys);                                 \
+  }                                                                                                             \
+  template <>                                                                                                   \
+  T LargestMagnitude<T>(const T* numbers, int64_t rows, int64_t stride, int64_t count) {                        \
+    return HWY_DYNAMIC_DISPATCH(Magnitude##Name)(numbers, rows, stride, count);                                 \
+  }                                                                                                             \
+  template <>                                                                                                   \
+  int64_t ScoreLanes<T>() {                                                                                     \
+    return HWY_DYNAMIC_DISPATCH(Lanes##Name)();                                                                 \
+  }                                                                                                             \
+  template <>                                                                                                   \
+  void ScaleRow<T>(T * row, int64_t count, T factor) {                                                          \
+    HWY_DYNAMIC_DISPATCH(Scale##Name)(row, count, factor);                                                      \
   }
 TESSERA_DISPATCH(float, Float)
 TESSERA_DISPATCH(double, Double)

@@ -27,9 +27,9 @@ struct ScoreRow {
   T rescale = 1;  // what the last block made of exponentials before it
 };
 
-/// Scores for keys [k0, k0 + keys), in rows `stride` apart, each of whole vectors (ScoreLanes). Adds the bias to those that are seen
-/// and replaces them by exponentials of their differences to the greatest of them and `max`, or by 0 where there is none but minus
-/// infinity; others up to the stride by 0. NaN stays NaN.
+/// Scores for keys [k0, k0 + keys), in rows `stride` apart, each of whole vectors (ScoreLanes). Adds the bias to those that
+/// are seen and replaces them by exponentials of their differences to the greatest of them and `max`, or by 0 where there
+/// is none but minus infinity; others up to the stride by 0. NaN stays NaN.
 template <class T>
 void SoftmaxRows(ScoreRow<T>* rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys);
 
@@ -44,18 +44,18 @@ T LargestMagnitude(const T* numbers, int64_t rows, int64_t stride, int64_t count
 template <class T>
 void ScaleRow(T* row, int64_t count, T factor);
 
-#define TESSERA_DECLARE(T)                          \
-  template <>                                       \
-  void SoftcapRow<T>(T * row, int64_t count, T cap); \
-  template <>                                       \
-  void AddRow<T>(T * row, const T* bias, int64_t count); \
-  template <>                                       \
+#define TESSERA_DECLARE(T)                                                                                     \
+  template <>                                                                                                  \
+  void SoftcapRow<T>(T * row, int64_t count, T cap);                                                           \
+  template <>                                                                                                  \
+  void AddRow<T>(T * row, const T* bias, int64_t count);                                                       \
+  template <>                                                                                                  \
   void SoftmaxRows<T>(ScoreRow<T> * rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys); \
-  template <>                                       \
-  T LargestMagnitude<T>(const T* numbers, int64_t rows, int64_t stride, int64_t count); \
-  template <>                                       \
-  int64_t ScoreLanes<T>();                          \
-  template <>                                       \
+  template <>                                                                                                  \
+  T LargestMagnitude<T>(const T* numbers, int64_t rows, int64_t stride, int64_t count);                        \
+  template <>                                                                                                  \
+  int64_t ScoreLanes<T>();                                                                                     \
+  template <>                                                                                                  \
   void ScaleRow<T>(T * row, int64_t count, T factor);
 TESSERA_DECLARE(float)
 TESSERA_DECLARE(double)

@@ -13,8 +13,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 
-/// A lane of pairs holds two neighbours, the first in its lower half. By assembler, as the instruction sets that the kernels are
-/// compiled for lack it: whoever uses this asks Available() at run time. Denormals count as zero.
+/// A lane of pairs holds two neighbours, the first in its lower half. By assembler, as the instruction sets that the
+/// kernels are compiled for lack it: whoever uses this asks Available() at run time. Denormals count as zero.
 struct PairProduct {
   using Sums = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>>;
   using Pairs = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<uint32_t>>;
@@ -42,7 +42,9 @@ struct EmulatedPairProduct {
     namespace hn = hwy::HWY_NAMESPACE;
     const hn::ScalableTag<float> d;
     const auto first = [&](Pairs v) { return hn::BitCast(d, hn::ShiftLeft<16>(v)); };
-    const auto second = [&](Pairs v) { return hn::BitCast(d, hn::And(v, hn::Set(hn::ScalableTag<uint32_t>(), 0xffff0000u))); };
+    const auto second = [&](Pairs v) {
+      return hn::BitCast(d, hn::And(v, hn::Set(hn::ScalableTag<uint32_t>(), 0xffff0000u)));
+    };
     return hn::MulAdd(first(a), first(b), hn::MulAdd(second(a), second(b), sum));
   }
 };

@@ -57,7 +57,8 @@ HWY_INLINE void ForVectors(float* values, int64_t count, F f) {
 /// v / (1 + e^-v), e^-v as in vmath::Sigmoid. What is less than -87 counts as -87, whose result is -1e-36.
 template <class V>
 HWY_INLINE V Silu(V v) {
-  constexpr float kC[] = {1.0f, -1.0f, 0.499992311000824f, -0.16667114198207855f, 0.041890114545822144f, -0.008312525227665901f};
+  constexpr float kC[] = {
+      1.0f, -1.0f, 0.499992311000824f, -0.16667114198207855f, 0.041890114545822144f, -0.008312525227665901f};
   const hn::DFromV<V> d;
   const hn::RebindToUnsigned<hn::DFromV<V>> du;
   const auto magic = hn::Set(d, 12582912.0f);
@@ -83,27 +84,27 @@ HWY_INLINE void Slope(const float* slopes, float* values, int64_t count) {
 }
 
 /// Activations other than kClip, over whole pixels of a block, the epilogue's `block`th.
-[[maybe_unused]] HWY_NOINLINE void ActivateStored(const BlockedEpilogue& epilogue, int64_t block, float* values, int64_t count) {
+[[maybe_unused]] HWY_NOINLINE void ActivateStored(const BlockedEpilogue& epilogue, int64_t block, float* values,
+                                                  int64_t count) {
   // For vectors of any width.
   const auto all = [](auto v, float number) { return hn::Set(hn::DFromV<decltype(v)>(), number); };
   const auto unit = [&](auto v) { return hn::Min(all(v, 1), hn::Max(all(v, 0), v)); };
   const float alpha = epilogue.alpha, beta = epilogue.beta;
   switch (epilogue.activation) {
     case BlockedActivation::kNone:
-    case BlockedActivation::kClip:
-      return;
+    case BlockedActivation::kClip: return;
     case BlockedActivation::kLeakyRelu:
-      return ForVectors(values, count, [&](auto v) { return hn::IfThenElse(hn::Lt(v, all(v, 0)), hn::Mul(v, all(v, alpha)), v); });
-    case BlockedActivation::kPRelu:
-      return Slope(epilogue.slopes + block * kChannelBlock, values, count);
+      return ForVectors(values, count,
+                        [&](auto v) { return hn::IfThenElse(hn::Lt(v, all(v, 0)), hn::Mul(v, all(v, alpha)), v); });
+    case BlockedActivation::kPRelu: return Slope(epilogue.slopes + block * kChannelBlock, values, count);
     case BlockedActivation::kHardSigmoid:
       return ForVectors(values, count, [&](auto v) { return unit(hn::MulAdd(v, all(v, alpha), all(v, beta))); });
     case BlockedActivation::kHardSwish:
-      return ForVectors(values, count, [&](auto v) { return hn::Mul(v, unit(hn::MulAdd(v, all(v, 1.0f / 6), all(v, 0.5f)))); });
+      return ForVectors(values, count,
+                        [&](auto v) { return hn::Mul(v, unit(hn::MulAdd(v, all(v, 1.0f / 6), all(v, 0.5f)))); });
     case BlockedActivation::kSigmoid:
       return ForVectors(values, count, [](auto v) { return vmath::Sigmoid(hn::DFromV<decltype(v)>(), v); });
-    case BlockedActivation::kSilu:
-      return ForVectors(values, count, [](auto v) { return Silu(v); });
+    case BlockedActivation::kSilu: return ForVectors(values, count, [](auto v) { return Silu(v); });
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Images in blocks of channels, [N, C/8, H, W, 8], or [N, C/8, D, H, W, 8]: the eight channels of a pixel are one vector, so
-// convolutions read them where they lie. The optimizer's block_channels decides which values of a graph are laid out so.
+// Images in blocks of channels, [N, C/8, H, W, 8], or [N, C/8, D, H, W, 8]: the eight channels of a pixel are one vector,
+// so convolutions read them where they lie. The optimizer's block_channels decides which values of a graph are laid out so.
 
 #include <cstdint>
 
@@ -68,8 +68,8 @@ struct BlockedPixels {
 constexpr int64_t BlockGroups(int64_t blocks) { return blocks < 2 ? blocks : blocks / 2; }
 constexpr int64_t FirstBlock(int64_t blocks, int64_t group) { return group == BlockGroups(blocks) ? blocks : 2 * group; }
 
-/// weights[blocks * 8][planes][unit][positions], perhaps not aligned, to the groups [group_begin, group_end) of packed, each
-/// [planes][positions][unit][its outputs].
+/// weights[blocks * 8][planes][unit][positions], perhaps not aligned, to the groups [group_begin, group_end) of packed,
+/// each [planes][positions][unit][its outputs].
 void PackBlockedWeights(const float* weights, int64_t planes, int64_t unit, int64_t positions, int64_t blocks,
                         int64_t group_begin, int64_t group_end, float* packed);
 
@@ -95,7 +95,8 @@ void ConvolveBlockedDepthwise(const BlockedWindow& window, const float* input, c
 enum class BlockedPool : uint8_t { kMax, kAverage, kAverageWithPads };
 
 /// Rows [begin, end) of all blocks' output rows.
-void PoolBlocked(const BlockedWindow& window, BlockedPool kind, const float* input, int64_t begin, int64_t end, float* output);
+void PoolBlocked(const BlockedWindow& window, BlockedPool kind, const float* input, int64_t begin, int64_t end,
+                 float* output);
 
 /// The mean of each channel's pixels: blocks [begin, end), eight numbers each.
 void AverageBlocked(const float* input, int64_t pixels, int64_t begin, int64_t end, float* output);
@@ -108,9 +109,10 @@ struct BlockedGroups {
   float epsilon;
 };
 
-/// output = (input - mean) / sqrt(variance + epsilon) * scale + bias over `blocks` blocks; scale and bias by channel. The output may
-/// be the input.
-void NormalizeBlockedGroup(const BlockedGroups& groups, const float* input, const float* scale, const float* bias, float* output);
+/// output = (input - mean) / sqrt(variance + epsilon) * scale + bias over `blocks` blocks; scale and bias by channel. The
+/// output may be the input.
+void NormalizeBlockedGroup(const BlockedGroups& groups, const float* input, const float* scale, const float* bias,
+                           float* output);
 
 /// output = input times a factor for each image and channel, or plus an offset: blocks [begin, end).
 void ScaleBlocked(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output);
@@ -124,10 +126,10 @@ void UnblockChannels(const float* block, int64_t pixels, int64_t begin, int64_t 
 struct BlockedTileRows {
   WinogradForm form;
   int64_t slices, input_blocks, output_blocks;
-  int64_t input_plane, output_plane;  // elements from block to block
+  int64_t input_plane, output_plane;         // elements from block to block
   int64_t height, width, pad_top, pad_left;  // of the input
   WinogradAxis y, x;                         // of the output
-  int64_t first_row, end_row;  // of tiles
+  int64_t first_row, end_row;                // of tiles
 
   /// Blocks that a plane of a point sums over.
   int64_t summed_blocks() const { return slices * input_blocks; }
@@ -137,7 +139,8 @@ struct BlockedTileRows {
   int64_t product_matrix() const { return output_blocks * tiles() * kChannelBlock + 16; }
 };
 
-/// Input blocks [begin, end) of a slice to its columns in the form's planes, each a matrix [slices][input_blocks][tiles][8].
+/// Input blocks [begin, end) of a slice to its columns in the form's planes, each a matrix
+/// [slices][input_blocks][tiles][8].
 void TransformTileRows(const BlockedTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns);
 
 /// products, a matrix [output_blocks][tiles][8] of each point, to output blocks [begin, end) of an image.

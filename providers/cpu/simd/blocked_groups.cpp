@@ -60,7 +60,8 @@ void AddBlock(const float* from, int64_t pixels, LaneMoments& moments) {
     for (size_t i = 0; i < mean.size(); ++i) shift[i] = static_cast<float>(mean[i] /= count);
     const LaneTotals squares = SumLanes<true>(run, size, shift);
     for (size_t i = 0; i < mean.size(); ++i) {
-      moments[i] = Join(moments[i], {mean[i], SquaresAboutMean(squares[i], mean[i], static_cast<double>(shift[i]), count), count});
+      moments[i] =
+          Join(moments[i], {mean[i], SquaresAboutMean(squares[i], mean[i], static_cast<double>(shift[i]), count), count});
     }
   }
 }
@@ -81,10 +82,12 @@ void NormalizeGroup(const BlockedGroups& groups, const float* input, const float
   for (int64_t b = 0; b < groups.blocks; ++b) AddBlock(input + b * plane, groups.pixels, moments);
   JoinLanes(moments, static_cast<size_t>(groups.lanes));
   HWY_ALIGN float mean[kChannelBlock], factor[kChannelBlock], offset[kChannelBlock];
-  for (int64_t b = 0; b < groups.blocks; ++b, input += plane, output += plane, scale += kChannelBlock, bias += kChannelBlock) {
+  for (int64_t b = 0; b < groups.blocks;
+       ++b, input += plane, output += plane, scale += kChannelBlock, bias += kChannelBlock) {
     for (size_t i = 0; i < moments.size(); ++i) {
       const Moments& own = moments[i];
-      const double times = static_cast<double>(scale[i]) / std::sqrt(own.squares / own.count + static_cast<double>(groups.epsilon));
+      const double times =
+          static_cast<double>(scale[i]) / std::sqrt(own.squares / own.count + static_cast<double>(groups.epsilon));
       mean[i] = static_cast<float>(own.mean);
       factor[i] = static_cast<float>(times);
       offset[i] = static_cast<float>(static_cast<double>(bias[i]) - (own.mean - static_cast<double>(mean[i])) * times);
@@ -100,7 +103,8 @@ void NormalizeGroup(const BlockedGroups& groups, const float* input, const float
 
 }  // namespace
 
-void NormalizeInBlocks(const BlockedGroups& groups, const float* input, const float* scale, const float* bias, float* output) {
+void NormalizeInBlocks(const BlockedGroups& groups, const float* input, const float* scale, const float* bias,
+                       float* output) {
   NormalizeGroup(groups, input, scale, bias, output);
 }
 
@@ -112,7 +116,8 @@ namespace tessera::cpu {
 
 HWY_EXPORT(NormalizeInBlocks);
 
-void NormalizeBlockedGroup(const BlockedGroups& groups, const float* input, const float* scale, const float* bias, float* output) {
+void NormalizeBlockedGroup(const BlockedGroups& groups, const float* input, const float* scale, const float* bias,
+                           float* output) {
   HWY_DYNAMIC_DISPATCH(NormalizeInBlocks)(groups, input, scale, bias, output);
 }
 

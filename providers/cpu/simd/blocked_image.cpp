@@ -51,8 +51,8 @@ void ByChannel(const float* input, const float* numbers, int64_t pixels, int64_t
   }
 }
 
-/// Calls move(pixel) for `together` pixels at a time, the last of which may have been moved before, or move_one(pixel) where there
-/// are fewer.
+/// Calls move(pixel) for `together` pixels at a time, the last of which may have been moved before, or move_one(pixel)
+/// where there are fewer.
 template <class Move, class MoveOne>
 HWY_INLINE void ForPixels(int64_t begin, int64_t end, int64_t together, const Move& move, const MoveOne& move_one) {
   if (end - begin < together) {
@@ -94,10 +94,12 @@ void AverageInBlocks(const float* input, int64_t pixels, int64_t begin, int64_t 
   Average(input, pixels, begin, end, output);
 }
 void ScaleInBlocks(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output) {
-  ByChannel(input, factors, pixels, begin, end, output, [](BlockVector x, BlockVector factor) { return hn::Mul(x, factor); });
+  ByChannel(input, factors, pixels, begin, end, output,
+            [](BlockVector x, BlockVector factor) { return hn::Mul(x, factor); });
 }
 void ShiftInBlocks(const float* input, const float* offsets, int64_t pixels, int64_t begin, int64_t end, float* output) {
-  ByChannel(input, offsets, pixels, begin, end, output, [](BlockVector x, BlockVector offset) { return hn::Add(x, offset); });
+  ByChannel(input, offsets, pixels, begin, end, output,
+            [](BlockVector x, BlockVector offset) { return hn::Add(x, offset); });
 }
 void BlockPixels(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block) {
   Block(planes, pixels, begin, end, block);

@@ -20,22 +20,22 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kInputBytes = 160 << 10;       // read for one depth before the next: part of L2
-constexpr int64_t kTilesTogether = 32;           // before they are activated: still in L1
+constexpr int64_t kInputBytes = 160 << 10;  // read for one depth before the next: part of L2
+constexpr int64_t kTilesTogether = 32;      // before they are activated: still in L1
 /// By what holds a vector: nobody asks for blocks where it holds less than one (SuitsChannelBlocks), so that gets one tile.
 constexpr int ByLanes(int less, int one_block, int two_blocks) {
   return HWY_LANES(float) < kChannelBlock ? less : HWY_LANES(float) < 2 * kChannelBlock ? one_block : two_blocks;
 }
 // Of a tile, by its blocks: what 16 or 32 registers hold.
 constexpr int kMostPixels[] = {0, ByLanes(1, 6, 12), ByLanes(1, 6, 12), ByLanes(1, 4, 12), ByLanes(0, 0, 12)};
-/// Where a vector holds two blocks, two groups of them are computed together: then each input that is loaded meets two vectors of
-/// weights, and loads do not bound the loop.
+/// Where a vector holds two blocks, two groups of them are computed together: then each input that is loaded meets two
+/// vectors of weights, and loads do not bound the loop.
 constexpr bool kJoinsGroups = ByLanes(0, 0, 1) != 0;
-constexpr int64_t kJoined = 4;  // blocks
+constexpr int64_t kJoined = 4;                          // blocks
 constexpr int64_t kMostDepth = ByLanes(320, 320, 256);  // k under way: the weights of a tile's blocks leave room in L1
 
-/// Of B blocks: a vector is one block or a part of it, or two blocks where it has that many lanes and there are as many; of three
-/// blocks the second vector is half full.
+/// Of B blocks: a vector is one block or a part of it, or two blocks where it has that many lanes and there are as many; of
+/// three blocks the second vector is half full.
 template <int B>
 constexpr int kGroupLanes = B > 1 && HWY_LANES(float) >= 2 * kChannelBlock ? 2 * kChannelBlock : kBlockLanes;
 template <int B>
@@ -96,7 +96,8 @@ HWY_INLINE void StoreGroup(GroupVector<B> value, float* to, int v, int64_t block
   }
 }
 
-/// sum += x * w. Of a vector that is half full only the half: processors that compute 512 bits as two halves take half the time.
+/// sum += x * w. Of a vector that is half full only the half: processors that compute 512 bits as two halves take half the
+/// time.
 template <int B>
 HWY_INLINE void AddProduct([[maybe_unused]] int v, GroupVector<B> x, GroupVector<B> w, GroupVector<B>& sum) {
 #if HWY_TARGET == HWY_AVX3
@@ -125,7 +126,7 @@ struct TileRun {
   const float* bias;
   const float* residual;
   const BlockedEpilogue* epilogue;
-  bool first, last;  // of the visits to the tiles
+  bool first, last;      // of the visits to the tiles
   BlockPrefetch* ahead;  // the weights that come next, of each joined group
 };
 
@@ -205,20 +206,13 @@ TileKernel KernelForPixels(int64_t pixels) {
 template <int B>
 TileKernel KernelForStep(const BlockedProduct& product, int64_t pixels) {
   switch (product.step) {
-    case 1:
-      return KernelForPixels<B, 1>(pixels);
-    case 3:
-      return KernelForPixels<B, 3>(pixels);
-    case 4:
-      return KernelForPixels<B, 4>(pixels);
-    case 5:
-      return KernelForPixels<B, 5>(pixels);
-    case 6:
-      return KernelForPixels<B, 6>(pixels);
-    case 7:
-      return KernelForPixels<B, 7>(pixels);
-    case 11:
-      return KernelForPixels<B, 11>(pixels);
+    case 1: return KernelForPixels<B, 1>(pixels);
+    case 3: return KernelForPixels<B, 3>(pixels);
+    case 4: return KernelForPixels<B, 4>(pixels);
+    case 5: return KernelForPixels<B, 5>(pixels);
+    case 6: return KernelForPixels<B, 6>(pixels);
+    case 7: return KernelForPixels<B, 7>(pixels);
+    case 11: return KernelForPixels<B, 11>(pixels);
     default:
       return product.pixel_offsets == nullptr ? KernelForPixels<B, kChannelBlock, true>(pixels)
                                               : KernelForPixels<B, kChannelBlock>(pixels);
@@ -234,8 +228,8 @@ TileKernel KernelFor(const BlockedProduct& product, int64_t blocks, int64_t pixe
 }
 
 /// Some steps of one group of blocks, or of two that are joined. `next`: weights to ask for meanwhile.
-void MultiplyPart(const BlockedProduct& product, int64_t first_block, int64_t blocks, const BlockedPixels& pixels, int64_t step_begin,
-                  int64_t step_end, const float* next) {
+void MultiplyPart(const BlockedProduct& product, int64_t first_block, int64_t blocks, const BlockedPixels& pixels,
+                  int64_t step_begin, int64_t step_end, const float* next) {
   // Tiles of even sizes: a last one of few pixels would take nearly as long as a whole one.
   const int64_t tiles = (pixels.count + kMostPixels[blocks] - 1) / kMostPixels[blocks];
   const int64_t size = pixels.count / tiles;
@@ -243,9 +237,11 @@ void MultiplyPart(const BlockedProduct& product, int64_t first_block, int64_t bl
   const int64_t at = first_block * product.pixels * kChannelBlock;
   const BlockedEpilogue& epilogue = product.epilogue;
   const int64_t steps = step_end - step_begin, joined = blocks == kJoined && kJoinsGroups ? 2 : 1;
-  const BlockPrefetch share(steps * product.step * blocks / joined * kChannelBlock * int64_t{sizeof(float)}, tiles * pixels.rows * steps);
+  const BlockPrefetch share(steps * product.step * blocks / joined * kChannelBlock * int64_t{sizeof(float)},
+                            tiles * pixels.rows * steps);
   BlockPrefetch ahead[2] = {share, share};
-  for (int64_t i = 0; i < joined && next != nullptr; ++i) ahead[i].Begin(next + i * kJoined / 2 * kChannelBlock * product.depth);
+  for (int64_t i = 0; i < joined && next != nullptr; ++i)
+    ahead[i].Begin(next + i * kJoined / 2 * kChannelBlock * product.depth);
   const TileRun run{product.input,
                     product.pixel_offsets,
                     product.steps + step_begin,
@@ -268,7 +264,8 @@ void MultiplyPart(const BlockedProduct& product, int64_t first_block, int64_t bl
       const int64_t some = std::min((end - pixel) / tile_size, activates ? kTilesTogether : INT64_MAX);
       tile_kernel(run, pixel, some);
       for (int64_t b = 0; b < blocks && activates; ++b) {
-        ActivateStored(epilogue, first_block + b, run.out + b * run.block + pixel * kChannelBlock, some * tile_size * kChannelBlock);
+        ActivateStored(epilogue, first_block + b, run.out + b * run.block + pixel * kChannelBlock,
+                       some * tile_size * kChannelBlock);
       }
       pixel += some * tile_size;
     }
@@ -284,7 +281,8 @@ void MultiplyPart(const BlockedProduct& product, int64_t first_block, int64_t bl
 /// Of a group of blocks, from a step on; null past the last.
 const float* WeightsOf(const BlockedProduct& product, int64_t group, int64_t step) {
   if (step >= product.num_steps) return nullptr;
-  const int64_t first = FirstBlock(product.output_blocks, group), width = (FirstBlock(product.output_blocks, group + 1) - first) * kChannelBlock;
+  const int64_t first = FirstBlock(product.output_blocks, group),
+                width = (FirstBlock(product.output_blocks, group + 1) - first) * kChannelBlock;
   return product.weights + first * kChannelBlock * product.depth + product.steps[step].weights * width;
 }
 

@@ -101,7 +101,8 @@ void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int6
       for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, out += kChannelBlock) {
         const int64_t x = T::kOfX.InputOf(shape.x.first_pixel(tile)) - shape.pad_left;
         if (!shape.y.leaves(y, kRows, shape.height) && !shape.x.leaves(x, kColumns, shape.width)) {
-          TransformTile<T>(plane + y * row_size + x * kChannelBlock, shape.y.dilation * row_size, shape.x.dilation * kChannelBlock, out, matrix);
+          TransformTile<T>(plane + y * row_size + x * kChannelBlock, shape.y.dilation * row_size,
+                           shape.x.dilation * kChannelBlock, out, matrix);
         } else {
           HWY_ALIGN float edge[kRows * kColumns * kChannelBlock];
           LoadEdgeTile<kRows, kColumns>(shape, plane, y, x, edge);
@@ -114,8 +115,8 @@ void Input(const BlockedTileRows& shape, const float* image, int64_t begin, int6
 
 /// FinishTile of a line, of whose pixels the first `pixels` are stored, `step` elements apart.
 template <class T>
-HWY_INLINE void FinishLine(const float* from, int64_t matrix, const BlockedEpilogue& epilogue, const float* bias, const float* residual,
-                           int64_t pixels, int64_t step, float* out) {
+HWY_INLINE void FinishLine(const float* from, int64_t matrix, const BlockedEpilogue& epilogue, const float* bias,
+                           const float* residual, int64_t pixels, int64_t step, float* out) {
   constexpr int kPoints = T::kOfLine.points, kSide = T::kOfLine.side;
   const BlockTag d;
   const Clamp clamp(epilogue);
@@ -138,9 +139,11 @@ HWY_INLINE void FinishLine(const float* from, int64_t matrix, const BlockedEpilo
 /// A tile's output pixels, of which the first `rows` and `columns` are stored, `row_size` and `pixel` elements apart.
 template <class T>
 HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilogue& epilogue, const float* bias,
-                           const float* residual, int64_t rows, int64_t columns, int64_t row_size, int64_t pixel, float* out) {
+                           const float* residual, int64_t rows, int64_t columns, int64_t row_size, int64_t pixel,
+                           float* out) {
   if constexpr (T::kIsLine) {
-    return FinishLine<T>(from, matrix, epilogue, bias, residual, T::kDown ? rows : columns, T::kDown ? row_size : pixel, out);
+    return FinishLine<T>(from, matrix, epilogue, bias, residual, T::kDown ? rows : columns, T::kDown ? row_size : pixel,
+                         out);
   }
   constexpr int kPointsY = T::kOfY.points, kPointsX = T::kOfX.points, kRows = T::kOfY.side, kColumns = T::kOfX.side;
   const BlockTag d;
@@ -174,8 +177,8 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const BlockedEpilo
 }
 
 template <class T>
-void Output(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin, int64_t end,
-            float* image) {
+void Output(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin,
+            int64_t end, float* image) {
   const int64_t row_size = shape.x.size * kChannelBlock;
   const bool activates = ActivatesStored(epilogue), dilated = shape.y.dilation > 1;
   for (int64_t block = begin; block < end; ++block) {
@@ -187,13 +190,15 @@ void Output(const BlockedTileRows& shape, const float* products, const BlockedEp
       for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, from += kChannelBlock) {
         const int64_t x = shape.x.first_pixel(tile), at = line + x * kChannelBlock;
         const float* residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + at;
-        FinishTile<T>(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x), shape.y.dilation * row_size,
-                         shape.x.dilation * kChannelBlock, image + at);
+        FinishTile<T>(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x),
+                      shape.y.dilation * row_size, shape.x.dilation * kChannelBlock, image + at);
       }
-      for (int64_t i = 0; i < rows && activates && dilated; ++i) ActivateStored(epilogue, block, image + line + i * shape.y.dilation * row_size, row_size);
+      for (int64_t i = 0; i < rows && activates && dilated; ++i)
+        ActivateStored(epilogue, block, image + line + i * shape.y.dilation * row_size, row_size);
     }
     if (!activates || dilated) continue;
-    const int64_t first = shape.y.first_pixel(shape.first_row), end = std::min(shape.y.first_pixel(shape.end_row), shape.y.size);
+    const int64_t first = shape.y.first_pixel(shape.first_row),
+                  end = std::min(shape.y.first_pixel(shape.end_row), shape.y.size);
     ActivateStored(epilogue, block, image + block * shape.output_plane + first * row_size, (end - first) * row_size);
   }
 }
@@ -215,9 +220,10 @@ using AllForms = std::make_index_sequence<std::size(kWinogradForms)>;
 void WinogradInputInBlocks(const BlockedTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
   ForForm(shape.form, AllForms(), [&](auto tiles) { Input<decltype(tiles)>(shape, image, begin, end, columns); });
 }
-void WinogradOutputInBlocks(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin,
-                            int64_t end, float* image) {
-  ForForm(shape.form, AllForms(), [&](auto tiles) { Output<decltype(tiles)>(shape, products, epilogue, begin, end, image); });
+void WinogradOutputInBlocks(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue,
+                            int64_t begin, int64_t end, float* image) {
+  ForForm(shape.form, AllForms(),
+          [&](auto tiles) { Output<decltype(tiles)>(shape, products, epilogue, begin, end, image); });
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -233,7 +239,7 @@ void TransformTileRows(const BlockedTileRows& shape, const float* image, int64_t
   HWY_DYNAMIC_DISPATCH(WinogradInputInBlocks)(shape, image, begin, end, columns);
 }
 void FinishTileRows(const BlockedTileRows& shape, const float* products, const BlockedEpilogue& epilogue, int64_t begin,
-                            int64_t end, float* image) {
+                    int64_t end, float* image) {
   HWY_DYNAMIC_DISPATCH(WinogradOutputInBlocks)(shape, products, epilogue, begin, end, image);
 }
 

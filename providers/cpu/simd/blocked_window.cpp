@@ -17,7 +17,8 @@ namespace {
 constexpr int kMostPixels = 8;  // of a tile
 alignas(64) constexpr float kZeros[kChannelBlock] = {};
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
-alignas(64) constexpr float kLowests[kChannelBlock] = {kLowest, kLowest, kLowest, kLowest, kLowest, kLowest, kLowest, kLowest};
+alignas(64) constexpr float kLowests[kChannelBlock] = {kLowest, kLowest, kLowest, kLowest,
+                                                       kLowest, kLowest, kLowest, kLowest};
 
 /// Kernel positions [begin, end) of one axis that lie inside the input when the window starts at `start`.
 struct Taps {
@@ -38,20 +39,21 @@ struct RowPlan {
   int64_t first_y;     // of the window, may be negative
 };
 
-/// Whether column `i` of what P output pixels read can lie beside the input, whose padding is narrower than the kernel: none can
-/// that the first pixel ends before or the last one begins with.
+/// Whether column `i` of what P output pixels read can lie beside the input, whose padding is narrower than the kernel:
+/// none can that the first pixel ends before or the last one begins with.
 template <int P, int KW, int SX>
 constexpr bool MayLieOutside(int64_t i) {
   return KW == 0 || i < KW - 1 || i > (P - 1) * SX;
 }
 
-/// What is known of a row of windows: the kernel's width and the stride, with padding narrower than the kernel, or 0; whether there is a
-/// dilation, and whether there may be several slices.
+/// What is known of a row of windows: the kernel's width and the stride, with padding narrower than the kernel, or 0;
+/// whether there is a dilation, and whether there may be several slices.
 template <int kWidth, int kStride, bool kHasDilation, bool kHasSlices>
 struct Known {
   static constexpr int KW = kWidth, SX = kStride;
   static constexpr bool kDilated = kHasDilation, kVolume = kHasSlices;
-  /// Wide windows that move by a pixel load each input once, for all outputs that read it, with the line's weights in registers.
+  /// Wide windows that move by a pixel load each input once, for all outputs that read it, with the line's weights in
+  /// registers.
   static constexpr bool kSlides = KW == 7 && SX == 1 && !kDilated;
 };
 using Unknown = Known<0, 0, true, true>;
@@ -71,7 +73,8 @@ HWY_INLINE void SlideAlong(const float* line, int64_t first_x, int64_t width, in
       const int64_t read = first_x + i;
       const float* from = line + read * kChannelBlock;
       if constexpr (kEdge) {
-        if (MayLieOutside<P, K::KW, 1>(i) && static_cast<uint64_t>(read) >= static_cast<uint64_t>(width)) from = op.Outside();
+        if (MayLieOutside<P, K::KW, 1>(i) && static_cast<uint64_t>(read) >= static_cast<uint64_t>(width))
+          from = op.Outside();
       }
       const BlockVector x = hn::LoadU(d, from + v * kBlockLanes);
 #pragma GCC unroll 8
@@ -112,7 +115,9 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
             const int64_t read = column + p * stride;
             const float* from = line + read * kChannelBlock;
             if constexpr (kEdge) {
-              if ((K::kDilated || MayLieOutside<P, K::KW, K::SX>(kx + p * K::SX)) && static_cast<uint64_t>(read) >= static_cast<uint64_t>(w.x.input)) from = op.Outside();
+              if ((K::kDilated || MayLieOutside<P, K::KW, K::SX>(kx + p * K::SX)) &&
+                  static_cast<uint64_t>(read) >= static_cast<uint64_t>(w.x.input))
+                from = op.Outside();
             }
             acc[p][v] = op.Add(acc[p][v], hn::LoadU(d, from + v * kBlockLanes), weight);
           }
@@ -169,7 +174,9 @@ struct DepthwiseRow {
   HWY_INLINE BlockVector Weight(int64_t at, int v) const {
     return hn::LoadU(BlockTag(), weights + at * kChannelBlock + v * kBlockLanes);
   }
-  HWY_INLINE BlockVector Add(BlockVector sum, BlockVector x, BlockVector weight) const { return hn::MulAdd(x, weight, sum); }
+  HWY_INLINE BlockVector Add(BlockVector sum, BlockVector x, BlockVector weight) const {
+    return hn::MulAdd(x, weight, sum);
+  }
   HWY_INLINE const float* Outside() const { return kZeros; }
   HWY_INLINE void Store(BlockVector* sums, int pixels, const RowPlan&, int64_t x) const {
     const BlockTag d;
@@ -177,7 +184,8 @@ struct DepthwiseRow {
     float* to = out + x * kChannelBlock;
     if (residual != nullptr) {
 #pragma GCC unroll 16
-      for (int i = 0; i < count; ++i) sums[i] = hn::Add(sums[i], hn::LoadU(d, residual + x * kChannelBlock + i * kBlockLanes));
+      for (int i = 0; i < count; ++i)
+        sums[i] = hn::Add(sums[i], hn::LoadU(d, residual + x * kChannelBlock + i * kBlockLanes));
     }
     if (clamp.active) {
 #pragma GCC unroll 16
@@ -197,7 +205,8 @@ struct MaxRow {
   HWY_INLINE const float* Outside() const { return kLowests; }
   HWY_INLINE void Store(const BlockVector* most, int pixels, const RowPlan&, int64_t x) const {
 #pragma GCC unroll 16
-    for (int i = 0; i < pixels * kBlockVectors; ++i) hn::StoreU(most[i], BlockTag(), out + x * kChannelBlock + i * kBlockLanes);
+    for (int i = 0; i < pixels * kBlockVectors; ++i)
+      hn::StoreU(most[i], BlockTag(), out + x * kChannelBlock + i * kBlockLanes);
   }
 };
 
@@ -252,7 +261,8 @@ DepthwiseKernel DepthwiseRowKernel(const BlockedWindow& w) {
   const bool wide_pads = x.pad >= x.kernel || (x.output - 1) * x.stride - x.pad >= x.input;
   const bool one = x.stride == 1, volume = w.z.kernel > 1;
   const auto by_stride = [&]<int KW, bool kVolume>() {
-    return one ? ComputeRow<Known<KW, 1, false, kVolume>, DepthwiseRow> : ComputeRow<Known<KW, 2, false, kVolume>, DepthwiseRow>;
+    return one ? ComputeRow<Known<KW, 1, false, kVolume>, DepthwiseRow>
+               : ComputeRow<Known<KW, 2, false, kVolume>, DepthwiseRow>;
   };
   if (x.dilation != 1 && one && !volume && x.kernel == 3) return ComputeRow<Known<3, 1, true, false>, DepthwiseRow>;
   if (x.dilation != 1 && one && !volume && x.kernel == 5) return ComputeRow<Known<5, 1, true, false>, DepthwiseRow>;
@@ -263,8 +273,8 @@ DepthwiseKernel DepthwiseRowKernel(const BlockedWindow& w) {
   return ComputeRow<Unknown, DepthwiseRow>;
 }
 
-void Depthwise(const BlockedWindow& w, const float* input, const float* weights, int64_t blocks, const BlockedEpilogue& epilogue,
-               int64_t begin, int64_t end, float* output) {
+void Depthwise(const BlockedWindow& w, const float* input, const float* weights, int64_t blocks,
+               const BlockedEpilogue& epilogue, int64_t begin, int64_t end, float* output) {
   const int64_t row_size = w.x.output * kChannelBlock;
   const auto compute = DepthwiseRowKernel(w);
   DepthwiseRow op{nullptr, nullptr, nullptr, nullptr, Clamp(epilogue)};
@@ -287,7 +297,8 @@ void Pool(const BlockedWindow& w, BlockedPool kind, const float* input, int64_t 
   const int64_t fixed_count = kind == BlockedPool::kAverageWithPads ? w.positions() : 0;
   ForRows(w, input, begin, end, [&](const RowPlan& plan, int64_t, int64_t row) {
     float* out = output + row * w.x.output * kChannelBlock;
-    kind == BlockedPool::kMax ? ComputeRow<Unknown>(plan, MaxRow{out}) : ComputeRow<Unknown>(plan, AverageRow{out, fixed_count});
+    kind == BlockedPool::kMax ? ComputeRow<Unknown>(plan, MaxRow{out})
+                              : ComputeRow<Unknown>(plan, AverageRow{out, fixed_count});
   });
 }
 
@@ -313,7 +324,8 @@ void ConvolveBlockedDepthwise(const BlockedWindow& window, const float* input, c
                               const BlockedEpilogue& epilogue, int64_t begin, int64_t end, float* output) {
   HWY_DYNAMIC_DISPATCH(DepthwiseInBlocks)(window, input, weights, blocks, epilogue, begin, end, output);
 }
-void PoolBlocked(const BlockedWindow& window, BlockedPool kind, const float* input, int64_t begin, int64_t end, float* output) {
+void PoolBlocked(const BlockedWindow& window, BlockedPool kind, const float* input, int64_t begin, int64_t end,
+                 float* output) {
   HWY_DYNAMIC_DISPATCH(PoolInBlocks)(window, kind, input, begin, end, output);
 }
 }  // namespace tessera::cpu

@@ -21,13 +21,15 @@ bool AnyOverlap(const BoxArrays& boxes, int64_t count, float x_min, float y_min,
   const auto own = hn::Set(d, area), limit = hn::Set(d, threshold);
   for (int64_t i = 0; i < count; i += lanes) {
     const auto width = hn::Sub(hn::Min(right, hn::LoadU(d, boxes.x_max + i)), hn::Max(left, hn::LoadU(d, boxes.x_min + i)));
-    const auto height = hn::Sub(hn::Min(bottom, hn::LoadU(d, boxes.y_max + i)), hn::Max(top, hn::LoadU(d, boxes.y_min + i)));
+    const auto height =
+        hn::Sub(hn::Min(bottom, hn::LoadU(d, boxes.y_max + i)), hn::Max(top, hn::LoadU(d, boxes.y_min + i)));
     const auto overlaps = hn::And(hn::Gt(width, zero), hn::Gt(height, zero));
     if (hn::AllFalse(d, overlaps)) continue;
     const auto common = hn::Mul(width, height);
     const auto other = hn::LoadU(d, boxes.area + i);
     const auto all = hn::Sub(hn::Add(own, other), common);
-    const auto real = hn::And(hn::And(hn::Gt(common, zero), hn::Gt(all, zero)), hn::And(hn::Gt(own, zero), hn::Gt(other, zero)));
+    const auto real =
+        hn::And(hn::And(hn::Gt(common, zero), hn::Gt(all, zero)), hn::And(hn::Gt(own, zero), hn::Gt(other, zero)));
     const auto close = hn::And(hn::And(overlaps, real), hn::Gt(hn::Div(common, all), limit));
     if (i + lanes <= count) {
       if (!hn::AllFalse(d, close)) return true;

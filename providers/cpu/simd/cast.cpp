@@ -173,27 +173,20 @@ CastLoop LoopFrom(ElementType to) {
       else return Loop<From, double>;
     case ElementType::kBool:
       return Loop<std::conditional_t<std::is_integral_v<From> && sizeof(From) == 1, uint8_t, From>, bool>;
-    default:
-      break;
+    default: break;
   }
   if constexpr (std::is_integral_v<From>) {
     return IntegerLoop<From>(static_cast<size_t>(BitWidth(to)) / 8);
   } else {
     switch (to) {
       case ElementType::kInt8:
-      case ElementType::kUInt8:
-        return Loop<From, uint8_t>;
+      case ElementType::kUInt8: return Loop<From, uint8_t>;
       case ElementType::kInt16:
-      case ElementType::kUInt16:
-        return Loop<From, uint16_t>;
-      case ElementType::kInt32:
-        return Loop<From, int32_t>;
-      case ElementType::kUInt32:
-        return Loop<From, uint32_t>;
-      case ElementType::kInt64:
-        return Loop<From, int64_t>;
-      default:
-        return Loop<From, uint64_t>;
+      case ElementType::kUInt16: return Loop<From, uint16_t>;
+      case ElementType::kInt32: return Loop<From, int32_t>;
+      case ElementType::kUInt32: return Loop<From, uint32_t>;
+      case ElementType::kInt64: return Loop<From, int64_t>;
+      default: return Loop<From, uint64_t>;
     }
   }
 }
@@ -236,9 +229,7 @@ CastLoop FindCastLoop(ElementType from, ElementType to) {
   return HWY_DYNAMIC_DISPATCH(CastLoopOf)(from, to);
 }
 
-void RoundDoublesToOdd(const void* from, void* to, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(DoublesToOdd)(from, to, count);
-}
+void RoundDoublesToOdd(const void* from, void* to, int64_t count) { HWY_DYNAMIC_DISPATCH(DoublesToOdd)(from, to, count); }
 
 }  // namespace tessera::cpu
 #endif

@@ -15,7 +15,8 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 using CodeVector = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int32_t>>;
 
-/// To the nearest whole numbers, right after saturation to 16 bits: what is far too small, and NaN, may become the least number.
+/// To the nearest whole numbers, right after saturation to 16 bits: what is far too small, and NaN, may become the least
+/// number.
 HWY_INLINE auto RoundCodes(hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> scaled) {
   namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_AVX2

@@ -137,12 +137,12 @@ void Strided(const T* in, int64_t stride, int64_t count, T* out) {
 
 }  // namespace
 
-#define TESSERA_DEFINE(T, Name)                                                                                     \
-  void CopyPanel##Name(const T* base, const int64_t* offsets, int64_t kc, std::span<const ConvSegment> segments,    \
-                       int64_t width, bool exact, T* out) {                                                         \
-    CopyPanel(base, offsets, kc, segments, width, exact, out);                                                      \
-  }                                                                                                                 \
-  void Depthwise##Name(const DepthwisePlane<T>& plane) { Depthwise(plane); }                                        \
+#define TESSERA_DEFINE(T, Name)                                                                                  \
+  void CopyPanel##Name(const T* base, const int64_t* offsets, int64_t kc, std::span<const ConvSegment> segments, \
+                       int64_t width, bool exact, T* out) {                                                      \
+    CopyPanel(base, offsets, kc, segments, width, exact, out);                                                   \
+  }                                                                                                              \
+  void Depthwise##Name(const DepthwisePlane<T>& plane) { Depthwise(plane); }                                     \
   void Strided##Name(const T* in, int64_t stride, int64_t count, T* out) { Strided(in, stride, count, out); }
 TESSERA_DEFINE(float, Float)
 TESSERA_DEFINE(double, Double)
@@ -154,22 +154,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-#define TESSERA_DISPATCH(T, Name)                                                                                         \
-  HWY_EXPORT(CopyPanel##Name);                                                                                            \
-  HWY_EXPORT(Depthwise##Name);                                                                                            \
-  HWY_EXPORT(Strided##Name);                                                                                              \
-  template <>                                                                                                             \
-  void CopyConvPanel<T>(const T* base, const int64_t* offsets, int64_t kc, std::span<const ConvSegment> segments,         \
-                        int64_t width, bool exact, T* out) {                                                              \
-    HWY_DYNAMIC_DISPATCH(CopyPanel##Name)(base, offsets, kc, segments, width, exact, out);                                \
-  }                                                                                                                       \
-  template <>                                                                                                             \
-  void ComputeDepthwisePlane<T>(const DepthwisePlane<T>& plane) {                                                         \
-    HWY_DYNAMIC_DISPATCH(Depthwise##Name)(plane);                                                                         \
-  }                                                                                                                       \
-  template <>                                                                                                             \
-  void CopyStrided<T>(const T* in, int64_t stride, int64_t count, T* out) {                                               \
-    HWY_DYNAMIC_DISPATCH(Strided##Name)(in, stride, count, out);                                                          \
+#define TESSERA_DISPATCH(T, Name)                                                                                 \
+  HWY_EXPORT(CopyPanel##Name);                                                                                    \
+  HWY_EXPORT(Depthwise##Name);                                                                                    \
+  HWY_EXPORT(Strided##Name);                                                                                      \
+  template <>                                                                                                     \
+  void CopyConvPanel<T>(const T* base, const int64_t* offsets, int64_t kc, std::span<const ConvSegment> segments, \
+                        int64_t width, bool exact, T* out) {                                                      \
+    HWY_DYNAMIC_DISPATCH(CopyPanel##Name)(base, offsets, kc, segments, width, exact, out);                        \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  void ComputeDepthwisePlane<T>(const DepthwisePlane<T>& plane) {                                                 \
+    HWY_DYNAMIC_DISPATCH(Depthwise##Name)(plane);                                                                 \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  void CopyStrided<T>(const T* in, int64_t stride, int64_t count, T* out) {                                       \
+    HWY_DYNAMIC_DISPATCH(Strided##Name)(in, stride, count, out);                                                  \
   }
 TESSERA_DISPATCH(float, Float)
 TESSERA_DISPATCH(double, Double)

@@ -1,7 +1,7 @@
 #pragma once
 
-// Convolution as a matrix product without the matrix: the input is laid out once so that every kernel position is one offset
-// and every row of output pixels is contiguous; panels of the product are then copied from it as they are needed.
+// Convolution as a matrix product without the matrix: the input is laid out once so that every kernel position is one
+// offset and every row of output pixels is contiguous; panels of the product are then copied from it as they are needed.
 
 #include <span>
 
@@ -42,12 +42,12 @@ void ComputeDepthwisePlane(const DepthwisePlane<T>& plane);
 template <class T>
 void CopyStrided(const T* in, int64_t stride, int64_t count, T* out);
 
-#define TESSERA_DECLARE(T)                                                                                              \
-  template <>                                                                                                           \
-  void CopyConvPanel<T>(const T*, const int64_t*, int64_t, std::span<const ConvSegment>, int64_t, bool, T*);            \
-  template <>                                                                                                           \
-  void ComputeDepthwisePlane<T>(const DepthwisePlane<T>&);                                                              \
-  template <>                                                                                                           \
+#define TESSERA_DECLARE(T)                                                                                   \
+  template <>                                                                                                \
+  void CopyConvPanel<T>(const T*, const int64_t*, int64_t, std::span<const ConvSegment>, int64_t, bool, T*); \
+  template <>                                                                                                \
+  void ComputeDepthwisePlane<T>(const DepthwisePlane<T>&);                                                   \
+  template <>                                                                                                \
   void CopyStrided<T>(const T*, int64_t, int64_t, T*);
 TESSERA_DECLARE(float)
 TESSERA_DECLARE(double)

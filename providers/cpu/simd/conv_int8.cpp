@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "simd/codes-inl.h"
-#include "simd/tap_pairs-inl.h"
 #include "simd/conv_int8.h"
+#include "simd/tap_pairs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -54,7 +54,8 @@ HWY_INLINE auto Codes(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn:
   const D16 d16;
   const auto scale = hn::Set(df, channel.scale);
   const auto round = [&](hn::Vec<D32> sum) HWY_ATTR { return RoundCodes(hn::Mul(hn::ConvertTo(df, sum), scale)); };
-  const auto codes = hn::SaturatedAdd(hn::ReorderDemote2To(d16, round(low), round(high)), hn::Set(d16, static_cast<int16_t>(channel.zero)));
+  const auto codes = hn::SaturatedAdd(hn::ReorderDemote2To(d16, round(low), round(high)),
+                                      hn::Set(d16, static_cast<int16_t>(channel.zero)));
   return hn::DemoteTo(hn::Rebind<T, D16>(), codes);
 }
 
@@ -123,7 +124,8 @@ void ShortRows(const Int8DepthwiseChannel& channel) {
   U* out = static_cast<U*>(channel.out);
   int64_t r = 0;
   // Half a vector each, as long as the next rows make up for what it takes too much.
-  for (; (channel.rows - r) * channel.width >= kShortRow; ++r) std::memcpy(out + r * channel.width, buffer + r * pitch, kShortRow);
+  for (; (channel.rows - r) * channel.width >= kShortRow; ++r)
+    std::memcpy(out + r * channel.width, buffer + r * pitch, kShortRow);
   for (; r < channel.rows; ++r) std::copy_n(buffer + r * pitch, channel.width, out + r * channel.width);
 }
 
@@ -152,7 +154,9 @@ void Channel(const Int8DepthwiseChannel& channel) {
 
 template <class T, class U>
 void AnyChannel(const Int8DepthwiseChannel& channel) {
-  channel.kernel_size == 9 ? Channel<9, T, U>(channel) : channel.kernel_size == 25 ? Channel<25, T, U>(channel) : Channel<0, T, U>(channel);
+  channel.kernel_size == 9    ? Channel<9, T, U>(channel)
+  : channel.kernel_size == 25 ? Channel<25, T, U>(channel)
+                              : Channel<0, T, U>(channel);
 }
 
 /// Every other byte of 2 * count - 1.
@@ -202,7 +206,9 @@ namespace tessera::cpu {
 HWY_EXPORT(DepthwiseRow);
 HWY_EXPORT(DepthwiseChannel);
 HWY_EXPORT(Halves);
-void SplitColumns(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out) { HWY_DYNAMIC_DISPATCH(Halves)(image, in, end, out); }
+void SplitColumns(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(Halves)(image, in, end, out);
+}
 void ComputeInt8DepthwiseChannel(const Int8DepthwiseChannel& channel) { HWY_DYNAMIC_DISPATCH(DepthwiseChannel)(channel); }
 void ComputeInt8DepthwiseRow(const Int8DepthwiseRow& row) { HWY_DYNAMIC_DISPATCH(DepthwiseRow)(row); }
 }  // namespace tessera::cpu

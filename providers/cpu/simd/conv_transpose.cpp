@@ -41,8 +41,8 @@ HWY_INLINE void SumVectors(D d, const T* columns, const TransposedTap<T>* taps, 
 
 /// Pixels [begin, end), which every tap reaches; D narrows until a vector fits.
 template <bool kWeighted, class D, class T>
-HWY_INLINE void SumInside(D d, const T* columns, const TransposedTap<T>* taps, int64_t count, T bias, int64_t begin, int64_t end,
-                          T* out) {
+HWY_INLINE void SumInside(D d, const T* columns, const TransposedTap<T>* taps, int64_t count, T bias, int64_t begin,
+                          int64_t end, T* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (end - begin < lanes) {
     if constexpr (hn::MaxLanes(d) > 1) {
@@ -69,7 +69,8 @@ struct PhaseTaps {
 
 /// Pixels [begin, end), `step` apart in `out`, one by one.
 template <class T>
-HWY_INLINE void SumEdge(const T* columns, const PhaseTaps<T>& phase, T bias, int64_t begin, int64_t end, int64_t step, T* out) {
+HWY_INLINE void SumEdge(const T* columns, const PhaseTaps<T>& phase, T bias, int64_t begin, int64_t end, int64_t step,
+                        T* out) {
   for (int64_t j = begin; j < end; ++j) {
     T sum = bias;
     for (int64_t t = 0; t < phase.count; ++t) {
@@ -90,7 +91,8 @@ HWY_INLINE V SumVector(D d, const T* columns, const TransposedTap<T>* taps, int6
   return sum;
 }
 
-/// Pixels [begin, end) of both phases of stride two, woven together; false when they are fewer than the narrowest vector has.
+/// Pixels [begin, end) of both phases of stride two, woven together; false when they are fewer than the narrowest vector
+/// has.
 template <bool kWeighted, class D, class T>
 HWY_INLINE bool WeaveInside(D d, const T* columns, const PhaseTaps<T>& even, const PhaseTaps<T>& odd, T bias, int64_t begin,
                             int64_t end, T* out) {
@@ -150,7 +152,9 @@ PhaseTaps<T> FindTaps(const TransposedGeometry& geometry, const TransposedPlanes
 template <class T>
 struct Plane {
   Plane(const TransposedPlanes<T>& planes, int64_t i)
-      : columns(planes.columns + i * planes.columns_step), bias(planes.bias == nullptr ? T{0} : planes.bias[i]), weighted(planes.weights != nullptr) {}
+      : columns(planes.columns + i * planes.columns_step),
+        bias(planes.bias == nullptr ? T{0} : planes.bias[i]),
+        weighted(planes.weights != nullptr) {}
 
   const T* columns;
   T bias;
@@ -184,7 +188,8 @@ HWY_INLINE void WeaveRow(const Plane<T>& plane, const PhaseTaps<T>& even, const 
   }
 }
 
-/// out = even[0] + bias, odd[0] + bias, even[1] + bias, ...; false when there are fewer pixels than the narrowest vector has.
+/// out = even[0] + bias, odd[0] + bias, even[1] + bias, ...; false when there are fewer pixels than the narrowest vector
+/// has.
 template <class D, class T>
 HWY_INLINE bool InterleaveTwo(D d, const T* even, const T* odd, T bias, int64_t pixels, T* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -234,12 +239,14 @@ template <class T>
 bool PairRows(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row) {
   const int64_t m = geometry.row_starts[row];
   if (geometry.row_starts[row + 1] != m + 1) return false;
-  const int64_t at = geometry.meetings[m].kernel_row * 2 * planes.kernel_step + geometry.meetings[m].input_row * geometry.input_width;
+  const int64_t at =
+      geometry.meetings[m].kernel_row * 2 * planes.kernel_step + geometry.meetings[m].input_row * geometry.input_width;
   for (int64_t i = 0; i < planes.count; ++i) {
     const Plane<T> plane(planes, i);
     T* out = planes.out + i * planes.out_step + row * geometry.output_width;
     if (!InterleaveTwo(hn::ScalableTag<T>(), plane.columns + at + geometry.columns[0].kernel * planes.kernel_step,
-                       plane.columns + at + geometry.columns[1].kernel * planes.kernel_step, plane.bias, geometry.input_width, out)) {
+                       plane.columns + at + geometry.columns[1].kernel * planes.kernel_step, plane.bias,
+                       geometry.input_width, out)) {
       return false;
     }
   }
@@ -285,7 +292,8 @@ void Rows(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes,
   for (int64_t row = begin; row < end; ++row) {
     SumRow(geometry, planes, row, pairs);
     T* first = planes.out + row * geometry.output_width;
-    for (int64_t i = 0; i < planes.count && activates; ++i) ActivateRow(planes.epilogue, geometry.output_width, first + i * planes.out_step);
+    for (int64_t i = 0; i < planes.count && activates; ++i)
+      ActivateRow(planes.epilogue, geometry.output_width, first + i * planes.out_step);
   }
 }
 
@@ -306,12 +314,13 @@ namespace tessera::cpu {
 HWY_EXPORT(RowsFloat);
 HWY_EXPORT(RowsDouble);
 template <>
-void ComputeTransposedRows<float>(const TransposedGeometry& geometry, const TransposedPlanes<float>& planes, int64_t begin, int64_t end) {
+void ComputeTransposedRows<float>(const TransposedGeometry& geometry, const TransposedPlanes<float>& planes, int64_t begin,
+                                  int64_t end) {
   HWY_DYNAMIC_DISPATCH(RowsFloat)(geometry, planes, begin, end);
 }
 template <>
-void ComputeTransposedRows<double>(const TransposedGeometry& geometry, const TransposedPlanes<double>& planes, int64_t begin,
-                                   int64_t end) {
+void ComputeTransposedRows<double>(const TransposedGeometry& geometry, const TransposedPlanes<double>& planes,
+                                   int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(RowsDouble)(geometry, planes, begin, end);
 }
 }  // namespace tessera::cpu

@@ -46,8 +46,8 @@ struct TransposedGeometry {
   const TransposedMeeting* meetings;  // by output row
 };
 
-/// Planes of some output channels, which meet the same taps. `columns` holds numbers by input channel and kernel position; they
-/// are to be multiplied by `weights` unless that is null.
+/// Planes of some output channels, which meet the same taps. `columns` holds numbers by input channel and kernel position;
+/// they are to be multiplied by `weights` unless that is null.
 template <class T>
 struct TransposedPlanes {
   const T* columns;
@@ -55,14 +55,14 @@ struct TransposedPlanes {
   int64_t channel_step;  // in `columns`
   int64_t kernel_step;
   const T* weights;
-  int64_t weight_step;  // from channel to channel
-  int64_t count;            // more than one only without weights
-  int64_t columns_step;     // from plane to plane
-  const T* bias;            // of each; null: none
+  int64_t weight_step;   // from channel to channel
+  int64_t count;         // more than one only without weights
+  int64_t columns_step;  // from plane to plane
+  const T* bias;         // of each; null: none
   T* out;
   int64_t out_step;
-  T* buffer;                // phases * TransposedPhaseSize() elements
-  TransposedTap<T>* taps;   // as many as can meet in two phases of a row
+  T* buffer;                 // phases * TransposedPhaseSize() elements
+  TransposedTap<T>* taps;    // as many as can meet in two phases of a row
   GemmEpilogue<T> epilogue;  // its activation alone
 };
 
@@ -72,7 +72,8 @@ inline int64_t TransposedPhaseSize(const TransposedGeometry& geometry) {
 
 /// Output rows [begin, end) of all planes. T: float, double.
 template <class T>
-void ComputeTransposedRows(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t begin, int64_t end);
+void ComputeTransposedRows(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t begin,
+                           int64_t end);
 
 template <>
 void ComputeTransposedRows<float>(const TransposedGeometry&, const TransposedPlanes<float>&, int64_t, int64_t);

@@ -114,7 +114,9 @@ void Encode(const float* from, T* to, int64_t count, bool saturate) {
 
 }  // namespace
 
-void ConvertToFloat(const Float16* from, float* to, int64_t count) { HWY_DYNAMIC_DISPATCH(Float16ToFloat)(from, to, count); }
+void ConvertToFloat(const Float16* from, float* to, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(Float16ToFloat)(from, to, count);
+}
 void ConvertToFloat(const BFloat16* from, float* to, int64_t count) {
   HWY_DYNAMIC_DISPATCH(BFloat16ToFloat)(from, to, count);
 }
@@ -143,16 +145,24 @@ void ConvertFromFloat(const float* from, Float8E4M3FN* to, int64_t count, bool s
 void ConvertFromFloat(const float* from, Float8E4M3FNUZ* to, int64_t count, bool saturate) {
   Encode(from, to, count, saturate);
 }
-void ConvertFromFloat(const float* from, Float8E5M2* to, int64_t count, bool saturate) { Encode(from, to, count, saturate); }
+void ConvertFromFloat(const float* from, Float8E5M2* to, int64_t count, bool saturate) {
+  Encode(from, to, count, saturate);
+}
 void ConvertFromFloat(const float* from, Float8E5M2FNUZ* to, int64_t count, bool saturate) {
   Encode(from, to, count, saturate);
 }
 void ConvertFromFloat(const float* from, Float8E8M0* to, int64_t count, bool saturate, ScaleRounding rounding) {
   for (int64_t i = 0; i < count; ++i) to[i] = Float8E8M0::FromFloat(from[i], saturate, rounding);
 }
-void ConvertFromFloat(const float* from, Float4E2M1* to, int64_t count, bool saturate) { Encode(from, to, count, saturate); }
-void ConvertFromFloat(const float* from, Float6E2M3* to, int64_t count, bool saturate) { Encode(from, to, count, saturate); }
-void ConvertFromFloat(const float* from, Float6E3M2* to, int64_t count, bool saturate) { Encode(from, to, count, saturate); }
+void ConvertFromFloat(const float* from, Float4E2M1* to, int64_t count, bool saturate) {
+  Encode(from, to, count, saturate);
+}
+void ConvertFromFloat(const float* from, Float6E2M3* to, int64_t count, bool saturate) {
+  Encode(from, to, count, saturate);
+}
+void ConvertFromFloat(const float* from, Float6E3M2* to, int64_t count, bool saturate) {
+  Encode(from, to, count, saturate);
+}
 
 }  // namespace tessera::cpu
 #endif

@@ -63,10 +63,11 @@ void ActivateSpan(const GemmEpilogue<float>& epilogue, float* values, int64_t co
 }
 
 /// Writes the padded rows of the band whose first output row is `first`, `row_size` apart.
-HWY_INLINE void PadRows(const DepthwiseShape& shape, const BandLayout& layout, const float* plane, int64_t first, int64_t rows,
-                        float* band) {
+HWY_INLINE void PadRows(const DepthwiseShape& shape, const BandLayout& layout, const float* plane, int64_t first,
+                        int64_t rows, float* band) {
   const float* limit = plane + shape.height * shape.width;
-  const int64_t row_size = layout.row_size, pad_left = shape.pad_left, columns = layout.columns, needed = layout.row_needed - pad_left;
+  const int64_t row_size = layout.row_size, pad_left = shape.pad_left, columns = layout.columns,
+                needed = layout.row_needed - pad_left;
   int64_t y = first * shape.stride - shape.pad_top;
   float* const end = band + rows * row_size;
   for (; y < 0 && band < end; ++y, band += row_size) Clear(band, row_size);
@@ -79,7 +80,8 @@ HWY_INLINE void PadRows(const DepthwiseShape& shape, const BandLayout& layout, c
 }
 
 /// The same, the even columns apart from the odd ones.
-void SplitRows(const DepthwiseShape& shape, const BandLayout& layout, const float* plane, int64_t first, int64_t rows, float* band) {
+void SplitRows(const DepthwiseShape& shape, const BandLayout& layout, const float* plane, int64_t first, int64_t rows,
+               float* band) {
   const D d;
   // Where column 2 * j of the input and the one behind it lie, padded.
   float* const evens = band + shape.pad_left % 2 * layout.phase + shape.pad_left / 2;
@@ -99,7 +101,8 @@ void SplitRows(const DepthwiseShape& shape, const BandLayout& layout, const floa
       hn::StoreU(hn::ConcatEven(d, high, low), d, evens + at + x / 2);
       hn::StoreU(hn::ConcatOdd(d, high, low), d, odds + at + x / 2);
     };
-    for (; x + 2 * kLanes <= layout.columns; x += 2 * kLanes) store(hn::LoadU(d, from + x), hn::LoadU(d, from + x + kLanes));
+    for (; x + 2 * kLanes <= layout.columns; x += 2 * kLanes)
+      store(hn::LoadU(d, from + x), hn::LoadU(d, from + x + kLanes));
     if (x > 0 && layout.columns % 2 == 0) {
       // The last columns once more with those before them, and the zeros behind them.
       x = layout.columns - 2 * kLanes;
@@ -110,7 +113,8 @@ void SplitRows(const DepthwiseShape& shape, const BandLayout& layout, const floa
     }
     for (; x < needed; x += 2 * kLanes) {
       const int64_t left = std::max<int64_t>(layout.columns - x, 0);
-      const V low = LoadFirst(d, from + x, std::min(left, kLanes)), high = LoadFirst(d, from + x + kLanes, std::max<int64_t>(left - kLanes, 0));
+      const V low = LoadFirst(d, from + x, std::min(left, kLanes)),
+              high = LoadFirst(d, from + x + kLanes, std::max<int64_t>(left - kLanes, 0));
       store(low, high);
     }
   }
@@ -118,7 +122,7 @@ void SplitRows(const DepthwiseShape& shape, const BandLayout& layout, const floa
 
 /// One output plane's part of a band.
 struct BandOut {
-  float* out;  // its first row
+  float* out;        // its first row
   const float* end;  // of the plane
   int64_t width;
   float bias;
@@ -226,14 +230,10 @@ void ConvolveBand(const BandLayout& layout, const float* band, const float* weig
     TileRow<K, S, kTileRows>(layout, from(), weights, target, y);
   }
   switch (rows - y) {
-    case 3:
-      return TileRow<K, S, 3>(layout, from(), weights, target, y);
-    case 2:
-      return TileRow<K, S, 2>(layout, from(), weights, target, y);
-    case 1:
-      return TileRow<K, S, 1>(layout, from(), weights, target, y);
-    default:
-      return;
+    case 3: return TileRow<K, S, 3>(layout, from(), weights, target, y);
+    case 2: return TileRow<K, S, 2>(layout, from(), weights, target, y);
+    case 1: return TileRow<K, S, 1>(layout, from(), weights, target, y);
+    default: return;
   }
 }
 
@@ -279,7 +279,7 @@ void Planes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_
             for (int kx = 0; kx < K; ++kx) hn::Store(hn::Set(d, from[ky * K + kx]), d, weights + (kx * K + ky) * kLanes);
           }
           const BandOut target{output + first * shape.output_width, output + pixels, shape.output_width,
-                                  tensors.bias == nullptr ? 0.0f : tensors.bias[channel]};
+                               tensors.bias == nullptr ? 0.0f : tensors.bias[channel]};
           ConvolveBand<K, S>(layout, band, weights, target, rows, prefetch);
           if (tensors.epilogue.activation != GemmActivation::kNone) {
             ActivateSpan(tensors.epilogue, target.out, rows * shape.output_width);

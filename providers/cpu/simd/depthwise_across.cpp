@@ -1,4 +1,5 @@
-// Depthwise convolution with a plane in each lane: planes are turned into pixels of one vector each, convolved, and turned back.
+// Depthwise convolution with a plane in each lane: planes are turned into pixels of one vector each, convolved, and turned
+// back.
 
 #include "simd/targets.h"
 
@@ -30,8 +31,8 @@ using V = hn::Vec<D>;
 constexpr int64_t kBandPixels = 640;    // of padded input
 constexpr int64_t kOutputPixels = 256;  // of a band: together about what the first cache holds
 constexpr int64_t kMostTaps = 25;
-constexpr int64_t kFewestPlanes = kLanes / 2;    // of a group
-constexpr int64_t kBytesAhead = 256;             // of a plane: so many planes are more than the processor follows
+constexpr int64_t kFewestPlanes = kLanes / 2;  // of a group
+constexpr int64_t kBytesAhead = 256;           // of a plane: so many planes are more than the processor follows
 constexpr int kWidestTile = 8;
 constexpr int64_t kSlack = 2 * kWidestTile + 4;  // pixels read past a row narrower than a tile
 
@@ -60,7 +61,8 @@ struct Group {
   int64_t count;
 };
 
-/// Pixels [0, count) of the planes from `first` on into one vector each; past every `width` of them `gap` numbers are left out.
+/// Pixels [0, count) of the planes from `first` on into one vector each; past every `width` of them `gap` numbers are left
+/// out.
 void SpreadPixels(const float* const* planes, int64_t first, int64_t count, int64_t width, int64_t gap, float* to) {
   const D d;
   int64_t x = 0;
@@ -112,8 +114,8 @@ void GatherPixels(const float* from, int64_t count, const Group& group, int64_t 
   }
 }
 
-/// One row of output pixels. `band`: the first row that it reads. P at a time, the last of them overlapping the ones before; where
-/// the row is narrower, what is computed past it is overwritten by the next.
+/// One row of output pixels. `band`: the first row that it reads. P at a time, the last of them overlapping the ones
+/// before; where the row is narrower, what is computed past it is overwritten by the next.
 template <int K, int S, int P>
 HWY_INLINE void ConvolveRow(const float* band, int64_t row_size, const Group& group, int64_t width, float* to) {
   const D d;
@@ -141,15 +143,18 @@ HWY_INLINE void ConvolveRow(const float* band, int64_t row_size, const Group& gr
 template <int K, int S>
 void ConvolveRows(const float* band, int64_t row_size, const Group& group, int64_t rows, int64_t width, float* to) {
   if (width % 7 == 0) {  // the usual images
-    for (int64_t y = 0; y < rows; ++y) ConvolveRow<K, S, 7>(band + y * S * row_size, row_size, group, width, to + y * width * kLanes);
+    for (int64_t y = 0; y < rows; ++y)
+      ConvolveRow<K, S, 7>(band + y * S * row_size, row_size, group, width, to + y * width * kLanes);
   } else {
-    for (int64_t y = 0; y < rows; ++y) ConvolveRow<K, S, 8>(band + y * S * row_size, row_size, group, width, to + y * width * kLanes);
+    for (int64_t y = 0; y < rows; ++y)
+      ConvolveRow<K, S, 8>(band + y * S * row_size, row_size, group, width, to + y * width * kLanes);
   }
 }
 
 void Activate(const GemmEpilogue<float>& epilogue, float* pixels, int64_t count) {
   const D d;
-  for (int64_t i = 0; i < count * kLanes; i += kLanes) hn::Store(Activate(d, hn::Load(d, pixels + i), epilogue), d, pixels + i);
+  for (int64_t i = 0; i < count * kLanes; i += kLanes)
+    hn::Store(Activate(d, hn::Load(d, pixels + i), epilogue), d, pixels + i);
 }
 
 /// The planes of one group in bands.
@@ -165,13 +170,15 @@ class GroupConvolution {
   void Run(int64_t plane, int64_t count) {
     group_.count = count;
     const int64_t pixels = shape_.output_height * shape_.output_width, step = layout_.output_rows;
-    for (int64_t r = 0; r < kLanes; ++r) group_.planes[r] = tensors_.input + PlaneOf(plane, r) * shape_.height * shape_.width;
+    for (int64_t r = 0; r < kLanes; ++r)
+      group_.planes[r] = tensors_.input + PlaneOf(plane, r) * shape_.height * shape_.width;
     for (int64_t y = 0; y < shape_.output_height; y += step) {
       const int64_t rows = std::min(step, shape_.output_height - y);
       FillBand(y, (rows - 1) * S + K);
       for (int64_t i = 0; i < shape_.multiplier; ++i) {
         if (y == 0 || shape_.multiplier > 1) TakeWeights(plane, i);
-        for (int64_t r = 0; r < kLanes; ++r) group_.outputs[r] = tensors_.output + (PlaneOf(plane, r) * shape_.multiplier + i) * pixels;
+        for (int64_t r = 0; r < kLanes; ++r)
+          group_.outputs[r] = tensors_.output + (PlaneOf(plane, r) * shape_.multiplier + i) * pixels;
         ConvolveRows<K, S>(band_, row_size_, group_, rows, shape_.output_width, output_);
         const int64_t made = rows * shape_.output_width;
         if (tensors_.epilogue.activation != GemmActivation::kNone) Activate(tensors_.epilogue, output_, made);
@@ -198,10 +205,12 @@ class GroupConvolution {
     int64_t row = 0;
     if (y > 0) {
       row = std::min<int64_t>(K - S, rows);
-      std::memmove(band_.data(), band_ + layout_.output_rows * S * row_size_, static_cast<size_t>(row * row_size_) * sizeof(float));
+      std::memmove(band_.data(), band_ + layout_.output_rows * S * row_size_,
+                   static_cast<size_t>(row * row_size_) * sizeof(float));
     }
     const int64_t top = y * S - shape_.pad_top;  // where the band begins in the image
-    const int64_t first = std::clamp<int64_t>(-top, row, rows), last = std::clamp<int64_t>(shape_.height - top, first, rows);
+    const int64_t first = std::clamp<int64_t>(-top, row, rows),
+                  last = std::clamp<int64_t>(shape_.height - top, first, rows);
     std::fill(band_ + row * row_size_, band_ + first * row_size_, 0.0f);
     SpreadPixels(group_.planes, (top + first) * shape_.width, (last - first) * shape_.width, shape_.width,
                  row_size_ - shape_.width * kLanes, band_ + first * row_size_ + shape_.pad_left * kLanes);

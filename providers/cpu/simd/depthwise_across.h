@@ -6,8 +6,8 @@
 
 namespace tessera::cpu {
 
-/// For shapes that SuitsDepthwise knows: input planes from `begin` on, on the calling thread. Gives the first plane that it leaves:
-/// all where the shape or the processor is not one for it, few at the end.
+/// For shapes that SuitsDepthwise knows: input planes from `begin` on, on the calling thread. Gives the first plane that it
+/// leaves: all where the shape or the processor is not one for it, few at the end.
 int64_t ConvolveDepthwiseAcross(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_t begin, int64_t end);
 
 }  // namespace tessera::cpu

@@ -53,7 +53,8 @@ void RunBlock(const DepthwiseLast::Pixels& pixels, const Block& block) {
   const int64_t pairs = kTaps > 0 ? kPairs : (block.taps + 1) / 2;
   U* out = static_cast<U*>(pixels.out) + block.at;
   int64_t offset = block.at;
-  const auto tap = [&](int64_t t) HWY_ATTR { return reinterpret_cast<const T*>(pixels.taps[std::min(t, block.taps - 1)]) + offset; };
+  const auto tap = [&](int64_t t)
+                       HWY_ATTR { return reinterpret_cast<const T*>(pixels.taps[std::min(t, block.taps - 1)]) + offset; };
   for (int64_t x = 0; x < pixels.count; ++x, offset += pixels.step, out += block.channels) {
     auto low = hn::LoadU(d32, block.start), high = hn::LoadU(d32, block.start + kHalf);
     if constexpr (kTaps > 0) {
@@ -61,11 +62,13 @@ void RunBlock(const DepthwiseLast::Pixels& pixels, const Block& block) {
       for (int p = 0; p < kPairs; ++p) {
         const T* first = reinterpret_cast<const T*>(pixels.taps[2 * p]) + offset;
         const T* second = 2 * p + 1 < kTaps ? reinterpret_cast<const T*>(pixels.taps[2 * p + 1]) + offset : first;
-        AddTaps(first, second, hn::LoadU(d16, block.weights + 2 * p * kWidth), hn::LoadU(d16, block.weights + (2 * p + 1) * kWidth), low, high);
+        AddTaps(first, second, hn::LoadU(d16, block.weights + 2 * p * kWidth),
+                hn::LoadU(d16, block.weights + (2 * p + 1) * kWidth), low, high);
       }
     } else {
       for (int64_t p = 0; p < pairs; ++p) {
-        AddTaps(tap(2 * p), tap(2 * p + 1), hn::LoadU(d16, block.weights + 2 * p * kWidth), hn::LoadU(d16, block.weights + (2 * p + 1) * kWidth), low, high);
+        AddTaps(tap(2 * p), tap(2 * p + 1), hn::LoadU(d16, block.weights + 2 * p * kWidth),
+                hn::LoadU(d16, block.weights + (2 * p + 1) * kWidth), low, high);
       }
     }
     StoreBlock(block, pixels.zero, low, high, out);
@@ -82,7 +85,12 @@ void RunTaps(const DepthwiseLast::Pixels& pixels, const Block& block) {
 void RunChannels(const DepthwiseLast::Pixels& pixels, const int16_t* weights, int64_t channels, int64_t taps) {
   const int64_t pairs = (taps + 1) / 2;
   for (int64_t b = 0; b * kWidth < channels; ++b) {
-    const Block block{weights + b * pairs * 2 * kWidth, pixels.start + b * kWidth, pixels.scales + b * kWidth, std::min(b * kWidth, channels - kWidth), channels, taps};
+    const Block block{weights + b * pairs * 2 * kWidth,
+                      pixels.start + b * kWidth,
+                      pixels.scales + b * kWidth,
+                      std::min(b * kWidth, channels - kWidth),
+                      channels,
+                      taps};
     if (pixels.is_signed) {
       pixels.out_signed ? RunTaps<int8_t, int8_t>(pixels, block) : RunTaps<int8_t, uint8_t>(pixels, block);
     } else {

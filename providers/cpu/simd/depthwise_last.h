@@ -9,8 +9,8 @@
 
 namespace tessera::cpu {
 
-/// Taps and numbers by channel as the kernel reads them: in blocks of DepthwiseLastWidth() channels, the last of which overlaps
-/// the one before where they do not divide.
+/// Taps and numbers by channel as the kernel reads them: in blocks of DepthwiseLastWidth() channels, the last of which
+/// overlaps the one before where they do not divide.
 class DepthwiseLast {
  public:
   /// weights[channel * taps + tap] without zero points, within 9 bits. There are at least DepthwiseLastWidth() channels.

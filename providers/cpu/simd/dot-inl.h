@@ -1,6 +1,5 @@
-// Sums of four products of unsigned with signed bytes, or of two products of 16 bits, in lanes of 32 bits, by one instruction
-// (VNNI) where the processor has it.
-// Included once per target after hwy/highway.h.
+// Sums of four products of unsigned with signed bytes, or of two products of 16 bits, in lanes of 32 bits, by one
+// instruction (VNNI) where the processor has it. Included once per target after hwy/highway.h.
 
 #if defined(TESSERA_DOT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_DOT_INL_H
@@ -14,8 +13,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 
-/// Nothing saturates. By assembler, as the instruction sets that the kernels are compiled for lack it: whoever uses this asks
-/// Available() at run time.
+/// Nothing saturates. By assembler, as the instruction sets that the kernels are compiled for lack it: whoever uses this
+/// asks Available() at run time.
 struct DotProduct {
   using Sums = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int32_t>>;
   using Bytes = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<uint8_t>>;

@@ -81,8 +81,8 @@ constexpr double kElementNs = 1.0;  // of one element of a stage
 
 /// Steps [begin, end) of a stage whose signals lie side by side.
 template <class F, int kRadix>
-void FirstPass(const FftStage<F>& stage, int64_t begin, int64_t end, const F* HWY_RESTRICT in_re, const F* HWY_RESTRICT in_im,
-               F* HWY_RESTRICT out_re, F* HWY_RESTRICT out_im) {
+void FirstPass(const FftStage<F>& stage, int64_t begin, int64_t end, const F* HWY_RESTRICT in_re,
+               const F* HWY_RESTRICT in_im, F* HWY_RESTRICT out_re, F* HWY_RESTRICT out_im) {
   const int64_t m = stage.m;
   const F *HWY_RESTRICT cos = stage.cos.data(), *HWY_RESTRICT sin = stage.sin.data();
   for (int64_t p = begin; p < end; ++p) {
@@ -139,12 +139,14 @@ void AnyPass(const FftStage<F>& stage, const F* HWY_RESTRICT in_re, const F* HWY
     for (int64_t k = 0; k < radix; ++k) {
       look.Pass(radix * s);
       Complex<F> twiddle = {1, 0};
-      if (k > 0) twiddle = {stage.cos[static_cast<size_t>((k - 1) * m + p)], stage.sin[static_cast<size_t>((k - 1) * m + p)]};
+      if (k > 0)
+        twiddle = {stage.cos[static_cast<size_t>((k - 1) * m + p)], stage.sin[static_cast<size_t>((k - 1) * m + p)]};
       F *HWY_RESTRICT to_re = out_re + s * (radix * p + k), *HWY_RESTRICT to_im = out_im + s * (radix * p + k);
       for (int64_t q = 0; q < s; ++q) to_re[q] = to_im[q] = 0;
       for (int64_t j = 0; j < radix; ++j) {
         const Complex<F> root = Complex<F>{stage.root_cos[static_cast<size_t>(k * radix + j)],
-                                           stage.root_sin[static_cast<size_t>(k * radix + j)]} * twiddle;
+                                           stage.root_sin[static_cast<size_t>(k * radix + j)]} *
+                                twiddle;
         const F *HWY_RESTRICT re = in_re + s * (p + m * j), *HWY_RESTRICT im = in_im + s * (p + m * j);
         for (int64_t q = 0; q < s; ++q) {
           to_re[q] += re[q] * root.re - im[q] * root.im;
@@ -158,16 +160,11 @@ void AnyPass(const FftStage<F>& stage, const F* HWY_RESTRICT in_re, const F* HWY
 template <class F>
 void RunStage(const FftStage<F>& stage, const F* in_re, const F* in_im, F* out_re, F* out_im) {
   switch (stage.radix) {
-    case 2:
-      return Pass<F, 2>(stage, in_re, in_im, out_re, out_im);
-    case 3:
-      return Pass<F, 3>(stage, in_re, in_im, out_re, out_im);
-    case 4:
-      return Pass<F, 4>(stage, in_re, in_im, out_re, out_im);
-    case 5:
-      return Pass<F, 5>(stage, in_re, in_im, out_re, out_im);
-    default:
-      return AnyPass<F>(stage, in_re, in_im, out_re, out_im);
+    case 2: return Pass<F, 2>(stage, in_re, in_im, out_re, out_im);
+    case 3: return Pass<F, 3>(stage, in_re, in_im, out_re, out_im);
+    case 4: return Pass<F, 4>(stage, in_re, in_im, out_re, out_im);
+    case 5: return Pass<F, 5>(stage, in_re, in_im, out_re, out_im);
+    default: return AnyPass<F>(stage, in_re, in_im, out_re, out_im);
   }
 }
 
@@ -275,7 +272,9 @@ FftPlan<F>::FftPlan(int64_t length) : length_(length) {
   for (int64_t k = 0; k < length; ++k) {
     look.Pass();
     double re, im;
-    Root(static_cast<int64_t>(static_cast<unsigned __int128>(k) * static_cast<uint64_t>(k) % static_cast<uint64_t>(2 * length)), 2 * length, &re, &im);
+    Root(static_cast<int64_t>(static_cast<unsigned __int128>(k) * static_cast<uint64_t>(k) %
+                              static_cast<uint64_t>(2 * length)),
+         2 * length, &re, &im);
     chirp_re_[static_cast<size_t>(k)] = static_cast<F>(re);
     chirp_im_[static_cast<size_t>(k)] = static_cast<F>(im);
     const F scale = static_cast<F>(1.0 / static_cast<double>(padded));
@@ -290,10 +289,11 @@ FftPlan<F>::FftPlan(int64_t length) : length_(length) {
 
 template <class F>
 int64_t FftPlan<F>::TableNumbers(int64_t length) {
-  // Stages of a radix hold twice the length, those after it a half of that at most. A convolution has up to four times the length, its
-  // own stages, and kernel, chirp and scratch of their sizes.
+  // Stages of a radix hold twice the length, those after it a half of that at most. A convolution has up to four times the
+  // length, its own stages, and kernel, chirp and scratch of their sizes.
   constexpr int64_t kStages = 4, kConvolution = 4 * (kStages + 4) + 2;
-  return length * (length > 1 && Factors(length).empty() ? kConvolution : kStages) + 2 * kLargestRadix * kLargestRadix * kStages;
+  return length * (length > 1 && Factors(length).empty() ? kConvolution : kStages) +
+         2 * kLargestRadix * kLargestRadix * kStages;
 }
 
 template <class F>
@@ -326,7 +326,8 @@ void FftPlan<F>::Bluestein(F* re, F* im, F* scratch) const {
                            const std::vector<F>& factor_im, F* to_re, F* to_im) {
     InCancellablePieces(0, count, 2 * kElementNs, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const F c = factor_re[static_cast<size_t>(i)], s = factor_im[static_cast<size_t>(i)], x = from_re[i], y = from_im[i];
+        const F c = factor_re[static_cast<size_t>(i)], s = factor_im[static_cast<size_t>(i)], x = from_re[i],
+                y = from_im[i];
         to_re[i] = x * c - y * s;
         to_im[i] = x * s + y * c;
       }

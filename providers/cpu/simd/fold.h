@@ -11,8 +11,8 @@
 
 namespace tessera::cpu {
 
-/// What is folded: elements, or a function of the element, joined by sum, product, maximum or minimum. Maximum and minimum of
-/// floats are NaN when any element is.
+/// What is folded: elements, or a function of the element, joined by sum, product, maximum or minimum. Maximum and minimum
+/// of floats are NaN when any element is.
 enum class Fold : int8_t {
   kSum,
   kSumAbs,
@@ -32,8 +32,8 @@ template <class T>
 struct FoldKernels {
   /// acc[i] = acc[i] joined with the fold of x[i * stride .. + count), for i < rows. `shift` has one element per row.
   void (*rows)(const T* x, int64_t rows, int64_t stride, int64_t count, const T* shift, Wide<T>* acc);
-  /// acc[j] = acc[j] joined with the fold of x[i * stride + j] over i < rows, for j < columns <= kFoldColumns. `shift` has one
-  /// element per column.
+  /// acc[j] = acc[j] joined with the fold of x[i * stride + j] over i < rows, for j < columns <= kFoldColumns. `shift` has
+  /// one element per column.
   void (*columns)(const T* x, int64_t rows, int64_t stride, int64_t columns, const T* shift, Wide<T>* acc);
 };
 
@@ -55,14 +55,10 @@ template <class T>
 constexpr T FoldIdentity(Fold fold) {
   using Limits = std::numeric_limits<T>;
   switch (fold) {
-    case Fold::kProd:
-      return T{1};
-    case Fold::kMax:
-      return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-    case Fold::kMin:
-      return Limits::has_infinity ? Limits::infinity() : Limits::max();
-    default:
-      return T{0};
+    case Fold::kProd: return T{1};
+    case Fold::kMax: return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    case Fold::kMin: return Limits::has_infinity ? Limits::infinity() : Limits::max();
+    default: return T{0};
   }
 }
 
@@ -70,10 +66,8 @@ constexpr T FoldIdentity(Fold fold) {
 template <class T>
 T JoinFolds(Fold fold, T a, T b) {
   switch (fold) {
-    case Fold::kMax:
-      return b > a || b != b ? b : a;
-    case Fold::kMin:
-      return b < a || b != b ? b : a;
+    case Fold::kMax: return b > a || b != b ? b : a;
+    case Fold::kMin: return b < a || b != b ? b : a;
     case Fold::kProd:
       if constexpr (std::is_integral_v<T>) {
         return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));

@@ -64,8 +64,8 @@ HWY_INLINE hn::TFromD<D> ExtremeOfLanes(D d, hn::Vec<D> v) {
   return hn::GetLane(F == Fold::kMax ? hn::MaxOfLanes(d, v) : hn::MinOfLanes(d, v));
 }
 
-/// The maximum or minimum of four vectors' worth of elements or more. Sums betray NaNs (and infinities of both signs) on the
-/// way, which costs less than to carry them along.
+/// The maximum or minimum of four vectors' worth of elements or more. Sums betray NaNs (and infinities of both signs) on
+/// the way, which costs less than to carry them along.
 template <Fold F, class T>
 HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {
   const hn::ScalableTag<T> d;
@@ -93,7 +93,8 @@ HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {
   return ExtremeOfLanes<F>(d, Extreme<F>(Extreme<F>(a0, a1), Extreme<F>(a2, a3)));
 }
 
-/// The same of fewer elements. Rows as short as these come by the thousand, and a loop over the lanes would cost most of their time.
+/// The same of fewer elements. Rows as short as these come by the thousand, and a loop over the lanes would cost most of
+/// their time.
 template <Fold F, class T>
 HWY_INLINE Wide<T> ExtremeOfShort(const T* HWY_RESTRICT x, int64_t count) {
   const hn::ScalableTag<T> d;
@@ -123,7 +124,8 @@ HWY_INLINE double SumOf(D d, V lanes) {
   } else {
     const hn::Repartition<double, D> wide;
     const hn::Half<D> half;
-    const auto upper = hn::PromoteTo(wide, hn::UpperHalf(half, lanes)), lower = hn::PromoteTo(wide, hn::LowerHalf(half, lanes));
+    const auto upper = hn::PromoteTo(wide, hn::UpperHalf(half, lanes)),
+               lower = hn::PromoteTo(wide, hn::LowerHalf(half, lanes));
     return hn::GetLane(hn::SumOfLanes(wide, hn::Add(lower, upper)));
   }
 }
@@ -151,7 +153,8 @@ HWY_INLINE Wide<T> FoldBlock(const T* HWY_RESTRICT x, int64_t count, T shift_val
   if (i < count) {
     const int64_t rest = count - i;
     const bool back = count >= lanes;  // the last vector's worth, some of it again
-    const auto valid = back ? hn::Not(hn::FirstN(d, static_cast<size_t>(lanes - rest))) : hn::FirstN(d, static_cast<size_t>(rest));
+    const auto valid =
+        back ? hn::Not(hn::FirstN(d, static_cast<size_t>(lanes - rest))) : hn::FirstN(d, static_cast<size_t>(rest));
     const V last = back ? hn::LoadU(d, x + count - lanes) : LoadFirst(d, x, count);
     a1 = Join<F>(d, a1, hn::IfThenElse(valid, Map<F>(d, last, shift), hn::Set(d, identity)));
   }
@@ -254,8 +257,9 @@ constexpr FoldKernels<T> Pair() {
 
 template <class T>
 FoldTable<T> Table() {
-  return {Pair<Fold::kSum, T>(), Pair<Fold::kSumAbs, T>(), Pair<Fold::kSumSquare, T>(), Pair<Fold::kProd, T>(),
-          Pair<Fold::kMax, T>(), Pair<Fold::kMin, T>(),    Pair<Fold::kSumExp, T>(),    Pair<Fold::kSumSquareCentered, T>()};
+  return {
+      Pair<Fold::kSum, T>(), Pair<Fold::kSumAbs, T>(), Pair<Fold::kSumSquare, T>(), Pair<Fold::kProd, T>(),
+      Pair<Fold::kMax, T>(), Pair<Fold::kMin, T>(),    Pair<Fold::kSumExp, T>(),    Pair<Fold::kSumSquareCentered, T>()};
 }
 
 }  // namespace

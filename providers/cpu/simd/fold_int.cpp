@@ -100,10 +100,10 @@ const FoldKernels<T>& IntegerKernels(Fold fold) {
 
 }  // namespace
 
-#define TESSERA_INTEGER_FOLD(T)                               \
-  template <>                                                 \
-  const FoldKernels<T>& FoldKernelsOf<T>(Fold fold) {         \
-    return IntegerKernels<T>(fold);                           \
+#define TESSERA_INTEGER_FOLD(T)                       \
+  template <>                                         \
+  const FoldKernels<T>& FoldKernelsOf<T>(Fold fold) { \
+    return IntegerKernels<T>(fold);                   \
   }
 TESSERA_INTEGER_FOLD(int32_t)
 TESSERA_INTEGER_FOLD(int64_t)

@@ -1,5 +1,5 @@
-// The matrix product for one instruction set: blocks for the caches, of tiles for the registers. Included once per target by
-// gemm_f32.cpp and gemm_f64.cpp, which define GEMM_T (the element type) and GEMM_KERNELS (the name of the table).
+// The matrix product for one instruction set: blocks for the caches, of tiles for the registers. Included once per target
+// by gemm_f32.cpp and gemm_f64.cpp, which define GEMM_T (the element type) and GEMM_KERNELS (the name of the table).
 
 #include <algorithm>
 #include <type_traits>
@@ -172,8 +172,8 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
   }
 }
 
-/// Packed B, contiguous rows of A: blocks of A are copied in the order that tiles read them, which spares instructions and the
-/// TLB and keeps rows that are a power of two apart from sharing cache sets.
+/// Packed B, contiguous rows of A: blocks of A are copied in the order that tiles read them, which spares instructions and
+/// the TLB and keeps rows that are a power of two apart from sharing cache sets.
 void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   constexpr int64_t kTogether = 24 * kColumns;  // enough to pay for the copy
   const WorkArray<T> rows(kCopySize);
@@ -215,8 +215,9 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
     const int64_t together = std::max<int64_t>(kStreamed / args.k / kWidth, 1) * kWidth;
     for (int64_t n = n0; n < n1; n += together) {
       CancellationPoint();
-      WithPackedPanels(args, n, 0, false,
-                       [&](const auto& panels) { MultiplyBlock(args, a, m0, m1, n, std::min(n1, n + together), panels, 0, args.k); });
+      WithPackedPanels(args, n, 0, false, [&](const auto& panels) {
+        MultiplyBlock(args, a, m0, m1, n, std::min(n1, n + together), panels, 0, args.k);
+      });
     }
     return;
   }
@@ -237,8 +238,8 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
         }
         for (int64_t m = m0; m < m1; m += kRowBlock) {
           CancellationPoint();
-          MultiplyBlock(args, {args.a + m * args.a_row + k0, args.a_row, 1, args.a_row}, m, std::min(m1, m + kRowBlock), from,
-                        to, panels, k0, kc);
+          MultiplyBlock(args, {args.a + m * args.a_row + k0, args.a_row, 1, args.a_row}, m, std::min(m1, m + kRowBlock),
+                        from, to, panels, k0, kc);
         }
       };
       if (packed) {
@@ -269,7 +270,8 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
 
 template <class U>
 constexpr GemmKernels<U> KernelTable() {
-  GemmKernels<U> table{kWidth, kRows, kColumns, kCopiedRows, kCopyCost, kReadCost, Tile, PackPanel, nullptr, nullptr, Dots, RowTimesMatrix};
+  GemmKernels<U> table{kWidth, kRows,     kColumns, kCopiedRows, kCopyCost, kReadCost,
+                       Tile,   PackPanel, nullptr,  nullptr,     Dots,      RowTimesMatrix};
   if constexpr (std::is_same_v<U, float>) {
     table.to_bfloat16 = NarrowPanel<BFloat16>;
     if constexpr (kConvertsFloat16) table.to_float16 = NarrowPanel<Float16>;

@@ -48,8 +48,8 @@ struct Grid {
   int64_t tasks() const { return row_tasks * column_tasks; }
 };
 
-/// Where every task copies the rows of A that it reads, and streams B once for every `copied_rows` of them: of grids of about
-/// `want` tasks the one in which that and uneven shares take the least time, and what it takes.
+/// Where every task copies the rows of A that it reads, and streams B once for every `copied_rows` of them: of grids of
+/// about `want` tasks the one in which that and uneven shares take the least time, and what it takes.
 template <class T>
 std::pair<Grid, double> SplitCopiedRows(int64_t blocks, int64_t panels, int64_t parts, int64_t want) {
   constexpr double kWait = 0.1;  // of a task, for a thread that others hold up
@@ -277,14 +277,14 @@ void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, Fun
   });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                     \
-  template int64_t GemmPanelWidth<T>();                                                            \
-  template void PackGemmPanel<T>(const T*, int64_t, int64_t, int64_t, int64_t, T*);               \
-  template size_t PackedGemmBSize<T>(int64_t, int64_t);                                            \
-  template void PackGemmB<T>(ThreadPool&, int64_t, int64_t, const T*, int64_t, int64_t, T*);       \
-  template size_t GemmWorkspaceSize<T>(const GemmArgs<T>&, int);                                   \
-  template void Gemm<T>(ThreadPool&, const GemmArgs<T>&, T*);                                      \
-  template void GemmSerial<T>(const GemmArgs<T>&);                                                 \
+#define TESSERA_INSTANTIATE(T)                                                               \
+  template int64_t GemmPanelWidth<T>();                                                      \
+  template void PackGemmPanel<T>(const T*, int64_t, int64_t, int64_t, int64_t, T*);          \
+  template size_t PackedGemmBSize<T>(int64_t, int64_t);                                      \
+  template void PackGemmB<T>(ThreadPool&, int64_t, int64_t, const T*, int64_t, int64_t, T*); \
+  template size_t GemmWorkspaceSize<T>(const GemmArgs<T>&, int);                             \
+  template void Gemm<T>(ThreadPool&, const GemmArgs<T>&, T*);                                \
+  template void GemmSerial<T>(const GemmArgs<T>&);                                           \
   template void GemmBatch<T>(ThreadPool&, int64_t, const GemmArgs<T>&, FunctionRef<GemmArgs<T>(int64_t)>);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -2,8 +2,8 @@
 
 // Matrix multiplication: the one engine behind MatMul, Gemm, Conv, Einsum, Attention and the recurrent operators.
 //
-// C[m,n] = activation(alpha * A[m,k] * B[k,n] (+ C) + bias). B is read in panels of GemmPanelWidth() columns, packed once when
-// it is constant (PackGemmB) or on the way through the caches otherwise. A is read where it lies.
+// C[m,n] = activation(alpha * A[m,k] * B[k,n] (+ C) + bias). B is read in panels of GemmPanelWidth() columns, packed once
+// when it is constant (PackGemmB) or on the way through the caches otherwise. A is read where it lies.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,16 +31,16 @@ struct GemmEpilogue {
 template <class T>
 class GemmPanelSource {
  public:
-  /// Writes rows [k0, k0 + kc) of columns [n0, n0 + width) to `out`, row after row, each GemmPanelWidth() long; columns past
-  /// `width` are written too, with anything finite.
+  /// Writes rows [k0, k0 + kc) of columns [n0, n0 + width) to `out`, row after row, each GemmPanelWidth() long; columns
+  /// past `width` are written too, with anything finite.
   virtual void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, T* out) const = 0;
 
  protected:
   ~GemmPanelSource() = default;
 };
 
-/// What panels of a packed B of floats hold. Those of 16 bits become floats on their way into registers, but pairs of bfloat16 are
-/// multiplied as they are, by GemmBf16 (simd/gemm_bf16.h) only.
+/// What panels of a packed B of floats hold. Those of 16 bits become floats on their way into registers, but pairs of
+/// bfloat16 are multiplied as they are, by GemmBf16 (simd/gemm_bf16.h) only.
 enum class PanelType : uint8_t { kWhole, kFloat16, kBFloat16, kPairs };
 
 template <class T>
@@ -54,7 +54,7 @@ struct GemmArgs {
   // B: the first of these that is set.
   const void* packed_b = nullptr;
   PanelType panel_type = PanelType::kWhole;  // T, or of floats 16 bits
-  int64_t packed_k = 0;  // rows of the whole packed matrix, when this product takes some of them; 0: k
+  int64_t packed_k = 0;                      // rows of the whole packed matrix, when this product takes some of them; 0: k
   const GemmPanelSource<T>* source = nullptr;
   const T* b = nullptr;
   int64_t b_k = 0;
@@ -113,6 +113,7 @@ extern template void Gemm<double>(ThreadPool&, const GemmArgs<double>&, double*)
 extern template void GemmSerial<float>(const GemmArgs<float>&);
 extern template void GemmSerial<double>(const GemmArgs<double>&);
 extern template void GemmBatch<float>(ThreadPool&, int64_t, const GemmArgs<float>&, FunctionRef<GemmArgs<float>(int64_t)>);
-extern template void GemmBatch<double>(ThreadPool&, int64_t, const GemmArgs<double>&, FunctionRef<GemmArgs<double>(int64_t)>);
+extern template void GemmBatch<double>(ThreadPool&, int64_t, const GemmArgs<double>&,
+                                       FunctionRef<GemmArgs<double>(int64_t)>);
 
 }  // namespace tessera::cpu

@@ -32,17 +32,17 @@ using Pairs = hn::Vec<DPairs>;
 constexpr int kLanes = static_cast<int>(HWY_LANES(float));
 constexpr int kWidth = 2 * kLanes;                      // columns of a panel
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 4;  // of a tile; few where only tests come
-constexpr int64_t kDepth = 768;                         // pairs of a panel at a time: 96 KiB of L2, which the processor reads ahead
-constexpr int64_t kBlockBytes = 256 << 10;              // of A, in the second cache while B passes
-constexpr int64_t kLeastBlockRows = 8 * kRows;          // so that B does not pass too often
+constexpr int64_t kDepth = 768;                 // pairs of a panel at a time: 96 KiB of L2, which the processor reads ahead
+constexpr int64_t kBlockBytes = 256 << 10;      // of A, in the second cache while B passes
+constexpr int64_t kLeastBlockRows = 8 * kRows;  // so that B does not pass too often
 
 /// A tile's way to C.
 struct TileOut {
   float* c;
   int64_t c_row;
-  int64_t width;      // columns that C has
+  int64_t width;  // columns that C has
   float alpha;
-  bool add;           // to what C holds
+  bool add;  // to what C holds
   GemmActivation activation;
   const GemmEpilogue<float>* epilogue;
   const float* row_bias;  // of the tile's first row; null: none
@@ -101,8 +101,10 @@ HWY_INLINE void Store(V (&sums)[R][2], const TileOut& out) {
   if (out.add) ForSums(sums, [&](V sum, int r, int j) { return hn::Add(sum, hn::LoadU(d, out.c + r * out.c_row + j)); });
   if (out.row_bias != nullptr) ForSums(sums, [&](V sum, int r, int) { return hn::Add(sum, hn::Set(d, out.row_bias[r])); });
   if (out.bias != nullptr) ForSums(sums, [&](V sum, int, int j) { return hn::Add(sum, hn::LoadU(d, out.bias + j)); });
-  if (out.residual != nullptr) ForSums(sums, [&](V sum, int r, int j) { return hn::Add(sum, hn::LoadU(d, out.residual + r * out.c_row + j)); });
-  if (out.activation != GemmActivation::kNone) ForSums(sums, [&](V sum, int, int) { return Activate(d, sum, *out.epilogue); });
+  if (out.residual != nullptr)
+    ForSums(sums, [&](V sum, int r, int j) { return hn::Add(sum, hn::LoadU(d, out.residual + r * out.c_row + j)); });
+  if (out.activation != GemmActivation::kNone)
+    ForSums(sums, [&](V sum, int, int) { return Activate(d, sum, *out.epilogue); });
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
     hn::StoreU(sums[r][0], d, out.c + r * out.c_row);
@@ -189,7 +191,8 @@ HWY_INLINE int64_t PanelColumn(const GemmBf16Args& args) { return PairedSize(arg
 
 /// Rows [m0, m1) of one panel, tiles as alike in height as can be. `depth` pairs at a time.
 template <class Product>
-void MultiplyPanel(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n, int64_t n1, int64_t depth, BlockPrefetch& prefetch) {
+void MultiplyPanel(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n, int64_t n1, int64_t depth,
+                   BlockPrefetch& prefetch) {
   const int64_t pairs = CeilDiv(args.k, 2), width = std::min<int64_t>(kWidth, n1 - n);
   const int64_t a_row = args.a_row == 0 ? 2 * pairs : args.a_row, b_column = PanelColumn(args);
   const int64_t height = CeilDiv(m1 - m0, CeilDiv(m1 - m0, kRows));
@@ -223,7 +226,8 @@ void Multiply(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int6
   // Where one tile has all rows, B is a stream that the processor itself reads ahead; else panels are to stay near.
   const bool streams = m1 - m0 <= kRows;
   const int64_t depth = streams ? pairs : CeilDiv(pairs, CeilDiv(pairs, kDepth));
-  const int64_t most = std::max(kBlockBytes / (4 * pairs), kLeastBlockRows), block = CeilDiv(m1 - m0, CeilDiv(m1 - m0, most));
+  const int64_t most = std::max(kBlockBytes / (4 * pairs), kLeastBlockRows),
+                block = CeilDiv(m1 - m0, CeilDiv(m1 - m0, most));
   for (int64_t m = m0; m < m1; m += block) {
     const int64_t end = std::min(m1, m + block);
     BlockPrefetch prefetch(streams ? 0 : 4 * pairs * kWidth, CeilDiv(end - m, kRows) * CeilDiv(pairs, kAskingSteps));
@@ -339,13 +343,15 @@ void GemmBf16By(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmB
   const int64_t want = args.m <= kernels.rows ? parts : 3 * parts, panels = CeilDiv(args.n, kernels.width);
   const int64_t columns = CeilDiv(panels, std::min(panels, want)) * kernels.width, column_tasks = CeilDiv(args.n, columns);
   const int64_t blocks = CeilDiv(args.m, kernels.rows);
-  const int64_t rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, column_tasks))) * kernels.rows, row_tasks = CeilDiv(args.m, rows);
-  threads.ParallelFor(row_tasks * column_tasks, ns / static_cast<double>(row_tasks * column_tasks), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t m = i / column_tasks * rows, n = i % column_tasks * columns;
-      kernels.multiply(args, m, std::min(args.m, m + rows), n, std::min(args.n, n + columns));
-    }
-  });
+  const int64_t rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, column_tasks))) * kernels.rows,
+                row_tasks = CeilDiv(args.m, rows);
+  threads.ParallelFor(row_tasks * column_tasks, ns / static_cast<double>(row_tasks * column_tasks),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t i = begin; i < end; ++i) {
+                          const int64_t m = i / column_tasks * rows, n = i % column_tasks * columns;
+                          kernels.multiply(args, m, std::min(args.m, m + rows), n, std::min(args.n, n + columns));
+                        }
+                      });
 }
 
 }  // namespace tessera::cpu

@@ -1,8 +1,8 @@
 #pragma once
 
 // Products of matrices whose factors are rounded to bfloat16, for the operators that a session lets do so:
-// C[m,n] = epilogue(A[m,k] * B[k,n] (+ C)), with sums in float32. Neighbours in k are multiplied together, in pairs; the last is one
-// with a zero where k is odd.
+// C[m,n] = epilogue(A[m,k] * B[k,n] (+ C)), with sums in float32. Neighbours in k are multiplied together, in pairs; the
+// last is one with a zero where k is odd.
 
 #include <algorithm>
 #include <cstddef>
@@ -43,8 +43,8 @@ void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out);
 
 /// Elements of a packed B.
 size_t PackedGemmBf16Size(int64_t k, int64_t n);
-/// Rounds and packs `width` columns of a matrix of float, float16 or bfloat16 at any address, at most GemmPanelWidth<float>(), whose
-/// rows (`transposed`: columns) lie `row` elements apart.
+/// Rounds and packs `width` columns of a matrix of float, float16 or bfloat16 at any address, at most
+/// GemmPanelWidth<float>(), whose rows (`transposed`: columns) lie `row` elements apart.
 template <class S>
 void PackGemmBf16Panel(const S* b, int64_t row, bool transposed, int64_t k, int64_t width, BFloat16* packed);
 extern template void PackGemmBf16Panel(const float*, int64_t, bool, int64_t, int64_t, BFloat16*);

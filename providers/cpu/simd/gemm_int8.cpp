@@ -54,8 +54,8 @@ using V16 = hn::Vec<D16>;
 constexpr int kLanes = static_cast<int>(HWY_LANES(int32_t));
 constexpr int kWidth = 2 * kLanes;
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
-constexpr int64_t kDepth = 512;     // k per visit
-constexpr int64_t kColumns = 128;   // columns of B packed at a time
+constexpr int64_t kDepth = 512;    // k per visit
+constexpr int64_t kColumns = 128;  // columns of B packed at a time
 
 /// Products of pairs where there is no instruction that sums them.
 struct WidenedPairs {
@@ -123,8 +123,8 @@ MicroKernelFn<B> KernelFor(int64_t rows, int64_t width) {
 }
 
 template <class Product, class B>
-void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, int64_t width, const B* b,
-                   int64_t pair0, int64_t pairs) {
+void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, int64_t width, const B* b, int64_t pair0,
+                   int64_t pairs) {
   const int64_t a_row = 2 * Pairs(args.k);
   PacedCancellationPoint look(2);
   for (int64_t m = m0; m < m1; m += kRows) {
@@ -149,7 +149,8 @@ void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, 
 
 /// One row by P panels, `panel` elements apart: a single row has nothing else to share what is loaded of A with.
 template <class Product, class B, int P>
-HWY_INLINE void MultiplyRowByPanels(const int16_t* HWY_RESTRICT a, const B* HWY_RESTRICT b, int64_t panel, int64_t pairs, int32_t* HWY_RESTRICT out) {
+HWY_INLINE void MultiplyRowByPanels(const int16_t* HWY_RESTRICT a, const B* HWY_RESTRICT b, int64_t panel, int64_t pairs,
+                                    int32_t* HWY_RESTRICT out) {
   const D32 d32;
   const D16 d16;
   V32 acc[P][2];
@@ -252,7 +253,8 @@ void InterleaveTyped(const T* in, int64_t in_stride, int64_t kc, int64_t width, 
 void Interleave(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width, const int32_t* zero_points,
                 int64_t zero_point_step, int16_t* out) {
   int16_t zeros[kWidth];
-  for (int64_t j = 0; j < kWidth; ++j) zeros[j] = j < width ? static_cast<int16_t>(zero_points[j * zero_point_step]) : int16_t{0};
+  for (int64_t j = 0; j < kWidth; ++j)
+    zeros[j] = j < width ? static_cast<int16_t>(zero_points[j * zero_point_step]) : int16_t{0};
   if (width < kWidth) std::fill_n(out, Pairs(kc) * 2 * kWidth, int16_t{0});
   if (is_signed) {
     InterleaveTyped(reinterpret_cast<const int8_t*>(in), in_stride, kc, width, zeros, out);
@@ -262,7 +264,8 @@ void Interleave(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc
 }
 
 template <class T>
-void RequantizeTyped(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point, T* out) {
+void RequantizeTyped(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
+                     T* out) {
   constexpr float kLow = std::is_signed_v<T> ? -128.0f : 0.0f;
   constexpr float kHigh = std::is_signed_v<T> ? 127.0f : 255.0f;
   const float zero = static_cast<float>(zero_point);
@@ -282,8 +285,8 @@ void RequantizeTyped(const int32_t* in, int64_t count, const float* scales, int6
   }
 }
 
-void Requantize(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point, bool is_signed,
-                void* out) {
+void Requantize(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
+                bool is_signed, void* out) {
   if (is_signed) {
     RequantizeTyped(in, count, scales, scale_step, zero_point, static_cast<int8_t*>(out));
   } else {
@@ -323,10 +326,12 @@ QuantizedRow QuantizeFloats(const float* HWY_RESTRICT in, int64_t k, int32_t mos
   return {scale, static_cast<float>(sum)};
 }
 
-void AddScaledSums(const int32_t* HWY_RESTRICT sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* HWY_RESTRICT out) {
+void AddScaledSums(const int32_t* HWY_RESTRICT sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns,
+                   float* HWY_RESTRICT out) {
   const DF df;
   const D32 d32;
-  const auto at = [&](const float* values, int64_t step, int64_t i) HWY_ATTR { return step == 0 ? hn::Set(df, *values) : hn::LoadU(df, values + i); };
+  const auto at = [&](const float* values, int64_t step, int64_t i)
+                      HWY_ATTR { return step == 0 ? hn::Set(df, *values) : hn::LoadU(df, values + i); };
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     auto sum = hn::ConvertTo(df, hn::LoadU(d32, sums + i));
@@ -434,7 +439,8 @@ void Int8Gemm(ThreadPool& threads, const Int8GemmArgs& args) {
   const int64_t column_tasks = CeilDiv(args.n, columns);
   int64_t rows = args.m;
   // Splitting rows repeats the packing of B: only where there are few columns.
-  if (column_tasks < threads.num_threads()) rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, column_tasks))) * kernels.rows;
+  if (column_tasks < threads.num_threads())
+    rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, column_tasks))) * kernels.rows;
   const int64_t row_tasks = CeilDiv(args.m, rows);
   const double work = static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) * 0.015;
   const int64_t tasks = column_tasks * row_tasks;
@@ -452,7 +458,9 @@ void RequantizeRow(const int32_t* in, int64_t count, const float* scales, int64_
   Kernels().requantize(in, count, scales, scale_step, zero_point, is_signed, out);
 }
 
-QuantizedRow QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out) { return Kernels().quantize(in, k, most, out); }
+QuantizedRow QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out) {
+  return Kernels().quantize(in, k, most, out);
+}
 
 void AddScaled(const int32_t* sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* out) {
   Kernels().add_scaled(sums, count, row, columns, out);

@@ -1,7 +1,8 @@
 #pragma once
 
-// Products of 8-bit integers with 32-bit sums. Operands are widened to 16 bits with their zero points already subtracted, and
-// k goes two at a time (multiply-add of pairs): exact, whatever the signs. Floats can be A, too, as integers of up to 16 bits.
+// Products of 8-bit integers with 32-bit sums. Operands are widened to 16 bits with their zero points already subtracted,
+// and k goes two at a time (multiply-add of pairs): exact, whatever the signs. Floats can be A, too, as integers of up to
+// 16 bits.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,8 @@ struct QuantizedRow {
 /// Floats as integers of at most `most`, padded to whole pairs. Floats whose largest is below 2^-126 * most count as 0.
 QuantizedRow QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out);
 
-/// What columns of B are multiplied with, and what is taken off each of their elements before that. Both advance by their step.
+/// What columns of B are multiplied with, and what is taken off each of their elements before that. Both advance by their
+/// step.
 struct ColumnScales {
   const float* scales;
   int64_t scale_step;
@@ -69,7 +71,8 @@ struct Int8GemmArgs {
 /// Elements of a packed B.
 size_t PackedInt8Size(int64_t k, int64_t n);
 void PackInt8(ThreadPool& threads, int64_t k, int64_t n, const Int8PanelSource& source, int16_t* packed);
-/// The same of a row-major B in half the memory, which is widened as it is read: without zero points, unsigned bytes less 128.
+/// The same of a row-major B in half the memory, which is widened as it is read: without zero points, unsigned bytes less
+/// 128.
 void PackNarrowInt8(ThreadPool& threads, int64_t k, int64_t n, const uint8_t* b, bool is_signed, int8_t* packed);
 
 void Int8Gemm(ThreadPool& threads, const Int8GemmArgs& args);

@@ -47,7 +47,8 @@ void PackTransposed(const T* lines, int64_t line, int64_t k, int64_t width, T* o
   }
 }
 
-/// Whole panels of columns that lie side by side, row after row: where each row has a page of its own, that is looked up once.
+/// Whole panels of columns that lie side by side, row after row: where each row has a page of its own, that is looked up
+/// once.
 HWY_INLINE void PackWholePanels(const T* b, int64_t b_k, int64_t k, int64_t panels, T* out) {
   const D d;
   for (int64_t p = 0; p < k; ++p, out += kWidth) {
@@ -110,7 +111,8 @@ Rows CopyTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int6
     PackTiles(args, m0, m1, k0, kc, rows);
   } else if (args.a_k == 1) {
     for (int64_t m = m0; m < m1; m += kRows) {
-      PackTransposed(args.a + m * args.a_row + k0, args.a_row, kc, std::min<int64_t>(kRows, m1 - m), rows + (m - m0) * kc, kRows);
+      PackTransposed(args.a + m * args.a_row + k0, args.a_row, kc, std::min<int64_t>(kRows, m1 - m), rows + (m - m0) * kc,
+                     kRows);
     }
   } else {
     CopyRows(args, m0, m1, k0, kc, rows);

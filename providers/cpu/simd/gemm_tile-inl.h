@@ -32,30 +32,30 @@ using V = hn::Vec<D>;
 
 constexpr size_t kLineBytes = 64;
 constexpr int kLanes = static_cast<int>(HWY_LANES(T));
-constexpr int kWidth = 2 * kLanes;                        // columns of a panel
-constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;    // rows of a register tile
-// Rows of B per visit: a panel of it stays in L1. Wide vectors take it from L2, in order, which the processor reads ahead: adding to C
-// costs them more.
+constexpr int kWidth = 2 * kLanes;                      // columns of a panel
+constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;  // rows of a register tile
+// Rows of B per visit: a panel of it stays in L1. Wide vectors take it from L2, in order, which the processor reads ahead:
+// adding to C costs them more.
 constexpr int64_t kDepth = HWY_TARGET == HWY_AVX3 ? sizeof(T) == 4 ? 384 : 192 : sizeof(T) == 4 ? 320 : 160;
 constexpr int64_t kMostDepth = HWY_TARGET == HWY_AVX3 && sizeof(T) == 4 ? 768 : kDepth;  // where A is copied
-constexpr int64_t kWidenedDepth = HWY_TARGET == HWY_AVX3 ? 192 : kDepth;                 // of 16 bits that become floats in L1
-constexpr int64_t kColumns = 128;                         // columns of B packed at a time: with kDepth, at most 192 KiB of L2
-constexpr int64_t kBufferedColumns = 256;                 // of C, where it is stored transposed
-// Of A at a time, where it must be copied. More rows, as a lesser depth leaves room for, are fewer passes over B; in all at most 612 KiB
-// of L2.
+constexpr int64_t kWidenedDepth = HWY_TARGET == HWY_AVX3 ? 192 : kDepth;  // of 16 bits that become floats in L1
+constexpr int64_t kColumns = 128;          // columns of B packed at a time: with kDepth, at most 192 KiB of L2
+constexpr int64_t kBufferedColumns = 256;  // of C, where it is stored transposed
+// Of A at a time, where it must be copied. More rows, as a lesser depth leaves room for, are fewer passes over B; in all at
+// most 612 KiB of L2.
 constexpr int64_t kCopiedRows = HWY_TARGET == HWY_AVX3 ? 216 : 132;
-constexpr int64_t kMostCopied = std::max(204 * kMostDepth, kCopiedRows * kDepth);
+constexpr int64_t kMostCopied = std::max(204 * kMostDepth, kCopiedRows* kDepth);
 // Beside a multiply-add. Where twice as many are done at once, what they wait for costs twice as much.
 constexpr double kCopyCost = HWY_TARGET == HWY_AVX3 ? 22 : 11, kReadCost = HWY_TARGET == HWY_AVX3 ? 10 : 5;
-constexpr int64_t kRowBlock = 192;                        // rows of A per visit: with kDepth, at most 288 KiB of L2
+constexpr int64_t kRowBlock = 192;  // rows of A per visit: with kDepth, at most 288 KiB of L2
 
 /// One register tile's way to C.
 struct TileOut {
   T* c;
   int64_t c_row;
   T alpha;
-  bool add;   // C already holds a part of the sum
-  bool last;  // the epilogue applies
+  bool add;                         // C already holds a part of the sum
+  bool last;                        // the epilogue applies
   const GemmEpilogue<T>* epilogue;  // pointers moved to this tile
   const T* row_bias;
   const T* col_bias;
@@ -98,8 +98,8 @@ HWY_INLINE void StoreTile(D d, V (&acc)[R][N], const TileOut& out) {
   }
 }
 
-/// acc += A * B over k. Where the strides are constants (std::integral_constant) the addresses of four steps are too: a tenth
-/// fewer instructions, which counts where another hardware thread shares the core.
+/// acc += A * B over k. Where the strides are constants (std::integral_constant) the addresses of four steps are too: a
+/// tenth fewer instructions, which counts where another hardware thread shares the core.
 template <int R, int N, class B, class RowStride, class AStride, class BStride>
 HWY_INLINE void Accumulate(V (&acc)[R][N], const T* a, RowStride a_row, AStride a_k, const B* b, BStride b_k, int64_t k) {
   const D d;
@@ -123,7 +123,8 @@ using Constant = std::integral_constant<int64_t, N>;
 
 /// The same of few rows, whose chains of additions are too few to hide their latency: several k at once, one to each part.
 template <int kParts, int R, int N, class B>
-HWY_INLINE void AccumulateParts(V (&part)[kParts][R][N], const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k, int64_t k) {
+HWY_INLINE void AccumulateParts(V (&part)[kParts][R][N], const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k,
+                                int64_t k) {
   const D d;
   int64_t p = 0;
   for (; p + kParts <= k; p += kParts) {
@@ -131,7 +132,8 @@ HWY_INLINE void AccumulateParts(V (&part)[kParts][R][N], const T* a, int64_t a_r
     for (int u = 0; u < kParts; ++u) {
       V bv[N];
       LoadColumns(d, b + u * b_k, bv);
-      // Pinned, else each row loads them again, and loads bound this loop; by themselves, as what is pinned in an array is stored, too.
+      // Pinned, else each row loads them again, and loads bound this loop; by themselves, as what is pinned in an array is
+      // stored, too.
       V first = bv[0], last = bv[N - 1];
       Pin(first);
       if (N == 2) Pin(last);
@@ -154,7 +156,8 @@ HWY_INLINE int64_t AskingTimes(int64_t k) { return CeilDiv(k, kAskingSteps); }
 /// R rows by N vectors of columns; `a` rows are a_row apart, steps in k are a_k and b_k apart. `ahead` is what to ask for
 /// meanwhile; may be null. kAsks: for the lines of C, which a shallow product is done before.
 template <class B, int R, int N, bool kAsks = true>
-void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k, int64_t k, const TileOut& out, BlockPrefetch* ahead) {
+void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k, int64_t k, const TileOut& out,
+                 BlockPrefetch* ahead) {
   const D d;
   constexpr int kParts = R * N >= 8 ? 1 : R * N >= 4 ? 2 : 4;
   V part[kParts][R][N];
@@ -229,8 +232,8 @@ HWY_INLINE void CopyPart(const T* from, int64_t width, T* to) {
   if (width > 0) StoreFirst(d, LoadFirst(d, from, width), to, width);
 }
 
-/// The tile at the right edge: C's columns end before the panel does, so it goes through a buffer. What stands there beside C's
-/// columns is not written.
+/// The tile at the right edge: C's columns end before the panel does, so it goes through a buffer. What stands there beside
+/// C's columns is not written.
 template <class B>
 void EdgeTile(MicroKernelFn<B> kernel, const Rows& a, const B* b, int64_t b_k, int64_t k, int64_t rows, int64_t width,
               const TileOut& out, BlockPrefetch* ahead) {

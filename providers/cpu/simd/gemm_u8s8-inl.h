@@ -1,8 +1,9 @@
-// Loops of products of unsigned bytes with packed signed bytes, and their simplest tile, whatever multiplies. Included once per
-// target after hwy/highway.h.
+// Loops of products of unsigned bytes with packed signed bytes, and their simplest tile, whatever multiplies. Included once
+// per target after hwy/highway.h.
 //
-// A `Product` adds to 32 bits: Add(sum, unsigned bytes, signed bytes), four products a lane. `Tiles` knows the rows of a tile of
-// packed lines and how much of an operand is to stay in a cache while the other passes, and finds the functions of tiles.
+// A `Product` adds to 32 bits: Add(sum, unsigned bytes, signed bytes), four products a lane. `Tiles` knows the rows of a
+// tile of packed lines and how much of an operand is to stay in a cache while the other passes, and finds the functions of
+// tiles.
 
 #if defined(TESSERA_GEMM_U8S8_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_U8S8_INL_H
@@ -46,7 +47,7 @@ struct TileArgs {
   int64_t left_row;
   const uint8_t* right;
   int64_t segments;
-  bool add;  // to the sums that are there
+  bool add;               // to the sums that are there
   const uint8_t* groups;  // the first of the operand without offsets
   const int64_t* extra_groups;
   const uint8_t* extras;
@@ -94,8 +95,8 @@ HWY_INLINE void AddExtras(const Product& product, const TileArgs& args, int64_t 
   }
 }
 
-/// R rows by N vectors of sums, to which each group adds at once. kVectors: the lines are on the right, else on the left, where
-/// the records are of kLines lines.
+/// R rows by N vectors of sums, to which each group adds at once. kVectors: the lines are on the right, else on the left,
+/// where the records are of kLines lines.
 template <class Product, bool kVectors, int kLines, int R, int N>
 void PlainTile(const TileArgs& args, int32_t* out) {
   const D8 d8;
@@ -137,14 +138,14 @@ inline const uint8_t* Bytes(const Tensor& tensor) { return static_cast<const uin
 constexpr int64_t kStayingInL1 = 20 << 10;   // of an operand in the first cache, while the other passes
 constexpr int64_t kPassing = 8 * kWideRows;  // rows or lines that pass
 
-/// Sums of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k, so that the columns stay in
-/// the first cache. `operands(i)` gives those of the i-th tile.
+/// Sums of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k, so that the columns
+/// stay in the first cache. `operands(i)` gives those of the i-th tile.
 template <class Tiles, bool kVectors, class FindOperands>
-void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows, int64_t width, const FindOperands& operands, int32_t* sums,
-                   BlockPrefetch& prefetch) {
+void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows, int64_t width,
+                   const FindOperands& operands, int32_t* sums, BlockPrefetch& prefetch) {
   const int64_t tile_rows = Tiles::Rows(lines);
-  const int64_t per_segment = lines.wide() ? 1 : lines.depth;       // groups of the operand without offsets
-  const int64_t records = lines.records();                          // of the other
+  const int64_t per_segment = lines.wide() ? 1 : lines.depth;  // groups of the operand without offsets
+  const int64_t records = lines.records();                     // of the other
   const int64_t parts = std::max<int64_t>(CeilDiv(staying_bytes, Tiles::kStayingBytes), 1);
   const int64_t step = CeilDiv(lines.segments, parts);
   const TileFn whole_tile = Tiles::template Find<kVectors>(lines.depth, tile_rows, width > kLanes);
@@ -160,14 +161,16 @@ void MultiplyStrip(const PackedLines& lines, int64_t staying_bytes, int64_t rows
       args.segments = end - s;
       args.add = s > 0;
       if (end < lines.segments) args.extra_count = 0;
-      (some == tile_rows ? whole_tile : Tiles::template Find<kVectors>(lines.depth, some, width > kLanes))(args, sums + r * kWidth);
+      (some == tile_rows ? whole_tile : Tiles::template Find<kVectors>(lines.depth, some, width > kLanes))(
+          args, sums + r * kWidth);
     }
     if (step == 0) break;
   }
 }
 
 template <class Tiles>
-void MultiplyRowsBy(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1, const Int8Store& store) {
+void MultiplyRowsBy(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+                    const Int8Store& store) {
   static_assert(kPassing % kTurnedRows == 0);
   HWY_ALIGN int32_t sums[kPassing * kWidth] = {};  // corrections meet rows past the last
   const int64_t tile_rows = Tiles::Rows(lines);
@@ -180,8 +183,15 @@ void MultiplyRowsBy(const PackedLines& lines, const ByteRows& left, int64_t m0, 
       const int64_t rows = std::min(kPassing, m1 - m);
       const auto operands = [&](int64_t i) {
         const uint8_t* from = left.data + (m + i * tile_rows) * left.row;
-        return TileArgs{from, left.row, Bytes(lines.values) + b * lines.block_bytes, 0, false, from, lines.extra_group.data() + extra,
-                        Bytes(lines.extras) + extra * kRecord, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+        return TileArgs{from,
+                        left.row,
+                        Bytes(lines.values) + b * lines.block_bytes,
+                        0,
+                        false,
+                        from,
+                        lines.extra_group.data() + extra,
+                        Bytes(lines.extras) + extra * kRecord,
+                        lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
       };
       MultiplyStrip<Tiles, true>(lines, lines.block_bytes, rows, width, operands, sums, prefetch);
       if (left.turned != nullptr) AddCorrections(lines, left.turned, m, rows, b * kWidth, kWidth, sums);
@@ -190,7 +200,8 @@ void MultiplyRowsBy(const PackedLines& lines, const ByteRows& left, int64_t m0, 
   }
 }
 
-/// Of each pixel of a panel the sum of its k numbers, bytes or where `wide` 16 bits. What the last record has beyond them is anything.
+/// Of each pixel of a panel the sum of its k numbers, bytes or where `wide` 16 bits. What the last record has beyond them
+/// is anything.
 HWY_INLINE void SumPixels(const uint8_t* panel, int64_t k, bool wide, int32_t* sums) {
   const D32 d32;
   const hn::RebindToUnsigned<D32> du32;
@@ -223,8 +234,8 @@ HWY_INLINE void AddZeroPoints(const int32_t* line_zeros, const int32_t* pixel_su
 }
 
 template <class Tiles>
-void MultiplyPanelsBy(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,
-                    int64_t b1, const Int8Store& store) {
+void MultiplyPanelsBy(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
+                      int64_t b0, int64_t b1, const Int8Store& store) {
   HWY_ALIGN int32_t sums[kPassing * kWidth];
   const int64_t tile_rows = Tiles::Rows(lines);
   const int64_t last = std::min(lines.lines, b1 * tile_rows);
@@ -232,13 +243,21 @@ void MultiplyPanelsBy(const PackedLines& lines, const uint8_t* panels, int64_t p
   constexpr int64_t kLineOfCodes = 64;
   HWY_ALIGN int32_t pixel_sums[kLineOfCodes];
   const auto multiply = [&](int64_t n, int64_t line, const int32_t* of_pixels) {
-    const int64_t width = std::min<int64_t>(kWidth, pixels - n), rows = std::min(kPassing, last - line), first_block = line / tile_rows;
+    const int64_t width = std::min<int64_t>(kWidth, pixels - n), rows = std::min(kPassing, last - line),
+                  first_block = line / tile_rows;
     const uint8_t* panel = panels + n / kWidth * panel_bytes;
     const auto operands = [&](int64_t i) {
       const int64_t b = first_block + i;
       const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
-      return TileArgs{Bytes(lines.values) + b * lines.block_bytes, 4, panel, 0, false, panel, lines.extra_group.data() + extra,
-                      Bytes(lines.extras) + extra * 4 * tile_rows, lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+      return TileArgs{Bytes(lines.values) + b * lines.block_bytes,
+                      4,
+                      panel,
+                      0,
+                      false,
+                      panel,
+                      lines.extra_group.data() + extra,
+                      Bytes(lines.extras) + extra * 4 * tile_rows,
+                      lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
     };
     MultiplyStrip<Tiles, false>(lines, panel_bytes, rows, width, operands, sums, none);
     if (store.line_zeros != nullptr) AddZeroPoints(store.line_zeros + line, of_pixels, rows, sums);

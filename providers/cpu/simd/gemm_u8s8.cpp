@@ -168,12 +168,13 @@ const U8S8Kernels& KernelsU8S8() {
   return kernels;
 }
 
-void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1, const Int8Store& store) {
+void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+                  const Int8Store& store) {
   KernelsU8S8().multiply_rows(lines, left, m0, m1, b0, b1, store);
 }
 
-void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,
-                    int64_t b1, const Int8Store& store) {
+void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
+                    int64_t b0, int64_t b1, const Int8Store& store) {
   KernelsU8S8().multiply_panels(lines, panels, panel_bytes, first, pixels, b0, b1, store);
 }
 

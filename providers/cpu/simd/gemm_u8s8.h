@@ -2,13 +2,13 @@
 
 // Products of unsigned bytes with constant signed bytes, exact in 32 bits, and what becomes of them while they are stored.
 //
-// Multiply-add of bytes (pmaddubsw) sums pairs of products in 16 bits, which saturate. The weights are constant, so packing knows
-// how far their sums can reach: `depth` groups of four products are added up in 16 bits before they widen, each sum less 128
-// times its weights, which keeps it in range as long as the magnitudes of its weights add up to 255. Weights that would go
-// beyond that are taken out: pairs of them become a sparse matrix where lines lie along the vectors (pair_corrections.h), and
-// groups of their own, which widen at once, where lines are broadcast. Where that would be most of them, both operands are
-// widened to 16 bits first, and pairs of products sum in 32. Where the processor has dot products of bytes (VNNI), which sum in
-// 32 bits at once, weights are packed as they are (gemm_u8s8_dot.cpp).
+// Multiply-add of bytes (pmaddubsw) sums pairs of products in 16 bits, which saturate. The weights are constant, so packing
+// knows how far their sums can reach: `depth` groups of four products are added up in 16 bits before they widen, each sum
+// less 128 times its weights, which keeps it in range as long as the magnitudes of its weights add up to 255. Weights that
+// would go beyond that are taken out: pairs of them become a sparse matrix where lines lie along the vectors
+// (pair_corrections.h), and groups of their own, which widen at once, where lines are broadcast. Where that would be most
+// of them, both operands are widened to 16 bits first, and pairs of products sum in 32. Where the processor has dot
+// products of bytes (VNNI), which sum in 32 bits at once, weights are packed as they are (gemm_u8s8_dot.cpp).
 
 #include <array>
 #include <cstddef>
@@ -27,9 +27,10 @@ struct PairCorrection {
   std::array<int16_t, 2> weights;
 };
 
-/// Lines of constant weights (rows of a convolution's matrix, columns of a product's B), in blocks of `width` lines. A block is
-/// segments of one record of offsets and `depth` groups; a record is four bytes of each of its lines. Depth 1: a segment is one
-/// group. Depth 0: the other operand is of 16 bits too, and a segment is one record of two weights of each line.
+/// Lines of constant weights (rows of a convolution's matrix, columns of a product's B), in blocks of `width` lines. A
+/// block is segments of one record of offsets and `depth` groups; a record is four bytes of each of its lines. Depth 1: a
+/// segment is one group. Depth 0: the other operand is of 16 bits too, and a segment is one record of two weights of each
+/// line.
 struct PackedLines {
   int64_t lines = 0;
   int64_t k = 0;
@@ -79,11 +80,11 @@ struct Int8Store {
   enum Kind { kUInt8, kInt8, kFloat, kSums };  // kSums: as they are
   Kind kind = kUInt8;
   void* data = nullptr;
-  int64_t row = 0;                 // elements from row (or line) to row of the output
-  const int32_t* add = nullptr;    // by line, to the sum
-  const float* scales = nullptr;   // by line; kSums reads none
-  const float* bias = nullptr;     // by line, of floats; may be null
-  int32_t zero = 0;                // of codes
+  int64_t row = 0;                      // elements from row (or line) to row of the output
+  const int32_t* add = nullptr;         // by line, to the sum
+  const float* scales = nullptr;        // by line; kSums reads none
+  const float* bias = nullptr;          // by line, of floats; may be null
+  int32_t zero = 0;                     // of codes
   const int32_t* row_sums = nullptr;    // of the unsigned operand's rows; of panels they are not needed
   const int32_t* line_zeros = nullptr;  // what of the rows' (or pixels') sums is added for each line; may be null
 
@@ -101,12 +102,14 @@ struct ByteRows {
   const int16_t* turned = nullptr;  // the same in pairs (TurnPairs), where the lines have corrections
 };
 
-/// out[m][n] of rows [m0, m1) and the lines of blocks [b0, b1). Where the lines have corrections, m0 is a multiple of kTurnedRows.
-void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1, const Int8Store& store);
+/// out[m][n] of rows [m0, m1) and the lines of blocks [b0, b1). Where the lines have corrections, m0 is a multiple of
+/// kTurnedRows.
+void MultiplyRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+                  const Int8Store& store);
 
 /// out[line][pixel] of blocks [b0, b1) and `pixels` columns from `first`, whose panels (PackPixels) lie panel_bytes apart.
-void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels, int64_t b0,
-                    int64_t b1, const Int8Store& store);
+void MultiplyPanels(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
+                    int64_t b0, int64_t b1, const Int8Store& store);
 
 /// Consecutive pixels of a panel that lie side by side: where they come from, and go.
 struct PixelRun {

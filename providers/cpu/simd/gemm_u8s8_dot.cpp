@@ -1,4 +1,5 @@
-// Products of unsigned bytes with constant signed bytes, by dot products that do not saturate: weights are packed as they are.
+// Products of unsigned bytes with constant signed bytes, by dot products that do not saturate: weights are packed as they
+// are.
 
 #include "simd/targets.h"
 
@@ -31,7 +32,8 @@ struct DotTiles {
   }
 };
 
-constexpr int64_t kAhead = 2048;  // bytes of weights asked for before they are needed: images of few rows read them from afar
+constexpr int64_t kAhead =
+    2048;  // bytes of weights asked for before they are needed: images of few rows read them from afar
 
 /// R rows from `m` whose sums become codes or floats, or stay.
 template <class Product, int R, int N, class T>
@@ -87,20 +89,23 @@ struct DotCodeTiles {
   static void Run(const Part& part, BlockPrefetch& prefetch) {
     const int64_t height = CeilDiv(part.count, CeilDiv(part.count, kWideRows));
     for (int64_t m = 0; m < part.count; m += height) {
-      TileOf<N, T>(std::make_index_sequence<kWideRows>{}, std::min(height, part.count - m))(part, m, part.sums + m * kWidth, prefetch);
+      TileOf<N, T>(std::make_index_sequence<kWideRows>{}, std::min(height, part.count - m))(part, m, part.sums + m * kWidth,
+                                                                                            prefetch);
     }
   }
 
   template <int N, class T, size_t... R>
   static auto TileOf(std::index_sequence<R...>, int64_t rows) {
-    constexpr void (*kTiles[])(const Part&, int64_t, int32_t*, BlockPrefetch&) = {CodeTile<Product, static_cast<int>(R) + 1, N, T>...};
+    constexpr void (*kTiles[])(const Part&, int64_t, int32_t*,
+                               BlockPrefetch&) = {CodeTile<Product, static_cast<int>(R) + 1, N, T>...};
     return kTiles[rows - 1];
   }
 };
 
 /// Lines that are packed as they are, are so for rows of codes, too.
 template <class Product>
-void MultiplySomeRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1, const Int8Store& store) {
+void MultiplySomeRows(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+                      const Int8Store& store) {
   Int8Store some = store;
   some.data = static_cast<uint8_t*>(store.data) + m0 * store.row * store.size();
   if (store.row_sums != nullptr) some.row_sums += m0;
@@ -109,7 +114,13 @@ void MultiplySomeRows(const PackedLines& lines, const ByteRows& left, int64_t m0
 
 template <class Product>
 U8S8Kernels TableOf(bool available) {
-  return {available, true, kWidth, kWideRows, kWideRows, MultiplySomeRows<Product>, MultiplyPanelsBy<DotTiles<Product>>,
+  return {available,
+          true,
+          kWidth,
+          kWideRows,
+          kWideRows,
+          MultiplySomeRows<Product>,
+          MultiplyPanelsBy<DotTiles<Product>>,
           MultiplyCodeRowsBy<DotCodeTiles<Product>>};
 }
 

@@ -17,8 +17,8 @@ struct U8S8Kernels {
   int64_t wide_rows = 0;
   void (*multiply_rows)(const PackedLines& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                         const Int8Store& store) = nullptr;
-  void (*multiply_panels)(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
-                          int64_t b0, int64_t b1, const Int8Store& store) = nullptr;
+  void (*multiply_panels)(const PackedLines& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first,
+                          int64_t pixels, int64_t b0, int64_t b1, const Int8Store& store) = nullptr;
   CodeRowsFn multiply_code_rows = nullptr;
 };
 
@@ -33,7 +33,8 @@ U8S8Kernels DotKernelsU8S8(bool emulated);
 CodeRowsFn PairCodeRows();
 
 /// Packs for the given kernels, which must be available.
-std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, ThreadPool& threads, const LineSource& source, LineSide side);
+std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, ThreadPool& threads, const LineSource& source,
+                                                LineSide side);
 
 /// Groups of products that a tile adds up in 16 bits.
 inline constexpr int64_t kLeastDepth = 1, kMostDepth = 4;

@@ -27,7 +27,7 @@ HWY_INLINE T FinishOne(const GemmArgs<T>& args, T sum, int64_t column) {
   return hn::GetLane(Activate(full, hn::Set(full, v), args.epilogue));
 }
 
-constexpr double kReadNs = 0.1;  // of an element of B, from afar
+constexpr double kReadNs = 0.1;                                                 // of an element of B, from afar
 constexpr int64_t kLongRow = int64_t{1} << 20, kLongColumn = int64_t{1} << 16;  // steps in k between cancellation points
 
 /// One row times transposed B: a dot product per column, four columns at a time so that x is loaded once.
@@ -90,8 +90,8 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
   }
 }
 
-/// kVectors vectors of columns from `n` on, down all of k; kPartial: only the first `columns` of one. A sum waits for its last
-/// addition, so that few vectors take several sums each.
+/// kVectors vectors of columns from `n` on, down all of k; kPartial: only the first `columns` of one. A sum waits for its
+/// last addition, so that few vectors take several sums each.
 template <int kVectors, bool kPartial = false>
 HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unused]] int64_t columns = kLanes) {
   static_assert(kVectors == 1 || !kPartial);
@@ -133,7 +133,13 @@ HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unus
       hn::Store(sum, d, lanes);
       for (int64_t i = 0; i < columns; ++i) args.c[column + i] = FinishOne(args, lanes[i], column + i);
     } else {
-      const TileOut out{args.c + column, args.c_row, args.alpha, args.accumulate, true, &args.epilogue, args.epilogue.row_bias,
+      const TileOut out{args.c + column,
+                        args.c_row,
+                        args.alpha,
+                        args.accumulate,
+                        true,
+                        &args.epilogue,
+                        args.epilogue.row_bias,
                         args.epilogue.col_bias == nullptr ? nullptr : args.epilogue.col_bias + column,
                         args.epilogue.residual == nullptr ? nullptr : args.epilogue.residual + column};
       V one[1][1] = {{sum}};
@@ -152,14 +158,16 @@ void RowTimesMatrix(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
   if (n < n1) RowTimesColumns<1, true>(args, n, n1 - n);
 }
 
-// --- few columns: each element of a tile is a dot product, where columns of a panel would leave most lanes empty ---------------
+// --- few columns: each element of a tile is a dot product, where columns of a panel would leave most lanes empty
+// ---------------
 
 constexpr int kFewColumns = 4;
-constexpr int64_t kFewestDots = 16, kLeastDepthOfDots = 8 * kLanes, kMostDepthOfDots = (16 << 10) / static_cast<int64_t>(sizeof(T));
+constexpr int64_t kFewestDots = 16, kLeastDepthOfDots = 8 * kLanes,
+                  kMostDepthOfDots = (16 << 10) / static_cast<int64_t>(sizeof(T));
 
 HWY_INLINE bool TakesFewColumns(const GemmArgs<T>& args, int64_t rows, int64_t columns) {
-  return args.packed_b != nullptr && args.panel_type == PanelType::kWhole && args.a_k == 1 && args.packed_k == 0 && columns <= kFewColumns &&
-         rows >= kFewestDots && args.k >= kLeastDepthOfDots && args.k <= kMostDepthOfDots;
+  return args.packed_b != nullptr && args.panel_type == PanelType::kWhole && args.a_k == 1 && args.packed_k == 0 &&
+         columns <= kFewColumns && rows >= kFewestDots && args.k >= kLeastDepthOfDots && args.k <= kMostDepthOfDots;
 }
 
 /// R rows by N columns, which are args.k apart at `b`.
@@ -215,14 +223,10 @@ void DotsOfColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n, c
 void FewColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n, int64_t columns) {
   const T* panel = static_cast<const T*>(args.packed_b) + n * args.k;
   switch (columns) {
-    case 1:
-      return DotsOfColumns<1>(args, m0, m1, n, panel);
-    case 2:
-      return DotsOfColumns<2>(args, m0, m1, n, panel);
-    case 3:
-      return DotsOfColumns<3>(args, m0, m1, n, panel);
-    default:
-      return DotsOfColumns<4>(args, m0, m1, n, panel);
+    case 1: return DotsOfColumns<1>(args, m0, m1, n, panel);
+    case 2: return DotsOfColumns<2>(args, m0, m1, n, panel);
+    case 3: return DotsOfColumns<3>(args, m0, m1, n, panel);
+    default: return DotsOfColumns<4>(args, m0, m1, n, panel);
   }
 }
 

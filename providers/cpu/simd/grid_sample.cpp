@@ -34,7 +34,8 @@ void Points(const SampleTable<F>& table, const F* HWY_RESTRICT channel, F* HWY_R
   if constexpr (std::is_same_v<F, float> && kTaps == 2 && kRows == 2) {
     // Four points at a time: pairs of both rows, weighted and added.
     const auto pairs = [&](int64_t i, int r) {
-      const __m128 low = _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(channel + table.offsets[2 * i + r])));
+      const __m128 low =
+          _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(channel + table.offsets[2 * i + r])));
       return _mm_loadh_pi(low, reinterpret_cast<const __m64*>(channel + table.offsets[2 * i + 2 + r]));
     };
     const auto two = [&](int64_t i) {

@@ -23,8 +23,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// Whether the processor converts float16 itself: Highway's emulation knows neither infinities nor NaNs.
 constexpr bool kConvertsFloat16 = HWY_TARGET != HWY_SSE4;
 
-/// Of a row of a panel the columns of N vectors, 1 or 2. A row of bfloat16 is a vector of 32 bits: the columns of the first vector
-/// are the lower halves of its lanes, those of the second the upper ones.
+/// Of a row of a panel the columns of N vectors, 1 or 2. A row of bfloat16 is a vector of 32 bits: the columns of the first
+/// vector are the lower halves of its lanes, those of the second the upper ones.
 template <class D, class B, int N>
 HWY_INLINE void LoadColumns(D d, const B* b, hn::Vec<D> (&columns)[N]) {
   constexpr int kLanes = static_cast<int>(HWY_LANES(hn::TFromD<D>));
@@ -65,7 +65,8 @@ void NarrowPanel(const float* panel, int64_t rows, uint16_t* out) {
   for (int64_t p = 0; p < rows; ++p, panel += 2 * kLanes, out += 2 * kLanes) {
     const auto low = hn::LoadU(d, panel), high = hn::LoadU(d, panel + kLanes);
     if constexpr (std::is_same_v<B, BFloat16>) {
-      const auto bits = hn::Or(hn::ShiftRight<16>(RoundUpperHalf(low)), hn::And(RoundUpperHalf(high), hn::Set(du, 0xffff0000u)));
+      const auto bits =
+          hn::Or(hn::ShiftRight<16>(RoundUpperHalf(low)), hn::And(RoundUpperHalf(high), hn::Set(du, 0xffff0000u)));
       hn::StoreU(bits, du, reinterpret_cast<uint32_t*>(out));
     } else {
       const hn::Rebind<hwy::float16_t, decltype(d)> dh;

@@ -34,8 +34,8 @@ HWY_INLINE Columns Zero() {
 
 /// The sum of weight[row] * state[row]. With `kDecay` the state is multiplied first, and kept.
 template <bool kDecay>
-HWY_INLINE Columns WeightedSum(float* HWY_RESTRICT state, int64_t rows, const float* HWY_RESTRICT weight, const float* HWY_RESTRICT decay,
-                               int64_t decay_row) {
+HWY_INLINE Columns WeightedSum(float* HWY_RESTRICT state, int64_t rows, const float* HWY_RESTRICT weight,
+                               const float* HWY_RESTRICT decay, int64_t decay_row) {
   const D d;
   Columns even = Zero(), odd = Zero();
   const auto add = [&](int64_t row, Columns& sum) HWY_ATTR {
@@ -62,8 +62,8 @@ HWY_INLINE Columns WeightedSum(float* HWY_RESTRICT state, int64_t rows, const fl
 
 /// state[row] = decay * state[row] + k[row] * v
 template <bool kDecay>
-HWY_INLINE void Write(float* HWY_RESTRICT state, int64_t rows, const float* HWY_RESTRICT k, const Columns& v, const float* HWY_RESTRICT decay,
-                      int64_t decay_row) {
+HWY_INLINE void Write(float* HWY_RESTRICT state, int64_t rows, const float* HWY_RESTRICT k, const Columns& v,
+                      const float* HWY_RESTRICT decay, int64_t decay_row) {
   const D d;
   for (int64_t row = 0; row < rows; ++row) {
     float* at = state + row * kLinearAttentionColumns;

@@ -97,9 +97,8 @@ HWY_INLINE V ExpTail(D d, V r) {
                             0.0013814431245383427f};
     return Polynomial(d, r, kC);
   } else {
-    constexpr double kC[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,        1.0 / 720,       1.0 / 5040,
-                             1.0 / 40320,   1.0 / 362880,   1.0 / 3628800,   1.0 / 39916800,   1.0 / 479001600,
-                             1.0 / 6227020800.0};
+    constexpr double kC[] = {1.0 / 2,     1.0 / 6,      1.0 / 24,      1.0 / 120,      1.0 / 720,       1.0 / 5040,
+                             1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
     return Polynomial(d, r, kC);
   }
 }
@@ -116,10 +115,11 @@ HWY_INLINE V ReduceLn2(D d, V x, V& n) {
 #if HWY_TARGET == HWY_AVX3
 /// 2^(i / 16)
 alignas(64) inline constexpr float kRoots[16] = {
-    1.0f, 1.04427373f, 1.09050775f, 1.13878858f, 1.18920708f, 1.24185777f, 1.29683959f, 1.35425556f,
-    1.41421354f, 1.47682619f, 1.54221082f, 1.61049032f, 1.68179286f, 1.75625217f, 1.8340081f, 1.91520655f};
+    1.0f,        1.04427373f, 1.09050775f, 1.13878858f, 1.18920708f, 1.24185777f, 1.29683959f, 1.35425556f,
+    1.41421354f, 1.47682619f, 1.54221082f, 1.61049032f, 1.68179286f, 1.75625217f, 1.8340081f,  1.91520655f};
 
-/// ExpNormal with x = n ln(2) / 16 + r: the lanes of a register hold the roots, and a short r needs two multiplications less.
+/// ExpNormal with x = n ln(2) / 16 + r: the lanes of a register hold the roots, and a short r needs two multiplications
+/// less.
 template <class D, class V>
 HWY_INLINE V ExpByRoots(D d, V x) {
   const hn::RebindToUnsigned<D> du;
@@ -185,7 +185,8 @@ HWY_INLINE V LogOfNormal(D d, V x) {
   V k, f;
   if constexpr (kIsFloat<D>) {
     const auto bits = hn::Add(hn::BitCast(du, x), hn::Set(du, 0x3f800000u - 0x3f3504f3u));
-    k = hn::Sub(hn::BitCast(d, hn::Or(hn::ShiftRight<23>(bits), hn::Set(du, 0x4b000000u))), hn::Set(d, 8388608.0f + 127.0f));
+    k = hn::Sub(hn::BitCast(d, hn::Or(hn::ShiftRight<23>(bits), hn::Set(du, 0x4b000000u))),
+                hn::Set(d, 8388608.0f + 127.0f));
     f = hn::BitCast(d, hn::Add(hn::And(bits, hn::Set(du, 0x007fffffu)), hn::Set(du, 0x3f3504f3u)));
   } else {
     const auto bits = hn::Add(hn::BitCast(du, x), hn::Set(du, 0x3ff0000000000000u - 0x3fe6a09e667f3bcdu));
@@ -207,8 +208,8 @@ HWY_INLINE V LogOfNormal(D d, V x) {
     tail = hn::Mul(z, Polynomial(d, z, kC));
   }
   const V half_square = hn::Mul(hn::Set(d, T(0.5)), hn::Mul(f, f));
-  const V low = hn::MulAdd(k, Const(d, 9.0580006145e-06f, 1.90821492927058770002e-10),
-                           hn::Mul(s, hn::Add(half_square, tail)));
+  const V low =
+      hn::MulAdd(k, Const(d, 9.0580006145e-06f, 1.90821492927058770002e-10), hn::Mul(s, hn::Add(half_square, tail)));
   return hn::MulAdd(k, Const(d, 6.9313812256e-01f, 6.93147180369123816490e-01), hn::Sub(f, hn::Sub(half_square, low)));
 }
 
@@ -261,8 +262,8 @@ HWY_INLINE V Sigmoid(D d, V x) {
   const V one = hn::Set(d, T(1));
   if constexpr (kIsFloat<D>) {
     // As ExpNormal, a little shorter: 3 ulp are enough here.
-    constexpr float kC[] = {1.0f, 1.0f, 0.499992311000824f, 0.16667114198207855f, 0.041890114545822144f,
-                            0.008312525227665901f};
+    constexpr float kC[] = {
+        1.0f, 1.0f, 0.499992311000824f, 0.16667114198207855f, 0.041890114545822144f, 0.008312525227665901f};
     const hn::RebindToUnsigned<D> du;
     const V magic = hn::Set(d, 12582912.0f);
     const V bounded = hn::Max(hn::Set(d, -87.0f), hn::Min(hn::Set(d, 40.0f), x));
@@ -281,10 +282,14 @@ template <class D, class V>
 HWY_INLINE V Erf(D d, V x) {
   if constexpr (kIsFloat<D>) {
     // Minimax on [0, 3.93]; from there on it is 1.
-    constexpr float kP[] = {1.1283791065216064f, 0.19076219201087952f, 0.052787475287914276f,
+    constexpr float kP[] = {1.1283791065216064f,   0.19076219201087952f,    0.052787475287914276f,
                             0.003778707003220916f, 0.00028479238972067833f, 2.042180312855635e-06f};
-    constexpr float kQ[] = {1.0f, 0.5023913383483887f, 0.11424862593412399f,
-                            0.01499561220407486f, 0.0011650025844573975f, 3.8005426176823676e-05f};
+    constexpr float kQ[] = {1.0f,
+                            0.5023913383483887f,
+                            0.11424862593412399f,
+                            0.01499561220407486f,
+                            0.0011650025844573975f,
+                            3.8005426176823676e-05f};
     return OddRatio(d, hn::Max(hn::Set(d, -3.93f), hn::Min(hn::Set(d, 3.93f), x)), kP, kQ);
   } else {
     return PerLane(d, x, [](double v) { return std::erf(v); });
@@ -503,7 +508,8 @@ HWY_INLINE V Atan(D d, V x) {
     const V top = hn::IfThenElse(large, hn::Neg(one), hn::IfThenElse(middle, hn::Sub(a, one), a));
     const V bottom = hn::IfThenElse(large, a, hn::IfThenElse(middle, hn::Add(a, one), one));
     const V t = hn::Div(top, bottom);
-    const V base = hn::IfThenElse(large, hn::Set(d, 1.57079632679f), hn::IfThenElseZero(middle, hn::Set(d, 0.785398163397f)));
+    const V base =
+        hn::IfThenElse(large, hn::Set(d, 1.57079632679f), hn::IfThenElseZero(middle, hn::Set(d, 0.785398163397f)));
     const V s = hn::Mul(t, t);
     return hn::CopySign(hn::Add(base, hn::MulAdd(hn::Mul(t, s), Polynomial(d, s, kC), t)), x);
   } else {

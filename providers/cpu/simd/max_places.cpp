@@ -82,7 +82,8 @@ namespace tessera::cpu {
 
 HWY_EXPORT(RowMaxima);
 
-int64_t MaximaWithPlaces(const float* plane, const MaxTaps& taps, int64_t start, int64_t count, float* maxima, int64_t* places) {
+int64_t MaximaWithPlaces(const float* plane, const MaxTaps& taps, int64_t start, int64_t count, float* maxima,
+                         int64_t* places) {
   return HWY_DYNAMIC_DISPATCH(RowMaxima)(plane, taps, start, count, maxima, places);
 }
 

@@ -12,7 +12,8 @@ struct Moments {
   double count = 0;
 };
 
-/// Of both together: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
+/// Of both together: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances"
+/// (1979).
 inline Moments Join(const Moments& a, const Moments& b) {
   if (a.count == 0) return b;
   const double count = a.count + b.count, delta = b.mean - a.mean;

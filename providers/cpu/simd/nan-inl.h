@@ -1,7 +1,7 @@
 // Which lanes hold NaN. Included once per target after hwy/highway.h.
 //
-// NaN is looked for by this and nothing else. Ne(v, v) would not do: Highway 1.0 compiles != to the ordered comparison on AVX2 and AVX-512,
-// which is false for NaN, and to the unordered one on SSE4.
+// NaN is looked for by this and nothing else. Ne(v, v) would not do: Highway 1.0 compiles != to the ordered comparison on
+// AVX2 and AVX-512, which is false for NaN, and to the unordered one on SSE4.
 
 #if defined(TESSERA_NAN_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_NAN_INL_H

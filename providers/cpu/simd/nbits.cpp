@@ -26,8 +26,8 @@ constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float));
 /// A vector of codes: each lane holds four bytes, which no block is smaller than.
 constexpr int64_t kVectorBytes = 4 * kLanes;
 
-/// Codes of a lane are taken where they lie: the code at bit b counts 2^b times, which the arranged numbers of A make up for.
-/// That spares a shift for each code but the topmost.
+/// Codes of a lane are taken where they lie: the code at bit b counts 2^b times, which the arranged numbers of A make up
+/// for. That spares a shift for each code but the topmost.
 template <int kBits>
 inline constexpr int kPlanes = 32 / kBits;
 template <int kBits>
@@ -71,10 +71,11 @@ void Arrange(const NBitsWeights& w, const float* a, float* arranged, float* sums
   }
 }
 
-/// Sums of products of one vector of codes and what stands beside it of each row of A; `kFirst` begins them. The topmost code of a
-/// lane is shifted down, as its place is the sign's; the others count where they are.
+/// Sums of products of one vector of codes and what stands beside it of each row of A; `kFirst` begins them. The topmost
+/// code of a lane is shifted down, as its place is the sign's; the others count where they are.
 template <int kBits, int kRows, int kSums, bool kFirst>
-HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY_RESTRICT a, int64_t a_row, V (&sums)[kRows][kSums]) {
+HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY_RESTRICT a, int64_t a_row,
+                          V (&sums)[kRows][kSums]) {
   const D d;
   const hn::RebindToSigned<D> di;
   const hn::RebindToUnsigned<D> du;
@@ -93,13 +94,13 @@ HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY
     for (int r = 0; r < kRows; ++r) {
       V& sum = sums[r][(p + 1) % kSums];
       sum = kFirst && kSums == 2 && p == 0 ? hn::Mul(weight, hn::LoadU(d, with + r * a_row))
-                                          : hn::MulAdd(weight, hn::LoadU(d, with + r * a_row), sum);
+                                           : hn::MulAdd(weight, hn::LoadU(d, with + r * a_row), sum);
     }
   }
 }
 
-/// Products of one row of weights with kRows rows of A, to be summed over the lanes; zero points of the weights are left to the
-/// caller. `kShared`: several blocks lie in a vector of codes.
+/// Products of one row of weights with kRows rows of A, to be summed over the lanes; zero points of the weights are left to
+/// the caller. `kShared`: several blocks lie in a vector of codes.
 template <int kBits, int kRows, bool kShared>
 HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a, int64_t row, V (&total)[kRows]) {
   const D d;
@@ -146,8 +147,8 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
 }
 
 template <int kBits, int kRows, bool kShared>
-void MultiplyRows(const NBitsWeights& w, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias, float* c,
-                  int64_t c_row) {
+void MultiplyRows(const NBitsWeights& w, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias,
+                  float* c, int64_t c_row) {
   const D d;
   for (int64_t row = begin; row < end; ++row) {
     V total[1][kRows];
@@ -161,8 +162,8 @@ void MultiplyRows(const NBitsWeights& w, const float* a, const float* sums, int6
 }
 
 template <int kBits, bool kShared>
-void Multiply(const NBitsWeights& w, int64_t rows, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias,
-              float* c, int64_t c_row) {
+void Multiply(const NBitsWeights& w, int64_t rows, const float* a, const float* sums, int64_t begin, int64_t end,
+              const float* bias, float* c, int64_t c_row) {
   const auto multiply = rows == 1   ? MultiplyRows<kBits, 1, kShared>
                         : rows == 2 ? MultiplyRows<kBits, 2, kShared>
                         : rows == 3 ? MultiplyRows<kBits, 3, kShared>
@@ -173,8 +174,8 @@ void Multiply(const NBitsWeights& w, int64_t rows, const float* a, const float* 
 void ArrangeAll(const NBitsWeights& w, const float* a, float* arranged, float* sums) {
   (w.bits == 2 ? Arrange<2> : w.bits == 4 ? Arrange<4> : Arrange<8>)(w, a, arranged, sums);
 }
-void MultiplyAll(const NBitsWeights& w, int64_t rows, const float* a, const float* sums, int64_t begin, int64_t end, const float* bias,
-                 float* c, int64_t c_row) {
+void MultiplyAll(const NBitsWeights& w, int64_t rows, const float* a, const float* sums, int64_t begin, int64_t end,
+                 const float* bias, float* c, int64_t c_row) {
   const bool shared = w.block_bytes() < kVectorBytes;
   const auto multiply = w.bits == 2   ? (shared ? Multiply<2, true> : Multiply<2, false>)
                         : w.bits == 4 ? (shared ? Multiply<4, true> : Multiply<4, false>)

@@ -1,7 +1,7 @@
 #pragma once
 
-// Products of floats with rows of weights of 2, 4 or 8 bits that have a scale (and a zero point) for each block along k. The
-// weights are read as they are stored and become floats in registers.
+// Products of floats with rows of weights of 2, 4 or 8 bits that have a scale (and a zero point) for each block along k.
+// The weights are read as they are stored and become floats in registers.
 
 #include <cstdint>
 
@@ -16,9 +16,9 @@ struct NBitsWeights {
   int64_t n = 0;
   int64_t k = 0;
   int64_t blocks = 0;
-  int64_t block_size = 0;              // a power of two
+  int64_t block_size = 0;  // a power of two
   int bits = 4;
-  int common_zero = 8;                 // 2^(bits - 1) by default
+  int common_zero = 8;  // 2^(bits - 1) by default
 
   int64_t block_bytes() const { return block_size * bits / 8; }
   int64_t zero_row_bytes() const { return (blocks * bits + 7) / 8; }
@@ -45,7 +45,8 @@ void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arrange
 void MultiplyNBits(const NBitsWeights& weights, int64_t rows, const float* arranged, const float* block_sums, int64_t begin,
                    int64_t end, const float* bias, float* c, int64_t c_row);
 
-/// Weights [k0, k0 + kc) of rows [n0, n0 + width) as floats, as a panel of the float matrix product (GemmPanelSource::Pack).
+/// Weights [k0, k0 + kc) of rows [n0, n0 + width) as floats, as a panel of the float matrix product
+/// (GemmPanelSource::Pack).
 void DequantizeNBitsPanel(const NBitsWeights& weights, int64_t k0, int64_t kc, int64_t n0, int64_t width, float* out);
 
 }  // namespace tessera::cpu

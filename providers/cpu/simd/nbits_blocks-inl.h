@@ -1,10 +1,10 @@
 // The scales and zero points of weights of few bits. Included once per target by nbits.cpp and nbits_quantized.cpp.
 
+#include <hwy/highway.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
-
-#include <hwy/highway.h>
 
 #include "simd/nbits.h"
 
@@ -21,8 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Of the lanes of a vector of codes: the block of each, counted from the first lane's. Zeros where all belong to one. `paired`: of
-/// those of two vectors, whose halves of 8 bytes take turns.
+/// Of the lanes of a vector of codes: the block of each, counted from the first lane's. Zeros where all belong to one.
+/// `paired`: of those of two vectors, whose halves of 8 bytes take turns.
 inline auto BlocksOfLanes(const NBitsWeights& w, bool paired = false) {
   namespace hn = hwy::HWY_NAMESPACE;
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
@@ -72,7 +72,8 @@ class RowScales {
   int shift_;  // from bytes to blocks
 };
 
-/// A vector of packed zero points, the first of which begins a byte. Past `readable` bytes, where the tensor ends, they are zeros.
+/// A vector of packed zero points, the first of which begins a byte. Past `readable` bytes, where the tensor ends, they are
+/// zeros.
 template <int kBits, class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> UnpackZeros(D d, const uint8_t* packed, int64_t readable) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -101,11 +102,12 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> UnpackZeros(D d, const uint8_t* packed, in
   }
 }
 
-/// Takes the sum over the blocks of scale times zero point times `sums` from the totals of rows of weights, from `row` on, with kRows
-/// rows of A, whose sums are `blocks` apart. Zero points count from `origin`, as the codes did.
+/// Takes the sum over the blocks of scale times zero point times `sums` from the totals of rows of weights, from `row` on,
+/// with kRows rows of A, whose sums are `blocks` apart. Zero points count from `origin`, as the codes did.
 template <int kBits, int kWeightRows, int kRows>
-HWY_INLINE void SubtractZeroProducts(const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums, float origin,
-                                     hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> (&totals)[kWeightRows][kRows]) {
+HWY_INLINE void SubtractZeroProducts(
+    const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums, float origin,
+    hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> (&totals)[kWeightRows][kRows]) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<float> d;
   using V = hn::Vec<hn::ScalableTag<float>>;
@@ -129,7 +131,8 @@ HWY_INLINE void SubtractZeroProducts(const NBitsWeights& w, int64_t row, const f
   };
   int64_t b = 0;
   for (; b + kLanes <= w.blocks; b += kLanes) subtract(b, [&](const float* from) HWY_ATTR { return hn::LoadU(d, from); });
-  if (const int64_t left = w.blocks - b; left > 0) subtract(b, [&](const float* from) HWY_ATTR { return LoadFirst(d, from, left); });
+  if (const int64_t left = w.blocks - b; left > 0)
+    subtract(b, [&](const float* from) HWY_ATTR { return LoadFirst(d, from, left); });
 }
 
 }  // namespace

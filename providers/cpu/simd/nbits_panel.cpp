@@ -1,5 +1,5 @@
-// Panels of weights of 2, 4 or 8 bits as floats, in the layout that the float matrix product reads: the same bytes of sixteen
-// columns are brought side by side while they are still codes, so that no float is ever moved.
+// Panels of weights of 2, 4 or 8 bits as floats, in the layout that the float matrix product reads: the same bytes of
+// sixteen columns are brought side by side while they are still codes, so that no float is ever moved.
 
 #include "simd/targets.h"
 
@@ -24,7 +24,7 @@ using DB = hn::FixedTag<uint8_t, 16>;
 using VB = hn::Vec<DB>;
 
 constexpr int kLanes = static_cast<int>(HWY_LANES(float));
-constexpr int64_t kWidth = 2 * kLanes;                      // columns of a panel
+constexpr int64_t kWidth = 2 * kLanes;                        // columns of a panel
 constexpr int64_t kTogether = std::min<int64_t>(kWidth, 16);  // columns of a transposition
 constexpr int kVectors = static_cast<int>(kTogether) / kLanes;
 
@@ -102,7 +102,8 @@ HWY_INLINE void StoreColumns(VB codes, const VF (&scales)[kVectors], const VF (&
 
 /// One step of k for kTogether columns, rows kWidth apart.
 template <int kBits>
-HWY_INLINE void DequantizeStep(const uint8_t* const* columns, const Affine& affine, int64_t first, float* HWY_RESTRICT out) {
+HWY_INLINE void DequantizeStep(const uint8_t* const* columns, const Affine& affine, int64_t first,
+                               float* HWY_RESTRICT out) {
   const DF d;
   const DB db;
   VB bytes[8];

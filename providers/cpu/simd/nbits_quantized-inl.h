@@ -1,5 +1,5 @@
-// Rows of A as numbers of one or three bytes beside weights of 4 or 8 bits: how they lie, and sums of their products. Included
-// once per target by nbits_quantized.cpp and nbits_quantized_panel.cpp.
+// Rows of A as numbers of one or three bytes beside weights of 4 or 8 bits: how they lie, and sums of their products.
+// Included once per target by nbits_quantized.cpp and nbits_quantized_panel.cpp.
 
 #include <hwy/highway.h>
 
@@ -37,8 +37,8 @@ using V8 = hn::Vec<D8>;
 constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t));
 constexpr int64_t kVectorBytes = 4 * kLanes;
 
-/// Sums by pairs of products of one byte. They have 16 bits beside weights of 4, of which 16 products cannot overflow. Beside
-/// weights of 8 the two of one lane could: there codes count from the middle of theirs.
+/// Sums by pairs of products of one byte. They have 16 bits beside weights of 4, of which 16 products cannot overflow.
+/// Beside weights of 8 the two of one lane could: there codes count from the middle of theirs.
 template <int kBits>
 struct PairSums {
   using Sums = std::conditional_t<kBits == 4, V16, V32>;
@@ -56,7 +56,8 @@ struct PairSums {
       const hn::RebindToSigned<D8> d;
       const auto centered = hn::BitCast(d, hn::Xor(codes, hn::Set(D8(), kCenter))), factor = hn::BitCast(d, a);
       const auto turned = hn::IfNegativeThenElse(centered, hn::Neg(factor), factor);
-      return hn::Add(sums, Widen(MultiplyPairs(hn::BitCast(D8(), hn::Abs(centered)), hn::BitCast(D8(), turned)), hn::Set(D16(), 1)));
+      return hn::Add(
+          sums, Widen(MultiplyPairs(hn::BitCast(D8(), hn::Abs(centered)), hn::BitCast(D8(), turned)), hn::Set(D16(), 1)));
     }
   }
   static HWY_INLINE V32 ToLanes(Sums sums) {
@@ -84,10 +85,11 @@ struct QuantizedForm : S {
   static constexpr int64_t kGroup = 32 / kBits;
   /// Lanes of each limb of A, and of unpacked codes, that a lane of weights meets.
   static constexpr int64_t kHalves = 8 / kBits;
-  /// The largest number of A. Of three bytes: so that sums fit into 32 bits, of 32 products beside weights of 4 bits, of two lanes'
-  /// 8 beside 8, which few rows count from their middle, or of one's 4.
+  /// The largest number of A. Of three bytes: so that sums fit into 32 bits, of 32 products beside weights of 4 bits, of
+  /// two lanes' 8 beside 8, which few rows count from their middle, or of one's 4.
   static constexpr int32_t kMost = kLimbs == 1 ? 127 : (1 << (kBits == 4 ? 22 : 21)) - 1;
-  /// Whether few rows sum the codes of two vectors in one, where units fill 8 of their lanes: what follows sums takes as long as these.
+  /// Whether few rows sum the codes of two vectors in one, where units fill 8 of their lanes: what follows sums takes as
+  /// long as these.
   static constexpr bool kPairsVectors = kBits == 8 && HWY_TARGET == HWY_AVX3;
 
   /// Where the first lane of a group lies in a row of A. Limbs follow each other from the highest, each of kHalves vectors.
@@ -102,7 +104,8 @@ auto ChooseQuantizedForm(const NBitsWeights& w, int limbs, F choose) {
   const bool four = w.bits == 4;
   if constexpr (DotProduct::kPossible) {
     static const bool dots = DotProduct::Available();
-    if (dots && limbs == kFloatLimbs) return four ? choose(QuantizedForm<DotSums, 4, 3>()) : choose(QuantizedForm<DotSums, 8, 3>());
+    if (dots && limbs == kFloatLimbs)
+      return four ? choose(QuantizedForm<DotSums, 4, 3>()) : choose(QuantizedForm<DotSums, 8, 3>());
     if (dots) return four ? choose(QuantizedForm<DotSums, 4, 1>()) : choose(QuantizedForm<DotSums, 8, 1>());
   }
   return four ? choose(QuantizedForm<PairSums<4>, 4, 1>()) : choose(QuantizedForm<PairSums<8>, 8, 1>());

@@ -12,8 +12,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "simd/nbits_quantized-inl.h"
 #include "simd/nbits_blocks-inl.h"
+#include "simd/nbits_quantized-inl.h"
 #include "simd/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,7 +25,8 @@ constexpr int64_t kMostUnit = 32;
 /// Below, three bytes' own scale would not be a normal number.
 constexpr float kLeastOfUnit = 0x1p-100f;
 
-// --- quantization ------------------------------------------------------------------------------------------------------------
+// --- quantization
+// ------------------------------------------------------------------------------------------------------------
 
 struct QuantizedUnit {
   float scale;
@@ -102,7 +103,8 @@ void FillStarts(const NBitsWeights& w, const QuantizedRows& to) {
     V32 start = hn::Zero(d32);
     for (int limb = 0; limb < Form::kLimbs; ++limb) {
       Sums sums = Form::Of(hn::Zero(d32));
-      for (int64_t half = 0; half < Form::kHalves; ++half, codes += kVectorBytes) sums = Form::Add(sums, one, hn::LoadU(d8, codes));
+      for (int64_t half = 0; half < Form::kHalves; ++half, codes += kVectorBytes)
+        sums = Form::Add(sums, one, hn::LoadU(d8, codes));
       start = hn::Add(hn::ShiftLeft<8>(start), hn::BitCast(d32, hn::Mul(sums, factor)));
     }
     hn::StoreU(start, d32, to.starts + group);
@@ -178,11 +180,14 @@ bool Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
   return exact || Form::kLimbs == kByteLimbs;
 }
 
-// --- few rows of A: some rows of weights at a time ---------------------------------------------------------------------------
+// --- few rows of A: some rows of weights at a time
+// ---------------------------------------------------------------------------
 
 /// Rows of weights that share what is loaded of A: as many as there are registers for.
 template <int kRows>
-constexpr int64_t kTogether = HWY_TARGET == HWY_AVX3 || kRows == 1 ? 4 : kRows == 2 ? 2 : 1;
+constexpr int64_t kTogether = HWY_TARGET == HWY_AVX3 || kRows == 1 ? 4
+                              : kRows == 2                         ? 2
+                                                                   : 1;
 
 /// Sums of each lane of one or two vectors of codes of kTogether rows of weights with one row of A, `with` beside them.
 template <class Form, int kVectors, int kTogether>
@@ -223,17 +228,19 @@ HWY_INLINE void MultiplyVectors(const V8 (&bytes)[kVectors][kTogether], const ui
 
 /// The products of one or two vectors of codes, at `byte` of kTogether rows of weights, with each row of A.
 template <class Form, int kVectors, int kTogether, int kRows>
-HWY_INLINE void AddVectors(const V8 (&bytes)[kVectors][kTogether], const VF (&scales)[kTogether], const QuantizedRows& a, int64_t groups,
-                           int64_t byte, VF (&total)[kTogether][kRows]) {
+HWY_INLINE void AddVectors(const V8 (&bytes)[kVectors][kTogether], const VF (&scales)[kTogether], const QuantizedRows& a,
+                           int64_t groups, int64_t byte, VF (&total)[kTogether][kRows]) {
   const DF d;
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     const int64_t group = r * groups + byte / 4;
     V32 sums[kTogether];
-    MultiplyVectors<Form>(bytes, reinterpret_cast<const uint8_t*>(a.codes) + Form::kLimbs * Form::kGroup * group, a.starts + group, sums);
+    MultiplyVectors<Form>(bytes, reinterpret_cast<const uint8_t*>(a.codes) + Form::kLimbs * Form::kGroup * group,
+                          a.starts + group, sums);
     const VF scale = hn::LoadU(d, a.scales + group);
 #pragma GCC unroll 4
-    for (int i = 0; i < kTogether; ++i) total[i][r] = hn::MulAdd(hn::ConvertTo(d, sums[i]), hn::Mul(scales[i], scale), total[i][r]);
+    for (int i = 0; i < kTogether; ++i)
+      total[i][r] = hn::MulAdd(hn::ConvertTo(d, sums[i]), hn::Mul(scales[i], scale), total[i][r]);
   }
 }
 
@@ -243,7 +250,8 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> SumsOfFour(VF v0, VF v1, VF v2, VF v3
   const hn::RepartitionToWide<DF> wide;
   const auto first = hn::BitCast(wide, hn::Add(hn::InterleaveLower(d, v0, v1), hn::InterleaveUpper(d, v0, v1)));
   const auto second = hn::BitCast(wide, hn::Add(hn::InterleaveLower(d, v2, v3), hn::InterleaveUpper(d, v2, v3)));
-  const VF sums = hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, first, second)), hn::BitCast(d, hn::InterleaveUpper(wide, first, second)));
+  const VF sums = hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, first, second)),
+                          hn::BitCast(d, hn::InterleaveUpper(wide, first, second)));
   const auto join = [](auto self, auto tag, auto blocks) HWY_ATTR {
     if constexpr (hn::MaxLanes(tag) == 4) {
       return blocks;
@@ -276,8 +284,8 @@ HWY_INLINE void StoreTotals(const VF (&total)[kTogether][kRows], int64_t row, co
 
 /// `blocks` is BlocksOfLanes(), and of pairs `paired_blocks`.
 template <class Form, int kTogether, int kRows, class Indices>
-HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indices blocks, Indices paired_blocks, int64_t row,
-                             const float* bias, float* c, int64_t c_row) {
+HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indices blocks, Indices paired_blocks,
+                             int64_t row, const float* bias, float* c, int64_t c_row) {
   const DF d;
   const D8 d8;
   const int64_t groups = GroupsOf(w), row_bytes = w.blocks * w.block_bytes();
@@ -342,7 +350,8 @@ HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indi
 }
 
 template <class Form, int kRows>
-void MultiplyAllRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c, int64_t c_row) {
+void MultiplyAllRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c,
+                     int64_t c_row) {
   const auto blocks = BlocksOfLanes(w), paired_blocks = BlocksOfLanes(w, PairsVectors<Form>(w));
   int64_t row = begin;
   for (; row + kTogether<kRows> <= end; row += kTogether<kRows>) {
@@ -351,7 +360,8 @@ void MultiplyAllRows(const NBitsWeights& w, const QuantizedRows& a, int64_t begi
   for (; row < end; ++row) MultiplyRows<Form, 1, kRows>(w, a, blocks, paired_blocks, row, bias, c, c_row);
 }
 
-// --- dispatch ----------------------------------------------------------------------------------------------------------------
+// --- dispatch
+// ----------------------------------------------------------------------------------------------------------------
 
 int64_t Groups(const NBitsWeights& w) { return GroupsOf(w); }
 bool ByLimbs(const NBitsWeights& w) {
@@ -363,8 +373,8 @@ bool QuantizeAll(const NBitsWeights& w, const float* a, const QuantizedRows& to)
   return ChooseQuantizedForm(w, to.limbs, [](auto form) { return Quantize<decltype(form)>; })(w, a, to);
 }
 
-void MultiplyFew(const NBitsWeights& w, int64_t rows, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias, float* c,
-                 int64_t c_row) {
+void MultiplyFew(const NBitsWeights& w, int64_t rows, const QuantizedRows& a, int64_t begin, int64_t end, const float* bias,
+                 float* c, int64_t c_row) {
   const auto multiply = ChooseQuantizedForm(w, a.limbs, [rows](auto form) {
     using Form = decltype(form);
     return rows == 1   ? MultiplyAllRows<Form, 1>

@@ -28,7 +28,7 @@ constexpr int64_t kDepthBlocks = kDepth / 16 + 1;
 
 /// kWidth rows of weights over at most kDepth of k.
 struct Panel {
-  HWY_ALIGN uint32_t codes[kDepth / 4 * kWidth];             // [group][half][column]
+  HWY_ALIGN uint32_t codes[kDepth / 4 * kWidth];   // [group][half][column]
   HWY_ALIGN float scales[kDepthBlocks * kWidth];   // [block][column]
   HWY_ALIGN float offsets[kDepthBlocks * kWidth];  // scale times zero point, from where codes count
   int64_t group0, groups, block0, blocks;
@@ -90,7 +90,8 @@ void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Pane
     const float* scales = w.scales + n * w.blocks + panel.block0;
     for (int64_t b = 0; b < panel.blocks; ++b) panel.scales[b * kWidth + j] = scales[b];
     if (centered) continue;
-    for (int64_t b = 0; b < panel.blocks; ++b) panel.offsets[b * kWidth + j] = scales[b] * (w.ZeroOf(n, panel.block0 + b) - kCenter);
+    for (int64_t b = 0; b < panel.blocks; ++b)
+      panel.offsets[b * kWidth + j] = scales[b] * (w.ZeroOf(n, panel.block0 + b) - kCenter);
   }
   const float zero = static_cast<float>(w.common_zero) - kCenter;
   for (int64_t i = 0; centered && i < panel.blocks * kWidth; ++i) panel.offsets[i] = panel.scales[i] * zero;
@@ -192,7 +193,8 @@ TileFn TileOf(std::index_sequence<kRows...>, int64_t rows) {
 
 /// Columns [n, n + width) of c for the rows from m on that `totals` has begun, with all of k.
 template <class Form>
-void MultiplyPanels(const NBitsWeights& w, const QuantizedRows& a, int64_t rows, int64_t n, int64_t width, Panel& panel, float* totals) {
+void MultiplyPanels(const NBitsWeights& w, const QuantizedRows& a, int64_t rows, int64_t n, int64_t width, Panel& panel,
+                    float* totals) {
   constexpr auto kSequence = std::make_index_sequence<kTileRows>();
   const int64_t groups = w.blocks * w.block_bytes() / 4, row_groups = GroupsOf(w);
   for (int64_t group = 0; group < groups; group += kDepth / Form::kGroup) {
@@ -206,8 +208,8 @@ void MultiplyPanels(const NBitsWeights& w, const QuantizedRows& a, int64_t rows,
 }
 
 template <class Form>
-void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const float* bias,
-                  float* c, int64_t c_row) {
+void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                  const float* bias, float* c, int64_t c_row) {
   const WorkArray<Panel> room(1);
   Panel& panel = room[0];
   const WorkArray<float> totals(kRowsTogether * kWidth);
@@ -225,9 +227,10 @@ void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int
 }
 
 int64_t Width() { return kWidth; }
-void ManyAll(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const float* bias, float* c,
-             int64_t c_row) {
-  ChooseQuantizedForm(w, a.limbs, [](auto form) { return MultiplyMany<decltype(form)>; })(w, a, m0, m1, n0, n1, bias, c, c_row);
+void ManyAll(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+             const float* bias, float* c, int64_t c_row) {
+  ChooseQuantizedForm(w, a.limbs, [](auto form) { return MultiplyMany<decltype(form)>; })(w, a, m0, m1, n0, n1, bias, c,
+                                                                                          c_row);
 }
 
 }  // namespace
@@ -241,8 +244,8 @@ HWY_EXPORT(Width);
 HWY_EXPORT(ManyAll);
 
 int64_t QuantizedNBitsWidth() { return HWY_DYNAMIC_DISPATCH(Width)(); }
-void MultiplyQuantizedNBitsPanels(const NBitsWeights& weights, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
-                                  const float* bias, float* c, int64_t c_row) {
+void MultiplyQuantizedNBitsPanels(const NBitsWeights& weights, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0,
+                                  int64_t n1, const float* bias, float* c, int64_t c_row) {
   HWY_DYNAMIC_DISPATCH(ManyAll)(weights, a, m0, m1, n0, n1, bias, c, c_row);
 }
 

@@ -50,7 +50,8 @@ HWY_INLINE int64_t DequantizeVectors(const uint8_t* packed, const float* scales,
 }  // namespace
 
 void Dequantize4(const uint8_t* packed, const float* scales, int64_t step, float* y, int64_t count) {
-  int64_t i = step != 0 ? DequantizeVectors<true>(packed, scales, y, count) : DequantizeVectors<false>(packed, scales, y, count);
+  int64_t i =
+      step != 0 ? DequantizeVectors<true>(packed, scales, y, count) : DequantizeVectors<false>(packed, scales, y, count);
   for (; i < count; ++i) {
     const int code = i % 2 == 0 ? packed[i / 2] & 15 : packed[i / 2] >> 4;
     y[i] = static_cast<float>(code - kZero) * scales[i * step];
@@ -79,6 +80,8 @@ HWY_EXPORT(Pack4);
 void DequantizeNibbles(const uint8_t* packed, const float* scales, int64_t step, float* y, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Dequantize4)(packed, scales, step, y, count);
 }
-void PackNibbles(const uint8_t* codes, int64_t count, uint8_t* packed) { HWY_DYNAMIC_DISPATCH(Pack4)(codes, count, packed); }
+void PackNibbles(const uint8_t* codes, int64_t count, uint8_t* packed) {
+  HWY_DYNAMIC_DISPATCH(Pack4)(codes, count, packed);
+}
 }  // namespace tessera::cpu
 #endif

@@ -115,7 +115,8 @@ HWY_INLINE void Invert(double* squares, int64_t count, double epsilon) {
 }
 
 template <class T>
-void StandardizeRows(const T* x, T* y, int64_t rows, int64_t count, bool center, double epsilon, const T* scale, const T* bias) {
+void StandardizeRows(const T* x, T* y, int64_t rows, int64_t count, bool center, double epsilon, const T* scale,
+                     const T* bias) {
   const double share = 1 / static_cast<double>(count);
   HWY_ALIGN double squares[kAbreast] = {};
   double means[kAbreast] = {};
@@ -127,7 +128,8 @@ void StandardizeRows(const T* x, T* y, int64_t rows, int64_t count, bool center,
     for (int64_t r = 0; r < n; ++r) {
       const T shift = static_cast<T>(means[r]);
       squares[r] = Sum<true>(x + r * count, count, shift);
-      if (center) squares[r] = SquaresAboutMean(squares[r], means[r], static_cast<double>(shift), static_cast<double>(count));
+      if (center)
+        squares[r] = SquaresAboutMean(squares[r], means[r], static_cast<double>(shift), static_cast<double>(count));
     }
     Invert(squares, count, epsilon);
     for (int64_t r = 0; r < n; ++r) {

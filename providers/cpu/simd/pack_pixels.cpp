@@ -40,11 +40,13 @@ HWY_INLINE void Interleave(const uint8_t* const rows[4], uint8_t flip, uint8_t* 
   for (int j = 0; j < kWidth; j += kStep, out += 4 * kStep) {
     const auto v0 = hn::Xor(LoadBytes<kStep>(rows[0] + j), change), v1 = hn::Xor(LoadBytes<kStep>(rows[1] + j), change);
     const auto v2 = hn::Xor(LoadBytes<kStep>(rows[2] + j), change), v3 = hn::Xor(LoadBytes<kStep>(rows[3] + j), change);
-    const auto low01 = hn::BitCast(d16, hn::InterleaveLower(d8, v0, v1)), low23 = hn::BitCast(d16, hn::InterleaveLower(d8, v2, v3));
+    const auto low01 = hn::BitCast(d16, hn::InterleaveLower(d8, v0, v1)),
+               low23 = hn::BitCast(d16, hn::InterleaveLower(d8, v2, v3));
     hn::StoreU(hn::BitCast(d8, hn::InterleaveLower(d16, low01, low23)), d8, out);
     hn::StoreU(hn::BitCast(d8, hn::InterleaveUpper(d16, low01, low23)), d8, out + 16);
     if constexpr (kStep == 16) {
-      const auto high01 = hn::BitCast(d16, hn::InterleaveUpper(d8, v0, v1)), high23 = hn::BitCast(d16, hn::InterleaveUpper(d8, v2, v3));
+      const auto high01 = hn::BitCast(d16, hn::InterleaveUpper(d8, v0, v1)),
+                 high23 = hn::BitCast(d16, hn::InterleaveUpper(d8, v2, v3));
       hn::StoreU(hn::BitCast(d8, hn::InterleaveLower(d16, high01, high23)), d8, out + 32);
       hn::StoreU(hn::BitCast(d8, hn::InterleaveUpper(d16, high01, high23)), d8, out + 48);
     }
@@ -107,7 +109,9 @@ int64_t PanelWidth() { return HWY_DYNAMIC_DISPATCH(Width)(); }
 
 int64_t PanelBytes(int64_t rows, bool wide) { return (wide ? (rows + 1) / 2 : (rows + 3) / 4) * 4 * PanelWidth(); }
 
-void PackPixels(const PixelSource& source, const PixelRun* runs, size_t count, uint8_t* out) { HWY_DYNAMIC_DISPATCH(Pack)(source, runs, count, out); }
+void PackPixels(const PixelSource& source, const PixelRun* runs, size_t count, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(Pack)(source, runs, count, out);
+}
 
 }  // namespace tessera::cpu
 #endif

@@ -1,4 +1,5 @@
-// Weights for products of unsigned with signed bytes: how many groups may sum in 16 bits, and which weights must stand aside.
+// Weights for products of unsigned with signed bytes: how many groups may sum in 16 bits, and which weights must stand
+// aside.
 
 #include <algorithm>
 #include <cmath>
@@ -69,7 +70,8 @@ class BlockRecords {
     std::fill_n(sums, lines_, 0);
     for (int64_t g = 0; g < groups_; ++g) {
       const int16_t* from = group(g);
-      for (int64_t i = 0; i < lines_; ++i, from += 2) sums[i] += First(from[0]) + Second(from[0]) + First(from[1]) + Second(from[1]);
+      for (int64_t i = 0; i < lines_; ++i, from += 2)
+        sums[i] += First(from[0]) + Second(from[0]) + First(from[1]) + Second(from[1]);
     }
   }
 
@@ -115,8 +117,8 @@ class BlockRecords {
   std::vector<int16_t> pairs_;
 };
 
-/// Packs blocks of lines into segments of `depth` groups. What has no place there goes to `extras`, or where `sparse` one by one
-/// to `corrections`.
+/// Packs blocks of lines into segments of `depth` groups. What has no place there goes to `extras`, or where `sparse` one
+/// by one to `corrections`.
 class BlockPacker {
  public:
   BlockPacker(int64_t depth, bool sparse) : depth_(depth), sparse_(sparse) {}
@@ -170,7 +172,8 @@ class BlockPacker {
       if (!fits) {
         const size_t begin = extras.size();
         for (int64_t lane = 0; lane < lanes; ++lane) {
-          if (segment.beyond[lane] != 0) segment.sum[lane] = Thin(s, lane, out == nullptr ? nullptr : to + kOffsets * lanes, begin);
+          if (segment.beyond[lane] != 0)
+            segment.sum[lane] = Thin(s, lane, out == nullptr ? nullptr : to + kOffsets * lanes, begin);
         }
       }
       if (kOffsets == 0 || out == nullptr) continue;
@@ -220,7 +223,9 @@ class BlockPacker {
       if (!pairs[d].fits()) take(d);
     }
     while (depth_ > 1 && magnitude > kMostMagnitude) {
-      take(std::max_element(pairs, pairs + depth_, [](const Pair& a, const Pair& b) { return a.magnitude() < b.magnitude(); }) - pairs);
+      take(std::max_element(pairs, pairs + depth_,
+                            [](const Pair& a, const Pair& b) { return a.magnitude() < b.magnitude(); }) -
+           pairs);
     }
     int sum = 0;
     for (int64_t d = 0; d < depth_; ++d) sum += pairs[d].a + pairs[d].b;
@@ -257,8 +262,8 @@ class BlockPacker {
   int64_t first_line_ = 0;
 };
 
-// Time of a group for a vector of sums, by depth (0: of products of 16 bits); of a group that stands aside; and of a pair that
-// does so alone. Measured on Zen 3 whose other hardware thread was busy too.
+// Time of a group for a vector of sums, by depth (0: of products of 16 bits); of a group that stands aside; and of a pair
+// that does so alone. Measured on Zen 3 whose other hardware thread was busy too.
 constexpr double kGroupCost[kMostDepth + 1] = {1.75, 1.25, 1.03, 0.97, 0.93};
 constexpr double kExtraCost = 1.1;
 constexpr double kCorrectionCost = 1.7;  // a line in each lane
@@ -293,8 +298,8 @@ int64_t CheapestDepth(const LineSource& source, int64_t width, bool sparse, bool
   return cheapest;
 }
 
-/// Runs `pack(block, its records, where it goes)` for all blocks, several at a time. `packed` has its width and depth, and gets
-/// its values and the lines' sums.
+/// Runs `pack(block, its records, where it goes)` for all blocks, several at a time. `packed` has its width and depth, and
+/// gets its values and the lines' sums.
 template <class Pack>
 void PackBlocks(ThreadPool& threads, const LineSource& source, PackedLines& packed, Pack pack) {
   const int64_t blocks = CeilDiv(source.lines, packed.width);
@@ -337,7 +342,8 @@ void PackPlain(ThreadPool& threads, const LineSource& source, PackedLines& packe
 
 void CollectExtras(const std::vector<BlockPacker>& blocks, PackedLines& packed) {
   packed.extra_begin.push_back(0);
-  for (const auto& block : blocks) packed.extra_begin.push_back(packed.extra_begin.back() + static_cast<int64_t>(block.extras.size()));
+  for (const auto& block : blocks)
+    packed.extra_begin.push_back(packed.extra_begin.back() + static_cast<int64_t>(block.extras.size()));
   packed.extras = Tensor(ElementType::kInt8, Shape{packed.extra_begin.back(), 4 * packed.width});
   auto* to = packed.extras.mutable_data<int8_t>();
   for (const auto& block : blocks) {
@@ -354,7 +360,8 @@ void CollectCorrections(std::vector<BlockPacker>& blocks, PackedLines& packed) {
   packed.correction_begin.assign(static_cast<size_t>(packed.lines) + 1, 0);
   for (BlockPacker& packer : blocks) {
     std::vector<LineCorrection>& block = packer.corrections;
-    std::stable_sort(block.begin(), block.end(), [](const LineCorrection& a, const LineCorrection& b) { return a.line < b.line; });
+    std::stable_sort(block.begin(), block.end(),
+                     [](const LineCorrection& a, const LineCorrection& b) { return a.line < b.line; });
     for (const LineCorrection& one : block) {
       packed.corrections.push_back(one.correction);
       packed.correction_begin[static_cast<size_t>(one.line) + 1] = static_cast<int64_t>(packed.corrections.size());
@@ -373,7 +380,8 @@ std::shared_ptr<const PackedLines> PackLines(ThreadPool& threads, const LineSour
   return PackLinesFor(KernelsU8S8(), threads, source, side);
 }
 
-std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, ThreadPool& threads, const LineSource& source, LineSide side) {
+std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, ThreadPool& threads, const LineSource& source,
+                                                LineSide side) {
   auto packed = std::make_shared<PackedLines>();
   packed->lines = source.lines;
   packed->k = source.k;
@@ -392,7 +400,8 @@ std::shared_ptr<const PackedLines> PackLinesFor(const U8S8Kernels& kernels, Thre
     return packed;
   }
   packed->segments = packed->groups() / packed->depth;
-  std::vector<BlockPacker> blocks(static_cast<size_t>(CeilDiv(source.lines, packed->width)), BlockPacker(packed->depth, sparse));
+  std::vector<BlockPacker> blocks(static_cast<size_t>(CeilDiv(source.lines, packed->width)),
+                                  BlockPacker(packed->depth, sparse));
   PackBlocks(threads, source, *packed, [&](int64_t b, const BlockRecords& records, int8_t* to) {
     const int64_t first = b * packed->width;
     blocks[static_cast<size_t>(b)].Pack(records, first, to, packed->offsets.data() + first);

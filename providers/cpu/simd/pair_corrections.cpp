@@ -36,10 +36,13 @@ HWY_INLINE void TurnBlock(const uint8_t* from, int64_t row, int16_t* to) {
   }
 #pragma GCC unroll 2
   for (int half = 0; half < 2; ++half) {  // pairs from 4 * half, of rows 0 to 3 and 4 to 7
-    const auto l0 = hn::BitCast(d64, hn::InterleaveLower(d32, t[half], t[2 + half])), l1 = hn::BitCast(d64, hn::InterleaveUpper(d32, t[half], t[2 + half]));
-    const auto h0 = hn::BitCast(d64, hn::InterleaveLower(d32, t[4 + half], t[6 + half])), h1 = hn::BitCast(d64, hn::InterleaveUpper(d32, t[4 + half], t[6 + half]));
-    const hn::Vec<decltype(d)> pairs[4] = {hn::BitCast(d, hn::InterleaveLower(d64, l0, h0)), hn::BitCast(d, hn::InterleaveUpper(d64, l0, h0)),
-                                           hn::BitCast(d, hn::InterleaveLower(d64, l1, h1)), hn::BitCast(d, hn::InterleaveUpper(d64, l1, h1))};
+    const auto l0 = hn::BitCast(d64, hn::InterleaveLower(d32, t[half], t[2 + half])),
+               l1 = hn::BitCast(d64, hn::InterleaveUpper(d32, t[half], t[2 + half]));
+    const auto h0 = hn::BitCast(d64, hn::InterleaveLower(d32, t[4 + half], t[6 + half])),
+               h1 = hn::BitCast(d64, hn::InterleaveUpper(d32, t[4 + half], t[6 + half]));
+    const hn::Vec<decltype(d)> pairs[4] = {
+        hn::BitCast(d, hn::InterleaveLower(d64, l0, h0)), hn::BitCast(d, hn::InterleaveUpper(d64, l0, h0)),
+        hn::BitCast(d, hn::InterleaveLower(d64, l1, h1)), hn::BitCast(d, hn::InterleaveUpper(d64, l1, h1))};
 #pragma GCC unroll 4
     for (int p = 0; p < 4; ++p) {
       const auto first = hn::And(pairs[p], hn::Set(d, 0xff)), second = hn::ShiftRight<8>(pairs[p]);
@@ -54,7 +57,8 @@ void Turn(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to
   const int64_t pairs = (k + 1) / 2;
   for (int64_t r = 0; r < kTurnedRows; r += kStep) {
     int64_t p = 0;
-    for (; r + kStep <= rows && 2 * (p + kStep) <= k; p += kStep) TurnBlock(from + r * row + 2 * p, row, to + p * 2 * kTurnedRows + 2 * r);
+    for (; r + kStep <= rows && 2 * (p + kStep) <= k; p += kStep)
+      TurnBlock(from + r * row + 2 * p, row, to + p * 2 * kTurnedRows + 2 * r);
     for (; p < pairs; ++p) {
       for (int64_t i = r; i < r + kStep; ++i) {
         int16_t* out = to + p * 2 * kTurnedRows + 2 * i;
@@ -130,7 +134,8 @@ void CorrectParts(const PackedLines& lines, const int16_t* turned, int64_t first
   }
 }
 
-void Correct(const PackedLines& lines, const int16_t* turned, int64_t m, int64_t rows, int64_t first, int64_t width, int32_t* sums) {
+void Correct(const PackedLines& lines, const int16_t* turned, int64_t m, int64_t rows, int64_t first, int64_t width,
+             int32_t* sums) {
   int64_t parts = CeilDiv(rows, kTurnedRows);
   turned += m / kTurnedRows * TurnedSize(lines.k);
   for (; parts >= kMostParts; parts -= kMostParts) {
@@ -152,9 +157,12 @@ namespace tessera::cpu {
 HWY_EXPORT(Turn);
 HWY_EXPORT(Correct);
 
-void TurnPairs(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to) { HWY_DYNAMIC_DISPATCH(Turn)(from, row, rows, k, to); }
+void TurnPairs(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to) {
+  HWY_DYNAMIC_DISPATCH(Turn)(from, row, rows, k, to);
+}
 
-void AddCorrections(const PackedLines& lines, const int16_t* turned, int64_t m, int64_t rows, int64_t first, int64_t width, int32_t* sums) {
+void AddCorrections(const PackedLines& lines, const int16_t* turned, int64_t m, int64_t rows, int64_t first, int64_t width,
+                    int32_t* sums) {
   HWY_DYNAMIC_DISPATCH(Correct)(lines, turned, m, rows, first, width, sums);
 }
 

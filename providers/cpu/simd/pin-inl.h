@@ -13,8 +13,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Has `v` computed here and kept in a register: else the compiler may compute it in another order, or read it anew wherever it
-/// is used, and where sums fill nearly all registers that drives some of them out into memory.
+/// Has `v` computed here and kept in a register: else the compiler may compute it in another order, or read it anew
+/// wherever it is used, and where sums fill nearly all registers that drives some of them out into memory.
 template <class V>
 HWY_INLINE void Pin(V& v) {
 #if HWY_ARCH_X86

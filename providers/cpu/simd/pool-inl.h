@@ -54,7 +54,7 @@ template <class T>
 struct Piece {
   const T* from;  // combined rows, padding included
   T* out;
-  const T* out_end;   // vectors may write up to there
+  const T* out_end;  // vectors may write up to there
   int64_t output;    // elements
   const T* factors;  // kDivide: one over the count of each
 };
@@ -77,8 +77,8 @@ HWY_INLINE void StoreVectors(D d, const Piece<T>& piece, const Finished finished
   if (!direct) std::memcpy(out, tail, static_cast<size_t>(output) * sizeof(T));
 }
 
-/// Calls compute(o) for vectors of results that start at o, finishes and stores them. kDivide, kRoot: whether these finishes
-/// are among those that may be asked for.
+/// Calls compute(o) for vectors of results that start at o, finishes and stores them. kDivide, kRoot: whether these
+/// finishes are among those that may be asked for.
 template <bool kDivide, bool kRoot, class D, class T, class Compute>
 HWY_INLINE void ForEachVector(D d, PoolFinish finish, const Piece<T>& piece, const Compute compute) {
   if constexpr (kDivide) {

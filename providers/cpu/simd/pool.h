@@ -85,7 +85,8 @@ extern template void PoolSmallPlanes<uint8_t>(const SmallPlanes<uint8_t>&, int64
 extern template void PoolSmallPlanes<int8_t>(const SmallPlanes<int8_t>&, int64_t, const int8_t*, int8_t*, int8_t*);
 extern template void ComputePoolRows<float>(const PoolAlong<float>&, const PoolRow<float>*, int64_t, float*, float*);
 extern template void ComputePoolRows<double>(const PoolAlong<double>&, const PoolRow<double>*, int64_t, double*, double*);
-extern template void ComputePoolRows<uint8_t>(const PoolAlong<uint8_t>&, const PoolRow<uint8_t>*, int64_t, uint8_t*, uint8_t*);
+extern template void ComputePoolRows<uint8_t>(const PoolAlong<uint8_t>&, const PoolRow<uint8_t>*, int64_t, uint8_t*,
+                                              uint8_t*);
 extern template void ComputePoolRows<int8_t>(const PoolAlong<int8_t>&, const PoolRow<int8_t>*, int64_t, int8_t*, int8_t*);
 
 }  // namespace tessera::cpu

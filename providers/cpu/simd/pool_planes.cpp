@@ -135,8 +135,10 @@ void SmallPlanesOf(const SmallPlanes<T>& planes, int64_t count, const T* in, T* 
   const int64_t width = planes.output[1];
   const T* const in_end = in + count * size;
   const T* const out_end = out + count * planes.output[0] * width;
-  const bool in_place = planes.pads[0] == 0 && planes.pads[1] == 0 && planes.padded[1] == planes.input[1] && planes.padded[0] <= planes.input[0];
-  const bool strips = planes.strides[0] == 1 && planes.strides[1] == 1 && planes.dilations[0] == 1 && planes.dilations[1] == 1;
+  const bool in_place = planes.pads[0] == 0 && planes.pads[1] == 0 && planes.padded[1] == planes.input[1] &&
+                        planes.padded[0] <= planes.input[0];
+  const bool strips =
+      planes.strides[0] == 1 && planes.strides[1] == 1 && planes.dilations[0] == 1 && planes.dilations[1] == 1;
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   std::fill_n(buffer, planes.padded[0] * planes.padded[1] + kPoolSlack, identity);
   for (int64_t p = 0; p < count; ++p, in += size) {
@@ -177,14 +179,10 @@ template <class T>
 void DispatchSmall(const SmallPlanes<T>& planes, int64_t count, const T* in, T* buffer, T* out) {
   if constexpr (std::is_floating_point_v<T>) {
     switch (planes.kind) {
-      case PoolKind::kMax:
-        return RunSmall<PoolKind::kMax>(planes, count, in, buffer, out);
-      case PoolKind::kSum:
-        return RunSmall<PoolKind::kSum>(planes, count, in, buffer, out);
-      case PoolKind::kSumOfAbs:
-        return SmallPlanesOf<PoolKind::kSumOfAbs, 0, 0>(planes, count, in, buffer, out);
-      case PoolKind::kSumOfSquares:
-        return SmallPlanesOf<PoolKind::kSumOfSquares, 0, 0>(planes, count, in, buffer, out);
+      case PoolKind::kMax: return RunSmall<PoolKind::kMax>(planes, count, in, buffer, out);
+      case PoolKind::kSum: return RunSmall<PoolKind::kSum>(planes, count, in, buffer, out);
+      case PoolKind::kSumOfAbs: return SmallPlanesOf<PoolKind::kSumOfAbs, 0, 0>(planes, count, in, buffer, out);
+      case PoolKind::kSumOfSquares: return SmallPlanesOf<PoolKind::kSumOfSquares, 0, 0>(planes, count, in, buffer, out);
     }
   } else {
     RunSmall<PoolKind::kMax>(planes, count, in, buffer, out);
@@ -217,14 +215,10 @@ T Reduce(const T* in, int64_t count) {
 template <class T>
 T DispatchReduce(PoolKind kind, const T* in, int64_t count) {
   switch (kind) {
-    case PoolKind::kMax:
-      return Reduce<T, PoolKind::kMax>(in, count);
-    case PoolKind::kSum:
-      return Reduce<T, PoolKind::kSum>(in, count);
-    case PoolKind::kSumOfAbs:
-      return Reduce<T, PoolKind::kSumOfAbs>(in, count);
-    case PoolKind::kSumOfSquares:
-      return Reduce<T, PoolKind::kSumOfSquares>(in, count);
+    case PoolKind::kMax: return Reduce<T, PoolKind::kMax>(in, count);
+    case PoolKind::kSum: return Reduce<T, PoolKind::kSum>(in, count);
+    case PoolKind::kSumOfAbs: return Reduce<T, PoolKind::kSumOfAbs>(in, count);
+    case PoolKind::kSumOfSquares: return Reduce<T, PoolKind::kSumOfSquares>(in, count);
   }
   return 0;
 }

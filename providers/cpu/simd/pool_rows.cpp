@@ -45,9 +45,7 @@ template <class T, PoolKind kKind>
 void CombineRows(const PoolRow<T>& row, int64_t first, int64_t width, T* to) {
   const hn::ScalableTag<T> d;
   switch (row.row_count) {
-    case 0:
-      std::fill_n(to, width, PoolOp<T, kKind>::Identity());
-      return;
+    case 0: std::fill_n(to, width, PoolOp<T, kKind>::Identity()); return;
     case 2: {
       const T* const rows[] = {row.rows[0], row.rows[1]};
       return CombineRows<kKind, 2>(d, rows, 2, first, width, to);
@@ -56,8 +54,7 @@ void CombineRows(const PoolRow<T>& row, int64_t first, int64_t width, T* to) {
       const T* const rows[] = {row.rows[0], row.rows[1], row.rows[2]};
       return CombineRows<kKind, 3>(d, rows, 3, first, width, to);
     }
-    default:
-      return CombineRows<kKind, 0>(d, row.rows, row.row_count, first, width, to);
+    default: return CombineRows<kKind, 0>(d, row.rows, row.row_count, first, width, to);
   }
 }
 
@@ -219,21 +216,13 @@ void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* bu
       constexpr PoolKind kAlong = kKind == PoolKind::kMax ? PoolKind::kMax : PoolKind::kSum;
       switch (along.kernel) {
 #if HWY_TARGET != HWY_SSE4  // old machines: not worth the build
-        case 2:
-          CombineColumns<T, kAlong, 2>(along, piece);
-          break;
+        case 2: CombineColumns<T, kAlong, 2>(along, piece); break;
 #endif
-        case 3:
-          CombineColumns<T, kAlong, 3>(along, piece);
-          break;
+        case 3: CombineColumns<T, kAlong, 3>(along, piece); break;
 #if HWY_TARGET != HWY_SSE4
-        case 5:
-          CombineColumns<T, kAlong, 5>(along, piece);
-          break;
+        case 5: CombineColumns<T, kAlong, 5>(along, piece); break;
 #endif
-        default:
-          CombineColumns<T, kAlong, 0>(along, piece);
-          break;
+        default: CombineColumns<T, kAlong, 0>(along, piece); break;
       }
     }
   }
@@ -243,14 +232,10 @@ template <class T>
 void Dispatch(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out) {
   if constexpr (std::is_floating_point_v<T>) {
     switch (along.kind) {
-      case PoolKind::kMax:
-        return Run<T, PoolKind::kMax>(along, rows, count, buffer, out);
-      case PoolKind::kSum:
-        return Run<T, PoolKind::kSum>(along, rows, count, buffer, out);
-      case PoolKind::kSumOfAbs:
-        return Run<T, PoolKind::kSumOfAbs>(along, rows, count, buffer, out);
-      case PoolKind::kSumOfSquares:
-        return Run<T, PoolKind::kSumOfSquares>(along, rows, count, buffer, out);
+      case PoolKind::kMax: return Run<T, PoolKind::kMax>(along, rows, count, buffer, out);
+      case PoolKind::kSum: return Run<T, PoolKind::kSum>(along, rows, count, buffer, out);
+      case PoolKind::kSumOfAbs: return Run<T, PoolKind::kSumOfAbs>(along, rows, count, buffer, out);
+      case PoolKind::kSumOfSquares: return Run<T, PoolKind::kSumOfSquares>(along, rows, count, buffer, out);
     }
   } else {
     Run<T, PoolKind::kMax>(along, rows, count, buffer, out);
@@ -262,10 +247,12 @@ void Dispatch(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, 
 void PoolRowsFloat(const PoolAlong<float>& along, const PoolRow<float>* rows, int64_t count, float* buffer, float* out) {
   Dispatch(along, rows, count, buffer, out);
 }
-void PoolRowsDouble(const PoolAlong<double>& along, const PoolRow<double>* rows, int64_t count, double* buffer, double* out) {
+void PoolRowsDouble(const PoolAlong<double>& along, const PoolRow<double>* rows, int64_t count, double* buffer,
+                    double* out) {
   Dispatch(along, rows, count, buffer, out);
 }
-void PoolRowsUInt8(const PoolAlong<uint8_t>& along, const PoolRow<uint8_t>* rows, int64_t count, uint8_t* buffer, uint8_t* out) {
+void PoolRowsUInt8(const PoolAlong<uint8_t>& along, const PoolRow<uint8_t>* rows, int64_t count, uint8_t* buffer,
+                   uint8_t* out) {
   Dispatch(along, rows, count, buffer, out);
 }
 void PoolRowsInt8(const PoolAlong<int8_t>& along, const PoolRow<int8_t>* rows, int64_t count, int8_t* buffer, int8_t* out) {

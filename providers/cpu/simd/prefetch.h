@@ -13,8 +13,8 @@ inline constexpr int64_t kAskingSteps = 16;
 /// How far ahead of a stream that is read once, in bytes, its lines are asked for at the least.
 inline constexpr int64_t kStreamAhead = int64_t{1} << 14;
 
-/// Asks for the line `ahead` bytes from here and, into the first cache, for one just ahead. The former goes into the second cache:
-/// the first has room for so few lines on their way (24 on Zen 4) that memory would be busy for half of the time.
+/// Asks for the line `ahead` bytes from here and, into the first cache, for one just ahead. The former goes into the second
+/// cache: the first has room for so few lines on their way (24 on Zen 4) that memory would be busy for half of the time.
 inline void PrefetchStream(const void* from, int64_t ahead = kStreamAhead) {
   constexpr int64_t kNear = 512;
   const char* at = static_cast<const char*>(from);
@@ -25,14 +25,16 @@ inline void PrefetchStream(const void* from, int64_t ahead = kStreamAhead) {
 /// Of blocks of `bytes` bytes that are each met by `tiles` tiles: those of one block ask for the next.
 class BlockPrefetch {
  public:
-  BlockPrefetch(int64_t bytes, int64_t tiles) : bytes_(bytes), step_((bytes / std::max<int64_t>(tiles, 1) + kLine) / kLine * kLine) {}
+  BlockPrefetch(int64_t bytes, int64_t tiles)
+      : bytes_(bytes), step_((bytes / std::max<int64_t>(tiles, 1) + kLine) / kLine * kLine) {}
 
   void Begin(const void* block) {
     at_ = static_cast<const char*>(block);
     end_ = at_ + bytes_;
   }
   void Continue() {
-    for (const char* stop = end_ - at_ < step_ ? end_ : at_ + step_; at_ < stop; at_ += kLine) __builtin_prefetch(at_, 0, 2);
+    for (const char* stop = end_ - at_ < step_ ? end_ : at_ + step_; at_ < stop; at_ += kLine)
+      __builtin_prefetch(at_, 0, 2);
   }
 
  private:

@@ -40,13 +40,17 @@ HWY_INLINE int64_t QuantizeVectors(const float* x, float scale, float zero, floa
   const auto most = hn::Set(d, high - zero);
   const auto offset = hn::Set(di, static_cast<int32_t>(zero));
   // The operand order makes NaN the least.
-  const auto clamped = [&](int64_t at) HWY_ATTR { return hn::Min(hn::Max(hn::Div(hn::LoadU(d, x + at), divisor), least), most); };
-  const auto store = [&](int64_t at) HWY_ATTR { hn::StoreU(hn::DemoteTo(d8, hn::Add(hn::NearestInt(clamped(at)), offset)), d8, y + at); };
+  const auto clamped = [&](int64_t at)
+                           HWY_ATTR { return hn::Min(hn::Max(hn::Div(hn::LoadU(d, x + at), divisor), least), most); };
+  const auto store = [&](int64_t at) HWY_ATTR {
+    hn::StoreU(hn::DemoteTo(d8, hn::Add(hn::NearestInt(clamped(at)), offset)), d8, y + at);
+  };
   int64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
 #if HWY_TARGET == HWY_AVX3
     const auto rounded = [&](int64_t at) HWY_ATTR { return CodeVector{_mm512_cvtps_epi32(clamped(at).raw)}; };
-    const auto codes = PackCodes<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes), static_cast<int32_t>(zero));
+    const auto codes = PackCodes<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes),
+                                    static_cast<int32_t>(zero));
     _mm512_storeu_si512(y + i, codes);
 #else
     store(i);
@@ -154,13 +158,15 @@ void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int
   const auto a_zero = hn::Set(df, how.a_zero), b_zero = hn::Set(df, how.b_zero);
   const auto zero = hn::Set(di, how.zero);
   const auto rounded = [&](const T* x, const T* y) HWY_ATTR {
-    const auto u = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, x))), v = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, y)));
+    const auto u = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, x))),
+               v = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, y)));
     const auto real = kMultiplies ? hn::Mul(hn::Mul(hn::Sub(u, a_zero), hn::Sub(v, b_zero)), a_scale)
                                   : hn::MulAdd(u, a_scale, hn::MulAdd(v, b_scale, offset));
     // The zero point is added in 32 bits, which must not wrap; the operand order makes NaN the least.
     return RoundCodes(hn::Max(real, hn::Set(df, -1e6f)));
   };
-  const auto one = [&](const T* x, const T* y, T* to) HWY_ATTR { hn::StoreU(hn::DemoteTo(d8, hn::Add(rounded(x, y), zero)), d8, to); };
+  const auto one = [&](const T* x, const T* y, T* to)
+                       HWY_ATTR { hn::StoreU(hn::DemoteTo(d8, hn::Add(rounded(x, y), zero)), d8, to); };
   int64_t i = 0;
 #if HWY_TARGET == HWY_AVX3
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
@@ -185,7 +191,8 @@ template <class T>
 void CombineAs(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
   const auto* left = static_cast<const T*>(a);
   const auto* right = static_cast<const T*>(b);
-  how.multiplies ? CombineTyped<T, true>(how, left, right, static_cast<T*>(out), count) : CombineTyped<T, false>(how, left, right, static_cast<T*>(out), count);
+  how.multiplies ? CombineTyped<T, true>(how, left, right, static_cast<T*>(out), count)
+                 : CombineTyped<T, false>(how, left, right, static_cast<T*>(out), count);
 }
 
 void Combine(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {

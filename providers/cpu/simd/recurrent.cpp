@@ -20,28 +20,17 @@ template <class F>
 F Scalar(const RecurrentActivation& activation, F x) {
   const F alpha = static_cast<F>(activation.alpha), beta = static_cast<F>(activation.beta);
   switch (activation.function) {
-    case RecurrentFunction::kTanh:
-      return std::tanh(x);
-    case RecurrentFunction::kSigmoid:
-      return F{1} / (F{1} + std::exp(-x));
-    case RecurrentFunction::kRelu:
-      return x < 0 ? F{0} : x;
-    case RecurrentFunction::kAffine:
-      return alpha * x + beta;
-    case RecurrentFunction::kLeakyRelu:
-      return x >= 0 ? x : alpha * x;
-    case RecurrentFunction::kThresholdedRelu:
-      return x >= alpha ? x : F{0};
-    case RecurrentFunction::kScaledTanh:
-      return alpha * std::tanh(beta * x);
-    case RecurrentFunction::kHardSigmoid:
-      return std::min(std::max(alpha * x + beta, F{0}), F{1});
-    case RecurrentFunction::kElu:
-      return x >= 0 ? x : alpha * std::expm1(x);
-    case RecurrentFunction::kSoftsign:
-      return x / (1 + std::abs(x));
-    case RecurrentFunction::kSoftplus:
-      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+    case RecurrentFunction::kTanh: return std::tanh(x);
+    case RecurrentFunction::kSigmoid: return F{1} / (F{1} + std::exp(-x));
+    case RecurrentFunction::kRelu: return x < 0 ? F{0} : x;
+    case RecurrentFunction::kAffine: return alpha * x + beta;
+    case RecurrentFunction::kLeakyRelu: return x >= 0 ? x : alpha * x;
+    case RecurrentFunction::kThresholdedRelu: return x >= alpha ? x : F{0};
+    case RecurrentFunction::kScaledTanh: return alpha * std::tanh(beta * x);
+    case RecurrentFunction::kHardSigmoid: return std::min(std::max(alpha * x + beta, F{0}), F{1});
+    case RecurrentFunction::kElu: return x >= 0 ? x : alpha * std::expm1(x);
+    case RecurrentFunction::kSoftsign: return x / (1 + std::abs(x));
+    case RecurrentFunction::kSoftplus: return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
   }
   return x;
 }
@@ -50,7 +39,8 @@ bool Is(const RecurrentActivation& activation, RecurrentFunction function) { ret
 
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Clip(D d, V x, hn::TFromD<D> clip) {
-  return hn::Min(hn::Set(d, clip), hn::Max(hn::Set(d, -clip), x));  // so that NaN stays NaN: x86 gives the second operand then
+  return hn::Min(hn::Set(d, clip),
+                 hn::Max(hn::Set(d, -clip), x));  // so that NaN stays NaN: x86 gives the second operand then
 }
 template <class F>
 F Clip(F x, F clip) {
@@ -74,7 +64,8 @@ HWY_INLINE void LstmLane(const LstmRow<F>& row, int64_t i) {
 template <class F>
 void Lstm(const LstmRow<F>& row) {
   int64_t i = 0;
-  if (Is(row.f, RecurrentFunction::kSigmoid) && Is(row.g, RecurrentFunction::kTanh) && Is(row.h, RecurrentFunction::kTanh)) {
+  if (Is(row.f, RecurrentFunction::kSigmoid) && Is(row.g, RecurrentFunction::kTanh) &&
+      Is(row.h, RecurrentFunction::kTanh)) {
     const hn::ScalableTag<F> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto gate = [&](const F* values, const F* peephole, auto state) {
@@ -157,8 +148,12 @@ void ResetF32(const GruRow<float>& row) { Reset(row); }
 void ResetF64(const GruRow<double>& row) { Reset(row); }
 void GruF32(const GruRow<float>& row) { Gru(row); }
 void GruF64(const GruRow<double>& row) { Gru(row); }
-void SimpleF32(const RecurrentActivation& a, float clip, int64_t n, const float* gate, float* out) { Simple(a, clip, n, gate, out); }
-void SimpleF64(const RecurrentActivation& a, double clip, int64_t n, const double* gate, double* out) { Simple(a, clip, n, gate, out); }
+void SimpleF32(const RecurrentActivation& a, float clip, int64_t n, const float* gate, float* out) {
+  Simple(a, clip, n, gate, out);
+}
+void SimpleF64(const RecurrentActivation& a, double clip, int64_t n, const double* gate, double* out) {
+  Simple(a, clip, n, gate, out);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::cpu

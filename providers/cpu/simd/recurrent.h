@@ -26,12 +26,13 @@ struct RecurrentActivation {
   float beta = 0;
 };
 
-/// Arrays of `hidden` numbers. Gates hold what goes into the activations, biases included; `clip` bounds it (infinity: not).
+/// Arrays of `hidden` numbers. Gates hold what goes into the activations, biases included; `clip` bounds it (infinity:
+/// not).
 template <class F>
 struct LstmRow {
   int64_t hidden;
-  const F *input, *output, *forget, *cell;                           // gates
-  const F *peephole_input, *peephole_output, *peephole_forget;       // null: none
+  const F *input, *output, *forget, *cell;                      // gates
+  const F *peephole_input, *peephole_output, *peephole_forget;  // null: none
   RecurrentActivation f, g, h;
   F clip;
   bool input_forget;  // the forget gate is one minus the input gate

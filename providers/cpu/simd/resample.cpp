@@ -14,8 +14,10 @@
 #ifndef TESSERA_CONVERTED_TYPES
 /// Types that are no numbers to compute in, each with the type that it is computed in.
 #define TESSERA_CONVERTED_TYPES(X)                                                                              \
-  X(float, bool) X(float, Float16) X(float, BFloat16) X(float, int8_t) X(float, uint8_t) X(float, int16_t) X(float, uint16_t) \
-  X(double, int32_t) X(double, uint32_t) X(double, int64_t) X(double, uint64_t)
+  X(float, bool)                                                                                                \
+  X(float, Float16)                                                                                             \
+  X(float, BFloat16) X(float, int8_t) X(float, uint8_t) X(float, int16_t) X(float, uint16_t) X(double, int32_t) \
+      X(double, uint32_t) X(double, int64_t) X(double, uint64_t)
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -35,7 +37,8 @@ void RepeatElements(const void* elements, int64_t n, void* rows_of_pairs, int64_
       const hn::ScalableTag<hwy::MakeWide<T>> d;
       auto pairs = hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, decltype(d)>(), x + i));
       pairs = hn::Or(pairs, hn::ShiftLeft<8 * sizeof(T)>(pairs));
-      for (int64_t r = 0; r < rows; ++r) hn::StoreU(hn::BitCast(hn::ScalableTag<T>(), pairs), hn::ScalableTag<T>(), y + 2 * (r * n + i));
+      for (int64_t r = 0; r < rows; ++r)
+        hn::StoreU(hn::BitCast(hn::ScalableTag<T>(), pairs), hn::ScalableTag<T>(), y + 2 * (r * n + i));
     } else {
       const hn::ScalableTag<T> d;
       const auto v = hn::LoadU(d, x + i);
@@ -52,7 +55,8 @@ void RepeatElements(const void* elements, int64_t n, void* rows_of_pairs, int64_
 
 template <class T>
 void RepeatElementsTwice(const void* elements, int64_t n, void* rows_of_pairs, int64_t rows) {
-  rows == 2 ? RepeatElements<T, 2>(elements, n, rows_of_pairs, rows) : RepeatElements<T, 0>(elements, n, rows_of_pairs, rows);
+  rows == 2 ? RepeatElements<T, 2>(elements, n, rows_of_pairs, rows)
+            : RepeatElements<T, 0>(elements, n, rows_of_pairs, rows);
 }
 
 RepeatTwice RepeatTwiceOf(size_t bytes) {
@@ -147,14 +151,10 @@ void ResampleRow(const F* row, const int32_t* first, const F* weights, int64_t t
       if (taps == 2) return RowOfPairs(row, first, weights, n, out);
       if (taps == 4) return RowOfQuads(row, first, weights, n, out);
       return RowOfTaps(row, first, weights, taps, n, out);
-    case 3:
-      return RowOfBlocks<F, 3>(row, first, weights, taps, n, inner, out);
-    case 4:
-      return RowOfBlocks<F, 4>(row, first, weights, taps, n, inner, out);
-    case 8:
-      return RowOfBlocks<F, 8>(row, first, weights, taps, n, inner, out);
-    default:
-      return RowOfBlocks<F, 0>(row, first, weights, taps, n, inner, out);
+    case 3: return RowOfBlocks<F, 3>(row, first, weights, taps, n, inner, out);
+    case 4: return RowOfBlocks<F, 4>(row, first, weights, taps, n, inner, out);
+    case 8: return RowOfBlocks<F, 8>(row, first, weights, taps, n, inner, out);
+    default: return RowOfBlocks<F, 0>(row, first, weights, taps, n, inner, out);
   }
 }
 
@@ -218,9 +218,7 @@ void Store(const F* HWY_RESTRICT numbers, void* elements, int64_t n) {
     constexpr F low = static_cast<F>(std::numeric_limits<T>::min());
     for (int64_t i = 0; i < n; ++i) {
       const F x = std::nearbyint(numbers[i]);
-      out[i] = x >= high  ? std::numeric_limits<T>::max()
-               : x > low ? static_cast<T>(x)
-                         : std::numeric_limits<T>::min();
+      out[i] = x >= high ? std::numeric_limits<T>::max() : x > low ? static_cast<T>(x) : std::numeric_limits<T>::min();
     }
   } else {
     for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(numbers[i]);
@@ -235,8 +233,8 @@ const ResampleKernels<F>& Kernels() {
 const ResampleKernels<float>& ResampleF32() { return Kernels<float>(); }
 const ResampleKernels<double>& ResampleF64() { return Kernels<double>(); }
 
-#define TESSERA_CONVERSIONS(F, T)                                \
-  ResampleLoad<F> LoadOf_##T() { return &Load<F, T>; }           \
+#define TESSERA_CONVERSIONS(F, T)                      \
+  ResampleLoad<F> LoadOf_##T() { return &Load<F, T>; } \
   ResampleStore<F> StoreOf_##T() { return &Store<F, T>; }
 TESSERA_CONVERTED_TYPES(TESSERA_CONVERSIONS)
 #undef TESSERA_CONVERSIONS
@@ -262,16 +260,16 @@ const ResampleKernels<double>& GetResampleKernels<double>() {
   return HWY_DYNAMIC_DISPATCH(ResampleF64)();
 }
 
-#define TESSERA_CONVERSIONS(F, T)                 \
-  HWY_EXPORT(LoadOf_##T);                         \
-  HWY_EXPORT(StoreOf_##T);                        \
-  template <>                                     \
-  ResampleLoad<F> GetResampleLoad<F, T>() {       \
-    return HWY_DYNAMIC_DISPATCH(LoadOf_##T)();    \
-  }                                               \
-  template <>                                     \
-  ResampleStore<F> GetResampleStore<F, T>() {     \
-    return HWY_DYNAMIC_DISPATCH(StoreOf_##T)();   \
+#define TESSERA_CONVERSIONS(F, T)               \
+  HWY_EXPORT(LoadOf_##T);                       \
+  HWY_EXPORT(StoreOf_##T);                      \
+  template <>                                   \
+  ResampleLoad<F> GetResampleLoad<F, T>() {     \
+    return HWY_DYNAMIC_DISPATCH(LoadOf_##T)();  \
+  }                                             \
+  template <>                                   \
+  ResampleStore<F> GetResampleStore<F, T>() {   \
+    return HWY_DYNAMIC_DISPATCH(StoreOf_##T)(); \
   }
 TESSERA_CONVERTED_TYPES(TESSERA_CONVERSIONS)
 #undef TESSERA_CONVERSIONS

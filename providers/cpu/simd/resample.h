@@ -18,7 +18,8 @@ using ResampleStore = void (*)(const F* numbers, void* elements, int64_t n);
 template <class F>
 struct ResampleKernels {
   /// out[o, c] = sum over t of weights[o, t] * row[first[o] + t, c], for `n` positions of `inner` numbers.
-  void (*resample_row)(const F* row, const int32_t* first, const F* weights, int64_t taps, int64_t n, int64_t inner, F* out);
+  void (*resample_row)(const F* row, const int32_t* first, const F* weights, int64_t taps, int64_t n, int64_t inner,
+                       F* out);
   /// out[i] = sum over t of weights[t] * rows[t][i].
   void (*blend)(const F* const* rows, const F* weights, int64_t taps, int64_t n, F* out);
 };

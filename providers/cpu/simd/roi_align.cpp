@@ -56,12 +56,12 @@ void Average(const F* plane, int64_t width, const RoiAxis<F>& rows, const RoiAxi
   }
 }
 
-void AverageF32(const float* plane, int64_t width, const RoiAxis<float>& rows, const RoiAxis<float>& columns, float* blended,
-                float* out) {
+void AverageF32(const float* plane, int64_t width, const RoiAxis<float>& rows, const RoiAxis<float>& columns,
+                float* blended, float* out) {
   Average(plane, width, rows, columns, blended, out);
 }
-void AverageF64(const double* plane, int64_t width, const RoiAxis<double>& rows, const RoiAxis<double>& columns, double* blended,
-                double* out) {
+void AverageF64(const double* plane, int64_t width, const RoiAxis<double>& rows, const RoiAxis<double>& columns,
+                double* blended, double* out) {
   Average(plane, width, rows, columns, blended, out);
 }
 

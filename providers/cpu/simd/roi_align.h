@@ -16,7 +16,8 @@ struct RoiAxis {
   int64_t bins;
 };
 
-/// out[y, x] = sum over rows and columns of the bins' weights times plane[row, column]. `blended` holds one row of the plane.
+/// out[y, x] = sum over rows and columns of the bins' weights times plane[row, column]. `blended` holds one row of the
+/// plane.
 template <class F>
 void RoiAverage(const F* plane, int64_t width, const RoiAxis<F>& rows, const RoiAxis<F>& columns, F* blended, F* out);
 

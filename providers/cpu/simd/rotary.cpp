@@ -13,7 +13,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-void Halves(const float* __restrict x, const float* __restrict cosine, const float* __restrict sine, int64_t half, float* __restrict y) {
+void Halves(const float* __restrict x, const float* __restrict cosine, const float* __restrict sine, int64_t half,
+            float* __restrict y) {
   for (int64_t i = 0; i < half; ++i) {
     const float a = x[i], b = x[half + i];
     y[i] = cosine[i] * a - sine[i] * b;
@@ -21,7 +22,8 @@ void Halves(const float* __restrict x, const float* __restrict cosine, const flo
   }
 }
 
-void Pairs(const float* __restrict x, const float* __restrict cosine, const float* __restrict sine, int64_t half, float* __restrict y) {
+void Pairs(const float* __restrict x, const float* __restrict cosine, const float* __restrict sine, int64_t half,
+           float* __restrict y) {
   for (int64_t i = 0; i < half; ++i) {
     const float a = x[2 * i], b = x[2 * i + 1];
     y[2 * i] = cosine[i] * a - sine[i] * b;

@@ -1,9 +1,8 @@
-// Loops of products of rows of unsigned bytes with packed signed bytes whose sums become codes, or floats, in registers, whatever
-// multiplies.
-// Included once per target after hwy/highway.h.
+// Loops of products of rows of unsigned bytes with packed signed bytes whose sums become codes, or floats, in registers,
+// whatever multiplies. Included once per target after hwy/highway.h.
 //
-// `Tiles` knows the fewest rows that its tiles take, how much of the weights it wants to stay in a cache while rows pass, how often
-// a tile of so many segments goes on asking for the next weights, and finds the function that multiplies a Part.
+// `Tiles` knows the fewest rows that its tiles take, how much of the weights it wants to stay in a cache while rows pass,
+// how often a tile of so many segments goes on asking for the next weights, and finds the function that multiplies a Part.
 
 #if defined(TESSERA_ROWS_U8S8_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_ROWS_U8S8_INL_H
@@ -62,7 +61,8 @@ HWY_INLINE void StartTile(const Part& part, int64_t m, const int32_t* sums, V32 
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int j = 0; j < N; ++j) {
-      acc[r][j] = hn::Add(acc[r][j], hn::Mul(hn::Set(d32, part.row_sums[m + r]), hn::LoadU(d32, part.line_zeros + j * kLanes)));
+      acc[r][j] =
+          hn::Add(acc[r][j], hn::Mul(hn::Set(d32, part.row_sums[m + r]), hn::LoadU(d32, part.line_zeros + j * kLanes)));
     }
   }
 }
@@ -72,7 +72,8 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], float* out) 
   const DF df;
 #pragma GCC unroll 2
   for (int64_t j = 0; j < N; ++j) {
-    const auto scale = hn::LoadU(df, part.scales + j * kLanes), bias = part.bias == nullptr ? hn::Zero(df) : hn::LoadU(df, part.bias + j * kLanes);
+    const auto scale = hn::LoadU(df, part.scales + j * kLanes),
+               bias = part.bias == nullptr ? hn::Zero(df) : hn::LoadU(df, part.bias + j * kLanes);
     const int64_t count = std::min<int64_t>(part.width - j * kLanes, kLanes);
     float* to = out + j * kLanes;
 #pragma GCC unroll 16
@@ -120,7 +121,8 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
 #pragma GCC unroll 8
   for (int r = 0; r < R; r += 2) {
     const int next = r + 1 < R ? r + 1 : r;
-    StoreTwoRows(code(r, 0), code(r, 1), code(next, 0), code(next, 1), part.zero, part.width, out + r * part.out_row, out + next * part.out_row);
+    StoreTwoRows(code(r, 0), code(r, 1), code(next, 0), code(next, 1), part.zero, part.width, out + r * part.out_row,
+                 out + next * part.out_row);
   }
 #else
   HWY_ALIGN T buffer[kWidth];
@@ -141,7 +143,8 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
 
 /// A block of lines by at least Tiles::kFewestRows rows. `sums` holds those of Tiles::kRowsPassing.
 template <class Tiles>
-void MultiplyBlock(const PackedLines& lines, const CodeRows& rows, int64_t b, const Int8Store& store, int32_t* sums, BlockPrefetch& prefetch) {
+void MultiplyBlock(const PackedLines& lines, const CodeRows& rows, int64_t b, const Int8Store& store, int32_t* sums,
+                   BlockPrefetch& prefetch) {
   const auto block = static_cast<size_t>(b);
   const int64_t line = b * kWidth, width = std::min<int64_t>(kWidth, lines.lines - line), records = lines.records();
   const int64_t parts = std::max<int64_t>(CeilDiv(lines.block_bytes, Tiles::kStayingBytes), 1);
@@ -191,7 +194,8 @@ void MultiplyCodeRowsBy(const PackedLines& lines, const CodeRows& rows, int64_t 
       if (store.line_zeros != nullptr) std::fill_n(row_sums, Tiles::kFewestRows, store.row_sums[m]);
       single.row_sums = row_sums;
       single.data = static_cast<uint8_t*>(store.data) + m * store.row;
-      for (int64_t b = b0; b < b1; ++b) MultiplyBlock<Tiles>(lines, {rows.data + m * rows.row, 0, Tiles::kFewestRows}, b, single, sums, none);
+      for (int64_t b = b0; b < b1; ++b)
+        MultiplyBlock<Tiles>(lines, {rows.data + m * rows.row, 0, Tiles::kFewestRows}, b, single, sums, none);
     }
     return;
   }

@@ -84,7 +84,8 @@ HWY_INLINE void Tile(const Part& part, int64_t m, int32_t* sums) {
   // What the store needs is read again for each tile: kept in registers, it would drive sums out of them.
   asm volatile("" ::: "memory");
   if (!part.last) return StoreSums(acc, sums);
-  for (int64_t e = 0; e < part.extra_count; ++e) AddGroup(part.whole_rows + m * row + 4 * part.extra_groups[e], row, part.extras + e * kRecord, acc);
+  for (int64_t e = 0; e < part.extra_count; ++e)
+    AddGroup(part.whole_rows + m * row + 4 * part.extra_groups[e], row, part.extras + e * kRecord, acc);
   StoreTile(part, acc, static_cast<T*>(part.out) + m * part.out_row);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Products of rows of unsigned bytes (pixels, channels last) with constant signed bytes whose sums become codes before they leave
-// the registers.
+// Products of rows of unsigned bytes (pixels, channels last) with constant signed bytes whose sums become codes before they
+// leave the registers.
 
 #include <cstdint>
 
@@ -23,8 +23,8 @@ int64_t CodeRowsWidth();
 /// The sum of each row's bytes.
 void SumCodeRows(const CodeRows& rows, int32_t* sums);
 
-/// out[row][line] of the lines of blocks [b0, b1), packed with LineSide::kCodeRows. The store's kind is a code's, its pointers by
-/// line are padded to whole blocks; it has no bias.
+/// out[row][line] of the lines of blocks [b0, b1), packed with LineSide::kCodeRows. The store's kind is a code's, its
+/// pointers by line are padded to whole blocks; it has no bias.
 void MultiplyCodeRows(const PackedLines& lines, const CodeRows& rows, int64_t b0, int64_t b1, const Int8Store& store);
 
 }  // namespace tessera::cpu

@@ -77,7 +77,8 @@ HWY_INLINE void Find(const SmallTree& tree, const SmallTreeNode* nodes, const fl
 
 /// Calls `use(tree, its number, leaves)` for kVectors vectors of rows and each tree.
 template <class Use>
-HWY_INLINE void ForEachTree(std::span<const SmallTree> trees, const SmallTreeNode* nodes, const float* columns, const Use& use) {
+HWY_INLINE void ForEachTree(std::span<const SmallTree> trees, const SmallTreeNode* nodes, const float* columns,
+                            const Use& use) {
   for (size_t i = 0; i < trees.size(); ++i) {
     VI leaf[kVectors];
     if (trees[i].num_leaves > 32) {
@@ -124,7 +125,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 HWY_EXPORT(FindLeaves);
-void FindSmallTreeLeaves(std::span<const SmallTree> trees, const SmallTreeNode* nodes, const float* columns, uint32_t* leaves) {
+void FindSmallTreeLeaves(std::span<const SmallTree> trees, const SmallTreeNode* nodes, const float* columns,
+                         uint32_t* leaves) {
   HWY_DYNAMIC_DISPATCH(FindLeaves)(trees, nodes, columns, leaves);
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-// Decision trees of few leaves, many rows at once, without walking (QuickScorer: Lucchese et al., SIGIR 2015). A row starts with a
-// set of all leaves. Each test that sends it to the true child strikes off the leaves below the false one, whether the row
-// comes by that node or not; leaves are numbered with those below the false child first, so that the first one left is where
-// the row ends.
+// Decision trees of few leaves, many rows at once, without walking (QuickScorer: Lucchese et al., SIGIR 2015). A row starts
+// with a set of all leaves. Each test that sends it to the true child strikes off the leaves below the false one, whether
+// the row comes by that node or not; leaves are numbered with those below the false child first, so that the first one left
+// is where the row ends.
 
 #include <array>
 #include <cstdint>
@@ -33,10 +33,11 @@ struct SmallTree {
 
 /// Where kSmallTreeRows rows end in each tree: leaves [trees, kSmallTreeRows]. columns [any, kSmallTreeRows] are the rows'
 /// features, one feature after another, 64 byte aligned.
-void FindSmallTreeLeaves(std::span<const SmallTree> trees, const SmallTreeNode* nodes, const float* columns, uint32_t* leaves);
+void FindSmallTreeLeaves(std::span<const SmallTree> trees, const SmallTreeNode* nodes, const float* columns,
+                         uint32_t* leaves);
 
-/// Adds the values of the leaves that rows end in to the scores [targets, kSmallTreeRows] of each tree's target, in the order of
-/// the trees.
+/// Adds the values of the leaves that rows end in to the scores [targets, kSmallTreeRows] of each tree's target, in the
+/// order of the trees.
 void AddSmallTreeLeaves(std::span<const SmallTree> trees, const SmallTreeNode* nodes, const float* columns,
                         std::span<const uint32_t> tree_targets, const float* leaf_values, float* scores);
 

@@ -185,7 +185,8 @@ void ShortRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
 template <class T>
 void LongRow(const T* x, T* y, int64_t count, bool log) {
   const auto pass = [&](auto&& f) {
-    InCancellablePieces(0, count, kElementNs, [&](int64_t begin, int64_t end) HWY_ATTR { f(x + begin, y + begin, end - begin); });
+    InCancellablePieces(0, count, kElementNs,
+                        [&](int64_t begin, int64_t end) HWY_ATTR { f(x + begin, y + begin, end - begin); });
   };
   T top = -std::numeric_limits<T>::infinity(), sum = 0;
   pass([&](const T* in, T*, int64_t n) HWY_ATTR { top = std::max(top, MaxOf(in, n)); });

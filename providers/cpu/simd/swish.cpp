@@ -76,7 +76,8 @@ void ClipLoop(const float* from, int64_t count, float low, float high, float* to
 }
 
 void RaiseLoop(const float* from, int64_t count, float* to) {
-  ForRows(from, count, to, [&](V x, V old) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::Lt(old, x), NanLanes(x)), x, old); });
+  ForRows(from, count, to,
+          [&](V x, V old) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::Lt(old, x), NanLanes(x)), x, old); });
 }
 
 void MarkNanLoop(const float* from, int64_t count, float* to) {
@@ -98,7 +99,9 @@ HWY_EXPORT(MarkNanLoop);
 
 void SwishRow(float* row, int64_t count, float alpha) { HWY_DYNAMIC_DISPATCH(Swish)(row, count, alpha); }
 void FastGeluRow(float* row, int64_t count) { HWY_DYNAMIC_DISPATCH(FastGelu)(row, count); }
-void ClipRow(const float* from, int64_t count, float low, float high, float* to) { HWY_DYNAMIC_DISPATCH(ClipLoop)(from, count, low, high, to); }
+void ClipRow(const float* from, int64_t count, float low, float high, float* to) {
+  HWY_DYNAMIC_DISPATCH(ClipLoop)(from, count, low, high, to);
+}
 void RaiseRow(const float* from, int64_t count, float* to) { HWY_DYNAMIC_DISPATCH(RaiseLoop)(from, count, to); }
 void MarkNanRow(const float* from, int64_t count, float* to) { HWY_DYNAMIC_DISPATCH(MarkNanLoop)(from, count, to); }
 

@@ -19,8 +19,8 @@ using D32 = hn::ScalableTag<int32_t>;
 /// Adds a pair of taps, the weights of which alternate, to the sums of a vector of places: `low` those that InterleaveLower
 /// takes, `high` the others.
 template <class T>
-HWY_INLINE void AddTaps(const T* first, const T* second, hn::Vec<D16> low_weights, hn::Vec<D16> high_weights, hn::Vec<D32>& low,
-                        hn::Vec<D32>& high) {
+HWY_INLINE void AddTaps(const T* first, const T* second, hn::Vec<D16> low_weights, hn::Vec<D16> high_weights,
+                        hn::Vec<D32>& low, hn::Vec<D32>& high) {
   const D16 d16;
   const D32 d32;
   const hn::Rebind<T, D16> narrow;

@@ -32,18 +32,21 @@ HWY_INLINE unsigned __int128 Pack(int64_t key, int64_t position) {
   const uint64_t biased = static_cast<uint64_t>(key) ^ 0x8000000000000000u;
   return static_cast<unsigned __int128>(biased) << 64 | static_cast<uint64_t>(~position);
 }
-HWY_INLINE int32_t KeyOf(uint64_t candidate) { return static_cast<int32_t>(static_cast<uint32_t>(candidate >> 32) ^ 0x80000000u); }
+HWY_INLINE int32_t KeyOf(uint64_t candidate) {
+  return static_cast<int32_t>(static_cast<uint32_t>(candidate >> 32) ^ 0x80000000u);
+}
 HWY_INLINE int64_t KeyOf(unsigned __int128 candidate) {
   return static_cast<int64_t>(static_cast<uint64_t>(candidate >> 64) ^ 0x8000000000000000u);
 }
 
-/// A key that at least k of keys[0 .. count) reach, close to the k-th largest: the k-th largest of the maxima of strided groups.
-/// k is at most a quarter of the 4 * Lanes() groups.
+/// A key that at least k of keys[0 .. count) reach, close to the k-th largest: the k-th largest of the maxima of strided
+/// groups. k is at most a quarter of the 4 * Lanes() groups.
 template <class Key>
 HWY_INLINE Key LowerBound(const Key* HWY_RESTRICT keys, int64_t count, int64_t k) {
   const hn::ScalableTag<Key> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto a0 = hn::LoadU(d, keys), a1 = hn::LoadU(d, keys + lanes), a2 = hn::LoadU(d, keys + 2 * lanes), a3 = hn::LoadU(d, keys + 3 * lanes);
+  auto a0 = hn::LoadU(d, keys), a1 = hn::LoadU(d, keys + lanes), a2 = hn::LoadU(d, keys + 2 * lanes),
+       a3 = hn::LoadU(d, keys + 3 * lanes);
   for (int64_t i = 4 * lanes; i + 4 * lanes <= count; i += 4 * lanes) {
     a0 = hn::Max(a0, hn::LoadU(d, keys + i));
     a1 = hn::Max(a1, hn::LoadU(d, keys + i + lanes));
@@ -121,7 +124,8 @@ constexpr int64_t kFewVectors = 16, kFewest = 8;
 
 /// False where that would not tell a key from one that was taken.
 template <class Key>
-bool TakeBest(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_t k, typename TopKCandidate<Key>::Type* candidates) {
+bool TakeBest(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_t k,
+              typename TopKCandidate<Key>::Type* candidates) {
   const hn::ScalableTag<Key> d;
   constexpr Key kTaken = std::numeric_limits<Key>::min();
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), vectors = (count + lanes - 1) / lanes;
@@ -182,8 +186,8 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::cpu {
 namespace {
 
-/// Least significant digit first, over the key's half of the candidates: positions are ascending already, and each pass keeps
-/// the order of equal digits.
+/// Least significant digit first, over the key's half of the candidates: positions are ascending already, and each pass
+/// keeps the order of equal digits.
 template <class Candidate>
 void RadixSort(Candidate* candidates, int64_t count) {
   constexpr int kDigit = 11, kBuckets = 1 << kDigit, kKeyBits = sizeof(Candidate) * 4;

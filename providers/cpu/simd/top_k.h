@@ -9,8 +9,8 @@
 
 namespace tessera::cpu {
 
-/// Keys stand for elements: the larger key comes first, equal keys in the order of their positions. A candidate is a key with
-/// its position, packed so that the larger candidate comes first.
+/// Keys stand for elements: the larger key comes first, equal keys in the order of their positions. A candidate is a key
+/// with its position, packed so that the larger candidate comes first.
 template <class Key>
 struct TopKCandidate;
 template <>

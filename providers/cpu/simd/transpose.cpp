@@ -194,16 +194,11 @@ void Tile16(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t ds
 
 TransposeTile SelectTile(int64_t element_bytes) {
   switch (element_bytes) {
-    case 1:
-      return Tile<uint8_t>;
-    case 2:
-      return Tile<uint16_t>;
-    case 4:
-      return Tile<uint32_t>;
-    case 8:
-      return Tile<uint64_t>;
-    default:
-      return Tile16;
+    case 1: return Tile<uint8_t>;
+    case 2: return Tile<uint16_t>;
+    case 4: return Tile<uint32_t>;
+    case 8: return Tile<uint64_t>;
+    default: return Tile16;
   }
 }
 
@@ -257,16 +252,11 @@ StridedLoad SelectLoadOf(int64_t src_stride) {
 
 StridedLoad SelectLoad(int64_t element_bytes, int64_t src_stride) {
   switch (element_bytes) {
-    case 1:
-      return SelectLoadOf<uint8_t>(src_stride);
-    case 2:
-      return SelectLoadOf<uint16_t>(src_stride);
-    case 4:
-      return SelectLoadOf<uint32_t>(src_stride);
-    case 8:
-      return SelectLoadOf<uint64_t>(src_stride);
-    default:
-      return nullptr;
+    case 1: return SelectLoadOf<uint8_t>(src_stride);
+    case 2: return SelectLoadOf<uint16_t>(src_stride);
+    case 4: return SelectLoadOf<uint32_t>(src_stride);
+    case 8: return SelectLoadOf<uint64_t>(src_stride);
+    default: return nullptr;
   }
 }
 

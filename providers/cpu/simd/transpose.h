@@ -1,6 +1,7 @@
 #pragma once
 
-// Micro-kernels of data movement; element sizes are 1, 2, 4, 8 or 16 bytes, strides count bytes, pointers need no alignment.
+// Micro-kernels of data movement; element sizes are 1, 2, 4, 8 or 16 bytes, strides count bytes, pointers need no
+// alignment.
 
 #include <cstddef>
 #include <cstdint>

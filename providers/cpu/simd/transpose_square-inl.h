@@ -22,8 +22,10 @@ using FloatVector = hn::Vec<hn::ScalableTag<float>>;
 HWY_INLINE void TransposeQuads(FloatVector& v0, FloatVector& v1, FloatVector& v2, FloatVector& v3) {
   const hn::ScalableTag<float> d;
   const hn::ScalableTag<double> pairs;
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1)), high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3)), high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1)),
+             high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3)),
+             high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
   v0 = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
   v1 = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
   v2 = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));

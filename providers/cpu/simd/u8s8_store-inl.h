@@ -47,7 +47,8 @@ HWY_INLINE void StoreTwoRows(V32 low0, V32 high0, V32 low1, V32 high1, int32_t z
 template <class T>
 HWY_INLINE void StoreCodes(V32 low, V32 high, int32_t zero, T* to) {
 #if HWY_TARGET == HWY_AVX2
-  const __m256i pairs = _mm256_adds_epi16(_mm256_packs_epi32(low.raw, high.raw), _mm256_set1_epi16(static_cast<int16_t>(zero)));
+  const __m256i pairs =
+      _mm256_adds_epi16(_mm256_packs_epi32(low.raw, high.raw), _mm256_set1_epi16(static_cast<int16_t>(zero)));
   const __m256i bytes = std::is_signed_v<T> ? _mm256_packs_epi16(pairs, pairs) : _mm256_packus_epi16(pairs, pairs);
   // Each half holds four codes of `low`, then four of `high`.
   const __m128i halves = _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08));
@@ -105,9 +106,11 @@ inline void StoreRows(const Int8Store& store, const int32_t* sums, int64_t m, in
   const DF df;
   const V32 add0 = hn::LoadU(d32, store.add + n), add1 = hn::LoadU(d32, store.add + n + kLanes);
   const bool plain = store.kind == Int8Store::kSums;
-  const auto scale0 = plain ? hn::Zero(df) : hn::LoadU(df, store.scales + n), scale1 = plain ? scale0 : hn::LoadU(df, store.scales + n + kLanes);
+  const auto scale0 = plain ? hn::Zero(df) : hn::LoadU(df, store.scales + n),
+             scale1 = plain ? scale0 : hn::LoadU(df, store.scales + n + kLanes);
   for (int64_t r = 0; r < rows; ++r) {
-    V32 sum0 = hn::Add(hn::Load(d32, sums + r * kWidth), add0), sum1 = hn::Add(hn::Load(d32, sums + r * kWidth + kLanes), add1);
+    V32 sum0 = hn::Add(hn::Load(d32, sums + r * kWidth), add0),
+        sum1 = hn::Add(hn::Load(d32, sums + r * kWidth + kLanes), add1);
     if (store.line_zeros != nullptr) {
       const V32 row = hn::Set(d32, store.row_sums[m + r]);
       sum0 = hn::Add(sum0, hn::Mul(row, hn::LoadU(d32, store.line_zeros + n)));
@@ -128,7 +131,8 @@ inline void StoreRows(const Int8Store& store, const int32_t* sums, int64_t m, in
 
 /// Whole vectors of codes of the lines from `line`.
 template <class T>
-void StoreWholeLines(const Int8Store& store, const int32_t* HWY_RESTRICT sums, int64_t line, int64_t rows, T* HWY_RESTRICT out) {
+void StoreWholeLines(const Int8Store& store, const int32_t* HWY_RESTRICT sums, int64_t line, int64_t rows,
+                     T* HWY_RESTRICT out) {
   const D32 d32;
   const DF df;
   const int32_t* HWY_RESTRICT adds = store.add + line;
@@ -138,13 +142,15 @@ void StoreWholeLines(const Int8Store& store, const int32_t* HWY_RESTRICT sums, i
   for (int64_t r = 0; r < rows; ++r, sums += kWidth, out += step) {
     const V32 add = hn::Set(d32, adds[r]);
     const auto scale = hn::Set(df, scales[r]);
-    const auto low = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums), add)), high = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums + kLanes), add));
+    const auto low = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums), add)),
+               high = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums + kLanes), add));
     StoreCodes(RoundCodes(hn::Mul(low, scale)), RoundCodes(hn::Mul(high, scale)), zero, out);
   }
 }
 
 /// The sums themselves, `width` of the kWidth of each line.
-inline void StoreLineSums(const Int8Store& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n, int64_t width) {
+inline void StoreLineSums(const Int8Store& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n,
+                          int64_t width) {
   const D32 d32;
   for (int64_t r = 0; r < rows; ++r, sums += kWidth) {
     const V32 add = hn::Set(d32, store.add[line + r]);
@@ -157,8 +163,10 @@ inline void StoreLineSums(const Int8Store& store, const int32_t* sums, int64_t l
 inline void StoreLines(const Int8Store& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n, int64_t width) {
   const D32 d32;
   const DF df;
-  if (width == kWidth && store.kind == Int8Store::kUInt8) return StoreWholeLines(store, sums, line, rows, static_cast<uint8_t*>(store.data) + line * store.row + n);
-  if (width == kWidth && store.kind == Int8Store::kInt8) return StoreWholeLines(store, sums, line, rows, static_cast<int8_t*>(store.data) + line * store.row + n);
+  if (width == kWidth && store.kind == Int8Store::kUInt8)
+    return StoreWholeLines(store, sums, line, rows, static_cast<uint8_t*>(store.data) + line * store.row + n);
+  if (width == kWidth && store.kind == Int8Store::kInt8)
+    return StoreWholeLines(store, sums, line, rows, static_cast<int8_t*>(store.data) + line * store.row + n);
   if (store.kind == Int8Store::kSums) return StoreLineSums(store, sums, line, rows, n, width);
   for (int64_t r = 0; r < rows; ++r) {
     const V32 add = hn::Set(d32, store.add[line + r]);

@@ -1,5 +1,6 @@
-// The one-dimensional transforms of Winograd's convolutions. Those of six points have 0, +-a, +-1/a and infinity, where a is the root of
-// 1/2: the numbers stay near 1, and the result is about as exact as a direct convolution's. Included once per instruction set.
+// The one-dimensional transforms of Winograd's convolutions. Those of six points have 0, +-a, +-1/a and infinity, where a
+// is the root of 1/2: the numbers stay near 1, and the result is about as exact as a direct convolution's. Included once
+// per instruction set.
 
 #if defined(TESSERA_WINOGRAD_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_WINOGRAD_INL_H
@@ -53,8 +54,8 @@ HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[kSide]) {
   }
 }
 
-/// A line as the two-dimensional transforms want it: Input() makes the planes of its inputs, Output() the pixels of its points. Those of six
-/// points differ in how many pixels they have.
+/// A line as the two-dimensional transforms want it: Input() makes the planes of its inputs, Output() the pixels of its
+/// points. Those of six points differ in how many pixels they have.
 template <WinogradLine kLine>
 struct WinogradTransform {
   template <class D, class V>

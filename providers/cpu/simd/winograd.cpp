@@ -35,55 +35,47 @@ constexpr int64_t kMostWinogradTaps = 11, kMostLineFactors = 17;  // of a line
 /// What each tap of a line adds to each of its factors.
 using LineTaps = std::array<std::array<double, kMostWinogradTaps>, kMostLineFactors>;
 
-/// Taps [begin, end) at the five finite points of six: what a polynomial with the taps as coefficients is there, over the product of the
-/// point's distances from the others. Goes to every `step`-th factor.
+/// Taps [begin, end) at the five finite points of six: what a polynomial with the taps as coefficients is there, over the
+/// product of the point's distances from the others. Goes to every `step`-th factor.
 void TakeFinitePoints(int64_t begin, int64_t end, size_t first, size_t step, LineTaps& taps) {
   constexpr double kRootHalf = 0.70710678118654752440, kRootTwo = 1.41421356237309504880;
   constexpr double kPoints[] = {0, kRootHalf, -kRootHalf, kRootTwo, -kRootTwo}, kDistances[] = {1, -1.5, -1.5, 6, 6};
   for (size_t point = 0; point < 5; ++point) {
     double power = 1;
-    for (int64_t k = begin; k < end; ++k, power *= kPoints[point]) taps[first + point * step][static_cast<size_t>(k)] = power / kDistances[point];
+    for (int64_t k = begin; k < end; ++k, power *= kPoints[point])
+      taps[first + point * step][static_cast<size_t>(k)] = power / kDistances[point];
   }
 }
 
 LineTaps TapsOf(WinogradLine line) {
   switch (line) {
-    case WinogradLine::kOne:
-      return {{{1}}};
-    case WinogradLine::kTwo:
-      return {{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
-    case WinogradLine::kStrided:
-      return {{{1, 0, 0}, {0, 1, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}}};
+    case WinogradLine::kOne: return {{{1}}};
+    case WinogradLine::kTwo: return {{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
+    case WinogradLine::kStrided: return {{{1, 0, 0}, {0, 1, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}}};
     case WinogradLine::kStridedFour:
       return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 1, 0}, {0, 1, 0, 1}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
     case WinogradLine::kTransposedFour:
       return {{{0, 0, 0, 1}, {0, 1, 0, 1}, {0, -1, 0, 0}, {0, 0, 1, 0}, {1, 0, 1, 0}, {1, 0, 0, 0}}};
-    case WinogradLine::kTransposedThree:
-      return {{{0, 1, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 1}, {1, 0, 0}}};
-    case WinogradLine::kTransposedThreeEven:
-      return {{{0, 0, 1}, {1, 0, 1}, {0, 1, 0}, {1, 0, 0}, {0, 1, 0}}};
+    case WinogradLine::kTransposedThree: return {{{0, 1, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 1}, {1, 0, 0}}};
+    case WinogradLine::kTransposedThreeEven: return {{{0, 0, 1}, {1, 0, 1}, {0, 1, 0}, {1, 0, 0}, {0, 1, 0}}};
     case WinogradLine::kTransposedFive:
       return {{{0, 0, 0, 0, 1}, {0.5, 0, 0.5, 0, 0.5}, {0.5, 0, -0.5, 0, 0.5}, {0, 1}, {1}, {0, 0, 0, 1}, {0, 1, 0, 1}}};
     case WinogradLine::kTransposedFiveEven:
       return {{{0, 0, 0, 0, 1}, {0.5, 0, 0.5, 0, 0.5}, {0.5, 0, -0.5, 0, 0.5}, {0, 0, 0, -1}, {1}, {0, 1, 0, 1}, {0, 1}}};
-    case WinogradLine::kTurnsOfFour:
-      return {{{0, 0, 0, 1}, {0, 1, 0, 0}, {0, 0, 1, 0}, {1, 0, 0, 0}}};
-    case WinogradLine::kTurnsOfThree:
-      return {{{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}};
-    case WinogradLine::kTurnsOfThreeEven:
-      return {{{0, 0, 1}, {1, 0, 0}, {0, 1, 0}}};
+    case WinogradLine::kTurnsOfFour: return {{{0, 0, 0, 1}, {0, 1, 0, 0}, {0, 0, 1, 0}, {1, 0, 0, 0}}};
+    case WinogradLine::kTurnsOfThree: return {{{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}};
+    case WinogradLine::kTurnsOfThreeEven: return {{{0, 0, 1}, {1, 0, 0}, {0, 1, 0}}};
     case WinogradLine::kSpreadTwo:
-    case WinogradLine::kSpreadFour:
-      return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
-    default:
-      break;
+    case WinogradLine::kSpreadFour: return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    default: break;
   }
   LineTaps taps{};
   const int64_t count = PlanesOf(line).taps;
   constexpr int64_t kTogether = 4;  // of those that are side by side, at most
   const auto parts = line == WinogradLine::kTwoOfFive ? 1 : static_cast<size_t>(CeilDiv(count, kTogether));
   for (size_t part = 0; part < parts; ++part) {
-    const int64_t begin = kTogether * static_cast<int64_t>(part), end = parts == 1 ? count : std::min(begin + kTogether, count);
+    const int64_t begin = kTogether * static_cast<int64_t>(part),
+                  end = parts == 1 ? count : std::min(begin + kTogether, count);
     TakeFinitePoints(begin, end, part, parts, taps);
     const bool reaches_infinity = parts == 1 || end - begin == kTogether;  // which sees the last tap of those
     if (reaches_infinity) taps[5 * parts + part][static_cast<size_t>(end - 1)] = 1;
@@ -229,11 +221,12 @@ int64_t BufferSize(const WinogradBlock& block) { return 2 * (InputRows(block) * 
 }  // namespace
 
 int64_t WinogradBuffer(const WinogradBlock& block) { return BufferSize(block); }
-void WinogradInput(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer, float* columns) {
+void WinogradInput(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer,
+                   float* columns) {
   InputImage(block, image, begin, end, buffer, columns);
 }
-void WinogradOutput(const WinogradBlock& block, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
-                    int64_t begin, int64_t end, float* image) {
+void WinogradOutput(const WinogradBlock& block, const float* products, const float* bias,
+                    const GemmEpilogue<float>& epilogue, int64_t begin, int64_t end, float* image) {
   OutputImage(block, products, bias, epilogue, begin, end, image);
 }
 
@@ -241,7 +234,8 @@ void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int
   const WinogradPlanes of_y = PlanesOf(form.y), of_x = PlanesOf(form.x);
   const LineTaps taps_y = TapsOf(form.y), taps_x = TapsOf(form.x);
   // The results of a filter lie far apart: those of a cache line of filters are written together.
-  constexpr int64_t kFilters = 16, kMostTaps = kMostWinogradTaps * kMostWinogradTaps, kMostFactors = kMostLineFactors * kMostLineFactors;
+  constexpr int64_t kFilters = 16, kMostTaps = kMostWinogradTaps * kMostWinogradTaps,
+                    kMostFactors = kMostLineFactors * kMostLineFactors;
   const int64_t positions = of_y.taps * of_x.taps, factors_y = of_y.factors(), factors_x = of_x.factors();
   /// Where a factor of the first filter goes, and how far from there the next filter's.
   struct Place {

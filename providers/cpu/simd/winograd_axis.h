@@ -11,21 +11,21 @@ namespace tessera::cpu {
 
 constexpr int64_t kWinogradTile = 4;  // output pixels along each axis of F(4x4, 3x3)
 
-/// What a tile is along one axis. F(m, r) gives m pixels of r taps by m + r - 1 products. A tile's inputs become planes; the product of
-/// a point sums over the channels of its one to three planes.
+/// What a tile is along one axis. F(m, r) gives m pixels of r taps by m + r - 1 products. A tile's inputs become planes;
+/// the product of a point sums over the channels of its one to three planes.
 enum class WinogradLine : uint8_t {
-  kOne,           // one tap: pixels as they are
-  kFour,          // F(4, 3): six products for four pixels, where the taps alone take twelve
-  kTwo,           // F(2, 3): four instead of six, for images whose tiles of four would be few, or mostly outside
-  kThreeOfFour,   // F(3, 4): six instead of twelve
-  kTwoOfFive,     // F(2, 5): six instead of ten
-  kThreeOfSeven,  // F(3, 4) and F(3, 3) side by side at the same points: 11 instead of 21
-  kThreeOfEleven, // F(3, 4) twice and F(3, 3): 17 instead of 33
-  kStrided,       // three taps, stride 2: the outer two are F(2, 2) over every other input, the middle one reads those between, so
-                  // that five products replace six
-  kStridedFour,   // four taps, stride 2: F(2, 2) over every other input and over those between: six instead of eight
-  // Of transposed convolutions of stride 2, whose pixels take turns at the even taps and the odd ones: F(2, 2) or F(2, 3) of each. Which
-  // come first depends on whether the padding is odd.
+  kOne,            // one tap: pixels as they are
+  kFour,           // F(4, 3): six products for four pixels, where the taps alone take twelve
+  kTwo,            // F(2, 3): four instead of six, for images whose tiles of four would be few, or mostly outside
+  kThreeOfFour,    // F(3, 4): six instead of twelve
+  kTwoOfFive,      // F(2, 5): six instead of ten
+  kThreeOfSeven,   // F(3, 4) and F(3, 3) side by side at the same points: 11 instead of 21
+  kThreeOfEleven,  // F(3, 4) twice and F(3, 3): 17 instead of 33
+  kStrided,  // three taps, stride 2: the outer two are F(2, 2) over every other input, the middle one reads those between,
+             // so that five products replace six
+  kStridedFour,  // four taps, stride 2: F(2, 2) over every other input and over those between: six instead of eight
+  // Of transposed convolutions of stride 2, whose pixels take turns at the even taps and the odd ones: F(2, 2) or F(2, 3)
+  // of each. Which come first depends on whether the padding is odd.
   kTransposedFour,       // pads 1: six products for four pixels instead of eight
   kTransposedThree,      // pads 1: five instead of six
   kTransposedThreeEven,  // pads 0
@@ -43,19 +43,23 @@ enum class WinogradLine : uint8_t {
 constexpr std::array<int8_t, 7> kOnePlaneEach = {1, 1, 1, 1, 1, 1, 1};
 
 struct WinogradPlanes {
-  int64_t taps, side, stride;  // inputs of an output pixel; output pixels; inputs from pixel to pixel or, transposed, pixels from input to input
+  int64_t taps, side, stride;  // inputs of an output pixel; output pixels; inputs from pixel to pixel or, transposed,
+                               // pixels from input to input
   int64_t points, planes;
   std::array<int8_t, 7> first;                  // plane of each point
   std::array<int8_t, 7> count = kOnePlaneEach;  // and how many it sums over
   struct {
-    int64_t reach = 0, pad = 0;  // inputs of a tile, none where it is not transposed; the padding that it is for, or strides more or less
+    int64_t
+        reach = 0,
+        pad = 0;  // inputs of a tile, none where it is not transposed; the padding that it is for, or strides more or less
   } turned = {};
 
   constexpr bool transposed() const { return turned.reach > 0; }
   constexpr int64_t reach() const { return transposed() ? turned.reach : (side - 1) * stride + taps; }
   constexpr int64_t of(int64_t point) const { return count[static_cast<size_t>(point)]; }
   constexpr int64_t most() const { return *std::max_element(count.begin(), count.end()); }
-  /// Each plane of a point meets weights of its own: the number of the point's first, and of all of them past the last point.
+  /// Each plane of a point meets weights of its own: the number of the point's first, and of all of them past the last
+  /// point.
   constexpr int64_t FirstFactor(int64_t point) const {
     int64_t sum = 0;
     for (int64_t i = 0; i < point; ++i) sum += of(i);
@@ -68,49 +72,32 @@ struct WinogradPlanes {
 
 constexpr WinogradPlanes PlanesOf(WinogradLine line) {
   switch (line) {
-    case WinogradLine::kOne:
-      return {1, 1, 1, 1, 1, {0}};
-    case WinogradLine::kFour:
-      return {3, kWinogradTile, 1, 6, 6, {0, 1, 2, 3, 4, 5}};
-    case WinogradLine::kTwo:
-      return {3, 2, 1, 4, 4, {0, 1, 2, 3}};
-    case WinogradLine::kThreeOfFour:
-      return {4, 3, 1, 6, 6, {0, 1, 2, 3, 4, 5}};
-    case WinogradLine::kTwoOfFive:
-      return {5, 2, 1, 6, 6, {0, 1, 2, 3, 4, 5}};
-    case WinogradLine::kThreeOfSeven:
-      return {7, 3, 1, 6, 11, {0, 2, 4, 6, 8, 10}, {2, 2, 2, 2, 2, 1}};
-    case WinogradLine::kThreeOfEleven:
-      return {11, 3, 1, 6, 17, {0, 3, 6, 9, 12, 15}, {3, 3, 3, 3, 3, 2}};
-    case WinogradLine::kStrided:
-      return {3, 2, 2, 3, 5, {0, 2, 3}, {2, 1, 2}};
-    case WinogradLine::kStridedFour:
-      return {4, 2, 2, 3, 6, {0, 2, 4}, {2, 2, 2}};
-    case WinogradLine::kTransposedFour:
-      return {4, 4, 2, 6, 5, {0, 1, 2, 2, 3, 4}, kOnePlaneEach, {4, 1}};
-    case WinogradLine::kTransposedThree:
-      return {3, 4, 2, 5, 4, {0, 1, 2, 2, 3}, kOnePlaneEach, {3, 1}};
-    case WinogradLine::kTransposedThreeEven:
-      return {3, 4, 2, 5, 4, {0, 1, 1, 2, 3}, kOnePlaneEach, {3, 0}};
+    case WinogradLine::kOne: return {1, 1, 1, 1, 1, {0}};
+    case WinogradLine::kFour: return {3, kWinogradTile, 1, 6, 6, {0, 1, 2, 3, 4, 5}};
+    case WinogradLine::kTwo: return {3, 2, 1, 4, 4, {0, 1, 2, 3}};
+    case WinogradLine::kThreeOfFour: return {4, 3, 1, 6, 6, {0, 1, 2, 3, 4, 5}};
+    case WinogradLine::kTwoOfFive: return {5, 2, 1, 6, 6, {0, 1, 2, 3, 4, 5}};
+    case WinogradLine::kThreeOfSeven: return {7, 3, 1, 6, 11, {0, 2, 4, 6, 8, 10}, {2, 2, 2, 2, 2, 1}};
+    case WinogradLine::kThreeOfEleven: return {11, 3, 1, 6, 17, {0, 3, 6, 9, 12, 15}, {3, 3, 3, 3, 3, 2}};
+    case WinogradLine::kStrided: return {3, 2, 2, 3, 5, {0, 2, 3}, {2, 1, 2}};
+    case WinogradLine::kStridedFour: return {4, 2, 2, 3, 6, {0, 2, 4}, {2, 2, 2}};
+    case WinogradLine::kTransposedFour: return {4, 4, 2, 6, 5, {0, 1, 2, 2, 3, 4}, kOnePlaneEach, {4, 1}};
+    case WinogradLine::kTransposedThree: return {3, 4, 2, 5, 4, {0, 1, 2, 2, 3}, kOnePlaneEach, {3, 1}};
+    case WinogradLine::kTransposedThreeEven: return {3, 4, 2, 5, 4, {0, 1, 1, 2, 3}, kOnePlaneEach, {3, 0}};
     case WinogradLine::kTransposedFive:
     case WinogradLine::kTransposedFiveEven:
       return {5, 4, 2, 7, 6, {0, 1, 2, 2, 3, 4, 5}, kOnePlaneEach, {4, line == WinogradLine::kTransposedFive ? 1 : 0}};
-    case WinogradLine::kTurnsOfFour:
-      return {4, 2, 2, 2, 3, {0, 1}, {2, 2}, {3, 1}};
-    case WinogradLine::kTurnsOfThree:
-      return {3, 2, 2, 2, 2, {0, 0}, {1, 2}, {2, 1}};
-    case WinogradLine::kTurnsOfThreeEven:
-      return {3, 2, 2, 2, 2, {0, 1}, {2, 1}, {2, 0}};
-    case WinogradLine::kSpreadTwo:
-      return {2, 2, 2, 2, 1, {0, 0}, kOnePlaneEach, {1, 0}};
-    case WinogradLine::kSpreadFour:
-      return {4, 4, 4, 4, 1, {0, 0, 0, 0}, kOnePlaneEach, {1, 0}};
+    case WinogradLine::kTurnsOfFour: return {4, 2, 2, 2, 3, {0, 1}, {2, 2}, {3, 1}};
+    case WinogradLine::kTurnsOfThree: return {3, 2, 2, 2, 2, {0, 0}, {1, 2}, {2, 1}};
+    case WinogradLine::kTurnsOfThreeEven: return {3, 2, 2, 2, 2, {0, 1}, {2, 1}, {2, 0}};
+    case WinogradLine::kSpreadTwo: return {2, 2, 2, 2, 1, {0, 0}, kOnePlaneEach, {1, 0}};
+    case WinogradLine::kSpreadFour: return {4, 4, 4, 4, 1, {0, 0, 0, 0}, kOnePlaneEach, {1, 0}};
   }
   return {};
 }
 
-/// A tile of two axes: point (y, x) is number y * points of x + x, plane (y, x) number y * planes of x + x. Factors, of weights, are
-/// numbered point by point.
+/// A tile of two axes: point (y, x) is number y * points of x + x, plane (y, x) number y * planes of x + x. Factors, of
+/// weights, are numbered point by point.
 struct WinogradForm {
   WinogradLine y, x;
 
@@ -183,8 +170,8 @@ constexpr bool HasWinogradForm(int64_t taps_y, int64_t taps_x, int64_t stride) {
                      [&](WinogradForm form) { return fits(form.y, taps_y) && fits(form.x, taps_x); });
 }
 
-/// The tiles along an axis. Where the taps are a dilation apart, so are a tile's pixels: each offset below the dilation is an
-/// image of its own, whose tiles follow those of the offset before.
+/// The tiles along an axis. Where the taps are a dilation apart, so are a tile's pixels: each offset below the dilation is
+/// an image of its own, whose tiles follow those of the offset before.
 struct WinogradAxis {
   int64_t size;  // output pixels
   int64_t dilation = 1;
@@ -199,7 +186,9 @@ struct WinogradAxis {
   /// Output pixels of the tile that begins at `first`.
   int64_t pixels_from(int64_t first) const { return first >= size ? 0 : std::min(tile, (size - first - 1) / dilation + 1); }
   /// Of `count` pixels of the input from `first` on, is any outside [0, input)?
-  bool leaves(int64_t first, int64_t count, int64_t input) const { return first < 0 || first + (count - 1) * dilation >= input; }
+  bool leaves(int64_t first, int64_t count, int64_t input) const {
+    return first < 0 || first + (count - 1) * dilation >= input;
+  }
 
  private:
   int64_t tiles_of_offset() const { return CeilDiv(size, tile * dilation); }

@@ -74,7 +74,8 @@ void InputBlocks(const BlockedWinograd& s, const BlockedTiles& tiles, const floa
           continue;
         }
         const auto padded = [&](int i, int j) {
-          const bool outside = s.y.leaves(y + i * s.y.dilation, 1, s.height) || s.x.leaves(x + j * s.x.dilation, 1, s.width);
+          const bool outside =
+              s.y.leaves(y + i * s.y.dilation, 1, s.height) || s.x.leaves(x + j * s.x.dilation, 1, s.width);
           return outside ? hn::Zero(d) : pixel(i, j);
         };
         InputTile(d, padded, matrix, out);

@@ -109,7 +109,8 @@ HWY_INLINE void StoreTiles(const WinogradLines& lines, const V (&y)[4], int64_t 
         for (int64_t i = 0; i < 4; ++i) channel[pixel + i * step] = values[i * kLanes + lane];
         return;
       }
-      for (int64_t i = 0; i < 4 && pixel < lines.output_length; ++i, pixel += step) channel[pixel] = values[i * kLanes + lane];
+      for (int64_t i = 0; i < 4 && pixel < lines.output_length; ++i, pixel += step)
+        channel[pixel] = values[i * kLanes + lane];
     });
   }
 }
@@ -150,9 +151,7 @@ void OutputLines(const WinogradLines& lines, const float* products, const float*
 
 }  // namespace
 
-void LineInput(const WinogradLines& lines, const float* image, float* columns) {
-  InputLines(lines, image, columns);
-}
+void LineInput(const WinogradLines& lines, const float* image, float* columns) { InputLines(lines, image, columns); }
 void LineOutput(const WinogradLines& lines, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
                 float* image) {
   OutputLines(lines, products, bias, epilogue, image);
@@ -182,8 +181,8 @@ void TransformLineInput(const WinogradLines& lines, const float* image, float* c
   HWY_DYNAMIC_DISPATCH(LineInput)(lines, image, columns);
 }
 
-void TransformLineOutput(const WinogradLines& lines, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
-                         float* image) {
+void TransformLineOutput(const WinogradLines& lines, const float* products, const float* bias,
+                         const GemmEpilogue<float>& epilogue, float* image) {
   HWY_DYNAMIC_DISPATCH(LineOutput)(lines, products, bias, epilogue, image);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Winograd's convolution F(4, 3) along one axis: four output pixels take six products a channel instead of twelve. The pixels of
-// a tile are `dilation` apart, so that they meet the same taps; as many tiles begin one pixel apart, and then follow those
-// that begin where they end.
+// Winograd's convolution F(4, 3) along one axis: four output pixels take six products a channel instead of twelve. The
+// pixels of a tile are `dilation` apart, so that they meet the same taps; as many tiles begin one pixel apart, and then
+// follow those that begin where they end.
 
 #include "base/rounding.h"
 #include "simd/gemm.h"
@@ -31,7 +31,8 @@ struct WinogradLines {
   int64_t tiles() const { return end_tile - first_tile; }
   /// Elements from row to row of a product.
   int64_t product_row() const { return (tiles() + 15) / 16 * 16 + 16; }
-  /// Elements from one of the six matrices to the next; a cache line more than they hold keeps them out of each other's sets.
+  /// Elements from one of the six matrices to the next; a cache line more than they hold keeps them out of each other's
+  /// sets.
   int64_t product_matrix() const { return outputs * product_row() + 16; }
   int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
 };
@@ -40,7 +41,7 @@ struct WinogradLines {
 void TransformLineInput(const WinogradLines& lines, const float* image, float* columns);
 
 /// products, six matrices [outputs][product_row()], to the output image [outputs, output_length].
-void TransformLineOutput(const WinogradLines& lines, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
-                         float* image);
+void TransformLineOutput(const WinogradLines& lines, const float* products, const float* bias,
+                         const GemmEpilogue<float>& epilogue, float* image);
 
 }  // namespace tessera::cpu

@@ -41,9 +41,11 @@ std::string RefuseByteProduct(const GraphViewer& graph, const Node& node) {
     const bool equal = (a[i].known() || !a[i].symbol.empty()) && a[i] == b[i];
     if (!equal) return "the stacks' sizes are not known to be equal";
   }
-  if (CountOf(graph, node, at.a_zero) > 1 || CountOf(graph, node, at.a_zero) < 0) return "zero points for rows of A are left to the CPU provider";
+  if (CountOf(graph, node, at.a_zero) > 1 || CountOf(graph, node, at.a_zero) < 0)
+    return "zero points for rows of A are left to the CPU provider";
   const int64_t zeros = CountOf(graph, node, at.b_zero);
-  const bool for_columns = b.back().known() && zeros == b.back().value && graph.value(node.inputs[at.b_zero]).type.shape->size() == 1;
+  const bool for_columns =
+      b.back().known() && zeros == b.back().value && graph.value(node.inputs[at.b_zero]).type.shape->size() == 1;
   if (zeros > 1 || zeros < 0) return for_columns ? "" : "zero points of B are neither one nor one a column";
   return {};
 }
@@ -55,7 +57,8 @@ std::string RefuseQLinearMatMul(const GraphViewer& graph, const Node& node) {
   }
   const auto& columns = graph.value(node.inputs[3]).type.shape->back();
   const Tensor* scales = graph.constant(node.inputs[4]);
-  if (scales == nullptr || (scales->num_elements() != 1 && (scales->shape().rank() != 1 || !columns.known() || scales->num_elements() != columns.value))) {
+  if (scales == nullptr || (scales->num_elements() != 1 &&
+                            (scales->shape().rank() != 1 || !columns.known() || scales->num_elements() != columns.value))) {
     return "B's scales are not constants, one or one a column";
   }
   return {};
@@ -108,8 +111,10 @@ MemoryIndex AddCodes(ProgramBuilder& builder, const RegionValue& value, const Di
   return turned;
 }
 
-void AddMatmul(ProgramBuilder& builder, const dnnl::matmul::primitive_desc& pd, MemoryIndex a, MemoryIndex b, MemoryIndex dst, const Requantization& result, const Dims& shift_dims) {
-  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, builder.InLayout(b, pd.weights_desc())}, {DNNL_ARG_DST, dst}};
+void AddMatmul(ProgramBuilder& builder, const dnnl::matmul::primitive_desc& pd, MemoryIndex a, MemoryIndex b,
+               MemoryIndex dst, const Requantization& result, const Dims& shift_dims) {
+  std::vector<std::pair<int, MemoryIndex>> arguments = {
+      {DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, builder.InLayout(b, pd.weights_desc())}, {DNNL_ARG_DST, dst}};
   result.AddArguments(builder, shift_dims, arguments);
   const Desc scratchpad = pd.scratchpad_desc();
   builder.Add(dnnl::matmul(pd), std::move(arguments), &scratchpad);
@@ -124,13 +129,16 @@ void AddRequantized(ProgramBuilder& builder, const Node& node, const ByteProduct
     for (const int32_t sum : weight.sums) result.shifts.push_back(static_cast<int32_t>(-int64_t{zero} * sum));
   }
   if (CodeAt(*builder.constant(node, 7), 0) != 0) result.result_zero = AddScalar(builder, node, 7, DataType::s32);
-  const DataType from = TypeOf(builder.desc(a.memory)), to = DataTypeOf(builder.region().value(node.outputs[0]).type.element);
+  const DataType from = TypeOf(builder.desc(a.memory)),
+                 to = DataTypeOf(builder.region().value(node.outputs[0]).type.element);
   const Dims shift_dims = {1, shape.sums.columns};
   const auto shift = result.ShiftDesc(shift_dims);
   const Desc out = Plain(shape.out, to);
-  const auto pd = MatmulDesc(CpuEngine(), Plain(shape.a, from), AnyLayout(shape.b, DataType::s8), shift ? &*shift : nullptr, out, result.Attributes(1 << 1, 1 << 1));
+  const auto pd = MatmulDesc(CpuEngine(), Plain(shape.a, from), AnyLayout(shape.b, DataType::s8), shift ? &*shift : nullptr,
+                             out, result.Attributes(1 << 1, 1 << 1));
   const MemoryIndex dst = builder.Temporary(Plain(shape.result, to));
-  AddMatmul(builder, pd, builder.Alias(builder.InPlainLayout(a), Plain(shape.a, from)), weight.memory, builder.Alias(dst, out), result, shift_dims);
+  AddMatmul(builder, pd, builder.Alias(builder.InPlainLayout(a), Plain(shape.a, from)), weight.memory,
+            builder.Alias(dst, out), result, shift_dims);
   builder.SetOutput(node, {shape.result, dst});
 }
 
@@ -155,7 +163,8 @@ bool IsNeverZero(ProgramBuilder& builder, const Node& node, size_t zero, const Z
 }
 
 /// Where what follows the sums is to lie, and how it is made.
-MemoryIndex SetResult(ProgramBuilder& builder, const Node& node, const ByteProductShape& shape, ByteSumsStep::Settings& settings, ByteSumsMemories& memories) {
+MemoryIndex SetResult(ProgramBuilder& builder, const Node& node, const ByteProductShape& shape,
+                      ByteSumsStep::Settings& settings, ByteSumsMemories& memories) {
   using Result = ByteSumsStep::Result;
   if (node.op_type == "MatMulInteger") return memories.sums;
   const auto plain = [&](size_t i) { return builder.InPlainLayout(builder.input(node, i)); };
@@ -175,14 +184,16 @@ MemoryIndex SetResult(ProgramBuilder& builder, const Node& node, const ByteProdu
 }
 
 /// Sums from oneDNN, uint8 by int8 without attributes, which are exact; a step of our own does the rest.
-void AddExact(ProgramBuilder& builder, const Node& node, const ByteProductShape& shape, const RegionValue& a, const RegionValue& b) {
+void AddExact(ProgramBuilder& builder, const Node& node, const ByteProductShape& shape, const RegionValue& a,
+              const RegionValue& b) {
   const ProductInputs at = ProductInputsOf(node);
   const bool constant = builder.constant(node, at.b) != nullptr;
   ByteSumsStep::Settings settings;
   settings.shape = shape.sums;
   settings.a = ZeroOf(builder, node, 0, at.a_zero, ElementType::kUInt8);
   settings.b = ZeroOf(builder, node, at.b, at.b_zero, ElementType::kInt8);
-  const bool shifts_a = !IsNeverZero(builder, node, at.a_zero, settings.a), shifts_b = !IsNeverZero(builder, node, at.b_zero, settings.b);
+  const bool shifts_a = !IsNeverZero(builder, node, at.a_zero, settings.a),
+             shifts_b = !IsNeverZero(builder, node, at.b_zero, settings.b);
   ByteSumsMemories memories;
   const MemoryIndex codes = AddCodes(builder, a, shape.a, DataType::u8);
   MemoryIndex weights;
@@ -191,7 +202,8 @@ void AddExact(ProgramBuilder& builder, const Node& node, const ByteProductShape&
     const std::vector<uint8_t> middle = {128};
     const Tensor* given = builder.constant(node, at.b);
     const Tensor half = Tensor::Of<uint8_t>(Shape{1}, middle);
-    const SignedCodes turned = AddSigned(builder, {given, given->is(ElementType::kUInt8) ? &half : nullptr, ChannelAxis::kLast});
+    const SignedCodes turned =
+        AddSigned(builder, {given, given->is(ElementType::kUInt8) ? &half : nullptr, ChannelAxis::kLast});
     weights = turned.memory;
     const Desc desc = Plain(sums_dims, DataType::s32);
     if (shifts_a) memories.column_sums = builder.Constant(desc, SharedWeights::Made<int32_t>(desc, turned.sums));
@@ -208,11 +220,14 @@ void AddExact(ProgramBuilder& builder, const Node& node, const ByteProductShape&
   const Desc b_desc = constant && shape.b.size() == 2 ? AnyLayout(shape.b, DataType::s8) : Plain(shape.b, DataType::s8);
   const bool nothing = shape.sums.depth == 0;  // the step sets the sums, then
   if (!nothing) {
-    const auto pd = MatmulDesc(CpuEngine(), Plain(shape.a, DataType::u8), b_desc, nullptr, Plain(shape.out, DataType::s32), Requantization().Attributes(0, 0));
+    const auto pd = MatmulDesc(CpuEngine(), Plain(shape.a, DataType::u8), b_desc, nullptr, Plain(shape.out, DataType::s32),
+                               Requantization().Attributes(0, 0));
     AddMatmul(builder, pd, codes, weights, memories.sums, {}, {});
   }
   if (shifts_b) memories.a = codes;
-  const auto zero = [&](size_t i) { return builder.has_input(node, i) ? builder.InPlainLayout(builder.input(node, i)) : -1; };
+  const auto zero = [&](size_t i) {
+    return builder.has_input(node, i) ? builder.InPlainLayout(builder.input(node, i)) : -1;
+  };
   if (shifts_a) memories.a_zero = zero(at.a_zero);
   if (shifts_b) memories.b_zero = zero(at.b_zero);
   if (!shifts_a) settings.a = ZeroPoint{};
@@ -229,10 +244,13 @@ void LowerByteProduct(ProgramBuilder& builder, const Node& node) {
   const RegionValue a = builder.input(node, 0), b = builder.input(node, at.b);
   const ByteProductShape shape = ProductShapeOf(a.dims, b.dims);
   if (Elements(shape.result) == 0) {
-    return builder.SetOutput(node, {shape.result, builder.Temporary(Plain(shape.result, DataTypeOf(builder.region().value(node.outputs[0]).type.element)))});
+    return builder.SetOutput(
+        node, {shape.result,
+               builder.Temporary(Plain(shape.result, DataTypeOf(builder.region().value(node.outputs[0]).type.element)))});
   }
   builder.CountOperations(2.0 * static_cast<double>(Elements(shape.result)) * static_cast<double>(shape.sums.depth));
-  const bool fused = shape.sums.depth > 0 && node.op_type == "QLinearMatMul" && b.dims.size() == 2 && IsConstantOf(builder.region(), node, 2, 1, false) &&
+  const bool fused = shape.sums.depth > 0 && node.op_type == "QLinearMatMul" && b.dims.size() == 2 &&
+                     IsConstantOf(builder.region(), node, 2, 1, false) &&
                      RefuseCodes(builder.region(), node, 3, 5, ChannelAxis::kLast).empty();
   return fused ? AddRequantized(builder, node, shape, a) : AddExact(builder, node, shape, a, b);
 }
@@ -244,7 +262,8 @@ constexpr TypeSet kToFloatTypes[] = {kCodes, kCodes, kSingles, kSingles, kCodes,
 constexpr Lowering kByteProductLowerings[] = {
     {"MatMulInteger", 10, kLatestVersion, false, RefuseByteProduct, LowerByteProduct, "", kMatMulIntegerTypes, kSums},
     {"QLinearMatMul", 10, kLatestVersion, false, RefuseQLinearMatMul, LowerByteProduct, "", kQLinearMatMulTypes, kCodes},
-    {"MatMulIntegerToFloat", 1, kLatestVersion, false, RefuseProductToFloat, LowerByteProduct, "com.microsoft", kToFloatTypes, kSingles}};
+    {"MatMulIntegerToFloat", 1, kLatestVersion, false, RefuseProductToFloat, LowerByteProduct, "com.microsoft",
+     kToFloatTypes, kSingles}};
 
 }  // namespace
 

@@ -60,10 +60,11 @@ Parameters Fold(ProgramBuilder& builder, const Node& node, const Desc& weights, 
   return {builder.Constant(weights, folded), builder.Constant(vector, bias)};
 }
 
-/// The convolution that `arguments` are of, its parameters last, as one primitive for each box of its output; false, and nothing done, where
-/// it stays whole. `implementation`: the name of the whole's.
-bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, const Window& window, std::string_view implementation,
-                const std::vector<std::pair<int, MemoryIndex>>& whole, const ProgramBuilder::Fusion& fusion) {
+/// The convolution that `arguments` are of, its parameters last, as one primitive for each box of its output; false, and
+/// nothing done, where it stays whole. `implementation`: the name of the whole's.
+bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, const Window& window,
+                std::string_view implementation, const std::vector<std::pair<int, MemoryIndex>>& whole,
+                const ProgramBuilder::Fusion& fusion) {
   if (boxes.size() == 1) return false;
   struct PartOfConvolution {
     dnnl::convolution_forward primitive;
@@ -84,8 +85,8 @@ bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, const Wi
     arguments[2].second = *to;
     if (!builder.AddOperands(fusion, dst, box, arguments)) return false;
     const Desc out = builder.desc(*to);
-    const auto pd = ConvolutionDesc(CpuEngine(), builder.desc(*from), builder.desc(weights), whole.size() > 3 ? &bias : nullptr, out, seen->window,
-                                    fusion.Attributes(out));
+    const auto pd = ConvolutionDesc(CpuEngine(), builder.desc(*from), builder.desc(weights),
+                                    whole.size() > 3 ? &bias : nullptr, out, seen->window, fusion.Attributes(out));
     if (IsReference(pd.impl_info_str()) && !IsReference(implementation)) return false;
     parts.push_back({dnnl::convolution_forward(pd), pd.scratchpad_desc(), std::move(arguments)});
   }
@@ -111,7 +112,8 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
           "{} channels in group {} do not fit weights of {} outputs and {} inputs", x.dims[1], group, w.dims[0], w.dims[1]);
   const std::span<const int64_t> spatial(x.dims.begin() + 2, x.dims.end()), kernel(w.dims.begin() + 2, w.dims.end());
   const auto stated = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {kernel.begin(), kernel.end()});
-  Require(std::equal(stated.begin(), stated.end(), kernel.begin(), kernel.end()), "kernel_shape differs from the weights' shape");
+  Require(std::equal(stated.begin(), stated.end(), kernel.begin(), kernel.end()),
+          "kernel_shape differs from the weights' shape");
   const WindowShape window = ResolveWindow(node, spatial, kernel);
   Dims out = {x.dims[0], w.dims[0]};
   out.insert(out.end(), window.output.begin(), window.output.end());
@@ -121,7 +123,8 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
     weights.insert(weights.begin(), group);
   }
 
-  const double operations = 2.0 * static_cast<double>(Elements(out)) * static_cast<double>(w.dims[1] * Elements(window.window.kernel));
+  const double operations =
+      2.0 * static_cast<double>(Elements(out)) * static_cast<double>(w.dims[1] * Elements(window.window.kernel));
   builder.CountOperations(operations);
   ChannelAffine affine;
   ValueIndex value = node.outputs[0];
@@ -144,14 +147,17 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
   }
 
   const ConvolutionShape shape{x.dims, w.dims, out, group, window.window};
-  if (const auto constant = builder.constant(parameters.weights);
-      constant != nullptr && !builder.rounds() && NamedImplementation(node).empty() && SuitsWinograd(shape, ChosenAlgorithm(node))) {
+  if (const auto constant = builder.constant(parameters.weights); constant != nullptr && !builder.rounds() &&
+                                                                  NamedImplementation(node).empty() &&
+                                                                  SuitsWinograd(shape, ChosenAlgorithm(node))) {
     return LowerWinograd(builder, shape, value, x.memory, constant, has_bias ? &*parameters.bias : nullptr);
   }
   auto fusion = builder.FuseFollowers(value, out);
   const Desc bias = Plain({w.dims[0]});
   bool by_rows = false;  // the images lie pixel after pixel, so that some of their rows can be computed by themselves
-  const auto images = [&](const Dims& dims, DataType type) { return by_rows ? ChannelsLast(dims, type) : AnyLayout(dims, type); };
+  const auto images = [&](const Dims& dims, DataType type) {
+    return by_rows ? ChannelsLast(dims, type) : AnyLayout(dims, type);
+  };
   const auto describe = [&](DataType type, const Desc* dst, const dnnl::primitive_attr& attr) {
     return ConvolutionDesc(CpuEngine(), images(x.dims, type), AnyLayout(weights, type), has_bias ? &bias : nullptr,
                            dst ? *dst : images(out, type), window.window, attr);
@@ -165,20 +171,25 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
   std::vector<MemoryIndex> read = {x.memory, parameters.weights};
   if (has_bias) read.push_back(*parameters.bias);
   const Desc layout = DescribeFused(builder, fusion, read, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
-    return describe(type, dst, attr);
-  }).dst_desc();
-  const auto pd = DescribeWanted<dnnl::convolution_forward>(builder, node, x.memory, fusion, has_bias ? &bias : nullptr, [&] {
-    return fusion.ops.empty() ? describe(type, nullptr, OwnScratchpad()) : describe(type, &layout, fusion.Attributes(layout));
-  });
+                        return describe(type, dst, attr);
+                      }).dst_desc();
+  const auto pd =
+      DescribeWanted<dnnl::convolution_forward>(builder, node, x.memory, fusion, has_bias ? &bias : nullptr, [&] {
+        return fusion.ops.empty() ? describe(type, nullptr, OwnScratchpad())
+                                  : describe(type, &layout, fusion.Attributes(layout));
+      });
   const auto sum = fusion.destination();
   const MemoryIndex dst = sum ? *sum : builder.Temporary(pd.dst_desc());
-  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
-                                                        {DNNL_ARG_WEIGHTS, builder.InLayout(parameters.weights, pd.weights_desc())},
-                                                        {DNNL_ARG_DST, dst}};
+  std::vector<std::pair<int, MemoryIndex>> arguments = {
+      {DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
+      {DNNL_ARG_WEIGHTS, builder.InLayout(parameters.weights, pd.weights_desc())},
+      {DNNL_ARG_DST, dst}};
   if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, *parameters.bias);
   const bool any_rows = by_rows || IsReference(pd.impl_info_str());
-  const auto boxes = BoxesOf(out, any_rows ? RowAxes() : std::vector<CutAxis>{CutAxis{.axis = 0}}, ProductNs(operations, pd.impl_info_str()));
-  if (AddInParts(builder, boxes, window.window, pd.impl_info_str(), arguments, fusion)) return builder.SetFused(fusion, {out, dst});
+  const auto boxes = BoxesOf(out, any_rows ? RowAxes() : std::vector<CutAxis>{CutAxis{.axis = 0}},
+                             ProductNs(operations, pd.impl_info_str()));
+  if (AddInParts(builder, boxes, window.window, pd.impl_info_str(), arguments, fusion))
+    return builder.SetFused(fusion, {out, dst});
   builder.AddFused(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
 }
 

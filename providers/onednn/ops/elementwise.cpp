@@ -1,6 +1,6 @@
 // Unary operators -> eltwise_forward; Add, Sub, Mul, Div -> binary; PRelu -> prelu_forward. Not Log and
-// Softplus: oneDNN's are inexact near 0; not Max and Min: oneDNN's lose NaN, as do its Relu, Clip, Exp, Sigmoid and Elu, which are mended here; not
-// Pow's square roots: oneDNN's are Sqrt's, of other zeros and infinities.
+// Softplus: oneDNN's are inexact near 0; not Max and Min: oneDNN's lose NaN, as do its Relu, Clip, Exp, Sigmoid and Elu,
+// which are mended here; not Pow's square roots: oneDNN's are Sqrt's, of other zeros and infinities.
 
 #include <cmath>
 #include <limits>
@@ -163,13 +163,14 @@ std::string RefuseBinary(const GraphViewer& graph, const Node& node) {
                         : "the first operand is not known to be of the result's shape";
 }
 
-/// `left` and `right` (read in layout `right_desc`) to a result laid out as `left`, with an elementwise operator that follows.
-/// False, and nothing done, where only a fast implementation will do and oneDNN has none.
+/// `left` and `right` (read in layout `right_desc`) to a result laid out as `left`, with an elementwise operator that
+/// follows. False, and nothing done, where only a fast implementation will do and oneDNN has none.
 bool AddBinary(ProgramBuilder& builder, const Node& node, const Dims& dims, MemoryIndex left, MemoryIndex right,
                const Desc& right_desc, bool only_fast) {
   const Desc layout = builder.desc(left);
   auto fusion = builder.FuseFollowers(node.outputs[0], dims);
-  builder.Unfuse(fusion, !fusion.ops.empty() && fusion.ops[0].eltwise && Computes(*fusion.ops[0].eltwise, TypeOf(layout)) ? 1 : 0);
+  builder.Unfuse(fusion,
+                 !fusion.ops.empty() && fusion.ops[0].eltwise && Computes(*fusion.ops[0].eltwise, TypeOf(layout)) ? 1 : 0);
   const auto pd = BinaryDesc(CpuEngine(), BinaryOf(node), layout, right_desc, layout, fusion.Attributes(layout));
   if (only_fast && std::string_view(pd.impl_info_str()).find("ref") != std::string_view::npos) {
     builder.Unfuse(fusion, 0);
@@ -178,16 +179,18 @@ bool AddBinary(ProgramBuilder& builder, const Node& node, const Dims& dims, Memo
   const MemoryIndex dst = builder.Temporary(layout);
   builder.AddInBoxes(dst, {left, builder.InLayout(right, right_desc)}, 1, [&](std::span<const MemoryIndex> part) {
     const Desc of_left = builder.desc(part[1]);
-    const auto of_part = BinaryDesc(CpuEngine(), BinaryOf(node), of_left, builder.desc(part[2]), of_left, fusion.Attributes(of_left));
+    const auto of_part =
+        BinaryDesc(CpuEngine(), BinaryOf(node), of_left, builder.desc(part[2]), of_left, fusion.Attributes(of_left));
     const Desc scratchpad = of_part.scratchpad_desc();
-    builder.Add(dnnl::binary(of_part), {{DNNL_ARG_SRC_0, part[1]}, {DNNL_ARG_SRC_1, part[2]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
+    builder.Add(dnnl::binary(of_part), {{DNNL_ARG_SRC_0, part[1]}, {DNNL_ARG_SRC_1, part[2]}, {DNNL_ARG_DST, part[0]}},
+                &scratchpad);
   });
   builder.SetFused(fusion, {dims, dst});
   return true;
 }
 
-/// One number for each channel of an image, as squeeze-and-excitation scales it: stays in the image's layout where oneDNN has
-/// a fast path for it.
+/// One number for each channel of an image, as squeeze-and-excitation scales it: stays in the image's layout where oneDNN
+/// has a fast path for it.
 bool LowerChannelwise(ProgramBuilder& builder, const Node& node, const RegionValue& image, const RegionValue& numbers) {
   const size_t rank = image.dims.size();
   if (rank < 3 || rank > 5) return false;
@@ -246,36 +249,40 @@ void LowerPRelu(ProgramBuilder& builder, const Node& node) {
   builder.AddInBoxes(dst, {src, slopes}, 1, [&](std::span<const MemoryIndex> part) {
     const auto pd = PReluDesc(CpuEngine(), builder.desc(part[1]), builder.desc(part[2]), OwnScratchpad());
     const Desc scratchpad = pd.scratchpad_desc();
-    builder.Add(dnnl::prelu_forward(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_WEIGHTS, builder.InLayout(part[2], pd.weights_desc())}, {DNNL_ARG_DST, part[0]}},
+    builder.Add(dnnl::prelu_forward(pd),
+                {{DNNL_ARG_SRC, part[1]},
+                 {DNNL_ARG_WEIGHTS, builder.InLayout(part[2], pd.weights_desc())},
+                 {DNNL_ARG_DST, part[0]}},
                 &scratchpad);
   });
   builder.SetOutput(node, {x.dims, dst});
 }
 
-constexpr Lowering kElementwiseLowerings[] = {{"Relu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
-                                   {"LeakyRelu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
-                                   {"Sigmoid", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
-                                   {"Tanh", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
-                                   {"Elu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
-                                   {"Abs", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
-                                   {"Sqrt", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
-                                   {"Clip", 1, kLatestVersion, true, RefuseUnary, LowerUnary},
-                                   {"HardSwish", 14, kLatestVersion, false, RefuseUnary, LowerUnary},
-                                   {"HardSigmoid", 1, kLatestVersion, false, RefuseNothing, LowerHardSigmoid},
-                                   {"Gelu", 20, kLatestVersion, false, RefuseUnary, LowerUnary},
-                                   {"Add", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
-                                   {"Sum", 8, kLatestVersion, false, RefuseBinary, LowerBinary},
-                                   {"Sub", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
-                                   {"Mul", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
-                                   {"Div", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
-                                   {"Pow", 7, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
-                                   {"Exp", 6, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
-                                   {"Neg", 6, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
-                                   {"Reciprocal", 6, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
-                                   {"Round", 11, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
-                                   {"Mish", 18, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
-                                   {"Swish", 24, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
-                                   {"PRelu", 7, kLatestVersion, false, RefusePRelu, LowerPRelu, "", kOnlyFloats, kFloats, true}};
+constexpr Lowering kElementwiseLowerings[] = {
+    {"Relu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+    {"LeakyRelu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+    {"Sigmoid", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+    {"Tanh", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+    {"Elu", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+    {"Abs", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+    {"Sqrt", 1, kLatestVersion, false, RefuseUnary, LowerUnary},
+    {"Clip", 1, kLatestVersion, true, RefuseUnary, LowerUnary},
+    {"HardSwish", 14, kLatestVersion, false, RefuseUnary, LowerUnary},
+    {"HardSigmoid", 1, kLatestVersion, false, RefuseNothing, LowerHardSigmoid},
+    {"Gelu", 20, kLatestVersion, false, RefuseUnary, LowerUnary},
+    {"Add", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
+    {"Sum", 8, kLatestVersion, false, RefuseBinary, LowerBinary},
+    {"Sub", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
+    {"Mul", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
+    {"Div", 7, kLatestVersion, false, RefuseBinary, LowerBinary},
+    {"Pow", 7, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+    {"Exp", 6, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+    {"Neg", 6, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+    {"Reciprocal", 6, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+    {"Round", 11, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+    {"Mish", 18, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+    {"Swish", 24, kLatestVersion, false, RefuseUnary, LowerUnary, "", kOnlyFloats, kFloats, true},
+    {"PRelu", 7, kLatestVersion, false, RefusePRelu, LowerPRelu, "", kOnlyFloats, kFloats, true}};
 
 }  // namespace
 
@@ -301,7 +308,9 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
   if (op == "Pow") {
     const auto exponent = ScalarConstant(graph, node, 1);
     const bool is_root = exponent && *exponent == 0.5f;
-    return exponent && !is_root && graph.constant(node.inputs[1])->shape().rank() == 0 ? std::optional(Eltwise{algorithm::eltwise_pow, 1.0f, *exponent}) : std::nullopt;
+    return exponent && !is_root && graph.constant(node.inputs[1])->shape().rank() == 0
+               ? std::optional(Eltwise{algorithm::eltwise_pow, 1.0f, *exponent})
+               : std::nullopt;
   }
 #if DNNL_VERSION_MAJOR >= 3
   if (op == "HardSwish") return Eltwise{algorithm::eltwise_hardswish, 1.0f / 6, 0.5f};
@@ -320,18 +329,16 @@ bool LosesNan(const Eltwise& eltwise) {
     case algorithm::eltwise_clip:
     case algorithm::eltwise_exp:
     case algorithm::eltwise_logistic:  // some instances only, as the exponential in it
-    case algorithm::eltwise_elu:
-      return true;
-    case algorithm::eltwise_relu:
-      return eltwise.alpha == 0;
-    default:
-      return false;
+    case algorithm::eltwise_elu: return true;
+    case algorithm::eltwise_relu: return eltwise.alpha == 0;
+    default: return false;
   }
 }
 
 MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& eltwise) {
   if (eltwise.algorithm == algorithm::eltwise_clip) return AddBounds(builder, x, eltwise.alpha, eltwise.beta);
-  if (eltwise.algorithm == algorithm::eltwise_relu && eltwise.alpha == 0) return AddBounds(builder, x, 0, std::numeric_limits<float>::infinity());
+  if (eltwise.algorithm == algorithm::eltwise_relu && eltwise.alpha == 0)
+    return AddBounds(builder, x, 0, std::numeric_limits<float>::infinity());
   const bool mends = LosesNan(eltwise);
   if (mends) x = InDenseLayout(builder, x);
   const Desc layout = builder.desc(x);
@@ -339,7 +346,8 @@ MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& el
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const MemoryIndex dst = builder.Temporary(layout);
   builder.AddInBoxes(dst, {x}, 4, [&](std::span<const MemoryIndex> part) {
-    const auto of_part = EltwiseDesc(CpuEngine(), eltwise.algorithm, builder.desc(part[0]), eltwise.alpha, eltwise.beta, attr);
+    const auto of_part =
+        EltwiseDesc(CpuEngine(), eltwise.algorithm, builder.desc(part[0]), eltwise.alpha, eltwise.beta, attr);
     const Desc scratchpad = of_part.scratchpad_desc();
     builder.Add(dnnl::eltwise_forward(of_part), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
   });

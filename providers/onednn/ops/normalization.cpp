@@ -1,5 +1,5 @@
-// BatchNormalization (inference, 7-15) -> batch_normalization_forward; Softmax (13, and earlier on the last axis) -> a step of our own;
-// LRN -> lrn_forward.
+// BatchNormalization (inference, 7-15) -> batch_normalization_forward; Softmax (13, and earlier on the last axis) -> a step
+// of our own; LRN -> lrn_forward.
 
 #include <algorithm>
 #include <array>
@@ -15,31 +15,41 @@ namespace {
 
 std::string RefuseBatchNorm(const GraphViewer& graph, const Node& node) {
   if (AttributeOr<int64_t>(node, "training_mode", 0) != 0) return "training mode is left to the CPU provider";
-  if (node.since_version < 9 && AttributeOr<int64_t>(node, "spatial", 1) == 0) return "statistics for each element are left to the CPU provider";
+  if (node.since_version < 9 && AttributeOr<int64_t>(node, "spatial", 1) == 0)
+    return "statistics for each element are left to the CPU provider";
   const size_t rank = graph.value(node.inputs[0]).type.shape->size();
   return rank < 2 || rank > 5 ? "oneDNN normalizes two to five dimensions" : std::string();
 }
 
 /// y = scale * (x - mean) / sqrt(variance + epsilon) + shift, then Relu where that is all that follows.
-void AddBatchNorm(ProgramBuilder& builder, const RegionValue& x, float epsilon, const std::array<MemoryIndex, 4>& parameters,
-                  ValueIndex result) {
+void AddBatchNorm(ProgramBuilder& builder, const RegionValue& x, float epsilon,
+                  const std::array<MemoryIndex, 4>& parameters, ValueIndex result) {
   auto fusion = builder.FuseFollowers(result, x.dims);
-  const bool relu = !fusion.ops.empty() && fusion.ops[0].eltwise == dnnl::algorithm::eltwise_relu && fusion.ops[0].alpha == 0;
+  const bool relu =
+      !fusion.ops.empty() && fusion.ops[0].eltwise == dnnl::algorithm::eltwise_relu && fusion.ops[0].alpha == 0;
   builder.Unfuse(fusion, relu ? 1 : 0);
-  // In the padding of a blocked layout oneDNN 2.6 leaves what scale and shift make of it, and 0 * NaN spoils the next product.
+  // In the padding of a blocked layout oneDNN 2.6 leaves what scale and shift make of it, and 0 * NaN spoils the next
+  // product.
   const bool pads = x.dims[1] % ChannelBlock() != 0;
   const MemoryIndex src = pads ? builder.InPlainLayout(x) : x.memory;
   const Desc layout = builder.desc(src);
   const MemoryIndex dst = builder.Temporary(layout);
-  builder.AddInBoxes(dst, {src}, 1, [&](std::span<const MemoryIndex> part) {
-    const Desc of_part = builder.desc(part[0]);
-    const auto pd = BatchNormDesc(CpuEngine(), of_part, epsilon, fusion.Attributes(of_part));
-    const Desc scratchpad = pd.scratchpad_desc();
-    builder.Add(dnnl::batch_normalization_forward(pd),
-                {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_SCALE, parameters[0]}, {DNNL_ARG_SHIFT, parameters[1]},
-                 {DNNL_ARG_MEAN, parameters[2]}, {DNNL_ARG_VARIANCE, parameters[3]}, {DNNL_ARG_DST, part[0]}},
-                &scratchpad);
-  }, 1);
+  builder.AddInBoxes(
+      dst, {src}, 1,
+      [&](std::span<const MemoryIndex> part) {
+        const Desc of_part = builder.desc(part[0]);
+        const auto pd = BatchNormDesc(CpuEngine(), of_part, epsilon, fusion.Attributes(of_part));
+        const Desc scratchpad = pd.scratchpad_desc();
+        builder.Add(dnnl::batch_normalization_forward(pd),
+                    {{DNNL_ARG_SRC, part[1]},
+                     {DNNL_ARG_SCALE, parameters[0]},
+                     {DNNL_ARG_SHIFT, parameters[1]},
+                     {DNNL_ARG_MEAN, parameters[2]},
+                     {DNNL_ARG_VARIANCE, parameters[3]},
+                     {DNNL_ARG_DST, part[0]}},
+                    &scratchpad);
+      },
+      1);
   builder.SetFused(fusion, {x.dims, dst});
 }
 
@@ -76,15 +86,18 @@ class SoftmaxStep final : public NativeStep {
     const auto& kernels = cpu::SoftmaxKernelsF32();
     const double ns = kNsPerNumber * static_cast<double>(count_);
     if (inner_ == 1) {
-      return threads.ParallelFor(outer_, ns, [&](int64_t begin, int64_t end) { kernels.rows(x + begin * count_, y + begin * count_, end - begin, count_, false); });
+      return threads.ParallelFor(outer_, ns, [&](int64_t begin, int64_t end) {
+        kernels.rows(x + begin * count_, y + begin * count_, end - begin, count_, false);
+      });
     }
     const int64_t blocks = CeilDiv(inner_, cpu::kSoftmaxColumns);
-    threads.ParallelFor(outer_ * blocks, ns * static_cast<double>(std::min(inner_, cpu::kSoftmaxColumns)), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t column = i % blocks * cpu::kSoftmaxColumns, first = i / blocks * count_ * inner_ + column;
-        kernels.columns(x + first, y + first, count_, inner_, std::min(cpu::kSoftmaxColumns, inner_ - column), false);
-      }
-    });
+    threads.ParallelFor(
+        outer_ * blocks, ns * static_cast<double>(std::min(inner_, cpu::kSoftmaxColumns)), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t column = i % blocks * cpu::kSoftmaxColumns, first = i / blocks * count_ * inner_ + column;
+            kernels.columns(x + first, y + first, count_, inner_, std::min(cpu::kSoftmaxColumns, inner_ - column), false);
+          }
+        });
   }
 
  private:
@@ -96,7 +109,10 @@ void LowerSoftmax(ProgramBuilder& builder, const Node& node) {
   const auto axis = AttributeOr<int64_t>(node, "axis", node.since_version < 13 ? 1 : -1);
   const auto at = x.dims.end() + (axis < 0 ? axis : axis - static_cast<int64_t>(x.dims.size()));
   const MemoryIndex src = builder.InPlainLayout(x), dst = builder.Temporary(builder.desc(src));
-  if (Elements(x.dims) > 0) builder.AddNative(std::make_shared<SoftmaxStep>(Elements(Dims(x.dims.begin(), at)), *at, Elements(Dims(at + 1, x.dims.end()))), {src, dst});
+  if (Elements(x.dims) > 0)
+    builder.AddNative(
+        std::make_shared<SoftmaxStep>(Elements(Dims(x.dims.begin(), at)), *at, Elements(Dims(at + 1, x.dims.end()))),
+        {src, dst});
   builder.SetOutput(node, {x.dims, dst});
 }
 
@@ -110,7 +126,8 @@ std::string RefuseLrn(const GraphViewer& graph, const Node& node) {
 void LowerLrn(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
   // The fast implementation reads channels by the block.
-  const MemoryIndex src = x.dims.size() == 4 && x.dims[1] % ChannelBlock() == 0 ? builder.InLayout(x.memory, ChannelBlocked(x.dims)) : x.memory;
+  const MemoryIndex src =
+      x.dims.size() == 4 && x.dims[1] % ChannelBlock() == 0 ? builder.InLayout(x.memory, ChannelBlocked(x.dims)) : x.memory;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const auto describe = [&](const Desc& layout) {
@@ -118,17 +135,21 @@ void LowerLrn(ProgramBuilder& builder, const Node& node) {
                    AttributeOr<float>(node, "beta", 0.75f), AttributeOr<float>(node, "bias", 1.0f), attr);
   };
   const MemoryIndex dst = builder.Temporary(describe(builder.desc(src)).dst_desc());
-  builder.AddInBoxes(dst, {src}, 4, [&](std::span<const MemoryIndex> part) {
-    const auto pd = describe(builder.desc(part[1]));
-    const Desc scratchpad = pd.scratchpad_desc();
-    builder.Add(dnnl::lrn_forward(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
-  }, 1);
+  builder.AddInBoxes(
+      dst, {src}, 4,
+      [&](std::span<const MemoryIndex> part) {
+        const auto pd = describe(builder.desc(part[1]));
+        const Desc scratchpad = pd.scratchpad_desc();
+        builder.Add(dnnl::lrn_forward(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
+      },
+      1);
   builder.SetOutput(node, {x.dims, dst});
 }
 
-constexpr Lowering kNormalizationLowerings[] = {{"BatchNormalization", 7, kLatestVersion, false, RefuseBatchNorm, LowerBatchNorm},
-                                   {"LRN", 1, kLatestVersion, false, RefuseLrn, LowerLrn},
-                                   {"Softmax", 1, kLatestVersion, false, RefuseSoftmax, LowerSoftmax}};
+constexpr Lowering kNormalizationLowerings[] = {
+    {"BatchNormalization", 7, kLatestVersion, false, RefuseBatchNorm, LowerBatchNorm},
+    {"LRN", 1, kLatestVersion, false, RefuseLrn, LowerLrn},
+    {"Softmax", 1, kLatestVersion, false, RefuseSoftmax, LowerSoftmax}};
 
 }  // namespace
 
@@ -148,8 +169,10 @@ bool LowerChannelAffine(ProgramBuilder& builder, const Node& node) {
       return builder.Constant(vector, SharedWeights::Derived(name + key, affine.sources(), vector, make));
     };
     const auto numbers = affine.Compute(x.dims[1]);
-    const MemoryIndex scale = constant("s", [&](std::span<float> out) { std::copy(numbers.scale.begin(), numbers.scale.end(), out.begin()); });
-    const MemoryIndex shift = constant("t", [&](std::span<float> out) { std::copy(numbers.shift.begin(), numbers.shift.end(), out.begin()); });
+    const MemoryIndex scale =
+        constant("s", [&](std::span<float> out) { std::copy(numbers.scale.begin(), numbers.scale.end(), out.begin()); });
+    const MemoryIndex shift =
+        constant("t", [&](std::span<float> out) { std::copy(numbers.shift.begin(), numbers.shift.end(), out.begin()); });
     const MemoryIndex mean = constant("m", [&](std::span<float> out) { std::fill(out.begin(), out.end(), 0.0f); });
     const MemoryIndex variance = constant("v", [&](std::span<float> out) { std::fill(out.begin(), out.end(), 1.0f); });
     AddBatchNorm(builder, x, 0, {scale, shift, mean, variance}, value);

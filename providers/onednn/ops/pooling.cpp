@@ -1,5 +1,5 @@
-// AveragePool (1-22), GlobalAveragePool, MaxPool (1-22, values only) of codes -> pooling_forward; MaxPool and GlobalMaxPool of floats -> a
-// step of our own: oneDNN's begin with the least finite number, which is no answer where all is -infinity.
+// AveragePool (1-22), GlobalAveragePool, MaxPool (1-22, values only) of codes -> pooling_forward; MaxPool and GlobalMaxPool
+// of floats -> a step of our own: oneDNN's begin with the least finite number, which is no answer where all is -infinity.
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,8 @@ std::string RefusePool(const GraphViewer& graph, const Node& node) {
   if (node.op_type == "AveragePool" && AttributeOr<int64_t>(node, "ceil_mode", 0) != 0) {
     return "ceil_mode of an average counts other elements in oneDNN";
   }
-  const auto kernel = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {}), pads = AttributeOr<std::vector<int64_t>>(node, "pads", {});
+  const auto kernel = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {}),
+             pads = AttributeOr<std::vector<int64_t>>(node, "pads", {});
   for (size_t i = 0; i < pads.size() && !kernel.empty(); ++i) {
     if (pads[i] >= kernel[i % kernel.size()]) return "oneDNN has other results for windows of nothing but padding";
   }
@@ -31,8 +32,8 @@ std::string RefusePool(const GraphViewer& graph, const Node& node) {
 }
 
 /// One primitive for each box of the result; false, and nothing done, where it stays whole.
-bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, dnnl::algorithm algorithm, const Window& window, MemoryIndex src,
-                MemoryIndex dst) {
+bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, dnnl::algorithm algorithm, const Window& window,
+                MemoryIndex src, MemoryIndex dst) {
   if (boxes.size() == 1) return false;
   struct PartOfPool {
     Window window;
@@ -52,7 +53,8 @@ bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, dnnl::al
   }
   for (const PartOfPool& part : parts) {
     CancellationPoint();
-    const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(part.src), builder.desc(part.dst), part.window, OwnScratchpad());
+    const auto pd =
+        PoolingDesc(CpuEngine(), algorithm, builder.desc(part.src), builder.desc(part.dst), part.window, OwnScratchpad());
     const Desc scratchpad = pd.scratchpad_desc();
     builder.Add(Pooling(pd), {{DNNL_ARG_SRC, part.src}, {DNNL_ARG_DST, part.dst}}, &scratchpad);
   }
@@ -70,7 +72,14 @@ std::optional<Planes> PlanesOf(const Desc& layout, const WindowShape& window) {
   const Dims dims = DimsOf(layout);
   const DataType type = TypeOf(layout);
   const int64_t block = ChannelBlock();
-  Planes planes{.outer = dims[0], .inner = 1, .input = {1, 1, 1}, .output = {1, 1, 1}, .kernel = {1, 1, 1}, .strides = {1, 1, 1}, .dilations = {1, 1, 1}, .begin = {0, 0, 0}};
+  Planes planes{.outer = dims[0],
+                .inner = 1,
+                .input = {1, 1, 1},
+                .output = {1, 1, 1},
+                .kernel = {1, 1, 1},
+                .strides = {1, 1, 1},
+                .dilations = {1, 1, 1},
+                .begin = {0, 0, 0}};
   if (layout == Plain(dims, type)) {
     planes.outer *= dims[1];
   } else if (layout == ChannelsLast(dims, type)) {
@@ -107,8 +116,10 @@ class LargestStep final : public NativeStep {
     const double ns = kNsPerTap * static_cast<double>(p_.inner) *
                       static_cast<double>(p_.input[2] * p_.kernel[0] * p_.kernel[1] + p_.output[2] * p_.kernel[2]);
     threads.ParallelFor(p_.outer * p_.output[0] * p_.output[1], ns, [&](int64_t begin, int64_t end) {
-      const WorkArray<std::conditional_t<sizeof(T) == 2, uint16_t, float>> line(static_cast<size_t>(p_.input[2] * p_.inner));
-      for (int64_t row = begin; row < end; ++row) Row(x, row, reinterpret_cast<T*>(line.data()), y + row * p_.output[2] * p_.inner);
+      const WorkArray<std::conditional_t<sizeof(T) == 2, uint16_t, float>> line(
+          static_cast<size_t>(p_.input[2] * p_.inner));
+      for (int64_t row = begin; row < end; ++row)
+        Row(x, row, reinterpret_cast<T*>(line.data()), y + row * p_.output[2] * p_.inner);
     });
   }
 
@@ -129,15 +140,18 @@ class LargestStep final : public NativeStep {
     const int64_t plane = row / (p_.output[0] * p_.output[1]), width = p_.input[2] * p_.inner;
     std::fill_n(line, width, Least());
     ForTaps(0, row / p_.output[1] % p_.output[0], [&](int64_t z) {
-      ForTaps(1, row % p_.output[1], [&](int64_t down) { Join(x + ((plane * p_.input[0] + z) * p_.input[1] + down) * width, width, line); });
+      ForTaps(1, row % p_.output[1],
+              [&](int64_t down) { Join(x + ((plane * p_.input[0] + z) * p_.input[1] + down) * width, width, line); });
     });
     std::fill_n(y, p_.output[2] * p_.inner, Least());
     for (int64_t tap = 0; tap < p_.kernel[2]; ++tap) {
       const int64_t offset = tap * p_.dilations[2] - p_.begin[2], stride = p_.strides[2];
       const int64_t first = offset < 0 ? CeilDiv(-offset, stride) : 0;
       const int64_t end = offset < p_.input[2] ? std::min(p_.output[2], CeilDiv(p_.input[2] - offset, stride)) : 0;
-      if (stride == 1 && first < end) Join(line + (first + offset) * p_.inner, (end - first) * p_.inner, y + first * p_.inner);
-      for (int64_t i = first; stride > 1 && i < end; ++i) Join(line + (i * stride + offset) * p_.inner, p_.inner, y + i * p_.inner);
+      if (stride == 1 && first < end)
+        Join(line + (first + offset) * p_.inner, (end - first) * p_.inner, y + first * p_.inner);
+      for (int64_t i = first; stride > 1 && i < end; ++i)
+        Join(line + (i * stride + offset) * p_.inner, p_.inner, y + i * p_.inner);
     }
   }
 
@@ -161,37 +175,45 @@ std::shared_ptr<const NativeStep> LargestOf(DataType type, const Planes& planes)
 }
 
 /// Laid out as the input, or in rows. Numbers that stand alone in rows are put in blocks where that does not pad.
-void LowerLargest(ProgramBuilder& builder, const Node& node, const RegionValue& x, const Dims& out, const WindowShape& window) {
+void LowerLargest(ProgramBuilder& builder, const Node& node, const RegionValue& x, const Dims& out,
+                  const WindowShape& window) {
   const DataType type = TypeOf(builder.desc(x.memory));
   const Desc rows = Plain(x.dims, type);
   const bool blocks = builder.desc(x.memory) == rows && x.dims[1] % ChannelBlock() == 0;
   MemoryIndex src = blocks ? builder.InLayout(x.memory, ChannelBlocked(x.dims, type)) : x.memory;
   if (!PlanesOf(builder.desc(src), window)) src = builder.InLayout(src, rows);
   const Desc layout = builder.desc(src);
-  const Desc result = layout == rows ? Plain(out, type) : layout == ChannelsLast(x.dims, type) ? ChannelsLast(out, type) : ChannelBlocked(out, type);
+  const Desc result = layout == rows                         ? Plain(out, type)
+                      : layout == ChannelsLast(x.dims, type) ? ChannelsLast(out, type)
+                                                             : ChannelBlocked(out, type);
   const MemoryIndex dst = builder.Temporary(result);
   builder.AddNative(LargestOf(type, *PlanesOf(layout, window)), {src, dst});
   builder.SetOutput(node, {out, dst});
 }
 
-void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm, const RegionValue& x, const WindowShape& window) {
+void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm, const RegionValue& x,
+           const WindowShape& window) {
   Dims out = {x.dims[0], x.dims[1]};
   out.insert(out.end(), window.output.begin(), window.output.end());
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  // A blocked input's layout is kept. Row-major ones are reordered where that does not pad: their implementation is scalar. Codes
-  // are pooled pixel after pixel.
+  // A blocked input's layout is kept. Row-major ones are reordered where that does not pad: their implementation is scalar.
+  // Codes are pooled pixel after pixel.
   const DataType type = TypeOf(builder.desc(x.memory));
   if (IsEmpty(Plain(out, type))) {  // oneDNN makes no descriptor where a dilated window is larger than its input
     builder.SetOutput(node, {out, builder.Temporary(Plain(out, type))});
     return;
   }
-  const bool reorder = builder.desc(x.memory) == Plain(x.dims, type) && x.dims[1] % ChannelBlock() == 0, of_codes = Unrounded(type) != DataType::f32;
+  const bool reorder = builder.desc(x.memory) == Plain(x.dims, type) && x.dims[1] % ChannelBlock() == 0,
+             of_codes = Unrounded(type) != DataType::f32;
   if (algorithm == dnnl::algorithm::pooling_max && !of_codes) return LowerLargest(builder, node, x, out, window);
-  const MemoryIndex src = of_codes ? builder.InLayout(x.memory, ChannelsLast(x.dims, type)) : reorder ? builder.InLayout(x.memory, ChannelBlocked(x.dims, type)) : x.memory;
+  const MemoryIndex src = of_codes  ? builder.InLayout(x.memory, ChannelsLast(x.dims, type))
+                          : reorder ? builder.InLayout(x.memory, ChannelBlocked(x.dims, type))
+                                    : x.memory;
   const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(src), AnyLayout(out, type), window.window, attr);
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());
-  const double ns = 8 * ProductNs(static_cast<double>(Elements(out)) * static_cast<double>(Elements(window.window.kernel)), pd.impl_info_str());
+  const double ns = 8 * ProductNs(static_cast<double>(Elements(out)) * static_cast<double>(Elements(window.window.kernel)),
+                                  pd.impl_info_str());
   builder.SetOutput(node, {out, dst});
   auto axes = ChannelAxes(out);
   for (size_t i = 2; i < out.size() && IsReference(pd.impl_info_str()); ++i) axes.push_back({.axis = i});
@@ -203,7 +225,8 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
 void LowerWindowPool(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
   const auto kernel = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {});
-  Require(kernel.size() + 2 == x.dims.size(), "kernel_shape has {} entries for an input of {} dimensions", kernel.size(), x.dims.size());
+  Require(kernel.size() + 2 == x.dims.size(), "kernel_shape has {} entries for an input of {} dimensions", kernel.size(),
+          x.dims.size());
   const bool with_padding = AttributeOr<int64_t>(node, "count_include_pad", 0) != 0;
   const dnnl::algorithm algorithm = node.op_type == "MaxPool" ? dnnl::algorithm::pooling_max
                                     : with_padding            ? dnnl::algorithm::pooling_avg_include_padding
@@ -223,13 +246,15 @@ void LowerGlobalPool(ProgramBuilder& builder, const Node& node) {
     window.window.pad_end.push_back(0);
   }
   Lower(builder, node,
-        node.op_type == "GlobalMaxPool" ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding, x, window);
+        node.op_type == "GlobalMaxPool" ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding, x,
+        window);
 }
 
-constexpr Lowering kPoolingLowerings[] = {{"MaxPool", 1, kLatestVersion, false, RefusePool, LowerWindowPool, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-                                   {"AveragePool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
-                                   {"GlobalAveragePool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool},
-                                   {"GlobalMaxPool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool}};
+constexpr Lowering kPoolingLowerings[] = {
+    {"MaxPool", 1, kLatestVersion, false, RefusePool, LowerWindowPool, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"AveragePool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
+    {"GlobalAveragePool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool},
+    {"GlobalMaxPool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool}};
 
 }  // namespace
 

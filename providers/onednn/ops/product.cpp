@@ -90,8 +90,8 @@ std::vector<CutAxis> CutAxesOf(const Product& p) {
 }
 
 /// One primitive for each box of the product; false, and nothing done, where the layouts do not allow them.
-bool AddInParts(ProgramBuilder& builder, std::span<const Box> boxes, const ProductMemories& m, std::span<const MemoryIndex> operands,
-                const ProgramBuilder::Fusion& fusion) {
+bool AddInParts(ProgramBuilder& builder, std::span<const Box> boxes, const ProductMemories& m,
+                std::span<const MemoryIndex> operands, const ProgramBuilder::Fusion& fusion) {
   struct PartOfProduct {
     ProductMemories memories;
     std::vector<MemoryIndex> operands;
@@ -105,7 +105,8 @@ bool AddInParts(ProgramBuilder& builder, std::span<const Box> boxes, const Produ
     a.first[column] = b.first[row] = 0;
     a.count[column] = b.count[row] = depth;
     const auto part_a = builder.Part(m.a, a), part_b = builder.Part(m.b, b), out = builder.Part(m.out, box);
-    const auto bias = m.bias < 0 ? std::optional(m.bias) : builder.Part(m.bias, Box{{0, box.first[column]}, {1, box.count[column]}});
+    const auto bias =
+        m.bias < 0 ? std::optional(m.bias) : builder.Part(m.bias, Box{{0, box.first[column]}, {1, box.count[column]}});
     if (!part_a || !part_b || !out || !bias) return false;
     parts.push_back({{*part_a, *part_b, *bias, *out}, {}});
     for (const MemoryIndex operand : operands) {
@@ -117,8 +118,10 @@ bool AddInParts(ProgramBuilder& builder, std::span<const Box> boxes, const Produ
   for (const auto& [part, part_operands] : parts) {
     CancellationPoint();
     const Desc out = builder.desc(part.out), bias = part.bias < 0 ? Desc() : builder.desc(part.bias);
-    const auto pd = MatmulDesc(CpuEngine(), builder.desc(part.a), builder.desc(part.b), part.bias < 0 ? nullptr : &bias, out, fusion.Attributes(out));
-    std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, part.a}, {DNNL_ARG_WEIGHTS, part.b}, {DNNL_ARG_DST, part.out}};
+    const auto pd = MatmulDesc(CpuEngine(), builder.desc(part.a), builder.desc(part.b), part.bias < 0 ? nullptr : &bias,
+                               out, fusion.Attributes(out));
+    std::vector<std::pair<int, MemoryIndex>> arguments = {
+        {DNNL_ARG_SRC, part.a}, {DNNL_ARG_WEIGHTS, part.b}, {DNNL_ARG_DST, part.out}};
     if (part.bias >= 0) arguments.emplace_back(DNNL_ARG_BIAS, part.bias);
     for (size_t i = 0, operand = 0; i < fusion.ops.size(); ++i) {
       if (!fusion.ops[i].eltwise) arguments.emplace_back(PostOpOperand(i), part_operands[operand++]);
@@ -155,7 +158,9 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
   const Desc bias = p.bias ? builder.desc(*p.bias) : Desc();
   const auto fusion = builder.FuseFollowers(value, result);
   // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.
-  const auto out_type = [&](DataType type) { return builder.of_halves() || builder.FeedsProducts(fusion.result) ? type : DataType::f32; };
+  const auto out_type = [&](DataType type) {
+    return builder.of_halves() || builder.FeedsProducts(fusion.result) ? type : DataType::f32;
+  };
   const auto describe = [&](DataType type) {
     const bool constant = builder.constant(p.b) != nullptr;
     const Desc b = type == DataType::f32 ? p.b_desc : constant ? AnyLayout(p.b_dims, type) : Plain(p.b_dims, type);
@@ -163,19 +168,23 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
     return MatmulDesc(CpuEngine(), Plain(p.a_dims, type), b, p.bias ? &bias : nullptr, out, fusion.Attributes(out));
   };
   const DataType type = FactorType(builder, p.a_dims.back(), describe);
-  const auto pd = DescribeWanted<dnnl::matmul>(builder, node, p.a, fusion, p.bias ? &bias : nullptr, [&] { return describe(type); });
+  const auto pd =
+      DescribeWanted<dnnl::matmul>(builder, node, p.a, fusion, p.bias ? &bias : nullptr, [&] { return describe(type); });
   const Desc out = Plain(p.out, out_type(type));
   const MemoryIndex dst = builder.Temporary(Plain(result, out_type(type)));
-  const ProductMemories memories{builder.InLayout(p.a, Plain(p.a_dims, type)), builder.InLayout(p.b, pd.weights_desc()), p.bias.value_or(-1),
-                                 builder.Alias(dst, out)};
+  const ProductMemories memories{builder.InLayout(p.a, Plain(p.a_dims, type)), builder.InLayout(p.b, pd.weights_desc()),
+                                 p.bias.value_or(-1), builder.Alias(dst, out)};
   std::vector<MemoryIndex> operands;  // of the post-ops
   for (const auto& op : fusion.ops) {
-    if (!op.eltwise) operands.push_back(builder.Alias(builder.InLayout(op.operand.memory, Plain(result, out_type(type))), out));
+    if (!op.eltwise)
+      operands.push_back(builder.Alias(builder.InLayout(op.operand.memory, Plain(result, out_type(type))), out));
   }
   const double ns = ProductNs(2.0 * static_cast<double>(count) * static_cast<double>(p.a_dims.back()), pd.impl_info_str());
   const auto boxes = BoxesOf(p.out, CutAxesOf(p), ns);
-  if (boxes.size() > 1 && AddInParts(builder, boxes, memories, operands, fusion)) return builder.SetFused(fusion, {result, dst});
-  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, memories.a}, {DNNL_ARG_WEIGHTS, memories.b}, {DNNL_ARG_DST, memories.out}};
+  if (boxes.size() > 1 && AddInParts(builder, boxes, memories, operands, fusion))
+    return builder.SetFused(fusion, {result, dst});
+  std::vector<std::pair<int, MemoryIndex>> arguments = {
+      {DNNL_ARG_SRC, memories.a}, {DNNL_ARG_WEIGHTS, memories.b}, {DNNL_ARG_DST, memories.out}};
   if (p.bias) arguments.emplace_back(DNNL_ARG_BIAS, *p.bias);
   for (size_t i = 0, operand = 0; i < fusion.ops.size(); ++i) {
     if (!fusion.ops[i].eltwise) arguments.emplace_back(PostOpOperand(i), operands[operand++]);
@@ -269,7 +278,7 @@ void LowerGemm(ProgramBuilder& builder, const Node& node) {
 }
 
 constexpr Lowering kProductLowerings[] = {{"MatMul", 1, kLatestVersion, false, RefuseMatMul, LowerMatMul},
-                                   {"Gemm", 7, kLatestVersion, false, RefuseGemm, LowerGemm}};
+                                          {"Gemm", 7, kLatestVersion, false, RefuseGemm, LowerGemm}};
 
 }  // namespace
 

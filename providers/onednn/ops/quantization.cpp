@@ -1,11 +1,12 @@
-// QuantizeLinear and DequantizeLinear (10) by constants, QLinearAdd and QLinearMul (com.microsoft) -> steps of our own over the elements as
-// they lie: oneDNN's reorders divide by no scale, and its sums of codes have no zero points.
+// QuantizeLinear and DequantizeLinear (10) by constants, QLinearAdd and QLinearMul (com.microsoft) -> steps of our own over
+// the elements as they lie: oneDNN's reorders divide by no scale, and its sums of codes have no zero points.
+
+#include "engine/quantization.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 #include "bytes.h"
-#include "engine/quantization.h"
 #include "lowering.h"
 #include "simd/quantize.h"
 
@@ -18,7 +19,8 @@ struct Quantizer {
   float scale, zero;
 };
 
-/// Scales and zero points of a tensor as its elements lie: one, one for each index of an axis, or one for each block along it.
+/// Scales and zero points of a tensor as its elements lie: one, one for each index of an axis, or one for each block along
+/// it.
 struct Scaling {
   cpu::QuantizationLayout layout;
   std::vector<float> scales, zeros;
@@ -26,14 +28,19 @@ struct Scaling {
 
 class QuantizeStep final : public NativeStep {
  public:
-  QuantizeStep(int64_t count, Scaling by, ElementType type) : count_(count), by_(std::move(by)), low_(type == ElementType::kInt8 ? -128.0f : 0.0f), loop_(cpu::FindQuantizeLoop(type)) {}
+  QuantizeStep(int64_t count, Scaling by, ElementType type)
+      : count_(count),
+        by_(std::move(by)),
+        low_(type == ElementType::kInt8 ? -128.0f : 0.0f),
+        loop_(cpu::FindQuantizeLoop(type)) {}
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     const auto* x = static_cast<const float*>(memories[0]);
     auto* y = static_cast<uint8_t*>(memories[1]);
     threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) {
       for (cpu::ScaleRun run; begin < end; begin += run.count) {
         run = by_.layout.Run(begin, end);
-        loop_(x + begin, by_.scales.data() + run.scale, by_.zeros.data() + run.scale, run.step, low_, low_ + 255, y + begin, run.count);
+        loop_(x + begin, by_.scales.data() + run.scale, by_.zeros.data() + run.scale, run.step, low_, low_ + 255, y + begin,
+              run.count);
       }
     });
   }
@@ -47,7 +54,8 @@ class QuantizeStep final : public NativeStep {
 
 class DequantizeStep final : public NativeStep {
  public:
-  DequantizeStep(int64_t count, Scaling by, ElementType type) : count_(count), by_(std::move(by)), loop_(cpu::FindDequantizeLoop(type)) {}
+  DequantizeStep(int64_t count, Scaling by, ElementType type)
+      : count_(count), by_(std::move(by)), loop_(cpu::FindDequantizeLoop(type)) {}
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     const auto* x = static_cast<const uint8_t*>(memories[0]);
     auto* y = static_cast<float*>(memories[1]);
@@ -71,7 +79,9 @@ class CombineStep final : public NativeStep {
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     const auto *a = static_cast<const uint8_t*>(memories[0]), *b = static_cast<const uint8_t*>(memories[1]);
     auto* out = static_cast<uint8_t*>(memories[2]);
-    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) { cpu::CombineCodes(how_, a + begin, b + begin, out + begin, end - begin); });
+    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) {
+      cpu::CombineCodes(how_, a + begin, b + begin, out + begin, end - begin);
+    });
   }
 
  private:
@@ -91,7 +101,8 @@ bool HasQuantizer(const GraphViewer& graph, const Node& node, size_t scale) {
 
 std::string RefuseLinear(const GraphViewer& graph, const Node& node) {
   const Tensor* scale = graph.constant(node.inputs[1]);
-  if (scale == nullptr || !IsConstantOf(graph, node, 2, scale->num_elements(), true)) return "its scales and zero points are not constants, one of these for each of those";
+  if (scale == nullptr || !IsConstantOf(graph, node, 2, scale->num_elements(), true))
+    return "its scales and zero points are not constants, one of these for each of those";
   const auto precision = AttributeOr<int64_t>(node, "precision", 0);
   const bool is_float = precision == 0 || precision == static_cast<int64_t>(ElementType::kFloat);
   return is_float ? std::string() : "precisions other than float32 are left to the CPU provider";
@@ -109,8 +120,13 @@ Scaling ScalingOf(const ProgramBuilder& builder, const Node& node, const Dims& d
     if (axis > 0 && axis < rank) axis = axis == 1 ? rank - 1 : axis - 1;
   }
   const auto scales = scale.values<float>();
-  Scaling result{cpu::QuantizationLayout(Shape(lying), scale.shape(), axis, AttributeOr<int64_t>(node, "block_size", 0)), {scales.begin(), scales.end()}, {}};
-  for (size_t i = 0; i < scales.size(); ++i) result.zeros.push_back(zero == nullptr ? 0.0f : static_cast<float>(CodeAt(*zero, zero->num_elements() == 1 ? 0 : static_cast<int64_t>(i))));
+  Scaling result{cpu::QuantizationLayout(Shape(lying), scale.shape(), axis, AttributeOr<int64_t>(node, "block_size", 0)),
+                 {scales.begin(), scales.end()},
+                 {}};
+  for (size_t i = 0; i < scales.size(); ++i)
+    result.zeros.push_back(
+        zero == nullptr ? 0.0f
+                        : static_cast<float>(CodeAt(*zero, zero->num_elements() == 1 ? 0 : static_cast<int64_t>(i))));
   return result;
 }
 
@@ -131,29 +147,35 @@ Dense AsDense(ProgramBuilder& builder, const RegionValue& x, DataType to) {
 template <class Step>
 void LowerLinear(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  const ElementType from = builder.region().value(node.inputs[0]).type.element, to = builder.region().value(node.outputs[0]).type.element;
+  const ElementType from = builder.region().value(node.inputs[0]).type.element,
+                    to = builder.region().value(node.outputs[0]).type.element;
   RegionValue floats = x;
   const bool in_blocks = AttributeOr<int64_t>(node, "block_size", 0) != 0;
-  if (TypeOf(builder.desc(x.memory)) != DataTypeOf(from) || in_blocks) floats.memory = builder.InPlainLayout(x);  // rounded, or with scales laid out as the model has x
+  if (TypeOf(builder.desc(x.memory)) != DataTypeOf(from) || in_blocks)
+    floats.memory = builder.InPlainLayout(x);  // rounded, or with scales laid out as the model has x
   const Dense dense = AsDense(builder, floats, DataTypeOf(to));
   const MemoryIndex dst = builder.Temporary(dense.result);
   const ElementType codes = to == ElementType::kFloat ? from : to;
-  builder.AddNative(std::make_shared<Step>(Elements(x.dims), ScalingOf(builder, node, x.dims, dense.channels_last), codes), {dense.memory, dst});
+  builder.AddNative(std::make_shared<Step>(Elements(x.dims), ScalingOf(builder, node, x.dims, dense.channels_last), codes),
+                    {dense.memory, dst});
   builder.SetOutput(node, {x.dims, dst});
 }
 
 std::string RefuseCodeBinary(const GraphViewer& graph, const Node& node) {
-  if (!HasQuantizer(graph, node, 1) || !HasQuantizer(graph, node, 4) || !HasQuantizer(graph, node, 6)) return "scales or zero points are not single constants";
+  if (!HasQuantizer(graph, node, 1) || !HasQuantizer(graph, node, 4) || !HasQuantizer(graph, node, 6))
+    return "scales or zero points are not single constants";
   const auto &a = *graph.value(node.inputs[0]).type.shape, &b = *graph.value(node.inputs[3]).type.shape;
   const auto equal = [](const Dimension& x, const Dimension& y) { return x == y && (x.known() || !x.symbol.empty()); };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal) ? std::string() : "its operands are not known to be of one shape";
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal) ? std::string()
+                                                                   : "its operands are not known to be of one shape";
 }
 
 void LowerCodeBinary(ProgramBuilder& builder, const Node& node) {
   const RegionValue a = builder.input(node, 0), b = builder.input(node, 3);
   Require(a.dims == b.dims, "the operands have different shapes");
   const ElementType type = builder.region().value(node.outputs[0]).type.element;
-  const Quantizer by_a = QuantizerOf(builder, node, 1), by_b = QuantizerOf(builder, node, 4), by_c = QuantizerOf(builder, node, 6);
+  const Quantizer by_a = QuantizerOf(builder, node, 1), by_b = QuantizerOf(builder, node, 4),
+                  by_c = QuantizerOf(builder, node, 6);
   const double a_scale = by_a.scale, b_scale = by_b.scale, c_scale = by_c.scale;
   cpu::CodeArithmetic how{};
   how.is_signed = type == ElementType::kInt8;
@@ -168,7 +190,8 @@ void LowerCodeBinary(ProgramBuilder& builder, const Node& node) {
   }
   const Dense dense = AsDense(builder, a, DataTypeOf(type));
   const MemoryIndex dst = builder.Temporary(dense.result);
-  builder.AddNative(std::make_shared<CombineStep>(Elements(a.dims), how), {dense.memory, builder.InLayout(b.memory, builder.desc(dense.memory)), dst});
+  builder.AddNative(std::make_shared<CombineStep>(Elements(a.dims), how),
+                    {dense.memory, builder.InLayout(b.memory, builder.desc(dense.memory)), dst});
   builder.SetOutput(node, {a.dims, dst});
 }
 
@@ -176,8 +199,10 @@ constexpr TypeSet kQuantizeTypes[] = {kSingles, kSingles, kCodes}, kDequantizeTy
 constexpr TypeSet kCodeBinaryTypes[] = {kCodes, kSingles, kCodes, kCodes, kSingles, kCodes, kSingles, kCodes};
 
 constexpr Lowering kQuantizationLowerings[] = {
-    {"QuantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<QuantizeStep>, "", kQuantizeTypes, kCodes, true},
-    {"DequantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<DequantizeStep>, "", kDequantizeTypes, kSingles, true},
+    {"QuantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<QuantizeStep>, "", kQuantizeTypes, kCodes,
+     true},
+    {"DequantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<DequantizeStep>, "", kDequantizeTypes,
+     kSingles, true},
     {"QLinearAdd", 1, kLatestVersion, false, RefuseCodeBinary, LowerCodeBinary, "com.microsoft", kCodeBinaryTypes, kCodes},
     {"QLinearMul", 1, kLatestVersion, false, RefuseCodeBinary, LowerCodeBinary, "com.microsoft", kCodeBinaryTypes, kCodes}};
 

@@ -27,7 +27,8 @@ std::string RefuseRecurrent(const GraphViewer& graph, const Node& node) {
   if (node.FindAttribute("clip") != nullptr) return "clipped gates are left to the CPU provider";
   if (AttributeOr<int64_t>(node, "input_forget", 0) != 0) return "coupled gates are left to the CPU provider";
   if (AttributeOr<int64_t>(node, "layout", 0) != 0) return "a layout with the batch first is left to the CPU provider";
-  const std::vector<std::string> usual = IsLstm(node) ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"} : std::vector<std::string>{"Sigmoid", "Tanh"};
+  const std::vector<std::string> usual =
+      IsLstm(node) ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"} : std::vector<std::string>{"Sigmoid", "Tanh"};
   const auto activations = AttributeOr<std::vector<std::string>>(node, "activations", {});
   for (size_t i = 0; i < activations.size(); ++i) {
     if (activations[i] != usual[i % usual.size()]) return "activation " + activations[i] + " is left to the CPU provider";
@@ -54,7 +55,8 @@ RecurrentShape RecurrentShapeOf(const Node& node, const Dims& x, const Shape& w,
   RecurrentShape shape{x[0], x[1], x[2], w[1] / gates, w[0], gates};
   const bool both = AttributeOr<std::string>(node, "direction", "forward") == "bidirectional";
   Require(shape.directions == (both ? 2 : 1), "W is for {} directions", shape.directions);
-  Require(w == Shape({shape.directions, gates * shape.hidden, shape.inputs}) && r == Shape({shape.directions, gates * shape.hidden, shape.hidden}),
+  Require(w == Shape({shape.directions, gates * shape.hidden, shape.inputs}) &&
+              r == Shape({shape.directions, gates * shape.hidden, shape.hidden}),
           "W {} and R {} do not fit an input of {} numbers", w, r, shape.inputs);
   return shape;
 }
@@ -65,16 +67,19 @@ MemoryIndex AddWeights(ProgramBuilder& builder, const Node& node, size_t input, 
   const auto gates = GatesOf(node);
   const Desc desc = Plain({1, s.directions, k, s.gates, s.hidden});
   const std::string operation = "gates of " + node.op_type;
-  return builder.Constant(desc, SharedWeights::Converted(operation, builder.constant(given), desc, [&](std::span<const float> from, std::span<float> to) {
-    size_t at = 0;
-    for (int64_t d = 0; d < s.directions; ++d) {
-      for (int64_t i = 0; i < k; ++i) {
-        for (const int64_t gate : gates) {
-          for (int64_t o = 0; o < s.hidden; ++o, ++at) to[at] = LoadUnaligned(from.data() + ((d * s.gates + gate) * s.hidden + o) * k + i);
-        }
-      }
-    }
-  }));
+  return builder.Constant(
+      desc, SharedWeights::Converted(
+                operation, builder.constant(given), desc, [&](std::span<const float> from, std::span<float> to) {
+                  size_t at = 0;
+                  for (int64_t d = 0; d < s.directions; ++d) {
+                    for (int64_t i = 0; i < k; ++i) {
+                      for (const int64_t gate : gates) {
+                        for (int64_t o = 0; o < s.hidden; ++o, ++at)
+                          to[at] = LoadUnaligned(from.data() + ((d * s.gates + gate) * s.hidden + o) * k + i);
+                      }
+                    }
+                  }
+                }));
 }
 
 /// The biases of W and of R are one, but for the new gate of a GRU that resets what R gives: oneDNN has R's as a fourth.
@@ -85,7 +90,8 @@ MemoryIndex AddBias(ProgramBuilder& builder, const Node& node, const RecurrentSh
   std::vector<float> sums(static_cast<size_t>(Elements(dims)), 0.0f);
   const Tensor* bias = builder.constant(node, kBias);
   if (bias != nullptr) {
-    Require(bias->shape() == Shape({s.directions, 2 * s.gates * s.hidden}), "B is {}, which does not fit {} directions of {} numbers", bias->shape(), s.directions, s.hidden);
+    Require(bias->shape() == Shape({s.directions, 2 * s.gates * s.hidden}),
+            "B is {}, which does not fit {} directions of {} numbers", bias->shape(), s.directions, s.hidden);
     const auto values = bias->values<float>();
     for (int64_t d = 0; d < s.directions; ++d) {
       const float* of_w = values.data() + d * 2 * s.gates * s.hidden;
@@ -108,7 +114,8 @@ MemoryIndex AddBias(ProgramBuilder& builder, const Node& node, const RecurrentSh
 MemoryIndex AddState(ProgramBuilder& builder, const Node& node, size_t input, const RecurrentShape& s) {
   if (!builder.has_input(node, input)) return -1;
   const RegionValue value = builder.input(node, input);
-  Require(value.dims == Dims({s.directions, s.batch, s.hidden}), "input {} is not of {} directions, {} sequences and {} numbers", input, s.directions, s.batch, s.hidden);
+  Require(value.dims == Dims({s.directions, s.batch, s.hidden}),
+          "input {} is not of {} directions, {} sequences and {} numbers", input, s.directions, s.batch, s.hidden);
   return builder.Alias(builder.InPlainLayout(value), Plain(s.state()));
 }
 
@@ -118,12 +125,13 @@ struct RecurrentMemories {
 
 template <class Primitive, class PrimitiveDesc>
 void AddRecurrent(ProgramBuilder& builder, const PrimitiveDesc& pd, const RecurrentMemories& m) {
-  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC_LAYER, m.x},
-                                                        {DNNL_ARG_WEIGHTS_LAYER, builder.InLayout(m.w, pd.weights_layer_desc())},
-                                                        {DNNL_ARG_WEIGHTS_ITER, builder.InLayout(m.r, pd.weights_iter_desc())},
-                                                        {DNNL_ARG_BIAS, m.bias},
-                                                        {DNNL_ARG_DST_LAYER, m.y},
-                                                        {DNNL_ARG_DST_ITER, m.last_h}};
+  std::vector<std::pair<int, MemoryIndex>> arguments = {
+      {DNNL_ARG_SRC_LAYER, m.x},
+      {DNNL_ARG_WEIGHTS_LAYER, builder.InLayout(m.w, pd.weights_layer_desc())},
+      {DNNL_ARG_WEIGHTS_ITER, builder.InLayout(m.r, pd.weights_iter_desc())},
+      {DNNL_ARG_BIAS, m.bias},
+      {DNNL_ARG_DST_LAYER, m.y},
+      {DNNL_ARG_DST_ITER, m.last_h}};
   if (m.initial_h >= 0) arguments.emplace_back(DNNL_ARG_SRC_ITER, m.initial_h);
   if (m.initial_c >= 0) arguments.emplace_back(DNNL_ARG_SRC_ITER_C, m.initial_c);
   if (m.last_c >= 0) arguments.emplace_back(DNNL_ARG_DST_ITER_C, m.last_c);
@@ -143,7 +151,8 @@ void AddPrimitive(ProgramBuilder& builder, const Node& node, const RecurrentShap
   if (IsLstm(node)) {
     AddRecurrent<dnnl::lstm_forward>(builder, LstmDesc(CpuEngine(), direction, descs, OwnScratchpad()), m);
   } else if (ResetsAfter(node)) {
-    AddRecurrent<dnnl::lbr_gru_forward>(builder, GruDesc<dnnl::lbr_gru_forward>(CpuEngine(), direction, descs, OwnScratchpad()), m);
+    AddRecurrent<dnnl::lbr_gru_forward>(builder,
+                                        GruDesc<dnnl::lbr_gru_forward>(CpuEngine(), direction, descs, OwnScratchpad()), m);
   } else {
     AddRecurrent<dnnl::gru_forward>(builder, GruDesc<dnnl::gru_forward>(CpuEngine(), direction, descs, OwnScratchpad()), m);
   }
@@ -163,9 +172,11 @@ void SetUnchanged(ProgramBuilder& builder, const Node& node, const RecurrentShap
 
 void LowerRecurrent(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, kX);
-  const RecurrentShape s = RecurrentShapeOf(node, x.dims, builder.constant(node, kW)->shape(), builder.constant(node, kR)->shape());
+  const RecurrentShape s =
+      RecurrentShapeOf(node, x.dims, builder.constant(node, kW)->shape(), builder.constant(node, kR)->shape());
   if (s.steps == 0 || s.batch == 0) return SetUnchanged(builder, node, s);
-  builder.CountOperations(2.0 * static_cast<double>(s.steps * s.batch * s.directions * s.gates * s.hidden) * static_cast<double>(s.inputs + s.hidden));
+  builder.CountOperations(2.0 * static_cast<double>(s.steps * s.batch * s.directions * s.gates * s.hidden) *
+                          static_cast<double>(s.inputs + s.hidden));
   RecurrentMemories m;
   m.x = builder.InPlainLayout(x);
   m.w = AddWeights(builder, node, kW, s, s.inputs);
@@ -191,8 +202,9 @@ void LowerRecurrent(ProgramBuilder& builder, const Node& node) {
 
 constexpr TypeSet kRecurrentTypes[] = {kSingles, kSingles, kSingles, kSingles, kSums, kSingles};
 
-constexpr Lowering kRecurrentLowerings[] = {{"LSTM", 7, kLatestVersion, false, RefuseRecurrent, LowerRecurrent, "", kRecurrentTypes, kSingles, true, true},
-                                            {"GRU", 7, kLatestVersion, false, RefuseRecurrent, LowerRecurrent, "", kRecurrentTypes, kSingles, true, true}};
+constexpr Lowering kRecurrentLowerings[] = {
+    {"LSTM", 7, kLatestVersion, false, RefuseRecurrent, LowerRecurrent, "", kRecurrentTypes, kSingles, true, true},
+    {"GRU", 7, kLatestVersion, false, RefuseRecurrent, LowerRecurrent, "", kRecurrentTypes, kSingles, true, true}};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// ReduceSum, -Mean, -Prod, -L1, -L2 and -SumSquare of constant axes -> reduction. Not the largest and smallest: oneDNN's start from
-// the extreme finite numbers, which is no answer where all is infinite.
+// ReduceSum, -Mean, -Prod, -L1, -L2 and -SumSquare of constant axes -> reduction. Not the largest and smallest: oneDNN's
+// start from the extreme finite numbers, which is no answer where all is infinite.
 
 #include <limits>
 
@@ -27,7 +27,8 @@ constexpr Reduction kReductions[] = {
     {"ReduceSumSquare", dnnl::algorithm::reduction_norm_lp_power_p_sum, 2, dnnl::algorithm::eltwise_square}};
 
 const Reduction& ReductionOf(const Node& node) {
-  return *std::find_if(std::begin(kReductions), std::end(kReductions), [&](const Reduction& one) { return one.op_type == node.op_type; });
+  return *std::find_if(std::begin(kReductions), std::end(kReductions),
+                       [&](const Reduction& one) { return one.op_type == node.op_type; });
 }
 
 /// The axes as they are given, none for all.
@@ -68,7 +69,8 @@ void LowerReduction(ProgramBuilder& builder, const Node& node) {
     const MemoryIndex src = dst;
     dst = builder.Temporary(result);
     builder.AddInBoxes(dst, {src}, 1, [&](std::span<const MemoryIndex> part) {
-      const auto pd = ReductionDesc(CpuEngine(), reduction.algorithm, builder.desc(part[1]), builder.desc(part[0]), reduction.power, OwnScratchpad());
+      const auto pd = ReductionDesc(CpuEngine(), reduction.algorithm, builder.desc(part[1]), builder.desc(part[0]),
+                                    reduction.power, OwnScratchpad());
       const Desc scratchpad = pd.scratchpad_desc();
       builder.Add(dnnl::reduction(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
     });

@@ -1,4 +1,5 @@
-// Resize (11) with oneDNN's positions -> resampling_forward: linear between the centres of pixels, and the nearest pixel in whole multiples.
+// Resize (11) with oneDNN's positions -> resampling_forward: linear between the centres of pixels, and the nearest pixel in
+// whole multiples.
 
 #include <cmath>
 
@@ -15,7 +16,9 @@ struct Resizing {
 };
 
 std::optional<Resizing> ResizingOf(const GraphViewer& graph, const Node& node) {
-  const auto constant = [&](size_t i) { return i < node.inputs.size() && node.inputs[i] != kNone ? graph.constant(node.inputs[i]) : nullptr; };
+  const auto constant = [&](size_t i) {
+    return i < node.inputs.size() && node.inputs[i] != kNone ? graph.constant(node.inputs[i]) : nullptr;
+  };
   const Tensor *scales = constant(2), *sizes = constant(3);
   if (scales != nullptr && scales->num_elements() == 0) scales = nullptr;
   if (sizes != nullptr && sizes->num_elements() == 0) sizes = nullptr;
@@ -43,13 +46,17 @@ bool IsWhole(double number) { return number >= 1 && number == std::floor(number)
 
 /// An output's positions must be those that its and the input's size imply, and for the nearest pixel a whole multiple.
 bool FitsAxis(const Resizing& resizing, size_t i, const Dimension& dim, bool nearest) {
-  if (resizing.sizes[i] >= 0) return !nearest || (dim.known() && dim.value > 0 && resizing.sizes[i] >= dim.value && resizing.sizes[i] % dim.value == 0);
+  if (resizing.sizes[i] >= 0)
+    return !nearest ||
+           (dim.known() && dim.value > 0 && resizing.sizes[i] >= dim.value && resizing.sizes[i] % dim.value == 0);
   if (IsWhole(resizing.scales[i])) return true;
   return !nearest && dim.known() && IsWhole(resizing.scales[i] * static_cast<double>(dim.value));
 }
 
 std::string RefuseModes(const Node& node) {
-  const auto text = [&](std::string_view name, const char* fallback) { return AttributeOr<std::string>(node, name, fallback); };
+  const auto text = [&](std::string_view name, const char* fallback) {
+    return AttributeOr<std::string>(node, name, fallback);
+  };
   if (AttributeOr<int64_t>(node, "antialias", 0) != 0) return "oneDNN has no antialiasing";
   if (text("keep_aspect_ratio_policy", "stretch") != "stretch") return "aspect ratios are left to the CPU provider";
   const std::string mode = text("mode", "nearest"), positions = text("coordinate_transformation_mode", "half_pixel");
@@ -58,7 +65,9 @@ std::string RefuseModes(const Node& node) {
   if (mode != "nearest") return "oneDNN has no " + mode + " interpolation";
   const std::string rounding = text("nearest_mode", "round_prefer_floor");
   const bool rounds = rounding == "round_prefer_floor" || rounding == "round_prefer_ceil";
-  return (centres && rounds) || (positions == "asymmetric" && rounding == "floor") ? "" : "oneDNN has the pixel nearest to each centre only";
+  return (centres && rounds) || (positions == "asymmetric" && rounding == "floor")
+             ? ""
+             : "oneDNN has the pixel nearest to each centre only";
 }
 
 std::string RefuseResize(const GraphViewer& graph, const Node& node) {
@@ -71,7 +80,8 @@ std::string RefuseResize(const GraphViewer& graph, const Node& node) {
   for (size_t i = 0; i < x.size(); ++i) {
     const bool stays = resizing->sizes[i] < 0 ? resizing->scales[i] == 1 : x[i].known() && x[i].value == resizing->sizes[i];
     if (i < 2 && !stays) return "it resizes batch or channels";
-    if (!FitsAxis(*resizing, i, x[i], nearest)) return "its scale is not the sizes' ratio, or of the nearest pixel no whole multiple";
+    if (!FitsAxis(*resizing, i, x[i], nearest))
+      return "its scale is not the sizes' ratio, or of the nearest pixel no whole multiple";
   }
   return {};
 }
@@ -81,7 +91,8 @@ void LowerResize(ProgramBuilder& builder, const Node& node) {
   const Resizing resizing = *ResizingOf(builder.region(), node);
   Dims out = x.dims;
   for (size_t i = 0; i < out.size(); ++i) {
-    out[i] = resizing.sizes[i] >= 0 ? resizing.sizes[i] : static_cast<int64_t>(std::floor(static_cast<double>(out[i]) * resizing.scales[i]));
+    out[i] = resizing.sizes[i] >= 0 ? resizing.sizes[i]
+                                    : static_cast<int64_t>(std::floor(static_cast<double>(out[i]) * resizing.scales[i]));
   }
   const bool nearest = AttributeOr<std::string>(node, "mode", "nearest") == "nearest";
   const auto algorithm = nearest ? dnnl::algorithm::resampling_nearest : dnnl::algorithm::resampling_linear;
@@ -90,14 +101,16 @@ void LowerResize(ProgramBuilder& builder, const Node& node) {
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());
   const double ns = 2 * MovementNs(static_cast<double>(pd.dst_desc().get_size()) * 8);
   builder.AddInBoxes(dst, {x.memory}, {{0}, {1}}, ns, [&](std::span<const MemoryIndex> part) {
-    const auto of_part = ResamplingDesc(CpuEngine(), algorithm, builder.desc(part[1]), builder.desc(part[0]), OwnScratchpad());
+    const auto of_part =
+        ResamplingDesc(CpuEngine(), algorithm, builder.desc(part[1]), builder.desc(part[0]), OwnScratchpad());
     const Desc scratchpad = of_part.scratchpad_desc();
     builder.Add(dnnl::resampling_forward(of_part), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
   });
   builder.SetOutput(node, {out, dst});
 }
 
-constexpr Lowering kResamplingLowerings[] = {{"Resize", 11, kLatestVersion, true, RefuseResize, LowerResize, "", kOnlyFloats, kFloats, true}};
+constexpr Lowering kResamplingLowerings[] = {
+    {"Resize", 11, kLatestVersion, true, RefuseResize, LowerResize, "", kOnlyFloats, kFloats, true}};
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Concat -> nothing where the inputs can be made in their place, else concat; Flatten, Reshape, Squeeze, Unsqueeze by constants
+// Concat -> nothing where the inputs can be made in their place, else concat; Flatten, Reshape, Squeeze, Unsqueeze by
+// constants
 // -> another description of row-major bytes; Transpose -> reorder; Identity, Dropout -> nothing.
 
 #include <algorithm>
@@ -15,8 +16,8 @@ std::string RefuseConcat(const GraphViewer& graph, const Node& node) {
   return rank == 0 || axis < -rank || axis >= rank ? "its axis is outside the input" : std::string();
 }
 
-/// Makes the producers of the inputs write into `dst` itself, and copies the inputs that cannot. False, and nothing is done,
-/// when none can.
+/// Makes the producers of the inputs write into `dst` itself, and copies the inputs that cannot. False, and nothing is
+/// done, when none can.
 bool PlaceInputs(ProgramBuilder& builder, std::span<const RegionValue> inputs, size_t axis, MemoryIndex dst) {
   Dims offsets(inputs[0].dims.size(), 0);
   std::vector<std::pair<const RegionValue*, Dims>> left;
@@ -34,12 +35,14 @@ bool PlaceInputs(ProgramBuilder& builder, std::span<const RegionValue> inputs, s
 /// Rounds inputs to the type that others of them have been rounded to; gives the type of all.
 DataType AlignTypes(ProgramBuilder& builder, std::span<RegionValue> inputs) {
   const auto type_of = [&](const RegionValue& value) { return TypeOf(builder.desc(value.memory)); };
-  const auto rounded = std::find_if(inputs.begin(), inputs.end(), [&](const RegionValue& input) { return type_of(input) != DataType::f32; });
+  const auto rounded =
+      std::find_if(inputs.begin(), inputs.end(), [&](const RegionValue& input) { return type_of(input) != DataType::f32; });
   if (rounded == inputs.end()) return DataType::f32;
   const DataType type = type_of(*rounded);
   for (RegionValue& input : inputs) {
     if (type_of(input) == type) continue;
-    const bool blocked = input.dims.size() >= 3 && input.dims.size() <= 5 && builder.desc(input.memory) == ChannelBlocked(input.dims);
+    const bool blocked =
+        input.dims.size() >= 3 && input.dims.size() <= 5 && builder.desc(input.memory) == ChannelBlocked(input.dims);
     input.memory = builder.InLayout(input.memory, blocked ? ChannelBlocked(input.dims, type) : Plain(input.dims, type));
   }
   return type;
@@ -56,9 +59,11 @@ void LowerConcat(ProgramBuilder& builder, const Node& node) {
   out[axis] = 0;
   std::vector<Desc> descs;
   for (const RegionValue& input : inputs) {
-    Require(input.dims.size() == out.size(), "inputs of {} and {} dimensions cannot be joined", input.dims.size(), out.size());
+    Require(input.dims.size() == out.size(), "inputs of {} and {} dimensions cannot be joined", input.dims.size(),
+            out.size());
     for (size_t i = 0; i < out.size(); ++i) {
-      Require(i == axis || input.dims[i] == out[i], "dimension {} is {} in one input and {} in another", i, input.dims[i], out[i]);
+      Require(i == axis || input.dims[i] == out[i], "dimension {} is {} in one input and {} in another", i, input.dims[i],
+              out[i]);
     }
     out[axis] += input.dims[axis];
     descs.push_back(builder.desc(input.memory));
@@ -131,7 +136,8 @@ void LowerReshape(ProgramBuilder& builder, const Node& node) {
 }
 
 std::string RefuseAxes(const GraphViewer& graph, const Node& node) {
-  const bool omitted = node.op_type == "Squeeze" && node.FindAttribute("axes") == nullptr && (node.inputs.size() < 2 || node.inputs[1] == kNone);
+  const bool omitted = node.op_type == "Squeeze" && node.FindAttribute("axes") == nullptr &&
+                       (node.inputs.size() < 2 || node.inputs[1] == kNone);
   return omitted || Integers(graph, node, "axes") ? std::string() : "its axes are not constants";
 }
 
@@ -195,29 +201,33 @@ void LowerTranspose(ProgramBuilder& builder, const Node& node) {
   const MemoryIndex plain = builder.InRows(x);
   const DataType type = TypeOf(builder.desc(plain));
   const Desc turned(out, type, out_strides), wanted = Plain(out, type);
-  // Where only axes of one element move, oneDNN says that the two are equal, but binary chooses its kernel by their strides.
+  // Where only axes of one element move, oneDNN says that the two are equal, but binary chooses its kernel by their
+  // strides.
   const bool moves = turned != wanted;
-  builder.SetOutput(node, {out, moves ? builder.InLayout(builder.Alias(plain, turned), wanted) : builder.Alias(plain, wanted)});
+  builder.SetOutput(node,
+                    {out, moves ? builder.InLayout(builder.Alias(plain, turned), wanted) : builder.Alias(plain, wanted)});
 }
 
 std::string RefuseDropout(const GraphViewer& graph, const Node& node) {
   if (node.since_version < 7) return AttributeOr<int64_t>(node, "is_test", 0) == 0 ? "it trains" : std::string();
   if (node.inputs.size() < 3 || node.inputs[2] == kNone) return {};
   const Tensor* training = graph.constant(node.inputs[2]);
-  const bool off = training != nullptr && training->is(ElementType::kBool) && training->num_elements() == 1 && !training->data<bool>()[0];
+  const bool off = training != nullptr && training->is(ElementType::kBool) && training->num_elements() == 1 &&
+                   !training->data<bool>()[0];
   return off ? std::string() : "it may train";
 }
 
 void LowerIdentity(ProgramBuilder& builder, const Node& node) { builder.SetOutput(node, builder.input(node, 0)); }
 
-constexpr Lowering kShapeLowerings[] = {{"Concat", 4, kLatestVersion, false, RefuseConcat, LowerConcat, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-                                   {"Flatten", 1, kLatestVersion, false, RefuseNothing, LowerFlatten, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-                                   {"Reshape", 1, kLatestVersion, true, RefuseReshape, LowerReshape, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-                                   {"Squeeze", 1, kLatestVersion, true, RefuseAxes, LowerSqueeze, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-                                   {"Unsqueeze", 1, kLatestVersion, true, RefuseAxes, LowerUnsqueeze, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-                                   {"Transpose", 1, kLatestVersion, false, RefuseNothing, LowerTranspose, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-                                   {"Dropout", 1, kLatestVersion, true, RefuseDropout, LowerIdentity, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-                                   {"Identity", 1, kLatestVersion, false, RefuseNothing, LowerIdentity, "", kFloatsOrCodes, kFloatsOrCodes[0]}};
+constexpr Lowering kShapeLowerings[] = {
+    {"Concat", 4, kLatestVersion, false, RefuseConcat, LowerConcat, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Flatten", 1, kLatestVersion, false, RefuseNothing, LowerFlatten, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Reshape", 1, kLatestVersion, true, RefuseReshape, LowerReshape, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Squeeze", 1, kLatestVersion, true, RefuseAxes, LowerSqueeze, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Unsqueeze", 1, kLatestVersion, true, RefuseAxes, LowerUnsqueeze, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Transpose", 1, kLatestVersion, false, RefuseNothing, LowerTranspose, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Dropout", 1, kLatestVersion, true, RefuseDropout, LowerIdentity, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Identity", 1, kLatestVersion, false, RefuseNothing, LowerIdentity, "", kFloatsOrCodes, kFloatsOrCodes[0]}};
 
 }  // namespace
 

@@ -20,7 +20,7 @@ struct AttentionProblem {
   cl_long m_batch, m_head, m_row, m_key, m_keys, offset, left, right;
   cl_int causal, stage;
   cl_float scale, softcap;
-  cl_float nothing;  // what rows give of which the mask leaves nothing
+  cl_float nothing;   // what rows give of which the mask leaves nothing
   cl_int slices = 1;  // of the keys: ScaledDotProduct decides
 };
 
@@ -43,8 +43,9 @@ struct KnownHeads {
 /// Attention of every query, the way that suits the device.
 class ScaledDotProduct {
  public:
-  static constexpr cl_long kStep = 16, kMostValues = 256;  // elements at a time, and of a row, where a work item has a whole row
-  static constexpr cl_long kRows = 32, kRowsTogether = 4;     // of queries, where it has several
+  static constexpr cl_long kStep = 16,
+                           kMostValues = 256;  // elements at a time, and of a row, where a work item has a whole row
+  static constexpr cl_long kRows = 32, kRowsTogether = 4;  // of queries, where it has several
 
   /// Kernels that the known sizes ask for are compiled now.
   ScaledDotProduct(const KernelInfo& info, const AttentionTypes& types, const KnownHeads& known);
@@ -65,13 +66,15 @@ class ScaledDotProduct {
     return queries >= kFewestRows && width <= kMostValues;
   }
 
-  /// Attention by `kernel` over {rows of queries in items, keys in slices, heads}, `rows` of them in each group of `local` items.
-  void RunSliced(KernelContext& context, LazyLaunchable& kernel, size_t local, int64_t rows, const BufferRange& q, const BufferRange& k,
-                 const BufferRange& v, const Tensor* mask, const BufferRange& lengths, const Tensor& y, AttentionProblem p);
+  /// Attention by `kernel` over {rows of queries in items, keys in slices, heads}, `rows` of them in each group of `local`
+  /// items.
+  void RunSliced(KernelContext& context, LazyLaunchable& kernel, size_t local, int64_t rows, const BufferRange& q,
+                 const BufferRange& k, const BufferRange& v, const Tensor* mask, const BufferRange& lengths,
+                 const Tensor& y, AttentionProblem p);
 
   Device& device_;
   const size_t element_bytes_;  // of what is computed in
-  const bool by_rows_;  // of a work item: on processors
+  const bool by_rows_;          // of a work item: on processors
   LazyLaunchable attend_, attend_row_, attend_rows_, join_slices_;
   std::vector<std::unique_ptr<LazyLaunchable>> tiles_;
 };

@@ -69,8 +69,9 @@ std::unique_ptr<Kernel> MakeMod(const KernelInfo& info) {
 std::unique_ptr<Kernel> MakeBitShift(const KernelInfo& info) {
   const bool left = info.attribute<std::string>("direction") == "LEFT";
   const int width = BitWidth(info.input_type(0));
-  const std::string expression = left ? fmt::format("(ulong)b >= {} ? (TA)0 : (TA)((WA)a << (b & {}))", width, width - 1)
-                                      : fmt::format("(ulong)b >= {} ? (TA)(a < 0 ? -1 : 0) : (TA)(a >> (b & {}))", width, width - 1);
+  const std::string expression =
+      left ? fmt::format("(ulong)b >= {} ? (TA)0 : (TA)((WA)a << (b & {}))", width, width - 1)
+           : fmt::format("(ulong)b >= {} ? (TA)(a < 0 ? -1 : 0) : (TA)(a >> (b & {}))", width, width - 1);
   return std::make_unique<Elementwise>(info, expression);
 }
 
@@ -82,7 +83,8 @@ std::unique_ptr<Kernel> MakePow(const KernelInfo& info) {
 class Variadic : public Kernel {
  public:
   Variadic(const KernelInfo& info, const char* expression, bool mean)
-      : step_(info, info.num_inputs() == 1 ? "a" : expression), last_alpha_(mean ? 1.0f / static_cast<float>(info.num_inputs()) : 1.0f) {}
+      : step_(info, info.num_inputs() == 1 ? "a" : expression),
+        last_alpha_(mean ? 1.0f / static_cast<float>(info.num_inputs()) : 1.0f) {}
 
   void Compute(KernelContext& context) override {
     const size_t count = context.num_inputs();
@@ -103,10 +105,16 @@ class Variadic : public Kernel {
 };
 
 std::unique_ptr<Kernel> MakeSum(const KernelInfo& info) { return std::make_unique<Variadic>(info, "a + b", false); }
-std::unique_ptr<Kernel> MakeMean(const KernelInfo& info) { return std::make_unique<Variadic>(info, "(a + b) * alpha", true); }
+std::unique_ptr<Kernel> MakeMean(const KernelInfo& info) {
+  return std::make_unique<Variadic>(info, "(a + b) * alpha", true);
+}
 /// A NaN on either side is the result.
-std::unique_ptr<Kernel> MakeMax(const KernelInfo& info) { return std::make_unique<Variadic>(info, "a != a || a > b ? a : b", false); }
-std::unique_ptr<Kernel> MakeMin(const KernelInfo& info) { return std::make_unique<Variadic>(info, "a != a || a < b ? a : b", false); }
+std::unique_ptr<Kernel> MakeMax(const KernelInfo& info) {
+  return std::make_unique<Variadic>(info, "a != a || a > b ? a : b", false);
+}
+std::unique_ptr<Kernel> MakeMin(const KernelInfo& info) {
+  return std::make_unique<Variadic>(info, "a != a || a < b ? a : b", false);
+}
 
 }  // namespace
 
@@ -115,7 +123,8 @@ std::string_view ArithmeticExpressionOf(const Node& node) {
   constexpr std::string_view kArithmetic[] = {"Add", "Sub", "Mul", "Div"};
   if (!node.domain.empty() || std::ranges::find(kArithmetic, node.op_type) == std::end(kArithmetic)) return {};
   for (const Binary& op : kBinaries) {
-    if (node.op_type == op.op_type && op.version <= node.since_version && op.types.contains(ElementType::kFloat)) return op.expression;
+    if (node.op_type == op.op_type && op.version <= node.since_version && op.types.contains(ElementType::kFloat))
+      return op.expression;
   }
   return {};
 }

@@ -1,11 +1,10 @@
 // CausalConvWithState (27), and version 1 of com.microsoft, from which it came.
 
-#include "ops/attention/causal_conv_shape.h"
-
 #include <limits>
 
 #include "base/checked.h"
 #include "kernel.h"
+#include "ops/attention/causal_conv_shape.h"
 
 namespace tessera::opencl {
 namespace {
@@ -13,7 +12,8 @@ namespace {
 class CausalConvWithState final : public Kernel {
  public:
   explicit CausalConvWithState(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "causal_conv", Computed('X', info.input_type(0)), "causal_conv"), silu_(cpu::CausalConvHasSilu(info)) {}
+      : kernel_(DeviceOf(info), "causal_conv", Computed('X', info.input_type(0)), "causal_conv"),
+        silu_(cpu::CausalConvHasSilu(info)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -25,7 +25,8 @@ class CausalConvWithState final : public Kernel {
     const Tensor* present = context.output(1, Shape{s.batch, s.channels, s.carried()});
     const int64_t items = CheckedMul(CheckedMul(s.batch, s.channels), CheckedAdd(s.length, s.carried()));
     if (items == 0) return;
-    kernel_.Linear(context, items, x, weight, bias, past, y, present, cl_long{s.channels}, cl_long{s.length}, static_cast<cl_int>(s.carried()), silu_);
+    kernel_.Linear(context, items, x, weight, bias, past, y, present, cl_long{s.channels}, cl_long{s.length},
+                   static_cast<cl_int>(s.carried()), silu_);
   }
 
  private:
@@ -37,7 +38,9 @@ class CausalConvWithState final : public Kernel {
 
 void RegisterCausalConv(KernelRegistry& registry) {
   for (const char* domain : {"", "com.microsoft"}) {
-    registry.Add(Op("CausalConvWithState", domain).Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16}).Make<CausalConvWithState>());
+    registry.Add(Op("CausalConvWithState", domain)
+                     .Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})
+                     .Make<CausalConvWithState>());
   }
 }
 

@@ -20,12 +20,14 @@ class Col2Im final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const Shape image = Sizes(context.required_input(1), "image_shape"), block = Sizes(context.required_input(2), "block_shape");
+    const Shape image = Sizes(context.required_input(1), "image_shape"),
+                block = Sizes(context.required_input(2), "block_shape");
     const Window window = window_.Fit(image.dims(), block.dims());
     const int64_t taps = block.num_elements(), columns = window.output.num_elements();
     const Shape& xs = x.shape();
     Require(xs.rank() == 3 && xs[1] % taps == 0 && xs[2] == columns,
-            "the input is {}, [batch, channels * {}, {}] is expected for blocks {} of an image {}", xs, taps, columns, block, image);
+            "the input is {}, [batch, channels * {}, {}] is expected for blocks {} of an image {}", xs, taps, columns,
+            block, image);
     Shape result{xs[0], xs[1] / taps};
     for (const int64_t size : image) result.Append(size);
     const Tensor& y = *context.output(0, result);

@@ -1,5 +1,5 @@
-// Sums of products of dimensions in any order: Einsum (12) of one or two operands; com.microsoft FusedMatMul and its older name
-// TransposeMatMul (1).
+// Sums of products of dimensions in any order: Einsum (12) of one or two operands; com.microsoft FusedMatMul and its older
+// name TransposeMatMul (1).
 
 #include <algorithm>
 #include <limits>
@@ -37,7 +37,9 @@ struct Dim {
 class Contraction {
  public:
   explicit Contraction(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "contraction", Computed('X', info.input_type(0)) + fmt::format("#define TILE {}\n#define PER {}\n", kContractionTile, kContractionPer),
+      : kernel_(DeviceOf(info), "contraction",
+                Computed('X', info.input_type(0)) +
+                    fmt::format("#define TILE {}\n#define PER {}\n", kContractionTile, kContractionPer),
                 "contract"),
         zero_(DeviceOf(info), "fill", Moved('X', info.input_type(0)), "fill") {
     if (SettingsOf(info).tiles || !kReals.contains(info.input_type(0)) || info.num_inputs() < 2) return;
@@ -45,7 +47,8 @@ class Contraction {
     panels_->PreparePack();
   }
 
-  void Run(KernelContext& context, const Tensor& a, const Tensor* b, const Tensor& y, std::span<const Dim> dims, float alpha) {
+  void Run(KernelContext& context, const Tensor& a, const Tensor* b, const Tensor& y, std::span<const Dim> dims,
+           float alpha) {
     if (y.num_elements() == 0) return;
     Groups groups{};
     std::array<int64_t, 4> sizes = {1, 1, 1, 1};
@@ -57,7 +60,8 @@ class Contraction {
         sizes[static_cast<size_t>(group)] = CheckedMul(sizes[static_cast<size_t>(group)], dim.size);
         if (dim.size == 1) continue;
         const size_t last = filled - 1;
-        if (filled > first && groups.a[last] == dim.a * dim.size && groups.b[last] == dim.b * dim.size && groups.y[last] == dim.y * dim.size) {
+        if (filled > first && groups.a[last] == dim.a * dim.size && groups.b[last] == dim.b * dim.size &&
+            groups.y[last] == dim.y * dim.size) {
           groups.dims[last] *= dim.size;
         } else {
           Require(filled < kMostGrouped, "more than {} dimensions in a contraction", kMostGrouped);
@@ -72,8 +76,11 @@ class Contraction {
     if (sizes[3] == 0) return zero_.Linear(context, y.num_elements(), y, cl_ulong{0});
     if (panels_ && b != nullptr && IsProduct(groups, sizes)) return ByPanels(context, a, *b, y, groups, sizes, alpha);
     const auto up = [](int64_t size) { return (static_cast<size_t>(size) + kContractionTile - 1) / kContractionTile; };
-    kernel_(context, {up(sizes[2]) * kContractionTile, up(sizes[1]) * (kContractionTile / kContractionPer), static_cast<size_t>(sizes[0])}, {kContractionTile, kContractionTile / kContractionPer, 1}, a, b, y,
-            groups, cl_long{sizes[1]}, cl_long{sizes[2]}, cl_long{sizes[3]}, alpha);
+    kernel_(context,
+            {up(sizes[2]) * kContractionTile, up(sizes[1]) * (kContractionTile / kContractionPer),
+             static_cast<size_t>(sizes[0])},
+            {kContractionTile, kContractionTile / kContractionPer, 1}, a, b, y, groups, cl_long{sizes[1]},
+            cl_long{sizes[2]}, cl_long{sizes[3]}, alpha);
   }
 
  private:
@@ -83,7 +90,8 @@ class Contraction {
     std::array<Dim, 4> dims{};
     for (size_t group = 0; group < 4; d += static_cast<size_t>(groups.rank[group]), ++group) {
       if (groups.rank[group] > 1) return false;
-      if (groups.rank[group] == 1) dims[group] = {.size = groups.dims[d], .a = groups.a[d], .b = groups.b[d], .y = groups.y[d]};
+      if (groups.rank[group] == 1)
+        dims[group] = {.size = groups.dims[d], .a = groups.a[d], .b = groups.b[d], .y = groups.y[d]};
     }
     const auto [stacks, m, n, k] = sizes;
     const int64_t most = std::numeric_limits<cl_int>::max();
@@ -101,8 +109,8 @@ class Contraction {
     };
     const int64_t panel = CheckedMul(k, kPanel), matrix = CheckedMul(PanelProduct::Panels(n), panel);
     const DeviceScratch packed(context, static_cast<size_t>(CheckedMul(matrix, stacks)) * panels_->element_bytes());
-    panels_->Pack(context, b, packed.range(), k, n, static_cast<cl_int>(step(3, groups.b)), static_cast<cl_int>(step(2, groups.b)),
-                  stacks, step(0, groups.b));
+    panels_->Pack(context, b, packed.range(), k, n, static_cast<cl_int>(step(3, groups.b)),
+                  static_cast<cl_int>(step(2, groups.b)), stacks, step(0, groups.b));
     Strided stack;
     stack.rank = 1;
     stack.dims[0] = stacks;
@@ -126,7 +134,8 @@ class Contraction {
 /// Every dimension that an ellipsis stands for is a label of its own, counted from the right.
 class Einsum final : public Kernel {
  public:
-  explicit Einsum(const KernelInfo& info) : contraction_(info), equation_(info.attribute<std::string>("equation"), info.num_inputs()) {}
+  explicit Einsum(const KernelInfo& info)
+      : contraction_(info), equation_(info.attribute<std::string>("equation"), info.num_inputs()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
@@ -161,11 +170,12 @@ class Einsum final : public Kernel {
   static constexpr int kDots = 64;  // labels of dimensions that an ellipsis stands for
 
   /// Adds an operand's strides; returns how many dimensions its ellipsis stands for.
-  static size_t AddOperand(const Shape& shape, const EinsumEquation::Term& term, std::map<int, Dim>& labels, cl_long Dim::*stride,
-                           bool Dim::*in) {
+  static size_t AddOperand(const Shape& shape, const EinsumEquation::Term& term, std::map<int, Dim>& labels,
+                           cl_long Dim::* stride, bool Dim::* in) {
     const bool has_dots = std::ranges::find(term, kEllipsis) != term.end();
     const size_t named = term.size() - (has_dots ? 1 : 0);
-    Require(has_dots ? shape.rank() >= named : shape.rank() == named, "an operand {} does not fit its {} labels", shape, named);
+    Require(has_dots ? shape.rank() >= named : shape.rank() == named, "an operand {} does not fit its {} labels", shape,
+            named);
     const size_t dots = shape.rank() - named;
     const auto strides = RowMajor(shape);
     size_t axis = 0;
@@ -243,7 +253,11 @@ class FusedMatMul final : public Kernel {
     }
     dims.push_back({.size = shape.m, .a = left.row(), .y = shape.n, .in_a = true, .in_y = true});
     dims.push_back({.size = shape.n, .b = b.shape().rank() < 2 ? 0 : right.last(), .y = 1, .in_b = true, .in_y = true});
-    dims.push_back({.size = shape.k, .a = left.last(), .b = b.shape().rank() < 2 ? right.last() : right.row(), .in_a = true, .in_b = true});
+    dims.push_back({.size = shape.k,
+                    .a = left.last(),
+                    .b = b.shape().rank() < 2 ? right.last() : right.row(),
+                    .in_a = true,
+                    .in_b = true});
     contraction_.Run(context, a, &b, *context.output(0, shape.output), dims, alpha_);
   }
 

@@ -22,9 +22,11 @@ class TransposedProduct {
  public:
   explicit TransposedProduct(const KernelInfo& info)
       : type_(info.input_type(0)),
-        panels_(info, info.constant_input(1) != nullptr ? PanelProduct::Left::kPacked : PanelProduct::Left::kStrided, KeptAsComputed()),
+        panels_(info, info.constant_input(1) != nullptr ? PanelProduct::Left::kPacked : PanelProduct::Left::kStrided,
+                KeptAsComputed()),
         add_(DeviceOf(info), "conv_transpose",
-             Computed('X', type_) + fmt::format("#define ROW {}\n#define ROWS {}\n", kRowElements, kRowsPerItem) + EpilogueOf(info).defines,
+             Computed('X', type_) + fmt::format("#define ROW {}\n#define ROWS {}\n", kRowElements, kRowsPerItem) +
+                 EpilogueOf(info).defines,
              "add_taps") {}
 
   static bool Suits(const Geometry& g) { return g.stride[2] <= kRowElements / 4; }
@@ -39,12 +41,14 @@ class TransposedProduct {
     if (!PanelProduct::ReadsInPlace(type_)) panels_.PreparePack();
   }
 
-  void Convolve(KernelContext& context, const Tensor& x, const Tensor& w, const Tensor* bias, const Tensor& y, const Geometry& g,
-                std::span<const Tensor* const> epilogue) {
-    const int64_t taps = int64_t{g.window[0]} * g.window[1] * g.window[2], n = int64_t{g.in[0]} * g.in[1] * g.in[2], k = g.group_in;
+  void Convolve(KernelContext& context, const Tensor& x, const Tensor& w, const Tensor* bias, const Tensor& y,
+                const Geometry& g, std::span<const Tensor* const> epilogue) {
+    const int64_t taps = int64_t{g.window[0]} * g.window[1] * g.window[2], n = int64_t{g.in[0]} * g.in[1] * g.in[2],
+                  k = g.group_in;
     const int64_t groups = g.filters / g.group_out, stacks = x.shape()[0] * groups;
     const int64_t all = CheckedMul<int64_t>(g.group_out, taps);
-    Require(std::max(n, all) <= std::numeric_limits<cl_int>::max(), "{} positions and {} taps are more than kernels count", n, taps);
+    Require(std::max(n, all) <= std::numeric_limits<cl_int>::max(), "{} positions and {} taps are more than kernels count",
+            n, taps);
     Strided stack;
     stack.rank = 2;
     stack.dims = {x.shape()[0], groups};
@@ -55,7 +59,8 @@ class TransposedProduct {
                             .k = static_cast<cl_int>(k),
                             .row_a = 1,
                             .col_a = static_cast<cl_int>(all)};
-    PanelOperands operands{.a = packed_ != nullptr ? packed_->range() : RangeOf(w), .b = RangeOf(x), .bias = nullptr, .y = {}};
+    PanelOperands operands{
+        .a = packed_ != nullptr ? packed_->range() : RangeOf(w), .b = RangeOf(x), .bias = nullptr, .y = {}};
     std::optional<DeviceScratch> image;
     if (PanelProduct::ReadsInPlace(type_)) {
       stack.b = {g.channels * n, k * n};
@@ -87,7 +92,9 @@ class TransposedProduct {
     return fmt::format("{}#undef PUT_R\n#define PUT_R(p, i, v) (((__global TX*)(p))[i] = (v))\n", Epilogue().defines);
   }
   /// Of the product's left side.
-  size_t ElementBytes() const { return packed_ != nullptr ? panels_.element_bytes() : static_cast<size_t>(BitWidth(type_)) / 8; }
+  size_t ElementBytes() const {
+    return packed_ != nullptr ? panels_.element_bytes() : static_cast<size_t>(BitWidth(type_)) / 8;
+  }
 
   /// As many as a scratch memory holds, such that they begin with a block of packed rows.
   int64_t FiltersTogether(int64_t of_filter, int64_t taps) const {
@@ -97,12 +104,13 @@ class TransposedProduct {
     return std::max<int64_t>(held / step, 1) * step;
   }
 
-  void Add(KernelContext& context, const BufferRange& columns, const Tensor* bias, const Tensor& y, const Geometry& g, cl_int first,
-           cl_int filters, int64_t stacks, std::span<const Tensor* const> epilogue) {
+  void Add(KernelContext& context, const BufferRange& columns, const Tensor* bias, const Tensor& y, const Geometry& g,
+           cl_int first, cl_int filters, int64_t stacks, std::span<const Tensor* const> epilogue) {
     const int64_t width = kRowElements / g.stride[2] * g.stride[2];
-    const int64_t across = CeilDiv<int64_t>(g.out[2], width), down = CeilDiv<int64_t>(int64_t{g.out[0]} * g.out[1], kRowsPerItem);
-    add_(context, {static_cast<size_t>(across), static_cast<size_t>(down), static_cast<size_t>(stacks * filters)}, {1, 1, 1}, columns, bias, y,
-         g, first, filters, static_cast<cl_int>(width), epilogue);
+    const int64_t across = CeilDiv<int64_t>(g.out[2], width),
+                  down = CeilDiv<int64_t>(int64_t{g.out[0]} * g.out[1], kRowsPerItem);
+    add_(context, {static_cast<size_t>(across), static_cast<size_t>(down), static_cast<size_t>(stacks * filters)},
+         {1, 1, 1}, columns, bias, y, g, first, filters, static_cast<cl_int>(width), epilogue);
   }
 
   const ElementType type_;
@@ -116,11 +124,12 @@ class ConvTranspose final : public Kernel {
   explicit ConvTranspose(const KernelInfo& info)
       : epilogue_(EpilogueOf(info)),
         kernel_(DeviceOf(info), "conv_transpose",
-                Computed('X', info.input_type(0)) + fmt::format("#define PER {}\n", kOutputsPerItem) + epilogue_.defines, "transposed"),
+                Computed('X', info.input_type(0)) + fmt::format("#define PER {}\n", kOutputsPerItem) + epilogue_.defines,
+                "transposed"),
         attributes_(info.node()) {
     const auto ws = KnownShape(info.input_info(1));
-    const bool fits = ws && ws->rank() >= 3 && ws->rank() <= 5 && attributes_.group > 0 && (*ws)[0] % attributes_.group == 0 &&
-                      TransposedProduct::Suits(WindowOf(*ws));
+    const bool fits = ws && ws->rank() >= 3 && ws->rank() <= 5 && attributes_.group > 0 &&
+                      (*ws)[0] % attributes_.group == 0 && TransposedProduct::Suits(WindowOf(*ws));
     if (SettingsOf(info).tiles || (ws && !fits)) {
       kernel_.Compile();
       return;
@@ -136,9 +145,10 @@ class ConvTranspose final : public Kernel {
     const Tensor& w = context.required_input(1);
     const Tensor* bias = context.input(2);
     const Shape &xs = x.shape(), &ws = w.shape();
-    Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(), "input {} and weights {} need the same 3 to 5 dimensions",
-            xs, ws);
-    Require(xs[1] == ws[0] && xs[1] % attributes_.group == 0, "input {} in {} groups does not fit weights {}", xs, attributes_.group, ws);
+    Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(),
+            "input {} and weights {} need the same 3 to 5 dimensions", xs, ws);
+    Require(xs[1] == ws[0] && xs[1] % attributes_.group == 0, "input {} in {} groups does not fit weights {}", xs,
+            attributes_.group, ws);
     const int64_t filters = CheckedMul(ws[1], attributes_.group);
     Require(bias == nullptr || bias->num_elements() == filters, "the bias has {} elements for {} filters",
             bias == nullptr ? 0 : bias->num_elements(), filters);

@@ -30,7 +30,8 @@ class Conv final : public Kernel {
         type_(info.input_type(0)),
         direct_(DeviceOf(info), "convolution", Defines(info) + fmt::format("#define PER {}\n", kDirectOutputs), "convolve"),
         each_filter_(DeviceOf(info), "convolution", Defines(info) + "#define PER 1\n", "convolve"),
-        pack_image_(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define CHANNELS {}\n", kChannels), "pack_image"),
+        pack_image_(DeviceOf(info), "product", PanelDefines(info) + fmt::format("#define CHANNELS {}\n", kChannels),
+                    "pack_image"),
         depthwise_(info) {
     // What the shapes that are known will need is compiled now.
     const auto ws = KnownShape(info.input_info(1)), xs = KnownShape(info.input_info(0));
@@ -45,24 +46,21 @@ class Conv final : public Kernel {
     }
     if (MakeWinograd(info, *ws)) return;
     std::optional<Geometry> geometry;
-    if (xs && xs->rank() == ws->rank()) geometry = ConvGeometry(window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_);
+    if (xs && xs->rank() == ws->rank())
+      geometry = ConvGeometry(window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_);
     const int64_t positions = geometry ? Positions(*geometry) : kPanel;
     switch (Choose(*ws, positions)) {
-      case Way::kDirect:
-        Direct((*ws)[0] / group_).Compile();
-        break;
+      case Way::kDirect: Direct((*ws)[0] / group_).Compile(); break;
       case Way::kDepthwise:
         depthwise_.Compile((*ws)[1]);
         if (!geometry) CompileForFewPositions(info, *ws);
         break;
-      case Way::kPanels:
-        MakePanels(info, *ws);
-        break;
+      case Way::kPanels: MakePanels(info, *ws); break;
       case Way::kTiles:
-        MakeProducts(info, Shape(ws->dims().subspan(2)), geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
+        MakeProducts(info, Shape(ws->dims().subspan(2)),
+                     geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
         break;
-      case Way::kWinograd:
-        break;
+      case Way::kWinograd: break;
     }
   }
 
@@ -88,21 +86,24 @@ class Conv final : public Kernel {
     if (y.num_elements() == 0) return;
     const int64_t positions = Positions(g);
     switch (winograd_ && (only_winograd_ || winograd_->Pays(window, xs[0])) ? Way::kWinograd : Choose(ws, positions)) {
-      case Way::kWinograd:
-        return winograd_->Convolve(context, x, bias, y, g, xs[0], operands);
+      case Way::kWinograd: return winograd_->Convolve(context, x, bias, y, g, xs[0], operands);
       case Way::kDirect: {
         const int64_t per = g.group_out == 1 ? 1 : kDirectOutputs, blocks = group_ * CeilDiv(g.group_out, per);
         return Direct(g.group_out).Compile().Grid(context, positions, blocks, xs[0], x, w, bias, y, g, operands);
       }
-      case Way::kDepthwise:
-        return depthwise_.Convolve(context, x, w, bias, y, g, operands);
+      case Way::kDepthwise: return depthwise_.Convolve(context, x, w, bias, y, g, operands);
       case Way::kPanels:
-        return ByPanels(context, {packed_filters_ != nullptr ? packed_filters_->range() : DeviceAllocator::Find(w.raw()), {}, bias, RangeOf(y), operands},
+        return ByPanels(context,
+                        {packed_filters_ != nullptr ? packed_filters_->range() : DeviceAllocator::Find(w.raw()),
+                         {},
+                         bias,
+                         RangeOf(y),
+                         operands},
                         x, ws, g, xs[0], positions);
       case Way::kTiles: {
         const TileProduct::Expected now = Expect(xs, ws, g);
-        return tiles_->Multiply(context, {RangeOf(w), RangeOf(x), bias, RangeOf(y), operands}, now.shape, now.stack, now.stacks,
-                                now.geometry);
+        return tiles_->Multiply(context, {RangeOf(w), RangeOf(x), bias, RangeOf(y), operands}, now.shape, now.stack,
+                                now.stacks, now.geometry);
       }
     }
   }
@@ -110,14 +111,17 @@ class Conv final : public Kernel {
  private:
   static constexpr int64_t kAnySize = 1024;  // of an image, no matter which
 
-  static std::string Defines(const KernelInfo& info) { return Computed('X', info.input_type(0)) + EpilogueOf(info).defines; }
+  static std::string Defines(const KernelInfo& info) {
+    return Computed('X', info.input_type(0)) + EpilogueOf(info).defines;
+  }
   static constexpr int64_t kFewestFilters = 3;  // of a group: blocks in registers have rows for six
   static constexpr int64_t kFewestOfTile = 8;   // half of the least tile's rows
 
   Way Choose(const Shape& ws, int64_t positions) const {
     const int64_t group_out = ws[0] / group_;
     if (tiled_) return group_out >= kFewestOfTile ? Way::kTiles : Way::kDirect;
-    if (ws[1] > 0 && positions > kPanel / 2 && DepthwiseConv::Suits(WindowOf(ws), ws[1], group_out, type_)) return Way::kDepthwise;
+    if (ws[1] > 0 && positions > kPanel / 2 && DepthwiseConv::Suits(WindowOf(ws), ws[1], group_out, type_))
+      return Way::kDepthwise;
     return group_out >= kFewestFilters ? Way::kPanels : Way::kDirect;
   }
   /// Over an image of any size.
@@ -142,13 +146,16 @@ class Conv final : public Kernel {
     only_winograd_ = only_winograd_ && tile != 0;
     const Dimension& batch = dims->front();
     const std::optional<int64_t> images = only_winograd_ && batch.known() ? std::optional(batch.value) : std::nullopt;
-    if (tile != 0) winograd_.emplace(info, *info.constant_input(1), tile, images ? std::optional(WinogradConv::Tiles(window, *images, tile)) : std::nullopt);
+    if (tile != 0)
+      winograd_.emplace(info, *info.constant_input(1), tile,
+                        images ? std::optional(WinogradConv::Tiles(window, *images, tile)) : std::nullopt);
     if (only_winograd_) info.ReleaseConstant(1);
     return only_winograd_;
   }
 
   /// `taps`: of a window, where they are known.
-  void MakeProducts(const KernelInfo& info, std::optional<Shape> taps, const std::optional<TileProduct::Expected>& expected) {
+  void MakeProducts(const KernelInfo& info, std::optional<Shape> taps,
+                    const std::optional<TileProduct::Expected>& expected) {
     if (tiled_) {
       tiles_.emplace(info, TileProduct::Layout{.windows = !pointwise_, .taps = std::move(taps)}, expected);
     } else {
@@ -158,7 +165,8 @@ class Conv final : public Kernel {
   /// Filters whose size is not known may go these ways, too: nothing is compiled in a run.
   void CompileOtherWays(const TypeInfo& filters) {
     std::optional<int64_t> group_out;
-    if (filters.shape && !filters.shape->empty() && filters.shape->front().known() && group_ > 0) group_out = filters.shape->front().value / group_;
+    if (filters.shape && !filters.shape->empty() && filters.shape->front().known() && group_ > 0)
+      group_out = filters.shape->front().value / group_;
     if (group_out.value_or(1) == 1) each_filter_.Compile();
     const int64_t least = tiled_ ? kFewestOfTile : kFewestFilters;
     if (!group_out || (*group_out > 1 && *group_out < least)) direct_.Compile();
@@ -205,11 +213,12 @@ class Conv final : public Kernel {
   }
 
   /// As a product of the filters and the image's windows.
-  void ByPanels(KernelContext& context, PanelOperands operands, const Tensor& x, const Shape& ws, const Geometry& g, int64_t batch,
-                int64_t n) {
+  void ByPanels(KernelContext& context, PanelOperands operands, const Tensor& x, const Shape& ws, const Geometry& g,
+                int64_t batch, int64_t n) {
     const int64_t taps = ws.SizeOfRange(2, ws.rank()), k = CheckedMul<int64_t>(g.group_in, taps);
     const int64_t per_image = PanelProduct::Panels(n);
-    Require(std::max(n, k) <= std::numeric_limits<cl_int>::max(), "{} positions and {} taps are more than kernels count", n, k);
+    Require(std::max(n, k) <= std::numeric_limits<cl_int>::max(), "{} positions and {} taps are more than kernels count", n,
+            k);
     Strided stack;
     stack.rank = 1;
     stack.dims[0] = group_;
@@ -230,11 +239,12 @@ class Conv final : public Kernel {
       operands.b = DeviceAllocator::Find(x.raw());
       return panels_->Multiply(context, operands, shape, batch * per_image, stack, group_);
     }
-    panels_->MultiplyWindows(context, operands, shape, batch, stack, group_, [&](BufferRange windows, cl_int first, int64_t panels) {
-      const auto lots = static_cast<size_t>(CeilDiv(g.group_in, kChannels));
-      pack_image_.Compile()(context, {lots, static_cast<size_t>(panels), static_cast<size_t>(group_)}, {1, 1, 1}, x, windows, g,
-                            static_cast<cl_int>(per_image), first);
-    });
+    panels_->MultiplyWindows(
+        context, operands, shape, batch, stack, group_, [&](BufferRange windows, cl_int first, int64_t panels) {
+          const auto lots = static_cast<size_t>(CeilDiv(g.group_in, kChannels));
+          pack_image_.Compile()(context, {lots, static_cast<size_t>(panels), static_cast<size_t>(group_)}, {1, 1, 1}, x,
+                                windows, g, static_cast<cl_int>(per_image), first);
+        });
   }
 
   const bool tiled_;

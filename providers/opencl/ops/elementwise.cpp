@@ -21,10 +21,12 @@ std::string InputTypes(const KernelInfo& info) {
 Elementwise::Elementwise(const KernelInfo& info, std::string_view expression, float alpha, float beta)
     : Elementwise(info, InputTypes(info), expression, alpha, beta) {}
 
-Elementwise::Elementwise(const KernelInfo& info, std::string_view types, std::string_view expression, float alpha, float beta)
+Elementwise::Elementwise(const KernelInfo& info, std::string_view types, std::string_view expression, float alpha,
+                         float beta)
     : by_rows_(!SettingsOf(info).tiles),
       kernel_(DeviceOf(info), "elementwise",
-              fmt::format("{}{}{}#define OP {}\n", types, KernelSource("functions"), by_rows_ ? Launchable::LineDefines() : "", expression),
+              fmt::format("{}{}{}#define OP {}\n", types, KernelSource("functions"),
+                          by_rows_ ? Launchable::LineDefines() : "", expression),
               by_rows_ ? "elementwise_rows" : "elementwise"),
       alpha_(alpha),
       beta_(beta) {}
@@ -40,7 +42,8 @@ void Elementwise::Compute(KernelContext& context) {
   Launch(context, operands, *context.output(0, shape), alpha_, beta_);
 }
 
-void Elementwise::Launch(KernelContext& context, std::span<const Tensor* const> operands, const Tensor& y, float alpha, float beta) {
+void Elementwise::Launch(KernelContext& context, std::span<const Tensor* const> operands, const Tensor& y, float alpha,
+                         float beta) {
   const Tensor& a = *operands[0];
   const Tensor& b = operands.size() > 1 ? *operands[1] : a;
   const Tensor& c = operands.size() > 2 ? *operands[2] : a;
@@ -50,7 +53,8 @@ void Elementwise::Launch(KernelContext& context, std::span<const Tensor* const> 
   s.c = BroadcastStrides(c.shape(), y.shape());
   s.Coalesce();
   const int64_t size = s.dims[static_cast<size_t>(s.rank - 1)];
-  if (by_rows_ && y.num_elements() > 0) return kernel_.Lines(context, size, y.num_elements() / size, a, b, c, y, s, alpha, beta);
+  if (by_rows_ && y.num_elements() > 0)
+    return kernel_.Lines(context, size, y.num_elements() / size, a, b, c, y, s, alpha, beta);
   kernel_.Linear(context, y.num_elements(), a, b, c, y, s, alpha, beta);
 }
 

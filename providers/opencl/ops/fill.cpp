@@ -11,9 +11,11 @@ namespace {
 
 class ConstantOfShape final : public Kernel {
  public:
-  explicit ConstantOfShape(const KernelInfo& info) : kernel_(DeviceOf(info), "fill", Moved('X', info.output_type(0)), "fill") {
+  explicit ConstantOfShape(const KernelInfo& info)
+      : kernel_(DeviceOf(info), "fill", Moved('X', info.output_type(0)), "fill") {
     const Tensor value = info.attribute<Tensor>("value", Tensor());
-    Require(!value.defined() || (value.num_elements() == 1 && value.byte_size() <= sizeof bits_), "the value is not one element");
+    Require(!value.defined() || (value.num_elements() == 1 && value.byte_size() <= sizeof bits_),
+            "the value is not one element");
     if (value.defined()) std::memcpy(&bits_, value.raw(), value.byte_size());
   }
 
@@ -32,15 +34,18 @@ template <class T, class Step>
 class Range final : public Kernel {
  public:
   explicit Range(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "fill",
-                Computed('X', info.output_type(0)) +
-                    fmt::format("#define STEP {}\n", std::is_same_v<Step, cl_long> ? "long" : std::is_same_v<Step, float> ? "float" : "double"),
-                "range") {}
+      : kernel_(
+            DeviceOf(info), "fill",
+            Computed('X', info.output_type(0)) + fmt::format("#define STEP {}\n", std::is_same_v<Step, cl_long> ? "long"
+                                                                                  : std::is_same_v<Step, float> ? "float"
+                                                                                                                : "double"),
+            "range") {}
 
   void Compute(KernelContext& context) override {
     const auto scalar = [&](size_t i) {
       const Tensor& tensor = context.required_input(i);
-      Require(tensor.num_elements() == 1 && tensor.is(ElementTypeOf<T>), "start, limit and delta must be scalars of one type");
+      Require(tensor.num_elements() == 1 && tensor.is(ElementTypeOf<T>),
+              "start, limit and delta must be scalars of one type");
       return tensor.data<T>()[0];
     };
     const T start = scalar(0), limit = scalar(1), delta = scalar(2);
@@ -51,7 +56,8 @@ class Range final : public Kernel {
     } else {
       length = RangeLength(static_cast<double>(limit - start), static_cast<double>(delta));
     }
-    Require(length.has_value(), "a range from {} to {} in steps of {} has no length or too large a one", start, limit, delta);
+    Require(length.has_value(), "a range from {} to {} in steps of {} has no length or too large a one", start, limit,
+            delta);
     Tensor& y = *context.output(0, Shape{*length});
     kernel_.Linear(context, y.num_elements(), y, static_cast<Step>(start), static_cast<Step>(delta));
   }
@@ -63,7 +69,8 @@ class Range final : public Kernel {
 class Trilu final : public Kernel {
  public:
   explicit Trilu(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "fill", Moved('X', info.input_type(0)), "triangle"), upper_(info.attribute<int64_t>("upper", 1) != 0) {}
+      : kernel_(DeviceOf(info), "fill", Moved('X', info.input_type(0)), "triangle"),
+        upper_(info.attribute<int64_t>("upper", 1) != 0) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -74,7 +81,8 @@ class Trilu final : public Kernel {
     const int64_t rows = shape[shape.rank() - 2], columns = shape.back();
     const int64_t k = offset == nullptr ? 0 : std::clamp<int64_t>(offset->data<int64_t>()[0], -rows, columns);
     Tensor& y = *context.output(0, shape);
-    kernel_.Linear(context, y.num_elements(), x, y, cl_long{rows}, cl_long{columns}, cl_long{k}, static_cast<cl_int>(upper_));
+    kernel_.Linear(context, y.num_elements(), x, y, cl_long{rows}, cl_long{columns}, cl_long{k},
+                   static_cast<cl_int>(upper_));
   }
 
  private:
@@ -101,7 +109,8 @@ class OneHot final : public Kernel {
     result.Append(depth);
     for (size_t i = axis; i < dims.rank(); ++i) result.Append(dims[i]);
     Tensor& y = *context.output(0, result);
-    kernel_.Linear(context, y.num_elements(), indices, values, y, cl_long{depth}, cl_long{dims.SizeOfRange(axis, dims.rank())}, wraps_);
+    kernel_.Linear(context, y.num_elements(), indices, values, y, cl_long{depth},
+                   cl_long{dims.SizeOfRange(axis, dims.rank())}, wraps_);
   }
 
  private:
@@ -121,7 +130,8 @@ class OneHot final : public Kernel {
 class EyeLike final : public Kernel {
  public:
   explicit EyeLike(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "fill", Computed('X', info.output_type(0)), "diagonal"), k_(info.attribute<int64_t>("k", 0)) {}
+      : kernel_(DeviceOf(info), "fill", Computed('X', info.output_type(0)), "diagonal"),
+        k_(info.attribute<int64_t>("k", 0)) {}
 
   void Compute(KernelContext& context) override {
     const Shape& dims = context.required_input(0).shape();
@@ -152,7 +162,8 @@ void RegisterFill(KernelRegistry& registry) {
   AddRange<int64_t, cl_long>(registry);
   registry.Add(Op("Trilu").Versions(14).Types(0, kMovable).HostInput(1).Make<Trilu>());
   constexpr TypeSet kDepths = {ElementType::kInt32, ElementType::kInt64, ElementType::kFloat, ElementType::kDouble};
-  registry.Add(Op("OneHot").Versions(9).Types(0, kNumbers).Types(1, kDepths).Types(2, kMovable).HostInput(1).Make<OneHot>());
+  registry.Add(
+      Op("OneHot").Versions(9).Types(0, kNumbers).Types(1, kDepths).Types(2, kMovable).HostInput(1).Make<OneHot>());
   constexpr TypeSet kMade = kNumbers | TypeSet{ElementType::kBool};
   registry.Add(Op("EyeLike").Versions(9).OutputTypes(0, kMade).Make<EyeLike>());
 }

@@ -20,7 +20,8 @@ class Indices {
     }
   }
 
-  /// A buffer with `indices`, all of which lie in [-size, size). The driver keeps it until what is enqueued with it is done.
+  /// A buffer with `indices`, all of which lie in [-size, size). The driver keeps it until what is enqueued with it is
+  /// done.
   Buffer Checked(const Tensor& indices, int64_t size) const {
     const auto [low, high] = range_ ? *range_ : RangeOf(indices);
     Require(low >= -size && high < size, "an index is {}, expected one in [{}, {})", low < -size ? low : high, -size, size);
@@ -43,12 +44,16 @@ class Indices {
   std::optional<std::pair<int64_t, int64_t>> range_;
 };
 
-std::string GatherTypes(const KernelInfo& info) { return Moved('X', info.input_type(0)) + Computed('I', info.input_type(1)); }
+std::string GatherTypes(const KernelInfo& info) {
+  return Moved('X', info.input_type(0)) + Computed('I', info.input_type(1));
+}
 
 class Gather final : public Kernel {
  public:
   explicit Gather(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "gather", GatherTypes(info), "gather"), indices_(info), axis_(info.attribute<int64_t>("axis", 0)) {}
+      : kernel_(DeviceOf(info), "gather", GatherTypes(info), "gather"),
+        indices_(info),
+        axis_(info.attribute<int64_t>("axis", 0)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -74,7 +79,9 @@ class Gather final : public Kernel {
 class GatherElements final : public Kernel {
  public:
   explicit GatherElements(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "gather", GatherTypes(info), "gather_elements"), indices_(info), axis_(info.attribute<int64_t>("axis", 0)) {}
+      : kernel_(DeviceOf(info), "gather", GatherTypes(info), "gather_elements"),
+        indices_(info),
+        axis_(info.attribute<int64_t>("axis", 0)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -89,7 +96,8 @@ class GatherElements final : public Kernel {
     const Buffer sent = indices_.Checked(indices, x.shape()[axis]);
     Strided s = Block(indices.shape());
     s.a = RowMajor(x.shape());
-    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent.get(), 0}, y, s, static_cast<cl_int>(axis), cl_long{x.shape()[axis]});
+    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent.get(), 0}, y, s, static_cast<cl_int>(axis),
+                   cl_long{x.shape()[axis]});
   }
 
  private:

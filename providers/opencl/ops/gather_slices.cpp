@@ -40,10 +40,12 @@ class GatherND final : public GatherSlices {
     Require(indices.is(ElementType::kInt64) && dims.rank() > batch && index_dims.rank() > batch,
             "batch_dims is {}, data has shape {}, indices {}", batch, dims, index_dims);
     const int64_t depth = index_dims.back();
-    Require(depth <= static_cast<int64_t>(dims.rank() - batch), "tuples of {} indices do not fit data of shape {}", depth, dims);
+    Require(depth <= static_cast<int64_t>(dims.rank() - batch), "tuples of {} indices do not fit data of shape {}", depth,
+            dims);
     Shape result;
     for (size_t i = 0; i + 1 < index_dims.rank(); ++i) {
-      Require(i >= batch || index_dims[i] == dims[i], "batch dimension {} is {} in data, {} in indices", i, dims[i], index_dims[i]);
+      Require(i >= batch || index_dims[i] == dims[i], "batch dimension {} is {} in data, {} in indices", i, dims[i],
+              index_dims[i]);
       result.Append(index_dims[i]);
     }
     const size_t first = batch + static_cast<size_t>(depth);
@@ -55,7 +57,8 @@ class GatherND final : public GatherSlices {
       const int64_t size = dims.SizeOfRange(batch, dims.rank());
       for (size_t b = 0; b < batches; ++b) {
         const std::span part = offsets.subspan(b * each, each);
-        TupleOffsets(dims.dims().subspan(batch), depth, indices.values<int64_t>().subspan(b * each * static_cast<size_t>(depth)), part);
+        TupleOffsets(dims.dims().subspan(batch), depth,
+                     indices.values<int64_t>().subspan(b * each * static_cast<size_t>(depth)), part);
         for (int64_t& offset : part) offset += static_cast<int64_t>(b) * size;
       }
     });
@@ -68,7 +71,9 @@ class GatherND final : public GatherSlices {
 class ReverseSequence final : public GatherSlices {
  public:
   explicit ReverseSequence(const KernelInfo& info)
-      : GatherSlices(info), time_axis_(info.attribute<int64_t>("time_axis", 0)), batch_axis_(info.attribute<int64_t>("batch_axis", 1)) {
+      : GatherSlices(info),
+        time_axis_(info.attribute<int64_t>("time_axis", 0)),
+        batch_axis_(info.attribute<int64_t>("batch_axis", 1)) {
     Require((time_axis_ == 0 && batch_axis_ == 1) || (time_axis_ == 1 && batch_axis_ == 0),
             "time_axis is {} and batch_axis {}, one of them must be 0 and the other 1", time_axis_, batch_axis_);
   }
@@ -81,7 +86,8 @@ class ReverseSequence final : public GatherSlices {
     Require(given.is(ElementType::kInt64) && given.shape() == Shape{batch}, "sequence_lens has shape {}, expected [{}]",
             given.shape(), batch);
     const auto lengths = given.values<int64_t>();
-    for (int64_t length : lengths) Require(length >= 0 && length <= times, "a length is {}, sequences have {} steps", length, times);
+    for (int64_t length : lengths)
+      Require(length >= 0 && length <= times, "a length is {}, sequences have {} steps", length, times);
     const int64_t row = dims.SizeOfRange(2, dims.rank());
     const Tensor& y = *context.output(0, dims);
     Gather(context, y, row, [&](std::span<int64_t> offsets) {
@@ -108,8 +114,8 @@ class Compress final : public GatherSlices {
     const Tensor& x = context.required_input(0);
     const Tensor& condition = context.required_input(1);
     const Shape dims = flattens_ ? Shape{x.num_elements()} : x.shape();
-    Require(condition.shape().rank() == 1 && condition.is(ElementType::kBool), "the condition is {}, expected a list of bool",
-            condition.shape());
+    Require(condition.shape().rank() == 1 && condition.is(ElementType::kBool),
+            "the condition is {}, expected a list of bool", condition.shape());
     const size_t axis = Axis(axis_, dims.rank());
     const int64_t length = std::min(dims[axis], condition.num_elements());
     const auto* wanted = static_cast<const uint8_t*>(condition.raw());

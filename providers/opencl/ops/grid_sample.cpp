@@ -14,7 +14,8 @@ struct Sampling {
 class GridSample final : public Kernel {
  public:
   explicit GridSample(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "grid_sample", Computed('X', info.input_type(0)) + Computed('G', info.input_type(1)), "grid_sample"),
+      : kernel_(DeviceOf(info), "grid_sample", Computed('X', info.input_type(0)) + Computed('G', info.input_type(1)),
+                "grid_sample"),
         align_corners_(info.attribute<int64_t>("align_corners", 0) != 0) {
     const auto mode = info.attribute<std::string>("mode", info.since_version() < 20 ? "bilinear" : "linear");
     const auto padding = info.attribute<std::string>("padding_mode", "zeros");
@@ -28,7 +29,8 @@ class GridSample final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Tensor& grid = context.required_input(1);
     const Shape &xs = x.shape(), &gs = grid.shape();
-    Require(xs.rank() >= 3 && xs.rank() <= 5 && gs.rank() == xs.rank() && gs[0] == xs[0] && gs.back() == static_cast<int64_t>(xs.rank()) - 2,
+    Require(xs.rank() >= 3 && xs.rank() <= 5 && gs.rank() == xs.rank() && gs[0] == xs[0] &&
+                gs.back() == static_cast<int64_t>(xs.rank()) - 2,
             "the grid is {} for an input {}", gs, xs);
     Sampling s;
     s.rank = static_cast<cl_int>(xs.rank() - 2);

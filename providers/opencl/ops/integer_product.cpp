@@ -1,5 +1,5 @@
-// Products of bytes: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat (1). One scale and zero point for A
-// and Y; one, or one a column, for B. The optimizer's QuantizedLookup.
+// Products of bytes: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat (1). One scale and zero
+// point for A and Y; one, or one a column, for B. The optimizer's QuantizedLookup.
 
 #include <limits>
 #include <optional>
@@ -38,7 +38,8 @@ struct CodeProductSizes {
       stack.b = BroadcastStrides(batch_b, shape.batch);
     }
     for (const int64_t size : {m, n, k}) {
-      Require(size <= std::numeric_limits<cl_int>::max(), "a product has a side of {}; OpenCL kernels count to {}", size, std::numeric_limits<cl_int>::max());
+      Require(size <= std::numeric_limits<cl_int>::max(), "a product has a side of {}; OpenCL kernels count to {}", size,
+              std::numeric_limits<cl_int>::max());
     }
   }
   /// Of A's and B's matrices, so many elements apart.
@@ -67,15 +68,23 @@ class IntegerProduct final : public Kernel {
         left_(info, places_.a, places_.a_zero, tiled_ ? "center" : "pack_rows"),
         right_(info, places_.b, places_.b_zero, tiled_ ? "center" : "pack_matrix") {
     const Epilogue results = ResultsOfCodes(info, false, quads_ != nullptr);
-    const auto a = KnownShape(info.input_info(static_cast<size_t>(places_.a))), b = KnownShape(info.input_info(static_cast<size_t>(places_.b)));
+    const auto a = KnownShape(info.input_info(static_cast<size_t>(places_.a))),
+               b = KnownShape(info.input_info(static_cast<size_t>(places_.b)));
     if (tiled_) {
       std::optional<TileProduct::Expected> expected;
       if (a && b) {
         const CodeProductSizes s(*a, *b);
         const int64_t k = Steps(s.k);
-        expected = {.shape = TileShape(s, k, 0), .stack = s.StackOf(s.m * k, k * s.n), .stacks = s.stacks, .elements_b = k * s.n * s.stacks_b};
+        expected = {.shape = TileShape(s, k, 0),
+                    .stack = s.StackOf(s.m * k, k * s.n),
+                    .stacks = s.stacks,
+                    .elements_b = k * s.n * s.stacks_b};
       }
-      tiles_.emplace(info, TileProduct::Layout{.codes = quads_ != nullptr ? TileProduct::Codes::kQuads : TileProduct::Codes::kShorts, .results = results}, expected);
+      tiles_.emplace(
+          info,
+          TileProduct::Layout{.codes = quads_ != nullptr ? TileProduct::Codes::kQuads : TileProduct::Codes::kShorts,
+                              .results = results},
+          expected);
     } else {
       panels_.emplace(info, ElementType::kInt32, PairDefines(), results.defines);
     }
@@ -89,15 +98,16 @@ class IntegerProduct final : public Kernel {
   }
 
   void Compute(KernelContext& context) override {
-    const CodeProductSizes s(context.required_input(static_cast<size_t>(places_.a)).shape(), context.required_input(static_cast<size_t>(places_.b)).shape());
+    const CodeProductSizes s(context.required_input(static_cast<size_t>(places_.a)).shape(),
+                             context.required_input(static_cast<size_t>(places_.b)).shape());
     const CodeOperands o(context, places_, s.n);
     const Tensor& y = *context.output(0, s.result);
     if (y.num_elements() == 0) return;
     if (quads_ != nullptr) return ByQuads(context, s, o, y);
     if (tiled_) return ByTiles(context, s, o, y);
     const DeviceScratch left(context, static_cast<size_t>(CheckedMul(s.rows_packed(), s.stacks_a)) * sizeof(cl_int));
-    left_.Compile()(context, Lots(s, PanelProduct::PackedRows(s.m) / kBlockRows, s.stacks_a), {1, 1, 1}, *o.a, o.a_zero, left.range(),
-                    static_cast<cl_int>(s.m), static_cast<cl_int>(s.k), cl_int{1}, cl_int{0});
+    left_.Compile()(context, Lots(s, PanelProduct::PackedRows(s.m) / kBlockRows, s.stacks_a), {1, 1, 1}, *o.a, o.a_zero,
+                    left.range(), static_cast<cl_int>(s.m), static_cast<cl_int>(s.k), cl_int{1}, cl_int{0});
     const PanelProductShape shape{.b_panel = s.pairs() * kPanel,
                                   .m = static_cast<cl_int>(s.m),
                                   .n = static_cast<cl_int>(s.n),
@@ -107,17 +117,20 @@ class IntegerProduct final : public Kernel {
     const Strided stack = s.StackOf(s.rows_packed(), s.panels_packed());
     const int64_t panels = PanelProduct::Panels(s.n);
     if (packed_b_ != nullptr) {
-      return panels_->Multiply(context, {left.range(), packed_b_->range(), nullptr, RangeOf(y), o.results()}, shape, panels, stack, s.stacks);
+      return panels_->Multiply(context, {left.range(), packed_b_->range(), nullptr, RangeOf(y), o.results()}, shape, panels,
+                               stack, s.stacks);
     }
     const DeviceScratch right(context, static_cast<size_t>(CheckedMul(s.panels_packed(), s.stacks_b)) * sizeof(cl_int));
-    right_.Compile()(context, Lots(s, panels, s.stacks_b), {1, 1, 1}, *o.b, o.b_zero, right.range(), static_cast<cl_int>(s.k), static_cast<cl_int>(s.n),
-                     o.zero_step);
-    panels_->Multiply(context, {left.range(), right.range(), nullptr, RangeOf(y), o.results()}, shape, panels, stack, s.stacks);
+    right_.Compile()(context, Lots(s, panels, s.stacks_b), {1, 1, 1}, *o.b, o.b_zero, right.range(),
+                     static_cast<cl_int>(s.k), static_cast<cl_int>(s.n), o.zero_step);
+    panels_->Multiply(context, {left.range(), right.range(), nullptr, RangeOf(y), o.results()}, shape, panels, stack,
+                      s.stacks);
   }
 
  private:
   static std::array<size_t, 3> Lots(const CodeProductSizes& s, int64_t blocks, int64_t stacks) {
-    return {static_cast<size_t>(CeilDiv(s.pairs(), CodePacking::kLines)), static_cast<size_t>(blocks), static_cast<size_t>(stacks)};
+    return {static_cast<size_t>(CeilDiv(s.pairs(), CodePacking::kLines)), static_cast<size_t>(blocks),
+            static_cast<size_t>(stacks)};
   }
   /// Of a matrix that all rows of A meet.
   std::unique_ptr<const QuadWeights> MakeQuads(const KernelInfo& info) const {
@@ -137,20 +150,21 @@ class IntegerProduct final : public Kernel {
     const DeviceScratch left(context, static_cast<size_t>(CheckedMul(CheckedMul(s.m, k), s.stacks_a)) * sizeof(cl_int));
     left_quads_.Pack(context, *o.a, left.range(), s.k, 1);
     const auto correction = quads_->correction(o.a_zero);
-    tiles_->Multiply(context, {left.range(), quads_->weights(), nullptr, RangeOf(y), o.results(), correction}, TileShape(s, k, o.scale_step),
-                     s.StackOf(s.m * k, k * s.n), s.stacks);
+    tiles_->Multiply(context, {left.range(), quads_->weights(), nullptr, RangeOf(y), o.results(), correction},
+                     TileShape(s, k, o.scale_step), s.StackOf(s.m * k, k * s.n), s.stacks);
   }
 
   void ByTiles(KernelContext& context, const CodeProductSizes& s, const CodeOperands& o, const Tensor& y) {
     const DeviceScratch left(context, static_cast<size_t>(o.a->num_elements()) * sizeof(cl_short));
     left_.Compile().Linear(context, o.a->num_elements(), *o.a, o.a_zero, left.range(), cl_long{1}, cl_long{1}, cl_int{0});
     const auto multiply = [&](BufferRange right) {
-      tiles_->Multiply(context, {left.range(), right, nullptr, RangeOf(y), o.results()}, TileShape(s, s.k, o.scale_step), s.StackOf(s.m * s.k, s.k * s.n),
-                       s.stacks);
+      tiles_->Multiply(context, {left.range(), right, nullptr, RangeOf(y), o.results()}, TileShape(s, s.k, o.scale_step),
+                       s.StackOf(s.m * s.k, s.k * s.n), s.stacks);
     };
     if (packed_b_ != nullptr) return multiply(packed_b_->range());
     const DeviceScratch right(context, static_cast<size_t>(o.b->num_elements()) * sizeof(cl_short));
-    right_.Compile().Linear(context, o.b->num_elements(), *o.b, o.b_zero, right.range(), cl_long{1}, cl_long{s.n}, o.zero_step);
+    right_.Compile().Linear(context, o.b->num_elements(), *o.b, o.b_zero, right.range(), cl_long{1}, cl_long{s.n},
+                            o.zero_step);
     multiply(right.range());
   }
 
@@ -161,17 +175,19 @@ class IntegerProduct final : public Kernel {
     if (step != 0 && zeros->num_elements() != s.n) return;  // a run says so
     if (tiled_) {
       const std::string form = fmt::format("shorts, zero points of {}", step == 0 ? 1 : s.n);
-      packed_b_ = right_.OfConstant(info, form, CheckedMul<int64_t>(b.num_elements(), sizeof(cl_short)),
-                                    [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
-                                      kernel.LinearOn(queue, b.num_elements(), codes, zero, packed, cl_long{1}, cl_long{s.n}, step);
-                                    });
+      packed_b_ = right_.OfConstant(
+          info, form, CheckedMul<int64_t>(b.num_elements(), sizeof(cl_short)),
+          [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
+            kernel.LinearOn(queue, b.num_elements(), codes, zero, packed, cl_long{1}, cl_long{s.n}, step);
+          });
     } else {
       const std::string form = fmt::format("{} panels of pairs of {} x {}", s.stacks_b, s.k, s.n);
-      packed_b_ = right_.OfConstant(info, form, CheckedMul<int64_t>(CheckedMul(s.panels_packed(), s.stacks_b), sizeof(cl_int)),
-                                    [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
-                                      kernel.On(queue, Lots(s, PanelProduct::Panels(s.n), s.stacks_b), {1, 1, 1}, codes, zero, packed,
-                                                static_cast<cl_int>(s.k), static_cast<cl_int>(s.n), step);
-                                    });
+      packed_b_ = right_.OfConstant(
+          info, form, CheckedMul<int64_t>(CheckedMul(s.panels_packed(), s.stacks_b), sizeof(cl_int)),
+          [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
+            kernel.On(queue, Lots(s, PanelProduct::Panels(s.n), s.stacks_b), {1, 1, 1}, codes, zero, packed,
+                      static_cast<cl_int>(s.k), static_cast<cl_int>(s.n), step);
+          });
     }
     if (packed_b_ != nullptr) info.ReleaseConstant(static_cast<size_t>(places_.b));
   }
@@ -215,8 +231,18 @@ void RegisterIntegerProduct(KernelRegistry& registry) {
                    .Types(2, {ElementType::kFloat})
                    .Types(3, {ElementType::kFloat})
                    .Make<IntegerProduct>());
-  registry.Add(Op("QLinearMatMul").Versions(10).Types(0, kBytes).Types(1, kScales).Types(3, kBytes).OutputTypes(0, kBytes).Make<IntegerProduct>());
-  registry.Add(Op("QuantizedLookup", "tessera").Types(0, kBytes).Types(1, {ElementType::kUInt8}).OutputTypes(0, kBytes).Make<QuantizedLookup>());
+  registry.Add(Op("QLinearMatMul")
+                   .Versions(10)
+                   .Types(0, kBytes)
+                   .Types(1, kScales)
+                   .Types(3, kBytes)
+                   .OutputTypes(0, kBytes)
+                   .Make<IntegerProduct>());
+  registry.Add(Op("QuantizedLookup", "tessera")
+                   .Types(0, kBytes)
+                   .Types(1, {ElementType::kUInt8})
+                   .OutputTypes(0, kBytes)
+                   .Make<QuantizedLookup>());
 }
 
 }  // namespace tessera::opencl

@@ -1,9 +1,8 @@
 // LinearAttention (27), and version 1 of com.microsoft, from which it came.
 
-#include "ops/attention/linear_attention_shape.h"
-
 #include "base/checked.h"
 #include "kernel.h"
+#include "ops/attention/linear_attention_shape.h"
 #include "product.h"
 
 namespace tessera::opencl {
@@ -20,7 +19,8 @@ class LinearAttention final : public Kernel {
  public:
   explicit LinearAttention(const KernelInfo& info)
       : attributes_(info),
-        kernel_(DeviceOf(info), "linear_attention", Computed('X', info.input_type(0)) + Computed('S', StateType(info)), "linear_attention") {}
+        kernel_(DeviceOf(info), "linear_attention", Computed('X', info.input_type(0)) + Computed('S', StateType(info)),
+                "linear_attention") {}
 
   void Compute(KernelContext& context) override {
     const Tensor& query = context.required_input(0);
@@ -48,7 +48,8 @@ class LinearAttention final : public Kernel {
     const Tensor* present = context.output(1, Shape{s.batch, s.heads, s.width, s.value_width});
     const int64_t columns = CheckedMul(CheckedMul(s.batch, s.heads), s.value_width);
     if (columns == 0) return;
-    const DeviceScratch state(context, static_cast<size_t>(CheckedMul<int64_t>(CheckedMul(columns, s.width), sizeof(cl_float))));
+    const DeviceScratch state(context,
+                              static_cast<size_t>(CheckedMul<int64_t>(CheckedMul(columns, s.width), sizeof(cl_float))));
     kernel_.Linear(context, columns, query, key, value, past, decay, beta, y, present, state.range(), layout);
   }
 
@@ -66,7 +67,9 @@ class LinearAttention final : public Kernel {
 
 void RegisterLinearAttention(KernelRegistry& registry) {
   for (const char* domain : {"", "com.microsoft"}) {
-    registry.Add(Op("LinearAttention", domain).Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16}).Make<LinearAttention>());
+    registry.Add(Op("LinearAttention", domain)
+                     .Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})
+                     .Make<LinearAttention>());
   }
 }
 

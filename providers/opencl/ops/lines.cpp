@@ -1,5 +1,5 @@
-// Operators along one axis, a work item for each line: ArgMax, ArgMin (1-13), Hardmax (1-13), CumSum (11, 14), CumProd (26),
-// LpNormalization (1, 22).
+// Operators along one axis, a work item for each line: ArgMax, ArgMin (1-13), Hardmax (1-13), CumSum (11, 14), CumProd
+// (26), LpNormalization (1, 22).
 
 #include "kernel.h"
 
@@ -121,7 +121,8 @@ void RegisterLines(KernelRegistry& registry) {
   registry.Add(Op("ArgMax").Versions(1).Types(0, kNumbers).Make<ArgExtreme>());
   registry.Add(Op("ArgMin").Versions(1).Types(0, kNumbers).Make<ArgExtreme>());
   registry.Add(Op("Hardmax").Versions(1).Types(0, kReals).Make<Hardmax>());
-  constexpr TypeSet kSums = kReals | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
+  constexpr TypeSet kSums =
+      kReals | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
   registry.Add(Op("CumSum").Versions(11).Types(0, kSums).HostInput(1).Make<Cumulate>());
   registry.Add(Op("CumProd").Versions(26).Types(0, kSums).HostInput(1).Make<Cumulate>());
   registry.Add(Op("LpNormalization").Versions(1).Types(0, kReals).Make<LpNormalization>());

@@ -28,19 +28,23 @@ class Loss final : public Kernel {
     const Shape& shape = x.shape();
     const Shape rest = CheckLabels(shape, labels.shape());
     const int64_t classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
-    Require(weights == nullptr || (weights->shape() == Shape{classes} && weights->is(x.type())), "weights are {}; [{}] is expected",
-            OptionalShape{weights}, classes);
+    Require(weights == nullptr || (weights->shape() == Shape{classes} && weights->is(x.type())),
+            "weights are {}; [{}] is expected", OptionalShape{weights}, classes);
     const int64_t count = rest.num_elements();
     const Tensor* logarithms = context.num_outputs() > 1 ? context.output(1, shape) : nullptr;
     const bool reduces = reduction_ != LossReduction::kNone;
     const Tensor& y = *context.output(0, reduces ? Shape{} : rest);
     // One place more, so that no labels are not an empty buffer.
-    const Buffer sent = places_.Send(context, shape, count + 1, [&](std::span<int64_t> places) { Check(labels, classes, places); });
+    const Buffer sent =
+        places_.Send(context, shape, count + 1, [&](std::span<int64_t> places) { Check(labels, classes, places); });
     const BufferRange places{sent.get(), 0};
-    if (!reduces) return loss_.Linear(context, count, x, places, weights, y, logarithms, cl_long{classes}, cl_long{inner}, cl_int{0});
+    if (!reduces)
+      return loss_.Linear(context, count, x, places, weights, y, logarithms, cl_long{classes}, cl_long{inner}, cl_int{0});
     const DeviceScratch losses(context, static_cast<size_t>(count + 1) * element_bytes_);
-    loss_.Linear(context, count, x, places, weights, losses.range(), logarithms, cl_long{classes}, cl_long{inner}, cl_int{1});
-    combine_.Groups(context, 1, kLanes, losses.range(), places, weights, y, cl_long{count}, static_cast<cl_int>(reduction_ == LossReduction::kMean));
+    loss_.Linear(context, count, x, places, weights, losses.range(), logarithms, cl_long{classes}, cl_long{inner},
+                 cl_int{1});
+    combine_.Groups(context, 1, kLanes, losses.range(), places, weights, y, cl_long{count},
+                    static_cast<cl_int>(reduction_ == LossReduction::kMean));
   }
 
  private:
@@ -74,7 +78,12 @@ class Loss final : public Kernel {
 
 void RegisterLosses(KernelRegistry& registry) {
   for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}) {
-    registry.Add(Op(op).Versions(12).Types(0, kReals).Types(1, {ElementType::kInt32, ElementType::kInt64}).HostInput(1).Make<Loss>());
+    registry.Add(Op(op)
+                     .Versions(12)
+                     .Types(0, kReals)
+                     .Types(1, {ElementType::kInt32, ElementType::kInt64})
+                     .HostInput(1)
+                     .Make<Loss>());
   }
 }
 

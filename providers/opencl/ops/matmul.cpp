@@ -19,8 +19,9 @@ struct Operand {
 
 /// A size or stride as kernels count it.
 cl_int Counted(int64_t size) {
-  Require(size <= std::numeric_limits<cl_int>::max(), "a product has a side of {}; kernels count to {}: split it, or leave the node to another provider",
-          size, std::numeric_limits<cl_int>::max());
+  Require(size <= std::numeric_limits<cl_int>::max(),
+          "a product has a side of {}; kernels count to {}: split it, or leave the node to another provider", size,
+          std::numeric_limits<cl_int>::max());
   return static_cast<cl_int>(size);
 }
 
@@ -47,13 +48,23 @@ class Product {
     if (y.num_elements() == 0) return;
     const auto mm = Counted(m), nn = Counted(n), kk = Counted(k);
     if (packed_b_ == nullptr && LongProducts::Pays(m, n, k, stacks)) {
-      const LongProductShape shape{.m = mm, .n = nn, .k = kk, .row_a = a.row, .col_a = a.column, .row_b = b.row, .col_b = b.column,
-                                   .row_bias = bias.row, .col_bias = bias.column, .alpha = alpha, .beta = beta};
+      const LongProductShape shape{.m = mm,
+                                   .n = nn,
+                                   .k = kk,
+                                   .row_a = a.row,
+                                   .col_a = a.column,
+                                   .row_b = b.row,
+                                   .col_b = b.column,
+                                   .row_bias = bias.row,
+                                   .col_bias = bias.column,
+                                   .alpha = alpha,
+                                   .beta = beta};
       return long_.Multiply(context, *a.tensor, *b.tensor, bias.tensor, y, epilogue, shape, stack, stacks);
     }
     if (tiles_) {
       const TileProductShape shape{mm, nn, kk, a.row, a.column, b.row, b.column, bias.row, bias.column, alpha, beta};
-      return tiles_->Multiply(context, {RangeOf(*a.tensor), RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape, stack, stacks);
+      return tiles_->Multiply(context, {RangeOf(*a.tensor), RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape,
+                              stack, stacks);
     }
     const int64_t panels = PanelProduct::Panels(n), packed = CheckedMul(CheckedMul(panels, kPanel), k);
     Strided packed_stack = stack;
@@ -70,17 +81,20 @@ class Product {
                             .beta = beta};
     const BufferRange left = DeviceAllocator::Find(a.tensor->raw());
     if (packed_b_ != nullptr) {
-      return panels_->Multiply(context, {left, packed_b_->range(), bias.tensor, RangeOf(y), epilogue}, shape, panels, packed_stack, stacks);
+      return panels_->Multiply(context, {left, packed_b_->range(), bias.tensor, RangeOf(y), epilogue}, shape, panels,
+                               packed_stack, stacks);
     }
     if (b.column == 1 && m <= kMostInPlace && PanelProduct::ReadsInPlace(b.tensor->type())) {
       shape.SetRowsOfB(b.row);
-      return panels_->Multiply(context, {left, RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape, panels, stack, stacks);
+      return panels_->Multiply(context, {left, RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape, panels, stack,
+                               stacks);
     }
     const auto bytes =
         static_cast<size_t>(CheckedMul(CheckedMul(packed, stacks_b), static_cast<int64_t>(panels_->element_bytes())));
     const DeviceScratch scratch(context, bytes);
     if (bytes > 0) panels_->Pack(context, *b.tensor, scratch.range(), k, n, b.row, b.column, stacks_b);
-    panels_->Multiply(context, {left, scratch.range(), bias.tensor, RangeOf(y), epilogue}, shape, panels, packed_stack, stacks);
+    panels_->Multiply(context, {left, scratch.range(), bias.tensor, RangeOf(y), epilogue}, shape, panels, packed_stack,
+                      stacks);
   }
 
  private:
@@ -91,10 +105,12 @@ class Product {
     const Tensor* b = info.constant_input(1);
     if (b == nullptr || b->shape().rank() == 0 || b->num_elements() == 0) return;
     const Shape shape = b->shape().rank() == 1 ? Shape{b->shape()[0], 1} : b->shape();
-    const int64_t rows = shape[shape.rank() - 2], columns = shape.back(), k = along_k ? columns : rows, n = along_k ? rows : columns;
+    const int64_t rows = shape[shape.rank() - 2], columns = shape.back(), k = along_k ? columns : rows,
+                  n = along_k ? rows : columns;
     if (LongProducts::Pays(1, n, k, 1)) return;  // A will have few rows, too: so many weights are none of a network's
     const auto kk = Counted(k), nn = Counted(n);
-    packed_b_ = panels_->PackRight(info, *b, k, n, along_k ? 1 : nn, along_k ? kk : 1, shape.SizeOfRange(0, shape.rank() - 2));
+    packed_b_ =
+        panels_->PackRight(info, *b, k, n, along_k ? 1 : nn, along_k ? kk : 1, shape.SizeOfRange(0, shape.rank() - 2));
     info.ReleaseConstant(1);
   }
 
@@ -119,8 +135,7 @@ struct StackedSizes {
     for (const Shape* s : {&batch_a, &batch_b}) {
       for (size_t i = 0; i < s->rank(); ++i) {
         int64_t& dim = batch[batch.rank() - s->rank() + i];
-        Require(dim == 1 || (*s)[i] == 1 || dim == (*s)[i], "stacks {} and {} do not broadcast", batch_a,
-                batch_b);
+        Require(dim == 1 || (*s)[i] == 1 || dim == (*s)[i], "stacks {} and {} do not broadcast", batch_a, batch_b);
         if ((*s)[i] != 1) dim = (*s)[i];
       }
     }
@@ -170,8 +185,8 @@ class MatMul final : public Kernel {
     Epilogue::Operands storage;
     const auto operands = product_.epilogue().Collect(context, sizes.result, storage);
     Tensor& y = *context.output(0, sizes.result);
-    product_(context, sizes.m, sizes.n, sizes.k, {&a, Counted(sizes.k), 1}, {&b, Counted(sizes.n), 1},
-             {bias, 0, 1}, 1.0f, 1.0f, sizes.stack, sizes.stacks, sizes.stacks_b, y, operands);
+    product_(context, sizes.m, sizes.n, sizes.k, {&a, Counted(sizes.k), 1}, {&b, Counted(sizes.n), 1}, {bias, 0, 1}, 1.0f,
+             1.0f, sizes.stack, sizes.stacks, sizes.stacks_b, y, operands);
   }
 
  private:
@@ -211,7 +226,8 @@ class Gemm final : public Kernel {
     Epilogue::Operands storage;
     const auto operands = product_.epilogue().Collect(context, result, storage);
     Tensor& y = *context.output(0, result);
-    product_(context, s.m, s.n, s.k, {&a, s.row_a, s.col_a}, {&b, s.row_b, s.col_b}, bias, alpha_, beta_, Strided{}, 1, 1, y, operands);
+    product_(context, s.m, s.n, s.k, {&a, s.row_a, s.col_a}, {&b, s.row_b, s.col_b}, bias, alpha_, beta_, Strided{}, 1, 1,
+             y, operands);
   }
 
  private:

@@ -25,22 +25,24 @@ class MaxRoiPool final : public Kernel {
     const Tensor& rois = context.required_input(1);
     const Shape& xs = x.shape();
     Require(xs.rank() == 4, "the input must have 4 dimensions, it is {}", xs);
-    Require(rois.shape().rank() == 2 && rois.shape()[1] == 5 && rois.is(x.type()), "rois are {} of {}, [rois, 5] of {} is expected", rois.shape(),
-            ElementTypeName(rois.type()), ElementTypeName(x.type()));
+    Require(rois.shape().rank() == 2 && rois.shape()[1] == 5 && rois.is(x.type()),
+            "rois are {} of {}, [rois, 5] of {} is expected", rois.shape(), ElementTypeName(rois.type()),
+            ElementTypeName(x.type()));
     const int64_t count = rois.shape()[0];
     const Tensor& y = *context.output(0, Shape{count, xs[1], pooled_[0], pooled_[1]});
     if (y.num_elements() == 0) return;
     std::vector<cl_long> plan;
     for (int64_t i = 0; i < count; ++i) {
       const double batch = HostNumber(rois, 5 * i);
-      Require(batch >= 0 && batch < static_cast<double>(xs[0]), "a region's batch index is {}, the batch has {}", batch, xs[0]);
+      Require(batch >= 0 && batch < static_cast<double>(xs[0]), "a region's batch index is {}, the batch has {}", batch,
+              xs[0]);
       plan.push_back(static_cast<cl_long>(batch));
       AddAxis(HostNumber(rois, 5 * i + 2), HostNumber(rois, 5 * i + 4), pooled_[0], xs[2], plan);
       AddAxis(HostNumber(rois, 5 * i + 1), HostNumber(rois, 5 * i + 3), pooled_[1], xs[3], plan);
     }
     const Buffer sent = device_.BufferOf(plan.data(), plan.size() * sizeof plan[0]);
-    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent.get(), 0}, y, cl_long{xs[1]}, cl_long{xs[2]}, cl_long{xs[3]}, cl_long{pooled_[0]},
-                   cl_long{pooled_[1]});
+    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent.get(), 0}, y, cl_long{xs[1]}, cl_long{xs[2]},
+                   cl_long{xs[3]}, cl_long{pooled_[0]}, cl_long{pooled_[1]});
   }
 
  private:

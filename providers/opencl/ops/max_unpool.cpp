@@ -19,16 +19,19 @@ class MaxUnpool final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& indices = context.required_input(1);
-    Require(indices.is(ElementType::kInt64) && indices.shape() == x.shape(), "the indices are {}, the input is {}", indices.shape(), x.shape());
+    Require(indices.is(ElementType::kInt64) && indices.shape() == x.shape(), "the indices are {}, the input is {}",
+            indices.shape(), x.shape());
     const Tensor* wanted = context.input(2);
-    const Shape pooled = unpooling_.Pooled(x.shape()), shape = wanted == nullptr ? pooled : CheckUnpooled(HostIntegers(*wanted), pooled);
+    const Shape pooled = unpooling_.Pooled(x.shape()),
+                shape = wanted == nullptr ? pooled : CheckUnpooled(HostIntegers(*wanted), pooled);
     const Tensor& y = *context.output(0, shape);
     fill_.Linear(context, y.num_elements(), y, cl_ulong{0});
     Shape key = shape;
     for (const int64_t dim : pooled) key.Append(dim);
     const int64_t count = x.num_elements();
     if (count == 0) return;
-    const Buffer sent = plan_.Send(context, key, count, [&](std::span<int64_t> places) { Place(indices.values<int64_t>(), pooled, shape, places); });
+    const Buffer sent = plan_.Send(
+        context, key, count, [&](std::span<int64_t> places) { Place(indices.values<int64_t>(), pooled, shape, places); });
     place_.Linear(context, count, x, BufferRange{sent.get(), 0}, y);
   }
 

@@ -10,7 +10,8 @@ namespace {
 class MeanVarianceNormalization final : public Kernel {
  public:
   explicit MeanVarianceNormalization(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "mean_variance", Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kLanes), "mean_variance"),
+      : kernel_(DeviceOf(info), "mean_variance",
+                Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kLanes), "mean_variance"),
         axes_(info.attribute<std::vector<int64_t>>("axes", {0, 2, 3})) {}
 
   void Compute(KernelContext& context) override {
@@ -44,7 +45,8 @@ class MeanVarianceNormalization final : public Kernel {
 }  // namespace
 
 void RegisterMeanVariance(KernelRegistry& registry) {
-  registry.Add(Op("MeanVarianceNormalization").Versions(9).Types(0, kReals).InPlace(0, 0).Make<MeanVarianceNormalization>());
+  registry.Add(
+      Op("MeanVarianceNormalization").Versions(9).Types(0, kReals).InPlace(0, 0).Make<MeanVarianceNormalization>());
 }
 
 }  // namespace tessera::opencl

@@ -1,5 +1,5 @@
-// Softmax, LogSoftmax (1, 11 flatten; 13 along one axis), LayerNormalization (17, ONNX Runtime's 1), RMSNormalization (23), InstanceNormalization
-// (6, 22), GroupNormalization (18, 21), BatchNormalization (7-15, inference), LRN (1, 13).
+// Softmax, LogSoftmax (1, 11 flatten; 13 along one axis), LayerNormalization (17, ONNX Runtime's 1), RMSNormalization (23),
+// InstanceNormalization (6, 22), GroupNormalization (18, 21), BatchNormalization (7-15, inference), LRN (1, 13).
 
 #include <algorithm>
 
@@ -28,7 +28,8 @@ class Softmax final : public Kernel {
  public:
   explicit Softmax(const KernelInfo& info)
       : by_lines_(!SettingsOf(info).tiles),
-        kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)) + RowDefines(info), by_lines_ ? "softmax_lines" : "softmax"),
+        kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)) + RowDefines(info),
+                by_lines_ ? "softmax_lines" : "softmax"),
         flattens_(info.since_version() < 13),
         axis_(info.attribute<int64_t>("axis", flattens_ ? 1 : -1)),
         logarithm_(info.node().op_type == "LogSoftmax") {}
@@ -45,9 +46,10 @@ class Softmax final : public Kernel {
     const int64_t n = flattens_ ? size * rest : size, stride = flattens_ ? 1 : rest;
     const int64_t lines = x.num_elements() / n;
     if (!by_lines_) return kernel_.Groups(context, lines, kRowLanes, x, y, cl_long{n}, cl_long{stride}, logarithm_);
-    const int64_t together = RowsTogether(n), items = stride == 1 ? CeilDiv(lines, together) : lines / stride * CeilDiv(stride, kStep);
-    kernel_(context, {static_cast<size_t>(items), 1, 1}, {1, 1, 1}, x, y, cl_long{n}, cl_long{stride}, logarithm_, cl_long{lines},
-            static_cast<cl_int>(together));
+    const int64_t together = RowsTogether(n),
+                  items = stride == 1 ? CeilDiv(lines, together) : lines / stride * CeilDiv(stride, kStep);
+    kernel_(context, {static_cast<size_t>(items), 1, 1}, {1, 1, 1}, x, y, cl_long{n}, cl_long{stride}, logarithm_,
+            cl_long{lines}, static_cast<cl_int>(together));
   }
 
  private:
@@ -77,7 +79,8 @@ class Standardize : public Kernel {
   struct Rows {
     int64_t size, period, step, inner;
   };
-  void Launch(KernelContext& context, const Rows& rows, const Tensor& y, const Tensor* mean = nullptr, const Tensor* inverse = nullptr) {
+  void Launch(KernelContext& context, const Rows& rows, const Tensor& y, const Tensor* mean = nullptr,
+              const Tensor* inverse = nullptr) {
     const Tensor& x = context.required_input(0);
     const Tensor* bias = center_ ? context.input(2) : nullptr;
     if (x.num_elements() == 0) return;
@@ -86,8 +89,9 @@ class Standardize : public Kernel {
             "scale and bias need {} elements", last + 1);
     const int64_t count = x.num_elements() / rows.size;
     const auto launch = [&](size_t items, size_t group, const auto&... more) {
-      kernel_(context, {items, 1, 1}, {group, 1, 1}, x, context.required_input(1), bias, y, mean, inverse, cl_long{rows.size}, cl_long{rows.period},
-              cl_long{rows.step}, cl_long{rows.inner}, epsilon_, center_, more...);
+      kernel_(context, {items, 1, 1}, {group, 1, 1}, x, context.required_input(1), bias, y, mean, inverse,
+              cl_long{rows.size}, cl_long{rows.period}, cl_long{rows.step}, cl_long{rows.inner}, epsilon_, center_,
+              more...);
     };
     if (!by_rows_) return launch(static_cast<size_t>(count) * kRowLanes, kRowLanes);
     const int64_t together = RowsTogether(rows.size);
@@ -103,7 +107,8 @@ class Standardize : public Kernel {
   cl_int center_;
 };
 
-/// LayerNormalization, RMSNormalization, ONNX Runtime's SimplifiedLayerNormalization: the dimensions from an axis on are a row.
+/// LayerNormalization, RMSNormalization, ONNX Runtime's SimplifiedLayerNormalization: the dimensions from an axis on are a
+/// row.
 class TrailingNormalization final : public Standardize {
  public:
   explicit TrailingNormalization(const KernelInfo& info)
@@ -115,7 +120,8 @@ class TrailingNormalization final : public Standardize {
     Shape reduced = shape;
     std::fill(reduced.begin() + axis, reduced.end(), 1);
     const Tensor& y = *context.output(0, shape);
-    const Tensor *mean = center() ? context.output(1, reduced) : nullptr, *inverse = context.output(center() ? 2 : 1, reduced);
+    const Tensor *mean = center() ? context.output(1, reduced) : nullptr,
+                 *inverse = context.output(center() ? 2 : 1, reduced);
     Launch(context, {shape.SizeOfRange(axis, shape.rank()), 1, 0, 1}, y, mean, inverse);
   }
 
@@ -133,8 +139,10 @@ class GroupNormalization final : public Standardize {
   void Compute(KernelContext& context) override {
     const Shape& shape = context.required_input(0).shape();
     Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape);
-    const int64_t channels = shape[1], groups = groups_ == 0 ? channels : groups_, spatial = shape.SizeOfRange(2, shape.rank());
-    Require(groups > 0 ? channels % groups == 0 : channels == 0, "{} channels do not fall into {} groups", channels, groups);
+    const int64_t channels = shape[1], groups = groups_ == 0 ? channels : groups_,
+                  spatial = shape.SizeOfRange(2, shape.rank());
+    Require(groups > 0 ? channels % groups == 0 : channels == 0, "{} channels do not fall into {} groups", channels,
+            groups);
     const Tensor& y = *context.output(0, shape);
     if (y.num_elements() == 0) return;
     const int64_t size = channels / groups * spatial;
@@ -151,7 +159,8 @@ class BatchNormalization final : public Kernel {
  public:
   explicit BatchNormalization(const KernelInfo& info)
       : kernel_(DeviceOf(info), "normalization",
-                Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('M', info.input_type(3)), "batch_norm"),
+                Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('M', info.input_type(3)),
+                "batch_norm"),
         epsilon_(info.attribute<float>("epsilon", 1e-5f)) {}
 
   void Compute(KernelContext& context) override {
@@ -159,11 +168,13 @@ class BatchNormalization final : public Kernel {
     const Shape& shape = x.shape();
     Require(shape.rank() >= 2, "the input is {}; at least two dimensions are expected", shape);
     for (size_t i = 1; i < 5; ++i) {
-      Require(context.required_input(i).num_elements() == shape[1], "input {} needs one element a channel, {} in all", i, shape[1]);
+      Require(context.required_input(i).num_elements() == shape[1], "input {} needs one element a channel, {} in all", i,
+              shape[1]);
     }
     Tensor& y = *context.output(0, shape);
-    kernel_.Linear(context, x.num_elements(), x, context.required_input(1), context.required_input(2), context.required_input(3),
-                   context.required_input(4), y, cl_long{shape.SizeOfRange(2, shape.rank())}, cl_long{shape[1]}, epsilon_);
+    kernel_.Linear(context, x.num_elements(), x, context.required_input(1), context.required_input(2),
+                   context.required_input(3), context.required_input(4), y, cl_long{shape.SizeOfRange(2, shape.rank())},
+                   cl_long{shape[1]}, epsilon_);
   }
 
  private:
@@ -188,8 +199,8 @@ class Lrn final : public Kernel {
     Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape);
     const int64_t before = std::min((size_ - 1) / 2, shape[1]), after = std::min(size_ / 2, shape[1]);
     Tensor& y = *context.output(0, shape);
-    kernel_.Linear(context, x.num_elements(), x, y, cl_long{shape.SizeOfRange(2, shape.rank())}, cl_long{shape[1]}, cl_long{before},
-                   cl_long{after}, alpha_, beta_, bias_);
+    kernel_.Linear(context, x.num_elements(), x, y, cl_long{shape.SizeOfRange(2, shape.rank())}, cl_long{shape[1]},
+                   cl_long{before}, cl_long{after}, alpha_, beta_, bias_);
   }
 
  private:

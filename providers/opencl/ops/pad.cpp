@@ -15,7 +15,8 @@ class PadKernel {
         kernel_(DeviceOf(info), "pad", Moved('X', info.input_type(0)) + (by_rows_ ? Launchable::LineDefines() : ""),
                 by_rows_ ? "pad_rows" : "pad") {}
 
-  void operator()(KernelContext& context, const BufferRange& x, const Tensor& y, const Strided& s, cl_int mode, cl_ulong bits) {
+  void operator()(KernelContext& context, const BufferRange& x, const Tensor& y, const Strided& s, cl_int mode,
+                  cl_ulong bits) {
     if (!by_rows_) return kernel_.Linear(context, y.num_elements(), x, y, s, mode, bits);
     Strided rows = s;
     if (rows.rank == 0) rows.dims[0] = rows.b[0] = rows.rank = 1;  // a scalar
@@ -30,8 +31,7 @@ class PadKernel {
 
 class Pad final : public Kernel {
  public:
-  explicit Pad(const KernelInfo& info)
-      : kernel_(info), pads_(info.attribute<std::vector<int64_t>>("pads", {})) {
+  explicit Pad(const KernelInfo& info) : kernel_(info), pads_(info.attribute<std::vector<int64_t>>("pads", {})) {
     const std::string mode = info.attribute<std::string>("mode", "constant");
     mode_ = mode == "edge" ? 1 : mode == "reflect" ? 2 : mode == "wrap" ? 3 : 0;
     if (info.since_version() < 11) {
@@ -51,7 +51,8 @@ class Pad final : public Kernel {
     Require(pads.rank() == 2 * count, "there are {} pads for {} dimensions", pads.rank(), count);
     cl_ulong bits = bits_;
     if (value != nullptr) {
-      Require(value->num_elements() == 1 && value->type() == x.type(), "the padding value is not one element of the input's type");
+      Require(value->num_elements() == 1 && value->type() == x.type(),
+              "the padding value is not one element of the input's type");
       bits = 0;
       std::memcpy(&bits, value->raw(), value->byte_size());
     }
@@ -61,7 +62,8 @@ class Pad final : public Kernel {
     for (size_t i = 0; i < count; ++i) {
       const size_t axis = axes != nullptr ? Axis(named[i], shape.rank()) : i;
       constexpr int64_t kMost = int64_t{1} << 40;
-      Require(pads[i] > -kMost && pads[i] < kMost && pads[count + i] > -kMost && pads[count + i] < kMost, "a pad is too large");
+      Require(pads[i] > -kMost && pads[i] < kMost && pads[count + i] > -kMost && pads[count + i] < kMost,
+              "a pad is too large");
       s.c[axis] = pads[i];
       result[axis] = shape[axis] + pads[i] + pads[count + i];
       Require(result[axis] >= 0, "pads cut dimension {} of {} below 0", axis, shape);
@@ -99,9 +101,7 @@ class Pad final : public Kernel {
 class CenterCropPad final : public Kernel {
  public:
   explicit CenterCropPad(const KernelInfo& info)
-      : kernel_(info),
-        names_axes_(info.has_attribute("axes")),
-        axes_(info.attribute<std::vector<int64_t>>("axes", {})) {}
+      : kernel_(info), names_axes_(info.has_attribute("axes")), axes_(info.attribute<std::vector<int64_t>>("axes", {})) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -133,8 +133,15 @@ class CenterCropPad final : public Kernel {
 }  // namespace
 
 void RegisterPad(KernelRegistry& registry) {
-  registry.Add(Op("Pad").Versions(2).Types(0, kNumbers | TypeSet{ElementType::kBool}).HostInput(1).HostInput(2).HostInput(3).Make<Pad>());
-  registry.Add(Op("CenterCropPad").Versions(18).Types(0, kNumbers | TypeSet{ElementType::kBool}).HostInput(1).Make<CenterCropPad>());
+  registry.Add(Op("Pad")
+                   .Versions(2)
+                   .Types(0, kNumbers | TypeSet{ElementType::kBool})
+                   .HostInput(1)
+                   .HostInput(2)
+                   .HostInput(3)
+                   .Make<Pad>());
+  registry.Add(
+      Op("CenterCropPad").Versions(18).Types(0, kNumbers | TypeSet{ElementType::kBool}).HostInput(1).Make<CenterCropPad>());
 }
 
 }  // namespace tessera::opencl

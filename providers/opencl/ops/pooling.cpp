@@ -17,7 +17,8 @@ bool IsNorm(const KernelInfo& info) { return info.node().op_type.ends_with("LpPo
 /// p is a float in version 1 and an integer since.
 float Power(const KernelInfo& info) {
   if (!IsNorm(info)) return 1;
-  const float p = info.since_version() == 1 ? info.attribute<float>("p", 2.0f) : static_cast<float>(info.attribute<int64_t>("p", 2));
+  const float p =
+      info.since_version() == 1 ? info.attribute<float>("p", 2.0f) : static_cast<float>(info.attribute<int64_t>("p", 2));
   Require(p > 0, "attribute 'p' is {}, which must be positive", p);
   return p;
 }
@@ -25,7 +26,8 @@ float Power(const KernelInfo& info) {
 std::string PoolDefines(const KernelInfo& info) {
   const ElementType type = info.input_type(0);
   if (info.node().op_type.ends_with("AveragePool")) return Computed('X', type) + "#define MEAN\n";
-  if (IsNorm(info)) return Computed('X', type) + fmt::format("#define NORM {}\n", Power(info) == 1 ? 1 : Power(info) == 2 ? 2 : 0);
+  if (IsNorm(info))
+    return Computed('X', type) + fmt::format("#define NORM {}\n", Power(info) == 1 ? 1 : Power(info) == 2 ? 2 : 0);
   const char* lowest = type == ElementType::kInt8 ? "CHAR_MIN" : type == ElementType::kUInt8 ? "0" : "-INFINITY";
   return Computed('X', type) + fmt::format("#define LOWEST {}\n", lowest);
 }
@@ -59,7 +61,13 @@ class Pool final : public Kernel {
     Window w;
     if (global_ || !window_.has_kernel()) {  // LpPool 1 may leave it out
       const Shape ones(sizes.size(), 1), zeros(sizes.size());
-      w = {.input = Shape(sizes), .output = ones, .kernel = Shape(sizes), .strides = ones, .dilations = ones, .begin = zeros, .end = zeros};
+      w = {.input = Shape(sizes),
+           .output = ones,
+           .kernel = Shape(sizes),
+           .strides = ones,
+           .dilations = ones,
+           .begin = zeros,
+           .end = zeros};
     } else {
       w = window_.Fit(sizes, window_.kernel().dims());
     }
@@ -69,7 +77,8 @@ class Pool final : public Kernel {
     const Tensor* indices = context.num_outputs() > 1 ? context.output(1, ys) : nullptr;
     const Geometry g = GeometryOf(w);
     Rules rules{};
-    for (size_t i = 0; i < 3; ++i) rules.reach[i] = g.in[i] + (i + w.rank() < 3 ? 0 : static_cast<cl_int>(w.end[i + w.rank() - 3]));
+    for (size_t i = 0; i < 3; ++i)
+      rules.reach[i] = g.in[i] + (i + w.rank() < 3 ? 0 : static_cast<cl_int>(w.end[i + w.rank() - 3]));
     rules.include_padding = include_padding_;
     rules.column_major = column_major_;
     if (by_rows_ && indices == nullptr && global_) {
@@ -77,7 +86,8 @@ class Pool final : public Kernel {
     }
     if (by_rows_ && indices == nullptr && g.out[2] >= kNarrow) {
       const auto columns = static_cast<size_t>(CeilDiv(g.out[2], kColumns));
-      const auto rows = static_cast<size_t>(g.out[0]) * static_cast<size_t>(g.out[1]), planes = static_cast<size_t>(xs[0] * xs[1]);
+      const auto rows = static_cast<size_t>(g.out[0]) * static_cast<size_t>(g.out[1]),
+                 planes = static_cast<size_t>(xs[0] * xs[1]);
       return rows_.Compile()(context, {columns, rows, planes}, {1, 1, 1}, x, y, g, rules, power_);
     }
     kernel_.Compile().Grid(context, ys.SizeOfRange(2, ys.rank()), xs[0] * xs[1], 1, x, y, indices, g, rules, power_);
@@ -88,7 +98,8 @@ class Pool final : public Kernel {
   static constexpr int64_t kNarrow = kColumns / 2;  // rows shorter than this are not worth vectors
 
   static std::string ByColumns(const KernelInfo& info) {
-    return PoolDefines(info) + fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8);
+    return PoolDefines(info) +
+           fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8);
   }
 
   LazyLaunchable kernel_, rows_, planes_;

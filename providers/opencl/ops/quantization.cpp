@@ -1,5 +1,5 @@
-// QuantizeLinear, DequantizeLinear (10-25: one scale, one for each index of an axis, or for each block), DynamicQuantizeLinear
-// (11). Integers of 2 to 16 bits, floats of 8.
+// QuantizeLinear, DequantizeLinear (10-25: one scale, one for each index of an axis, or for each block),
+// DynamicQuantizeLinear (11). Integers of 2 to 16 bits, floats of 8.
 
 #include "base/rounding.h"
 #include "kernel.h"
@@ -62,18 +62,26 @@ const char* HighestCode(ElementType type) {
 std::string Rounding(const KernelInfo& info) {
   const auto attribute = static_cast<ElementType>(info.attribute<int64_t>("precision", 0));
   const ElementType x = info.input_type(0);
-  const ElementType type = info.attribute<int64_t>("precision", 0) != 0 ? attribute : x == info.input_type(1) ? x : ElementType::kFloat;
-  return type == ElementType::kFloat16 ? "rounded_to_half(v)" : type == ElementType::kBFloat16 ? "rounded_to_bfloat16(v)" : "(v)";
+  const ElementType type = info.attribute<int64_t>("precision", 0) != 0 ? attribute
+                           : x == info.input_type(1)                    ? x
+                                                                        : ElementType::kFloat;
+  return type == ElementType::kFloat16    ? "rounded_to_half(v)"
+         : type == ElementType::kBFloat16 ? "rounded_to_bfloat16(v)"
+                                          : "(v)";
 }
 
 std::string CodeDefines(const KernelInfo& info, bool quantizes) {
   const ElementType codes = quantizes ? info.output_type(0) : info.input_type(0);
-  std::string text = Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0));
-  if (kFloat8s.contains(codes)) text += fmt::format("#define FLOAT8\n#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0);
+  std::string text =
+      Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0));
+  if (kFloat8s.contains(codes))
+    text += fmt::format("#define FLOAT8\n#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0);
   if (quantizes && kPackedIntegers.contains(codes)) text += fmt::format("#define BITS {}\n", BitWidth(codes));
   if (info.has_input(2)) text += "#define HAS_ZERO\n";
   if (!quantizes && kQuantized.contains(codes)) text += "#define DIFFERENCE int\n";
-  if (quantizes) text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info), LowestCode(codes), HighestCode(codes));
+  if (quantizes)
+    text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info), LowestCode(codes),
+                        HighestCode(codes));
   return text;
 }
 
@@ -101,7 +109,8 @@ class Linear final : public Kernel {
     const int64_t zeros = zero == nullptr ? 1 : zero->num_elements();
     Require(zero == nullptr || zero->type() == (quantizes_ ? y : x).type(), "the zero point is tensor({})",
             zero == nullptr ? "" : ElementTypeName(zero->type()));
-    Require(zeros == 1 || zeros == scale.num_elements(), "there are {} zero points for {} scales", zeros, scale.num_elements());
+    Require(zeros == 1 || zeros == scale.num_elements(), "there are {} zero points for {} scales", zeros,
+            scale.num_elements());
     const int64_t count = x.num_elements();
     if (layout.single != 0 && !packed_) return all_.Compile().Linear(context, count, x, scale, zero, y);
     // Packed codes are written by the byte.
@@ -120,10 +129,12 @@ class DynamicQuantizeLinear final : public Kernel {
   explicit DynamicQuantizeLinear(const KernelInfo& info)
       : by_parts_(!SettingsOf(info).tiles),
         most_parts_(by_parts_ ? int64_t{kPartsOfUnit} * DeviceOf(info).capabilities().compute_units : kMostGroups),
-        extremes_(DeviceOf(info), "quantization", fmt::format("#define LANES {}\n", kLanes), by_parts_ ? "extremes_of_part" : "extremes"),
+        extremes_(DeviceOf(info), "quantization", fmt::format("#define LANES {}\n", kLanes),
+                  by_parts_ ? "extremes_of_part" : "extremes"),
         choose_(DeviceOf(info), "quantization", "", "choose_scale"),
         quantize_(DeviceOf(info), "quantization",
-                  Computed('X', ElementType::kFloat) + Computed('S', ElementType::kFloat) + Computed('Y', ElementType::kUInt8) +
+                  Computed('X', ElementType::kFloat) + Computed('S', ElementType::kFloat) +
+                      Computed('Y', ElementType::kUInt8) +
                       "#define HAS_ZERO\n#define ROUND(v) (v)\n#define LOWEST 0\n#define HIGHEST 255\n",
                   "quantize_all") {}
 
@@ -134,7 +145,8 @@ class DynamicQuantizeLinear final : public Kernel {
     const int64_t count = x.num_elements();
     const int64_t parts_here = std::clamp<int64_t>(CeilDiv(count, by_parts_ ? kLeastPart : kLanes), 1, most_parts_);
     const auto groups = static_cast<size_t>(parts_here);
-    const DeviceScratch parts(context, groups * 2 * sizeof(cl_float)), own_scale(context, sizeof(cl_float)), own_zero(context, sizeof(cl_uchar));
+    const DeviceScratch parts(context, groups * 2 * sizeof(cl_float)), own_scale(context, sizeof(cl_float)),
+        own_zero(context, sizeof(cl_uchar));
     const BufferRange scale = given_scale != nullptr ? DeviceAllocator::Find(given_scale->raw()) : own_scale.range();
     const BufferRange zero = given_zero != nullptr ? DeviceAllocator::Find(given_zero->raw()) : own_zero.range();
     if (by_parts_) {
@@ -156,7 +168,12 @@ class DynamicQuantizeLinear final : public Kernel {
 }  // namespace
 
 void RegisterQuantization(KernelRegistry& registry) {
-  registry.Add(Op("QuantizeLinear").Versions(10).Types(0, kScales).Types(1, kScales).OutputTypes(0, kQuantized | kFloat8s | kPackedIntegers).Make<Linear>());
+  registry.Add(Op("QuantizeLinear")
+                   .Versions(10)
+                   .Types(0, kScales)
+                   .Types(1, kScales)
+                   .OutputTypes(0, kQuantized | kFloat8s | kPackedIntegers)
+                   .Make<Linear>());
   registry.Add(Op("DequantizeLinear")
                    .Versions(10)
                    .Types(0, kQuantized | TypeSet{ElementType::kInt32} | kFloat8s | kPackedIntegers)

@@ -71,7 +71,8 @@ std::string Activations(const KernelInfo& info, size_t directions, std::initiali
     const size_t a = alphas.size() == names.size() ? i : alpha, b = betas.size() == names.size() ? i : beta;
     if (named && function.numbers > 0 && a < alphas.size()) own_alpha = alphas[a];
     if (named && function.numbers > 1 && b < betas.size()) own_beta = betas[b];
-    Require(std::isfinite(own_alpha) && std::isfinite(own_beta), "alpha or beta of activation '{}' is not finite", names[i]);
+    Require(std::isfinite(own_alpha) && std::isfinite(own_beta), "alpha or beta of activation '{}' is not finite",
+            names[i]);
     alpha += function.numbers > 0;
     beta += function.numbers > 1;
     expressions.push_back(fmt::format(fmt::runtime(function.expression), own_alpha, own_beta));
@@ -84,7 +85,9 @@ std::string Activations(const KernelInfo& info, size_t directions, std::initiali
   return text;
 }
 
-size_t Directions(const KernelInfo& info) { return info.attribute<std::string>("direction", "forward") == "bidirectional" ? 2 : 1; }
+size_t Directions(const KernelInfo& info) {
+  return info.attribute<std::string>("direction", "forward") == "bidirectional" ? 2 : 1;
+}
 
 class Recurrent final : public Kernel {
  public:
@@ -94,7 +97,8 @@ class Recurrent final : public Kernel {
         types_(Computed('X', info.input_type(0))),
         load_(DeviceOf(info), "recurrent", types_, "load_state"),
         store_(DeviceOf(info), "recurrent", types_, "store_state"),
-        by_panels_(!SettingsOf(info).tiles && (info.input_type(0) == ElementType::kFloat || info.input_type(0) == ElementType::kDouble)),
+        by_panels_(!SettingsOf(info).tiles &&
+                   (info.input_type(0) == ElementType::kFloat || info.input_type(0) == ElementType::kDouble)),
         block_rows_(RowsOfBlock(info)),
         step_(DeviceOf(info), "recurrent", StepDefines(info), StepName()),
         lengths_(info, 4),
@@ -107,13 +111,15 @@ class Recurrent final : public Kernel {
         input_forget_(info.attribute<int64_t>("input_forget", 0) != 0),
         linear_before_reset_(gru_ && info.attribute<int64_t>("linear_before_reset", 0) != 0) {
     Require(clip_ > 0, "clip is {}", clip_);
-    if (gru_ && !linear_before_reset_) reset_.emplace(DeviceOf(info), "recurrent", StepDefines(info), by_panels_ ? "gru_reset_panel" : "gru_reset");
+    if (gru_ && !linear_before_reset_)
+      reset_.emplace(DeviceOf(info), "recurrent", StepDefines(info), by_panels_ ? "gru_reset_panel" : "gru_reset");
     if (by_panels_) {
       panels_.emplace(info, PanelProduct::Left::kAlongK);
       PackConstants(info);
       if (packed_w_ == nullptr || packed_r_ == nullptr) panels_->PreparePack();
     } else {
-      products_.emplace(DeviceOf(info), "recurrent", types_ + fmt::format("#define PER {}\n", kPositionsPerItem), "input_products");
+      products_.emplace(DeviceOf(info), "recurrent", types_ + fmt::format("#define PER {}\n", kPositionsPerItem),
+                        "input_products");
     }
   }
 
@@ -139,22 +145,29 @@ class Recurrent final : public Kernel {
       MultiplyInputs(context, s, gates.range());
       if (packed_r_ == nullptr) {
         packed_here.emplace(context, bytes(CheckedMul(PackedElements(s.hidden, s.hidden), s.directions * s.gates)));
-        panels_->Pack(context, r, packed_here->range(), s.hidden, s.hidden, 1, static_cast<cl_int>(s.hidden), s.directions * s.gates);
+        panels_->Pack(context, r, packed_here->range(), s.hidden, s.hidden, 1, static_cast<cl_int>(s.hidden),
+                      s.directions * s.gates);
       }
     } else {
-      products_->Grid(context, width, CeilDiv(positions, kPositionsPerItem), s.directions, context.required_input(0), context.required_input(1), bias,
-                      gates.range(), s, cl_long{linear_before_reset_ ? 2 * s.hidden : width});
+      products_->Grid(context, width, CeilDiv(positions, kPositionsPerItem), s.directions, context.required_input(0),
+                      context.required_input(1), bias, gates.range(), s,
+                      cl_long{linear_before_reset_ ? 2 * s.hidden : width});
     }
     const BufferRange packed_r = packed_here ? packed_here->range() : packed_r_ != nullptr ? packed_r_->range() : none;
     const Tensor* by_step = lstm_ ? context.input(7) : linear_before_reset_ ? bias : nullptr;
-    const auto launch = [&](Launchable& kernel, cl_long turn, BufferRange from, BufferRange to, BufferRange result, BufferRange other) {
+    const auto launch = [&](Launchable& kernel, cl_long turn, BufferRange from, BufferRange to, BufferRange result,
+                            BufferRange other) {
       if (by_panels_) {
-        const std::array<size_t, 3> items = {static_cast<size_t>(PanelProduct::Panels(s.hidden)), static_cast<size_t>(CeilDiv<int64_t>(s.batch, block_rows_)),
+        const std::array<size_t, 3> items = {static_cast<size_t>(PanelProduct::Panels(s.hidden)),
+                                             static_cast<size_t>(CeilDiv<int64_t>(s.batch, block_rows_)),
                                              static_cast<size_t>(s.directions)};
-        return kernel(context, items, {1, 1, 1}, gates.range(), packed_r, sent, from, to, result, other, lstm_ ? by_step : nullptr, bias, s, turn, clip_);
+        return kernel(context, items, {1, 1, 1}, gates.range(), packed_r, sent, from, to, result, other,
+                      lstm_ ? by_step : nullptr, bias, s, turn, clip_);
       }
-      const std::array<size_t, 3> global = {kStateLanes, static_cast<size_t>(s.hidden), static_cast<size_t>(s.batch * s.directions)};
-      kernel(context, global, {kStateLanes, 1, 1}, gates.range(), r, sent, from, to, result, other, by_step, s, turn, clip_);
+      const std::array<size_t, 3> global = {kStateLanes, static_cast<size_t>(s.hidden),
+                                            static_cast<size_t>(s.batch * s.directions)};
+      kernel(context, global, {kStateLanes, 1, 1}, gates.range(), r, sent, from, to, result, other, by_step, s, turn,
+             clip_);
     };
     for (cl_long turn = 0; turn < s.steps; ++turn) {
       const BufferRange from = (turn % 2 == 0 ? h0 : h1).range(), to = (turn % 2 == 0 ? h1 : h0).range();
@@ -194,8 +207,9 @@ class Recurrent final : public Kernel {
     const int64_t gates = lstm_ ? 4 : gru_ ? 3 : 1;
     const auto known = [&](size_t input) {
       const Tensor* tensor = info.constant_input(input);
-      const bool fits = tensor != nullptr && tensor->shape().rank() == 3 && tensor->shape()[0] == directions_ && tensor->shape()[1] % gates == 0 &&
-                        tensor->type() == info.input_type(0) && std::max(tensor->shape()[1], tensor->shape()[2]) <= std::numeric_limits<cl_int>::max();
+      const bool fits = tensor != nullptr && tensor->shape().rank() == 3 && tensor->shape()[0] == directions_ &&
+                        tensor->shape()[1] % gates == 0 && tensor->type() == info.input_type(0) &&
+                        std::max(tensor->shape()[1], tensor->shape()[2]) <= std::numeric_limits<cl_int>::max();
       return fits ? tensor : nullptr;
     };
     if (const Tensor* w = known(1)) {
@@ -212,9 +226,10 @@ class Recurrent final : public Kernel {
 
   /// gates[direction, position of X, gate] = X * W and W's bias; R's is added by the steps.
   void MultiplyInputs(KernelContext& context, const RecurrentSizes& s, BufferRange gates) {
-    const int64_t width = s.gates * s.hidden, positions = CheckedMul<int64_t>(s.steps, s.batch), packed = PackedElements(s.input, width);
-    Require(std::max({positions, width, int64_t{s.input}}) <= std::numeric_limits<cl_int>::max(), "{} positions of {} inputs and {} gates are more than kernels count",
-            positions, s.input, width);
+    const int64_t width = s.gates * s.hidden, positions = CheckedMul<int64_t>(s.steps, s.batch),
+                  packed = PackedElements(s.input, width);
+    Require(std::max({positions, width, int64_t{s.input}}) <= std::numeric_limits<cl_int>::max(),
+            "{} positions of {} inputs and {} gates are more than kernels count", positions, s.input, width);
     const auto n = static_cast<cl_int>(width), k = static_cast<cl_int>(s.input);
     std::optional<DeviceScratch> here;
     if (packed_w_ == nullptr) {
@@ -226,9 +241,11 @@ class Recurrent final : public Kernel {
     stack.dims[0] = s.directions;
     stack.b[0] = packed;
     stack.c[0] = 2 * width;
-    const PanelProductShape shape{.b_panel = s.input * kPanel, .m = static_cast<cl_int>(positions), .n = n, .k = k, .row_a = k};
-    panels_->Multiply(context, {RangeOf(context.required_input(0)), here ? here->range() : packed_w_->range(), context.input(3), gates}, shape,
-                      PanelProduct::Panels(width), stack, s.directions);
+    const PanelProductShape shape{
+        .b_panel = s.input * kPanel, .m = static_cast<cl_int>(positions), .n = n, .k = k, .row_a = k};
+    panels_->Multiply(
+        context, {RangeOf(context.required_input(0)), here ? here->range() : packed_w_->range(), context.input(3), gates},
+        shape, PanelProduct::Panels(width), stack, s.directions);
   }
 
   RecurrentSizes CheckedSizes(const KernelContext& context) const {
@@ -237,19 +254,21 @@ class Recurrent final : public Kernel {
     Require(x.rank() == 3 && r.rank() == 3, "X is {} and R {}, three axes are expected", x, r);
     Require(hidden_ == 0 || hidden_ == r[2], "hidden_size is {} and R is {}", hidden_, r);
     const RecurrentSizes s{.steps = x[batch_first_ ? 1 : 0],
-                  .batch = x[batch_first_ ? 0 : 1],
-                  .input = x[2],
-                  .hidden = r[2],
-                  .gates = lstm_ ? 4 : gru_ ? 3 : 1,
-                  .directions = directions_,
-                  .batch_first = batch_first_,
-                  .reverse = reverse_,
-                  .input_forget = input_forget_};
+                           .batch = x[batch_first_ ? 0 : 1],
+                           .input = x[2],
+                           .hidden = r[2],
+                           .gates = lstm_  ? 4
+                                    : gru_ ? 3
+                                           : 1,
+                           .directions = directions_,
+                           .batch_first = batch_first_,
+                           .reverse = reverse_,
+                           .input_forget = input_forget_};
     const int64_t width = CheckedMul<int64_t>(s.gates, s.hidden);
     const auto check = [&](size_t input, const char* name, const Shape& expected) {
       const Tensor* tensor = context.input(input);
-      Require(tensor == nullptr || (tensor->shape() == expected && tensor->type() == x_tensor.type()), "{} is {}, {} is expected", name,
-              OptionalShape{tensor}, expected);
+      Require(tensor == nullptr || (tensor->shape() == expected && tensor->type() == x_tensor.type()),
+              "{} is {}, {} is expected", name, OptionalShape{tensor}, expected);
     };
     const Shape state = batch_first_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
     context.required_input(1);
@@ -268,9 +287,10 @@ class Recurrent final : public Kernel {
   Buffer SendLengths(KernelContext& context, const RecurrentSizes& s) {
     const Tensor* given = context.input(4);
     if (given == nullptr) return {};
-    Require(given->is(ElementType::kInt32) && given->shape() == Shape{s.batch}, "sequence_lens is {}, [{}] of int32 is expected",
-            given->shape(), s.batch);
-    for (int32_t length : given->values<int32_t>()) Require(length >= 0 && length <= s.steps, "a sequence length is {} of {}", length, s.steps);
+    Require(given->is(ElementType::kInt32) && given->shape() == Shape{s.batch},
+            "sequence_lens is {}, [{}] of int32 is expected", given->shape(), s.batch);
+    for (int32_t length : given->values<int32_t>())
+      Require(length >= 0 && length <= s.steps, "a sequence length is {} of {}", length, s.steps);
     return lengths_.Send(context, given->shape(), s.batch,
                          [&](std::span<int64_t> lengths) { std::ranges::copy(given->values<int32_t>(), lengths.begin()); });
   }

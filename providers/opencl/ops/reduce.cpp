@@ -1,5 +1,5 @@
-// ReduceSum, ReduceMean, ReduceProd, ReduceMax, ReduceMin, ReduceL1, ReduceL2, ReduceSumSquare, ReduceLogSum, ReduceLogSumExp
-// (1-20); axes are an attribute or a host input.
+// ReduceSum, ReduceMean, ReduceProd, ReduceMax, ReduceMin, ReduceL1, ReduceL2, ReduceSumSquare, ReduceLogSum,
+// ReduceLogSumExp (1-20); axes are an attribute or a host input.
 
 #include <bitset>
 #include <span>
@@ -37,7 +37,8 @@ std::string FoldDefines(const KernelInfo& info) {
   const ElementType type = info.input_type(0);
   const bool real = kReals.contains(type);
   const auto make = [](std::string_view initial, std::string_view step, std::string_view join, std::string_view finish) {
-    return fmt::format("#define INITIAL {}\n#define STEP {}\n#define JOIN {}\n#define FINISH {}\n", initial, step, join, finish);
+    return fmt::format("#define INITIAL {}\n#define STEP {}\n#define JOIN {}\n#define FINISH {}\n", initial, step, join,
+                       finish);
   };
   const char* add = real ? "value + other" : "(TX)((WX)value + (WX)other)";
   const char* step = real ? "value + element" : "(TX)((WX)value + (WX)element)";
@@ -49,16 +50,22 @@ std::string FoldDefines(const KernelInfo& info) {
   }
   // A NaN is the result.
   if (op == "ReduceMax") {
-    return make(Lowest(type), "value != value || value > element ? value : element", "value != value || value > other ? value : other", "value");
+    return make(Lowest(type), "value != value || value > element ? value : element",
+                "value != value || value > other ? value : other", "value");
   }
   if (op == "ReduceMin") {
-    return make(Highest(type), "value != value || value < element ? value : element", "value != value || value < other ? value : other", "value");
+    return make(Highest(type), "value != value || value < element ? value : element",
+                "value != value || value < other ? value : other", "value");
   }
-  if (op == "ReduceL1") return make("0", real ? "value + fabs(element)" : "(TX)(element < 0 ? (WX)value - (WX)element : (WX)value + (WX)element)", add, "value");
+  if (op == "ReduceL1")
+    return make("0",
+                real ? "value + fabs(element)" : "(TX)(element < 0 ? (WX)value - (WX)element : (WX)value + (WX)element)",
+                add, "value");
   if (op == "ReduceL2") return make("0", square, add, "sqrt(value)");
   if (op == "ReduceSumSquare") return make("0", square, add, "value");
   if (op == "ReduceLogSum") return make("0", step, add, "log(value)");
-  if (op == "ReduceLogSumExp") return "#define SHIFTED\n" + make("0", "value + exp(element - shift)", add, "log(value) + shift");
+  if (op == "ReduceLogSumExp")
+    return "#define SHIFTED\n" + make("0", "value + exp(element - shift)", add, "log(value) + shift");
   return make("0", step, add, "value");
 }
 
@@ -114,7 +121,8 @@ class Reduce final : public Kernel {
 }  // namespace
 
 void RegisterReduce(KernelRegistry& registry) {
-  constexpr TypeSet kSums = kReals | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
+  constexpr TypeSet kSums =
+      kReals | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
   for (const char* op : {"ReduceSum", "ReduceProd", "ReduceL1", "ReduceSumSquare"}) {
     registry.Add(Op(op).Versions(1).Types(0, kSums).HostInput(1).Make<Reduce>());
   }
@@ -122,7 +130,8 @@ void RegisterReduce(KernelRegistry& registry) {
     registry.Add(Op(op).Versions(1).Types(0, kReals).HostInput(1).Make<Reduce>());
   }
   constexpr TypeSet kOrdered = kSums | TypeSet{ElementType::kInt8, ElementType::kUInt8, ElementType::kBool};
-  for (const char* op : {"ReduceMax", "ReduceMin"}) registry.Add(Op(op).Versions(1).Types(0, kOrdered).HostInput(1).Make<Reduce>());
+  for (const char* op : {"ReduceMax", "ReduceMin"})
+    registry.Add(Op(op).Versions(1).Types(0, kOrdered).HostInput(1).Make<Reduce>());
 }
 
 }  // namespace tessera::opencl

@@ -1,5 +1,5 @@
-// Resize (10-19), Upsample (1-10). The CPU provider's plans say which elements an output position reads, with which weights;
-// their tables are sent once for each plan.
+// Resize (10-19), Upsample (1-10). The CPU provider's plans say which elements an output position reads, with which
+// weights; their tables are sent once for each plan.
 
 #include <cmath>
 #include <limits>
@@ -33,7 +33,9 @@ int64_t IntegerFill(ElementType type, float value) {
   const double low = is_signed ? -std::ldexp(1.0, bits - 1) : 0, high = std::ldexp(1.0, is_signed ? bits - 1 : bits);
   const double rounded = std::nearbyint(static_cast<double>(value));
   if (rounded >= high) return is_signed ? static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1) : -1;
-  return rounded <= low ? static_cast<int64_t>(low) : is_signed ? static_cast<int64_t>(rounded) : static_cast<int64_t>(static_cast<uint64_t>(rounded));
+  return rounded <= low ? static_cast<int64_t>(low)
+         : is_signed    ? static_cast<int64_t>(rounded)
+                        : static_cast<int64_t>(static_cast<uint64_t>(rounded));
 }
 
 class Resize final : public Kernel {
@@ -54,15 +56,19 @@ class Resize final : public Kernel {
     const auto [plan, y] = planner_.Plan(context);
     const Tensor& x = context.required_input(0);
     if (y == nullptr || plan->empty) return;
-    Require(plan->options.mode == cpu::ResampleMode::kNearest || kReals.contains(type_), "integers are interpolated on the CPU provider");
+    Require(plan->options.mode == cpu::ResampleMode::kNearest || kReals.contains(type_),
+            "integers are interpolated on the CPU provider");
     const auto sent = Send(plan);
     const float fill = plan->options.extrapolation_value;
     const BufferRange firsts{sent->firsts.get(), 0}, weights{sent->weights.get(), 0};
     const cl_long integer_fill = IntegerFill(type_, fill);
-    const bool fits = !plan->dims.empty() && (plan->dims.back().table == nullptr || plan->dims.back().in <= Launchable::kLine);
-    if (!by_rows_ || !fits) return kernel_.Compile().Linear(context, y->num_elements(), x, firsts, weights, *y, sent->plan, fill, integer_fill);
+    const bool fits =
+        !plan->dims.empty() && (plan->dims.back().table == nullptr || plan->dims.back().in <= Launchable::kLine);
+    if (!by_rows_ || !fits)
+      return kernel_.Compile().Linear(context, y->num_elements(), x, firsts, weights, *y, sent->plan, fill, integer_fill);
     const int64_t width = plan->dims.back().out;
-    rows_.Compile().Lines(context, width, y->num_elements() / width, x, firsts, weights, *y, sent->plan, fill, integer_fill, cl_long{plan->dims.back().in});
+    rows_.Compile().Lines(context, width, y->num_elements() / width, x, firsts, weights, *y, sent->plan, fill, integer_fill,
+                          cl_long{plan->dims.back().in});
   }
 
  private:
@@ -88,13 +94,16 @@ class Resize final : public Kernel {
       made->plan.first[d] = static_cast<cl_long>(firsts.size());
       made->plan.weights[d] = static_cast<cl_long>(weights.size());
       made->plan.taps[d] = table.taps;
-      for (size_t o = 0; o < table.first.size(); ++o) firsts.push_back(!table.outside.empty() && table.outside[o] ? -1 : table.first[o]);
+      for (size_t o = 0; o < table.first.size(); ++o)
+        firsts.push_back(!table.outside.empty() && table.outside[o] ? -1 : table.first[o]);
       weights.insert(weights.end(), table.weights.begin(), table.weights.end());
     }
     if (!firsts.empty()) made->firsts = device_.BufferOf(firsts.data(), firsts.size() * sizeof firsts[0]);
     const std::vector<float> rounded(weights.begin(), weights.end());
-    if (!weights.empty() && type_ == ElementType::kDouble) made->weights = device_.BufferOf(weights.data(), weights.size() * sizeof weights[0]);
-    if (!weights.empty() && type_ != ElementType::kDouble) made->weights = device_.BufferOf(rounded.data(), rounded.size() * sizeof rounded[0]);
+    if (!weights.empty() && type_ == ElementType::kDouble)
+      made->weights = device_.BufferOf(weights.data(), weights.size() * sizeof weights[0]);
+    if (!weights.empty() && type_ != ElementType::kDouble)
+      made->weights = device_.BufferOf(rounded.data(), rounded.size() * sizeof rounded[0]);
     sent_ = made;
     return made;
   }

@@ -31,7 +31,8 @@ class RoiAlign final : public Kernel {
     Require(coordinates == "half_pixel" || coordinates == "output_half_pixel",
             "coordinate_transformation_mode is '{}', half_pixel or output_half_pixel is expected", coordinates);
     half_pixel_ = coordinates == "half_pixel";
-    Require(out_height_ > 0 && out_width_ > 0 && out_height_ < kLimit && out_width_ < kLimit, "output size is {} x {}", out_height_, out_width_);
+    Require(out_height_ > 0 && out_width_ > 0 && out_height_ < kLimit && out_width_ < kLimit, "output size is {} x {}",
+            out_height_, out_width_);
     Require(sampling_ratio_ >= 0, "sampling_ratio is {}", sampling_ratio_);
   }
 
@@ -41,8 +42,9 @@ class RoiAlign final : public Kernel {
     const Tensor& batches = context.required_input(2);
     const Shape& xs = x.shape();
     Require(xs.rank() == 4, "X is {}, [batches, channels, height, width] is expected", xs);
-    Require(rois.shape().rank() == 2 && rois.shape()[1] == 4 && rois.is(x.type()), "rois are {} of {}, [rois, 4] of {} is expected", rois.shape(),
-            ElementTypeName(rois.type()), ElementTypeName(x.type()));
+    Require(rois.shape().rank() == 2 && rois.shape()[1] == 4 && rois.is(x.type()),
+            "rois are {} of {}, [rois, 4] of {} is expected", rois.shape(), ElementTypeName(rois.type()),
+            ElementTypeName(x.type()));
     const int64_t count = rois.shape()[0];
     Require(batches.is(ElementType::kInt64) && batches.shape().rank() == 1 && batches.shape()[0] == count,
             "batch_indices are {}, [{}] of int64 is expected", batches.shape(), count);
@@ -58,9 +60,11 @@ class RoiAlign final : public Kernel {
     const Tensor& y = *context.output(0, Shape{count, xs[1], out_height_, out_width_});
     if (y.num_elements() == 0) return;
     Require(xs[2] > 0 && xs[3] > 0, "X is {}: there is nothing to pool", xs);
-    const Buffer sent_places = Send(places, x.type()), sent_counts = device_.BufferOf(counts.data(), counts.size() * sizeof counts[0]);
+    const Buffer sent_places = Send(places, x.type()),
+                 sent_counts = device_.BufferOf(counts.data(), counts.size() * sizeof counts[0]);
     const Regions regions{xs[1], xs[2], xs[3], out_height_, out_width_, maximum_};
-    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent_places.get(), 0}, BufferRange{sent_counts.get(), 0}, y, regions);
+    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent_places.get(), 0}, BufferRange{sent_counts.get(), 0}, y,
+                   regions);
   }
 
  private:

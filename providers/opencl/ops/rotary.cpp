@@ -16,13 +16,15 @@ class RotaryEmbedding final : public Kernel {
  public:
   explicit RotaryEmbedding(const KernelInfo& info)
       : microsoft_(!info.node().domain.empty()),
-        kernel_(DeviceOf(info), "rotary", Computed('X', info.input_type(0)) + Computed('C', info.input_type(microsoft_ ? 2 : 1)), "turn"),
+        kernel_(DeviceOf(info), "rotary",
+                Computed('X', info.input_type(0)) + Computed('C', info.input_type(microsoft_ ? 2 : 1)), "turn"),
         positions_(info, microsoft_ ? 1 : 3),
         interleaved_(info.attribute<int64_t>("interleaved", 0) != 0),
         turned_(info.attribute<int64_t>("rotary_embedding_dim", 0)),
         heads_(info.attribute<int64_t>("num_heads", 0)),
         scale_(microsoft_ ? info.attribute<float>("scale", 1.0f) : 1.0f) {
-    Require(turned_ >= 0 && turned_ % 2 == 0 && heads_ >= 0, "rotary_embedding_dim is {} and num_heads {}", turned_, heads_);
+    Require(turned_ >= 0 && turned_ % 2 == 0 && heads_ >= 0, "rotary_embedding_dim is {} and num_heads {}", turned_,
+            heads_);
   }
 
   void Compute(KernelContext& context) override {
@@ -37,13 +39,20 @@ class RotaryEmbedding final : public Kernel {
             sine.shape());
     const int64_t batch = shape[0], steps = shape[packed ? 1 : 2], hidden = packed ? shape[2] : shape[1] * shape[3];
     const int64_t half = cosine.shape().back(), width = Width(shape, packed, hidden, half);
-    Require(width > 0 && hidden % width == 0 && 2 * half <= width && (turned_ == 0 ? microsoft_ || 2 * half == width : 2 * half == turned_),
+    Require(width > 0 && hidden % width == 0 && 2 * half <= width &&
+                (turned_ == 0 ? microsoft_ || 2 * half == width : 2 * half == turned_),
             "caches {} turn {} elements of an input {}", cosine.shape(), turned_, shape);
     const Tensor& y = *context.output(0, shape);
     if (x.num_elements() == 0) return;
     const Buffer sent = Checked(context, positions, cosine.shape(), batch, steps, half);
-    const RotarySizes s{.heads = hidden / width, .steps = steps, .width = width, .half_width = half, .packed = packed, .interleaved = interleaved_,
-                  .one = positions != nullptr && positions->num_elements() == 1 && positions->shape().rank() != 2, .scale = scale_};
+    const RotarySizes s{.heads = hidden / width,
+                        .steps = steps,
+                        .width = width,
+                        .half_width = half,
+                        .packed = packed,
+                        .interleaved = interleaved_,
+                        .one = positions != nullptr && positions->num_elements() == 1 && positions->shape().rank() != 2,
+                        .scale = scale_};
     kernel_.Linear(context, x.num_elements(), x, cosine, sine, BufferRange{sent.get(), 0}, y, s);
   }
 
@@ -55,18 +64,21 @@ class RotaryEmbedding final : public Kernel {
   }
 
   /// No buffer where the caches follow the tokens.
-  Buffer Checked(KernelContext& context, const Tensor* positions, const Shape& caches, int64_t batch, int64_t steps, int64_t half) {
+  Buffer Checked(KernelContext& context, const Tensor* positions, const Shape& caches, int64_t batch, int64_t steps,
+                 int64_t half) {
     if (positions == nullptr) {
-      Require(!microsoft_ && caches == Shape({batch, steps, half}), "the caches are {}; [{},{},{}] is expected without position_ids",
-              caches, batch, steps, half);
+      Require(!microsoft_ && caches == Shape({batch, steps, half}),
+              "the caches are {}; [{},{},{}] is expected without position_ids", caches, batch, steps, half);
       return {};
     }
     Require(caches.rank() == 2 && positions->is(ElementType::kInt64), "the caches are {}", caches);
     const bool one = microsoft_ && positions->num_elements() == 1 && positions->shape().rank() != 2;
-    Require(one || positions->shape() == Shape({batch, steps}), "position_ids is {}, [{},{}] is expected", positions->shape(), batch, steps);
+    Require(one || positions->shape() == Shape({batch, steps}), "position_ids is {}, [{},{}] is expected",
+            positions->shape(), batch, steps);
     const int64_t last = one ? steps - 1 : 0;
     for (int64_t position : positions->values<int64_t>()) {
-      Require(position >= 0 && position < caches[0] - last, "position {} is outside the caches' {} rows", position, caches[0]);
+      Require(position >= 0 && position < caches[0] - last, "position {} is outside the caches' {} rows", position,
+              caches[0]);
     }
     return positions_.Send(context, Shape{caches[0], steps}, positions->num_elements(),
                            [&](std::span<int64_t> to) { std::ranges::copy(positions->values<int64_t>(), to.begin()); });

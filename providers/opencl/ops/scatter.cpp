@@ -1,6 +1,6 @@
-// ScatterND (11-18), ScatterElements (11-18), Scatter (9), TensorScatter (24). Indices are read on the host, which checks them
-// and sends offsets. Updates that are combined are sorted by their target there, so that they are combined in their order,
-// without atomic operations.
+// ScatterND (11-18), ScatterElements (11-18), Scatter (9), TensorScatter (24). Indices are read on the host, which checks
+// them and sends offsets. Updates that are combined are sorted by their target there, so that they are combined in their
+// order, without atomic operations.
 
 #include <algorithm>
 #include <numeric>
@@ -67,8 +67,9 @@ class ScatterSlices : public Kernel {
     const size_t count = offsets.size();
     const std::span order = plan.subspan(2 * (count + 1));
     std::iota(order.begin(), order.end(), int64_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return offsets[static_cast<size_t>(a)] < offsets[static_cast<size_t>(b)]; });
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return offsets[static_cast<size_t>(a)] < offsets[static_cast<size_t>(b)];
+    });
     size_t groups = 0;
     for (size_t i = 0; i < count; ++i) {
       const int64_t offset = offsets[static_cast<size_t>(order[i])];
@@ -147,7 +148,9 @@ class ScatterElements final : public ScatterSlices {
 class TensorScatter final : public ScatterSlices {
  public:
   explicit TensorScatter(const KernelInfo& info)
-      : ScatterSlices(info, 2), axis_(info.attribute<int64_t>("axis", -2)), circular_(info.attribute<std::string>("mode", "linear") == "circular") {}
+      : ScatterSlices(info, 2),
+        axis_(info.attribute<int64_t>("axis", -2)),
+        circular_(info.attribute<std::string>("mode", "linear") == "circular") {}
 
   void Compute(KernelContext& context) override {
     const Tensor& past = context.required_input(0);
@@ -158,8 +161,8 @@ class TensorScatter final : public ScatterSlices {
     bool fits = axis != 0 && update.type() == past.type() && fresh.rank() == dims.rank();
     for (size_t i = 0; fits && i < dims.rank(); ++i) fits = i == axis ? fresh[i] <= dims[i] : fresh[i] == dims[i];
     Require(fits, "update {} does not fit the cache {} along axis {}", fresh, dims, axis_);
-    Require(given == nullptr || (given->is(ElementType::kInt64) && given->shape() == Shape{dims[0]}), "write_indices are {}, expected [{}]",
-            OptionalShape{given}, dims[0]);
+    Require(given == nullptr || (given->is(ElementType::kInt64) && given->shape() == Shape{dims[0]}),
+            "write_indices are {}, expected [{}]", OptionalShape{given}, dims[0]);
     const int64_t size = dims[axis], length = fresh[axis], inner = dims.SizeOfRange(axis + 1, dims.rank());
     const int64_t rows = dims.SizeOfRange(0, axis), per_batch = dims.SizeOfRange(1, axis);
     Scatter(context, past, update, rows * length, inner, [&](std::span<int64_t> offsets) {
@@ -167,7 +170,8 @@ class TensorScatter final : public ScatterSlices {
         int64_t at = given == nullptr ? 0 : given->data<int64_t>()[row / per_batch];
         Require(circular_ || (at >= 0 && at <= size - length), "write index {} is outside [0, {}]", at, size - length);
         at = (at % size + size) % size;
-        for (int64_t i = 0; i < length; ++i) offsets[static_cast<size_t>(row * length + i)] = (row * size + (at + i) % size) * inner;
+        for (int64_t i = 0; i < length; ++i)
+          offsets[static_cast<size_t>(row * length + i)] = (row * size + (at + i) % size) * inner;
       }
     });
   }

@@ -10,8 +10,8 @@ namespace {
 /// Elements are moved by their width.
 std::unique_ptr<Kernel> MakeWhere(const KernelInfo& info) {
   const ElementType type = info.output_type(0);
-  return std::make_unique<Elementwise>(info, Computed('A', ElementType::kBool) + Moved('B', type) + Moved('C', type) + Moved('Y', type),
-                                       "a ? b : c", 0, 0);
+  return std::make_unique<Elementwise>(
+      info, Computed('A', ElementType::kBool) + Moved('B', type) + Moved('C', type) + Moved('Y', type), "a ? b : c", 0, 0);
 }
 
 /// Floating point to integers goes through int or long, as on the CPU: what does not fit is the smallest one's low bits.
@@ -33,7 +33,8 @@ class Cast final : public Elementwise {
 
  private:
   static std::string Types(const KernelInfo& info) {
-    std::string types = fmt::format("#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0) + Computed('Y', info.output_type(0));
+    std::string types = fmt::format("#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0) +
+                        Computed('Y', info.output_type(0));
     for (const char name : {'A', 'B', 'C'}) types += Computed(name, info.input_type(0));
     return types;
   }
@@ -77,7 +78,11 @@ void RegisterSelect(KernelRegistry& registry) {
   registry.Add(Op("Where").Versions(9).Types(1, kMovable).Types(2, kMovable).Factory(MakeWhere));
   constexpr TypeSet kCastable = kNumbers | TypeSet{ElementType::kBool};
   for (const auto& [op, version] : {std::pair("Cast", 6), std::pair("CastLike", 15)}) {
-    registry.Add(Op(op).Versions(version).Types(0, kCastable | kFloat8s | kPackedIntegers).OutputTypes(0, kCastable | kFloat8s).Make<Cast>());
+    registry.Add(Op(op)
+                     .Versions(version)
+                     .Types(0, kCastable | kFloat8s | kPackedIntegers)
+                     .OutputTypes(0, kCastable | kFloat8s)
+                     .Make<Cast>());
   }
   registry.Add(Op("Clip").Versions(1).Types(0, kNumbers).InPlace(0, 0).Make<Clip>());
 }

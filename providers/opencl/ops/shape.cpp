@@ -132,7 +132,8 @@ class Unsqueeze final : public SqueezeBase {
 /// Only the shape is read: the data stays where it is.
 class ShapeOf final : public Kernel {
  public:
-  explicit ShapeOf(const KernelInfo& info) : start_(info.attribute<int64_t>("start", 0)), end_(info.attribute<int64_t>("end", kToTheEnd)) {}
+  explicit ShapeOf(const KernelInfo& info)
+      : start_(info.attribute<int64_t>("start", 0)), end_(info.attribute<int64_t>("end", kToTheEnd)) {}
 
   void Compute(KernelContext& context) override {
     const Shape& shape = context.required_input(0).shape();
@@ -152,7 +153,8 @@ class BitCast final : public Kernel {
  public:
   explicit BitCast(const KernelInfo& info) : type_(info.output_type(0)) {
     Require(type_ != ElementType::kUndefined && BitWidth(info.input_type(0)) == BitWidth(type_) && BitWidth(type_) > 0,
-            "BitCast from {} to {}: the element types must be of the same width", ElementTypeName(info.input_type(0)), ElementTypeName(type_));
+            "BitCast from {} to {}: the element types must be of the same width", ElementTypeName(info.input_type(0)),
+            ElementTypeName(type_));
   }
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -178,8 +180,9 @@ void RegisterShape(KernelRegistry& registry) {
   registry.Add(Op("Flatten").Versions(1).Alias(0, 0).Make<Flatten>());
   registry.Add(Op("Identity").Versions(1).Alias(0, 0).Make<Identity>());
   // To bool it may change bytes, which the CPU provider does.
-  constexpr TypeSet kAnyBits = kNumbers | kFloat8s | kPackedIntegers |
-                               TypeSet{ElementType::kComplex64, ElementType::kComplex128, ElementType::kFloat8E8M0, ElementType::kFloat4E2M1};
+  constexpr TypeSet kAnyBits =
+      kNumbers | kFloat8s | kPackedIntegers |
+      TypeSet{ElementType::kComplex64, ElementType::kComplex128, ElementType::kFloat8E8M0, ElementType::kFloat4E2M1};
   registry.Add(Op("BitCast").Versions(26).OutputTypes(0, kAnyBits).Alias(0, 0).Make<BitCast>());
   registry.Add(Op("Squeeze").Versions(1).HostInput(1).Alias(0, 0).Make<Squeeze>());
   registry.Add(Op("Unsqueeze").Versions(1).HostInput(1).Alias(0, 0).Make<Unsqueeze>());

@@ -2,7 +2,8 @@
 
 namespace tessera::opencl {
 
-Buffer SentIntegers::Send(KernelContext& context, const Shape& shape, int64_t count, const std::function<void(std::span<int64_t>)>& fill) {
+Buffer SentIntegers::Send(KernelContext& context, const Shape& shape, int64_t count,
+                          const std::function<void(std::span<int64_t>)>& fill) {
   if (constant_) {
     const std::lock_guard lock(mutex_);
     if (kept_ && shape_ == shape) return kept_->Retained();
@@ -18,7 +19,8 @@ Buffer SentIntegers::Send(KernelContext& context, const Shape& shape, int64_t co
   return sent;
 }
 
-void TupleOffsets(std::span<const int64_t> dims, int64_t depth, std::span<const int64_t> tuples, std::span<int64_t> offsets) {
+void TupleOffsets(std::span<const int64_t> dims, int64_t depth, std::span<const int64_t> tuples,
+                  std::span<int64_t> offsets) {
   std::array<int64_t, kMostDims> steps{};
   Require(dims.size() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", dims.size(), kMostDims);
   int64_t step = 1;

@@ -19,11 +19,13 @@ inline int64_t CheckedIndex(int64_t index, int64_t size) {
 /// the other tensor has the same shape again.
 class SentIntegers {
  public:
-  SentIntegers(const KernelInfo& info, size_t input) : device_(DeviceOf(info)), constant_(info.constant_input(input) != nullptr) {}
+  SentIntegers(const KernelInfo& info, size_t input)
+      : device_(DeviceOf(info)), constant_(info.constant_input(input) != nullptr) {}
 
-  /// `count` integers that `fill` writes; `shape` is what they depend on besides the index input. The driver keeps the buffer
-  /// until what is enqueued with it is done.
-  Buffer Send(KernelContext& context, const Shape& shape, int64_t count, const std::function<void(std::span<int64_t>)>& fill);
+  /// `count` integers that `fill` writes; `shape` is what they depend on besides the index input. The driver keeps the
+  /// buffer until what is enqueued with it is done.
+  Buffer Send(KernelContext& context, const Shape& shape, int64_t count,
+              const std::function<void(std::span<int64_t>)>& fill);
 
  private:
   Device& device_;
@@ -34,13 +36,15 @@ class SentIntegers {
 };
 
 /// Offsets of the slices of `dims` that tuples of `depth` indices name. Throws Error where an index is outside.
-void TupleOffsets(std::span<const int64_t> dims, int64_t depth, std::span<const int64_t> tuples, std::span<int64_t> offsets);
+void TupleOffsets(std::span<const int64_t> dims, int64_t depth, std::span<const int64_t> tuples,
+                  std::span<int64_t> offsets);
 
 /// Elements of an int32 or int64 tensor in host memory, one at a time.
 class HostIndices {
  public:
   explicit HostIndices(const Tensor& tensor) : wide_(tensor.is(ElementType::kInt64)), data_(tensor.raw()) {
-    Require(wide_ || tensor.is(ElementType::kInt32), "indices are {}, expected int32 or int64", ElementTypeName(tensor.type()));
+    Require(wide_ || tensor.is(ElementType::kInt32), "indices are {}, expected int32 or int64",
+            ElementTypeName(tensor.type()));
   }
   int64_t operator[](int64_t i) const {
     return wide_ ? static_cast<const int64_t*>(data_)[i] : int64_t{static_cast<const int32_t*>(data_)[i]};

@@ -1,5 +1,5 @@
-// Operators that are one strided copy, or one for each input or output: Transpose, DepthToSpace, SpaceToDepth, Expand, Tile,
-// Slice (1-13), Concat (1-13), Split (1-18).
+// Operators that are one strided copy, or one for each input or output: Transpose, DepthToSpace, SpaceToDepth, Expand,
+// Tile, Slice (1-13), Concat (1-13), Split (1-18).
 
 #include <algorithm>
 
@@ -28,7 +28,8 @@ class StridedKernel : public Kernel {
     copy_.Linear(context, count, x, y, block, static_cast<cl_long>(from), static_cast<cl_long>(to));
   }
   /// y = x, seen as `shape`, with its dimensions in the order of `perm`.
-  void CopyTransposed(KernelContext& context, const Tensor& x, const Shape& shape, std::span<const size_t> perm, const Tensor& y) {
+  void CopyTransposed(KernelContext& context, const Tensor& x, const Shape& shape, std::span<const size_t> perm,
+                      const Tensor& y) {
     const auto strides = RowMajor(shape);
     Shape result(shape.rank());
     for (size_t i = 0; i < shape.rank(); ++i) result[i] = shape[perm[i]];
@@ -39,7 +40,8 @@ class StridedKernel : public Kernel {
   }
 
  private:
-  void CopyRows(KernelContext& context, int64_t count, const Tensor& x, const Tensor& y, const Strided& block, int64_t from, int64_t to) {
+  void CopyRows(KernelContext& context, int64_t count, const Tensor& x, const Tensor& y, const Strided& block, int64_t from,
+                int64_t to) {
     constexpr int64_t kStep = 16;
     const auto last = static_cast<size_t>(block.rank - 1);
     int64_t rows = count / block.dims[last];
@@ -60,7 +62,8 @@ class StridedKernel : public Kernel {
 
 class Transpose final : public StridedKernel {
  public:
-  explicit Transpose(const KernelInfo& info) : StridedKernel(info), perm_(info.attribute<std::vector<int64_t>>("perm", {})) {}
+  explicit Transpose(const KernelInfo& info)
+      : StridedKernel(info), perm_(info.attribute<std::vector<int64_t>>("perm", {})) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -124,10 +127,12 @@ class SpaceToDepth final : public StridedKernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& s = x.shape();
-    Require(s.rank() == 4 && s[2] % size_ == 0 && s[3] % size_ == 0, "input {} does not divide into blocks of {}", s, size_);
+    Require(s.rank() == 4 && s[2] % size_ == 0 && s[3] % size_ == 0, "input {} does not divide into blocks of {}", s,
+            size_);
     Tensor& y = *context.output(0, Shape{s[0], CheckedMul(s[1], size_ * size_), s[2] / size_, s[3] / size_});
     static constexpr size_t kBlocksFirst[] = {0, 3, 5, 1, 2, 4}, kChannelsFirst[] = {0, 1, 3, 5, 2, 4};
-    CopyTransposed(context, x, Shape{s[0], s[1], s[2] / size_, size_, s[3] / size_, size_}, channels_first_ ? kChannelsFirst : kBlocksFirst, y);
+    CopyTransposed(context, x, Shape{s[0], s[1], s[2] / size_, size_, s[3] / size_, size_},
+                   channels_first_ ? kChannelsFirst : kBlocksFirst, y);
   }
 
  private:
@@ -267,7 +272,9 @@ class Concat final : public StridedKernel {
 class Split final : public StridedKernel {
  public:
   explicit Split(const KernelInfo& info)
-      : StridedKernel(info), axis_(info.attribute<int64_t>("axis", 0)), sizes_(info.attribute<std::vector<int64_t>>("split", {})) {}
+      : StridedKernel(info),
+        axis_(info.attribute<int64_t>("axis", 0)),
+        sizes_(info.attribute<std::vector<int64_t>>("split", {})) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -275,14 +282,16 @@ class Split final : public StridedKernel {
     const Tensor* given = context.input(1);
     const Shape sizes = given != nullptr ? HostIntegers(*given) : Shape(sizes_);
     const auto count = static_cast<int64_t>(context.num_outputs());
-    Require(sizes.rank() == 0 || static_cast<int64_t>(sizes.rank()) == count, "split has {} sizes for {} outputs", sizes.rank(), count);
+    Require(sizes.rank() == 0 || static_cast<int64_t>(sizes.rank()) == count, "split has {} sizes for {} outputs",
+            sizes.rank(), count);
     const int64_t even = (x.shape()[axis] + count - 1) / count;
     const auto strides = RowMajor(x.shape());
     int64_t at = 0;
     for (int64_t i = 0; i < count; ++i) {
       Shape part = x.shape();
       part[axis] = sizes.rank() == 0 ? std::min(even, x.shape()[axis] - at) : sizes[static_cast<size_t>(i)];
-      Require(part[axis] >= 0 && part[axis] <= x.shape()[axis] - at, "the parts of a split exceed dimension {} of {}", axis, x.shape());
+      Require(part[axis] >= 0 && part[axis] <= x.shape()[axis] - at, "the parts of a split exceed dimension {} of {}", axis,
+              x.shape());
       Strided block = Block(part);
       block.a = strides;
       block.b = RowMajor(part);
@@ -305,7 +314,8 @@ void RegisterStrided(KernelRegistry& registry) {
   registry.Add(Op("SpaceToDepth").Versions(1).Types(0, kMovable).Make<SpaceToDepth>());
   registry.Add(Op("Expand").Versions(8).Types(0, kMovable).HostInput(1).Make<Expand>());
   registry.Add(Op("Tile").Versions(6).Types(0, kMovable).HostInput(1).Make<Tile>());
-  registry.Add(Op("Slice").Versions(1).Types(0, kMovable).HostInput(1).HostInput(2).HostInput(3).HostInput(4).Make<Slice>());
+  registry.Add(
+      Op("Slice").Versions(1).Types(0, kMovable).HostInput(1).HostInput(2).HostInput(3).HostInput(4).Make<Slice>());
   registry.Add(Op("Concat").Versions(1).Types(0, kMovable).Make<Concat>());
   registry.Add(Op("Split").Versions(2).Types(0, kMovable).HostInput(1).Make<Split>());
 }

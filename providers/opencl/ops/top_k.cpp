@@ -42,8 +42,8 @@ class TopK final : public Kernel {
     if (shape.num_elements() == 0) return;
     const int64_t lines = x.num_elements() / n;
     if (k <= kFew) {
-      return choose_.Groups(context, lines, kTopKLanes, x, values, indices, cl_long{n}, cl_long{stride},
-                     cl_long{k}, largest_);
+      return choose_.Groups(context, lines, kTopKLanes, x, values, indices, cl_long{n}, cl_long{stride}, cl_long{k},
+                            largest_);
     }
     Require(n < (int64_t{1} << 30), "an axis of {} elements is too long to sort", n);
     const auto padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
@@ -52,11 +52,12 @@ class TopK final : public Kernel {
     number_.Linear(context, positions, order.range(), cl_long{padded});
     for (int64_t run = 2; run <= padded; run *= 2) {
       for (int64_t apart = run / 2; apart > 0; apart /= 2) {
-        exchange_.Linear(context, positions / 2, x, order.range(), cl_long{n}, cl_long{stride}, cl_long{padded}, cl_long{run}, cl_long{apart},
-                         largest_);
+        exchange_.Linear(context, positions / 2, x, order.range(), cl_long{n}, cl_long{stride}, cl_long{padded},
+                         cl_long{run}, cl_long{apart}, largest_);
       }
     }
-    take_.Linear(context, shape.num_elements(), x, order.range(), values, indices, cl_long{n}, cl_long{stride}, cl_long{padded}, cl_long{k});
+    take_.Linear(context, shape.num_elements(), x, order.range(), values, indices, cl_long{n}, cl_long{stride},
+                 cl_long{padded}, cl_long{k});
   }
 
  private:

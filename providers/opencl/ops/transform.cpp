@@ -1,4 +1,5 @@
-// DFT (17, 20; not inverse), STFT (17), of lengths that the graph states and that are not large: ClaimNodes leaves others to the CPU provider.
+// DFT (17, 20; not inverse), STFT (17), of lengths that the graph states and that are not large: ClaimNodes leaves others
+// to the CPU provider.
 
 #include <limits>
 
@@ -60,7 +61,8 @@ class Dft final : public Kernel {
     const Shape& shape = x.shape();
     const auto rank = static_cast<int64_t>(shape.rank());
     Require(rank >= 2 && (shape.back() == 1 || shape.back() == 2), "input is {}, [..., 1] or [..., 2] is expected", shape);
-    const int64_t given = axis_input_ ? Transform::Number(context, 2, axis_) : axis_, axis = given < 0 ? given + rank : given;
+    const int64_t given = axis_input_ ? Transform::Number(context, 2, axis_) : axis_,
+                  axis = given < 0 ? given + rank : given;
     Require(axis >= 0 && axis < rank - 1, "axis {} is not a signal axis of {}", given, shape);
     const auto a = static_cast<size_t>(axis);
     const cl_int length = Counted(Transform::Number(context, 1, shape[a]), "dft_length");
@@ -94,13 +96,16 @@ class Stft final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Tensor* window = context.input(2);
     const Shape& shape = x.shape();
-    Require(shape.rank() == 2 || (shape.rank() == 3 && (shape[2] == 1 || shape[2] == 2)), "signal is {}, [batches, points, 1 or 2] is expected", shape);
+    Require(shape.rank() == 2 || (shape.rank() == 3 && (shape[2] == 1 || shape[2] == 2)),
+            "signal is {}, [batches, points, 1 or 2] is expected", shape);
     const int64_t components = shape.rank() == 2 ? 1 : shape[2], points = shape[1], step = Transform::Number(context, 1, 0);
     Require(step >= 1, "frame_step is {}", step);
-    Require(window == nullptr || (window->shape().rank() == 1 && window->type() == x.type()), "window is {}, a vector of {} is expected",
-            OptionalShape{window}, ElementTypeName(x.type()));
-    const cl_int length = Counted(Transform::Number(context, 3, window != nullptr ? window->num_elements() : points), "frame_length");
-    Require(window == nullptr || window->num_elements() == length, "window is {} and frame_length is {}", OptionalShape{window}, length);
+    Require(window == nullptr || (window->shape().rank() == 1 && window->type() == x.type()),
+            "window is {}, a vector of {} is expected", OptionalShape{window}, ElementTypeName(x.type()));
+    const cl_int length =
+        Counted(Transform::Number(context, 3, window != nullptr ? window->num_elements() : points), "frame_length");
+    Require(window == nullptr || window->num_elements() == length, "window is {} and frame_length is {}",
+            OptionalShape{window}, length);
     const int64_t frames = points < length ? 0 : (points - length) / step + 1;
     const Signals signals{.period = frames,
                           .outer = points * components,

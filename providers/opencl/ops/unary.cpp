@@ -55,9 +55,11 @@ constexpr Unary kUnaries[] = {
     {"LeakyRelu", 1, "a < 0 ? a * alpha : a", kReals, 0.01f},
     {"ThresholdedRelu", 10, "a > alpha ? a : (TA)0", kReals, 1.0f},
     {"Elu", 1, "a < 0 ? alpha * expm1(a) : a", kReals, 1.0f},
-    {"Selu", 6, "beta * (a < 0 ? alpha * expm1(a) : a)", kReals, 1.67326319217681884765625f, 1.05070102214813232421875f, "alpha", "gamma"},
+    {"Selu", 6, "beta * (a < 0 ? alpha * expm1(a) : a)", kReals, 1.67326319217681884765625f, 1.05070102214813232421875f,
+     "alpha", "gamma"},
     {"Celu", 12, "a < 0 ? alpha * expm1(a / alpha) : a", kReals, 1.0f},
-    {"HardSigmoid", 1, "a * alpha + beta < 0 ? (TA)0 : a * alpha + beta > 1 ? (TA)1 : a * alpha + beta", kReals, 0.2f, 0.5f},
+    {"HardSigmoid", 1, "a * alpha + beta < 0 ? (TA)0 : a * alpha + beta > 1 ? (TA)1 : a * alpha + beta", kReals, 0.2f,
+     0.5f},
     {"Swish", 24, "a * sigmoid(alpha * a)", kReals, 1.0f},
     {"Shrink", 9, "a < -(TA)alpha ? a + beta : a > (TA)alpha ? a - beta : (TA)0", kReals, 0.5f, 0.0f, "lambd", "bias"},
     {"IsNaN", 9, "isnan(a)"},
@@ -74,7 +76,12 @@ std::unique_ptr<Kernel> MakeUnary(const KernelInfo& info) {
 
 template <size_t... I>
 void AddUnaries(KernelRegistry& registry, std::index_sequence<I...>) {
-  (registry.Add(Op(kUnaries[I].op_type).Versions(kUnaries[I].version).Types(0, kUnaries[I].types).InPlace(0, 0).Factory(MakeUnary<I>)), ...);
+  (registry.Add(Op(kUnaries[I].op_type)
+                    .Versions(kUnaries[I].version)
+                    .Types(0, kUnaries[I].types)
+                    .InPlace(0, 0)
+                    .Factory(MakeUnary<I>)),
+   ...);
 }
 
 std::unique_ptr<Kernel> MakeGelu(const KernelInfo& info) {
@@ -83,7 +90,9 @@ std::unique_ptr<Kernel> MakeGelu(const KernelInfo& info) {
 }
 
 /// com.microsoft's: with a bias, of the tanh approximation, of the logistic one.
-std::unique_ptr<Kernel> MakeBiasGelu(const KernelInfo& info) { return std::make_unique<Elementwise>(info, "erf_gelu(a + b)"); }
+std::unique_ptr<Kernel> MakeBiasGelu(const KernelInfo& info) {
+  return std::make_unique<Elementwise>(info, "erf_gelu(a + b)");
+}
 std::unique_ptr<Kernel> MakeFastGelu(const KernelInfo& info) {
   return std::make_unique<Elementwise>(info, info.has_input(1) ? "tanh_gelu(a + b)" : "tanh_gelu(a)");
 }
@@ -92,7 +101,8 @@ std::unique_ptr<Kernel> MakeQuickGelu(const KernelInfo& info) {
 }
 
 std::unique_ptr<Kernel> MakeIsInf(const KernelInfo& info) {
-  const bool negative = info.attribute<int64_t>("detect_negative", 1) != 0, positive = info.attribute<int64_t>("detect_positive", 1) != 0;
+  const bool negative = info.attribute<int64_t>("detect_negative", 1) != 0,
+             positive = info.attribute<int64_t>("detect_positive", 1) != 0;
   return std::make_unique<Elementwise>(info, fmt::format("isinf(a) && (a < 0 ? {:d} : {:d})", negative, positive));
 }
 
@@ -101,12 +111,14 @@ std::unique_ptr<Kernel> MakeIsInf(const KernelInfo& info) {
 std::optional<UnaryExpression> UnaryExpressionOf(const Node& node) {
   if (!node.domain.empty()) return std::nullopt;
   if (node.op_type == "Gelu") {
-    return UnaryExpression{AttributeOr<std::string>(node, "approximate", "none") == "tanh" ? "tanh_gelu(a)" : "erf_gelu(a)"};
+    return UnaryExpression{AttributeOr<std::string>(node, "approximate", "none") == "tanh" ? "tanh_gelu(a)"
+                                                                                           : "erf_gelu(a)"};
   }
   for (const Unary& op : kUnaries) {
     if (node.op_type != op.op_type || !op.types.contains(ElementType::kFloat) || op.version > node.since_version) continue;
     if (node.op_type == "IsNaN") continue;  // not of its input's type
-    return UnaryExpression{op.expression, AttributeOr(node, op.alpha_name, op.alpha), AttributeOr(node, op.beta_name, op.beta)};
+    return UnaryExpression{op.expression, AttributeOr(node, op.alpha_name, op.alpha),
+                           AttributeOr(node, op.beta_name, op.beta)};
   }
   return std::nullopt;
 }

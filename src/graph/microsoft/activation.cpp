@@ -8,8 +8,8 @@ namespace {
 using Context = Define::Context;
 using Body = onnx::FunctionBuilder;
 
-/// The softmax is over everything from the axis on. A bias broadcasts from behind; or, where it is for outer dimensions, has ones
-/// between its first dimensions and those from the axis on.
+/// The softmax is over everything from the axis on. A bias broadcasts from behind; or, where it is for outer dimensions,
+/// has ones between its first dimensions and those from the axis on.
 bool BiasSoftmaxBody(const Context& context, Body& body) {
   const auto* data = context.getInputType(0);
   if (data == nullptr || !data->tensor_type().has_shape()) return false;
@@ -22,7 +22,9 @@ bool BiasSoftmaxBody(const Context& context, Body& body) {
     body.Add("output = Softmax <axis = -1> (sum)");
     return true;
   }
-  body.Add("shape = Shape (sum) flat = Flatten <axis: int = @axis> (sum) row = Softmax <axis = -1> (flat) output = Reshape (row, shape)");
+  body.Add(
+      "shape = Shape (sum) flat = Flatten <axis: int = @axis> (sum) row = Softmax <axis = -1> (flat) output = Reshape "
+      "(row, shape)");
   return true;
 }
 
@@ -37,11 +39,21 @@ bool BiasDropoutBody(const Context& context, Body& body) {
 
 void AddActivationSchemas(MicrosoftSchemas& schemas) {
   Define(schemas, "Gelu").In("X").Out("Y").Type("T", kAnyFloat).LikeFirstInput().Body("Y = Gelu(X)");
-  Define(schemas, "QuickGelu").Float("alpha", 1.702f).In("X").Out("Y").Type("T", kAnyFloat).LikeFirstInput().Body(
-      "Y = Swish <alpha: float = @alpha> (X)");
+  Define(schemas, "QuickGelu")
+      .Float("alpha", 1.702f)
+      .In("X")
+      .Out("Y")
+      .Type("T", kAnyFloat)
+      .LikeFirstInput()
+      .Body("Y = Swish <alpha: float = @alpha> (X)");
   Define(schemas, "BiasGelu").In("A").In("B").Out("C").Type("T", kAnyFloat).LikeFirstInput();
-  Define(schemas, "FastGelu").In("X").OptionalIn("bias").Out("Y").Type("T", kAnyFloat).LikeFirstInput().Body(
-      [](const Define::Context& context, onnx::FunctionBuilder& body) {
+  Define(schemas, "FastGelu")
+      .In("X")
+      .OptionalIn("bias")
+      .Out("Y")
+      .Type("T", kAnyFloat)
+      .LikeFirstInput()
+      .Body([](const Define::Context& context, onnx::FunctionBuilder& body) {
         if (context.hasInput(1)) return false;
         body.Add(R"(Y = Gelu <approximate = "tanh"> (X))");
         return true;
@@ -52,21 +64,60 @@ void AddActivationSchemas(MicrosoftSchemas& schemas) {
       gelu = Gelu (right)
       Y = Mul (left, gelu))");
   const Types halves = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
-  Define(schemas, "BiasAdd").In("X").In("bias").In("skip").Out("Y").Type("T", halves).Body("sum = Add (X, bias) Y = Add (sum, skip)");
-  Define(schemas, "GatedAdd").In("X").In("Y").In("gate").Out("output").Type("T", halves).Body("gated = Mul (Y, gate) output = Add (X, gated)");
+  Define(schemas, "BiasAdd")
+      .In("X")
+      .In("bias")
+      .In("skip")
+      .Out("Y")
+      .Type("T", halves)
+      .Body("sum = Add (X, bias) Y = Add (sum, skip)");
+  Define(schemas, "GatedAdd")
+      .In("X")
+      .In("Y")
+      .In("gate")
+      .Out("output")
+      .Type("T", halves)
+      .Body("gated = Mul (Y, gate) output = Add (X, gated)");
   // Rounded to T after each step.
-  Define(schemas, "ScaledSiLU").Float("alpha", 1).In("X").OptionalIn("scale", "M").Out("Y").Type("T", halves).Type("M", halves)
+  Define(schemas, "ScaledSiLU")
+      .Float("alpha", 1)
+      .In("X")
+      .OptionalIn("scale", "M")
+      .Out("Y")
+      .Type("T", halves)
+      .Type("M", halves)
       .Body([](const Context& context, Body& body) {
         body.Const("alpha", FloatOf(context, "alpha", 1));
-        body.Add(context.hasInput(1) ? "factor = Cast <to = 1> (scale) flat = Constant <value = int64[1] {-1}> () by = Reshape (factor, flat)" : "by = Identity (alpha)");
-        body.Add("wide = Cast <to = 1> (X) z_wide = Mul (wide, by) z = CastLike (z_wide, X) s = Sigmoid (z) y = Mul (z, s) shape = Shape (X) Y = Reshape (y, shape)");
+        body.Add(
+            context.hasInput(1)
+                ? "factor = Cast <to = 1> (scale) flat = Constant <value = int64[1] {-1}> () by = Reshape (factor, flat)"
+                : "by = Identity (alpha)");
+        body.Add(
+            "wide = Cast <to = 1> (X) z_wide = Mul (wide, by) z = CastLike (z_wide, X) s = Sigmoid (z) y = Mul (z, s) "
+            "shape = Shape (X) Y = Reshape (y, shape)");
         return true;
       });
   Define(schemas, "BiasSoftmax")
-      .Int("axis", 1).RequiredInt("is_inner_broadcast").In("data").In("bias").Out("output").Type("T", kAnyFloat).Body(BiasSoftmaxBody);
+      .Int("axis", 1)
+      .RequiredInt("is_inner_broadcast")
+      .In("data")
+      .In("bias")
+      .Out("output")
+      .Type("T", kAnyFloat)
+      .Body(BiasSoftmaxBody);
   Define(schemas, "BiasDropout")
-      .Int("seed").In("data").In("bias").OptionalIn("residual").OptionalIn("ratio", "T1").OptionalIn("training_mode", "T2").Out("output")
-      .OptionalOut("mask", "T2").Type("T", kAnyFloat).Type("T1", kAnyFloat).Type("T2", {"tensor(bool)"}).Body(BiasDropoutBody);
+      .Int("seed")
+      .In("data")
+      .In("bias")
+      .OptionalIn("residual")
+      .OptionalIn("ratio", "T1")
+      .OptionalIn("training_mode", "T2")
+      .Out("output")
+      .OptionalOut("mask", "T2")
+      .Type("T", kAnyFloat)
+      .Type("T1", kAnyFloat)
+      .Type("T2", {"tensor(bool)"})
+      .Body(BiasDropoutBody);
 }
 
 }  // namespace tessera

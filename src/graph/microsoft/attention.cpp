@@ -10,8 +10,8 @@ namespace {
 const Types kReals = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
 const Types kInt32 = {"tensor(int32)"};
 
-/// Output 0 with the query's first two dimensions and `hidden` elements; caches of the query's element type, their sizes left
-/// to the kernel.
+/// Output 0 with the query's first two dimensions and `hidden` elements; caches of the query's element type, their sizes
+/// left to the kernel.
 void InferHidden(onnx::InferenceContext& context, const onnx::TensorShapeProto::Dimension* hidden) {
   for (size_t i = 0; i < context.getNumOutputs(); ++i) {
     if (context.hasOutput(i)) onnx::propagateElemTypeFromInputToOutput(context, 0, i);
@@ -30,7 +30,8 @@ void InferAttention(onnx::InferenceContext& context) {
   onnx::TensorShapeProto::Dimension hidden;
   const auto* sizes = context.getAttribute("qkv_hidden_sizes");
   if (sizes != nullptr && sizes->ints_size() == 3) hidden.set_dim_value(sizes->ints(2));
-  else if (weights != nullptr && weights->dim_size() == 2 && weights->dim(1).has_dim_value()) hidden.set_dim_value(weights->dim(1).dim_value() / 3);
+  else if (weights != nullptr && weights->dim_size() == 2 && weights->dim(1).has_dim_value())
+    hidden.set_dim_value(weights->dim(1).dim_value() / 3);
   InferHidden(context, hidden.has_dim_value() ? &hidden : nullptr);
 }
 
@@ -49,7 +50,8 @@ void InferGroupQueryAttention(onnx::InferenceContext& context) {
     if (!context.hasInput(1)) {
       const int64_t heads = onnx::getAttribute(context, "num_heads", 1);
       const int64_t parts = heads + 2 * std::clamp<int64_t>(onnx::getAttribute(context, "kv_num_heads", 1), 0, 1 << 30);
-      if (hidden.has_dim_value() && heads > 0 && heads < (1 << 30)) hidden.set_dim_value(hidden.dim_value() / parts * heads);
+      if (hidden.has_dim_value() && heads > 0 && heads < (1 << 30))
+        hidden.set_dim_value(hidden.dim_value() / parts * heads);
       else hidden.Clear();
     }
   }
@@ -59,7 +61,8 @@ void InferGroupQueryAttention(onnx::InferenceContext& context) {
   for (size_t i = 1; i <= 2 && i < context.getNumOutputs(); ++i) {
     if (!context.hasOutput(i)) continue;
     if (context.hasInput(i + 2)) onnx::propagateElemTypeFromInputToOutput(context, i + 2, i);
-    else if (is_coded) onnx::updateOutputElemType(context, i, in_bytes ? onnx::TensorProto::INT8 : onnx::TensorProto::UINT8);
+    else if (is_coded)
+      onnx::updateOutputElemType(context, i, in_bytes ? onnx::TensorProto::INT8 : onnx::TensorProto::UINT8);
   }
 }
 
@@ -89,14 +92,19 @@ bool GateBody(const Define::Context& context, onnx::FunctionBuilder& body) {
   return true;
 }
 
-/// GroupQueryAttention with a bias that hides what the blocks do not show. Which blocks [layout, rows, columns] do depends on
-/// initializers alone, as a rule, and is computed when the model is loaded.
+/// GroupQueryAttention with a bias that hides what the blocks do not show. Which blocks [layout, rows, columns] do depends
+/// on initializers alone, as a rule, and is computed when the model is loaded.
 bool SparseAttentionBody(const Define::Context& context, onnx::FunctionBuilder& body) {
   const int64_t block = IntOf(context, "sparse_block_size", 0);
   if (block <= 0) return false;
   body.Const("block", block).Const("heads", std::vector<int64_t>{IntOf(context, "num_heads", 0)});
-  body.Const("zero", int64_t{0}).Const("one", int64_t{1}).Const("first", std::vector<int64_t>{0}).Const("second", std::vector<int64_t>{1});
-  body.Const("third", std::vector<int64_t>{2}).Const("end", std::vector<int64_t>{1 << 30}).Const("flat", std::vector<int64_t>{-1});
+  body.Const("zero", int64_t{0})
+      .Const("one", int64_t{1})
+      .Const("first", std::vector<int64_t>{0})
+      .Const("second", std::vector<int64_t>{1});
+  body.Const("third", std::vector<int64_t>{2})
+      .Const("end", std::vector<int64_t>{1 << 30})
+      .Const("flat", std::vector<int64_t>{-1});
   body.Add(R"(
       row_ends = Slice (block_row_indices, second, end, second)
       ends = Cast <to = 7> (row_ends)
@@ -153,8 +161,11 @@ bool SparseAttentionBody(const Define::Context& context, onnx::FunctionBuilder& 
   const auto optional = [&](int input, const char* name) { return std::string(context.hasInput(input) ? name : R"("")"); };
   body.Add((R"(output, present_key, present_value = com.microsoft.GroupQueryAttention <do_rotary: int = @do_rotary,
       kv_num_heads: int = @kv_num_heads, num_heads: int = @num_heads, rotary_interleaved: int = @rotary_interleaved, scale: float = @scale>
-      (query, )" + optional(1, "key") + ", " + optional(2, "value") + ", past_key, past_value, ends_of_keys, total_sequence_length, " +
-            optional(9, "cos_cache") + ", " + optional(10, "sin_cache") + R"(, "", bias))").c_str());
+      (query, )" +
+            optional(1, "key") + ", " + optional(2, "value") +
+            ", past_key, past_value, ends_of_keys, total_sequence_length, " + optional(9, "cos_cache") + ", " +
+            optional(10, "sin_cache") + R"(, "", bias))")
+               .c_str());
   return true;
 }
 
@@ -162,63 +173,211 @@ bool SparseAttentionBody(const Define::Context& context, onnx::FunctionBuilder& 
 
 void AddAttentionSchemas(MicrosoftSchemas& schemas) {
   Define(schemas, "Attention")
-      .Int("do_rotary").Float("mask_filter_value").RequiredInt("num_heads").Int("past_present_share_buffer").Ints("qkv_hidden_sizes")
-      .Int("rotary_embedding_dim").Float("scale").Int("unidirectional", 0)
-      .In("input").In("weights").OptionalIn("bias").OptionalIn("mask_index", "M").OptionalIn("past").OptionalIn("attention_bias")
-      .OptionalIn("past_sequence_length", "M").Out("output").OptionalOut("present").Type("T", kReals).Type("M", kInt32)
+      .Int("do_rotary")
+      .Float("mask_filter_value")
+      .RequiredInt("num_heads")
+      .Int("past_present_share_buffer")
+      .Ints("qkv_hidden_sizes")
+      .Int("rotary_embedding_dim")
+      .Float("scale")
+      .Int("unidirectional", 0)
+      .In("input")
+      .In("weights")
+      .OptionalIn("bias")
+      .OptionalIn("mask_index", "M")
+      .OptionalIn("past")
+      .OptionalIn("attention_bias")
+      .OptionalIn("past_sequence_length", "M")
+      .Out("output")
+      .OptionalOut("present")
+      .Type("T", kReals)
+      .Type("M", kInt32)
       .Infer(InferAttention);
   Define(schemas, "MultiHeadAttention")
-      .Float("mask_filter_value").RequiredInt("num_heads").Float("scale").Int("unidirectional", 0)
-      .In("query").OptionalIn("key").OptionalIn("value").OptionalIn("bias").OptionalIn("key_padding_mask", "M")
-      .OptionalIn("attention_bias").OptionalIn("past_key").OptionalIn("past_value").OptionalIn("past_sequence_length", "M")
-      .OptionalIn("cache_indirection", "M").Out("output").OptionalOut("present_key").OptionalOut("present_value")
-      .OptionalOut("qk", "QK").Type("T", kReals).Type("QK", kReals).Type("M", kInt32).Infer(InferMultiHeadAttention);
-  Define(schemas, "DecoderMaskedMultiHeadAttention")
-      .Float("mask_filter_value").RequiredInt("num_heads").Int("output_qk", 0).Int("past_present_share_buffer", 0).Float("scale")
-      .In("query").OptionalIn("key").OptionalIn("value").OptionalIn("mask_index", "M").OptionalIn("attention_bias").OptionalIn("past_key")
-      .OptionalIn("past_value").OptionalIn("past_sequence_length", "M").OptionalIn("beam_width", "M").OptionalIn("cache_indirection", "M")
-      .OptionalIn("bias").Out("output").OptionalOut("present_key").OptionalOut("present_value").OptionalOut("qk", "QK")
-      .Type("T", kReals).Type("QK", kReals).Type("M", kInt32).Infer(InferMultiHeadAttention);
-  Define(schemas, "GroupQueryAttention")
-      .Int("causal", 1).Int("do_rotary", 0).Int("kv_cache_bit_width").RequiredInt("kv_num_heads").Int("local_window_size", -1)
-      .RequiredInt("num_heads").Int("qk_output", 0).Float("qk_norm_epsilon", 1e-6f).Int("rotary_interleaved", 0).Float("scale")
-      .Int("sliding_window_cache", 0).Int("smooth_softmax", -1).Float("softcap").String("k_quant_type", "NONE")
-      .String("v_quant_type", "NONE")
-      .In("query").OptionalIn("key").OptionalIn("value").OptionalIn("past_key", "T_CACHE").OptionalIn("past_value", "T_CACHE")
-      .In("seqlens_k", "M").In("total_sequence_length", "M").OptionalIn("cos_cache").OptionalIn("sin_cache")
-      .OptionalIn("position_ids", "tensor(int64)").OptionalIn("attention_bias").OptionalIn("head_sink")
-      .OptionalIn("k_scale", "T_KV_SCALE").OptionalIn("v_scale", "T_KV_SCALE").OptionalIn("q_norm_weight").OptionalIn("k_norm_weight")
-      .Out("output").OptionalOut("present_key", "T_CACHE").OptionalOut("present_value", "T_CACHE").OptionalOut("output_qk")
+      .Float("mask_filter_value")
+      .RequiredInt("num_heads")
+      .Float("scale")
+      .Int("unidirectional", 0)
+      .In("query")
+      .OptionalIn("key")
+      .OptionalIn("value")
+      .OptionalIn("bias")
+      .OptionalIn("key_padding_mask", "M")
+      .OptionalIn("attention_bias")
+      .OptionalIn("past_key")
+      .OptionalIn("past_value")
+      .OptionalIn("past_sequence_length", "M")
+      .OptionalIn("cache_indirection", "M")
+      .Out("output")
+      .OptionalOut("present_key")
+      .OptionalOut("present_value")
+      .OptionalOut("qk", "QK")
       .Type("T", kReals)
-      .Type("T_CACHE", {"tensor(float)", "tensor(float16)", "tensor(bfloat16)", "tensor(uint8)", "tensor(int8)", "tensor(float8e4m3fn)"})
-      .Type("T_KV_SCALE", {"tensor(float)"}).Type("M", kInt32).Infer(InferGroupQueryAttention);
+      .Type("QK", kReals)
+      .Type("M", kInt32)
+      .Infer(InferMultiHeadAttention);
+  Define(schemas, "DecoderMaskedMultiHeadAttention")
+      .Float("mask_filter_value")
+      .RequiredInt("num_heads")
+      .Int("output_qk", 0)
+      .Int("past_present_share_buffer", 0)
+      .Float("scale")
+      .In("query")
+      .OptionalIn("key")
+      .OptionalIn("value")
+      .OptionalIn("mask_index", "M")
+      .OptionalIn("attention_bias")
+      .OptionalIn("past_key")
+      .OptionalIn("past_value")
+      .OptionalIn("past_sequence_length", "M")
+      .OptionalIn("beam_width", "M")
+      .OptionalIn("cache_indirection", "M")
+      .OptionalIn("bias")
+      .Out("output")
+      .OptionalOut("present_key")
+      .OptionalOut("present_value")
+      .OptionalOut("qk", "QK")
+      .Type("T", kReals)
+      .Type("QK", kReals)
+      .Type("M", kInt32)
+      .Infer(InferMultiHeadAttention);
+  Define(schemas, "GroupQueryAttention")
+      .Int("causal", 1)
+      .Int("do_rotary", 0)
+      .Int("kv_cache_bit_width")
+      .RequiredInt("kv_num_heads")
+      .Int("local_window_size", -1)
+      .RequiredInt("num_heads")
+      .Int("qk_output", 0)
+      .Float("qk_norm_epsilon", 1e-6f)
+      .Int("rotary_interleaved", 0)
+      .Float("scale")
+      .Int("sliding_window_cache", 0)
+      .Int("smooth_softmax", -1)
+      .Float("softcap")
+      .String("k_quant_type", "NONE")
+      .String("v_quant_type", "NONE")
+      .In("query")
+      .OptionalIn("key")
+      .OptionalIn("value")
+      .OptionalIn("past_key", "T_CACHE")
+      .OptionalIn("past_value", "T_CACHE")
+      .In("seqlens_k", "M")
+      .In("total_sequence_length", "M")
+      .OptionalIn("cos_cache")
+      .OptionalIn("sin_cache")
+      .OptionalIn("position_ids", "tensor(int64)")
+      .OptionalIn("attention_bias")
+      .OptionalIn("head_sink")
+      .OptionalIn("k_scale", "T_KV_SCALE")
+      .OptionalIn("v_scale", "T_KV_SCALE")
+      .OptionalIn("q_norm_weight")
+      .OptionalIn("k_norm_weight")
+      .Out("output")
+      .OptionalOut("present_key", "T_CACHE")
+      .OptionalOut("present_value", "T_CACHE")
+      .OptionalOut("output_qk")
+      .Type("T", kReals)
+      .Type("T_CACHE", {"tensor(float)", "tensor(float16)", "tensor(bfloat16)", "tensor(uint8)", "tensor(int8)",
+                        "tensor(float8e4m3fn)"})
+      .Type("T_KV_SCALE", {"tensor(float)"})
+      .Type("M", kInt32)
+      .Infer(InferGroupQueryAttention);
   Define(schemas, "SparseAttention")
-      .Int("do_rotary", 0).RequiredInt("kv_num_heads").RequiredInt("num_heads").Int("rotary_interleaved", 0).Float("scale")
+      .Int("do_rotary", 0)
+      .RequiredInt("kv_num_heads")
+      .RequiredInt("num_heads")
+      .Int("rotary_interleaved", 0)
+      .Float("scale")
       .RequiredInt("sparse_block_size")
-      .In("query").OptionalIn("key").OptionalIn("value").In("past_key").In("past_value").In("block_row_indices", "M")
-      .In("block_col_indices", "M").In("total_sequence_length", "M").In("key_total_sequence_lengths", "M").OptionalIn("cos_cache")
-      .OptionalIn("sin_cache").Out("output").Out("present_key").Out("present_value").Type("T", kReals).Type("M", kInt32)
+      .In("query")
+      .OptionalIn("key")
+      .OptionalIn("value")
+      .In("past_key")
+      .In("past_value")
+      .In("block_row_indices", "M")
+      .In("block_col_indices", "M")
+      .In("total_sequence_length", "M")
+      .In("key_total_sequence_lengths", "M")
+      .OptionalIn("cos_cache")
+      .OptionalIn("sin_cache")
+      .Out("output")
+      .Out("present_key")
+      .Out("present_value")
+      .Type("T", kReals)
+      .Type("M", kInt32)
       .Body(SparseAttentionBody);
   Define(schemas, "LinearAttention")
-      .Int("chunk_size", 64).RequiredInt("kv_num_heads").RequiredInt("q_num_heads").Float("scale", 0).Int("state_window", 0)
+      .Int("chunk_size", 64)
+      .RequiredInt("kv_num_heads")
+      .RequiredInt("q_num_heads")
+      .Float("scale", 0)
+      .Int("state_window", 0)
       .String("update_rule", "gated_delta")
-      .In("query").In("key").In("value").OptionalIn("past_state", "S").OptionalIn("decay").OptionalIn("beta").Out("output")
-      .Out("present_state", "S").Type("T", kReals).Type("S", kReals).Infer(InferLinearAttention);
+      .In("query")
+      .In("key")
+      .In("value")
+      .OptionalIn("past_state", "S")
+      .OptionalIn("decay")
+      .OptionalIn("beta")
+      .Out("output")
+      .Out("present_state", "S")
+      .Type("T", kReals)
+      .Type("S", kReals)
+      .Infer(InferLinearAttention);
   Define(schemas, "CausalConvWithState")
-      .String("activation", "none").Int("channels_last", 0).Int("dilation", 1).Int("ndim", 1).Int("state_window", 0)
-      .In("input").In("weight").OptionalIn("bias").OptionalIn("past_state").Out("output").Out("present_state").Type("T", kReals)
+      .String("activation", "none")
+      .Int("channels_last", 0)
+      .Int("dilation", 1)
+      .Int("ndim", 1)
+      .Int("state_window", 0)
+      .In("input")
+      .In("weight")
+      .OptionalIn("bias")
+      .OptionalIn("past_state")
+      .Out("output")
+      .Out("present_state")
+      .Type("T", kReals)
       .Infer(InferCausalConv);
   Define(schemas, "LinearAttentionGate")
-      .In("a").In("dt_bias", "TF").In("decay_scale", "TF").OptionalIn("b").Out("decay").OptionalOut("beta").Type("T", kReals)
-      .Type("TF", {"tensor(float)"}).Body(GateBody);
+      .In("a")
+      .In("dt_bias", "TF")
+      .In("decay_scale", "TF")
+      .OptionalIn("b")
+      .Out("decay")
+      .OptionalOut("beta")
+      .Type("T", kReals)
+      .Type("TF", {"tensor(float)"})
+      .Body(GateBody);
   Define(schemas, "MRotaryEmbedding")
-      .Int("interleaved", 0).Int("is_packed_batching", 0).Int("mrope_layout", 0).RequiredInts("mrope_section").Int("num_heads", 0)
-      .Int("rotary_embedding_dim", 0).Float("scale", 1)
-      .In("input").In("position_ids", "M").In("cos_cache").In("sin_cache").Out("output").Type("T", kReals).Type("M", {"tensor(int64)"})
+      .Int("interleaved", 0)
+      .Int("is_packed_batching", 0)
+      .Int("mrope_layout", 0)
+      .RequiredInts("mrope_section")
+      .Int("num_heads", 0)
+      .Int("rotary_embedding_dim", 0)
+      .Float("scale", 1)
+      .In("input")
+      .In("position_ids", "M")
+      .In("cos_cache")
+      .In("sin_cache")
+      .Out("output")
+      .Type("T", kReals)
+      .Type("M", {"tensor(int64)"})
       .LikeFirstInput();
   Define(schemas, "RotaryEmbedding")
-      .Int("interleaved", 0).Int("is_packed_batching", 0).Int("num_heads", 0).Int("rotary_embedding_dim", 0).Float("scale", 1)
-      .In("input").In("position_ids", "M").In("cos_cache").In("sin_cache").Out("output").Type("T", kReals).Type("M", {"tensor(int64)"})
+      .Int("interleaved", 0)
+      .Int("is_packed_batching", 0)
+      .Int("num_heads", 0)
+      .Int("rotary_embedding_dim", 0)
+      .Float("scale", 1)
+      .In("input")
+      .In("position_ids", "M")
+      .In("cos_cache")
+      .In("sin_cache")
+      .Out("output")
+      .Type("T", kReals)
+      .Type("M", {"tensor(int64)"})
       .LikeFirstInput();
 }
 

@@ -31,8 +31,8 @@ using Types = std::vector<std::string>;
 inline const Types kAnyFloat = {"tensor(float)", "tensor(double)", "tensor(float16)", "tensor(bfloat16)"};
 inline const Types kBytes = {"tensor(uint8)", "tensor(int8)"};
 
-/// One schema: `Define(schemas, "Gelu").In("X").Out("Y").Type("T", kAnyFloat)`. Inputs and outputs are of type T unless told
-/// otherwise; it is finished when the object goes.
+/// One schema: `Define(schemas, "Gelu").In("X").Out("Y").Type("T", kAnyFloat)`. Inputs and outputs are of type T unless
+/// told otherwise; it is finished when the object goes.
 class Define {
  public:
   explicit Define(MicrosoftSchemas& schemas, std::string op_type, std::string domain = "com.microsoft");

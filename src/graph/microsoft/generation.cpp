@@ -83,22 +83,28 @@ void AddDims(onnx::InferenceContext& context, size_t output, const std::vector<o
   onnx::updateOutputShape(context, output, shape);
 }
 
-/// Hashes for each token, then the last tokens of each sequence, perhaps with their segments, and states behind single tokens. `lengths`: the
-/// input that has one element for each sequence and one more; without it the ids' rows are the sequences.
+/// Hashes for each token, then the last tokens of each sequence, perhaps with their segments, and states behind single
+/// tokens. `lengths`: the input that has one element for each sequence and one more; without it the ids' rows are the
+/// sequences.
 void InferHashes(onnx::InferenceContext& context, std::optional<size_t> lengths) {
   for (const size_t output : {size_t{0}, size_t{1}, size_t{3}}) {
-    if (context.getNumOutputs() > output && context.hasOutput(output)) onnx::propagateElemTypeFromInputToOutput(context, 0, output);
+    if (context.getNumOutputs() > output && context.hasOutput(output))
+      onnx::propagateElemTypeFromInputToOutput(context, 0, output);
   }
   if (context.getNumOutputs() > 2 && context.hasOutput(2)) onnx::updateOutputElemType(context, 2, onnx::TensorProto::INT32);
   const auto* ids = ShapeOfInput(context, 0);
   const auto* borders = lengths ? ShapeOfInput(context, *lengths) : nullptr;
-  const int64_t size = onnx::getAttribute(context, "max_ngram_size", 0), heads = onnx::getAttribute(context, "n_head_per_ngram", 0);
+  const int64_t size = onnx::getAttribute(context, "max_ngram_size", 0),
+                heads = onnx::getAttribute(context, "n_head_per_ngram", 0);
   const int64_t capacity = onnx::getAttribute(context, "state_update_capacity", 0);
   constexpr int64_t kMost = int64_t{1} << 31;
-  if (ids == nullptr || ids->dim_size() != (lengths ? 1 : 2) || size < 2 || heads < 1 || size > kMost || heads > kMost || capacity < 0) return;
+  if (ids == nullptr || ids->dim_size() != (lengths ? 1 : 2) || size < 2 || heads < 1 || size > kMost || heads > kMost ||
+      capacity < 0)
+    return;
   onnx::TensorShapeProto::Dimension batch, reach, all, captured;
   if (!lengths) batch = ids->dim(0);
-  else if (borders != nullptr && borders->dim_size() == 1 && borders->dim(0).dim_value() > 1) batch.set_dim_value(borders->dim(0).dim_value() - 1);
+  else if (borders != nullptr && borders->dim_size() == 1 && borders->dim(0).dim_value() > 1)
+    batch.set_dim_value(borders->dim(0).dim_value() - 1);
   reach.set_dim_value(size - 1);
   all.set_dim_value((size - 1) * heads);
   captured.set_dim_value(capacity);
@@ -114,67 +120,181 @@ const Types kInt32Only = {"tensor(int32)"};
 
 /// Attributes that all searches have, but for the end's token.
 Define& AddSearch(Define& schema, int64_t model_type = 0) {
-  return schema.RequiredInt("pad_token_id").Int("decoder_start_token_id", -1).Int("model_type", model_type)
-      .Int("no_repeat_ngram_size", 0).Int("vocab_size", -1).RequiredGraph("decoder").Graph("init_decoder").Graph("encoder");
+  return schema.RequiredInt("pad_token_id")
+      .Int("decoder_start_token_id", -1)
+      .Int("model_type", model_type)
+      .Int("no_repeat_ngram_size", 0)
+      .Int("vocab_size", -1)
+      .RequiredGraph("decoder")
+      .Graph("init_decoder")
+      .Graph("encoder");
 }
 
 }  // namespace
 
 void AddGenerationSchemas(MicrosoftSchemas& schemas) {
   Define(schemas, "NGramRepeatBlock")
-      .RequiredInt("ngram_size").In("input_ids", "Tid").In("scores").Out("scores_out").Type("Tid", kInt64Only).Type("T", {"tensor(float)"})
+      .RequiredInt("ngram_size")
+      .In("input_ids", "Tid")
+      .In("scores")
+      .Out("scores_out")
+      .Type("Tid", kInt64Only)
+      .Type("T", {"tensor(float)"})
       .Infer([](onnx::InferenceContext& context) {
         onnx::propagateElemTypeFromInputToOutput(context, 1, 0);
         if (ShapeOfInput(context, 1) != nullptr) onnx::propagateShapeFromInputToOutput(context, 1, 0);
       });
   Define(schemas, "BifurcationDetector")
-      .Int("min_ngram_size", 1).Int("max_ngram_size", 3).In("src_tokens").In("cur_tokens").In("prev_suffix_match_idx").OptionalIn("pred_tokens")
-      .Out("tokens").Out("suffix_match_idx").Type("T", kInt64Only).Infer(InferBifurcation);
+      .Int("min_ngram_size", 1)
+      .Int("max_ngram_size", 3)
+      .In("src_tokens")
+      .In("cur_tokens")
+      .In("prev_suffix_match_idx")
+      .OptionalIn("pred_tokens")
+      .Out("tokens")
+      .Out("suffix_match_idx")
+      .Type("T", kInt64Only)
+      .Infer(InferBifurcation);
   Define(schemas, "DynamicTimeWarping")
-      .In("input", "F").Out("output", "I").Type("F", {"tensor(float)"}).Type("I", {"tensor(int32)"}).Infer(InferWarping);
+      .In("input", "F")
+      .Out("output", "I")
+      .Type("F", {"tensor(float)"})
+      .Type("I", {"tensor(int32)"})
+      .Infer(InferWarping);
   const Types ids = {"tensor(int32)", "tensor(int64)"};
   Define(schemas, "NGramHashMapping")
-      .RequiredInt("max_ngram_size").RequiredInt("n_head_per_ngram").RequiredInt("pad_id").Int("reset_on_eos", 0).In("input_ids", "M")
-      .In("multipliers", "M").In("vocab_sizes", "M").OptionalIn("past_ids", "M").OptionalIn("head_offsets", "M").OptionalIn("eos_token_id", "M")
-      .OptionalIn("segment_ids", "tensor(int32)").Out("hash_ids", "M").OptionalOut("present_ids", "M").Type("M", ids)
+      .RequiredInt("max_ngram_size")
+      .RequiredInt("n_head_per_ngram")
+      .RequiredInt("pad_id")
+      .Int("reset_on_eos", 0)
+      .In("input_ids", "M")
+      .In("multipliers", "M")
+      .In("vocab_sizes", "M")
+      .OptionalIn("past_ids", "M")
+      .OptionalIn("head_offsets", "M")
+      .OptionalIn("eos_token_id", "M")
+      .OptionalIn("segment_ids", "tensor(int32)")
+      .Out("hash_ids", "M")
+      .OptionalOut("present_ids", "M")
+      .Type("M", ids)
       .Infer([](onnx::InferenceContext& context) { InferHashes(context, std::nullopt); });
   Define(schemas, "VarlenNGramHashMapping")
-      .RequiredInt("max_ngram_size").RequiredInt("n_head_per_ngram").RequiredInt("pad_id").Int("reset_on_eos", 0)
-      .Int("state_update_capacity", 0).In("input_ids", "M").In("multipliers", "M").In("vocab_sizes", "M")
-      .In("cumulative_sequence_length", "S").OptionalIn("past_ids", "M").OptionalIn("head_offsets", "M").OptionalIn("eos_token_id", "M")
-      .OptionalIn("segment_ids", "tensor(int32)").OptionalIn("past_segment_ids", "S").OptionalIn("capture_count", "S").Out("hash_ids", "M")
-      .OptionalOut("present_ids", "M").OptionalOut("present_segment_ids", "S").OptionalOut("state_update", "M").Type("M", ids)
-      .Type("S", kInt32Only).Infer([](onnx::InferenceContext& context) { InferHashes(context, 3); });
+      .RequiredInt("max_ngram_size")
+      .RequiredInt("n_head_per_ngram")
+      .RequiredInt("pad_id")
+      .Int("reset_on_eos", 0)
+      .Int("state_update_capacity", 0)
+      .In("input_ids", "M")
+      .In("multipliers", "M")
+      .In("vocab_sizes", "M")
+      .In("cumulative_sequence_length", "S")
+      .OptionalIn("past_ids", "M")
+      .OptionalIn("head_offsets", "M")
+      .OptionalIn("eos_token_id", "M")
+      .OptionalIn("segment_ids", "tensor(int32)")
+      .OptionalIn("past_segment_ids", "S")
+      .OptionalIn("capture_count", "S")
+      .Out("hash_ids", "M")
+      .OptionalOut("present_ids", "M")
+      .OptionalOut("present_segment_ids", "S")
+      .OptionalOut("state_update", "M")
+      .Type("M", ids)
+      .Type("S", kInt32Only)
+      .Infer([](onnx::InferenceContext& context) { InferHashes(context, 3); });
   AddSearch(Define(schemas, "GreedySearch").RequiredInt("eos_token_id"))
-      .In("input_ids", "I").In("max_length", "I").OptionalIn("min_length", "I").OptionalIn("repetition_penalty").OptionalIn("vocab_mask", "I")
-      .OptionalIn("prefix_vocab_mask", "I").OptionalIn("attention_mask", "I").Out("sequences", "I").Type("T", {"tensor(float)"})
-      .Type("I", kInt32Only).Infer(InferGreedySearch);
+      .In("input_ids", "I")
+      .In("max_length", "I")
+      .OptionalIn("min_length", "I")
+      .OptionalIn("repetition_penalty")
+      .OptionalIn("vocab_mask", "I")
+      .OptionalIn("prefix_vocab_mask", "I")
+      .OptionalIn("attention_mask", "I")
+      .Out("sequences", "I")
+      .Type("T", {"tensor(float)"})
+      .Type("I", kInt32Only)
+      .Infer(InferGreedySearch);
   AddSearch(Define(schemas, "WhisperBeamSearch").RequiredInt("eos_token_id"), 2)
-      .Int("early_stopping", 0).Int("decoder_output_cross_qk").Int("translate_token_id").Int("transcribe_token_id")
-      .Int("start_of_lm_token_id").Int("no_speech_token_id").Int("no_timestamps_token_id").Int("beginning_timestamp_token_id")
-      .In("input_ids", "F").In("max_length", "I").OptionalIn("min_length", "I").In("num_beams", "I").In("num_return_sequences", "I")
-      .OptionalIn("length_penalty").OptionalIn("repetition_penalty").OptionalIn("vocab_mask", "M").OptionalIn("prefix_vocab_mask", "M")
-      .OptionalIn("attention_mask", "I").OptionalIn("decoder_input_ids", "I").OptionalIn("logits_processor", "I")
-      .OptionalIn("cross_qk_layer_head", "I").OptionalIn("extra_decoding_ids", "I").OptionalIn("temperature").Out("sequences", "I")
-      .OptionalOut("sequences_scores").OptionalOut("scores").OptionalOut("cross_qk", "V").OptionalOut("non_speech_probs")
-      .Type("T", {"tensor(float)", "tensor(float16)"}).Type("F", {"tensor(float)", "tensor(int32)", "tensor(float16)"}).Type("I", kInt32Only)
-      .Type("M", kInt32Only).Type("V", {"tensor(float)"}).Infer(InferBeamSearch);
+      .Int("early_stopping", 0)
+      .Int("decoder_output_cross_qk")
+      .Int("translate_token_id")
+      .Int("transcribe_token_id")
+      .Int("start_of_lm_token_id")
+      .Int("no_speech_token_id")
+      .Int("no_timestamps_token_id")
+      .Int("beginning_timestamp_token_id")
+      .In("input_ids", "F")
+      .In("max_length", "I")
+      .OptionalIn("min_length", "I")
+      .In("num_beams", "I")
+      .In("num_return_sequences", "I")
+      .OptionalIn("length_penalty")
+      .OptionalIn("repetition_penalty")
+      .OptionalIn("vocab_mask", "M")
+      .OptionalIn("prefix_vocab_mask", "M")
+      .OptionalIn("attention_mask", "I")
+      .OptionalIn("decoder_input_ids", "I")
+      .OptionalIn("logits_processor", "I")
+      .OptionalIn("cross_qk_layer_head", "I")
+      .OptionalIn("extra_decoding_ids", "I")
+      .OptionalIn("temperature")
+      .Out("sequences", "I")
+      .OptionalOut("sequences_scores")
+      .OptionalOut("scores")
+      .OptionalOut("cross_qk", "V")
+      .OptionalOut("non_speech_probs")
+      .Type("T", {"tensor(float)", "tensor(float16)"})
+      .Type("F", {"tensor(float)", "tensor(int32)", "tensor(float16)"})
+      .Type("I", kInt32Only)
+      .Type("M", kInt32Only)
+      .Type("V", {"tensor(float)"})
+      .Infer(InferBeamSearch);
   AddSearch(Define(schemas, "Sampling").RequiredInt("eos_token_id"))
-      .Float("temperature", 1).Float("top_p", 0).Float("filter_value", -1e20f).Int("min_tokens_to_keep", 0).Float("presence_penalty", 0)
-      .Int("custom", 0).In("input_ids", "I").In("max_length", "I").OptionalIn("min_length", "I").OptionalIn("repetition_penalty")
-      .OptionalIn("vocab_mask", "I").OptionalIn("prefix_vocab_mask", "I").OptionalIn("attention_mask", "I").OptionalIn("presence_mask", "I")
-      .OptionalIn("seed", "I").Out("sequences", "I").OptionalOut("filtered_logits").Type("T", {"tensor(float)"}).Type("I", kInt32Only)
+      .Float("temperature", 1)
+      .Float("top_p", 0)
+      .Float("filter_value", -1e20f)
+      .Int("min_tokens_to_keep", 0)
+      .Float("presence_penalty", 0)
+      .Int("custom", 0)
+      .In("input_ids", "I")
+      .In("max_length", "I")
+      .OptionalIn("min_length", "I")
+      .OptionalIn("repetition_penalty")
+      .OptionalIn("vocab_mask", "I")
+      .OptionalIn("prefix_vocab_mask", "I")
+      .OptionalIn("attention_mask", "I")
+      .OptionalIn("presence_mask", "I")
+      .OptionalIn("seed", "I")
+      .Out("sequences", "I")
+      .OptionalOut("filtered_logits")
+      .Type("T", {"tensor(float)"})
+      .Type("I", kInt32Only)
       .Infer([](onnx::InferenceContext& context) {
         InferGreedySearch(context);
-        if (context.getNumOutputs() > 1 && context.hasOutput(1)) onnx::updateOutputElemType(context, 1, onnx::TensorProto::FLOAT);
+        if (context.getNumOutputs() > 1 && context.hasOutput(1))
+          onnx::updateOutputElemType(context, 1, onnx::TensorProto::FLOAT);
       });
   AddSearch(Define(schemas, "BeamSearch").RequiredInt("eos_token_id"))
-      .Int("early_stopping", 0).In("input_ids", "F").In("max_length", "I").OptionalIn("min_length", "I").In("num_beams", "I")
-      .In("num_return_sequences", "I").OptionalIn("length_penalty").OptionalIn("repetition_penalty").OptionalIn("vocab_mask", "M")
-      .OptionalIn("prefix_vocab_mask", "M").OptionalIn("attention_mask", "I").OptionalIn("decoder_input_ids", "I")
-      .OptionalIn("logits_processor", "I").Out("sequences", "I").OptionalOut("sequences_scores").OptionalOut("scores")
-      .Type("T", {"tensor(float)", "tensor(float16)"}).Type("F", {"tensor(float)", "tensor(int32)", "tensor(float16)"}).Type("I", kInt32Only)
-      .Type("M", kInt32Only).Infer(InferBeamSearch);
+      .Int("early_stopping", 0)
+      .In("input_ids", "F")
+      .In("max_length", "I")
+      .OptionalIn("min_length", "I")
+      .In("num_beams", "I")
+      .In("num_return_sequences", "I")
+      .OptionalIn("length_penalty")
+      .OptionalIn("repetition_penalty")
+      .OptionalIn("vocab_mask", "M")
+      .OptionalIn("prefix_vocab_mask", "M")
+      .OptionalIn("attention_mask", "I")
+      .OptionalIn("decoder_input_ids", "I")
+      .OptionalIn("logits_processor", "I")
+      .Out("sequences", "I")
+      .OptionalOut("sequences_scores")
+      .OptionalOut("scores")
+      .Type("T", {"tensor(float)", "tensor(float16)"})
+      .Type("F", {"tensor(float)", "tensor(int32)", "tensor(float16)"})
+      .Type("I", kInt32Only)
+      .Type("M", kInt32Only)
+      .Infer(InferBeamSearch);
 }
 
 }  // namespace tessera

@@ -95,7 +95,8 @@ bool FusedConvBody(const Define::Context& context, onnx::FunctionBuilder& body) 
 }
 
 bool FusedGemmBody(const Define::Context& context, onnx::FunctionBuilder& body) {
-  const std::string gemm = "sum = Gemm <alpha: float = @alpha, beta: float = @beta, transA: int = @transA, transB: int = @transB> (A, B";
+  const std::string gemm =
+      "sum = Gemm <alpha: float = @alpha, beta: float = @beta, transA: int = @transA, transB: int = @transB> (A, B";
   body.Add((gemm + (context.hasInput(2) ? ", C)" : ")")).c_str());
   const std::string activation = StringOf(context, "activation", "");
   const char* second = activation == "Selu" ? "activation_gamma" : "activation_beta";
@@ -127,7 +128,8 @@ void InferPackedProduct(onnx::InferenceContext& context) {
   const auto* a = ShapeOfInput(context, 0);
   if (a == nullptr || a->dim_size() == 0) return;
   TensorShapeProto result = *a;
-  result.mutable_dim(result.dim_size() - 1)->set_dim_value(onnx::getAttribute(context, onnx::getAttribute(context, "transB", 1) != 0 ? "N" : "K", 0));
+  result.mutable_dim(result.dim_size() - 1)
+      ->set_dim_value(onnx::getAttribute(context, onnx::getAttribute(context, "transB", 1) != 0 ? "N" : "K", 0));
   onnx::updateOutputShape(context, 0, result);
 }
 
@@ -140,62 +142,174 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas) {
     define.In("A").In("B").Out("Y").Type("T", kAnyFloat).Infer(InferFusedMatMul);
   }
   Define(schemas, "FusedConv")
-      .String("activation").Floats("activation_params").String("auto_pad", "NOTSET").Ints("dilations").Int("group", 1)
-      .Ints("kernel_shape").Ints("pads").Ints("strides")
-      .In("X").In("W").OptionalIn("B").OptionalIn("Z").Out("Y").Type("T", {"tensor(float)", "tensor(float16)", "tensor(double)"})
+      .String("activation")
+      .Floats("activation_params")
+      .String("auto_pad", "NOTSET")
+      .Ints("dilations")
+      .Int("group", 1)
+      .Ints("kernel_shape")
+      .Ints("pads")
+      .Ints("strides")
+      .In("X")
+      .In("W")
+      .OptionalIn("B")
+      .OptionalIn("Z")
+      .Out("Y")
+      .Type("T", {"tensor(float)", "tensor(float16)", "tensor(double)"})
       .Body(FusedConvBody);
   const Types reals = {"tensor(float)", "tensor(float16)"};
   Define(schemas, "NhwcConv")
-      .String("auto_pad", "NOTSET").Ints("dilations").Int("group", 1).Ints("kernel_shape").Ints("pads").Ints("strides")
-      .In("X").In("W").OptionalIn("B").Out("Y").Type("T", reals)
+      .String("auto_pad", "NOTSET")
+      .Ints("dilations")
+      .Int("group", 1)
+      .Ints("kernel_shape")
+      .Ints("pads")
+      .Ints("strides")
+      .In("X")
+      .In("W")
+      .OptionalIn("B")
+      .Out("Y")
+      .Type("T", reals)
       .Body([](const Define::Context& context, onnx::FunctionBuilder& body) { return NhwcConvBody(context, body, false); });
   Define(schemas, "NhwcFusedConv")
-      .String("activation").Floats("activation_params").String("auto_pad", "NOTSET").Ints("dilations").Int("group", 1)
-      .Ints("kernel_shape").Ints("pads").Ints("strides")
-      .In("X").In("W").OptionalIn("B").OptionalIn("Z").Out("Y").Type("T", reals)
+      .String("activation")
+      .Floats("activation_params")
+      .String("auto_pad", "NOTSET")
+      .Ints("dilations")
+      .Int("group", 1)
+      .Ints("kernel_shape")
+      .Ints("pads")
+      .Ints("strides")
+      .In("X")
+      .In("W")
+      .OptionalIn("B")
+      .OptionalIn("Z")
+      .Out("Y")
+      .Type("T", reals)
       .Body([](const Define::Context& context, onnx::FunctionBuilder& body) { return NhwcConvBody(context, body, true); });
   Define(schemas, "FusedGemm")
-      .String("activation").Float("activation_alpha").Float("activation_beta").Float("activation_gamma")
-      .Float("alpha", 1).Float("beta", 1).Int("transA", 0).Int("transB", 0)
-      .In("A").In("B").OptionalIn("C").Out("Y")
+      .String("activation")
+      .Float("activation_alpha")
+      .Float("activation_beta")
+      .Float("activation_gamma")
+      .Float("alpha", 1)
+      .Float("beta", 1)
+      .Int("transA", 0)
+      .Int("transB", 0)
+      .In("A")
+      .In("B")
+      .OptionalIn("C")
+      .Out("Y")
       .Type("T", {"tensor(float)", "tensor(float16)", "tensor(double)", "tensor(uint32)", "tensor(uint64)", "tensor(int32)",
                   "tensor(int64)"})
       .Body(FusedGemmBody);
   Define(schemas, "MatMulInteger16")
-      .In("A", "T1").In("B", "T2").Out("Y", "T3").Type("T1", {"tensor(int16)", "tensor(uint16)"}).Type("T2", {"tensor(int16)", "tensor(uint16)"})
+      .In("A", "T1")
+      .In("B", "T2")
+      .Out("Y", "T3")
+      .Type("T1", {"tensor(int16)", "tensor(uint16)"})
+      .Type("T2", {"tensor(int16)", "tensor(uint16)"})
       .Type("T3", {"tensor(int32)", "tensor(uint32)"})
       .Body("a = Cast <to = 6> (A) b = Cast <to = 6> (B) Y = MatMul (a, b)");
-  Define(schemas, "GemmFastGelu").In("X").In("W").OptionalIn("bias").Out("Y").Type("T", kAnyFloat).Body(
-      [](const Define::Context& context, onnx::FunctionBuilder& body) {
+  Define(schemas, "GemmFastGelu")
+      .In("X")
+      .In("W")
+      .OptionalIn("bias")
+      .Out("Y")
+      .Type("T", kAnyFloat)
+      .Body([](const Define::Context& context, onnx::FunctionBuilder& body) {
         body.Add("product = MatMul (X, W)");
-        body.Add(context.hasInput(2) ? "Y = com.microsoft.FastGelu (product, bias)" : "Y = com.microsoft.FastGelu (product)");
+        body.Add(context.hasInput(2) ? "Y = com.microsoft.FastGelu (product, bias)"
+                                     : "Y = com.microsoft.FastGelu (product)");
         return true;
       });
   const Types floats = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
   Define(schemas, "MatMulNBits")
-      .RequiredInt("K").RequiredInt("N").Int("bits", 4).RequiredInt("block_size").Int("accuracy_level", 0).Int("weight_prepacked", 0)
-      .In("A").In("B", "T2").In("scales").OptionalIn("zero_points", "T3").OptionalIn("g_idx", "T4").OptionalIn("bias").Out("Y")
-      .Type("T", floats).Type("T2", {"tensor(uint8)"})
-      .Type("T3", {"tensor(uint8)", "tensor(float)", "tensor(float16)", "tensor(bfloat16)"}).Type("T4", {"tensor(int32)"})
+      .RequiredInt("K")
+      .RequiredInt("N")
+      .Int("bits", 4)
+      .RequiredInt("block_size")
+      .Int("accuracy_level", 0)
+      .Int("weight_prepacked", 0)
+      .In("A")
+      .In("B", "T2")
+      .In("scales")
+      .OptionalIn("zero_points", "T3")
+      .OptionalIn("g_idx", "T4")
+      .OptionalIn("bias")
+      .Out("Y")
+      .Type("T", floats)
+      .Type("T2", {"tensor(uint8)"})
+      .Type("T3", {"tensor(uint8)", "tensor(float)", "tensor(float16)", "tensor(bfloat16)"})
+      .Type("T4", {"tensor(int32)"})
       .Infer(InferPackedProduct);
   Define(schemas, "MatMulBnb4")
-      .RequiredInt("K").RequiredInt("N").RequiredInt("block_size").RequiredInt("quant_type").Int("training_mode", 0).Int("transB", 1)
-      .In("A").In("B", "T2").In("absmax").Out("Y").Type("T", floats).Type("T2", {"tensor(uint8)"}).Infer(InferPackedProduct);
+      .RequiredInt("K")
+      .RequiredInt("N")
+      .RequiredInt("block_size")
+      .RequiredInt("quant_type")
+      .Int("training_mode", 0)
+      .Int("transB", 1)
+      .In("A")
+      .In("B", "T2")
+      .In("absmax")
+      .Out("Y")
+      .Type("T", floats)
+      .Type("T2", {"tensor(uint8)"})
+      .Infer(InferPackedProduct);
   const auto with_mixture = [](Define& define) -> Define& {
-    return define.String("activation_type", "relu").Int("k", 1).Int("normalize_routing_weights", 0).Int("use_sparse_mixer", 0).Int("swiglu_fusion", 0)
-        .Float("swiglu_limit").Float("activation_alpha", 1).Float("activation_beta", 0);
+    return define.String("activation_type", "relu")
+        .Int("k", 1)
+        .Int("normalize_routing_weights", 0)
+        .Int("use_sparse_mixer", 0)
+        .Int("swiglu_fusion", 0)
+        .Float("swiglu_limit")
+        .Float("activation_alpha", 1)
+        .Float("activation_beta", 0);
   };
   Define moe(schemas, "MoE");
-  with_mixture(moe).In("input").In("router_probs").In("fc1_experts_weights").OptionalIn("fc1_experts_bias").In("fc2_experts_weights")
-      .OptionalIn("fc2_experts_bias").OptionalIn("fc3_experts_weights").OptionalIn("fc3_experts_bias").Out("output").Type("T", floats).LikeFirstInput();
+  with_mixture(moe)
+      .In("input")
+      .In("router_probs")
+      .In("fc1_experts_weights")
+      .OptionalIn("fc1_experts_bias")
+      .In("fc2_experts_weights")
+      .OptionalIn("fc2_experts_bias")
+      .OptionalIn("fc3_experts_weights")
+      .OptionalIn("fc3_experts_bias")
+      .Out("output")
+      .Type("T", floats)
+      .LikeFirstInput();
   Define qmoe(schemas, "QMoE");
-  with_mixture(qmoe).Int("expert_weight_bits", 4).Int("fc1_expert_weight_bits").Int("fc2_expert_weight_bits").Int("fc3_expert_weight_bits")
-      .Int("block_size").Int("accuracy_level", 0).Int("weights_prepacked", 0).String("quant_type", "int")
-      .In("input").In("router_probs").In("fc1_experts_weights", "T1").OptionalIn("fc1_scales", "T2").OptionalIn("fc1_experts_bias")
-      .In("fc2_experts_weights", "T1").OptionalIn("fc2_scales", "T2").OptionalIn("fc2_experts_bias").OptionalIn("fc3_experts_weights", "T1")
-      .OptionalIn("fc3_scales", "T2").OptionalIn("fc3_experts_bias").OptionalIn("fc1_zero_points", "T1").OptionalIn("fc2_zero_points", "T1")
-      .OptionalIn("fc3_zero_points", "T1").OptionalIn("router_weights").Out("output").Type("T", floats).Type("T1", {"tensor(uint8)"})
-      .Type("T2", floats).LikeFirstInput();
+  with_mixture(qmoe)
+      .Int("expert_weight_bits", 4)
+      .Int("fc1_expert_weight_bits")
+      .Int("fc2_expert_weight_bits")
+      .Int("fc3_expert_weight_bits")
+      .Int("block_size")
+      .Int("accuracy_level", 0)
+      .Int("weights_prepacked", 0)
+      .String("quant_type", "int")
+      .In("input")
+      .In("router_probs")
+      .In("fc1_experts_weights", "T1")
+      .OptionalIn("fc1_scales", "T2")
+      .OptionalIn("fc1_experts_bias")
+      .In("fc2_experts_weights", "T1")
+      .OptionalIn("fc2_scales", "T2")
+      .OptionalIn("fc2_experts_bias")
+      .OptionalIn("fc3_experts_weights", "T1")
+      .OptionalIn("fc3_scales", "T2")
+      .OptionalIn("fc3_experts_bias")
+      .OptionalIn("fc1_zero_points", "T1")
+      .OptionalIn("fc2_zero_points", "T1")
+      .OptionalIn("fc3_zero_points", "T1")
+      .OptionalIn("router_weights")
+      .Out("output")
+      .Type("T", floats)
+      .Type("T1", {"tensor(uint8)"})
+      .Type("T2", floats)
+      .LikeFirstInput();
 }
 
 }  // namespace tessera

@@ -31,7 +31,8 @@ void InferLayerNormalization(onnx::InferenceContext& context) {
   for (size_t i = 1; i < context.getNumOutputs(); ++i) {
     const bool wide = context.getInputType(0) != nullptr &&
                       context.getInputType(0)->tensor_type().elem_type() == onnx::TensorProto::DOUBLE;
-    if (context.hasOutput(i)) onnx::updateOutputElemType(context, i, wide ? onnx::TensorProto::DOUBLE : onnx::TensorProto::FLOAT);
+    if (context.hasOutput(i))
+      onnx::updateOutputElemType(context, i, wide ? onnx::TensorProto::DOUBLE : onnx::TensorProto::FLOAT);
   }
   const auto* shape = ShapeOfInput(context, 0);
   if (shape == nullptr) return;
@@ -78,7 +79,8 @@ bool GroupNormBody(const Context& context, Body& body, bool skips) {
     // A skip of two dimensions is one for each image and channel.
     const auto* skip = context.getInputType(3);
     if (skip == nullptr || !skip->tensor_type().has_shape()) return false;
-    body.Add("places = Constant <value = int64[4] {0, 1, 1, -1}> () channels = Constant <value = int64[4] {0, -1, 1, 1}> ()");
+    body.Add(
+        "places = Constant <value = int64[4] {0, 1, 1, -1}> () channels = Constant <value = int64[4] {0, -1, 1, 1}> ()");
     body.Add(last ? "at = Identity (places)" : "at = Identity (channels)");
     body.Add(skip->tensor_type().shape().dim_size() == 2 ? "other = Reshape (skip, at)" : "other = Identity (skip)");
     if (context.hasInput(4)) {
@@ -91,7 +93,8 @@ bool GroupNormBody(const Context& context, Body& body, bool skips) {
     if (context.hasOutput(1)) body.Add("S = Identity (total)");
     x = "total";
   }
-  body.Add(last ? ("first = Transpose <perm = [0, 3, 1, 2]> (" + x + ")").c_str() : ("first = Identity (" + x + ")").c_str());
+  body.Add(last ? ("first = Transpose <perm = [0, 3, 1, 2]> (" + x + ")").c_str()
+                : ("first = Identity (" + x + ")").c_str());
   body.Add(R"(
       wide = Cast <to = 1> (first)
       scale = Cast <to = 1> (gamma)
@@ -128,38 +131,114 @@ bool GatedRmsNormBody(const Context& context, Body& body) {
 void AddNormalizationSchemas(MicrosoftSchemas& schemas) {
   const Types floats = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)", "tensor(double)"};
   Define(schemas, "SkipLayerNormalization")
-      .Float("epsilon", 1e-12f).In("input").In("skip").In("gamma").OptionalIn("beta").OptionalIn("bias")
-      .Out("output").OptionalOut("mean", "U").OptionalOut("inv_std_var", "U").OptionalOut("input_skip_bias_sum")
-      .Type("T", floats).Type("U", kFloatOnly).Infer(InferSkip);
+      .Float("epsilon", 1e-12f)
+      .In("input")
+      .In("skip")
+      .In("gamma")
+      .OptionalIn("beta")
+      .OptionalIn("bias")
+      .Out("output")
+      .OptionalOut("mean", "U")
+      .OptionalOut("inv_std_var", "U")
+      .OptionalOut("input_skip_bias_sum")
+      .Type("T", floats)
+      .Type("U", kFloatOnly)
+      .Infer(InferSkip);
   Define(schemas, "SkipSimplifiedLayerNormalization")
-      .Float("epsilon", 1e-12f).In("input").In("skip").In("gamma").OptionalIn("bias")
-      .Out("output").OptionalOut("mean", "U").OptionalOut("inv_std_var", "U").OptionalOut("input_skip_bias_sum")
-      .Type("T", floats).Type("U", kFloatOnly).Infer(InferSkip);
+      .Float("epsilon", 1e-12f)
+      .In("input")
+      .In("skip")
+      .In("gamma")
+      .OptionalIn("bias")
+      .Out("output")
+      .OptionalOut("mean", "U")
+      .OptionalOut("inv_std_var", "U")
+      .OptionalOut("input_skip_bias_sum")
+      .Type("T", floats)
+      .Type("U", kFloatOnly)
+      .Infer(InferSkip);
   const Types statistics = {"tensor(float)", "tensor(double)"};
   Define(schemas, "SimplifiedLayerNormalization", "")
-      .Int("axis", -1).Float("epsilon", 1e-5f).Int("stash_type", 1).In("X").In("scale", "V").Out("Y", "V")
-      .OptionalOut("inv_std_var", "U").Type("T", floats).Type("U", statistics).Type("V", floats).Infer(InferLayerNormalization);
+      .Int("axis", -1)
+      .Float("epsilon", 1e-5f)
+      .Int("stash_type", 1)
+      .In("X")
+      .In("scale", "V")
+      .Out("Y", "V")
+      .OptionalOut("inv_std_var", "U")
+      .Type("T", floats)
+      .Type("U", statistics)
+      .Type("V", floats)
+      .Infer(InferLayerNormalization);
   Define(schemas, "LayerNormalization", "")
-      .Int("axis", -1).Float("epsilon", 1e-5f).Int("stash_type", 1).In("X").In("Scale", "V").OptionalIn("B", "V").Out("Y", "V")
-      .OptionalOut("Mean", "U").OptionalOut("InvStdDev", "U").Type("T", floats).Type("U", statistics).Type("V", floats)
+      .Int("axis", -1)
+      .Float("epsilon", 1e-5f)
+      .Int("stash_type", 1)
+      .In("X")
+      .In("Scale", "V")
+      .OptionalIn("B", "V")
+      .Out("Y", "V")
+      .OptionalOut("Mean", "U")
+      .OptionalOut("InvStdDev", "U")
+      .Type("T", floats)
+      .Type("U", statistics)
+      .Type("V", floats)
       .Infer(InferLayerNormalization);
   const Types halves = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
   Define(schemas, "GroupNorm")
-      .RequiredInt("activation").Int("channels_last", 1).Float("epsilon", 1e-5f).RequiredInt("groups")
-      .In("X").In("gamma", "M").In("beta", "M").Out("Y").Type("T", halves).Type("M", halves)
+      .RequiredInt("activation")
+      .Int("channels_last", 1)
+      .Float("epsilon", 1e-5f)
+      .RequiredInt("groups")
+      .In("X")
+      .In("gamma", "M")
+      .In("beta", "M")
+      .Out("Y")
+      .Type("T", halves)
+      .Type("M", halves)
       .Body([](const Context& context, Body& body) { return GroupNormBody(context, body, false); });
   Define(schemas, "SkipGroupNorm")
-      .RequiredInt("activation").Int("channels_last", 1).Float("epsilon", 1e-5f).RequiredInt("groups")
-      .In("X").In("gamma", "M").In("beta", "M").In("skip").OptionalIn("bias").Out("Y").OptionalOut("S").Type("T", halves).Type("M", halves)
+      .RequiredInt("activation")
+      .Int("channels_last", 1)
+      .Float("epsilon", 1e-5f)
+      .RequiredInt("groups")
+      .In("X")
+      .In("gamma", "M")
+      .In("beta", "M")
+      .In("skip")
+      .OptionalIn("bias")
+      .Out("Y")
+      .OptionalOut("S")
+      .Type("T", halves)
+      .Type("M", halves)
       .Body([](const Context& context, Body& body) { return GroupNormBody(context, body, true); });
   Define(schemas, "GatedRMSNorm")
-      .String("activation", "silu").Float("epsilon", 1e-5f).In("X").In("scale").In("gate").Out("Y").Type("T", halves).Body(GatedRmsNormBody);
+      .String("activation", "silu")
+      .Float("epsilon", 1e-5f)
+      .In("X")
+      .In("scale")
+      .In("gate")
+      .Out("Y")
+      .Type("T", halves)
+      .Body(GatedRmsNormBody);
   Define(schemas, "EmbedLayerNormalization")
-      .Float("epsilon", 1e-12f).Int("mask_index_type")
-      .In("input_ids", "T1").OptionalIn("segment_ids", "T1").In("word_embedding").In("position_embedding")
-      .OptionalIn("segment_embedding").In("gamma").In("beta").OptionalIn("mask", "T1").OptionalIn("position_ids", "T1")
-      .Out("output").OptionalOut("mask_index", "T1").OptionalOut("embedding_sum")
-      .Type("T1", {"tensor(int32)"}).Type("T", {"tensor(float)", "tensor(float16)"}).Infer(InferEmbed);
+      .Float("epsilon", 1e-12f)
+      .Int("mask_index_type")
+      .In("input_ids", "T1")
+      .OptionalIn("segment_ids", "T1")
+      .In("word_embedding")
+      .In("position_embedding")
+      .OptionalIn("segment_embedding")
+      .In("gamma")
+      .In("beta")
+      .OptionalIn("mask", "T1")
+      .OptionalIn("position_ids", "T1")
+      .Out("output")
+      .OptionalOut("mask_index", "T1")
+      .OptionalOut("embedding_sum")
+      .Type("T1", {"tensor(int32)"})
+      .Type("T", {"tensor(float)", "tensor(float16)"})
+      .Infer(InferEmbed);
 }
 
 }  // namespace tessera

@@ -20,7 +20,8 @@ void Quantize(const Context& context, Body& body, const std::string& to, const s
   if (context.hasInput(zero_input)) {
     body.Add((to + " = QuantizeLinear (" + from + ", " + scale + ", " + zero + ")").c_str());
   } else {
-    body.Add((to + " = QuantizeLinear (" + from + ", " + scale + ")").c_str(), "output_dtype", int64_t{ElementTypeOfInput(context, 0)});
+    body.Add((to + " = QuantizeLinear (" + from + ", " + scale + ")").c_str(), "output_dtype",
+             int64_t{ElementTypeOfInput(context, 0)});
   }
 }
 
@@ -48,7 +49,8 @@ int64_t SpatialRank(const Context& context) {
 }
 
 /// `middle` turns "first" into "result", both channels first; `from` and `to` have channels last.
-bool AroundTransposes(const Context& context, Body& body, const std::string& from, const std::string& to, const std::string& middle) {
+bool AroundTransposes(const Context& context, Body& body, const std::string& from, const std::string& to,
+                      const std::string& middle) {
   const int64_t spatial = SpatialRank(context);
   if (spatial < 0) return false;
   body.Add(("first = Transpose (" + from + ")").c_str(), "perm", ToChannelsFirst(spatial));
@@ -73,9 +75,11 @@ std::function<bool(const Context&, Body&)> QuantizedPool(const char* pool) {
 
 constexpr const char* kAveragePool = R"(result = AveragePool <auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode,
     count_include_pad: int = @count_include_pad, kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides> (first))";
-constexpr const char* kMaxPool = R"(result = MaxPool <auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode, dilations: ints = @dilations,
+constexpr const char* kMaxPool =
+    R"(result = MaxPool <auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode, dilations: ints = @dilations,
     kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides> (first))";
-constexpr const char* kQLinearConv = R"( = QLinearConv <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group,
+constexpr const char* kQLinearConv =
+    R"( = QLinearConv <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group,
     kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides>
     (first, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B))";
 
@@ -84,7 +88,9 @@ bool SoftmaxBody(const Context& context, Body& body) {
   if (IntOf(context, "opset", 13) >= 13) {
     body.Add("result = Softmax <axis: int = @axis> (real)");
   } else {  // of everything from the axis on
-    body.Add("shape = Shape (real)").Add("flat = Flatten <axis: int = @axis> (real)").Add("row = Softmax <axis = -1> (flat)");
+    body.Add("shape = Shape (real)")
+        .Add("flat = Flatten <axis: int = @axis> (real)")
+        .Add("row = Softmax <axis = -1> (flat)");
     body.Add("result = Reshape (row, shape)");
   }
   Quantize(context, body, "Y", "result", "y_scale", "y_zero_point", 4);
@@ -113,8 +119,10 @@ constexpr const char* kWhere = R"(
 /// Rows of tables are looked up before they become numbers.
 bool QEmbedLayerNormalizationBody(const Context& context, Body& body) {
   const auto add_real = [&](const char* to, const char* from, const std::string& of) {
-    body.Add(fmt::format("scale_of_{0} = Squeeze ({2}_scale) zero_of_{0} = Squeeze ({2}_zero_point) {0} = DequantizeLinear ({1}, scale_of_{0}, zero_of_{0})",
-                         to, from, of).c_str());
+    body.Add(fmt::format("scale_of_{0} = Squeeze ({2}_scale) zero_of_{0} = Squeeze ({2}_zero_point) {0} = DequantizeLinear "
+                         "({1}, scale_of_{0}, zero_of_{0})",
+                         to, from, of)
+                 .c_str());
   };
   body.Add(R"(
       first = Constant <value = int64 {0}> ()
@@ -142,7 +150,8 @@ bool QEmbedLayerNormalizationBody(const Context& context, Body& body) {
       is_word = Equal (mask, yes)
       ones = Cast <to = 6> (is_word)
       axis = Constant <value = int64[1] {1}> ()
-      mask_index_out = ReduceSum <keepdims = 0> (ones, axis))" : R"(
+      mask_index_out = ReduceSum <keepdims = 0> (ones, axis))"
+                               : R"(
       batch = Shape <start = 0, end = 1> (input_ids)
       mask_index_out = ConstantOfShape <value = int32[1] {0}> (batch))");
   return true;
@@ -216,7 +225,8 @@ bool QAttentionBody(const Context& context, Body& body) {
         past_key = Squeeze (past_keys, zero)
         past_value = Squeeze (past_values, zero))");
   }
-  std::string attention = R"( = com.microsoft.MultiHeadAttention <mask_filter_value: float = @mask_filter_value, num_heads: int = @num_heads,
+  std::string attention =
+      R"( = com.microsoft.MultiHeadAttention <mask_filter_value: float = @mask_filter_value, num_heads: int = @num_heads,
       scale: float = @scale, unidirectional: int = @unidirectional> (q, k, v, "", mask_index)";
   attention += has_past ? R"(, "", past_key, past_value))" : ")";
   if (!context.hasOutput(1)) {
@@ -264,30 +274,70 @@ void InferBinary(onnx::InferenceContext& context) {
 void AddElementwise(MicrosoftSchemas& schemas) {
   for (const char* name : {"QLinearAdd", "QLinearMul"}) {
     Define(schemas, name)
-        .In("A").In("A_scale", "tensor(float)").OptionalIn("A_zero_point").In("B").In("B_scale", "tensor(float)").OptionalIn("B_zero_point")
-        .In("C_scale", "tensor(float)").OptionalIn("C_zero_point").Out("C").Type("T", kBytes).Infer(InferBinary);
+        .In("A")
+        .In("A_scale", "tensor(float)")
+        .OptionalIn("A_zero_point")
+        .In("B")
+        .In("B_scale", "tensor(float)")
+        .OptionalIn("B_zero_point")
+        .In("C_scale", "tensor(float)")
+        .OptionalIn("C_zero_point")
+        .Out("C")
+        .Type("T", kBytes)
+        .Infer(InferBinary);
   }
   for (const char* name : {"QLinearSigmoid", "QLinearLeakyRelu"}) {
     Define define(schemas, name);
     if (std::string(name) == "QLinearLeakyRelu") define.Float("alpha", 0.01f);
-    define.In("X").In("X_scale", "tensor(float)").OptionalIn("X_zero_point").In("Y_scale", "tensor(float)").OptionalIn("Y_zero_point");
+    define.In("X")
+        .In("X_scale", "tensor(float)")
+        .OptionalIn("X_zero_point")
+        .In("Y_scale", "tensor(float)")
+        .OptionalIn("Y_zero_point");
     define.Out("Y").Type("T", kBytes).LikeFirstInput();
   }
   Define(schemas, "QLinearSoftmax")
-      .Int("axis", -1).RequiredInt("opset").In("X").In("X_scale", "tensor(float)").OptionalIn("x_zero_point")
-      .In("y_scale", "tensor(float)").In("y_zero_point").Out("Y").Type("T", kBytes).Body(SoftmaxBody);
+      .Int("axis", -1)
+      .RequiredInt("opset")
+      .In("X")
+      .In("X_scale", "tensor(float)")
+      .OptionalIn("x_zero_point")
+      .In("y_scale", "tensor(float)")
+      .In("y_zero_point")
+      .Out("Y")
+      .Type("T", kBytes)
+      .Body(SoftmaxBody);
   Define(schemas, "QLinearConcat")
-      .RequiredInt("axis").In("Y_scale", "TF").In("Y_zero_point", "T8").VariadicIn("inputs", "TV").Out("Y", "T8").Type("T8", kBytes)
-      .Type("TF", kFloat).Type("TV", {"tensor(uint8)", "tensor(int8)", "tensor(float)"}).Body(ConcatBody);
+      .RequiredInt("axis")
+      .In("Y_scale", "TF")
+      .In("Y_zero_point", "T8")
+      .VariadicIn("inputs", "TV")
+      .Out("Y", "T8")
+      .Type("T8", kBytes)
+      .Type("TF", kFloat)
+      .Type("TV", {"tensor(uint8)", "tensor(int8)", "tensor(float)"})
+      .Body(ConcatBody);
   const Types codes = {"tensor(int8)", "tensor(uint8)", "tensor(int16)", "tensor(uint16)", "tensor(int4)", "tensor(uint4)"};
   const Types reals = {"tensor(float)", "tensor(float16)"};
   Types wider = codes;
   wider.push_back("tensor(int32)");
   Define(schemas, "QuantizeLinear")
-      .Int("axis").In("x", "T1").In("y_scale", "T1").OptionalIn("y_zero_point", "T2").Out("y", "T2").Type("T1", reals).Type("T2", codes)
+      .Int("axis")
+      .In("x", "T1")
+      .In("y_scale", "T1")
+      .OptionalIn("y_zero_point", "T2")
+      .Out("y", "T2")
+      .Type("T1", reals)
+      .Type("T2", codes)
       .Body("y = QuantizeLinear <axis: int = @axis> (x, y_scale, y_zero_point)");
   Define(schemas, "DequantizeLinear")
-      .Int("axis").In("x", "T1").In("x_scale", "T2").OptionalIn("x_zero_point", "T1").Out("y", "T2").Type("T1", wider).Type("T2", reals)
+      .Int("axis")
+      .In("x", "T1")
+      .In("x_scale", "T2")
+      .OptionalIn("x_zero_point", "T1")
+      .Out("y", "T2")
+      .Type("T1", wider)
+      .Type("T2", reals)
       .Body("y = DequantizeLinear <axis: int = @axis> (x, x_scale, x_zero_point)");
 }
 
@@ -305,25 +355,68 @@ void InferGlobalAverage(onnx::InferenceContext& context) {
 
 void AddPools(MicrosoftSchemas& schemas) {
   Define(schemas, "QLinearAveragePool")
-      .String("auto_pad", "NOTSET").Int("ceil_mode", 0).Int("channels_last", 0).Int("count_include_pad", 0).Ints("kernel_shape").Ints("pads")
-      .Ints("strides").In("X").In("x_scale", "tensor(float)").OptionalIn("x_zero_point").In("y_scale", "tensor(float)")
-      .OptionalIn("y_zero_point").Out("Y").Type("T", kBytes).Body(QuantizedPool(kAveragePool));
+      .String("auto_pad", "NOTSET")
+      .Int("ceil_mode", 0)
+      .Int("channels_last", 0)
+      .Int("count_include_pad", 0)
+      .Ints("kernel_shape")
+      .Ints("pads")
+      .Ints("strides")
+      .In("X")
+      .In("x_scale", "tensor(float)")
+      .OptionalIn("x_zero_point")
+      .In("y_scale", "tensor(float)")
+      .OptionalIn("y_zero_point")
+      .Out("Y")
+      .Type("T", kBytes)
+      .Body(QuantizedPool(kAveragePool));
   Define(schemas, "QLinearGlobalAveragePool")
-      .Int("channels_last", 0).In("X").In("x_scale", "tensor(float)").In("x_zero_point").In("y_scale", "tensor(float)").In("y_zero_point")
-      .Out("Y").Type("T", kBytes).Body(QuantizedPool("result = GlobalAveragePool (first)"))
+      .Int("channels_last", 0)
+      .In("X")
+      .In("x_scale", "tensor(float)")
+      .In("x_zero_point")
+      .In("y_scale", "tensor(float)")
+      .In("y_zero_point")
+      .Out("Y")
+      .Type("T", kBytes)
+      .Body(QuantizedPool("result = GlobalAveragePool (first)"))
       .Infer(InferGlobalAverage);
   Define(schemas, "NhwcMaxPool")
-      .String("auto_pad", "NOTSET").Int("ceil_mode", 0).Ints("dilations").Ints("kernel_shape").Ints("pads").Ints("strides")
-      .In("x").Out("y").Type("T", kBytes).Body([](const Context& context, Body& body) {
-        return AroundTransposes(context, body, "x", "y", kMaxPool);
-      });
+      .String("auto_pad", "NOTSET")
+      .Int("ceil_mode", 0)
+      .Ints("dilations")
+      .Ints("kernel_shape")
+      .Ints("pads")
+      .Ints("strides")
+      .In("x")
+      .Out("y")
+      .Type("T", kBytes)
+      .Body([](const Context& context, Body& body) { return AroundTransposes(context, body, "x", "y", kMaxPool); });
   Define(schemas, "QLinearConv")
-      .String("auto_pad", "NOTSET").Int("channels_last", 0).Ints("dilations").Int("group", 1).Ints("kernel_shape").Ints("pads").Ints("strides")
-      .In("x", "T1").In("x_scale", "tensor(float)").In("x_zero_point", "T1").In("w", "T2").In("w_scale", "tensor(float)")
-      .In("w_zero_point", "T2").In("y_scale", "tensor(float)").In("y_zero_point", "T3").OptionalIn("B", "T4").Out("y", "T3")
-      .Type("T1", kBytes).Type("T2", kBytes).Type("T3", kBytes).Type("T4", {"tensor(int32)"})
+      .String("auto_pad", "NOTSET")
+      .Int("channels_last", 0)
+      .Ints("dilations")
+      .Int("group", 1)
+      .Ints("kernel_shape")
+      .Ints("pads")
+      .Ints("strides")
+      .In("x", "T1")
+      .In("x_scale", "tensor(float)")
+      .In("x_zero_point", "T1")
+      .In("w", "T2")
+      .In("w_scale", "tensor(float)")
+      .In("w_zero_point", "T2")
+      .In("y_scale", "tensor(float)")
+      .In("y_zero_point", "T3")
+      .OptionalIn("B", "T4")
+      .Out("y", "T3")
+      .Type("T1", kBytes)
+      .Type("T2", kBytes)
+      .Type("T3", kBytes)
+      .Type("T4", {"tensor(int32)"})
       .Body([](const Context& context, Body& body) {
-        if (IntOf(context, "channels_last", 0) != 0) return AroundTransposes(context, body, "x", "y", fmt::format("result{}", kQLinearConv));
+        if (IntOf(context, "channels_last", 0) != 0)
+          return AroundTransposes(context, body, "x", "y", fmt::format("result{}", kQLinearConv));
         body.Add("first = Identity (x)").Add(fmt::format("y{}", kQLinearConv).c_str());
         return true;
       });
@@ -335,41 +428,141 @@ void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
   AddElementwise(schemas);
   AddPools(schemas);
   Define(schemas, "QLinearWhere")
-      .In("condition", "B").In("X").In("x_scale", "TF").In("x_zero_point").In("Y").In("y_scale", "TF").In("y_zero_point").In("z_scale", "TF")
-      .In("z_zero_point").Out("Z").Type("B", {"tensor(bool)"}).Type("TF", kFloat).Type("T", kBytes).Body(kWhere);
+      .In("condition", "B")
+      .In("X")
+      .In("x_scale", "TF")
+      .In("x_zero_point")
+      .In("Y")
+      .In("y_scale", "TF")
+      .In("y_zero_point")
+      .In("z_scale", "TF")
+      .In("z_zero_point")
+      .Out("Z")
+      .Type("B", {"tensor(bool)"})
+      .Type("TF", kFloat)
+      .Type("T", kBytes)
+      .Body(kWhere);
   Define(schemas, "QEmbedLayerNormalization")
       .Float("epsilon", 1e-12f)
-      .In("input_ids", "T1").OptionalIn("segment_ids", "T1").In("word_embedding_quant", "T2").In("position_embedding_quant", "T2")
-      .OptionalIn("segment_embedding", "T2").In("gamma_quant", "T2").In("beta_quant", "T2").OptionalIn("mask", "T1")
-      .In("word_embedding_scale").In("position_embedding_scale").OptionalIn("segment_embedding_scale").In("gamma_scale").In("beta_scale")
-      .In("word_embedding_zero_point", "T2").In("position_embedding_zero_point", "T2").OptionalIn("segment_embedding_zero_point", "T2")
-      .In("gamma_zero_point", "T2").In("beta_zero_point", "T2").Out("layernorm_out").Out("mask_index_out", "T1")
-      .Type("T", kFloat).Type("T1", {"tensor(int32)"}).Type("T2", kBytes).Body(QEmbedLayerNormalizationBody);
+      .In("input_ids", "T1")
+      .OptionalIn("segment_ids", "T1")
+      .In("word_embedding_quant", "T2")
+      .In("position_embedding_quant", "T2")
+      .OptionalIn("segment_embedding", "T2")
+      .In("gamma_quant", "T2")
+      .In("beta_quant", "T2")
+      .OptionalIn("mask", "T1")
+      .In("word_embedding_scale")
+      .In("position_embedding_scale")
+      .OptionalIn("segment_embedding_scale")
+      .In("gamma_scale")
+      .In("beta_scale")
+      .In("word_embedding_zero_point", "T2")
+      .In("position_embedding_zero_point", "T2")
+      .OptionalIn("segment_embedding_zero_point", "T2")
+      .In("gamma_zero_point", "T2")
+      .In("beta_zero_point", "T2")
+      .Out("layernorm_out")
+      .Out("mask_index_out", "T1")
+      .Type("T", kFloat)
+      .Type("T1", {"tensor(int32)"})
+      .Type("T2", kBytes)
+      .Body(QEmbedLayerNormalizationBody);
   Define(schemas, "DynamicQuantizeMatMul")
-      .In("A", "T1").In("B", "T2").In("b_scale", "T1").OptionalIn("b_zero_point", "T2").OptionalIn("bias", "T1").Out("Y", "T1")
-      .Type("T1", kFloat).Type("T2", kBytes).Body(DynamicQuantizeMatMulBody);
+      .In("A", "T1")
+      .In("B", "T2")
+      .In("b_scale", "T1")
+      .OptionalIn("b_zero_point", "T2")
+      .OptionalIn("bias", "T1")
+      .Out("Y", "T1")
+      .Type("T1", kFloat)
+      .Type("T2", kBytes)
+      .Body(DynamicQuantizeMatMulBody);
   Define(schemas, "MatMulIntegerToFloat")
-      .In("A", "T1").In("B", "T2").In("a_scale", "T3").In("b_scale", "T3").OptionalIn("a_zero_point", "T1").OptionalIn("b_zero_point", "T2")
-      .OptionalIn("bias", "T3").Out("Y", "T3").Type("T1", kBytes).Type("T2", kBytes).Type("T3", {"tensor(float)", "tensor(float16)"})
+      .In("A", "T1")
+      .In("B", "T2")
+      .In("a_scale", "T3")
+      .In("b_scale", "T3")
+      .OptionalIn("a_zero_point", "T1")
+      .OptionalIn("b_zero_point", "T2")
+      .OptionalIn("bias", "T3")
+      .Out("Y", "T3")
+      .Type("T1", kBytes)
+      .Type("T2", kBytes)
+      .Type("T3", {"tensor(float)", "tensor(float16)"})
       .Body(MatMulIntegerToFloatBody);
   Define(schemas, "QGemm")
-      .Float("alpha", 1).Int("transA", 0).Int("transB", 0)
-      .In("A", "TA").In("a_scale").In("a_zero_point", "TA").In("B", "TB").In("b_scale").In("b_zero_point", "TB").OptionalIn("C", "TC")
-      .OptionalIn("y_scale").OptionalIn("y_zero_point", "TYZ").Out("Y", "TY").Type("T", kFloat).Type("TA", kBytes).Type("TB", kBytes)
-      .Type("TC", {"tensor(int32)"}).Type("TYZ", kBytes).Type("TY", {"tensor(float)", "tensor(uint8)", "tensor(int8)"}).Infer(InferQGemm).Body(QGemmBody);
+      .Float("alpha", 1)
+      .Int("transA", 0)
+      .Int("transB", 0)
+      .In("A", "TA")
+      .In("a_scale")
+      .In("a_zero_point", "TA")
+      .In("B", "TB")
+      .In("b_scale")
+      .In("b_zero_point", "TB")
+      .OptionalIn("C", "TC")
+      .OptionalIn("y_scale")
+      .OptionalIn("y_zero_point", "TYZ")
+      .Out("Y", "TY")
+      .Type("T", kFloat)
+      .Type("TA", kBytes)
+      .Type("TB", kBytes)
+      .Type("TC", {"tensor(int32)"})
+      .Type("TYZ", kBytes)
+      .Type("TY", {"tensor(float)", "tensor(uint8)", "tensor(int8)"})
+      .Infer(InferQGemm)
+      .Body(QGemmBody);
   Define(schemas, "QAttention")
-      .Int("do_rotary", 0).Float("mask_filter_value").RequiredInt("num_heads").Int("past_present_share_buffer").Float("scale")
+      .Int("do_rotary", 0)
+      .Float("mask_filter_value")
+      .RequiredInt("num_heads")
+      .Int("past_present_share_buffer")
+      .Float("scale")
       .Int("unidirectional", 0)
-      .In("input", "T1").In("weight", "T2").In("bias", "T3").In("input_scale", "T3").In("weight_scale", "T3").OptionalIn("mask_index", "T4")
-      .OptionalIn("input_zero_point", "T1").OptionalIn("weight_zero_point", "T2").OptionalIn("past", "T3").Out("output", "T3")
-      .OptionalOut("present", "T3").Type("T1", kBytes).Type("T2", kBytes).Type("T3", {"tensor(float)", "tensor(float16)"})
-      .Type("T4", {"tensor(int32)"}).Body(QAttentionBody);
+      .In("input", "T1")
+      .In("weight", "T2")
+      .In("bias", "T3")
+      .In("input_scale", "T3")
+      .In("weight_scale", "T3")
+      .OptionalIn("mask_index", "T4")
+      .OptionalIn("input_zero_point", "T1")
+      .OptionalIn("weight_zero_point", "T2")
+      .OptionalIn("past", "T3")
+      .Out("output", "T3")
+      .OptionalOut("present", "T3")
+      .Type("T1", kBytes)
+      .Type("T2", kBytes)
+      .Type("T3", {"tensor(float)", "tensor(float16)"})
+      .Type("T4", {"tensor(int32)"})
+      .Body(QAttentionBody);
   Define(schemas, "DynamicQuantizeLSTM")
-      .Floats("activation_alpha").Floats("activation_beta").Strings("activations").Float("clip").String("direction", "forward")
-      .Int("hidden_size").Int("input_forget", 0)
-      .In("X").In("W", "T2").In("R", "T2").OptionalIn("B").OptionalIn("sequence_lens", "T1").OptionalIn("initial_h").OptionalIn("initial_c")
-      .OptionalIn("P").In("W_scale").In("W_zero_point", "T2").In("R_scale").In("R_zero_point", "T2").OptionalOut("Y").OptionalOut("Y_h")
-      .OptionalOut("Y_c").Type("T", kFloat).Type("T1", {"tensor(int32)"}).Type("T2", kBytes).Body(kDynamicQuantizeLstm);
+      .Floats("activation_alpha")
+      .Floats("activation_beta")
+      .Strings("activations")
+      .Float("clip")
+      .String("direction", "forward")
+      .Int("hidden_size")
+      .Int("input_forget", 0)
+      .In("X")
+      .In("W", "T2")
+      .In("R", "T2")
+      .OptionalIn("B")
+      .OptionalIn("sequence_lens", "T1")
+      .OptionalIn("initial_h")
+      .OptionalIn("initial_c")
+      .OptionalIn("P")
+      .In("W_scale")
+      .In("W_zero_point", "T2")
+      .In("R_scale")
+      .In("R_zero_point", "T2")
+      .OptionalOut("Y")
+      .OptionalOut("Y_h")
+      .OptionalOut("Y_c")
+      .Type("T", kFloat)
+      .Type("T1", {"tensor(int32)"})
+      .Type("T2", kBytes)
+      .Body(kDynamicQuantizeLstm);
 }
 
 }  // namespace tessera

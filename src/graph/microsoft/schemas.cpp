@@ -38,8 +38,7 @@ const onnx::OpSchema* FindMicrosoftSchema(std::string_view domain, std::string_v
   return found == schemas.end() ? nullptr : &found->second;
 }
 
-Define::Define(MicrosoftSchemas& schemas, std::string op_type, std::string domain)
-    : schema_(schemas[{domain, op_type}]) {
+Define::Define(MicrosoftSchemas& schemas, std::string op_type, std::string domain) : schema_(schemas[{domain, op_type}]) {
   schema_.SetName(std::move(op_type)).SetDomain(std::move(domain)).SinceVersion(1);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Schemas of the com.microsoft operators that exporters and ONNX Runtime's optimizer write, and of the few that it puts into
-// ai.onnx. Where such an operator is a composition of ONNX's, its schema has a function body, which stands for it wherever no
-// provider has a kernel.
+// Schemas of the com.microsoft operators that exporters and ONNX Runtime's optimizer write, and of the few that it puts
+// into ai.onnx. Where such an operator is a composition of ONNX's, its schema has a function body, which stands for it
+// wherever no provider has a kernel.
 
 #include <string_view>
 

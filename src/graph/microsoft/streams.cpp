@@ -1,5 +1,5 @@
-// Residual streams in parallel (hyper-connections): C branches of H features each, grouped [..., C, H] or flattened [..., C * H]. All are
-// computed in float32.
+// Residual streams in parallel (hyper-connections): C branches of H features each, grouped [..., C, H] or flattened [..., C
+// * H]. All are computed in float32.
 
 #include <fmt/format.h>
 
@@ -13,7 +13,8 @@ using Body = onnx::FunctionBuilder;
 
 const Types kHalves = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
 
-/// Adds `grouped`, the streams as floats [..., C, H], and of their shape `lead` ([...]), `branches` ([C]) and `features` ([H]).
+/// Adds `grouped`, the streams as floats [..., C, H], and of their shape `lead` ([...]), `branches` ([C]) and `features`
+/// ([H]).
 bool AddGroups(const Context& context, Body& body, const char* streams) {
   const int64_t branches = IntOf(context, "num_branches", 0);
   if (branches < 0) return false;
@@ -48,7 +49,9 @@ void AddGates(Body& body, const char* name, const char* result) {
       {1}_width = Div ({1}_count, branches)
       {1}_groups = Concat <axis = 0> (lead, branches, {1}_width)
       {1}_wide = Cast <to = 1> ({0})
-      {1} = Reshape <allowzero = 1> ({1}_wide, {1}_groups))", name, result).c_str());
+      {1} = Reshape <allowzero = 1> ({1}_wide, {1}_groups))",
+                       name, result)
+               .c_str());
 }
 
 /// Adds `normal`: `numbers` over the root of the mean of their squares along `axis`, with `epsilon`.
@@ -58,7 +61,9 @@ void AddNormal(Body& body, const char* numbers, const char* normal) {
       {1}_mean = ReduceMean <keepdims = 1> ({1}_squares, axis)
       {1}_above = Add ({1}_mean, epsilon)
       {1}_root = Sqrt ({1}_above)
-      {1} = Div ({0}, {1}_root))", numbers, normal).c_str());
+      {1} = Div ({0}, {1}_root))",
+                       numbers, normal)
+               .c_str());
 }
 
 bool PreMixBody(const Context& context, Body& body) {
@@ -87,7 +92,8 @@ bool PostMixBody(const Context& context, Body& body) {
   } else {
     body.Add("mixed = Identity (grouped)");
   }
-  body.Add("sum = Add (mixed, added) together = Reshape <allowzero = 1> (sum, shape) output = CastLike (together, streams)");
+  body.Add(
+      "sum = Add (mixed, added) together = Reshape <allowzero = 1> (sum, shape) output = CastLike (together, streams)");
   return true;
 }
 
@@ -157,17 +163,45 @@ bool EngramGateBody(const Context& context, Body& body) {
 
 void AddStreamSchemas(MicrosoftSchemas& schemas) {
   Define(schemas, "HyperConnectionPreMix")
-      .Int("num_branches", 0).Float("reduction_scale", 1).In("streams").In("pre_mix", "M").Out("output").Type("T", kHalves).Type("M", kHalves)
+      .Int("num_branches", 0)
+      .Float("reduction_scale", 1)
+      .In("streams")
+      .In("pre_mix", "M")
+      .Out("output")
+      .Type("T", kHalves)
+      .Type("M", kHalves)
       .Body(PreMixBody);
   Define(schemas, "HyperConnectionPostMix")
-      .Int("num_branches", 0).In("streams").In("block_output").In("post_mix", "M").OptionalIn("stream_mix", "M").Out("output")
-      .Type("T", kHalves).Type("M", kHalves).Body(PostMixBody);
+      .Int("num_branches", 0)
+      .In("streams")
+      .In("block_output")
+      .In("post_mix", "M")
+      .OptionalIn("stream_mix", "M")
+      .Out("output")
+      .Type("T", kHalves)
+      .Type("M", kHalves)
+      .Body(PostMixBody);
   Define(schemas, "BranchwiseRMSNorm")
-      .Int("num_branches", 0).Float("epsilon", 1e-5f).In("X").OptionalIn("scale", "M").Out("Y").Type("T", kHalves).Type("M", kHalves)
+      .Int("num_branches", 0)
+      .Float("epsilon", 1e-5f)
+      .In("X")
+      .OptionalIn("scale", "M")
+      .Out("Y")
+      .Type("T", kHalves)
+      .Type("M", kHalves)
       .Body(BranchwiseNormBody);
   Define(schemas, "EngramGate")
-      .Float("epsilon", 1e-5f).In("key").In("query").In("value").In("key_norm_scale").In("query_norm_scale").OptionalIn("conv_norm_scale")
-      .Out("output").OptionalOut("gated_value_normed").Type("T", kHalves).Body(EngramGateBody);
+      .Float("epsilon", 1e-5f)
+      .In("key")
+      .In("query")
+      .In("value")
+      .In("key_norm_scale")
+      .In("query_norm_scale")
+      .OptionalIn("conv_norm_scale")
+      .Out("output")
+      .OptionalOut("gated_value_normed")
+      .Type("T", kHalves)
+      .Body(EngramGateBody);
 }
 
 }  // namespace tessera

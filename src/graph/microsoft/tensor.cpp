@@ -40,13 +40,15 @@ using Body = onnx::FunctionBuilder;
 bool GridSampleBody(const Context& context, Body& body) {
   const std::string mode = StringOf(context, "mode", "bilinear");
   const std::string name = mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode;
-  body.Add("Y = GridSample <align_corners: int = @align_corners, padding_mode: string = @padding_mode> (X, Grid)", "mode", name);
+  body.Add("Y = GridSample <align_corners: int = @align_corners, padding_mode: string = @padding_mode> (X, Grid)", "mode",
+           name);
   return true;
 }
 
 /// A transposed convolution without pads, then its borders off.
 bool ConvTransposeBody(const Context& context, Body& body) {
-  const char* attributes = R"( = ConvTranspose <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group,
+  const char* attributes =
+      R"( = ConvTranspose <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group,
       kernel_shape: ints = @kernel_shape, output_padding: ints = @output_padding, strides: ints = @strides> (X, W, B))";
   if (!context.hasInput(2)) {
     body.Add(fmt::format("Y{}", attributes).c_str());
@@ -87,16 +89,19 @@ bool DistanceBody(const Context& context, Body& body) {
 
 bool RangeBody(const Context& context, Body& body) {
   body.Add("first = Squeeze (start) end = Squeeze (limit)");
-  body.Add(context.hasInput(2) ? "step = Squeeze (delta)" : "one = Constant <value = int64 {1}> () step = CastLike (one, first)");
+  body.Add(context.hasInput(2) ? "step = Squeeze (delta)"
+                               : "one = Constant <value = int64 {1}> () step = CastLike (one, first)");
   body.Add("Y = Range (first, end, step)");
   return true;
 }
 
-const Types kEverything = {"tensor(uint8)", "tensor(uint16)", "tensor(uint32)", "tensor(uint64)", "tensor(int8)", "tensor(int16)",
-                           "tensor(int32)", "tensor(int64)", "tensor(float16)", "tensor(float)", "tensor(double)", "tensor(bfloat16)",
-                           "tensor(string)", "tensor(bool)", "tensor(complex64)", "tensor(complex128)"};
+const Types kEverything = {"tensor(uint8)",   "tensor(uint16)", "tensor(uint32)",    "tensor(uint64)",
+                           "tensor(int8)",    "tensor(int16)",  "tensor(int32)",     "tensor(int64)",
+                           "tensor(float16)", "tensor(float)",  "tensor(double)",    "tensor(bfloat16)",
+                           "tensor(string)",  "tensor(bool)",   "tensor(complex64)", "tensor(complex128)"};
 const Types kFloats = {"tensor(float16)", "tensor(float)", "tensor(double)"};
-const Types kHashed = {"tensor(uint32)", "tensor(int32)", "tensor(uint64)", "tensor(int64)", "tensor(float)", "tensor(double)", "tensor(string)"};
+const Types kHashed = {"tensor(uint32)", "tensor(int32)",  "tensor(uint64)", "tensor(int64)",
+                       "tensor(float)",  "tensor(double)", "tensor(string)"};
 
 void InferMurmurHash(onnx::InferenceContext& context) {
   const bool positive = onnx::getAttribute(context, "positive", 1) != 0;
@@ -125,7 +130,8 @@ void InferUnfold(onnx::InferenceContext& context) {
   if (dim < 0 || dim >= x->dim_size() || size <= 0 || step <= 0) return;
   onnx::TensorShapeProto result = *x;
   auto* slices = result.mutable_dim(static_cast<int>(dim));
-  if (const int64_t length = slices->dim_value(); slices->has_dim_value() && length >= size) slices->set_dim_value((length - size) / step + 1);
+  if (const int64_t length = slices->dim_value(); slices->has_dim_value() && length >= size)
+    slices->set_dim_value((length - size) / step + 1);
   else slices->Clear();
   result.add_dim()->set_dim_value(size);
   onnx::updateOutputShape(context, 0, result);
@@ -159,15 +165,39 @@ void InferCropAndResize(onnx::InferenceContext& context) {
 
 void AddTensorSchemas(MicrosoftSchemas& schemas) {
   Define(schemas, "GatherBlockQuantized")
-      .Int("bits", 4).Int("block_size", 128).Int("gather_axis", 0).Int("quantize_axis", 1)
-      .In("data", "T1").In("indices", "Tind").In("scales", "T2").OptionalIn("zero_points", "T1").Out("output", "T2")
-      .Type("T1", {"tensor(int4)", "tensor(uint4)", "tensor(uint8)"}).Type("T2", {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"})
-      .Type("Tind", {"tensor(int32)", "tensor(int64)"}).Infer(InferGatherBlockQuantized);
-  Define(schemas, "Trilu").Int("upper", 1).In("X").OptionalIn("k", "tensor(int64)").Out("Y").Type("T", kEverything).Body(
-      "Y = Trilu <upper: int = @upper> (X, k)");
-  Define(schemas, "Unique").In("x").Out("y").Out("idx", "tensor(int64)").Out("counts", "tensor(int64)").Type("T", kEverything).Body(
-      "y, first, idx, counts = Unique <sorted = 0> (x)");
-  Define(schemas, "GatherND").In("data").In("indices", "Tind").Out("output").Type("T", kEverything).Type("Tind", {"tensor(int32)", "tensor(int64)"})
+      .Int("bits", 4)
+      .Int("block_size", 128)
+      .Int("gather_axis", 0)
+      .Int("quantize_axis", 1)
+      .In("data", "T1")
+      .In("indices", "Tind")
+      .In("scales", "T2")
+      .OptionalIn("zero_points", "T1")
+      .Out("output", "T2")
+      .Type("T1", {"tensor(int4)", "tensor(uint4)", "tensor(uint8)"})
+      .Type("T2", {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"})
+      .Type("Tind", {"tensor(int32)", "tensor(int64)"})
+      .Infer(InferGatherBlockQuantized);
+  Define(schemas, "Trilu")
+      .Int("upper", 1)
+      .In("X")
+      .OptionalIn("k", "tensor(int64)")
+      .Out("Y")
+      .Type("T", kEverything)
+      .Body("Y = Trilu <upper: int = @upper> (X, k)");
+  Define(schemas, "Unique")
+      .In("x")
+      .Out("y")
+      .Out("idx", "tensor(int64)")
+      .Out("counts", "tensor(int64)")
+      .Type("T", kEverything)
+      .Body("y, first, idx, counts = Unique <sorted = 0> (x)");
+  Define(schemas, "GatherND")
+      .In("data")
+      .In("indices", "Tind")
+      .Out("output")
+      .Type("T", kEverything)
+      .Type("Tind", {"tensor(int32)", "tensor(int64)"})
       .Body("wide = Cast <to = 7> (indices) output = GatherND (data, wide)");
   Define(schemas, "ExpandDims").In("X").In("axis", "tensor(int32)").Out("Y").Type("T", kEverything).Body(R"(
       one = Constant <value = int64[1] {1}> ()
@@ -175,32 +205,102 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       axes = Reshape (wide, one)
       Y = Unsqueeze (X, axes))");
   Define(schemas, "GridSample")
-      .Int("align_corners", 0).String("mode", "bilinear").String("padding_mode", "zeros").In("X", "T1").In("Grid", "T1").Out("Y", "T1")
-      .Type("T1", kEverything).Body(GridSampleBody);
-  Define(schemas, "Pad").String("mode", "constant").In("data").In("pads", "tensor(int64)").OptionalIn("value").Out("output")
-      .Type("T", kFloats).Body(PadBody);
+      .Int("align_corners", 0)
+      .String("mode", "bilinear")
+      .String("padding_mode", "zeros")
+      .In("X", "T1")
+      .In("Grid", "T1")
+      .Out("Y", "T1")
+      .Type("T1", kEverything)
+      .Body(GridSampleBody);
+  Define(schemas, "Pad")
+      .String("mode", "constant")
+      .In("data")
+      .In("pads", "tensor(int64)")
+      .OptionalIn("value")
+      .Out("output")
+      .Type("T", kFloats)
+      .Body(PadBody);
   Define(schemas, "ConvTransposeWithDynamicPads")
-      .String("auto_pad", "NOTSET").Ints("dilations").Int("group", 1).Ints("kernel_shape").Ints("output_padding").Ints("strides")
-      .In("X").In("W").OptionalIn("Pads", "tensor(int64)").OptionalIn("B").Out("Y").Type("T", kFloats).Body(ConvTransposeBody);
+      .String("auto_pad", "NOTSET")
+      .Ints("dilations")
+      .Int("group", 1)
+      .Ints("kernel_shape")
+      .Ints("output_padding")
+      .Ints("strides")
+      .In("X")
+      .In("W")
+      .OptionalIn("Pads", "tensor(int64)")
+      .OptionalIn("B")
+      .Out("Y")
+      .Type("T", kFloats)
+      .Body(ConvTransposeBody);
   Define(schemas, "Inverse").In("X").Out("Y").Type("T", kFloats).LikeFirstInput();
   Define(schemas, "CropAndResize")
-      .Float("extrapolation_value", 0).String("mode", "bilinear").In("X", "T1").In("rois", "T1").In("batch_indices", "T2")
-      .In("crop_size", "T2").Out("Y", "T1").Type("T1", kFloats).Type("T2", {"tensor(int32)"}).Infer(InferCropAndResize);
-  Define(schemas, "CDist").String("metric", "sqeuclidean").In("A").In("B").Out("C").Type("T", {"tensor(float)", "tensor(double)"}).Body(DistanceBody);
-  Define(schemas, "Range").In("start").In("limit").OptionalIn("delta").Out("Y")
-      .Type("T", {"tensor(float)", "tensor(double)", "tensor(int16)", "tensor(int32)", "tensor(int64)"}).Body(RangeBody);
-  Define(schemas, "MurmurHash3").Int("positive", 1).Int("seed", 0).In("X", "T1").Out("Y", "T2").Type("T1", kHashed)
-      .Type("T2", {"tensor(uint32)", "tensor(int32)"}).Infer(InferMurmurHash);
+      .Float("extrapolation_value", 0)
+      .String("mode", "bilinear")
+      .In("X", "T1")
+      .In("rois", "T1")
+      .In("batch_indices", "T2")
+      .In("crop_size", "T2")
+      .Out("Y", "T1")
+      .Type("T1", kFloats)
+      .Type("T2", {"tensor(int32)"})
+      .Infer(InferCropAndResize);
+  Define(schemas, "CDist")
+      .String("metric", "sqeuclidean")
+      .In("A")
+      .In("B")
+      .Out("C")
+      .Type("T", {"tensor(float)", "tensor(double)"})
+      .Body(DistanceBody);
+  Define(schemas, "Range")
+      .In("start")
+      .In("limit")
+      .OptionalIn("delta")
+      .Out("Y")
+      .Type("T", {"tensor(float)", "tensor(double)", "tensor(int16)", "tensor(int32)", "tensor(int64)"})
+      .Body(RangeBody);
+  Define(schemas, "MurmurHash3")
+      .Int("positive", 1)
+      .Int("seed", 0)
+      .In("X", "T1")
+      .Out("Y", "T2")
+      .Type("T1", kHashed)
+      .Type("T2", {"tensor(uint32)", "tensor(int32)"})
+      .Infer(InferMurmurHash);
   Define(schemas, "Tokenizer")
-      .RequiredInt("mark").RequiredInt("mincharnum").RequiredString("pad_value").Strings("separators").String("tokenexp")
-      .In("X").Out("Y").Type("T", {"tensor(string)"}).Infer(InferTokenizer);
+      .RequiredInt("mark")
+      .RequiredInt("mincharnum")
+      .RequiredString("pad_value")
+      .Strings("separators")
+      .String("tokenexp")
+      .In("X")
+      .Out("Y")
+      .Type("T", {"tensor(string)"})
+      .Infer(InferTokenizer);
   Define(schemas, "UnfoldTensor")
-      .Int("dim", -1).RequiredInt("size").Int("step", 1).In("input").Out("output").Type("T", kEverything).Infer(InferUnfold);
+      .Int("dim", -1)
+      .RequiredInt("size")
+      .Int("step", 1)
+      .In("input")
+      .Out("output")
+      .Type("T", kEverything)
+      .Infer(InferUnfold);
   Define(schemas, "WordConvEmbedding")
-      .Int("embedding_size").Int("conv_window_size").Int("char_embedding_size")
-      .In("Sequence").In("W", "T1").In("B", "T1").In("C", "T1").Out("Y", "T1").Type("T", {"tensor(int32)"}).Type("T1", {"tensor(float)"})
+      .Int("embedding_size")
+      .Int("conv_window_size")
+      .Int("char_embedding_size")
+      .In("Sequence")
+      .In("W", "T1")
+      .In("B", "T1")
+      .In("C", "T1")
+      .Out("Y", "T1")
+      .Type("T", {"tensor(int32)"})
+      .Type("T1", {"tensor(float)"})
       .Infer(InferWordEmbedding);
-  const Types echoed = {"tensor(uint32)", "tensor(uint64)", "tensor(int32)", "tensor(int64)", "tensor(float16)", "tensor(float)", "tensor(double)"};
+  const Types echoed = {"tensor(uint32)",  "tensor(uint64)", "tensor(int32)", "tensor(int64)",
+                        "tensor(float16)", "tensor(float)",  "tensor(double)"};
   Define(schemas, "SampleOp").In("X").Out("Y").Type("T", echoed).Body("Y = Identity (X)");
 }
 

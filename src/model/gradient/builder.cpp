@@ -17,18 +17,12 @@ Tensor ScalarOf(double number) {
 
 Tensor ScalarTensor(double number, ElementType element) {
   switch (element) {
-    case ElementType::kFloat:
-      return ScalarOf<float>(number);
-    case ElementType::kDouble:
-      return ScalarOf<double>(number);
-    case ElementType::kFloat16:
-      return ScalarOf<Float16>(number);
-    case ElementType::kBFloat16:
-      return ScalarOf<BFloat16>(number);
-    case ElementType::kInt64:
-      return ScalarOf<int64_t>(number);
-    default:
-      Fail(ErrorCode::kNotImplemented, "derivatives of {} tensors are not supported", ElementTypeName(element));
+    case ElementType::kFloat: return ScalarOf<float>(number);
+    case ElementType::kDouble: return ScalarOf<double>(number);
+    case ElementType::kFloat16: return ScalarOf<Float16>(number);
+    case ElementType::kBFloat16: return ScalarOf<BFloat16>(number);
+    case ElementType::kInt64: return ScalarOf<int64_t>(number);
+    default: Fail(ErrorCode::kNotImplemented, "derivatives of {} tensors are not supported", ElementTypeName(element));
   }
 }
 
@@ -40,9 +34,7 @@ int NewestVersion(const std::string& op_type) {
 
 }  // namespace
 
-Term Builder::Of(ValueIndex value) {
-  return value == kNone ? Term() : Term{this, value, graph_.value(value).type.element};
-}
+Term Builder::Of(ValueIndex value) { return value == kNone ? Term() : Term{this, value, graph_.value(value).type.element}; }
 
 std::vector<Term> Builder::CallAll(std::string op_type, std::span<const Term> inputs, size_t outputs, Attributes attributes,
                                    ElementType element) {
@@ -120,7 +112,9 @@ Term Builder::Cast(Term x, ElementType element) {
 
 Term Builder::Reshape(Term x, Term shape) { return Call("Reshape", {x, shape}, {Int("allowzero", 1)}); }
 
-Term Builder::Transpose(Term x, std::vector<int64_t> perm) { return Call("Transpose", {x}, {IntList("perm", std::move(perm))}); }
+Term Builder::Transpose(Term x, std::vector<int64_t> perm) {
+  return Call("Transpose", {x}, {IntList("perm", std::move(perm))});
+}
 
 Term Builder::ReduceSum(Term x, Term axes, bool keep_dims) {
   return Call("ReduceSum", {x, axes}, {Int("keepdims", keep_dims), Int("noop_with_empty_axes", 1)});

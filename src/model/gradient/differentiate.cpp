@@ -27,10 +27,8 @@ bool IsReal(const TypeInfo& type) {
     case ElementType::kFloat:
     case ElementType::kDouble:
     case ElementType::kFloat16:
-    case ElementType::kBFloat16:
-      return true;
-    default:
-      return false;
+    case ElementType::kBFloat16: return true;
+    default: return false;
   }
 }
 
@@ -72,8 +70,8 @@ void ForEachInput(const Node& node, Visit&& visit) {
   }
 }
 
-/// The nodes that compute `roots` from `stops`, each after those that it reads. `replace` may rewrite a node on the way; true
-/// when it did.
+/// The nodes that compute `roots` from `stops`, each after those that it reads. `replace` may rewrite a node on the way;
+/// true when it did.
 template <class Replace>
 std::vector<NodeIndex> Ancestors(Graph& graph, std::vector<ValueIndex> roots, const Values& stops, Replace&& replace) {
   std::vector<NodeIndex> order;
@@ -133,7 +131,8 @@ class Differentiation {
     const Node node = graph.node(index);  // outlives its place in the graph
     try {
       graph.limits().Check();
-      if (open_.size() >= kMostOpen) Fail(ErrorCode::kInvalidGraph, "gradients of gradients are nested more than {} deep", kMostOpen);
+      if (open_.size() >= kMostOpen)
+        Fail(ErrorCode::kInvalidGraph, "gradients of gradients are nested more than {} deep", kMostOpen);
       if (!open_.emplace(&graph, index).second) {
         Fail(ErrorCode::kInvalidGraph, "the tensor that it differentiates depends on its own outputs");
       }
@@ -148,7 +147,8 @@ class Differentiation {
              graph.value(function.y).type.ToString());
       }
       const Values targets(function.xs.begin(), function.xs.end());
-      const Gradients gradients = Sweep(builder, {{function.y, builder.Filled(builder.ShapeOf(y), 1, y.element)}}, targets, targets);
+      const Gradients gradients =
+          Sweep(builder, {{function.y, builder.Filled(builder.ShapeOf(y), 1, y.element)}}, targets, targets);
       for (size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i] == kNone) continue;
         const auto found = gradients.find(function.xs[i]);
@@ -180,8 +180,8 @@ class Differentiation {
     const size_t num_xs = names.size();
     for (std::string& name : strings("zs")) names.push_back(std::move(name));
     if (names.size() != node.inputs.size() || node.outputs.size() > num_xs) {
-      Fail(ErrorCode::kInvalidGraph, "it has {} inputs and {} outputs, but xs names {} tensors and zs {}", node.inputs.size(),
-           node.outputs.size(), num_xs, names.size() - num_xs);
+      Fail(ErrorCode::kInvalidGraph, "it has {} inputs and {} outputs, but xs names {} tensors and zs {}",
+           node.inputs.size(), node.outputs.size(), num_xs, names.size() - num_xs);
     }
     const auto* y_name = std::get_if<std::string>(node.FindAttribute("y"));
     if (y_name == nullptr) Fail(ErrorCode::kInvalidGraph, "attribute 'y' names no tensor");
@@ -235,7 +235,8 @@ class Differentiation {
       if (is_active) active.insert(original.outputs.begin(), original.outputs.end());
       if (!is_substituted && !(is_active && &source != &graph)) continue;
       if (!original.implicit_inputs.empty() || !source.Subgraphs(index).empty()) {
-        Fail(ErrorCode::kNotImplemented, "{} would have to be computed anew for other inputs, but holds a graph", original.Label());
+        Fail(ErrorCode::kNotImplemented, "{} would have to be computed anew for other inputs, but holds a graph",
+             original.Label());
       }
       Node copy = original;
       for (ValueIndex& input : copy.inputs) {
@@ -284,7 +285,8 @@ class Differentiation {
   void Count(const Graph& graph, size_t before) {
     made_ += graph.num_node_slots() - before;
     if (made_ > kMostNodes) {
-      Fail(ErrorCode::kInvalidGraph, "the model's gradients take more than {} nodes; ask for fewer derivatives of derivatives", kMostNodes);
+      Fail(ErrorCode::kInvalidGraph,
+           "the model's gradients take more than {} nodes; ask for fewer derivatives of derivatives", kMostNodes);
     }
   }
 

@@ -177,7 +177,8 @@ void PRelu(Step& s) {
   // Before version 7 the slope is one number or one for each channel.
   const bool channels = s.version() < 7 && dims != nullptr && dims->size() == 1 && dims->front().value != 1;
   const Alignment alignment = channels ? AlignmentOf(s, x, slope, 1) : Alignment();
-  const Term broad = alignment.trailing.empty() ? slope : s.build.Call("Unsqueeze", {slope, s.build.Ints(alignment.trailing)});
+  const Term broad =
+      alignment.trailing.empty() ? slope : s.build.Call("Unsqueeze", {slope, s.build.Ints(alignment.trailing)});
   const Term zero = s.build.Number(0, x.element);
   if (s.wants(0)) s.Give(0, s.build.Where(x < zero, s.dy() * broad, s.dy()));
   if (!s.wants(1)) return;
@@ -346,10 +347,12 @@ constexpr Entry kRules[] = {
 }  // namespace
 
 Rule FindRule(const Node& node) noexcept {
-  static_assert(std::is_sorted(std::begin(kRules), std::end(kRules), [](const Entry& a, const Entry& b) { return a.op_type < b.op_type; }));
+  static_assert(std::is_sorted(std::begin(kRules), std::end(kRules),
+                               [](const Entry& a, const Entry& b) { return a.op_type < b.op_type; }));
   if (!node.domain.empty()) return nullptr;
-  const auto found = std::lower_bound(std::begin(kRules), std::end(kRules), node.op_type,
-                                      [](const Entry& entry, const std::string& op_type) { return entry.op_type < op_type; });
+  const auto found =
+      std::lower_bound(std::begin(kRules), std::end(kRules), node.op_type,
+                       [](const Entry& entry, const std::string& op_type) { return entry.op_type < op_type; });
   return found != std::end(kRules) && found->op_type == node.op_type ? found->rule : nullptr;
 }
 

@@ -17,9 +17,11 @@ Term Positions(Step& s, Term x) {
 /// Adds up the output's gradient where its elements came from.
 Term ScatterBack(Step& s, Term x, Term positions) {
   const Term flat = s.build.Ints({-1});
-  const Term zeros = s.build.Filled(s.build.Reshape(s.build.SizeOf(x, ElementType::kInt64), s.build.Ints({1})), 0, x.element);
-  const Term sums = s.build.Call("ScatterElements", {zeros, s.build.Reshape(positions, flat), s.build.Reshape(s.dy(), flat)},
-                                 {Int("axis", 0), Text("reduction", "add")});
+  const Term zeros =
+      s.build.Filled(s.build.Reshape(s.build.SizeOf(x, ElementType::kInt64), s.build.Ints({1})), 0, x.element);
+  const Term sums =
+      s.build.Call("ScatterElements", {zeros, s.build.Reshape(positions, flat), s.build.Reshape(s.dy(), flat)},
+                   {Int("axis", 0), Text("reduction", "add")});
   return s.build.Reshape(sums, s.build.ShapeOf(x));
 }
 
@@ -81,7 +83,8 @@ void ScatterElementsRule(Step& s) {
   s.Expect(reduction == "none" || reduction == "add", "with this reduction");
   const Attribute axis = Int("axis", s.attribute<int64_t>("axis", 0));
   if (s.wants(0)) {
-    s.Give(0, reduction == "add" ? s.dy() : s.build.Call("ScatterElements", {s.dy(), s.x(1), s.build.ZerosLike(s.x(2))}, {axis}));
+    s.Give(0, reduction == "add" ? s.dy()
+                                 : s.build.Call("ScatterElements", {s.dy(), s.x(1), s.build.ZerosLike(s.x(2))}, {axis}));
   }
   if (s.wants(2)) s.Give(2, s.build.Call("GatherElements", {s.dy(), s.x(1)}, {axis}));
 }
@@ -113,7 +116,8 @@ void PadRule(Step& s) {
   if (!s.wants(2)) return;
   // The padding has what the data has not.
   const Term is_padding = s.build.Call("Pad", {s.build.ZerosLike(s.x()), pads, s.build.Number(1, s.dy().element), axes});
-  const Term total = s.build.Call("ReduceSum", {s.build.Reshape(s.dy() * is_padding, s.build.Ints({-1}))}, {Int("keepdims", 0)});
+  const Term total =
+      s.build.Call("ReduceSum", {s.build.Reshape(s.dy() * is_padding, s.build.Ints({-1}))}, {Int("keepdims", 0)});
   s.Give(2, s.build.Reshape(total, s.build.ShapeOf(s.x(2))));
 }
 
@@ -123,12 +127,14 @@ void TriluRule(Step& s) {
 
 void DepthToSpaceRule(Step& s) {
   s.Give(0, s.build.Call("SpaceToDepth", {s.dy()},
-                         {Int("blocksize", s.attribute<int64_t>("blocksize", 1)), Text("mode", s.attribute<std::string>("mode", "DCR"))}));
+                         {Int("blocksize", s.attribute<int64_t>("blocksize", 1)),
+                          Text("mode", s.attribute<std::string>("mode", "DCR"))}));
 }
 
 void SpaceToDepthRule(Step& s) {
   s.Give(0, s.build.Call("DepthToSpace", {s.dy()},
-                         {Int("blocksize", s.attribute<int64_t>("blocksize", 1)), Text("mode", s.attribute<std::string>("mode", "DCR"))}));
+                         {Int("blocksize", s.attribute<int64_t>("blocksize", 1)),
+                          Text("mode", s.attribute<std::string>("mode", "DCR"))}));
 }
 
 }  // namespace tessera::gradient

@@ -140,8 +140,8 @@ void LrnRule(Step& s) {
 void DropoutRule(Step& s) {
   const bool may_train = s.version() >= 12 && s.has_x(2);
   const Tensor* constant = may_train ? s.build.graph().constant(s.node().inputs[2]) : nullptr;
-  const bool trains = may_train && !(constant != nullptr && constant->is(ElementType::kBool) && constant->num_elements() == 1 &&
-                                     !*constant->data<bool>());
+  const bool trains = may_train && !(constant != nullptr && constant->is(ElementType::kBool) &&
+                                     constant->num_elements() == 1 && !*constant->data<bool>());
   if (!trains) return s.Give(0, s.dy());
   s.Expect(s.has_y(1), "in training, unless it gives its mask");
   const ElementType element = s.dy().element;

@@ -80,7 +80,8 @@ void MatMulRule(Step& s) {
   bool repeats = a_rank > 2 || b_rank > 2;
   const SymbolicShape *a_dims = build.DimsOf(s.x(0)), *b_dims = build.DimsOf(s.x(1));
   if (a_rank == b_rank && a_rank > 2 && std::equal(a_dims->begin(), a_dims->end() - 2, b_dims->begin())) {
-    repeats = !std::all_of(a_dims->begin(), a_dims->end() - 2, [](const Dimension& d) { return d.known() || !d.symbol.empty(); });
+    repeats =
+        !std::all_of(a_dims->begin(), a_dims->end() - 2, [](const Dimension& d) { return d.known() || !d.symbol.empty(); });
   }
   const auto give = [&](size_t i, Term gradient, size_t rank) {
     if (repeats) {
@@ -96,7 +97,8 @@ void MatMulRule(Step& s) {
   if (!s.wants(1)) return;
   if (a_rank > 2 && b_rank <= 2) {
     const Attribute rows = Int("axis", static_cast<int64_t>(a_rank) - 1);
-    const Term product = Gemm(build, build.Call("Flatten", {a}, {rows}), build.Call("Flatten", {dy}, {rows}), true, false, 1.0f);
+    const Term product =
+        Gemm(build, build.Call("Flatten", {a}, {rows}), build.Call("Flatten", {dy}, {rows}), true, false, 1.0f);
     return s.Give(1, b_rank == 1 ? build.Reshape(product, build.ShapeOf(s.x(1))) : product);
   }
   give(1, build.Call("MatMul", {Swapped(build, a, std::max<size_t>(a_rank, 2)), dy}), b_rank);
@@ -106,8 +108,10 @@ void GemmRule(Step& s) {
   const bool trans_a = s.attribute<int64_t>("transA", 0) != 0, trans_b = s.attribute<int64_t>("transB", 0) != 0;
   const float alpha = s.attribute<float>("alpha", 1.0f);
   const Term a = s.x(0), b = s.x(1), dy = s.dy();
-  if (s.wants(0)) s.Give(0, trans_a ? Gemm(s.build, b, dy, trans_b, true, alpha) : Gemm(s.build, dy, b, false, !trans_b, alpha));
-  if (s.wants(1)) s.Give(1, trans_b ? Gemm(s.build, dy, a, true, trans_a, alpha) : Gemm(s.build, a, dy, !trans_a, false, alpha));
+  if (s.wants(0))
+    s.Give(0, trans_a ? Gemm(s.build, b, dy, trans_b, true, alpha) : Gemm(s.build, dy, b, false, !trans_b, alpha));
+  if (s.wants(1))
+    s.Give(1, trans_b ? Gemm(s.build, dy, a, true, trans_a, alpha) : Gemm(s.build, a, dy, !trans_a, false, alpha));
   if (s.wants(2)) s.GiveSummed(2, dy * s.attribute<float>("beta", 1.0f));
 }
 
@@ -117,7 +121,8 @@ void EinsumRule(Step& s) {
   for (size_t i = 0; i < s.num_x(); ++i) {
     if (!s.wants(i)) continue;
     const std::string& own = equation.operands[i];
-    for (const char label : own) s.Expect(std::count(own.begin(), own.end(), label) == 1, "with a label twice in one operand");
+    for (const char label : own)
+      s.Expect(std::count(own.begin(), own.end(), label) == 1, "with a label twice in one operand");
     s.Expect(own.find('.') == std::string::npos || own.front() == '.', "with an ellipsis that is not in front");
     // Ones in the operand's shape bring in the labels that only it has.
     std::string text = WithDots(equation.result);

@@ -7,17 +7,17 @@
 namespace tessera::gradient {
 namespace {
 
-/// Where the windows of a Conv or a pool lie on the spatial dimensions of `data`, which lead to those of `grid`: cell i of the
-/// grid sees data from i * stride - pad on, in steps of the dilation.
+/// Where the windows of a Conv or a pool lie on the spatial dimensions of `data`, which lead to those of `grid`: cell i of
+/// the grid sees data from i * stride - pad on, in steps of the dilation.
 struct Windows {
   Step& s;
   Builder& build;
   Term data, grid;
   size_t spatial;
   std::vector<int64_t> strides, dilations;
-  Term kernel;   // sizes, a list
-  Term reach;    // (kernel - 1) * dilation + 1
-  Term begin;    // how far the first window starts before the data, a list
+  Term kernel;  // sizes, a list
+  Term reach;   // (kernel - 1) * dilation + 1
+  Term begin;   // how far the first window starts before the data, a list
 
   Windows(Step& step, Term data_in, Term grid_in, size_t spatial_in, Term kernel_in)
       : s(step), build(step.build), data(data_in), grid(grid_in), spatial(spatial_in), kernel(kernel_in) {
@@ -72,8 +72,8 @@ struct Windows {
     return Unseen(build.Call("ConvTranspose", {cells, weights}, Layout(group)));
   }
 
-  /// The gradient of the weights [cells' channels, x's channels / group, kernel], from `x` like the data and `cells` like the
-  /// grid: a convolution where channels and batch change places, and steps and strides too.
+  /// The gradient of the weights [cells' channels, x's channels / group, kernel], from `x` like the data and `cells` like
+  /// the grid: a convolution where channels and batch change places, and steps and strides too.
   Term Weights(Term x, Term cells, int64_t group) const {
     std::vector<int64_t> swap(spatial + 2);
     for (size_t i = 0; i < swap.size(); ++i) swap[i] = static_cast<int64_t>(i);
@@ -186,7 +186,8 @@ void AveragePoolRule(Step& s) {
   Term counted = build.Filled(build.CallAll("Concat", one_image, 1, {Int("axis", 0)})[0], 1, s.dy().element);
   if (s.attribute<int64_t>("count_include_pad", 0) != 0) {
     auto pads = s.attribute<std::vector<int64_t>>("pads", {});
-    if (pads.size() != 2 * spatial || s.attribute<std::string>("auto_pad", "NOTSET") != "NOTSET") pads.assign(2 * spatial, 0);
+    if (pads.size() != 2 * spatial || s.attribute<std::string>("auto_pad", "NOTSET") != "NOTSET")
+      pads.assign(2 * spatial, 0);
     const Term before = build.Ints({pads.data(), spatial}), after = build.Ints({pads.data() + spatial, spatial});
     const bool same = s.attribute<std::string>("auto_pad", "NOTSET").starts_with("SAME");
     counted = same ? windows.Padded(counted, windows.begin, windows.Span() - windows.Sizes(s.x()) - windows.begin, 1)

@@ -21,8 +21,8 @@ constexpr uint32_t kModelFile = 0;
 std::string Feature(const char* name, bool supported) { return supported ? std::string(" ") + name : std::string(); }
 
 void WriteMetadata(const ModelMetadata& metadata, ByteWriter& out) {
-  for (const std::string* text : {&metadata.producer_name, &metadata.producer_version, &metadata.domain, &metadata.description,
-                                  &metadata.graph_name, &metadata.graph_description}) {
+  for (const std::string* text : {&metadata.producer_name, &metadata.producer_version, &metadata.domain,
+                                  &metadata.description, &metadata.graph_name, &metadata.graph_description}) {
     out.PutText(*text);
   }
   out.Put(metadata.version);
@@ -78,15 +78,19 @@ TensorHeader ReadTensorHeader(ByteReader& in) {
   return {type, Shape(std::span<const int64_t>(dims))};
 }
 
-bool IsAligned(ElementType type, const void* data) { return reinterpret_cast<uintptr_t>(data) % RequiredAlignment(type) == 0; }
+bool IsAligned(ElementType type, const void* data) {
+  return reinterpret_cast<uintptr_t>(data) % RequiredAlignment(type) == 0;
+}
 
 /// The tensor over bytes at `offset`; throws where they are not all there.
-Tensor TensorAt(const TensorHeader& header, std::span<const std::byte> bytes, uint64_t offset, std::shared_ptr<const void> owner) {
+Tensor TensorAt(const TensorHeader& header, std::span<const std::byte> bytes, uint64_t offset,
+                std::shared_ptr<const void> owner) {
   const size_t size = ByteSize(header.type, header.shape.num_elements());
   if (header.type == ElementType::kString || offset > bytes.size() || size > bytes.size() - offset) ByteReader::Damaged();
   const std::byte* data = bytes.data() + offset;
   if (!IsAligned(header.type, data)) return Tensor::ShareUnaligned(header.type, header.shape, data, std::move(owner));
-  return Tensor::Share(header.type, header.shape, const_cast<std::byte*>(data), std::const_pointer_cast<void>(std::move(owner)));
+  return Tensor::Share(header.type, header.shape, const_cast<std::byte*>(data),
+                       std::const_pointer_cast<void>(std::move(owner)));
 }
 
 Tensor ReadText(const TensorHeader& header, ByteReader& in) {
@@ -101,7 +105,8 @@ Tensor ReadText(const TensorHeader& header, ByteReader& in) {
 
 void AddBuildConditions(ContextConditions& conditions) {
   Dl_info library{};
-  const bool known = dladdr(reinterpret_cast<const void*>(&AddBuildConditions), &library) != 0 && library.dli_fname != nullptr;
+  const bool known =
+      dladdr(reinterpret_cast<const void*>(&AddBuildConditions), &library) != 0 && library.dli_fname != nullptr;
   conditions.emplace_back("Tessera", fmt::format("{} {}", version(), known ? FileStamp(library.dli_fname) : std::string()));
   std::string features;
   features += Feature("sse4.2", __builtin_cpu_supports("sse4.2"));
@@ -120,7 +125,7 @@ void AddBuildConditions(ContextConditions& conditions) {
 }
 
 std::optional<ContextCache::Content> ContextCache::Read(ThreadPool& threads, const LoadOptions& options,
-                                                      OptimizationReport& optimization) {
+                                                        OptimizationReport& optimization) {
   report_.enabled = true;
   report_.path = path_;
   try {
@@ -190,12 +195,8 @@ std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile&
   for (size_t i = in.GetCount(); i > 0; --i) {
     const TensorHeader header = ReadTensorHeader(in);
     switch (in.GetEnum(Place::kEnd)) {
-      case Place::kText:
-        tensors.push_back(ReadText(header, in));
-        break;
-      case Place::kData:
-        tensors.push_back(TensorAt(header, file.data(), in.Get<uint64_t>(), file.owner()));
-        break;
+      case Place::kText: tensors.push_back(ReadText(header, in)); break;
+      case Place::kData: tensors.push_back(TensorAt(header, file.data(), in.Get<uint64_t>(), file.owner())); break;
       default: {
         const auto number = in.Get<uint32_t>();
         if (number >= files.size()) ByteReader::Damaged();
@@ -207,14 +208,15 @@ std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile&
 }
 
 ContextCache::Content ContextCache::ReadContent(ByteReader& in, const ContextFile& file, const LoadOptions& options,
-                                               OptimizationReport& optimization) {
+                                                OptimizationReport& optimization) {
   const std::vector<Tensor> tensors = ReadTensors(in, file, options);
   NumberConstants(tensors);
   for (size_t i = in.GetCount(); i > 0; --i) {
     const auto number = in.Get<uint32_t>();
     std::string key = in.GetText();
     const TensorHeader header = ReadTensorHeader(in);
-    packed_[{number, std::move(key)}] = std::make_shared<const Tensor>(TensorAt(header, file.data(), in.Get<uint64_t>(), file.owner()));
+    packed_[{number, std::move(key)}] =
+        std::make_shared<const Tensor>(TensorAt(header, file.data(), in.Get<uint64_t>(), file.owner()));
   }
   Content content;
   optimization.nodes_before = in.Get<uint64_t>();
@@ -271,8 +273,8 @@ void ContextCache::Record(const Model& model, const OptimizationReport& optimiza
   }
 }
 
-std::shared_ptr<const Tensor> ContextCache::Find(const Tensor& constant, std::string_view key, std::span<const ElementType> types,
-                                                 const std::optional<Shape>& shape) {
+std::shared_ptr<const Tensor> ContextCache::Find(const Tensor& constant, std::string_view key,
+                                                 std::span<const ElementType> types, const std::optional<Shape>& shape) {
   if (!report_.used) return nullptr;
   const std::lock_guard lock(mutex_);
   const auto number = numbers_.find({constant.unaligned_raw(), constant.byte_size()});

@@ -33,7 +33,11 @@ class ContextCache final : public PackedStore {
   /// `copy_to`: where its file is copied when it is read; null: it is mapped.
   ContextCache(std::filesystem::path path, std::filesystem::path model, ContextConditions conditions, bool embed = false,
                Allocator* copy_to = nullptr)
-      : path_(std::move(path)), model_(std::move(model)), conditions_(std::move(conditions)), embed_(embed), copy_to_(copy_to) {}
+      : path_(std::move(path)),
+        model_(std::move(model)),
+        conditions_(std::move(conditions)),
+        embed_(embed),
+        copy_to_(copy_to) {}
 
   /// What was found out, but for the packed weights.
   struct Content {
@@ -63,7 +67,8 @@ class ContextCache final : public PackedStore {
  private:
   using PackedKey = std::pair<uint32_t, std::string>;  // number of the constant, kernel's key
   void CheckExternalFiles(ByteReader& in) const;
-  Content ReadContent(ByteReader& in, const ContextFile& file, const LoadOptions& options, OptimizationReport& optimization);
+  Content ReadContent(ByteReader& in, const ContextFile& file, const LoadOptions& options,
+                      OptimizationReport& optimization);
   std::vector<Tensor> ReadTensors(ByteReader& in, const ContextFile& file, const LoadOptions& options);
   void CheckConditions(ByteReader& in) const;
   void NumberConstants(std::span<const Tensor> tensors);

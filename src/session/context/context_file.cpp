@@ -47,7 +47,8 @@ template <class... Args>
 
 ContextFile::ContextFile(const std::filesystem::path& path, Allocator* copy_to) {
   std::error_code error;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) Fail(ErrorCode::kNoSuchFile, "there is none yet");
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, error)))
+    Fail(ErrorCode::kNoSuchFile, "there is none yet");
   const RegularFile opened = RegularFile::OfCache(path);
   const MappedFile file = copy_to == nullptr ? MapFile(path, opened) : CopyFile(opened, *copy_to);
   Header header;
@@ -64,7 +65,8 @@ ContextFile::ContextFile(const std::filesystem::path& path, Allocator* copy_to) 
   data_ = part(kDataOffset, header.data_size);
   sums_ = part(header.sums_offset, RoundUp(header.data_size, kChecksumPart) / kChecksumPart * sizeof(uint64_t));
   description_ = part(header.description_offset, header.description_size);
-  if (Checksum(description_) != header.description_checksum || Checksum(sums_) != header.sums_checksum) Refuse("its description is damaged");
+  if (Checksum(description_) != header.description_checksum || Checksum(sums_) != header.sums_checksum)
+    Refuse("its description is damaged");
   owner_ = file.owner;
 }
 
@@ -98,7 +100,8 @@ void WriteContextFile(const std::filesystem::path& path, const ContextLayout& da
     constexpr size_t kAtOnce = size_t{4} << 20;  // a disk takes it in a few milliseconds
     for (size_t at = 0; at < piece.bytes; at += kAtOnce) {
       limits.Check();
-      file.WriteAt(kDataOffset + piece.offset + at, static_cast<const std::byte*>(piece.data) + at, std::min(kAtOnce, piece.bytes - at));
+      file.WriteAt(kDataOffset + piece.offset + at, static_cast<const std::byte*>(piece.data) + at,
+                   std::min(kAtOnce, piece.bytes - at));
     }
   }
   {

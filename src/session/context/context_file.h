@@ -16,8 +16,8 @@ namespace tessera {
 
 class LoadLimits;
 
-/// A context file, mapped. Nothing in it is trusted: whoever may write it may choose what the session computes, so that it must be a
-/// RegularFile::OfCache.
+/// A context file, mapped. Nothing in it is trusted: whoever may write it may choose what the session computes, so that it
+/// must be a RegularFile::OfCache.
 class ContextFile {
  public:
   /// Throws Error saying what is wrong: no such file, foreign, of another format, truncated, damaged.

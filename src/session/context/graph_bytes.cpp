@@ -1,10 +1,10 @@
-#include "base/load_limits.h"
 #include "session/context/graph_bytes.h"
 
 #include <algorithm>
 #include <set>
 #include <unordered_map>
 
+#include "base/load_limits.h"
 #include "model/functions.h"
 
 namespace tessera {
@@ -59,7 +59,8 @@ Shape ReadShape(ByteReader& in) {
 
 class GraphWriter {
  public:
-  GraphWriter(const Graph& graph, ByteWriter& out, TensorTable& tensors, const std::unordered_map<ValueIndex, uint32_t>* outer)
+  GraphWriter(const Graph& graph, ByteWriter& out, TensorTable& tensors,
+              const std::unordered_map<ValueIndex, uint32_t>* outer)
       : graph_(graph), out_(out), tensors_(tensors), outer_(outer) {}
 
   void Write() {
@@ -132,7 +133,8 @@ class GraphWriter {
 
   void WriteIndices(std::span<const ValueIndex> indices) {
     out_.Put<uint64_t>(indices.size());
-    for (const ValueIndex index : indices) out_.Put<int32_t>(index == kNone ? kNone : static_cast<int32_t>(numbers_.at(index)));
+    for (const ValueIndex index : indices)
+      out_.Put<int32_t>(index == kNone ? kNone : static_cast<int32_t>(numbers_.at(index)));
   }
 
   void WriteNode(const Node& node) {
@@ -239,14 +241,10 @@ class GraphReader {
   /// `kind`: which alternative of AttributeValue.
   AttributeValue ReadAttribute(uint8_t kind) {
     switch (kind) {
-      case 1:
-        return in_.Get<int64_t>();
-      case 2:
-        return in_.Get<float>();
-      case 3:
-        return in_.GetText();
-      case 4:
-        return ReadTensor();
+      case 1: return in_.Get<int64_t>();
+      case 2: return in_.Get<float>();
+      case 3: return in_.GetText();
+      case 4: return ReadTensor();
       case 5: {
         SparseTensor sparse;
         sparse.values = ReadTensor();
@@ -254,25 +252,18 @@ class GraphReader {
         sparse.dense_shape = ReadShape(in_);
         return sparse;
       }
-      case 6:
-        return ReadType(in_);
+      case 6: return ReadType(in_);
       case 7: {
         auto nested = std::make_shared<Graph>(&graph_);
         GraphReader(in_, tensors_, *nested, depth_ + 1).Read();
         return nested;
       }
-      case 8:
-        return in_.GetList<int64_t>();
-      case 9:
-        return in_.GetList<float>();
-      case 10:
-        return ReadList<std::string>([&] { return in_.GetText(); });
-      case 11:
-        return ReadList<Tensor>([&] { return ReadTensor(); });
-      case 12:
-        return ReadList<TypeInfo>([&] { return ReadType(in_); });
-      default:
-        ByteReader::Damaged();
+      case 8: return in_.GetList<int64_t>();
+      case 9: return in_.GetList<float>();
+      case 10: return ReadList<std::string>([&] { return in_.GetText(); });
+      case 11: return ReadList<Tensor>([&] { return ReadTensor(); });
+      case 12: return ReadList<TypeInfo>([&] { return ReadType(in_); });
+      default: ByteReader::Damaged();
     }
   }
 
@@ -299,7 +290,9 @@ uint32_t TensorTable::Add(const Tensor& tensor) {
   return static_cast<uint32_t>(tensors_.size() - 1);
 }
 
-void WriteGraph(const Graph& graph, ByteWriter& out, TensorTable& tensors) { GraphWriter(graph, out, tensors, nullptr).Write(); }
+void WriteGraph(const Graph& graph, ByteWriter& out, TensorTable& tensors) {
+  GraphWriter(graph, out, tensors, nullptr).Write();
+}
 
 void ReadGraph(ByteReader& in, std::span<const Tensor> tensors, Graph& graph) { GraphReader(in, tensors, graph, 0).Read(); }
 

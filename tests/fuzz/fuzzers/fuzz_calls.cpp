@@ -1,5 +1,6 @@
-// Sequences of an application's calls: sessions, values of any shape and type in buffers of their own or in parts of one buffer, bindings,
-// runs in every form, cancelled from another thread, and objects that outlive each other. The input is a program, byte after byte.
+// Sequences of an application's calls: sessions, values of any shape and type in buffers of their own or in parts of one
+// buffer, bindings, runs in every form, cancelled from another thread, and objects that outlive each other. The input is a
+// program, byte after byte.
 
 #include <thread>
 
@@ -31,7 +32,8 @@ const Session& Model(size_t model, bool onednn) {
 
 class Application {
  public:
-  explicit Application(std::span<const uint8_t> program) : choices_(program), random_(static_cast<uint32_t>(program.size())) {
+  explicit Application(std::span<const uint8_t> program)
+      : choices_(program), random_(static_cast<uint32_t>(program.size())) {
     for (auto& bytes : memory_) bytes.resize(4096);
   }
 
@@ -70,7 +72,8 @@ class Application {
     const size_t model = choices_.Below(SerializedModels().size());
     if (choice >= 240) {  // one of its own
       const uint8_t provider = choices_.Byte();
-      session = std::make_shared<Session>(std::as_bytes(std::span(SerializedModels()[model])), OptionsOf(provider, choices_.Byte()));
+      session = std::make_shared<Session>(std::as_bytes(std::span(SerializedModels()[model])),
+                                          OptionsOf(provider, choices_.Byte()));
     } else {
       session = std::shared_ptr<Session>(std::shared_ptr<void>(), const_cast<Session*>(&Model(model, choice >= 160)));
     }
@@ -88,7 +91,8 @@ class Application {
     ElementType element = type.element;
     if (choices_.Below(12) == 0) element = static_cast<ElementType>(choices_.Below(kElementTypeCount + 1));
     Shape shape;
-    for (const Dimension& dim : type.shape.value_or(SymbolicShape{})) shape.Append(dim.known() ? dim.value : static_cast<int64_t>(choices_.Below(9)));
+    for (const Dimension& dim : type.shape.value_or(SymbolicShape{}))
+      shape.Append(dim.known() ? dim.value : static_cast<int64_t>(choices_.Below(9)));
     if (choices_.Below(10) == 0) shape.Append(static_cast<int64_t>(choices_.Below(4)));
     if (choices_.Below(10) == 0 && shape.rank() > 0) shape[choices_.Below(shape.rank())] = choices_.Number<int64_t>();
     if (choices_.Below(3) != 0 || element == ElementType::kString) {

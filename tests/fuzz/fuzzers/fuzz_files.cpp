@@ -1,5 +1,5 @@
-// Damaged files of Tessera's own: contexts and compiled programs. The input is a list of changes to a file that Tessera wrote, with its
-// checksums set right again or not.
+// Damaged files of Tessera's own: contexts and compiled programs. The input is a list of changes to a file that Tessera
+// wrote, with its checksums set right again or not.
 
 #include <cstdlib>
 #include <fstream>
@@ -26,7 +26,8 @@ FileBytes Read(const fs::path& path) {
 }
 
 void Write(const fs::path& path, std::span<const std::byte> bytes) {
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 /// Overwrites, puts in, takes out, cuts off.

@@ -1,5 +1,5 @@
-// Models that are well-formed, and nearly valid: four bytes say how the session is made and what its inputs are, the others are a model,
-// which the mutator changes operator by operator and type by type.
+// Models that are well-formed, and nearly valid: four bytes say how the session is made and what its inputs are, the others
+// are a model, which the mutator changes operator by operator and type by type.
 
 #include "choices.h"
 #include "graph_mutator.h"
@@ -21,7 +21,8 @@ size_t Store(const onnx::ModelProto& model, uint8_t* data, size_t max_size) {
 
 std::optional<onnx::ModelProto> Parse(const uint8_t* data, size_t size) {
   onnx::ModelProto model;
-  if (size <= kHeader || !model.ParseFromArray(data + kHeader, static_cast<int>(size - kHeader)) || !model.has_graph()) return std::nullopt;
+  if (size <= kHeader || !model.ParseFromArray(data + kHeader, static_cast<int>(size - kHeader)) || !model.has_graph())
+    return std::nullopt;
   return model;
 }
 
@@ -56,8 +57,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   return stored == 0 ? size : stored;
 }
 
-extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size, uint8_t* out, size_t max_size,
-                                            unsigned seed) {
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size, uint8_t* out,
+                                            size_t max_size, unsigned seed) {
   using namespace tessera::fuzz;
   Random random(seed);
   auto model = Parse(a, a_size);

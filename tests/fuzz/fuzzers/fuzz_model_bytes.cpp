@@ -1,4 +1,5 @@
-// Bytes as a model: two bytes say how the session is made, the others are the model. It is run on small random inputs if it loads.
+// Bytes as a model: two bytes say how the session is made, the others are the model. It is run on small random inputs if it
+// loads.
 
 #include "choices.h"
 #include "harness.h"

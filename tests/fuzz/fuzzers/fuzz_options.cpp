@@ -1,5 +1,5 @@
-// Settings of any value: configuration entries, providers and their options, dimensions, sizes of pools, levels, files beside the model.
-// The input is a list of them; the session made so is run, and made once more where it wrote a context.
+// Settings of any value: configuration entries, providers and their options, dimensions, sizes of pools, levels, files
+// beside the model. The input is a list of them; the session made so is run, and made once more where it wrote a context.
 
 #include <fstream>
 #include <limits>
@@ -13,7 +13,8 @@ namespace {
 
 /// Values that some option takes, beside those of the input.
 std::string AnySetting(Choices& choices, const OptionSchema& schema) {
-  static const std::string settings[] = {"", "0", "1", "true", "-1", "2", "64", "1M", "99999999999999999999", "1e3", "all", "auto", " 1", "16k"};
+  static const std::string settings[] = {"",    "0",   "1",    "true", "-1", "2", "64", "1M", "99999999999999999999",
+                                         "1e3", "all", "auto", " 1",   "16k"};
   const size_t allowed = schema.allowed.size(), i = choices.Below(std::size(settings) + allowed + 2);
   if (i < allowed) return std::string(schema.allowed[i]);
   if (i < allowed + std::size(settings)) return settings[i - allowed];
@@ -45,7 +46,8 @@ void Set(Choices& choices, std::span<const OptionSchema> schemas, Options& optio
 void AddProvider(Choices& choices, SessionOptions& options) {
   const auto factories = RegisteredProviders();
   const size_t i = choices.Below(4 * factories.size() + 1);  // OpenCL's compiler is slow
-  const ProviderFactory& factory = i == 0 ? *factories[0] : *factories[std::min(factories.size() - 1, 1 + i % factories.size())];
+  const ProviderFactory& factory =
+      i == 0 ? *factories[0] : *factories[std::min(factories.size() - 1, 1 + i % factories.size())];
   ProviderRequest request{i == 4 * factories.size() ? choices.Text() : std::string(factory.name), {}};
   for (size_t n = choices.Below(3); n > 0; --n) Set(choices, factory.options, request.options);
   options.providers.push_back(std::move(request));
@@ -67,7 +69,9 @@ void SetOne(Choices& choices, SessionOptions& options, EnvironmentOptions& envir
     case 2: options.intra_op_threads = AnyThreads(choices); return;
     case 3: options.inter_op_threads = AnyThreads(choices); return;
     case 4: options.execution_mode = static_cast<ExecutionMode>(choices.Below(3)); return;
-    case 5: options.optimization_level = static_cast<OptimizationLevel>(choices.Flag() ? choices.Below(4) : choices.Byte()); return;
+    case 5:
+      options.optimization_level = static_cast<OptimizationLevel>(choices.Flag() ? choices.Below(4) : choices.Byte());
+      return;
     case 6: options.arena.limit = choices.Flag() ? choices.Number<int64_t>() : choices.Byte() * 1024; return;
     case 7: options.arena.extend = static_cast<ArenaExtendStrategy>(choices.Below(3)); return;
     case 8: options.optimized_model_path = ScratchName(choices); return;

@@ -68,9 +68,11 @@ std::string AnyName(const Place& place, Random& random) {
 }
 
 int AnyElementType(Random& random) {
-  constexpr int common[] = {onnx::TensorProto::FLOAT, onnx::TensorProto::INT64, onnx::TensorProto::STRING, onnx::TensorProto::BOOL,
-                            onnx::TensorProto::UNDEFINED, onnx::TensorProto::FLOAT16, onnx::TensorProto::UINT8};
-  return OneIn(random, 2) ? common[Below(random, std::size(common))] : static_cast<int>(Below(random, kElementTypeCount + 1));
+  constexpr int common[] = {onnx::TensorProto::FLOAT, onnx::TensorProto::INT64,     onnx::TensorProto::STRING,
+                            onnx::TensorProto::BOOL,  onnx::TensorProto::UNDEFINED, onnx::TensorProto::FLOAT16,
+                            onnx::TensorProto::UINT8};
+  return OneIn(random, 2) ? common[Below(random, std::size(common))]
+                          : static_cast<int>(Below(random, kElementTypeCount + 1));
 }
 
 void MutateShape(onnx::TensorShapeProto& shape, Random& random) {
@@ -86,7 +88,8 @@ void MutateShape(onnx::TensorShapeProto& shape, Random& random) {
       if (dim != nullptr) dim->clear_value();
       return;
     default:
-      if (dim != nullptr) dim->set_dim_value(OneIn(random, 3) ? HostileInteger(random) : static_cast<int64_t>(Below(random, 9)));
+      if (dim != nullptr)
+        dim->set_dim_value(OneIn(random, 3) ? HostileInteger(random) : static_cast<int64_t>(Below(random, 9)));
   }
 }
 
@@ -103,8 +106,10 @@ void MutateType(onnx::TypeProto& type, Random& random) {
         return;
     }
   }
-  if (type.has_sequence_type() && !OneIn(random, 4)) return MutateType(*type.mutable_sequence_type()->mutable_elem_type(), random);
-  if (type.has_optional_type() && !OneIn(random, 4)) return MutateType(*type.mutable_optional_type()->mutable_elem_type(), random);
+  if (type.has_sequence_type() && !OneIn(random, 4))
+    return MutateType(*type.mutable_sequence_type()->mutable_elem_type(), random);
+  if (type.has_optional_type() && !OneIn(random, 4))
+    return MutateType(*type.mutable_optional_type()->mutable_elem_type(), random);
   if (type.has_map_type() && !OneIn(random, 4)) return MutateType(*type.mutable_map_type()->mutable_value_type(), random);
   auto& tensor = *type.mutable_tensor_type();
   if (OneIn(random, 3)) return tensor.set_elem_type(AnyElementType(random));
@@ -176,8 +181,15 @@ void ChangeNodes(const Place& place, Random& random) {
   const std::string before = *read, between = before + "~";
   *read = between;
   onnx::NodeProto made;
-  static const std::string plain[] = {"Identity", "Neg", "Abs", "Shape", "Transpose", "Relu", "Flatten", "Not", "Unsqueeze", "Squeeze", "Cast",
-                                      "SequenceConstruct", "Optional", "OptionalGetElement", "Reshape", "StringNormalizer", "Size", "NonZero"};
+  static const std::string plain[] = {"Identity",  "Neg",
+                                      "Abs",       "Shape",
+                                      "Transpose", "Relu",
+                                      "Flatten",   "Not",
+                                      "Unsqueeze", "Squeeze",
+                                      "Cast",      "SequenceConstruct",
+                                      "Optional",  "OptionalGetElement",
+                                      "Reshape",   "StringNormalizer",
+                                      "Size",      "NonZero"};
   made.set_op_type(plain[Below(random, std::size(plain))]);
   made.add_input(before);
   made.add_output(between);
@@ -189,7 +201,8 @@ void ChangeNodes(const Place& place, Random& random) {
 
 void ChangeTypes(const Place& place, Random& random) {
   onnx::GraphProto& graph = place.graph;
-  onnx::ValueInfoProto* value = OneIn(random, 3) ? Any(*graph.mutable_output(), random) : Any(*graph.mutable_input(), random);
+  onnx::ValueInfoProto* value =
+      OneIn(random, 3) ? Any(*graph.mutable_output(), random) : Any(*graph.mutable_input(), random);
   switch (random() % 8) {
     case 0: return graph.clear_value_info();
     case 1: return DropShapes(place.model);
@@ -246,9 +259,7 @@ void ChangeInitializers(const Place& place, Random& random) {
       return;
     case 4: return raw.resize(Below(random, raw.size() + 9));
     case 5: return RemoveAny(*graph.mutable_initializer(), random);
-    default:
-      try {
-        *constant = ToProto(Damage(FromProto(*constant), random).tensor(), constant->name());
+    default: try { *constant = ToProto(Damage(FromProto(*constant), random).tensor(), constant->name());
       } catch (const Error&) {  // stays as it is
       }
   }
@@ -256,7 +267,8 @@ void ChangeInitializers(const Place& place, Random& random) {
 
 void ChangeVersions(const Place& place, Random& random) {
   auto& opsets = *place.model.mutable_opset_import();
-  static const std::string domains[] = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft", "ai.onnx.preview.training", "ai.tessera", "tessera.x"};
+  static const std::string domains[] = {"",           "ai.onnx",  "ai.onnx.ml", "com.microsoft", "ai.onnx.preview.training",
+                                        "ai.tessera", "tessera.x"};
   onnx::OperatorSetIdProto* opset = OneIn(random, 4) ? opsets.Add() : Any(opsets, random);
   if (opset == nullptr) return;
   if (OneIn(random, 4)) opset->set_domain(domains[Below(random, std::size(domains))]);
@@ -308,8 +320,13 @@ void DamageAttributes(const Place& place, Random& random) { DamageNode(place.mod
 
 void MutateModel(onnx::ModelProto& model, Random& random) {
   using Change = void (*)(const Place&, Random&);
-  constexpr Change changes[] = {ChangeOperator, ChangeAttributes, ChangeAttributes, DamageAttributes, ChangeEdges,    ChangeEdges,   ChangeNodes,
-                                ChangeTypes,    ChangeTypes,      ChangeSignature,  ChangeInitializers, ChangeInitializers, ChangeVersions, Nest};
+  constexpr Change changes[] = {ChangeOperator,     ChangeAttributes,
+                                ChangeAttributes,   DamageAttributes,
+                                ChangeEdges,        ChangeEdges,
+                                ChangeNodes,        ChangeTypes,
+                                ChangeTypes,        ChangeSignature,
+                                ChangeInitializers, ChangeInitializers,
+                                ChangeVersions,     Nest};
   const Place place = AnyPlace(model, random);
   changes[Below(random, std::size(changes))](place, random);
 }
@@ -320,7 +337,8 @@ void Splice(onnx::ModelProto& model, const onnx::ModelProto& from, Random& rando
   const onnx::NodeProto* const taken = Any(source.nodes, random);
   if (taken == nullptr) return;
   for (const auto& opset : from.opset_import()) {
-    if (std::ranges::none_of(model.opset_import(), [&](const auto& have) { return have.domain() == opset.domain(); })) *model.add_opset_import() = opset;
+    if (std::ranges::none_of(model.opset_import(), [&](const auto& have) { return have.domain() == opset.domain(); }))
+      *model.add_opset_import() = opset;
   }
   onnx::NodeProto* const node = Any(place.nodes, random);
   if (node != nullptr && OneIn(random, 2)) {  // the operator, between the values that are there
@@ -337,7 +355,8 @@ void Splice(onnx::ModelProto& model, const onnx::ModelProto& from, Random& rando
   for (const auto& input : taken->input()) {
     const auto declared = std::ranges::find(source.graph.input(), input, [](const auto& value) { return value.name(); });
     if (declared != source.graph.input().end()) *place.graph.add_input() = *declared;
-    const auto constant = std::ranges::find(source.graph.initializer(), input, [](const auto& value) { return value.name(); });
+    const auto constant =
+        std::ranges::find(source.graph.initializer(), input, [](const auto& value) { return value.name(); });
     if (constant != source.graph.initializer().end()) *place.graph.add_initializer() = *constant;
   }
   if (taken->output_size() > 0) place.graph.add_output()->set_name(taken->output(0));

@@ -5,8 +5,9 @@
 
 namespace tessera::fuzz {
 
-/// Changes a model at one place of its main graph, a nested one or a function: operators of any domain, attributes, edges, declared
-/// types and shapes, initializers, versions, nested graphs, functions. What comes of it is seldom valid, but close to it.
+/// Changes a model at one place of its main graph, a nested one or a function: operators of any domain, attributes, edges,
+/// declared types and shapes, initializers, versions, nested graphs, functions. What comes of it is seldom valid, but close
+/// to it.
 void MutateModel(onnx::ModelProto& model, Random& random);
 
 /// Puts a node of `from`, or what it says of one, into the model.

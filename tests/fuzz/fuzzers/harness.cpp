@@ -12,7 +12,9 @@ extern "C" __attribute__((visibility("default"))) const char* __asan_default_opt
   return "max_allocation_size_mb=512:allocator_may_return_null=1:detect_leaks=0";
 }
 
-extern "C" __attribute__((visibility("default"))) const char* __ubsan_default_options() { return "print_stacktrace=1:halt_on_error=1"; }
+extern "C" __attribute__((visibility("default"))) const char* __ubsan_default_options() {
+  return "print_stacktrace=1:halt_on_error=1";
+}
 
 namespace tessera::fuzz {
 namespace {
@@ -103,7 +105,8 @@ std::optional<Value> RandomSparse(const TypeInfo& type, Random& random) {
   if (BitWidth(type.element) == 0 || type.element == ElementType::kString) return std::nullopt;
   const Shape shape = ShapeOf(type.shape, random);
   const auto count = static_cast<int64_t>(Below(random, 4));
-  return SparseTensor{RandomTensor(type.element, {count}, random), RandomTensor(ElementType::kInt64, {count}, random), shape};
+  return SparseTensor{RandomTensor(type.element, {count}, random), RandomTensor(ElementType::kInt64, {count}, random),
+                      shape};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Runs a fuzzer without libFuzzer, in builds that do not have it: replays files, or mutates them at random. Inputs run in a process of their
-// own, and one that dies or hangs leaves its input behind.
+// Runs a fuzzer without libFuzzer, in builds that do not have it: replays files, or mutates them at random. Inputs run in a
+// process of their own, and one that dies or hangs leaves its input behind.
 //
 //   fuzz_NAME [-runs=N] [-seed=N] [-max_total_time=SECONDS] [-artifact_prefix=PREFIX] FILE|FOLDER...
 
@@ -19,14 +19,14 @@
 #include <string>
 #include <vector>
 
-#include "base/sanitizers.h"
 #include "../hostile_value.h"
+#include "base/sanitizers.h"
 
 extern "C" {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 [[gnu::weak]] size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed);
-[[gnu::weak]] size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size, uint8_t* out, size_t max_size,
-                                               unsigned seed);
+[[gnu::weak]] size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size,
+                                               uint8_t* out, size_t max_size, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 }
 
@@ -66,7 +66,8 @@ Settings ReadArguments(int argc, char** argv) {
     else if (argument.starts_with("-seed=")) settings.seed = static_cast<uint32_t>(std::stoul(value));
     else if (argument.starts_with("-max_total_time=")) settings.most = std::chrono::seconds(std::stoul(value));
     else if (argument.starts_with("-artifact_prefix=")) settings.prefix = value;
-    else if (fs::is_directory(argument)) settings.files.insert(settings.files.end(), fs::directory_iterator(argument), fs::directory_iterator());
+    else if (fs::is_directory(argument))
+      settings.files.insert(settings.files.end(), fs::directory_iterator(argument), fs::directory_iterator());
     else if (!argument.starts_with("-")) settings.files.emplace_back(argument);
   }
   std::ranges::sort(settings.files);
@@ -90,13 +91,15 @@ void MakeInput(const Settings& settings, size_t n, Shared& shared) {
   shared.size = file.size();
   if (LLVMFuzzerCustomCrossOver != nullptr && OneIn(random, 4)) {
     const std::vector<uint8_t> other = any_file();
-    if (const size_t size = LLVMFuzzerCustomCrossOver(file.data(), file.size(), other.data(), other.size(), shared.input, kLargest, static_cast<unsigned>(random()))) {
+    if (const size_t size = LLVMFuzzerCustomCrossOver(file.data(), file.size(), other.data(), other.size(), shared.input,
+                                                      kLargest, static_cast<unsigned>(random()))) {
       shared.size = size;
     }
   }
   for (size_t times = 1 + Below(random, 3); times > 0; --times) {
-    shared.size = LLVMFuzzerCustomMutator != nullptr ? LLVMFuzzerCustomMutator(shared.input, shared.size, kLargest, static_cast<unsigned>(random()))
-                                                     : LLVMFuzzerMutate(shared.input, shared.size, kLargest);
+    shared.size = LLVMFuzzerCustomMutator != nullptr
+                      ? LLVMFuzzerCustomMutator(shared.input, shared.size, kLargest, static_cast<unsigned>(random()))
+                      : LLVMFuzzerMutate(shared.input, shared.size, kLargest);
   }
 }
 
@@ -162,8 +165,10 @@ int Main(int argc, char** argv) {
     const std::string how = Wait(child, shared);
     if (how.empty()) continue;
     const std::string path = fmt::format("{}{}-{}", settings.prefix, settings.seed, shared.done);
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(shared.input), static_cast<std::streamsize>(shared.size));
-    fmt::print("BUG input {}{}: {}; kept as {}\n", shared.done, settings.runs == 0 ? " " + settings.files[shared.done].string() : "", how, path);
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(shared.input), static_cast<std::streamsize>(shared.size));
+    fmt::print("BUG input {}{}: {}; kept as {}\n", shared.done,
+               settings.runs == 0 ? " " + settings.files[shared.done].string() : "", how, path);
     ++bugs;
     ++shared.done;
   }

@@ -10,9 +10,11 @@ namespace tessera::fuzz {
 namespace {
 
 std::string RandomText(Random& random) {
-  static const std::string texts[] = {"", "NOTSET", "SAME_UPPER", "VALID", "linear", "cubic", "nearest", "constant", "reflect", "edge", "sum", "mean",
-                                      "none", "tanh", "Relu", "forward", "bidirectional", "BRANCH_LEQ", "SOFTMAX", "TFIDF", "[a-z]+", "ij,jk->ik",
-                                      "...i->...", "float32", "NHWC", "a"};
+  static const std::string texts[] = {"",        "NOTSET",   "SAME_UPPER", "VALID",     "linear",        "cubic",
+                                      "nearest", "constant", "reflect",    "edge",      "sum",           "mean",
+                                      "none",    "tanh",     "Relu",       "forward",   "bidirectional", "BRANCH_LEQ",
+                                      "SOFTMAX", "TFIDF",    "[a-z]+",     "ij,jk->ik", "...i->...",     "float32",
+                                      "NHWC",    "a"};
   return texts[Below(random, std::size(texts))];
 }
 
@@ -26,9 +28,12 @@ int64_t RandomInteger(Random& random) {
 }
 
 void FillTensor(onnx::TensorProto& tensor, Random& random) {
-  constexpr int types[] = {onnx::TensorProto::FLOAT, onnx::TensorProto::INT64, onnx::TensorProto::UINT8, onnx::TensorProto::BOOL};
+  constexpr int types[] = {onnx::TensorProto::FLOAT, onnx::TensorProto::INT64, onnx::TensorProto::UINT8,
+                           onnx::TensorProto::BOOL};
   tensor.set_data_type(types[Below(random, std::size(types))]);
-  const size_t count = Below(random, 4), width = tensor.data_type() == onnx::TensorProto::INT64 ? 8 : tensor.data_type() == onnx::TensorProto::FLOAT ? 4 : 1;
+  const size_t count = Below(random, 4), width = tensor.data_type() == onnx::TensorProto::INT64   ? 8
+                                                 : tensor.data_type() == onnx::TensorProto::FLOAT ? 4
+                                                                                                  : 1;
   tensor.add_dims(static_cast<int64_t>(count));
   tensor.set_raw_data(std::string(count * width, static_cast<char>(random() & 1)));
 }
@@ -90,11 +95,13 @@ onnx::AttributeProto RandomAttribute(const OperatorName& name, Random& random) {
   onnx::AttributeProto attribute;
   const onnx::OpSchema* schema = FindSchema(name.op_type, std::max(name.version, 24), name.domain);
   if (schema != nullptr && !schema->attributes().empty() && !OneIn(random, 8)) {
-    const auto& [key, known] = *std::next(schema->attributes().begin(), static_cast<std::ptrdiff_t>(Below(random, schema->attributes().size())));
+    const auto& [key, known] =
+        *std::next(schema->attributes().begin(), static_cast<std::ptrdiff_t>(Below(random, schema->attributes().size())));
     attribute.set_name(key);
     attribute.set_type(known.type);
   } else {
-    static const std::string names[] = {"axis", "axes", "to", "tessera_activation", "tessera_broadcast", "tessera_columns", "tessera_nan_rows", "value"};
+    static const std::string names[] = {
+        "axis", "axes", "to", "tessera_activation", "tessera_broadcast", "tessera_columns", "tessera_nan_rows", "value"};
     attribute.set_name(names[Below(random, std::size(names))]);
   }
   if (attribute.type() == onnx::AttributeProto::UNDEFINED || OneIn(random, 16)) {

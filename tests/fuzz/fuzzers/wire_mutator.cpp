@@ -116,20 +116,14 @@ void MutateMessage(Message& root, Random& random) {
   const size_t at = Below(random, message.size());
   const auto place = [&](size_t i) { return message.begin() + static_cast<std::ptrdiff_t>(i); };
   switch (random() % 10) {
-    case 0:
-      message.erase(place(at));
-      break;
+    case 0: message.erase(place(at)); break;
     case 1: {
       const Field copy = message[at];
       message.insert(place(Below(random, message.size() + 1)), copy);
       break;
     }
-    case 2:
-      std::swap(message[at], message[Below(random, message.size())]);
-      break;
-    case 3:
-      message[at].number = 1 + Below(random, 26);
-      break;
+    case 2: std::swap(message[at], message[Below(random, message.size())]); break;
+    case 3: message[at].number = 1 + Below(random, 26); break;
     case 4: {  // one from elsewhere
       const Message& other = *messages[Below(random, messages.size())];
       if (other.empty()) break;
@@ -146,8 +140,7 @@ void MutateMessage(Message& root, Random& random) {
       field = copy;
       break;
     }
-    default:
-      MutateContent(message[at], random);
+    default: MutateContent(message[at], random);
   }
 }
 

@@ -24,8 +24,9 @@ TEST(Checksum, PartsAreSummedEachByItself) {
   bytes.back() = std::byte{2};
   const auto threads = MakeWorkerPool(2);
   const auto all = std::span<const std::byte>(bytes);
-  EXPECT_EQ(PartChecksums(all, *threads), (std::vector<uint64_t>{Checksum(all.first(kChecksumPart)), Checksum(all.subspan(kChecksumPart, kChecksumPart)),
-                                                               Checksum(all.last(3))}));
+  EXPECT_EQ(PartChecksums(all, *threads),
+            (std::vector<uint64_t>{Checksum(all.first(kChecksumPart)), Checksum(all.subspan(kChecksumPart, kChecksumPart)),
+                                   Checksum(all.last(3))}));
   EXPECT_TRUE(PartChecksums({}, *threads).empty());
 }
 

@@ -45,7 +45,8 @@ TEST_F(LogSinkTest, ReceivesWhatPassesTheLevel) {
   EXPECT_THAT(lines, ElementsAre("2 mine this 1", "4 mine that"));
   EXPECT_EQ(error, "");
   SetLogSink({});
-  EXPECT_THAT(StandardErrorOf([&] { log_(LogLevel::kWarning, "on standard error"); }), HasSubstr("mine: on standard error"));
+  EXPECT_THAT(StandardErrorOf([&] { log_(LogLevel::kWarning, "on standard error"); }),
+              HasSubstr("mine: on standard error"));
   EXPECT_EQ(lines.size(), 2u);
 }
 

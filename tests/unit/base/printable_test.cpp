@@ -30,13 +30,21 @@ TEST(PrintableTest, WhatSteersATerminalIsEscaped) {
       {"a\nb\tc\r", "a\\x0ab\\x09c\\x0d"},
       {std::string("a\0b", 3), "a\\x00b"},
       {"\x7f", "\\x7f"},
-      {"\xc2\x9b" "31m", "\\u009b31m"},               // the one code point that means ESC [
-      {"\xe2\x80\xae" "txt.exe", "\\u202etxt.exe"},     // right to left
+      {"\xc2\x9b"
+       "31m",
+       "\\u009b31m"},  // the one code point that means ESC [
+      {"\xe2\x80\xae"
+       "txt.exe",
+       "\\u202etxt.exe"},                                // right to left
       {"\xe2\x81\xa6x\xe2\x81\xa9", "\\u2066x\\u2069"},  // isolates
-      {"a\xe2\x80\x8b" "b", "a\\u200bb"},              // no width
-      {"a\xe2\x80\xa8" "b", "a\\u2028b"},              // a line separator
+      {"a\xe2\x80\x8b"
+       "b",
+       "a\\u200bb"},  // no width
+      {"a\xe2\x80\xa8"
+       "b",
+       "a\\u2028b"},  // a line separator
       {"\xef\xbb\xbf", "\\ufeff"},
-      {"\xf3\xa0\x81\x81", "\\U000e0041"},             // an invisible tag
+      {"\xf3\xa0\x81\x81", "\\U000e0041"},  // an invisible tag
   };
   for (const auto& [text, expected] : cases) EXPECT_EQ(Printable(text), expected);
 }
@@ -45,18 +53,22 @@ TEST(PrintableTest, BytesThatAreNotUtf8AreEscaped) {
   const std::pair<std::string, std::string> cases[] = {
       {"\x80", "\\x80"},
       {"\xff\xfe", "\\xff\\xfe"},
-      {"\xc3", "\\xc3"},                          // cut off
-      {"\xe2\x82", "\\xe2\\x82"},                 // cut off
-      {"\xc0\xaf", "\\xc0\\xaf"},                 // longer than needed
-      {"\xe0\x80\x9b", "\\xe0\\x80\\x9b"},        // longer than needed: U+009B
-      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},        // half of a pair
+      {"\xc3", "\\xc3"},                             // cut off
+      {"\xe2\x82", "\\xe2\\x82"},                    // cut off
+      {"\xc0\xaf", "\\xc0\\xaf"},                    // longer than needed
+      {"\xe0\x80\x9b", "\\xe0\\x80\\x9b"},           // longer than needed: U+009B
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},           // half of a pair
       {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // above the last
       {"\xc3(", "\\xc3("},
   };
   for (const auto& [text, expected] : cases) EXPECT_EQ(Printable(text), expected);
 }
 
-TEST(PrintableTest, LinesStayWhereTheyAreMeant) { EXPECT_EQ(PrintableLines("a\n\tb\x1b" "c\r\n"), "a\n\tb\\x1bc\\x0d\n"); }
+TEST(PrintableTest, LinesStayWhereTheyAreMeant) {
+  EXPECT_EQ(PrintableLines("a\n\tb\x1b"
+                           "c\r\n"),
+            "a\n\tb\\x1bc\\x0d\n");
+}
 
 TEST(PrintableTest, JsonHasItsOwnEscapesAndTheSameStrings) {
   const std::string name = "a\x1b\n\x7f\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81\"\\é";

@@ -19,12 +19,14 @@ namespace tessera {
 namespace {
 
 using testing::ErrorOf;
-using testing::TemporaryFolder;
 using ::testing::HasSubstr;
+using testing::TemporaryFolder;
 
 namespace fs = std::filesystem;
 
-std::string TextOf(const std::vector<std::byte>& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string TextOf(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 TEST(RegularFileTest, ReadsWholeFiles) {
   const TemporaryFolder folder;
@@ -94,13 +96,15 @@ TEST(NewFileTest, IsItsOwnersAloneAndReplacesLinks) {
     file.WriteAt(0, "text", 4);
     file.Publish();
   }
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(lstat(target.c_str(), &status), 0);
   EXPECT_TRUE(S_ISREG(status.st_mode));
   EXPECT_EQ(status.st_mode & 07777, 0600u);
   EXPECT_EQ(TextOf(RegularFile(other).Read()), "stays");
   EXPECT_EQ(TextOf(RegularFile::OfCache(target).Read()), "text");
-  { NewFile unpublished(target); }
+  {
+    NewFile unpublished(target);
+  }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 2);
 }
 
@@ -109,7 +113,7 @@ TEST(NewFileTest, FoldersAreMadeForTheirOwner) {
   const mode_t before = umask(0);
   MakePrivateFolders(folder.path() / "a" / "b" / "");
   umask(before);
-  struct stat status {};
+  struct stat status{};
   for (const char* name : {"a", "a/b"}) {
     ASSERT_EQ(stat((folder.path() / name).c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 07777, 0700u) << name;

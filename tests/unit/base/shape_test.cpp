@@ -24,8 +24,10 @@ TEST(Shape, CountsElements) {
 TEST(Shape, RefusesWhatNoMemoryHoldsBesideADimensionOfZeroToo) {
   constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
   EXPECT_NE(ErrorOf([] { (void)Shape{2, -1}.num_elements(); }).find("negative"), std::string::npos);
-  for (const Shape& shape : {Shape{Shape::kMostElements, 2}, Shape{kHuge}, Shape{kHuge, kHuge}, Shape{0, kHuge}, Shape{1 << 30, 0, 1 << 30}}) {
-    EXPECT_NE(ErrorOf([&] { (void)shape.num_elements(); }).find("asks for more than"), std::string::npos) << shape.ToString();
+  for (const Shape& shape :
+       {Shape{Shape::kMostElements, 2}, Shape{kHuge}, Shape{kHuge, kHuge}, Shape{0, kHuge}, Shape{1 << 30, 0, 1 << 30}}) {
+    EXPECT_NE(ErrorOf([&] { (void)shape.num_elements(); }).find("asks for more than"), std::string::npos)
+        << shape.ToString();
   }
 }
 

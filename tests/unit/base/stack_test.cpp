@@ -17,8 +17,8 @@
 namespace tessera {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::ErrorOf;
+using ::testing::HasSubstr;
 using testing::OnStackOf;
 
 TEST(Stack, IsKnownToTheThread) {
@@ -33,7 +33,8 @@ TEST(Stack, IsKnownToTheThread) {
 TEST(Stack, IsAskedFor) {
   OnStackOf(size_t{256} << 10, [] {
     EXPECT_EQ(ErrorOf([] { RequireStack(size_t{64} << 10, "this"); }), "no error");
-    EXPECT_THAT(ErrorOf([] { RequireStack(size_t{1} << 20, "this"); }), HasSubstr("this takes 1048576: run it on a thread with a larger stack"));
+    EXPECT_THAT(ErrorOf([] { RequireStack(size_t{1} << 20, "this"); }),
+                HasSubstr("this takes 1048576: run it on a thread with a larger stack"));
   });
 }
 
@@ -84,8 +85,10 @@ TEST(WorkArray, LiesInOthers) {
 }
 
 TEST(WorkArray, OfMoreThanThereIsIsAnError) {
-  EXPECT_THAT(ErrorOf([] { const WorkArray<double> all(std::numeric_limits<size_t>::max() / 16); }), HasSubstr("out of memory"));
-  EXPECT_THAT(ErrorOf([] { const WorkArray<double> all(std::numeric_limits<size_t>::max() / 4); }), HasSubstr("size overflows"));
+  EXPECT_THAT(ErrorOf([] { const WorkArray<double> all(std::numeric_limits<size_t>::max() / 16); }),
+              HasSubstr("out of memory"));
+  EXPECT_THAT(ErrorOf([] { const WorkArray<double> all(std::numeric_limits<size_t>::max() / 4); }),
+              HasSubstr("size overflows"));
   const WorkArray<double> some(10);
   EXPECT_NE(some.data(), nullptr);
 }

@@ -42,7 +42,8 @@ TEST(TensorValues, AnotherTypeIsAnError) {
 
 TEST(TensorData, AnotherTypeIsAnError) {
   Tensor floats(ElementType::kFloat, {2});
-  EXPECT_THAT(ErrorOf([&] { floats.data<int32_t>(); }), HasSubstr("elements of type int32 are asked for, the tensor has float"));
+  EXPECT_THAT(ErrorOf([&] { floats.data<int32_t>(); }),
+              HasSubstr("elements of type int32 are asked for, the tensor has float"));
   EXPECT_THROW(floats.mutable_data<double>(), Error);
   EXPECT_THROW(floats.unaligned_data<Float16>(), Error);
   EXPECT_THROW(Tensor().data<float>(), Error);

@@ -17,13 +17,15 @@ TypeInfo Of(ValueKind kind, const TypeInfo& inner, ElementType key = ElementType
 Value Numbers(ElementType type = ElementType::kFloat) { return Tensor(type, Shape{2}); }
 
 TEST(ValueType, IsCompleteWhereNothingIsLeftToTell) {
-  for (const TypeInfo& type : {kFloats, Of(ValueKind::kSequence, kFloats), Of(ValueKind::kOptional, Of(ValueKind::kSequence, kIntegers)),
-                               Of(ValueKind::kMap, kFloats, ElementType::kString)}) {
+  for (const TypeInfo& type :
+       {kFloats, Of(ValueKind::kSequence, kFloats), Of(ValueKind::kOptional, Of(ValueKind::kSequence, kIntegers)),
+        Of(ValueKind::kMap, kFloats, ElementType::kString)}) {
     EXPECT_TRUE(IsComplete(type)) << type.ToString();
   }
-  for (const TypeInfo& type : {TypeInfo(), kTensors, Of(ValueKind::kSequence, kTensors), Of(ValueKind::kOptional, TypeInfo()),
-                               Of(ValueKind::kMap, kFloats), Of(ValueKind::kMap, kTensors, ElementType::kInt64),
-                               TypeInfo{ValueKind::kSequence, {}, {}, nullptr}}) {
+  for (const TypeInfo& type :
+       {TypeInfo(), kTensors, Of(ValueKind::kSequence, kTensors), Of(ValueKind::kOptional, TypeInfo()),
+        Of(ValueKind::kMap, kFloats), Of(ValueKind::kMap, kTensors, ElementType::kInt64),
+        TypeInfo{ValueKind::kSequence, {}, {}, nullptr}}) {
     EXPECT_FALSE(IsComplete(type)) << type.ToString();
   }
 }

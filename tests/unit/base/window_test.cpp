@@ -25,7 +25,8 @@ Window Fit(std::vector<Attribute> attributes, const Ints& input, const Ints& ker
 }
 
 TEST(Window, PadsOfBothSides) {
-  const Window window = Fit({{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 2, 3}}, {"dilations", Ints{1, 2}}}, {7, 9}, {3, 3});
+  const Window window =
+      Fit({{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 2, 3}}, {"dilations", Ints{1, 2}}}, {7, 9}, {3, 3});
   EXPECT_EQ(window.output, Shape({4, 8}));
   EXPECT_EQ(window.begin, Shape({1, 0}));
   EXPECT_EQ(window.end, Shape({2, 3}));
@@ -67,7 +68,8 @@ TEST(Window, EmptyAxes) {
 }
 
 TEST(Window, Transposed) {
-  const TransposeAttributes attributes(WindowNode({{"strides", Ints{2}}, {"output_padding", Ints{1}}, {"pads", Ints{1, 1}}}));
+  const TransposeAttributes attributes(
+      WindowNode({{"strides", Ints{2}}, {"output_padding", Ints{1}}, {"pads", Ints{1, 1}}}));
   const Window window = FitTransposed(attributes, Ints{5}, Ints{3});
   EXPECT_EQ(window.output, Shape({5}));
   EXPECT_EQ(window.input, Shape({10}));
@@ -77,7 +79,8 @@ TEST(Window, WhatOverflowsIsAnError) {
   const int64_t huge = std::numeric_limits<int64_t>::max();
   for (const char* name : {"strides", "dilations", "kernel_shape"}) {
     for (const int64_t value : {huge, huge / 2, int64_t{0}, int64_t{-1}}) {
-      EXPECT_THAT(testing::ErrorOf([&] { Fit({{name, Ints{value}}}, {4}, {2}); }), HasSubstr("must be positive")) << name << value;
+      EXPECT_THAT(testing::ErrorOf([&] { Fit({{name, Ints{value}}}, {4}, {2}); }), HasSubstr("must be positive"))
+          << name << value;
     }
   }
   EXPECT_THAT(testing::ErrorOf([&] { Fit({{"pads", Ints{huge, 1}}}, {4}, {2}); }), HasSubstr("'pads'"));

@@ -1,4 +1,5 @@
-// Edits of graphs with values that very many nodes read, and nodes with very many inputs: the lists behind them are indexed then.
+// Edits of graphs with values that very many nodes read, and nodes with very many inputs: the lists behind them are indexed
+// then.
 
 #include <gmock/gmock.h>
 
@@ -136,7 +137,8 @@ TEST(GraphEdit, WindowsKnowTheirNodes) {
   const ValueIndex x = graph.AddValue("x");
   graph.AddInput(x);
   const NodeIndex last = Add(graph, "Neg", {x});  // runs last, though it was there first
-  const NodeIndex a = Add(graph, "Abs", {x}), b = Add(graph, "Abs", {OutputOf(graph, a)}), c = Add(graph, "Abs", {OutputOf(graph, b)});
+  const NodeIndex a = Add(graph, "Abs", {x}), b = Add(graph, "Abs", {OutputOf(graph, a)}),
+                  c = Add(graph, "Abs", {OutputOf(graph, b)});
   graph.SetInput(last, 0, OutputOf(graph, c));
   const GraphViewer window(graph, std::vector<NodeIndex>{last, b, c, b});
   EXPECT_THAT(window.nodes(), ElementsAre(b, c, last));

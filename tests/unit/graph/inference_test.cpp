@@ -21,8 +21,8 @@ std::string ShapeIn(const Graph& graph, const std::string& name) {
 }
 
 /// Attention with all four outputs. An empty shape: of no declared shape.
-ModelBuilder Attending(ElementType type, const std::vector<int64_t>& q, const std::vector<int64_t>& k, const std::vector<int64_t>& v, bool has_past = false,
-                       const std::vector<int64_t>& past = {}) {
+ModelBuilder Attending(ElementType type, const std::vector<int64_t>& q, const std::vector<int64_t>& k,
+                       const std::vector<int64_t>& v, bool has_past = false, const std::vector<int64_t>& past = {}) {
   ModelBuilder model(23);
   const auto input = [&](const char* name, const std::vector<int64_t>& dims) {
     model.Input(name, type, dims);
@@ -59,15 +59,20 @@ std::string ShapesOf(const ModelBuilder& model) {
 
 TEST(Inference, AttentionOfOpenShapes) {
   constexpr ElementType kType = ElementType::kFloat;
-  EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 3})), "[2,4,5,3] [2,2,6,8] [2,2,6,3] [2,4,5,6]");
-  EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, -1, 8}, {2, 2, -1, 3})), "[2,4,5,3] [2,2,?,8] [2,2,?,3] [2,4,5,?]");
+  EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 3})),
+            "[2,4,5,3] [2,2,6,8] [2,2,6,3] [2,4,5,6]");
+  EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, -1, 8}, {2, 2, -1, 3})),
+            "[2,4,5,3] [2,2,?,8] [2,2,?,3] [2,4,5,?]");
   EXPECT_EQ(ShapesOf(Attending(kType, {2, 5, 32}, {2, -1, 16}, {2, -1, 6})), "[2,5,12] [2,2,?,8] [2,2,?,3] [2,4,5,?]");
   EXPECT_EQ(ShapesOf(Attending(kType, {-1, 5, 32}, {-1, 6, -1}, {-1, 6, -1})), "[?,5,?] [?,2,6,8] [?,2,6,?] [?,4,5,6]");
   EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {}, {})), "[2,4,5,?] [2,?,?,8] [2,?,?,?] [2,4,5,?]");
   EXPECT_EQ(ShapesOf(Attending(kType, {}, {}, {})), "? [?,?,?,?] [?,?,?,?] [?,?,?,?]");
-  EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 8}, true, {2, 2, 3, 8})), "[2,4,5,8] [2,2,9,8] [2,2,9,8] [2,4,5,9]");
-  EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 8}, true, {2, 2, -1, 8})), "[2,4,5,8] [2,2,?,8] [2,2,?,8] [2,4,5,?]");
-  EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 8}, true, {})), "[2,4,5,8] [2,2,?,8] [2,2,?,8] [2,4,5,?]");
+  EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 8}, true, {2, 2, 3, 8})),
+            "[2,4,5,8] [2,2,9,8] [2,2,9,8] [2,4,5,9]");
+  EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 8}, true, {2, 2, -1, 8})),
+            "[2,4,5,8] [2,2,?,8] [2,2,?,8] [2,4,5,?]");
+  EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 8}, true, {})),
+            "[2,4,5,8] [2,2,?,8] [2,2,?,8] [2,4,5,?]");
 }
 
 template <class T>
@@ -82,12 +87,16 @@ TEST(Inference, AttentionOfHalvesRunsAtOpenShapes) {
   for (const bool open : {false, true}) {
     for (const bool has_past : {false, true}) {
       const Shape q{1, 4, 3, 8}, k{1, 2, 5, 8}, past{1, 2, 2, 8};
-      const auto dims = [&](const Shape& shape) { return open ? std::vector<int64_t>() : std::vector<int64_t>(shape.begin(), shape.end()); };
+      const auto dims = [&](const Shape& shape) {
+        return open ? std::vector<int64_t>() : std::vector<int64_t>(shape.begin(), shape.end());
+      };
       const auto run = [&]<class T>(T) {
         std::vector<Value> inputs = {Some<T>(q, 0.125f), Some<T>(k, 0.25f), Some<T>(k, 0.5f)};
         if (has_past) inputs.insert(inputs.end(), {Some<T>(past, 0.5f), Some<T>(past, 0.25f)});
-        const Session session = Attending(ElementTypeOf<T>, dims(q), dims(k), dims(k), has_past, dims(past)).Session(PlainOn("cpu"));
-        const Session rewritten = Attending(ElementTypeOf<T>, dims(q), dims(k), dims(k), has_past, dims(past)).Session(On("cpu"));
+        const Session session =
+            Attending(ElementTypeOf<T>, dims(q), dims(k), dims(k), has_past, dims(past)).Session(PlainOn("cpu"));
+        const Session rewritten =
+            Attending(ElementTypeOf<T>, dims(q), dims(k), dims(k), has_past, dims(past)).Session(On("cpu"));
         const auto plain = ResultsOf(session, inputs), results = ResultsOf(rewritten, inputs);
         EXPECT_EQ(results[3].tensor().shape(), (Shape{1, 4, 3, has_past ? 7 : 5}));
         for (size_t i = 0; i < results.size(); ++i) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "graph_scaling/kinds.h"
 #include "attributes.h"
+#include "graph_scaling/kinds.h"
 #include "model_builder.h"
 
 namespace tessera::scaling {
@@ -26,7 +26,8 @@ class Builder {
 
   ModelBuilder& model() { return model_; }
 
-  onnx::NodeProto& Node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+  onnx::NodeProto& Node(const std::string& op, const std::vector<std::string>& inputs,
+                        const std::vector<std::string>& outputs) {
     return ModelBuilder::AddNode(*model_.proto().mutable_graph(), op, inputs, outputs);
   }
   /// A node with one output, whose name comes back; attributes go to last().

@@ -111,7 +111,8 @@ Case ReshapeChain(int n) {
 }
 Case ReshapedChain(int n) {
   return Chain(n / 2, Builder({2, 6}), [](Builder& b, const std::string& v, int i) {
-    return b.Add("Softmax", {b.Add("Reshape", {v, b.Ints(i % 2 == 0 ? std::vector<int64_t>{3, 4} : std::vector<int64_t>{2, 6})})});
+    return b.Add("Softmax",
+                 {b.Add("Reshape", {v, b.Ints(i % 2 == 0 ? std::vector<int64_t>{3, 4} : std::vector<int64_t>{2, 6})})});
   });
 }
 Case CastChain(int n) {
@@ -174,7 +175,8 @@ Case IdentityChain(int n) {
   return Chain(n, Builder(), [](Builder& b, const std::string& v, int) { return b.Add("Identity", {v}); });
 }
 Case DropoutChain(int n) {
-  return Chain(n / 2, Builder(), [](Builder& b, const std::string& v, int) { return b.Add("Sigmoid", {b.Add("Dropout", {v})}); });
+  return Chain(n / 2, Builder(),
+               [](Builder& b, const std::string& v, int) { return b.Add("Sigmoid", {b.Add("Dropout", {v})}); });
 }
 Case WhereChain(int n) {
   Builder b;
@@ -190,7 +192,9 @@ Case DeadNodes(int n) {
   return b.Finish("x");
 }
 Case Diamonds(int n) {
-  return Chain(n / 3, Builder(), [](Builder& b, const std::string& v, int) { return b.Add("Mul", {b.Add("Sigmoid", {v}), b.Add("Cos", {v})}); });
+  return Chain(n / 3, Builder(), [](Builder& b, const std::string& v, int) {
+    return b.Add("Mul", {b.Add("Sigmoid", {v}), b.Add("Cos", {v})});
+  });
 }
 Case ShapeChain(int n) {
   return Chain(n / 6, Builder({-1, 6}), [](Builder& b, const std::string& v, int) {
@@ -206,7 +210,8 @@ Case QuantizedChain(int n) {
   const std::string scale = b.Scalar(0.05f);
   b.model().Codes("zero", ElementType::kUInt8, {}, {3});
   std::string v = "x";
-  for (int i = 0; i < n / 3; ++i) v = b.Add("Sigmoid", {b.Add("DequantizeLinear", {b.Add("QuantizeLinear", {v, scale, "zero"}), scale, "zero"})});
+  for (int i = 0; i < n / 3; ++i)
+    v = b.Add("Sigmoid", {b.Add("DequantizeLinear", {b.Add("QuantizeLinear", {v, scale, "zero"}), scale, "zero"})});
   return b.Finish(v);
 }
 Case Convolutions(int n) {

@@ -1,5 +1,5 @@
-// The models of benchmarks/graph_scaling.cpp at a size at which every list that is indexed when it is long is so: what passes and plans
-// make of them computes what the nodes as they stand compute. How time grows is the benchmark's question.
+// The models of benchmarks/graph_scaling.cpp at a size at which every list that is indexed when it is long is so: what
+// passes and plans make of them computes what the nodes as they stand compute. How time grows is the benchmark's question.
 
 #include <gtest/gtest.h>
 
@@ -30,24 +30,28 @@ class GraphScaling : public ::testing::TestWithParam<Kind> {};
 TEST_P(GraphScaling, ComputesWhatItsNodesCompute) {
   constexpr int kSize = 300;
   const Case made = GetParam().make(kSize);
-  const std::vector<Value> plain = Results(made, OptimizationLevel::kNone), optimized = Results(made, OptimizationLevel::kAll);
+  const std::vector<Value> plain = Results(made, OptimizationLevel::kNone),
+                           optimized = Results(made, OptimizationLevel::kAll);
   ASSERT_EQ(plain.size(), optimized.size());
   for (size_t i = 0; i < plain.size(); ++i) {
     const auto a = plain[i].tensor().values<float>(), b = optimized[i].tensor().values<float>();
     ASSERT_EQ(a.size(), b.size());
-    for (size_t j = 0; j < a.size(); ++j) ASSERT_NEAR(a[j], b[j], 1e-3f * (1 + std::abs(a[j]))) << "output " << i << ", element " << j;
+    for (size_t j = 0; j < a.size(); ++j)
+      ASSERT_NEAR(a[j], b[j], 1e-3f * (1 + std::abs(a[j]))) << "output " << i << ", element " << j;
   }
 }
 
 std::vector<Kind> OnCpu() {
   std::vector<Kind> kinds;
   for (const auto* list : {&FlatKinds(), &OtherKinds()}) {
-    std::copy_if(list->begin(), list->end(), std::back_inserter(kinds), [](const Kind& kind) { return *kind.provider == 0; });
+    std::copy_if(list->begin(), list->end(), std::back_inserter(kinds),
+                 [](const Kind& kind) { return *kind.provider == 0; });
   }
   return kinds;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, GraphScaling, ::testing::ValuesIn(OnCpu()), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kinds, GraphScaling, ::testing::ValuesIn(OnCpu()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace tessera::scaling

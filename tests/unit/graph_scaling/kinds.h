@@ -1,7 +1,7 @@
 #pragma once
 
-// Models of any size, each of one shape that a stranger may choose: what grows is the number of nodes, of values, of readers of one value, of
-// inputs of one node, and so on.
+// Models of any size, each of one shape that a stranger may choose: what grows is the number of nodes, of values, of
+// readers of one value, of inputs of one node, and so on.
 
 #include <map>
 #include <string>
@@ -22,8 +22,8 @@ struct Case {
 struct Kind {
   const char* name;
   Case (*make)(int n);
-  int most = 1 << 20;                       // larger ones would measure the arithmetic
-  const char* provider = "";                // besides CPU
+  int most = 1 << 20;         // larger ones would measure the arithmetic
+  const char* provider = "";  // besides CPU
   std::map<std::string, std::string> provider_options = {};
 };
 

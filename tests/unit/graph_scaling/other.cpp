@@ -20,7 +20,8 @@ onnx::GraphProto& Nested(onnx::NodeProto& node, const char* name) {
 
 void AddText(onnx::AttributeProto& attribute, int i) { attribute.add_strings("key" + std::to_string(i)); }
 
-void Output(onnx::GraphProto& graph, const std::string& name, ElementType type = ElementType::kFloat, std::vector<int64_t> dims = {2, 3}) {
+void Output(onnx::GraphProto& graph, const std::string& name, ElementType type = ElementType::kFloat,
+            std::vector<int64_t> dims = {2, 3}) {
   ModelBuilder::Declare(graph.add_output(), name, type, std::move(dims));
 }
 
@@ -72,7 +73,8 @@ Case IdentitiesCapturedByIf(int n) {
   Builder b;
   BoolInput(b);
   std::vector<std::string> values;
-  for (int i = 0; i < n; ++i) values.push_back(b.Add("Identity", {i % 2 == 0 ? "x" : b.Add("Mul", {"x", b.Scalar(static_cast<float>(i))})}));
+  for (int i = 0; i < n; ++i)
+    values.push_back(b.Add("Identity", {i % 2 == 0 ? "x" : b.Add("Mul", {"x", b.Scalar(static_cast<float>(i))})}));
   return Captured(std::move(b), values);
 }
 Case ManyIfs(int n) {
@@ -218,7 +220,8 @@ Case GrowingSequence(int n) {
   ModelBuilder::Declare(body.add_input(), "go_in", ElementType::kBool, {});
   const auto declare = [](onnx::ValueInfoProto& info, const char* name) {
     info.set_name(name);
-    info.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+    info.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(
+        onnx::TensorProto::FLOAT);
   };
   declare(*body.add_input(), "so_far");
   ModelBuilder::AddNode(body, "Identity", {"go_in"}, {"go"});
@@ -253,7 +256,15 @@ Case OpenDimensions(int n) {
   std::string v = "x";
   for (int i = 0; i < n; ++i) {
     b.model().Input(Name("in", i), ElementType::kFloat, {-1, 3});
-    b.model().proto().mutable_graph()->mutable_input(i + 1)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param(Name("rows", i));
+    b.model()
+        .proto()
+        .mutable_graph()
+        ->mutable_input(i + 1)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(0)
+        ->set_dim_param(Name("rows", i));
     v = b.Add("Add", {v, b.Add("Neg", {Name("in", i)})});
   }
   Case made = b.Finish(v);

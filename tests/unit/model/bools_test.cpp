@@ -1,9 +1,11 @@
-// Bytes other than 0 and 1 in tensors of bool, which C++ does not know as values of it: all but 0 is true, however they come in.
+// Bytes other than 0 and 1 in tensors of bool, which C++ does not know as values of it: all but 0 is true, however they
+// come in.
+
+#include "base/bools.h"
 
 #include <gmock/gmock.h>
 
 #include "attributes.h"
-#include "base/bools.h"
 #include "model/loading.h"
 
 namespace tessera::testing {
@@ -27,13 +29,16 @@ ModelBuilder Counting() {
 }
 
 void ExpectTruth(const std::vector<Value>& results) {
-  const auto bytes = [](const Value& value) { return std::vector<uint8_t>(value.tensor().data<uint8_t>(), value.tensor().data<uint8_t>() + 4); };
+  const auto bytes = [](const Value& value) {
+    return std::vector<uint8_t>(value.tensor().data<uint8_t>(), value.tensor().data<uint8_t>() + 4);
+  };
   EXPECT_THAT(bytes(results[0]), ElementsAre(0, 1, 1, 1));
   EXPECT_THAT(bytes(results[1]), ElementsAre(0, 1, 1, 1));
   EXPECT_THAT(results[2].tensor().values<int32_t>(), ElementsAre(0, 1, 1, 1));
 }
 
-std::vector<Value> ResultsFor(const ModelBuilder& model, const std::vector<Value>& inputs = {}, OptimizationLevel level = OptimizationLevel::kAll) {
+std::vector<Value> ResultsFor(const ModelBuilder& model, const std::vector<Value>& inputs = {},
+                              OptimizationLevel level = OptimizationLevel::kAll) {
   SessionOptions options = OnCpu();
   options.optimization_level = level;
   const Session session = model.Session(options);
@@ -90,12 +95,14 @@ TEST(Bools, InSequences) {
   ModelBuilder model = Counting();
   auto* input = model.proto().mutable_graph()->add_input();
   input->set_name("s");
-  input->mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::BOOL);
+  input->mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(
+      onnx::TensorProto::BOOL);
   const std::vector<int64_t> last = {-1};
   model.Constant("last", {}, last);
   model.Node("SequenceAt", {"s", "last"}, {"b"});
   std::vector<uint8_t> bytes = kBytes;
-  const std::vector<Value> elements = {Tensor::Of<bool>(Shape{4}, std::span(kTruth)), Tensor::View(ElementType::kBool, Shape{4}, bytes.data())};
+  const std::vector<Value> elements = {Tensor::Of<bool>(Shape{4}, std::span(kTruth)),
+                                       Tensor::View(ElementType::kBool, Shape{4}, bytes.data())};
   ExpectTruth(ResultsFor(model, {Sequence{TypeInfo::OfTensor(ElementType::kBool), elements}}));
 }
 

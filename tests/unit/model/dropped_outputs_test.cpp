@@ -1,4 +1,5 @@
-// Results that have no name are not computed, but counted: the parts of a Split, and what If, Loop and Scan have of their nested graphs.
+// Results that have no name are not computed, but counted: the parts of a Split, and what If, Loop and Scan have of their
+// nested graphs.
 
 #include <gmock/gmock.h>
 

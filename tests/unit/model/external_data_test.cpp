@@ -11,16 +11,16 @@
 namespace tessera {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::ErrorOf;
 using testing::ExternalFloats;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::LoadError;
 using testing::ModelBuilder;
 using testing::OnCpu;
 using testing::RunOnce;
 using testing::TemporaryFolder;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 

@@ -6,10 +6,10 @@
 namespace tessera {
 namespace {
 
-using testing::Floats;
-using testing::ToVector;
 using ::testing::ElementsAre;
+using testing::Floats;
 using ::testing::HasSubstr;
+using testing::ToVector;
 
 Session Load(const char* text) {
   onnx::ModelProto model;
@@ -71,7 +71,8 @@ TEST(Gradient, KnowsTheBroadcastingOfOldVersions) {
     y = Mul <broadcast = 1, axis = 1> (a, b)
     db = ai.onnx.preview.training.Gradient <xs = ["b"], zs = ["a"], y = "y"> (b, a)
   })");
-  EXPECT_THAT(Result(session, {Floats({2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}), Floats({3}, {1, 2, 3})}), ElementsAre(18, 26, 34));
+  EXPECT_THAT(Result(session, {Floats({2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}), Floats({3}, {1, 2, 3})}),
+              ElementsAre(18, 26, 34));
 }
 
 TEST(Gradient, WorksInsideFunctions) {

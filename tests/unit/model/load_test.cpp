@@ -13,16 +13,16 @@
 namespace tessera {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::ErrorOf;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::LoadError;
 using testing::ModelBuilder;
 using testing::OnCpu;
 using testing::RunOnce;
 using testing::TemporaryFolder;
 using testing::ToVector;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
@@ -170,7 +170,9 @@ TEST(Load, EveryIrVersion) {
 /// v' = v + 1, three times; the body gives v' as its state and to be collected.
 TEST(Load, NestedGraphsMayGiveAValueTwice) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1}).Output("all", ElementType::kFloat, {3, 1});
+  model.Input("x", ElementType::kFloat, {1})
+      .Output("y", ElementType::kFloat, {1})
+      .Output("all", ElementType::kFloat, {3, 1});
   model.Ints("count", {3}).Floats("one", {1}, {1});
   auto* attribute = model.Node("Loop", {"count", "", "x"}, {"y", "all"}).add_attribute();
   attribute->set_name("body");
@@ -290,7 +292,9 @@ TEST(Load, FunctionsThatMultiply) {
 TEST(Load, EinsumEquationsWithOtherThanLetters) {
   const auto einsum = [](const std::string& equation) {
     ModelBuilder model;
-    model.Input("a", ElementType::kFloat, {1, 2}).Input("b", ElementType::kFloat, {2, 1}).Output("y", ElementType::kFloat, {1, 1});
+    model.Input("a", ElementType::kFloat, {1, 2})
+        .Input("b", ElementType::kFloat, {2, 1})
+        .Output("y", ElementType::kFloat, {1, 1});
     auto* attribute = model.Node("Einsum", {"a", "b"}, {"y"}).add_attribute();
     attribute->set_name("equation");
     attribute->set_type(onnx::AttributeProto::STRING);
@@ -307,7 +311,8 @@ TEST(Load, EinsumEquationsWithOtherThanLetters) {
 }
 
 TEST(Load, HugeDimensions) {
-  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{int64_t{1} << 62, 4}, {int64_t{1} << 40}, {-3}, {1 << 20, 1 << 20, 1 << 20, 1 << 20}}) {
+  for (const std::vector<int64_t>& dims :
+       {std::vector<int64_t>{int64_t{1} << 62, 4}, {int64_t{1} << 40}, {-3}, {1 << 20, 1 << 20, 1 << 20, 1 << 20}}) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {});
     auto* tensor = model.proto().mutable_graph()->add_initializer();
@@ -375,7 +380,8 @@ const BrokenCase kBroken[] = {
        import->set_domain("ai.onnx");
        import->set_version(17);
      }},
-    {"GraphOutputTwice", "output 'y' of graph 'test' is listed twice", [](ModelBuilder& m) { m.Output("y", ElementType::kFloat, {2}); }},
+    {"GraphOutputTwice", "output 'y' of graph 'test' is listed twice",
+     [](ModelBuilder& m) { m.Output("y", ElementType::kFloat, {2}); }},
     {"DefaultOfOtherShape", "initializer 'w' has shape [2]; the input of that name is declared as [3]",
      [](ModelBuilder& m) { m.Input("w", ElementType::kFloat, {3}); }},
     {"DefaultOfOtherRank", "initializer 'w' has shape [2]; the input of that name is declared as [",
@@ -391,7 +397,8 @@ TEST_P(BrokenModel, SaysWhatIsWrong) {
   EXPECT_THAT(LoadError(model), HasSubstr(GetParam().error));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, BrokenModel, ::testing::ValuesIn(kBroken), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, BrokenModel, ::testing::ValuesIn(kBroken),
+                         [](const auto& info) { return info.param.name; });
 
 /// y, a Constant's `attribute`.
 Value ConstantOf(const onnx::AttributeProto& attribute, ElementType type) {
@@ -426,7 +433,8 @@ TEST(Load, LargeListsOfAttributes) {
     }
     EXPECT_THAT(ConstantOf(ints, ElementType::kInt64).tensor().values<int64_t>(), ::testing::ElementsAreArray(numbers));
     EXPECT_THAT(ConstantOf(floats, ElementType::kFloat).tensor().values<float>(), ::testing::ElementsAreArray(reals));
-    EXPECT_THAT(ConstantOf(strings, ElementType::kString).tensor().values<std::string>(), ::testing::ElementsAreArray(texts));
+    EXPECT_THAT(ConstantOf(strings, ElementType::kString).tensor().values<std::string>(),
+                ::testing::ElementsAreArray(texts));
   }
 }
 
@@ -443,7 +451,10 @@ TEST(Load, PackedListsOfAttributes) {
   // By hand: messages would write the list without packing.
   const auto put = [](const std::string& node_attribute) {
     onnx::ModelProto model;
-    const std::string node = "\x12\x01y\x22\x08" "Constant\x2a" + Varint(node_attribute.size()) + node_attribute;
+    const std::string node =
+        "\x12\x01y\x22\x08"
+        "Constant\x2a" +
+        Varint(node_attribute.size()) + node_attribute;
     onnx::GraphProto rest;
     rest.set_name("g");
     ModelBuilder::Declare(rest.add_output(), "y", ElementType::kInt64, {-1});
@@ -458,9 +469,11 @@ TEST(Load, PackedListsOfAttributes) {
   session.Run(std::vector<Value>(), results);
   EXPECT_THAT(results[0].tensor().values<int64_t>(), ::testing::ElementsAreArray(numbers));
 
-  const std::string odd = put(Packed("value_floats", onnx::AttributeProto::FLOATS, onnx::AttributeProto::kFloatsFieldNumber, floats + "x"));
+  const std::string odd =
+      put(Packed("value_floats", onnx::AttributeProto::FLOATS, onnx::AttributeProto::kFloatsFieldNumber, floats + "x"));
   EXPECT_THAT(ErrorOf([&] { Session(std::as_bytes(std::span(odd)), OnCpu()); }), HasSubstr("in the middle"));
-  const std::string open = put(Packed("value_ints", onnx::AttributeProto::INTS, onnx::AttributeProto::kIntsFieldNumber, ints + "\x80"));
+  const std::string open =
+      put(Packed("value_ints", onnx::AttributeProto::INTS, onnx::AttributeProto::kIntsFieldNumber, ints + "\x80"));
   EXPECT_THAT(ErrorOf([&] { Session(std::as_bytes(std::span(open)), OnCpu()); }), HasSubstr("in the middle"));
 }
 
@@ -470,7 +483,8 @@ TEST(Load, DamagedBytes) {
     const auto part = std::as_bytes(std::span(bytes)).first(size);
     EXPECT_NE(ErrorOf([&] { Session(part, OnCpu()); }), "no error") << size;
   }
-  EXPECT_THAT(ErrorOf([] { Session(std::as_bytes(std::span("no model at all", 15)), OnCpu()); }), HasSubstr("not a valid protobuf"));
+  EXPECT_THAT(ErrorOf([] { Session(std::as_bytes(std::span("no model at all", 15)), OnCpu()); }),
+              HasSubstr("not a valid protobuf"));
   EXPECT_THAT(ErrorOf([] { Session(fs::path("/nowhere/model.onnx"), OnCpu()); }), HasSubstr("/nowhere/model.onnx"));
   EXPECT_THAT(ErrorOf([] { Session(fs::path("/"), OnCpu()); }), HasSubstr("not a regular file"));
 }

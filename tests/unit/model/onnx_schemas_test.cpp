@@ -35,7 +35,8 @@ TEST(OnnxSchemas, AnswerAsOnnxRegistryDoes) {
       ASSERT_EQ(found->attributes().size(), expected->attributes().size());
       ASSERT_EQ(found->HasFunction(), expected->HasFunction());
     }
-    EXPECT_EQ(FindOnnxSchema(op_type, kNewestOpset, domain), FindOnnxSchema(op_type, std::numeric_limits<int>::max(), domain));
+    EXPECT_EQ(FindOnnxSchema(op_type, kNewestOpset, domain),
+              FindOnnxSchema(op_type, std::numeric_limits<int>::max(), domain));
   }
 }
 

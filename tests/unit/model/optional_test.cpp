@@ -11,8 +11,12 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TypeInfo OptionalOf(TypeInfo inner) { return {ValueKind::kOptional, {}, {}, std::make_shared<const TypeInfo>(std::move(inner))}; }
-TypeInfo SequenceOf(TypeInfo inner) { return {ValueKind::kSequence, {}, {}, std::make_shared<const TypeInfo>(std::move(inner))}; }
+TypeInfo OptionalOf(TypeInfo inner) {
+  return {ValueKind::kOptional, {}, {}, std::make_shared<const TypeInfo>(std::move(inner))};
+}
+TypeInfo SequenceOf(TypeInfo inner) {
+  return {ValueKind::kSequence, {}, {}, std::make_shared<const TypeInfo>(std::move(inner))};
+}
 
 const TypeInfo kReals = TypeInfo::OfTensor(ElementType::kFloat);
 
@@ -20,8 +24,8 @@ Value Parse(const std::string& bytes, const TypeInfo& type) { return ParseValue(
 
 /// onnx's helper says of an empty one, too, what could be in it.
 TEST(Optional, WithoutAValueIsNone) {
-  for (const auto kind : {onnx::OptionalProto::UNDEFINED, onnx::OptionalProto::TENSOR, onnx::OptionalProto::SPARSE_TENSOR, onnx::OptionalProto::SEQUENCE,
-                          onnx::OptionalProto::MAP, onnx::OptionalProto::OPTIONAL}) {
+  for (const auto kind : {onnx::OptionalProto::UNDEFINED, onnx::OptionalProto::TENSOR, onnx::OptionalProto::SPARSE_TENSOR,
+                          onnx::OptionalProto::SEQUENCE, onnx::OptionalProto::MAP, onnx::OptionalProto::OPTIONAL}) {
     onnx::OptionalProto proto;
     proto.set_elem_type(kind);
     EXPECT_TRUE(Parse(proto.SerializeAsString(), OptionalOf(kReals)).is_none()) << kind;

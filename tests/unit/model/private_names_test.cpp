@@ -32,7 +32,8 @@ ModelBuilder OneOperator(const std::string& op, const char* domain = "") {
 class PrivateDomain : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PrivateDomain, HasNoOperatorsInModels) {
-  const auto told = AllOf(HasSubstr("'hidden'"), HasSubstr(std::string("'") + GetParam() + "'"), HasSubstr("private to Tessera"));
+  const auto told =
+      AllOf(HasSubstr("'hidden'"), HasSubstr(std::string("'") + GetParam() + "'"), HasSubstr("private to Tessera"));
   EXPECT_THAT(LoadError(OneOperator("FromBlocked", GetParam())), told);
   ModelBuilder unimported = OneOperator("ScatterGrid", GetParam());
   unimported.proto().mutable_opset_import()->RemoveLast();
@@ -53,7 +54,8 @@ TEST_P(PrivateDomain, HasNoFunctionsInModels) {
   EXPECT_THAT(LoadError(model), AllOf(HasSubstr("function Twice"), HasSubstr(GetParam())));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PrivateDomain, ::testing::Values("ai.tessera", "tessera", "tessera.fused", "ai.tessera.next"));
+INSTANTIATE_TEST_SUITE_P(All, PrivateDomain,
+                         ::testing::Values("ai.tessera", "tessera", "tessera.fused", "ai.tessera.next"));
 
 TEST(PrivateNames, NobodyElsesDomainIsRefused) {
   for (const char* domain : {"tesserae", "ai.tesserae", "com.tessera", "my.tessera"}) {
@@ -122,7 +124,8 @@ TEST(PrivateNames, NestedGraphsAreRead) {
     onnx::GraphProto& graph = *attribute.mutable_g();
     graph.set_name(name);
     const bool other = name == std::string("else_branch");
-    ModelBuilder::AddNode(graph, other ? "QuantizedLookup" : "Relu", {"x"}, {"r"}, "hidden").set_domain(other ? "tessera" : "");
+    ModelBuilder::AddNode(graph, other ? "QuantizedLookup" : "Relu", {"x"}, {"r"}, "hidden")
+        .set_domain(other ? "tessera" : "");
     graph.add_output()->set_name("r");
   }
   EXPECT_THAT(LoadError(model), AllOf(HasSubstr("'hidden'"), HasSubstr("'tessera'")));

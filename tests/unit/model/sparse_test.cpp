@@ -7,13 +7,13 @@
 namespace tessera {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::LoadError;
 using testing::ModelBuilder;
 using testing::OnCpu;
 using testing::RunOnce;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(Sparse, InitializersBecomeDense) {
   for (const bool by_coordinates : {false, true}) {
@@ -91,7 +91,9 @@ TEST(Sparse, TensorsThatAreTooLargeDense) {
   sparse->mutable_indices()->set_data_type(onnx::TensorProto::INT64);
   sparse->mutable_indices()->add_dims(1);
   sparse->mutable_indices()->add_int64_data(7);
-  EXPECT_THAT(LoadError(model), HasSubstr("sparse tensor 'w': shape [8589934592] takes 34359738368 bytes, more than 10000 times the 12 bytes"));
+  EXPECT_THAT(
+      LoadError(model),
+      HasSubstr("sparse tensor 'w': shape [8589934592] takes 34359738368 bytes, more than 10000 times the 12 bytes"));
   sparse->set_dims(0, int64_t{4} << 20);  // 16 MiB
   EXPECT_THAT(RunOnce(model.Session(OnCpu()), {Floats({1}, {0})}), ElementsAre(5));
 }

@@ -11,13 +11,13 @@
 namespace tessera {
 namespace {
 
-using testing::ErrorOf;
-using testing::ModelBuilder;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using testing::ErrorOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::ModelBuilder;
 using ::testing::SizeIs;
 
 void SetNumber(onnx::NodeProto& node, const std::string& name, int64_t value) {
@@ -58,10 +58,12 @@ TEST(UnknownAttributesTest, OneOfALaterVersionIsToldAsSuch) {
   model.Input("image", ElementType::kFloat, {1, 4, 1, 1});
   SetNumber(model.Node("Reshape", {"copy", "shape"}, {"y"}, "again"), "allowzero", 1);
   model.Ints("shape", {4, 2});
-  EXPECT_THAT(model.Session().warnings(),
-              ElementsAre("Identity 'copy': Identity of version 1 has no attribute 'colour', it is ignored",
-                          "Reshape 'again': Reshape of version 5 has no attribute 'allowzero', it is ignored; later versions have it: "
-                          "import a newer opset"));
+  EXPECT_THAT(
+      model.Session().warnings(),
+      ElementsAre(
+          "Identity 'copy': Identity of version 1 has no attribute 'colour', it is ignored",
+          "Reshape 'again': Reshape of version 5 has no attribute 'allowzero', it is ignored; later versions have it: "
+          "import a newer opset"));
 }
 
 TEST(UnknownAttributesTest, NestedGraphsAndFunctionsAreLookedAtOthersOperatorsAreNot) {

@@ -4,8 +4,8 @@
 namespace tessera::testing {
 namespace {
 
-/// Attention of three heads of 8, whose queries, keys and values are `parts` of each row of x (counted from the end where they are
-/// negative).
+/// Attention of three heads of 8, whose queries, keys and values are `parts` of each row of x (counted from the end where
+/// they are negative).
 ModelBuilder PartsOfRows(const std::vector<int64_t>& parts, int64_t batch = 2) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {batch, 5, 72}).Output("y", ElementType::kFloat, {batch, 5, 24});

@@ -38,92 +38,93 @@ TEST_P(BlockedConvolutions, GiveTheSameResults) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, BlockedConvolutions,
-    ::testing::Values(BlockedConvCase{"Pointwise", {2, 3, 20, 17}, {24, 3, 3, 1, 1}, {40, 24, 1}},
-                      BlockedConvCase{"PointwiseStrided", {2, 3, 15, 18}, {16, 3, 7, 2, 3}, {16, 16, 1, 2}},
-                      BlockedConvCase{"OneBlock", {1, 1, 9, 9}, {8, 1, 3}, {8, 8, 3, 1, 1}},
-                      BlockedConvCase{"Deep", {1, 3, 13, 11}, {328, 3, 1}, {24, 328, 1}},
-                      BlockedConvCase{"Winograd", {2, 3, 29, 30}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 1}},
-                      BlockedConvCase{"WinogradNoPads", {1, 3, 40, 41}, {32, 3, 3, 1, 2}, {48, 32, 3}},
-                      BlockedConvCase{"WinogradSmall", {1, 3, 12, 14}, {64, 3, 1}, {64, 64, 3, 1, 1}},
-                      BlockedConvCase{"WinogradDilated", {2, 3, 33, 30}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 1, 2}},
-                      BlockedConvCase{"WinogradDilatedNoPads", {1, 3, 50, 47}, {64, 3, 3, 1, 1}, {72, 64, 3, 1, 0, 1, 3}},
-                      BlockedConvCase{"WinogradDilatedWidePads", {1, 3, 25, 31}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 5, 1, 3}},
-                      BlockedConvCase{"WinogradOfTwo", {2, 3, 7, 6}, {64, 3, 3, 1, 1}, {72, 64, 3, 1, 1}},
-                      BlockedConvCase{"WinogradOfTwoNoPads", {1, 3, 9, 8}, {64, 3, 3, 1, 1}, {64, 64, 3}},
-                      BlockedConvCase{"WinogradOfTwoWidePads", {1, 3, 5, 7}, {64, 3, 1}, {64, 64, 3, 1, 2}},
-                      BlockedConvCase{"WinogradStrided", {2, 3, 41, 44}, {64, 3, 3, 1, 1}, {72, 64, 3, 2, 1}},
-                      BlockedConvCase{"WinogradStridedNoPads", {1, 3, 47, 40}, {64, 3, 3, 1, 1}, {64, 64, 3, 2}},
-                      BlockedConvCase{"WinogradStridedWidePads", {1, 3, 44, 39}, {64, 3, 1}, {64, 64, 3, 2, 2}},
-                      BlockedConvCase{"WinogradGrouped", {2, 3, 21, 18}, {64, 3, 3, 1, 1}, {96, 64, 3, 1, 1, 4}},
-                      BlockedConvCase{"WinogradGroupedDilated", {2, 3, 25, 28}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 2, 2}},
-                      BlockedConvCase{"WinogradGroupedStrided", {2, 3, 49, 46}, {128, 3, 3, 1, 1}, {128, 128, 3, 2, 1, 2}},
-                      BlockedConvCase{"WinogradOfFour", {2, 3, 30, 27}, {64, 3, 3, 1, 1}, {64, 64, 4, 1, 1}},
-                      BlockedConvCase{"WinogradOfFourDilated", {1, 3, 41, 38}, {64, 3, 3, 1, 1}, {64, 64, 4, 1, 6, 1, 2}},
-                      BlockedConvCase{"WinogradOfFourStrided", {2, 3, 42, 39}, {64, 3, 3, 1, 1}, {72, 64, 4, 2, 1}},
-                      BlockedConvCase{"WinogradOfFourStridedNoPads", {1, 3, 41, 44}, {64, 3, 3, 1, 1}, {64, 64, 4, 2, 0}},
-                      BlockedConvCase{"WinogradOfFourStridedWidePads", {1, 3, 37, 40}, {64, 3, 1}, {64, 64, 4, 2, 3}},
-                      BlockedConvCase{"WinogradOfFive", {2, 3, 21, 24}, {64, 3, 3, 1, 1}, {72, 64, 5, 1, 2}},
-                      BlockedConvCase{"WinogradOfFiveNoPads", {1, 3, 23, 20}, {64, 3, 3, 1, 1}, {64, 64, 5}},
-                      BlockedConvCase{"WinogradOfFiveGroupedDilated", {1, 3, 29, 31}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 7, 2, 2}},
-                      BlockedConvCase{"WinogradOfSeven", {2, 3, 20, 23}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 3}},
-                      BlockedConvCase{"WinogradOfSevenNoPads", {1, 3, 25, 23}, {32, 3, 3, 1, 1}, {48, 32, 7}},
-                      BlockedConvCase{"WinogradRowOfThree", {2, 3, 22, 29}, {64, 3, 3, 1, 1}, {64, 64, 1, 1, 0, 1, 1, {}, {3, 1}}},
-                      BlockedConvCase{"WinogradColumnOfThree", {2, 3, 27, 22}, {64, 3, 3, 1, 1}, {72, 64, 3, 1, 1, 1, 1, {}, {1, 0}}},
-                      BlockedConvCase{"WinogradRowOfFive", {1, 3, 22, 29}, {64, 3, 3, 1, 1}, {64, 64, 1, 1, 0, 1, 1, {}, {5, 0}}},
-                      BlockedConvCase{"WinogradColumnOfFive", {1, 3, 31, 24}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 4, 1, 2, {}, {1, 0}}},
-                      BlockedConvCase{"WinogradRowOfSeven", {2, 3, 17, 17}, {64, 3, 3, 1, 1}, {72, 64, 1, 1, 0, 1, 1, {}, {7, 3}}},
-                      BlockedConvCase{"WinogradColumnOfSeven", {2, 3, 19, 17}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 5, 2, 1, {}, {1, 0}}},
-                      BlockedConvCase{"WinogradLine", {2, 3, 150}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 1, 2}},
-                      BlockedConvCase{"WinogradLineOfSeven", {2, 3, 170}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 3}},
-                      BlockedConvCase{"WinogradLineOfThreeStrided", {1, 3, 170}, {64, 3, 3, 1, 1}, {64, 64, 3, 2, 1}},
-                      BlockedConvCase{"WinogradLineOfFive", {1, 3, 201}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 6, 2, 3}},
-                      BlockedConvCase{"WinogradLineOfEleven", {2, 3, 190}, {64, 3, 3, 1, 1}, {72, 64, 11, 1, 5}},
-                      BlockedConvCase{"WinogradLineOfElevenDilated", {1, 3, 333}, {64, 3, 7, 1, 3}, {64, 64, 11, 1, 28, 1, 3}},
-                      BlockedConvCase{"WinogradLineOfElevenNoPads", {3, 3, 67}, {64, 3, 5, 2, 1}, {64, 64, 11, 1, 0, 2}},
-                      BlockedConvCase{"Line", {2, 3, 41}, {16, 3, 7, 3, 2}, {24, 16, 9, 2, 4}},
-                      BlockedConvCase{"LineDilated", {1, 3, 40}, {16, 3, 3, 1, 1}, {24, 16, 3, 1, 16, 1, 16}},
-                      BlockedConvCase{"LineGrouped", {2, 3, 33}, {32, 3, 3, 1, 1}, {48, 32, 3, 1, 1, 2}},
-                      BlockedConvCase{"LineDepthwise", {2, 3, 77}, {16, 3, 3, 1, 1}, {16, 16, 31, 1, 15, 16}},
-                      BlockedConvCase{"LineOfOnePixel", {2, 3, 1}, {16, 3, 1}, {24, 16, 3, 1, 1}},
-                      BlockedConvCase{"SmallImage", {1, 3, 5, 5}, {64, 3, 1}, {72, 64, 3, 1, 1}},
-                      BlockedConvCase{"Strided", {1, 3, 31, 30}, {16, 3, 3, 1, 1}, {24, 16, 3, 2, 1}},
-                      BlockedConvCase{"Dilated", {1, 3, 19, 23}, {16, 3, 3, 1, 1}, {32, 16, 3, 1, 4, 1, 4}},
-                      BlockedConvCase{"Grouped", {2, 3, 9, 9}, {32, 3, 3, 1, 1}, {48, 32, 3, 1, 1, 2}},
-                      BlockedConvCase{"GroupsOfHalfABlock", {1, 3, 17, 13}, {32, 3, 3, 1, 1}, {32, 32, 3, 1, 1, 8}},
-                      BlockedConvCase{"GroupsOfAQuarter", {1, 3, 11, 13}, {16, 3, 3, 1, 1}, {32, 16, 3, 2, 1, 8}},
-                      BlockedConvCase{"GroupsThatWiden", {2, 3, 9, 8}, {16, 3, 3, 1, 1}, {64, 16, 3, 1, 1, 4}},
-                      BlockedConvCase{"Depthwise", {2, 3, 19, 23}, {24, 3, 3, 1, 1}, {24, 24, 3, 1, 1, 24}},
-                      BlockedConvCase{"DepthwiseStrided", {1, 3, 18, 23}, {16, 3, 3, 1, 1}, {16, 16, 5, 2, 2, 16}},
-                      BlockedConvCase{"DepthwiseWide", {1, 3, 6, 5}, {8, 3, 3, 1, 1}, {8, 8, 7, 1, 3, 8}},
-                      BlockedConvCase{"DepthwiseOfSeven", {2, 3, 23, 30}, {16, 3, 3, 1, 1}, {16, 16, 7, 1, 3, 16}},
-                      BlockedConvCase{"DepthwiseOfSevenNoPads", {1, 3, 20, 21}, {16, 3, 3, 1, 1}, {16, 16, 7, 1, 0, 16}},
-                      BlockedConvCase{"DepthwiseOfSevenStrided", {2, 3, 22, 31}, {16, 3, 3, 1, 1}, {16, 16, 7, 2, 3, 16}},
-                      BlockedConvCase{"DepthwiseOfSevenWidePads", {1, 3, 12, 9}, {8, 3, 3, 1, 1}, {8, 8, 7, 1, 6, 8}},
-                      BlockedConvCase{"DepthwiseOfFiveDilated", {1, 3, 29, 24}, {8, 3, 3, 1, 1}, {8, 8, 5, 1, 6, 8, 3}},
-                      BlockedConvCase{"DepthwiseDilatedWidePads", {1, 3, 9, 11}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 7, 8, 4}},
-                      BlockedConvCase{"StepsOfNine", {1, 3, 15, 18}, {24, 3, 9, 1, 4}, {16, 24, 1}},
-                      BlockedConvCase{"StepsOfSix", {1, 3, 26, 31}, {24, 3, 6, 2, 2}, {16, 24, 1}},
-                      BlockedConvCase{"StepsOfEleven", {1, 3, 35, 31}, {24, 3, 11, 4, 2}, {16, 24, 1}},
-                      BlockedConvCase{"StepsOfFour", {2, 3, 20, 24}, {24, 3, 4, 2, 1}, {16, 24, 1}},
-                      BlockedConvCase{"StepsOfSixteen", {2, 3, 32, 48}, {24, 3, 16, 16}, {16, 24, 1}},
-                      BlockedConvCase{"StepsOfFourteen", {1, 3, 42, 29}, {40, 3, 14, 14}, {16, 40, 1}},
-                      BlockedConvCase{"DepthwiseOfSevens", {1, 3, 15, 14}, {16, 3, 3, 1, 1}, {16, 16, 5, 1, 2, 16}},
-                      BlockedConvCase{"DepthwiseNarrow", {1, 3, 4, 3}, {8, 3, 3, 1, 1}, {8, 8, 5, 2, 2, 8}},
-                      BlockedConvCase{"DepthwisePadded", {1, 3, 9, 11}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 4, 8}},
-                      BlockedConvCase{"DepthwisePaddedStrided", {1, 3, 9, 10}, {8, 3, 3, 1, 1}, {8, 8, 5, 2, 6, 8}},
-                      BlockedConvCase{"DepthwiseDilated", {1, 3, 14, 15}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 2, 8, 2}},
-                      BlockedConvCase{"Volume", {2, 3, 5, 9, 11}, {16, 3, 3, 1, 1, 1, 1, {3, 1, 1}}, {24, 16, 3, 2, 1, 1, 1, {3, 2, 1}}},
-                      BlockedConvCase{"VolumeOfSlices", {2, 3, 4, 9, 10}, {16, 3, 7, 2, 3}, {32, 16, 1, 1, 0, 1, 1, {3, 1, 1}}},
-                      BlockedConvCase{"VolumeOfSlicesStrided", {1, 3, 9, 6, 7}, {16, 3, 3, 1, 1}, {32, 16, 1, 2, 0, 1, 1, {3, 2, 2, 2}}},
-                      BlockedConvCase{"VolumeWinograd", {2, 3, 5, 25, 23}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 1}},
-                      BlockedConvCase{"VolumeWinogradDeep", {1, 3, 6, 22, 26}, {32, 3, 3, 1, 1}, {32, 32, 3, 1, 1, 1, 1, {3, 2, 2, 2}}},
-                      BlockedConvCase{"VolumeWinogradStrided", {2, 3, 5, 38, 41}, {64, 3, 3, 1, 1}, {64, 64, 3, 2, 1}},
-                      BlockedConvCase{"VolumeWinogradOfTwoGrouped", {2, 3, 4, 7, 8}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 1, 2}},
-                      BlockedConvCase{"VolumeDilated", {1, 3, 5, 17, 13}, {16, 3, 3, 1, 1}, {32, 16, 3, 1, 4, 1, 4, {3, 1, 2, 2}}},
-                      BlockedConvCase{"VolumeGrouped", {1, 3, 5, 9, 9}, {32, 3, 3, 1, 1}, {32, 32, 3, 1, 1, 8, 1, {3, 1, 1}}},
-                      BlockedConvCase{"VolumeDepthwise", {2, 3, 6, 9, 14}, {16, 3, 3, 1, 1}, {16, 16, 3, 1, 1, 16, 1, {3, 1, 1}}},
-                      BlockedConvCase{"VolumeDepthwiseFlat", {1, 3, 3, 9, 11}, {16, 3, 3, 1, 1}, {16, 16, 3, 2, 1, 16, 1, {1, 2, 1}}},
-                      BlockedConvCase{"VolumeOfPadding", {1, 3, 2, 7, 7}, {16, 3, 3, 1, 1}, {16, 16, 3, 1, 1, 1, 1, {1, 1, 3}}}),
+    ::testing::Values(
+        BlockedConvCase{"Pointwise", {2, 3, 20, 17}, {24, 3, 3, 1, 1}, {40, 24, 1}},
+        BlockedConvCase{"PointwiseStrided", {2, 3, 15, 18}, {16, 3, 7, 2, 3}, {16, 16, 1, 2}},
+        BlockedConvCase{"OneBlock", {1, 1, 9, 9}, {8, 1, 3}, {8, 8, 3, 1, 1}},
+        BlockedConvCase{"Deep", {1, 3, 13, 11}, {328, 3, 1}, {24, 328, 1}},
+        BlockedConvCase{"Winograd", {2, 3, 29, 30}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 1}},
+        BlockedConvCase{"WinogradNoPads", {1, 3, 40, 41}, {32, 3, 3, 1, 2}, {48, 32, 3}},
+        BlockedConvCase{"WinogradSmall", {1, 3, 12, 14}, {64, 3, 1}, {64, 64, 3, 1, 1}},
+        BlockedConvCase{"WinogradDilated", {2, 3, 33, 30}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 1, 2}},
+        BlockedConvCase{"WinogradDilatedNoPads", {1, 3, 50, 47}, {64, 3, 3, 1, 1}, {72, 64, 3, 1, 0, 1, 3}},
+        BlockedConvCase{"WinogradDilatedWidePads", {1, 3, 25, 31}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 5, 1, 3}},
+        BlockedConvCase{"WinogradOfTwo", {2, 3, 7, 6}, {64, 3, 3, 1, 1}, {72, 64, 3, 1, 1}},
+        BlockedConvCase{"WinogradOfTwoNoPads", {1, 3, 9, 8}, {64, 3, 3, 1, 1}, {64, 64, 3}},
+        BlockedConvCase{"WinogradOfTwoWidePads", {1, 3, 5, 7}, {64, 3, 1}, {64, 64, 3, 1, 2}},
+        BlockedConvCase{"WinogradStrided", {2, 3, 41, 44}, {64, 3, 3, 1, 1}, {72, 64, 3, 2, 1}},
+        BlockedConvCase{"WinogradStridedNoPads", {1, 3, 47, 40}, {64, 3, 3, 1, 1}, {64, 64, 3, 2}},
+        BlockedConvCase{"WinogradStridedWidePads", {1, 3, 44, 39}, {64, 3, 1}, {64, 64, 3, 2, 2}},
+        BlockedConvCase{"WinogradGrouped", {2, 3, 21, 18}, {64, 3, 3, 1, 1}, {96, 64, 3, 1, 1, 4}},
+        BlockedConvCase{"WinogradGroupedDilated", {2, 3, 25, 28}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 2, 2}},
+        BlockedConvCase{"WinogradGroupedStrided", {2, 3, 49, 46}, {128, 3, 3, 1, 1}, {128, 128, 3, 2, 1, 2}},
+        BlockedConvCase{"WinogradOfFour", {2, 3, 30, 27}, {64, 3, 3, 1, 1}, {64, 64, 4, 1, 1}},
+        BlockedConvCase{"WinogradOfFourDilated", {1, 3, 41, 38}, {64, 3, 3, 1, 1}, {64, 64, 4, 1, 6, 1, 2}},
+        BlockedConvCase{"WinogradOfFourStrided", {2, 3, 42, 39}, {64, 3, 3, 1, 1}, {72, 64, 4, 2, 1}},
+        BlockedConvCase{"WinogradOfFourStridedNoPads", {1, 3, 41, 44}, {64, 3, 3, 1, 1}, {64, 64, 4, 2, 0}},
+        BlockedConvCase{"WinogradOfFourStridedWidePads", {1, 3, 37, 40}, {64, 3, 1}, {64, 64, 4, 2, 3}},
+        BlockedConvCase{"WinogradOfFive", {2, 3, 21, 24}, {64, 3, 3, 1, 1}, {72, 64, 5, 1, 2}},
+        BlockedConvCase{"WinogradOfFiveNoPads", {1, 3, 23, 20}, {64, 3, 3, 1, 1}, {64, 64, 5}},
+        BlockedConvCase{"WinogradOfFiveGroupedDilated", {1, 3, 29, 31}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 7, 2, 2}},
+        BlockedConvCase{"WinogradOfSeven", {2, 3, 20, 23}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 3}},
+        BlockedConvCase{"WinogradOfSevenNoPads", {1, 3, 25, 23}, {32, 3, 3, 1, 1}, {48, 32, 7}},
+        BlockedConvCase{"WinogradRowOfThree", {2, 3, 22, 29}, {64, 3, 3, 1, 1}, {64, 64, 1, 1, 0, 1, 1, {}, {3, 1}}},
+        BlockedConvCase{"WinogradColumnOfThree", {2, 3, 27, 22}, {64, 3, 3, 1, 1}, {72, 64, 3, 1, 1, 1, 1, {}, {1, 0}}},
+        BlockedConvCase{"WinogradRowOfFive", {1, 3, 22, 29}, {64, 3, 3, 1, 1}, {64, 64, 1, 1, 0, 1, 1, {}, {5, 0}}},
+        BlockedConvCase{"WinogradColumnOfFive", {1, 3, 31, 24}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 4, 1, 2, {}, {1, 0}}},
+        BlockedConvCase{"WinogradRowOfSeven", {2, 3, 17, 17}, {64, 3, 3, 1, 1}, {72, 64, 1, 1, 0, 1, 1, {}, {7, 3}}},
+        BlockedConvCase{"WinogradColumnOfSeven", {2, 3, 19, 17}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 5, 2, 1, {}, {1, 0}}},
+        BlockedConvCase{"WinogradLine", {2, 3, 150}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 1, 2}},
+        BlockedConvCase{"WinogradLineOfSeven", {2, 3, 170}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 3}},
+        BlockedConvCase{"WinogradLineOfThreeStrided", {1, 3, 170}, {64, 3, 3, 1, 1}, {64, 64, 3, 2, 1}},
+        BlockedConvCase{"WinogradLineOfFive", {1, 3, 201}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 6, 2, 3}},
+        BlockedConvCase{"WinogradLineOfEleven", {2, 3, 190}, {64, 3, 3, 1, 1}, {72, 64, 11, 1, 5}},
+        BlockedConvCase{"WinogradLineOfElevenDilated", {1, 3, 333}, {64, 3, 7, 1, 3}, {64, 64, 11, 1, 28, 1, 3}},
+        BlockedConvCase{"WinogradLineOfElevenNoPads", {3, 3, 67}, {64, 3, 5, 2, 1}, {64, 64, 11, 1, 0, 2}},
+        BlockedConvCase{"Line", {2, 3, 41}, {16, 3, 7, 3, 2}, {24, 16, 9, 2, 4}},
+        BlockedConvCase{"LineDilated", {1, 3, 40}, {16, 3, 3, 1, 1}, {24, 16, 3, 1, 16, 1, 16}},
+        BlockedConvCase{"LineGrouped", {2, 3, 33}, {32, 3, 3, 1, 1}, {48, 32, 3, 1, 1, 2}},
+        BlockedConvCase{"LineDepthwise", {2, 3, 77}, {16, 3, 3, 1, 1}, {16, 16, 31, 1, 15, 16}},
+        BlockedConvCase{"LineOfOnePixel", {2, 3, 1}, {16, 3, 1}, {24, 16, 3, 1, 1}},
+        BlockedConvCase{"SmallImage", {1, 3, 5, 5}, {64, 3, 1}, {72, 64, 3, 1, 1}},
+        BlockedConvCase{"Strided", {1, 3, 31, 30}, {16, 3, 3, 1, 1}, {24, 16, 3, 2, 1}},
+        BlockedConvCase{"Dilated", {1, 3, 19, 23}, {16, 3, 3, 1, 1}, {32, 16, 3, 1, 4, 1, 4}},
+        BlockedConvCase{"Grouped", {2, 3, 9, 9}, {32, 3, 3, 1, 1}, {48, 32, 3, 1, 1, 2}},
+        BlockedConvCase{"GroupsOfHalfABlock", {1, 3, 17, 13}, {32, 3, 3, 1, 1}, {32, 32, 3, 1, 1, 8}},
+        BlockedConvCase{"GroupsOfAQuarter", {1, 3, 11, 13}, {16, 3, 3, 1, 1}, {32, 16, 3, 2, 1, 8}},
+        BlockedConvCase{"GroupsThatWiden", {2, 3, 9, 8}, {16, 3, 3, 1, 1}, {64, 16, 3, 1, 1, 4}},
+        BlockedConvCase{"Depthwise", {2, 3, 19, 23}, {24, 3, 3, 1, 1}, {24, 24, 3, 1, 1, 24}},
+        BlockedConvCase{"DepthwiseStrided", {1, 3, 18, 23}, {16, 3, 3, 1, 1}, {16, 16, 5, 2, 2, 16}},
+        BlockedConvCase{"DepthwiseWide", {1, 3, 6, 5}, {8, 3, 3, 1, 1}, {8, 8, 7, 1, 3, 8}},
+        BlockedConvCase{"DepthwiseOfSeven", {2, 3, 23, 30}, {16, 3, 3, 1, 1}, {16, 16, 7, 1, 3, 16}},
+        BlockedConvCase{"DepthwiseOfSevenNoPads", {1, 3, 20, 21}, {16, 3, 3, 1, 1}, {16, 16, 7, 1, 0, 16}},
+        BlockedConvCase{"DepthwiseOfSevenStrided", {2, 3, 22, 31}, {16, 3, 3, 1, 1}, {16, 16, 7, 2, 3, 16}},
+        BlockedConvCase{"DepthwiseOfSevenWidePads", {1, 3, 12, 9}, {8, 3, 3, 1, 1}, {8, 8, 7, 1, 6, 8}},
+        BlockedConvCase{"DepthwiseOfFiveDilated", {1, 3, 29, 24}, {8, 3, 3, 1, 1}, {8, 8, 5, 1, 6, 8, 3}},
+        BlockedConvCase{"DepthwiseDilatedWidePads", {1, 3, 9, 11}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 7, 8, 4}},
+        BlockedConvCase{"StepsOfNine", {1, 3, 15, 18}, {24, 3, 9, 1, 4}, {16, 24, 1}},
+        BlockedConvCase{"StepsOfSix", {1, 3, 26, 31}, {24, 3, 6, 2, 2}, {16, 24, 1}},
+        BlockedConvCase{"StepsOfEleven", {1, 3, 35, 31}, {24, 3, 11, 4, 2}, {16, 24, 1}},
+        BlockedConvCase{"StepsOfFour", {2, 3, 20, 24}, {24, 3, 4, 2, 1}, {16, 24, 1}},
+        BlockedConvCase{"StepsOfSixteen", {2, 3, 32, 48}, {24, 3, 16, 16}, {16, 24, 1}},
+        BlockedConvCase{"StepsOfFourteen", {1, 3, 42, 29}, {40, 3, 14, 14}, {16, 40, 1}},
+        BlockedConvCase{"DepthwiseOfSevens", {1, 3, 15, 14}, {16, 3, 3, 1, 1}, {16, 16, 5, 1, 2, 16}},
+        BlockedConvCase{"DepthwiseNarrow", {1, 3, 4, 3}, {8, 3, 3, 1, 1}, {8, 8, 5, 2, 2, 8}},
+        BlockedConvCase{"DepthwisePadded", {1, 3, 9, 11}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 4, 8}},
+        BlockedConvCase{"DepthwisePaddedStrided", {1, 3, 9, 10}, {8, 3, 3, 1, 1}, {8, 8, 5, 2, 6, 8}},
+        BlockedConvCase{"DepthwiseDilated", {1, 3, 14, 15}, {8, 3, 3, 1, 1}, {8, 8, 3, 1, 2, 8, 2}},
+        BlockedConvCase{"Volume", {2, 3, 5, 9, 11}, {16, 3, 3, 1, 1, 1, 1, {3, 1, 1}}, {24, 16, 3, 2, 1, 1, 1, {3, 2, 1}}},
+        BlockedConvCase{"VolumeOfSlices", {2, 3, 4, 9, 10}, {16, 3, 7, 2, 3}, {32, 16, 1, 1, 0, 1, 1, {3, 1, 1}}},
+        BlockedConvCase{"VolumeOfSlicesStrided", {1, 3, 9, 6, 7}, {16, 3, 3, 1, 1}, {32, 16, 1, 2, 0, 1, 1, {3, 2, 2, 2}}},
+        BlockedConvCase{"VolumeWinograd", {2, 3, 5, 25, 23}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 1}},
+        BlockedConvCase{"VolumeWinogradDeep", {1, 3, 6, 22, 26}, {32, 3, 3, 1, 1}, {32, 32, 3, 1, 1, 1, 1, {3, 2, 2, 2}}},
+        BlockedConvCase{"VolumeWinogradStrided", {2, 3, 5, 38, 41}, {64, 3, 3, 1, 1}, {64, 64, 3, 2, 1}},
+        BlockedConvCase{"VolumeWinogradOfTwoGrouped", {2, 3, 4, 7, 8}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 1, 2}},
+        BlockedConvCase{"VolumeDilated", {1, 3, 5, 17, 13}, {16, 3, 3, 1, 1}, {32, 16, 3, 1, 4, 1, 4, {3, 1, 2, 2}}},
+        BlockedConvCase{"VolumeGrouped", {1, 3, 5, 9, 9}, {32, 3, 3, 1, 1}, {32, 32, 3, 1, 1, 8, 1, {3, 1, 1}}},
+        BlockedConvCase{"VolumeDepthwise", {2, 3, 6, 9, 14}, {16, 3, 3, 1, 1}, {16, 16, 3, 1, 1, 16, 1, {3, 1, 1}}},
+        BlockedConvCase{"VolumeDepthwiseFlat", {1, 3, 3, 9, 11}, {16, 3, 3, 1, 1}, {16, 16, 3, 2, 1, 16, 1, {1, 2, 1}}},
+        BlockedConvCase{"VolumeOfPadding", {1, 3, 2, 7, 7}, {16, 3, 3, 1, 1}, {16, 16, 3, 1, 1, 1, 1, {1, 1, 3}}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(BlockChannels, TakesShortcutsInAndLeavesPlainOutputs) {
@@ -144,8 +145,9 @@ TEST(BlockChannels, ComputesWhatLiesBetween) {
   FloatNetwork network({2, 3, 21, 19});
   const std::string a = network.Conv("x", {16, 3, 3, 1, 1});
   const std::string b = network.Pool("MaxPool", a, 3, 2, 1);
-  const std::string c = network.Op("Relu", {network.Op("BatchNormalization", {b, network.Constant({16}), network.Constant({16}),
-                                                                              network.Constant({16}), network.Constant({16})})});
+  const std::string c =
+      network.Op("Relu", {network.Op("BatchNormalization", {b, network.Constant({16}), network.Constant({16}),
+                                                            network.Constant({16}), network.Constant({16})})});
   const std::string d = network.Op("Concat", {network.Conv(c, {24, 16, 1}), b, network.Pool("AveragePool", c, 3, 1, 1)});
   const std::string e = network.Op("Mul", {d, network.Constant({1, 56, 1, 1})});
   const std::string gate = network.Op("Sigmoid", {network.Conv(network.Op("GlobalAveragePool", {e}), {56, 56, 1})});
@@ -164,8 +166,9 @@ TEST(BlockChannels, ComputesWhatLiesBetweenLines) {
   FloatNetwork network({2, 3, 150});
   const std::string a = network.Conv("x", {16, 3, 7, 2, 3});
   const std::string b = network.Pool("MaxPool", a, 3, 2, 1);
-  const std::string c = network.Op("Relu", {network.Op("BatchNormalization", {b, network.Constant({16}), network.Constant({16}),
-                                                                              network.Constant({16}), network.Constant({16})})});
+  const std::string c =
+      network.Op("Relu", {network.Op("BatchNormalization", {b, network.Constant({16}), network.Constant({16}),
+                                                            network.Constant({16}), network.Constant({16})})});
   const std::string d = network.Op("Concat", {network.Conv(c, {24, 16, 1}), b, network.Pool("AveragePool", c, 3, 1, 1)});
   const std::string e = network.Op("Mul", {d, network.Constant({1, 56, 1})});
   const std::string gate = network.Op("Sigmoid", {network.Conv(network.Op("GlobalAveragePool", {e}), {56, 56, 1})});
@@ -183,8 +186,9 @@ TEST(BlockChannels, ComputesWhatLiesBetweenVolumes) {
   FloatNetwork network({2, 3, 8, 13, 11});
   const std::string a = network.Conv("x", {16, 3, 3, 1, 1, 1, 1, {3, 1, 1}});
   const std::string b = network.Pool("MaxPool", a, 3, 2, 1);
-  const std::string c = network.Op("Relu", {network.Op("BatchNormalization", {b, network.Constant({16}), network.Constant({16}),
-                                                                              network.Constant({16}), network.Constant({16})})});
+  const std::string c =
+      network.Op("Relu", {network.Op("BatchNormalization", {b, network.Constant({16}), network.Constant({16}),
+                                                            network.Constant({16}), network.Constant({16})})});
   const std::string d = network.Op("Concat", {network.Conv(c, {24, 16, 1}), b, network.Pool("AveragePool", c, 3, 1, 1)});
   const std::string e = network.Op("Mul", {d, network.Constant({1, 56, 1, 1, 1})});
   const std::string gate = network.Op("Sigmoid", {network.Conv(network.Op("GlobalAveragePool", {e}), {56, 56, 1})});
@@ -208,7 +212,8 @@ TEST(BlockChannels, EntersWhilePadding) {
     return Blocks(operators) ? std::optional(operators.count("ToBlocked")) : std::nullopt;
   };
   const auto expect = [&](size_t count, const std::vector<int64_t>& input, std::initializer_list<BlockedConvSpec> readers) {
-    EXPECT_EQ(entries(input, readers).value_or(count), count) << input.size() << " axes, " << readers.begin()->kernel << " wide";
+    EXPECT_EQ(entries(input, readers).value_or(count), count)
+        << input.size() << " axes, " << readers.begin()->kernel << " wide";
   };
   expect(0, image, {{64, 32, 3, 2, 1}});
   expect(0, image, {{64, 32, 5, 1, 2}});
@@ -254,8 +259,9 @@ TEST(BlockChannels, FillsTheLastBlockOfHeads) {
       const std::string a = network.Op("Relu", {network.Conv("x", {64, 64, 3, 1, 1})});
       const std::string b = network.Conv(a, {outputs, 64, 3, 1, 1}), strided = network.Conv(a, {outputs, 64, 3, 2, 1});
       // Others read the same outputs: element by element, as a mean, and as an image.
-      const auto operators = Compare(network, {b, strided, network.Op("Tanh", {b}), network.Op("GlobalAveragePool", {b}),
-                                               network.Op("Add", {network.Op("Abs", {b}), b}), network.Conv(b, {9, outputs, 1})},
+      const auto operators = Compare(network,
+                                     {b, strided, network.Op("Tanh", {b}), network.Op("GlobalAveragePool", {b}),
+                                      network.Op("Add", {network.Op("Abs", {b}), b}), network.Conv(b, {9, outputs, 1})},
                                      {2, 64, 21, 21});
       if (!Blocks(operators)) return;
       EXPECT_EQ(operators.count("BlockedConv"), 3u);
@@ -270,12 +276,14 @@ TEST(BlockChannels, FillsTheLastBlockOfTransforms) {
     int64_t outputs, window, stride;
     bool fills;
   };
-  for (const Case& c : {Case{4, 3, 1, true}, Case{3, 3, 1, false}, Case{9, 3, 1, true}, Case{4, 3, 2, false}, Case{9, 3, 2, false}, Case{9, 5, 1, true},
-                        Case{4, 5, 1, false}, Case{9, 7, 1, true}, Case{9, 9, 1, false}}) {
+  for (const Case& c :
+       {Case{4, 3, 1, true}, Case{3, 3, 1, false}, Case{9, 3, 1, true}, Case{4, 3, 2, false}, Case{9, 3, 2, false},
+        Case{9, 5, 1, true}, Case{4, 5, 1, false}, Case{9, 7, 1, true}, Case{9, 9, 1, false}}) {
     SCOPED_TRACE(::testing::Message() << c.outputs << " outputs of " << c.window << ", stride " << c.stride);
     FloatNetwork network({2, 64, 29, 31});
     const std::string a = network.Op("Relu", {network.Conv("x", {64, 64, 3, 1, 1})});
-    const auto operators = Compare(network, {network.Conv(a, {c.outputs, 64, c.window, c.stride, c.window / 2})}, {2, 64, 29, 31});
+    const auto operators =
+        Compare(network, {network.Conv(a, {c.outputs, 64, c.window, c.stride, c.window / 2})}, {2, 64, 29, 31});
     if (!Blocks(operators)) return;
     EXPECT_EQ(operators.count("BlockedConv"), c.fills ? 2u : 1u);
   }
@@ -292,7 +300,8 @@ TEST(BlockChannels, FillsTheLastBlockOfVolumes) {
 TEST(BlockChannels, LeavesOutputsThatWouldBeMostlyZeros) {
   FloatNetwork network({1, 64, 21, 21});
   const std::string a = network.Conv("x", {64, 64, 3, 1, 1});
-  const auto operators = Compare(network, {network.Conv(a, {3, 64, 3, 1, 1}), network.Conv(a, {12, 64, 1})}, {1, 64, 21, 21});
+  const auto operators =
+      Compare(network, {network.Conv(a, {3, 64, 3, 1, 1}), network.Conv(a, {12, 64, 1})}, {1, 64, 21, 21});
   if (!Blocks(operators)) return;
   EXPECT_EQ(operators.count("BlockedConv"), 1u);
 }
@@ -335,7 +344,8 @@ TEST(BlockChannels, MovesForOneConvolutionThatComputesMuch) {
   FloatNetwork first({1, 3, 24, 24}), odd({1, 3, 24, 24});
   EXPECT_TRUE(Blocks(Compare(first, {first.Conv("x", {16, 3, 7, 2, 3})}, {1, 3, 24, 24})));
   EXPECT_FALSE(Blocks(Compare(odd, {odd.Conv("x", {24, 3, 7, 2, 3})}, {1, 3, 24, 24})));
-  // Depthwise: large windows, and those that leave elements out. One alone is brought into blocks and out of them by Conv itself.
+  // Depthwise: large windows, and those that leave elements out. One alone is brought into blocks and out of them by Conv
+  // itself.
   const auto moves = [](const BlockedConvSpec& spec, int64_t width) {
     FloatNetwork alone({1, 32, 12, width}), two({1, 32, 12, width});
     EXPECT_FALSE(Blocks(Compare(alone, {alone.Conv("x", spec)}, {1, 32, 12, width})));

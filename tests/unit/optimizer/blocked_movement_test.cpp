@@ -34,8 +34,8 @@ Names ResizeTo(FloatNetwork& network, const std::string& x, const Names& targets
   });
 }
 
-auto Scaled(const std::vector<float>& scales, const std::string& mode, const std::string& coordinates, const Sizes& axes = {},
-            bool antialias = false) {
+auto Scaled(const std::vector<float>& scales, const std::string& mode, const std::string& coordinates,
+            const Sizes& axes = {}, bool antialias = false) {
   return [=](FloatNetwork& network, const std::string& x) {
     return ResizeTo(network, x, {network.Floats(scales)}, mode, coordinates, axes, antialias);
   };
@@ -58,7 +58,8 @@ auto ByInputs(const std::string& type, const std::vector<Sizes>& numbers, size_t
   };
 }
 
-auto ByAttributes(const std::string& type, const std::vector<std::pair<std::string, Sizes>>& attributes, size_t outputs = 1, int64_t axis = 0) {
+auto ByAttributes(const std::string& type, const std::vector<std::pair<std::string, Sizes>>& attributes, size_t outputs = 1,
+                  int64_t axis = 0) {
   return [=](FloatNetwork& network, const std::string& x) {
     return network.Node(type, {x}, outputs, [&](onnx::NodeProto& node) {
       for (const auto& [name, values] : attributes) Ints(node, name, values);
@@ -113,20 +114,21 @@ constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
 INSTANTIATE_TEST_SUITE_P(
     Resizes, BlockedMovements,
-    ::testing::Values(MovementCase{"NearestTwice", 17, Scaled({1, 1, 2, 2}, "nearest", "asymmetric")},
-                      MovementCase{"NearestThrice", 17, Scaled({1, 1, 3, 1}, "nearest", "half_pixel")},
-                      MovementCase{"NearestLess", 17, Scaled({1, 1, 0.6f, 1.7f}, "nearest", "half_pixel")},
-                      MovementCase{"Linear", 17, Scaled({1, 1, 1.7f, 2.3f}, "linear", "half_pixel")},
-                      MovementCase{"LinearCorners", 13, Scaled({1, 1, 2, 2}, "linear", "align_corners")},
-                      MovementCase{"LinearOneAxis", 13, Scaled({1, 1, 1, 2}, "linear", "pytorch_half_pixel")},
-                      MovementCase{"Cubic", 17, Scaled({1, 1, 2, 0.7f}, "cubic", "half_pixel")},
-                      MovementCase{"NegativeAxes", 18, Scaled({2, 3}, "linear", "half_pixel", {-1, -2})},
-                      MovementCase{"Antialias", 18, Scaled({1, 1, 0.5f, 0.4f}, "linear", "half_pixel", {}, true)},
-                      MovementCase{"Channels", 17, Scaled({1, 2, 1, 1}, "nearest", "asymmetric"), {64}, false},
-                      MovementCase{"Sizes", 17, Sized({2, 32, 17, 23}, "linear"), {32}, true, false},
-                      MovementCase{"SizesOfAxes", 18, Sized({17, 23}, "nearest", {2, -1})},
-                      MovementCase{"Volume", 17, Scaled({1, 1, 2, 2, 2}, "nearest", "asymmetric"), {32}, true, true, kVolume},
-                      MovementCase{"VolumeLinear", 17, Scaled({1, 1, 2, 1.5f, 2}, "linear", "half_pixel"), {32}, true, true, kVolume}),
+    ::testing::Values(
+        MovementCase{"NearestTwice", 17, Scaled({1, 1, 2, 2}, "nearest", "asymmetric")},
+        MovementCase{"NearestThrice", 17, Scaled({1, 1, 3, 1}, "nearest", "half_pixel")},
+        MovementCase{"NearestLess", 17, Scaled({1, 1, 0.6f, 1.7f}, "nearest", "half_pixel")},
+        MovementCase{"Linear", 17, Scaled({1, 1, 1.7f, 2.3f}, "linear", "half_pixel")},
+        MovementCase{"LinearCorners", 13, Scaled({1, 1, 2, 2}, "linear", "align_corners")},
+        MovementCase{"LinearOneAxis", 13, Scaled({1, 1, 1, 2}, "linear", "pytorch_half_pixel")},
+        MovementCase{"Cubic", 17, Scaled({1, 1, 2, 0.7f}, "cubic", "half_pixel")},
+        MovementCase{"NegativeAxes", 18, Scaled({2, 3}, "linear", "half_pixel", {-1, -2})},
+        MovementCase{"Antialias", 18, Scaled({1, 1, 0.5f, 0.4f}, "linear", "half_pixel", {}, true)},
+        MovementCase{"Channels", 17, Scaled({1, 2, 1, 1}, "nearest", "asymmetric"), {64}, false},
+        MovementCase{"Sizes", 17, Sized({2, 32, 17, 23}, "linear"), {32}, true, false},
+        MovementCase{"SizesOfAxes", 18, Sized({17, 23}, "nearest", {2, -1})},
+        MovementCase{"Volume", 17, Scaled({1, 1, 2, 2, 2}, "nearest", "asymmetric"), {32}, true, true, kVolume},
+        MovementCase{"VolumeLinear", 17, Scaled({1, 1, 2, 1.5f, 2}, "linear", "half_pixel"), {32}, true, true, kVolume}),
     [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
@@ -140,7 +142,8 @@ INSTANTIATE_TEST_SUITE_P(
                       MovementCase{"ConstantAxes", 18, Padded("constant", {1, 0, 2, 0}, {3, 1})},
                       MovementCase{"Channels", 17, Padded("constant", {0, 8, 0, 0, 0, 0, 0, 0}), {40}, false},
                       MovementCase{"Attributes", 10, ByAttributes("Pad", {{"pads", {0, 0, 1, 2, 0, 0, 3, 4}}})},
-                      MovementCase{"Volume", 17, Padded("reflect", {0, 0, 1, 2, 3, 0, 0, 1, 2, 3}), {32}, true, true, kVolume}),
+                      MovementCase{
+                          "Volume", 17, Padded("reflect", {0, 0, 1, 2, 3, 0, 0, 1, 2, 3}), {32}, true, true, kVolume}),
     [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
@@ -149,7 +152,8 @@ INSTANTIATE_TEST_SUITE_P(
                       MovementCase{"FirstHalf", 13, ByInputs("Slice", {{0}, {-16}, {-3}}), {16}},
                       MovementCase{"AllAxes", 13, ByInputs("Slice", {{0, 8, 1, 2}, {1, 24, -1, 9}}), {16}},
                       MovementCase{"Steps", 13, ByInputs("Slice", {{-1, 1}, {-kEnd, kEnd}, {-1, 2}, {-2, 3}})},
-                      MovementCase{"Attributes", 9, ByAttributes("Slice", {{"starts", {8}}, {"ends", {100}}, {"axes", {1}}}), {24}},
+                      MovementCase{
+                          "Attributes", 9, ByAttributes("Slice", {{"starts", {8}}, {"ends", {100}}, {"axes", {1}}}), {24}},
                       MovementCase{"AcrossBlocks", 13, ByInputs("Slice", {{4}, {20}, {1}}), {16}, false},
                       MovementCase{"EveryOther", 13, ByInputs("Slice", {{0}, {kEnd}, {1}, {2}}), {16}, false},
                       MovementCase{"Volume", 13, ByInputs("Slice", {{24, 1}, {32, 3}, {1, -1}}), {8}, true, true, kVolume}),
@@ -214,7 +218,8 @@ TEST(BlockedMovement, SlopesByChannelWhereNoConvolutionTakesThem) {
 TEST(BlockedMovement, TakesSlopesIn) {
   FloatNetwork network({2, 3, 13, 11});
   const std::string a = network.PRelu(network.Conv("x", {32, 3, 3, 1, 1}), 32);
-  const std::string b = network.Op("PRelu", {network.Op("Add", {network.Conv(a, {32, 32, 3, 1, 1}), a}), network.Constant({1})});
+  const std::string b =
+      network.Op("PRelu", {network.Op("Add", {network.Conv(a, {32, 32, 3, 1, 1}), a}), network.Constant({1})});
   const auto operators = Compare(network, {network.Conv(b, {16, 32, 1})}, {2, 3, 13, 11});
   if (!Blocks(operators)) return;
   EXPECT_FALSE(operators.contains("PRelu"));
@@ -227,7 +232,8 @@ TEST(BlockedMovement, JoinsSeveralImages) {
   const std::string c = network.Op("Max", {a, b, network.Constant({1, 32, 1, 1})});
   const std::string d = network.Op("Min", {network.Constant({}), network.Op("Mean", {a, c, b})});
   const std::string e = network.Op("Sum", {network.Conv(d, {32, 32, 3, 1, 1}), c});  // the convolution adds it
-  const auto operators = Compare(network, {network.Conv(network.Op("Sum", {e, d, a, c}), {32, 32, 3, 1, 1})}, {2, 3, 13, 11});
+  const auto operators =
+      Compare(network, {network.Conv(network.Op("Sum", {e, d, a, c}), {32, 32, 3, 1, 1})}, {2, 3, 13, 11});
   if (!Blocks(operators)) return;
   EXPECT_EQ(operators.count("Sum"), 1u);
   EXPECT_FALSE(operators.contains("ToBlocked"));
@@ -277,7 +283,8 @@ TEST(BlockedMovement, ResizesToTheSizesOfOthers) {
   for (const bool ranges : {false, true}) {
     FloatNetwork network({-1, 3, -1, -1});
     const auto shape = [&](const std::string& of, int64_t start, int64_t end) {
-      if (!ranges) return network.Op("Slice", {network.Op("Shape", {of}), network.Integers({start}), network.Integers({end})});
+      if (!ranges)
+        return network.Op("Slice", {network.Op("Shape", {of}), network.Integers({start}), network.Integers({end})});
       return network.Node("Shape", {of}, 1, [&](onnx::NodeProto& node) { Int(Int(node, "start", start), "end", end); })[0];
     };
     const auto to_size_of = [&](const std::string& x, const std::string& other) {
@@ -285,13 +292,15 @@ TEST(BlockedMovement, ResizesToTheSizesOfOthers) {
       const std::string size = network.Node("Concat", parts, 1, [](onnx::NodeProto& node) { Int(node, "axis", 0); })[0];
       return ResizeTo(network, x, {"", size}, "nearest", "asymmetric")[0];
     };
-    const std::string a = network.Op("Relu", {network.Conv("x", {32, 3, 3, 2, 1})}), b = network.Op("Relu", {network.Conv(a, {32, 32, 3, 2, 1})});
+    const std::string a = network.Op("Relu", {network.Conv("x", {32, 3, 3, 2, 1})}),
+                      b = network.Op("Relu", {network.Conv(a, {32, 32, 3, 2, 1})});
     const std::string c = network.Op("Relu", {network.Conv(b, {32, 32, 3, 2, 1})});
     const std::string of_b = network.Conv(b, {32, 32, 1}), of_a = network.Conv(a, {32, 32, 1});
     const std::string at_b = network.Op("Add", {of_b, to_size_of(c, of_b)});
     const std::string at_a = network.Op("Add", {of_a, to_size_of(at_b, of_a)});
     const std::string joined = network.Op("Concat", {a, to_size_of(at_b, a)});
-    const Names results = {network.Conv(at_a, {32, 32, 3, 1, 1}), network.Conv(at_b, {32, 32, 3, 1, 1}), network.Conv(joined, {32, 64, 1})};
+    const Names results = {network.Conv(at_a, {32, 32, 3, 1, 1}), network.Conv(at_b, {32, 32, 3, 1, 1}),
+                           network.Conv(joined, {32, 64, 1})};
     const auto operators = Compare(network, results, {2, 3, 23, 27});
     if (!Blocks(operators)) return;
     for (const std::string gone : {"Add", "Shape", "ToBlocked"}) EXPECT_FALSE(operators.contains(gone)) << gone;

@@ -28,7 +28,9 @@ struct TransposedSpec {
 /// A model of images, node by node; `x` is its input.
 class Generator {
  public:
-  explicit Generator(Sizes input) : rank_(input.size()), model_(17) { model_.Input("x", ElementType::kFloat, std::move(input)); }
+  explicit Generator(Sizes input) : rank_(input.size()), model_(17) {
+    model_.Input("x", ElementType::kFloat, std::move(input));
+  }
 
   std::string Conv(const std::string& from, int64_t outputs, int64_t channels, int64_t side) {
     Sizes shape = {outputs, channels};
@@ -95,8 +97,10 @@ class Generator {
   int count_ = 0;
 };
 
-/// The operators that are left, none where this machine's vectors hold no block; results are the same without the optimizer.
-std::optional<std::multiset<std::string>> Compare(Generator& network, const std::vector<std::string>& outputs, const Shape& shape) {
+/// The operators that are left, none where this machine's vectors hold no block; results are the same without the
+/// optimizer.
+std::optional<std::multiset<std::string>> Compare(Generator& network, const std::vector<std::string>& outputs,
+                                                  const Shape& shape) {
   const std::multiset<std::string> operators = CompareLevels(network.Finish(outputs), outputs, shape);
   return Blocks(operators) ? std::optional(operators) : std::nullopt;
 }
@@ -118,7 +122,8 @@ TEST_P(BlockedTransposed, GivesTheSameResults) {
       Sizes open(c.input.size(), -1);
       open[1] = c.input[1];
       Generator network(symbolic ? open : c.input);
-      std::string last = network.Transposed(network.Op("Relu", {network.Conv("x", c.spec.channels, c.input[1], 3)}), c.spec);
+      std::string last =
+          network.Transposed(network.Op("Relu", {network.Conv("x", c.spec.channels, c.input[1], 3)}), c.spec);
       if (!activation.empty()) last = network.Op(activation, {last});
       const auto operators = Compare(network, {network.Conv(last, 16, c.spec.outputs, 1)}, Shape(c.input));
       if (!operators) return;
@@ -130,50 +135,51 @@ TEST_P(BlockedTransposed, GivesTheSameResults) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, BlockedTransposed,
-    ::testing::Values(TransposedCase{"Four", {2, 8, 9, 12}, {32, 64, {4, 4}, {2, 2}, {1, 1}}},
-                      TransposedCase{"FourOfOddBlocks", {1, 8, 16, 15}, {40, 24, {4, 4}, {2, 2}, {1, 1}}},
-                      TransposedCase{"FourOfOneRow", {2, 8, 1, 5}, {16, 32, {4, 4}, {2, 2}, {1, 1}}},
-                      TransposedCase{"FourOfOnePixel", {2, 8, 1, 1}, {16, 32, {4, 4}, {2, 2}, {1, 1}}},
-                      TransposedCase{"FourOfFewPixels", {1, 8, 2, 2}, {72, 256, {4, 4}, {2, 2}, {1, 1}}},
-                      TransposedCase{"FourOutputPadding", {2, 8, 7, 9}, {32, 64, {4, 4}, {2, 2}, {1, 1}, {1, 0}}},
-                      TransposedCase{"FourUnequalPads", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {1, 1, 0, 2}}},
-                      TransposedCase{"FourSame", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {}, {}, {}, "SAME_UPPER"}},
-                      TransposedCase{"FourOutputShape", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {}, {}, {17, 22}}},
-                      TransposedCase{"FourNoPads", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {0, 0}}, false},
-                      TransposedCase{"FourWidePads", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {3, 3}}, false},
-                      TransposedCase{"FourPadsDiffer", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {1, 2}}, false},
-                      TransposedCase{"FourDilated", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {1, 1}, {}, {}, "", 1, {2, 2}}, false},
-                      TransposedCase{"FourGrouped", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {1, 1}, {}, {}, "", 2}, false},
-                      TransposedCase{"FourUnitStride", {1, 8, 8, 11}, {32, 64, {4, 4}, {1, 1}, {1, 1}}, false},
-                      TransposedCase{"Three", {2, 8, 9, 12}, {32, 64, {3, 3}, {2, 2}, {1, 1}, {1, 1}}},
-                      TransposedCase{"ThreeNoOutputPadding", {2, 8, 11, 10}, {24, 64, {3, 3}, {2, 2}, {1, 1}}},
-                      TransposedCase{"ThreeOfFewPixels", {1, 8, 2, 1}, {72, 256, {3, 3}, {2, 2}, {1, 1}, {1, 1}}},
-                      TransposedCase{"ThreeOfOnePixel", {2, 8, 1, 1}, {16, 32, {3, 3}, {2, 2}, {1, 1}}},
-                      TransposedCase{"ThreeNoPads", {2, 8, 8, 11}, {32, 64, {3, 3}, {2, 2}, {0, 0}}},
-                      TransposedCase{"ThreeSameUpper", {1, 8, 7, 10}, {24, 64, {3, 3}, {2, 2}, {}, {}, {}, "SAME_UPPER"}},
-                      TransposedCase{"ThreeNoPadsOfFewPixels", {1, 8, 1, 2}, {72, 256, {3, 3}, {2, 2}, {0, 0}}},
-                      TransposedCase{"ThreePadsDiffer", {1, 8, 8, 11}, {32, 64, {3, 3}, {2, 2}, {0, 1}}, false},
-                      TransposedCase{"ThreeWidePads", {1, 8, 8, 11}, {32, 64, {3, 3}, {2, 2}, {2, 2}}, false},
-                      TransposedCase{"Five", {2, 8, 9, 6}, {32, 64, {5, 5}, {2, 2}, {2, 2}, {1, 1}}},
-                      TransposedCase{"FiveNoOutputPadding", {1, 8, 4, 7}, {24, 64, {5, 5}, {2, 2}, {2, 2}}},
-                      TransposedCase{"FiveSame", {2, 8, 8, 11}, {32, 64, {5, 5}, {2, 2}, {}, {}, {}, "SAME_UPPER"}},
-                      TransposedCase{"FiveOfOnePixel", {1, 8, 1, 1}, {16, 32, {5, 5}, {2, 2}, {1, 1, 2, 2}}},
-                      TransposedCase{"FiveNoPads", {1, 8, 8, 11}, {32, 64, {5, 5}, {2, 2}, {0, 0}}, false},
-                      TransposedCase{"ThreeSameLower", {1, 8, 8, 11}, {32, 64, {3, 3}, {2, 2}, {}, {}, {}, "SAME_LOWER"}},
-                      TransposedCase{"Two", {2, 8, 9, 12}, {32, 64, {2, 2}, {2, 2}, {0, 0}}},
-                      TransposedCase{"TwoOfOddBlocks", {2, 8, 5, 7}, {24, 40, {2, 2}, {2, 2}, {0, 0}}},
-                      TransposedCase{"TwoCropped", {1, 8, 5, 7}, {16, 32, {2, 2}, {2, 2}, {0, 0, 1, 0}}},
-                      TransposedCase{"TwoPadded", {1, 8, 5, 7}, {16, 32, {2, 2}, {2, 2}, {1, 1}}, false},
-                      TransposedCase{"TwoOutputPadding", {1, 8, 5, 7}, {16, 32, {2, 2}, {2, 2}, {0, 0}, {1, 1}}},
-                      TransposedCase{"TwoWideStride", {1, 8, 5, 7}, {16, 32, {2, 2}, {3, 3}, {0, 0}}, false},
-                      TransposedCase{"Spread", {2, 8, 6, 7}, {24, 32, {4, 4}, {4, 4}, {0, 0}}},
-                      TransposedCase{"Uneven", {1, 8, 8, 11}, {32, 64, {4, 2}, {2, 2}, {1, 0}}, false},
-                      TransposedCase{"Volume", {2, 8, 3, 7, 6}, {16, 32, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}}},
-                      TransposedCase{"VolumeOfFour", {1, 8, 3, 5, 9}, {16, 32, {4, 4, 4}, {2, 2, 2}, {1, 1, 1}}},
-                      TransposedCase{"VolumeOfThree", {2, 8, 4, 5, 6}, {24, 32, {3, 3, 3}, {2, 2, 2}, {1, 1, 1}, {1, 1, 1}}},
-                      TransposedCase{"VolumeOfFive", {1, 8, 3, 5, 6}, {16, 32, {5, 5, 5}, {2, 2, 2}, {2, 2, 2}, {1, 1, 1}}},
-                      TransposedCase{"VolumeOfSlices", {1, 8, 3, 6, 5}, {16, 32, {1, 4, 4}, {1, 2, 2}, {0, 1, 1}}},
-                      TransposedCase{"VolumeApart", {1, 8, 3, 6, 5}, {16, 32, {2, 2, 2}, {3, 2, 2}, {1, 0, 0}}}),
+    ::testing::Values(
+        TransposedCase{"Four", {2, 8, 9, 12}, {32, 64, {4, 4}, {2, 2}, {1, 1}}},
+        TransposedCase{"FourOfOddBlocks", {1, 8, 16, 15}, {40, 24, {4, 4}, {2, 2}, {1, 1}}},
+        TransposedCase{"FourOfOneRow", {2, 8, 1, 5}, {16, 32, {4, 4}, {2, 2}, {1, 1}}},
+        TransposedCase{"FourOfOnePixel", {2, 8, 1, 1}, {16, 32, {4, 4}, {2, 2}, {1, 1}}},
+        TransposedCase{"FourOfFewPixels", {1, 8, 2, 2}, {72, 256, {4, 4}, {2, 2}, {1, 1}}},
+        TransposedCase{"FourOutputPadding", {2, 8, 7, 9}, {32, 64, {4, 4}, {2, 2}, {1, 1}, {1, 0}}},
+        TransposedCase{"FourUnequalPads", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {1, 1, 0, 2}}},
+        TransposedCase{"FourSame", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {}, {}, {}, "SAME_UPPER"}},
+        TransposedCase{"FourOutputShape", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {}, {}, {17, 22}}},
+        TransposedCase{"FourNoPads", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {0, 0}}, false},
+        TransposedCase{"FourWidePads", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {3, 3}}, false},
+        TransposedCase{"FourPadsDiffer", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {1, 2}}, false},
+        TransposedCase{"FourDilated", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {1, 1}, {}, {}, "", 1, {2, 2}}, false},
+        TransposedCase{"FourGrouped", {1, 8, 8, 11}, {32, 64, {4, 4}, {2, 2}, {1, 1}, {}, {}, "", 2}, false},
+        TransposedCase{"FourUnitStride", {1, 8, 8, 11}, {32, 64, {4, 4}, {1, 1}, {1, 1}}, false},
+        TransposedCase{"Three", {2, 8, 9, 12}, {32, 64, {3, 3}, {2, 2}, {1, 1}, {1, 1}}},
+        TransposedCase{"ThreeNoOutputPadding", {2, 8, 11, 10}, {24, 64, {3, 3}, {2, 2}, {1, 1}}},
+        TransposedCase{"ThreeOfFewPixels", {1, 8, 2, 1}, {72, 256, {3, 3}, {2, 2}, {1, 1}, {1, 1}}},
+        TransposedCase{"ThreeOfOnePixel", {2, 8, 1, 1}, {16, 32, {3, 3}, {2, 2}, {1, 1}}},
+        TransposedCase{"ThreeNoPads", {2, 8, 8, 11}, {32, 64, {3, 3}, {2, 2}, {0, 0}}},
+        TransposedCase{"ThreeSameUpper", {1, 8, 7, 10}, {24, 64, {3, 3}, {2, 2}, {}, {}, {}, "SAME_UPPER"}},
+        TransposedCase{"ThreeNoPadsOfFewPixels", {1, 8, 1, 2}, {72, 256, {3, 3}, {2, 2}, {0, 0}}},
+        TransposedCase{"ThreePadsDiffer", {1, 8, 8, 11}, {32, 64, {3, 3}, {2, 2}, {0, 1}}, false},
+        TransposedCase{"ThreeWidePads", {1, 8, 8, 11}, {32, 64, {3, 3}, {2, 2}, {2, 2}}, false},
+        TransposedCase{"Five", {2, 8, 9, 6}, {32, 64, {5, 5}, {2, 2}, {2, 2}, {1, 1}}},
+        TransposedCase{"FiveNoOutputPadding", {1, 8, 4, 7}, {24, 64, {5, 5}, {2, 2}, {2, 2}}},
+        TransposedCase{"FiveSame", {2, 8, 8, 11}, {32, 64, {5, 5}, {2, 2}, {}, {}, {}, "SAME_UPPER"}},
+        TransposedCase{"FiveOfOnePixel", {1, 8, 1, 1}, {16, 32, {5, 5}, {2, 2}, {1, 1, 2, 2}}},
+        TransposedCase{"FiveNoPads", {1, 8, 8, 11}, {32, 64, {5, 5}, {2, 2}, {0, 0}}, false},
+        TransposedCase{"ThreeSameLower", {1, 8, 8, 11}, {32, 64, {3, 3}, {2, 2}, {}, {}, {}, "SAME_LOWER"}},
+        TransposedCase{"Two", {2, 8, 9, 12}, {32, 64, {2, 2}, {2, 2}, {0, 0}}},
+        TransposedCase{"TwoOfOddBlocks", {2, 8, 5, 7}, {24, 40, {2, 2}, {2, 2}, {0, 0}}},
+        TransposedCase{"TwoCropped", {1, 8, 5, 7}, {16, 32, {2, 2}, {2, 2}, {0, 0, 1, 0}}},
+        TransposedCase{"TwoPadded", {1, 8, 5, 7}, {16, 32, {2, 2}, {2, 2}, {1, 1}}, false},
+        TransposedCase{"TwoOutputPadding", {1, 8, 5, 7}, {16, 32, {2, 2}, {2, 2}, {0, 0}, {1, 1}}},
+        TransposedCase{"TwoWideStride", {1, 8, 5, 7}, {16, 32, {2, 2}, {3, 3}, {0, 0}}, false},
+        TransposedCase{"Spread", {2, 8, 6, 7}, {24, 32, {4, 4}, {4, 4}, {0, 0}}},
+        TransposedCase{"Uneven", {1, 8, 8, 11}, {32, 64, {4, 2}, {2, 2}, {1, 0}}, false},
+        TransposedCase{"Volume", {2, 8, 3, 7, 6}, {16, 32, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}}},
+        TransposedCase{"VolumeOfFour", {1, 8, 3, 5, 9}, {16, 32, {4, 4, 4}, {2, 2, 2}, {1, 1, 1}}},
+        TransposedCase{"VolumeOfThree", {2, 8, 4, 5, 6}, {24, 32, {3, 3, 3}, {2, 2, 2}, {1, 1, 1}, {1, 1, 1}}},
+        TransposedCase{"VolumeOfFive", {1, 8, 3, 5, 6}, {16, 32, {5, 5, 5}, {2, 2, 2}, {2, 2, 2}, {1, 1, 1}}},
+        TransposedCase{"VolumeOfSlices", {1, 8, 3, 6, 5}, {16, 32, {1, 4, 4}, {1, 2, 2}, {0, 1, 1}}},
+        TransposedCase{"VolumeApart", {1, 8, 3, 6, 5}, {16, 32, {2, 2, 2}, {3, 2, 2}, {1, 0, 0}}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(BlockedTransposedTest, TakesInNormalizationShortcutAndActivation) {
@@ -182,10 +188,12 @@ TEST(BlockedTransposedTest, TakesInNormalizationShortcutAndActivation) {
   const std::string a = network.Op("Relu", {network.Conv("x", 64, 3, 3)});
   const std::string b = network.BatchNormalization(network.Transposed(a, doubles), 32), c = network.Transposed(a, doubles);
   const std::string d = network.Op("Relu", {network.Op("Add", {b, c})});
-  const auto operators = Compare(network, {network.Conv(network.Op("Concat", {d, network.Transposed(a, others)}), 16, 56, 3)}, {2, 3, 7, 9});
+  const auto operators =
+      Compare(network, {network.Conv(network.Op("Concat", {d, network.Transposed(a, others)}), 16, 56, 3)}, {2, 3, 7, 9});
   if (!operators) return;
   EXPECT_EQ(operators->count("BlockedConvTranspose"), 3u);
-  for (const std::string gone : {"Add", "Relu", "BatchNormalization", "ToBlocked"}) EXPECT_FALSE(operators->contains(gone)) << gone;
+  for (const std::string gone : {"Add", "Relu", "BatchNormalization", "ToBlocked"})
+    EXPECT_FALSE(operators->contains(gone)) << gone;
 }
 
 TEST(BlockedTransposedTest, FillsTheLastBlock) {

@@ -59,7 +59,8 @@ class CodesNetwork {
     for (int64_t i = 0; i < spec.outputs; ++i) {
       zeros.push_back(middle + static_cast<int>(i * 5 % 31) - 15);
       bias.push_back(static_cast<int>(i * 977 % 5001) - 2500);
-      scales.push_back((1.5f + 0.05f * static_cast<float>(i % 11)) / (static_cast<float>(spec.most) * std::sqrt(static_cast<float>(depth))));
+      scales.push_back((1.5f + 0.05f * static_cast<float>(i % 11)) /
+                       (static_cast<float>(spec.most) * std::sqrt(static_cast<float>(depth))));
     }
     const ElementType type = is_unsigned ? ElementType::kUInt8 : ElementType::kInt8;
     model_.Codes(name + "w", type, dims, weights);
@@ -67,7 +68,8 @@ class CodesNetwork {
     model_.Codes(name + "z", type, shifted ? Dims{spec.outputs} : Dims{}, shifted ? zeros : std::vector<int>{middle});
     model_.Codes(name + "b", ElementType::kInt32, {spec.outputs}, bias);
     model_.Floats(name + "s", {spec.outputs}, scales);
-    auto& node = model_.Node("QLinearConv", {from, scale_, "zero", name + "w", name + "s", name + "z", scale_, "zero", name + "b"}, {name});
+    auto& node = model_.Node(
+        "QLinearConv", {from, scale_, "zero", name + "w", name + "s", name + "z", scale_, "zero", name + "b"}, {name});
     Int(node, "group", spec.group);
     Ints(node, "strides", {spec.stride, spec.stride});
     Ints(node, "dilations", {spec.dilation, spec.dilation});
@@ -77,13 +79,15 @@ class CodesNetwork {
 
   std::string Add(const std::string& a, const std::string& b) {
     const std::string name = Name();
-    model_.Node("QLinearAdd", {a, "scale", "zero", b, "scale", "zero", "scale", "zero"}, {name}).set_domain("com.microsoft");
+    model_.Node("QLinearAdd", {a, "scale", "zero", b, "scale", "zero", "scale", "zero"}, {name})
+        .set_domain("com.microsoft");
     return name;
   }
 
   std::string Multiply(const std::string& a, const std::string& b) {
     const std::string name = Name();
-    model_.Node("QLinearMul", {a, "scale", "zero", b, "scale", "zero", "scale", "zero"}, {name}).set_domain("com.microsoft");
+    model_.Node("QLinearMul", {a, "scale", "zero", b, "scale", "zero", "scale", "zero"}, {name})
+        .set_domain("com.microsoft");
     return name;
   }
 
@@ -160,7 +164,8 @@ std::multiset<std::string> Compare(CodesNetwork& network, const std::vector<std:
     for (int64_t i = 0; i < e.num_elements(); ++i) {
       seen.insert(a[i]);
       if (a[i] == b[i]) continue;
-      if (wrong++ == 0) ADD_FAILURE() << outputs[o] << " at " << i << ": " << static_cast<int>(a[i]) << ", " << static_cast<int>(b[i]);
+      if (wrong++ == 0)
+        ADD_FAILURE() << outputs[o] << " at " << i << ": " << static_cast<int>(a[i]) << ", " << static_cast<int>(b[i]);
     }
     EXPECT_EQ(wrong, 0);
     EXPECT_GT(seen.size(), std::min<size_t>(static_cast<size_t>(e.num_elements()), 30) / 2) << "codes say little";
@@ -183,38 +188,45 @@ TEST_P(ConvolutionsLast, GiveTheSameCodes) {
   const LastConvSpec& conv = test.conv;
   CodesNetwork network(test.input, std::get<0>(types), std::get<1>(types));
   // Wide ones around it make it worth while to turn the image.
-  const std::string before = network.Conv(network.Conv("x", {3 * conv.channels, test.input[1]}), {conv.channels, 3 * conv.channels});
-  const std::string after = network.Conv(network.Conv(network.Conv(before, conv), {6 * conv.outputs, conv.outputs}), {5, 6 * conv.outputs});
+  const std::string before =
+      network.Conv(network.Conv("x", {3 * conv.channels, test.input[1]}), {conv.channels, 3 * conv.channels});
+  const std::string after =
+      network.Conv(network.Conv(network.Conv(before, conv), {6 * conv.outputs, conv.outputs}), {5, 6 * conv.outputs});
   EXPECT_EQ(Compare(network, {after}, Shape(test.input)).count("QLinearConvLast"), Expected(5));
 }
 
-const auto kTypes = ::testing::Values(std::tuple{ElementType::kUInt8, Weights::kInt8}, std::tuple{ElementType::kInt8, Weights::kInt8},
-                                      std::tuple{ElementType::kUInt8, Weights::kUInt8}, std::tuple{ElementType::kInt8, Weights::kInt8WithZeros},
-                                      std::tuple{ElementType::kUInt8, Weights::kUInt8WithZeros});
+const auto kTypes = ::testing::Values(
+    std::tuple{ElementType::kUInt8, Weights::kInt8}, std::tuple{ElementType::kInt8, Weights::kInt8},
+    std::tuple{ElementType::kUInt8, Weights::kUInt8}, std::tuple{ElementType::kInt8, Weights::kInt8WithZeros},
+    std::tuple{ElementType::kUInt8, Weights::kUInt8WithZeros});
 
 std::string NameOf(const ::testing::TestParamInfo<ConvolutionsLast::ParamType>& info) {
   constexpr const char* kWeights[] = {"", "UnsignedWeights", "ZeroPoints", "UnsignedZeroPoints"};
   const auto& [codes, weights] = std::get<1>(info.param);
-  return std::get<0>(info.param).name + (codes == ElementType::kInt8 ? "Signed" : "Unsigned") + kWeights[static_cast<int>(weights)];
+  return std::get<0>(info.param).name + (codes == ElementType::kInt8 ? "Signed" : "Unsigned") +
+         kWeights[static_cast<int>(weights)];
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, ConvolutionsLast,
-    ::testing::Combine(::testing::Values(LastConvCase{"InPlace", {2, 8, 9, 7}, {24, 16}}, LastConvCase{"OddChannels", {1, 8, 5, 5}, {13, 7}},
-                                         LastConvCase{"OneColumn", {1, 8, 5, 5}, {40, 12}}, LastConvCase{"Square", {1, 8, 9, 10}, {20, 12, 3, 1, 1, 1, {1, 1, 1, 1}}},
-                                         LastConvCase{"Strided", {2, 8, 11, 9}, {17, 6, 3, 2, 1, 1, {1, 0, 0, 2}}},
-                                         LastConvCase{"StridedPoint", {1, 8, 9, 9}, {33, 20, 1, 2}},
-                                         LastConvCase{"Dilated", {1, 8, 12, 11}, {16, 8, 3, 1, 1, 2, {2, 2, 2, 2}}},
-                                         LastConvCase{"Groups", {1, 8, 8, 7}, {24, 16, 3, 1, 2, 1, {1, 1, 1, 1}}},
-                                         LastConvCase{"Deep", {1, 8, 6, 5}, {36, 170, 3, 1, 1, 1, {1, 1, 1, 1}}},
-                                         LastConvCase{"LargeWeights", {1, 8, 6, 5}, {36, 160, 1, 1, 1, 1, {0, 0, 0, 0}, 63}},
-                                         LastConvCase{"OnePixel", {2, 8, 1, 1}, {36, 20}}, LastConvCase{"FewRows", {1, 8, 1, 2}, {36, 20}},
-                                         LastConvCase{"Depthwise", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {1, 1, 1, 1}}},
-                                         LastConvCase{"DepthwiseStrided", {2, 8, 9, 8}, {40, 40, 3, 2, 40, 1, {1, 0, 1, 1}}},
-                                         LastConvCase{"DepthwiseWide", {1, 8, 9, 8}, {35, 35, 5, 1, 35, 1, {2, 2, 2, 2}}},
-                                         LastConvCase{"DepthwiseBeyond", {1, 8, 4, 3}, {48, 48, 5, 1, 48, 2, {4, 4, 4, 4}}},
-                                         LastConvCase{"DepthwiseLarge", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {0, 1, 2, 0}, 127}}),
-                       kTypes),
+    ::testing::Combine(
+        ::testing::Values(LastConvCase{"InPlace", {2, 8, 9, 7}, {24, 16}},
+                          LastConvCase{"OddChannels", {1, 8, 5, 5}, {13, 7}},
+                          LastConvCase{"OneColumn", {1, 8, 5, 5}, {40, 12}},
+                          LastConvCase{"Square", {1, 8, 9, 10}, {20, 12, 3, 1, 1, 1, {1, 1, 1, 1}}},
+                          LastConvCase{"Strided", {2, 8, 11, 9}, {17, 6, 3, 2, 1, 1, {1, 0, 0, 2}}},
+                          LastConvCase{"StridedPoint", {1, 8, 9, 9}, {33, 20, 1, 2}},
+                          LastConvCase{"Dilated", {1, 8, 12, 11}, {16, 8, 3, 1, 1, 2, {2, 2, 2, 2}}},
+                          LastConvCase{"Groups", {1, 8, 8, 7}, {24, 16, 3, 1, 2, 1, {1, 1, 1, 1}}},
+                          LastConvCase{"Deep", {1, 8, 6, 5}, {36, 170, 3, 1, 1, 1, {1, 1, 1, 1}}},
+                          LastConvCase{"LargeWeights", {1, 8, 6, 5}, {36, 160, 1, 1, 1, 1, {0, 0, 0, 0}, 63}},
+                          LastConvCase{"OnePixel", {2, 8, 1, 1}, {36, 20}}, LastConvCase{"FewRows", {1, 8, 1, 2}, {36, 20}},
+                          LastConvCase{"Depthwise", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {1, 1, 1, 1}}},
+                          LastConvCase{"DepthwiseStrided", {2, 8, 9, 8}, {40, 40, 3, 2, 40, 1, {1, 0, 1, 1}}},
+                          LastConvCase{"DepthwiseWide", {1, 8, 9, 8}, {35, 35, 5, 1, 35, 1, {2, 2, 2, 2}}},
+                          LastConvCase{"DepthwiseBeyond", {1, 8, 4, 3}, {48, 48, 5, 1, 48, 2, {4, 4, 4, 4}}},
+                          LastConvCase{"DepthwiseLarge", {1, 8, 9, 8}, {64, 64, 3, 1, 64, 1, {0, 1, 2, 0}, 127}}),
+        kTypes),
     NameOf);
 
 class FirstConvolutionsLast : public ConvolutionsLast {};
@@ -223,7 +235,8 @@ TEST_P(FirstConvolutionsLast, GiveTheSameCodes) {
   const auto& [test, types] = GetParam();
   CodesNetwork network(test.input, std::get<0>(types), std::get<1>(types));
   const std::string after = network.Conv(network.Conv("x", test.conv), {6 * test.conv.outputs, test.conv.outputs});
-  EXPECT_EQ(Compare(network, {network.Conv(after, {5, 6 * test.conv.outputs})}, Shape(test.input)).count("QLinearConvLast"), Expected(3));
+  EXPECT_EQ(Compare(network, {network.Conv(after, {5, 6 * test.conv.outputs})}, Shape(test.input)).count("QLinearConvLast"),
+            Expected(3));
 }
 
 // Windows whose lines are short.
@@ -306,7 +319,8 @@ TEST(ChannelsLast, TakesScalesThatAreComputed) {
     network.ComputeScale();
     const std::string wide = network.Conv("x", {51, 8});
     const std::string depthwise = network.Conv(wide, {51, 51, 3, 1, 51, 1, {1, 1, 1, 1}});
-    EXPECT_EQ(Compare(network, {network.Conv(depthwise, {24, 51})}, Shape{2, 8, 7, 6}).count("QLinearConvLast"), Expected(3));
+    EXPECT_EQ(Compare(network, {network.Conv(depthwise, {24, 51})}, Shape{2, 8, 7, 6}).count("QLinearConvLast"),
+              Expected(3));
   }
 }
 
@@ -315,7 +329,8 @@ TEST(ChannelsLast, LeavesWhatDoesNotPay) {
   EXPECT_EQ(Compare(alone, {alone.Conv("x", {16, 16, 3})}, Shape{1, 16, 8, 8}).count("QLinearConvLast"), 0u);
   CodesNetwork large({1, 16, 8, 8}, ElementType::kUInt8);  // weights that products of bytes take in many steps without VNNI
   const std::string wide = large.Conv("x", {96, 16, 1, 1, 1, 1, {0, 0, 0, 0}, 127});
-  EXPECT_EQ(Compare(large, {large.Conv(wide, {16, 96, 1, 1, 1, 1, {0, 0, 0, 0}, 127})}, Shape{1, 16, 8, 8}).count("QLinearConvLast"),
+  EXPECT_EQ(Compare(large, {large.Conv(wide, {16, 96, 1, 1, 1, 1, {0, 0, 0, 0}, 127})}, Shape{1, 16, 8, 8})
+                .count("QLinearConvLast"),
             HasByteDotProducts() ? 2u : 0u);
 }
 

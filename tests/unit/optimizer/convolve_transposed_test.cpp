@@ -19,7 +19,8 @@ struct StraightCase {
 ModelBuilder Model(const StraightCase& c, std::vector<float> numbers) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, c.image).Output("y", ElementType::kFloat, Sizes(c.image.size(), -1));
-  model.Floats("w", c.weights, numbers).Floats("b", {c.weights[1] * c.group}, Numbers(static_cast<size_t>(c.weights[1] * c.group)));
+  model.Floats("w", c.weights, numbers)
+      .Floats("b", {c.weights[1] * c.group}, Numbers(static_cast<size_t>(c.weights[1] * c.group)));
   auto& node = Int(model.Node("ConvTranspose", {"x", "w", "b"}, {"y"}), "group", c.group);
   Ints(node, "kernel_shape", Sizes(c.weights.begin() + 2, c.weights.end()));
   Ints(node, "dilations", c.dilations);

@@ -18,9 +18,12 @@ constexpr int64_t kChannels = 128;
 
 ModelBuilder OneConvolution(const DeclaredImage& c) {
   ModelBuilder model(17);
-  model.Input("x", ElementType::kFloat, {-1}).Input("sizes", ElementType::kInt64, {4}).Output("y", ElementType::kFloat, {1, kChannels, -1, -1});
+  model.Input("x", ElementType::kFloat, {-1})
+      .Input("sizes", ElementType::kInt64, {4})
+      .Output("y", ElementType::kFloat, {1, kChannels, -1, -1});
   model.Node("Reshape", {"x", "sizes"}, {"image"});
-  ModelBuilder::Declare(model.proto().mutable_graph()->add_value_info(), "image", ElementType::kFloat, {1, kChannels, c.declared[0], c.declared[1]});
+  ModelBuilder::Declare(model.proto().mutable_graph()->add_value_info(), "image", ElementType::kFloat,
+                        {1, kChannels, c.declared[0], c.declared[1]});
   std::string last = "image";
   for (const std::string name : {"a", "b"}) {
     const int64_t count = kChannels * kChannels * c.kernel[0] * c.kernel[1];
@@ -59,14 +62,16 @@ TEST(DeclaredImages, AreComputedAsTheyComeOrRefused) {
   for (const DeclaredImage& c : cases) {
     const ModelBuilder model = OneConvolution(c);
     const int64_t count = kChannels * c.given[0] * c.given[1];
-    const std::vector<Value> inputs = {Floats({count}, Waves(count, 0.71f)),
-                                       Tensor::Of<int64_t>(Shape{4}, std::vector<int64_t>{1, kChannels, c.given[0], c.given[1]})};
+    const std::vector<Value> inputs = {
+        Floats({count}, Waves(count, 0.71f)),
+        Tensor::Of<int64_t>(Shape{4}, std::vector<int64_t>{1, kChannels, c.given[0], c.given[1]})};
     std::vector<float> given, expected = ResultAt(model, OptimizationLevel::kNone, inputs);
     const std::string error = ErrorOf([&] { given = ResultAt(model, OptimizationLevel::kAll, inputs); });
     SCOPED_TRACE(::testing::PrintToString(c.declared) + " " + ::testing::PrintToString(c.given) + " " + error);
     if (error != "no error") continue;
     ASSERT_EQ(given.size(), expected.size());
-    for (size_t i = 0; i < given.size(); ++i) ASSERT_NEAR(given[i], expected[i], 1e-3f * std::max(1.0f, std::abs(expected[i]))) << i;
+    for (size_t i = 0; i < given.size(); ++i)
+      ASSERT_NEAR(given[i], expected[i], 1e-3f * std::max(1.0f, std::abs(expected[i]))) << i;
   }
 }
 

@@ -17,11 +17,13 @@ ModelBuilder Depthwise(const Window& window, int64_t batch = 2) {
   auto* shape = model.proto().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
   if (batch < 0) shape->mutable_dim(0)->set_dim_param("batch");
   model.Ints("to", {-1, 19, 9, 13}).Ints("back", {0, 19, -1});
-  model.Floats("w", {19, 1, window.height, window.width}, Numbers(static_cast<size_t>(19 * window.height * window.width), 0.1f));
+  model.Floats("w", {19, 1, window.height, window.width},
+               Numbers(static_cast<size_t>(19 * window.height * window.width), 0.1f));
   model.Floats("b", {19}, Numbers(19));
   Transpose(model, "x", "t", {0, 2, 1});
   model.Node("Reshape", {"t", "to"}, {"image"});
-  onnx::NodeProto& conv = window.bias ? model.Node("Conv", {"image", "w", "b"}, {"c"}) : model.Node("Conv", {"image", "w"}, {"c"});
+  onnx::NodeProto& conv =
+      window.bias ? model.Node("Conv", {"image", "w", "b"}, {"c"}) : model.Node("Conv", {"image", "w"}, {"c"});
   Int(conv, "group", 19);
   Ints(Ints(Ints(conv, "strides", window.strides), "pads", window.pads), "dilations", window.dilations);
   model.Node("Reshape", {"c", "back"}, {"r"});
@@ -32,8 +34,9 @@ ModelBuilder Depthwise(const Window& window, int64_t batch = 2) {
 
 TEST(DepthwiseTokens, ComputeWhereTheyLie) {
   const std::vector<Window> windows = {
-      {3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}}, {3, 3, {2, 2}, {1, 1, 1, 1}, {1, 1}, false}, {5, 7, {1, 1}, {2, 3, 2, 3}, {1, 1}},
-      {3, 3, {1, 1}, {2, 2, 2, 2}, {2, 2}}, {1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, false}, {2, 3, {1, 2}, {0, 2, 1, 0}, {1, 3}},
+      {3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}},        {3, 3, {2, 2}, {1, 1, 1, 1}, {1, 1}, false},
+      {5, 7, {1, 1}, {2, 3, 2, 3}, {1, 1}},        {3, 3, {1, 1}, {2, 2, 2, 2}, {2, 2}},
+      {1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, false}, {2, 3, {1, 2}, {0, 2, 1, 0}, {1, 3}},
       {9, 13, {1, 1}, {8, 12, 8, 12}, {1, 1}},
   };
   for (const Window& window : windows) {

@@ -17,7 +17,8 @@ ModelBuilder EinsumModel(const EinsumCase& c, size_t result_rank) {
   int64_t count = 1;
   for (const int64_t size : c.weights) count *= size;
   model.Floats("w", c.weights, Numbers(static_cast<size_t>(count)));
-  Text(model.Node("Einsum", {c.weights_first ? "w" : "x", c.weights_first ? "x" : "w"}, {"y"}, "sum"), "equation", c.equation);
+  Text(model.Node("Einsum", {c.weights_first ? "w" : "x", c.weights_first ? "x" : "w"}, {"y"}, "sum"), "equation",
+       c.equation);
   return model;
 }
 
@@ -28,10 +29,10 @@ size_t ResultRank(const EinsumCase& c) {
 
 TEST(EinsumProducts, WithConstantWeights) {
   for (const EinsumCase& c : std::vector<EinsumCase>{
-           {"abc,cde->abde", {2, 3, 4}, {4, 5, 6}, "MatMul Reshape"},            // Keras: to heads
-           {"abcd,cde->abe", {2, 3, 5, 6}, {5, 6, 4}, "Reshape MatMul"},         // and back
-           {"ibh,hnd->ibnd", {3, 2, 4}, {4, 5, 6}, "MatMul Reshape"},            // XLNet: to heads
-           {"ibnd,hnd->ibh", {3, 2, 5, 6}, {4, 5, 6}, "Reshape MatMul"},         // and back
+           {"abc,cde->abde", {2, 3, 4}, {4, 5, 6}, "MatMul Reshape"},     // Keras: to heads
+           {"abcd,cde->abe", {2, 3, 5, 6}, {5, 6, 4}, "Reshape MatMul"},  // and back
+           {"ibh,hnd->ibnd", {3, 2, 4}, {4, 5, 6}, "MatMul Reshape"},     // XLNet: to heads
+           {"ibnd,hnd->ibh", {3, 2, 5, 6}, {4, 5, 6}, "Reshape MatMul"},  // and back
            {"ab,bc->ac", {3, 4}, {4, 5}, "MatMul"},
            {"ab,bc", {3, 4}, {4, 5}, "MatMul"},
            {"ab,cb->ac", {3, 4}, {5, 4}, "MatMul"},
@@ -52,7 +53,8 @@ TEST(EinsumProducts, WithConstantWeights) {
 
 TEST(EinsumProducts, WithOpenSizes) {
   for (const std::string equation : {"abc,cde->abde", "abc,cde->baed"}) {
-    const Rewriting rewriting(EinsumModel({equation, {-1, -1, 4}, {4, 5, 6}, ""}, 4), {"einsum_products", "fold_constants", "eliminate_dead_nodes"});
+    const Rewriting rewriting(EinsumModel({equation, {-1, -1, 4}, {4, 5, 6}, ""}, 4),
+                              {"einsum_products", "fold_constants", "eliminate_dead_nodes"});
     EXPECT_EQ(rewriting.before(), "Einsum");
     EXPECT_EQ(rewriting.after().substr(0, 6), "MatMul");
     EXPECT_EQ(rewriting.Difference(1, 3, true), "");
@@ -64,12 +66,12 @@ TEST(EinsumProducts, ThatSumNothing) {
   for (const EinsumCase& c : std::vector<EinsumCase>{
            {"ab,ab->ab", {2, 3}, {2, 3}, "Mul"},
            {"ab,cd->abcd", {2, 3}, {4, 5}, "Unsqueeze Mul"},
-           {"abc,cd->abcd", {2, 3, 4}, {4, 5}, "Unsqueeze Mul"},            // Mamba: steps and states
+           {"abc,cd->abcd", {2, 3, 4}, {4, 5}, "Unsqueeze Mul"},  // Mamba: steps and states
            {"abc,c->abc", {2, 3, 4}, {4}, "Mul"},
-           {"ab,ba->ab", {2, 3}, {3, 2}, "Mul"},                            // the constant is transposed once
+           {"ab,ba->ab", {2, 3}, {3, 2}, "Mul"},  // the constant is transposed once
            {"ab,c->cba", {2, 3}, {4}, "Transpose Mul"},
            {"ab,bc->bac", {2, 3}, {3, 4}, "Transpose Unsqueeze Mul"},
-           {"ab,bc->abc", {2, 1}, {3, 4}, "Unsqueeze Mul"},                 // one element is repeated
+           {"ab,bc->abc", {2, 1}, {3, 4}, "Unsqueeze Mul"},  // one element is repeated
            {"a,b->ab", {0}, {4}, "Unsqueeze Mul"},
            {"ab,->ab", {2, 3}, {}, "Mul"},
        }) {
@@ -78,17 +80,18 @@ TEST(EinsumProducts, ThatSumNothing) {
     EXPECT_EQ(rewriting.after(), c.after);
     EXPECT_EQ(rewriting.Difference(1, 3, true), "");
   }
-  const Rewriting open(EinsumModel({"abc,cd->adbc", {-1, -1, -1}, {4, 5}, ""}, 4), {"einsum_products", "fold_constants", "eliminate_dead_nodes"});
+  const Rewriting open(EinsumModel({"abc,cd->adbc", {-1, -1, -1}, {4, 5}, ""}, 4),
+                       {"einsum_products", "fold_constants", "eliminate_dead_nodes"});
   EXPECT_EQ(open.after(), "Unsqueeze Mul");
   EXPECT_EQ(open.Difference(1, 4), "");
 }
 
 TEST(EinsumProducts, LeavesOthers) {
   for (const EinsumCase& c : std::vector<EinsumCase>{
-           {"ab,bc->c", {2, 3}, {3, 4}, ""},           // rows are summed, too
+           {"ab,bc->c", {2, 3}, {3, 4}, ""},  // rows are summed, too
            {"ab,ab->a", {2, 3}, {2, 3}, ""},
-           {"aab,bc->ac", {2, 2, 3}, {3, 4}, ""},      // a diagonal
-           {"ab,bc->ac", {2, 1}, {3, 4}, ""},          // one column is repeated
+           {"aab,bc->ac", {2, 2, 3}, {3, 4}, ""},  // a diagonal
+           {"ab,bc->ac", {2, 1}, {3, 4}, ""},      // one column is repeated
            {"...b,bc->...c", {2, 3}, {3, 4}, ""},
            {"ab,bc->ac", {2, -1}, {3, 4}, ""},
        }) {

@@ -31,7 +31,8 @@ ModelBuilder Build(const IdentityCase& test) {
 constexpr auto kGone = "Abs Neg";
 
 /// Where of this condition, of "a" where it is true and else of a constant of these dimensions.
-std::function<void(ModelBuilder&)> WhereOf(std::vector<uint8_t> condition, std::vector<int64_t> other, bool other_first = false) {
+std::function<void(ModelBuilder&)> WhereOf(std::vector<uint8_t> condition, std::vector<int64_t> other,
+                                           bool other_first = false) {
   return [=](ModelBuilder& m) {
     m.Constant("c", {static_cast<int64_t>(condition.size())}, condition, onnx::TensorProto::BOOL);
     m.Floats("o", other, Numbers(static_cast<size_t>(Shape(other).num_elements())));
@@ -53,23 +54,41 @@ const IdentityCase kCases[] = {
     {"ReshapeToSame", kGone, [](ModelBuilder& m) { m.Ints("s", {2, 3}).Node("Reshape", {"a", "s"}, {"b"}); }},
     {"ReshapeCopies", kGone, [](ModelBuilder& m) { m.Ints("s", {0, 0}).Node("Reshape", {"a", "s"}, {"b"}); }, {-1, -1}},
     {"ReshapeInfers", kGone, [](ModelBuilder& m) { m.Ints("s", {-1, 3}).Node("Reshape", {"a", "s"}, {"b"}); }, {-1, 3}},
-    {"ReshapeMayFail", "Abs Reshape Neg", [](ModelBuilder& m) { m.Ints("s", {3, -1}).Node("Reshape", {"a", "s"}, {"b"}); }, {-1, -1}},
-    {"ReshapeInfersBesideUnknown", kGone, [](ModelBuilder& m) { m.Ints("s", {0, -1}).Node("Reshape", {"a", "s"}, {"b"}); }, {-1, 3}},
+    {"ReshapeMayFail",
+     "Abs Reshape Neg",
+     [](ModelBuilder& m) { m.Ints("s", {3, -1}).Node("Reshape", {"a", "s"}, {"b"}); },
+     {-1, -1}},
+    {"ReshapeInfersBesideUnknown",
+     kGone,
+     [](ModelBuilder& m) { m.Ints("s", {0, -1}).Node("Reshape", {"a", "s"}, {"b"}); },
+     {-1, 3}},
     {"ReshapeToOther", "Abs Reshape Neg", [](ModelBuilder& m) { m.Ints("s", {3, 2}).Node("Reshape", {"a", "s"}, {"b"}); }},
     {"Flatten", kGone, [](ModelBuilder& m) { m.Node("Flatten", {"a"}, {"b"}); }},
     {"FlattenOfThree", "Abs Flatten Neg", [](ModelBuilder& m) { m.Node("Flatten", {"a"}, {"b"}); }, {2, 1, 3}},
     {"Transpose", kGone, [](ModelBuilder& m) { Ints(m.Node("Transpose", {"a"}, {"b"}), "perm", {0, 1}); }, {-1, 4}},
     {"TransposeOfOne", kGone, [](ModelBuilder& m) { m.Node("Transpose", {"a"}, {"b"}); }, {5}},
     {"TransposeOfTwo", "Abs Transpose Neg", [](ModelBuilder& m) { m.Node("Transpose", {"a"}, {"b"}); }},
-    {"SliceAll", kGone,
+    {"SliceAll",
+     kGone,
      [](ModelBuilder& m) {
-       m.Ints("from", {0, 0}).Ints("to", {std::numeric_limits<int64_t>::max(), 3}).Node("Slice", {"a", "from", "to"}, {"b"});
+       m.Ints("from", {0, 0})
+           .Ints("to", {std::numeric_limits<int64_t>::max(), 3})
+           .Node("Slice", {"a", "from", "to"}, {"b"});
      },
      {-1, 3}},
-    {"SliceSome", "Abs Slice Neg", [](ModelBuilder& m) { m.Ints("from", {0}).Ints("to", {2}).Node("Slice", {"a", "from", "to"}, {"b"}); }, {-1, 3}},
-    {"SliceFromOne", "Abs Slice Neg", [](ModelBuilder& m) { m.Ints("from", {1}).Ints("to", {3}).Node("Slice", {"a", "from", "to"}, {"b"}); }, {3}},
+    {"SliceSome",
+     "Abs Slice Neg",
+     [](ModelBuilder& m) { m.Ints("from", {0}).Ints("to", {2}).Node("Slice", {"a", "from", "to"}, {"b"}); },
+     {-1, 3}},
+    {"SliceFromOne",
+     "Abs Slice Neg",
+     [](ModelBuilder& m) { m.Ints("from", {1}).Ints("to", {3}).Node("Slice", {"a", "from", "to"}, {"b"}); },
+     {3}},
     {"ExpandToSame", kGone, [](ModelBuilder& m) { m.Ints("s", {1, 3}).Node("Expand", {"a", "s"}, {"b"}); }},
-    {"ExpandUnknown", "Abs Expand Neg", [](ModelBuilder& m) { m.Ints("s", {3, 3}).Node("Expand", {"a", "s"}, {"b"}); }, {-1, 3}},
+    {"ExpandUnknown",
+     "Abs Expand Neg",
+     [](ModelBuilder& m) { m.Ints("s", {3, 3}).Node("Expand", {"a", "s"}, {"b"}); },
+     {-1, 3}},
     {"TileOnce", kGone, [](ModelBuilder& m) { m.Ints("n", {1, 1}).Node("Tile", {"a", "n"}, {"b"}); }},
     {"TileTwice", "Abs Tile Neg", [](ModelBuilder& m) { m.Ints("n", {1, 2}).Node("Tile", {"a", "n"}, {"b"}); }},
     {"ClipWithoutBounds", kGone, [](ModelBuilder& m) { m.Node("Clip", {"a"}, {"b"}); }},
@@ -77,14 +96,23 @@ const IdentityCase kCases[] = {
     {"MaxOfTwo", "Abs Max Neg", [](ModelBuilder& m) { m.Node("Max", {"a", "x"}, {"b"}); }},
     {"TimesOne", kGone, [](ModelBuilder& m) { m.Floats("one", {}, {1}).Node("Mul", {"one", "a"}, {"b"}); }},
     {"TimesOnes", kGone, [](ModelBuilder& m) { m.Floats("one", {2, 1}, {1, 1}).Node("Mul", {"a", "one"}, {"b"}); }},
-    {"TimesOnesThatBroadcast", "Abs Mul Neg", [](ModelBuilder& m) { m.Floats("one", {2, 2, 1}, {1, 1, 1, 1}).Node("Mul", {"a", "one"}, {"b"}); }},
-    {"TimesOnesOfUnknown", "Abs Mul Neg", [](ModelBuilder& m) { m.Floats("one", {3}, {1, 1, 1}).Node("Mul", {"a", "one"}, {"b"}); }, {2, -1}},
+    {"TimesOnesThatBroadcast", "Abs Mul Neg",
+     [](ModelBuilder& m) { m.Floats("one", {2, 2, 1}, {1, 1, 1, 1}).Node("Mul", {"a", "one"}, {"b"}); }},
+    {"TimesOnesOfUnknown",
+     "Abs Mul Neg",
+     [](ModelBuilder& m) { m.Floats("one", {3}, {1, 1, 1}).Node("Mul", {"a", "one"}, {"b"}); },
+     {2, -1}},
     {"MinusZero", kGone, [](ModelBuilder& m) { m.Floats("zero", {1}, {0}).Node("Sub", {"a", "zero"}, {"b"}); }},
     {"ZeroMinus", "Abs Sub Neg", [](ModelBuilder& m) { m.Floats("zero", {1}, {0}).Node("Sub", {"zero", "a"}, {"b"}); }},
     {"OneDividedBy", "Abs Div Neg", [](ModelBuilder& m) { m.Floats("one", {1}, {1}).Node("Div", {"one", "a"}, {"b"}); }},
-    {"PlusZeroChangesMinusZero", "Abs Add Neg", [](ModelBuilder& m) { m.Floats("zero", {1}, {0}).Node("Add", {"a", "zero"}, {"b"}); }},
+    {"PlusZeroChangesMinusZero", "Abs Add Neg",
+     [](ModelBuilder& m) { m.Floats("zero", {1}, {0}).Node("Add", {"a", "zero"}, {"b"}); }},
     {"PlusMinusZero", kGone, [](ModelBuilder& m) { m.Floats("zero", {1}, {-0.0f}).Node("Add", {"a", "zero"}, {"b"}); }},
-    {"IntegersPlusZero", kGone, [](ModelBuilder& m) { m.Ints("zero", {0}).Node("Add", {"zero", "a"}, {"b"}); }, {2, 3}, ElementType::kInt64},
+    {"IntegersPlusZero",
+     kGone,
+     [](ModelBuilder& m) { m.Ints("zero", {0}).Node("Add", {"zero", "a"}, {"b"}); },
+     {2, 3},
+     ElementType::kInt64},
 };
 
 class EliminateIdentities : public ::testing::TestWithParam<IdentityCase> {};

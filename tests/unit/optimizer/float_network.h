@@ -30,12 +30,15 @@ struct BlockedConvSpec {
 /// A model of images, node by node; `x` is its input.
 class FloatNetwork {
  public:
-  explicit FloatNetwork(std::vector<int64_t> input, int opset = 17) : model_(opset), rank_(input.size()) { model_.Input("x", ElementType::kFloat, std::move(input)); }
+  explicit FloatNetwork(std::vector<int64_t> input, int opset = 17) : model_(opset), rank_(input.size()) {
+    model_.Input("x", ElementType::kFloat, std::move(input));
+  }
 
   std::string Conv(const std::string& from, const BlockedConvSpec& spec) {
     const std::string name = Name();
     const auto& z = spec.z;
-    const int64_t columns = spec.x.kernel > 0 ? spec.x.kernel : spec.kernel, pad = spec.x.kernel > 0 ? spec.x.pad : spec.pad;
+    const int64_t columns = spec.x.kernel > 0 ? spec.x.kernel : spec.kernel,
+                  pad = spec.x.kernel > 0 ? spec.x.pad : spec.pad;
     std::vector<int64_t> shape = {spec.outputs, spec.channels / spec.group};
     AppendLast(shape, {z.kernel, spec.kernel, columns});
     const int64_t depth = std::accumulate(shape.begin() + 1, shape.end(), int64_t{1}, std::multiplies<>());
@@ -67,8 +70,8 @@ class FloatNetwork {
     return names;
   }
 
-  std::string Pool(const std::string& type, const std::string& from, int64_t kernel, int64_t stride, int64_t pad, bool ceil = false,
-                   bool count_pads = false) {
+  std::string Pool(const std::string& type, const std::string& from, int64_t kernel, int64_t stride, int64_t pad,
+                   bool ceil = false, bool count_pads = false) {
     const std::string name = Name();
     auto& node = model_.Node(type, {from}, {name});
     Ints(node, "kernel_shape", std::vector<int64_t>(rank_ - 2, kernel));
@@ -149,7 +152,8 @@ class FloatNetwork {
 };
 
 /// Runs the model of one input with and without the optimizer; returns the operators that are left.
-inline std::multiset<std::string> CompareLevels(const ModelBuilder& model, const std::vector<std::string>& outputs, const Shape& shape) {
+inline std::multiset<std::string> CompareLevels(const ModelBuilder& model, const std::vector<std::string>& outputs,
+                                                const Shape& shape) {
   Tensor x(ElementType::kFloat, shape);
   for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = std::sin(static_cast<float>(i) * 0.71f);
   const LevelResults expected = RunAt(model, OptimizationLevel::kNone, x, outputs.size());
@@ -169,7 +173,8 @@ inline std::multiset<std::string> CompareLevels(const ModelBuilder& model, const
   return given.operators;
 }
 
-inline std::multiset<std::string> Compare(FloatNetwork& network, const std::vector<std::string>& outputs, const Shape& shape) {
+inline std::multiset<std::string> Compare(FloatNetwork& network, const std::vector<std::string>& outputs,
+                                          const Shape& shape) {
   return CompareLevels(network.Finish(outputs), outputs, shape);
 }
 

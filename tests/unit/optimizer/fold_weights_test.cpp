@@ -152,7 +152,9 @@ TEST(FoldBiases, BroadcastsAreNoBias) {
 
 TEST(FoldBiases, MatMulAndAddAreGemm) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {-1, 4}).Input("z", ElementType::kFloat, {3}).Output("y", ElementType::kFloat, {-1, 3});
+  model.Input("x", ElementType::kFloat, {-1, 4})
+      .Input("z", ElementType::kFloat, {3})
+      .Output("y", ElementType::kFloat, {-1, 3});
   model.Floats("w", {4, 3}, Numbers(12));
   model.Node("Neg", {"z"}, {"n"});
   model.Node("MatMul", {"x", "w"}, {"m"});
@@ -193,7 +195,8 @@ TEST(FoldPads, OthersStay) {
   for (const int what : {0, 1, 2}) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {1, 2, 4, 4}).Output("y", ElementType::kFloat, {1, 1, -1, -1});
-    model.Ints("pads", {0, 0, 1, 1, 0, what == 0 ? 1 : 0, 1, what == 1 ? -1 : 1}).Floats("w", {1, what == 0 ? 3 : 2, 3, 3}, Numbers(what == 0 ? 27 : 18));
+    model.Ints("pads", {0, 0, 1, 1, 0, what == 0 ? 1 : 0, 1, what == 1 ? -1 : 1})
+        .Floats("w", {1, what == 0 ? 3 : 2, 3, 3}, Numbers(what == 0 ? 27 : 18));
     model.Floats("value", {}, {what == 2 ? 1.0f : 0.0f});
     model.Node("Pad", {"x", "pads", "value"}, {"p"});
     model.Node("Conv", {"p", "w"}, {"y"});
@@ -202,7 +205,8 @@ TEST(FoldPads, OthersStay) {
 }
 
 /// Pad around x, then a pool of 3x2 with a stride of 2 over it; `before` is an operator between x and Pad.
-ModelBuilder PaddedPool(const char* pool, const char* before, std::vector<int64_t> pads, const std::function<void(onnx::NodeProto&)>& attributes) {
+ModelBuilder PaddedPool(const char* pool, const char* before, std::vector<int64_t> pads,
+                        const std::function<void(onnx::NodeProto&)>& attributes) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2, 3, 7, 6}).Output("y", ElementType::kFloat, {2, 3, -1, -1});
   model.Ints("pads", std::move(pads));
@@ -232,7 +236,8 @@ TEST(FoldPads, IntoPools) {
 }
 
 TEST(FoldPads, OtherPoolsStay) {
-  const auto after = [](const char* pool, const char* before, std::vector<int64_t> pads, const std::function<void(onnx::NodeProto&)>& attributes) {
+  const auto after = [](const char* pool, const char* before, std::vector<int64_t> pads,
+                        const std::function<void(onnx::NodeProto&)>& attributes) {
     return Rewriting(PaddedPool(pool, before, std::move(pads), attributes), {"fold_pads"}).after();
   };
   const std::vector<int64_t> ones = {0, 0, 1, 1, 0, 0, 1, 1};
@@ -241,9 +246,11 @@ TEST(FoldPads, OtherPoolsStay) {
   const auto uncounted = [](onnx::NodeProto& node) { Ints(node, "pads", {1, 0, 0, 1}); };
   const auto same = [](onnx::NodeProto& node) { Text(node, "auto_pad", "SAME_UPPER"); };
   EXPECT_EQ(after("AveragePool", "Tanh", ones, ceil), "Tanh Pad AveragePool");
-  EXPECT_EQ(after("AveragePool", "Tanh", ones, uncounted), "Tanh Pad AveragePool");  // its own padding does not count, Pad's does
+  EXPECT_EQ(after("AveragePool", "Tanh", ones, uncounted),
+            "Tanh Pad AveragePool");  // its own padding does not count, Pad's does
   EXPECT_EQ(after("AveragePool", "Tanh", ones, same), "Tanh Pad AveragePool");
-  EXPECT_EQ(after("AveragePool", "Tanh", {0, 0, 1, 2, 0, 0, 1, 1}, plain), "Tanh Pad AveragePool");  // windows of padding alone
+  EXPECT_EQ(after("AveragePool", "Tanh", {0, 0, 1, 2, 0, 0, 1, 1}, plain),
+            "Tanh Pad AveragePool");  // windows of padding alone
   EXPECT_EQ(after("AveragePool", "Tanh", {0, 1, 1, 1, 0, 0, 1, 1}, plain), "Tanh Pad AveragePool");
   EXPECT_EQ(after("MaxPool", "Tanh", ones, plain), "Tanh Pad MaxPool");  // zeros are more than what is there
   EXPECT_EQ(after("MaxPool", "Relu", ones, ceil), "Relu Pad MaxPool");
@@ -255,9 +262,9 @@ struct CroppedAxis {
 };
 
 TEST(CropKernels, TapsThatOnlyMeetPadding) {
-  const std::vector<CroppedAxis> axes = {{3, 24, 1, 24, 24, 20, 1}, {3, 12, 1, 12, 12, 20, 3}, {3, 1, 1, 1, 1, 1, 1}, {5, 2, 1, 4, 4, 3, 3},
-                                         {3, 1, 2, 1, 1, 2, 2},     {4, 3, 2, 9, 6, 5, 4},     {3, 2, 1, 4, 0, 2, 1}, {7, 1, 3, 6, 6, 2, 7},
-                                         {1, 1, 1, 0, 0, 4, 1}};
+  const std::vector<CroppedAxis> axes = {{3, 24, 1, 24, 24, 20, 1}, {3, 12, 1, 12, 12, 20, 3}, {3, 1, 1, 1, 1, 1, 1},
+                                         {5, 2, 1, 4, 4, 3, 3},     {3, 1, 2, 1, 1, 2, 2},     {4, 3, 2, 9, 6, 5, 4},
+                                         {3, 2, 1, 4, 0, 2, 1},     {7, 1, 3, 6, 6, 2, 7},     {1, 1, 1, 0, 0, 4, 1}};
   for (size_t i = 0; i < axes.size(); ++i) {
     for (const size_t j : {size_t{0}, size_t{1}, i}) {
       SCOPED_TRACE(::testing::Message() << i << " and " << j);

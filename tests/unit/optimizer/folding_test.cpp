@@ -97,8 +97,8 @@ TEST(FoldShapes, FollowsShapesThatAreKnown) {
   EXPECT_EQ(rewriting.Difference(), "");
 }
 
-/// Pads x as a list that starts with the last dimension says: exporters turn its pairs around as rows of a matrix. y is reshaped to
-/// the last dimension of what comes of it.
+/// Pads x as a list that starts with the last dimension says: exporters turn its pairs around as rows of a matrix. y is
+/// reshaped to the last dimension of what comes of it.
 ModelBuilder PadsAsMatrix(const std::vector<int64_t>& perm) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {2, 3, 4}).Output("y", ElementType::kFloat, {-1, -1});
@@ -136,7 +136,8 @@ void NameDimensions(ModelBuilder& model, std::initializer_list<std::pair<int, co
 /// Reshape of x to what `parts` name: a dimension of x, or a constant.
 ModelBuilder ReshapeTo(const std::vector<std::string>& parts) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {-1, -1, 12}).Output("y", ElementType::kFloat, std::vector<int64_t>(parts.size(), -1));
+  model.Input("x", ElementType::kFloat, {-1, -1, 12})
+      .Output("y", ElementType::kFloat, std::vector<int64_t>(parts.size(), -1));
   NameDimensions(model, {{0, "batch"}, {1, "rows"}});
   model.Ints("0", {0}).Ints("1", {1}).Ints("three", {3}).Ints("four", {4}).Ints("twelve", {12});
   model.Node("Shape", {"x"}, {"s"});
@@ -162,7 +163,8 @@ TEST(FoldShapes, TargetsOfTheInputsOwnDimensions) {
 }
 
 TEST(FoldShapes, LeavesTargetsThatMayFail) {
-  for (const auto& parts : std::vector<std::vector<std::string>>{{"all", "four"}, {"rows", "twelve"}, {"rows", "batch", "twelve"}}) {
+  for (const auto& parts :
+       std::vector<std::vector<std::string>>{{"all", "four"}, {"rows", "twelve"}, {"rows", "batch", "twelve"}}) {
     const Rewriting rewriting(ReshapeTo(parts), {"fold_shapes"});
     EXPECT_EQ(rewriting.after(), rewriting.before()) << parts[0];
   }
@@ -181,7 +183,9 @@ TEST(FoldShapes, TruthOfASizeIsNotTheSize) {
 
 TEST(FoldShapes, RowsOfAMatrixOfUnknownShapeAreNoElements) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {2, 3, 4, 5}).Input("t", ElementType::kInt64, {-1}).Output("y", ElementType::kFloat, {-1, -1});
+  model.Input("x", ElementType::kFloat, {2, 3, 4, 5})
+      .Input("t", ElementType::kInt64, {-1})
+      .Output("y", ElementType::kFloat, {-1, -1});
   model.Ints("second", {1}).Ints("flat", {-1});
   model.Node("Shape", {"x"}, {"s"});
   model.Node("Reshape", {"s", "t"}, {"matrix"});
@@ -251,7 +255,9 @@ TEST(MergeEqualNodes, OneComputesForAll) {
 
 TEST(MergeEqualNodes, AttributesAndOutputsDiffer) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {2, 2}).Output("z", ElementType::kFloat, {2, 2});
+  model.Input("x", ElementType::kFloat, {2, 2})
+      .Output("y", ElementType::kFloat, {2, 2})
+      .Output("z", ElementType::kFloat, {2, 2});
   model.Output("w", ElementType::kFloat, {2, 2});
   Float(model.Node("LeakyRelu", {"x"}, {"a"}), "alpha", 0.0f);
   Float(model.Node("LeakyRelu", {"x"}, {"b"}), "alpha", -0.0f);

@@ -45,7 +45,8 @@ void Check(ModelBuilder& model, std::vector<Shape> shapes, const std::string& op
   for (size_t t = 0; t < outputs; ++t) {
     const Tensor &e = expected.tensors[t], &g = given.tensors[t];
     ASSERT_EQ(g.shape(), e.shape());
-    for (int64_t i = 0; i < e.num_elements(); ++i) ASSERT_NEAR(g.data<float>()[i], e.data<float>()[i], 1e-4f) << t << ", " << i;
+    for (int64_t i = 0; i < e.num_elements(); ++i)
+      ASSERT_NEAR(g.data<float>()[i], e.data<float>()[i], 1e-4f) << t << ", " << i;
   }
 }
 

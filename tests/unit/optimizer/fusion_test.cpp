@@ -6,7 +6,9 @@ namespace {
 
 TEST(FuseTransposes, PairsCancel) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {2, 3, 4}).Output("y", ElementType::kFloat, {2, 3, 4}).Output("z", ElementType::kFloat, {4, 2, 3});
+  model.Input("x", ElementType::kFloat, {2, 3, 4})
+      .Output("y", ElementType::kFloat, {2, 3, 4})
+      .Output("z", ElementType::kFloat, {4, 2, 3});
   Ints(model.Node("Transpose", {"x"}, {"a"}), "perm", {1, 2, 0});
   Ints(model.Node("Transpose", {"a"}, {"b"}), "perm", {2, 0, 1});
   Ints(model.Node("Transpose", {"a"}, {"z"}), "perm", {1, 2, 0});
@@ -28,7 +30,9 @@ TEST(FuseTransposes, SizesOfTransposed) {
 
 TEST(FuseTransposes, IntoGemmAndMatMul) {
   ModelBuilder model;
-  model.Input("a", ElementType::kFloat, {4, -1}).Input("b", ElementType::kFloat, {3, 4}).Output("y", ElementType::kFloat, {-1, 3});
+  model.Input("a", ElementType::kFloat, {4, -1})
+      .Input("b", ElementType::kFloat, {3, 4})
+      .Output("y", ElementType::kFloat, {-1, 3});
   model.Output("z", ElementType::kFloat, {-1, 3});
   model.Node("Transpose", {"a"}, {"s"});
   model.Node("Transpose", {"b"}, {"t"});
@@ -46,49 +50,56 @@ struct ReshapeCase {
 };
 
 const ReshapeCase kReshapes[] = {
-    {"Chain", "Reshape Neg",
+    {"Chain",
+     "Reshape Neg",
      [](ModelBuilder& m) {
        m.Ints("s", {2, 6}).Ints("t", {3, 4});
        m.Node("Reshape", {"x", "s"}, {"a"});
        m.Node("Reshape", {"a", "t"}, {"b"});
      },
      {2, 2, 3}},
-    {"ChainThatMayFail", "Reshape Reshape Neg",
+    {"ChainThatMayFail",
+     "Reshape Reshape Neg",
      [](ModelBuilder& m) {
        m.Ints("s", {2, 6}).Ints("t", {3, -1});
        m.Node("Reshape", {"x", "s"}, {"a"});
        m.Node("Reshape", {"a", "t"}, {"b"});
      },
      {-1, 4}},
-    {"ChainOfUnknown", "Reshape Neg",
+    {"ChainOfUnknown",
+     "Reshape Neg",
      [](ModelBuilder& m) {
        m.Ints("s", {0, 2, 2}).Ints("t", {-1, 1});
        m.Node("Reshape", {"x", "s"}, {"a"});
        m.Node("Reshape", {"a", "t"}, {"b"});
      },
      {-1, 4}},
-    {"UnsqueezeAndSqueeze", "Neg",
+    {"UnsqueezeAndSqueeze",
+     "Neg",
      [](ModelBuilder& m) {
        m.Ints("axes", {1});
        m.Node("Unsqueeze", {"x", "axes"}, {"a"});
        m.Node("Squeeze", {"a", "axes"}, {"b"});
      },
      {-1, 4}},
-    {"SqueezeAndUnsqueeze", "Neg",
+    {"SqueezeAndUnsqueeze",
+     "Neg",
      [](ModelBuilder& m) {
        m.Ints("axes", {1});
        m.Node("Squeeze", {"x", "axes"}, {"a"});
        m.Node("Unsqueeze", {"a", "axes"}, {"b"});
      },
      {-1, 1, 4}},
-    {"SqueezeThatMayFail", "Squeeze Unsqueeze Neg",
+    {"SqueezeThatMayFail",
+     "Squeeze Unsqueeze Neg",
      [](ModelBuilder& m) {
        m.Ints("axes", {1});
        m.Node("Squeeze", {"x", "axes"}, {"a"});
        m.Node("Unsqueeze", {"a", "axes"}, {"b"});
      },
      {2, -1, 4}},
-    {"UnsqueezeAndFlatten", "Reshape Neg",
+    {"UnsqueezeAndFlatten",
+     "Reshape Neg",
      [](ModelBuilder& m) {
        m.Ints("axes", {3});
        m.Node("Unsqueeze", {"x", "axes"}, {"a"});
@@ -112,7 +123,8 @@ TEST_P(FuseReshapes, KeepsResults) {
   EXPECT_EQ(rewriting.Difference(1, GetParam().name == "SqueezeThatMayFail" ? 1 : 3), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Chains, FuseReshapes, ::testing::ValuesIn(kReshapes), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Chains, FuseReshapes, ::testing::ValuesIn(kReshapes),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(MergeActivations, OneDoesItAll) {
   ModelBuilder model;

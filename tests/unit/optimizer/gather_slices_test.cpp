@@ -41,9 +41,9 @@ TEST(GatherSlices, OfOneAxis) {
 
 TEST(GatherSlices, LeavesOthers) {
   for (const auto& [axis, cuts] : std::vector<std::pair<int64_t, std::vector<Cut>>>{
-           {1, {{0, 3, 1}, {0, 6, 1, 2}}},       // steps
-           {1, {{0, 3, 2}, {1, 4, 2}}},          // of another axis
-           {2, {{3, 4, 2}, {0, 3, 2}}},          // of few elements
+           {1, {{0, 3, 1}, {0, 6, 1, 2}}},  // steps
+           {1, {{0, 3, 2}, {1, 4, 2}}},     // of another axis
+           {2, {{3, 4, 2}, {0, 3, 2}}},     // of few elements
            {3, {{3, 5, 3}, {0, 3, 3}}},
        }) {
     const Rewriting rewriting(Joined(axis, cuts), {"gather_slices"});

@@ -15,7 +15,10 @@ ModelBuilder Sliced(const std::vector<Bounds>& slices) {
   std::string from = "x";
   for (size_t i = 0; i < slices.size(); ++i) {
     const std::string n = std::to_string(i), to = "part" + n;
-    model.Ints("starts" + n, slices[i].starts).Ints("ends" + n, slices[i].ends).Ints("axes" + n, slices[i].axes).Ints("steps" + n, slices[i].steps);
+    model.Ints("starts" + n, slices[i].starts)
+        .Ints("ends" + n, slices[i].ends)
+        .Ints("axes" + n, slices[i].axes)
+        .Ints("steps" + n, slices[i].steps);
     model.Node("Slice", {from, "starts" + n, "ends" + n, "axes" + n, "steps" + n}, {to});
     from = to;
   }

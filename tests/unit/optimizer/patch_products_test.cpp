@@ -9,9 +9,11 @@ struct Window {
 };
 
 void AddConv(ModelBuilder& model, const Window& window, bool bias) {
-  model.Floats("w", {8, 6, window.height, window.width}, Numbers(static_cast<size_t>(48 * window.height * window.width), 0.1f));
+  model.Floats("w", {8, 6, window.height, window.width},
+               Numbers(static_cast<size_t>(48 * window.height * window.width), 0.1f));
   model.Floats("bias", {8}, Numbers(8));
-  onnx::NodeProto& conv = bias ? model.Node("Conv", {"image", "w", "bias"}, {"c"}) : model.Node("Conv", {"image", "w"}, {"c"});
+  onnx::NodeProto& conv =
+      bias ? model.Node("Conv", {"image", "w", "bias"}, {"c"}) : model.Node("Conv", {"image", "w"}, {"c"});
   Ints(conv, "strides", {window.stride, window.width});
 }
 
@@ -32,7 +34,8 @@ ModelBuilder Tokens(const Window& window, bool bias) {
 /// x [2, 8, 12, 6], its channels last.
 ModelBuilder Pixels(const Window& window, bool bias) {
   ModelBuilder model(17);
-  model.Input("x", ElementType::kFloat, {2, 8, 12, 6}).Output("y", ElementType::kFloat, {2, 8 / window.stride, 12 / window.width, 8});
+  model.Input("x", ElementType::kFloat, {2, 8, 12, 6})
+      .Output("y", ElementType::kFloat, {2, 8 / window.stride, 12 / window.width, 8});
   Transpose(model, "x", "image", {0, 3, 1, 2});
   AddConv(model, window, bias);
   Transpose(model, "c", "y", {0, 2, 3, 1});

@@ -34,10 +34,12 @@ class QuantizedModel {
   /// Constant int8 codes up to `most` with a scale for each index of `axis`, dequantized.
   void Weights(const std::string& name, const Dims& dims, int64_t axis, int most) {
     std::vector<int> values;
-    for (int64_t i = 0; i < CountOf(dims); ++i) values.push_back(static_cast<int>((i * i * 31 + 17 * i + i / 7) % (2 * most + 1)) - most);
+    for (int64_t i = 0; i < CountOf(dims); ++i)
+      values.push_back(static_cast<int>((i * i * 31 + 17 * i + i / 7) % (2 * most + 1)) - most);
     model_.Codes(name + "_codes", ElementType::kInt8, dims, values);
     std::vector<float> scales;
-    for (int64_t i = 0; i < dims[static_cast<size_t>(axis)]; ++i) scales.push_back(0.004f + 0.0001f * static_cast<float>(i % 13));
+    for (int64_t i = 0; i < dims[static_cast<size_t>(axis)]; ++i)
+      scales.push_back(0.004f + 0.0001f * static_cast<float>(i % 13));
     const auto count = static_cast<int64_t>(scales.size());
     model_.Floats(name + "_scale", {count}, scales);
     model_.Codes(name + "_zero", ElementType::kInt8, {count}, std::vector<int>(scales.size(), 0));
@@ -67,7 +69,8 @@ QuantizedOutcome RunAt(const ModelBuilder& model, OptimizationLevel level, const
   options.intra_op_threads = 2;
   const Session session = model.Session(options);
   QuantizedOutcome outcome;
-  for (const auto& node : session.placement().nodes) outcome.operators += (outcome.operators.empty() ? "" : " ") + node.op_type;
+  for (const auto& node : session.placement().nodes)
+    outcome.operators += (outcome.operators.empty() ? "" : " ") + node.op_type;
   std::vector<Value> results(1);
   session.Run(std::vector<Value>{x}, results);
   outcome.y = results[0].tensor();
@@ -77,15 +80,18 @@ QuantizedOutcome RunAt(const ModelBuilder& model, OptimizationLevel level, const
 /// The optimized model has these operators, and results that are at most `step` from the literal ones.
 void ExpectSame(const ModelBuilder& model, const Dims& dims, const std::string& operators, float step) {
   Tensor x(ElementType::kFloat, Shape(dims));
-  for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = 2.6f * std::sin(static_cast<float>(i) * 0.71f);
+  for (int64_t i = 0; i < x.num_elements(); ++i)
+    x.mutable_data<float>()[i] = 2.6f * std::sin(static_cast<float>(i) * 0.71f);
   const Value input(x);
-  const QuantizedOutcome expected = RunAt(model, OptimizationLevel::kNone, input), given = RunAt(model, OptimizationLevel::kAll, input);
+  const QuantizedOutcome expected = RunAt(model, OptimizationLevel::kNone, input),
+                         given = RunAt(model, OptimizationLevel::kAll, input);
   EXPECT_EQ(given.operators, operators);
   ASSERT_EQ(given.y.shape(), expected.y.shape());
   int64_t apart = 0;
   for (int64_t i = 0; i < expected.y.num_elements(); ++i) {
     const float difference = std::abs(expected.y.data<float>()[i] - given.y.data<float>()[i]);
-    ASSERT_LE(difference, 1.001f * step) << "element " << i << " is " << given.y.data<float>()[i] << " instead of " << expected.y.data<float>()[i];
+    ASSERT_LE(difference, 1.001f * step) << "element " << i << " is " << given.y.data<float>()[i] << " instead of "
+                                         << expected.y.data<float>()[i];
     if (difference > 0.01f * step) ++apart;
   }
   EXPECT_LE(apart, 1 + expected.y.num_elements() / 50) << "of " << expected.y.num_elements();
@@ -119,15 +125,19 @@ TEST_P(QuantizedConvolutions, AreLikeFloats) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, QuantizedConvolutions,
-                         ::testing::Values(QuantizedConvCase{"Pointwise", {2, 20, 20, 17}, {19, 20, 1, 1}}, QuantizedConvCase{"PointwiseSmall", {1, 37, 7, 7}, {40, 37, 1, 1}},
+                         ::testing::Values(QuantizedConvCase{"Pointwise", {2, 20, 20, 17}, {19, 20, 1, 1}},
+                                           QuantizedConvCase{"PointwiseSmall", {1, 37, 7, 7}, {40, 37, 1, 1}},
                                            QuantizedConvCase{"PointwiseStrided", {1, 16, 15, 15}, {24, 16, 1, 1}, 1, 2},
-                                           QuantizedConvCase{"Image", {1, 24, 19, 21}, {32, 24, 3, 3}, 1, 1, 1}, QuantizedConvCase{"Deep", {1, 300, 5, 5}, {13, 300, 3, 3}, 1, 1, 1},
-                                           QuantizedConvCase{"Strided", {1, 3, 37, 41}, {16, 3, 7, 7}, 1, 2, 3}, QuantizedConvCase{"Grouped", {2, 8, 9, 9}, {12, 4, 3, 3}, 2, 1, 1},
+                                           QuantizedConvCase{"Image", {1, 24, 19, 21}, {32, 24, 3, 3}, 1, 1, 1},
+                                           QuantizedConvCase{"Deep", {1, 300, 5, 5}, {13, 300, 3, 3}, 1, 1, 1},
+                                           QuantizedConvCase{"Strided", {1, 3, 37, 41}, {16, 3, 7, 7}, 1, 2, 3},
+                                           QuantizedConvCase{"Grouped", {2, 8, 9, 9}, {12, 4, 3, 3}, 2, 1, 1},
                                            QuantizedConvCase{"Depthwise", {2, 20, 19, 23}, {20, 1, 3, 3}, 20, 1, 1},
                                            QuantizedConvCase{"DepthwiseStrided", {1, 9, 18, 35}, {9, 1, 5, 5}, 9, 2, 2},
                                            QuantizedConvCase{"DepthwiseTwice", {1, 6, 9, 9}, {12, 1, 4, 4}, 6, 1, 0},
                                            QuantizedConvCase{"DepthwiseLarge", {1, 2, 250, 240}, {2, 1, 3, 3}, 2, 2, 1},
-                                           QuantizedConvCase{"OneDimension", {2, 5, 40}, {7, 5, 3}, 1, 1, 1}, QuantizedConvCase{"FewOutputs", {1, 12, 6, 6}, {2, 12, 3, 3}}),
+                                           QuantizedConvCase{"OneDimension", {2, 5, 40}, {7, 5, 3}, 1, 1, 1},
+                                           QuantizedConvCase{"FewOutputs", {1, 12, 6, 6}, {2, 12, 3, 3}}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(QuantizedProducts, OfMatricesAreLikeFloats) {
@@ -209,7 +219,8 @@ TEST(QuantizedSums, AndAveragesAreLikeFloats) {
       q.Quantize("m", "md", 0.01f, q.Zero());
       q.model().Node(op, {"xd", "md"}, {"s"});
       q.Quantize("s", "y", 0.03f, q.Zero());
-      ExpectSame(q.model(), {2, 7, 5, 3}, "QuantizeLinear QLinearGlobalAveragePool QLinear" + op + " DequantizeLinear", 0.03f);
+      ExpectSame(q.model(), {2, 7, 5, 3}, "QuantizeLinear QLinearGlobalAveragePool QLinear" + op + " DequantizeLinear",
+                 0.03f);
     }
   }
 }
@@ -245,7 +256,8 @@ void CodeNode(ModelBuilder& model, const std::string& op, const std::vector<std:
   ModelBuilder::AddNode(*model.proto().mutable_graph(), op, inputs, {to}).set_domain("com.microsoft");
 }
 
-/// A model of codes "x" whose operators of com.microsoft are to become tables: the same bytes, for all 256 codes in each case.
+/// A model of codes "x" whose operators of com.microsoft are to become tables: the same bytes, for all 256 codes in each
+/// case.
 class CodeFunctions : public ::testing::TestWithParam<ElementType> {
  protected:
   CodeFunctions() : model_(17) {
@@ -305,7 +317,8 @@ TEST_P(CodeFunctions, MeetConstantsOfOneElement) {
 
 TEST_P(CodeFunctions, WithoutZeroPointsBecomeATable) {
   model_.Floats("y_scale", {1}, {0.02f});
-  ModelBuilder::AddNode(*model_.proto().mutable_graph(), "QLinearSigmoid", {"x", "x_scale", "", "y_scale"}, {"y"}).set_domain("com.microsoft");
+  ModelBuilder::AddNode(*model_.proto().mutable_graph(), "QLinearSigmoid", {"x", "x_scale", "", "y_scale"}, {"y"})
+      .set_domain("com.microsoft");
   Output("y");
   ExpectOperators("QuantizedLookup");
 }
@@ -437,9 +450,11 @@ TEST(QuantizedConvolution, StaysWhereItsFloatsAreSeen) {
     if (seen) q.model().Node("Sub", {"z", "c"}, {"y"});
     Tensor x(ElementType::kFloat, Shape{1, 4, 6, 6});
     for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] = std::sin(static_cast<float>(i));
-    const QuantizedOutcome expected = RunAt(q.model(), OptimizationLevel::kNone, Value(x)), given = RunAt(q.model(), OptimizationLevel::kAll, Value(x));
+    const QuantizedOutcome expected = RunAt(q.model(), OptimizationLevel::kNone, Value(x)),
+                           given = RunAt(q.model(), OptimizationLevel::kAll, Value(x));
     EXPECT_EQ(given.operators.find("QLinearConv"), std::string::npos);
-    for (int64_t i = 0; i < expected.y.num_elements(); ++i) EXPECT_NEAR(given.y.data<float>()[i], expected.y.data<float>()[i], 0.051f);
+    for (int64_t i = 0; i < expected.y.num_elements(); ++i)
+      EXPECT_NEAR(given.y.data<float>()[i], expected.y.data<float>()[i], 0.051f);
   }
 }
 

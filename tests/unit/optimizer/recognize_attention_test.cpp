@@ -83,7 +83,8 @@ TEST(RecognizeAttentionMasks, WholeRowsReplacedWeighAllValuesTheSame) {
     std::array<uint8_t, 35> allowed;
     for (size_t i = 0; i < allowed.size(); ++i) allowed[i] = i / 7 != 1 && i % 3 != 0;  // nothing in row 1
     const std::array<uint8_t, 7> real = {1, 1, 1, 1, 1, 0, 0};
-    model.Constant("allowed", {5, 7}, allowed, onnx::TensorProto::BOOL).Constant("real", {1, 7}, real, onnx::TensorProto::BOOL);
+    model.Constant("allowed", {5, 7}, allowed, onnx::TensorProto::BOOL)
+        .Constant("real", {1, 7}, real, onnx::TensorProto::BOOL);
     model.Floats("low", {}, {-1e4f});
     model.Node("MatMul", {"q", "k"}, {"s"});
     model.Node("Where", {"allowed", "s", "low"}, {"chosen"});
@@ -97,7 +98,8 @@ TEST(RecognizeAttentionMasks, WholeRowsReplacedWeighAllValuesTheSame) {
 }
 
 TEST(RecognizeAttentionMasks, NumbersOfEveryType) {
-  for (const ElementType type : {ElementType::kFloat, ElementType::kDouble, ElementType::kFloat16, ElementType::kBFloat16}) {
+  for (const ElementType type :
+       {ElementType::kFloat, ElementType::kDouble, ElementType::kFloat16, ElementType::kBFloat16}) {
     ModelBuilder model(23);
     model.Input("q", type, {2, 3, 5, 8}).Input("k", type, {2, 3, 8, 7}).Input("allowed", ElementType::kBool, {5, 7});
     model.Input("v", type, {2, 3, 7, 6}).Output("y", type, {2, 3, 5, 6}).Floats("number", {}, {-1e4f});
@@ -114,14 +116,19 @@ TEST(RecognizeAttentionMasks, NumbersOfEveryType) {
 /// Row 1 of the scores is masked altogether, by `how` ("Where" or "Add") with `number`.
 ModelBuilder MaskedRow(ElementType type, const std::string& how, float number) {
   ModelBuilder model(23);
-  model.Input("q", type, {2, 3, 5, 8}).Input("k", type, {2, 3, 8, 7}).Input("v", type, {2, 3, 7, 6}).Output("y", type, {2, 3, 5, 6});
+  model.Input("q", type, {2, 3, 5, 8})
+      .Input("k", type, {2, 3, 8, 7})
+      .Input("v", type, {2, 3, 7, 6})
+      .Output("y", type, {2, 3, 5, 6});
   std::array<uint8_t, 35> allowed;
   std::vector<float> added;
   for (size_t i = 0; i < allowed.size(); ++i) {
     allowed[i] = i / 7 != 1 && i % 3 != 0;
     added.push_back(allowed[i] != 0 ? 0.0f : number);
   }
-  model.Constant("allowed", {5, 7}, allowed, onnx::TensorProto::BOOL).Floats("number", {}, {number}).Floats("added", {5, 7}, added);
+  model.Constant("allowed", {5, 7}, allowed, onnx::TensorProto::BOOL)
+      .Floats("number", {}, {number})
+      .Floats("added", {5, 7}, added);
   for (const char* constant : {"number", "added"}) {
     Int(model.Node("Cast", {constant}, {std::string(constant) + "_cast"}), "to", static_cast<int64_t>(type));
   }
@@ -138,10 +145,13 @@ ModelBuilder MaskedRow(ElementType type, const std::string& how, float number) {
 
 TEST(RecognizeAttentionMasks, RowsOfNothingAreAsTheyWere) {
   constexpr float kNothing = -std::numeric_limits<float>::infinity();
-  for (const ElementType type : {ElementType::kFloat, ElementType::kDouble, ElementType::kFloat16, ElementType::kBFloat16}) {
-    for (const auto& [how, number] : {std::pair("Where", kNothing), std::pair("Where", -1e4f), std::pair("Add", kNothing)}) {
+  for (const ElementType type :
+       {ElementType::kFloat, ElementType::kDouble, ElementType::kFloat16, ElementType::kBFloat16}) {
+    for (const auto& [how, number] :
+         {std::pair("Where", kNothing), std::pair("Where", -1e4f), std::pair("Add", kNothing)}) {
       SCOPED_TRACE(::testing::Message() << ElementTypeName(type) << ", " << how << " of " << number);
-      const Rewriting rewriting(MaskedRow(type, how, number), {"fold_constants", "recognize_attention", "eliminate_dead_nodes"});
+      const Rewriting rewriting(MaskedRow(type, how, number),
+                                {"fold_constants", "recognize_attention", "eliminate_dead_nodes"});
       EXPECT_NE(rewriting.after().find("Attention"), std::string::npos) << rewriting.after();
       EXPECT_EQ(rewriting.Difference(1, 4, true), "");
     }

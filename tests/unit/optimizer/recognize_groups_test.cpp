@@ -8,7 +8,8 @@ ModelBuilder GroupNorm(int64_t groups, const std::vector<int64_t>& factors, cons
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {2, 6, 3, 4}).Output("y", ElementType::kFloat, {2, 6, 3, 4});
   model.Ints("to", {0, groups, -1}).Ints("back", {2, 6, 3, 4});
-  model.Floats("scale", {groups}, Numbers(static_cast<size_t>(groups), 1.5f)).Floats("bias", {groups}, Numbers(static_cast<size_t>(groups)));
+  model.Floats("scale", {groups}, Numbers(static_cast<size_t>(groups), 1.5f))
+      .Floats("bias", {groups}, Numbers(static_cast<size_t>(groups)));
   model.Floats("m", factors, Numbers(6, -0.7f)).Floats("a", offsets, Numbers(6));
   model.Node("Reshape", {"x", "to"}, {"r"});
   model.Node("InstanceNormalization", {"r", "scale", "bias"}, {"n"});

@@ -7,7 +7,8 @@ namespace {
 using onnx::TensorProto;
 
 /// A constant of packed integers: bytes that look random.
-void AddCodes(ModelBuilder& model, const std::string& name, TensorProto::DataType type, const std::vector<int64_t>& dims, int bits) {
+void AddCodes(ModelBuilder& model, const std::string& name, TensorProto::DataType type, const std::vector<int64_t>& dims,
+              int bits) {
   int64_t count = 1;
   for (const int64_t dim : dims) count *= dim;
   std::vector<uint8_t> bytes;
@@ -57,7 +58,8 @@ ModelBuilder NBitsModel(const NBitsCase& c) {
   model.proto().set_ir_version(13);
   model.Input("x", ElementType::kFloat, gemm ? std::vector<int64_t>{-1, c.k} : std::vector<int64_t>{2, -1, c.k});
   model.Output("y", ElementType::kFloat, gemm ? std::vector<int64_t>{-1, c.n} : std::vector<int64_t>{2, -1, c.n});
-  AddCodes(model, "w", c.type, transposed ? std::vector<int64_t>{c.n, c.k} : std::vector<int64_t>{c.k, c.n}, BitsOf(c.type));
+  AddCodes(model, "w", c.type, transposed ? std::vector<int64_t>{c.n, c.k} : std::vector<int64_t>{c.k, c.n},
+           BitsOf(c.type));
   const std::vector<int64_t> dims = ScaleDims(c, transposed);
   int64_t count = 1;
   for (const int64_t dim : dims) count *= dim;
@@ -65,7 +67,8 @@ ModelBuilder NBitsModel(const NBitsCase& c) {
   for (int64_t i = 0; i < count; ++i) scales.push_back(0.01f + 0.001f * static_cast<float>(i % 11));
   model.Floats("s", dims, scales);
   if (c.zeros) AddCodes(model, "z", c.type, dims, BitsOf(c.type));
-  auto& node = c.zeros ? model.Node("DequantizeLinear", {"w", "s", "z"}, {"d"}) : model.Node("DequantizeLinear", {"w", "s"}, {"d"});
+  auto& node =
+      c.zeros ? model.Node("DequantizeLinear", {"w", "s", "z"}, {"d"}) : model.Node("DequantizeLinear", {"w", "s"}, {"d"});
   if (c.scales == Scales::kBlock) Int(node, "block_size", c.block);
   Int(node, "axis", (c.scales == Scales::kBlock) == transposed ? 1 : 0);
   if (c.scales == Scales::kColumn) node.mutable_attribute(0)->set_i(transposed ? 0 : 1);
@@ -93,18 +96,24 @@ TEST_P(RecognizeNBits, ComputesTheSame) {
 INSTANTIATE_TEST_SUITE_P(
     Forms, RecognizeNBits,
     ::testing::Values(
-        NBitsCase{"Int4Blocks"}, NBitsCase{.name = "Int4BlocksZeros", .zeros = true}, NBitsCase{.name = "UInt4", .type = TensorProto::UINT4},
+        NBitsCase{"Int4Blocks"}, NBitsCase{.name = "Int4BlocksZeros", .zeros = true},
+        NBitsCase{.name = "UInt4", .type = TensorProto::UINT4},
         NBitsCase{.name = "UInt4Zeros", .type = TensorProto::UINT4, .zeros = true},
-        NBitsCase{.name = "Int8", .type = TensorProto::INT8}, NBitsCase{.name = "Int8Zeros", .type = TensorProto::INT8, .zeros = true},
-        NBitsCase{.name = "UInt8Zeros", .type = TensorProto::UINT8, .zeros = true}, NBitsCase{.name = "Int2", .type = TensorProto::INT2},
+        NBitsCase{.name = "Int8", .type = TensorProto::INT8},
+        NBitsCase{.name = "Int8Zeros", .type = TensorProto::INT8, .zeros = true},
+        NBitsCase{.name = "UInt8Zeros", .type = TensorProto::UINT8, .zeros = true},
+        NBitsCase{.name = "Int2", .type = TensorProto::INT2},
         NBitsCase{.name = "UInt2Zeros", .type = TensorProto::UINT2, .zeros = true, .k = 50, .n = 17},
         NBitsCase{.name = "Tensor", .scales = Scales::kTensor, .zeros = true},
         NBitsCase{.name = "TensorOddSizes", .scales = Scales::kTensor, .k = 333, .n = 67},
         NBitsCase{.name = "Column", .type = TensorProto::INT8, .scales = Scales::kColumn, .zeros = true, .k = 100},
         NBitsCase{.name = "ColumnTransposed", .scales = Scales::kColumn, .form = Form::kTransposed, .k = 41, .n = 130},
-        NBitsCase{.name = "OddSizes", .zeros = true, .k = 345, .n = 65}, NBitsCase{.name = "Blocks48", .block = 48, .zeros = true, .k = 150},
-        NBitsCase{.name = "BlockLargerThanK", .block = 512, .k = 50}, NBitsCase{.name = "Blocks128", .block = 128, .zeros = true, .k = 768, .n = 33},
-        NBitsCase{.name = "Transposed", .zeros = true, .form = Form::kTransposed, .k = 77}, NBitsCase{.name = "Gemm", .form = Form::kGemm},
+        NBitsCase{.name = "OddSizes", .zeros = true, .k = 345, .n = 65},
+        NBitsCase{.name = "Blocks48", .block = 48, .zeros = true, .k = 150},
+        NBitsCase{.name = "BlockLargerThanK", .block = 512, .k = 50},
+        NBitsCase{.name = "Blocks128", .block = 128, .zeros = true, .k = 768, .n = 33},
+        NBitsCase{.name = "Transposed", .zeros = true, .form = Form::kTransposed, .k = 77},
+        NBitsCase{.name = "Gemm", .form = Form::kGemm},
         NBitsCase{.name = "GemmTransposed", .zeros = true, .form = Form::kGemmTransposed, .k = 65, .n = 20},
         NBitsCase{.name = "SmallBlocksStay", .block = 8, .expected = "DequantizeLinear MatMul"}),
     [](const auto& info) { return info.param.name; });
@@ -125,7 +134,9 @@ TEST(RecognizeNBits, TakesTheBias) {
 TEST(RecognizeNBits, ServesAllReadersOrNone) {
   for (const bool fits : {true, false}) {
     ModelBuilder model(21);
-    model.Input("x", ElementType::kFloat, {-1, 32}).Output("y", ElementType::kFloat, {-1, 32}).Output("z", ElementType::kFloat, {-1, 32});
+    model.Input("x", ElementType::kFloat, {-1, 32})
+        .Output("y", ElementType::kFloat, {-1, 32})
+        .Output("z", ElementType::kFloat, {-1, 32});
     AddCodes(model, "w", TensorProto::INT4, {32, 32}, 4);
     model.Floats("s", {}, {0.1f});
     model.Node("DequantizeLinear", {"w", "s"}, {"d"});
@@ -140,7 +151,9 @@ TEST(RecognizeNBits, ServesAllReadersOrNone) {
 
 TEST(RecognizeNBits, LeavesMatricesThatAreReadAsFloats) {
   ModelBuilder model(21);
-  model.Input("x", ElementType::kFloat, {-1, 32}).Output("y", ElementType::kFloat, {-1, 16}).Output("d", ElementType::kFloat, {32, 16});
+  model.Input("x", ElementType::kFloat, {-1, 32})
+      .Output("y", ElementType::kFloat, {-1, 16})
+      .Output("d", ElementType::kFloat, {32, 16});
   AddCodes(model, "w", TensorProto::INT4, {32, 16}, 4);
   model.Floats("s", {}, {0.1f});
   model.Node("DequantizeLinear", {"w", "s"}, {"d"});

@@ -89,13 +89,17 @@ ModelBuilder TurningModel(const Turning& s, ElementType type = ElementType::kFlo
 }
 
 Rewriting Turned(const ModelBuilder& model) {
-  return Rewriting(model, {"eliminate_identities", "recognize_rotary", "merge_constants", "merge_equal_nodes", "eliminate_dead_nodes"});
+  return Rewriting(
+      model, {"eliminate_identities", "recognize_rotary", "merge_constants", "merge_equal_nodes", "eliminate_dead_nodes"});
 }
 
 TEST(RecognizeRotary, AllSpellings) {
   for (int i = 0; i < 32; ++i) {
-    const Turning s{.split = (i & 1) != 0, .by_halves = (i & 2) != 0, .heads_last = (i & 4) != 0, .rest = (i & 8) != 0 ? 2 : 0,
-                     .one_batch = (i & 16) != 0};
+    const Turning s{.split = (i & 1) != 0,
+                    .by_halves = (i & 2) != 0,
+                    .heads_last = (i & 4) != 0,
+                    .rest = (i & 8) != 0 ? 2 : 0,
+                    .one_batch = (i & 16) != 0};
     SCOPED_TRACE(i);
     const Rewriting rewriting = Turned(TurningModel(s));
     const std::string& after = rewriting.after();
@@ -111,13 +115,18 @@ enum class Pairs { kSlices, kGathers, kSplit };
 ModelBuilder PairsModel(Pairs spelling, bool one_batch, bool equal = true) {
   ModelBuilder model(21);
   model.Input("x", ElementType::kFloat, {-1, 5, kHeads, kWidth});
-  model.Input("angles", ElementType::kFloat, {one_batch ? 1 : -1, 5, kHalf, 1}).Output("y", ElementType::kFloat, {-1, -1, -1, kWidth});
+  model.Input("angles", ElementType::kFloat, {one_batch ? 1 : -1, 5, kHalf, 1})
+      .Output("y", ElementType::kFloat, {-1, -1, -1, kWidth});
   for (int i = 0; i < (one_batch ? 1 : 2); ++i) {
     auto* input = model.proto().mutable_graph()->mutable_input(i);
     input->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("batch");
   }
   // Each angle twice.
-  model.Ints("rows", {0, 0, kWidth}).Ints("parted", {0, 0, 0, kHalf, 2}).Ints("joined", {0, 0, 0, kWidth}).Ints("axis", {2}).Ints("last", {-1});
+  model.Ints("rows", {0, 0, kWidth})
+      .Ints("parted", {0, 0, 0, kHalf, 2})
+      .Ints("joined", {0, 0, 0, kWidth})
+      .Ints("axis", {2})
+      .Ints("last", {-1});
   model.Node("Neg", {"angles"}, {"reversed"});
   Int(model.Node("Concat", {"angles", equal ? "angles" : "reversed"}, {"both"}), "axis", -1);
   model.Node("Reshape", {"both", "rows"}, {"flat"});
@@ -160,7 +169,8 @@ TEST(RecognizeRotary, PairsSideBySide) {
       const Rewriting rewriting = Turned(PairsModel(spelling, one_batch));
       const std::string& after = rewriting.after();
       EXPECT_NE(after.find("RotaryEmbedding"), std::string::npos) << after;
-      for (const std::string gone : {"Mul", "Add", "Split", "Gather"}) EXPECT_EQ(after.find(gone), std::string::npos) << after;
+      for (const std::string gone : {"Mul", "Add", "Split", "Gather"})
+        EXPECT_EQ(after.find(gone), std::string::npos) << after;
       EXPECT_EQ(rewriting.Difference(1, one_batch ? 3 : 2, true), "");
     }
     EXPECT_EQ(Turned(PairsModel(spelling, true, false)).after().find("RotaryEmbedding"), std::string::npos);
@@ -196,7 +206,14 @@ TEST(RecognizeRotary, LeavesOthers) {
   read.Output("crossed", ElementType::kFloat, {-1, kHeads, 5, kWidth});
   expect_left(read);
   ModelBuilder unknown = TurningModel({});  // one batch of angles may turn several of x
-  unknown.proto().mutable_graph()->mutable_input(1)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("other");
+  unknown.proto()
+      .mutable_graph()
+      ->mutable_input(1)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_param("other");
   expect_left(unknown);
 }
 

@@ -84,7 +84,9 @@ TEST(RecognizeGelu, OfTanhInAnyOrder) {
 TEST(RecognizeGelu, OtherFunctionsOfTanhStay) {
   for (const std::string reason : {"cube", "halved", "read twice", "output", "other factor"}) {
     ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {3, 5}).Input("z", ElementType::kFloat, {3, 5}).Output("y", ElementType::kFloat, {3, 5});
+    model.Input("x", ElementType::kFloat, {3, 5})
+        .Input("z", ElementType::kFloat, {3, 5})
+        .Output("y", ElementType::kFloat, {3, 5});
     AddTanhArgument(model, 0, reason == "cube" ? 0.0447f : 0.044715f);
     model.Floats("half", {}, {reason == "halved" ? 0.25f : 0.5f});
     model.Node("Tanh", {"u"}, {"t"});
@@ -161,7 +163,10 @@ TEST(RecognizeNormalization, WithoutAScaleOrABias) {
     for (const ElementType type : {ElementType::kFloat, ElementType::kFloat16}) {
       ModelBuilder model;
       model.Input("x", type, {4, 3, 8}).Output("y", type, {4, 3, 8});
-      model.Ints("axes", {-1}).Floats("twos", {}, {2}).Floats("epsilon", {}, {1e-3f}).Floats("offset", {8}, Numbers(8, 0.1f));
+      model.Ints("axes", {-1})
+          .Floats("twos", {}, {2})
+          .Floats("epsilon", {}, {1e-3f})
+          .Floats("offset", {8}, Numbers(8, 0.1f));
       for (const auto& [from, to] : {std::pair("twos", "two"), std::pair("epsilon", "eps"), std::pair("offset", "b")}) {
         Int(model.Node("Cast", {from}, {to}), "to", static_cast<int64_t>(type));
       }
@@ -186,7 +191,11 @@ ModelBuilder Normalization(int64_t axis, const std::vector<int64_t>& epsilon, co
   ModelBuilder model;
   const size_t rank = std::max({size_t{3}, epsilon.size(), one.size()});
   model.Input("x", ElementType::kFloat, {2, 8, 8}).Output("y", ElementType::kFloat, std::vector<int64_t>(rank, -1));
-  model.Ints("axes", {axis}).Floats("two", {}, {2}).Floats("eps", epsilon, {1e-5f}).Floats("one", one, {1}).Floats("g", {8}, Numbers(8));
+  model.Ints("axes", {axis})
+      .Floats("two", {}, {2})
+      .Floats("eps", epsilon, {1e-5f})
+      .Floats("one", one, {1})
+      .Floats("g", {8}, Numbers(8));
   model.Node("ReduceMean", {"x", "axes"}, {"mean"});
   model.Node("Sub", {"x", "mean"}, {"d"});
   model.Node("Pow", {"d", "two"}, {"p"});

@@ -1,10 +1,10 @@
-#include "attributes.h"
 #include "optimizer/rewriting.h"
 
 #include <cmath>
 #include <cstring>
 #include <random>
 
+#include "attributes.h"
 #include "session/context/graph_bytes.h"
 #include "session/session_state.h"
 
@@ -113,7 +113,8 @@ void Transpose(ModelBuilder& model, const std::string& from, const std::string& 
 
 std::vector<float> Numbers(size_t count, float first) {
   std::vector<float> numbers;
-  for (size_t i = 0; i < count; ++i) numbers.push_back(first + static_cast<float>(i % 7) * 0.25f - static_cast<float>(i % 3));
+  for (size_t i = 0; i < count; ++i)
+    numbers.push_back(first + static_cast<float>(i % 7) * 0.25f - static_cast<float>(i % 3));
   return numbers;
 }
 
@@ -122,7 +123,8 @@ std::vector<Value> MakeInputs(const Session& session, int seed, int64_t size) {
   std::vector<Value> inputs;
   for (const NamedType& input : session.inputs()) {
     Shape shape(input.type.shape->size());
-    for (size_t i = 0; i < shape.rank(); ++i) shape[i] = (*input.type.shape)[i].known() ? (*input.type.shape)[i].value : size;
+    for (size_t i = 0; i < shape.rank(); ++i)
+      shape[i] = (*input.type.shape)[i].known() ? (*input.type.shape)[i].value : size;
     Tensor tensor(input.type.element, shape);
     for (int64_t i = 0; i < tensor.num_elements(); ++i) {
       const auto number = static_cast<double>(random() % 4096) / 1024.0 - 2;
@@ -150,7 +152,8 @@ std::string Rewriting::Difference(const std::vector<Value>& inputs, bool roundin
   if (expected.size() != rewritten->outputs.size()) return "another number of outputs";
   for (size_t i = 0; i < expected.size(); ++i) {
     const NamedType &a = original.outputs()[i], &b = rewritten->outputs[i];
-    if (a.name != b.name || a.type.ToString() != b.type.ToString()) return fmt::format("output {} is {} {}", a.name, b.name, b.type.ToString());
+    if (a.name != b.name || a.type.ToString() != b.type.ToString())
+      return fmt::format("output {} is {} {}", a.name, b.name, b.type.ToString());
   }
   original.Run(inputs, expected);
   const std::vector<Value> given = RunGraph(*rewritten, inputs);

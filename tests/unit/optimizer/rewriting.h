@@ -26,7 +26,8 @@ class Rewriting {
   const Graph& graph() const noexcept { return *model_.graph; }
 
   /// Results for some inputs made up from `seed`, and what differs between the model and the rewritten one; "" when nothing
-  /// does. Symbolic dimensions are `size`. Tolerances are for float rounding where `rounding`, else results are the same bits.
+  /// does. Symbolic dimensions are `size`. Tolerances are for float rounding where `rounding`, else results are the same
+  /// bits.
   std::string Difference(int seed = 1, int64_t size = 3, bool rounding = false) const;
   /// The same for these inputs.
   std::string Difference(const std::vector<Value>& inputs, bool rounding = false) const;
@@ -50,7 +51,8 @@ void Transpose(ModelBuilder& model, const std::string& from, const std::string& 
 /// Tensors with values in [-2, 2) (integers 0 to 4) for each input.
 std::vector<Value> MakeInputs(const Session& session, int seed, int64_t size);
 
-/// What a model gives for its only input at a level of optimization on the CPU provider, and the operators that are left there.
+/// What a model gives for its only input at a level of optimization on the CPU provider, and the operators that are left
+/// there.
 struct LevelResults {
   std::vector<Value> values;
   std::multiset<std::string> operators;

@@ -5,8 +5,8 @@
 namespace tessera::testing {
 namespace {
 
-/// What PyTorch makes of x[:, first::step, ..., from:] = updates, of x [batch, 5, 2, 7] and updates [batch, rows, 2, columns]: vectors of
-/// each axis, their common shape, all combinations.
+/// What PyTorch makes of x[:, first::step, ..., from:] = updates, of x [batch, 5, 2, 7] and updates [batch, rows, 2,
+/// columns]: vectors of each axis, their common shape, all combinations.
 struct Assignment {
   std::vector<int64_t> rows = {1, 3};
   std::vector<int64_t> columns = {4, 5, 6};
@@ -17,11 +17,24 @@ struct Assignment {
 ModelBuilder Assigned(const Assignment& of, ElementType element = ElementType::kFloat) {
   ModelBuilder model(18);
   const auto rows = static_cast<int64_t>(of.rows.size()), columns = static_cast<int64_t>(of.columns.size());
-  model.Input("x", element, {-1, 5, 2, 7}).Input("u", element, {-1, rows * 2 * columns}).Output("y", element, {-1, 5, 2, 7});
+  model.Input("x", element, {-1, 5, 2, 7})
+      .Input("u", element, {-1, rows * 2 * columns})
+      .Output("y", element, {-1, 5, 2, 7});
   for (const int i : {0, 1}) {
-    model.proto().mutable_graph()->mutable_input(i)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("batch");
+    model.proto()
+        .mutable_graph()
+        ->mutable_input(i)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(0)
+        ->set_dim_param("batch");
   }
-  model.Ints("zero", {0}).Ints("one", {1}).Ints("last", {-1}).Ints("along_a", {-1, 1, 1, 1}).Ints("tail", {rows, 2, columns});
+  model.Ints("zero", {0})
+      .Ints("one", {1})
+      .Ints("last", {-1})
+      .Ints("along_a", {-1, 1, 1, 1})
+      .Ints("tail", {rows, 2, columns});
   Int(Int(model.Node("Shape", {"x"}, {"batch"}), "start", 0), "end", 1);
   model.Node("Squeeze", {"batch"}, {"count"});
   model.Node("Squeeze", {"zero"}, {"from"});
@@ -53,7 +66,12 @@ ModelBuilder Assigned(const Assignment& of, ElementType element = ElementType::k
 
 TEST(ScatterGrids, TakeAVectorOfEachAxis) {
   const std::vector<Assignment> assignments = {
-      {}, {{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5, 6}}, {{2}, {6}}, {{-2, -1}, {0, 2, 4, 6}}, {{4, 0, 3}, {6, 5, 1}}, {{1, 2}, {3, -3, 0}},
+      {},
+      {{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5, 6}},
+      {{2}, {6}},
+      {{-2, -1}, {0, 2, 4, 6}},
+      {{4, 0, 3}, {6, 5, 1}},
+      {{1, 2}, {3, -3, 0}},
   };
   for (const Assignment& assignment : assignments) {
     for (const ElementType element : {ElementType::kFloat, ElementType::kInt8, ElementType::kInt64}) {
@@ -73,9 +91,12 @@ TEST(ScatterGrids, LeaveSumsAndOtherShapes) {
   }
 }
 
-ModelBuilder AtConstants(const std::vector<int64_t>& dims, const std::vector<int64_t>& tuples, const std::vector<int64_t>& updates) {
+ModelBuilder AtConstants(const std::vector<int64_t>& dims, const std::vector<int64_t>& tuples,
+                         const std::vector<int64_t>& updates) {
   ModelBuilder model(16);
-  model.Input("x", ElementType::kFloat, {4, 5, 3}).Input("u", ElementType::kFloat, updates).Output("y", ElementType::kFloat, {4, 5, 3});
+  model.Input("x", ElementType::kFloat, {4, 5, 3})
+      .Input("u", ElementType::kFloat, updates)
+      .Output("y", ElementType::kFloat, {4, 5, 3});
   model.Ints("flat", tuples).Ints("dims", dims);
   model.Node("Reshape", {"flat", "dims"}, {"tuples"});
   model.Node("ScatterND", {"x", "tuples", "u"}, {"y"});
@@ -96,7 +117,8 @@ TEST(ScatterGrids, TellWhichIndexIsOutside) {
   const Session session = Assigned({{1, 5}, {0, 1}}).Session(options);
   EXPECT_EQ(session.placement().nodes.back().op_type, "ScatterGrid");
   std::vector<Value> outputs(1);
-  EXPECT_THAT(ErrorOf([&] { session.Run(MakeInputs(session, 1, 2), outputs); }), ::testing::HasSubstr("index 5 is outside [-5, 4]"));
+  EXPECT_THAT(ErrorOf([&] { session.Run(MakeInputs(session, 1, 2), outputs); }),
+              ::testing::HasSubstr("index 5 is outside [-5, 4]"));
 }
 
 }  // namespace

@@ -37,10 +37,11 @@ TEST(SinkReshapes, LeavesAttentionWithoutThem) {
   for (const bool floored : {false, true}) {
     const ModelBuilder model = MergedHeads(floored);
     const Rewriting alone(model, kAlone);
-    EXPECT_EQ(alone.after(), floored ? "Reshape Transpose Reshape Transpose Reshape Transpose Transpose MatMul Add Max Softmax "
-                                       "MatMul Transpose Reshape"
-                                     : "Reshape Transpose Reshape Transpose Reshape Transpose Transpose MatMul Add Softmax "
-                                       "MatMul Transpose Reshape");
+    EXPECT_EQ(alone.after(), floored
+                                 ? "Reshape Transpose Reshape Transpose Reshape Transpose Transpose MatMul Add Max Softmax "
+                                   "MatMul Transpose Reshape"
+                                 : "Reshape Transpose Reshape Transpose Reshape Transpose Transpose MatMul Add Softmax "
+                                   "MatMul Transpose Reshape");
     EXPECT_EQ(alone.Difference(1, 3, true), "");
   }
 }
@@ -59,7 +60,8 @@ TEST(SinkReshapes, AttentionIsRecognizedAfterwards) {
 }
 
 /// y = op(Reshape(x), other), and the Reshape back.
-ModelBuilder Binary(const std::string& op, const std::vector<int64_t>& other, const std::vector<int64_t>& target = {6, 4, 5}) {
+ModelBuilder Binary(const std::string& op, const std::vector<int64_t>& other,
+                    const std::vector<int64_t>& target = {6, 4, 5}) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {2, 3, 4, 5}).Input("o", ElementType::kFloat, other);
   model.Ints("merged", target).Ints("parted", {2, 3, 4, -1});
@@ -90,8 +92,8 @@ TEST(SinkReshapes, StaysWhereItMustNot) {
     EXPECT_EQ(rewriting.after(), rewriting.before());
     EXPECT_EQ(rewriting.Difference(), "");
   };
-  stays(Binary("Pow", {5}));                      // not one of the operators
-  stays(Binary("MatMul", {5, 7}));                // one matrix for all: rows may as well be merged
+  stays(Binary("Pow", {5}));        // not one of the operators
+  stays(Binary("MatMul", {5, 7}));  // one matrix for all: rows may as well be merged
 
   ModelBuilder other_rows(17);  // the Reshape does not merge just the first two dimensions
   other_rows.Input("x", ElementType::kFloat, {2, 3, 4, 5}).Output("y", ElementType::kFloat, {3, 8, 5});

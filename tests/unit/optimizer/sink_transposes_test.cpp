@@ -46,7 +46,10 @@ const SinkingCase kSunk[] = {
      }},
     {"Constants", "Add Mul Sub Where",
      [](ModelBuilder& m) {
-       m.Floats("channel", {4}, Numbers(4)).Floats("column", {5, 1}, Numbers(5)).Floats("image", {3, 5, 4}, Numbers(60)).Floats("one", {}, {2});
+       m.Floats("channel", {4}, Numbers(4))
+           .Floats("column", {5, 1}, Numbers(5))
+           .Floats("image", {3, 5, 4}, Numbers(60))
+           .Floats("one", {}, {2});
        m.Constant("mask", Dims{4}, std::span<const uint8_t>(std::vector<uint8_t>{1, 0, 0, 1}), onnx::TensorProto::BOOL);
        m.Node("Add", {"t", "channel"}, {"a"});
        m.Node("Mul", {"column", "a"}, {"b"});
@@ -60,7 +63,12 @@ const SinkingCase kSunk[] = {
      }},
     {"Slice", "Slice Slice",
      [](ModelBuilder& m) {
-       m.Ints("starts", {1, -1}).Ints("ends", {3, -4}).Ints("axes", {3, 2}).Ints("steps", {1, -1}).Ints("from", {0, 1}).Ints("to", {2, 3});
+       m.Ints("starts", {1, -1})
+           .Ints("ends", {3, -4})
+           .Ints("axes", {3, 2})
+           .Ints("steps", {1, -1})
+           .Ints("from", {0, 1})
+           .Ints("to", {2, 3});
        m.Node("Slice", {"t", "starts", "ends", "axes", "steps"}, {"a"});
        m.Node("Slice", {"a", "from", "to"}, {"r"});
      }},
@@ -88,7 +96,9 @@ const SinkingCase kSunk[] = {
     {"ArgMax", "ArgMax", [](ModelBuilder& m) { Int(m.Node("ArgMax", {"t"}, {"r"}), "axis", 3); }, 21, ElementType::kInt64},
     {"Quantization", "QuantizeLinear DequantizeLinear",
      [](ModelBuilder& m) {
-       m.Floats("scale", {4}, {0.1f, 0.2f, 0.3f, 0.4f}).Codes("zero", ElementType::kUInt8, {4}, {128, 120, 130, 110}).Floats("s", {}, {0.1f});
+       m.Floats("scale", {4}, {0.1f, 0.2f, 0.3f, 0.4f})
+           .Codes("zero", ElementType::kUInt8, {4}, {128, 120, 130, 110})
+           .Floats("s", {}, {0.1f});
        m.Codes("z", ElementType::kUInt8, {}, {128});
        Int(m.Node("QuantizeLinear", {"t", "scale", "zero"}, {"q"}), "axis", -1);
        m.Node("DequantizeLinear", {"q", "s", "z"}, {"r"});
@@ -188,7 +198,9 @@ TEST(SinkTransposes, TransposesWhatIsSmaller) {
 
 TEST(SinkTransposes, OutputsKeepTheirNames) {
   ModelBuilder model;
-  model.Input("c", ElementType::kFloat, {2, 4, 3, 5}).Output("y", ElementType::kFloat, {2, 4, 3, 5}).Output("z", ElementType::kFloat, {2, 4, 3, 5});
+  model.Input("c", ElementType::kFloat, {2, 4, 3, 5})
+      .Output("y", ElementType::kFloat, {2, 4, 3, 5})
+      .Output("z", ElementType::kFloat, {2, 4, 3, 5});
   model.Output("r", ElementType::kFloat, {2, 3, 5, 4});
   Transpose(model, "c", "t", kToLast);
   model.Node("Relu", {"t"}, {"r"});
@@ -198,7 +210,8 @@ TEST(SinkTransposes, OutputsKeepTheirNames) {
   EXPECT_EQ(rewriting.Difference(), "");
 }
 
-// Convolutions as TensorFlow's exporters write them, with a shortcut and squeezed scales, compute in blocks from end to end.
+// Convolutions as TensorFlow's exporters write them, with a shortcut and squeezed scales, compute in blocks from end to
+// end.
 TEST(SinkTransposes, ConvolutionsBetweenTransposes) {
   ModelBuilder model(18);
   model.Input("x", ElementType::kFloat, {-1, 6, 6, 16}).Output("y", ElementType::kFloat, {-1, 16});
@@ -206,7 +219,8 @@ TEST(SinkTransposes, ConvolutionsBetweenTransposes) {
   int count = 0;
   const auto convolution = [&](const std::string& from, int64_t size) {
     const std::string name = std::to_string(count++);
-    model.Floats("w" + name, {16, 16, size, size}, Numbers(static_cast<size_t>(256 * size * size), -0.2f * static_cast<float>(count)));
+    model.Floats("w" + name, {16, 16, size, size},
+                 Numbers(static_cast<size_t>(256 * size * size), -0.2f * static_cast<float>(count)));
     Transpose(model, from, "first" + name, kToFirst);
     Ints(model.Node("Conv", {"first" + name, "w" + name}, {"conv" + name}), "pads", Dims(4, size / 2));
     Transpose(model, "conv" + name, "last" + name, kToLast);
@@ -222,11 +236,13 @@ TEST(SinkTransposes, ConvolutionsBetweenTransposes) {
   model.Node("Relu", {"s"}, {"last"});
   Int(model.Node("ReduceMean", {"last", "image"}, {"y"}), "keepdims", 0);
   const Tensor x = testing::Floats({2, 6, 6, 16}, Numbers(2 * 6 * 6 * 16, -1));
-  const LevelResults plain = RunAt(model, OptimizationLevel::kNone, x, 1), fast = RunAt(model, OptimizationLevel::kAll, x, 1);
+  const LevelResults plain = RunAt(model, OptimizationLevel::kNone, x, 1),
+                     fast = RunAt(model, OptimizationLevel::kAll, x, 1);
   EXPECT_EQ(fast.operators.count("Transpose"), 1u);
   EXPECT_EQ(plain.operators.count("Transpose"), 8u);
   const auto expected = ToVector(plain.values[0]), got = ToVector(fast.values[0]);
-  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-4f * std::max(1.0f, std::abs(expected[i])));
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(got[i], expected[i], 1e-4f * std::max(1.0f, std::abs(expected[i])));
 }
 
 }  // namespace

@@ -21,8 +21,9 @@ ModelBuilder Skip(const SkipModel& s, const std::string& first = "p", const std:
   model.Floats("bias", {5}, Numbers(5, 0.1f));
   model.Node("MatMul", {"x", "w"}, {"p"});
   const std::string bias = s.bias ? "bias" : "", mean = s.mean ? "mean" : "", sum = s.sum ? "sum" : "";
-  onnx::NodeProto& node = s.centers ? model.Node("SkipLayerNormalization", {first, second, "gamma", "beta", bias}, {"y", mean, "", sum})
-                                    : model.Node("SkipSimplifiedLayerNormalization", {first, second, "gamma", bias}, {"y", mean, "", sum});
+  onnx::NodeProto& node =
+      s.centers ? model.Node("SkipLayerNormalization", {first, second, "gamma", "beta", bias}, {"y", mean, "", sum})
+                : model.Node("SkipSimplifiedLayerNormalization", {first, second, "gamma", bias}, {"y", mean, "", sum});
   node.set_domain("com.microsoft");
   Float(node, "epsilon", 1e-3f);
   if (s.sum) model.Output("sum", ElementType::kFloat, {2, 3, 5});

@@ -24,7 +24,9 @@ TEST(TurnFactors, OfManyProducts) {
            {{2, 4, 5}, {2, 6, 5}, {0, 2, 1}, "Transpose MatMul", false, ElementType::kFloat16},
        }) {
     ModelBuilder model(17);
-    model.Input("a", c.type, c.a).Input("b", c.type, c.b).Output("y", c.type, std::vector<int64_t>(std::max(c.a.size(), c.b.size()), -1));
+    model.Input("a", c.type, c.a)
+        .Input("b", c.type, c.b)
+        .Output("y", c.type, std::vector<int64_t>(std::max(c.a.size(), c.b.size()), -1));
     Transpose(model, "b", "t", c.perm);
     model.Node("MatMul", {c.first ? "t" : "a", c.first ? "a" : "t"}, {"y"});
     const Rewriting rewriting(model, {"turn_factors"});
@@ -35,7 +37,9 @@ TEST(TurnFactors, OfManyProducts) {
 
 TEST(TurnFactors, TransposesThatOthersReadStay) {
   ModelBuilder model(17);
-  model.Input("x", ElementType::kFloat, {2, 4, 5}).Output("y", ElementType::kFloat, {2, 4, 4}).Output("t", ElementType::kFloat, {2, 5, 4});
+  model.Input("x", ElementType::kFloat, {2, 4, 5})
+      .Output("y", ElementType::kFloat, {2, 4, 4})
+      .Output("t", ElementType::kFloat, {2, 5, 4});
   Transpose(model, "x", "t", {0, 2, 1});
   model.Node("MatMul", {"x", "t"}, {"y"});
   const Rewriting rewriting(model, {"turn_factors"});

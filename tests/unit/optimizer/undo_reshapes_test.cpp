@@ -52,9 +52,18 @@ TEST(UndoReshapes, LeavesConstantsThatWouldGrow) {
 
 TEST(UndoReshapes, LeavesOtherShapes) {
   ModelBuilder grows(17), turns(17), open(17);
-  grows.Input("x", ElementType::kFloat, {3, 4}).Output("y", ElementType::kFloat, {6, 4}).Ints("to", {1, 3, 4}).Ints("back", {6, 4});
-  turns.Input("x", ElementType::kFloat, {3, 4}).Output("y", ElementType::kFloat, {4, 3}).Ints("to", {2, 6}).Ints("back", {4, 3});
-  open.Input("x", ElementType::kFloat, {-1, 4}).Output("y", ElementType::kFloat, {-1, 4}).Ints("to", {-1, 1, 4}).Ints("back", {-1, 4});
+  grows.Input("x", ElementType::kFloat, {3, 4})
+      .Output("y", ElementType::kFloat, {6, 4})
+      .Ints("to", {1, 3, 4})
+      .Ints("back", {6, 4});
+  turns.Input("x", ElementType::kFloat, {3, 4})
+      .Output("y", ElementType::kFloat, {4, 3})
+      .Ints("to", {2, 6})
+      .Ints("back", {4, 3});
+  open.Input("x", ElementType::kFloat, {-1, 4})
+      .Output("y", ElementType::kFloat, {-1, 4})
+      .Ints("to", {-1, 1, 4})
+      .Ints("back", {-1, 4});
   for (ModelBuilder* model : {&grows, &turns, &open}) {
     model->Floats("c", model == &turns ? std::vector<int64_t>{2, 1} : std::vector<int64_t>{2, 1, 1}, {1, 2});
     model->Node("Reshape", {"x", "to"}, {"r"});

@@ -30,7 +30,8 @@ class HalfModel : public ModelBuilder {
     int64_t count = 1;
     for (const int64_t dim : dims) count *= dim;
     std::vector<uint16_t> bits;
-    for (const float value : Waves(count, step)) bits.push_back(type_ == ElementType::kFloat16 ? Float16(value).bits : BFloat16(value).bits);
+    for (const float value : Waves(count, step))
+      bits.push_back(type_ == ElementType::kFloat16 ? Float16(value).bits : BFloat16(value).bits);
     const auto* bytes = reinterpret_cast<const uint8_t*>(bits.data());
     Constant(name, dims, std::span(bytes, bits.size() * sizeof(uint16_t)), static_cast<onnx::TensorProto::DataType>(type_));
     return *this;
@@ -56,7 +57,11 @@ TEST_P(WidenHalvesTest, ValuesStayFloatBetweenOperators) {
 
 TEST_P(WidenHalvesTest, WhatMovesElementsIsAsWideAsTheyAre) {
   HalfModel model(GetParam());
-  model.HalfInput("x", {3, 4}).HalfInput("past", {5, 4}).HalfOutput("y", {8, 3}).HalfOutput("present", {8, 4}).Halves("w", {4, 4});
+  model.HalfInput("x", {3, 4})
+      .HalfInput("past", {5, 4})
+      .HalfOutput("y", {8, 3})
+      .HalfOutput("present", {8, 4})
+      .Halves("w", {4, 4});
   model.Node("MatMul", {"x", "w"}, {"p"});
   Ints(model.Node("Transpose", {"p"}, {"t"}), "perm", {1, 0});
   Int(model.Node("Concat", {"past", "p"}, {"present"}), "axis", 0);
@@ -89,7 +94,7 @@ TEST_P(WidenHalvesTest, TheModelsOwnConversions) {
   model.Node("MatMul", {"x", "w"}, {"p"});
   Int(model.Node("Cast", {"p"}, {"f"}), "to", static_cast<int64_t>(ElementType::kFloat));  // is float already
   model.Node("Floor", {"f"}, {"g"});
-  Int(model.Node("Cast", {"g"}, {"h"}), "to", static_cast<int64_t>(GetParam()));           // would round
+  Int(model.Node("Cast", {"g"}, {"h"}), "to", static_cast<int64_t>(GetParam()));  // would round
   model.Node("MatMul", {"h", "w"}, {"y"});
   EXPECT_EQ(Rewriting(model, {"widen_halves", "fold_constants", "eliminate_identities", "eliminate_dead_nodes"}).after(),
             "Cast MatMul Floor MatMul Cast");
@@ -109,7 +114,8 @@ TEST_P(WidenHalvesTest, LargeMatricesStayAsTheyAre) {
     for (const auto& node : session.placement().nodes) operators.push_back(node.op_type);
     EXPECT_THAT(operators, ::testing::ElementsAre("Cast", "Linear", "Cast"));
     const Rewriting rounded(model, {"widen_halves", "fold_constants", "fold_matrices"});
-    EXPECT_EQ(rounded.after(), gemm ? "Cast Gemm Cast" : "Cast MatMul Cast");  // where nothing takes them, they become floats
+    EXPECT_EQ(rounded.after(),
+              gemm ? "Cast Gemm Cast" : "Cast MatMul Cast");  // where nothing takes them, they become floats
     EXPECT_EQ(rounded.Difference(3, 3, true), "");
   }
 }

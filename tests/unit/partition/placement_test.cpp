@@ -10,12 +10,12 @@ namespace tessera {
 namespace {
 
 using testing::Counters;
-using testing::Floats;
-using testing::ModelBuilder;
-using testing::ToVector;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using testing::Floats;
 using ::testing::HasSubstr;
+using testing::ModelBuilder;
+using testing::ToVector;
 
 const MemoryInfo kDevice{testing::kToyMemory, DeviceType::kGpu, 0, false};
 
@@ -81,7 +81,8 @@ TEST(Placement, NodesWhoseKernelsCannotBeMadeGoToTheNextProvider) {
   EXPECT_EQ(placement.providers.at(0).nodes, 2);
 
   options.error_on_failure = true;
-  EXPECT_THAT(ErrorOf([&] { Chain().Session(options); }), AllOf(HasSubstr("neg"), HasSubstr("the toy has no Neg after all")));
+  EXPECT_THAT(ErrorOf([&] { Chain().Session(options); }),
+              AllOf(HasSubstr("neg"), HasSubstr("the toy has no Neg after all")));
 }
 
 /// On the host, too, where other kernels have packed their constants by the time that one fails.
@@ -129,7 +130,8 @@ TEST(Placement, NodesOfNestedGraphsGoToTheNextProviderToo) {
   std::vector<Value> results(1);
   session.Run(inputs, results);
   EXPECT_THAT(ToVector(results[0]), ElementsAre(-2, -4));
-  for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider == "ToyExecutionProvider", node.op_type == "Add") << node.op_type;
+  for (const auto& node : session.placement().nodes)
+    EXPECT_EQ(node.provider == "ToyExecutionProvider", node.op_type == "Add") << node.op_type;
 }
 
 TEST(Placement, BoundTensorsStayOnTheDevice) {
@@ -268,9 +270,11 @@ TEST(Placement, RewritesForTheCpuProviderKeepToWhatIsLeftToIt) {
 TEST(Placement, SkipsAProviderThatCannotStart) {
   SessionOptions options = Toy({{"fail_start", "1"}});
   options.error_on_failure = true;
-  EXPECT_EQ(ErrorOf([&] { Chain().Session(options); }), "ToyExecutionProvider cannot start: there is no toy; leave it out of the providers that are asked for");
+  EXPECT_EQ(ErrorOf([&] { Chain().Session(options); }),
+            "ToyExecutionProvider cannot start: there is no toy; leave it out of the providers that are asked for");
   options.providers[0].name = "nonsense";
-  EXPECT_THAT(ErrorOf([&] { Chain().Session(options); }), HasSubstr("there is no execution provider 'nonsense' in this build (available: "));
+  EXPECT_THAT(ErrorOf([&] { Chain().Session(options); }),
+              HasSubstr("there is no execution provider 'nonsense' in this build (available: "));
 }
 
 TEST(Placement, DeviceLimitIsAnError) {
@@ -281,7 +285,8 @@ TEST(Placement, DeviceLimitIsAnError) {
   std::vector<Value> results(1);
   const auto run = [&](int64_t size) {
     results[0] = Value();
-    session.Run(std::vector<Value>{Tensor::Of<float>(Shape{size}, std::vector<float>(static_cast<size_t>(size), 1))}, results);
+    session.Run(std::vector<Value>{Tensor::Of<float>(Shape{size}, std::vector<float>(static_cast<size_t>(size), 1))},
+                results);
   };
   run(10);
   EXPECT_THAT(ErrorOf([&] { run(1 << 20); }), HasSubstr("gpu_mem_limit exceeded: 4194304 bytes of Toy memory"));

@@ -22,7 +22,8 @@ struct ConvolutionCase {
 };
 
 /// `open`: the model does not declare the input's sizes.
-inline std::vector<float> Convolve(const ConvolutionCase& c, const std::string& activation, bool constant, int threads, bool open) {
+inline std::vector<float> Convolve(const ConvolutionCase& c, const std::string& activation, bool constant, int threads,
+                                   bool open) {
   using Sizes = ConvolutionCase::Sizes;
   ModelBuilder model(17);
   const auto numbers = [](const Sizes& shape, float step) {
@@ -53,10 +54,12 @@ inline std::vector<float> Convolve(const ConvolutionCase& c, const std::string& 
 inline void ExpectSameConvolution(const ConvolutionCase& c, bool open) {
   for (const std::string activation : {"", "Relu", "LeakyRelu", "HardSwish"}) {
     for (const int threads : {1, 3}) {
-      const auto given = Convolve(c, activation, true, threads, open), expected = Convolve(c, activation, false, threads, open);
+      const auto given = Convolve(c, activation, true, threads, open),
+                 expected = Convolve(c, activation, false, threads, open);
       SCOPED_TRACE(::testing::PrintToString(c.input) + " " + ::testing::PrintToString(c.pads) + activation);
       ASSERT_EQ(given.size(), expected.size());
-      for (size_t i = 0; i < given.size(); ++i) ASSERT_NEAR(given[i], expected[i], 1e-4f * std::max(1.0f, std::abs(expected[i]))) << i;
+      for (size_t i = 0; i < given.size(); ++i)
+        ASSERT_NEAR(given[i], expected[i], 1e-4f * std::max(1.0f, std::abs(expected[i]))) << i;
     }
   }
 }

@@ -7,7 +7,8 @@ namespace tessera::testing {
 namespace {
 
 template <class T>
-std::vector<T> Codes(int64_t count, unsigned seed, int low = std::numeric_limits<T>::min(), int high = std::numeric_limits<T>::max()) {
+std::vector<T> Codes(int64_t count, unsigned seed, int low = std::numeric_limits<T>::min(),
+                     int high = std::numeric_limits<T>::max()) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<int> pick(low, high);
   std::vector<T> codes(static_cast<size_t>(count));
@@ -16,13 +17,14 @@ std::vector<T> Codes(int64_t count, unsigned seed, int low = std::numeric_limits
 }
 
 template <class T>
-Tensor CodeTensor(const Shape& shape, unsigned seed, int low = std::numeric_limits<T>::min(), int high = std::numeric_limits<T>::max()) {
+Tensor CodeTensor(const Shape& shape, unsigned seed, int low = std::numeric_limits<T>::min(),
+                  int high = std::numeric_limits<T>::max()) {
   return Tensor::Of<T>(shape, Codes<T>(shape.num_elements(), seed, low, high));
 }
 
 template <class T>
-void CodeConstant(ModelBuilder& model, const std::string& name, const std::vector<int64_t>& dims, unsigned seed, int low = std::numeric_limits<T>::min(),
-                  int high = std::numeric_limits<T>::max()) {
+void CodeConstant(ModelBuilder& model, const std::string& name, const std::vector<int64_t>& dims, unsigned seed,
+                  int low = std::numeric_limits<T>::min(), int high = std::numeric_limits<T>::max()) {
   const auto codes = Codes<T>(Shape(dims).num_elements(), seed, low, high);
   model.Codes(name, ElementTypeOf<T>, dims, {codes.begin(), codes.end()});
 }
@@ -62,7 +64,8 @@ void ExpectSameCodes(const ModelBuilder& model, const std::vector<Value>& inputs
   for (const auto& node : session.placement().nodes) {
     if (node.op_type != op) continue;
     found = true;
-    EXPECT_EQ(node.provider, "DnnlExecutionProvider") << op << (node.refusals.empty() ? "" : ": " + node.refusals[0].second);
+    EXPECT_EQ(node.provider, "DnnlExecutionProvider")
+        << op << (node.refusals.empty() ? "" : ": " + node.refusals[0].second);
   }
   EXPECT_TRUE(found) << op;
   std::vector<Value> results(1), expected(1);
@@ -106,7 +109,8 @@ void SetWindow(onnx::NodeProto& node, const ConvCase& c) {
 
 template <class X, class W, class Y>
 void TestQLinearConv(const ConvCase& c, int x_zero, int w_zero, int y_zero, bool per_channel, bool bias) {
-  SCOPED_TRACE(::testing::Message() << c.name << ": zero points " << x_zero << " " << w_zero << " " << y_zero << ", per channel " << per_channel << ", bias " << bias);
+  SCOPED_TRACE(::testing::Message() << c.name << ": zero points " << x_zero << " " << w_zero << " " << y_zero
+                                    << ", per channel " << per_channel << ", bias " << bias);
   ModelBuilder model;
   model.Input("x", ElementTypeOf<X>, c.x).Output("y", ElementTypeOf<Y>, std::vector<int64_t>(c.x.size(), -1));
   const int reach = std::is_signed_v<W> ? 127 : 100;
@@ -168,9 +172,11 @@ TEST(OnednnBytes, SumsThatConvolutionsWouldRoundAreLeft) {
 enum class B { kConstant, kInput };
 
 template <class A, class W>
-void TestMatMulInteger(const std::vector<int64_t>& a, const std::vector<int64_t>& b, B kind, bool runtime_zero, int64_t b_zeros) {
-  SCOPED_TRACE(::testing::Message() << a.size() << " by " << b.size() << " dimensions, B constant " << (kind == B::kConstant) << ", zero point at run time "
-                                    << runtime_zero << ", zero points of B " << b_zeros);
+void TestMatMulInteger(const std::vector<int64_t>& a, const std::vector<int64_t>& b, B kind, bool runtime_zero,
+                       int64_t b_zeros) {
+  SCOPED_TRACE(::testing::Message() << a.size() << " by " << b.size() << " dimensions, B constant "
+                                    << (kind == B::kConstant) << ", zero point at run time " << runtime_zero
+                                    << ", zero points of B " << b_zeros);
   ModelBuilder model;
   std::vector<int64_t> out = a;
   out.back() = b.back();
@@ -220,19 +226,23 @@ TEST(OnednnBytes, LongSumsAreExact) {
 
 TEST(OnednnBytes, ProductsOverNothing) {
   ModelBuilder model;
-  model.Input("a", ElementType::kUInt8, {2, -1}).Input("b", ElementType::kUInt8, {-1, 3}).Output("y", ElementType::kInt32, {2, 3});
+  model.Input("a", ElementType::kUInt8, {2, -1})
+      .Input("b", ElementType::kUInt8, {-1, 3})
+      .Output("y", ElementType::kInt32, {2, 3});
   One<uint8_t>(model, "az", 3);
   model.Node("MatMulInteger", {"a", "b", "az"}, {"y"});
   for (int run = 0; run < 8; ++run) {  // memory that others have used
-    ExpectSameCodes(model, {CodeTensor<uint8_t>(Shape{2, 40}, 1), CodeTensor<uint8_t>(Shape{40, 3}, 2)}, 0, "MatMulInteger");
-    ExpectSameCodes(model, {Tensor(ElementType::kUInt8, Shape{2, 0}), Tensor(ElementType::kUInt8, Shape{0, 3})}, 0, "MatMulInteger");
+    ExpectSameCodes(model, {CodeTensor<uint8_t>(Shape{2, 40}, 1), CodeTensor<uint8_t>(Shape{40, 3}, 2)}, 0,
+                    "MatMulInteger");
+    ExpectSameCodes(model, {Tensor(ElementType::kUInt8, Shape{2, 0}), Tensor(ElementType::kUInt8, Shape{0, 3})}, 0,
+                    "MatMulInteger");
   }
 }
 
 template <class A, class W, class Y>
 void TestQLinearMatMul(const std::vector<int64_t>& a, const std::vector<int64_t>& b, B kind, int w_zero, int64_t scales) {
-  SCOPED_TRACE(::testing::Message() << a.size() << " by " << b.size() << " dimensions, B constant " << (kind == B::kConstant) << ", zero point " << w_zero
-                                    << ", scales " << scales);
+  SCOPED_TRACE(::testing::Message() << a.size() << " by " << b.size() << " dimensions, B constant "
+                                    << (kind == B::kConstant) << ", zero point " << w_zero << ", scales " << scales);
   ModelBuilder model;
   std::vector<int64_t> out = a;
   out.back() = b.back();

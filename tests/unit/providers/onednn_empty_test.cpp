@@ -47,7 +47,8 @@ TEST(OnednnEmpty, Recurrences) {
           }
         }
         model.Output("y", ElementType::kFloat, {-1, directions, -1, kHidden});
-        for (size_t i = 1; i < outputs.size(); ++i) model.Output(outputs[i], ElementType::kFloat, {directions, -1, kHidden});
+        for (size_t i = 1; i < outputs.size(); ++i)
+          model.Output(outputs[i], ElementType::kFloat, {directions, -1, kHidden});
         auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), op, inputs, outputs);
         Int(node, "hidden_size", kHidden);
         Text(node, "direction", directions == 2 ? "bidirectional" : "forward");
@@ -55,7 +56,8 @@ TEST(OnednnEmpty, Recurrences) {
         for (const auto& [steps, batch] : {std::pair(0, 3), std::pair(4, 0), std::pair(0, 0), std::pair(4, 3)}) {
           auto& values = runs.emplace_back();
           values.emplace_back(RandomTensor({steps, batch, kInputs}, 1));
-          for (size_t i = 1; states && i < outputs.size(); ++i) values.emplace_back(RandomTensor({directions, batch, kHidden}, 2));
+          for (size_t i = 1; states && i < outputs.size(); ++i)
+            values.emplace_back(RandomTensor({directions, batch, kHidden}, 2));
         }
         ExpectBoth(model, runs);
       }
@@ -83,7 +85,8 @@ TEST(OnednnEmpty, Attention) {
   model.Node("Attention", {"q", "k", "v"}, {"y"});
   std::vector<std::vector<Value>> runs;
   for (const Shape& s : {Shape{0, 3, 4, 5}, Shape{2, 0, 4, 5}, Shape{2, 3, 0, 5}, Shape{2, 3, 4, 0}, Shape{2, 3, 4, 5}}) {
-    runs.push_back({RandomTensor({s[0], 2, s[1], s[3]}, 1), RandomTensor({s[0], 2, s[2], s[3]}, 2), RandomTensor({s[0], 2, s[2], 3}, 3)});
+    runs.push_back({RandomTensor({s[0], 2, s[1], s[3]}, 1), RandomTensor({s[0], 2, s[2], s[3]}, 2),
+                    RandomTensor({s[0], 2, s[2], 3}, 3)});
   }
   ExpectBoth(model, runs);
 }
@@ -95,51 +98,81 @@ struct Case {
 };
 
 std::vector<Case> Images() {
-  return {{"Conv", {-1, 4, 6, 6}, [](ModelBuilder& model) { Ints(model.Node("Conv", {"x", "w"}, {"y"}), "pads", {1, 1, 1, 1}); }},
-          {"ConvTranspose", {-1, 4, 6, 6}, [](ModelBuilder& model) { Ints(model.Node("ConvTranspose", {"x", "w"}, {"y"}), "strides", {2, 2}); }},
-          {"ConvTranspose of tiles", {-1, 4, 6, 6}, [](ModelBuilder& model) { Ints(model.Node("ConvTranspose", {"x", "w"}, {"y"}), "strides", {3, 3}); }},
-          {"MaxPool", {-1, 4, 6, 6}, [](ModelBuilder& model) { Ints(model.Node("MaxPool", {"x"}, {"y"}), "kernel_shape", {2, 2}); }},
+  return {{"Conv",
+           {-1, 4, 6, 6},
+           [](ModelBuilder& model) { Ints(model.Node("Conv", {"x", "w"}, {"y"}), "pads", {1, 1, 1, 1}); }},
+          {"ConvTranspose",
+           {-1, 4, 6, 6},
+           [](ModelBuilder& model) { Ints(model.Node("ConvTranspose", {"x", "w"}, {"y"}), "strides", {2, 2}); }},
+          {"ConvTranspose of tiles",
+           {-1, 4, 6, 6},
+           [](ModelBuilder& model) { Ints(model.Node("ConvTranspose", {"x", "w"}, {"y"}), "strides", {3, 3}); }},
+          {"MaxPool",
+           {-1, 4, 6, 6},
+           [](ModelBuilder& model) { Ints(model.Node("MaxPool", {"x"}, {"y"}), "kernel_shape", {2, 2}); }},
           {"GlobalAveragePool", {-1, 4, 6, 6}, [](ModelBuilder& model) { model.Node("GlobalAveragePool", {"x"}, {"y"}); }},
-          {"LRN", {-1, 4, 6, 6}, [](ModelBuilder& model) { 
+          {"LRN",
+           {-1, 4, 6, 6},
+           [](ModelBuilder& model) {
              Ints(model.Node("Conv", {"x", "w"}, {"a"}), "pads", {1, 1, 1, 1});
              Int(model.Node("LRN", {"a"}, {"y"}), "size", 3);
            }},
-          {"Resize", {-1, 4, 6, 6}, [](ModelBuilder& model) {
+          {"Resize",
+           {-1, 4, 6, 6},
+           [](ModelBuilder& model) {
              model.Floats("scales", {4}, {1, 1, 2, 2});
              Text(model.Node("Resize", {"x", "", "scales"}, {"y"}), "mode", "linear");
            }},
-          {"BatchNormalization", {-1, 4, 6, 6}, [](ModelBuilder& model) { 
+          {"BatchNormalization",
+           {-1, 4, 6, 6},
+           [](ModelBuilder& model) {
              model.Node("Exp", {"x"}, {"a"});
              model.Node("BatchNormalization", {"a", "c", "c", "c", "c"}, {"y"});
            }},
-          {"InstanceNormalization", {-1, 4, 6, 6}, [](ModelBuilder& model) { model.Node("InstanceNormalization", {"x", "c", "c"}, {"y"}); }}};
+          {"InstanceNormalization", {-1, 4, 6, 6}, [](ModelBuilder& model) {
+             model.Node("InstanceNormalization", {"x", "c", "c"}, {"y"});
+           }}};
 }
 
 std::vector<Case> Rows() {
-  return {{"GroupNormalization", {-1, 4}, [](ModelBuilder& model) { Int(model.Node("GroupNormalization", {"x", "c", "c"}, {"y"}), "num_groups", 2); }},
-          {"DequantizeLinear", {-1, 4}, [](ModelBuilder& model) {
+  return {{"GroupNormalization",
+           {-1, 4},
+           [](ModelBuilder& model) { Int(model.Node("GroupNormalization", {"x", "c", "c"}, {"y"}), "num_groups", 2); }},
+          {"DequantizeLinear",
+           {-1, 4},
+           [](ModelBuilder& model) {
              model.Floats("s", {4}, {0.1f, 0.2f, 0.3f, 0.4f}).Codes("z", ElementType::kInt8, {4}, {1, 2, 3, 4});
              model.Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
              model.Node("DequantizeLinear", {"q", "s", "z"}, {"y"});
            }},
           {"MatMul", {-1, 4}, [](ModelBuilder& model) { model.Node("MatMul", {"x", "m"}, {"y"}); }},
           {"Gemm", {-1, 4}, [](ModelBuilder& model) { model.Node("Gemm", {"x", "m", "c"}, {"y"}); }},
-          {"LayerNormalization", {-1, 4}, [](ModelBuilder& model) { model.Node("LayerNormalization", {"x", "c", "c"}, {"y"}); }},
-          {"Softmax", {-1, 4}, [](ModelBuilder& model) {
+          {"LayerNormalization",
+           {-1, 4},
+           [](ModelBuilder& model) { model.Node("LayerNormalization", {"x", "c", "c"}, {"y"}); }},
+          {"Softmax",
+           {-1, 4},
+           [](ModelBuilder& model) {
              model.Node("MatMul", {"x", "m"}, {"a"});
              Int(model.Node("Softmax", {"a"}, {"y"}), "axis", 1);
            }},
           {"PRelu", {-1, 4}, [](ModelBuilder& model) { model.Node("PRelu", {"x", "c"}, {"y"}); }},
           {"Exp", {-1, 4}, [](ModelBuilder& model) { model.Node("Exp", {"x"}, {"y"}); }},
-          {"HardSigmoid of a product", {-1, 4}, [](ModelBuilder& model) {
+          {"HardSigmoid of a product",
+           {-1, 4},
+           [](ModelBuilder& model) {
              model.Node("MatMul", {"x", "m"}, {"a"});
              model.Node("HardSigmoid", {"a"}, {"y"});
            }},
-          {"ReduceSum", {-1, 4}, [](ModelBuilder& model) {
+          {"ReduceSum",
+           {-1, 4},
+           [](ModelBuilder& model) {
              model.Ints("axes", {0});
              Int(model.Node("ReduceSum", {"x", "axes"}, {"y"}), "keepdims", 1);
            }},
-          {"Transpose of a product", {-1, 4}, [](ModelBuilder& model) {
+          {"Transpose of a product",
+           {-1, 4},
+           [](ModelBuilder& model) {
              model.Node("MatMul", {"x", "m"}, {"a"});
              model.Node("Transpose", {"a"}, {"y"});
            }},

@@ -57,18 +57,27 @@ struct HalfModel {
 
 std::vector<HalfModel> HalfImages() {
   const auto pads = [](onnx::NodeProto& node) -> onnx::NodeProto& { return Ints(node, "pads", {1, 1, 1, 1}); };
-  return {{"residual block", {2, 16, 8, 8}, {2, 16, 8, 8}, [=](ModelBuilder& model) {
+  return {{"residual block",
+           {2, 16, 8, 8},
+           {2, 16, 8, 8},
+           [=](ModelBuilder& model) {
              pads(model.Node("Conv", {"x", "w", "c"}, {"a"}));
              model.Node("Relu", {"a"}, {"b"});
              pads(model.Node("Conv", {"b", "w"}, {"d"}));
              model.Node("Add", {"d", "x"}, {"e"});
              model.Node("Relu", {"e"}, {"y"});
            }},
-          {"few channels", {1, 3, 9, 9}, {1, 4, 4, 4}, [=](ModelBuilder& model) {
+          {"few channels",
+           {1, 3, 9, 9},
+           {1, 4, 4, 4},
+           [=](ModelBuilder& model) {
              pads(model.Node("Conv", {"x", "w3"}, {"a"}));
              Ints(Ints(model.Node("MaxPool", {"a"}, {"y"}), "kernel_shape", {2, 2}), "strides", {2, 2});
            }},
-          {"inverted bottleneck", {1, 16, 8, 8}, {1, 16, 8, 8}, [=](ModelBuilder& model) {
+          {"inverted bottleneck",
+           {1, 16, 8, 8},
+           {1, 16, 8, 8},
+           [=](ModelBuilder& model) {
              Int(pads(model.Node("Conv", {"x", "depthwise", "c"}, {"a"})), "group", 16);
              model.Node("HardSwish", {"a"}, {"b"});
              model.Node("GlobalAveragePool", {"b"}, {"g"});
@@ -77,17 +86,26 @@ std::vector<HalfModel> HalfImages() {
              model.Node("Mul", {"b", "i"}, {"j"});
              model.Node("Conv", {"j", "p"}, {"y"});
            }},
-          {"normalized", {2, 16, 6, 6}, {2, 16, 6, 6}, [=](ModelBuilder& model) {
+          {"normalized",
+           {2, 16, 6, 6},
+           {2, 16, 6, 6},
+           [=](ModelBuilder& model) {
              model.Node("Conv", {"x", "p"}, {"a"});
              model.Node("PRelu", {"a", "slope"}, {"b"});
              model.Node("BatchNormalization", {"b", "c", "c", "c", "c"}, {"d"});
              model.Node("InstanceNormalization", {"d", "c", "c"}, {"y"});
            }},
-          {"transposed", {1, 16, 5, 5}, {1, 16, 9, 9}, [=](ModelBuilder& model) {
+          {"transposed",
+           {1, 16, 5, 5},
+           {1, 16, 9, 9},
+           [=](ModelBuilder& model) {
              Ints(pads(model.Node("ConvTranspose", {"x", "w", "c"}, {"a"})), "strides", {2, 2});
              model.Node("Relu", {"a"}, {"y"});
            }},
-          {"tiles", {1, 16, 5, 5}, {1, 16, 15, 15}, [=](ModelBuilder& model) { Ints(model.Node("ConvTranspose", {"x", "w", "c"}, {"y"}), "strides", {3, 3}); }},
+          {"tiles",
+           {1, 16, 5, 5},
+           {1, 16, 15, 15},
+           [=](ModelBuilder& model) { Ints(model.Node("ConvTranspose", {"x", "w", "c"}, {"y"}), "strides", {3, 3}); }},
           {"joined and resized", {1, 16, 4, 4}, {1, 32, 8, 8}, [=](ModelBuilder& model) {
              model.Node("Conv", {"x", "p"}, {"a"});
              Int(model.Node("Concat", {"a", "x"}, {"b"}), "axis", 1);
@@ -97,7 +115,10 @@ std::vector<HalfModel> HalfImages() {
 }
 
 std::vector<HalfModel> HalfRows() {
-  return {{"feed forward", {2, 5, 16}, {2, 5, 16}, [](ModelBuilder& model) {
+  return {{"feed forward",
+           {2, 5, 16},
+           {2, 5, 16},
+           [](ModelBuilder& model) {
              model.Node("LayerNormalization", {"x", "c", "c"}, {"a"});
              model.Node("MatMul", {"a", "m"}, {"b"});
              model.Node("Add", {"b", "c"}, {"d"});
@@ -105,7 +126,10 @@ std::vector<HalfModel> HalfRows() {
              model.Node("MatMul", {"e", "m"}, {"f"});
              model.Node("Add", {"f", "x"}, {"y"});
            }},
-          {"heads", {1, 6, 16}, {1, 6, 16}, [](ModelBuilder& model) {
+          {"heads",
+           {1, 6, 16},
+           {1, 6, 16},
+           [](ModelBuilder& model) {
              model.Ints("apart", {1, 6, 2, 8}).Ints("together", {1, 6, 16});
              model.Node("Reshape", {"x", "apart"}, {"a"});
              Ints(model.Node("Transpose", {"a"}, {"q"}), "perm", {0, 2, 1, 3});
@@ -116,8 +140,14 @@ std::vector<HalfModel> HalfRows() {
              Ints(model.Node("Transpose", {"u"}, {"v"}), "perm", {0, 2, 1, 3});
              model.Node("Reshape", {"v", "together"}, {"y"});
            }},
-          {"attention", {2, 2, 6, 16}, {2, 2, 6, 16}, [](ModelBuilder& model) { Int(model.Node("Attention", {"x", "x", "x"}, {"y"}), "is_causal", 1); }},
-          {"classifier", {3, 16}, {3, 1}, [](ModelBuilder& model) {
+          {"attention",
+           {2, 2, 6, 16},
+           {2, 2, 6, 16},
+           [](ModelBuilder& model) { Int(model.Node("Attention", {"x", "x", "x"}, {"y"}), "is_causal", 1); }},
+          {"classifier",
+           {3, 16},
+           {3, 1},
+           [](ModelBuilder& model) {
              Int(model.Node("Gemm", {"x", "m", "c"}, {"a"}), "transB", 1);
              model.Floats("low", {}, {-0.5f}).Floats("high", {}, {0.5f});
              model.Node("Clip", {"a", "low", "high"}, {"b"});
@@ -125,7 +155,10 @@ std::vector<HalfModel> HalfRows() {
              model.Ints("axes", {1});
              model.Node("ReduceMean", {"d", "axes"}, {"y"});
            }},
-          {"whole numbers", {3, 16}, {3, 16}, [](ModelBuilder& model) {
+          {"whole numbers",
+           {3, 16},
+           {3, 16},
+           [](ModelBuilder& model) {
              model.Node("Round", {"x"}, {"a"});
              model.Node("Add", {"a", "c"}, {"b"});
              model.Node("Round", {"b"}, {"d"});
@@ -161,7 +194,8 @@ TEST(OnednnHalves, AsFloatsWithinTheirPrecision) {
       const Session session = halves.Session(options);
       if (level == OptimizationLevel::kNone) {
         for (const auto& node : session.placement().nodes) {
-          EXPECT_EQ(node.provider, "DnnlExecutionProvider") << node.op_type << (node.refusals.empty() ? "" : ": " + node.refusals[0].second);
+          EXPECT_EQ(node.provider, "DnnlExecutionProvider")
+              << node.op_type << (node.refusals.empty() ? "" : ": " + node.refusals[0].second);
         }
       }
       const std::vector<float> expected = RunOne(floats.Session(OnProvider("cpu")), x);
@@ -182,7 +216,8 @@ TEST(OnednnHalves, AreLeftWithoutClaimsOfAll) {
   options.providers[0].options.clear();
   const auto node = OfHalves(model).Session(options).placement().nodes[0];
   EXPECT_EQ(node.provider, "CPUExecutionProvider");
-  EXPECT_NE(node.refusals[0].second.find(HasBfloat16() ? "claims=all" : "no instructions"), std::string::npos) << node.refusals[0].second;
+  EXPECT_NE(node.refusals[0].second.find(HasBfloat16() ? "claims=all" : "no instructions"), std::string::npos)
+      << node.refusals[0].second;
 }
 
 }  // namespace

@@ -225,7 +225,9 @@ TEST(OnednnLowerings, LongChainsOfBroadcasts) {
   for (int before = 0; before < 4; ++before) {
     SCOPED_TRACE(before);
     ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {1, 16, 4, 4}).Input("s", ElementType::kFloat, {1, 16, 1, 1}).Output("y", ElementType::kFloat, {1, 16, 4, 4});
+    model.Input("x", ElementType::kFloat, {1, 16, 4, 4})
+        .Input("s", ElementType::kFloat, {1, 16, 1, 1})
+        .Output("y", ElementType::kFloat, {1, 16, 4, 4});
     Weights(model, "w", {16, 16, 1, 1});
     std::string last = "x";
     int count = 0;
@@ -247,11 +249,15 @@ TEST(OnednnLowerings, LongChainsOfBroadcasts) {
 /// One function twice after a convolution, each time with parameters of its own.
 TEST(OnednnLowerings, ChainsOfOneFunction) {
   for (const bool between : {false, true}) {
-    for (const auto& [first, second] : {std::pair(0.1f, 0.0f), std::pair(0.0f, 0.1f), std::pair(0.1f, 0.3f), std::pair(0.1f, 0.1f)}) {
+    for (const auto& [first, second] :
+         {std::pair(0.1f, 0.0f), std::pair(0.0f, 0.1f), std::pair(0.1f, 0.3f), std::pair(0.1f, 0.1f)}) {
       for (const int64_t group : {1, 16}) {
-        SCOPED_TRACE(::testing::Message() << first << ", " << second << ", " << group << " groups, sum between: " << between);
+        SCOPED_TRACE(::testing::Message() << first << ", " << second << ", " << group
+                                          << " groups, sum between: " << between);
         ModelBuilder model;
-        model.Input("x", ElementType::kFloat, {1, 16, 7, 7}).Input("r", ElementType::kFloat, {1, 16, 7, 7}).Output("y", ElementType::kFloat, {1, 16, 7, 7});
+        model.Input("x", ElementType::kFloat, {1, 16, 7, 7})
+            .Input("r", ElementType::kFloat, {1, 16, 7, 7})
+            .Output("y", ElementType::kFloat, {1, 16, 7, 7});
         Weights(model, "w", {16, 16 / group, 3, 3});
         auto& convolution = model.Node("Conv", {"x", "w"}, {"c"});
         Ints(convolution, "pads", {1, 1, 1, 1});
@@ -287,12 +293,19 @@ TEST(OnednnLowerings, GatesOfHardSigmoid) {
   for (const auto& node : session.placement().nodes) EXPECT_EQ(node.provider, "DnnlExecutionProvider") << node.op_type;
 }
 
-/// Residuals whose lengths are known at run time only: branches that pad what their convolutions take away, or cut what they pad
-/// too much, are seen to be as long as what they are added to.
+/// Residuals whose lengths are known at run time only: branches that pad what their convolutions take away, or cut what
+/// they pad too much, are seen to be as long as what they are added to.
 TEST(OnednnLowerings, ResidualsOfUnknownLength) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1, 16, -1}).Output("y", ElementType::kFloat, {1, 16, -1});
-  model.proto().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(2)->set_dim_param("length");
+  model.proto()
+      .mutable_graph()
+      ->mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(2)
+      ->set_dim_param("length");
   Weights(model, "w", {16, 16, 3});
   Weights(model, "v", {16, 16, 3});
   Weights(model, "u", {16, 16, 1});
@@ -347,7 +360,8 @@ TEST(OnednnLowerings, LongOperatorsOfOneImageInParts) {
     const std::vector<float> actual = RunOne(model.Session(options), x), expected = RunOne(model.Session(plain), x);
     ASSERT_EQ(actual.size(), expected.size());
     float most = 0;  // of millions of elements, which to assert one by one takes longer than to compute
-    for (size_t i = 0; i < actual.size(); ++i) most = std::max(most, std::abs(actual[i] - expected[i]) / (1 + std::abs(expected[i])));
+    for (size_t i = 0; i < actual.size(); ++i)
+      most = std::max(most, std::abs(actual[i] - expected[i]) / (1 + std::abs(expected[i])));
     EXPECT_LE(most, 1e-4f);
   };
   struct Case {
@@ -365,7 +379,8 @@ TEST(OnednnLowerings, LongOperatorsOfOneImageInParts) {
     SCOPED_TRACE(c.x.ToString());
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {c.x.begin(), c.x.end()});
-    ModelBuilder::Declare(model.proto().mutable_graph()->add_output(), "y", ElementType::kFloat, std::vector<int64_t>(c.x.rank(), -1));
+    ModelBuilder::Declare(model.proto().mutable_graph()->add_output(), "y", ElementType::kFloat,
+                          std::vector<int64_t>(c.x.rank(), -1));
     Weights(model, "w", c.w);
     Weights(model, "b", {*c.w.begin()});
     auto& node = model.Node("Conv", {"x", "w", "b"}, {"a"});
@@ -426,8 +441,9 @@ TEST(OnednnLowerings, RanksInsideRegionsAreWhatIsDeclared) {
   const Session session = ExpectSameAsCpu(model, {RandomTensor({1, 3, 4}, 1)});
   std::vector<Value> results(1);
   for (const Shape& shape : {Shape{2, 3, 4}, Shape{1, 1, 4}}) {
-    EXPECT_NE(ErrorOf([&] { session.Run(std::vector<Value>{RandomTensor(shape, 2)}, results); }).find("the model declares 2"),
-              std::string::npos);
+    EXPECT_NE(
+        ErrorOf([&] { session.Run(std::vector<Value>{RandomTensor(shape, 2)}, results); }).find("the model declares 2"),
+        std::string::npos);
   }
 }
 

@@ -31,8 +31,9 @@ inline Tensor RandomTensor(const Shape& shape, unsigned seed) {
 
 /// Adds a float initializer of random values.
 inline void Weights(ModelBuilder& model, const std::string& name, std::initializer_list<int64_t> dims, float low = -0.5f,
-             float high = 0.5f) {
-  const auto values = Random(static_cast<size_t>(Shape(dims).num_elements()), static_cast<unsigned>(name.size() * 31 + name[0]), low, high);
+                    float high = 0.5f) {
+  const auto values =
+      Random(static_cast<size_t>(Shape(dims).num_elements()), static_cast<unsigned>(name.size() * 31 + name[0]), low, high);
   model.Constant(name, dims, std::span<const float>(values));
 }
 
@@ -54,7 +55,8 @@ inline void ExpectRoughly(const std::vector<float>& actual, const std::vector<fl
   ASSERT_EQ(actual.size(), expected.size());
   float largest = 0;
   for (const float value : expected) largest = std::max(largest, std::abs(value));
-  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], kShare * largest) << "element " << i << " at bf16";
+  for (size_t i = 0; i < actual.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], kShare * largest) << "element " << i << " at bf16";
 }
 
 inline bool HasBfloat16() { return onednn::HasIsa(dnnl::cpu_isa::avx512_core_bf16); }

@@ -8,12 +8,14 @@ namespace tessera::testing {
 namespace {
 
 /// Runs on both providers and compares; every node that `takes` says is oneDNN's.
-void ExpectOnOnednn(const ModelBuilder& model, const std::vector<Value>& inputs, bool takes = true, float tolerance = 1e-4f) {
+void ExpectOnOnednn(const ModelBuilder& model, const std::vector<Value>& inputs, bool takes = true,
+                    float tolerance = 1e-4f) {
   SessionOptions options = OnProvider("dnnl"), plain = OnProvider("cpu");
   options.optimization_level = plain.optimization_level = OptimizationLevel::kNone;
   const Session session = model.Session(options);
   for (const auto& node : session.placement().nodes) {
-    EXPECT_EQ(node.provider, takes ? "DnnlExecutionProvider" : "CPUExecutionProvider") << node.op_type << (node.refusals.empty() ? "" : ": " + node.refusals[0].second);
+    EXPECT_EQ(node.provider, takes ? "DnnlExecutionProvider" : "CPUExecutionProvider")
+        << node.op_type << (node.refusals.empty() ? "" : ": " + node.refusals[0].second);
   }
   std::vector<Value> results(session.outputs().size()), expected(results.size());
   session.Run(inputs, results);
@@ -84,13 +86,17 @@ TEST(OnednnOperators, NumbersOfFewerDimensionsBesideOneChannel) {
     for (const char* op : {"Add", "Sub", "Mul", "Div"}) {
       SCOPED_TRACE(::testing::Message() << op << " of " << dims.size() << " dimensions");
       ModelBuilder model;
-      model.Input("x", ElementType::kFloat, {1, 1, 5, 8}).Input("c", ElementType::kFloat, dims).Output("y", ElementType::kFloat, {1, 1, 5, 7});
+      model.Input("x", ElementType::kFloat, {1, 1, 5, 8})
+          .Input("c", ElementType::kFloat, dims)
+          .Output("y", ElementType::kFloat, {1, 1, 5, 7});
       Weights(model, "w", {8, 7});
       model.Node("MatMul", {"x", "w"}, {"a"});
       model.Node(op, {"a", "c"}, {"y"});
       const std::vector<float> numbers = {1.5f, -2, 3, 0.5f, -0.25f, 2, -1};
       const Shape shape(dims);
-      ExpectOnOnednn(model, {RandomTensor({1, 1, 5, 8}, 4), Tensor::Of<float>(shape, std::span(numbers).first(static_cast<size_t>(shape.num_elements())))});
+      ExpectOnOnednn(model,
+                     {RandomTensor({1, 1, 5, 8}, 4),
+                      Tensor::Of<float>(shape, std::span(numbers).first(static_cast<size_t>(shape.num_elements())))});
     }
   }
 }
@@ -99,13 +105,16 @@ TEST(OnednnOperators, NumbersOfFewerDimensionsBesideOneChannel) {
 TEST(OnednnOperators, ExtremesOfNaN) {
   for (const char* op : {"Max", "Min"}) {
     ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {64}).Input("z", ElementType::kFloat, {64}).Output("y", ElementType::kFloat, {64});
+    model.Input("x", ElementType::kFloat, {64})
+        .Input("z", ElementType::kFloat, {64})
+        .Output("y", ElementType::kFloat, {64});
     model.Node(op, {"x", "z"}, {"y"});
     const float nan = std::numeric_limits<float>::quiet_NaN();
     std::vector<float> x(64, 1.0f), z(64, 2.0f);
     x[3] = z[7] = nan;
     std::vector<Value> results(1);
-    model.Session(OnProvider("dnnl")).Run(std::vector<Value>{Tensor::Of<float>(Shape{64}, x), Tensor::Of<float>(Shape{64}, z)}, results);
+    model.Session(OnProvider("dnnl"))
+        .Run(std::vector<Value>{Tensor::Of<float>(Shape{64}, x), Tensor::Of<float>(Shape{64}, z)}, results);
     const auto y = ToVector(results[0]);
     EXPECT_TRUE(std::isnan(y[3])) << op;
     EXPECT_TRUE(std::isnan(y[7])) << op;
@@ -116,12 +125,16 @@ TEST(OnednnOperators, ExtremesOfNaN) {
 void ExpectTheSameNumbers(const ModelBuilder& model, const Tensor& x, size_t least = 1) {
   const Session session = model.Session(OnProvider("dnnl"));
   const auto& nodes = session.placement().nodes;
-  EXPECT_GE(std::ranges::count(nodes, "DnnlExecutionProvider", &PlacementReport::NodeEntry::provider), static_cast<std::ptrdiff_t>(least));
+  EXPECT_GE(std::ranges::count(nodes, "DnnlExecutionProvider", &PlacementReport::NodeEntry::provider),
+            static_cast<std::ptrdiff_t>(least));
   const std::vector<float> actual = RunOne(session, x), expected = RunOne(model.Session(OnProvider("cpu")), x);
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) {
-    if (std::isfinite(expected[i])) EXPECT_NEAR(actual[i], expected[i], 1e-4f * (1 + std::abs(expected[i]))) << "element " << i;
-    else EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(actual[i]) : actual[i] == expected[i]) << "element " << i << ": " << actual[i];
+    if (std::isfinite(expected[i]))
+      EXPECT_NEAR(actual[i], expected[i], 1e-4f * (1 + std::abs(expected[i]))) << "element " << i;
+    else
+      EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(actual[i]) : actual[i] == expected[i])
+          << "element " << i << ": " << actual[i];
   }
 }
 
@@ -143,7 +156,8 @@ onnx::NodeProto& Bounded(ModelBuilder& model, const std::string& op, const std::
 }
 
 TEST(OnednnOperators, KeepWhatIsNoNumber) {
-  for (const char* op : {"Relu", "Clip", "Exp", "Elu", "Sigmoid", "Tanh", "Sqrt", "Abs", "Neg", "LeakyRelu", "HardSigmoid", "Pow"}) {
+  for (const char* op :
+       {"Relu", "Clip", "Exp", "Elu", "Sigmoid", "Tanh", "Sqrt", "Abs", "Neg", "LeakyRelu", "HardSigmoid", "Pow"}) {
     SCOPED_TRACE(op);
     ModelBuilder alone;
     alone.Input("x", ElementType::kFloat, {1, 5, 3, 7}).Output("y", ElementType::kFloat, {1, 5, 3, 7});
@@ -167,14 +181,17 @@ TEST(OnednnOperators, KeepWhatIsNoNumberBehindConvolutionsAndProducts) {
     }
     SCOPED_TRACE(op);
     ModelBuilder product;
-    product.Input("x", ElementType::kFloat, {6, 4}).Input("z", ElementType::kFloat, {4, 4}).Output("y", ElementType::kFloat, {6, 4});
+    product.Input("x", ElementType::kFloat, {6, 4})
+        .Input("z", ElementType::kFloat, {4, 4})
+        .Output("y", ElementType::kFloat, {6, 4});
     product.Node("MatMul", {"x", "z"}, {"p"});
     Bounded(product, op, "p", "y");
     const std::vector<Value> inputs = {WithNoNumbers({6, 4}), RandomTensor({4, 4}, 3)};
     std::vector<Value> results(1), expected(1);
     product.Session(OnProvider("dnnl")).Run(inputs, results);
     product.Session(OnProvider("cpu")).Run(inputs, expected);
-    for (size_t i = 0; i < 24; ++i) EXPECT_EQ(std::isnan(ToVector(results[0])[i]), std::isnan(ToVector(expected[0])[i])) << i;
+    for (size_t i = 0; i < 24; ++i)
+      EXPECT_EQ(std::isnan(ToVector(results[0])[i]), std::isnan(ToVector(expected[0])[i])) << i;
   }
 }
 
@@ -192,7 +209,8 @@ TEST(OnednnOperators, LargestOfInfinities) {
   for (const int64_t channels : {3, 16}) {
     for (const char* op : {"MaxPool", "GlobalMaxPool"}) {
       for (const bool behind_convolution : {false, true}) {
-        SCOPED_TRACE(::testing::Message() << op << " of " << channels << " channels" << (behind_convolution ? " behind a convolution" : ""));
+        SCOPED_TRACE(::testing::Message() << op << " of " << channels << " channels"
+                                          << (behind_convolution ? " behind a convolution" : ""));
         ModelBuilder model;
         model.Input("x", ElementType::kFloat, {1, channels, 5, 9}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
         if (behind_convolution) {
@@ -206,7 +224,9 @@ TEST(OnednnOperators, LargestOfInfinities) {
           Ints(pool, "pads", {1, 0, 1, 1});
           Ints(pool, "dilations", {1, 2});
         }
-        ExpectTheSameNumbers(model, Tensor::Of<float>({1, channels, 5, 9}, std::vector<float>(static_cast<size_t>(channels * 45), -std::numeric_limits<float>::infinity())));
+        ExpectTheSameNumbers(
+            model, Tensor::Of<float>({1, channels, 5, 9}, std::vector<float>(static_cast<size_t>(channels * 45),
+                                                                             -std::numeric_limits<float>::infinity())));
         ExpectTheSameNumbers(model, RandomTensor({1, channels, 5, 9}, 2));
       }
     }
@@ -227,9 +247,11 @@ TEST(OnednnOperators, KernelsOfOneHaveNothingToDilate) {
 TEST(OnednnOperators, ScaleAndShiftThatBroadcast) {
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{4}, {3, 1}, {1, 4}, {3, 4}, {2, 3, 4}, {1, 3, 4}, {1}}) {
     for (const bool known : {true, false}) {
-      SCOPED_TRACE(::testing::Message() << dims.size() << " dimensions from " << dims[0] << (known ? "" : ", of an input of unknown sizes"));
+      SCOPED_TRACE(::testing::Message() << dims.size() << " dimensions from " << dims[0]
+                                        << (known ? "" : ", of an input of unknown sizes"));
       ModelBuilder model;
-      model.Input("x", ElementType::kFloat, known ? std::vector<int64_t>{2, 3, 4} : std::vector<int64_t>{-1, -1, -1}).Output("y", ElementType::kFloat, {-1, -1, -1});
+      model.Input("x", ElementType::kFloat, known ? std::vector<int64_t>{2, 3, 4} : std::vector<int64_t>{-1, -1, -1})
+          .Output("y", ElementType::kFloat, {-1, -1, -1});
       model.Floats("s", dims, Random(static_cast<size_t>(Shape(dims).num_elements()), 3));
       Int(model.Node("LayerNormalization", {"x", "s", "s"}, {"y"}), "axis", 1);
       ExpectTheSameNumbers(model, RandomTensor({2, 3, 4}, 4), 0);
@@ -268,12 +290,14 @@ TEST(OnednnOperators, Resizing) {
                               {"cubic", "half_pixel", "floor", {1, 1, 2, 2}, {}, false},
                               {"linear", "half_pixel", "floor", {1, 2, 2, 2}, {}, false}};
   for (const ResizeCase& c : cases) {
-    SCOPED_TRACE(::testing::Message() << c.mode << " " << c.positions << " " << c.rounding << ", by " << (c.scales.empty() ? "sizes" : "scales"));
+    SCOPED_TRACE(::testing::Message() << c.mode << " " << c.positions << " " << c.rounding << ", by "
+                                      << (c.scales.empty() ? "sizes" : "scales"));
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {2, 3, 6, 4}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
     if (!c.scales.empty()) model.Floats("scales", {4}, c.scales);
     if (!c.sizes.empty()) model.Ints("sizes", c.sizes);
-    auto& node = c.scales.empty() ? model.Node("Resize", {"x", "", "", "sizes"}, {"y"}) : model.Node("Resize", {"x", "", "scales"}, {"y"});
+    auto& node = c.scales.empty() ? model.Node("Resize", {"x", "", "", "sizes"}, {"y"})
+                                  : model.Node("Resize", {"x", "", "scales"}, {"y"});
     Text(node, "mode", c.mode);
     Text(node, "coordinate_transformation_mode", c.positions);
     Text(node, "nearest_mode", c.rounding);
@@ -288,7 +312,8 @@ TEST(OnednnOperators, Normalizations) {
       ModelBuilder model;
       model.Input("x", ElementType::kFloat, {2, 5, 12}).Output("y", ElementType::kFloat, {2, 5, 12});
       const std::vector<int64_t> dims = axis == -1 ? std::vector<int64_t>{12} : std::vector<int64_t>{5, 12};
-      for (const char* name : {"scale", "shift"}) model.Floats(name, dims, Random(static_cast<size_t>(Shape(dims).num_elements()), 3));
+      for (const char* name : {"scale", "shift"})
+        model.Floats(name, dims, Random(static_cast<size_t>(Shape(dims).num_elements()), 3));
       Int(model.Node("LayerNormalization", {"x", "scale", shifts ? "shift" : ""}, {"y"}), "axis", axis);
       ExpectOnOnednn(model, {RandomTensor({2, 5, 12}, 4)});
     }
@@ -326,21 +351,24 @@ struct AttentionCase {
 
 TEST(OnednnOperators, Attention) {
   constexpr int64_t kBatch = 2, kQueries = 5, kKeys = 7, kWidth = 16, kValueWidth = 9;
-  const AttentionCase cases[] = {{.name = "plain", .q_heads = 3, .kv_heads = 3},
-                                 {.name = "rows of heads", .q_heads = 3, .kv_heads = 3, .packed = true},
-                                 {.name = "shared keys", .q_heads = 6, .kv_heads = 2, .packed = true, .scale = 0.3f},
-                                 {.name = "causal", .q_heads = 4, .kv_heads = 2, .causal = 1},
-                                 {.name = "mask", .q_heads = 2, .kv_heads = 2, .mask = {kBatch, 1, kQueries, kKeys}},
-                                 {.name = "mask of keys", .q_heads = 2, .kv_heads = 2, .mask = {kKeys}, .causal = 1},
-                                 {.name = "mask of few keys", .q_heads = 2, .kv_heads = 2, .mask = {2, 1, 3}},
-                                 {.name = "mask of heads", .q_heads = 4, .kv_heads = 2, .packed = true, .mask = {4, kQueries, kKeys}}};
+  const AttentionCase cases[] = {
+      {.name = "plain", .q_heads = 3, .kv_heads = 3},
+      {.name = "rows of heads", .q_heads = 3, .kv_heads = 3, .packed = true},
+      {.name = "shared keys", .q_heads = 6, .kv_heads = 2, .packed = true, .scale = 0.3f},
+      {.name = "causal", .q_heads = 4, .kv_heads = 2, .causal = 1},
+      {.name = "mask", .q_heads = 2, .kv_heads = 2, .mask = {kBatch, 1, kQueries, kKeys}},
+      {.name = "mask of keys", .q_heads = 2, .kv_heads = 2, .mask = {kKeys}, .causal = 1},
+      {.name = "mask of few keys", .q_heads = 2, .kv_heads = 2, .mask = {2, 1, 3}},
+      {.name = "mask of heads", .q_heads = 4, .kv_heads = 2, .packed = true, .mask = {4, kQueries, kKeys}}};
   for (const AttentionCase& c : cases) {
     SCOPED_TRACE(c.name);
     ModelBuilder model(23);
     const auto shape = [&](int64_t heads, int64_t rows, int64_t width) {
-      return c.packed ? std::vector<int64_t>{kBatch, rows, heads * width} : std::vector<int64_t>{kBatch, heads, rows, width};
+      return c.packed ? std::vector<int64_t>{kBatch, rows, heads * width}
+                      : std::vector<int64_t>{kBatch, heads, rows, width};
     };
-    const std::vector<int64_t> q = shape(c.q_heads, kQueries, kWidth), k = shape(c.kv_heads, kKeys, kWidth), v = shape(c.kv_heads, kKeys, kValueWidth);
+    const std::vector<int64_t> q = shape(c.q_heads, kQueries, kWidth), k = shape(c.kv_heads, kKeys, kWidth),
+                               v = shape(c.kv_heads, kKeys, kValueWidth);
     model.Input("q", ElementType::kFloat, q).Input("k", ElementType::kFloat, k).Input("v", ElementType::kFloat, v);
     model.Output("y", ElementType::kFloat, shape(c.q_heads, kQueries, kValueWidth));
     std::vector<Value> values = {RandomTensor(Shape(q), 4), RandomTensor(Shape(k), 5), RandomTensor(Shape(v), 6)};
@@ -351,7 +379,8 @@ TEST(OnednnOperators, Attention) {
       std::vector<float> mask = Random(static_cast<size_t>(Shape(c.mask).num_elements()), 7);
       // Single keys, and in a mask of queries all of one row.
       for (size_t i = 0; i < mask.size(); ++i) {
-        if (i % 5 == 1 || (mask.size() > kKeys * 2 && i / kKeys % kQueries == 2)) mask[i] = -std::numeric_limits<float>::infinity();
+        if (i % 5 == 1 || (mask.size() > kKeys * 2 && i / kKeys % kQueries == 2))
+          mask[i] = -std::numeric_limits<float>::infinity();
       }
       values.emplace_back(Tensor::Of<float>(Shape(c.mask), mask));
     }
@@ -391,19 +420,29 @@ TEST(OnednnOperators, AttentionThatIsLeft) {
   }
 }
 
-/// Scales for a tensor, for each index of an axis and for each block along it, of elements in rows and as a convolution leaves them.
+/// Scales for a tensor, for each index of an axis and for each block along it, of elements in rows and as a convolution
+/// leaves them.
 TEST(OnednnOperators, Quantizers) {
   struct Scales {
     std::vector<int64_t> dims;
     int64_t axis, block;
   };
-  for (const Scales& by : {Scales{{}, 1, 0}, {{1}, 1, 0}, {{2}, 0, 0}, {{16}, 1, 0}, {{16}, -3, 0}, {{4}, 2, 0}, {{5}, -1, 0}, {{2, 8, 4, 5}, 1, 2}, {{2, 16, 4, 2}, 3, 3}}) {
+  for (const Scales& by : {Scales{{}, 1, 0},
+                           {{1}, 1, 0},
+                           {{2}, 0, 0},
+                           {{16}, 1, 0},
+                           {{16}, -3, 0},
+                           {{4}, 2, 0},
+                           {{5}, -1, 0},
+                           {{2, 8, 4, 5}, 1, 2},
+                           {{2, 16, 4, 2}, 3, 3}}) {
     for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
       for (const bool has_zero : {true, false}) {
         for (const bool of_image : {true, false}) {
           if (!has_zero && type == ElementType::kInt8) continue;  // the type is the zero point's
-          SCOPED_TRACE(::testing::Message() << by.dims.size() << " dimensions along " << by.axis << " in blocks of " << by.block << ", codes of type "
-                                            << static_cast<int>(type) << ", zero point " << has_zero << ", after a convolution " << of_image);
+          SCOPED_TRACE(::testing::Message() << by.dims.size() << " dimensions along " << by.axis << " in blocks of "
+                                            << by.block << ", codes of type " << static_cast<int>(type) << ", zero point "
+                                            << has_zero << ", after a convolution " << of_image);
           ModelBuilder model;
           model.Input("x", ElementType::kFloat, {2, 16, 4, 5}).Output("y", ElementType::kFloat, {2, 16, 4, 5});
           const auto count = static_cast<size_t>(Shape(by.dims).num_elements());
@@ -413,7 +452,8 @@ TEST(OnednnOperators, Quantizers) {
           model.Codes("z", type, by.dims, zeros);
           Weights(model, "w", {16, 16, 3, 3}, -0.1f, 0.1f);
           if (of_image) Ints(model.Node("Conv", {"x", "w"}, {"c"}), "pads", {1, 1, 1, 1});
-          const std::vector<std::string> parameters = has_zero ? std::vector<std::string>{"s", "z"} : std::vector<std::string>{"s"};
+          const std::vector<std::string> parameters =
+              has_zero ? std::vector<std::string>{"s", "z"} : std::vector<std::string>{"s"};
           const auto add = [&](const char* op, const char* from, const char* to) {
             std::vector<std::string> inputs = {from};
             inputs.insert(inputs.end(), parameters.begin(), parameters.end());
@@ -441,11 +481,13 @@ TEST(OnednnOperators, QuantizersOfOtherPrecisionAreLeft) {
 
 /// `states`: 0 none given, 1 the first, 2 both.
 void TestRecurrent(const std::string& op, const char* direction, int64_t resets_after, bool bias, int states) {
-  SCOPED_TRACE(::testing::Message() << op << " " << direction << ", linear_before_reset " << resets_after << ", bias " << bias << ", states " << states);
+  SCOPED_TRACE(::testing::Message() << op << " " << direction << ", linear_before_reset " << resets_after << ", bias "
+                                    << bias << ", states " << states);
   constexpr int64_t kSteps = 5, kBatch = 3, kInputs = 7, kHidden = 6;
   const int64_t directions = std::string_view(direction) == "bidirectional" ? 2 : 1, gates = op == "LSTM" ? 4 : 3;
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {kSteps, kBatch, kInputs}).Output("y", ElementType::kFloat, {kSteps, directions, kBatch, kHidden});
+  model.Input("x", ElementType::kFloat, {kSteps, kBatch, kInputs})
+      .Output("y", ElementType::kFloat, {kSteps, directions, kBatch, kHidden});
   model.Output("yh", ElementType::kFloat, {directions, kBatch, kHidden});
   Weights(model, "w", {directions, gates * kHidden, kInputs});
   Weights(model, "r", {directions, gates * kHidden, kHidden});

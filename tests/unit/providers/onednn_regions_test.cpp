@@ -54,7 +54,10 @@ TEST(OnednnRegions, BranchesThatMeetAreOne) {
 /// A region of unknown sizes is compiled in the first run, after the CPU provider has packed its weights and let them go.
 TEST(OnednnRegions, WeightsThatTheCpuProviderPacksToo) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {-1, 16}).Input("v", ElementType::kFloat, {16}).Output("y", ElementType::kFloat, {-1, 24}).Output("z", ElementType::kFloat, {24});
+  model.Input("x", ElementType::kFloat, {-1, 16})
+      .Input("v", ElementType::kFloat, {16})
+      .Output("y", ElementType::kFloat, {-1, 24})
+      .Output("z", ElementType::kFloat, {24});
   Weights(model, "w", {16, 24});
   model.Node("MatMul", {"x", "w"}, {"p"});
   model.Node("Neg", {"p"}, {"y"});
@@ -153,7 +156,9 @@ TEST(OnednnRegions, SumsDoNotOverwriteWhatOthersRead) {
     for (const bool later : {false, true}) {
       SCOPED_TRACE(::testing::Message() << reader << ", after the sum: " << later);
       ModelBuilder model(17);
-      model.Input("x", ElementType::kFloat, {1, 16, 6, 6}).Output("y", ElementType::kFloat, {1, 16, 6, 6}).Output("z", ElementType::kFloat, {-1, -1, -1, -1});
+      model.Input("x", ElementType::kFloat, {1, 16, 6, 6})
+          .Output("y", ElementType::kFloat, {1, 16, 6, 6})
+          .Output("z", ElementType::kFloat, {-1, -1, -1, -1});
       for (const char* name : {"wa", "wb", "wc"}) Weights(model, name, {16, 16, 1, 1});
       Weights(model, "m", {6, 6});
       model.Node("Conv", {"x", "wa"}, {"a"});
@@ -204,7 +209,8 @@ TEST(OnednnRegions, FirstRunsOfManyThreads) {
   std::vector<Tensor> inputs;
   std::vector<std::vector<float>> expected;
   for (size_t i = 0; i < kThreads; ++i) {
-    inputs.push_back(RandomTensor({1 + static_cast<int64_t>(i % 4), 16, 3 + static_cast<int64_t>(i / 4) * 5, 6}, static_cast<unsigned>(i)));
+    inputs.push_back(RandomTensor({1 + static_cast<int64_t>(i % 4), 16, 3 + static_cast<int64_t>(i / 4) * 5, 6},
+                                  static_cast<unsigned>(i)));
     expected.push_back(RunOne(reference, inputs.back()));
   }
   for (int round = 0; round < 5; ++round) {
@@ -300,11 +306,12 @@ int CountImplementations(Description description) {
 
 [[gnu::noinline]] auto Pointwise(const onednn::Desc& out, const dnnl::primitive_attr& attr) {
   const onednn::Desc bias = onednn::Plain({64});
-  return onednn::ConvolutionDesc(onednn::CpuEngine(), onednn::AnyLayout({1, 32, 24, 24}), onednn::AnyLayout({64, 32, 1, 1}), &bias, out,
-                                 {{1, 1}, {2, 2}, {0, 0}, {0, 0}, {0, 0}}, attr);
+  return onednn::ConvolutionDesc(onednn::CpuEngine(), onednn::AnyLayout({1, 32, 24, 24}), onednn::AnyLayout({64, 32, 1, 1}),
+                                 &bias, out, {{1, 1}, {2, 2}, {0, 0}, {0, 0}, {0, 0}}, attr);
 }
 
-/// oneDNN 2.6 reads what a description was made from at each move: it found nothing, or divided by strides of 0, where that was gone.
+/// oneDNN 2.6 reads what a description was made from at each move: it found nothing, or divided by strides of 0, where that
+/// was gone.
 TEST(OnednnRegions, DescriptionsMoveOn) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);

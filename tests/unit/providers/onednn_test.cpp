@@ -99,7 +99,8 @@ TEST(Onednn, LeavesWhatTheCpuProviderComputesFaster) {
   ExpectNear(RunOne(model.Session(options), x), expected);
 }
 
-/// Products of float32 are left everywhere, those whose factors are rounded where there are no tiles; they are rounded then, too.
+/// Products of float32 are left everywhere, those whose factors are rounded where there are no tiles; they are rounded
+/// then, too.
 TEST(Onednn, ClaimsProductsThatItRoundsFaster) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {8, 64}).Output("y", ElementType::kFloat, {8, 32});
@@ -145,7 +146,8 @@ TEST(Onednn, LeavesTransformsThatAreFasterUnrounded) {
     const Session session = model.Session(options);
     const bool claims = pointwise > 0 && HasFastAvx512Bf16();
     for (const auto& node : session.placement().nodes) {
-      EXPECT_EQ(node.provider, claims ? "DnnlExecutionProvider" : "CPUExecutionProvider") << node.op_type << ", " << pointwise;
+      EXPECT_EQ(node.provider, claims ? "DnnlExecutionProvider" : "CPUExecutionProvider")
+          << node.op_type << ", " << pointwise;
     }
     const Tensor x = RandomTensor({1, 32, 20, 20}, 1);
     ExpectRoughly(RunOne(session, x), RunOne(model.Session(OnProvider("cpu")), x));
@@ -222,7 +224,8 @@ TEST(Onednn, KeysTellLayoutsApart) {
   EXPECT_EQ(LayoutKey(Plain(dims)), LayoutKey(Plain(dims)));
   std::set<std::string> keys;
   for (const onednn::DataType type : {onednn::DataType::f32, onednn::DataType::bf16}) {
-    for (const auto& desc : {Plain(dims, type), Plain({2, 16, 5, 3}, type), onednn::ChannelBlocked(dims, type), onednn::ChannelsLast(dims, type)})
+    for (const auto& desc : {Plain(dims, type), Plain({2, 16, 5, 3}, type), onednn::ChannelBlocked(dims, type),
+                             onednn::ChannelsLast(dims, type)})
       EXPECT_TRUE(keys.insert(LayoutKey(desc)).second) << keys.size();
   }
 }
@@ -251,7 +254,8 @@ TEST(Onednn, SharesReorderedWeights) {
 TEST(Onednn, ReorderedWeightsComeFromAContext) {
   for (const int64_t batch : {int64_t{2}, int64_t{-1}}) {
     const std::string bytes = Cnn(batch).bytes();
-    const std::filesystem::path file = std::filesystem::temp_directory_path() / fmt::format("tessera_onednn_{}_{}", getpid(), batch);
+    const std::filesystem::path file =
+        std::filesystem::temp_directory_path() / fmt::format("tessera_onednn_{}_{}", getpid(), batch);
     std::filesystem::remove(file);
     const std::vector<Value> inputs = {RandomTensor({2, 3, 16, 16}, 1)};
     SessionOptions options = OnProvider("dnnl");
@@ -298,7 +302,12 @@ struct Refusal {
 TEST(Onednn, RefusalsCarryAReason) {
   const Refusal cases[] = {
       {"operator", "Sign", ElementType::kFloat, {1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "no lowering"},
-      {"type", "Relu", ElementType::kDouble, {1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "an input is tensor(double); float or"},
+      {"type",
+       "Relu",
+       ElementType::kDouble,
+       {1, 8},
+       [](ModelBuilder&, onnx::NodeProto&) {},
+       "an input is tensor(double); float or"},
       {"rank",
        "Relu",
        ElementType::kFloat,

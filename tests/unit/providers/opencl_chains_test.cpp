@@ -1,4 +1,5 @@
-// Elementwise operators that the OpenCL provider computes in one pass, with operands that broadcast; against the CPU provider.
+// Elementwise operators that the OpenCL provider computes in one pass, with operands that broadcast; against the CPU
+// provider.
 
 #include <gmock/gmock.h>
 
@@ -32,8 +33,11 @@ class OpenclChains : public OnDevice<> {
       }
       return result;
     };
-    model.Input("x", ElementType::kFloat, declared).Input("a", ElementType::kFloat, given(a)).Output("y", ElementType::kFloat, declared);
-    std::vector<Value> inputs = {Value(Tensor::Of<float>(Shape(x), Random(Count(x), 1))), Value(Tensor::Of<float>(Shape(a), Random(Count(a), 2)))};
+    model.Input("x", ElementType::kFloat, declared)
+        .Input("a", ElementType::kFloat, given(a))
+        .Output("y", ElementType::kFloat, declared);
+    std::vector<Value> inputs = {Value(Tensor::Of<float>(Shape(x), Random(Count(x), 1))),
+                                 Value(Tensor::Of<float>(Shape(a), Random(Count(a), 2)))};
     if (constant) {
       model.Constant("b", b, Random(Count(b), 3));
     } else {
@@ -51,7 +55,8 @@ class OpenclChains : public OnDevice<> {
 };
 
 TEST_F(OpenclChains, OperandsThatBroadcastAreReadInPlace) {
-  const Dims x = {2, 3, 4, 5}, places[] = {{2, 3, 4, 5}, {5}, {4, 1}, {3, 1, 1}, {2, 1, 1, 1}, {2, 3, 1, 1}, {3, 4, 1}, {1, 3, 4, 5}, {1}, {}};
+  const Dims x = {2, 3, 4, 5}, places[] = {{2, 3, 4, 5}, {5},       {4, 1},       {3, 1, 1}, {2, 1, 1, 1},
+                                           {2, 3, 1, 1}, {3, 4, 1}, {1, 3, 4, 5}, {1},       {}};
   for (const Dims& a : places) {
     for (const Dims& b : places) {
       for (const bool constant : {false, true}) {

@@ -1,5 +1,5 @@
-// Products and convolutions of few bits on the OpenCL provider, by panels and by tiles, against the CPU provider; skipped where there is
-// no device.
+// Products and convolutions of few bits on the OpenCL provider, by panels and by tiles, against the CPU provider; skipped
+// where there is no device.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -18,6 +18,7 @@ using testing::ExpectClose;
 using testing::Floats;
 using testing::Int;
 using testing::Ints;
+using ::testing::IsEmpty;
 using testing::kConvolutionCases;
 using testing::kOpencl;
 using testing::ModelBuilder;
@@ -26,11 +27,11 @@ using testing::PlainOn;
 using testing::Random;
 using testing::ResultsOf;
 using testing::Text;
-using ::testing::IsEmpty;
 
 class OpenclCodesTest : public OnDevice<::testing::TestWithParam<const char*>> {
  protected:
-  /// Integers are the same, floats within rounding. Runs twice: what is kept from the first run must not disturb the second.
+  /// Integers are the same, floats within rounding. Runs twice: what is kept from the first run must not disturb the
+  /// second.
   static void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& inputs) {
     SessionOptions options = PlainOn(kOpencl, {{"kernels", GetParam()}});
     options.config["session.min_island_nodes"] = "0";
@@ -48,16 +49,18 @@ class OpenclCodesTest : public OnDevice<::testing::TestWithParam<const char*>> {
   }
   /// `margin` codes away from the least and the greatest one.
   static std::vector<int> RandomCodes(ElementType type, int64_t count, unsigned seed, int margin = 0) {
-    const int least = (type == ElementType::kInt8 ? -128 : 0) + margin, greatest = (type == ElementType::kInt8 ? 127 : 255) - margin;
+    const int least = (type == ElementType::kInt8 ? -128 : 0) + margin,
+              greatest = (type == ElementType::kInt8 ? 127 : 255) - margin;
     std::vector<int> codes;
-    for (const float value : Random(static_cast<size_t>(count), seed, static_cast<float>(least), static_cast<float>(greatest) + 0.99f)) {
+    for (const float value :
+         Random(static_cast<size_t>(count), seed, static_cast<float>(least), static_cast<float>(greatest) + 0.99f)) {
       codes.push_back(static_cast<int>(std::floor(value)));
     }
     return codes;
   }
   /// An initializer, or an input of the model.
-  static void Operand(ModelBuilder& model, std::vector<Value>& inputs, bool constant, const std::string& name, ElementType type,
-                      const std::vector<int64_t>& dims, const std::vector<int>& codes) {
+  static void Operand(ModelBuilder& model, std::vector<Value>& inputs, bool constant, const std::string& name,
+                      ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& codes) {
     if (constant) {
       model.Codes(name, type, dims, codes);
     } else {
@@ -71,16 +74,23 @@ struct CodeProduct {
   std::vector<int64_t> a, b, y;
 };
 const CodeProduct kProducts[] = {
-    {{1, 1}, {1, 1}, {1, 1}},          {{1, 33}, {33, 40}, {1, 40}},           {{7, 64}, {64, 17}, {7, 17}},
-    {{70, 129}, {129, 33}, {70, 33}},  {{3, 20, 24}, {24, 33}, {3, 20, 33}},   {{2, 1, 9, 15}, {3, 15, 20}, {2, 3, 9, 20}},
-    {{5, 300}, {3, 300, 16}, {3, 5, 16}}, {{24}, {3, 24, 5}, {3, 5}},
+    {{1, 1}, {1, 1}, {1, 1}},
+    {{1, 33}, {33, 40}, {1, 40}},
+    {{7, 64}, {64, 17}, {7, 17}},
+    {{70, 129}, {129, 33}, {70, 33}},
+    {{3, 20, 24}, {24, 33}, {3, 20, 33}},
+    {{2, 1, 9, 15}, {3, 15, 20}, {2, 3, 9, 20}},
+    {{5, 300}, {3, 300, 16}, {3, 5, 16}},
+    {{24}, {3, 24, 5}, {3, 5}},
 };
 
 TEST_P(OpenclCodesTest, MatMulInteger) {
   for (const CodeProduct& one : kProducts) {
     for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
-      for (const int variant : {0, 1, 2, 3, 5}) {  // bit 0: B is constant; bit 1: a zero point for each column; bit 2: the middle one
-        SCOPED_TRACE(fmt::format("{} times {}, {}, {}", fmt::join(one.a, "x"), fmt::join(one.b, "x"), ElementTypeName(type), variant));
+      for (const int variant :
+           {0, 1, 2, 3, 5}) {  // bit 0: B is constant; bit 1: a zero point for each column; bit 2: the middle one
+        SCOPED_TRACE(fmt::format("{} times {}, {}, {}", fmt::join(one.a, "x"), fmt::join(one.b, "x"), ElementTypeName(type),
+                                 variant));
         const ElementType other = type == ElementType::kInt8 ? ElementType::kUInt8 : ElementType::kInt8;
         const bool constant = variant & 1;
         const int64_t zeros = variant & 2 ? one.b.back() : 1;
@@ -107,10 +117,15 @@ TEST_P(OpenclCodesTest, QLinearMatMul) {
       ModelBuilder model;
       std::vector<Value> inputs;
       model.Output("y", ElementType::kUInt8, one.y);
-      Operand(model, inputs, false, "a", ElementType::kUInt8, one.a, RandomCodes(ElementType::kUInt8, Shape(one.a).num_elements(), 1));
-      model.Codes("b", ElementType::kInt8, one.b, RandomCodes(ElementType::kInt8, Shape(one.b).num_elements(), 2, variant & 2 ? 3 : 0));
-      model.Floats("sa", {}, {0.02f}).Floats("sb", {scales}, Random(static_cast<size_t>(scales), 3, 0.001f, 0.02f)).Floats("sy", {}, {0.25f});
-      model.Codes("za", ElementType::kUInt8, {}, {130}).Codes("zb", ElementType::kInt8, {scales}, std::vector<int>(static_cast<size_t>(scales), 3));
+      Operand(model, inputs, false, "a", ElementType::kUInt8, one.a,
+              RandomCodes(ElementType::kUInt8, Shape(one.a).num_elements(), 1));
+      model.Codes("b", ElementType::kInt8, one.b,
+                  RandomCodes(ElementType::kInt8, Shape(one.b).num_elements(), 2, variant & 2 ? 3 : 0));
+      model.Floats("sa", {}, {0.02f})
+          .Floats("sb", {scales}, Random(static_cast<size_t>(scales), 3, 0.001f, 0.02f))
+          .Floats("sy", {}, {0.25f});
+      model.Codes("za", ElementType::kUInt8, {}, {130})
+          .Codes("zb", ElementType::kInt8, {scales}, std::vector<int>(static_cast<size_t>(scales), 3));
       model.Codes("zy", ElementType::kUInt8, {}, {100});
       model.Node("QLinearMatMul", {"a", "sa", "za", "b", "sb", "zb", "sy", "zy"}, {"y"});
       ExpectAsOnCpu(model, inputs);
@@ -123,7 +138,8 @@ TEST_P(OpenclCodesTest, ZeroPointsOfSharedWeights) {
   ModelBuilder model;
   std::vector<Value> inputs;
   Operand(model, inputs, false, "a", ElementType::kUInt8, {5, 40}, RandomCodes(ElementType::kUInt8, 200, 1));
-  model.Codes("b", ElementType::kUInt8, {40, 20}, RandomCodes(ElementType::kUInt8, 800, 2)).Codes("za", ElementType::kUInt8, {}, {7});
+  model.Codes("b", ElementType::kUInt8, {40, 20}, RandomCodes(ElementType::kUInt8, 800, 2))
+      .Codes("za", ElementType::kUInt8, {}, {7});
   for (const int zero : {1, 2}) {
     const std::string name = fmt::format("y{}", zero), zeros = fmt::format("z{}", zero);
     model.Codes(zeros, ElementType::kUInt8, {}, {zero}).Output(name, ElementType::kInt32, {5, 20});
@@ -134,18 +150,25 @@ TEST_P(OpenclCodesTest, ZeroPointsOfSharedWeights) {
 
 TEST_P(OpenclCodesTest, Convolutions) {
   for (const ConvolutionCase& one : kConvolutionCases) {
-    // Bit 0: filters are constant; bit 1: QLinearConv with a scale for each, else ConvInteger; bit 2: filters less their zero points are bytes.
+    // Bit 0: filters are constant; bit 1: QLinearConv with a scale for each, else ConvInteger; bit 2: filters less their
+    // zero points are bytes.
     for (const int variant : {0, 1, 2, 3, 5, 7}) {
       SCOPED_TRACE(fmt::format("{} by {}, {}", fmt::join(one.x, "x"), fmt::join(one.w, "x"), variant));
       const bool constant = variant & 1, integer = !(variant & 2);
       const int64_t filters = one.w[0];
       ModelBuilder model;
       std::vector<Value> inputs;
-      Operand(model, inputs, false, "x", ElementType::kUInt8, one.x, RandomCodes(ElementType::kUInt8, Shape(one.x).num_elements(), 1));
-      Operand(model, inputs, constant, "w", ElementType::kInt8, one.w, RandomCodes(ElementType::kInt8, Shape(one.w).num_elements(), 2, variant & 4 ? 2 : 0));
-      model.Codes("zx", ElementType::kUInt8, {}, {130}).Codes("zw", ElementType::kInt8, {filters}, std::vector<int>(static_cast<size_t>(filters), -2));
-      model.Floats("sx", {}, {0.02f}).Floats("sw", {filters}, Random(static_cast<size_t>(filters), 3, 0.001f, 0.02f)).Floats("sy", {}, {0.25f});
-      model.Codes("zy", ElementType::kUInt8, {}, {100}).Codes("b", ElementType::kInt32, {filters}, std::vector<int>(static_cast<size_t>(filters), 70));
+      Operand(model, inputs, false, "x", ElementType::kUInt8, one.x,
+              RandomCodes(ElementType::kUInt8, Shape(one.x).num_elements(), 1));
+      Operand(model, inputs, constant, "w", ElementType::kInt8, one.w,
+              RandomCodes(ElementType::kInt8, Shape(one.w).num_elements(), 2, variant & 4 ? 2 : 0));
+      model.Codes("zx", ElementType::kUInt8, {}, {130})
+          .Codes("zw", ElementType::kInt8, {filters}, std::vector<int>(static_cast<size_t>(filters), -2));
+      model.Floats("sx", {}, {0.02f})
+          .Floats("sw", {filters}, Random(static_cast<size_t>(filters), 3, 0.001f, 0.02f))
+          .Floats("sy", {}, {0.25f});
+      model.Codes("zy", ElementType::kUInt8, {}, {100})
+          .Codes("b", ElementType::kInt32, {filters}, std::vector<int>(static_cast<size_t>(filters), 70));
       model.Output("y", integer ? ElementType::kInt32 : ElementType::kUInt8, {});
       model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
       auto& conv = integer ? model.Node("ConvInteger", {"x", "w", "zx", "zw"}, {"y"})
@@ -160,21 +183,27 @@ TEST_P(OpenclCodesTest, WeightsOfFewBits) {
   struct Case {
     int64_t bits, block, k, n;
   };
-  for (const Case& one : {Case{4, 16, 16, 1}, Case{4, 32, 70, 33}, Case{4, 256, 600, 20}, Case{8, 16, 47, 17}, Case{8, 64, 320, 16}, Case{2, 32, 100, 35}}) {
+  for (const Case& one : {Case{4, 16, 16, 1}, Case{4, 32, 70, 33}, Case{4, 256, 600, 20}, Case{8, 16, 47, 17},
+                          Case{8, 64, 320, 16}, Case{2, 32, 100, 35}}) {
     for (const int64_t rows : {1, 3, 4, 70}) {
       for (const int zeros : {0, 1, 2}) {  // none, packed, numbers
         for (const bool constant : rows % 2 == 0 ? std::vector{true} : std::vector{false, true}) {
-          SCOPED_TRACE(fmt::format("{} bits, blocks of {}, {} rows of {} by {}, zero points {}, constant {}", one.bits, one.block, rows, one.k, one.n, zeros, constant));
-          const int64_t blocks = (one.k - 1) / one.block + 1, bytes = one.block * one.bits / 8, zero_bytes = (blocks * one.bits + 7) / 8;
+          SCOPED_TRACE(fmt::format("{} bits, blocks of {}, {} rows of {} by {}, zero points {}, constant {}", one.bits,
+                                   one.block, rows, one.k, one.n, zeros, constant));
+          const int64_t blocks = (one.k - 1) / one.block + 1, bytes = one.block * one.bits / 8,
+                        zero_bytes = (blocks * one.bits + 7) / 8;
           ModelBuilder model;
           auto* import = model.proto().add_opset_import();
           import->set_domain("com.microsoft");
           import->set_version(1);
           std::vector<Value> inputs = {Floats({rows, one.k}, Random(static_cast<size_t>(rows * one.k), 1))};
           model.Input("a", ElementType::kFloat, {rows, one.k}).Output("y", ElementType::kFloat, {rows, one.n});
-          Operand(model, inputs, constant, "b", ElementType::kUInt8, {one.n, blocks, bytes}, RandomCodes(ElementType::kUInt8, one.n * blocks * bytes, 2));
+          Operand(model, inputs, constant, "b", ElementType::kUInt8, {one.n, blocks, bytes},
+                  RandomCodes(ElementType::kUInt8, one.n * blocks * bytes, 2));
           model.Floats("s", {one.n * blocks}, Random(static_cast<size_t>(one.n * blocks), 3, 0.01f, 0.1f));
-          if (zeros == 1) model.Codes("z", ElementType::kUInt8, {one.n * zero_bytes}, RandomCodes(ElementType::kUInt8, one.n * zero_bytes, 4));
+          if (zeros == 1)
+            model.Codes("z", ElementType::kUInt8, {one.n * zero_bytes},
+                        RandomCodes(ElementType::kUInt8, one.n * zero_bytes, 4));
           if (zeros == 2) model.Floats("z", {one.n * blocks}, Random(static_cast<size_t>(one.n * blocks), 5, 0, 15));
           model.Floats("bias", {one.n}, Random(static_cast<size_t>(one.n), 6));
           auto& node = model.Node("MatMulNBits", {"a", "b", "s", zeros == 0 ? "" : "z", "", "bias"}, {"y"});
@@ -199,16 +228,20 @@ TEST_P(OpenclCodesTest, SampleOfEach) {
     import->set_version(1);
     model.Input("a", ElementType::kFloat, {rows, 40}).Output("y", ElementType::kFloat, {rows, 17});
     model.Codes("b", ElementType::kUInt8, {17, 3, 8}, RandomCodes(ElementType::kUInt8, 17 * 24, 2));
-    model.Floats("s", {51}, Random(51, 3, 0.01f, 0.1f)).Codes("z", ElementType::kUInt8, {34}, RandomCodes(ElementType::kUInt8, 34, 4));
+    model.Floats("s", {51}, Random(51, 3, 0.01f, 0.1f))
+        .Codes("z", ElementType::kUInt8, {34}, RandomCodes(ElementType::kUInt8, 34, 4));
     auto& node = model.Node("MatMulNBits", {"a", "b", "s", "z"}, {"y"});
     node.set_domain("com.microsoft");
-    for (const auto& [name, value] : {std::pair("K", 40), std::pair("N", 17), std::pair("bits", 4), std::pair("block_size", 16)}) Int(node, name, value);
+    for (const auto& [name, value] :
+         {std::pair("K", 40), std::pair("N", 17), std::pair("bits", 4), std::pair("block_size", 16)})
+      Int(node, name, value);
     ExpectAsOnCpu(model, {Floats({rows, 40}, Random(static_cast<size_t>(rows * 40), 1))});
   }
   ModelBuilder model;
   std::vector<Value> inputs;
   Operand(model, inputs, false, "x", ElementType::kUInt8, {1, 3, 5, 5}, RandomCodes(ElementType::kUInt8, 75, 1));
-  model.Codes("w", ElementType::kInt8, {9, 3, 3, 3}, RandomCodes(ElementType::kInt8, 243, 2)).Codes("z", ElementType::kUInt8, {}, {130});
+  model.Codes("w", ElementType::kInt8, {9, 3, 3, 3}, RandomCodes(ElementType::kInt8, 243, 2))
+      .Codes("z", ElementType::kUInt8, {}, {130});
   model.Output("y", ElementType::kInt32, {1, 9, 5, 5});
   Ints(model.Node("ConvInteger", {"x", "w", "z"}, {"y"}), "pads", {1, 1, 1, 1});
   ExpectAsOnCpu(model, inputs);
@@ -218,9 +251,14 @@ TEST_P(OpenclCodesTest, SampleOfEach) {
 TEST_P(OpenclCodesTest, RecurrentStates) {
   for (const std::string op : {"RNN", "GRU", "LSTM"}) {
     for (const std::string direction : {"forward", "reverse", "bidirectional"}) {
-      for (const int variant : {0, 1, 2, 3}) {  // bit 0: weights are constant; bit 1: another order of the GRU, an LSTM with peepholes
+      for (const int variant :
+           {0, 1, 2, 3}) {  // bit 0: weights are constant; bit 1: another order of the GRU, an LSTM with peepholes
         SCOPED_TRACE(fmt::format("{} {} {}", op, direction, variant));
-        const int64_t steps = 5, batch = 7, width = 11, hidden = 20, gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1, ways = direction == "bidirectional" ? 2 : 1;
+        const int64_t steps = 5, batch = 7, width = 11, hidden = 20,
+                      gates = op == "LSTM"  ? 4
+                              : op == "GRU" ? 3
+                                            : 1,
+                      ways = direction == "bidirectional" ? 2 : 1;
         ModelBuilder model;
         std::vector<Value> inputs;
         const auto floats = [&](bool constant, const std::string& name, const std::vector<int64_t>& dims, unsigned seed) {
@@ -240,7 +278,8 @@ TEST_P(OpenclCodesTest, RecurrentStates) {
         floats(true, "c", {ways, batch, hidden}, 6);
         floats(true, "p", {ways, 3 * hidden}, 7);
         model.Codes("lengths", ElementType::kInt32, {batch}, {5, 4, 0, 1, 5, 2, 3});
-        model.Output("y", ElementType::kFloat, {steps, ways, batch, hidden}).Output("y_h", ElementType::kFloat, {ways, batch, hidden});
+        model.Output("y", ElementType::kFloat, {steps, ways, batch, hidden})
+            .Output("y_h", ElementType::kFloat, {ways, batch, hidden});
         if (op == "LSTM") model.Output("y_c", ElementType::kFloat, {ways, batch, hidden});
         auto& node = op != "LSTM"  ? model.Node(op, {"x", "w", "r", "b", "lengths", "h"}, {"y", "y_h"})
                      : variant & 2 ? model.Node(op, {"x", "w", "r", "b", "lengths", "h", "c", "p"}, {"y", "y_h", "y_c"})

@@ -81,7 +81,9 @@ inline void ExpectClose(const Tensor& actual, const Tensor& expected, float tole
   const auto a = actual.values<float>(), e = expected.values<float>();
   int wrong = 0;
   for (size_t i = 0; i < e.size(); ++i) {
-    const bool close = std::isfinite(e[i]) ? std::abs(a[i] - e[i]) <= tolerance * (1 + std::abs(e[i])) : std::isnan(e[i]) ? std::isnan(a[i]) : a[i] == e[i];
+    const bool close = std::isfinite(e[i]) ? std::abs(a[i] - e[i]) <= tolerance * (1 + std::abs(e[i]))
+                       : std::isnan(e[i])  ? std::isnan(a[i])
+                                           : a[i] == e[i];
     if (!close && wrong++ < 3) ADD_FAILURE() << "element " << i << " is " << a[i] << ", not " << e[i];
   }
   EXPECT_EQ(wrong, 0);
@@ -96,7 +98,8 @@ inline void ExpectClose(const std::vector<Value>& actual, const std::vector<Valu
 }
 
 /// Every output as on the CPU provider, with every node on the device; both run each node as the model has it.
-inline void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& inputs, ProviderOptions device = {}, float tolerance = 1e-4f) {
+inline void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& inputs, ProviderOptions device = {},
+                          float tolerance = 1e-4f) {
   const Session session = model.Session(PlainOn(kOpencl, std::move(device))), cpu = model.Session(PlainOn("cpu"));
   EXPECT_TRUE(Elsewhere(session).empty()) << Elsewhere(session).front();
   ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs), tolerance);
@@ -128,7 +131,8 @@ inline const ConvolutionCase kConvolutionCases[] = {
     {{1, 2, 5, 5}, {1, 2, 5, 5}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
     {{2, 5, 8, 8}, {9, 5, 1, 1}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1},
     {{2, 6, 7, 7}, {8, 3, 1, 1}, {1, 0, 0, 1}, {1, 1}, {1, 1}, 2},
-    {{2, 2, 6, 4}, {3, 2, 2, 3}, {0, 0, 1, 0}, {1, 2}, {1, 1}, 1},  // the last of six windows begins 15 pixels after the first
+    {{2, 2, 6, 4}, {3, 2, 2, 3}, {0, 0, 1, 0}, {1, 2}, {1, 1}, 1},  // the last of six windows begins 15 pixels after the
+                                                                    // first
 };
 
 }  // namespace tessera::testing

@@ -10,19 +10,19 @@
 #include <numeric>
 
 #include "model_builder.h"
-#include "providers/opencl_device.h"
 #include "opencl/memory.h"
+#include "providers/opencl_device.h"
 #include "tessera/session.h"
 
 namespace tessera {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::kOpencl;
 using testing::ModelBuilder;
 using testing::ToVector;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 constexpr char kCpu[] = "CPUExecutionProvider";
@@ -80,8 +80,9 @@ TEST(OpenclFailuresDeathTest, WithoutDriversTheProviderIsSkipped) {
 
 TEST(OpenclFailures, DevicesThatAreNotThereAreNamed) {
   if (!HasDevice()) GTEST_SKIP() << "there is no OpenCL device";
-  for (const ProviderOptions& options : {ProviderOptions{{"device_id", "1000"}}, ProviderOptions{{"platform", "no such platform"}},
-                                         ProviderOptions{{"device_type", "accelerator"}, {"device_id", "1000"}}}) {
+  for (const ProviderOptions& options :
+       {ProviderOptions{{"device_id", "1000"}}, ProviderOptions{{"platform", "no such platform"}},
+        ProviderOptions{{"device_type", "accelerator"}, {"device_id", "1000"}}}) {
     try {
       Model().Session(On(options, true));
       ADD_FAILURE() << "a session was made";
@@ -178,7 +179,8 @@ TEST(OpenclFailures, UploadsThroughPinnedMemoryArriveWhole) {
     std::vector<unsigned char> source = sent;
     staging.Upload(source.data(), {buffer.get(), 7}, bytes);
     std::fill(source.begin(), source.end(), static_cast<unsigned char>(0));  // it is the caller's again
-    opencl::Check(clEnqueueReadBuffer(queue.get(), buffer.get(), CL_TRUE, 7, bytes, back.data(), 0, nullptr, nullptr), "clEnqueueReadBuffer");
+    opencl::Check(clEnqueueReadBuffer(queue.get(), buffer.get(), CL_TRUE, 7, bytes, back.data(), 0, nullptr, nullptr),
+                  "clEnqueueReadBuffer");
     EXPECT_EQ(back, sent) << bytes;
   }
 }

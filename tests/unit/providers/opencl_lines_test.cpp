@@ -1,5 +1,6 @@
-// Operators of the OpenCL provider whose kernels for processors go along rows: moved elements, padding, broadcasting, resizing, sums of
-// products; rows shorter and longer than an item's; against the CPU provider. Skipped where there is no device.
+// Operators of the OpenCL provider whose kernels for processors go along rows: moved elements, padding, broadcasting,
+// resizing, sums of products; rows shorter and longer than an item's; against the CPU provider. Skipped where there is no
+// device.
 
 #include <gmock/gmock.h>
 
@@ -40,8 +41,13 @@ TEST_P(OpenclLinesTest, Transposed) {
   struct Case {
     Dims x, perm;
   };
-  const Case cases[] = {{{33, 17}, {1, 0}},           {{2, 16, 5000}, {0, 2, 1}},       {{3, 5, 7, 9}, {0, 2, 1, 3}}, {{2, 3, 40, 6}, {3, 1, 2, 0}},
-                        {{1, 20, 1, 3}, {3, 2, 1, 0}}, {{2, 2, 2, 2, 18}, {4, 2, 0, 3, 1}}, {{5000, 3}, {1, 0}}};
+  const Case cases[] = {{{33, 17}, {1, 0}},
+                        {{2, 16, 5000}, {0, 2, 1}},
+                        {{3, 5, 7, 9}, {0, 2, 1, 3}},
+                        {{2, 3, 40, 6}, {3, 1, 2, 0}},
+                        {{1, 20, 1, 3}, {3, 2, 1, 0}},
+                        {{2, 2, 2, 2, 18}, {4, 2, 0, 3, 1}},
+                        {{5000, 3}, {1, 0}}};
   for (const Case& one : cases) {
     ModelBuilder model(18);
     model.Input("x", ElementType::kFloat, one.x);
@@ -58,7 +64,9 @@ TEST_P(OpenclLinesTest, PaddedByEveryMode) {
   for (const auto& [x, pads] : cases) {
     for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
       ModelBuilder model(19);
-      model.Input("x", ElementType::kFloat, x).Constant("p", {static_cast<int64_t>(pads.size())}, pads).Constant("v", {}, std::vector<float>{3});
+      model.Input("x", ElementType::kFloat, x)
+          .Constant("p", {static_cast<int64_t>(pads.size())}, pads)
+          .Constant("v", {}, std::vector<float>{3});
       Result(model);
       Text(model.Node("Pad", {"x", "p", "v"}, {"y"}), "mode", mode);
       SCOPED_TRACE(Shape(std::span<const int64_t>(x)).ToString() + mode);
@@ -68,8 +76,9 @@ TEST_P(OpenclLinesTest, PaddedByEveryMode) {
 }
 
 TEST_P(OpenclLinesTest, Broadcast) {
-  const std::vector<std::pair<Dims, Dims>> cases = {{{2, 3, 5, 7}, {1, 3, 1, 1}}, {{3, 1}, {3, 9000}},   {{5, 1, 37}, {5, 6, 37}}, {{4, 33}, {33}},
-                                                    {{2, 1, 4}, {1, 3, 1}},       {{10000}, {1}},        {{2, 17, 1}, {1, 1, 19}}, {{6, 5}, {6, 5}}};
+  const std::vector<std::pair<Dims, Dims>> cases = {
+      {{2, 3, 5, 7}, {1, 3, 1, 1}}, {{3, 1}, {3, 9000}}, {{5, 1, 37}, {5, 6, 37}}, {{4, 33}, {33}},
+      {{2, 1, 4}, {1, 3, 1}},       {{10000}, {1}},      {{2, 17, 1}, {1, 1, 19}}, {{6, 5}, {6, 5}}};
   for (const auto& [a, b] : cases) {
     for (const char* op : {"Sub", "Pow", "Max"}) {
       ModelBuilder model(18);
@@ -93,8 +102,10 @@ TEST_P(OpenclLinesTest, Resized) {
   struct Case {
     Dims x, sizes;
   };
-  const Case cases[] = {{{1, 3, 8, 9}, {1, 3, 16, 18}}, {{2, 2, 7, 5}, {2, 2, 3, 11}}, {{1, 2, 6, 40}, {1, 2, 9, 40}}, {{1, 1, 3, 4200}, {1, 1, 5, 4300}},
-                        {{1, 2, 3, 2100}, {1, 2, 3, 4200}}, {{1, 4, 50, 100}, {1, 4, 50, 100}}, {{1, 2, 5, 6, 7}, {1, 2, 7, 4, 15}}};
+  const Case cases[] = {{{1, 3, 8, 9}, {1, 3, 16, 18}},     {{2, 2, 7, 5}, {2, 2, 3, 11}},
+                        {{1, 2, 6, 40}, {1, 2, 9, 40}},     {{1, 1, 3, 4200}, {1, 1, 5, 4300}},
+                        {{1, 2, 3, 2100}, {1, 2, 3, 4200}}, {{1, 4, 50, 100}, {1, 4, 50, 100}},
+                        {{1, 2, 5, 6, 7}, {1, 2, 7, 4, 15}}};
   for (const Case& one : cases) {
     for (const char* mode : {"nearest", "linear", "cubic"}) {
       if (one.x.size() > 4 && std::string(mode) == "cubic") continue;
@@ -123,13 +134,19 @@ TEST_P(OpenclLinesTest, SumsOfProducts) {
     Dims a, b;
   };
   const Case cases[] = {
-      {"bhid,bhjd->bhij", {2, 3, 19, 8}, {2, 3, 21, 8}}, {"bhij,bhjd->bhid", {2, 3, 19, 21}, {2, 3, 21, 8}},
+      {"bhid,bhjd->bhij", {2, 3, 19, 8}, {2, 3, 21, 8}},
+      {"bhij,bhjd->bhid", {2, 3, 19, 21}, {2, 3, 21, 8}},
       {"bhid,bhjd->bihj", {2, 3, 19, 8}, {2, 3, 21, 8}},  // the result's matrices are not one after the other
-      {"ik,kj->ij", {7, 33}, {33, 20}},                   {"ki,kj->ij", {33, 7}, {33, 20}},
-      {"binh,tnh->bnit", {1, 9, 3, 8}, {20, 3, 8}},       {"bni,tn->nbit", {2, 3, 5}, {7, 3}},
-      {"bik,kj->bij", {3, 4, 5}, {5, 17}},                {"ik,bjk->bij", {4, 5}, {3, 17, 5}},
-      {"i,j->ij", {18}, {5}},                             {"ij,ij->", {4, 5}, {4, 5}},
-      {"bik,bkj->bij", {1, 4, 5}, {3, 5, 17}},            {"aibk,bkj->aibj", {2, 3, 4, 5}, {4, 5, 6}},
+      {"ik,kj->ij", {7, 33}, {33, 20}},
+      {"ki,kj->ij", {33, 7}, {33, 20}},
+      {"binh,tnh->bnit", {1, 9, 3, 8}, {20, 3, 8}},
+      {"bni,tn->nbit", {2, 3, 5}, {7, 3}},
+      {"bik,kj->bij", {3, 4, 5}, {5, 17}},
+      {"ik,bjk->bij", {4, 5}, {3, 17, 5}},
+      {"i,j->ij", {18}, {5}},
+      {"ij,ij->", {4, 5}, {4, 5}},
+      {"bik,bkj->bij", {1, 4, 5}, {3, 5, 17}},
+      {"aibk,bkj->aibj", {2, 3, 4, 5}, {4, 5, 6}},
   };
   for (const Case& one : cases) {
     ModelBuilder model(18);

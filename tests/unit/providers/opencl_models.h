@@ -16,7 +16,8 @@ namespace tessera::testing {
 inline ModelBuilder Cnn() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2, 3, 17, 15}).Output("y", ElementType::kFloat, {2, 10});
-  const auto weights = [&](const char* name, std::initializer_list<int64_t> dims, unsigned seed, float low = -0.5f, float high = 0.5f) {
+  const auto weights = [&](const char* name, std::initializer_list<int64_t> dims, unsigned seed, float low = -0.5f,
+                           float high = 0.5f) {
     size_t count = 1;
     for (int64_t dim : dims) count *= static_cast<size_t>(dim);
     model.Constant(name, dims, Random(count, seed, low, high));
@@ -49,7 +50,8 @@ inline ModelBuilder Cnn() {
   return model;
 }
 
-/// One layer: attention of two heads over a batch whose size is not known, with shape arithmetic, then the feed-forward part.
+/// One layer: attention of two heads over a batch whose size is not known, with shape arithmetic, then the feed-forward
+/// part.
 inline ModelBuilder Transformer() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {-1, 5, 16}).Output("y", ElementType::kFloat, {-1, 5, 16});
@@ -69,7 +71,8 @@ inline ModelBuilder Transformer() {
   for (const std::string part : {"q", "k", "v"}) {
     model.Node("MatMul", {"n1", "w" + part}, {part + "1"});
     model.Node("Reshape", {part + "1", "split"}, {part + "2"});
-    Ints(model.Node("Transpose", {part + "2"}, {part}), "perm", part == "k" ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
+    Ints(model.Node("Transpose", {part + "2"}, {part}), "perm",
+         part == "k" ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
   }
   model.Node("MatMul", {"q", "k"}, {"scores"});
   model.Node("Div", {"scores", "root"}, {"scaled"});

@@ -1,9 +1,8 @@
-// Operators of the OpenCL provider where conformance data is small: long lines, repeated targets, what stays where; against the
-// CPU provider. Skipped where there is no device.
-
-#include <gmock/gmock.h>
+// Operators of the OpenCL provider where conformance data is small: long lines, repeated targets, what stays where; against
+// the CPU provider. Skipped where there is no device.
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
 #include <limits>
@@ -22,6 +21,7 @@ using testing::ExpectClose;
 using testing::Floats;
 using testing::Int;
 using testing::Ints;
+using ::testing::IsEmpty;
 using testing::kOpencl;
 using testing::ModelBuilder;
 using testing::On;
@@ -31,7 +31,6 @@ using testing::Random;
 using testing::ResultsOf;
 using testing::Text;
 using testing::ToVector;
-using ::testing::IsEmpty;
 
 Value Integers(const Shape& shape, const std::vector<int64_t>& values) { return Value(Tensor::Of<int64_t>(shape, values)); }
 
@@ -63,13 +62,16 @@ TEST_F(OpenclOperatorsTest, TopKChoosesFewAndSortsMany) {
 TEST_F(OpenclOperatorsTest, UpdatesOfOneTargetAreAllCombined) {
   for (const char* reduction : {"add", "mul", "max", "min"}) {
     ModelBuilder model(18);
-    model.Input("x", ElementType::kFloat, {8, 5}).Input("i", ElementType::kInt64, {300, 1}).Input("u", ElementType::kFloat, {300, 5});
+    model.Input("x", ElementType::kFloat, {8, 5})
+        .Input("i", ElementType::kInt64, {300, 1})
+        .Input("u", ElementType::kFloat, {300, 5});
     model.Output("y", ElementType::kFloat, {8, 5});
     Text(model.Node("ScatterND", {"x", "i", "u"}, {"y"}), "reduction", reduction);
     std::vector<int64_t> indices(300);
     for (size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<int64_t>(i * 7 % 6) - 3;  // two targets get none
     SCOPED_TRACE(reduction);
-    ExpectAsOnCpu(model, {Floats({8, 5}, Random(40, 1)), Integers({300, 1}, indices), Floats({300, 5}, Random(1500, 2))}, 1e-3f);
+    ExpectAsOnCpu(model, {Floats({8, 5}, Random(40, 1)), Integers({300, 1}, indices), Floats({300, 5}, Random(1500, 2))},
+                  1e-3f);
   }
 }
 
@@ -93,14 +95,17 @@ TEST_F(OpenclOperatorsTest, ScatteredIndicesAreChecked) {
 TEST_F(OpenclOperatorsTest, AttentionOverManyKeysWithGroupedHeadsAndAPast) {
   for (const int64_t causal : {0, 1}) {
     ModelBuilder model(23);
-    model.Input("q", ElementType::kFloat, {2, 4, 9, 80}).Input("k", ElementType::kFloat, {2, 2, 9, 80}).Input("v", ElementType::kFloat, {2, 2, 9, 300});
+    model.Input("q", ElementType::kFloat, {2, 4, 9, 80})
+        .Input("k", ElementType::kFloat, {2, 2, 9, 80})
+        .Input("v", ElementType::kFloat, {2, 2, 9, 300});
     model.Input("pk", ElementType::kFloat, {2, 2, 150, 80}).Input("pv", ElementType::kFloat, {2, 2, 150, 300});
     model.Output("y", ElementType::kFloat, {2, 4, 9, 300}).Output("nk", ElementType::kFloat, {2, 2, 159, 80});
     model.Output("nv", ElementType::kFloat, {2, 2, 159, 300});
     Int(model.Node("Attention", {"q", "k", "v", "", "pk", "pv"}, {"y", "nk", "nv"}), "is_causal", causal);
-    ExpectAsOnCpu(model, {Floats({2, 4, 9, 80}, Random(2 * 4 * 9 * 80, 1)), Floats({2, 2, 9, 80}, Random(2 * 2 * 9 * 80, 2)),
-                          Floats({2, 2, 9, 300}, Random(2 * 2 * 9 * 300, 3)), Floats({2, 2, 150, 80}, Random(2 * 2 * 150 * 80, 4)),
-                          Floats({2, 2, 150, 300}, Random(2 * 2 * 150 * 300, 5))});
+    ExpectAsOnCpu(model,
+                  {Floats({2, 4, 9, 80}, Random(2 * 4 * 9 * 80, 1)), Floats({2, 2, 9, 80}, Random(2 * 2 * 9 * 80, 2)),
+                   Floats({2, 2, 9, 300}, Random(2 * 2 * 9 * 300, 3)), Floats({2, 2, 150, 80}, Random(2 * 2 * 150 * 80, 4)),
+                   Floats({2, 2, 150, 300}, Random(2 * 2 * 150 * 300, 5))});
   }
 }
 
@@ -128,7 +133,8 @@ TEST_F(OpenclOperatorsTest, AttentionMadeFromProductsBroadcastsLikeThem) {
     model.Node("MatMul", {"weights", "v"}, {"y"});
     std::vector<Value> inputs;
     for (const Shape& shape : {one.q, one.k, one.v, one.mask}) {
-      inputs.emplace_back(Tensor::Of<float>(shape, Random(static_cast<size_t>(shape.num_elements()), static_cast<unsigned>(inputs.size()))));
+      inputs.emplace_back(Tensor::Of<float>(
+          shape, Random(static_cast<size_t>(shape.num_elements()), static_cast<unsigned>(inputs.size()))));
     }
     SCOPED_TRACE(one.q.ToString() + one.k.ToString() + one.v.ToString() + one.mask.ToString());
     const Session session = model.Session(On(kOpencl));
@@ -141,7 +147,8 @@ TEST_F(OpenclOperatorsTest, AttentionMadeFromProductsBroadcastsLikeThem) {
 TEST_F(OpenclOperatorsTest, LstmOfBothDirectionsAndLengths) {
   ModelBuilder model(14);
   constexpr int64_t kHidden = 37, kInput = 19, kSteps = 6, kBatch = 3;
-  model.Input("x", ElementType::kFloat, {kSteps, kBatch, kInput}).Output("y", ElementType::kFloat, {kSteps, 2, kBatch, kHidden});
+  model.Input("x", ElementType::kFloat, {kSteps, kBatch, kInput})
+      .Output("y", ElementType::kFloat, {kSteps, 2, kBatch, kHidden});
   model.Output("h", ElementType::kFloat, {2, kBatch, kHidden}).Output("c", ElementType::kFloat, {2, kBatch, kHidden});
   model.Constant("w", {2, 4 * kHidden, kInput}, Random(2 * 4 * kHidden * kInput, 1));
   model.Constant("r", {2, 4 * kHidden, kHidden}, Random(2 * 4 * kHidden * kHidden, 2));
@@ -212,18 +219,22 @@ TEST_F(OpenclOperatorsTest, IndicesOnTheirWayToAGatherStayOnTheHost) {
 
 /// Regions in the image, across its border, far outside, far larger than it, of no size and backwards.
 TEST_F(OpenclOperatorsTest, RegionsMayLieAnywhere) {
-  const std::vector<float> rois = {1, 2, 6, 7, -3, -4, 4, 3, 50, 60, 70, 80, -3e3f, -2e3f, 4e3f, 3e3f, 3, 3, 3, 3, 8, 7, 2, 1};
+  const std::vector<float> rois = {1,     2,     6,    7,    -3, -4, 4, 3, 50, 60, 70, 80,
+                                   -3e3f, -2e3f, 4e3f, 3e3f, 3,  3,  3, 3, 8,  7,  2,  1};
   for (const char* mode : {"avg", "max"}) {
     for (const char* coordinates : {"half_pixel", "output_half_pixel"}) {
       for (const int64_t samples : {0, 3}) {
         ModelBuilder model(22);
-        model.Input("x", ElementType::kFloat, {2, 3, 9, 11}).Input("r", ElementType::kFloat, {6, 4}).Input("b", ElementType::kInt64, {6});
+        model.Input("x", ElementType::kFloat, {2, 3, 9, 11})
+            .Input("r", ElementType::kFloat, {6, 4})
+            .Input("b", ElementType::kInt64, {6});
         model.Output("y", ElementType::kFloat, {6, 3, 2, 5});
         auto& node = model.Node("RoiAlign", {"x", "r", "b"}, {"y"});
         Text(Text(node, "mode", mode), "coordinate_transformation_mode", coordinates);
         Int(Int(Int(node, "output_height", 2), "output_width", 5), "sampling_ratio", samples);
         SCOPED_TRACE(fmt::format("{}, {}, {} samples", mode, coordinates, samples));
-        ExpectAsOnCpu(model, {Floats({2, 3, 9, 11}, Random(594, 1)), Floats({6, 4}, rois), Integers({6}, {0, 1, 0, 1, 1, 0})}, 1e-3f);
+        ExpectAsOnCpu(
+            model, {Floats({2, 3, 9, 11}, Random(594, 1)), Floats({6, 4}, rois), Integers({6}, {0, 1, 0, 1, 1, 0})}, 1e-3f);
       }
     }
   }
@@ -234,20 +245,25 @@ TEST_F(OpenclOperatorsTest, SamplesAtOffsetsInGroups) {
     int64_t group, offset_group, filters, stride;
     bool bias, mask;
   };
-  for (const Case& one : {Case{1, 1, 9, 1, false, false}, Case{2, 1, 6, 2, true, true}, Case{2, 4, 20, 1, true, false}, Case{4, 2, 4, 2, false, true}}) {
+  for (const Case& one : {Case{1, 1, 9, 1, false, false}, Case{2, 1, 6, 2, true, true}, Case{2, 4, 20, 1, true, false},
+                          Case{4, 2, 4, 2, false, true}}) {
     ModelBuilder model(22);
     const int64_t rows = one.stride == 1 ? 5 : 3, columns = one.stride == 1 ? 7 : 4, channels = 4 / one.group;
     model.Input("x", ElementType::kFloat, {2, 4, 5, 7}).Input("w", ElementType::kFloat, {one.filters, channels, 3, 3});
     model.Input("o", ElementType::kFloat, {2, 18 * one.offset_group, rows, columns});
-    std::vector<Value> inputs = {Floats({2, 4, 5, 7}, Random(280, 1)), Floats({one.filters, channels, 3, 3}, Random(static_cast<size_t>(one.filters * channels * 9), 2)),
-                                 Floats({2, 18 * one.offset_group, rows, columns}, Random(static_cast<size_t>(36 * one.offset_group * rows * columns), 3, -3, 3))};
+    std::vector<Value> inputs = {
+        Floats({2, 4, 5, 7}, Random(280, 1)),
+        Floats({one.filters, channels, 3, 3}, Random(static_cast<size_t>(one.filters * channels * 9), 2)),
+        Floats({2, 18 * one.offset_group, rows, columns},
+               Random(static_cast<size_t>(36 * one.offset_group * rows * columns), 3, -3, 3))};
     auto& node = model.Node("DeformConv", {"x", "w", "o", one.bias ? "b" : ""}, {"y"});
     if (one.bias) model.Input("b", ElementType::kFloat, {one.filters});
     if (one.bias) inputs.push_back(Floats({one.filters}, Random(static_cast<size_t>(one.filters), 4)));
     if (one.mask) {
       node.add_input("m");
       model.Input("m", ElementType::kFloat, {2, 9 * one.offset_group, rows, columns});
-      inputs.push_back(Floats({2, 9 * one.offset_group, rows, columns}, Random(static_cast<size_t>(18 * one.offset_group * rows * columns), 5)));
+      inputs.push_back(Floats({2, 9 * one.offset_group, rows, columns},
+                              Random(static_cast<size_t>(18 * one.offset_group * rows * columns), 5)));
     }
     testing::Ints(testing::Ints(node, "pads", {1, 1, 1, 1}), "strides", {one.stride, one.stride});
     Int(Int(node, "group", one.group), "offset_group", one.offset_group);
@@ -266,7 +282,8 @@ TEST_F(OpenclOperatorsTest, PointsOfAffineGrids) {
       model.Output("y", ElementType::kFloat, std::vector<int64_t>(size.size(), -1));
       Int(model.Node("AffineGrid", {"theta", "size"}, {"y"}), "align_corners", corners);
       SCOPED_TRACE(fmt::format("{} corners {}", Shape(size).ToString(), corners));
-      ExpectAsOnCpu(model, {Floats({size[0], axes, axes + 1}, Random(static_cast<size_t>(size[0] * axes * (axes + 1)), 1))});
+      ExpectAsOnCpu(model,
+                    {Floats({size[0], axes, axes + 1}, Random(static_cast<size_t>(size[0] * axes * (axes + 1)), 1))});
     }
   }
 }
@@ -289,14 +306,18 @@ TEST_F(OpenclOperatorsTest, ColumnsBecomeImages) {
     for (const bool real : {true, false}) {
       ModelBuilder model(18);
       const ElementType type = real ? ElementType::kFloat : ElementType::kInt64;
-      model.Input("x", type, {2, rows, one.columns}).Constant("image", {rank}, one.image).Constant("block", {rank}, one.block);
+      model.Input("x", type, {2, rows, one.columns})
+          .Constant("image", {rank}, one.image)
+          .Constant("block", {rank}, one.block);
       model.Output("y", type, std::vector<int64_t>(static_cast<size_t>(rank) + 2, -1));
       auto& node = model.Node("Col2Im", {"x", "image", "block"}, {"y"});
-      testing::Ints(testing::Ints(testing::Ints(node, "strides", one.strides), "dilations", one.dilations), "pads", one.pads);
+      testing::Ints(testing::Ints(testing::Ints(node, "strides", one.strides), "dilations", one.dilations), "pads",
+                    one.pads);
       std::vector<int64_t> integers(count);
       std::iota(integers.begin(), integers.end(), -5);
       SCOPED_TRACE(fmt::format("{} by {}", Shape(one.image).ToString(), Shape(one.block).ToString()));
-      ExpectAsOnCpu(model, {real ? Floats({2, rows, one.columns}, Random(count, 1)) : Integers({2, rows, one.columns}, integers)});
+      ExpectAsOnCpu(model,
+                    {real ? Floats({2, rows, one.columns}, Random(count, 1)) : Integers({2, rows, one.columns}, integers)});
     }
   }
 }
@@ -330,7 +351,8 @@ TEST_F(OpenclOperatorsTest, UnpooledValuesGoWhereTheyWereFound) {
     const Value x = Floats({1, 2, 2, 3}, Random(12, 1));
     ExpectAsOnCpu(model, {x, Integers({1, 2, 2, 3}, {0, 7, 7, 23, 18, 0, 47, 24, 30, 30, 30, 41})});
     const Session session = model.Session(PlainOn(kOpencl));
-    for (const int64_t outside : {int64_t{-1}, int64_t{48}, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+    for (const int64_t outside :
+         {int64_t{-1}, int64_t{48}, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
       const std::vector<Value> inputs = {x, Integers({1, 2, 2, 3}, std::vector<int64_t>(12, outside))};
       std::vector<Value> results(1);
       EXPECT_THROW(session.Run(inputs, results), Error);
@@ -350,10 +372,14 @@ TEST_F(OpenclOperatorsTest, MeansAndVariancesOverAnyDimensions) {
 
 /// Regions in the image, across its border, outside, backwards; with fewer pixels than cells.
 TEST_F(OpenclOperatorsTest, MaximaOfRegions) {
-  const std::vector<float> rois = {0, 1, 2, 6, 7, 1, -3, -4, 4, 3, 0, 50, 60, 70, 80, 1, 8, 7, 2, 1, 1, 3, 3, 3, 3, 0, 0, 0, 3e8f, 3e8f};
+  const std::vector<float> rois = {0, 1, 2, 6, 7, 1, -3, -4, 4, 3, 0, 50, 60, 70,   80,
+                                   1, 8, 7, 2, 1, 1, 3,  3,  3, 3, 0, 0,  0,  3e8f, 3e8f};
   ModelBuilder model(22);
-  model.Input("x", ElementType::kFloat, {2, 3, 9, 11}).Input("r", ElementType::kFloat, {6, 5}).Output("y", ElementType::kFloat, {6, 3, 2, 5});
-  testing::Float(testing::Ints(model.Node("MaxRoiPool", {"x", "r"}, {"y"}), "pooled_shape", {2, 5}), "spatial_scale", 0.75f);
+  model.Input("x", ElementType::kFloat, {2, 3, 9, 11})
+      .Input("r", ElementType::kFloat, {6, 5})
+      .Output("y", ElementType::kFloat, {6, 3, 2, 5});
+  testing::Float(testing::Ints(model.Node("MaxRoiPool", {"x", "r"}, {"y"}), "pooled_shape", {2, 5}), "spatial_scale",
+                 0.75f);
   const Value x = Floats({2, 3, 9, 11}, Random(594, 1));
   ExpectAsOnCpu(model, {x, Floats({6, 5}, rois)});
   const Session session = model.Session(PlainOn(kOpencl));
@@ -400,16 +426,19 @@ TEST_F(OpenclOperatorsTest, LossesOfClasses) {
 
 /// Every code of each type of 8 bits, and numbers around each of them: halves, far outside, subnormal, not finite.
 TEST_F(OpenclOperatorsTest, FloatsOfEightBits) {
-  std::vector<float> x = {0.0f, -0.0f, 1e-30f, -1e-3f, 464.0f, 465.0f, 1e30f, -1e30f, 61440.0f, std::numeric_limits<float>::infinity()};
+  std::vector<float> x = {0.0f,   -0.0f, 1e-30f, -1e-3f,   464.0f,
+                          465.0f, 1e30f, -1e30f, 61440.0f, std::numeric_limits<float>::infinity()};
   for (int code = 0; code < 256; ++code) {
     for (const float around : {1.0f, 1.03125f, 1.0625f, 1.125f}) {
-      for (const float value : {float{Float8E4M3FN::FromBits(static_cast<uint8_t>(code))}, float{Float8E5M2::FromBits(static_cast<uint8_t>(code))}}) {
+      for (const float value : {float{Float8E4M3FN::FromBits(static_cast<uint8_t>(code))},
+                                float{Float8E5M2::FromBits(static_cast<uint8_t>(code))}}) {
         if (std::isfinite(value)) x.push_back(value * around);
       }
     }
   }
   const auto size = static_cast<int64_t>(x.size());
-  for (const ElementType type : {ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2, ElementType::kFloat8E5M2FNUZ}) {
+  for (const ElementType type :
+       {ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2, ElementType::kFloat8E5M2FNUZ}) {
     for (const int64_t saturate : {0, 1}) {
       ModelBuilder model(21);
       model.Input("x", ElementType::kFloat, {size}).Output("y", ElementType::kFloat, {size});
@@ -424,7 +453,8 @@ TEST_F(OpenclOperatorsTest, FloatsOfEightBits) {
       cpu.Run(inputs, {&expected, 1});
       for (int64_t i = 0; i < size; ++i) {
         const float a = actual.tensor().data<float>()[i], e = expected.tensor().data<float>()[i];
-        ASSERT_TRUE((std::isnan(a) && std::isnan(e)) || (a == e && std::signbit(a) == std::signbit(e))) << x[static_cast<size_t>(i)] << ": " << a << ' ' << e;
+        ASSERT_TRUE((std::isnan(a) && std::isnan(e)) || (a == e && std::signbit(a) == std::signbit(e)))
+            << x[static_cast<size_t>(i)] << ": " << a << ' ' << e;
       }
     }
   }
@@ -436,7 +466,8 @@ TEST_F(OpenclOperatorsTest, PackedIntegersAreDequantized) {
     const bool four = BitWidth(type) == 4;
     const auto proto = static_cast<onnx::TensorProto::DataType>(type);
     ModelBuilder model(25);
-    model.Constant("x", {3, 5}, std::span(bytes).first(four ? 8 : 4), proto).Constant("z", {3}, std::span(zeros).first(four ? 2 : 1), proto);
+    model.Constant("x", {3, 5}, std::span(bytes).first(four ? 8 : 4), proto)
+        .Constant("z", {3}, std::span(zeros).first(four ? 2 : 1), proto);
     model.Input("s", ElementType::kFloat, {3}).Output("y", ElementType::kFloat, {3, 5});
     Int(model.Node("DequantizeLinear", {"x", "s", "z"}, {"y"}), "axis", 0);
     SCOPED_TRACE(ElementTypeName(type));
@@ -455,7 +486,8 @@ TEST_F(OpenclOperatorsTest, LinearAttentionByEveryRule) {
         std::vector<Value> inputs;
         const auto input = [&](const char* name, const std::vector<int64_t>& dims, float low) {
           model.Input(name, ElementType::kFloat, dims);
-          inputs.push_back(Floats(dims, Random(static_cast<size_t>(Shape(dims).num_elements()), static_cast<unsigned>(inputs.size() + 1), low, 0.5f)));
+          inputs.push_back(Floats(dims, Random(static_cast<size_t>(Shape(dims).num_elements()),
+                                               static_cast<unsigned>(inputs.size() + 1), low, 0.5f)));
         };
         input("q", {2, steps, 3 * group * kWidth}, -0.5f);
         input("k", {2, steps, 3 * kWidth}, -0.5f);
@@ -465,7 +497,8 @@ TEST_F(OpenclOperatorsTest, LinearAttentionByEveryRule) {
         if (delta) input("b", {2, steps, betas}, 0);
         std::vector<std::string> names = {"q", "k", "v", steps != 1 ? "p" : "", gated ? "d" : "", delta ? "b" : ""};
         while (names.back().empty()) names.pop_back();
-        model.Output("y", ElementType::kFloat, {2, steps, 3 * group * kValues}).Output("n", ElementType::kFloat, {2, 3, kWidth, kValues});
+        model.Output("y", ElementType::kFloat, {2, steps, 3 * group * kValues})
+            .Output("n", ElementType::kFloat, {2, 3, kWidth, kValues});
         auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), "LinearAttention", names, {"y", "n"}, "");
         Text(node, "update_rule", rule);
         Int(node, "q_num_heads", 3 * group);
@@ -483,7 +516,8 @@ TEST_F(OpenclOperatorsTest, CausalConvolutionsGoOnFromTheirState) {
       for (const bool whole : {false, true}) {
         ModelBuilder model(27);
         model.Input("x", ElementType::kFloat, {2, 3, length}).Input("w", ElementType::kFloat, {3, 1, k});
-        std::vector<Value> inputs = {Floats({2, 3, length}, Random(static_cast<size_t>(6 * length), 1)), Floats({3, 1, k}, Random(static_cast<size_t>(3 * k), 2))};
+        std::vector<Value> inputs = {Floats({2, 3, length}, Random(static_cast<size_t>(6 * length), 1)),
+                                     Floats({3, 1, k}, Random(static_cast<size_t>(3 * k), 2))};
         std::vector<std::string> names = {"x", "w"};
         if (whole) {
           model.Input("b", ElementType::kFloat, {3}).Input("p", ElementType::kFloat, {2, 3, k - 1});
@@ -492,8 +526,8 @@ TEST_F(OpenclOperatorsTest, CausalConvolutionsGoOnFromTheirState) {
           names = {"x", "w", "b", "p"};
         }
         model.Output("y", ElementType::kFloat, {2, 3, length}).Output("n", ElementType::kFloat, {2, 3, k - 1});
-        Text(ModelBuilder::AddNode(*model.proto().mutable_graph(), "CausalConvWithState", names, {"y", "n"}, ""), "activation",
-             whole ? "silu" : "none");
+        Text(ModelBuilder::AddNode(*model.proto().mutable_graph(), "CausalConvWithState", names, {"y", "n"}, ""),
+             "activation", whole ? "silu" : "none");
         SCOPED_TRACE(fmt::format("{} taps, {} steps, {}", k, length, whole ? "with bias and past" : "alone"));
         ExpectAsOnCpu(model, inputs);
       }
@@ -508,7 +542,9 @@ TEST_F(OpenclOperatorsTest, TransformsOfAnyAxisAndLength) {
         for (const int64_t onesided : {0, 1}) {
           if (onesided == 1 && components == 2) continue;
           ModelBuilder model(20);
-          model.Input("x", ElementType::kFloat, {7, 8, 5, components}).Ints("axis", {axis}).Output("y", ElementType::kFloat, {-1, -1, -1, 2});
+          model.Input("x", ElementType::kFloat, {7, 8, 5, components})
+              .Ints("axis", {axis})
+              .Output("y", ElementType::kFloat, {-1, -1, -1, 2});
           model.proto().mutable_graph()->mutable_initializer(0)->clear_dims();
           if (length > 0) {
             model.Ints("length", {length});
@@ -527,7 +563,10 @@ TEST_F(OpenclOperatorsTest, TransformsOfFrames) {
   for (const int64_t points : {3, 16, 50}) {
     for (const int64_t onesided : {0, 1}) {
       ModelBuilder model(17);
-      model.Input("x", ElementType::kFloat, {2, points, 1}).Ints("step", {3}).Ints("length", {16}).Constant("w", {16}, Random(16, 2));
+      model.Input("x", ElementType::kFloat, {2, points, 1})
+          .Ints("step", {3})
+          .Ints("length", {16})
+          .Constant("w", {16}, Random(16, 2));
       for (int i = 0; i < 2; ++i) model.proto().mutable_graph()->mutable_initializer(i)->clear_dims();
       model.Output("y", ElementType::kFloat, {2, -1, -1, 2});
       Int(model.Node("STFT", {"x", "step", "w", "length"}, {"y"}), "onesided", onesided);
@@ -548,7 +587,9 @@ TEST_F(OpenclOperatorsTest, LongTransformsStayOnTheCpu) {
 /// Before version 10 masks have the type of the input.
 TEST_F(OpenclOperatorsTest, MasksOfDropoutKeepAll) {
   ModelBuilder model(9);
-  model.Input("x", ElementType::kFloat, {3, 5}).Output("y", ElementType::kFloat, {3, 5}).Output("m", ElementType::kFloat, {3, 5});
+  model.Input("x", ElementType::kFloat, {3, 5})
+      .Output("y", ElementType::kFloat, {3, 5})
+      .Output("m", ElementType::kFloat, {3, 5});
   model.Node("Dropout", {"x"}, {"y", "m"});
   ExpectAsOnCpu(model, {Floats({3, 5}, Random(15, 1))});
 }
@@ -557,13 +598,16 @@ TEST_F(OpenclOperatorsTest, QuotientsBecomePackedIntegers) {
   for (const ElementType type : {ElementType::kInt4, ElementType::kUInt4, ElementType::kInt2, ElementType::kUInt2}) {
     for (const int64_t columns : {1, 5, 8}) {
       ModelBuilder model(25);
-      model.Input("x", ElementType::kFloat, {3, columns}).Input("s", ElementType::kFloat, {3}).Output("y", ElementType::kFloat, {3, columns});
+      model.Input("x", ElementType::kFloat, {3, columns})
+          .Input("s", ElementType::kFloat, {3})
+          .Output("y", ElementType::kFloat, {3, columns});
       auto& node = model.Node("QuantizeLinear", {"x", "s"}, {"q"});
       Int(node, "axis", 0);
       Int(node, "output_dtype", static_cast<int64_t>(type));
       Int(model.Node("DequantizeLinear", {"q", "s"}, {"y"}), "axis", 0);
       SCOPED_TRACE(fmt::format("{}, {} columns", ElementTypeName(type), columns));
-      ExpectAsOnCpu(model, {Floats({3, columns}, Random(static_cast<size_t>(3 * columns), 1, -9, 18)), Floats({3}, {0.5f, 2, -1})});
+      ExpectAsOnCpu(
+          model, {Floats({3, columns}, Random(static_cast<size_t>(3 * columns), 1, -9, 18)), Floats({3}, {0.5f, 2, -1})});
     }
   }
 }

@@ -21,24 +21,26 @@ using testing::ConvolutionCase;
 using testing::Elsewhere;
 using testing::ExpectClose;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::Int;
 using testing::Ints;
+using ::testing::IsEmpty;
 using testing::kConvolutionCases;
 using testing::kOpencl;
 using testing::ModelBuilder;
-using testing::OnDevice;
 using testing::On;
+using testing::OnDevice;
 using testing::Random;
 using testing::ResultsOf;
 using testing::ToVector;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 namespace fs = std::filesystem;
 
 class OpenclProductsTest : public OnDevice<::testing::TestWithParam<const char*>> {
  protected:
-  static std::vector<float> Run(const Session& session, const std::vector<Value>& inputs) { return ToVector(ResultsOf(session, inputs)[0]); }
+  static std::vector<float> Run(const Session& session, const std::vector<Value>& inputs) {
+    return ToVector(ResultsOf(session, inputs)[0]);
+  }
 
   /// Both providers get the same inputs; the session on the device is given back.
   std::unique_ptr<Session> ExpectSame(ModelBuilder& model, const std::vector<Value>& inputs, ProviderOptions options = {}) {
@@ -58,13 +60,15 @@ class OpenclProductsTest : public OnDevice<::testing::TestWithParam<const char*>
 };
 
 TEST_P(OpenclProductsTest, EdgesOfTiles) {
-  const int64_t sizes[][3] = {{1, 1, 1}, {5, 1, 3}, {4, 130, 33}, {17, 16, 16}, {64, 64, 64}, {65, 63, 17}, {129, 127, 9}, {130, 260, 40}, {7, 300, 129}};
+  const int64_t sizes[][3] = {{1, 1, 1},    {5, 1, 3},     {4, 130, 33},   {17, 16, 16}, {64, 64, 64},
+                              {65, 63, 17}, {129, 127, 9}, {130, 260, 40}, {7, 300, 129}};
   for (const auto& [m, n, k] : sizes) {
     for (int transposed = 0; transposed < 4; ++transposed) {
       SCOPED_TRACE(fmt::format("{} x {} x {}, transposed {}", m, n, k, transposed));
       const bool a = transposed & 1, b = transposed & 2;
       ModelBuilder model;
-      const std::vector<int64_t> as = a ? std::vector{k, m} : std::vector{m, k}, bs = b ? std::vector{n, k} : std::vector{k, n};
+      const std::vector<int64_t> as = a ? std::vector{k, m} : std::vector{m, k},
+                                 bs = b ? std::vector{n, k} : std::vector{k, n};
       model.Input("a", ElementType::kFloat, as).Input("b", ElementType::kFloat, bs).Input("c", ElementType::kFloat, {n});
       model.Output("y", ElementType::kFloat, {m, n});
       auto& gemm = model.Node("Gemm", {"a", "b", "c"}, {"y"});
@@ -90,8 +94,11 @@ TEST_P(OpenclProductsTest, LongSums) {
       SCOPED_TRACE(fmt::format("{} x {} x {}, transposed {}", m, n, k, transposed));
       const bool a = transposed & 1, b = transposed & 2;
       ModelBuilder model;
-      const std::vector<int64_t> as = a ? std::vector{k, m} : std::vector{m, k}, bs = b ? std::vector{n, k} : std::vector{k, n};
-      model.Input("a", ElementType::kFloat, as).Input("c", ElementType::kFloat, {n}).Output("y", ElementType::kFloat, {m, n});
+      const std::vector<int64_t> as = a ? std::vector{k, m} : std::vector{m, k},
+                                 bs = b ? std::vector{n, k} : std::vector{k, n};
+      model.Input("a", ElementType::kFloat, as)
+          .Input("c", ElementType::kFloat, {n})
+          .Output("y", ElementType::kFloat, {m, n});
       model.Constant("b", bs, SmallRandom(k * n, 2));
       auto& gemm = model.Node("Gemm", {"a", "b", "c"}, {"z"});
       Int(gemm, "transA", a);
@@ -104,13 +111,16 @@ TEST_P(OpenclProductsTest, LongSums) {
 
 TEST_P(OpenclProductsTest, VectorTimesVectorInSlices) {
   ModelBuilder model;
-  model.Input("a", ElementType::kFloat, {33000}).Input("b", ElementType::kFloat, {33000}).Output("y", ElementType::kFloat, {});
+  model.Input("a", ElementType::kFloat, {33000})
+      .Input("b", ElementType::kFloat, {33000})
+      .Output("y", ElementType::kFloat, {});
   model.Node("MatMul", {"a", "b"}, {"y"});
   ExpectSame(model, {Floats({33000}, SmallRandom(33000, 1)), Floats({33000}, SmallRandom(33000, 2))});
 }
 
 TEST_P(OpenclProductsTest, LongSumsInStacksAndOfVectors) {
-  const std::vector<int64_t> shapes[][2] = {{{70000}, {70000}}, {{2, 3, 2, 40000}, {3, 40000, 3}}, {{40000}, {2, 40000, 3}}, {{2, 3, 40000}, {40000}}};
+  const std::vector<int64_t> shapes[][2] = {
+      {{70000}, {70000}}, {{2, 3, 2, 40000}, {3, 40000, 3}}, {{40000}, {2, 40000, 3}}, {{2, 3, 40000}, {40000}}};
   for (const auto& [a, b] : shapes) {
     const Shape sa{std::span<const int64_t>(a)}, sb{std::span<const int64_t>(b)};
     SCOPED_TRACE(sa.ToString() + sb.ToString());
@@ -124,7 +134,9 @@ TEST_P(OpenclProductsTest, LongSumsInStacksAndOfVectors) {
 
 TEST_P(OpenclProductsTest, LongSumsOfIntegersWrap) {
   ModelBuilder model;
-  model.Input("a", ElementType::kInt32, {2, 50000}).Input("b", ElementType::kInt32, {50000, 2}).Output("y", ElementType::kInt32, {2, 2});
+  model.Input("a", ElementType::kInt32, {2, 50000})
+      .Input("b", ElementType::kInt32, {50000, 2})
+      .Output("y", ElementType::kInt32, {2, 2});
   model.Node("MatMul", {"a", "b"}, {"y"});
   std::vector<int32_t> values(100000);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i * 2654435761u);
@@ -136,8 +148,9 @@ TEST_P(OpenclProductsTest, LongSumsOfIntegersWrap) {
 }
 
 TEST_P(OpenclProductsTest, StacksBroadcast) {
-  const std::vector<int64_t> shapes[][2] = {{{3, 20, 24}, {24, 33}}, {{2, 3, 9, 16}, {2, 3, 16, 20}}, {{2, 1, 9, 16}, {3, 16, 20}},
-                                            {{24}, {3, 24, 5}},      {{3, 5, 24}, {24}},              {{20, 24}, {3, 24, 40}}};
+  const std::vector<int64_t> shapes[][2] = {{{3, 20, 24}, {24, 33}},      {{2, 3, 9, 16}, {2, 3, 16, 20}},
+                                            {{2, 1, 9, 16}, {3, 16, 20}}, {{24}, {3, 24, 5}},
+                                            {{3, 5, 24}, {24}},           {{20, 24}, {3, 24, 40}}};
   for (const auto& [a, b] : shapes) {
     const Shape sa{std::span<const int64_t>(a)}, sb{std::span<const int64_t>(b)};
     SCOPED_TRACE(sa.ToString() + sb.ToString());
@@ -220,7 +233,8 @@ TEST_P(OpenclProductsTest, ResidualAndActivationGoIntoTheConvolution) {
   for (const int64_t group : {1, 16}) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {1, 16, 12, 12}).Output("y", ElementType::kFloat, {1, 16, 12, 12});
-    model.Constant("w", {16, 16 / group, 3, 3}, Random(16 * 16 / group * 9, 1)).Constant("half", {}, std::vector<float>{0.5f});
+    model.Constant("w", {16, 16 / group, 3, 3}, Random(16 * 16 / group * 9, 1))
+        .Constant("half", {}, std::vector<float>{0.5f});
     auto& conv = model.Node("Conv", {"x", "w"}, {"c"});
     Ints(conv, "pads", {1, 1, 1, 1});
     Int(conv, "group", group);
@@ -245,8 +259,12 @@ TEST_P(OpenclProductsTest, BiasAndGeluGoIntoTheProduct) {
 
 TEST_P(OpenclProductsTest, ElementwiseOperatorsBecomeOneKernel) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {3, 70}).Input("r", ElementType::kFloat, {3, 70}).Output("y", ElementType::kFloat, {2, 3, 70});
-  model.Constant("two", {}, std::vector<float>{2.0f}).Constant("row", {70}, Random(70, 3)).Constant("planes", {2, 1, 1}, Random(2, 4));
+  model.Input("x", ElementType::kFloat, {3, 70})
+      .Input("r", ElementType::kFloat, {3, 70})
+      .Output("y", ElementType::kFloat, {2, 3, 70});
+  model.Constant("two", {}, std::vector<float>{2.0f})
+      .Constant("row", {70}, Random(70, 3))
+      .Constant("planes", {2, 1, 1}, Random(2, 4));
   model.Node("Sigmoid", {"x"}, {"s"});
   model.Node("Mul", {"x", "s"}, {"m"});
   model.Node("Sub", {"r", "m"}, {"d"});
@@ -271,7 +289,9 @@ TEST_P(OpenclProductsTest, ResultsOfTheGraphEndAChain) {
 
 TEST_P(OpenclProductsTest, WhatOthersReadIsNotFused) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {1, 8, 6, 6}).Output("y", ElementType::kFloat, {1, 8, 6, 6}).Output("c", ElementType::kFloat, {1, 8, 6, 6});
+  model.Input("x", ElementType::kFloat, {1, 8, 6, 6})
+      .Output("y", ElementType::kFloat, {1, 8, 6, 6})
+      .Output("c", ElementType::kFloat, {1, 8, 6, 6});
   model.Constant("w", {8, 8, 1, 1}, Random(64, 1));
   model.Node("Conv", {"x", "w"}, {"c"});
   model.Node("Relu", {"c"}, {"y"});
@@ -299,7 +319,8 @@ TEST_P(OpenclProductsTest, FewResultsOfManySteps) {
   struct Case {
     int64_t m, n, k;
   };
-  for (const Case& one : {Case{5, 7, 300}, Case{33, 40, 1000}, Case{1, 70, 513}, Case{3, 100, 64}, Case{1, 3, 5}, Case{20, 16, 129}}) {
+  for (const Case& one :
+       {Case{5, 7, 300}, Case{33, 40, 1000}, Case{1, 70, 513}, Case{3, 100, 64}, Case{1, 3, 5}, Case{20, 16, 129}}) {
     for (const int64_t transposed : {0, 1}) {
       SCOPED_TRACE(fmt::format("{} x {} x {}, transB {}", one.m, one.n, one.k, transposed));
       ModelBuilder model;
@@ -319,7 +340,9 @@ TEST_P(OpenclProductsTest, FewResultsOfManySteps) {
 TEST_P(OpenclProductsTest, FusedHalvesAreRoundedBetweenOperators) {
   for (const int64_t type : {10, 16}) {  // float16, bfloat16
     ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {9, 24}).Input("r", ElementType::kFloat, {9, 40}).Output("y", ElementType::kFloat, {9, 40});
+    model.Input("x", ElementType::kFloat, {9, 24})
+        .Input("r", ElementType::kFloat, {9, 40})
+        .Output("y", ElementType::kFloat, {9, 40});
     model.Constant("w", {24, 40}, Random(960, 1)).Constant("b", {40}, Random(40, 2));
     for (const char* name : {"x", "r", "w", "b"}) Int(model.Node("Cast", {name}, {fmt::format("{}16", name)}), "to", type);
     model.Node("MatMul", {"x16", "w16"}, {"p"});
@@ -338,18 +361,21 @@ TEST_P(OpenclProductsTest, FusedHalvesAreRoundedBetweenOperators) {
   }
 }
 
-// Tiles of queries and keys, whole and cut, heads as long as rows in local memory and others; several queries read the same keys.
+// Tiles of queries and keys, whole and cut, heads as long as rows in local memory and others; several queries read the same
+// keys.
 TEST_P(OpenclProductsTest, AttentionByTiles) {
   struct Case {
     int64_t heads, kv_heads, queries, keys, width, value_width, causal;
   };
-  for (const Case& one : {Case{2, 2, 20, 40, 32, 32, 0}, Case{4, 2, 17, 70, 24, 40, 1}, Case{1, 1, 5, 3, 128, 100, 0}, Case{2, 1, 33, 33, 64, 64, 1}}) {
+  for (const Case& one : {Case{2, 2, 20, 40, 32, 32, 0}, Case{4, 2, 17, 70, 24, 40, 1}, Case{1, 1, 5, 3, 128, 100, 0},
+                          Case{2, 1, 33, 33, 64, 64, 1}}) {
     SCOPED_TRACE(fmt::format("{} queries, {} keys, width {}", one.queries, one.keys, one.width));
     ModelBuilder model(24);
     const std::vector<int64_t> q = {2, one.heads, one.queries, one.width}, k = {2, one.kv_heads, one.keys, one.width};
     const std::vector<int64_t> v = {2, one.kv_heads, one.keys, one.value_width}, mask = {one.queries, one.keys};
     model.Input("q", ElementType::kFloat, q).Input("k", ElementType::kFloat, k).Input("v", ElementType::kFloat, v);
-    model.Input("m", ElementType::kFloat, mask).Output("y", ElementType::kFloat, {2, one.heads, one.queries, one.value_width});
+    model.Input("m", ElementType::kFloat, mask)
+        .Output("y", ElementType::kFloat, {2, one.heads, one.queries, one.value_width});
     Int(model.Node("Attention", {"q", "k", "v", "m"}, {"y"}), "is_causal", one.causal);
     const auto random = [](const std::vector<int64_t>& dims, int seed) {
       return Floats(dims, Random(Shape{std::span<const int64_t>(dims)}.num_elements(), seed));
@@ -363,7 +389,8 @@ TEST_P(OpenclProductsTest, HalfIsUsedOnlyWhereTheDeviceHasIt) {
   model.Input("x", ElementType::kFloat, {9, 24}).Output("y", ElementType::kFloat, {9, 40});
   model.Constant("w", {24, 40}, Random(960, 1));
   model.Node("MatMul", {"x", "w"}, {"y"});
-  const Session half = model.Session(On(kOpencl, {{"enable_fp16", "1"}, {"kernels", GetParam()}})), cpu = model.Session(On("cpu"));
+  const Session half = model.Session(On(kOpencl, {{"enable_fp16", "1"}, {"kernels", GetParam()}})),
+                cpu = model.Session(On("cpu"));
   const std::vector<Value> inputs = {Floats({9, 24}, Random(216, 3))};
   const std::vector<float> actual = Run(half, inputs), expected = Run(cpu, inputs);
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 2e-2f);

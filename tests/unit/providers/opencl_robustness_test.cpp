@@ -23,7 +23,9 @@ constexpr float kTolerance = 1e-4f;
 
 class OpenclRobustness : public OnDevice<> {
  protected:
-  static Value Sentences(int64_t batch, unsigned seed) { return Floats({batch, 5, 16}, Random(static_cast<size_t>(batch) * 80, seed)); }
+  static Value Sentences(int64_t batch, unsigned seed) {
+    return Floats({batch, 5, 16}, Random(static_cast<size_t>(batch) * 80, seed));
+  }
   static Value Images(unsigned seed) { return Floats({2, 3, 17, 15}, Random(2 * 3 * 17 * 15, seed)); }
 
   static std::vector<float> Result(const Session& session, const Value& input, const RunOptions& options = {}) {
@@ -69,7 +71,8 @@ TEST_F(OpenclRobustness, SessionsComeAndGoInManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// From too little for weights to enough for all: a result is right, or the error says what to raise, and small inputs go on working.
+/// From too little for weights to enough for all: a result is right, or the error says what to raise, and small inputs go
+/// on working.
 TEST_F(OpenclRobustness, WhateverTheLimitResultsAreRightOrTheErrorNamesIt) {
   const Session cpu = Transformer().Session(PlainOn("cpu"));
   const Value small = Sentences(1, 1), large = Sentences(1000, 2);
@@ -78,7 +81,8 @@ TEST_F(OpenclRobustness, WhateverTheLimitResultsAreRightOrTheErrorNamesIt) {
   for (const char* strategy : {"kNextPowerOfTwo", "kSameAsRequested"}) {
     for (int64_t limit = 1024; limit <= int64_t{64} << 20; limit *= 4) {
       SCOPED_TRACE(fmt::format("{} bytes, {}", limit, strategy));
-      SessionOptions options = PlainOn(kOpencl, {{"gpu_mem_limit", std::to_string(limit)}, {"arena_extend_strategy", strategy}});
+      SessionOptions options =
+          PlainOn(kOpencl, {{"gpu_mem_limit", std::to_string(limit)}, {"arena_extend_strategy", strategy}});
       options.error_on_failure = false;
       options.config["session.min_island_nodes"] = "0";
       const Session session = Transformer().Session(options);

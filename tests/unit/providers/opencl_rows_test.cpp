@@ -1,5 +1,5 @@
-// Softmax, normalization and attention on the OpenCL provider, whose kernels for processors have several rows: at sizes around those of
-// vectors and blocks; against the CPU provider. Skipped where there is no device.
+// Softmax, normalization and attention on the OpenCL provider, whose kernels for processors have several rows: at sizes
+// around those of vectors and blocks; against the CPU provider. Skipped where there is no device.
 
 #include <gmock/gmock.h>
 
@@ -31,7 +31,8 @@ class OpenclRowsTest : public OnDevice<::testing::TestWithParam<const char*>> {
 };
 
 TEST_P(OpenclRowsTest, SoftmaxAlongAnyAxis) {
-  const std::vector<std::vector<int64_t>> shapes = {{3, 1}, {50, 49}, {2, 5000}, {3, 7, 16}, {2, 9, 37}, {2, 3, 4, 17}, {1, 5, 40}};
+  const std::vector<std::vector<int64_t>> shapes = {{3, 1},     {50, 49},      {2, 5000}, {3, 7, 16},
+                                                    {2, 9, 37}, {2, 3, 4, 17}, {1, 5, 40}};
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const auto& shape : shapes) {
     for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
@@ -69,7 +70,8 @@ TEST_P(OpenclRowsTest, Normalization) {
       ModelBuilder model(21);
       model.Input("x", ElementType::kFloat, one.x).Output("y", ElementType::kFloat, one.x);
       const std::vector<int64_t> parameters = {one.parameters};
-      const std::vector<int64_t> trailing(one.x.begin() + (one.axis == -1 ? static_cast<int64_t>(one.x.size()) - 1 : one.axis), one.x.end());
+      const std::vector<int64_t> trailing(
+          one.x.begin() + (one.axis == -1 ? static_cast<int64_t>(one.x.size()) - 1 : one.axis), one.x.end());
       const auto& dims = one.axis != 0 ? trailing : parameters;
       model.Constant("s", dims, RandomOf(parameters, 4)).Constant("b", dims, RandomOf(parameters, 5));
       auto& node = model.Node(one.op, {"x", "s", biased ? "b" : ""}, {"y"});
@@ -87,16 +89,25 @@ TEST_P(OpenclRowsTest, AttentionOfManyRows) {
     float softcap;
   };
   const Case cases[] = {
-      {4, 4, 33, 50, 36, 36, 0, 0}, {4, 2, 64, 16, 64, 64, 1, 0}, {2, 1, 7, 35, 8, 20, 1, 2}, {1, 1, 70, 3, 1, 1, 0, 0},
-      {1, 1, 9, 20, 256, 256, 0, 0}, {1, 1, 9, 20, 257, 32, 0, 0}, {2, 2, 5, 20, 16, 16, 0, 0},  // rows too long, too few
+      {4, 4, 33, 50, 36, 36, 0, 0},
+      {4, 2, 64, 16, 64, 64, 1, 0},
+      {2, 1, 7, 35, 8, 20, 1, 2},
+      {1, 1, 70, 3, 1, 1, 0, 0},
+      {1, 1, 9, 20, 256, 256, 0, 0},
+      {1, 1, 9, 20, 257, 32, 0, 0},
+      {2, 2, 5, 20, 16, 16, 0, 0},  // rows too long, too few
       // So many keys that they are divided among work items.
-      {2, 1, 3, 2600, 24, 40, 0, 0}, {1, 1, 4, 2000, 8, 300, 1, 2}, {1, 1, 9, 5000, 16, 16, 1, 0}, {2, 2, 1, 1100, 16, 16, 0, 0},
+      {2, 1, 3, 2600, 24, 40, 0, 0},
+      {1, 1, 4, 2000, 8, 300, 1, 2},
+      {1, 1, 9, 5000, 16, 16, 1, 0},
+      {2, 2, 1, 1100, 16, 16, 0, 0},
   };
   for (const Case& one : cases) {
     for (const ElementType type : {ElementType::kFloat, ElementType::kBool, ElementType::kUndefined}) {
       ModelBuilder model(23);
       const std::vector<int64_t> q = {2, one.q_heads, one.queries, one.width}, k = {2, one.kv_heads, one.keys, one.width};
-      const std::vector<int64_t> v = {2, one.kv_heads, one.keys, one.value_width}, y = {2, one.q_heads, one.queries, one.value_width};
+      const std::vector<int64_t> v = {2, one.kv_heads, one.keys, one.value_width},
+                                 y = {2, one.q_heads, one.queries, one.value_width};
       model.Input("q", ElementType::kFloat, q).Input("k", ElementType::kFloat, k).Input("v", ElementType::kFloat, v);
       model.Output("y", ElementType::kFloat, y);
       std::vector<Value> inputs = {Floats(q, RandomOf(q, 1)), Floats(k, RandomOf(k, 2)), Floats(v, RandomOf(v, 3))};
@@ -105,7 +116,8 @@ TEST_P(OpenclRowsTest, AttentionOfManyRows) {
       if (type == ElementType::kFloat) inputs.push_back(Floats(mask, RandomOf(mask, 4)));
       if (type == ElementType::kBool) {
         Tensor bits(ElementType::kBool, Shape(std::span<const int64_t>(mask)));
-        for (int64_t i = 0; i < bits.num_elements(); ++i) bits.mutable_data<bool>()[i] = i / one.keys != 2 && i % 3 != 0;  // row 2 sees nothing
+        for (int64_t i = 0; i < bits.num_elements(); ++i)
+          bits.mutable_data<bool>()[i] = i / one.keys != 2 && i % 3 != 0;  // row 2 sees nothing
         inputs.emplace_back(std::move(bits));
       }
       auto& node = model.Node("Attention", {"q", "k", "v", type == ElementType::kUndefined ? "" : "m"}, {"y"});

@@ -1,5 +1,5 @@
-// What the OpenCL provider uses in place where device and host share memory: nobody sees the difference, whichever buffers are
-// given. Skipped where there is no device; on a device with memory of its own the same holds through copies.
+// What the OpenCL provider uses in place where device and host share memory: nobody sees the difference, whichever buffers
+// are given. Skipped where there is no device; on a device with memory of its own the same holds through copies.
 
 #include <gmock/gmock.h>
 
@@ -46,7 +46,8 @@ TEST_F(OpenclSharing, ConstantsAtOneAddressAreToldApart) {
     tensor->set_data_location(onnx::TensorProto::EXTERNAL);
     int64_t bytes = sizeof(float);
     for (const int64_t dim : dims) bytes *= dim;
-    for (const auto& [key, value] : {std::pair<std::string, std::string>("location", "data.bin"), {"length", std::to_string(bytes)}}) {
+    for (const auto& [key, value] :
+         {std::pair<std::string, std::string>("location", "data.bin"), {"length", std::to_string(bytes)}}) {
       auto* entry = tensor->add_external_data();
       entry->set_key(key);
       entry->set_value(value);
@@ -55,13 +56,16 @@ TEST_F(OpenclSharing, ConstantsAtOneAddressAreToldApart) {
   external("all", ElementType::kFloat, {4, 2});
   external("row", ElementType::kFloat, {1, 2});
   external("codes", ElementType::kInt32, {4, 2});
-  model.Input("x", ElementType::kFloat, {4, 2}).Output("y", ElementType::kFloat, {4, 2}).Output("z", ElementType::kInt32, {4, 2});
+  model.Input("x", ElementType::kFloat, {4, 2})
+      .Output("y", ElementType::kFloat, {4, 2})
+      .Output("z", ElementType::kInt32, {4, 2});
   model.Input("i", ElementType::kInt32, {4, 2});
   model.Node("Add", {"x", "all"}, {"a"});
   model.Node("Add", {"a", "row"}, {"y"});
   model.Node("Add", {"i", "codes"}, {"z"});
   const std::vector<float> data = {1, 2, 3, 4, 5, 6, 7, 8};
-  std::ofstream(folder.path() / "data.bin", std::ios::binary).write(reinterpret_cast<const char*>(data.data()), sizeof(float) * 8);
+  std::ofstream(folder.path() / "data.bin", std::ios::binary)
+      .write(reinterpret_cast<const char*>(data.data()), sizeof(float) * 8);
   std::ofstream(folder.path() / "model.onnx", std::ios::binary) << model.bytes();
   const std::vector<int32_t> zeros(8, 0);
   const std::vector<Value> inputs = {Floats({4, 2}, std::vector<float>(8, 0.5f)), Tensor::Of<int32_t>(Shape{4, 2}, zeros)};
@@ -98,7 +102,9 @@ TEST_F(OpenclSharing, InputsAreNotWritten) {
 
 TEST_F(OpenclSharing, InputsAreNotWrittenThroughViews) {
   ModelBuilder model(11);
-  model.Input("x", ElementType::kFloat, {2, 6}).Output("y", ElementType::kFloat, {3, 4}).Output("m", ElementType::kFloat, {1, 1});
+  model.Input("x", ElementType::kFloat, {2, 6})
+      .Output("y", ElementType::kFloat, {3, 4})
+      .Output("m", ElementType::kFloat, {1, 1});
   model.Ints("dims", {3, 4}).Floats("ones", {3, 4}, std::vector<float>(12, 1));
   model.Node("Reshape", {"x", "dims"}, {"r"});
   model.Node("ReduceMean", {"x"}, {"m"});
@@ -212,14 +218,17 @@ TEST_F(OpenclSharing, WhatTheDeviceReadsIsNotOverwritten) {
   for (int i = 0; i < 10; ++i) {
     std::vector<Value> results(2);
     session.Run(inputs, results);
-    EXPECT_THAT(ToVector(results[0]), ::testing::Pointwise(::testing::FloatNear(1e-3f), {1.0f, std::exp(1.0f), std::exp(2.0f), std::exp(3.0f)}));
+    EXPECT_THAT(ToVector(results[0]),
+                ::testing::Pointwise(::testing::FloatNear(1e-3f), {1.0f, std::exp(1.0f), std::exp(2.0f), std::exp(3.0f)}));
     EXPECT_THAT(ToVector(results[1]), ElementsAre(0, 0, 0, 0));
   }
 }
 
 TEST_F(OpenclSharing, AnInputThatIsHandedThroughIsACopy) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {4}).Output("z", ElementType::kFloat, {2, 2});
+  model.Input("x", ElementType::kFloat, {2, 2})
+      .Output("y", ElementType::kFloat, {4})
+      .Output("z", ElementType::kFloat, {2, 2});
   const std::vector<int64_t> flat = {4};
   model.Ints("flat", flat);
   model.Node("Reshape", {"x", "flat"}, {"y"});

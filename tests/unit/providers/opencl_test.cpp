@@ -1,5 +1,7 @@
 // The OpenCL provider on whatever device there is, against the CPU provider; skipped where there is none.
 
+#include "tessera/providers/opencl.h"
+
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -13,7 +15,6 @@
 #include "providers/opencl_device.h"
 #include "providers/opencl_models.h"
 #include "temporary_folder.h"
-#include "tessera/providers/opencl.h"
 #include "tessera/session.h"
 
 namespace tessera {
@@ -23,8 +24,10 @@ using testing::Cnn;
 using testing::Elsewhere;
 using testing::ExpectClose;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::Int;
 using testing::Ints;
+using ::testing::IsEmpty;
 using testing::kOpencl;
 using testing::ModelBuilder;
 using testing::OnDevice;
@@ -33,8 +36,6 @@ using testing::Random;
 using testing::ResultsOf;
 using testing::ToVector;
 using testing::Transformer;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 namespace fs = std::filesystem;
 
@@ -104,7 +105,8 @@ TEST_F(OpenclTest, ElementwiseBroadcastsLikeTheCpu) {
   struct Case {
     std::vector<int64_t> a, b;
   };
-  const Case cases[] = {{{3, 4}, {3, 4}}, {{3, 4}, {4}}, {{3, 4}, {3, 1}}, {{2, 1, 4}, {3, 1}}, {{}, {2, 2}}, {{1}, {}}, {{0, 3}, {1, 3}}};
+  const Case cases[] = {{{3, 4}, {3, 4}}, {{3, 4}, {4}}, {{3, 4}, {3, 1}}, {{2, 1, 4}, {3, 1}},
+                        {{}, {2, 2}},     {{1}, {}},     {{0, 3}, {1, 3}}};
   for (const char* op : {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"}) {
     for (const Case& one : cases) {
       ModelBuilder model;
@@ -126,20 +128,23 @@ TEST_F(OpenclTest, ElementwiseBroadcastsLikeTheCpu) {
 
 TEST_F(OpenclTest, ComparisonsDoNotOverwriteAnInputOfTheSameSize) {
   ModelBuilder model;  // sixteen bytes of int64, sixteen of bool
-  model.Input("x", ElementType::kInt64, {2, 1}).Input("z", ElementType::kInt64, {1, 8}).Output("y", ElementType::kBool, {2, 8});
+  model.Input("x", ElementType::kInt64, {2, 1})
+      .Input("z", ElementType::kInt64, {1, 8})
+      .Output("y", ElementType::kBool, {2, 8});
   model.Node("Add", {"x", "x"}, {"a"});
   model.Node("Less", {"a", "z"}, {"y"});
   const Session session = model.Session(PlainOn(kOpencl));
   EXPECT_THAT(Elsewhere(session), IsEmpty());
-  const Value y = ResultsOf(session, {Value(Tensor::Of<int64_t>(Shape{2, 1}, std::vector<int64_t>{2, -1})),
-                                Value(Tensor::Of<int64_t>(Shape{1, 8}, std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}))})[0];
+  const Value y =
+      ResultsOf(session, {Value(Tensor::Of<int64_t>(Shape{2, 1}, std::vector<int64_t>{2, -1})),
+                          Value(Tensor::Of<int64_t>(Shape{1, 8}, std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}))})[0];
   for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(y.tensor().data<bool>()[i], i < 8 ? i > 4 : true) << i;
 }
 
 TEST_F(OpenclTest, ActivationsKeepNan) {
   const std::vector<float> values = {NAN, -INFINITY, INFINITY, 0.0f, -0.0f, 1.5f, -1.5f, 100.0f, -100.0f, 1e-30f};
-  for (const char* op : {"Relu", "Sigmoid", "Tanh", "Exp", "Erf", "Gelu", "Elu", "Selu", "Softplus", "Softsign", "Mish", "HardSwish",
-                         "HardSigmoid", "LeakyRelu", "Abs", "Neg", "Sign", "Floor", "Round"}) {
+  for (const char* op : {"Relu", "Sigmoid", "Tanh", "Exp", "Erf", "Gelu", "Elu", "Selu", "Softplus", "Softsign", "Mish",
+                         "HardSwish", "HardSigmoid", "LeakyRelu", "Abs", "Neg", "Sign", "Floor", "Round"}) {
     ModelBuilder model(22);
     model.Input("x", ElementType::kFloat, {10}).Output("y", ElementType::kFloat, {10});
     model.Node(op, {"x"}, {"y"});
@@ -155,7 +160,9 @@ TEST_F(OpenclTest, LongRowsAreReducedByManyWorkItems) {
   for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceLogSumExp"}) {
     ModelBuilder model(18);
     const std::vector<int64_t> axes = {1};
-    model.Input("x", ElementType::kFloat, {3, 1000, 2}).Output("y", ElementType::kFloat, {3, 1, 2}).Constant("axes", {1}, axes);
+    model.Input("x", ElementType::kFloat, {3, 1000, 2})
+        .Output("y", ElementType::kFloat, {3, 1, 2})
+        .Constant("axes", {1}, axes);
     model.Node(op, {"x", "axes"}, {"y"});
     const Session session = model.Session(PlainOn(kOpencl)), cpu = model.Session(PlainOn("cpu"));
     EXPECT_THAT(Elsewhere(session), IsEmpty());
@@ -197,7 +204,8 @@ TEST_F(OpenclTest, RefusalsSayWhy) {
   ModelBuilder counting;
   counting.Input("x", ElementType::kFloat, {3}).Output("y", ElementType::kInt64, {1, -1});
   counting.Node("NonZero", {"x"}, {"y"});
-  EXPECT_THAT(counting.Session(PlainOn(kOpencl)).placement().nodes.at(0).refusals.at(0).second, HasSubstr("each run would wait"));
+  EXPECT_THAT(counting.Session(PlainOn(kOpencl)).placement().nodes.at(0).refusals.at(0).second,
+              HasSubstr("each run would wait"));
 }
 
 TEST_F(OpenclTest, ProgramsAreKeptOnDiskAndDamagedOnesRebuilt) {

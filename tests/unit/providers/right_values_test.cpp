@@ -1,5 +1,5 @@
-// What operators give in corners of their definitions, by the operator's text, numpy and what other runtimes agree on: on every
-// provider, with nodes as the model has them and rewritten.
+// What operators give in corners of their definitions, by the operator's text, numpy and what other runtimes agree on: on
+// every provider, with nodes as the model has them and rewritten.
 
 #include <gmock/gmock.h>
 
@@ -27,7 +27,8 @@ class RightValues : public ::testing::TestWithParam<std::string> {
     if (GetParam() == "opencl") NeedDevice();
   }
 
-  static void Expect(const ModelBuilder& model, const std::vector<Value>& inputs, const std::vector<Value>& expected, float tolerance = 1e-5f) {
+  static void Expect(const ModelBuilder& model, const std::vector<Value>& inputs, const std::vector<Value>& expected,
+                     float tolerance = 1e-5f) {
     for (const OptimizationLevel level : {OptimizationLevel::kNone, OptimizationLevel::kAll}) {
       SCOPED_TRACE(level == OptimizationLevel::kNone ? "as it is" : "rewritten");
       SessionOptions options = OnProvider(GetParam());
@@ -37,10 +38,13 @@ class RightValues : public ::testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(On, RightValues, ::testing::Values("cpu", "dnnl", "opencl"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(On, RightValues, ::testing::Values("cpu", "dnnl", "opencl"),
+                         [](const auto& info) { return info.param; });
 
 Value Numbers(const std::vector<int64_t>& dims, const std::vector<float>& values) { return Floats(dims, values); }
-Value Counts(const std::vector<int64_t>& values) { return Tensor::Of<int64_t>(Shape{static_cast<int64_t>(values.size())}, values); }
+Value Counts(const std::vector<int64_t>& values) {
+  return Tensor::Of<int64_t>(Shape{static_cast<int64_t>(values.size())}, values);
+}
 
 /// 1, 2, ... count.
 std::vector<float> Counted(int64_t count) {
@@ -62,7 +66,8 @@ ModelBuilder Resizing(int64_t from, int64_t to, const char* coordinates, const s
   model.Floats("roi", {8}, {0, 0, 0, 0, 1, 1, 1, 1});
   if (scales.empty()) model.Ints("sizes", {1, 1, 1, to});
   if (!scales.empty()) model.Floats("scales", {4}, scales);
-  auto& node = scales.empty() ? model.Node("Resize", {"x", "roi", "", "sizes"}, {"y"}) : model.Node("Resize", {"x", "roi", "scales"}, {"y"});
+  auto& node = scales.empty() ? model.Node("Resize", {"x", "roi", "", "sizes"}, {"y"})
+                              : model.Node("Resize", {"x", "roi", "scales"}, {"y"});
   Text(node, "mode", "linear");
   Text(node, "coordinate_transformation_mode", coordinates);
   Float(node, "extrapolation_value", -7);
@@ -71,27 +76,34 @@ ModelBuilder Resizing(int64_t from, int64_t to, const char* coordinates, const s
 
 /// From end to end: nothing of it lies outside, and one element is the middle.
 TEST_P(RightValues, CropsMeetTheLastElement) {
-  for (const auto& [from, to] : std::vector<std::pair<int64_t, int64_t>>{{55, 7}, {55, 14}, {55, 224}, {71, 7}, {7, 61}, {49, 1}, {2, 299}, {1, 5}}) {
+  for (const auto& [from, to] : std::vector<std::pair<int64_t, int64_t>>{
+           {55, 7}, {55, 14}, {55, 224}, {71, 7}, {7, 61}, {49, 1}, {2, 299}, {1, 5}}) {
     std::vector<double> positions;
     for (int64_t i = 0; i < to; ++i) {
-      positions.push_back(to == 1 ? 0.5 * static_cast<double>(from - 1) : static_cast<double>(i * (from - 1)) / static_cast<double>(to - 1));
+      positions.push_back(to == 1 ? 0.5 * static_cast<double>(from - 1)
+                                  : static_cast<double>(i * (from - 1)) / static_cast<double>(to - 1));
     }
     SCOPED_TRACE(std::to_string(from) + " to " + std::to_string(to));
-    Expect(Resizing(from, to, "tf_crop_and_resize"), {Numbers({1, 1, 1, from}, Counted(from))}, {Numbers({1, 1, 1, to}, AlongCounted(positions))});
+    Expect(Resizing(from, to, "tf_crop_and_resize"), {Numbers({1, 1, 1, from}, Counted(from))},
+           {Numbers({1, 1, 1, to}, AlongCounted(positions))});
   }
 }
 
 TEST_P(RightValues, CropsByScalesTakeTheLengthOfTheResult) {
-  Expect(Resizing(4, 2, "tf_crop_and_resize", {1, 1, 1, 0.6f}), {Numbers({1, 1, 1, 4}, {1, 2, 3, 4})}, {Numbers({1, 1, 1, 2}, {1, 4})});
+  Expect(Resizing(4, 2, "tf_crop_and_resize", {1, 1, 1, 0.6f}), {Numbers({1, 1, 1, 4}, {1, 2, 3, 4})},
+         {Numbers({1, 1, 1, 2}, {1, 4})});
   Expect(Resizing(10, 13, "tf_crop_and_resize", {1, 1, 1, 1.3f}), {Numbers({1, 1, 1, 10}, Counted(10))},
          {Numbers({1, 1, 1, 13}, {1, 1.75f, 2.5f, 3.25f, 4, 4.75f, 5.5f, 6.25f, 7, 7.75f, 8.5f, 9.25f, 10})});
 }
 
 /// What gets longer meets the last element; onnx's own cases say otherwise of what gets shorter.
 TEST_P(RightValues, AlignedCornersOfFractionalScales) {
-  Expect(Resizing(4, 5, "align_corners", {1, 1, 1, 1.3f}), {Numbers({1, 1, 1, 4}, {1, 2, 3, 4})}, {Numbers({1, 1, 1, 5}, {1, 1.75f, 2.5f, 3.25f, 4})});
-  Expect(Resizing(5, 7, "align_corners", {1, 1, 1, 1.5f}), {Numbers({1, 1, 1, 5}, {1, 4, 7, 10, 13})}, {Numbers({1, 1, 1, 7}, {1, 3, 5, 7, 9, 11, 13})});
-  Expect(Resizing(4, 2, "align_corners", {1, 1, 1, 0.6f}), {Numbers({1, 1, 1, 4}, {1, 2, 3, 4})}, {Numbers({1, 1, 1, 2}, {1, 3.142857f})});
+  Expect(Resizing(4, 5, "align_corners", {1, 1, 1, 1.3f}), {Numbers({1, 1, 1, 4}, {1, 2, 3, 4})},
+         {Numbers({1, 1, 1, 5}, {1, 1.75f, 2.5f, 3.25f, 4})});
+  Expect(Resizing(5, 7, "align_corners", {1, 1, 1, 1.5f}), {Numbers({1, 1, 1, 5}, {1, 4, 7, 10, 13})},
+         {Numbers({1, 1, 1, 7}, {1, 3, 5, 7, 9, 11, 13})});
+  Expect(Resizing(4, 2, "align_corners", {1, 1, 1, 0.6f}), {Numbers({1, 1, 1, 4}, {1, 2, 3, 4})},
+         {Numbers({1, 1, 1, 2}, {1, 3.142857f})});
   Expect(Resizing(4, 2, "align_corners"), {Numbers({1, 1, 1, 4}, {1, 2, 3, 4})}, {Numbers({1, 1, 1, 2}, {1, 4})});
 }
 
@@ -103,7 +115,8 @@ std::array<double, 4> Cubic(double t) {
 }
 
 /// Each neighbour is clamped by itself, as in PyTorch and ONNX Runtime. Up to three axes, coordinates innermost first.
-double CubicSample(const std::vector<float>& image, const std::vector<int64_t>& sizes, const float* point, bool align, size_t axis = 0, int64_t at = 0) {
+double CubicSample(const std::vector<float>& image, const std::vector<int64_t>& sizes, const float* point, bool align,
+                   size_t axis = 0, int64_t at = 0) {
   if (axis == sizes.size()) return image[static_cast<size_t>(at)];
   const double size = static_cast<double>(sizes[axis]), g = point[sizes.size() - 1 - axis];
   const double x = align ? (g + 1) / 2 * (size - 1) : ((g + 1) * size - 1) / 2;
@@ -128,14 +141,18 @@ TEST_P(RightValues, CubicSamplesBesideABorder) {
         grid_dims.push_back(y_dims.back());
       }
       grid_dims.push_back(rank);
-      const std::vector<float> image = Random(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>())), 1);
+      const std::vector<float> image =
+          Random(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>())), 1);
       std::vector<float> grid = Random(static_cast<size_t>(kPoints * rank), 2), expected;
       for (float& coordinate : grid) coordinate *= 1.8f;
       grid[0] = 50;
       grid[static_cast<size_t>(rank)] = -50;
-      for (int64_t p = 0; p < kPoints; ++p) expected.push_back(static_cast<float>(CubicSample(image, sizes, grid.data() + p * rank, align)));
+      for (int64_t p = 0; p < kPoints; ++p)
+        expected.push_back(static_cast<float>(CubicSample(image, sizes, grid.data() + p * rank, align)));
       ModelBuilder model(20);
-      model.Input("x", ElementType::kFloat, x_dims).Input("g", ElementType::kFloat, grid_dims).Output("y", ElementType::kFloat, y_dims);
+      model.Input("x", ElementType::kFloat, x_dims)
+          .Input("g", ElementType::kFloat, grid_dims)
+          .Output("y", ElementType::kFloat, y_dims);
       auto& node = model.Node("GridSample", {"x", "g"}, {"y"});
       Text(node, "mode", "cubic");
       Text(node, "padding_mode", "border");
@@ -151,20 +168,29 @@ struct Cut {
   std::vector<float> taken;  // of 0, 1, 2, 3
 };
 const Cut kCuts[] = {
-    {-10, -20, -1, {0}}, {-5, -20, -2, {0}}, {-10, -4, -1, {}}, {10, -20, -1, {3, 2, 1, 0}}, {-1, -5, -3, {3, 0}}, {2, -3, -1, {2}}, {-10, 20, 3, {0, 3}}, {7, 20, 1, {}},
+    {-10, -20, -1, {0}},
+    {-5, -20, -2, {0}},
+    {-10, -4, -1, {}},
+    {10, -20, -1, {3, 2, 1, 0}},
+    {-1, -5, -3, {3, 0}},
+    {2, -3, -1, {2}},
+    {-10, 20, 3, {0, 3}},
+    {7, 20, 1, {}},
     {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::min(), -1, {0}},
     {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::min(), {3}},
 };
 
-/// The start is clamped to an element, the end to what lies beside them; sizes say the same when they are inferred, and when it is a
-/// shape that is cut.
+/// The start is clamped to an element, the end to what lies beside them; sizes say the same when they are inferred, and
+/// when it is a shape that is cut.
 TEST_P(RightValues, SlicesBackwards) {
   for (const Cut& cut : kCuts) {
     const auto count = static_cast<int64_t>(cut.taken.size());
     for (const bool known : {true, false}) {
       ModelBuilder model(17);
       model.Input("x", ElementType::kFloat, {known ? 4 : -1}).Input("image", ElementType::kFloat, {1, 2, 3, 4});
-      model.Output("y", ElementType::kFloat, {known ? count : -1}).Output("size", ElementType::kInt64, {1}).Output("sizes", ElementType::kInt64, {-1});
+      model.Output("y", ElementType::kFloat, {known ? count : -1})
+          .Output("size", ElementType::kInt64, {1})
+          .Output("sizes", ElementType::kInt64, {-1});
       model.Ints("start", {cut.start}).Ints("end", {cut.end}).Ints("axis", {0}).Ints("step", {cut.step});
       model.Node("Slice", {"x", "start", "end", "axis", "step"}, {"y"});
       model.Node("Shape", {"y"}, {"size"});
@@ -173,7 +199,8 @@ TEST_P(RightValues, SlicesBackwards) {
       std::vector<int64_t> sizes;
       for (const float taken : cut.taken) sizes.push_back(static_cast<int64_t>(taken) + 1);
       SCOPED_TRACE(::testing::Message() << cut.start << " to " << cut.end << " by " << cut.step);
-      Expect(model, {Numbers({4}, {0, 1, 2, 3}), Numbers({1, 2, 3, 4}, Counted(24))}, {Numbers({count}, cut.taken), Counts({count}), Counts(sizes)});
+      Expect(model, {Numbers({4}, {0, 1, 2, 3}), Numbers({1, 2, 3, 4}, Counted(24))},
+             {Numbers({count}, cut.taken), Counts({count}), Counts(sizes)});
     }
   }
 }
@@ -200,7 +227,9 @@ TEST_P(RightValues, ClipWithoutABound) {
 /// The same behind what it is fused with.
 TEST_P(RightValues, ClipAfterAConvolution) {
   ModelBuilder model(9);
-  model.Input("x", ElementType::kFloat, {1, 1, 1, 3}).Output("y", ElementType::kFloat, {1, 1, 1, 3}).Floats("w", {1, 1, 1, 1}, {2});
+  model.Input("x", ElementType::kFloat, {1, 1, 1, 3})
+      .Output("y", ElementType::kFloat, {1, 1, 1, 3})
+      .Floats("w", {1, 1, 1, 1}, {2});
   model.Node("Conv", {"x", "w"}, {"c"});
   Float(model.Node("Clip", {"c"}, {"y"}), "min", 0);
   Expect(model, {Numbers({1, 1, 1, 3}, {kMost, -kMost, 1})}, {Numbers({1, 1, 1, 3}, {kMost, 0, 2})});
@@ -306,14 +335,16 @@ TEST_P(RightValues, RecurrentReluOfNaN) {
   for (const int64_t hidden : {3, 16}) {
     ModelBuilder model(14);
     model.Input("x", ElementType::kFloat, {1, 1, 1}).Output("y", ElementType::kFloat, {1, 1, hidden});
-    model.Floats("w", {1, hidden, 1}, std::vector<float>(static_cast<size_t>(hidden), 1)).Floats("r", {1, hidden, hidden}, std::vector<float>(static_cast<size_t>(hidden * hidden)));
+    model.Floats("w", {1, hidden, 1}, std::vector<float>(static_cast<size_t>(hidden), 1))
+        .Floats("r", {1, hidden, hidden}, std::vector<float>(static_cast<size_t>(hidden * hidden)));
     auto& node = model.Node("RNN", {"x", "w", "r"}, {"", "y"});
     Int(node, "hidden_size", hidden);
     auto& activations = *node.add_attribute();
     activations.set_name("activations");
     activations.set_type(onnx::AttributeProto::STRINGS);
     activations.add_strings("Relu");
-    Expect(model, {Numbers({1, 1, 1}, {kNaN})}, {Numbers({1, 1, hidden}, std::vector<float>(static_cast<size_t>(hidden), kNaN))});
+    Expect(model, {Numbers({1, 1, 1}, {kNaN})},
+           {Numbers({1, 1, hidden}, std::vector<float>(static_cast<size_t>(hidden), kNaN))});
   }
 }
 
@@ -335,7 +366,8 @@ TEST_P(RightValues, RangesOfLargeNumbers) {
     for (const bool constant : {false, true}) {
       ModelBuilder model(17);
       std::vector<Value> inputs;
-      for (const auto& [name, value] : {std::pair("start", one.start), std::pair("limit", one.limit), std::pair("delta", one.delta)}) {
+      for (const auto& [name, value] :
+           {std::pair("start", one.start), std::pair("limit", one.limit), std::pair("delta", one.delta)}) {
         if (constant) {
           model.Constant(name, {}, std::span(&value, 1));
         } else {

@@ -104,7 +104,9 @@ TEST(Arena, RefusesOverTheLimitAndGoesOn) {
     arena->Allocate(1 << 20);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "gpu_mem_limit exceeded: 1048576 bytes of Cpu memory were asked for, 524288 of 1048576 bytes are in use; raise the limit, or use smaller inputs");
+    EXPECT_STREQ(error.what(),
+                 "gpu_mem_limit exceeded: 1048576 bytes of Cpu memory were asked for, 524288 of 1048576 bytes are in use; "
+                 "raise the limit, or use smaller inputs");
   }
   arena->Free(a);
   void* b = arena->Allocate(1 << 20);  // what is free goes back first

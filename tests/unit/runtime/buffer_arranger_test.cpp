@@ -17,7 +17,8 @@ struct Buffer {
 /// Best fit by looking at all buffers.
 size_t BestFit(const BufferLife& life, const std::vector<Buffer>& placed) {
   std::vector<Buffer> meeting;
-  std::copy_if(placed.begin(), placed.end(), std::back_inserter(meeting), [&](const Buffer& other) { return other.life.Meets(life); });
+  std::copy_if(placed.begin(), placed.end(), std::back_inserter(meeting),
+               [&](const Buffer& other) { return other.life.Meets(life); });
   std::sort(meeting.begin(), meeting.end(), [](const Buffer& a, const Buffer& b) { return a.offset < b.offset; });
   size_t end = 0, best = std::numeric_limits<size_t>::max(), offset = 0;
   for (const Buffer& other : meeting) {
@@ -40,7 +41,8 @@ TEST(BufferArranger, TakesTheSmallestGapThatIsFree) {
     size_t most = 0;
     for (int i = 0; i < 200; ++i) {
       const auto first = static_cast<int32_t>(random() % static_cast<unsigned>(steps));
-      const auto last = first + static_cast<int32_t>(random() % static_cast<unsigned>(steps - first + 1));  // up to one behind the last step
+      const auto last = first + static_cast<int32_t>(
+                                    random() % static_cast<unsigned>(steps - first + 1));  // up to one behind the last step
       const BufferLife life{first, last, 64 * (1 + random() % 9)};
       const auto [block, offset] = arranger.Place(life, 0);
       EXPECT_EQ(block, 0);

@@ -19,7 +19,9 @@ class CpuQuota : public ::testing::Test {
     fs::create_directories(folder_.path() / path);
     folder_.Write(path + "/" + name, text);
   }
-  std::optional<int> Cores(const std::string& groups) { return CoresByQuota(folder_.Write("cgroup", groups), folder_.path()); }
+  std::optional<int> Cores(const std::string& groups) {
+    return CoresByQuota(folder_.Write("cgroup", groups), folder_.path());
+  }
 
   TemporaryFolder folder_;
 };

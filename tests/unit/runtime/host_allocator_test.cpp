@@ -11,7 +11,8 @@ namespace tessera {
 namespace {
 
 TEST(HostAllocator, AlignsBlocksOfAllSizes) {
-  for (const size_t bytes : {size_t{1}, size_t{4096}, size_t{256} << 10, size_t{3} << 20, size_t{4} << 20, (size_t{9} << 20) + 1}) {
+  for (const size_t bytes :
+       {size_t{1}, size_t{4096}, size_t{256} << 10, size_t{3} << 20, size_t{4} << 20, (size_t{9} << 20) + 1}) {
     void* buffer = HostAllocator().Allocate(bytes);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer) % kHostAlignment, 0u);
     std::memset(buffer, 7, bytes);

@@ -21,8 +21,8 @@ SessionOptions InOrder(bool memory_pattern = true) {
   return options;
 }
 
-/// A graph of rows [1, n] in which Concat, Slice and Split meet operators that work in place, views, sizes that depend on data,
-/// values that are read again later, and rows that are joined side by side.
+/// A graph of rows [1, n] in which Concat, Slice and Split meet operators that work in place, views, sizes that depend on
+/// data, values that are read again later, and rows that are joined side by side.
 class RandomJoins {
  public:
   explicit RandomJoins(unsigned seed) : random_(seed) {
@@ -56,7 +56,8 @@ class RandomJoins {
   /// Mostly one of the last.
   const Row& Any() { return values_[values_.size() - 1 - std::min(Below(values_.size()), Below(values_.size()))]; }
   std::string NewName() { return "v" + std::to_string(made_++); }
-  onnx::NodeProto& AddNode(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+  onnx::NodeProto& AddNode(const std::string& op, const std::vector<std::string>& inputs,
+                           const std::vector<std::string>& outputs) {
     return ModelBuilder::AddNode(*model_.proto().mutable_graph(), op, inputs, outputs);
   }
   Row Add(const std::string& op, const std::vector<std::string>& inputs, int64_t most) {
@@ -74,8 +75,7 @@ class RandomJoins {
 
   Row Next() {
     switch (Below(6)) {
-      case 0:
-        return Map(Any());
+      case 0: return Map(Any());
       case 1: {
         const Row a = Any(), b = Below(2) == 0 ? a : Map(a);
         return Add("Add", {a.name, b.name}, a.most);
@@ -120,7 +120,8 @@ TEST(JoinedParts, GiveWhatRunsWithoutPlanGive) {
       session.Run(inputs, results);
       plain.Run(inputs, expected);
       for (size_t i = 0; i < results.size(); ++i) {
-        ASSERT_EQ(testing::ToVector(results[i]), testing::ToVector(expected[i])) << "seed " << seed << ", " << end << " columns, result " << i;
+        ASSERT_EQ(testing::ToVector(results[i]), testing::ToVector(expected[i]))
+            << "seed " << seed << ", " << end << " columns, result " << i;
       }
     }
   }

@@ -1,4 +1,5 @@
-// Operators on values whose types show only when the model runs: they come out of Toy's Untyped, of which no type is inferred.
+// Operators on values whose types show only when the model runs: they come out of Toy's Untyped, of which no type is
+// inferred.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -82,15 +83,17 @@ TEST(LateKernel, InputsOfOneTypeParameterMustAgree) {
   OpenModel model;
   model.Open("a", ElementType::kFloat, {3}).Open("b", ElementType::kInt64, {3}).Output("y", ElementType::kFloat, {3});
   model.Node("Add", {"a", "b"}, {"y"}, "sum");
-  EXPECT_THAT(model.Error({Of<float>({3}, {1, 2, 3}), Of<int64_t>({3}, {1, 2, 3})}),
-              AllOf(HasSubstr("'sum'"), HasSubstr("input 1 ('b') is tensor(int64)"), HasSubstr("tensor(float) is expected")));
+  EXPECT_THAT(
+      model.Error({Of<float>({3}, {1, 2, 3}), Of<int64_t>({3}, {1, 2, 3})}),
+      AllOf(HasSubstr("'sum'"), HasSubstr("input 1 ('b') is tensor(int64)"), HasSubstr("tensor(float) is expected")));
 }
 
 TEST(LateKernel, TypesThatTheOperatorDoesNotTakeAreRefused) {
   OpenModel model;
   model.Open("a", ElementType::kString, {3}).Output("y", ElementType::kFloat, {3});
   model.Node("Sqrt", {"a"}, {"y"}, "root");
-  EXPECT_THAT(model.Error({Of<std::string>({3}, {"1", "2", "3"})}), AllOf(HasSubstr("'root'"), HasSubstr("tensor(string)")));
+  EXPECT_THAT(model.Error({Of<std::string>({3}, {"1", "2", "3"})}),
+              AllOf(HasSubstr("'root'"), HasSubstr("tensor(string)")));
 }
 
 /// Its kernel copies as many bytes an element as the input has, into what is declared to have fewer.
@@ -98,20 +101,27 @@ TEST(LateKernel, OutputsDeclaredOfAnotherTypeAreRefused) {
   for (const ElementType declared : {ElementType::kUInt8, ElementType::kString, ElementType::kUInt4}) {
     OpenModel model;
     std::vector<int64_t> numbers(64, 0x4141414141414141);
-    model.OpenConstant("x", Tensor::Of<int64_t>(Shape{64}, numbers)).Input("chosen", ElementType::kBool, {64}).Output("y", declared, {-1});
+    model.OpenConstant("x", Tensor::Of<int64_t>(Shape{64}, numbers))
+        .Input("chosen", ElementType::kBool, {64})
+        .Output("y", declared, {-1});
     Int(model.Node("Compress", {"x", "chosen"}, {"y"}, "compress"), "axis", 0);
-    EXPECT_THAT(model.Error({Of<bool>({64}, std::vector<bool>(64, true))}), AllOf(HasSubstr("'compress'"), HasSubstr(declared == ElementType::kUInt4 ? "uint4" : "int64")));
+    EXPECT_THAT(model.Error({Of<bool>({64}, std::vector<bool>(64, true))}),
+                AllOf(HasSubstr("'compress'"), HasSubstr(declared == ElementType::kUInt4 ? "uint4" : "int64")));
   }
 }
 
 TEST(LateKernel, AttentionsPastIsOfItsKeysType) {
   OpenModel model(23);
-  model.Input("q", ElementType::kFloat, {1, 2, 3, 8}).Input("k", ElementType::kFloat, {1, 2, 3, 8}).Input("v", ElementType::kFloat, {1, 2, 3, 8});
+  model.Input("q", ElementType::kFloat, {1, 2, 3, 8})
+      .Input("k", ElementType::kFloat, {1, 2, 3, 8})
+      .Input("v", ElementType::kFloat, {1, 2, 3, 8});
   model.Open("pk", ElementType::kUInt8, {1, 2, 40, 8}).Open("pv", ElementType::kUInt8, {1, 2, 40, 8});
   model.Output("y", ElementType::kFloat, {}).Output("nk", ElementType::kFloat, {}).Output("nv", ElementType::kFloat, {});
-  for (auto& output : *model.proto().mutable_graph()->mutable_output()) output.mutable_type()->mutable_tensor_type()->clear_shape();
+  for (auto& output : *model.proto().mutable_graph()->mutable_output())
+    output.mutable_type()->mutable_tensor_type()->clear_shape();
   model.Node("Attention", {"q", "k", "v", "", "pk", "pv"}, {"y", "nk", "nv"}, "attend");
-  const Value numbers = Of<float>({1, 2, 3, 8}, std::vector<float>(48)), bytes = Of<uint8_t>({1, 2, 40, 8}, std::vector<uint8_t>(640));
+  const Value numbers = Of<float>({1, 2, 3, 8}, std::vector<float>(48)),
+              bytes = Of<uint8_t>({1, 2, 40, 8}, std::vector<uint8_t>(640));
   EXPECT_THAT(model.Error({numbers, numbers, numbers, bytes, bytes}), AllOf(HasSubstr("'attend'"), HasSubstr("uint8")));
 }
 
@@ -132,8 +142,10 @@ TEST(LateKernel, OutputsThatNothingDeclaresAreOfTheTypeThatIsInferredThen) {
   model.Node("Expand", {"wide", "shape"}, {"spread"});
   model.Node("ReduceMax", {"spread"}, {"y"});
   model.proto().mutable_graph()->add_output()->set_name("y");
-  const std::vector<Value> inputs = {Of<Float16>({3}, {Float16(-1.0f), Float16(0.5f), Float16(2.0f)}), Of<int64_t>({2}, {2, 3})};
-  for (const bool optimized : {false, true}) EXPECT_THAT(model.Run(inputs, optimized)[0].tensor().values<double>(), ElementsAre(2));
+  const std::vector<Value> inputs = {Of<Float16>({3}, {Float16(-1.0f), Float16(0.5f), Float16(2.0f)}),
+                                     Of<int64_t>({2}, {2, 3})};
+  for (const bool optimized : {false, true})
+    EXPECT_THAT(model.Run(inputs, optimized)[0].tensor().values<double>(), ElementsAre(2));
 }
 
 /// A branch whose type is not inferred: `name` comes out of Untyped.
@@ -150,7 +162,9 @@ void AddBranch(onnx::NodeProto& node, const std::string& attribute_name, const s
 /// y = twice what the condition chooses.
 OpenModel Choice() {
   OpenModel model;
-  model.Input("c", ElementType::kBool, {}).Input("floats", ElementType::kFloat, {2}).Input("integers", ElementType::kInt64, {2});
+  model.Input("c", ElementType::kBool, {})
+      .Input("floats", ElementType::kFloat, {2})
+      .Input("integers", ElementType::kInt64, {2});
   auto& choice = model.Node("If", {"c"}, {"chosen"});
   AddBranch(choice, "then_branch", "floats");
   AddBranch(choice, "else_branch", "integers");
@@ -211,7 +225,8 @@ TEST(LateKernel, ASequenceStandsNotForOneOfAnotherType) {
   model.Node("Untyped", {"made"}, {"sequence"}).set_domain("toy");
   auto& declared = *model.proto().mutable_graph()->add_value_info();
   declared.set_name("sequence");
-  declared.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  declared.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(
+      onnx::TensorProto::FLOAT);
   Int(model.Node("ConcatFromSequence", {"sequence"}, {"y"}), "axis", 0);
   EXPECT_THAT(model.Error({Of<int64_t>({5}, {1, 2, 3, 4, 5})}),
               AllOf(HasSubstr("'sequence'"), HasSubstr("seq(tensor(int64))"), HasSubstr("declares seq(tensor(float))")));
@@ -251,8 +266,11 @@ TEST(UntypedInputs, AreRefusedAtLoad) {
   EXPECT_THAT(error([](auto& input) { input.clear_type(); }), told);
   EXPECT_THAT(error([](auto& input) { input.mutable_type()->mutable_tensor_type()->clear_elem_type(); }), told);
   EXPECT_THAT(error([](auto& input) { input.mutable_type()->mutable_sequence_type(); }), told);
-  EXPECT_THAT(error([](auto& input) { input.mutable_type()->mutable_optional_type()->mutable_elem_type()->mutable_tensor_type(); }), told);
-  EXPECT_THAT(error([](auto& input) { input.mutable_type()->mutable_tensor_type()->set_elem_type(301); }), HasSubstr("element type 301"));
+  EXPECT_THAT(
+      error([](auto& input) { input.mutable_type()->mutable_optional_type()->mutable_elem_type()->mutable_tensor_type(); }),
+      told);
+  EXPECT_THAT(error([](auto& input) { input.mutable_type()->mutable_tensor_type()->set_elem_type(301); }),
+              HasSubstr("element type 301"));
 }
 
 }  // namespace

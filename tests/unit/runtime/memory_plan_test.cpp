@@ -7,8 +7,8 @@
 namespace tessera {
 namespace {
 
-using testing::ModelBuilder;
 using ::testing::ElementsAreArray;
+using testing::ModelBuilder;
 
 SessionOptions Unoptimized() {
   SessionOptions options;

@@ -22,7 +22,8 @@ SessionOptions OnCpu(bool shares) {
   return options;
 }
 
-void ExpectSharingChangesNothing(const ModelBuilder& model, const std::vector<std::string>& names, const std::vector<Value>& inputs) {
+void ExpectSharingChangesNothing(const ModelBuilder& model, const std::vector<std::string>& names,
+                                 const std::vector<Value>& inputs) {
   const Session sharing = model.Session(OnCpu(true)), alone = model.Session(OnCpu(false));
   const std::vector<Value> with = sharing.Run(names, inputs), without = alone.Run(names, inputs);
   for (size_t i = 0; i < with.size(); ++i) EXPECT_EQ(ToVector(with[i]), ToVector(without[i])) << "output " << i;
@@ -36,7 +37,8 @@ TEST(PrepackCache, OneWeightInTwoShapes) {
   model.Node("Reshape", {"w", "shape"}, {"turned"});
   model.Node("MatMul", {"a", "w"}, {"y"});
   model.Node("MatMul", {"b", "turned"}, {"z"});
-  ExpectSharingChangesNothing(model, {"a", "b"}, {Floats({3, 64}, ShortNumbers(3 * 64)), Floats({3, 32}, ShortNumbers(3 * 32))});
+  ExpectSharingChangesNothing(model, {"a", "b"},
+                              {Floats({3, 64}, ShortNumbers(3 * 64)), Floats({3, 32}, ShortNumbers(3 * 32))});
 }
 
 TEST(PrepackCache, OneWeightInFormsOfTwoTypes) {
@@ -47,7 +49,8 @@ TEST(PrepackCache, OneWeightInFormsOfTwoTypes) {
   model.Node("Reshape", {"w", "shape"}, {"kernel"});
   Int(model.Node("Gemm", {"a", "w"}, {"y"}), "transB", 1);
   model.Node("Conv", {"image", "kernel"}, {"z"});
-  ExpectSharingChangesNothing(model, {"a", "image"}, {Floats({3, 64}, ShortNumbers(3 * 64)), Floats({1, 64, 5, 5}, ShortNumbers(64 * 25))});
+  ExpectSharingChangesNothing(model, {"a", "image"},
+                              {Floats({3, 64}, ShortNumbers(3 * 64)), Floats({1, 64, 5, 5}, ShortNumbers(64 * 25))});
 }
 
 TEST(PrepackCache, TypeAndShapeArePartOfTheKey) {
@@ -72,12 +75,14 @@ TEST(PrepackCache, EntriesGoWithTheLastUserOfTheirValue) {
   int made = 0;
   const auto make = [&]() -> std::shared_ptr<const void> { return std::make_shared<int>(++made); };
   {
-    const auto first = cache.GetOrMake(floats, "short-lived", make), second = cache.GetOrMake(floats, "short-lived, too", make);
+    const auto first = cache.GetOrMake(floats, "short-lived", make),
+               second = cache.GetOrMake(floats, "short-lived, too", make);
     EXPECT_EQ(*static_cast<const int*>(first.get()), 1);
     EXPECT_EQ(cache.entries(), before + 2);
   }
   EXPECT_EQ(cache.entries(), before);
-  EXPECT_THROW(cache.GetOrMake(floats, "fails", []() -> std::shared_ptr<const void> { throw std::runtime_error("no"); }), std::runtime_error);
+  EXPECT_THROW(cache.GetOrMake(floats, "fails", []() -> std::shared_ptr<const void> { throw std::runtime_error("no"); }),
+               std::runtime_error);
   EXPECT_EQ(cache.GetOrMake(floats, "nothing", []() -> std::shared_ptr<const void> { return nullptr; }), nullptr);
   EXPECT_EQ(cache.entries(), before);
   EXPECT_EQ(*static_cast<const int*>(cache.GetOrMake(floats, "short-lived", make).get()), 3);

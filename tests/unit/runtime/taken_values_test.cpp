@@ -8,13 +8,14 @@
 namespace tessera {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::Floats;
 using testing::ModelBuilder;
-using ::testing::ElementsAre;
 
 void DeclareSequence(onnx::ValueInfoProto& info, const char* name) {
   info.set_name(name);
-  info.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  info.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(
+      onnx::TensorProto::FLOAT);
 }
 
 Value Numbers(std::vector<float> numbers) {
@@ -44,7 +45,8 @@ ModelBuilder WithSequence() {
 
 TEST(TakenValues, EveryReaderSeesTheSequenceAsItWas) {
   ModelBuilder model = WithSequence();
-  for (const char* output : {"twice", "front", "shorter", "once", "given_again"}) DeclareSequence(*model.proto().mutable_graph()->add_output(), output);
+  for (const char* output : {"twice", "front", "shorter", "once", "given_again"})
+    DeclareSequence(*model.proto().mutable_graph()->add_output(), output);
   model.Ints("first", {0});
   model.Node("SequenceInsert", {"given", "x"}, {"once"});
   model.Node("SequenceInsert", {"once", "x"}, {"twice"});            // "once" is an output

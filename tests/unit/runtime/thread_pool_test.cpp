@@ -42,7 +42,10 @@ TEST_P(ThreadPoolTest, CoversEveryItemOnce) {
 TEST_P(ThreadPoolTest, RethrowsAndGoesOn) {
   const auto pool = GetParam().make(4);
   for (int i = 0; i < 20; ++i) {
-    EXPECT_THROW(pool->ParallelFor(100, 1e6, [](int64_t begin, int64_t) { if (begin > 10) throw std::runtime_error("no"); }),
+    EXPECT_THROW(pool->ParallelFor(100, 1e6,
+                                   [](int64_t begin, int64_t) {
+                                     if (begin > 10) throw std::runtime_error("no");
+                                   }),
                  std::runtime_error);
   }
   std::atomic<int64_t> sum = 0;
@@ -157,7 +160,8 @@ TEST_P(ThreadPoolTest, IdlePoolsBurnNothing) {
   const auto cpu = [] {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_utime.tv_sec * 1000.0 + usage.ru_utime.tv_usec / 1000.0 + usage.ru_stime.tv_sec * 1000.0 + usage.ru_stime.tv_usec / 1000.0;
+    return usage.ru_utime.tv_sec * 1000.0 + usage.ru_utime.tv_usec / 1000.0 + usage.ru_stime.tv_sec * 1000.0 +
+           usage.ru_stime.tv_usec / 1000.0;
   };
   const double before = cpu();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -166,7 +170,8 @@ TEST_P(ThreadPoolTest, IdlePoolsBurnNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Pools, ThreadPoolTest,
                          ::testing::Values(Kind{"workers", [](int threads) { return MakeWorkerPool(threads); }},
-                                           Kind{"workers_without_spin", [](int threads) { return MakeWorkerPool(threads, false); }}
+                                           Kind{"workers_without_spin",
+                                                [](int threads) { return MakeWorkerPool(threads, false); }}
 #if !defined(__SANITIZE_THREAD__)  // libgomp's own synchronization is invisible to TSan
                                            ,
                                            Kind{"openmp", [](int threads) { return MakeOpenMpPool(threads); }}

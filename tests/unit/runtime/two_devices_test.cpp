@@ -12,10 +12,10 @@
 namespace tessera {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::Floats;
 using testing::ModelBuilder;
 using testing::ToVector;
-using ::testing::ElementsAre;
 
 constexpr std::string_view kNames[] = {"FirstLazyExecutionProvider", "SecondLazyExecutionProvider"};
 constexpr std::string_view kOps[] = {"Neg", "Exp"};
@@ -58,7 +58,9 @@ class LazyTransfer final : public DataTransfer {
     return (from == info_ && to.host_accessible) || (from.host_accessible && to == info_);
   }
   void Copy(const Tensor& from, Tensor& to, Stream* stream) override {
-    const auto copy = [source = from.raw(), target = to.mutable_raw(), bytes = from.byte_size()] { std::memcpy(target, source, bytes); };
+    const auto copy = [source = from.raw(), target = to.mutable_raw(), bytes = from.byte_size()] {
+      std::memcpy(target, source, bytes);
+    };
     if (stream == nullptr) return copy();
     static_cast<LazyStream*>(stream)->Enqueue(copy);
   }
@@ -73,7 +75,8 @@ class LazyUnary final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     static_cast<LazyStream*>(context.stream())
-        ->Enqueue([this, from = x.data<float>(), to = context.output(0, x.shape())->mutable_data<float>(), count = x.num_elements()] {
+        ->Enqueue([this, from = x.data<float>(), to = context.output(0, x.shape())->mutable_data<float>(),
+                   count = x.num_elements()] {
           for (int64_t i = 0; i < count; ++i) to[i] = negates_ ? -from[i] : std::exp(from[i]);
         });
   }
@@ -106,7 +109,9 @@ const ProviderFactory kLazyFactory = {
     .cli_name = kLazy[kDevice].name,
     .device = DeviceType::kGpu,
     .options = {},
-    .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> { return std::make_unique<LazyProvider<kDevice>>(); },
+    .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> {
+      return std::make_unique<LazyProvider<kDevice>>();
+    },
 };
 
 TEST(TwoDevices, WaitForEachOther) {

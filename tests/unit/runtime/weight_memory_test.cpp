@@ -35,7 +35,8 @@ void Churn(unsigned seed) {
   std::vector<Buffer> live;
   for (int i = 0; i < 300; ++i) {
     const size_t pick = random() % (i % 50 == 0 ? std::size(kSizes) : std::size(kSizes) - 3);
-    Buffer buffer{static_cast<std::byte*>(WeightMemory().Allocate(kSizes[pick])), kSizes[pick], static_cast<uint8_t>(random())};
+    Buffer buffer{static_cast<std::byte*>(WeightMemory().Allocate(kSizes[pick])), kSizes[pick],
+                  static_cast<uint8_t>(random())};
     ASSERT_EQ(reinterpret_cast<uintptr_t>(buffer.data) % kHostAlignment, 0u);
     if (buffer.size > 0) std::memset(buffer.data, buffer.mark, buffer.size);
     live.push_back(buffer);

@@ -55,7 +55,8 @@ TEST(Cancellation, PointsArePacedByCost) {
     EXPECT_LE(static_cast<double>(passed) * cost, kCancellationPointNs) << cost;
   }
   int64_t done = 0;
-  EXPECT_THROW(InCancellablePieces(5, int64_t{1} << 40, 1.0, [&](int64_t begin, int64_t end) { done += end - begin; }), Error);
+  EXPECT_THROW(InCancellablePieces(5, int64_t{1} << 40, 1.0, [&](int64_t begin, int64_t end) { done += end - begin; }),
+               Error);
   EXPECT_LE(done, static_cast<int64_t>(kCancellationPointNs) + 1);
   flag = false;
   done = 0;
@@ -182,8 +183,8 @@ void Declare(ModelBuilder& model, const std::string& name, int64_t rank) {
 
 void AddOutput(ModelBuilder& model) { model.proto().mutable_graph()->add_output()->set_name("y"); }
 
-void OneInput(ModelBuilder& model, const char* op, int64_t rank, const std::function<void(onnx::NodeProto&)>& attributes = {},
-              std::initializer_list<std::string> more = {}) {
+void OneInput(ModelBuilder& model, const char* op, int64_t rank,
+              const std::function<void(onnx::NodeProto&)>& attributes = {}, std::initializer_list<std::string> more = {}) {
   Declare(model, "x", rank);
   AddOutput(model);
   std::vector<std::string> names = {"x"};
@@ -199,7 +200,10 @@ const LongRun kLongRuns[] = {
        OneInput(model, "MatMul", 2, {}, {"b"});
      },
      [] { return std::vector<Value>{Ramp({5000, 5000}, 0.01f), Ramp({5000, 5000}, 0.01f)}; }},
-    {"MaxPool", [](ModelBuilder& model) { OneInput(model, "MaxPool", 4, [](auto& node) { Ints(node, "kernel_shape", {1501, 1501}); }); },
+    {"MaxPool",
+     [](ModelBuilder& model) {
+       OneInput(model, "MaxPool", 4, [](auto& node) { Ints(node, "kernel_shape", {1501, 1501}); });
+     },
      [] { return std::vector<Value>{Ramp({1, 1, 4000, 4000})}; }},
     {"Resize by cubic filters",
      [](ModelBuilder& model) {
@@ -210,14 +214,13 @@ const LongRun kLongRuns[] = {
        Text(node, "mode", "cubic");
      },
      [] { return std::vector<Value>{Tensor::Of<uint8_t>({1, 1, 500, 500}, std::vector<uint8_t>(250'000, 3))}; }},
-    {"Det", [](ModelBuilder& model) { OneInput(model, "Det", 2); }, [] { return std::vector<Value>{Ramp({5000, 5000}, 0.1f)}; }},
+    {"Det", [](ModelBuilder& model) { OneInput(model, "Det", 2); },
+     [] { return std::vector<Value>{Ramp({5000, 5000}, 0.1f)}; }},
     {"Inverse",
-     [](ModelBuilder& model) {
-       OneInput(model, "Inverse", 2, [](auto& node) { node.set_domain("com.microsoft"); });
-     },
+     [](ModelBuilder& model) { OneInput(model, "Inverse", 2, [](auto& node) { node.set_domain("com.microsoft"); }); },
      [] { return std::vector<Value>{Ramp({4000, 4000}, 0.1f)}; }},
-    {"DFT of a prime length",
-     [](ModelBuilder& model) { OneInput(model, "DFT", 3); }, [] { return std::vector<Value>{Ramp({1, 4'256'233, 1})}; }},
+    {"DFT of a prime length", [](ModelBuilder& model) { OneInput(model, "DFT", 3); },
+     [] { return std::vector<Value>{Ramp({1, 4'256'233, 1})}; }},
     {"RoiAlign",
      [](ModelBuilder& model) {
        model.Floats("rois", {1, 4}, {0, 0, 15, 15});

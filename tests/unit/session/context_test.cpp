@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -16,9 +16,9 @@ namespace tessera {
 namespace {
 
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::ModelBuilder;
 using testing::ToVector;
-using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
@@ -49,7 +49,8 @@ std::string ContextModelBytes(size_t pad = 0, unsigned seed = 1) {
   model.Output("y", ElementType::kFloat, {8, 160}).Output("taken", ElementType::kFloat, {3, 16});
   model.Output("features", ElementType::kFloat, {1, 32, 12, 12});
   model.Constant("w", {64, 160}, SeededNumbers(64 * 160, seed)).Constant("b", {160}, SeededNumbers(160, 2));
-  model.Constant("table", {1000, 16}, SeededNumbers(16000, 3)).Constant("kernel", {32, 32, 3, 3}, SeededNumbers(32 * 32 * 9, 4));
+  model.Constant("table", {1000, 16}, SeededNumbers(16000, 3))
+      .Constant("kernel", {32, 32, 3, 3}, SeededNumbers(32 * 32 * 9, 4));
   model.Constant("scale", {1, 32, 1, 1}, SeededNumbers(32, 5));
   model.Node("MatMul", {"x", "w"}, {"product"});
   model.Node("Add", {"product", "b"}, {"sum"});
@@ -72,8 +73,9 @@ std::string ContextModelBytes(size_t pad = 0, unsigned seed = 1) {
 std::vector<float> RunAll(const Session& session) {
   const std::vector<int64_t> rows = {999, 0, 7};
   const bool which = true;
-  const std::vector<Value> inputs = {Floats({8, 64}, SeededNumbers(512, 6)), Floats({1, 32, 12, 12}, SeededNumbers(32 * 144, 7)),
-                                     Tensor::Of<int64_t>({3}, rows), Tensor::Of<bool>({}, std::span(&which, 1))};
+  const std::vector<Value> inputs = {Floats({8, 64}, SeededNumbers(512, 6)),
+                                     Floats({1, 32, 12, 12}, SeededNumbers(32 * 144, 7)), Tensor::Of<int64_t>({3}, rows),
+                                     Tensor::Of<bool>({}, std::span(&which, 1))};
   std::vector<Value> results(3);
   session.Run(inputs, results);
   std::vector<float> all;
@@ -120,7 +122,9 @@ TEST_F(Context, KeepsMatricesOfHalves) {
     halves.push_back(static_cast<uint8_t>(half.bits >> 8));
   }
   ModelBuilder model_of_both;
-  model_of_both.Input("x", ElementType::kFloat, {8, 64}).Output("y", ElementType::kFloat, {8, 160}).Output("z", ElementType::kBFloat16, {8, 160});
+  model_of_both.Input("x", ElementType::kFloat, {8, 64})
+      .Output("y", ElementType::kFloat, {8, 160})
+      .Output("z", ElementType::kBFloat16, {8, 160});
   model_of_both.Floats("w", {64, 160}, rounded).Constant("v", {64, 160}, halves, onnx::TensorProto::BFLOAT16);
   model_of_both.Node("MatMul", {"x", "w"}, {"y"});
   auto* to = model_of_both.Node("Cast", {"x"}, {"narrow"}).add_attribute();
@@ -307,7 +311,8 @@ TEST_F(Context, ExternalDataThatChanged) {
   }
 }
 
-/// Weights of 8 bits whose pairs may saturate, too: products, a convolution in groups, one between others that keeps channels last.
+/// Weights of 8 bits whose pairs may saturate, too: products, a convolution in groups, one between others that keeps
+/// channels last.
 TEST_F(Context, WeightsOfEightBits) {
   const auto codes = [](size_t count, int step) {
     std::vector<int> values(count);
@@ -317,20 +322,27 @@ TEST_F(Context, WeightsOfEightBits) {
   ModelBuilder builder;
   builder.Input("x", ElementType::kUInt8, {3, 70}).Output("y", ElementType::kUInt8, {3, 40});
   builder.Input("image", ElementType::kUInt8, {1, 16, 9, 9}).Output("z", ElementType::kUInt8, {1, 16, 9, 9});
-  builder.Floats("scale", {}, {0.01f}).Codes("zero", ElementType::kUInt8, {}, {3}).Codes("middle", ElementType::kInt8, {}, {0});
+  builder.Floats("scale", {}, {0.01f})
+      .Codes("zero", ElementType::kUInt8, {}, {3})
+      .Codes("middle", ElementType::kInt8, {}, {0});
   builder.Codes("w", ElementType::kInt8, {70, 40}, codes(70 * 40, 7));
-  builder.Codes("kernel", ElementType::kInt8, {16, 16, 3, 3}, codes(16 * 16 * 9, 11)).Codes("pairs", ElementType::kInt8, {16, 8, 1, 1}, codes(16 * 8, 13));
+  builder.Codes("kernel", ElementType::kInt8, {16, 16, 3, 3}, codes(16 * 16 * 9, 11))
+      .Codes("pairs", ElementType::kInt8, {16, 8, 1, 1}, codes(16 * 8, 13));
   builder.Node("QLinearMatMul", {"x", "scale", "zero", "w", "scale", "middle", "scale", "zero"}, {"y"});
-  auto& convolved = builder.Node("QLinearConv", {"image", "scale", "zero", "kernel", "scale", "middle", "scale", "zero"}, {"convolved"});
+  auto& convolved =
+      builder.Node("QLinearConv", {"image", "scale", "zero", "kernel", "scale", "middle", "scale", "zero"}, {"convolved"});
   testing::Ints(convolved, "pads", {1, 1, 1, 1});
-  testing::Int(builder.Node("QLinearConv", {"convolved", "scale", "zero", "pairs", "scale", "middle", "scale", "zero"}, {"z"}), "group", 2);
+  testing::Int(
+      builder.Node("QLinearConv", {"convolved", "scale", "zero", "pairs", "scale", "middle", "scale", "zero"}, {"z"}),
+      "group", 2);
   Write(model(), builder.bytes());
   const auto bytes = [](size_t count) {
     std::vector<uint8_t> values(count);
     for (size_t i = 0; i < count; ++i) values[i] = static_cast<uint8_t>(i * 5);
     return values;
   };
-  const std::vector<Value> inputs = {Tensor::Of<uint8_t>({3, 70}, bytes(210)), Tensor::Of<uint8_t>({1, 16, 9, 9}, bytes(16 * 81))};
+  const std::vector<Value> inputs = {Tensor::Of<uint8_t>({3, 70}, bytes(210)),
+                                     Tensor::Of<uint8_t>({1, 16, 9, 9}, bytes(16 * 81))};
   const auto run = [&](const Session& session) {
     std::vector<Value> results(2);
     session.Run(inputs, results);
@@ -351,9 +363,11 @@ TEST_F(Context, WeightsOfEightBits) {
 }
 
 TEST_F(Context, WhatAKilledWriterLeftIsRemoved) {
-  const fs::path abandoned = file().string() + ".a1B2c3.tmp", recent = file().string() + ".d4E5f6.tmp", other = file().string() + ".tmp";
+  const fs::path abandoned = file().string() + ".a1B2c3.tmp", recent = file().string() + ".d4E5f6.tmp",
+                 other = file().string() + ".tmp";
   for (const fs::path& path : {abandoned, recent, other}) Write(path, "half a context");
-  for (const fs::path& path : {abandoned, other}) fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  for (const fs::path& path : {abandoned, other})
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
   EXPECT_TRUE(Session(model(), Options()).context().written);
   EXPECT_FALSE(fs::exists(abandoned));
   EXPECT_TRUE(fs::exists(recent));

@@ -14,12 +14,12 @@ namespace tessera {
 namespace {
 
 using testing::AddModel;
+using ::testing::ElementsAre;
 using testing::ErrorOf;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::ModelBuilder;
 using testing::ToVector;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::vector<float> RunAdd(const Session& session) {
   std::vector<Value> results(1);
@@ -70,7 +70,8 @@ TEST(Environment, SessionProvidersExtendTheDefaults) {
   const Environment environment = ToyEnvironment({{"ops", "Neg"}, {"number", "5"}});
   SessionOptions options;
   options.providers = {{"cpu", {}}};
-  EXPECT_THAT(AddModel().Session(options, environment).providers(), ElementsAre("ToyExecutionProvider", "CPUExecutionProvider"));
+  EXPECT_THAT(AddModel().Session(options, environment).providers(),
+              ElementsAre("ToyExecutionProvider", "CPUExecutionProvider"));
   options.providers = {{"toy", {{"ops", "Add"}}}};  // its own option wins, the other one stays
   const Session session = AddModel().Session(options, environment);
   EXPECT_EQ(session.placement().nodes[0].provider, "ToyExecutionProvider");
@@ -94,7 +95,8 @@ TEST(Environment, SkipsAProviderThatCannotStart) {
 }
 
 TEST(Environment, SkipsAProviderThatCannotJoinTheSession) {
-  for (const auto& [option, why] : {std::pair("fail_memory", "the toy has no memory"), {"fail_attach", "the toy is broken"}}) {
+  for (const auto& [option, why] :
+       {std::pair("fail_memory", "the toy has no memory"), {"fail_attach", "the toy is broken"}}) {
     SessionOptions options = testing::OnToy({{"device", "1"}, {option, "1"}});
     {
       const CapturedLog log;
@@ -105,7 +107,8 @@ TEST(Environment, SkipsAProviderThatCannotJoinTheSession) {
       EXPECT_THAT(RunAdd(session), ElementsAre(11, 22));
     }
     options.error_on_failure = true;
-    EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr(std::string("ToyExecutionProvider cannot start: ") + why));
+    EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }),
+                HasSubstr(std::string("ToyExecutionProvider cannot start: ") + why));
   }
 }
 
@@ -143,7 +146,9 @@ TEST(Environment, ReportsPlacement) {
   EXPECT_THAT(log.text(), HasSubstr(session.placement().ToText()));
   const std::string text = session.placement().ToText();
   EXPECT_THAT(text, HasSubstr("  Add 'sum' (version 14): ToyExecutionProvider\n"));
-  EXPECT_THAT(text, HasSubstr("  Neg 'negate' (version 13): CPUExecutionProvider\n      ToyExecutionProvider: not among the ops\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("  Neg 'negate' (version 13): CPUExecutionProvider\n      ToyExecutionProvider: not among the ops\n"));
   EXPECT_THAT(text, HasSubstr("  copy 'y': Toy to Cpu\n"));
 }
 
@@ -181,10 +186,12 @@ TEST(Environment, SessionsShareItsThreads) {
     EXPECT_THAT(RunAdd(session), ElementsAre(11, 22));
   }
   const Environment none;
-  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options, none); }), HasSubstr("set global_intra_op_threads, or unset use_global_threads"));
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options, none); }),
+              HasSubstr("set global_intra_op_threads, or unset use_global_threads"));
   global.global_inter_op_threads = 0;
   const Environment no_inter_op(global);
-  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options, no_inter_op); }), HasSubstr("set global_inter_op_threads, or unset use_global_threads"));
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options, no_inter_op); }),
+              HasSubstr("set global_inter_op_threads, or unset use_global_threads"));
 }
 
 TEST(Environment, WarnsOfThreadsThatASharedPoolDoesNotHave) {
@@ -203,8 +210,10 @@ TEST(Environment, WarnsOfThreadsThatASharedPoolDoesNotHave) {
   options.intra_op_threads = 4;
   options.inter_op_threads = 1;
   AddModel().Session(options, environment);
-  EXPECT_THAT(log.text(), HasSubstr("intra_op_threads is 4, but the session shares its environment's threads, which are 3"));
-  EXPECT_THAT(log.text(), HasSubstr("inter_op_threads is 1, but the session shares its environment's threads, which are 2"));
+  EXPECT_THAT(log.text(),
+              HasSubstr("intra_op_threads is 4, but the session shares its environment's threads, which are 3"));
+  EXPECT_THAT(log.text(),
+              HasSubstr("inter_op_threads is 1, but the session shares its environment's threads, which are 2"));
 }
 
 TEST(Environment, SessionsShareItsArena) {
@@ -232,7 +241,9 @@ TEST(Environment, SaysWhatItsArenaDoesNotKeep) {
   EXPECT_THAT(ErrorOf([&] { AddModel().Session(with(4 << 20), environment); }),
               HasSubstr("cpu_mem_limit is 4194304, but the host arena that sessions share was made with 8388608"));
   AddModel().Session(with(16 << 20, ArenaExtendStrategy::kSameAsRequested), environment);
-  EXPECT_THAT(log.text(), HasSubstr("cpu_mem_limit is 16777216, but the host arena that sessions share was made with 8388608: that one holds"));
+  EXPECT_THAT(
+      log.text(),
+      HasSubstr("cpu_mem_limit is 16777216, but the host arena that sessions share was made with 8388608: that one holds"));
   EXPECT_THAT(log.text(), HasSubstr("the arena's extend strategy has no effect"));
   AddModel().Session(with(0), limitless);
   EXPECT_THAT(ErrorOf([&] { AddModel().Session(with(4 << 20), limitless); }), HasSubstr("was made with none"));
@@ -246,7 +257,8 @@ TEST(Environment, CpuOptionsGovernTheHostArena) {
   void* buffer = session.allocator({}).Allocate(640);
   EXPECT_EQ(session.memory_use()[0].stats.bytes_reserved, 640);
   session.allocator({}).Free(buffer);
-  EXPECT_THAT(ErrorOf([&] { session.allocator({}).Allocate(3 << 20); }), HasSubstr("cpu_mem_limit exceeded: 3145728 bytes"));
+  EXPECT_THAT(ErrorOf([&] { session.allocator({}).Allocate(3 << 20); }),
+              HasSubstr("cpu_mem_limit exceeded: 3145728 bytes"));
   options.enable_arena = false;
   EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr("cpu_mem_limit is 2097152, but there is no arena"));
 }

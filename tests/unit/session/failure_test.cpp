@@ -11,10 +11,10 @@
 namespace tessera {
 namespace {
 
-using testing::ModelBuilder;
-using testing::ToVector;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::ModelBuilder;
+using testing::ToVector;
 
 struct Setup {
   const char* name;
@@ -112,7 +112,9 @@ TEST_P(Failure, ThrowingProvidersDoNotLeakSessions) {
 /// r = Reshape(x, s), whose rank is known at run time only; y = Abs(r).
 ModelBuilder AnyRank() {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {4}).Input("s", ElementType::kInt64, {-1}).Output("y", ElementType::kFloat, {-1, -1});
+  model.Input("x", ElementType::kFloat, {4})
+      .Input("s", ElementType::kInt64, {-1})
+      .Output("y", ElementType::kFloat, {-1, -1});
   model.Node("Reshape", {"x", "s"}, {"r"});
   model.Node("Abs", {"r"}, {"y"});
   return model;
@@ -185,12 +187,12 @@ TEST(FailureWithoutNodes, IsTold) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Executors, Failure,
-                         ::testing::Values(Setup{.name = "sequential"}, Setup{.name = "unplanned", .memory_pattern = false},
-                                           Setup{.name = "parallel", .mode = ExecutionMode::kParallel},
-                                           Setup{.name = "device", .device = true},
-                                           Setup{.name = "parallel_device", .mode = ExecutionMode::kParallel, .device = true}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Executors, Failure,
+    ::testing::Values(Setup{.name = "sequential"}, Setup{.name = "unplanned", .memory_pattern = false},
+                      Setup{.name = "parallel", .mode = ExecutionMode::kParallel}, Setup{.name = "device", .device = true},
+                      Setup{.name = "parallel_device", .mode = ExecutionMode::kParallel, .device = true}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace tessera

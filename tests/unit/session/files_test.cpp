@@ -14,9 +14,9 @@ namespace {
 
 using testing::AddModel;
 using testing::ErrorOf;
+using ::testing::HasSubstr;
 using testing::ModelBuilder;
 using testing::TemporaryFolder;
-using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
@@ -64,7 +64,9 @@ fs::path ModelWithExternalData(const TemporaryFolder& folder) {
   std::vector<float> numbers(kCount, 1.5f);
   folder.Write("weights", {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)});
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {kCount}).Output("y", ElementType::kFloat, {kCount}).Output("z", ElementType::kFloat, {kCount});
+  model.Input("x", ElementType::kFloat, {kCount})
+      .Output("y", ElementType::kFloat, {kCount})
+      .Output("z", ElementType::kFloat, {kCount});
   model.Floats("w", {kCount}, {}).Floats("v", {kCount}, std::vector<float>(kCount, 2.5f));
   auto& weights = *model.proto().mutable_graph()->mutable_initializer(0);
   weights.clear_raw_data();

@@ -21,10 +21,10 @@ namespace {
 
 using testing::ErrorOf;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::ModelBuilder;
 using testing::OnProvider;
 using testing::Waves;
-using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 64, kInner = 96;
 
@@ -35,7 +35,8 @@ ModelBuilder MixedModel() {
   model.Output("y", ElementType::kFloat, {kRows, kRows}).Output("codes", ElementType::kUInt8, {kRows, kRows});
   model.Output("less", ElementType::kFloat, {4}).Output("text", ElementType::kString, {kRows, kRows});
   model.Output("folded", ElementType::kFloat, {kRows, kInner}).Output("wide", ElementType::kDouble, {kRows, kRows});
-  model.Floats("w", {kInner, kRows}, Waves(kInner * kRows, 0.3f, 1)).Floats("c", {kRows, kInner}, Waves(kRows * kInner, 0.1f, 1));
+  model.Floats("w", {kInner, kRows}, Waves(kInner * kRows, 0.3f, 1))
+      .Floats("c", {kRows, kInner}, Waves(kRows * kInner, 0.1f, 1));
   model.Floats("third", {}, {1.0f / 3}).Floats("scale", {}, {0.007f}).Floats("small", {}, {1e-3f});
   model.Codes("zero", ElementType::kUInt8, {}, {128});
   model.Node("MatMul", {"x", "w"}, {"product"});
@@ -102,23 +103,27 @@ Settings In(const Settings& settings, Body body) {
   return after;
 }
 
-constexpr unsigned kPlain = 0x1F80, kUp = 0x4000, kDown = 0x2000, kToZero = 0x6000, kNoDenormals = 0x8040, kFlags = 0x3f, kMasks = 0x1F80;
+constexpr unsigned kPlain = 0x1F80, kUp = 0x4000, kDown = 0x2000, kToZero = 0x6000, kNoDenormals = 0x8040, kFlags = 0x3f,
+                   kMasks = 0x1F80;
 constexpr fpu_control_t kPlainX87 = 0x37f;
 constexpr Settings kHostile[] = {
     {kPlain | kUp, kPlainX87 | 0x0800},
     {kPlain | kDown, kPlainX87 | 0x0400},
     {kPlain | kToZero | kNoDenormals, kPlainX87 | 0x0c00},
     {kPlain | kNoDenormals, kPlainX87},
-    {kPlain | kFlags, kPlainX87},          // flags of past exceptions
+    {kPlain | kFlags, kPlainX87},           // flags of past exceptions
     {kPlain & ~kMasks, kPlainX87 & ~0x3f},  // every exception traps
     {(kPlain & ~kMasks) | kUp | kNoDenormals, 0x0040},
-    {kPlain, 0x007f},                      // the x87 unit computes in single precision
+    {kPlain, 0x007f},  // the x87 unit computes in single precision
 };
 
 class FloatEnvironment : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
 
-INSTANTIATE_TEST_SUITE_P(Providers, FloatEnvironment, ::testing::Combine(::testing::Values("cpu", "dnnl", "opencl"), ::testing::Values(1, 4)),
-                         [](const auto& info) { return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Providers, FloatEnvironment,
+                         ::testing::Combine(::testing::Values("cpu", "dnnl", "opencl"), ::testing::Values(1, 4)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
+                         });
 
 TEST_P(FloatEnvironment, ChangesNothingAndComesBack) {
   const auto& [provider, threads] = GetParam();
@@ -138,7 +143,8 @@ TEST_P(FloatEnvironment, ChangesNothingAndComesBack) {
       std::string given;
       const Settings after = In(settings, [&] { given = LoadAndRun(bytes, options, inputs); });
       EXPECT_TRUE(given == expected) << std::hex << settings.vector << " " << settings.x87;
-      EXPECT_EQ(after, settings) << std::hex << settings.vector << " became " << after.vector << ", " << settings.x87 << " " << after.x87;
+      EXPECT_EQ(after, settings) << std::hex << settings.vector << " became " << after.vector << ", " << settings.x87 << " "
+                                 << after.x87;
     }
   }
 }

@@ -1,4 +1,7 @@
-// Sessions in processes that were forked: what the parent made and what the child makes works or is an error, and nothing hangs.
+// Sessions in processes that were forked: what the parent made and what the child makes works or is an error, and nothing
+// hangs.
+
+#include "base/fork.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -12,7 +15,6 @@
 #include <thread>
 
 #include "base/sanitizers.h"
-#include "base/fork.h"
 #include "error_of.h"
 #include "model_builder.h"
 #include "providers_here.h"
@@ -60,7 +62,8 @@ constexpr int64_t kRows = 96, kInner = 160, kColumns = 256;
 ModelBuilder ProductModel() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {kRows, kInner}).Output("y", ElementType::kFloat, {kRows, kColumns});
-  model.Floats("w", {kInner, kColumns}, Waves(kInner * kColumns, 0.3f, 1)).Floats("b", {kColumns}, Waves(kColumns, 0.7f, 1));
+  model.Floats("w", {kInner, kColumns}, Waves(kInner * kColumns, 0.3f, 1))
+      .Floats("b", {kColumns}, Waves(kColumns, 0.7f, 1));
   model.Node("MatMul", {"x", "w"}, {"product"});
   model.Node("Add", {"product", "b"}, {"sum"});
   model.Node("Relu", {"sum"}, {"y"});
@@ -99,7 +102,8 @@ class ForkTest : public ::testing::TestWithParam<const char*> {
   std::vector<float> expected_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Providers, ForkTest, ::testing::Values("cpu", "dnnl", "opencl"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Providers, ForkTest, ::testing::Values("cpu", "dnnl", "opencl"),
+                         [](const auto& info) { return std::string(info.param); });
 
 TEST_P(ForkTest, AChildDestroysTheParentsSession) {
   InChild([&] {
@@ -133,7 +137,8 @@ TEST_P(ForkTest, AChildMakesItsOwn) {
     const auto make_and_run = [&] { return RunProduct(ProductModel().Session(OnProvider(GetParam()))); };
     if (Outcome(make_and_run, expected_) != (is_device() ? 1 : 0)) return 1;
     session_.reset();
-    return Outcome([&] { return RunProduct(ProductModel().Session(OnProvider("cpu"))); }, RunProduct(ProductModel().Session(OnProvider("cpu"))));
+    return Outcome([&] { return RunProduct(ProductModel().Session(OnProvider("cpu"))); },
+                   RunProduct(ProductModel().Session(OnProvider("cpu"))));
   });
   EXPECT_EQ(RunProduct(*session_), expected_);
 }
@@ -146,7 +151,10 @@ TEST_P(ForkTest, AGrandchildDoesTheSame) {
     if (grandchild == 0) {
       alarm(kSecondsOfAChild);
       int status = Outcome([&] { return RunProduct(*session_); }, expected_) == wanted ? 0 : 3;
-      if (status == 0) status = Outcome([&] { return RunProduct(ProductModel().Session(OnProvider(GetParam()))); }, expected_) == wanted ? 0 : 4;
+      if (status == 0)
+        status = Outcome([&] { return RunProduct(ProductModel().Session(OnProvider(GetParam()))); }, expected_) == wanted
+                     ? 0
+                     : 4;
       session_.reset();
       _exit(status);
     }

@@ -1,4 +1,5 @@
-// What a load and its runs may take: memory by the session's and the environment's options, time until a deadline or a flag.
+// What a load and its runs may take: memory by the session's and the environment's options, time until a deadline or a
+// flag.
 
 #include <gmock/gmock.h>
 
@@ -16,10 +17,10 @@
 namespace tessera {
 namespace {
 
-using testing::ErrorOf;
-using testing::ModelBuilder;
 using ::testing::AllOf;
+using testing::ErrorOf;
 using ::testing::HasSubstr;
+using testing::ModelBuilder;
 
 constexpr std::string_view kNoError = "no error";
 

@@ -14,9 +14,9 @@
 namespace tessera::testing {
 namespace {
 
+using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using std::chrono::milliseconds;
 
 ErrorCode CodeOf(const std::function<void()>& f) {
   try {
@@ -56,8 +56,8 @@ onnx::FunctionProto& NewFunction(ModelBuilder& model, const std::string& name) {
   return function;
 }
 
-void AddCall(onnx::FunctionProto& function, const std::string& op, const std::string& domain, const std::vector<std::string>& inputs,
-           const std::string& output, const std::string& name = "") {
+void AddCall(onnx::FunctionProto& function, const std::string& op, const std::string& domain,
+             const std::vector<std::string>& inputs, const std::string& output, const std::string& name = "") {
   auto& node = *function.add_node();
   node.set_op_type(op);
   node.set_domain(domain);
@@ -69,7 +69,8 @@ void AddCall(onnx::FunctionProto& function, const std::string& op, const std::st
 /// x -> call -> ... -> y of function `name`.
 void Calls(ModelBuilder& model, const std::string& name, int count, const std::vector<int64_t>& dims) {
   model.Input("v0", ElementType::kFloat, dims).Output("v" + std::to_string(count), ElementType::kFloat, dims);
-  for (int i = 0; i < count; ++i) model.Node(name, {"v" + std::to_string(i)}, {"v" + std::to_string(i + 1)}).set_domain("own");
+  for (int i = 0; i < count; ++i)
+    model.Node(name, {"v" + std::to_string(i)}, {"v" + std::to_string(i + 1)}).set_domain("own");
 }
 
 struct MemoryKind {
@@ -179,13 +180,15 @@ TEST_P(LoadMemory, EndsInAnErrorThatNamesTheOption) {
   EXPECT_THAT(ErrorOf([&] { model.Session(WithLimit("3M")); }), HasSubstr("session.load_memory_limit"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, LoadMemory,
-                         ::testing::Values(MemoryKind{"TypedInitializer", TypedInitializer}, MemoryKind{"SparseInitializers", SparseInitializers},
-                                           MemoryKind{"LongStrings", LongStrings}, MemoryKind{"FunctionsInFunctions", FunctionsInFunctions},
-                                           MemoryKind{"NamesOfCalls", NamesOfCalls}, MemoryKind{"TablesOfCalls", TablesOfCalls},
-                                           MemoryKind{"EmptyNodes", EmptyNodes}, MemoryKind{"PackedWeights", PackedWeights},
-                                           MemoryKind{"ManyAxes", [] { return ReluChain(60, std::vector<int64_t>(3000, 1)); }}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, LoadMemory,
+    ::testing::Values(MemoryKind{"TypedInitializer", TypedInitializer},
+                      MemoryKind{"SparseInitializers", SparseInitializers}, MemoryKind{"LongStrings", LongStrings},
+                      MemoryKind{"FunctionsInFunctions", FunctionsInFunctions}, MemoryKind{"NamesOfCalls", NamesOfCalls},
+                      MemoryKind{"TablesOfCalls", TablesOfCalls}, MemoryKind{"EmptyNodes", EmptyNodes},
+                      MemoryKind{"PackedWeights", PackedWeights},
+                      MemoryKind{"ManyAxes", [] { return ReluChain(60, std::vector<int64_t>(3000, 1)); }}),
+    [](const auto& info) { return info.param.name; });
 
 TEST(LoadBudget, NamesWhatTookIt) {
   EXPECT_THAT(ErrorOf([] { TypedInitializer().Session(WithLimit("12M")); }), HasSubstr("tensor 'w'"));
@@ -205,7 +208,8 @@ TEST(LoadBudget, NamesTheNodeThatAPassWorksFor) {
     model.Node("Conv", {"x", "w"}, {"c" + n});
     model.Node("BatchNormalization", {"c" + n, "scale", "shift", "mean", "variance"}, {"y" + n}, "scaled" + n);
   }
-  EXPECT_THAT(ErrorOf([&] { model.Session(WithLimit("3M")); }), AllOf(HasSubstr("BatchNormalization 'scaled"), HasSubstr("load_memory_limit")));
+  EXPECT_THAT(ErrorOf([&] { model.Session(WithLimit("3M")); }),
+              AllOf(HasSubstr("BatchNormalization 'scaled"), HasSubstr("load_memory_limit")));
 }
 
 TEST(LoadBudget, GoesBackWithTheSession) {
@@ -288,8 +292,11 @@ std::vector<std::string> NodeNames(const Session& session) {
 /// Folding at load leaves to the run what takes long or grows without end.
 TEST(FoldingLimits, LongProductsAndGrowingTextRun) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {1}).Output("y", ElementType::kFloat, {1536, 1536}).Output("z", ElementType::kFloat, {8, 8});
-  model.Floats("big", {1536, 1536}, std::vector<float>(1536 * 1536, 0.25f)).Floats("small", {8, 8}, std::vector<float>(64, 1));
+  model.Input("x", ElementType::kFloat, {1})
+      .Output("y", ElementType::kFloat, {1536, 1536})
+      .Output("z", ElementType::kFloat, {8, 8});
+  model.Floats("big", {1536, 1536}, std::vector<float>(1536 * 1536, 0.25f))
+      .Floats("small", {8, 8}, std::vector<float>(64, 1));
   model.Node("MatMul", {"big", "big"}, {"p"}, "long");
   model.Node("Add", {"p", "x"}, {"y"});
   model.Node("MatMul", {"small", "small"}, {"q"}, "short");

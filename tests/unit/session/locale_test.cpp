@@ -15,10 +15,10 @@
 namespace tessera {
 namespace {
 
-using testing::ModelBuilder;
-using testing::ToVector;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::ModelBuilder;
+using testing::ToVector;
 
 /// Of C++ streams: a comma for the point, points between thousands.
 class GermanNumbers : public std::numpunct<char> {
@@ -41,7 +41,8 @@ class LocaleTest : public ::testing::Test {
   /// False where the system cannot have it.
   bool SetGerman() {
     if (std::setlocale(LC_ALL, "de_DE.UTF-8") != nullptr) return true;
-    const std::string command = "localedef -i de_DE -f UTF-8 " + (folder_.path() / "de_DE.UTF-8").string() + " >/dev/null 2>&1";
+    const std::string command =
+        "localedef -i de_DE -f UTF-8 " + (folder_.path() / "de_DE.UTF-8").string() + " >/dev/null 2>&1";
     if (std::system(command.c_str()) != 0) return false;
     setenv("LOCPATH", folder_.path().c_str(), 1);
     return std::setlocale(LC_ALL, "de_DE.UTF-8") != nullptr;
@@ -106,7 +107,8 @@ Value Cast(const Value& from, ElementType type) {
 }
 
 void LocaleTest::ExpectNumbersAsEver() {
-  EXPECT_THAT(ToVector(CastMap(ElementType::kString, "TO_FLOAT", ElementType::kFloat, {Text("1.5"), Text("-2.25e2"), Text("1e-50")})),
+  EXPECT_THAT(ToVector(CastMap(ElementType::kString, "TO_FLOAT", ElementType::kFloat,
+                               {Text("1.5"), Text("-2.25e2"), Text("1e-50")})),
               ElementsAre(1.5f, -225.0f, 0.0f));
   EXPECT_THAT(Texts(CastMap(ElementType::kFloat, "TO_STRING", ElementType::kString, {Number(1.5f), Number(12345.25f)})),
               ElementsAre("1.500000", "12345.250000"));
@@ -123,7 +125,8 @@ void LocaleTest::ExpectNumbersAsEver() {
 TEST_F(LocaleTest, OfCPlusPlus) { ExpectNumbersAsEver(); }
 
 TEST_F(LocaleTest, OfC) {
-  if (!SetGerman()) GTEST_SKIP() << "de_DE.UTF-8 is not installed, and localedef or its sources (package locales) are missing";
+  if (!SetGerman())
+    GTEST_SKIP() << "de_DE.UTF-8 is not installed, and localedef or its sources (package locales) are missing";
   char* end = nullptr;
   ASSERT_EQ(std::strtod("1,5", &end), 1.5);  // the locale is at work
   ExpectNumbersAsEver();

@@ -11,12 +11,12 @@ namespace tessera {
 namespace {
 
 using testing::AddModel;
+using ::testing::ElementsAre;
 using testing::ErrorOf;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::ModelBuilder;
 using testing::ToVector;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 const MemoryInfo kElsewhere = {"Elsewhere", DeviceType::kGpu, 0, false};
 
@@ -134,7 +134,8 @@ TEST(Misuse, MemoryThatTheSessionDoesNotHave) {
   const Tensor far = Tensor::View(ElementType::kFloat, {2}, memory, kElsewhere);
   std::vector<Value> inputs = TwoInputs(), results(1);
   inputs[1] = far;
-  EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results); }), HasSubstr("input 'b' lies in Elsewhere memory, which the session does not use"));
+  EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results); }),
+              HasSubstr("input 'b' lies in Elsewhere memory, which the session does not use"));
   results[0] = far;
   EXPECT_THAT(ErrorOf([&] { session.Run(TwoInputs(), results); }), HasSubstr("output 'y' lies in Elsewhere memory"));
   IoBinding binding(session);
@@ -165,7 +166,8 @@ TEST(Misuse, BuffersThatDoNotFit) {
   IoBinding binding(session);
   binding.BindInput("a", Floats({2}, {1, 2}));
   binding.BindInput("b", Floats({2}, {10, 20}));
-  for (const Tensor& buffer : {Floats({3}, {0, 0, 0}), Floats({2, 1}, {0, 0}), Tensor(ElementType::kInt32, {2}), Floats({0}, {})}) {
+  for (const Tensor& buffer :
+       {Floats({3}, {0, 0, 0}), Floats({2, 1}, {0, 0}), Tensor(ElementType::kInt32, {2}), Floats({0}, {})}) {
     std::vector<Value> results = {buffer};
     EXPECT_THAT(ErrorOf([&] { session.Run(TwoInputs(), results); }), HasSubstr("'y'"));
     binding.BindOutput("y", buffer);

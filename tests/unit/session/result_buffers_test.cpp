@@ -10,13 +10,13 @@
 namespace tessera {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::ErrorOf;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::ModelBuilder;
 using testing::OnToy;
 using testing::ToVector;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 /// y = a * b, z = -a.
 ModelBuilder ProductAndNegative() {
@@ -38,7 +38,8 @@ TEST(ResultBuffers, MayNotOverlapInputs) {
   for (float* begin : {memory, memory + 3}) {  // all of it, or a part
     results[0] = Four(begin);
     EXPECT_EQ(ErrorOf([&] { session.Run(inputs, results); }),
-              "the buffer given for output 'y' overlaps input 'b', which the run would overwrite while it reads; give another one, or none");
+              "the buffer given for output 'y' overlaps input 'b', which the run would overwrite while it reads; give "
+              "another one, or none");
   }
   EXPECT_EQ(memory[0], 1);
   results[0] = Four(memory + 4);  // right behind it
@@ -62,7 +63,8 @@ TEST(ResultBuffers, MayNotOverlapEachOther) {
   alignas(64) float memory[16];
   const std::vector<Value> inputs(2, Value(Floats({2, 2}, {1, 2, 3, 4})));
   std::vector<Value> results = {Four(memory), Four(memory + 2)};
-  EXPECT_EQ(ErrorOf([&] { session.Run(inputs, results); }), "the buffers given for outputs 'y' and 'z' overlap; give each its own");
+  EXPECT_EQ(ErrorOf([&] { session.Run(inputs, results); }),
+            "the buffers given for outputs 'y' and 'z' overlap; give each its own");
 }
 
 TEST(ResultBuffers, BoundOnesAreToldApartToo) {
@@ -115,20 +117,25 @@ TEST(ResultBuffers, MayBeTheCacheThatAttentionExtends) {
   model.Input("length", ElementType::kInt32, {1}).Input("total", ElementType::kInt32, {});
   model.Output("y", ElementType::kFloat, {1, 1, 8});
   for (const char* name : {"present_k", "present_v"}) model.Output(name, ElementType::kFloat, {1, 1, 4, 8});
-  auto& node = model.Node("GroupQueryAttention", {"q", "k", "v", "past_k", "past_v", "length", "total"}, {"y", "present_k", "present_v"});
+  auto& node = model.Node("GroupQueryAttention", {"q", "k", "v", "past_k", "past_v", "length", "total"},
+                          {"y", "present_k", "present_v"});
   node.set_domain("com.microsoft");
   for (const char* name : {"num_heads", "kv_num_heads"}) testing::Int(node, name, 1);
   const Session session = model.Session();
   const auto decode = [&](bool shared) {
-    std::vector<Value> caches = {Floats({1, 1, 4, 8}, std::vector<float>(32)), Floats({1, 1, 4, 8}, std::vector<float>(32))};
+    std::vector<Value> caches = {Floats({1, 1, 4, 8}, std::vector<float>(32)),
+                                 Floats({1, 1, 4, 8}, std::vector<float>(32))};
     std::vector<float> ys;
     for (int32_t step = 0; step < 4; ++step) {
-      const auto token = [&](float scale) { return Floats({1, 1, 8}, std::vector<float>(8, scale * static_cast<float>(step + 1))); };
+      const auto token = [&](float scale) {
+        return Floats({1, 1, 8}, std::vector<float>(8, scale * static_cast<float>(step + 1)));
+      };
       std::vector<Value> results(3);
       if (shared) std::copy(caches.begin(), caches.end(), results.begin() + 1);
-      session.Run(std::vector<Value>{token(0.1f), token(0.2f), token(3), caches[0], caches[1], Tensor::Of<int32_t>({1}, std::vector{step}),
-                                     Tensor::Of<int32_t>({}, std::vector{int32_t{4}})},
-                  results);
+      session.Run(
+          std::vector<Value>{token(0.1f), token(0.2f), token(3), caches[0], caches[1],
+                             Tensor::Of<int32_t>({1}, std::vector{step}), Tensor::Of<int32_t>({}, std::vector{int32_t{4}})},
+          results);
       caches = {results[1], results[2]};
       ys.push_back(ToVector(results[0])[0]);
     }

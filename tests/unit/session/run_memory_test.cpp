@@ -1,5 +1,5 @@
-// Whatever a kernel makes counts against "session.run_memory_limit": a run that asks for more ends in an Error that names the node and the
-// option before much of it is made, and the session works on.
+// Whatever a kernel makes counts against "session.run_memory_limit": a run that asks for more ends in an Error that names
+// the node and the option before much of it is made, and the session works on.
 
 #include <gmock/gmock.h>
 
@@ -18,10 +18,10 @@
 namespace tessera {
 namespace {
 
-using testing::ErrorOf;
-using testing::ModelBuilder;
 using ::testing::AllOf;
+using testing::ErrorOf;
 using ::testing::HasSubstr;
+using testing::ModelBuilder;
 
 constexpr std::string_view kLimit = "2M";
 
@@ -51,10 +51,13 @@ Tensor Zeros(ElementType type, const Shape& shape) {
   return tensor;
 }
 
-Tensor Bytes(std::vector<uint8_t> bytes) { return Tensor::Of<uint8_t>(Shape{static_cast<int64_t>(bytes.size())}, std::span<const uint8_t>(bytes)); }
+Tensor Bytes(std::vector<uint8_t> bytes) {
+  return Tensor::Of<uint8_t>(Shape{static_cast<int64_t>(bytes.size())}, std::span<const uint8_t>(bytes));
+}
 
 template <class T>
-onnx::AttributeProto& AddAttribute(onnx::NodeProto& node, const char* name, onnx::AttributeProto::AttributeType type, const std::vector<T>& values) {
+onnx::AttributeProto& AddAttribute(onnx::NodeProto& node, const char* name, onnx::AttributeProto::AttributeType type,
+                                   const std::vector<T>& values) {
   auto& attribute = *node.add_attribute();
   attribute.set_name(name);
   attribute.set_type(type);
@@ -88,8 +91,9 @@ ModelBuilder InDomain(const char* domain, int version) {
 }
 
 /// One node over inputs a, b, ... of these types and ranks.
-ModelBuilder OneNode(const std::string& op, const std::vector<std::pair<ElementType, size_t>>& inputs, ElementType result, size_t rank,
-                     const std::function<void(onnx::NodeProto&)>& more = {}, const char* domain = "", int version = 0) {
+ModelBuilder OneNode(const std::string& op, const std::vector<std::pair<ElementType, size_t>>& inputs, ElementType result,
+                     size_t rank, const std::function<void(onnx::NodeProto&)>& more = {}, const char* domain = "",
+                     int version = 0) {
   ModelBuilder model = *domain == 0 ? ModelBuilder() : InDomain(domain, version);
   std::vector<std::string> names;
   for (const auto& [type, dims] : inputs) {
@@ -103,7 +107,8 @@ ModelBuilder OneNode(const std::string& op, const std::vector<std::pair<ElementT
   return model;
 }
 
-constexpr ElementType kText = ElementType::kString, kInt = ElementType::kInt64, kReal = ElementType::kFloat, kByte = ElementType::kUInt8;
+constexpr ElementType kText = ElementType::kString, kInt = ElementType::kInt64, kReal = ElementType::kFloat,
+                      kByte = ElementType::kUInt8;
 
 std::vector<Case> TextCases() {
   return {
@@ -113,7 +118,9 @@ std::vector<Case> TextCases() {
        [] {
          ModelBuilder model;
          model.Input("v0", kText, {1}).Output("v12", kText, {1});
-         for (int i = 0; i < 12; ++i) model.Node("StringConcat", {"v" + std::to_string(i), "v" + std::to_string(i)}, {"v" + std::to_string(i + 1)}, "large");
+         for (int i = 0; i < 12; ++i)
+           model.Node("StringConcat", {"v" + std::to_string(i), "v" + std::to_string(i)}, {"v" + std::to_string(i + 1)},
+                      "large");
          return model;
        },
        [](int64_t n) -> std::vector<Value> { return {Texts({1}, Long(n))}; }, 20, 1000},
@@ -125,16 +132,23 @@ std::vector<Case> TextCases() {
          return model;
        },
        [](int64_t n) -> std::vector<Value> { return {Texts({1}, std::string(static_cast<size_t>(n), ','))}; }, 40, 500'000},
-      {"StringNormalizer", [] { return OneNode("StringNormalizer", {{kText, 1}}, kText, 1, [](auto& node) { AddText(node, "case_change_action", "UPPER"); }); },
+      {"StringNormalizer",
+       [] {
+         return OneNode("StringNormalizer", {{kText, 1}}, kText, 1,
+                        [](auto& node) { AddText(node, "case_change_action", "UPPER"); });
+       },
        [](int64_t n) -> std::vector<Value> { return {Texts({3}, Long(n))}; }, 30, 700'000},
       {"Tokenizer",
        [] {
-         return OneNode("Tokenizer", {{kText, 1}}, kText, 2, [](auto& node) {
-           AddInt(node, "mark", 1);
-           AddInt(node, "mincharnum", 1);
-           AddText(node, "pad_value", Long(1000));
-           AddAttribute<std::string>(node, "separators", onnx::AttributeProto::STRINGS, {" "});
-         }, "com.microsoft", 1);
+         return OneNode(
+             "Tokenizer", {{kText, 1}}, kText, 2,
+             [](auto& node) {
+               AddInt(node, "mark", 1);
+               AddInt(node, "mincharnum", 1);
+               AddText(node, "pad_value", Long(1000));
+               AddAttribute<std::string>(node, "separators", onnx::AttributeProto::STRINGS, {" "});
+             },
+             "com.microsoft", 1);
        },
        [](int64_t n) -> std::vector<Value> {
          std::vector<std::string> texts(2000, "a");
@@ -142,18 +156,26 @@ std::vector<Case> TextCases() {
          for (int64_t i = 0; i < n; ++i) texts[0] += "b ";
          if (n < 3) texts.resize(2);
          return {Tensor::Of<std::string>(Shape{static_cast<int64_t>(texts.size())}, texts)};
-       }, 2, 6},
-      {"Cast", [] { return OneNode("Cast", {{kInt, 1}}, kText, 1, [](auto& node) { AddInt(node, "to", onnx::TensorProto::STRING); }); },
+       },
+       2, 6},
+      {"Cast",
+       [] {
+         return OneNode("Cast", {{kInt, 1}}, kText, 1, [](auto& node) { AddInt(node, "to", onnx::TensorProto::STRING); });
+       },
        [](int64_t n) -> std::vector<Value> { return {Zeros(kInt, {n})}; }, 10, 40'000},
       {"LabelEncoder",
        [] {
-         return OneNode("LabelEncoder", {{kInt, 1}}, kText, 1, [](auto& node) {
-           AddAttribute<int64_t>(node, "keys_int64s", onnx::AttributeProto::INTS, {0, 1});
-           AddAttribute<std::string>(node, "values_strings", onnx::AttributeProto::STRINGS, {Long(900), "short"});
-         }, "ai.onnx.ml", 2);
+         return OneNode(
+             "LabelEncoder", {{kInt, 1}}, kText, 1,
+             [](auto& node) {
+               AddAttribute<int64_t>(node, "keys_int64s", onnx::AttributeProto::INTS, {0, 1});
+               AddAttribute<std::string>(node, "values_strings", onnx::AttributeProto::STRINGS, {Long(900), "short"});
+             },
+             "ai.onnx.ml", 2);
        },
        [](int64_t n) -> std::vector<Value> { return {Zeros(kInt, {n})}; }, 7, 5000},
-      {"ArrayFeatureExtractor", [] { return OneNode("ArrayFeatureExtractor", {{kText, 2}, {kInt, 1}}, kText, 2, {}, "ai.onnx.ml", 1); },
+      {"ArrayFeatureExtractor",
+       [] { return OneNode("ArrayFeatureExtractor", {{kText, 2}, {kInt, 1}}, kText, 2, {}, "ai.onnx.ml", 1); },
        [](int64_t n) -> std::vector<Value> { return {Texts({1, 2}, Long(800)), Zeros(kInt, {n})}; }, 4, 6000},
       {"LinearClassifier",
        [] {
@@ -184,11 +206,16 @@ std::vector<Case> MovedTextCases() {
        [](int64_t n) -> std::vector<Value> { return {Texts({1}, Long(1100)), Ints({n})}; }, 4, 4000},
       {"Pad", [] { return OneNode("Pad", {{kText, 1}, {kInt, 1}, {kText, 0}}, kText, 1); },
        [pads](int64_t n) -> std::vector<Value> { return {Texts({1}, "a"), pads(n), Texts({}, Long(1300))}; }, 2, 3000},
-      {"PadEdge", [] { return OneNode("Pad", {{kText, 1}, {kInt, 1}}, kText, 1, [](auto& node) { AddText(node, "mode", "edge"); }); },
+      {"PadEdge",
+       [] { return OneNode("Pad", {{kText, 1}, {kInt, 1}}, kText, 1, [](auto& node) { AddText(node, "mode", "edge"); }); },
        [pads](int64_t n) -> std::vector<Value> { return {Texts({1}, Long(1300)), pads(n)}; }, 2, 3000},
       {"Where", [] { return OneNode("Where", {{ElementType::kBool, 1}, {kText, 0}, {kText, 0}}, kText, 1); },
-       [](int64_t n) -> std::vector<Value> { return {Zeros(ElementType::kBool, {n}), Texts({}, "a"), Texts({}, Long(1200))}; }, 5, 4000},
-      {"Concat", [] { return OneNode("Concat", {{kText, 1}, {kText, 1}}, kText, 1, [](auto& node) { AddInt(node, "axis", 0); }); },
+       [](int64_t n) -> std::vector<Value> {
+         return {Zeros(ElementType::kBool, {n}), Texts({}, "a"), Texts({}, Long(1200))};
+       },
+       5, 4000},
+      {"Concat",
+       [] { return OneNode("Concat", {{kText, 1}, {kText, 1}}, kText, 1, [](auto& node) { AddInt(node, "axis", 0); }); },
        [](int64_t n) -> std::vector<Value> { return {Texts({n}, Long(1000)), Texts({1}, Long(5))}; }, 3, 2500},
       {"Transpose", [] { return OneNode("Transpose", {{kText, 2}}, kText, 2); },
        [](int64_t n) -> std::vector<Value> { return {Texts({n, 2}, Long(1000))}; }, 3, 2000},
@@ -197,15 +224,21 @@ std::vector<Case> MovedTextCases() {
          Tensor wanted(ElementType::kBool, Shape{n});
          std::ranges::fill(wanted.mutable_values<bool>(), true);
          return {Texts({n}, Long(1000)), wanted};
-       }, 3, 3000},
+       },
+       3, 3000},
       {"OneHot", [] { return OneNode("OneHot", {{kInt, 1}, {kInt, 0}, {kText, 1}}, kText, 2); },
        [](int64_t n) -> std::vector<Value> {
          return {Zeros(kInt, {n}), Tensor::Of<int64_t>(Shape{}, std::vector<int64_t>{10}), Texts({2}, Long(400))};
-       }, 2, 700},
+       },
+       2, 700},
       {"ScatterElements", [] { return OneNode("ScatterElements", {{kText, 1}, {kInt, 1}, {kText, 1}}, kText, 1); },
-       [](int64_t n) -> std::vector<Value> { return {Texts({n}, "a"), Zeros(kInt, {n}), Texts({n}, Long(900))}; }, 2, 40'000},
+       [](int64_t n) -> std::vector<Value> { return {Texts({n}, "a"), Zeros(kInt, {n}), Texts({n}, Long(900))}; }, 2,
+       40'000},
       {"ScatterAdd",
-       [] { return OneNode("ScatterElements", {{kText, 1}, {kInt, 1}, {kText, 1}}, kText, 1, [](auto& node) { AddText(node, "reduction", "add"); }); },
+       [] {
+         return OneNode("ScatterElements", {{kText, 1}, {kInt, 1}, {kText, 1}}, kText, 1,
+                        [](auto& node) { AddText(node, "reduction", "add"); });
+       },
        [](int64_t n) -> std::vector<Value> { return {Texts({n}, "a"), Zeros(kInt, {n}), Texts({n}, Long(900))}; }, 2, 3000},
       {"Unique", [] { return OneNode("Unique", {{kText, 1}}, kText, 1); },
        [](int64_t n) -> std::vector<Value> { return {Texts({3}, Long(n))}; }, 20, 2'500'000},
@@ -223,36 +256,40 @@ std::vector<Case> MovedTextCases() {
 /// The headers of a picture of 16,000 x 16,000 pixels, of which nothing follows.
 std::vector<uint8_t> HeaderOf(const std::string& format) {
   if (format == "jpeg") {  // one of three colours, whose scans follow one another
-    return {0xff, 0xd8, 0xff, 0xc2, 0, 17, 8, 0x3e, 0x80, 0x3e, 0x80, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0,
-            0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 0, 0xff, 0xd9};
+    return {0xff, 0xd8, 0xff, 0xc2, 0,    17,   8, 0x3e, 0x80, 0x3e, 0x80, 3, 1, 0x11, 0,    2,   0x11,
+            0,    3,    0x11, 0,    0xff, 0xda, 0, 8,    1,    1,    0,    0, 0, 0,    0xff, 0xd9};
   }
   if (format == "png") {
-    return {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0, 0, 13, 'I', 'H', 'D', 'R', 0, 0, 0x3e, 0x80, 0, 0, 0x3e, 0x80, 8, 2, 0, 0, 0,
-            0xce, 0x1c, 0x48, 0x89, 0, 0, 0, 0, 'I', 'D', 'A', 'T', 0x35, 0xaf, 0x06, 0x1e};
+    return {0x89, 'P',  'N',  'G',  '\r', '\n', 0x1a, '\n', 0,    0,   0,   13,   'I',  'H',  'D',
+            'R',  0,    0,    0x3e, 0x80, 0,    0,    0x3e, 0x80, 8,   2,   0,    0,    0,    0xce,
+            0x1c, 0x48, 0x89, 0,    0,    0,    0,    'I',  'D',  'A', 'T', 0x35, 0xaf, 0x06, 0x1e};
   }
   if (format == "bmp") {  // packed
     std::vector<uint8_t> bytes(54 + 1024 + 2, 0);
-    bytes[0] = 'B', bytes[1] = 'M', bytes[10] = 0x36, bytes[11] = 4, bytes[14] = 40, bytes[18] = bytes[22] = 0x80, bytes[19] = bytes[23] = 0x3e;
+    bytes[0] = 'B', bytes[1] = 'M', bytes[10] = 0x36, bytes[11] = 4, bytes[14] = 40, bytes[18] = bytes[22] = 0x80,
+    bytes[19] = bytes[23] = 0x3e;
     bytes[26] = 1, bytes[28] = 8, bytes[30] = 1;
     return bytes;
   }
   if (format == "webp") {  // lossless, of 16384 x 16384
-    return {'R', 'I', 'F', 'F', 18, 0, 0, 0, 'W', 'E', 'B', 'P', 'V', 'P', '8', 'L', 6, 0, 0, 0, 0x2f, 0xff, 0xff, 0xff, 0x0f, 0};
+    return {'R', 'I', 'F', 'F', 18, 0, 0, 0,    'W',  'E',  'B',  'P',  'V',
+            'P', '8', 'L', 6,   0,  0, 0, 0x2f, 0xff, 0xff, 0xff, 0x0f, 0};
   }
   if (format == "tiff") {  // one strip
     std::vector<uint8_t> bytes = {'I', 'I', '*', 0, 8, 0, 0, 0, 8, 0};
     const auto entry = [&](uint8_t tag, uint8_t high, uint32_t value) {
-      for (const uint8_t byte : {tag, high, uint8_t{4}, uint8_t{0}, uint8_t{1}, uint8_t{0}, uint8_t{0}, uint8_t{0}}) bytes.push_back(byte);
+      for (const uint8_t byte : {tag, high, uint8_t{4}, uint8_t{0}, uint8_t{1}, uint8_t{0}, uint8_t{0}, uint8_t{0}})
+        bytes.push_back(byte);
       for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<uint8_t>(value >> shift));
     };
-    entry(0, 1, 16'000);   // width
-    entry(1, 1, 16'000);   // length
-    entry(2, 1, 8);        // bits
-    entry(3, 1, 1);        // not compressed
-    entry(6, 1, 1);        // black is 0
-    entry(0x11, 1, 8);     // the strip's place
+    entry(0, 1, 16'000);     // width
+    entry(1, 1, 16'000);     // length
+    entry(2, 1, 8);          // bits
+    entry(3, 1, 1);          // not compressed
+    entry(6, 1, 1);          // black is 0
+    entry(0x11, 1, 8);       // the strip's place
     entry(0x16, 1, 16'000);  // its rows
-    entry(0x17, 1, 100);   // its bytes
+    entry(0x17, 1, 100);     // its bytes
     bytes.insert(bytes.end(), 4, 0);
     return bytes;
   }
@@ -262,7 +299,9 @@ std::vector<uint8_t> HeaderOf(const std::string& format) {
     for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<uint8_t>(number >> shift));
   }
   for (const uint8_t byte : {0, 1, 7, 1, 1, 0xff, 0x52, 0, 12, 0, 0, 0, 1, 0, 5, 4, 4, 0, 1}) bytes.push_back(byte);
-  for (const uint8_t byte : {0xff, 0x5c, 0, 4, 0x40, 0x40, 0xff, 0x90, 0, 10, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0x93, 0, 0, 0xff, 0xd9}) bytes.push_back(byte);
+  for (const uint8_t byte :
+       {0xff, 0x5c, 0, 4, 0x40, 0x40, 0xff, 0x90, 0, 10, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0x93, 0, 0, 0xff, 0xd9})
+    bytes.push_back(byte);
   return bytes;
 }
 
@@ -283,7 +322,10 @@ std::vector<Case> TableCases() {
          model.Node("DFT", {"a", "n"}, {"y"}, "large");
          return model;
        },
-       [](int64_t n) -> std::vector<Value> { return {Zeros(kReal, {1, 3, 1}), Tensor::Of<int64_t>(Shape{}, std::vector<int64_t>{n})}; }, 13, 40'009},
+       [](int64_t n) -> std::vector<Value> {
+         return {Zeros(kReal, {1, 3, 1}), Tensor::Of<int64_t>(Shape{}, std::vector<int64_t>{n})};
+       },
+       13, 40'009},
       {"SplitToSequence",
        [] {
          ModelBuilder model;
@@ -310,8 +352,15 @@ std::vector<Case> TableCases() {
        [](int64_t n) -> std::vector<Value> { return {Zeros(kReal, {n, 2})}; }, 20, 5000},
   };
   for (const char* format : {"jpeg", "png", "bmp", "webp", "tiff", "j2k"}) {
-    cases.push_back({format, [] { ModelBuilder model = OneNode("ImageDecoder", {{kByte, 1}}, kByte, 3); return model; },
-                     [format](int64_t n) -> std::vector<Value> { return {Bytes(n == 0 ? std::vector<uint8_t>{'?'} : HeaderOf(format))}; }, 0, 1});
+    cases.push_back({format,
+                     [] {
+                       ModelBuilder model = OneNode("ImageDecoder", {{kByte, 1}}, kByte, 3);
+                       return model;
+                     },
+                     [format](int64_t n) -> std::vector<Value> {
+                       return {Bytes(n == 0 ? std::vector<uint8_t>{'?'} : HeaderOf(format))};
+                     },
+                     0, 1});
   }
   return cases;
 }
@@ -334,7 +383,9 @@ TEST_P(RunMemory, EndsInAnErrorAndTheSessionWorksOn) {
   for (int i = 0; i < 3; ++i) {
     std::vector<Value> results(session.outputs().size()), others(session.outputs().size());
     EXPECT_EQ(ErrorOfRun(session, small, results), "no error") << i;
-    EXPECT_THAT(ErrorOfRun(session, large, others), AllOf(HasSubstr("'large'"), HasSubstr("session.run_memory_limit exceeded"))) << i;
+    EXPECT_THAT(ErrorOfRun(session, large, others),
+                AllOf(HasSubstr("'large'"), HasSubstr("session.run_memory_limit exceeded")))
+        << i;
   }
   // Without a limit there are no pictures behind these headers, but all else can be done.
   options.config["session.run_memory_limit"] = "0";

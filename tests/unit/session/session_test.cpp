@@ -15,13 +15,13 @@ namespace tessera {
 namespace {
 
 using testing::AddModel;
+using ::testing::ElementsAre;
 using testing::ErrorOf;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::ModelBuilder;
 using testing::OnToy;
 using testing::ToVector;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(Session, RunsByName) {
   const Session session = AddModel().Session(OnToy());
@@ -124,7 +124,9 @@ TEST(Session, NamesWhatIsWrongWithInputs) {
   const std::vector<std::string> wrong = {"a", "c"};
   const Value good = Floats({2}, {1, 2});
   const auto run = [&](const std::vector<std::string>& names, std::vector<Value> values,
-                       std::vector<std::string> outputs = {}) { return ErrorOf([&] { session.Run(names, values, outputs); }); };
+                       std::vector<std::string> outputs = {}) {
+    return ErrorOf([&] { session.Run(names, values, outputs); });
+  };
   EXPECT_EQ(run(wrong, {good, good}), "the model has no input 'c' (inputs: a, b)");
   EXPECT_EQ(run({"a"}, {good}), "input 'b' is missing: give tensor(float) [2]");
   EXPECT_EQ(run({"a", "a"}, {good, good}), "input 'a' is given twice; give it once");
@@ -137,7 +139,8 @@ TEST(Session, NamesWhatIsWrongWithInputs) {
   EXPECT_EQ(run(both, {good, Value()}), "input 'b' is nothing, but the model expects tensor(float)");
   std::vector<Value> results = {Floats({3}, {0, 0, 0})};
   EXPECT_EQ(ErrorOf([&] { session.Run(std::vector<Value>{good, good}, results); }),
-            "Add 'sum': output 'y' is float [2], but the buffer given for it is float [3]; give one that fits, or none; inputs: a float[2], b float[2]");
+            "Add 'sum': output 'y' is float [2], but the buffer given for it is float [3]; give one that fits, or none; "
+            "inputs: a float[2], b float[2]");
   EXPECT_THAT(ToVector(session.Run(both, std::vector<Value>{good, good})[0]), ElementsAre(2, 4));  // still works
 }
 
@@ -148,7 +151,8 @@ TEST(Session, NamesTheNodeOfAnError) {
   const Session session = model.Session(OnToy());
   const std::vector<Value> bad = {Floats({2}, {1, 2}), Floats({3}, {1, 2, 3})};
   std::vector<Value> results(1);
-  EXPECT_EQ(ErrorOf([&] { session.Run(bad, results); }), "Add 'sum': shapes differ: [2] and [3]; inputs: a float[2], b float[3]");
+  EXPECT_EQ(ErrorOf([&] { session.Run(bad, results); }),
+            "Add 'sum': shapes differ: [2] and [3]; inputs: a float[2], b float[3]");
 }
 
 TEST(Session, ListsConfigurationKeys) {
@@ -188,7 +192,8 @@ TEST(Session, CancelStopsARun) {
     const std::vector<Value> inputs = {Floats({2}, {1, 2})};
     EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results, options); }), HasSubstr("Neg 'after': the run was cancelled"));
     canceller.join();
-    EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results, options); }), HasSubstr("Softsign 'slow': the run was cancelled"));
+    EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results, options); }),
+                HasSubstr("Softsign 'slow': the run was cancelled"));
     EXPECT_TRUE(results[0].is_none());
   }
 }
@@ -248,7 +253,8 @@ TEST(Session, CancelStopsALoop) {
 TEST(Session, RefusesATraceThatCannotBeWritten) {
   SessionOptions options = OnToy();
   options.profile_prefix = "/nonexistent/trace";
-  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr("the profile cannot be written to /nonexistent/trace"));
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }),
+              HasSubstr("the profile cannot be written to /nonexistent/trace"));
 }
 
 TEST(Session, ManyThreadsRunAtOnce) {
@@ -289,11 +295,13 @@ TEST(Session, OverTheMemoryLimitIsAnErrorAndNotTheEnd) {
   std::vector<Value> results(1);
   const auto run = [&](int64_t size) {
     results[0] = Value();
-    session.Run(std::vector<Value>{Tensor::Of<float>(Shape{size}, std::vector<float>(static_cast<size_t>(size), 1))}, results);
+    session.Run(std::vector<Value>{Tensor::Of<float>(Shape{size}, std::vector<float>(static_cast<size_t>(size), 1))},
+                results);
   };
   run(1000);
-  EXPECT_THAT(ErrorOf([&] { run(1 << 20); }), ::testing::AllOf(HasSubstr("Neg 'first': cpu_mem_limit exceeded: 4194304 bytes"),
-                                                                HasSubstr("of 1048576 bytes")));
+  EXPECT_THAT(
+      ErrorOf([&] { run(1 << 20); }),
+      ::testing::AllOf(HasSubstr("Neg 'first': cpu_mem_limit exceeded: 4194304 bytes"), HasSubstr("of 1048576 bytes")));
   run(1000);
   EXPECT_EQ(results[0].tensor().num_elements(), 1000);
 }
@@ -350,7 +358,8 @@ TEST(Session, ShrinkGivesMemoryBack) {
   RunOptions shrink;
   shrink.shrink_arenas = true;
   std::vector<Value> results = {Floats({2}, {0, 0})};  // not of the arena
-  const std::vector<Value> good = {Floats({2}, {1, 2}), Floats({2}, {1, 1})}, bad = {Floats({2}, {1, 2}), Floats({3}, {1, 1, 1})};
+  const std::vector<Value> good = {Floats({2}, {1, 2}), Floats({2}, {1, 1})},
+                           bad = {Floats({2}, {1, 2}), Floats({3}, {1, 1, 1})};
   for (int i = 0; i < 3; ++i) session.Run(good, results);
   EXPECT_GT(session.memory_use()[0].stats.bytes_reserved, 0);
   session.Run(good, results, shrink);

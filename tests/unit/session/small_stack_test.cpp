@@ -1,11 +1,12 @@
-// Applications load and run models on threads whose stacks are smaller than a main thread's: of 128 KiB with musl, and of less where they say so.
+// Applications load and run models on threads whose stacks are smaller than a main thread's: of 128 KiB with musl, and of
+// less where they say so.
 
 #include <gmock/gmock.h>
 
 #include <string>
 
-#include "base/sanitizers.h"
 #include "attributes.h"
+#include "base/sanitizers.h"
 #include "error_of.h"
 #include "model_builder.h"
 #include "on_stack_of.h"
@@ -71,7 +72,8 @@ TEST(SmallStack, HoldsProducts) {
 TEST(SmallStack, HoldsConvolutions) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1, 3, 64, 64});
-  model.Floats("v", {64, 3, 5, 5}, Waves(64 * 75, 0.3f, 0.1f)).Floats("w", {64, 64, 7, 7}, Waves(64 * 64 * 49, 0.7f, 0.02f));
+  model.Floats("v", {64, 3, 5, 5}, Waves(64 * 75, 0.3f, 0.1f))
+      .Floats("w", {64, 64, 7, 7}, Waves(64 * 64 * 49, 0.7f, 0.02f));
   model.Node("Conv", {"x", "v"}, {"h"});
   model.Node("Conv", {"h", "w"}, {"y"});
   model.Output("y", ElementType::kFloat, {1, 64, 54, 54});
@@ -168,7 +170,8 @@ TEST(SmallStack, HoldsAConvolutionNet) {
   net.Then("Relu");
   for (const int64_t kernel : {3, 5}) {
     net.Conv(32, kernel, 32, 1);
-    net.Then("BatchNormalization", {net.Weights({32}, 1), net.Weights({32}, 1), net.Weights({32}, 0.1f), net.Weights({32}, 0)});
+    net.Then("BatchNormalization",
+             {net.Weights({32}, 1), net.Weights({32}, 1), net.Weights({32}, 0.1f), net.Weights({32}, 0)});
     net.Then("HardSwish");
     net.Conv(48, 1, 1, 1);
     net.Conv(32, 3, 1, 1);
@@ -206,7 +209,8 @@ TEST(SmallStack, HoldsAQuantizedConvolutionNet) {
 constexpr int64_t kTokens = 48, kWidth = 64, kHeads = 4;
 
 /// `heads` of x times weights, [1, heads, tokens, width of a head].
-std::string Heads(Network& net, const std::string& from, const std::string& weights, const std::vector<int64_t>& permutation) {
+std::string Heads(Network& net, const std::string& from, const std::string& weights,
+                  const std::vector<int64_t>& permutation) {
   auto& graph = *net.model().proto().mutable_graph();
   const std::string stem = weights + "_of";
   net.model().Ints(stem + "_shape", {1, kTokens, kHeads, kWidth / kHeads});
@@ -223,7 +227,8 @@ void Layer(Network& net, const Weights& weights) {
   const std::string skip = net.value();
   net.Then("LayerNormalization", {net.Weights({kWidth}, 1), net.Weights({kWidth}, 0.1f)});
   const std::string normal = net.value();
-  const std::string q = Heads(net, normal, weights(kWidth, kWidth), {0, 2, 1, 3}), k = Heads(net, normal, weights(kWidth, kWidth), {0, 2, 3, 1});
+  const std::string q = Heads(net, normal, weights(kWidth, kWidth), {0, 2, 1, 3}),
+                    k = Heads(net, normal, weights(kWidth, kWidth), {0, 2, 3, 1});
   const std::string v = Heads(net, normal, weights(kWidth, kWidth), {0, 2, 1, 3}), stem = v + "_attention";
   net.model().Ints(stem + "_shape", {1, kTokens, kWidth});
   ModelBuilder::AddNode(graph, "MatMul", {q, k}, {stem + "_s"});

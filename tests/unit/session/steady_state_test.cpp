@@ -54,7 +54,8 @@ TEST(SteadyState, DynamicShapesAllocateNothing) {
   const Session session = Chain(20, {-1, -1}).Session(OnThreads(2));
   std::vector<Value> results(1);
   for (const int64_t size : {3, 300}) {
-    const std::vector<Value> inputs = {Tensor::Of<float>(Shape{size, size}, std::vector<float>(static_cast<size_t>(size * size), 2))};
+    const std::vector<Value> inputs = {
+        Tensor::Of<float>(Shape{size, size}, std::vector<float>(static_cast<size_t>(size * size), 2))};
     results[0] = Value();
     EXPECT_EQ(AllocationsOfTenRuns(session, inputs, results), 0) << size;
     EXPECT_EQ(testing::ToVector(results[0])[0], 42);

@@ -1,3 +1,5 @@
+#include "session/tuning.h"
+
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -6,7 +8,6 @@
 #include "graph/algorithm.h"
 #include "model_builder.h"
 #include "session/session_state.h"
-#include "session/tuning.h"
 #include "toy_provider.h"
 #include "waves.h"
 
@@ -14,11 +15,11 @@ namespace tessera {
 namespace {
 
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::ModelBuilder;
+using ::testing::Not;
 using testing::ToVector;
 using testing::Waves;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 namespace fs = std::filesystem;
 
@@ -122,27 +123,31 @@ TEST_F(TuningTest, EveryAlgorithmComputesTheSame) {
       if (options.providers.front().name == "dnnl") options.providers.front().options["claims"] = "all";
       Session::State state(options, Environment::Default().state());
       state.trial = std::make_unique<Trial>(LeftOutProviders(), algorithm);
-      state.Load({}, [&](const LoadOptions& load) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", load); });
+      state.Load({},
+                 [&](const LoadOptions& load) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", load); });
       EXPECT_EQ(state.trial->nodes().size(), 1u);
       const Value input = Floats({1, 32, 24, 24}, Waves(32 * 24 * 24, 0.7f, 0.5f));
       const Value* const given = &input;
       std::vector<Value> results(1);
       state.Run({std::span(&given, 1), state.all_outputs, results, {}}, RunOptions());
       const std::vector<float> actual = ToVector(results[0]);
-      for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4) << algorithm << ' ' << provider << ' ' << i;
+      for (size_t i = 0; i < expected.size(); ++i)
+        ASSERT_NEAR(actual[i], expected[i], 1e-4) << algorithm << ' ' << provider << ' ' << i;
       ASSERT_EQ(state.trial->times().size(), state.executor->plan().steps.size());
     }
   }
 }
 
-/// oneDNN's implementations: each computes the same, a name that is unknown is passed over, and what is found stays with the context.
+/// oneDNN's implementations: each computes the same, a name that is unknown is passed over, and what is found stays with
+/// the context.
 TEST_F(TuningTest, EveryImplementationComputesTheSame) {
   const std::string bytes = ConvModelBytes();
   const std::vector<float> expected = Run(Make(bytes, Options(false)));
   SessionOptions options = Options(false);
   options.providers = {{"dnnl", {{"claims", "all"}}}};
   const auto load = [&](const LoadOptions& how) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", how); };
-  for (const char* name : {"timed", "oneDNN brgconv:avx512_core", "oneDNN jit:avx512_core", "oneDNN jit:avx2", "oneDNN x64:gemm:jit", "oneDNN gemm:jit", "oneDNN unknown"}) {
+  for (const char* name : {"timed", "oneDNN brgconv:avx512_core", "oneDNN jit:avx512_core", "oneDNN jit:avx2",
+                           "oneDNN x64:gemm:jit", "oneDNN gemm:jit", "oneDNN unknown"}) {
     Session::State state(options, Environment::Default().state());
     state.trial = std::make_unique<Trial>(LeftOutProviders(), name);
     state.Load({}, load);
@@ -185,12 +190,14 @@ TEST_F(TuningTest, AMissingImplementationIsTold) {
   EXPECT_THAT(log_, HasSubstr("oneDNN has no implementation 'of another build' of the Conv"));
 }
 
-/// Pointwise convolutions with strides, activations and sums, for which oneDNN has many implementations; also of an empty batch.
+/// Pointwise convolutions with strides, activations and sums, for which oneDNN has many implementations; also of an empty
+/// batch.
 TEST_F(TuningTest, ImplementationsOfPointwiseConvolutionsAreTimed) {
   for (const int64_t batch : {1, 0}) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {batch, 32, 24, 24}).Output("y", ElementType::kFloat, {batch, 64, 12, 12});
-    model.Constant("w", {64, 32, 1, 1}, Waves(64 * 32, 0.7f, 0.5f)).Constant("v", {64, 64, 1, 1}, Waves(64 * 64, 0.3f, 0.2f));
+    model.Constant("w", {64, 32, 1, 1}, Waves(64 * 32, 0.7f, 0.5f))
+        .Constant("v", {64, 64, 1, 1}, Waves(64 * 64, 0.3f, 0.2f));
     auto* strides = model.Node("Conv", {"x", "w"}, {"narrow"}).add_attribute();
     strides->set_name("strides");
     strides->set_type(onnx::AttributeProto::INTS);

@@ -98,8 +98,8 @@ class PRelu final : public BinaryKernel {
 }  // namespace
 
 void RegisterPRelu(KernelRegistry& registry) {
-  const TypeSet types = kFloats | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32,
-                                          ElementType::kUInt64};
+  const TypeSet types =
+      kFloats | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
   registry.Add(Op("PRelu").Versions(1).Types(0, types).Types(1, types).InPlace(0, 0).Make<PRelu>());
 }
 

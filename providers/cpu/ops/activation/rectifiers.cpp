@@ -34,7 +34,9 @@ namespace {
 // Each keeps NaN.
 struct ReluOf {
   template <class T>
-  T operator()(T x) const { return x < T(0) ? T(0) : x; }
+  T operator()(T x) const {
+    return x < T(0) ? T(0) : x;
+  }
 };
 /// On the bits of a 16-bit float: those from just below -0 to -infinity become 0.
 template <uint16_t kInfinity>
@@ -74,7 +76,9 @@ struct HardSwishOf {
 };
 struct SoftsignOf {
   template <class T>
-  T operator()(T x) const { return x / (T(1) + std::fabs(x)); }
+  T operator()(T x) const {
+    return x / (T(1) + std::fabs(x));
+  }
 };
 /// Integers are compared and shifted in F.
 template <class T, class F>
@@ -163,7 +167,8 @@ class RectifierKernel final : public UnaryKernel {
     const ElementType type = info.input_type(0);
     const bool on_halves = kOp == Rectifier::kRelu && IsHalf(type);
     const SpanLoop loop = HWY_DYNAMIC_DISPATCH(FindRectifierLoop)(kOp, on_halves ? type : ComputeTypeOf(type));
-    Elementwise body = Elementwise::With<AlphaBeta>(loop, on_halves ? 0.1 : 0.25, type == ElementType::kDouble, alpha, beta);
+    Elementwise body =
+        Elementwise::With<AlphaBeta>(loop, on_halves ? 0.1 : 0.25, type == ElementType::kDouble, alpha, beta);
     body.on_halves = on_halves;
     return body;
   }

@@ -31,11 +31,15 @@ namespace {
 
 struct SigmoidOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const { return vmath::Sigmoid(d, x); }
+  HWY_INLINE V operator()(D d, V x) const {
+    return vmath::Sigmoid(d, x);
+  }
 };
 struct GeluOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const { return vmath::Gelu(d, x); }
+  HWY_INLINE V operator()(D d, V x) const {
+    return vmath::Gelu(d, x);
+  }
 };
 /// x/2 (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3)
 struct GeluTanhOf {
@@ -49,11 +53,15 @@ struct GeluTanhOf {
 };
 struct MishOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const { return vmath::Mish(d, x); }
+  HWY_INLINE V operator()(D d, V x) const {
+    return vmath::Mish(d, x);
+  }
 };
 struct SoftplusOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const { return vmath::Softplus(d, x); }
+  HWY_INLINE V operator()(D d, V x) const {
+    return vmath::Softplus(d, x);
+  }
 };
 template <class T>
 struct EluOf {

@@ -74,22 +74,27 @@ HeadSizes ReadSizes(const Shape& shape, int64_t heads, const int64_t* columns, s
 }
 
 /// past and current rows one after the other, as [batch, heads, rows, width].
-void Concatenate(ThreadPool& threads, const Tensor* past, int64_t past_rows, const Tensor& current, const HeadSizes& sizes, uint8_t* out) {
+void Concatenate(ThreadPool& threads, const Tensor* past, int64_t past_rows, const Tensor& current, const HeadSizes& sizes,
+                 uint8_t* out) {
   const auto element = static_cast<int64_t>(BitWidth(current.type()) / 8);
   const int64_t row = sizes.width * element;
   const auto place = sizes.Place(static_cast<const uint8_t*>(current.raw()));
-  threads.ParallelFor(sizes.batch * sizes.heads, static_cast<double>((past_rows + sizes.rows) * row) * 0.1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      uint8_t* to = out + i * (past_rows + sizes.rows) * row;
-      if (past_rows > 0) {
-        CopyCancellably(to, static_cast<const uint8_t*>(past->raw()) + i * past_rows * row, past_rows * row);
-        to += past_rows * row;
-      }
-      const uint8_t* from = place.data + i / sizes.heads * place.batch * element + i % sizes.heads * place.head * element;
-      PacedCancellationPoint look(kMovedByteNs);
-      for (int64_t r = 0; r < sizes.rows; ++r, look.Pass(row + 64)) std::memcpy(to + r * row, from + r * place.row * element, static_cast<size_t>(row));
-    }
-  });
+  threads.ParallelFor(sizes.batch * sizes.heads, static_cast<double>((past_rows + sizes.rows) * row) * 0.1,
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t i = begin; i < end; ++i) {
+                          uint8_t* to = out + i * (past_rows + sizes.rows) * row;
+                          if (past_rows > 0) {
+                            CopyCancellably(to, static_cast<const uint8_t*>(past->raw()) + i * past_rows * row,
+                                            past_rows * row);
+                            to += past_rows * row;
+                          }
+                          const uint8_t* from =
+                              place.data + i / sizes.heads * place.batch * element + i % sizes.heads * place.head * element;
+                          PacedCancellationPoint look(kMovedByteNs);
+                          for (int64_t r = 0; r < sizes.rows; ++r, look.Pass(row + 64))
+                            std::memcpy(to + r * row, from + r * place.row * element, static_cast<size_t>(row));
+                        }
+                      });
 }
 
 template <class C>
@@ -128,8 +133,8 @@ AttentionBias<C> FitMask(KernelContext& context, const Tensor* mask, const Atten
   const std::array<int64_t, 4> dims = MaskDims(*mask);
   const std::array<int64_t, 4> wanted = {sizes.batch, sizes.query_heads, sizes.queries, sizes.keys};
   const auto fits = [&](size_t axis) { return dims[axis] == 1 || dims[axis] == wanted[axis]; };
-  Require(fits(0) && fits(1) && fits(2) && (fits(3) || (pads && dims[3] < wanted[3])), "attn_mask {} does not broadcast to [{},{},{},{}]",
-          mask->shape(), wanted[0], wanted[1], wanted[2], wanted[3]);
+  Require(fits(0) && fits(1) && fits(2) && (fits(3) || (pads && dims[3] < wanted[3])),
+          "attn_mask {} does not broadcast to [{},{},{},{}]", mask->shape(), wanted[0], wanted[1], wanted[2], wanted[3]);
   bias.data = ReadMask<C>(context, *mask);
   bias.keys = dims[3];
   if (!pads && dims[3] == 1 && sizes.keys > 1) {  // one number a row
@@ -173,13 +178,15 @@ class Attention final : public Kernel {
     problem.v = WithPast(context, 2, past_value, past, v, v_sizes);
     if (attributes_.broadcasts) Broadcast(context.input(3), q_sizes, k_sizes, v_sizes, problem);
     problem.sizes = Combine(q_sizes, k_sizes, v_sizes, past);
-    problem.scale = static_cast<C>(attributes_.has_scale ? static_cast<double>(attributes_.scale)
-                                                         : 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(q_sizes.width, 1))));
+    problem.scale =
+        static_cast<C>(attributes_.has_scale ? static_cast<double>(attributes_.scale)
+                                             : 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(q_sizes.width, 1))));
     problem.softcap = static_cast<C>(attributes_.softcap);
     problem.rounds = rounds_;
     problem.nan_rows = attributes_.nan_rows;
     problem.bias = FitMask<C>(context, context.input(3), problem.sizes, !attributes_.broadcasts);
-    problem.range = {past, Lengths(context, problem.sizes, past_key), attributes_.causal, attributes_.left, attributes_.right};
+    problem.range = {past, Lengths(context, problem.sizes, past_key), attributes_.causal, attributes_.left,
+                     attributes_.right};
     HeadSizes y_sizes = q_sizes;
     y_sizes.width = v_sizes.width;
     y_sizes.first = 0;
@@ -239,9 +246,11 @@ class Attention final : public Kernel {
   }
 
   static AttentionSizes Combine(const HeadSizes& q, const HeadSizes& k, const HeadSizes& v, int64_t past) {
-    Require(q.batch == k.batch && q.batch == v.batch, "the batch is {} in Q, {} in K and {} in V", q.batch, k.batch, v.batch);
+    Require(q.batch == k.batch && q.batch == v.batch, "the batch is {} in Q, {} in K and {} in V", q.batch, k.batch,
+            v.batch);
     Require(q.width == k.width, "the head size is {} in Q and {} in K", q.width, k.width);
-    Require(k.heads == v.heads && k.rows == v.rows, "K has {} heads of {} rows, V {} of {}", k.heads, k.rows, v.heads, v.rows);
+    Require(k.heads == v.heads && k.rows == v.rows, "K has {} heads of {} rows, V {} of {}", k.heads, k.rows, v.heads,
+            v.rows);
     Require(k.heads > 0 && q.heads % k.heads == 0, "{} query heads are no multiple of {} key heads", q.heads, k.heads);
     return {q.batch, q.heads, k.heads, q.rows, CheckedAdd(past, k.rows), q.width, v.width};
   }
@@ -270,7 +279,8 @@ class Attention final : public Kernel {
     const Tensor* lengths = context.input(6);
     if (lengths == nullptr) return nullptr;
     Require(past_key == nullptr, "nonpad_kv_seqlen cannot be combined with past_key");
-    Require(lengths->num_elements() == sizes.batch, "nonpad_kv_seqlen has {} values, the batch has {}", lengths->num_elements(), sizes.batch);
+    Require(lengths->num_elements() == sizes.batch, "nonpad_kv_seqlen has {} values, the batch has {}",
+            lengths->num_elements(), sizes.batch);
     for (int64_t length : lengths->values<int64_t>()) {
       Require(length >= 0 && length <= sizes.keys, "nonpad_kv_seqlen holds {}, there are {} keys", length, sizes.keys);
     }

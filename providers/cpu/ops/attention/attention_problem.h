@@ -32,7 +32,7 @@ struct AttentionBias {
 
 /// Which keys query i of batch b may see: [i + offset - left, i + offset + right], below `keys`.
 struct AttentionRange {
-  int64_t offset = 0;          // for every batch, or
+  int64_t offset = 0;                // for every batch, or
   const int64_t* lengths = nullptr;  // valid keys by batch: offset is lengths[b] - queries
   bool causal = false;
   int64_t left = -1;

@@ -37,7 +37,9 @@ class WholeProducts {
 
   /// Elements of a head's keys and values, packed.
   int64_t packed_size() const { return CheckedAdd(k_size_, v_size_); }
-  int64_t panels() const { return (packs_ ? CeilDiv(s_.keys, width_) : 0) + (packs_values_ ? CeilDiv(s_.value_width, width_) : 0); }
+  int64_t panels() const {
+    return (packs_ ? CeilDiv(s_.keys, width_) : 0) + (packs_values_ ? CeilDiv(s_.value_width, width_) : 0);
+  }
   int64_t own_size(int64_t /*rows*/, int64_t /*keys*/) const { return 0; }
   /// Between rows of scores.
   int64_t Stride(int64_t keys) const { return RoundUp(keys, ScoreLanes<C>()); }
@@ -45,8 +47,8 @@ class WholeProducts {
   void Pack(int64_t b, int64_t kv_head, int64_t panel, C* packed) const {
     const int64_t k_panels = CeilDiv(s_.keys, width_);
     if (panel < k_panels) {
-      PackGemmPanel<C>(p_.k.at(b, kv_head) + panel * width_ * p_.k.row, 1, p_.k.row, s_.width, std::min(width_, s_.keys - panel * width_),
-                       packed + panel * width_ * s_.width);
+      PackGemmPanel<C>(p_.k.at(b, kv_head) + panel * width_ * p_.k.row, 1, p_.k.row, s_.width,
+                       std::min(width_, s_.keys - panel * width_), packed + panel * width_ * s_.width);
     } else {
       const int64_t column = (panel - k_panels) * width_;
       PackGemmPanel<C>(p_.v.at(b, kv_head) + column, p_.v.row, 1, s_.keys, std::min(width_, s_.value_width - column),

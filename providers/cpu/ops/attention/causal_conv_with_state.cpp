@@ -31,8 +31,9 @@ class CausalConvWithState final : public Kernel {
     const int64_t parts = std::clamp<int64_t>(sizes.batch * sizes.channels, 1, 4 * context.threads().num_threads());
     const auto buffer = context.scratch<float>(static_cast<size_t>(CheckedMul(parts, CheckedAdd(padded, sizes.length))));
     const int64_t rows = sizes.batch * sizes.channels;
-    const double cost = (static_cast<double>(padded) * 1.0 + static_cast<double>(sizes.length) * static_cast<double>(sizes.k) * 0.1 + 20) *
-                        static_cast<double>(rows) / static_cast<double>(parts);
+    const double cost =
+        (static_cast<double>(padded) * 1.0 + static_cast<double>(sizes.length) * static_cast<double>(sizes.k) * 0.1 + 20) *
+        static_cast<double>(rows) / static_cast<double>(parts);
     context.threads().ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         float* whole = buffer.data() + part * (padded + sizes.length);
@@ -48,7 +49,8 @@ class CausalConvWithState final : public Kernel {
           LoadReals(x, row * sizes.length, sizes.length, whole + sizes.carried());
           if (present != nullptr) StoreReals(whole + sizes.length, sizes.carried(), *present, row * sizes.carried());
           if (y == nullptr) continue;
-          CausalConvRow(whole, weights + channel * sizes.k, sizes.k, biases == nullptr ? 0.0f : biases[channel], sizes.length, out);
+          CausalConvRow(whole, weights + channel * sizes.k, sizes.k, biases == nullptr ? 0.0f : biases[channel],
+                        sizes.length, out);
           if (silu_) {
             if (!x.is(ElementType::kFloat)) {  // the function acts on the rounded sums
               StoreReals(out, sizes.length, *y, row * sizes.length);
@@ -70,7 +72,9 @@ class CausalConvWithState final : public Kernel {
 
 void RegisterCausalConvWithState(KernelRegistry& registry) {
   for (const char* domain : {"", "com.microsoft"}) {
-    registry.Add(Op("CausalConvWithState", domain).Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16}).Make<CausalConvWithState>());
+    registry.Add(Op("CausalConvWithState", domain)
+                     .Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})
+                     .Make<CausalConvWithState>());
   }
 }
 

@@ -29,20 +29,22 @@ struct LinearAttentionAttributes {
     const auto rule = info.attribute<std::string>("update_rule", "gated_delta");
     gated = rule == "gated" || rule == "gated_delta";
     delta = rule == "delta" || rule == "gated_delta";
-    Require(gated || delta || rule == "linear", "update_rule is '{}'; linear, gated, delta and gated_delta are known", rule);
+    Require(gated || delta || rule == "linear", "update_rule is '{}'; linear, gated, delta and gated_delta are known",
+            rule);
     Require(info.has_input(4) == gated, "update_rule '{}' {} decay", rule, gated ? "needs" : "has no");
     Require(info.has_input(5) == delta, "update_rule '{}' {} beta", rule, delta ? "needs" : "has no");
   }
 
   LinearAttentionSizes Infer(const Shape& q, const Shape& k, const Shape& v, const Tensor* past) const {
-    Require(q.rank() == 3 && k.rank() == 3 && v.rank() == 3, "query is {}, key {} and value {}; all need 3 dimensions", q, k, v);
+    Require(q.rank() == 3 && k.rank() == 3 && v.rank() == 3, "query is {}, key {} and value {}; all need 3 dimensions", q,
+            k, v);
     Require(q[2] % q_heads == 0 && k[2] % kv_heads == 0 && v[2] % kv_heads == 0,
             "query {}, key {} and value {} do not divide into {} and {} heads", q, k, v, q_heads, kv_heads);
     const LinearAttentionSizes s{q[0], q[1], kv_heads, q[2] / q_heads, v[2] / kv_heads};
     Require(k[0] == s.batch && v[0] == s.batch && k[1] == s.steps && v[1] == s.steps && k[2] / kv_heads == s.width,
             "query is {}, key {} and value {}: batches, steps or head sizes differ", q, k, v);
-    Require(past == nullptr || past->shape() == Shape({s.batch, s.heads, s.width, s.value_width}), "past_state needs the shape [{},{},{},{}]",
-            s.batch, s.heads, s.width, s.value_width);
+    Require(past == nullptr || past->shape() == Shape({s.batch, s.heads, s.width, s.value_width}),
+            "past_state needs the shape [{},{},{},{}]", s.batch, s.heads, s.width, s.value_width);
     return s;
   }
 
@@ -57,8 +59,10 @@ struct LinearAttentionAttributes {
 
 /// One for each step and head, or each row of its state.
 inline void CheckDecay(const Shape& shape, const LinearAttentionSizes& s) {
-  Require(shape.rank() == 3 && shape[0] == s.batch && shape[1] == s.steps && (shape[2] == s.heads || shape[2] == s.heads * s.width),
-          "decay is {}; [{},{},{}] or [{},{},{}] is expected", shape, s.batch, s.steps, s.heads, s.batch, s.steps, s.heads * s.width);
+  Require(shape.rank() == 3 && shape[0] == s.batch && shape[1] == s.steps &&
+              (shape[2] == s.heads || shape[2] == s.heads * s.width),
+          "decay is {}; [{},{},{}] or [{},{},{}] is expected", shape, s.batch, s.steps, s.heads, s.batch, s.steps,
+          s.heads * s.width);
 }
 /// One for each step and head, or each step.
 inline void CheckBeta(const Shape& shape, const LinearAttentionSizes& s) {

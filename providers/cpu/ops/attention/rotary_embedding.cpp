@@ -31,7 +31,8 @@ class RotaryEmbedding final : public Kernel {
     const Tensor* positions = context.input(3);
     const RotarySizes sizes = Sizes(x.shape());
     const int64_t turned = turned_ == 0 ? sizes.width : turned_;
-    Require(turned % 2 == 0 && turned <= sizes.width, "{} of {} elements of each head are to be turned", turned, sizes.width);
+    Require(turned % 2 == 0 && turned <= sizes.width, "{} of {} elements of each head are to be turned", turned,
+            sizes.width);
     const int64_t half = turned / 2;
     const int64_t rows = CheckCaches(cosine.shape(), sine.shape(), positions, sizes, half);
     Tensor* y = context.output(0, x.shape());
@@ -50,7 +51,8 @@ class RotaryEmbedding final : public Kernel {
     context.threads().ParallelFor(total, static_cast<double>(sizes.width) * 0.4 + 5, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         // i counts vectors in memory order; token: which step of which batch.
-        const int64_t token = sizes.packed ? i / sizes.heads : i / (sizes.heads * sizes.steps) * sizes.steps + i % sizes.steps;
+        const int64_t token =
+            sizes.packed ? i / sizes.heads : i / (sizes.heads * sizes.steps) * sizes.steps + i % sizes.steps;
         const int64_t row = (position == nullptr ? token : position[token]) * half;
         turn(from + i * sizes.width, cosines + row, sines + row, half, to + i * sizes.width);
         std::copy_n(from + i * sizes.width + turned, sizes.width - turned, to + i * sizes.width + turned);
@@ -68,7 +70,8 @@ class RotaryEmbedding final : public Kernel {
   }
 
   /// Rows of the caches.
-  static int64_t CheckCaches(const Shape& cosine, const Shape& sine, const Tensor* positions, const RotarySizes& sizes, int64_t half) {
+  static int64_t CheckCaches(const Shape& cosine, const Shape& sine, const Tensor* positions, const RotarySizes& sizes,
+                             int64_t half) {
     Require(cosine == sine, "cos_cache is {} and sin_cache {}", cosine, sine);
     if (positions != nullptr) {
       Require(cosine.rank() == 2 && cosine[1] == half, "the caches are {}; [positions,{}] is expected", cosine, half);
@@ -76,8 +79,8 @@ class RotaryEmbedding final : public Kernel {
               positions->shape(), sizes.batch, sizes.steps);
       return cosine[0];
     }
-    Require(cosine == Shape({sizes.batch, sizes.steps, half}), "the caches are {}; [{},{},{}] is expected without position_ids",
-            cosine, sizes.batch, sizes.steps, half);
+    Require(cosine == Shape({sizes.batch, sizes.steps, half}),
+            "the caches are {}; [{},{},{}] is expected without position_ids", cosine, sizes.batch, sizes.steps, half);
     return sizes.batch * sizes.steps;
   }
 
@@ -89,7 +92,9 @@ class RotaryEmbedding final : public Kernel {
 }  // namespace
 
 void RegisterRotaryEmbedding(KernelRegistry& registry) {
-  registry.Add(Op("RotaryEmbedding").Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16}).Make<RotaryEmbedding>());
+  registry.Add(Op("RotaryEmbedding")
+                   .Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})
+                   .Make<RotaryEmbedding>());
 }
 
 }  // namespace tessera::cpu

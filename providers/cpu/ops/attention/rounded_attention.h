@@ -30,7 +30,9 @@ class RoundedProducts {
 
   int64_t packed_size() const { return CheckedAdd(k_size_, v_size_); }
   int64_t panels() const { return CeilDiv(s_.keys, width_) + CeilDiv(s_.value_width, width_); }
-  int64_t own_size(int64_t rows, int64_t keys) const { return CheckedMul(rows, CheckedAdd(PairedSize(s_.width), Stride(keys)) / 2); }
+  int64_t own_size(int64_t rows, int64_t keys) const {
+    return CheckedMul(rows, CheckedAdd(PairedSize(s_.width), Stride(keys)) / 2);
+  }
   int64_t Stride(int64_t keys) const { return RoundUp(keys, width_); }
 
   void Pack(int64_t b, int64_t kv_head, int64_t panel, float* packed) const {

@@ -1,5 +1,5 @@
-// Tile by tile: a block of queries meets a block of keys at a time, and the softmax is carried along (running maximum and sum), so
-// that scores never leave the cache.
+// Tile by tile: a block of queries meets a block of keys at a time, and the softmax is carried along (running maximum and
+// sum), so that scores never leave the cache.
 
 #include "ops/attention/scaled_dot_product.h"
 
@@ -45,30 +45,33 @@ class TiledAttention {
     const int64_t own = RoundUp(products_.own_size(most_rows, key_block_), ScoreLanes<C>());
     const auto buffer = context_.scratch<C>(static_cast<size_t>(CheckedMul(parts, CheckedAdd(scores, own))));
     const auto rows = context_.scratch<ScoreRow<C>>(static_cast<size_t>(CheckedMul(parts, most_rows)));
-    const double cost = static_cast<double>(query_block_ * s_.keys) * (static_cast<double>(s_.width + s_.value_width) * 0.03 + 1.0);
-    context_.threads().ParallelFor(parts, cost * static_cast<double>(tasks) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        int64_t held = -1;  // the head that the part's room holds
-        for (int64_t task = tasks * part / parts; task < tasks * (part + 1) / parts; ++task) {
-          CancellationPoint();
-          const int64_t head = task / blocks_, b = head / s_.query_heads, h = head % s_.query_heads;
-          const int64_t kv_head = b * s_.kv_heads + h / (s_.query_heads / s_.kv_heads);
-          C* const own_packed = packed.data() + (packs_all ? kv_head : part) * packed_size;
-          if (!packs_all && held != kv_head) PackHead(kv_head, own_packed);
-          held = kv_head;
-          const int64_t q0 = task % blocks_ * query_block_;
-          C* const room = buffer.data() + part * (scores + own);
-          RunBlock({b, h, q0, q0 == LastBlock() ? s_.queries - q0 : query_block_, own_packed, room, room + scores},
-                   rows.data() + part * most_rows);
-        }
-      }
-    });
+    const double cost =
+        static_cast<double>(query_block_ * s_.keys) * (static_cast<double>(s_.width + s_.value_width) * 0.03 + 1.0);
+    context_.threads().ParallelFor(
+        parts, cost * static_cast<double>(tasks) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+          for (int64_t part = begin; part < end; ++part) {
+            int64_t held = -1;  // the head that the part's room holds
+            for (int64_t task = tasks * part / parts; task < tasks * (part + 1) / parts; ++task) {
+              CancellationPoint();
+              const int64_t head = task / blocks_, b = head / s_.query_heads, h = head % s_.query_heads;
+              const int64_t kv_head = b * s_.kv_heads + h / (s_.query_heads / s_.kv_heads);
+              C* const own_packed = packed.data() + (packs_all ? kv_head : part) * packed_size;
+              if (!packs_all && held != kv_head) PackHead(kv_head, own_packed);
+              held = kv_head;
+              const int64_t q0 = task % blocks_ * query_block_;
+              C* const room = buffer.data() + part * (scores + own);
+              RunBlock({b, h, q0, q0 == LastBlock() ? s_.queries - q0 : query_block_, own_packed, room, room + scores},
+                       rows.data() + part * most_rows);
+            }
+          }
+        });
   }
 
  private:
   static constexpr int64_t kQueryBlock = 48;
   static constexpr int64_t kKeyBlock = 512;
-  static constexpr int64_t kQueriesToLook = 8;  // at masks: fewer pass over keys and values little more often than a look would
+  static constexpr int64_t kQueriesToLook =
+      8;  // at masks: fewer pass over keys and values little more often than a look would
   static constexpr C kMasked = -std::numeric_limits<C>::infinity();
 
   void SplitQueries(int64_t threads) {
@@ -114,7 +117,8 @@ class TiledAttention {
       if (p_.bias.batch != 0 && p_.bias.row != 0) AskForBias(block, rows, k0, keys);
       products_.MultiplyKeys(block, k0, keys);
       if (p_.softcap > 0 || p_.capture != CaptureStage::kNone) {
-        for (int64_t i = 0; i < count; ++i) PrepareRow(b, h, q0 + i, k0, keys, rows[i], scores + i * products_.Stride(keys));
+        for (int64_t i = 0; i < count; ++i)
+          PrepareRow(b, h, q0 + i, k0, keys, rows[i], scores + i * products_.Stride(keys));
       }
       SoftmaxRows<C>(rows, count, scores, products_.Stride(keys), k0, keys);
       for (int64_t i = 0; i < count && !first; ++i) {
@@ -161,14 +165,16 @@ class TiledAttention {
     if (p_.softcap > 0) SoftcapRow<C>(scores, keys, p_.softcap);
     if (p_.capture == CaptureStage::kSoftcap) std::copy_n(scores, keys, captured);
     if (p_.capture != CaptureStage::kBias) return;
-    const int64_t begin = std::clamp<int64_t>(row.begin - k0, 0, keys), end = std::clamp<int64_t>(row.end - k0, begin, keys);
+    const int64_t begin = std::clamp<int64_t>(row.begin - k0, 0, keys),
+                  end = std::clamp<int64_t>(row.end - k0, begin, keys);
     const C* bias = BiasRow(b, h, i);
     if (bias != nullptr) AddRow<C>(scores + begin, bias + k0 + begin, end - begin);
     std::fill_n(captured, keys, kMasked);
     std::copy_n(scores + begin, end - begin, captured + begin);
   }
 
-  /// Divides by the sum of exponentials; results of a row that sees no key are 0, or NaN where that is asked for and there are keys.
+  /// Divides by the sum of exponentials; results of a row that sees no key are 0, or NaN where that is asked for and there
+  /// are keys.
   void FinishRow(int64_t b, int64_t h, int64_t i, C sum, C* captured) const {
     // A row without a key to attend to has scores of minus infinity or NaN alone.
     const bool may_be_masked = p_.sinks != nullptr || !std::isfinite(sum);
@@ -184,7 +190,9 @@ class TiledAttention {
 
   C* Result(int64_t b, int64_t h, int64_t i) const { return p_.y.at(b, h) + i * p_.y.row; }
 
-  C* Captured(int64_t b, int64_t h, int64_t i) const { return p_.captured + ((b * s_.query_heads + h) * s_.queries + i) * s_.keys; }
+  C* Captured(int64_t b, int64_t h, int64_t i) const {
+    return p_.captured + ((b * s_.query_heads + h) * s_.queries + i) * s_.keys;
+  }
 
   const C* BiasRow(int64_t b, int64_t h, int64_t i) const {
     const AttentionBias<C>& bias = p_.bias;
@@ -195,7 +203,8 @@ class TiledAttention {
   bool FullyMasked(int64_t b, int64_t h, int64_t i) const {
     const KeySpan span = visible_.InRange(b, i);
     const C* bias = BiasRow(b, h, i);
-    return span.empty() || (bias != nullptr && std::all_of(bias + span.begin, bias + span.end, [](C x) { return x == kMasked; }));
+    return span.empty() ||
+           (bias != nullptr && std::all_of(bias + span.begin, bias + span.end, [](C x) { return x == kMasked; }));
   }
 
   KernelContext& context_;

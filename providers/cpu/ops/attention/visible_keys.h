@@ -19,15 +19,15 @@ struct KeySpan {
   bool empty() const { return begin == end; }
 };
 
-/// The keys that a query sees: those in its range, without those that its bias masks at either end. Tiles that no query sees are not
-/// computed.
+/// The keys that a query sees: those in its range, without those that its bias masks at either end. Tiles that no query
+/// sees are not computed.
 template <class C>
 class VisibleKeys {
  public:
   explicit VisibleKeys(const AttentionProblem<C>& problem) : p_(problem), s_(problem.sizes) {}
 
-  /// Looks at the bias: worth it where there are several queries. What is left out has exponentials of 0, provided that scores are
-  /// no larger than masks are: Q, K and V are looked at too, where something is masked.
+  /// Looks at the bias: worth it where there are several queries. What is left out has exponentials of 0, provided that
+  /// scores are no larger than masks are: Q, K and V are looked at too, where something is masked.
   void LeaveOutMasked(KernelContext& context) {
     if (p_.bias.data == nullptr || p_.capture != CaptureStage::kNone) return;
     const AttentionBias<C>& bias = p_.bias;
@@ -98,11 +98,12 @@ class VisibleKeys {
     if (!(std::abs(p_.scale) * static_cast<C>(s_.width) <= C{1e4})) return false;
     const auto small = [&](const Heads<const C>& factor, int64_t heads, int64_t rows, int64_t width) {
       const auto large = context.scratch<C>(static_cast<size_t>(s_.batch * heads));
-      context.threads().ParallelFor(s_.batch * heads, static_cast<double>(rows * width) * 0.05, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          large[static_cast<size_t>(i)] = LargestMagnitude<C>(factor.at(i / heads, i % heads), rows, factor.row, width);
-        }
-      });
+      context.threads().ParallelFor(
+          s_.batch * heads, static_cast<double>(rows * width) * 0.05, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+              large[static_cast<size_t>(i)] = LargestMagnitude<C>(factor.at(i / heads, i % heads), rows, factor.row, width);
+            }
+          });
       return std::all_of(large.begin(), large.end(), [](C most) { return most <= kLargestFactor; });
     };
     return small(p_.q, s_.query_heads, s_.queries, s_.width) && small(p_.k, s_.kv_heads, s_.keys, s_.width) &&

@@ -34,8 +34,8 @@ bool NeverStops(const KernelInfo& info) {
 
 bool ToBool(const Value& value, const char* what) {
   const Tensor* tensor = value.tensor_if();
-  Require(tensor != nullptr && tensor->is(ElementType::kBool) && tensor->num_elements() == 1, "{} is {}, one bool is expected",
-          what, value.type());
+  Require(tensor != nullptr && tensor->is(ElementType::kBool) && tensor->num_elements() == 1,
+          "{} is {}, one bool is expected", what, value.type());
   return *tensor->data<bool>();
 }
 
@@ -96,8 +96,8 @@ class Loop final : public Kernel {
   explicit Loop(const KernelInfo& info) : body_(info.subgraph("body")), never_stops_(NeverStops(info)) {
     given_ = std::min<size_t>(info.num_inputs(), 2);
     carried_ = info.num_inputs() - given_;
-    Require(body_.num_inputs() == carried_ + 2, "the body takes {} inputs, {} loop-carried values make {}", body_.num_inputs(),
-            carried_, carried_ + 2);
+    Require(body_.num_inputs() == carried_ + 2, "the body takes {} inputs, {} loop-carried values make {}",
+            body_.num_inputs(), carried_, carried_ + 2);
     Require(body_.num_outputs() > carried_, "the body has {} outputs, at least {} are expected", body_.num_outputs(),
             carried_ + 1);
     scans_ = body_.num_outputs() - 1 - carried_;
@@ -152,7 +152,8 @@ class Loop final : public Kernel {
   }
 
  private:
-  /// The trip count or the condition; where an omitted one ends the node's inputs, what the body captures follows at its place.
+  /// The trip count or the condition; where an omitted one ends the node's inputs, what the body captures follows at its
+  /// place.
   const Value* Given(const KernelContext& context, size_t i) const { return i < given_ ? context.input_value(i) : nullptr; }
 
   int64_t TripLimit(const KernelContext& context) const {

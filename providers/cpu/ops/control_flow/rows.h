@@ -17,7 +17,8 @@ namespace tessera::cpu {
 
 inline void RequireFits(const Value& value, const TypeInfo& type, const char* what, size_t i) {
   if (!Fits(value, type)) [[unlikely]] {
-    Fail(ErrorCode::kInvalidArgument, "{} {} is {}, the graph states {}", what, i, value.type().ToString(), type.ToString());
+    Fail(ErrorCode::kInvalidArgument, "{} {} is {}, the graph states {}", what, i, value.type().ToString(),
+         type.ToString());
   }
 }
 
@@ -69,13 +70,14 @@ inline void MoveAxis(const Tensor& source, size_t axis, bool back, Tensor& targe
   }
 }
 
-/// A body output's shape after no iteration at all: `rows` at `axis`, and 0 where the graph does not know a dimension. Of a body
-/// that says nothing of them, the node's own output may tell.
+/// A body output's shape after no iteration at all: `rows` at `axis`, and 0 where the graph does not know a dimension. Of a
+/// body that says nothing of them, the node's own output may tell.
 inline Shape ShapeWithoutRows(const TypeInfo& row, const TypeInfo& output, int64_t rows, size_t axis) {
   Shape shape;
   const bool whole = !row.shape.has_value() && output.shape.has_value() && axis < output.shape->size();
   if (whole || row.shape.has_value()) {
-    for (const Dimension& dimension : whole ? *output.shape : *row.shape) shape.Append(dimension.known() ? dimension.value : 0);
+    for (const Dimension& dimension : whole ? *output.shape : *row.shape)
+      shape.Append(dimension.known() ? dimension.value : 0);
   }
   if (whole) {
     shape[axis] = rows;

@@ -159,8 +159,8 @@ class Scan final : public Kernel {
       target.output = context.output(scan_.states + i, row.type(), WithDim(row.shape(), axis, trips));
       if (axis != 0) target.moved = Tensor(row.type(), WithDim(row.shape(), 0, trips), context.allocator());
     }
-    Require(row.shape() == target.row && row.type() == target.output->type(), "scan output {} is {} in iteration {} and was {}",
-            i, row.shape(), t, target.row);
+    Require(row.shape() == target.row && row.type() == target.output->type(),
+            "scan output {} is {} in iteration {} and was {}", i, row.shape(), t, target.row);
     const int64_t at = output_directions_[i] == 0 ? t : trips - 1 - t;
     Tensor& rows = target.moved.defined() ? target.moved : *target.output;
     CopyElements(row, 0, rows, at * row.num_elements(), row.num_elements());
@@ -172,7 +172,8 @@ class Scan final : public Kernel {
     if (trips == 0) {
       const TypeInfo &row = scan_.body.output_type(output), &stated = scan_.types[output];
       const size_t stated_rank = stated.shape.has_value() ? std::max<size_t>(stated.shape->size(), 1) : 1;
-      const size_t axis = CheckedAxis(output_axes_[i], row.shape.has_value() ? row.shape->size() + 1 : stated_rank, "scan output");
+      const size_t axis =
+          CheckedAxis(output_axes_[i], row.shape.has_value() ? row.shape->size() + 1 : stated_rank, "scan output");
       context.output(output, StatedType(stated, row), ShapeWithoutRows(row, stated, 0, axis));
     } else if (target.moved.defined()) {
       MoveAxis(target.moved, CheckedAxis(output_axes_[i], target.row.rank() + 1, "scan output"), true, *target.output);
@@ -186,7 +187,8 @@ class Scan final : public Kernel {
 /// Every input has a batch axis in front, scan inputs a sequence axis behind it; shorter sequences are padded with zeros.
 class BatchedScan final : public Kernel {
  public:
-  explicit BatchedScan(const KernelInfo& info) : scan_(info, 1), directions_(Directions(info, "directions", scan_.inputs)) {}
+  explicit BatchedScan(const KernelInfo& info)
+      : scan_(info, 1), directions_(Directions(info, "directions", scan_.inputs)) {}
 
   void Compute(KernelContext& context) override {
     int64_t batch = -1, longest = -1;
@@ -272,7 +274,8 @@ class BatchedScan final : public Kernel {
     Shape shape = ShapeWithoutRows(row, {}, batch, 0);
     if (i >= scan_.states) shape = WithDim(shape, 1, longest);
     Tensor* output = context.output(i, StatedType(scan_.types[i], row), shape);
-    if (!output->is(ElementType::kString) && output->byte_size() > 0) std::memset(output->mutable_raw(), 0, output->byte_size());
+    if (!output->is(ElementType::kString) && output->byte_size() > 0)
+      std::memset(output->mutable_raw(), 0, output->byte_size());
   }
 
   ScanBody scan_;

@@ -60,8 +60,6 @@ class SequenceMap final : public Kernel {
 
 }  // namespace
 
-void RegisterSequenceMap(KernelRegistry& registry) {
-  registry.Add(Op("SequenceMap").Versions(17).Make<SequenceMap>());
-}
+void RegisterSequenceMap(KernelRegistry& registry) { registry.Add(Op("SequenceMap").Versions(17).Make<SequenceMap>()); }
 
 }  // namespace tessera::cpu

@@ -13,7 +13,8 @@ constexpr float kNotYet = -1e9f;
 
 }  // namespace
 
-BeamRun::BeamRun(KernelContext& context, const Tensor& begin, const TokenRules& tokens, const BeamRules& beams, int64_t vocabulary)
+BeamRun::BeamRun(KernelContext& context, const Tensor& begin, const TokenRules& tokens, const BeamRules& beams,
+                 int64_t vocabulary)
     : context_(context),
       tokens_(tokens),
       beams_(beams),
@@ -34,7 +35,8 @@ void BeamRun::Search(Decoding& decoding, int64_t longest, float* all, std::vecto
     if (all != nullptr) all = std::ranges::copy(scores_, all).out;
     Choose();
     if (std::ranges::find(final_, false) == final_.end()) return;
-    const std::span<const int32_t> sources = beams_.beams > 1 ? std::span<const int32_t>(sources_) : std::span<const int32_t>();
+    const std::span<const int32_t> sources =
+        beams_.beams > 1 ? std::span<const int32_t>(sources_) : std::span<const int32_t>();
     if (sequences_.length() < longest) decoding.Advance(sequences_, next_, sources);
   }
 }
@@ -65,7 +67,8 @@ void BeamRun::Choose() {
   const auto size = static_cast<size_t>(beams_.beams * vocabulary_);
   std::vector<Candidate> candidates;
   for (size_t image = 0; image < final_.size(); ++image) {
-    const auto best = BestCandidates(std::span<const float>(scores_).subspan(image * size, size), vocabulary_, 2 * beams_.beams);
+    const auto best =
+        BestCandidates(std::span<const float>(scores_).subspan(image * size, size), vocabulary_, 2 * beams_.beams);
     candidates.insert(candidates.end(), best.begin(), best.end());
   }
   next_.assign(static_cast<size_t>(rows_), static_cast<int32_t>(beams_.pad));
@@ -95,8 +98,8 @@ void BeamRun::ChooseBeams(int64_t image, std::span<const Candidate> all) {
     sources_[row] = static_cast<int32_t>(source);
     sums_[row] = candidate.score;
   }
-  // The best score is looked for where ONNX Runtime does, `beams` candidates for each image before this one instead of twice as many: where
-  // searches end, and so what they find, has to be the same.
+  // The best score is looked for where ONNX Runtime does, `beams` candidates for each image before this one instead of
+  // twice as many: where searches end, and so what they find, has to be the same.
   const auto best = std::ranges::max_element(all.subspan(static_cast<size_t>(image * beams), count), {}, &Candidate::score);
   final_[static_cast<size_t>(image)] = ended.Final(beams_, best->score, sequences_.length());
 }

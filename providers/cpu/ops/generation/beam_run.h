@@ -14,9 +14,11 @@ namespace tessera::cpu {
 class BeamRun {
  public:
   /// `begin`: what sequences begin with, [batch, length].
-  BeamRun(KernelContext& context, const Tensor& begin, const TokenRules& tokens, const BeamRules& beams, int64_t vocabulary);
+  BeamRun(KernelContext& context, const Tensor& begin, const TokenRules& tokens, const BeamRules& beams,
+          int64_t vocabulary);
 
-  /// `all`: the scores of each step, or null. `first`: gets the logarithmic probabilities of the first step's tokens, or null.
+  /// `all`: the scores of each step, or null. `first`: gets the logarithmic probabilities of the first step's tokens, or
+  /// null.
   void Search(Decoding& decoding, int64_t longest, float* all, std::vector<float>* first);
 
   /// The image's sequences, best first.

@@ -1,5 +1,5 @@
-// BeamSearch, com.microsoft, version 1: the best sequences by the sums of their tokens' logarithmic probabilities, of which several are
-// pursued at once.
+// BeamSearch, com.microsoft, version 1: the best sequences by the sums of their tokens' logarithmic probabilities, of which
+// several are pursued at once.
 
 #include "ops/generation/beam_search.h"
 
@@ -40,7 +40,8 @@ void BeamSearchKernel::Search(KernelContext& context, const TokenRules& tokens, 
   const int64_t batch = begin.shape()[0], longest = inputs.MaxLength(begin.shape()[1]);
   const BeamRules beams = Beams(inputs);
   const int64_t count = inputs.Scalar<int32_t>(4, "num_return_sequences").value_or(1);
-  Require(count >= 1 && count <= beams.beams, "num_return_sequences is {}; 1 to num_beams, {}, are expected", count, beams.beams);
+  Require(count >= 1 && count <= beams.beams, "num_return_sequences is {}; 1 to num_beams, {}, are expected", count,
+          beams.beams);
   Tensor* sequences = context.output(0, {batch, count, longest});
   Tensor* sums = context.output(1, {batch, count});
   Tensor* scores = context.output(2, {longest - begin.shape()[1], batch, beams.beams, vocabulary_});
@@ -48,13 +49,15 @@ void BeamSearchKernel::Search(KernelContext& context, const TokenRules& tokens, 
   if (batch == 0) return;
 
   BeamRun run(context, begin, tokens, beams, vocabulary_);
-  run.Search(*decoder_->Start(inputs, 9, beams.beams), longest, scores == nullptr ? nullptr : scores->mutable_data<float>(), first);
+  run.Search(*decoder_->Start(inputs, 9, beams.beams), longest, scores == nullptr ? nullptr : scores->mutable_data<float>(),
+             first);
   if (sequences != nullptr) std::ranges::fill(sequences->mutable_values<int32_t>(), static_cast<int32_t>(decoder_->pad()));
   for (int64_t i = 0; i < batch; ++i) {
     const auto best = run.Finish(i).first(static_cast<size_t>(count));
     for (int64_t j = 0; j < count; ++j) {
       const auto& hypothesis = best[static_cast<size_t>(j)];
-      if (sequences != nullptr) std::ranges::copy(hypothesis.tokens, sequences->mutable_data<int32_t>() + (i * count + j) * longest);
+      if (sequences != nullptr)
+        std::ranges::copy(hypothesis.tokens, sequences->mutable_data<int32_t>() + (i * count + j) * longest);
       if (sums != nullptr) sums->mutable_data<float>()[i * count + j] = hypothesis.score;
     }
   }
@@ -64,7 +67,8 @@ namespace {
 
 std::unique_ptr<Decoder> DecoderByType(const KernelInfo& info) {
   const auto type = info.attribute<int64_t>("model_type", 0);
-  Require(type == 0 || type == 1, "model_type is {}; 0 (a decoder as GPT-2) or 1 (encoder and decoder as T5) is expected", type);
+  Require(type == 0 || type == 1, "model_type is {}; 0 (a decoder as GPT-2) or 1 (encoder and decoder as T5) is expected",
+          type);
   return type == 0 ? MakeGptDecoder(info) : MakeT5Decoder(info);
 }
 
@@ -80,8 +84,11 @@ class BeamSearch final : public BeamSearchKernel {
 }  // namespace
 
 void RegisterBeamSearch(KernelRegistry& registry) {
-  registry.Add(Op("BeamSearch", "com.microsoft").Types(0, {ElementType::kInt32}).OutputTypes(1, {ElementType::kFloat})
-                   .OutputTypes(2, {ElementType::kFloat}).Make<BeamSearch>());
+  registry.Add(Op("BeamSearch", "com.microsoft")
+                   .Types(0, {ElementType::kInt32})
+                   .OutputTypes(1, {ElementType::kFloat})
+                   .OutputTypes(2, {ElementType::kFloat})
+                   .Make<BeamSearch>());
 }
 
 }  // namespace tessera::cpu

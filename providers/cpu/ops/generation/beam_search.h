@@ -17,7 +17,8 @@ class BeamSearchKernel : public Kernel {
   SearchInputs Inputs(const KernelContext& context) const { return SearchInputs(context, inputs_); }
   /// What inputs 2 and 6 to 9 and the attributes say.
   TokenRules Rules(const KernelContext& context) const;
-  /// Computes outputs 0 to 2. `first`: gets the logarithmic probabilities of the first step's tokens, [batch, beams, vocabulary], or null.
+  /// Computes outputs 0 to 2. `first`: gets the logarithmic probabilities of the first step's tokens, [batch, beams,
+  /// vocabulary], or null.
   void Search(KernelContext& context, const TokenRules& tokens, std::vector<float>* first) const;
 
   int64_t vocabulary() const { return vocabulary_; }

@@ -23,7 +23,8 @@ struct Candidate {
   int32_t token;
 };
 
-/// The 2 * beams best of the image's scores [beams, vocabulary], best first; of equal ones the first. NaN counts as the least.
+/// The 2 * beams best of the image's scores [beams, vocabulary], best first; of equal ones the first. NaN counts as the
+/// least.
 std::vector<Candidate> BestCandidates(std::span<const float> scores, int64_t vocabulary, int64_t count);
 
 /// One image's sequences that have ended, best first, and no more than there are beams.

@@ -1,5 +1,5 @@
-// BifurcationDetector, com.microsoft, version 1: a step of aggressive decoding. Predictions are taken up to the first one that differs from
-// the source, and the end of what results is looked for in the source.
+// BifurcationDetector, com.microsoft, version 1: a step of aggressive decoding. Predictions are taken up to the first one
+// that differs from the source, and the end of what results is looked for in the source.
 
 #include <algorithm>
 #include <span>
@@ -13,8 +13,9 @@ namespace {
 
 using Tokens = std::span<const int64_t>;
 
-/// Behind the only place where an n-gram of the largest size possible lies in `source`, the n-gram being the end of `tokens`; -1 when
-/// there is none or the source has it twice. A longer n-gram that is missing leaves the result of the shorter one.
+/// Behind the only place where an n-gram of the largest size possible lies in `source`, the n-gram being the end of
+/// `tokens`; -1 when there is none or the source has it twice. A longer n-gram that is missing leaves the result of the
+/// shorter one.
 int64_t FindEnd(Tokens source, Tokens tokens, int64_t smallest, int64_t largest) {
   int64_t found = -1;
   PacedCancellationPoint look(2);
@@ -45,7 +46,8 @@ class BifurcationDetector final : public Kernel {
     const Tensor& previous = context.required_input(2);
     Require(previous.num_elements() == 1, "prev_suffix_match_idx is {}; one number is expected", previous.shape());
     Tokens accepted;
-    if (context.input(3) != nullptr) accepted = Accepted(source, TokensOf(context, 3, "pred_tokens"), *previous.data<int64_t>());
+    if (context.input(3) != nullptr)
+      accepted = Accepted(source, TokensOf(context, 3, "pred_tokens"), *previous.data<int64_t>());
     // Not the output, which may be left out.
     const auto tokens = context.scratch<int64_t>(current.size() + accepted.size());
     CopyCancellably(tokens.data(), current.data(), static_cast<int64_t>(current.size()));
@@ -70,7 +72,8 @@ class BifurcationDetector final : public Kernel {
     const auto length = static_cast<int64_t>(source.size());
     Require(begin >= 0 && begin <= length, "prev_suffix_match_idx is {}; the source has {} tokens", begin, length);
     const Tokens rest = source.subspan(static_cast<size_t>(begin));
-    Require(predicted.size() == rest.size() + 1, "pred_tokens has {} tokens; {} are expected", predicted.size(), rest.size() + 1);
+    Require(predicted.size() == rest.size() + 1, "pred_tokens has {} tokens; {} are expected", predicted.size(),
+            rest.size() + 1);
     size_t same = 0;
     for (PacedCancellationPoint look(1); same < rest.size() && rest[same] == predicted[same]; ++same) look.Pass();
     return predicted.first(same + 1);

@@ -10,7 +10,8 @@
 
 namespace tessera::cpu {
 
-NestedGraph::NestedGraph(const KernelInfo& info, std::string_view attribute) : attribute_(attribute), runner_(&info.subgraph(attribute)) {
+NestedGraph::NestedGraph(const KernelInfo& info, std::string_view attribute)
+    : attribute_(attribute), runner_(&info.subgraph(attribute)) {
   const GraphViewer graph(**std::get_if<std::shared_ptr<Graph>>(info.node().FindAttribute(attribute)));
   for (const ValueIndex input : graph.inputs()) inputs_.push_back(graph.value(input).name);
   for (const ValueIndex output : graph.outputs()) outputs_.push_back(graph.value(output).name);
@@ -20,14 +21,15 @@ bool NestedGraph::takes(std::string_view name) const { return std::ranges::find(
 
 namespace {
 
-void RequireNamed(const std::string& graph, const char* what, const std::vector<std::string>& names, size_t i, std::string_view name) {
+void RequireNamed(const std::string& graph, const char* what, const std::vector<std::string>& names, size_t i,
+                  std::string_view name) {
   Require(i < names.size(), "the {} has {} {}s; {} is missing", graph, names.size(), what, name);
   Require(names[i] == name, "{} {} of the {} is {}; {} is expected", what, i, graph, names[i], name);
 }
 
 void RequireElement(const std::string& graph, const std::string& name, const TypeInfo& type, ElementType element) {
-  Require(type.is_tensor() && (element == ElementType::kUndefined || type.element == element), "{} of the {} is {}; {} is expected", name, graph,
-          type.ToString(), ElementTypeName(element));
+  Require(type.is_tensor() && (element == ElementType::kUndefined || type.element == element),
+          "{} of the {} is {}; {} is expected", name, graph, type.ToString(), ElementTypeName(element));
 }
 
 }  // namespace
@@ -44,8 +46,8 @@ void NestedGraph::RequireOutput(size_t i, std::string_view name, ElementType typ
 
 int64_t NestedGraph::DeclaredSize(const TypeInfo& type, size_t rank, size_t axis, const char* what) {
   Require(type.shape.has_value() && type.shape->size() == rank && (*type.shape)[axis].value > 0,
-          "{} is declared {}; {} dimensions, of which number {} is known, are expected", what, type.shape ? ToString(*type.shape) : "without shape",
-          rank, axis);
+          "{} is declared {}; {} dimensions, of which number {} is known, are expected", what,
+          type.shape ? ToString(*type.shape) : "without shape", rank, axis);
   return (*type.shape)[axis].value;
 }
 
@@ -59,7 +61,8 @@ std::vector<Value> NestedGraph::Run(KernelContext& context, std::span<const Valu
     for (size_t axis = 0; fits && declared && axis < given.rank(); ++axis) {
       fits = !(*declared)[axis].known() || (*declared)[axis].value == given[axis];
     }
-    Require(fits, "{} of the {} is declared {}; the search gives it {}", inputs_[i], attribute_, declared ? ToString(*declared) : "", given);
+    Require(fits, "{} of the {} is declared {}; the search gives it {}", inputs_[i], attribute_,
+            declared ? ToString(*declared) : "", given);
   }
   std::vector<Value> outputs(num_outputs());
   runner_->Run(context, inputs, outputs);
@@ -81,8 +84,8 @@ int64_t VocabularyOf(const KernelInfo& info, const Decoder& decoder) {
 
 const Tensor& PromptOf(const SearchInputs& inputs) {
   const Tensor& ids = inputs.first();
-  Require(ids.is(ElementType::kInt32) && ids.shape().rank() == 2 && ids.shape()[1] > 0, "input_ids is {} {}; int32 [batch,length] is expected",
-          ElementTypeName(ids.type()), ids.shape());
+  Require(ids.is(ElementType::kInt32) && ids.shape().rank() == 2 && ids.shape()[1] > 0,
+          "input_ids is {} {}; int32 [batch,length] is expected", ElementTypeName(ids.type()), ids.shape());
   return ids;
 }
 

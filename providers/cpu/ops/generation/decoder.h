@@ -44,7 +44,8 @@ class NestedGraph {
 class Decoding {
  public:
   virtual ~Decoding() = default;
-  /// Runs up to the next tokens: their scores, [rows or batch, length, vocabulary], of which the last along the length count.
+  /// Runs up to the next tokens: their scores, [rows or batch, length, vocabulary], of which the last along the length
+  /// count.
   virtual const Tensor& Next(KernelContext& context) = 0;
   /// Sequences have grown by `tokens`; row i continues row sources[i], or itself where there are none.
   virtual void Advance(const Sequences& sequences, std::span<const int32_t> tokens, std::span<const int32_t> sources) = 0;

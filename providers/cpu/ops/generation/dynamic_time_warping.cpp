@@ -1,5 +1,5 @@
-// DynamicTimeWarping, com.microsoft, version 1: the cheapest path through a matrix of costs from its first to its last element, by steps
-// down, right or both. Whisper's timestamps of words come from it.
+// DynamicTimeWarping, com.microsoft, version 1: the cheapest path through a matrix of costs from its first to its last
+// element, by steps down, right or both. Whisper's timestamps of words come from it.
 
 #include <algorithm>
 #include <limits>
@@ -53,8 +53,8 @@ class DynamicTimeWarping final : public Kernel {
   }
 
  private:
-  /// `best` holds the costs of the paths to the row above, and becomes those of the row, element by element. Of equal ones the step to
-  /// the right is taken.
+  /// `best` holds the costs of the paths to the row above, and becomes those of the row, element by element. Of equal ones
+  /// the step to the right is taken.
   static void FindSteps(const float* costs, int64_t rows, int64_t columns, std::span<Step> steps, std::span<float> best) {
     constexpr float kNone = std::numeric_limits<float>::infinity();
     FillCancellably(best.data(), static_cast<int64_t>(best.size()), kNone);

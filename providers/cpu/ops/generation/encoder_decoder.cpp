@@ -1,9 +1,9 @@
-// Encoders and decoders of T5's form. The encoder runs once, (encoder_input_ids, encoder_attention_mask) -> (present_key_cross_0,
-// present_value_cross_0, ...); as older exports have it, it takes decoder_input_ids too and runs the decoder's first step: (logits,
-// encoder_hidden_states, present_key_self_0, present_value_self_0, ..., present_key_cross_0, ...). The decoder is (input_ids,
-// encoder_attention_mask, [encoder_hidden_states], past_key_self_0, ..., past_key_cross_0, ...) -> (logits, present_key_self_0, ...).
-// Whisper's form has no masks: its encoder takes (encoder_input_ids, decoder_input_ids), the first of which are features of sounds, and runs
-// the first step.
+// Encoders and decoders of T5's form. The encoder runs once, (encoder_input_ids, encoder_attention_mask) ->
+// (present_key_cross_0, present_value_cross_0, ...); as older exports have it, it takes decoder_input_ids too and runs the
+// decoder's first step: (logits, encoder_hidden_states, present_key_self_0, present_value_self_0, ..., present_key_cross_0,
+// ...). The decoder is (input_ids, encoder_attention_mask, [encoder_hidden_states], past_key_self_0, ..., past_key_cross_0,
+// ...) -> (logits, present_key_self_0, ...). Whisper's form has no masks: its encoder takes (encoder_input_ids,
+// decoder_input_ids), the first of which are features of sounds, and runs the first step.
 
 #include <algorithm>
 
@@ -23,11 +23,11 @@ struct EncoderDecoderGraphs {
   void CheckDecoder();
 
   NestedGraph encoder, decoder;
-  bool sounds;            // Whisper's form
-  bool encoder_begins;    // the encoder runs the decoder's first step
-  bool takes_states;      // the decoder takes encoder_hidden_states
-  bool whole_sequences;   // the decoder takes all tokens, not the last ones
-  size_t self;            // number of keys and values that grow; there are as many of the encoder
+  bool sounds;           // Whisper's form
+  bool encoder_begins;   // the encoder runs the decoder's first step
+  bool takes_states;     // the decoder takes encoder_hidden_states
+  bool whole_sequences;  // the decoder takes all tokens, not the last ones
+  size_t self;           // number of keys and values that grow; there are as many of the encoder
   size_t first_past;
   int64_t heads = 0, width = 0, vocabulary = 0;
 };
@@ -40,10 +40,11 @@ EncoderDecoderGraphs::EncoderDecoderGraphs(const KernelInfo& info, bool of_sound
       takes_states(decoder.takes("encoder_hidden_states")),
       self(decoder.num_outputs() - std::min(decoder.num_outputs(), kFirstPresent)),
       first_past((sounds ? 1u : 2u) + (takes_states ? 1 : 0)) {
-  Require(!decoder.takes("past_sequence_length"), "the decoder keeps past and present in one buffer, which is not supported");
+  Require(!decoder.takes("past_sequence_length"),
+          "the decoder keeps past and present in one buffer, which is not supported");
   Require(self > 0 && self % 2 == 0 && decoder.num_inputs() == first_past + 2 * self,
-          "the decoder has {} inputs and {} outputs; with n layers, {} + 4 n and 1 + 2 n are expected", decoder.num_inputs(), decoder.num_outputs(),
-          first_past);
+          "the decoder has {} inputs and {} outputs; with n layers, {} + 4 n and 1 + 2 n are expected",
+          decoder.num_inputs(), decoder.num_outputs(), first_past);
   CheckEncoder();
   CheckDecoder();
 }
@@ -61,8 +62,9 @@ void EncoderDecoderGraphs::CheckEncoder() const {
     encoder.RequireOutput(0, "present_key_cross_0");
     Require(!takes_states, "the decoder takes encoder_hidden_states, which the encoder does not give");
   }
-  Require(encoder.num_inputs() == inputs && encoder.num_outputs() == outputs, "the encoder has {} inputs and {} outputs; {} and {} are expected",
-          encoder.num_inputs(), encoder.num_outputs(), inputs, outputs);
+  Require(encoder.num_inputs() == inputs && encoder.num_outputs() == outputs,
+          "the encoder has {} inputs and {} outputs; {} and {} are expected", encoder.num_inputs(), encoder.num_outputs(),
+          inputs, outputs);
 }
 
 void EncoderDecoderGraphs::CheckDecoder() {
@@ -71,9 +73,11 @@ void EncoderDecoderGraphs::CheckDecoder() {
   if (takes_states) decoder.RequireInput(first_past - 1, "encoder_hidden_states");
   decoder.RequireOutput(0, "logits");
   const ElementType type = decoder.output_type(0).element;
-  Require(type == ElementType::kFloat || type == ElementType::kFloat16, "logits are {}; float or float16 is expected", ElementTypeName(type));
+  Require(type == ElementType::kFloat || type == ElementType::kFloat16, "logits are {}; float or float16 is expected",
+          ElementTypeName(type));
   const auto check = [&](const TypeInfo& stated, const char* what, size_t i) {
-    Require(stated.element == type, "{} {} is {}, logits are {}", what, i, ElementTypeName(stated.element), ElementTypeName(type));
+    Require(stated.element == type, "{} {} is {}, logits are {}", what, i, ElementTypeName(stated.element),
+            ElementTypeName(type));
   };
   for (size_t i = sounds ? 1 : 2; i < decoder.num_inputs(); ++i) check(decoder.input_type(i), "the decoder's input", i);
   for (size_t i = 1; i < decoder.num_outputs(); ++i) check(decoder.output_type(i), "the decoder's output", i);
@@ -118,7 +122,8 @@ class EncoderDecoding final : public Decoding {
     for (size_t i = 0; i < graphs_.self; ++i) {
       Value& present = outputs_[kFirstPresent + i];
       RequireRows(present.tensor(), sequences.rows());
-      inputs_[graphs_.first_past + i] = sources.empty() ? std::move(present) : Value(TakeRows(present.tensor(), 0, sources, memory_));
+      inputs_[graphs_.first_past + i] =
+          sources.empty() ? std::move(present) : Value(TakeRows(present.tensor(), 0, sources, memory_));
     }
     outputs_.clear();
   }
@@ -140,26 +145,30 @@ class EncoderDecoding final : public Decoding {
   }
 
   static void RequireRows(const Tensor& tensor, int64_t rows) {
-    Require(tensor.shape().rank() > 0 && tensor.shape()[0] == rows, "keys, values or states are {}; {} rows are expected", tensor.shape(), rows);
+    Require(tensor.shape().rank() > 0 && tensor.shape()[0] == rows, "keys, values or states are {}; {} rows are expected",
+            tensor.shape(), rows);
   }
 
   static Tensor All(const Sequences& sequences) {
     Tensor ids(ElementType::kInt32, {sequences.rows(), sequences.length()});
-    for (int64_t i = 0; i < sequences.rows(); ++i) std::ranges::copy(sequences[i], ids.mutable_data<int32_t>() + i * sequences.length());
+    for (int64_t i = 0; i < sequences.rows(); ++i)
+      std::ranges::copy(sequences[i], ids.mutable_data<int32_t>() + i * sequences.length());
     return ids;
   }
 
   const EncoderDecoderGraphs& graphs_;
   std::vector<Value> encoder_inputs_;
   int64_t beams_;
-  Allocator& memory_;  // of the run
+  Allocator& memory_;                    // of the run
   std::vector<Value> inputs_, outputs_;  // of the decoder; outputs first of the encoder
 };
 
 class EncoderDecoder final : public Decoder {
  public:
   EncoderDecoder(const KernelInfo& info, bool sounds)
-      : graphs_(info, sounds), pad_(TokenAttribute(info, "pad_token_id")), start_(TokenAttribute(info, "decoder_start_token_id")) {
+      : graphs_(info, sounds),
+        pad_(TokenAttribute(info, "pad_token_id")),
+        start_(TokenAttribute(info, "decoder_start_token_id")) {
     Require(sounds || start_ >= 0, "decoder_start_token_id is {}; a token is expected", start_);
   }
 

@@ -1,5 +1,5 @@
-// Decoders of GPT-2's form: (input_ids, position_ids, attention_mask, past_0, ...) -> (logits, present_0, ...), keys and values of a layer in
-// one tensor [2, rows, heads, length, width].
+// Decoders of GPT-2's form: (input_ids, position_ids, attention_mask, past_0, ...) -> (logits, present_0, ...), keys and
+// values of a layer in one tensor [2, rows, heads, length, width].
 
 #include <algorithm>
 
@@ -16,21 +16,24 @@ constexpr size_t kFirstPresent = 1;
 class GptGraph {
  public:
   GptGraph(const KernelInfo& info, std::string_view attribute) : graph_(info, attribute) {
-    Require(!graph_.takes("past_sequence_length"), "the {} keeps past and present in one buffer, which is not supported", attribute);
+    Require(!graph_.takes("past_sequence_length"), "the {} keeps past and present in one buffer, which is not supported",
+            attribute);
     graph_.RequireInput(0, "input_ids", ElementType::kInt32);
     graph_.RequireInput(1, "position_ids", ElementType::kInt32);
     graph_.RequireInput(2, "attention_mask", ElementType::kInt32);
     graph_.RequireInput(kFirstPast, "past_0");
     graph_.RequireOutput(0, "logits");
     graph_.RequireOutput(kFirstPresent, "present_0");
-    Require(graph_.num_inputs() - kFirstPast == graph_.num_outputs() - kFirstPresent, "the {} has {} pasts and {} presents", attribute,
-            graph_.num_inputs() - kFirstPast, graph_.num_outputs() - kFirstPresent);
+    Require(graph_.num_inputs() - kFirstPast == graph_.num_outputs() - kFirstPresent, "the {} has {} pasts and {} presents",
+            attribute, graph_.num_inputs() - kFirstPast, graph_.num_outputs() - kFirstPresent);
     const ElementType type = graph_.output_type(0).element;
-    Require(type == ElementType::kFloat || type == ElementType::kFloat16, "logits are {}; float or float16 is expected", ElementTypeName(type));
+    Require(type == ElementType::kFloat || type == ElementType::kFloat16, "logits are {}; float or float16 is expected",
+            ElementTypeName(type));
     for (size_t i = kFirstPast; i < graph_.num_inputs(); ++i) {
-      const ElementType past = graph_.input_type(i).element, present = graph_.output_type(i - kFirstPast + kFirstPresent).element;
-      Require(past == type && present == type, "past and present {} are {} and {}, logits {}", i - kFirstPast, ElementTypeName(past),
-              ElementTypeName(present), ElementTypeName(type));
+      const ElementType past = graph_.input_type(i).element,
+                        present = graph_.output_type(i - kFirstPast + kFirstPresent).element;
+      Require(past == type && present == type, "past and present {} are {} and {}, logits {}", i - kFirstPast,
+              ElementTypeName(past), ElementTypeName(present), ElementTypeName(type));
     }
     heads_ = NestedGraph::DeclaredSize(graph_.input_type(kFirstPast), 5, 2, "past_0");
     width_ = NestedGraph::DeclaredSize(graph_.input_type(kFirstPast), 5, 4, "past_0");
@@ -39,8 +42,12 @@ class GptGraph {
 
   int64_t vocabulary() const { return vocabulary_; }
   size_t layers() const { return graph_.num_inputs() - kFirstPast; }
-  Tensor EmptyPast(int64_t rows) const { return Tensor(graph_.input_type(kFirstPast).element, {2, rows, heads_, 0, width_}); }
-  std::vector<Value> Run(KernelContext& context, std::span<const Value> inputs) const { return graph_.Run(context, inputs); }
+  Tensor EmptyPast(int64_t rows) const {
+    return Tensor(graph_.input_type(kFirstPast).element, {2, rows, heads_, 0, width_});
+  }
+  std::vector<Value> Run(KernelContext& context, std::span<const Value> inputs) const {
+    return graph_.Run(context, inputs);
+  }
 
  private:
   NestedGraph graph_;
@@ -49,8 +56,8 @@ class GptGraph {
 
 class GptDecoding final : public Decoding {
  public:
-  GptDecoding(const GptGraph& first, const GptGraph& next, const Tensor& ids, const Tensor* mask, int64_t beams, int64_t pad,
-              Allocator& memory)
+  GptDecoding(const GptGraph& first, const GptGraph& next, const Tensor& ids, const Tensor* mask, int64_t beams,
+              int64_t pad, Allocator& memory)
       : graph_(&first), next_(next), memory_(memory), rows_(ids.shape()[0] * beams) {
     Tensor positions(ElementType::kInt32, ids.shape(), memory), seen(ElementType::kInt32, ids.shape(), memory);
     const int64_t length = ids.shape()[1];
@@ -82,8 +89,8 @@ class GptDecoding final : public Decoding {
     for (size_t i = kFirstPast; i < inputs_.size(); ++i) {
       Value& present = outputs_[i - kFirstPast + kFirstPresent];
       const Shape& shape = present.tensor().shape();
-      Require(shape.rank() == 5 && shape[0] == 2 && shape[1] == rows_, "present {} is {}; [2,{},heads,length,width] is expected", i - kFirstPast,
-              shape, rows_);
+      Require(shape.rank() == 5 && shape[0] == 2 && shape[1] == rows_,
+              "present {} is {}; [2,{},heads,length,width] is expected", i - kFirstPast, shape, rows_);
       inputs_[i] = sources.empty() ? std::move(present) : Value(TakeRows(present.tensor(), 1, sources, memory_));
     }
     outputs_.clear();
@@ -124,7 +131,8 @@ class GptDecoder final : public Decoder {
   Tensor Begin(const SearchInputs& inputs) const override { return PromptOf(inputs); }
 
   std::unique_ptr<Decoding> Start(const SearchInputs& inputs, size_t mask, int64_t beams) const override {
-    return std::make_unique<GptDecoding>(first_ ? *first_ : next_, next_, PromptOf(inputs), inputs[mask], beams, pad_, inputs.memory());
+    return std::make_unique<GptDecoding>(first_ ? *first_ : next_, next_, PromptOf(inputs), inputs[mask], beams, pad_,
+                                         inputs.memory());
   }
 
  private:

@@ -1,4 +1,5 @@
-// GreedySearch, com.microsoft, version 1: the likeliest token at each step, until all sequences have ended or are as long as they may be.
+// GreedySearch, com.microsoft, version 1: the likeliest token at each step, until all sequences have ended or are as long
+// as they may be.
 
 #include <algorithm>
 
@@ -24,6 +25,8 @@ class GreedySearch final : public TokenSearch {
 
 }  // namespace
 
-void RegisterGreedySearch(KernelRegistry& registry) { registry.Add(Op("GreedySearch", "com.microsoft").Make<GreedySearch>()); }
+void RegisterGreedySearch(KernelRegistry& registry) {
+  registry.Add(Op("GreedySearch", "com.microsoft").Make<GreedySearch>());
+}
 
 }  // namespace tessera::cpu

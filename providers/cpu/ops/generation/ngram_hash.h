@@ -26,12 +26,15 @@ template <class T>
 class NGramHash {
  public:
   explicit NGramHash(const KernelInfo& info)
-      : size_(info.attribute<int64_t>("max_ngram_size")), per_size_(info.attribute<int64_t>("n_head_per_ngram")),
+      : size_(info.attribute<int64_t>("max_ngram_size")),
+        per_size_(info.attribute<int64_t>("n_head_per_ngram")),
         resets_(info.attribute<int64_t>("reset_on_eos", 0) != 0) {
-    Require(size_ >= 2 && per_size_ >= 1, "max_ngram_size and n_head_per_ngram are {} and {}; 2 and 1 are expected at least", size_, per_size_);
+    Require(size_ >= 2 && per_size_ >= 1,
+            "max_ngram_size and n_head_per_ngram are {} and {}; 2 and 1 are expected at least", size_, per_size_);
     heads_ = CheckedMul(size_ - 1, per_size_);
     const auto pad = info.attribute<int64_t>("pad_id");
-    Require(pad >= std::numeric_limits<T>::min() && pad <= std::numeric_limits<T>::max(), "pad_id is {}, which does not fit into the ids' type", pad);
+    Require(pad >= std::numeric_limits<T>::min() && pad <= std::numeric_limits<T>::max(),
+            "pad_id is {}, which does not fit into the ids' type", pad);
     pad_ = static_cast<T>(pad);
   }
 
@@ -49,14 +52,16 @@ class NGramHash {
   Inputs Read(const KernelContext& context, const Tensor* offsets, const Tensor* end) const {
     const Tensor& multipliers = context.required_input(1);
     const Tensor& vocabularies = context.required_input(2);
-    Require(multipliers.shape().rank() == 1 && multipliers.shape()[0] >= size_, "multipliers is {}; [{}] is expected at least",
-            multipliers.shape(), size_);
+    Require(multipliers.shape().rank() == 1 && multipliers.shape()[0] >= size_,
+            "multipliers is {}; [{}] is expected at least", multipliers.shape(), size_);
     Require(vocabularies.shape() == Shape({heads_}), "vocab_sizes is {}; [{}] is expected", vocabularies.shape(), heads_);
     for (const T vocabulary : vocabularies.values<T>()) Require(vocabulary > 0, "a vocabulary has {} entries", vocabulary);
     Require(offsets == nullptr || offsets->shape() == Shape({heads_}), "head_offsets is {}; [{}] is expected",
             offsets == nullptr ? Shape() : offsets->shape(), heads_);
-    Require(end == nullptr || end->num_elements() == 1, "eos_token_id is {}; a scalar is expected", end == nullptr ? Shape() : end->shape());
-    return {multipliers.values<T>(), vocabularies.values<T>(), offsets == nullptr ? std::span<const T>() : offsets->values<T>(),
+    Require(end == nullptr || end->num_elements() == 1, "eos_token_id is {}; a scalar is expected",
+            end == nullptr ? Shape() : end->shape());
+    return {multipliers.values<T>(), vocabularies.values<T>(),
+            offsets == nullptr ? std::span<const T>() : offsets->values<T>(),
             end == nullptr ? std::nullopt : std::optional<T>(*end->data<T>())};
   }
 
@@ -99,7 +104,8 @@ class NGramHash {
     for (int64_t at = 1; at < static_cast<int64_t>(tokens.size()); ++at) {  // is there a border before `at`?
       const int64_t i = at - reach();
       bool border = resets_ && inputs.end && tokens[static_cast<size_t>(at - 1)] == *inputs.end;
-      if (i > 0 && !sequence.segments.empty()) border |= sequence.segments[static_cast<size_t>(i)] != sequence.segments[static_cast<size_t>(i - 1)];
+      if (i > 0 && !sequence.segments.empty())
+        border |= sequence.segments[static_cast<size_t>(i)] != sequence.segments[static_cast<size_t>(i - 1)];
       if (i == 0 && !past.empty()) border |= sequence.segments[0] != past.back();
       if (i < 0 && !past.empty()) border |= past[static_cast<size_t>(at)] != past[static_cast<size_t>(at - 1)];
       if (border) last = at - 1;
@@ -113,7 +119,9 @@ class NGramHash {
       const T vocabulary = inputs.vocabularies[static_cast<size_t>(i)];
       const T rest = mix % vocabulary;
       const T hash = rest < 0 ? rest + vocabulary : rest;
-      hashes[i] = inputs.offsets.empty() ? hash : static_cast<T>(static_cast<Bits>(hash) + static_cast<Bits>(inputs.offsets[static_cast<size_t>(i)]));
+      hashes[i] = inputs.offsets.empty()
+                      ? hash
+                      : static_cast<T>(static_cast<Bits>(hash) + static_cast<Bits>(inputs.offsets[static_cast<size_t>(i)]));
     }
   }
 

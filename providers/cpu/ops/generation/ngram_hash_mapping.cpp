@@ -1,4 +1,5 @@
-// NGramHashMapping, com.microsoft, version 1: hashes of the n-grams that end at each token, for tables of embeddings (Engram).
+// NGramHashMapping, com.microsoft, version 1: hashes of the n-grams that end at each token, for tables of embeddings
+// (Engram).
 
 #include "ops/generation/ngram_hash.h"
 #include "ops/ops.h"
@@ -25,9 +26,12 @@ class NGramHashMapping final : public Kernel {
     Tensor* hashes = context.output(0, {batch, length, hash_.heads()});
     Tensor* present = context.output(1, {batch, reach});
     for (int64_t i = 0; i < batch; ++i) {
-      const TokenSequence<T> sequence{PartOf<T>(&ids, i * length, length), PartOf<T>(past, i * reach, reach),
-                                      PartOf<int32_t>(segments, i * length, length), {}};
-      if (hashes != nullptr) hash_.Compute(context, sequence, inputs, hashes->mutable_data<T>() + i * length * hash_.heads());
+      const TokenSequence<T> sequence{PartOf<T>(&ids, i * length, length),
+                                      PartOf<T>(past, i * reach, reach),
+                                      PartOf<int32_t>(segments, i * length, length),
+                                      {}};
+      if (hashes != nullptr)
+        hash_.Compute(context, sequence, inputs, hashes->mutable_data<T>() + i * length * hash_.heads());
       if (present == nullptr) continue;
       const std::vector<T> tokens = hash_.Extended(sequence, inputs);
       std::copy(tokens.end() - reach, tokens.end(), present->mutable_data<T>() + i * reach);
@@ -41,7 +45,8 @@ class NGramHashMapping final : public Kernel {
 }  // namespace
 
 void RegisterNGramHashMapping(KernelRegistry& registry) {
-  registry.Add(Op("NGramHashMapping", "com.microsoft").Types(0, {ElementType::kInt32, ElementType::kInt64})
+  registry.Add(Op("NGramHashMapping", "com.microsoft")
+                   .Types(0, {ElementType::kInt32, ElementType::kInt64})
                    .Factory(MakeTyped<NGramHashMapping, TypeList<int32_t, int64_t>>));
 }
 

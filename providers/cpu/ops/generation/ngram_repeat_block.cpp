@@ -22,7 +22,8 @@ class NGramRepeatBlock final : public Kernel {
     const Tensor& ids = context.required_input(0);
     const Tensor& scores = context.required_input(1);
     Require(ids.shape().rank() == 2 && scores.shape().rank() == 2 && ids.shape()[0] == scores.shape()[0],
-            "input_ids and scores are {} and {}; [batch,length] and [batch,vocabulary] are expected", ids.shape(), scores.shape());
+            "input_ids and scores are {} and {}; [batch,length] and [batch,vocabulary] are expected", ids.shape(),
+            scores.shape());
     Tensor* output = context.output(0, scores.shape());
     if (output == nullptr) return;
     CopyUnlessInPlace(context.threads(), scores, *output);
@@ -51,7 +52,8 @@ class NGramRepeatBlock final : public Kernel {
       look.Pass();
       if (!same(at)) continue;
       const int64_t token = at[size_ - 1];
-      Require(token >= 0 && static_cast<size_t>(token) < scores.size(), "token {} is outside the vocabulary of {}", token, scores.size());
+      Require(token >= 0 && static_cast<size_t>(token) < scores.size(), "token {} is outside the vocabulary of {}", token,
+              scores.size());
       scores[static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
     }
   }
@@ -62,7 +64,10 @@ class NGramRepeatBlock final : public Kernel {
 }  // namespace
 
 void RegisterNGramRepeatBlock(KernelRegistry& registry) {
-  registry.Add(Op("NGramRepeatBlock", "com.microsoft").Types(0, {ElementType::kInt64}).Types(1, {ElementType::kFloat}).InPlace(1, 0)
+  registry.Add(Op("NGramRepeatBlock", "com.microsoft")
+                   .Types(0, {ElementType::kInt64})
+                   .Types(1, {ElementType::kFloat})
+                   .InPlace(1, 0)
                    .Make<NGramRepeatBlock>());
 }
 

@@ -1,5 +1,5 @@
-// Sampling, com.microsoft, version 1: tokens drawn by their probabilities, of which only the likeliest are left that come to `top_p`
-// together. A seed gives the tokens that ONNX Runtime draws.
+// Sampling, com.microsoft, version 1: tokens drawn by their probabilities, of which only the likeliest are left that come
+// to `top_p` together. A seed gives the tokens that ONNX Runtime draws.
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,8 @@ class Sampling final : public TokenSearch {
         presence_penalty_(info.attribute<float>("presence_penalty", 0.0f)),
         kept_(info.attribute<int64_t>("min_tokens_to_keep", 0)),
         custom_(info.attribute<int64_t>("custom", 0) != 0) {
-    Require(kept_ >= 0 && kept_ < vocabulary(), "min_tokens_to_keep is {}; less than the vocabulary's {} are expected", kept_, vocabulary());
+    Require(kept_ >= 0 && kept_ < vocabulary(), "min_tokens_to_keep is {}; less than the vocabulary's {} are expected",
+            kept_, vocabulary());
   }
 
   void Compute(KernelContext& context) override {
@@ -54,8 +55,8 @@ class Sampling final : public TokenSearch {
   }
 
  private:
-  /// Scores of unlikely tokens become `filter_value`. From the least likely on, those go that come to 1 - top_p at most, but for the
-  /// `min_tokens_to_keep` likeliest; the custom rule goes from the likeliest on, and keeps it.
+  /// Scores of unlikely tokens become `filter_value`. From the least likely on, those go that come to 1 - top_p at most,
+  /// but for the `min_tokens_to_keep` likeliest; the custom rule goes from the likeliest on, and keeps it.
   void Filter(KernelContext& context, std::span<float> scores) const {
     const size_t size = scores.size();
     std::vector<size_t> order(size);
@@ -89,7 +90,9 @@ class Sampling final : public TokenSearch {
       if (std::isfinite(scores[i])) sum += std::exp(static_cast<double>(scores[i]) - static_cast<double>(most));
       sums[i] = sum;
     }
-    if (sum == 0) return static_cast<int32_t>(std::ranges::max_element(scores) - scores.begin());  // none is allowed, as in a greedy search
+    if (sum == 0)
+      return static_cast<int32_t>(std::ranges::max_element(scores) -
+                                  scores.begin());  // none is allowed, as in a greedy search
     const double drawn = std::uniform_real_distribution<double>()(engine) * sum;
     const auto at = std::ranges::upper_bound(sums, drawn) - sums.begin();
     return static_cast<int32_t>(std::min<int64_t>(at, static_cast<int64_t>(scores.size()) - 1));

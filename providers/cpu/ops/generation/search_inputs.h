@@ -30,7 +30,8 @@ class SearchInputs {
   std::optional<T> Scalar(size_t i, const char* name) const {
     const Tensor* tensor = (*this)[i];
     if (tensor == nullptr) return std::nullopt;
-    Require(tensor->num_elements() == 1 && tensor->shape().rank() <= 1, "{} is {}; a scalar is expected", name, tensor->shape());
+    Require(tensor->num_elements() == 1 && tensor->shape().rank() <= 1, "{} is {}; a scalar is expected", name,
+            tensor->shape());
     if constexpr (std::is_same_v<T, float>) {
       if (tensor->is(ElementType::kFloat16)) return static_cast<float>(*tensor->data<Float16>());
     }
@@ -45,12 +46,14 @@ class SearchInputs {
     return tensor->values<int32_t>();
   }
 
-  /// Input 1: the length that sequences reach at most, of which `given` tokens are there. ONNX Runtime's searches go no further than 4096.
+  /// Input 1: the length that sequences reach at most, of which `given` tokens are there. ONNX Runtime's searches go no
+  /// further than 4096.
   int64_t MaxLength(int64_t given) const {
     constexpr int32_t kLongest = 4096;
     const int64_t length = Scalar<int32_t>(1, "max_length").value_or(kLongest);
-    Require(length > given && length <= kLongest, "max_length is {}; more than the {} tokens that are given, and at most {}, are expected", length,
-            given, kLongest);
+    Require(length > given && length <= kLongest,
+            "max_length is {}; more than the {} tokens that are given, and at most {}, are expected", length, given,
+            kLongest);
     return length;
   }
 
@@ -59,7 +62,8 @@ class SearchInputs {
     TokenRules rules;
     rules.min_length = Scalar<int32_t>(2, "min_length").value_or(0);
     rules.repetition_penalty = Scalar<float>(penalty, "repetition_penalty").value_or(1.0f);
-    Require(rules.repetition_penalty > 0, "repetition_penalty is {}; a positive number is expected", rules.repetition_penalty);
+    Require(rules.repetition_penalty > 0, "repetition_penalty is {}; a positive number is expected",
+            rules.repetition_penalty);
     rules.vocabulary_mask = Mask(penalty + 1, "vocab_mask", {vocabulary});
     rules.prefix_mask = Mask(penalty + 2, "prefix_vocab_mask", {batch(), vocabulary});
     Mask(penalty + 3, "attention_mask", first().shape());

@@ -16,7 +16,8 @@ constexpr int64_t kLatestFirst = 50;
 void ForbidRange(std::span<float> scores, int64_t from, int64_t to) {
   const auto size = static_cast<int64_t>(scores.size());
   from = std::clamp<int64_t>(from, 0, size);
-  std::ranges::fill(scores.subspan(static_cast<size_t>(from), static_cast<size_t>(std::clamp(to, from, size) - from)), kNever);
+  std::ranges::fill(scores.subspan(static_cast<size_t>(from), static_cast<size_t>(std::clamp(to, from, size) - from)),
+                    kNever);
 }
 
 void ForbidTokens(std::span<float> scores, std::initializer_list<int64_t> tokens) {

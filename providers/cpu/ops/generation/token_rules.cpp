@@ -44,7 +44,8 @@ void TokenRules::Apply(std::span<float> scores, std::span<const int32_t> sequenc
   if (repetition_penalty != 1) Penalize(scores, sequence, repetition_penalty);
   if (no_repeat_ngram_size > 0) ForbidRepetitions(scores, sequence, no_repeat_ngram_size);
   if (!vocabulary_mask.empty()) Mask(scores, vocabulary_mask);
-  if (first && !prefix_mask.empty()) Mask(scores, prefix_mask.subspan(static_cast<size_t>(image) * scores.size(), scores.size()));
+  if (first && !prefix_mask.empty())
+    Mask(scores, prefix_mask.subspan(static_cast<size_t>(image) * scores.size(), scores.size()));
   if (static_cast<int64_t>(sequence.size()) < min_length && end >= 0 && static_cast<size_t>(end) < scores.size()) {
     scores[static_cast<size_t>(end)] = kForbidden;
   }

@@ -7,7 +7,8 @@
 
 namespace tessera::cpu {
 
-/// Whisper's tokens of times. They come in pairs but for the first, do not go back, and replace text where they are likelier together.
+/// Whisper's tokens of times. They come in pairs but for the first, do not go back, and replace text where they are
+/// likelier together.
 struct TimestampRules {
   int64_t start, end, translate, transcribe, start_of_text, no_timestamps;
   int64_t first;  // of the timestamps, which all tokens from here on are
@@ -27,8 +28,8 @@ struct TokenRules {
   float presence_penalty = 0;
   const TimestampRules* timestamps = nullptr;
 
-  /// For one sequence, the `image`-th of the batch. `first`: nothing was generated yet. Tokens without a score, as of padding, are passed
-  /// over.
+  /// For one sequence, the `image`-th of the batch. `first`: nothing was generated yet. Tokens without a score, as of
+  /// padding, are passed over.
   void Apply(std::span<float> scores, std::span<const int32_t> sequence, int64_t image, bool first) const;
 };
 

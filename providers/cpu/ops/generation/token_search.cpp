@@ -6,7 +6,7 @@
 
 namespace tessera::cpu {
 
-TokenSearch::TokenSearch(const KernelInfo& info) 
+TokenSearch::TokenSearch(const KernelInfo& info)
     : inputs_(info.num_inputs()),
       end_(TokenAttribute(info, "eos_token_id")),
       no_repeat_ngram_size_(info.attribute<int64_t>("no_repeat_ngram_size", 0)) {
@@ -45,7 +45,8 @@ Sequences TokenSearch::Generate(KernelContext& context, const TokenRules& rules,
     LastLogits(decoding->Next(context), rows, vocabulary_, scores);
     context.threads().ParallelFor(rows, static_cast<double>(vocabulary_), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        rules.Apply(scores.subspan(static_cast<size_t>(i * vocabulary_), static_cast<size_t>(vocabulary_)), sequences[i], i, first);
+        rules.Apply(scores.subspan(static_cast<size_t>(i * vocabulary_), static_cast<size_t>(vocabulary_)), sequences[i], i,
+                    first);
       }
     });
     choose(scores, tokens);

@@ -12,7 +12,8 @@ constexpr size_t kLengths = 3, kPast = 4, kOffsets = 5, kEnd = 6, kSegments = 7,
 template <class T>
 class VarlenNGramHashMapping final : public Kernel {
  public:
-  explicit VarlenNGramHashMapping(const KernelInfo& info) : hash_(info), capacity_(info.attribute<int64_t>("state_update_capacity", 0)) {
+  explicit VarlenNGramHashMapping(const KernelInfo& info)
+      : hash_(info), capacity_(info.attribute<int64_t>("state_update_capacity", 0)) {
     Require(capacity_ >= 0 && capacity_ <= 8, "state_update_capacity is {}; 0 to 8 are expected", capacity_);
     Require(info.has_input(kCaptured) == (capacity_ > 0), "state_update_capacity is {}, capture_count is {}", capacity_,
             info.has_input(kCaptured) ? "given" : "left out");
@@ -21,7 +22,8 @@ class VarlenNGramHashMapping final : public Kernel {
   }
 
   void Compute(KernelContext& context) override {
-    const int64_t total = TotalOf(context), batch = context.required_input(kLengths).num_elements() - 1, reach = hash_.reach();
+    const int64_t total = TotalOf(context), batch = context.required_input(kLengths).num_elements() - 1,
+                  reach = hash_.reach();
     RequireShape(context.input(kPast), "past_ids", {batch, reach});
     RequireShape(context.input(kSegments), "segment_ids", {total});
     RequireShape(context.input(kPastSegments), "past_segment_ids", {batch, reach});
@@ -34,7 +36,8 @@ class VarlenNGramHashMapping final : public Kernel {
     const int32_t* borders = context.required_input(kLengths).data<int32_t>();
     for (int64_t i = 0; i < batch; ++i) {
       const int64_t begin = borders[i], length = borders[i + 1] - begin;
-      const TokenSequence<T> sequence{PartOf<T>(context.input(0), begin, length), PartOf<T>(context.input(kPast), i * reach, reach),
+      const TokenSequence<T> sequence{PartOf<T>(context.input(0), begin, length),
+                                      PartOf<T>(context.input(kPast), i * reach, reach),
                                       PartOf<int32_t>(context.input(kSegments), begin, length),
                                       PartOf<int32_t>(context.input(kPastSegments), i * reach, reach)};
       if (hashes != nullptr) hash_.Compute(context, sequence, inputs, hashes->mutable_data<T>() + begin * hash_.heads());
@@ -42,7 +45,8 @@ class VarlenNGramHashMapping final : public Kernel {
       if (present != nullptr) std::copy(tokens.end() - reach, tokens.end(), present->mutable_data<T>() + i * reach);
       if (present_segments != nullptr) CopySegments(sequence, present_segments->mutable_data<int32_t>() + i * reach);
       if (states == nullptr || capacity_ == 0) continue;
-      const int64_t captured = std::clamp<int64_t>(context.input(kCaptured)->template data<int32_t>()[i], 0, std::min(length, capacity_));
+      const int64_t captured =
+          std::clamp<int64_t>(context.input(kCaptured)->template data<int32_t>()[i], 0, std::min(length, capacity_));
       T* state = states->mutable_data<T>() + i * capacity_ * reach;
       std::fill_n(state, capacity_ * reach, hash_.pad());
       for (int64_t j = 0; j < captured; ++j) std::copy_n(tokens.begin() + j + 1, reach, state + j * reach);
@@ -55,12 +59,14 @@ class VarlenNGramHashMapping final : public Kernel {
     const Shape& shape = context.required_input(0).shape();
     const Tensor& lengths = context.required_input(kLengths);
     Require(shape.rank() == 1 && lengths.shape().rank() == 1 && lengths.shape()[0] >= 2,
-            "input_ids and cumulative_sequence_length are {} and {}; [tokens] and [batch + 1] are expected", shape, lengths.shape());
+            "input_ids and cumulative_sequence_length are {} and {}; [tokens] and [batch + 1] are expected", shape,
+            lengths.shape());
     const auto borders = lengths.values<int32_t>();
-    Require(borders.front() == 0 && borders.back() == shape[0], "sequences go from {} to {}; 0 to {} is expected", borders.front(), borders.back(),
-            shape[0]);
+    Require(borders.front() == 0 && borders.back() == shape[0], "sequences go from {} to {}; 0 to {} is expected",
+            borders.front(), borders.back(), shape[0]);
     for (size_t i = 1; i < borders.size(); ++i) {
-      Require(borders[i] > borders[i - 1], "sequence {} goes from {} to {}; a token is expected at least", i - 1, borders[i - 1], borders[i]);
+      Require(borders[i] > borders[i - 1], "sequence {} goes from {} to {}; a token is expected at least", i - 1,
+              borders[i - 1], borders[i]);
     }
     return shape[0];
   }
@@ -80,7 +86,8 @@ class VarlenNGramHashMapping final : public Kernel {
 }  // namespace
 
 void RegisterVarlenNGramHashMapping(KernelRegistry& registry) {
-  registry.Add(Op("VarlenNGramHashMapping", "com.microsoft").Types(0, {ElementType::kInt32, ElementType::kInt64})
+  registry.Add(Op("VarlenNGramHashMapping", "com.microsoft")
+                   .Types(0, {ElementType::kInt32, ElementType::kInt64})
                    .Factory(MakeTyped<VarlenNGramHashMapping, TypeList<int32_t, int64_t>>));
 }
 

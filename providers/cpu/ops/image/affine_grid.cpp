@@ -18,8 +18,9 @@ class AffineGrid final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& theta = context.required_input(0);
     const Tensor& size = context.required_input(1);
-    Require(size.is(ElementType::kInt64) && size.shape().rank() == 1 && (size.num_elements() == 4 || size.num_elements() == 5),
-            "size is {}, 4 or 5 numbers are expected", size.shape());
+    Require(
+        size.is(ElementType::kInt64) && size.shape().rank() == 1 && (size.num_elements() == 4 || size.num_elements() == 5),
+        "size is {}, 4 or 5 numbers are expected", size.shape());
     const int64_t axes = size.num_elements() - 2;
     const int64_t* dims = size.data<int64_t>();
     for (int64_t i = 0; i < axes + 2; ++i) Require(dims[i] >= 0, "size {} is negative", dims[i]);
@@ -35,24 +36,25 @@ class AffineGrid final : public Kernel {
     const int64_t depth = axes == 3 ? dims[2] : 1, height = dims[axes], width = dims[axes + 1];
     T* out = output->template mutable_data<T>();
     const T* matrices = theta.data<T>();
-    context.threads().ParallelFor(dims[0] * depth * height, static_cast<double>(width * axes), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const T* matrix = matrices + row / (depth * height) * axes * (axes + 1);
-        const F y = Coordinate(row % height, height), z = Coordinate(row / height % depth, depth);
-        T* target = out + row * width * axes;
-        F slope[3], offset[3];
-        for (int64_t i = 0; i < axes; ++i) {
-          const T* line = matrix + i * (axes + 1);
-          slope[i] = static_cast<F>(line[0]);
-          offset[i] = static_cast<F>(line[1]) * y + static_cast<F>(line[axes]);
-          if (axes == 3) offset[i] += static_cast<F>(line[2]) * z;
-        }
-        for (int64_t x = 0; x < width; ++x) {
-          const F position = Coordinate(x, width);
-          for (int64_t i = 0; i < axes; ++i) *target++ = static_cast<T>(slope[i] * position + offset[i]);
-        }
-      }
-    });
+    context.threads().ParallelFor(
+        dims[0] * depth * height, static_cast<double>(width * axes), [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end; ++row) {
+            const T* matrix = matrices + row / (depth * height) * axes * (axes + 1);
+            const F y = Coordinate(row % height, height), z = Coordinate(row / height % depth, depth);
+            T* target = out + row * width * axes;
+            F slope[3], offset[3];
+            for (int64_t i = 0; i < axes; ++i) {
+              const T* line = matrix + i * (axes + 1);
+              slope[i] = static_cast<F>(line[0]);
+              offset[i] = static_cast<F>(line[1]) * y + static_cast<F>(line[axes]);
+              if (axes == 3) offset[i] += static_cast<F>(line[2]) * z;
+            }
+            for (int64_t x = 0; x < width; ++x) {
+              const F position = Coordinate(x, width);
+              for (int64_t i = 0; i < axes; ++i) *target++ = static_cast<T>(slope[i] * position + offset[i]);
+            }
+          }
+        });
   }
 
  private:

@@ -1,5 +1,5 @@
-// BMP and the portable bitmaps (PBM, PGM, PPM; text and binary), read here. The library at hand, stb_image, reads neither run-length coded
-// BMPs nor bilevel and text bitmaps: most of this would stay.
+// BMP and the portable bitmaps (PBM, PGM, PPM; text and binary), read here. The library at hand, stb_image, reads neither
+// run-length coded BMPs nor bilevel and text bitmaps: most of this would stay.
 
 #include <algorithm>
 #include <bit>
@@ -65,7 +65,8 @@ bool ReadHeader(ImageBytes bytes, BmpHeader& header) {
     header.palette_size = colors == 0 || colors > 256 ? size_t{1} << header.bits : colors;
     if (header.palette + header.palette_size * header.palette_entry > bytes.size()) return false;
   }
-  const bool known = header.bits == 1 || header.bits == 4 || header.bits == 8 || header.bits == 16 || header.bits == 24 || header.bits == 32;
+  const bool known = header.bits == 1 || header.bits == 4 || header.bits == 8 || header.bits == 16 || header.bits == 24 ||
+                     header.bits == 32;
   return known && header.data <= bytes.size();
 }
 
@@ -83,7 +84,8 @@ bool Unpack(ImageBytes bytes, const BmpHeader& header, std::vector<uint8_t>& ind
   int64_t x = 0, y = 0;
   size_t at = header.data;
   const auto put = [&](uint32_t index) {
-    if (x < header.width && y < header.height) indices[static_cast<size_t>(y * header.width + x)] = static_cast<uint8_t>(index);
+    if (x < header.width && y < header.height)
+      indices[static_cast<size_t>(y * header.width + x)] = static_cast<uint8_t>(index);
     ++x;
   };
   while (at + 2 <= bytes.size() && y < header.height) {
@@ -173,7 +175,8 @@ bool DecodeBmp(ImageBytes bytes, DecodedImage& image) {
   }
   const auto byte = [&](size_t at) { return at < bytes.size() ? bytes[at] : uint8_t{0}; };
   for (int64_t y = 0; y < header.height; ++y) {
-    uint8_t* out = image.rgb.data() + static_cast<size_t>(header.top_down ? y : header.height - 1 - y) * static_cast<size_t>(header.width) * 3;
+    uint8_t* out = image.rgb.data() +
+                   static_cast<size_t>(header.top_down ? y : header.height - 1 - y) * static_cast<size_t>(header.width) * 3;
     const size_t row = header.data + static_cast<size_t>(y) * stride;
     for (int64_t i = 0; i < header.width; ++i, out += 3) {
       const auto x = static_cast<size_t>(i);
@@ -211,7 +214,8 @@ bool DecodePnm(ImageBytes bytes, DecodedImage& image) {
   reader.Advance(text ? 0 : 1);
   const ImageBytes data = reader.rest();
   const size_t sample_size = top > 255 ? 2 : 1;
-  const size_t row_size = bitmap ? static_cast<size_t>((width + 7) / 8) : static_cast<size_t>(width * samples) * sample_size;
+  const size_t row_size =
+      bitmap ? static_cast<size_t>((width + 7) / 8) : static_cast<size_t>(width * samples) * sample_size;
   // A text sample takes a byte at least: a short file can not claim a large image.
   const size_t least = text ? static_cast<size_t>(width * samples) : row_size;
   if (least > data.size() || static_cast<size_t>(height) > data.size() / least) return false;

@@ -1,10 +1,9 @@
 // JPEG through libjpeg. Its errors leave through longjmp: nothing with a destructor may be made between setjmp and them.
 
-#include <cstdio>
-
 #include <jpeglib.h>
 
 #include <csetjmp>
+#include <cstdio>
 #include <memory>
 
 #include "base/cancellation.h"
@@ -30,7 +29,7 @@ void LeaveIfCancelled(j_common_ptr decoder) {
 }
 void IgnoreMessage(j_common_ptr) {}
 
-constexpr size_t kLineBytes = 1024;     // of one column in a decoder's lines of blocks
+constexpr size_t kLineBytes = 1024;  // of one column in a decoder's lines of blocks
 constexpr size_t kTables = size_t{1} << 20;
 
 void ConvertCmyk(const uint8_t* in, bool inverted, int64_t width, uint8_t* out) {
@@ -55,7 +54,8 @@ size_t CoefficientBytes(jpeg_decompress_struct* decoder) {
 }
 
 /// `row` has room for a row of any format.
-bool Run(ImageBytes bytes, jpeg_decompress_struct* decoder, ErrorExit* errors, DecodedImage* image, std::vector<uint8_t>* row) {
+bool Run(ImageBytes bytes, jpeg_decompress_struct* decoder, ErrorExit* errors, DecodedImage* image,
+         std::vector<uint8_t>* row) {
   decoder->err = jpeg_std_error(&errors->manager);
   errors->manager.error_exit = Leave;
   errors->manager.emit_message = Ignore;
@@ -69,13 +69,15 @@ bool Run(ImageBytes bytes, jpeg_decompress_struct* decoder, ErrorExit* errors, D
   const bool cmyk = decoder->num_components == 4;
   decoder->out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
   const size_t coefficients = CoefficientBytes(decoder), lines = static_cast<size_t>(decoder->image_width) * kLineBytes;
-  if (!image->Reset(decoder->image_width, decoder->image_height, static_cast<double>(coefficients + lines + kTables))) return false;
+  if (!image->Reset(decoder->image_width, decoder->image_height, static_cast<double>(coefficients + lines + kTables)))
+    return false;
   decoder->mem->max_memory_to_use = static_cast<long>(coefficients + lines + kTables);
   if (!jpeg_start_decompress(decoder)) return false;
   if (decoder->output_width != decoder->image_width || decoder->output_height != decoder->image_height) return false;
   if (cmyk) row->resize(static_cast<size_t>(decoder->output_width) * 4);
   while (decoder->output_scanline < decoder->output_height) {
-    uint8_t* target = image->rgb.data() + static_cast<size_t>(decoder->output_scanline) * static_cast<size_t>(image->width) * 3;
+    uint8_t* target =
+        image->rgb.data() + static_cast<size_t>(decoder->output_scanline) * static_cast<size_t>(image->width) * 3;
     JSAMPROW line = cmyk ? row->data() : target;
     if (jpeg_read_scanlines(decoder, &line, 1) != 1) return false;
     if (cmyk) ConvertCmyk(line, decoder->saw_Adobe_marker, image->width, target);

@@ -30,7 +30,8 @@ OPJ_SIZE_T ReadJp2(void* out, OPJ_SIZE_T count, void* data) {
 OPJ_OFF_T Skip(OPJ_OFF_T count, void* data) {
   auto& source = *static_cast<Jp2Source*>(data);
   if (count < 0) return -1;
-  source.position = static_cast<size_t>(std::min<uint64_t>(source.bytes.size(), source.position + static_cast<uint64_t>(count)));
+  source.position =
+      static_cast<size_t>(std::min<uint64_t>(source.bytes.size(), source.position + static_cast<uint64_t>(count)));
   return count;
 }
 OPJ_BOOL SeekJp2(OPJ_OFF_T position, void* data) {
@@ -68,7 +69,8 @@ bool DecodeJpeg2000(ImageBytes bytes, DecodedImage& image) {
   Jp2Source source{bytes};
   const std::unique_ptr<opj_stream_t, Jp2Closer<opj_stream_destroy>> stream(opj_stream_default_create(OPJ_TRUE));
   const bool raw = bytes[0] == 0xff;
-  const std::unique_ptr<opj_codec_t, Jp2Closer<opj_destroy_codec>> codec(opj_create_decompress(raw ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
+  const std::unique_ptr<opj_codec_t, Jp2Closer<opj_destroy_codec>> codec(
+      opj_create_decompress(raw ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
   if (stream == nullptr || codec == nullptr) return false;
   opj_stream_set_read_function(stream.get(), ReadJp2);
   opj_stream_set_skip_function(stream.get(), Skip);

@@ -49,7 +49,8 @@ OpenTiff Open(TiffSource& source, size_t most) {
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), SilentTiff, nullptr);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), SilentTiff, nullptr);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), static_cast<tmsize_t>(most));
-  return OpenTiff(TIFFClientOpenExt("memory", "rm", &source, ReadTiff, Write, SeekTiff, Close, Size, nullptr, nullptr, options.get()));
+  return OpenTiff(
+      TIFFClientOpenExt("memory", "rm", &source, ReadTiff, Write, SeekTiff, Close, Size, nullptr, nullptr, options.get()));
 }
 
 /// What a part that is decoded at once takes, of all planes.
@@ -70,7 +71,8 @@ bool DecodeTiff(ImageBytes bytes, DecodedImage& image) {
   OpenTiff file = Open(source, kDirectory + bytes.size());
   if (file == nullptr) return false;
   uint32_t width = 0, height = 0;
-  if (!TIFFGetField(file.get(), TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(file.get(), TIFFTAG_IMAGELENGTH, &height)) return false;
+  if (!TIFFGetField(file.get(), TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(file.get(), TIFFTAG_IMAGELENGTH, &height))
+    return false;
   const uint64_t part = PartBytes(file.get());
   // The pixels as libtiff gives them, and a part with what its codec keeps.
   const double work = static_cast<double>(sizeof(uint32_t)) * width * height + static_cast<double>(kDirectory + 4 * part);

@@ -1,5 +1,7 @@
 // GridSample (ai.onnx 16, 20, 22), any number of spatial axes.
 
+#include "simd/grid_sample.h"
+
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -11,7 +13,6 @@
 #include "base/rounding.h"
 #include "engine/on_texts.h"
 #include "ops/ops.h"
-#include "simd/grid_sample.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -50,8 +51,9 @@ class Axis {
 
   int64_t size() const { return size_; }
 
-  /// From [-1, 1] to a position on the axis, inside the border where the padding moves it there. A cubic's position stays where it
-  /// is before a border, and its taps are moved, each by itself, as in PyTorch: the others' samples are the same either way.
+  /// From [-1, 1] to a position on the axis, inside the border where the padding moves it there. A cubic's position stays
+  /// where it is before a border, and its taps are moved, each by itself, as in PyTorch: the others' samples are the same
+  /// either way.
   template <class G>
   double Position(G normalized) const {
     const G length = static_cast<G>(size_);
@@ -60,7 +62,8 @@ class Axis {
     if (std::isnan(x)) x = -8;  // outside
     if (settings_.mode == Mode::kNearest) x = std::nearbyint(x);
     if (x < low_ || x > high_) {
-      if (settings_.padding == Padding::kBorder && settings_.mode != Mode::kCubic) x = std::clamp(x, 0.0, static_cast<double>(size_ - 1));
+      if (settings_.padding == Padding::kBorder && settings_.mode != Mode::kCubic)
+        x = std::clamp(x, 0.0, static_cast<double>(size_ - 1));
       if (settings_.padding == Padding::kReflection) {
         x = Reflect(x, low_, high_);
         if (std::isnan(x)) x = 0;  // from infinity
@@ -73,10 +76,8 @@ class Axis {
   int64_t Index(int64_t i) const {
     if (i >= 0 && i < size_) return i;
     switch (settings_.padding) {
-      case Padding::kZeros:
-        return -1;
-      case Padding::kBorder:
-        return std::clamp<int64_t>(i, 0, size_ - 1);
+      case Padding::kZeros: return -1;
+      case Padding::kBorder: return std::clamp<int64_t>(i, 0, size_ - 1);
       case Padding::kReflection:
         return std::clamp<int64_t>(static_cast<int64_t>(Reflect(static_cast<double>(i), low_, high_)), 0, size_ - 1);
     }
@@ -193,8 +194,8 @@ struct Problem {
 
 /// Calls body(image, first point, points, table) for every tile of sampling points.
 template <class F, class G, class Body>
-void ForEachTile(KernelContext& context, const Settings& settings, const Problem& problem, const G* grid, double channel_cost,
-                 Body body) {
+void ForEachTile(KernelContext& context, const Settings& settings, const Problem& problem, const G* grid,
+                 double channel_cost, Body body) {
   const TableBuilder<F> builder(settings, problem.sizes);
   const int64_t rows = builder.rows(), taps = builder.taps();
   const int64_t tiles = CeilDiv(problem.points, kTile), total = tiles * problem.batches;
@@ -224,20 +225,22 @@ void ForEachTile(KernelContext& context, const Settings& settings, const Problem
 /// Nearest sampling of elements that are only moved.
 template <class E, class G>
 void Gather(KernelContext& context, const Settings& settings, const Problem& problem, const E* in, const G* grid, E* out) {
-  ForEachTile<float>(context, settings, problem, grid, 1.0, [&](int64_t image, int64_t first, const SampleTable<float>& table) {
-    PacedCancellationPoint look(100);
-    for (int64_t c = 0; c < problem.channels; ++c) {
-      look.Pass();
-      const E* channel = in + (image * problem.channels + c) * problem.plane;
-      E* target = out + (image * problem.channels + c) * problem.points + first;
-      for (int64_t p = 0; p < table.points; ++p) {
-        target[p] = table.row_weights[p] * table.tap_weights[p] != 0 ? channel[table.offsets[p]] : E{};
-      }
-    }
-  });
+  ForEachTile<float>(context, settings, problem, grid, 1.0,
+                     [&](int64_t image, int64_t first, const SampleTable<float>& table) {
+                       PacedCancellationPoint look(100);
+                       for (int64_t c = 0; c < problem.channels; ++c) {
+                         look.Pass();
+                         const E* channel = in + (image * problem.channels + c) * problem.plane;
+                         E* target = out + (image * problem.channels + c) * problem.points + first;
+                         for (int64_t p = 0; p < table.points; ++p) {
+                           target[p] = table.row_weights[p] * table.tap_weights[p] != 0 ? channel[table.offsets[p]] : E{};
+                         }
+                       }
+                     });
 }
 
-/// A point's sum without the taps of weight 0, which stand at some element too: one that is outside meets no NaN or infinity there.
+/// A point's sum without the taps of weight 0, which stand at some element too: one that is outside meets no NaN or
+/// infinity there.
 template <class F>
 F SumOfWeighted(const SampleTable<F>& table, const F* channel, int64_t p) {
   F sum = 0;
@@ -251,7 +254,8 @@ F SumOfWeighted(const SampleTable<F>& table, const F* channel, int64_t p) {
 }
 
 template <class F, class G>
-void Interpolate(KernelContext& context, const Settings& settings, const Problem& problem, const F* in, const G* grid, F* out) {
+void Interpolate(KernelContext& context, const Settings& settings, const Problem& problem, const F* in, const G* grid,
+                 F* out) {
   ForEachTile<F>(context, settings, problem, grid, 0.4, [&](int64_t image, int64_t first, const SampleTable<F>& table) {
     PacedCancellationPoint look(100);
     for (int64_t c = 0; c < problem.channels; ++c) {
@@ -261,7 +265,8 @@ void Interpolate(KernelContext& context, const Settings& settings, const Problem
       F* target = out + i * problem.points + first;
       SampleChannel(table, channel, target);
       for (int64_t p = 0; p < table.points; ++p) {
-        if (std::isnan(target[p])) [[unlikely]] target[p] = SumOfWeighted(table, channel, p);
+        if (std::isnan(target[p])) [[unlikely]]
+          target[p] = SumOfWeighted(table, channel, p);
       }
     }
   });
@@ -282,8 +287,8 @@ T FromNumber(F x) {
 
 /// Interpolates elements of T in numbers of F.
 template <class T, class F, class G>
-void InterpolateAs(KernelContext& context, const Settings& settings, const Problem& problem, const Tensor& input, const G* grid,
-                   Tensor& output) {
+void InterpolateAs(KernelContext& context, const Settings& settings, const Problem& problem, const Tensor& input,
+                   const G* grid, Tensor& output) {
   if constexpr (std::is_same_v<T, F>) {
     return Interpolate(context, settings, problem, input.data<F>(), grid, output.mutable_data<F>());
   } else {
@@ -299,8 +304,8 @@ void InterpolateAs(KernelContext& context, const Settings& settings, const Probl
 
 /// Complex elements as two channels of numbers.
 template <class F, class G>
-void InterpolateComplex(KernelContext& context, const Settings& settings, Problem problem, const Tensor& input, const G* grid,
-                        Tensor& output) {
+void InterpolateComplex(KernelContext& context, const Settings& settings, Problem problem, const Tensor& input,
+                        const G* grid, Tensor& output) {
   const auto in_size = static_cast<size_t>(input.num_elements()), out_size = static_cast<size_t>(output.num_elements());
   const std::span<F> in = context.scratch<F>(2 * in_size), out = context.scratch<F>(2 * out_size);
   const F* elements = static_cast<const F*>(input.raw());
@@ -355,8 +360,8 @@ class GridSample final : public Kernel {
     const size_t spatial = shape.rank() - 2;
     Require(shape.rank() >= 3 && spatial <= kMaxSpatial && grid_shape.rank() == shape.rank() && grid_shape[0] == shape[0] &&
                 grid_shape.back() == static_cast<int64_t>(spatial),
-            "X is {} and grid {}: a grid of [{}, ..., {}] is expected", shape, grid_shape,
-            shape.rank() > 0 ? shape[0] : 0, static_cast<int64_t>(spatial));
+            "X is {} and grid {}: a grid of [{}, ..., {}] is expected", shape, grid_shape, shape.rank() > 0 ? shape[0] : 0,
+            static_cast<int64_t>(spatial));
     Shape out_shape = shape;
     for (size_t i = 0; i < spatial; ++i) out_shape[i + 2] = grid_shape[i + 1];
     Tensor* output = context.output(0, input.type(), out_shape);
@@ -389,23 +394,20 @@ class GridSample final : public Kernel {
         return WriteTexts(context, 0, output.shape(), taken);
       }
       const auto gather = [&]<class E>(E) {
-        Gather(context, settings_, problem, static_cast<const E*>(input.raw()), grid, static_cast<E*>(output.mutable_raw()));
+        Gather(context, settings_, problem, static_cast<const E*>(input.raw()), grid,
+               static_cast<E*>(output.mutable_raw()));
       };
       switch (BitWidth(type)) {
-        case 8:
-          return gather(uint8_t{});
-        case 16:
-          return gather(uint16_t{});
-        case 32:
-          return gather(uint32_t{});
-        case 64:
-          return gather(uint64_t{});
-        default:
-          return gather(Bytes16{});
+        case 8: return gather(uint8_t{});
+        case 16: return gather(uint16_t{});
+        case 32: return gather(uint32_t{});
+        case 64: return gather(uint64_t{});
+        default: return gather(Bytes16{});
       }
     }
     if (type == ElementType::kComplex64) return InterpolateComplex<float>(context, settings_, problem, input, grid, output);
-    if (type == ElementType::kComplex128) return InterpolateComplex<double>(context, settings_, problem, input, grid, output);
+    if (type == ElementType::kComplex128)
+      return InterpolateComplex<double>(context, settings_, problem, input, grid, output);
     if (type == ElementType::kBool) return InterpolateAs<bool, float>(context, settings_, problem, input, grid, output);
     VisitType(NumberTypes{}, type, [&]<class T>() {
       constexpr bool wide = std::is_same_v<T, double> || (std::is_integral_v<T> && sizeof(T) >= 4);

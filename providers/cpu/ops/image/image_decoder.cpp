@@ -30,7 +30,8 @@ bool Decode(ImageBytes bytes, DecodedImage& image) {
       StartsWith(bytes, 0, "MM\0+"sv)) {
     return DecodeTiff(bytes, image);
   }
-  if (StartsWith(bytes, 0, "\0\0\0\x0cjP  \r\n\x87\n"sv) || StartsWith(bytes, 0, "\xff\x4f\xff\x51"sv)) return DecodeJpeg2000(bytes, image);
+  if (StartsWith(bytes, 0, "\0\0\0\x0cjP  \r\n\x87\n"sv) || StartsWith(bytes, 0, "\xff\x4f\xff\x51"sv))
+    return DecodeJpeg2000(bytes, image);
   if (bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6') return DecodePnm(bytes, image);
   return false;
 }
@@ -41,15 +42,15 @@ class ImageDecoder final : public Kernel {
  public:
   explicit ImageDecoder(const KernelInfo& info) {
     const auto format = info.attribute<std::string>("pixel_format", "RGB");
-    Require(format == "RGB" || format == "BGR" || format == "Grayscale", "pixel_format is '{}'; RGB, BGR or Grayscale is expected",
-            format);
+    Require(format == "RGB" || format == "BGR" || format == "Grayscale",
+            "pixel_format is '{}'; RGB, BGR or Grayscale is expected", format);
     format_ = format == "RGB" ? PixelFormat::kRgb : format == "BGR" ? PixelFormat::kBgr : PixelFormat::kGrayscale;
   }
 
   void Compute(KernelContext& context) override {
     const Tensor& encoded = context.required_input(0);
-    Require(encoded.is(ElementType::kUInt8) && encoded.shape().rank() == 1, "encoded_stream is {} of {}, a vector of uint8 is expected",
-            encoded.shape(), ElementTypeName(encoded.type()));
+    Require(encoded.is(ElementType::kUInt8) && encoded.shape().rank() == 1,
+            "encoded_stream is {} of {}, a vector of uint8 is expected", encoded.shape(), ElementTypeName(encoded.type()));
     DecodedImage image(context.allocator());
     // What can not be decoded becomes an empty matrix.
     if (!Decode(encoded.values<uint8_t>(), image)) image.width = image.height = 0;
@@ -74,7 +75,8 @@ class ImageDecoder final : public Kernel {
       case PixelFormat::kGrayscale:
         // ITU-R 601 luma in 16 bits of fraction.
         for (int64_t i = 0; i < pixels; ++i) {
-          out[i] = static_cast<uint8_t>((in[3 * i] * 19595u + in[3 * i + 1] * 38470u + in[3 * i + 2] * 7471u + 0x8000u) >> 16);
+          out[i] =
+              static_cast<uint8_t>((in[3 * i] * 19595u + in[3 * i + 1] * 38470u + in[3 * i + 2] * 7471u + 0x8000u) >> 16);
         }
         break;
     }

@@ -1,8 +1,8 @@
 #pragma once
 
-// Formats that ImageDecoder reads. Every function returns false for what it can not decode, whatever the bytes are. What a few bytes say
-// of their image's size is counted against the run's memory before a decoder starts. Those whose library the build was configured without
-// throw Error(kNotImplemented) that says so.
+// Formats that ImageDecoder reads. Every function returns false for what it can not decode, whatever the bytes are. What a
+// few bytes say of their image's size is counted against the run's memory before a decoder starts. Those whose library the
+// build was configured without throw Error(kNotImplemented) that says so.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +22,8 @@ struct DecodedImage {
   std::vector<uint8_t> rgb;
   MemoryCharge charge;
 
-  /// Sets the size and makes room; false when the size is not sensible. Throws Error where the run has no memory for it and for the `work`
-  /// bytes that the decoder takes beside these pixels.
+  /// Sets the size and makes room; false when the size is not sensible. Throws Error where the run has no memory for it and
+  /// for the `work` bytes that the decoder takes beside these pixels.
   bool Reset(int64_t new_width, int64_t new_height, double work = 0);
 };
 

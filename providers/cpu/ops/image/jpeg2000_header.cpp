@@ -7,7 +7,15 @@
 namespace tessera::cpu {
 namespace {
 
-enum Marker : uint32_t { kSoc = 0xff4f, kSiz = 0xff51, kCod = 0xff52, kCoc = 0xff53, kSot = 0xff90, kSod = 0xff93, kEoc = 0xffd9 };
+enum Marker : uint32_t {
+  kSoc = 0xff4f,
+  kSiz = 0xff51,
+  kCod = 0xff52,
+  kCoc = 0xff53,
+  kSot = 0xff90,
+  kSod = 0xff93,
+  kEoc = 0xffd9
+};
 
 /// Big-endian numbers; nothing lies behind the end.
 class Reader {
@@ -53,7 +61,8 @@ bool ReadSizes(const Reader& reader, size_t at, Sizes& sizes) {
   const int64_t right = word(0), bottom = word(1), left = word(2), top = word(3);
   const int64_t tile_width = word(4), tile_height = word(5), tile_left = word(6), tile_top = word(7);
   const size_t components = reader.Short(at + 36);
-  if (right <= left || bottom <= top || tile_width == 0 || tile_height == 0 || tile_left > left || tile_top > top) return false;
+  if (right <= left || bottom <= top || tile_width == 0 || tile_height == 0 || tile_left > left || tile_top > top)
+    return false;
   if (components == 0 || !reader.Has(at + 38, 3 * components)) return false;
   sizes.width = right - left;
   sizes.height = bottom - top;
@@ -62,8 +71,10 @@ bool ReadSizes(const Reader& reader, size_t at, Sizes& sizes) {
                 std::ceil(static_cast<double>(bottom - tile_top) / static_cast<double>(tile_height));
   sizes.samples = 0;
   for (size_t i = 0; i < components; ++i) {
-    const double across = std::max(reader.Byte(at + 38 + 3 * i + 1), 1u), down = std::max(reader.Byte(at + 38 + 3 * i + 2), 1u);
-    sizes.samples += std::ceil(static_cast<double>(sizes.width) / across) * std::ceil(static_cast<double>(sizes.height) / down);
+    const double across = std::max(reader.Byte(at + 38 + 3 * i + 1), 1u),
+                 down = std::max(reader.Byte(at + 38 + 3 * i + 2), 1u);
+    sizes.samples +=
+        std::ceil(static_cast<double>(sizes.width) / across) * std::ceil(static_cast<double>(sizes.height) / down);
   }
   return true;
 }
@@ -90,7 +101,8 @@ struct Division {
 };
 
 /// Segments from `at` on to the marker `last`, where it returns its place.
-std::optional<size_t> ReadSegments(const Reader& reader, size_t at, uint32_t last, bool many_components, Division& division) {
+std::optional<size_t> ReadSegments(const Reader& reader, size_t at, uint32_t last, bool many_components,
+                                   Division& division) {
   while (reader.Has(at, 2) && reader.Short(at) != last) {
     if (!reader.Has(at, 4) || reader.Short(at) < 0xff00) return std::nullopt;
     const uint32_t marker = reader.Short(at);
@@ -102,7 +114,8 @@ std::optional<size_t> ReadSegments(const Reader& reader, size_t at, uint32_t las
       if (!division.Read(reader, begin + 5, end, (reader.Byte(begin) & 1) != 0)) return std::nullopt;
     } else if (marker == kCoc) {
       const size_t style = begin + (many_components ? 2 : 1);
-      if (!reader.Has(style, 1) || !division.Read(reader, style + 1, end, (reader.Byte(style) & 1) != 0)) return std::nullopt;
+      if (!reader.Has(style, 1) || !division.Read(reader, style + 1, end, (reader.Byte(style) & 1) != 0))
+        return std::nullopt;
     }
     at = end;
   }
@@ -111,12 +124,15 @@ std::optional<size_t> ReadSegments(const Reader& reader, size_t at, uint32_t las
 
 double WorkOf(const Sizes& sizes, const Division& division) {
   constexpr double kTile = 6144, kTileComponent = 1152, kBlock = 768, kPrecinct = 384, kSample = 12;
-  const auto halved = [](uint32_t power) { return power == 0 ? 0u : power - 1; };  // a precinct lies in three bands of half its size
+  const auto halved = [](uint32_t power) {
+    return power == 0 ? 0u : power - 1;
+  };  // a precinct lies in three bands of half its size
   const uint32_t width = halved(division.precinct_width), height = halved(division.precinct_height);
   const double precinct = std::exp2(width + height);
   const double block = std::exp2(std::min(division.block_width, width) + std::min(division.block_height, height));
   const double precincts = sizes.samples / precinct + sizes.components;
-  return sizes.tiles * (kTile + sizes.components * kTileComponent) + sizes.samples * (kSample + kBlock / block + kPrecinct / precinct) +
+  return sizes.tiles * (kTile + sizes.components * kTileComponent) +
+         sizes.samples * (kSample + kBlock / block + kPrecinct / precinct) +
          2.0 * division.layers * (division.levels + 1) * precincts;
 }
 

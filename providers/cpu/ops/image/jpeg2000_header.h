@@ -1,7 +1,7 @@
 #pragma once
 
-// What the headers of a JPEG 2000 file say of the memory that decoding it takes: OpenJPEG has no limit of its own, and takes some of it
-// while it reads them.
+// What the headers of a JPEG 2000 file say of the memory that decoding it takes: OpenJPEG has no limit of its own, and
+// takes some of it while it reads them.
 
 #include <cstdint>
 

@@ -18,8 +18,9 @@ double FractionalLength(int64_t in, const AxisRequest& request) {
   return std::abs(length - whole) <= request.scale_error * std::max(1.0, whole) ? whole : length;
 }
 
-/// The length that align_corners takes. By onnx's text, ONNX Runtime and PyTorch it is the output's, so that corners meet. Where an
-/// axis gets shorter by a scale, onnx's two cases of that (of its reference implementation) take the fractional length all the same.
+/// The length that align_corners takes. By onnx's text, ONNX Runtime and PyTorch it is the output's, so that corners meet.
+/// Where an axis gets shorter by a scale, onnx's two cases of that (of its reference implementation) take the fractional
+/// length all the same.
 double AlignedLength(int64_t in, const AxisRequest& request) {
   return request.by_scale && request.scale < 1 ? FractionalLength(in, request) : static_cast<double>(request.out);
 }
@@ -39,21 +40,16 @@ class CoordinateMap {
     const double x = static_cast<double>(o);
     const double scale = request_.scale;
     switch (mode_) {
-      case CoordinateMode::kHalfPixel:
-        return (x + 0.5) / scale - 0.5;
+      case CoordinateMode::kHalfPixel: return (x + 0.5) / scale - 0.5;
       case CoordinateMode::kHalfPixelSymmetric: {
         const double adjustment = static_cast<double>(request_.out) / fractional_;
         const double offset = in_ / 2 * (1 - adjustment);
         return offset + (x + 0.5) / scale - 0.5;
       }
-      case CoordinateMode::kPytorchHalfPixel:
-        return request_.out > 1 ? (x + 0.5) / scale - 0.5 : 0.0;
-      case CoordinateMode::kAlignCorners:
-        return aligned_ == 1 ? 0.0 : x * (in_ - 1) / (aligned_ - 1);
-      case CoordinateMode::kAsymmetric:
-        return x / scale;
-      case CoordinateMode::kTfHalfPixelForNn:
-        return (x + 0.5) / scale;
+      case CoordinateMode::kPytorchHalfPixel: return request_.out > 1 ? (x + 0.5) / scale - 0.5 : 0.0;
+      case CoordinateMode::kAlignCorners: return aligned_ == 1 ? 0.0 : x * (in_ - 1) / (aligned_ - 1);
+      case CoordinateMode::kAsymmetric: return x / scale;
+      case CoordinateMode::kTfHalfPixelForNn: return (x + 0.5) / scale;
       case CoordinateMode::kTfCropAndResize: {
         // Written so that the ends are met exactly: what lies outside, by a rounding error even, is extrapolated.
         const double start = request_.roi_start, end = request_.roi_end;
@@ -83,20 +79,11 @@ int64_t NearestIndex(NearestMode mode, double position, const AxisRequest& reque
   const double ratio = x - floor;
   double index = floor;
   switch (mode) {
-    case NearestMode::kRoundPreferFloor:
-      index += ratio > 0.5 ? 1 : 0;
-      break;
-    case NearestMode::kRoundPreferCeil:
-      index += ratio >= 0.5 ? 1 : 0;
-      break;
-    case NearestMode::kFloor:
-      break;
-    case NearestMode::kCeil:
-      index = std::ceil(x);
-      break;
-    case NearestMode::kSimple:
-      index = request.scale < 1 ? std::ceil(x) : std::trunc(x);
-      break;
+    case NearestMode::kRoundPreferFloor: index += ratio > 0.5 ? 1 : 0; break;
+    case NearestMode::kRoundPreferCeil: index += ratio >= 0.5 ? 1 : 0; break;
+    case NearestMode::kFloor: break;
+    case NearestMode::kCeil: index = std::ceil(x); break;
+    case NearestMode::kSimple: index = request.scale < 1 ? std::ceil(x) : std::trunc(x); break;
   }
   return static_cast<int64_t>(index);
 }
@@ -159,7 +146,8 @@ void FillNearest(const ResampleOptions& options, const CoordinateMap& map, const
   }
 }
 
-void FillWeighted(const ResampleOptions& options, const CoordinateMap& map, double scale, Allocator& memory, AxisTable& table) {
+void FillWeighted(const ResampleOptions& options, const CoordinateMap& map, double scale, Allocator& memory,
+                  AxisTable& table) {
   const Filter filter(options, scale);
   const int64_t reach = filter.taps();
   table.taps = std::min(reach, table.in);
@@ -167,7 +155,8 @@ void FillWeighted(const ResampleOptions& options, const CoordinateMap& map, doub
   table.charge.Add(CheckedMul(count, sizeof(table.weights[0]) + sizeof(table.weights_f32[0])));
   const MemoryCharge charge(memory, static_cast<size_t>(reach) * sizeof(double));
   table.weights.reserve(count);
-  InCancellablePieces(0, static_cast<int64_t>(count), 1, [&](int64_t, int64_t end) { table.weights.resize(static_cast<size_t>(end), 0.0); });
+  InCancellablePieces(0, static_cast<int64_t>(count), 1,
+                      [&](int64_t, int64_t end) { table.weights.resize(static_cast<size_t>(end), 0.0); });
   std::vector<double> weights(static_cast<size_t>(reach));
   PacedCancellationPoint look(10);
   for (int64_t o = 0; o < table.out; ++o) {
@@ -246,7 +235,8 @@ AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRe
   return table;
 }
 
-std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, const Shape& in_shape, std::span<const AxisRequest> requests,
+std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, const Shape& in_shape,
+                                               std::span<const AxisRequest> requests,
                                                FunctionRef<void(const Shape&)> reserve, Allocator& memory) {
   auto plan = std::make_unique<ResamplePlan>();
   plan->options = options;

@@ -47,29 +47,22 @@ void GatherElements(const RowGather& row, int64_t begin, int64_t end, const void
 void GatherBlocks(const RowGather& row, int64_t begin, int64_t end, const void* source, void* target) {
   const auto* in = static_cast<const unsigned char*>(source);
   auto* out = static_cast<unsigned char*>(target);
-  for (int64_t i = begin; i < end; ++i) std::memcpy(out + static_cast<size_t>(i) * row.block, in + static_cast<size_t>(row.first[i]) * row.block, row.block);
+  for (int64_t i = begin; i < end; ++i)
+    std::memcpy(out + static_cast<size_t>(i) * row.block, in + static_cast<size_t>(row.first[i]) * row.block, row.block);
 }
 
 void GatherPositions(const RowGather& row, int64_t begin, int64_t end, const void* source, void* target) {
   switch (row.block) {
-    case 1:
-      return GatherElements<uint8_t>(row, begin, end, source, target);
-    case 2:
-      return GatherElements<uint16_t>(row, begin, end, source, target);
-    case 3:
-      return GatherElements<Element<3>>(row, begin, end, source, target);
-    case 4:
-      return GatherElements<uint32_t>(row, begin, end, source, target);
-    case 8:
-      return GatherElements<uint64_t>(row, begin, end, source, target);
-    case 12:
-      return GatherElements<Element<12>>(row, begin, end, source, target);
-    case 16:
-      return GatherElements<Element<16>>(row, begin, end, source, target);
+    case 1: return GatherElements<uint8_t>(row, begin, end, source, target);
+    case 2: return GatherElements<uint16_t>(row, begin, end, source, target);
+    case 3: return GatherElements<Element<3>>(row, begin, end, source, target);
+    case 4: return GatherElements<uint32_t>(row, begin, end, source, target);
+    case 8: return GatherElements<uint64_t>(row, begin, end, source, target);
+    case 12: return GatherElements<Element<12>>(row, begin, end, source, target);
+    case 16: return GatherElements<Element<16>>(row, begin, end, source, target);
     case 32:  // a pixel of a blocked image
       return GatherElements<Element<32>>(row, begin, end, source, target);
-    default:
-      return GatherBlocks(row, begin, end, source, target);
+    default: return GatherBlocks(row, begin, end, source, target);
   }
 }
 
@@ -77,9 +70,9 @@ double GatherCost(const RowGather& row) { return 0.4 + static_cast<double>(row.b
 
 void GatherRow(const RowGather& row, const void* source, void* target) {
   const int64_t repeat = row.repeat;
-  InCancellablePieces(0, row.count / repeat, GatherCost(row) * static_cast<double>(repeat), [&](int64_t begin, int64_t end) {
-    GatherPositions(row, begin * repeat, end * repeat, source, target);
-  });
+  InCancellablePieces(
+      0, row.count / repeat, GatherCost(row) * static_cast<double>(repeat),
+      [&](int64_t begin, int64_t end) { GatherPositions(row, begin * repeat, end * repeat, source, target); });
 }
 
 int RepeatFactor(const AxisTable& table) {
@@ -152,7 +145,8 @@ Layout MakeLayout(const ResamplePlan& plan, size_t element) {
   layout.outer = dims.first(dims.size() - 1);
   for (const ResampleDim& dim : layout.outer) layout.rows *= dim.out;
   layout.row_in = table.in;
-  layout.row = {table.first.data(), table.outside.empty() ? nullptr : table.outside.data(), table.out, block,
+  layout.row = {table.first.data(),  table.outside.empty() ? nullptr : table.outside.data(),
+                table.out,           block,
                 RepeatFactor(table), nullptr};
   return layout;
 }
@@ -268,7 +262,8 @@ void ResampleNearest(KernelContext& context, const ResamplePlan& plan, const Ten
           if (row.outside[o]) FillBlocks(target + static_cast<size_t>(o) * row.block, row.block, fill, element);
         }
       }
-      for (int64_t copy = 1; copy < rows; ++copy) CopyBytesCancellably(target + static_cast<size_t>(copy) * out_bytes, target, out_bytes);
+      for (int64_t copy = 1; copy < rows; ++copy)
+        CopyBytesCancellably(target + static_cast<size_t>(copy) * out_bytes, target, out_bytes);
     }
   });
 }

@@ -90,7 +90,8 @@ class PassRunner {
     for (int64_t r = begin; r < end; ++r) {
       look.Pass((pass_.in_row() + pass_.out_row()) * (taps_ + row_taps()));
       const int64_t plane = r / out_rows, o = r % out_rows;
-      const int64_t first = plane * pass_.in_rows() + (pass_.rows == nullptr ? 0 : pass_.rows->first[static_cast<size_t>(o)]);
+      const int64_t first =
+          plane * pass_.in_rows() + (pass_.rows == nullptr ? 0 : pass_.rows->first[static_cast<size_t>(o)]);
       for (int64_t t = 0; t < taps_; ++t) sources[t] = SourceRow(first + t, ring, keys, loaded);
       unsigned char* target = out_ + static_cast<size_t>(r * pass_.out_row()) * format_.out_size;
       F* row = format_.store == nullptr ? reinterpret_cast<F*>(target) : blended;
@@ -147,14 +148,16 @@ class PassRunner {
       row = loaded;
     }
     const AxisTable& table = *pass_.columns;
-    InCancellablePieces(0, table.out, kTapNs * static_cast<double>(table.taps * pass_.inner), [&](int64_t begin, int64_t end) {
-      kernels_.resample_row(row, table.first.data() + begin, Weights<F>(table) + begin * table.taps, table.taps, end - begin, pass_.inner,
-                            kept + begin * pass_.inner);
-      if (table.outside.empty()) return;
-      for (int64_t o = begin; o < end; ++o) {
-        if (table.outside[static_cast<size_t>(o)]) std::fill_n(kept + o * pass_.inner, pass_.inner, fill_);
-      }
-    });
+    InCancellablePieces(0, table.out, kTapNs * static_cast<double>(table.taps * pass_.inner),
+                        [&](int64_t begin, int64_t end) {
+                          kernels_.resample_row(row, table.first.data() + begin, Weights<F>(table) + begin * table.taps,
+                                                table.taps, end - begin, pass_.inner, kept + begin * pass_.inner);
+                          if (table.outside.empty()) return;
+                          for (int64_t o = begin; o < end; ++o) {
+                            if (table.outside[static_cast<size_t>(o)])
+                              std::fill_n(kept + o * pass_.inner, pass_.inner, fill_);
+                          }
+                        });
     return kept;
   }
 
@@ -174,7 +177,8 @@ void RunPass(KernelContext& context, const Pass& pass, const RowFormat<F>& forma
   const PassRunner<F> runner(pass, format, fill, in, out);
   const int64_t rows = pass.outer * pass.out_rows();
   const double taps = static_cast<double>((pass.rows ? pass.rows->taps : 1) + (pass.columns ? pass.columns->taps : 0));
-  const double cost = static_cast<double>(pass.out_row()) * (0.15 * taps + (format.load ? 0.2 : 0.0) + (format.store ? 0.2 : 0.0));
+  const double cost =
+      static_cast<double>(pass.out_row()) * (0.15 * taps + (format.load ? 0.2 : 0.0) + (format.store ? 0.2 : 0.0));
   int64_t chunks = 1;
   if (context.threads().num_threads() > 1 && static_cast<double>(rows) * cost > ThreadPool::kSerialBelowNs) {
     chunks = std::min<int64_t>(rows, context.threads().num_threads() * (pass.outer == 1 ? 1 : 2));
@@ -255,16 +259,11 @@ void RunAs(KernelContext& context, const ResamplePlan& plan, const Tensor& input
 
 void ResampleWeighted(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output) {
   switch (input.type()) {
-    case ElementType::kFloat:
-      return RunAs<float, float>(context, plan, input, output, 1);
-    case ElementType::kComplex64:
-      return RunAs<float, float>(context, plan, input, output, 2);
-    case ElementType::kDouble:
-      return RunAs<double, double>(context, plan, input, output, 1);
-    case ElementType::kComplex128:
-      return RunAs<double, double>(context, plan, input, output, 2);
-    case ElementType::kBool:
-      return RunAs<float, bool>(context, plan, input, output, 1);
+    case ElementType::kFloat: return RunAs<float, float>(context, plan, input, output, 1);
+    case ElementType::kComplex64: return RunAs<float, float>(context, plan, input, output, 2);
+    case ElementType::kDouble: return RunAs<double, double>(context, plan, input, output, 1);
+    case ElementType::kComplex128: return RunAs<double, double>(context, plan, input, output, 2);
+    case ElementType::kBool: return RunAs<float, bool>(context, plan, input, output, 1);
     case ElementType::kInt32:
     case ElementType::kUInt32:
     case ElementType::kInt64:

@@ -19,8 +19,8 @@ class Resize final : public Kernel {
   ResizePlanner planner_;
 };
 
-constexpr TypeSet kResizable = kNumbers | TypeSet{ElementType::kBool, ElementType::kString, ElementType::kComplex64,
-                                                  ElementType::kComplex128};
+constexpr TypeSet kResizable =
+    kNumbers | TypeSet{ElementType::kBool, ElementType::kString, ElementType::kComplex64, ElementType::kComplex128};
 
 }  // namespace
 

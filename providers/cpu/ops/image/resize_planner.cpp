@@ -10,15 +10,21 @@
 namespace tessera::cpu {
 namespace {
 
-void CheckScale(double scale) { Require(std::isfinite(scale) && scale > 0, "scale is {}, a positive number is expected", scale); }
+void CheckScale(double scale) {
+  Require(std::isfinite(scale) && scale > 0, "scale is {}, a positive number is expected", scale);
+}
 
 AxisRequest Scaled(int64_t in, double scale) {
   CheckScale(scale);
-  // Scales are floats: 10 elements by 1.3f are 12.9999995. Rounded to a float, as shape inference has it, they are the 13 meant.
+  // Scales are floats: 10 elements by 1.3f are 12.9999995. Rounded to a float, as shape inference has it, they are the 13
+  // meant.
   const double exact = static_cast<double>(in) * scale;
   const double out = std::floor(in <= int64_t{1} << 24 ? static_cast<double>(static_cast<float>(exact)) : exact);
   Require(out < 0x1p62, "an axis of {} elements can not be scaled by {}", in, scale);
-  return {.out = static_cast<int64_t>(out), .scale = scale, .by_scale = true, .scale_error = std::numeric_limits<float>::epsilon()};
+  return {.out = static_cast<int64_t>(out),
+          .scale = scale,
+          .by_scale = true,
+          .scale_error = std::numeric_limits<float>::epsilon()};
 }
 
 CoordinateMode ParseCoordinates(const std::string& name) {
@@ -50,7 +56,8 @@ ResampleOptions EarlyOptions(const KernelInfo& info) {
 }
 
 void CheckInterpolatable(const ResampleOptions& options, ElementType type) {
-  Require(options.mode == ResampleMode::kNearest || type != ElementType::kString, "strings can be resized in mode nearest only");
+  Require(options.mode == ResampleMode::kNearest || type != ElementType::kString,
+          "strings can be resized in mode nearest only");
 }
 
 void Append(const Tensor& tensor, std::span<double> numbers) {
@@ -77,7 +84,8 @@ AxisRequest Sized(int64_t in, double size) {
 }  // namespace
 
 template <class Make>
-std::shared_ptr<const ResamplePlan> ResizePlanner::PlanCache::Get(const Shape& shape, std::span<const double> numbers, Make make) {
+std::shared_ptr<const ResamplePlan> ResizePlanner::PlanCache::Get(const Shape& shape, std::span<const double> numbers,
+                                                                  Make make) {
   {
     const std::lock_guard lock(mutex_);
     if (plan_ != nullptr && shape_ == shape && std::ranges::equal(numbers_, numbers)) return plan_;
@@ -100,8 +108,8 @@ ResizePlanner::ResizePlanner(const KernelInfo& info)
   CheckInterpolatable(options_, info.input_type(0));
   if (upsample_) ReadUpsampleScales(info);
   const auto policy = info.attribute<std::string>("keep_aspect_ratio_policy", "stretch");
-  Require(policy == "stretch" || policy == "not_larger" || policy == "not_smaller", "keep_aspect_ratio_policy '{}' is unknown",
-          policy);
+  Require(policy == "stretch" || policy == "not_larger" || policy == "not_smaller",
+          "keep_aspect_ratio_policy '{}' is unknown", policy);
   policy_ = policy == "stretch"      ? AspectPolicy::kStretch
             : policy == "not_larger" ? AspectPolicy::kNotLarger
                                      : AspectPolicy::kNotSmaller;
@@ -141,7 +149,8 @@ ResizePlanner::Planned ResizePlanner::Plan(KernelContext& context) {
   return planned;
 }
 
-std::shared_ptr<const ResamplePlan> ResizePlanner::PlanResize(KernelContext& context, FunctionRef<void(const Shape&)> reserve) {
+std::shared_ptr<const ResamplePlan> ResizePlanner::PlanResize(KernelContext& context,
+                                                              FunctionRef<void(const Shape&)> reserve) {
   const Tensor& input = context.required_input(0);
   const Shape& shape = input.shape();
   const Tensor* scales = context.input(early_ ? 1 : 2);
@@ -151,17 +160,19 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanResize(KernelContext& con
   if (sizes != nullptr && sizes->num_elements() == 0 && (shape.rank() > 0 || scales != nullptr)) sizes = nullptr;
   Require((scales != nullptr) != (sizes != nullptr), "exactly one of scales and sizes must be given");
   if (options_.coordinates != CoordinateMode::kTfCropAndResize) roi = nullptr;
-  
+
   // Numbers the plan depends on: scales or sizes, then roi.
   const std::span<const double> numbers = Numbers(context, scales != nullptr ? *scales : *sizes, roi);
   const size_t count = axes_.empty() ? shape.rank() : axes_.size();
   const size_t expected = options_.coordinates == CoordinateMode::kTfCropAndResize ? 3 * count : count;
   Require(numbers.size() == expected, "{} has {} numbers and roi {} for {} axes", scales != nullptr ? "scales" : "sizes",
           (scales != nullptr ? scales : sizes)->num_elements(), roi == nullptr ? 0 : roi->num_elements(), count);
-  return cache_.Get(shape, numbers, [&] { return MakePlan(shape, numbers, count, scales != nullptr, reserve, TableMemory(context)); });
+  return cache_.Get(shape, numbers,
+                    [&] { return MakePlan(shape, numbers, count, scales != nullptr, reserve, TableMemory(context)); });
 }
 
-std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& context, FunctionRef<void(const Shape&)> reserve) {
+std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& context,
+                                                                FunctionRef<void(const Shape&)> reserve) {
   const Shape& shape = context.required_input(0).shape();
   Require(!scales_from_input_ || context.required_input(1).is(ElementType::kFloat), "scales must be float");
   const std::span<const float> scales =
@@ -176,16 +187,20 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& c
   });
 }
 
-std::shared_ptr<const ResamplePlan> ResizePlanner::MakePlan(const Shape& shape, std::span<const double> numbers, size_t count, bool scales,
-                                                            FunctionRef<void(const Shape&)> reserve, Allocator& memory) const {
+std::shared_ptr<const ResamplePlan> ResizePlanner::MakePlan(const Shape& shape, std::span<const double> numbers,
+                                                            size_t count, bool scales,
+                                                            FunctionRef<void(const Shape&)> reserve,
+                                                            Allocator& memory) const {
   const size_t rank = shape.rank();
   std::vector<AxisRequest> requests(rank);
   for (size_t i = 0; i < rank; ++i) requests[i].out = shape[i];
   std::vector<size_t> axes(count);
   std::vector<bool> seen(rank);
   for (size_t i = 0; i < count; ++i) {
-    const int64_t axis = axes_.empty() ? static_cast<int64_t>(i) : axes_[i] + (axes_[i] < 0 ? static_cast<int64_t>(rank) : 0);
-    Require(axis >= 0 && axis < static_cast<int64_t>(rank), "axis {} is outside a tensor of rank {}", axes_.empty() ? axis : axes_[i], rank);
+    const int64_t axis =
+        axes_.empty() ? static_cast<int64_t>(i) : axes_[i] + (axes_[i] < 0 ? static_cast<int64_t>(rank) : 0);
+    Require(axis >= 0 && axis < static_cast<int64_t>(rank), "axis {} is outside a tensor of rank {}",
+            axes_.empty() ? axis : axes_[i], rank);
     axes[i] = static_cast<size_t>(axis);
     Require(!seen[axes[i]], "axis {} is named twice", axis);
     seen[axes[i]] = true;
@@ -207,7 +222,8 @@ void ResizePlanner::KeepAspect(const Shape& shape, std::span<const size_t> axes,
   if (axes.empty()) return;
   double scale = requests[axes[0]].scale;
   for (size_t axis : axes) {
-    scale = policy_ == AspectPolicy::kNotLarger ? std::min(scale, requests[axis].scale) : std::max(scale, requests[axis].scale);
+    scale =
+        policy_ == AspectPolicy::kNotLarger ? std::min(scale, requests[axis].scale) : std::max(scale, requests[axis].scale);
   }
   for (size_t axis : axes) {
     const double out = scale * static_cast<double>(shape[axis]) + 0.5;

@@ -1,7 +1,7 @@
 #pragma once
 
-// How Resize (ai.onnx 10, 11, 13, 18, 19) and Upsample (1, 7, 9, 10) come to a plan of resampling: attributes, read once, and
-// the scales, sizes and region of each run.
+// How Resize (ai.onnx 10, 11, 13, 18, 19) and Upsample (1, 7, 9, 10) come to a plan of resampling: attributes, read once,
+// and the scales, sizes and region of each run.
 
 #include <mutex>
 
@@ -40,8 +40,9 @@ class ResizePlanner {
   void ReadUpsampleScales(const KernelInfo& info);
   std::shared_ptr<const ResamplePlan> PlanResize(KernelContext& context, FunctionRef<void(const Shape&)> reserve);
   std::shared_ptr<const ResamplePlan> PlanUpsample(KernelContext& context, FunctionRef<void(const Shape&)> reserve);
-  std::shared_ptr<const ResamplePlan> MakePlan(const Shape& shape, std::span<const double> numbers, size_t count, bool scales,
-                                               FunctionRef<void(const Shape&)> reserve, Allocator& memory) const;
+  std::shared_ptr<const ResamplePlan> MakePlan(const Shape& shape, std::span<const double> numbers, size_t count,
+                                               bool scales, FunctionRef<void(const Shape&)> reserve,
+                                               Allocator& memory) const;
   /// What the tables of a plan count against: the run's host memory, the session's where the run's is a device's.
   Allocator& TableMemory(const KernelContext& context) const noexcept {
     return context.allocator().memory().device == DeviceType::kCpu ? context.allocator() : session_memory_;

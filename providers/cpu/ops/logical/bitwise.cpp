@@ -25,15 +25,21 @@ namespace {
 
 struct AndOf {
   template <class T>
-  T operator()(T a, T b) const { return static_cast<T>(a & b); }
+  T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
 };
 struct OrOf {
   template <class T>
-  T operator()(T a, T b) const { return static_cast<T>(a | b); }
+  T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
 };
 struct XorOf {
   template <class T>
-  T operator()(T a, T b) const { return static_cast<T>(a ^ b); }
+  T operator()(T a, T b) const {
+    return static_cast<T>(a ^ b);
+  }
 };
 // Bools are read as bytes: whatever is not 0 is true.
 struct LogicalAndOf {
@@ -166,7 +172,8 @@ class BitShift final : public BinaryKernel {
  private:
   static bool IsLeft(const KernelInfo& info) {
     const auto direction = info.attribute<std::string>("direction");
-    Require(direction == "LEFT" || direction == "RIGHT", "attribute 'direction' is '{}', expected LEFT or RIGHT", direction);
+    Require(direction == "LEFT" || direction == "RIGHT", "attribute 'direction' is '{}', expected LEFT or RIGHT",
+            direction);
     return direction == "LEFT";
   }
 };

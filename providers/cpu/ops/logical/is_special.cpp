@@ -15,7 +15,8 @@
 #ifndef TESSERA_OPS_IS_SPECIAL_ONCE
 #define TESSERA_OPS_IS_SPECIAL_ONCE
 namespace tessera::cpu {
-/// IEEE's NaNs lie above infinity where the sign is masked away; infinities, and the NaNs of other types, are one or two codes.
+/// IEEE's NaNs lie above infinity where the sign is masked away; infinities, and the NaNs of other types, are one or two
+/// codes.
 enum class Special { kAbove, kOneOf };
 /// `U` is the unsigned type of the float's bits.
 template <class U>
@@ -117,7 +118,8 @@ class SpecialKernel : public Kernel {
       : body_(body), type_(info.input_type(0)), size_(BitWidth(type_) / 8) {}
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    Require(x.type() == type_, "input 0 is tensor({}), expected tensor({})", ElementTypeName(x.type()), ElementTypeName(type_));
+    Require(x.type() == type_, "input 0 is tensor({}), expected tensor({})", ElementTypeName(x.type()),
+            ElementTypeName(type_));
     Tensor* y = context.output(0, ElementType::kBool, x.shape());
     if (y == nullptr) return;
     const auto* source = static_cast<const char*>(x.raw());

@@ -1,6 +1,5 @@
 // Where (9, 16).
 
-
 #include "simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -121,11 +120,13 @@ class Where final : public Kernel {
             ElementTypeName(condition.type()));
     Require(x.type() == type_ && y.type() == type_, "inputs 1 and 2 are tensor({}) and tensor({}), expected tensor({})",
             ElementTypeName(x.type()), ElementTypeName(y.type()), ElementTypeName(type_));
-    const Operand operands[] = {{condition.raw(), &condition.shape(), 1}, {x.raw(), &x.shape(), size_}, {y.raw(), &y.shape(), size_}};
+    const Operand operands[] = {
+        {condition.raw(), &condition.shape(), 1}, {x.raw(), &x.shape(), size_}, {y.raw(), &y.shape(), size_}};
     if (condition.shape() == x.shape() && x.shape() == y.shape()) {
       Tensor* output = context.output(0, type_, x.shape());
       if (output == nullptr) return;
-      return BroadcastFlat(operands, 7, x.num_elements(), output->mutable_raw(), size_, loop_, nullptr, 0.4, context.threads());
+      return BroadcastFlat(operands, 7, x.num_elements(), output->mutable_raw(), size_, loop_, nullptr, 0.4,
+                           context.threads());
     }
     const Shape shape = BroadcastShape(BroadcastShape(condition.shape(), x.shape()), y.shape());
     Tensor* output = context.output(0, type_, shape);
@@ -142,9 +143,10 @@ class Where final : public Kernel {
 }  // namespace
 
 void RegisterWhere(KernelRegistry& registry) {
-  const TypeSet types = kNumbers | TypeSet{ElementType::kBool, ElementType::kString, ElementType::kComplex64,
-                                           ElementType::kComplex128};
-  registry.Add(Op("Where").Versions(9).Types(1, types).Types(2, types).InPlace(1, 0).InPlace(2, 0).Factory([](const KernelInfo& info) { return OnTexts(info, std::make_unique<Where>(info)); }));
+  const TypeSet types =
+      kNumbers | TypeSet{ElementType::kBool, ElementType::kString, ElementType::kComplex64, ElementType::kComplex128};
+  registry.Add(Op("Where").Versions(9).Types(1, types).Types(2, types).InPlace(1, 0).InPlace(2, 0).Factory(
+      [](const KernelInfo& info) { return OnTexts(info, std::make_unique<Where>(info)); }));
 }
 
 }  // namespace tessera::cpu

@@ -139,8 +139,8 @@ class ArithmeticKernel final : public BinaryKernel {
 
 template <Arithmetic kOp>
 void RegisterArithmetic(KernelRegistry& registry, const char* name) {
-  registry.Add(Op(name).Versions(1).Types(0, kNumbers).Types(1, kNumbers).InPlace(0, 0).InPlace(1, 0)
-                   .Make<ArithmeticKernel<kOp>>());
+  registry.Add(
+      Op(name).Versions(1).Types(0, kNumbers).Types(1, kNumbers).InPlace(0, 0).InPlace(1, 0).Make<ArithmeticKernel<kOp>>());
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Cast (1, 6, 9, 13, 19, 21, 23, 24, 25, 28), CastLike (15, 19, 21, 23, 24, 25) and BitCast (26).
 
+#include "engine/cast.h"
+
 #include <algorithm>
 #include <string>
 
@@ -8,7 +10,6 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/string_memory.h"
-#include "engine/cast.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -73,7 +74,8 @@ class Cast : public Kernel {
     const bool copies = x.is(ElementType::kString);
     if (copies && x.raw() == y.raw()) return;
     StringCharge(y, context.allocator())
-        .Add(copies ? TextBytes(x.values<std::string>()) : CheckedMul(static_cast<size_t>(x.num_elements()), TextBytes(kLongestNumber)));
+        .Add(copies ? TextBytes(x.values<std::string>())
+                    : CheckedMul(static_cast<size_t>(x.num_elements()), TextBytes(kLongestNumber)));
   }
 
   const ElementCast cast_;

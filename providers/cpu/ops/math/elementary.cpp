@@ -58,24 +58,34 @@ struct NotOf {
 };
 struct CeilOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D, V x) const { return hn::Ceil(x); }
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Ceil(x);
+  }
 };
 struct FloorOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D, V x) const { return hn::Floor(x); }
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Floor(x);
+  }
 };
 /// Halves go to the even neighbour.
 struct RoundOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D, V x) const { return hn::Round(x); }
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Round(x);
+  }
 };
 struct SqrtOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D, V x) const { return hn::Sqrt(x); }
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Sqrt(x);
+  }
 };
 struct ReciprocalOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const { return hn::Div(hn::Set(d, 1), x); }
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Div(hn::Set(d, 1), x);
+  }
 };
 
 template <class T>

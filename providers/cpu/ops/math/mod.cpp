@@ -18,8 +18,8 @@ namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// What `quotient` leaves of a; kFloor: with the sign of the divisor, as Python's %, instead of the dividend's. Whole divisions
-/// by 0 leave 0.
+/// What `quotient` leaves of a; kFloor: with the sign of the divisor, as Python's %, instead of the dividend's. Whole
+/// divisions by 0 leave 0.
 template <bool kFloor, class T>
 T Remainder(T a, T b, T quotient) {
   using U = Wrapping<T>;
@@ -51,8 +51,9 @@ struct ModOf {
   }
 };
 
-/// ModOf reals, of vectors: what a fused multiplication leaves is exact, as it is a multiple of the divisor's last place and less than
-/// the divisor. Vectors with quotients that are not whole numbers' neighbours any more, or no numbers, go one by one.
+/// ModOf reals, of vectors: what a fused multiplication leaves is exact, as it is a multiple of the divisor's last place
+/// and less than the divisor. Vectors with quotients that are not whole numbers' neighbours any more, or no numbers, go one
+/// by one.
 template <bool kFloor>
 struct VectorModOf {
   template <class D, class V>
@@ -61,7 +62,8 @@ struct VectorModOf {
     const V size = hn::Abs(a), divisor = hn::Abs(b);
     const V quotient = hn::Trunc(hn::Div(size, divisor));
     const auto less = hn::Lt(size, divisor);
-    if (!hn::AllTrue(d, hn::Or(less, hn::Lt(quotient, hn::Set(d, sizeof(T) == 4 ? T(0x1p22) : T(0x1p51)))))) return OneByOne(d, a, b);
+    if (!hn::AllTrue(d, hn::Or(less, hn::Lt(quotient, hn::Set(d, sizeof(T) == 4 ? T(0x1p22) : T(0x1p51))))))
+      return OneByOne(d, a, b);
     V rest = hn::NegMulAdd(quotient, divisor, size);
     rest = hn::IfThenElse(hn::Lt(rest, hn::Zero(d)), hn::Add(rest, divisor), rest);  // the quotient was rounded up
     rest = hn::CopySign(hn::IfThenElse(less, size, rest), a);
@@ -101,7 +103,8 @@ template <bool kFloor>
 SpanLoop LoopOf(ElementType type) {
   return LoopOfNumber(type, []<class T>() -> SpanLoop {
     if constexpr (std::is_same_v<T, int64_t>) return ModInt64Loop<kFloor>;
-    else if constexpr (std::is_floating_point_v<T> && HWY_TARGET <= HWY_AVX2) return VectorBinaryLoop<T, VectorModOf<kFloor>>;
+    else if constexpr (std::is_floating_point_v<T> && HWY_TARGET <= HWY_AVX2)
+      return VectorBinaryLoop<T, VectorModOf<kFloor>>;
     else return BinaryLoop<T, T, T, ModOf<kFloor>>;
   });
 }
@@ -132,7 +135,8 @@ class Mod final : public BinaryKernel {
     const int64_t fmod = info.attribute<int64_t>("fmod", 0);
     Require(fmod == 0 || fmod == 1, "attribute 'fmod' is {}, expected 0 or 1", fmod);
     const SpanLoop loop = HWY_DYNAMIC_DISPATCH(FindModLoop)(fmod == 0, ComputeTypeOf(info.input_type(0)));
-    if (loop == nullptr) Fail(ErrorCode::kNotImplemented, "no remainders of tensor({})", ElementTypeName(info.input_type(0)));
+    if (loop == nullptr)
+      Fail(ErrorCode::kNotImplemented, "no remainders of tensor({})", ElementTypeName(info.input_type(0)));
     return {loop, 2.0};
   }
 };

@@ -51,8 +51,7 @@ HWY_INLINE V LogOfFloat(D d, V x) {
 /// e^x with float's accuracy; beyond float's range anything that rounds to its infinity or zero.
 template <class D, class V>
 HWY_INLINE V ExpToFloat(D d, V x) {
-  constexpr double kC[] = {1.0,      1.0,       1.0 / 2,    1.0 / 6,    1.0 / 24,
-                           1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320};
+  constexpr double kC[] = {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320};
   // The operand order keeps NaN.
   x = hn::Min(hn::Set(d, 130.0), hn::Max(hn::Set(d, -160.0), x));
   const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.4426950408889634074)));
@@ -223,9 +222,7 @@ class Pow final : public BinaryKernel {
       case ElementType::kInt64:
         body_ = {base == ElementType::kInt32 ? Loop<int32_t, int64_t> : Loop<int64_t, int64_t>, 5.0};
         break;
-      case ElementType::kFloat:
-        body_ = {Loop<float, float>, 2.0};
-        break;
+      case ElementType::kFloat: body_ = {Loop<float, float>, 2.0}; break;
       default:
         body_ = {base == ElementType::kInt32   ? Loop<int32_t, double>
                  : base == ElementType::kInt64 ? Loop<int64_t, double>
@@ -243,9 +240,9 @@ class Pow final : public BinaryKernel {
     ElementType exponent = info.input_type(1);
     if (base == exponent) exponent = ComputeTypeOf(exponent);  // the half types of both arrive as float
     const bool integers = kInts.contains(base) && kInts.contains(exponent);
-    const bool fits_float = exponent == ElementType::kFloat || IsHalf(exponent) ||
-                            (kInts.contains(exponent) && BitWidth(exponent) <= 16);
-    const ElementType type = integers ? ElementType::kInt64
+    const bool fits_float =
+        exponent == ElementType::kFloat || IsHalf(exponent) || (kInts.contains(exponent) && BitWidth(exponent) <= 16);
+    const ElementType type = integers                                                   ? ElementType::kInt64
                              : ComputeTypeOf(base) == ElementType::kFloat && fits_float ? ElementType::kFloat
                                                                                         : ElementType::kDouble;
     return {ElementCast(exponent, type), ElementCast(exponent, ElementType::kDouble), kUnsignedInts.contains(exponent),

@@ -45,8 +45,8 @@ T Quotient(T a, T b) {
   }
 }
 
-/// Division of many numbers by one: a product with its reciprocal, exact for every number (Granlund and Montgomery, "Division
-/// by invariant integers using multiplication").
+/// Division of many numbers by one: a product with its reciprocal, exact for every number (Granlund and Montgomery,
+/// "Division by invariant integers using multiplication").
 class InvariantDivisor {
  public:
   /// Whether a number of `count` divisions is worth finding the reciprocal, and there is one.

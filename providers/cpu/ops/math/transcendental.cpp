@@ -16,7 +16,21 @@
 #define TESSERA_OPS_TRANSCENDENTAL_ONCE
 namespace tessera::cpu {
 enum class Transcendental {
-  kExp, kLog, kTanh, kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kAsinh, kAcosh, kAtanh, kErf
+  kExp,
+  kLog,
+  kTanh,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kErf
 };
 }
 #endif
@@ -26,12 +40,12 @@ namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#define TESSERA_VECTOR_FUNCTION(name)                         \
-  struct name##Of {                                           \
-    template <class D, class V>                               \
-    HWY_INLINE V operator()(D d, V x) const {                 \
-      return vmath::name(d, x);                               \
-    }                                                         \
+#define TESSERA_VECTOR_FUNCTION(name)         \
+  struct name##Of {                           \
+    template <class D, class V>               \
+    HWY_INLINE V operator()(D d, V x) const { \
+      return vmath::name(d, x);               \
+    }                                         \
   };
 TESSERA_VECTOR_FUNCTION(Exp)
 TESSERA_VECTOR_FUNCTION(Log)

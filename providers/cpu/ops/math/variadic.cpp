@@ -111,7 +111,8 @@ class Variadic final : public Kernel {
       if (source != target) std::memmove(target, source, static_cast<size_t>(size) * width);
       return;
     }
-    for (int64_t i = 0; i < size; ++i) std::memcpy(static_cast<char*>(target) + static_cast<size_t>(i) * width, source, width);
+    for (int64_t i = 0; i < size; ++i)
+      std::memcpy(static_cast<char*>(target) + static_cast<size_t>(i) * width, source, width);
   }
 
   void Divide(size_t count, int64_t size, void* target) const {

@@ -20,7 +20,8 @@ class Attention final : public Kernel {
         filter_(info.attribute<float>("mask_filter_value", -10000.0f)) {
     Require(heads_ > 0, "num_heads is {}", heads_);
     Require(info.attribute<int64_t>("do_rotary", 0) == 0, "do_rotary is not supported; GroupQueryAttention has it");
-    Require(info.attribute<int64_t>("past_present_share_buffer", 0) == 0 && !info.has_input(6), "past and present cannot share a buffer");
+    Require(info.attribute<int64_t>("past_present_share_buffer", 0) == 0 && !info.has_input(6),
+            "past and present cannot share a buffer");
     const auto sizes = info.attribute<std::vector<int64_t>>("qkv_hidden_sizes", {});
     Require(sizes.empty() || sizes.size() == 3, "qkv_hidden_sizes has {} elements; 3 are expected", sizes.size());
     if (!sizes.empty()) std::copy_n(sizes.begin(), 3, hidden_);
@@ -34,8 +35,8 @@ class Attention final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
     const Shape& weights = packed_ ? weights_shape_ : context.required_input(1).shape();
-    Require(shape.rank() == 3 && weights.rank() == 2 && shape[2] == weights[0], "the input is {} and the weights are {}", shape,
-            weights);
+    Require(shape.rank() == 3 && weights.rank() == 2 && shape[2] == weights[0], "the input is {} and the weights are {}",
+            shape, weights);
     int64_t hidden[3];
     Split(weights[1], hidden);
     const int64_t batch = shape[0], rows = shape[1], columns = weights[1];
@@ -68,9 +69,11 @@ class Attention final : public Kernel {
  private:
   void Split(int64_t columns, int64_t* hidden) const {
     for (int i = 0; i < 3; ++i) hidden[i] = hidden_[0] == 0 ? columns / 3 : hidden_[i];
-    Require(hidden[0] >= 0 && hidden[2] >= 0 && hidden[0] == hidden[1] && CheckedAdd(CheckedAdd(hidden[0], hidden[1]), hidden[2]) == columns &&
-                hidden[0] % heads_ == 0 && hidden[2] % heads_ == 0,
-            "{} columns do not divide into Q, K and V of {}, {} and {} with {} heads", columns, hidden[0], hidden[1], hidden[2], heads_);
+    Require(hidden[0] >= 0 && hidden[2] >= 0 && hidden[0] == hidden[1] &&
+                CheckedAdd(CheckedAdd(hidden[0], hidden[1]), hidden[2]) == columns && hidden[0] % heads_ == 0 &&
+                hidden[2] % heads_ == 0,
+            "{} columns do not divide into Q, K and V of {}, {} and {} with {} heads", columns, hidden[0], hidden[1],
+            hidden[2], heads_);
   }
 
   int64_t PastRows(const Tensor* past, int64_t batch, int64_t width, int64_t value_width) const {
@@ -102,7 +105,8 @@ class Attention final : public Kernel {
     return out;
   }
 
-  /// Keys and values, the past ones before the new, into `present` [2, batch, heads, rows, width], where attention reads them.
+  /// Keys and values, the past ones before the new, into `present` [2, batch, heads, rows, width], where attention reads
+  /// them.
   void KeepState(KernelContext& context, const Tensor* past, int64_t past_rows, AttentionProblem<float>& problem) const {
     const AttentionSizes& s = problem.sizes;
     Require(s.width == s.value_width, "keys of {} elements and values of {} have no common state", s.width, s.value_width);
@@ -110,19 +114,22 @@ class Attention final : public Kernel {
     const Shape whole{2, s.batch, heads_, s.keys, s.width};
     Tensor* present = context.has_output(1) ? context.output(1, whole) : nullptr;
     const ElementType type = ElementTypeOf<T>;
-    void* memory = present != nullptr ? present->mutable_raw() : context.scratch<uint8_t>(ByteSize(type, whole.num_elements())).data();
+    void* memory =
+        present != nullptr ? present->mutable_raw() : context.scratch<uint8_t>(ByteSize(type, whole.num_elements())).data();
     const auto kept = context.scratch<int64_t>(static_cast<size_t>(s.batch));
     std::fill(kept.begin(), kept.end(), past_rows);
     Heads<const float>* parts[2] = {&problem.k, &problem.v};
     for (int i = 0; i < 2; ++i) {
-      Tensor cache = Tensor::View(type, half, static_cast<uint8_t*>(memory) + static_cast<size_t>(i) * ByteSize(type, half.num_elements()));
+      Tensor cache = Tensor::View(
+          type, half, static_cast<uint8_t*>(memory) + static_cast<size_t>(i) * ByteSize(type, half.num_elements()));
       Tensor old;
       if (past != nullptr) {
         const Shape old_shape{s.batch, heads_, past_rows, s.width};
         auto* raw = static_cast<uint8_t*>(const_cast<void*>(past->raw()));
         old = Tensor::View(type, old_shape, raw + static_cast<size_t>(i) * ByteSize(type, old_shape.num_elements()));
       }
-      WriteCache(context.threads(), past == nullptr ? nullptr : &old, kept.data(), {*parts[i], s.batch, heads_, s.queries, s.width}, s.keys, cache);
+      WriteCache(context.threads(), past == nullptr ? nullptr : &old, kept.data(),
+                 {*parts[i], s.batch, heads_, s.queries, s.width}, s.keys, cache);
       *parts[i] = ReadCache(context, cache, heads_, s.keys, s.width, s.keys);
     }
   }

@@ -64,9 +64,10 @@ inline AttentionBias<float> FitBias(KernelContext& context, const Tensor* tensor
   AttentionBias<float> bias;
   if (tensor == nullptr) return bias;
   const Shape& s = tensor->shape();
-  Require(s.rank() == 4 && (s[0] == 1 || s[0] == sizes.batch) && (s[1] == 1 || s[1] == sizes.query_heads) && s[2] == sizes.queries &&
-              s[3] >= sizes.keys,
-          "attention_bias is {}; [{} or 1,{} or 1,{},{}] is expected", s, sizes.batch, sizes.query_heads, sizes.queries, sizes.keys);
+  Require(s.rank() == 4 && (s[0] == 1 || s[0] == sizes.batch) && (s[1] == 1 || s[1] == sizes.query_heads) &&
+              s[2] == sizes.queries && s[3] >= sizes.keys,
+          "attention_bias is {}; [{} or 1,{} or 1,{},{}] is expected", s, sizes.batch, sizes.query_heads, sizes.queries,
+          sizes.keys);
   bias.data = RealView<float>(context, *tensor);
   bias.row = s[3];
   bias.head = s[1] == 1 ? 0 : s[2] * s[3];
@@ -76,7 +77,8 @@ inline AttentionBias<float> FitBias(KernelContext& context, const Tensor* tensor
 }
 
 /// The sum of the mask, `filter` for hidden keys, and the bias.
-inline AttentionBias<float> MaskAndBias(KernelContext& context, const KeyMask& mask, float filter, const Tensor* tensor, const AttentionSizes& s) {
+inline AttentionBias<float> MaskAndBias(KernelContext& context, const KeyMask& mask, float filter, const Tensor* tensor,
+                                        const AttentionSizes& s) {
   const AttentionBias<float> given = FitBias(context, tensor, s);
   if (!mask.exists()) return given;
   const int64_t heads = given.head == 0 ? 1 : s.query_heads;

@@ -24,7 +24,8 @@ class CropAndResize final : public Kernel {
   using C = ComputeType<T>;
 
  public:
-  explicit CropAndResize(const KernelInfo& info) : outside_(static_cast<C>(info.attribute<float>("extrapolation_value", 0.0f))) {
+  explicit CropAndResize(const KernelInfo& info)
+      : outside_(static_cast<C>(info.attribute<float>("extrapolation_value", 0.0f))) {
     const auto mode = info.attribute<std::string>("mode", "bilinear");
     Require(mode == "bilinear" || mode == "nearest", "mode is {}; bilinear or nearest is expected", mode);
     nearest_ = mode == "nearest";
@@ -43,7 +44,8 @@ class CropAndResize final : public Kernel {
             size.shape());
     const int64_t height = size.data<int32_t>()[0], width = size.data<int32_t>()[1], channels = s[1];
     Require(height > 0 && width > 0, "crop_size is {} by {}", height, width);
-    for (const int32_t image : images.values<int32_t>()) Require(image >= 0 && image < s[0], "batch index {} is outside the batch of {}", image, s[0]);
+    for (const int32_t image : images.values<int32_t>())
+      Require(image >= 0 && image < s[0], "batch index {} is outside the batch of {}", image, s[0]);
     Tensor* y = context.output(0, {b[0], channels, height, width});
     if (y == nullptr || y->num_elements() == 0) return;
     if (x.num_elements() == 0) Fail(ErrorCode::kInvalidArgument, "X is {}: there is nothing to crop", s.ToString());
@@ -52,19 +54,20 @@ class CropAndResize final : public Kernel {
       const T* box = boxes.data<T>() + i / width * 4;
       columns[i] = SampleAt(static_cast<C>(box[1]), static_cast<C>(box[3]), i % width, width, s[3]);
     }
-    context.threads().ParallelFor(CheckedMul(b[0] * channels, height), static_cast<double>(width) * 4, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t n = i / height / channels, channel = i / height % channels;
-        const T* box = boxes.data<T>() + n * 4;
-        const Sample<C> row = SampleAt(static_cast<C>(box[0]), static_cast<C>(box[2]), i % height, height, s[2]);
-        const T* plane = x.data<T>() + (images.data<int32_t>()[n] * channels + channel) * s[2] * s[3];
-        T* out = y->mutable_data<T>() + i * width;
-        for (int64_t j = 0; j < width; ++j) {
-          const Sample<C>& column = columns[n * width + j];
-          out[j] = static_cast<T>(row.inside && column.inside ? Read(plane, s[3], row, column) : outside_);
-        }
-      }
-    });
+    context.threads().ParallelFor(
+        CheckedMul(b[0] * channels, height), static_cast<double>(width) * 4, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t n = i / height / channels, channel = i / height % channels;
+            const T* box = boxes.data<T>() + n * 4;
+            const Sample<C> row = SampleAt(static_cast<C>(box[0]), static_cast<C>(box[2]), i % height, height, s[2]);
+            const T* plane = x.data<T>() + (images.data<int32_t>()[n] * channels + channel) * s[2] * s[3];
+            T* out = y->mutable_data<T>() + i * width;
+            for (int64_t j = 0; j < width; ++j) {
+              const Sample<C>& column = columns[n * width + j];
+              out[j] = static_cast<T>(row.inside && column.inside ? Read(plane, s[3], row, column) : outside_);
+            }
+          }
+        });
   }
 
  private:

@@ -1,5 +1,6 @@
-// DynamicQuantizeLSTM, com.microsoft, version 1: LSTM with weights of 8 bits. What they meet, X and the state of each step, becomes
-// integers on the way: each row those of as many bits as exact sums of 32 bits leave room for, 12 to 16, with a scale of its own.
+// DynamicQuantizeLSTM, com.microsoft, version 1: LSTM with weights of 8 bits. What they meet, X and the state of each step,
+// becomes integers on the way: each row those of as many bits as exact sums of 32 bits leave room for, 12 to 16, with a
+// scale of its own.
 
 #include <algorithm>
 
@@ -17,8 +18,8 @@ namespace tessera::cpu {
 namespace {
 
 constexpr int kGates = 4;
-constexpr int64_t kDepth = 4096;         // of a sum of 32 bits; several of them are added as floats
-constexpr int64_t kRowsTogether = 64;    // of X
+constexpr int64_t kDepth = 4096;       // of a sum of 32 bits; several of them are added as floats
+constexpr int64_t kRowsTogether = 64;  // of X
 constexpr int64_t kLargestWeight = 128;
 
 /// W or R of one direction.
@@ -48,15 +49,20 @@ struct ProductRows {
 
   ProductRows(int64_t k, int64_t n) : depth(2 * Pairs(std::min(k, kDepth))), n(n) {}
   size_t bytes_per_row() const {
-    return RoundUp(static_cast<size_t>(depth) * sizeof(int16_t) + static_cast<size_t>(n) * sizeof(int32_t) + sizeof(QuantizedRow), size_t{64});
+    return RoundUp(
+        static_cast<size_t>(depth) * sizeof(int16_t) + static_cast<size_t>(n) * sizeof(int32_t) + sizeof(QuantizedRow),
+        size_t{64});
   }
   int32_t* sums(std::byte* room) const { return reinterpret_cast<int32_t*>(room); }
-  QuantizedRow* quantized(std::byte* room, int64_t rows) const { return reinterpret_cast<QuantizedRow*>(sums(room) + rows * n); }
+  QuantizedRow* quantized(std::byte* room, int64_t rows) const {
+    return reinterpret_cast<QuantizedRow*>(sums(room) + rows * n);
+  }
   int16_t* factors(std::byte* room, int64_t rows) const { return reinterpret_cast<int16_t*>(quantized(room, rows) + rows); }
 };
 
 /// out += a * matrix, for `rows` rows of a; `room` has ProductRows::bytes_per_row() for each.
-void AddProducts(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, const float* a, float* out, int64_t out_row, std::byte* room) {
+void AddProducts(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, const float* a, float* out, int64_t out_row,
+                 std::byte* room) {
   const ProductRows at(matrix.k, matrix.n);
   int32_t* sums = at.sums(room);
   QuantizedRow* quantized = at.quantized(room, rows);
@@ -65,7 +71,8 @@ void AddProducts(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, co
   for (int64_t k0 = 0; k0 < matrix.k; k0 += kDepth) {
     const int64_t depth = std::min(kDepth, matrix.k - k0);
     const auto most = static_cast<int32_t>(std::min<int64_t>(INT16_MAX, INT32_MAX / (kLargestWeight * depth)));
-    for (int64_t r = 0; r < rows; ++r) quantized[r] = QuantizeToPairs(a + r * matrix.k + k0, depth, most, factors + r * 2 * Pairs(depth));
+    for (int64_t r = 0; r < rows; ++r)
+      quantized[r] = QuantizeToPairs(a + r * matrix.k + k0, depth, most, factors + r * 2 * Pairs(depth));
     Int8GemmArgs args;
     args.m = rows;
     args.n = matrix.n;
@@ -88,8 +95,11 @@ class DynamicQuantizeLstm final : public Lstm<float> {
  public:
   explicit DynamicQuantizeLstm(const KernelInfo& info) : Lstm<float>(info) {
     for (size_t m = 0; m < 2; ++m) {
-      const Tensor *codes = info.constant_input(1 + m), *scale = info.constant_input(ScaleOf(m)), *zero = info.constant_input(ScaleOf(m) + 1);
-      if (codes == nullptr || scale == nullptr || zero == nullptr || codes->shape().rank() != 3 || codes->shape()[0] != directions_) continue;
+      const Tensor *codes = info.constant_input(1 + m), *scale = info.constant_input(ScaleOf(m)),
+                   *zero = info.constant_input(ScaleOf(m) + 1);
+      if (codes == nullptr || scale == nullptr || zero == nullptr || codes->shape().rank() != 3 ||
+          codes->shape()[0] != directions_)
+        continue;
       CheckParameters(*codes, *scale, *zero);
       const Shape size{directions_, static_cast<int64_t>(PanelsSize(codes->shape()[1], codes->shape()[2]))};
       constant_[m] = SharedTensor(info, *codes, "dynamic_quantize_lstm", ElementType::kInt8, size, [&] {
@@ -110,9 +120,11 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     const Shape& shape = codes.shape();
     const int64_t columns = shape[2], all = CheckedMul(directions_, columns);
     Require(scale.is(ElementType::kFloat) && (scale.num_elements() == directions_ || scale.num_elements() == all),
-            "a scale is {} for weights {}; [{}] or [{},{}] is expected", scale.shape(), shape, directions_, directions_, columns);
+            "a scale is {} for weights {}; [{}] or [{},{}] is expected", scale.shape(), shape, directions_, directions_,
+            columns);
     Require(zero.type() == codes.type() && (zero.num_elements() == directions_ || zero.num_elements() == all),
-            "a zero point is {} of {} for weights {} of {}", zero.shape(), ElementTypeName(zero.type()), shape, ElementTypeName(codes.type()));
+            "a zero point is {} of {} for weights {} of {}", zero.shape(), ElementTypeName(zero.type()), shape,
+            ElementTypeName(codes.type()));
   }
 
   void Pack(ThreadPool& threads, const Tensor& codes, int8_t* panels) const {
@@ -132,7 +144,8 @@ class DynamicQuantizeLstm final : public Lstm<float> {
 
   /// W (0) or R (1), by direction.
   std::span<const GateMatrix> Matrices(KernelContext& context, size_t m) const {
-    const Tensor &codes = context.required_input(1 + m), &scale = context.required_input(ScaleOf(m)), &zero = context.required_input(ScaleOf(m) + 1);
+    const Tensor &codes = context.required_input(1 + m), &scale = context.required_input(ScaleOf(m)),
+                 &zero = context.required_input(ScaleOf(m) + 1);
     const int64_t k = codes.shape()[1], n = codes.shape()[2];
     const size_t size = PanelsSize(k, n);
     const int8_t* panels = nullptr;
@@ -149,9 +162,11 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     const std::span<GateMatrix> matrices = context.scratch<GateMatrix>(static_cast<size_t>(directions_));
     for (size_t i = 0; i < matrices.size(); ++i) {
       const auto d = static_cast<int64_t>(i);
-      matrices[i] = {k, n, panels + i * size,
-                     {scale.data<float>() + d * scales_each, scales_each == 1 ? 0 : 1, zeros == nullptr ? nullptr : zeros + d * zeros_each,
-                      zeros_each == 1 ? 0 : 1}};
+      matrices[i] = {k,
+                     n,
+                     panels + i * size,
+                     {scale.data<float>() + d * scales_each, scales_each == 1 ? 0 : 1,
+                      zeros == nullptr ? nullptr : zeros + d * zeros_each, zeros_each == 1 ? 0 : 1}};
     }
     return matrices;
   }
@@ -168,11 +183,13 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     const std::span<const GateMatrix> matrices = Matrices(context, 0);
     const int64_t rows = s.steps * s.batch, width = kGates * s.hidden;
     const float* x = context.required_input(0).data<float>();
-    const auto room = context.scratch<std::byte>(CheckedMul(static_cast<size_t>(std::min(rows, kRowsTogether)), ProductRows(s.input, width).bytes_per_row()));
+    const auto room = context.scratch<std::byte>(
+        CheckedMul(static_cast<size_t>(std::min(rows, kRowsTogether)), ProductRows(s.input, width).bytes_per_row()));
     FillGates(context, s, bias, gates);
     for (const GateMatrix& matrix : matrices) {
       for (int64_t r = 0; r < rows; r += kRowsTogether) {
-        AddProducts(context.threads(), matrix, std::min(kRowsTogether, rows - r), x + r * s.input, gates + r * width, width, room.data());
+        AddProducts(context.threads(), matrix, std::min(kRowsTogether, rows - r), x + r * s.input, gates + r * width, width,
+                    room.data());
       }
       gates += rows * width;
     }
@@ -185,10 +202,12 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     return places;
   }
 
-  size_t RoomOfState(const RecurrentSizes& s) const override { return ProductRows(s.hidden, kGates * s.hidden).bytes_per_row(); }
+  size_t RoomOfState(const RecurrentSizes& s) const override {
+    return ProductRows(s.hidden, kGates * s.hidden).bytes_per_row();
+  }
 
-  void AddProduct(const RecurrentRun<float>& run, size_t part, const float* state, float* out, int64_t out_row, bool accumulate,
-                  const float* bias) const override {
+  void AddProduct(const RecurrentRun<float>& run, size_t part, const float* state, float* out, int64_t out_row,
+                  bool accumulate, const float* bias) const override {
     const auto& matrix = *static_cast<const GateMatrix*>(run.packed_r[part]);
     for (int64_t r = 0; r < run.sizes.batch && !accumulate; ++r) {
       bias == nullptr ? std::fill_n(out + r * out_row, matrix.n, 0.0f) : std::copy_n(bias, matrix.n, out + r * out_row);

@@ -1,4 +1,5 @@
-// EmbedLayerNormalization, com.microsoft, version 1: BERT's embeddings of words, positions and segments, summed and normalized.
+// EmbedLayerNormalization, com.microsoft, version 1: BERT's embeddings of words, positions and segments, summed and
+// normalized.
 
 #include "engine/slots.h"
 #include "ops/microsoft/normalize_row.h"
@@ -40,14 +41,16 @@ class EmbedLayerNormalization final : public Kernel {
     Tensor* sum = context.has_output(2) ? context.output(2, {batch, steps, width}) : nullptr;
     for (int64_t i = 0; i < tokens; ++i) {
       const int64_t place = PlaceOf(places, shared_positions, i, steps);
-      Require(words.Holds(words.ids[i]), "word {} is outside the embedding's {} rows", words.ids[i], words.rows->shape()[0]);
+      Require(words.Holds(words.ids[i]), "word {} is outside the embedding's {} rows", words.ids[i],
+              words.rows->shape()[0]);
       Require(places.Holds(place), "position {} is outside the embedding's {} rows", place, places.rows->shape()[0]);
       if (segments.rows == nullptr) continue;
       Require(segments.Holds(segments.ids[i]), "segment {} is outside the embedding's {} rows", segments.ids[i],
               segments.rows->shape()[0]);
     }
     if (y == nullptr || tokens == 0 || width == 0) return;
-    const RowReader<float> word_rows(*words.rows), place_rows(*places.rows), segment_rows(segments.rows == nullptr ? *words.rows : *segments.rows);
+    const RowReader<float> word_rows(*words.rows), place_rows(*places.rows),
+        segment_rows(segments.rows == nullptr ? *words.rows : *segments.rows);
     const RowWriter<float> out(*y);
     const double cost = 1.2 * static_cast<double>(width) + 50;
     const int64_t slots = SlotCount(context.threads(), tokens, cost);
@@ -57,7 +60,8 @@ class EmbedLayerNormalization final : public Kernel {
       for (int64_t i = begin; i < end; ++i) {
         const float* word = word_rows.Read(words.ids[i] * width, width, total + width);
         const float* place = place_rows.Read(PlaceOf(places, shared_positions, i, steps) * width, width, total + 2 * width);
-        const float* segment = segments.rows == nullptr ? nullptr : segment_rows.Read(segments.ids[i] * width, width, total + 3 * width);
+        const float* segment =
+            segments.rows == nullptr ? nullptr : segment_rows.Read(segments.ids[i] * width, width, total + 3 * width);
         SumRows(word, place, segment, width, total);
         if (sum != nullptr) StoreRow(total, i * width, width, *sum);
         NormalizeRow<float, true>(total, width, epsilon_, scale, out.At(i * width, total + width));
@@ -76,8 +80,7 @@ class EmbedLayerNormalization final : public Kernel {
     const Tensor& rows = context.required_input(input);
     Require(rows.shape().rank() == 2 && rows.shape()[1] == width, "embedding table {} is {}; [*,{}] is expected", input,
             rows.shape(), width);
-    Require(ids == nullptr || ids->shape() == shape, "ids are {} where {} is expected", OptionalShape{ids},
-            shape);
+    Require(ids == nullptr || ids->shape() == shape, "ids are {} where {} is expected", OptionalShape{ids}, shape);
     return {&rows, ids == nullptr ? nullptr : ids->data<int32_t>()};
   }
 

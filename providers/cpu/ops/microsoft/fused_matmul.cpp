@@ -12,10 +12,10 @@ namespace {
 
 /// An operand as a batch of matrices, wherever their rows and columns lie.
 struct Matrices {
-  Shape shape;           // as numpy.matmul sees it
-  int64_t row = 0;       // stride between rows
-  int64_t column = 0;    // between columns
-  int64_t batch = 0;     // between the matrices of the last batch axis; further axes follow it densely
+  Shape shape;         // as numpy.matmul sees it
+  int64_t row = 0;     // stride between rows
+  int64_t column = 0;  // between columns
+  int64_t batch = 0;   // between the matrices of the last batch axis; further axes follow it densely
 };
 
 Matrices Arrange(const Shape& given, bool transposed, bool batch_first) {

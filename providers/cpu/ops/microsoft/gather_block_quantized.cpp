@@ -30,7 +30,8 @@ class GatherBlockQuantized final : public Kernel {
         bits_(in_bytes_ ? static_cast<int>(info.attribute<int64_t>("bits", 4)) : 4),
         dequantize_(FindDequantizeLoop(is_signed_ ? ElementType::kInt8 : ElementType::kUInt8)) {
     Require(bits_ == 2 || bits_ == 4 || bits_ == 8, "bits is {}; 2, 4 or 8 is expected", bits_);
-    Require(block_ >= 16 && (block_ & (block_ - 1)) == 0, "block_size is {}; a power of two from 16 on is expected", block_);
+    Require(block_ >= 16 && (block_ & (block_ - 1)) == 0, "block_size is {}; a power of two from 16 on is expected",
+            block_);
   }
 
   void Compute(KernelContext& context) override {
@@ -39,11 +40,12 @@ class GatherBlockQuantized final : public Kernel {
     const Tensor& scales = context.required_input(2);
     Shape logical = data.shape();
     const size_t rank = logical.rank();
-    Require(rank > 0 && scales.shape().rank() == rank, "data is {} and scales {}; they have the same rank, not 0", data.shape(),
-            scales.shape());
+    Require(rank > 0 && scales.shape().rank() == rank, "data is {} and scales {}; they have the same rank, not 0",
+            data.shape(), scales.shape());
     if (in_bytes_) logical[rank - 1] = CheckedMul<int64_t>(logical[rank - 1], 8 / bits_);
     const size_t axis = NormalizeAxis(gather_axis_, rank), quantize_axis = NormalizeAxis(quantize_axis_, rank);
-    Require(!in_bytes_ || bits_ == 8 || (axis == 0 && quantize_axis != axis), "bytes that hold several codes are gathered along axis 0 only");
+    Require(!in_bytes_ || bits_ == 8 || (axis == 0 && quantize_axis != axis),
+            "bytes that hold several codes are gathered along axis 0 only");
     const QuantizationLayout layout(logical, scales.shape(), static_cast<int64_t>(quantize_axis), block_);
     CheckZeros(context.input(3), scales.shape());
     Shape shape;
@@ -54,14 +56,16 @@ class GatherBlockQuantized final : public Kernel {
     if (y == nullptr || y->num_elements() == 0) return;
     const int64_t slice = logical.SizeOfRange(axis + 1, rank), dim = logical[axis], picked = indices.num_elements();
     const Job job{data, context.input(3), scales.shape(), layout, RowReader<float>(scales), RowWriter<float>(*y)};
-    context.threads().ParallelFor(logical.SizeOfRange(0, axis) * picked, static_cast<double>(slice) * 0.3 + 10, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t index = indices.is(ElementType::kInt32) ? indices.data<int32_t>()[i % picked] : indices.data<int64_t>()[i % picked];
-        if (index < 0) index += dim;
-        const bool inside = index >= 0 && index < dim;
-        WriteSlice(job, inside ? (i / picked * dim + index) * slice : -1, slice, i * slice);
-      }
-    });
+    context.threads().ParallelFor(
+        logical.SizeOfRange(0, axis) * picked, static_cast<double>(slice) * 0.3 + 10, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            int64_t index =
+                indices.is(ElementType::kInt32) ? indices.data<int32_t>()[i % picked] : indices.data<int64_t>()[i % picked];
+            if (index < 0) index += dim;
+            const bool inside = index >= 0 && index < dim;
+            WriteSlice(job, inside ? (i / picked * dim + index) * slice : -1, slice, i * slice);
+          }
+        });
   }
 
  private:

@@ -25,15 +25,21 @@ HWY_INLINE V GeluByTanh(D d, V x) {
 
 struct BiasGeluOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x, V bias) const { return vmath::Gelu(d, hn::Add(x, bias)); }
+  HWY_INLINE V operator()(D d, V x, V bias) const {
+    return vmath::Gelu(d, hn::Add(x, bias));
+  }
 };
 struct BiasFastGeluOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x, V bias) const { return GeluByTanh(d, hn::Add(x, bias)); }
+  HWY_INLINE V operator()(D d, V x, V bias) const {
+    return GeluByTanh(d, hn::Add(x, bias));
+  }
 };
 struct FastGeluOf {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const { return GeluByTanh(d, x); }
+  HWY_INLINE V operator()(D d, V x) const {
+    return GeluByTanh(d, x);
+  }
 };
 template <class T>
 struct QuickGeluOf {
@@ -47,7 +53,8 @@ struct QuickGeluOf {
 }  // namespace
 
 SpanLoop FindBiasGeluLoop(ElementType type, bool fast) {
-  if (type == ElementType::kDouble) return fast ? VectorBinaryLoop<double, BiasFastGeluOf> : VectorBinaryLoop<double, BiasGeluOf>;
+  if (type == ElementType::kDouble)
+    return fast ? VectorBinaryLoop<double, BiasFastGeluOf> : VectorBinaryLoop<double, BiasGeluOf>;
   return fast ? VectorBinaryLoop<float, BiasFastGeluOf> : VectorBinaryLoop<float, BiasGeluOf>;
 }
 SpanLoop FindFastGeluLoop(ElementType type) {
@@ -81,7 +88,8 @@ class BiasGelu final : public BinaryKernel {
     const Tensor& x = context.required_input(0);
     const Tensor& bias = context.required_input(1);
     const Shape& shape = bias.shape();
-    Require(x.type() == bias.type(), "the bias is {}, the input {}", ElementTypeName(bias.type()), ElementTypeName(x.type()));
+    Require(x.type() == bias.type(), "the bias is {}, the input {}", ElementTypeName(bias.type()),
+            ElementTypeName(x.type()));
     Require(x.shape().rank() > 0 && shape.rank() == 1 && shape[0] == x.shape().back(), "the bias is {} for an input {}",
             shape, x.shape());
     Run(context, x, bias, x.shape(), shape, x.shape());

@@ -1,4 +1,5 @@
-// GroupQueryAttention, com.microsoft, version 1: decoders' attention, with its cache of keys and values and rotary positions.
+// GroupQueryAttention, com.microsoft, version 1: decoders' attention, with its cache of keys and values and rotary
+// positions.
 
 #include "base/cancellable_memory.h"
 #include "ops/microsoft/attention_parts.h"
@@ -30,8 +31,8 @@ struct CacheQuantization {
   bool exists = false, by_channel = false;
 };
 
-/// One call's sizes. A sentence has had `past` tokens before the call, `total` after it; the last `kept` of the former are in its
-/// cache, and the call's queries see `lengths` keys, which are these and the new ones.
+/// One call's sizes. A sentence has had `past` tokens before the call, `total` after it; the last `kept` of the former are
+/// in its cache, and the call's queries see `lengths` keys, which are these and the new ones.
 struct Call {
   int64_t batch, steps, width, capacity;
   bool is_prompt;
@@ -56,14 +57,16 @@ class GroupQueryAttention final : public Kernel {
         softcap_(info.attribute<float>("softcap", 0.0f)),
         norm_epsilon_(info.attribute<float>("qk_norm_epsilon", 1e-6f)),
         rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {
-    Require(heads_ > 0 && kv_heads_ > 0 && heads_ % kv_heads_ == 0, "num_heads is {} and kv_num_heads {}", heads_, kv_heads_);
+    Require(heads_ > 0 && kv_heads_ > 0 && heads_ % kv_heads_ == 0, "num_heads is {} and kv_num_heads {}", heads_,
+            kv_heads_);
     slides_ = info.attribute<int64_t>("sliding_window_cache", 0) != 0;
     Require(!slides_ || window_ > 0, "sliding_window_cache needs local_window_size");
     Require(!slides_ || !info.has_output(3), "output_qk is not supported with sliding_window_cache");
     keys_ = QuantizationOf(info, "k_quant_type");
     values_ = QuantizationOf(info, "v_quant_type");
     const int64_t bits = info.attribute<int64_t>("kv_cache_bit_width", 0);
-    Require(!(keys_.exists || values_.exists) || bits == 4 || bits == 8, "kv_cache_bit_width is {}; quantized caches have 4 or 8", bits);
+    Require(!(keys_.exists || values_.exists) || bits == 4 || bits == 8,
+            "kv_cache_bit_width is {}; quantized caches have 4 or 8", bits);
     bits_ = static_cast<int>(bits);
     Require(info.has_input(14) == info.has_input(15), "q_norm_weight and k_norm_weight must be given together");
     Require(!info.has_output(3) || captured_ == 1 || captured_ == 2, "qk_output is {}; output_qk has 1 and 2", captured_);
@@ -82,7 +85,8 @@ class GroupQueryAttention final : public Kernel {
     Change(context, call, q, k);
     AttentionProblem<float> problem;
     problem.sizes = {call.batch, heads_, kv_heads_, call.steps, 0, call.width, call.width};
-    for (int64_t b = 0; b < call.batch; ++b) problem.sizes.keys = std::max(problem.sizes.keys, call.is_prompt ? call.steps : call.lengths[b]);
+    for (int64_t b = 0; b < call.batch; ++b)
+      problem.sizes.keys = std::max(problem.sizes.keys, call.is_prompt ? call.steps : call.lengths[b]);
     problem.q = q.at;
     problem.k = Keep(context, 1, keys_, call, k, problem.sizes.keys);
     problem.v = Keep(context, 2, values_, call, v, problem.sizes.keys);
@@ -105,8 +109,8 @@ class GroupQueryAttention final : public Kernel {
  private:
   static CacheQuantization QuantizationOf(const KernelInfo& info, const char* attribute) {
     const auto type = info.attribute<std::string>(attribute, "NONE");
-    Require(type.empty() || type == "NONE" || type == "PER_TENSOR" || type == "PER_CHANNEL", "{} is {}; NONE, PER_TENSOR and PER_CHANNEL are known",
-            attribute, type);
+    Require(type.empty() || type == "NONE" || type == "PER_TENSOR" || type == "PER_CHANNEL",
+            "{} is {}; NONE, PER_TENSOR and PER_CHANNEL are known", attribute, type);
     return {type.starts_with("PER_"), type == "PER_CHANNEL"};
   }
 
@@ -127,7 +131,8 @@ class GroupQueryAttention final : public Kernel {
     const Tensor& total_input = context.required_input(6);
     Require(total_input.num_elements() == 1, "total_sequence_length is {}; a scalar is expected", total_input.shape());
     const int64_t total = *total_input.data<int32_t>();
-    Require(lengths.num_elements() == call.batch, "seqlens_k has {} elements, the batch {}", lengths.num_elements(), call.batch);
+    Require(lengths.num_elements() == call.batch, "seqlens_k has {} elements, the batch {}", lengths.num_elements(),
+            call.batch);
     Require(total >= call.steps, "total_sequence_length is {} with {} new tokens", total, call.steps);
     call.is_prompt = total == call.steps;
     const auto past = context.scratch<int64_t>(static_cast<size_t>(call.batch));
@@ -143,12 +148,14 @@ class GroupQueryAttention final : public Kernel {
       totals[b] = int64_t{lengths.data<int32_t>()[b]} + 1;
       past[b] = call.is_prompt ? 0 : totals[b] - call.steps;
       Require(totals[b] >= 1 && totals[b] <= total && past[b] >= 0 && (slides_ || past[b] <= held),
-              "seqlens_k holds {} for {} new tokens, a total of {} and a past of {} rows", totals[b] - 1, call.steps, total, held);
+              "seqlens_k holds {} for {} new tokens, a total of {} and a past of {} rows", totals[b] - 1, call.steps, total,
+              held);
       if (!slides_) continue;
       kept[b] = Resident(past[b], held);
       seen[b] = kept[b] + totals[b] - past[b];
     }
-    Require(slides_ || total <= held + call.steps, "total_sequence_length is {} with {} new tokens and a past of {} rows", total, call.steps, held);
+    Require(slides_ || total <= held + call.steps, "total_sequence_length is {} with {} new tokens and a past of {} rows",
+            total, call.steps, held);
     call.capacity = slides_ ? held : std::max(held, total);
     call.kept = kept.data();
     call.lengths = seen.data();
@@ -175,13 +182,15 @@ class GroupQueryAttention final : public Kernel {
     std::fill(moved.begin(), moved.end(), 0.0f);
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t b = i / s.queries / heads, h = i / s.queries % heads;
-      const float* from = bias.data + b * bias.batch + h * bias.head + i % s.queries * bias.row + call.past[b] - call.kept[b];
+      const float* from =
+          bias.data + b * bias.batch + h * bias.head + i % s.queries * bias.row + call.past[b] - call.kept[b];
       std::copy_n(from, std::min(call.lengths[b], s.keys), moved.data() + i * s.keys);
     }
     return {moved.data(), heads * s.queries * s.keys, heads == 1 ? 0 : s.queries * s.keys, s.keys, s.keys};
   }
 
-  void Place(KernelContext& context, const Tensor& query, bool packed, const Call& call, NewRows& q, NewRows& k, NewRows& v) const {
+  void Place(KernelContext& context, const Tensor& query, bool packed, const Call& call, NewRows& q, NewRows& k,
+             NewRows& v) const {
     const float* data = RealView<float>(context, query);
     const int64_t row = query.shape()[2];
     const auto part = [&](const float* from, int64_t heads, int64_t stride) {
@@ -197,8 +206,8 @@ class GroupQueryAttention final : public Kernel {
     const Tensor& key = context.required_input(1);
     const Tensor& value = context.required_input(2);
     const Shape expected{call.batch, call.steps, kv_heads_ * call.width};
-    Require(key.shape() == expected && value.shape() == expected, "key and value are {} and {}; {} is expected", key.shape(),
-            value.shape(), expected);
+    Require(key.shape() == expected && value.shape() == expected, "key and value are {} and {}; {} is expected",
+            key.shape(), value.shape(), expected);
     k = part(RealView<float>(context, key), kv_heads_, expected[2]);
     v = part(RealView<float>(context, value), kv_heads_, expected[2]);
   }
@@ -207,8 +216,8 @@ class GroupQueryAttention final : public Kernel {
     const Tensor& cosines = context.required_input(7);
     const Tensor& sines = context.required_input(8);
     const Shape& s = cosines.shape();
-    Require(s.rank() == 2 && s == sines.shape() && 2 * s[1] <= call.width, "cos_cache is {} and sin_cache {} for heads of {}", s,
-            sines.shape(), call.width);
+    Require(s.rank() == 2 && s == sines.shape() && 2 * s[1] <= call.width,
+            "cos_cache is {} and sin_cache {} for heads of {}", s, sines.shape(), call.width);
     return {RealView<float>(context, cosines), RealView<float>(context, sines), s[0], s[1]};
   }
 
@@ -235,7 +244,8 @@ class GroupQueryAttention final : public Kernel {
     const auto change = [&](size_t weights, NewRows& rows) {
       const Tensor* norm = context.input(weights);
       if (norm != nullptr) {
-        Require(norm->num_elements() == call.width, "the weights of the heads' norm are {}; [{}] is expected", norm->shape(), call.width);
+        Require(norm->num_elements() == call.width, "the weights of the heads' norm are {}; [{}] is expected",
+                norm->shape(), call.width);
         changes.norm = RealView<float>(context, *norm);
       }
       if (rotary_ || norm != nullptr) ChangeHeads(context, changes, rows);
@@ -249,8 +259,10 @@ class GroupQueryAttention final : public Kernel {
     const auto turn = interleaved_ ? RotatePairs : RotateHalves;
     float* out = context.scratch<float>(static_cast<size_t>(CheckedMul(part.batch * part.rows, row))).data();
     const int64_t parts = std::clamp<int64_t>(count, 1, 4 * context.threads().num_threads());
-    const auto normalized = context.scratch<float>(changes.norm == nullptr ? 0 : static_cast<size_t>(CheckedMul(parts, part.width)));
-    const double cost = (static_cast<double>(part.width) * 0.6 + 5) * static_cast<double>(count) / static_cast<double>(parts);
+    const auto normalized =
+        context.scratch<float>(changes.norm == nullptr ? 0 : static_cast<size_t>(CheckedMul(parts, part.width)));
+    const double cost =
+        (static_cast<double>(part.width) * 0.6 + 5) * static_cast<double>(count) / static_cast<double>(parts);
     context.threads().ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = count * begin / parts; i < count * end / parts; ++i) {
         const int64_t token = i / part.heads, head = i % part.heads;
@@ -271,13 +283,14 @@ class GroupQueryAttention final : public Kernel {
   }
 
   /// The cache with the new rows in it, output `i` where it is wanted; its first `read` rows are for reading.
-  Heads<const float> Keep(KernelContext& context, size_t i, const CacheQuantization& quantization, const Call& call, const NewRows& rows,
-                          int64_t read) const {
+  Heads<const float> Keep(KernelContext& context, size_t i, const CacheQuantization& quantization, const Call& call,
+                          const NewRows& rows, int64_t read) const {
     const bool wanted = context.has_output(i);
     const Tensor* past = context.input(i + 2);
     if (past == nullptr && !wanted && !quantization.exists) return rows.at;
     CacheCodes codes;
-    if (quantization.exists) codes = CodesWith(context, bits_, context.input(i + 11), quantization.by_channel, kv_heads_, call.width);
+    if (quantization.exists)
+      codes = CodesWith(context, bits_, context.input(i + 11), quantization.by_channel, kv_heads_, call.width);
     const int64_t elements = codes.RowElements(call.width);
     const Shape shape{call.batch, kv_heads_, call.capacity, elements};
     Tensor* cache = wanted ? context.output(i, shape) : nullptr;
@@ -285,12 +298,13 @@ class GroupQueryAttention final : public Kernel {
     for (const Tensor* held : {past, static_cast<const Tensor*>(cache)}) {
       if (held == nullptr) continue;
       const bool holds_codes = held->is(ElementType::kInt8) || held->is(ElementType::kUInt8);
-      Require(held->is(type) && holds_codes == codes.exist(), "a cache holds {}, which is not what {} says", ElementTypeName(held->type()),
-              i == 1 ? "k_quant_type" : "v_quant_type");
+      Require(held->is(type) && holds_codes == codes.exist(), "a cache holds {}, which is not what {} says",
+              ElementTypeName(held->type()), i == 1 ? "k_quant_type" : "v_quant_type");
     }
     if (past != nullptr) {
       const Shape& s = past->shape();
-      Require(s.rank() == 4 && s[0] == call.batch && s[1] == kv_heads_ && s[2] == context.input(3)->shape()[2] && s[3] == elements,
+      Require(s.rank() == 4 && s[0] == call.batch && s[1] == kv_heads_ && s[2] == context.input(3)->shape()[2] &&
+                  s[3] == elements,
               "the past is {}; [{},{},*,{}] is expected", s, call.batch, kv_heads_, elements);
     }
     Tensor local;
@@ -315,15 +329,16 @@ class GroupQueryAttention final : public Kernel {
     const auto row = static_cast<int64_t>(ByteSize(cache.type(), cache.shape()[3]));
     const int64_t capacity = all.shape()[2];
     const bool shared = past != nullptr && past->raw() == cache.raw();
-    threads.ParallelFor(call.batch * kv_heads_, static_cast<double>(call.capacity * row) * 0.1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t b = i / kv_heads_, rows = std::min(Resident(call.total[b], call.capacity), call.lengths[b]);
-        const auto* from = static_cast<const uint8_t*>(all.raw()) + (i * capacity + call.lengths[b] - rows) * row;
-        auto* to = static_cast<uint8_t*>(cache.mutable_raw()) + i * call.capacity * row;
-        CopyCancellably(to, from, rows * row);
-        if (!shared) ClearCancellably(to + rows * row, static_cast<size_t>((call.capacity - rows) * row));
-      }
-    });
+    threads.ParallelFor(
+        call.batch * kv_heads_, static_cast<double>(call.capacity * row) * 0.1, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t b = i / kv_heads_, rows = std::min(Resident(call.total[b], call.capacity), call.lengths[b]);
+            const auto* from = static_cast<const uint8_t*>(all.raw()) + (i * capacity + call.lengths[b] - rows) * row;
+            auto* to = static_cast<uint8_t*>(cache.mutable_raw()) + i * call.capacity * row;
+            CopyCancellably(to, from, rows * row);
+            if (!shared) ClearCancellably(to + rows * row, static_cast<size_t>((call.capacity - rows) * row));
+          }
+        });
   }
 
   const float* Sinks(KernelContext& context) const {
@@ -351,9 +366,14 @@ class GroupQueryAttention final : public Kernel {
 
 void RegisterGroupQueryAttention(KernelRegistry& registry) {
   constexpr TypeSet kTypes = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
-  constexpr TypeSet kCaches = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kInt8, ElementType::kUInt8};
+  constexpr TypeSet kCaches = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kInt8,
+                               ElementType::kUInt8};
   registry.Add(Op("GroupQueryAttention", "com.microsoft")
-                   .Types(0, kTypes).Types(3, kCaches).Types(4, kCaches).InPlace(3, 1).InPlace(4, 2)
+                   .Types(0, kTypes)
+                   .Types(3, kCaches)
+                   .Types(4, kCaches)
+                   .InPlace(3, 1)
+                   .InPlace(4, 2)
                    .Make<GroupQueryAttention>());
 }
 

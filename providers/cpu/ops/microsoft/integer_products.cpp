@@ -13,7 +13,8 @@ namespace tessera::cpu {
 namespace {
 
 std::span<const float> Scales(const Tensor& tensor, int64_t columns, std::string_view name) {
-  Require(tensor.num_elements() == 1 || tensor.num_elements() == columns, "{} has {} values; 1 or {} are expected", name, tensor.num_elements(), columns);
+  Require(tensor.num_elements() == 1 || tensor.num_elements() == columns, "{} has {} values; 1 or {} are expected", name,
+          tensor.num_elements(), columns);
   return {tensor.data<float>(), static_cast<size_t>(tensor.num_elements())};
 }
 
@@ -35,12 +36,14 @@ void Finish(KernelContext& context, const int32_t* sums, int64_t rows, int64_t n
     for (int64_t m = begin; m < end; ++m) {
       const int32_t* row = sums + m * n;
       if (out.kind != Int8Store::kFloat) {
-        RequantizeRow(row, n, out.scales.data(), out.scales.size() == 1 ? 0 : 1, out.zero, out.kind == Int8Store::kInt8, static_cast<uint8_t*>(out.data) + m * n);
+        RequantizeRow(row, n, out.scales.data(), out.scales.size() == 1 ? 0 : 1, out.zero, out.kind == Int8Store::kInt8,
+                      static_cast<uint8_t*>(out.data) + m * n);
         continue;
       }
       float* to = static_cast<float*>(out.data) + m * n;
       for (int64_t j = 0; j < n; ++j) {
-        to[j] = static_cast<float>(row[j]) * out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(j)] + (out.shift == nullptr ? 0.0f : out.shift[j]);
+        to[j] = static_cast<float>(row[j]) * out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(j)] +
+                (out.shift == nullptr ? 0.0f : out.shift[j]);
       }
     }
   });
@@ -62,10 +65,12 @@ class MatMulIntegerToFloat final : public Kernel {
     Tensor* output = context.output(0, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
     const Tensor* shift = context.input(6);
-    Require(shift == nullptr || shift->num_elements() == shape.n, "bias has {} values, {} are expected", shift == nullptr ? 0 : shift->num_elements(), shape.n);
+    Require(shift == nullptr || shift->num_elements() == shape.n, "bias has {} values, {} are expected",
+            shift == nullptr ? 0 : shift->num_elements(), shape.n);
     const ByteProductOutput out{.kind = Int8Store::kFloat,
                                 .data = output->mutable_raw(),
-                                .scales = Combined(context, Single(context.required_input(2), "a_scale"), Scales(context.required_input(3), shape.n, "b_scale")),
+                                .scales = Combined(context, Single(context.required_input(2), "a_scale"),
+                                                   Scales(context.required_input(3), shape.n, "b_scale")),
                                 .shift = shift == nullptr ? nullptr : shift->data<float>()};
     const int64_t rows = shape.batch.num_elements() * shape.m;
     if (!packed_) {
@@ -75,7 +80,8 @@ class MatMulIntegerToFloat final : public Kernel {
       return;
     }
     const auto sums = context.scratch<int32_t>(static_cast<size_t>(output->num_elements()));
-    IntegerMatMul(context, {&a, packed ? nullptr : &context.required_input(1), context.input(4), context.input(5), &*packed_},
+    IntegerMatMul(context,
+                  {&a, packed ? nullptr : &context.required_input(1), context.input(4), context.input(5), &*packed_},
                   [&](const MatMulShape&) { return sums.data(); });
     Finish(context, sums.data(), rows, shape.n, out);
   }
@@ -94,7 +100,9 @@ struct IntegerBias {
 class QGemm final : public Kernel {
  public:
   explicit QGemm(const KernelInfo& info)
-      : turns_a_(info.attribute<int64_t>("transA", 0) != 0), turns_b_(info.attribute<int64_t>("transB", 0) != 0), alpha_(info.attribute<float>("alpha", 1.0f)) {
+      : turns_a_(info.attribute<int64_t>("transA", 0) != 0),
+        turns_b_(info.attribute<int64_t>("transB", 0) != 0),
+        alpha_(info.attribute<float>("alpha", 1.0f)) {
     if (IsSingle(info, 2) && BiasIsRow(info)) product_.emplace(info, 3, 5, turns_b_);
   }
 
@@ -103,16 +111,21 @@ class QGemm final : public Kernel {
     Require(a.shape().rank() == 2, "A is {}, a matrix is expected", a.shape());
     const bool packed = product_ && *product_;
     const Tensor left = turns_a_ ? Turned(context, a) : a;
-    const Tensor right = packed ? Tensor() : turns_b_ ? Turned(context, context.required_input(3)) : context.required_input(3);
+    const Tensor right = packed     ? Tensor()
+                         : turns_b_ ? Turned(context, context.required_input(3))
+                                    : context.required_input(3);
     const MatMulShape shape = InferMatMulShape(left.shape(), packed ? product_->shape() : right.shape());
     Require(shape.output.rank() == 2, "B is {}, a matrix is expected", right.shape());
     Tensor* output = context.output(0, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
     const bool real = output->is(ElementType::kFloat);
-    const float scale = Single(context.required_input(1), "a_scale") * alpha_ / (real ? 1.0f : Single(context.required_input(7), "y_scale"));
+    const float scale = Single(context.required_input(1), "a_scale") * alpha_ /
+                        (real ? 1.0f : Single(context.required_input(7), "y_scale"));
     const auto y_zero = ReadZeroPoints(context, real ? nullptr : context.input(8));
     const IntegerBias bias = Bias(context, shape);
-    ByteProductOutput out{.kind = real ? Int8Store::kFloat : IsSigned(output->type()) ? Int8Store::kInt8 : Int8Store::kUInt8,
+    ByteProductOutput out{.kind = real                       ? Int8Store::kFloat
+                                  : IsSigned(output->type()) ? Int8Store::kInt8
+                                                             : Int8Store::kUInt8,
                           .data = output->mutable_raw(),
                           .scales = Combined(context, scale, Scales(context.required_input(4), shape.n, "b_scale")),
                           .bias = bias.values,
@@ -124,7 +137,8 @@ class QGemm final : public Kernel {
       return;
     }
     const auto sums = context.scratch<int32_t>(static_cast<size_t>(output->num_elements()));
-    IntegerMatMul(context, {&left, &right, context.input(2), context.input(5), nullptr}, [&](const MatMulShape&) { return sums.data(); });
+    IntegerMatMul(context, {&left, &right, context.input(2), context.input(5), nullptr},
+                  [&](const MatMulShape&) { return sums.data(); });
     for (int64_t m = 0; m < shape.m && bias.values != nullptr; ++m) {
       const int32_t* row = bias.values + m * bias.row_step;
       for (int64_t j = 0; j < shape.n; ++j) {
@@ -160,8 +174,8 @@ class QGemm final : public Kernel {
     if (c == nullptr) return {};
     const size_t rank = c->shape().rank();
     const int64_t columns = rank == 0 ? 1 : c->shape().back(), rows = rank < 2 ? 1 : c->shape()[rank - 2];
-    Require(rank <= 2 && (columns == 1 || columns == shape.n) && (rows == 1 || rows == shape.m), "C is {}, which does not broadcast to {}",
-            c->shape(), shape.output);
+    Require(rank <= 2 && (columns == 1 || columns == shape.n) && (rows == 1 || rows == shape.m),
+            "C is {}, which does not broadcast to {}", c->shape(), shape.output);
     if (columns == shape.n) return {c->data<int32_t>(), rows == 1 ? 0 : shape.n};
     const auto spread = context.scratch<int32_t>(static_cast<size_t>(CheckedMul(rows, shape.n)));
     for (int64_t i = 0; i < rows; ++i) std::fill_n(spread.begin() + i * shape.n, shape.n, c->data<int32_t>()[i]);
@@ -176,7 +190,11 @@ class QGemm final : public Kernel {
 }  // namespace
 
 void RegisterMatMulIntegerToFloat(KernelRegistry& registry) {
-  registry.Add(Op("MatMulIntegerToFloat", "com.microsoft").Types(0, kBytes).Types(1, kBytes).Types(2, {ElementType::kFloat}).Make<MatMulIntegerToFloat>());
+  registry.Add(Op("MatMulIntegerToFloat", "com.microsoft")
+                   .Types(0, kBytes)
+                   .Types(1, kBytes)
+                   .Types(2, {ElementType::kFloat})
+                   .Make<MatMulIntegerToFloat>());
 }
 void RegisterQGemm(KernelRegistry& registry) {
   registry.Add(Op("QGemm", "com.microsoft").Types(0, kBytes).Types(3, kBytes).Make<QGemm>());

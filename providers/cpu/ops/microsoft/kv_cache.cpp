@@ -53,7 +53,8 @@ class CodeRows {
 
 }  // namespace
 
-CacheCodes CodesWith(KernelContext& context, int bits, const Tensor* scales, bool by_channel, int64_t heads, int64_t width) {
+CacheCodes CodesWith(KernelContext& context, int bits, const Tensor* scales, bool by_channel, int64_t heads,
+                     int64_t width) {
   const int64_t count = by_channel ? CheckedMul(heads, width) : 1;
   Require(scales != nullptr, "a quantized cache needs scales");
   Require(scales->num_elements() == count, "the cache's scales are {}; {} are expected", scales->shape(), count);
@@ -62,14 +63,14 @@ CacheCodes CodesWith(KernelContext& context, int bits, const Tensor* scales, boo
   return {bits, scales->data<float>(), zeros.data(), by_channel ? 1 : 0};
 }
 
-void WriteCache(ThreadPool& threads, const Tensor* past, const int64_t* past_rows, const NewRows& current, int64_t capacity, Tensor& cache,
-                const CacheCodes& codes, CacheRest rest) {
+void WriteCache(ThreadPool& threads, const Tensor* past, const int64_t* past_rows, const NewRows& current, int64_t capacity,
+                Tensor& cache, const CacheCodes& codes, CacheRest rest) {
   const int64_t elements = codes.RowElements(current.width);
   const int64_t row_bytes = elements * static_cast<int64_t>(BitWidth(cache.type()) / 8);
   const bool shared = past != nullptr && past->raw() == cache.raw();
   auto* out = static_cast<uint8_t*>(cache.mutable_raw());
-  const auto write = [&, numbers = codes.exist() ? std::nullopt : std::optional<RowWriter<float>>(cache), coded = CodeRows(codes)](
-                         const float* row, int64_t head, int64_t to) {
+  const auto write = [&, numbers = codes.exist() ? std::nullopt : std::optional<RowWriter<float>>(cache),
+                      coded = CodeRows(codes)](const float* row, int64_t head, int64_t to) {
     if (!numbers) coded.Write(row, head, current.width, out + to * row_bytes);
     else if (numbers->direct()) std::copy_n(row, elements, numbers->At(to * elements, nullptr));
     else numbers->Flush(to * elements, elements, row);
@@ -80,12 +81,13 @@ void WriteCache(ThreadPool& threads, const Tensor* past, const int64_t* past_row
       const int64_t b = i / current.heads, head = i % current.heads, kept = past_rows[b];
       if (!shared && kept > 0) {
         const int64_t past_capacity = past->shape()[past->shape().rank() - 2];
-        CopyCancellably(out + i * capacity * row_bytes, static_cast<const uint8_t*>(past->raw()) + i * past_capacity * row_bytes,
-                        kept * row_bytes);
+        CopyCancellably(out + i * capacity * row_bytes,
+                        static_cast<const uint8_t*>(past->raw()) + i * past_capacity * row_bytes, kept * row_bytes);
       }
       const float* from = current.at.at(b, head);
       PacedCancellationPoint look(1);
-      for (int64_t r = 0; r < current.rows; ++r, look.Pass(current.width + 8)) write(from + r * current.at.row, head, i * capacity + kept + r);
+      for (int64_t r = 0; r < current.rows; ++r, look.Pass(current.width + 8))
+        write(from + r * current.at.row, head, i * capacity + kept + r);
       const int64_t filled = (i * capacity + kept + current.rows) * row_bytes;
       const auto left = static_cast<size_t>((capacity - kept - current.rows) * row_bytes);
       if (shared || left == 0) continue;
@@ -95,8 +97,8 @@ void WriteCache(ThreadPool& threads, const Tensor* past, const int64_t* past_row
   });
 }
 
-Heads<const float> ReadCache(KernelContext& context, const Tensor& cache, int64_t heads, int64_t capacity, int64_t width, int64_t rows,
-                             const CacheCodes& codes) {
+Heads<const float> ReadCache(KernelContext& context, const Tensor& cache, int64_t heads, int64_t capacity, int64_t width,
+                             int64_t rows, const CacheCodes& codes) {
   if (cache.is(ElementType::kFloat)) return {cache.data<float>(), heads * capacity * width, capacity * width, width};
   const int64_t elements = codes.RowElements(width);
   const int64_t count = capacity == 0 || elements == 0 ? 0 : cache.num_elements() / (capacity * elements);
@@ -104,10 +106,12 @@ Heads<const float> ReadCache(KernelContext& context, const Tensor& cache, int64_
   const CodeRows coded(codes);
   context.threads().ParallelFor(count * rows, static_cast<double>(width) * 0.4, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
-      const int64_t head = i / rows, row = i % rows, run = std::min(end - i, rows - row), from = (head * capacity + row) * elements;
+      const int64_t head = i / rows, row = i % rows, run = std::min(end - i, rows - row),
+                    from = (head * capacity + row) * elements;
       if (!codes.exist()) LoadReals(cache, from, run * width, out + i * width);
       for (int64_t r = 0; codes.exist() && r < run; ++r) {
-        coded.Read(static_cast<const uint8_t*>(cache.raw()) + from + r * elements, head % heads, width, out + (i + r) * width);
+        coded.Read(static_cast<const uint8_t*>(cache.raw()) + from + r * elements, head % heads, width,
+                   out + (i + r) * width);
       }
       i += run;
     }

@@ -13,8 +13,8 @@ struct NewRows {
   int64_t batch, heads, rows, width;
 };
 
-/// How a cache's elements stand for numbers: by themselves, or as code * scale, where codes are int8 or, of 4 bits, uint8 that hold
-/// two (the lower first), each with 8 added.
+/// How a cache's elements stand for numbers: by themselves, or as code * scale, where codes are int8 or, of 4 bits, uint8
+/// that hold two (the lower first), each with 8 added.
 struct CacheCodes {
   int bits = 0;  // 0: numbers of the cache's type
   const float* scales = nullptr;
@@ -27,19 +27,20 @@ struct CacheCodes {
   int64_t RowElements(int64_t width) const { return bits == 4 ? (width + 1) / 2 : width; }
 };
 
-/// The codes of `heads` heads of `width` whose scales are `scales`; throws Error unless these are one, or one for each of the heads' elements.
+/// The codes of `heads` heads of `width` whose scales are `scales`; throws Error unless these are one, or one for each of
+/// the heads' elements.
 CacheCodes CodesWith(KernelContext& context, int bits, const Tensor* scales, bool by_channel, int64_t heads, int64_t width);
 
 /// What becomes of a cache's rows behind the new ones, where it is not the past's own memory.
 enum class CacheRest { kZero, kAsBefore };
 
-/// Writes a cache: past_rows[b] rows of `past` (which may be the cache itself), then the new ones. For kAsBefore the past has as many
-/// rows as the cache.
-void WriteCache(ThreadPool& threads, const Tensor* past, const int64_t* past_rows, const NewRows& current, int64_t capacity, Tensor& cache,
-                const CacheCodes& codes = {}, CacheRest rest = CacheRest::kZero);
+/// Writes a cache: past_rows[b] rows of `past` (which may be the cache itself), then the new ones. For kAsBefore the past
+/// has as many rows as the cache.
+void WriteCache(ThreadPool& threads, const Tensor* past, const int64_t* past_rows, const NewRows& current, int64_t capacity,
+                Tensor& cache, const CacheCodes& codes = {}, CacheRest rest = CacheRest::kZero);
 
 /// A cache as attention reads it, its first `rows` rows.
-Heads<const float> ReadCache(KernelContext& context, const Tensor& cache, int64_t heads, int64_t capacity, int64_t width, int64_t rows,
-                             const CacheCodes& codes = {});
+Heads<const float> ReadCache(KernelContext& context, const Tensor& cache, int64_t heads, int64_t capacity, int64_t width,
+                             int64_t rows, const CacheCodes& codes = {});
 
 }  // namespace tessera::cpu

@@ -1,5 +1,5 @@
-// MatMulBnb4, com.microsoft, version 1: products with weights of 4 bits as bitsandbytes stores them, each block of which has a scale.
-// A few lines of the weights at a time become floats that stay in a cache.
+// MatMulBnb4, com.microsoft, version 1: products with weights of 4 bits as bitsandbytes stores them, each block of which
+// has a scale. A few lines of the weights at a time become floats that stay in a cache.
 
 #include <array>
 #include <bit>
@@ -19,10 +19,22 @@ constexpr int64_t kLinesTogether = 16;
 // Floats of 4 bits over 12, and quantiles of the normal distribution (NF4, arXiv:2305.14314, appendix E).
 constexpr std::array<float, 16> kFloat4 = {0,     0.0625f / 12,  8 / 12.0f,  1,  4 / 12.0f,  0.5f,  2 / 12.0f,  0.25f,
                                            -0.0f, -0.0625f / 12, -8 / 12.0f, -1, -4 / 12.0f, -0.5f, -2 / 12.0f, -0.25f};
-constexpr std::array<float, 16> kNormalFloat4 = {-1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
-                                                 -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f,
-                                                 0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f,
-                                                 0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1.0f};
+constexpr std::array<float, 16> kNormalFloat4 = {-1.0f,
+                                                 -0.6961928009986877f,
+                                                 -0.5250730514526367f,
+                                                 -0.39491748809814453f,
+                                                 -0.28444138169288635f,
+                                                 -0.18477343022823334f,
+                                                 -0.09105003625154495f,
+                                                 0.0f,
+                                                 0.07958029955625534f,
+                                                 0.16093020141124725f,
+                                                 0.24611230194568634f,
+                                                 0.33791524171829224f,
+                                                 0.44070982933044434f,
+                                                 0.5626170039176941f,
+                                                 0.7229568362236023f,
+                                                 1.0f};
 
 /// Weights [n, k], row after row without padding: the upper bits of a byte come first.
 struct Bnb4Weights {
@@ -55,7 +67,8 @@ class MatMulBnb4 final : public Kernel {
         block_(info.attribute<int64_t>("block_size")),
         transposed_(info.attribute<int64_t>("transB", 1) != 0) {
     Require(k_ > 0 && n_ > 0, "K is {} and N {}; both must be positive", k_, n_);
-    Require(block_ >= 16 && std::has_single_bit(static_cast<uint64_t>(block_)), "block_size is {}; a power of two from 16 on is expected", block_);
+    Require(block_ >= 16 && std::has_single_bit(static_cast<uint64_t>(block_)),
+            "block_size is {}; a power of two from 16 on is expected", block_);
     size_ = CheckedMul(k_, n_);
     const int64_t type = info.attribute<int64_t>("quant_type");
     Require(type == 0 || type == 1, "quant_type is {}; 0 (FP4) or 1 (NF4) is expected", type);
@@ -71,7 +84,8 @@ class MatMulBnb4 final : public Kernel {
     const size_t rank = a.shape().rank();
     Require(rank > 0 && a.shape().back() == inner, "A is {}; its last dimension must be {}", a.shape(), inner);
     Require(b.num_elements() == CeilDiv(size_, 2), "B has {} bytes; {} are expected", b.num_elements(), CeilDiv(size_, 2));
-    Require(scales.num_elements() == CeilDiv(size_, block_), "absmax has {} values; {} are expected", scales.num_elements(), CeilDiv(size_, block_));
+    Require(scales.num_elements() == CeilDiv(size_, block_), "absmax has {} values; {} are expected", scales.num_elements(),
+            CeilDiv(size_, block_));
     Shape shape = a.shape();
     shape[rank - 1] = outer;
     Tensor* output = context.output(0, shape);
@@ -109,7 +123,8 @@ class MatMulBnb4 final : public Kernel {
           args.b_k = 1;
           args.b_col = k_;
         } else {
-          for (int64_t row = 0; row < n_; ++row) weights.Read(row * k_ + first, row * k_ + first + args.n, floats + row * args.n);
+          for (int64_t row = 0; row < n_; ++row)
+            weights.Read(row * k_ + first, row * k_ + first + args.n, floats + row * args.n);
           args.b_k = args.n;
           args.b_col = 1;
         }

@@ -1,6 +1,6 @@
-// MatMulNBits, com.microsoft, version 1: products with weights of 2, 4 or 8 bits. Few rows (the tokens of a decoder) meet the
-// weights as they are stored; many rows meet panels of them that are converted on the way into the caches. Where accuracy_level
-// is 4 (A may be quantized to 8 bits) and the weights have 4 bits or 8, the products are those of integers.
+// MatMulNBits, com.microsoft, version 1: products with weights of 2, 4 or 8 bits. Few rows (the tokens of a decoder) meet
+// the weights as they are stored; many rows meet panels of them that are converted on the way into the caches. Where
+// accuracy_level is 4 (A may be quantized to 8 bits) and the weights have 4 bits or 8, the products are those of integers.
 
 #include <algorithm>
 #include <bit>
@@ -72,7 +72,8 @@ class MatMulNBits final : public Kernel {
   static std::optional<int> CommonZero(const KernelInfo& info, const NBitsWeights& w) {
     const Tensor* zeros = info.constant_input(3);
     const int64_t row_bytes = w.zero_row_bytes();
-    if (zeros == nullptr || !zeros->is(ElementType::kUInt8) || zeros->num_elements() != CheckedMul(w.n, row_bytes)) return std::nullopt;
+    if (zeros == nullptr || !zeros->is(ElementType::kUInt8) || zeros->num_elements() != CheckedMul(w.n, row_bytes))
+      return std::nullopt;
     const uint8_t* bytes = zeros->data<uint8_t>();
     const int code = bytes[0] & ((1 << w.bits) - 1);
     int all = 0;
@@ -91,17 +92,18 @@ class MatMulNBits final : public Kernel {
     const Tensor& codes = context.required_input(1);
     const Tensor& scales = context.required_input(2);
     const int64_t blocks = CheckedMul(w.n, w.blocks);
-    Require(codes.num_elements() == CheckedMul(blocks, w.block_bytes()), "B is {}; [{},{},{}] is expected", codes.shape(), w.n,
-            w.blocks, w.block_bytes());
+    Require(codes.num_elements() == CheckedMul(blocks, w.block_bytes()), "B is {}; [{},{},{}] is expected", codes.shape(),
+            w.n, w.blocks, w.block_bytes());
     Require(scales.num_elements() == blocks, "scales is {}; [{},{}] is expected", scales.shape(), w.n, w.blocks);
     w.codes = codes.data<uint8_t>();
     w.scales = scales_ ? scales_->template data<float>() : ComputeView<T>(context, &scales);
     const Tensor* zeros = context.input(3);
     if (zeros == nullptr || has_common_zero_) return w;
     const bool packed = zeros->is(ElementType::kUInt8);
-    Require(packed || zeros->is(ElementTypeOf<T>), "zero_points are {}; uint8 or A's type is expected", ElementTypeName(zeros->type()));
-    Require(zeros->num_elements() == (packed ? CheckedMul(w.n, w.zero_row_bytes()) : blocks), "zero_points is {}; [{},{}] is expected",
-            zeros->shape(), w.n, packed ? w.zero_row_bytes() : w.blocks);
+    Require(packed || zeros->is(ElementTypeOf<T>), "zero_points are {}; uint8 or A's type is expected",
+            ElementTypeName(zeros->type()));
+    Require(zeros->num_elements() == (packed ? CheckedMul(w.n, w.zero_row_bytes()) : blocks),
+            "zero_points is {}; [{},{}] is expected", zeros->shape(), w.n, packed ? w.zero_row_bytes() : w.blocks);
     if (packed) w.zeros = zeros->data<uint8_t>();
     else w.float_zeros = ComputeView<T>(context, zeros);
     return w;

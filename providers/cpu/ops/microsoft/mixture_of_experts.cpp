@@ -13,8 +13,9 @@ namespace {
 
 ExpertActivation ParseActivation(const std::string& name) {
   for (const auto& [known, activation] :
-       {std::pair("relu", ExpertActivation::kRelu), std::pair("gelu", ExpertActivation::kGelu), std::pair("silu", ExpertActivation::kSilu),
-        std::pair("swiglu", ExpertActivation::kSwiGlu), std::pair("identity", ExpertActivation::kIdentity)}) {
+       {std::pair("relu", ExpertActivation::kRelu), std::pair("gelu", ExpertActivation::kGelu),
+        std::pair("silu", ExpertActivation::kSilu), std::pair("swiglu", ExpertActivation::kSwiGlu),
+        std::pair("identity", ExpertActivation::kIdentity)}) {
     if (name == known) return activation;
   }
   Fail(ErrorCode::kInvalidGraph, "activation_type is '{}'; relu, gelu, silu, swiglu or identity is expected", name);
@@ -30,11 +31,13 @@ struct Choice {
 void ChooseLargest(const float* logits, std::span<int32_t> order, int64_t k, int32_t* chosen) {
   const auto key = [&](int32_t e) { return std::isnan(logits[e]) ? -std::numeric_limits<float>::infinity() : logits[e]; };
   std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int32_t a, int32_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
+  std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                    [&](int32_t a, int32_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
   std::copy_n(order.begin(), k, chosen);
 }
 
-/// Each expert's probability is that among those within 2 % of the largest logit: the first's among all, the second's without it.
+/// Each expert's probability is that among those within 2 % of the largest logit: the first's among all, the second's
+/// without it.
 void MixSparsely(const float* logits, int64_t count, const Choice& choice) {
   constexpr float kTolerance = 0.02f;
   for (int i = 0; i < 2; ++i) {
@@ -49,7 +52,8 @@ void MixSparsely(const float* logits, int64_t count, const Choice& choice) {
   }
 }
 
-void Route(const MixtureAttributes& a, RouterSoftmax softmax, std::span<int32_t> order, const float* logits, const float* weights, const Choice& choice) {
+void Route(const MixtureAttributes& a, RouterSoftmax softmax, std::span<int32_t> order, const float* logits,
+           const float* weights, const Choice& choice) {
   const auto experts = static_cast<int64_t>(order.size());
   ChooseLargest(logits, order, a.k, choice.experts);
   if (a.sparse_mixer) return MixSparsely(logits, experts, choice);
@@ -94,7 +98,8 @@ struct TokensByExpert {
 };
 
 TokensByExpert SortByExpert(KernelContext& context, std::span<const int32_t> chosen, int64_t experts) {
-  const TokensByExpert sorted{context.scratch<int64_t>(static_cast<size_t>(experts) + 1), context.scratch<int64_t>(chosen.size())};
+  const TokensByExpert sorted{context.scratch<int64_t>(static_cast<size_t>(experts) + 1),
+                              context.scratch<int64_t>(chosen.size())};
   std::fill(sorted.begin.begin(), sorted.begin.end(), 0);
   PacedCancellationPoint look(2);
   for (const int32_t e : chosen) {
@@ -129,23 +134,27 @@ MixtureAttributes::MixtureAttributes(const KernelInfo& info)
   Require(!(limit < 0), "swiglu_limit is {}, which must not be negative", limit);
 }
 
-MixtureSizes CheckMixture(const MixtureAttributes& attributes, const Shape& x, const Shape& router, const Shape& first, const Shape& second) {
+MixtureSizes CheckMixture(const MixtureAttributes& attributes, const Shape& x, const Shape& router, const Shape& first,
+                          const Shape& second) {
   Require(x.rank() == 2 || x.rank() == 3, "the input is {}; two or three axes are expected", x);
-  Require(router.rank() == 2 && first.rank() == 3 && second.rank() == 3, "router_probs is {}, fc1 {} and fc2 {}; two, three and three axes are expected",
-          router, first, second);
+  Require(router.rank() == 2 && first.rank() == 3 && second.rank() == 3,
+          "router_probs is {}, fc1 {} and fc2 {}; two, three and three axes are expected", router, first, second);
   const int64_t fused = attributes.fused(), rows = x.SizeOfRange(0, x.rank() - 1);
   const MixtureSizes sizes{rows, x.back(), first[1] / fused, first[0]};
-  Require(router[0] == rows && router[1] == sizes.experts, "router_probs is {}; [{},{}] is expected", router, rows, sizes.experts);
-  Require(first[1] % fused == 0 && second[0] == sizes.experts && second[1] == sizes.hidden, "fc1 is {} and fc2 {} for an input of {}", first, second, x);
+  Require(router[0] == rows && router[1] == sizes.experts, "router_probs is {}; [{},{}] is expected", router, rows,
+          sizes.experts);
+  Require(first[1] % fused == 0 && second[0] == sizes.experts && second[1] == sizes.hidden,
+          "fc1 is {} and fc2 {} for an input of {}", first, second, x);
   Require(attributes.k <= sizes.experts, "k is {} of {} experts", attributes.k, sizes.experts);
   return sizes;
 }
 
-void RunMixture(KernelContext& context, const MixtureAttributes& attributes, const MixtureSizes& s, RouterSoftmax softmax, const float* x,
-                const float* logits, const float* weights, const Experts& experts, float* y) {
+void RunMixture(KernelContext& context, const MixtureAttributes& attributes, const MixtureSizes& s, RouterSoftmax softmax,
+                const float* x, const float* logits, const float* weights, const Experts& experts, float* y) {
   const int64_t k = attributes.k, columns = attributes.fused() * s.inner;
   const bool fused = attributes.gates != GateColumns::kSeparate;
-  Require(attributes.activation != ExpertActivation::kSwiGlu || fused != experts.has_third(), "swiglu takes its values from fc1 where swiglu_fusion is "
+  Require(attributes.activation != ExpertActivation::kSwiGlu || fused != experts.has_third(),
+          "swiglu takes its values from fc1 where swiglu_fusion is "
           "1 or 2, else from fc3: one of them is expected");
   const auto chosen = context.scratch<int32_t>(static_cast<size_t>(CheckedMul(s.rows, k)));
   const auto gates = context.scratch<float>(chosen.size());
@@ -153,13 +162,16 @@ void RunMixture(KernelContext& context, const MixtureAttributes& attributes, con
   PacedCancellationPoint look(1);
   for (int64_t row = 0; row < s.rows; ++row) {
     look.Pass(5 * s.experts + 20 * k);
-    Route(attributes, softmax, order_of_experts, logits + row * s.experts, weights == nullptr ? nullptr : weights + row * s.experts,
-          {chosen.data() + row * k, gates.data() + row * k});
+    Route(attributes, softmax, order_of_experts, logits + row * s.experts,
+          weights == nullptr ? nullptr : weights + row * s.experts, {chosen.data() + row * k, gates.data() + row * k});
   }
   const TokensByExpert tokens = SortByExpert(context, chosen, s.experts);
   int64_t most = 0;
-  for (int64_t e = 0; e < s.experts; ++e) most = std::max(most, tokens.begin[static_cast<size_t>(e) + 1] - tokens.begin[static_cast<size_t>(e)]);
-  const auto rows = [&](int64_t width) { return context.scratch<float>(static_cast<size_t>(CheckedMul(most, width))).data(); };
+  for (int64_t e = 0; e < s.experts; ++e)
+    most = std::max(most, tokens.begin[static_cast<size_t>(e) + 1] - tokens.begin[static_cast<size_t>(e)]);
+  const auto rows = [&](int64_t width) {
+    return context.scratch<float>(static_cast<size_t>(CheckedMul(most, width))).data();
+  };
   float *in = rows(s.hidden), *first = rows(columns), *third = experts.has_third() ? rows(s.inner) : nullptr;
   float *inner = rows(s.inner), *out = rows(s.hidden);
   FillCancellably(y, s.rows * s.hidden, 0.0f);
@@ -175,7 +187,8 @@ void RunMixture(KernelContext& context, const MixtureAttributes& attributes, con
     if (third != nullptr) experts.Multiply(context, Experts::kThird, e, in, count, third);
     context.threads().ParallelFor(count, static_cast<double>(columns) * 1.5, [&](int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
-        Activate(attributes, s.inner, first + i * columns, third == nullptr ? nullptr : third + i * s.inner, inner + i * s.inner);
+        Activate(attributes, s.inner, first + i * columns, third == nullptr ? nullptr : third + i * s.inner,
+                 inner + i * s.inner);
       }
     });
     experts.Multiply(context, Experts::kSecond, e, inner, count, out);

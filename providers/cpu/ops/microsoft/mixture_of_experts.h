@@ -1,7 +1,8 @@
 #pragma once
 
-// What MoE and QMoE have in common (com.microsoft, version 1): tokens choose k of the experts, each of which is two products with
-// an activation between them, and the results are summed with the tokens' weights. Switch Transformers, arXiv:2101.03961.
+// What MoE and QMoE have in common (com.microsoft, version 1): tokens choose k of the experts, each of which is two
+// products with an activation between them, and the results are summed with the tokens' weights. Switch Transformers,
+// arXiv:2101.03961.
 
 #include <limits>
 #include <optional>
@@ -43,15 +44,18 @@ class Experts {
 
   virtual ~Experts() = default;
   virtual bool has_third() const = 0;
-  virtual void Multiply(KernelContext& context, Product product, int64_t expert, const float* a, int64_t rows, float* c) const = 0;
+  virtual void Multiply(KernelContext& context, Product product, int64_t expert, const float* a, int64_t rows,
+                        float* c) const = 0;
 };
 
-/// The sizes that X [..., hidden], router [rows, experts] and the weights' [experts, fused * inner, *] imply; throws Error where
-/// they contradict each other.
-MixtureSizes CheckMixture(const MixtureAttributes& attributes, const Shape& x, const Shape& router, const Shape& first, const Shape& second);
+/// The sizes that X [..., hidden], router [rows, experts] and the weights' [experts, fused * inner, *] imply; throws Error
+/// where they contradict each other.
+MixtureSizes CheckMixture(const MixtureAttributes& attributes, const Shape& x, const Shape& router, const Shape& first,
+                          const Shape& second);
 
 /// y = the mixture of x's rows. `logits` [rows, experts]; `weights` of the same shape, or null: the logits' softmax.
-void RunMixture(KernelContext& context, const MixtureAttributes& attributes, const MixtureSizes& sizes, RouterSoftmax softmax, const float* x,
-                const float* logits, const float* weights, const Experts& experts, float* y);
+void RunMixture(KernelContext& context, const MixtureAttributes& attributes, const MixtureSizes& sizes,
+                RouterSoftmax softmax, const float* x, const float* logits, const float* weights, const Experts& experts,
+                float* y);
 
 }  // namespace tessera::cpu

@@ -25,7 +25,8 @@ class FloatExperts final : public Experts {
 
   bool has_third() const override { return matrices_[kThird].shape.rank() == 3; }
 
-  void Multiply(KernelContext& context, Product product, int64_t expert, const float* a, int64_t rows, float* c) const override {
+  void Multiply(KernelContext& context, Product product, int64_t expert, const float* a, int64_t rows,
+                float* c) const override {
     const ExpertMatrices& matrices = matrices_[product];
     GemmArgs<float> args;
     args.m = rows;
@@ -58,7 +59,8 @@ class MoE final : public Kernel {
       const Tensor* weights = info.constant_input(kWeights[i]);
       if (weights == nullptr || weights->shape().rank() != 3 || weights->num_elements() == 0) continue;
       matrices_[i].shape = weights->shape();
-      matrices_[i].packed = PackFloatMatrices(info, kWeights[i], weights->shape()[0], weights->shape()[2], weights->shape()[1], true);
+      matrices_[i].packed =
+          PackFloatMatrices(info, kWeights[i], weights->shape()[0], weights->shape()[2], weights->shape()[1], true);
     }
   }
 
@@ -72,8 +74,8 @@ class MoE final : public Kernel {
     Tensor* output = context.output(0, x.shape());
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
-    RunMixture(context, attributes_, sizes, RouterSoftmax::kOfAll, ComputeView<T>(context, &x), ComputeView<T>(context, &router), nullptr,
-               FloatExperts(matrices), result.data());
+    RunMixture(context, attributes_, sizes, RouterSoftmax::kOfAll, ComputeView<T>(context, &x),
+               ComputeView<T>(context, &router), nullptr, FloatExperts(matrices), result.data());
     result.Finish();
   }
 
@@ -83,12 +85,14 @@ class MoE final : public Kernel {
     if (!matrices.packed && context.input(kWeights[i]) == nullptr && i == Experts::kThird) return {};
     if (!matrices.packed) {
       const Tensor& weights = context.required_input(kWeights[i]);
-      Require(weights.is(ElementTypeOf<T>), "weights are {}, the input is {}", ElementTypeName(weights.type()), ElementTypeName(ElementTypeOf<T>));
+      Require(weights.is(ElementTypeOf<T>), "weights are {}, the input is {}", ElementTypeName(weights.type()),
+              ElementTypeName(ElementTypeOf<T>));
       matrices.shape = weights.shape();
       matrices.plain = ComputeView<T>(context, &weights);
     }
     const Tensor* bias = context.input(kWeights[i] + 1);
-    const bool fits = bias == nullptr || (matrices.shape.rank() == 3 && bias->shape() == Shape{matrices.shape[0], matrices.shape[1]});
+    const bool fits =
+        bias == nullptr || (matrices.shape.rank() == 3 && bias->shape() == Shape{matrices.shape[0], matrices.shape[1]});
     Require(fits, "a bias is {} beside weights {}", OptionalShape{bias}, matrices.shape);
     matrices.bias = ComputeView<T>(context, bias);
     return matrices;
@@ -96,8 +100,10 @@ class MoE final : public Kernel {
 
   void Check(const MixtureSizes& s, const ExpertMatrices (&matrices)[3]) const {
     const Shape &first = matrices[0].shape, &second = matrices[1].shape, &third = matrices[2].shape;
-    Require(first[2] == s.hidden && second[2] == s.inner, "fc1 is {} and fc2 {} for an input of {}", first, second, s.hidden);
-    Require(third.rank() == 0 || third == Shape{s.experts, s.inner, s.hidden}, "fc3 is {}; [{},{},{}] is expected", third, s.experts, s.inner, s.hidden);
+    Require(first[2] == s.hidden && second[2] == s.inner, "fc1 is {} and fc2 {} for an input of {}", first, second,
+            s.hidden);
+    Require(third.rank() == 0 || third == Shape{s.experts, s.inner, s.hidden}, "fc3 is {}; [{},{},{}] is expected", third,
+            s.experts, s.inner, s.hidden);
   }
 
   MixtureAttributes attributes_;

@@ -1,5 +1,6 @@
-// MultiHeadAttention and DecoderMaskedMultiHeadAttention, com.microsoft, version 1: queries, keys and values are projected already but
-// for their bias. Decoders may keep past and present in one buffer that is longer than both, and follow beams through it.
+// MultiHeadAttention and DecoderMaskedMultiHeadAttention, com.microsoft, version 1: queries, keys and values are projected
+// already but for their bias. Decoders may keep past and present in one buffer that is longer than both, and follow beams
+// through it.
 
 #include "ops/microsoft/attention_parts.h"
 #include "ops/ops.h"
@@ -91,7 +92,8 @@ class MultiHeadAttention final : public Kernel {
 
   /// [batch, rows, queries then keys then values], as wide as one another.
   void PlacePacked(const float* data, const Shape& shape, Part& q, Part& k, Part& v) const {
-    Require(shape[2] % (3 * heads_) == 0, "the query is {}, which does not divide into {} heads of queries, keys and values", shape, heads_);
+    Require(shape[2] % (3 * heads_) == 0,
+            "the query is {}, which does not divide into {} heads of queries, keys and values", shape, heads_);
     const int64_t width = shape[2] / (3 * heads_);
     const auto part = [&](int64_t i) {
       return Part{{data + i * heads_ * width, shape[1] * shape[2], width, shape[2]}, shape[1], width};
@@ -108,8 +110,8 @@ class MultiHeadAttention final : public Kernel {
     const float* q_data = RealView<float>(context, query);
     if (key == nullptr) {
       if (qs.rank() == 3 && value == nullptr) return PlacePacked(q_data, qs, q, k, v);
-      Require(qs.rank() == 5 && qs[2] == heads_ && qs[3] == 3 && value == nullptr, "the query is {}; [batch,sequence,{},3,width] is expected without a key",
-              qs, heads_);
+      Require(qs.rank() == 5 && qs[2] == heads_ && qs[3] == 3 && value == nullptr,
+              "the query is {}; [batch,sequence,{},3,width] is expected without a key", qs, heads_);
       q = Packed5(q_data, qs, 0);
       k = Packed5(q_data, qs, 1);
       v = Packed5(q_data, qs, 2);
@@ -120,12 +122,13 @@ class MultiHeadAttention final : public Kernel {
     const float* k_data = RealView<float>(context, *key);
     Require(ks.rank() >= 3 && ks[0] == batch, "the query is {} and the key {}", qs, ks);
     if (ks.rank() == 5) {
-      Require(ks[2] == heads_ && ks[3] == 2 && value == nullptr, "the key is {}; [batch,sequence,{},2,width] is expected", ks, heads_);
+      Require(ks[2] == heads_ && ks[3] == 2 && value == nullptr, "the key is {}; [batch,sequence,{},2,width] is expected",
+              ks, heads_);
       k = Packed5(k_data, ks, 0);
       v = Packed5(k_data, ks, 1);
     } else {
-      Require(value != nullptr && value->shape().rank() == ks.rank() && value->shape()[0] == batch, "the key is {} and the value {}", ks,
-              OptionalShape{value});
+      Require(value != nullptr && value->shape().rank() == ks.rank() && value->shape()[0] == batch,
+              "the key is {} and the value {}", ks, OptionalShape{value});
       const Shape& vs = value->shape();
       const float* v_data = RealView<float>(context, *value);
       k = ks.rank() == 3 ? Packed3(k_data, ks) : Separate(k_data, ks);
@@ -176,7 +179,9 @@ class MultiHeadAttention final : public Kernel {
     const Tensor* length = context.input(inputs_.past_length);
     Require((key == nullptr) == (value == nullptr), "past_key and past_value must be given together");
     if (key == nullptr) return {0, k.rows};
-    const auto fits = [&](const Shape& s, int64_t width) { return s.rank() == 4 && s[0] == batch && s[1] == heads_ && s[3] == width; };
+    const auto fits = [&](const Shape& s, int64_t width) {
+      return s.rank() == 4 && s[0] == batch && s[1] == heads_ && s[3] == width;
+    };
     Require(fits(key->shape(), k.width) && fits(value->shape(), v.width) && key->shape()[2] == value->shape()[2],
             "past_key is {} and past_value {}", key->shape(), value->shape());
     const int64_t held = key->shape()[2];
@@ -184,13 +189,14 @@ class MultiHeadAttention final : public Kernel {
     if (length == nullptr) return {held, CheckedAdd(held, k.rows)};
     Require(length->num_elements() == 1, "past_sequence_length is {}; a scalar is expected", length->shape());
     const Past past{*length->data<int32_t>(), held};
-    Require(past.rows >= 0 && past.rows <= held - k.rows, "past_sequence_length is {} with {} new tokens in a buffer of {} rows", past.rows, k.rows,
-            held);
+    Require(past.rows >= 0 && past.rows <= held - k.rows,
+            "past_sequence_length is {} with {} new tokens in a buffer of {} rows", past.rows, k.rows, held);
     return past;
   }
 
   /// With the past before them; output `i` where it is wanted.
-  Heads<const float> Keep(KernelContext& context, size_t i, size_t input, const Past& past, const Part& part, const AttentionSizes& s) const {
+  Heads<const float> Keep(KernelContext& context, size_t i, size_t input, const Past& past, const Part& part,
+                          const AttentionSizes& s) const {
     const bool wanted = context.has_output(i);
     const Tensor* before = context.input(input);
     if (before == nullptr && !wanted) return part.at;
@@ -204,8 +210,8 @@ class MultiHeadAttention final : public Kernel {
     }
     const auto kept = context.scratch<int64_t>(static_cast<size_t>(s.batch));
     std::fill(kept.begin(), kept.end(), past.rows);
-    WriteCache(context.threads(), before, kept.data(), {part.at, s.batch, heads_, part.rows, part.width}, past.capacity, *cache, {},
-               before == nullptr ? CacheRest::kZero : CacheRest::kAsBefore);
+    WriteCache(context.threads(), before, kept.data(), {part.at, s.batch, heads_, part.rows, part.width}, past.capacity,
+               *cache, {}, before == nullptr ? CacheRest::kZero : CacheRest::kAsBefore);
     return ReadCache(context, *cache, heads_, past.capacity, part.width, s.keys);
   }
 
@@ -230,16 +236,18 @@ class MultiHeadAttention final : public Kernel {
       Require(beam >= 0 && beam < beams, "cache_indirection holds {}; there are {} beams", beam, beams);
     }
     const auto gather = [&](Heads<const float>& rows, int64_t width) {
-      float* out = context.scratch<float>(static_cast<size_t>(CheckedMul(CheckedMul(s.batch * heads_, s.keys), width))).data();
-      context.threads().ParallelFor(s.batch * heads_, static_cast<double>(s.keys * width) * 0.3, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t b = i / heads_, h = i % heads_;
-          for (int64_t k = 0; k < s.keys; ++k) {
-            const int64_t from = k < past.rows ? b / beams * beams + beam_of[b * shape[2] + k] : b;
-            std::copy_n(rows.at(from, h) + k * rows.row, width, out + (i * s.keys + k) * width);
-          }
-        }
-      });
+      float* out =
+          context.scratch<float>(static_cast<size_t>(CheckedMul(CheckedMul(s.batch * heads_, s.keys), width))).data();
+      context.threads().ParallelFor(
+          s.batch * heads_, static_cast<double>(s.keys * width) * 0.3, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+              const int64_t b = i / heads_, h = i % heads_;
+              for (int64_t k = 0; k < s.keys; ++k) {
+                const int64_t from = k < past.rows ? b / beams * beams + beam_of[b * shape[2] + k] : b;
+                std::copy_n(rows.at(from, h) + k * rows.row, width, out + (i * s.keys + k) * width);
+              }
+            }
+          });
       rows = {out, heads_ * s.keys * width, s.keys * width, width};
     };
     gather(problem.k, s.width);
@@ -261,21 +269,36 @@ template <OptionalInputs kInputs>
 void AddMultiHeadAttention(KernelRegistry& registry, const char* name) {
   registry.Add(Op(name, "com.microsoft")
                    .Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})
-                   .InPlace(kInputs.past_key, 1).InPlace(kInputs.past_value, 2)
-                   .Factory([](const KernelInfo& info) -> std::unique_ptr<Kernel> { return std::make_unique<MultiHeadAttention>(info, kInputs); }));
+                   .InPlace(kInputs.past_key, 1)
+                   .InPlace(kInputs.past_value, 2)
+                   .Factory([](const KernelInfo& info) -> std::unique_ptr<Kernel> {
+                     return std::make_unique<MultiHeadAttention>(info, kInputs);
+                   }));
 }
 
 }  // namespace
 
 void RegisterMultiHeadAttention(KernelRegistry& registry) {
-  constexpr OptionalInputs kInputs = {.bias = 3, .mask = 4, .attention_bias = 5, .past_key = 6, .past_value = 7, .past_length = 8,
-                                      .beam_width = kNever, .indirection = 9};
+  constexpr OptionalInputs kInputs = {.bias = 3,
+                                      .mask = 4,
+                                      .attention_bias = 5,
+                                      .past_key = 6,
+                                      .past_value = 7,
+                                      .past_length = 8,
+                                      .beam_width = kNever,
+                                      .indirection = 9};
   AddMultiHeadAttention<kInputs>(registry, "MultiHeadAttention");
 }
 
 void RegisterDecoderMaskedMultiHeadAttention(KernelRegistry& registry) {
-  constexpr OptionalInputs kInputs = {.bias = 10, .mask = 3, .attention_bias = 4, .past_key = 5, .past_value = 6, .past_length = 7,
-                                      .beam_width = 8, .indirection = 9};
+  constexpr OptionalInputs kInputs = {.bias = 10,
+                                      .mask = 3,
+                                      .attention_bias = 4,
+                                      .past_key = 5,
+                                      .past_value = 6,
+                                      .past_length = 7,
+                                      .beam_width = 8,
+                                      .indirection = 9};
   AddMultiHeadAttention<kInputs>(registry, "DecoderMaskedMultiHeadAttention");
 }
 

@@ -21,19 +21,20 @@ void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, co
   const int64_t padded = ArrangedNBitsSize(w);
   const auto arranged = context.scratch<float>(static_cast<size_t>(rows * padded));
   const auto sums = context.scratch<float>(static_cast<size_t>(rows * w.blocks));
-  for (int64_t r = 0; r < rows; ++r) ArrangeForNBits(w, a + r * w.k, arranged.data() + r * padded, sums.data() + r * w.blocks);
+  for (int64_t r = 0; r < rows; ++r)
+    ArrangeForNBits(w, a + r * w.k, arranged.data() + r * padded, sums.data() + r * w.blocks);
   const double cost = static_cast<double>(padded) * (0.08 + 0.04 * static_cast<double>(rows));
   context.threads().ParallelFor(w.n, cost, [&](int64_t begin, int64_t end) {
     for (int64_t r = 0; r < rows; r += kNBitsRows) {
-      MultiplyNBits(w, std::min(kNBitsRows, rows - r), arranged.data() + r * padded, sums.data() + r * w.blocks, begin, end, bias,
-                    c + r * w.n, w.n);
+      MultiplyNBits(w, std::min(kNBitsRows, rows - r), arranged.data() + r * padded, sums.data() + r * w.blocks, begin, end,
+                    bias, c + r * w.n, w.n);
     }
   });
 }
 
 /// A as numbers of kByteLimbs, as accuracy_level allows, or kFloatLimbs. False where they cannot stand for A.
-bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs, int64_t rows, const float* a, const float* bias,
-                       float* c) {
+bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs, int64_t rows, const float* a,
+                       const float* bias, float* c) {
   std::byte* room = context.scratch<std::byte>(static_cast<size_t>(rows) * QuantizedRoom(w, limbs)).data();
   return MultiplyQuantizedRows(context.threads(), w, limbs, rows, a, bias, c, room);
 }
@@ -42,12 +43,12 @@ bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs,
 
 size_t QuantizedRoom(const NBitsWeights& w, int limbs) {
   const auto groups = static_cast<size_t>(NBitsGroups(w)), blocks = static_cast<size_t>(w.blocks);
-  return RoundUp<size_t>(static_cast<size_t>(QuantizedNBitsSize(w, limbs)), kLine) + RoundUp(3 * groups * sizeof(float), kLine) +
-         RoundUp(blocks * sizeof(float), kLine);
+  return RoundUp<size_t>(static_cast<size_t>(QuantizedNBitsSize(w, limbs)), kLine) +
+         RoundUp(3 * groups * sizeof(float), kLine) + RoundUp(blocks * sizeof(float), kLine);
 }
 
-bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs, int64_t rows, const float* a, const float* bias, float* c,
-                           std::byte* room) {
+bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs, int64_t rows, const float* a,
+                           const float* bias, float* c, std::byte* room) {
   const int64_t groups = NBitsGroups(w);
   const bool few = rows <= (limbs == kByteLimbs ? kFewQuantizedRows : kFewRows);
   QuantizedRows quantized{.codes = reinterpret_cast<int8_t*>(room), .limbs = limbs, .few = few};
@@ -67,7 +68,8 @@ bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs
     const double row_cost = 0.01 + 0.005 * limbs;
     threads.ParallelFor(w.n, work * (0.03 + row_cost * static_cast<double>(rows)), [&](int64_t begin, int64_t end) {
       for (int64_t r = 0; r < rows; r += kNBitsRows) {
-        MultiplyQuantizedNBits(w, std::min(kNBitsRows, rows - r), quantized.From(w, groups, r), begin, end, bias, c + r * w.n, w.n);
+        MultiplyQuantizedNBits(w, std::min(kNBitsRows, rows - r), quantized.From(w, groups, r), begin, end, bias,
+                               c + r * w.n, w.n);
       }
     });
     return true;
@@ -79,8 +81,8 @@ bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs
   threads.ParallelFor(panels * parts, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n0 = i / parts * width, part = i % parts;
-      MultiplyQuantizedNBitsPanels(w, quantized, rows * part / parts, rows * (part + 1) / parts, n0, std::min(w.n, n0 + width), bias, c,
-                                   w.n);
+      MultiplyQuantizedNBitsPanels(w, quantized, rows * part / parts, rows * (part + 1) / parts, n0,
+                                   std::min(w.n, n0 + width), bias, c, w.n);
     }
   });
   return true;
@@ -99,8 +101,8 @@ std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t in
   });
 }
 
-void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool quantizes, int64_t rows, const float* a, const float* bias,
-                     float* c, bool shares_panels) {
+void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool quantizes, int64_t rows, const float* a,
+                     const float* bias, float* c, bool shares_panels) {
   if (quantizes) {
     MultiplyQuantized(context, weights, kByteLimbs, rows, a, bias, c);
     return;

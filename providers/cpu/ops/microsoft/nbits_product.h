@@ -56,17 +56,18 @@ class NBitsPanels final : public GemmPanelSource<float> {
 /// A constant input of float16 or bfloat16 as floats, shared by all sessions; null for others.
 std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t input);
 
-/// c = a * weights + bias for `rows` rows of k floats; the bias may be null. `quantizes`: a may be quantized to 8 bits, which the
-/// weights must suit (nbits_quantized.h). `shares_panels`: many rows may take scratch memory for all weights as floats.
-void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool quantizes, int64_t rows, const float* a, const float* bias,
-                     float* c, bool shares_panels);
+/// c = a * weights + bias for `rows` rows of k floats; the bias may be null. `quantizes`: a may be quantized to 8 bits,
+/// which the weights must suit (nbits_quantized.h). `shares_panels`: many rows may take scratch memory for all weights as
+/// floats.
+void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool quantizes, int64_t rows, const float* a,
+                     const float* bias, float* c, bool shares_panels);
 
 /// Bytes that MultiplyQuantizedRows needs for each row.
 size_t QuantizedRoom(const NBitsWeights& weights, int limbs);
 
-/// The same product with a as numbers of kByteLimbs or kFloatLimbs, in `room`, which begins a line of the cache. False where these
-/// cannot stand for a.
-bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& weights, int limbs, int64_t rows, const float* a, const float* bias,
-                           float* c, std::byte* room);
+/// The same product with a as numbers of kByteLimbs or kFloatLimbs, in `room`, which begins a line of the cache. False
+/// where these cannot stand for a.
+bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& weights, int limbs, int64_t rows, const float* a,
+                           const float* bias, float* c, std::byte* room);
 
 }  // namespace tessera::cpu

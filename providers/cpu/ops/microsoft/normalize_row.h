@@ -42,7 +42,8 @@ RowMoments NormalizeRow(const C* x, int64_t width, double epsilon, const RowScal
   const double inverse = 1 / std::sqrt(moments.squares / static_cast<double>(width) + epsilon);
   InCancellablePieces(0, width, kNormalizeNs, [&](int64_t begin, int64_t end) {
     kernels.standardize(x + begin, y + begin, end - begin, static_cast<C>(moments.mean), static_cast<C>(inverse),
-                        scale.gamma == nullptr ? nullptr : scale.gamma + begin, scale.beta == nullptr ? nullptr : scale.beta + begin);
+                        scale.gamma == nullptr ? nullptr : scale.gamma + begin,
+                        scale.beta == nullptr ? nullptr : scale.beta + begin);
   });
   return {moments.mean, inverse};
 }
@@ -71,7 +72,8 @@ void StoreRow(C* row, int64_t first, int64_t width, Tensor& tensor) {
 /// A one-dimensional parameter as C: in place, or converted.
 template <class C>
 const C* RowParameter(KernelContext& context, const Tensor& tensor, int64_t width, std::string_view name) {
-  Require(tensor.shape().rank() == 1 && tensor.shape()[0] == width, "{} is {}; [{}] is expected", name, tensor.shape(), width);
+  Require(tensor.shape().rank() == 1 && tensor.shape()[0] == width, "{} is {}; [{}] is expected", name, tensor.shape(),
+          width);
   const RowReader<C> reader(tensor);
   return reader.Read(0, width, reader.direct() ? nullptr : context.scratch<C>(static_cast<size_t>(width)).data());
 }

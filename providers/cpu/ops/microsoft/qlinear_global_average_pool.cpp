@@ -43,7 +43,8 @@ void SumSideBySide(const T* codes, int64_t pixels, int64_t channels, int64_t cou
 
 class QLinearGlobalAveragePool final : public Kernel {
  public:
-  explicit QLinearGlobalAveragePool(const KernelInfo& info) : channels_last_(info.attribute<int64_t>("channels_last", 0) != 0) {}
+  explicit QLinearGlobalAveragePool(const KernelInfo& info)
+      : channels_last_(info.attribute<int64_t>("channels_last", 0) != 0) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -64,7 +65,8 @@ class QLinearGlobalAveragePool final : public Kernel {
     const auto* from = static_cast<const uint8_t*>(x.raw());
     auto* to = static_cast<uint8_t*>(y->mutable_raw());
     const auto code_of = [&](int64_t sum) {
-      const auto mean = static_cast<float>(static_cast<double>(sum) / static_cast<double>(pixels)) - in.zero;  // NaN without pixels
+      const auto mean =
+          static_cast<float>(static_cast<double>(sum) / static_cast<double>(pixels)) - in.zero;  // NaN without pixels
       const float code = std::nearbyint(mean * in.scale / out.scale) + out.zero;
       const float low = is_signed ? -128.0f : 0.0f, high = is_signed ? 127.0f : 255.0f;
       return static_cast<uint8_t>(static_cast<int>(code >= low ? std::min(code, high) : low));
@@ -72,7 +74,8 @@ class QLinearGlobalAveragePool final : public Kernel {
     context.threads().ParallelFor(y->num_elements(), static_cast<double>(pixels) * 0.1, [&](int64_t begin, int64_t end) {
       if (!channels_last_) {
         for (int64_t i = begin; i < end; ++i) {
-          to[i] = code_of(is_signed ? SumOf(reinterpret_cast<const int8_t*>(from) + i * pixels, pixels) : SumOf(from + i * pixels, pixels));
+          to[i] = code_of(is_signed ? SumOf(reinterpret_cast<const int8_t*>(from) + i * pixels, pixels)
+                                    : SumOf(from + i * pixels, pixels));
         }
         return;
       }
@@ -80,7 +83,8 @@ class QLinearGlobalAveragePool final : public Kernel {
       for (int64_t i = begin, count = 0; i < end; i += count) {
         count = std::min({end - i, kTogether, channels - i % channels});
         const uint8_t* first = from + i / channels * channels * pixels + i % channels;
-        is_signed ? SumSideBySide(reinterpret_cast<const int8_t*>(first), pixels, channels, count, sums) : SumSideBySide(first, pixels, channels, count, sums);
+        is_signed ? SumSideBySide(reinterpret_cast<const int8_t*>(first), pixels, channels, count, sums)
+                  : SumSideBySide(first, pixels, channels, count, sums);
         for (int64_t j = 0; j < count; ++j) to[i + j] = code_of(sums[j]);
       }
     });

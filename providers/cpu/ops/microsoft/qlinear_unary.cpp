@@ -1,4 +1,5 @@
-// QLinearSigmoid and QLinearLeakyRelu, com.microsoft, version 1: a table of the 256 results, then a look-up for each element.
+// QLinearSigmoid and QLinearLeakyRelu, com.microsoft, version 1: a table of the 256 results, then a look-up for each
+// element.
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// QMoE, com.microsoft, version 1, of integers: a mixture of experts whose weights have 2, 4 or 8 bits and a scale (and zero point) for
-// each block of a column, or for each column. Products are those of MatMulNBits.
+// QMoE, com.microsoft, version 1, of integers: a mixture of experts whose weights have 2, 4 or 8 bits and a scale (and zero
+// point) for each block of a column, or for each column. Products are those of MatMulNBits.
 
 #include <bit>
 
@@ -42,7 +42,8 @@ class IntegerExperts final : public Experts {
 
   bool has_third() const override { return all_[kThird].experts > 0; }
 
-  void Multiply(KernelContext& context, Product product, int64_t expert, const float* a, int64_t rows, float* c) const override {
+  void Multiply(KernelContext& context, Product product, int64_t expert, const float* a, int64_t rows,
+                float* c) const override {
     NBitsWeights w = all_[product].weights;
     const float* bias = all_[product].bias == nullptr ? nullptr : all_[product].bias + expert * w.n;
     const int64_t blocks = w.n * w.blocks;
@@ -70,8 +71,9 @@ class QMoE final : public Kernel {
       bits_[i] = static_cast<int>(info.attribute<int64_t>(kNames[i], bits));
       Require(bits_[i] == 2 || bits_[i] == 4 || bits_[i] == 8, "weights have {} bits; 2, 4 or 8 are expected", bits_[i]);
     }
-    Require(block_ <= 0 || (block_ >= 16 && block_ <= (int64_t{1} << 30) && std::has_single_bit(static_cast<uint64_t>(block_))),
-            "block_size is {}; a power of two from 16 on is expected", block_);
+    Require(
+        block_ <= 0 || (block_ >= 16 && block_ <= (int64_t{1} << 30) && std::has_single_bit(static_cast<uint64_t>(block_))),
+        "block_size is {}; a power of two from 16 on is expected", block_);
     quantizes_ = info.attribute<int64_t>("accuracy_level", 0) == kInt8AccuracyLevel;
     for (const auto product : {Experts::kFirst, Experts::kSecond, Experts::kThird}) {
       scales_[product] = ConstantAsFloats(info, kInputs[product].scales);
@@ -83,42 +85,52 @@ class QMoE final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Tensor& router = context.required_input(1);
     const MixtureSizes sizes =
-        CheckMixture(attributes_, x.shape(), router.shape(), context.required_input(kInputs[0].codes).shape(), context.required_input(kInputs[1].codes).shape());
+        CheckMixture(attributes_, x.shape(), router.shape(), context.required_input(kInputs[0].codes).shape(),
+                     context.required_input(kInputs[1].codes).shape());
     const Tensor* weights = context.input(kRouterWeights);
-    Require(weights == nullptr || weights->shape() == router.shape(), "router_weights is {}; {} is expected", OptionalShape{weights}, router.shape());
+    Require(weights == nullptr || weights->shape() == router.shape(), "router_weights is {}; {} is expected",
+            OptionalShape{weights}, router.shape());
     Tensor* output = context.output(0, x.shape());
     if (output == nullptr || output->num_elements() == 0) return;
     Require(sizes.inner > 0, "experts have no inner numbers");
     const ExpertWeights all[] = {Weights(context, sizes, Experts::kFirst, attributes_.fused() * sizes.inner, sizes.hidden),
                                  Weights(context, sizes, Experts::kSecond, sizes.hidden, sizes.inner),
-                                 context.input(kInputs[2].codes) == nullptr ? ExpertWeights{}
-                                                                            : Weights(context, sizes, Experts::kThird, sizes.inner, sizes.hidden)};
+                                 context.input(kInputs[2].codes) == nullptr
+                                     ? ExpertWeights{}
+                                     : Weights(context, sizes, Experts::kThird, sizes.inner, sizes.hidden)};
     ComputeResult<T> result(context, *output);
-    RunMixture(context, attributes_, sizes, RouterSoftmax::kOfChosen, ComputeView<T>(context, &x), ComputeView<T>(context, &router),
-               ComputeView<T>(context, weights), IntegerExperts(all, quantizes_), result.data());
+    RunMixture(context, attributes_, sizes, RouterSoftmax::kOfChosen, ComputeView<T>(context, &x),
+               ComputeView<T>(context, &router), ComputeView<T>(context, weights), IntegerExperts(all, quantizes_),
+               result.data());
     result.Finish();
   }
 
  private:
-  ExpertWeights Weights(KernelContext& context, const MixtureSizes& s, Experts::Product product, int64_t n, int64_t k) const {
+  ExpertWeights Weights(KernelContext& context, const MixtureSizes& s, Experts::Product product, int64_t n,
+                        int64_t k) const {
     const Inputs& inputs = kInputs[product];
     const Tensor& codes = context.required_input(inputs.codes);
     const int bits = bits_[product];
     Require(k * bits % 8 == 0 && codes.is(ElementType::kUInt8) && codes.shape() == Shape{s.experts, n, k * bits / 8},
-            "weights are {} of {}; [{},{},{}] of uint8 is expected", codes.shape(), ElementTypeName(codes.type()), s.experts, n, k * bits / 8);
+            "weights are {} of {}; [{},{},{}] of uint8 is expected", codes.shape(), ElementTypeName(codes.type()),
+            s.experts, n, k * bits / 8);
     const Tensor* bias = context.input(inputs.bias);
-    Require(bias == nullptr || bias->shape() == Shape{s.experts, n}, "a bias is {}; [{},{}] is expected", OptionalShape{bias}, s.experts, n);
-    ExpertWeights all{{.n = n, .k = k, .bits = bits, .common_zero = 1 << (bits - 1)}, s.experts, ComputeView<T>(context, bias)};
+    Require(bias == nullptr || bias->shape() == Shape{s.experts, n}, "a bias is {}; [{},{}] is expected",
+            OptionalShape{bias}, s.experts, n);
+    ExpertWeights all{
+        {.n = n, .k = k, .bits = bits, .common_zero = 1 << (bits - 1)}, s.experts, ComputeView<T>(context, bias)};
     all.weights.block_size = block_ > 0 ? block_ : kColumnBlock;
     all.weights.blocks = (k - 1) / all.weights.block_size + 1;
     Require(block_ <= 0 || k % block_ == 0, "block_size is {}, which must divide {}", block_, k);
     const Tensor& scales = context.required_input(inputs.scales);
     const Tensor* zeros = context.input(inputs.zeros);
     const Shape by_column{s.experts, n}, by_block{s.experts, n, all.weights.blocks};
-    Require(scales.shape() == (block_ > 0 ? by_block : by_column), "scales are {}; {} is expected", scales.shape(), block_ > 0 ? by_block : by_column);
-    const Shape zeros_shape = block_ > 0 ? Shape{s.experts, n, all.weights.zero_row_bytes()} : Shape{s.experts, (n * bits + 7) / 8};
-    Require(zeros == nullptr || (zeros->is(ElementType::kUInt8) && zeros->shape() == zeros_shape), "zero points are {}; {} of uint8 is expected",
-            OptionalShape{zeros}, zeros_shape);
+    Require(scales.shape() == (block_ > 0 ? by_block : by_column), "scales are {}; {} is expected", scales.shape(),
+            block_ > 0 ? by_block : by_column);
+    const Shape zeros_shape =
+        block_ > 0 ? Shape{s.experts, n, all.weights.zero_row_bytes()} : Shape{s.experts, (n * bits + 7) / 8};
+    Require(zeros == nullptr || (zeros->is(ElementType::kUInt8) && zeros->shape() == zeros_shape),
+            "zero points are {}; {} of uint8 is expected", OptionalShape{zeros}, zeros_shape);
     all.weights.codes = codes.data<uint8_t>();
     all.weights.scales = scales_[product] ? scales_[product]->data<float>() : Floats(context, scales);
     all.weights.zeros = zeros == nullptr ? nullptr : zeros->data<uint8_t>();
@@ -142,15 +154,18 @@ class QMoE final : public Kernel {
       return;
     }
     const auto columns = static_cast<size_t>(CheckedMul(all.experts, w.n));
-    uint8_t* codes = RowsAreWhole(w) ? nullptr : context.scratch<uint8_t>(columns * static_cast<size_t>(w.blocks * w.block_bytes())).data();
-    uint8_t* zeros = w.zeros == nullptr ? nullptr : context.scratch<uint8_t>(columns * static_cast<size_t>(w.zero_row_bytes())).data();
+    uint8_t* codes = RowsAreWhole(w)
+                         ? nullptr
+                         : context.scratch<uint8_t>(columns * static_cast<size_t>(w.blocks * w.block_bytes())).data();
+    uint8_t* zeros =
+        w.zeros == nullptr ? nullptr : context.scratch<uint8_t>(columns * static_cast<size_t>(w.zero_row_bytes())).data();
     Spread(all, codes, context.scratch<float>(columns * static_cast<size_t>(w.blocks)).data(), zeros);
   }
 
   static bool RowsAreWhole(const NBitsWeights& w) { return w.k % w.block_size == 0; }
 
-  /// One scale and zero point for each column become one for each of its blocks, of which the last is whole. `codes` and `zeros` are
-  /// null where none are needed.
+  /// One scale and zero point for each column become one for each of its blocks, of which the last is whole. `codes` and
+  /// `zeros` are null where none are needed.
   static void Spread(ExpertWeights& all, uint8_t* codes, float* scales, uint8_t* zeros) {
     NBitsWeights& w = all.weights;
     const int64_t columns = all.experts * w.n, row = w.blocks * w.block_bytes(), given = w.k * w.bits / 8;
@@ -175,14 +190,18 @@ class QMoE final : public Kernel {
   /// Constants of columns that have one scale. Compute complains about those that do not fit together.
   void SpreadConstants(const KernelInfo& info, Experts::Product product) {
     const Inputs& inputs = kInputs[product];
-    const Tensor *codes = info.constant_input(inputs.codes), *given = info.constant_input(inputs.scales), *zeros = info.constant_input(inputs.zeros);
-    if (codes == nullptr || given == nullptr || (info.has_input(inputs.zeros) && zeros == nullptr) || codes->shape().rank() != 3) return;
+    const Tensor *codes = info.constant_input(inputs.codes), *given = info.constant_input(inputs.scales),
+                 *zeros = info.constant_input(inputs.zeros);
+    if (codes == nullptr || given == nullptr || (info.has_input(inputs.zeros) && zeros == nullptr) ||
+        codes->shape().rank() != 3)
+      return;
     const Shape& shape = codes->shape();
     const Tensor& scales = scales_[product] ? *scales_[product] : *given;
     const int bits = bits_[product];
     const bool fits = codes->is(ElementType::kUInt8) && codes->num_elements() > 0 && scales.is(ElementType::kFloat) &&
                       scales.shape() == Shape{shape[0], shape[1]} &&
-                      (zeros == nullptr || (zeros->is(ElementType::kUInt8) && zeros->shape() == Shape{shape[0], (shape[1] * bits + 7) / 8}));
+                      (zeros == nullptr ||
+                       (zeros->is(ElementType::kUInt8) && zeros->shape() == Shape{shape[0], (shape[1] * bits + 7) / 8}));
     if (!fits) return;
     ExpertWeights all{{.n = shape[1], .k = shape[2] * 8 / bits, .block_size = kColumnBlock, .bits = bits}, shape[0]};
     NBitsWeights& w = all.weights;
@@ -191,11 +210,12 @@ class QMoE final : public Kernel {
     w.scales = scales.data<float>();
     w.zeros = zeros == nullptr ? nullptr : zeros->data<uint8_t>();
     SpreadWeights& spread = spread_[product];
-    if (!RowsAreWhole(w)) spread.codes = Tensor(ElementType::kUInt8, {shape[0], w.n, w.blocks * w.block_bytes()}, WeightMemory());
+    if (!RowsAreWhole(w))
+      spread.codes = Tensor(ElementType::kUInt8, {shape[0], w.n, w.blocks * w.block_bytes()}, WeightMemory());
     if (zeros != nullptr) spread.zeros = Tensor(ElementType::kUInt8, {shape[0], w.n, w.zero_row_bytes()}, WeightMemory());
     spread.scales = Tensor(ElementType::kFloat, {shape[0], w.n, w.blocks}, WeightMemory());
-    Spread(all, spread.codes.defined() ? spread.codes.mutable_data<uint8_t>() : nullptr, spread.scales.mutable_data<float>(),
-           zeros == nullptr ? nullptr : spread.zeros.mutable_data<uint8_t>());
+    Spread(all, spread.codes.defined() ? spread.codes.mutable_data<uint8_t>() : nullptr,
+           spread.scales.mutable_data<float>(), zeros == nullptr ? nullptr : spread.zeros.mutable_data<uint8_t>());
   }
 
   MixtureAttributes attributes_;

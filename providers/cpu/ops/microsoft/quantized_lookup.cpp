@@ -30,7 +30,12 @@ class QuantizedLookup final : public Kernel {
 }  // namespace
 
 void RegisterQuantizedLookup(KernelRegistry& registry) {
-  registry.Add(Op("QuantizedLookup", "tessera").Types(0, kBytes).Types(1, {ElementType::kUInt8}).OutputTypes(0, kBytes).InPlace(0, 0).Make<QuantizedLookup>());
+  registry.Add(Op("QuantizedLookup", "tessera")
+                   .Types(0, kBytes)
+                   .Types(1, {ElementType::kUInt8})
+                   .OutputTypes(0, kBytes)
+                   .InPlace(0, 0)
+                   .Make<QuantizedLookup>());
 }
 
 }  // namespace tessera::cpu

@@ -44,14 +44,15 @@ class RotaryEmbedding final : public Kernel {
     RealResult<float> result(context, *y);
     float* to = result.data();
     const auto turn = interleaved_ ? RotatePairs : RotateHalves;
-    context.threads().ParallelFor(batch * steps * heads, static_cast<double>(width) * 0.4 + 5, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t token = packed ? i / heads : i / (heads * steps) * steps + i % steps;
-        const int64_t row = (one ? position[0] + token % steps : position[token]) * half;
-        turn(from + i * width, cosines + row, sines + row, half, to + i * width);
-        std::copy_n(from + i * width + turned, width - turned, to + i * width + turned);
-      }
-    });
+    context.threads().ParallelFor(batch * steps * heads, static_cast<double>(width) * 0.4 + 5,
+                                  [&](int64_t begin, int64_t end) {
+                                    for (int64_t i = begin; i < end; ++i) {
+                                      const int64_t token = packed ? i / heads : i / (heads * steps) * steps + i % steps;
+                                      const int64_t row = (one ? position[0] + token % steps : position[token]) * half;
+                                      turn(from + i * width, cosines + row, sines + row, half, to + i * width);
+                                      std::copy_n(from + i * width + turned, width - turned, to + i * width + turned);
+                                    }
+                                  });
     if (scale_ != 1.0f) {
       for (int64_t i = 0; i < x.num_elements(); ++i) to[i] *= scale_;
     }
@@ -64,7 +65,8 @@ class RotaryEmbedding final : public Kernel {
     if (s.rank() != 2) {
       Require(positions.num_elements() == 1, "position_ids is {}; [1] or [{},{}] is expected", s, batch, steps);
       const int64_t first = *positions.data<int64_t>();
-      Require(first >= 0 && first <= limit - steps, "positions {} to {} are outside the caches' {} rows", first, first + (steps - 1), limit);
+      Require(first >= 0 && first <= limit - steps, "positions {} to {} are outside the caches' {} rows", first,
+              first + (steps - 1), limit);
       return;
     }
     Require(s[0] == batch && s[1] == steps, "position_ids is {}; [{},{}] is expected", s, batch, steps);

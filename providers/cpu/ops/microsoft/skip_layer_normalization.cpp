@@ -28,7 +28,8 @@ class SkipLayerNormalization final : public Kernel {
     const int64_t skip_rows = SkipRows(shape, skip.shape());
     RowScale<C> scale;
     scale.gamma = RowParameter<C>(context, context.required_input(2), width, "gamma");
-    scale.beta = !kCenter || context.input(3) == nullptr ? nullptr : RowParameter<C>(context, *context.input(3), width, "beta");
+    scale.beta =
+        !kCenter || context.input(3) == nullptr ? nullptr : RowParameter<C>(context, *context.input(3), width, "beta");
     const Tensor* bias_input = context.input(kCenter ? 4 : 3);
     const C* bias = bias_input == nullptr ? nullptr : RowParameter<C>(context, *bias_input, width, "bias");
     Tensor* y = context.output(0, shape);
@@ -50,7 +51,8 @@ class SkipLayerNormalization final : public Kernel {
         const C* b = residual.Read(row % skip_rows * width, width, total + 2 * width);
         SumRows(a, b, bias, width, total);
         if (sum != nullptr) StoreRow(total, row * width, width, *sum);
-        const RowMoments moments = NormalizeRow<C, kCenter>(total, width, epsilon_, scale, out.At(row * width, total + width));
+        const RowMoments moments =
+            NormalizeRow<C, kCenter>(total, width, epsilon_, scale, out.At(row * width, total + width));
         out.Flush(row * width, width, total + width);
         if (mean != nullptr) mean->mutable_data<float>()[row] = static_cast<float>(moments.mean);
         if (inverse != nullptr) inverse->mutable_data<float>()[row] = static_cast<float>(moments.inverse);
@@ -62,7 +64,8 @@ class SkipLayerNormalization final : public Kernel {
   /// How many rows the residual has; they repeat.
   static int64_t SkipRows(const Shape& x, const Shape& skip) {
     const size_t rank = x.rank(), skipped = rank - std::min(rank, skip.rank());
-    const bool fits = skip.rank() >= 2 && skip.rank() <= rank && std::equal(skip.begin() + 1, skip.end(), x.begin() + skipped + 1) &&
+    const bool fits = skip.rank() >= 2 && skip.rank() <= rank &&
+                      std::equal(skip.begin() + 1, skip.end(), x.begin() + skipped + 1) &&
                       (skip[0] == x[skipped] || (rank == 3 && skip.rank() == 3 && skip[0] == 1));
     Require(fits, "skip is {} for an input {}", skip, x);
     return std::max<int64_t>(skip.SizeOfRange(0, skip.rank() - 1), 1);

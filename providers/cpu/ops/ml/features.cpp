@@ -62,15 +62,16 @@ class Imputer final : public Kernel {
     if (y == nullptr) return;
     const T* in = x.data<T>();
     T* out = y->mutable_data<T>();
-    context.threads().ParallelFor(x.num_elements() / width, 0.5 * static_cast<double>(width), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        for (int64_t i = 0; i < width; ++i) {
-          const T value = in[row * width + i];
-          const bool missing = replaces_nan_ ? value != value : value == replaced_;
-          out[row * width + i] = missing ? values_[static_cast<size_t>(i)] : value;
-        }
-      }
-    });
+    context.threads().ParallelFor(x.num_elements() / width, 0.5 * static_cast<double>(width),
+                                  [&](int64_t begin, int64_t end) {
+                                    for (int64_t row = begin; row < end; ++row) {
+                                      for (int64_t i = 0; i < width; ++i) {
+                                        const T value = in[row * width + i];
+                                        const bool missing = replaces_nan_ ? value != value : value == replaced_;
+                                        out[row * width + i] = missing ? values_[static_cast<size_t>(i)] : value;
+                                      }
+                                    }
+                                  });
   }
 
  private:
@@ -107,7 +108,8 @@ class Normalizer final : public Kernel {
     float* out = y->mutable_data<float>();
     const double row_ns = 10 + 0.3 * static_cast<double>(width);
     context.threads().ParallelFor(rows.count, row_ns, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; row += kRows) Normalize(in + row * width, out + row * width, std::min(kRows, end - row), width);
+      for (int64_t row = begin; row < end; row += kRows)
+        Normalize(in + row * width, out + row * width, std::min(kRows, end - row), width);
     });
   }
 
@@ -161,18 +163,20 @@ class Scaler final : public Kernel {
     if (y == nullptr) return;
     const T* in = x.data<T>();
     float* out = y->mutable_data<float>();
-    context.threads().ParallelFor(x.num_elements() / width, 0.4 * static_cast<double>(width), [&](int64_t begin, int64_t end) {
-      if (width == 1) {
-        const float offset = offset_[0], scale = scale_[0];
-        for (int64_t i = begin; i < end; ++i) out[i] = (static_cast<float>(in[i]) - offset) * scale;
-        return;
-      }
-      for (int64_t row = begin; row < end; ++row) {
-        for (int64_t i = 0; i < width; ++i) {
-          out[row * width + i] = (static_cast<float>(in[row * width + i]) - offset_[static_cast<size_t>(i)]) * scale_[static_cast<size_t>(i)];
-        }
-      }
-    });
+    context.threads().ParallelFor(
+        x.num_elements() / width, 0.4 * static_cast<double>(width), [&](int64_t begin, int64_t end) {
+          if (width == 1) {
+            const float offset = offset_[0], scale = scale_[0];
+            for (int64_t i = begin; i < end; ++i) out[i] = (static_cast<float>(in[i]) - offset) * scale;
+            return;
+          }
+          for (int64_t row = begin; row < end; ++row) {
+            for (int64_t i = 0; i < width; ++i) {
+              out[row * width + i] = (static_cast<float>(in[row * width + i]) - offset_[static_cast<size_t>(i)]) *
+                                     scale_[static_cast<size_t>(i)];
+            }
+          }
+        });
   }
 
  private:
@@ -181,7 +185,8 @@ class Scaler final : public Kernel {
 
 class FeatureVectorizer final : public Kernel {
  public:
-  explicit FeatureVectorizer(const KernelInfo& info) : widths_(info.attribute<std::vector<int64_t>>("inputdimensions", {})) {
+  explicit FeatureVectorizer(const KernelInfo& info)
+      : widths_(info.attribute<std::vector<int64_t>>("inputdimensions", {})) {
     Require(widths_.empty() || widths_.size() == info.num_inputs(), "inputdimensions has {} elements for {} inputs",
             widths_.size(), info.num_inputs());
     for (const int64_t width : widths_) Require(width >= 0, "inputdimensions holds {}", width);
@@ -264,10 +269,18 @@ std::unique_ptr<Kernel> MakeArrayFeatureExtractor(const KernelInfo& info) {
 }  // namespace
 
 void RegisterBinarizer(KernelRegistry& registry) {
-  registry.Add(Op("Binarizer", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).InPlace(0, 0).Factory(MakeTyped<Binarizer, MlNumberTypes>));
+  registry.Add(Op("Binarizer", "ai.onnx.ml")
+                   .Versions(1)
+                   .Types(0, kMlNumbers)
+                   .InPlace(0, 0)
+                   .Factory(MakeTyped<Binarizer, MlNumberTypes>));
 }
 void RegisterImputer(KernelRegistry& registry) {
-  registry.Add(Op("Imputer", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).InPlace(0, 0).Factory(MakeTyped<Imputer, MlNumberTypes>));
+  registry.Add(Op("Imputer", "ai.onnx.ml")
+                   .Versions(1)
+                   .Types(0, kMlNumbers)
+                   .InPlace(0, 0)
+                   .Factory(MakeTyped<Imputer, MlNumberTypes>));
 }
 void RegisterNormalizer(KernelRegistry& registry) {
   registry.Add(Op("Normalizer", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).Make<Normalizer>());

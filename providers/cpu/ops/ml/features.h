@@ -61,7 +61,8 @@ class ClassLabels {
   const std::vector<std::string>& strings() const noexcept { return strings_; }
   const std::vector<int64_t>& ints() const noexcept { return ints_; }
 
-  /// Output 0, null when omitted, for the labels of `rows` rows. Strings are counted as if all were the longest, before any is set.
+  /// Output 0, null when omitted, for the labels of `rows` rows. Strings are counted as if all were the longest, before any
+  /// is set.
   Tensor* Output(KernelContext& context, int64_t rows) const {
     Tensor* y = context.output(0, type(), Shape{rows});
     if (y == nullptr || strings_.empty()) return y;

@@ -28,21 +28,14 @@ constexpr int64_t kLanes = 8;
 
 uint32_t TestOf(Branch branch) {
   switch (branch) {
-    case Branch::kLeq:
-      return kTestLess | kTestEqual;
-    case Branch::kLt:
-      return kTestLess;
-    case Branch::kGte:
-      return kTestGreater | kTestEqual;
-    case Branch::kGt:
-      return kTestGreater;
-    case Branch::kEq:
-      return kTestEqual;
-    case Branch::kNeq:
-      return kTestLess | kTestGreater | kTestUnordered;
+    case Branch::kLeq: return kTestLess | kTestEqual;
+    case Branch::kLt: return kTestLess;
+    case Branch::kGte: return kTestGreater | kTestEqual;
+    case Branch::kGt: return kTestGreater;
+    case Branch::kEq: return kTestEqual;
+    case Branch::kNeq: return kTestLess | kTestGreater | kTestUnordered;
     case Branch::kMember:
-    case Branch::kLeaf:
-      return 0;
+    case Branch::kLeaf: return 0;
   }
   return 0;
 }
@@ -147,8 +140,8 @@ void Forest<T>::Flatten(const ForestSource<T>& source) {
   constexpr uint32_t kOrdered = kTestLess | kTestEqual | kTestGreater, kAll = kOrdered | kTestUnordered;
   walk_ = all(kTestLess | kTestEqual, kAll)       ? Walk::kLeq
           : all(kTestLess | kTestEqual, kOrdered) ? Walk::kLeqOrMissing
-          : all(kTestLess, kAll)              ? Walk::kLt
-                                          : Walk::kAny;
+          : all(kTestLess, kAll)                  ? Walk::kLt
+                                                  : Walk::kAny;
 }
 
 template <class T>
@@ -177,7 +170,8 @@ void Forest<T>::SetTreeTargets(const ForestSource<T>& source, std::span<const ui
 }
 
 template <class T>
-void Forest<T>::AddNode(const ForestSource<T>& source, const typename ForestSource<T>::Node& from, std::span<const uint32_t> places) {
+void Forest<T>::AddNode(const ForestSource<T>& source, const typename ForestSource<T>::Node& from,
+                        std::span<const uint32_t> places) {
   min_features_ = std::max(min_features_, int64_t{from.feature} + 1);
   const uint32_t test = TestOf(from.branch) | (from.missing_tracks_true ? kTestUnordered : 0);
   nodes_.push_back({from.value, from.feature << 4 | test, {places[from.on_false], places[from.on_true]}});
@@ -207,9 +201,11 @@ template <typename Forest<T>::Walk kWalk>
 inline bool Forest<T>::GoesTrue(const Node& node, uint32_t index, T x) const {
   if constexpr (kWalk == Walk::kLeq) return x <= node.value;
   if constexpr (kWalk == Walk::kLt) return x < node.value;
-  if constexpr (kWalk == Walk::kLeqOrMissing) return (x <= node.value) | ((x != x) & ((node.feature_and_test & kTestUnordered) != 0));
+  if constexpr (kWalk == Walk::kLeqOrMissing)
+    return (x <= node.value) | ((x != x) & ((node.feature_and_test & kTestUnordered) != 0));
   const uint32_t less = x < node.value, equal = x == node.value, greater = x > node.value;
-  const uint32_t relation = less * kTestLess | equal * kTestEqual | greater * kTestGreater | (1 - (less | equal | greater)) * kTestUnordered;
+  const uint32_t relation =
+      less * kTestLess | equal * kTestEqual | greater * kTestGreater | (1 - (less | equal | greater)) * kTestUnordered;
   const uint32_t test = node.feature_and_test & 15;
   if constexpr (kWalk == Walk::kMember) {
     const uint32_t begin = first_member_[index], end = first_member_[index + 1];
@@ -225,7 +221,8 @@ inline bool Forest<T>::GoesTrue(const Node& node, uint32_t index, T x) const {
 /// could be foreseen.
 template <class T>
 template <typename Forest<T>::Walk kWalk>
-void Forest<T>::FindLeavesOfMany(const T* x, int64_t rows, int64_t features, std::span<const uint32_t> roots, uint32_t* leaves) const {
+void Forest<T>::FindLeavesOfMany(const T* x, int64_t rows, int64_t features, std::span<const uint32_t> roots,
+                                 uint32_t* leaves) const {
   const Node* const nodes = nodes_.data();
   for (const uint32_t root : roots) {
     for (int64_t row = 0; row < rows; row += kLanes, leaves += kLanes) {
@@ -239,7 +236,8 @@ void Forest<T>::FindLeavesOfMany(const T* x, int64_t rows, int64_t features, std
           const uint32_t stay = 0 - (at[lane] >> 31);  // all bits at a leaf
           const uint32_t index = at[lane] & ~stay;
           const Node& node = nodes[index];
-          const uint32_t next = node.children[GoesTrue<kWalk>(node, index, lanes[lane * features + (node.feature_and_test >> 4)])];
+          const uint32_t next =
+              node.children[GoesTrue<kWalk>(node, index, lanes[lane * features + (node.feature_and_test >> 4)])];
           at[lane] = (at[lane] & stay) | (next & ~stay);
           ended &= at[lane];
         }
@@ -249,11 +247,12 @@ void Forest<T>::FindLeavesOfMany(const T* x, int64_t rows, int64_t features, std
   }
 }
 
-/// Where each of `rows` ends in each tree: leaves [roots, rows]. Walks several at once, so that their loads overlap; a walk that
-/// has ended makes place for the next.
+/// Where each of `rows` ends in each tree: leaves [roots, rows]. Walks several at once, so that their loads overlap; a walk
+/// that has ended makes place for the next.
 template <class T>
 template <typename Forest<T>::Walk kWalk>
-void Forest<T>::FindLeaves(const T* x, int64_t rows, int64_t features, std::span<const uint32_t> roots, uint32_t* leaves) const {
+void Forest<T>::FindLeaves(const T* x, int64_t rows, int64_t features, std::span<const uint32_t> roots,
+                           uint32_t* leaves) const {
   struct Lane {
     uint32_t at;
     const T* row;
@@ -289,7 +288,8 @@ void Forest<T>::FindLeaves(const T* x, int64_t rows, int64_t features, std::span
 
 template <class T>
 template <typename Forest<T>::Walk kWalk>
-void Forest<T>::Run(const T* x, int64_t rows, int64_t features, size_t first_tree, size_t last_tree, Accumulator into) const {
+void Forest<T>::Run(const T* x, int64_t rows, int64_t features, size_t first_tree, size_t last_tree,
+                    Accumulator into) const {
   uint32_t leaves[kMostLeaves];
   const auto step = static_cast<size_t>(kMostLeaves / rows);
   for (size_t first = first_tree; first < last_tree; first += step) {
@@ -306,18 +306,14 @@ void Forest<T>::Run(const T* x, int64_t rows, int64_t features, size_t first_tre
 }
 
 template <class T>
-void Forest<T>::RunBlock(const T* x, int64_t rows, int64_t features, size_t first_tree, size_t last_tree, Accumulator into) const {
+void Forest<T>::RunBlock(const T* x, int64_t rows, int64_t features, size_t first_tree, size_t last_tree,
+                         Accumulator into) const {
   switch (walk_) {
-    case Walk::kLeq:
-      return Run<Walk::kLeq>(x, rows, features, first_tree, last_tree, into);
-    case Walk::kLeqOrMissing:
-      return Run<Walk::kLeqOrMissing>(x, rows, features, first_tree, last_tree, into);
-    case Walk::kLt:
-      return Run<Walk::kLt>(x, rows, features, first_tree, last_tree, into);
-    case Walk::kAny:
-      return Run<Walk::kAny>(x, rows, features, first_tree, last_tree, into);
-    case Walk::kMember:
-      return Run<Walk::kMember>(x, rows, features, first_tree, last_tree, into);
+    case Walk::kLeq: return Run<Walk::kLeq>(x, rows, features, first_tree, last_tree, into);
+    case Walk::kLeqOrMissing: return Run<Walk::kLeqOrMissing>(x, rows, features, first_tree, last_tree, into);
+    case Walk::kLt: return Run<Walk::kLt>(x, rows, features, first_tree, last_tree, into);
+    case Walk::kAny: return Run<Walk::kAny>(x, rows, features, first_tree, last_tree, into);
+    case Walk::kMember: return Run<Walk::kMember>(x, rows, features, first_tree, last_tree, into);
   }
 }
 
@@ -336,7 +332,8 @@ void Forest<T>::AddLeaves(const uint32_t* leaves, int64_t stride, size_t first_t
       T* scores = into.scores + tree_targets_[tree];
       for (int64_t row = 0; row < rows; ++row) scores[row * targets_] += leaf_values_[leaves[row]];
     } else {
-      for (int64_t row = 0; row < rows; ++row) AddVotes(leaves[row], into.scores + row * targets_, into.voted + row * targets_);
+      for (int64_t row = 0; row < rows; ++row)
+        AddVotes(leaves[row], into.scores + row * targets_, into.voted + row * targets_);
     }
   }
 }
@@ -348,15 +345,9 @@ void Forest<T>::AddVotes(uint32_t leaf, T* scores, uint8_t* voted) const {
     T& score = scores[vote.target];
     switch (aggregate_) {
       case Aggregate::kAverage:
-      case Aggregate::kSum:
-        score += vote.weight;
-        break;
-      case Aggregate::kMin:
-        score = voted[vote.target] == 0 || vote.weight < score ? vote.weight : score;
-        break;
-      case Aggregate::kMax:
-        score = voted[vote.target] == 0 || vote.weight > score ? vote.weight : score;
-        break;
+      case Aggregate::kSum: score += vote.weight; break;
+      case Aggregate::kMin: score = voted[vote.target] == 0 || vote.weight < score ? vote.weight : score; break;
+      case Aggregate::kMax: score = voted[vote.target] == 0 || vote.weight > score ? vote.weight : score; break;
     }
     voted[vote.target] = 1;
   }
@@ -388,7 +379,8 @@ void Forest<T>::AddSmallTrees(const T* columns, int64_t rows, T* scores, Accumul
       std::fill_n(scores, targets_ * kSmallTreeRows, 0.0f);
       small_trees_->AddLeaves(columns, tree_targets_, leaf_values_.data(), scores);
       for (int64_t target = 0; target < targets_; ++target) {
-        for (int64_t row = 0; row < rows; ++row) into.scores[row * targets_ + target] = scores[target * kSmallTreeRows + row];
+        for (int64_t row = 0; row < rows; ++row)
+          into.scores[row * targets_ + target] = scores[target * kSmallTreeRows + row];
       }
       return;
     }
@@ -453,7 +445,8 @@ template <class T>
 void Forest<T>::ShareRows(KernelContext& context, const T* x, int64_t rows, int64_t features, Finish finish) const {
   const int64_t block = std::clamp<int64_t>(rows / context.threads().num_threads() / kRows * kRows, kRows, kMostRows);
   const bool small = small_trees_ != nullptr && block >= kLeastForSmallTrees;
-  const double cost = static_cast<double>(block) * ((small ? kSmallTreeNs : kSharedWalkNs) * static_cast<double>(trees()) + kFinishNs);
+  const double cost =
+      static_cast<double>(block) * ((small ? kSmallTreeNs : kSharedWalkNs) * static_cast<double>(trees()) + kFinishNs);
   context.threads().ParallelFor(CeilDiv(rows, block), cost, [&](int64_t begin, int64_t end) {
     const auto size = static_cast<size_t>(block * targets_);
     const Accumulator into{context.scratch<T>(size).data(), context.scratch<uint8_t>(size).data()};
@@ -480,13 +473,15 @@ void Forest<T>::ShareTrees(KernelContext& context, const T* x, int64_t rows, int
   const size_t stride = static_cast<size_t>(rows * targets_);
   T* scores = context.scratch<T>(CheckedMul(stride, static_cast<size_t>(parts))).data();
   uint8_t* voted = context.scratch<uint8_t>(CheckedMul(stride, static_cast<size_t>(parts))).data();
-  context.threads().ParallelFor(parts, kWalkNs * static_cast<double>(rows * trees() / parts), [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      const Accumulator into{scores + static_cast<size_t>(part) * stride, voted + static_cast<size_t>(part) * stride};
-      Start(into, rows);
-      RunBlock(x, rows, features, static_cast<size_t>(trees() * part / parts), static_cast<size_t>(trees() * (part + 1) / parts), into);
-    }
-  });
+  context.threads().ParallelFor(
+      parts, kWalkNs * static_cast<double>(rows * trees() / parts), [&](int64_t begin, int64_t end) {
+        for (int64_t part = begin; part < end; ++part) {
+          const Accumulator into{scores + static_cast<size_t>(part) * stride, voted + static_cast<size_t>(part) * stride};
+          Start(into, rows);
+          RunBlock(x, rows, features, static_cast<size_t>(trees() * part / parts),
+                   static_cast<size_t>(trees() * (part + 1) / parts), into);
+        }
+      });
   for (int64_t row = 0; row < rows; ++row) {
     const auto at = static_cast<size_t>(row * targets_);
     for (size_t part = 1; part < static_cast<size_t>(parts); ++part) {

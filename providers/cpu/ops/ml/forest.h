@@ -88,7 +88,13 @@ class Forest {
     T* scores;       // [rows of the block, targets]
     uint8_t* voted;  // the same
   };
-  enum class Walk : uint8_t { kLeq, kLeqOrMissing, kLt, kAny, kMember };  // the tests of all nodes; kLeqOrMissing: NaN by node
+  enum class Walk : uint8_t {
+    kLeq,
+    kLeqOrMissing,
+    kLt,
+    kAny,
+    kMember
+  };  // the tests of all nodes; kLeqOrMissing: NaN by node
 
   bool one_target() const noexcept { return !tree_targets_.empty(); }
 
@@ -101,7 +107,8 @@ class Forest {
   template <Walk kWalk>
   void FindLeaves(const T* x, int64_t rows, int64_t features, std::span<const uint32_t> roots, uint32_t* leaves) const;
   template <Walk kWalk>
-  void FindLeavesOfMany(const T* x, int64_t rows, int64_t features, std::span<const uint32_t> roots, uint32_t* leaves) const;
+  void FindLeavesOfMany(const T* x, int64_t rows, int64_t features, std::span<const uint32_t> roots,
+                        uint32_t* leaves) const;
   template <Walk kWalk>
   void Run(const T* x, int64_t rows, int64_t features, size_t first_tree, size_t last_tree, Accumulator into) const;
   void RunBlock(const T* x, int64_t rows, int64_t features, size_t first_tree, size_t last_tree, Accumulator into) const;
@@ -111,18 +118,19 @@ class Forest {
   size_t SmallTreesScratch() const;
   void RunSmallTrees(const T* x, int64_t rows, int64_t features, T* columns, Accumulator into) const;
   void AddSmallTrees(const T* columns, int64_t rows, T* scores, Accumulator into) const;
-  void AddLeaves(const uint32_t* leaves, int64_t stride, size_t first_tree, size_t last_tree, int64_t rows, Accumulator into) const;
+  void AddLeaves(const uint32_t* leaves, int64_t stride, size_t first_tree, size_t last_tree, int64_t rows,
+                 Accumulator into) const;
   void AddVotes(uint32_t leaf, T* scores, uint8_t* voted) const;
   void Start(Accumulator into, int64_t rows) const;
   void Merge(const T* scores, const uint8_t* voted, T* into_scores, uint8_t* into_voted) const;
 
   std::vector<Node> nodes_;
-  std::vector<uint32_t> roots_;  // as children
+  std::vector<uint32_t> roots_;       // as children
   std::vector<T> leaf_values_;        // by leaf, where trees have one target each
   std::vector<uint32_t> first_vote_;  // by leaf, where they do not; one past the end at the back
   std::vector<Vote> votes_;
-  std::vector<uint32_t> first_member_;  // by node, when any tests membership
-  std::vector<T> members_;              // sorted within a node
+  std::vector<uint32_t> first_member_;       // by node, when any tests membership
+  std::vector<T> members_;                   // sorted within a node
   std::unique_ptr<SmallTrees> small_trees_;  // for many rows, where all trees are small
   Aggregate aggregate_ = Aggregate::kSum;
   Walk walk_ = Walk::kLeq;

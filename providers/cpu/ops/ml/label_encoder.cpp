@@ -49,7 +49,8 @@ T DefaultOf(const KernelInfo& info) {
 template <class Key, class Mapped>
 class Mapping final : public Kernel {
  public:
-  Mapping(const KernelInfo& info, std::vector<Key> keys, std::vector<Mapped> values, Mapped fallback, bool last_wins, bool nan_matches)
+  Mapping(const KernelInfo& info, std::vector<Key> keys, std::vector<Mapped> values, Mapped fallback, bool last_wins,
+          bool nan_matches)
       : charge_(info.allocator(), BytesOf(keys) + BytesOf(values) + keys.size() * kPlaces), values_(std::move(values)) {
     Require(keys.size() == values_.size(), "there are {} keys and {} values", keys.size(), values_.size());
     values_.push_back(std::move(fallback));
@@ -74,12 +75,13 @@ class Mapping final : public Kernel {
   template <class Out>
   void Map(KernelContext& context, const Tensor& x, Out* out) const {
     const Key* in = x.data<Key>();
-    context.threads().ParallelFor(x.num_elements(), std::is_same_v<Key, std::string> ? 30 : 5, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t position = lookup_.Find(in[i]);
-        out[i] = values_[position < 0 ? values_.size() - 1 : static_cast<size_t>(position)];
-      }
-    });
+    context.threads().ParallelFor(x.num_elements(), std::is_same_v<Key, std::string> ? 30 : 5,
+                                  [&](int64_t begin, int64_t end) {
+                                    for (int64_t i = begin; i < end; ++i) {
+                                      const int64_t position = lookup_.Find(in[i]);
+                                      out[i] = values_[position < 0 ? values_.size() - 1 : static_cast<size_t>(position)];
+                                    }
+                                  });
   }
 
   static constexpr size_t kPlaces = 4 * sizeof(int64_t);  // of a key in its table
@@ -112,8 +114,8 @@ std::unique_ptr<Kernel> MakeTwoWay(const KernelInfo& info, std::vector<std::stri
     return std::make_unique<Mapping<std::string, int64_t>>(info, std::move(strings), std::move(ints),
                                                            info.attribute<int64_t>("default_int64", -1), false, false);
   }
-  return std::make_unique<Mapping<int64_t, std::string>>(info, std::move(ints), std::move(strings),
-                                                         info.attribute<std::string>("default_string", "_Unused"), false, false);
+  return std::make_unique<Mapping<int64_t, std::string>>(
+      info, std::move(ints), std::move(strings), info.attribute<std::string>("default_string", "_Unused"), false, false);
 }
 
 std::unique_ptr<Kernel> MakeLabelEncoder1(const KernelInfo& info) {

@@ -21,8 +21,8 @@ class LinearModel {
     Require(targets_ >= 1, "the model has {} targets, one at least is expected", targets_);
     Require(static_cast<int64_t>(coefficients_.size()) % targets_ == 0, "{} coefficients are not a multiple of {} targets",
             coefficients_.size(), targets_);
-    Require(intercepts_.empty() || static_cast<int64_t>(intercepts_.size()) == targets_, "{} intercepts are given for {} targets",
-            intercepts_.size(), targets_);
+    Require(intercepts_.empty() || static_cast<int64_t>(intercepts_.size()) == targets_,
+            "{} intercepts are given for {} targets", intercepts_.size(), targets_);
   }
 
   int64_t targets() const noexcept { return targets_; }
@@ -30,7 +30,8 @@ class LinearModel {
   void Compute(KernelContext& context, const Tensor& x, const Rows& rows, float* scores) const {
     // Some exporters leave more of them behind those that count; ONNX Runtime takes the first ones, too.
     Require(CheckedMul(rows.features, targets_) <= static_cast<int64_t>(coefficients_.size()),
-            "X has {} features, the model has {} coefficients for {} targets", rows.features, coefficients_.size(), targets_);
+            "X has {} features, the model has {} coefficients for {} targets", rows.features, coefficients_.size(),
+            targets_);
     GemmArgs<float> args;
     args.m = rows.count;
     args.n = targets_;

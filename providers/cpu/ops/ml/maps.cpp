@@ -24,8 +24,8 @@ const Map& InputMap(const KernelContext& context) {
   const Value* input = context.input_value(0);
   Require(input != nullptr && !input->is_none(), "input 0 is required");
   const Map& map = input->map();
-  Require(static_cast<size_t>(map.keys.num_elements()) == map.size(), "the map has {} keys and {} values", map.keys.num_elements(),
-          map.size());
+  Require(static_cast<size_t>(map.keys.num_elements()) == map.size(), "the map has {} keys and {} values",
+          map.keys.num_elements(), map.size());
   return map;
 }
 
@@ -84,7 +84,8 @@ void ChargeTexts(KernelContext& context, const Map& map, Tensor& y) {
     look.Pass();
     const Value value = map.at(i);
     const Tensor& element = Scalar(value);
-    bytes = CheckedAdd(bytes, TextBytes(element.is(ElementType::kString) ? element.data<std::string>()->size() : kLongestNumber));
+    bytes = CheckedAdd(bytes,
+                       TextBytes(element.is(ElementType::kString) ? element.data<std::string>()->size() : kLongestNumber));
   }
   StringCharge(y, context.allocator()).Add(bytes);
 }
@@ -200,14 +201,16 @@ class ZipMap final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Rows rows(x);
-    Require(rows.features == keys_.num_elements(), "X has {} columns, there are {} keys", rows.features, keys_.num_elements());
+    Require(rows.features == keys_.num_elements(), "X has {} columns, there are {} keys", rows.features,
+            keys_.num_elements());
     Tensor values = x.Clone(context.allocator());
     Sequence maps = MakeSequence(context, map_type_, static_cast<size_t>(rows.count), kMapBytes);
     PacedCancellationPoint look(100);
     for (int64_t row = 0; row < rows.count; ++row) {
       look.Pass();
       float* first = values.mutable_data<float>() + row * rows.features;
-      maps.elements.emplace_back(Map{keys_, kValueType, {}, Tensor::Share(ElementType::kFloat, Shape{rows.features}, first, values.owner())});
+      maps.elements.emplace_back(
+          Map{keys_, kValueType, {}, Tensor::Share(ElementType::kFloat, Shape{rows.features}, first, values.owner())});
     }
     context.set_output(0, std::move(maps));
   }

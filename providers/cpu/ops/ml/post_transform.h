@@ -71,15 +71,12 @@ template <class T>
 void Transform(PostTransform transform, std::span<T> scores) {
   if (scores.empty()) return;
   switch (transform) {
-    case PostTransform::kNone:
-      return;
-    case PostTransform::kSoftmax:
-      return Softmax(scores);
+    case PostTransform::kNone: return;
+    case PostTransform::kSoftmax: return Softmax(scores);
     case PostTransform::kLogistic:
       for (T& score : scores) score = Logistic(score);
       return;
-    case PostTransform::kSoftmaxZero:
-      return SoftmaxZero(scores);
+    case PostTransform::kSoftmaxZero: return SoftmaxZero(scores);
     case PostTransform::kProbit:
       for (T& score : scores) score = Probit(score);
       return;

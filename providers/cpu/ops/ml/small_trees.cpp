@@ -8,14 +8,10 @@ namespace {
 
 std::optional<SmallTest> TestOf(const TreeNode<float>& node) {
   switch (node.feature_and_test & 15) {
-    case kTestLess | kTestEqual:
-      return SmallTest::kLeq;
-    case kTestLess | kTestEqual | kTestUnordered:
-      return SmallTest::kLeqOrMissing;
-    case kTestLess:
-      return SmallTest::kLt;
-    default:
-      return std::nullopt;
+    case kTestLess | kTestEqual: return SmallTest::kLeq;
+    case kTestLess | kTestEqual | kTestUnordered: return SmallTest::kLeqOrMissing;
+    case kTestLess: return SmallTest::kLt;
+    default: return std::nullopt;
   }
 }
 
@@ -68,7 +64,9 @@ bool SmallTrees::Add(std::span<const TreeNode<float>> nodes, uint32_t root) {
     if (!test || node.value != node.value) return false;
     const uint64_t below_false = Below(leaves) & ~Below(visit.first_leaf);
     by_test[static_cast<size_t>(*test)].push_back(
-        {node.value, node.feature_and_test >> 4, {static_cast<uint32_t>(below_false), static_cast<uint32_t>(below_false >> 32)}});
+        {node.value,
+         node.feature_and_test >> 4,
+         {static_cast<uint32_t>(below_false), static_cast<uint32_t>(below_false >> 32)}});
     visit.at = node.children[1];
     visit.below_false_done = false;
   }

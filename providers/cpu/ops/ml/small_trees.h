@@ -24,7 +24,8 @@ class SmallTrees {
     FindSmallTreeLeaves(std::span(trees_).subspan(first_tree, last_tree - first_tree), nodes_.data(), columns, leaves);
   }
   /// scores [targets, kSmallTreeRows].
-  void AddLeaves(const float* columns, std::span<const uint32_t> tree_targets, const float* leaf_values, float* scores) const {
+  void AddLeaves(const float* columns, std::span<const uint32_t> tree_targets, const float* leaf_values,
+                 float* scores) const {
     AddSmallTreeLeaves(trees_, nodes_.data(), columns, tree_targets, leaf_values, scores);
   }
 

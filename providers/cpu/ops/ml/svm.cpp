@@ -24,11 +24,12 @@ class KernelMatrix {
  public:
   KernelMatrix(const KernelInfo& info, std::vector<float> vectors, int64_t count, SvmKernel kernel)
       : kernel_(kernel), vectors_(std::move(vectors)), count_(count) {
-    Require(count_ >= 1 && static_cast<int64_t>(vectors_.size()) % count_ == 0, "{} values are not a multiple of {} vectors",
-            vectors_.size(), count_);
+    Require(count_ >= 1 && static_cast<int64_t>(vectors_.size()) % count_ == 0,
+            "{} values are not a multiple of {} vectors", vectors_.size(), count_);
     features_ = static_cast<int64_t>(vectors_.size()) / count_;
     const auto parameters = info.attribute<std::vector<float>>("kernel_params", {});
-    Require(parameters.empty() || parameters.size() >= 3, "kernel_params has {} elements, 3 are expected", parameters.size());
+    Require(parameters.empty() || parameters.size() >= 3, "kernel_params has {} elements, 3 are expected",
+            parameters.size());
     if (!parameters.empty()) {
       gamma_ = parameters[0];
       coef0_ = parameters[1];
@@ -47,9 +48,11 @@ class KernelMatrix {
     if (rows.count == 0) return;
     if (kernel_ == SvmKernel::kRbf && features_ <= 32) {
       // Few features: the distance itself is cheap and keeps all digits.
-      context.threads().ParallelFor(rows.count, static_cast<double>(count_ * (features_ + 12)), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) Distances(x + row * features_, out + row * count_);
-      });
+      context.threads().ParallelFor(rows.count, static_cast<double>(count_ * (features_ + 12)),
+                                    [&](int64_t begin, int64_t end) {
+                                      for (int64_t row = begin; row < end; ++row)
+                                        Distances(x + row * features_, out + row * count_);
+                                    });
       return;
     }
     GemmArgs<float> args;
@@ -88,8 +91,7 @@ class KernelMatrix {
 
   void Finish(const float* x, float* out) const {
     switch (kernel_) {
-      case SvmKernel::kLinear:
-        return;
+      case SvmKernel::kLinear: return;
       case SvmKernel::kPoly:
         for (int64_t i = 0; i < count_; ++i) {
           const float base = gamma_ * out[i] + coef0_;
@@ -200,10 +202,11 @@ class SvmClassifier final : public Kernel {
     Tensor* z = context.output(1, ElementType::kFloat, Shape{rows.count, width});
     float* kernels = context.scratch<float>(static_cast<size_t>(CheckedMul(rows.count, matrix_.count()))).data();
     matrix_.Compute(context, ElementsAs<float>(context, x), rows, kernels);
-    float* results = z != nullptr ? z->mutable_data<float>()
-                                  : context.scratch<float>(static_cast<size_t>(rows.count * width)).data();
-    context.threads().ParallelFor(rows.count, static_cast<double>(classes_ * matrix_.count() + 50),
-                                  [&](int64_t begin, int64_t end) { ScoreRows(context, begin, end, kernels, y, results, width); });
+    float* results =
+        z != nullptr ? z->mutable_data<float>() : context.scratch<float>(static_cast<size_t>(rows.count * width)).data();
+    context.threads().ParallelFor(
+        rows.count, static_cast<double>(classes_ * matrix_.count() + 50),
+        [&](int64_t begin, int64_t end) { ScoreRows(context, begin, end, kernels, y, results, width); });
   }
 
  private:
@@ -264,7 +267,8 @@ class SvmClassifier final : public Kernel {
       for (size_t j = i + 1; j < votes.size(); ++j, ++pair) {
         const float* of_i = coefficients_.data() + (j - 1) * static_cast<size_t>(matrix_.count()) + starts_[i];
         const float* of_j = coefficients_.data() + i * static_cast<size_t>(matrix_.count()) + starts_[j];
-        const float score = Dot(of_i, kernels + starts_[i], counts_[i]) + Dot(of_j, kernels + starts_[j], counts_[j]) + rho_[pair];
+        const float score =
+            Dot(of_i, kernels + starts_[i], counts_[i]) + Dot(of_j, kernels + starts_[j], counts_[j]) + rho_[pair];
         scores[pair] = score;
         votes[score > 0 ? i : j] += 1;
       }
@@ -307,8 +311,8 @@ class SvmRegressor final : public Kernel {
     const auto rho = info.attribute<std::vector<float>>("rho", {});
     Require(!rho.empty(), "attribute 'rho' is required");
     rho_ = rho[0];
-    Require(supports_ <= 0 || static_cast<int64_t>(coefficients_.size()) >= supports_, "{} coefficients for {} support vectors",
-            coefficients_.size(), supports_);
+    Require(supports_ <= 0 || static_cast<int64_t>(coefficients_.size()) >= supports_,
+            "{} coefficients for {} support vectors", coefficients_.size(), supports_);
   }
 
   void Compute(KernelContext& context) override {

@@ -69,7 +69,8 @@ class NodeIds {
 
   uint32_t Find(int64_t tree, int64_t node) {
     if (!runs_[last_].Has(tree, node)) {
-      const auto after = std::ranges::upper_bound(runs_, std::pair(tree, node), {}, [](const Run& run) { return std::pair(run.tree, run.first); });
+      const auto after = std::ranges::upper_bound(runs_, std::pair(tree, node), {},
+                                                  [](const Run& run) { return std::pair(run.tree, run.first); });
       const size_t found = static_cast<size_t>(after - runs_.begin());
       Require(found > 0 && runs_[found - 1].Has(tree, node), "tree {} has no node {}", tree, node);
       last_ = found - 1;
@@ -84,7 +85,9 @@ class NodeIds {
   struct Run {
     int64_t tree, first;
     uint64_t position, count;
-    bool Has(int64_t of_tree, int64_t node) const { return tree == of_tree && node >= first && Distance(first, node) < count; }
+    bool Has(int64_t of_tree, int64_t node) const {
+      return tree == of_tree && node >= first && Distance(first, node) < count;
+    }
     auto operator<=>(const Run&) const = default;
   };
   std::vector<Run> runs_;
@@ -261,7 +264,8 @@ class TreeEnsembleClassifier final : public Kernel {
 
 /// What the regressor and TreeEnsemble have in common: scores plus base values, transformed, as Out.
 template <class T, class Out>
-void EvaluateRegression(KernelContext& context, const Forest<T>& forest, const std::vector<T>& base, PostTransform transform) {
+void EvaluateRegression(KernelContext& context, const Forest<T>& forest, const std::vector<T>& base,
+                        PostTransform transform) {
   const Tensor& x = context.required_input(0);
   const Rows rows(x);
   const int64_t targets = forest.targets();
@@ -272,7 +276,8 @@ void EvaluateRegression(KernelContext& context, const Forest<T>& forest, const s
                   [&](int64_t row, std::span<T> scores, std::span<const uint8_t>) {
                     for (size_t i = 0; i < scores.size() && !base.empty(); ++i) scores[i] += base[base.size() == 1 ? 0 : i];
                     TransformRegression(transform, scores);
-                    for (size_t i = 0; i < scores.size(); ++i) out[row * targets + static_cast<int64_t>(i)] = static_cast<Out>(scores[i]);
+                    for (size_t i = 0; i < scores.size(); ++i)
+                      out[row * targets + static_cast<int64_t>(i)] = static_cast<Out>(scores[i]);
                   });
 }
 
@@ -327,7 +332,8 @@ ForestSource<T> ReadTreeEnsemble(const KernelInfo& info) {
   ForestNumber(static_cast<int64_t>(source.members.size()), "the number of members");
   const auto child = [&](int64_t id, int64_t is_leaf) {
     const size_t size = is_leaf != 0 ? targets.size() : count;
-    Require(id >= 0 && static_cast<size_t>(id) < size, "child {} is outside {} {}", id, size, is_leaf != 0 ? "leaves" : "nodes");
+    Require(id >= 0 && static_cast<size_t>(id) < size, "child {} is outside {} {}", id, size,
+            is_leaf != 0 ? "leaves" : "nodes");
     return static_cast<uint32_t>(is_leaf != 0 ? count + static_cast<size_t>(id) : static_cast<size_t>(id));
   };
   size_t member = 0;
@@ -390,8 +396,10 @@ void RegisterTreeEnsembleClassifier(KernelRegistry& registry) {
                    .Factory(MakeComputed<TreeEnsembleClassifier>));
 }
 void RegisterTreeEnsembleRegressor(KernelRegistry& registry) {
-  registry.Add(
-      Op("TreeEnsembleRegressor", "ai.onnx.ml").Versions(1).Types(0, kMlNumbers).Factory(MakeComputed<TreeEnsembleRegressor>));
+  registry.Add(Op("TreeEnsembleRegressor", "ai.onnx.ml")
+                   .Versions(1)
+                   .Types(0, kMlNumbers)
+                   .Factory(MakeComputed<TreeEnsembleRegressor>));
 }
 void RegisterTreeEnsemble(KernelRegistry& registry) {
   registry.Add(Op("TreeEnsemble", "ai.onnx.ml")

@@ -3,8 +3,8 @@
 #include "base/cancellation.h"
 #include "base/rounding.h"
 #include "engine/indices.h"
-#include "engine/strided_copy.h"
 #include "engine/on_bytes.h"
+#include "engine/strided_copy.h"
 #include "ops/ops.h"
 
 namespace tessera::cpu {
@@ -73,12 +73,14 @@ class Compress final : public Kernel {
       for (int64_t c = 0; c < chunks; ++c) {
         look.Pass(kLookedThrough);
         const auto i = static_cast<size_t>(c);
-        targets[i + 1] = targets[i] + CountTrue(wanted + c * kLookedThrough, std::min(kLookedThrough, length - c * kLookedThrough));
+        targets[i + 1] =
+            targets[i] + CountTrue(wanted + c * kLookedThrough, std::min(kLookedThrough, length - c * kLookedThrough));
       }
       context.threads().ParallelFor(chunks, cost * kLookedThrough, [&](int64_t begin, int64_t end) {
         for (int64_t c = begin; c < end; ++c) {
           const int64_t target = targets[static_cast<size_t>(c)];
-          Pick(from + c * kLookedThrough, wanted + c * kLookedThrough, targets[static_cast<size_t>(c + 1)] - target, to + target);
+          Pick(from + c * kLookedThrough, wanted + c * kLookedThrough, targets[static_cast<size_t>(c + 1)] - target,
+               to + target);
         }
       });
     });
@@ -125,6 +127,8 @@ class Compress final : public Kernel {
 
 }  // namespace
 
-void RegisterCompress(KernelRegistry& registry) { registry.Add(Op("Compress").Versions(9).Factory(MakeMovement<Compress>)); }
+void RegisterCompress(KernelRegistry& registry) {
+  registry.Add(Op("Compress").Versions(9).Factory(MakeMovement<Compress>));
+}
 
 }  // namespace tessera::cpu

@@ -26,8 +26,7 @@ class Concat final : public Kernel {
               ElementTypeName(first.type()));
       bool matches = input.shape().rank() == rank;
       for (size_t d = 0; matches && d < rank; ++d) matches = d == axis || input.shape()[d] == shape[d];
-      Require(matches, "input {} has shape {}, which does not fit {} along axis {}", i, input.shape(),
-              first.shape(), axis);
+      Require(matches, "input {} has shape {}, which does not fit {} along axis {}", i, input.shape(), first.shape(), axis);
       shape[axis] = CheckedAdd(shape[axis], input.shape()[axis]);
     }
     const ElementKind element = KindOf(first.type());

@@ -62,8 +62,7 @@ class SpaceToDepth final : public BlockMove {
   void Compute(KernelContext& context) override {
     const Tensor& input = Image(context);
     const int64_t n = input.shape()[0], c = input.shape()[1], height = input.shape()[2], width = input.shape()[3];
-    Require(height % block_ == 0 && width % block_ == 0, "{} is not made of blocks of {}", input.shape(),
-            block_);
+    Require(height % block_ == 0 && width % block_ == 0, "{} is not made of blocks of {}", input.shape(), block_);
     const int64_t b = block_, h = height / b, w = width / b;
     Tensor* output = context.output(0, input.type(), Shape{n, CheckedMul(c, area_), h, w});
     if (output->num_elements() == 0) return;

@@ -28,8 +28,8 @@ void GatherPoints(const GatherGeometry& g, const T* data, const Index* indices, 
 }
 
 template <class Index>
-void GatherSlices(const GatherGeometry& g, ElementKind element, const std::byte* data, const Index* indices, std::byte* output,
-                  int64_t begin, int64_t end) {
+void GatherSlices(const GatherGeometry& g, ElementKind element, const std::byte* data, const Index* indices,
+                  std::byte* output, int64_t begin, int64_t end) {
   const int64_t bytes = g.block * element.bytes;
   int64_t row = begin / g.count, at = begin % g.count;
   for (int64_t i = begin; i < end; ++row, at = 0) {
@@ -76,7 +76,8 @@ class Gather final : public Kernel {
       context.threads().ParallelFor(total, cost, [&](int64_t begin, int64_t end) {
         if (g.block == 1 && element.bytes <= 8) {
           VisitElement(element, [&]<class T>() {
-            GatherPoints(g, static_cast<const T*>(data.unaligned_raw()), index, static_cast<T*>(output->mutable_raw()), begin, end);
+            GatherPoints(g, static_cast<const T*>(data.unaligned_raw()), index, static_cast<T*>(output->mutable_raw()),
+                         begin, end);
           });
         } else {
           GatherSlices(g, element, static_cast<const std::byte*>(data.unaligned_raw()), index, Bytes(*output), begin, end);

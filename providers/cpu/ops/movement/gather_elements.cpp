@@ -9,19 +9,20 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kPiece = 256;       // of a row: its positions stay in the first cache
+constexpr int64_t kPiece = 256;         // of a row: its positions stay in the first cache
 constexpr int64_t kShortestPiece = 16;  // shorter ones are not worth a call
 
 /// Elements of one row; `stride` apart where the row does not run along the axis.
 template <class T, class Index>
-void GatherFew(const T* data, const Index* indices, int64_t count, int64_t stride, int64_t axis_stride, int64_t axis_size, T* output) {
+void GatherFew(const T* data, const Index* indices, int64_t count, int64_t stride, int64_t axis_stride, int64_t axis_size,
+               T* output) {
   for (int64_t i = 0; i < count; ++i) output[i] = data[i * stride + NormalizeIndex(indices[i], axis_size) * axis_stride];
 }
 
 /// kStep: the axis' stride where it is known and the row runs along the axis; else 0.
 template <int kStep, class T>
-void GatherAt(const T* __restrict data, const int64_t* __restrict positions, int64_t count, int64_t stride, int64_t axis_stride,
-              T* __restrict output) {
+void GatherAt(const T* __restrict data, const int64_t* __restrict positions, int64_t count, int64_t stride,
+              int64_t axis_stride, T* __restrict output) {
 #pragma GCC unroll 8
   for (int64_t i = 0; i < count; ++i) {
     if constexpr (kStep == 1) {

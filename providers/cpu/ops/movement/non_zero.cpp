@@ -13,16 +13,12 @@ constexpr int64_t kChunk = 8192;
 uint64_t MaskOf(ElementType type) {
   switch (type) {
     case ElementType::kFloat:
-    case ElementType::kComplex64:
-      return 0x7fffffff'7fffffff;
+    case ElementType::kComplex64: return 0x7fffffff'7fffffff;
     case ElementType::kDouble:
-    case ElementType::kComplex128:
-      return 0x7fffffff'ffffffff;
+    case ElementType::kComplex128: return 0x7fffffff'ffffffff;
     case ElementType::kFloat16:
-    case ElementType::kBFloat16:
-      return 0x7fff;
-    default:
-      return ~uint64_t{0};
+    case ElementType::kBFloat16: return 0x7fff;
+    default: return ~uint64_t{0};
   }
 }
 

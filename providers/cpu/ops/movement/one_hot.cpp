@@ -62,8 +62,7 @@ class OneHot final : public Kernel {
     const int64_t depth =
         VisitType(NumberTypes{}, depth_input.type(), [&]<class T>() { return ToIndex(*depth_input.data<T>()); });
     Require(depth >= 0, "depth is {}", depth);
-    Require(values.num_elements() == 2 && values.shape().rank() == 1, "values has shape {}, expected [2]",
-            values.shape());
+    Require(values.num_elements() == 2 && values.shape().rank() == 1, "values has shape {}, expected [2]", values.shape());
     const size_t axis = NormalizeAxis(axis_, dims.rank() + 1);
     Shape shape;
     for (size_t i = 0; i < axis; ++i) shape.Append(dims[i]);
@@ -82,7 +81,8 @@ class OneHot final : public Kernel {
 
  private:
   template <class Index>
-  static void Run(KernelContext& context, const OneHotGeometry& g, const Index* indices, const Tensor& values, const Shape& shape) {
+  static void Run(KernelContext& context, const OneHotGeometry& g, const Index* indices, const Tensor& values,
+                  const Shape& shape) {
     if (values.is(ElementType::kString)) {
       const auto off_on = values.values<std::string>();
       const auto texts = context.scratch<std::string_view>(static_cast<size_t>(shape.num_elements()));

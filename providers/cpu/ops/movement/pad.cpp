@@ -256,7 +256,8 @@ class Pad final : public Kernel {
       last -= static_cast<size_t>(axis.out);
       int64_t* of_axis = offsets.data() + last;
       const auto repeat = [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) of_axis[i] = (axis.first + Repeated(mode_, i - axis.before, axis.copied)) * stride;
+        for (int64_t i = begin; i < end; ++i)
+          of_axis[i] = (axis.first + Repeated(mode_, i - axis.before, axis.copied)) * stride;
       };
       const int64_t after = axis.before + axis.copied;
       repeat(0, axis.before);

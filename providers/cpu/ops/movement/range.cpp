@@ -64,7 +64,8 @@ class Range final : public Kernel {
     } else {
       length = RangeLength(static_cast<double>(limit - start), static_cast<double>(delta));
     }
-    Require(length.has_value(), "a range from {} to {} in steps of {} has no length or too large a one", ToPrint(start), ToPrint(limit), ToPrint(delta));
+    Require(length.has_value(), "a range from {} to {} in steps of {} has no length or too large a one", ToPrint(start),
+            ToPrint(limit), ToPrint(delta));
     const int64_t count = *length;
     T* output = context.output(0, {count})->template mutable_data<T>();
     context.threads().ParallelFor(count, kHalf ? 2 : 0.5, [&](int64_t begin, int64_t end) {

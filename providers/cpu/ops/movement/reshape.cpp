@@ -20,8 +20,7 @@ Shape ReshapedDims(const Shape& input, const Integers& target, bool allow_zero) 
       continue;
     }
     if (dim == 0 && !allow_zero) {
-      Require(i < input.rank(), "dimension {} of the new shape copies the input's, which has shape {}", i,
-              input);
+      Require(i < input.rank(), "dimension {} of the new shape copies the input's, which has shape {}", i, input);
       dim = input[i];
     }
     Require(dim >= 0, "dimension {} of the new shape is {}", i, dim);

@@ -23,8 +23,7 @@ class ReverseSequence final : public Kernel {
     Require(dims.rank() >= 2, "input has shape {}, at least two dimensions are expected", dims);
     const int64_t times = dims[static_cast<size_t>(time_axis_)], batch = dims[static_cast<size_t>(batch_axis_)];
     Require(lengths.is(ElementType::kInt64), "sequence_lens is {}, expected int64", ElementTypeName(lengths.type()));
-    Require(lengths.shape() == Shape{batch}, "sequence_lens has shape {}, expected [{}]", lengths.shape(),
-            batch);
+    Require(lengths.shape() == Shape{batch}, "sequence_lens has shape {}, expected [{}]", lengths.shape(), batch);
     const int64_t* length = lengths.data<int64_t>();
     for (int64_t i = 0; i < batch; ++i) {
       Require(length[i] >= 0 && length[i] <= times, "sequence_lens[{}] is {}, sequences have {} steps", i, length[i],

@@ -32,8 +32,7 @@ class ScatterElements final : public Kernel {
     const Tensor& data = context.required_input(0);
     const Tensor& indices = context.required_input(1);
     const Tensor& updates = context.required_input(2);
-    Require(updates.shape() == indices.shape(), "updates have shape {}, indices {}", updates.shape(),
-            indices.shape());
+    Require(updates.shape() == indices.shape(), "updates have shape {}, indices {}", updates.shape(), indices.shape());
     Require(updates.type() == data.type(), "updates are {}, data {}", ElementTypeName(updates.type()),
             ElementTypeName(data.type()));
     const ElementWalk walk(data.shape(), indices.shape(), axis_);

@@ -1,5 +1,6 @@
-// ScatterGrid (ai.tessera, 1): output = data, but output[i0[a], i1[b], ..., :] = updates[a, b, ..., :]: inputs data, updates and a vector
-// of indices for each of the first axes. Updates are taken in their order, whatever their shape; of equal indices the last counts.
+// ScatterGrid (ai.tessera, 1): output = data, but output[i0[a], i1[b], ..., :] = updates[a, b, ..., :]: inputs data,
+// updates and a vector of indices for each of the first axes. Updates are taken in their order, whatever their shape; of
+// equal indices the last counts.
 
 #include "base/checked.h"
 #include "engine/index_tuples.h"
@@ -18,7 +19,8 @@ class ScatterGrid final : public Kernel {
     const Tensor& data = context.required_input(0);
     const Tensor& updates = context.required_input(1);
     const size_t depth = context.num_inputs() - 2;
-    Require(updates.type() == data.type(), "updates are {}, data {}", ElementTypeName(updates.type()), ElementTypeName(data.type()));
+    Require(updates.type() == data.type(), "updates are {}, data {}", ElementTypeName(updates.type()),
+            ElementTypeName(data.type()));
     Require(depth <= data.shape().rank(), "{} vectors of indices do not fit data of shape {}", depth, data.shape());
     Copy copy{context.threads(), KindOf(data.type()), 0, context.scratch<Axis>(depth)};
     const std::span<int64_t> steps = context.scratch<int64_t>(depth);
@@ -28,8 +30,8 @@ class ScatterGrid final : public Kernel {
       copy.axes[i] = AxisOf(context.required_input(i + 2), data.shape()[i], steps[i], count);
       count = CheckedMul(count, copy.axes[i].size);
     }
-    Require(updates.num_elements() == count, "updates have shape {}, expected {} elements for data of shape {}", updates.shape(), count,
-            data.shape());
+    Require(updates.num_elements() == count, "updates have shape {}, expected {} elements for data of shape {}",
+            updates.shape(), count, data.shape());
     Tensor* output = context.output(0, data.type(), data.shape());
     CopyUnlessInPlace(context.threads(), data, *output);
     if (count == 0) return;
@@ -55,8 +57,8 @@ class ScatterGrid final : public Kernel {
   };
 
   static Axis AxisOf(const Tensor& vector, int64_t dim, int64_t step, int64_t from) {
-    Require(vector.is(ElementType::kInt64) && vector.shape().rank() == 1, "indices are {} of shape {}, expected a vector of int64",
-            ElementTypeName(vector.type()), vector.shape());
+    Require(vector.is(ElementType::kInt64) && vector.shape().rank() == 1,
+            "indices are {} of shape {}, expected a vector of int64", ElementTypeName(vector.type()), vector.shape());
     Axis axis{vector.data<int64_t>(), vector.num_elements(), dim, from, step, 1, true};
     int64_t before = 0;
     for (int64_t i = 0; i < axis.size; ++i) {

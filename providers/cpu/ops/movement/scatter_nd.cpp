@@ -94,16 +94,14 @@ class ScatterND final : public Kernel {
     Require(updates.type() == data.type(), "updates are {}, data {}", ElementTypeName(updates.type()),
             ElementTypeName(data.type()));
     const Shape &dims = data.shape(), &index_dims = indices.shape();
-    Require(dims.rank() > 0 && index_dims.rank() > 0, "data has shape {}, indices {}: scalars are not allowed",
-            dims, index_dims);
+    Require(dims.rank() > 0 && index_dims.rank() > 0, "data has shape {}, indices {}: scalars are not allowed", dims,
+            index_dims);
     const int64_t depth = index_dims.back();
-    Require(depth <= static_cast<int64_t>(dims.rank()), "tuples of {} indices do not fit data of shape {}", depth,
-            dims);
+    Require(depth <= static_cast<int64_t>(dims.rank()), "tuples of {} indices do not fit data of shape {}", depth, dims);
     Shape expected;
     for (size_t i = 0; i + 1 < index_dims.rank(); ++i) expected.Append(index_dims[i]);
     for (size_t i = static_cast<size_t>(depth); i < dims.rank(); ++i) expected.Append(dims[i]);
-    Require(updates.shape() == expected, "updates have shape {}, expected {}", updates.shape(),
-            expected);
+    Require(updates.shape() == expected, "updates have shape {}, expected {}", updates.shape(), expected);
     return depth;
   }
 

@@ -42,7 +42,8 @@ class Slice final : public Kernel {
       copy.Add(shape[i], shape[i] > 1 ? steps[i] * src_stride : 0, dst_stride);
     }
     if (dense) {
-      if (auto part = PartInPlace(data, first * element.bytes, shape); part.has_value()) return context.set_output(0, *std::move(part));
+      if (auto part = PartInPlace(data, first * element.bytes, shape); part.has_value())
+        return context.set_output(0, *std::move(part));
     }
     copy.Run(context.threads(), Bytes(data) + first * element.bytes, context.output(0, data.type(), shape)->mutable_raw());
   }

@@ -66,7 +66,9 @@ class Split final : public Kernel {
       return;
     }
     const bool in_floats = given != nullptr && kFloats.contains(given->type());
-    const Integers wanted = given == nullptr ? Integers(sizes_) : in_floats ? Integers(WholeNumbers(context, *given), "split") : Integers(*given, "split");
+    const Integers wanted = given == nullptr ? Integers(sizes_)
+                            : in_floats      ? Integers(WholeNumbers(context, *given), "split")
+                                             : Integers(*given, "split");
     Require(wanted.size() == sizes.size(), "split has {} sizes for {} outputs", wanted.size(), sizes.size());
     int64_t sum = 0;
     for (size_t i = 0; i < sizes.size(); ++i) {

@@ -26,8 +26,8 @@ class TensorScatter final : public Kernel {
     Require(axis != 0, "the sequence axis cannot be the batch axis");
     bool fits = update.type() == past.type() && new_dims.rank() == dims.rank();
     for (size_t i = 0; fits && i < dims.rank(); ++i) fits = i == axis ? new_dims[i] <= dims[i] : new_dims[i] == dims[i];
-    Require(fits, "update {} {} does not fit the cache {} {} along axis {}", ElementTypeName(update.type()),
-            new_dims, ElementTypeName(past.type()), dims, axis);
+    Require(fits, "update {} {} does not fit the cache {} {} along axis {}", ElementTypeName(update.type()), new_dims,
+            ElementTypeName(past.type()), dims, axis);
     if (write_indices != nullptr) {
       Require(write_indices->is(ElementType::kInt64) && write_indices->shape() == Shape{dims[0]},
               "write_indices are {} {}, expected int64 [{}]", ElementTypeName(write_indices->type()),

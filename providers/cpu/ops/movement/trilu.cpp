@@ -48,6 +48,8 @@ class Trilu final : public Kernel {
 
 }  // namespace
 
-void RegisterTrilu(KernelRegistry& registry) { registry.Add(Op("Trilu").Versions(14).InPlace(0, 0).Factory(MakeMovement<Trilu>)); }
+void RegisterTrilu(KernelRegistry& registry) {
+  registry.Add(Op("Trilu").Versions(14).InPlace(0, 0).Factory(MakeMovement<Trilu>));
+}
 
 }  // namespace tessera::cpu

@@ -1,4 +1,5 @@
-// UnfoldTensor, com.microsoft, version 1: all slices of a size along a dimension, as PyTorch's unfold; the slices' elements come last.
+// UnfoldTensor, com.microsoft, version 1: all slices of a size along a dimension, as PyTorch's unfold; the slices' elements
+// come last.
 
 #include "engine/indices.h"
 #include "engine/on_bytes.h"
@@ -11,7 +12,9 @@ namespace {
 class UnfoldTensor final : public Kernel {
  public:
   explicit UnfoldTensor(const KernelInfo& info)
-      : dim_(info.attribute<int64_t>("dim", -1)), size_(info.attribute<int64_t>("size")), step_(info.attribute<int64_t>("step", 1)) {
+      : dim_(info.attribute<int64_t>("dim", -1)),
+        size_(info.attribute<int64_t>("size")),
+        step_(info.attribute<int64_t>("step", 1)) {
     Require(size_ > 0 && step_ > 0, "size and step are {} and {}; positive numbers are expected", size_, step_);
   }
 
@@ -41,6 +44,8 @@ class UnfoldTensor final : public Kernel {
 
 }  // namespace
 
-void RegisterUnfoldTensor(KernelRegistry& registry) { registry.Add(Op("UnfoldTensor", "com.microsoft").Factory(MakeMovement<UnfoldTensor>)); }
+void RegisterUnfoldTensor(KernelRegistry& registry) {
+  registry.Add(Op("UnfoldTensor", "com.microsoft").Factory(MakeMovement<UnfoldTensor>));
+}
 
 }  // namespace tessera::cpu

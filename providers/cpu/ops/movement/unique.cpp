@@ -58,7 +58,8 @@ struct Groups {
       group_of[row] = new_number[static_cast<size_t>(group)];
     }
     std::copy_n(spare.begin(), count, counts.begin());
-    for (size_t row = group_of.size(); row-- > 0; look.Pass()) first[static_cast<size_t>(group_of[row])] = static_cast<int64_t>(row);
+    for (size_t row = group_of.size(); row-- > 0; look.Pass())
+      first[static_cast<size_t>(group_of[row])] = static_cast<int64_t>(row);
   }
 };
 
@@ -175,7 +176,8 @@ class Unique final : public Kernel {
         for (int64_t g = 0; g < groups.count; ++g, to += rows.inner) {
           look.Pass(rows.inner);
           const T* row = from + (o * rows.rows + groups.first[static_cast<size_t>(g)]) * rows.inner;
-          if constexpr (std::is_same_v<T, std::string>) charge.Add(TextBytes(std::span(row, static_cast<size_t>(rows.inner))));
+          if constexpr (std::is_same_v<T, std::string>)
+            charge.Add(TextBytes(std::span(row, static_cast<size_t>(rows.inner))));
           std::copy_n(row, rows.inner, to);
         }
       }
@@ -196,8 +198,10 @@ class Unique final : public Kernel {
 
 }  // namespace
 
-void RegisterUnique(KernelRegistry& registry) { registry.Add(Op("Unique").Versions(11).Factory([](const KernelInfo& info) {
+void RegisterUnique(KernelRegistry& registry) {
+  registry.Add(Op("Unique").Versions(11).Factory([](const KernelInfo& info) {
     return OnBytes(info, std::make_unique<Unique>(info));  // strings are compared
-  })); }
+  }));
+}
 
 }  // namespace tessera::cpu

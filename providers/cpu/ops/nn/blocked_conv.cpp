@@ -1,6 +1,6 @@
-// BlockedConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, R, which is
-// added to the result before the activation, and S, the slopes of PRelu. With plain_input or block_input X is [N, C, ...] of one to
-// three spatial axes; the first reads it plane by plane, the second brings it into blocks.
+// BlockedConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, R,
+// which is added to the result before the activation, and S, the slopes of PRelu. With plain_input or block_input X is [N,
+// C, ...] of one to three spatial axes; the first reads it plane by plane, the second brings it into blocks.
 
 #include "base/weight_memory.h"
 #include "graph/algorithm.h"
@@ -22,15 +22,16 @@ class BlockedConv final : public Kernel {
         algorithm_(ChosenAlgorithm(info.node())),
         epilogue_(ParseBlockedActivation(info)) {
     const Tensor* weights = info.constant_input(1);
-    Require(weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() > 2 && weights->shape().rank() <= kSpatialAxes + 2,
+    Require(weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() > 2 &&
+                weights->shape().rank() <= kSpatialAxes + 2,
             "the weights must be constant floats with one to {} spatial axes", kSpatialAxes);
     weights_shape_ = weights->shape();
     Require(weights->num_elements() > 0 && group_ > 0 && outputs() % group_ == 0 && outputs() % kChannelBlock == 0,
             "{} outputs in {} groups do not divide into blocks", outputs(), group_);
     depthwise_ = group_ > 1 && weights_shape_[1] == 1 && outputs() == group_;
     const bool divides = weights_shape_[1] % kChannelBlock == 0 && outputs() / group_ % kChannelBlock == 0;
-    Require(source_ == Source::kPlanes ? group_ == 1 : depthwise_ || divides, "the weights {} in {} groups do not divide into blocks",
-            weights_shape_, group_);
+    Require(source_ == Source::kPlanes ? group_ == 1 : depthwise_ || divides,
+            "the weights {} in {} groups do not divide into blocks", weights_shape_, group_);
     const Window window = attributes_.Expand(Shape(kernel().size(), 1).dims(), kernel()).WithRank(kSpatialAxes);
     Require(!depthwise_ || source_ == Source::kBlocks, "a depthwise convolution reads blocks");
     if (!depthwise_) dense_ = BlockedDense(outputs(), weights_shape_[1], window, group_, source_);
@@ -49,11 +50,13 @@ class BlockedConv final : public Kernel {
     if (depthwise_) {
       Depthwise(context, window, batch, input.data<float>(), epilogue, output->mutable_data<float>());
     } else if (transformed_ && (!packed_ || ChooseForm(window, batch) == form_)) {
-      Require(FitsForm(window, form_), "the image is {}, its size was declared to be another: correct its value_info", input.shape());
-      ConvolveBlockedWinograd(context, form_, window, Channels(batch), transformed_->data<float>(), InBlocks(context, input), epilogue,
-                              output->mutable_data<float>());
+      Require(FitsForm(window, form_), "the image is {}, its size was declared to be another: correct its value_info",
+              input.shape());
+      ConvolveBlockedWinograd(context, form_, window, Channels(batch), transformed_->data<float>(),
+                              InBlocks(context, input), epilogue, output->mutable_data<float>());
     } else {
-      dense_.Convolve(context, window, batch, packed_->data<float>(), input.data<float>(), epilogue, output->mutable_data<float>());
+      dense_.Convolve(context, window, batch, packed_->data<float>(), input.data<float>(), epilogue,
+                      output->mutable_data<float>());
     }
   }
 
@@ -77,8 +80,10 @@ class BlockedConv final : public Kernel {
       const auto form = likely.rank() == 0 ? std::nullopt : ChooseForm(likely.WithRank(kSpatialAxes), LikelyBatch(info));
       if (form) {
         form_ = *form;
-        const Shape shape{group_, form_.planes(), outputs() / group_, weights_shape_.SizeOfRange(1, std::max<size_t>(weights_shape_.rank(), 4) - 2)};
-        const std::string key = fmt::format("blocked_winograd {} {} {}", static_cast<int>(form_.y), static_cast<int>(form_.x), group_);
+        const Shape shape{group_, form_.planes(), outputs() / group_,
+                          weights_shape_.SizeOfRange(1, std::max<size_t>(weights_shape_.rank(), 4) - 2)};
+        const std::string key =
+            fmt::format("blocked_winograd {} {} {}", static_cast<int>(form_.y), static_cast<int>(form_.x), group_);
         transformed_ = SharedTensor(info, weights, key, ElementType::kFloat, shape,
                                     [&] { return PackBlockedWinograd(info.threads(), form_, group_, weights); });
         if (KnowsImage(info)) return;
@@ -98,7 +103,8 @@ class BlockedConv final : public Kernel {
   bool KnowsImage(const KernelInfo& info) const {
     const auto& data = info.input_info(0).shape;
     const auto known = [](const Dimension& size) { return size.known(); };
-    return data && data->size() == kernel().size() + (source_ == Source::kBlocks ? 3 : 2) && std::all_of(data->begin() + 2, data->end(), known);
+    return data && data->size() == kernel().size() + (source_ == Source::kBlocks ? 3 : 2) &&
+           std::all_of(data->begin() + 2, data->end(), known);
   }
   int64_t LikelyBatch(const KernelInfo& info) const {
     return KnowsImage(info) && info.input_info(0).shape->front().known() ? info.input_info(0).shape->front().value : 1;
@@ -147,21 +153,22 @@ class BlockedConv final : public Kernel {
     Require(input.is(ElementType::kFloat) && shape.rank() == weights_shape_.rank() + (blocked ? 1 : 0),
             "the input is {}, the weights are {}", shape, weights_shape_);
     if (blocked) RequireBlocked(input);
-    Require(shape[1] * (blocked ? kChannelBlock : 1) == channels(), "the input is {}, the weights take {} channels",
-            shape, channels());
-    Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel()), "kernel_shape is {}, the weights are {}",
-            attributes_.kernel(), weights_shape_);
+    Require(shape[1] * (blocked ? kChannelBlock : 1) == channels(), "the input is {}, the weights take {} channels", shape,
+            channels());
+    Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel()),
+            "kernel_shape is {}, the weights are {}", attributes_.kernel(), weights_shape_);
     return attributes_.Fit(blocked ? SpatialDims(shape) : shape.dims().subspan(2), kernel());
   }
 
-  void Depthwise(KernelContext& context, const Window& fitted, int64_t batch, const float* input, const BlockedEpilogue& epilogue,
-                 float* output) const {
+  void Depthwise(KernelContext& context, const Window& fitted, int64_t batch, const float* input,
+                 const BlockedEpilogue& epilogue, float* output) const {
     const BlockedWindow window = ToBlockedWindow(fitted);
     const int64_t blocks = outputs() / kChannelBlock;
     const double cost = 20 + static_cast<double>(window.x.output) * (2 + 1.2 * static_cast<double>(positions()));
-    context.threads().ParallelFor(batch * blocks * window.z.output * window.y.output, cost, [&](int64_t begin, int64_t end) {
-      ConvolveBlockedDepthwise(window, input, packed_->data<float>(), blocks, epilogue, begin, end, output);
-    });
+    context.threads().ParallelFor(
+        batch * blocks * window.z.output * window.y.output, cost, [&](int64_t begin, int64_t end) {
+          ConvolveBlockedDepthwise(window, input, packed_->data<float>(), blocks, epilogue, begin, end, output);
+        });
   }
 
   WindowAttributes attributes_;

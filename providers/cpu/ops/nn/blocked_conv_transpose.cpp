@@ -1,6 +1,7 @@
-// BlockedConvTranspose (ai.tessera 1): ConvTranspose in one group over images in blocks of channels, with what follows it. Inputs X, W
-// (constant), B, R, which is added to the result before the activation, and S, the slopes of PRelu. Pixels take turns at the taps that are a stride apart, so
-// that a tile is computed as a convolution's: blocked_winograd has the windows that it takes.
+// BlockedConvTranspose (ai.tessera 1): ConvTranspose in one group over images in blocks of channels, with what follows it.
+// Inputs X, W (constant), B, R, which is added to the result before the activation, and S, the slopes of PRelu. Pixels take
+// turns at the taps that are a stride apart, so that a tile is computed as a convolution's: blocked_winograd has the
+// windows that it takes.
 
 #include <fmt/format.h>
 
@@ -18,20 +19,24 @@ namespace {
 
 class BlockedConvTranspose final : public Kernel {
  public:
-  explicit BlockedConvTranspose(const KernelInfo& info) : attributes_(info.node()), epilogue_(ParseBlockedActivation(info)) {
+  explicit BlockedConvTranspose(const KernelInfo& info)
+      : attributes_(info.node()), epilogue_(ParseBlockedActivation(info)) {
     const Tensor* weights = info.constant_input(1);
-    Require(weights != nullptr && weights->is(ElementType::kFloat) && (weights->shape().rank() == 4 || weights->shape().rank() == 5),
+    Require(weights != nullptr && weights->is(ElementType::kFloat) &&
+                (weights->shape().rank() == 4 || weights->shape().rank() == 5),
             "the weights must be constant floats with two or three spatial axes");
     weights_shape_ = weights->shape();
-    Require(attributes_.group == 1 && weights->num_elements() > 0 && channels() % kChannelBlock == 0 && outputs() % kChannelBlock == 0,
+    Require(attributes_.group == 1 && weights->num_elements() > 0 && channels() % kChannelBlock == 0 &&
+                outputs() % kChannelBlock == 0,
             "the weights {} in {} groups do not divide into blocks", weights_shape_, attributes_.group);
     const auto form = ChooseBlockedTransposed(LikelyWindow(info), Channels(LikelyBatch(info)));
     Require(form.has_value(), "no window of {} with these strides and pads is computed in blocks", weights_shape_);
     form_ = *form;
     const Shape shape{1, form_.factors(), outputs(), weights_shape_.SizeOfRange(2, weights_shape_.rank() - 2) * channels()};
     const std::string key = fmt::format("blocked_transposed {}", static_cast<int>(form_.y));
-    transformed_ = SharedTensor(info, *weights, key, ElementType::kFloat, shape,
-                                [&] { return PackBlockedWinograd(info.threads(), form_, 1, Turned(info.threads(), *weights)); });
+    transformed_ = SharedTensor(info, *weights, key, ElementType::kFloat, shape, [&] {
+      return PackBlockedWinograd(info.threads(), form_, 1, Turned(info.threads(), *weights));
+    });
     info.ReleaseConstant(1);
   }
 
@@ -39,16 +44,16 @@ class BlockedConvTranspose final : public Kernel {
     const Tensor& input = context.required_input(0);
     const Shape& from = input.shape();
     RequireBlocked(input);
-    Require(from.rank() == weights_shape_.rank() + 1 && from[1] * kChannelBlock == channels(), "the input is {}, the weights are {}", from,
-            weights_shape_);
+    Require(from.rank() == weights_shape_.rank() + 1 && from[1] * kChannelBlock == channels(),
+            "the input is {}, the weights are {}", from, weights_shape_);
     const Window fitted = Fit(SpatialDims(from)), window = fitted.WithRank(kSpatialAxes);
     Require(FitsForm(window, form_), "the pads differ from those that were known at load");
     const Shape shape = BlockedShape(from[0], outputs() / kChannelBlock, fitted.output.dims());
     Tensor* output = context.output(0, shape);
     const BlockedEpilogue epilogue = WithOperands(epilogue_, context, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    ConvolveBlockedWinograd(context, form_, window, Channels(from[0]), transformed_->data<float>(), input.data<float>(), epilogue,
-                            output->mutable_data<float>());
+    ConvolveBlockedWinograd(context, form_, window, Channels(from[0]), transformed_->data<float>(), input.data<float>(),
+                            epilogue, output->mutable_data<float>());
   }
 
  private:
@@ -92,7 +97,8 @@ class BlockedConvTranspose final : public Kernel {
     threads.ParallelFor(outputs(), static_cast<double>(channels() * taps), [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) {
         for (int64_t c = 0; c < channels(); ++c) {
-          std::memcpy(to + (o * channels() + c) * taps, from + (c * outputs() + o) * taps, static_cast<size_t>(taps) * sizeof(float));
+          std::memcpy(to + (o * channels() + c) * taps, from + (c * outputs() + o) * taps,
+                      static_cast<size_t>(taps) * sizeof(float));
         }
       }
     });

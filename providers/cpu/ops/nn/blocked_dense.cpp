@@ -59,13 +59,15 @@ struct PaddedImage {
 
   /// One plane of `unit` elements a pixel.
   void Pad(const float* from, int64_t unit, float* to) const {
-    ForRows(unit, to, [&](int64_t pixel, int64_t columns, float* row) { std::copy_n(from + pixel * unit, columns * unit, row); });
+    ForRows(unit, to,
+            [&](int64_t pixel, int64_t columns, float* row) { std::copy_n(from + pixel * unit, columns * unit, row); });
   }
 
   /// Eight planes, one after the other, to a plane of blocks.
   void Block(const float* from, float* to) const {
     const int64_t pixels = window.input.num_elements();
-    ForRows(kChannelBlock, to, [&](int64_t pixel, int64_t columns, float* row) { BlockChannels(from + pixel, pixels, 0, columns, row); });
+    ForRows(kChannelBlock, to,
+            [&](int64_t pixel, int64_t columns, float* row) { BlockChannels(from + pixel, pixels, 0, columns, row); });
   }
 
   const Window& window;
@@ -91,16 +93,18 @@ struct PaddedImage {
   }
 };
 
-/// Calls set(pixel, offset) for all output pixels: the offset, in elements, of what the first kernel position reads in planes of these
-/// sizes.
+/// Calls set(pixel, offset) for all output pixels: the offset, in elements, of what the first kernel position reads in
+/// planes of these sizes.
 template <class Set>
-void ForOutputPixels(const Window& window, std::span<const int64_t> plane, std::span<const int64_t> begin, int64_t unit, const Set& set) {
+void ForOutputPixels(const Window& window, std::span<const int64_t> plane, std::span<const int64_t> begin, int64_t unit,
+                     const Set& set) {
   size_t pixel = 0;
   for (int64_t z = 0; z < window.output[0]; ++z) {
     const int64_t slice = z * window.strides[0] - begin[0];
     for (int64_t y = 0; y < window.output[1]; ++y) {
       const int64_t row = slice * plane[1] + y * window.strides[1] - begin[1];
-      for (int64_t x = 0; x < window.output[2]; ++x) set(pixel++, (row * plane[2] + x * window.strides[2] - begin[2]) * unit);
+      for (int64_t x = 0; x < window.output[2]; ++x)
+        set(pixel++, (row * plane[2] + x * window.strides[2] - begin[2]) * unit);
     }
   }
 }
@@ -192,7 +196,11 @@ class BlockedDense::Regions {
 };
 
 BlockedDense::BlockedDense(int64_t outputs, int64_t channels, const Window& window, int64_t group, Source source)
-    : outputs_(outputs), group_channels_(channels), positions_(window.kernel.num_elements()), group_(group), source_(source) {
+    : outputs_(outputs),
+      group_channels_(channels),
+      positions_(window.kernel.num_elements()),
+      group_(group),
+      source_(source) {
   if (source != Source::kPlanes) return;
   step_ = 1;
   for (const int64_t step : {3, 4, 5, 6, 7, 8, 11}) {  // those that MultiplyBlocked takes
@@ -207,7 +215,8 @@ void BlockedDense::Pack(ThreadPool& threads, const float* weights, float* packed
   threads.ParallelFor(group_ * parts, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t at = i / parts * group_outputs() * depth();
-      PackBlockedWeights(weights + at, group_channels_ / unit(), unit(), positions_, blocks, i % parts, i % parts + 1, packed + at);
+      PackBlockedWeights(weights + at, group_channels_ / unit(), unit(), positions_, blocks, i % parts, i % parts + 1,
+                         packed + at);
     }
   });
 }
@@ -234,7 +243,8 @@ BlockedProduct BlockedDense::Part(const BlockedProduct& first, int64_t image, in
 }
 
 /// The steps at the region's kernel positions, in planes of these sizes; returns their number.
-size_t BlockedDense::WriteSteps(const Window& window, const Region& taps, std::span<const int64_t> plane, BlockedStep* steps) const {
+size_t BlockedDense::WriteSteps(const Window& window, const Region& taps, std::span<const int64_t> plane,
+                                BlockedStep* steps) const {
   size_t count = 0;
   const int64_t together = source_ == Source::kPlanes ? step_ : 1;  // kernel positions in a step
   const int64_t plane_pixels = plane[0] * plane[1] * plane[2];
@@ -253,8 +263,8 @@ size_t BlockedDense::WriteSteps(const Window& window, const Region& taps, std::s
   return count;
 }
 
-void BlockedDense::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
-                            const BlockedEpilogue& epilogue, float* output) const {
+void BlockedDense::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed,
+                            const float* input, const BlockedEpilogue& epilogue, float* output) const {
   if (ReadsRegions()) {
     const Regions regions(window);
     if (regions.Pay()) return ByRegions(context, window, regions, batch, packed, input, epilogue, output);
@@ -269,9 +279,11 @@ double BlockedDense::ShareOfPlane(const Window& window) const {
 }
 
 void BlockedDense::ByRegions(KernelContext& context, const Window& window, const Regions& regions, int64_t batch,
-                             const float* packed, const float* input, const BlockedEpilogue& epilogue, float* output) const {
+                             const float* packed, const float* input, const BlockedEpilogue& epilogue,
+                             float* output) const {
   const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(window.output.num_elements()));
-  ForOutputPixels(window, window.input.dims(), window.begin.dims(), unit(), [&](size_t pixel, int64_t at) { pixel_offsets[pixel] = at; });
+  ForOutputPixels(window, window.input.dims(), window.begin.dims(), unit(),
+                  [&](size_t pixel, int64_t at) { pixel_offsets[pixel] = at; });
   const size_t most = static_cast<size_t>(depth() / step_);
   const auto steps = context.scratch<BlockedStep>(regions.count() * most);
   const auto num_steps = context.scratch<size_t>(regions.count());
@@ -296,14 +308,15 @@ void BlockedDense::ByRegions(KernelContext& context, const Window& window, const
       product.num_steps = static_cast<int64_t>(num_steps[number]);
       const int64_t width = window.output[2], start = (slice * window.output[1] + region.y.begin) * width + region.x.begin;
       const int64_t rows = region.y.end - region.y.begin, columns = region.x.end - region.x.begin;
-      const BlockedPixels pixels = columns == width ? BlockedPixels{start, rows * width} : BlockedPixels{start, columns, rows, width};
+      const BlockedPixels pixels =
+          columns == width ? BlockedPixels{start, rows * width} : BlockedPixels{start, columns, rows, width};
       MultiplyBlocked(product, pixels, groups * (i % parts) / parts, groups * (i % parts + 1) / parts);
     }
   });
 }
 
-void BlockedDense::Whole(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
-                         const BlockedEpilogue& epilogue, float* output) const {
+void BlockedDense::Whole(KernelContext& context, const Window& window, int64_t batch, const float* packed,
+                         const float* input, const BlockedEpilogue& epilogue, float* output) const {
   const PaddedImage padded(window);
   const int64_t plane_size = CheckedMul(padded.pixels(), unit());
   const int64_t image_size = CheckedMul(planes(), plane_size);
@@ -312,17 +325,19 @@ void BlockedDense::Whole(KernelContext& context, const Window& window, int64_t b
   const bool copies = !padded.in_place || source_ == Source::kPlanesToBlocks;
   const int64_t round = copies ? fitting : batch;
   const int64_t source_plane = window.input.num_elements() * unit();
-  const bool in_order =
-      unit() > 1 && padded.in_place && positions_ == 1 && std::ranges::all_of(window.strides, [](int64_t stride) { return stride == 1; });
+  const bool in_order = unit() > 1 && padded.in_place && positions_ == 1 &&
+                        std::ranges::all_of(window.strides, [](int64_t stride) { return stride == 1; });
   BlockedProduct product = Start(window, epilogue);
   const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(in_order ? 0 : product.pixels));
   const Shape origin(kSpatialAxes, 0);
   if (!in_order) {
-    ForOutputPixels(window, padded.size.dims(), origin.dims(), unit(), [&](size_t pixel, int64_t at) { pixel_offsets[pixel] = at; });
+    ForOutputPixels(window, padded.size.dims(), origin.dims(), unit(),
+                    [&](size_t pixel, int64_t at) { pixel_offsets[pixel] = at; });
   }
   const auto steps = context.scratch<BlockedStep>(static_cast<size_t>(depth() / step_));
   const auto whole = [&](size_t i) { return Band{0, window.output[i], 0, window.kernel[i]}; };
-  product.num_steps = static_cast<int64_t>(WriteSteps(window, {whole(0), whole(1), whole(2)}, padded.size.dims(), steps.data()));
+  product.num_steps =
+      static_cast<int64_t>(WriteSteps(window, {whole(0), whole(1), whole(2)}, padded.size.dims(), steps.data()));
   product.steps = steps.data();
   product.pixel_offsets = in_order ? nullptr : pixel_offsets.data();
   const auto buffer = context.scratch<float>(static_cast<size_t>(copies ? CheckedMul(round, image_size) : 0));

@@ -24,7 +24,8 @@ class BlockedDense {
   /// As many elements as the weights have.
   void Pack(ThreadPool& threads, const float* weights, float* packed) const;
 
-  /// Of the products of a plane's outputs with all the window's taps, those that are computed: no others where many would read padding.
+  /// Of the products of a plane's outputs with all the window's taps, those that are computed: no others where many would
+  /// read padding.
   double ShareOfPlane(const Window& window) const;
 
   void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,

@@ -1,5 +1,7 @@
-// ToBlocked, FromBlocked, BlockedShape, BlockedScale, BlockedShift, BlockedGlobalAveragePool (ai.tessera 1): the way into blocks of channels and
-// out of them, and a number for each channel of an image.
+// ToBlocked, FromBlocked, BlockedShape, BlockedScale, BlockedShift, BlockedGlobalAveragePool (ai.tessera 1): the way into
+// blocks of channels and out of them, and a number for each channel of an image.
+
+#include "ops/nn/blocked_layout.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +9,6 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/slice_range.h"
-#include "ops/nn/blocked_layout.h"
 #include "ops/ops.h"
 
 namespace tessera::cpu {
@@ -44,7 +45,8 @@ class ToBlocked final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Shape& shape = input.shape();
-    Require(input.is(ElementType::kFloat) && shape.rank() > 2 && shape.rank() <= kSpatialAxes + 2 && shape[1] % kChannelBlock == 0,
+    Require(input.is(ElementType::kFloat) && shape.rank() > 2 && shape.rank() <= kSpatialAxes + 2 &&
+                shape[1] % kChannelBlock == 0,
             "the input is {}, images of floats with a multiple of {} channels are expected", shape, kChannelBlock);
     Tensor* output = context.output(0, BlockedShape(shape[0], shape[1] / kChannelBlock, shape.dims().subspan(2)));
     if (output == nullptr || output->num_elements() == 0) return;
@@ -75,7 +77,8 @@ class FromBlocked final : public Kernel {
     const int64_t pixels = Pixels(shape);
     ForPixels(context, shape[0] * blocks, pixels, [&](int64_t i, int64_t begin, int64_t end) {
       const int64_t first = i % blocks * kChannelBlock, count = std::min(kChannelBlock, channels - first);
-      UnblockChannels(from + i * pixels * kChannelBlock, pixels, begin, end, count, to + (i / blocks * channels + first) * pixels);
+      UnblockChannels(from + i * pixels * kChannelBlock, pixels, begin, end, count,
+                      to + (i / blocks * channels + first) * pixels);
     });
   }
 
@@ -117,8 +120,8 @@ class ByChannel final : public Kernel {
     const bool shared = numbers.shape().rank() > 0 && numbers.shape()[0] == 1;
     Shape expected = OnePixel(shape);
     if (shared) expected[0] = 1;
-    Require(numbers.is(ElementType::kFloat) && numbers.shape() == expected, "the numbers for channels are {}, the input is {}",
-            numbers.shape(), shape);
+    Require(numbers.is(ElementType::kFloat) && numbers.shape() == expected,
+            "the numbers for channels are {}, the input is {}", numbers.shape(), shape);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t pixels = Pixels(shape);
@@ -150,9 +153,8 @@ class BlockedGlobalAveragePool final : public Kernel {
     const int64_t pixels = Pixels(shape);
     const float* in = input.data<float>();
     float* out = output->mutable_data<float>();
-    context.threads().ParallelFor(shape[0] * shape[1], 10 + static_cast<double>(pixels), [&](int64_t begin, int64_t end) {
-      AverageBlocked(in, pixels, begin, end, out);
-    });
+    context.threads().ParallelFor(shape[0] * shape[1], 10 + static_cast<double>(pixels),
+                                  [&](int64_t begin, int64_t end) { AverageBlocked(in, pixels, begin, end, out); });
   }
 };
 

@@ -10,7 +10,9 @@
 
 namespace tessera::cpu {
 
-inline KernelDef BlockedOp(std::string op_type) { return Op(std::move(op_type), "ai.tessera").Types(0, {ElementType::kFloat}); }
+inline KernelDef BlockedOp(std::string op_type) {
+  return Op(std::move(op_type), "ai.tessera").Types(0, {ElementType::kFloat});
+}
 
 /// Windows over images with fewer axes have ones before them: one slice.
 constexpr size_t kSpatialAxes = 3;
@@ -18,7 +20,8 @@ constexpr size_t kSpatialAxes = 3;
 /// Throws Error unless the tensor is in blocks.
 inline void RequireBlocked(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
-  Require(tensor.is(ElementType::kFloat) && shape.rank() > 3 && shape.rank() <= kSpatialAxes + 3 && shape.back() == kChannelBlock,
+  Require(tensor.is(ElementType::kFloat) && shape.rank() > 3 && shape.rank() <= kSpatialAxes + 3 &&
+              shape.back() == kChannelBlock,
           "the input is {}, floats in blocks of {} channels are expected", shape, kChannelBlock);
 }
 
@@ -42,8 +45,8 @@ inline Shape BlockedShape(int64_t batch, int64_t blocks, std::span<const int64_t
   return shape;
 }
 
-/// What a convolution does to its sums: the activation that its node states, and bias and residual, its inputs 2 and 3, for an output of
-/// this shape. Throws Error where they do not fit.
+/// What a convolution does to its sums: the activation that its node states, and bias and residual, its inputs 2 and 3, for
+/// an output of this shape. Throws Error where they do not fit.
 BlockedEpilogue ParseBlockedActivation(const KernelInfo& info);
 BlockedEpilogue WithOperands(BlockedEpilogue epilogue, KernelContext& context, const Shape& output);
 

@@ -1,5 +1,5 @@
-// BlockedGroupNormalization (ai.tessera 1): GroupNormalization (21), and InstanceNormalization as groups of one, over blocks of
-// channels. Inputs X, scale and bias, a number for each channel. A group fills blocks, or a block groups.
+// BlockedGroupNormalization (ai.tessera 1): GroupNormalization (21), and InstanceNormalization as groups of one, over
+// blocks of channels. Inputs X, scale and bias, a number for each channel. A group fills blocks, or a block groups.
 
 #include "base/checked.h"
 #include "ops/nn/blocked_layout.h"
@@ -20,20 +20,23 @@ class BlockedGroupNormalization final : public Kernel {
     const int64_t channels = CheckedMul(shape[1], kChannelBlock);
     Require(groups_ > 0 && channels % groups_ == 0, "{} channels do not fall into {} groups", channels, groups_);
     const int64_t of_group = channels / groups_;
-    Require(of_group % kChannelBlock == 0 || kChannelBlock % of_group == 0, "groups of {} channels do not divide into blocks", of_group);
+    Require(of_group % kChannelBlock == 0 || kChannelBlock % of_group == 0,
+            "groups of {} channels do not divide into blocks", of_group);
     for (const Tensor* each : {&scale, &bias}) {
-      Require(each->is(ElementType::kFloat) && each->num_elements() == channels, "scale and bias need {} floats each", channels);
+      Require(each->is(ElementType::kFloat) && each->num_elements() == channels, "scale and bias need {} floats each",
+              channels);
     }
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    const BlockedGroups groups{Pixels(shape), CeilDiv(of_group, kChannelBlock), std::min(of_group, kChannelBlock), epsilon_};
+    const BlockedGroups groups{Pixels(shape), CeilDiv(of_group, kChannelBlock), std::min(of_group, kChannelBlock),
+                               epsilon_};
     const int64_t units = shape[1] / groups.blocks, size = groups.blocks * groups.pixels * kChannelBlock;
     const double cost = 50 + 1.2 * static_cast<double>(groups.blocks * groups.pixels);
     context.threads().ParallelFor(shape[0] * units, cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % units * groups.blocks * kChannelBlock;
-        NormalizeBlockedGroup(groups, input.data<float>() + i * size, scale.data<float>() + first, bias.data<float>() + first,
-                              output->mutable_data<float>() + i * size);
+        NormalizeBlockedGroup(groups, input.data<float>() + i * size, scale.data<float>() + first,
+                              bias.data<float>() + first, output->mutable_data<float>() + i * size);
       }
     });
   }
@@ -46,7 +49,8 @@ class BlockedGroupNormalization final : public Kernel {
 }  // namespace
 
 void RegisterBlockedGroupNormalization(KernelRegistry& registry) {
-  if (SuitsChannelBlocks()) registry.Add(BlockedOp("BlockedGroupNormalization").InPlace(0, 0).Make<BlockedGroupNormalization>());
+  if (SuitsChannelBlocks())
+    registry.Add(BlockedOp("BlockedGroupNormalization").InPlace(0, 0).Make<BlockedGroupNormalization>());
 }
 
 }  // namespace tessera::cpu

@@ -25,9 +25,8 @@ class BlockedPooling : public Kernel {
     float* out = output->mutable_data<float>();
     const BlockedWindow window = ToBlockedWindow(fitted.WithRank(kSpatialAxes));
     const double cost = 20 + static_cast<double>(window.x.output * (1 + window.positions()));
-    context.threads().ParallelFor(shape[0] * shape[1] * window.z.output * window.y.output, cost, [&](int64_t begin, int64_t end) {
-      PoolBlocked(window, kind_, in, begin, end, out);
-    });
+    context.threads().ParallelFor(shape[0] * shape[1] * window.z.output * window.y.output, cost,
+                                  [&](int64_t begin, int64_t end) { PoolBlocked(window, kind_, in, begin, end, out); });
   }
 
  private:

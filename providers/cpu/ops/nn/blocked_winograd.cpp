@@ -69,12 +69,14 @@ class BlockedRun {
     ThreadPool& threads = context_.threads();
     const BlockedTileRows block = Rows(0, slice_.end_row);
     const int64_t summed = block.summed_blocks();
-    const BlockedBuffers all = Take(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(), kStepTables * summed);
+    const BlockedBuffers all =
+        Take(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(), kStepTables * summed);
     const double tile_ns = 30.0 * static_cast<double>(block.tiles());
     const int64_t groups = BlockGroups(block.output_blocks);
     const int64_t splits = std::min<int64_t>(groups, threads.num_threads());
     for (int64_t i = 0; i < slices_; ++i) {
-      threads.ParallelFor(summed, tile_ns, [&](int64_t begin, int64_t end) { Transform(block, i, begin, end, all.columns); });
+      threads.ParallelFor(summed, tile_ns,
+                          [&](int64_t begin, int64_t end) { Transform(block, i, begin, end, all.columns); });
       const int64_t count = FindSteps(block, i, all.steps);
       threads.ParallelFor(form_.points() * splits, 1e5, [&](int64_t begin, int64_t end) {
         for (int64_t j = begin; j < end; ++j) {
@@ -82,7 +84,8 @@ class BlockedRun {
           Multiply(block, i, all, count, j / splits, groups * split / splits, groups * (split + 1) / splits);
         }
       });
-      threads.ParallelFor(block.output_blocks, tile_ns, [&](int64_t begin, int64_t end) { Output(block, i, begin, end, all); });
+      threads.ParallelFor(block.output_blocks, tile_ns,
+                          [&](int64_t begin, int64_t end) { Output(block, i, begin, end, all); });
     }
   }
 
@@ -94,7 +97,8 @@ class BlockedRun {
     return block;
   }
 
-  /// What slice `k` of the window reads for a slice of the output; null where that is padding or, transposed, lies between inputs.
+  /// What slice `k` of the window reads for a slice of the output; null where that is padding or, transposed, lies between
+  /// inputs.
   const float* Read(int64_t slice, int64_t k) const {
     int64_t z = slice % window_.output[0];
     if (form_.transposed()) {
@@ -118,7 +122,8 @@ class BlockedRun {
   /// Blocks [begin, end) of all that the window's slices read.
   void Transform(const BlockedTileRows& block, int64_t slice, int64_t begin, int64_t end, float* columns) const {
     for (int64_t i = begin; i < end;) {
-      const int64_t k = i / block.input_blocks, first = k * block.input_blocks, last = std::min(end, first + block.input_blocks);
+      const int64_t k = i / block.input_blocks, first = k * block.input_blocks,
+                    last = std::min(end, first + block.input_blocks);
       if (const float* from = Read(slice, k)) {
         TransformTileRows(block, from, i - first, last - first, columns + first * block.tiles() * kChannelBlock);
       }
@@ -145,8 +150,10 @@ class BlockedRun {
         if (Read(slice, k) == nullptr) continue;
         for (int64_t i = 0; i < block.input_blocks; ++i) {
           for (int64_t j = 0; j < planes; ++j) {
-            const int64_t plane = j / table.x * PlanesOf(form_.x).planes + j % table.x, weights = (i * block.slices + k) * planes + j;
-            *to++ = {plane * block.column_matrix() + (k * block.input_blocks + i) * block.tiles() * kChannelBlock, weights * kChannelBlock};
+            const int64_t plane = j / table.x * PlanesOf(form_.x).planes + j % table.x,
+                          weights = (i * block.slices + k) * planes + j;
+            *to++ = {plane * block.column_matrix() + (k * block.input_blocks + i) * block.tiles() * kChannelBlock,
+                     weights * kChannelBlock};
           }
         }
       }
@@ -157,8 +164,8 @@ class BlockedRun {
   int64_t GroupOf(int64_t slice) const { return slice / window_.output[0] % groups_; }
 
   /// For the groups of blocks [begin, end).
-  void Multiply(const BlockedTileRows& block, int64_t slice, const BlockedBuffers& buffers, int64_t steps, int64_t point, int64_t begin,
-                int64_t end) const {
+  void Multiply(const BlockedTileRows& block, int64_t slice, const BlockedBuffers& buffers, int64_t steps, int64_t point,
+                int64_t begin, int64_t end) const {
     const auto [planes_y, planes_x] = form_.PlanesOfPoint(point);
     const int64_t planes = planes_y * planes_x, depth = block.summed_blocks() * kChannelBlock;
     BlockedProduct product;
@@ -168,12 +175,14 @@ class BlockedRun {
     product.depth = planes * depth;
     product.pixels = block.tiles();
     product.output_blocks = block.output_blocks;
-    product.weights = weights_ + (GroupOf(slice) * form_.factors() + form_.FirstFactor(point)) * depth * block.output_blocks * kChannelBlock;
+    product.weights = weights_ + (GroupOf(slice) * form_.factors() + form_.FirstFactor(point)) * depth *
+                                     block.output_blocks * kChannelBlock;
     product.output = buffers.products + point * block.product_matrix();
     MultiplyBlocked(product, {0, product.pixels}, begin, end);
   }
 
-  void Output(const BlockedTileRows& block, int64_t slice, int64_t begin, int64_t end, const BlockedBuffers& buffers) const {
+  void Output(const BlockedTileRows& block, int64_t slice, int64_t begin, int64_t end,
+              const BlockedBuffers& buffers) const {
     const int64_t image = slice / window_.output[0], z = slice % window_.output[0];
     const int64_t at = image * block.output_blocks * block.output_plane + z * block.y.size * block.x.size * kChannelBlock;
     const BlockedEpilogue epilogue = epilogue_.From(GroupOf(slice) * block.output_blocks * kChannelBlock, at);
@@ -237,7 +246,8 @@ Window Upright(const Window& window) {
   constexpr size_t kY = kSpatialAxes - 2, kX = kSpatialAxes - 1;
   Window turned = window;
   if (window.input[kY] != 1 || window.output[kY] != 1 || window.kernel[kY] != 1) return turned;
-  for (Shape Window::*const sizes : {&Window::input, &Window::output, &Window::kernel, &Window::strides, &Window::dilations, &Window::begin, &Window::end}) {
+  for (Shape Window::* const sizes : {&Window::input, &Window::output, &Window::kernel, &Window::strides,
+                                      &Window::dilations, &Window::begin, &Window::end}) {
     std::swap((turned.*sizes)[kY], (turned.*sizes)[kX]);
   }
   return turned;
@@ -256,7 +266,8 @@ double TransformedNs(WinogradForm form, const Window& window, int64_t images, in
   const double tiles = static_cast<double>(images) * static_cast<double>(Axis(window, 1, form.y).tiles()) *
                        static_cast<double>(Axis(window, 2, form.x).tiles());
   const double transformed = static_cast<double>(depth * form.planes() + outputs * form.points());
-  return ProductsNs(tiles, static_cast<double>(form.factors()) * static_cast<double>(depth * outputs)) + tiles * transformed * kPlaneNs;
+  return ProductsNs(tiles, static_cast<double>(form.factors()) * static_cast<double>(depth * outputs)) +
+         tiles * transformed * kPlaneNs;
 }
 
 }  // namespace
@@ -266,7 +277,8 @@ bool FitsForm(const Window& image, WinogradForm form) {
   return Fits(window, kSpatialAxes - 2, form.y) && Fits(window, kSpatialAxes - 1, form.x);
 }
 
-std::optional<WinogradForm> ChooseBlockedWinograd(const Window& image, const BlockedChannels& of, bool forced, double share) {
+std::optional<WinogradForm> ChooseBlockedWinograd(const Window& image, const BlockedChannels& of, bool forced,
+                                                  double share) {
   const Window window = Upright(image);
   constexpr int64_t kManyPairs = 512 * 512;  // up to four times so many weights must save half the time
   constexpr int64_t kMostWeights = int64_t{36} << 20;
@@ -303,38 +315,42 @@ std::optional<WinogradForm> ChooseBlockedTransposed(const Window& window, const 
   return best;
 }
 
-std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, WinogradForm form, int64_t group, const Tensor& weights) {
+std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, WinogradForm form, int64_t group,
+                                                  const Tensor& weights) {
   const int64_t taps = PlanesOf(form.y).taps * PlanesOf(form.x).taps;
-  const int64_t outputs = weights.shape()[0] / group, channels = weights.num_elements() / (weights.shape()[0] * taps);  // of all slices
+  const int64_t outputs = weights.shape()[0] / group,
+                channels = weights.num_elements() / (weights.shape()[0] * taps);  // of all slices
   const int64_t slices = channels / weights.shape()[1];
   const int64_t matrix = CheckedMul(outputs, channels);
-  auto packed = std::make_shared<Tensor>(ElementType::kFloat, Shape{group, form.factors(), outputs, channels}, WeightMemory());
+  auto packed =
+      std::make_shared<Tensor>(ElementType::kFloat, Shape{group, form.factors(), outputs, channels}, WeightMemory());
   const auto* from = weights.unaligned_data<float>();
   float* to = packed->mutable_data<float>();
   const int64_t blocks = outputs / kChannelBlock, parts = BlockGroups(blocks);
   const double filter_ns = static_cast<double>(form.factors());
   // Part by part: all transformed filters at once would take as much memory as the result.
-  threads.ParallelFor(group * parts, static_cast<double>(channels * 2 * kChannelBlock) * filter_ns, [&](int64_t begin, int64_t end) {
-    Tensor transformed(ElementType::kFloat, Shape{form.factors(), 3 * kChannelBlock, channels});
-    auto* values = transformed.mutable_data<float>();
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = FirstBlock(blocks, i % parts), count = FirstBlock(blocks, i % parts + 1) - first;
-      const int64_t filters = count * kChannelBlock * channels, start = first * kChannelBlock * channels;
-      float* own = to + i / parts * form.factors() * matrix;
-      TransformWinogradFilters(form, from + (i / parts * matrix + start) * taps, filters, filters, values);
-      for (int64_t point = 0; point < form.points(); ++point) {
-        const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
-        const int64_t first_factor = form.FirstFactor(point), planes = planes_y * planes_x;
-        PackBlockedWeights(values + first_factor * filters, channels / slices / kChannelBlock, kChannelBlock, slices * planes, count, 0, 1,
-                           own + first_factor * matrix + planes * start);
-      }
-    }
-  });
+  threads.ParallelFor(
+      group * parts, static_cast<double>(channels * 2 * kChannelBlock) * filter_ns, [&](int64_t begin, int64_t end) {
+        Tensor transformed(ElementType::kFloat, Shape{form.factors(), 3 * kChannelBlock, channels});
+        auto* values = transformed.mutable_data<float>();
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = FirstBlock(blocks, i % parts), count = FirstBlock(blocks, i % parts + 1) - first;
+          const int64_t filters = count * kChannelBlock * channels, start = first * kChannelBlock * channels;
+          float* own = to + i / parts * form.factors() * matrix;
+          TransformWinogradFilters(form, from + (i / parts * matrix + start) * taps, filters, filters, values);
+          for (int64_t point = 0; point < form.points(); ++point) {
+            const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
+            const int64_t first_factor = form.FirstFactor(point), planes = planes_y * planes_x;
+            PackBlockedWeights(values + first_factor * filters, channels / slices / kChannelBlock, kChannelBlock,
+                               slices * planes, count, 0, 1, own + first_factor * matrix + planes * start);
+          }
+        }
+      });
   return packed;
 }
 
-void ConvolveBlockedWinograd(KernelContext& context, WinogradForm form, const Window& image, const BlockedChannels& of, const float* weights,
-                             const float* input, const BlockedEpilogue& epilogue, float* output) {
+void ConvolveBlockedWinograd(KernelContext& context, WinogradForm form, const Window& image, const BlockedChannels& of,
+                             const float* weights, const float* input, const BlockedEpilogue& epilogue, float* output) {
   const Window window = Upright(image);
   BlockedTileRows slice{};
   slice.form = form;

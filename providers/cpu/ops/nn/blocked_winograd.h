@@ -17,20 +17,23 @@ struct BlockedChannels {
   int64_t channels, outputs;
 };
 
-/// The form that takes the least time for a window of kSpatialAxes; none where the sums themselves do. `forced`: the least of those
-/// that fit, whatever the sums take. `share`: of the window's products, those that the sums would compute.
-std::optional<WinogradForm> ChooseBlockedWinograd(const Window& image, const BlockedChannels& of, bool forced, double share = 1);
+/// The form that takes the least time for a window of kSpatialAxes; none where the sums themselves do. `forced`: the least
+/// of those that fit, whatever the sums take. `share`: of the window's products, those that the sums would compute.
+std::optional<WinogradForm> ChooseBlockedWinograd(const Window& image, const BlockedChannels& of, bool forced,
+                                                  double share = 1);
 
-/// The same for a transposed convolution, whose window says what output pixels its inputs reach (FitTransposed), but with its input as
-/// `input` and its output as `output`: of one group. None where no form fits.
+/// The same for a transposed convolution, whose window says what output pixels its inputs reach (FitTransposed), but with
+/// its input as `input` and its output as `output`: of one group. None where no form fits.
 std::optional<WinogradForm> ChooseBlockedTransposed(const Window& window, const BlockedChannels& of);
 bool FitsForm(const Window& window, WinogradForm form);
 
-/// weights[outputs of all groups][channels][slices][taps of y][taps of x] transformed and packed, [group][planes of the form][...].
-std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, WinogradForm form, int64_t group, const Tensor& weights);
+/// weights[outputs of all groups][channels][slices][taps of y][taps of x] transformed and packed, [group][planes of the
+/// form][...].
+std::shared_ptr<const Tensor> PackBlockedWinograd(ThreadPool& threads, WinogradForm form, int64_t group,
+                                                  const Tensor& weights);
 
 /// `window`, of kSpatialAxes, must be one that the form fits.
-void ConvolveBlockedWinograd(KernelContext& context, WinogradForm form, const Window& window, const BlockedChannels& of, const float* weights,
-                             const float* input, const BlockedEpilogue& epilogue, float* output);
+void ConvolveBlockedWinograd(KernelContext& context, WinogradForm form, const Window& window, const BlockedChannels& of,
+                             const float* weights, const float* input, const BlockedEpilogue& epilogue, float* output);
 
 }  // namespace tessera::cpu

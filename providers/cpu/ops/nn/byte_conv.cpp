@@ -11,7 +11,7 @@ namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kMostPanelBytes = 320 << 10;  // of one panel
-constexpr int64_t kByteChunkBytes = 160 << 10;      // of panels that stay in the second cache while lines pass
+constexpr int64_t kByteChunkBytes = 160 << 10;  // of panels that stay in the second cache while lines pass
 constexpr int64_t kChannelBytes = 48 << 10;     // of a channel that is laid out for a depthwise convolution
 constexpr int64_t kReadBehind = 64;
 
@@ -33,7 +33,8 @@ size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width
 
 }  // namespace
 
-ByteConv::ByteConv(const KernelInfo& info, const ConvInputs& places) : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
+ByteConv::ByteConv(const KernelInfo& info, const ConvInputs& places)
+    : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
   Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
   const Tensor* w = info.constant_input(places.weights);
   if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || w->shape()[0] % group_ != 0) return;
@@ -44,7 +45,8 @@ ByteConv::ByteConv(const KernelInfo& info, const ConvInputs& places) : attribute
   std::vector<ConvFactors::Line> lines = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
   if (lines.empty()) return;
   // Panels are unsigned, codes of int8 with the first bit turned.
-  factors_.emplace(info, std::move(lines), weights_[0], !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0, places);
+  factors_.emplace(info, std::move(lines), weights_[0], !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0,
+                   places);
   info.ReleaseConstant(places.weights);
 }
 
@@ -54,7 +56,8 @@ std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights, const s
   std::vector<int32_t> points(static_cast<size_t>(outputs), is_signed ? 0 : 128);
   for (size_t i = 0; i < zeros.size(); ++i) points[i] += zeros[i];
   taps_ = Tensor(ElementType::kInt16, Shape{outputs, 2 * Pairs(k)});
-  WidenRows(static_cast<const uint8_t*>(weights.raw()), is_signed, outputs, k, k, points.data(), 1, taps_.mutable_data<int16_t>());
+  WidenRows(static_cast<const uint8_t*>(weights.raw()), is_signed, outputs, k, k, points.data(), 1,
+            taps_.mutable_data<int16_t>());
   std::vector<ConvFactors::Line> lines;
   for (int64_t i = 0; i < outputs; ++i) {
     const int16_t* taps = taps_.data<int16_t>() + i * taps_.shape()[1];
@@ -63,7 +66,8 @@ std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights, const s
   return lines;
 }
 
-std::vector<ConvFactors::Line> ByteConv::PackGroups(const KernelInfo& info, const Tensor& weights, const std::vector<int32_t>& zeros) {
+std::vector<ConvFactors::Line> ByteConv::PackGroups(const KernelInfo& info, const Tensor& weights,
+                                                    const std::vector<int32_t>& zeros) {
   const int64_t outputs = weights_[0] / group_, k = weights.num_elements() / weights_[0];
   if (PanelBytes(k, true) > kMostPanelBytes || outputs < 4 || k > INT32_MAX) return {};
   const auto* bytes = static_cast<const uint8_t*>(weights.raw());
@@ -94,12 +98,17 @@ void ByteConv::Run(KernelContext& context, const Window& window, Tensor& y) cons
   const int64_t outputs = weights_[0] / group_;
   const auto offsets = context.scratch<int64_t>(static_cast<size_t>(channels * kernel));
   for (int64_t c = 0; c < channels; ++c) {
-    for (int64_t k = 0; k < kernel; ++k) offsets[c * kernel + k] = c * layout.channel_size() + layout.kernel_offsets()[static_cast<size_t>(k)];
+    for (int64_t k = 0; k < kernel; ++k)
+      offsets[c * kernel + k] = c * layout.channel_size() + layout.kernel_offsets()[static_cast<size_t>(k)];
   }
   for (int64_t i = 0; i < x.shape()[0] * group_; ++i) {
     const int64_t g = i % group_;
-    const PixelSource source{input.begin + i * channels * layout.channel_size(), input.end, offsets.data(), channels * kernel,
-                             static_cast<uint8_t>(is_signed ? 0x80 : 0), groups_[static_cast<size_t>(g)]->wide()};
+    const PixelSource source{input.begin + i * channels * layout.channel_size(),
+                             input.end,
+                             offsets.data(),
+                             channels * kernel,
+                             static_cast<uint8_t>(is_signed ? 0x80 : 0),
+                             groups_[static_cast<size_t>(g)]->wide()};
     Int8Store store = call.Store(pixels);
     store.data = static_cast<uint8_t*>(store.data) + i * outputs * pixels * store.size();
     store.add += g * outputs;
@@ -109,9 +118,10 @@ void ByteConv::Run(KernelContext& context, const Window& window, Tensor& y) cons
   }
 }
 
-void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window, const PackedLines& lines,
-                        const Int8Store& store) const {
-  const int64_t pixels = window.output.num_elements(), width = PanelWidth(), panel_bytes = PanelBytes(source.rows, source.wide);
+void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window,
+                        const PackedLines& lines, const Int8Store& store) const {
+  const int64_t pixels = window.output.num_elements(), width = PanelWidth(),
+                panel_bytes = PanelBytes(source.rows, source.wide);
   const int64_t panels = CeilDiv(pixels, width), blocks = CeilDiv(lines.lines, lines.width);
   const int64_t threads = context.threads().num_threads();
   const int64_t want = threads == 1 ? 1 : 3 * threads;
@@ -120,20 +130,23 @@ void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const P
   // Splitting the lines repeats the packing.
   const int64_t parts = chunks >= threads ? 1 : std::min(blocks, CeilDiv(threads, chunks));
   const bool flat = layout.in_place() && window.kernel.num_elements() == 1 && layout.channel_size() == pixels;
-  const double work = static_cast<double>(lines.lines) * static_cast<double>(pixels) * static_cast<double>(source.rows) * 0.008;
-  context.threads().ParallelFor(chunks * parts, work / static_cast<double>(chunks * parts), [&](int64_t begin, int64_t end) {
-    const WorkArray<uint8_t> packed(static_cast<size_t>(chunk * panel_bytes));
-    PixelRun runs[64];
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i / parts * chunk * width, part = i % parts;
-      const int64_t some = std::min(pixels - first, chunk * width);
-      for (int64_t n = 0; n < some; n += width) {
-        const size_t count = FindRuns(layout, flat, first + n, std::min(width, some - n), runs);
-        PackPixels(source, runs, count, packed + n / width * panel_bytes);
-      }
-      MultiplyPanels(lines, packed, panel_bytes, first, some, blocks * part / parts, blocks * (part + 1) / parts, store);
-    }
-  });
+  const double work =
+      static_cast<double>(lines.lines) * static_cast<double>(pixels) * static_cast<double>(source.rows) * 0.008;
+  context.threads().ParallelFor(
+      chunks * parts, work / static_cast<double>(chunks * parts), [&](int64_t begin, int64_t end) {
+        const WorkArray<uint8_t> packed(static_cast<size_t>(chunk * panel_bytes));
+        PixelRun runs[64];
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = i / parts * chunk * width, part = i % parts;
+          const int64_t some = std::min(pixels - first, chunk * width);
+          for (int64_t n = 0; n < some; n += width) {
+            const size_t count = FindRuns(layout, flat, first + n, std::min(width, some - n), runs);
+            PackPixels(source, runs, count, packed + n / width * panel_bytes);
+          }
+          MultiplyPanels(lines, packed, panel_bytes, first, some, blocks * part / parts, blocks * (part + 1) / parts,
+                         store);
+        }
+      });
 }
 
 void ByteConv::RunDepthwise(KernelContext& context, const ConvCall& call) const {

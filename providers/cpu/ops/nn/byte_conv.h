@@ -30,15 +30,17 @@ class ByteConv {
   /// `zeros`: those of the weights as int8, by channel; empty: none.
   std::vector<ConvFactors::Line> PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros);
   /// Nothing: this is not faster here.
-  std::vector<ConvFactors::Line> PackGroups(const KernelInfo& info, const Tensor& weights, const std::vector<int32_t>& zeros);
+  std::vector<ConvFactors::Line> PackGroups(const KernelInfo& info, const Tensor& weights,
+                                            const std::vector<int32_t>& zeros);
   void RunDepthwise(KernelContext& context, const ConvCall& call) const;
-  void RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window, const PackedLines& lines,
-                const Int8Store& store) const;
+  void RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window,
+                const PackedLines& lines, const Int8Store& store) const;
 
   WindowAttributes attributes_;
   int64_t group_;
   Shape weights_;
-  std::vector<int32_t> line_zeros_;  // what of the pixels' sums is added for each line; empty: the weights have no zero points
+  std::vector<int32_t>
+      line_zeros_;  // what of the pixels' sums is added for each line; empty: the weights have no zero points
   std::vector<std::shared_ptr<const PackedLines>> groups_;
   Tensor taps_;  // of a depthwise convolution, widened
   std::optional<ConvFactors> factors_;

@@ -79,7 +79,8 @@ void MultiplyByteMatrix(KernelContext& context, const PackedLines& lines, const 
     for (int64_t i = begin; i < end; ++i) {
       const int64_t m0 = i / block_tasks * step, part = i % block_tasks;
       if (m0 >= rows) continue;
-      MultiplyRows(lines, left.bytes, m0, std::min(rows, m0 + step), blocks * part / block_tasks, blocks * (part + 1) / block_tasks, store);
+      MultiplyRows(lines, left.bytes, m0, std::min(rows, m0 + step), blocks * part / block_tasks,
+                   blocks * (part + 1) / block_tasks, store);
     }
   });
 }

@@ -14,8 +14,8 @@ struct ByteMatrix {
   int64_t rows, k;
 };
 
-/// Products of all rows with all `lines`, which lie along the vectors (LineSide::kVectors). Signed bytes count 128 more. `store` has no
-/// row_sums: they are made here where line_zeros ask for them.
+/// Products of all rows with all `lines`, which lie along the vectors (LineSide::kVectors). Signed bytes count 128 more.
+/// `store` has no row_sums: they are made here where line_zeros ask for them.
 void MultiplyByteMatrix(KernelContext& context, const PackedLines& lines, const ByteMatrix& a, Int8Store store);
 
 }  // namespace tessera::cpu

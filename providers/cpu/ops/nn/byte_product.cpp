@@ -21,19 +21,23 @@ bool IsSingle(const KernelInfo& info, size_t i) {
 ByteProduct::ByteProduct(const KernelInfo& info, size_t matrix, size_t zero_point, bool turned) {
   const Tensor* b = info.constant_input(matrix);
   const Tensor* zero = info.constant_input(zero_point);
-  if (b == nullptr || b->shape().rank() != 2 || b->num_elements() == 0 || (info.has_input(zero_point) && zero == nullptr)) return;
+  if (b == nullptr || b->shape().rank() != 2 || b->num_elements() == 0 || (info.has_input(zero_point) && zero == nullptr))
+    return;
   if (!b->is(ElementType::kInt8) && !b->is(ElementType::kUInt8)) return;
   const int64_t k = b->shape()[turned ? 1 : 0], n = b->shape()[turned ? 0 : 1];
   if (!ZerosFit(*b, zero, n)) return;
   zeros_ = SignedZeros(*b, zero, n);
-  const LineSource source{static_cast<const uint8_t*>(b->raw()), b->is(ElementType::kInt8), n, k, turned ? k : 1, turned ? 1 : n};
-  lines_ = SharedLines(info, *b, turned ? "u8s8_turned" : "u8s8", [&] { return PackLines(info.threads(), source, LineSide::kVectors); });
+  const LineSource source{
+      static_cast<const uint8_t*>(b->raw()), b->is(ElementType::kInt8), n, k, turned ? k : 1, turned ? 1 : n};
+  lines_ = SharedLines(info, *b, turned ? "u8s8_turned" : "u8s8",
+                       [&] { return PackLines(info.threads(), source, LineSide::kVectors); });
   if (lines_ == nullptr) return;
   shape_ = Shape{k, n};
   info.ReleaseConstant(matrix);
 }
 
-void ByteProduct::Run(KernelContext& context, const Tensor& a, int64_t rows, int32_t a_zero, const ByteProductOutput& out) const {
+void ByteProduct::Run(KernelContext& context, const Tensor& a, int64_t rows, int32_t a_zero,
+                      const ByteProductOutput& out) const {
   const int64_t k = shape_[0], n = shape_[1];
   if (rows == 0) return;
   if (a.is(ElementType::kInt8)) a_zero += 128;
@@ -47,12 +51,15 @@ void ByteProduct::Run(KernelContext& context, const Tensor& a, int64_t rows, int
   if (scaled) std::fill(scales.begin() + n, scales.end(), 0.0f);
   for (int64_t i = 0; i < n; ++i) {
     const int32_t zero = zeros_.empty() ? 0 : zeros_[static_cast<size_t>(i)];
-    add[i] = static_cast<uint32_t>(out.bias == nullptr ? 0 : out.bias[i]) + static_cast<uint32_t>(lines_->offsets[static_cast<size_t>(i)]) -
+    add[i] = static_cast<uint32_t>(out.bias == nullptr ? 0 : out.bias[i]) +
+             static_cast<uint32_t>(lines_->offsets[static_cast<size_t>(i)]) -
              static_cast<uint32_t>(a_zero) * static_cast<uint32_t>(lines_->sums[static_cast<size_t>(i)]) +
              static_cast<uint32_t>(k) * static_cast<uint32_t>(a_zero) * static_cast<uint32_t>(zero);
     if (scaled) scales[i] = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(i)];
   }
-  Int8Store store{out.kind, out.data, n, reinterpret_cast<const int32_t*>(add.data()), scaled ? scales.data() : nullptr, nullptr, out.zero, nullptr, nullptr};
+  Int8Store store{
+      out.kind, out.data, n,      reinterpret_cast<const int32_t*>(add.data()), scaled ? scales.data() : nullptr, nullptr,
+      out.zero, nullptr,  nullptr};
   if (out.shift != nullptr) {
     const auto shift = context.scratch<float>(padded);
     std::copy_n(out.shift, n, shift.begin());

@@ -1,7 +1,7 @@
 #pragma once
 
-// Products of an 8-bit tensor with a constant 8-bit matrix, packed at load, whose sums become codes or floats while they are
-// stored, or stay: what QLinearMatMul, MatMulInteger, MatMulIntegerToFloat and QGemm share.
+// Products of an 8-bit tensor with a constant 8-bit matrix, packed at load, whose sums become codes or floats while they
+// are stored, or stay: what QLinearMatMul, MatMulInteger, MatMulIntegerToFloat and QGemm share.
 
 #include <memory>
 #include <span>
@@ -23,7 +23,8 @@ struct ByteProductOutput {
 
 class ByteProduct {
  public:
-  /// Packs constant input `matrix` with its zero points, and gives its memory back; `turned`: its rows are the columns of B.
+  /// Packs constant input `matrix` with its zero points, and gives its memory back; `turned`: its rows are the columns of
+  /// B.
   ByteProduct(const KernelInfo& info, size_t matrix, size_t zero_point, bool turned);
 
   /// False: not constant, or not faster here.

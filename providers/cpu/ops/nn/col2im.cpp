@@ -34,8 +34,8 @@ void Add(T& pixel, const T& value) {
   }
 }
 
-/// Adds one channel's columns [kernel positions, columns] to `image`. `window` describes the image as the input of a sliding
-/// window and its columns as the output.
+/// Adds one channel's columns [kernel positions, columns] to `image`. `window` describes the image as the input of a
+/// sliding window and its columns as the output.
 template <class T>
 void AddColumns(const Window& window, const T* columns, T* image) {
   const size_t last = window.rank() - 1;
@@ -98,7 +98,8 @@ class Col2Im final : public Kernel {
     for (int64_t dim : image) shape.Append(dim);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    if constexpr (std::is_same_v<T, std::string>) StringCharge(*output, context.allocator()).Add(TextBytes(input.values<std::string>()));
+    if constexpr (std::is_same_v<T, std::string>)
+      StringCharge(*output, context.allocator()).Add(TextBytes(input.values<std::string>()));
     const C* in = ComputeView<T>(context, &input);
     ComputeResult<T> result(context, *output);
     if constexpr (std::is_floating_point_v<C>) {
@@ -121,7 +122,8 @@ class Col2Im final : public Kernel {
  private:
   /// Images of `planes` channels, whatever their elements' sums are.
   static void Scatter(KernelContext& context, const Window& window, int64_t planes, const C* in, C* out) {
-    const int64_t pixels = window.input.num_elements(), columns = window.kernel.num_elements() * window.output.num_elements();
+    const int64_t pixels = window.input.num_elements(),
+                  columns = window.kernel.num_elements() * window.output.num_elements();
     const double cost = static_cast<double>(pixels) * 0.2 + static_cast<double>(columns) * 0.5;
     context.threads().ParallelFor(planes, cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

@@ -10,8 +10,8 @@
 #include "ops/nn/conv_input.h"
 #include "ops/nn/depthwise_blocks.h"
 #include "ops/nn/few_outputs.h"
-#include "ops/nn/fused_activation.h"
 #include "ops/nn/float_view.h"
+#include "ops/nn/fused_activation.h"
 #include "ops/nn/packed_weights.h"
 #include "ops/nn/products.h"
 #include "ops/nn/small_images.h"
@@ -23,8 +23,8 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kSlack = 64;                        // elements read past the end of a laid-out input
-constexpr int64_t kRoundBytes = int64_t{8} << 20;     // laid-out input per round of images
+constexpr int64_t kSlack = 64;                     // elements read past the end of a laid-out input
+constexpr int64_t kRoundBytes = int64_t{8} << 20;  // laid-out input per round of images
 
 /// Panels of the implicit matrix [channels * kernel positions, output pixels] of one image and group.
 template <class T>
@@ -98,8 +98,9 @@ void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
   });
 }
 
-/// Weights [outputs, channels * kernel positions] packed as the right-hand matrix: the output's channels are a tile's columns and
-/// its pixels the rows, of which a small image has too few to fill panels. `columns`: [channels * kernel positions, pixels].
+/// Weights [outputs, channels * kernel positions] packed as the right-hand matrix: the output's channels are a tile's
+/// columns and its pixels the rows, of which a small image has too few to fill panels. `columns`: [channels * kernel
+/// positions, pixels].
 template <class C>
 GemmArgs<C> ProductWithPackedWeights(const ConvProblem<C>& problem, const C* packed, const C* columns, int64_t image) {
   GemmArgs<C> args;
@@ -126,12 +127,14 @@ void PointwiseWithPackedWeights(KernelContext& context, const ConvProblem<C>& pr
 }
 
 template <class C>
-void GeneralWithPackedWeights(KernelContext& context, const ConvProblem<C>& problem, const ConvInput& input, const C* packed) {
+void GeneralWithPackedWeights(KernelContext& context, const ConvProblem<C>& problem, const ConvInput& input,
+                              const C* packed) {
   const int64_t column_rows = CheckedMul(problem.channels, problem.kernel_size);
   const auto columns = context.scratch<C>(static_cast<size_t>(CheckedMul(column_rows, problem.pixels)));
   // Vectors read past a channel: the slack after each keeps them out of what another thread writes.
   const int64_t padded_size = CheckedAdd(input.channel_size(), kSlack);
-  const auto laid_out = context.scratch<C>(static_cast<size_t>(input.in_place() ? 0 : CheckedMul(problem.channels, padded_size)));
+  const auto laid_out =
+      context.scratch<C>(static_cast<size_t>(input.in_place() ? 0 : CheckedMul(problem.channels, padded_size)));
   const auto segments = context.scratch<ConvSegment>(input.row_offsets().size());
   for (size_t row = 0; row < segments.size(); ++row) {
     segments[row] = {input.row_offsets()[row], static_cast<int64_t>(row) * input.output_width(), input.output_width()};
@@ -157,18 +160,21 @@ void GeneralWithPackedWeights(KernelContext& context, const ConvProblem<C>& prob
 }
 
 /// One input channel per group, a small square kernel over an image; false for others.
-bool DepthwisePlanes(KernelContext& context, const ConvProblem<float>& problem, const Window& window, const DepthwiseTensors& tensors) {
+bool DepthwisePlanes(KernelContext& context, const ConvProblem<float>& problem, const Window& window,
+                     const DepthwiseTensors& tensors) {
   if (window.kernel[0] != window.kernel[1] || window.strides[0] != window.strides[1]) return false;
   if (window.dilations[0] != 1 || window.dilations[1] != 1) return false;
-  const DepthwiseShape shape{problem.channels, problem.group_outputs(), window.input[0], window.input[1], window.output[0],
-                             window.output[1], window.begin[0],         window.begin[1], window.kernel[0], window.strides[0]};
+  const DepthwiseShape shape{problem.channels, problem.group_outputs(), window.input[0], window.input[1],
+                             window.output[0], window.output[1],        window.begin[0], window.begin[1],
+                             window.kernel[0], window.strides[0]};
   if (!SuitsDepthwise(shape)) return false;
   const double cost = static_cast<double>(problem.pixels * problem.group_outputs() * problem.kernel_size) * 0.03 + 20 +
                       static_cast<double>(problem.plane) * 0.05;
   const int64_t planes = problem.batch * problem.channels, together = DepthwisePlanesTogether(shape);
-  context.threads().ParallelFor(CeilDiv(planes, together), cost * static_cast<double>(together), [&](int64_t begin, int64_t end) {
-    ConvolveDepthwise(shape, tensors, begin * together, std::min(end * together, planes));
-  });
+  context.threads().ParallelFor(CeilDiv(planes, together), cost * static_cast<double>(together),
+                                [&](int64_t begin, int64_t end) {
+                                  ConvolveDepthwise(shape, tensors, begin * together, std::min(end * together, planes));
+                                });
   return true;
 }
 
@@ -177,7 +183,8 @@ bool DepthwiseImage(KernelContext& context, const ConvProblem<float>& problem, c
   if (window.rank() != 2) return false;
   const DepthwiseTensors tensors{problem.input, problem.weights, problem.bias, problem.out, problem.epilogue};
   if (DepthwisePlanes(context, problem, window, tensors)) return true;
-  return problem.group_outputs() == 1 && ConvolveDepthwiseByBlocks(context, window, problem.batch, problem.channels, tensors);
+  return problem.group_outputs() == 1 &&
+         ConvolveDepthwiseByBlocks(context, window, problem.batch, problem.channels, tensors);
 }
 
 template <class C>
@@ -189,36 +196,38 @@ bool DepthwiseImage(KernelContext&, const ConvProblem<C>&, const Window&) {
 template <class C>
 void Depthwise(KernelContext& context, const ConvProblem<C>& problem, const ConvInput& input) {
   const int64_t planes = problem.batch * problem.channels;
-  const int64_t parts = std::clamp<int64_t>(planes, 1, context.threads().num_threads() == 1 ? 1 : 4 * context.threads().num_threads());
+  const int64_t parts =
+      std::clamp<int64_t>(planes, 1, context.threads().num_threads() == 1 ? 1 : 4 * context.threads().num_threads());
   const int64_t size = (input.channel_size() + kSlack + 15) / 16 * 16;
   const auto buffers = context.scratch<C>(static_cast<size_t>(CheckedMul(parts, size)));
   const double cost = static_cast<double>(problem.pixels * problem.group_outputs() * problem.kernel_size) * 0.05 +
                       static_cast<double>(input.channel_size()) * 0.1;
-  context.threads().ParallelFor(parts, cost * static_cast<double>(planes) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      C* buffer = buffers.data() + part * size;
-      std::fill_n(buffer + input.channel_size(), size - input.channel_size(), C{0});
-      for (int64_t plane = planes * part / parts; plane < planes * (part + 1) / parts; ++plane) {
-        CancellationPoint();
-        const C* from = problem.input + plane * problem.plane;
-        if (input.in_place()) {
-          std::memcpy(buffer, from, static_cast<size_t>(problem.plane) * sizeof(C));
-        } else {
-          input.LayOut<C>(from, buffer);
+  context.threads().ParallelFor(
+      parts, cost * static_cast<double>(planes) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+        for (int64_t part = begin; part < end; ++part) {
+          C* buffer = buffers.data() + part * size;
+          std::fill_n(buffer + input.channel_size(), size - input.channel_size(), C{0});
+          for (int64_t plane = planes * part / parts; plane < planes * (part + 1) / parts; ++plane) {
+            CancellationPoint();
+            const C* from = problem.input + plane * problem.plane;
+            if (input.in_place()) {
+              std::memcpy(buffer, from, static_cast<size_t>(problem.plane) * sizeof(C));
+            } else {
+              input.LayOut<C>(from, buffer);
+            }
+            for (int64_t i = 0; i < problem.group_outputs(); ++i) {
+              CancellationPoint();
+              const int64_t output = plane % problem.channels * problem.group_outputs() + i;
+              const int64_t at = plane / problem.channels * problem.outputs + output;
+              ComputeDepthwisePlane<C>({buffer, input.row_offsets().data(),
+                                        static_cast<int64_t>(input.row_offsets().size()), input.output_width(),
+                                        input.kernel_offsets().data(), problem.weights + output * problem.kernel_size,
+                                        problem.kernel_size, problem.bias == nullptr ? C{0} : problem.bias[output],
+                                        &problem.epilogue, problem.out + at * problem.pixels});
+            }
+          }
         }
-        for (int64_t i = 0; i < problem.group_outputs(); ++i) {
-          CancellationPoint();
-          const int64_t output = plane % problem.channels * problem.group_outputs() + i;
-          const int64_t at = plane / problem.channels * problem.outputs + output;
-          ComputeDepthwisePlane<C>({buffer, input.row_offsets().data(), static_cast<int64_t>(input.row_offsets().size()),
-                                    input.output_width(), input.kernel_offsets().data(),
-                                    problem.weights + output * problem.kernel_size, problem.kernel_size,
-                                    problem.bias == nullptr ? C{0} : problem.bias[output], &problem.epilogue,
-                                    problem.out + at * problem.pixels});
-        }
-      }
-    }
-  });
+      });
 }
 
 template <class C>
@@ -247,7 +256,8 @@ void General(KernelContext& context, const ConvProblem<C>& problem, const ConvIn
       context.threads().ParallelFor(images * problem.channels, 20 + static_cast<double>(input.channel_size()) * 0.15,
                                     [&](int64_t begin, int64_t end) {
                                       for (int64_t c = begin; c < end; ++c) {
-                                        input.LayOut<C>(from + c * problem.plane, laid_out.data() + c * input.channel_size());
+                                        input.LayOut<C>(from + c * problem.plane,
+                                                        laid_out.data() + c * input.channel_size());
                                       }
                                     });
     }
@@ -269,7 +279,9 @@ template <class T>
 class Conv final : public Kernel {
  public:
   explicit Conv(const KernelInfo& info)
-      : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)), epilogue_(FusedActivation<ComputeType<T>>(info)) {
+      : attributes_(info.node()),
+        group_(info.attribute<int64_t>("group", 1)),
+        epilogue_(FusedActivation<ComputeType<T>>(info)) {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     if (group_ != 1) return;
     if constexpr (std::is_same_v<T, float>) {
@@ -395,8 +407,8 @@ class Conv final : public Kernel {
   Window CheckShapes(const Shape& input, const Shape& weights, const Tensor* bias) const {
     Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input);
     Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights, input);
-    Require(input[1] == CheckedMul(weights[1], group_), "the input has {} channels, the weights take {} in {} groups", input[1],
-            weights[1], group_);
+    Require(input[1] == CheckedMul(weights[1], group_), "the input has {} channels, the weights take {} in {} groups",
+            input[1], weights[1], group_);
     Require(weights[0] % group_ == 0, "{} output channels do not divide into {} groups", weights[0], group_);
     Require(bias == nullptr || (bias->shape().rank() == 1 && bias->num_elements() == weights[0]),
             "the bias is {}, {} output channels need one each", OptionalShape{bias}, weights[0]);

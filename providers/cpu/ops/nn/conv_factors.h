@@ -1,11 +1,12 @@
 #pragma once
 
-// What makes a quantized convolution's sums of products codes, or whole sums, by output channel in the order in which its kernel reads them.
+// What makes a quantized convolution's sums of products codes, or whole sums, by output channel in the order in which its
+// kernel reads them.
 
 #include <vector>
 
-#include "ops/nn/qlinear_conv.h"
 #include "base/window.h"
+#include "ops/nn/qlinear_conv.h"
 #include "simd/gemm_u8s8.h"
 
 namespace tessera::cpu {
@@ -15,14 +16,16 @@ struct ConvCall {
   const Tensor& x;
   const Window& window;
   std::span<const int32_t> starts;  // bias and what zero points make up, to which products are added
-  std::span<const float> scales;  // none where results are sums
+  std::span<const float> scales;    // none where results are sums
   int32_t x_zero, y_zero;
   Tensor& y;
 
   /// Where the results of lines of `row` pixels go.
   Int8Store Store(int64_t row) const {
     Int8Store store;
-    store.kind = y.is(ElementType::kInt32) ? Int8Store::kSums : y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
+    store.kind = y.is(ElementType::kInt32)  ? Int8Store::kSums
+                 : y.is(ElementType::kInt8) ? Int8Store::kInt8
+                                            : Int8Store::kUInt8;
     store.data = y.mutable_raw();
     store.row = row;
     store.add = starts.data();
@@ -44,11 +47,12 @@ class ConvFactors {
 
   /// Packed lines of the weights, which are those of channels from `first` on.
   static void Append(const PackedLines& packed, int64_t first, std::vector<Line>& lines) {
-    for (size_t i = 0; i < packed.sums.size(); ++i) lines.push_back({first + static_cast<int64_t>(i), packed.sums[i], packed.offsets[i]});
+    for (size_t i = 0; i < packed.sums.size(); ++i)
+      lines.push_back({first + static_cast<int64_t>(i), packed.sums[i], packed.offsets[i]});
   }
 
-  /// What zero points of the weights, by channel, change about lines of k weights. Gives what of the sum of x's numbers is added
-  /// for each line; nothing where there are none.
+  /// What zero points of the weights, by channel, change about lines of k weights. Gives what of the sum of x's numbers is
+  /// added for each line; nothing where there are none.
   static std::vector<int32_t> TakeZeros(const std::vector<int32_t>& zeros, int64_t k, std::vector<Line>& lines) {
     std::vector<int32_t> added;
     for (size_t i = 0; !zeros.empty() && i < lines.size(); ++i) {
@@ -60,12 +64,15 @@ class ConvFactors {
   }
 
   /// `x_shift`: what the kernel adds to x.
-  ConvFactors(const KernelInfo& info, std::vector<Line> lines, int64_t outputs, int32_t x_shift, const ConvInputs& places = kQLinearConv)
+  ConvFactors(const KernelInfo& info, std::vector<Line> lines, int64_t outputs, int32_t x_shift,
+              const ConvInputs& places = kQLinearConv)
       : lines_(std::move(lines)), outputs_(outputs), x_shift_(x_shift), places_(places) {
     const auto constant = [&](size_t place) { return info.constant_input(place); };
-    const Inputs in{constant(places.x_scale), constant(places.x_zero), constant(places.w_scale), constant(places.y_scale), constant(places.bias)};
+    const Inputs in{constant(places.x_scale), constant(places.x_zero), constant(places.w_scale), constant(places.y_scale),
+                    constant(places.bias)};
     const bool scaled = places.gives_sums() || (in.x_scale != nullptr && in.w_scale != nullptr && in.y_scale != nullptr);
-    const bool known = in.x_zero != nullptr && scaled && (in.bias == nullptr ? !info.has_input(places.bias) : in.bias->num_elements() == outputs);
+    const bool known = in.x_zero != nullptr && scaled &&
+                       (in.bias == nullptr ? !info.has_input(places.bias) : in.bias->num_elements() == outputs);
     if (!known) return;
     starts_.resize(lines_.size());
     scales_.resize(places.gives_sums() ? 0 : lines_.size());
@@ -81,12 +88,14 @@ class ConvFactors {
       const auto new_starts = context.scratch<int32_t>(lines_.size());
       const auto new_scales = context.scratch<float>(places_.gives_sums() ? 0 : lines_.size());
       const auto scale = [&](size_t place) { return places_.gives_sums() ? nullptr : &context.required_input(place); };
-      Fill({scale(places_.x_scale), context.input(places_.x_zero), scale(places_.w_scale), scale(places_.y_scale), context.input(places_.bias)},
+      Fill({scale(places_.x_scale), context.input(places_.x_zero), scale(places_.w_scale), scale(places_.y_scale),
+            context.input(places_.bias)},
            new_starts, new_scales);
       starts = new_starts;
       scales = new_scales;
     }
-    const int32_t x_zero = ConvZero(context.input(places_.x_zero), "x_zero_point"), y_zero = ConvZero(context.input(places_.y_zero), "y_zero_point");
+    const int32_t x_zero = ConvZero(context.input(places_.x_zero), "x_zero_point"),
+                  y_zero = ConvZero(context.input(places_.y_zero), "y_zero_point");
     return {context.required_input(0), window, starts, scales, x_zero, y_zero, y};
   }
 

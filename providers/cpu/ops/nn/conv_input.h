@@ -26,8 +26,7 @@ class ConvInput {
     in_place_ = stride == 1;
     for (size_t i = 0; i <= last; ++i) in_place_ = in_place_ && window.begin[i] == 0 && window.end[i] == 0;
     phases_ = in_place_ ? 1 : std::min(stride, window.extent(last));
-    phase_width_ = in_place_ ? window.input[last]
-                             : CheckedAdd(window.output[last], (window.extent(last) - 1) / stride);
+    phase_width_ = in_place_ ? window.input[last] : CheckedAdd(window.output[last], (window.extent(last) - 1) / stride);
     padded_ = window.input;
     for (size_t i = 0; i < last && !in_place_; ++i) {
       padded_[i] = CheckedAdd(CheckedMul(window.output[i] - 1, window.strides[i]), window.extent(i));
@@ -82,7 +81,8 @@ class ConvInput {
   }
 
  private:
-  /// A row's elements that one phase of the stride takes: [first, end) of a phase's row are input elements from `from` on, `to`: where it begins.
+  /// A row's elements that one phase of the stride takes: [first, end) of a phase's row are input elements from `from` on,
+  /// `to`: where it begins.
   struct Phase {
     int64_t first, end, from, to;
   };
@@ -179,7 +179,8 @@ class ConvInput {
     size_t k = 0;
     ForEachIndex(window_.kernel.dims(), [&](const Shape& index) {
       int64_t offset = 0;
-      for (size_t i = 0; i < last; ++i) offset = (offset + index[i] * window_.dilations[i]) * (i + 1 == last ? 1 : padded_[i + 1]);
+      for (size_t i = 0; i < last; ++i)
+        offset = (offset + index[i] * window_.dilations[i]) * (i + 1 == last ? 1 : padded_[i + 1]);
       const int64_t x = index[last] * window_.dilations[last];
       kernel_offsets_[k++] = offset * padded_[last] + x % stride * phase_width_ + x / stride;
     });
@@ -194,7 +195,8 @@ class ConvInput {
     size_t r = 0;
     ForEachIndex(outer, [&](const Shape& index) {
       int64_t offset = 0;
-      for (size_t i = 0; i < last; ++i) offset = (offset + index[i] * window_.strides[i]) * (i + 1 == last ? 1 : padded_[i + 1]);
+      for (size_t i = 0; i < last; ++i)
+        offset = (offset + index[i] * window_.strides[i]) * (i + 1 == last ? 1 : padded_[i + 1]);
       row_offsets_[r++] = offset * padded_[last];
     });
   }
@@ -209,7 +211,8 @@ class ConvInput {
     int64_t base = 0;
     for (size_t i = 0; i < last; ++i) {
       for (int64_t k = 0; k < window_.kernel[i]; ++k) {
-        for (int64_t o = 0; o < window_.output[i]; ++o) row_used_[base + o * window_.strides[i] + k * window_.dilations[i]] = 1;
+        for (int64_t o = 0; o < window_.output[i]; ++o)
+          row_used_[base + o * window_.strides[i] + k * window_.dilations[i]] = 1;
       }
       base += padded_[i];
     }

@@ -20,7 +20,9 @@ class ConvInteger final : public Kernel {
     conv_.emplace(info, kConvInteger.weights, kConvInteger.w_zero);
   }
 
-  void Compute(KernelContext& context) override { small_ ? Fast(context, *small_) : fast_ ? Fast(context, *fast_) : General(context); }
+  void Compute(KernelContext& context) override {
+    small_ ? Fast(context, *small_) : fast_ ? Fast(context, *fast_) : General(context);
+  }
 
  private:
   template <class C>
@@ -34,7 +36,8 @@ class ConvInteger final : public Kernel {
   }
 
   void General(KernelContext& context) const {
-    const IntegerConv::Inputs inputs{&context.required_input(0), conv_->has_weights() ? nullptr : &context.required_input(kConvInteger.weights),
+    const IntegerConv::Inputs inputs{&context.required_input(0),
+                                     conv_->has_weights() ? nullptr : &context.required_input(kConvInteger.weights),
                                      context.input(kConvInteger.x_zero), context.input(kConvInteger.w_zero), nullptr};
     conv_->Run(context, inputs, [&](const Shape& shape) -> int32_t* {
       Tensor* output = context.output(0, shape);

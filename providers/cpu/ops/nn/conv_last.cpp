@@ -1,5 +1,5 @@
-// QLinearConvLast (ai.tessera 1): QLinearConv of images whose channels lie side by side, [N, H, W, C]. The weights are as in
-// QLinearConv, constant, as are their zero points.
+// QLinearConvLast (ai.tessera 1): QLinearConv of images whose channels lie side by side, [N, H, W, C]. The weights are as
+// in QLinearConv, constant, as are their zero points.
 
 #include <numeric>
 #include <optional>
@@ -26,14 +26,15 @@ constexpr int64_t kFewestRows = 12;
 /// Runs body(part, item) for all items, with at most four parts a thread.
 template <class Body>
 void ForEachItem(ThreadPool& threads, int64_t items, int64_t parts, double cost_ns, Body&& body) {
-  threads.ParallelFor(parts, cost_ns * static_cast<double>(items) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) {
-        CancellationPoint();
-        body(part, item);
-      }
-    }
-  });
+  threads.ParallelFor(parts, cost_ns * static_cast<double>(items) / static_cast<double>(parts),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t part = begin; part < end; ++part) {
+                          for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) {
+                            CancellationPoint();
+                            body(part, item);
+                          }
+                        }
+                      });
 }
 
 class QLinearConvLast final : public Kernel {
@@ -41,7 +42,8 @@ class QLinearConvLast final : public Kernel {
   explicit QLinearConvLast(const KernelInfo& info) : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
     const Tensor* w = info.constant_input(3);
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
-    Require(w != nullptr && BitWidth(w->type()) == 8 && w->shape().rank() == 4 && w->num_elements() > 0 && w->shape()[0] % group_ == 0,
+    Require(w != nullptr && BitWidth(w->type()) == 8 && w->shape().rank() == 4 && w->num_elements() > 0 &&
+                w->shape()[0] % group_ == 0,
             "the weights must be constant, bytes of rank 4, in {} groups", group_);
     Require(HasConstantZeros(info, *w), "the weights' zero points must be constant, one or {}", w->shape()[0]);
     weights_ = w->shape();
@@ -90,9 +92,11 @@ class QLinearConvLast final : public Kernel {
   }
 
   /// Lines of the weights in the order in which the window's bytes lie.
-  std::vector<ConvFactors::Line> PackGroups(const KernelInfo& info, const Tensor& weights, const std::vector<int32_t>& zeros) {
+  std::vector<ConvFactors::Line> PackGroups(const KernelInfo& info, const Tensor& weights,
+                                            const std::vector<int32_t>& zeros) {
     Require(CodeRowsWidth() > 0, "there are no products of bytes on this machine");
-    const int64_t channels = weights_[1], taps = weights_[2] * weights_[3], k = CheckedMul(channels, taps), outputs = weights_[0] / group_;
+    const int64_t channels = weights_[1], taps = weights_[2] * weights_[3], k = CheckedMul(channels, taps),
+                  outputs = weights_[0] / group_;
     Require(k <= INT32_MAX, "a line of the weights has {} values", k);
     std::vector<uint8_t> turned;
     std::vector<ConvFactors::Line> lines;
@@ -103,7 +107,8 @@ class QLinearConvLast final : public Kernel {
         info.threads().ParallelFor(outputs, static_cast<double>(k), [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) TurnTaps(bytes + i * k, channels, taps, turned.data() + i * k);
         });
-        return PackLines(info.threads(), {turned.data(), weights.is(ElementType::kInt8), outputs, k, k, 1}, LineSide::kCodeRows);
+        return PackLines(info.threads(), {turned.data(), weights.is(ElementType::kInt8), outputs, k, k, 1},
+                         LineSide::kCodeRows);
       });
       Require(packed != nullptr, "the weights cannot be packed here");
       ConvFactors::Append(*packed, g * outputs, lines);
@@ -125,8 +130,9 @@ class QLinearConvLast final : public Kernel {
     const bool is_signed = call.x.is(ElementType::kInt8);
     const int64_t outputs = weights_[0] / group_, padded = RoundUp(outputs, groups_[0]->width);
     for (int64_t g = 0; g < group_; ++g) {
-      const PixelRows pixels(static_cast<const uint8_t*>(call.x.raw()), call.x.num_elements(), call.window, weights_[1] * group_, g * weights_[1], weights_[1],
-                             static_cast<uint8_t>(call.x_zero), is_signed ? 0x80 : 0);
+      const PixelRows pixels(static_cast<const uint8_t*>(call.x.raw()), call.x.num_elements(), call.window,
+                             weights_[1] * group_, g * weights_[1], weights_[1], static_cast<uint8_t>(call.x_zero),
+                             is_signed ? 0x80 : 0);
       Int8Store store;
       store.kind = call.y.is(ElementType::kInt8) ? Int8Store::kInt8 : Int8Store::kUInt8;
       store.data = static_cast<uint8_t*>(call.y.mutable_raw()) + g * outputs;
@@ -139,7 +145,8 @@ class QLinearConvLast final : public Kernel {
     }
   }
 
-  void RunGroup(KernelContext& context, const ConvCall& call, const PixelRows& pixels, const PackedLines& lines, const Int8Store& store) const {
+  void RunGroup(KernelContext& context, const ConvCall& call, const PixelRows& pixels, const PackedLines& lines,
+                const Int8Store& store) const {
     const Rows rows{pixels, static_cast<const uint8_t*>(call.x.raw()), call.y.num_elements() / weights_[0], pixels.row()};
     const int64_t blocks = CeilDiv(lines.lines, lines.width), threads = context.threads().num_threads();
     // Threads share what is larger, and each reads all of the other.
@@ -153,7 +160,8 @@ class QLinearConvLast final : public Kernel {
     int64_t count, bytes;
   };
 
-  /// Rows that are copied and multiplied together: few enough to stay in the second cache, as alike in number as tiles allow.
+  /// Rows that are copied and multiplied together: few enough to stay in the second cache, as alike in number as tiles
+  /// allow.
   static int64_t ChunkOf(const Rows& rows, int64_t want) {
     const int64_t fits = std::max(kChunkBytes / rows.bytes / kFewestRows, int64_t{1}) * kFewestRows;
     return RoundUp(CeilDiv(rows.count, std::max(want, CeilDiv(rows.count, fits))), kFewestRows);
@@ -168,50 +176,56 @@ class QLinearConvLast final : public Kernel {
     const int64_t threads = context.threads().num_threads(), chunk = ChunkOf(rows, threads == 1 ? 1 : 3 * threads);
     const int64_t chunks = CeilDiv(rows.count, chunk), parts = PartsFor(context.threads(), chunks);
     const bool copies = !rows.pixels.in_place();
-    const auto sums = context.scratch<int32_t>(store.line_zeros == nullptr ? 0 : static_cast<size_t>(CheckedMul(chunk, parts)));
-    const auto buffer = context.scratch<uint8_t>(copies ? static_cast<size_t>(CheckedMul(CheckedMul(chunk, rows.bytes), parts)) : 0);
-    ForEachItem(context.threads(), chunks, parts, NsOf(rows, lines.lines) / static_cast<double>(chunks), [&](int64_t part, int64_t item) {
-      const int64_t begin = item * chunk, end = std::min(rows.count, begin + chunk);
-      const uint8_t* data = rows.images + begin * rows.bytes;
-      if (copies) {
-        uint8_t* to = buffer.data() + part * chunk * rows.bytes;
-        rows.pixels.Copy(begin, end, to);
-        data = to;
-      }
-      Int8Store here = store;
-      here.data = static_cast<uint8_t*>(store.data) + begin * store.row;
-      if (!sums.empty()) {
-        here.row_sums = sums.data() + part * chunk;
-        SumCodeRows({data, rows.bytes, end - begin}, sums.data() + part * chunk);
-      }
-      MultiplyCodeRows(lines, {data, rows.bytes, end - begin}, 0, CeilDiv(lines.lines, lines.width), here);
-    });
+    const auto sums =
+        context.scratch<int32_t>(store.line_zeros == nullptr ? 0 : static_cast<size_t>(CheckedMul(chunk, parts)));
+    const auto buffer =
+        context.scratch<uint8_t>(copies ? static_cast<size_t>(CheckedMul(CheckedMul(chunk, rows.bytes), parts)) : 0);
+    ForEachItem(context.threads(), chunks, parts, NsOf(rows, lines.lines) / static_cast<double>(chunks),
+                [&](int64_t part, int64_t item) {
+                  const int64_t begin = item * chunk, end = std::min(rows.count, begin + chunk);
+                  const uint8_t* data = rows.images + begin * rows.bytes;
+                  if (copies) {
+                    uint8_t* to = buffer.data() + part * chunk * rows.bytes;
+                    rows.pixels.Copy(begin, end, to);
+                    data = to;
+                  }
+                  Int8Store here = store;
+                  here.data = static_cast<uint8_t*>(store.data) + begin * store.row;
+                  if (!sums.empty()) {
+                    here.row_sums = sums.data() + part * chunk;
+                    SumCodeRows({data, rows.bytes, end - begin}, sums.data() + part * chunk);
+                  }
+                  MultiplyCodeRows(lines, {data, rows.bytes, end - begin}, 0, CeilDiv(lines.lines, lines.width), here);
+                });
   }
 
   void ShareLines(KernelContext& context, const Rows& rows, const PackedLines& lines, const Int8Store& store) const {
     const uint8_t* data = rows.images;
     if (!rows.pixels.in_place()) {
       const auto buffer = context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(rows.count, rows.bytes)));
-      context.threads().ParallelFor(rows.count, 5 + static_cast<double>(rows.bytes) * 0.05, [&](int64_t begin, int64_t end) {
-        rows.pixels.Copy(begin, end, buffer.data() + begin * rows.bytes);
-      });
+      context.threads().ParallelFor(
+          rows.count, 5 + static_cast<double>(rows.bytes) * 0.05,
+          [&](int64_t begin, int64_t end) { rows.pixels.Copy(begin, end, buffer.data() + begin * rows.bytes); });
       data = buffer.data();
     }
     const auto sums = context.scratch<int32_t>(store.line_zeros == nullptr ? 0 : static_cast<size_t>(rows.count));
     if (!sums.empty()) {
-      context.threads().ParallelFor(rows.count, 2 + static_cast<double>(rows.bytes) * 0.02, [&](int64_t begin, int64_t end) {
-        SumCodeRows({data + begin * rows.bytes, rows.bytes, end - begin}, sums.data() + begin);
-      });
+      context.threads().ParallelFor(
+          rows.count, 2 + static_cast<double>(rows.bytes) * 0.02, [&](int64_t begin, int64_t end) {
+            SumCodeRows({data + begin * rows.bytes, rows.bytes, end - begin}, sums.data() + begin);
+          });
     }
     const int64_t chunk = ChunkOf(rows, 1);
-    context.threads().ParallelFor(CeilDiv(lines.lines, lines.width), NsOf(rows, lines.width), [&](int64_t begin, int64_t end) {
-      for (int64_t row = 0; row < rows.count; row += chunk) {
-        Int8Store here = store;
-        here.data = static_cast<uint8_t*>(store.data) + row * store.row;
-        if (!sums.empty()) here.row_sums = sums.data() + row;
-        MultiplyCodeRows(lines, {data + row * rows.bytes, rows.bytes, std::min(chunk, rows.count - row)}, begin, end, here);
-      }
-    });
+    context.threads().ParallelFor(
+        CeilDiv(lines.lines, lines.width), NsOf(rows, lines.width), [&](int64_t begin, int64_t end) {
+          for (int64_t row = 0; row < rows.count; row += chunk) {
+            Int8Store here = store;
+            here.data = static_cast<uint8_t*>(store.data) + row * store.row;
+            if (!sums.empty()) here.row_sums = sums.data() + row;
+            MultiplyCodeRows(lines, {data + row * rows.bytes, rows.bytes, std::min(chunk, rows.count - row)}, begin, end,
+                             here);
+          }
+        });
   }
 
   void RunDepthwise(KernelContext& context, const ConvCall& call) const {
@@ -219,26 +233,37 @@ class QLinearConvLast final : public Kernel {
     const int64_t channels = group_, taps = depthwise_->taps();
     const auto outside = context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(window.input[1], channels)));
     std::fill(outside.begin(), outside.end(), static_cast<uint8_t>(call.x_zero));
-    const DepthwiseLast::Pixels pixels{nullptr, window.strides[1] * channels, 1, call.x.is(ElementType::kInt8), call.starts.data(), call.scales.data(),
-                                       call.y_zero, call.y.is(ElementType::kInt8), nullptr};
+    const DepthwiseLast::Pixels pixels{nullptr,
+                                       window.strides[1] * channels,
+                                       1,
+                                       call.x.is(ElementType::kInt8),
+                                       call.starts.data(),
+                                       call.scales.data(),
+                                       call.y_zero,
+                                       call.y.is(ElementType::kInt8),
+                                       nullptr};
     const int64_t rows = call.y.shape()[0] * window.output[0], parts = PartsFor(context.threads(), rows);
     const auto pointers = context.scratch<const uint8_t*>(static_cast<size_t>(CheckedMul(parts, 2 * taps)));
     const double cost = static_cast<double>(window.output[1] * channels) * (0.2 + static_cast<double>(taps) * 0.05);
     ForEachItem(context.threads(), rows, parts, cost, [&](int64_t part, int64_t row) {
-      RunRow(call, row, outside.data(), pointers.subspan(static_cast<size_t>(part * 2 * taps), static_cast<size_t>(2 * taps)), pixels);
+      RunRow(call, row, outside.data(),
+             pointers.subspan(static_cast<size_t>(part * 2 * taps), static_cast<size_t>(2 * taps)), pixels);
     });
   }
 
   /// One row of the output: pixels at the borders one by one, those between them together.
-  void RunRow(const ConvCall& call, int64_t row, const uint8_t* outside, std::span<const uint8_t*> pointers, DepthwiseLast::Pixels pixels) const {
+  void RunRow(const ConvCall& call, int64_t row, const uint8_t* outside, std::span<const uint8_t*> pointers,
+              DepthwiseLast::Pixels pixels) const {
     const Window& w = call.window;
-    const int64_t channels = group_, image = row / w.output[0], y = row % w.output[0], width = w.output[1], taps = depthwise_->taps();
+    const int64_t channels = group_, image = row / w.output[0], y = row % w.output[0], width = w.output[1],
+                  taps = depthwise_->taps();
     const auto [first, last] = w.inner(1);
     const uint8_t** at = pointers.data() + taps;
     for (int64_t t = 0; t < taps; ++t) {
       const int64_t in = y * w.strides[0] - w.begin[0] + t / w.kernel[1] * w.dilations[0];
       const bool inside = in >= 0 && in < w.input[0];
-      pointers[t] = inside ? static_cast<const uint8_t*>(call.x.raw()) + (image * w.input[0] + in) * w.input[1] * channels : outside;
+      pointers[t] =
+          inside ? static_cast<const uint8_t*>(call.x.raw()) + (image * w.input[0] + in) * w.input[1] * channels : outside;
     }
     pixels.taps = at;
     auto* out = static_cast<uint8_t*>(call.y.mutable_raw()) + row * width * channels;
@@ -256,7 +281,8 @@ class QLinearConvLast final : public Kernel {
   WindowAttributes attributes_;
   int64_t group_;
   Shape weights_;
-  std::vector<int32_t> line_zeros_;  // what of the rows' sums is added for each line; empty: the weights have no zero points
+  std::vector<int32_t>
+      line_zeros_;  // what of the rows' sums is added for each line; empty: the weights have no zero points
   std::vector<std::shared_ptr<const PackedLines>> groups_;
   std::optional<DepthwiseLast> depthwise_;
   std::optional<ConvFactors> factors_;
@@ -267,7 +293,8 @@ class QLinearConvLast final : public Kernel {
 void RegisterQLinearConvLast(KernelRegistry& registry) {
   constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
   if (CodeRowsWidth() == 0) return;
-  registry.Add(Op("QLinearConvLast", "ai.tessera").Types(0, kBytes).Types(3, kBytes).OutputTypes(0, kBytes).Make<QLinearConvLast>());
+  registry.Add(
+      Op("QLinearConvLast", "ai.tessera").Types(0, kBytes).Types(3, kBytes).OutputTypes(0, kBytes).Make<QLinearConvLast>());
 }
 
 }  // namespace tessera::cpu

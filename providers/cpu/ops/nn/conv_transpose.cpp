@@ -23,11 +23,12 @@ class ConvTranspose final : public Kernel {
  public:
   explicit ConvTranspose(const KernelInfo& info) : attributes_(info.node()) {
     const Tensor* weights = info.constant_input(1);
-    if (weights == nullptr || !weights->is(ElementTypeOf<T>) || weights->num_elements() == 0 || weights->shape().rank() < 3) return;
+    if (weights == nullptr || !weights->is(ElementTypeOf<T>) || weights->num_elements() == 0 || weights->shape().rank() < 3)
+      return;
     weights_shape_ = weights->shape();
     if (weights_shape_[0] % attributes_.group != 0 || weights_shape_[0] / attributes_.group <= kFewChannels) return;
-    turned_ = SharedTensor(info, *weights, fmt::format("conv_transpose.{}", attributes_.group), ElementTypeOf<C>, weights_shape_,
-                           [&] { return Turn(info.threads(), *weights); });
+    turned_ = SharedTensor(info, *weights, fmt::format("conv_transpose.{}", attributes_.group), ElementTypeOf<C>,
+                           weights_shape_, [&] { return Turn(info.threads(), *weights); });
     info.ReleaseConstant(1);
   }
 
@@ -80,11 +81,13 @@ class ConvTranspose final : public Kernel {
 
   static void Run(KernelContext& context, const Window& window, const TransposedProblem<C>& problem) {
     bool pointwise = problem.kernel == 1;
-    for (size_t i = 0; i < window.rank(); ++i) pointwise = pointwise && window.input[i] == window.output[i] && window.begin[i] == 0;
+    for (size_t i = 0; i < window.rank(); ++i)
+      pointwise = pointwise && window.input[i] == window.output[i] && window.begin[i] == 0;
     if (pointwise && problem.channels > 0) {
       RunProducts<C>(context, problem.batch * problem.groups, [&](int64_t i) {
         const int64_t group = i % problem.groups;
-        auto args = problem.Product(i / problem.groups, group, 0, problem.outputs, problem.out + i * problem.outputs * problem.columns);
+        auto args = problem.Product(i / problem.groups, group, 0, problem.outputs,
+                                    problem.out + i * problem.outputs * problem.columns);
         args.epilogue.row_bias = problem.bias == nullptr ? nullptr : problem.bias + group * problem.outputs;
         return args;
       });

@@ -27,7 +27,8 @@ C Sample(const C* plane, int64_t height, int64_t width, C y, C x) {
   const auto at = [&](int64_t r, int64_t c) {
     return r >= 0 && r < height && c >= 0 && c < width ? plane[r * width + c] : C{0};
   };
-  return (C{1} - dy) * ((C{1} - dx) * at(y0, x0) + dx * at(y0, x0 + 1)) + dy * ((C{1} - dx) * at(y0 + 1, x0) + dx * at(y0 + 1, x0 + 1));
+  return (C{1} - dy) * ((C{1} - dx) * at(y0, x0) + dx * at(y0, x0 + 1)) +
+         dy * ((C{1} - dx) * at(y0 + 1, x0) + dx * at(y0 + 1, x0 + 1));
 }
 
 template <class T>
@@ -36,9 +37,11 @@ class DeformConv final : public Kernel {
 
  public:
   explicit DeformConv(const KernelInfo& info)
-      : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)), offset_group_(info.attribute<int64_t>("offset_group", 1)) {
-    Require(group_ > 0 && offset_group_ > 0, "attributes 'group' and 'offset_group' must be positive, they are {} and {}", group_,
-            offset_group_);
+      : attributes_(info.node()),
+        group_(info.attribute<int64_t>("group", 1)),
+        offset_group_(info.attribute<int64_t>("offset_group", 1)) {
+    Require(group_ > 0 && offset_group_ > 0, "attributes 'group' and 'offset_group' must be positive, they are {} and {}",
+            group_, offset_group_);
   }
 
   void Compute(KernelContext& context) override {
@@ -92,7 +95,8 @@ class DeformConv final : public Kernel {
   static constexpr int64_t kOutside = -1, kBorder = -2;
 
   static Place PlaceAt(int64_t height, int64_t width, C y, C x, C mask) {
-    if (!(y > C{-1} && y < static_cast<C>(height) && x > C{-1} && x < static_cast<C>(width))) return {kOutside, y, x, 0, 0, mask};
+    if (!(y > C{-1} && y < static_cast<C>(height) && x > C{-1} && x < static_cast<C>(width)))
+      return {kOutside, y, x, 0, 0, mask};
     const C top = std::floor(y), left = std::floor(x);
     const auto y0 = static_cast<int64_t>(top), x0 = static_cast<int64_t>(left);
     const bool inside = y0 >= 0 && y0 + 1 < height && x0 >= 0 && x0 + 1 < width;
@@ -103,16 +107,19 @@ class DeformConv final : public Kernel {
     if (at.corner < 0) return (at.corner == kOutside ? C{0} : Sample(plane, height, width, at.y, at.x)) * at.mask;
     const C* upper = plane + at.corner;
     const C* lower = upper + width;
-    return ((C{1} - at.dy) * ((C{1} - at.dx) * upper[0] + at.dx * upper[1]) + at.dy * ((C{1} - at.dx) * lower[0] + at.dx * lower[1])) * at.mask;
+    return ((C{1} - at.dy) * ((C{1} - at.dx) * upper[0] + at.dx * upper[1]) +
+            at.dy * ((C{1} - at.dx) * lower[0] + at.dx * lower[1])) *
+           at.mask;
   }
 
-  void SampleColumns(KernelContext& context, const Window& window, int64_t channels, const C* x, const C* offsets, const C* mask,
-                     C* columns) const {
+  void SampleColumns(KernelContext& context, const Window& window, int64_t channels, const C* x, const C* offsets,
+                     const C* mask, C* columns) const {
     const int64_t height = window.input[0], width = window.input[1];
     const int64_t kernel = window.kernel.num_elements(), pixels = window.output.num_elements();
     const int64_t of_group = channels / offset_group_, positions = offset_group_ * kernel;
     ThreadPool& threads = context.threads();
-    const int64_t parts = std::clamp<int64_t>(CeilDiv(2 * threads.num_threads(), positions), 1, of_group);  // of the channels
+    const int64_t parts =
+        std::clamp<int64_t>(CeilDiv(2 * threads.num_threads(), positions), 1, of_group);  // of the channels
     const double cost = static_cast<double>(pixels) * (10 + 2 * static_cast<double>(of_group / parts));
     const int64_t slots = SlotCount(threads, positions * parts, cost);
     const auto places = context.scratch<Place>(static_cast<size_t>(CheckedMul(slots, pixels)));
@@ -121,7 +128,8 @@ class DeformConv final : public Kernel {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t position = i / parts, group = position / kernel, k = position % kernel, part = i % parts;
         FindPlaces(window, k, offsets + position * 2 * pixels, mask == nullptr ? nullptr : mask + position * pixels, at);
-        for (int64_t c = group * of_group + of_group * part / parts; c < group * of_group + of_group * (part + 1) / parts; ++c) {
+        for (int64_t c = group * of_group + of_group * part / parts; c < group * of_group + of_group * (part + 1) / parts;
+             ++c) {
           CancellationPoint();
           const C* plane = x + c * height * width;
           C* to = columns + (c * kernel + k) * pixels;
@@ -144,11 +152,13 @@ class DeformConv final : public Kernel {
   }
 
   Window CheckShapes(const Shape& x, const Shape& w, const Shape& offset, const Tensor* bias, const Tensor* mask) const {
-    Require(x.rank() == 4 && w.rank() == 4 && offset.rank() == 4, "input {}, weights {} and offset {} must have 4 dimensions",
-            x, w, offset);
-    Require(x[1] == CheckedMul(w[1], group_), "the input has {} channels, the weights take {} in {} groups", x[1], w[1], group_);
+    Require(x.rank() == 4 && w.rank() == 4 && offset.rank() == 4,
+            "input {}, weights {} and offset {} must have 4 dimensions", x, w, offset);
+    Require(x[1] == CheckedMul(w[1], group_), "the input has {} channels, the weights take {} in {} groups", x[1], w[1],
+            group_);
     Require(w[0] % group_ == 0 && x[1] % offset_group_ == 0 && x[1] > 0,
-            "{} output channels in {} groups and {} input channels in {} offset groups do not divide", w[0], group_, x[1], offset_group_);
+            "{} output channels in {} groups and {} input channels in {} offset groups do not divide", w[0], group_, x[1],
+            offset_group_);
     Require(bias == nullptr || bias->num_elements() == w[0], "the bias has {} values, {} are expected",
             bias == nullptr ? 0 : bias->num_elements(), w[0]);
     const Window window = attributes_.Fit(x.dims().subspan(2), w.dims().subspan(2));
@@ -156,8 +166,8 @@ class DeformConv final : public Kernel {
     const Shape wanted{x[0], CheckedMul(positions, int64_t{2}), window.output[0], window.output[1]};
     Require(offset == wanted, "the offset is {}, {} is expected", offset, wanted);
     const Shape wanted_mask{x[0], positions, window.output[0], window.output[1]};
-    Require(mask == nullptr || mask->shape() == wanted_mask, "the mask is {}, {} is expected",
-            OptionalShape{mask}, wanted_mask);
+    Require(mask == nullptr || mask->shape() == wanted_mask, "the mask is {}, {} is expected", OptionalShape{mask},
+            wanted_mask);
     return window;
   }
 

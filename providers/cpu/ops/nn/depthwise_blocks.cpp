@@ -11,23 +11,19 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLeastKernel = 3;         // of either axis: less pays for no move, but of rows that fill vectors badly
+constexpr int64_t kLeastKernel = 3;  // of either axis: less pays for no move, but of rows that fill vectors badly
 constexpr int64_t kShortRow = 32;
-constexpr int64_t kMostBytes = 768 << 10;   // of a block before and after, which stay in the second cache
+constexpr int64_t kMostBytes = 768 << 10;  // of a block before and after, which stay in the second cache
 
 std::optional<BlockedEpilogue> InBlocks(const GemmEpilogue<float>& epilogue) {
   const auto with = [](BlockedActivation activation, float alpha, float beta) {
     return BlockedEpilogue{.activation = activation, .alpha = alpha, .beta = beta};
   };
   switch (epilogue.activation) {
-    case GemmActivation::kNone:
-      return BlockedEpilogue{};
-    case GemmActivation::kRelu:
-      return with(BlockedActivation::kClip, 0, std::numeric_limits<float>::infinity());
-    case GemmActivation::kClip:
-      return with(BlockedActivation::kClip, epilogue.alpha, epilogue.beta);
-    default:
-      return std::nullopt;
+    case GemmActivation::kNone: return BlockedEpilogue{};
+    case GemmActivation::kRelu: return with(BlockedActivation::kClip, 0, std::numeric_limits<float>::infinity());
+    case GemmActivation::kClip: return with(BlockedActivation::kClip, epilogue.alpha, epilogue.beta);
+    default: return std::nullopt;
   }
 }
 
@@ -41,7 +37,8 @@ struct PaddedRows {
   /// Eight planes, one after the other; what is beside the image stays as it is.
   void Block(const float* planes, float* to) const {
     const int64_t columns = std::clamp<int64_t>(padded - left, 0, width);
-    for (int64_t row = 0; row < rows; ++row) BlockChannels(planes + row * width, rows * width, 0, columns, to + (row * padded + left) * kChannelBlock);
+    for (int64_t row = 0; row < rows; ++row)
+      BlockChannels(planes + row * width, rows * width, 0, columns, to + (row * padded + left) * kChannelBlock);
   }
 
   int64_t rows, width, left, padded;
@@ -59,7 +56,8 @@ std::span<const float> BlockWeights(KernelContext& context, const float* weights
 
 }  // namespace
 
-bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int64_t batch, int64_t channels, const DepthwiseTensors& tensors) {
+bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int64_t batch, int64_t channels,
+                               const DepthwiseTensors& tensors) {
   ThreadPool& threads = context.threads();
   const std::optional<BlockedEpilogue> epilogue = InBlocks(tensors.epilogue);
   if (!SuitsChannelBlocks() || !epilogue || window.rank() != 2 || channels % kChannelBlock != 0) return false;
@@ -86,7 +84,8 @@ bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int
       BlockedEpilogue of_block = *epilogue;
       of_block.bias = tensors.bias == nullptr ? nullptr : tensors.bias + channel;
       padded.Block(tensors.input + i * kChannelBlock * window.input.num_elements(), image);
-      ConvolveBlockedDepthwise(blocked, image, weights.data() + channel * positions, 1, of_block, 0, blocked.z.output * blocked.y.output, result);
+      ConvolveBlockedDepthwise(blocked, image, weights.data() + channel * positions, 1, of_block, 0,
+                               blocked.z.output * blocked.y.output, result);
       UnblockChannels(result, out, 0, out, kChannelBlock, tensors.output + i * kChannelBlock * out);
     }
   });

@@ -1,7 +1,7 @@
 #pragma once
 
-// A depthwise convolution of planes, eight of which at a time become a block of channels, are convolved and become planes again
-// while they are in the caches.
+// A depthwise convolution of planes, eight of which at a time become a block of channels, are convolved and become planes
+// again while they are in the caches.
 
 #include "base/window.h"
 #include "simd/depthwise.h"
@@ -9,7 +9,9 @@
 
 namespace tessera::cpu {
 
-/// Images of `channels` planes, one output each; the window has two axes. False, with nothing done, where blocks are not the way.
-bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int64_t batch, int64_t channels, const DepthwiseTensors& tensors);
+/// Images of `channels` planes, one output each; the window has two axes. False, with nothing done, where blocks are not
+/// the way.
+bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int64_t batch, int64_t channels,
+                               const DepthwiseTensors& tensors);
 
 }  // namespace tessera::cpu

@@ -1,5 +1,5 @@
-// DepthwiseConvLast (ai.tessera 1): Conv of float images whose channels lie side by side, [N, H, W, C], each with a window of its own. The
-// weights [C, 1, kH, kW] are as in Conv, and constant.
+// DepthwiseConvLast (ai.tessera 1): Conv of float images whose channels lie side by side, [N, H, W, C], each with a window
+// of its own. The weights [C, 1, kH, kW] are as in Conv, and constant.
 
 #include <vector>
 
@@ -15,7 +15,8 @@ class DepthwiseConvLast final : public Kernel {
  public:
   explicit DepthwiseConvLast(const KernelInfo& info) : attributes_(info.node()) {
     const Tensor* w = info.constant_input(1);
-    Require(w != nullptr && w->is(ElementType::kFloat) && w->shape().rank() == 4 && w->shape()[1] == 1 && w->shape()[0] >= kDepthwisePixelChannels,
+    Require(w != nullptr && w->is(ElementType::kFloat) && w->shape().rank() == 4 && w->shape()[1] == 1 &&
+                w->shape()[0] >= kDepthwisePixelChannels,
             "the weights must be constant floats [C, 1, kH, kW] of {} channels at least", kDepthwisePixelChannels);
     kernel_ = {w->shape()[2], w->shape()[3]};
     channels_ = w->shape()[0];
@@ -33,13 +34,15 @@ class DepthwiseConvLast final : public Kernel {
     const Tensor* bias = context.input(2);
     const Shape& shape = x.shape();
     Require(shape.rank() == 4 && shape[3] == channels_, "x is {}; [N, H, W, {}] is expected", shape, channels_);
-    Require(bias == nullptr || (bias->shape().rank() == 1 && bias->shape()[0] == channels_), "the bias must have {} elements", channels_);
+    Require(bias == nullptr || (bias->shape().rank() == 1 && bias->shape()[0] == channels_),
+            "the bias must have {} elements", channels_);
     const Window window = attributes_.Fit(std::array{shape[1], shape[2]}, kernel_.dims());
     Tensor* y = context.output(0, {shape[0], window.output[0], window.output[1], channels_});
     if (y == nullptr || y->num_elements() == 0) return;
     std::span<float> zeros = context.scratch<float>(bias == nullptr ? static_cast<size_t>(channels_) : 0);
     std::fill(zeros.begin(), zeros.end(), 0.0f);
-    const Call call{window, x.data<float>(), bias == nullptr ? zeros.data() : bias->data<float>(), y->mutable_data<float>()};
+    const Call call{window, x.data<float>(), bias == nullptr ? zeros.data() : bias->data<float>(),
+                    y->mutable_data<float>()};
     const int64_t taps = kernel_[0] * kernel_[1];
     const double line_ns = 0.02 * static_cast<double>(window.output[1] * channels_ * taps) + 20;
     context.threads().ParallelFor(shape[0] * window.output[0], line_ns, [&](int64_t begin, int64_t end) {
@@ -67,7 +70,8 @@ class DepthwiseConvLast final : public Kernel {
     }
   }
 
-  void Pixels(const Call& call, int64_t line, int64_t first, int64_t count, const float** taps, const float** weights) const {
+  void Pixels(const Call& call, int64_t line, int64_t first, int64_t count, const float** taps,
+              const float** weights) const {
     const Window& window = call.window;
     const int64_t image = line / window.output[0], row = line % window.output[0];
     int64_t used = 0;
@@ -94,7 +98,10 @@ class DepthwiseConvLast final : public Kernel {
 }  // namespace
 
 void RegisterDepthwiseConvLast(KernelRegistry& registry) {
-  registry.Add(Op("DepthwiseConvLast", "ai.tessera").Types(0, {ElementType::kFloat}).Types(1, {ElementType::kFloat}).Make<DepthwiseConvLast>());
+  registry.Add(Op("DepthwiseConvLast", "ai.tessera")
+                   .Types(0, {ElementType::kFloat})
+                   .Types(1, {ElementType::kFloat})
+                   .Make<DepthwiseConvLast>());
 }
 
 }  // namespace tessera::cpu

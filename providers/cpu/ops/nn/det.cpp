@@ -1,7 +1,6 @@
 // Det (11, 22): determinants by P A = L U, in double.
 
 #include <Eigen/LU>
-
 #include <cmath>
 
 #include "base/cancellation.h"
@@ -16,7 +15,8 @@ namespace {
 template <class T, int kRows>
 using Square = Eigen::Matrix<T, kRows, kRows, Eigen::RowMajor>;
 
-/// The product of U's diagonal. A zero there is the result, also where others are too large for a product; not a number is stronger.
+/// The product of U's diagonal. A zero there is the result, also where others are too large for a product; not a number is
+/// stronger.
 double DiagonalProduct(const double* u, int64_t n, double sign) {
   double product = sign;
   bool singular = false;
@@ -82,7 +82,8 @@ class Det final : public Kernel {
     const int64_t size = n * n;
     const std::span<double> matrix = context.scratch<double>(static_cast<size_t>(size));
     for (C& result : results) {
-      context.threads().ParallelFor(size, 0.5, [&](int64_t begin, int64_t end) { std::copy(in + begin, in + end, matrix.data() + begin); });
+      context.threads().ParallelFor(
+          size, 0.5, [&](int64_t begin, int64_t end) { std::copy(in + begin, in + end, matrix.data() + begin); });
       Elimination<double> elimination(context.threads(), n, matrix.data(), nullptr);
       elimination.Run();
       result = static_cast<C>(DiagonalProduct(matrix.data(), n, elimination.sign()));

@@ -14,7 +14,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int kLabels = 64;           // letters, then the axes of the ellipsis from the right
+constexpr int kLabels = 64;  // letters, then the axes of the ellipsis from the right
 constexpr int kFirstEllipsisAxis = 52;
 
 /// A set of labels in an order.
@@ -46,8 +46,8 @@ struct View {
 
 /// Calls `visit(offset_a, offset_b)` for every index over `labels`, row-major.
 template <class Visit>
-void Walk(const Labels& labels, const Sizes& sizes, const std::array<int64_t, kLabels>& a, const std::array<int64_t, kLabels>& b,
-          Visit&& visit) {
+void Walk(const Labels& labels, const Sizes& sizes, const std::array<int64_t, kLabels>& a,
+          const std::array<int64_t, kLabels>& b, Visit&& visit) {
   std::array<int64_t, kLabels> index{};
   int64_t at_a = 0;
   int64_t at_b = 0;
@@ -72,7 +72,8 @@ void Walk(const Labels& labels, const Sizes& sizes, const std::array<int64_t, kL
 template <class C>
 class Contraction {
  public:
-  Contraction(KernelContext& context, const Sizes& sizes, const Labels& output) : context_(context), sizes_(sizes), output_(output) {}
+  Contraction(KernelContext& context, const Sizes& sizes, const Labels& output)
+      : context_(context), sizes_(sizes), output_(output) {}
 
   /// Sums labels away that nothing else needs.
   View<C> Reduce(const View<C>& view, uint64_t needed) const {
@@ -101,7 +102,8 @@ class Contraction {
     const bool alike = a.labels == b.labels;
     if ((both & ~needed) == 0 && (both != 0 || alike)) return Multiply(a, b, out);
     // The last label of the output should run along the product's columns.
-    const bool swap = output_.count > 0 && (a.labels & ~both & Bit(output_.at[static_cast<size_t>(output_.count - 1)])) != 0;
+    const bool swap =
+        output_.count > 0 && (a.labels & ~both & Bit(output_.at[static_cast<size_t>(output_.count - 1)])) != 0;
     return swap ? MatrixProduct(b, a, both, needed, out) : MatrixProduct(a, b, both, needed, out);
   }
 
@@ -222,7 +224,8 @@ class Contraction {
     return order.count == output_.count && std::equal(order.begin(), order.end(), output_.begin());
   }
 
-  /// Moves to `batch` those first labels of `labels` that no one stride walks together with the rest, where the rest is `enough`.
+  /// Moves to `batch` those first labels of `labels` that no one stride walks together with the rest, where the rest is
+  /// `enough`.
   void Split(const View<C>& view, Labels& labels, uint64_t& batch, int64_t enough) const {
     int first = 0;
     Labels rest = labels;
@@ -260,7 +263,8 @@ class Contraction {
     const int64_t count = Product(batch, sizes_);
     const auto offsets = context_.scratch<Offsets>(static_cast<size_t>(count));
     int64_t filled = 0;
-    Walk(batch, sizes_, a.strides, b.strides, [&](int64_t x, int64_t y) { offsets[static_cast<size_t>(filled++)] = {x, y, 0}; });
+    Walk(batch, sizes_, a.strides, b.strides,
+         [&](int64_t x, int64_t y) { offsets[static_cast<size_t>(filled++)] = {x, y, 0}; });
     filled = 0;
     Walk(batch, sizes_, c.strides, c.strides, [&](int64_t z, int64_t) { offsets[static_cast<size_t>(filled++)].c = z; });
     C* const results = const_cast<C*>(c.data);
@@ -309,7 +313,8 @@ class Einsum final : public Kernel {
     sizes.fill(1);
     const auto views = context.scratch<View<C>>(count);
     for (size_t i = 0; i < count; ++i) views[i] = Describe(context.required_input(i), i, EllipsisRank(context, i), sizes);
-    for (size_t i = 0; i < count; ++i) FindBroadcasts(context.required_input(i), i, EllipsisRank(context, i), sizes, views[i]);
+    for (size_t i = 0; i < count; ++i)
+      FindBroadcasts(context.required_input(i), i, EllipsisRank(context, i), sizes, views[i]);
     Labels output = Expand(equation_.output(), ellipsis_rank);
     Shape shape;
     for (int8_t label : output) shape.Append(sizes[static_cast<size_t>(label)]);
@@ -332,8 +337,9 @@ class Einsum final : public Kernel {
     const size_t letters = term.size() - (has ? 1 : 0);
     Require(has ? rank >= letters : rank == letters, "operand {} is {}, the equation gives it {} axes{}", i,
             context.required_input(i).shape(), letters, has ? " or more" : "");
-    Require(rank - letters <= kLabels - kFirstEllipsisAxis, "operand {} has {} axes under its ellipsis; at most {} are supported", i,
-            rank - letters, kLabels - kFirstEllipsisAxis);
+    Require(rank - letters <= kLabels - kFirstEllipsisAxis,
+            "operand {} has {} axes under its ellipsis; at most {} are supported", i, rank - letters,
+            kLabels - kFirstEllipsisAxis);
     return static_cast<int>(rank - letters);
   }
 
@@ -368,8 +374,8 @@ class Einsum final : public Kernel {
       view.labels |= Bit(static_cast<int8_t>(label));
       view.strides[label] += stride;
       stride *= dim;
-      Require(sizes[label] == dim || sizes[label] == 1 || dim == 1, "operand {} is {}: a label has {} elements here, {} elsewhere",
-              operand, tensor.shape(), dim, sizes[label]);
+      Require(sizes[label] == dim || sizes[label] == 1 || dim == 1,
+              "operand {} is {}: a label has {} elements here, {} elsewhere", operand, tensor.shape(), dim, sizes[label]);
       if (sizes[label] == 1) sizes[label] = dim;
     }
     return view;

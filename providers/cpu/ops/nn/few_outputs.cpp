@@ -11,9 +11,12 @@ namespace tessera::cpu {
 FewOutputsConv::FewOutputsConv(const KernelInfo& info) {
   constexpr int64_t kMostOutputs = 6, kFewestChannels = 16;
   const Tensor* weights = info.constant_input(1);
-  if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() < 3 || weights->num_elements() == 0) return;
+  if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() < 3 ||
+      weights->num_elements() == 0)
+    return;
   weights_shape_ = weights->shape();
-  const int64_t outputs = weights_shape_[0], channels = weights_shape_[1], taps = weights_shape_.SizeOfRange(2, weights_shape_.rank());
+  const int64_t outputs = weights_shape_[0], channels = weights_shape_[1],
+                taps = weights_shape_.SizeOfRange(2, weights_shape_.rank());
   if (outputs > kMostOutputs || channels < kFewestChannels || taps == 1) return;
   turned_ = SharedTensor(info, *weights, "few_outputs", ElementType::kFloat, weights_shape_, [&] {
     auto turned = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
@@ -28,7 +31,8 @@ FewOutputsConv::FewOutputsConv(const KernelInfo& info) {
 }
 
 bool FewOutputsConv::Suits(const Window& window) const {
-  constexpr double kMostProducts = 16 << 20;  // 64 MiB of them at a time; or as many as a padded copy of the input would have elements
+  constexpr double kMostProducts =
+      16 << 20;  // 64 MiB of them at a time; or as many as a padded copy of the input would have elements
   if (turned_ == nullptr) return false;
   double pixels = 1;
   for (size_t i = 0; i < window.rank(); ++i) {
@@ -39,8 +43,8 @@ bool FewOutputsConv::Suits(const Window& window) const {
   return products <= std::max(kMostProducts, pixels * static_cast<double>(weights_shape_[1]));
 }
 
-void FewOutputsConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
-                              const GemmEpilogue<float>& epilogue, float* output) const {
+void FewOutputsConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
+                              const float* bias, const GemmEpilogue<float>& epilogue, float* output) const {
   Window turned = window;
   std::swap(turned.input, turned.output);
   for (size_t i = 0; i < window.rank(); ++i) turned.begin[i] = window.extent(i) - 1 - window.begin[i];

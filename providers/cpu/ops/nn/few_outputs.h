@@ -1,7 +1,8 @@
 #pragma once
 
-// Convolutions with few outputs: their products would have few rows for the inputs that they gather at every tap. So all taps of all
-// outputs are multiplied with the pixels first, and each output pixel gathers what the taps contribute to it, as in ConvTranspose.
+// Convolutions with few outputs: their products would have few rows for the inputs that they gather at every tap. So all
+// taps of all outputs are multiplied with the pixels first, and each output pixel gathers what the taps contribute to it,
+// as in ConvTranspose.
 
 #include <memory>
 

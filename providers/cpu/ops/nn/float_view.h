@@ -30,7 +30,8 @@ void ConvertFromFloat(ThreadPool& threads, const float* in, T* out, int64_t coun
   });
 }
 
-/// The tensor's elements in the type they are computed in; null for a null tensor. Signed integers are computed as unsigned T.
+/// The tensor's elements in the type they are computed in; null for a null tensor. Signed integers are computed as unsigned
+/// T.
 template <class T>
 const ComputeType<T>* ComputeView(KernelContext& context, const Tensor* tensor) {
   if (tensor == nullptr) return nullptr;
@@ -56,7 +57,8 @@ class ComputeResult {
   }
   ComputeType<T>* data() const { return values_; }
   void Finish() {
-    if constexpr (kIsHalf<T>) ConvertFromFloat(context_.threads(), values_, tensor_.mutable_data<T>(), tensor_.num_elements());
+    if constexpr (kIsHalf<T>)
+      ConvertFromFloat(context_.threads(), values_, tensor_.mutable_data<T>(), tensor_.num_elements());
   }
 
  private:

@@ -16,13 +16,14 @@ GemmEpilogue<C> FusedActivation(const KernelInfo& info) {
   GemmEpilogue<C> epilogue;
   epilogue.alpha = static_cast<C>(info.attribute<float>("tessera_alpha", 0));
   epilogue.beta = static_cast<C>(info.attribute<float>("tessera_beta", 0));
-  for (const auto& [known, activation] : {std::pair("Relu", GemmActivation::kRelu), std::pair("Clip", GemmActivation::kClip),
-                                          std::pair("LeakyRelu", GemmActivation::kLeakyRelu),
-                                          std::pair("HardSigmoid", GemmActivation::kHardSigmoid),
-                                          std::pair("HardSwish", GemmActivation::kHardSwish)}) {
+  for (const auto& [known, activation] :
+       {std::pair("Relu", GemmActivation::kRelu), std::pair("Clip", GemmActivation::kClip),
+        std::pair("LeakyRelu", GemmActivation::kLeakyRelu), std::pair("HardSigmoid", GemmActivation::kHardSigmoid),
+        std::pair("HardSwish", GemmActivation::kHardSwish)}) {
     if (name == known) epilogue.activation = activation;
   }
-  Require(name.empty() || epilogue.activation != GemmActivation::kNone, "attribute 'tessera_activation' is '{}', which is not known", name);
+  Require(name.empty() || epilogue.activation != GemmActivation::kNone,
+          "attribute 'tessera_activation' is '{}', which is not known", name);
   return epilogue;
 }
 

@@ -18,7 +18,8 @@ struct Addend {
 };
 
 Addend BroadcastAddend(const Shape& c, int64_t m, int64_t n) {
-  const bool fits = c.rank() <= 2 && (c.rank() < 1 || c.back() == n || c.back() == 1) && (c.rank() < 2 || c[0] == m || c[0] == 1);
+  const bool fits =
+      c.rank() <= 2 && (c.rank() < 1 || c.back() == n || c.back() == 1) && (c.rank() < 2 || c[0] == m || c[0] == 1);
   Require(fits, "C {} does not broadcast to [{},{}]", c, m, n);
   const int64_t width = c.rank() == 0 ? 1 : c.back();
   return {c.rank() == 2 && c[0] != 1 ? width : 0, width == 1 ? 0 : 1};
@@ -27,7 +28,8 @@ Addend BroadcastAddend(const Shape& c, int64_t m, int64_t n) {
 /// Truncates like a cast, and saturates where a cast would be undefined.
 template <class T>
 T FromDouble(double value) {
-  if (!(value > static_cast<double>(std::numeric_limits<T>::lowest()))) return value != value ? T{0} : std::numeric_limits<T>::lowest();
+  if (!(value > static_cast<double>(std::numeric_limits<T>::lowest())))
+    return value != value ? T{0} : std::numeric_limits<T>::lowest();
   if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
   return static_cast<T>(value);
 }
@@ -95,7 +97,8 @@ class FloatGemm final : public Kernel {
     Tensor* output = context.output(0, Shape{sizes.m, sizes.n});
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
-    GemmArgs<C> args = Describe<C>(attributes_, sizes, ComputeView<T>(context, &a), ComputeView<T>(context, b), result.data());
+    GemmArgs<C> args =
+        Describe<C>(attributes_, sizes, ComputeView<T>(context, &a), ComputeView<T>(context, b), result.data());
     if (packed_b_) packed_b_.SetB(args);
     args.alpha = static_cast<C>(attributes_.alpha);
     if (c != nullptr && attributes_.beta != 0) AddC(context, ComputeView<T>(context, c), addend, args);

@@ -26,9 +26,11 @@ void PoolGlobally(KernelContext& context) {
   ComputeResult<T> result(context, *output);
   C* out = result.data();
   const C divisor = kKind == PoolKind::kSum ? static_cast<C>(size) : C{1};
-  context.threads().ParallelFor(shape.num_elements(), 10 + 0.15 * static_cast<double>(size), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = ReducePoolRow<C>(kKind, in + i * size, size) / divisor;
-  });
+  context.threads().ParallelFor(shape.num_elements(), 10 + 0.15 * static_cast<double>(size),
+                                [&](int64_t begin, int64_t end) {
+                                  for (int64_t i = begin; i < end; ++i)
+                                    out[i] = ReducePoolRow<C>(kKind, in + i * size, size) / divisor;
+                                });
   result.Finish();
 }
 

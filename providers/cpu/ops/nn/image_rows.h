@@ -1,7 +1,7 @@
 #pragma once
 
-// The pixels that a convolution's windows meet, as rows of one matrix, for images of few pixels: where each tap of each pixel lies is looked up
-// in a table.
+// The pixels that a convolution's windows meet, as rows of one matrix, for images of few pixels: where each tap of each
+// pixel lies is looked up in a table.
 
 #include <algorithm>
 #include <span>
@@ -41,12 +41,14 @@ inline bool AreRows(std::span<const int64_t> places, int64_t taps, int64_t plane
   return taps == 1 && plane == static_cast<int64_t>(places.size()) && places.front() == 0 && std::ranges::is_sorted(places);
 }
 
-/// Rows of a product out of images [pixels, channels]: for each output pixel the channels of its taps, `outside` where there is none.
+/// Rows of a product out of images [pixels, channels]: for each output pixel the channels of its taps, `outside` where
+/// there is none.
 template <class T>
-void GatherRows(ThreadPool& threads, std::span<const int64_t> places, int64_t taps, int64_t plane, int64_t channels, int64_t images, T outside,
-                const T* from, T* rows) {
+void GatherRows(ThreadPool& threads, std::span<const int64_t> places, int64_t taps, int64_t plane, int64_t channels,
+                int64_t images, T outside, const T* from, T* rows) {
   const int64_t pixels = static_cast<int64_t>(places.size()) / taps;
-  const double cost = 5 + static_cast<double>(taps) * (5 + static_cast<double>(channels * static_cast<int64_t>(sizeof(T))) * 0.0125);
+  const double cost =
+      5 + static_cast<double>(taps) * (5 + static_cast<double>(channels * static_cast<int64_t>(sizeof(T))) * 0.0125);
   threads.ParallelFor(images * pixels, cost, [&](int64_t begin, int64_t end) {
     T* to = rows + begin * taps * channels;
     for (int64_t row = begin; row < end; ++row) {

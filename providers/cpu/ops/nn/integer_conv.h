@@ -38,7 +38,8 @@ class ConvInt8Panels final : public Int8PanelSource {
     }
     for (int64_t k = 0; k < kc; k += kRows) {
       const int64_t some = std::min(kRows, kc - k);
-      for (int64_t i = 0; i < some; ++i) CopyRow(offsets_[static_cast<size_t>(k0 + k + i)], {segments, count}, rows + i * kStride);
+      for (int64_t i = 0; i < some; ++i)
+        CopyRow(offsets_[static_cast<size_t>(k0 + k + i)], {segments, count}, rows + i * kStride);
       InterleavePairs(rows, signed_, kStride, some, width, zero_point_, 0, out + k * Int8PanelWidth());
     }
   }
@@ -66,11 +67,12 @@ class ConvInt8Panels final : public Int8PanelSource {
 };
 
 /// Throws Error unless the shapes fit each other.
-inline Window CheckConvShapes(const WindowAttributes& attributes, int64_t group, const Shape& input, const Shape& weights, const Tensor* bias) {
+inline Window CheckConvShapes(const WindowAttributes& attributes, int64_t group, const Shape& input, const Shape& weights,
+                              const Tensor* bias) {
   Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input);
   Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights, input);
-  Require(input[1] == CheckedMul(weights[1], group), "the input has {} channels, the weights take {} in {} groups", input[1],
-          weights[1], group);
+  Require(input[1] == CheckedMul(weights[1], group), "the input has {} channels, the weights take {} in {} groups",
+          input[1], weights[1], group);
   Require(weights[0] % group == 0, "{} output channels do not divide into {} groups", weights[0], group);
   Require(bias == nullptr || bias->num_elements() == weights[0], "the bias has {} values, {} output channels need one each",
           bias == nullptr ? 0 : bias->num_elements(), weights[0]);
@@ -85,25 +87,29 @@ struct ByteRange {
   const uint8_t* end;
 };
 
-/// The channels as `layout` has them: the input itself, or a copy with bytes behind it that may be read. `copies`: a copy in any case.
-inline ByteRange LayOutBytes(KernelContext& context, const ConvInput& layout, const Tensor& x, const Window& window, int32_t zero, bool copies) {
+/// The channels as `layout` has them: the input itself, or a copy with bytes behind it that may be read. `copies`: a copy
+/// in any case.
+inline ByteRange LayOutBytes(KernelContext& context, const ConvInput& layout, const Tensor& x, const Window& window,
+                             int32_t zero, bool copies) {
   constexpr int64_t kSlack = 64;
   const auto* base = static_cast<const uint8_t*>(x.raw());
   const int64_t planes = x.shape()[0] * x.shape()[1];
   const int64_t plane = window.input.num_elements();
   if (layout.in_place() && !copies) return {base, base + planes * plane};
-  const auto bytes = context.scratch<uint8_t>(static_cast<size_t>(CheckedAdd(CheckedMul(planes, layout.channel_size()), kSlack)));
+  const auto bytes =
+      context.scratch<uint8_t>(static_cast<size_t>(CheckedAdd(CheckedMul(planes, layout.channel_size()), kSlack)));
   std::fill(bytes.end() - kSlack, bytes.end(), uint8_t{0});
-  context.threads().ParallelFor(planes, 20 + static_cast<double>(layout.channel_size()) * 0.1, [&](int64_t begin, int64_t last) {
-    for (int64_t i = begin; i < last; ++i) {
-      uint8_t* to = bytes.data() + i * layout.channel_size();
-      if (layout.in_place()) {
-        std::memcpy(to, base + i * plane, static_cast<size_t>(plane));
-      } else {
-        layout.LayOut<uint8_t>(base + i * plane, to, static_cast<uint8_t>(zero));
-      }
-    }
-  });
+  context.threads().ParallelFor(planes, 20 + static_cast<double>(layout.channel_size()) * 0.1,
+                                [&](int64_t begin, int64_t last) {
+                                  for (int64_t i = begin; i < last; ++i) {
+                                    uint8_t* to = bytes.data() + i * layout.channel_size();
+                                    if (layout.in_place()) {
+                                      std::memcpy(to, base + i * plane, static_cast<size_t>(plane));
+                                    } else {
+                                      layout.LayOut<uint8_t>(base + i * plane, to, static_cast<uint8_t>(zero));
+                                    }
+                                  }
+                                });
   return {bytes.data(), bytes.data() + bytes.size()};
 }
 
@@ -125,7 +131,8 @@ class IntegerConv {
     }
     const int64_t k = w->num_elements() / w->shape()[0];
     wide_ = Tensor(ElementType::kInt16, Shape{w->shape()[0], 2 * Pairs(k)});
-    WidenRows(w->raw(), IsSigned(w->type()), w->shape()[0], k, k, points.data(), count == 1 ? 0 : 1, wide_.mutable_data<int16_t>());
+    WidenRows(w->raw(), IsSigned(w->type()), w->shape()[0], k, k, points.data(), count == 1 ? 0 : 1,
+              wide_.mutable_data<int16_t>());
     weights_shape_ = w->shape();
     info.ReleaseConstant(weights);
   }
@@ -153,7 +160,8 @@ class IntegerConv {
     const auto x_zero = ReadZeroPoints(context, in.x_zero);
     Require(x_zero.size() == 1, "the input's zero point has {} values, 1 is expected", x_zero.size());
     const ConvInput layout(context, window);
-    const WideWeights weights = in.w == nullptr ? WideWeights{wide_.data<int16_t>(), wide_.shape()[1]} : Widen(context, *in.w, in.w_zero);
+    const WideWeights weights =
+        in.w == nullptr ? WideWeights{wide_.data<int16_t>(), wide_.shape()[1]} : Widen(context, *in.w, in.w_zero);
     const auto [base, end] = LayOutBytes(context, layout, *in.x, window, x_zero[0], false);
     const bool is_signed = IsSigned(in.x->type());
     if (x[1] == group_ && group_ > 1) {
@@ -176,7 +184,8 @@ class IntegerConv {
   }
 
   void Depthwise(KernelContext& context, const Inputs& in, const ConvInput& layout, const WideWeights& weights,
-                 const uint8_t* base, bool is_signed, int32_t x_zero, const Shape& shape, const Window& window, int32_t* out) const {
+                 const uint8_t* base, bool is_signed, int32_t x_zero, const Shape& shape, const Window& window,
+                 int32_t* out) const {
     const int64_t outputs = shape[1];
     const int64_t per_group = outputs / group_;
     const int64_t kernel = window.kernel.num_elements();
@@ -191,17 +200,17 @@ class IntegerConv {
         for (int64_t k = 0; k < kernel; ++k) start -= static_cast<uint32_t>(x_zero * w[k]);
         int32_t* to = out + i * pixels;
         for (int64_t row : layout.row_offsets()) {
-          ComputeInt8DepthwiseRow({channel + row, is_signed, layout.kernel_offsets().data(), w, kernel, layout.output_width(),
-                                   static_cast<int32_t>(start), to});
+          ComputeInt8DepthwiseRow({channel + row, is_signed, layout.kernel_offsets().data(), w, kernel,
+                                   layout.output_width(), static_cast<int32_t>(start), to});
           to += layout.output_width();
         }
       }
     });
   }
 
-  void General(KernelContext& context, const Inputs& in, const ConvInput& layout, const WideWeights& weights, const uint8_t* base,
-               const uint8_t* end, bool is_signed, const int32_t* x_zero, const Shape& x, const Shape& shape,
-               const Window& window, int32_t* out) const {
+  void General(KernelContext& context, const Inputs& in, const ConvInput& layout, const WideWeights& weights,
+               const uint8_t* base, const uint8_t* end, bool is_signed, const int32_t* x_zero, const Shape& x,
+               const Shape& shape, const Window& window, int32_t* out) const {
     const int64_t channels = x[1] / group_;
     const int64_t kernel = window.kernel.num_elements();
     const int64_t pixels = window.output.num_elements();

@@ -16,7 +16,8 @@
 
 namespace tessera::cpu {
 
-/// Zero points or scales of an operand: one for all, one per row (A) or column (B), or one per row or column of every matrix.
+/// Zero points or scales of an operand: one for all, one per row (A) or column (B), or one per row or column of every
+/// matrix.
 template <class V>
 struct PerLine {
   std::span<const V> values;
@@ -32,8 +33,8 @@ struct PerLine {
 template <class V>
 PerLine<V> CheckPerLine(std::span<const V> values, int64_t lines, int64_t matrices, std::string_view what) {
   const auto count = static_cast<int64_t>(values.size());
-  Require(count == 1 || count == lines || count == lines * matrices, "{} has {} values; 1, {} or {} are expected", what, count, lines,
-          lines * matrices);
+  Require(count == 1 || count == lines || count == lines * matrices, "{} has {} values; 1, {} or {} are expected", what,
+          count, lines, lines * matrices);
   return {values, lines};
 }
 
@@ -51,7 +52,8 @@ inline bool ZerosFit(const Tensor& codes, const Tensor* zeros, int64_t lines) {
 inline std::vector<int32_t> SignedZeros(const Tensor& codes, const Tensor* zeros, int64_t lines) {
   std::vector<int32_t> points;
   const int32_t shift = codes.is(ElementType::kInt8) ? 0 : 128;
-  for (int64_t i = 0; i < lines; ++i) points.push_back((zeros == nullptr ? 0 : CodeOf(*zeros, zeros->num_elements() == 1 ? 0 : i)) - shift);
+  for (int64_t i = 0; i < lines; ++i)
+    points.push_back((zeros == nullptr ? 0 : CodeOf(*zeros, zeros->num_elements() == 1 ? 0 : i)) - shift);
   const bool none = std::all_of(points.begin(), points.end(), [](int32_t point) { return point == 0; });
   return none ? std::vector<int32_t>() : points;
 }
@@ -106,9 +108,10 @@ class PackedInt8Matrix {
     const Shape size{static_cast<int64_t>(PackedInt8Size(k, n))};
     packed_ = SharedTensor(info, *b, key, ElementType::kInt16, size, [&] {
       auto packed = std::make_shared<Tensor>(ElementType::kInt16, size, WeightMemory());
-      PackInt8(info.threads(), k, n,
-               DenseInt8Panels(static_cast<const uint8_t*>(b->raw()), IsSigned(b->type()), n, points.data(), count == 1 ? 0 : 1),
-               packed->mutable_data<int16_t>());
+      PackInt8(
+          info.threads(), k, n,
+          DenseInt8Panels(static_cast<const uint8_t*>(b->raw()), IsSigned(b->type()), n, points.data(), count == 1 ? 0 : 1),
+          packed->mutable_data<int16_t>());
       return packed;
     });
     shape_ = b->shape();
@@ -170,8 +173,8 @@ MatMulShape IntegerMatMul(KernelContext& context, const IntegerMatMulInputs& in,
   const auto b_matrices = OperandMatrices(context, b_shape, shape.batch, batch);
   for (int64_t i = 0; i < (b_count == 1 ? 1 : batch); ++i) {
     const int64_t b = b_matrices[i];
-    const DenseInt8Panels panels(static_cast<const uint8_t*>(in.b->raw()) + b * shape.k * shape.n, IsSigned(in.b->type()), shape.n,
-                                 b_zero.of(b), b_zero.step());
+    const DenseInt8Panels panels(static_cast<const uint8_t*>(in.b->raw()) + b * shape.k * shape.n, IsSigned(in.b->type()),
+                                 shape.n, b_zero.of(b), b_zero.step());
     args.source = &panels;
     args.a = wide.data() + a_matrices[i] * shape.m * a_row;
     args.c = out + i * shape.m * shape.n;

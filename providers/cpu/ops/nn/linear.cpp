@@ -1,5 +1,6 @@
-// Linear (ai.tessera 1): activation(X W + B + R). Inputs X [..., K], a constant matrix W [K, N] (transB: [N, K]), and optional:
-// B, N numbers; R, as large as the result. All are floats, but W may be float16 or bfloat16. The optimizer's fuse_sums makes it.
+// Linear (ai.tessera 1): activation(X W + B + R). Inputs X [..., K], a constant matrix W [K, N] (transB: [N, K]), and
+// optional: B, N numbers; R, as large as the result. All are floats, but W may be float16 or bfloat16. The optimizer's
+// fuse_sums makes it.
 
 #include "ops/nn/fused_activation.h"
 #include "ops/nn/packed_matrices.h"
@@ -14,8 +15,10 @@ class Linear final : public Kernel {
  public:
   explicit Linear(const KernelInfo& info) : epilogue_(FusedActivation<float>(info)) {
     const Tensor* w = info.constant_input(1);
-    const bool real = w != nullptr && (w->is(ElementType::kFloat) || w->is(ElementType::kFloat16) || w->is(ElementType::kBFloat16));
-    Require(real && w->shape().rank() == 2 && w->num_elements() > 0, "W must be a constant matrix of float, float16 or bfloat16");
+    const bool real =
+        w != nullptr && (w->is(ElementType::kFloat) || w->is(ElementType::kFloat16) || w->is(ElementType::kBFloat16));
+    Require(real && w->shape().rank() == 2 && w->num_elements() > 0,
+            "W must be a constant matrix of float, float16 or bfloat16");
     const bool transposed = info.attribute<int64_t>("transB", 0) != 0;
     k_ = w->shape()[transposed ? 1 : 0];
     n_ = w->shape()[transposed ? 0 : 1];

@@ -45,8 +45,7 @@ class LpPool final : public Kernel {
     const Tensor& input = context.required_input(0);
     // Version 1 let kernel_shape be absent: the whole plane.
     const auto spatial = input.shape().dims().subspan(std::min<size_t>(2, input.shape().rank()));
-    Require(!spatial.empty(), "LpPool needs batch, channels and at least one spatial axis, the input is {}",
-            input.shape());
+    Require(!spatial.empty(), "LpPool needs batch, channels and at least one spatial axis, the input is {}", input.shape());
     const Window window = attributes_.Fit(spatial, attributes_.has_kernel() ? attributes_.kernel().dims() : spatial);
     Tensor* output = context.output(0, PoolOutputShape(input, window));
     if (output == nullptr || output->num_elements() == 0) return;
@@ -91,9 +90,11 @@ class GlobalLpPool final : public Kernel {
     const int64_t size = input.shape().SizeOfRange(2, rank);
     ComputeResult<T> result(context, *output);
     C* out = result.data();
-    context.threads().ParallelFor(shape.num_elements(), 10 + 0.2 * static_cast<double>(size), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out[i] = Root(ReducePoolRow<C>(kind, in + i * size, size), p_);
-    });
+    context.threads().ParallelFor(shape.num_elements(), 10 + 0.2 * static_cast<double>(size),
+                                  [&](int64_t begin, int64_t end) {
+                                    for (int64_t i = begin; i < end; ++i)
+                                      out[i] = Root(ReducePoolRow<C>(kind, in + i * size, size), p_);
+                                  });
     result.Finish();
   }
 

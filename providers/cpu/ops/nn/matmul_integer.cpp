@@ -25,7 +25,8 @@ class MatMulInteger final : public Kernel {
     };
     if (packed_) {
       const bool packed = packed_->data() != nullptr;
-      const IntegerMatMulInputs inputs{&a, packed ? nullptr : &context.required_input(1), context.input(2), context.input(3), &*packed_};
+      const IntegerMatMulInputs inputs{&a, packed ? nullptr : &context.required_input(1), context.input(2),
+                                       context.input(3), &*packed_};
       IntegerMatMul(context, inputs, place);
       return;
     }
@@ -34,7 +35,8 @@ class MatMulInteger final : public Kernel {
     const auto a_zero = ReadZeroPoints(context, context.input(2));
     Require(a_zero.size() == 1, "A's zero point is not the scalar that it was declared to be");
     int32_t* out = place(shape);
-    if (out != nullptr && rows * shape.n > 0) product_->Run(context, a, rows, a_zero[0], {.kind = Int8Store::kSums, .data = out, .scales = {}});
+    if (out != nullptr && rows * shape.n > 0)
+      product_->Run(context, a, rows, a_zero[0], {.kind = Int8Store::kSums, .data = out, .scales = {}});
   }
 
  private:
@@ -44,8 +46,6 @@ class MatMulInteger final : public Kernel {
 
 }  // namespace
 
-void RegisterMatMulInteger(KernelRegistry& registry) {
-  registry.Add(Op("MatMulInteger").Make<MatMulInteger>());
-}
+void RegisterMatMulInteger(KernelRegistry& registry) { registry.Add(Op("MatMulInteger").Make<MatMulInteger>()); }
 
 }  // namespace tessera::cpu

@@ -65,7 +65,8 @@ void PoolWithIndices(KernelContext& context, const Window& window, int64_t plane
     if constexpr (std::is_same_v<T, float>) {
       const MaxTaps taps{place.rows, window.input[last], window.kernel[last], window.dilations[last], window.strides[last]};
       const int64_t start = inner * taps.stride - window.begin[last];
-      if (vectors && !place.rows.empty()) done += MaximaWithPlaces(plane, taps, start, inner_end - inner, best + inner, at + inner);
+      if (vectors && !place.rows.empty())
+        done += MaximaWithPlaces(plane, taps, start, inner_end - inner, best + inner, at + inner);
     }
     const auto one_by_one = [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) PoolOutput(window, place.rows, plane, o, best[o], at[o]);

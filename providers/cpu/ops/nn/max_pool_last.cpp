@@ -37,7 +37,9 @@ void JoinTaps(const Taps& taps, const uint8_t* from, int64_t bytes, bool is_sign
 
 class MaxPoolLast final : public Kernel {
  public:
-  explicit MaxPoolLast(const KernelInfo& info) : attributes_(info.node()) { Require(attributes_.has_kernel(), "attribute 'kernel_shape' is required"); }
+  explicit MaxPoolLast(const KernelInfo& info) : attributes_(info.node()) {
+    Require(attributes_.has_kernel(), "attribute 'kernel_shape' is required");
+  }
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);

@@ -63,18 +63,20 @@ class MaxRoiPool final : public Kernel {
     ComputeResult<T> result(context, *output);
     C* out = result.data();
     const int64_t cells = pooled_[0] * pooled_[1];
-    context.threads().ParallelFor(regions * channels, static_cast<double>(height * width + cells * 10), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const Region region = ReadRegion(roi + i / channels * 5, scale_, pooled_[0], pooled_[1], input.shape()[0]);
-        const C* plane = in + (region.batch * channels + i % channels) * height * width;
-        for (int64_t y = 0; y < pooled_[0]; ++y) {
-          const Cell rows = CellAlong(y, region.cell_height, region.y0, height);
-          for (int64_t x = 0; x < pooled_[1]; ++x) {
-            out[i * cells + y * pooled_[1] + x] = Largest(plane, width, rows, CellAlong(x, region.cell_width, region.x0, width));
+    context.threads().ParallelFor(
+        regions * channels, static_cast<double>(height * width + cells * 10), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const Region region = ReadRegion(roi + i / channels * 5, scale_, pooled_[0], pooled_[1], input.shape()[0]);
+            const C* plane = in + (region.batch * channels + i % channels) * height * width;
+            for (int64_t y = 0; y < pooled_[0]; ++y) {
+              const Cell rows = CellAlong(y, region.cell_height, region.y0, height);
+              for (int64_t x = 0; x < pooled_[1]; ++x) {
+                out[i * cells + y * pooled_[1] + x] =
+                    Largest(plane, width, rows, CellAlong(x, region.cell_width, region.x0, width));
+              }
+            }
           }
-        }
-      }
-    });
+        });
     result.Finish();
   }
 

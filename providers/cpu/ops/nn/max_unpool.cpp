@@ -16,8 +16,7 @@ class MaxUnpool final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Tensor& indices = context.required_input(1);
-    Require(indices.shape() == input.shape(), "the indices are {}, the input is {}", indices.shape(),
-            input.shape());
+    Require(indices.shape() == input.shape(), "the indices are {}, the input is {}", indices.shape(), input.shape());
     const Shape pooled = unpooling_.Pooled(input.shape());
     const Tensor* wanted = context.input(2);
     const Shape shape = wanted == nullptr ? pooled : CheckUnpooled(Shape(wanted->values<int64_t>()), pooled);

@@ -28,7 +28,8 @@ bool FitsFloat16(const float* values, int64_t count) {
   return std::memcmp(values, wide, static_cast<size_t>(count) * sizeof(float)) == 0;
 }
 
-/// Whether `fits` holds for all blocks of a constant of floats, which may lie anywhere. The first that does not ends the search.
+/// Whether `fits` holds for all blocks of a constant of floats, which may lie anywhere. The first that does not ends the
+/// search.
 template <class Fits>
 bool AllFit(ThreadPool& threads, const Tensor& constant, const Fits& fits) {
   const auto* values = static_cast<const std::byte*>(constant.unaligned_raw());
@@ -38,7 +39,8 @@ bool AllFit(ThreadPool& threads, const Tensor& constant, const Fits& fits) {
     float block[kBlock];
     for (int64_t i = begin; i < end && all.load(std::memory_order_relaxed); ++i) {
       const int64_t count = std::min(kBlock, elements - i * kBlock);
-      std::memcpy(block, values + i * kBlock * static_cast<int64_t>(sizeof(float)), static_cast<size_t>(count) * sizeof(float));
+      std::memcpy(block, values + i * kBlock * static_cast<int64_t>(sizeof(float)),
+                  static_cast<size_t>(count) * sizeof(float));
       if (!fits(block, count)) all = false;
     }
   });
@@ -72,7 +74,8 @@ class PanelConverter {
     } else {
       for (int64_t i = 0; i < lines; ++i) {
         S line[kTogether];
-        std::memcpy(line, reinterpret_cast<const std::byte*>(from) + i * row_ * static_cast<int64_t>(sizeof(S)), static_cast<size_t>(length) * sizeof(S));
+        std::memcpy(line, reinterpret_cast<const std::byte*>(from) + i * row_ * static_cast<int64_t>(sizeof(S)),
+                    static_cast<size_t>(length) * sizeof(S));
         ConvertToFloat(line, lines_ + i * length, length);
       }
       PackGemmPanel<float>(lines_, transposed_ ? 1 : length, transposed_ ? length : 1, rows, width, panel);
@@ -109,10 +112,13 @@ template void PackMatrix(ThreadPool&, int64_t, int64_t, const BFloat16*, bool, P
 
 namespace {
 
-Shape PanelShape(int64_t count, int64_t k, int64_t n) { return {count, static_cast<int64_t>(PackedGemmBSize<float>(k, n))}; }
+Shape PanelShape(int64_t count, int64_t k, int64_t n) {
+  return {count, static_cast<int64_t>(PackedGemmBSize<float>(k, n))};
+}
 
 template <class S>
-Tensor PackAs(PanelType type, ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed) {
+Tensor PackAs(PanelType type, ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n,
+              bool transposed) {
   Tensor packed(ElementOf(type), PanelShape(count, k, n), WeightMemory());
   auto* to = static_cast<std::byte*>(packed.mutable_raw());
   const auto* from = static_cast<const S*>(matrices.unaligned_raw());
@@ -133,8 +139,11 @@ void PackPairs(ThreadPool& threads, const Tensor& matrix, int64_t k, int64_t n, 
 }
 
 std::shared_ptr<Tensor> PackAsPairs(ThreadPool& threads, const Tensor& matrix, int64_t k, int64_t n, bool transposed) {
-  auto packed = std::make_shared<Tensor>(ElementType::kBFloat16, Shape{1, static_cast<int64_t>(PackedGemmBf16Size(k, n))}, WeightMemory());
-  const auto pack = matrix.is(ElementType::kFloat) ? PackPairs<float> : matrix.is(ElementType::kFloat16) ? PackPairs<Float16> : PackPairs<BFloat16>;
+  auto packed = std::make_shared<Tensor>(ElementType::kBFloat16, Shape{1, static_cast<int64_t>(PackedGemmBf16Size(k, n))},
+                                         WeightMemory());
+  const auto pack = matrix.is(ElementType::kFloat)     ? PackPairs<float>
+                    : matrix.is(ElementType::kFloat16) ? PackPairs<Float16>
+                                                       : PackPairs<BFloat16>;
   pack(threads, matrix, k, n, transposed, packed->mutable_data<BFloat16>());
   return packed;
 }
@@ -143,14 +152,17 @@ std::shared_ptr<Tensor> PackAsPairs(ThreadPool& threads, const Tensor& matrix, i
 
 Tensor PackAsPanels(ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed) {
   const PanelType type = PanelTypeFor(threads, matrices);
-  const auto pack = matrices.is(ElementType::kFloat) ? PackAs<float> : matrices.is(ElementType::kFloat16) ? PackAs<Float16> : PackAs<BFloat16>;
+  const auto pack = matrices.is(ElementType::kFloat)     ? PackAs<float>
+                    : matrices.is(ElementType::kFloat16) ? PackAs<Float16>
+                                                         : PackAs<BFloat16>;
   return pack(type, threads, matrices, count, k, n, transposed);
 }
 
 PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count, int64_t k, int64_t n, bool transposed) {
   const Tensor* constant = info.constant_input(i);
   if (constant == nullptr || constant->num_elements() == 0) return {};
-  if (std::find(std::begin(kPanelElements), std::end(kPanelElements), constant->type()) == std::end(kPanelElements)) return {};
+  if (std::find(std::begin(kPanelElements), std::end(kPanelElements), constant->type()) == std::end(kPanelElements))
+    return {};
   const std::string form = transposed ? "gemm_b_transposed" : "gemm_b";
   const Shape shape = PanelShape(count, k, n), pairs_shape{1, static_cast<int64_t>(PackedGemmBf16Size(k, n))};
   PackedMatrices packed;
@@ -162,7 +174,8 @@ PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count
       break;
     case Rounding::kWeights:
       packed = PackedMatrices(SharedTensor(info, *constant, form + ".rounded", ElementType::kBFloat16, shape, [&] {
-        return std::make_shared<Tensor>(PackAs<float>(PanelType::kBFloat16, info.threads(), *constant, count, k, n, transposed));
+        return std::make_shared<Tensor>(
+            PackAs<float>(PanelType::kBFloat16, info.threads(), *constant, count, k, n, transposed));
       }));
       break;
     case Rounding::kFactors:

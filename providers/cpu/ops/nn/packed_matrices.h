@@ -1,8 +1,8 @@
 #pragma once
 
-// Constant right-hand matrices of products, packed once and shared by every session of the process. Floats that need no more
-// than 16 bits, as those do that a model stores so or was trained with, are kept in 16 bits: products of few rows, which wait for
-// the matrix, take half the time.
+// Constant right-hand matrices of products, packed once and shared by every session of the process. Floats that need no
+// more than 16 bits, as those do that a model stores so or was trained with, are kept in 16 bits: products of few rows,
+// which wait for the matrix, take half the time.
 
 #include <memory>
 
@@ -15,17 +15,22 @@ namespace tessera::cpu {
 /// Element types of panels of floats, the panels of such a type, and back.
 inline constexpr ElementType kPanelElements[] = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
 constexpr PanelType PanelTypeOf(ElementType element) {
-  return element == ElementType::kFloat16 ? PanelType::kFloat16 : element == ElementType::kBFloat16 ? PanelType::kBFloat16 : PanelType::kWhole;
+  return element == ElementType::kFloat16    ? PanelType::kFloat16
+         : element == ElementType::kBFloat16 ? PanelType::kBFloat16
+                                             : PanelType::kWhole;
 }
 constexpr ElementType ElementOf(PanelType type) {
-  return type == PanelType::kFloat16 ? ElementType::kFloat16 : type == PanelType::kBFloat16 ? ElementType::kBFloat16 : ElementType::kFloat;
+  return type == PanelType::kFloat16    ? ElementType::kFloat16
+         : type == PanelType::kBFloat16 ? ElementType::kBFloat16
+                                        : ElementType::kFloat;
 }
 
 /// Matrices of one size, one after the other.
 class PackedMatrices {
  public:
   PackedMatrices() = default;
-  explicit PackedMatrices(std::shared_ptr<const Tensor> panels) : PackedMatrices(panels, panels ? PanelTypeOf(panels->type()) : PanelType()) {}
+  explicit PackedMatrices(std::shared_ptr<const Tensor> panels)
+      : PackedMatrices(panels, panels ? PanelTypeOf(panels->type()) : PanelType()) {}
   PackedMatrices(std::shared_ptr<const Tensor> panels, PanelType type) : panels_(std::move(panels)), type_(type) {}
 
   explicit operator bool() const { return panels_ != nullptr; }
@@ -53,12 +58,13 @@ extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const float*, boo
 extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const Float16*, bool, PanelType, void*);
 extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const BFloat16*, bool, PanelType, void*);
 
-/// Matrices [count, k, n] (`transposed`: [count, n, k]) of float, float16 or bfloat16 as panels of the narrowest type that holds
-/// their numbers. Elements may lie at any address.
+/// Matrices [count, k, n] (`transposed`: [count, n, k]) of float, float16 or bfloat16 as panels of the narrowest type that
+/// holds their numbers. Elements may lie at any address.
 Tensor PackAsPanels(ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed);
 
-/// The float, float16 or bfloat16 matrices [count, k, n] (`transposed`: [count, n, k]) of constant input `i`: bfloat16 where the node
-/// rounds its weights, pairs of it where it rounds both factors. None when the input is computed at run time or is empty.
+/// The float, float16 or bfloat16 matrices [count, k, n] (`transposed`: [count, n, k]) of constant input `i`: bfloat16
+/// where the node rounds its weights, pairs of it where it rounds both factors. None when the input is computed at run time
+/// or is empty.
 PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count, int64_t k, int64_t n, bool transposed);
 
 /// The same for products computed in C: double matrices, and none of integers.

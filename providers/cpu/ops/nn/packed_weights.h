@@ -17,7 +17,8 @@
 namespace tessera::cpu {
 
 /// Visits the panels of one large matrix of a model's file, strip by strip: what has been visited needs no memory any more.
-/// `pack(from, depth, width, to)` packs `depth` rows of `width` columns that begin at `from`, to element `to` of what is packed.
+/// `pack(from, depth, width, to)` packs `depth` rows of `width` columns that begin at `from`, to element `to` of what is
+/// packed.
 template <class C, class S, class Pack>
 void VisitPanelsInStrips(ThreadPool& threads, int64_t k, int64_t n, const S* b, bool transposed, const Pack& pack) {
   constexpr int64_t kStripElements = (int64_t{16} << 20) / static_cast<int64_t>(sizeof(S));
@@ -32,11 +33,13 @@ void VisitPanelsInStrips(ThreadPool& threads, int64_t k, int64_t n, const S* b, 
     const int64_t first_panel = transposed ? first / width : 0;
     const int64_t last_panel = transposed ? CeilDiv(first + count, width) : panels;
     const S* from = transposed ? b : b + first * n;
-    threads.ParallelFor(last_panel - first_panel, static_cast<double>(depth * width) * 0.5, [&](int64_t begin, int64_t end) {
-      for (int64_t i = first_panel + begin; i < first_panel + end; ++i) {
-        pack(from + i * width * (transposed ? k : 1), depth, std::min(width, n - i * width), i * width * k + k0 * width);
-      }
-    });
+    threads.ParallelFor(last_panel - first_panel, static_cast<double>(depth * width) * 0.5,
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t i = first_panel + begin; i < first_panel + end; ++i) {
+                            pack(from + i * width * (transposed ? k : 1), depth, std::min(width, n - i * width),
+                                 i * width * k + k0 * width);
+                          }
+                        });
     ForgetPages(b + first * row, static_cast<size_t>(count * row) * sizeof(S));
   }
 }

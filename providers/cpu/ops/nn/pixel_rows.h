@@ -12,15 +12,24 @@ namespace tessera::cpu {
 
 class PixelRows {
  public:
-  /// Of `bytes` bytes of images: channels [first, first + channels) of `all`; taps outside the image are `zero`, every byte is changed by `flip`.
-  PixelRows(const uint8_t* images, int64_t bytes, const Window& window, int64_t all, int64_t first, int64_t channels, uint8_t zero, uint8_t flip)
-      : images_(images), end_(images + bytes), window_(window), all_(all), first_(first), channels_(channels), zero_(zero), flip_(flip) {}
+  /// Of `bytes` bytes of images: channels [first, first + channels) of `all`; taps outside the image are `zero`, every byte
+  /// is changed by `flip`.
+  PixelRows(const uint8_t* images, int64_t bytes, const Window& window, int64_t all, int64_t first, int64_t channels,
+            uint8_t zero, uint8_t flip)
+      : images_(images),
+        end_(images + bytes),
+        window_(window),
+        all_(all),
+        first_(first),
+        channels_(channels),
+        zero_(zero),
+        flip_(flip) {}
 
   /// Whether rows need no copy.
   bool in_place() const {
     const Window& w = window_;
-    return flip_ == 0 && channels_ == all_ && channels_ % 4 == 0 && w.kernel.num_elements() == 1 && w.strides.num_elements() == 1 &&
-           w.begin == Shape{0, 0} && w.end == Shape{0, 0};
+    return flip_ == 0 && channels_ == all_ && channels_ % 4 == 0 && w.kernel.num_elements() == 1 &&
+           w.strides.num_elements() == 1 && w.begin == Shape{0, 0} && w.end == Shape{0, 0};
   }
   int64_t bytes() const { return window_.kernel.num_elements() * channels_; }
   /// Of a copied row: whole groups of four.
@@ -51,7 +60,9 @@ class PixelRows {
 
   /// Of a window's line.
   int64_t line_bytes() const { return window_.kernel[1] * channels_; }
-  const uint8_t* Row(int64_t image, int64_t row) const { return images_ + (image * window_.input[0] + row) * window_.input[1] * all_ + first_; }
+  const uint8_t* Row(int64_t image, int64_t row) const {
+    return images_ + (image * window_.input[0] + row) * window_.input[1] * all_ + first_;
+  }
 
   void CopyPixels(int64_t image, int64_t y, int64_t begin, int64_t end, uint8_t* out) const {
     const Window& w = window_;
@@ -67,8 +78,8 @@ class PixelRows {
     for (int64_t x = last; x < end; ++x) CopyRow(image, y, x, out + (x - begin) * row);
   }
 
-  /// Pixels whose taps lie inside along the line and side by side, by words. Those at the end of the images, behind which nothing
-  /// may be read, are left out: returns the first of them.
+  /// Pixels whose taps lie inside along the line and side by side, by words. Those at the end of the images, behind which
+  /// nothing may be read, are left out: returns the first of them.
   int64_t CopyShort(int64_t image, int64_t y, int64_t first, int64_t last, uint8_t* out) const {
     const Window& w = window_;
     std::array<uint8_t, kShortLine> outside;
@@ -83,7 +94,10 @@ class PixelRows {
       while (last > first && end_ - line.from < (last - 1 - first) * line.step + RoundUp(line_bytes(), kWord)) --last;
     }
     const int64_t words = CeilDiv(line_bytes(), kWord);
-    (words == 1 ? CopyWords<1> : words == 2 ? CopyWords<2> : words == 3 ? CopyWords<3> : CopyWords<0>)(*this, lines, last - first, out);
+    (words == 1   ? CopyWords<1>
+     : words == 2 ? CopyWords<2>
+     : words == 3 ? CopyWords<3>
+                  : CopyWords<0>)(*this, lines, last - first, out);
     return last;
   }
 
@@ -132,9 +146,11 @@ class PixelRows {
   void CopyLine(const uint8_t* from, int64_t column, uint8_t* to) const {
     const Window& w = window_;
     if (w.dilations[1] == 1 && channels_ == all_) {  // they lie side by side
-      const int64_t begin = std::clamp<int64_t>(-column, 0, w.kernel[1]), end = std::clamp(w.input[1] - column, begin, w.kernel[1]);
+      const int64_t begin = std::clamp<int64_t>(-column, 0, w.kernel[1]),
+                    end = std::clamp(w.input[1] - column, begin, w.kernel[1]);
       std::memset(to, zero_, static_cast<size_t>(begin * channels_));
-      std::memcpy(to + begin * channels_, from + (column + begin) * channels_, static_cast<size_t>((end - begin) * channels_));
+      std::memcpy(to + begin * channels_, from + (column + begin) * channels_,
+                  static_cast<size_t>((end - begin) * channels_));
       std::memset(to + end * channels_, zero_, static_cast<size_t>((w.kernel[1] - end) * channels_));
       return;
     }

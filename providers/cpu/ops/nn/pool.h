@@ -32,15 +32,16 @@ inline KernelRange InsideInput(const Window& window, size_t axis, int64_t o) {
 /// One row of output: where it is and which input rows it reads.
 struct PoolRowPlace {
   int64_t plane;
-  int64_t output_row;               // within the plane
-  std::span<const int64_t> index;   // along the spatial axes but the last
-  std::span<const int64_t> rows;    // input rows, within the plane
+  int64_t output_row;              // within the plane
+  std::span<const int64_t> index;  // along the spatial axes but the last
+  std::span<const int64_t> rows;   // input rows, within the plane
 };
 
 /// Calls `visit(place, part)` for every output row; parts run in parallel, `part` < `parts`.
 class PoolRows {
  public:
-  PoolRows(KernelContext& context, const Window& window, int64_t planes) : context_(context), window_(window), planes_(planes) {
+  PoolRows(KernelContext& context, const Window& window, int64_t planes)
+      : context_(context), window_(window), planes_(planes) {
     outer_ = window.rank() - 1;
     for (size_t i = 0; i < outer_; ++i) {
       output_rows_ = CheckedMul(output_rows_, window.output[i]);
@@ -115,13 +116,15 @@ class PoolRows {
   std::span<int64_t> rows_;
 };
 
-/// Pools `planes` planes. With kDivide, `counted(axis, o)` gives the elements that output position `o` counts along an axis.
+/// Pools `planes` planes. With kDivide, `counted(axis, o)` gives the elements that output position `o` counts along an
+/// axis.
 template <class T>
 class PoolPlanes {
  public:
   using Counted = FunctionRef<int64_t(size_t axis, int64_t o)>;
 
-  PoolPlanes(KernelContext& context, const Window& window, int64_t planes, PoolKind kind, PoolFinish finish, Counted counted)
+  PoolPlanes(KernelContext& context, const Window& window, int64_t planes, PoolKind kind, PoolFinish finish,
+             Counted counted)
       : context_(context), window_(window), outer_(window.rank() - 1) {
     int64_t positions = 0;
     for (size_t i = 0; i < outer_; ++i) {
@@ -141,8 +144,15 @@ class PoolPlanes {
         for (int64_t o = begin; o < end; ++o) counts[o] = static_cast<T>(counted(outer_, o));
       });
     }
-    along_ = {kind, finish, window.input[outer_], output, window.kernel[outer_], window.strides[outer_], window.dilations[outer_],
-              window.begin[outer_], counts};
+    along_ = {kind,
+              finish,
+              window.input[outer_],
+              output,
+              window.kernel[outer_],
+              window.strides[outer_],
+              window.dilations[outer_],
+              window.begin[outer_],
+              counts};
   }
 
   void Run(const T* in, T* out) {
@@ -153,17 +163,19 @@ class PoolPlanes {
     if (TakesSmallPlanes()) return RunSmallPlanes(in, out);
     const int threads = context_.threads().num_threads();
     const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>(items_ / 4, 1, 8 * threads);
-    const int64_t buffer_size =
-        CheckedMul(kPoolBufferRows, (PoolBufferRow(along_.output, window_.extent(outer_), along_.stride) + 63) & ~int64_t{63});
+    const int64_t buffer_size = CheckedMul(
+        kPoolBufferRows, (PoolBufferRow(along_.output, window_.extent(outer_), along_.stride) + 63) & ~int64_t{63});
     const auto buffers = context_.scratch<T>(static_cast<size_t>(CheckedMul(buffer_size, parts)));
     const int64_t pointers_size = CheckedMul(kBatch + 1, most_rows_);  // of a batch, and its lines
     const auto pointers = context_.scratch<const T*>(static_cast<size_t>(CheckedMul(pointers_size, parts)));
     const double loads = static_cast<double>(along_.width * most_rows_ + along_.output * along_.kernel);
-    const double cost = (15 + loads * static_cast<double>(sizeof(T)) * 0.02) * static_cast<double>(items_) / static_cast<double>(parts);
+    const double cost =
+        (15 + loads * static_cast<double>(sizeof(T)) * 0.02) * static_cast<double>(items_) / static_cast<double>(parts);
     context_.threads().ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const auto bound = [&](int64_t p) { return items_ / parts * p + std::min(p, items_ % parts); };
-        RunPart(bound(part), bound(part + 1), in, pointers.data() + part * pointers_size, buffers.data() + part * buffer_size, out);
+        RunPart(bound(part), bound(part + 1), in, pointers.data() + part * pointers_size,
+                buffers.data() + part * buffer_size, out);
       }
     });
   }
@@ -171,7 +183,8 @@ class PoolPlanes {
  private:
   static constexpr int64_t kBatch = 64;  // rows
 
-  /// An output position along an axis: where the input under its window begins, how many positions are there, how many count.
+  /// An output position along an axis: where the input under its window begins, how many positions are there, how many
+  /// count.
   struct Position {
     int64_t first;  // in elements
     int64_t inside;
@@ -208,10 +221,13 @@ class PoolPlanes {
     if (threads > 1 && items_ / output_rows_ < 4 * threads) return false;
     const int64_t stride = window_.strides[1], columns = window_.kernel[1];
     if (stride > 3 || (stride == 3 && (columns != 3 || window_.dilations[1] != 1))) return false;
-    if (window_.kernel[0] > 5 || columns > 5 || (columns > 3 && stride > 1) || along_.output > (columns > 3 ? 28 : 40)) return false;
+    if (window_.kernel[0] > 5 || columns > 5 || (columns > 3 && stride > 1) || along_.output > (columns > 3 ? 28 : 40))
+      return false;
     return PaddedSize(0) <= 128 && PaddedSize(1) <= 128 && window_.begin[0] <= 8 && window_.begin[1] <= 8;
   }
-  int64_t PaddedSize(size_t axis) const { return (window_.output[axis] - 1) * window_.strides[axis] + window_.extent(axis); }
+  int64_t PaddedSize(size_t axis) const {
+    return (window_.output[axis] - 1) * window_.strides[axis] + window_.extent(axis);
+  }
 
   void RunSmallPlanes(const T* in, T* out) {
     SmallPlanes<T> small{along_.kind, along_.finish, {}, {}, {}, {}, {}, {}, {}, nullptr};
@@ -232,25 +248,30 @@ class PoolPlanes {
       for (int64_t r = 0; r < output_rows_; ++r) {
         const T counted = static_cast<T>(positions_[static_cast<size_t>(r)].counted);
         for (int64_t o = 0; o < along_.output; ++o) {
-          factors[r * along_.output + o] = static_cast<T>(T{1} / std::max<T>(static_cast<T>(along_.counts[o] * counted), T{1}));
+          factors[r * along_.output + o] =
+              static_cast<T>(T{1} / std::max<T>(static_cast<T>(along_.counts[o] * counted), T{1}));
         }
       }
       small.factors = factors.data();
     }
-    const int64_t planes = items_ / output_rows_, in_size = window_.input.num_elements(), out_size = output_rows_ * along_.output;
+    const int64_t planes = items_ / output_rows_, in_size = window_.input.num_elements(),
+                  out_size = output_rows_ * along_.output;
     const int threads = context_.threads().num_threads();
     const int64_t parts = threads == 1 ? 1 : std::min<int64_t>(planes, 8 * threads);
     const int64_t size = (small.padded[0] * small.padded[1] + kPoolSlack + 63) & ~int64_t{63};
     const auto buffers = context_.scratch<T>(static_cast<size_t>(size * parts));
-    const double cost = 20 + static_cast<double>(in_size + out_size * window_.kernel.num_elements()) * static_cast<double>(sizeof(T)) * 0.02;
-    context_.threads().ParallelFor(parts, cost * static_cast<double>(planes) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        const int64_t first = planes * part / parts, count = planes * (part + 1) / parts - first;
-        InCancellablePieces(first, first + count, cost, [&](int64_t from, int64_t to) {
-          PoolSmallPlanes<T>(small, to - from, in + from * in_size, buffers.data() + part * size, out + from * out_size);
+    const double cost = 20 + static_cast<double>(in_size + out_size * window_.kernel.num_elements()) *
+                                 static_cast<double>(sizeof(T)) * 0.02;
+    context_.threads().ParallelFor(
+        parts, cost * static_cast<double>(planes) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+          for (int64_t part = begin; part < end; ++part) {
+            const int64_t first = planes * part / parts, count = planes * (part + 1) / parts - first;
+            InCancellablePieces(first, first + count, cost, [&](int64_t from, int64_t to) {
+              PoolSmallPlanes<T>(small, to - from, in + from * in_size, buffers.data() + part * size,
+                                 out + from * out_size);
+            });
+          }
         });
-      }
-    });
   }
 
   void FindPositions(int64_t total, PoolFinish finish, Counted counted) {

@@ -1,9 +1,10 @@
 // QLinearConv (10): convolution of quantized tensors.
 
+#include "ops/nn/qlinear_conv.h"
+
 #include <optional>
 
 #include "ops/nn/byte_conv.h"
-#include "ops/nn/qlinear_conv.h"
 #include "ops/nn/small_byte_images.h"
 #include "ops/ops.h"
 
@@ -20,7 +21,9 @@ class QLinearConv final : public Kernel {
     conv_.emplace(info, 3, 5);
   }
 
-  void Compute(KernelContext& context) override { small_ ? Fast(context, *small_) : fast_ ? Fast(context, *fast_) : General(context); }
+  void Compute(KernelContext& context) override {
+    small_ ? Fast(context, *small_) : fast_ ? Fast(context, *fast_) : General(context);
+  }
 
  private:
   template <class C>
@@ -36,8 +39,9 @@ class QLinearConv final : public Kernel {
   }
 
   void General(KernelContext& context) const {
-    const IntegerConv::Inputs inputs{&context.required_input(0), conv_->has_weights() ? nullptr : &context.required_input(3),
-                                     context.input(2), context.input(5), context.input(8)};
+    const IntegerConv::Inputs inputs{&context.required_input(0),
+                                     conv_->has_weights() ? nullptr : &context.required_input(3), context.input(2),
+                                     context.input(5), context.input(8)};
     Tensor* output = nullptr;
     int32_t* sums = nullptr;
     conv_->Run(context, inputs, [&](const Shape& shape) -> int32_t* {
@@ -52,12 +56,13 @@ class QLinearConv final : public Kernel {
     const int32_t y_zero = ConvZero(context.input(7), "y_zero_point");
     auto* out = static_cast<uint8_t*>(output->mutable_raw());
     const bool is_signed = IsSigned(output->type());
-    context.threads().ParallelFor(output->shape()[0] * outputs, static_cast<double>(pixels) * 0.5, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const float scale = scales.of(i % outputs);
-        RequantizeRow(sums + i * pixels, pixels, &scale, 0, y_zero, is_signed, out + i * pixels);
-      }
-    });
+    context.threads().ParallelFor(
+        output->shape()[0] * outputs, static_cast<double>(pixels) * 0.5, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const float scale = scales.of(i % outputs);
+            RequantizeRow(sums + i * pixels, pixels, &scale, 0, y_zero, is_signed, out + i * pixels);
+          }
+        });
   }
 
   std::optional<SmallByteConv> small_;

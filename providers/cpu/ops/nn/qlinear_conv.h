@@ -20,7 +20,8 @@ struct ConvInputs {
   bool gives_sums() const { return y_scale == kNone; }
 };
 
-inline constexpr ConvInputs kQLinearConv{.weights = 3, .x_zero = 2, .w_zero = 5, .x_scale = 1, .w_scale = 4, .y_scale = 6, .y_zero = 7, .bias = 8};
+inline constexpr ConvInputs kQLinearConv{
+    .weights = 3, .x_zero = 2, .w_zero = 5, .x_scale = 1, .w_scale = 4, .y_scale = 6, .y_zero = 7, .bias = 8};
 inline constexpr ConvInputs kConvInteger{.weights = 1, .x_zero = 2, .w_zero = 3};
 
 inline float ConvScalar(const Tensor& tensor, std::string_view name) {
@@ -33,7 +34,8 @@ class ConvScale {
  public:
   ConvScale(const Tensor& x, const Tensor& w, const Tensor& y, int64_t outputs)
       : x_(ConvScalar(x, "x_scale")), y_(ConvScalar(y, "y_scale")), w_(w.values<float>()) {
-    Require(w.num_elements() == 1 || w.num_elements() == outputs, "w_scale has {} values; 1 or {} are expected", w.num_elements(), outputs);
+    Require(w.num_elements() == 1 || w.num_elements() == outputs, "w_scale has {} values; 1 or {} are expected",
+            w.num_elements(), outputs);
   }
 
   float of(int64_t channel) const { return x_ * w_[w_.size() == 1 ? 0 : static_cast<size_t>(channel)] / y_; }

@@ -34,9 +34,7 @@ class QLinearMatMul final : public Kernel {
     if (!plain || !*product_) packed_.emplace(info, 3, 5);
   }
 
-  void Compute(KernelContext& context) override {
-    packed_ ? General(context) : Plain(context);
-  }
+  void Compute(KernelContext& context) override { packed_ ? General(context) : Plain(context); }
 
  private:
   /// One scale and zero point for A and for Y.
@@ -45,20 +43,26 @@ class QLinearMatMul final : public Kernel {
     const MatMulShape shape = InferMatMulShape(a.shape(), product_->shape());
     Tensor* output = context.output(0, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
-    const auto a_scale = ReadScales(context, context.required_input(1)), y_scale = ReadScales(context, context.required_input(6));
+    const auto a_scale = ReadScales(context, context.required_input(1)),
+               y_scale = ReadScales(context, context.required_input(6));
     const auto b_scale = CheckPerLine(ReadScales(context, context.required_input(4)), shape.n, 1, "B's scale");
     const auto a_zero = ReadZeroPoints(context, context.input(2)), y_zero = ReadZeroPoints(context, context.input(7));
-    Require(a_scale.size() == 1 && y_scale.size() == 1 && a_zero.size() == 1 && y_zero.size() == 1, "scales or zero points are not the scalars that they were declared to be");
+    Require(a_scale.size() == 1 && y_scale.size() == 1 && a_zero.size() == 1 && y_zero.size() == 1,
+            "scales or zero points are not the scalars that they were declared to be");
     const auto scales = context.scratch<float>(b_scale.values.size());
-    std::transform(b_scale.values.begin(), b_scale.values.end(), scales.begin(), [&](float b) { return a_scale[0] * b / y_scale[0]; });
+    std::transform(b_scale.values.begin(), b_scale.values.end(), scales.begin(),
+                   [&](float b) { return a_scale[0] * b / y_scale[0]; });
     product_->Run(context, a, shape.batch.num_elements() * shape.m, a_zero[0],
-                  {.kind = IsSigned(output->type()) ? Int8Store::kInt8 : Int8Store::kUInt8, .data = output->mutable_raw(), .scales = scales, .zero = y_zero[0]});
+                  {.kind = IsSigned(output->type()) ? Int8Store::kInt8 : Int8Store::kUInt8,
+                   .data = output->mutable_raw(),
+                   .scales = scales,
+                   .zero = y_zero[0]});
   }
 
   void General(KernelContext& context) const {
     const bool packed = packed_->data() != nullptr;
-    const IntegerMatMulInputs inputs{&context.required_input(0), packed ? nullptr : &context.required_input(3), context.input(2),
-                                     context.input(5), &*packed_};
+    const IntegerMatMulInputs inputs{&context.required_input(0), packed ? nullptr : &context.required_input(3),
+                                     context.input(2), context.input(5), &*packed_};
     Tensor* output = nullptr;
     int32_t* sums = nullptr;
     const MatMulShape shape = IntegerMatMul(context, inputs, [&](const MatMulShape& s) -> int32_t* {
@@ -117,9 +121,11 @@ class QLinearMatMulOfFloats final : public Kernel {
     const MatMulShape shape = InferMatMulShape(a_shape, b_shape);
     Tensor* output = context.output(0, y_type_, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
-    const std::span<float> a = Dequantize(context, 0, {shape.m, shape.k}, true), b = Dequantize(context, 3, {shape.k, shape.n}, false);
+    const std::span<float> a = Dequantize(context, 0, {shape.m, shape.k}, true),
+                           b = Dequantize(context, 3, {shape.k, shape.n}, false);
     const int64_t batch = shape.batch.num_elements();
-    const auto of_a = OperandMatrices(context, a_shape, shape.batch, batch), of_b = OperandMatrices(context, b_shape, shape.batch, batch);
+    const auto of_a = OperandMatrices(context, a_shape, shape.batch, batch),
+               of_b = OperandMatrices(context, b_shape, shape.batch, batch);
     const auto sums = context.scratch<float>(static_cast<size_t>(output->num_elements()));
     RunProducts<float>(context, batch, [&](int64_t i) {
       GemmArgs<float> args;
@@ -137,8 +143,8 @@ class QLinearMatMulOfFloats final : public Kernel {
     Quantize(context, shape, sums, *output);
   }
 
-  static constexpr TypeSet kCodes = kBytes | TypeSet{ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
-                                                     ElementType::kFloat8E5M2FNUZ};
+  static constexpr TypeSet kCodes = kBytes | TypeSet{ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ,
+                                                     ElementType::kFloat8E5M2, ElementType::kFloat8E5M2FNUZ};
 
  private:
   struct Matrix {
@@ -158,10 +164,13 @@ class QLinearMatMulOfFloats final : public Kernel {
   /// (codes - zero) * scale, of inputs `codes` and the two behind it; for each row or each column, or for all.
   static std::span<float> Dequantize(KernelContext& context, size_t input, Matrix matrix, bool by_row) {
     const Tensor& codes = context.required_input(input);
-    const int64_t rows = codes.num_elements() / std::max<int64_t>(matrix.columns, 1), lines = by_row ? matrix.rows : matrix.columns;
+    const int64_t rows = codes.num_elements() / std::max<int64_t>(matrix.columns, 1),
+                  lines = by_row ? matrix.rows : matrix.columns;
     const int64_t matrices = rows / std::max<int64_t>(matrix.rows, 1);
-    const auto scale = CheckPerLine(ReadScales(context, context.required_input(input + 1)), lines, matrices, by_row ? "A's scale" : "B's scale");
-    const auto zero = CheckPerLine(ReadZeros(context, context.input(input + 2)), lines, matrices, by_row ? "A's zero point" : "B's zero point");
+    const auto scale = CheckPerLine(ReadScales(context, context.required_input(input + 1)), lines, matrices,
+                                    by_row ? "A's scale" : "B's scale");
+    const auto zero = CheckPerLine(ReadZeros(context, context.input(input + 2)), lines, matrices,
+                                   by_row ? "A's zero point" : "B's zero point");
     const auto values = context.scratch<float>(static_cast<size_t>(codes.num_elements()));
     const ElementCast cast(codes.type(), ElementType::kFloat);
     context.threads().ParallelFor(rows, static_cast<double>(matrix.columns) * 2, [&](int64_t begin, int64_t end) {
@@ -184,15 +193,18 @@ class QLinearMatMulOfFloats final : public Kernel {
     const auto scale = CheckPerLine(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
     const auto zero = CheckPerLine(ReadZeros(context, context.input(7)), shape.m, batch, "Y's zero point");
     const bool whole = kBytes.contains(y_type_);
-    const float low = y_type_ == ElementType::kInt8 ? -128.0f : 0.0f, high = y_type_ == ElementType::kInt8 ? 127.0f : 255.0f;
+    const float low = y_type_ == ElementType::kInt8 ? -128.0f : 0.0f,
+                high = y_type_ == ElementType::kInt8 ? 127.0f : 255.0f;
     const ElementCast cast(ElementType::kFloat, y_type_);
     context.threads().ParallelFor(batch * shape.m, static_cast<double>(shape.n) * 3, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         float* values = sums.data() + row * shape.n;
         const int64_t line = row % shape.m;
-        const float divisor = scale.of(row / shape.m)[line * scale.step()], offset = zero.of(row / shape.m)[line * zero.step()];
+        const float divisor = scale.of(row / shape.m)[line * scale.step()],
+                    offset = zero.of(row / shape.m)[line * zero.step()];
         for (int64_t j = 0; j < shape.n; ++j) {
-          values[j] = whole ? std::clamp(std::nearbyint(values[j] / divisor) + offset, low, high) : values[j] / divisor + offset;
+          values[j] =
+              whole ? std::clamp(std::nearbyint(values[j] / divisor) + offset, low, high) : values[j] / divisor + offset;
         }
         cast.Run(values, 0, output.mutable_raw(), row * shape.n, shape.n);
       }
@@ -203,7 +215,8 @@ class QLinearMatMulOfFloats final : public Kernel {
 };
 
 std::unique_ptr<Kernel> MakeQLinearMatMul(const KernelInfo& info) {
-  const bool bytes = kBytes.contains(info.input_type(0)) && kBytes.contains(info.input_type(3)) && kBytes.contains(info.output_type(0));
+  const bool bytes =
+      kBytes.contains(info.input_type(0)) && kBytes.contains(info.input_type(3)) && kBytes.contains(info.output_type(0));
   if (bytes) return std::make_unique<QLinearMatMul>(info);
   return std::make_unique<QLinearMatMulOfFloats>(info);
 }

@@ -15,7 +15,8 @@ constexpr int64_t kLine = 64;  // of the cache: where records begin
 /// In a flat form: the size of the description and it, the values, the extras, each from a line of the cache on.
 Tensor Flatten(const PackedLines& lines) {
   ByteWriter description;
-  for (const int64_t number : {lines.lines, lines.k, lines.width, lines.depth, lines.segments, lines.block_bytes}) description.Put(number);
+  for (const int64_t number : {lines.lines, lines.k, lines.width, lines.depth, lines.segments, lines.block_bytes})
+    description.Put(number);
   description.PutList(std::span(lines.extra_begin));
   description.PutList(std::span(lines.extra_group));
   description.PutList(std::span(lines.correction_begin));
@@ -41,8 +42,8 @@ void CheckHeld(bool good) {
 
 /// Where each of `count` parts of `total` entries begins, and the end.
 bool AreBounds(const std::vector<int64_t>& begin, int64_t count, size_t total) {
-  return begin.size() == static_cast<size_t>(count) + 1 && begin.front() == 0 && begin.back() == static_cast<int64_t>(total) &&
-         std::ranges::is_sorted(begin);
+  return begin.size() == static_cast<size_t>(count) + 1 && begin.front() == 0 &&
+         begin.back() == static_cast<int64_t>(total) && std::ranges::is_sorted(begin);
 }
 
 /// Kernels follow every index: none may lead out of what it is of.
@@ -56,7 +57,8 @@ void CheckLines(const PackedLines& lines) {
   CheckHeld(std::ranges::all_of(lines.extra_group, [&](int64_t group) { return group >= 0 && group < lines.groups(); }));
   CheckHeld(lines.correction_begin.empty() ? lines.corrections.empty()
                                            : AreBounds(lines.correction_begin, lines.lines, lines.corrections.size()));
-  CheckHeld(std::ranges::all_of(lines.corrections, [&](const PairCorrection& one) { return one.pair >= 0 && one.pair < (lines.k + 1) / 2; }));
+  CheckHeld(std::ranges::all_of(lines.corrections,
+                                [&](const PairCorrection& one) { return one.pair >= 0 && one.pair < (lines.k + 1) / 2; }));
   const auto count = static_cast<size_t>(lines.lines);
   CheckHeld(lines.sums.size() == count && lines.offsets.size() == count);
 }
@@ -70,7 +72,8 @@ std::shared_ptr<const PackedLines> Unflatten(const std::shared_ptr<const Tensor>
   CheckHeld(size >= 0 && static_cast<size_t>(size) <= bytes.size() - sizeof(size));
   ByteReader in(bytes.subspan(sizeof(size), static_cast<size_t>(size)));
   auto lines = std::make_shared<PackedLines>();
-  for (int64_t* number : {&lines->lines, &lines->k, &lines->width, &lines->depth, &lines->segments, &lines->block_bytes}) *number = in.Get<int64_t>();
+  for (int64_t* number : {&lines->lines, &lines->k, &lines->width, &lines->depth, &lines->segments, &lines->block_bytes})
+    *number = in.Get<int64_t>();
   lines->extra_begin = in.GetList<int64_t>();
   lines->extra_group = in.GetList<int64_t>();
   lines->correction_begin = in.GetList<int64_t>();
@@ -90,8 +93,8 @@ std::shared_ptr<const PackedLines> Unflatten(const std::shared_ptr<const Tensor>
   return lines;
 }
 
-/// Lines that count against the limit of the load that made them for as long as any session has them. How much that is shows when they are
-/// packed: each weight and what stands aside take no more than four bytes.
+/// Lines that count against the limit of the load that made them for as long as any session has them. How much that is
+/// shows when they are packed: each weight and what stands aside take no more than four bytes.
 std::shared_ptr<const PackedLines> MakeCounted(const KernelInfo& info, const Tensor& constant,
                                                const std::function<std::shared_ptr<const PackedLines>()>& make) {
   struct CountedLines {
@@ -118,9 +121,10 @@ std::shared_ptr<const PackedLines> SharedLines(const KernelInfo& info, const Ten
   if (store != nullptr) {
     if (const auto held = store->Find(constant, form, kFlat, std::nullopt)) return Unflatten(held);
   }
-  auto lines = std::static_pointer_cast<const PackedLines>(
-      info.SharedPrepack(constant, form, [&]() -> std::shared_ptr<const void> { return MakeCounted(info, constant, make); }));
-  if (store != nullptr && store->keeps() && lines != nullptr) store->Add(constant, form, std::make_shared<Tensor>(Flatten(*lines)));
+  auto lines = std::static_pointer_cast<const PackedLines>(info.SharedPrepack(
+      constant, form, [&]() -> std::shared_ptr<const void> { return MakeCounted(info, constant, make); }));
+  if (store != nullptr && store->keeps() && lines != nullptr)
+    store->Add(constant, form, std::make_shared<Tensor>(Flatten(*lines)));
   return lines;
 }
 

@@ -12,7 +12,9 @@ SmallByteConv::SmallByteConv(const KernelInfo& info, const ConvInputs& places) :
   constexpr int64_t kMostPixels = 64, kFewestOutputs = 16, kFewestChannels = 8;
   const Tensor* w = info.constant_input(places.weights);
   const std::optional<Shape> image = KnownImageShape(info);
-  if (w == nullptr || !image || w->num_elements() == 0 || info.attribute<int64_t>("group", 1) != 1 || !HasConstantZeros(info, *w, places)) return;
+  if (w == nullptr || !image || w->num_elements() == 0 || info.attribute<int64_t>("group", 1) != 1 ||
+      !HasConstantZeros(info, *w, places))
+    return;
   weights_ = w->shape();
   if (weights_.rank() != image->rank() + 2 || weights_[0] < kFewestOutputs || weights_[1] < kFewestChannels) return;
   if (attributes_.Fit(image->dims(), weights_.dims().subspan(2)).output.num_elements() > kMostPixels) return;
@@ -35,9 +37,13 @@ SmallByteConv::SmallByteConv(const KernelInfo& info, const ConvInputs& places) :
 void SmallByteConv::Run(KernelContext& context, const Window& window, Tensor& y) const {
   const ConvCall call = factors_->Begin(context, window, y);
   ThreadPool& threads = context.threads();
-  const int64_t images = call.x.shape()[0], outputs = weights_[0], channels = weights_[1], taps = window.kernel.num_elements();
-  const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements(), rows = CheckedMul(images, pixels);
-  const auto room = [&](int64_t count, int64_t bytes) { return context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(count, bytes))).data(); };
+  const int64_t images = call.x.shape()[0], outputs = weights_[0], channels = weights_[1],
+                taps = window.kernel.num_elements();
+  const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements(),
+                rows = CheckedMul(images, pixels);
+  const auto room = [&](int64_t count, int64_t bytes) {
+    return context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(count, bytes))).data();
+  };
   const auto* from = static_cast<const uint8_t*>(call.x.raw());
   if (plane > 1) {
     uint8_t* by_pixels = room(CheckedMul(images, plane), channels);
@@ -58,7 +64,8 @@ void SmallByteConv::Run(KernelContext& context, const Window& window, Tensor& y)
   if (store.kind == Int8Store::kSums) {
     TransposeImages(threads, images, pixels, outputs, static_cast<const int32_t*>(store.data), y.mutable_data<int32_t>());
   } else {
-    TransposeImages(threads, images, pixels, outputs, static_cast<const uint8_t*>(store.data), static_cast<uint8_t*>(y.mutable_raw()));
+    TransposeImages(threads, images, pixels, outputs, static_cast<const uint8_t*>(store.data),
+                    static_cast<uint8_t*>(y.mutable_raw()));
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Convolutions of codes, of images with few output pixels: as those of floats (small_images.h), the pixels of all images are rows of one
-// product.
+// Convolutions of codes, of images with few output pixels: as those of floats (small_images.h), the pixels of all images
+// are rows of one product.
 
 #include <memory>
 #include <optional>
@@ -18,7 +18,8 @@ class SmallByteConv {
   /// Gives the weights' memory back where it took them.
   SmallByteConv(const KernelInfo& info, const ConvInputs& places);
 
-  /// False: the weights or their zero points are not constant, images are not known to be small, or this is not faster here.
+  /// False: the weights or their zero points are not constant, images are not known to be small, or this is not faster
+  /// here.
   explicit operator bool() const { return factors_.has_value(); }
   int64_t outputs() const { return weights_[0]; }
   Window Fit(const Shape& x, const Tensor* bias) const { return CheckConvShapes(attributes_, 1, x, weights_, bias); }
@@ -28,7 +29,8 @@ class SmallByteConv {
  private:
   WindowAttributes attributes_;
   Shape weights_;
-  std::vector<int32_t> line_zeros_;  // what of the pixels' sums is added for each line; empty: the weights have no zero points
+  std::vector<int32_t>
+      line_zeros_;  // what of the pixels' sums is added for each line; empty: the weights have no zero points
   std::shared_ptr<const PackedLines> lines_;  // [taps, channels] of each output
   std::optional<ConvFactors> factors_;
 };

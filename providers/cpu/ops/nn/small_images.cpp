@@ -43,13 +43,15 @@ SmallImagesConv::SmallImagesConv(const KernelInfo& info, const WindowAttributes&
   info.ReleaseConstant(1);
 }
 
-void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
-                               const GemmEpilogue<float>& epilogue, float* output) const {
+void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
+                               const float* bias, const GemmEpilogue<float>& epilogue, float* output) const {
   const int64_t outputs = weights_shape_[0], channels = weights_shape_[1], taps = window.kernel.num_elements();
   const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements(), k = CheckedMul(taps, channels);
   const int64_t together = std::clamp<int64_t>(kRowsTogether / pixels, 1, batch), most = CheckedMul(together, pixels);
   const std::span<const int64_t> places = MeetingPixels(context, window);
-  const auto room = [&](int64_t rows, int64_t columns) { return context.scratch<float>(static_cast<size_t>(CheckedMul(rows, columns))).data(); };
+  const auto room = [&](int64_t rows, int64_t columns) {
+    return context.scratch<float>(static_cast<size_t>(CheckedMul(rows, columns))).data();
+  };
   float* by_pixels = plane == 1 ? nullptr : room(CheckedMul(together, plane), channels);
   float* gathered = AreRows(places, taps, plane) ? nullptr : room(most, k);
   float* results = pixels == 1 ? nullptr : room(most, outputs);
@@ -76,7 +78,8 @@ void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int
     args.a = gathered != nullptr ? gathered : from;
     args.c = results != nullptr ? results : output + i * outputs;
     Gemm(context.threads(), args, workspace);
-    if (results != nullptr) TransposeImages(context.threads(), images, pixels, outputs, results, output + i * outputs * pixels);
+    if (results != nullptr)
+      TransposeImages(context.threads(), images, pixels, outputs, results, output + i * outputs * pixels);
   }
 }
 

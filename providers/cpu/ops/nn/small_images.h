@@ -1,7 +1,8 @@
 #pragma once
 
-// Convolutions of images with few output pixels: a product of one image would have a handful of rows and read all weights for them. So
-// the pixels of many images are rows of one product, each with the channels of its taps side by side, and weights in the same order.
+// Convolutions of images with few output pixels: a product of one image would have a handful of rows and read all weights
+// for them. So the pixels of many images are rows of one product, each with the channels of its taps side by side, and
+// weights in the same order.
 
 #include <memory>
 

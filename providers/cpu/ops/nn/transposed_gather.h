@@ -1,6 +1,7 @@
 #pragma once
 
-// How ConvTranspose gathers: the pixels of an output row from the products of the weights with the input, or from the input itself.
+// How ConvTranspose gathers: the pixels of an output row from the products of the weights with the input, or from the input
+// itself.
 
 #include <numeric>
 
@@ -30,7 +31,9 @@ struct TransposedProblem {
 
   const C* bias_of(int64_t output) const { return bias == nullptr ? nullptr : bias + output; }
   /// Products of one image have few columns for the weights that they read.
-  bool JoinsImages() const { return batch > 1 && columns > 0 && columns <= kMostJoined && batch * columns <= 4 * kMostJoined; }
+  bool JoinsImages() const {
+    return batch > 1 && columns > 0 && columns <= kMostJoined && batch * columns <= 4 * kMostJoined;
+  }
   const C* image(int64_t i, int64_t group) const { return input + (i * groups + group) * channels * columns; }
 
   /// columns = W' X for `count` outputs of a group.
@@ -58,11 +61,13 @@ struct TransposedProblem {
 /// Runs parts [0, parts) of `items`: body(part, begin, end), piece after piece of a part.
 template <class Body>
 void ForEachPart(ThreadPool& threads, int64_t items, int64_t parts, double cost_ns, Body&& body) {
-  threads.ParallelFor(parts, cost_ns * static_cast<double>(items) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      InCancellablePieces(items * part / parts, items * (part + 1) / parts, cost_ns, [&](int64_t first, int64_t last) { body(part, first, last); });
-    }
-  });
+  threads.ParallelFor(parts, cost_ns * static_cast<double>(items) / static_cast<double>(parts),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t part = begin; part < end; ++part) {
+                          InCancellablePieces(items * part / parts, items * (part + 1) / parts, cost_ns,
+                                              [&](int64_t first, int64_t last) { body(part, first, last); });
+                        }
+                      });
 }
 
 /// Scratch of one part that gathers rows.
@@ -70,7 +75,8 @@ template <class C>
 class GatherScratch {
  public:
   GatherScratch(KernelContext& context, const TransposedTables& tables, int64_t channels, int64_t parts)
-      : row_(tables.geometry().phases * TransposedPhaseSize(tables.geometry())), taps_(CheckedMul(tables.most_taps(), 2 * channels)) {
+      : row_(tables.geometry().phases * TransposedPhaseSize(tables.geometry())),
+        taps_(CheckedMul(tables.most_taps(), 2 * channels)) {
     rows_ = context.scratch<C>(static_cast<size_t>(CheckedMul(row_, parts)));
     all_taps_ = context.scratch<TransposedTap<C>>(static_cast<size_t>(CheckedMul(taps_, parts)));
   }
@@ -93,7 +99,8 @@ void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, co
   const int64_t rows = CheckedMul(planes, tables.output_rows());
   const int64_t parts = PartsFor(context.threads(), rows);
   const GatherScratch<C> scratch(context, tables, problem.channels, parts);
-  const double taps = static_cast<double>(problem.kernel * problem.columns * problem.channels) / static_cast<double>(tables.output_rows());
+  const double taps =
+      static_cast<double>(problem.kernel * problem.columns * problem.channels) / static_cast<double>(tables.output_rows());
   ForEachPart(context.threads(), rows, parts, 20 + taps * 0.1, [&](int64_t part, int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t index = begin / tables.output_rows(), row = begin % tables.output_rows();
@@ -106,7 +113,9 @@ void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, co
       plane.channel_step = problem.columns;
       plane.kernel_step = 0;
       plane.count = 1;
-      if (problem.weights != nullptr) plane.weights = problem.weights + (group * problem.channels * problem.outputs + output % problem.outputs) * problem.kernel;
+      if (problem.weights != nullptr)
+        plane.weights =
+            problem.weights + (group * problem.channels * problem.outputs + output % problem.outputs) * problem.kernel;
       plane.weight_step = problem.outputs * problem.kernel;
       plane.bias = problem.bias_of(output);
       plane.out = problem.out + index * problem.pixels;
@@ -120,8 +129,8 @@ void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, co
 
 /// Neighbouring output channels of image `i`, whose products lie in rows of `row` elements.
 template <class C>
-TransposedPlanes<C> ColumnsPlanes(const TransposedProblem<C>& problem, const C* columns, int64_t row, int64_t i, int64_t output,
-                                  int64_t count) {
+TransposedPlanes<C> ColumnsPlanes(const TransposedProblem<C>& problem, const C* columns, int64_t row, int64_t i,
+                                  int64_t output, int64_t count) {
   TransposedPlanes<C> planes{};
   planes.columns = columns;
   planes.channels = 1;
@@ -140,8 +149,11 @@ template <class C>
 class RowGathering {
  public:
   RowGathering(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables)
-      : threads_(context.threads()), problem_(problem), tables_(tables),
-        rows_(CheckedMul(problem.groups * problem.outputs, tables.output_rows())), parts_(PartsFor(threads_, rows_)),
+      : threads_(context.threads()),
+        problem_(problem),
+        tables_(tables),
+        rows_(CheckedMul(problem.groups * problem.outputs, tables.output_rows())),
+        parts_(PartsFor(threads_, rows_)),
         scratch_(context, tables, 1, parts_) {}
 
   /// Image `i` of the problem from its products.
@@ -174,33 +186,40 @@ class RowGathering {
 template <class C>
 void GatherAfterwards(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
   const int64_t outputs = problem.groups * problem.outputs;
-  const auto buffer = context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(outputs, problem.kernel), problem.columns)));
+  const auto buffer =
+      context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(outputs, problem.kernel), problem.columns)));
   const RowGathering<C> gathering(context, problem, tables);
   for (int64_t i = 0; i < problem.batch; ++i) {
     RunProducts<C>(context, problem.groups, [&](int64_t group) {
-      return problem.Product(i, group, 0, problem.outputs, buffer.data() + group * problem.outputs * problem.kernel * problem.columns);
+      return problem.Product(i, group, 0, problem.outputs,
+                             buffer.data() + group * problem.outputs * problem.kernel * problem.columns);
     });
     gathering.Run(buffer.data(), i);
   }
 }
 
-/// The images of all groups side by side, [group, channel, image, column]: one product for all of them reads the weights once.
+/// The images of all groups side by side, [group, channel, image, column]: one product for all of them reads the weights
+/// once.
 template <class C>
 const C* JoinImages(KernelContext& context, const TransposedProblem<C>& problem) {
   const int64_t planes = problem.groups * problem.channels;
-  C* joined = context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(planes, problem.batch), problem.columns))).data();
-  context.threads().ParallelFor(planes * problem.batch, 10 + static_cast<double>(problem.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t plane = i / problem.batch, image = i % problem.batch;
-      std::copy_n(problem.input + (image * planes + plane) * problem.columns, problem.columns, joined + i * problem.columns);
-    }
-  });
+  C* joined =
+      context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(planes, problem.batch), problem.columns))).data();
+  context.threads().ParallelFor(planes * problem.batch, 10 + static_cast<double>(problem.columns),
+                                [&](int64_t begin, int64_t end) {
+                                  for (int64_t i = begin; i < end; ++i) {
+                                    const int64_t plane = i / problem.batch, image = i % problem.batch;
+                                    std::copy_n(problem.input + (image * planes + plane) * problem.columns, problem.columns,
+                                                joined + i * problem.columns);
+                                  }
+                                });
   return joined;
 }
 
 /// Some output channels at a time: product and gathering. Small images are multiplied together.
 template <class C>
-void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables, int64_t block) {
+void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables,
+                  int64_t block) {
   ThreadPool& threads = context.threads();
   const bool joins = problem.JoinsImages();
   const int64_t images = joins ? problem.batch : 1, columns = images * problem.columns;  // of a product
@@ -215,7 +234,8 @@ void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, c
   const size_t panel = packs ? PackedGemmBSize<C>(problem.channels, columns) : 0;
   const auto packed = context.scratch<C>(static_cast<size_t>(CheckedMul(static_cast<int64_t>(panel), matrices)));
   for (int64_t i = 0; packs && i < matrices; ++i) {
-    PackGemmB<C>(threads, problem.channels, columns, matrix_of(i), columns, 1, packed.data() + i * static_cast<int64_t>(panel));
+    PackGemmB<C>(threads, problem.channels, columns, matrix_of(i), columns, 1,
+                 packed.data() + i * static_cast<int64_t>(panel));
   }
   const int64_t buffer_size = CheckedMul(CheckedMul(block, problem.kernel), columns);
   const auto buffers = context.scratch<C>(static_cast<size_t>(CheckedMul(buffer_size, parts)));
@@ -249,8 +269,10 @@ int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
   const int64_t images = problem.JoinsImages() ? problem.batch : 1;
   // An input that every block reads from the third cache again is worth a buffer there.
   const bool far = problem.channels * problem.columns * images * static_cast<int64_t>(sizeof(C)) > kNearBytes;
-  const int64_t least = CeilDiv(far ? std::clamp(problem.channels / 2, kLeastRows, kRowsFromAfar) : kLeastRows, problem.kernel);
-  const int64_t fits = (int64_t{320} << 10) / (static_cast<int64_t>(sizeof(C)) * std::max<int64_t>(problem.kernel * problem.columns * images, 1));
+  const int64_t least =
+      CeilDiv(far ? std::clamp(problem.channels / 2, kLeastRows, kRowsFromAfar) : kLeastRows, problem.kernel);
+  const int64_t fits = (int64_t{320} << 10) /
+                       (static_cast<int64_t>(sizeof(C)) * std::max<int64_t>(problem.kernel * problem.columns * images, 1));
   int64_t block = std::max(fits, least);
   if (threads > 1) {
     const int64_t all = problem.batch / images * problem.groups * problem.outputs;

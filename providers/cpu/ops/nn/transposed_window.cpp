@@ -26,7 +26,9 @@ void TransposedTables::FindColumns() {
     const int64_t x = k * window_.dilations[last_] - window_.begin[last_];
     return x >= 0 ? x / stride : -((stride - 1 - x) / stride);
   };
-  const auto phase_of = [&](int64_t k) { return k * window_.dilations[last_] - window_.begin[last_] - shift_of(k) * stride; };
+  const auto phase_of = [&](int64_t k) {
+    return k * window_.dilations[last_] - window_.begin[last_] - shift_of(k) * stride;
+  };
   for (int64_t k = 0; k < geometry_.kernel_width; ++k) {
     if (phase_of(k) < geometry_.phases) ++starts[static_cast<size_t>(phase_of(k) + 1)];
   }
@@ -85,7 +87,9 @@ void TransposedTables::FindMeetings() {
   });
   const auto meetings = context_.scratch<TransposedMeeting>(static_cast<size_t>(count));
   for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
-  visit([&](int64_t row, const TransposedMeeting& meeting) { meetings[static_cast<size_t>(--starts[static_cast<size_t>(row)])] = meeting; });
+  visit([&](int64_t row, const TransposedMeeting& meeting) {
+    meetings[static_cast<size_t>(--starts[static_cast<size_t>(row)])] = meeting;
+  });
   geometry_.row_starts = starts.data();
   geometry_.meetings = meetings.data();
 }

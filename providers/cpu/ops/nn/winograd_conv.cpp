@@ -15,7 +15,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kBlockBytes = 768 << 10;           // of columns and products under way in a thread: about its L2
+constexpr int64_t kBlockBytes = 768 << 10;  // of columns and products under way in a thread: about its L2
 
 /// Three-by-three in an image or three along a line, one step at a time.
 bool Fits(const Window& window) {
@@ -38,7 +38,13 @@ class Run {
  public:
   Run(KernelContext& context, const WinogradBlock& image, int64_t batch, const float* weights, const float* input,
       const float* bias, const GemmEpilogue<float>& epilogue, float* output)
-      : context_(context), image_(image), batch_(batch), weights_(weights), input_(input), bias_(bias), epilogue_(epilogue),
+      : context_(context),
+        image_(image),
+        batch_(batch),
+        weights_(weights),
+        input_(input),
+        bias_(bias),
+        epilogue_(epilogue),
         output_(output) {}
 
   /// Each thread takes blocks of tile rows through all three steps, in its own cache.
@@ -145,7 +151,8 @@ int64_t ChooseRows(const WinogradBlock& image, int64_t batch, int64_t threads) {
   for (int64_t rows = 1; rows <= std::min(most, image.end_row); ++rows) {
     const int64_t blocks = batch * CeilDiv(image.end_row, rows);
     const int64_t panels = CeilDiv(rows * image.tiles_x(), kColumnsTogether);
-    const int64_t columns = panels * kColumnsTogether + panels % 2 * kColumnsTogether / 2;  // half a panel is not half the work
+    const int64_t columns =
+        panels * kColumnsTogether + panels % 2 * kColumnsTogether / 2;  // half a panel is not half the work
     const int64_t cost = CeilDiv(blocks, threads) * (columns + kReadColumns);
     if (cost <= best_cost) {
       best = rows;
@@ -185,21 +192,25 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
   transformed_ = SharedTensor(info, *constant, "winograd", ElementType::kFloat, shape, [&] {
     auto transformed = std::make_shared<Tensor>(ElementType::kFloat, shape, WeightMemory());
     float* values = transformed->mutable_data<float>();
-    info.threads().ParallelFor(outputs(), static_cast<double>(channels()) * (line ? 20.0 : 150.0), [&](int64_t begin, int64_t end) {
-      const WinogradForm form{line ? WinogradLine::kOne : WinogradLine::kFour, WinogradLine::kFour};
-      TransformWinogradFilters(form, constant->unaligned_data<float>() + begin * channels() * (line ? 3 : 9), (end - begin) * channels(),
-                               outputs() * channels(), values + begin * channels());
-    });
+    info.threads().ParallelFor(
+        outputs(), static_cast<double>(channels()) * (line ? 20.0 : 150.0), [&](int64_t begin, int64_t end) {
+          const WinogradForm form{line ? WinogradLine::kOne : WinogradLine::kFour, WinogradLine::kFour};
+          TransformWinogradFilters(form, constant->unaligned_data<float>() + begin * channels() * (line ? 3 : 9),
+                                   (end - begin) * channels(), outputs() * channels(), values + begin * channels());
+        });
     return transformed;
   });
 }
 
 bool WinogradConv::Pays(const Window& window, int64_t batch) const {
-  constexpr double kTileNs = 5, kImageNs = 5000;  // of a channel's tile; of an image's products, which are many and small, to begin and end
+  constexpr double kTileNs = 5,
+                   kImageNs =
+                       5000;  // of a channel's tile; of an image's products, which are many and small, to begin and end
   if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd;
   if (window.rank() == 1) return WinogradLinePays(batch, channels(), outputs(), window.output[0], window.dilations[0]);
   const WinogradArea area(batch, window.output.dims(), window.dilations.dims());
-  const double begins_ns = kImageNs * static_cast<double>(batch) / (area.tiles * static_cast<double>(channels() + outputs()));
+  const double begins_ns =
+      kImageNs * static_cast<double>(batch) / (area.tiles * static_cast<double>(channels() + outputs()));
   return WinogradPays(channels(), outputs(), area, kTileNs + begins_ns);
 }
 
@@ -207,14 +218,22 @@ bool WinogradConv::Suits(const Window& window, int64_t batch) const {
   return transformed_ != nullptr && Fits(window) && (released_ || Pays(window, batch));
 }
 
-void WinogradConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
-                            const GemmEpilogue<float>& epilogue, float* output) const {
+void WinogradConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
+                            const float* bias, const GemmEpilogue<float>& epilogue, float* output) const {
   if (window.rank() == 1) {
     ConvolveWinogradLines(context, window, batch, channels(), outputs(), transformed(), input, bias, epilogue, output);
     return;
   }
-  WinogradBlock image{channels(),       outputs(),       window.input[0], window.input[1], window.output[0],
-                      window.output[1], window.begin[0], window.begin[1], 0,               CeilDiv(window.output[0], kWinogradTile)};
+  WinogradBlock image{channels(),
+                      outputs(),
+                      window.input[0],
+                      window.input[1],
+                      window.output[0],
+                      window.output[1],
+                      window.begin[0],
+                      window.begin[1],
+                      0,
+                      CeilDiv(window.output[0], kWinogradTile)};
   Run run(context, image, batch, transformed(), input, bias, epilogue, output);
   const int64_t threads = context.threads().num_threads();
   if (threads > 1 && batch * image.end_row < 3 * threads) {

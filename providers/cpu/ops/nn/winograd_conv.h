@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "graph/algorithm.h"
 #include "base/window.h"
+#include "graph/algorithm.h"
 #include "simd/winograd.h"
 #include "tessera/kernel.h"
 
@@ -18,8 +18,8 @@ std::optional<Shape> KnownImageShape(const KernelInfo& info);
 /// Holds no weights where the transform does not pay.
 class WinogradConv {
  public:
-  /// `input` is the number of the constant weights of a convolution with one group. Where the size of the image is known, it
-  /// alone decides, and weights that the transform replaces are released.
+  /// `input` is the number of the constant weights of a convolution with one group. Where the size of the image is known,
+  /// it alone decides, and weights that the transform replaces are released.
   WinogradConv(const KernelInfo& info, size_t input, const WindowAttributes& attributes);
 
   /// The weights' shape, when they were released: only Convolve can compute then.

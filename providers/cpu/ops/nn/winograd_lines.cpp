@@ -11,9 +11,9 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLineBlockBytes = 384 << 10;       // of columns and products under way in a thread: most of its L2
-constexpr int64_t kFewestTiles = 48;             // so that reading the weights once more does not cost more than the products
-constexpr int64_t kTilesTogether = 16;           // a panel of the widest common instruction set
+constexpr int64_t kLineBlockBytes = 384 << 10;  // of columns and products under way in a thread: most of its L2
+constexpr int64_t kFewestTiles = 48;    // so that reading the weights once more does not cost more than the products
+constexpr int64_t kTilesTogether = 16;  // a panel of the widest common instruction set
 
 /// Tiles of a block: as many as the cache holds, fewer where threads would have nothing to do.
 int64_t ChooseTiles(const WinogradLines& lines, int64_t batch, int64_t threads) {
@@ -46,7 +46,8 @@ void ConvolveWinogradLines(KernelContext& context, const Window& window, int64_t
   const int64_t per_image = CeilDiv(all, tiles), blocks = CheckedMul(batch, per_image);
   const int64_t parts = std::min(blocks, threads);
   const auto scratch = context.scratch<float>(static_cast<size_t>(CheckedMul(part_size, parts)));
-  const double cost = static_cast<double>(lines.tiles() * channels * outputs) * 0.15 * static_cast<double>(blocks) / static_cast<double>(parts);
+  const double cost = static_cast<double>(lines.tiles() * channels * outputs) * 0.15 * static_cast<double>(blocks) /
+                      static_cast<double>(parts);
   context.threads().ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       float *columns = scratch.data() + part * part_size, *products = columns + columns_size;

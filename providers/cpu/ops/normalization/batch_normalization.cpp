@@ -1,5 +1,5 @@
-// BatchNormalization: versions 1, 6, 7 (`spatial`: 0 keeps statistics for each activation), 9, 14, 15. Before version 14 the
-// batch's own statistics are used when outputs beyond the first are asked for (and `is_test` is not set), then when
+// BatchNormalization: versions 1, 6, 7 (`spatial`: 0 keeps statistics for each activation), 9, 14, 15. Before version 14
+// the batch's own statistics are used when outputs beyond the first are asked for (and `is_test` is not set), then when
 // `training_mode` is.
 
 #include <cmath>
@@ -57,19 +57,21 @@ class BatchNormalization final : public Kernel {
     }
     if (y == nullptr || y->num_elements() == 0) return;
     for (size_t i = 0; i < channels; ++i) a[i] = static_cast<C>(a[i] / std::sqrt(variance[i] + epsilon_));
-    AffineOfReduced<C>(context, Reduction(shape, reduced), RowReader<C>(x), RowWriter<C>(*y), mean.data(), a.data(), b.data());
+    AffineOfReduced<C>(context, Reduction(shape, reduced), RowReader<C>(x), RowWriter<C>(*y), mean.data(), a.data(),
+                       b.data());
   }
 
  private:
   static void Load(KernelContext& context, size_t input, const Shape& shape, C* out) {
     const Tensor& tensor = context.required_input(input);
-    Require(tensor.num_elements() == shape.num_elements(), "input {} has shape {}, {} is expected", input,
-            tensor.shape(), shape);
+    Require(tensor.num_elements() == shape.num_elements(), "input {} has shape {}, {} is expected", input, tensor.shape(),
+            shape);
     RowReader<C>(tensor).Copy(0, tensor.num_elements(), out);
   }
 
   /// Running mean and variance, and before version 14 the batch's.
-  void WriteStatistics(KernelContext& context, const Shape& shape, std::span<const C> mean, std::span<const double> variance) {
+  void WriteStatistics(KernelContext& context, const Shape& shape, std::span<const C> mean,
+                       std::span<const double> variance) {
     for (size_t i = 1; i < context.num_outputs(); ++i) {
       if (!context.has_output(i)) continue;
       const bool running = i <= 2, is_mean = i % 2 == 1;

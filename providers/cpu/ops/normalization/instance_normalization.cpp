@@ -23,7 +23,8 @@ class GroupNormalization final : public Kernel {
     const Shape& shape = x.shape();
     Require(shape.rank() >= 2, "the input has shape {}, batch and channels are expected", shape);
     const int64_t channels = shape[1], groups = groups_ == 0 ? channels : groups_;
-    Require(groups > 0 ? channels % groups == 0 : channels == 0, "{} channels do not fall into {} groups", channels, groups);
+    Require(groups > 0 ? channels % groups == 0 : channels == 0, "{} channels do not fall into {} groups", channels,
+            groups);
     const int64_t spatial = shape.SizeOfRange(2, shape.rank());
     Tensor* y = context.output(0, shape);
     const int64_t parameters = scale_each_group_ ? groups : channels;
@@ -32,23 +33,25 @@ class GroupNormalization final : public Kernel {
     Load(context, 2, parameters, bias.data());
     if (y == nullptr || y->num_elements() == 0) return;
     const int64_t per_group = channels / groups;
-    NormalizeRows<C>(context, RowReader<C>(x), RowWriter<C>(*y), shape[0] * groups, per_group * spatial, true, epsilon_, nullptr,
-                     [&](int64_t row, int64_t first, int64_t count, const C* in, C* out, RowStatistics s) {
-                       const int64_t group = row % groups;
-                       for (int64_t i = 0; i < count;) {
-                         const int64_t channel = (first + i) / spatial, n = std::min((channel + 1) * spatial - first - i, count - i);
-                         const int64_t p = scale_each_group_ ? group : group * per_group + channel;
-                         kernels_.affine(in + i, out + i, n, static_cast<C>(s.mean),
-                                         static_cast<C>(scale[static_cast<size_t>(p)] * s.inverse), bias[static_cast<size_t>(p)]);
-                         i += n;
-                       }
-                     });
+    NormalizeRows<C>(
+        context, RowReader<C>(x), RowWriter<C>(*y), shape[0] * groups, per_group * spatial, true, epsilon_, nullptr,
+        [&](int64_t row, int64_t first, int64_t count, const C* in, C* out, RowStatistics s) {
+          const int64_t group = row % groups;
+          for (int64_t i = 0; i < count;) {
+            const int64_t channel = (first + i) / spatial, n = std::min((channel + 1) * spatial - first - i, count - i);
+            const int64_t p = scale_each_group_ ? group : group * per_group + channel;
+            kernels_.affine(in + i, out + i, n, static_cast<C>(s.mean),
+                            static_cast<C>(scale[static_cast<size_t>(p)] * s.inverse), bias[static_cast<size_t>(p)]);
+            i += n;
+          }
+        });
   }
 
  private:
   static void Load(KernelContext& context, size_t input, int64_t count, C* out) {
     const Tensor& tensor = context.required_input(input);
-    Require(tensor.num_elements() == count, "input {} has {} elements, {} are expected", input, tensor.num_elements(), count);
+    Require(tensor.num_elements() == count, "input {} has {} elements, {} are expected", input, tensor.num_elements(),
+            count);
     RowReader<C>(tensor).Copy(0, count, out);
   }
 

@@ -1,5 +1,5 @@
-// LayerNormalization: version 17, and ONNX Runtime's version 1. RMSNormalization: version 23. SimplifiedLayerNormalization: ONNX
-// Runtime's version 1 of RMSNormalization. All normalize the trailing dimensions from `axis` on.
+// LayerNormalization: version 17, and ONNX Runtime's version 1. RMSNormalization: version 23. SimplifiedLayerNormalization:
+// ONNX Runtime's version 1 of RMSNormalization. All normalize the trailing dimensions from `axis` on.
 
 #include <cmath>
 
@@ -55,7 +55,8 @@ class TrailingNormalization final : public Kernel {
     Tensor* mean = kCenter ? context.output(1, reduced) : nullptr;
     Tensor* inverse = context.output(kCenter ? 2 : 1, reduced);
     if (y == nullptr || rows == 0) return;
-    const auto statistics = context.scratch<RowStatistics>(mean != nullptr || inverse != nullptr ? static_cast<size_t>(rows) : 0);
+    const auto statistics =
+        context.scratch<RowStatistics>(mean != nullptr || inverse != nullptr ? static_cast<size_t>(rows) : 0);
     std::fill(statistics.begin(), statistics.end(), RowStatistics{NAN, NAN});  // stays where rows are empty
     const Parameter<C> scale = Prepare<C>(context, &context.required_input(1), shape, axis, count);
     const Parameter<C> bias = Prepare<C>(context, kCenter ? context.input(2) : nullptr, shape, axis, count);
@@ -63,8 +64,8 @@ class TrailingNormalization final : public Kernel {
         scale.row_stride == 0 && bias.row_stride == 0) {
       const double row_ns = 5 + 0.35 * static_cast<double>(count);
       context.threads().ParallelFor(rows, row_ns, [&](int64_t begin, int64_t end) {
-        kernels_.standardize_rows(x.data<C>() + begin * count, y->mutable_data<C>() + begin * count, end - begin, count, kCenter, epsilon_,
-                                  scale.data, bias.data);
+        kernels_.standardize_rows(x.data<C>() + begin * count, y->mutable_data<C>() + begin * count, end - begin, count,
+                                  kCenter, epsilon_, scale.data, bias.data);
       });
       return;
     }
@@ -105,7 +106,8 @@ void RegisterRMSNormalization(KernelRegistry& registry) {
 }
 
 void RegisterSimplifiedLayerNormalization(KernelRegistry& registry) {
-  registry.Add(Op("SimplifiedLayerNormalization").Types(0, kFloats).Types(1, kFloats).InPlace(0, 0).Factory(MakeTrailing<false>));
+  registry.Add(
+      Op("SimplifiedLayerNormalization").Types(0, kFloats).Types(1, kFloats).InPlace(0, 0).Factory(MakeTrailing<false>));
 }
 
 }  // namespace tessera::cpu

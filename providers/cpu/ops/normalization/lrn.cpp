@@ -1,5 +1,7 @@
 // LRN: versions 1, 13. Divides by a power of the squares summed over neighbouring channels.
 
+#include "simd/lrn.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +9,6 @@
 #include "engine/row_access.h"
 #include "engine/slots.h"
 #include "ops/ops.h"
-#include "simd/lrn.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -55,14 +56,17 @@ class Lrn final : public Kernel {
         const int64_t base = unit / blocks * channels * spatial + column;
         for (int64_t c = 0; c < channels; ++c, look.Pass(n)) x.Copy(base + c * spatial, n, rows + c * n);
         std::fill_n(window, n, 0.0);
-        for (int64_t c = 0; c < std::min(after, channels); ++c, look.Pass(n)) kernels_.slide(window, rows + c * n, nullptr, n);
+        for (int64_t c = 0; c < std::min(after, channels); ++c, look.Pass(n))
+          kernels_.slide(window, rows + c * n, nullptr, n);
         for (int64_t c = 0; c < channels; ++c, look.Pass(n)) {
           const int64_t enters = c + after, leaves = c - before - 1;
           if (leaves < 0 || LeavesNothingBehind(rows + leaves * n, n)) {
-            kernels_.slide(window, enters < channels ? rows + enters * n : nullptr, leaves >= 0 ? rows + leaves * n : nullptr, n);
+            kernels_.slide(window, enters < channels ? rows + enters * n : nullptr,
+                           leaves >= 0 ? rows + leaves * n : nullptr, n);
           } else {
             std::fill_n(window, n, 0.0);
-            for (int64_t i = leaves + 1; i <= std::min(enters, channels - 1); ++i) kernels_.slide(window, rows + i * n, nullptr, n);
+            for (int64_t i = leaves + 1; i <= std::min(enters, channels - 1); ++i)
+              kernels_.slide(window, rows + i * n, nullptr, n);
           }
           const int64_t at = base + c * spatial;
           kernels_.divide(rows + c * n, window, y.At(at, out), n, alpha_ / static_cast<double>(size_), beta_, bias_);
@@ -73,8 +77,8 @@ class Lrn final : public Kernel {
   }
 
  private:
-  /// Whether a sum that these squares are taken from again is as good as new: NaN and infinity stay in it, and large numbers take small
-  /// ones with them.
+  /// Whether a sum that these squares are taken from again is as good as new: NaN and infinity stay in it, and large
+  /// numbers take small ones with them.
   bool LeavesNothingBehind(const C* row, int64_t count) const {
     bool within = true;
     for (int64_t i = 0; i < count; ++i) within &= std::abs(static_cast<double>(row[i])) <= largest_;
@@ -91,6 +95,8 @@ class Lrn final : public Kernel {
 
 }  // namespace
 
-void RegisterLRN(KernelRegistry& registry) { registry.Add(Op("LRN").Types(0, kFloats).InPlace(0, 0).Factory(MakeComputed<Lrn>)); }
+void RegisterLRN(KernelRegistry& registry) {
+  registry.Add(Op("LRN").Types(0, kFloats).InPlace(0, 0).Factory(MakeComputed<Lrn>));
+}
 
 }  // namespace tessera::cpu

@@ -39,7 +39,8 @@ class MeanVarianceNormalization final : public Kernel {
 }  // namespace
 
 void RegisterMeanVarianceNormalization(KernelRegistry& registry) {
-  registry.Add(Op("MeanVarianceNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeComputed<MeanVarianceNormalization>));
+  registry.Add(
+      Op("MeanVarianceNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeComputed<MeanVarianceNormalization>));
 }
 
 }  // namespace tessera::cpu

@@ -1,7 +1,8 @@
 // Softmax, LogSoftmax: versions 1, 11 (the input seen as a matrix from `axis` on), 13 (one axis).
 
-#include "engine/axis.h"
 #include "engine/softmax.h"
+
+#include "engine/axis.h"
 #include "ops/ops.h"
 #include "types.h"
 

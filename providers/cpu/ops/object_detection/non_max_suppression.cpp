@@ -76,7 +76,8 @@ int64_t Select(const float* scores, int64_t boxes, const BoxArrays& corners, con
     }
     look.Pass(8 + count);
     const auto box = static_cast<int32_t>(~static_cast<uint32_t>(keys[next]));
-    const float x_min = corners.x_min[box], y_min = corners.y_min[box], x_max = corners.x_max[box], y_max = corners.y_max[box];
+    const float x_min = corners.x_min[box], y_min = corners.y_min[box], x_max = corners.x_max[box],
+                y_max = corners.y_max[box];
     const float area = corners.area[box];
     if (OverlapsAny(selected, count, x_min, y_min, x_max, y_max, area, limits.iou)) continue;
     selected.x_min[count] = x_min;
@@ -119,8 +120,8 @@ class NonMaxSuppression final : public Kernel {
             boxes.shape());
     Require(shape.rank() == 3, "scores are {}, [batches, classes, boxes] is expected", shape);
     const int64_t batches = shape[0], classes = shape[1], count = shape[2];
-    Require(boxes.shape()[0] == batches && boxes.shape()[1] == count, "boxes are {} and scores {}: batches and boxes differ",
-            boxes.shape(), shape);
+    Require(boxes.shape()[0] == batches && boxes.shape()[1] == count,
+            "boxes are {} and scores {}: batches and boxes differ", boxes.shape(), shape);
     Require(count <= std::numeric_limits<int32_t>::max(), "{} boxes are too many", count);
 
     Limits limits;
@@ -137,7 +138,8 @@ class NonMaxSuppression final : public Kernel {
 
     // Corners of every image, then each class of each image on its own.
     const int64_t stride = (count + 31) / 16 * 16;
-    const std::span<float> corners = context.scratch<float>(static_cast<size_t>(CheckedMul(CheckedMul(batches, stride), int64_t{5})));
+    const std::span<float> corners =
+        context.scratch<float>(static_cast<size_t>(CheckedMul(CheckedMul(batches, stride), int64_t{5})));
     for (int64_t b = 0; b < batches; ++b) {
       ToCorners(boxes.data<float>() + b * count * 4, count, center_, Slice(corners.data() + b * stride * 5, stride));
     }
@@ -148,17 +150,18 @@ class NonMaxSuppression final : public Kernel {
     const int64_t selected_stride = (kept + 31) / 16 * 16;
     const std::span<uint64_t> keys = context.scratch<uint64_t>(static_cast<size_t>(CheckedMul(chunks, stride)));
     const std::span<float> selected = context.scratch<float>(static_cast<size_t>(CheckedMul(chunks * 5, selected_stride)));
-    InCancellablePieces(0, static_cast<int64_t>(selected.size()), 0.5,
-                        [&](int64_t begin, int64_t end) { std::fill(selected.begin() + begin, selected.begin() + end, 0.0f); });
+    InCancellablePieces(0, static_cast<int64_t>(selected.size()), 0.5, [&](int64_t begin, int64_t end) {
+      std::fill(selected.begin() + begin, selected.begin() + end, 0.0f);
+    });
     context.threads().ParallelFor(
         chunks, static_cast<double>(count) * 10 * static_cast<double>(problems) / static_cast<double>(chunks),
         [&](int64_t begin, int64_t end) {
           for (int64_t c = begin; c < end; ++c) {
             for (int64_t p = problems * c / chunks; p < problems * (c + 1) / chunks; ++p) {
               counts[static_cast<size_t>(p)] =
-                  Select(scores.data<float>() + p * count, count, Slice(corners.data() + p / classes * stride * 5, stride), limits,
-                         keys.data() + c * stride, Slice(selected.data() + c * 5 * selected_stride, selected_stride),
-                         results.data() + p * kept);
+                  Select(scores.data<float>() + p * count, count, Slice(corners.data() + p / classes * stride * 5, stride),
+                         limits, keys.data() + c * stride,
+                         Slice(selected.data() + c * 5 * selected_stride, selected_stride), results.data() + p * kept);
             }
           }
         });
@@ -166,8 +169,8 @@ class NonMaxSuppression final : public Kernel {
   }
 
  private:
-  static void Write(KernelContext& context, std::span<const int64_t> counts, std::span<const int32_t> results, int64_t classes,
-                    int64_t kept) {
+  static void Write(KernelContext& context, std::span<const int64_t> counts, std::span<const int32_t> results,
+                    int64_t classes, int64_t kept) {
     int64_t total = 0;
     for (int64_t n : counts) total += n;
     Tensor* output = context.output(0, Shape{total, 3});

@@ -1,5 +1,7 @@
 // RoiAlign (ai.onnx 10, 16, 22).
 
+#include "simd/roi_align.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +9,6 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "ops/ops.h"
-#include "simd/roi_align.h"
 #include "types.h"
 
 namespace tessera::cpu {
@@ -73,8 +74,8 @@ void FillAxis(const Sampling& sampling, int64_t size, const RoiAxis<F>& axis) {
 }
 
 template <class F>
-void MaxPlane(const F* plane, int64_t height, int64_t width, const Sampling& rows, const Sampling& columns, int64_t out_height,
-              int64_t out_width, F* out) {
+void MaxPlane(const F* plane, int64_t height, int64_t width, const Sampling& rows, const Sampling& columns,
+              int64_t out_height, int64_t out_width, F* out) {
   PacedCancellationPoint look(8);
   for (int64_t y = 0; y < out_height; ++y) {
     for (int64_t x = 0; x < out_width; ++x) {
@@ -137,8 +138,8 @@ class RoiAlign final : public Kernel {
     Require(coordinates == "half_pixel" || coordinates == "output_half_pixel",
             "coordinate_transformation_mode is '{}', half_pixel or output_half_pixel is expected", coordinates);
     half_pixel_ = coordinates == "half_pixel";
-    Require(out_height_ > 0 && out_width_ > 0 && out_height_ < kLimit && out_width_ < kLimit, "output size is {} x {}", out_height_,
-            out_width_);
+    Require(out_height_ > 0 && out_width_ > 0 && out_height_ < kLimit && out_width_ < kLimit, "output size is {} x {}",
+            out_height_, out_width_);
     Require(sampling_ratio_ >= 0 && sampling_ratio_ < kLimit, "sampling_ratio is {}", sampling_ratio_);
   }
 
@@ -148,8 +149,9 @@ class RoiAlign final : public Kernel {
     const Tensor& batches = context.required_input(2);
     const Shape& shape = input.shape();
     Require(shape.rank() == 4, "X is {}, [batches, channels, height, width] is expected", shape);
-    Require(rois.shape().rank() == 2 && rois.shape()[1] == 4 && rois.is(input.type()), "rois are {} of {}, [rois, 4] of {} is expected",
-            rois.shape(), ElementTypeName(rois.type()), ElementTypeName(input.type()));
+    Require(rois.shape().rank() == 2 && rois.shape()[1] == 4 && rois.is(input.type()),
+            "rois are {} of {}, [rois, 4] of {} is expected", rois.shape(), ElementTypeName(rois.type()),
+            ElementTypeName(input.type()));
     const int64_t count = rois.shape()[0];
     Require(batches.is(ElementType::kInt64) && batches.shape().rank() == 1 && batches.shape()[0] == count,
             "batch_indices are {}, [{}] of int64 is expected", batches.shape(), count);
@@ -205,7 +207,8 @@ class RoiAlign final : public Kernel {
     const int64_t chunks = std::min<int64_t>(tasks, 4 * threads);
     const int64_t numbers = CheckedAdd(CheckedAdd(CheckedMul(out_height_, height), CheckedMul(out_width_, width)), width);
     const std::span<F> tables = context.scratch<F>(static_cast<size_t>(CheckedMul(max_ ? 1 : numbers, chunks)));
-    const std::span<int32_t> indices = context.scratch<int32_t>(static_cast<size_t>(CheckedMul(2 * (out_height_ + out_width_), chunks)));
+    const std::span<int32_t> indices =
+        context.scratch<int32_t>(static_cast<size_t>(CheckedMul(2 * (out_height_ + out_width_), chunks)));
     const double cost = static_cast<double>(bins) * 10 * static_cast<double>(channels) * static_cast<double>(count);
     context.threads().ParallelFor(chunks, cost / static_cast<double>(chunks), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
@@ -231,7 +234,8 @@ class RoiAlign final : public Kernel {
           }
           FillAxis(y, height, rows);
           FillAxis(x, width, columns);
-          const auto samples = static_cast<F>(std::max<double>(static_cast<double>(y.grid) * static_cast<double>(x.grid), 1.0));
+          const auto samples =
+              static_cast<F>(std::max<double>(static_cast<double>(y.grid) * static_cast<double>(x.grid), 1.0));
           for (int64_t b = 0; b < rows.bins; ++b) {
             for (int32_t i = 0; i < rows.count[b]; ++i) rows.weights[b * rows.stride + i] /= samples;
           }

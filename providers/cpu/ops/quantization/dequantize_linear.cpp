@@ -12,11 +12,12 @@ namespace tessera::cpu {
 namespace {
 
 constexpr TypeSet kCodes = {
-    ElementType::kInt8,         ElementType::kUInt8,          ElementType::kInt16,      ElementType::kUInt16,
-    ElementType::kInt32,        ElementType::kUInt4,          ElementType::kInt4,       ElementType::kUInt2,
-    ElementType::kInt2,         ElementType::kFloat8E4M3FN,   ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
-    ElementType::kFloat8E5M2FNUZ, ElementType::kFloat4E2M1,   ElementType::kFloat6E2M3, ElementType::kFloat6E3M2};
-constexpr TypeSet kCodeScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kFloat8E8M0};
+    ElementType::kInt8,           ElementType::kUInt8,        ElementType::kInt16,          ElementType::kUInt16,
+    ElementType::kInt32,          ElementType::kUInt4,        ElementType::kInt4,           ElementType::kUInt2,
+    ElementType::kInt2,           ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
+    ElementType::kFloat8E5M2FNUZ, ElementType::kFloat4E2M1,   ElementType::kFloat6E2M3,     ElementType::kFloat6E3M2};
+constexpr TypeSet kCodeScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16,
+                                 ElementType::kFloat8E8M0};
 
 ElementType DequantizedType(const KernelInfo& info) {
   const int64_t type = info.attribute<int64_t>("output_dtype", 0);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr TypeSet kReals = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kInt32};
 constexpr TypeSet kRealScales = kReals | TypeSet{ElementType::kFloat8E8M0};
-constexpr TypeSet kQuantizedInts = {ElementType::kInt8, ElementType::kUInt8,  ElementType::kInt16, ElementType::kUInt16,
+constexpr TypeSet kQuantizedInts = {ElementType::kInt8, ElementType::kUInt8, ElementType::kInt16, ElementType::kUInt16,
                                     ElementType::kInt4, ElementType::kUInt4, ElementType::kInt2,  ElementType::kUInt2};
 constexpr TypeSet kFloat8s = {ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
                               ElementType::kFloat8E5M2FNUZ};
@@ -63,8 +63,8 @@ class QuantizeLinear final : public Kernel {
     Require((kQuantizedInts | kFloat8s | kSmallFloats).contains(output_type_), "quantized type is tensor({})",
             ElementTypeName(output_type_));
     const int bits = BitWidth(output_type_);
-    const bool is_signed = kSignedInts.contains(output_type_) || output_type_ == ElementType::kInt4 ||
-                           output_type_ == ElementType::kInt2;
+    const bool is_signed =
+        kSignedInts.contains(output_type_) || output_type_ == ElementType::kInt4 || output_type_ == ElementType::kInt2;
     low_ = is_signed ? -static_cast<float>(1 << (bits - 1)) : 0.0f;
     high_ = static_cast<float>((1 << (is_signed ? bits - 1 : bits)) - 1);
   }

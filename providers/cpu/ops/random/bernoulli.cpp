@@ -7,7 +7,8 @@
 namespace tessera::cpu {
 namespace {
 
-using ResultTypes = TypeList<float, double, Float16, BFloat16, bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
+using ResultTypes = TypeList<float, double, Float16, BFloat16, bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
+                             uint32_t, uint64_t>;
 
 class Bernoulli final : public Kernel {
  public:

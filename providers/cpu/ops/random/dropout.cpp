@@ -1,5 +1,6 @@
-// Dropout (1, 6, 7, 10, 12, 13, 22). Up to version 10 it is the identity of inference (versions 1 and 6 where is_test or always:
-// their training form needs a generator that the specification does not name); from 12 on training_mode is an input.
+// Dropout (1, 6, 7, 10, 12, 13, 22). Up to version 10 it is the identity of inference (versions 1 and 6 where is_test or
+// always: their training form needs a generator that the specification does not name); from 12 on training_mode is an
+// input.
 
 #include "base/cancellable_memory.h"
 #include "base/check.h"
@@ -61,7 +62,8 @@ class Dropout final : public Kernel {
       FillCancellably(mask.mutable_data<bool>(), mask.num_elements(), true);
       return;
     }
-    VisitType(FloatTypes{}, mask.type(), [&]<class T>() { FillCancellably(mask.mutable_data<T>(), mask.num_elements(), static_cast<T>(1.0f)); });
+    VisitType(FloatTypes{}, mask.type(),
+              [&]<class T>() { FillCancellably(mask.mutable_data<T>(), mask.num_elements(), static_cast<T>(1.0f)); });
   }
 
   bool has_inputs_;
@@ -70,8 +72,6 @@ class Dropout final : public Kernel {
 
 }  // namespace
 
-void RegisterDropout(KernelRegistry& registry) {
-  registry.Add(Op("Dropout").Versions(1).InPlace(0, 0).Make<Dropout>());
-}
+void RegisterDropout(KernelRegistry& registry) { registry.Add(Op("Dropout").Versions(1).InPlace(0, 0).Make<Dropout>()); }
 
 }  // namespace tessera::cpu

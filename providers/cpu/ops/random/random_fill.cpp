@@ -41,7 +41,8 @@ std::unique_ptr<Kernel> MakeRandomFill(const KernelInfo& info) {
   const bool like = info.node().op_type.ends_with("Like");
   const auto fallback = like ? info.input_type(0) : ElementType::kFloat;
   const auto type = info.has_attribute("dtype") ? static_cast<ElementType>(info.attribute<int64_t>("dtype")) : fallback;
-  return VisitType(FloatTypes{}, type, [&]<class T>() -> std::unique_ptr<Kernel> { return std::make_unique<RandomFill<T>>(info); });
+  return VisitType(FloatTypes{}, type,
+                   [&]<class T>() -> std::unique_ptr<Kernel> { return std::make_unique<RandomFill<T>>(info); });
 }
 
 }  // namespace

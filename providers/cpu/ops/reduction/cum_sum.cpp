@@ -113,7 +113,8 @@ template <class T, bool kProduct>
 class Cumulative final : public Kernel {
  public:
   explicit Cumulative(const KernelInfo& info)
-      : exclusive_(info.attribute<int64_t>("exclusive", 0) != 0), step_(info.attribute<int64_t>("reverse", 0) != 0 ? -1 : 1) {}
+      : exclusive_(info.attribute<int64_t>("exclusive", 0) != 0),
+        step_(info.attribute<int64_t>("reverse", 0) != 0 ? -1 : 1) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -144,10 +145,18 @@ using CumProd = Cumulative<T, true>;
 }  // namespace
 
 void RegisterCumSum(KernelRegistry& registry) {
-  registry.Add(Op("CumSum").Types(0, ToTypeSet(CumulativeTypes{})).HostInput(1).InPlace(0, 0).Factory(MakeTyped<CumSum, CumulativeTypes>));
+  registry.Add(Op("CumSum")
+                   .Types(0, ToTypeSet(CumulativeTypes{}))
+                   .HostInput(1)
+                   .InPlace(0, 0)
+                   .Factory(MakeTyped<CumSum, CumulativeTypes>));
 }
 void RegisterCumProd(KernelRegistry& registry) {
-  registry.Add(Op("CumProd").Types(0, ToTypeSet(CumulativeTypes{})).HostInput(1).InPlace(0, 0).Factory(MakeTyped<CumProd, CumulativeTypes>));
+  registry.Add(Op("CumProd")
+                   .Types(0, ToTypeSet(CumulativeTypes{}))
+                   .HostInput(1)
+                   .InPlace(0, 0)
+                   .Factory(MakeTyped<CumProd, CumulativeTypes>));
 }
 
 }  // namespace tessera::cpu

@@ -2,10 +2,11 @@
 // ReduceLogSumExp: versions 1, 11, 12, 13, 18, 20, 28. Axes are an attribute before version 18 (13 for ReduceSum), then an
 // input.
 
+#include "engine/reduce.h"
+
 #include <cmath>
 
 #include "engine/convert_row.h"
-#include "engine/reduce.h"
 #include "ops/ops.h"
 #include "types.h"
 
@@ -32,7 +33,8 @@ void StoreMean(const W* values, int64_t count, int64_t reduced, T* out) {
   if constexpr (std::is_integral_v<T>) {
     using Long = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = reduced == 0 ? T{0} : static_cast<T>(static_cast<Long>(static_cast<T>(values[i])) / static_cast<Long>(reduced));
+      out[i] =
+          reduced == 0 ? T{0} : static_cast<T>(static_cast<Long>(static_cast<T>(values[i])) / static_cast<Long>(reduced));
     }
   } else {
     for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(values[i] / static_cast<double>(reduced));
@@ -45,9 +47,7 @@ void StoreFolded(Finish finish, const W* values, int64_t count, int64_t reduced,
     case Finish::kNone:
       for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(values[i]);
       break;
-    case Finish::kMean:
-      StoreMean(values, count, reduced, out);
-      break;
+    case Finish::kMean: StoreMean(values, count, reduced, out); break;
     case Finish::kSqrt:
       for (int64_t i = 0; i < count; ++i) out[i] = FromDouble<T>(std::sqrt(static_cast<double>(static_cast<T>(values[i]))));
       break;
@@ -66,9 +66,7 @@ void StoreFolded(Finish finish, const double* values, int64_t count, int64_t red
     case Finish::kNone:
       for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(values[i]);
       break;
-    case Finish::kMean:
-      StoreMean(values, count, reduced, out);
-      break;
+    case Finish::kMean: StoreMean(values, count, reduced, out); break;
     case Finish::kSqrt:
       for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(std::sqrt(values[i]));
       break;
@@ -92,8 +90,8 @@ class Reduce : public Kernel {
       Require(input->is(ElementType::kInt64), "axes are {}, int64 is expected", ElementTypeName(input->type()));
       axes = input->values<int64_t>();
     }
-    const Shape reduced = axes.empty() && noop_with_empty_axes_ ? Shape(data.shape().rank(), 0)
-                                                                : ReducedDimensions(data.shape(), axes);
+    const Shape reduced =
+        axes.empty() && noop_with_empty_axes_ ? Shape(data.shape().rank(), 0) : ReducedDimensions(data.shape(), axes);
     Tensor* out = context.output(0, ReducedShape(data.shape(), reduced, keep_dimensions_));
     if (out == nullptr || out->num_elements() == 0) return;
     Run(context, Reduction(data.shape(), reduced), data, *out);
@@ -135,9 +133,9 @@ class ReduceFold final : public Reduce {
     using S = typename WrapAs<T>::Type;
     T* y = out.mutable_data<T>();
     FoldTensor<S, ComputeType<S>>(context, reduction, fold_, static_cast<const S*>(data.raw()), nullptr,
-                              [&](int64_t first, const Wide<ComputeType<S>>* values, int64_t count) {
-                                StoreFolded(finish_, values, count, reduction.reduced, y + first);
-                              });
+                                  [&](int64_t first, const Wide<ComputeType<S>>* values, int64_t count) {
+                                    StoreFolded(finish_, values, count, reduction.reduced, y + first);
+                                  });
   }
 
  private:
@@ -155,15 +153,15 @@ class ReduceExtreme final : public Reduce {
   void Run(KernelContext& context, const Reduction& reduction, const Tensor& data, Tensor& out) const override {
     T* y = static_cast<T*>(out.mutable_raw());
     FoldTensor<T, ComputeType<T>>(context, reduction, fold_, static_cast<const T*>(data.raw()), nullptr,
-                              [&](int64_t first, const Wide<ComputeType<T>>* values, int64_t count) {
-                                for (int64_t i = 0; i < count; ++i) {
-                                  if constexpr (is_bool) {
-                                    y[first + i] = static_cast<T>(values[i] != 0);
-                                  } else {
-                                    y[first + i] = static_cast<T>(values[i]);
-                                  }
-                                }
-                              });
+                                  [&](int64_t first, const Wide<ComputeType<T>>* values, int64_t count) {
+                                    for (int64_t i = 0; i < count; ++i) {
+                                      if constexpr (is_bool) {
+                                        y[first + i] = static_cast<T>(values[i] != 0);
+                                      } else {
+                                        y[first + i] = static_cast<T>(values[i]);
+                                      }
+                                    }
+                                  });
   }
 
  private:
@@ -209,9 +207,8 @@ template <Fold fold>
 std::unique_ptr<Kernel> MakeExtreme(const KernelInfo& info) {
   if (info.input_type(0) == ElementType::kBool) return std::make_unique<ReduceExtreme<uint8_t, true>>(info, fold);
   using Types = TypeList<float, double, Float16, BFloat16, int8_t, uint8_t, int32_t, int64_t, uint32_t, uint64_t>;
-  return VisitType(Types{}, info.input_type(0), [&]<class T>() -> std::unique_ptr<Kernel> {
-    return std::make_unique<ReduceExtreme<T>>(info, fold);
-  });
+  return VisitType(Types{}, info.input_type(0),
+                   [&]<class T>() -> std::unique_ptr<Kernel> { return std::make_unique<ReduceExtreme<T>>(info, fold); });
 }
 
 void Add(KernelRegistry& registry, const char* op, KernelFactory factory, TypeSet types = ToTypeSet(ReduceTypes{})) {

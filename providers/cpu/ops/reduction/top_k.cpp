@@ -1,5 +1,7 @@
-// TopK: versions 1 (k is an attribute), 10 (an input), 11 (`largest`, `sorted`; results are always sorted), 24. NaN counts as
-// larger than any number; of equal elements the one with the lower index comes first.
+// TopK: versions 1 (k is an attribute), 10 (an input), 11 (`largest`, `sorted`; results are always sorted), 24. NaN counts
+// as larger than any number; of equal elements the one with the lower index comes first.
+
+#include "simd/top_k.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,13 +16,12 @@
 #include "engine/found_position.h"
 #include "engine/slots.h"
 #include "ops/ops.h"
-#include "simd/top_k.h"
 #include "types.h"
 
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kPanel = 16;       // columns whose keys are gathered together
+constexpr int64_t kPanel = 16;        // columns whose keys are gathered together
 constexpr int64_t kPart = 64 * 1024;  // elements of a row that are worth a thread
 
 template <class T>
@@ -67,7 +68,8 @@ class TopK final : public Kernel {
     Tensor* indices = context.output(1, shape);
     if (shape.num_elements() == 0) return;
     const AxisView view(x.shape(), axis);
-    Require(sizeof(T) == 8 || view.count <= std::numeric_limits<uint32_t>::max(), "an axis of {} elements is too long", view.count);
+    Require(sizeof(T) == 8 || view.count <= std::numeric_limits<uint32_t>::max(), "an axis of {} elements is too long",
+            view.count);
     Job job{view, k, x.data<T>(), values == nullptr ? nullptr : values->mutable_data<T>(),
             indices == nullptr ? nullptr : indices->mutable_data<int64_t>()};
     const int64_t threads = context.threads().num_threads(), parts = std::min(threads, view.count / kPart);
@@ -100,7 +102,8 @@ class TopK final : public Kernel {
   }
 
   void Write(const Job& job, int64_t outer, int64_t column, const Candidate* candidates) const {
-    const int64_t inner = job.view.inner, to = outer * job.k * inner + column, from = outer * job.view.count * inner + column;
+    const int64_t inner = job.view.inner, to = outer * job.k * inner + column,
+                  from = outer * job.view.count * inner + column;
     PacedCancellationPoint look(5);
     for (int64_t i = 0; i < job.k; ++i) {
       look.Pass();
@@ -159,7 +162,8 @@ class TopK final : public Kernel {
           kernels_.select(row, n, first, k, candidates.data() + part * room);
         }
       });
-      for (int64_t part = 0; part < parts; ++part) std::copy_n(candidates.data() + part * room, k, merged.data() + part * k);
+      for (int64_t part = 0; part < parts; ++part)
+        std::copy_n(candidates.data() + part * room, k, merged.data() + part * k);
       SortCancellably(merged.begin(), merged.begin() + k * parts, std::greater<Candidate>());
       Write(job, outer, 0, merged.data());
     }

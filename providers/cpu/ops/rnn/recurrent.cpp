@@ -27,8 +27,8 @@ size_t Directions(const KernelInfo& info) {
 }  // namespace
 
 template <class T>
-Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std::initializer_list<RecurrentFunction> activations,
-                        bool has_cell)
+Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits,
+                        std::initializer_list<RecurrentFunction> activations, bool has_cell)
     : directions_(static_cast<int64_t>(Directions(info))),
       splits_(std::move(splits)),
       activations_(ParseActivations(info, Directions(info), activations)),
@@ -47,7 +47,9 @@ Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std
   const Tensor* r = info.constant_input(2);
   if (hidden_ == 0 && r != nullptr && r->is(ElementTypeOf<T>) && r->shape().rank() == 3) hidden_ = r->shape()[2];
   const int64_t all[] = {gates_};
-  const auto key = [&](const char* of) { return std::string(of) + (rounds_ ? ".bf16" : rounding_ == Rounding::kWeights ? ".rounded" : ""); };
+  const auto key = [&](const char* of) {
+    return std::string(of) + (rounds_ ? ".bf16" : rounding_ == Rounding::kWeights ? ".rounded" : "");
+  };
   packed_w_ = PackConstant(info, 1, key("recurrent.w"), all);
   packed_r_ = PackConstant(info, 2, key("recurrent.r"), splits_);
 }
@@ -63,7 +65,8 @@ std::vector<size_t> Recurrent<T>::PanelOffsets(int64_t inner, std::span<const in
   std::vector<size_t> offsets = {0};
   for (int64_t d = 0; d < directions_; ++d) {
     for (int64_t split : splits) {
-      offsets.push_back(offsets.back() + RoundUp<size_t>(PanelSize(inner, CheckedMul<int64_t>(split, hidden_)), kAlignment));
+      offsets.push_back(offsets.back() +
+                        RoundUp<size_t>(PanelSize(inner, CheckedMul<int64_t>(split, hidden_)), kAlignment));
     }
   }
   return offsets;
@@ -71,7 +74,8 @@ std::vector<size_t> Recurrent<T>::PanelOffsets(int64_t inner, std::span<const in
 
 /// Weights [rows, inner] as panels from an element of `packed` on, which are filled up to whole lines of the cache.
 template <class T>
-void Recurrent<T>::PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const T* weights, size_t offset, Tensor& packed) const {
+void Recurrent<T>::PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const T* weights, size_t offset,
+                            Tensor& packed) const {
   const size_t element = packed.byte_size() / static_cast<size_t>(packed.num_elements()), size = PanelSize(inner, rows);
   std::byte* to = static_cast<std::byte*>(packed.mutable_raw()) + offset * element;
   std::memset(to + size * element, 0, (RoundUp<size_t>(size, kAlignment) - size) * element);
@@ -108,7 +112,8 @@ std::span<const ElementType> Recurrent<T>::PanelElements(size_t size) const {
 }
 
 template <class T>
-auto Recurrent<T>::PackConstant(const KernelInfo& info, size_t input, const std::string& key, std::span<const int64_t> splits) const -> Packed {
+auto Recurrent<T>::PackConstant(const KernelInfo& info, size_t input, const std::string& key,
+                                std::span<const int64_t> splits) const -> Packed {
   const Tensor* weights = info.constant_input(input);
   if (weights == nullptr || !weights->is(ElementTypeOf<T>) || hidden_ <= 0 || weights->num_elements() == 0) return {};
   const Shape& shape = weights->shape();
@@ -137,11 +142,16 @@ RecurrentSizes Recurrent<T>::Sizes(const KernelContext& context) const {
   Require(r.rank() == 3, "R is {}, three axes are expected", r);
   const int64_t hidden = HiddenOf(r);
   Require(hidden_ == 0 || hidden_ == hidden, "hidden_size is {} and R is {}", hidden_, r);
-  return {.steps = x[batch_first_ ? 1 : 0], .batch = x[batch_first_ ? 0 : 1], .input = x[2], .hidden = hidden, .directions = directions_};
+  return {.steps = x[batch_first_ ? 1 : 0],
+          .batch = x[batch_first_ ? 0 : 1],
+          .input = x[2],
+          .hidden = hidden,
+          .directions = directions_};
 }
 
 template <class T>
-void Recurrent<T>::CheckInput(const KernelContext& context, size_t input, const char* name, ElementType type, const Shape& expected) {
+void Recurrent<T>::CheckInput(const KernelContext& context, size_t input, const char* name, ElementType type,
+                              const Shape& expected) {
   const Tensor* tensor = context.input(input);
   if (tensor == nullptr) return;
   Require(tensor->shape() == expected && tensor->is(type), "{} is {} of {}, {} of {} is expected", name, tensor->shape(),
@@ -172,8 +182,9 @@ void Recurrent<T>::CheckShapes(const KernelContext& context, const RecurrentSize
     check(7, "P", {s.directions, 3 * s.hidden});
   }
   if (const Tensor* lengths = context.input(4)) {
-    Require(lengths->is(ElementType::kInt32) && lengths->shape() == Shape{s.batch}, "sequence_lens is {} of {}, [{}] of int32 is expected",
-            lengths->shape(), ElementTypeName(lengths->type()), s.batch);
+    Require(lengths->is(ElementType::kInt32) && lengths->shape() == Shape{s.batch},
+            "sequence_lens is {} of {}, [{}] of int32 is expected", lengths->shape(), ElementTypeName(lengths->type()),
+            s.batch);
     for (int32_t length : lengths->values<int32_t>()) {
       Require(length >= 0 && length <= s.steps, "sequence length {} is outside [0, {}]", length, s.steps);
     }
@@ -198,7 +209,8 @@ auto Recurrent<T>::InputBias(KernelContext& context, const RecurrentSizes& s, co
   if (bias == nullptr) return {};
   const std::span<F> sums = context.scratch<F>(static_cast<size_t>(gates_ * s.hidden));
   const F* of_r = bias + sums.size();
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] = bias[i] + (folds_bias(static_cast<int64_t>(i) / s.hidden) ? of_r[i] : F{0});
+  for (size_t i = 0; i < sums.size(); ++i)
+    sums[i] = bias[i] + (folds_bias(static_cast<int64_t>(i) / s.hidden) ? of_r[i] : F{0});
   return sums;
 }
 
@@ -273,8 +285,8 @@ void Recurrent<T>::RoundedProduct(ThreadPool& threads, const GemmArgs<F>& args, 
 }
 
 template <class T>
-void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row, bool accumulate,
-                              const F* bias) const {
+void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row,
+                              bool accumulate, const F* bias) const {
   GemmArgs<F> args;
   args.m = run.sizes.batch;
   args.n = splits_[part] * run.sizes.hidden;
@@ -339,13 +351,15 @@ void Recurrent<T>::StoreState(const RecurrentRun<F>& run, const F* state, T* out
 }
 
 template <class T>
-void Recurrent<T>::RunDirection(RecurrentRun<F> run, F* gates, const F* initial_h, const F* initial_c, T* y, T* y_h, T* y_c) const {
+void Recurrent<T>::RunDirection(RecurrentRun<F> run, F* gates, const F* initial_h, const F* initial_c, T* y, T* y_h,
+                                T* y_c) const {
   const RecurrentSizes& s = run.sizes;
   const int64_t width = gates_ * s.hidden;
   const bool reverse = reverse_ || run.direction == 1;
   FillState(run, initial_h, run.h);
   if (has_cell_) FillState(run, initial_c, run.c);
-  if (gates != nullptr) gates += run.direction * run.whole_batch * s.steps * width + run.first * (batch_first_ ? s.steps * width : width);
+  if (gates != nullptr)
+    gates += run.direction * run.whole_batch * s.steps * width + run.first * (batch_first_ ? s.steps * width : width);
   run.gates_row = batch_first_ ? s.steps * width : width;
   for (int64_t i = 0; i < s.steps; ++i) {
     CancellationPoint();
@@ -378,7 +392,8 @@ void Recurrent<T>::Compute(KernelContext& context) {
     return tensor == nullptr ? nullptr : tensor->template mutable_data<T>();
   };
   const Shape state = batch_first_ ? Shape{s.batch, s.directions, s.hidden} : Shape{s.directions, s.batch, s.hidden};
-  T* y = out(0, batch_first_ ? Shape{s.batch, s.steps, s.directions, s.hidden} : Shape{s.steps, s.directions, s.batch, s.hidden});
+  T* y = out(
+      0, batch_first_ ? Shape{s.batch, s.steps, s.directions, s.hidden} : Shape{s.steps, s.directions, s.batch, s.hidden});
   T* y_h = out(1, state);
   T* y_c = has_cell_ ? out(2, state) : nullptr;
   if (s.batch == 0 || s.hidden == 0) return;

@@ -1,6 +1,7 @@
 #pragma once
 
-// What RNN, GRU and LSTM share: attributes, shapes, the product with the inputs of all steps at once, and the loop over steps.
+// What RNN, GRU and LSTM share: attributes, shapes, the product with the inputs of all steps at once, and the loop over
+// steps.
 
 #include <cmath>
 #include <limits>
@@ -34,16 +35,16 @@ struct RecurrentRun {
   ThreadPool* threads;
   RecurrentSizes sizes;  // batch: entries of this run
   int64_t direction;
-  int64_t first;        // of them in the whole batch
+  int64_t first;  // of them in the whole batch
   int64_t whole_batch;
   const int32_t* lengths;  // null: all steps
   const F* bias;           // [2 * gates, hidden]: of W, then of R; null: none
   const F* peepholes;      // null: none
   const void* const* packed_r;
   std::byte* room;  // RoomOfState() for each entry: where products round the state
-  F* h;     // [batch, hidden]
-  F* c;     // the same; null: the operator has none
-  F* temp;  // [2, batch, hidden]
+  F* h;             // [batch, hidden]
+  F* c;             // the same; null: the operator has none
+  F* temp;          // [2, batch, hidden]
   // Where this step's gates lie: rows of batch entries.
   F* gates;
   int64_t gates_row;
@@ -63,7 +64,8 @@ class Recurrent : public Kernel {
 
  protected:
   /// `splits` are the numbers of gates in each separate product with R.
-  Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std::initializer_list<RecurrentFunction> activations, bool has_cell);
+  Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std::initializer_list<RecurrentFunction> activations,
+            bool has_cell);
 
   /// Gates of the step hold X * W (and its share of the bias): adds what depends on the state and replaces the state.
   virtual void Step(RecurrentRun<F>& run) const = 0;
@@ -81,7 +83,8 @@ class Recurrent : public Kernel {
   virtual size_t RoomOfState(const RecurrentSizes& sizes) const;
   virtual int64_t HiddenOf(const Shape& r) const { return r[2]; }
   virtual void CheckWeights(const KernelContext& context, const RecurrentSizes& sizes) const;
-  static void CheckInput(const KernelContext& context, size_t input, const char* name, ElementType type, const Shape& expected);
+  static void CheckInput(const KernelContext& context, size_t input, const char* name, ElementType type,
+                         const Shape& expected);
 
   /// Of one direction, whose biases are at `bias`: what goes with W's. Empty: none.
   std::span<const F> InputBias(KernelContext& context, const RecurrentSizes& sizes, const F* bias) const;
@@ -114,8 +117,8 @@ class Recurrent : public Kernel {
   std::vector<size_t> PanelOffsets(int64_t inner, std::span<const int64_t> splits) const;
   size_t PanelSize(int64_t inner, int64_t rows) const;
   std::span<const ElementType> PanelElements(size_t size) const;
-  void Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits, std::span<const size_t> offsets,
-            Tensor& packed) const;
+  void Pack(ThreadPool& threads, const T* weights, int64_t inner, std::span<const int64_t> splits,
+            std::span<const size_t> offsets, Tensor& packed) const;
   void PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const T* weights, size_t offset, Tensor& packed) const;
   Packed PackConstant(const KernelInfo& info, size_t input, const std::string& key, std::span<const int64_t> splits) const;
   const BFloat16* RoundedInput(KernelContext& context, const RecurrentSizes& sizes, const F* x) const;

@@ -20,7 +20,8 @@ class Rnn final : public Recurrent<T> {
     run.threads->ParallelFor(run.sizes.batch, run.row_cost() / 4, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         if (!run.active(b)) continue;
-        RecurrentCell(this->activation(run.direction, 0), this->clip_, hidden, run.gates + b * run.gates_row, run.h + b * hidden);
+        RecurrentCell(this->activation(run.direction, 0), this->clip_, hidden, run.gates + b * run.gates_row,
+                      run.h + b * hidden);
       }
     });
   }

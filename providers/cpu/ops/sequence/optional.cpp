@@ -1,5 +1,5 @@
-// Optional (15, 28), OptionalHasElement, OptionalGetElement (15, 18, 28). An empty optional is a value of kind kNone; a filled
-// one is its element.
+// Optional (15, 28), OptionalHasElement, OptionalGetElement (15, 18, 28). An empty optional is a value of kind kNone; a
+// filled one is its element.
 
 #include "base/check.h"
 #include "ops/sequence/elements.h"

@@ -7,11 +7,13 @@ namespace {
 
 class SequenceConstruct final : public Kernel {
  public:
-  explicit SequenceConstruct(const KernelInfo& info) : element_type_(ElementTypeOfSequence(info.output_info(0), info.input_info(0))) {}
+  explicit SequenceConstruct(const KernelInfo& info)
+      : element_type_(ElementTypeOfSequence(info.output_info(0), info.input_info(0))) {}
 
   void Compute(KernelContext& context) override {
     Sequence sequence = MakeSequence(context, element_type_, context.num_inputs());
-    for (size_t i = 0; i < context.num_inputs(); ++i) sequence.elements.push_back(OwnedElement(context, context.required_input(i)));
+    for (size_t i = 0; i < context.num_inputs(); ++i)
+      sequence.elements.push_back(OwnedElement(context, context.required_input(i)));
     RequireOneType(sequence);
     context.set_output(0, std::move(sequence));
   }

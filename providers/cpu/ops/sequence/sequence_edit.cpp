@@ -31,7 +31,8 @@ class SequenceInsert final : public Kernel {
   explicit SequenceInsert(const KernelInfo&) {}
 
   void Compute(KernelContext& context) override {
-    Require(context.input_value(0) != nullptr && context.input_value(1) != nullptr, "a sequence and an element are required");
+    Require(context.input_value(0) != nullptr && context.input_value(1) != nullptr,
+            "a sequence and an element are required");
     const size_t size = context.input_value(0)->sequence().elements.size();
     size_t at = size;
     if (const Tensor* position = context.input(2)) {
@@ -57,7 +58,8 @@ class SequenceErase final : public Kernel {
   void Compute(KernelContext& context) override {
     Require(context.input_value(0) != nullptr, "a sequence is required");
     const Tensor* position = context.input(1);
-    const size_t at = ResolvePosition(position != nullptr ? ScalarIndex(*position) : -1, context.input_value(0)->sequence().elements.size());
+    const size_t at = ResolvePosition(position != nullptr ? ScalarIndex(*position) : -1,
+                                      context.input_value(0)->sequence().elements.size());
     Sequence sequence = EditableSequence(context);
     sequence.elements.erase(sequence.elements.begin() + static_cast<std::ptrdiff_t>(at));
     if (sequence.num_owned > at) --sequence.num_owned;
@@ -72,7 +74,8 @@ class SequenceAt final : public Kernel {
   void Compute(KernelContext& context) override {
     Require(context.input_value(0) != nullptr, "a sequence is required");
     const Sequence& sequence = context.input_value(0)->sequence();
-    context.set_output(0, sequence.elements[ResolvePosition(ScalarIndex(context.required_input(1)), sequence.elements.size())]);
+    context.set_output(
+        0, sequence.elements[ResolvePosition(ScalarIndex(context.required_input(1)), sequence.elements.size())]);
   }
 };
 

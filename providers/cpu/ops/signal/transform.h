@@ -24,7 +24,8 @@ inline int64_t ReadLength(KernelContext& context, size_t index, int64_t fallback
   if (tensor == nullptr) return fallback;
   Require(tensor->num_elements() == 1, "input {} is {}, a scalar is expected", index, tensor->shape());
   if (tensor->is(ElementType::kInt32)) return *tensor->data<int32_t>();
-  Require(tensor->is(ElementType::kInt64), "input {} is {}, int32 or int64 is expected", index, ElementTypeName(tensor->type()));
+  Require(tensor->is(ElementType::kInt64), "input {} is {}, int32 or int64 is expected", index,
+          ElementTypeName(tensor->type()));
   return *tensor->data<int64_t>();
 }
 
@@ -33,7 +34,11 @@ template <class F>
 class Spectrum {
  public:
   explicit Spectrum(int64_t length)
-      : length_(length), full_(length), half_(length % 2 == 0 ? length / 2 : 1), rotation_re_(Rotations()), rotation_im_(rotation_re_.size()) {
+      : length_(length),
+        full_(length),
+        half_(length % 2 == 0 ? length / 2 : 1),
+        rotation_re_(Rotations()),
+        rotation_im_(rotation_re_.size()) {
     PacedCancellationPoint look(40);
     for (size_t k = 0; k < rotation_re_.size(); ++k) {
       look.Pass();

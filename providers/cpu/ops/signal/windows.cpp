@@ -77,7 +77,8 @@ class BlackmanWindow final : public CosineWindow {
 double ReadNumber(KernelContext& context, size_t index) {
   const Tensor& tensor = context.required_input(index);
   Require(tensor.num_elements() == 1, "input {} is {}, a scalar is expected", index, tensor.shape());
-  return VisitType(FloatTypes{}, tensor.type(), [&]<class T>() -> double { return static_cast<double>(*tensor.data<T>()); });
+  return VisitType(FloatTypes{}, tensor.type(),
+                   [&]<class T>() -> double { return static_cast<double>(*tensor.data<T>()); });
 }
 
 class MelWeightMatrix final : public Kernel {
@@ -103,7 +104,8 @@ class MelWeightMatrix final : public Kernel {
       look.Pass();
       const double hertz = 700 * std::expm1((static_cast<double>(i) * step + low) / 2595 * std::numbers::ln10);
       const double bin = std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
-      Require(bin >= 0 && bin <= static_cast<double>(i + 1 == edges.size() ? bins : bins - 1), "mel band {} lies at spectrogram bin {} of {}", i, bin, bins);
+      Require(bin >= 0 && bin <= static_cast<double>(i + 1 == edges.size() ? bins : bins - 1),
+              "mel band {} lies at spectrogram bin {} of {}", i, bin, bins);
       edges[i] = static_cast<int64_t>(bin);
     }
     VisitType(NumberTypes{}, type_, [&]<class T>() { Fill(edges, bins, mels, output->template mutable_data<T>()); });

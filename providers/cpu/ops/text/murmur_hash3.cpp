@@ -1,4 +1,5 @@
-// MurmurHash3, com.microsoft, version 1: Austin Appleby's MurmurHash3_x86_32 of each element's bytes, a text's or a number's.
+// MurmurHash3, com.microsoft, version 1: Austin Appleby's MurmurHash3_x86_32 of each element's bytes, a text's or a
+// number's.
 
 #include <bit>
 #include <cstring>

@@ -31,7 +31,8 @@ class StringConcat final : public Kernel {
     auto out = y.mutable_values<std::string>();
     PacedCancellationPoint look(50);
     for (int64_t i = 0; i < y.num_elements(); ++i) {
-      out[static_cast<size_t>(i)] = a.data<std::string>()[Source(i, a.shape(), result)] + b.data<std::string>()[Source(i, b.shape(), result)];
+      out[static_cast<size_t>(i)] =
+          a.data<std::string>()[Source(i, a.shape(), result)] + b.data<std::string>()[Source(i, b.shape(), result)];
       look.Pass(1 + static_cast<int64_t>(out[static_cast<size_t>(i)].size() / 256));
     }
   }
@@ -44,7 +45,8 @@ class StringConcat final : public Kernel {
     PacedCancellationPoint look(20);
     for (int64_t i = 0; i < result.num_elements(); ++i) {
       look.Pass();
-      sum += TextBytes(a.data<std::string>()[Source(i, a.shape(), result)].size() + b.data<std::string>()[Source(i, b.shape(), result)].size());
+      sum += TextBytes(a.data<std::string>()[Source(i, a.shape(), result)].size() +
+                       b.data<std::string>()[Source(i, b.shape(), result)].size());
       sum = std::min(sum, kMost);
     }
     return sum;

@@ -1,5 +1,5 @@
-// StringNormalizer (10): drops stop words and changes case. Case follows Unicode's simple mappings, which no locale that ONNX
-// names changes; ill-formed UTF-8 is an error.
+// StringNormalizer (10): drops stop words and changes case. Case follows Unicode's simple mappings, which no locale that
+// ONNX names changes; ill-formed UTF-8 is an error.
 
 #include <vector>
 
@@ -59,7 +59,8 @@ class StringNormalizer final : public Kernel {
     PacedCancellationPoint look(20);  // of a character
     for (const std::string& text : x.values<std::string>()) {
       look.Pass(1 + static_cast<int64_t>(text.size()));
-      const bool stops = !stop_words_.empty() && stop_words_.contains(case_sensitive_ ? text : ChangeCase(text, compare_case_));
+      const bool stops =
+          !stop_words_.empty() && stop_words_.contains(case_sensitive_ ? text : ChangeCase(text, compare_case_));
       if (!stops) kept.push_back(ChangeCase(text, action_));
     }
     if (kept.empty()) kept.emplace_back();  // an empty result is one empty string

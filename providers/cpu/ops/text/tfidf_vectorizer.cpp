@@ -20,8 +20,8 @@ struct ItemHash {
   size_t operator()(int64_t item) const noexcept { return static_cast<size_t>(SeededHash(static_cast<uint64_t>(item), 0)); }
 };
 
-/// A trie over n-grams: what follows an item, and which n-gram ends there. It is as deep as the longest n-gram: nodes that owned what
-/// follows them would be destroyed as deep.
+/// A trie over n-grams: what follows an item, and which n-gram ends there. It is as deep as the longest n-gram: nodes that
+/// owned what follows them would be destroyed as deep.
 template <class Item>
 struct Trie {
   struct Node {
@@ -50,12 +50,14 @@ class TfIdfVectorizer final : public Kernel {
         columns_(info.attribute<std::vector<int64_t>>("ngram_indexes")),
         charge_(info.allocator()) {
     const auto weights = info.attribute<std::vector<float>>("weights", {});
-    Require(shortest_ > 0 && longest_ >= shortest_ && skips_ >= 0, "lengths from {} to {} with {} skips make no n-grams", shortest_, longest_, skips_);
+    Require(shortest_ > 0 && longest_ >= shortest_ && skips_ >= 0, "lengths from {} to {} with {} skips make no n-grams",
+            shortest_, longest_, skips_);
     for (int64_t column : columns_) {
       Require(column >= 0 && column < kMostColumns, "n-gram index {} is outside [0, {})", column, kMostColumns);
       width_ = std::max(width_, column + 1);
     }
-    Require(weights.empty() || weights.size() >= columns_.size(), "{} weights for {} n-grams", weights.size(), columns_.size());
+    Require(weights.empty() || weights.size() >= columns_.size(), "{} weights for {} n-grams", weights.size(),
+            columns_.size());
     const auto counts = info.attribute<std::vector<int64_t>>("ngram_counts");
     if (info.has_attribute("pool_strings")) {
       Fill(info.attribute<std::vector<std::string>>("pool_strings"), counts, strings_);
@@ -72,23 +74,25 @@ class TfIdfVectorizer final : public Kernel {
     const int64_t rows = shape.rank() == 1 ? 1 : shape[0], length = shape.back();
     Tensor& y = *context.output(0, shape.rank() == 1 ? Shape{width_} : Shape{rows, width_});
     float* out = y.mutable_data<float>();
-    InCancellablePieces(0, y.num_elements(), 0.5, [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, 0.0f); });
+    InCancellablePieces(0, y.num_elements(), 0.5,
+                        [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, 0.0f); });
     if (x.num_elements() == 0) return;
     constexpr double kCostNs = 50;
-    context.threads().ParallelFor(rows, kCostNs * static_cast<double>(length * Distances(length)), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        float* counts = out + row * width_;
-        if (x.is(ElementType::kString)) {
-          Count(x.data<std::string>() + row * length, length, strings_, counts);
-        } else if (x.is(ElementType::kInt32)) {
-          Count(x.data<int32_t>() + row * length, length, ints_, counts);
-        } else {
-          Count(x.data<int64_t>() + row * length, length, ints_, counts);
-        }
-        CancellationPoint();
-        Weigh(counts);
-      }
-    });
+    context.threads().ParallelFor(rows, kCostNs * static_cast<double>(length * Distances(length)),
+                                  [&](int64_t begin, int64_t end) {
+                                    for (int64_t row = begin; row < end; ++row) {
+                                      float* counts = out + row * width_;
+                                      if (x.is(ElementType::kString)) {
+                                        Count(x.data<std::string>() + row * length, length, strings_, counts);
+                                      } else if (x.is(ElementType::kInt32)) {
+                                        Count(x.data<int32_t>() + row * length, length, ints_, counts);
+                                      } else {
+                                        Count(x.data<int64_t>() + row * length, length, ints_, counts);
+                                      }
+                                      CancellationPoint();
+                                      Weigh(counts);
+                                    }
+                                  });
   }
 
  private:
@@ -116,10 +120,12 @@ class TfIdfVectorizer final : public Kernel {
     for (size_t i = 0; i < counts.size(); ++i) {
       const auto size = static_cast<int64_t>(i) + 1;
       const int64_t begin = counts[i], end = i + 1 < counts.size() ? counts[i + 1] : total;
-      Require(begin >= 0 && begin <= end && end <= total, "ngram_counts {} to {} do not divide a pool of {}", begin, end, total);
+      Require(begin >= 0 && begin <= end && end <= total, "ngram_counts {} to {} do not divide a pool of {}", begin, end,
+              total);
       Require((end - begin) % size == 0, "{} pool items are not whole {}-grams", end - begin, size);
       for (int64_t at = begin; at < end; at += size, ++ngram) {
-        Require(ngram < static_cast<int64_t>(columns_.size()), "the pool has more n-grams than ngram_indexes, {}", columns_.size());
+        Require(ngram < static_cast<int64_t>(columns_.size()), "the pool has more n-grams than ngram_indexes, {}",
+                columns_.size());
         if (size < shortest_ || size > longest_) continue;
         auto* node = &trie.nodes.front();
         for (int64_t j = 0; j < size; ++j) {
@@ -150,7 +156,8 @@ class TfIdfVectorizer final : public Kernel {
           if (next == node->next.end()) break;
           node = next->second;
           // A single item skips nothing: it counts once, at distance 1.
-          if (node->ngram >= 0 && n >= shortest_ && (n > 1 || distance == 1)) ++counts[columns_[static_cast<size_t>(node->ngram)]];
+          if (node->ngram >= 0 && n >= shortest_ && (n > 1 || distance == 1))
+            ++counts[columns_[static_cast<size_t>(node->ngram)]];
         }
       }
     }

@@ -31,7 +31,8 @@ template <class F>
 void ForEachMatch(const RE2& expression, std::string_view text, F found) {
   re2::StringPiece match;
   PacedCancellationPoint look(100);
-  for (size_t at = 0; at < text.size() && expression.Match({text.data(), text.size()}, at, text.size(), RE2::UNANCHORED, &match, 1);) {
+  for (size_t at = 0;
+       at < text.size() && expression.Match({text.data(), text.size()}, at, text.size(), RE2::UNANCHORED, &match, 1);) {
     look.Pass();
     const auto begin = static_cast<size_t>(match.data() - text.data());
     if (match.empty()) {
@@ -70,7 +71,8 @@ class Tokenizer final : public Kernel {
     const std::span<const std::string> texts = x.values<std::string>();
     // Lists of tokens, one of which is at least a byte, double as they grow.
     size_t bytes = CheckedMul(texts.size(), sizeof(Tokens));
-    for (const std::string& text : texts) bytes = CheckedAdd(bytes, CheckedMul(text.size() + 1, 2 * sizeof(std::string_view)));
+    for (const std::string& text : texts)
+      bytes = CheckedAdd(bytes, CheckedMul(text.size() + 1, 2 * sizeof(std::string_view)));
     const MemoryCharge charge(context.allocator(), bytes);
     std::vector<Tokens> tokens(texts.size());
     context.threads().ParallelFor(x.num_elements(), 500, [&](int64_t begin, int64_t end) {
@@ -84,7 +86,8 @@ class Tokenizer final : public Kernel {
     Tensor* y = context.output(0, shape);
     if (y == nullptr || length == 0) return;
     StringCharge written(*y, context.allocator());
-    for (const Tokens& row : tokens) written.Add(CheckedAdd(TextBytes(row), CheckedMul(length - row.size(), TextBytes(padding_.size()))));
+    for (const Tokens& row : tokens)
+      written.Add(CheckedAdd(TextBytes(row), CheckedMul(length - row.size(), TextBytes(padding_.size()))));
     std::string* out = y->mutable_data<std::string>();
     PacedCancellationPoint look(20);
     for (const Tokens& row : tokens) {

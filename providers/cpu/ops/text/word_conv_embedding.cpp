@@ -1,5 +1,5 @@
-// WordConvEmbedding, com.microsoft, version 1: a word's vector from its characters, max(tanh(conv(embeddings) + bias)) over its windows.
-// Character 0 pads. A word that begins with it is empty; its vector is zero.
+// WordConvEmbedding, com.microsoft, version 1: a word's vector from its characters, max(tanh(conv(embeddings) + bias)) over
+// its windows. Character 0 pads. A word that begins with it is empty; its vector is zero.
 
 #include <algorithm>
 #include <cmath>
@@ -44,26 +44,27 @@ class WordConvEmbedding final : public Kernel {
     }
     context.threads().ParallelFor(s[0], static_cast<double>(filters.num_elements()) * static_cast<double>(s[1]) * 0.1 + 50,
                                   [&](int64_t begin, int64_t end) {
-      Scratch scratch(context.allocator(), s[1], f);
-      for (int64_t i = begin; i < end; ++i) {
-        Embed(words.subspan(static_cast<size_t>(i * s[1]), static_cast<size_t>(s[1])), filters, bias, table, scratch,
-              y->mutable_data<float>() + i * f[0]);
-      }
-    });
+                                    Scratch scratch(context.allocator(), s[1], f);
+                                    for (int64_t i = begin; i < end; ++i) {
+                                      Embed(words.subspan(static_cast<size_t>(i * s[1]), static_cast<size_t>(s[1])),
+                                            filters, bias, table, scratch, y->mutable_data<float>() + i * f[0]);
+                                    }
+                                  });
   }
 
  private:
   struct Scratch {
     Scratch(Allocator& memory, int64_t length, const Shape& f)
-        : charge(memory, CheckedMul(CheckedAdd(CheckedMul(length, f[3]), CheckedMul(length - f[2] + 1, f[0])), int64_t{sizeof(float)})),
+        : charge(memory, CheckedMul(CheckedAdd(CheckedMul(length, f[3]), CheckedMul(length - f[2] + 1, f[0])),
+                                    int64_t{sizeof(float)})),
           characters(static_cast<size_t>(length * f[3])),
           windows(static_cast<size_t>((length - f[2] + 1) * f[0])) {}
     MemoryCharge charge;
     std::vector<float> characters, windows;
   };
 
-  static void Embed(std::span<const int32_t> word, const Tensor& filters, const Tensor& bias, const Tensor& table, Scratch& scratch,
-                    float* y) {
+  static void Embed(std::span<const int32_t> word, const Tensor& filters, const Tensor& bias, const Tensor& table,
+                    Scratch& scratch, float* y) {
     const int64_t m = filters.shape()[0], window = filters.shape()[2], n = filters.shape()[3];
     const int64_t letters = word.front() > 0 ? std::ranges::count_if(word, [](int32_t c) { return c > 0; }) : 0;
     std::fill_n(y, m, letters == 0 ? 0.0f : -std::numeric_limits<float>::infinity());

@@ -1,5 +1,5 @@
-// NegativeLogLikelihoodLoss (12, 13, 22), SoftmaxCrossEntropyLoss (12, 13): the weighted loss of class scores [N, C, d1, ...]
-// against labels [N, d1, ...], with labels to ignore.
+// NegativeLogLikelihoodLoss (12, 13, 22), SoftmaxCrossEntropyLoss (12, 13): the weighted loss of class scores [N, C, d1,
+// ...] against labels [N, d1, ...], with labels to ignore.
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,8 @@ template <class T>
 class Loss final : public Kernel {
  public:
   explicit Loss(const KernelInfo& info)
-      : softmax_(info.node().op_type == "SoftmaxCrossEntropyLoss"), reduction_(ParseLossReduction(info.attribute<std::string>("reduction", "mean"))) {
+      : softmax_(info.node().op_type == "SoftmaxCrossEntropyLoss"),
+        reduction_(ParseLossReduction(info.attribute<std::string>("reduction", "mean"))) {
     if (info.has_attribute("ignore_index")) ignored_ = info.attribute<int64_t>("ignore_index");
   }
 
@@ -28,7 +29,8 @@ class Loss final : public Kernel {
     const Shape rest = CheckLabels(shape, labels.shape());
     const int64_t classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
     const int64_t batch = inner == 0 ? 0 : shape[0];
-    Require(weights == nullptr || weights->shape() == Shape{classes}, "weights are {}; [{}] is expected", OptionalShape{weights}, classes);
+    Require(weights == nullptr || weights->shape() == Shape{classes}, "weights are {}; [{}] is expected",
+            OptionalShape{weights}, classes);
 
     const T* scores = x.data<T>();
     Tensor* kept = softmax_ && context.has_output(1) ? context.output(1, shape) : nullptr;
@@ -47,7 +49,8 @@ class Loss final : public Kernel {
           const double normalizer = LogSumExp(column, classes, inner, look);
           if (kept != nullptr) {
             T* out = kept->mutable_data<T>() + n * classes * inner + d;
-            for (int64_t c = 0; c < classes; ++c, look.Pass()) out[c * inner] = static_cast<T>(static_cast<double>(column[c * inner]) - normalizer);
+            for (int64_t c = 0; c < classes; ++c, look.Pass())
+              out[c * inner] = static_cast<T>(static_cast<double>(column[c * inner]) - normalizer);
           }
           if (counts) logarithm = static_cast<double>(column[label * inner]) - normalizer;
         } else if (counts) {

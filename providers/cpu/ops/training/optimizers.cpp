@@ -1,5 +1,5 @@
-// Adagrad, Adam, Momentum of ai.onnx.preview.training (1): one step of gradient descent for any number of tensors. Inputs are
-// R (learning rate), T (update count), then the tensors, their gradients and their states, each list in turn.
+// Adagrad, Adam, Momentum of ai.onnx.preview.training (1): one step of gradient descent for any number of tensors. Inputs
+// are R (learning rate), T (update count), then the tensors, their gradients and their states, each list in turn.
 
 #include <cmath>
 
@@ -28,15 +28,15 @@ int64_t UpdateCount(const Tensor& tensor) {
 template <size_t States, class Step>
 void ForEachElement(KernelContext& context, Step step) {
   constexpr size_t kLists = 2 + States;
-  Require(context.num_inputs() > 2 && (context.num_inputs() - 2) % kLists == 0, "{} inputs are not R, T and {} lists of equal length",
-          context.num_inputs(), kLists);
+  Require(context.num_inputs() > 2 && (context.num_inputs() - 2) % kLists == 0,
+          "{} inputs are not R, T and {} lists of equal length", context.num_inputs(), kLists);
   const size_t count = (context.num_inputs() - 2) / kLists;
   for (size_t i = 0; i < count; ++i) {
     const Tensor* in[kLists];
     for (size_t list = 0; list < kLists; ++list) {
       in[list] = &context.required_input(2 + list * count + i);
-      Require(in[list]->shape() == in[0]->shape() && in[list]->type() == in[0]->type(), "tensor {} is {}, its gradient or state {}", i,
-              in[0]->shape(), in[list]->shape());
+      Require(in[list]->shape() == in[0]->shape() && in[list]->type() == in[0]->type(),
+              "tensor {} is {}, its gradient or state {}", i, in[0]->shape(), in[list]->shape());
     }
     Tensor* out[1 + States];
     for (size_t list = 0; list < 1 + States; ++list) out[list] = context.output(list * count + i, in[0]->shape());
@@ -65,8 +65,9 @@ class Adagrad final : public Kernel {
         norm_(info.attribute<float>("norm_coefficient", 0.0f)) {}
 
   void Compute(KernelContext& context) override {
-    const double rate = Rate(context.required_input(0)) / (1.0 + static_cast<double>(UpdateCount(context.required_input(1))) * decay_);
-    ForEachElement<1>(context, [&]<class T>(T& x, T g, T (&state)[1]) {
+    const double rate =
+        Rate(context.required_input(0)) / (1.0 + static_cast<double>(UpdateCount(context.required_input(1))) * decay_);
+    ForEachElement<1>(context, [&]<class T>(T& x, T g, T(&state)[1]) {
       const T regularized = static_cast<T>(norm_) * x + g;
       state[0] += regularized * regularized;
       x -= static_cast<T>(rate) * regularized / (std::sqrt(state[0]) + static_cast<T>(epsilon_));
@@ -90,9 +91,10 @@ class Adam final : public Kernel {
     double rate = Rate(context.required_input(0));
     const auto updates = static_cast<double>(UpdateCount(context.required_input(1)));
     if (updates > 0) {
-      rate *= std::sqrt(1.0 - std::pow(static_cast<double>(beta_), updates)) / (1.0 - std::pow(static_cast<double>(alpha_), updates));
+      rate *= std::sqrt(1.0 - std::pow(static_cast<double>(beta_), updates)) /
+              (1.0 - std::pow(static_cast<double>(alpha_), updates));
     }
-    ForEachElement<2>(context, [&]<class T>(T& x, T g, T (&state)[2]) {
+    ForEachElement<2>(context, [&]<class T>(T& x, T g, T(&state)[2]) {
       const T regularized = static_cast<T>(norm_) * x + g;
       state[0] = static_cast<T>(alpha_) * state[0] + static_cast<T>(1.0f - alpha_) * regularized;
       state[1] = static_cast<T>(beta_) * state[1] + static_cast<T>(1.0f - beta_) * (regularized * regularized);
@@ -117,7 +119,7 @@ class Momentum final : public Kernel {
     const double rate = Rate(context.required_input(0));
     // The gradient's coefficient is 1 in the first step.
     const float beta = UpdateCount(context.required_input(1)) > 0 ? beta_ : 1.0f;
-    ForEachElement<1>(context, [&]<class T>(T& x, T g, T (&state)[1]) {
+    ForEachElement<1>(context, [&]<class T>(T& x, T g, T(&state)[1]) {
       const T regularized = static_cast<T>(norm_) * x + g;
       state[0] = static_cast<T>(alpha_) * state[0] + static_cast<T>(beta) * regularized;
       x -= static_cast<T>(rate) * (nesterov_ ? regularized + static_cast<T>(alpha_) * state[0] : state[0]);

@@ -50,7 +50,8 @@ std::vector<double> Expected(const Case& c, const Attended& a, int64_t n, int64_
   double sum = 0;
   for (int64_t j = 0; j < c.keys; ++j) {
     double score = 0;
-    for (int64_t p = 0; p < kWidth; ++p) score += static_cast<double>(a.q[(n * c.queries + i) * kWidth + p]) * a.k[(n * c.keys + j) * kWidth + p];
+    for (int64_t p = 0; p < kWidth; ++p)
+      score += static_cast<double>(a.q[(n * c.queries + i) * kWidth + p]) * a.k[(n * c.keys + j) * kWidth + p];
     const int64_t batch = c.mask_batch == 1 ? 0 : n / kHeads;
     scores[j] = std::exp(score / std::sqrt(double{kWidth}) + a.mask[(batch * c.queries + i) * c.keys + j]);
     sum += scores[j];
@@ -79,7 +80,8 @@ TEST_P(AttentionRows, WithMask) {
   const std::vector<float> y = ToVector(results[0]);
   for (int64_t row = 0; row < kBatch * kHeads * c.queries; ++row) {
     const std::vector<double> expected = Expected(c, a, row / c.queries, row % c.queries);
-    for (int64_t p = 0; p < kWidth; ++p) ASSERT_NEAR(y[static_cast<size_t>(row * kWidth + p)], expected[p], 2e-5) << "row " << row;
+    for (int64_t p = 0; p < kWidth; ++p)
+      ASSERT_NEAR(y[static_cast<size_t>(row * kWidth + p)], expected[p], 2e-5) << "row " << row;
   }
 }
 

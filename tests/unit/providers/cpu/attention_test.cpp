@@ -1,9 +1,10 @@
-// Attention beside the same in plain loops: sizes around the edges of tiles and vectors, masks that leave tiles out, rows that see
-// nothing, factors of bfloat16.
+// Attention beside the same in plain loops: sizes around the edges of tiles and vectors, masks that leave tiles out, rows
+// that see nothing, factors of bfloat16.
 
 #include "simd/attention.h"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +15,6 @@
 #include "model_builder.h"
 #include "random_numbers.h"
 #include "simd/targets.h"
-
-#include <hwy/targets.h>
 
 namespace tessera::testing {
 namespace {
@@ -110,14 +109,17 @@ class AttentionModel {
   void ExpectedRow(int64_t row, std::vector<float>& y) const {
     const int64_t i = row % a_.queries, head = row / a_.queries, b = head / a_.heads;
     const int64_t kv = b * a_.kv_heads + head % a_.heads / (a_.heads / a_.kv_heads);
-    const float* bias = a_.mask == Mask::kNone ? nullptr : &mask_[static_cast<size_t>(((a_.mask_of_all ? 0 : head) * a_.queries + i) * a_.keys)];
+    const float* bias = a_.mask == Mask::kNone
+                            ? nullptr
+                            : &mask_[static_cast<size_t>(((a_.mask_of_all ? 0 : head) * a_.queries + i) * a_.keys)];
     const int64_t end = a_.causal ? std::min(a_.keys, i + 1) : a_.keys;
     std::vector<double> scores;
     double top = -kInfinity, sum = 0;
     bool seen = false;
     for (int64_t j = 0; j < end; ++j) {
       double score = 0;
-      for (int64_t c = 0; c < a_.width; ++c) score += At(q_, row * a_.width + c) * At(k_, (kv * a_.keys + j) * a_.width + c);
+      for (int64_t c = 0; c < a_.width; ++c)
+        score += At(q_, row * a_.width + c) * At(k_, (kv * a_.keys + j) * a_.width + c);
       score /= std::sqrt(static_cast<double>(a_.width));
       if (a_.softcap > 0) score = a_.softcap * std::tanh(score / a_.softcap);
       scores.push_back(bias == nullptr ? score : static_cast<float>(score + bias[j]));
@@ -127,7 +129,8 @@ class AttentionModel {
     for (double& score : scores) sum += score = std::exp(score - (std::isinf(top) ? 0 : top));
     for (int64_t c = 0; c < a_.value_width; ++c) {
       double value = 0;
-      for (int64_t j = 0; j < end; ++j) value += scores[static_cast<size_t>(j)] * At(v_, (kv * a_.keys + j) * a_.value_width + c);
+      for (int64_t j = 0; j < end; ++j)
+        value += scores[static_cast<size_t>(j)] * At(v_, (kv * a_.keys + j) * a_.value_width + c);
       y.push_back(seen ? static_cast<float>(value / sum) : 0.0f);
     }
   }
@@ -147,8 +150,9 @@ void ExpectNear(const std::vector<float>& found, const std::vector<float>& expec
 }
 
 void Check(const Attending& a) {
-  SCOPED_TRACE(::testing::Message() << a.queries << " queries, " << a.keys << " keys, " << a.width << " and " << a.value_width
-                                    << " wide, mask " << static_cast<int>(a.mask) << " of " << a.masked << ", causal " << a.causal);
+  SCOPED_TRACE(::testing::Message() << a.queries << " queries, " << a.keys << " keys, " << a.width << " and "
+                                    << a.value_width << " wide, mask " << static_cast<int>(a.mask) << " of " << a.masked
+                                    << ", causal " << a.causal);
   const AttentionModel model(a);
   const std::vector<float> expected = model.Expected();
   for (const int threads : {1, 3}) ExpectNear(model.Run(threads), expected, 5e-6f);
@@ -159,20 +163,30 @@ void Check(const Attending& a) {
 
 TEST(Attention, EdgesOfTilesAndVectors) {
   for (const int64_t queries : {1, 2, 7, 8, 9, 47, 49, 60, 61, 73}) Check({.queries = queries, .keys = 33});
-  for (const int64_t keys : {1, 2, 15, 17, 31, 32, 63, 65, 513, 1031}) Check({.queries = 13, .keys = keys, .mask = Mask::kRandom});
+  for (const int64_t keys : {1, 2, 15, 17, 31, 32, 63, 65, 513, 1031})
+    Check({.queries = 13, .keys = keys, .mask = Mask::kRandom});
   for (const int64_t width : {1, 3, 16, 33, 130, 257}) Check({.queries = 9, .keys = 21, .width = width, .value_width = 5});
-  for (const int64_t width : {1, 16, 31, 32, 33, 64, 100}) Check({.queries = 25, .keys = 19, .width = 7, .value_width = width});
+  for (const int64_t width : {1, 16, 31, 32, 33, 64, 100})
+    Check({.queries = 25, .keys = 19, .width = 7, .value_width = width});
 }
 
 TEST(Attention, Heads) {
-  Check({.queries = 49, .keys = 49, .width = 32, .value_width = 32, .mask = Mask::kRandom, .batch = 3, .heads = 4, .kv_heads = 4});
+  Check({.queries = 49,
+         .keys = 49,
+         .width = 32,
+         .value_width = 32,
+         .mask = Mask::kRandom,
+         .batch = 3,
+         .heads = 4,
+         .kv_heads = 4});
   Check({.queries = 50, .keys = 50, .mask = Mask::kFuture, .batch = 2, .heads = 6, .kv_heads = 2, .mask_of_all = true});
   Check({.queries = 1, .keys = 90, .mask = Mask::kPadding, .batch = 2, .heads = 6, .kv_heads = 2});
   Check({.queries = 20, .keys = 90, .causal = true, .batch = 9, .heads = 6, .kv_heads = 3, .softcap = 0.7f});
 }
 
 TEST(Attention, Masks) {
-  for (const float masked : {-kInfinity, std::numeric_limits<float>::lowest(), -1e30f, -1e29f, -1e10f, -10000.0f, kInfinity, kNaN}) {
+  for (const float masked :
+       {-kInfinity, std::numeric_limits<float>::lowest(), -1e30f, -1e29f, -1e10f, -10000.0f, kInfinity, kNaN}) {
     for (const Mask mask : {Mask::kFuture, Mask::kPadding, Mask::kBand, Mask::kEveryThird, Mask::kAll}) {
       // Infinity as a mask means NaN; finite ones leave a row that they cover as it is, but for rounding.
       const bool covers = mask == Mask::kEveryThird || mask == Mask::kAll;
@@ -185,7 +199,12 @@ TEST(Attention, Masks) {
 
 /// A mask of the lowest number covers all scores of a row alike: the mean of all values.
 TEST(Attention, RowsThatFiniteMasksCover) {
-  const Attending a{.queries = 12, .keys = 40, .mask = Mask::kAll, .masked = std::numeric_limits<float>::lowest(), .heads = 1, .kv_heads = 1};
+  const Attending a{.queries = 12,
+                    .keys = 40,
+                    .mask = Mask::kAll,
+                    .masked = std::numeric_limits<float>::lowest(),
+                    .heads = 1,
+                    .kv_heads = 1};
   const AttentionModel model(a);
   std::vector<float> mean(static_cast<size_t>(a.value_width));
   for (size_t i = 0; i < model.v_.size(); ++i) mean[i % mean.size()] += model.v_[i] / 40;
@@ -202,7 +221,8 @@ TEST(Attention, WhatIsNoNumberComesThrough) {
   query.q_[static_cast<size_t>(3 * a.width)] = kNaN;
   for (const AttentionModel* model : {&key, &query}) ExpectNear(model->Run(1), model->Expected(), 1e-5f);
   EXPECT_TRUE(std::isnan(value.Run(1)[1]));
-  for (int64_t c = 0; c < a.width; ++c) large.k_[static_cast<size_t>(29 * a.width + c)] = large.q_[static_cast<size_t>(c)] * 1e35f;
+  for (int64_t c = 0; c < a.width; ++c)
+    large.k_[static_cast<size_t>(29 * a.width + c)] = large.q_[static_cast<size_t>(c)] * 1e35f;
   ExpectNear(large.Run(1), large.Expected(), 1e-5f);
 }
 
@@ -228,7 +248,8 @@ TEST(Attention, NothingBehindTheLengthsIsRead) {
       options.config["session.precision"] = precision;
       std::vector<Value> results(1);
       model.Session(options).Run(inputs, results);
-      for (const float value : ToVector(results[0])) ASSERT_TRUE(std::isfinite(value)) << precision << ", length " << length;
+      for (const float value : ToVector(results[0]))
+        ASSERT_TRUE(std::isfinite(value)) << precision << ", length " << length;
     }
   }
 }
@@ -246,7 +267,8 @@ void CheckRow(int64_t begin, int64_t end, const std::vector<float>& bias) {
     std::vector<float> found(scores.begin() + k0, scores.begin() + k0 + 32);
     cpu::SoftmaxRows<float>(&row, 1, found.data(), 32, k0, k0 == 0 ? 32 : 29);
     for (int64_t j = k0; j < k0 + 32; ++j) {
-      if (j >= begin && j < std::min<int64_t>(end, 61)) top = std::max(top, static_cast<double>(scores[j] + (bias.empty() ? 0 : bias[j])));
+      if (j >= begin && j < std::min<int64_t>(end, 61))
+        top = std::max(top, static_cast<double>(scores[j] + (bias.empty() ? 0 : bias[j])));
     }
     double block = 0;
     for (int64_t j = k0; j < k0 + 32; ++j) {

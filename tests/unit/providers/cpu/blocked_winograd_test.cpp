@@ -4,10 +4,9 @@
 
 #include <limits>
 #include <optional>
-
-#include "ops/nn/blocked_dense.h"
 #include <vector>
 
+#include "ops/nn/blocked_dense.h"
 #include "simd/winograd.h"
 
 namespace tessera {
@@ -17,7 +16,8 @@ using cpu::BlockedChannels;
 using cpu::WinogradForm;
 using Line = cpu::WinogradLine;
 
-constexpr WinogradForm kFour{Line::kFour, Line::kFour}, kTwo{Line::kTwo, Line::kTwo}, kStrided{Line::kStrided, Line::kStrided};
+constexpr WinogradForm kFour{Line::kFour, Line::kFour}, kTwo{Line::kTwo, Line::kTwo},
+    kStrided{Line::kStrided, Line::kStrided};
 
 /// `y` by `x` taps over output pixels, with pads that reach as far as half a window of three would.
 Window Taps(int64_t y, int64_t x, int64_t output, int64_t stride = 1, int64_t dilation = 1) {
@@ -28,7 +28,8 @@ Window Taps(int64_t y, int64_t x, int64_t output, int64_t stride = 1, int64_t di
   window.dilations = {1, dilation, dilation};
   window.begin = window.end = {0, y > 1 ? dilation : 0, x > 1 ? dilation : 0};
   window.input = {1, 1, 1};
-  for (size_t i = 1; i < 3; ++i) window.input[i] = (output - 1) * stride + (window.kernel[i] - 1) * dilation + 1 - 2 * window.begin[i];
+  for (size_t i = 1; i < 3; ++i)
+    window.input[i] = (output - 1) * stride + (window.kernel[i] - 1) * dilation + 1 - 2 * window.begin[i];
   return window;
 }
 Window Square(int64_t output, int64_t stride, int64_t dilation = 1) { return Taps(3, 3, output, stride, dilation); }

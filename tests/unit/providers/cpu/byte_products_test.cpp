@@ -28,7 +28,8 @@ struct Kind {
 };
 
 std::vector<Kind> Kinds() {
-  std::vector<Kind> kinds = {{"pairs", PairKernelsU8S8()}, {"emulated dots", DotKernelsU8S8(true)}, {"dots", DotKernelsU8S8(false)}};
+  std::vector<Kind> kinds = {
+      {"pairs", PairKernelsU8S8()}, {"emulated dots", DotKernelsU8S8(true)}, {"dots", DotKernelsU8S8(false)}};
   std::erase_if(kinds, [](const Kind& kind) { return !kind.kernels.available; });
   return kinds;
 }
@@ -38,13 +39,16 @@ std::vector<uint8_t> MakeWeights(const ByteProductCase& test, std::mt19937& rand
   std::normal_distribution<double> normal(0.0, test.spread);
   std::vector<uint8_t> weights(static_cast<size_t>(test.n * test.k));
   for (uint8_t& weight : weights) {
-    const double value = test.spread == 0 ? (random() % 2 == 0 ? -128.0 : 127.0) : std::clamp(normal(random), -128.0, 127.0);
+    const double value =
+        test.spread == 0 ? (random() % 2 == 0 ? -128.0 : 127.0) : std::clamp(normal(random), -128.0, 127.0);
     weight = static_cast<uint8_t>(static_cast<int8_t>(value));
   }
   return weights;
 }
 
-uint8_t MakeCode(const ByteProductCase& test, std::mt19937& random) { return static_cast<uint8_t>(test.code < 0 ? random() % 256 : static_cast<uint32_t>(test.code)); }
+uint8_t MakeCode(const ByteProductCase& test, std::mt19937& random) {
+  return static_cast<uint8_t>(test.code < 0 ? random() % 256 : static_cast<uint32_t>(test.code));
+}
 
 class ByteProducts : public ::testing::TestWithParam<ByteProductCase> {};
 
@@ -66,7 +70,8 @@ void CheckRows(const ByteProductCase& test, const U8S8Kernels& kernels) {
   std::vector<int16_t> turned;
   for (int64_t m = 0; !lines->corrections.empty() && m < test.m; m += kTurnedRows) {
     turned.resize(turned.size() + static_cast<size_t>(size));
-    TurnPairs(left.data() + m * row, row, std::min(kTurnedRows, test.m - m), test.k, turned.data() + m / kTurnedRows * size);
+    TurnPairs(left.data() + m * row, row, std::min(kTurnedRows, test.m - m), test.k,
+              turned.data() + m / kTurnedRows * size);
   }
   const int64_t blocks = (test.n + lines->width - 1) / lines->width;
   std::vector<int32_t> add(static_cast<size_t>(blocks * lines->width));
@@ -80,7 +85,8 @@ void CheckRows(const ByteProductCase& test, const U8S8Kernels& kernels) {
     for (int64_t j = 0; j < test.n; ++j) {
       int32_t expected = 0;
       for (int64_t p = 0; p < test.k; ++p) expected += a[i * test.k + p] * static_cast<int8_t>(weights[j * test.k + p]);
-      ASSERT_EQ(c[i * test.n + j], static_cast<float>(expected)) << "row " << i << ", line " << j << ", depth " << lines->depth;
+      ASSERT_EQ(c[i * test.n + j], static_cast<float>(expected))
+          << "row " << i << ", line " << j << ", depth " << lines->depth;
     }
   }
 }
@@ -108,15 +114,24 @@ void CheckPanels(const ByteProductCase& test, const U8S8Kernels& kernels, bool w
   std::vector<float> c(static_cast<size_t>(test.n * test.m));
   std::vector<int32_t> zeros(static_cast<size_t>(test.n));  // each pixel's sum counts so many times, too
   for (int64_t j = 0; with_zeros && j < test.n; ++j) zeros[j] = static_cast<int32_t>(j * 37 % 256) - 128;
-  const Int8Store store{Int8Store::kFloat, c.data(), test.m, lines->offsets.data(), scales.data(), nullptr, 0, nullptr,
+  const Int8Store store{Int8Store::kFloat,
+                        c.data(),
+                        test.m,
+                        lines->offsets.data(),
+                        scales.data(),
+                        nullptr,
+                        0,
+                        nullptr,
                         with_zeros ? zeros.data() : nullptr};
   kernels.multiply_panels(*lines, panels.data(), bytes, 0, test.m, 0, (test.n + lines->width - 1) / lines->width, store);
 
   for (int64_t j = 0; j < test.n; ++j) {
     for (int64_t i = 0; i < test.m; ++i) {
       int32_t expected = 0;
-      for (int64_t p = 0; p < test.k; ++p) expected += pixels[p * test.m + i] * (static_cast<int8_t>(weights[j * test.k + p]) + zeros[j]);
-      ASSERT_EQ(c[j * test.m + i], static_cast<float>(expected)) << "line " << j << ", pixel " << i << ", depth " << lines->depth;
+      for (int64_t p = 0; p < test.k; ++p)
+        expected += pixels[p * test.m + i] * (static_cast<int8_t>(weights[j * test.k + p]) + zeros[j]);
+      ASSERT_EQ(c[j * test.m + i], static_cast<float>(expected))
+          << "line " << j << ", pixel " << i << ", depth " << lines->depth;
     }
   }
 }
@@ -129,7 +144,8 @@ void CheckCodeRows(const ByteProductCase& test, const U8S8Kernels& kernels, bool
   const std::vector<uint8_t> weights = MakeWeights(test, random);
   const auto lines = PackLinesFor(kernels, *pool, {weights.data(), true, test.n, test.k, test.k, 1}, LineSide::kCodeRows);
 
-  const int64_t row = (test.k + 3) / 4 * 4, blocks = (test.n + lines->width - 1) / lines->width, padded = blocks * lines->width;
+  const int64_t row = (test.k + 3) / 4 * 4, blocks = (test.n + lines->width - 1) / lines->width,
+                padded = blocks * lines->width;
   std::vector<uint8_t> left(static_cast<size_t>(test.m * row));
   for (int64_t i = 0; i < test.m * test.k; ++i) left[i / test.k * row + i % test.k] = MakeCode(test, random);
   std::vector<int32_t> row_sums(static_cast<size_t>(test.m)), add(static_cast<size_t>(padded)), zeros(add.size());
@@ -144,18 +160,28 @@ void CheckCodeRows(const ByteProductCase& test, const U8S8Kernels& kernels, bool
   constexpr uint8_t kUntouched = 77;
   const int64_t out_row = test.n + 3;
   std::vector<uint8_t> codes(static_cast<size_t>(test.m * out_row), kUntouched);
-  const Int8Store store{is_signed ? Int8Store::kInt8 : Int8Store::kUInt8, codes.data(), out_row, add.data(), scales.data(), nullptr, kZero,
-                        row_sums.data(), with_zeros ? zeros.data() : nullptr};
+  const Int8Store store{is_signed ? Int8Store::kInt8 : Int8Store::kUInt8,
+                        codes.data(),
+                        out_row,
+                        add.data(),
+                        scales.data(),
+                        nullptr,
+                        kZero,
+                        row_sums.data(),
+                        with_zeros ? zeros.data() : nullptr};
   kernels.multiply_code_rows(*lines, {left.data(), row, test.m}, 0, blocks, store);
 
   for (int64_t i = 0; i < test.m; ++i) {
     for (int64_t j = 0; j < test.n; ++j) {
       int32_t sum = static_cast<int32_t>(j * 91 % 401) - 200;
-      for (int64_t p = 0; p < test.k; ++p) sum += left[i * row + p] * (static_cast<int8_t>(weights[j * test.k + p]) + zeros[j]);
+      for (int64_t p = 0; p < test.k; ++p)
+        sum += left[i * row + p] * (static_cast<int8_t>(weights[j * test.k + p]) + zeros[j]);
       const float code = std::nearbyint(static_cast<float>(sum) * scales[j]) + static_cast<float>(kZero);
-      const auto expected = static_cast<int>(is_signed ? std::clamp(code, -128.0f, 127.0f) : std::clamp(code, 0.0f, 255.0f));
+      const auto expected =
+          static_cast<int>(is_signed ? std::clamp(code, -128.0f, 127.0f) : std::clamp(code, 0.0f, 255.0f));
       const uint8_t given = codes[i * out_row + j];
-      ASSERT_EQ(is_signed ? static_cast<int>(static_cast<int8_t>(given)) : given, expected) << "row " << i << ", line " << j;
+      ASSERT_EQ(is_signed ? static_cast<int>(static_cast<int8_t>(given)) : given, expected)
+          << "row " << i << ", line " << j;
     }
     for (int64_t j = test.n; j < out_row; ++j) ASSERT_EQ(codes[i * out_row + j], kUntouched) << "behind row " << i;
   }
@@ -199,7 +225,8 @@ std::vector<ByteProductCase> Cases() {
   std::vector<ByteProductCase> cases;
   for (const int spread : {5, 25, 39, 60, 90, 0}) {
     for (const int code : {-1, 255, 0}) {
-      for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {3, 17, 7}, {16, 16, 64}, {17, 40, 130}, {50, 33, 257}, {100, 48, 512}}) {
+      for (const auto& [m, n, k] :
+           {std::array<int64_t, 3>{1, 1, 1}, {3, 17, 7}, {16, 16, 64}, {17, 40, 130}, {50, 33, 257}, {100, 48, 512}}) {
         cases.push_back({m, n, k, spread, code});
       }
     }
@@ -244,14 +271,17 @@ void CheckSources(const ByteProductCase& test, const U8S8Kernels& kernels, LineS
   struct Strides {
     int64_t line, k;
   };
-  for (const Strides strides : {Strides{test.k, 1}, Strides{1, test.n}, Strides{2 * test.k + 3, 2}, Strides{1, test.n + 5}}) {
+  for (const Strides strides :
+       {Strides{test.k, 1}, Strides{1, test.n}, Strides{2 * test.k + 3, 2}, Strides{1, test.n + 5}}) {
     for (const bool is_signed : {true, false}) {
       std::vector<uint8_t> moved(static_cast<size_t>((test.n - 1) * strides.line + (test.k - 1) * strides.k + 1));
       for (int64_t i = 0; i < test.n * test.k; ++i) {
-        moved[i / test.k * strides.line + i % test.k * strides.k] = static_cast<uint8_t>(weights[i] + (is_signed ? 0 : 128));
+        moved[i / test.k * strides.line + i % test.k * strides.k] =
+            static_cast<uint8_t>(weights[i] + (is_signed ? 0 : 128));
       }
       SCOPED_TRACE(::testing::Message() << "strides " << strides.line << ", " << strides.k << ", signed " << is_signed);
-      ExpectSame(*expected, *PackLinesFor(kernels, *pool, {moved.data(), is_signed, test.n, test.k, strides.line, strides.k}, side));
+      ExpectSame(*expected,
+                 *PackLinesFor(kernels, *pool, {moved.data(), is_signed, test.n, test.k, strides.line, strides.k}, side));
     }
   }
 }
@@ -277,9 +307,11 @@ TEST(ByteProductsPacking, FullRangeStandsAsideInPairs) {
   std::normal_distribution<double> normal(0.0, 38.0);
   constexpr int64_t kLines = 64, kDepth = 768;
   std::vector<uint8_t> weights(kLines * kDepth);
-  for (uint8_t& weight : weights) weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(normal(random), -127.0, 127.0)));
+  for (uint8_t& weight : weights)
+    weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(normal(random), -127.0, 127.0)));
   if (!PairKernelsU8S8().available) GTEST_SKIP() << "no such instructions here";
-  const auto lines = PackLinesFor(PairKernelsU8S8(), *pool, {weights.data(), true, kLines, kDepth, kDepth, 1}, LineSide::kVectors);
+  const auto lines =
+      PackLinesFor(PairKernelsU8S8(), *pool, {weights.data(), true, kLines, kDepth, kDepth, 1}, LineSide::kVectors);
   EXPECT_FALSE(lines->wide());
   EXPECT_EQ(lines->correction_begin.size(), static_cast<size_t>(kLines) + 1);
   EXPECT_EQ(lines->correction_begin.back(), static_cast<int64_t>(lines->corrections.size()));

@@ -11,7 +11,8 @@ namespace {
 using testing::Floats;
 using testing::ModelBuilder;
 
-/// z: a row of what is captured as `v`, of size 3 by what the body declares, for each iteration; `k` tells whether more follow.
+/// z: a row of what is captured as `v`, of size 3 by what the body declares, for each iteration; `k` tells whether more
+/// follow.
 ModelBuilder Rows(const std::vector<std::string>& inputs, const std::vector<int64_t>& captured) {
   ModelBuilder model(18);
   model.Input("m", ElementType::kInt64, {}).Input("k", ElementType::kBool, {}).Input("v", ElementType::kFloat, captured);
@@ -32,8 +33,8 @@ ModelBuilder Rows(const std::vector<std::string>& inputs, const std::vector<int6
 
 Shape ShapeOfRows(const ModelBuilder& model, int64_t trips, bool again) {
   const std::vector<std::string> names = {"m", "k", "v"};
-  const std::vector<Value> inputs = {Tensor::Of<int64_t>({}, std::span(&trips, 1)), Tensor::Of<bool>({}, std::span(&again, 1)),
-                                     Floats({3}, {1, 2, 3})};
+  const std::vector<Value> inputs = {Tensor::Of<int64_t>({}, std::span(&trips, 1)),
+                                     Tensor::Of<bool>({}, std::span(&again, 1)), Floats({3}, {1, 2, 3})};
   return model.Session().Run(names, inputs).at(0).tensor().shape();
 }
 
@@ -63,8 +64,9 @@ TEST(ControlFlow, RowsOfNoIterationHaveTheRankThatTheNodeDeclares) {
   const std::vector<int64_t> sizes = {2, 3};
   const int64_t trips = 0;
   const bool again = true;
-  const std::vector<Value> inputs = {Tensor::Of<int64_t>({}, std::span(&trips, 1)), Tensor::Of<bool>({}, std::span(&again, 1)),
-                                     Floats({3}, {1, 2, 3}), Tensor::Of<int64_t>({2}, sizes)};
+  const std::vector<Value> inputs = {Tensor::Of<int64_t>({}, std::span(&trips, 1)),
+                                     Tensor::Of<bool>({}, std::span(&again, 1)), Floats({3}, {1, 2, 3}),
+                                     Tensor::Of<int64_t>({2}, sizes)};
   EXPECT_EQ(model.Session().Run(names, inputs).at(0).tensor().shape(), (Shape{0, 2, 3}));
 }
 

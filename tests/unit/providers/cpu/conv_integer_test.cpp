@@ -21,7 +21,8 @@ struct Sums {
 Tensor Codes(ElementType type, const Sizes& shape, uint32_t seed) {
   Tensor tensor(type, Shape(shape));
   auto* codes = static_cast<uint8_t*>(tensor.mutable_raw());
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) codes[i] = static_cast<uint8_t>((static_cast<uint32_t>(i + 1) * 2654435761u + seed) >> 13);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i)
+    codes[i] = static_cast<uint8_t>((static_cast<uint32_t>(i + 1) * 2654435761u + seed) >> 13);
   return tensor;
 }
 
@@ -39,13 +40,15 @@ std::vector<int32_t> Convolve(const Sums& c, const Way& way) {
   if (!way.constant) model.Input("w", way.w, c.weights);
   if (way.constant) {
     const auto* from = static_cast<const uint8_t*>(weights.raw());
-    model.Constant("w", c.weights, std::vector<uint8_t>(from, from + weights.byte_size()), static_cast<onnx::TensorProto::DataType>(way.w));
+    model.Constant("w", c.weights, std::vector<uint8_t>(from, from + weights.byte_size()),
+                   static_cast<onnx::TensorProto::DataType>(way.w));
   }
   auto& node = model.Node("ConvInteger", {"x", "w"}, {"y"});
   if (way.zeros) {
     const int64_t count = way.zero_by_channel ? c.weights[0] : 1;
     std::vector<int> zeros;
-    for (int64_t i = 0; i < count; ++i) zeros.push_back((way.w == ElementType::kInt8 ? 0 : 69) + static_cast<int>(i * 5 % 31) - 15);
+    for (int64_t i = 0; i < count; ++i)
+      zeros.push_back((way.w == ElementType::kInt8 ? 0 : 69) + static_cast<int>(i * 5 % 31) - 15);
     model.Codes("xz", way.x, {}, {way.x == ElementType::kInt8 ? -3 : 131});
     model.Codes("wz", way.w, way.zero_by_channel ? Sizes{count} : Sizes{}, zeros);
     node.add_input("xz");

@@ -1,12 +1,12 @@
 // Panels of an implicit matrix: every row holds what its segments name, and nothing behind the panel is touched.
 
-#include "simd/conv.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
+
+#include "simd/conv.h"
 
 namespace tessera::cpu {
 namespace {

@@ -21,8 +21,10 @@ class TransposedBatches : public ::testing::TestWithParam<TransposedCase> {};
 Session MakeSession(const TransposedCase& test, int threads) {
   const int64_t channels = test.input[1];
   ModelBuilder model(17);
-  model.Input("x", ElementType::kFloat, {-1, channels, test.input[2], test.input[3]}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
-  model.Floats("w", {channels, test.outputs, test.kernel, test.kernel}, Waves(channels * test.outputs * test.kernel * test.kernel, 0.37f));
+  model.Input("x", ElementType::kFloat, {-1, channels, test.input[2], test.input[3]})
+      .Output("y", ElementType::kFloat, {-1, -1, -1, -1});
+  model.Floats("w", {channels, test.outputs, test.kernel, test.kernel},
+               Waves(channels * test.outputs * test.kernel * test.kernel, 0.37f));
   model.Floats("b", {test.outputs * test.group}, Waves(test.outputs * test.group, 1.1f));
   auto& node = model.Node("ConvTranspose", {"x", "w", "b"}, {"y"});
   Int(node, "group", test.group);
@@ -34,7 +36,8 @@ Session MakeSession(const TransposedCase& test, int threads) {
   return model.Session(options);
 }
 
-std::vector<float> Outputs(const Session& session, const TransposedCase& test, int64_t images, const std::vector<float>& numbers) {
+std::vector<float> Outputs(const Session& session, const TransposedCase& test, int64_t images,
+                           const std::vector<float>& numbers) {
   std::vector<Value> results(1);
   session.Run(std::vector<Value>{Value(Floats({images, test.input[1], test.input[2], test.input[3]}, numbers))}, results);
   return ToVector(results[0]);
@@ -51,7 +54,9 @@ TEST_P(TransposedBatches, GiveWhatImagesGiveAlone) {
       const std::vector<float> alone = Outputs(session, test, 1, {all.begin() + i * image, all.begin() + (i + 1) * image});
       ASSERT_EQ(together.size(), alone.size() * static_cast<size_t>(batch));
       for (size_t j = 0; j < alone.size(); ++j) {
-        ASSERT_NEAR(together[static_cast<size_t>(i) * alone.size() + j], alone[j], 1e-4f * std::max(1.0f, std::abs(alone[j]))) << "image " << i << " at " << j;
+        ASSERT_NEAR(together[static_cast<size_t>(i) * alone.size() + j], alone[j],
+                    1e-4f * std::max(1.0f, std::abs(alone[j])))
+            << "image " << i << " at " << j;
       }
     }
   }
@@ -59,20 +64,24 @@ TEST_P(TransposedBatches, GiveWhatImagesGiveAlone) {
 
 /// Every input pixel's contribution to every output pixel, one by one.
 std::vector<double> Spread(const TransposedCase& test, const std::vector<float>& x) {
-  const int64_t batch = test.input[0], channels = test.input[1], height = test.input[2], width = test.input[3], k = test.kernel;
+  const int64_t batch = test.input[0], channels = test.input[1], height = test.input[2], width = test.input[3],
+                k = test.kernel;
   const int64_t all = test.outputs * test.group, in_group = channels / test.group;
-  const int64_t rows = (height - 1) * test.stride + k - 2 * test.pad, columns = (width - 1) * test.stride + k - 2 * test.pad;
+  const int64_t rows = (height - 1) * test.stride + k - 2 * test.pad,
+                columns = (width - 1) * test.stride + k - 2 * test.pad;
   const std::vector<float> w = Waves(channels * test.outputs * k * k, 0.37f), b = Waves(all, 1.1f);
   std::vector<double> y(static_cast<size_t>(batch * all * rows * columns));
   for (size_t i = 0; i < y.size(); ++i) y[i] = b[i / static_cast<size_t>(rows * columns) % static_cast<size_t>(all)];
   for (size_t i = 0; i < x.size(); ++i) {
     const auto at = static_cast<int64_t>(i);
-    const int64_t column = at % width, row = at / width % height, c = at / (width * height) % channels, image = at / (width * height * channels);
+    const int64_t column = at % width, row = at / width % height, c = at / (width * height) % channels,
+                  image = at / (width * height * channels);
     for (int64_t j = 0; j < test.outputs * k * k; ++j) {
       const int64_t to_row = row * test.stride + j / k % k - test.pad, to_column = column * test.stride + j % k - test.pad;
       if (to_row < 0 || to_row >= rows || to_column < 0 || to_column >= columns) continue;
       const int64_t output = c / in_group * test.outputs + j / (k * k);
-      y[static_cast<size_t>(((image * all + output) * rows + to_row) * columns + to_column)] += double{x[i]} * w[static_cast<size_t>(c * test.outputs * k * k + j)];
+      y[static_cast<size_t>(((image * all + output) * rows + to_row) * columns + to_column)] +=
+          double{x[i]} * w[static_cast<size_t>(c * test.outputs * k * k + j)];
     }
   }
   return y;
@@ -85,15 +94,20 @@ TEST_P(TransposedBatches, GiveWhatTheSumGives) {
   for (const int threads : {1, 3}) {
     const std::vector<float> actual = Outputs(MakeSession(test, threads), test, test.input[0], x);
     ASSERT_EQ(actual.size(), expected.size());
-    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4 * std::max(1.0, std::abs(expected[i]))) << i;
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(actual[i], expected[i], 1e-4 * std::max(1.0, std::abs(expected[i]))) << i;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TransposedBatches,
-                         ::testing::Values(TransposedCase{"OnePixel", {4, 20, 1, 1}, 40, 1, 4, 1, 0}, TransposedCase{"Small", {3, 24, 4, 3}, 30, 1, 4, 2, 1},
-                                           TransposedCase{"Groups", {3, 24, 5, 5}, 7, 3, 3, 2, 1}, TransposedCase{"Large", {2, 8, 17, 16}, 12, 1, 3, 1, 1},
-                                           TransposedCase{"Many", {9, 6, 11, 12}, 5, 1, 3, 2, 0}, TransposedCase{"Pairs", {3, 24, 5, 4}, 9, 1, 2, 2, 0},
-                                           TransposedCase{"Thirds", {2, 12, 6, 5}, 10, 1, 5, 3, 1}, TransposedCase{"FewChannels", {3, 2, 6, 6}, 9, 1, 3, 1, 1}),
+                         ::testing::Values(TransposedCase{"OnePixel", {4, 20, 1, 1}, 40, 1, 4, 1, 0},
+                                           TransposedCase{"Small", {3, 24, 4, 3}, 30, 1, 4, 2, 1},
+                                           TransposedCase{"Groups", {3, 24, 5, 5}, 7, 3, 3, 2, 1},
+                                           TransposedCase{"Large", {2, 8, 17, 16}, 12, 1, 3, 1, 1},
+                                           TransposedCase{"Many", {9, 6, 11, 12}, 5, 1, 3, 2, 0},
+                                           TransposedCase{"Pairs", {3, 24, 5, 4}, 9, 1, 2, 2, 0},
+                                           TransposedCase{"Thirds", {2, 12, 6, 5}, 10, 1, 5, 3, 1},
+                                           TransposedCase{"FewChannels", {3, 2, 6, 6}, 9, 1, 3, 1, 1}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

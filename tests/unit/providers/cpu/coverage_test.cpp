@@ -32,7 +32,8 @@ bool Takes(const std::vector<std::pair<size_t, TypeSet>>& constraints, size_t i,
 }
 
 /// What the standard allows for one parameter and no kernel of this version takes.
-std::string Missing(const onnx::OpSchema::FormalParameter& formal, size_t i, bool is_input, const std::vector<const KernelDef*>& kernels) {
+std::string Missing(const onnx::OpSchema::FormalParameter& formal, size_t i, bool is_input,
+                    const std::vector<const KernelDef*>& kernels) {
   std::string missing;
   for (const ElementType type : TensorTypes(formal)) {
     const bool taken = std::ranges::any_of(kernels, [&](const KernelDef* kernel) {
@@ -43,7 +44,8 @@ std::string Missing(const onnx::OpSchema::FormalParameter& formal, size_t i, boo
   return missing;
 }
 
-std::vector<Value> ResultsOf(const ModelBuilder& model, const std::map<std::string, Value>& given, const SessionOptions& options = {}) {
+std::vector<Value> ResultsOf(const ModelBuilder& model, const std::map<std::string, Value>& given,
+                             const SessionOptions& options = {}) {
   std::vector<std::string> names;
   std::vector<Value> inputs;
   for (const auto& [name, value] : given) {
@@ -57,10 +59,12 @@ std::vector<Value> ResultsOf(const ModelBuilder& model, const std::map<std::stri
 TEST(CpuCoverage, TakesWhatTheStandardAllows) {
   std::map<std::pair<std::string, std::string>, std::vector<const KernelDef*>> by_name;
   const auto provider = CpuProviderFactory().create({});
-  for (const KernelDef* kernel : provider->kernels().definitions()) by_name[{kernel->domain(), kernel->op_type()}].push_back(kernel);
+  for (const KernelDef* kernel : provider->kernels().definitions())
+    by_name[{kernel->domain(), kernel->op_type()}].push_back(kernel);
   size_t looked_at = 0;
   for (const onnx::OpSchema& schema : onnx::OpSchemaRegistry::get_all_schemas_with_history()) {
-    const bool standard = schema.domain().empty() || schema.domain() == "ai.onnx.ml" || schema.domain() == "ai.onnx.preview.training";
+    const bool standard =
+        schema.domain().empty() || schema.domain() == "ai.onnx.ml" || schema.domain() == "ai.onnx.preview.training";
     if (!standard || schema.deprecated()) continue;
     std::vector<const KernelDef*> kernels = by_name[{schema.domain(), schema.Name()}];
     std::erase_if(kernels, [&](const KernelDef* kernel) {
@@ -79,7 +83,8 @@ TEST(CpuCoverage, TakesWhatTheStandardAllows) {
 
 /// The same codes by QLinearMatMul and by the operators that define it.
 TEST(CpuCoverage, QLinearMatMulOfEightBitFloats) {
-  constexpr ElementType kTypes[] = {ElementType::kFloat8E4M3FN, ElementType::kFloat8E5M2, ElementType::kInt8, ElementType::kUInt8};
+  constexpr ElementType kTypes[] = {ElementType::kFloat8E4M3FN, ElementType::kFloat8E5M2, ElementType::kInt8,
+                                    ElementType::kUInt8};
   for (const ElementType a : kTypes) {
     for (const ElementType b : kTypes) {
       for (const ElementType y : kTypes) {
@@ -89,7 +94,8 @@ TEST(CpuCoverage, QLinearMatMulOfEightBitFloats) {
         model.Floats("x_scale", {}, {0.5f}).Floats("w_scale", {4}, {0.25f, 0.5f, 1, 2}).Floats("y_scale", {}, {2});
         const auto zero = [&](const std::string& name, ElementType type, const std::vector<int64_t>& dims) {
           const int64_t count = dims.empty() ? 1 : dims[0];
-          model.Constant(name, dims, std::vector<uint8_t>(static_cast<size_t>(count), type == ElementType::kUInt8 ? 100 : 0),
+          model.Constant(name, dims,
+                         std::vector<uint8_t>(static_cast<size_t>(count), type == ElementType::kUInt8 ? 100 : 0),
                          static_cast<onnx::TensorProto::DataType>(type));
         };
         zero("x_zero", a, {});
@@ -97,7 +103,8 @@ TEST(CpuCoverage, QLinearMatMulOfEightBitFloats) {
         zero("y_zero", y, {});
         model.Node("QuantizeLinear", {"x", "x_scale", "x_zero"}, {"x_codes"});
         model.Node("QuantizeLinear", {"w", "w_scale", "w_zero"}, {"w_codes"});
-        model.Node("QLinearMatMul", {"x_codes", "x_scale", "x_zero", "w_codes", "w_scale", "w_zero", "y_scale", "y_zero"}, {"y_codes"});
+        model.Node("QLinearMatMul", {"x_codes", "x_scale", "x_zero", "w_codes", "w_scale", "w_zero", "y_scale", "y_zero"},
+                   {"y_codes"});
         model.Node("DequantizeLinear", {"y_codes", "y_scale", "y_zero"}, {"fused"});
         model.Node("DequantizeLinear", {"x_codes", "x_scale", "x_zero"}, {"x_back"});
         model.Node("DequantizeLinear", {"w_codes", "w_scale", "w_zero"}, {"w_back"});
@@ -110,8 +117,10 @@ TEST(CpuCoverage, QLinearMatMulOfEightBitFloats) {
         std::vector<float> x(30), w(20);
         for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3;
         for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i % 5) - 2;
-        const std::vector<Value> results = ResultsOf(model, {{"x", Floats({2, 3, 5}, x)}, {"w", Floats({5, 4}, w)}}, options);
-        EXPECT_EQ(ToVector(results[0]), ToVector(results[1])) << ElementTypeName(a) << " " << ElementTypeName(b) << " " << ElementTypeName(y);
+        const std::vector<Value> results =
+            ResultsOf(model, {{"x", Floats({2, 3, 5}, x)}, {"w", Floats({5, 4}, w)}}, options);
+        EXPECT_EQ(ToVector(results[0]), ToVector(results[1]))
+            << ElementTypeName(a) << " " << ElementTypeName(b) << " " << ElementTypeName(y);
       }
     }
   }
@@ -124,7 +133,8 @@ TEST(CpuCoverage, SplitOfVersionOneTakesSizesAsFloats) {
   model.Input("x", ElementType::kFloat, {5}).Input("sizes", ElementType::kFloat, {2});
   model.Output("y", ElementType::kFloat, {2}).Output("z", ElementType::kFloat, {3});
   Int(model.Node("Split", {"x", "sizes"}, {"y", "z"}), "axis", 0);
-  const std::vector<Value> results = ResultsOf(model, {{"x", Floats({5}, {1, 2, 3, 4, 5})}, {"sizes", Floats({2}, {2, 3})}});
+  const std::vector<Value> results =
+      ResultsOf(model, {{"x", Floats({5}, {1, 2, 3, 4, 5})}, {"sizes", Floats({2}, {2, 3})}});
   EXPECT_EQ(ToVector(results[0]), (std::vector<float>{1, 2}));
   EXPECT_EQ(ToVector(results[1]), (std::vector<float>{3, 4, 5}));
 }
@@ -132,7 +142,9 @@ TEST(CpuCoverage, SplitOfVersionOneTakesSizesAsFloats) {
 TEST(CpuCoverage, DropoutOfEightBitFloats) {
   ModelBuilder model(22);
   constexpr auto kFloat8 = ElementType::kFloat8E4M3FN;
-  model.Input("x", ElementType::kFloat, {64}).Output("y", ElementType::kFloat, {64}).Output("mask", ElementType::kBool, {64});
+  model.Input("x", ElementType::kFloat, {64})
+      .Output("y", ElementType::kFloat, {64})
+      .Output("mask", ElementType::kBool, {64});
   const uint8_t half = 0x30, yes = 1;  // 0.5
   model.Constant("ratio", {}, std::span(&half, 1), onnx::TensorProto::FLOAT8E4M3FN);
   model.Constant("training", {}, std::span(&yes, 1), onnx::TensorProto::BOOL);

@@ -12,7 +12,8 @@ AxisTable TableOf(int64_t in, int64_t out, double start, double end) {
   ResampleOptions options;
   options.mode = ResampleMode::kLinear;
   options.coordinates = CoordinateMode::kTfCropAndResize;
-  const AxisRequest request{.out = out, .scale = static_cast<double>(out) / static_cast<double>(in), .roi_start = start, .roi_end = end};
+  const AxisRequest request{
+      .out = out, .scale = static_cast<double>(out) / static_cast<double>(in), .roi_start = start, .roi_end = end};
   return MakeAxisTable(options, in, request, HostAllocator());
 }
 

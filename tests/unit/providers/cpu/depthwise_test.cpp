@@ -35,7 +35,8 @@ void Check(const DepthwiseShape& s, int64_t planes) {
   ASSERT_TRUE(SuitsDepthwise(s));
   const int64_t pixels = s.output_height * s.output_width, outputs = s.channels * s.multiplier, area = s.kernel * s.kernel;
   // Buffers that end with their last element: sanitizers see what is read behind it.
-  const std::vector<float> input = Random(planes * s.height * s.width), weights = Random(outputs * area), bias = Random(outputs);
+  const std::vector<float> input = Random(planes * s.height * s.width), weights = Random(outputs * area),
+                           bias = Random(outputs);
   std::vector<float> output(static_cast<size_t>(planes * s.multiplier * pixels), -9.0f);
   const int64_t half = planes / 2;
   const DepthwiseTensors tensors{input.data(), weights.data(), bias.data(), output.data(), {}};
@@ -44,16 +45,18 @@ void Check(const DepthwiseShape& s, int64_t planes) {
   for (int64_t i = 0; i < planes * s.multiplier; ++i) {
     const int64_t channel = i % outputs;
     for (int64_t p = 0; p < pixels; ++p) {
-      const float expected = bias[static_cast<size_t>(channel)] + PixelOf(s, input.data() + i / s.multiplier * s.height * s.width,
-                                                                         weights.data() + channel * area, p / s.output_width, p % s.output_width);
+      const float expected = bias[static_cast<size_t>(channel)] +
+                             PixelOf(s, input.data() + i / s.multiplier * s.height * s.width,
+                                     weights.data() + channel * area, p / s.output_width, p % s.output_width);
       ASSERT_NEAR(output[static_cast<size_t>(i * pixels + p)], expected, 1e-5)
-          << "kernel " << s.kernel << " stride " << s.stride << " width " << s.width << " pads " << s.pad_top << ", " << s.pad_left
-          << " plane " << i << " pixel " << p;
+          << "kernel " << s.kernel << " stride " << s.stride << " width " << s.width << " pads " << s.pad_top << ", "
+          << s.pad_left << " plane " << i << " pixel " << p;
     }
   }
 }
 
-DepthwiseShape ShapeOf(int64_t kernel, int64_t stride, int64_t height, int64_t width, int64_t pad_top, int64_t pad_left, int64_t pad_end) {
+DepthwiseShape ShapeOf(int64_t kernel, int64_t stride, int64_t height, int64_t width, int64_t pad_top, int64_t pad_left,
+                       int64_t pad_end) {
   return {3,
           1,
           height,
@@ -69,7 +72,8 @@ DepthwiseShape ShapeOf(int64_t kernel, int64_t stride, int64_t height, int64_t w
 TEST(Depthwise, ComputesEveryWidth) {
   for (const int64_t kernel : {3, 5}) {
     for (const int64_t stride : {1, 2}) {
-      for (int64_t width = kernel; width <= 40; ++width) Check(ShapeOf(kernel, stride, 6 + width % 5, width, kernel / 2, kernel / 2, kernel / 2), 6);
+      for (int64_t width = kernel; width <= 40; ++width)
+        Check(ShapeOf(kernel, stride, 6 + width % 5, width, kernel / 2, kernel / 2, kernel / 2), 6);
     }
   }
 }
@@ -80,7 +84,8 @@ TEST(Depthwise, ComputesEveryPadding) {
       for (const int64_t width : {1, 2, 7, 16, 17, 33, 34}) {
         for (int64_t left = 0; left < kernel; ++left) {
           for (int64_t behind = 0; behind < 2 * kernel; ++behind) {
-            if (width + left + behind >= kernel) Check(ShapeOf(kernel, stride, 5, width, (left + 1) % kernel, left, behind), 3);
+            if (width + left + behind >= kernel)
+              Check(ShapeOf(kernel, stride, 5, width, (left + 1) % kernel, left, behind), 3);
           }
         }
       }
@@ -105,7 +110,8 @@ TEST(Depthwise, ComputesManyPlanes) {
   for (const int64_t kernel : {3, 5}) {
     for (const int64_t stride : {1, 2}) {
       for (int64_t width = 1; width <= 33; ++width) {
-        DepthwiseShape shape = ShapeOf(kernel, stride, 4 + width % 5, width, (width + 1) % kernel, width % kernel, kernel - 1);
+        DepthwiseShape shape =
+            ShapeOf(kernel, stride, 4 + width % 5, width, (width + 1) % kernel, width % kernel, kernel - 1);
         shape.channels = 19;
         Check(shape, 38);
         shape.channels = 5;

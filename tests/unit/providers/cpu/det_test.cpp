@@ -1,4 +1,5 @@
-// Determinants of matrices whose determinants are known, of all types and of sizes on both sides of where Eigen's elimination ends.
+// Determinants of matrices whose determinants are known, of all types and of sizes on both sides of where Eigen's
+// elimination ends.
 
 #include <gmock/gmock.h>
 
@@ -17,7 +18,8 @@ using ::testing::ElementsAre;
 template <class T>
 std::vector<double> Determinants(const std::vector<int64_t>& dims, const std::vector<T>& matrices, int threads = 2) {
   ModelBuilder model;
-  model.Input("x", ElementTypeOf<T>, dims).Output("y", ElementTypeOf<T>, std::vector<int64_t>(dims.begin(), dims.end() - 2));
+  model.Input("x", ElementTypeOf<T>, dims)
+      .Output("y", ElementTypeOf<T>, std::vector<int64_t>(dims.begin(), dims.end() - 2));
   model.Node("Det", {"x"}, {"y"});
   SessionOptions options;
   options.providers = {{"cpu", {}}};
@@ -29,8 +31,8 @@ std::vector<double> Determinants(const std::vector<int64_t>& dims, const std::ve
   return determinants;
 }
 
-/// A lower triangle of ones times an upper one with that diagonal and small numbers, its rows rotated by one: the determinant is the product of
-/// the diagonal, and of the opposite sign where n is even.
+/// A lower triangle of ones times an upper one with that diagonal and small numbers, its rows rotated by one: the
+/// determinant is the product of the diagonal, and of the opposite sign where n is even.
 std::vector<double> KnownMatrix(int64_t n, const std::vector<double>& diagonal) {
   const double above = 0.25 / static_cast<double>(n);
   std::vector<double> matrix;

@@ -1,5 +1,3 @@
-#include "tessera/session.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -9,17 +7,18 @@
 #include "attributes.h"
 #include "error_of.h"
 #include "model_builder.h"
+#include "tessera/session.h"
 
 namespace tessera {
 namespace {
 
 using testing::ErrorOf;
-using testing::Int;
-using testing::ModelBuilder;
-using testing::Text;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using testing::Int;
+using testing::ModelBuilder;
 using ::testing::Pointwise;
+using testing::Text;
 
 /// Two directions over 3 steps, 2 entries: their weights as codes, and as the numbers that these stand for.
 struct QuantizedLstm {
@@ -41,7 +40,9 @@ struct QuantizedLstm {
   }
   int64_t inner(size_t m) const { return m == 0 ? input : hidden; }
   int64_t columns() const { return kGates * hidden; }
-  std::vector<int64_t> parameter_dims() const { return by_column ? std::vector<int64_t>{2, columns()} : std::vector<int64_t>{2}; }
+  std::vector<int64_t> parameter_dims() const {
+    return by_column ? std::vector<int64_t>{2, columns()} : std::vector<int64_t>{2};
+  }
   int Number(uint8_t code) const { return is_signed ? static_cast<int8_t>(code) : code; }
 
   /// [directions, columns, inner]
@@ -65,7 +66,8 @@ struct QuantizedLstm {
   }
   ModelBuilder Begin() const {
     ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {kSteps, kBatch, input}).Output("y", ElementType::kFloat, {kSteps, 2, kBatch, hidden});
+    model.Input("x", ElementType::kFloat, {kSteps, kBatch, input})
+        .Output("y", ElementType::kFloat, {kSteps, 2, kBatch, hidden});
     return model;
   }
   std::vector<float> Exact() const {
@@ -94,14 +96,16 @@ struct QuantizedLstm {
       model.Floats(name + "s", parameter_dims(), scales[m]);
       model.Constant(name + "z", parameter_dims(), zeros[m], static_cast<onnx::TensorProto::DataType>(type));
     }
-    auto& node = model.Node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"}, {"y"}, "lstm");
+    auto& node =
+        model.Node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"}, {"y"}, "lstm");
     node.set_domain("com.microsoft");
     Int(Text(node, "direction", "bidirectional"), "hidden_size", hidden);
     return testing::ToVector(model.Session().Run(names, inputs)[0]);
   }
 };
 
-/// The weights count as they are; X and states are rounded to 12 bits and more. Sums of more than 4096 products have several parts.
+/// The weights count as they are; X and states are rounded to 12 bits and more. Sums of more than 4096 products have
+/// several parts.
 TEST(DynamicQuantizeLstm, IsAnLstmOfWhatItsCodesStandFor) {
   for (const auto& [input, hidden] : {std::pair<int64_t, int64_t>{1, 1}, {5, 33}, {70, 64}, {64, 130}, {4099, 5}}) {
     for (const bool is_signed : {false, true}) {
@@ -109,7 +113,8 @@ TEST(DynamicQuantizeLstm, IsAnLstmOfWhatItsCodesStandFor) {
         const QuantizedLstm lstm(input, hidden, is_signed, by_column);
         const std::vector<float> exact = lstm.Exact();
         for (const bool constant : {false, true}) {
-          EXPECT_THAT(lstm.Run(constant), Pointwise(FloatNear(2e-4f), exact)) << input << ", " << hidden << ", " << is_signed << by_column << constant;
+          EXPECT_THAT(lstm.Run(constant), Pointwise(FloatNear(2e-4f), exact))
+              << input << ", " << hidden << ", " << is_signed << by_column << constant;
         }
       }
     }
@@ -126,7 +131,8 @@ TEST(DynamicQuantizeLstm, ChecksItsScales) {
     model.Floats(name + "s", {static_cast<int64_t>(lstm.scales[m].size())}, lstm.scales[m]);
     model.Constant(name + "z", {2}, lstm.zeros[m], onnx::TensorProto::INT8);
   }
-  auto& node = model.Node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"}, {"y"}, "lstm");
+  auto& node =
+      model.Node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"}, {"y"}, "lstm");
   node.set_domain("com.microsoft");
   Int(Text(node, "direction", "bidirectional"), "hidden_size", lstm.hidden);
   EXPECT_THAT(ErrorOf([&] { model.Session(); }), HasSubstr("a scale is [3]"));

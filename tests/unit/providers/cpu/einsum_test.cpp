@@ -1,5 +1,5 @@
-// Einsum's ways to multiply: rows and columns that one stride walks or not, results written to their places or moved there, products
-// without a sum, and operands that are copied first, against the definition.
+// Einsum's ways to multiply: rows and columns that one stride walks or not, results written to their places or moved there,
+// products without a sum, and operands that are copied first, against the definition.
 
 #include <gtest/gtest.h>
 
@@ -74,16 +74,18 @@ void ExpectDefined(const std::string& equation, const Sizes& sizes, ElementType 
   const std::string out = equation.substr(arrow + 2);
   std::vector<Operand> operands;
   std::istringstream terms(equation.substr(0, arrow));
-  for (std::string term; std::getline(terms, term, ',');) operands.emplace_back(term, sizes, static_cast<int64_t>(operands.size()));
+  for (std::string term; std::getline(terms, term, ',');)
+    operands.emplace_back(term, sizes, static_cast<int64_t>(operands.size()));
   ModelBuilder model(17);
   std::vector<std::string> names;
   std::vector<Value> inputs;
   for (const Operand& operand : operands) {
     names.push_back("x" + std::to_string(names.size()));
     model.Input(names.back(), type, std::vector<int64_t>(operand.dims.size(), -1));
-    inputs.emplace_back(type == ElementType::kFloat
-                            ? Tensor::Of<float>(Shape(operand.dims), operand.values)
-                            : Tensor::Of<int64_t>(Shape(operand.dims), std::vector<int64_t>(operand.values.begin(), operand.values.end())));
+    inputs.emplace_back(
+        type == ElementType::kFloat
+            ? Tensor::Of<float>(Shape(operand.dims), operand.values)
+            : Tensor::Of<int64_t>(Shape(operand.dims), std::vector<int64_t>(operand.values.begin(), operand.values.end())));
   }
   model.Output("y", type, std::vector<int64_t>(out.size(), -1));
   onnx::NodeProto& node = model.Node("Einsum", {}, {"y"});
@@ -99,7 +101,8 @@ void ExpectDefined(const std::string& equation, const Sizes& sizes, ElementType 
   if (type == ElementType::kFloat) {
     values.assign(y.values<float>().begin(), y.values<float>().end());
   } else {
-    std::ranges::transform(y.values<int64_t>(), std::back_inserter(values), [](int64_t value) { return static_cast<float>(value); });
+    std::ranges::transform(y.values<int64_t>(), std::back_inserter(values),
+                           [](int64_t value) { return static_cast<float>(value); });
   }
   EXPECT_EQ(values, Defined(operands, out, sizes));
 }
@@ -107,16 +110,16 @@ void ExpectDefined(const std::string& equation, const Sizes& sizes, ElementType 
 TEST(Einsum, IsWhatItsDefinitionSays) {
   const Sizes sizes = {{'b', 2}, {'h', 3}, {'w', 5}, {'c', 4}, {'k', 7}, {'t', 33}, {'d', 35}, {'n', 1}};
   for (const char* equation : {
-           "bhwc,hkc->bhwk",       // rows that two strides walk
-           "bhtc,hkc->bhtk",       // of which the last are enough for products of their own
-           "bhtc,hdc->bdht",       // with results that lie apart
-           "tc,hcd->thd",          // columns that two strides walk
-           "tc,hcd->htd", "tc,hcd->dth", "thc,hcd->thd", "thc,hcd->tdh",
-           "bkctw,kwd->bctd",      // sums that two strides walk
-           "bct,cd->bctd",         // nothing is summed
-           "bct,bct->bct", "bct,tcb->bct", "bc,bd->bcd", "bt,bc->tcb", "b,c->bc", "bct,ct->tbc",
-           "bctd,btd->bct", "bctd,btd->tb", "c,c->", "tc,c->t", "c,tc->t", "tc,dc->dt", ",bt->tb",
-           "bct,tnd,dk->bknc", "b,c,k->kcb", "bc,bt,bd->ctd", "nbt,ntd->nbd",
+           "bhwc,hkc->bhwk",  // rows that two strides walk
+           "bhtc,hkc->bhtk",  // of which the last are enough for products of their own
+           "bhtc,hdc->bdht",  // with results that lie apart
+           "tc,hcd->thd",     // columns that two strides walk
+           "tc,hcd->htd",     "tc,hcd->dth",      "thc,hcd->thd", "thc,hcd->tdh",
+           "bkctw,kwd->bctd",  // sums that two strides walk
+           "bct,cd->bctd",     // nothing is summed
+           "bct,bct->bct",    "bct,tcb->bct",     "bc,bd->bcd",   "bt,bc->tcb",    "b,c->bc",      "bct,ct->tbc",
+           "bctd,btd->bct",   "bctd,btd->tb",     "c,c->",        "tc,c->t",       "c,tc->t",      "tc,dc->dt",
+           ",bt->tb",         "bct,tnd,dk->bknc", "b,c,k->kcb",   "bc,bt,bd->ctd", "nbt,ntd->nbd",
        }) {
     ExpectDefined(equation, sizes, ElementType::kFloat);
     ExpectDefined(equation, sizes, ElementType::kInt64);

@@ -17,8 +17,8 @@ template <class T>
 std::vector<T> Sweep() {
   using Limits = std::numeric_limits<T>;
   const T low = std::is_same_v<T, float> ? T(-110) : T(-760), high = std::is_same_v<T, float> ? T(95) : T(715);
-  std::vector<T> x = {T(0), T(-0.0), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), Limits::max(), Limits::lowest(),
-                      Limits::min(), Limits::denorm_min(), Limits::epsilon()};
+  std::vector<T> x = {T(0),          T(-0.0),          Limits::infinity(), -Limits::infinity(),  Limits::quiet_NaN(),
+                      Limits::max(), Limits::lowest(), Limits::min(),      Limits::denorm_min(), Limits::epsilon()};
   // A prime number of steps; whole vectors of moderate ones, and others among them.
   for (int i = 0; i <= 100'003; ++i) x.push_back(low + (high - low) * static_cast<T>(i) / T(100'003));
   for (int i = 0; i <= 10'007; ++i) x.push_back(T(i % 97 == 0 ? 100 : 3) * std::sin(static_cast<T>(i)));
@@ -49,8 +49,10 @@ void Check(T x, T y, long double exact, int ulps) {
     ASSERT_TRUE(nearest == y || std::fabs(exact / top - 1) < 1e-5L) << x << ": " << y;
   } else {
     const T magnitude = std::fabs(nearest);
-    const T unit = std::max(std::nextafter(magnitude, std::numeric_limits<T>::infinity()) - magnitude, std::numeric_limits<T>::denorm_min());
-    ASSERT_LE(std::fabs(static_cast<long double>(y) - exact), ulps * static_cast<long double>(unit)) << x << ": " << y << ", not " << nearest;
+    const T unit = std::max(std::nextafter(magnitude, std::numeric_limits<T>::infinity()) - magnitude,
+                            std::numeric_limits<T>::denorm_min());
+    ASSERT_LE(std::fabs(static_cast<long double>(y) - exact), ulps * static_cast<long double>(unit))
+        << x << ": " << y << ", not " << nearest;
   }
 }
 

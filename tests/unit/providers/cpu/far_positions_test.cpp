@@ -22,9 +22,12 @@ TEST(FarPositions, CropsEndAtTheLastPixel) {
   for (const bool wide : {true, false}) {
     for (const char* mode : {"bilinear", "nearest"}) {
       ModelBuilder model(17);
-      const std::vector<int64_t> dims = wide ? std::vector<int64_t>{1, 1, 1, kLength} : std::vector<int64_t>{1, 1, kLength, 1};
+      const std::vector<int64_t> dims =
+          wide ? std::vector<int64_t>{1, 1, 1, kLength} : std::vector<int64_t>{1, 1, kLength, 1};
       model.Input("x", ElementType::kFloat16, dims).Input("rois", ElementType::kFloat16, {1, 4});
-      model.Input("images", ElementType::kInt32, {1}).Input("size", ElementType::kInt32, {2}).Output("y", ElementType::kFloat16, {1, 1, 1, 1});
+      model.Input("images", ElementType::kInt32, {1})
+          .Input("size", ElementType::kInt32, {2})
+          .Output("y", ElementType::kFloat16, {1, 1, 1, 1});
       auto& node = model.Node("CropAndResize", {"x", "rois", "images", "size"}, {"y"});
       node.set_domain("com.microsoft");
       Text(node, "mode", mode);
@@ -43,7 +46,9 @@ TEST(FarPositions, CropsEndAtTheLastPixel) {
 
 TEST(FarPositions, SizesThatNoTensorHasAreErrors) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {1, 1, 2, 2}).Input("sizes", ElementType::kInt64, {4}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
+  model.Input("x", ElementType::kFloat, {1, 1, 2, 2})
+      .Input("sizes", ElementType::kInt64, {4})
+      .Output("y", ElementType::kFloat, {-1, -1, -1, -1});
   model.Node("Resize", {"x", "", "", "sizes"}, {"y"});
   const Session session = model.Session();
   for (const int64_t size : {std::numeric_limits<int64_t>::max(), int64_t{1} << 62, int64_t{-1}}) {
@@ -61,7 +66,9 @@ TEST(FarPositions, VotesOfInnerNodesAreChecked) {
   auto* import = model.proto().add_opset_import();
   import->set_domain("ai.onnx.ml");
   import->set_version(3);
-  model.Input("x", ElementType::kFloat, {1, 1}).Output("label", ElementType::kInt64, {1}).Output("z", ElementType::kFloat, {1, 2});
+  model.Input("x", ElementType::kFloat, {1, 1})
+      .Output("label", ElementType::kInt64, {1})
+      .Output("z", ElementType::kFloat, {1, 2});
   auto& node = model.Node("TreeEnsembleClassifier", {"x"}, {"label", "z"});
   node.set_domain("ai.onnx.ml");
   Ints(node, "nodes_treeids", {0, 0, 0});

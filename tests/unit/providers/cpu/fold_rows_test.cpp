@@ -26,8 +26,8 @@ class FoldRows : public ::testing::Test {
       for (int64_t r = 0; r < rows; ++r) {
         const T* row = x.data() + r * stride;
         const T expected = std::any_of(row, row + count, [](T v) { return std::isnan(v); }) ? kNan
-                           : fold == Fold::kMax                                             ? *std::max_element(row, row + count)
-                                                                                            : *std::min_element(row, row + count);
+                           : fold == Fold::kMax ? *std::max_element(row, row + count)
+                                                : *std::min_element(row, row + count);
         const auto value = static_cast<T>(found[static_cast<size_t>(r)]);
         ASSERT_TRUE(value == expected || (std::isnan(value) && std::isnan(expected)))
             << value << ", not " << expected << ", in row " << r << " of " << count;

@@ -1,9 +1,10 @@
-// Products of factors of bfloat16 with sums in float32: sizes around the edges of tiles and blocks. Small whole numbers need no
-// rounding, so that results are exact.
+// Products of factors of bfloat16 with sums in float32: sizes around the edges of tiles and blocks. Small whole numbers
+// need no rounding, so that results are exact.
 
 #include "simd/gemm_bf16.h"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <algorithm>
 #include <limits>
@@ -12,8 +13,6 @@
 
 #include "runtime/thread_pools.h"
 #include "simd/targets.h"
-
-#include <hwy/targets.h>
 
 namespace tessera::cpu {
 namespace {
@@ -62,7 +61,8 @@ void CheckPairs(const PairedProduct& p, const GemmBf16Kernels& kernels, SessionT
       float expected = before[at];
       if (j < p.n) {
         expected = (p.accumulate ? expected : 0) + (p.bias ? bias[static_cast<size_t>(j)] : 0);
-        for (int64_t q = 0; q < p.k; ++q) expected += a[static_cast<size_t>(i * p.k + q)] * b[static_cast<size_t>(j * p.k + q)];
+        for (int64_t q = 0; q < p.k; ++q)
+          expected += a[static_cast<size_t>(i * p.k + q)] * b[static_cast<size_t>(j * p.k + q)];
       }
       ASSERT_EQ(c[at], expected) << p.m << " by " << p.n << " by " << p.k << ", row " << i << ", column " << j;
     }

@@ -1,9 +1,10 @@
-// The matrix product beside a plain one: sizes around the edges of tiles and blocks, strides of A, kinds of B, epilogues, on
-// every instruction set of this machine.
+// The matrix product beside a plain one: sizes around the edges of tiles and blocks, strides of A, kinds of B, epilogues,
+// on every instruction set of this machine.
 
 #include "simd/gemm.h"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +13,6 @@
 #include "random_numbers.h"
 #include "runtime/thread_pools.h"
 #include "simd/targets.h"
-
-#include <hwy/targets.h>
 
 namespace tessera::cpu {
 namespace {
@@ -67,8 +66,13 @@ template <class T>
 class Operands {
  public:
   explicit Operands(const Product& p)
-      : a_(Numbers<T>(2 * p.m * p.k, 1)), b_(Numbers<T>(p.k * p.n, 2)), c_(Numbers<T>(p.m * p.n, 3)), row_bias_(Numbers<T>(p.m, 4)),
-        col_bias_(Numbers<T>(p.n, 5)), residual_(Numbers<T>(p.m * p.n, 6)), source_(b_.data(), p.n) {
+      : a_(Numbers<T>(2 * p.m * p.k, 1)),
+        b_(Numbers<T>(p.k * p.n, 2)),
+        c_(Numbers<T>(p.m * p.n, 3)),
+        row_bias_(Numbers<T>(p.m, 4)),
+        col_bias_(Numbers<T>(p.n, 5)),
+        residual_(Numbers<T>(p.m * p.n, 6)),
+        source_(b_.data(), p.n) {
     if constexpr (std::is_same_v<T, float>) {
       if (p.right == Right::kFloat16) RoundTo<Float16>();
       if (p.right == Right::kBFloat16) RoundTo<BFloat16>();
@@ -100,7 +104,8 @@ class Operands {
     for (int64_t i = 0; i < args.m; ++i) {
       for (int64_t j = 0; j < args.n; ++j) {
         double sum = 0;
-        for (int64_t p = 0; p < args.k; ++p) sum += At(a_, i * args.a_row + p * args.a_k) * At(b_, p * args.b_k + j * args.b_col);
+        for (int64_t p = 0; p < args.k; ++p)
+          sum += At(a_, i * args.a_row + p * args.a_k) * At(b_, p * args.b_k + j * args.b_col);
         sum *= args.alpha;
         if (args.accumulate) sum += At(c_, i * args.c_row + j);
         if (args.epilogue.row_bias != nullptr) sum += At(row_bias_, i) + At(col_bias_, j);
@@ -155,8 +160,9 @@ class Operands {
 template <class T>
 void Check(const Product& p, ThreadPool& threads) {
   SCOPED_TRACE(::testing::Message() << sizeof(T) << " bytes, m " << p.m << ", n " << p.n << ", k " << p.k << ", order "
-                                    << static_cast<int>(p.order) << ", right " << static_cast<int>(p.right) << ", column-major "
-                                    << p.column_major << ", extras " << p.extras << ", threads " << threads.num_threads());
+                                    << static_cast<int>(p.order) << ", right " << static_cast<int>(p.right)
+                                    << ", column-major " << p.column_major << ", extras " << p.extras << ", threads "
+                                    << threads.num_threads());
   Operands<T> operands(p);
   const std::vector<double> expected = operands.Expected();
   operands.Run(threads, p.right);
@@ -191,7 +197,8 @@ TEST(Gemm, EveryOrderAroundTheEdgesOfTiles) {
     for (const int64_t n : {1, 7, 16, 33}) {
       for (const int64_t k : {0, 1, 3, 18}) {
         for (const Order order : {Order::kRows, Order::kColumns, Order::kNeither}) {
-          for (const Right right : {Right::kPacked, Right::kRows, Right::kColumns, Right::kSource, Right::kFloat16, Right::kBFloat16}) {
+          for (const Right right :
+               {Right::kPacked, Right::kRows, Right::kColumns, Right::kSource, Right::kFloat16, Right::kBFloat16}) {
             for (const bool extras : {false, true}) products.push_back({m, n, k, order, right, false, extras});
           }
         }

@@ -12,8 +12,8 @@
 namespace tessera {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::Filled;
+using ::testing::HasSubstr;
 using testing::Numbers;
 using testing::OneNode;
 
@@ -34,9 +34,13 @@ TEST(Generation, RepeatedNGramsSayWhatDoesNotFit) {
 }
 
 TEST(Generation, BifurcationsSayWhatDoesNotFit) {
-  const auto error = [](const Shape& source, int64_t previous, const Shape& predicted, int64_t least = 1, int64_t most = 3) {
+  const auto error = [](const Shape& source, int64_t previous, const Shape& predicted, int64_t least = 1,
+                        int64_t most = 3) {
     OneNode node("BifurcationDetector");
-    node.In(Filled<int64_t>(source, 1)).In(Filled<int64_t>({2}, 1)).In(Filled<int64_t>({1}, previous)).In(Filled<int64_t>(predicted, 1));
+    node.In(Filled<int64_t>(source, 1))
+        .In(Filled<int64_t>({2}, 1))
+        .In(Filled<int64_t>({1}, previous))
+        .In(Filled<int64_t>(predicted, 1));
     return node.With("min_ngram_size", least).With("max_ngram_size", most).Outputs(2).Error();
   };
   EXPECT_EQ(error({3}, 1, {3}), "no error");
@@ -121,13 +125,16 @@ TEST(Generation, HashesSayWhatDoesNotFit) {
   for (const bool packed : {false, true}) {
     EXPECT_EQ(Hashes(packed).Error(), "no error");
     EXPECT_THAT(Hashes(packed).In(Filled<int64_t>({2, 3}, 0)).Error(), HasSubstr("past_ids is [2,3]; [2,2] is expected"));
-    EXPECT_THAT(Hashes(packed).None().In(Filled<int64_t>({3}, 0)).Error(), HasSubstr("head_offsets is [3]; [2] is expected"));
+    EXPECT_THAT(Hashes(packed).None().In(Filled<int64_t>({3}, 0)).Error(),
+                HasSubstr("head_offsets is [3]; [2] is expected"));
     EXPECT_THAT(Hashes(packed).None(2).In(Filled<int64_t>({2}, 0)).Error(), HasSubstr("eos_token_id is [2]"));
     EXPECT_THAT(Hashes(packed).None(3).In(Filled<int32_t>({3}, 0)).Error(), HasSubstr("segment_ids is [3]"));
   }
   const auto error = [](int64_t size, int64_t heads, int64_t pad, int64_t multipliers, int64_t vocabulary) {
     OneNode node("NGramHashMapping");
-    node.In(Filled<int32_t>({2, 2}, 7)).In(Filled<int32_t>({multipliers}, 5)).In(Filled<int32_t>({2}, static_cast<int32_t>(vocabulary)));
+    node.In(Filled<int32_t>({2, 2}, 7))
+        .In(Filled<int32_t>({multipliers}, 5))
+        .In(Filled<int32_t>({2}, static_cast<int32_t>(vocabulary)));
     return node.With("max_ngram_size", size).With("n_head_per_ngram", heads).With("pad_id", pad).Error();
   };
   EXPECT_EQ(error(3, 1, 0, 4, 11), "no error");
@@ -146,9 +153,11 @@ TEST(Generation, PackedSequencesSayWhatDoesNotFit) {
   EXPECT_THAT(Hashes(true, {0, 5, 4}).Error(), HasSubstr("sequence 1 goes from 5 to 4"));
   EXPECT_THAT(Hashes(true, {0, -1, 4}).Error(), HasSubstr("sequence 0 goes from 0 to -1"));
   EXPECT_THAT(Hashes(true, {0}).Error(), HasSubstr("[4] and [1]"));
-  EXPECT_THAT(Hashes(true).With("state_update_capacity", 2).Error(), HasSubstr("state_update_capacity is 2, capture_count is left out"));
+  EXPECT_THAT(Hashes(true).With("state_update_capacity", 2).Error(),
+              HasSubstr("state_update_capacity is 2, capture_count is left out"));
   EXPECT_THAT(Hashes(true).With("state_update_capacity", 9).Error(), HasSubstr("state_update_capacity is 9; 0 to 8"));
-  EXPECT_THAT(Hashes(true).None(5).In(Filled<int32_t>({2}, 1)).Error(), HasSubstr("state_update_capacity is 0, capture_count is given"));
+  EXPECT_THAT(Hashes(true).None(5).In(Filled<int32_t>({2}, 1)).Error(),
+              HasSubstr("state_update_capacity is 0, capture_count is given"));
   EXPECT_THAT(Hashes(true).None(4).In(Filled<int32_t>({2, 2}, 1)).Error(), HasSubstr("without segment_ids"));
   EXPECT_THAT(Hashes(true).Outputs(3).Error(), HasSubstr("without segment_ids"));
   EXPECT_EQ(Hashes(true).None(3).In(Filled<int32_t>({4}, 1)).Outputs(3).Error(), "no error");

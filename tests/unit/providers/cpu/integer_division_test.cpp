@@ -50,7 +50,9 @@ template <class T>
 std::vector<T> Run(const char* op, bool fmod, const std::vector<T>& a, const std::vector<T>& b) {
   const auto count = [](const std::vector<T>& values) { return static_cast<int64_t>(values.size()); };
   ModelBuilder model;
-  model.Input("a", ElementTypeOf<T>, {count(a)}).Input("b", ElementTypeOf<T>, {count(b)}).Output("y", ElementTypeOf<T>, {count(a)});
+  model.Input("a", ElementTypeOf<T>, {count(a)})
+      .Input("b", ElementTypeOf<T>, {count(b)})
+      .Output("y", ElementTypeOf<T>, {count(a)});
   onnx::NodeProto& node = model.Node(op, {"a", "b"}, {"y"});
   if (fmod) testing::Int(node, "fmod", 1);
   std::vector<Value> results(1);
@@ -77,7 +79,8 @@ TYPED_TEST(IntegerDivision, GivesWhatTheDefinitionSays) {
     }
   }
   const auto check = [](const std::vector<T>& a, const std::vector<T>& b) {
-    const auto quotients = Run<T>("Div", false, a, b), floors = Run<T>("Mod", false, a, b), fmods = Run<T>("Mod", true, a, b);
+    const auto quotients = Run<T>("Div", false, a, b), floors = Run<T>("Mod", false, a, b),
+               fmods = Run<T>("Mod", true, a, b);
     for (size_t i = 0; i < a.size(); ++i) {
       const T by = b[b.size() == 1 ? 0 : i];
       ASSERT_EQ(quotients[i], Quotient(a[i], by)) << +a[i] << " / " << +by;

@@ -24,7 +24,9 @@ ModelBuilder Classifier(const std::vector<float>& coefficients) {
   auto* import = model.proto().add_opset_import();
   import->set_domain("ai.onnx.ml");
   import->set_version(1);
-  model.Input("x", ElementType::kFloat, {-1, 2}).Output("scores", ElementType::kFloat, {-1, 3}).Output("label", ElementType::kInt64, {-1});
+  model.Input("x", ElementType::kFloat, {-1, 2})
+      .Output("scores", ElementType::kFloat, {-1, 3})
+      .Output("label", ElementType::kInt64, {-1});
   auto& node = model.Node("LinearClassifier", {"x"}, {"label", "scores"});
   node.set_domain("ai.onnx.ml");
   AddFloats(node, "coefficients", coefficients);
@@ -42,7 +44,8 @@ std::vector<Value> Classified(const std::vector<float>& coefficients) {
 }
 
 TEST(LinearModels, TakeTheFirstOfSpareCoefficients) {
-  for (const std::vector<float>& coefficients : {std::vector<float>{1, 0, 0, 1, -1, 2}, {1, 0, 0, 1, -1, 2, 9, 9, 9, 9, 9, 9}}) {
+  for (const std::vector<float>& coefficients :
+       {std::vector<float>{1, 0, 0, 1, -1, 2}, {1, 0, 0, 1, -1, 2, 9, 9, 9, 9, 9, 9}}) {
     const auto results = Classified(coefficients);
     EXPECT_THAT(ToVector(results[0]), ElementsAre(1, 3, 3, 3, 0, -5));
     EXPECT_THAT(results[1].tensor().values<int64_t>(), ElementsAre(20, 10));
@@ -50,8 +53,10 @@ TEST(LinearModels, TakeTheFirstOfSpareCoefficients) {
 }
 
 TEST(LinearModels, RefuseFewerAndParts) {
-  EXPECT_THAT(ErrorOf([] { Classified({1, 0, 0}); }), HasSubstr("X has 2 features, the model has 3 coefficients for 3 targets"));
-  EXPECT_THAT(ErrorOf([] { Classified({1, 0, 0, 1, -1, 2, 5}); }), HasSubstr("7 coefficients are not a multiple of 3 targets"));
+  EXPECT_THAT(ErrorOf([] { Classified({1, 0, 0}); }),
+              HasSubstr("X has 2 features, the model has 3 coefficients for 3 targets"));
+  EXPECT_THAT(ErrorOf([] { Classified({1, 0, 0, 1, -1, 2, 5}); }),
+              HasSubstr("7 coefficients are not a multiple of 3 targets"));
 }
 
 TEST(LinearModels, RegressorsToo) {

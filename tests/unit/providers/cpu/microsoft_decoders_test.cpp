@@ -10,8 +10,8 @@
 namespace tessera {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::Filled;
+using ::testing::HasSubstr;
 using testing::Numbers;
 using testing::OneNode;
 
@@ -20,7 +20,11 @@ OneNode Quantized(Value past, Value scale, int64_t bits, const char* type) {
   OneNode node("GroupQueryAttention");
   node.In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(past).In(past);
   node.In(Filled<int32_t>({1}, 3)).In(Filled<int32_t>({}, 4)).None(5).In(scale).In(scale).Outputs(3);
-  return node.With("num_heads", 2).With("kv_num_heads", 2).With("kv_cache_bit_width", bits).With("k_quant_type", type).With("v_quant_type", type);
+  return node.With("num_heads", 2)
+      .With("kv_num_heads", 2)
+      .With("kv_cache_bit_width", bits)
+      .With("k_quant_type", type)
+      .With("v_quant_type", type);
 }
 
 TEST(MicrosoftDecoders, QuantizedCachesSayWhatDoesNotFit) {
@@ -42,7 +46,13 @@ TEST(MicrosoftDecoders, QuantizedCachesSayWhatDoesNotFit) {
 TEST(MicrosoftDecoders, NormsOfHeadsSayWhatDoesNotFit) {
   const auto error = [](const Shape& q, const Shape& k) {
     OneNode node("GroupQueryAttention");
-    node.In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).None(2).In(Filled<int32_t>({1}, 0)).In(Filled<int32_t>({}, 1)).None(7);
+    node.In(Numbers({1, 1, 16}))
+        .In(Numbers({1, 1, 16}))
+        .In(Numbers({1, 1, 16}))
+        .None(2)
+        .In(Filled<int32_t>({1}, 0))
+        .In(Filled<int32_t>({}, 1))
+        .None(7);
     node.In(Numbers(q)).In(Numbers(k));
     return node.With("num_heads", 2).With("kv_num_heads", 2).Error();
   };
@@ -54,9 +64,17 @@ TEST(MicrosoftDecoders, NormsOfHeadsSayWhatDoesNotFit) {
 TEST(MicrosoftDecoders, SlidingCachesSayWhatDoesNotFit) {
   const auto error = [](int64_t window, int64_t rows, int32_t length) {
     OneNode node("GroupQueryAttention");
-    node.In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 2, rows, 8})).In(Numbers({1, 2, rows, 8}));
+    node.In(Numbers({1, 1, 16}))
+        .In(Numbers({1, 1, 16}))
+        .In(Numbers({1, 1, 16}))
+        .In(Numbers({1, 2, rows, 8}))
+        .In(Numbers({1, 2, rows, 8}));
     node.In(Filled<int32_t>({1}, length)).In(Filled<int32_t>({}, 30)).Outputs(3);
-    return node.With("num_heads", 2).With("kv_num_heads", 2).With("local_window_size", window).With("sliding_window_cache", 1).Error();
+    return node.With("num_heads", 2)
+        .With("kv_num_heads", 2)
+        .With("local_window_size", window)
+        .With("sliding_window_cache", 1)
+        .Error();
   };
   EXPECT_EQ(error(4, 4, 29), "no error");
   EXPECT_EQ(error(4, 6, 2), "no error");
@@ -69,7 +87,12 @@ TEST(MicrosoftDecoders, SlidingCachesSayWhatDoesNotFit) {
 /// Two sentences in two beams, 3 of 6 rows cached.
 std::string BeamError(int32_t past, int32_t beams, const Shape& indirection, int32_t beam) {
   OneNode node("DecoderMaskedMultiHeadAttention");
-  node.In(Numbers({4, 1, 16})).In(Numbers({4, 1, 16})).In(Numbers({4, 1, 16})).None(2).In(Numbers({4, 2, 6, 8})).In(Numbers({4, 2, 6, 8}));
+  node.In(Numbers({4, 1, 16}))
+      .In(Numbers({4, 1, 16}))
+      .In(Numbers({4, 1, 16}))
+      .None(2)
+      .In(Numbers({4, 2, 6, 8}))
+      .In(Numbers({4, 2, 6, 8}));
   node.In(Filled<int32_t>({1}, past)).In(Filled<int32_t>({1}, beams)).In(Filled<int32_t>(indirection, beam)).Outputs(3);
   return node.With("num_heads", 2).With("past_present_share_buffer", 1).Error();
 }
@@ -77,7 +100,8 @@ std::string BeamError(int32_t past, int32_t beams, const Shape& indirection, int
 TEST(MicrosoftDecoders, BeamsSayWhatDoesNotFit) {
   EXPECT_EQ(BeamError(3, 2, {2, 2, 6}, 1), "no error");
   EXPECT_EQ(BeamError(5, 2, {2, 2, 6}, 0), "no error");
-  EXPECT_THAT(BeamError(6, 2, {2, 2, 6}, 1), HasSubstr("past_sequence_length is 6 with 1 new tokens in a buffer of 6 rows"));
+  EXPECT_THAT(BeamError(6, 2, {2, 2, 6}, 1),
+              HasSubstr("past_sequence_length is 6 with 1 new tokens in a buffer of 6 rows"));
   EXPECT_THAT(BeamError(-1, 2, {2, 2, 6}, 1), HasSubstr("past_sequence_length is -1"));
   EXPECT_THAT(BeamError(3, 2, {2, 2, 6}, 2), HasSubstr("cache_indirection holds 2; there are 2 beams"));
   EXPECT_THAT(BeamError(3, 2, {2, 2, 6}, -1), HasSubstr("cache_indirection holds -1"));
@@ -88,15 +112,29 @@ TEST(MicrosoftDecoders, BeamsSayWhatDoesNotFit) {
 
 TEST(MicrosoftDecoders, SharedBuffersNeedTheLengthOfThePast) {
   OneNode node("DecoderMaskedMultiHeadAttention");
-  node.In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).None(2).In(Numbers({1, 2, 6, 8})).In(Numbers({1, 2, 6, 8}));
-  EXPECT_THAT(node.With("num_heads", 2).With("past_present_share_buffer", 1).Error(), HasSubstr("needs past_sequence_length"));
+  node.In(Numbers({1, 1, 16}))
+      .In(Numbers({1, 1, 16}))
+      .In(Numbers({1, 1, 16}))
+      .None(2)
+      .In(Numbers({1, 2, 6, 8}))
+      .In(Numbers({1, 2, 6, 8}));
+  EXPECT_THAT(node.With("num_heads", 2).With("past_present_share_buffer", 1).Error(),
+              HasSubstr("needs past_sequence_length"));
 }
 
 /// One new token of 2 heads of 8 and a buffer of 32 rows.
 OneNode Sparse(const Shape& ends, int32_t column, int32_t total, int64_t block) {
   OneNode node("SparseAttention");
-  node.In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 1, 16})).In(Numbers({1, 2, 32, 8})).In(Numbers({1, 2, 32, 8}));
-  node.In(Filled<int32_t>(ends, 1)).In(Filled<int32_t>({1, 2}, column)).In(Filled<int32_t>({1}, total)).In(Filled<int32_t>({1}, total)).Outputs(3);
+  node.In(Numbers({1, 1, 16}))
+      .In(Numbers({1, 1, 16}))
+      .In(Numbers({1, 1, 16}))
+      .In(Numbers({1, 2, 32, 8}))
+      .In(Numbers({1, 2, 32, 8}));
+  node.In(Filled<int32_t>(ends, 1))
+      .In(Filled<int32_t>({1, 2}, column))
+      .In(Filled<int32_t>({1}, total))
+      .In(Filled<int32_t>({1}, total))
+      .Outputs(3);
   return node.With("num_heads", 2).With("kv_num_heads", 2).With("sparse_block_size", block);
 }
 
@@ -104,8 +142,9 @@ TEST(MicrosoftDecoders, SparseAttentionSaysWhatDoesNotFit) {
   EXPECT_EQ(Sparse({1, 3}, 0, 20, 16).Error(), "no error");
   EXPECT_EQ(Sparse({1, 3}, -7, 20, 16).Error(), "no error");  // shows nothing
   EXPECT_EQ(Sparse({1, 3}, 1 << 30, 20, 16).Error(), "no error");
-  for (const OneNode& node : {Sparse({1, 3}, 0, 33, 16), Sparse({1, 3}, 0, -1, 16), Sparse({1, 3}, 0, 20, 0), Sparse({1, 2}, 0, 20, 16), Sparse({3, 3}, 0, 20, 16),
-                              Sparse({0, 3}, 0, 20, 16), Sparse({3}, 0, 20, 16), Sparse({1, 0}, 0, 20, 16)}) {
+  for (const OneNode& node :
+       {Sparse({1, 3}, 0, 33, 16), Sparse({1, 3}, 0, -1, 16), Sparse({1, 3}, 0, 20, 0), Sparse({1, 2}, 0, 20, 16),
+        Sparse({3, 3}, 0, 20, 16), Sparse({0, 3}, 0, 20, 16), Sparse({3}, 0, 20, 16), Sparse({1, 0}, 0, 20, 16)}) {
     EXPECT_NE(node.Error(), "no error");
   }
 }

@@ -15,9 +15,9 @@ namespace tessera {
 namespace {
 
 using testing::ErrorOf;
+using ::testing::HasSubstr;
 using testing::Int;
 using testing::ModelBuilder;
-using ::testing::HasSubstr;
 
 onnx::NodeProto& Contrib(ModelBuilder& model, const char* op, std::initializer_list<std::string> inputs) {
   auto& node = model.Node(op, inputs, {"y"}, "node");
@@ -35,12 +35,15 @@ TEST(Microsoft, AnUnknownOperatorIsNamed) {
 TEST(Microsoft, LayoutsThatOnnxRuntimeKeepsToItselfHaveARemedy) {
   for (const char* domain : {"com.microsoft.nchwc", "com.ms.internal.nhwc"}) {
     ModelBuilder model;
-    model.Input("x", ElementType::kFloat, {1, 8, 4, 4}).Input("w", ElementType::kFloat, {8, 8, 1, 1}).Output("y", ElementType::kFloat, {1, 8, 4, 4});
+    model.Input("x", ElementType::kFloat, {1, 8, 4, 4})
+        .Input("w", ElementType::kFloat, {8, 8, 1, 1})
+        .Output("y", ElementType::kFloat, {1, 8, 4, 4});
     model.Node("Conv", {"x", "w"}, {"y"}).set_domain(domain);
     auto* import = model.proto().add_opset_import();
     import->set_domain(domain);
     import->set_version(1);
-    EXPECT_THAT(ErrorOf([&] { model.Session(); }), HasSubstr("load the original model, or save the optimized one at its level 'extended'"));
+    EXPECT_THAT(ErrorOf([&] { model.Session(); }),
+                HasSubstr("load the original model, or save the optimized one at its level 'extended'"));
   }
 }
 
@@ -69,7 +72,9 @@ TEST(Microsoft, RequiredAttributesAreMissed) {
 
 ModelBuilder NBits(int64_t k, int64_t block_size, int64_t bits) {
   ModelBuilder model;
-  model.Input("a", ElementType::kFloat, {1, 32}).Input("b", ElementType::kUInt8, {-1}).Input("s", ElementType::kFloat, {-1});
+  model.Input("a", ElementType::kFloat, {1, 32})
+      .Input("b", ElementType::kUInt8, {-1})
+      .Input("s", ElementType::kFloat, {-1});
   model.Output("y", ElementType::kFloat, {-1, -1});
   auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s"});
   Int(node, "K", k);
@@ -87,8 +92,8 @@ TEST(Microsoft, MatMulNBitsChecksItsAttributes) {
 
 TEST(Microsoft, MatMulNBitsChecksItsWeights) {
   const std::vector<std::string> names = {"a", "b", "s"};
-  const std::vector<Value> inputs = {testing::Floats({1, 32}, std::vector<float>(32)), Tensor::Of<uint8_t>({8}, std::vector<uint8_t>(8)),
-                                     testing::Floats({1}, {1})};
+  const std::vector<Value> inputs = {testing::Floats({1, 32}, std::vector<float>(32)),
+                                     Tensor::Of<uint8_t>({8}, std::vector<uint8_t>(8)), testing::Floats({1}, {1})};
   const Session session = NBits(32, 32, 4).Session();
   EXPECT_THAT(ErrorOf([&] { session.Run(names, inputs); }), HasSubstr("B is [8]"));
 }
@@ -108,7 +113,8 @@ struct NBitsProduct {
     for (int64_t i = 0; i < rows * k; ++i) a.push_back(std::ldexp(pseudo(i) - 0.5f, static_cast<int>(i / 16 % 9)));
     for (int64_t i = 0; i < kColumns * blocks(); ++i) scales.push_back(0.01f + 0.01f * pseudo(i));
     for (int64_t i = 0; i < kColumns * blocks() * bytes(); ++i) codes.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
-    for (int64_t i = 0; zero_points && i < kColumns * zero_bytes(); ++i) zeros.push_back(static_cast<uint8_t>(256 * pseudo(5 * i)));
+    for (int64_t i = 0; zero_points && i < kColumns * zero_bytes(); ++i)
+      zeros.push_back(static_cast<uint8_t>(256 * pseudo(5 * i)));
   }
   int64_t blocks() const { return (k + block - 1) / block; }
   int64_t bytes() const { return block * bits / 8; }
@@ -129,8 +135,10 @@ struct NBitsProduct {
     model.Constant("b", {kColumns, blocks(), bytes()}, codes).Floats("s", {kColumns, blocks()}, scales);
     if (zero_points) model.Constant("z", {kColumns, zero_bytes()}, zeros);
     auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s", zero_points ? "z" : ""});
-    for (const auto& [name, value] : {std::pair{"K", k}, {"N", kColumns}, {"block_size", block}, {"bits", bits}}) Int(node, name, value);
-    return testing::ToVector(model.Session().Run(std::vector<std::string>{"a"}, std::vector<Value>{testing::Floats({rows, k}, a)})[0]);
+    for (const auto& [name, value] : {std::pair{"K", k}, {"N", kColumns}, {"block_size", block}, {"bits", bits}})
+      Int(node, name, value);
+    return testing::ToVector(
+        model.Session().Run(std::vector<std::string>{"a"}, std::vector<Value>{testing::Floats({rows, k}, a)})[0]);
   }
   /// Errors against doubles are those of sums of floats, of codes that still have their zero points.
   void Check() const {
@@ -150,7 +158,8 @@ struct NBitsProduct {
       }
       for (size_t n = 0; n < kColumns; ++n) {
         const double sum = std::inner_product(row.begin(), row.end(), weights.begin() + static_cast<int64_t>(n) * k, 0.0);
-        ASSERT_NEAR(y[static_cast<size_t>(r) * kColumns + n], sum, 3e-7 * magnitude) << bits << " " << block << " " << k << " " << rows;
+        ASSERT_NEAR(y[static_cast<size_t>(r) * kColumns + n], sum, 3e-7 * magnitude)
+            << bits << " " << block << " " << k << " " << rows;
       }
     }
   }
@@ -169,7 +178,8 @@ TEST(Microsoft, MatMulNBitsIsAsExactAsFloats) {
   }
 }
 
-/// All codes are the least or the largest, and all of A is as large as it may be: sums of integers are as large as they become.
+/// All codes are the least or the largest, and all of A is as large as it may be: sums of integers are as large as they
+/// become.
 TEST(Microsoft, MatMulNBitsOfLargestSums) {
   for (const int64_t bits : {4, 8}) {
     for (const uint8_t code : {0x00, 0xff}) {
@@ -221,7 +231,8 @@ void CheckEightBitActivations(int64_t bits) {
         for (int64_t i = 0; i < rows * k; ++i) a.push_back(pseudo(i) - 0.5f);
         for (int64_t i = 0; i < kColumns * blocks; ++i) scales.push_back(0.01f + 0.01f * pseudo(i));
         for (int64_t i = 0; i < kColumns * blocks * bytes; ++i) codes.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
-        for (int64_t i = 0; i < kColumns * ((blocks * bits + 7) / 8); ++i) zeros.push_back(static_cast<uint8_t>(256 * pseudo(5 * i)));
+        for (int64_t i = 0; i < kColumns * ((blocks * bits + 7) / 8); ++i)
+          zeros.push_back(static_cast<uint8_t>(256 * pseudo(5 * i)));
         const auto run = [&](int64_t level) {
           ModelBuilder model;
           model.Input("a", ElementType::kFloat, {rows, k}).Input("b", ElementType::kUInt8, {kColumns, blocks, bytes});
@@ -234,7 +245,8 @@ void CheckEightBitActivations(int64_t bits) {
           Int(node, "bits", bits);
           Int(node, "accuracy_level", level);
           const std::vector<std::string> names = {"a", "b", "s", "z"};
-          const std::vector<Value> inputs = {testing::Floats({rows, k}, a), Tensor::Of<uint8_t>({kColumns, blocks, bytes}, codes),
+          const std::vector<Value> inputs = {testing::Floats({rows, k}, a),
+                                             Tensor::Of<uint8_t>({kColumns, blocks, bytes}, codes),
                                              testing::Floats({kColumns, blocks}, scales),
                                              Tensor::Of<uint8_t>({static_cast<int64_t>(zeros.size())}, zeros)};
           return testing::ToVector(model.Session().Run(names, inputs)[0]);
@@ -242,8 +254,10 @@ void CheckEightBitActivations(int64_t bits) {
         const std::vector<float> exact = run(0), rounded = run(4);
         float difference = 0;
         for (size_t i = 0; i < exact.size(); ++i) difference = std::max(difference, std::abs(exact[i] - rounded[i]));
-        // Half a step of 0.5 / 127 times a weight of at most 15 * 0.02, or 255 * 0.02, added up as errors of either sign are.
-        const float most = 0.5f * 0.5f / 127 * 0.02f * static_cast<float>((1 << bits) - 1) * 4 * std::sqrt(static_cast<float>(k));
+        // Half a step of 0.5 / 127 times a weight of at most 15 * 0.02, or 255 * 0.02, added up as errors of either sign
+        // are.
+        const float most =
+            0.5f * 0.5f / 127 * 0.02f * static_cast<float>((1 << bits) - 1) * 4 * std::sqrt(static_cast<float>(k));
         EXPECT_LE(difference, most) << block << " " << k << " " << rows;
         EXPECT_GT(difference, 0) << block << " " << k << " " << rows;
       }
@@ -255,8 +269,8 @@ TEST(Microsoft, MatMulNBitsOfEightBitActivations) {
   CheckEightBitActivations(8);
 }
 
-/// Constant zero points that are all the same are taken at load; as inputs they are met block by block. Bits beyond the last of a
-/// row count for nothing.
+/// Constant zero points that are all the same are taken at load; as inputs they are met block by block. Bits beyond the
+/// last of a row count for nothing.
 TEST(Microsoft, MatMulNBitsOfOneZeroPoint) {
   constexpr int64_t kColumns = 21, kBlock = 32, kK = 300, kBlocks = (kK + kBlock - 1) / kBlock;
   const auto pseudo = [](int64_t i) { return static_cast<float>((i * 7919 + 104729) % 1009) / 1009.0f; };
@@ -284,7 +298,8 @@ TEST(Microsoft, MatMulNBitsOfOneZeroPoint) {
             if (constant) model.Constant("z", {kColumns, row_bytes}, zeros);
             else model.Input("z", ElementType::kUInt8, {kColumns, row_bytes});
             auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s", "z"});
-            for (const auto& [name, value] : {std::pair{"K", kK}, {"N", kColumns}, {"block_size", kBlock}}) Int(node, name, value);
+            for (const auto& [name, value] : {std::pair{"K", kK}, {"N", kColumns}, {"block_size", kBlock}})
+              Int(node, name, value);
             Int(node, "bits", bits);
             Int(node, "accuracy_level", level);
             std::vector<std::string> names = {"a"};
@@ -305,7 +320,9 @@ TEST(Microsoft, MatMulNBitsOfOneZeroPoint) {
 
 TEST(Microsoft, GroupQueryAttentionChecksItsLengths) {
   ModelBuilder model;
-  model.Input("q", ElementType::kFloat, {1, 1, 24}).Input("n", ElementType::kInt32, {1}).Input("t", ElementType::kInt32, {});
+  model.Input("q", ElementType::kFloat, {1, 1, 24})
+      .Input("n", ElementType::kInt32, {1})
+      .Input("t", ElementType::kInt32, {});
   model.Output("y", ElementType::kFloat, {-1, -1, -1});
   auto& node = Contrib(model, "GroupQueryAttention", {"q", "", "", "", "", "n", "t"});
   Int(node, "num_heads", 1);
@@ -313,7 +330,8 @@ TEST(Microsoft, GroupQueryAttentionChecksItsLengths) {
   const Session session = model.Session();
   const std::vector<std::string> names = {"q", "n", "t"};
   const auto run = [&](int32_t length, int32_t total) {
-    const std::vector<Value> inputs = {testing::Floats({1, 1, 24}, std::vector<float>(24)), Tensor::Of<int32_t>({1}, std::vector{length}),
+    const std::vector<Value> inputs = {testing::Floats({1, 1, 24}, std::vector<float>(24)),
+                                       Tensor::Of<int32_t>({1}, std::vector{length}),
                                        Tensor::Of<int32_t>({}, std::vector{total})};
     return ErrorOf([&] { session.Run(names, inputs); });
   };
@@ -327,7 +345,9 @@ TEST(Microsoft, GroupQueryAttentionChecksItsLengths) {
 /// Experts whose weights come with the tokens.
 ModelBuilder Mixture(int64_t k, const std::string& activation) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {-1, -1}).Input("router", ElementType::kFloat, {-1, -1}).Input("fc1", ElementType::kFloat, {-1, -1, -1});
+  model.Input("x", ElementType::kFloat, {-1, -1})
+      .Input("router", ElementType::kFloat, {-1, -1})
+      .Input("fc1", ElementType::kFloat, {-1, -1, -1});
   model.Input("fc2", ElementType::kFloat, {-1, -1, -1}).Output("y", ElementType::kFloat, {-1, -1});
   auto& node = Contrib(model, "MoE", {"x", "router", "fc1", "", "fc2"});
   Int(node, "k", k);

@@ -17,9 +17,9 @@ namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::ErrorOf;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::Int;
 using testing::ModelBuilder;
 using testing::ToVector;
@@ -173,14 +173,18 @@ TEST(Movement, RefusesHostileInputs) {
 
 TEST(Movement, SplitsNothingIntoPartsOfAnyLength) {
   const int64_t size = Shape::kMostElements / 2;
-  const Value y = Compute({"Split", 18, {Tensor(ElementType::kFloat, {0, 2 * size}), Ints({1}, {2 * size})},
-                           [](onnx::NodeProto& node) { Int(node, "axis", 1); }});
+  const Value y =
+      Compute({"Split", 18, {Tensor(ElementType::kFloat, {0, 2 * size}), Ints({1}, {2 * size})}, [](onnx::NodeProto& node) {
+                 Int(node, "axis", 1);
+               }});
   EXPECT_EQ(y.tensor().shape().ToString(), fmt::format("[0,{}]", 2 * size));
 }
 
 TEST(Movement, ResizeAsksForItsResultBeforeItMakesTables) {
   ModelBuilder model(18);
-  model.Input("x", ElementType::kFloat, {1, 1, 2, 2}).Input("sizes", ElementType::kInt64, {4}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
+  model.Input("x", ElementType::kFloat, {1, 1, 2, 2})
+      .Input("sizes", ElementType::kInt64, {4})
+      .Output("y", ElementType::kFloat, {-1, -1, -1, -1});
   model.Node("Resize", {"x", "", "", "sizes"}, {"y"}, "huge");
   SessionOptions options;
   options.providers = {{"cpu", {{"cpu_mem_limit", "2M"}}}};
@@ -196,19 +200,21 @@ TEST(Movement, ResizeTakesScalesForTheDecimalsThatTheyRound) {
     std::iota(ramp.begin(), ramp.end(), 0.0f);
     const Value scales = Floats({1}, {scale}), data = Tensor::Of<float>({in}, ramp);
     const bool early = opset < 11;
-    return ToVector(Compute({op, opset, early ? std::vector<Value>{data, scales} : std::vector<Value>{data, Floats({0}, {}), scales},
-                             [&](onnx::NodeProto& node) {
-                               SetString(node, "mode", "nearest");
-                               if (early) return;
-                               SetString(node, "coordinate_transformation_mode", coordinates);
-                               SetString(node, "nearest_mode", "floor");
-                             }}));
+    return ToVector(
+        Compute({op, opset, early ? std::vector<Value>{data, scales} : std::vector<Value>{data, Floats({0}, {}), scales},
+                 [&](onnx::NodeProto& node) {
+                   SetString(node, "mode", "nearest");
+                   if (early) return;
+                   SetString(node, "coordinate_transformation_mode", coordinates);
+                   SetString(node, "nearest_mode", "floor");
+                 }}));
   };
   // As floats, 1.3 and 0.7 are less than as decimals, so that exact products stay below 13 and 7; 1.7 and 0.6 are more, so
   // that exact quotients of 17 and 3 stay below 10 and 5.
   EXPECT_THAT(resize("Resize", 11, 10, 1.3f, "asymmetric"), ElementsAre(0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9));
   EXPECT_THAT(resize("Resize", 11, 10, 0.7f, "asymmetric"), ElementsAre(0, 1, 2, 4, 5, 7, 8));
-  EXPECT_THAT(resize("Resize", 11, 11, 1.7f, "asymmetric"), ElementsAre(0, 0, 1, 1, 2, 2, 3, 4, 4, 5, 5, 6, 7, 7, 8, 8, 9, 10));
+  EXPECT_THAT(resize("Resize", 11, 11, 1.7f, "asymmetric"),
+              ElementsAre(0, 0, 1, 1, 2, 2, 3, 4, 4, 5, 5, 6, 7, 7, 8, 8, 9, 10));
   EXPECT_THAT(resize("Resize", 19, 9, 0.6f, "asymmetric"), ElementsAre(0, 1, 3, 5, 6));
   EXPECT_THAT(resize("Resize", 19, 10, 0.9f, "half_pixel").size(), 9);
   EXPECT_THAT(resize("Resize", 10, 10, 1.3f, "").size(), 13);

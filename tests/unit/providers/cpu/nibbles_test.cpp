@@ -3,14 +3,13 @@
 #include "simd/nibbles.h"
 
 #include <gtest/gtest.h>
+#include <hwy/highway.h>
 
 #include <functional>
 #include <random>
 #include <vector>
 
 #include "simd/targets.h"
-
-#include <hwy/highway.h>
 
 namespace tessera::cpu {
 namespace {
@@ -42,7 +41,8 @@ TEST(Nibbles, BecomeNumbersAtEveryLength) {
         EXPECT_EQ(y.back(), 99.0f) << "written behind the end";
         for (int64_t i = 0; i < count; ++i) {
           const int code = packed[static_cast<size_t>(i / 2)] >> (i % 2 * 4) & 15;
-          EXPECT_EQ(y[static_cast<size_t>(i)], (static_cast<float>(code) - 8) * scales[static_cast<size_t>(i * step)]) << i << " of " << count;
+          EXPECT_EQ(y[static_cast<size_t>(i)], (static_cast<float>(code) - 8) * scales[static_cast<size_t>(i * step)])
+              << i << " of " << count;
         }
       }
     }
@@ -58,7 +58,8 @@ TEST(Nibbles, ArePackedAtEveryLength) {
       PackNibbles(codes.data(), count, packed.data());
       EXPECT_EQ(packed.back(), 7) << "written behind the end";
       if (count % 2 != 0) codes.push_back(8);
-      for (size_t i = 0; i < codes.size(); ++i) EXPECT_EQ(packed[i / 2] >> (i % 2 * 4) & 15, codes[i]) << i << " of " << count;
+      for (size_t i = 0; i < codes.size(); ++i)
+        EXPECT_EQ(packed[i / 2] >> (i % 2 * 4) & 15, codes[i]) << i << " of " << count;
     }
   });
 }

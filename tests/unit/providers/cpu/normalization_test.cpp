@@ -19,21 +19,18 @@ constexpr int64_t kRows = 3, kColumns = 37;
 template <class F>
 auto WithElement(ElementType type, F f) {
   switch (type) {
-    case ElementType::kDouble:
-      return f(static_cast<double*>(nullptr));
-    case ElementType::kFloat16:
-      return f(static_cast<Float16*>(nullptr));
-    case ElementType::kBFloat16:
-      return f(static_cast<BFloat16*>(nullptr));
-    default:
-      return f(static_cast<float*>(nullptr));
+    case ElementType::kDouble: return f(static_cast<double*>(nullptr));
+    case ElementType::kFloat16: return f(static_cast<Float16*>(nullptr));
+    case ElementType::kBFloat16: return f(static_cast<BFloat16*>(nullptr));
+    default: return f(static_cast<float*>(nullptr));
   }
 }
 
 Tensor ToTensor(ElementType type, const Shape& shape, const std::vector<double>& values) {
   return WithElement(type, [&]<class T>(T*) {
     Tensor tensor(type, shape);
-    std::transform(values.begin(), values.end(), tensor.mutable_data<T>(), [](double value) { return static_cast<T>(value); });
+    std::transform(values.begin(), values.end(), tensor.mutable_data<T>(),
+                   [](double value) { return static_cast<T>(value); });
     return tensor;
   });
 }
@@ -66,20 +63,24 @@ void CheckScaled(ElementType x_type, ElementType scale_type, OptimizationLevel l
   for (int64_t i = 0; i < kRows * kColumns; ++i) x_values.push_back(std::sin(static_cast<double>(i)) * 3);
   for (int64_t i = 0; i < kColumns; ++i) scale_values.push_back(0.5 + static_cast<double>(i) / 32);
   ModelBuilder model(23);
-  model.Input("x", x_type, {kRows, kColumns}).Input("scale", scale_type, {kColumns}).Output("y", scale_type, {kRows, kColumns});
+  model.Input("x", x_type, {kRows, kColumns})
+      .Input("scale", scale_type, {kColumns})
+      .Output("y", scale_type, {kRows, kColumns});
   model.Node("Abs", {"x"}, {"a"});
   model.Node("RMSNormalization", {"a", "scale"}, {"r"});
   model.Node("Abs", {"r"}, {"y"});
   SessionOptions options;
   options.optimization_level = level;
   std::vector<Value> results(1);
-  const std::vector<Value> inputs = {ToTensor(x_type, {kRows, kColumns}, x_values), ToTensor(scale_type, {kColumns}, scale_values)};
+  const std::vector<Value> inputs = {ToTensor(x_type, {kRows, kColumns}, x_values),
+                                     ToTensor(scale_type, {kColumns}, scale_values)};
   model.Session(options).Run(inputs, results);
   ASSERT_EQ(results[0].tensor().type(), scale_type);
   const std::vector<double> y = ToDoubles(results[0].tensor());
   const std::vector<double> expected = Normalized(ToDoubles(inputs[0].tensor()), ToDoubles(inputs[1].tensor()));
   const double precision = UnitOf(x_type) + UnitOf(scale_type);
-  for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], std::abs(expected[i]), precision * (1 + std::abs(expected[i]))) << i;
+  for (size_t i = 0; i < y.size(); ++i)
+    ASSERT_NEAR(y[i], std::abs(expected[i]), precision * (1 + std::abs(expected[i]))) << i;
 }
 
 TEST(RmsNormalization, TakesAScaleOfAnyType) {

@@ -19,7 +19,8 @@ namespace {
 
 using ::testing::Each;
 
-/// On each instruction set that this processor has. Some tables of micro-kernels are made once in a process: CTest runs each test in its own.
+/// On each instruction set that this processor has. Some tables of micro-kernels are made once in a process: CTest runs
+/// each test in its own.
 class NotANumber : public ::testing::TestWithParam<int64_t> {
  protected:
   void SetUp() override { Choose(GetParam()); }
@@ -52,7 +53,8 @@ int64_t Expected(const std::vector<T>& x, bool minimum, bool last) {
   return best;
 }
 
-/// A row that leaves nothing to chance: both zeros, both infinities, and as many NaNs as asked for, quiet, negative and signalling.
+/// A row that leaves nothing to chance: both zeros, both infinities, and as many NaNs as asked for, quiet, negative and
+/// signalling.
 template <class T>
 std::vector<T> Row(int64_t count, int64_t first_nan, int64_t nans) {
   std::vector<T> row;
@@ -74,7 +76,8 @@ void CheckRows() {
           const cpu::ArgKernels<T>& kernels = cpu::ArgKernelsOf<T>(minimum);
           for (const bool last : {false, true}) {
             ASSERT_EQ(kernels.row(row.data(), count, last), Expected(row, minimum, last))
-                << (minimum ? "the least" : "the greatest") << " of " << count << ", " << nans << " NaN from " << first << " on";
+                << (minimum ? "the least" : "the greatest") << " of " << count << ", " << nans << " NaN from " << first
+                << " on";
           }
         }
       }
@@ -107,7 +110,8 @@ template <class T>
 void CheckFolds(const std::vector<T>& row) {
   for (const cpu::Fold fold : {cpu::Fold::kMax, cpu::Fold::kMin}) {
     cpu::Wide<T> result = cpu::FoldIdentity<cpu::Wide<T>>(fold);
-    cpu::FoldKernelsOf<T>(fold).rows(row.data(), 1, static_cast<int64_t>(row.size()), static_cast<int64_t>(row.size()), nullptr, &result);
+    cpu::FoldKernelsOf<T>(fold).rows(row.data(), 1, static_cast<int64_t>(row.size()), static_cast<int64_t>(row.size()),
+                                     nullptr, &result);
     ASSERT_TRUE(std::isnan(result)) << row.size();
   }
 }
@@ -148,7 +152,8 @@ void CheckHardmax(ElementType type) {
       std::vector<Value> results(1);
       Along("Hardmax", type, rows, count, type).Session().Run({&x, 1}, results);
       const T* y = results[0].tensor().data<T>();
-      for (int64_t i = 0; i < rows * count; ++i) ASSERT_EQ(static_cast<float>(y[i]), i % count == nan_at ? 1.0f : 0.0f) << i << " of " << count;
+      for (int64_t i = 0; i < rows * count; ++i)
+        ASSERT_EQ(static_cast<float>(y[i]), i % count == nan_at ? 1.0f : 0.0f) << i << " of " << count;
     }
   }
 }
@@ -180,7 +185,9 @@ TEST_P(NotANumber, GetsALabelOfTheModel) {
   auto* import = model.proto().add_opset_import();
   import->set_domain("ai.onnx.ml");
   import->set_version(1);
-  model.Input("x", ElementType::kFloat, {2, kFeatures}).Output("label", ElementType::kInt64, {2}).Output("z", ElementType::kFloat, {2, kClasses});
+  model.Input("x", ElementType::kFloat, {2, kFeatures})
+      .Output("label", ElementType::kInt64, {2})
+      .Output("z", ElementType::kFloat, {2, kClasses});
   auto& node = model.Node("LinearClassifier", {"x"}, {"label", "z"});
   node.set_domain("ai.onnx.ml");
   std::vector<int64_t> labels;
@@ -202,7 +209,8 @@ TEST_P(NotANumber, GetsALabelOfTheModel) {
 TEST(NumbersBesideNone, AreNormalizedAsIfAlone) {
   constexpr int64_t kChannels = 12, kColumns = 3;
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {1, kChannels, kColumns}).Output("y", ElementType::kFloat, {1, kChannels, kColumns});
+  model.Input("x", ElementType::kFloat, {1, kChannels, kColumns})
+      .Output("y", ElementType::kFloat, {1, kChannels, kColumns});
   Int(model.Node("LRN", {"x"}, {"y"}), "size", 3);
   SessionOptions options;
   options.providers = {{"cpu", {}}};
@@ -230,7 +238,9 @@ TEST_P(NotANumber, AtTheBorderOfAnImageIsNotMetByPointsOutside) {
   constexpr float kNo = kNan<float>, kInfinity = std::numeric_limits<float>::infinity();
   for (const char* mode : {"linear", "cubic", "nearest"}) {
     ModelBuilder model(20);
-    model.Input("x", ElementType::kFloat, {1, 1, 2, 5}).Input("grid", ElementType::kFloat, {1, 1, 6, 2}).Output("y", ElementType::kFloat, {1, 1, 1, 6});
+    model.Input("x", ElementType::kFloat, {1, 1, 2, 5})
+        .Input("grid", ElementType::kFloat, {1, 1, 6, 2})
+        .Output("y", ElementType::kFloat, {1, 1, 1, 6});
     auto& node = model.Node("GridSample", {"x", "grid"}, {"y"});
     Text(node, "mode", mode);
     Text(node, "padding_mode", "zeros");

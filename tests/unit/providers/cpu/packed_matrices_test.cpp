@@ -38,8 +38,8 @@ Tensor Misaligned(ElementType type, const Shape& shape, const std::vector<float>
 }
 
 /// The product of some numbers with one of the matrices, by doubles and by the panels.
-void CheckProduct(ThreadPool& threads, const PackedMatrices& packed, const std::vector<float>& b, int64_t matrix, int64_t m, int64_t k,
-                  int64_t n, bool transposed) {
+void CheckProduct(ThreadPool& threads, const PackedMatrices& packed, const std::vector<float>& b, int64_t matrix, int64_t m,
+                  int64_t k, int64_t n, bool transposed) {
   const std::vector<float> a = testing::Random(static_cast<size_t>(m * k), 11);
   std::vector<float> c(static_cast<size_t>(m * n), -1);
   GemmArgs<float> args;
@@ -67,15 +67,18 @@ void CheckProduct(ThreadPool& threads, const PackedMatrices& packed, const std::
 TEST(PackedMatrices, TakeTheNarrowestTypeThatHoldsTheirNumbers) {
   const auto threads = MakeWorkerPool(2, true);
   const bool float16 = HasGemmPanels(PanelType::kFloat16);
-  const ElementType expected[] = {float16 ? ElementType::kFloat16 : ElementType::kFloat, ElementType::kBFloat16, ElementType::kFloat};
+  const ElementType expected[] = {float16 ? ElementType::kFloat16 : ElementType::kFloat, ElementType::kBFloat16,
+                                  ElementType::kFloat};
   for (const Numbers numbers : {Numbers::kFloat16, Numbers::kBFloat16, Numbers::kFloat}) {
     for (const auto& [k, n] : {std::pair<int64_t, int64_t>{150, 90}, {1, 5}, {9, 16}, {331, 1}}) {
       for (const bool transposed : {false, true}) {
-        SCOPED_TRACE(::testing::Message() << static_cast<int>(numbers) << ", " << k << " by " << n << ", transposed " << transposed);
+        SCOPED_TRACE(::testing::Message() << static_cast<int>(numbers) << ", " << k << " by " << n << ", transposed "
+                                          << transposed);
         constexpr int64_t kCount = 2;
         const std::vector<float> b = Make(numbers, kCount * k * n);
         const Shape shape{kCount, transposed ? n : k, transposed ? k : n};
-        const Tensor panels = PackAsPanels(*threads, Misaligned<float>(ElementType::kFloat, shape, b), kCount, k, n, transposed);
+        const Tensor panels =
+            PackAsPanels(*threads, Misaligned<float>(ElementType::kFloat, shape, b), kCount, k, n, transposed);
         EXPECT_EQ(panels.type(), expected[static_cast<int>(numbers)]);
         for (const int64_t m : {1, 4, 40}) {
           CheckProduct(*threads, PackedMatrices(std::make_shared<Tensor>(panels)), b, kCount - 1, m, k, n, transposed);

@@ -21,10 +21,13 @@ struct StridedCase {
 
 Tensor Convolve(const StridedCase& c, const std::vector<int64_t>& strides) {
   ModelBuilder model(17);
-  std::vector<int64_t> dims = {2, c.channels}, kernel = {c.outputs, c.channels / c.group}, open = {-1, c.channels}, results_open = {-1, c.outputs};
-  for (const int64_t size : c.image) dims.push_back(size), kernel.push_back(1), open.push_back(-1), results_open.push_back(-1);
+  std::vector<int64_t> dims = {2, c.channels}, kernel = {c.outputs, c.channels / c.group}, open = {-1, c.channels},
+                       results_open = {-1, c.outputs};
+  for (const int64_t size : c.image)
+    dims.push_back(size), kernel.push_back(1), open.push_back(-1), results_open.push_back(-1);
   model.Input("x", ElementType::kFloat, open).Output("y", ElementType::kFloat, results_open);
-  model.Floats("w", kernel, testing::Waves(c.outputs * c.channels / c.group, 0.37f)).Floats("b", {c.outputs}, testing::Waves(c.outputs, 0.9f));
+  model.Floats("w", kernel, testing::Waves(c.outputs * c.channels / c.group, 0.37f))
+      .Floats("b", {c.outputs}, testing::Waves(c.outputs, 0.9f));
   onnx::NodeProto& node = model.Node("Conv", {"x", "w", "b"}, {"y"});
   testing::Int(testing::Ints(node, "strides", strides), "group", c.group);
   Tensor x(ElementType::kFloat, Shape(dims));
@@ -41,8 +44,12 @@ Tensor Convolve(const StridedCase& c, const std::vector<int64_t>& strides) {
 
 TEST(PointwiseConv, WithStridesGivesPixelsOfTheOneWithout) {
   for (const StridedCase& c : std::vector<StridedCase>{
-           {{9}, {2}, 5, 7},          {{8, 9}, {2, 2}, 16, 33},     {{8, 9}, {1, 3}, 8, 6, 2},
-           {{7, 5}, {3, 1}, 6, 6, 6}, {{5, 6, 7}, {2, 3, 2}, 4, 8}, {{3, 1, 4}, {4, 2, 1}, 4, 8, 4},
+           {{9}, {2}, 5, 7},
+           {{8, 9}, {2, 2}, 16, 33},
+           {{8, 9}, {1, 3}, 8, 6, 2},
+           {{7, 5}, {3, 1}, 6, 6, 6},
+           {{5, 6, 7}, {2, 3, 2}, 4, 8},
+           {{3, 1, 4}, {4, 2, 1}, 4, 8, 4},
        }) {
     const Tensor whole = Convolve(c, std::vector<int64_t>(c.image.size(), 1)), picked = Convolve(c, c.strides);
     ASSERT_EQ(picked.shape().rank(), c.image.size() + 2);

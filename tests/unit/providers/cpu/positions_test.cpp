@@ -29,7 +29,8 @@ TYPED_TEST(Positions, CountsFromTheFront) {
     const std::vector<TypeParam> indices = Indices<TypeParam>(count, kSize);
     std::vector<int64_t> positions(indices.size(), -1);
     EXPECT_TRUE(PositionsOf(indices.data(), count, kSize, positions.data()));
-    for (size_t i = 0; i < indices.size(); ++i) EXPECT_EQ(positions[i], indices[i] < 0 ? indices[i] + kSize : indices[i]) << i;
+    for (size_t i = 0; i < indices.size(); ++i)
+      EXPECT_EQ(positions[i], indices[i] < 0 ? indices[i] + kSize : indices[i]) << i;
   }
 }
 
@@ -43,7 +44,8 @@ TYPED_TEST(Positions, RefusesWhatLiesOutside) {
           std::vector<TypeParam> indices(static_cast<size_t>(count), 0);
           indices[static_cast<size_t>(at)] = static_cast<TypeParam>(index);
           std::vector<int64_t> positions(indices.size());
-          EXPECT_FALSE(PositionsOf(indices.data(), count, size, positions.data())) << index << " at " << at << " of " << count;
+          EXPECT_FALSE(PositionsOf(indices.data(), count, size, positions.data()))
+              << index << " at " << at << " of " << count;
         }
       }
     }

@@ -53,7 +53,8 @@ class ProductModel {
       model_.Floats("c", p.c, Numbers(p.c, 3));
       inputs.push_back("c");
     }
-    auto& node = ModelBuilder::AddNode(*model_.proto().mutable_graph(), p.op, inputs, std::vector<std::string>{"y"}, "only");
+    auto& node =
+        ModelBuilder::AddNode(*model_.proto().mutable_graph(), p.op, inputs, std::vector<std::string>{"y"}, "only");
     if (p.op != "Gemm") return;
     Int(Int(node, "transA", p.trans_a), "transB", p.trans_b);
     Float(Float(node, "alpha", p.alpha), "beta", p.beta);
@@ -93,7 +94,8 @@ TEST(ProductPrecision, RoundsFactors) {
       {.op = "Gemm", .trans_b = true, .c = {1}, .halves = true},
   };
   for (const ProductCase& p : cases) {
-    SCOPED_TRACE(::testing::Message() << p.op << ' ' << p.rows << " by " << p.k << " by " << p.n << ", C of rank " << p.c.size());
+    SCOPED_TRACE(::testing::Message() << p.op << ' ' << p.rows << " by " << p.k << " by " << p.n << ", C of rank "
+                                      << p.c.size());
     const ProductModel model(p);
     const Session exact = model.At(""), rounded = model.At("bf16");
     const std::vector<float> expected = model.Run(exact), found = model.Run(rounded);

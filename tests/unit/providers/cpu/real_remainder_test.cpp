@@ -23,7 +23,8 @@ std::vector<T> Run(bool fmod, const std::vector<T>& a, const std::vector<T>& b) 
   model.Input("a", type, {-1}).Input("b", type, {-1}).Output("y", type, {-1});
   testing::Int(model.Node("Mod", {"a", "b"}, {"y"}), "fmod", fmod ? 1 : 0);
   const Session session = model.Session();
-  const std::vector<Value> inputs = {Tensor::Of<T>(Shape({static_cast<int64_t>(a.size())}), a), Tensor::Of<T>(Shape({static_cast<int64_t>(b.size())}), b)};
+  const std::vector<Value> inputs = {Tensor::Of<T>(Shape({static_cast<int64_t>(a.size())}), a),
+                                     Tensor::Of<T>(Shape({static_cast<int64_t>(b.size())}), b)};
   std::vector<Value> results(1);
   session.Run(inputs, results);
   const auto values = results[0].tensor().template values<T>();
@@ -48,7 +49,8 @@ void ExpectSameBits(const std::vector<T>& a, const std::vector<T>& b) {
       if (std::isnan(expected)) {
         ASSERT_TRUE(std::isnan(y[i])) << a[i] << " by " << divisor;
       } else {
-        ASSERT_EQ(std::bit_cast<Bits>(y[i]), std::bit_cast<Bits>(expected)) << a[i] << " by " << divisor << ": " << y[i] << ", not " << expected;
+        ASSERT_EQ(std::bit_cast<Bits>(y[i]), std::bit_cast<Bits>(expected))
+            << a[i] << " by " << divisor << ": " << y[i] << ", not " << expected;
       }
     }
   }
@@ -62,8 +64,23 @@ TYPED_TEST_SUITE(RealRemainder, Reals);
 TYPED_TEST(RealRemainder, IsExact) {
   using T = TypeParam;
   using Limits = std::numeric_limits<T>;
-  const std::vector<T> edges = {0, -T(0), 1, -1, 3, T(0.1), T(-0.7), T(6.5), T(0x1p22), T(0x1p30), Limits::max(), Limits::lowest(), Limits::min(),
-                                Limits::denorm_min(), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()};
+  const std::vector<T> edges = {0,
+                                -T(0),
+                                1,
+                                -1,
+                                3,
+                                T(0.1),
+                                T(-0.7),
+                                T(6.5),
+                                T(0x1p22),
+                                T(0x1p30),
+                                Limits::max(),
+                                Limits::lowest(),
+                                Limits::min(),
+                                Limits::denorm_min(),
+                                Limits::infinity(),
+                                -Limits::infinity(),
+                                Limits::quiet_NaN()};
   std::mt19937_64 random(1);
   std::vector<T> a, b;
   for (const T x : edges) {
@@ -72,7 +89,8 @@ TYPED_TEST(RealRemainder, IsExact) {
   for (int i = 0; i < 20000; ++i) {
     const auto number = [&](int least, int most) {
       const T mantissa = T(1) + static_cast<T>(random() >> 11) * T(0x1p-53);
-      return std::ldexp((random() & 1) != 0 ? -mantissa : mantissa, least + static_cast<int>(random() % static_cast<uint64_t>(most - least)));
+      return std::ldexp((random() & 1) != 0 ? -mantissa : mantissa,
+                        least + static_cast<int>(random() % static_cast<uint64_t>(most - least)));
     };
     const T divisor = number(-8, 8);
     // Multiples and their neighbours: quotients that round to the next whole number.

@@ -34,7 +34,9 @@ class RecurrentModel {
     const bool lstm = std::string(r.op) == "LSTM";
     const std::vector<int64_t> state = r.batch_first ? std::vector<int64_t>{r.batch, directions, r.hidden}
                                                      : std::vector<int64_t>{directions, r.batch, r.hidden};
-    Add("x", r.batch_first ? std::vector<int64_t>{r.batch, r.steps, r.input} : std::vector<int64_t>{r.steps, r.batch, r.input}, true, 1);
+    Add("x",
+        r.batch_first ? std::vector<int64_t>{r.batch, r.steps, r.input} : std::vector<int64_t>{r.steps, r.batch, r.input},
+        true, 1);
     Add("w", {directions, gates, r.input}, r.weights == WeightForm::kInputs, 0.3f);
     Add("r", {directions, gates, r.hidden}, r.weights == WeightForm::kInputs, 0.3f);
     if (r.bias) Add("b", {directions, 2 * gates}, false, 0.3f);
@@ -94,7 +96,8 @@ class RecurrentModel {
     if (lstm) inputs.insert(inputs.end(), {r_.initial ? "c" : "", r_.peepholes ? "p" : ""});
     std::vector<std::string> outputs = {"y", "y_h"};
     if (lstm) outputs.push_back("y_c");
-    for (const std::string& output : outputs) model_.Output(output, ElementType::kFloat, std::vector<int64_t>(output == "y" ? 4 : 3, -1));
+    for (const std::string& output : outputs)
+      model_.Output(output, ElementType::kFloat, std::vector<int64_t>(output == "y" ? 4 : 3, -1));
     auto& node = ModelBuilder::AddNode(*model_.proto().mutable_graph(), r_.op, inputs, outputs, "only");
     Text(Int(Int(node, "hidden_size", r_.hidden), "layout", r_.batch_first), "direction", r_.direction);
     if (r_.linear_before_reset) Int(node, "linear_before_reset", 1);
@@ -110,7 +113,8 @@ void ExpectRoundedStates(const std::vector<std::vector<float>>& rounded, const s
   ASSERT_EQ(rounded.size(), exact.size());
   for (size_t output = 0; output < exact.size(); ++output) {
     ASSERT_EQ(rounded[output].size(), exact[output].size());
-    for (size_t i = 0; i < exact[output].size(); ++i) ASSERT_NEAR(rounded[output][i], exact[output][i], 0.02f) << "output " << output << ", " << i;
+    for (size_t i = 0; i < exact[output].size(); ++i)
+      ASSERT_NEAR(rounded[output][i], exact[output][i], 0.02f) << "output " << output << ", " << i;
   }
   EXPECT_NE(rounded, exact);
 }
@@ -148,8 +152,9 @@ TEST(RecurrentPrecision, RoundsFactors) {
 
 TEST(RecurrentPrecision, WithoutStepsOrEntries) {
   for (const char* op : {"LSTM", "GRU", "RNN"}) {
-    for (const Recurrence& r : {Recurrence{.op = op, .steps = 0, .initial = true}, Recurrence{.op = op, .batch = 0, .lengths = true},
-                                Recurrence{.op = op, .input = 0}, Recurrence{.op = op, .hidden = 0}}) {
+    for (const Recurrence& r :
+         {Recurrence{.op = op, .steps = 0, .initial = true}, Recurrence{.op = op, .batch = 0, .lengths = true},
+          Recurrence{.op = op, .input = 0}, Recurrence{.op = op, .hidden = 0}}) {
       const RecurrentModel model(r);
       EXPECT_EQ(model.Run(model.At("bf16")), model.Run(model.At(""))) << op;
     }
@@ -170,7 +175,8 @@ TEST(RecurrentPrecision, RoundsLargeWeightsAlone) {
   const RecurrentModel near({.op = "LSTM"});
   EXPECT_EQ(PrecisionOf(near.At("bf16-weights"), "only"), "f32");
   EXPECT_EQ(near.Run(near.At("bf16-weights")), near.Run(near.At("")));
-  for (const Recurrence& r : {Recurrence{.op = "LSTM", .hidden = 184}, Recurrence{.op = "GRU", .hidden = 216, .direction = "bidirectional"}}) {
+  for (const Recurrence& r :
+       {Recurrence{.op = "LSTM", .hidden = 184}, Recurrence{.op = "GRU", .hidden = 216, .direction = "bidirectional"}}) {
     const RecurrentModel model(r);
     const Session rounded = model.At("bf16-weights");
     EXPECT_EQ(PrecisionOf(rounded, "only"), "bf16-weights");
@@ -180,7 +186,8 @@ TEST(RecurrentPrecision, RoundsLargeWeightsAlone) {
 
 /// Large ones stay narrow in memory; the sums are the same.
 TEST(RecurrentPrecision, WeightsOf16BitsAtFloat32) {
-  for (Recurrence r : {Recurrence{.op = "LSTM", .hidden = 184}, Recurrence{.op = "GRU", .hidden = 216}, Recurrence{.op = "RNN", .hidden = 368}}) {
+  for (Recurrence r : {Recurrence{.op = "LSTM", .hidden = 184}, Recurrence{.op = "GRU", .hidden = 216},
+                       Recurrence{.op = "RNN", .hidden = 368}}) {
     r.steps = 3;
     for (const int64_t batch : {1, 14}) {
       r.batch = batch;
@@ -191,7 +198,8 @@ TEST(RecurrentPrecision, WeightsOf16BitsAtFloat32) {
         r.weights = form;
         const RecurrentModel narrow(r);
         const auto found = narrow.Run(narrow.At(""));
-        for (size_t i = 0; i < expected.size(); ++i) EXPECT_THAT(found[i], ::testing::Pointwise(::testing::FloatNear(1e-4f), expected[i]));
+        for (size_t i = 0; i < expected.size(); ++i)
+          EXPECT_THAT(found[i], ::testing::Pointwise(::testing::FloatNear(1e-4f), expected[i]));
       }
     }
   }

@@ -1,5 +1,5 @@
-// Greedy search, sampling and beam searches around decoders that look at the last token only: what they choose can be told from a table, and
-// what they say of graphs and inputs that do not fit. tests/differential compares real decoders' tokens.
+// Greedy search, sampling and beam searches around decoders that look at the last token only: what they choose can be told
+// from a table, and what they say of graphs and inputs that do not fit. tests/differential compares real decoders' tokens.
 
 #include <gmock/gmock.h>
 
@@ -18,9 +18,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::ErrorOf;
 using testing::Float;
+using ::testing::HasSubstr;
 using testing::Int;
 using testing::ModelBuilder;
 
@@ -112,8 +112,11 @@ NestedBuilder T5Encoder() {
 NestedBuilder WhisperEncoder() {
   NestedBuilder graph;
   graph.In("encoder_input_ids", ElementType::kFloat, {-1, 2, -1}).In("decoder_input_ids", ElementType::kInt32, {-1, -1});
-  graph.Table().Node("Gather", {"table", "decoder_input_ids"}, "logits").Out("logits", ElementType::kFloat, {-1, -1, kVocabulary});
-  graph.Node("Identity", {"encoder_input_ids"}, "encoder_hidden_states").Out("encoder_hidden_states", ElementType::kFloat, {-1, 2, -1});
+  graph.Table()
+      .Node("Gather", {"table", "decoder_input_ids"}, "logits")
+      .Out("logits", ElementType::kFloat, {-1, -1, kVocabulary});
+  graph.Node("Identity", {"encoder_input_ids"}, "encoder_hidden_states")
+      .Out("encoder_hidden_states", ElementType::kFloat, {-1, 2, -1});
   graph.Node("Constant", {}, "sizes");
   testing::Ints(graph.last(), "value_ints", {0, 1, -1, 1});
   for (const char* name : {"present_key_self_0", "present_value_self_0", "present_key_cross_0", "present_value_cross_0"}) {
@@ -122,9 +125,13 @@ NestedBuilder WhisperEncoder() {
   return graph;
 }
 
-Value Int32s(const Shape& shape, std::vector<int32_t> values) { return Tensor::Of<int32_t>(shape, std::span<const int32_t>(values)); }
+Value Int32s(const Shape& shape, std::vector<int32_t> values) {
+  return Tensor::Of<int32_t>(shape, std::span<const int32_t>(values));
+}
 
-Value Floats(const Shape& shape, std::vector<float> values) { return Tensor::Of<float>(shape, std::span<const float>(values)); }
+Value Floats(const Shape& shape, std::vector<float> values) {
+  return Tensor::Of<float>(shape, std::span<const float>(values));
+}
 
 /// One search, its inputs by their numbers.
 class Search {
@@ -208,7 +215,10 @@ class Search {
 Search Greedy() { return Search("GreedySearch"); }
 Search Sampled() { return std::move(Search("Sampling").With("top_p", 0.5f).With("min_tokens_to_keep", int64_t{1})); }
 Search Beam() { return Search("BeamSearch"); }
-Search T5() { return std::move(Search("BeamSearch").Encoder(T5Encoder()).Decoder(T5Decoder()).With("decoder_start_token_id", int64_t{1})); }
+Search T5() {
+  return std::move(
+      Search("BeamSearch").Encoder(T5Encoder()).Decoder(T5Decoder()).With("decoder_start_token_id", int64_t{1}));
+}
 
 Search Whisper() {
   Search search("WhisperBeamSearch");
@@ -263,7 +273,12 @@ TEST(Search, PaddingOutsideOfTheVocabularyHasNoScore) {
 
 TEST(Search, ASeedGivesTheSameTokens) {
   const auto tokens = [](int32_t seed, float top_p) {
-    return Search("Sampling").With("top_p", top_p).With("min_tokens_to_keep", int64_t{1}).With("temperature", 9.0f).Given(8, Int32s({1}, {seed})).Tokens();
+    return Search("Sampling")
+        .With("top_p", top_p)
+        .With("min_tokens_to_keep", int64_t{1})
+        .With("temperature", 9.0f)
+        .Given(8, Int32s({1}, {seed}))
+        .Tokens();
   };
   EXPECT_EQ(tokens(7, 0.95f), tokens(7, 0.95f));
   bool differ = false;
@@ -291,7 +306,8 @@ TEST(Search, InputsThatDoNotFitAreErrors) {
   }
   EXPECT_THAT(Greedy().Given(3, Floats({}, {0})).Error(), HasSubstr("repetition_penalty is 0"));
   EXPECT_THAT(Greedy().Given(4, Int32s({2}, {1, 1})).Error(), HasSubstr("vocab_mask is [2]; [5] is expected"));
-  EXPECT_THAT(Greedy().Given(5, Int32s({5}, {1, 1, 1, 1, 1})).Error(), HasSubstr("prefix_vocab_mask is [5]; [1,5] is expected"));
+  EXPECT_THAT(Greedy().Given(5, Int32s({5}, {1, 1, 1, 1, 1})).Error(),
+              HasSubstr("prefix_vocab_mask is [5]; [1,5] is expected"));
   EXPECT_THAT(Greedy().Given(6, Int32s({1, 2}, {1, 1})).Error(), HasSubstr("attention_mask is [1,2]; [1,1] is expected"));
   EXPECT_THAT(Sampled().Given(7, Int32s({1, 2}, {1, 1})).Error(), HasSubstr("presence_mask is [1,2]; [1,5] is expected"));
   EXPECT_THAT(Sampled().Given(8, Int32s({}, {-1})).Error(), HasSubstr("seed is -1"));
@@ -311,7 +327,8 @@ TEST(Search, SilenceHasTheProbabilityOfItsTokenAtFirst) {
 
 TEST(Search, SoundsThatDoNotFitAreErrors) {
   EXPECT_THAT(Whisper().Given(0, Floats({1, 2}, {1, 2})).Error(), HasSubstr("the features are [1,2]; 3 dimensions"));
-  EXPECT_THAT(Whisper().Given(10, Int32s({2, 1}, {1, 1})).Error(), HasSubstr("decoder_input_ids is [2,1]; [1,length] is expected"));
+  EXPECT_THAT(Whisper().Given(10, Int32s({2, 1}, {1, 1})).Error(),
+              HasSubstr("decoder_input_ids is [2,1]; [1,length] is expected"));
   EXPECT_THAT(Whisper().Given(10, Int32s({1, 0}, {})).Error(), HasSubstr("decoder_input_ids is [1,0]"));
   EXPECT_THAT(Whisper().Given(11, Int32s({}, {2})).Error(), HasSubstr("logits_processor is 2"));
   EXPECT_THAT(Whisper().Given(11, Int32s({}, {1})).Error(), HasSubstr("beginning_timestamp_token_id is -1"));
@@ -319,7 +336,11 @@ TEST(Search, SoundsThatDoNotFitAreErrors) {
   EXPECT_EQ(Whisper().Given(11, Int32s({}, {1})).With("beginning_timestamp_token_id", int64_t{4}).Error(), "no error");
   EXPECT_THAT(Whisper().With("decoder_output_cross_qk", int64_t{1}).Error(), HasSubstr("cross_qk is asked for"));
   EXPECT_THAT(Whisper().With("model_type", int64_t{1}).Error(), HasSubstr("model_type is 1; 2 is expected"));
-  EXPECT_THAT(Search("WhisperBeamSearch").Given(0, Floats({1, 2, 1}, {1, 2})).Encoder(WhisperEncoder()).Decoder(T5Decoder(false)).Error(),
+  EXPECT_THAT(Search("WhisperBeamSearch")
+                  .Given(0, Floats({1, 2, 1}, {1, 2}))
+                  .Encoder(WhisperEncoder())
+                  .Decoder(T5Decoder(false))
+                  .Error(),
               HasSubstr("neither decoder_input_ids nor decoder_start_token_id"));
   EXPECT_THAT(Whisper().Given(0, Floats({0, 2, 3}, {})).Error(), "no error");
 }
@@ -330,8 +351,10 @@ TEST(Search, AttributesThatDoNotFitAreErrors) {
   EXPECT_THAT(Greedy().With("vocab_size", int64_t{9}).Error(), HasSubstr("vocab_size is 9, logits are declared of 5"));
   EXPECT_THAT(Beam().With("vocab_size", int64_t{1}).Error(), HasSubstr("the vocabulary has 1 tokens"));
   EXPECT_THAT(Search("Sampling").With("min_tokens_to_keep", int64_t{5}).Error(), HasSubstr("min_tokens_to_keep is 5"));
-  EXPECT_THAT(Search("BeamSearch").Encoder(T5Encoder()).Decoder(T5Decoder()).Error(), HasSubstr("decoder_start_token_id is -1"));
-  const auto started = Search("BeamSearch").Encoder(T5Encoder()).Decoder(T5Decoder()).With("decoder_start_token_id", int64_t{1} << 31);
+  EXPECT_THAT(Search("BeamSearch").Encoder(T5Encoder()).Decoder(T5Decoder()).Error(),
+              HasSubstr("decoder_start_token_id is -1"));
+  const auto started =
+      Search("BeamSearch").Encoder(T5Encoder()).Decoder(T5Decoder()).With("decoder_start_token_id", int64_t{1} << 31);
   EXPECT_THAT(Search(started).Error(), HasSubstr("decoder_start_token_id is 2147483648"));
 }
 
@@ -341,18 +364,29 @@ TEST(Search, DecodersThatDoNotFitAreErrors) {
     damage(graph.proto());
     return Greedy().Decoder(graph).Error();
   };
-  EXPECT_THAT(error([](auto& g) { g.mutable_input()->SwapElements(0, 1); }), HasSubstr("input 0 of the decoder is position_ids; input_ids is expected"));
+  EXPECT_THAT(error([](auto& g) { g.mutable_input()->SwapElements(0, 1); }),
+              HasSubstr("input 0 of the decoder is position_ids; input_ids is expected"));
   EXPECT_THAT(error([](auto& g) { g.mutable_output()->RemoveLast(); }), HasSubstr("present_0 is missing"));
-  EXPECT_THAT(error([](auto& g) { ModelBuilder::Declare(g.add_input(), "past_1", ElementType::kFloat, {2, -1, 1, -1, 1}); }),
-              HasSubstr("2 pasts and 1 presents"));
-  EXPECT_THAT(error([](auto& g) { ModelBuilder::Declare(g.add_input(), "past_sequence_length", ElementType::kInt32, {1}); }),
-              HasSubstr("keeps past and present in one buffer"));
-  EXPECT_THAT(error([](auto& g) { g.mutable_input(3)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(2)->clear_dim_value(); }),
-              HasSubstr("past_0 is declared"));
-  EXPECT_THAT(error([](auto& g) { g.mutable_input(2)->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT64); }),
+  EXPECT_THAT(
+      error([](auto& g) { ModelBuilder::Declare(g.add_input(), "past_1", ElementType::kFloat, {2, -1, 1, -1, 1}); }),
+      HasSubstr("2 pasts and 1 presents"));
+  EXPECT_THAT(
+      error([](auto& g) { ModelBuilder::Declare(g.add_input(), "past_sequence_length", ElementType::kInt32, {1}); }),
+      HasSubstr("keeps past and present in one buffer"));
+  EXPECT_THAT(
+      error([](auto& g) {
+        g.mutable_input(3)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(2)->clear_dim_value();
+      }),
+      HasSubstr("past_0 is declared"));
+  EXPECT_THAT(error([](auto& g) {
+                g.mutable_input(2)->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT64);
+              }),
               HasSubstr("attention_mask of the decoder is tensor(int64"));
-  EXPECT_THAT(error([](auto& g) { g.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(1)->set_dim_value(3); }),
-              HasSubstr("input_ids of the decoder is declared"));
+  EXPECT_THAT(
+      error([](auto& g) {
+        g.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(1)->set_dim_value(3);
+      }),
+      HasSubstr("input_ids of the decoder is declared"));
 }
 
 TEST(Search, EncodersThatDoNotFitAreErrors) {
@@ -362,12 +396,18 @@ TEST(Search, EncodersThatDoNotFitAreErrors) {
     return Beam().Encoder(encoder).Decoder(decoder).With("decoder_start_token_id", int64_t{1}).Error();
   };
   EXPECT_EQ(error([](auto&, auto&) {}), "no error");
-  EXPECT_THAT(error([](auto& e, auto&) { e.mutable_output()->RemoveLast(); }), HasSubstr("the encoder has 2 inputs and 1 outputs; 2 and 2"));
-  EXPECT_THAT(error([](auto& e, auto&) { e.mutable_output()->SwapElements(0, 1); }), HasSubstr("present_key_cross_0 is expected"));
-  EXPECT_THAT(error([](auto& e, auto&) { ModelBuilder::Declare(e.add_input(), "decoder_input_ids", ElementType::kInt32, {-1, 1}); }),
+  EXPECT_THAT(error([](auto& e, auto&) { e.mutable_output()->RemoveLast(); }),
+              HasSubstr("the encoder has 2 inputs and 1 outputs; 2 and 2"));
+  EXPECT_THAT(error([](auto& e, auto&) { e.mutable_output()->SwapElements(0, 1); }),
+              HasSubstr("present_key_cross_0 is expected"));
+  EXPECT_THAT(error([](auto& e, auto&) {
+                ModelBuilder::Declare(e.add_input(), "decoder_input_ids", ElementType::kInt32, {-1, 1});
+              }),
               HasSubstr("logits is expected"));
-  EXPECT_THAT(error([](auto&, auto& d) { d.mutable_output()->RemoveLast(); }), HasSubstr("with n layers, 2 + 4 n and 1 + 2 n"));
-  EXPECT_THAT(error([](auto&, auto& d) { d.mutable_input()->RemoveLast(); }), AllOf(HasSubstr("the decoder has 5 inputs"), HasSubstr("2 + 4 n")));
+  EXPECT_THAT(error([](auto&, auto& d) { d.mutable_output()->RemoveLast(); }),
+              HasSubstr("with n layers, 2 + 4 n and 1 + 2 n"));
+  EXPECT_THAT(error([](auto&, auto& d) { d.mutable_input()->RemoveLast(); }),
+              AllOf(HasSubstr("the decoder has 5 inputs"), HasSubstr("2 + 4 n")));
 }
 
 }  // namespace

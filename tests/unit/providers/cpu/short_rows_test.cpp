@@ -1,4 +1,5 @@
-// Operators on rows, columns and planes that fill few vectors, of every length around those of vectors, as their definitions have them.
+// Operators on rows, columns and planes that fill few vectors, of every length around those of vectors, as their
+// definitions have them.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,6 @@
 namespace tessera::short_rows {
 namespace {
 
-
 std::vector<float> Random(int64_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> numbers(-2, 2);
@@ -25,7 +25,8 @@ std::vector<float> Random(int64_t count, unsigned seed) {
   return values;
 }
 
-std::vector<Value> Compute(const testing::ModelBuilder& model, const std::vector<int64_t>& dims, const std::vector<float>& x) {
+std::vector<Value> Compute(const testing::ModelBuilder& model, const std::vector<int64_t>& dims,
+                           const std::vector<float>& x) {
   return model.Session().Run(std::vector<std::string>{"x"}, std::vector<Value>{testing::Floats(dims, x)});
 }
 
@@ -38,7 +39,8 @@ TEST(ShortRows, SoftmaxOfEveryLength) {
     for (int64_t count = 1; count <= 70; ++count) {
       constexpr int64_t kRows = 3;
       const std::vector<float> x = Random(kRows * count, static_cast<unsigned>(count));
-      const auto y = testing::ToVector(session.Run(std::vector<std::string>{"x"}, std::vector<Value>{testing::Floats({kRows, count}, x)})[0]);
+      const auto y = testing::ToVector(
+          session.Run(std::vector<std::string>{"x"}, std::vector<Value>{testing::Floats({kRows, count}, x)})[0]);
       for (int64_t r = 0; r < kRows; ++r) {
         const auto row = std::span(x).subspan(static_cast<size_t>(r * count), static_cast<size_t>(count));
         double sum = 0;
@@ -73,8 +75,9 @@ TEST(ShortRows, TopKOfEveryLength) {
       });
       for (const int64_t k : {1, 2, 5, 8, 9}) {
         if (k > count) continue;
-        const auto found = session.Run(std::vector<std::string>{"x", "k"},
-                                       std::vector<Value>{testing::Floats({1, count}, x), Tensor::Of<int64_t>({1}, std::vector<int64_t>{k})});
+        const auto found = session.Run(
+            std::vector<std::string>{"x", "k"},
+            std::vector<Value>{testing::Floats({1, count}, x), Tensor::Of<int64_t>({1}, std::vector<int64_t>{k})});
         const auto places = found[1].tensor().values<int64_t>();
         for (size_t i = 0; i < static_cast<size_t>(k); ++i) ASSERT_EQ(places[i], order[i]) << k << " of " << count;
       }
@@ -88,8 +91,9 @@ TEST(ShortRows, TopKOfTheLeastIntegers) {
   model.Ints("k", {3});
   model.Node("TopK", {"x", "k"}, {"y", "i"});
   constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
-  const auto found = model.Session().Run(std::vector<std::string>{"x"},
-                                         std::vector<Value>{Tensor::Of<int32_t>({5}, std::vector<int32_t>{kLeast, 7, kLeast, kLeast, kLeast})});
+  const auto found = model.Session().Run(
+      std::vector<std::string>{"x"},
+      std::vector<Value>{Tensor::Of<int32_t>({5}, std::vector<int32_t>{kLeast, 7, kLeast, kLeast, kLeast})});
   const auto places = found[1].tensor().values<int64_t>();
   EXPECT_EQ(std::vector<int64_t>(places.begin(), places.end()), (std::vector<int64_t>{1, 0, 2}));
 }
@@ -103,7 +107,8 @@ TEST(ShortRows, ReductionsOverMiddleAxes) {
     for (const int64_t rows : {1, 7, 8, 33, 50}) {
       for (const int64_t columns : {1, 3, 16, 31, 32, 33, 96, 130}) {
         const std::vector<float> x = Random(2 * rows * columns, 5);
-        const auto y = testing::ToVector(session.Run(std::vector<std::string>{"x"}, std::vector<Value>{testing::Floats({2, rows, columns}, x)})[0]);
+        const auto y = testing::ToVector(
+            session.Run(std::vector<std::string>{"x"}, std::vector<Value>{testing::Floats({2, rows, columns}, x)})[0]);
         for (int64_t i = 0; i < 2 * columns; ++i) {
           double sum = 0, most = -3;
           for (int64_t r = 0; r < rows; ++r) {
@@ -111,7 +116,8 @@ TEST(ShortRows, ReductionsOverMiddleAxes) {
             sum += value;
             most = std::max(most, value);
           }
-          ASSERT_NEAR(y[static_cast<size_t>(i)], op == std::string("ReduceSum") ? sum : most, 1e-5) << op << " " << rows << " " << columns;
+          ASSERT_NEAR(y[static_cast<size_t>(i)], op == std::string("ReduceSum") ? sum : most, 1e-5)
+              << op << " " << rows << " " << columns;
         }
       }
     }
@@ -131,10 +137,12 @@ TEST(ShortRows, ProductsOfFewColumns) {
       const Session session = model.Session();
       for (const int64_t m : {1, 15, 16, 19, 33}) {
         const std::vector<float> x = Random(m * k, 3);
-        const auto y = testing::ToVector(session.Run(std::vector<std::string>{"x"}, std::vector<Value>{testing::Floats({m, k}, x)})[0]);
+        const auto y = testing::ToVector(
+            session.Run(std::vector<std::string>{"x"}, std::vector<Value>{testing::Floats({m, k}, x)})[0]);
         for (int64_t i = 0; i < m * n; ++i) {
           double sum = bias[static_cast<size_t>(i % n)];
-          for (int64_t p = 0; p < k; ++p) sum += static_cast<double>(x[static_cast<size_t>(i / n * k + p)]) * b[static_cast<size_t>(p * n + i % n)];
+          for (int64_t p = 0; p < k; ++p)
+            sum += static_cast<double>(x[static_cast<size_t>(i / n * k + p)]) * b[static_cast<size_t>(p * n + i % n)];
           ASSERT_NEAR(y[static_cast<size_t>(i)], std::max(sum, 0.0), 2e-4) << m << " " << k << " " << n;
         }
       }
@@ -145,12 +153,15 @@ TEST(ShortRows, ProductsOfFewColumns) {
 /// Sums of products of codes are exact, with zero points of either operand.
 TEST(ShortRows, ProductsOfIntegers) {
   std::mt19937 random(9);
-  const auto code_of = [](bool is_signed, uint8_t byte) { return is_signed ? static_cast<int32_t>(static_cast<int8_t>(byte)) : static_cast<int32_t>(byte); };
+  const auto code_of = [](bool is_signed, uint8_t byte) {
+    return is_signed ? static_cast<int32_t>(static_cast<int8_t>(byte)) : static_cast<int32_t>(byte);
+  };
   for (const bool a_signed : {false, true}) {
     for (const bool b_signed : {false, true}) {
       for (const auto& [k, n] : {std::pair<int64_t, int64_t>{3, 1}, {64, 17}, {130, 40}, {700, 33}}) {
         for (const int64_t b_zeros : {int64_t{0}, int64_t{1}, n}) {
-          const ElementType a_type = a_signed ? ElementType::kInt8 : ElementType::kUInt8, b_type = b_signed ? ElementType::kInt8 : ElementType::kUInt8;
+          const ElementType a_type = a_signed ? ElementType::kInt8 : ElementType::kUInt8,
+                            b_type = b_signed ? ElementType::kInt8 : ElementType::kUInt8;
           std::vector<uint8_t> b(static_cast<size_t>(k * n)), zeros(static_cast<size_t>(b_zeros));
           for (uint8_t& byte : b) byte = static_cast<uint8_t>(random());
           for (uint8_t& byte : zeros) byte = static_cast<uint8_t>(random());
@@ -159,7 +170,8 @@ TEST(ShortRows, ProductsOfIntegers) {
           const std::vector<uint8_t> a_zero = {131};
           model.Constant("b", {k, n}, b, static_cast<onnx::TensorProto::DataType>(b_type));
           model.Constant("za", {}, a_zero, static_cast<onnx::TensorProto::DataType>(a_type));
-          model.Constant("zb", b_zeros == 1 ? std::vector<int64_t>{} : std::vector<int64_t>{b_zeros}, zeros, static_cast<onnx::TensorProto::DataType>(b_type));
+          model.Constant("zb", b_zeros == 1 ? std::vector<int64_t>{} : std::vector<int64_t>{b_zeros}, zeros,
+                         static_cast<onnx::TensorProto::DataType>(b_type));
           model.Node("MatMulInteger", {"a", "b", "za", b_zeros == 0 ? "" : "zb"}, {"y"});
           const Session session = model.Session();
           for (const int64_t m : {1, 5, 13}) {
@@ -170,7 +182,8 @@ TEST(ShortRows, ProductsOfIntegers) {
             const auto found = session.Run(std::vector<std::string>{"a"}, std::vector<Value>{std::move(x)});
             const auto y = found[0].tensor().values<int32_t>();
             for (int64_t i = 0; i < m * n; ++i) {
-              const int32_t b_zero = b_zeros == 0 ? 0 : code_of(b_signed, zeros[static_cast<size_t>(b_zeros == 1 ? 0 : i % n)]);
+              const int32_t b_zero =
+                  b_zeros == 0 ? 0 : code_of(b_signed, zeros[static_cast<size_t>(b_zeros == 1 ? 0 : i % n)]);
               int32_t sum = 0;
               for (int64_t p = 0; p < k; ++p) {
                 sum += (code_of(a_signed, a[static_cast<size_t>(i / n * k + p)]) - code_of(a_signed, a_zero[0])) *
@@ -192,12 +205,16 @@ TEST(ShortRows, BatchNormalizationOfSmallPlanes) {
   for (float& value : variance) value = std::abs(value) + 0.5f;
   testing::ModelBuilder model;
   model.Input("x", ElementType::kFloat, {-1, kChannels, -1}).Output("y", ElementType::kFloat, {-1, kChannels, -1});
-  model.Floats("s", {kChannels}, scale).Floats("b", {kChannels}, bias).Floats("m", {kChannels}, mean).Floats("v", {kChannels}, variance);
+  model.Floats("s", {kChannels}, scale)
+      .Floats("b", {kChannels}, bias)
+      .Floats("m", {kChannels}, mean)
+      .Floats("v", {kChannels}, variance);
   model.Node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y"});
   const Session session = model.Session();
   for (const int64_t pixels : {1, 2, 15, 16, 49, 81}) {
     const std::vector<float> x = Random(kImages * kChannels * pixels, 7);
-    const auto y = testing::ToVector(session.Run(std::vector<std::string>{"x"}, std::vector<Value>{testing::Floats({kImages, kChannels, pixels}, x)})[0]);
+    const auto y = testing::ToVector(session.Run(std::vector<std::string>{"x"},
+                                                 std::vector<Value>{testing::Floats({kImages, kChannels, pixels}, x)})[0]);
     for (size_t i = 0; i < x.size(); ++i) {
       const size_t c = i / static_cast<size_t>(pixels) % kChannels;
       ASSERT_NEAR(y[i], (x[i] - mean[c]) / std::sqrt(variance[c] + 1e-5f) * scale[c] + bias[c], 1e-5f) << pixels;
@@ -211,7 +228,8 @@ TEST(ShortRows, PoolsOfFiveByFive) {
       for (const int64_t width : {5, 7, 15, 16, 17, 20, 27}) {
         constexpr int64_t kPlanes = 3, kHeight = 9;
         testing::ModelBuilder model;
-        model.Input("x", ElementType::kFloat, {1, kPlanes, kHeight, width}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
+        model.Input("x", ElementType::kFloat, {1, kPlanes, kHeight, width})
+            .Output("y", ElementType::kFloat, {-1, -1, -1, -1});
         auto& node = model.Node(op, {"x"}, {"y"});
         testing::Ints(node, "kernel_shape", {5, 5});
         testing::Ints(node, "pads", {2, 2, 2, 2});

@@ -35,7 +35,8 @@ Tensor Codes(ElementType type, const Sizes& shape, int most, int middle) {
   return tensor;
 }
 
-std::vector<uint8_t> Convolve(const ByteConvolution& c, ElementType x_type, ElementType w_type, bool by_channel, bool constant, int threads) {
+std::vector<uint8_t> Convolve(const ByteConvolution& c, ElementType x_type, ElementType w_type, bool by_channel,
+                              bool constant, int threads) {
   ModelBuilder model(17);
   const int x_zero = x_type == ElementType::kInt8 ? -3 : 131, w_zero = w_type == ElementType::kInt8 ? 0 : 128;
   const int64_t outputs = c.weights[0];
@@ -43,7 +44,8 @@ std::vector<uint8_t> Convolve(const ByteConvolution& c, ElementType x_type, Elem
   model.Input("x", x_type, c.input).Output("y", x_type, Sizes(c.input.size(), -1));
   if (!constant) model.Input("w", w_type, c.weights);
   if (constant) {
-    std::vector<uint8_t> bytes(static_cast<const uint8_t*>(weights.raw()), static_cast<const uint8_t*>(weights.raw()) + weights.byte_size());
+    std::vector<uint8_t> bytes(static_cast<const uint8_t*>(weights.raw()),
+                               static_cast<const uint8_t*>(weights.raw()) + weights.byte_size());
     model.Constant("w", c.weights, bytes, static_cast<onnx::TensorProto::DataType>(w_type));
   }
   std::vector<int> zeros, bias;
@@ -51,7 +53,8 @@ std::vector<uint8_t> Convolve(const ByteConvolution& c, ElementType x_type, Elem
   for (int64_t i = 0; i < outputs; ++i) {
     zeros.push_back(w_zero + (by_channel ? static_cast<int>(i * 5 % 31) - 15 : 0));
     bias.push_back(static_cast<int>(i * 977 % 5001) - 2500);
-    scales.push_back((1.5f + 0.05f * static_cast<float>(i % 11)) / (static_cast<float>(c.most) * std::sqrt(static_cast<float>(CountOf(c.weights) / outputs))));
+    scales.push_back((1.5f + 0.05f * static_cast<float>(i % 11)) /
+                     (static_cast<float>(c.most) * std::sqrt(static_cast<float>(CountOf(c.weights) / outputs))));
   }
   model.Codes("xz", x_type, {}, {x_zero}).Codes("b", ElementType::kInt32, {outputs}, bias).Floats("one", {}, {1.0f});
   model.Codes("wz", w_type, by_channel ? Sizes{outputs} : Sizes{}, by_channel ? zeros : std::vector<int>{w_zero});
@@ -72,7 +75,8 @@ std::vector<uint8_t> Convolve(const ByteConvolution& c, ElementType x_type, Elem
 TEST(SmallByteConv, GivesTheSameCodes) {
   for (const ByteConvolution& c : {
            ByteConvolution{{30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}},
-           ByteConvolution{{30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}, 20},    // products that no sum of pairs saturates
+           ByteConvolution{
+               {30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}, 20},  // products that no sum of pairs saturates
            ByteConvolution{{5, 64, 1, 1}, {37, 64, 1, 1}, {0, 0, 0, 0}, {1, 1}},
            ByteConvolution{{4, 33, 4, 4}, {16, 33, 1, 1}, {0, 0, 0, 0}, {1, 1}},
            ByteConvolution{{4, 33, 7, 5}, {21, 33, 3, 2}, {1, 0, 2, 1}, {2, 3}},

@@ -1,4 +1,5 @@
-// Trees by every way of going through them: few rows, many rows, small trees tested whole. The reference walks each row alone.
+// Trees by every way of going through them: few rows, many rows, small trees tested whole. The reference walks each row
+// alone.
 
 #include <gmock/gmock.h>
 
@@ -15,8 +16,8 @@ namespace {
 using testing::Int;
 using testing::Ints;
 using testing::ModelBuilder;
-using testing::ToVector;
 using testing::Text;
+using testing::ToVector;
 
 constexpr int64_t kFeatures = 5;
 
@@ -75,7 +76,8 @@ std::vector<float> Expected(const std::vector<Tree>& trees, std::span<const floa
     for (const Tree& tree : trees) {
       const TreeNode* node = &tree[0];
       while (node->mode != "LEAF") {
-        node = &tree[static_cast<size_t>(GoesTrue(*node, x[row * kFeatures + static_cast<size_t>(node->feature)]) ? node->on_true : node->on_false)];
+        node = &tree[static_cast<size_t>(
+            GoesTrue(*node, x[row * kFeatures + static_cast<size_t>(node->feature)]) ? node->on_true : node->on_false)];
       }
       scores[static_cast<size_t>(node->target)] += node->vote;
     }
@@ -85,7 +87,8 @@ std::vector<float> Expected(const std::vector<Tree>& trees, std::span<const floa
 }
 
 template <class T>
-std::vector<T> Collect(const std::vector<Tree>& trees, const std::function<void(size_t tree, size_t id, const TreeNode&, std::vector<T>&)>& add) {
+std::vector<T> Collect(const std::vector<Tree>& trees,
+                       const std::function<void(size_t tree, size_t id, const TreeNode&, std::vector<T>&)>& add) {
   std::vector<T> list;
   for (size_t t = 0; t < trees.size(); ++t) {
     for (size_t i = 0; i < trees[t].size(); ++i) add(t, i, trees[t][i], list);
@@ -109,7 +112,8 @@ ModelBuilder Regressor(const std::vector<Tree>& trees, int64_t targets) {
   onnx::NodeProto& node = model.Node("TreeEnsembleRegressor", {"x"}, {"y"});
   node.set_domain("ai.onnx.ml");
   Int(node, "n_targets", targets);
-  const auto ints = [&](const char* name, bool leaves, const std::function<int64_t(size_t, size_t, const TreeNode&)>& value) {
+  const auto ints = [&](const char* name, bool leaves,
+                        const std::function<int64_t(size_t, size_t, const TreeNode&)>& value) {
     Ints(node, name, Collect<int64_t>(trees, [&](size_t tree, size_t id, const TreeNode& from, auto& list) {
            if (!leaves || from.mode == "LEAF") list.push_back(value(tree, id, from));
          }));
@@ -120,9 +124,12 @@ ModelBuilder Regressor(const std::vector<Tree>& trees, int64_t targets) {
   ints("nodes_nodeids", false, id_of);
   ints("nodes_featureids", false, [](size_t, size_t, const TreeNode& from) { return from.feature; });
   ints("nodes_truenodeids", false, [](size_t, size_t, const TreeNode& from) { return std::max<int64_t>(from.on_true, 0); });
-  ints("nodes_falsenodeids", false, [](size_t, size_t, const TreeNode& from) { return std::max<int64_t>(from.on_false, 0); });
-  ints("nodes_missing_value_tracks_true", false, [](size_t, size_t, const TreeNode& from) { return from.missing_tracks_true ? 1 : 0; });
-  SetFloats(node, "nodes_values", Collect<float>(trees, [](size_t, size_t, const TreeNode& from, auto& list) { list.push_back(from.value); }));
+  ints("nodes_falsenodeids", false,
+       [](size_t, size_t, const TreeNode& from) { return std::max<int64_t>(from.on_false, 0); });
+  ints("nodes_missing_value_tracks_true", false,
+       [](size_t, size_t, const TreeNode& from) { return from.missing_tracks_true ? 1 : 0; });
+  SetFloats(node, "nodes_values",
+            Collect<float>(trees, [](size_t, size_t, const TreeNode& from, auto& list) { list.push_back(from.value); }));
   auto* modes = node.add_attribute();
   modes->set_name("nodes_modes");
   modes->set_type(onnx::AttributeProto::STRINGS);
@@ -151,11 +158,14 @@ TEST_P(Trees, AreTheSameByEveryWay) {
     const Session session = Regressor(trees, of.targets).Session(options);
     for (const size_t rows : {1, 2, 7, 8, 16, 63, 64, 65, 200}) {
       std::vector<float> x(rows * kFeatures);
-      for (float& v : x) v = of.missing && random() % 8 == 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(random() % 21) / 4 - 2.5f;
+      for (float& v : x)
+        v = of.missing && random() % 8 == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                            : static_cast<float>(random() % 21) / 4 - 2.5f;
       const std::vector<Value> inputs = {Tensor::Of<float>(Shape{static_cast<int64_t>(rows), kFeatures}, x)};
       std::vector<Value> results(1);
       session.Run(inputs, results);
-      EXPECT_THAT(ToVector(results[0]), ::testing::Pointwise(::testing::FloatNear(1e-4f), Expected(trees, x, of.targets))) << rows << " rows";
+      EXPECT_THAT(ToVector(results[0]), ::testing::Pointwise(::testing::FloatNear(1e-4f), Expected(trees, x, of.targets)))
+          << rows << " rows";
     }
   }
 }
@@ -163,13 +173,14 @@ TEST_P(Trees, AreTheSameByEveryWay) {
 const std::vector<std::string> kLeq = {"BRANCH_LEQ"}, kLt = {"BRANCH_LT"}, kBoth = {"BRANCH_LEQ", "BRANCH_LT"},
                                kAll = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"};
 
-INSTANTIATE_TEST_SUITE_P(Forests, Trees,
-                         ::testing::Values(ForestCase{"OneLeaf", 1, kLeq, false, true, 1}, ForestCase{"TwoLeaves", 2, kLt, true, true, 1},
-                                           ForestCase{"Boosted31", 31, kLeq, true, true, 1}, ForestCase{"Boosted32", 32, kLt, false, true, 3},
-                                           ForestCase{"Boosted33", 33, kLeq, true, false, 3}, ForestCase{"Boosted64", 64, kBoth, true, true, 1},
-                                           ForestCase{"Leaves65", 65, kLeq, true, true, 1}, ForestCase{"Leaves300", 300, kLt, false, false, 4},
-                                           ForestCase{"AllTests", 40, kAll, true, false, 2}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Forests, Trees,
+    ::testing::Values(ForestCase{"OneLeaf", 1, kLeq, false, true, 1}, ForestCase{"TwoLeaves", 2, kLt, true, true, 1},
+                      ForestCase{"Boosted31", 31, kLeq, true, true, 1}, ForestCase{"Boosted32", 32, kLt, false, true, 3},
+                      ForestCase{"Boosted33", 33, kLeq, true, false, 3}, ForestCase{"Boosted64", 64, kBoth, true, true, 1},
+                      ForestCase{"Leaves65", 65, kLeq, true, true, 1}, ForestCase{"Leaves300", 300, kLt, false, false, 4},
+                      ForestCase{"AllTests", 40, kAll, true, false, 2}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace tessera

@@ -21,7 +21,8 @@ struct LinesCase {
 
 class WinogradLinesTest : public ::testing::TestWithParam<LinesCase> {};
 
-std::vector<double> Convolve(const LinesCase& test, const std::vector<float>& x, const std::vector<float>& w, const std::vector<float>& b) {
+std::vector<double> Convolve(const LinesCase& test, const std::vector<float>& x, const std::vector<float>& w,
+                             const std::vector<float>& b) {
   const int64_t pixels = test.length + test.begin + test.end - 2 * test.dilation;
   std::vector<double> y;
   for (int64_t row = 0; row < test.batch * test.outputs; ++row) {
@@ -48,7 +49,8 @@ TEST_P(WinogradLinesTest, GiveWhatTheSumGives) {
   const std::vector<float> x = Waves(test.batch * test.channels * test.length, 0.71f);
   const std::vector<float> w = Waves(test.outputs * test.channels * 3, 0.37f), b = Waves(test.outputs, 1.1f);
   ModelBuilder model(17);
-  model.Input("x", ElementType::kFloat, {-1, test.channels, test.known ? test.length : -1}).Output("y", ElementType::kFloat, {-1, -1, -1});
+  model.Input("x", ElementType::kFloat, {-1, test.channels, test.known ? test.length : -1})
+      .Output("y", ElementType::kFloat, {-1, -1, -1});
   model.Floats("w", {test.outputs, test.channels, 3}, w);
   model.Floats("b", {test.outputs}, b);
   auto& node = model.Node("Conv", {"x", "w", "b"}, {"sums"});
@@ -66,7 +68,8 @@ TEST_P(WinogradLinesTest, GiveWhatTheSumGives) {
     const std::vector<float> actual = ToVector(results[0]);
     ASSERT_EQ(actual.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_NEAR(actual[i], expected[i], 2e-5 * std::max(1.0, std::abs(expected[i]))) << "pixel " << i << ", " << threads << " threads";
+      ASSERT_NEAR(actual[i], expected[i], 2e-5 * std::max(1.0, std::abs(expected[i])))
+          << "pixel " << i << ", " << threads << " threads";
     }
   }
 }
