@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "model_builder.h"
-#include "opencl/device.h"
-#include "opencl/memory.h"
+#include "opencl/device/device.h"
+#include "opencl/device/memory.h"
 
 namespace tessera {
 namespace {

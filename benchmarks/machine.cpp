@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "machine.cpp"

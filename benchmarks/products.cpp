@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/rounding.h"
-#include "runtime/thread_pools.h"
-#include "simd/gemm.h"
-#include "simd/gemm_u8s8.h"
-#include "simd/nbits.h"
-#include "simd/nbits_quantized.h"
-#include "simd/pair_corrections.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_u8s8.h"
+#include "kernels/gemm/nbits/nbits.h"
+#include "kernels/gemm/nbits/quantized.h"
+#include "kernels/gemm/outliers.h"
+#include "runtime/threads/thread_pools.h"
 
 namespace tessera {
 namespace {
@@ -89,14 +89,14 @@ void RunFloat(benchmark::State& state, const Product& product, const std::shared
   CountOperations(state, product.m, product.n, product.k);
 }
 
-struct ByteProductCase {
+struct QuantizedGemmCase {
   const char* name;
   int64_t m, n, k;
   double deviation;  // of the weights, in codes
 };
 
 // Weights of 30 codes fit sums of 16 bits but for a few; of 40, pairs do; of 80 neither.
-constexpr ByteProductCase kByteProducts[] = {
+constexpr QuantizedGemmCase kQuantizedGemm[] = {
     {"int8 bert up cold", 128, 3072, 768, 30},
     {"int8 bert down cold", 128, 768, 3072, 30},
     {"int8 full range bert up cold", 128, 3072, 768, 39},
@@ -104,7 +104,7 @@ constexpr ByteProductCase kByteProducts[] = {
     {"int8 wide bert up cold", 128, 3072, 768, 80},
 };
 
-void RunBytes(benchmark::State& state, const ByteProductCase& product, const std::shared_ptr<SessionThreadPool>& pool) {
+void RunBytes(benchmark::State& state, const QuantizedGemmCase& product, const std::shared_ptr<SessionThreadPool>& pool) {
   const RunScope scope(*pool);
   std::mt19937 random(1);
   std::normal_distribution<double> normal(0.0, product.deviation);
@@ -112,28 +112,29 @@ void RunBytes(benchmark::State& state, const ByteProductCase& product, const std
   for (uint8_t& weight : weights)
     weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(std::round(normal(random)), -127.0, 127.0)));
   const cpu::LineSource source{weights.data(), true, product.n, product.k, 1, product.n};
-  std::vector<std::shared_ptr<const cpu::PackedLines>> packed;
+  std::vector<std::shared_ptr<const cpu::PackedWeightsS8>> packed;
   do {
-    packed.push_back(cpu::PackLines(*pool, source, cpu::LineSide::kVectors));
+    packed.push_back(cpu::PackWeightsS8(*pool, source, cpu::LineSide::kVectors));
     if (packed.back() == nullptr) return state.SkipWithError("no such instructions here");
   } while (packed.size() < ColdCopies(static_cast<size_t>(packed[0]->block_bytes * product.n / packed[0]->width)));
   const int64_t row = packed[0]->groups() * 4;
   std::vector<uint8_t> a(static_cast<size_t>(product.m * row), 77);
-  std::vector<int16_t> turned(static_cast<size_t>(CeilDiv(product.m, cpu::kTurnedRows) * cpu::TurnedSize(product.k)));
+  std::vector<int16_t> turned(
+      static_cast<size_t>(CeilDiv(product.m, cpu::kTransposedRows) * cpu::TransposedSize(product.k)));
   const cpu::ByteRows left{a.data(), row, packed[0]->corrections.empty() ? nullptr : turned.data()};
   std::vector<uint8_t> c(static_cast<size_t>(product.m * product.n));
   const std::vector<float> scales(static_cast<size_t>(product.n + cpu::PanelWidth()), 0.001f);
   const std::vector<int32_t> add(scales.size());
-  const cpu::Int8Store store{
-      cpu::Int8Store::kUInt8, c.data(), product.n, add.data(), scales.data(), nullptr, 128, nullptr, nullptr};
+  const cpu::OutputStage store{
+      cpu::OutputStage::kUInt8, c.data(), product.n, add.data(), scales.data(), nullptr, 128, nullptr, nullptr};
   const int64_t blocks = (product.n - 1) / packed[0]->width + 1;
   size_t turn = 0;
   for (auto _ : state) {
-    const cpu::PackedLines& lines = *packed[++turn % packed.size()];
+    const cpu::PackedWeightsS8& lines = *packed[++turn % packed.size()];
     const int64_t tasks = 4 * pool->num_threads();
-    for (int64_t m = 0; left.turned != nullptr && m < product.m; m += cpu::kTurnedRows) {
-      cpu::TurnPairs(a.data() + m * row, row, std::min(cpu::kTurnedRows, product.m - m), product.k,
-                     turned.data() + m / cpu::kTurnedRows * cpu::TurnedSize(product.k));
+    for (int64_t m = 0; left.turned != nullptr && m < product.m; m += cpu::kTransposedRows) {
+      cpu::TransposePairs(a.data() + m * row, row, std::min(cpu::kTransposedRows, product.m - m), product.k,
+                          turned.data() + m / cpu::kTransposedRows * cpu::TransposedSize(product.k));
     }
     pool->ParallelFor(tasks, 1e6, [&](int64_t begin, int64_t end) {
       cpu::MultiplyRows(lines, left, 0, product.m, blocks * begin / tasks, blocks * end / tasks, store);
@@ -212,7 +213,7 @@ void RegisterCase(const Case& product, F run, const std::shared_ptr<SessionThrea
 
 void Register(const std::shared_ptr<SessionThreadPool>& pool) {
   for (const Product& product : kProducts) RegisterCase(product, RunFloat, pool);
-  for (const ByteProductCase& product : kByteProducts) RegisterCase(product, RunBytes, pool);
+  for (const QuantizedGemmCase& product : kQuantizedGemm) RegisterCase(product, RunBytes, pool);
   for (const NBitsCase& product : kNBits) RegisterCase(product, RunNBits, pool);
 }
 

@@ -5,7 +5,7 @@
 #include <tbb/task_arena.h>
 
 #include "base/rounding.h"
-#include "runtime/thread_pools.h"
+#include "runtime/threads/thread_pools.h"
 
 namespace tessera {
 namespace {

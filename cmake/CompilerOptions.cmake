@@ -7,7 +7,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_compile_options(-march=x86-64-v2)
 endif()
 if(NOT TESSERA_SANITIZE)
-  # -O3 is for kernels, which ask for it (providers/cpu); elsewhere it takes a sixth longer to compile and runs no faster.
+  # -O3 is for kernels, which ask for it (tessera_kernel_options); elsewhere it takes a sixth longer to compile and runs no faster.
   add_compile_options($<$<CONFIG:Release>:-O2>)
 else()
   # At -O3 the checks in the vector kernels take five times as long to compile and find nothing more.
@@ -33,5 +33,14 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # CCACHE_BASEDIR, CCACHE_NOHASHDIR: every checkout on a machine shares what another has compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
                                   CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
-  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
+
+# What compiles loops over elements: -fno-math-errno and -fno-trapping-math let them vectorize without changing results, which
+# -ffast-math would.
+function(tessera_kernel_options target)
+  target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math)
+  if(NOT TESSERA_SANITIZE)
+    target_compile_options(${target} PRIVATE -O3)
+  endif()
+endfunction()

@@ -1,6 +1,6 @@
 #include "base/precision.h"
-#include "ops/ops.h"
-#include "rounding.h"
+#include "cpu/ops/ops.h"
+#include "cpu/rounding.h"
 #include "tessera/providers/cpu.h"
 
 namespace tessera {
@@ -26,7 +26,7 @@ const KernelRegistry& CpuKernels() {
   static const KernelRegistry registry = [] {
     KernelRegistry kernels;
 #define TESSERA_OP(name) cpu::Register##name(kernels);
-#include "ops/all.inc"
+#include "cpu/ops/all.inc"
 #undef TESSERA_OP
     return kernels;
   }();

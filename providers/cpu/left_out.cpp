@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "ops/image/image_decoder.h"
-#include "ops/ops.h"
+#include "cpu/ops/image/image_decoder.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

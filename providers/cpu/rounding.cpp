@@ -1,10 +1,10 @@
-#include "rounding.h"
+#include "cpu/rounding.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/precision.h"
-#include "simd/gemm_bf16.h"
+#include "kernels/gemm/gemm_bf16.h"
 
 namespace tessera::cpu {
 namespace {

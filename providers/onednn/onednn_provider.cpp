@@ -3,17 +3,17 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/precision.h"
-#include "builder.h"
-#include "claims.h"
-#include "lowering.h"
-#include "program_cache.h"
-#include "region.h"
-#include "runtime/openmp.h"
-#include "runtime/openmp_team.h"
-#include "runtime/packed_store.h"
-#include "runtime/thread_pools.h"
-#include "shared_weights.h"
-#include "team_size.h"
+#include "onednn/claims/claims.h"
+#include "onednn/claims/region.h"
+#include "onednn/lowering/lowering.h"
+#include "onednn/program/builder.h"
+#include "onednn/program/program_cache.h"
+#include "onednn/program/shared_weights.h"
+#include "onednn/program/team_size.h"
+#include "runtime/memory/packed_store.h"
+#include "runtime/threads/openmp.h"
+#include "runtime/threads/openmp_team.h"
+#include "runtime/threads/thread_pools.h"
 #include "tessera/providers/onednn.h"
 
 namespace tessera {
@@ -22,7 +22,7 @@ namespace onednn {
 std::vector<std::span<const Lowering>> Lowerings() {
   return {ConvolutionLowerings(),      DeconvolutionLowerings(), ProductLowerings(),   PoolingLowerings(),
           ElementwiseLowerings(),      NormalizationLowerings(), ShapeLowerings(),     ByteConvolutionLowerings(),
-          ByteProductLowerings(),      QuantizationLowerings(),  ReductionLowerings(), ResamplingLowerings(),
+          QuantizedGemmLowerings(),    QuantizationLowerings(),  ReductionLowerings(), ResamplingLowerings(),
           RowNormalizationLowerings(), RecurrentLowerings(),     AttentionLowerings()};
 }
 

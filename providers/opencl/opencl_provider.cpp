@@ -3,11 +3,11 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/precision.h"
-#include "claim.h"
-#include "fusion.h"
-#include "kernel.h"
+#include "opencl/claims/claim.h"
+#include "opencl/claims/fusion.h"
+#include "opencl/device/kernel.h"
+#include "opencl/device/sharing.h"
 #include "session/provider_options.h"
-#include "sharing.h"
 #include "tessera/providers/opencl.h"
 
 namespace tessera {

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <optional>
 
-#include "base/range_length.h"
 #include "onnx/defs/shape_inference.h"
+#include "ops/movement/range.h"
 
 namespace tessera {
 namespace {

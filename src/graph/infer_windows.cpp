@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "base/window.h"
 #include "onnx/defs/shape_inference.h"
+#include "ops/nn/window.h"
 #include "tessera/error.h"
 
 namespace tessera {

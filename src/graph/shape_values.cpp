@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "base/slice_range.h"
+#include "ops/movement/slice.h"
 
 namespace tessera {
 namespace {

@@ -21,57 +21,57 @@ struct RewriteEntry {
 std::span<const RewriteEntry> Rewrites();
 
 // Each in the file of its name.
-std::unique_ptr<Rewrite> WidenHalves();
+std::unique_ptr<Rewrite> UpcastFp16();
 std::unique_ptr<Rewrite> SinkDequantize();
-std::unique_ptr<Rewrite> QuantizeParts();
-std::unique_ptr<Rewrite> TabulateQuantized();
+std::unique_ptr<Rewrite> HoistQuantizeOverConcat();
+std::unique_ptr<Rewrite> FuseQuantizedLookup();
 std::unique_ptr<Rewrite> FuseQuantized();
-std::unique_ptr<Rewrite> FuseIntegerProducts();
+std::unique_ptr<Rewrite> FuseIntegerMatMul();
 std::unique_ptr<Rewrite> FoldShapes();
 std::unique_ptr<Rewrite> FoldConstants();
 std::unique_ptr<Rewrite> FoldMatrices();  // in fold_constants.cpp
 std::unique_ptr<Rewrite> InlineBranches();
 std::unique_ptr<Rewrite> EliminateIdentities();
-std::unique_ptr<Rewrite> EinsumToProducts();
-std::unique_ptr<Rewrite> PatchesToProducts();
-std::unique_ptr<Rewrite> ConvolveTokens();  // in depthwise_tokens.cpp
+std::unique_ptr<Rewrite> EinsumToMatMul();
+std::unique_ptr<Rewrite> PatchConvToMatMul();
+std::unique_ptr<Rewrite> UseDepthwiseConvNhwc();  // in use_depthwise_conv_nhwc.cpp
 std::unique_ptr<Rewrite> RecognizeGelu();
 std::unique_ptr<Rewrite> RecognizeHardSwish();
 std::unique_ptr<Rewrite> RecognizeNormalization();
-std::unique_ptr<Rewrite> RecognizeGroups();
-std::unique_ptr<Rewrite> RecognizeRotary();
+std::unique_ptr<Rewrite> RecognizeGroupNormalization();
+std::unique_ptr<Rewrite> RecognizeRotaryEmbedding();
 std::unique_ptr<Rewrite> SinkReshapes();
-std::unique_ptr<Rewrite> UndoReshapes();
-std::unique_ptr<Rewrite> PickBeforeTransposes();
+std::unique_ptr<Rewrite> FoldReshapePairs();
+std::unique_ptr<Rewrite> HoistGatherOverTranspose();
 std::unique_ptr<Rewrite> MergeSlices();
-std::unique_ptr<Rewrite> GatherSlices();
-std::unique_ptr<Rewrite> RecognizeGrids();  // in scatter_grids.cpp
+std::unique_ptr<Rewrite> ConcatOfSlicesToGather();
+std::unique_ptr<Rewrite> RecognizeScatterGrid();  // in recognize_scatter_grid.cpp
 std::unique_ptr<Rewrite> RecognizeAttention();
-std::unique_ptr<Rewrite> ShareHeads();
-std::unique_ptr<Rewrite> RecognizeNBits();
+std::unique_ptr<Rewrite> FoldRepeatedKvHeads();
+std::unique_ptr<Rewrite> RecognizeMatMulNBits();
 std::unique_ptr<Rewrite> MergeCasts();
 std::unique_ptr<Rewrite> MergeActivations();
 std::unique_ptr<Rewrite> FuseReshapes();
 std::unique_ptr<Rewrite> SinkTransposes();
 std::unique_ptr<Rewrite> FuseTransposes();
 std::unique_ptr<Rewrite> FoldPads();
-std::unique_ptr<Rewrite> NameSizes();
-std::unique_ptr<Rewrite> ConvolveTransposed();
-std::unique_ptr<Rewrite> CropKernels();
+std::unique_ptr<Rewrite> DeriveSymbolicDims();
+std::unique_ptr<Rewrite> ConvTransposeToConv();
+std::unique_ptr<Rewrite> TrimConvKernels();
 std::unique_ptr<Rewrite> FoldScales();
 std::unique_ptr<Rewrite> FoldBiases();
 std::unique_ptr<Rewrite> FuseActivations();
-std::unique_ptr<Rewrite> MergeConstants();
-std::unique_ptr<Rewrite> MergeEqualNodes();
+std::unique_ptr<Rewrite> DeduplicateConstants();
+std::unique_ptr<Rewrite> EliminateCommonSubexpressions();
 std::unique_ptr<Rewrite> EliminateDeadNodes();
-std::unique_ptr<Rewrite> QuantizeProducts();
-std::unique_ptr<Rewrite> PutChannelsLast();
+std::unique_ptr<Rewrite> DynamicQuantizeMatMul();
+std::unique_ptr<Rewrite> UseNhwc();
 std::unique_ptr<Rewrite> PadChannels();
-std::unique_ptr<Rewrite> BlockChannels();
+std::unique_ptr<Rewrite> UseNchw8c();
 std::unique_ptr<Rewrite> RecognizeSwish();
-std::unique_ptr<Rewrite> AttendInPlace();
-std::unique_ptr<Rewrite> SplitSkips();
-std::unique_ptr<Rewrite> FuseSums();
-std::unique_ptr<Rewrite> TurnFactors();
+std::unique_ptr<Rewrite> FoldQkvLayoutIntoAttention();
+std::unique_ptr<Rewrite> DecomposeSkipLayerNormalization();
+std::unique_ptr<Rewrite> FuseLinear();
+std::unique_ptr<Rewrite> FoldTransposeIntoMatMul();
 
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "graph/infer_types.h"
 #include "graph/schema.h"
-#include "optimizer/edit.h"
+#include "optimizer/analysis/edit.h"
 #include "partition/left_to_cpu.h"
 #include "partition/unit_graph.h"
 #include "runtime/step_context.h"

@@ -7,11 +7,11 @@
 #include "base/check.h"
 #include "base/fork.h"
 #include "graph/graph.h"
-#include "runtime/own_value.h"
-#include "runtime/parallel_run.h"
-#include "runtime/profiler.h"
+#include "runtime/memory/own_value.h"
+#include "runtime/profile/profiler.h"
 #include "runtime/step_context.h"
 #include "runtime/subgraph.h"
+#include "runtime/threads/parallel_run.h"
 
 namespace tessera {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/fork.h"
-#include "runtime/arena.h"
 #include "runtime/frame.h"
-#include "runtime/plan.h"
+#include "runtime/memory/arena.h"
+#include "runtime/plan/plan.h"
 
 namespace tessera {
 

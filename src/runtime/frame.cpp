@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/value_type.h"
 #include "graph/graph.h"
-#include "runtime/own_value.h"
+#include "runtime/memory/own_value.h"
 
 namespace tessera {
 namespace {
@@ -84,7 +84,7 @@ Frame::Frame(const Plan& plan, const SessionResources& resources)
     : plan_(plan),
       resources_(resources),
       values_(plan.slots.size()),
-      seats_(plan.slots.size()),
+      bindings_(plan.slots.size()),
       scratch_(*resources.memories[SessionResources::kHost].allocator) {
   input_pointers_.reserve(plan.input_slots.size());
   for (const SlotIndex slot : plan.input_slots) {
@@ -107,7 +107,7 @@ Allocator& Frame::allocator_of(SlotIndex slot) const noexcept {
   return *resources_.memories[static_cast<size_t>(plan_.slots[static_cast<size_t>(slot)].memory)].allocator;
 }
 
-bool Frame::PartsAreInPlace(const Step& step, const Seat& seat) const noexcept {
+bool Frame::PartsAreInPlace(const Step& step, const BufferBinding& seat) const noexcept {
   const auto inputs = inputs_of(step);
   const auto* at = static_cast<const std::byte*>(seat.data);
   for (size_t i = 0; i < inputs.size(); at += (*seat.parts)[i++].bytes) {
@@ -133,7 +133,7 @@ Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const 
          plan_.slots[static_cast<size_t>(slot)].name);
   }
   CheckType(plan_.slots[static_cast<size_t>(slot)], type, shape);
-  Seat& seat = seats_[static_cast<size_t>(slot)];
+  BufferBinding& seat = bindings_[static_cast<size_t>(slot)];
   Value& value = values_[static_cast<size_t>(slot)];
   if (seat.caller) {
     Tensor* tensor = value.tensor_if();
@@ -212,7 +212,7 @@ SlotIndex Frame::HolderOf(const Step& step, const Tensor& tensor) {
 }
 
 void Frame::SetOutput(const Step& step, SlotIndex slot, Value value) {
-  const Seat& seat = seats_[static_cast<size_t>(slot)];
+  const BufferBinding& seat = bindings_[static_cast<size_t>(slot)];
   if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
     const Slot& info = plan_.slots[static_cast<size_t>(slot)];
     CheckType(info, tensor->type_, tensor->shape_);
@@ -258,13 +258,13 @@ void Frame::Release(SlotIndex slot) noexcept {
 
 void Frame::BindResult(SlotIndex slot, const Tensor& buffer) {
   CheckType(plan_.slots[static_cast<size_t>(slot)], buffer.type(), buffer.shape());
-  Seat& seat = seats_[static_cast<size_t>(slot)];
+  BufferBinding& seat = bindings_[static_cast<size_t>(slot)];
   value(slot) = buffer;
-  seat = Seat{.data = const_cast<void*>(buffer.raw()), .bytes = buffer.byte_size(), .caller = true};
+  seat = BufferBinding{.data = const_cast<void*>(buffer.raw()), .bytes = buffer.byte_size(), .caller = true};
 }
 
 void Frame::UnbindResult(SlotIndex slot) noexcept {
-  seats_[static_cast<size_t>(slot)] = Seat{};
+  bindings_[static_cast<size_t>(slot)] = BufferBinding{};
   value(slot) = Value();
 }
 
@@ -280,10 +280,11 @@ void Frame::UsePlan(std::shared_ptr<const ShapePlan> plan) {
   for (size_t slot = 0; slot < memory.slots.size(); ++slot) {
     const MemoryPlan::Placement& place = memory.slots[slot];
     if (place.block < 0) continue;
-    seats_[slot] = Seat{.data = static_cast<std::byte*>(blocks_[static_cast<size_t>(place.block)]) + place.offset,
-                        .bytes = place.bytes,
-                        .in_place_of = memory.in_place_of[slot],
-                        .parts = memory.parts[slot].empty() ? nullptr : &memory.parts[slot]};
+    bindings_[slot] =
+        BufferBinding{.data = static_cast<std::byte*>(blocks_[static_cast<size_t>(place.block)]) + place.offset,
+                      .bytes = place.bytes,
+                      .in_place_of = memory.in_place_of[slot],
+                      .parts = memory.parts[slot].empty() ? nullptr : &memory.parts[slot]};
   }
   shape_plan_ = std::move(plan);
   memory_plan_ = &shape_plan_->memory;
@@ -328,9 +329,9 @@ std::vector<Shape> Frame::InputShapes() const {
 }
 
 void Frame::DropBuffers() noexcept {
-  for (size_t slot = 0; slot < seats_.size(); ++slot) {
-    if (seats_[slot].data == nullptr || seats_[slot].caller) continue;
-    seats_[slot] = Seat{};
+  for (size_t slot = 0; slot < bindings_.size(); ++slot) {
+    if (bindings_[slot].data == nullptr || bindings_[slot].caller) continue;
+    bindings_[slot] = BufferBinding{};
     values_[slot] = Value();
   }
   for (size_t i = 0; i < blocks_.size(); ++i) {

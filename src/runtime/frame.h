@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/stop_signal.h"
-#include "runtime/plan.h"
+#include "runtime/memory/scratch.h"
+#include "runtime/plan/plan.h"
+#include "runtime/plan/shape_plans.h"
 #include "runtime/resources.h"
-#include "runtime/scratch.h"
-#include "runtime/shape_plans.h"
 
 namespace tessera {
 
@@ -59,7 +59,7 @@ class Frame {
 
   /// Storage for a step's output; see KernelContext::output and, for what is made of the inputs, joined_output.
   Tensor* Output(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined = false) {
-    Seat& seat = seats_[static_cast<size_t>(slot)];
+    BufferBinding& seat = bindings_[static_cast<size_t>(slot)];
     Tensor* tensor = values_[static_cast<size_t>(slot)].tensor_if();
     if (tensor != nullptr && tensor->data_ == seat.data && tensor->type_ == type && tensor->shape_ == shape &&
         MayWriteTo(step, seat, tensor->byte_size_, joined)) [[likely]] {
@@ -88,7 +88,7 @@ class Frame {
   /// Makes the caller's buffer the place that output slot `slot` is written to.
   void BindResult(SlotIndex slot, const Tensor& buffer);
   void UnbindResult(SlotIndex slot) noexcept;
-  bool is_bound(SlotIndex slot) const noexcept { return seats_[static_cast<size_t>(slot)].caller; }
+  bool is_bound(SlotIndex slot) const noexcept { return bindings_[static_cast<size_t>(slot)].caller; }
 
   /// Takes the plan's buffers and seats planned slots in them. Null: every value is allocated by itself.
   void UsePlan(std::shared_ptr<const ShapePlan> plan);
@@ -131,7 +131,7 @@ class Frame {
 
  private:
   /// Where a slot's tensor is expected: planned memory or the caller's buffer.
-  struct Seat {
+  struct BufferBinding {
     void* data = nullptr;
     size_t bytes = 0;
     bool caller = false;
@@ -141,7 +141,7 @@ class Frame {
 
   /// False when writing `bytes` to the seat would overwrite what the step still reads: the input whose place it takes has
   /// another size in this run, or one that it is joined of another size or place.
-  bool MayWriteTo(const Step& step, const Seat& seat, size_t bytes, bool joined) const noexcept {
+  bool MayWriteTo(const Step& step, const BufferBinding& seat, size_t bytes, bool joined) const noexcept {
     if (seat.parts != nullptr) [[unlikely]]
       return joined && PartsAreInPlace(step, seat);
     if (seat.in_place_of == kNone) return true;
@@ -153,7 +153,7 @@ class Frame {
   }
 
   /// True where the inputs that the seat's value is joined of are as planned: then so is what else lies among them.
-  bool PartsAreInPlace(const Step& step, const Seat& seat) const noexcept;
+  bool PartsAreInPlace(const Step& step, const BufferBinding& seat) const noexcept;
   void TraceJoin(const Step& step);
   /// The input of the step whose buffer the tensor lies in, or kNone.
   SlotIndex HolderOf(const Step& step, const Tensor& tensor);
@@ -164,7 +164,7 @@ class Frame {
   const Plan& plan_;
   const SessionResources& resources_;
   std::vector<Value> values_;
-  std::vector<Seat> seats_;
+  std::vector<BufferBinding> bindings_;
   std::vector<const Value*> input_pointers_;
   std::shared_ptr<const ShapePlan> shape_plan_;
   const MemoryPlan* memory_plan_ = nullptr;  // of shape_plan_

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "runtime/packed_store.h"
-#include "runtime/prepack_cache.h"
+#include "runtime/memory/packed_store.h"
+#include "runtime/memory/prepack_cache.h"
 #include "runtime/subgraph.h"
 
 namespace tessera {

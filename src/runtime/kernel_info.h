@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 #include "runtime/resources.h"
 #include "tessera/kernel.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/load_limits.h"
-#include "runtime/thread_pools.h"
+#include "runtime/threads/thread_pools.h"
 #include "tessera/execution_provider.h"
 #include "tessera/memory.h"
 #include "tessera/memory_sharing.h"

@@ -1,8 +1,8 @@
 #include "session/environment.h"
 
 #include "base/check.h"
-#include "runtime/arena.h"
-#include "runtime/inter_op_arena.h"
+#include "runtime/memory/arena.h"
+#include "runtime/threads/inter_op_arena.h"
 #include "session/provider_options.h"
 #include "session/provider_selection.h"
 

@@ -8,8 +8,8 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/memory_budget.h"
-#include "runtime/arena.h"
-#include "runtime/thread_pools.h"
+#include "runtime/memory/arena.h"
+#include "runtime/threads/thread_pools.h"
 #include "tessera/session.h"
 
 namespace tessera {

@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "base/only_errors.h"
-#include "runtime/own_value.h"
+#include "runtime/memory/own_value.h"
 #include "session/plain_bools.h"
 #include "session/session_state.h"
 

@@ -27,7 +27,7 @@ unsigned SavedState() {
 }
 
 /// Products of tiles (AMX) of bfloat16 or float16.
-bool HasTileProducts(Precision precision) {
+bool HasTileGemm(Precision precision) {
   constexpr unsigned kTileState = 3u << 17, kTile = 1u << 24, kTileBFloat16 = 1u << 22, kTileFloat16 = 1u << 21;
   unsigned a, b, c, d;
   if ((SavedState() & kTileState) != kTileState || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kTile) == 0)
@@ -43,7 +43,7 @@ bool HasVectorProducts() {
 
 #else
 
-bool HasTileProducts(Precision) { return false; }
+bool HasTileGemm(Precision) { return false; }
 bool HasVectorProducts() { return false; }
 
 #endif
@@ -51,7 +51,7 @@ bool HasVectorProducts() { return false; }
 /// The instructions for products of 16-bit factors that providers round float32 ones for; the system must save their
 /// registers.
 bool HasProducts(Precision precision) {
-  return HasTileProducts(precision) || (precision == Precision::kBFloat16 && HasVectorProducts());
+  return HasTileGemm(precision) || (precision == Precision::kBFloat16 && HasVectorProducts());
 }
 
 /// Where it is not used: what could.
@@ -101,7 +101,7 @@ void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, c
   const auto used = count(precision), not_used = count(Precision::kFloat32);
   const auto weights = precision == Precision::kBFloat16 ? count(Precision::kBFloat16Weights) : 0;
   const bool unused = used + weights == 0 && not_used > 0;
-  const bool slow = precision == Precision::kBFloat16 && !HasTileProducts(precision) && !HasFastAvx512Bf16();
+  const bool slow = precision == Precision::kBFloat16 && !HasTileGemm(precision) && !HasFastAvx512Bf16();
   log(unused ? LogLevel::kWarning : LogLevel::kInfo,
       "session.precision is {}: {} nodes run at it, {}{} convolutions, products, attention and recurrent operators at "
       "f32{}{}",

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/float_mode.h"
+#include "runtime/threads/float_mode.h"
 #include "tessera/printable.h"
 #include "tessera/session.h"
 

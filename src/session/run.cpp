@@ -5,10 +5,10 @@
 #include "base/check.h"
 #include "base/held_bytes.h"
 #include "base/only_errors.h"
-#include "runtime/cancellable_pool.h"
-#include "runtime/float_mode.h"
-#include "runtime/own_value.h"
-#include "runtime/stand_in.h"
+#include "runtime/memory/own_value.h"
+#include "runtime/plan/stand_in.h"
+#include "runtime/threads/cancellable_pool.h"
+#include "runtime/threads/float_mode.h"
 #include "session/plain_bools.h"
 #include "session/provider_options.h"
 #include "session/result_buffers.h"
@@ -188,7 +188,7 @@ SlotIndex ResultSlot(Frame& frame, size_t output, int16_t memory) {
 
 /// The slot that the run leaves wanted output `k` in; a buffer that the caller gives for it takes the slot's place where it
 /// can.
-SlotIndex SeatResult(const Session::State& session, Frame& frame, const Session::State::Request& request, size_t k) {
+SlotIndex BindResult(const Session::State& session, Frame& frame, const Session::State::Request& request, size_t k) {
   const size_t output = request.wanted[k];
   const Tensor* buffer = request.results[k].tensor_if();
   const bool given = buffer != nullptr && buffer->defined();
@@ -277,7 +277,7 @@ void Session::State::RunHere(const Request& request, const RunOptions& run_optio
     SetInput(*frame, i, plain ? *plain : *request.inputs[i]);
   }
   SmallArray<SlotIndex> slots(request.wanted.size());
-  for (size_t k = 0; k < request.wanted.size(); ++k) slots.values()[k] = SeatResult(*this, *frame, request, k);
+  for (size_t k = 0; k < request.wanted.size(); ++k) slots.values()[k] = BindResult(*this, *frame, request, k);
   CheckResultBuffers(*this, request, slots.values());
   const CancelScope cancel_scope(&stop);
   CancellablePool threads(*resources.threads, stop);

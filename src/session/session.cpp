@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/only_errors.h"
 #include "base/stack.h"
-#include "runtime/float_mode.h"
+#include "runtime/threads/float_mode.h"
 #include "session/session_state.h"
 
 namespace tessera {

@@ -12,7 +12,7 @@
 #include "base/seeded_hash.h"
 #include "model/model.h"
 #include "runtime/executor.h"
-#include "runtime/profiler.h"
+#include "runtime/profile/profiler.h"
 #include "runtime/resources.h"
 #include "session/config.h"
 #include "session/environment.h"

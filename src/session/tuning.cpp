@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "graph/algorithm.h"
-#include "optimizer/edit.h"
+#include "optimizer/analysis/edit.h"
 
 namespace tessera {
 
@@ -22,7 +22,7 @@ std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
   std::vector<NodeIndex> nodes;
   for (const NodeIndex index : graph.TopologicalOrder()) {
     const Node& node = graph.node(index);
-    if (node.op_type != "Conv" && node.op_type != "BlockedConv") continue;
+    if (node.op_type != "Conv" && node.op_type != "Nchw8cConv") continue;
     const Tensor* weights = ConstantInput(graph, node, 1);
     if (weights == nullptr || IntAttribute(node, "group", 1) != 1) continue;
     const size_t rank = weights->shape().rank();

@@ -13,8 +13,8 @@
 #include "graph/algorithm.h"
 #include "graph/graph.h"
 #include "partition/partition.h"
-#include "runtime/implementation_notes.h"
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
+#include "runtime/profile/implementation_notes.h"
 #include "session/session_state.h"
 
 namespace tessera {

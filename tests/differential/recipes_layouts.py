@@ -64,7 +64,7 @@ def between(b, x, channels):
     return b("Concat", x, x, axis=choice(b.rng, [1, 2]))
 
 
-@recipe("ModelChannelsLast")
+@recipe("ModelNhwc")
 def channels_last(rng):
     channels, size = choice(rng, [3, 8, 16]), int(rng.integers(4, 9))
     b = Builder(rng, {"x": floats(rng, 2, size, size, channels)})

@@ -10,7 +10,7 @@
 #include <functional>
 
 #include "faulty_driver.h"
-#include "opencl/device.h"
+#include "opencl/device/device.h"
 #include "providers/opencl_device.h"
 #include "providers/opencl_models.h"
 #include "temporary_folder.h"

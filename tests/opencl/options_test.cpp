@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "faulty_driver.h"
-#include "opencl/device.h"
-#include "opencl/memory.h"
+#include "opencl/device/device.h"
+#include "opencl/device/memory.h"
 #include "providers/opencl_device.h"
 #include "providers/opencl_models.h"
 #include "temporary_folder.h"

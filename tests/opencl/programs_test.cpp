@@ -9,7 +9,7 @@
 
 #include "faulty_driver.h"
 #include "model/loading.h"
-#include "opencl/constants.h"
+#include "opencl/device/constants.h"
 #include "providers/opencl_device.h"
 #include "providers/opencl_models.h"
 #include "temporary_folder.h"

@@ -280,7 +280,7 @@ def filled(name, element, number, output):
 
 
 def private_max_pool():
-    nodes = [filled("n", UINT8, 80, "f"), helper.make_node("MaxPoolLast", ["f"], ["y"], domain="ai.tessera", kernel_shape=[1, 1])]
+    nodes = [filled("n", UINT8, 80, "f"), helper.make_node("MaxPoolNhwc", ["f"], ["y"], domain="ai.tessera", kernel_shape=[1, 1])]
     return Case(nodes, [], [open_shape(value("y", TensorProto.UINT4, [1]))], [constant("n", np.array([1, 400, 600, 48]))], imports=PRIVATE)
 
 
@@ -288,7 +288,7 @@ def private_conv():
     constants = [constant("n", np.array([1, 300, 300, 96])), constant("scale", np.float32(1)), constant("zero", np.uint8(0)),
                  constant("w", np.ones([96, 96, 1, 1], np.uint8))]
     nodes = [filled("n", UINT8, 3, "f"),
-             helper.make_node("QLinearConvLast", ["f", "scale", "zero", "w", "scale", "zero", "scale", "zero"], ["y"], domain="ai.tessera", kernel_shape=[1, 1])]
+             helper.make_node("QLinearConvNhwc", ["f", "scale", "zero", "w", "scale", "zero", "scale", "zero"], ["y"], domain="ai.tessera", kernel_shape=[1, 1])]
     return Case(nodes, [], [open_shape(value("y", TensorProto.UINT2, [1]))], constants, imports=PRIVATE)
 
 

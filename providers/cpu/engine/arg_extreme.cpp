@@ -1,14 +1,14 @@
-#include "engine/arg_extreme.h"
+#include "cpu/engine/arg_extreme.h"
 
 #include <limits>
 
 #include "base/cancellation.h"
 #include "base/rounding.h"
-#include "engine/convert_row.h"
-#include "engine/found_position.h"
-#include "engine/slots.h"
-#include "simd/arg_extreme.h"
-#include "simd/transpose.h"
+#include "cpu/engine/convert_row.h"
+#include "cpu/engine/found_position.h"
+#include "cpu/engine/slots.h"
+#include "kernels/reduce/arg_extreme.h"
+#include "kernels/transpose/transpose.h"
 
 namespace tessera::cpu {
 namespace {

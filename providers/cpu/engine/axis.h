@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/checked.h"
-#include "engine/indices.h"
+#include "cpu/engine/indices.h"
 #include "tessera/kernel.h"
 #include "tessera/shape.h"
 

@@ -1,4 +1,4 @@
-#include "engine/broadcast.h"
+#include "cpu/engine/broadcast.h"
 
 #include <algorithm>
 #include <complex>

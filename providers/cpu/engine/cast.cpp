@@ -1,4 +1,4 @@
-#include "engine/cast.h"
+#include "cpu/engine/cast.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,9 +6,9 @@
 
 #include "base/cancellation.h"
 #include "base/check.h"
-#include "engine/number_text.h"
-#include "engine/packed.h"
-#include "simd/convert.h"
+#include "cpu/engine/number_text.h"
+#include "cpu/engine/packed.h"
+#include "kernels/elementwise/convert.h"
 
 namespace tessera::cpu {
 namespace {

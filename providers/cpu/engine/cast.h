@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "simd/cast.h"
+#include "kernels/elementwise/cast.h"
 #include "tessera/numeric.h"
 
 namespace tessera::cpu {

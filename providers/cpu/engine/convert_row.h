@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "base/cancellation.h"
-#include "simd/convert.h"
+#include "kernels/elementwise/convert.h"
 
 namespace tessera::cpu {
 

@@ -3,7 +3,7 @@
 // GatherElements and ScatterElements walk the positions of `indices` and address `data` with the same position, but for one
 // axis whose coordinate is the index.
 
-#include "engine/indices.h"
+#include "cpu/engine/indices.h"
 
 namespace tessera::cpu {
 

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "engine/elementwise.h"
+#include "cpu/engine/elementwise.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {

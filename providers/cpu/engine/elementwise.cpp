@@ -1,4 +1,4 @@
-#include "engine/elementwise.h"
+#include "cpu/engine/elementwise.h"
 
 #include <algorithm>
 

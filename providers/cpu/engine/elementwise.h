@@ -7,9 +7,9 @@
 #include <memory>
 #include <type_traits>
 
-#include "engine/broadcast.h"
-#include "simd/convert.h"
-#include "types.h"
+#include "cpu/engine/broadcast.h"
+#include "cpu/types.h"
+#include "kernels/elementwise/convert.h"
 
 namespace tessera::cpu {
 

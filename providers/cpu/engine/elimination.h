@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/cancellation.h"
-#include "simd/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "tessera/thread_pool.h"
 
 namespace tessera::cpu {

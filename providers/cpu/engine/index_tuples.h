@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "engine/indices.h"
+#include "cpu/engine/indices.h"
 
 namespace tessera::cpu {
 

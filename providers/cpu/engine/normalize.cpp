@@ -1,13 +1,13 @@
-#include "engine/normalize.h"
+#include "cpu/engine/normalize.h"
 
 #include <cmath>
 
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "engine/slots.h"
-#include "simd/moments.h"
-#include "simd/normalize.h"
-#include "types.h"
+#include "cpu/engine/slots.h"
+#include "cpu/types.h"
+#include "kernels/normalize/moments.h"
+#include "kernels/normalize/normalize.h"
 
 namespace tessera::cpu {
 namespace {

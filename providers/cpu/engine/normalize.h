@@ -3,8 +3,8 @@
 // The two shapes that normalizations have: statistics of contiguous rows followed by a map of the same rows, and an affine
 // map whose coefficients come from a reduction.
 
-#include "engine/reduce.h"
-#include "engine/row_access.h"
+#include "cpu/engine/reduce.h"
+#include "cpu/engine/row_access.h"
 #include "tessera/function_ref.h"
 #include "tessera/kernel.h"
 

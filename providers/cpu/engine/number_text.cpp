@@ -1,4 +1,4 @@
-#include "engine/number_text.h"
+#include "cpu/engine/number_text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "base/check.h"
-#include "simd/convert.h"
+#include "kernels/elementwise/convert.h"
 
 namespace tessera::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/cast.h"
+#include "cpu/engine/cast.h"
 
 namespace tessera::cpu {
 

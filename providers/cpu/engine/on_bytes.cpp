@@ -1,10 +1,10 @@
-#include "engine/on_bytes.h"
+#include "cpu/engine/on_bytes.h"
 
 #include <vector>
 
 #include "base/cancellation.h"
 #include "base/checked.h"
-#include "engine/packed.h"
+#include "cpu/engine/packed.h"
 
 namespace tessera::cpu {
 namespace {

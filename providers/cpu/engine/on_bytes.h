@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "engine/on_texts.h"
+#include "cpu/engine/on_texts.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -1,4 +1,4 @@
-#include "engine/on_texts.h"
+#include "cpu/engine/on_texts.h"
 
 #include <algorithm>
 #include <utility>

@@ -8,8 +8,8 @@
 #include <string>
 #include <type_traits>
 
-#include "engine/element.h"
-#include "types.h"
+#include "cpu/engine/element.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 

@@ -1,9 +1,9 @@
-#include "engine/parts.h"
+#include "cpu/engine/parts.h"
 
 #include <algorithm>
 
 #include "base/rounding.h"
-#include "engine/strided_copy.h"
+#include "cpu/engine/strided_copy.h"
 
 namespace tessera::cpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "engine/element.h"
+#include "cpu/engine/element.h"
 #include "tessera/kernel.h"
 #include "tessera/thread_pool.h"
 #include "tessera/value.h"

@@ -1,6 +1,6 @@
-#include "engine/quantization.h"
+#include "cpu/engine/quantization.h"
 
-#include "engine/cast.h"
+#include "cpu/engine/cast.h"
 
 namespace tessera::cpu {
 

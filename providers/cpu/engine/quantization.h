@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/rounding.h"
-#include "engine/axis.h"
+#include "cpu/engine/axis.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

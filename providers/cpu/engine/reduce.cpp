@@ -1,4 +1,4 @@
-#include "engine/reduce.h"
+#include "cpu/engine/reduce.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/work_array.h"
-#include "engine/convert_row.h"
+#include "cpu/engine/convert_row.h"
 
 namespace tessera::cpu {
 

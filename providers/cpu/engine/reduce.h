@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "simd/fold.h"
+#include "kernels/reduce/fold.h"
 #include "tessera/function_ref.h"
 #include "tessera/kernel.h"
 #include "tessera/shape.h"

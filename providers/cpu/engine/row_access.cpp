@@ -1,6 +1,6 @@
-#include "engine/row_access.h"
+#include "cpu/engine/row_access.h"
 
-#include "types.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/cancellable_memory.h"
-#include "engine/convert_row.h"
+#include "cpu/engine/convert_row.h"
 #include "tessera/value.h"
 
 namespace tessera::cpu {

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "base/string_memory.h"
-#include "engine/element.h"
-#include "engine/on_bytes.h"
-#include "types.h"
+#include "cpu/engine/element.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 

@@ -1,9 +1,9 @@
-#include "engine/softmax.h"
+#include "cpu/engine/softmax.h"
 
 #include "base/rounding.h"
-#include "engine/convert_row.h"
-#include "engine/slots.h"
-#include "simd/softmax.h"
+#include "cpu/engine/convert_row.h"
+#include "cpu/engine/slots.h"
+#include "kernels/normalize/softmax.h"
 
 namespace tessera::cpu {
 namespace {

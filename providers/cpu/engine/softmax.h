@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/axis.h"
+#include "cpu/engine/axis.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

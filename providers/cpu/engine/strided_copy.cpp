@@ -1,9 +1,9 @@
-#include "engine/strided_copy.h"
+#include "cpu/engine/strided_copy.h"
 
 #include <algorithm>
 
 #include "base/rounding.h"
-#include "simd/transpose.h"
+#include "kernels/transpose/transpose.h"
 
 namespace tessera::cpu {
 namespace {

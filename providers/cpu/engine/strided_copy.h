@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "engine/element.h"
+#include "cpu/engine/element.h"
 #include "tessera/thread_pool.h"
 #include "tessera/value.h"
 

@@ -7,7 +7,7 @@
 namespace tessera::cpu {
 
 #define TESSERA_OP(name) void Register##name(KernelRegistry& registry);
-#include "ops/all.inc"
+#include "cpu/ops/all.inc"
 #undef TESSERA_OP
 
 }  // namespace tessera::cpu

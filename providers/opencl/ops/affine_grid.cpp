@@ -1,11 +1,11 @@
 // AffineGrid (20): the points that GridSample reads, of images and of volumes.
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {
 
-/// The same struct stands in ops/affine_grid.cl.
+/// The same struct stands in affine_grid.cl.
 struct Grid {
   cl_long depth = 1, height = 1, width = 1;
   cl_int axes = 2, align_corners = 0;

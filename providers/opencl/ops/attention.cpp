@@ -1,6 +1,6 @@
 // Attention (23-25), and what the optimizer makes of products that broadcast.
 
-#include "ops/attention.h"
+#include "opencl/ops/attention.h"
 
 #include <limits>
 #include <memory>
@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "base/checked.h"
-#include "ops/slices.h"
-#include "product.h"
+#include "opencl/gemm/panel_gemm.h"
+#include "opencl/ops/slices.h"
 
 namespace tessera::opencl {
 

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 
 inline constexpr size_t kAttentionLanes = 64;
 
-/// The same struct stands in ops/attention.cl. Strides are of batch, head and row of a [batch, head, row, element] tensor.
+/// The same struct stands in attention.cl. Strides are of batch, head and row of a [batch, head, row, element] tensor.
 struct AttentionProblem {
   cl_long batch, q_heads, kv_heads, queries, keys, width, value_width;
   cl_long q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, y_batch, y_head, y_row;
@@ -29,7 +29,7 @@ struct AttentionTypes {
   ElementType mask = ElementType::kFloat, captured = ElementType::kFloat;
 };
 
-/// What ops/attention.cl wants defined.
+/// What attention.cl wants defined.
 std::string AttentionDefines(const AttentionTypes& types);
 
 /// What the graph states of a node's inputs 0 to 2, each [batch, heads, rows, elements] or [batch, rows, heads * elements].

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/elementwise.h"
+#include "opencl/ops/elementwise.h"
 
 namespace tessera::opencl {
 namespace {

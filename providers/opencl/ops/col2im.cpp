@@ -1,7 +1,7 @@
 // Col2Im (18): columns of sliding blocks added back into an image of one to three dimensions.
 
-#include "kernel.h"
-#include "window.h"
+#include "opencl/conv/window.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {

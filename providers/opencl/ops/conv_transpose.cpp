@@ -6,9 +6,9 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "kernel.h"
-#include "product.h"
-#include "window.h"
+#include "opencl/conv/window.h"
+#include "opencl/device/kernel.h"
+#include "opencl/gemm/panel_gemm.h"
 
 namespace tessera::opencl {
 namespace {
@@ -22,7 +22,7 @@ class TransposedProduct {
  public:
   explicit TransposedProduct(const KernelInfo& info)
       : type_(info.input_type(0)),
-        panels_(info, info.constant_input(1) != nullptr ? PanelProduct::Left::kPacked : PanelProduct::Left::kStrided,
+        panels_(info, info.constant_input(1) != nullptr ? PanelGemm::Left::kPacked : PanelGemm::Left::kStrided,
                 KeptAsComputed()),
         add_(DeviceOf(info), "conv_transpose",
              Computed('X', type_) + fmt::format("#define ROW {}\n#define ROWS {}\n", kRowElements, kRowsPerItem) +
@@ -34,11 +34,11 @@ class TransposedProduct {
   void Pack(const KernelInfo& info, const Tensor& w, int64_t group) {
     const int64_t k = w.shape()[0] / group, m = w.shape().SizeOfRange(1, w.shape().rank());
     if (m == 0 || k == 0) return;
-    packed_ = PanelProduct::PackLeft(info, w, m, k, group, std::array<int64_t, 2>{1, m});
+    packed_ = PanelGemm::PackLeft(info, w, m, k, group, std::array<int64_t, 2>{1, m});
     info.ReleaseConstant(1);
   }
   void Prepare() {
-    if (!PanelProduct::ReadsInPlace(type_)) panels_.PreparePack();
+    if (!PanelGemm::ReadsInPlace(type_)) panels_.PreparePack();
   }
 
   void Convolve(KernelContext& context, const Tensor& x, const Tensor& w, const Tensor* bias, const Tensor& y,
@@ -52,21 +52,21 @@ class TransposedProduct {
     Strided stack;
     stack.rank = 2;
     stack.dims = {x.shape()[0], groups};
-    stack.a = {0, (packed_ != nullptr ? PanelProduct::PackedRows(all) : all) * k};
-    PanelProductShape shape{.b_panel = k * kPanel,
-                            .m = 0,
-                            .n = static_cast<cl_int>(n),
-                            .k = static_cast<cl_int>(k),
-                            .row_a = 1,
-                            .col_a = static_cast<cl_int>(all)};
+    stack.a = {0, (packed_ != nullptr ? PanelGemm::PackedRows(all) : all) * k};
+    PanelGemmShape shape{.b_panel = k * kPanel,
+                         .m = 0,
+                         .n = static_cast<cl_int>(n),
+                         .k = static_cast<cl_int>(k),
+                         .row_a = 1,
+                         .col_a = static_cast<cl_int>(all)};
     PanelOperands operands{
         .a = packed_ != nullptr ? packed_->range() : RangeOf(w), .b = RangeOf(x), .bias = nullptr, .y = {}};
     std::optional<DeviceScratch> image;
-    if (PanelProduct::ReadsInPlace(type_)) {
+    if (PanelGemm::ReadsInPlace(type_)) {
       stack.b = {g.channels * n, k * n};
       shape.SetRowsOfB(static_cast<cl_int>(n));
     } else {
-      const int64_t each = CheckedMul(PanelProduct::Panels(n) * kPanel, k);
+      const int64_t each = CheckedMul(PanelGemm::Panels(n) * kPanel, k);
       image.emplace(context, std::max<size_t>(static_cast<size_t>(CheckedMul(each, stacks)) * panels_.element_bytes(), 1));
       operands.b = image->range();
       panels_.Pack(context, x, operands.b, k, n, static_cast<cl_int>(n), 1, stacks);
@@ -81,7 +81,7 @@ class TransposedProduct {
       const int64_t here = std::min(together, g.group_out - first);
       shape.m = static_cast<cl_int>(here * taps);
       operands.a = {a.buffer, a.offset + static_cast<size_t>(first * taps * (packed_ != nullptr ? k : 1)) * ElementBytes()};
-      panels_.Multiply(context, operands, shape, PanelProduct::Panels(n), stack, stacks);
+      panels_.Multiply(context, operands, shape, PanelGemm::Panels(n), stack, stacks);
       Add(context, operands.y, bias, y, g, static_cast<cl_int>(first), static_cast<cl_int>(here), stacks, epilogue);
     }
   }
@@ -114,7 +114,7 @@ class TransposedProduct {
   }
 
   const ElementType type_;
-  PanelProduct panels_;
+  PanelGemm panels_;
   std::shared_ptr<const ConstantBlock> packed_;
   Launchable add_;
 };

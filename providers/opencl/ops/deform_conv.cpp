@@ -2,15 +2,15 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "kernel.h"
-#include "window.h"
+#include "opencl/conv/window.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {
 
 constexpr int kOutputs = 8;  // filters that one work item computes, so that samples are taken that many times less often
 
-/// The same struct stands in ops/deform_conv.cl.
+/// The same struct stands in deform_conv.cl.
 struct Deform {
   cl_long image, planes;
   cl_int taps, offset_groups;

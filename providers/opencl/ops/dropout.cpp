@@ -1,6 +1,6 @@
 // Dropout (7, 10, 12, 13, 22) of inference: its input, and a mask that is true everywhere.
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {

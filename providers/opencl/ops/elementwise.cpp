@@ -1,8 +1,8 @@
-#include "ops/elementwise.h"
+#include "opencl/ops/elementwise.h"
 
 #include <algorithm>
 
-#include "sources.h"
+#include "opencl/device/sources.h"
 
 namespace tessera::opencl {
 namespace {

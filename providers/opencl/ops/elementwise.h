@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 

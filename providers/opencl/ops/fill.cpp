@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/range_length.h"
-#include "kernel.h"
+#include "opencl/device/kernel.h"
+#include "ops/movement/range.h"
 
 namespace tessera::opencl {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {

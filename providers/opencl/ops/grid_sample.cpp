@@ -1,11 +1,11 @@
 // GridSample (16-22), one to three spatial dimensions.
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {
 
-/// The same struct stands in ops/grid_sample.cl.
+/// The same struct stands in grid_sample.cl.
 struct Sampling {
   cl_long in[3] = {1, 1, 1}, channels = 0, points = 0;
   cl_int rank = 0, mode = 0, padding = 0, align_corners = 0;

@@ -1,14 +1,15 @@
 // LinearAttention (27), and version 1 of com.microsoft, from which it came.
 
+#include "ops/attention/linear_attention.h"
+
 #include "base/checked.h"
-#include "kernel.h"
-#include "ops/attention/linear_attention_shape.h"
-#include "product.h"
+#include "opencl/device/kernel.h"
+#include "opencl/gemm/panel_gemm.h"
 
 namespace tessera::opencl {
 namespace {
 
-/// The same struct stands in ops/linear_attention.cl.
+/// The same struct stands in linear_attention.cl.
 struct LinearAttentionLayout {
   cl_long steps, heads, width, value_width, q_heads, group, decay_step = 0, beta_step = 0;
   cl_int decay_row = 0;

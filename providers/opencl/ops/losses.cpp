@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/loss.h"
-#include "ops/slices.h"
-#include "product.h"
+#include "opencl/gemm/panel_gemm.h"
+#include "opencl/ops/slices.h"
+#include "ops/training/loss.h"
 
 namespace tessera::opencl {
 namespace {

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "base/checked.h"
-#include "kernel.h"
-#include "long_products.h"
-#include "product.h"
-#include "tiles.h"
+#include "opencl/device/kernel.h"
+#include "opencl/gemm/panel_gemm.h"
+#include "opencl/gemm/split_k_gemm.h"
+#include "opencl/gemm/tile_gemm.h"
 
 namespace tessera::opencl {
 namespace {
@@ -28,12 +28,12 @@ cl_int Counted(int64_t size) {
 /// C = alpha A B + beta bias for a stack of products, the way that suits the device.
 class Product {
  public:
-  Product(const KernelInfo& info, TileProduct::Layout layout, const std::optional<TileProduct::Expected>& expected)
+  Product(const KernelInfo& info, TileGemm::Layout layout, const std::optional<TileGemm::Expected>& expected)
       : epilogue_(EpilogueOf(info)), long_(info) {
     if (SettingsOf(info).tiles || !kReals.contains(info.input_type(0))) {
       tiles_.emplace(info, layout, expected);
     } else {
-      panels_.emplace(info, layout.along_k_a ? PanelProduct::Left::kAlongK : PanelProduct::Left::kStrided);
+      panels_.emplace(info, layout.along_k_a ? PanelGemm::Left::kAlongK : PanelGemm::Left::kStrided);
       PackConstant(info, layout.along_k_b);
       if (packed_b_ == nullptr) panels_->PreparePack();
     }
@@ -47,44 +47,44 @@ class Product {
                   std::span<const Tensor* const> epilogue) {
     if (y.num_elements() == 0) return;
     const auto mm = Counted(m), nn = Counted(n), kk = Counted(k);
-    if (packed_b_ == nullptr && LongProducts::Pays(m, n, k, stacks)) {
-      const LongProductShape shape{.m = mm,
-                                   .n = nn,
-                                   .k = kk,
-                                   .row_a = a.row,
-                                   .col_a = a.column,
-                                   .row_b = b.row,
-                                   .col_b = b.column,
-                                   .row_bias = bias.row,
-                                   .col_bias = bias.column,
-                                   .alpha = alpha,
-                                   .beta = beta};
+    if (packed_b_ == nullptr && SplitKGemm::Pays(m, n, k, stacks)) {
+      const SplitKShape shape{.m = mm,
+                              .n = nn,
+                              .k = kk,
+                              .row_a = a.row,
+                              .col_a = a.column,
+                              .row_b = b.row,
+                              .col_b = b.column,
+                              .row_bias = bias.row,
+                              .col_bias = bias.column,
+                              .alpha = alpha,
+                              .beta = beta};
       return long_.Multiply(context, *a.tensor, *b.tensor, bias.tensor, y, epilogue, shape, stack, stacks);
     }
     if (tiles_) {
-      const TileProductShape shape{mm, nn, kk, a.row, a.column, b.row, b.column, bias.row, bias.column, alpha, beta};
+      const TileGemmShape shape{mm, nn, kk, a.row, a.column, b.row, b.column, bias.row, bias.column, alpha, beta};
       return tiles_->Multiply(context, {RangeOf(*a.tensor), RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape,
                               stack, stacks);
     }
-    const int64_t panels = PanelProduct::Panels(n), packed = CheckedMul(CheckedMul(panels, kPanel), k);
+    const int64_t panels = PanelGemm::Panels(n), packed = CheckedMul(CheckedMul(panels, kPanel), k);
     Strided packed_stack = stack;
     for (cl_long& stride : packed_stack.b) stride = k == 0 ? 0 : stride / (k * n) * packed;
-    PanelProductShape shape{.b_panel = k * kPanel,
-                            .m = mm,
-                            .n = nn,
-                            .k = kk,
-                            .row_a = a.row,
-                            .col_a = a.column,
-                            .row_bias = bias.row,
-                            .col_bias = bias.column,
-                            .alpha = alpha,
-                            .beta = beta};
+    PanelGemmShape shape{.b_panel = k * kPanel,
+                         .m = mm,
+                         .n = nn,
+                         .k = kk,
+                         .row_a = a.row,
+                         .col_a = a.column,
+                         .row_bias = bias.row,
+                         .col_bias = bias.column,
+                         .alpha = alpha,
+                         .beta = beta};
     const BufferRange left = DeviceAllocator::Find(a.tensor->raw());
     if (packed_b_ != nullptr) {
       return panels_->Multiply(context, {left, packed_b_->range(), bias.tensor, RangeOf(y), epilogue}, shape, panels,
                                packed_stack, stacks);
     }
-    if (b.column == 1 && m <= kMostInPlace && PanelProduct::ReadsInPlace(b.tensor->type())) {
+    if (b.column == 1 && m <= kMostInPlace && PanelGemm::ReadsInPlace(b.tensor->type())) {
       shape.SetRowsOfB(b.row);
       return panels_->Multiply(context, {left, RangeOf(*b.tensor), bias.tensor, RangeOf(y), epilogue}, shape, panels, stack,
                                stacks);
@@ -107,7 +107,7 @@ class Product {
     const Shape shape = b->shape().rank() == 1 ? Shape{b->shape()[0], 1} : b->shape();
     const int64_t rows = shape[shape.rank() - 2], columns = shape.back(), k = along_k ? columns : rows,
                   n = along_k ? rows : columns;
-    if (LongProducts::Pays(1, n, k, 1)) return;  // A will have few rows, too: so many weights are none of a network's
+    if (SplitKGemm::Pays(1, n, k, 1)) return;  // A will have few rows, too: so many weights are none of a network's
     const auto kk = Counted(k), nn = Counted(n);
     packed_b_ =
         panels_->PackRight(info, *b, k, n, along_k ? 1 : nn, along_k ? kk : 1, shape.SizeOfRange(0, shape.rank() - 2));
@@ -115,9 +115,9 @@ class Product {
   }
 
   const Epilogue epilogue_;
-  LongProducts long_;
-  std::optional<TileProduct> tiles_;
-  std::optional<PanelProduct> panels_;
+  SplitKGemm long_;
+  std::optional<TileGemm> tiles_;
+  std::optional<PanelGemm> panels_;
   std::shared_ptr<const ConstantBlock> packed_b_;
 };
 
@@ -159,7 +159,7 @@ struct StackedSizes {
     }
   }
 
-  TileProduct::Expected Expected() const {
+  TileGemm::Expected Expected() const {
     return {.shape = {Counted(m), Counted(n), Counted(k), Counted(k), 1, Counted(n), 1, 0, 0},
             .stack = stack,
             .stacks = stacks,
@@ -190,7 +190,7 @@ class MatMul final : public Kernel {
   }
 
  private:
-  static std::optional<TileProduct::Expected> Expected(const KernelInfo& info) {
+  static std::optional<TileGemm::Expected> Expected(const KernelInfo& info) {
     const auto a = KnownShape(info.input_info(0)), b = KnownShape(info.input_info(1));
     if (!a || !b) return std::nullopt;
     return StackedSizes(*a, *b).Expected();
@@ -212,7 +212,7 @@ class Gemm final : public Kernel {
     const Tensor& a = context.required_input(0);
     const Tensor& b = context.required_input(1);
     const Tensor* c = context.input(2);
-    const TileProductShape s = Sizes(a.shape(), b.shape());
+    const TileGemmShape s = Sizes(a.shape(), b.shape());
     Operand bias{c, 0, 0};
     if (c != nullptr) {
       const size_t rank = c->shape().rank();
@@ -231,17 +231,17 @@ class Gemm final : public Kernel {
   }
 
  private:
-  TileProductShape Sizes(const Shape& a, const Shape& b) const {
+  TileGemmShape Sizes(const Shape& a, const Shape& b) const {
     Require(a.rank() == 2 && b.rank() == 2, "A is {} and B is {}; both need two dimensions", a, b);
     const int64_t m = a[trans_a_ ? 1 : 0], k = a[trans_a_ ? 0 : 1], n = b[trans_b_ ? 0 : 1];
     Require(b[trans_b_ ? 1 : 0] == k, "K is {} in A and {} in B", k, b[trans_b_ ? 1 : 0]);
     const auto mm = Counted(m), nn = Counted(n), kk = Counted(k);
     return {mm, nn, kk, trans_a_ ? 1 : kk, trans_a_ ? mm : 1, trans_b_ ? 1 : nn, trans_b_ ? kk : 1, 0, 0};
   }
-  std::optional<TileProduct::Expected> Expected(const KernelInfo& info) const {
+  std::optional<TileGemm::Expected> Expected(const KernelInfo& info) const {
     const auto a = KnownShape(info.input_info(0)), b = KnownShape(info.input_info(1));
     if (!a || !b) return std::nullopt;
-    return TileProduct::Expected{.shape = Sizes(*a, *b), .stack = {}, .stacks = 1, .elements_b = b->num_elements()};
+    return TileGemm::Expected{.shape = Sizes(*a, *b), .stack = {}, .stacks = 1, .elements_b = b->num_elements()};
   }
 
   bool trans_a_, trans_b_;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {

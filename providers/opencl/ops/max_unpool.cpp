@@ -1,9 +1,10 @@
 // MaxUnpool (9-22): values go back where MaxPool's indices found them. The host reads the indices and checks them.
 
+#include "ops/nn/max_unpool.h"
+
 #include <vector>
 
-#include "base/unpooling.h"
-#include "ops/slices.h"
+#include "opencl/ops/slices.h"
 
 namespace tessera::opencl {
 namespace {
@@ -38,7 +39,7 @@ class MaxUnpool final : public Kernel {
  private:
   /// Of several values in one place the last one stays. -1: nowhere.
   static void Place(std::span<const int64_t> indices, const Shape& pooled, const Shape& result, std::span<int64_t> places) {
-    const UnpooledPlaces found(pooled, result);
+    const UnpooledIndices found(pooled, result);
     std::vector<bool> taken(static_cast<size_t>(result.num_elements()));
     for (size_t i = indices.size(); i-- > 0;) {
       const int64_t place = found.Find(indices[i]);

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/rounding.h"
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {
@@ -60,7 +60,7 @@ class Softmax final : public Kernel {
   cl_int logarithm_;
 };
 
-/// The kernel that rows are standardized by; see ops/normalization.cl.
+/// The kernel that rows are standardized by; see normalization.cl.
 class Standardize : public Kernel {
  public:
   Standardize(const KernelInfo& info, bool center)

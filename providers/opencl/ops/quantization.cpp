@@ -2,8 +2,8 @@
 // DynamicQuantizeLinear (11). Integers of 2 to 16 bits, floats of 8.
 
 #include "base/rounding.h"
-#include "kernel.h"
-#include "product.h"
+#include "opencl/device/kernel.h"
+#include "opencl/gemm/panel_gemm.h"
 
 namespace tessera::opencl {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
 constexpr TypeSet kQuantized = {ElementType::kInt8, ElementType::kUInt8, ElementType::kInt16, ElementType::kUInt16};
 
-/// The same struct stands in ops/quantization.cl.
+/// The same struct stands in quantization.cl.
 struct Layout {
   cl_long count = 1, inner = 1, block = 0, blocks = 1;
   cl_int single = 1, padding = 0;

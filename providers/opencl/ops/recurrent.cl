@@ -181,7 +181,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void gru_step(STEP_A
 #endif
 
 #ifdef ROWS
-// For processors, after ops/block.cl: an item computes a panel of COLUMNS elements of the new states of ROWS entries. R stands in panels,
+// For processors, after block.cl: an item computes a panel of COLUMNS elements of the new states of ROWS entries. R stands in panels,
 // those of a gate after those of the one before. Panels in the first dimension, blocks of entries in the second, directions in the third.
 #define PANEL_ARGUMENTS                                                                                                  \
   __global uchar* gates_, ulong go, __global uchar* r_, ulong ro, __global uchar* lengths_, ulong lo, __global uchar* h_, ulong ho,    \

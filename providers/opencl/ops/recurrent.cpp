@@ -1,4 +1,4 @@
-// RNN, GRU, LSTM (1-22): see ops/recurrent.cl.
+// RNN, GRU, LSTM (1-22): see recurrent.cl.
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include "base/ascii.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "ops/slices.h"
-#include "product.h"
+#include "opencl/gemm/panel_gemm.h"
+#include "opencl/ops/slices.h"
 
 namespace tessera::opencl {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kStateLanes = 32;
 constexpr int64_t kPositionsPerItem = 4;
 
-/// The same struct stands in ops/recurrent.cl.
+/// The same struct stands in recurrent.cl.
 struct RecurrentSizes {
   cl_long steps, batch, input, hidden, gates, directions;
   cl_int batch_first, reverse, input_forget, padding = 0;
@@ -114,7 +114,7 @@ class Recurrent final : public Kernel {
     if (gru_ && !linear_before_reset_)
       reset_.emplace(DeviceOf(info), "recurrent", StepDefines(info), by_panels_ ? "gru_reset_panel" : "gru_reset");
     if (by_panels_) {
-      panels_.emplace(info, PanelProduct::Left::kAlongK);
+      panels_.emplace(info, PanelGemm::Left::kAlongK);
       PackConstants(info);
       if (packed_w_ == nullptr || packed_r_ == nullptr) panels_->PreparePack();
     } else {
@@ -158,7 +158,7 @@ class Recurrent final : public Kernel {
     const auto launch = [&](Launchable& kernel, cl_long turn, BufferRange from, BufferRange to, BufferRange result,
                             BufferRange other) {
       if (by_panels_) {
-        const std::array<size_t, 3> items = {static_cast<size_t>(PanelProduct::Panels(s.hidden)),
+        const std::array<size_t, 3> items = {static_cast<size_t>(PanelGemm::Panels(s.hidden)),
                                              static_cast<size_t>(CeilDiv<int64_t>(s.batch, block_rows_)),
                                              static_cast<size_t>(s.directions)};
         return kernel(context, items, {1, 1, 1}, gates.range(), packed_r, sent, from, to, result, other,
@@ -200,7 +200,7 @@ class Recurrent final : public Kernel {
     return lstm_ ? "lstm_step" : gru_ ? "gru_step" : "rnn_step";
   }
 
-  static int64_t PackedElements(int64_t k, int64_t n) { return CheckedMul(CheckedMul(PanelProduct::Panels(n), kPanel), k); }
+  static int64_t PackedElements(int64_t k, int64_t n) { return CheckedMul(CheckedMul(PanelGemm::Panels(n), kPanel), k); }
 
   /// Constant W and R are needed in panels only; those of a gate of R are apart. What does not fit together, a run says.
   void PackConstants(const KernelInfo& info) {
@@ -241,11 +241,11 @@ class Recurrent final : public Kernel {
     stack.dims[0] = s.directions;
     stack.b[0] = packed;
     stack.c[0] = 2 * width;
-    const PanelProductShape shape{
+    const PanelGemmShape shape{
         .b_panel = s.input * kPanel, .m = static_cast<cl_int>(positions), .n = n, .k = k, .row_a = k};
     panels_->Multiply(
         context, {RangeOf(context.required_input(0)), here ? here->range() : packed_w_->range(), context.input(3), gates},
-        shape, PanelProduct::Panels(width), stack, s.directions);
+        shape, PanelGemm::Panels(width), stack, s.directions);
   }
 
   RecurrentSizes CheckedSizes(const KernelContext& context) const {
@@ -302,7 +302,7 @@ class Recurrent final : public Kernel {
   int64_t block_rows_;  // entries of the batch that an item computes
   Launchable step_;
   std::optional<Launchable> products_, reset_;  // reset: GRU that resets before the product
-  std::optional<PanelProduct> panels_;
+  std::optional<PanelGemm> panels_;
   std::shared_ptr<const ConstantBlock> packed_w_, packed_r_;
   SentIntegers lengths_;
   int64_t computed_bytes_, directions_, hidden_;

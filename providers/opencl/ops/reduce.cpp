@@ -4,7 +4,7 @@
 #include <bitset>
 #include <span>
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {

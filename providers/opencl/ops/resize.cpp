@@ -5,13 +5,13 @@
 #include <limits>
 #include <mutex>
 
-#include "kernel.h"
-#include "ops/image/resize_planner.h"
+#include "cpu/ops/image/resize_planner.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {
 
-/// The same struct stands in ops/resize.cl.
+/// The same struct stands in resize.cl.
 struct DevicePlan {
   cl_int rank = 0, weighted = 0;
   std::array<cl_long, kMostDims> in_stride{}, out{}, first{}, weights{}, taps{};

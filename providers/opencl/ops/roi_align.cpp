@@ -3,12 +3,12 @@
 #include <cmath>
 #include <vector>
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {
 
-/// The same struct stands in ops/roi_align.cl.
+/// The same struct stands in roi_align.cl.
 struct Regions {
   cl_long channels, height, width, out_height, out_width;
   cl_int maximum, padding = 0;

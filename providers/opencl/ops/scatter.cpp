@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/slices.h"
+#include "opencl/ops/slices.h"
 
 namespace tessera::opencl {
 namespace {

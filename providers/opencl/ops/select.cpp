@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "ops/elementwise.h"
+#include "opencl/ops/elementwise.h"
 
 namespace tessera::opencl {
 namespace {

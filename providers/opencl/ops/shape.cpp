@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/slices.h"
+#include "opencl/ops/slices.h"
 
 namespace tessera::opencl {
 

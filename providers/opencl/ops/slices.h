@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "kernel.h"
+#include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
 

@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "base/slice_range.h"
-#include "kernel.h"
+#include "opencl/device/kernel.h"
+#include "ops/movement/slice.h"
 
 namespace tessera::opencl {
 namespace {

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/checked.h"
-#include "product.h"
+#include "opencl/gemm/panel_gemm.h"
 
 namespace tessera::opencl {
 namespace {

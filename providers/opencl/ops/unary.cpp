@@ -1,7 +1,7 @@
 // Operators of one tensor, element by element: one expression of OpenCL C each, in the table below; Gelu.
 
 #include "base/attribute.h"
-#include "ops/elementwise.h"
+#include "opencl/ops/elementwise.h"
 
 namespace tessera::opencl {
 namespace {

@@ -33,7 +33,7 @@ std::vector<int64_t> ToChannelsFirst(int64_t spatial) {
   std::iota(perm.begin() + 2, perm.end(), 1);
   return perm;
 }
-std::vector<int64_t> ToChannelsLast(int64_t spatial) {
+std::vector<int64_t> ToNhwc(int64_t spatial) {
   std::vector<int64_t> perm(static_cast<size_t>(spatial) + 2);
   std::iota(perm.begin(), perm.end(), 1);
   perm[0] = 0;
@@ -55,7 +55,7 @@ bool AroundTransposes(const Context& context, Body& body, const std::string& fro
   if (spatial < 0) return false;
   body.Add(("first = Transpose (" + from + ")").c_str(), "perm", ToChannelsFirst(spatial));
   body.Add(middle.c_str());
-  body.Add((to + " = Transpose (result)").c_str(), "perm", ToChannelsLast(spatial));
+  body.Add((to + " = Transpose (result)").c_str(), "perm", ToNhwc(spatial));
   return true;
 }
 

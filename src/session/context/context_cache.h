@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "model/model.h"
-#include "runtime/packed_store.h"
+#include "runtime/memory/packed_store.h"
 #include "session/context/context_file.h"
 #include "tessera/session.h"
 

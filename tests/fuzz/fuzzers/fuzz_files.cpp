@@ -8,8 +8,8 @@
 #include "base/load_limits.h"
 #include "choices.h"
 #include "harness.h"
-#include "opencl/program_cache.h"
-#include "runtime/thread_pools.h"
+#include "opencl/device/program_cache.h"
+#include "runtime/threads/thread_pools.h"
 #include "session/context/context_file.h"
 
 namespace tessera::fuzz {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/thread_pools.h"
+#include "runtime/threads/thread_pools.h"
 
 namespace tessera {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/window.h"
+#include "ops/nn/window.h"
 
 #include <gmock/gmock.h>
 

@@ -34,7 +34,7 @@ class PrivateDomain : public ::testing::TestWithParam<const char*> {};
 TEST_P(PrivateDomain, HasNoOperatorsInModels) {
   const auto told =
       AllOf(HasSubstr("'hidden'"), HasSubstr(std::string("'") + GetParam() + "'"), HasSubstr("private to Tessera"));
-  EXPECT_THAT(LoadError(OneOperator("FromBlocked", GetParam())), told);
+  EXPECT_THAT(LoadError(OneOperator("FromNchw8c", GetParam())), told);
   ModelBuilder unimported = OneOperator("ScatterGrid", GetParam());
   unimported.proto().mutable_opset_import()->RemoveLast();
   EXPECT_THAT(LoadError(unimported), told);
@@ -95,7 +95,7 @@ onnx::NodeProto& AddFunction(ModelBuilder& model, const std::string& op) {
 
 TEST(PrivateNames, BodiesOfFunctionsAreReadThoughNobodyCallsThem) {
   ModelBuilder model = OneOperator("Relu");
-  AddFunction(model, "ToBlocked").set_domain("ai.tessera");
+  AddFunction(model, "ToNchw8c").set_domain("ai.tessera");
   EXPECT_THAT(LoadError(model), AllOf(HasSubstr("'hidden'"), HasSubstr("'ai.tessera'")));
 }
 

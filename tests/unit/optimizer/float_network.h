@@ -15,7 +15,7 @@
 
 namespace tessera::testing {
 
-struct BlockedConvSpec {
+struct Nchw8cConvSpec {
   int64_t outputs, channels, kernel, stride = 1, pad = 0, group = 1, dilation = 1;
   /// Of a volume's first axis.
   struct {
@@ -34,7 +34,7 @@ class FloatNetwork {
     model_.Input("x", ElementType::kFloat, std::move(input));
   }
 
-  std::string Conv(const std::string& from, const BlockedConvSpec& spec) {
+  std::string Conv(const std::string& from, const Nchw8cConvSpec& spec) {
     const std::string name = Name();
     const auto& z = spec.z;
     const int64_t columns = spec.x.kernel > 0 ? spec.x.kernel : spec.kernel,
@@ -179,6 +179,6 @@ inline std::multiset<std::string> Compare(FloatNetwork& network, const std::vect
 }
 
 /// The pass only fires where this machine's vectors hold a block.
-inline bool Blocks(const std::multiset<std::string>& operators) { return operators.contains("BlockedConv"); }
+inline bool Blocks(const std::multiset<std::string>& operators) { return operators.contains("Nchw8cConv"); }
 
 }  // namespace tessera::testing

@@ -261,7 +261,7 @@ struct CroppedAxis {
   int64_t kernel, dilation, stride, begin, end, size, left;
 };
 
-TEST(CropKernels, TapsThatOnlyMeetPadding) {
+TEST(TrimConvKernels, TapsThatOnlyMeetPadding) {
   const std::vector<CroppedAxis> axes = {{3, 24, 1, 24, 24, 20, 1}, {3, 12, 1, 12, 12, 20, 3}, {3, 1, 1, 1, 1, 1, 1},
                                          {5, 2, 1, 4, 4, 3, 3},     {3, 1, 2, 1, 1, 2, 2},     {4, 3, 2, 9, 6, 5, 4},
                                          {3, 2, 1, 4, 0, 2, 1},     {7, 1, 3, 6, 6, 2, 7},     {1, 1, 1, 0, 0, 4, 1}};
@@ -276,7 +276,7 @@ TEST(CropKernels, TapsThatOnlyMeetPadding) {
       Ints(conv, "dilations", {h.dilation, w.dilation});
       Ints(conv, "strides", {h.stride, w.stride});
       Ints(conv, "pads", {h.begin, w.begin, h.end, w.end});
-      const Rewriting rewriting(model, {"crop_kernels", "eliminate_dead_nodes"});
+      const Rewriting rewriting(model, {"trim_conv_kernels", "eliminate_dead_nodes"});
       const Graph& graph = rewriting.graph();
       const Node& left = graph.node(graph.TopologicalOrder()[0]);
       EXPECT_EQ(graph.constant(left.inputs[1])->shape(), (Shape{6, 2, h.left, w.left}));
@@ -285,7 +285,7 @@ TEST(CropKernels, TapsThatOnlyMeetPadding) {
   }
 }
 
-TEST(CropKernels, InfinitiesAndUnknownSizesStay) {
+TEST(TrimConvKernels, InfinitiesAndUnknownSizesStay) {
   for (const bool infinite : {false, true}) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {1, 1, infinite ? 1 : -1, 1}).Output("y", ElementType::kFloat, {1, 1, -1, -1});
@@ -293,7 +293,7 @@ TEST(CropKernels, InfinitiesAndUnknownSizesStay) {
     if (infinite) numbers[0] = std::numeric_limits<float>::infinity();
     model.Floats("w", {1, 1, 3, 3}, numbers);
     Ints(model.Node("Conv", {"x", "w"}, {"y"}), "pads", {1, 1, 1, 1});
-    const Rewriting rewriting(model, {"crop_kernels"});
+    const Rewriting rewriting(model, {"trim_conv_kernels"});
     EXPECT_EQ(rewriting.graph().constant(rewriting.graph().node(0).inputs[1])->shape(), (Shape{1, 1, 3, 3}));
   }
 }

@@ -199,7 +199,7 @@ TEST(FoldShapes, RowsOfAMatrixOfUnknownShapeAreNoElements) {
   EXPECT_EQ(rewriting.Difference({Tensor::Of<float>({2, 3, 4, 5}, numbers), Tensor::Of<int64_t>({2}, two)}), "");
 }
 
-TEST(MergeConstants, EqualOnesAreOne) {
+TEST(DeduplicateConstants, EqualOnesAreOne) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
   model.Floats("a", {2}, {1, 2}).Floats("b", {2}, {1, 2}).Floats("c", {2}, {1, 3}).Floats("d", {1, 2}, {1, 2});
@@ -211,12 +211,12 @@ TEST(MergeConstants, EqualOnesAreOne) {
   model.Node("Add", {"t", "d"}, {"u"});
   model.Node("Reshape", {"u", "v"}, {"y"});
   model.Ints("v", {2});
-  const Rewriting rewriting(model, {"merge_constants"});
+  const Rewriting rewriting(model, {"deduplicate_constants"});
   EXPECT_EQ(rewriting.report().passes[0].changes, 1u);
   EXPECT_EQ(rewriting.Difference(), "");
 }
 
-TEST(MergeConstants, ThoseThatDifferLateStay) {
+TEST(DeduplicateConstants, ThoseThatDifferLateStay) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {100}).Output("y", ElementType::kFloat, {100});
   std::string last = "x";
@@ -235,12 +235,12 @@ TEST(MergeConstants, ThoseThatDifferLateStay) {
   }());
   model.Output("z", ElementType::kFloat, {100});
   model.Node("Mul", {"x", "again"}, {"z"});
-  const Rewriting rewriting(model, {"merge_constants"});
+  const Rewriting rewriting(model, {"deduplicate_constants"});
   EXPECT_EQ(rewriting.report().passes[0].changes, 1u);
   EXPECT_EQ(rewriting.Difference(), "");
 }
 
-TEST(MergeEqualNodes, OneComputesForAll) {
+TEST(EliminateCommonSubexpressions, OneComputesForAll) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {2, 2});
   Ints(model.Node("Transpose", {"x"}, {"a"}), "perm", {1, 0});
@@ -248,12 +248,12 @@ TEST(MergeEqualNodes, OneComputesForAll) {
   model.Node("Relu", {"a"}, {"c"});
   model.Node("Relu", {"b"}, {"d"});
   model.Node("Add", {"c", "d"}, {"y"});
-  const Rewriting rewriting(model, {"merge_equal_nodes"});
+  const Rewriting rewriting(model, {"eliminate_common_subexpressions"});
   EXPECT_EQ(rewriting.after(), "Transpose Relu Add");
   EXPECT_EQ(rewriting.Difference(), "");
 }
 
-TEST(MergeEqualNodes, AttributesAndOutputsDiffer) {
+TEST(EliminateCommonSubexpressions, AttributesAndOutputsDiffer) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2, 2})
       .Output("y", ElementType::kFloat, {2, 2})
@@ -266,19 +266,19 @@ TEST(MergeEqualNodes, AttributesAndOutputsDiffer) {
   model.Node("Neg", {"x"}, {"z"});  // the output's name stays
   model.Node("Neg", {"x"}, {"w"});
   model.Node("Exp", {"n"}, {"e"});
-  const Rewriting rewriting(model, {"merge_equal_nodes"});
+  const Rewriting rewriting(model, {"eliminate_common_subexpressions"});
   EXPECT_EQ(rewriting.after(), "LeakyRelu LeakyRelu Sub Neg Neg Exp");
   EXPECT_EQ(rewriting.Difference(), "");
 }
 
-TEST(MergeEqualNodes, AttributesInAnyOrder) {
+TEST(EliminateCommonSubexpressions, AttributesInAnyOrder) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {2, 2});
   Float(Float(model.Node("HardSigmoid", {"x"}, {"a"}), "alpha", 0.5f), "beta", 0.25f);
   Float(Float(model.Node("HardSigmoid", {"x"}, {"b"}), "beta", 0.25f), "alpha", 0.5f);
   Float(Float(model.Node("HardSigmoid", {"x"}, {"c"}), "alpha", 0.25f), "beta", 0.5f);
   model.Node("Sum", {"a", "b", "c"}, {"y"});
-  const Rewriting rewriting(model, {"merge_equal_nodes"});
+  const Rewriting rewriting(model, {"eliminate_common_subexpressions"});
   EXPECT_EQ(rewriting.after(), "HardSigmoid HardSigmoid Sum");
   EXPECT_EQ(rewriting.Difference(), "");
 }

@@ -1,4 +1,4 @@
-#include "optimizer/min_cut.h"
+#include "optimizer/analysis/min_cut.h"
 
 #include <gtest/gtest.h>
 

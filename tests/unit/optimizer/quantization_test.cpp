@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, QuantizedConvolutions,
                                            QuantizedConvCase{"DepthwiseTwice", {1, 6, 9, 9}, {12, 1, 4, 4}, 6, 1, 0},
                                            QuantizedConvCase{"DepthwiseLarge", {1, 2, 250, 240}, {2, 1, 3, 3}, 2, 2, 1},
                                            QuantizedConvCase{"OneDimension", {2, 5, 40}, {7, 5, 3}, 1, 1, 1},
-                                           QuantizedConvCase{"FewOutputs", {1, 12, 6, 6}, {2, 12, 3, 3}}),
+                                           QuantizedConvCase{"Kn2RowConvolutions", {1, 12, 6, 6}, {2, 12, 3, 3}}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(QuantizedProducts, OfMatricesAreLikeFloats) {
@@ -282,7 +282,7 @@ class CodeFunctions : public ::testing::TestWithParam<ElementType> {
   void ExpectOperators(const std::string& operators) {
     Tensor x(GetParam(), Shape{2, 128});
     for (int i = 0; i < 256; ++i) static_cast<uint8_t*>(x.mutable_raw())[i] = static_cast<uint8_t>(i);
-    const Rewriting rewriting(model_, {"tabulate_quantized", "eliminate_dead_nodes"});
+    const Rewriting rewriting(model_, {"fuse_quantized_lookup", "eliminate_dead_nodes"});
     EXPECT_EQ(rewriting.after(), operators);
     EXPECT_EQ(rewriting.Difference({Value(x)}), "");
   }
@@ -373,7 +373,7 @@ TEST_P(CodeFunctions, OfScalesThatAreComputedStay) {
   model_.Node("Abs", {"given"}, {"s_scale"});
   CodeNode(model_, "QLinearSigmoid", {"x"}, "s");
   Output("s");
-  EXPECT_EQ(Rewriting(model_, {"tabulate_quantized"}).after(), "Abs QLinearSigmoid");
+  EXPECT_EQ(Rewriting(model_, {"fuse_quantized_lookup"}).after(), "Abs QLinearSigmoid");
 }
 
 INSTANTIATE_TEST_SUITE_P(Signs, CodeFunctions, ::testing::Values(ElementType::kUInt8, ElementType::kInt8),
@@ -434,7 +434,7 @@ TEST(QuantizedMoves, JoinFloatsWhereTheyMust) {
     Int(q.model().Node("Concat", {seen ? "ad" : "x", "xd"}, {"c"}), "axis", 1);
     q.Quantize("c", "d", 0.02f, q.Zero());
     q.model().Node("Add", {"d", seen ? "c" : "d"}, {"y"});
-    const Rewriting rewriting(q.model(), {"quantize_parts"});
+    const Rewriting rewriting(q.model(), {"hoist_quantize_over_concat"});
     EXPECT_EQ(rewriting.report().passes[0].changes, 0u);
   }
 }

@@ -251,15 +251,15 @@ ModelBuilder Grouped(int64_t key_times, int64_t value_times, const std::vector<i
   return model;
 }
 
-TEST(ShareHeads, OfKeysAndValues) {
-  const Rewriting rewriting(Grouped(2, 2, {1, 1, 1, 1, 1}), {"share_heads", "eliminate_dead_nodes"});
+TEST(FoldRepeatedKvHeads, OfKeysAndValues) {
+  const Rewriting rewriting(Grouped(2, 2, {1, 1, 1, 1, 1}), {"fold_repeated_kv_heads", "eliminate_dead_nodes"});
   EXPECT_EQ(rewriting.after(), "Attention");
   EXPECT_EQ(rewriting.Difference(1, 3, true), "");
 }
 
-TEST(ShareHeads, LeavesOtherRepetitions) {
+TEST(FoldRepeatedKvHeads, LeavesOtherRepetitions) {
   for (const ModelBuilder& model : {Grouped(2, 4, {1, 1, 1, 1, 1}), Grouped(2, 2, {2, 1, 1, 1, 1})}) {
-    const Rewriting rewriting(model, {"share_heads"});
+    const Rewriting rewriting(model, {"fold_repeated_kv_heads"});
     EXPECT_EQ(rewriting.after(), rewriting.before());
     EXPECT_EQ(rewriting.Difference(1, 3, true), "");
   }

@@ -8,7 +8,7 @@ namespace tessera::testing {
 namespace {
 
 using Dims = std::vector<int64_t>;
-const Dims kToLast = {0, 2, 3, 1}, kToFirst = {0, 3, 1, 2};
+const Dims kToNhwc = {0, 2, 3, 1}, kToFirst = {0, 3, 1, 2};
 
 /// c, [2, 4, 3, 5] with channels first, is t, [2, 3, 5, 4]; y is r with channels first again.
 struct SinkingCase {
@@ -21,7 +21,7 @@ struct SinkingCase {
 ModelBuilder SinkingModel(const SinkingCase& sinking) {
   ModelBuilder model(sinking.opset);
   model.Input("c", ElementType::kFloat, {2, 4, 3, 5}).Output("y", sinking.result, {-1, -1, -1, -1});
-  Transpose(model, "c", "t", kToLast);
+  Transpose(model, "c", "t", kToNhwc);
   sinking.add(model);
   Transpose(model, "r", "y", kToFirst);
   return model;
@@ -40,7 +40,7 @@ const SinkingCase kSunk[] = {
        m.Node("Relu", {"t"}, {"a"});
        Transpose(m, "a", "b", kToFirst);
        m.Node("Sigmoid", {"b"}, {"d"});
-       Transpose(m, "d", "e", kToLast);
+       Transpose(m, "d", "e", kToNhwc);
        m.Node("Add", {"e", "a"}, {"s"});
        m.Node("Mul", {"s", "t"}, {"r"});
      }},
@@ -144,7 +144,7 @@ TEST(SinkTransposes, LeavesWhatWouldMoveMore) {
   // One way or the other it is one Transpose.
   ModelBuilder one;
   one.Input("c", ElementType::kFloat, {2, 4, 3, 5}).Output("r", ElementType::kFloat, {2, 3, 5, 4});
-  Transpose(one, "c", "t", kToLast);
+  Transpose(one, "c", "t", kToNhwc);
   one.Node("Relu", {"t"}, {"r"});
   ExpectLeft(one);
   // The other operand would be transposed instead.
@@ -152,7 +152,7 @@ TEST(SinkTransposes, LeavesWhatWouldMoveMore) {
   other.Input("c", ElementType::kFloat, {2, 4, 3, 5}).Input("z", ElementType::kFloat, {2, 3, 5, 4});
   other.Output("y", ElementType::kFloat, {2, 4, 3, 5});
   other.Node("Add", {"z", "z"}, {"zz"});
-  Transpose(other, "c", "t", kToLast);
+  Transpose(other, "c", "t", kToNhwc);
   other.Node("Mul", {"t", "zz"}, {"a"});
   other.Output("a", ElementType::kFloat, {2, 3, 5, 4});
   Transpose(other, "a", "y", kToFirst);
@@ -202,7 +202,7 @@ TEST(SinkTransposes, OutputsKeepTheirNames) {
       .Output("y", ElementType::kFloat, {2, 4, 3, 5})
       .Output("z", ElementType::kFloat, {2, 4, 3, 5});
   model.Output("r", ElementType::kFloat, {2, 3, 5, 4});
-  Transpose(model, "c", "t", kToLast);
+  Transpose(model, "c", "t", kToNhwc);
   model.Node("Relu", {"t"}, {"r"});
   Transpose(model, "r", "y", kToFirst);
   Transpose(model, "r", "z", kToFirst);
@@ -223,7 +223,7 @@ TEST(SinkTransposes, ConvolutionsBetweenTransposes) {
                  Numbers(static_cast<size_t>(256 * size * size), -0.2f * static_cast<float>(count)));
     Transpose(model, from, "first" + name, kToFirst);
     Ints(model.Node("Conv", {"first" + name, "w" + name}, {"conv" + name}), "pads", Dims(4, size / 2));
-    Transpose(model, "conv" + name, "last" + name, kToLast);
+    Transpose(model, "conv" + name, "last" + name, kToNhwc);
     model.Node("Add", {"last" + name, "bias"}, {"sum" + name});
     return "sum" + name;
   };

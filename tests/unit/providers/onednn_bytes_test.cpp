@@ -56,7 +56,7 @@ std::vector<double> Numbers(const Tensor& tensor) {
 
 /// Results on both providers; `tolerance` is of each number, and few may differ at all.
 void ExpectSameCodes(const ModelBuilder& model, const std::vector<Value>& inputs, double tolerance, const char* op) {
-  if (!onednn::HasByteProducts()) GTEST_SKIP() << "no VNNI";
+  if (!onednn::HasQuantizedGemm()) GTEST_SKIP() << "no VNNI";
   SessionOptions plain = OnProvider("dnnl"), reference = OnProvider("cpu");
   reference.optimization_level = OptimizationLevel::kNone;
   const Session session = model.Session(plain);
@@ -309,7 +309,7 @@ TEST(OnednnBytes, CodesBetweenConvolutions) {
 
 /// A block of ResNet in codes, between its float borders: nothing leaves oneDNN.
 TEST(OnednnBytes, QuantizedResiduals) {
-  if (!onednn::HasByteProducts()) GTEST_SKIP() << "no VNNI";
+  if (!onednn::HasQuantizedGemm()) GTEST_SKIP() << "no VNNI";
   for (const char* op : {"QLinearAdd", "QLinearMul"}) {
     SCOPED_TRACE(op);
     ModelBuilder model;
@@ -349,7 +349,7 @@ TEST(OnednnBytes, QuantizedResiduals) {
 
 /// By default oneDNN has products of codes where it has tiles, and the CPU provider elsewhere.
 TEST(OnednnBytes, ClaimsCodesWithTiles) {
-  if (!onednn::HasByteProducts()) GTEST_SKIP() << "no VNNI";
+  if (!onednn::HasQuantizedGemm()) GTEST_SKIP() << "no VNNI";
   ModelBuilder model;
   model.Input("a", ElementType::kUInt8, {8, 64}).Output("y", ElementType::kInt32, {8, 32});
   CodeConstant<int8_t>(model, "b", {64, 32}, 5);
@@ -362,7 +362,7 @@ TEST(OnednnBytes, ClaimsCodesWithTiles) {
 
 /// Weights whose distance from their zero point takes nine bits are not what oneDNN multiplies by.
 TEST(OnednnBytes, WideWeightsAreLeft) {
-  if (!onednn::HasByteProducts()) GTEST_SKIP() << "no VNNI";
+  if (!onednn::HasQuantizedGemm()) GTEST_SKIP() << "no VNNI";
   ModelBuilder model;
   model.Input("x", ElementType::kUInt8, {1, 4, 3, 3}).Output("y", ElementType::kInt32, {1, 4, 3, 3});
   CodeConstant<uint8_t>(model, "w", {4, 4, 1, 1}, 3, 250, 255);

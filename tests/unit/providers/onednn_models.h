@@ -11,7 +11,7 @@
 
 #include "attributes.h"
 #include "model_builder.h"
-#include "onednn/primitives.h"
+#include "onednn/program/primitives.h"
 #include "random_numbers.h"
 #include "tessera/session.h"
 

@@ -3,10 +3,10 @@
 #include <thread>
 
 #include "error_of.h"
-#include "onednn/program.h"
-#include "onednn/program_cache.h"
+#include "onednn/program/program.h"
+#include "onednn/program/program_cache.h"
 #include "onednn_models.h"
-#include "runtime/openmp.h"
+#include "runtime/threads/openmp.h"
 
 namespace tessera::testing {
 namespace {
@@ -316,7 +316,7 @@ TEST(OnednnRegions, DescriptionsMoveOn) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const Shape shape = {1, 64, 12, 12};
-  for (const auto& out : {onednn::AnyLayout(onednn::ToDims(shape)), onednn::ChannelBlocked(onednn::ToDims(shape))}) {
+  for (const auto& out : {onednn::AnyLayout(onednn::ToDims(shape)), onednn::ChannelNchw8c(onednn::ToDims(shape))}) {
     EXPECT_GT(CountImplementations(Pointwise(out, attr)), 1);
   }
 }

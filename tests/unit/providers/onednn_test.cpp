@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/cpu_features.h"
-#include "onednn/shared_weights.h"
+#include "onednn/program/shared_weights.h"
 #include "providers/onednn_models.h"
 
 namespace tessera::testing {
@@ -224,8 +224,8 @@ TEST(Onednn, KeysTellLayoutsApart) {
   EXPECT_EQ(LayoutKey(Plain(dims)), LayoutKey(Plain(dims)));
   std::set<std::string> keys;
   for (const onednn::DataType type : {onednn::DataType::f32, onednn::DataType::bf16}) {
-    for (const auto& desc : {Plain(dims, type), Plain({2, 16, 5, 3}, type), onednn::ChannelBlocked(dims, type),
-                             onednn::ChannelsLast(dims, type)})
+    for (const auto& desc :
+         {Plain(dims, type), Plain({2, 16, 5, 3}, type), onednn::ChannelNchw8c(dims, type), onednn::Nhwc(dims, type)})
       EXPECT_TRUE(keys.insert(LayoutKey(desc)).second) << keys.size();
   }
 }

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <thread>
 
-#include "opencl/program_cache.h"
+#include "opencl/device/program_cache.h"
 #include "temporary_folder.h"
 
 namespace tessera::opencl {

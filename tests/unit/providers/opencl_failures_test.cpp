@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "model_builder.h"
-#include "opencl/memory.h"
+#include "opencl/device/memory.h"
 #include "providers/opencl_device.h"
 #include "tessera/session.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/buffer_arranger.h"
+#include "runtime/plan/buffer_arranger.h"
 
 #include <gtest/gtest.h>
 

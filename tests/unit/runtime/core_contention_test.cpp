@@ -1,4 +1,4 @@
-#include "runtime/core_contention.h"
+#include "runtime/threads/core_contention.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

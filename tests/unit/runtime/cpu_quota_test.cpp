@@ -1,4 +1,4 @@
-#include "runtime/cpu_quota.h"
+#include "runtime/threads/cpu_quota.h"
 
 #include <gtest/gtest.h>
 

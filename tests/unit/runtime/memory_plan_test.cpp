@@ -1,4 +1,4 @@
-#include "runtime/memory_plan.h"
+#include "runtime/plan/memory_plan.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/prepack_cache.h"
+#include "runtime/memory/prepack_cache.h"
 
 #include <gtest/gtest.h>
 

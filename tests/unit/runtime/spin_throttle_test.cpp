@@ -1,4 +1,4 @@
-#include "runtime/spin_throttle.h"
+#include "runtime/threads/spin_throttle.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/thread_pools.h"
+#include "runtime/threads/thread_pools.h"
 
 namespace tessera {
 namespace {

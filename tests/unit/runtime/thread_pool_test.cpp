@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "base/sanitizers.h"
-#include "runtime/cancellable_pool.h"
-#include "runtime/thread_pools.h"
+#include "runtime/threads/cancellable_pool.h"
+#include "runtime/threads/thread_pools.h"
 #include "tessera/error.h"
 
 namespace tessera {

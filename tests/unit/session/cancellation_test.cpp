@@ -15,10 +15,10 @@
 #include "base/cancellable_memory.h"
 #include "base/cancellable_sort.h"
 #include "error_of.h"
+#include "kernels/normalize/softmax.h"
 #include "model_builder.h"
-#include "runtime/cancellable_pool.h"
-#include "runtime/thread_pools.h"
-#include "simd/softmax.h"
+#include "runtime/threads/cancellable_pool.h"
+#include "runtime/threads/thread_pools.h"
 
 namespace tessera::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "error_of.h"
 #include "model_builder.h"
-#include "runtime/thread_pools.h"
+#include "runtime/threads/thread_pools.h"
 #include "session/session_state.h"
 #include "toy_provider.h"
 

@@ -18,7 +18,7 @@
 #include "error_of.h"
 #include "model_builder.h"
 #include "providers_here.h"
-#include "runtime/thread_pools.h"
+#include "runtime/threads/thread_pools.h"
 #include "waves.h"
 
 namespace tessera {

@@ -11,7 +11,7 @@
 #include "base/memory_budget.h"
 #include "error_of.h"
 #include "model_builder.h"
-#include "runtime/arena.h"
+#include "runtime/memory/arena.h"
 #include "toy_provider.h"
 
 namespace tessera {

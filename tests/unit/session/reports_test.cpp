@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model_builder.h"
-#include "runtime/thread_pools.h"
+#include "runtime/threads/thread_pools.h"
 #include "toy_provider.h"
 
 namespace tessera {

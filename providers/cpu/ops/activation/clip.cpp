@@ -3,14 +3,14 @@
 #include <limits>
 #include <type_traits>
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/activation/clip.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/activation/clip.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/elementwise-inl.h"
+#include "cpu/engine/elementwise-inl.h"
 
 #ifndef TESSERA_OPS_CLIP_ONCE
 #define TESSERA_OPS_CLIP_ONCE

@@ -2,14 +2,14 @@
 
 #include <type_traits>
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/activation/prelu.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/activation/prelu.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/elementwise-inl.h"
+#include "cpu/engine/elementwise-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {

@@ -1,15 +1,15 @@
 // Sigmoid (1, 6, 13), Elu and Selu (1, 6, 22), Celu (12, 28), Gelu (20), Mish (18, 22), Softplus (1, 22), Swish (24),
 // SwiGLU (28).
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/activation/smooth.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/activation/smooth.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/elementwise-inl.h"
-#include "simd/math-inl.h"
+#include "cpu/engine/elementwise-inl.h"
+#include "kernels/elementwise/math-inl.h"
 
 #ifndef TESSERA_OPS_SMOOTH_ONCE
 #define TESSERA_OPS_SMOOTH_ONCE

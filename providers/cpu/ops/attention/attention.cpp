@@ -6,10 +6,10 @@
 
 #include "base/cancellable_memory.h"
 #include "base/checked.h"
-#include "ops/attention/real_tensor.h"
-#include "ops/attention/scaled_dot_product.h"
-#include "ops/ops.h"
-#include "rounding.h"
+#include "cpu/ops/attention/real_tensor.h"
+#include "cpu/ops/attention/scaled_dot_product.h"
+#include "cpu/ops/ops.h"
+#include "cpu/rounding.h"
 
 namespace tessera::cpu {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "ops/attention/attention_problem.h"
-#include "simd/attention.h"
-#include "simd/gemm.h"
+#include "cpu/ops/attention/attention_problem.h"
+#include "kernels/attention/attention.h"
+#include "kernels/gemm/gemm.h"
 
 namespace tessera::cpu {
 

@@ -1,14 +1,15 @@
 // CausalConvWithState (27), and version 1 of com.microsoft, from which it came.
 
+#include "ops/attention/causal_conv_with_state.h"
+
 #include <algorithm>
 
 #include "base/cancellation.h"
 #include "base/checked.h"
-#include "ops/attention/causal_conv_shape.h"
-#include "ops/attention/real_tensor.h"
-#include "ops/ops.h"
-#include "simd/causal_conv.h"
-#include "simd/swish.h"
+#include "cpu/ops/attention/real_tensor.h"
+#include "cpu/ops/ops.h"
+#include "kernels/conv/causal_conv.h"
+#include "kernels/elementwise/swish.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,6 +1,6 @@
 // LinearAttention (27), and version 1 of com.microsoft, from which it came.
 
-#include "simd/linear_attention.h"
+#include "kernels/attention/linear_attention.h"
 
 #include <cmath>
 #include <optional>
@@ -8,9 +8,9 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "ops/attention/linear_attention_shape.h"
-#include "ops/attention/real_tensor.h"
-#include "ops/ops.h"
+#include "cpu/ops/attention/real_tensor.h"
+#include "cpu/ops/ops.h"
+#include "ops/attention/linear_attention.h"
 
 namespace tessera::cpu {
 namespace {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/rounding.h"
-#include "simd/convert.h"
-#include "types.h"
+#include "cpu/types.h"
+#include "kernels/elementwise/convert.h"
 
 namespace tessera::cpu {
 

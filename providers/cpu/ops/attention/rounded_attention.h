@@ -7,11 +7,11 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "ops/attention/attention_products.h"
-#include "rounding.h"
-#include "simd/attention.h"
-#include "simd/convert.h"
-#include "simd/gemm_bf16.h"
+#include "cpu/ops/attention/attention_products.h"
+#include "cpu/rounding.h"
+#include "kernels/attention/attention.h"
+#include "kernels/elementwise/convert.h"
+#include "kernels/gemm/gemm_bf16.h"
 
 namespace tessera::cpu {
 

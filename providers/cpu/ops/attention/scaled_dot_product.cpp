@@ -1,7 +1,7 @@
 // Tile by tile: a block of queries meets a block of keys at a time, and the softmax is carried along (running maximum and
 // sum), so that scores never leave the cache.
 
-#include "ops/attention/scaled_dot_product.h"
+#include "cpu/ops/attention/scaled_dot_product.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,10 +11,10 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "ops/attention/attention_products.h"
-#include "ops/attention/rounded_attention.h"
-#include "ops/attention/visible_keys.h"
-#include "simd/attention.h"
+#include "cpu/ops/attention/attention_products.h"
+#include "cpu/ops/attention/rounded_attention.h"
+#include "cpu/ops/attention/visible_keys.h"
+#include "kernels/attention/attention.h"
 
 namespace tessera::cpu {
 namespace {

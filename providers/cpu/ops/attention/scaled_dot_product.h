@@ -2,7 +2,7 @@
 
 // Scaled dot-product attention, shared by the operators that end in it.
 
-#include "ops/attention/attention_problem.h"
+#include "cpu/ops/attention/attention_problem.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "base/checked.h"
-#include "ops/attention/attention_problem.h"
-#include "simd/attention.h"
+#include "cpu/ops/attention/attention_problem.h"
+#include "kernels/attention/attention.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -1,7 +1,7 @@
 // If, ai.onnx, versions 1, 11, 13, 16, 19, 21, 23, 24, 25.
 
-#include "ops/control_flow/rows.h"
-#include "ops/ops.h"
+#include "cpu/ops/control_flow/rows.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/cancellation.h"
-#include "ops/control_flow/rows.h"
-#include "ops/ops.h"
+#include "cpu/ops/control_flow/rows.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

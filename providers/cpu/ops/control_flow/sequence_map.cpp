@@ -1,9 +1,9 @@
 // SequenceMap, ai.onnx, version 17.
 
 #include "base/cancellation.h"
-#include "engine/sequences.h"
-#include "ops/control_flow/rows.h"
-#include "ops/ops.h"
+#include "cpu/engine/sequences.h"
+#include "cpu/ops/control_flow/rows.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

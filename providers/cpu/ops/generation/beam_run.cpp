@@ -1,9 +1,9 @@
-#include "ops/generation/beam_run.h"
+#include "cpu/ops/generation/beam_run.h"
 
 #include <algorithm>
 
 #include "base/checked.h"
-#include "engine/softmax.h"
+#include "cpu/engine/softmax.h"
 
 namespace tessera::cpu {
 namespace {

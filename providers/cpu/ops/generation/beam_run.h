@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "ops/generation/beams.h"
-#include "ops/generation/decoder.h"
-#include "ops/generation/token_rules.h"
+#include "cpu/ops/generation/beams.h"
+#include "cpu/ops/generation/decoder.h"
+#include "cpu/ops/generation/token_rules.h"
 
 namespace tessera::cpu {
 

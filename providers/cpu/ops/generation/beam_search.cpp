@@ -1,7 +1,7 @@
 // BeamSearch, com.microsoft, version 1: the best sequences by the sums of their tokens' logarithmic probabilities, of which
 // several are pursued at once.
 
-#include "ops/generation/beam_search.h"
+#include "cpu/ops/generation/beam_search.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "ops/generation/beam_run.h"
+#include "cpu/ops/generation/beam_run.h"
 
 namespace tessera::cpu {
 

@@ -1,4 +1,4 @@
-#include "ops/generation/beams.h"
+#include "cpu/ops/generation/beams.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,12 +1,12 @@
-#include "ops/generation/decoder.h"
+#include "cpu/ops/generation/decoder.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "base/cancellation.h"
 #include "base/check.h"
-#include "engine/convert_row.h"
-#include "ops/control_flow/rows.h"
+#include "cpu/engine/convert_row.h"
+#include "cpu/ops/control_flow/rows.h"
 
 namespace tessera::cpu {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/generation/search_inputs.h"
-#include "ops/generation/sequences.h"
+#include "cpu/ops/generation/search_inputs.h"
+#include "cpu/ops/generation/sequences.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "ops/generation/decoder.h"
+#include "cpu/ops/generation/decoder.h"
 
 namespace tessera::cpu {
 namespace {

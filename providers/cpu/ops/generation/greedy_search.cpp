@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/generation/token_search.h"
+#include "cpu/ops/generation/token_search.h"
 
 namespace tessera::cpu {
 namespace {

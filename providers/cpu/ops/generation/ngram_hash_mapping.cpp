@@ -1,9 +1,9 @@
 // NGramHashMapping, com.microsoft, version 1: hashes of the n-grams that end at each token, for tables of embeddings
 // (Engram).
 
-#include "ops/generation/ngram_hash.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/generation/ngram_hash.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/cancellation.h"
 #include "base/check.h"
-#include "engine/strided_copy.h"
+#include "cpu/engine/strided_copy.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "base/checked.h"
-#include "engine/softmax.h"
-#include "ops/generation/token_search.h"
+#include "cpu/engine/softmax.h"
+#include "cpu/ops/generation/token_search.h"
 
 namespace tessera::cpu {
 namespace {

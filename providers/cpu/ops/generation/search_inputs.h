@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "base/check.h"
-#include "ops/generation/token_rules.h"
+#include "cpu/ops/generation/token_rules.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

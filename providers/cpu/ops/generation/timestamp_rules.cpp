@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <limits>
 
-#include "ops/generation/token_rules.h"
+#include "cpu/ops/generation/token_rules.h"
 
 namespace tessera::cpu {
 namespace {

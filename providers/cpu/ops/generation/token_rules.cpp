@@ -1,4 +1,4 @@
-#include "ops/generation/token_rules.h"
+#include "cpu/ops/generation/token_rules.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "ops/generation/token_search.h"
+#include "cpu/ops/generation/token_search.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "ops/generation/decoder.h"
-#include "ops/generation/search_inputs.h"
+#include "cpu/ops/generation/decoder.h"
+#include "cpu/ops/generation/search_inputs.h"
 #include "tessera/function_ref.h"
 
 namespace tessera::cpu {

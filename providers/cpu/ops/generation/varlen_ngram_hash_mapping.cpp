@@ -1,8 +1,8 @@
 // VarlenNGramHashMapping, com.microsoft, version 1: NGramHashMapping of sequences that lie one after the other.
 
-#include "ops/generation/ngram_hash.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/generation/ngram_hash.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "ops/generation/beam_search.h"
+#include "cpu/ops/generation/beam_search.h"
 
 namespace tessera::cpu {
 namespace {

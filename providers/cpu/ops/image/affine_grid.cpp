@@ -2,8 +2,8 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

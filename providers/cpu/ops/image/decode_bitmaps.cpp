@@ -5,7 +5,7 @@
 #include <bit>
 #include <limits>
 
-#include "ops/image/image_decoder.h"
+#include "cpu/ops/image/image_decoder.h"
 
 namespace tessera::cpu {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "base/cancellation.h"
-#include "ops/image/image_decoder.h"
-#include "ops/image/jpeg2000_header.h"
+#include "cpu/ops/image/image_decoder.h"
+#include "cpu/ops/image/jpeg2000_header.h"
 
 namespace tessera::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/cancellation.h"
-#include "ops/image/image_decoder.h"
+#include "cpu/ops/image/image_decoder.h"
 
 namespace tessera::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "ops/image/image_decoder.h"
+#include "cpu/ops/image/image_decoder.h"
 
 namespace tessera::cpu {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <webp/decode.h>
 
-#include "ops/image/image_decoder.h"
+#include "cpu/ops/image/image_decoder.h"
 
 namespace tessera::cpu {
 

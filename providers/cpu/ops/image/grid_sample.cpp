@@ -1,6 +1,6 @@
 // GridSample (ai.onnx 16, 20, 22), any number of spatial axes.
 
-#include "simd/grid_sample.h"
+#include "kernels/image/grid_sample.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,9 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "engine/on_texts.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/on_texts.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,6 +1,6 @@
 // ImageDecoder (ai.onnx 20).
 
-#include "ops/image/image_decoder.h"
+#include "cpu/ops/image/image_decoder.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +8,8 @@
 
 #include "base/cancellation.h"
 #include "base/check.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

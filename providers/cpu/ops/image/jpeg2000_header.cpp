@@ -1,4 +1,4 @@
-#include "ops/image/jpeg2000_header.h"
+#include "cpu/ops/image/jpeg2000_header.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "ops/image/resample.h"
+#include "cpu/ops/image/resample.h"
 
 #include <algorithm>
 #include <cmath>

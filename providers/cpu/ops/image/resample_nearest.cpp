@@ -6,10 +6,10 @@
 #include <string>
 
 #include "base/cancellable_memory.h"
-#include "engine/on_texts.h"
-#include "ops/image/resample.h"
-#include "simd/resample.h"
-#include "types.h"
+#include "cpu/engine/on_texts.h"
+#include "cpu/ops/image/resample.h"
+#include "cpu/types.h"
+#include "kernels/image/resample.h"
 
 namespace tessera::cpu {
 namespace {

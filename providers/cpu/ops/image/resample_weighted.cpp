@@ -6,9 +6,9 @@
 
 #include "base/cancellable_memory.h"
 #include "base/checked.h"
-#include "ops/image/resample.h"
-#include "simd/resample.h"
-#include "types.h"
+#include "cpu/ops/image/resample.h"
+#include "cpu/types.h"
+#include "kernels/image/resample.h"
 
 namespace tessera::cpu {
 namespace {

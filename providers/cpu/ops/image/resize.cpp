@@ -1,8 +1,8 @@
 // Resize (ai.onnx 10, 11, 13, 18, 19) and Upsample (1, 7, 9, 10).
 
-#include "ops/image/resize_planner.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/image/resize_planner.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,11 +1,11 @@
-#include "ops/image/resize_planner.h"
+#include "cpu/ops/image/resize_planner.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/check.h"
-#include "types.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

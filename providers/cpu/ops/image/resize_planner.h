@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-#include "ops/image/resample.h"
+#include "cpu/ops/image/resample.h"
 
 namespace tessera::cpu {
 

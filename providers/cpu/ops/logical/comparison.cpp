@@ -2,14 +2,14 @@
 
 #include <string>
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/logical/comparison.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/logical/comparison.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/elementwise-inl.h"
+#include "cpu/engine/elementwise-inl.h"
 
 #ifndef TESSERA_OPS_COMPARISON_ONCE
 #define TESSERA_OPS_COMPARISON_ONCE

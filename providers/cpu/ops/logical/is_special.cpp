@@ -3,14 +3,14 @@
 #include <bit>
 #include <type_traits>
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/logical/is_special.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/logical/is_special.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/elementwise-inl.h"
+#include "cpu/engine/elementwise-inl.h"
 
 #ifndef TESSERA_OPS_IS_SPECIAL_ONCE
 #define TESSERA_OPS_IS_SPECIAL_ONCE

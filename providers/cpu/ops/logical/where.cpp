@@ -1,15 +1,15 @@
 // Where (9, 16).
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/logical/where.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/logical/where.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/element.h"
-#include "engine/elementwise-inl.h"
-#include "engine/on_texts.h"
+#include "cpu/engine/element.h"
+#include "cpu/engine/elementwise-inl.h"
+#include "cpu/engine/on_texts.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {

@@ -1,18 +1,18 @@
 // Add, Sub, Mul and Div (1, 6, 7, 13, 14).
 
-#include "ops/math/arithmetic.h"
+#include "cpu/ops/math/arithmetic.h"
 
 #include <type_traits>
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/math/arithmetic.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/math/arithmetic.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/elementwise-inl.h"
-#include "ops/math/quotient-inl.h"
+#include "cpu/engine/elementwise-inl.h"
+#include "cpu/ops/math/quotient-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {

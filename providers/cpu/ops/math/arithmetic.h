@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/elementwise.h"
+#include "cpu/engine/elementwise.h"
 
 namespace tessera::cpu {
 

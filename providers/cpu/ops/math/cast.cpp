@@ -1,6 +1,6 @@
 // Cast (1, 6, 9, 13, 19, 21, 23, 24, 25, 28), CastLike (15, 19, 21, 23, 24, 25) and BitCast (26).
 
-#include "engine/cast.h"
+#include "cpu/engine/cast.h"
 
 #include <algorithm>
 #include <string>
@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/string_memory.h"
-#include "types.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -3,15 +3,15 @@
 #include <cmath>
 #include <type_traits>
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/math/mod.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/math/mod.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/elementwise-inl.h"
-#include "ops/math/quotient-inl.h"
+#include "cpu/engine/elementwise-inl.h"
+#include "cpu/ops/math/quotient-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {

@@ -5,16 +5,16 @@
 #include <limits>
 #include <type_traits>
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/math/pow.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/math/pow.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/cast.h"
-#include "engine/elementwise-inl.h"
-#include "simd/math-inl.h"
+#include "cpu/engine/cast.h"
+#include "cpu/engine/elementwise-inl.h"
+#include "kernels/elementwise/math-inl.h"
 
 #ifndef TESSERA_OPS_POW_ONCE
 #define TESSERA_OPS_POW_ONCE

@@ -2,15 +2,15 @@
 
 #include <cmath>
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/math/transcendental.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/math/transcendental.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/elementwise-inl.h"
-#include "simd/math-inl.h"
+#include "cpu/engine/elementwise-inl.h"
+#include "kernels/elementwise/math-inl.h"
 
 #ifndef TESSERA_OPS_TRANSCENDENTAL_ONCE
 #define TESSERA_OPS_TRANSCENDENTAL_ONCE

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/work_array.h"
-#include "ops/math/arithmetic.h"
+#include "cpu/ops/math/arithmetic.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,11 +1,11 @@
 // Attention, com.microsoft, version 1: one product projects the input to queries, keys and values.
 
-#include "ops/microsoft/attention_parts.h"
-#include "ops/nn/float_view.h"
-#include "ops/nn/packed_matrices.h"
-#include "ops/nn/products.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/microsoft/attention_parts.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/packed_matrices.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "ops/attention/real_tensor.h"
-#include "ops/attention/scaled_dot_product.h"
-#include "ops/microsoft/kv_cache.h"
+#include "cpu/ops/attention/real_tensor.h"
+#include "cpu/ops/attention/scaled_dot_product.h"
+#include "cpu/ops/microsoft/kv_cache.h"
 
 namespace tessera::cpu {
 

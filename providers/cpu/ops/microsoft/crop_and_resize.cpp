@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/checked.h"
-#include "engine/convert_row.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/convert_row.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

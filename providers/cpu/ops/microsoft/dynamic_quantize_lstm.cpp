@@ -7,12 +7,12 @@
 #include "base/mapped_file.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
-#include "ops/nn/integer_matmul.h"
-#include "ops/ops.h"
-#include "ops/rnn/lstm.h"
-#include "runtime/packed_store.h"
-#include "simd/gemm_int8.h"
-#include "types.h"
+#include "cpu/ops/nn/integer_matmul.h"
+#include "cpu/ops/ops.h"
+#include "cpu/ops/rnn/lstm.h"
+#include "cpu/types.h"
+#include "kernels/gemm/gemm_int8.h"
+#include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
 namespace {
@@ -202,7 +202,7 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     return places;
   }
 
-  size_t RoomOfState(const RecurrentSizes& s) const override {
+  size_t StateWorkspace(const RecurrentSizes& s) const override {
     return ProductRows(s.hidden, kGates * s.hidden).bytes_per_row();
   }
 

@@ -1,10 +1,10 @@
 // EmbedLayerNormalization, com.microsoft, version 1: BERT's embeddings of words, positions and segments, summed and
 // normalized.
 
-#include "engine/slots.h"
-#include "ops/microsoft/normalize_row.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/slots.h"
+#include "cpu/ops/microsoft/normalize_row.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,11 +1,11 @@
 // FusedMatMul and its older name TransposeMatMul, com.microsoft, version 1: alpha times numpy.matmul of operands that are
 // transposed as they are read.
 
-#include "ops/nn/matmul_shape.h"
-#include "ops/nn/packed_matrices.h"
-#include "ops/nn/products.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/nn/packed_matrices.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "ops/math/matmul.h"
 
 namespace tessera::cpu {
 namespace {

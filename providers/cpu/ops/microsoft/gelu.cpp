@@ -1,14 +1,14 @@
 // BiasGelu, FastGelu and QuickGelu, com.microsoft, version 1.
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/microsoft/gelu.cpp"
+#define HWY_TARGET_INCLUDE "cpu/ops/microsoft/gelu.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "engine/elementwise-inl.h"
-#include "simd/math-inl.h"
+#include "cpu/engine/elementwise-inl.h"
+#include "kernels/elementwise/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {

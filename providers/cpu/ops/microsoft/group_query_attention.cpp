@@ -2,12 +2,12 @@
 // positions.
 
 #include "base/cancellable_memory.h"
-#include "ops/microsoft/attention_parts.h"
-#include "ops/microsoft/normalize_row.h"
-#include "ops/ops.h"
-#include "rounding.h"
-#include "simd/rotary.h"
-#include "types.h"
+#include "cpu/ops/microsoft/attention_parts.h"
+#include "cpu/ops/microsoft/normalize_row.h"
+#include "cpu/ops/ops.h"
+#include "cpu/rounding.h"
+#include "cpu/types.h"
+#include "kernels/attention/rotary.h"
 
 namespace tessera::cpu {
 namespace {

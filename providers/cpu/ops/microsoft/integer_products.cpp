@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "ops/nn/byte_product.h"
-#include "ops/nn/integer_matmul.h"
-#include "ops/ops.h"
-#include "simd/gemm_int8.h"
-#include "types.h"
+#include "cpu/ops/nn/integer_matmul.h"
+#include "cpu/ops/nn/quantized_gemm.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/gemm/gemm_int8.h"
 
 namespace tessera::cpu {
 namespace {
@@ -31,12 +31,12 @@ std::span<const float> Combined(KernelContext& context, float a, std::span<const
 }
 
 /// Rows of sums, bias included, to what `out` asks for.
-void Finish(KernelContext& context, const int32_t* sums, int64_t rows, int64_t n, const ByteProductOutput& out) {
+void Finish(KernelContext& context, const int32_t* sums, int64_t rows, int64_t n, const QuantizedGemmOutput& out) {
   context.threads().ParallelFor(rows, static_cast<double>(n) * 0.5, [&](int64_t begin, int64_t end) {
     for (int64_t m = begin; m < end; ++m) {
       const int32_t* row = sums + m * n;
-      if (out.kind != Int8Store::kFloat) {
-        RequantizeRow(row, n, out.scales.data(), out.scales.size() == 1 ? 0 : 1, out.zero, out.kind == Int8Store::kInt8,
+      if (out.kind != OutputStage::kFloat) {
+        RequantizeRow(row, n, out.scales.data(), out.scales.size() == 1 ? 0 : 1, out.zero, out.kind == OutputStage::kInt8,
                       static_cast<uint8_t*>(out.data) + m * n);
         continue;
       }
@@ -67,11 +67,11 @@ class MatMulIntegerToFloat final : public Kernel {
     const Tensor* shift = context.input(6);
     Require(shift == nullptr || shift->num_elements() == shape.n, "bias has {} values, {} are expected",
             shift == nullptr ? 0 : shift->num_elements(), shape.n);
-    const ByteProductOutput out{.kind = Int8Store::kFloat,
-                                .data = output->mutable_raw(),
-                                .scales = Combined(context, Single(context.required_input(2), "a_scale"),
-                                                   Scales(context.required_input(3), shape.n, "b_scale")),
-                                .shift = shift == nullptr ? nullptr : shift->data<float>()};
+    const QuantizedGemmOutput out{.kind = OutputStage::kFloat,
+                                  .data = output->mutable_raw(),
+                                  .scales = Combined(context, Single(context.required_input(2), "a_scale"),
+                                                     Scales(context.required_input(3), shape.n, "b_scale")),
+                                  .shift = shift == nullptr ? nullptr : shift->data<float>()};
     const int64_t rows = shape.batch.num_elements() * shape.m;
     if (!packed_) {
       const auto zero = ReadZeroPoints(context, context.input(4));
@@ -87,7 +87,7 @@ class MatMulIntegerToFloat final : public Kernel {
   }
 
  private:
-  std::optional<ByteProduct> product_;
+  std::optional<QuantizedGemm> product_;
   std::optional<PackedInt8Matrix> packed_;
 };
 
@@ -123,13 +123,13 @@ class QGemm final : public Kernel {
                         (real ? 1.0f : Single(context.required_input(7), "y_scale"));
     const auto y_zero = ReadZeroPoints(context, real ? nullptr : context.input(8));
     const IntegerBias bias = Bias(context, shape);
-    ByteProductOutput out{.kind = real                       ? Int8Store::kFloat
-                                  : IsSigned(output->type()) ? Int8Store::kInt8
-                                                             : Int8Store::kUInt8,
-                          .data = output->mutable_raw(),
-                          .scales = Combined(context, scale, Scales(context.required_input(4), shape.n, "b_scale")),
-                          .bias = bias.values,
-                          .zero = y_zero[0]};
+    QuantizedGemmOutput out{.kind = real                       ? OutputStage::kFloat
+                                    : IsSigned(output->type()) ? OutputStage::kInt8
+                                                               : OutputStage::kUInt8,
+                            .data = output->mutable_raw(),
+                            .scales = Combined(context, scale, Scales(context.required_input(4), shape.n, "b_scale")),
+                            .bias = bias.values,
+                            .zero = y_zero[0]};
     if (packed) {
       const auto a_zero = ReadZeroPoints(context, context.input(2));
       Require(a_zero.size() == 1 && bias.row_step == 0, "a zero point or C is not of the shape that it was declared to be");
@@ -184,7 +184,7 @@ class QGemm final : public Kernel {
 
   bool turns_a_, turns_b_;
   float alpha_;
-  std::optional<ByteProduct> product_;
+  std::optional<QuantizedGemm> product_;
 };
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include <Eigen/LU>
 
 #include "base/cancellation.h"
-#include "engine/convert_row.h"
-#include "engine/elimination.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/convert_row.h"
+#include "cpu/engine/elimination.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/microsoft/kv_cache.h"
+#include "cpu/ops/microsoft/kv_cache.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,10 +6,10 @@
 #include "base/cancellable_memory.h"
 #include "base/check.h"
 #include "base/checked.h"
-#include "engine/row_access.h"
-#include "ops/attention/real_tensor.h"
-#include "simd/nibbles.h"
-#include "simd/quantize.h"
+#include "cpu/engine/row_access.h"
+#include "cpu/ops/attention/real_tensor.h"
+#include "kernels/gemm/nbits/nibbles.h"
+#include "kernels/quantize/quantize.h"
 
 namespace tessera::cpu {
 namespace {

@@ -5,11 +5,11 @@
 #include <bit>
 
 #include "base/checked.h"
-#include "engine/slots.h"
-#include "ops/nn/float_view.h"
-#include "ops/ops.h"
-#include "simd/gemm.h"
-#include "types.h"
+#include "cpu/engine/slots.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/gemm/gemm.h"
 
 namespace tessera::cpu {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "base/checked.h"
 #include "base/precision.h"
-#include "ops/microsoft/nbits_product.h"
-#include "ops/nn/float_view.h"
-#include "ops/nn/products.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/microsoft/nbits_product.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

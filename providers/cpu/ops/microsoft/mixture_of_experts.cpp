@@ -1,4 +1,4 @@
-#include "ops/microsoft/mixture_of_experts.h"
+#include "cpu/ops/microsoft/mixture_of_experts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "base/cancellable_memory.h"
 #include "base/checked.h"
-#include "simd/swish.h"
+#include "kernels/elementwise/swish.h"
 
 namespace tessera::cpu {
 namespace {

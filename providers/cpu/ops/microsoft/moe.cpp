@@ -1,9 +1,9 @@
 // MoE, com.microsoft, version 1: a mixture of experts whose weights are floats.
 
-#include "ops/microsoft/mixture_of_experts.h"
-#include "ops/nn/packed_matrices.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/microsoft/mixture_of_experts.h"
+#include "cpu/ops/nn/packed_matrices.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

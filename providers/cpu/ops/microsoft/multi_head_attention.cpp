@@ -2,10 +2,10 @@
 // already but for their bias. Decoders may keep past and present in one buffer that is longer than both, and follow beams
 // through it.
 
-#include "ops/microsoft/attention_parts.h"
-#include "ops/ops.h"
-#include "rounding.h"
-#include "types.h"
+#include "cpu/ops/microsoft/attention_parts.h"
+#include "cpu/ops/ops.h"
+#include "cpu/rounding.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "ops/attention/real_tensor.h"
-#include "ops/ops.h"
-#include "simd/rotary.h"
+#include "cpu/ops/attention/real_tensor.h"
+#include "cpu/ops/ops.h"
+#include "kernels/attention/rotary.h"
 
 namespace tessera::cpu {
 namespace {

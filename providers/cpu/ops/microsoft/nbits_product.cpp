@@ -1,13 +1,13 @@
-#include "ops/microsoft/nbits_product.h"
+#include "cpu/ops/microsoft/nbits_product.h"
 
 #include <atomic>
 
 #include "base/rounding.h"
 #include "base/weight_memory.h"
-#include "ops/nn/float_view.h"
-#include "ops/nn/products.h"
-#include "runtime/packed_store.h"
-#include "simd/nbits_quantized.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/products.h"
+#include "kernels/gemm/nbits/quantized.h"
+#include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
 namespace {
@@ -35,13 +35,13 @@ void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, co
 /// A as numbers of kByteLimbs, as accuracy_level allows, or kFloatLimbs. False where they cannot stand for A.
 bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs, int64_t rows, const float* a,
                        const float* bias, float* c) {
-  std::byte* room = context.scratch<std::byte>(static_cast<size_t>(rows) * QuantizedRoom(w, limbs)).data();
+  std::byte* room = context.scratch<std::byte>(static_cast<size_t>(rows) * QuantizedWorkspace(w, limbs)).data();
   return MultiplyQuantizedRows(context.threads(), w, limbs, rows, a, bias, c, room);
 }
 
 }  // namespace
 
-size_t QuantizedRoom(const NBitsWeights& w, int limbs) {
+size_t QuantizedWorkspace(const NBitsWeights& w, int limbs) {
   const auto groups = static_cast<size_t>(NBitsGroups(w)), blocks = static_cast<size_t>(w.blocks);
   return RoundUp<size_t>(static_cast<size_t>(QuantizedNBitsSize(w, limbs)), kLine) +
          RoundUp(3 * groups * sizeof(float), kLine) + RoundUp(blocks * sizeof(float), kLine);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "simd/gemm.h"
-#include "simd/nbits.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/nbits/nbits.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
@@ -63,7 +63,7 @@ void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool q
                      const float* bias, float* c, bool shares_panels);
 
 /// Bytes that MultiplyQuantizedRows needs for each row.
-size_t QuantizedRoom(const NBitsWeights& weights, int limbs);
+size_t QuantizedWorkspace(const NBitsWeights& weights, int limbs);
 
 /// The same product with a as numbers of kByteLimbs or kFloatLimbs, in `room`, which begins a line of the cache. False
 /// where these cannot stand for a.

@@ -8,9 +8,9 @@
 
 #include "base/cancellable_memory.h"
 #include "base/check.h"
-#include "engine/row_access.h"
-#include "simd/moments.h"
-#include "simd/normalize.h"
+#include "cpu/engine/row_access.h"
+#include "kernels/normalize/moments.h"
+#include "kernels/normalize/normalize.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/broadcast.h"
-#include "ops/microsoft/quantized_scalar.h"
-#include "ops/ops.h"
-#include "simd/quantize.h"
-#include "types.h"
+#include "cpu/engine/broadcast.h"
+#include "cpu/ops/microsoft/quantized_scalar.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/quantize/quantize.h"
 
 namespace tessera::cpu {
 namespace {

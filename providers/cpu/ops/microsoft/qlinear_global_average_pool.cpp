@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/microsoft/quantized_scalar.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/microsoft/quantized_scalar.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "ops/microsoft/quantized_scalar.h"
-#include "ops/ops.h"
-#include "simd/lookup.h"
-#include "types.h"
+#include "cpu/ops/microsoft/quantized_scalar.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/quantize/lookup.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,9 +1,9 @@
 // QuantizedLookup, of the optimizer alone: a table of bytes, looked up by the bytes of a tensor.
 
 #include "base/check.h"
-#include "ops/ops.h"
-#include "simd/lookup.h"
-#include "types.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/quantize/lookup.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,8 +1,8 @@
 // RotaryEmbedding, com.microsoft, version 1.
 
-#include "ops/attention/real_tensor.h"
-#include "ops/ops.h"
-#include "simd/rotary.h"
+#include "cpu/ops/attention/real_tensor.h"
+#include "cpu/ops/ops.h"
+#include "kernels/attention/rotary.h"
 
 namespace tessera::cpu {
 namespace {

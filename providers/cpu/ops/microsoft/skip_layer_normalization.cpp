@@ -3,11 +3,11 @@
 
 #include <cmath>
 
-#include "engine/row_access.h"
-#include "engine/slots.h"
-#include "ops/microsoft/normalize_row.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/row_access.h"
+#include "cpu/engine/slots.h"
+#include "cpu/ops/microsoft/normalize_row.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

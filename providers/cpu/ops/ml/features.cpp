@@ -1,15 +1,15 @@
 // Binarizer, Imputer, Normalizer, Scaler, FeatureVectorizer and ArrayFeatureExtractor, ai.onnx.ml, version 1.
 
-#include "ops/ml/features.h"
+#include "cpu/ops/ml/features.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/checked.h"
-#include "engine/element.h"
-#include "engine/on_texts.h"
-#include "ops/ops.h"
-#include "simd/fold.h"
+#include "cpu/engine/element.h"
+#include "cpu/engine/on_texts.h"
+#include "cpu/ops/ops.h"
+#include "kernels/reduce/fold.h"
 
 namespace tessera::cpu {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/cancellable_memory.h"
 #include "base/checked.h"
 #include "base/string_memory.h"
-#include "types.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 

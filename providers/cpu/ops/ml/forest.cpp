@@ -1,4 +1,4 @@
-#include "ops/ml/forest.h"
+#include "cpu/ops/ml/forest.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "ops/ml/small_trees.h"
+#include "cpu/ops/ml/small_trees.h"
 
 namespace tessera::cpu {
 namespace {

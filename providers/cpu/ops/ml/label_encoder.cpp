@@ -1,9 +1,9 @@
 // LabelEncoder, versions 1, 2, 4; CategoryMapper and OneHotEncoder, version 1; ai.onnx.ml.
 
-#include "engine/on_texts.h"
-#include "ops/ml/features.h"
-#include "ops/ml/lookup.h"
-#include "ops/ops.h"
+#include "cpu/engine/on_texts.h"
+#include "cpu/ops/ml/features.h"
+#include "cpu/ops/ml/lookup.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,12 +1,12 @@
 // LinearClassifier and LinearRegressor, ai.onnx.ml, version 1.
 
 #include "base/checked.h"
-#include "engine/arg_extreme.h"
-#include "engine/softmax.h"
-#include "ops/ml/features.h"
-#include "ops/ml/post_transform.h"
-#include "ops/ops.h"
-#include "simd/gemm.h"
+#include "cpu/engine/arg_extreme.h"
+#include "cpu/engine/softmax.h"
+#include "cpu/ops/ml/features.h"
+#include "cpu/ops/ml/post_transform.h"
+#include "cpu/ops/ops.h"
+#include "kernels/gemm/gemm.h"
 
 namespace tessera::cpu {
 namespace {

@@ -9,11 +9,11 @@
 #include "base/cancellable_sort.h"
 #include "base/checked.h"
 #include "base/string_memory.h"
-#include "engine/number_text.h"
-#include "engine/sequences.h"
-#include "ops/ml/features.h"
-#include "ops/ml/lookup.h"
-#include "ops/ops.h"
+#include "cpu/engine/number_text.h"
+#include "cpu/engine/sequences.h"
+#include "cpu/ops/ml/features.h"
+#include "cpu/ops/ml/lookup.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/ml/small_trees.h"
+#include "cpu/ops/ml/small_trees.h"
 
 #include <algorithm>
 #include <optional>

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "ops/ml/forest.h"
-#include "simd/small_trees.h"
+#include "cpu/ops/ml/forest.h"
+#include "kernels/trees/small_trees.h"
 
 namespace tessera::cpu {
 

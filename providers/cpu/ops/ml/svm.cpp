@@ -1,10 +1,10 @@
 // SVMClassifier and SVMRegressor, ai.onnx.ml, version 1.
 
 #include "base/checked.h"
-#include "ops/ml/features.h"
-#include "ops/ml/post_transform.h"
-#include "ops/ops.h"
-#include "simd/gemm.h"
+#include "cpu/ops/ml/features.h"
+#include "cpu/ops/ml/post_transform.h"
+#include "cpu/ops/ops.h"
+#include "kernels/gemm/gemm.h"
 
 namespace tessera::cpu {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/ml/features.h"
-#include "ops/ml/forest.h"
-#include "ops/ml/post_transform.h"
-#include "ops/ops.h"
+#include "cpu/ops/ml/features.h"
+#include "cpu/ops/ml/forest.h"
+#include "cpu/ops/ml/post_transform.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // Concat (1, 4, 11, 13): tensors one after another along `axis`.
 
 #include "base/checked.h"
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/parts.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/parts.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // ConstantOfShape (9, 20, 21, 23, 24, 25): a tensor of the given shape, every element `value`.
 
-#include "engine/indices.h"
-#include "engine/on_texts.h"
-#include "engine/packed.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_texts.h"
+#include "cpu/engine/packed.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

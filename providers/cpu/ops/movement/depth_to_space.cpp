@@ -1,10 +1,10 @@
 // DepthToSpace (1: depth first; 11, 13, 28: mode) and SpaceToDepth (1, 13: depth first; 28: mode).
 
 #include "base/checked.h"
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

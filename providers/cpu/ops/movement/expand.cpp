@@ -1,9 +1,9 @@
 // Expand (8, 13): broadcasts to the common shape of the input and `shape`.
 
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

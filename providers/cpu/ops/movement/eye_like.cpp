@@ -1,8 +1,8 @@
 // EyeLike (9, 22): ones on one diagonal of a matrix shaped like the input, whose data is never touched.
 
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

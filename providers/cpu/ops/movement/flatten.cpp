@@ -1,7 +1,7 @@
 // Flatten (1, 9, 11, 13, 21, 23, 24, 25): a matrix whose rows are the dimensions before `axis`.
 
-#include "engine/indices.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {
@@ -28,8 +28,8 @@ void GatherPoints(const GatherGeometry& g, const T* data, const Index* indices, 
 }
 
 template <class Index>
-void GatherSlices(const GatherGeometry& g, ElementKind element, const std::byte* data, const Index* indices,
-                  std::byte* output, int64_t begin, int64_t end) {
+void ConcatOfSlicesToGather(const GatherGeometry& g, ElementKind element, const std::byte* data, const Index* indices,
+                            std::byte* output, int64_t begin, int64_t end) {
   const int64_t bytes = g.block * element.bytes;
   int64_t row = begin / g.count, at = begin % g.count;
   for (int64_t i = begin; i < end; ++row, at = 0) {
@@ -80,7 +80,8 @@ class Gather final : public Kernel {
                          begin, end);
           });
         } else {
-          GatherSlices(g, element, static_cast<const std::byte*>(data.unaligned_raw()), index, Bytes(*output), begin, end);
+          ConcatOfSlicesToGather(g, element, static_cast<const std::byte*>(data.unaligned_raw()), index, Bytes(*output),
+                                 begin, end);
         }
       });
     });

@@ -1,10 +1,10 @@
 // GatherElements (11, 13): one element of `data` per index.
 
-#include "engine/element.h"
-#include "engine/element_walk.h"
-#include "engine/on_bytes.h"
-#include "ops/ops.h"
-#include "simd/positions.h"
+#include "cpu/engine/element.h"
+#include "cpu/engine/element_walk.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/ops/ops.h"
+#include "kernels/transpose/indices.h"
 
 namespace tessera::cpu {
 namespace {

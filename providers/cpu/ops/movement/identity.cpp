@@ -1,6 +1,6 @@
 // Identity (1, 13, 14, 16, 19, 21, 23, 24, 25): any kind of value, unchanged and not copied.
 
-#include "ops/ops.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

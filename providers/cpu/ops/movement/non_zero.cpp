@@ -1,8 +1,8 @@
 // NonZero (9, 13): the coordinates of the elements that are not zero, one row per dimension; of a scalar no rows.
 
 #include "base/rounding.h"
-#include "engine/element.h"
-#include "ops/ops.h"
+#include "cpu/engine/element.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

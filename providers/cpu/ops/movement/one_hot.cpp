@@ -3,11 +3,11 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/indices.h"
-#include "engine/on_texts.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_texts.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,8 +1,9 @@
 // Range (11, 27): start, start + delta, ... up to limit. Each element is computed from its index, so that no error adds up.
 
-#include "base/range_length.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "ops/movement/range.h"
+
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,8 +1,8 @@
 // Reshape (1, 5, 13, 14, 19, 21, 23, 24, 25): the same elements under another shape.
 
 #include "base/checked.h"
-#include "engine/indices.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // Scatter (9, 11) and ScatterElements (11, 13; 16, 18: reduction): one element of the output set or combined per index.
 
-#include "engine/element_walk.h"
-#include "engine/on_bytes.h"
-#include "engine/scatter_reduction.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "cpu/engine/element_walk.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/scatter_reduction.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

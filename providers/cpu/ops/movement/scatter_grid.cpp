@@ -3,10 +3,10 @@
 // equal indices the last counts.
 
 #include "base/checked.h"
-#include "engine/index_tuples.h"
-#include "engine/on_bytes.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "cpu/engine/index_tuples.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

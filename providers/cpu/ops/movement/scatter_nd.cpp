@@ -1,10 +1,10 @@
 // ScatterND (11, 13; 16, 18: reduction): slices of the output set or combined per tuple of indices.
 
-#include "engine/index_tuples.h"
-#include "engine/on_bytes.h"
-#include "engine/scatter_reduction.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "cpu/engine/index_tuples.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/scatter_reduction.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "ops/ops.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,6 +1,6 @@
 // Size (1, 13, 19, 21, 23, 24, 25): the number of elements. The data is never touched.
 
-#include "ops/ops.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,11 +1,12 @@
 // Slice (1: attributes; 10, 11, 13: inputs): start, end and step per axis, clamped as base/slice_range.h has it.
 
-#include "base/slice_range.h"
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/parts.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "ops/movement/slice.h"
+
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/parts.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

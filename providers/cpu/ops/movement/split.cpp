@@ -1,12 +1,12 @@
 // Split (1, 2, 11: sizes attribute; 13: sizes input; 18: num_outputs): the inverse of Concat.
 
 #include "base/checked.h"
-#include "engine/cast.h"
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/parts.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/cast.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/parts.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

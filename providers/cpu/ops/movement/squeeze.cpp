@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "engine/indices.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

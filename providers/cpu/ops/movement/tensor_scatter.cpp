@@ -1,10 +1,10 @@
 // TensorScatter (24): writes new positions into a cache along its sequence axis, per batch at its own index.
 
 #include "base/checked.h"
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,11 +1,11 @@
 // Tile (1: count and axis as tensors of the data's type; 6, 13: repeats per dimension).
 
 #include "base/checked.h"
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,9 +1,9 @@
 // Transpose (1, 13, 21, 23, 24, 25): dimensions in the order of `perm`, reversed by default.
 
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

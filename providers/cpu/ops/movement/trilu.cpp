@@ -1,9 +1,9 @@
 // Trilu (14): the upper or lower triangle of each matrix, the rest zero.
 
-#include "engine/element.h"
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "ops/ops.h"
+#include "cpu/engine/element.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

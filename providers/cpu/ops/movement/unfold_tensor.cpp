@@ -1,10 +1,10 @@
 // UnfoldTensor, com.microsoft, version 1: all slices of a size along a dimension, as PyTorch's unfold; the slices' elements
 // come last.
 
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/strided_copy.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "base/cancellation.h"
 #include "base/string_memory.h"
-#include "engine/indices.h"
-#include "engine/on_bytes.h"
-#include "engine/order_key.h"
-#include "engine/sort_order.h"
-#include "ops/ops.h"
+#include "cpu/engine/indices.h"
+#include "cpu/engine/on_bytes.h"
+#include "cpu/engine/order_key.h"
+#include "cpu/engine/sort_order.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,11 +1,11 @@
-#include "ops/nn/byte_conv.h"
+#include "cpu/ops/nn/byte_conv.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/rounding.h"
 #include "base/work_array.h"
-#include "ops/nn/shared_lines.h"
+#include "cpu/ops/nn/shared_weights.h"
 
 namespace tessera::cpu {
 namespace {
@@ -42,7 +42,7 @@ ByteConv::ByteConv(const KernelInfo& info, const ConvInputs& places)
   weights_ = w->shape();
   if (Depthwise() && places.gives_sums()) return;
   const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(places.w_zero), weights_[0]);
-  std::vector<ConvFactors::Line> lines = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
+  std::vector<Requantization::Line> lines = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
   if (lines.empty()) return;
   // Panels are unsigned, codes of int8 with the first bit turned.
   factors_.emplace(info, std::move(lines), weights_[0], !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0,
@@ -50,7 +50,7 @@ ByteConv::ByteConv(const KernelInfo& info, const ConvInputs& places)
   info.ReleaseConstant(places.weights);
 }
 
-std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros) {
+std::vector<Requantization::Line> ByteConv::PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros) {
   const int64_t outputs = weights_[0], k = weights.num_elements() / outputs;
   const bool is_signed = weights.is(ElementType::kInt8);
   std::vector<int32_t> points(static_cast<size_t>(outputs), is_signed ? 0 : 128);
@@ -58,7 +58,7 @@ std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights, const s
   taps_ = Tensor(ElementType::kInt16, Shape{outputs, 2 * Pairs(k)});
   WidenRows(static_cast<const uint8_t*>(weights.raw()), is_signed, outputs, k, k, points.data(), 1,
             taps_.mutable_data<int16_t>());
-  std::vector<ConvFactors::Line> lines;
+  std::vector<Requantization::Line> lines;
   for (int64_t i = 0; i < outputs; ++i) {
     const int16_t* taps = taps_.data<int16_t>() + i * taps_.shape()[1];
     lines.push_back({i, std::accumulate(taps, taps + k, 0), 0});
@@ -66,21 +66,21 @@ std::vector<ConvFactors::Line> ByteConv::PackTaps(const Tensor& weights, const s
   return lines;
 }
 
-std::vector<ConvFactors::Line> ByteConv::PackGroups(const KernelInfo& info, const Tensor& weights,
-                                                    const std::vector<int32_t>& zeros) {
+std::vector<Requantization::Line> ByteConv::PackGroups(const KernelInfo& info, const Tensor& weights,
+                                                       const std::vector<int32_t>& zeros) {
   const int64_t outputs = weights_[0] / group_, k = weights.num_elements() / weights_[0];
   if (PanelBytes(k, true) > kMostPanelBytes || outputs < 4 || k > INT32_MAX) return {};
   const auto* bytes = static_cast<const uint8_t*>(weights.raw());
-  std::vector<ConvFactors::Line> lines;
+  std::vector<Requantization::Line> lines;
   for (int64_t g = 0; g < group_; ++g) {
     const LineSource source{bytes + g * outputs * k, weights.is(ElementType::kInt8), outputs, k, k, 1};
-    auto packed = SharedLines(info, weights, fmt::format("u8s8_conv {} of {}", g, group_),
-                              [&] { return PackLines(info.threads(), source, LineSide::kBroadcast); });
+    auto packed = SharedWeights(info, weights, fmt::format("u8s8_conv {} of {}", g, group_),
+                                [&] { return PackWeightsS8(info.threads(), source, LineSide::kBroadcast); });
     if (packed == nullptr) return {};
-    ConvFactors::Append(*packed, g * outputs, lines);
+    Requantization::Append(*packed, g * outputs, lines);
     groups_.push_back(std::move(packed));
   }
-  line_zeros_ = ConvFactors::TakeZeros(zeros, k, lines);
+  line_zeros_ = Requantization::TakeZeros(zeros, k, lines);
   return lines;
 }
 
@@ -109,17 +109,17 @@ void ByteConv::Run(KernelContext& context, const Window& window, Tensor& y) cons
                              channels * kernel,
                              static_cast<uint8_t>(is_signed ? 0x80 : 0),
                              groups_[static_cast<size_t>(g)]->wide()};
-    Int8Store store = call.Store(pixels);
+    OutputStage store = call.Store(pixels);
     store.data = static_cast<uint8_t*>(store.data) + i * outputs * pixels * store.size();
     store.add += g * outputs;
-    if (store.kind != Int8Store::kSums) store.scales += g * outputs;
+    if (store.kind != OutputStage::kSums) store.scales += g * outputs;
     if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data() + g * outputs;
     RunGroup(context, layout, source, window, *groups_[static_cast<size_t>(g)], store);
   }
 }
 
 void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window,
-                        const PackedLines& lines, const Int8Store& store) const {
+                        const PackedWeightsS8& lines, const OutputStage& store) const {
   const int64_t pixels = window.output.num_elements(), width = PanelWidth(),
                 panel_bytes = PanelBytes(source.rows, source.wide);
   const int64_t panels = CeilDiv(pixels, width), blocks = CeilDiv(lines.lines, lines.width);

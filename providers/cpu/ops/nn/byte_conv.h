@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "ops/nn/conv_factors.h"
-#include "ops/nn/integer_conv.h"
-#include "simd/gemm_u8s8.h"
+#include "cpu/ops/nn/integer_conv.h"
+#include "cpu/ops/nn/requantization.h"
+#include "kernels/gemm/gemm_u8s8.h"
 
 namespace tessera::cpu {
 
@@ -28,22 +28,22 @@ class ByteConv {
  private:
   bool Depthwise() const { return group_ > 1 && weights_[1] == 1; }
   /// `zeros`: those of the weights as int8, by channel; empty: none.
-  std::vector<ConvFactors::Line> PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros);
+  std::vector<Requantization::Line> PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros);
   /// Nothing: this is not faster here.
-  std::vector<ConvFactors::Line> PackGroups(const KernelInfo& info, const Tensor& weights,
-                                            const std::vector<int32_t>& zeros);
+  std::vector<Requantization::Line> PackGroups(const KernelInfo& info, const Tensor& weights,
+                                               const std::vector<int32_t>& zeros);
   void RunDepthwise(KernelContext& context, const ConvCall& call) const;
   void RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window,
-                const PackedLines& lines, const Int8Store& store) const;
+                const PackedWeightsS8& lines, const OutputStage& store) const;
 
   WindowAttributes attributes_;
   int64_t group_;
   Shape weights_;
   std::vector<int32_t>
       line_zeros_;  // what of the pixels' sums is added for each line; empty: the weights have no zero points
-  std::vector<std::shared_ptr<const PackedLines>> groups_;
+  std::vector<std::shared_ptr<const PackedWeightsS8>> groups_;
   Tensor taps_;  // of a depthwise convolution, widened
-  std::optional<ConvFactors> factors_;
+  std::optional<Requantization> factors_;
 };
 
 }  // namespace tessera::cpu

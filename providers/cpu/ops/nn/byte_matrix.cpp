@@ -1,10 +1,10 @@
-#include "ops/nn/byte_matrix.h"
+#include "cpu/ops/nn/byte_matrix.h"
 
 #include <algorithm>
 
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "simd/pair_corrections.h"
+#include "kernels/gemm/outliers.h"
 
 namespace tessera::cpu {
 namespace {
@@ -18,18 +18,19 @@ struct Rows {
 
 /// Pairs of the rows, turned for the lines' corrections.
 const int16_t* Turn(KernelContext& context, const uint8_t* data, int64_t row, int64_t rows, int64_t k) {
-  const int64_t size = TurnedSize(k), parts = CeilDiv(rows, kTurnedRows);
+  const int64_t size = TransposedSize(k), parts = CeilDiv(rows, kTransposedRows);
   int16_t* turned = context.scratch<int16_t>(static_cast<size_t>(CheckedMul(parts, size))).data();
   context.threads().ParallelFor(parts, static_cast<double>(size) * 0.2, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      TurnPairs(data + i * kTurnedRows * row, row, std::min(kTurnedRows, rows - i * kTurnedRows), k, turned + i * size);
+      TransposePairs(data + i * kTransposedRows * row, row, std::min(kTransposedRows, rows - i * kTransposedRows), k,
+                     turned + i * size);
     }
   });
   return turned;
 }
 
 /// The rows as the lines meet them, and their sums where these are wanted.
-Rows LayOut(KernelContext& context, const PackedLines& lines, const ByteMatrix& a, bool sums_too) {
+Rows LayOut(KernelContext& context, const PackedWeightsS8& lines, const ByteMatrix& a, bool sums_too) {
   const uint8_t* data = a.data;
   const int64_t rows = a.rows, k = a.k;
   int32_t* sums = !sums_too ? nullptr : context.scratch<int32_t>(static_cast<size_t>(rows)).data();
@@ -63,7 +64,7 @@ Rows LayOut(KernelContext& context, const PackedLines& lines, const ByteMatrix& 
 
 }  // namespace
 
-void MultiplyByteMatrix(KernelContext& context, const PackedLines& lines, const ByteMatrix& a, Int8Store store) {
+void MultiplyByteMatrix(KernelContext& context, const PackedWeightsS8& lines, const ByteMatrix& a, OutputStage store) {
   if (a.rows == 0) return;
   const Rows left = LayOut(context, lines, a, store.line_zeros != nullptr);
   store.row_sums = left.sums;
@@ -72,7 +73,7 @@ void MultiplyByteMatrix(KernelContext& context, const PackedLines& lines, const 
   const int64_t block_tasks = std::min(blocks, want);
   const int64_t most_rows = std::max<int64_t>(kLeftBytes / left.bytes.row, 24);
   const int64_t row_tasks = std::max(CeilDiv(rows, most_rows), std::min(CeilDiv(want, block_tasks), (rows + 11) / 12));
-  const int64_t step = RoundUp(CeilDiv(rows, row_tasks), left.bytes.turned == nullptr ? 12 : 3 * kTurnedRows);
+  const int64_t step = RoundUp(CeilDiv(rows, row_tasks), left.bytes.turned == nullptr ? 12 : 3 * kTransposedRows);
   const double work = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(k) * 0.008;
   const int64_t tasks = block_tasks * row_tasks;
   context.threads().ParallelFor(tasks, work / static_cast<double>(tasks), [&](int64_t begin, int64_t end) {

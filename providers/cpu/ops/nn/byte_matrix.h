@@ -2,7 +2,7 @@
 
 // Products of an 8-bit matrix with packed lines of constant weights.
 
-#include "simd/gemm_u8s8.h"
+#include "kernels/gemm/gemm_u8s8.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
@@ -16,6 +16,6 @@ struct ByteMatrix {
 
 /// Products of all rows with all `lines`, which lie along the vectors (LineSide::kVectors). Signed bytes count 128 more.
 /// `store` has no row_sums: they are made here where line_zeros ask for them.
-void MultiplyByteMatrix(KernelContext& context, const PackedLines& lines, const ByteMatrix& a, Int8Store store);
+void MultiplyByteMatrix(KernelContext& context, const PackedWeightsS8& lines, const ByteMatrix& a, OutputStage store);
 
 }  // namespace tessera::cpu

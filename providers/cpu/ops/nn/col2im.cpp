@@ -5,12 +5,12 @@
 #include "base/cancellable_memory.h"
 #include "base/rounding.h"
 #include "base/string_memory.h"
-#include "ops/nn/float_view.h"
-#include "ops/nn/multi_index.h"
-#include "ops/nn/pool.h"
-#include "ops/nn/transposed_gather.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/multi_index.h"
+#include "cpu/ops/nn/pool.h"
+#include "cpu/ops/nn/transposed_gather.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -6,19 +6,19 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "engine/strided_copy.h"
-#include "ops/nn/conv_input.h"
-#include "ops/nn/depthwise_blocks.h"
-#include "ops/nn/few_outputs.h"
-#include "ops/nn/float_view.h"
-#include "ops/nn/fused_activation.h"
-#include "ops/nn/packed_weights.h"
-#include "ops/nn/products.h"
-#include "ops/nn/small_images.h"
-#include "ops/nn/winograd_conv.h"
-#include "ops/ops.h"
-#include "simd/depthwise.h"
-#include "types.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/nn/conv_input.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/fused_activation.h"
+#include "cpu/ops/nn/kn2row_conv.h"
+#include "cpu/ops/nn/nchw8c_depthwise.h"
+#include "cpu/ops/nn/packed_weights.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/nn/small_images.h"
+#include "cpu/ops/nn/winograd_conv.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/conv/depthwise/depthwise.h"
 
 namespace tessera::cpu {
 namespace {
@@ -422,7 +422,7 @@ class Conv final : public Kernel {
   int64_t group_;
   GemmEpilogue<ComputeType<T>> epilogue_;  // without biases
   std::optional<WinogradConv> winograd_;
-  std::optional<FewOutputsConv> few_outputs_;
+  std::optional<Kn2RowConv> few_outputs_;
   std::optional<SmallImagesConv> small_images_;
   Shape packed_shape_;
   std::shared_ptr<const Tensor> packed_;

@@ -9,10 +9,10 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "base/window.h"
-#include "ops/nn/multi_index.h"
-#include "simd/conv.h"
-#include "simd/conv_int8.h"
+#include "cpu/ops/nn/multi_index.h"
+#include "kernels/conv/depthwise/depthwise_int8.h"
+#include "kernels/conv/nchw/conv.h"
+#include "ops/nn/window.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

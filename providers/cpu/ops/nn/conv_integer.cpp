@@ -2,10 +2,10 @@
 
 #include <optional>
 
-#include "ops/nn/byte_conv.h"
-#include "ops/nn/integer_conv.h"
-#include "ops/nn/small_byte_images.h"
-#include "ops/ops.h"
+#include "cpu/ops/nn/byte_conv.h"
+#include "cpu/ops/nn/integer_conv.h"
+#include "cpu/ops/nn/small_byte_images.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

@@ -6,12 +6,12 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
-#include "ops/nn/float_view.h"
-#include "ops/nn/products.h"
-#include "ops/nn/transposed_gather.h"
-#include "ops/ops.h"
-#include "runtime/packed_store.h"
-#include "types.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/nn/transposed_gather.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
 namespace {

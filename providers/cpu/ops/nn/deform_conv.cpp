@@ -5,12 +5,12 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "base/window.h"
-#include "engine/slots.h"
-#include "ops/nn/float_view.h"
-#include "ops/nn/products.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/slots.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "ops/nn/window.h"
 
 namespace tessera::cpu {
 namespace {

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "base/cancellation.h"
-#include "engine/elimination.h"
-#include "ops/nn/float_view.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/elimination.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -4,12 +4,12 @@
 
 #include "base/cancellable_memory.h"
 #include "base/checked.h"
-#include "base/einsum_equation.h"
-#include "engine/strided_copy.h"
-#include "ops/nn/float_view.h"
-#include "ops/nn/products.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "ops/math/einsum_equation.h"
 
 namespace tessera::cpu {
 namespace {

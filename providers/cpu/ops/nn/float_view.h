@@ -5,8 +5,8 @@
 #include <type_traits>
 
 #include "base/rounding.h"
-#include "engine/convert_row.h"
-#include "simd/convert.h"
+#include "cpu/engine/convert_row.h"
+#include "kernels/elementwise/convert.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "base/check.h"
-#include "simd/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
 
-/// The activation that the optimizer (fuse_activations, fuse_sums) has taken into the node.
+/// The activation that the optimizer (fuse_activations, fuse_linear) has taken into the node.
 template <class C>
 GemmEpilogue<C> FusedActivation(const KernelInfo& info) {
   const auto name = info.attribute<std::string>("tessera_activation", "");

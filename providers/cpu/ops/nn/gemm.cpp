@@ -3,10 +3,10 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/nn/packed_matrices.h"
-#include "ops/nn/products.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/nn/packed_matrices.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

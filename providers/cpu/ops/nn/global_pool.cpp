@@ -2,10 +2,10 @@
 
 #include <limits>
 
-#include "ops/nn/float_view.h"
-#include "ops/ops.h"
-#include "simd/pool.h"
-#include "types.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/pool/pool.h"
 
 namespace tessera::cpu {
 namespace {

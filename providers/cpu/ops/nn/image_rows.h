@@ -8,9 +8,9 @@
 
 #include "base/cancellation.h"
 #include "base/checked.h"
-#include "base/window.h"
-#include "engine/strided_copy.h"
-#include "ops/nn/multi_index.h"
+#include "cpu/engine/strided_copy.h"
+#include "cpu/ops/nn/multi_index.h"
+#include "ops/nn/window.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "base/checked.h"
-#include "ops/nn/conv_input.h"
-#include "ops/nn/integer_matmul.h"
-#include "simd/conv_int8.h"
+#include "cpu/ops/nn/conv_input.h"
+#include "cpu/ops/nn/integer_matmul.h"
+#include "kernels/conv/depthwise/depthwise_int8.h"
 
 namespace tessera::cpu {
 

@@ -8,11 +8,11 @@
 
 #include "base/checked.h"
 #include "base/weight_memory.h"
-#include "ops/nn/matmul_shape.h"
-#include "runtime/packed_store.h"
-#include "simd/gemm_int8.h"
+#include "cpu/types.h"
+#include "kernels/gemm/gemm_int8.h"
+#include "ops/math/matmul.h"
+#include "runtime/memory/packed_store.h"
 #include "tessera/kernel.h"
-#include "types.h"
 
 namespace tessera::cpu {
 

@@ -1,12 +1,12 @@
 // Linear (ai.tessera 1): activation(X W + B + R). Inputs X [..., K], a constant matrix W [K, N] (transB: [N, K]), and
 // optional: B, N numbers; R, as large as the result. All are floats, but W may be float16 or bfloat16. The optimizer's
-// fuse_sums makes it.
+// fuse_linear makes it.
 
-#include "ops/nn/fused_activation.h"
-#include "ops/nn/packed_matrices.h"
-#include "ops/nn/products.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/nn/fused_activation.h"
+#include "cpu/ops/nn/packed_matrices.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "ops/nn/float_view.h"
-#include "ops/nn/pool.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/pool.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

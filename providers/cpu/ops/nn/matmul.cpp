@@ -1,12 +1,13 @@
 // MatMul (1, 9, 13): numpy.matmul.
 
+#include "ops/math/matmul.h"
+
 #include <type_traits>
 
-#include "ops/nn/matmul_shape.h"
-#include "ops/nn/packed_matrices.h"
-#include "ops/nn/products.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/nn/packed_matrices.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "ops/nn/byte_product.h"
-#include "ops/nn/integer_matmul.h"
-#include "ops/ops.h"
+#include "cpu/ops/nn/integer_matmul.h"
+#include "cpu/ops/nn/quantized_gemm.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {
@@ -36,11 +36,11 @@ class MatMulInteger final : public Kernel {
     Require(a_zero.size() == 1, "A's zero point is not the scalar that it was declared to be");
     int32_t* out = place(shape);
     if (out != nullptr && rows * shape.n > 0)
-      product_->Run(context, a, rows, a_zero[0], {.kind = Int8Store::kSums, .data = out, .scales = {}});
+      product_->Run(context, a, rows, a_zero[0], {.kind = OutputStage::kSums, .data = out, .scales = {}});
   }
 
  private:
-  std::optional<ByteProduct> product_;
+  std::optional<QuantizedGemm> product_;
   std::optional<PackedInt8Matrix> packed_;
 };
 

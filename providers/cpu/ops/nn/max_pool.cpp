@@ -2,11 +2,11 @@
 
 #include <limits>
 
-#include "ops/nn/float_view.h"
-#include "ops/nn/pool.h"
-#include "ops/ops.h"
-#include "simd/max_places.h"
-#include "types.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/pool.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/pool/max_indices.h"
 
 namespace tessera::cpu {
 namespace {
@@ -66,7 +66,7 @@ void PoolWithIndices(KernelContext& context, const Window& window, int64_t plane
       const MaxTaps taps{place.rows, window.input[last], window.kernel[last], window.dilations[last], window.strides[last]};
       const int64_t start = inner * taps.stride - window.begin[last];
       if (vectors && !place.rows.empty())
-        done += MaximaWithPlaces(plane, taps, start, inner_end - inner, best + inner, at + inner);
+        done += MaximaWithIndices(plane, taps, start, inner_end - inner, best + inner, at + inner);
     }
     const auto one_by_one = [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) PoolOutput(window, place.rows, plane, o, best[o], at[o]);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/nn/float_view.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

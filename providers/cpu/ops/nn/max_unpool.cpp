@@ -1,9 +1,10 @@
 // MaxUnpool (9, 11, 22): puts each value back where MaxPool's Indices found it.
 
+#include "ops/nn/max_unpool.h"
+
 #include "base/cancellable_memory.h"
-#include "base/unpooling.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {
@@ -26,7 +27,7 @@ class MaxUnpool final : public Kernel {
     ClearCancellably(out, output->byte_size());
     const T* in = static_cast<const T*>(input.raw());
     const int64_t* at = indices.data<int64_t>();
-    const UnpooledPlaces places(pooled, shape);
+    const UnpooledIndices places(pooled, shape);
     PacedCancellationPoint look(10);
     for (int64_t i = 0; i < input.num_elements(); ++i) {
       look.Pass();

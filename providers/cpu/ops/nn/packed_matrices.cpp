@@ -1,4 +1,4 @@
-#include "ops/nn/packed_matrices.h"
+#include "cpu/ops/nn/packed_matrices.h"
 
 #include <atomic>
 #include <bit>
@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "base/work_array.h"
-#include "rounding.h"
-#include "simd/gemm_bf16.h"
+#include "cpu/rounding.h"
+#include "kernels/gemm/gemm_bf16.h"
 
 namespace tessera::cpu {
 namespace {

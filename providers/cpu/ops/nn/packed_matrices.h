@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "ops/nn/packed_weights.h"
-#include "simd/gemm.h"
+#include "cpu/ops/nn/packed_weights.h"
+#include "kernels/gemm/gemm.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -9,9 +9,9 @@
 #include "base/mapped_file.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
-#include "ops/nn/float_view.h"
-#include "runtime/packed_store.h"
-#include "simd/gemm.h"
+#include "cpu/ops/nn/float_view.h"
+#include "kernels/gemm/gemm.h"
+#include "runtime/memory/packed_store.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

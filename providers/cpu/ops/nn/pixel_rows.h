@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-#include "base/window.h"
+#include "ops/nn/window.h"
 
 namespace tessera::cpu {
 

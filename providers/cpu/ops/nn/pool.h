@@ -9,8 +9,8 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "base/window.h"
-#include "simd/pool.h"
+#include "kernels/pool/pool.h"
+#include "ops/nn/window.h"
 #include "tessera/function_ref.h"
 
 namespace tessera::cpu {

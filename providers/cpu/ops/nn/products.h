@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "ops/nn/rounded_product.h"
-#include "simd/gemm.h"
+#include "cpu/ops/nn/rounded_product.h"
+#include "kernels/gemm/gemm.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -1,12 +1,12 @@
 // QLinearConv (10): convolution of quantized tensors.
 
-#include "ops/nn/qlinear_conv.h"
+#include "cpu/ops/nn/qlinear_conv.h"
 
 #include <optional>
 
-#include "ops/nn/byte_conv.h"
-#include "ops/nn/small_byte_images.h"
-#include "ops/ops.h"
+#include "cpu/ops/nn/byte_conv.h"
+#include "cpu/ops/nn/small_byte_images.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {

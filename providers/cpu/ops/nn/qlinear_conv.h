@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ops/nn/integer_matmul.h"
+#include "cpu/ops/nn/integer_matmul.h"
 
 namespace tessera::cpu {
 

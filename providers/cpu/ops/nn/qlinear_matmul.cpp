@@ -4,12 +4,12 @@
 #include <cmath>
 #include <optional>
 
-#include "engine/cast.h"
-#include "ops/nn/byte_product.h"
-#include "ops/nn/float_view.h"
-#include "ops/nn/integer_matmul.h"
-#include "ops/nn/products.h"
-#include "ops/ops.h"
+#include "cpu/engine/cast.h"
+#include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/integer_matmul.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/nn/quantized_gemm.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {
@@ -53,7 +53,7 @@ class QLinearMatMul final : public Kernel {
     std::transform(b_scale.values.begin(), b_scale.values.end(), scales.begin(),
                    [&](float b) { return a_scale[0] * b / y_scale[0]; });
     product_->Run(context, a, shape.batch.num_elements() * shape.m, a_zero[0],
-                  {.kind = IsSigned(output->type()) ? Int8Store::kInt8 : Int8Store::kUInt8,
+                  {.kind = IsSigned(output->type()) ? OutputStage::kInt8 : OutputStage::kUInt8,
                    .data = output->mutable_raw(),
                    .scales = scales,
                    .zero = y_zero[0]});
@@ -105,7 +105,7 @@ class QLinearMatMul final : public Kernel {
     }
   }
 
-  std::optional<ByteProduct> product_;
+  std::optional<QuantizedGemm> product_;
   std::optional<PackedInt8Matrix> packed_;
 };
 

@@ -1,4 +1,4 @@
-#include "ops/nn/rounded_product.h"
+#include "cpu/ops/nn/rounded_product.h"
 
 #include "base/checked.h"
 

@@ -2,8 +2,8 @@
 
 // Products whose factors are rounded to bfloat16, for the nodes that RoundsFactors() tells.
 
-#include "simd/gemm.h"
-#include "simd/gemm_bf16.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_bf16.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

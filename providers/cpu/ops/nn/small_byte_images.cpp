@@ -1,10 +1,10 @@
-#include "ops/nn/small_byte_images.h"
+#include "cpu/ops/nn/small_byte_images.h"
 
 #include "base/rounding.h"
-#include "ops/nn/byte_matrix.h"
-#include "ops/nn/image_rows.h"
-#include "ops/nn/shared_lines.h"
-#include "ops/nn/winograd_conv.h"
+#include "cpu/ops/nn/byte_matrix.h"
+#include "cpu/ops/nn/image_rows.h"
+#include "cpu/ops/nn/shared_weights.h"
+#include "cpu/ops/nn/winograd_conv.h"
 
 namespace tessera::cpu {
 
@@ -20,16 +20,16 @@ SmallByteConv::SmallByteConv(const KernelInfo& info, const ConvInputs& places) :
   if (attributes_.Fit(image->dims(), weights_.dims().subspan(2)).output.num_elements() > kMostPixels) return;
   const int64_t outputs = weights_[0], channels = weights_[1], k = w->num_elements() / outputs;
   if (k > INT32_MAX) return;
-  lines_ = SharedLines(info, *w, "u8s8_taps", [&] {
+  lines_ = SharedWeights(info, *w, "u8s8_taps", [&] {
     std::vector<uint8_t> by_taps(static_cast<size_t>(w->num_elements()));
     TransposeImages(info.threads(), outputs, channels, k / channels, static_cast<const uint8_t*>(w->raw()), by_taps.data());
-    return PackLines(info.threads(), {by_taps.data(), w->is(ElementType::kInt8), outputs, k, k, 1}, LineSide::kVectors);
+    return PackWeightsS8(info.threads(), {by_taps.data(), w->is(ElementType::kInt8), outputs, k, k, 1}, LineSide::kVectors);
   });
   if (lines_ == nullptr) return;
-  std::vector<ConvFactors::Line> lines;
-  ConvFactors::Append(*lines_, 0, lines);
+  std::vector<Requantization::Line> lines;
+  Requantization::Append(*lines_, 0, lines);
   lines.resize(static_cast<size_t>(RoundUp(outputs, lines_->width)));
-  line_zeros_ = ConvFactors::TakeZeros(SignedZeros(*w, info.constant_input(places.w_zero), outputs), k, lines);
+  line_zeros_ = Requantization::TakeZeros(SignedZeros(*w, info.constant_input(places.w_zero), outputs), k, lines);
   factors_.emplace(info, std::move(lines), outputs, info.input_type(0) == ElementType::kInt8 ? 128 : 0, places);
   info.ReleaseConstant(places.weights);
 }
@@ -56,12 +56,12 @@ void SmallByteConv::Run(KernelContext& context, const Window& window, Tensor& y)
     GatherRows(threads, places, taps, plane, channels, images, static_cast<uint8_t>(call.x_zero), from, gathered);
     from = gathered;
   }
-  Int8Store store = call.Store(outputs);
+  OutputStage store = call.Store(outputs);
   if (pixels > 1) store.data = room(rows, CheckedMul(outputs, store.size()));
   if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data();
   MultiplyByteMatrix(context, *lines_, {from, call.x.is(ElementType::kInt8), rows, taps * channels}, store);
   if (pixels == 1) return;
-  if (store.kind == Int8Store::kSums) {
+  if (store.kind == OutputStage::kSums) {
     TransposeImages(threads, images, pixels, outputs, static_cast<const int32_t*>(store.data), y.mutable_data<int32_t>());
   } else {
     TransposeImages(threads, images, pixels, outputs, static_cast<const uint8_t*>(store.data),

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "ops/nn/conv_factors.h"
-#include "ops/nn/integer_conv.h"
-#include "simd/gemm_u8s8.h"
+#include "cpu/ops/nn/integer_conv.h"
+#include "cpu/ops/nn/requantization.h"
+#include "kernels/gemm/gemm_u8s8.h"
 
 namespace tessera::cpu {
 
@@ -31,8 +31,8 @@ class SmallByteConv {
   Shape weights_;
   std::vector<int32_t>
       line_zeros_;  // what of the pixels' sums is added for each line; empty: the weights have no zero points
-  std::shared_ptr<const PackedLines> lines_;  // [taps, channels] of each output
-  std::optional<ConvFactors> factors_;
+  std::shared_ptr<const PackedWeightsS8> lines_;  // [taps, channels] of each output
+  std::optional<Requantization> factors_;
 };
 
 }  // namespace tessera::cpu

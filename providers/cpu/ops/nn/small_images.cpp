@@ -1,13 +1,13 @@
-#include "ops/nn/small_images.h"
+#include "cpu/ops/nn/small_images.h"
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "base/weight_memory.h"
-#include "ops/nn/image_rows.h"
-#include "ops/nn/winograd_conv.h"
-#include "runtime/packed_store.h"
+#include "cpu/ops/nn/image_rows.h"
+#include "cpu/ops/nn/winograd_conv.h"
+#include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "base/window.h"
-#include "simd/gemm.h"
+#include "kernels/gemm/gemm.h"
+#include "ops/nn/window.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -8,10 +8,10 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "engine/slots.h"
-#include "ops/nn/products.h"
-#include "ops/nn/transposed_window.h"
-#include "ops/ops.h"
+#include "cpu/engine/slots.h"
+#include "cpu/ops/nn/products.h"
+#include "cpu/ops/nn/transposed_window.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 

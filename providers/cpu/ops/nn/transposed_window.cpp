@@ -1,8 +1,8 @@
-#include "ops/nn/transposed_window.h"
+#include "cpu/ops/nn/transposed_window.h"
 
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "ops/nn/multi_index.h"
+#include "cpu/ops/nn/multi_index.h"
 
 namespace tessera::cpu {
 

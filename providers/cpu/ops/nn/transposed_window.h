@@ -2,8 +2,8 @@
 
 // Which kernel and input positions of a ConvTranspose meet in which output pixels.
 
-#include "base/window.h"
-#include "simd/conv_transpose.h"
+#include "kernels/conv/nchw/conv_transpose.h"
+#include "ops/nn/window.h"
 
 namespace tessera::cpu {
 

@@ -1,4 +1,4 @@
-#include "ops/nn/winograd_conv.h"
+#include "cpu/ops/nn/winograd_conv.h"
 
 #include <algorithm>
 #include <optional>
@@ -7,10 +7,10 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
-#include "ops/nn/winograd_lines.h"
-#include "ops/nn/winograd_products.h"
-#include "runtime/packed_store.h"
-#include "simd/winograd_lines.h"
+#include "cpu/ops/nn/winograd_1d.h"
+#include "cpu/ops/nn/winograd_products.h"
+#include "kernels/conv/winograd/winograd_1d.h"
+#include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
 namespace {
@@ -221,7 +221,7 @@ bool WinogradConv::Suits(const Window& window, int64_t batch) const {
 void WinogradConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
                             const float* bias, const GemmEpilogue<float>& epilogue, float* output) const {
   if (window.rank() == 1) {
-    ConvolveWinogradLines(context, window, batch, channels(), outputs(), transformed(), input, bias, epilogue, output);
+    ConvolveWinograd1d(context, window, batch, channels(), outputs(), transformed(), input, bias, epilogue, output);
     return;
   }
   WinogradBlock image{channels(),

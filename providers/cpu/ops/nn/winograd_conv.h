@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "base/window.h"
 #include "graph/algorithm.h"
-#include "simd/winograd.h"
+#include "kernels/conv/winograd/winograd.h"
+#include "ops/nn/window.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/rounding.h"
-#include "simd/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 namespace tessera::cpu {
 

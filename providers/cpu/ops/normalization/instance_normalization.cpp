@@ -1,10 +1,10 @@
 // InstanceNormalization: versions 1, 6, 22. GroupNormalization: version 18 (scale and bias for each group), 21 (for each
 // channel).
 
-#include "engine/normalize.h"
-#include "ops/ops.h"
-#include "simd/normalize.h"
-#include "types.h"
+#include "cpu/engine/normalize.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/normalize/normalize.h"
 
 namespace tessera::cpu {
 namespace {

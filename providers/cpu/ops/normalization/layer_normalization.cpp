@@ -3,11 +3,11 @@
 
 #include <cmath>
 
-#include "engine/axis.h"
-#include "engine/normalize.h"
-#include "ops/ops.h"
-#include "simd/normalize.h"
-#include "types.h"
+#include "cpu/engine/axis.h"
+#include "cpu/engine/normalize.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/normalize/normalize.h"
 
 namespace tessera::cpu {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "engine/axis.h"
-#include "engine/normalize.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/axis.h"
+#include "cpu/engine/normalize.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,15 +1,15 @@
 // LRN: versions 1, 13. Divides by a power of the squares summed over neighbouring channels.
 
-#include "simd/lrn.h"
+#include "kernels/normalize/lrn.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/rounding.h"
-#include "engine/row_access.h"
-#include "engine/slots.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/row_access.h"
+#include "cpu/engine/slots.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

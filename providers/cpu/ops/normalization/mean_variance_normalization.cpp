@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "engine/normalize.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/normalize.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // Softmax, LogSoftmax: versions 1, 11 (the input seen as a matrix from `axis` on), 13 (one axis).
 
-#include "engine/softmax.h"
+#include "cpu/engine/softmax.h"
 
-#include "engine/axis.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/axis.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -8,9 +8,9 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
-#include "ops/ops.h"
-#include "simd/boxes.h"
-#include "types.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/image/boxes.h"
 
 namespace tessera::cpu {
 namespace {

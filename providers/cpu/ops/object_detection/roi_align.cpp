@@ -1,6 +1,6 @@
 // RoiAlign (ai.onnx 10, 16, 22).
 
-#include "simd/roi_align.h"
+#include "kernels/image/roi_align.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "engine/cast.h"
-#include "engine/quantization.h"
-#include "simd/quantize.h"
-#include "types.h"
+#include "cpu/engine/cast.h"
+#include "cpu/engine/quantization.h"
+#include "cpu/types.h"
+#include "kernels/quantize/quantize.h"
 
 namespace tessera::cpu {
 namespace {

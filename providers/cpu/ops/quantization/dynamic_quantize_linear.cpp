@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/rounding.h"
-#include "simd/quantize.h"
-#include "types.h"
+#include "cpu/types.h"
+#include "kernels/quantize/quantize.h"
 
 namespace tessera::cpu {
 namespace {

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "engine/cast.h"
-#include "engine/elementwise.h"
-#include "engine/packed.h"
-#include "engine/quantization.h"
-#include "simd/convert.h"
-#include "simd/quantize.h"
-#include "types.h"
+#include "cpu/engine/cast.h"
+#include "cpu/engine/elementwise.h"
+#include "cpu/engine/packed.h"
+#include "cpu/engine/quantization.h"
+#include "cpu/types.h"
+#include "kernels/elementwise/convert.h"
+#include "kernels/quantize/quantize.h"
 
 namespace tessera::cpu {
 namespace {

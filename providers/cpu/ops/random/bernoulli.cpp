@@ -1,8 +1,8 @@
 // Bernoulli (15, 22): each element of the result is 1 with the probability that the input gives.
 
 #include "base/check.h"
-#include "ops/random/generator.h"
-#include "types.h"
+#include "cpu/ops/random/generator.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

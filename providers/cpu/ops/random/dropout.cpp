@@ -4,9 +4,9 @@
 
 #include "base/cancellable_memory.h"
 #include "base/check.h"
-#include "engine/cast.h"
-#include "ops/random/generator.h"
-#include "types.h"
+#include "cpu/engine/cast.h"
+#include "cpu/ops/random/generator.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "ops/random/generator.h"
-#include "types.h"
+#include "cpu/ops/random/generator.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,8 +1,8 @@
 // RandomNormal, RandomNormalLike, RandomUniform, RandomUniformLike (1, 22).
 
 #include "base/check.h"
-#include "ops/random/generator.h"
-#include "types.h"
+#include "cpu/ops/random/generator.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,9 +1,9 @@
 // ArgMax, ArgMin: versions 1, 11, 12, 13.
 
-#include "engine/arg_extreme.h"
-#include "engine/reduce.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/arg_extreme.h"
+#include "cpu/engine/reduce.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

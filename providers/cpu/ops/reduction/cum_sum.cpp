@@ -2,11 +2,11 @@
 
 #include "base/cancellation.h"
 #include "base/rounding.h"
-#include "engine/axis.h"
-#include "engine/convert_row.h"
-#include "ops/ops.h"
-#include "simd/scan.h"
-#include "types.h"
+#include "cpu/engine/axis.h"
+#include "cpu/engine/convert_row.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
+#include "kernels/reduce/scan.h"
 
 namespace tessera::cpu {
 namespace {

@@ -2,13 +2,13 @@
 // ReduceLogSumExp: versions 1, 11, 12, 13, 18, 20, 28. Axes are an attribute before version 18 (13 for ReduceSum), then an
 // input.
 
-#include "engine/reduce.h"
+#include "cpu/engine/reduce.h"
 
 #include <cmath>
 
-#include "engine/convert_row.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/convert_row.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

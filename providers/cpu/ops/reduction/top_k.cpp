@@ -1,7 +1,7 @@
 // TopK: versions 1 (k is an attribute), 10 (an input), 11 (`largest`, `sorted`; results are always sorted), 24. NaN counts
 // as larger than any number; of equal elements the one with the lower index comes first.
 
-#include "simd/top_k.h"
+#include "kernels/reduce/top_k.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,12 +11,12 @@
 #include "base/cancellable_sort.h"
 #include "base/cancellation.h"
 #include "base/rounding.h"
-#include "engine/axis.h"
-#include "engine/convert_row.h"
-#include "engine/found_position.h"
-#include "engine/slots.h"
-#include "ops/ops.h"
-#include "types.h"
+#include "cpu/engine/axis.h"
+#include "cpu/engine/convert_row.h"
+#include "cpu/engine/found_position.h"
+#include "cpu/engine/slots.h"
+#include "cpu/ops/ops.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

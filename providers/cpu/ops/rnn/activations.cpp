@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
-#include "ops/rnn/recurrent.h"
+#include "cpu/ops/rnn/recurrent.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // GRU (ai.onnx 1, 3, 7, 14, 22).
 
-#include "ops/ops.h"
-#include "ops/rnn/recurrent.h"
+#include "cpu/ops/ops.h"
+#include "cpu/ops/rnn/recurrent.h"
 
 namespace tessera::cpu {
 namespace {

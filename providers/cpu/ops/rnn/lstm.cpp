@@ -1,8 +1,8 @@
 // LSTM (ai.onnx 1, 7, 14, 22).
 
-#include "ops/rnn/lstm.h"
+#include "cpu/ops/rnn/lstm.h"
 
-#include "ops/ops.h"
+#include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 

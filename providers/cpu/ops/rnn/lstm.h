@@ -2,7 +2,7 @@
 
 // The cell of LSTM, for the operators that differ in what they multiply by.
 
-#include "ops/rnn/recurrent.h"
+#include "cpu/ops/rnn/recurrent.h"
 
 namespace tessera::cpu {
 

@@ -1,4 +1,4 @@
-#include "ops/rnn/recurrent.h"
+#include "cpu/ops/rnn/recurrent.h"
 
 #include <fmt/ranges.h>
 
@@ -9,8 +9,8 @@
 #include "base/mapped_file.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
-#include "ops/nn/rounded_product.h"
-#include "runtime/packed_store.h"
+#include "cpu/ops/nn/rounded_product.h"
+#include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
 namespace {
@@ -325,7 +325,7 @@ std::span<const void* const> Recurrent<T>::StateWeights(KernelContext& context, 
 }
 
 template <class T>
-size_t Recurrent<T>::RoomOfState(const RecurrentSizes& s) const {
+size_t Recurrent<T>::StateWorkspace(const RecurrentSizes& s) const {
   return rounds_ ? static_cast<size_t>(PairedSize(s.hidden)) * sizeof(BFloat16) : 0;
 }
 
@@ -412,7 +412,7 @@ void Recurrent<T>::Compute(KernelContext& context) {
   // two directions.
   const int64_t block = s.batch * s.hidden;
   const std::span<F> states = context.scratch<F>(static_cast<size_t>(CheckedMul(block, s.directions * 4)));
-  const auto entry_room = static_cast<int64_t>(RoomOfState(s));
+  const auto entry_room = static_cast<int64_t>(StateWorkspace(s));
   std::byte* room = context.scratch<std::byte>(static_cast<size_t>(CheckedMul(s.directions * s.batch, entry_room))).data();
   const Tensor* lengths = context.input(4);
   const auto run_part = [&](int64_t d, int64_t first, int64_t count) {

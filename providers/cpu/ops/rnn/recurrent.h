@@ -11,12 +11,12 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "ops/nn/packed_matrices.h"
-#include "rounding.h"
-#include "simd/gemm.h"
-#include "simd/gemm_bf16.h"
-#include "simd/recurrent.h"
-#include "types.h"
+#include "cpu/ops/nn/packed_matrices.h"
+#include "cpu/rounding.h"
+#include "cpu/types.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_bf16.h"
+#include "kernels/rnn/recurrent.h"
 
 namespace tessera::cpu {
 
@@ -41,7 +41,7 @@ struct RecurrentRun {
   const F* bias;           // [2 * gates, hidden]: of W, then of R; null: none
   const F* peepholes;      // null: none
   const void* const* packed_r;
-  std::byte* room;  // RoomOfState() for each entry: where products round the state
+  std::byte* room;  // StateWorkspace() for each entry: where products round the state
   F* h;             // [batch, hidden]
   F* c;             // the same; null: the operator has none
   F* temp;          // [2, batch, hidden]
@@ -80,7 +80,7 @@ class Recurrent : public Kernel {
   /// What AddProduct finds in RecurrentRun::packed_r, [direction, part].
   virtual std::span<const void* const> StateWeights(KernelContext& context, const RecurrentSizes& sizes) const;
   /// Bytes, in whole lines of a cache where there are any.
-  virtual size_t RoomOfState(const RecurrentSizes& sizes) const;
+  virtual size_t StateWorkspace(const RecurrentSizes& sizes) const;
   virtual int64_t HiddenOf(const Shape& r) const { return r[2]; }
   virtual void CheckWeights(const KernelContext& context, const RecurrentSizes& sizes) const;
   static void CheckInput(const KernelContext& context, size_t input, const char* name, ElementType type,

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/value_type.h"
-#include "engine/sequences.h"
+#include "cpu/engine/sequences.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -2,7 +2,7 @@
 // filled one is its element.
 
 #include "base/check.h"
-#include "ops/sequence/elements.h"
+#include "cpu/ops/sequence/elements.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

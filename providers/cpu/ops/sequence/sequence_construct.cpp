@@ -1,6 +1,6 @@
 // SequenceConstruct (11), SequenceEmpty (11): https://onnx.ai/onnx/operators/onnx__SequenceConstruct.html
 
-#include "ops/sequence/elements.h"
+#include "cpu/ops/sequence/elements.h"
 
 namespace tessera::cpu {
 namespace {

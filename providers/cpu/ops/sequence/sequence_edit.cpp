@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "ops/sequence/elements.h"
+#include "cpu/ops/sequence/elements.h"
 
 namespace tessera::cpu {
 namespace {

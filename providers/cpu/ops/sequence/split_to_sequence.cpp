@@ -1,7 +1,7 @@
 // SplitToSequence (11, 24), ConcatFromSequence (11).
 
-#include "ops/control_flow/rows.h"
-#include "ops/sequence/elements.h"
+#include "cpu/ops/control_flow/rows.h"
+#include "cpu/ops/sequence/elements.h"
 
 namespace tessera::cpu {
 namespace {

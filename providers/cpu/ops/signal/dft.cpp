@@ -4,9 +4,9 @@
 
 #include "base/cancellation.h"
 #include "base/checked.h"
-#include "ops/ops.h"
-#include "ops/signal/transform.h"
-#include "types.h"
+#include "cpu/ops/ops.h"
+#include "cpu/ops/signal/transform.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

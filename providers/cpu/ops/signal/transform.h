@@ -9,7 +9,7 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
-#include "simd/fft.h"
+#include "kernels/signal/fft.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

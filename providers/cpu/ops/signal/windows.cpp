@@ -5,9 +5,9 @@
 #include <numbers>
 
 #include "base/cancellation.h"
-#include "ops/ops.h"
-#include "ops/signal/transform.h"
-#include "types.h"
+#include "cpu/ops/ops.h"
+#include "cpu/ops/signal/transform.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/seeded_hash.h"
 #include "base/string_memory.h"
-#include "ops/text/utf8.h"
+#include "cpu/ops/text/utf8.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -8,7 +8,7 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/string_memory.h"
-#include "ops/text/utf8.h"
+#include "cpu/ops/text/utf8.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "simd/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {

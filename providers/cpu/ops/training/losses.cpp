@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/cancellation.h"
-#include "base/loss.h"
-#include "types.h"
+#include "cpu/types.h"
+#include "ops/training/loss.h"
 
 namespace tessera::cpu {
 namespace {

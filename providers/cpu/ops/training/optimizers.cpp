@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "types.h"
+#include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {

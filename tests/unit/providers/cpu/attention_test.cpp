@@ -1,7 +1,7 @@
 // Attention beside the same in plain loops: sizes around the edges of tiles and vectors, masks that leave tiles out, rows
 // that see nothing, factors of bfloat16.
 
-#include "simd/attention.h"
+#include "kernels/attention/attention.h"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
@@ -12,9 +12,9 @@
 
 #include "attributes.h"
 #include "base/cpu_features.h"
+#include "kernels/vector/targets.h"
 #include "model_builder.h"
 #include "random_numbers.h"
-#include "simd/targets.h"
 
 namespace tessera::testing {
 namespace {

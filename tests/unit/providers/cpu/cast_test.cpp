@@ -1,6 +1,6 @@
 // ElementCast: block edges, packed targets and sources that start inside a byte, text, and where rounding twice would show.
 
-#include "engine/cast.h"
+#include "cpu/engine/cast.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/packed.h"
+#include "cpu/engine/packed.h"
 #include "tessera/error.h"
 
 namespace tessera::cpu {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simd/conv.h"
+#include "kernels/conv/nchw/conv.h"
 
 namespace tessera::cpu {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/image/resample.h"
+#include "cpu/ops/image/resample.h"
 #include "tessera/memory.h"
 
 namespace tessera::cpu {

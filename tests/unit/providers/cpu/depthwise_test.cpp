@@ -1,6 +1,6 @@
 // Depthwise convolution of images against its definition, at every width around the vectors', with all pads that fit.
 
-#include "simd/depthwise.h"
+#include "kernels/conv/depthwise/depthwise.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "simd/fold.h"
+#include "kernels/reduce/fold.h"
 
 namespace tessera::cpu {
 namespace {

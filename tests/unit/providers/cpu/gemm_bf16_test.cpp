@@ -1,7 +1,7 @@
 // Products of factors of bfloat16 with sums in float32: sizes around the edges of tiles and blocks. Small whole numbers
 // need no rounding, so that results are exact.
 
-#include "simd/gemm_bf16.h"
+#include "kernels/gemm/gemm_bf16.h"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "runtime/thread_pools.h"
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
+#include "runtime/threads/thread_pools.h"
 
 namespace tessera::cpu {
 namespace {

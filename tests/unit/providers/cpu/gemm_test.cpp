@@ -1,7 +1,7 @@
 // The matrix product beside a plain one: sizes around the edges of tiles and blocks, strides of A, kinds of B, epilogues,
 // on every instruction set of this machine.
 
-#include "simd/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
@@ -10,9 +10,9 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/vector/targets.h"
 #include "random_numbers.h"
-#include "runtime/thread_pools.h"
-#include "simd/targets.h"
+#include "runtime/threads/thread_pools.h"
 
 namespace tessera::cpu {
 namespace {

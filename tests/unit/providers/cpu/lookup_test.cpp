@@ -1,6 +1,6 @@
 // Tables of bytes give what they hold, whatever instructions find it.
 
-#include "simd/lookup.h"
+#include "kernels/quantize/lookup.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Codes of 4 bits give the same on every instruction set.
 
-#include "simd/nibbles.h"
+#include "kernels/gemm/nbits/nibbles.h"
 
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "simd/targets.h"
+#include "kernels/vector/targets.h"
 
 namespace tessera::cpu {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "attributes.h"
+#include "kernels/elementwise/swish.h"
+#include "kernels/reduce/arg_extreme.h"
+#include "kernels/reduce/fold.h"
 #include "model_builder.h"
-#include "simd/arg_extreme.h"
-#include "simd/fold.h"
-#include "simd/swish.h"
 
 namespace tessera::testing {
 namespace {

@@ -1,6 +1,6 @@
 // Constant matrices take 16 bits where their numbers need no more, and products do not tell the difference.
 
-#include "ops/nn/packed_matrices.h"
+#include "cpu/ops/nn/packed_matrices.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "random_numbers.h"
-#include "runtime/thread_pools.h"
+#include "runtime/threads/thread_pools.h"
 
 namespace tessera::cpu {
 namespace {

@@ -1,6 +1,6 @@
 // Packing of 4- and 2-bit elements: every start within a byte, every length around the eight that a word does at once.
 
-#include "engine/packed.h"
+#include "cpu/engine/packed.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "ops/nn/packed_weights.h"
+#include "cpu/ops/nn/packed_weights.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "runtime/thread_pools.h"
+#include "runtime/threads/thread_pools.h"
 
 namespace tessera::cpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simd/resample.h"
+#include "kernels/image/resample.h"
 
 namespace tessera::cpu {
 namespace {

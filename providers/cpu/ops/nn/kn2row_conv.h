@@ -1,0 +1,30 @@
+#pragma once
+
+// Convolutions with few outputs: their products would have few rows for the inputs that they gather at every tap. So all
+// taps of all outputs are multiplied with the pixels first, and each output pixel gathers what the taps contribute to it,
+// as in ConvTranspose.
+
+#include <memory>
+
+#include "kernels/gemm/gemm.h"
+#include "ops/nn/window.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// Holds no weights where that does not pay.
+class Kn2RowConv {
+ public:
+  /// Of a convolution with one group, whose weights are input 1.
+  explicit Kn2RowConv(const KernelInfo& info);
+
+  bool Suits(const Window& window) const;
+  void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
+                const GemmEpilogue<float>& epilogue, float* output) const;
+
+ private:
+  Shape weights_shape_;
+  std::shared_ptr<const Tensor> turned_;  // [outputs][taps, the last first][channels]
+};
+
+}  // namespace tessera::cpu

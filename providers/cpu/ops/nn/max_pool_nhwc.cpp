@@ -1,0 +1,87 @@
+// MaxPoolNhwc (ai.tessera 1): MaxPool of bytes whose channels lie side by side, [N, H, W, C].
+
+#include <array>
+#include <cstring>
+
+#include "cpu/ops/ops.h"
+#include "kernels/pool/max_bytes.h"
+#include "ops/nn/window.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// A window along one axis.
+struct Taps {
+  int64_t first, step, count;  // where they lie
+  int64_t places;              // those outside count for nothing
+};
+
+/// The maximum over the taps of n bytes each, `bytes` apart from place to place.
+void JoinTaps(const Taps& taps, const uint8_t* from, int64_t bytes, bool is_signed, int64_t n, uint8_t* to) {
+  constexpr size_t kMostRows = 64;  // at a time
+  std::array<const uint8_t*, kMostRows> rows;
+  size_t count = 0;
+  int64_t place = taps.first;
+  for (int64_t i = 0; i < taps.count; ++i, place += taps.step) {
+    if (place < 0 || place >= taps.places) continue;
+    if (count == kMostRows) {
+      MaxOfRows(rows.data(), count, is_signed, n, to);
+      rows[0] = to;
+      count = 1;
+    }
+    rows[count++] = from + place * bytes;
+  }
+  if (count > 0) MaxOfRows(rows.data(), count, is_signed, n, to);
+  else std::memset(to, is_signed ? 0x80 : 0, static_cast<size_t>(n));
+}
+
+class MaxPoolNhwc final : public Kernel {
+ public:
+  explicit MaxPoolNhwc(const KernelInfo& info) : attributes_(info.node()) {
+    Require(attributes_.has_kernel(), "attribute 'kernel_shape' is required");
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    Require(shape.rank() == 4, "the input must be [N, H, W, C], it is {}", shape);
+    const Window window = attributes_.Fit(shape.dims().subspan(1, 2), attributes_.kernel().dims());
+    const int64_t rows = window.output[0], columns = window.output[1];
+    Tensor* y = context.output(0, x.type(), {shape[0], rows, columns, shape[3]});
+    if (y == nullptr || y->num_elements() == 0) return;
+    const bool is_signed = x.is(ElementType::kInt8);
+    const int64_t height = shape[1], channels = shape[3], line_bytes = shape[2] * channels;
+    const auto* from = static_cast<const uint8_t*>(x.raw());
+    auto* to = static_cast<uint8_t*>(y->mutable_raw());
+    const Taps down{-window.begin[0], window.dilations[0], window.kernel[0], height};
+    const Taps across{-window.begin[1], window.dilations[1], window.kernel[1], shape[2]};
+    const int64_t down_stride = window.strides[0], across_stride = window.strides[1];
+    const double cost = 0.02 * static_cast<double>(line_bytes * down.count + columns * channels * across.count);
+    context.threads().ParallelFor(shape[0] * rows, cost, [&](int64_t begin, int64_t end) {
+      // The lines of a window as one, then along that.
+      uint8_t* line = context.scratch<uint8_t>(static_cast<size_t>(line_bytes)).data();
+      for (int64_t i = begin; i < end; ++i) {
+        Taps taps = down;
+        taps.first += i % rows * down_stride;
+        JoinTaps(taps, from + i / rows * height * line_bytes, line_bytes, is_signed, line_bytes, line);
+        taps = across;
+        uint8_t* out = to + i * columns * channels;
+        for (int64_t column = 0; column < columns; ++column, taps.first += across_stride, out += channels) {
+          JoinTaps(taps, line, channels, is_signed, channels, out);
+        }
+      }
+    });
+  }
+
+ private:
+  WindowAttributes attributes_;
+};
+
+}  // namespace
+
+void RegisterMaxPoolNhwc(KernelRegistry& registry) {
+  constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
+  registry.Add(Op("MaxPoolNhwc", "ai.tessera").Types(0, kBytes).OutputTypes(0, kBytes).Make<MaxPoolNhwc>());
+}
+
+}  // namespace tessera::cpu

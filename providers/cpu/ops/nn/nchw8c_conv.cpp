@@ -1,0 +1,193 @@
+// Nchw8cConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, R,
+// which is added to the result before the activation, and S, the slopes of PRelu. With plain_input or block_input X is [N,
+// C, ...] of one to three spatial axes; the first reads it plane by plane, the second brings it into blocks.
+
+#include "base/weight_memory.h"
+#include "cpu/ops/nn/nchw8c_dense.h"
+#include "cpu/ops/nn/nchw8c_layout.h"
+#include "cpu/ops/nn/nchw8c_winograd.h"
+#include "cpu/ops/ops.h"
+#include "graph/algorithm.h"
+#include "runtime/memory/packed_store.h"
+
+namespace tessera::cpu {
+namespace {
+
+class Nchw8cConv final : public Kernel {
+ public:
+  explicit Nchw8cConv(const KernelInfo& info)
+      : attributes_(info.node()),
+        group_(info.attribute<int64_t>("group", 1)),
+        source_(SourceOf(info)),
+        algorithm_(ChosenAlgorithm(info.node())),
+        epilogue_(ParseNchw8cActivation(info)) {
+    const Tensor* weights = info.constant_input(1);
+    Require(weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() > 2 &&
+                weights->shape().rank() <= kSpatialAxes + 2,
+            "the weights must be constant floats with one to {} spatial axes", kSpatialAxes);
+    weights_shape_ = weights->shape();
+    Require(weights->num_elements() > 0 && group_ > 0 && outputs() % group_ == 0 && outputs() % kChannelBlock == 0,
+            "{} outputs in {} groups do not divide into blocks", outputs(), group_);
+    depthwise_ = group_ > 1 && weights_shape_[1] == 1 && outputs() == group_;
+    const bool divides = weights_shape_[1] % kChannelBlock == 0 && outputs() / group_ % kChannelBlock == 0;
+    Require(source_ == Source::kPlanes ? group_ == 1 : depthwise_ || divides,
+            "the weights {} in {} groups do not divide into blocks", weights_shape_, group_);
+    const Window window = attributes_.Expand(Shape(kernel().size(), 1).dims(), kernel()).WithRank(kSpatialAxes);
+    Require(!depthwise_ || source_ == Source::kBlocks, "a depthwise convolution reads blocks");
+    if (!depthwise_) dense_ = Nchw8cDense(outputs(), weights_shape_[1], window, group_, source_);
+    Prepare(info, *weights);
+    info.ReleaseConstant(1);
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& input = context.required_input(0);
+    const Window fitted = CheckInput(input), window = fitted.WithRank(kSpatialAxes);
+    const Shape shape = Nchw8cShape(input.shape()[0], outputs() / kChannelBlock, fitted.output.dims());
+    Tensor* output = context.output(0, shape);
+    const Nchw8cEpilogue epilogue = WithOperands(epilogue_, context, shape);
+    if (output == nullptr || output->num_elements() == 0) return;
+    const int64_t batch = input.shape()[0];
+    if (depthwise_) {
+      Depthwise(context, window, batch, input.data<float>(), epilogue, output->mutable_data<float>());
+    } else if (transformed_ && (!packed_ || ChooseForm(window, batch) == form_)) {
+      Require(FitsForm(window, form_), "the image is {}, its size was declared to be another: correct its value_info",
+              input.shape());
+      ConvolveNchw8cWinograd(context, form_, window, Channels(batch), transformed_->data<float>(), InBlocks(context, input),
+                             epilogue, output->mutable_data<float>());
+    } else {
+      dense_.Convolve(context, window, batch, packed_->data<float>(), input.data<float>(), epilogue,
+                      output->mutable_data<float>());
+    }
+  }
+
+ private:
+  using Source = Nchw8cDense::Source;
+
+  static Source SourceOf(const KernelInfo& info) {
+    if (info.attribute<int64_t>("plain_input", 0) != 0) return Source::kPlanes;
+    return info.attribute<int64_t>("block_input", 0) != 0 ? Source::kPlanesToBlocks : Source::kBlocks;
+  }
+
+  int64_t outputs() const { return weights_shape_[0]; }
+  int64_t channels() const { return weights_shape_[1] * group_; }
+  std::span<const int64_t> kernel() const { return weights_shape_.dims().subspan(2); }
+  int64_t positions() const { return weights_shape_.SizeOfRange(2, weights_shape_.rank()); }
+
+  /// Weights for Winograd's transform, for plain sums, or where the image's size is not known for both.
+  void Prepare(const KernelInfo& info, const Tensor& weights) {
+    if (source_ != Source::kPlanes && !depthwise_) {
+      const Window likely = LikelyWindow(info);
+      const auto form = likely.rank() == 0 ? std::nullopt : ChooseForm(likely.WithRank(kSpatialAxes), LikelyBatch(info));
+      if (form) {
+        form_ = *form;
+        const Shape shape{group_, form_.planes(), outputs() / group_,
+                          weights_shape_.SizeOfRange(1, std::max<size_t>(weights_shape_.rank(), 4) - 2)};
+        const std::string key =
+            fmt::format("nchw8c_winograd {} {} {}", static_cast<int>(form_.y), static_cast<int>(form_.x), group_);
+        transformed_ = SharedTensor(info, weights, key, ElementType::kFloat, shape,
+                                    [&] { return PackNchw8cWinograd(info.threads(), form_, group_, weights); });
+        if (KnowsImage(info)) return;
+      }
+    }
+    const char* form = depthwise_ ? "nchw8c_depthwise" : source_ == Source::kPlanes ? "nchw8c_plain" : "blocked";
+    const std::string key = fmt::format("{} {}", form, group_);
+    packed_ = SharedTensor(info, weights, key, ElementType::kFloat, weights_shape_, [&] {
+      auto packed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
+      depthwise_ ? PackDepthwise(weights.unaligned_data<float>(), packed->mutable_data<float>())
+                 : dense_.Pack(info.threads(), weights.unaligned_data<float>(), packed->mutable_data<float>());
+      return packed;
+    });
+  }
+
+  /// The image's size is known before it is seen.
+  bool KnowsImage(const KernelInfo& info) const {
+    const auto& data = info.input_info(0).shape;
+    const auto known = [](const Dimension& size) { return size.known(); };
+    return data && data->size() == kernel().size() + (source_ == Source::kBlocks ? 3 : 2) &&
+           std::all_of(data->begin() + 2, data->end(), known);
+  }
+  int64_t LikelyBatch(const KernelInfo& info) const {
+    return KnowsImage(info) && info.input_info(0).shape->front().known() ? info.input_info(0).shape->front().value : 1;
+  }
+  /// Over the image as far as it is known; nothing where the kernel is larger.
+  Window LikelyWindow(const KernelInfo& info) const {
+    constexpr int64_t kLikelySide = 56, kLikelyLine = 1024;
+    Shape image(kernel().size(), kernel().size() == 1 ? kLikelyLine : kLikelySide);
+    if (KnowsImage(info)) {
+      for (size_t i = 0; i < image.rank(); ++i) image[i] = (*info.input_info(0).shape)[i + 2].value;
+    }
+    const Window window = attributes_.Expand(image.dims(), kernel());
+    for (size_t i = 0; i < window.rank(); ++i) {
+      if (window.extent(i) > window.input[i] + window.begin[i] + window.end[i]) return {};
+    }
+    return attributes_.Fit(image.dims(), kernel());
+  }
+
+  Nchw8cChannels Channels(int64_t batch) const { return {batch, group_, weights_shape_[1], outputs() / group_}; }
+
+  std::optional<WinogradForm> ChooseForm(const Window& window, int64_t batch) const {
+    if (algorithm_ == Algorithm::kDirect) return std::nullopt;
+    return ChooseNchw8cWinograd(window, Channels(batch), algorithm_ == Algorithm::kWinograd, dense_.ShareOfPlane(window));
+  }
+
+  /// The input where it lies, or, in planes, brought into blocks.
+  const float* InBlocks(KernelContext& context, const Tensor& input) const {
+    const auto* from = input.data<float>();
+    if (source_ == Source::kBlocks) return from;
+    float* blocks = context.scratch<float>(static_cast<size_t>(input.num_elements())).data();
+    const int64_t pixels = input.shape().SizeOfRange(2, input.shape().rank());
+    BringIntoBlocks(context, from, input.num_elements() / (pixels * kChannelBlock), pixels, blocks);
+    return blocks;
+  }
+
+  void PackDepthwise(const float* weights, float* packed) const {
+    for (int64_t c = 0; c < outputs(); ++c) {
+      float* to = packed + c / kChannelBlock * positions() * kChannelBlock + c % kChannelBlock;
+      for (int64_t i = 0; i < positions(); ++i) to[i * kChannelBlock] = LoadUnaligned(weights + c * positions() + i);
+    }
+  }
+
+  Window CheckInput(const Tensor& input) const {
+    const Shape& shape = input.shape();
+    const bool blocked = source_ == Source::kBlocks;
+    Require(input.is(ElementType::kFloat) && shape.rank() == weights_shape_.rank() + (blocked ? 1 : 0),
+            "the input is {}, the weights are {}", shape, weights_shape_);
+    if (blocked) RequireNchw8c(input);
+    Require(shape[1] * (blocked ? kChannelBlock : 1) == channels(), "the input is {}, the weights take {} channels", shape,
+            channels());
+    Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel()),
+            "kernel_shape is {}, the weights are {}", attributes_.kernel(), weights_shape_);
+    return attributes_.Fit(blocked ? SpatialDims(shape) : shape.dims().subspan(2), kernel());
+  }
+
+  void Depthwise(KernelContext& context, const Window& fitted, int64_t batch, const float* input,
+                 const Nchw8cEpilogue& epilogue, float* output) const {
+    const Nchw8cWindow window = ToNchw8cWindow(fitted);
+    const int64_t blocks = outputs() / kChannelBlock;
+    const double cost = 20 + static_cast<double>(window.x.output) * (2 + 1.2 * static_cast<double>(positions()));
+    context.threads().ParallelFor(
+        batch * blocks * window.z.output * window.y.output, cost, [&](int64_t begin, int64_t end) {
+          ConvolveNchw8cDepthwise(window, input, packed_->data<float>(), blocks, epilogue, begin, end, output);
+        });
+  }
+
+  WindowAttributes attributes_;
+  int64_t group_;
+  Source source_;
+  Algorithm algorithm_;
+  Nchw8cEpilogue epilogue_;  // only the activation
+  bool depthwise_ = false;
+  Shape weights_shape_;
+  Nchw8cDense dense_;
+  std::shared_ptr<const Tensor> packed_;
+  WinogradForm form_{};
+  std::shared_ptr<const Tensor> transformed_;  // for `form_`
+};
+
+}  // namespace
+
+void RegisterNchw8cConv(KernelRegistry& registry) {
+  if (SuitsChannelBlocks()) registry.Add(Nchw8cOp("Nchw8cConv").Make<Nchw8cConv>());
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,378 @@
+#include "cpu/ops/nn/nchw8c_winograd.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/cancellation.h"
+#include "base/checked.h"
+#include "base/rounding.h"
+#include "base/weight_memory.h"
+#include "cpu/ops/nn/nchw8c_layout.h"
+#include "kernels/conv/winograd/winograd.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int64_t kNchw8cBytes = 384 << 10;  // of columns and products under way in a thread: most of its L2
+
+struct Nchw8cBuffers {
+  float* columns;
+  float* products;
+  Nchw8cStep* steps;
+};
+
+class Nchw8cRun {
+ public:
+  /// `images`: a group's channels of a batch's image each.
+  Nchw8cRun(KernelContext& context, const Nchw8cTileRows& slice, const Window& window, int64_t images, int64_t groups,
+            const float* weights, const float* input, const Nchw8cEpilogue& epilogue, float* output)
+      : context_(context),
+        slice_(slice),
+        window_(window),
+        groups_(groups),
+        slices_(images * window.output[0]),
+        form_(slice.form),
+        weights_(weights),
+        input_(input),
+        epilogue_(epilogue),
+        output_(output) {}
+
+  /// Each thread takes blocks of tile rows through all three steps, in its own cache.
+  void ByBlocks(int64_t rows) {
+    const int64_t per_slice = CeilDiv(slice_.end_row, rows);
+    const int64_t blocks = slices_ * per_slice;
+    const int64_t parts = std::min<int64_t>(blocks, context_.threads().num_threads());
+    const Nchw8cTileRows largest = Rows(0, std::min(rows, slice_.end_row));
+    const int64_t columns = form_.planes() * largest.column_matrix(), products = form_.points() * largest.product_matrix();
+    const int64_t steps = kStepTables * slice_.summed_blocks();
+    const Nchw8cBuffers all = Take(CheckedMul(columns, parts), CheckedMul(products, parts), steps * parts);
+    context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const Nchw8cBuffers own{all.columns + part * columns, all.products + part * products, all.steps + part * steps};
+        for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
+          CancellationPoint();
+          const int64_t slice = i / per_slice, first = i % per_slice * rows;
+          const Nchw8cTileRows block = Rows(first, std::min(first + rows, slice_.end_row));
+          Transform(block, slice, 0, block.summed_blocks(), own.columns);
+          const int64_t count = FindSteps(block, slice, own.steps);
+          const int64_t groups = BlockGroups(block.output_blocks);
+          for (int64_t point = 0; point < form_.points(); ++point) Multiply(block, slice, own, count, point, 0, groups);
+          Output(block, slice, 0, block.output_blocks, own);
+        }
+      }
+    });
+  }
+
+  /// All threads share each step of a slice: small images have too few tile rows.
+  void BySteps() {
+    ThreadPool& threads = context_.threads();
+    const Nchw8cTileRows block = Rows(0, slice_.end_row);
+    const int64_t summed = block.summed_blocks();
+    const Nchw8cBuffers all =
+        Take(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(), kStepTables * summed);
+    const double tile_ns = 30.0 * static_cast<double>(block.tiles());
+    const int64_t groups = BlockGroups(block.output_blocks);
+    const int64_t splits = std::min<int64_t>(groups, threads.num_threads());
+    for (int64_t i = 0; i < slices_; ++i) {
+      threads.ParallelFor(summed, tile_ns,
+                          [&](int64_t begin, int64_t end) { Transform(block, i, begin, end, all.columns); });
+      const int64_t count = FindSteps(block, i, all.steps);
+      threads.ParallelFor(form_.points() * splits, 1e5, [&](int64_t begin, int64_t end) {
+        for (int64_t j = begin; j < end; ++j) {
+          const int64_t split = j % splits;
+          Multiply(block, i, all, count, j / splits, groups * split / splits, groups * (split + 1) / splits);
+        }
+      });
+      threads.ParallelFor(block.output_blocks, tile_ns,
+                          [&](int64_t begin, int64_t end) { Output(block, i, begin, end, all); });
+    }
+  }
+
+ private:
+  Nchw8cTileRows Rows(int64_t first, int64_t end) const {
+    Nchw8cTileRows block = slice_;
+    block.first_row = first;
+    block.end_row = end;
+    return block;
+  }
+
+  /// What slice `k` of the window reads for a slice of the output; null where that is padding or, transposed, lies between
+  /// inputs.
+  const float* Read(int64_t slice, int64_t k) const {
+    int64_t z = slice % window_.output[0];
+    if (form_.transposed()) {
+      z += window_.begin[0] - k * window_.dilations[0];
+      if (z % window_.strides[0] != 0) return nullptr;
+      z /= window_.strides[0];
+    } else {
+      z = z * window_.strides[0] - window_.begin[0] + k * window_.dilations[0];
+    }
+    if (z < 0 || z >= window_.input[0]) return nullptr;
+    const int64_t image = slice / window_.output[0];
+    return input_ + image * slice_.input_blocks * slice_.input_plane + z * slice_.height * slice_.width * kChannelBlock;
+  }
+
+  Nchw8cBuffers Take(int64_t columns, int64_t products, int64_t steps) {
+    return {context_.scratch<float>(static_cast<size_t>(columns)).data(),
+            context_.scratch<float>(static_cast<size_t>(products)).data(),
+            context_.scratch<Nchw8cStep>(static_cast<size_t>(steps)).data()};
+  }
+
+  /// Blocks [begin, end) of all that the window's slices read.
+  void Transform(const Nchw8cTileRows& block, int64_t slice, int64_t begin, int64_t end, float* columns) const {
+    for (int64_t i = begin; i < end;) {
+      const int64_t k = i / block.input_blocks, first = k * block.input_blocks,
+                    last = std::min(end, first + block.input_blocks);
+      if (const float* from = Read(slice, k)) {
+        TransformTileRows(block, from, i - first, last - first, columns + first * block.tiles() * kChannelBlock);
+      }
+      i = last;
+    }
+  }
+
+  /// Points of a table sum over so many planes along each axis. Its steps begin at `first` times those of one plane.
+  struct StepTable {
+    int64_t y, x, first;
+  };
+  static constexpr StepTable kTables[] = {{1, 1, 0}, {1, 2, 1}, {2, 1, 3}, {2, 2, 5}, {3, 1, 9}};
+  static constexpr int64_t kStepTables = 12;  // in all
+
+  /// Fills the tables that the form needs; slices of padding have no steps. Returns the steps of one plane.
+  int64_t FindSteps(const Nchw8cTileRows& block, int64_t slice, Nchw8cStep* steps) const {
+    int64_t each = 0;
+    for (int64_t k = 0; k < block.slices; ++k) each += Read(slice, k) == nullptr ? 0 : block.input_blocks;
+    for (const StepTable& table : kTables) {
+      if (PlanesOf(form_.y).most() < table.y || PlanesOf(form_.x).most() < table.x) continue;
+      const int64_t planes = table.y * table.x;
+      Nchw8cStep* to = steps + table.first * each;
+      for (int64_t k = 0; k < block.slices; ++k) {
+        if (Read(slice, k) == nullptr) continue;
+        for (int64_t i = 0; i < block.input_blocks; ++i) {
+          for (int64_t j = 0; j < planes; ++j) {
+            const int64_t plane = j / table.x * PlanesOf(form_.x).planes + j % table.x,
+                          weights = (i * block.slices + k) * planes + j;
+            *to++ = {plane * block.column_matrix() + (k * block.input_blocks + i) * block.tiles() * kChannelBlock,
+                     weights * kChannelBlock};
+          }
+        }
+      }
+    }
+    return each;
+  }
+
+  int64_t GroupOf(int64_t slice) const { return slice / window_.output[0] % groups_; }
+
+  /// For the groups of blocks [begin, end).
+  void Multiply(const Nchw8cTileRows& block, int64_t slice, const Nchw8cBuffers& buffers, int64_t steps, int64_t point,
+                int64_t begin, int64_t end) const {
+    const auto [planes_y, planes_x] = form_.PlanesOfPoint(point);
+    const int64_t planes = planes_y * planes_x, depth = block.summed_blocks() * kChannelBlock;
+    Nchw8cProduct product;
+    product.input = buffers.columns + form_.FirstPlane(point) * block.column_matrix();
+    product.steps = buffers.steps + kTables[(planes_y - 1) * 2 + planes_x - 1].first * steps;
+    product.num_steps = planes * steps;
+    product.depth = planes * depth;
+    product.pixels = block.tiles();
+    product.output_blocks = block.output_blocks;
+    product.weights = weights_ + (GroupOf(slice) * form_.factors() + form_.FirstFactor(point)) * depth *
+                                     block.output_blocks * kChannelBlock;
+    product.output = buffers.products + point * block.product_matrix();
+    MultiplyNchw8c(product, {0, product.pixels}, begin, end);
+  }
+
+  void Output(const Nchw8cTileRows& block, int64_t slice, int64_t begin, int64_t end,
+              const Nchw8cBuffers& buffers) const {
+    const int64_t image = slice / window_.output[0], z = slice % window_.output[0];
+    const int64_t at = image * block.output_blocks * block.output_plane + z * block.y.size * block.x.size * kChannelBlock;
+    const Nchw8cEpilogue epilogue = epilogue_.From(GroupOf(slice) * block.output_blocks * kChannelBlock, at);
+    FinishTileRows(block, buffers.products, epilogue, begin, end, output_ + at);
+  }
+
+  KernelContext& context_;
+  const Nchw8cTileRows& slice_;
+  const Window& window_;
+  const int64_t groups_;
+  const int64_t slices_;  // of all images' outputs
+  const WinogradForm form_;
+  const float* weights_;
+  const float* input_;
+  const Nchw8cEpilogue& epilogue_;
+  float* output_;
+};
+
+/// Tile rows of a block: as many as the cache holds, with no thread left over.
+int64_t ChooseNchw8cRows(const Nchw8cTileRows& slice, int64_t slices, int64_t threads) {
+  constexpr int64_t kFewestTiles = 24, kReadTiles = 8;  // reading the weights once more costs what so many tiles do
+  const int64_t row_blocks = slice.form.planes() * slice.summed_blocks() + slice.form.points() * slice.output_blocks;
+  const int64_t bytes = int64_t{sizeof(float)} * kChannelBlock * row_blocks * slice.x.tiles();
+  const int64_t most = std::max(kNchw8cBytes / bytes, CeilDiv(kFewestTiles, slice.x.tiles()));
+  int64_t best = 1;
+  int64_t best_cost = INT64_MAX;
+  for (int64_t rows = 1; rows <= std::min(most, slice.end_row); ++rows) {
+    const int64_t blocks = slices * CeilDiv(slice.end_row, rows);
+    const int64_t cost = CeilDiv(blocks, threads) * (rows * slice.x.tiles() + kReadTiles);
+    if (cost <= best_cost) {
+      best = rows;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+/// The line has as many taps along the axis as the window, in an image large enough.
+bool Fits(const Window& window, size_t axis, WinogradLine line) {
+  const WinogradPlanes of = PlanesOf(line);
+  if (window.kernel[axis] != of.taps || window.strides[axis] != of.stride) return false;
+  const int64_t dilation = window.dilations[axis], most = (of.taps - 1) * dilation;
+  if (of.transposed()) return dilation == 1 && window.begin[axis] % of.stride == of.turned.pad;
+  if (window.begin[axis] > most || window.end[axis] > most) return false;
+  return of.taps == 1 || (dilation <= window.output[axis] && (of.stride == 1 || dilation == 1));
+}
+/// Tiles along an axis of output pixels.
+WinogradAxis Axis(const Window& window, size_t axis, WinogradLine line) {
+  const WinogradPlanes of = PlanesOf(line);
+  return {window.output[axis], of.taps == 1 ? 1 : window.dilations[axis], of.side};
+}
+
+/// How far before the image the first tile's inputs begin.
+int64_t Lead(const Window& window, size_t axis, WinogradLine line) {
+  const WinogradPlanes of = PlanesOf(line);
+  return of.transposed() ? (of.taps - 1 - of.turned.pad) / of.stride - window.begin[axis] / of.stride : window.begin[axis];
+}
+
+/// A line down the image, whose rows of tiles are what threads and caches share.
+Window Upright(const Window& window) {
+  constexpr size_t kY = kSpatialAxes - 2, kX = kSpatialAxes - 1;
+  Window turned = window;
+  if (window.input[kY] != 1 || window.output[kY] != 1 || window.kernel[kY] != 1) return turned;
+  for (Shape Window::* const sizes : {&Window::input, &Window::output, &Window::kernel, &Window::strides,
+                                      &Window::dilations, &Window::begin, &Window::end}) {
+    std::swap((turned.*sizes)[kY], (turned.*sizes)[kX]);
+  }
+  return turned;
+}
+
+/// Of a group, on one core: products of so many pixels (tiles) by so many weights, which come from memory meanwhile.
+double ProductsNs(double pixels, double weights) {
+  constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2, kApart = 0.3;  // a multiply-add, a weight; what does not overlap
+  constexpr double kFewestPixels = 4;                                   // what fewer cost too
+  const double products = std::max(pixels, kFewestPixels) * weights * kProductNs, reads = weights * kReadNs;
+  return std::max(products, reads) + kApart * std::min(products, reads);
+}
+
+double TransformedNs(WinogradForm form, const Window& window, int64_t images, int64_t depth, int64_t outputs) {
+  constexpr double kPlaneNs = 0.11;  // to transform a channel's plane of a tile
+  const double tiles = static_cast<double>(images) * static_cast<double>(Axis(window, 1, form.y).tiles()) *
+                       static_cast<double>(Axis(window, 2, form.x).tiles());
+  const double transformed = static_cast<double>(depth * form.planes() + outputs * form.points());
+  return ProductsNs(tiles, static_cast<double>(form.factors()) * static_cast<double>(depth * outputs)) +
+         tiles * transformed * kPlaneNs;
+}
+
+}  // namespace
+
+bool FitsForm(const Window& image, WinogradForm form) {
+  const Window window = Upright(image);
+  return Fits(window, kSpatialAxes - 2, form.y) && Fits(window, kSpatialAxes - 1, form.x);
+}
+
+std::optional<WinogradForm> ChooseNchw8cWinograd(const Window& image, const Nchw8cChannels& of, bool forced,
+                                                 double share) {
+  const Window window = Upright(image);
+  constexpr int64_t kManyPairs = 512 * 512;  // up to four times so many weights must save half the time
+  constexpr int64_t kMostWeights = int64_t{36} << 20;
+  const int64_t depth = of.channels * window.kernel[0], images = of.batch * window.output[0];
+  if (!WinogradMayPay(depth, of.outputs, of.group)) return std::nullopt;
+  const double pixels = static_cast<double>(images * window.output[1] * window.output[2]);
+  const double most = depth * of.outputs > kManyPairs / of.group ? 0.5 : 0.9;
+  const double weights = static_cast<double>(depth * of.outputs * window.kernel[1] * window.kernel[2]);
+  double least = forced ? std::numeric_limits<double>::infinity() : most * ProductsNs(share * pixels, weights);
+  std::optional<WinogradForm> best;
+  for (const WinogradForm form : kWinogradForms) {
+    if (form.transposed() || !FitsForm(image, form) || depth * of.outputs > kMostWeights / form.factors()) continue;
+    const double time = TransformedNs(form, window, images, depth, of.outputs);
+    if (time >= least) continue;
+    least = time;
+    best = form;
+  }
+  return best;
+}
+
+std::optional<WinogradForm> ChooseNchw8cTransposed(const Window& window, const Nchw8cChannels& of) {
+  constexpr double kMostOfWeights = 0.9;  // more of them must save so much
+  const int64_t depth = of.channels * CeilDiv(window.kernel[0], window.strides[0]), images = of.batch * window.output[0];
+  std::optional<WinogradForm> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const WinogradForm form : kWinogradForms) {
+    if (!form.transposed() || !FitsForm(window, form)) continue;
+    const bool larger = form.factors() > window.kernel[1] * window.kernel[2];
+    const double time = TransformedNs(form, window, images, depth, of.outputs) / (larger ? kMostOfWeights : 1);
+    if (time >= least) continue;
+    least = time;
+    best = form;
+  }
+  return best;
+}
+
+std::shared_ptr<const Tensor> PackNchw8cWinograd(ThreadPool& threads, WinogradForm form, int64_t group,
+                                                 const Tensor& weights) {
+  const int64_t taps = PlanesOf(form.y).taps * PlanesOf(form.x).taps;
+  const int64_t outputs = weights.shape()[0] / group,
+                channels = weights.num_elements() / (weights.shape()[0] * taps);  // of all slices
+  const int64_t slices = channels / weights.shape()[1];
+  const int64_t matrix = CheckedMul(outputs, channels);
+  auto packed =
+      std::make_shared<Tensor>(ElementType::kFloat, Shape{group, form.factors(), outputs, channels}, WeightMemory());
+  const auto* from = weights.unaligned_data<float>();
+  float* to = packed->mutable_data<float>();
+  const int64_t blocks = outputs / kChannelBlock, parts = BlockGroups(blocks);
+  const double filter_ns = static_cast<double>(form.factors());
+  // Part by part: all transformed filters at once would take as much memory as the result.
+  threads.ParallelFor(
+      group * parts, static_cast<double>(channels * 2 * kChannelBlock) * filter_ns, [&](int64_t begin, int64_t end) {
+        Tensor transformed(ElementType::kFloat, Shape{form.factors(), 3 * kChannelBlock, channels});
+        auto* values = transformed.mutable_data<float>();
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = FirstBlock(blocks, i % parts), count = FirstBlock(blocks, i % parts + 1) - first;
+          const int64_t filters = count * kChannelBlock * channels, start = first * kChannelBlock * channels;
+          float* own = to + i / parts * form.factors() * matrix;
+          TransformWinogradFilters(form, from + (i / parts * matrix + start) * taps, filters, filters, values);
+          for (int64_t point = 0; point < form.points(); ++point) {
+            const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
+            const int64_t first_factor = form.FirstFactor(point), planes = planes_y * planes_x;
+            PackNchw8cWeights(values + first_factor * filters, channels / slices / kChannelBlock, kChannelBlock,
+                              slices * planes, count, 0, 1, own + first_factor * matrix + planes * start);
+          }
+        }
+      });
+  return packed;
+}
+
+void ConvolveNchw8cWinograd(KernelContext& context, WinogradForm form, const Window& image, const Nchw8cChannels& of,
+                            const float* weights, const float* input, const Nchw8cEpilogue& epilogue, float* output) {
+  const Window window = Upright(image);
+  Nchw8cTileRows slice{};
+  slice.form = form;
+  slice.slices = window.kernel[0];
+  slice.input_blocks = of.channels / kChannelBlock;
+  slice.output_blocks = of.outputs / kChannelBlock;
+  slice.input_plane = window.input.num_elements() * kChannelBlock;
+  slice.output_plane = window.output.num_elements() * kChannelBlock;
+  slice.height = window.input[1];
+  slice.width = window.input[2];
+  slice.pad_top = Lead(window, 1, form.y);
+  slice.pad_left = Lead(window, 2, form.x);
+  slice.y = Axis(window, 1, form.y);
+  slice.x = Axis(window, 2, form.x);
+  slice.end_row = slice.y.tiles();
+  Nchw8cRun run(context, slice, window, of.batch * of.group, of.group, weights, input, epilogue, output);
+  const int64_t threads = context.threads().num_threads(), slices = of.batch * of.group * window.output[0];
+  if (threads > 1 && slices * slice.end_row < 3 * threads) {
+    run.BySteps();
+  } else {
+    run.ByBlocks(ChooseNchw8cRows(slice, slices, threads));
+  }
+}
+
+}  // namespace tessera::cpu

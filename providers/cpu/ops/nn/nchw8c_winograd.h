@@ -1,0 +1,39 @@
+#pragma once
+
+// Convolutions over blocks of channels through Winograd's transform along the last two axes.
+
+#include <memory>
+#include <optional>
+
+#include "kernels/conv/nchw8c/nchw8c.h"
+#include "ops/nn/window.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// Images in blocks and what becomes of their channels; `channels` and `outputs` of a group.
+struct Nchw8cChannels {
+  int64_t batch, group;
+  int64_t channels, outputs;
+};
+
+/// The form that takes the least time for a window of kSpatialAxes; none where the sums themselves do. `forced`: the least
+/// of those that fit, whatever the sums take. `share`: of the window's products, those that the sums would compute.
+std::optional<WinogradForm> ChooseNchw8cWinograd(const Window& image, const Nchw8cChannels& of, bool forced,
+                                                 double share = 1);
+
+/// The same for a transposed convolution, whose window says what output pixels its inputs reach (FitTransposed), but with
+/// its input as `input` and its output as `output`: of one group. None where no form fits.
+std::optional<WinogradForm> ChooseNchw8cTransposed(const Window& window, const Nchw8cChannels& of);
+bool FitsForm(const Window& window, WinogradForm form);
+
+/// weights[outputs of all groups][channels][slices][taps of y][taps of x] transformed and packed, [group][planes of the
+/// form][...].
+std::shared_ptr<const Tensor> PackNchw8cWinograd(ThreadPool& threads, WinogradForm form, int64_t group,
+                                                 const Tensor& weights);
+
+/// `window`, of kSpatialAxes, must be one that the form fits.
+void ConvolveNchw8cWinograd(KernelContext& context, WinogradForm form, const Window& window, const Nchw8cChannels& of,
+                            const float* weights, const float* input, const Nchw8cEpilogue& epilogue, float* output);
+
+}  // namespace tessera::cpu

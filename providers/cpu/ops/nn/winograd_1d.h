@@ -1,0 +1,19 @@
+#pragma once
+
+// Convolutions of three taps along one axis through Winograd's transform, where it pays.
+
+#include "kernels/gemm/gemm.h"
+#include "ops/nn/window.h"
+#include "tessera/kernel.h"
+
+namespace tessera::cpu {
+
+/// Three taps, one step at a time, along one axis.
+bool IsWinogradLine(const Window& window);
+
+/// `weights`: transformed, [6][outputs][channels].
+void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t batch, int64_t channels, int64_t outputs,
+                        const float* weights, const float* input, const float* bias, const GemmEpilogue<float>& epilogue,
+                        float* output);
+
+}  // namespace tessera::cpu

@@ -1,0 +1,223 @@
+// Attention (23), with neither past nor window -> matmul, a softmax of our own, which knows masks that leave nothing, and
+// matmul.
+
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "kernels/normalize/softmax.h"
+#include "onednn/lowering/lowering.h"
+
+namespace tessera::onednn {
+namespace {
+
+enum Input : size_t { kQ, kK, kV, kMask, kFirstOther };
+
+std::string RefuseAttention(const GraphViewer& graph, const Node& node) {
+  for (size_t i = kFirstOther; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] != kNone) return "a past or lengths are left to the CPU provider";
+  }
+  if (AttributeOr<float>(node, "softcap", 0.0f) != 0) return "capped scores are left to the CPU provider";
+  for (const char* name : {"left_window_size", "right_window_size"}) {
+    if (AttributeOr<int64_t>(node, name, -1) != -1) return "windows of keys are left to the CPU provider";
+  }
+  // As the optimizer makes it.
+  if (node.FindAttribute("tessera_broadcast") != nullptr || node.FindAttribute("tessera_columns") != nullptr)
+    return "operands that broadcast or share rows are left to the CPU provider";
+  for (const size_t i : {kQ, kK, kV}) {
+    if (i >= node.inputs.size() || node.inputs[i] == kNone) return "an operand is missing";
+    const size_t rank = graph.value(node.inputs[i]).type.shape->size();
+    const bool has_heads = AttributeOr<int64_t>(node, i == kQ ? "q_num_heads" : "kv_num_heads", 0) > 0;
+    if (rank != 4 && (rank != 3 || !has_heads)) return "an operand has neither 4 dimensions nor 3 and a number of heads";
+  }
+  if (node.inputs.size() <= kMask || node.inputs[kMask] == kNone) return {};
+  const size_t rank = graph.value(node.inputs[kMask]).type.shape->size();
+  return rank < 1 || rank > 4 ? "its mask has not 1 to 4 dimensions" : std::string();
+}
+
+/// Q, K or V, or the result.
+struct HeadRows {
+  int64_t batch, heads, rows, width;
+  Dims dims() const { return {batch, heads, rows, width}; }
+};
+
+HeadRows HeadRowsOf(const Node& node, size_t input, const Dims& dims) {
+  if (dims.size() == 4) return {dims[0], dims[1], dims[2], dims[3]};
+  const auto heads = AttributeOr<int64_t>(node, input == kQ ? "q_num_heads" : "kv_num_heads", 0);
+  Require(dims[2] % heads == 0, "input {} has rows of {} elements, which do not divide into {} heads", input, dims[2],
+          heads);
+  return {dims[0], heads, dims[1], dims[2] / heads};
+}
+
+/// [batch, heads, rows, width] where heads lie side by side in each row.
+Desc SideBySide(const HeadRows& s) {
+  return Desc(s.dims(), DataType::f32, Dims{s.rows * s.heads * s.width, s.width, s.heads * s.width, 1});
+}
+
+/// An input as plain [batch, heads, rows, width].
+MemoryIndex AddHeads(ProgramBuilder& builder, const RegionValue& value, const HeadRows& s) {
+  const MemoryIndex plain = builder.InPlainLayout(value);
+  return value.dims.size() == 4 ? plain : builder.InLayout(builder.Alias(plain, SideBySide(s)), Plain(s.dims()));
+}
+
+/// Numbers that are added to scores: along batch, heads, queries and keys, 1 where there is none. Keys beyond are not seen.
+struct MaskShape {
+  Dims dims = {1, 1, 1, 1};
+  bool is_given = false;
+};
+
+/// Rows of scores, scaled and masked, to what each key counts; where the mask leaves none, zeros, or by the optimizer's
+/// wish NaN.
+class MaskedSoftmaxStep final : public NativeStep {
+ public:
+  MaskedSoftmaxStep(const Dims& scores, const Node& node, float scale, MaskShape mask)
+      : scores_(scores),
+        scale_(AttributeOr<float>(node, "scale", scale)),
+        causal_(AttributeOr<int64_t>(node, "is_causal", 0) != 0),
+        nothing_(AttributeOr<int64_t>(node, "tessera_nan_rows", 0) != 0 ? std::numeric_limits<float>::quiet_NaN() : 0.0f),
+        mask_(std::move(mask)) {}
+
+  /// Scores, results and perhaps a mask.
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override {
+    constexpr double kNsPerScore = 0.5;
+    const auto* scores = static_cast<const float*>(memories[0]);
+    auto* results = static_cast<float*>(memories[1]);
+    const float* mask = mask_.is_given ? static_cast<const float*>(memories[2]) : nullptr;
+    const int64_t keys = scores_[3];
+    threads.ParallelFor(
+        scores_[0] * scores_[1] * scores_[2], kNsPerScore * static_cast<double>(keys), [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end; ++row)
+            RunRow(row, scores + row * keys, mask == nullptr ? nullptr : mask + MaskRow(row), results + row * keys);
+        });
+  }
+
+ private:
+  int64_t MaskRow(int64_t row) const {
+    const int64_t query = row % scores_[2], head = row / scores_[2] % scores_[1], batch = row / scores_[2] / scores_[1];
+    const Dims& d = mask_.dims;
+    const auto at = [&](size_t axis, int64_t index) { return d[axis] == 1 ? 0 : index; };
+    return ((at(0, batch) * d[1] + at(1, head)) * d[2] + at(2, query)) * d[3];
+  }
+
+  void RunRow(int64_t row, const float* scores, const float* mask, float* out) const {
+    constexpr float kNothing = -std::numeric_limits<float>::infinity();
+    const int64_t keys = scores_[3];
+    int64_t seen = causal_ ? std::min(keys, row % scores_[2] + 1) : keys;
+    if (mask != nullptr) seen = std::min(seen, mask_.dims[3]);
+    bool sees = false;
+    for (int64_t i = 0; i < seen; ++i) {
+      out[i] = scores[i] * scale_ + (mask == nullptr ? 0.0f : mask[i]);
+      sees = sees || out[i] != kNothing;  // NaN, too
+    }
+    std::fill(out + seen, out + keys, 0.0f);
+    if (sees) {
+      cpu::SoftmaxKernelsF32().rows(out, out, 1, seen, false);
+    } else {
+      std::fill_n(out, seen, nothing_);
+    }
+  }
+
+  Dims scores_;  // batch, heads, queries, keys
+  float scale_;
+  bool causal_;
+  float nothing_;
+  MaskShape mask_;
+};
+
+/// a times b, stacks of [.., m, k] and [.., k, n], the latter as `b_strides` say; perhaps of rounded factors.
+MemoryIndex AddStackProduct(ProgramBuilder& builder, MemoryIndex a, const Dims& a_dims, MemoryIndex b, const Dims& b_dims,
+                            const Dims& b_strides) {
+  const Dims out = {a_dims[0], a_dims[1], b_dims[2]};
+  builder.CountOperations(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(a_dims[2]));
+  const auto describe = [&](DataType type) {
+    return MatmulDesc(CpuEngine(), Plain(a_dims, type), Desc(b_dims, type, b_strides), nullptr, Plain(out),
+                      OwnScratchpad());
+  };
+  const DataType type = FactorType(builder, a_dims[2], describe);
+  const MemoryIndex dst = builder.Temporary(Plain(out)),
+                    left = builder.InLayout(builder.Alias(a, Plain(a_dims)), Plain(a_dims, type)),
+                    right = builder.InLayout(builder.Alias(b, Desc(b_dims, DataType::f32, b_strides)),
+                                             Desc(b_dims, type, b_strides));
+  const double ns =
+      ProductNs(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(a_dims[2]), describe(type).impl_info_str());
+  builder.AddInBoxes(dst, {left, right}, {{0}}, ns, [&](std::span<const MemoryIndex> part) {
+    const auto pd = MatmulDesc(CpuEngine(), builder.desc(part[1]), builder.desc(part[2]), nullptr, builder.desc(part[0]),
+                               OwnScratchpad());
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::matmul(pd), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_WEIGHTS, part[2]}, {DNNL_ARG_DST, part[0]}},
+                &scratchpad);
+  });
+  return dst;
+}
+
+MaskShape MaskOf(ProgramBuilder& builder, const Node& node, const Dims& scores) {
+  MaskShape mask;
+  if (!builder.has_input(node, kMask)) return mask;
+  const Dims dims = builder.input(node, kMask).dims;
+  std::copy_backward(dims.begin(), dims.end(), mask.dims.end());
+  mask.is_given = true;
+  for (size_t i = 0; i < 4; ++i) {
+    const int64_t size = mask.dims[i];
+    Require(size == scores[i] || (i < 3 ? size == 1 : size < scores[i]),
+            "attn_mask is {} in dimension {} of scores, which are {}", size, i, scores[i]);
+  }
+  return mask;
+}
+
+/// What each key counts for each query: [batch, query heads, queries, keys].
+MemoryIndex AddWeights(ProgramBuilder& builder, const Node& node, const HeadRows& q, MemoryIndex queries, const HeadRows& k,
+                       MemoryIndex keys) {
+  const Dims scores = {q.batch, q.heads, q.rows, k.rows};
+  const MaskShape mask = MaskOf(builder, node, scores);
+  MemoryIndex products;
+  if (q.width == 0) {
+    products = builder.Constant(scores, std::vector<float>(static_cast<size_t>(Elements(scores)), 0.0f));
+  } else {
+    // Queries of all heads that share a head of keys are rows of one product.
+    const int64_t stacks = k.batch * k.heads;
+    products = AddStackProduct(builder, queries, {stacks, q.heads / k.heads * q.rows, q.width}, keys,
+                               {stacks, q.width, k.rows}, {k.rows * q.width, 1, q.width});
+  }
+  const auto usual = static_cast<float>(1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(q.width, 1))));
+  const MemoryIndex result = builder.Temporary(Plain(scores));
+  std::vector<MemoryIndex> memories = {products, result};
+  if (mask.is_given) memories.push_back(builder.InPlainLayout(builder.input(node, kMask)));
+  builder.AddNative(std::make_shared<MaskedSoftmaxStep>(scores, node, usual, mask), memories);
+  return result;
+}
+
+void LowerAttention(ProgramBuilder& builder, const Node& node) {
+  const RegionValue q_value = builder.input(node, kQ), k_value = builder.input(node, kK), v_value = builder.input(node, kV);
+  const HeadRows q = HeadRowsOf(node, kQ, q_value.dims), k = HeadRowsOf(node, kK, k_value.dims),
+                 v = HeadRowsOf(node, kV, v_value.dims);
+  Require(q.batch == k.batch && q.batch == v.batch, "the batch is {} in Q, {} in K and {} in V", q.batch, k.batch, v.batch);
+  Require(q.width == k.width, "the head size is {} in Q and {} in K", q.width, k.width);
+  Require(k.heads == v.heads && k.rows == v.rows, "K has {} heads of {} rows, V {} of {}", k.heads, k.rows, v.heads,
+          v.rows);
+  Require(k.heads > 0 && q.heads % k.heads == 0, "{} query heads are no multiple of {} key heads", q.heads, k.heads);
+  const bool packed = q_value.dims.size() == 3;
+  const HeadRows y{q.batch, q.heads, q.rows, v.width};
+  const Dims result = packed ? Dims{y.batch, y.rows, y.heads * y.width} : y.dims();
+  (void)Shape(result).num_elements();  // refuses what no memory holds
+  (void)Shape({q.batch, q.heads, q.rows, k.rows}).num_elements();
+  if (Elements(result) == 0 || k.rows == 0) {
+    return builder.SetOutput(
+        node, {result, builder.Constant(result, std::vector<float>(static_cast<size_t>(Elements(result)), 0.0f))});
+  }
+  const MemoryIndex weights = AddWeights(builder, node, q, AddHeads(builder, q_value, q), k, AddHeads(builder, k_value, k));
+  const int64_t stacks = k.batch * k.heads;
+  const MemoryIndex sums =
+      AddStackProduct(builder, weights, {stacks, q.heads / k.heads * q.rows, k.rows}, AddHeads(builder, v_value, v),
+                      {stacks, k.rows, v.width}, {k.rows * v.width, v.width, 1});
+  const MemoryIndex heads = builder.Alias(sums, Plain(y.dims()));
+  builder.SetOutput(node, {result, packed ? builder.Alias(builder.InLayout(heads, SideBySide(y)), Plain(result)) : heads});
+}
+
+constexpr Lowering kAttentionLowerings[] = {
+    {"Attention", 23, kLatestVersion, false, RefuseAttention, LowerAttention, "", kOnlyFloats, kFloats, true}};
+
+}  // namespace
+
+std::span<const Lowering> AttentionLowerings() { return kAttentionLowerings; }
+
+}  // namespace tessera::onednn

@@ -1,0 +1,214 @@
+// Conv (1-22) -> convolution_forward, with bias and following elementwise operators inside.
+
+#include <algorithm>
+
+#include "base/cancellation.h"
+#include "base/check.h"
+#include "onednn/lowering/lowering.h"
+#include "onednn/program/implementations.h"
+#include "onednn/program/shared_weights.h"
+#include "onednn/program/winograd.h"
+
+namespace tessera::onednn {
+namespace {
+
+std::string RefuseConv(const GraphViewer& graph, const Node& node) {
+  const auto& x = graph.value(node.inputs[0]).type.shape;
+  if (x->size() < 3 || x->size() > 5) return "oneDNN convolves one to three spatial dimensions";
+  const auto& w = graph.value(node.inputs[1]).type.shape;
+  if (w->size() != x->size()) return "weights and input have different ranks";
+  const bool depthwise = AttributeOr<int64_t>(node, "group", 1) > 1 && (*w)[1].value == 1;
+  if (x->size() == 5 && depthwise) return "oneDNN has only reference code for depthwise convolutions of volumes";
+  return {};
+}
+
+/// Weights in plain layout and the bias of a convolution, with the scales and shifts that follow it multiplied in.
+struct Parameters {
+  MemoryIndex weights;
+  std::optional<MemoryIndex> bias;
+};
+
+Parameters Fold(ProgramBuilder& builder, const Node& node, const Desc& weights, const ChannelAffine& affine) {
+  const Tensor& w = *builder.constant(node, 1);
+  const Tensor* b = builder.constant(node, 2);
+  const int64_t channels = w.shape()[0];
+  std::vector<Tensor> sources = affine.sources();
+  sources.push_back(w);
+  if (b != nullptr) sources.push_back(*b);
+  std::string key = affine.Key() + LayoutKey(weights);
+  for (const void* source : {w.unaligned_raw(), b == nullptr ? nullptr : b->unaligned_raw()}) {
+    key.append(reinterpret_cast<const char*>(&source), sizeof(source));
+  }
+  std::optional<ChannelAffine::Numbers> numbers;
+  const auto compute = [&]() -> const ChannelAffine::Numbers& {
+    if (!numbers) numbers = affine.Compute(channels);
+    return *numbers;
+  };
+  const auto folded = SharedWeights::Derived("w" + key, sources, weights, [&](std::span<float> out) {
+    const auto& scale = compute().scale;
+    const auto* from = w.unaligned_data<float>();
+    const size_t row = out.size() / static_cast<size_t>(channels);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(LoadUnaligned(from + i) * scale[i / row]);
+  });
+  const Desc vector = Plain({channels});
+  const auto bias = SharedWeights::Derived("b" + key, sources, vector, [&](std::span<float> out) {
+    const auto& by = compute();
+    for (size_t c = 0; c < out.size(); ++c) {
+      out[c] = static_cast<float>((b == nullptr ? 0.0 : b->values<float>()[c]) * by.scale[c] + by.shift[c]);
+    }
+  });
+  return {builder.Constant(weights, folded), builder.Constant(vector, bias)};
+}
+
+/// The convolution that `arguments` are of, its parameters last, as one primitive for each box of its output; false, and
+/// nothing done, where it stays whole. `implementation`: the name of the whole's.
+bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, const Window& window,
+                std::string_view implementation, const std::vector<std::pair<int, MemoryIndex>>& whole,
+                const ProgramBuilder::Fusion& fusion) {
+  if (boxes.size() == 1) return false;
+  struct PartOfConvolution {
+    dnnl::convolution_forward primitive;
+    Desc scratchpad;
+    std::vector<std::pair<int, MemoryIndex>> arguments;
+  };
+  const MemoryIndex src = whole[0].second, weights = whole[1].second, dst = whole[2].second;
+  const Desc bias = whole.size() > 3 ? builder.desc(whole[3].second) : Desc();
+  std::vector<PartOfConvolution> parts;
+  for (const Box& box : boxes) {
+    CancellationPoint();
+    const auto seen = PartOf(window, builder.dims(src), box);
+    if (!seen) return false;
+    const auto from = builder.Part(src, seen->input), to = builder.Part(dst, box);
+    if (!from || !to) return false;
+    auto arguments = whole;
+    arguments[0].second = *from;
+    arguments[2].second = *to;
+    if (!builder.AddOperands(fusion, dst, box, arguments)) return false;
+    const Desc out = builder.desc(*to);
+    const auto pd = ConvolutionDesc(CpuEngine(), builder.desc(*from), builder.desc(weights),
+                                    whole.size() > 3 ? &bias : nullptr, out, seen->window, fusion.Attributes(out));
+    if (IsReference(pd.impl_info_str()) && !IsReference(implementation)) return false;
+    parts.push_back({dnnl::convolution_forward(pd), pd.scratchpad_desc(), std::move(arguments)});
+  }
+  for (PartOfConvolution& part : parts) builder.Add(std::move(part.primitive), std::move(part.arguments), &part.scratchpad);
+  return true;
+}
+
+/// Whether oneDNN has more than its reference code for what `describe` describes.
+template <class Describe>
+bool HasFast(const Describe& describe) {
+  try {
+    return !IsReference(describe().impl_info_str());
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
+void LowerConv(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0), w = builder.input(node, 1);
+  const auto group = AttributeOr<int64_t>(node, "group", 1);
+  Require(x.dims.size() == w.dims.size(), "X has {} dimensions and W {}", x.dims.size(), w.dims.size());
+  Require(group > 0 && x.dims[1] == w.dims[1] * group && w.dims[0] % group == 0,
+          "{} channels in group {} do not fit weights of {} outputs and {} inputs", x.dims[1], group, w.dims[0], w.dims[1]);
+  const std::span<const int64_t> spatial(x.dims.begin() + 2, x.dims.end()), kernel(w.dims.begin() + 2, w.dims.end());
+  const auto stated = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {kernel.begin(), kernel.end()});
+  Require(std::equal(stated.begin(), stated.end(), kernel.begin(), kernel.end()),
+          "kernel_shape differs from the weights' shape");
+  const WindowShape window = ResolveWindow(node, spatial, kernel);
+  Dims out = {x.dims[0], w.dims[0]};
+  out.insert(out.end(), window.output.begin(), window.output.end());
+  Dims weights = w.dims;
+  if (group > 1) {
+    weights[0] /= group;
+    weights.insert(weights.begin(), group);
+  }
+
+  const double operations =
+      2.0 * static_cast<double>(Elements(out)) * static_cast<double>(w.dims[1] * Elements(window.window.kernel));
+  builder.CountOperations(operations);
+  ChannelAffine affine;
+  ValueIndex value = node.outputs[0];
+  bool has_bias = builder.has_input(node, 2);
+  if (has_bias) {
+    const Dims dims = builder.input(node, 2).dims;
+    Require(dims == Dims{w.dims[0]}, "B needs one element for each of {} outputs", w.dims[0]);
+  }
+  if (builder.constant(node, 1) != nullptr && (!has_bias || builder.constant(node, 2) != nullptr)) {
+    builder.FollowAffine(affine, value, out);
+  }
+  Parameters parameters{-1, std::nullopt};
+  if (affine.empty()) {
+    const MemoryIndex rows = builder.InRows(w);
+    parameters.weights = builder.Alias(rows, Plain(weights, TypeOf(builder.desc(rows))));
+    if (has_bias) parameters.bias = builder.InPlainLayout(builder.input(node, 2));
+  } else {
+    parameters = Fold(builder, node, Plain(weights), affine);
+    has_bias = true;
+  }
+
+  const ConvolutionShape shape{x.dims, w.dims, out, group, window.window};
+  if (const auto constant = builder.constant(parameters.weights); constant != nullptr && !builder.rounds() &&
+                                                                  NamedImplementation(node).empty() &&
+                                                                  SuitsWinograd(shape, ChosenAlgorithm(node))) {
+    return LowerWinograd(builder, shape, value, x.memory, constant, has_bias ? &*parameters.bias : nullptr);
+  }
+  auto fusion = builder.FuseFollowers(value, out);
+  const Desc bias = Plain({w.dims[0]});
+  bool by_rows = false;  // the images lie pixel after pixel, so that some of their rows can be computed by themselves
+  const auto images = [&](const Dims& dims, DataType type) { return by_rows ? Nhwc(dims, type) : AnyLayout(dims, type); };
+  const auto describe = [&](DataType type, const Desc* dst, const dnnl::primitive_attr& attr) {
+    return ConvolutionDesc(CpuEngine(), images(x.dims, type), AnyLayout(weights, type), has_bias ? &bias : nullptr,
+                           dst ? *dst : images(out, type), window.window, attr);
+  };
+  const DataType type = FactorType(builder, RoundedInputs(w.dims[1], Elements(window.window.kernel), group),
+                                   [&](DataType factors) { return describe(factors, nullptr, {}); });
+  if (IsLong(ProductNs(operations, {}) / static_cast<double>(std::max<int64_t>(out[0], 1)))) {
+    by_rows = true;
+    by_rows = HasFast([&] { return describe(type, nullptr, OwnScratchpad()); });
+  }
+  std::vector<MemoryIndex> read = {x.memory, parameters.weights};
+  if (has_bias) read.push_back(*parameters.bias);
+  const Desc layout = DescribeFused(builder, fusion, read, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
+                        return describe(type, dst, attr);
+                      }).dst_desc();
+  const auto pd =
+      DescribeWanted<dnnl::convolution_forward>(builder, node, x.memory, fusion, has_bias ? &bias : nullptr, [&] {
+        return fusion.ops.empty() ? describe(type, nullptr, OwnScratchpad())
+                                  : describe(type, &layout, fusion.Attributes(layout));
+      });
+  const auto sum = fusion.destination();
+  const MemoryIndex dst = sum ? *sum : builder.Temporary(pd.dst_desc());
+  std::vector<std::pair<int, MemoryIndex>> arguments = {
+      {DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
+      {DNNL_ARG_WEIGHTS, builder.InLayout(parameters.weights, pd.weights_desc())},
+      {DNNL_ARG_DST, dst}};
+  if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, *parameters.bias);
+  const bool any_rows = by_rows || IsReference(pd.impl_info_str());
+  const auto boxes = BoxesOf(out, any_rows ? RowAxes() : std::vector<CutAxis>{CutAxis{.axis = 0}},
+                             ProductNs(operations, pd.impl_info_str()));
+  if (AddInParts(builder, boxes, window.window, pd.impl_info_str(), arguments, fusion))
+    return builder.SetFused(fusion, {out, dst});
+  builder.AddFused(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
+}
+
+constexpr Lowering kConvolutionLowerings[] = {{"Conv", 1, kLatestVersion, false, RefuseConv, LowerConv}};
+
+}  // namespace
+
+std::span<const Lowering> ConvolutionLowerings() { return kConvolutionLowerings; }
+
+WindowShape ResolveWindow(const Node& node, std::span<const int64_t> spatial, std::span<const int64_t> kernel) {
+  const tessera::Window fitted = WindowAttributes(node).Fit(spatial, kernel);
+  WindowShape shape{WindowOf(fitted), ToDims(fitted.output)};
+  // A kernel of one has nothing to dilate, and oneDNN reads past it where it is told to.
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    if (shape.window.kernel[i] == 1) shape.window.dilations[i] = 0;
+  }
+  // oneDNN derives the output's size from the padding: give it the padding that yields this size.
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    shape.window.pad_end[i] = (fitted.output[i] - 1) * fitted.strides[i] + fitted.extent(i) - spatial[i] - fitted.begin[i];
+  }
+  return shape;
+}
+
+}  // namespace tessera::onednn

@@ -1,0 +1,211 @@
+// ConvTranspose (1-22, with given pads) -> deconvolution_forward, with bias and following elementwise operators inside;
+// where windows do not meet, a convolution of single pixels.
+
+#include <algorithm>
+#include <array>
+
+#include "base/cancellation.h"
+#include "base/check.h"
+#include "onednn/lowering/lowering.h"
+
+namespace tessera::onednn {
+namespace {
+
+std::string RefuseConvTranspose(const GraphViewer& graph, const Node& node) {
+  const auto& x = graph.value(node.inputs[0]).type.shape;
+  if (x->size() < 3 || x->size() > 5) return "oneDNN convolves one to three spatial dimensions";
+  if (graph.value(node.inputs[1]).type.shape->size() != x->size()) return "weights and input have different ranks";
+  if (!AttributeOr<std::vector<int64_t>>(node, "output_shape", {}).empty())
+    return "output_shape is left to the CPU provider";
+  // Nothing of one image is dense in the input and in the output.
+  double operations = 2;
+  for (size_t i = 1; i < x->size(); ++i) operations *= static_cast<double>(std::max<int64_t>((*x)[i].value, 0));
+  const auto& w = graph.value(node.inputs[1]).type.shape;
+  for (size_t i = 1; i < w->size(); ++i) operations *= static_cast<double>(std::max<int64_t>((*w)[i].value, 0));
+  if (IsLong(ProductNs(operations, {})))
+    return "an image takes longer than cancelled runs may wait, and oneDNN cannot be interrupted";
+  const auto auto_pad = AttributeOr<std::string>(node, "auto_pad", "NOTSET");
+  return auto_pad == "NOTSET" || auto_pad == "VALID" ? std::string() : "auto_pad is left to the CPU provider";
+}
+
+/// Windows that neither meet nor leave gaps, nor are cut: each pixel of the input makes a block of the output by itself.
+bool IsTiled(const Window& window, const Dims& x, const Dims& out) {
+  for (size_t i = 0; i < window.kernel.size(); ++i) {
+    if (window.kernel[i] != window.strides[i] || window.dilations[i] != 0 || window.pad_begin[i] != 0) return false;
+    if (out[i + 2] != x[i + 2] * window.strides[i]) return false;
+  }
+  return true;
+}
+
+/// A plain [inputs, outputs, window...] as the weights of a convolution whose outputs are the blocks' elements: those of
+/// each place in the window together.
+MemoryIndex BlockWeights(ProgramBuilder& builder, const RegionValue& w, const Dims& point) {
+  const Dims kernel(w.dims.begin() + 2, w.dims.end());
+  Dims dims = kernel, strides;
+  int64_t stride = Elements(kernel);
+  for (int64_t size : kernel) strides.push_back(stride /= size);
+  for (const int64_t each : {w.dims[1], w.dims[0]}) dims.push_back(each);
+  for (const int64_t each : {Elements(kernel), w.dims[1] * Elements(kernel)}) strides.push_back(each);
+  const MemoryIndex turned = builder.Alias(builder.InPlainLayout(w), Desc(dims, DataType::f32, strides));
+  return builder.Alias(builder.InLayout(turned, Plain(dims)), Plain(point));
+}
+
+/// Blocks that lie as channels of single pixels to where they belong in an image whose channels are last.
+void PlaceBlocks(ProgramBuilder& builder, MemoryIndex blocks, MemoryIndex image, const Dims& x, const Dims& kernel,
+                 int64_t outputs) {
+  const size_t rank = kernel.size();
+  Dims cells = {x[0]}, from(2 * rank + 2), to(2 * rank + 2);
+  for (size_t i = 0; i < rank; ++i) {
+    cells.push_back(x[i + 2]);
+    cells.push_back(kernel[i]);
+  }
+  cells.push_back(outputs);
+  from.back() = to.back() = 1;
+  int64_t in_block = outputs, in_image = outputs, pixel = outputs * Elements(kernel);
+  for (size_t i = rank; i-- > 0;) {
+    from[2 * i + 2] = in_block;
+    from[2 * i + 1] = pixel;
+    to[2 * i + 2] = in_image;
+    to[2 * i + 1] = in_image * kernel[i];
+    in_block *= kernel[i];
+    pixel *= x[i + 2];
+    in_image *= kernel[i] * x[i + 2];
+  }
+  from[0] = pixel;
+  to[0] = in_image;
+  const DataType type = TypeOf(builder.desc(blocks));
+  builder.Reorder(builder.Alias(blocks, Desc(cells, type, from)), builder.Alias(image, Desc(cells, type, to)));
+}
+
+/// False, and nothing is done, where the bias is no constant of float32.
+bool LowerTiled(ProgramBuilder& builder, const Node& node, const RegionValue& x, const RegionValue& w, const Window& window,
+                const Dims& out) {
+  const Tensor* b = builder.constant(node, 2);
+  if (builder.has_input(node, 2) && (b == nullptr || !b->is(ElementType::kFloat))) return false;
+  const int64_t places = Elements(window.kernel), outputs = w.dims[1];
+  const Dims ones(window.kernel.size(), 1), zeros(window.kernel.size(), 0);
+  Dims point = {places * outputs, w.dims[0]}, products = {x.dims[0], places * outputs};
+  point.insert(point.end(), ones.begin(), ones.end());
+  products.insert(products.end(), x.dims.begin() + 2, x.dims.end());
+  const Window single{.kernel = ones, .strides = ones, .dilations = zeros, .pad_begin = zeros, .pad_end = zeros};
+  const Desc bias = Plain({places * outputs});
+  const auto describe = [&](DataType type, const dnnl::primitive_attr& attr) {
+    return ConvolutionDesc(CpuEngine(), AnyLayout(x.dims, type), AnyLayout(point, type), b != nullptr ? &bias : nullptr,
+                           Nhwc(products, type), single, attr);
+  };
+  const DataType type = FactorType(builder, w.dims[0], [&](DataType factors) { return describe(factors, {}); });
+  auto fusion = builder.FuseFollowers(node.outputs[0], out);
+  // Other operands lie as the result does, not as the blocks.
+  const auto binary =
+      std::find_if(fusion.ops.begin(), fusion.ops.end(), [](const auto& op) { return !op.eltwise.has_value(); });
+  builder.Unfuse(fusion, static_cast<size_t>(binary - fusion.ops.begin()));
+  const auto pd = DescribeFused(builder, fusion, {x.memory},
+                                [&](const Desc*, const dnnl::primitive_attr& attr) { return describe(type, attr); });
+  const MemoryIndex blocks = builder.Temporary(pd.dst_desc()), image = builder.Temporary(Nhwc(out, type));
+  const MemoryIndex weights = BlockWeights(builder, w, point);
+  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
+                                                        {DNNL_ARG_WEIGHTS, builder.InLayout(weights, pd.weights_desc())},
+                                                        {DNNL_ARG_DST, blocks}};
+  if (b != nullptr) {
+    std::vector<float> repeated;
+    for (int64_t i = 0; i < places; ++i)
+      repeated.insert(repeated.end(), b->values<float>().begin(), b->values<float>().end());
+    arguments.emplace_back(DNNL_ARG_BIAS, builder.Constant(Dims{places * outputs}, repeated));
+  }
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(dnnl::convolution_forward(pd), std::move(arguments), &scratchpad);
+  PlaceBlocks(builder, blocks, image, x.dims, window.kernel, outputs);
+  builder.SetFused(fusion, {out, image});
+  return true;
+}
+
+void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0), w = builder.input(node, 1);
+  const auto group = AttributeOr<int64_t>(node, "group", 1);
+  Require(group > 0 && x.dims[1] == w.dims[0] && w.dims[0] % group == 0,
+          "{} channels do not fit weights of {} in {} groups", x.dims[1], w.dims[0], group);
+  const Dims kernel(w.dims.begin() + 2, w.dims.end());
+  const auto stated = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", kernel);
+  Require(stated == kernel, "kernel_shape differs from the weights' shape");
+  const TransposeAttributes attributes(node);
+  const tessera::Window fitted = FitTransposed(attributes, std::span<const int64_t>(x.dims).subspan(2), kernel);
+  const Window window = WindowOf(fitted);
+  Dims out = {x.dims[0], w.dims[1] * group};
+  for (size_t i = 0; i < fitted.rank(); ++i) {
+    // oneDNN finds the input's size from the output's: more padding than that would be another input.
+    const int64_t padding = attributes.output_padding.rank() == 0 ? 0 : attributes.output_padding[i];
+    Require(padding < fitted.strides[i], "output_padding {} is not below the stride {}", padding, fitted.strides[i]);
+    out.push_back(fitted.input[i]);
+    Require(out.back() > 0, "the output has {} elements in dimension {}", out.back(), i + 2);
+  }
+  const bool has_bias = builder.has_input(node, 2);
+  if (has_bias) {
+    const Dims dims = builder.input(node, 2).dims;
+    Require(dims == Dims{out[1]}, "B needs one element for each of {} outputs", out[1]);
+  }
+  builder.CountOperations(2.0 * static_cast<double>(Elements(x.dims)) * static_cast<double>(w.dims[1]) *
+                          static_cast<double>(Elements(window.kernel)));
+  if (group == 1 && IsTiled(window, x.dims, out) && LowerTiled(builder, node, x, w, window, out)) return;
+  // ONNX has inputs before outputs: [groups * inputs, outputs, kernel]; oneDNN groups, outputs, inputs, kernel.
+  int64_t points = 1;
+  for (int64_t size : window.kernel) points *= size;
+  Dims weights = {group, w.dims[1], w.dims[0] / group};
+  Dims strides = {weights[2] * weights[1] * points, points, weights[1] * points};
+  for (int64_t size : window.kernel) {
+    weights.push_back(size);
+    strides.push_back(points /= size);
+  }
+  if (group == 1) {
+    weights.erase(weights.begin());
+    strides.erase(strides.begin());
+  }
+  const MemoryIndex given = builder.Alias(builder.InPlainLayout(w), Desc(weights, dnnl::memory::data_type::f32, strides));
+  const Desc bias = Plain({out[1]});
+  auto fusion = builder.FuseFollowers(node.outputs[0], out);
+  std::vector<MemoryIndex> read = {x.memory, given};
+  if (has_bias) read.push_back(builder.InPlainLayout(builder.input(node, 2)));
+  const auto pd = DescribeFused(builder, fusion, read, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
+    return DeconvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr,
+                             dst ? *dst : AnyLayout(out), window, attr);
+  });
+  const auto sum = fusion.destination();
+  const MemoryIndex dst = sum ? *sum : builder.Temporary(pd.dst_desc());
+  std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
+                                                        {DNNL_ARG_WEIGHTS, builder.InLayout(given, pd.weights_desc())},
+                                                        {DNNL_ARG_DST, dst}};
+  if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, read.back());
+  const double ns =
+      ProductNs(2.0 * static_cast<double>(Elements(x.dims)) * static_cast<double>(w.dims[1] * Elements(window.kernel)),
+                pd.impl_info_str());
+  const auto boxes = BoxesOf(out, std::array{CutAxis{0}}, ns);
+  for (const Box& box : boxes) {
+    CancellationPoint();
+    auto of_box = arguments;
+    const Dims seen = builder.dims(arguments[0].second);
+    Box input{Dims(seen.size(), 0), seen};
+    input.first[0] = box.first[0];
+    input.count[0] = box.count[0];
+    const auto src = builder.Part(arguments[0].second, input), to = builder.Part(dst, box);
+    if (boxes.size() == 1 || !src || !to || !builder.AddOperands(fusion, dst, box, of_box)) {
+      return builder.AddFused(dnnl::deconvolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion,
+                              {out, dst});
+    }
+    of_box[0].second = *src;
+    of_box[2].second = *to;
+    const Desc result = builder.desc(*to);
+    const auto of_part = DeconvolutionDesc(CpuEngine(), builder.desc(*src), pd.weights_desc(), has_bias ? &bias : nullptr,
+                                           result, window, fusion.Attributes(result));
+    const Desc scratchpad = of_part.scratchpad_desc();
+    builder.Add(dnnl::deconvolution_forward(of_part), std::move(of_box), &scratchpad);
+  }
+  builder.SetFused(fusion, {out, dst});
+}
+
+constexpr Lowering kDeconvolutionLowerings[] = {
+    {"ConvTranspose", 1, kLatestVersion, false, RefuseConvTranspose, LowerConvTranspose}};
+
+}  // namespace
+
+std::span<const Lowering> DeconvolutionLowerings() { return kDeconvolutionLowerings; }
+
+}  // namespace tessera::onednn

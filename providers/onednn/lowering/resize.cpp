@@ -1,0 +1,119 @@
+// Resize (11) with oneDNN's positions -> resampling_forward: linear between the centres of pixels, and the nearest pixel in
+// whole multiples.
+
+#include <cmath>
+
+#include "base/check.h"
+#include "onednn/lowering/lowering.h"
+
+namespace tessera::onednn {
+namespace {
+
+/// Scales and sizes of all axes of the input, from those that are given: 1 and -1 (as the input) for the others.
+struct Resizing {
+  std::vector<double> scales;
+  std::vector<int64_t> sizes;
+};
+
+std::optional<Resizing> ResizingOf(const GraphViewer& graph, const Node& node) {
+  const auto constant = [&](size_t i) {
+    return i < node.inputs.size() && node.inputs[i] != kNone ? graph.constant(node.inputs[i]) : nullptr;
+  };
+  const Tensor *scales = constant(2), *sizes = constant(3);
+  if (scales != nullptr && scales->num_elements() == 0) scales = nullptr;
+  if (sizes != nullptr && sizes->num_elements() == 0) sizes = nullptr;
+  if ((scales == nullptr) == (sizes == nullptr)) return std::nullopt;
+  const auto rank = graph.value(node.inputs[0]).type.shape->size();
+  std::vector<int64_t> all;
+  for (size_t i = 0; i < rank; ++i) all.push_back(static_cast<int64_t>(i));
+  const auto axes = AttributeOr<std::vector<int64_t>>(node, "axes", all);
+  const Tensor& given = scales != nullptr ? *scales : *sizes;
+  if (given.num_elements() != static_cast<int64_t>(axes.size())) return std::nullopt;
+  Resizing result{std::vector<double>(rank, 1), std::vector<int64_t>(rank, -1)};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto at = static_cast<size_t>(axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i]);
+    if (at >= rank) return std::nullopt;
+    if (scales != nullptr) {
+      result.scales[at] = static_cast<double>(scales->values<float>()[i]);
+    } else {
+      result.sizes[at] = sizes->values<int64_t>()[i];
+    }
+  }
+  return result;
+}
+
+bool IsWhole(double number) { return number >= 1 && number == std::floor(number); }
+
+/// An output's positions must be those that its and the input's size imply, and for the nearest pixel a whole multiple.
+bool FitsAxis(const Resizing& resizing, size_t i, const Dimension& dim, bool nearest) {
+  if (resizing.sizes[i] >= 0)
+    return !nearest ||
+           (dim.known() && dim.value > 0 && resizing.sizes[i] >= dim.value && resizing.sizes[i] % dim.value == 0);
+  if (IsWhole(resizing.scales[i])) return true;
+  return !nearest && dim.known() && IsWhole(resizing.scales[i] * static_cast<double>(dim.value));
+}
+
+std::string RefuseModes(const Node& node) {
+  const auto text = [&](std::string_view name, const char* fallback) {
+    return AttributeOr<std::string>(node, name, fallback);
+  };
+  if (AttributeOr<int64_t>(node, "antialias", 0) != 0) return "oneDNN has no antialiasing";
+  if (text("keep_aspect_ratio_policy", "stretch") != "stretch") return "aspect ratios are left to the CPU provider";
+  const std::string mode = text("mode", "nearest"), positions = text("coordinate_transformation_mode", "half_pixel");
+  const bool centres = positions == "half_pixel" || positions == "half_pixel_symmetric";
+  if (mode == "linear") return centres ? "" : "oneDNN is linear between the centres of pixels only";
+  if (mode != "nearest") return "oneDNN has no " + mode + " interpolation";
+  const std::string rounding = text("nearest_mode", "round_prefer_floor");
+  const bool rounds = rounding == "round_prefer_floor" || rounding == "round_prefer_ceil";
+  return (centres && rounds) || (positions == "asymmetric" && rounding == "floor")
+             ? ""
+             : "oneDNN has the pixel nearest to each centre only";
+}
+
+std::string RefuseResize(const GraphViewer& graph, const Node& node) {
+  const SymbolicShape& x = *graph.value(node.inputs[0]).type.shape;
+  if (x.size() < 3 || x.size() > 5) return "oneDNN resamples one to three spatial dimensions";
+  if (std::string reason = RefuseModes(node); !reason.empty()) return reason;
+  const auto resizing = ResizingOf(graph, node);
+  if (!resizing) return "its scales or sizes are not constants";
+  const bool nearest = AttributeOr<std::string>(node, "mode", "nearest") == "nearest";
+  for (size_t i = 0; i < x.size(); ++i) {
+    const bool stays = resizing->sizes[i] < 0 ? resizing->scales[i] == 1 : x[i].known() && x[i].value == resizing->sizes[i];
+    if (i < 2 && !stays) return "it resizes batch or channels";
+    if (!FitsAxis(*resizing, i, x[i], nearest))
+      return "its scale is not the sizes' ratio, or of the nearest pixel no whole multiple";
+  }
+  return {};
+}
+
+void LowerResize(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const Resizing resizing = *ResizingOf(builder.region(), node);
+  Dims out = x.dims;
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = resizing.sizes[i] >= 0 ? resizing.sizes[i]
+                                    : static_cast<int64_t>(std::floor(static_cast<double>(out[i]) * resizing.scales[i]));
+  }
+  const bool nearest = AttributeOr<std::string>(node, "mode", "nearest") == "nearest";
+  const auto algorithm = nearest ? dnnl::algorithm::resampling_nearest : dnnl::algorithm::resampling_linear;
+  const Desc layout = builder.desc(x.memory);
+  const auto pd = ResamplingDesc(CpuEngine(), algorithm, layout, AnyLayout(out, TypeOf(layout)), OwnScratchpad());
+  const MemoryIndex dst = builder.Temporary(pd.dst_desc());
+  const double ns = 2 * MovementNs(static_cast<double>(pd.dst_desc().get_size()) * 8);
+  builder.AddInBoxes(dst, {x.memory}, {{0}, {1}}, ns, [&](std::span<const MemoryIndex> part) {
+    const auto of_part =
+        ResamplingDesc(CpuEngine(), algorithm, builder.desc(part[1]), builder.desc(part[0]), OwnScratchpad());
+    const Desc scratchpad = of_part.scratchpad_desc();
+    builder.Add(dnnl::resampling_forward(of_part), {{DNNL_ARG_SRC, part[1]}, {DNNL_ARG_DST, part[0]}}, &scratchpad);
+  });
+  builder.SetOutput(node, {out, dst});
+}
+
+constexpr Lowering kResamplingLowerings[] = {
+    {"Resize", 11, kLatestVersion, true, RefuseResize, LowerResize, "", kOnlyFloats, kFloats, true}};
+
+}  // namespace
+
+std::span<const Lowering> ResamplingLowerings() { return kResamplingLowerings; }
+
+}  // namespace tessera::onednn

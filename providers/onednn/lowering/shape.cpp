@@ -1,0 +1,245 @@
+// Concat -> nothing where the inputs can be made in their place, else concat; Flatten, Reshape, Squeeze, Unsqueeze by
+// constants
+// -> another description of row-major bytes; Transpose -> reorder; Identity, Dropout -> nothing.
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "onednn/lowering/lowering.h"
+
+namespace tessera::onednn {
+namespace {
+
+std::string RefuseConcat(const GraphViewer& graph, const Node& node) {
+  const auto rank = static_cast<int64_t>(graph.value(node.inputs[0]).type.shape->size());
+  const auto axis = AttributeOr<int64_t>(node, "axis", 1);
+  return rank == 0 || axis < -rank || axis >= rank ? "its axis is outside the input" : std::string();
+}
+
+/// Makes the producers of the inputs write into `dst` itself, and copies the inputs that cannot. False, and nothing is
+/// done, when none can.
+bool PlaceInputs(ProgramBuilder& builder, std::span<const RegionValue> inputs, size_t axis, MemoryIndex dst) {
+  Dims offsets(inputs[0].dims.size(), 0);
+  std::vector<std::pair<const RegionValue*, Dims>> left;
+  for (const RegionValue& input : inputs) {
+    if (!builder.PlaceInside(input.memory, dst, offsets)) left.emplace_back(&input, offsets);
+    offsets[axis] += input.dims[axis];
+  }
+  if (left.size() == inputs.size()) return false;
+  for (const auto& [input, at] : left) {
+    builder.Reorder(input->memory, builder.Alias(dst, builder.desc(dst).submemory_desc(input->dims, at)));
+  }
+  return true;
+}
+
+/// Rounds inputs to the type that others of them have been rounded to; gives the type of all.
+DataType AlignTypes(ProgramBuilder& builder, std::span<RegionValue> inputs) {
+  const auto type_of = [&](const RegionValue& value) { return TypeOf(builder.desc(value.memory)); };
+  const auto rounded =
+      std::find_if(inputs.begin(), inputs.end(), [&](const RegionValue& input) { return type_of(input) != DataType::f32; });
+  if (rounded == inputs.end()) return DataType::f32;
+  const DataType type = type_of(*rounded);
+  for (RegionValue& input : inputs) {
+    if (type_of(input) == type) continue;
+    const bool blocked =
+        input.dims.size() >= 3 && input.dims.size() <= 5 && builder.desc(input.memory) == ChannelNchw8c(input.dims);
+    input.memory = builder.InLayout(input.memory, blocked ? ChannelNchw8c(input.dims, type) : Plain(input.dims, type));
+  }
+  return type;
+}
+
+void LowerConcat(ProgramBuilder& builder, const Node& node) {
+  std::vector<RegionValue> inputs;
+  for (size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(builder.input(node, i));
+  const DataType type = AlignTypes(builder, inputs);
+  const auto rank = static_cast<int64_t>(inputs[0].dims.size());
+  const auto given = AttributeOr<int64_t>(node, "axis", 1);
+  const auto axis = static_cast<size_t>(given < 0 ? given + rank : given);
+  Dims out = inputs[0].dims;
+  out[axis] = 0;
+  std::vector<Desc> descs;
+  for (const RegionValue& input : inputs) {
+    Require(input.dims.size() == out.size(), "inputs of {} and {} dimensions cannot be joined", input.dims.size(),
+            out.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      Require(i == axis || input.dims[i] == out[i], "dimension {} is {} in one input and {} in another", i, input.dims[i],
+              out[i]);
+    }
+    out[axis] += input.dims[axis];
+    descs.push_back(builder.desc(input.memory));
+  }
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto pd = ConcatDesc(CpuEngine(), AnyLayout(out, type), static_cast<int>(axis), descs, attr);
+  const MemoryIndex dst = builder.Temporary(pd.dst_desc());
+  if (!PlaceInputs(builder, inputs, axis, dst)) {
+    std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_DST, dst}};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      arguments.emplace_back(DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), inputs[i].memory);
+    }
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::concat(pd), std::move(arguments), &scratchpad);
+  }
+  builder.SetOutput(node, {out, dst});
+}
+
+/// The same elements, row-major, under other dimensions.
+void SetReshaped(ProgramBuilder& builder, const Node& node, const RegionValue& x, Dims out) {
+  const MemoryIndex plain = builder.InRows(x);
+  const MemoryIndex memory = builder.Alias(plain, Plain(AtLeastOne(out), TypeOf(builder.desc(plain))));
+  builder.SetOutput(node, {std::move(out), memory});
+}
+
+void LowerFlatten(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const auto rank = static_cast<int64_t>(x.dims.size());
+  auto axis = AttributeOr<int64_t>(node, "axis", 1);
+  Require(axis >= -rank && axis <= rank, "axis {} is outside [-{}, {}]", axis, rank, rank);
+  if (axis < 0) axis += rank;
+  Dims out = {1, 1};
+  for (int64_t i = 0; i < rank; ++i) out[i < axis ? 0 : 1] *= x.dims[static_cast<size_t>(i)];
+  SetReshaped(builder, node, x, std::move(out));
+}
+
+std::string RefuseReshape(const GraphViewer& graph, const Node& node) {
+  const auto shape = Integers(graph, node, "shape");
+  if (!shape) return "its shape is not a constant";
+  return shape->size() > 6 ? "its result has more than 6 dimensions" : std::string();
+}
+
+void LowerReshape(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  Dims out = *Integers(builder.region(), node, "shape");
+  const bool allow_zero = AttributeOr<int64_t>(node, "allowzero", 0) != 0;
+  int64_t count = 1, known = 1;
+  for (int64_t dim : x.dims) count *= dim;
+  std::optional<size_t> rest;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == 0 && !allow_zero) {
+      Require(i < x.dims.size(), "dimension {} is to be copied, but the input has {}", i, x.dims.size());
+      out[i] = x.dims[i];
+    }
+    Require(out[i] >= -1 && (out[i] != -1 || !rest), "{} at dimension {} of the new shape", out[i], i);
+    if (out[i] == -1) {
+      rest = i;
+    } else {
+      known = known > 0 && out[i] > count ? count + 1 : known * out[i];  // no overflow: too many is as wrong as it gets
+    }
+  }
+  if (rest) {
+    Require(known > 0 && count % known == 0, "{} elements do not divide by {}", count, known);
+    out[*rest] = count / known;
+    known *= out[*rest];
+  }
+  Require(known == count, "{} elements do not fit the new shape", count);
+  SetReshaped(builder, node, x, std::move(out));
+}
+
+std::string RefuseAxes(const GraphViewer& graph, const Node& node) {
+  const bool omitted = node.op_type == "Squeeze" && node.FindAttribute("axes") == nullptr &&
+                       (node.inputs.size() < 2 || node.inputs[1] == kNone);
+  return omitted || Integers(graph, node, "axes") ? std::string() : "its axes are not constants";
+}
+
+void LowerSqueeze(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const auto rank = static_cast<int64_t>(x.dims.size());
+  std::vector<bool> drop(x.dims.size());
+  if (const auto axes = Integers(builder.region(), node, "axes")) {
+    for (int64_t axis : *axes) {
+      Require(axis >= -rank && axis < rank, "axis {} is outside [-{}, {})", axis, rank, rank);
+      const auto at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+      Require(x.dims[at] == 1, "dimension {} is {}, not 1", at, x.dims[at]);
+      drop[at] = true;
+    }
+  } else {
+    for (size_t i = 0; i < x.dims.size(); ++i) drop[i] = x.dims[i] == 1;
+  }
+  Dims out;
+  for (size_t i = 0; i < x.dims.size(); ++i) {
+    if (!drop[i]) out.push_back(x.dims[i]);
+  }
+  SetReshaped(builder, node, x, std::move(out));
+}
+
+void LowerUnsqueeze(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const auto axes = Integers(builder.region(), node, "axes");
+  const auto rank = static_cast<int64_t>(x.dims.size() + axes->size());
+  std::vector<bool> added(static_cast<size_t>(rank));
+  for (int64_t axis : *axes) {
+    Require(axis >= -rank && axis < rank, "axis {} is outside [-{}, {})", axis, rank, rank);
+    const auto at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+    Require(!added[at], "axis {} is given twice", at);
+    added[at] = true;
+  }
+  Require(rank <= 6, "the result has {} dimensions, at most 6 are lowered", rank);
+  Dims out;
+  size_t next = 0;
+  for (bool is_new : added) out.push_back(is_new ? 1 : x.dims[next++]);
+  SetReshaped(builder, node, x, std::move(out));
+}
+
+void LowerTranspose(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const size_t rank = x.dims.size();
+  std::vector<int64_t> reverse;
+  for (size_t i = rank; i-- > 0;) reverse.push_back(static_cast<int64_t>(i));
+  const auto order = AttributeOr<std::vector<int64_t>>(node, "perm", reverse);
+  Dims strides(rank, 1), out(rank), out_strides(rank);
+  for (size_t i = rank; i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(x.dims[i], 1);
+  std::vector<bool> seen(rank);
+  Require(order.size() == rank, "perm has {} entries for {} dimensions", order.size(), rank);
+  for (size_t i = 0; i < rank; ++i) {
+    const auto from = static_cast<size_t>(order[i]);
+    Require(order[i] >= 0 && from < rank && !seen[from], "perm is not a permutation of {} axes", rank);
+    seen[from] = true;
+    out[i] = x.dims[from];
+    out_strides[i] = strides[from];
+  }
+  if (rank == 0) return builder.SetOutput(node, x);
+  const MemoryIndex plain = builder.InRows(x);
+  const DataType type = TypeOf(builder.desc(plain));
+  const Desc turned(out, type, out_strides), wanted = Plain(out, type);
+  // Where only axes of one element move, oneDNN says that the two are equal, but binary chooses its kernel by their
+  // strides.
+  const bool moves = turned != wanted;
+  builder.SetOutput(node,
+                    {out, moves ? builder.InLayout(builder.Alias(plain, turned), wanted) : builder.Alias(plain, wanted)});
+}
+
+std::string RefuseDropout(const GraphViewer& graph, const Node& node) {
+  if (node.since_version < 7) return AttributeOr<int64_t>(node, "is_test", 0) == 0 ? "it trains" : std::string();
+  if (node.inputs.size() < 3 || node.inputs[2] == kNone) return {};
+  const Tensor* training = graph.constant(node.inputs[2]);
+  const bool off = training != nullptr && training->is(ElementType::kBool) && training->num_elements() == 1 &&
+                   !training->data<bool>()[0];
+  return off ? std::string() : "it may train";
+}
+
+void LowerIdentity(ProgramBuilder& builder, const Node& node) { builder.SetOutput(node, builder.input(node, 0)); }
+
+constexpr Lowering kShapeLowerings[] = {
+    {"Concat", 4, kLatestVersion, false, RefuseConcat, LowerConcat, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Flatten", 1, kLatestVersion, false, RefuseNothing, LowerFlatten, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Reshape", 1, kLatestVersion, true, RefuseReshape, LowerReshape, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Squeeze", 1, kLatestVersion, true, RefuseAxes, LowerSqueeze, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Unsqueeze", 1, kLatestVersion, true, RefuseAxes, LowerUnsqueeze, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Transpose", 1, kLatestVersion, false, RefuseNothing, LowerTranspose, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Dropout", 1, kLatestVersion, true, RefuseDropout, LowerIdentity, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"Identity", 1, kLatestVersion, false, RefuseNothing, LowerIdentity, "", kFloatsOrCodes, kFloatsOrCodes[0]}};
+
+}  // namespace
+
+std::span<const Lowering> ShapeLowerings() { return kShapeLowerings; }
+
+std::optional<std::vector<int64_t>> Integers(const GraphViewer& graph, const Node& node, std::string_view attribute) {
+  if (node.FindAttribute(attribute) != nullptr) return AttributeOr<std::vector<int64_t>>(node, attribute, {});
+  if (node.inputs.size() < 2 || node.inputs[1] == kNone) return std::nullopt;
+  const Tensor* tensor = graph.constant(node.inputs[1]);
+  if (tensor == nullptr || !tensor->is(ElementType::kInt64)) return std::nullopt;
+  const auto values = tensor->values<int64_t>();
+  return std::vector<int64_t>(values.begin(), values.end());
+}
+
+}  // namespace tessera::onednn

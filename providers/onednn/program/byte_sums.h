@@ -1,0 +1,78 @@
+#pragma once
+
+// The step after a product of 8-bit codes: sums less what zero points add to them, as they are, as codes or as floats.
+
+#include <optional>
+#include <vector>
+
+#include "onednn/program/program.h"
+
+namespace tessera::onednn {
+
+/// A product of uint8 by int8 as oneDNN gives it: `matrices` times [rows, depth] by [depth, columns].
+struct ByteSumsShape {
+  int64_t matrices = 1, rows = 0, depth = 0, columns = 0;
+};
+
+/// A zero point that is read when the step runs: codes as the model has them, one or one a column.
+struct ZeroPoint {
+  bool is_signed = false;
+  int64_t count = 1;
+  /// What was added to the codes, and thus to the zero point, to make them the type that oneDNN multiplies.
+  int32_t shift = 0;
+};
+
+/// Memories that a step reads and writes, by position; absent ones are -1.
+struct ByteSumsMemories {
+  MemoryIndex sums = -1;
+  MemoryIndex a = -1, b = -1;    // as oneDNN multiplies them, for sums of rows and columns
+  MemoryIndex column_sums = -1;  // of b: a constant, or where the step puts them
+  MemoryIndex a_zero = -1, b_zero = -1;
+  MemoryIndex out = -1;                    // where it is not the sums
+  MemoryIndex a_scale = -1, b_scale = -1;  // of floats
+  MemoryIndex bias = -1;
+};
+
+class ByteSumsStep final : public NativeStep {
+ public:
+  enum class Result : int8_t { kSums, kUInt8, kInt8, kFloat };
+  struct Settings {
+    ByteSumsShape shape;
+    ZeroPoint a, b;
+    bool adds_columns = false;  // whether column_sums are to be made from b
+    Result result = Result::kSums;
+    std::vector<float> scales;  // of codes, one or one a column
+    int32_t result_zero = 0;
+    int64_t b_scales = 1;  // of floats
+  };
+
+  explicit ByteSumsStep(Settings settings, const ByteSumsMemories& memories);
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override;
+
+  /// The memories that are there, in the order in which Run takes them.
+  const std::vector<MemoryIndex>& arguments() const noexcept { return arguments_; }
+
+ private:
+  struct Pointers;
+  Pointers Sort(std::span<void* const> memories) const;
+  void AddColumns(const Pointers& p, ThreadPool& threads) const;
+  void CorrectRow(const Pointers& p, int64_t row) const;
+  void FinishRow(const Pointers& p, int64_t row) const;
+
+  Settings settings_;
+  std::vector<MemoryIndex> arguments_;
+  std::vector<int> position_;  // of each member of ByteSumsMemories among the arguments, or -1
+};
+
+/// Codes of the other signedness: each with its highest bit turned.
+class TurnSignStep final : public NativeStep {
+ public:
+  explicit TurnSignStep(int64_t count) : count_(count) {}
+  /// From the first memory to the second.
+  void Run(std::span<void* const> memories, ThreadPool& threads) const override;
+
+ private:
+  int64_t count_;
+};
+
+}  // namespace tessera::onednn

@@ -1,0 +1,69 @@
+#pragma once
+
+// Operands and results of products of 8-bit codes: weights as int8 without zero points, sums that become codes again.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onednn/program/builder.h"
+
+namespace tessera::onednn {
+
+/// The axis of a weight whose indices are the results' channels: the first of convolutions, the last of products.
+enum class ChannelAxis : int8_t { kFirst, kLast };
+
+/// A weight's codes and the zero points of its channels: none, one for all, or one each.
+struct Codes {
+  const Tensor* codes;
+  const Tensor* zeros;
+  ChannelAxis axis;
+
+  int64_t channels() const { return axis == ChannelAxis::kFirst ? codes->shape()[0] : codes->shape().back(); }
+  int32_t zero(int64_t channel) const;
+};
+
+/// Element `i` of a tensor of int8 or uint8.
+int32_t CodeAt(const Tensor& tensor, int64_t i);
+
+/// Why oneDNN, which multiplies by int8 without a zero point, cannot take a weight; empty when it can.
+std::string RefuseCodes(const GraphViewer& graph, const Node& node, size_t weight, size_t zeros, ChannelAxis axis);
+
+/// The most that products with codes (at most 255 from their zero point) can add up to in a channel.
+int64_t LargestSum(const Codes& weight);
+
+/// A weight less its zero points, and for each channel the sum of it.
+struct SignedCodes {
+  MemoryIndex memory;
+  std::vector<int32_t> sums;
+};
+SignedCodes AddSigned(ProgramBuilder& builder, const Codes& weight);
+
+/// What becomes of a primitive's sums: round((sum + shift) * scale) + zero, or the sums themselves without scales. Both
+/// versions of oneDNN describe it by attributes, 3.x gives the numbers as arguments.
+class Requantization {
+ public:
+  std::vector<float> scales;               // one, or one a channel
+  std::vector<int32_t> shifts;             // one a channel, or none
+  std::optional<MemoryIndex> source_zero;  // of the source, int32
+  std::optional<MemoryIndex> result_zero;
+
+  /// The description of the shifts, when there are any: a vector, or for products a row.
+  std::optional<Desc> ShiftDesc(const Dims& dims) const;
+  /// `weight_mask`: the dimensions of the weights that scales go along, `result_mask`: of the result.
+  dnnl::primitive_attr Attributes(int weight_mask, int result_mask) const;
+  void AddArguments(ProgramBuilder& builder, const Dims& shift_dims,
+                    std::vector<std::pair<int, MemoryIndex>>& arguments) const;
+};
+
+/// A scale or zero point that is one number, as oneDNN reads it: int32 or float.
+MemoryIndex AddScalar(ProgramBuilder& builder, const Node& node, size_t input, DataType type);
+
+/// Whether input `i` is a constant of `count` elements or one; `optional`: or missing.
+bool IsConstantOf(const GraphViewer& graph, const Node& node, size_t i, int64_t count, bool optional);
+
+/// x_scale * w_scale / y_scale, one or one a channel.
+std::vector<float> CombinedScales(const Tensor& x, const Tensor& w, const Tensor& y);
+
+}  // namespace tessera::onednn

@@ -1,0 +1,65 @@
+// Few sums of many products: `add_slices` adds slices of k, `join_slices` their sums.
+
+// The same struct stands in long_products.h. A slice has `slice` steps: of neighbours where step is 1, else every step-th.
+typedef struct {
+  int m, n, k, row_a, col_a, row_b, col_b, row_bias, col_bias;
+  int slices, slice, step;
+  float alpha, beta;
+} SplitKGemm;
+
+// Integers wrap.
+#ifdef REAL_X
+typedef TX Sum;
+#else
+typedef WX Sum;
+#endif
+
+#ifdef KERNEL_add_slices
+__kernel void add_slices(ulong total, __global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* sums_, ulong so, SplitKGemm p,
+                         Strided stack) {
+  const long slice = get_global_id(0), result = get_global_id(1);
+  if ((ulong)slice >= total) return;
+  long at_a = result / p.n * p.row_a, at_b = result % p.n * p.col_b, rest = get_global_id(2);
+  for (int d = stack.rank - 1; d >= 0; --d) {
+    const long at = rest % stack.dims[d];
+    rest /= stack.dims[d];
+    at_a += at * stack.a[d];
+    at_b += at * stack.b[d];
+  }
+  const long first = p.step == 1 ? slice * p.slice : slice;
+  const long left = first < p.k ? (p.k - first + p.step - 1) / p.step : 0, count = min(left, (long)p.slice);
+  const long step_a = (long)p.step * p.col_a, step_b = (long)p.step * p.row_b;
+  at_a += first * p.col_a;
+  at_b += first * p.row_b;
+  Sum sums[8];
+  for (int j = 0; j < 8; ++j) sums[j] = 0;
+  long i = 0;
+  for (; i + 8 <= count; i += 8) {
+#pragma unroll
+    for (int j = 0; j < 8; ++j) sums[j] += (Sum)GET_X(a_ + ao, at_a + j * step_a) * (Sum)GET_X(b_ + bo, at_b + j * step_b);
+    at_a += 8 * step_a;
+    at_b += 8 * step_b;
+  }
+  for (; i < count; ++i, at_a += step_a, at_b += step_b) sums[0] += (Sum)GET_X(a_ + ao, at_a) * (Sum)GET_X(b_ + bo, at_b);
+  const Sum sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  AT(Sum, sums_, so)[((long)get_global_id(2) * p.m * p.n + result) * p.slices + slice] = sum;
+}
+#endif
+
+#ifdef KERNEL_join_slices
+__kernel void join_slices(ulong total, __global uchar* sums_, ulong so, __global uchar* bias_, ulong biaso, __global uchar* y_, ulong yo,
+                          SplitKGemm p EPILOGUE_PARAMETERS) {
+  const long result = get_global_id(0), row = result / p.n, column = result % p.n;
+  if ((ulong)result >= total) return;
+  const long at = (long)get_global_id(1) * p.m * p.n + result;
+  __global const Sum* sums = AT(const Sum, sums_, so) + at * p.slices;
+  Sum sum = 0;
+  for (int i = 0; i < p.slices; ++i) sum += sums[i];
+  TX value = (TX)sum;
+#ifdef REAL_X
+  value *= (TX)p.alpha;
+  if (bias_ != 0) value += (TX)p.beta * GET_X(bias_ + biaso, row * p.row_bias + column * p.col_bias);
+#endif
+  PUT_R(y_ + yo, at, RESULT(value, at, row, column));
+}
+#endif

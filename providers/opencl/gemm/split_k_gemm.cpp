@@ -1,0 +1,48 @@
+#include "opencl/gemm/split_k_gemm.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/rounding.h"
+#include "opencl/gemm/panel_gemm.h"
+
+namespace tessera::opencl {
+namespace {
+
+constexpr int64_t kFewResults = 64;  // that all other ways leave most of the device idle for
+constexpr int64_t kLong = 1 << 15;   // steps of k that are worth a second launch
+constexpr int64_t kSlice = 1 << 13;  // steps of a work item
+constexpr int64_t kMostSlices = 1 << 12;
+
+/// Bytes of what is summed in.
+size_t SumBytes(ElementType type) {
+  if (type == ElementType::kFloat16 || type == ElementType::kBFloat16) return sizeof(cl_float);
+  return static_cast<size_t>(BitWidth(type) / 8);
+}
+
+}  // namespace
+
+SplitKGemm::SplitKGemm(const KernelInfo& info)
+    : element_bytes_(SumBytes(info.input_type(0))),
+      strided_slices_(SettingsOf(info).tiles),
+      add_(DeviceOf(info), "split_k_gemm", Computed('X', info.input_type(0)), "add_slices"),
+      join_(DeviceOf(info), "split_k_gemm", Computed('X', info.input_type(0)) + EpilogueOf(info).defines, "join_slices") {}
+
+bool SplitKGemm::Pays(int64_t m, int64_t n, int64_t k, int64_t stacks) noexcept {
+  return k >= kLong && m <= kFewResults && n <= kFewResults && stacks <= kFewResults && m * n * stacks <= kFewResults;
+}
+
+void SplitKGemm::Multiply(KernelContext& context, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& y,
+                          std::span<const Tensor* const> epilogue, SplitKShape shape, const Strided& stack,
+                          int64_t stacks) {
+  const int64_t slices = std::clamp<int64_t>(CeilDiv<int64_t>(shape.k, kSlice), 1, kMostSlices);
+  const int64_t results = int64_t{shape.m} * shape.n;
+  shape.slices = static_cast<cl_int>(slices);
+  shape.slice = static_cast<cl_int>(CeilDiv<int64_t>(shape.k, slices));
+  shape.step = strided_slices_ ? shape.slices : 1;
+  const DeviceScratch sums(context, static_cast<size_t>(results * stacks * slices) * element_bytes_);
+  add_.Compile().Grid(context, slices, results, stacks, a, b, sums.range(), shape, stack);
+  join_.Compile().Grid(context, results, stacks, 1, sums.range(), bias, y, shape, epilogue);
+}
+
+}  // namespace tessera::opencl

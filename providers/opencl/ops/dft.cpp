@@ -1,0 +1,134 @@
+// DFT (17, 20; not inverse), STFT (17), of lengths that the graph states and that are not large: ClaimNodes leaves others
+// to the CPU provider.
+
+#include <limits>
+
+#include "opencl/device/kernel.h"
+#include "opencl/gemm/panel_gemm.h"
+
+namespace tessera::opencl {
+namespace {
+
+/// The same struct stands in dft.cl.
+struct Signals {
+  cl_long period, outer, hop, step, inner;
+  cl_int points, length, bins, components;
+};
+
+cl_int Counted(int64_t size, const char* what) {
+  Require(size >= 1 && size <= std::numeric_limits<cl_int>::max() / 2, "{} is {}", what, size);
+  return static_cast<cl_int>(size);
+}
+
+class Transform {
+ public:
+  explicit Transform(const KernelInfo& info)
+      : rotations_(DeviceOf(info), "dft", Computed('X', info.input_type(0)), "rotations"),
+        transform_(DeviceOf(info), "dft", Computed('X', info.input_type(0)), "transform"),
+        bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)) {}
+
+  /// For each bin of each signal in `y`, whose two components stand last.
+  void operator()(KernelContext& context, const Tensor& x, const Tensor* window, const Tensor& y, const Signals& signals) {
+    if (y.num_elements() == 0) return;
+    const DeviceScratch table(context, static_cast<size_t>(signals.length) * 2 * bytes_);
+    rotations_.Linear(context, signals.length, table.range());
+    transform_.Linear(context, y.num_elements() / 2, x, window, table.range(), y, signals);
+  }
+
+  /// A scalar input that may be absent.
+  static int64_t Number(KernelContext& context, size_t i, int64_t fallback) {
+    const Tensor* tensor = context.input(i);
+    if (tensor == nullptr) return fallback;
+    Require(tensor->num_elements() == 1, "input {} is {}, a scalar is expected", i, tensor->shape());
+    return HostIntegers(tensor->Reshaped(Shape{1}))[0];
+  }
+
+ private:
+  Launchable rotations_, transform_;
+  size_t bytes_;
+};
+
+class Dft final : public Kernel {
+ public:
+  explicit Dft(const KernelInfo& info)
+      : transform_(info),
+        axis_(info.since_version() < 20 ? info.attribute<int64_t>("axis", 1) : -2),
+        axis_input_(info.since_version() >= 20),
+        onesided_(info.attribute<int64_t>("onesided", 0) != 0) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Shape& shape = x.shape();
+    const auto rank = static_cast<int64_t>(shape.rank());
+    Require(rank >= 2 && (shape.back() == 1 || shape.back() == 2), "input is {}, [..., 1] or [..., 2] is expected", shape);
+    const int64_t given = axis_input_ ? Transform::Number(context, 2, axis_) : axis_,
+                  axis = given < 0 ? given + rank : given;
+    Require(axis >= 0 && axis < rank - 1, "axis {} is not a signal axis of {}", given, shape);
+    const auto a = static_cast<size_t>(axis);
+    const cl_int length = Counted(Transform::Number(context, 1, shape[a]), "dft_length");
+    const int64_t inner = shape.SizeOfRange(a + 1, shape.rank() - 1), components = shape.back();
+    const Signals signals{.period = inner,
+                          .outer = shape[a] * inner * components,
+                          .hop = components,
+                          .step = inner * components,
+                          .inner = inner,
+                          .points = static_cast<cl_int>(std::min<int64_t>(shape[a], length)),
+                          .length = length,
+                          .bins = onesided_ ? length / 2 + 1 : length,
+                          .components = static_cast<cl_int>(components)};
+    Shape result = shape;
+    result[a] = signals.bins;
+    result[shape.rank() - 1] = 2;
+    transform_(context, x, nullptr, *context.output(0, result), signals);
+  }
+
+ private:
+  Transform transform_;
+  int64_t axis_;
+  bool axis_input_, onesided_;
+};
+
+class Stft final : public Kernel {
+ public:
+  explicit Stft(const KernelInfo& info) : transform_(info), onesided_(info.attribute<int64_t>("onesided", 1) != 0) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    const Tensor* window = context.input(2);
+    const Shape& shape = x.shape();
+    Require(shape.rank() == 2 || (shape.rank() == 3 && (shape[2] == 1 || shape[2] == 2)),
+            "signal is {}, [batches, points, 1 or 2] is expected", shape);
+    const int64_t components = shape.rank() == 2 ? 1 : shape[2], points = shape[1], step = Transform::Number(context, 1, 0);
+    Require(step >= 1, "frame_step is {}", step);
+    Require(window == nullptr || (window->shape().rank() == 1 && window->type() == x.type()),
+            "window is {}, a vector of {} is expected", OptionalShape{window}, ElementTypeName(x.type()));
+    const cl_int length =
+        Counted(Transform::Number(context, 3, window != nullptr ? window->num_elements() : points), "frame_length");
+    Require(window == nullptr || window->num_elements() == length, "window is {} and frame_length is {}",
+            OptionalShape{window}, length);
+    const int64_t frames = points < length ? 0 : (points - length) / step + 1;
+    const Signals signals{.period = frames,
+                          .outer = points * components,
+                          .hop = frames > 1 ? step * components : 0,
+                          .step = components,
+                          .inner = 1,
+                          .points = length,
+                          .length = length,
+                          .bins = onesided_ ? length / 2 + 1 : length,
+                          .components = static_cast<cl_int>(components)};
+    transform_(context, x, window, *context.output(0, Shape{shape[0], frames, signals.bins, 2}), signals);
+  }
+
+ private:
+  Transform transform_;
+  bool onesided_;
+};
+
+}  // namespace
+
+void RegisterTransform(KernelRegistry& registry) {
+  registry.Add(Op("DFT").Versions(17).Types(0, kReals).HostInput(1).HostInput(2).Make<Dft>());
+  registry.Add(Op("STFT").Versions(17).Types(0, kReals).HostInput(1).HostInput(3).Make<Stft>());
+}
+
+}  // namespace tessera::opencl

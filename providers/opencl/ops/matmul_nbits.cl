@@ -1,0 +1,105 @@
+// Products with weights of 2, 4 or 8 bits, after matmul_nbits_weights.cl: of few rows; of many there are panel_gemm.cl and tile_gemm.cl.
+
+#ifdef KERNEL_pack_codes
+// Rows of bytes along k to panels of COLUMNS columns, byte after byte of each. An item packs LINES bytes of a panel's columns.
+__kernel void pack_codes(__global uchar* codes_, ulong co, __global uchar* y_, ulong yo, int row_bytes, int n) {
+  const int first = get_global_id(0) * LINES, count = min(LINES, row_bytes - first), column = get_global_id(1) * COLUMNS;
+  __global uchar* to = y_ + yo + ((long)get_global_id(1) * row_bytes + first) * COLUMNS;
+  for (int j = 0; j < COLUMNS; ++j) {
+    __global const uchar* from = codes_ + co + (long)min(column + j, n - 1) * row_bytes + first;
+    for (int i = 0; i < count; ++i) to[i * COLUMNS + j] = from[i];
+  }
+}
+#endif
+
+#if defined(KERNEL_pack_scales) || defined(KERNEL_pack_zeros)
+#ifdef KERNEL_pack_scales
+#define VALUE(line, block, blocks) GET_X(x_ + xo, (line) * blocks + block)
+#else
+#define VALUE(line, block, blocks) zero_point(x_ + xo, line, block, blocks)
+#endif
+// Those of columns to panels of COLUMNS columns, as floats. An item packs a panel.
+#ifdef KERNEL_pack_scales
+__kernel void pack_scales(
+#else
+__kernel void pack_zeros(
+#endif
+    __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, int blocks, int n) {
+  const int column = get_global_id(0) * COLUMNS;
+  __global float* to = AT(float, y_, yo) + (long)get_global_id(0) * blocks * COLUMNS;
+  for (int j = 0; j < COLUMNS; ++j) {
+    const long line = min(column + j, n - 1);
+    for (int block = 0; block < blocks; ++block) to[block * COLUMNS + j] = VALUE(line, block, blocks);
+  }
+}
+#endif
+
+#ifdef KERNEL_one_row
+#define TOGETHER 4  // codes of a column, in sums of their own: they need not wait for each other
+// For processors. A row, in the second dimension, times a panel.
+__kernel void one_row(__global uchar* a_, ulong ao, __global uchar* codes_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
+                      int k, int n EPILOGUE_PARAMETERS) {
+  const int panel = get_global_id(0), column = panel * COLUMNS, blocks = (k - 1) / BLOCK + 1, width = min(COLUMNS, n - column);
+  const long row = get_global_id(1);
+  __global const uchar* from = codes_ + co + (long)panel * blocks * (BLOCK / CODES) * COLUMNS;
+  float16 total = 0;
+  for (int block = 0; block < blocks; ++block) {
+    const float16 zero = ZEROS_OF(panel, block, k);
+    const int first = block * BLOCK, end = min(first + BLOCK, k);
+    float16 sum[TOGETHER] = {0, 0, 0, 0};
+    for (int step = first; step < end; step += TOGETHER, from += TOGETHER / CODES * COLUMNS) {
+#pragma unroll
+      for (int c = 0; c < TOGETHER; ++c) {
+        const float left = step + c < end ? GET_X(a_ + ao, row * k + step + c) : 0.0f;
+        sum[c] += left * CENTERED(vload16(c / CODES, from), c % CODES, zero);
+      }
+    }
+    total += scales_of(scales_ + so, panel, block, k) * (sum[0] + sum[1] + (sum[2] + sum[3]));
+  }
+  float results[COLUMNS];
+  vstore16(total, 0, results);
+  for (int j = 0; j < width; ++j) PUT_X(y_ + yo, row * n + column + j, results[j] + (bias_ != 0 ? GET_X(bias_ + bo, column + j) : 0.0f));
+}
+#endif
+
+#ifdef KERNEL_few_rows
+#define WORD (4 * CODES)  // codes of an item at a time, of one block
+// For GPUs. A group of LANES work items computes PER rows of one column; neighbouring items read neighbours in memory.
+__kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
+void few_rows(__global uchar* a_, ulong ao, __global uchar* codes_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
+              int rows, int k, int n EPILOGUE_PARAMETERS) {
+  __local float lanes[PER][LANES];
+  const int lane = get_local_id(0), first = get_group_id(1) * PER, blocks = (k - 1) / BLOCK + 1;
+  const long column = get_group_id(0);
+  __global const uchar* codes = codes_ + co + column * blocks * (BLOCK / CODES);
+  float sum[PER];
+#pragma unroll
+  for (int p = 0; p < PER; ++p) sum[p] = 0;
+  for (int step = lane * WORD; step < k; step += LANES * WORD) {
+    const int block = step / BLOCK;
+    const float scale = GET_X(scales_ + so, column * blocks + block), zero = zero_point(zeros_ + zo, column, block, blocks);
+    const uint word = as_uint(vload4(step / WORD, codes));
+    const int inside = min(WORD, k - step);
+#pragma unroll
+    for (int c = 0; c < WORD; ++c) {
+      const float weight = ((float)((word >> (c * BITS)) & ((1u << BITS) - 1u)) - zero) * scale;
+      if (c < inside) {
+#pragma unroll
+        for (int p = 0; p < PER; ++p) sum[p] += weight * GET_X(a_ + ao, (long)min(first + p, rows - 1) * k + step + c);
+      }
+    }
+  }
+#pragma unroll
+  for (int p = 0; p < PER; ++p) lanes[p][lane] = sum[p];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int width = LANES / 2; width > 0; width /= 2) {
+    if (lane < width) {
+      for (int p = 0; p < PER; ++p) lanes[p][lane] += lanes[p][lane + width];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (lane < PER && first + lane < rows) {
+    PUT_X(y_ + yo, (long)(first + lane) * n + column, lanes[lane][0] + (bias_ != 0 ? GET_X(bias_ + bo, column) : 0.0f));
+  }
+}
+#endif

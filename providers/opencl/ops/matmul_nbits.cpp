@@ -1,0 +1,238 @@
+// com.microsoft MatMulNBits (1): products with weights of 2, 4 or 8 bits. accuracy_level allows less precision: it is not
+// used.
+
+#include <bit>
+#include <limits>
+#include <optional>
+
+#include "base/checked.h"
+#include "base/rounding.h"
+#include "opencl/device/kernel.h"
+#include "opencl/device/sources.h"
+#include "opencl/gemm/panel_gemm.h"
+#include "opencl/gemm/tile_gemm.h"
+
+namespace tessera::opencl {
+namespace {
+
+constexpr size_t kNBitsLanes = 32;
+constexpr int64_t kNBitsLines = 256;    // bytes that an item packs of a column
+constexpr int64_t kRowsOfItem = 4;      // at most that the kernel for few rows computes on GPUs
+constexpr int64_t kMostSingleRows = 3;  // on processors: blocks in registers have rows for six
+
+class MatMulNBits final : public Kernel {
+ public:
+  explicit MatMulNBits(const KernelInfo& info)
+      : bits_(Checked(info.attribute<int64_t>("bits", 4))),
+        k_(info.attribute<int64_t>("K")),
+        n_(info.attribute<int64_t>("N")),
+        block_(info.attribute<int64_t>("block_size")),
+        tiled_(SettingsOf(info).tiles),
+        weights_(WeightsOf(info)),
+        pack_(DeviceOf(info), "matmul_nbits", fmt::format("#define COLUMNS {}\n#define LINES {}\n", kPanel, kNBitsLines),
+              "pack_codes"),
+        pack_scales_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "pack_scales"),
+        pack_zeros_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "pack_zeros"),
+        one_row_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "one_row"),
+        single_(DeviceOf(info), "matmul_nbits", FewRowsDefines(info, 1), "few_rows"),
+        few_(DeviceOf(info), "matmul_nbits", FewRowsDefines(info, kRowsOfItem), "few_rows") {
+    Require(k_ > 0 && n_ > 0 && std::max(k_, n_) <= std::numeric_limits<cl_int>::max(),
+            "K is {} and N {}; both must be positive, and at most {}", k_, n_, std::numeric_limits<cl_int>::max());
+    Require(block_ >= 16 && block_ <= (int64_t{1} << 30) && std::has_single_bit(static_cast<uint64_t>(block_)),
+            "block_size is {}; a power of two from 16 on is expected", block_);
+    Require(info.attribute<int64_t>("weight_prepacked", 0) == 0, "the weights are packed for another device");
+    blocks_ = CeilDiv(k_, block_);
+    row_bytes_ = CheckedMul(blocks_, block_ * bits_ / 8);
+    Require(row_bytes_ <= std::numeric_limits<cl_int>::max(), "a column has {} bytes; OpenCL kernels count to {}",
+            row_bytes_, std::numeric_limits<cl_int>::max());
+    const auto a = KnownShape(info.input_info(0));
+    const std::optional<int64_t> rows = a ? std::optional(a->num_elements() / k_) : std::nullopt;
+    const bool few = !rows || *rows <= MostFewRows(), many = !rows || *rows > MostFewRows();
+    if (tiled_) {
+      if (few && rows.value_or(1) <= 1) single_.Compile();
+      if (few && rows.value_or(2) > 1) few_.Compile();
+      if (many) MakeTiles(info, rows);
+      return;
+    }
+    if (few) one_row_.Compile();
+    if (many) panels_.emplace(info, info.input_type(0), BlockDefines(info, "#define ALONG_K_A\n"), weights_.defines);
+    PackConstants(info);
+    if (packed_ == nullptr) pack_.Compile();
+    if (packed_scales_ == nullptr) pack_scales_.Compile();
+    if (packed_zeros_ == nullptr && info.has_input(3)) pack_zeros_.Compile();
+  }
+
+  void Compute(KernelContext& context) override {
+    const Tensor& a = context.required_input(0);
+    const Tensor& codes = context.required_input(1);
+    const Tensor* bias = context.input(5);
+    Check(context, a, codes, bias);
+    Shape shape = a.shape();
+    shape[shape.rank() - 1] = n_;
+    const Tensor& y = *context.output(0, shape);
+    if (y.num_elements() == 0) return;
+    const int64_t rows = a.num_elements() / k_;
+    Require(rows <= std::numeric_limits<cl_int>::max(), "A has {} rows; OpenCL kernels count to {}", rows,
+            std::numeric_limits<cl_int>::max());
+    const Product product{a, bias, y, static_cast<cl_int>(rows)};
+    if (!tiled_) return ByPanels(context, product);
+    const std::array<const Tensor*, 2> scales = {&context.required_input(2), context.input(3)};
+    if (rows <= kRowsOfItem) return FewRows(context, product, codes, scales);
+    tiles_->Multiply(context, {RangeOf(a), RangeOf(codes), bias, RangeOf(y), scales}, TileShape(product.rows), Strided{},
+                     1);
+  }
+
+ private:
+  struct Product {
+    const Tensor& a;
+    const Tensor* bias;
+    const Tensor& y;
+    cl_int rows;
+  };
+
+  static int64_t Checked(int64_t bits) {
+    Require(bits == 2 || bits == 4 || bits == 8, "bits is {}; 2, 4 or 8 is expected", bits);
+    return bits;
+  }
+
+  /// How kernels read weights; what they read of a node besides are scales and zero points.
+  Epilogue WeightsOf(const KernelInfo& info) const {
+    std::string text = fmt::format("#define BITS {}\n#define CODES {}\n#define BLOCK {}\n", bits_, 8 / bits_, block_);
+    if (info.has_input(3))
+      text += info.input_type(3) == ElementType::kUInt8 ? "#define PACKED_ZEROS\n" : "#define REAL_ZEROS\n";
+    return {.defines = text + std::string(KernelSource("matmul_nbits_weights")), .places = std::vector<Epilogue::Place>(2)};
+  }
+  std::string FewRowsDefines(const KernelInfo& info, int64_t rows) const {
+    return Computed('X', info.input_type(0)) + weights_.defines +
+           fmt::format("#define LANES {}\n#define PER {}\n", kNBitsLanes, rows);
+  }
+
+  int64_t MostFewRows() const { return tiled_ ? kRowsOfItem : kMostSingleRows; }
+  int64_t ZeroBytes() const { return CheckedMul(n_, CeilDiv(blocks_ * bits_, int64_t{8})); }
+  int64_t PackedBytes() const { return CheckedMul(CheckedMul(PanelGemm::Panels(n_), kPanel), row_bytes_); }
+  std::array<size_t, 3> PackedItems() const {
+    return {static_cast<size_t>(CeilDiv(row_bytes_, kNBitsLines)), static_cast<size_t>(PanelGemm::Panels(n_)), 1};
+  }
+
+  void Check(const KernelContext& context, const Tensor& a, const Tensor& codes, const Tensor* bias) const {
+    const Tensor &scales = context.required_input(2), *zeros = context.input(3);
+    Require(a.shape().rank() > 0 && a.shape().back() == k_, "A is {}; K is {}", a.shape(), k_);
+    const int64_t blocks = CheckedMul(n_, blocks_);
+    Require(codes.is(ElementType::kUInt8) && codes.num_elements() == CheckedMul(n_, row_bytes_),
+            "B is {}; [{},{},{}] is expected", codes.shape(), n_, blocks_, block_ * bits_ / 8);
+    Require(scales.type() == a.type() && scales.num_elements() == blocks, "scales is {}; [{},{}] is expected",
+            scales.shape(), n_, blocks_);
+    Require(zeros == nullptr || (zeros->is(ElementType::kUInt8) && zeros->num_elements() == ZeroBytes()) ||
+                (zeros->type() == a.type() && zeros->num_elements() == blocks),
+            "zero_points is {}", OptionalShape{zeros});
+    Require(bias == nullptr || (bias->type() == a.type() && bias->num_elements() == n_), "the bias is {}; [{}] is expected",
+            OptionalShape{bias}, n_);
+  }
+
+  void MakeTiles(const KernelInfo& info, std::optional<int64_t> rows) {
+    std::optional<TileGemm::Expected> expected;
+    if (rows && *rows <= std::numeric_limits<cl_int>::max()) expected = {.shape = TileShape(static_cast<cl_int>(*rows))};
+    // What timing would read in place of scales has another size.
+    tiles_.emplace(info, TileGemm::Layout{.along_k_b = true, .tunable = false, .results = weights_}, expected);
+  }
+  TileGemmShape TileShape(cl_int rows) const {
+    const auto n = static_cast<cl_int>(n_), k = static_cast<cl_int>(k_);
+    return {.m = rows, .n = n, .k = k, .row_a = k, .col_a = 1, .row_b = 1, .col_b = k, .row_bias = 0, .col_bias = 1};
+  }
+
+  /// Bytes of codes, scales and zero points in panels: floats, but for codes.
+  int64_t FloatsInPanels() const { return CheckedMul(CheckedMul(PanelGemm::Panels(n_), kPanel), blocks_); }
+  void PackCodes(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
+    kernel.On(queue, PackedItems(), {1, 1, 1}, from, to, static_cast<cl_int>(row_bytes_), static_cast<cl_int>(n_));
+  }
+  void PackFloats(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
+    kernel.On(queue, {static_cast<size_t>(PanelGemm::Panels(n_)), 1, 1}, {1, 1, 1}, from, to, static_cast<cl_int>(blocks_),
+              static_cast<cl_int>(n_));
+  }
+
+  /// Constants are needed in panels only; those that do not fit, a run names.
+  void PackConstants(const KernelInfo& info) {
+    const auto pack = [&](size_t input, int64_t elements, std::string_view form, int64_t bytes,
+                          const auto& enqueue) -> std::shared_ptr<const ConstantBlock> {
+      const Tensor* constant = info.constant_input(input);
+      if (constant == nullptr || constant->num_elements() != elements) return nullptr;
+      auto packed = ConstantsOf(info).Form(
+          *constant, fmt::format("{} of {} columns, blocks of {} by {} bits", form, n_, block_, bits_),
+          static_cast<size_t>(bytes), [&](const BufferRange& to) {
+            const HostWeights from(DeviceOf(info), *constant);
+            enqueue(QueueOf(info), from.range(), to);
+            Finish(QueueOf(info));
+          });
+      info.ReleaseConstant(input);
+      return packed;
+    };
+    const int64_t blocks = CheckedMul(n_, blocks_),
+                  zeros = info.has_input(3) && info.input_type(3) == ElementType::kUInt8 ? ZeroBytes() : blocks;
+    const auto floats = static_cast<int64_t>(sizeof(cl_float)) * FloatsInPanels();
+    packed_ = pack(
+        1, CheckedMul(n_, row_bytes_), "panels of codes", PackedBytes(),
+        [&](cl_command_queue queue, BufferRange from, BufferRange to) { PackCodes(pack_.Compile(), queue, from, to); });
+    packed_scales_ =
+        pack(2, blocks, "panels of scales", floats, [&](cl_command_queue queue, BufferRange from, BufferRange to) {
+          PackFloats(pack_scales_.Compile(), queue, from, to);
+        });
+    packed_zeros_ =
+        pack(3, zeros, "panels of zero points", floats, [&](cl_command_queue queue, BufferRange from, BufferRange to) {
+          PackFloats(pack_zeros_.Compile(), queue, from, to);
+        });
+  }
+
+  void FewRows(KernelContext& context, const Product& p, const Tensor& codes, std::span<const Tensor* const> scales) {
+    const int64_t per = p.rows == 1 ? 1 : kRowsOfItem;
+    (p.rows == 1 ? single_ : few_)
+        .Compile()(context, {kNBitsLanes * static_cast<size_t>(n_), static_cast<size_t>(CeilDiv<int64_t>(p.rows, per)), 1},
+                   {kNBitsLanes, 1, 1}, p.a, codes, p.bias, p.y, p.rows, static_cast<cl_int>(k_), static_cast<cl_int>(n_),
+                   scales);
+  }
+
+  void ByPanels(KernelContext& context, const Product& p) {
+    std::optional<DeviceScratch> codes_here, scales_here, zeros_here;
+    const auto in_panels = [&](const std::shared_ptr<const ConstantBlock>& packed, std::optional<DeviceScratch>& here,
+                               size_t input, int64_t bytes, LazyLaunchable& kernel, auto enqueue) -> BufferRange {
+      if (packed != nullptr) return packed->range();
+      const Tensor* given = context.input(input);
+      if (given == nullptr) return {};
+      here.emplace(context, static_cast<size_t>(bytes));
+      (this->*enqueue)(kernel.Compile(), static_cast<cl_command_queue>(context.stream()->native_handle()), RangeOf(*given),
+                       here->range());
+      return here->range();
+    };
+    const auto floats = static_cast<int64_t>(sizeof(cl_float)) * FloatsInPanels();
+    const BufferRange codes = in_panels(packed_, codes_here, 1, PackedBytes(), pack_, &MatMulNBits::PackCodes);
+    const std::array<BufferRange, 2> scales = {
+        in_panels(packed_scales_, scales_here, 2, floats, pack_scales_, &MatMulNBits::PackFloats),
+        in_panels(packed_zeros_, zeros_here, 3, floats, pack_zeros_, &MatMulNBits::PackFloats)};
+    const int64_t panels = PanelGemm::Panels(n_);
+    const auto n = static_cast<cl_int>(n_), k = static_cast<cl_int>(k_);
+    if (p.rows <= kMostSingleRows) {
+      return one_row_.Compile()(context, {static_cast<size_t>(panels), static_cast<size_t>(p.rows), 1}, {1, 1, 1}, p.a,
+                                codes, p.bias, p.y, k, n, std::span<const BufferRange>(scales));
+    }
+    const PanelGemmShape shape{.b_panel = row_bytes_ * kPanel, .m = p.rows, .n = n, .k = k, .row_a = k};
+    panels_->Multiply(context, {RangeOf(p.a), codes, p.bias, RangeOf(p.y), {}, scales}, shape, panels, Strided{}, 1);
+  }
+
+  const int64_t bits_, k_, n_, block_;
+  int64_t blocks_ = 0, row_bytes_ = 0;
+  const bool tiled_;
+  const Epilogue weights_;
+  LazyLaunchable pack_, pack_scales_, pack_zeros_, one_row_, single_, few_;
+  std::optional<TileGemm> tiles_;
+  std::optional<PanelGemm> panels_;
+  std::shared_ptr<const ConstantBlock> packed_, packed_scales_, packed_zeros_;
+};
+
+}  // namespace
+
+void RegisterNBits(KernelRegistry& registry) {
+  registry.Add(Op("MatMulNBits", "com.microsoft")
+                   .Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})
+                   .Make<MatMulNBits>());
+}
+
+}  // namespace tessera::opencl

@@ -1,0 +1,215 @@
+// Inner loop of 8-bit depthwise convolution.
+
+#include "kernels/vector/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/conv/depthwise/depthwise_int8.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/conv/depthwise/depthwise_int8.h"
+#include "kernels/conv/depthwise/tap_pairs-inl.h"
+#include "kernels/quantize/quantized_values-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+template <class T>
+void Row(const Int8DepthwiseRow& row) {
+  constexpr int64_t kBlock = 16;
+  const T* from = reinterpret_cast<const T*>(row.from);
+  int64_t x = 0;
+  for (; x + kBlock <= row.width; x += kBlock) {
+    uint32_t sums[kBlock];  // may wrap: the bias is anything
+    for (int64_t i = 0; i < kBlock; ++i) sums[i] = static_cast<uint32_t>(row.start);
+    for (int64_t k = 0; k < row.kernel_size; ++k) {
+      const int32_t w = row.weights[k];
+      const T* at = from + x + row.kernel_offsets[k];
+      for (int64_t i = 0; i < kBlock; ++i) sums[i] += static_cast<uint32_t>(w * at[i]);
+    }
+    for (int64_t i = 0; i < kBlock; ++i) row.out[x + i] = static_cast<int32_t>(sums[i]);
+  }
+  if (x == row.width) return;
+  auto* out = reinterpret_cast<uint32_t*>(row.out);
+  std::fill(out + x, out + row.width, static_cast<uint32_t>(row.start));
+  for (int64_t k = 0; k < row.kernel_size; ++k) {
+    const int32_t w = row.weights[k];
+    const T* at = from + row.kernel_offsets[k];
+    for (int64_t i = x; i < row.width; ++i) out[i] += static_cast<uint32_t>(w * at[i]);
+  }
+}
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int kPixels = static_cast<int>(HWY_LANES(int16_t));
+
+/// Sums to codes. `low` and `high` hold every other four sums, as interleaving left them.
+template <class T>
+HWY_INLINE auto Codes(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn::Vec<D32> high) {
+  const hn::ScalableTag<float> df;
+  const D16 d16;
+  const auto scale = hn::Set(df, channel.scale);
+  const auto round = [&](hn::Vec<D32> sum) HWY_ATTR { return RoundCodes(hn::Mul(hn::ConvertTo(df, sum), scale)); };
+  const auto codes = hn::SaturatedAdd(hn::ReorderDemote2To(d16, round(low), round(high)),
+                                      hn::Set(d16, static_cast<int16_t>(channel.zero)));
+  return hn::DemoteTo(hn::Rebind<T, D16>(), codes);
+}
+
+/// The taps of a kernel of known size, in pairs, which then stay in registers. Size 0: none.
+template <int kTaps>
+struct Taps {
+  static constexpr int kPairs = (kTaps + 1) / 2;
+
+  explicit Taps(const Int8DepthwiseChannel& channel) {
+    for (int p = 0; p < kPairs; ++p) {
+      std::memcpy(&weights[p], channel.weights + 2 * p, sizeof(weights[p]));
+      offsets[2 * p] = channel.kernel_offsets[2 * p];
+      offsets[2 * p + 1] = channel.kernel_offsets[std::min(2 * p + 1, kTaps - 1)];  // the last weight of an odd number is 0
+    }
+  }
+
+  int32_t weights[kPairs + 1];
+  int64_t offsets[2 * kPairs + 1];
+};
+
+HWY_INLINE hn::Vec<D16> PairOf(int32_t pair) { return hn::BitCast(D16(), hn::Set(D32(), pair)); }
+
+/// Codes of kPixels pixels whose first tap has its origin `at`. kTaps 0: any number.
+template <int kTaps, class U, class T>
+HWY_INLINE hn::Vec<hn::Rebind<U, D16>> Pixels(const Int8DepthwiseChannel& channel, const Taps<kTaps>& taps, const T* at) {
+  auto low = hn::Set(D32(), channel.start), high = low;
+  if constexpr (kTaps > 0) {
+#pragma GCC unroll 16
+    for (int p = 0; p < (kTaps + 1) / 2; ++p) {
+      const auto weights = PairOf(taps.weights[p]);
+      AddTaps(at + taps.offsets[2 * p], at + taps.offsets[2 * p + 1], weights, weights, low, high);
+    }
+  } else {
+    for (int64_t k = 0; k < channel.kernel_size; k += 2) {
+      int32_t pair;
+      std::memcpy(&pair, channel.weights + k, sizeof(pair));
+      const int64_t second = k + 1 < channel.kernel_size ? k + 1 : k;
+      AddTaps(at + channel.kernel_offsets[k], at + channel.kernel_offsets[second], PairOf(pair), PairOf(pair), low, high);
+    }
+  }
+  return Codes<U>(channel, low, high);
+}
+
+/// Rows shorter than half a vector that lie at equal distances are computed as one, with what lies between them.
+constexpr int64_t kShortRow = kPixels / 2;
+constexpr int64_t kMostTogether = 16 * kPixels;
+
+bool RowsAreShort(const Int8DepthwiseChannel& channel) {
+  if (channel.width > kShortRow || channel.rows < 2) return false;
+  const int64_t pitch = channel.row_offsets[1] - channel.row_offsets[0];
+  if (pitch < channel.width || pitch > kPixels || (channel.rows - 1) * pitch + channel.width > kMostTogether) return false;
+  for (int64_t r = 1; r < channel.rows; ++r) {
+    if (channel.row_offsets[r] - channel.row_offsets[r - 1] != pitch) return false;
+  }
+  return true;
+}
+
+template <int kTaps, class T, class U>
+void ShortRows(const Int8DepthwiseChannel& channel) {
+  const hn::Rebind<U, D16> code;
+  const Taps<kTaps> taps(channel);
+  const T* from = reinterpret_cast<const T*>(channel.from) + channel.row_offsets[0];
+  const int64_t pitch = channel.row_offsets[1] - channel.row_offsets[0], end = (channel.rows - 1) * pitch + channel.width;
+  HWY_ALIGN U buffer[kMostTogether + kPixels];
+  for (int64_t x = 0; x < end; x += kPixels) hn::StoreU(Pixels<kTaps, U>(channel, taps, from + x), code, buffer + x);
+  U* out = static_cast<U*>(channel.out);
+  int64_t r = 0;
+  // Half a vector each, as long as the next rows make up for what it takes too much.
+  for (; (channel.rows - r) * channel.width >= kShortRow; ++r)
+    std::memcpy(out + r * channel.width, buffer + r * pitch, kShortRow);
+  for (; r < channel.rows; ++r) std::copy_n(buffer + r * pitch, channel.width, out + r * channel.width);
+}
+
+template <int kTaps, class T, class U>
+void Channel(const Int8DepthwiseChannel& channel) {
+  if (RowsAreShort(channel)) return ShortRows<kTaps, T, U>(channel);
+  const hn::Rebind<U, D16> code;
+  const T* base = reinterpret_cast<const T*>(channel.from);
+  U* out = static_cast<U*>(channel.out);
+  const U* end = out + channel.rows * channel.width;
+  const Taps<kTaps> taps(channel);
+  for (int64_t r = 0; r < channel.rows; ++r, out += channel.width) {
+    const T* row = base + channel.row_offsets[r];
+    for (int64_t x = 0; x < channel.width; x += kPixels) {
+      const auto codes = Pixels<kTaps, U>(channel, taps, row + x);
+      if (out + x + kPixels <= end) {  // what reaches past the row is overwritten by the next
+        hn::StoreU(codes, code, out + x);
+      } else {
+        HWY_ALIGN U buffer[kPixels];
+        hn::StoreU(codes, code, buffer);
+        std::memcpy(out + x, buffer, static_cast<size_t>(channel.width - x));
+      }
+    }
+  }
+}
+
+template <class T, class U>
+void AnyChannel(const Int8DepthwiseChannel& channel) {
+  channel.kernel_size == 9    ? Channel<9, T, U>(channel)
+  : channel.kernel_size == 25 ? Channel<25, T, U>(channel)
+                              : Channel<0, T, U>(channel);
+}
+
+/// Every other byte of 2 * count - 1.
+void Halve(const uint8_t* from, int64_t count, const uint8_t* end, uint8_t* to) {
+  const hn::FixedTag<uint8_t, 16> d8;
+  const hn::FixedTag<uint16_t, 8> d16;
+  const hn::FixedTag<uint8_t, 8> half;
+  const auto eight = [&](int64_t i) HWY_ATTR {
+    const auto pairs = hn::BitCast(d16, hn::LoadU(d8, from + 2 * i));
+    const hn::RebindToSigned<decltype(d16)> signed16;
+    hn::StoreU(hn::DemoteTo(half, hn::BitCast(signed16, hn::And(pairs, hn::Set(d16, 0xff)))), half, to + i);
+  };
+  int64_t i = 0;
+  if (count >= 8 && from + 2 * count <= end) {
+    for (; i + 8 <= count; i += 8) eight(i);
+    if (i < count) eight(count - 8);  // overlaps what is done
+    return;
+  }
+  for (; i < count; ++i) to[i] = from[2 * i];
+}
+
+}  // namespace
+
+void DepthwiseChannel(const Int8DepthwiseChannel& channel) {
+  if (channel.is_signed) {
+    channel.out_signed ? AnyChannel<int8_t, int8_t>(channel) : AnyChannel<int8_t, uint8_t>(channel);
+  } else {
+    channel.out_signed ? AnyChannel<uint8_t, int8_t>(channel) : AnyChannel<uint8_t, uint8_t>(channel);
+  }
+}
+
+void Halves(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+  for (int64_t r = 0; r < image.rows; ++r, in += image.in_row, out += image.out_row) {
+    for (int64_t phase = 0; phase < 2; ++phase) {
+      if (image.count[phase] > 0) Halve(in + image.from[phase], image.count[phase], end, out + image.to[phase]);
+    }
+  }
+}
+
+void DepthwiseRow(const Int8DepthwiseRow& row) { row.is_signed ? Row<int8_t>(row) : Row<uint8_t>(row); }
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+HWY_EXPORT(DepthwiseRow);
+HWY_EXPORT(DepthwiseChannel);
+HWY_EXPORT(Halves);
+void SplitColumns(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(Halves)(image, in, end, out);
+}
+void ComputeInt8DepthwiseChannel(const Int8DepthwiseChannel& channel) { HWY_DYNAMIC_DISPATCH(DepthwiseChannel)(channel); }
+void ComputeInt8DepthwiseRow(const Int8DepthwiseRow& row) { HWY_DYNAMIC_DISPATCH(DepthwiseRow)(row); }
+}  // namespace tessera::cpu
+#endif

@@ -1,0 +1,179 @@
+// Inner loops of convolution.
+
+#include "base/rounding.h"
+#include "kernels/vector/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/conv/nchw/conv.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/conv/nchw/conv.h"
+#include "kernels/elementwise/activate-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+void CopyPanel(const T* base, const int64_t* offsets, int64_t kc, std::span<const ConvSegment> segments, int64_t width,
+               bool exact, T* out) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const ConvSegment& first = segments[0];
+  if (segments.size() == 1 && first.length == width && width == 2 * lanes) {
+    for (int64_t p = 0; p < kc; ++p, out += width) {
+      const T* from = base + offsets[p] + first.from;
+      const auto low = hn::LoadU(d, from);
+      const auto high = hn::LoadU(d, from + lanes);
+      hn::StoreU(low, d, out);
+      hn::StoreU(high, d, out + lanes);
+    }
+    return;
+  }
+  const ConvSegment& last = segments.back();
+  if (last.to + last.length < width) std::fill_n(out, kc * width, T{0});
+  // A copy may run into the panel's next rows, which are written after it; the last ones have too few behind them.
+  const int64_t fast = exact ? 0 : kc - CeilDiv(lanes - 1, width);
+  int64_t p = 0;
+  for (; p < fast; ++p, out += width) {
+    const T* from = base + offsets[p];
+    for (const ConvSegment& segment : segments) {
+      for (int64_t i = 0; i < segment.length; i += lanes) {
+        hn::StoreU(hn::LoadU(d, from + segment.from + i), d, out + segment.to + i);
+      }
+    }
+  }
+  for (; p < kc; ++p, out += width) {
+    const T* from = base + offsets[p];
+    for (const ConvSegment& segment : segments) {
+      std::memcpy(out + segment.to, from + segment.from, static_cast<size_t>(segment.length) * sizeof(T));
+    }
+  }
+}
+
+/// Walks a plane's vectors of output pixels, a row's last one reaching past its end.
+template <class T>
+struct Cursor {
+  const DepthwisePlane<T>& plane;
+  int64_t lanes;
+  int64_t row = 0;
+  int64_t x = 0;
+
+  void Next() {
+    x += lanes;
+    if (x >= plane.output_width) {
+      x = 0;
+      ++row;
+    }
+  }
+  const T* from() const { return plane.channel + plane.rows[row] + x; }
+  T* to() const { return plane.out + row * plane.output_width + x; }
+};
+
+/// N vectors of output pixels share each broadcast weight.
+template <int N, class T>
+HWY_INLINE void DepthwiseVectors(const DepthwisePlane<T>& plane, Cursor<T>& cursor) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const T* from[N];
+  T* to[N];
+  V acc[N];
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) {
+    from[i] = cursor.from();
+    to[i] = cursor.to();
+    cursor.Next();
+    acc[i] = hn::Set(d, plane.bias);
+  }
+  for (int64_t k = 0; k < plane.kernel_size; ++k) {
+    const V w = hn::Set(d, plane.weights[k]);
+    const int64_t offset = plane.kernel_offsets[k];
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) acc[i] = hn::MulAdd(w, hn::LoadU(d, from[i] + offset), acc[i]);
+  }
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T* end = plane.out + plane.row_count * plane.output_width;
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) {
+    const V v = Activate(d, acc[i], *plane.epilogue);
+    if (end - to[i] >= lanes) {
+      hn::StoreU(v, d, to[i]);  // what reaches past the row is overwritten by the next
+    } else {
+      HWY_ALIGN T tail[HWY_LANES(T)];
+      hn::Store(v, d, tail);
+      std::memcpy(to[i], tail, static_cast<size_t>(end - to[i]) * sizeof(T));
+    }
+  }
+}
+
+template <class T>
+void Depthwise(const DepthwisePlane<T>& plane) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t left = CeilDiv(plane.output_width, lanes) * plane.row_count;
+  Cursor<T> cursor{plane, lanes};
+  for (; left >= 6; left -= 6) DepthwiseVectors<6>(plane, cursor);
+  if (left >= 4) {
+    DepthwiseVectors<4>(plane, cursor);
+    left -= 4;
+  }
+  for (; left > 0; --left) DepthwiseVectors<1>(plane, cursor);
+}
+
+template <class T>
+void Strided(const T* in, int64_t stride, int64_t count, T* out) {
+  if (stride == 2) {
+    for (int64_t i = 0; i < count; ++i) out[i] = in[2 * i];
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i] = in[stride * i];
+  }
+}
+
+}  // namespace
+
+#define TESSERA_DEFINE(T, Name)                                                                                  \
+  void CopyPanel##Name(const T* base, const int64_t* offsets, int64_t kc, std::span<const ConvSegment> segments, \
+                       int64_t width, bool exact, T* out) {                                                      \
+    CopyPanel(base, offsets, kc, segments, width, exact, out);                                                   \
+  }                                                                                                              \
+  void Depthwise##Name(const DepthwisePlane<T>& plane) { Depthwise(plane); }                                     \
+  void Strided##Name(const T* in, int64_t stride, int64_t count, T* out) { Strided(in, stride, count, out); }
+TESSERA_DEFINE(float, Float)
+TESSERA_DEFINE(double, Double)
+#undef TESSERA_DEFINE
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+#define TESSERA_DISPATCH(T, Name)                                                                                 \
+  HWY_EXPORT(CopyPanel##Name);                                                                                    \
+  HWY_EXPORT(Depthwise##Name);                                                                                    \
+  HWY_EXPORT(Strided##Name);                                                                                      \
+  template <>                                                                                                     \
+  void CopyConvPanel<T>(const T* base, const int64_t* offsets, int64_t kc, std::span<const ConvSegment> segments, \
+                        int64_t width, bool exact, T* out) {                                                      \
+    HWY_DYNAMIC_DISPATCH(CopyPanel##Name)(base, offsets, kc, segments, width, exact, out);                        \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  void ComputeDepthwisePlane<T>(const DepthwisePlane<T>& plane) {                                                 \
+    HWY_DYNAMIC_DISPATCH(Depthwise##Name)(plane);                                                                 \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  void CopyStrided<T>(const T* in, int64_t stride, int64_t count, T* out) {                                       \
+    HWY_DYNAMIC_DISPATCH(Strided##Name)(in, stride, count, out);                                                  \
+  }
+TESSERA_DISPATCH(float, Float)
+TESSERA_DISPATCH(double, Double)
+#undef TESSERA_DISPATCH
+
+}  // namespace tessera::cpu
+#endif

@@ -1,0 +1,62 @@
+#pragma once
+
+// Winograd's convolution F(4x4, 3x3): each 4x4 tile of output pixels takes 36 products a channel instead of 144. The tiles'
+// columns go through 36 matrix products, between a transform of the input and one of the output.
+
+#include <span>
+
+#include "base/rounding.h"
+#include "kernels/conv/winograd/axis.h"
+#include "kernels/gemm/gemm.h"
+
+namespace tessera::cpu {
+
+constexpr int64_t kWinogradPoints = 36;  // products of a tile
+
+/// Neither so few channels that the transforms cost more than the products save, nor so many that their weights fill
+/// memory; both of a group.
+bool WinogradMayPay(int64_t channels, int64_t outputs, int64_t groups = 1);
+/// How many output pixels there are and how many tiles hold them; where pixels are a dilation apart, each offset has its
+/// own.
+struct WinogradArea {
+  WinogradArea(int64_t batch, std::span<const int64_t> output, std::span<const int64_t> dilations);
+  double pixels, tiles;
+};
+/// Whether the transform takes less time than a direct convolution on one core. `tile_ns`: to transform a channel's tile.
+bool WinogradPays(int64_t channels, int64_t outputs, const WinogradArea& area, double tile_ns);
+
+/// One image, stride 1, some rows of its tiles.
+struct WinogradBlock {
+  int64_t channels, outputs;
+  int64_t height, width;  // of the input
+  int64_t output_height, output_width;
+  int64_t pad_top, pad_left;
+  int64_t first_row, end_row;  // of tiles
+
+  int64_t tiles_x() const { return CeilDiv(output_width, kWinogradTile); }
+  int64_t tiles() const { return (end_row - first_row) * tiles_x(); }
+  /// Elements from row to row of a product.
+  int64_t product_row() const { return (tiles() + 15) / 16 * 16 + 16; }
+  /// Elements from one of the 36 matrices to the next; a cache line more than they hold keeps them out of each other's
+  /// sets.
+  int64_t product_matrix() const { return outputs * product_row() + 16; }
+  int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
+};
+
+/// filters[count][taps of y][taps of x], at any address, to what their products with the planes of an input are made of:
+/// factor k of the n of a point whose first is p, of filter i, is transformed[p * matrix + i * n + k].
+void TransformWinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed);
+
+/// Elements of the buffer that TransformWinogradInput wants.
+int64_t WinogradBufferSize(const WinogradBlock& block);
+
+/// Channels [begin, end) of an image to `columns`: 36 matrices [channels, tiles], each packed as GemmArgs::packed_b.
+void TransformWinogradInput(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer,
+                            float* columns);
+
+/// products, 36 matrices [outputs][product_row()], to the output image, outputs [begin, end). Reads up to 16 elements past
+/// a row's tiles.
+void TransformWinogradOutput(const WinogradBlock& block, const float* products, const float* bias,
+                             const GemmEpilogue<float>& epilogue, int64_t begin, int64_t end, float* image);
+
+}  // namespace tessera::cpu

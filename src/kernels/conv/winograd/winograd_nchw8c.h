@@ -1,0 +1,43 @@
+#pragma once
+
+// Winograd's convolution F(4x4, 3x3) on images whose channels stand in blocks, [batch][channels /
+// block][height][width][block] (oneDNN's nChw8c and nChw16c): a pixel's block is a vector, so the transforms need no
+// shuffles. The 36 products between them read tiles as rows: [tiles, channels] times [channels, outputs].
+
+#include <cstdint>
+
+#include "base/rounding.h"
+#include "kernels/conv/winograd/winograd.h"
+
+namespace tessera::cpu {
+
+struct Nchw8cWinograd {
+  int64_t block;  // 8 or 16; divides `channels` and `outputs`
+  int64_t batch, channels, outputs;
+  int64_t height, width, pad_top, pad_left;  // of the input
+  WinogradAxis y, x;                         // of the output
+
+  int64_t tiles() const { return batch * y.tiles() * x.tiles(); }
+  /// Elements from one of the 36 matrices of `count` tiles' channels (outputs) to the next: a cache line more than they
+  /// hold keeps them out of each other's sets.
+  int64_t column_matrix(int64_t count) const { return count * channels + 16; }
+  int64_t product_matrix(int64_t count) const { return count * outputs + 16; }
+};
+
+/// Tiles and blocks of channels, [begin, end) each. The matrices' first row is tile `base`.
+struct Nchw8cTiles {
+  int64_t base;
+  int64_t begin, end;
+  int64_t first_block, end_block;
+};
+
+/// `columns`: 36 matrices [tiles, channels], `matrix` elements apart.
+void TransformNchw8cInput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* images, int64_t matrix,
+                          float* columns);
+
+/// `products`, 36 matrices [tiles, outputs], `matrix` elements apart, to output images. The epilogue's col_bias has
+/// `outputs` elements, its residual is laid out as `images` and may be the same.
+void TransformNchw8cOutput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* products, int64_t matrix,
+                           const GemmEpilogue<float>& epilogue, float* images);
+
+}  // namespace tessera::cpu

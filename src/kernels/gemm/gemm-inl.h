@@ -1,0 +1,292 @@
+// The matrix product for one instruction set: blocks for the caches, of tiles for the registers. Included once per target
+// by gemm_f32.cpp and gemm_f64.cpp, which define GEMM_T (the element type) and GEMM_KERNELS (the name of the table).
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/cancellation.h"
+#include "base/work_array.h"
+#include "kernels/gemm/gemm_pack-inl.h"
+#include "kernels/gemm/gemm_tile-inl.h"
+#include "kernels/gemm/gemm_vector-inl.h"
+
+#if defined(TESSERA_GEMM_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_GEMM_INL_H
+#undef TESSERA_GEMM_INL_H
+#else
+#define TESSERA_GEMM_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+/// k steps at a time that divide k evenly, at most `most`.
+HWY_INLINE int64_t DepthStep(const GemmArgs<T>& args, int64_t most = kDepth) {
+  const int64_t steps = CeilDiv(args.k, args.panel_type == PanelType::kWhole ? most : kWidenedDepth);
+  return steps <= 1 ? std::max<int64_t>(args.k, 1) : CeilDiv(args.k, steps);
+}
+
+/// Of T, or of 16 bits.
+template <class B>
+struct Panels {
+  const B* data;
+  int64_t stride;  // from panel to panel
+  int64_t b_k;
+  bool from_afar = false;  // what is packed beforehand, of which the next k follow, and is not in the second cache
+};
+
+HWY_INLINE bool HasWork(const GemmEpilogue<T>& epilogue) {
+  return epilogue.row_bias != nullptr || epilogue.col_bias != nullptr || epilogue.residual != nullptr ||
+         epilogue.activation != GemmActivation::kNone;
+}
+
+constexpr int64_t kNearBytes = 32 << 10;  // of B, which stay near while rows of C are written whole
+
+/// Columns of B that are packed at a time: more of shallow ones.
+HWY_INLINE int64_t ColumnsTogether(int64_t depth) {
+  constexpr int64_t kNear = kNearBytes / static_cast<int64_t>(sizeof(T));
+  static_assert(kNear <= kDepth * kColumns);
+  return std::max(kNear / depth / kWidth * kWidth, kColumns);
+}
+
+/// `meanwhile`: what a panel that stays near leaves time for.
+template <class B>
+void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                   const Panels<B>& panels, int64_t k0, int64_t kc, BlockPrefetch* meanwhile = nullptr);
+
+/// Panels of 16 bits that several tiles read: each becomes floats once. kc is at most kWidenedDepth.
+template <class B>
+void MultiplyWidened(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                     const Panels<B>& panels, int64_t k0, int64_t kc) {
+  const WorkArray<T> buffer(kWidenedDepth * kWidth);
+  const B* panel = panels.data;
+  BlockPrefetch prefetch(kc * kWidth * static_cast<int64_t>(sizeof(B)), CeilDiv(m1 - m0, kRows) * AskingTimes(kc));
+  for (int64_t n = n0; n < n1; n += kWidth, panel += panels.stride) {
+    WidenPanel(panel, kc, buffer);
+    prefetch.Begin(n + kWidth < n1 ? panel + panels.stride : panels.data + kc * kWidth);
+    MultiplyBlock(args, a, m0, m1, n, std::min(n1, n + kWidth), Panels<T>{buffer.data(), 0, kWidth}, k0, kc, &prefetch);
+  }
+}
+
+/// Panels of args.packed_b from column n and row k0 on, as visit() takes them.
+template <class Visit>
+HWY_INLINE void WithPackedPanels(const GemmArgs<T>& args, int64_t n, int64_t k0, bool from_afar, const Visit& visit) {
+  const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth, at = n / kWidth * stride + k0 * kWidth;
+  if constexpr (std::is_same_v<T, float>) {
+    if (args.panel_type == PanelType::kBFloat16) {
+      return visit(Panels<BFloat16>{static_cast<const BFloat16*>(args.packed_b) + at, stride, kWidth, from_afar});
+    }
+    if constexpr (kConvertsFloat16) {
+      if (args.panel_type == PanelType::kFloat16) {
+        return visit(Panels<Float16>{static_cast<const Float16*>(args.packed_b) + at, stride, kWidth, from_afar});
+      }
+    }
+  }
+  visit(Panels<T>{static_cast<const T*>(args.packed_b) + at, stride, kWidth, from_afar});
+}
+
+template <class B>
+void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                   const Panels<B>& panels, int64_t k0, int64_t kc, BlockPrefetch* meanwhile) {
+  if constexpr (!std::is_same_v<B, T>) {
+    if (m1 - m0 > kRows) return MultiplyWidened(args, a, m0, m1, n0, n1, panels, k0, kc);
+  }
+  const GemmEpilogue<T>& epilogue = args.epilogue;
+  TileOut out{};
+  out.c_row = args.c_row;
+  out.alpha = args.alpha;
+  out.add = args.accumulate || k0 > 0;
+  out.last = k0 + kc >= args.k && HasWork(epilogue);
+  out.epilogue = &epilogue;
+  constexpr int64_t kShallow = 128;
+  const MicroKernelFn<B> whole = kc <= kShallow ? MicroKernel<B, kRows, 2, false> : MicroKernel<B, kRows, 2>;
+  const auto tile = [&](int64_t m, int64_t n, BlockPrefetch* ahead) {
+    const int64_t rows = std::min<int64_t>(kRows, m1 - m), width = std::min<int64_t>(kWidth, n1 - n);
+    const B* b = panels.data + (n - n0) / kWidth * panels.stride;
+    const T* from = a.a + (m - m0) * a.tile;
+    out.c = args.c + m * args.c_row + n;
+    if (out.last) {
+      out.row_bias = epilogue.row_bias == nullptr ? nullptr : epilogue.row_bias + m;
+      out.col_bias = epilogue.col_bias == nullptr ? nullptr : epilogue.col_bias + n;
+      out.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + m * args.c_row + n;
+    }
+    if (rows == kRows && width == kWidth) return whole(from, a.row, a.k, b, panels.b_k, kc, out, ahead);
+    const MicroKernelFn<B> kernel = KernelFor<B>(rows, width);
+    if (width != kWidth && width != kLanes) {
+      EdgeTile<B>(kernel, {from, a.row, a.k, a.tile}, b, panels.b_k, kc, rows, width, out, ahead);
+    } else {
+      kernel(from, a.row, a.k, b, panels.b_k, kc, out, ahead);
+    }
+  };
+  const int64_t panel_bytes = kc * kWidth * static_cast<int64_t>(sizeof(B));
+  if (!panels.from_afar && CeilDiv(n1 - n0, kWidth) * panel_bytes <= kNearBytes) {
+    // All of B stays near: C, which may come from afar, is written line after line.
+    for (int64_t m = m0; m < m1; m += kRows) {
+      for (int64_t n = n0; n < n1; n += kWidth) tile(m, n, meanwhile);
+    }
+    return;
+  }
+  BlockPrefetch prefetch(panel_bytes, CeilDiv(m1 - m0, kRows) * AskingTimes(kc));
+  for (int64_t n = n0; n < n1; n += kWidth) {
+    const B* next = n + kWidth < n1 ? panels.data + ((n - n0) / kWidth + 1) * panels.stride : panels.data + kc * kWidth;
+    if (panels.from_afar) prefetch.Begin(next);
+    for (int64_t m = m0; m < m1; m += kRows) tile(m, n, panels.from_afar ? &prefetch : nullptr);
+  }
+}
+
+template <class B>
+void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const Panels<B>& panels,
+                     int64_t k0, int64_t kc) {
+  const WorkArray<T> rows(kCopySize);
+  for (int64_t m = m0; m < m1; m += kCopiedRows) {
+    const int64_t end = std::min(m1, m + kCopiedRows);
+    CancellationPoint();
+    MultiplyBlock(args, CopyTiles(args, m, end, k0, kc, rows), m, end, n0, n1, panels, k0, kc);
+  }
+}
+
+/// For args.c_col other than 1: blocks of C are finished in a buffer and transposed from there.
+void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  const WorkArray<T> rows(kCopySize + kCopiedRows * kBufferedColumns);
+  T* buffer = rows + kCopySize;
+  const int64_t depth = DepthStep(args);
+  for (int64_t m = m0; m < m1; m += kCopiedRows) {
+    const int64_t m_end = std::min(m1, m + kCopiedRows);
+    for (int64_t n = n0; n < n1; n += kBufferedColumns) {
+      const int64_t n_end = std::min(n1, n + kBufferedColumns);
+      GemmArgs<T> block = args;
+      block.c = buffer;
+      block.c_row = kBufferedColumns;
+      if (args.epilogue.row_bias != nullptr) block.epilogue.row_bias += m;
+      if (args.epilogue.col_bias != nullptr) block.epilogue.col_bias += n;
+      for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {
+        CancellationPoint();
+        const int64_t kc = std::min(depth, args.k - k0);
+        const Rows a = CopyTiles(args, m, m_end, k0, kc, rows);
+        WithPackedPanels(args, n, k0, false,
+                         [&](const auto& panels) { MultiplyBlock(block, a, 0, m_end - m, 0, n_end - n, panels, k0, kc); });
+      }
+      StoreTransposed(buffer, m_end - m, n_end - n, args.c + m + n * args.c_col, args.c_col);
+    }
+  }
+}
+
+/// Packed B, contiguous rows of A: blocks of A are copied in the order that tiles read them, which spares instructions and
+/// the TLB and keeps rows that are a power of two apart from sharing cache sets.
+void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  constexpr int64_t kTogether = 24 * kColumns;  // enough to pay for the copy
+  const WorkArray<T> rows(kCopySize);
+  // Blocks of about the same height: the last would pay for all of B with few rows.
+  const int64_t depth = DepthStep(args, kMostDepth);
+  const int64_t blocks = CeilDiv(m1 - m0, std::min(kCopiedRows, kMostCopied / depth / kRows * kRows));
+  const int64_t height = RoundUp(CeilDiv(m1 - m0, blocks), kRows);
+  const bool shallow = ColumnsTogether(args.k) > kColumns;
+  const int64_t together = shallow ? ColumnsTogether(args.k) : kTogether;
+  for (int64_t n = n0; n < n1; n += together) {
+    constexpr int64_t kCacheBytes = 256 << 10;
+    const bool leaves_cache = std::min(n1 - n, together) * args.k * static_cast<int64_t>(sizeof(T)) > kCacheBytes;
+    for (int64_t m = m0; m < m1; m += height) {
+      const int64_t end = std::min(m1, m + height);
+      for (int64_t k0 = 0; k0 < args.k; k0 += depth) {
+        CancellationPoint();
+        const int64_t kc = std::min(depth, args.k - k0);
+        const Rows a = CopyTiles(args, m, end, k0, kc, rows);
+        WithPackedPanels(args, n, k0, !shallow && (m == m0 || leaves_cache), [&](const auto& panels) {
+          MultiplyBlock(args, a, m, end, n, std::min(n1, n + together), panels, k0, kc);
+        });
+      }
+    }
+  }
+}
+
+constexpr int64_t kStreamed = int64_t{4} << 20;  // elements of B between cancellation points
+
+void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  if (args.c_col != 1) return TileToColumns(args, m0, m1, n0, n1);
+  if (TakesFewColumns(args, m1 - m0, n1 - n0)) return FewColumns(args, m0, m1, n0, n1 - n0);
+  if (args.packed_b != nullptr && args.a_k == 1 && n1 - n0 >= kColumns && m1 - m0 > kRows && args.k > 0) {
+    return TileOfCopiedRows(args, m0, m1, n0, n1);
+  }
+  const bool packed = args.packed_b != nullptr;
+  if (packed && args.a_k == 1 && m1 - m0 <= kRows && args.k > 0) {
+    // Every panel is read once: in its whole depth, so that B is one stream from memory.
+    const Rows a{args.a + m0 * args.a_row, args.a_row, 1, args.a_row};
+    const int64_t together = std::max<int64_t>(kStreamed / args.k / kWidth, 1) * kWidth;
+    for (int64_t n = n0; n < n1; n += together) {
+      CancellationPoint();
+      WithPackedPanels(args, n, 0, false, [&](const auto& panels) {
+        MultiplyBlock(args, a, m0, m1, n, std::min(n1, n + together), panels, 0, args.k);
+      });
+    }
+    return;
+  }
+  const WorkArray<T> buffer(kDepth * kColumns + kWidth);
+  const bool in_place = !packed && args.source == nullptr && args.b_col == 1 && m1 - m0 <= kRows;
+  const int64_t depth = DepthStep(args), together = ColumnsTogether(depth);
+  for (int64_t n = n0; n < n1; n += together) {
+    const int64_t n_end = std::min(n1, n + together);
+    // Reading B in place must not run past its last column.
+    const int64_t n_direct = in_place ? n + (n_end - n) / kWidth * kWidth : n;
+    for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {
+      const int64_t kc = std::min(depth, args.k - k0);
+      const auto multiply = [&](int64_t from, int64_t to, const auto& panels) {
+        if (from == to) return;
+        if (args.a_k != 1) {
+          TileTransposedA(args, m0, m1, from, to, panels, k0, kc);
+          return;
+        }
+        for (int64_t m = m0; m < m1; m += kRowBlock) {
+          CancellationPoint();
+          MultiplyBlock(args, {args.a + m * args.a_row + k0, args.a_row, 1, args.a_row}, m, std::min(m1, m + kRowBlock),
+                        from, to, panels, k0, kc);
+        }
+      };
+      if (packed) {
+        WithPackedPanels(args, n, k0, false, [&](const auto& panels) { multiply(n, n_end, panels); });
+        continue;
+      }
+      if (in_place) multiply(n, n_direct, Panels<T>{args.b + k0 * args.b_k + n, kWidth, args.b_k});
+      int64_t j = n_direct;
+      constexpr int64_t kPageBytes = 4096;
+      if (args.source == nullptr && args.b_col == 1 && args.b_k * static_cast<int64_t>(sizeof(T)) >= kPageBytes) {
+        const int64_t panels = (n_end - j) / kWidth;
+        PackWholePanels(args.b + k0 * args.b_k + j, args.b_k, kc, panels, buffer);
+        j += panels * kWidth;
+      }
+      for (; j < n_end; j += kWidth) {
+        const int64_t width = std::min<int64_t>(kWidth, n_end - j);
+        T* panel = buffer + (j - n_direct) * kc;
+        if (args.source != nullptr) {
+          args.source->Pack(k0, kc, j, width, panel);
+        } else {
+          PackPanel(args.b + k0 * args.b_k + j * args.b_col, args.b_k, args.b_col, kc, width, panel);
+        }
+      }
+      multiply(n_direct, n_end, Panels<T>{buffer.data(), kc * kWidth, kWidth});
+    }
+  }
+}
+
+template <class U>
+constexpr GemmKernels<U> KernelTable() {
+  GemmKernels<U> table{kWidth, kRows,     kColumns, kCopiedRows, kCopyCost, kReadCost,
+                       Tile,   PackPanel, nullptr,  nullptr,     Dots,      RowTimesMatrix};
+  if constexpr (std::is_same_v<U, float>) {
+    table.to_bfloat16 = NarrowPanel<BFloat16>;
+    if constexpr (kConvertsFloat16) table.to_float16 = NarrowPanel<Float16>;
+  }
+  return table;
+}
+
+}  // namespace
+
+const GemmKernels<T>& GEMM_KERNELS() {
+  static constexpr GemmKernels<T> kernels = KernelTable<T>();
+  return kernels;
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // once per target

@@ -1,0 +1,23 @@
+// Register tiles of the double matrix product.
+
+#include "kernels/vector/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gemm/gemm_f64.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/gemm/gemm_tile.h"
+
+#define GEMM_T double
+#define GEMM_KERNELS KernelsF64
+#include "kernels/gemm/gemm-inl.h"
+#undef GEMM_KERNELS
+#undef GEMM_T
+
+#if HWY_ONCE
+namespace tessera::cpu {
+HWY_EXPORT(KernelsF64);
+const GemmKernels<double>& GemmKernelsF64() { return HWY_DYNAMIC_DISPATCH(KernelsF64)(); }
+}  // namespace tessera::cpu
+#endif

@@ -1,0 +1,470 @@
+// Products of 8-bit integers.
+
+#include "kernels/vector/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gemm/gemm_int8.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "base/cancellation.h"
+#include "base/checked.h"
+#include "base/rounding.h"
+#include "base/work_array.h"
+#include "kernels/gemm/dot-inl.h"
+#include "kernels/gemm/gemm_int8.h"
+#include "kernels/vector/pin-inl.h"
+
+#ifndef TESSERA_INT8_KERNELS  // once, though this file is included per target
+#define TESSERA_INT8_KERNELS
+namespace tessera::cpu {
+struct Int8Kernels {
+  int64_t width;
+  int64_t rows;
+  void (*tile)(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+  void (*interleave)(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,
+                     const int32_t* zero_points, int64_t zero_point_step, int16_t* out);
+  void (*requantize)(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
+                     bool is_signed, void* out);
+  QuantizedRow (*quantize)(const float* in, int64_t k, int32_t most, int16_t* out);
+  void (*add_scaled)(const int32_t* sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* out);
+};
+}  // namespace tessera::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D32 = hn::ScalableTag<int32_t>;
+using D16 = hn::ScalableTag<int16_t>;
+using DF = hn::ScalableTag<float>;
+using V32 = hn::Vec<D32>;
+using V16 = hn::Vec<D16>;
+
+constexpr int kLanes = static_cast<int>(HWY_LANES(int32_t));
+constexpr int kWidth = 2 * kLanes;
+constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
+constexpr int64_t kDepth = 512;    // k per visit
+constexpr int64_t kColumns = 128;  // columns of B packed at a time
+
+/// Products of pairs where there is no instruction that sums them.
+struct WidenedPairs {
+  HWY_INLINE V32 AddPairs(V32 sum, V16 a, V16 b) const {
+    V32 unused = hn::Zero(D32());
+    sum = hn::ReorderWidenMulAccumulate(D32(), a, b, sum, unused);
+    Pin(sum);
+    return sum;
+  }
+};
+
+HWY_INLINE V16 LoadPairs(const int16_t* b) { return hn::LoadU(D16(), b); }
+HWY_INLINE V16 LoadPairs(const int8_t* b) { return hn::PromoteTo(D16(), hn::LoadU(hn::Rebind<int8_t, D16>(), b)); }
+
+/// R rows by N vectors of columns, over `pairs` pairs of k. B is of 16 bits, or of 8.
+template <class Product, class B, int R, int N>
+void MicroKernel(const int16_t* a, int64_t a_row, const B* b, int64_t pairs, int32_t* c, int64_t c_row, bool add) {
+  const D32 d32;
+  const D16 d16;
+  V32 acc[R][N];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) acc[r][j] = hn::Zero(d32);
+  }
+  const Product product;
+  for (int64_t p = 0; p < pairs; ++p) {
+    V16 bv[N];
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) bv[j] = LoadPairs(b + j * 2 * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      int32_t pair;
+      std::memcpy(&pair, a + r * a_row, sizeof(pair));
+      const V16 av = hn::BitCast(d16, hn::Set(d32, pair));
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) acc[r][j] = product.AddPairs(acc[r][j], av, bv[j]);
+    }
+    a += 2;
+    b += 2 * kWidth;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) {
+      int32_t* to = c + r * c_row + j * kLanes;
+      hn::StoreU(add ? hn::Add(acc[r][j], hn::LoadU(d32, to)) : acc[r][j], d32, to);
+    }
+  }
+}
+
+template <class B>
+using MicroKernelFn = void (*)(const int16_t*, int64_t, const B*, int64_t, int32_t*, int64_t, bool);
+
+template <class Product, class B, int N, size_t... R>
+constexpr MicroKernelFn<B> KernelForRows(std::index_sequence<R...>, int64_t rows) {
+  constexpr MicroKernelFn<B> kernels[] = {MicroKernel<Product, B, static_cast<int>(R) + 1, N>...};
+  return kernels[rows - 1];
+}
+
+template <class Product, class B>
+MicroKernelFn<B> KernelFor(int64_t rows, int64_t width) {
+  constexpr auto kSequence = std::make_index_sequence<kRows>{};
+  return width <= kLanes ? KernelForRows<Product, B, 1>(kSequence, rows) : KernelForRows<Product, B, 2>(kSequence, rows);
+}
+
+template <class Product, class B>
+void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, int64_t width, const B* b, int64_t pair0,
+                   int64_t pairs) {
+  const int64_t a_row = 2 * Pairs(args.k);
+  PacedCancellationPoint look(2);
+  for (int64_t m = m0; m < m1; m += kRows) {
+    look.Pass(pairs);
+    const int64_t rows = std::min<int64_t>(kRows, m1 - m);
+    const MicroKernelFn<B> kernel = KernelFor<Product, B>(rows, width);
+    const int16_t* a = args.a + m * a_row + 2 * pair0;
+    int32_t* c = args.c + m * args.c_row + n;
+    if (width == kWidth || width == kLanes) {
+      kernel(a, a_row, b, pairs, c, args.c_row, pair0 > 0);
+      continue;
+    }
+    HWY_ALIGN int32_t buffer[kRows * kWidth];
+    const size_t bytes = static_cast<size_t>(width) * sizeof(int32_t);
+    if (pair0 > 0) {
+      for (int64_t r = 0; r < rows; ++r) std::memcpy(buffer + r * kWidth, c + r * args.c_row, bytes);
+    }
+    kernel(a, a_row, b, pairs, buffer, kWidth, pair0 > 0);
+    for (int64_t r = 0; r < rows; ++r) std::memcpy(c + r * args.c_row, buffer + r * kWidth, bytes);
+  }
+}
+
+/// One row by P panels, `panel` elements apart: a single row has nothing else to share what is loaded of A with.
+template <class Product, class B, int P>
+HWY_INLINE void MultiplyRowByPanels(const int16_t* HWY_RESTRICT a, const B* HWY_RESTRICT b, int64_t panel, int64_t pairs,
+                                    int32_t* HWY_RESTRICT out) {
+  const D32 d32;
+  const D16 d16;
+  V32 acc[P][2];
+#pragma GCC unroll 4
+  for (auto& of_panel : acc) of_panel[0] = of_panel[1] = hn::Zero(d32);
+  const Product product;
+  for (int64_t p = 0; p < pairs; ++p, b += 2 * kWidth) {
+    int32_t pair;
+    std::memcpy(&pair, a + 2 * p, sizeof(pair));
+    const V16 av = hn::BitCast(d16, hn::Set(d32, pair));
+#pragma GCC unroll 4
+    for (int i = 0; i < P; ++i) {
+      const B* from = b + i * panel;
+      acc[i][0] = product.AddPairs(acc[i][0], av, LoadPairs(from));
+      acc[i][1] = product.AddPairs(acc[i][1], av, LoadPairs(from + 2 * kLanes));
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < P; ++i) {
+    hn::StoreU(acc[i][0], d32, out + i * kWidth);
+    hn::StoreU(acc[i][1], d32, out + i * kWidth + kLanes);
+  }
+}
+
+/// Row `m` of the product by columns [n0, n1) of a packed B.
+template <class Product, class B>
+void MultiplyRow(const Int8GemmArgs& args, const B* packed, int64_t m, int64_t n0, int64_t n1) {
+  constexpr int64_t kTogether = 4;
+  const int64_t pairs = Pairs(args.k), panel = 2 * pairs * kWidth;
+  const int16_t* a = args.a + m * 2 * pairs;
+  int32_t* c = args.c + m * args.c_row;
+  PacedCancellationPoint look(2);
+  int64_t n = n0;
+  for (; n + kTogether * kWidth <= n1; n += kTogether * kWidth) {
+    look.Pass(kTogether * pairs);
+    MultiplyRowByPanels<Product, B, kTogether>(a, packed + n * 2 * pairs, panel, pairs, c + n);
+  }
+  for (; n < n1; n += kWidth) {
+    look.Pass(pairs);
+    HWY_ALIGN int32_t sums[kWidth];
+    MultiplyRowByPanels<Product, B, 1>(a, packed + n * 2 * pairs, panel, pairs, sums);
+    std::copy_n(sums, std::min<int64_t>(kWidth, n1 - n), c + n);
+  }
+}
+
+template <class Product>
+void Tile(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  if (m1 - m0 == 1 && args.packed_b != nullptr) return MultiplyRow<Product>(args, args.packed_b, m0, n0, n1);
+  if (m1 - m0 == 1 && args.narrow_b != nullptr) return MultiplyRow<Product>(args, args.narrow_b, m0, n0, n1);
+  const bool packed = args.packed_b != nullptr || args.narrow_b != nullptr;
+  const WorkArray<int16_t> buffer(static_cast<size_t>(packed ? 0 : kDepth * kColumns));
+  for (int64_t n = n0; n < n1; n += kColumns) {
+    const int64_t n_end = std::min(n1, n + kColumns);
+    for (int64_t k = 0; k == 0 || k < args.k; k += kDepth) {
+      const int64_t kc = std::min(kDepth, args.k - k);
+      CancellationPoint();
+      for (int64_t j = n; j < n_end; j += kWidth) {
+        const int64_t width = std::min<int64_t>(kWidth, n_end - j);
+        const int64_t place = j * 2 * Pairs(args.k) + k * kWidth;
+        if (args.packed_b != nullptr) {
+          MultiplyPanel<Product>(args, m0, m1, j, width, args.packed_b + place, k / 2, Pairs(kc));
+        } else if (args.narrow_b != nullptr) {
+          MultiplyPanel<Product>(args, m0, m1, j, width, args.narrow_b + place, k / 2, Pairs(kc));
+        } else {
+          int16_t* panel = buffer + (j - n) * kDepth;
+          args.source->Pack(k, kc, j, width, panel);
+          MultiplyPanel<Product>(args, m0, m1, j, width, static_cast<const int16_t*>(panel), k / 2, Pairs(kc));
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void InterleaveTyped(const T* in, int64_t in_stride, int64_t kc, int64_t width, const int16_t* zero_points, int16_t* out) {
+  int64_t k = 0;
+  for (; k + 2 <= kc; k += 2, out += 2 * kWidth) {
+    const T* even = in + k * in_stride;
+    const T* odd = even + in_stride;
+    if (width == kWidth) {
+      for (int j = 0; j < kWidth; ++j) {
+        out[2 * j] = static_cast<int16_t>(even[j] - zero_points[j]);
+        out[2 * j + 1] = static_cast<int16_t>(odd[j] - zero_points[j]);
+      }
+    } else {
+      for (int64_t j = 0; j < width; ++j) {
+        out[2 * j] = static_cast<int16_t>(even[j] - zero_points[j]);
+        out[2 * j + 1] = static_cast<int16_t>(odd[j] - zero_points[j]);
+      }
+    }
+  }
+  if (k < kc) {
+    for (int64_t j = 0; j < width; ++j) {
+      out[2 * j] = static_cast<int16_t>(in[k * in_stride + j] - zero_points[j]);
+      out[2 * j + 1] = 0;
+    }
+  }
+}
+
+void Interleave(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width, const int32_t* zero_points,
+                int64_t zero_point_step, int16_t* out) {
+  int16_t zeros[kWidth];
+  for (int64_t j = 0; j < kWidth; ++j)
+    zeros[j] = j < width ? static_cast<int16_t>(zero_points[j * zero_point_step]) : int16_t{0};
+  if (width < kWidth) std::fill_n(out, Pairs(kc) * 2 * kWidth, int16_t{0});
+  if (is_signed) {
+    InterleaveTyped(reinterpret_cast<const int8_t*>(in), in_stride, kc, width, zeros, out);
+  } else {
+    InterleaveTyped(in, in_stride, kc, width, zeros, out);
+  }
+}
+
+template <class T>
+void RequantizeTyped(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
+                     T* out) {
+  constexpr float kLow = std::is_signed_v<T> ? -128.0f : 0.0f;
+  constexpr float kHigh = std::is_signed_v<T> ? 127.0f : 255.0f;
+  const float zero = static_cast<float>(zero_point);
+  const float low = kLow - zero;
+  const float high = kHigh - zero;
+  const auto one = [&](float value) HWY_ATTR {
+    // Clamping first keeps the conversion in range; the bounds are whole numbers, so rounding after it is the same.
+    value = value > low ? value : low;  // NaN becomes the lower bound
+    value = value < high ? value : high;
+    return static_cast<T>(static_cast<int32_t>(std::nearbyint(value)) + zero_point);
+  };
+  if (scale_step == 0) {
+    const float scale = scales[0];
+    for (int64_t i = 0; i < count; ++i) out[i] = one(static_cast<float>(in[i]) * scale);
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i] = one(static_cast<float>(in[i]) * scales[i]);
+  }
+}
+
+void Requantize(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
+                bool is_signed, void* out) {
+  if (is_signed) {
+    RequantizeTyped(in, count, scales, scale_step, zero_point, static_cast<int8_t*>(out));
+  } else {
+    RequantizeTyped(in, count, scales, scale_step, zero_point, static_cast<uint8_t*>(out));
+  }
+}
+
+QuantizedRow QuantizeFloats(const float* HWY_RESTRICT in, int64_t k, int32_t most, int16_t* HWY_RESTRICT out) {
+  const DF df;
+  const D32 d32;
+  const hn::Rebind<int16_t, D32> d16;
+  // As integers, what is not finite counts as largest.
+  V32 bits = hn::Zero(d32);
+  int64_t i = 0;
+  for (; i + kLanes <= k; i += kLanes) bits = hn::Max(bits, hn::BitCast(d32, hn::Abs(hn::LoadU(df, in + i))));
+  int32_t most_bits = hn::GetLane(hn::MaxOfLanes(d32, bits));
+  for (; i < k; ++i) most_bits = std::max(most_bits, std::bit_cast<int32_t>(std::abs(in[i])));
+  const auto bound = static_cast<float>(most);
+  const float scale = std::bit_cast<float>(most_bits) / bound;
+  const float inverse = scale >= std::numeric_limits<float>::min() ? 1.0f / scale : 0.0f;
+  const auto code = [&](auto d, auto value) HWY_ATTR {
+    return hn::NearestInt(hn::Min(hn::Max(hn::Mul(value, hn::Set(d, inverse)), hn::Set(d, -bound)), hn::Set(d, bound)));
+  };
+  V32 sums = hn::Zero(d32);
+  for (i = 0; i + kLanes <= k; i += kLanes) {
+    const V32 codes = code(df, hn::LoadU(df, in + i));
+    sums = hn::Add(sums, codes);
+    hn::StoreU(hn::DemoteTo(d16, codes), d16, out + i);
+  }
+  int32_t sum = hn::GetLane(hn::SumOfLanes(d32, sums));
+  const hn::FixedTag<float, 1> one;
+  for (; i < k; ++i) {
+    out[i] = static_cast<int16_t>(hn::GetLane(code(one, hn::LoadU(one, in + i))));
+    sum += out[i];
+  }
+  if (k % 2 != 0) out[k] = 0;
+  return {scale, static_cast<float>(sum)};
+}
+
+void AddScaledSums(const int32_t* HWY_RESTRICT sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns,
+                   float* HWY_RESTRICT out) {
+  const DF df;
+  const D32 d32;
+  const auto at = [&](const float* values, int64_t step, int64_t i)
+                      HWY_ATTR { return step == 0 ? hn::Set(df, *values) : hn::LoadU(df, values + i); };
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    auto sum = hn::ConvertTo(df, hn::LoadU(d32, sums + i));
+    if (columns.zeros != nullptr) sum = hn::NegMulAdd(at(columns.zeros, columns.zero_step, i), hn::Set(df, row.sum), sum);
+    const auto factor = hn::Mul(at(columns.scales, columns.scale_step, i), hn::Set(df, row.scale));
+    hn::StoreU(hn::MulAdd(sum, factor, hn::LoadU(df, out + i)), df, out + i);
+  }
+  for (; i < count; ++i) {
+    const float zero = columns.zeros == nullptr ? 0.0f : columns.zeros[i * columns.zero_step];
+    out[i] += (static_cast<float>(sums[i]) - zero * row.sum) * (columns.scales[i * columns.scale_step] * row.scale);
+  }
+}
+
+}  // namespace
+
+Int8Kernels Int8Table() {
+  auto* tile = Tile<WidenedPairs>;
+  if constexpr (DotProduct::kPossible) {
+    if (DotProduct::Available()) tile = Tile<DotProduct>;
+  }
+  return {kWidth, kRows, tile, Interleave, Requantize, QuantizeFloats, AddScaledSums};
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+namespace {
+
+HWY_EXPORT(Int8Table);
+
+const Int8Kernels& Kernels() {
+  static const Int8Kernels kernels = HWY_DYNAMIC_DISPATCH(Int8Table)();
+  return kernels;
+}
+
+template <class T>
+void WidenTyped(const T* in, int64_t rows, int64_t k, int64_t row_stride, const int32_t* zero_points, int64_t step,
+                int16_t* out) {
+  for (int64_t i = 0; i < rows; ++i, out += 2 * Pairs(k)) {
+    const int16_t zero = static_cast<int16_t>(zero_points[i * step]);
+    const T* row = in + i * row_stride;
+    for (int64_t p = 0; p < k; ++p) out[p] = static_cast<int16_t>(row[p] - zero);
+    if (k % 2 != 0) out[k] = 0;
+  }
+}
+
+}  // namespace
+
+int64_t Int8PanelWidth() { return Kernels().width; }
+
+void WidenRows(const void* in, bool is_signed, int64_t rows, int64_t k, int64_t row_stride, const int32_t* zero_points,
+               int64_t zero_point_step, int16_t* out) {
+  if (is_signed) {
+    WidenTyped(static_cast<const int8_t*>(in), rows, k, row_stride, zero_points, zero_point_step, out);
+  } else {
+    WidenTyped(static_cast<const uint8_t*>(in), rows, k, row_stride, zero_points, zero_point_step, out);
+  }
+}
+
+void InterleavePairs(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,
+                     const int32_t* zero_points, int64_t zero_point_step, int16_t* out) {
+  Kernels().interleave(in, is_signed, in_stride, kc, width, zero_points, zero_point_step, out);
+}
+
+size_t PackedInt8Size(int64_t k, int64_t n) {
+  const int64_t width = Kernels().width;
+  return static_cast<size_t>(CheckedMul(CheckedMul(CeilDiv(n, width), width), 2 * Pairs(k)));
+}
+
+void PackInt8(ThreadPool& threads, int64_t k, int64_t n, const Int8PanelSource& source, int16_t* packed) {
+  const int64_t width = Kernels().width;
+  threads.ParallelFor(CeilDiv(n, width), static_cast<double>(k * width) * 0.5, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      source.Pack(0, k, i * width, std::min(width, n - i * width), packed + i * width * 2 * Pairs(k));
+    }
+  });
+}
+
+void PackNarrowInt8(ThreadPool& threads, int64_t k, int64_t n, const uint8_t* b, bool is_signed, int8_t* packed) {
+  const int64_t width = Kernels().width;
+  const uint8_t flip = is_signed ? 0 : 128;
+  threads.ParallelFor(CeilDiv(n, width), static_cast<double>(k * width), [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t first = panel * width, columns = std::min(width, n - first);
+      int8_t* to = packed + first * 2 * Pairs(k);
+      std::fill_n(to, width * 2 * Pairs(k), int8_t{0});
+      for (int64_t p = 0; p < k; ++p) {
+        int8_t* row = to + p / 2 * 2 * width + p % 2;
+        for (int64_t j = 0; j < columns; ++j) row[2 * j] = static_cast<int8_t>(b[p * n + first + j] ^ flip);
+      }
+    }
+  });
+}
+
+void Int8Gemm(ThreadPool& threads, const Int8GemmArgs& args) {
+  if (args.m <= 0 || args.n <= 0) return;
+  const Int8Kernels& kernels = Kernels();
+  const int64_t panels = CeilDiv(args.n, kernels.width);
+  const int64_t blocks = CeilDiv(args.m, kernels.rows);
+  const int64_t want = threads.num_threads() == 1 ? 1 : 3 * threads.num_threads();
+  const int64_t per_task = std::clamp<int64_t>(panels / want, 1, std::max<int64_t>(128 / kernels.width, 1));
+  const int64_t columns = want == 1 ? args.n : per_task * kernels.width;
+  const int64_t column_tasks = CeilDiv(args.n, columns);
+  int64_t rows = args.m;
+  // Splitting rows repeats the packing of B: only where there are few columns.
+  if (column_tasks < threads.num_threads())
+    rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, column_tasks))) * kernels.rows;
+  const int64_t row_tasks = CeilDiv(args.m, rows);
+  const double work = static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) * 0.015;
+  const int64_t tasks = column_tasks * row_tasks;
+  threads.ParallelFor(tasks, work / static_cast<double>(tasks), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t m = i / column_tasks * rows;
+      const int64_t n = i % column_tasks * columns;
+      kernels.tile(args, m, std::min(args.m, m + rows), n, std::min(args.n, n + columns));
+    }
+  });
+}
+
+void RequantizeRow(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
+                   bool is_signed, void* out) {
+  Kernels().requantize(in, count, scales, scale_step, zero_point, is_signed, out);
+}
+
+QuantizedRow QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out) {
+  return Kernels().quantize(in, k, most, out);
+}
+
+void AddScaled(const int32_t* sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* out) {
+  Kernels().add_scaled(sums, count, row, columns, out);
+}
+
+}  // namespace tessera::cpu
+#endif

@@ -1,0 +1,128 @@
+// How the matrix product copies A, B and C into other orders. Part of gemm-inl.h.
+
+#include <algorithm>
+
+#include "kernels/gemm/gemm_tile-inl.h"
+#include "kernels/gemm/gemm_tile.h"
+#include "kernels/transpose/transpose_block-inl.h"
+
+#if defined(TESSERA_GEMM_PACK_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_GEMM_PACK_INL_H
+#undef TESSERA_GEMM_PACK_INL_H
+#else
+#define TESSERA_GEMM_PACK_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+/// A buffered block of rows, kBufferedColumns apart, to C whose columns are c_col apart and whose rows are neighbours.
+void StoreTransposed(const T* buffer, int64_t rows, int64_t columns, T* c, int64_t c_col) {
+  constexpr int64_t kSide = kBlockSide<T>;
+  int64_t j = 0;
+  for (; rows >= kSide && j + kSide <= columns; j += kSide) {
+    for (int64_t r = 0; r < rows; r += kSide) {
+      const int64_t first = std::min(r, rows - kSide);
+      TransposeBlock(buffer + first * kBufferedColumns + j, kBufferedColumns, c + j * c_col + first, c_col);
+    }
+  }
+  for (; j < columns; ++j) {
+    for (int64_t r = 0; r < rows; ++r) c[j * c_col + r] = buffer[r * kBufferedColumns + j];
+  }
+}
+
+/// `width` lines of k neighbours, `line` apart, next to each other: element p of line j to out[p * out_k + j].
+void PackTransposed(const T* lines, int64_t line, int64_t k, int64_t width, T* out, int64_t out_k) {
+  constexpr int64_t kSide = kBlockSide<T>;
+  const int64_t blocks_end = width < kSide ? 0 : k / kSide * kSide;
+  for (int64_t p = 0; p < blocks_end; p += kSide) {
+    for (int64_t j = 0; j < width; j += kSide) {
+      const int64_t first = std::min(j, width - kSide);
+      TransposeBlock(lines + first * line + p, line, out + p * out_k + first, out_k);
+    }
+  }
+  for (int64_t j = 0; j < width; ++j) {
+    for (int64_t p = blocks_end; p < k; ++p) out[p * out_k + j] = LoadUnaligned(lines + j * line + p);
+  }
+}
+
+/// Whole panels of columns that lie side by side, row after row: where each row has a page of its own, that is looked up
+/// once.
+HWY_INLINE void PackWholePanels(const T* b, int64_t b_k, int64_t k, int64_t panels, T* out) {
+  const D d;
+  for (int64_t p = 0; p < k; ++p, out += kWidth) {
+    const T* row = b + p * b_k;
+    for (int64_t j = 0; j < panels; ++j, row += kWidth) {
+      const V low = hn::LoadU(d, row), high = hn::LoadU(d, row + kLanes);
+      hn::StoreU(low, d, out + j * k * kWidth);
+      hn::StoreU(high, d, out + j * k * kWidth + kLanes);
+    }
+  }
+}
+
+void PackPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width, T* out) {
+  if (b_col == 1 && width == kWidth) {
+    PackWholePanels(b, b_k, k, 1, out);
+    return;
+  }
+  if (width < kWidth) std::fill_n(out, k * kWidth, T{0});
+  if (b_k == 1) {
+    PackTransposed(b, b_col, k, width, out, kWidth);
+    return;
+  }
+  for (int64_t p = 0; p < k; ++p) {
+    for (int64_t j = 0; j < width; ++j) out[p * kWidth + j] = LoadUnaligned(b + p * b_k + j * b_col);
+  }
+}
+
+/// Rows of A that are neither contiguous in k nor neighbours become contiguous in k.
+HWY_INLINE void CopyRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* out) {
+  for (int64_t p = 0; p < kc; ++p) {
+    const T* source = args.a + m0 * args.a_row + (k0 + p) * args.a_k;
+    for (int64_t i = 0; i < m1 - m0; ++i) out[i * kc + p] = source[i * args.a_row];
+  }
+}
+
+/// Rows of A that are neighbours in memory: each tile's are copied together, k after k.
+HWY_INLINE void PackTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* out) {
+  const D d;
+  const T* end = args.a + args.m + (args.k - 1) * args.a_k;
+  for (int64_t m = m0; m < m1; m += kRows, out += kRows * kc) {
+    const int64_t rows = std::min<int64_t>(kRows, m1 - m);
+    const T* from = args.a + m + k0 * args.a_k;
+    T* to = out;
+    for (int64_t p = 0; p < kc; ++p, from += args.a_k, to += kRows) {
+      if (end - from >= kRows + kLanes) {  // what reaches past the rows is overwritten by the next
+        for (int64_t r = 0; r < kRows; r += kLanes) hn::StoreU(hn::LoadU(d, from + r), d, to + r);
+      } else {
+        std::copy_n(from, rows, to);
+      }
+    }
+  }
+}
+
+/// Elements that CopyTiles needs room for: the last vectors of PackTiles reach past the rows.
+constexpr int64_t kCopySize = kMostCopied + kLanes;
+
+/// Copies of A's rows, at most kMostCopied elements, in the order that a tile reads them. `rows` holds kCopySize.
+Rows CopyTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* rows) {
+  if (args.a_row == 1) {
+    PackTiles(args, m0, m1, k0, kc, rows);
+  } else if (args.a_k == 1) {
+    for (int64_t m = m0; m < m1; m += kRows) {
+      PackTransposed(args.a + m * args.a_row + k0, args.a_row, kc, std::min<int64_t>(kRows, m1 - m), rows + (m - m0) * kc,
+                     kRows);
+    }
+  } else {
+    CopyRows(args, m0, m1, k0, kc, rows);
+    return {rows, kc, 1, kc};
+  }
+  return {rows, 1, kRows, kc};
+}
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // once per target

@@ -1,0 +1,283 @@
+// Loops of products of unsigned bytes with packed signed bytes, and their simplest tile, whatever multiplies. Included once
+// per target after hwy/highway.h.
+//
+// A `Product` adds to 32 bits: Add(sum, unsigned bytes, signed bytes), four products a lane. `Tiles` knows the rows of a
+// tile of packed lines and how much of an operand is to stay in a cache while the other passes, and finds the functions of
+// tiles.
+
+#if defined(TESSERA_GEMM_U8S8_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_GEMM_U8S8_INL_H
+#undef TESSERA_GEMM_U8S8_INL_H
+#else
+#define TESSERA_GEMM_U8S8_INL_H
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/cancellation.h"
+#include "base/rounding.h"
+#include "kernels/gemm/gemm_u8s8_kernels.h"
+#include "kernels/gemm/outliers.h"
+#include "kernels/gemm/u8s8_store-inl.h"
+#include "kernels/vector/prefetch.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+using D16 = hn::ScalableTag<int16_t>;
+using D8 = hn::ScalableTag<uint8_t>;
+using V16 = hn::Vec<D16>;
+using V8 = hn::Vec<D8>;
+
+constexpr int64_t kRecord = 4 * kWidth;  // bytes of a group of a panel
+// A tile keeps its sums in registers.
+constexpr int kWideRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
+
+HWY_INLINE V8 Broadcast(const uint8_t* from) {
+  int32_t four;
+  std::memcpy(&four, from, sizeof(four));
+  return hn::BitCast(D8(), hn::Set(D32(), four));
+}
+
+struct TileArgs {
+  const uint8_t* left;
+  int64_t left_row;
+  const uint8_t* right;
+  int64_t segments;
+  bool add;               // to the sums that are there
+  const uint8_t* groups;  // the first of the operand without offsets
+  const int64_t* extra_groups;
+  const uint8_t* extras;
+  int64_t extra_count;
+};
+
+/// The sums of a tile so far: zeros, or what `out` holds.
+template <int R, int N>
+HWY_INLINE void StartSums(bool add, const int32_t* out, V32 (&acc)[R][N]) {
+  const D32 d32;
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) acc[r][j] = add ? hn::Load(d32, out + r * kWidth + j * kLanes) : hn::Zero(d32);
+  }
+}
+
+template <int R, int N>
+HWY_INLINE void StoreSums(const V32 (&acc)[R][N], int32_t* out) {
+  const D32 d32;
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) hn::Store(acc[r][j], d32, out + r * kWidth + j * kLanes);
+  }
+}
+
+/// Groups that stand aside. Records on the left are of kLines lines.
+template <class Product, bool kVectors, int kLines, int R, int N>
+HWY_INLINE void AddExtras(const Product& product, const TileArgs& args, int64_t left_row, V32 (&acc)[R][N]) {
+  constexpr int64_t kLeftRecord = 4 * kLines;
+  const D8 d8;
+  for (int64_t e = 0; e < args.extra_count; ++e) {
+    const uint8_t* a = kVectors ? args.groups + 4 * args.extra_groups[e] : args.extras + e * kLeftRecord;
+    const uint8_t* b = kVectors ? args.extras + e * kRecord : args.groups + args.extra_groups[e] * kRecord;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const V8 av = Broadcast(a + r * left_row);
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) {
+        const V8 bv = hn::LoadU(d8, b + j * 4 * kLanes);
+        acc[r][j] = kVectors ? product.Add(acc[r][j], av, bv) : product.Add(acc[r][j], bv, av);
+      }
+    }
+  }
+}
+
+/// R rows by N vectors of sums, to which each group adds at once. kVectors: the lines are on the right, else on the left,
+/// where the records are of kLines lines.
+template <class Product, bool kVectors, int kLines, int R, int N>
+void PlainTile(const TileArgs& args, int32_t* out) {
+  const D8 d8;
+  const Product product;
+  V32 acc[R][N];
+  StartSums(args.add, out, acc);
+  const uint8_t* left = args.left;
+  const uint8_t* right = args.right;
+  const int64_t left_row = kVectors ? args.left_row : 4;
+  for (int64_t s = 0; s < args.segments; ++s) {
+    V8 b[N];
+#pragma GCC unroll 2
+    for (int j = 0; j < N; ++j) b[j] = hn::LoadU(d8, right + j * 4 * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const V8 a = Broadcast(left + r * left_row);
+#pragma GCC unroll 2
+      for (int j = 0; j < N; ++j) acc[r][j] = kVectors ? product.Add(acc[r][j], a, b[j]) : product.Add(acc[r][j], b[j], a);
+    }
+    right += kRecord;
+    left += kVectors ? 4 : 4 * kLines;
+  }
+  AddExtras<Product, kVectors, kLines>(product, args, left_row, acc);
+  StoreSums(acc, out);
+}
+
+using TileFn = void (*)(const TileArgs&, int32_t*);
+
+/// Of `rows` rows, by one vector or two.
+template <class Product, bool kVectors, int kLines, size_t... R>
+constexpr TileFn PlainTileOf(std::index_sequence<R...>, int64_t rows, bool wide) {
+  constexpr TileFn narrow_tiles[] = {PlainTile<Product, kVectors, kLines, static_cast<int>(R) + 1, 1>...};
+  constexpr TileFn wide_tiles[] = {PlainTile<Product, kVectors, kLines, static_cast<int>(R) + 1, 2>...};
+  return wide ? wide_tiles[rows - 1] : narrow_tiles[rows - 1];
+}
+
+inline const uint8_t* Bytes(const Tensor& tensor) { return static_cast<const uint8_t*>(tensor.raw()); }
+
+constexpr int64_t kStayingInL1 = 20 << 10;   // of an operand in the first cache, while the other passes
+constexpr int64_t kPassing = 8 * kWideRows;  // rows or lines that pass
+
+/// Sums of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k, so that the columns
+/// stay in the first cache. `operands(i)` gives those of the i-th tile.
+template <class Tiles, bool kVectors, class FindOperands>
+void MultiplyStrip(const PackedWeightsS8& lines, int64_t staying_bytes, int64_t rows, int64_t width,
+                   const FindOperands& operands, int32_t* sums, BlockPrefetch& prefetch) {
+  const int64_t tile_rows = Tiles::Rows(lines);
+  const int64_t per_segment = lines.wide() ? 1 : lines.depth;  // groups of the operand without offsets
+  const int64_t records = lines.records();                     // of the other
+  const int64_t parts = std::max<int64_t>(CeilDiv(staying_bytes, Tiles::kStayingBytes), 1);
+  const int64_t step = CeilDiv(lines.segments, parts);
+  const TileFn whole_tile = Tiles::template Find<kVectors>(lines.depth, tile_rows, width > kLanes);
+  for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
+    CancellationPoint();
+    const int64_t end = std::min(lines.segments, s + step);
+    for (int64_t r = 0, i = 0; r < rows; r += tile_rows, ++i) {
+      const int64_t some = std::min(tile_rows, rows - r);
+      TileArgs args = operands(i);
+      prefetch.Continue();
+      args.left += s * (kVectors ? 4 * per_segment : 4 * tile_rows * records);
+      args.right += s * (kVectors ? records : per_segment) * kRecord;
+      args.segments = end - s;
+      args.add = s > 0;
+      if (end < lines.segments) args.extra_count = 0;
+      (some == tile_rows ? whole_tile : Tiles::template Find<kVectors>(lines.depth, some, width > kLanes))(
+          args, sums + r * kWidth);
+    }
+    if (step == 0) break;
+  }
+}
+
+template <class Tiles>
+void MultiplyRowsBy(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+                    const OutputStage& store) {
+  static_assert(kPassing % kTransposedRows == 0);
+  HWY_ALIGN int32_t sums[kPassing * kWidth] = {};  // corrections meet rows past the last
+  const int64_t tile_rows = Tiles::Rows(lines);
+  BlockPrefetch prefetch(lines.block_bytes, CeilDiv(m1 - m0, tile_rows));
+  for (int64_t b = b0; b < b1; ++b) {
+    if (b + 1 < b1) prefetch.Begin(Bytes(lines.values) + (b + 1) * lines.block_bytes);
+    const int64_t width = std::min<int64_t>(kWidth, lines.lines - b * kWidth);
+    const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
+    for (int64_t m = m0; m < m1; m += kPassing) {
+      const int64_t rows = std::min(kPassing, m1 - m);
+      const auto operands = [&](int64_t i) {
+        const uint8_t* from = left.data + (m + i * tile_rows) * left.row;
+        return TileArgs{from,
+                        left.row,
+                        Bytes(lines.values) + b * lines.block_bytes,
+                        0,
+                        false,
+                        from,
+                        lines.extra_group.data() + extra,
+                        Bytes(lines.extras) + extra * kRecord,
+                        lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+      };
+      MultiplyStrip<Tiles, true>(lines, lines.block_bytes, rows, width, operands, sums, prefetch);
+      if (left.turned != nullptr) AddCorrections(lines, left.turned, m, rows, b * kWidth, kWidth, sums);
+      StoreRows(store, sums, m, rows, b * kWidth, width);
+    }
+  }
+}
+
+/// Of each pixel of a panel the sum of its k numbers, bytes or where `wide` 16 bits. What the last record has beyond them
+/// is anything.
+HWY_INLINE void SumPixels(const uint8_t* panel, int64_t k, bool wide, int32_t* sums) {
+  const D32 d32;
+  const hn::RebindToUnsigned<D32> du32;
+  const hn::ScalableTag<uint16_t> d16;
+  const int64_t each = wide ? 2 : 4, records = CeilDiv(k, each), bits = (k - (records - 1) * each) * (wide ? 16 : 8);
+  const auto last = hn::Set(du32, bits == 32 ? ~0u : (1u << bits) - 1);
+  for (int64_t j = 0; j < kWidth; j += kLanes) {
+    auto total = hn::Zero(du32);
+    for (int64_t g = 0; g < records; ++g) {
+      auto record = hn::BitCast(du32, hn::LoadU(D8(), panel + g * kRecord + 4 * j));
+      if (g + 1 == records) record = hn::And(record, last);
+      auto pairs = hn::BitCast(d16, record);
+      if (!wide) pairs = hn::Add(hn::And(pairs, hn::Set(d16, 0xff)), hn::ShiftRight<8>(pairs));
+      const auto both = hn::BitCast(du32, pairs);
+      total = hn::Add(total, hn::Add(hn::And(both, hn::Set(du32, 0xffff)), hn::ShiftRight<16>(both)));
+    }
+    hn::Store(hn::BitCast(d32, total), d32, sums + j);
+  }
+}
+
+/// What zero points of lines [line, line + rows) make of the pixels' sums.
+HWY_INLINE void AddZeroPoints(const int32_t* line_zeros, const int32_t* pixel_sums, int64_t rows, int32_t* sums) {
+  const D32 d32;
+  for (int64_t r = 0; r < rows; ++r, sums += kWidth) {
+    const V32 zero = hn::Set(d32, line_zeros[r]);
+    for (int64_t j = 0; j < kWidth; j += kLanes) {
+      hn::Store(hn::Add(hn::Load(d32, sums + j), hn::Mul(zero, hn::Load(d32, pixel_sums + j))), d32, sums + j);
+    }
+  }
+}
+
+template <class Tiles>
+void MultiplyPanelsBy(const PackedWeightsS8& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first,
+                      int64_t pixels, int64_t b0, int64_t b1, const OutputStage& store) {
+  HWY_ALIGN int32_t sums[kPassing * kWidth];
+  const int64_t tile_rows = Tiles::Rows(lines);
+  const int64_t last = std::min(lines.lines, b1 * tile_rows);
+  BlockPrefetch none(0, 1);
+  constexpr int64_t kLineOfCodes = 64;
+  HWY_ALIGN int32_t pixel_sums[kLineOfCodes];
+  const auto multiply = [&](int64_t n, int64_t line, const int32_t* of_pixels) {
+    const int64_t width = std::min<int64_t>(kWidth, pixels - n), rows = std::min(kPassing, last - line),
+                  first_block = line / tile_rows;
+    const uint8_t* panel = panels + n / kWidth * panel_bytes;
+    const auto operands = [&](int64_t i) {
+      const int64_t b = first_block + i;
+      const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
+      return TileArgs{Bytes(lines.values) + b * lines.block_bytes,
+                      4,
+                      panel,
+                      0,
+                      false,
+                      panel,
+                      lines.extra_group.data() + extra,
+                      Bytes(lines.extras) + extra * 4 * tile_rows,
+                      lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+    };
+    MultiplyStrip<Tiles, false>(lines, panel_bytes, rows, width, operands, sums, none);
+    if (store.line_zeros != nullptr) AddZeroPoints(store.line_zeros + line, of_pixels, rows, sums);
+    StoreLines(store, sums, line, rows, first + n, width);
+  };
+  // Panels that stay in the first cache fill cache lines of the output together.
+  const int64_t together = std::clamp<int64_t>(kStayingInL1 / panel_bytes, 1, kLineOfCodes / kWidth) * kWidth;
+  for (int64_t n0 = 0; n0 < pixels; n0 += together) {
+    const int64_t end = std::min(pixels, n0 + together);
+    for (int64_t n = n0; store.line_zeros != nullptr && n < end; n += kWidth) {
+      SumPixels(panels + n / kWidth * panel_bytes, lines.k, lines.wide(), pixel_sums + (n - n0));
+    }
+    for (int64_t line = b0 * tile_rows; line < last; line += kPassing) {
+      for (int64_t n = n0; n < end; n += kWidth) multiply(n, line, pixel_sums + (n - n0));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

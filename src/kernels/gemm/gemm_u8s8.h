@@ -1,0 +1,135 @@
+#pragma once
+
+// Products of unsigned bytes with constant signed bytes, exact in 32 bits, and what becomes of them while they are stored.
+//
+// Multiply-add of bytes (pmaddubsw) sums pairs of products in 16 bits, which saturate. The weights are constant, so packing
+// knows how far their sums can reach: `depth` groups of four products are added up in 16 bits before they widen, each sum
+// less 128 times its weights, which keeps it in range as long as the magnitudes of its weights add up to 255. Weights that
+// would go beyond that are taken out: pairs of them become a sparse matrix where lines lie along the vectors
+// (pair_corrections.h), and groups of their own, which widen at once, where lines are broadcast. Where that would be most
+// of them, both operands are widened to 16 bits first, and pairs of products sum in 32. Where the processor has dot
+// products of bytes (VNNI), which sum in 32 bits at once, weights are packed as they are (gemm_u8s8_dot.cpp).
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tessera/thread_pool.h"
+#include "tessera/value.h"
+
+namespace tessera::cpu {
+
+/// Two neighbouring weights of a line that stand aside: those at 2 * pair.
+struct Outlier {
+  int32_t pair;
+  std::array<int16_t, 2> weights;
+};
+
+/// Lines of constant weights (rows of a convolution's matrix, columns of a product's B), in blocks of `width` lines. A
+/// block is segments of one record of offsets and `depth` groups; a record is four bytes of each of its lines. Depth 1: a
+/// segment is one group. Depth 0: the other operand is of 16 bits too, and a segment is one record of two weights of each
+/// line.
+struct PackedWeightsS8 {
+  int64_t lines = 0;
+  int64_t k = 0;
+  int64_t width = 0;
+  int64_t depth = 0;
+  int64_t segments = 0;
+  int64_t block_bytes = 0;
+  Tensor values;                     // int8
+  std::vector<int64_t> extra_begin;  // by block, and the end
+  std::vector<int64_t> extra_group;  // whose bytes a record of `extras` multiplies
+  Tensor extras;
+  std::vector<int64_t> correction_begin;  // by line, and the end; empty: no line needs any
+  std::vector<Outlier> corrections;
+  std::vector<int32_t> sums;     // of each line's weights
+  std::vector<int32_t> offsets;  // what the sums of products lack, by line
+
+  bool wide() const { return depth == 0; }
+  /// Of a segment.
+  int64_t records() const { return depth < 2 ? 1 : depth + 1; }
+  /// Records of the other operand: groups of four bytes, or pairs of 16 bits.
+  int64_t groups() const { return wide() ? (k + 1) / 2 : (k + 3) / 4; }
+};
+
+/// Where line `i` has weight `j`: values[i * line_stride + j * k_stride], as int8, or uint8 less 128.
+struct LineSource {
+  const uint8_t* values;
+  bool is_signed;
+  int64_t lines, k, line_stride, k_stride;
+
+  int weight(int64_t line, int64_t j) const {
+    const uint8_t value = values[line * line_stride + j * k_stride];
+    return is_signed ? static_cast<int>(static_cast<int8_t>(value)) : value - 128;
+  }
+};
+
+enum class LineSide {
+  kVectors,    // lines along the vectors: outputs of a row lie side by side
+  kBroadcast,  // lines are broadcast: outputs of a line lie side by side
+  kCodeRows,   // as along the vectors, for MultiplyCodeRows: groups stand aside, never 16 bits
+};
+
+/// Null where the machine has no such instructions.
+std::shared_ptr<const PackedWeightsS8> PackWeightsS8(ThreadPool& threads, const LineSource& source, LineSide side);
+
+/// What becomes of the sums. Pointers by line are padded to whole blocks.
+struct OutputStage {
+  enum Kind { kUInt8, kInt8, kFloat, kSums };  // kSums: as they are
+  Kind kind = kUInt8;
+  void* data = nullptr;
+  int64_t row = 0;                      // elements from row (or line) to row of the output
+  const int32_t* add = nullptr;         // by line, to the sum
+  const float* scales = nullptr;        // by line; kSums reads none
+  const float* bias = nullptr;          // by line, of floats; may be null
+  int32_t zero = 0;                     // of codes
+  const int32_t* row_sums = nullptr;    // of the unsigned operand's rows; of panels they are not needed
+  const int32_t* line_zeros = nullptr;  // what of the rows' (or pixels') sums is added for each line; may be null
+
+  /// Bytes of an element of the output.
+  int64_t size() const { return kind == kFloat || kind == kSums ? 4 : 1; }
+};
+
+/// Columns of a panel.
+int64_t PanelWidth();
+
+/// Rows of whole groups, of bytes, or of 16 bits where the lines are wide.
+struct ByteRows {
+  const uint8_t* data;
+  int64_t row;                      // bytes from row to row
+  const int16_t* turned = nullptr;  // the same in pairs (TransposePairs), where the lines have corrections
+};
+
+/// out[m][n] of rows [m0, m1) and the lines of blocks [b0, b1). Where the lines have corrections, m0 is a multiple of
+/// kTransposedRows.
+void MultiplyRows(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+                  const OutputStage& store);
+
+/// out[line][pixel] of blocks [b0, b1) and `pixels` columns from `first`, whose panels (PackPixels) lie panel_bytes apart.
+void MultiplyPanels(const PackedWeightsS8& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
+                    int64_t b0, int64_t b1, const OutputStage& store);
+
+/// Consecutive pixels of a panel that lie side by side: where they come from, and go.
+struct PixelRun {
+  int64_t from, to, length;
+};
+
+/// Rows of bytes whose columns are pixels: row i begins at base + offsets[i].
+struct PixelSource {
+  const uint8_t* base;
+  const uint8_t* end;  // of what may be read
+  const int64_t* offsets;
+  int64_t rows;
+  uint8_t flip;  // exclusive-or of every byte
+  bool wide;     // pairs of 16 bits instead of groups of bytes
+};
+
+/// Bytes of a packed panel.
+int64_t PanelBytes(int64_t rows, bool wide);
+
+/// A panel of at most PanelWidth() pixels, given as runs.
+void PackPixels(const PixelSource& source, const PixelRun* runs, size_t count, uint8_t* out);
+
+}  // namespace tessera::cpu

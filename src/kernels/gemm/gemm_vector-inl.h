@@ -1,0 +1,237 @@
+// Products of one row or of few columns, bound by the reading of the matrix. Part of gemm-inl.h.
+
+#include "base/cancellation.h"
+#include "base/work_array.h"
+#include "kernels/gemm/gemm_tile-inl.h"
+#include "kernels/vector/load_first-inl.h"
+
+#if defined(TESSERA_GEMM_VECTOR_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_GEMM_VECTOR_INL_H
+#undef TESSERA_GEMM_VECTOR_INL_H
+#else
+#define TESSERA_GEMM_VECTOR_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+HWY_INLINE T FinishOne(const GemmArgs<T>& args, T sum, int64_t column) {
+  T v = args.alpha * sum;
+  if (args.accumulate) v += args.c[column];
+  if (args.epilogue.row_bias != nullptr) v += args.epilogue.row_bias[0];
+  if (args.epilogue.col_bias != nullptr) v += args.epilogue.col_bias[column];
+  if (args.epilogue.residual != nullptr) v += args.epilogue.residual[column];
+  if (args.epilogue.activation == GemmActivation::kNone) return v;
+  const D full;
+  return hn::GetLane(Activate(full, hn::Set(full, v), args.epilogue));
+}
+
+constexpr double kReadNs = 0.1;                                                 // of an element of B, from afar
+constexpr int64_t kLongRow = int64_t{1} << 20, kLongColumn = int64_t{1} << 16;  // steps in k between cancellation points
+
+/// One row times transposed B: a dot product per column, four columns at a time so that x is loaded once.
+void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
+  const D d;
+  const int64_t k = args.k;
+  int64_t n = n0;
+  PacedCancellationPoint look(kReadNs);
+  for (; n + 4 <= n1; n += 4) {
+    look.Pass(4 * k);
+    const T* b0 = args.b + n * args.b_col;
+    const T* b1 = b0 + args.b_col;
+    const T* b2 = b1 + args.b_col;
+    const T* b3 = b2 + args.b_col;
+    V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
+    int64_t p = 0;
+    for (; p + 2 * kLanes <= k; p += 2 * kLanes) {
+      const V x0 = hn::LoadU(d, args.a + p);
+      const V x1 = hn::LoadU(d, args.a + p + kLanes);
+      s0 = hn::MulAdd(x0, hn::LoadU(d, b0 + p), s0);
+      s1 = hn::MulAdd(x0, hn::LoadU(d, b1 + p), s1);
+      s2 = hn::MulAdd(x0, hn::LoadU(d, b2 + p), s2);
+      s3 = hn::MulAdd(x0, hn::LoadU(d, b3 + p), s3);
+      t0 = hn::MulAdd(x1, hn::LoadU(d, b0 + p + kLanes), t0);
+      t1 = hn::MulAdd(x1, hn::LoadU(d, b1 + p + kLanes), t1);
+      t2 = hn::MulAdd(x1, hn::LoadU(d, b2 + p + kLanes), t2);
+      t3 = hn::MulAdd(x1, hn::LoadU(d, b3 + p + kLanes), t3);
+    }
+    for (; p < k; p += kLanes) {
+      const int64_t left = std::min<int64_t>(k - p, kLanes);
+      const V x = LoadFirst(d, args.a + p, left);
+      s0 = hn::MulAdd(x, LoadFirst(d, b0 + p, left), s0);
+      s1 = hn::MulAdd(x, LoadFirst(d, b1 + p, left), s1);
+      s2 = hn::MulAdd(x, LoadFirst(d, b2 + p, left), s2);
+      s3 = hn::MulAdd(x, LoadFirst(d, b3 + p, left), s3);
+    }
+    const T sums[4] = {hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, t0))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s1, t1))),
+                       hn::GetLane(hn::SumOfLanes(d, hn::Add(s2, t2))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s3, t3)))};
+    for (int i = 0; i < 4; ++i) args.c[n + i] = FinishOne(args, sums[i], n + i);
+  }
+  for (; n < n1; ++n) {
+    look.Pass(k);
+    const T* b = args.b + n * args.b_col;
+    V s[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+    int64_t p = 0;
+    while (p + 4 * kLanes <= k) {
+      if (p != 0) CancellationPoint();
+      for (const int64_t end = std::min(k, p + kLongRow); p + 4 * kLanes <= end; p += 4 * kLanes) {
+#pragma GCC unroll 4
+        for (int u = 0; u < 4; ++u) {
+          s[u] = hn::MulAdd(hn::LoadU(d, args.a + p + u * kLanes), hn::LoadU(d, b + p + u * kLanes), s[u]);
+        }
+      }
+    }
+    for (; p < k; p += kLanes) {
+      const int64_t left = std::min<int64_t>(k - p, kLanes);
+      s[0] = hn::MulAdd(LoadFirst(d, args.a + p, left), LoadFirst(d, b + p, left), s[0]);
+    }
+    args.c[n] = FinishOne(args, hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s[0], s[1]), hn::Add(s[2], s[3])))), n);
+  }
+}
+
+/// kVectors vectors of columns from `n` on, down all of k; kPartial: only the first `columns` of one. A sum waits for its
+/// last addition, so that few vectors take several sums each.
+template <int kVectors, bool kPartial = false>
+HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unused]] int64_t columns = kLanes) {
+  static_assert(kVectors == 1 || !kPartial);
+  constexpr int kSums = kVectors >= 4 ? 1 : 4 / kVectors;
+  const D d;
+  V acc[kSums][kVectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < kSums * kVectors; ++i) acc[i / kVectors][i % kVectors] = hn::Zero(d);
+  const T* b = args.b + n;
+  const auto add = [&](int64_t p, V* sums) HWY_ATTR {
+    const V x = hn::Set(d, args.a[p * args.a_k]);
+#pragma GCC unroll 8
+    for (int j = 0; j < kVectors; ++j) {
+      if constexpr (kPartial) {
+        sums[j] = hn::MulAdd(x, LoadFirst(d, b, columns), sums[j]);
+      } else {
+        sums[j] = hn::MulAdd(x, hn::LoadU(d, b + j * kLanes), sums[j]);
+      }
+    }
+    b += args.b_k;
+  };
+  int64_t p = 0;
+  while (p + kSums <= args.k) {
+    if (p != 0) CancellationPoint();
+    for (const int64_t end = std::min(args.k, p + kLongColumn); p + kSums <= end; p += kSums) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kSums; ++i) add(p + i, acc[i]);
+    }
+  }
+  for (; p < args.k; ++p) add(p, acc[0]);
+#pragma GCC unroll 8
+  for (int j = 0; j < kVectors; ++j) {
+    V sum = acc[0][j];
+#pragma GCC unroll 4
+    for (int i = 1; i < kSums; ++i) sum = hn::Add(sum, acc[i][j]);
+    const int64_t column = n + j * kLanes;
+    if constexpr (kPartial) {
+      HWY_ALIGN T lanes[kLanes];
+      hn::Store(sum, d, lanes);
+      for (int64_t i = 0; i < columns; ++i) args.c[column + i] = FinishOne(args, lanes[i], column + i);
+    } else {
+      const TileOut out{args.c + column,
+                        args.c_row,
+                        args.alpha,
+                        args.accumulate,
+                        true,
+                        &args.epilogue,
+                        args.epilogue.row_bias,
+                        args.epilogue.col_bias == nullptr ? nullptr : args.epilogue.col_bias + column,
+                        args.epilogue.residual == nullptr ? nullptr : args.epilogue.residual + column};
+      V one[1][1] = {{sum}};
+      StoreTile<1, 1>(d, one, out);
+    }
+  }
+}
+
+/// One row times row-major B: eight vectors of columns at a time.
+void RowTimesMatrix(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
+  int64_t n = n0;
+  for (; n + 8 * kLanes <= n1; n += 8 * kLanes) RowTimesColumns<8>(args, n);
+  for (; n + 4 * kLanes <= n1; n += 4 * kLanes) RowTimesColumns<4>(args, n);
+  for (; n + 2 * kLanes <= n1; n += 2 * kLanes) RowTimesColumns<2>(args, n);
+  for (; n + kLanes <= n1; n += kLanes) RowTimesColumns<1>(args, n);
+  if (n < n1) RowTimesColumns<1, true>(args, n, n1 - n);
+}
+
+// --- few columns: each element of a tile is a dot product, where columns of a panel would leave most lanes empty
+// ---------------
+
+constexpr int kFewColumns = 4;
+constexpr int64_t kFewestDots = 16, kLeastDepthOfDots = 8 * kLanes,
+                  kMostDepthOfDots = (16 << 10) / static_cast<int64_t>(sizeof(T));
+
+HWY_INLINE bool TakesFewColumns(const GemmArgs<T>& args, int64_t rows, int64_t columns) {
+  return args.packed_b != nullptr && args.panel_type == PanelType::kWhole && args.a_k == 1 && args.packed_k == 0 &&
+         columns <= kFewColumns && rows >= kFewestDots && args.k >= kLeastDepthOfDots && args.k <= kMostDepthOfDots;
+}
+
+/// R rows by N columns, which are args.k apart at `b`.
+template <int R, int N>
+HWY_INLINE void DotTile(const GemmArgs<T>& args, const T* HWY_RESTRICT b, int64_t m, int64_t n) {
+  const D d;
+  const T* a = args.a + m * args.a_row;
+  V sums[R][N];
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int j = 0; j < N; ++j) sums[r][j] = hn::Zero(d);
+  }
+  const auto add = [&](auto load) HWY_ATTR {
+    V columns[N];
+#pragma GCC unroll 4
+    for (int j = 0; j < N; ++j) columns[j] = load(b + j * args.k);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const V row = load(a + r * args.a_row);
+#pragma GCC unroll 4
+      for (int j = 0; j < N; ++j) sums[r][j] = hn::MulAdd(row, columns[j], sums[r][j]);
+    }
+  };
+  int64_t p = 0;
+  for (; p + kLanes <= args.k; p += kLanes) add([&](const T* from) HWY_ATTR { return hn::LoadU(d, from + p); });
+  if (p < args.k) add([&](const T* from) HWY_ATTR { return LoadFirst(d, from + p, args.k - p); });
+  GemmArgs<T> row = args;
+  for (int r = 0; r < R; ++r) {
+    row.c = args.c + (m + r) * args.c_row;
+    if (args.epilogue.row_bias != nullptr) row.epilogue.row_bias = args.epilogue.row_bias + m + r;
+    if (args.epilogue.residual != nullptr) row.epilogue.residual = args.epilogue.residual + (m + r) * args.c_row;
+    for (int j = 0; j < N; ++j) row.c[n + j] = FinishOne(row, hn::GetLane(hn::SumOfLanes(d, sums[r][j])), n + j);
+  }
+}
+
+/// Rows by N columns from column `n` on, the first of a panel.
+template <int N>
+void DotsOfColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n, const T* panel) {
+  const WorkArray<T> columns(static_cast<size_t>(N * args.k));
+  for (int64_t p = 0; p < args.k; ++p) {
+    for (int j = 0; j < N; ++j) columns[j * args.k + p] = panel[p * kWidth + j];
+  }
+  int64_t m = m0;
+  PacedCancellationPoint look(kReadNs);
+  for (; m + 4 <= m1; m += 4) {
+    look.Pass(4 * args.k);
+    DotTile<4, N>(args, columns, m, n);
+  }
+  for (; m < m1; ++m) DotTile<1, N>(args, columns, m, n);
+}
+
+void FewColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n, int64_t columns) {
+  const T* panel = static_cast<const T*>(args.packed_b) + n * args.k;
+  switch (columns) {
+    case 1: return DotsOfColumns<1>(args, m0, m1, n, panel);
+    case 2: return DotsOfColumns<2>(args, m0, m1, n, panel);
+    case 3: return DotsOfColumns<3>(args, m0, m1, n, panel);
+    default: return DotsOfColumns<4>(args, m0, m1, n, panel);
+  }
+}
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // once per target

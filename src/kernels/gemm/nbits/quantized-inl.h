@@ -1,0 +1,120 @@
+// Rows of A as numbers of one or three bytes beside weights of 4 or 8 bits: how they lie, and sums of their products.
+// Included once per target by nbits_quantized.cpp and nbits_quantized_panel.cpp.
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "base/rounding.h"
+#include "kernels/gemm/nbits/quantized.h"
+
+#if defined(TESSERA_NBITS_QUANTIZED_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_NBITS_QUANTIZED_INL_H
+#undef TESSERA_NBITS_QUANTIZED_INL_H
+#else
+#define TESSERA_NBITS_QUANTIZED_INL_H
+#endif
+
+#include "kernels/gemm/byte_pairs-inl.h"
+#include "kernels/gemm/dot-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::ScalableTag<float>;
+using D32 = hn::ScalableTag<int32_t>;
+using D16 = hn::ScalableTag<int16_t>;
+using D8 = hn::ScalableTag<uint8_t>;
+using VF = hn::Vec<DF>;
+using V32 = hn::Vec<D32>;
+using V16 = hn::Vec<D16>;
+using V8 = hn::Vec<D8>;
+
+constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t));
+constexpr int64_t kVectorBytes = 4 * kLanes;
+
+/// Sums by pairs of products of one byte. They have 16 bits beside weights of 4, of which 16 products cannot overflow.
+/// Beside weights of 8 the two of one lane could: there codes count from the middle of theirs.
+template <int kBits>
+struct PairSums {
+  using Sums = std::conditional_t<kBits == 4, V16, V32>;
+  /// What is taken off each code.
+  static constexpr int kCenter = kBits == 4 ? 0 : 128;
+
+  static HWY_INLINE Sums Of(V32 lanes) {
+    if constexpr (kBits == 4) return hn::BitCast(D16(), lanes);
+    else return lanes;
+  }
+  static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) {
+    if constexpr (kBits == 4) {
+      return hn::Add(sums, MultiplyPairs(codes, a));
+    } else {
+      const hn::RebindToSigned<D8> d;
+      const auto centered = hn::BitCast(d, hn::Xor(codes, hn::Set(D8(), kCenter))), factor = hn::BitCast(d, a);
+      const auto turned = hn::IfNegativeThenElse(centered, hn::Neg(factor), factor);
+      return hn::Add(
+          sums, Widen(MultiplyPairs(hn::BitCast(D8(), hn::Abs(centered)), hn::BitCast(D8(), turned)), hn::Set(D16(), 1)));
+    }
+  }
+  static HWY_INLINE V32 ToLanes(Sums sums) {
+    if constexpr (kBits == 4) return Widen(sums, hn::Set(D16(), 1));
+    else return sums;
+  }
+};
+
+/// The same by dot products.
+struct DotSums {
+  using Sums = V32;
+  static constexpr int kCenter = 0;
+
+  static HWY_INLINE Sums Of(V32 lanes) { return lanes; }
+  static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) { return DotProduct().Add(sums, codes, a); }
+  static HWY_INLINE V32 ToLanes(Sums sums) { return sums; }
+};
+
+/// What the kernels are compiled for.
+template <class S, int kBitsOfWeights, int kBytesOfA>
+struct QuantizedForm : S {
+  static constexpr int kBits = kBitsOfWeights;
+  static constexpr int kLimbs = kBytesOfA;
+  /// Weights in a lane of 4 bytes. Of 4 bits, the even ones and the odd ones meet a lane of A each.
+  static constexpr int64_t kGroup = 32 / kBits;
+  /// Lanes of each limb of A, and of unpacked codes, that a lane of weights meets.
+  static constexpr int64_t kHalves = 8 / kBits;
+  /// The largest number of A. Of three bytes: so that sums fit into 32 bits, of 32 products beside weights of 4 bits, of
+  /// two lanes' 8 beside 8, which few rows count from their middle, or of one's 4.
+  static constexpr int32_t kMost = kLimbs == 1 ? 127 : (1 << (kBits == 4 ? 22 : 21)) - 1;
+  /// Whether few rows sum the codes of two vectors in one, where units fill 8 of their lanes: what follows sums takes as
+  /// long as these.
+  static constexpr bool kPairsVectors = kBits == 8 && HWY_TARGET == HWY_AVX3;
+
+  /// Where the first lane of a group lies in a row of A. Limbs follow each other from the highest, each of kHalves vectors.
+  static HWY_INLINE int64_t Offset(int64_t group) {
+    return group / kLanes * (kLimbs * kHalves * kVectorBytes) + group % kLanes * 4;
+  }
+};
+
+/// choose(form) for the weights, the limbs and the processor.
+template <class F>
+auto ChooseQuantizedForm(const NBitsWeights& w, int limbs, F choose) {
+  const bool four = w.bits == 4;
+  if constexpr (DotProduct::kPossible) {
+    static const bool dots = DotProduct::Available();
+    if (dots && limbs == kFloatLimbs)
+      return four ? choose(QuantizedForm<DotSums, 4, 3>()) : choose(QuantizedForm<DotSums, 8, 3>());
+    if (dots) return four ? choose(QuantizedForm<DotSums, 4, 1>()) : choose(QuantizedForm<DotSums, 8, 1>());
+  }
+  return four ? choose(QuantizedForm<PairSums<4>, 4, 1>()) : choose(QuantizedForm<PairSums<8>, 8, 1>());
+}
+
+HWY_INLINE int64_t GroupsOf(const NBitsWeights& w) { return RoundUp(w.blocks * w.block_bytes() / 4, kLanes); }
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // once per target

@@ -1,0 +1,171 @@
+// Sparse products of pairs of weights with turned rows of bytes.
+
+#include "base/rounding.h"
+#include "kernels/vector/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gemm/outliers.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "kernels/gemm/outliers.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kStep = 8;  // rows and pairs of a transposition
+
+/// Eight pairs of eight rows.
+HWY_INLINE void TransposeBlock(const uint8_t* from, int64_t row, int16_t* to) {
+  const hn::FixedTag<uint16_t, 8> d;
+  const hn::FixedTag<uint32_t, 4> d32;
+  const hn::FixedTag<uint64_t, 2> d64;
+  hn::Vec<decltype(d)> rows[8];
+  hn::Vec<decltype(d32)> t[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) rows[i] = hn::BitCast(d, hn::LoadU(hn::FixedTag<uint8_t, 16>(), from + i * row));
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    t[2 * i] = hn::BitCast(d32, hn::InterleaveLower(d, rows[2 * i], rows[2 * i + 1]));
+    t[2 * i + 1] = hn::BitCast(d32, hn::InterleaveUpper(d, rows[2 * i], rows[2 * i + 1]));
+  }
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {  // pairs from 4 * half, of rows 0 to 3 and 4 to 7
+    const auto l0 = hn::BitCast(d64, hn::InterleaveLower(d32, t[half], t[2 + half])),
+               l1 = hn::BitCast(d64, hn::InterleaveUpper(d32, t[half], t[2 + half]));
+    const auto h0 = hn::BitCast(d64, hn::InterleaveLower(d32, t[4 + half], t[6 + half])),
+               h1 = hn::BitCast(d64, hn::InterleaveUpper(d32, t[4 + half], t[6 + half]));
+    const hn::Vec<decltype(d)> pairs[4] = {
+        hn::BitCast(d, hn::InterleaveLower(d64, l0, h0)), hn::BitCast(d, hn::InterleaveUpper(d64, l0, h0)),
+        hn::BitCast(d, hn::InterleaveLower(d64, l1, h1)), hn::BitCast(d, hn::InterleaveUpper(d64, l1, h1))};
+#pragma GCC unroll 4
+    for (int p = 0; p < 4; ++p) {
+      const auto first = hn::And(pairs[p], hn::Set(d, 0xff)), second = hn::ShiftRight<8>(pairs[p]);
+      auto* out = reinterpret_cast<uint16_t*>(to) + (4 * half + p) * 2 * kTransposedRows;
+      hn::StoreU(hn::InterleaveLower(d, first, second), d, out);
+      hn::StoreU(hn::InterleaveUpper(d, first, second), d, out + 8);
+    }
+  }
+}
+
+void Turn(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to) {
+  const int64_t pairs = (k + 1) / 2;
+  for (int64_t r = 0; r < kTransposedRows; r += kStep) {
+    int64_t p = 0;
+    for (; r + kStep <= rows && 2 * (p + kStep) <= k; p += kStep)
+      TransposeBlock(from + r * row + 2 * p, row, to + p * 2 * kTransposedRows + 2 * r);
+    for (; p < pairs; ++p) {
+      for (int64_t i = r; i < r + kStep; ++i) {
+        int16_t* out = to + p * 2 * kTransposedRows + 2 * i;
+        out[0] = i < rows ? from[i * row + 2 * p] : int16_t{0};
+        out[1] = i < rows ? from[i * row + 2 * p + 1] : int16_t{0};
+      }
+    }
+  }
+}
+
+/// Four lines of four rows.
+HWY_INLINE void AddTransposed(const int32_t* products, int32_t* sums, int64_t width) {
+  const hn::FixedTag<int32_t, 4> d;
+  const hn::FixedTag<int64_t, 2> d64;
+  const auto r0 = hn::Load(d, products), r1 = hn::Load(d, products + kTransposedRows);
+  const auto r2 = hn::Load(d, products + 2 * kTransposedRows), r3 = hn::Load(d, products + 3 * kTransposedRows);
+  const auto q0 = hn::BitCast(d64, hn::InterleaveLower(d, r0, r1)), q1 = hn::BitCast(d64, hn::InterleaveLower(d, r2, r3));
+  const auto q2 = hn::BitCast(d64, hn::InterleaveUpper(d, r0, r1)), q3 = hn::BitCast(d64, hn::InterleaveUpper(d, r2, r3));
+  const auto add = [&](auto values, int64_t r) HWY_ATTR {
+    hn::Store(hn::Add(hn::Load(d, sums + r * width), hn::BitCast(d, values)), d, sums + r * width);
+  };
+  add(hn::InterleaveLower(d64, q0, q1), 0);
+  add(hn::InterleaveUpper(d64, q0, q1), 1);
+  add(hn::InterleaveLower(d64, q2, q3), 2);
+  add(hn::InterleaveUpper(d64, q2, q3), 3);
+}
+
+constexpr int64_t kMostWidth = 64;
+constexpr int kMostParts = 3;  // of kTransposedRows rows, that a walk along a line's corrections serves
+
+/// What kParts parts of rows from `turned` on, TransposedSize() apart, add to the sums of lines [first, first + width).
+template <int kParts>
+void CorrectParts(const PackedWeightsS8& lines, const int16_t* turned, int64_t first, int64_t width, int32_t* sums) {
+  const hn::ScalableTag<int32_t> d32;
+  const hn::ScalableTag<int16_t> d16;
+  constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t));
+  constexpr int kVectors = static_cast<int>(kTransposedRows / kLanes);
+  HWY_ALIGN int32_t products[kParts][kMostWidth * kTransposedRows];
+  const int64_t size = TransposedSize(lines.k), count = std::min(lines.lines - first, width);
+  for (auto& part : products) std::fill_n(part + count * kTransposedRows, (width - count) * kTransposedRows, 0);
+  for (int64_t i = 0; i < count; ++i) {
+    hn::Vec<decltype(d32)> total[kParts][kVectors], unused = hn::Zero(d32);
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) total[part][v] = hn::Zero(d32);
+    }
+    const Outlier* correction = lines.corrections.data() + lines.correction_begin[static_cast<size_t>(first + i)];
+    const Outlier* end = lines.corrections.data() + lines.correction_begin[static_cast<size_t>(first + i) + 1];
+    for (; correction != end; ++correction) {
+      const auto weights = hn::BitCast(d16, hn::Set(d32, std::bit_cast<int32_t>(correction->weights)));
+      const int16_t* pairs = turned + correction->pair * 2 * kTransposedRows;
+#pragma GCC unroll 4
+      for (int part = 0; part < kParts; ++part) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) {
+          const auto rows = hn::LoadU(d16, pairs + part * size + v * 2 * kLanes);
+          total[part][v] = hn::ReorderWidenMulAccumulate(d32, rows, weights, total[part][v], unused);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) hn::Store(total[part][v], d32, products[part] + i * kTransposedRows + v * kLanes);
+    }
+  }
+  for (const auto& part : products) {
+    for (int64_t i = 0; i < width; i += 4) {
+      for (int64_t j = 0; j < kTransposedRows; j += 4)
+        AddTransposed(part + i * kTransposedRows + j, sums + j * width + i, width);
+    }
+    sums += kTransposedRows * width;
+  }
+}
+
+void Correct(const PackedWeightsS8& lines, const int16_t* turned, int64_t m, int64_t rows, int64_t first, int64_t width,
+             int32_t* sums) {
+  int64_t parts = CeilDiv(rows, kTransposedRows);
+  turned += m / kTransposedRows * TransposedSize(lines.k);
+  for (; parts >= kMostParts; parts -= kMostParts) {
+    CorrectParts<kMostParts>(lines, turned, first, width, sums);
+    turned += kMostParts * TransposedSize(lines.k);
+    sums += kMostParts * kTransposedRows * width;
+  }
+  if (parts == 2) CorrectParts<2>(lines, turned, first, width, sums);
+  if (parts == 1) CorrectParts<1>(lines, turned, first, width, sums);
+}
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(Turn);
+HWY_EXPORT(Correct);
+
+void TransposePairs(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to) {
+  HWY_DYNAMIC_DISPATCH(Turn)(from, row, rows, k, to);
+}
+
+void AddCorrections(const PackedWeightsS8& lines, const int16_t* turned, int64_t m, int64_t rows, int64_t first,
+                    int64_t width, int32_t* sums) {
+  HWY_DYNAMIC_DISPATCH(Correct)(lines, turned, m, rows, first, width, sums);
+}
+
+}  // namespace tessera::cpu
+#endif

@@ -1,0 +1,414 @@
+// Weights for products of unsigned with signed bytes: how many groups may sum in 16 bits, and which weights must stand
+// aside.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/rounding.h"
+#include "kernels/gemm/gemm_u8s8_kernels.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr int kMostPair = 128;       // times 255 it fits 16 bits
+constexpr int kMostMagnitude = 255;  // times 128 it does
+
+/// Products that a sum of 16 bits takes two of.
+struct Pair {
+  int a = 0, b = 0;
+  int magnitude() const { return std::abs(a) + std::abs(b); }
+  /// A multiply-add of these does not saturate; of different signs they never do.
+  bool fits() const { return std::abs(a + b) <= kMostPair; }
+};
+
+struct LineCorrection {
+  int64_t line;
+  Outlier correction;
+};
+
+/// A block's weights as records: four of each of `width` lines, group after group, padded with zeros.
+class BlockRecords {
+ public:
+  explicit BlockRecords(int64_t width) : width_(width) {}
+
+  void Gather(const LineSource& source, int64_t block) {
+    const int64_t first = block * width_;
+    lines_ = std::min(width_, source.lines - first);
+    groups_ = CeilDiv(source.k, 4);
+    pairs_.resize(static_cast<size_t>(groups_ * lanes()));
+    if (lines_ < width_ || source.k % 4 != 0) std::fill(pairs_.begin(), pairs_.end(), int16_t{0});
+    const uint8_t* from = source.values + first * source.line_stride;
+    const auto flip = static_cast<uint8_t>(source.is_signed ? 0 : 128);  // less 128, that is
+    auto* to = reinterpret_cast<uint8_t*>(pairs_.data());
+    if (source.line_stride == 1) {
+      InterleaveRows(from, source.k, source.k_stride, flip, to);
+    } else {
+      ScatterLines(from, source, flip, to);
+    }
+  }
+
+  int64_t lines() const { return lines_; }
+  int64_t groups() const { return groups_; }
+  /// Pairs of a group.
+  int64_t lanes() const { return 2 * width_; }
+
+  /// Both weights of each lane.
+  const int16_t* group(int64_t g) const { return pairs_.data() + g * lanes(); }
+  Pair at(int64_t g, int64_t lane) const {
+    const int16_t both = group(g)[lane];
+    return {First(both), Second(both)};
+  }
+
+  static int16_t First(int16_t both) { return static_cast<int8_t>(both & 0xff); }
+  static int16_t Second(int16_t both) { return static_cast<int16_t>(both >> 8); }
+
+  /// By line.
+  void Sum(int32_t* sums) const {
+    std::fill_n(sums, lines_, 0);
+    for (int64_t g = 0; g < groups_; ++g) {
+      const int16_t* from = group(g);
+      for (int64_t i = 0; i < lines_; ++i, from += 2)
+        sums[i] += First(from[0]) + Second(from[0]) + First(from[1]) + Second(from[1]);
+    }
+  }
+
+ private:
+  void InterleaveRows(const uint8_t* from, int64_t k, int64_t stride, uint8_t flip, uint8_t* to) const {
+    for (int64_t j = 0; j + 4 <= k; j += 4, from += 4 * stride, to += 4 * width_) {
+      const uint8_t *row0 = from, *row1 = from + stride, *row2 = row1 + stride, *row3 = row2 + stride;
+      uint8_t* __restrict record = to;
+      for (int64_t i = 0; i < lines_; ++i) {
+        record[4 * i] = row0[i] ^ flip;
+        record[4 * i + 1] = row1[i] ^ flip;
+        record[4 * i + 2] = row2[i] ^ flip;
+        record[4 * i + 3] = row3[i] ^ flip;
+      }
+    }
+    for (int64_t q = 0; q < k % 4; ++q) {
+      for (int64_t i = 0; i < lines_; ++i) to[4 * i + q] = from[q * stride + i] ^ flip;
+    }
+  }
+
+  void ScatterLines(const uint8_t* from, const LineSource& source, uint8_t flip, uint8_t* to) const {
+    constexpr int64_t kTogether = 64;  // of a line, as long as its cache line is at hand
+    for (int64_t j0 = 0; j0 < source.k; j0 += kTogether) {
+      const int64_t j1 = std::min(source.k, j0 + kTogether);
+      for (int64_t i = 0; i < lines_; ++i) {
+        const uint8_t* line = from + i * source.line_stride;
+        uint8_t* records = to + 4 * i;
+        int64_t j = j0;
+        for (; source.k_stride == 1 && j + 4 <= j1; j += 4) {
+          uint32_t four;
+          std::memcpy(&four, line + j, sizeof(four));
+          four ^= flip * 0x01010101u;
+          std::memcpy(records + j * width_, &four, sizeof(four));
+        }
+        for (; j < j1; ++j) records[j / 4 * 4 * width_ + j % 4] = line[j * source.k_stride] ^ flip;
+      }
+    }
+  }
+
+  int64_t width_;
+  int64_t lines_ = 0;
+  int64_t groups_ = 0;
+  std::vector<int16_t> pairs_;
+};
+
+/// Packs blocks of lines into segments of `depth` groups. What has no place there goes to `extras`, or where `sparse` one
+/// by one to `corrections`.
+class BlockPacker {
+ public:
+  BlockPacker(int64_t depth, bool sparse) : depth_(depth), sparse_(sparse) {}
+
+  struct Extra {
+    int64_t group;
+    std::vector<int8_t> record;
+  };
+  std::vector<Extra> extras;
+  std::vector<LineCorrection> corrections;
+
+  /// `out` null: only finds what stands aside. `offsets` are those of the block.
+  void Pack(const BlockRecords& block, int64_t first_line, int8_t* out, int32_t* offsets) {
+    block_ = &block;
+    first_line_ = first_line;
+    const int64_t segments = block.groups() / depth_;
+    switch (depth_) {
+      case 1: PackSegments<1>(segments, out, offsets); break;
+      case 2: PackSegments<2>(segments, out, offsets); break;
+      case 3: PackSegments<3>(segments, out, offsets); break;
+      default: PackSegments<4>(segments, out, offsets); break;
+    }
+    for (int64_t g = segments * depth_; g < block.groups(); ++g) {
+      const size_t begin = extras.size();
+      for (int64_t lane = 0; lane < 2 * block.lines(); ++lane) PutAside(block.at(g, lane), g, lane, begin);
+    }
+  }
+
+ private:
+  static constexpr int64_t kMostLanes = 128;
+
+  /// By lane, of a segment.
+  struct Segment {
+    int16_t sum[kMostLanes];
+    int16_t beyond[kMostLanes];  // not 0 where some weights have to stand aside
+  };
+
+  template <int kDepth>
+  void PackSegments(int64_t segments, int8_t* out, int32_t* offsets) {
+    const int64_t lanes = block_->lanes();
+    Require(lanes <= kMostLanes, "a block is of more lines than packing has room for");
+    constexpr int kOffsets = kDepth > 1 ? 1 : 0;  // records of offsets in a segment
+    int32_t totals[kMostLanes] = {};
+    Segment segment;
+    for (int64_t s = 0; s < segments; ++s) {
+      const int16_t* from = block_->group(s * kDepth);
+      // Of an aligned tensor; null where only offsets are asked for.
+      int16_t* const to = out == nullptr ? nullptr : reinterpret_cast<int16_t*>(out) + s * (kDepth + kOffsets) * lanes;
+      const bool fits = Look<kDepth>(from, lanes, segment);
+      if (out != nullptr) std::copy_n(from, kDepth * lanes, to + kOffsets * lanes);
+      if (!fits) {
+        const size_t begin = extras.size();
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+          if (segment.beyond[lane] != 0)
+            segment.sum[lane] = Thin(s, lane, out == nullptr ? nullptr : to + kOffsets * lanes, begin);
+        }
+      }
+      if (kOffsets == 0 || out == nullptr) continue;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        to[lane] = static_cast<int16_t>(-128 * segment.sum[lane]);
+        totals[lane] += segment.sum[lane];
+      }
+    }
+    if (kOffsets == 0 || out == nullptr) return;
+    for (int64_t i = 0; i < block_->lines(); ++i) offsets[i] = 128 * (totals[2 * i] + totals[2 * i + 1]);
+  }
+
+  /// Whether no weight of a segment has to stand aside.
+  template <int kDepth>
+  static bool Look(const int16_t* from, int64_t lanes, Segment& segment) {
+    int16_t any = 0;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int16_t sum = 0, magnitude = 0, most = 0;
+#pragma GCC unroll 4
+      for (int d = 0; d < kDepth; ++d) {
+        const int16_t a = BlockRecords::First(from[d * lanes + lane]), b = BlockRecords::Second(from[d * lanes + lane]);
+        const auto pair = static_cast<int16_t>(a + b);
+        sum = static_cast<int16_t>(sum + pair);
+        magnitude = static_cast<int16_t>(magnitude + std::abs(a) + std::abs(b));
+        most = std::max(most, static_cast<int16_t>(std::abs(pair)));
+      }
+      const auto beyond = static_cast<int16_t>((most > kMostPair) | (kDepth > 1 && magnitude > kMostMagnitude));
+      segment.sum[lane] = sum;
+      segment.beyond[lane] = beyond;
+      any = static_cast<int16_t>(any | beyond);
+    }
+    return any == 0;
+  }
+
+  /// Puts weights of a lane aside until the others fit, clears them in `records`, and gives the others' sum.
+  int16_t Thin(int64_t s, int64_t lane, int16_t* records, size_t begin) {
+    Pair pairs[kMostDepth];
+    int magnitude = 0;
+    const auto take = [&](int64_t d) {
+      magnitude -= pairs[d].magnitude();
+      if (records != nullptr) records[d * block_->lanes() + lane] = 0;
+      PutAside(std::exchange(pairs[d], Pair{}), s * depth_ + d, lane, begin);
+    };
+    for (int64_t d = 0; d < depth_; ++d) {
+      pairs[d] = block_->at(s * depth_ + d, lane);
+      magnitude += pairs[d].magnitude();
+      if (!pairs[d].fits()) take(d);
+    }
+    while (depth_ > 1 && magnitude > kMostMagnitude) {
+      take(std::max_element(pairs, pairs + depth_,
+                            [](const Pair& a, const Pair& b) { return a.magnitude() < b.magnitude(); }) -
+           pairs);
+    }
+    int sum = 0;
+    for (int64_t d = 0; d < depth_; ++d) sum += pairs[d].a + pairs[d].b;
+    return static_cast<int16_t>(sum);
+  }
+
+  void PutAside(Pair pair, int64_t group, int64_t lane, size_t begin) {
+    if (pair.a == 0 && pair.b == 0) return;  // padding, too, which the other operand need not have
+    if (sparse_) {
+      const auto at = static_cast<int32_t>(2 * group + lane % 2);
+      corrections.push_back({first_line_ + lane / 2, {at, {static_cast<int16_t>(pair.a), static_cast<int16_t>(pair.b)}}});
+      return;
+    }
+    if (!pair.fits()) {  // halves do
+      const Pair half{pair.a / 2, pair.b / 2};
+      PutAside(half, group, lane, begin);
+      pair = {pair.a - half.a, pair.b - half.b};
+    }
+    for (size_t e = begin; e < extras.size(); ++e) {
+      int8_t* to = extras[e].record.data() + 2 * lane;
+      if (extras[e].group != group || to[0] != 0 || to[1] != 0) continue;
+      to[0] = static_cast<int8_t>(pair.a);
+      to[1] = static_cast<int8_t>(pair.b);
+      return;
+    }
+    extras.push_back({group, std::vector<int8_t>(static_cast<size_t>(2 * block_->lanes()))});
+    extras.back().record[static_cast<size_t>(2 * lane)] = static_cast<int8_t>(pair.a);
+    extras.back().record[static_cast<size_t>(2 * lane + 1)] = static_cast<int8_t>(pair.b);
+  }
+
+  int64_t depth_;
+  bool sparse_;
+  const BlockRecords* block_ = nullptr;
+  int64_t first_line_ = 0;
+};
+
+// Time of a group for a vector of sums, by depth (0: of products of 16 bits); of a group that stands aside; and of a pair
+// that does so alone. Measured on Zen 3 whose other hardware thread was busy too.
+constexpr double kGroupCost[kMostDepth + 1] = {1.75, 1.25, 1.03, 0.97, 0.93};
+constexpr double kExtraCost = 1.1;
+constexpr double kCorrectionCost = 1.7;  // a line in each lane
+
+/// The depth that costs least, found on some of the blocks. 0: products of 16 bits do, where they may.
+int64_t CheapestDepth(const LineSource& source, int64_t width, bool sparse, bool may_widen) {
+  const int64_t blocks = CeilDiv(source.lines, width);
+  const auto groups = static_cast<double>(CeilDiv(source.k, 4));
+  const int64_t step = std::max<int64_t>(blocks / 4, 1);
+  const double most = may_widen ? kGroupCost[0] * groups : INFINITY;
+  double aside[kMostDepth + 1] = {};
+  int64_t looked_at = 0;
+  BlockRecords records(width);
+  for (int64_t b = 0; b < blocks && looked_at < 4; b += step, ++looked_at) {
+    records.Gather(source, b);
+    for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
+      if (groups * kGroupCost[depth] + aside[depth] / 4 > most) continue;  // too much already
+      BlockPacker packer(depth, sparse);
+      packer.Pack(records, 0, nullptr, nullptr);
+      aside[depth] += kExtraCost * static_cast<double>(packer.extras.size()) +
+                      kCorrectionCost * static_cast<double>(packer.corrections.size()) / static_cast<double>(width);
+    }
+  }
+  int64_t cheapest = may_widen ? 0 : kLeastDepth;
+  double least = most;
+  for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
+    const double cost = groups * kGroupCost[depth] + aside[depth] / static_cast<double>(looked_at);
+    if (cost > least) continue;
+    least = cost;
+    cheapest = depth;
+  }
+  return cheapest;
+}
+
+/// Runs `pack(block, its records, where it goes)` for all blocks, several at a time. `packed` has its width and depth, and
+/// gets its values and the lines' sums.
+template <class Pack>
+void PackBlocks(ThreadPool& threads, const LineSource& source, PackedWeightsS8& packed, Pack pack) {
+  const int64_t blocks = CeilDiv(source.lines, packed.width);
+  packed.block_bytes = packed.segments * packed.records() * 4 * packed.width;
+  packed.values = Tensor(ElementType::kInt8, Shape{blocks, packed.block_bytes});
+  packed.sums.assign(static_cast<size_t>(source.lines), 0);
+  packed.offsets.assign(static_cast<size_t>(source.lines), 0);
+  auto* values = packed.values.mutable_data<int8_t>();
+  threads.ParallelFor(blocks, static_cast<double>(source.k * packed.width), [&](int64_t begin, int64_t end) {
+    BlockRecords records(packed.width);
+    for (int64_t b = begin; b < end; ++b) {
+      records.Gather(source, b);
+      records.Sum(packed.sums.data() + b * packed.width);
+      pack(b, records, values + b * packed.block_bytes);
+    }
+  });
+}
+
+/// Records of lines as they are, none aside: four bytes of each line, or two weights of 16 bits where they are wide.
+void PackPlain(ThreadPool& threads, const LineSource& source, PackedWeightsS8& packed) {
+  packed.segments = packed.groups();
+  packed.extra_begin.assign(static_cast<size_t>(CeilDiv(source.lines, packed.width)) + 1, 0);
+  packed.extras = Tensor(ElementType::kInt8, Shape{0});
+  PackBlocks(threads, source, packed, [&](int64_t, const BlockRecords& records, int8_t* to) {
+    if (!packed.wide()) {
+      std::memcpy(to, records.group(0), static_cast<size_t>(packed.block_bytes));
+      return;
+    }
+    const int64_t lanes = records.lanes();
+    auto* wide = reinterpret_cast<int16_t*>(to);
+    for (int64_t half = 0; half < packed.segments; ++half) {  // of groups
+      const int16_t* from = records.group(half / 2) + half % 2;
+      for (int64_t i = 0; i < lanes; i += 2, wide += 2) {
+        wide[0] = BlockRecords::First(from[i]);
+        wide[1] = BlockRecords::Second(from[i]);
+      }
+    }
+  });
+}
+
+void CollectExtras(const std::vector<BlockPacker>& blocks, PackedWeightsS8& packed) {
+  packed.extra_begin.push_back(0);
+  for (const auto& block : blocks)
+    packed.extra_begin.push_back(packed.extra_begin.back() + static_cast<int64_t>(block.extras.size()));
+  packed.extras = Tensor(ElementType::kInt8, Shape{packed.extra_begin.back(), 4 * packed.width});
+  auto* to = packed.extras.mutable_data<int8_t>();
+  for (const auto& block : blocks) {
+    for (const BlockPacker::Extra& extra : block.extras) {
+      packed.extra_group.push_back(extra.group);
+      to = std::copy(extra.record.begin(), extra.record.end(), to);
+    }
+  }
+}
+
+/// Sorts them by lines, each line's by the pairs.
+void CollectCorrections(std::vector<BlockPacker>& blocks, PackedWeightsS8& packed) {
+  if (std::all_of(blocks.begin(), blocks.end(), [](const auto& block) { return block.corrections.empty(); })) return;
+  packed.correction_begin.assign(static_cast<size_t>(packed.lines) + 1, 0);
+  for (BlockPacker& packer : blocks) {
+    std::vector<LineCorrection>& block = packer.corrections;
+    std::stable_sort(block.begin(), block.end(),
+                     [](const LineCorrection& a, const LineCorrection& b) { return a.line < b.line; });
+    for (const LineCorrection& one : block) {
+      packed.corrections.push_back(one.correction);
+      packed.correction_begin[static_cast<size_t>(one.line) + 1] = static_cast<int64_t>(packed.corrections.size());
+    }
+  }
+  // Lines without any end where the one before does.
+  for (size_t i = 1; i < packed.correction_begin.size(); ++i) {
+    packed.correction_begin[i] = std::max(packed.correction_begin[i], packed.correction_begin[i - 1]);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const PackedWeightsS8> PackWeightsS8(ThreadPool& threads, const LineSource& source, LineSide side) {
+  if (!KernelsU8S8().available || source.lines <= 0 || source.k <= 0) return nullptr;
+  return PackWeightsS8For(KernelsU8S8(), threads, source, side);
+}
+
+std::shared_ptr<const PackedWeightsS8> PackWeightsS8For(const U8S8Kernels& kernels, ThreadPool& threads,
+                                                        const LineSource& source, LineSide side) {
+  auto packed = std::make_shared<PackedWeightsS8>();
+  packed->lines = source.lines;
+  packed->k = source.k;
+  packed->width = side == LineSide::kBroadcast ? kernels.rows : kernels.width;
+  if (kernels.exact) {
+    packed->depth = 1;
+    PackPlain(threads, source, *packed);
+    return packed;
+  }
+  // Corrections meet the other operand turned, which panels of pixels are not.
+  const bool sparse = side == LineSide::kVectors;
+  packed->depth = CheapestDepth(source, packed->width, sparse, side != LineSide::kCodeRows);
+  if (packed->wide()) {
+    packed->width = side == LineSide::kVectors ? kernels.width : kernels.wide_rows;
+    PackPlain(threads, source, *packed);
+    return packed;
+  }
+  packed->segments = packed->groups() / packed->depth;
+  std::vector<BlockPacker> blocks(static_cast<size_t>(CeilDiv(source.lines, packed->width)),
+                                  BlockPacker(packed->depth, sparse));
+  PackBlocks(threads, source, *packed, [&](int64_t b, const BlockRecords& records, int8_t* to) {
+    const int64_t first = b * packed->width;
+    blocks[static_cast<size_t>(b)].Pack(records, first, to, packed->offsets.data() + first);
+  });
+  CollectExtras(blocks, *packed);
+  CollectCorrections(blocks, *packed);
+  return packed;
+}
+
+}  // namespace tessera::cpu

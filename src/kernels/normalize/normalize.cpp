@@ -1,0 +1,172 @@
+// Moments of rows, and the affine maps that follow them.
+
+#include "kernels/vector/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/normalize/normalize.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "kernels/normalize/moments.h"
+#include "kernels/normalize/normalize.h"
+#include "kernels/vector/load_first-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kBlock = 4096;  // elements summed in the element's type before the sum widens
+
+/// Sum of x, or of (x - shift)^2.
+template <bool kSquares, class T>
+HWY_INLINE double SumBlock(const T* HWY_RESTRICT x, int64_t count, T shift_value) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, shift_value);
+  auto a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
+  const auto add = [&](auto acc, const T* at) HWY_ATTR {
+    const auto v = hn::LoadU(d, at);
+    if constexpr (kSquares) {
+      const auto centered = hn::Sub(v, shift);
+      return hn::MulAdd(centered, centered, acc);
+    } else {
+      return hn::Add(acc, v);
+    }
+  };
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    a0 = add(a0, x + i);
+    a1 = add(a1, x + i + lanes);
+    a2 = add(a2, x + i + 2 * lanes);
+    a3 = add(a3, x + i + 3 * lanes);
+  }
+  for (; i + lanes <= count; i += lanes) a0 = add(a0, x + i);
+  double total = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a0, a1), hn::Add(a2, a3))));
+  for (; i < count; ++i) {
+    const double centered = static_cast<double>(x[i]) - static_cast<double>(shift_value);
+    total += kSquares ? centered * centered : static_cast<double>(x[i]);
+  }
+  return total;
+}
+
+template <bool kSquares, class T>
+HWY_INLINE double Sum(const T* x, int64_t count, T shift) {
+  double total = 0;
+  for (int64_t i = 0; i < count; i += kBlock) total += SumBlock<kSquares>(x + i, std::min(kBlock, count - i), shift);
+  return total;
+}
+
+template <class T>
+void FindMoments(const T* x, int64_t count, double* mean, double* squares) {
+  *mean = Sum<false>(x, count, T{0}) / static_cast<double>(count);
+  const T shift = static_cast<T>(*mean);
+  *squares = SquaresAboutMean(Sum<true>(x, count, shift), *mean, static_cast<double>(shift), static_cast<double>(count));
+}
+
+template <class T>
+double SumSquares(const T* x, int64_t count) {
+  return Sum<true>(x, count, T{0});
+}
+
+// y may be x in what follows, so there is no restrict; each loop reads an element before it writes it.
+template <class T>
+void Affine(const T* x, T* y, int64_t count, T mean, T a, T b) {
+  const hn::ScalableTag<T> d;
+  const auto means = hn::Set(d, mean), factors = hn::Set(d, a), offsets = hn::Set(d, b);
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto map = [&](auto v) HWY_ATTR { return hn::MulAdd(hn::Sub(v, means), factors, offsets); };
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(map(hn::LoadU(d, x + i)), d, y + i);
+  if (i < count) StoreFirst(d, map(LoadFirst(d, x + i, count - i)), y + i, count - i);
+}
+
+template <class T>
+void AffineEach(const T* x, T* y, int64_t count, const T* mean, const T* a, const T* b) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - mean[i]) * a[i] + b[i];
+}
+
+template <class T>
+void Standardize(const T* x, T* y, int64_t count, T mean, T inverse, const T* scale, const T* bias) {
+  if (scale != nullptr && bias != nullptr) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - mean) * inverse * scale[i] + bias[i];
+  } else if (scale != nullptr) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - mean) * inverse * scale[i];
+  } else {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - mean) * inverse;
+  }
+}
+
+/// 1 / sqrt(squares / count + epsilon) of kAbreast rows, in place.
+constexpr int64_t kAbreast = 8;
+HWY_INLINE void Invert(double* squares, int64_t count, double epsilon) {
+  const hn::CappedTag<double, kAbreast> d;
+  for (size_t i = 0; i < kAbreast; i += hn::Lanes(d)) {
+    const auto variance = hn::Div(hn::Load(d, squares + i), hn::Set(d, static_cast<double>(count)));
+    hn::Store(hn::Div(hn::Set(d, 1.0), hn::Sqrt(hn::Add(variance, hn::Set(d, epsilon)))), d, squares + i);
+  }
+}
+
+template <class T>
+void StandardizeRows(const T* x, T* y, int64_t rows, int64_t count, bool center, double epsilon, const T* scale,
+                     const T* bias) {
+  const double share = 1 / static_cast<double>(count);
+  HWY_ALIGN double squares[kAbreast] = {};
+  double means[kAbreast] = {};
+  for (int64_t first = 0; first < rows; first += kAbreast, x += kAbreast * count, y += kAbreast * count) {
+    const int64_t n = std::min(kAbreast, rows - first);
+    if (center) {
+      for (int64_t r = 0; r < n; ++r) means[r] = Sum<false>(x + r * count, count, T{0}) * share;
+    }
+    for (int64_t r = 0; r < n; ++r) {
+      const T shift = static_cast<T>(means[r]);
+      squares[r] = Sum<true>(x + r * count, count, shift);
+      if (center)
+        squares[r] = SquaresAboutMean(squares[r], means[r], static_cast<double>(shift), static_cast<double>(count));
+    }
+    Invert(squares, count, epsilon);
+    for (int64_t r = 0; r < n; ++r) {
+      Standardize(x + r * count, y + r * count, count, static_cast<T>(means[r]), static_cast<T>(squares[r]), scale, bias);
+    }
+  }
+}
+
+template <class T>
+NormalizeKernels<T> Table() {
+  return {FindMoments<T>, SumSquares<T>, Affine<T>, AffineEach<T>, Standardize<T>, StandardizeRows<T>};
+}
+
+}  // namespace
+
+NormalizeKernels<float> NormalizeTableF32() { return Table<float>(); }
+NormalizeKernels<double> NormalizeTableF64() { return Table<double>(); }
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(NormalizeTableF32);
+HWY_EXPORT(NormalizeTableF64);
+
+template <>
+const NormalizeKernels<float>& NormalizeKernelsOf<float>() {
+  static const auto table = HWY_DYNAMIC_DISPATCH(NormalizeTableF32)();
+  return table;
+}
+template <>
+const NormalizeKernels<double>& NormalizeKernelsOf<double>() {
+  static const auto table = HWY_DYNAMIC_DISPATCH(NormalizeTableF64)();
+  return table;
+}
+
+}  // namespace tessera::cpu
+#endif

@@ -1,0 +1,291 @@
+// Rows of a pooling's output.
+
+#include "kernels/vector/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/pool/pool_rows.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "base/cancellation.h"
+#include "kernels/pool/pool-inl.h"
+#include "kernels/pool/pool.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+/// N rows (0: as many as given) combined into one; D narrows until a vector fits.
+template <PoolKind kKind, int N, class D, class T = hn::TFromD<D>>
+HWY_INLINE void CombineRows(D d, const T* const* rows, int64_t row_count, int64_t first, int64_t width, T* to) {
+  using Op = PoolOp<T, kKind>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if constexpr (hn::MaxLanes(d) > 1) {
+    if (width < lanes) {
+      CombineRows<kKind, 0>(hn::Half<D>(), rows, row_count, first, width, to);
+      return;
+    }
+  }
+  const int64_t count = N == 0 ? row_count : N;
+  const auto combined = [&](int64_t x) HWY_ATTR {
+    auto v = Op::Load(hn::LoadU(d, rows[0] + first + x));
+    for (int64_t r = 1; r < count; ++r) v = Op::Combine(v, Op::Load(hn::LoadU(d, rows[r] + first + x)));
+    return v;
+  };
+  int64_t x = 0;
+  for (; x + lanes <= width; x += lanes) hn::StoreU(combined(x), d, to + x);
+  if (x < width) hn::StoreU(combined(width - lanes), d, to + width - lanes);
+}
+
+template <class T, PoolKind kKind>
+void CombineRows(const PoolRow<T>& row, int64_t first, int64_t width, T* to) {
+  const hn::ScalableTag<T> d;
+  switch (row.row_count) {
+    case 0: std::fill_n(to, width, PoolOp<T, kKind>::Identity()); return;
+    case 2: {
+      const T* const rows[] = {row.rows[0], row.rows[1]};
+      return CombineRows<kKind, 2>(d, rows, 2, first, width, to);
+    }
+    case 3: {
+      const T* const rows[] = {row.rows[0], row.rows[1], row.rows[2]};
+      return CombineRows<kKind, 3>(d, rows, 3, first, width, to);
+    }
+    default: return CombineRows<kKind, 0>(d, row.rows, row.row_count, first, width, to);
+  }
+}
+
+template <class T>
+HWY_INLINE T FinishOne(PoolFinish finish, const Piece<T>& piece, int64_t o, T v) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (finish == PoolFinish::kDivide) return v * piece.factors[o];
+    if (finish == PoolFinish::kSquareRoot) return std::sqrt(v);
+  }
+  return v;
+}
+
+/// K: the kernel's width, 0: any. kKind: kMax, or kSum for every kind that adds.
+template <class T, PoolKind kKind, int K>
+void CombineColumns(const PoolAlong<T>& along, const Piece<T>& piece) {
+  using Op = PoolOp<T, kKind>;
+  constexpr bool kFinished = kKind != PoolKind::kMax;
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t kernel = K == 0 ? along.kernel : K;
+  const int64_t dilation = along.dilation;
+  const T* const all = piece.from;
+  const auto window = [=](const T* from) HWY_ATTR {
+    auto v = hn::LoadU(d, from);
+    for (int64_t k = 1; k < kernel; ++k) v = Op::Combine(v, hn::LoadU(d, from + k * dilation));
+    return v;
+  };
+  if (along.stride == 1) {
+    ForEachVector<kFinished, kFinished>(d, along.finish, piece, [=](int64_t o) HWY_ATTR { return window(all + o); });
+    return;
+  }
+  if (along.stride == 2) {
+    ForEachVector<kFinished, kFinished>(d, along.finish, piece, [=](int64_t o) HWY_ATTR {
+      return hn::ConcatEven(d, window(all + 2 * o + lanes), window(all + 2 * o));
+    });
+    return;
+  }
+  if constexpr (K != 2) {
+    if (along.stride == 3 && dilation == 1 && kernel >= 3) {
+      ForEachVector<kFinished, kFinished>(d, along.finish, piece, [=](int64_t o) HWY_ATTR {
+        hn::Vec<decltype(d)> v, a, b, c;
+        hn::LoadInterleaved3(d, all + 3 * o, a, b, c);
+        v = Op::Combine(Op::Combine(a, b), c);
+        for (int64_t k = 3; k < kernel; k += 3) {
+          hn::LoadInterleaved3(d, all + 3 * o + k, a, b, c);
+          v = Op::Combine(v, a);
+          if (k + 1 < kernel) v = Op::Combine(v, b);
+          if (k + 2 < kernel) v = Op::Combine(v, c);
+        }
+        return v;
+      });
+      return;
+    }
+  }
+  for (int64_t o = 0; o < piece.output; ++o) {
+    const T* from = all + o * along.stride;
+    T v = from[0];
+    for (int64_t k = 1; k < kernel; ++k) v = Op::CombineOne(v, from[k * dilation]);
+    piece.out[o] = FinishOne(along.finish, piece, o, v);
+  }
+}
+
+/// Windows of two side by side without padding: both passes in registers. D narrows until a vector fits.
+template <PoolKind kKind, int N, class D, class T>
+HWY_INLINE void CombinePairs(D d, const PoolAlong<T>& along, const PoolRow<T>& row, int64_t first, const Piece<T>& piece) {
+  using Op = PoolOp<T, kKind>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if constexpr (sizeof(T) * hn::MaxLanes(d) > 16) {
+    if (piece.output < lanes) {
+      CombinePairs<kKind, N>(hn::Half<D>(), along, row, first, piece);
+      return;
+    }
+  }
+  const T* const* const rows = row.rows;
+  const T* const top = rows[0] + first;
+  const T* const bottom = rows[N == 2 ? 1 : 0] + first;
+  const int64_t count = row.row_count;
+  const auto combined = [=](int64_t x) HWY_ATTR {
+    auto v = Op::Load(hn::LoadU(d, top + x));
+    if constexpr (N == 2) {
+      v = Op::Combine(v, Op::Load(hn::LoadU(d, bottom + x)));
+    } else {
+      for (int64_t r = 1; r < count; ++r) v = Op::Combine(v, Op::Load(hn::LoadU(d, rows[r] + first + x)));
+    }
+    return v;
+  };
+  ForEachVector<kKind == PoolKind::kSum, kKind == PoolKind::kSumOfSquares>(d, along.finish, piece, [=](int64_t o) HWY_ATTR {
+    const auto low = combined(2 * o), high = combined(2 * o + lanes);
+    return Op::Combine(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+  });
+}
+
+template <class T, PoolKind kKind>
+void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out) {
+  const T identity = PoolOp<T, kKind>::Identity();
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t extent = (along.kernel - 1) * along.dilation + 1;
+  const int64_t buffer_row = PoolBufferRow(along.output, extent, along.stride);
+  T* factors = buffer + kPoolDepth * buffer_row;
+  const T* out_end = out + count * along.output;
+  PacedCancellationPoint look(0.1);
+  const int64_t work = std::min(kPoolBlock, along.output) * along.kernel;
+  for (int64_t o = 0; o < along.output; o += kPoolBlock) {
+    const int64_t output = std::min(kPoolBlock, along.output - o);
+    // The input columns under the block: padding, the row's, padding.
+    const int64_t start = o * along.stride - along.pad;
+    const int64_t span = (output - 1) * along.stride + extent;
+    const int64_t left = std::clamp<int64_t>(-start, 0, span);
+    const int64_t first = start + left;
+    const int64_t width = std::clamp<int64_t>(along.width - first, 0, span - left);
+    // Factors for the first count of rows met, usually of full windows, and for the latest other one.
+    T counted[2] = {};
+    int known = 0;
+    const auto factors_for = [&](T rows_counted) HWY_ATTR -> const T* {
+      if (along.finish != PoolFinish::kDivide) return nullptr;
+      int slot = 0;
+      while (slot < known && counted[slot] != rows_counted) ++slot;
+      T* const into = factors + std::min(slot, 1) * buffer_row;
+      if constexpr (std::is_floating_point_v<T>) {
+        if (slot == known) {
+          known = std::min(slot + 1, 2);
+          counted[std::min(slot, 1)] = rows_counted;
+          for (int64_t x = 0; x < output + lanes; ++x) into[x] = T{1} / std::max(along.counts[o + x] * rows_counted, T{1});
+        }
+      }
+      return into;
+    };
+    const auto piece_of = [&](int64_t r) HWY_ATTR {
+      T* to = out + r * along.output + o;
+      const bool whole = output == along.output;  // what runs into the next row is overwritten when its turn comes
+      return Piece<T>{nullptr, to, whole ? out_end : to + output, output, factors_for(rows[r].count)};
+    };
+    if (along.kernel == 2 && along.stride == 2 && along.dilation == 1 && left == 0 && width == span &&
+        output * static_cast<int64_t>(sizeof(T)) >= 16) {
+      for (int64_t r = 0; r < count; ++r) {
+        if (rows[r].row_count == 2) {
+          CombinePairs<kKind, 2>(d, along, rows[r], first, piece_of(r));
+        } else if (rows[r].row_count > 0) {
+          CombinePairs<kKind, 0>(d, along, rows[r], first, piece_of(r));
+        } else {
+          CombineRows<T, kKind>(rows[r], 0, output, out + r * along.output + o);
+        }
+      }
+      continue;
+    }
+    for (int64_t i = 0; i < std::min(count, kPoolDepth); ++i) {
+      T* to = buffer + i * buffer_row;
+      std::fill_n(to, left, identity);
+      std::fill(to + left + width, to + span + 3 * lanes, identity);
+    }
+    const int64_t ahead = kPoolDepth - 1;
+    for (int64_t r = 0; r < count + ahead; ++r) {
+      look.Pass(work + (r < count ? rows[r].row_count * width : 0));
+      if (r < count && width > 0) CombineRows<T, kKind>(rows[r], first, width, buffer + r % kPoolDepth * buffer_row + left);
+      if (r < ahead) continue;
+      Piece<T> piece = piece_of(r - ahead);
+      piece.from = buffer + (r - ahead) % kPoolDepth * buffer_row;
+      constexpr PoolKind kAlong = kKind == PoolKind::kMax ? PoolKind::kMax : PoolKind::kSum;
+      switch (along.kernel) {
+#if HWY_TARGET != HWY_SSE4  // old machines: not worth the build
+        case 2: CombineColumns<T, kAlong, 2>(along, piece); break;
+#endif
+        case 3: CombineColumns<T, kAlong, 3>(along, piece); break;
+#if HWY_TARGET != HWY_SSE4
+        case 5: CombineColumns<T, kAlong, 5>(along, piece); break;
+#endif
+        default: CombineColumns<T, kAlong, 0>(along, piece); break;
+      }
+    }
+  }
+}
+
+template <class T>
+void Dispatch(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out) {
+  if constexpr (std::is_floating_point_v<T>) {
+    switch (along.kind) {
+      case PoolKind::kMax: return Run<T, PoolKind::kMax>(along, rows, count, buffer, out);
+      case PoolKind::kSum: return Run<T, PoolKind::kSum>(along, rows, count, buffer, out);
+      case PoolKind::kSumOfAbs: return Run<T, PoolKind::kSumOfAbs>(along, rows, count, buffer, out);
+      case PoolKind::kSumOfSquares: return Run<T, PoolKind::kSumOfSquares>(along, rows, count, buffer, out);
+    }
+  } else {
+    Run<T, PoolKind::kMax>(along, rows, count, buffer, out);
+  }
+}
+
+}  // namespace
+
+void PoolRowsFloat(const PoolAlong<float>& along, const PoolRow<float>* rows, int64_t count, float* buffer, float* out) {
+  Dispatch(along, rows, count, buffer, out);
+}
+void PoolRowsDouble(const PoolAlong<double>& along, const PoolRow<double>* rows, int64_t count, double* buffer,
+                    double* out) {
+  Dispatch(along, rows, count, buffer, out);
+}
+void PoolRowsUInt8(const PoolAlong<uint8_t>& along, const PoolRow<uint8_t>* rows, int64_t count, uint8_t* buffer,
+                   uint8_t* out) {
+  Dispatch(along, rows, count, buffer, out);
+}
+void PoolRowsInt8(const PoolAlong<int8_t>& along, const PoolRow<int8_t>* rows, int64_t count, int8_t* buffer, int8_t* out) {
+  Dispatch(along, rows, count, buffer, out);
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(PoolRowsFloat);
+HWY_EXPORT(PoolRowsDouble);
+HWY_EXPORT(PoolRowsUInt8);
+HWY_EXPORT(PoolRowsInt8);
+
+template <class T>
+void ComputePoolRows(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out) {
+  if constexpr (std::is_same_v<T, float>) {
+    HWY_DYNAMIC_DISPATCH(PoolRowsFloat)(along, rows, count, buffer, out);
+  } else if constexpr (std::is_same_v<T, double>) {
+    HWY_DYNAMIC_DISPATCH(PoolRowsDouble)(along, rows, count, buffer, out);
+  } else if constexpr (std::is_same_v<T, uint8_t>) {
+    HWY_DYNAMIC_DISPATCH(PoolRowsUInt8)(along, rows, count, buffer, out);
+  } else {
+    HWY_DYNAMIC_DISPATCH(PoolRowsInt8)(along, rows, count, buffer, out);
+  }
+}
+template void ComputePoolRows<float>(const PoolAlong<float>&, const PoolRow<float>*, int64_t, float*, float*);
+template void ComputePoolRows<double>(const PoolAlong<double>&, const PoolRow<double>*, int64_t, double*, double*);
+template void ComputePoolRows<uint8_t>(const PoolAlong<uint8_t>&, const PoolRow<uint8_t>*, int64_t, uint8_t*, uint8_t*);
+template void ComputePoolRows<int8_t>(const PoolAlong<int8_t>&, const PoolRow<int8_t>*, int64_t, int8_t*, int8_t*);
+
+}  // namespace tessera::cpu
+#endif

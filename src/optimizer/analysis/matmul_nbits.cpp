@@ -1,0 +1,110 @@
+#include "optimizer/analysis/matmul_nbits.h"
+
+#include "graph/microsoft/schemas.h"
+#include "optimizer/analysis/channels.h"
+#include "optimizer/analysis/edit.h"
+#include "optimizer/lowering/fuse/fused_kernels.h"
+
+namespace tessera {
+namespace {
+
+constexpr size_t kGroups = 4, kBias = 5;  // inputs of MatMulNBits
+
+/// `bias` as one number for each of n columns that is added to a product whose last dimension they are.
+std::optional<Tensor> ColumnBias(const Tensor& bias, int64_t n) {
+  // A matrix of one row and n columns says which constants do not broadcast it.
+  return PerChannel(bias, Product{.channels = n, .rank = 2, .channel_axis = 1});
+}
+
+Node Replacement(const Node& product) {
+  Node node;
+  node.domain = kMicrosoftDomain;
+  node.op_type = "MatMulNBits";
+  node.name = product.name;
+  node.since_version = 1;
+  node.inputs = {product.inputs[0], product.inputs[1]};
+  node.outputs = {product.outputs[0]};
+  return node;
+}
+
+/// A * B + bias and nothing else.
+bool GemmFits(const Graph& graph, const Node& gemm) {
+  if (gemm.since_version < 7 || IntAttribute(gemm, "transA", 0) != 0 || FloatAttribute(gemm, "alpha", 1) != 1) return false;
+  if (ShapeOf(graph, gemm.inputs[0]) == nullptr || ShapeOf(graph, gemm.inputs[0])->size() != 2) return false;
+  if (!HasInput(gemm, 2)) return true;
+  const auto matrix = StaticShapeOf(graph, gemm.inputs[1]);
+  const Tensor* bias = ConstantInput(graph, gemm, 2);
+  if (!matrix || matrix->rank() != 2 || bias == nullptr || FloatAttribute(gemm, "beta", 1) != 1) return false;
+  return ColumnBias(*bias, (*matrix)[IntAttribute(gemm, "transB", 0) != 0 ? 0 : 1]).has_value();
+}
+
+}  // namespace
+
+bool IsMatMulNBits(const Node& node) { return node.domain == kMicrosoftDomain && node.op_type == "MatMulNBits"; }
+
+bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const Node& member,
+                    const RewriteContext& context) {
+  const bool is_gemm = IsOp(product, "Gemm");
+  if (!is_gemm && !IsOp(product, "MatMul")) return false;
+  if (!HasInput(product, 0) || !HasInput(product, 1) || !HasOneOutput(product)) return false;
+  if (type != ElementType::kFloat && type != ElementType::kFloat16 && type != ElementType::kBFloat16) return false;
+  if (ElementOf(graph, product.inputs[0]) != type || graph.constant(product.inputs[0]) != nullptr) return false;
+  if (product.FindAttribute(kFusedActivation) != nullptr) return false;
+  return (!is_gemm || GemmFits(graph, product)) && MayFuse(graph, member, Replacement(product), context);
+}
+
+NBitsConstants AddNBitsConstants(Graph& graph, const NBitsMatrix& matrix) {
+  return {graph.AddConstant("", matrix.codes), graph.AddConstant("", matrix.scales),
+          matrix.zeros.defined() ? graph.AddConstant("", matrix.zeros) : kNone};
+}
+
+NodeIndex ReplaceByNBits(Graph& graph, NodeIndex index, const NBitsMatrix& matrix, const NBitsConstants& constants) {
+  const Node& product = graph.node(index);
+  Node node = Replacement(product);
+  node.inputs = {product.inputs[0], constants.codes, constants.scales};
+  if (constants.zeros != kNone) node.inputs.push_back(constants.zeros);
+  if (IsOp(product, "Gemm") && HasInput(product, 2)) {
+    const auto bias = ColumnBias(*ConstantInput(graph, product, 2), matrix.n);
+    node.inputs.resize(kBias, kNone);
+    node.inputs.push_back(graph.AddConstant("", *bias));
+  }
+  SetAttribute(node, "K", matrix.k);
+  SetAttribute(node, "N", matrix.n);
+  SetAttribute(node, "bits", matrix.bits);
+  SetAttribute(node, "block_size", matrix.block_size);
+  graph.RemoveNode(index);
+  return graph.AddNode(std::move(node), index);
+}
+
+bool AllowInt8(Node& node, const RewriteContext& context) {
+  if (IntAttribute(node, "bits", 4) == 2 || HasInput(node, kGroups) ||
+      IntAttribute(node, "accuracy_level", 0) == kInt8AccuracyLevel)
+    return false;
+  SetAttribute(node, "accuracy_level", kInt8AccuracyLevel);
+  // Other runtimes would not know the attribute.
+  if (!context.writable) SetAttribute(node, kPrecisionAttribute, std::string(NameOf(Precision::kInt8Dynamic)));
+  return true;
+}
+
+bool FoldNBitsBias(Graph& graph, NodeIndex index) {
+  const Node& node = graph.node(index);
+  if (HasInput(node, kBias) || node.inputs.empty() || !HasOneOutput(node) || !HasOneReader(graph, node.outputs[0]))
+    return false;
+  const ValueIndex product = node.outputs[0];
+  const Node& add = graph.node(graph.value(product).consumers[0]);
+  const SymbolicShape* shape = ShapeOf(graph, product);
+  if (!IsOp(add, "Add") || add.since_version < 7 || add.inputs.size() != 2 || shape == nullptr) return false;
+  const Tensor* added = ConstantInput(graph, add, add.inputs[0] == product ? 1 : 0);
+  if (added == nullptr || added->type() != ElementOf(graph, product) || added->shape().rank() > shape->size()) return false;
+  Shape dims = added->shape();
+  if (dims.rank() > 2 && dims.back() == added->num_elements()) dims = Shape{dims.back()};  // [1, 1, n]
+  const auto bias = ColumnBias(added->Reshaped(dims), IntAttribute(node, "N", 0));
+  if (!bias || !BypassNode(graph, add.index, product)) return false;
+  const ValueIndex constant = graph.AddConstant("", *bias);
+  Node& summed = graph.node(index);
+  if (summed.inputs.size() <= kBias) summed.inputs.resize(kBias + 1, kNone);
+  graph.SetInput(index, kBias, constant);
+  return true;
+}
+
+}  // namespace tessera

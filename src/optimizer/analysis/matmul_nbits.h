@@ -1,0 +1,35 @@
+#pragma once
+
+// Products of float matrices that MatMulNBits takes over.
+
+#include "optimizer/analysis/nbits_weights.h"
+#include "optimizer/rewrite.h"
+
+namespace tessera {
+
+/// com.microsoft's MatMulNBits.
+bool IsMatMulNBits(const Node& node);
+
+/// Whether a MatMul or Gemm may become MatMulNBits where its second factor has the values of a constant: nothing in it but
+/// the product and a constant for each column, types that both take, and a kernel where `member`, one of the nodes that go,
+/// has one.
+bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const Node& member,
+                    const RewriteContext& context);
+
+/// Constants of a graph: codes, scales and, or kNone, zero points.
+struct NBitsConstants {
+  ValueIndex codes, scales, zeros;
+};
+NBitsConstants AddNBitsConstants(Graph& graph, const NBitsMatrix& matrix);
+
+/// Puts MatMulNBits in the place of such a product; the new node.
+NodeIndex ReplaceByNBits(Graph& graph, NodeIndex product, const NBitsMatrix& matrix, const NBitsConstants& constants);
+
+/// Lets a MatMulNBits quantize what its weights meet to 8 bits (accuracy_level 4), and has the placement report say so.
+/// False where it may already, and where its kernel would not: with groups, or weights of 2 bits.
+bool AllowInt8(Node& node, const RewriteContext& context);
+
+/// Makes an Add of a constant for each column, the only reader of a MatMulNBits, its bias. False where there is none.
+bool FoldNBitsBias(Graph& graph, NodeIndex index);
+
+}  // namespace tessera

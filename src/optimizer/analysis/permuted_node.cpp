@@ -1,0 +1,220 @@
+#include "optimizer/analysis/permuted_node.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace tessera {
+namespace {
+
+bool IsUnary(const Node& node) {
+  static const std::set<std::string_view> unary = {
+      "Abs",        "Acos",        "Acosh", "Asin",  "Asinh",     "Atan",   "Atanh",     "BitwiseNot", "Cast",
+      "Ceil",       "Celu",        "Clip",  "Cos",   "Cosh",      "Elu",    "Erf",       "Exp",        "Floor",
+      "Gelu",       "HardSigmoid", "IsNaN", "IsInf", "LeakyRelu", "Log",    "Mish",      "Neg",        "Not",
+      "Reciprocal", "Relu",        "Round", "Selu",  "Sigmoid",   "Sign",   "Sin",       "Sinh",       "Softplus",
+      "Softsign",   "Sqrt",        "Swish", "Tan",   "Tanh",      "Shrink", "HardSwish", "Identity",   "ThresholdedRelu"};
+  return unary.contains(node.op_type);
+}
+
+/// Broadcasts as numpy does.
+bool BroadcastsInputs(const Node& node) {
+  static const std::set<std::string_view> binary = {"Add",        "And",         "BitShift", "BitwiseAnd", "BitwiseOr",
+                                                    "BitwiseXor", "Div",         "Equal",    "Greater",    "GreaterOrEqual",
+                                                    "Less",       "LessOrEqual", "Mod",      "Mul",        "Or",
+                                                    "Pow",        "PRelu",       "Sub",      "Where",      "Xor"};
+  static const std::set<std::string_view> variadic = {"Max", "Mean", "Min", "Sum"};
+  return (binary.contains(node.op_type) && node.since_version >= 7) ||
+         (variadic.contains(node.op_type) && node.since_version >= 8);
+}
+
+bool IsReduction(const Node& node) {
+  static const std::set<std::string_view> reductions = {"ReduceL1",  "ReduceL2",       "ReduceLogSum", "ReduceLogSumExp",
+                                                        "ReduceMax", "ReduceMin",      "ReduceMean",   "ReduceProd",
+                                                        "ReduceSum", "ReduceSumSquare"};
+  return reductions.contains(node.op_type);
+}
+
+/// Rewrites one node. Each operator's function is false where the node cannot be permuted.
+class Permuting {
+ public:
+  Permuting(const Graph& graph, const Node& node, const Permutation& perm)
+      : graph_(graph), node_(node), perm_(perm), result_{.node = node, .data = {0}, .integers = {}} {}
+
+  std::optional<PermutedNode> Run() {
+    if (!node_.domain.empty() || !HasInput(node_, 0) || !OfOperator()) return std::nullopt;
+    for (const size_t i : result_.data) {
+      const bool broadcasts = graph_.constant(node_.inputs[i]) != nullptr && BroadcastsInputs(node_);
+      if (!broadcasts && !HasRank(node_.inputs[i])) return std::nullopt;
+    }
+    const auto has_rank = [&](ValueIndex output) { return output == kNone || HasRank(output); };
+    if (result_.outputs_follow && !std::all_of(node_.outputs.begin(), node_.outputs.end(), has_rank)) return std::nullopt;
+    return std::move(result_);
+  }
+
+ private:
+  bool OfOperator() {
+    const std::string& op = node_.op_type;
+    if (IsUnary(node_)) return true;
+    if (BroadcastsInputs(node_)) return Broadcast();
+    if (op == "Concat") {
+      result_.data.resize(node_.inputs.size());
+      std::iota(result_.data.begin(), result_.data.end(), 0);
+      return node_.FindAttribute("axis") != nullptr && Axis("axis", 0);
+    }
+    if (op == "Split") return Axis("axis", 0);
+    if (op == "Softmax" || op == "LogSoftmax" || op == "Hardmax") return node_.since_version >= 13 && Axis("axis", -1);
+    if (op == "QuantizeLinear" || op == "DequantizeLinear") return Quantization();
+    if (op == "Slice") return Slice();
+    if (op == "Pad") return Pad();
+    if (op == "Squeeze") return Axes(1, true) && Drops();
+    if (IsReduction(node_)) return Axes(1, false) && (IntAttribute(node_, "keepdims", 1) != 0 || Drops());
+    if (op != "ArgMax" && op != "ArgMin") return false;
+    axes_ = {IntAttribute(node_, "axis", 0)};
+    return Axis("axis", 0) && (IntAttribute(node_, "keepdims", 1) != 0 || Drops());
+  }
+
+  bool HasRank(ValueIndex value) const {
+    const SymbolicShape* shape = ShapeOf(graph_, value);
+    return shape != nullptr && shape->size() == perm_.size();
+  }
+
+  bool Broadcast() {
+    result_.data.clear();
+    for (size_t i = 0; i < node_.inputs.size(); ++i) {
+      const SymbolicShape* shape = HasInput(node_, i) ? ShapeOf(graph_, node_.inputs[i]) : nullptr;
+      if (shape == nullptr || shape->size() > perm_.size()) return false;
+      const bool is_one = std::all_of(shape->begin(), shape->end(), [](const Dimension& dim) { return dim.value == 1; });
+      if (shape->size() < perm_.size() && !is_one && graph_.constant(node_.inputs[i]) == nullptr) return false;
+      if (!is_one || shape->size() == perm_.size()) result_.data.push_back(i);
+    }
+    return !result_.data.empty();
+  }
+
+  /// Where a dimension of the old order stands in the new one.
+  std::optional<int64_t> Moved(int64_t axis) const {
+    const auto rank = static_cast<int64_t>(perm_.size());
+    if (axis < -rank || axis >= rank) return std::nullopt;
+    return perm_[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
+  }
+
+  std::optional<std::vector<int64_t>> Moved(std::vector<int64_t> axes) const {
+    for (int64_t& axis : axes) {
+      const auto moved = Moved(axis);
+      if (!moved) return std::nullopt;
+      axis = *moved;
+    }
+    return axes;
+  }
+
+  bool Axis(std::string_view name, int64_t fallback) {
+    const auto moved = Moved(IntAttribute(node_, name, fallback));
+    if (moved) SetAttribute(result_.node, name, *moved);
+    return moved.has_value();
+  }
+
+  /// Axes in an input or in the attribute that it was before.
+  bool Axes(size_t input, bool required) {
+    const bool given = HasInput(node_, input) || node_.FindAttribute("axes") != nullptr;
+    if (!given) {
+      axes_.resize(perm_.size());
+      std::iota(axes_.begin(), axes_.end(), 0);
+      return !required && IntAttribute(node_, "noop_with_empty_axes", 0) == 0;
+    }
+    const auto axes = IntegersOf(graph_, node_, input, "axes");
+    const auto moved = axes && !axes->empty() ? Moved(*axes) : std::nullopt;
+    if (!moved || (HasInput(node_, input) && ElementOf(graph_, node_.inputs[input]) != ElementType::kInt64)) return false;
+    axes_ = *axes;
+    SetIntegers(input, "axes", *moved);
+    return true;
+  }
+
+  void SetIntegers(size_t input, std::string_view attribute, std::vector<int64_t> values) {
+    if (HasInput(node_, input)) {
+      result_.integers.emplace_back(input, std::move(values));
+    } else {
+      SetAttribute(result_.node, attribute, std::move(values));
+    }
+  }
+
+  /// The output lacks axes_; what is left must stand in the same order.
+  bool Drops() {
+    std::vector<bool> dropped(perm_.size(), false);
+    for (const int64_t axis : axes_) {
+      const auto at = axis < 0 ? axis + static_cast<int64_t>(perm_.size()) : axis;
+      if (at < 0 || at >= static_cast<int64_t>(perm_.size())) return false;
+      dropped[static_cast<size_t>(at)] = true;
+    }
+    Permutation rest;
+    for (size_t i = 0; i < perm_.size(); ++i) {
+      if (!dropped[i]) rest.push_back(perm_[i]);
+    }
+    result_.outputs_follow = false;
+    return std::is_sorted(rest.begin(), rest.end());
+  }
+
+  bool Quantization() {
+    const SymbolicShape* scale = HasInput(node_, 1) ? ShapeOf(graph_, node_.inputs[1]) : nullptr;
+    if (scale == nullptr || scale->size() > 1 || IntAttribute(node_, "block_size", 0) != 0) return false;
+    return scale->empty() || scale->front().value == 1 || (node_.since_version >= 13 && Axis("axis", 1));
+  }
+
+  bool Slice() {
+    if (HasInput(node_, 3) || node_.FindAttribute("axes") != nullptr) return Axes(3, true);
+    const bool in_inputs = node_.since_version >= 10;
+    std::optional<size_t> count;
+    if (in_inputs) {
+      const SymbolicShape* starts = HasInput(node_, 1) ? ShapeOf(graph_, node_.inputs[1]) : nullptr;
+      if (starts == nullptr || starts->size() != 1 || !starts->front().known()) return false;
+      if (ElementOf(graph_, node_.inputs[1]) != ElementType::kInt64) return false;
+      count = static_cast<size_t>(starts->front().value);
+    } else if (const auto* starts = IntsAttribute(node_, "starts")) {
+      count = starts->size();
+    }
+    if (!count || *count > perm_.size()) return false;
+    std::vector<int64_t> axes(perm_.begin(), perm_.begin() + static_cast<ptrdiff_t>(*count));
+    if (in_inputs) {
+      result_.node.inputs.resize(std::max<size_t>(node_.inputs.size(), 4), kNone);
+      result_.integers.emplace_back(3, std::move(axes));
+    } else {
+      SetAttribute(result_.node, "axes", std::move(axes));
+    }
+    return true;
+  }
+
+  bool Pad() {
+    if (node_.since_version < 2) return false;
+    if (HasInput(node_, 3)) return Axes(3, true);
+    const auto pads = IntegersOf(graph_, node_, 1, "pads");
+    const size_t rank = perm_.size();
+    if (!pads || pads->size() != 2 * rank) return false;
+    std::vector<int64_t> moved(2 * rank);
+    for (size_t i = 0; i < rank; ++i) {
+      const auto to = static_cast<size_t>(perm_[i]);
+      moved[to] = (*pads)[i];
+      moved[rank + to] = (*pads)[rank + i];
+    }
+    SetIntegers(1, "pads", std::move(moved));
+    return true;
+  }
+
+  const Graph& graph_;
+  const Node& node_;
+  const Permutation& perm_;
+  PermutedNode result_;
+  std::vector<int64_t> axes_;  // of the old order
+};
+
+}  // namespace
+
+std::optional<PermutedNode> Permuted(const Graph& graph, const Node& node, const Permutation& perm) {
+  return Permuting(graph, node, perm).Run();
+}
+
+Permutation Inverse(const Permutation& perm) {
+  Permutation inverse(perm.size());
+  for (size_t i = 0; i < perm.size(); ++i) inverse[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+  return inverse;
+}
+
+}  // namespace tessera

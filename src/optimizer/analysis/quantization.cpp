@@ -1,0 +1,94 @@
+#include "optimizer/analysis/quantization.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/tensor_contents.h"
+#include "optimizer/lowering/fuse/fused_kernels.h"
+
+namespace tessera {
+namespace {
+
+/// Everything but which side is which. The scale and zero point are inputs 1 and 2 of both operators.
+std::optional<Quantization> Read(const Graph& graph, const Node& node, ValueIndex codes, ValueIndex numbers) {
+  Quantization result = {.node = node.index, .codes = codes, .numbers = numbers, .type = ElementOf(graph, codes)};
+  if (!IsByte(result.type) || ElementOf(graph, numbers) != ElementType::kFloat) return std::nullopt;
+  if (IntAttribute(node, "block_size", 0) != 0) return std::nullopt;
+  result.scales = ConstantInput(graph, node, 1);
+  if (result.scales == nullptr || !result.scales->is(ElementType::kFloat) || result.scales->num_elements() == 0)
+    return std::nullopt;
+  const auto scales = result.scales->values<float>();
+  if (!std::all_of(scales.begin(), scales.end(), [](float scale) { return scale > 0 && std::isnormal(scale); }))
+    return std::nullopt;
+  result.scale = node.inputs[1];
+  result.axis = IntAttribute(node, "axis", 1);
+  if (!HasInput(node, 2)) return result;
+  result.zeros = ConstantInput(graph, node, 2);
+  if (result.zeros == nullptr || !result.zeros->is(result.type)) return std::nullopt;
+  if (result.zeros->num_elements() != 1 && result.zeros->num_elements() != result.scales->num_elements())
+    return std::nullopt;
+  result.zero = node.inputs[2];
+  return result;
+}
+
+}  // namespace
+
+int Quantization::Zero(int64_t i) const {
+  if (zeros == nullptr) return 0;
+  if (zeros->num_elements() == 1) i = 0;
+  return type == ElementType::kInt8 ? zeros->data<int8_t>()[i] : zeros->data<uint8_t>()[i];
+}
+
+bool IsByte(ElementType type) noexcept { return type == ElementType::kInt8 || type == ElementType::kUInt8; }
+
+std::optional<Quantization> DequantizationOf(const Graph& graph, const Node& node) {
+  if (!IsOp(node, "DequantizeLinear") || !HasInput(node, 0) || !HasInput(node, 1) || node.outputs.empty())
+    return std::nullopt;
+  return Read(graph, node, node.inputs[0], node.outputs[0]);
+}
+
+std::optional<Quantization> DequantizationOf(const Graph& graph, ValueIndex numbers) {
+  if (numbers == kNone || graph.value(numbers).producer == kNone) return std::nullopt;
+  return DequantizationOf(graph, graph.node(graph.value(numbers).producer));
+}
+
+std::optional<Quantization> PlainDequantizationOf(const Graph& graph, ValueIndex numbers) {
+  auto result = DequantizationOf(graph, numbers);
+  if (result && !result->per_tensor()) return std::nullopt;
+  return result;
+}
+
+std::optional<Quantization> QuantizationOf(const Graph& graph, const Node& node) {
+  if (!IsOp(node, "QuantizeLinear") || !HasInput(node, 0) || !HasInput(node, 1) || node.outputs.empty())
+    return std::nullopt;
+  const int64_t precision = IntAttribute(node, "precision", 0);
+  if (precision != 0 && precision != static_cast<int64_t>(ElementType::kFloat)) return std::nullopt;
+  auto result = Read(graph, node, node.outputs[0], node.inputs[0]);
+  if (result && !result->per_tensor()) return std::nullopt;
+  return result;
+}
+
+bool SameQuantization(const Quantization& a, const Quantization& b) {
+  return a.type == b.type && a.per_tensor() && b.per_tensor() && a.Scale() == b.Scale() && a.Zero() == b.Zero();
+}
+
+ValueIndex ZeroPointInput(Graph& graph, const Quantization& quantization) {
+  if (quantization.zero != kNone) return quantization.zero;
+  Tensor zero(quantization.type, Shape{});
+  *static_cast<uint8_t*>(zero.mutable_raw()) = 0;
+  return graph.AddConstant("", std::move(zero));
+}
+
+bool MayQuantize(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context) {
+  if (!MayWrite(graph, fused, context)) return false;
+  const auto& providers = context.resources.providers;
+  const size_t first = FirstWithKernel(graph, fused, context.resources);
+  if (first == providers.size()) return false;
+  for (size_t i = FirstWithKernel(graph, member, context.resources); i < first; ++i) {
+    if (providers[i].provider->memory() != MemoryInfo{}) return false;
+  }
+  return true;
+}
+
+}  // namespace tessera

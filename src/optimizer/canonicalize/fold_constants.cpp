@@ -1,0 +1,120 @@
+// fold_constants: nodes whose inputs are all constants are computed now. What would take much more memory than its inputs
+// (Range, ConstantOfShape, Expand, Tile) or long stays, and so does what is random or made to stay small
+// (DequantizeLinear). fold_matrices comes last: matrices of 16 bits that products of float32 read become float32 only where
+// fuse_linear has left them.
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+#include "base/held_bytes.h"
+#include "graph/schema.h"
+#include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/evaluate.h"
+#include "optimizer/analysis/folding_work.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kAlwaysFine = int64_t{1} << 20;  // bytes of one output
+constexpr int64_t kMostGrowth = 8;                 // times the bytes of the inputs
+/// Of one node: a product of two matrices of 1024 x 1024 is folded, one of 2048 x 2048 is not.
+constexpr double kMostOperations = double{int64_t{1} << 31};
+constexpr auto kMostTime = std::chrono::milliseconds(5000);
+constexpr auto kLongTry = std::chrono::milliseconds(100);  // is not made twice
+
+bool IsFoldable(const Graph& graph, const Node& node) {
+  static const std::set<std::string_view> kept = {
+      "RandomNormal",     "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout",
+      "DequantizeLinear",  // providers run the quantized values as they are
+  };
+  if (FindSchema(node) == nullptr || kept.contains(node.op_type)) return false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (HasInput(node, i) && ConstantInput(graph, node, i) == nullptr) return false;
+  }
+  for (const ValueIndex output : node.outputs) {
+    if (output != kNone && !graph.value(output).type.is_tensor()) return false;
+  }
+  return graph.Subgraphs(node.index).empty();
+}
+
+/// Converts a large matrix of 16 bits for products only, which Linear (ai.tessera) reads as it is.
+bool ConvertsMatrix(const Graph& graph, const Node& cast) {
+  constexpr int64_t kLarge = int64_t{1} << 15;  // elements
+  if (!IsOp(cast, "Cast") || ElementOf(graph, cast.outputs[0]) != ElementType::kFloat) return false;
+  const Tensor& matrix = *ConstantInput(graph, cast, 0);
+  if (!IsHalf(matrix.type()) || matrix.shape().rank() != 2 || matrix.num_elements() < kLarge) return false;
+  const GraphValue& result = graph.value(cast.outputs[0]);
+  return !result.is_output && std::all_of(result.consumers.begin(), result.consumers.end(), [&](NodeIndex reader) {
+    const Node& product = graph.node(reader);
+    return (IsOp(product, "MatMul") || IsOp(product, "Gemm")) && product.inputs[0] != cast.outputs[0] &&
+           product.inputs[1] == cast.outputs[0];
+  });
+}
+
+class ConstantFolding final : public NodeRewrite {
+ public:
+  explicit ConstantFolding(bool keeps_matrices) : keeps_matrices_(keeps_matrices) {}
+
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    const Node& node = graph.node(index);
+    if (!IsFoldable(graph, node)) return false;
+    if (keeps_matrices_ && context.precision == Precision::kFloat32 && ConvertsMatrix(graph, node)) return false;
+    int64_t given = 0;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (const Tensor* input = ConstantInput(graph, node, i)) given += static_cast<int64_t>(HeldBytes(Value(*input)));
+    }
+    const int64_t most = std::min(std::max(kAlwaysFine, kMostGrowth * given), context.folding_budget);
+    const auto results = Compute(graph, node, context, most);
+    if (!results) return false;
+    for (const Tensor& result : *results) {
+      if (result.defined() && made_.insert(result.raw()).second)
+        context.folding_budget -= static_cast<int64_t>(HeldBytes(Value(result)));
+    }
+    const std::vector<ValueIndex> inputs = node.inputs;
+    ReplaceByConstants(graph, index, *results);
+    for (const ValueIndex input : inputs) Drop(graph, input, context);
+    return true;
+  }
+
+ private:
+  /// Nothing where it would take too long.
+  std::optional<std::vector<Tensor>> Compute(const Graph& graph, const Node& node, RewriteContext& context, int64_t most) {
+    const double operations = EstimatedOperations(graph, node);
+    if (operations > std::min(kMostOperations, context.folding_operations) || given_up_.contains({&graph, node.index}))
+      return std::nullopt;
+    const auto start = std::chrono::steady_clock::now();
+    auto results =
+        Evaluate(graph, node, context.resources, {.output_bytes = most, .time = std::min(kMostTime, context.folding_time)});
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+    context.folding_time = std::max(context.folding_time - took, std::chrono::milliseconds(0));
+    context.folding_operations -= operations;
+    if (!results && took >= kLongTry) given_up_.emplace(&graph, node.index);
+    return results;
+  }
+
+  /// Intermediate results give their memory back at once.
+  void Drop(Graph& graph, ValueIndex index, RewriteContext& context) {
+    if (index == kNone) return;
+    const GraphValue& value = graph.value(index);
+    if (!value.consumers.empty() || value.is_output || !value.constant) return;
+    const auto bytes = static_cast<int64_t>(HeldBytes(Value(*value.constant)));
+    if (value.constant->owner().use_count() == 1 && made_.erase(value.constant->unaligned_raw()) > 0)
+      context.folding_budget += bytes;
+    graph.DropConstant(index);
+  }
+
+  bool keeps_matrices_;
+  std::unordered_set<const void*> made_;
+  std::set<std::pair<const Graph*, NodeIndex>> given_up_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> FoldConstants() { return std::make_unique<ConstantFolding>(true); }
+
+std::unique_ptr<Rewrite> FoldMatrices() { return std::make_unique<ConstantFolding>(false); }
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+#include "optimizer/lowering/fuse/activation.h"
+
+#include "optimizer/analysis/bounds.h"
+#include "optimizer/analysis/edit.h"
+
+namespace tessera {
+
+std::optional<Activation> ActivationOf(const Graph& graph, const Node& node) {
+  if (IsOp(node, "Relu")) return Activation{"Relu"};
+  if (IsOp(node, "HardSwish")) return Activation{"HardSwish"};
+  if (IsOp(node, "LeakyRelu")) return Activation{"LeakyRelu", FloatAttribute(node, "alpha", 0.01f)};
+  if (IsOp(node, "HardSigmoid")) {
+    return Activation{"HardSigmoid", FloatAttribute(node, "alpha", 0.2f), FloatAttribute(node, "beta", 0.5f)};
+  }
+  const auto bounds = IsOp(node, "Clip") ? BoundsOf(graph, node) : std::nullopt;
+  if (!bounds) return std::nullopt;
+  return Activation{"Clip", static_cast<float>(bounds->low), static_cast<float>(bounds->high)};
+}
+
+void SetActivation(Node& node, const Activation& activation) {
+  SetAttribute(node, kFusedActivation, activation.name);
+  SetAttribute(node, "tessera_alpha", activation.alpha);
+  SetAttribute(node, "tessera_beta", activation.beta);
+}
+
+}  // namespace tessera

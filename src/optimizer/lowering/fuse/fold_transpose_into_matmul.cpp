@@ -1,0 +1,58 @@
+// fold_transpose_into_matmul: matrices that a Transpose turns for a product, such as the similarities x x', are read as
+// they are by a FusedMatMul. fuse_transposes does so for one matrix, with Gemm; this is for many. Last, as what recognizes
+// or takes in products knows MatMul, and only where it is left to the CPU provider.
+
+#include <numeric>
+#include <utility>
+
+#include "graph/microsoft/schemas.h"
+#include "optimizer/analysis/edit.h"
+#include "optimizer/left_to_cpu_rewrite.h"
+#include "optimizer/lowering/fuse/fused_kernels.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+bool SwapsRowsAndColumns(const Permutation& perm) {
+  Permutation swapped(perm.size());
+  std::iota(swapped.begin(), swapped.end(), int64_t{0});
+  if (perm.size() < 3) return false;
+  std::swap(swapped[perm.size() - 2], swapped[perm.size() - 1]);
+  return perm == swapped;
+}
+
+class FactorTurning final : public LeftToCpuRewrite {
+ protected:
+  /// The second factor only: products copy it anyway, of the first they want whole rows.
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    const Node& product = graph.node(index);
+    if (!IsOp(product, "MatMul") || !HasInput(product, 1)) return false;
+    const ElementType type = ElementOf(graph, product.outputs[0]);
+    if (type != ElementType::kFloat && type != ElementType::kDouble) return false;
+    const Node* transpose = Producer(graph, product, 1);
+    if (transpose == nullptr || !IsOp(*transpose, "Transpose") || !HasInput(*transpose, 0)) return false;
+    const auto perm = PermutationOf(graph, *transpose);
+    if (!perm || !SwapsRowsAndColumns(*perm) || !IsLeftToCpu(graph, index, context)) return false;
+    Node fused;
+    fused.domain = kMicrosoftDomain;
+    fused.op_type = "FusedMatMul";
+    fused.name = product.name;
+    fused.since_version = 1;
+    fused.inputs = {product.inputs[0], transpose->inputs[0]};
+    fused.outputs = product.outputs;
+    SetAttribute(fused, "transB", int64_t{1});
+    if (!MayFuse(graph, product, fused, context)) return false;
+    const NodeIndex turned = transpose->index;
+    graph.RemoveNode(index);
+    RemoveUnread(graph, turned);
+    graph.AddNode(std::move(fused), index);
+    return true;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> FoldTransposeIntoMatMul() { return std::make_unique<FactorTurning>(); }
+
+}  // namespace tessera

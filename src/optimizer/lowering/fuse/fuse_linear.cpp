@@ -1,0 +1,137 @@
+// fuse_linear: MatMul by a constant matrix, or Gemm, the sums with a bias and with a value of the result's size, and the
+// activation after them become Linear (ai.tessera), which does all that while its results are in registers and reads
+// matrices of 16 bits as they are. Only where it is left to the CPU provider, which has the operator, and after all other
+// passes, which do not know it.
+
+#include <algorithm>
+
+#include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/scalar.h"
+#include "optimizer/left_to_cpu_rewrite.h"
+#include "optimizer/lowering/fuse/activation.h"
+#include "optimizer/lowering/fuse/fused_kernels.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+/// A product, and what of the nodes after it goes into it.
+struct Sums {
+  ValueIndex x = kNone, w = kNone, bias = kNone, residual = kNone;
+  bool transposed = false;
+  std::optional<Activation> activation;
+  ValueIndex result = kNone;
+  std::vector<NodeIndex> nodes;
+};
+
+/// N numbers that broadcast along the last dimension of a value of that rank.
+bool IsBias(const Graph& graph, ValueIndex value, size_t rank, int64_t n) {
+  const SymbolicShape* shape = ShapeOf(graph, value);
+  if (shape == nullptr || shape->empty() || shape->size() > rank || shape->back().value != n) return false;
+  return std::all_of(shape->begin(), shape->end() - 1, [](const Dimension& dim) { return dim.value == 1; });
+}
+
+/// The constant matrix that a product's second operand is, or is converted to float from; kNone for another.
+ValueIndex MatrixOf(const Graph& graph, const Node& product) {
+  ValueIndex w = product.inputs[1];
+  const Node* cast = Producer(graph, product, 1);
+  if (cast != nullptr && IsOp(*cast, "Cast") && IsHalf(ElementOf(graph, cast->inputs[0]))) w = cast->inputs[0];
+  const Tensor* weights = graph.constant(w);
+  return weights != nullptr && weights->shape().rank() == 2 && weights->num_elements() > 0 ? w : kNone;
+}
+
+/// The product alone: Gemm's C is what it adds already.
+std::optional<Sums> ProductOf(const Graph& graph, const Node& node) {
+  const bool is_gemm = IsOp(node, "Gemm");
+  if ((!is_gemm && !IsOp(node, "MatMul")) || node.FindAttribute(kFusedActivation) != nullptr) return std::nullopt;
+  const ValueIndex w = MatrixOf(graph, node);
+  if (w == kNone || ElementOf(graph, node.inputs[1]) != ElementType::kFloat) return std::nullopt;
+  const Shape& weights = graph.constant(w)->shape();
+  Sums sums{.x = node.inputs[0], .w = w, .result = node.outputs[0], .nodes = {node.index}};
+  const SymbolicShape *from = ShapeOf(graph, sums.x), *to = ShapeOf(graph, sums.result);
+  if (from == nullptr || to == nullptr || from->empty() || from->size() != to->size()) return std::nullopt;
+  if (!is_gemm) return sums;
+  if (IntAttribute(node, "transA", 0) != 0 || FloatAttribute(node, "alpha", 1) != 1) return std::nullopt;
+  sums.transposed = IntAttribute(node, "transB", 0) != 0;
+  if (!HasInput(node, 2)) return sums;
+  if (node.since_version < 7 || FloatAttribute(node, "beta", 1) != 1) return std::nullopt;
+  if (IsBias(graph, node.inputs[2], 2, weights[sums.transposed ? 0 : 1])) {
+    sums.bias = node.inputs[2];
+  } else if (SameShape(graph, node.inputs[2], sums.result)) {
+    sums.residual = node.inputs[2];
+  } else {
+    return std::nullopt;
+  }
+  return sums;
+}
+
+class SumFusion final : public LeftToCpuRewrite {
+ public:
+  size_t Run(Graph& graph, RewriteContext& context) override {
+    return context.writable ? 0 : LeftToCpuRewrite::Run(graph, context);
+  }
+
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    auto sums = ProductOf(graph, graph.node(index));
+    if (!sums || ElementOf(graph, sums->result) != ElementType::kFloat) return false;
+    while (!sums->activation && Absorb(graph, *sums)) {
+    }
+    const auto is_left = [&](NodeIndex node) { return IsLeftToCpu(graph, node, context); };
+    const ValueIndex wide = graph.node(index).inputs[1];
+    if ((sums->nodes.size() == 1 && wide == sums->w) || !std::all_of(sums->nodes.begin(), sums->nodes.end(), is_left))
+      return false;
+    Node linear;
+    linear.domain = "ai.tessera";
+    linear.op_type = "Linear";
+    linear.name = graph.node(index).name;
+    linear.since_version = 1;
+    linear.inputs = {sums->x, sums->w, sums->bias, sums->residual};
+    while (linear.inputs.back() == kNone) linear.inputs.pop_back();
+    linear.outputs = {sums->result};
+    if (sums->transposed) SetAttribute(linear, "transB", int64_t{1});
+    if (sums->activation) SetActivation(linear, *sums->activation);
+    if (!MayFuse(graph, graph.node(index), linear, context)) return false;
+    // What is added may be ready later than the product was.
+    const NodeIndex place = sums->nodes.back();
+    for (const NodeIndex gone : sums->nodes) graph.RemoveNode(gone);
+    graph.AddNode(std::move(linear), place);
+    if (wide != sums->w && graph.value(wide).consumers.empty()) graph.RemoveNode(graph.value(wide).producer);
+    return true;
+  }
+
+ private:
+  /// Takes the only reader of the result in, if it can be.
+  static bool Absorb(const Graph& graph, Sums& sums) {
+    const Node* reader = OnlyReader(graph, sums.result);
+    if (reader == nullptr || !HasOneOutput(*reader) || ElementOf(graph, reader->outputs[0]) != ElementType::kFloat)
+      return false;
+    if (reader->inputs[0] == sums.result) sums.activation = ActivationOf(graph, *reader);
+    if (!sums.activation && !AbsorbAddition(graph, *reader, sums)) return false;
+    sums.nodes.push_back(reader->index);
+    sums.result = reader->outputs[0];
+    return true;
+  }
+
+  static bool AbsorbAddition(const Graph& graph, const Node& add, Sums& sums) {
+    if (!IsOp(add, "Add") || add.since_version < 7) return false;
+    const ValueIndex other = OtherInput(add, sums.result);
+    if (other == kNone || other == sums.result) return false;
+    const SymbolicShape& shape = *ShapeOf(graph, sums.result);
+    const Shape& weights = graph.constant(sums.w)->shape();
+    if (sums.bias == kNone && IsBias(graph, other, shape.size(), weights[sums.transposed ? 0 : 1])) {
+      sums.bias = other;
+    } else if (sums.residual == kNone && SameShape(graph, other, sums.result)) {
+      sums.residual = other;
+    } else {
+      return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> FuseLinear() { return std::make_unique<SumFusion>(); }
+
+}  // namespace tessera

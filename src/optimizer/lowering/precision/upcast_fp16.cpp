@@ -1,0 +1,295 @@
+// upcast_fp16: where the CPU provider computes with float16 or bfloat16, it converts each operator's operands to float32
+// and rounds the results. Between operators that it runs, values stay float32 instead: fewer roundings, no conversions, and
+// all that is made for float32 (layouts, Winograd's convolutions, fusions) applies. Matrices of products keep their 16
+// bits.
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/load_limits.h"
+#include "graph/microsoft/schemas.h"
+#include "optimizer/analysis/edit.h"
+#include "optimizer/rewrites.h"
+#include "partition/left_to_cpu.h"
+
+namespace tessera {
+namespace {
+
+using OpSet = std::set<std::string_view>;
+
+/// What takes long enough to be worth the conversions around it.
+const OpSet& Products() {
+  static const OpSet ops = {"Attention",
+                            "Conv",
+                            "ConvTranspose",
+                            "DeformConv",
+                            "FusedConv",
+                            "FusedGemm",
+                            "FusedMatMul",
+                            "Gemm",
+                            "GRU",
+                            "LSTM",
+                            "MatMul",
+                            "RNN",
+                            "Einsum",
+                            "MatMulNBits",
+                            "GroupQueryAttention",
+                            "MultiHeadAttention"};
+  return ops;
+}
+
+/// Continuous functions of their operands: a rounding less changes the result by no more than it is worth. Comparisons,
+/// roundings to integers and what asks for infinities are none.
+const OpSet& Functions() {
+  static const OpSet ops = {"Abs",
+                            "Add",
+                            "AveragePool",
+                            "BatchNormalization",
+                            "BiasGelu",
+                            "Celu",
+                            "Clip",
+                            "Cos",
+                            "CumSum",
+                            "DequantizeLinear",
+                            "Div",
+                            "Dropout",
+                            "Elu",
+                            "Erf",
+                            "Exp",
+                            "FastGelu",
+                            "Gelu",
+                            "GlobalAveragePool",
+                            "GlobalMaxPool",
+                            "GridSample",
+                            "GroupNormalization",
+                            "HardSigmoid",
+                            "HardSwish",
+                            "InstanceNormalization",
+                            "LayerNormalization",
+                            "LeakyRelu",
+                            "Log",
+                            "LogSoftmax",
+                            "LpNormalization",
+                            "LpPool",
+                            "LRN",
+                            "Max",
+                            "MaxPool",
+                            "Mean",
+                            "MeanVarianceNormalization",
+                            "Min",
+                            "Mish",
+                            "Mul",
+                            "Neg",
+                            "Pow",
+                            "PRelu",
+                            "QuantizeLinear",
+                            "QuickGelu",
+                            "Reciprocal",
+                            "ReduceL1",
+                            "ReduceL2",
+                            "ReduceLogSum",
+                            "ReduceLogSumExp",
+                            "ReduceMax",
+                            "ReduceMean",
+                            "ReduceMin",
+                            "ReduceProd",
+                            "ReduceSum",
+                            "ReduceSumSquare",
+                            "Relu",
+                            "Resize",
+                            "RMSNormalization",
+                            "RotaryEmbedding",
+                            "Selu",
+                            "Sigmoid",
+                            "SimplifiedLayerNormalization",
+                            "Sin",
+                            "SkipLayerNormalization",
+                            "SkipSimplifiedLayerNormalization",
+                            "Softmax",
+                            "Softplus",
+                            "Softsign",
+                            "Sqrt",
+                            "Sub",
+                            "Sum",
+                            "Swish",
+                            "Tanh",
+                            "ThresholdedRelu",
+                            "Upsample",
+                            "Where"};
+  return ops;
+}
+
+/// What only moves elements stays as wide as what it moves.
+const OpSet& Movements() {
+  static const OpSet ops = {"Concat",         "DepthToSpace", "Expand", "Flatten",   "Gather", "GatherElements",
+                            "GatherND",       "Identity",     "Pad",    "Reshape",   "Slice",  "SpaceToDepth",
+                            "Split",          "Squeeze",      "Tile",   "Transpose", "Trilu",  "Unsqueeze",
+                            "ReverseSequence"};
+  return ops;
+}
+
+bool IsKnownDomain(const Node& node) { return node.domain.empty() || node.domain == kMicrosoftDomain; }
+
+/// The first input that holds what earlier runs computed; callers keep that in the model's type.
+size_t PastOf(const Node& node) {
+  if (node.op_type == "GroupQueryAttention") return 3;
+  if (node.op_type == "MultiHeadAttention") return 6;
+  return node.op_type == "Attention" ? 4 : node.inputs.size();
+}
+
+bool Computes(const Node& node) {
+  if (!IsKnownDomain(node) || (!Products().contains(node.op_type) && !Functions().contains(node.op_type))) return false;
+  return !HasInput(node, PastOf(node)) && node.FindAttribute("precision") == nullptr;
+}
+
+class HalfWidening {
+ public:
+  HalfWidening(Graph& graph, std::vector<bool> left)
+      : graph_(graph), left_(std::move(left)), cast_version_(VersionOf(graph, "Cast")) {}
+
+  size_t Run() {
+    size_t changes = 0;
+    const std::vector<NodeIndex> order = graph_.TopologicalOrder();
+    for (const NodeIndex index : order) {
+      graph_.limits().Check();
+      const Node& node = graph_.node(index);
+      if (left_[static_cast<size_t>(index)] && (ReadsTwin(node) || (ConcernsHalves(node) && MayWiden(node)))) {
+        Widen(index);
+        ++changes;
+      } else {
+        NoteConstants(node);
+        NoteConversion(node);
+      }
+    }
+    for (const auto& [half, wide] : twins_) {
+      const GraphValue& value = graph_.value(half);
+      if (value.producer == kNone && (!value.consumers.empty() || value.is_output))
+        AddCast(wide, half, graph_.value(wide).producer);
+    }
+    return changes;
+  }
+
+ private:
+  bool IsHalfValue(ValueIndex index) const { return index != kNone && IsHalf(ElementOf(graph_, index)); }
+
+  bool IsOfConstants(ValueIndex index) const { return graph_.constant(index) != nullptr || of_constants_.contains(index); }
+
+  bool ConcernsHalves(const Node& node) const {
+    const auto is_half = [&](ValueIndex value) { return IsHalfValue(value); };
+    return std::any_of(node.inputs.begin(), node.inputs.end(), is_half) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(), is_half);
+  }
+
+  /// The model itself converts to float32 what is that already.
+  bool ReadsTwin(const Node& node) const {
+    return IsOp(node, "Cast") && twins_.contains(node.inputs[0]) &&
+           ElementOf(graph_, node.outputs[0]) == ElementType::kFloat;
+  }
+
+  bool MayWiden(const Node& node) const {
+    if (Computes(node)) return true;
+    if (!IsKnownDomain(node) || !Movements().contains(node.op_type)) return false;
+    bool some = false;
+    for (const ValueIndex input : node.inputs) {
+      if (!IsHalfValue(input)) continue;
+      const bool wide = twins_.contains(input);
+      if (!wide && !IsOfConstants(input)) return false;
+      some |= wide;
+    }
+    return some;
+  }
+
+  /// What is moved of constants alone may be converted wherever it is needed.
+  void NoteConstants(const Node& node) {
+    if (!IsKnownDomain(node) || !Movements().contains(node.op_type)) return;
+    for (const ValueIndex input : node.inputs) {
+      if (IsHalfValue(input) && !IsOfConstants(input)) return;
+    }
+    for (const ValueIndex output : node.outputs) of_constants_.insert(output);
+  }
+
+  /// What the model itself rounds needs no rounding either.
+  void NoteConversion(const Node& node) {
+    if (IsOp(node, "Cast") && IsHalfValue(node.outputs[0]) && ElementOf(graph_, node.inputs[0]) == ElementType::kFloat) {
+      twins_.emplace(node.outputs[0], node.inputs[0]);
+    }
+  }
+
+  void Widen(NodeIndex index) {
+    Node node = graph_.node(index);
+    for (ValueIndex& input : node.inputs) {
+      if (IsHalfValue(input)) input = Wide(input, index);
+    }
+    graph_.RemoveNode(index);
+    for (ValueIndex& output : node.outputs) {
+      if (!IsHalfValue(output)) continue;
+      const ValueIndex wide = Twin(output);
+      twins_.emplace(output, wide);
+      output = wide;
+    }
+    if (node.FindAttribute("output_dtype") != nullptr)
+      SetAttribute(node, "output_dtype", static_cast<int64_t>(ElementType::kFloat));
+    node.index = kNone;
+    graph_.AddNode(std::move(node), index);
+  }
+
+  /// `half` as float32, by a Cast where nobody computes it so.
+  ValueIndex Wide(ValueIndex half, NodeIndex place) {
+    if (const auto found = twins_.find(half); found != twins_.end()) return found->second;
+    if (const auto found = entered_.find(half); found != entered_.end()) return found->second;
+    const ValueIndex wide = Twin(half);
+    entered_.emplace(half, wide);
+    AddCast(half, wide, place);
+    return wide;
+  }
+
+  ValueIndex Twin(ValueIndex half) {
+    TypeInfo type = graph_.value(half).type;
+    type.element = ElementType::kFloat;
+    const std::string name = graph_.value(half).name + "/float";
+    return graph_.AddValue(graph_.FindValue(name) == kNone ? name : "", std::move(type));
+  }
+
+  void AddCast(ValueIndex from, ValueIndex to, NodeIndex place) {
+    Node cast;
+    cast.op_type = "Cast";
+    cast.since_version = cast_version_;
+    cast.inputs = {from};
+    cast.outputs = {to};
+    SetAttribute(cast, "to", static_cast<int64_t>(ElementOf(graph_, to)));
+    graph_.AddNode(std::move(cast), place);
+  }
+
+  Graph& graph_;
+  std::vector<bool> left_;
+  int cast_version_;
+  std::map<ValueIndex, ValueIndex> twins_;    // computed as float32
+  std::map<ValueIndex, ValueIndex> entered_;  // converted to it
+  std::set<ValueIndex> of_constants_;
+};
+
+class HalvesWidening final : public Rewrite {
+ public:
+  size_t Run(Graph& graph, RewriteContext& context) override {
+    constexpr int kTypedCast = 6;  // before, the type was a word
+    if (context.round_halves || !HasProductOfHalves(graph) || VersionOf(graph, "Cast") < kTypedCast) return 0;
+    return HalfWidening(graph, LeftToCpu(graph, context.resources)).Run();
+  }
+
+ private:
+  static bool HasProductOfHalves(const Graph& graph) {
+    const auto& order = graph.TopologicalOrder();
+    return std::any_of(order.begin(), order.end(), [&](NodeIndex index) {
+      const Node& node = graph.node(index);
+      return Products().contains(node.op_type) && Computes(node) && !node.outputs.empty() && node.outputs[0] != kNone &&
+             IsHalf(ElementOf(graph, node.outputs[0]));
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> UpcastFp16() { return std::make_unique<HalvesWidening>(); }
+
+}  // namespace tessera

@@ -1,0 +1,206 @@
+// fuse_quantized_lookup: elementwise operators between a DequantizeLinear and a QuantizeLinear compute a function of one
+// 8-bit code, however many they are: a table of its 256 results takes their place. DequantizeLinear and QuantizeLinear of
+// the same scale and zero point vanish. So do com.microsoft's operators on codes become tables, and tables of tables one:
+// QLinearMul of a tensor and its QLinearSigmoid is a function of one code as well.
+
+#include <map>
+#include <numeric>
+#include <set>
+#include <span>
+
+#include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/evaluate.h"
+#include "optimizer/analysis/quantization.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kCodes = 256;
+constexpr size_t kMostNodes = 64;
+constexpr std::string_view kLookup = "QuantizedLookup";
+
+/// Of the inputs of one of com.microsoft's elementwise operators, those that are codes; none for other operators.
+std::span<const size_t> CodeInputs(const Node& node) {
+  static constexpr size_t first[] = {0}, both[] = {0, 3};
+  if (node.domain != "com.microsoft") return {};
+  if (node.op_type == "QLinearSigmoid" || node.op_type == "QLinearLeakyRelu") return first;
+  if (node.op_type == "QLinearAdd" || node.op_type == "QLinearMul") return both;
+  return {};
+}
+
+bool IsTabulable(const Node& node) {
+  static const std::set<std::string_view> unary = {
+      "Abs",  "Ceil",           "Celu",      "Clip",     "Cos",       "Elu", "Erf",      "Exp",      "Floor",
+      "Gelu", "HardSigmoid",    "HardSwish", "Identity", "LeakyRelu", "Log", "Mish",     "Neg",      "Reciprocal",
+      "Relu", "Round",          "Selu",      "Sigmoid",  "Sign",      "Sin", "Softplus", "Softsign", "Sqrt",
+      "Tanh", "ThresholdedRelu"};
+  static const std::set<std::string_view> binary = {"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "PRelu"};
+  if (!node.domain.empty()) return false;
+  return unary.contains(node.op_type) || (binary.contains(node.op_type) && node.since_version >= 7);
+}
+
+/// The values that a float tensor takes, as results of the 256 codes of one 8-bit tensor.
+class Tabulation {
+ public:
+  Tabulation(const Graph& graph, const RewriteContext& context) : graph_(graph), context_(context) {}
+
+  /// Of 256 numbers, or of one where it does not depend on the tensor.
+  std::optional<Tensor> Numbers(ValueIndex value) {
+    if (value == kNone || ElementOf(graph_, value) != ElementType::kFloat) return std::nullopt;
+    if (const auto found = known_.find(value); found != known_.end()) return found->second;
+    if (++visits_ > kMostNodes) return std::nullopt;
+    const auto result = Find(value);
+    if (result) known_.emplace(value, *result);
+    return result;
+  }
+
+  ValueIndex base() const { return base_; }
+  /// Of the constants that meet the tensor.
+  size_t most_rank() const { return most_rank_; }
+
+  /// The codes that a QuantizeLinear, or an operator on codes, computes for each code of base().
+  std::optional<Tensor> Results(const Node& node) {
+    std::vector<Tensor> inputs(node.inputs.size());
+    if (const auto to = QuantizationOf(graph_, node)) {
+      auto numbers = Numbers(to->numbers);
+      if (!numbers || numbers->num_elements() != kCodes) return std::nullopt;
+      inputs[0] = std::move(*numbers);
+      return Run(node, inputs);
+    }
+    const auto of_codes = CodeInputs(node);
+    if (of_codes.empty()) return std::nullopt;
+    for (const size_t i : of_codes) {
+      auto codes = HasInput(node, i) && IsByte(ElementOf(graph_, node.inputs[i])) ? Codes(node.inputs[i]) : std::nullopt;
+      if (!codes) return std::nullopt;
+      inputs[i] = std::move(*codes);
+    }
+    return Run(node, inputs);
+  }
+
+ private:
+  std::optional<Tensor> Find(ValueIndex value) {
+    if (const Tensor* constant = graph_.constant(value)) return Scalar(*constant);
+    const NodeIndex producer = graph_.value(value).producer;
+    if (producer == kNone) return std::nullopt;
+    const Node& node = graph_.node(producer);
+    if (const auto from = DequantizationOf(graph_, node)) {
+      if (!from->per_tensor()) return std::nullopt;
+      auto codes = Codes(from->codes);
+      return codes ? Run(node, {std::move(*codes)}) : std::nullopt;
+    }
+    if (!IsTabulable(node) || !HasOneOutput(node)) return std::nullopt;
+    std::vector<Tensor> inputs;
+    for (const ValueIndex input : node.inputs) {
+      if (input == kNone) {
+        inputs.emplace_back();
+        continue;
+      }
+      auto numbers = Numbers(input);
+      if (!numbers) return std::nullopt;
+      inputs.push_back(std::move(*numbers));
+    }
+    return Run(node, inputs);
+  }
+
+  /// What an 8-bit tensor holds for each code of the one that all begins with.
+  std::optional<Tensor> Codes(ValueIndex value) {
+    if (const Tensor* constant = graph_.constant(value)) return Scalar(*constant);
+    const NodeIndex producer = graph_.value(value).producer;
+    if (producer != kNone && graph_.node(producer).op_type == kLookup && graph_.node(producer).domain == kInternalDomain) {
+      const Node& lookup = graph_.node(producer);
+      const auto from = ++visits_ > kMostNodes ? std::nullopt : Codes(lookup.inputs[0]);
+      const Tensor* table = ConstantInput(graph_, lookup, 1);
+      if (!from || table == nullptr || from->num_elements() != kCodes) return std::nullopt;
+      Tensor result(ElementOf(graph_, value), Shape{kCodes});
+      for (int64_t i = 0; i < kCodes; ++i) Bytes(result)[i] = table->data<uint8_t>()[Bytes(*from)[i]];
+      return result;
+    }
+    if (base_ != kNone && base_ != value) return std::nullopt;
+    base_ = value;
+    Tensor all(ElementOf(graph_, value), Shape{kCodes});
+    std::iota(Bytes(all), Bytes(all) + kCodes, uint8_t{0});
+    return all;
+  }
+
+  static uint8_t* Bytes(Tensor& tensor) { return static_cast<uint8_t*>(tensor.mutable_raw()); }
+  static const uint8_t* Bytes(const Tensor& tensor) { return static_cast<const uint8_t*>(tensor.raw()); }
+
+  /// One number, which does not add dimensions to the tensor that it meets.
+  std::optional<Tensor> Scalar(const Tensor& constant) {
+    if (constant.num_elements() != 1) return std::nullopt;
+    most_rank_ = std::max(most_rank_, constant.shape().rank());
+    return constant.Reshaped(Shape{});
+  }
+
+  std::optional<Tensor> Run(const Node& node, const std::vector<Tensor>& inputs) {
+    Graph alone;
+    Node probe = node;
+    for (size_t i = 0; i < probe.inputs.size(); ++i) {
+      if (probe.inputs[i] == kNone) continue;
+      const Tensor* constant = i < inputs.size() && inputs[i].defined() ? &inputs[i] : ConstantInput(graph_, node, i);
+      if (constant == nullptr) return std::nullopt;
+      probe.inputs[i] = alone.AddConstant("", *constant);
+    }
+    TypeInfo type = graph_.value(node.outputs[0]).type;
+    type.shape.reset();
+    probe.outputs = {alone.AddValue("", type)};
+    auto results =
+        Evaluate(alone, alone.node(alone.AddNode(std::move(probe))), context_.resources, {.output_bytes = 1 << 16});
+    if (!results || results->size() != 1 || ((*results)[0].num_elements() != kCodes && (*results)[0].num_elements() != 1))
+      return std::nullopt;
+    return (*results)[0];
+  }
+
+  const Graph& graph_;
+  const RewriteContext& context_;
+  std::map<ValueIndex, Tensor> known_;
+  ValueIndex base_ = kNone;
+  size_t visits_ = 0;
+  size_t most_rank_ = 0;
+};
+
+class QuantizedTabulation final : public NodeRewrite {
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    const Node& node = graph.node(index);
+    if (!HasOneOutput(node)) return false;
+    Tabulation tabulation(graph, context);
+    const auto codes = tabulation.Results(node);
+    if (!codes || tabulation.base() == kNone || codes->num_elements() != kCodes) return false;
+    const ElementType type = ElementOf(graph, node.outputs[0]);
+    if (!IsByte(type) || !codes->is(type)) return false;
+    const ValueIndex base = tabulation.base();
+    const SymbolicShape* shape = ShapeOf(graph, base);
+    if (tabulation.most_rank() > (shape == nullptr ? 0 : shape->size())) return false;
+    const auto* bytes = static_cast<const uint8_t*>(codes->raw());
+    bool same = ElementOf(graph, base) == type;
+    for (int64_t i = 0; same && i < kCodes; ++i) same = bytes[i] == i;
+    if (same) return BypassNode(graph, index, base);
+    return Replace(graph, node, base, bytes, context);
+  }
+
+ private:
+  static bool Replace(Graph& graph, const Node& node, ValueIndex base, const uint8_t* bytes, RewriteContext& context) {
+    Node lookup;
+    lookup.op_type = kLookup;
+    lookup.domain = kInternalDomain;
+    lookup.name = node.name;
+    lookup.since_version = 1;
+    Tensor table(ElementType::kUInt8, Shape{kCodes});
+    std::copy_n(bytes, kCodes, table.mutable_data<uint8_t>());
+    lookup.inputs = {base, graph.AddConstant("", std::move(table))};
+    lookup.outputs = {node.outputs[0]};
+    if (!MayQuantize(graph, node, lookup, context)) return false;
+    const NodeIndex index = node.index;
+    graph.RemoveNode(index);
+    graph.AddNode(std::move(lookup), index);
+    return true;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> FuseQuantizedLookup() { return std::make_unique<QuantizedTabulation>(); }
+
+}  // namespace tessera

@@ -1,0 +1,54 @@
+// hoist_quantize_over_concat: a QuantizeLinear after a Concat of dequantized codes goes before it, once for each part: the
+// parts are joined as codes, and what becomes of each part is a table of its 256 codes, or nothing.
+
+#include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/quantization.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+class PartsQuantization final : public NodeRewrite {
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    const auto to = QuantizationOf(graph, graph.node(index));
+    if (!to || !HasOneReader(graph, to->numbers) || graph.value(to->numbers).producer == kNone) return false;
+    const Node& concat = graph.node(graph.value(to->numbers).producer);
+    if (!IsOp(concat, "Concat") || !HasOneOutput(concat)) return false;
+    Node joined = concat;
+    joined.outputs = {to->codes};
+    for (ValueIndex& part : joined.inputs) {
+      const auto from = part == kNone ? std::nullopt : PlainDequantizationOf(graph, part);
+      if (!from) return false;
+      part = from->codes;  // what kernels are asked for
+    }
+    if (!MayQuantize(graph, concat, joined, context)) return false;
+    const Node quantize = graph.node(index);
+    joined.inputs = concat.inputs;
+    graph.RemoveNode(index);
+    graph.RemoveNode(concat.index);
+    for (ValueIndex& part : joined.inputs) part = Quantized(graph, quantize, *to, part, index);
+    graph.AddNode(std::move(joined), index);
+    return true;
+  }
+
+ private:
+  static ValueIndex Quantized(Graph& graph, const Node& quantize, const Quantization& to, ValueIndex part,
+                              NodeIndex place) {
+    TypeInfo type = graph.value(part).type;
+    type.element = to.type;
+    Node node = quantize;
+    node.name.clear();
+    node.inputs[0] = part;
+    node.outputs = {graph.AddValue("", type)};
+    const ValueIndex codes = node.outputs[0];
+    graph.AddNode(std::move(node), place);
+    return codes;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> HoistQuantizeOverConcat() { return std::make_unique<PartsQuantization>(); }
+
+}  // namespace tessera

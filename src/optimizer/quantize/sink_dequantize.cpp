@@ -1,0 +1,106 @@
+// sink_dequantize: what moves elements about moves the 8-bit codes, and DequantizeLinear comes after it.
+
+#include <algorithm>
+#include <set>
+
+#include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/quantization.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+/// Operators that only move elements of their first input. MaxPool chooses among them, which commutes with a positive
+/// scale.
+bool Moves(const Node& node) {
+  static const std::set<std::string_view> movers = {"Reshape",      "Transpose", "Flatten", "Squeeze", "Unsqueeze",
+                                                    "Slice",        "Split",     "Gather",  "Expand",  "DepthToSpace",
+                                                    "SpaceToDepth", "Tile",      "Identity"};
+  if (!node.domain.empty()) return false;
+  if (node.op_type == "Resize") {  // outside of an image that is cut out, another number stands
+    return StringAttribute(node, "mode", "nearest") == "nearest" &&
+           StringAttribute(node, "coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
+  }
+  if (node.op_type == "MaxPool") return node.since_version >= 12;
+  return movers.contains(node.op_type);
+}
+
+class DequantizeSinking final : public NodeRewrite {
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+    const Node& mover = graph.node(index);
+    if ((!HasOneOutput(mover) && !IsOp(mover, "Split")) || !HasInput(mover, 0)) return false;
+    if (IsOp(mover, "Concat")) return Concatenation(graph, mover, context);
+    if (!Moves(mover)) return false;
+    const auto from = DequantizationOf(graph, mover.inputs[0]);
+    if (!from) return false;
+    int64_t axis = from->axis;
+    if (!from->per_tensor()) {
+      const auto moved = AxisAfter(graph, mover, axis);
+      if (!moved) return false;
+      axis = *moved;
+    }
+    return Sink(graph, mover, *from, {from->codes}, axis, context);
+  }
+
+ private:
+  static std::optional<int64_t> AxisAfter(const Graph& graph, const Node& mover, int64_t axis) {
+    const auto perm = PermutationOf(graph, mover);
+    if (!perm) return std::nullopt;
+    if (axis < 0) axis += static_cast<int64_t>(perm->size());
+    for (size_t i = 0; i < perm->size(); ++i) {
+      if ((*perm)[i] == axis) return static_cast<int64_t>(i);
+    }
+    return std::nullopt;
+  }
+
+  static bool Concatenation(Graph& graph, const Node& concat, RewriteContext& context) {
+    std::vector<ValueIndex> codes;
+    std::optional<Quantization> first;
+    for (size_t i = 0; i < concat.inputs.size(); ++i) {
+      const auto from = HasInput(concat, i) ? PlainDequantizationOf(graph, concat.inputs[i]) : std::nullopt;
+      if (!from || (first && !SameQuantization(*first, *from))) return false;
+      if (!first) first = from;
+      codes.push_back(from->codes);
+    }
+    return first && Sink(graph, concat, *first, codes, first->axis, context);
+  }
+
+  static bool Sink(Graph& graph, const Node& mover, const Quantization& from, const std::vector<ValueIndex>& codes,
+                   int64_t axis, RewriteContext& context) {
+    const NodeIndex index = mover.index;
+    const std::vector<ValueIndex> outputs = mover.outputs;
+    const bool per_tensor = from.per_tensor();  // new values move the constants that it looks at
+    const auto is_float = [&](ValueIndex output) {
+      return output != kNone && ElementOf(graph, output) == ElementType::kFloat;
+    };
+    if (!std::all_of(outputs.begin(), outputs.end(), is_float)) return false;
+    Node moved = mover;
+    std::copy(codes.begin(), codes.end(), moved.inputs.begin());
+    for (ValueIndex& output : moved.outputs) {
+      TypeInfo type = graph.value(output).type;
+      type.element = from.type;
+      output = graph.AddValue("", type);
+    }
+    if (!MayQuantize(graph, mover, moved, context)) return false;
+    Node numbers = graph.node(from.node);
+    numbers.name.clear();
+    if (!per_tensor) SetAttribute(numbers, "axis", axis);
+    graph.RemoveNode(index);
+    const std::vector<ValueIndex> places = moved.outputs;
+    graph.AddNode(std::move(moved), index);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      Node number = numbers;
+      number.inputs[0] = places[i];
+      number.outputs = {outputs[i]};
+      graph.AddNode(std::move(number), index);
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> SinkDequantize() { return std::make_unique<DequantizeSinking>(); }
+
+}  // namespace tessera

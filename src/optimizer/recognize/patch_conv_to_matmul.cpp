@@ -1,0 +1,108 @@
+// patch_conv_to_matmul: a convolution whose windows do not overlap, between tokens (pixels with their channels side by
+// side) that were made an image for it and become tokens again, as transformers shorten their keys with: patches are rows
+// of a matrix product.
+
+#include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/tokens.h"
+#include "optimizer/rewrites.h"
+
+namespace tessera {
+namespace {
+
+class PatchConvolutions final : public NodeRewrite {
+ protected:
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext&) override {
+    if (!IsOp(graph.node(index), "Conv") || VersionOf(graph, "Reshape") < 5) return false;
+    const Node conv = graph.node(index);
+    const auto patches = PatchesOf(graph, conv);
+    if (!patches) return false;
+    const ValueIndex pixels = PixelsBefore(graph, conv);
+    const Node* end = TokensBehind(graph, conv);
+    if (pixels == kNone || end == nullptr) return false;
+    return BypassNode(graph, end->index, Write(graph, conv, *patches, pixels, end->outputs[0]));
+  }
+
+ private:
+  struct Patches {
+    int64_t rows, columns;  // of patches
+    int64_t height, width;  // of one
+    int64_t channels, outputs;
+  };
+
+  /// Nothing where windows overlap, leave pixels out or reach beyond the image, or sizes are open.
+  static std::optional<Patches> PatchesOf(const Graph& graph, const Node& conv) {
+    const Tensor* weights = ConstantInput(graph, conv, 1);
+    const SymbolicShape* image = ShapeOf(graph, conv.inputs[0]);
+    if (!HasOneOutput(conv) || weights == nullptr || weights->shape().rank() != 4 || weights->num_elements() == 0)
+      return std::nullopt;
+    if (image == nullptr || image->size() != 4 || HasInput(conv, 3) || !StringAttribute(conv, kFusedActivation, "").empty())
+      return std::nullopt;
+    const std::string_view pad = StringAttribute(conv, "auto_pad", "NOTSET");
+    if (IntAttribute(conv, "group", 1) != 1 || (pad != "NOTSET" && pad != "VALID")) return std::nullopt;
+    const Shape& kernel = weights->shape();
+    const auto* strides = IntsAttribute(conv, "strides");
+    if (strides != nullptr && strides->size() != 2) return std::nullopt;  // the kernel says so
+    if (!AllAre(IntsAttribute(conv, "pads"), 0) || !AllAre(IntsAttribute(conv, "dilations"), 1)) return std::nullopt;
+    for (size_t axis = 0; axis < 2; ++axis) {
+      const int64_t stride = strides == nullptr ? 1 : (*strides)[axis];
+      const Dimension& size = (*image)[2 + axis];
+      if (stride != kernel[2 + axis] || !size.known() || size.value <= 0 || size.value % stride != 0) return std::nullopt;
+    }
+    if (!(*image)[1].known() || (*image)[1].value != kernel[1]) return std::nullopt;
+    return Patches{
+        (*image)[2].value / kernel[2], (*image)[3].value / kernel[3], kernel[2], kernel[3], kernel[1], kernel[0]};
+  }
+
+  static bool AllAre(const std::vector<int64_t>* values, int64_t expected) {
+    return values == nullptr || std::ranges::all_of(*values, [&](int64_t value) { return value == expected; });
+  }
+
+  static ValueIndex Write(Graph& graph, const Node& conv, const Patches& of, ValueIndex pixels, ValueIndex result) {
+    const Dimension batch = (*ShapeOf(graph, conv.inputs[0]))[0];
+    const int64_t depth = of.height * of.width * of.channels;
+    const auto add = [&](std::string_view op_type, std::vector<ValueIndex> inputs, SymbolicShape shape) -> Node& {
+      const ValueIndex output = graph.AddValue("", TypeInfo::OfTensor(ElementOf(graph, inputs[0]), std::move(shape)));
+      Node& node = AddOperator(graph, op_type, std::move(inputs), output, conv.index);
+      node.name = conv.name;
+      return node;
+    };
+    const auto known = [](std::initializer_list<int64_t> sizes) {
+      SymbolicShape shape;
+      for (const int64_t size : sizes) shape.push_back({size, {}});
+      return shape;
+    };
+    const auto of_batch = [&](std::initializer_list<int64_t> sizes) {
+      SymbolicShape shape = known(sizes);
+      shape.insert(shape.begin(), batch);
+      return shape;
+    };
+    const auto reshape = [&](ValueIndex value, std::vector<int64_t> sizes, SymbolicShape shape) {
+      const ValueIndex target = AddIntegers(graph, sizes);
+      return add("Reshape", {value, target}, std::move(shape)).outputs[0];
+    };
+    const auto transpose = [&](ValueIndex value, Permutation perm, SymbolicShape shape) {
+      Node& node = add("Transpose", {value}, std::move(shape));
+      SetAttribute(node, "perm", std::move(perm));
+      return node.outputs[0];
+    };
+    // The pixels of a line of a patch lie together, lines do not.
+    const int64_t line = of.width * of.channels;
+    ValueIndex rows =
+        reshape(pixels, {0, of.rows, of.height, of.columns, line}, of_batch({of.rows, of.height, of.columns, line}));
+    rows = transpose(rows, {0, 1, 3, 2, 4}, of_batch({of.rows, of.columns, of.height, line}));
+    rows = reshape(rows, {0, of.rows * of.columns, depth}, of_batch({of.rows * of.columns, depth}));
+    ValueIndex weights = transpose(conv.inputs[1], {2, 3, 1, 0}, known({of.height, of.width, of.channels, of.outputs}));
+    weights = reshape(weights, {depth, of.outputs}, known({depth, of.outputs}));
+    const SymbolicShape tokens = of_batch({of.rows * of.columns, of.outputs});
+    ValueIndex y = add("MatMul", {rows, weights}, tokens).outputs[0];
+    if (HasInput(conv, 2)) y = add("Add", {y, conv.inputs[2]}, tokens).outputs[0];
+    if (ShapeOf(graph, result)->size() == 3) return y;
+    return reshape(y, {0, of.rows, of.columns, of.outputs}, of_batch({of.rows, of.columns, of.outputs}));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rewrite> PatchConvToMatMul() { return std::make_unique<PatchConvolutions>(); }
+
+}  // namespace tessera

@@ -1,0 +1,148 @@
+#include "cpu/ops/nn/nchw8c_winograd.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "cpu/ops/nn/nchw8c_dense.h"
+#include "kernels/conv/winograd/winograd.h"
+
+namespace tessera {
+namespace {
+
+using cpu::Nchw8cChannels;
+using cpu::WinogradForm;
+using Line = cpu::WinogradLine;
+
+constexpr WinogradForm kFour{Line::kFour, Line::kFour}, kTwo{Line::kTwo, Line::kTwo},
+    kStrided{Line::kStrided, Line::kStrided};
+
+/// `y` by `x` taps over output pixels, with pads that reach as far as half a window of three would.
+Window Taps(int64_t y, int64_t x, int64_t output, int64_t stride = 1, int64_t dilation = 1) {
+  Window window;
+  window.output = {1, output, output};
+  window.kernel = {1, y, x};
+  window.strides = {1, stride, stride};
+  window.dilations = {1, dilation, dilation};
+  window.begin = window.end = {0, y > 1 ? dilation : 0, x > 1 ? dilation : 0};
+  window.input = {1, 1, 1};
+  for (size_t i = 1; i < 3; ++i)
+    window.input[i] = (output - 1) * stride + (window.kernel[i] - 1) * dilation + 1 - 2 * window.begin[i];
+  return window;
+}
+Window Square(int64_t output, int64_t stride, int64_t dilation = 1) { return Taps(3, 3, output, stride, dilation); }
+
+std::optional<WinogradForm> Choose(const Window& window, const Nchw8cChannels& of, bool forced = false) {
+  return cpu::ChooseNchw8cWinograd(window, of, forced);
+}
+
+TEST(Nchw8cWinogradTest, LargeImagesTakeTilesOfFour) {
+  EXPECT_EQ(Choose(Square(28, 1), {1, 1, 128, 128}), kFour);
+  EXPECT_EQ(Choose(Square(28, 1, 2), {1, 1, 128, 128}), kFour);
+  EXPECT_EQ(Choose(Square(14, 1), {1, 8, 32, 32}), kFour);
+}
+
+TEST(Nchw8cWinogradTest, SmallImagesTakeTilesOfTwo) {
+  EXPECT_EQ(Choose(Square(7, 1), {1, 1, 512, 512}), kTwo);
+  EXPECT_EQ(Choose(Square(6, 1), {1, 1, 64, 72}), kTwo);
+  EXPECT_EQ(Choose(Square(3, 1), {1, 1, 64, 64}), std::nullopt);
+}
+
+/// Sums leave out what only reads padding.
+TEST(Nchw8cWinogradTest, LargeDilationsTakeSums) {
+  const Window atrous = Square(20, 1, 12);
+  const cpu::Nchw8cDense dense(256, 960, atrous, 1, cpu::Nchw8cDense::Source::kBlocks);
+  EXPECT_DOUBLE_EQ(dense.ShareOfPlane(atrous), 0.36);
+  EXPECT_TRUE(Choose(atrous, {1, 1, 960, 256}).has_value());
+  EXPECT_EQ(cpu::ChooseNchw8cWinograd(atrous, {1, 1, 960, 256}, false, dense.ShareOfPlane(atrous)), std::nullopt);
+  EXPECT_DOUBLE_EQ(dense.ShareOfPlane(Square(20, 1, 2)), 1);
+}
+
+TEST(Nchw8cWinogradTest, StridedImagesTakeTheirOwn) {
+  EXPECT_EQ(Choose(Square(28, 2), {1, 1, 128, 128}), kStrided);
+  EXPECT_EQ(Choose(Square(24, 2), {2, 2, 64, 64}), kStrided);
+  EXPECT_EQ(Choose(Square(7, 2), {1, 1, 512, 512}), std::nullopt);
+  EXPECT_EQ(Choose(Square(7, 2), {1, 1, 512, 512}, true), kStrided);
+}
+
+TEST(Nchw8cWinogradTest, OtherWindowsTakeTheirOwn) {
+  EXPECT_EQ(Choose(Taps(5, 5, 27), {1, 1, 64, 192}), (WinogradForm{Line::kTwoOfFive, Line::kTwoOfFive}));
+  EXPECT_EQ(Choose(Taps(4, 4, 30), {1, 1, 256, 256}), (WinogradForm{Line::kThreeOfFour, Line::kThreeOfFour}));
+  EXPECT_EQ(Choose(Taps(4, 4, 32, 2), {1, 1, 64, 128}), (WinogradForm{Line::kStridedFour, Line::kStridedFour}));
+  EXPECT_EQ(Choose(Taps(7, 7, 46), {1, 1, 128, 128}), (WinogradForm{Line::kThreeOfSeven, Line::kThreeOfSeven}));
+}
+
+TEST(Nchw8cWinogradTest, LinesAreTransformedAlongThem) {
+  EXPECT_EQ(Choose(Taps(1, 7, 17), {1, 1, 192, 192}), (WinogradForm{Line::kOne, Line::kThreeOfSeven}));
+  EXPECT_EQ(Choose(Taps(7, 1, 17), {1, 1, 192, 192}), (WinogradForm{Line::kThreeOfSeven, Line::kOne}));
+  EXPECT_EQ(Choose(Taps(1, 3, 28), {1, 1, 128, 128}), (WinogradForm{Line::kOne, Line::kFour}));
+  EXPECT_EQ(Choose(Taps(3, 1, 28, 1, 4), {1, 1, 128, 128}), (WinogradForm{Line::kFour, Line::kOne}));
+  EXPECT_EQ(Choose(Taps(5, 1, 28), {1, 1, 128, 128}), (WinogradForm{Line::kTwoOfFive, Line::kOne}));
+}
+
+/// A transposed convolution of `taps` by `taps` with as many channels as outputs, from an image of `input`.
+std::optional<WinogradForm> ChooseTransposed(int64_t taps, int64_t stride, int64_t pad, int64_t input, int64_t channels) {
+  Window window;
+  window.input = {1, input, input};
+  window.output = {1, input * stride, input * stride};
+  window.kernel = {1, taps, taps};
+  window.strides = {1, stride, stride};
+  window.dilations = {1, 1, 1};
+  window.begin = window.end = {0, pad, pad};
+  return cpu::ChooseNchw8cTransposed(window, {1, 1, channels, channels});
+}
+
+TEST(Nchw8cWinogradTest, TransposedWindowsTakeTheirOwn) {
+  EXPECT_EQ(ChooseTransposed(4, 2, 1, 32, 128), (WinogradForm{Line::kTransposedFour, Line::kTransposedFour}));
+  EXPECT_EQ(ChooseTransposed(3, 2, 1, 32, 128), (WinogradForm{Line::kTransposedThree, Line::kTransposedThree}));
+  EXPECT_EQ(ChooseTransposed(3, 2, 0, 32, 128), (WinogradForm{Line::kTransposedThreeEven, Line::kTransposedThreeEven}));
+  EXPECT_EQ(ChooseTransposed(5, 2, 1, 32, 128), (WinogradForm{Line::kTransposedFive, Line::kTransposedFive}));
+  EXPECT_EQ(ChooseTransposed(5, 2, 2, 32, 128), (WinogradForm{Line::kTransposedFiveEven, Line::kTransposedFiveEven}));
+  EXPECT_EQ(ChooseTransposed(2, 2, 0, 32, 128), (WinogradForm{Line::kSpreadTwo, Line::kSpreadTwo}));
+  EXPECT_EQ(ChooseTransposed(4, 4, 0, 32, 128), (WinogradForm{Line::kSpreadFour, Line::kSpreadFour}));
+}
+
+TEST(Nchw8cWinogradTest, SmallTransposedImagesTakeTheSums) {
+  EXPECT_EQ(ChooseTransposed(4, 2, 1, 2, 512), (WinogradForm{Line::kTurnsOfFour, Line::kTurnsOfFour}));
+  EXPECT_EQ(ChooseTransposed(3, 2, 1, 2, 512), (WinogradForm{Line::kTurnsOfThree, Line::kTurnsOfThree}));
+}
+
+TEST(Nchw8cWinogradTest, TransposedWindowsThatTakeNone) {
+  EXPECT_EQ(ChooseTransposed(4, 2, 0, 32, 128), std::nullopt);
+  EXPECT_EQ(ChooseTransposed(4, 1, 1, 32, 128), std::nullopt);
+  EXPECT_EQ(ChooseTransposed(3, 3, 0, 32, 128), std::nullopt);
+  EXPECT_EQ(ChooseTransposed(2, 2, 1, 32, 128), std::nullopt);
+}
+
+TEST(Nchw8cWinogradTest, InfiniteWeightsStayInTheirOwnFactors) {
+  const std::vector<float> filter = {std::numeric_limits<float>::infinity(), 1, 2, 3};
+  std::vector<float> factors(4);
+  cpu::TransformWinogradFilters({Line::kSpreadTwo, Line::kSpreadTwo}, filter.data(), 1, 1, factors.data());
+  EXPECT_EQ(factors, filter);
+}
+
+/// Its rows of tiles are shared out: it lies along the first axis.
+TEST(Nchw8cWinogradTest, ALineIsTransformedAsAColumn) {
+  const auto choose = [](int64_t taps) {
+    Window line = Taps(1, taps, 2048);
+    line.input[1] = line.output[1] = 1;
+    return Choose(line, {1, 1, 64, 64});
+  };
+  EXPECT_EQ(choose(3), (WinogradForm{Line::kFour, Line::kOne}));
+  EXPECT_EQ(choose(7), (WinogradForm{Line::kThreeOfSeven, Line::kOne}));
+  EXPECT_EQ(choose(11), (WinogradForm{Line::kThreeOfEleven, Line::kOne}));
+}
+
+TEST(Nchw8cWinogradTest, OthersTakeNone) {
+  EXPECT_EQ(Choose(Square(28, 3), {1, 1, 128, 128}, true), std::nullopt);
+  EXPECT_EQ(Choose(Square(28, 2, 2), {1, 1, 128, 128}, true), std::nullopt);
+  EXPECT_EQ(Choose(Square(28, 1), {1, 32, 4, 4}, true), std::nullopt);
+  EXPECT_EQ(Choose(Taps(3, 5, 28), {1, 1, 128, 128}, true), std::nullopt);
+  EXPECT_EQ(Choose(Taps(1, 1, 28), {1, 1, 128, 128}, true), std::nullopt);
+  EXPECT_EQ(Choose(Taps(1, 3, 28, 2), {1, 1, 128, 128}, true), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tessera
