@@ -11,7 +11,7 @@ find_package(TBB REQUIRED)
 find_package(Eigen3 REQUIRED)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   find_package(OpenMP REQUIRED)
-else()  # GCC's library all the same, see runtime/openmp.h
+else()  # GCC's library all the same, see runtime/threads/openmp.h
   add_library(OpenMP::OpenMP_CXX INTERFACE IMPORTED)
   target_link_libraries(OpenMP::OpenMP_CXX INTERFACE gomp)
 endif()

@@ -16,6 +16,8 @@
 
 namespace tessera {
 
+struct RewriteEntry;  // of providers that are built with the library
+
 /// Options of a provider as the user wrote them.
 using ProviderOptions = std::map<std::string, std::string, std::less<>>;
 
@@ -166,6 +168,8 @@ struct ProviderFactory {
   /// Why available_providers() leaves it out on this machine, where it runs only for those who name it; empty, or null: it
   /// does not.
   std::string (*why_not_by_default)() = nullptr;
+  /// The passes that rewrite the nodes that it was assigned into operators and layouts of its own; null: none.
+  std::span<const RewriteEntry> (*lowering)() = nullptr;
 };
 
 /// Every compiled-in provider, highest priority first.

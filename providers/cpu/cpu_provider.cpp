@@ -1,4 +1,5 @@
 #include "base/precision.h"
+#include "cpu/lowering/lowering.h"
 #include "cpu/ops/ops.h"
 #include "cpu/rounding.h"
 #include "tessera/providers/cpu.h"
@@ -63,6 +64,7 @@ const ProviderFactory& CpuProviderFactory() {
       .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> {
         return std::make_unique<CpuProvider>();
       },
+      .lowering = CpuLowering,
   };
   return factory;
 }

@@ -1,6 +1,8 @@
 #include "optimizer/optimizer.h"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "graph/infer_types.h"
 
@@ -57,6 +59,34 @@ size_t RunOn(Rewrite& rewrite, Graph& graph, RewriteContext& context) {
   return changes;
 }
 
+std::vector<RewriteEntry> Chosen(std::span<const RewriteEntry> entries, OptimizationLevel level) {
+  std::vector<RewriteEntry> chosen;
+  std::ranges::copy_if(entries, std::back_inserter(chosen),
+                       [&](const RewriteEntry& entry) { return entry.level <= level; });
+  return chosen;
+}
+
+/// Adds what was done later.
+void Append(OptimizationReport& report, const OptimizationReport& later) {
+  for (const OptimizationReport::Pass& pass : later.passes) {
+    const auto known = std::ranges::find(report.passes, pass.name, &OptimizationReport::Pass::name);
+    if (known == report.passes.end()) {
+      report.passes.push_back(pass);
+    } else {
+      known->changes += pass.changes;
+      known->milliseconds += pass.milliseconds;
+    }
+  }
+  report.rounds += later.rounds;
+  report.nodes_after = later.nodes_after;
+}
+
+size_t Changes(const OptimizationReport& report) {
+  size_t changes = 0;
+  for (const OptimizationReport::Pass& pass : report.passes) changes += pass.changes;
+  return changes;
+}
+
 }  // namespace
 
 OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, std::span<const RewriteEntry> entries,
@@ -76,7 +106,8 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
                          .round_halves = options.round_halves,
                          .folding_budget = kFoldingBudget + 2 * constants,
                          .folding_operations = kFoldingOperations + static_cast<double>(constants),
-                         .folding_time = kFoldingTime + std::chrono::milliseconds(constants / kFoldedBytesPerMillisecond)};
+                         .folding_time = kFoldingTime + std::chrono::milliseconds(constants / kFoldedBytesPerMillisecond),
+                         .lowered_for = options.lowered_for};
   const auto run = [&](size_t at) {
     const auto start = std::chrono::steady_clock::now();
     const size_t changes = RunOn(*rewrites[at], graph, context);
@@ -101,11 +132,28 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
 }
 
 OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options) {
-  std::vector<RewriteEntry> chosen;
-  for (const RewriteEntry& entry : Rewrites()) {
-    if (entry.level <= options.level) chosen.push_back(entry);
+  return RunRewrites(graph, resources, Chosen(Rewrites(), options.level), options);
+}
+
+void LowerGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options,
+                OptimizationReport& report) {
+  for (const ProviderEntry& entry : resources.providers) {
+    const ProviderFactory* factory = FindProvider(entry.provider->name());
+    if (factory == nullptr || factory->lowering == nullptr) continue;
+    OptimizerOptions lowering = options;
+    lowering.lowered_for = entry.provider.get();
+    std::vector<RewriteEntry> early = Chosen(factory->lowering(), options.level);
+    const auto rest = std::ranges::stable_partition(early, [](const RewriteEntry& one) { return !one.last; });
+    const std::vector<RewriteEntry> last(rest.begin(), rest.end());
+    early.erase(rest.begin(), rest.end());
+    for (size_t round = 0; round < kMostRounds; ++round) {
+      const OptimizationReport done = RunRewrites(graph, resources, early, lowering);
+      Append(report, done);
+      if (Changes(done) == 0) break;
+      Append(report, OptimizeGraph(graph, resources, options));
+    }
+    Append(report, RunRewrites(graph, resources, last, lowering));
   }
-  return RunRewrites(graph, resources, chosen, options);
 }
 
 }  // namespace tessera

@@ -12,14 +12,19 @@ struct OptimizerOptions {
   OptimizationLevel level = OptimizationLevel::kAll;
   bool writable = false;  // the graph is to be written as a model
   Precision precision = Precision::kFloat32;
-  bool int8_beside_nbits = false;  // as RewriteContext has it
-  bool round_halves = false;       // as RewriteContext has it
+  bool int8_beside_nbits = false;                  // as RewriteContext has it
+  bool round_halves = false;                       // as RewriteContext has it
+  const ExecutionProvider* lowered_for = nullptr;  // as RewriteContext has it
   Logger log;
 };
 
-/// Rewrites a resolved graph and those nested in it with the passes of the level until none finds anything more. Constants
-/// are folded with the kernels of the last provider (CPU).
+/// Rewrites a resolved graph and those nested in it with the portable passes of the level until none finds anything more.
+/// Constants are folded with the kernels of the last provider (CPU).
 OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options);
+
+/// Lets each provider rewrite the nodes that it was assigned into what it runs best; adds to `report` what was done.
+void LowerGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options,
+                OptimizationReport& report);
 
 /// The same with these passes only.
 OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, std::span<const RewriteEntry> rewrites,

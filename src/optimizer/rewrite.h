@@ -10,6 +10,7 @@
 #include "base/precision.h"
 #include "graph/graph.h"
 #include "runtime/resources.h"
+#include "tessera/execution_provider.h"
 
 namespace tessera {
 
@@ -30,6 +31,13 @@ struct RewriteContext {
   /// what an estimate does not see.
   double folding_operations = 0;
   std::chrono::milliseconds folding_time{0};
+  /// The provider whose nodes are being lowered; null: rewrites are portable.
+  const ExecutionProvider* lowered_for = nullptr;
+
+  /// Whether the node is the provider's to rewrite: it was assigned to it, or an earlier lowering made it.
+  bool Lowers(const Node& node) const noexcept {
+    return lowered_for != nullptr && (node.provider.empty() || node.provider == lowered_for->name());
+  }
 };
 
 /// One pass. Objects live as long as one optimization, and see all its graphs.

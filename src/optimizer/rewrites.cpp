@@ -30,11 +30,9 @@ constexpr std::array kRewrites = {
     RewriteEntry{"hoist_gather_over_transpose", kExtended, HoistGatherOverTranspose},
     RewriteEntry{"merge_slices", kExtended, MergeSlices},
     RewriteEntry{"concat_of_slices_to_gather", kExtended, ConcatOfSlicesToGather},
-    RewriteEntry{"recognize_scatter_grid", kExtended, RecognizeScatterGrid},
     RewriteEntry{"recognize_attention", kExtended, RecognizeAttention},
     RewriteEntry{"fold_repeated_kv_heads", kExtended, FoldRepeatedKvHeads},
     RewriteEntry{"recognize_matmul_nbits", kExtended, RecognizeMatMulNBits},
-    RewriteEntry{"upcast_fp16", kExtended, UpcastFp16},  // constants that others recognize are rounded to the halves' type
     RewriteEntry{"merge_casts", kExtended, MergeCasts},
     RewriteEntry{"merge_activations", kExtended, MergeActivations},
     RewriteEntry{"fuse_reshapes", kExtended, FuseReshapes},
@@ -45,21 +43,10 @@ constexpr std::array kRewrites = {
     RewriteEntry{"trim_conv_kernels", kExtended, TrimConvKernels},
     RewriteEntry{"fold_scales", kExtended, FoldScales},
     RewriteEntry{"fold_biases", kExtended, FoldBiases},
-    RewriteEntry{"fuse_activations", kExtended, FuseActivations},
     RewriteEntry{"deduplicate_constants", kBasic, DeduplicateConstants},
     RewriteEntry{"eliminate_common_subexpressions", kBasic, EliminateCommonSubexpressions},
     RewriteEntry{"eliminate_dead_nodes", kBasic, EliminateDeadNodes},
     RewriteEntry{"dynamic_quantize_matmul", kBasic, DynamicQuantizeMatMul, true},
-    RewriteEntry{"use_nhwc", kExtended, UseNhwc, true},
-    RewriteEntry{"use_depthwise_conv_nhwc", kExtended, UseDepthwiseConvNhwc, true},
-    RewriteEntry{"pad_channels", kExtended, PadChannels, true},
-    RewriteEntry{"use_nchw8c", kExtended, UseNchw8c, true},
-    RewriteEntry{"recognize_swish", kExtended, RecognizeSwish, true},
-    RewriteEntry{"fold_qkv_layout_into_attention", kExtended, FoldQkvLayoutIntoAttention, true},
-    RewriteEntry{"decompose_skip_layer_normalization", kExtended, DecomposeSkipLayerNormalization, true},
-    RewriteEntry{"fuse_linear", kExtended, FuseLinear, true},
-    RewriteEntry{"fold_transpose_into_matmul", kExtended, FoldTransposeIntoMatMul, true},
-    RewriteEntry{"fold_matrices", kBasic, FoldMatrices, true},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-// The passes, in the order in which each round runs them.
+// The portable passes, in the order in which each round runs them: what they make any provider may be asked for.
 
 #include <memory>
 #include <span>
@@ -21,7 +21,6 @@ struct RewriteEntry {
 std::span<const RewriteEntry> Rewrites();
 
 // Each in the file of its name.
-std::unique_ptr<Rewrite> UpcastFp16();
 std::unique_ptr<Rewrite> SinkDequantize();
 std::unique_ptr<Rewrite> HoistQuantizeOverConcat();
 std::unique_ptr<Rewrite> FuseQuantizedLookup();
@@ -34,7 +33,6 @@ std::unique_ptr<Rewrite> InlineBranches();
 std::unique_ptr<Rewrite> EliminateIdentities();
 std::unique_ptr<Rewrite> EinsumToMatMul();
 std::unique_ptr<Rewrite> PatchConvToMatMul();
-std::unique_ptr<Rewrite> UseDepthwiseConvNhwc();  // in use_depthwise_conv_nhwc.cpp
 std::unique_ptr<Rewrite> RecognizeGelu();
 std::unique_ptr<Rewrite> RecognizeHardSwish();
 std::unique_ptr<Rewrite> RecognizeNormalization();
@@ -45,7 +43,6 @@ std::unique_ptr<Rewrite> FoldReshapePairs();
 std::unique_ptr<Rewrite> HoistGatherOverTranspose();
 std::unique_ptr<Rewrite> MergeSlices();
 std::unique_ptr<Rewrite> ConcatOfSlicesToGather();
-std::unique_ptr<Rewrite> RecognizeScatterGrid();  // in recognize_scatter_grid.cpp
 std::unique_ptr<Rewrite> RecognizeAttention();
 std::unique_ptr<Rewrite> FoldRepeatedKvHeads();
 std::unique_ptr<Rewrite> RecognizeMatMulNBits();
@@ -60,18 +57,9 @@ std::unique_ptr<Rewrite> ConvTransposeToConv();
 std::unique_ptr<Rewrite> TrimConvKernels();
 std::unique_ptr<Rewrite> FoldScales();
 std::unique_ptr<Rewrite> FoldBiases();
-std::unique_ptr<Rewrite> FuseActivations();
 std::unique_ptr<Rewrite> DeduplicateConstants();
 std::unique_ptr<Rewrite> EliminateCommonSubexpressions();
 std::unique_ptr<Rewrite> EliminateDeadNodes();
 std::unique_ptr<Rewrite> DynamicQuantizeMatMul();
-std::unique_ptr<Rewrite> UseNhwc();
-std::unique_ptr<Rewrite> PadChannels();
-std::unique_ptr<Rewrite> UseNchw8c();
-std::unique_ptr<Rewrite> RecognizeSwish();
-std::unique_ptr<Rewrite> FoldQkvLayoutIntoAttention();
-std::unique_ptr<Rewrite> DecomposeSkipLayerNormalization();
-std::unique_ptr<Rewrite> FuseLinear();
-std::unique_ptr<Rewrite> FoldTransposeIntoMatMul();
 
 }  // namespace tessera

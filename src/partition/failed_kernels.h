@@ -1,6 +1,6 @@
 #pragma once
 
-// Kernels that could not be made while a plan was built: their nodes go to the next provider.
+// Kernels that could not be compiled or made while a plan was built: their nodes go to the next provider.
 
 #include <map>
 #include <mutex>

@@ -5,9 +5,10 @@
 
 #include "base/check.h"
 #include "graph/infer_types.h"
+#include "graph/op_traits.h"
 #include "graph/schema.h"
 #include "optimizer/analysis/edit.h"
-#include "partition/left_to_cpu.h"
+#include "partition/registry_lookup.h"
 #include "partition/unit_graph.h"
 #include "runtime/step_context.h"
 
@@ -15,59 +16,115 @@ namespace tessera {
 namespace {
 
 /// Operators that are worth a trip to a device by themselves.
-bool IsHeavy(const Node& node) {
-  static const std::set<std::string_view> heavy = {
-      "Conv", "ConvTranspose", "MatMul",        "Gemm",        "Attention",     "LSTM",        "GRU",
-      "RNN",  "Einsum",        "FlexAttention", "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"};
-  return heavy.contains(node.op_type);
-}
+bool IsHeavy(const Node& node) { return Has(node, OpTrait::kMatMul); }
 
 class Partitioner {
  public:
-  Partitioner(Graph& graph, const SessionResources& resources, const PartitionOptions& options, PlacementReport& report,
-              const Logger& log, const std::string& path)
+  Partitioner(Graph& graph, const SessionResources& resources, const PartitionOptions& options, const Logger& log,
+              const std::string& path)
       : graph_(graph),
         viewer_(graph),
         resources_(resources),
         options_(options),
-        report_(report),
         log_(log),
         path_(path),
         units_(graph),
         owner_(graph.num_node_slots(), -1),
         refusals_(graph.num_node_slots()) {}
 
-  GraphPartition Run() {
-    GraphPartition result;
-    for (const NodeIndex index : graph_.TopologicalOrder()) {
-      resources_.CheckLoad();
-      graph_.node(index).provider.clear();  // of a partition before this one
-      for (const auto& [attribute, nested] : graph_.Subgraphs(index)) {
-        const std::string inner = path_ + graph_.node(index).Label(&viewer_) + "." + std::string(attribute) + "/";
-        result.nested.emplace(std::pair(index, std::string(attribute)),
-                              PartitionGraph(*nested, resources_, options_, report_, log_, inner));
-      }
-    }
+  void Assign(Assignment& assignment) {
+    ForEachNested([&](NodeIndex, std::string_view, Graph& nested, const std::string& path) {
+      Partitioner(nested, resources_, options_, log_, path).Assign(assignment);
+    });
     for (size_t i = 0; i < resources_.providers.size(); ++i) Offer(static_cast<int16_t>(i));
+    CheckAllTaken();
+    Assignment::OfGraph& given = assignment.graphs[&graph_];
+    given.providers.assign(owner_.size(), -1);
+    for (size_t i = 0; i < owner_.size(); ++i) {
+      if (owner_[i] >= 0) given.providers[i] = made_[static_cast<size_t>(owner_[i])].provider;
+    }
+    given.refusals = std::move(refusals_);
+    for (const NodeIndex index : graph_.TopologicalOrder()) {
+      const Node& node = graph_.node(index);
+      if (!node.name.empty()) given.named.emplace(node.name, index);
+      for (const ValueIndex output : node.outputs) given.producers.emplace(output, index);
+    }
+  }
+
+  GraphPartition Run(PlacementReport& report, const Assignment* assignment) {
+    GraphPartition result;
+    ForEachNested([&](NodeIndex node, std::string_view attribute, Graph& nested, const std::string& path) {
+      result.nested.emplace(std::pair(node, std::string(attribute)),
+                            PartitionGraph(nested, resources_, options_, report, log_, assignment, path));
+    });
+    if (assignment != nullptr) TakeOver(*assignment);
+    for (size_t i = 0; i < resources_.providers.size(); ++i) {
+      Offer(static_cast<int16_t>(i));
+      CompileClaims(static_cast<int16_t>(i));
+    }
     CheckAllTaken();
     for (const NodeIndex first : units_.Order()) {
       result.units.push_back(std::move(made_.at(static_cast<size_t>(owner_[static_cast<size_t>(first)]))));
     }
-    Report(result);
+    Report(result, report);
     return result;
   }
 
  private:
+  template <class Visit>
+  void ForEachNested(const Visit& visit) {
+    for (const NodeIndex index : graph_.TopologicalOrder()) {
+      resources_.CheckLoad();
+      graph_.node(index).provider.clear();  // of a partition before this one
+      for (const auto& [attribute, nested] : graph_.Subgraphs(index)) {
+        visit(index, attribute, *nested, path_ + graph_.node(index).Label(&viewer_) + "." + std::string(attribute) + "/");
+      }
+    }
+  }
+
+  /// Providers get what they were given, and what they refused then stands in the report.
+  void TakeOver(const Assignment& assignment) {
+    const auto given = assignment.graphs.find(&graph_);
+    if (given != assignment.graphs.end()) {
+      assigned_ = given->second.providers;
+      InheritRefusals(given->second);
+    }
+    assigned_.resize(owner_.size(), static_cast<int16_t>(resources_.providers.size() - 1));
+  }
+
+  void InheritRefusals(const Assignment::OfGraph& given) {
+    for (const NodeIndex index : graph_.TopologicalOrder()) {
+      NodeIndex from = index;
+      if (static_cast<size_t>(index) >= given.refusals.size()) {
+        const Node& node = graph_.node(index);
+        const auto named = given.named.find(node.name);
+        const auto producer = given.producers.find(node.outputs.empty() ? kNone : node.outputs[0]);
+        from = producer != given.producers.end() ? producer->second : named != given.named.end() ? named->second : kNone;
+      }
+      if (from == kNone) continue;
+      refusals_[static_cast<size_t>(index)] = given.refusals[static_cast<size_t>(from)];
+    }
+  }
+
+  bool IsFor(NodeIndex node, int16_t index) const {
+    const bool last = static_cast<size_t>(index) + 1 == resources_.providers.size();
+    return last || assigned_.empty() || assigned_[static_cast<size_t>(node)] == index;
+  }
+
   ExecutionProvider& provider(int16_t i) const noexcept { return *resources_.providers[static_cast<size_t>(i)].provider; }
 
   class Sink final : public RefusalSink {
    public:
-    Sink(Partitioner& partitioner, std::string_view provider) : partitioner_(partitioner), provider_(provider) {}
-    void Refuse(NodeIndex node, std::string reason) override { partitioner_.Refuse(node, provider_, std::move(reason)); }
+    Sink(Partitioner& partitioner, std::string_view provider, bool listens)
+        : partitioner_(partitioner), provider_(provider), listens_(listens) {}
+    void Refuse(NodeIndex node, std::string reason) override {
+      if (listens_) partitioner_.Refuse(node, provider_, std::move(reason));
+    }
 
    private:
     Partitioner& partitioner_;
     std::string_view provider_;
+    bool listens_;
   };
 
   /// What a provider's registry has, but for what it failed at.
@@ -112,8 +169,11 @@ class Partitioner {
     const bool last = static_cast<size_t>(index) + 1 == resources_.providers.size();
     if (last && options_.disable_cpu_fallback) return;
     const Lookup lookup(*this, index);
-    Sink sink(*this, asked.name());
+    Sink sink(*this, asked.name(), last || assigned_.empty());
     std::vector<ComputeCapability> claims = asked.GetCapability(viewer_, lookup, sink);
+    for (ComputeCapability& claim : claims) {
+      std::erase_if(claim.nodes, [&](NodeIndex node) { return !graph_.has_node(node) || !IsFor(node, index); });
+    }
     std::vector<std::vector<NodeIndex>> fused;
     for (ComputeCapability& claim : claims) {
       std::erase_if(claim.nodes, [&](NodeIndex node) {
@@ -136,7 +196,8 @@ class Partitioner {
         for (const NodeIndex node : claim.nodes) TakeSingle(index, node, lookup);
       }
     }
-    if (resources_.providers[static_cast<size_t>(index)].memory != SessionResources::kHost) GiveBackIslands(index);
+    const bool on_host = resources_.providers[static_cast<size_t>(index)].memory == SessionResources::kHost;
+    if (!on_host && assigned_.empty()) GiveBackIslands(index);
   }
 
   /// Kernels for types that show when the model runs are made for the last provider's own; of operators without a schema
@@ -179,7 +240,7 @@ class Partitioner {
     });
   }
 
-  /// Compiles the parts of a claimed subgraph; what does not compile stays free for the next provider.
+  /// Takes the parts of a claimed subgraph, to be compiled.
   void Fuse(int16_t index, const ComputeCapability& claim, std::vector<std::vector<NodeIndex>> parts) {
     size_t number = 0;
     for (std::vector<NodeIndex>& part : parts) {
@@ -192,21 +253,64 @@ class Partitioner {
       fused->inputs.assign(window.inputs().begin(), window.inputs().end());
       fused->outputs.assign(window.outputs().begin(), window.outputs().end());
       fused->provider = provider(index).name();
-      try {
-        const FusedSubgraph subgraph{fused.get(), window};
-        auto kernels = provider(index).Compile(std::span(&subgraph, 1));
-        Require(kernels.size() == 1 && kernels[0] != nullptr, "{} compiled no kernel", provider(index).name());
-        units_.Merge(part);
-        Take(index,
-             {.provider = index, .nodes = std::move(part), .fused = std::move(fused), .kernel = std::move(kernels[0])});
-      } catch (const std::exception& error) {
-        resources_.CheckLoad();
-        if (options_.error_on_failure) RethrowAt(*fused, graph_);
-        log_(LogLevel::kWarning, "{}: subgraph {} does not compile: {}", provider(index).name(), fused->name, error.what());
-        for (const NodeIndex node : part)
-          Refuse(node, provider(index).name(), fmt::format("does not compile: {}", error.what()));
-      }
+      units_.Merge(part);
+      Take(index, {.provider = index, .nodes = std::move(part), .fused = std::move(fused)});
     }
+  }
+
+  /// Compiles what the provider took as wholes, all at once, or one by one where that fails: only what does not compile is
+  /// free for the next provider.
+  void CompileClaims(int16_t index) {
+    std::vector<Unit*> claimed;
+    for (Unit& unit : made_) {
+      if (unit.provider == index && unit.fused != nullptr && unit.kernel == nullptr) claimed.push_back(&unit);
+    }
+    if (claimed.empty()) return;
+    try {
+      Compile(index, claimed);
+    } catch (const std::exception&) {
+      resources_.CheckLoad();
+      for (Unit*& unit : claimed) CompileAlone(index, *unit);
+    }
+  }
+
+  void Compile(int16_t index, std::span<Unit* const> units) {
+    std::vector<FusedSubgraph> subgraphs;
+    for (const Unit* unit : units) subgraphs.push_back({unit->fused.get(), GraphViewer(graph_, unit->nodes)});
+    std::vector<std::unique_ptr<Kernel>> kernels = provider(index).Compile(subgraphs);
+    Require(kernels.size() == units.size(), "{} compiled {} kernels for {} subgraphs", provider(index).name(),
+            kernels.size(), units.size());
+    for (const auto& kernel : kernels) Require(kernel != nullptr, "{} compiled no kernel", provider(index).name());
+    for (size_t i = 0; i < units.size(); ++i) units[i]->kernel = std::move(kernels[i]);
+  }
+
+  void CompileAlone(int16_t index, Unit& unit) {
+    Unit* const one = &unit;
+    try {
+      Compile(index, std::span(&one, 1));
+    } catch (const std::exception& error) {
+      resources_.CheckLoad();
+      if (options_.error_on_failure) RethrowAt(*unit.fused, graph_);
+      const std::string why = fmt::format("does not compile: {}", error.what());
+      const std::string line = fmt::format("{}: subgraph {} {}", provider(index).name(), unit.fused->name, why);
+      if (options_.failed == nullptr) log_(LogLevel::kWarning, "{}", line);
+      for (const NodeIndex node : unit.nodes) {
+        Refuse(node, provider(index).name(), why);
+        if (options_.failed != nullptr) options_.failed->Add(graph_, node, index, why, line);
+      }
+      GiveBack(unit);
+    }
+  }
+
+  /// The unit's nodes are free again.
+  void GiveBack(Unit& unit) {
+    if (unit.fused != nullptr) units_.Separate(unit.nodes);
+    for (const NodeIndex node : unit.nodes) {
+      owner_[static_cast<size_t>(node)] = -1;
+      graph_.node(node).provider.clear();
+    }
+    unit.fused.reset();
+    unit.nodes.clear();
   }
 
   /// Small groups of nodes on a device between nodes on the host: the copies in and out cost more than they win.
@@ -238,10 +342,8 @@ class Partitioner {
       }
       if (heavy || neighbours == 0 || static_cast<int64_t>(island.size()) >= options_.min_island_nodes) continue;
       for (const NodeIndex node : island) {
-        Unit& unit = made_[static_cast<size_t>(owner_[static_cast<size_t>(node)])];
-        if (unit.fused != nullptr) continue;
-        owner_[static_cast<size_t>(node)] = -1;
-        graph_.node(node).provider.clear();
+        const int32_t owner = owner_[static_cast<size_t>(node)];
+        if (owner >= 0) GiveBack(made_[static_cast<size_t>(owner)]);  // not with another node of its unit
         Refuse(
             node, provider(index).name(),
             fmt::format("an island of {} between nodes elsewhere: its copies would cost more than it wins", island.size()));
@@ -291,25 +393,25 @@ class Partitioner {
     return by_session || node.FindAttribute(kPrecisionAttribute) != nullptr ? std::string(NameOf(Precision::kFloat32)) : "";
   }
 
-  void Report(const GraphPartition& result) {
+  void Report(const GraphPartition& result, PlacementReport& report) {
     for (const Unit& unit : result.units) {
       for (const NodeIndex index : unit.nodes) {
         resources_.CheckLoad();
         const Node& node = graph_.node(index);
         graph_.Charge(sizeof(PlacementReport::NodeEntry) + path_.size() + node.name.size() +
                       (unit.fused != nullptr ? unit.fused->name.size() : 0));
-        report_.nodes.push_back({.graph = path_,
-                                 .name = node.name,
-                                 .op_type = node.op_type,
-                                 .domain = node.domain,
-                                 .since_version = node.since_version,
-                                 .provider = node.provider,
-                                 .fused_into = unit.fused != nullptr ? unit.fused->name : "",
-                                 .refusals = refusals_[static_cast<size_t>(index)],
-                                 .inputs = Names(node.inputs),
-                                 .outputs = Names(node.outputs),
-                                 .precision = PrecisionOf(node, provider(unit.provider))});
-        for (PlacementReport::ProviderEntry& entry : report_.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
+        report.nodes.push_back({.graph = path_,
+                                .name = node.name,
+                                .op_type = node.op_type,
+                                .domain = node.domain,
+                                .since_version = node.since_version,
+                                .provider = node.provider,
+                                .fused_into = unit.fused != nullptr ? unit.fused->name : "",
+                                .refusals = refusals_[static_cast<size_t>(index)],
+                                .inputs = Names(node.inputs),
+                                .outputs = Names(node.outputs),
+                                .precision = PrecisionOf(node, provider(unit.provider))});
+        for (PlacementReport::ProviderEntry& entry : report.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
       }
     }
   }
@@ -318,20 +420,28 @@ class Partitioner {
   const GraphViewer viewer_;
   const SessionResources& resources_;
   const PartitionOptions& options_;
-  PlacementReport& report_;
   const Logger& log_;
   const std::string path_;
   UnitGraph units_;
   std::vector<Unit> made_;
   std::vector<int32_t> owner_;  // index into made_, by node
-  std::vector<std::vector<std::pair<std::string, std::string>>> refusals_;
+  Refusals refusals_;
+  std::vector<int16_t> assigned_;  // to which provider, by node; empty: providers get what they claim
 };
 
 }  // namespace
 
+Assignment AssignProviders(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
+                           const Logger& log) {
+  Assignment assignment;
+  Partitioner(graph, resources, options, log, "").Assign(assignment);
+  return assignment;
+}
+
 GraphPartition PartitionGraph(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
-                              PlacementReport& report, const Logger& log, const std::string& path) {
-  return Partitioner(graph, resources, options, report, log, path).Run();
+                              PlacementReport& report, const Logger& log, const Assignment* assignment,
+                              const std::string& path) {
+  return Partitioner(graph, resources, options, log, path).Run(report, assignment);
 }
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/log.h"
@@ -39,12 +40,35 @@ struct PartitionOptions {
   Precision precision = Precision::kFloat32;
   /// A subgraph that does not compile is an error instead of going to the next provider.
   bool error_on_failure = false;
-  /// What providers failed at before, and are not asked for again; null: nothing.
-  const FailedKernels* failed = nullptr;
+  /// What providers failed at before, and are not asked for again; what does not compile is added. Null: nothing.
+  FailedKernels* failed = nullptr;
 };
 
-/// Asks the providers in order and fills `report`. Sets Node::provider. Throws Error for nodes that nobody takes.
+/// Why providers did not take the nodes of a graph, by node: name of the provider and reason.
+using Refusals = std::vector<std::vector<std::pair<std::string, std::string>>>;
+
+/// Which provider each node of a graph, and of those nested in it, was given before the providers rewrote theirs. Nodes
+/// that came into being since are the last provider's.
+struct Assignment {
+  struct OfGraph {
+    std::vector<int16_t> providers;  // by node
+    Refusals refusals;
+    /// Which node computed a value, or had a name: what stands for it now was refused for the same reasons.
+    std::unordered_map<ValueIndex, NodeIndex> producers;
+    std::unordered_map<std::string, NodeIndex> named;
+  };
+  std::map<const Graph*, OfGraph> graphs;
+};
+
+/// Asks the providers in order, compiles nothing, and sets Node::provider. Throws Error for nodes that nobody takes.
+Assignment AssignProviders(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
+                           const Logger& log);
+
+/// The same, compiles what providers claim as a whole, and fills `report`. With an assignment, providers get what they were
+/// given there. Sets Node::provider. What does not compile is added to the options' failures, and the partition is of no
+/// use then, or goes to the next provider, where they have none.
 GraphPartition PartitionGraph(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
-                              PlacementReport& report, const Logger& log, const std::string& path = "");
+                              PlacementReport& report, const Logger& log, const Assignment* assignment = nullptr,
+                              const std::string& path = "");
 
 }  // namespace tessera

@@ -154,4 +154,11 @@ void UnitGraph::Merge(std::span<const NodeIndex> nodes) {
   members_[static_cast<size_t>(unit)].assign(nodes.begin(), nodes.end());
 }
 
+void UnitGraph::Separate(std::span<const NodeIndex> nodes) {
+  for (const NodeIndex node : nodes) {
+    unit_[static_cast<size_t>(node)] = node;
+    members_[static_cast<size_t>(node)] = {node};
+  }
+}
+
 }  // namespace tessera

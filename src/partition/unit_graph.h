@@ -24,6 +24,8 @@ class UnitGraph {
 
   /// Draws the nodes of one part together.
   void Merge(std::span<const NodeIndex> nodes);
+  /// Takes the nodes of one unit apart again.
+  void Separate(std::span<const NodeIndex> nodes);
 
   /// One node of each unit, in execution order: ready units by the place of their first node in the graph's order.
   std::vector<NodeIndex> Order() const;

@@ -142,10 +142,14 @@ void Session::State::LoadHere(const Origin& origin, const LoadFunction& load) {
   }
   const InsideLibrary inside(ForeignThreads::kOneDnn, openmp_threads);
   const std::unique_ptr<ContextCache> cache = MakeContext(origin);
-  if (cache == nullptr || !LoadFromContext(*cache)) {
+  // What a context holds was rewritten for the providers: no model is written from it.
+  if (cache == nullptr || !options.optimized_model_path.empty() || !LoadFromContext(*cache)) {
     const Tuning tuning = ChooseTuning(origin, load);
     LeaveOut(tuning.left_out);
     LoadAndOptimize(load);
+    if (!options.optimized_model_path.empty()) WriteModel(*model.graph, model.metadata, options.optimized_model_path);
+    FailedKernels none;
+    AssignAndLower(none);
     SetAlgorithms(*model.graph, trial != nullptr ? trial->AlgorithmsFor(*model.graph) : tuning.algorithms);
     if (cache != nullptr) cache->Record(model, optimization, tuning.left_out);
     resources.packed = cache.get();
@@ -274,21 +278,50 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
   if (options.optimization_level == OptimizationLevel::kNone) return;
   const bool typed = TypesAreKnown(*model.graph);
   const ProfileScope scope(profiler.get(), "optimize", "Load");
-  optimization = OptimizeGraph(*model.graph, resources,
-                               {.level = options.optimization_level,
-                                .writable = !options.optimized_model_path.empty(),
-                                .precision = config.precision,
-                                .int8_beside_nbits = config.nbits_accuracy_level == kInt8AccuracyLevel,
-                                .round_halves = config.round_halves,
-                                .log = log});
+  OptimizerOptions optimizer = OptionsOfOptimizer();
+  optimizer.writable = !options.optimized_model_path.empty();
+  optimization = OptimizeGraph(*model.graph, resources, optimizer);
   if (!typed) CheckTypes(*model.graph);  // where rewrites show types, their readers were not checked for them
+}
+
+OptimizerOptions Session::State::OptionsOfOptimizer() const {
+  return {.level = options.optimization_level,
+          .precision = config.precision,
+          .int8_beside_nbits = config.nbits_accuracy_level == kInt8AccuracyLevel,
+          .round_halves = config.round_halves,
+          .log = log};
+}
+
+PartitionOptions Session::State::OptionsOfPartition(FailedKernels& failed) const {
+  const bool cpu_named = std::any_of(
+      options.providers.begin(), options.providers.end(),
+      [](const ProviderRequest& request) { return FindProvider(request.name) == FindProvider("CPUExecutionProvider"); });
+  return {.disable_cpu_fallback = config.disable_cpu_fallback && !cpu_named,
+          .min_island_nodes = config.min_island_nodes,
+          .precision = config.precision,
+          .error_on_failure = options.error_on_failure,
+          .failed = &failed};
+}
+
+/// Gives the nodes to providers, and lets these rewrite theirs. Where a kernel failed, what it was to run is given to the
+/// next provider; what was rewritten before stays.
+void Session::State::AssignAndLower(FailedKernels& failed) {
+  assignment.reset();
+  if (resources.providers.size() > 1) {
+    const ProfileScope scope(profiler.get(), "assign providers", "Load");
+    assignment = AssignProviders(*model.graph, resources, OptionsOfPartition(failed), log);
+  }
+  if (options.optimization_level == OptimizationLevel::kNone) return;
+  const bool typed = TypesAreKnown(*model.graph);
+  const ProfileScope scope(profiler.get(), "lower", "Load");
+  LowerGraph(*model.graph, resources, OptionsOfOptimizer(), optimization);
+  if (!typed) CheckTypes(*model.graph);
   log(LogLevel::kVerbose, "{}", optimization.ToText());
 }
 
 void Session::State::MakePlan() {
   const PackedStore::Scope scope(resources.packed);
   const ImplementationNotes::Scope notes(trial == nullptr ? nullptr : trial->notes(), *model.graph);
-  if (!options.optimized_model_path.empty()) WriteModel(*model.graph, model.metadata, options.optimized_model_path);
   const PlacementReport before = placement;
   FailedKernels failed;
   std::unique_ptr<Plan> plan;
@@ -297,8 +330,10 @@ void Session::State::MakePlan() {
     for (const std::string& line : failed.TakeLines()) log(LogLevel::kWarning, "{}", line);
     resources.ForgetDeviceConstants();
     placement = before;
+    AssignAndLower(failed);
   }
   failed.SettleConstants(true);
+  assignment.reset();
   if (trial != nullptr) trial->Watch(*plan);
   executor = std::make_unique<Executor>(std::move(plan), resources, false);
 }
@@ -307,15 +342,10 @@ std::unique_ptr<Plan> Session::State::TryPlan(FailedKernels& failed) {
   GraphPartition partition;
   {
     const ProfileScope scope(profiler.get(), "partition", "Load");
-    const bool cpu_named = std::any_of(
-        options.providers.begin(), options.providers.end(),
-        [](const ProviderRequest& request) { return FindProvider(request.name) == FindProvider("CPUExecutionProvider"); });
-    const PartitionOptions partition_options{.disable_cpu_fallback = config.disable_cpu_fallback && !cpu_named,
-                                             .min_island_nodes = config.min_island_nodes,
-                                             .precision = config.precision,
-                                             .error_on_failure = options.error_on_failure,
-                                             .failed = &failed};
-    partition = PartitionGraph(*model.graph, resources, partition_options, placement, log);
+    const size_t failures = failed.size();
+    partition = PartitionGraph(*model.graph, resources, OptionsOfPartition(failed), placement, log,
+                               assignment ? &*assignment : nullptr);
+    if (failed.size() > failures) return nullptr;
   }
   ChooseThreads();
   const ProfileScope scope(profiler.get(), "make kernels and plan", "Load");

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "base/log.h"
 #include "base/seeded_hash.h"
 #include "model/model.h"
+#include "optimizer/optimizer.h"
+#include "partition/partition.h"
 #include "runtime/executor.h"
 #include "runtime/profile/profiler.h"
 #include "runtime/resources.h"
@@ -21,7 +24,6 @@
 namespace tessera {
 
 class ContextCache;
-class FailedKernels;
 class Trial;
 struct ActiveProvider;
 struct Tuning;
@@ -39,6 +41,7 @@ struct Session::State {
   Model model;
   SessionResources resources;
   OptimizationReport optimization;
+  std::optional<Assignment> assignment;  // while the session loads, where there are several providers
   ContextReport context;
   PlacementReport placement;
   bool openmp_threads = false;         // the pool is libgomp's team
@@ -113,6 +116,9 @@ struct Session::State {
   void LeaveOut(const LeftOutProviders& names);
   LoadOptions OptionsOfLoad();
   void LoadAndOptimize(const LoadFunction& load);
+  OptimizerOptions OptionsOfOptimizer() const;
+  PartitionOptions OptionsOfPartition(FailedKernels& failed) const;
+  void AssignAndLower(FailedKernels& failed);
   void MakePlan();
   /// Null where kernels could not be made, which `failed` then says of more nodes than before.
   std::unique_ptr<Plan> TryPlan(FailedKernels& failed);

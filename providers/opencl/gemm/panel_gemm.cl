@@ -1,7 +1,7 @@
 // Products for processors: B stands in panels of COLUMNS columns, row after row of them, and a work item computes `together` blocks
 // of rows of one panel of C, each in vector registers (block.cl). GPUs have tile_gemm.cl.
 
-// The same struct stands in product.h.
+// The same struct stands in panel_gemm.h.
 typedef struct {
   long b_panel, b_image, y_image;  // elements from panel to panel of B, from image to image
   int m, n, k;                     // n columns in each image

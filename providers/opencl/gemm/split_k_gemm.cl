@@ -1,6 +1,6 @@
 // Few sums of many products: `add_slices` adds slices of k, `join_slices` their sums.
 
-// The same struct stands in long_products.h. A slice has `slice` steps: of neighbours where step is 1, else every step-th.
+// The same struct stands in split_k_gemm.h. A slice has `slice` steps: of neighbours where step is 1, else every step-th.
 typedef struct {
   int m, n, k, row_a, col_a, row_b, col_b, row_bias, col_bias;
   int slices, slice, step;

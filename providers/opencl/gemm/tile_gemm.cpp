@@ -254,7 +254,7 @@ Launchable* TileGemm::Compile(const FewRows& few) {
   if (made) {
     const std::string sizes =
         fmt::format("#define ROWS {}\n#define LINES {}\n#define LANES {}\n", few.rows, few.lines, few.lanes);
-    at->second = Compile("tiles", sizes, "few_rows", few.local());
+    at->second = Compile("tile_gemm", sizes, "few_rows", few.local());
   }
   return at->second.get();
 }
@@ -266,7 +266,7 @@ Launchable* TileGemm::Compile(const Variant& variant) {
     const std::string sizes =
         fmt::format("{}{}{}#define KERNEL_multiply\n", tile.Defines(), variant.aligned_a ? "#define ALIGNED_A\n" : "",
                     variant.aligned_b ? "#define ALIGNED_B\n" : "");
-    at->second = Compile(tile.units ? "matrix_units" : "tiles", sizes, "multiply", tile.local());
+    at->second = Compile(tile.units ? "matrix_units" : "tile_gemm", sizes, "multiply", tile.local());
   }
   return at->second.get();
 }

@@ -11,7 +11,7 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define V JOIN(TX, 4)
 
-// The same struct stands in tiles.h.
+// The same struct stands in tile_gemm.h.
 typedef struct { int m, n, k, row_a, col_a, row_b, col_b, row_bias, col_bias; float alpha, beta; } Product;
 
 #ifdef REAL_X

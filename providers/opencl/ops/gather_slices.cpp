@@ -9,7 +9,7 @@ namespace {
 
 class GatherSlices : public Kernel {
  public:
-  explicit ConcatOfSlicesToGather(const KernelInfo& info)
+  explicit GatherSlices(const KernelInfo& info)
       : kernel_(DeviceOf(info), "slices", Moved('X', info.input_type(0)), "concat_of_slices_to_gather"),
         offsets_(info, 1) {}
 
@@ -29,8 +29,7 @@ class GatherSlices : public Kernel {
 
 class GatherND final : public GatherSlices {
  public:
-  explicit GatherND(const KernelInfo& info)
-      : ConcatOfSlicesToGather(info), batch_dims_(info.attribute<int64_t>("batch_dims", 0)) {
+  explicit GatherND(const KernelInfo& info) : GatherSlices(info), batch_dims_(info.attribute<int64_t>("batch_dims", 0)) {
     Require(batch_dims_ >= 0, "batch_dims is {}", batch_dims_);
   }
 
@@ -73,7 +72,7 @@ class GatherND final : public GatherSlices {
 class ReverseSequence final : public GatherSlices {
  public:
   explicit ReverseSequence(const KernelInfo& info)
-      : ConcatOfSlicesToGather(info),
+      : GatherSlices(info),
         time_axis_(info.attribute<int64_t>("time_axis", 0)),
         batch_axis_(info.attribute<int64_t>("batch_axis", 1)) {
     Require((time_axis_ == 0 && batch_axis_ == 1) || (time_axis_ == 1 && batch_axis_ == 0),
@@ -110,7 +109,7 @@ class ReverseSequence final : public GatherSlices {
 class Compress final : public GatherSlices {
  public:
   explicit Compress(const KernelInfo& info)
-      : ConcatOfSlicesToGather(info), flattens_(!info.has_attribute("axis")), axis_(info.attribute<int64_t>("axis", 0)) {}
+      : GatherSlices(info), flattens_(!info.has_attribute("axis")), axis_(info.attribute<int64_t>("axis", 0)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "graph/op_traits.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/row_part.h"
 
@@ -57,8 +58,8 @@ bool ConstantHasEqualHalves(const Tensor& constant, int64_t row) {
 
 /// Each element of the result comes from those at its own place in a row.
 bool WorksByElement(const Node& node) {
-  static const std::set<std::string_view> ops = {"Add", "Cast", "Cos", "Div", "Identity", "Mul", "Neg", "Sin", "Sub"};
-  return node.domain.empty() && ops.contains(node.op_type) && (node.inputs.size() == 1 || node.since_version >= 7);
+  const OpTraits traits = TraitsOf(node);
+  return (traits.Has(OpTrait::kUnary) && node.inputs.size() == 1) || traits.Has(OpTrait::kBroadcasts);
 }
 
 /// Moves rows as they are where it keeps their size.

@@ -3,7 +3,7 @@
 #include "graph/microsoft/schemas.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
+#include "optimizer/analysis/fused_kernels.h"
 
 namespace tessera {
 namespace {

@@ -2,38 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
+
+#include "graph/op_traits.h"
 
 namespace tessera {
 namespace {
-
-bool IsUnary(const Node& node) {
-  static const std::set<std::string_view> unary = {
-      "Abs",        "Acos",        "Acosh", "Asin",  "Asinh",     "Atan",   "Atanh",     "BitwiseNot", "Cast",
-      "Ceil",       "Celu",        "Clip",  "Cos",   "Cosh",      "Elu",    "Erf",       "Exp",        "Floor",
-      "Gelu",       "HardSigmoid", "IsNaN", "IsInf", "LeakyRelu", "Log",    "Mish",      "Neg",        "Not",
-      "Reciprocal", "Relu",        "Round", "Selu",  "Sigmoid",   "Sign",   "Sin",       "Sinh",       "Softplus",
-      "Softsign",   "Sqrt",        "Swish", "Tan",   "Tanh",      "Shrink", "HardSwish", "Identity",   "ThresholdedRelu"};
-  return unary.contains(node.op_type);
-}
-
-/// Broadcasts as numpy does.
-bool BroadcastsInputs(const Node& node) {
-  static const std::set<std::string_view> binary = {"Add",        "And",         "BitShift", "BitwiseAnd", "BitwiseOr",
-                                                    "BitwiseXor", "Div",         "Equal",    "Greater",    "GreaterOrEqual",
-                                                    "Less",       "LessOrEqual", "Mod",      "Mul",        "Or",
-                                                    "Pow",        "PRelu",       "Sub",      "Where",      "Xor"};
-  static const std::set<std::string_view> variadic = {"Max", "Mean", "Min", "Sum"};
-  return (binary.contains(node.op_type) && node.since_version >= 7) ||
-         (variadic.contains(node.op_type) && node.since_version >= 8);
-}
-
-bool IsReduction(const Node& node) {
-  static const std::set<std::string_view> reductions = {"ReduceL1",  "ReduceL2",       "ReduceLogSum", "ReduceLogSumExp",
-                                                        "ReduceMax", "ReduceMin",      "ReduceMean",   "ReduceProd",
-                                                        "ReduceSum", "ReduceSumSquare"};
-  return reductions.contains(node.op_type);
-}
 
 /// Rewrites one node. Each operator's function is false where the node cannot be permuted.
 class Permuting {
@@ -44,7 +17,7 @@ class Permuting {
   std::optional<PermutedNode> Run() {
     if (!node_.domain.empty() || !HasInput(node_, 0) || !OfOperator()) return std::nullopt;
     for (const size_t i : result_.data) {
-      const bool broadcasts = graph_.constant(node_.inputs[i]) != nullptr && BroadcastsInputs(node_);
+      const bool broadcasts = graph_.constant(node_.inputs[i]) != nullptr && Has(node_, OpTrait::kBroadcasts);
       if (!broadcasts && !HasRank(node_.inputs[i])) return std::nullopt;
     }
     const auto has_rank = [&](ValueIndex output) { return output == kNone || HasRank(output); };
@@ -55,8 +28,9 @@ class Permuting {
  private:
   bool OfOperator() {
     const std::string& op = node_.op_type;
-    if (IsUnary(node_)) return true;
-    if (BroadcastsInputs(node_)) return Broadcast();
+    const OpTraits traits = TraitsOf(node_);
+    if (traits.Has(OpTrait::kUnary)) return true;
+    if (traits.Has(OpTrait::kBroadcasts)) return Broadcast();
     if (op == "Concat") {
       result_.data.resize(node_.inputs.size());
       std::iota(result_.data.begin(), result_.data.end(), 0);
@@ -68,7 +42,7 @@ class Permuting {
     if (op == "Slice") return Slice();
     if (op == "Pad") return Pad();
     if (op == "Squeeze") return Axes(1, true) && Drops();
-    if (IsReduction(node_)) return Axes(1, false) && (IntAttribute(node_, "keepdims", 1) != 0 || Drops());
+    if (traits.Has(OpTrait::kReduces)) return Axes(1, false) && (IntAttribute(node_, "keepdims", 1) != 0 || Drops());
     if (op != "ArgMax" && op != "ArgMin") return false;
     axes_ = {IntAttribute(node_, "axis", 0)};
     return Axis("axis", 0) && (IntAttribute(node_, "keepdims", 1) != 0 || Drops());

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/tensor_contents.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
 
 namespace tessera {
 namespace {

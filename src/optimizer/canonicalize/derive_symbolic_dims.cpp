@@ -9,6 +9,7 @@
 
 #include "base/load_limits.h"
 #include "graph/infer_types.h"
+#include "graph/op_traits.h"
 #include "graph/shape_values.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
@@ -152,8 +153,7 @@ class SizeNaming final : public Rewrite {
     const SymbolicShape* in = ShapeOf(graph, node.inputs[0]);
     const SymbolicShape* out = node.outputs[0] == kNone ? nullptr : ShapeOf(graph, node.outputs[0]);
     if (in == nullptr || out == nullptr || in->size() != out->size()) return;
-    static const std::set<std::string_view> joining = {"Add", "Sub", "Mul", "Div", "Sum", "Max", "Min", "Mean", "Concat"};
-    if (joining.contains(node.op_type)) NameCommon(graph, node, *out);
+    if (Has(node, OpTrait::kBroadcasts) || node.op_type == "Concat") NameCommon(graph, node, *out);
     if (node.op_type == "Concat") return Join(graph, node, *out);
     const bool is_slice = node.op_type == "Slice";
     const bool is_window =

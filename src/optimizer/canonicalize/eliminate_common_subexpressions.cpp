@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <set>
 #include <type_traits>
 #include <unordered_map>
 
 #include "base/load_limits.h"
 #include "base/seeded_hash.h"
+#include "graph/op_traits.h"
 #include "graph/schema.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/tensor_contents.h"
@@ -110,9 +110,7 @@ uint64_t HashOf(const Node& node) {
 
 /// The same inputs give the same outputs, always.
 bool IsPure(const Node& node) {
-  static const std::set<std::string_view> random = {
-      "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"};
-  return FindSchema(node) != nullptr && !random.contains(node.op_type) &&
+  return FindSchema(node) != nullptr && !Has(node, OpTrait::kRandom) &&
          std::ranges::all_of(node.attributes, [](const Attribute& attribute) { return IsComparable(attribute.value); });
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/held_bytes.h"
+#include "graph/op_traits.h"
 #include "graph/schema.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/evaluate.h"
@@ -25,11 +26,8 @@ constexpr auto kMostTime = std::chrono::milliseconds(5000);
 constexpr auto kLongTry = std::chrono::milliseconds(100);  // is not made twice
 
 bool IsFoldable(const Graph& graph, const Node& node) {
-  static const std::set<std::string_view> kept = {
-      "RandomNormal",     "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout",
-      "DequantizeLinear",  // providers run the quantized values as they are
-  };
-  if (FindSchema(node) == nullptr || kept.contains(node.op_type)) return false;
+  if (FindSchema(node) == nullptr || Has(node, OpTrait::kRandom)) return false;
+  if (IsOp(node, "DequantizeLinear")) return false;  // providers run the quantized values as they are
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (HasInput(node, i) && ConstantInput(graph, node, i) == nullptr) return false;
   }

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "graph/op_traits.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/evaluate.h"
 #include "optimizer/analysis/quantization.h"
@@ -30,14 +31,10 @@ std::span<const size_t> CodeInputs(const Node& node) {
 }
 
 bool IsTabulable(const Node& node) {
-  static const std::set<std::string_view> unary = {
-      "Abs",  "Ceil",           "Celu",      "Clip",     "Cos",       "Elu", "Erf",      "Exp",      "Floor",
-      "Gelu", "HardSigmoid",    "HardSwish", "Identity", "LeakyRelu", "Log", "Mish",     "Neg",      "Reciprocal",
-      "Relu", "Round",          "Selu",      "Sigmoid",  "Sign",      "Sin", "Softplus", "Softsign", "Sqrt",
-      "Tanh", "ThresholdedRelu"};
   static const std::set<std::string_view> binary = {"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "PRelu"};
-  if (!node.domain.empty()) return false;
-  return unary.contains(node.op_type) || (binary.contains(node.op_type) && node.since_version >= 7);
+  const OpTraits traits = TraitsOf(node);
+  return (traits.Has(OpTrait::kUnary) && traits.Has(OpTrait::kReal)) ||
+         (traits.Has(OpTrait::kBroadcasts) && binary.contains(node.op_type));
 }
 
 /// The values that a float tensor takes, as results of the 256 codes of one 8-bit tensor.

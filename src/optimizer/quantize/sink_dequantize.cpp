@@ -1,8 +1,8 @@
 // sink_dequantize: what moves elements about moves the 8-bit codes, and DequantizeLinear comes after it.
 
 #include <algorithm>
-#include <set>
 
+#include "graph/op_traits.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/rewrites.h"
@@ -13,16 +13,13 @@ namespace {
 /// Operators that only move elements of their first input. MaxPool chooses among them, which commutes with a positive
 /// scale.
 bool Moves(const Node& node) {
-  static const std::set<std::string_view> movers = {"Reshape",      "Transpose", "Flatten", "Squeeze", "Unsqueeze",
-                                                    "Slice",        "Split",     "Gather",  "Expand",  "DepthToSpace",
-                                                    "SpaceToDepth", "Tile",      "Identity"};
   if (!node.domain.empty()) return false;
   if (node.op_type == "Resize") {  // outside of an image that is cut out, another number stands
     return StringAttribute(node, "mode", "nearest") == "nearest" &&
            StringAttribute(node, "coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
   }
   if (node.op_type == "MaxPool") return node.since_version >= 12;
-  return movers.contains(node.op_type);
+  return Has(node, OpTrait::kMoves);
 }
 
 class DequantizeSinking final : public NodeRewrite {

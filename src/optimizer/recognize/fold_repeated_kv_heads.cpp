@@ -2,7 +2,7 @@
 // are read as they are: Attention shares them itself.
 
 #include "optimizer/analysis/edit.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/rewrites.h"
 
 namespace tessera {

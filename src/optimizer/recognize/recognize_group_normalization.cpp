@@ -3,8 +3,8 @@
 
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
 #include "optimizer/rewrites.h"
 
 namespace tessera {

@@ -8,9 +8,9 @@
 
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/equal_halves.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/row_part.h"
 #include "optimizer/analysis/scalar.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
 #include "optimizer/rewrites.h"
 
 namespace tessera {

@@ -87,6 +87,14 @@ std::string DifferenceOf(const Value& expected, const Value& given, bool roundin
   return std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0 ? "" : "other bytes";
 }
 
+/// Those that are portable, and the CPU provider's own.
+std::vector<RewriteEntry> AllRewrites() {
+  std::vector<RewriteEntry> all(Rewrites().begin(), Rewrites().end());
+  const std::span<const RewriteEntry> own = FindProvider("cpu")->lowering();
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
 }  // namespace
 
 Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes) : original_(model.bytes()) {
@@ -94,11 +102,12 @@ Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes)
   model_ = LoadModel(std::as_bytes(std::span(original_)), nullptr, {});
   before_ = Operators(*model_.graph);
   std::vector<RewriteEntry> entries;
-  for (const RewriteEntry& entry : Rewrites()) {
+  for (const RewriteEntry& entry : AllRewrites()) {
     if (passes.empty() || std::find(passes.begin(), passes.end(), entry.name) != passes.end()) entries.push_back(entry);
   }
   if (!passes.empty() && entries.size() != passes.size()) throw std::invalid_argument("there is no such pass");
-  report_ = RunRewrites(*model_.graph, session.state()->resources, entries);
+  report_ = RunRewrites(*model_.graph, session.state()->resources, entries,
+                        {.lowered_for = session.state()->resources.providers.back().provider.get()});
   after_ = Operators(*model_.graph);
   ByteWriter writer;
   TensorTable table;

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "attributes.h"
 #include "model_builder.h"
 #include "tessera/session.h"
 #include "toy_provider.h"
@@ -264,7 +265,57 @@ TEST(Placement, RewritesForTheCpuProviderKeepToWhatIsLeftToIt) {
   EXPECT_THAT(beside_add, ElementsAre("/Add", "/Conv", "/Conv"));
   options.providers[0].options = {{"ops", "Neg"}, {"device", "1"}};
   EXPECT_EQ(run(options, on_device), expected);
-  EXPECT_THAT(on_device, ElementsAre("/Add", "/Conv", "/Conv", "/Relu"));
+  EXPECT_EQ(on_device, alone);
+}
+
+TEST(Placement, TheCpuPartBesideADeviceGetsTheLayoutsOfTheCpuAlone) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, 16, 24, 24}).Output("y", ElementType::kFloat, {1, 16, 24, 24});
+  std::vector<float> weights(16 * 16 * 9), numbers(16 * 24 * 24);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 7) - 3;
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 5) - 2;
+  model.Floats("w", {16, 16, 3, 3}, weights);
+  std::string from = "x";
+  for (const char* to : {"a", "b", "c"}) {
+    testing::Ints(model.Node("Conv", {from, "w"}, {std::string(to) + "_conv"}), "pads", {1, 1, 1, 1});
+    model.Node("Softsign", {std::string(to) + "_conv"}, {to});
+    from = to;
+  }
+  model.Node("Neg", {"c"}, {"y"});
+  const auto operators = [&](const SessionOptions& options) {
+    const Session session = model.Session(options);
+    std::multiset<std::string> found;
+    for (const auto& node : session.placement().nodes) found.insert(node.op_type);
+    std::vector<Value> results(1);
+    session.Run(std::vector<Value>{Tensor::Of<float>(Shape{1, 16, 24, 24}, std::span<const float>(numbers))}, results);
+    return std::pair(found, ToVector(results[0]));
+  };
+  SessionOptions cpu;
+  cpu.providers = {{"cpu", {}}};
+  const auto alone = operators(cpu);
+  EXPECT_EQ(alone.first, (std::multiset<std::string>{"FromNchw8c", "Neg", "Nchw8cConv", "Nchw8cConv", "Nchw8cConv",
+                                                     "Softsign", "Softsign", "Softsign", "ToNchw8c"}));
+  SessionOptions beside = Toy({{"ops", "Neg"}, {"device", "1"}});
+  beside.optimization_level = OptimizationLevel::kAll;
+  beside.config["session.min_island_nodes"] = "0";
+  EXPECT_EQ(operators(beside), alone);
+}
+
+/// A provider's nodes between those of others are given back before anything is compiled, fused or not.
+TEST(Placement, FusedIslandsAreNeverCompiled) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Node("Exp", {"x"}, {"a"});
+  model.Node("Neg", {"a"}, {"b"});
+  model.Node("Add", {"b", "a"}, {"c"});
+  model.Node("Exp", {"c"}, {"y"});
+  Counters().Reset();
+  const Session session = model.Session(Toy({{"device", "1"}, {"fuse", "1"}}));
+  EXPECT_EQ(Counters().compiles, 0);
+  for (const auto& node : session.placement().nodes) {
+    EXPECT_EQ(node.provider, "CPUExecutionProvider") << node.op_type;
+    if (node.op_type != "Exp") EXPECT_THAT(node.refusals.at(0).second, HasSubstr("an island of 2"));
+  }
 }
 
 TEST(Placement, SkipsAProviderThatCannotStart) {

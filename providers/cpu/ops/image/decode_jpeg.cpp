@@ -1,9 +1,10 @@
 // JPEG through libjpeg. Its errors leave through longjmp: nothing with a destructor may be made between setjmp and them.
 
+#include <cstdio>  // which jpeglib.h takes size_t and FILE from, and does not include
+
 #include <jpeglib.h>
 
 #include <csetjmp>
-#include <cstdio>
 #include <memory>
 
 #include "base/cancellation.h"

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/checked.h"
 #include "cpu/ops/attention/real_tensor.h"
 #include "cpu/ops/ops.h"
 #include "kernels/attention/rotary.h"

@@ -28,8 +28,8 @@ void GatherPoints(const GatherGeometry& g, const T* data, const Index* indices, 
 }
 
 template <class Index>
-void ConcatOfSlicesToGather(const GatherGeometry& g, ElementKind element, const std::byte* data, const Index* indices,
-                            std::byte* output, int64_t begin, int64_t end) {
+void GatherSlices(const GatherGeometry& g, ElementKind element, const std::byte* data, const Index* indices,
+                  std::byte* output, int64_t begin, int64_t end) {
   const int64_t bytes = g.block * element.bytes;
   int64_t row = begin / g.count, at = begin % g.count;
   for (int64_t i = begin; i < end; ++row, at = 0) {
@@ -80,8 +80,7 @@ class Gather final : public Kernel {
                          begin, end);
           });
         } else {
-          ConcatOfSlicesToGather(g, element, static_cast<const std::byte*>(data.unaligned_raw()), index, Bytes(*output),
-                                 begin, end);
+          GatherSlices(g, element, static_cast<const std::byte*>(data.unaligned_raw()), index, Bytes(*output), begin, end);
         }
       });
     });

@@ -21,8 +21,8 @@ void GatherPoints(const TupleGeometry& g, const T* data, const int64_t* tuples, 
   for (int64_t i = begin; i < end; ++i) output[i] = data[TupleOffset(g, tuples + i * g.depth)];
 }
 
-void ConcatOfSlicesToGather(const TupleGeometry& g, ElementKind element, int64_t slice, const std::byte* data,
-                            const int64_t* tuples, int64_t begin, int64_t end, std::byte* output) {
+void GatherSlices(const TupleGeometry& g, ElementKind element, int64_t slice, const std::byte* data, const int64_t* tuples,
+                  int64_t begin, int64_t end, std::byte* output) {
   const int64_t bytes = slice * element.bytes;
   for (int64_t i = begin; i < end; ++i) {
     const std::byte* from = data + TupleOffset(g, tuples + i * g.depth) * element.bytes;
@@ -79,7 +79,7 @@ class GatherND final : public Kernel {
             GatherPoints(g, reinterpret_cast<const T*>(from), tuple, i, stop, static_cast<T*>(output->mutable_raw()));
           });
         } else {
-          ConcatOfSlicesToGather(g, element, slice, from, tuple, i, stop, Bytes(*output));
+          GatherSlices(g, element, slice, from, tuple, i, stop, Bytes(*output));
         }
         i = stop;
       }

@@ -1,11 +1,10 @@
 // recognize_swish: x sigmoid(alpha x) becomes Swish. After the passes that take such an activation into a convolution, and
 // only where it is left to the CPU provider: others make one kernel of such a chain themselves.
 
+#include "cpu/lowering/lowering.h"
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
-#include "optimizer/left_to_cpu_rewrite.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
-#include "optimizer/rewrites.h"
 
 namespace tessera {
 namespace {
@@ -25,7 +24,7 @@ std::optional<double> FactorOf(const Graph& graph, ValueIndex inner, ValueIndex 
   return std::nullopt;
 }
 
-class SwishRecognition final : public LeftToCpuRewrite {
+class SwishRecognition final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& sigmoid = graph.node(index);
@@ -35,7 +34,7 @@ class SwishRecognition final : public LeftToCpuRewrite {
     const ValueIndex x = OtherInput(*product, sigmoid.outputs[0]);
     if (x == kNone || x == sigmoid.outputs[0]) return false;
     const auto alpha = FactorOf(graph, sigmoid.inputs[0], x);
-    if (!alpha || !IsLeftToCpu(graph, index, context) || !IsLeftToCpu(graph, product->index, context)) return false;
+    if (!alpha || !context.Lowers(graph.node(index)) || !context.Lowers(graph.node(product->index))) return false;
     Node swish;
     swish.op_type = "Swish";
     swish.name = product->name;

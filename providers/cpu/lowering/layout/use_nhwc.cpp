@@ -9,14 +9,13 @@
 
 #include "base/cpu_features.h"
 #include "base/load_limits.h"
+#include "cpu/lowering/lowering.h"
 #include "graph/microsoft/schemas.h"
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/permuted_node.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/analysis/regions.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
-#include "optimizer/rewrites.h"
-#include "partition/left_to_cpu.h"
 
 namespace tessera {
 namespace {
@@ -59,7 +58,7 @@ std::vector<size_t> Images(const Node& node, Role role) {
 /// save.
 class LastPlanner {
  public:
-  explicit LastPlanner(const Graph& graph) : graph_(graph) {}
+  LastPlanner(const Graph& graph, const RewriteContext& context) : graph_(graph), context_(context) {}
 
   std::map<NodeIndex, Role> Run() {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
@@ -76,6 +75,7 @@ class LastPlanner {
 
  private:
   std::optional<Role> RoleOf(const Node& node) const {
+    if (!context_.Lowers(node)) return std::nullopt;
     if (IsOp(node, "Concat") || IsOp(node, "Slice") || IsOp(node, "Split"))
       return MovesImages(node) ? std::optional(Role::kMove) : std::nullopt;
     if (!HasOneOutput(node) || !HasInput(node, 0) || !IsImage(graph_, node.inputs[0]) || !IsImage(graph_, node.outputs[0]))
@@ -167,6 +167,7 @@ class LastPlanner {
   }
 
   const Graph& graph_;
+  const RewriteContext& context_;
   std::map<NodeIndex, Role> roles_;
   std::set<ValueIndex> last_;
   Regions regions_;
@@ -256,18 +257,14 @@ class Turning {
 class Nhwc final : public Rewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
-    if (context.writable || VersionOf(graph, "Transpose") == 0) return 0;
+    if (VersionOf(graph, "Transpose") == 0) return 0;
     Node conv;
     conv.domain = kDomain;
     conv.op_type = kConvName;
     conv.since_version = 1;
     if (!MayFuse(graph, conv, conv, context)) return 0;
-    auto roles = LastPlanner(graph).Run();
-    if (roles.empty()) return 0;
-    const std::vector<bool> left = LeftToCpu(graph, context.resources);
-    const bool all =
-        std::all_of(roles.begin(), roles.end(), [&](const auto& entry) { return left[static_cast<size_t>(entry.first)]; });
-    return all ? Turning(graph, std::move(roles)).Run() : 0;
+    auto roles = LastPlanner(graph, context).Run();
+    return roles.empty() ? 0 : Turning(graph, std::move(roles)).Run();
   }
 };
 

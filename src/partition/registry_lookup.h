@@ -1,11 +1,7 @@
 #pragma once
 
-// What a session's other providers leave to the CPU provider, before the graph is partitioned.
-
-#include <vector>
-
 #include "graph/graph.h"
-#include "runtime/resources.h"
+#include "tessera/execution_provider.h"
 
 namespace tessera {
 
@@ -19,9 +15,5 @@ class RegistryLookup final : public KernelLookup {
   const KernelRegistry& registry_;
   const GraphViewer& graph_;
 };
-
-/// By node index: whether no provider before the last one, CPU, offers to run the node as the graph stands. None where
-/// another provider keeps values in a memory of its own: what would be on the host then depends on the copies, too.
-std::vector<bool> LeftToCpu(const Graph& graph, const SessionResources& resources);
 
 }  // namespace tessera

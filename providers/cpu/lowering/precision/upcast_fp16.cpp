@@ -8,10 +8,10 @@
 #include <set>
 
 #include "base/load_limits.h"
+#include "cpu/lowering/lowering.h"
 #include "graph/microsoft/schemas.h"
+#include "graph/op_traits.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/rewrites.h"
-#include "partition/left_to_cpu.h"
 
 namespace tessera {
 namespace {
@@ -19,105 +19,24 @@ namespace {
 using OpSet = std::set<std::string_view>;
 
 /// What takes long enough to be worth the conversions around it.
-const OpSet& Products() {
-  static const OpSet ops = {"Attention",
-                            "Conv",
-                            "ConvTranspose",
-                            "DeformConv",
-                            "FusedConv",
-                            "FusedGemm",
-                            "FusedMatMul",
-                            "Gemm",
-                            "GRU",
-                            "LSTM",
-                            "MatMul",
-                            "RNN",
-                            "Einsum",
-                            "MatMulNBits",
-                            "GroupQueryAttention",
-                            "MultiHeadAttention"};
-  return ops;
+bool IsMatMul(const Node& node) {
+  static const OpSet ops = {"FusedConv",   "FusedGemm",           "FusedMatMul",
+                            "MatMulNBits", "GroupQueryAttention", "MultiHeadAttention"};
+  return node.domain.empty() ? Has(node, OpTrait::kMatMul) : node.domain == kMicrosoftDomain && ops.contains(node.op_type);
 }
 
-/// Continuous functions of their operands: a rounding less changes the result by no more than it is worth. Comparisons,
-/// roundings to integers and what asks for infinities are none.
-const OpSet& Functions() {
-  static const OpSet ops = {"Abs",
-                            "Add",
-                            "AveragePool",
-                            "BatchNormalization",
-                            "BiasGelu",
-                            "Celu",
-                            "Clip",
-                            "Cos",
-                            "CumSum",
-                            "DequantizeLinear",
-                            "Div",
-                            "Dropout",
-                            "Elu",
-                            "Erf",
-                            "Exp",
+/// Continuous functions of their operands: comparisons, roundings to integers and what asks for infinities are none.
+bool IsContinuous(const Node& node) {
+  static const OpSet ops = {"BiasGelu",
                             "FastGelu",
                             "Gelu",
-                            "GlobalAveragePool",
-                            "GlobalMaxPool",
-                            "GridSample",
-                            "GroupNormalization",
-                            "HardSigmoid",
-                            "HardSwish",
-                            "InstanceNormalization",
-                            "LayerNormalization",
-                            "LeakyRelu",
-                            "Log",
-                            "LogSoftmax",
-                            "LpNormalization",
-                            "LpPool",
-                            "LRN",
-                            "Max",
-                            "MaxPool",
-                            "Mean",
-                            "MeanVarianceNormalization",
-                            "Min",
-                            "Mish",
-                            "Mul",
-                            "Neg",
-                            "Pow",
-                            "PRelu",
-                            "QuantizeLinear",
                             "QuickGelu",
-                            "Reciprocal",
-                            "ReduceL1",
-                            "ReduceL2",
-                            "ReduceLogSum",
-                            "ReduceLogSumExp",
-                            "ReduceMax",
-                            "ReduceMean",
-                            "ReduceMin",
-                            "ReduceProd",
-                            "ReduceSum",
-                            "ReduceSumSquare",
-                            "Relu",
-                            "Resize",
-                            "RMSNormalization",
                             "RotaryEmbedding",
-                            "Selu",
-                            "Sigmoid",
                             "SimplifiedLayerNormalization",
-                            "Sin",
                             "SkipLayerNormalization",
-                            "SkipSimplifiedLayerNormalization",
-                            "Softmax",
-                            "Softplus",
-                            "Softsign",
-                            "Sqrt",
-                            "Sub",
-                            "Sum",
-                            "Swish",
-                            "Tanh",
-                            "ThresholdedRelu",
-                            "Upsample",
-                            "Where"};
-  return ops;
+                            "SkipSimplifiedLayerNormalization"};
+  if (node.domain == kMicrosoftDomain) return ops.contains(node.op_type);
+  return Has(node, OpTrait::kContinuous) || IsOp(node, "SimplifiedLayerNormalization");
 }
 
 /// What only moves elements stays as wide as what it moves.
@@ -139,14 +58,14 @@ size_t PastOf(const Node& node) {
 }
 
 bool Computes(const Node& node) {
-  if (!IsKnownDomain(node) || (!Products().contains(node.op_type) && !Functions().contains(node.op_type))) return false;
+  if (!IsMatMul(node) && !IsContinuous(node)) return false;
   return !HasInput(node, PastOf(node)) && node.FindAttribute("precision") == nullptr;
 }
 
 class HalfWidening {
  public:
-  HalfWidening(Graph& graph, std::vector<bool> left)
-      : graph_(graph), left_(std::move(left)), cast_version_(VersionOf(graph, "Cast")) {}
+  HalfWidening(Graph& graph, const RewriteContext& context)
+      : graph_(graph), context_(context), cast_version_(VersionOf(graph, "Cast")) {}
 
   size_t Run() {
     size_t changes = 0;
@@ -154,7 +73,7 @@ class HalfWidening {
     for (const NodeIndex index : order) {
       graph_.limits().Check();
       const Node& node = graph_.node(index);
-      if (left_[static_cast<size_t>(index)] && (ReadsTwin(node) || (ConcernsHalves(node) && MayWiden(node)))) {
+      if (context_.Lowers(node) && (ReadsTwin(node) || (ConcernsHalves(node) && MayWiden(node)))) {
         Widen(index);
         ++changes;
       } else {
@@ -262,7 +181,7 @@ class HalfWidening {
   }
 
   Graph& graph_;
-  std::vector<bool> left_;
+  const RewriteContext& context_;
   int cast_version_;
   std::map<ValueIndex, ValueIndex> twins_;    // computed as float32
   std::map<ValueIndex, ValueIndex> entered_;  // converted to it
@@ -274,7 +193,7 @@ class HalvesWidening final : public Rewrite {
   size_t Run(Graph& graph, RewriteContext& context) override {
     constexpr int kTypedCast = 6;  // before, the type was a word
     if (context.round_halves || !HasProductOfHalves(graph) || VersionOf(graph, "Cast") < kTypedCast) return 0;
-    return HalfWidening(graph, LeftToCpu(graph, context.resources)).Run();
+    return HalfWidening(graph, context).Run();
   }
 
  private:
@@ -282,7 +201,7 @@ class HalvesWidening final : public Rewrite {
     const auto& order = graph.TopologicalOrder();
     return std::any_of(order.begin(), order.end(), [&](NodeIndex index) {
       const Node& node = graph.node(index);
-      return Products().contains(node.op_type) && Computes(node) && !node.outputs.empty() && node.outputs[0] != kNone &&
+      return IsMatMul(node) && Computes(node) && !node.outputs.empty() && node.outputs[0] != kNone &&
              IsHalf(ElementOf(graph, node.outputs[0]));
     });
   }

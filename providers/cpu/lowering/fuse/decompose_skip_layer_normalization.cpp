@@ -5,10 +5,9 @@
 
 #include <algorithm>
 
+#include "cpu/lowering/lowering.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/left_to_cpu_rewrite.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
-#include "optimizer/rewrites.h"
+#include "optimizer/analysis/fused_kernels.h"
 
 namespace tessera {
 namespace {
@@ -33,17 +32,12 @@ bool IsProduct(const Graph& graph, const Node& node, size_t input) {
   return producer != nullptr && (IsOp(*producer, "MatMul") || IsOp(*producer, "Gemm") || IsOp(*producer, "Add"));
 }
 
-class SkipSplitting final : public LeftToCpuRewrite {
- public:
-  size_t Run(Graph& graph, RewriteContext& context) override {
-    return context.writable ? 0 : LeftToCpuRewrite::Run(graph, context);
-  }
-
+class SkipSplitting final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node node = graph.node(index);
     const auto inputs = InputsOf(node);
-    if (!inputs || !IsPlain(graph, node, *inputs) || !IsLeftToCpu(graph, index, context)) return false;
+    if (!inputs || !IsPlain(graph, node, *inputs) || !context.Lowers(graph.node(index))) return false;
     Node normalization;
     normalization.op_type = inputs->centers ? "LayerNormalization" : "RMSNormalization";
     normalization.name = node.name;

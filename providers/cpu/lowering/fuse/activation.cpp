@@ -1,4 +1,4 @@
-#include "optimizer/lowering/fuse/activation.h"
+#include "cpu/lowering/fuse/activation.h"
 
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"

@@ -34,7 +34,7 @@ enum class Nchw8cRole {
 /// Operators that map elements of several inputs and broadcast.
 bool IsElementwise(const Node& node);
 
-/// Whether kernels for blocks are there, and the graph is not to be written as a model.
+/// Whether kernels for blocks are there.
 bool ComputesInBlocks(const Graph& graph, const RewriteContext& context);
 
 struct Nchw8cPlan {
@@ -51,7 +51,7 @@ int64_t GroupsInBlock(const Shape& weights, int64_t group);
 /// An image's channels fill whole blocks, but for what a convolution in one group computes for others than these nodes:
 /// outputs of zero weights fill its last block. Leaves out regions where the way into the layout and out of it would cost
 /// what it saves, and nodes after which it would cost more than before them.
-Nchw8cPlan PlanBlocks(const Graph& graph);
+Nchw8cPlan PlanBlocks(const Graph& graph, const RewriteContext& context);
 
 /// Whether the node's outputs are in blocks.
 inline bool GivesBlocks(Nchw8cRole role) { return role != Nchw8cRole::kAverage && role != Nchw8cRole::kShape; }

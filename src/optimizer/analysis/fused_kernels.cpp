@@ -1,10 +1,10 @@
-#include "optimizer/lowering/fuse/fused_kernels.h"
+#include "optimizer/analysis/fused_kernels.h"
 
 #include "graph/private_names.h"
 
 namespace tessera {
 
-size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResources& resources) {
+bool HasKernel(const Graph& graph, const Node& node, const ExecutionProvider& provider) {
   Graph alone;  // a viewer of the whole graph would sort it
   Node probe = node;
   for (auto* list : {&probe.inputs, &probe.outputs}) {
@@ -12,9 +12,12 @@ size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResour
       if (index != kNone) index = alone.AddValue("", graph.value(index).type);
     }
   }
-  const GraphViewer viewer(alone);
+  return provider.kernels().Find(GraphViewer(alone), probe) != nullptr;
+}
+
+size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResources& resources) {
   size_t i = 0;
-  while (i < resources.providers.size() && resources.providers[i].provider->kernels().Find(viewer, probe) == nullptr) ++i;
+  while (i < resources.providers.size() && !HasKernel(graph, node, *resources.providers[i].provider)) ++i;
   return i;
 }
 
@@ -23,6 +26,7 @@ bool MayWrite(const Graph& graph, const Node& fused, const RewriteContext& conte
 }
 
 bool MayFuse(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context) {
+  if (context.lowered_for != nullptr) return HasKernel(graph, fused, *context.lowered_for);
   if (!MayWrite(graph, fused, context)) return false;
   const size_t first = FirstWithKernel(graph, fused, context.resources);
   return first < context.resources.providers.size() && first <= FirstWithKernel(graph, member, context.resources);

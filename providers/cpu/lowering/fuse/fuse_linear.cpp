@@ -5,12 +5,11 @@
 
 #include <algorithm>
 
+#include "cpu/lowering/fuse/activation.h"
+#include "cpu/lowering/lowering.h"
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
-#include "optimizer/left_to_cpu_rewrite.h"
-#include "optimizer/lowering/fuse/activation.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
-#include "optimizer/rewrites.h"
 
 namespace tessera {
 namespace {
@@ -65,21 +64,16 @@ std::optional<Sums> ProductOf(const Graph& graph, const Node& node) {
   return sums;
 }
 
-class SumFusion final : public LeftToCpuRewrite {
- public:
-  size_t Run(Graph& graph, RewriteContext& context) override {
-    return context.writable ? 0 : LeftToCpuRewrite::Run(graph, context);
-  }
-
+class SumFusion final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     auto sums = ProductOf(graph, graph.node(index));
     if (!sums || ElementOf(graph, sums->result) != ElementType::kFloat) return false;
     while (!sums->activation && Absorb(graph, *sums)) {
     }
-    const auto is_left = [&](NodeIndex node) { return IsLeftToCpu(graph, node, context); };
+    const auto lowers = [&](NodeIndex node) { return context.Lowers(graph.node(node)); };
     const ValueIndex wide = graph.node(index).inputs[1];
-    if ((sums->nodes.size() == 1 && wide == sums->w) || !std::all_of(sums->nodes.begin(), sums->nodes.end(), is_left))
+    if ((sums->nodes.size() == 1 && wide == sums->w) || !std::all_of(sums->nodes.begin(), sums->nodes.end(), lowers))
       return false;
     Node linear;
     linear.domain = "ai.tessera";

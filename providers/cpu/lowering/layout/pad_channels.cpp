@@ -5,10 +5,10 @@
 
 #include "base/load_limits.h"
 #include "base/rounding.h"
+#include "cpu/lowering/layout/nchw8c_plan.h"
+#include "cpu/lowering/lowering.h"
+#include "graph/op_traits.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/left_to_cpu_rewrite.h"
-#include "optimizer/lowering/layout/nchw8c_plan.h"
-#include "optimizer/rewrites.h"
 
 namespace tessera {
 namespace {
@@ -22,10 +22,10 @@ struct PaddedValues {
   std::vector<NodeIndex> readers;  // convolutions
 };
 
-class ChannelPadding final : public LeftToCpuRewrite {
+class ChannelPadding final : public NodeRewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
-    return ComputesInBlocks(graph, context) ? LeftToCpuRewrite::Run(graph, context) : 0;
+    return ComputesInBlocks(graph, context) ? NodeRewrite::Run(graph, context) : 0;
   }
 
  protected:
@@ -35,7 +35,7 @@ class ChannelPadding final : public LeftToCpuRewrite {
     const Tensor* bias = ConstantInput(graph, conv, 2);
     const int64_t channels = ConstantInput(graph, conv, 1)->shape()[0], padded = RoundUp(channels, kChannelBlock),
                   more = padded - channels;
-    if (more == 0 || more * kLeastShare > padded || !IsLeftToCpu(graph, index, context)) return false;
+    if (more == 0 || more * kLeastShare > padded || !context.Lowers(graph.node(index))) return false;
     if (HasInput(conv, 2) && (bias == nullptr || !bias->is(ElementType::kFloat) || bias->num_elements() != channels))
       return false;
     PaddedValues between;
@@ -70,7 +70,7 @@ class ChannelPadding final : public LeftToCpuRewrite {
     between.values.push_back(value);
     return std::ranges::all_of(held.consumers, [&](NodeIndex index) {
       const Node& node = graph.node(index);
-      if (!graph.ReadsOnce(index, value) || node.inputs[0] != value || !IsLeftToCpu(graph, index, context)) return false;
+      if (!graph.ReadsOnce(index, value) || node.inputs[0] != value || !context.Lowers(graph.node(index))) return false;
       if (IsPlainConv(graph, node)) {
         between.readers.push_back(index);
         return ConstantInput(graph, node, 1)->shape()[1] == channels;
@@ -81,9 +81,7 @@ class ChannelPadding final : public LeftToCpuRewrite {
 
   /// Its results for zeros are finite.
   static bool IsPerChannel(const Node& node) {
-    static constexpr std::string_view kNames[] = {"Relu",    "LeakyRelu", "Clip", "HardSigmoid", "HardSwish",
-                                                  "Sigmoid", "Tanh",      "Elu",  "MaxPool",     "AveragePool"};
-    return HasOneOutput(node) && std::ranges::any_of(kNames, [&](std::string_view name) { return IsOp(node, name); });
+    return HasOneOutput(node) && (Has(node, OpTrait::kFiniteAtZero) || IsOp(node, "MaxPool") || IsOp(node, "AveragePool"));
   }
 };
 

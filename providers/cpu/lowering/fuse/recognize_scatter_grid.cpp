@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
+#include "cpu/lowering/lowering.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/left_to_cpu_rewrite.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
-#include "optimizer/rewrites.h"
+#include "optimizer/analysis/fused_kernels.h"
 
 namespace tessera {
 namespace {
@@ -94,7 +93,7 @@ std::optional<Grid> ConstantGrid(const Tensor& tuples) {
   return grid;
 }
 
-class ScatterGridPass final : public LeftToCpuRewrite {
+class ScatterGridPass final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& scatter = graph.node(index);
@@ -114,7 +113,7 @@ class ScatterGridPass final : public LeftToCpuRewrite {
     const bool shaped = reshape != nullptr && IsOp(*reshape, "Reshape");
     fused.inputs = {scatter.inputs[0], shaped ? reshape->inputs[0] : scatter.inputs[2]};
     fused.inputs.insert(fused.inputs.end(), grid->depth(), scatter.inputs[1]);
-    if (!MayFuse(graph, scatter, fused, context) || !IsLeftToCpu(graph, index, context)) return false;
+    if (!MayFuse(graph, scatter, fused, context) || !context.Lowers(graph.node(index))) return false;
     for (size_t i = 0; i < grid->values.size(); ++i) fused.inputs[i + 2] = Flat(graph, grid->values[i], index);
     for (size_t i = 0; i < grid->constants.size(); ++i) fused.inputs[i + 2] = AddIntegers(graph, grid->constants[i]);
     graph.RemoveNode(index);

@@ -3,11 +3,10 @@
 
 #include <array>
 
+#include "cpu/lowering/lowering.h"
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
-#include "optimizer/left_to_cpu_rewrite.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
-#include "optimizer/rewrites.h"
 
 namespace tessera {
 namespace {
@@ -54,11 +53,11 @@ std::optional<Columns> ColumnsOf(const Graph& graph, const Node& attention, size
   return Columns{*source, part * width, (part + 1) * width};
 }
 
-class AttendingInPlace final : public LeftToCpuRewrite {
+class AttendingInPlace final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
-    if (context.writable || !IsOp(node, "Attention") || node.inputs.size() < 3 || !HasOneOutput(node)) return false;
+    if (!IsOp(node, "Attention") || node.inputs.size() < 3 || !HasOneOutput(node)) return false;
     if (HasInput(node, 4) || HasInput(node, 5) || node.FindAttribute("tessera_columns") != nullptr) return false;
     std::array<Columns, 3> columns;
     bool found = false;
@@ -70,7 +69,7 @@ class AttendingInPlace final : public LeftToCpuRewrite {
       columns[i] = wider.value_or(Columns{node.inputs[i], 0, (*shape)[2].value});
       found |= wider.has_value();
     }
-    if (!found || !IsLeftToCpu(graph, index, context)) return false;
+    if (!found || !context.Lowers(graph.node(index))) return false;
     std::vector<int64_t> ranges;
     for (size_t i = 0; i < 3; ++i) {
       ranges.insert(ranges.end(), {columns[i].first, columns[i].end});

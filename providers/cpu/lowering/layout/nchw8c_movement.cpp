@@ -1,12 +1,12 @@
-#include "optimizer/lowering/layout/nchw8c_movement.h"
+#include "cpu/lowering/layout/nchw8c_movement.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "cpu/lowering/layout/nchw8c_plan.h"
 #include "ops/movement/slice.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/slice_bounds.h"
-#include "optimizer/lowering/layout/nchw8c_plan.h"
 
 namespace tessera {
 namespace {

@@ -2,18 +2,17 @@
 // them as they lie, where it is left to the CPU provider, which has the operator (ai.tessera). After the passes that take
 // what follows into convolutions.
 
+#include "cpu/lowering/lowering.h"
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/tokens.h"
-#include "optimizer/left_to_cpu_rewrite.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
-#include "optimizer/rewrites.h"
 
 namespace tessera {
 namespace {
 
 constexpr int64_t kFewestTokenChannels = 16;  // that fill the vectors of any machine
 
-class DepthwiseConvNhwcTokens final : public LeftToCpuRewrite {
+class DepthwiseConvNhwcTokens final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     if (!IsOp(graph.node(index), "Conv") || VersionOf(graph, "Reshape") < 5) return false;
@@ -21,7 +20,7 @@ class DepthwiseConvNhwcTokens final : public LeftToCpuRewrite {
     if (!IsDepthwise(graph, conv)) return false;
     const ValueIndex pixels = PixelsBefore(graph, conv);
     const Node* end = TokensBehind(graph, conv);
-    if (pixels == kNone || end == nullptr || !IsLeftToCpu(graph, index, context)) return false;
+    if (pixels == kNone || end == nullptr || !context.Lowers(graph.node(index))) return false;
     const SymbolicShape from = Nhwc(graph, conv.inputs[0]), to = Nhwc(graph, conv.outputs[0]);
     Node fused = conv;
     fused.domain = "ai.tessera";

@@ -1,15 +1,16 @@
-#include "optimizer/lowering/layout/nchw8c_plan.h"
+#include "cpu/lowering/layout/nchw8c_plan.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/load_limits.h"
 #include "base/rounding.h"
+#include "cpu/lowering/layout/nchw8c_movement.h"
+#include "graph/op_traits.h"
 #include "ops/nn/window.h"
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/regions.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
-#include "optimizer/lowering/layout/nchw8c_movement.h"
 
 namespace tessera {
 namespace {
@@ -66,7 +67,7 @@ bool IsPerChannel(const Tensor* tensor, int64_t channels, size_t rank) {
 
 class Planner {
  public:
-  explicit Planner(const Graph& graph) : graph_(graph) {}
+  Planner(const Graph& graph, const RewriteContext& context) : graph_(graph), context_(context) {}
 
   Nchw8cPlan Run() {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
@@ -88,7 +89,7 @@ class Planner {
   bool IsNchw8c(const Node& node, size_t i) const { return HasInput(node, i) && blocked_.contains(node.inputs[i]); }
 
   std::optional<Nchw8cRole> RoleOf(const Node& node) const {
-    if (!node.domain.empty() || !HasInput(node, 0)) return std::nullopt;
+    if (!node.domain.empty() || !HasInput(node, 0) || !context_.Lowers(node)) return std::nullopt;
     if (Moves(node)) return Nchw8cRole::kMove;
     if (!HasOneOutput(node)) return std::nullopt;
     if (node.op_type == "Conv") return ConvRole(node);
@@ -99,11 +100,8 @@ class Planner {
     if (!IsNchw8c(node, 0) || !Divides(graph_, node.inputs[0])) return std::nullopt;
     if (IsOneOf(node, {"GlobalAveragePool"}) || AveragesImage(node)) return Nchw8cRole::kAverage;
     if (!Divides(graph_, node.outputs[0])) return std::nullopt;
-    if (IsOneOf(node, {"Relu", "Clip", "LeakyRelu", "HardSigmoid", "HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Celu",
-                       "Softplus", "Mish", "Gelu", "Swish", "Abs", "Neg", "Exp", "Sqrt", "Erf"}) ||
-        HasSlopes(node)) {
-      return Nchw8cRole::kMap;
-    }
+    const OpTraits traits = TraitsOf(node);
+    if ((traits.Has(OpTrait::kUnary) && traits.Has(OpTrait::kReal)) || HasSlopes(node)) return Nchw8cRole::kMap;
     if (node.op_type == "MaxPool") return Nchw8cRole::kPool;
     const bool pads = IntAttribute(node, "count_include_pad", 0) != 0 && IntAttribute(node, "ceil_mode", 0) != 0;
     if (node.op_type == "AveragePool" && !pads) return Nchw8cRole::kPool;
@@ -457,6 +455,7 @@ class Planner {
   }
 
   const Graph& graph_;
+  const RewriteContext& context_;
   Nchw8cPlan plan_;
   std::set<ValueIndex> blocked_;
   Regions regions_;
@@ -506,9 +505,9 @@ bool ComputesInBlocks(const Graph& graph, const RewriteContext& context) {
   conv.domain = kNchw8cDomain;
   conv.op_type = kNchw8cConv;
   conv.since_version = 1;
-  return !context.writable && MayFuse(graph, conv, conv, context);
+  return MayFuse(graph, conv, conv, context);
 }
 
-Nchw8cPlan PlanBlocks(const Graph& graph) { return Planner(graph).Run(); }
+Nchw8cPlan PlanBlocks(const Graph& graph, const RewriteContext& context) { return Planner(graph, context).Run(); }
 
 }  // namespace tessera

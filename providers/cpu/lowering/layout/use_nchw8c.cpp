@@ -10,12 +10,11 @@
 
 #include "base/load_limits.h"
 #include "base/rounding.h"
+#include "cpu/lowering/layout/nchw8c_movement.h"
+#include "cpu/lowering/layout/nchw8c_plan.h"
+#include "cpu/lowering/lowering.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/lowering/layout/nchw8c_movement.h"
-#include "optimizer/lowering/layout/nchw8c_plan.h"
-#include "optimizer/rewrites.h"
-#include "partition/left_to_cpu.h"
 
 namespace tessera {
 namespace {
@@ -101,6 +100,10 @@ class GraphBlocking {
   ValueIndex Nchw8c(ValueIndex plain, NodeIndex place) {
     if (const auto found = made_.find(plain); found != made_.end()) return found->second;
     if (const auto found = entered_.find(plain); found != entered_.end()) return found->second;
+    // Out of the layout and back into it, where an earlier lowering ended.
+    const Node* leaving = Producer(graph_, plain);
+    if (leaving != nullptr && leaving->domain == kNchw8cDomain && leaving->op_type == "FromNchw8c")
+      return leaving->inputs[0];
     Node node = Make("ToNchw8c", {plain});
     const ValueIndex twin = Twin(plain);
     node.outputs = {twin};
@@ -392,12 +395,8 @@ class ChannelBlocking final : public Rewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
     if (!ComputesInBlocks(graph, context)) return 0;
-    Nchw8cPlan plan = PlanBlocks(graph);
-    if (plan.roles.empty()) return 0;
-    const std::vector<bool> left = LeftToCpu(graph, context.resources);
-    const bool all = std::all_of(plan.roles.begin(), plan.roles.end(),
-                                 [&](const auto& entry) { return left[static_cast<size_t>(entry.first)]; });
-    return all ? GraphBlocking(graph, std::move(plan)).Run() : 0;
+    Nchw8cPlan plan = PlanBlocks(graph, context);
+    return plan.roles.empty() ? 0 : GraphBlocking(graph, std::move(plan)).Run();
   }
 };
 

@@ -5,11 +5,10 @@
 #include <numeric>
 #include <utility>
 
+#include "cpu/lowering/lowering.h"
 #include "graph/microsoft/schemas.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/left_to_cpu_rewrite.h"
-#include "optimizer/lowering/fuse/fused_kernels.h"
-#include "optimizer/rewrites.h"
+#include "optimizer/analysis/fused_kernels.h"
 
 namespace tessera {
 namespace {
@@ -22,7 +21,7 @@ bool SwapsRowsAndColumns(const Permutation& perm) {
   return perm == swapped;
 }
 
-class FactorTurning final : public LeftToCpuRewrite {
+class FactorTurning final : public NodeRewrite {
  protected:
   /// The second factor only: products copy it anyway, of the first they want whole rows.
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
@@ -33,7 +32,7 @@ class FactorTurning final : public LeftToCpuRewrite {
     const Node* transpose = Producer(graph, product, 1);
     if (transpose == nullptr || !IsOp(*transpose, "Transpose") || !HasInput(*transpose, 0)) return false;
     const auto perm = PermutationOf(graph, *transpose);
-    if (!perm || !SwapsRowsAndColumns(*perm) || !IsLeftToCpu(graph, index, context)) return false;
+    if (!perm || !SwapsRowsAndColumns(*perm) || !context.Lowers(graph.node(index))) return false;
     Node fused;
     fused.domain = kMicrosoftDomain;
     fused.op_type = "FusedMatMul";

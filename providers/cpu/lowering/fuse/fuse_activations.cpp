@@ -1,22 +1,15 @@
 // fuse_activations: Relu, Clip, LeakyRelu, HardSigmoid or HardSwish after a convolution is applied while its results are in
-// registers. Only where the convolution is left to the CPU provider, which reads the attributes; the others fuse for
-// themselves.
+// registers.
 
+#include "cpu/lowering/fuse/activation.h"
+#include "cpu/lowering/lowering.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/scalar.h"
-#include "optimizer/left_to_cpu_rewrite.h"
-#include "optimizer/lowering/fuse/activation.h"
-#include "optimizer/rewrites.h"
 
 namespace tessera {
 namespace {
 
-class ActivationFusion final : public LeftToCpuRewrite {
- public:
-  size_t Run(Graph& graph, RewriteContext& context) override {
-    return context.writable ? 0 : LeftToCpuRewrite::Run(graph, context);
-  }
-
+class ActivationFusion final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& conv = graph.node(index);
@@ -26,7 +19,7 @@ class ActivationFusion final : public LeftToCpuRewrite {
     if (after == nullptr || after->inputs[0] != between || !HasOneOutput(*after)) return false;
     if (ElementOf(graph, between) != ElementType::kFloat) return false;
     const auto activation = ActivationOf(graph, *after);
-    if (!activation || !IsLeftToCpu(graph, index, context)) return false;
+    if (!activation || !context.Lowers(conv) || !context.Lowers(*after)) return false;
     Node fused = conv;
     fused.outputs = after->outputs;
     SetActivation(fused, *activation);

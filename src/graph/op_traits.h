@@ -1,0 +1,46 @@
+#pragma once
+
+// What is true of an operator of ONNX whoever computes it, a row each: passes and providers ask here rather than keep
+// lists.
+
+#include <cstdint>
+
+#include "tessera/graph.h"
+
+namespace tessera {
+
+enum class OpTrait : uint16_t {
+  kUnary = 1 << 0,         // each result comes from the element of the first input at its place, and from parameters
+  kReal = 1 << 1,          // of real numbers to real numbers
+  kFiniteAtZero = 1 << 2,  // gives finite numbers for zeros, whatever its parameters
+  kBroadcasts = 1 << 3,    // all inputs broadcast as numpy's do, from some version on
+  kVariadic = 1 << 4,      // of any number of inputs
+  kMoves = 1 << 5,         // results are elements of the first input, at other indices
+  kReshapes = 1 << 6,      // the same elements in the same order
+  kReduces = 1 << 7,       // along axes
+  kMatMul = 1 << 8,        // sums of products: matrix products, convolutions, recurrences, attention
+  kRandom = 1 << 9,        // may give something else each time
+  kContinuous = 1 << 10,   // a rounding less of its operands changes its results by no more than it is worth
+  kNotNegative = 1 << 11,  // no result is below 0
+};
+
+class OpTraits {
+ public:
+  constexpr OpTraits() = default;
+  constexpr OpTraits(OpTrait trait) : bits_(static_cast<uint16_t>(trait)) {}  // NOLINT: a trait is a set of one
+  constexpr OpTraits operator|(OpTraits other) const { return OpTraits(static_cast<uint16_t>(bits_ | other.bits_)); }
+  constexpr bool Has(OpTrait trait) const { return (bits_ & static_cast<uint16_t>(trait)) != 0; }
+
+ private:
+  constexpr explicit OpTraits(uint16_t bits) : bits_(bits) {}
+  uint16_t bits_ = 0;
+};
+
+constexpr OpTraits operator|(OpTrait a, OpTrait b) { return OpTraits(a) | OpTraits(b); }
+
+/// Of an operator of ai.onnx at the node's version; none of an operator without a row, or of another domain.
+OpTraits TraitsOf(const Node& node);
+
+inline bool Has(const Node& node, OpTrait trait) { return TraitsOf(node).Has(trait); }
+
+}  // namespace tessera
