@@ -11,12 +11,12 @@ namespace {
 
 /// Rewrites feed each other; more rounds than this are left to none of them.
 constexpr size_t kMostRounds = 8;
-/// Folded constants may take this much, and twice what the model's own take.
+/// Folded constants may need this much memory, and twice what the model's own need.
 constexpr int64_t kFoldingBudget = int64_t{64} << 20;
-/// Operations of all folding: below a second on one core; what would take more runs with the model, where it can be
+/// Operations of all folding: below a second on one core; what would be slower runs with the model, where it can be
 /// cancelled.
 constexpr double kFoldingOperations = double{int64_t{1} << 34};
-/// Time of all folding, and more by the bytes of the model's constants: ten times what it takes on a slow machine.
+/// Time of all folding, and more by the bytes of the model's constants: ten times its time on a slow machine.
 constexpr auto kFoldingTime = std::chrono::seconds(10);
 constexpr int64_t kFoldedBytesPerMillisecond = 100'000;
 

@@ -19,15 +19,15 @@ struct RewriteContext {
   const SessionResources& resources;
   /// The graph is to be written as a model: operators newer than its imports stay out of it.
   bool writable = false;
-  /// What products may be computed in.
+  /// The precision of matrix products.
   Precision precision = Precision::kFloat32;
   /// What weights of 4 bits meet that the model dequantizes itself may be quantized to 8 bits.
   bool int8_beside_nbits = false;
   /// Results of float16 and bfloat16 are rounded to these after each operator.
   bool round_halves = false;
-  /// Bytes that folded constants may still take in all.
+  /// Bytes that folded constants may still need in all.
   int64_t folding_budget = 0;
-  /// Operations that folding may still take in all, estimated before, so that the same is folded everywhere; and time, for
+  /// Operations that folding may still cost in all, estimated before, so that the same is folded everywhere; and time, for
   /// what an estimate does not see.
   double folding_operations = 0;
   std::chrono::milliseconds folding_time{0};

@@ -1,6 +1,6 @@
 #pragma once
 
-// Convolutions and matrix products with constant weights, and constants that hold one number for each of their channels.
+// Convolutions and GEMMs with constant weights, and constants that hold one number for each of their channels.
 
 #include <optional>
 #include <string_view>
@@ -24,10 +24,10 @@ struct Product {
   size_t channel_axis = 1;  // of the output
 };
 
-/// What `index` is computed by, when that is such a product and nobody but one node reads it.
+/// The node that computes `index`, when that is one of these and nobody but one node reads it.
 std::optional<Product> ProductOf(const Graph& graph, ValueIndex index);
 
-/// A constant that is added to (multiplied with) a product's output without broadcasting it, as one number for each
+/// A constant that is added to (multiplied with) such a node's output without broadcasting it, as one number for each
 /// channel. The elements may be of any type of whole bytes.
 std::optional<Tensor> PerChannel(const Tensor& constant, const Product& product);
 
@@ -41,7 +41,7 @@ Tensor FromDoubles(ElementType type, const Shape& shape, const std::vector<doubl
 /// Nothing when it is not constant, or another shape or type.
 std::optional<std::vector<double>> BiasOf(const Graph& graph, const Product& product, ElementType type);
 
-/// Gives the product this bias.
+/// Gives the node this bias.
 void SetBias(Graph& graph, const Product& product, Tensor bias);
 
 }  // namespace tessera

@@ -17,7 +17,7 @@ std::optional<int64_t> RowSize(const Graph& graph, ValueIndex value) {
   return shape->empty() ? 1 : shape->back().value;
 }
 
-/// Where the equal numbers of a row lie.
+/// The order of the equal numbers of a row.
 enum class Repeat { kHalves, kPairs };
 
 bool ConstantHasEqualPairs(const Tensor& constant) {
@@ -56,7 +56,7 @@ bool ConstantHasEqualHalves(const Tensor& constant, int64_t row) {
   return true;
 }
 
-/// Each element of the result comes from those at its own place in a row.
+/// Each element of the result comes from those at the same index in a row.
 bool WorksByElement(const Node& node) {
   const OpTraits traits = TraitsOf(node);
   return (traits.Has(OpTrait::kUnary) && node.inputs.size() == 1) || traits.Has(OpTrait::kBroadcasts);

@@ -8,7 +8,7 @@ namespace tessera {
 /// compute the angles of rotary embeddings so.
 bool HasEqualHalves(const Graph& graph, ValueIndex value);
 
-/// Whether the elements of each row are pairs of equal numbers, as where pairs that lie side by side are turned.
+/// Whether the elements of each row are pairs of equal numbers, as where adjacent pairs are rotated.
 bool HasEqualPairs(const Graph& graph, ValueIndex value);
 
 }  // namespace tessera

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-/// What the computation of one node at load may take.
+/// Limits of the computation of one node at load.
 struct EvaluationLimits {
   int64_t output_bytes = 0;                                           // of each output, characters of strings included
   std::chrono::milliseconds time = std::chrono::milliseconds::max();  // then the node is left alone

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWithoutEnd = std::numeric_limits<double>::infinity();
 
-/// What they take does not follow from sizes, or grows by steps of a recurrence or pairs of boxes.
+/// Operators whose cost does not follow from sizes, or grows by steps of a recurrence or pairs of boxes.
 bool DecidedByContents(const Node& node) {
   static const std::set<std::string_view> operators = {"RoiAlign",
                                                        "MaxRoiPool",
@@ -53,7 +53,7 @@ double Size(const Tensor& tensor, int64_t axis) {
   return axis < 0 || axis >= rank ? 1.0 : static_cast<double>(tensor.shape()[static_cast<size_t>(axis)]);
 }
 
-/// Families of products, by the names that all their kinds have in common (QLinearMatMul, MatMulInteger, ConvTranspose,
+/// Families of matrix products, by the names that all kinds have in common (QLinearMatMul, MatMulInteger, ConvTranspose,
 /// QGemm).
 bool IsMatMul(const Node& node) { return node.op_type.find("MatMul") != std::string::npos; }
 bool IsGemm(const Node& node) { return node.op_type.find("Gemm") != std::string::npos; }
@@ -110,7 +110,7 @@ double InnerSize(const Graph& graph, const Node& node) {
     return elements;
   }
   if (node.op_type == "LRN") return static_cast<double>(std::max<int64_t>(IntAttribute(node, "size", 1), 1));
-  // Lengths that are prime are computed by products in the worst case.
+  // Lengths that are prime are computed by matrix products in the worst case.
   if ((node.op_type == "DFT" || node.op_type == "STFT") && first != nullptr) return Elements(*first);
   return 1;
 }

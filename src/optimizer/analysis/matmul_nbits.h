@@ -1,6 +1,6 @@
 #pragma once
 
-// Products of float matrices that MatMulNBits takes over.
+// MatMuls of floats that become MatMulNBits.
 
 #include "optimizer/analysis/nbits_weights.h"
 #include "optimizer/rewrite.h"
@@ -10,19 +10,19 @@ namespace tessera {
 /// com.microsoft's MatMulNBits.
 bool IsMatMulNBits(const Node& node);
 
-/// Whether a MatMul or Gemm may become MatMulNBits where its second factor has the values of a constant: nothing in it but
-/// the product and a constant for each column, types that both take, and a kernel where `member`, one of the nodes that go,
+/// Whether a MatMul or Gemm may become MatMulNBits where its rhs has the values of a constant: nothing in it but
+/// the product and a constant for each column, types that both have, and a kernel where `member`, one of the nodes that go,
 /// has one.
 bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const Node& member,
                     const RewriteContext& context);
 
-/// Constants of a graph: codes, scales and, or kNone, zero points.
+/// Constants of a graph: quantized values, scales and, or kNone, zero points.
 struct NBitsConstants {
   ValueIndex codes, scales, zeros;
 };
 NBitsConstants AddNBitsConstants(Graph& graph, const NBitsMatrix& matrix);
 
-/// Puts MatMulNBits in the place of such a product; the new node.
+/// Replaces such a node by MatMulNBits; returns the new node.
 NodeIndex ReplaceByNBits(Graph& graph, NodeIndex product, const NBitsMatrix& matrix, const NBitsConstants& constants);
 
 /// Lets a MatMulNBits quantize what its weights meet to 8 bits (accuracy_level 4), and has the placement report say so.

@@ -13,7 +13,7 @@ void MinCut::AddEdge(size_t from, size_t to, int64_t cost) {
 
 // Dinic's algorithm: the greatest flow costs what the cheapest cut does.
 int64_t MinCut::Solve(size_t source, size_t sink) {
-  // In graphs that are made for it the algorithm takes the cube of their size.
+  // In the worst graphs the algorithm needs the cube of their size.
   constexpr size_t kEffort = 64, kLeastEffort = size_t{1} << 20;
   effort_ = std::max(kLeastEffort, kEffort * edges_.size());
   int64_t total = 0;

@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-/// Columns that are gathered together: what is written of one row of codes fills whole cache lines.
+/// Columns that are gathered together: what is written of one row of quantized values fills whole cache lines.
 constexpr int64_t kColumns = 64;
 
 struct CodeType {
@@ -31,21 +31,21 @@ std::optional<CodeType> CodeTypeOf(ElementType type) {
   }
 }
 
-/// Element `i` as an unsigned code: signed numbers move up by half their range.
+/// Element `i` as an unsigned value: signed numbers move up by half their range.
 uint8_t CodeAt(const Tensor& tensor, CodeType type, int64_t i) {
   const int64_t bit = i * type.bits;
   const int code = (static_cast<const uint8_t*>(tensor.raw())[bit / 8] >> (bit % 8)) & ((1 << type.bits) - 1);
   return static_cast<uint8_t>(type.is_signed ? code ^ (1 << (type.bits - 1)) : code);
 }
 
-/// Where code `j` of a strip lies: those that share their place in a byte are neighbours, so that none of them moves.
+/// The index of value `j` of a strip: those at the same bits of their bytes are adjacent, so that none of them moves.
 template <int kBits>
 int64_t PlaceInStrip(int64_t j) {
   constexpr int kEach = 8 / kBits;
   return j % kEach * (kColumns / kEach) + j / kEach;
 }
 
-/// A strip of at most kColumns unsigned codes from element `begin` on, one a byte.
+/// A strip of at most kColumns unsigned values from element `begin` on, one a byte.
 template <int kBits>
 void ReadStrip(const uint8_t* packed, bool is_signed, int64_t begin, int64_t count, uint8_t* out) {
   constexpr int kEach = 8 / kBits;
@@ -60,7 +60,7 @@ void ReadStrip(const uint8_t* packed, bool is_signed, int64_t begin, int64_t cou
   }
 }
 
-/// Where the scale of a column and a k lies.
+/// The strides by which the scale of a column and a k is found.
 struct ScaleSteps {
   int64_t column = 0;
   int64_t block = 0;
@@ -82,7 +82,7 @@ std::optional<ScaleSteps> StepsOf(const QuantizedMatrix& matrix, int64_t k, int6
   return matrix.transposed ? ScaleSteps{blocks, 1, matrix.block_size} : ScaleSteps{1, n, matrix.block_size};
 }
 
-/// Codes of a part of the columns.
+/// Quantized values of a part of the columns.
 template <int kBits>
 void PackColumns(const QuantizedMatrix& matrix, bool is_signed, int64_t begin, int64_t end, NBitsMatrix& result) {
   constexpr int kEach = 8 / kBits;
@@ -112,7 +112,7 @@ void PackColumns(const QuantizedMatrix& matrix, bool is_signed, int64_t begin, i
   }
 }
 
-/// The same where the codes of a column are neighbours already.
+/// The same where the quantized values of a column are adjacent already.
 template <int kBits>
 void CopyColumns(const QuantizedMatrix& matrix, bool is_signed, int64_t begin, int64_t end, NBitsMatrix& result) {
   constexpr int kEach = 8 / kBits;
@@ -170,7 +170,7 @@ void SpreadScales(const Tensor& scales, const ScaleSteps& steps, NBitsMatrix& re
 
 void SpreadZeros(const QuantizedMatrix& matrix, CodeType type, const ScaleSteps& steps, NBitsMatrix& result) {
   const int middle = 1 << (type.bits - 1);
-  const int none = type.is_signed ? middle : 0;  // the code of zero
+  const int none = type.is_signed ? middle : 0;  // the quantized value of zero
   const auto zero_at = [&](int64_t i) {
     if (matrix.zeros == nullptr) return none;
     return static_cast<int>(CodeAt(*matrix.zeros, type, matrix.zeros->num_elements() == 1 ? 0 : i));

@@ -1,6 +1,6 @@
 #pragma once
 
-// Quantized matrices in the form that com.microsoft's MatMulNBits takes.
+// Quantized matrices in the form of com.microsoft's MatMulNBits.
 
 #include <optional>
 
@@ -34,11 +34,11 @@ struct NBitsMatrix {
 std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type,
                                    const SessionResources& resources);
 
-/// Float weights [k, n] (`transposed`: [n, k]) in codes of 8 bits, with a scale for each block of at most 64.
+/// Float weights [k, n] (`transposed`: [n, k]) quantized to 8 bits, with a scale for each block of at most 64.
 /// Nothing where some are not finite.
 std::optional<NBitsMatrix> QuantizeToNBits(const Tensor& weights, bool transposed, const SessionResources& resources);
 
-/// The largest block of MatMulNBits, up to 256, that lies in one of `given` numbers and pads little; 0 when there is none.
+/// The largest block of MatMulNBits, up to 256, that divides one of `given` numbers and pads little; 0 when there is none.
 int64_t NBitsBlockSize(int64_t given, int64_t k);
 
 }  // namespace tessera

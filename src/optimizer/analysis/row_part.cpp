@@ -9,7 +9,7 @@ namespace {
 
 bool IsLast(int64_t axis, int64_t rank) { return axis == -1 || axis == rank - 1; }
 
-/// What a Slice of the last axis alone takes of rows of this size, at this step.
+/// What a Slice of the last axis alone reads of rows of this size, at this step.
 std::optional<SliceRange> RangeOfRows(const Graph& graph, const Node& slice, int64_t rank, int64_t size, int64_t step) {
   const auto bounds = SliceBoundsOf(graph, slice);
   if (!bounds || bounds->axes != std::vector<int64_t>{rank - 1} || bounds->steps.front() != step) return std::nullopt;

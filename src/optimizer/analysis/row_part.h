@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-/// What a Slice or a Split takes out of each row, the last dimension, of a value.
+/// What a Slice or a Split reads of each row, the last dimension, of a value.
 struct RowPart {
   ValueIndex source = kNone;
   int64_t begin = 0, end = 0;
@@ -22,7 +22,7 @@ struct RowAlternation {
   int64_t size = 0;  // of the source's rows
 };
 
-/// What a Slice with step 2 takes, or a Gather or Split and Squeeze of rows that were reshaped to pairs.
+/// What a Slice with step 2 reads, or a Gather or Split and Squeeze of rows that were reshaped to pairs.
 std::optional<RowAlternation> RowAlternationOf(const Graph& graph, ValueIndex value);
 
 /// Whether a Reshape only parts rows into pairs.

@@ -1,6 +1,6 @@
 #pragma once
 
-// Images made of tokens, pixels with their channels side by side, for a convolution, and tokens made of its output.
+// Images made of tokens, pixels in NHWC, for a convolution, and tokens made of its output.
 
 #include "graph/graph.h"
 

@@ -1,6 +1,6 @@
 // derive_symbolic_dims: what windows, padding, slices and joins leave a constant away from a named size gets a name for
 // just that, and so does what windows of a stride leave of it and what is resized to it, so that equal sizes are seen to be
-// equal: a residual's, for one, whose branch pads what its convolutions take away, or strides as its shortcut does.
+// equal: a residual's, for one, whose branch pads what its convolutions cut off, or strides as its shortcut does.
 
 #include <algorithm>
 #include <map>

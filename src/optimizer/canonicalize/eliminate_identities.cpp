@@ -143,7 +143,7 @@ const std::map<std::string_view, Check>& Checks() {
   return checks;
 }
 
-/// The input that a Where takes everywhere. All shapes must be known: another might not broadcast.
+/// The input that a Where selects everywhere. All shapes must be known: another might not broadcast.
 std::optional<size_t> InputTakenEverywhere(const Graph& graph, const Node& node) {
   const Tensor* condition = ConstantInput(graph, node, 0);
   if (condition == nullptr || !condition->is(ElementType::kBool) || condition->num_elements() == 0) return std::nullopt;

@@ -1,6 +1,6 @@
 // fold_constants: nodes whose inputs are all constants are computed now. What would take much more memory than its inputs
 // (Range, ConstantOfShape, Expand, Tile) or long stays, and so does what is random or made to stay small
-// (DequantizeLinear). fold_matrices comes last: matrices of 16 bits that products of float32 read become float32 only where
+// (DequantizeLinear). fold_matrices comes last: 16-bit matrices that float32 matrix products read become float32 only where
 // fuse_linear has left them.
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kAlwaysFine = int64_t{1} << 20;  // bytes of one output
 constexpr int64_t kMostGrowth = 8;                 // times the bytes of the inputs
-/// Of one node: a product of two matrices of 1024 x 1024 is folded, one of 2048 x 2048 is not.
+/// Of one node: a MatMul of two matrices of 1024 x 1024 is folded, one of 2048 x 2048 is not.
 constexpr double kMostOperations = double{int64_t{1} << 31};
 constexpr auto kMostTime = std::chrono::milliseconds(5000);
 constexpr auto kLongTry = std::chrono::milliseconds(100);  // is not made twice
@@ -37,7 +37,7 @@ bool IsFoldable(const Graph& graph, const Node& node) {
   return graph.Subgraphs(node.index).empty();
 }
 
-/// Converts a large matrix of 16 bits for products only, which Linear (ai.tessera) reads as it is.
+/// Converts a large matrix of 16 bits for matrix products only, which Linear (ai.tessera) reads as it is.
 bool ConvertsMatrix(const Graph& graph, const Node& cast) {
   constexpr int64_t kLarge = int64_t{1} << 15;  // elements
   if (!IsOp(cast, "Cast") || ElementOf(graph, cast.outputs[0]) != ElementType::kFloat) return false;
@@ -78,7 +78,7 @@ class ConstantFolding final : public NodeRewrite {
   }
 
  private:
-  /// Nothing where it would take too long.
+  /// Nothing where it would be too slow.
   std::optional<std::vector<Tensor>> Compute(const Graph& graph, const Node& node, RewriteContext& context, int64_t most) {
     const double operations = EstimatedOperations(graph, node);
     if (operations > std::min(kMostOperations, context.folding_operations) || given_up_.contains({&graph, node.index}))

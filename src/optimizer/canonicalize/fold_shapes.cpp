@@ -28,7 +28,7 @@ std::string NameOf(std::vector<std::string> names) {
   return "(" + names[0] + "*" + names[1] + ")";
 }
 
-/// Whether all that `from` has is a named value of the target and its known ones, so that -1 in that value's place is the
+/// Whether all that `from` has is a named value of the target and its known ones, so that -1 instead of that value is the
 /// same.
 bool IsRest(const SymbolicShape& from, const ShapeValue& target, const std::string& name) {
   int64_t have = 1, want = 1;

@@ -1,4 +1,4 @@
-// inline_branches: an If whose condition is constant is replaced by the nodes of the branch that it takes.
+// inline_branches: an If whose condition is constant is replaced by the nodes of the branch that it selects.
 
 #include <algorithm>
 #include <map>

@@ -62,7 +62,7 @@ class BiasFolding final : public NodeRewrite {
     return true;
   }
 
-  /// A MatMul of matrices, or a Gemm without C, takes anything of the right shape.
+  /// A MatMul of matrices, or a Gemm without C, accepts any bias of the right shape.
   static bool FoldMatrix(Graph& graph, NodeIndex index, size_t input) {
     const Node& node = graph.node(index);
     const ValueIndex replaced = node.inputs[input], added = node.inputs[1 - input];
@@ -81,7 +81,7 @@ class BiasFolding final : public NodeRewrite {
         if (ShapeOf(graph, factor) == nullptr || ShapeOf(graph, factor)->size() != 2) return false;
       }
     }
-    // The sum may be ready later than the product was.
+    // The bias may be computed later than the MatMul.
     Node gemm = source;
     gemm.op_type = "Gemm";
     if (!is_gemm) gemm.since_version = version;

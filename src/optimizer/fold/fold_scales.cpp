@@ -1,5 +1,5 @@
 // fold_scales: BatchNormalization with constant statistics, and Mul and Div by a constant for each channel, become part of
-// the weights of the convolution or matrix product before them. The normalization may also read a MatMul's rows laid out as
+// the weights of the convolution or matrix multiplication before them. The normalization may also read a MatMul's rows as
 // a matrix.
 
 #include <cmath>
@@ -53,7 +53,7 @@ std::optional<Affine> AffineOfFactor(const Graph& graph, const Node& node, size_
   return Affine{std::move(*values), std::vector<double>(static_cast<size_t>(product.channels), 0.0)};
 }
 
-/// Each filter times its channel's factor.
+/// Each filter times its channel's scale.
 template <class T>
 Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<double>& scale,
                      const SessionResources& resources) {

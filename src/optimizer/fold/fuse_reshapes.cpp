@@ -52,7 +52,7 @@ bool AlwaysFits(const SymbolicShape& from, const std::vector<int64_t>& target, b
   return infers ? wanted > 0 && left.known % wanted == 0 : left.names.empty() && left.known == wanted;
 }
 
-/// The dimensions that a Squeeze takes away or an Unsqueeze adds, when they are given and lie inside the tensor.
+/// The dimensions that a Squeeze removes or an Unsqueeze adds, when they are given and inside the tensor.
 std::optional<std::set<int64_t>> AxesOf(const Graph& graph, const Node& node) {
   const SymbolicShape* from = ShapeOf(graph, node.inputs[0]);
   const auto axes = IntegersOf(graph, node, 1, "axes");

@@ -1,5 +1,5 @@
 // merge_slices: slices of slices along other axes, which exporters write one axis at a time, become one Slice: what it
-// takes is copied once.
+// reads is copied once.
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// fuse_transposes: a Transpose of a Transpose becomes one or none; one in front of a product of matrices becomes Gemm's
+// fuse_transposes: a Transpose of a Transpose becomes one or none; one in front of a MatMul of matrices becomes Gemm's
 // transA or transB; one in front of Shape an order of sizes.
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // hoist_gather_over_transpose: of a Transpose whose readers all pick one slice each (Gather with a single index), the
-// slices are picked from its input and transposed by themselves. Queries, keys and values of one product are told apart
-// like that; each is then an operand of attention that it reads as it lies, without Transpose.
+// slices are picked from its input and transposed by themselves. Queries, keys and values of one MatMul are separated
+// like that; each is then an operand of attention that it reads in place, without Transpose.
 
 #include <algorithm>
 

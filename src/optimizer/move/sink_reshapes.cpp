@@ -1,5 +1,5 @@
-// sink_reshapes: a Reshape of [batch, heads, rows, width] to [batch * heads, rows, width] moves behind the products,
-// softmax and elementwise operators that read it, until the Reshape that parts batch and heads again takes it away:
+// sink_reshapes: a Reshape of [batch, heads, rows, width] to [batch * heads, rows, width] moves behind the MatMuls,
+// Softmax and elementwise operators that read it, until the Reshape that splits batch and heads again cancels it:
 // attention then stands there without Reshape, whichever way its exporter spelled it.
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class ReshapeSinking final : public NodeRewrite {
   }
 
  private:
-  /// Takes away what parts batch and heads as they were.
+  /// Removes the Reshape that splits batch and heads as they were.
   static bool Undo(Graph& graph, NodeIndex index, const Merge& merge) {
     const Node& node = graph.node(index);
     const bool same = MergeBefore(graph, node.inputs[0]) && StaticShapeOf(graph, node.outputs[0]) == merge.parted &&

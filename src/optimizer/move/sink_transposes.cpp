@@ -1,6 +1,6 @@
 // sink_transposes: nodes that compute the same whichever way the dimensions stand (elementwise operators, Concat, Split,
 // Slice, Pad, reductions) compute in the order in which the values come that a Transpose gives to some of them, where that
-// leaves less to transpose: models that keep channels last, as TensorFlow's exporters write them, lose the Transposes
+// leaves less to transpose: models in NHWC, as TensorFlow's exporters write them, lose the Transposes
 // around their convolutions.
 
 #include <algorithm>

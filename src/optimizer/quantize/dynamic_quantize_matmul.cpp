@@ -1,5 +1,5 @@
-// dynamic_quantize_matmul: where the session's precision is int8-dynamic, products with constant float matrices become
-// MatMulNBits with weights of 8 bits, and every MatMulNBits may quantize its other factor. A last pass: nothing after it
+// dynamic_quantize_matmul: where the session's precision is int8-dynamic, MatMuls with constant float matrices become
+// MatMulNBits with weights of 8 bits, and every MatMulNBits may quantize its lhs. A last pass: nothing after it
 // could fold anything into these weights.
 
 #include <algorithm>

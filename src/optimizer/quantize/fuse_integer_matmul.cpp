@@ -1,4 +1,4 @@
-// fuse_integer_matmul: MatMul of 8-bit operands behind DequantizeLinear with a float result, and MatMulInteger whose sums
+// fuse_integer_matmul: MatMul of 8-bit operands after DequantizeLinear with a float result, and MatMulInteger whose results
 // are cast and scaled, become MatMulIntegerToFloat, with the bias that is added.
 
 #include "graph/microsoft/schemas.h"

@@ -1,5 +1,5 @@
-// fuse_quantized: convolutions, matrix products, sums, products and global averages between DequantizeLinear and
-// QuantizeLinear become the operators that compute with the 8-bit codes. Relu and Clip before the QuantizeLinear go where
+// fuse_quantized: Conv, MatMul, Add, Mul and global averages between DequantizeLinear and
+// QuantizeLinear become the operators on quantized values. Relu and Clip before the QuantizeLinear go where
 // its range implies them already.
 
 #include <cmath>
@@ -20,14 +20,14 @@ bool IsImplied(const Bounds& bounds, const Quantization& to) {
   return bounds.low <= (to.lowest() - to.Zero()) * scale && bounds.high >= (to.highest() - to.Zero()) * scale;
 }
 
-/// A bias in units of the sums of products: scale of x times scale of w.
+/// A bias in units of the accumulators: scale of x times scale of w.
 std::optional<Tensor> IntegerBias(const Tensor& bias, const Quantization& x, const Quantization& w, int64_t outputs) {
   if (!bias.is(ElementType::kFloat) || bias.num_elements() != outputs) return std::nullopt;
   Tensor result(ElementType::kInt32, Shape{outputs});
   for (int64_t i = 0; i < outputs; ++i) {
     const double units =
         std::nearbyint(static_cast<double>(bias.data<float>()[i]) / (static_cast<double>(x.Scale()) * w.Scale(i)));
-    // Half the range is left to the products.
+    // Half the range is left to the accumulated products.
     if (!(std::abs(units) < std::numeric_limits<int32_t>::max() / 2)) return std::nullopt;
     result.mutable_data<int32_t>()[i] = static_cast<int32_t>(units);
   }

@@ -1,7 +1,7 @@
 // fuse_quantized_lookup: elementwise operators between a DequantizeLinear and a QuantizeLinear compute a function of one
-// 8-bit code, however many they are: a table of its 256 results takes their place. DequantizeLinear and QuantizeLinear of
-// the same scale and zero point vanish. So do com.microsoft's operators on codes become tables, and tables of tables one:
-// QLinearMul of a tensor and its QLinearSigmoid is a function of one code as well.
+// 8-bit value, however many they are: a table of its 256 results replaces them. DequantizeLinear and QuantizeLinear of
+// the same scale and zero point vanish. So do com.microsoft's quantized operators become tables, and tables of tables one:
+// QLinearMul of a tensor and its QLinearSigmoid is a function of one quantized value as well.
 
 #include <map>
 #include <numeric>
@@ -21,7 +21,7 @@ constexpr int64_t kCodes = 256;
 constexpr size_t kMostNodes = 64;
 constexpr std::string_view kLookup = "QuantizedLookup";
 
-/// Of the inputs of one of com.microsoft's elementwise operators, those that are codes; none for other operators.
+/// Of the inputs of one of com.microsoft's elementwise operators, those that are quantized; none for other operators.
 std::span<const size_t> CodeInputs(const Node& node) {
   static constexpr size_t first[] = {0}, both[] = {0, 3};
   if (node.domain != "com.microsoft") return {};
@@ -37,7 +37,7 @@ bool IsTabulable(const Node& node) {
          (traits.Has(OpTrait::kBroadcasts) && binary.contains(node.op_type));
 }
 
-/// The values that a float tensor takes, as results of the 256 codes of one 8-bit tensor.
+/// The values of a float tensor, as results of the 256 values of one 8-bit tensor.
 class Tabulation {
  public:
   Tabulation(const Graph& graph, const RewriteContext& context) : graph_(graph), context_(context) {}
@@ -56,7 +56,7 @@ class Tabulation {
   /// Of the constants that meet the tensor.
   size_t most_rank() const { return most_rank_; }
 
-  /// The codes that a QuantizeLinear, or an operator on codes, computes for each code of base().
+  /// The results that a QuantizeLinear, or a quantized operator, computes for each value of base().
   std::optional<Tensor> Results(const Node& node) {
     std::vector<Tensor> inputs(node.inputs.size());
     if (const auto to = QuantizationOf(graph_, node)) {
@@ -100,7 +100,7 @@ class Tabulation {
     return Run(node, inputs);
   }
 
-  /// What an 8-bit tensor holds for each code of the one that all begins with.
+  /// What an 8-bit tensor holds for each value of the one that all begins with.
   std::optional<Tensor> Codes(ValueIndex value) {
     if (const Tensor* constant = graph_.constant(value)) return Scalar(*constant);
     const NodeIndex producer = graph_.value(value).producer;

@@ -1,5 +1,5 @@
-// hoist_quantize_over_concat: a QuantizeLinear after a Concat of dequantized codes goes before it, once for each part: the
-// parts are joined as codes, and what becomes of each part is a table of its 256 codes, or nothing.
+// hoist_quantize_over_concat: a QuantizeLinear after a Concat of dequantized values goes before it, once for each part: the
+// parts are joined quantized, and requantizing a part is a table of its 256 values, or nothing.
 
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/quantization.h"

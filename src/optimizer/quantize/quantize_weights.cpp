@@ -12,7 +12,7 @@ namespace {
 /// Columns quantized together.
 constexpr int64_t kStrip = 32;
 constexpr int64_t kMostBlock = 64;
-/// Codes are 1 to 255.
+/// Quantized values are 1 to 255.
 constexpr int kZero = 128;
 constexpr float kMostCode = 127;
 

@@ -1,4 +1,4 @@
-// sink_dequantize: what moves elements about moves the 8-bit codes, and DequantizeLinear comes after it.
+// sink_dequantize: operators that only move elements move the quantized values, and DequantizeLinear comes after them.
 
 #include <algorithm>
 

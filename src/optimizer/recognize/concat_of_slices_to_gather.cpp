@@ -12,12 +12,12 @@
 namespace tessera {
 namespace {
 
-/// More are no copy of large pieces, and the list of indices would take memory.
+/// More are no copy of large pieces, and the list of indices would need memory.
 constexpr size_t kMostIndices = 4096;
-/// Elements that lie side by side: few are copied faster by Slice and Concat.
+/// Adjacent elements: few are copied faster by Slice and Concat.
 constexpr int64_t kLeastBlock = 16;
 
-/// The indices that a Slice with constant bounds takes on `axis`, of `size`, when it cuts no other.
+/// The indices that a Slice with constant bounds reads on `axis`, of `size`, when it cuts no other.
 std::optional<std::vector<int64_t>> IndicesOf(const Graph& graph, const Node& slice, int64_t axis, int64_t size) {
   if (!IsOp(slice, "Slice")) return std::nullopt;
   const auto bounds = SliceBoundsOf(graph, slice);

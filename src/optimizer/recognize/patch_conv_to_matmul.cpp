@@ -1,6 +1,6 @@
-// patch_conv_to_matmul: a convolution whose windows do not overlap, between tokens (pixels with their channels side by
-// side) that were made an image for it and become tokens again, as transformers shorten their keys with: patches are rows
-// of a matrix product.
+// patch_conv_to_matmul: a convolution whose windows do not overlap, between tokens (pixels in NHWC)
+// that were made an image for it and become tokens again, as transformers shorten their keys with: patches are rows
+// of a MatMul.
 
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/tokens.h"
@@ -85,7 +85,7 @@ class PatchConvolutions final : public NodeRewrite {
       SetAttribute(node, "perm", std::move(perm));
       return node.outputs[0];
     };
-    // The pixels of a line of a patch lie together, lines do not.
+    // The pixels of a row of a patch are adjacent, rows are not.
     const int64_t line = of.width * of.channels;
     ValueIndex rows =
         reshape(pixels, {0, of.rows, of.height, of.columns, line}, of_batch({of.rows, of.height, of.columns, line}));

@@ -1,5 +1,5 @@
 // recognize_attention: softmax(scale * Q K^T + mask) V, spelled out in MatMul, Mul or Div, Add, Where, Softmax and MatMul,
-// becomes Attention, which keeps the scores in the cache. Heads that lie side by side in the last dimension are read and
+// becomes Attention, which keeps the scores in the cache. Heads that are adjacent in the last dimension are read and
 // written there, without Transpose. A row of which the mask leaves nothing gives NaN, as Softmax does, where Attention by
 // itself gives zeros; in models that are written it gives these.
 
@@ -63,7 +63,7 @@ std::optional<std::pair<ValueIndex, double>> Scaling(const Graph& graph, const N
   return std::nullopt;
 }
 
-/// Takes factors off an operand of the first product.
+/// Removes the scaling of an operand of the first MatMul.
 ValueIndex Unscaled(const Graph& graph, ValueIndex value, AttentionPattern& pattern) {
   for (NodeIndex producer; HasOneReader(graph, value) && (producer = graph.value(value).producer) != kNone;) {
     const auto scaling = Scaling(graph, graph.node(producer));
@@ -99,7 +99,7 @@ std::optional<std::pair<ValueIndex, ValueIndex>> Floored(const Graph& graph, con
   return std::nullopt;
 }
 
-/// From the softmax's input up to the product of queries and keys.
+/// From the softmax's input up to the MatMul of queries and keys.
 bool MatchScores(const Graph& graph, ValueIndex value, AttentionPattern& pattern) {
   for (bool scaled = false;;) {
     const NodeIndex producer = graph.value(value).producer;
@@ -117,7 +117,7 @@ bool MatchScores(const Graph& graph, ValueIndex value, AttentionPattern& pattern
       scaled = true;
       continue;
     }
-    if (scaled) return false;  // the factor would be the mask's too
+    if (scaled) return false;  // the scale would be the mask's too
     if (IsOp(node, "Add") && node.inputs.size() == 2 && node.since_version >= 7) {
       const size_t scores = LeadsToProduct(graph, node.inputs[0]) ? 0 : 1;
       pattern.masks.push_back({.value = node.inputs[1 - scores]});
@@ -185,7 +185,7 @@ bool IsPlain(const Graph& graph, const AttentionPattern& pattern) {
   });
 }
 
-/// Puts the nodes of one Attention into the place of a pattern's.
+/// Replaces a pattern's nodes by those of one Attention.
 class Builder {
  public:
   Builder(Graph& graph, const AttentionPattern& pattern)
@@ -355,7 +355,7 @@ class Builder {
     return packed;
   }
 
-  /// The other way round, in the place of the Transpose after the product.
+  /// The other way round, instead of the Transpose after the MatMul.
   ValueIndex Unpack() {
     const Node& after = *OnlyReader(graph_, result_);
     const NodeIndex index = after.index;

@@ -1,4 +1,4 @@
-// recognize_matmul_nbits: products with a matrix that DequantizeLinear makes of 2, 4 or 8-bit constants become MatMulNBits,
+// recognize_matmul_nbits: MatMuls by a matrix that DequantizeLinear makes of 2, 4 or 8-bit constants become MatMulNBits,
 // which reads the weights as they are; a constant that is added to its columns becomes its bias.
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-/// A product that reads the dequantized matrix, and whether it reads the transpose.
+/// A MatMul or Gemm that reads the dequantized matrix, and whether it reads the transpose.
 struct Reader {
   NodeIndex product = kNone;
   bool transposed = false;
@@ -64,7 +64,7 @@ class NBitsRecognition final : public NodeRewrite {
     const ElementType type = ElementOf(graph, matrix);
     for (const Reader& reader : *readers) {
       const Node& product = graph.node(reader.product);
-      // With both factors quantized it runs as a product of integers.
+      // With both operands quantized it runs as an integer GEMM.
       const Node* other = Producer(graph, product, 0);
       if (other != nullptr && IsOp(*other, "DequantizeLinear")) return false;
       if (reader.transposed != quantized.transposed || !MayBecomeNBits(graph, product, type, source, context)) return false;

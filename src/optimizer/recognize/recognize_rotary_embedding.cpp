@@ -1,7 +1,7 @@
 // recognize_rotary_embedding: x * cos + rotate_half(x) * sin, or each half spelled by itself (x1 * cos - x2 * sin beside x2
 // * cos + x1 * sin), or x * cos + pairs of (-x2, x1) * sin where x1 and x2 are every second element (GPT-J), becomes
 // RotaryEmbedding; so does what leaves the rest of each head as it is. Heads that a Transpose puts in front of the steps
-// are turned where they lie, and the Transpose comes after, where attention takes it in.
+// are rotated in place, and the Transpose comes after, where attention fuses it.
 
 #include <algorithm>
 #include <array>
@@ -18,12 +18,12 @@ namespace {
 
 constexpr int kRotaryVersion = 23;
 
-/// What the nodes compute: the first 2 * half elements of each row of x are turned, the others are as they were.
+/// What the nodes compute: the first 2 * half elements of each row of x are rotated, the others are as they were.
 struct Rotation {
   ValueIndex x = kNone, cosine = kNone, sine = kNone;
   int64_t half = 0;
   bool wide = false;         // cosine and sine hold 2 * half numbers a row, each twice
-  bool interleaved = false;  // what is turned together lies side by side
+  bool interleaved = false;  // elements that are rotated together are adjacent
   ValueIndex result = kNone;
   std::vector<NodeIndex> nodes;  // whose results only others of them read, but for the last
 };
@@ -145,7 +145,7 @@ class RotationMatching {
     return false;
   }
 
-  /// Concat(turned, rest) where x is the beginning of each row and the rest what comes after it.
+  /// Concat(rotated, rest) where x is the beginning of each row and the rest what comes after it.
   void TakeRestIn() {
     const Node* concat = OnlyReader(graph_, rotation_.result);
     const auto begin = RowPartOf(graph_, rotation_.x);
@@ -163,7 +163,7 @@ class RotationMatching {
   Rotation rotation_;
 };
 
-/// How the angles lie to x; nothing where they are not one a step.
+/// How the angles broadcast to x; nothing where they are not one a step.
 std::optional<RotationLayout> LayoutOf(const Graph& graph, const Rotation& rotation) {
   const SymbolicShape *x = ShapeOf(graph, rotation.x), *angles = ShapeOf(graph, rotation.cosine);
   if (x == nullptr || x->size() != 4 || !(*x)[3].known()) return std::nullopt;
@@ -180,7 +180,7 @@ std::optional<RotationLayout> LayoutOf(const Graph& graph, const Rotation& rotat
   return heads_last ? std::optional(layout) : std::nullopt;
 }
 
-/// Puts the operator and what brings its inputs into shape in the place of the nodes.
+/// Replaces the nodes by the operator and what brings its inputs into shape.
 class RotationWriting {
  public:
   RotationWriting(Graph& graph, const Rotation& rotation, const RotationLayout& layout)
@@ -237,7 +237,7 @@ class RotationWriting {
   }
 
  private:
-  /// Heads lie side by side behind the steps: x itself does, or what nobody else reads transposed.
+  /// Heads are adjacent, after the steps: those of x itself, or of what nobody else reads transposed.
   bool Packs() const {
     if (!layout_.heads_first) return true;
     const GraphValue& x = graph_.value(rotation_.x);

@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-/// What the CPU provider's products and convolutions can apply to their results before they are written.
+/// What the CPU provider's matrix products and convolutions can apply to their results in the epilogue.
 struct Activation {
   std::string name;
   float alpha = 0, beta = 0;

@@ -1,6 +1,6 @@
 // decompose_skip_layer_normalization: SkipLayerNormalization and SkipSimplifiedLayerNormalization, as ONNX Runtime's
-// optimizer writes them, become their sums and LayerNormalization or RMSNormalization: a product in front takes the sums in
-// while its results are in registers, and even where there is none the rows are read no slower. Only where it is left to
+// optimizer writes them, become their Adds and LayerNormalization or RMSNormalization: a MatMul in front computes the Adds
+// in its epilogue, and even where there is none the rows are read no slower. Only where it is left to
 // the CPU provider: others keep one kernel.
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-/// The optional bias of the sum, and what the normalization reads behind it.
+/// The optional bias of the Add, and what the normalization reads after it.
 struct SkipInputs {
   bool centers = false;
   ValueIndex beta = kNone, bias = kNone;
@@ -54,7 +54,7 @@ class SkipSplitting final : public NodeRewrite {
       AddOperator(graph, "Add", {a, b}, sum, index);
       return sum;
     };
-    // The bias goes to the side that a product gives, which takes both sums in then.
+    // The bias goes to the side that a MatMul computes, whose epilogue does both Adds then.
     const size_t side = IsProduct(graph, node, 1) && !IsProduct(graph, node, 0) ? 1 : 0;
     const ValueIndex biased = inputs->bias == kNone ? node.inputs[side] : add(node.inputs[side], inputs->bias, kNone);
     normalization.inputs[0] = add(biased, node.inputs[1 - side], node.outputs.size() > 3 ? node.outputs[3] : kNone);
@@ -63,7 +63,7 @@ class SkipSplitting final : public NodeRewrite {
   }
 
  private:
-  /// The sizes are known to be those that the operator asks for, and only the normalization and the sum are wanted.
+  /// The sizes are known to be those that the operator asks for, and only the normalization and the sum are used.
   static bool IsPlain(const Graph& graph, const Node& node, const SkipInputs& inputs) {
     const SymbolicShape* x = ShapeOf(graph, node.inputs[0]);
     if (x == nullptr || x->empty() || !SameShape(graph, node.inputs[0], node.inputs[1]) || VersionOf(graph, "Add") < 7)

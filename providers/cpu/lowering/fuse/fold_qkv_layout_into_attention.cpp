@@ -1,5 +1,5 @@
-// fold_qkv_layout_into_attention: queries, keys and values that are parts of the rows of one product (Gather of a Reshape
-// that tells them apart) are read there by the CPU provider's Attention, without copies.
+// fold_qkv_layout_into_attention: queries, keys and values that are parts of the rows of one MatMul (Gather of a Reshape
+// that separates them) are read there by the CPU provider's Attention, without copies.
 
 #include <array>
 

@@ -1,6 +1,6 @@
-// fold_transpose_into_matmul: matrices that a Transpose turns for a product, such as the similarities x x', are read as
+// fold_transpose_into_matmul: matrices that are transposed for a MatMul, such as the similarities x x', are read as
 // they are by a FusedMatMul. fuse_transposes does so for one matrix, with Gemm; this is for many. Last, as what recognizes
-// or takes in products knows MatMul, and only where it is left to the CPU provider.
+// or fuses into matrix products knows MatMul, and only where it is left to the CPU provider.
 
 #include <numeric>
 #include <utility>
@@ -23,7 +23,7 @@ bool SwapsRowsAndColumns(const Permutation& perm) {
 
 class FactorTurning final : public NodeRewrite {
  protected:
-  /// The second factor only: products copy it anyway, of the first they want whole rows.
+  /// The rhs only: it is packed anyway, while whole rows of the lhs are read in place.
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& product = graph.node(index);
     if (!IsOp(product, "MatMul") || !HasInput(product, 1)) return false;

@@ -1,5 +1,5 @@
-// fuse_linear: MatMul by a constant matrix, or Gemm, the sums with a bias and with a value of the result's size, and the
-// activation after them become Linear (ai.tessera), which does all that while its results are in registers and reads
+// fuse_linear: MatMul by a constant matrix, or Gemm, the addition of a bias and of a value of the result's size, and the
+// activation after them become Linear (ai.tessera), which does all that in the epilogue and reads
 // matrices of 16 bits as they are. Only where it is left to the CPU provider, which has the operator, and after all other
 // passes, which do not know it.
 
@@ -14,7 +14,7 @@
 namespace tessera {
 namespace {
 
-/// A product, and what of the nodes after it goes into it.
+/// A MatMul or Gemm, and the nodes after it that are fused into it.
 struct Sums {
   ValueIndex x = kNone, w = kNone, bias = kNone, residual = kNone;
   bool transposed = false;
@@ -30,7 +30,7 @@ bool IsBias(const Graph& graph, ValueIndex value, size_t rank, int64_t n) {
   return std::all_of(shape->begin(), shape->end() - 1, [](const Dimension& dim) { return dim.value == 1; });
 }
 
-/// The constant matrix that a product's second operand is, or is converted to float from; kNone for another.
+/// The constant matrix that is the rhs, or is converted to float for it; kNone for another.
 ValueIndex MatrixOf(const Graph& graph, const Node& product) {
   ValueIndex w = product.inputs[1];
   const Node* cast = Producer(graph, product, 1);
@@ -39,7 +39,7 @@ ValueIndex MatrixOf(const Graph& graph, const Node& product) {
   return weights != nullptr && weights->shape().rank() == 2 && weights->num_elements() > 0 ? w : kNone;
 }
 
-/// The product alone: Gemm's C is what it adds already.
+/// The node alone: Gemm's C is what it adds already.
 std::optional<Sums> ProductOf(const Graph& graph, const Node& node) {
   const bool is_gemm = IsOp(node, "Gemm");
   if ((!is_gemm && !IsOp(node, "MatMul")) || node.FindAttribute(kFusedActivation) != nullptr) return std::nullopt;
@@ -86,7 +86,7 @@ class SumFusion final : public NodeRewrite {
     if (sums->transposed) SetAttribute(linear, "transB", int64_t{1});
     if (sums->activation) SetActivation(linear, *sums->activation);
     if (!MayFuse(graph, graph.node(index), linear, context)) return false;
-    // What is added may be ready later than the product was.
+    // What is added may be computed later than the MatMul.
     const NodeIndex place = sums->nodes.back();
     for (const NodeIndex gone : sums->nodes) graph.RemoveNode(gone);
     graph.AddNode(std::move(linear), place);
@@ -95,7 +95,7 @@ class SumFusion final : public NodeRewrite {
   }
 
  private:
-  /// Takes the only reader of the result in, if it can be.
+  /// Fuses the only reader of the result, if it can be.
   static bool Absorb(const Graph& graph, Sums& sums) {
     const Node* reader = OnlyReader(graph, sums.result);
     if (reader == nullptr || !HasOneOutput(*reader) || ElementOf(graph, reader->outputs[0]) != ElementType::kFloat)

@@ -1,5 +1,5 @@
 // recognize_scatter_grid: ScatterND at all combinations of an index of each axis, as PyTorch exports an assignment to a
-// slice, becomes ScatterGrid (ai.tessera), which takes a vector of each axis instead of the combinations and copies whole
+// slice, becomes ScatterGrid (ai.tessera), which reads a vector of each axis instead of the combinations and copies whole
 // rows. Where it is left to the CPU provider, which has the operator.
 
 #include <algorithm>

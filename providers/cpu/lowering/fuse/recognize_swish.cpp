@@ -1,4 +1,4 @@
-// recognize_swish: x sigmoid(alpha x) becomes Swish. After the passes that take such an activation into a convolution, and
+// recognize_swish: x sigmoid(alpha x) becomes Swish. After the passes that fuse such an activation into a convolution, and
 // only where it is left to the CPU provider: others make one kernel of such a chain themselves.
 
 #include "cpu/lowering/lowering.h"

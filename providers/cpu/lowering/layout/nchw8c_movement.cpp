@@ -181,7 +181,7 @@ class Moving {
 
   bool Split() {
     const auto axis = node_.since_version < 2 ? std::nullopt : FromFront({IntAttribute(node_, "axis", 0)});
-    const bool all = std::ranges::find(node_.outputs, kNone) == node_.outputs.end();  // parts are told by their places
+    const bool all = std::ranges::find(node_.outputs, kNone) == node_.outputs.end();  // parts are told by their indices
     if (!axis || !all) return false;
     SetAttribute(result_.node, "axis", axis->front());
     if (axis->front() != kChannelAxis) return true;

@@ -16,15 +16,15 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kMostPlainChannels = 7;  // that a first convolution reads plane by plane
-constexpr int64_t kMostGroupsInBlock = 4;  // computed as one: three quarters of its products are with zeros
-/// Outputs may be filled up to whole blocks, of which so many 16ths are outputs, where each sums so many products: fewer of
-/// windows that Winograd's transform takes.
+constexpr int64_t kMostGroupsInBlock = 4;  // computed as one: three quarters of its multiplications are with zeros
+/// Outputs may be padded to whole blocks, of which so many 16ths are outputs, where each adds so many products: fewer of
+/// windows that fit Winograd's transform.
 constexpr int64_t kFewestOfThree = 8, kFewestTransformed = 9, kFewestOfWindow = 10, kFewestOfPixel = 15, kLeastDepth = 128;
 /// A region must compute so many elements in convolutions for each that it moves into the layout or out of it.
 constexpr double kFewestElementsPerMove = 2;
-/// A convolution of so many multiplications for each element that it reads or writes in blocks pays for its own moves.
+/// A convolution of so many multiplications for each element that it reads or writes in NCHW8c pays for its own moves.
 constexpr double kWorthMoving = 128;
-/// Of a window, whose inputs are gathered where they are not in blocks.
+/// Of a window, whose inputs are gathered where they are not in NCHW8c.
 constexpr double kWorthMovingWindow = 60;
 /// Depthwise windows up to this size have kernels of their own for planes, as long as no elements are left out between
 /// their taps; where some are, those for planes keep up on long rows only.
@@ -132,7 +132,7 @@ class Planner {
   }
 
   /// Images of so few pixels that rows of vectors, or tiles, of one image would hardly be filled: the plain operator puts
-  /// the pixels of many into one product.
+  /// the pixels of many into one GEMM.
   bool IsProductOfSmallImages(const Node& node, const Shape& weights) const {
     constexpr int64_t kFewPixels = 9, kFewPixelsOfMany = 16, kManyImages = 16;
     if (weights.SizeOfRange(2, weights.rank()) == 1) return false;
@@ -230,7 +230,7 @@ class Planner {
     const int64_t channels = Channels(graph_, node.outputs[0]);
     if (node.since_version < (variadic ? 8 : 7) || !Divides(graph_, node.outputs[0])) return std::nullopt;
     const size_t rank = RankOf(graph_, node.outputs[0]);
-    std::optional<ValueIndex> image, other;  // one that is in blocks, and what is neither like it nor a constant for it
+    std::optional<ValueIndex> image, other;  // one that is in NCHW8c, and what is neither like it nor a constant for it
     const auto is_image = [&](size_t i) { return IsNchw8c(node, i) && Channels(graph_, node.inputs[i]) == channels; };
     for (size_t i = 0; i < node.inputs.size() && !image; ++i) {
       if (is_image(i) && !(IsOnePixel(graph_, node.inputs[i]) && !IsOnePixel(graph_, node.outputs[0])))
@@ -249,7 +249,7 @@ class Planner {
     return node.inputs.size() == 2 ? RoleWith(node, *image, *other) : std::nullopt;
   }
 
-  /// Of a sum or a product of an image in blocks and of what is not.
+  /// Of an Add or a Mul of an image in NCHW8c and of what is not.
   std::optional<Nchw8cRole> RoleWith(const Node& node, ValueIndex image, ValueIndex other) const {
     const bool adds = node.op_type == "Add";
     if ((!adds && node.op_type != "Mul") || graph_.constant(other) != nullptr) return std::nullopt;
@@ -350,7 +350,7 @@ class Planner {
     return GivesBlocks(role) ? node.outputs[0] : node.inputs[0];
   }
 
-  /// Nodes whose results nobody reads in blocks compute on planes where the way out of blocks is no longer before them.
+  /// Nodes whose results nobody reads in NCHW8c compute on planes where the conversion to NCHW is no longer before them.
   /// Each may have been the only one that read another's.
   void LeaveBeforeGrowing() {
     const std::vector<NodeIndex> order = graph_.TopologicalOrder();
@@ -459,7 +459,7 @@ class Planner {
   Nchw8cPlan plan_;
   std::set<ValueIndex> blocked_;
   Regions regions_;
-  /// By node with many inputs: whether it reads a value in blocks by some of them, and by all.
+  /// By node with many inputs: whether it reads a value in NCHW8c by some of them, and by all.
   mutable std::map<NodeIndex, std::map<ValueIndex, std::pair<bool, bool>>> wide_reads_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which nodes of a graph compute on images in blocks of channels, [N, C/8, H, W, 8] or [N, C/8, D, H, W, 8].
+// Which nodes of a graph compute in NCHW8c, [N, C/8, H, W, 8] or [N, C/8, D, H, W, 8].
 
 #include <map>
 #include <optional>
@@ -22,7 +22,7 @@ enum class Nchw8cRole {
   kNormalize,  // BatchNormalization, as a depthwise convolution of one pixel
   kMap,        // the node itself, element by element
   kGroups,     // GroupNormalization, or InstanceNormalization as groups of one channel
-  kScale,      // Mul with a factor for each channel of an image
+  kScale,      // Mul with a number for each channel of an image
   kShift,      // Add of a number to each channel of an image
   kConcat,     // the node itself, along axis 1
   kMove,       // the node itself, with one axis more; it may have several outputs
@@ -53,7 +53,7 @@ int64_t GroupsInBlock(const Shape& weights, int64_t group);
 /// what it saves, and nodes after which it would cost more than before them.
 Nchw8cPlan PlanBlocks(const Graph& graph, const RewriteContext& context);
 
-/// Whether the node's outputs are in blocks.
+/// Whether the node's outputs are in NCHW8c.
 inline bool GivesBlocks(Nchw8cRole role) { return role != Nchw8cRole::kAverage && role != Nchw8cRole::kShape; }
 
 /// Inputs of the node that are blocked where it has the role: others stay as they are.

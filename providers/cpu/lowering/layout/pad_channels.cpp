@@ -61,7 +61,7 @@ class ChannelPadding final : public NodeRewrite {
            weights->num_elements() > 0;
   }
 
-  /// All who read the value take any channel by itself, or are convolutions. False where that is not so.
+  /// Whether all who read the value process each channel by itself, or are convolutions.
   bool Follow(const Graph& graph, ValueIndex value, int64_t channels, PaddedValues& between, RewriteContext& context) {
     const GraphValue& held = graph.value(value);
     const SymbolicShape* shape = ShapeOf(graph, value);

@@ -1,5 +1,5 @@
-// use_depthwise_conv_nhwc: a depthwise convolution between tokens (pixels with their channels side by side) computes on
-// them as they lie, where it is left to the CPU provider, which has the operator (ai.tessera). After the passes that take
+// use_depthwise_conv_nhwc: a depthwise convolution between tokens (pixels in NHWC) computes on
+// them in place, where it is left to the CPU provider, which has the operator (ai.tessera). After the passes that fuse
 // what follows into convolutions.
 
 #include "cpu/lowering/lowering.h"

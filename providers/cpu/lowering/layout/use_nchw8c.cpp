@@ -1,5 +1,5 @@
-// use_nchw8c: convolutions, and what lies between them, compute on images in blocks of channels, where a pixel's block
-// is one vector; the sum with a shortcut and the activations after a convolution go into it. Only where all of it is left
+// use_nchw8c: convolutions, and what is between them, compute on images in NCHW8c, where a pixel's block
+// is one vector; a residual and the activation after a convolution become its epilogue. Only where all of it is left
 // to the CPU provider, which has the operators (ai.tessera), and after all other passes, which do not know them. Where a
 // convolution's outputs do not fill the last block, as those of detectors' heads, zeros do, which stay behind on the way
 // out of the layout.
@@ -43,7 +43,7 @@ class GraphBlocking {
   }
 
  private:
-  /// Where all that reads an image in blocks is a convolution that copies it once more, to pad it, the two copies are one.
+  /// Where only a convolution reads an image in NCHW8c and copies it once more, to pad it, the two copies become one.
   void EnterWhilePadding(ValueIndex plain, ValueIndex blocked) {
     if (!HasOneReader(graph_, blocked)) return;
     Node conv = graph_.node(graph_.value(blocked).consumers[0]);
@@ -83,7 +83,7 @@ class GraphBlocking {
     return node;
   }
 
-  /// A value for what `plain` is in blocks.
+  /// A value for `plain` in NCHW8c.
   ValueIndex Twin(ValueIndex plain) {
     SymbolicShape shape = *ShapeOf(graph_, plain);
     shape[1].value = CeilDiv(shape[1].value, kChannelBlock);
@@ -96,7 +96,7 @@ class GraphBlocking {
     return graph_.value(plain).name.empty() || graph_.FindValue(name) != kNone ? "" : name;
   }
 
-  /// `plain` in blocks, by a reordering where nobody computes it so.
+  /// `plain` in NCHW8c, by a conversion where nobody computes it so.
   ValueIndex Nchw8c(ValueIndex plain, NodeIndex place) {
     if (const auto found = made_.find(plain); found != made_.end()) return found->second;
     if (const auto found = entered_.find(plain); found != entered_.end()) return found->second;
@@ -128,7 +128,7 @@ class GraphBlocking {
     Put(old, std::move(node), GivesBlocks(role));
   }
 
-  /// The blocked node takes the place of `old`.
+  /// The NCHW8c node replaces `old`.
   void Put(const Node& old, Node node, bool gives_blocks) {
     graph_.RemoveNode(old.index);
     node.outputs = old.outputs;
@@ -281,7 +281,7 @@ class GraphBlocking {
     }
   }
 
-  /// The convolution that computes `plain` in blocks, when only `readers` read it and no activation has gone in yet.
+  /// The convolution that computes `plain` in NCHW8c, when only `readers` read it and no activation is fused yet.
   const Node* FreeConv(ValueIndex plain, std::initializer_list<NodeIndex> readers) const {
     const auto found = made_.find(plain);
     if (found == made_.end()) return nullptr;
@@ -386,7 +386,7 @@ class GraphBlocking {
 
   Graph& graph_;
   Nchw8cPlan plan_;
-  std::map<ValueIndex, ValueIndex> made_;        // computed in blocks
+  std::map<ValueIndex, ValueIndex> made_;        // computed in NCHW8c
   std::map<ValueIndex, ValueIndex> entered_;     // brought into blocks
   std::map<ValueIndex, ValueIndex> same_image_;  // of a convolution's output, the input that is as large
 };

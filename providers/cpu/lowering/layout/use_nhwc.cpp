@@ -1,5 +1,5 @@
-// use_nhwc: quantized convolutions, and what lies between them, compute on images whose channels lie side by side,
-// [N, H, W, C]: rows of bytes that products read where they are. Only where all of it is left to the CPU provider, which
+// use_nhwc: quantized convolutions, and what is between them, compute on images in NHWC,
+// [N, H, W, C]: rows of bytes that a GEMM reads in place. Only where all of it is left to the CPU provider, which
 // has the operators (ai.tessera), and after all other passes, which do not know them.
 
 #include <algorithm>
@@ -25,10 +25,10 @@ constexpr int64_t kFewestChannels = 4;    // of a group: fewer make no rows to s
 constexpr int64_t kFewestDepthwise = 32;  // channels that fill the vectors of any machine
 constexpr int64_t kMostPairsLookedAt = 1 << 16;
 constexpr double kMostLargePairs =
-    1.0 / 16;  // of neighbouring weights that a product of bytes takes in two steps without VNNI
+    1.0 / 16;  // of adjacent weights that the GEMM of bytes multiplies in two steps without VNNI
 constexpr double kFewestElementsPerTurn = 2;  // that convolutions compute for each that is transposed
 
-/// The order in which a Transpose puts images back.
+/// The permutation that converts images back.
 const Permutation kBack = {0, 3, 1, 2};
 
 enum class Role {
@@ -36,7 +36,7 @@ enum class Role {
   kPool,     // MaxPoolNhwc
   kMap,      // the node itself, element by element
   kMove,     // the node itself along another axis
-  kAverage,  // the node itself, whose single pixels are turned back
+  kAverage,  // the node itself, whose single pixels are converted back
 };
 
 bool IsImage(const Graph& graph, ValueIndex index) {
@@ -54,7 +54,7 @@ std::vector<size_t> Images(const Node& node, Role role) {
   return all;
 }
 
-/// Nodes that may read and give images with the channels last, without regions that cost more to enter and leave than they
+/// Nodes that may read and write images in NHWC, without regions that cost more to enter and leave than they
 /// save.
 class LastPlanner {
  public:
@@ -203,7 +203,7 @@ class Turning {
     return node;
   }
 
-  /// A value for what `plain` is with the channels last.
+  /// A value for `plain` in NHWC.
   ValueIndex Twin(ValueIndex plain) {
     const SymbolicShape shape = *ShapeOf(graph_, plain);
     const SymbolicShape last = {shape[0], shape[2], shape[3], shape[1]};
@@ -250,8 +250,8 @@ class Turning {
 
   Graph& graph_;
   std::map<NodeIndex, Role> roles_;
-  std::map<ValueIndex, ValueIndex> made_;     // computed with the channels last
-  std::map<ValueIndex, ValueIndex> entered_;  // turned
+  std::map<ValueIndex, ValueIndex> made_;     // computed in NHWC
+  std::map<ValueIndex, ValueIndex> entered_;  // transposed
 };
 
 class Nhwc final : public Rewrite {

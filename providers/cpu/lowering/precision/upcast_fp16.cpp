@@ -1,6 +1,6 @@
 // upcast_fp16: where the CPU provider computes with float16 or bfloat16, it converts each operator's operands to float32
 // and rounds the results. Between operators that it runs, values stay float32 instead: fewer roundings, no conversions, and
-// all that is made for float32 (layouts, Winograd's convolutions, fusions) applies. Matrices of products keep their 16
+// all that is made for float32 (layouts, Winograd's convolutions, fusions) applies. Matrices of MatMuls keep their 16
 // bits.
 
 #include <algorithm>
