@@ -96,7 +96,7 @@ class QuadCodes {
   LazyLaunchable kernel_;
 };
 
-/// Sums of products of pairs, by panels (product.h).
+/// Accumulators of pairs of products, by panels (panel_gemm.h).
 std::string PairDefines();
 
 }  // namespace tessera::opencl

@@ -57,7 +57,7 @@ class NBitsPanels final : public GemmPanelSource<float> {
 std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t input);
 
 /// c = a * weights + bias for `rows` rows of k floats; the bias may be null. `quantizes`: a may be quantized to 8 bits,
-/// which the weights must suit (nbits_quantized.h). `shares_panels`: many rows may take scratch memory for all weights as
+/// which the weights must suit (nbits/quantized.h). `shares_panels`: many rows may take scratch memory for all weights as
 /// floats.
 void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool quantizes, int64_t rows, const float* a,
                      const float* bias, float* c, bool shares_panels);

@@ -1,4 +1,4 @@
-// Slice (1: attributes; 10, 11, 13: inputs): start, end and step per axis, clamped as base/slice_range.h has it.
+// Slice (1: attributes; 10, 11, 13: inputs): start, end and step per axis, clamped as ops/movement/slice.h has it.
 
 #include "ops/movement/slice.h"
 
