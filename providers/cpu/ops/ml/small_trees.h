@@ -9,7 +9,7 @@
 
 namespace tessera::cpu {
 
-/// The trees of a forest in the form of simd/small_trees.h, where all of them have it: few leaves, tests "<=" or "<".
+/// The trees of a forest in the form of kernels/trees/small_trees.h, where all have it: few leaves, tests "<=" or "<".
 class SmallTrees {
  public:
   SmallTrees() = default;

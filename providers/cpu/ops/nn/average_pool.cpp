@@ -8,7 +8,7 @@
 namespace tessera::cpu {
 namespace {
 
-/// Elements that the average of output position `o` divides by, along one axis.
+/// Elements that the average at output index `o` divides by, along one axis.
 int64_t CountAlong(const Window& window, size_t axis, int64_t o, bool include_pad) {
   if (!include_pad) {
     const KernelRange range = InsideInput(window, axis, o);

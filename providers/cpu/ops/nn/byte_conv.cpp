@@ -11,11 +11,11 @@ namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kMostPanelBytes = 320 << 10;  // of one panel
-constexpr int64_t kByteChunkBytes = 160 << 10;  // of panels that stay in the second cache while lines pass
+constexpr int64_t kByteChunkBytes = 160 << 10;  // of panels that stay in the second cache while weights stream
 constexpr int64_t kChannelBytes = 48 << 10;     // of a channel that is laid out for a depthwise convolution
 constexpr int64_t kReadBehind = 64;
 
-/// Pixels [first, first + width) of the output, as they lie in the layout; gives the number of runs.
+/// Pixels [first, first + width) of the output, in the layout's order; returns the number of runs.
 size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width, PixelRun* runs) {
   if (flat) {
     runs[0] = {first, 0, width};
@@ -44,7 +44,7 @@ ByteConv::ByteConv(const KernelInfo& info, const ConvInputs& places)
   const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(places.w_zero), weights_[0]);
   std::vector<Requantization::Line> lines = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
   if (lines.empty()) return;
-  // Panels are unsigned, codes of int8 with the first bit turned.
+  // Panels are unsigned, quantized values of int8 with the first bit flipped.
   factors_.emplace(info, std::move(lines), weights_[0], !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0,
                    places);
   info.ReleaseConstant(places.weights);
@@ -127,7 +127,7 @@ void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const P
   const int64_t want = threads == 1 ? 1 : 3 * threads;
   const int64_t chunk = std::clamp<int64_t>(panels / want, 1, std::max<int64_t>(kByteChunkBytes / panel_bytes, 1));
   const int64_t chunks = CeilDiv(panels, chunk);
-  // Splitting the lines repeats the packing.
+  // Splitting the output channels repeats the packing.
   const int64_t parts = chunks >= threads ? 1 : std::min(blocks, CeilDiv(threads, chunks));
   const bool flat = layout.in_place() && window.kernel.num_elements() == 1 && layout.channel_size() == pixels;
   const double work =

@@ -1,7 +1,7 @@
 #pragma once
 
-// Convolution of an 8-bit image with constant 8-bit weights, packed at load, whose sums become codes while
-// they are stored, or stay sums.
+// Convolution of an 8-bit image with constant 8-bit weights, packed at load, whose accumulators are requantized while
+// they are stored, or stored as they are.
 
 #include <memory>
 #include <optional>
@@ -15,7 +15,7 @@ namespace tessera::cpu {
 
 class ByteConv {
  public:
-  /// Gives the weights' memory back where it took them.
+  /// Gives the weights' memory back where they are packed.
   ByteConv(const KernelInfo& info, const ConvInputs& places);
 
   /// False: the weights or their zero points are not constant, or this is not faster here.
@@ -40,7 +40,7 @@ class ByteConv {
   int64_t group_;
   Shape weights_;
   std::vector<int32_t>
-      line_zeros_;  // what of the pixels' sums is added for each line; empty: the weights have no zero points
+      line_zeros_;  // what the pixels' sums are multiplied with, by output channel; empty: the weights have no zero points
   std::vector<std::shared_ptr<const PackedWeightsS8>> groups_;
   Tensor taps_;  // of a depthwise convolution, widened
   std::optional<Requantization> factors_;

@@ -9,14 +9,14 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLeftBytes = 192 << 10;  // of rows that stay in the second cache while blocks pass
+constexpr int64_t kLeftBytes = 192 << 10;  // of rows that stay in the second cache while panels stream
 
 struct Rows {
   ByteRows bytes;
   const int32_t* sums;
 };
 
-/// Pairs of the rows, turned for the lines' corrections.
+/// Pairs of the rows, transposed for the outliers.
 const int16_t* Turn(KernelContext& context, const uint8_t* data, int64_t row, int64_t rows, int64_t k) {
   const int64_t size = TransposedSize(k), parts = CeilDiv(rows, kTransposedRows);
   int16_t* turned = context.scratch<int16_t>(static_cast<size_t>(CheckedMul(parts, size))).data();
@@ -29,7 +29,7 @@ const int16_t* Turn(KernelContext& context, const uint8_t* data, int64_t row, in
   return turned;
 }
 
-/// The rows as the lines meet them, and their sums where these are wanted.
+/// The rows as the kernels read them, and their sums where these are needed.
 Rows LayOut(KernelContext& context, const PackedWeightsS8& lines, const ByteMatrix& a, bool sums_too) {
   const uint8_t* data = a.data;
   const int64_t rows = a.rows, k = a.k;

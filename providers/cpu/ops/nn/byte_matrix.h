@@ -1,21 +1,21 @@
 #pragma once
 
-// Products of an 8-bit matrix with packed lines of constant weights.
+// GEMM of an 8-bit matrix with packed constant weights.
 
 #include "kernels/gemm/gemm_u8s8.h"
 #include "tessera/kernel.h"
 
 namespace tessera::cpu {
 
-/// `rows` rows of k bytes, one behind the other.
+/// `rows` rows of k bytes, one after the other.
 struct ByteMatrix {
   const uint8_t* data;
   bool is_signed;
   int64_t rows, k;
 };
 
-/// Products of all rows with all `lines`, which lie along the vectors (LineSide::kVectors). Signed bytes count 128 more.
-/// `store` has no row_sums: they are made here where line_zeros ask for them.
+/// Multiplies all rows by all `lines`, whose output channels run along the vectors (kVectors). Signed bytes count 128 more.
+/// `store` has no row_sums: they are computed here where line_zeros need them.
 void MultiplyByteMatrix(KernelContext& context, const PackedWeightsS8& lines, const ByteMatrix& a, OutputStage store);
 
 }  // namespace tessera::cpu

@@ -44,7 +44,7 @@ void AddColumns(const Window& window, const T* columns, T* image) {
   const auto outer_columns = window.output.dims().first(last);
   PacedCancellationPoint look(1);
   ForEachIndex(window.kernel.dims(), [&](const Shape& kernel) {
-    // Columns whose pixel along the last axis lies inside the image.
+    // Columns whose pixel along the last axis is inside the image.
     const int64_t shift = kernel[last] * window.dilations[last] - window.begin[last];
     const int64_t first = shift >= 0 ? 0 : CeilDiv(-shift, stride);
     const int64_t room = window.input[last] - shift;
@@ -120,7 +120,7 @@ class Col2Im final : public Kernel {
   }
 
  private:
-  /// Images of `planes` channels, whatever their elements' sums are.
+  /// Images of `planes` channels, whatever the type of their accumulators.
   static void Scatter(KernelContext& context, const Window& window, int64_t planes, const C* in, C* out) {
     const int64_t pixels = window.input.num_elements(),
                   columns = window.kernel.num_elements() * window.output.num_elements();
@@ -139,7 +139,7 @@ class Col2Im final : public Kernel {
 }  // namespace
 
 void RegisterCol2Im(KernelRegistry& registry) {
-  // Signed sums wrap like unsigned ones.
+  // Signed accumulators wrap like unsigned ones.
   using E = ElementType;
   registry.Add(Op("Col2Im").Types(0, kFloats).Factory(MakeTyped<Col2Im, FloatTypes>));
   registry.Add(Op("Col2Im").Types(0, {E::kInt8, E::kUInt8}).Make<Col2Im<uint8_t>>());

@@ -26,7 +26,7 @@ namespace {
 constexpr int64_t kSlack = 64;                     // elements read past the end of a laid-out input
 constexpr int64_t kRoundBytes = int64_t{8} << 20;  // laid-out input per round of images
 
-/// Panels of the implicit matrix [channels * kernel positions, output pixels] of one image and group.
+/// Panels of the implicit im2col matrix [channels * kernel positions, output pixels] of one image and group.
 template <class T>
 class ConvPanels final : public GemmPanelSource<T> {
  public:
@@ -87,7 +87,7 @@ struct ConvProblem {
   }
 };
 
-/// Kernel of one pixel, unit strides, no padding: a plain matrix product.
+/// Kernel of one pixel, unit strides, no padding: a plain GEMM.
 template <class C>
 void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
   RunProducts<C>(context, problem.batch * problem.groups, [&](int64_t i) {
@@ -98,7 +98,7 @@ void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
   });
 }
 
-/// Weights [outputs, channels * kernel positions] packed as the right-hand matrix: the output's channels are a tile's
+/// Weights [outputs, channels * kernel positions] packed as the rhs: output channels are a tile's
 /// columns and its pixels the rows, of which a small image has too few to fill panels. `columns`: [channels * kernel
 /// positions, pixels].
 template <class C>
@@ -351,7 +351,7 @@ class Conv final : public Kernel {
     packed_ = PackConstantInput<T>(info, 1, 1, packed_shape_.SizeOfRange(1, packed_shape_.rank()), packed_shape_[0], true);
   }
 
-  /// The shape of weights that are kept in another form only; null: they are the input's.
+  /// The shape of weights that are kept packed only; null: they are the input's.
   const Shape* ReleasedWeights() const {
     if (packed_) return &packed_shape_;
     const Shape* small = small_images_ ? small_images_->released_weights() : nullptr;

@@ -19,7 +19,7 @@ namespace tessera::cpu {
 
 class ConvInput {
  public:
-  /// `in_place`: the input itself already is in this layout (no padding, unit stride along the last axis).
+  /// `in_place`: the input itself already has this layout (no padding, unit stride along the last axis).
   ConvInput(KernelContext& context, const Window& window) : window_(window) {
     const size_t last = window.rank() - 1;
     const int64_t stride = window.strides[last];
@@ -60,7 +60,7 @@ class ConvInput {
       LayOutRow(in, pad, out);
       return;
     }
-    const size_t rows = window_.rank() - 2;  // the axis of rows; what comes before it counts images
+    const size_t rows = window_.rank() - 2;  // the axis of rows; the axes before it count images
     const int64_t image = window_.input.SizeOfRange(rows, rows + 2), size = padded_.SizeOfRange(rows, rows + 2);
     const int64_t images = padded_.SizeOfRange(0, rows);
     for (int64_t i = 0; i < images; ++i, out += size) {
@@ -81,7 +81,7 @@ class ConvInput {
   }
 
  private:
-  /// A row's elements that one phase of the stride takes: [first, end) of a phase's row are input elements from `from` on,
+  /// A row's elements that one phase of the stride reads: [first, end) of a phase's row are input elements from `from` on,
   /// `to`: where it begins.
   struct Phase {
     int64_t first, end, from, to;
@@ -105,7 +105,7 @@ class ConvInput {
   void LayOutHalves(const uint8_t* in, uint8_t* out, uint8_t pad) const {
     const int64_t width = window_.input[1], before = window_.begin[1];
     std::fill_n(out, channel_size_, pad);
-    // The padded image's rows that lie in the input.
+    // The padded image's rows that are inside the input.
     const int64_t first = std::min(window_.begin[0], padded_[0]);
     ByteImage image{std::clamp<int64_t>(padded_[0] - first, 0, window_.input[0]), width, padded_[1], {}, {}, {}};
     for (int64_t phase = 0; phase < phases_; ++phase) {

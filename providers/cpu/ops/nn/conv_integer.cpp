@@ -1,4 +1,4 @@
-// ConvInteger (10): convolution of 8-bit integers, sums in int32.
+// ConvInteger (10): convolution of 8-bit integers, accumulators in int32.
 
 #include <optional>
 

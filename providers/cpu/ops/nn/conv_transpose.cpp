@@ -1,4 +1,4 @@
-// ConvTranspose (1, 11, 22): the gradient of convolution as an operator. A matrix product gives every kernel position's
+// ConvTranspose (1, 11, 22): the gradient of convolution as an operator. A GEMM computes every kernel position's
 // contributions for some output channels; they are then gathered while they are in the cache.
 
 #include <fmt/format.h>
@@ -63,7 +63,7 @@ class ConvTranspose final : public Kernel {
  private:
   static constexpr int64_t kFewChannels = 2;
 
-  /// Weights with the input channels last.
+  /// Weights with the input channels as the last axis.
   std::shared_ptr<const Tensor> Turn(ThreadPool& threads, const Tensor& weights) const {
     auto turned = std::make_shared<Tensor>(ElementTypeOf<C>, weights.shape(), WeightMemory());
     const int64_t channels = weights.shape()[0] / attributes_.group;

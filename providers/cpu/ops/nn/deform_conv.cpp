@@ -87,9 +87,9 @@ class DeformConv final : public Kernel {
   }
 
  private:
-  /// Where one position of the kernel reads for an output pixel, which all channels of an offset group share.
+  /// The input pixels that one kernel position reads for an output pixel, the same for all channels of an offset group.
   struct Place {
-    int64_t corner;  // the upper left one of four that lie in the image; or kOutside or kBorder
+    int64_t corner;  // the upper left one of four that are inside the image; or kOutside or kBorder
     C y, x, dy, dx, mask;
   };
   static constexpr int64_t kOutside = -1, kBorder = -2;

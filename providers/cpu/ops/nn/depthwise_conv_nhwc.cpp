@@ -1,4 +1,4 @@
-// DepthwiseConvNhwc (ai.tessera 1): Conv of float images whose channels lie side by side, [N, H, W, C], each with a window
+// DepthwiseConvNhwc (ai.tessera 1): depthwise Conv of float images in NHWC, each channel with a window
 // of its own. The weights [C, 1, kH, kW] are as in Conv, and constant.
 
 #include <vector>
@@ -59,7 +59,7 @@ class DepthwiseConvNhwc final : public Kernel {
     float* y;
   };
 
-  /// One line of the output: the pixels in its middle have all columns of the window inside the image.
+  /// One row of the output: the pixels in its middle have all columns of the window inside the image.
   void Line(const Call& call, int64_t line, const float** taps, const float** weights) const {
     const int64_t width = call.window.output[1];
     const auto [first, last] = call.window.inner(1);

@@ -15,7 +15,7 @@ namespace {
 template <class T, int kRows>
 using Square = Eigen::Matrix<T, kRows, kRows, Eigen::RowMajor>;
 
-/// The product of U's diagonal. A zero there is the result, also where others are too large for a product; not a number is
+/// The product of U's diagonal. A zero there is the result, also where others are too large for a product; NaN is
 /// stronger.
 double DiagonalProduct(const double* u, int64_t n, double sign) {
   double product = sign;

@@ -1,4 +1,4 @@
-// Einsum (12, 28): operands are contracted from left to right, each step one batched matrix product.
+// Einsum (12, 28): operands are contracted from left to right, each step one batched GEMM.
 
 #include <array>
 
@@ -36,7 +36,7 @@ int64_t Product(const Labels& labels, const Sizes& sizes) {
   return product;
 }
 
-/// An operand: where each label's axis steps to. Repeated labels step along the diagonal, broadcast ones not at all.
+/// An operand: the stride of each label's axis. Repeated labels step along the diagonal, broadcast ones not at all.
 template <class C>
 struct View {
   const C* data = nullptr;
@@ -75,7 +75,7 @@ class Contraction {
   Contraction(KernelContext& context, const Sizes& sizes, const Labels& output)
       : context_(context), sizes_(sizes), output_(output) {}
 
-  /// Sums labels away that nothing else needs.
+  /// Sums over labels that nothing else needs.
   View<C> Reduce(const View<C>& view, uint64_t needed) const {
     const uint64_t summed = view.labels & ~needed;
     if (summed == 0) return view;
@@ -101,7 +101,7 @@ class Contraction {
     const uint64_t both = a.labels & b.labels;
     const bool alike = a.labels == b.labels;
     if ((both & ~needed) == 0 && (both != 0 || alike)) return Multiply(a, b, out);
-    // The last label of the output should run along the product's columns.
+    // The last label of the output should be that of the GEMM's columns.
     const bool swap =
         output_.count > 0 && (a.labels & ~both & Bit(output_.at[static_cast<size_t>(output_.count - 1)])) != 0;
     return swap ? MatrixProduct(b, a, both, needed, out) : MatrixProduct(a, b, both, needed, out);
@@ -174,7 +174,7 @@ class Contraction {
     return Contiguous(out, order);
   }
 
-  /// Nothing is summed: each element of one meets those of the other that agree in the labels of both.
+  /// No label is summed over: each element of one meets those of the other that agree in the labels of both.
   View<C> Multiply(const View<C>& a, const View<C>& b, C* out) const {
     const Labels order = Order(a.labels | b.labels);
     if (out == nullptr || !IsOutput(order)) out = context_.scratch<C>(static_cast<size_t>(Product(order, sizes_))).data();
@@ -240,7 +240,7 @@ class Contraction {
   }
 
   View<C> MatrixProduct(View<C> a, View<C> b, uint64_t both, uint64_t needed, C* out) const {
-    constexpr int64_t kEnough = 32;  // rows or columns of a product that is worth its start
+    constexpr int64_t kEnough = 32;  // rows or columns of a GEMM that is worth its start
     uint64_t repeated = both & needed;
     const Labels inner = Order(both & ~needed);
     Labels rows = Order(a.labels & ~both);
@@ -283,7 +283,7 @@ class Contraction {
     int64_t a, b, c;
   };
 
-  /// Where products of these rows and columns go: to their places in `out`, if each row of a product is one there.
+  /// Output of GEMMs of these rows and columns: directly in `out`, if each row of a GEMM is one there.
   View<C> Target(const Labels& batch, const Labels& rows, const Labels& columns, C* out) const {
     const Labels order = Join(batch, rows, columns);
     if (out != nullptr && order.count == output_.count) {
@@ -321,7 +321,7 @@ class Einsum final : public Kernel {
     Tensor* result_tensor = context.output(0, shape);
     if (result_tensor == nullptr || result_tensor->num_elements() == 0) return;
     ComputeResult<T> result(context, *result_tensor);
-    if (std::ranges::any_of(sizes, [](int64_t size) { return size == 0; })) {  // sums over nothing
+    if (std::ranges::any_of(sizes, [](int64_t size) { return size == 0; })) {  // sums over an empty axis
       FillCancellably(result.data(), result_tensor->num_elements(), C{});
     } else {
       Run(context, views, sizes, output, result.data());

@@ -1,6 +1,6 @@
 #pragma once
 
-// 16-bit float tensors seen as float: converted into scratch on the way in and out; float tensors are used where they lie.
+// 16-bit float tensors seen as float: converted into scratch on the way in and out; float tensors are used in place.
 
 #include <type_traits>
 
@@ -44,7 +44,7 @@ const ComputeType<T>* ComputeView(KernelContext& context, const Tensor* tensor) 
   }
 }
 
-/// Where to compute a tensor of type T; Finish() puts the result in its place.
+/// Where to compute a tensor of type T; Finish() stores the result.
 template <class T>
 class ComputeResult {
  public:

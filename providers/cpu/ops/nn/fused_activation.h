@@ -9,7 +9,7 @@
 
 namespace tessera::cpu {
 
-/// The activation that the optimizer (fuse_activations, fuse_linear) has taken into the node.
+/// The activation that lowering (fuse_activations, fuse_linear) has fused into the node.
 template <class C>
 GemmEpilogue<C> FusedActivation(const KernelInfo& info) {
   const auto name = info.attribute<std::string>("tessera_activation", "");

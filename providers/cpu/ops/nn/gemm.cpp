@@ -138,7 +138,7 @@ class FloatGemm final : public Kernel {
   PackedMatrices packed_b_;
 };
 
-/// Integers: the product wraps; factors other than 1 are applied in double and truncated.
+/// Integers: the product wraps; alpha and beta other than 1 are applied in double and truncated.
 template <class T>
 class IntegerGemm final : public Kernel {
  public:

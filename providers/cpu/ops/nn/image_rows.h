@@ -1,7 +1,7 @@
 #pragma once
 
-// The pixels that a convolution's windows meet, as rows of one matrix, for images of few pixels: where each tap of each
-// pixel lies is looked up in a table.
+// The pixels that a convolution's windows read, as rows of one matrix (im2col), for images of few pixels: a table has the
+// index of each tap of each pixel.
 
 #include <algorithm>
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace tessera::cpu {
 
-/// For each output pixel and tap the input pixel that they meet at; -1: none.
+/// For each output pixel and tap the index of the input pixel; -1: none.
 inline std::span<const int64_t> MeetingPixels(KernelContext& context, const Window& window) {
   const std::span<int64_t> places =
       context.scratch<int64_t>(static_cast<size_t>(CheckedMul(window.output.num_elements(), window.kernel.num_elements())));
@@ -36,12 +36,12 @@ inline std::span<const int64_t> MeetingPixels(KernelContext& context, const Wind
   return places;
 }
 
-/// Whether images [pixels, channels] are such rows as they lie: of one tap, which meets each pixel in its place.
+/// Whether images [pixels, channels] are such rows already: of one tap, which reads each pixel in order.
 inline bool AreRows(std::span<const int64_t> places, int64_t taps, int64_t plane) {
   return taps == 1 && plane == static_cast<int64_t>(places.size()) && places.front() == 0 && std::ranges::is_sorted(places);
 }
 
-/// Rows of a product out of images [pixels, channels]: for each output pixel the channels of its taps, `outside` where
+/// Rows of a GEMM out of images [pixels, channels]: for each output pixel the channels of its taps, `outside` where
 /// there is none.
 template <class T>
 void GatherRows(ThreadPool& threads, std::span<const int64_t> places, int64_t taps, int64_t plane, int64_t channels,

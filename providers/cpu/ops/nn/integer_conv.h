@@ -1,6 +1,6 @@
 #pragma once
 
-// Convolution of 8-bit integers with zero points and 32-bit sums: what ConvInteger and QLinearConv share.
+// Convolution of 8-bit integers with zero points and 32-bit accumulators: what ConvInteger and QLinearConv share.
 
 #include <memory>
 
@@ -17,7 +17,7 @@ struct WideWeights {
   int64_t row = 0;  // elements of an output channel
 };
 
-/// Panels of one image's implicit matrix, from the 8-bit layout of ConvInput.
+/// Panels of one image's implicit im2col matrix, from the 8-bit layout of ConvInput.
 class ConvInt8Panels final : public Int8PanelSource {
  public:
   ConvInt8Panels(const ConvInput& input, const uint8_t* base, const uint8_t* end, std::span<const int64_t> offsets,
@@ -45,7 +45,7 @@ class ConvInt8Panels final : public Int8PanelSource {
   }
 
  private:
-  static constexpr int64_t kStride = 72;  // widest panel, and what a copy may run over
+  static constexpr int64_t kStride = 72;  // widest panel, and what a copy may write past it
 
   void CopyRow(int64_t offset, std::span<const ConvSegment> segments, uint8_t* out) const {
     for (const ConvSegment& segment : segments) {
@@ -87,7 +87,7 @@ struct ByteRange {
   const uint8_t* end;
 };
 
-/// The channels as `layout` has them: the input itself, or a copy with bytes behind it that may be read. `copies`: a copy
+/// The channels in the layout of `layout`: the input itself, or a copy with readable bytes after it. `copies`: a copy
 /// in any case.
 inline ByteRange LayOutBytes(KernelContext& context, const ConvInput& layout, const Tensor& x, const Window& window,
                              int32_t zero, bool copies) {
@@ -115,7 +115,7 @@ inline ByteRange LayOutBytes(KernelContext& context, const ConvInput& layout, co
 
 class IntegerConv {
  public:
-  /// Numbers of the inputs: weights and their zero point.
+  /// Indices of the inputs: weights and their zero point.
   IntegerConv(const KernelInfo& info, size_t weights, size_t zero_point)
       : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
     Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
@@ -147,7 +147,7 @@ class IntegerConv {
     const Tensor* bias;
   };
 
-  /// Calls `place(shape)` for the int32 destination and fills it with the sums, bias included.
+  /// Calls `place(shape)` for the int32 destination and stores the accumulators there, bias included.
   template <class Place>
   void Run(KernelContext& context, const Inputs& in, Place&& place) const {
     const Shape& x = in.x->shape();

@@ -1,6 +1,6 @@
 #pragma once
 
-// 8-bit matrix products with zero points and 32-bit sums: what MatMulInteger and QLinearMatMul share.
+// 8-bit GEMMs with zero points and 32-bit accumulators: what MatMulInteger and QLinearMatMul share.
 
 #include <algorithm>
 #include <memory>
@@ -43,12 +43,12 @@ inline int32_t CodeOf(const Tensor& tensor, int64_t i) {
   return tensor.is(ElementType::kInt8) ? tensor.data<int8_t>()[i] : tensor.data<uint8_t>()[i];
 }
 
-/// Whether zero points (null: none) of lines of codes are of the codes' type: one, or one for each line.
+/// Whether zero points (null: none) are of the quantized values' type: one, or one for each row or column.
 inline bool ZerosFit(const Tensor& codes, const Tensor* zeros, int64_t lines) {
   return zeros == nullptr || (zeros->is(codes.type()) && (zeros->num_elements() == 1 || zeros->num_elements() == lines));
 }
 
-/// The zero points of codes seen as int8, those of uint8 less 128, by line; none where all are 0. `zeros` may be null.
+/// The zero points of values seen as int8, those of uint8 less 128, by row or column; none where all are 0. `zeros` may be
 inline std::vector<int32_t> SignedZeros(const Tensor& codes, const Tensor* zeros, int64_t lines) {
   std::vector<int32_t> points;
   const int32_t shift = codes.is(ElementType::kInt8) ? 0 : 128;
@@ -134,7 +134,7 @@ struct IntegerMatMulInputs {
   const PackedInt8Matrix* packed;
 };
 
-/// Calls `place(shape)` for the [batch, m, n] destination of the sums and fills it.
+/// Calls `place(shape)` for the [batch, m, n] destination of the accumulators and fills it.
 template <class Place>
 MatMulShape IntegerMatMul(KernelContext& context, const IntegerMatMulInputs& in, Place&& place) {
   const Shape& b_shape = in.b == nullptr ? in.packed->shape() : in.b->shape();
@@ -145,7 +145,7 @@ MatMulShape IntegerMatMul(KernelContext& context, const IntegerMatMulInputs& in,
   const int64_t a_count = in.a->shape().rank() < 2 ? 1 : in.a->shape().SizeOfRange(0, in.a->shape().rank() - 2);
   const int64_t b_count = b_shape.rank() < 2 ? 1 : b_shape.SizeOfRange(0, b_shape.rank() - 2);
   const auto a_zero = CheckPerLine(ReadZeroPoints(context, in.a_zero), shape.m, a_count, "A's zero point");
-  // A's matrices lie one after the other, so all are widened at once.
+  // A's matrices are contiguous, so all are widened at once.
   const int64_t a_row = 2 * Pairs(shape.k);
   const auto wide = context.scratch<int16_t>(static_cast<size_t>(CheckedMul(a_count * shape.m, a_row)));
   context.threads().ParallelFor(a_count * shape.m, static_cast<double>(shape.k) * 0.3, [&](int64_t begin, int64_t end) {

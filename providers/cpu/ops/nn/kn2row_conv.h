@@ -1,7 +1,7 @@
 #pragma once
 
-// Convolutions with few outputs: their products would have few rows for the inputs that they gather at every tap. So all
-// taps of all outputs are multiplied with the pixels first, and each output pixel gathers what the taps contribute to it,
+// kn2row, for convolutions with few outputs: an im2col GEMM would have few rows for the inputs gathered at each tap. So all
+// taps of all outputs are multiplied with the pixels first, and each output pixel adds up what the taps contribute to it,
 // as in ConvTranspose.
 
 #include <memory>

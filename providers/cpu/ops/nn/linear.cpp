@@ -1,6 +1,6 @@
 // Linear (ai.tessera 1): activation(X W + B + R). Inputs X [..., K], a constant matrix W [K, N] (transB: [N, K]), and
-// optional: B, N numbers; R, as large as the result. All are floats, but W may be float16 or bfloat16. The optimizer's
-// fuse_linear makes it.
+// optional: B, N numbers; R, as large as the result. All are floats, but W may be float16 or bfloat16. Lowering makes it
+// (fuse_linear).
 
 #include "cpu/ops/nn/fused_activation.h"
 #include "cpu/ops/nn/packed_matrices.h"

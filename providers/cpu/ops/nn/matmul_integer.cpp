@@ -1,4 +1,4 @@
-// MatMulInteger (10): matrix product of 8-bit integers, sums in int32.
+// MatMulInteger (10): GEMM of 8-bit integers, accumulators in int32.
 
 #include <optional>
 

@@ -16,7 +16,7 @@ constexpr T Lowest() {
   return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 }
 
-/// Position in the plane's row-major order to position in column-major order.
+/// Row-major index in the plane to column-major index.
 int64_t ColumnMajor(const Window& window, int64_t offset) {
   int64_t result = 0;
   for (size_t i = window.rank(); i-- > 0;) {
@@ -28,7 +28,7 @@ int64_t ColumnMajor(const Window& window, int64_t offset) {
   return result;
 }
 
-/// One output of a row: its maximum and where that stands in the plane, -1 where the window is all padding.
+/// One output of a row: its maximum and the index of that in the plane, -1 where the window is all padding.
 template <class T>
 void PoolOutput(const Window& window, std::span<const int64_t> rows, const T* plane, int64_t o, T& best, int64_t& at) {
   const size_t last = window.rank() - 1;
@@ -61,7 +61,7 @@ void PoolWithIndices(KernelContext& context, const Window& window, int64_t plane
     const int64_t out_row = (place.plane * rows.output_rows() + place.output_row) * outputs;
     T* best = out + out_row;
     int64_t* at = indices + out_row;
-    int64_t done = inner;  // [inner, done) came as vectors
+    int64_t done = inner;  // [inner, done) was computed as vectors
     if constexpr (std::is_same_v<T, float>) {
       const MaxTaps taps{place.rows, window.input[last], window.kernel[last], window.dilations[last], window.strides[last]};
       const int64_t start = inner * taps.stride - window.begin[last];

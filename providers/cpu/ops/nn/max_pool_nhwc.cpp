@@ -1,4 +1,4 @@
-// MaxPoolNhwc (ai.tessera 1): MaxPool of bytes whose channels lie side by side, [N, H, W, C].
+// MaxPoolNhwc (ai.tessera 1): MaxPool of bytes in NHWC, [N, H, W, C].
 
 #include <array>
 #include <cstring>
@@ -12,11 +12,11 @@ namespace {
 
 /// A window along one axis.
 struct Taps {
-  int64_t first, step, count;  // where they lie
+  int64_t first, step, count;  // of its indices
   int64_t places;              // those outside count for nothing
 };
 
-/// The maximum over the taps of n bytes each, `bytes` apart from place to place.
+/// The maximum over the taps of n bytes each, `bytes` apart.
 void JoinTaps(const Taps& taps, const uint8_t* from, int64_t bytes, bool is_signed, int64_t n, uint8_t* to) {
   constexpr size_t kMostRows = 64;  // at a time
   std::array<const uint8_t*, kMostRows> rows;
@@ -58,7 +58,7 @@ class MaxPoolNhwc final : public Kernel {
     const int64_t down_stride = window.strides[0], across_stride = window.strides[1];
     const double cost = 0.02 * static_cast<double>(line_bytes * down.count + columns * channels * across.count);
     context.threads().ParallelFor(shape[0] * rows, cost, [&](int64_t begin, int64_t end) {
-      // The lines of a window as one, then along that.
+      // The rows of a window as one, then along that.
       uint8_t* line = context.scratch<uint8_t>(static_cast<size_t>(line_bytes)).data();
       for (int64_t i = begin; i < end; ++i) {
         Taps taps = down;

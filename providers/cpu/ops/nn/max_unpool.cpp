@@ -1,4 +1,4 @@
-// MaxUnpool (9, 11, 22): puts each value back where MaxPool's Indices found it.
+// MaxUnpool (9, 11, 22): stores each value at the index that MaxPool's Indices give.
 
 #include "ops/nn/max_unpool.h"
 

@@ -1,6 +1,6 @@
-// Nchw8cConv (ai.tessera 1): Conv over images in blocks of channels, with what follows it. Inputs X, W (constant), B, R,
+// Nchw8cConv (ai.tessera 1): Conv in NCHW8c, with its epilogue. Inputs X, W (constant), B, R,
 // which is added to the result before the activation, and S, the slopes of PRelu. With plain_input or block_input X is [N,
-// C, ...] of one to three spatial axes; the first reads it plane by plane, the second brings it into blocks.
+// C, ...] of one to three spatial axes; the first reads it plane by plane, the second converts it to NCHW8c.
 
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/nchw8c_dense.h"
@@ -73,7 +73,7 @@ class Nchw8cConv final : public Kernel {
   std::span<const int64_t> kernel() const { return weights_shape_.dims().subspan(2); }
   int64_t positions() const { return weights_shape_.SizeOfRange(2, weights_shape_.rank()); }
 
-  /// Weights for Winograd's transform, for plain sums, or where the image's size is not known for both.
+  /// Weights for Winograd's transform, for direct convolution, or where the image's size is not known for both.
   void Prepare(const KernelInfo& info, const Tensor& weights) {
     if (source_ != Source::kPlanes && !depthwise_) {
       const Window likely = LikelyWindow(info);
@@ -130,7 +130,7 @@ class Nchw8cConv final : public Kernel {
     return ChooseNchw8cWinograd(window, Channels(batch), algorithm_ == Algorithm::kWinograd, dense_.ShareOfPlane(window));
   }
 
-  /// The input where it lies, or, in planes, brought into blocks.
+  /// The input in place, or, in planes, converted to blocks.
   const float* InBlocks(KernelContext& context, const Tensor& input) const {
     const auto* from = input.data<float>();
     if (source_ == Source::kBlocks) return from;

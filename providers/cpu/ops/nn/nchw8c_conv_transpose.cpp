@@ -1,7 +1,7 @@
-// Nchw8cConvTranspose (ai.tessera 1): ConvTranspose in one group over images in blocks of channels, with what follows it.
-// Inputs X, W (constant), B, R, which is added to the result before the activation, and S, the slopes of PRelu. Pixels take
-// turns at the taps that are a stride apart, so that a tile is computed as a convolution's: nchw8c_winograd has the
-// windows that it takes.
+// Nchw8cConvTranspose (ai.tessera 1): ConvTranspose in one group in NCHW8c, with its epilogue.
+// Inputs X, W (constant), B, R, which is added to the result before the activation, and S, the slopes of PRelu. Pixels
+// alternate between taps that are a stride apart, so that a tile is computed as a convolution's: nchw8c_winograd has the
+// windows that it knows.
 
 #include <fmt/format.h>
 
@@ -61,7 +61,7 @@ class Nchw8cConvTranspose final : public Kernel {
   std::span<const int64_t> kernel() const { return weights_shape_.dims().subspan(2); }
   Nchw8cChannels Channels(int64_t batch) const { return {batch, 1, channels(), outputs()}; }
 
-  /// From the image to what it becomes.
+  /// From the input's size to the output's.
   Window Fit(std::span<const int64_t> image) const {
     Require(!attributes_.window.has_kernel() || std::ranges::equal(attributes_.window.kernel(), kernel()),
             "kernel_shape is {}, the weights are {}", attributes_.window.kernel(), weights_shape_);

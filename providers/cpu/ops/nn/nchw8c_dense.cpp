@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kPaddedRoundBytes = int64_t{8} << 20;  // padded input per round of images
 constexpr double kProductNs = 1.0 / 45;
 
-/// How the pixels and the block groups of an image are shared out.
+/// How the pixels and the block groups of an image are split among threads.
 struct Split {
   int64_t pixels, groups;  // parts of each
 };
@@ -42,7 +42,7 @@ Split ChooseSplit(const Nchw8cProduct& product, int64_t images, int64_t threads)
   return best;
 }
 
-/// Where a window's rows lie once they are padded.
+/// The layout of a window's rows after padding.
 struct PaddedImage {
   explicit PaddedImage(const Window& window) : window(window), size(window.input) {
     bool larger = false;
@@ -63,7 +63,7 @@ struct PaddedImage {
             [&](int64_t pixel, int64_t columns, float* row) { std::copy_n(from + pixel * unit, columns * unit, row); });
   }
 
-  /// Eight planes, one after the other, to a plane of blocks.
+  /// Eight planes, one after the other, to a plane of NCHW8c.
   void Block(const float* from, float* to) const {
     const int64_t pixels = window.input.num_elements();
     ForRows(kChannelBlock, to,
@@ -203,7 +203,7 @@ Nchw8cDense::Nchw8cDense(int64_t outputs, int64_t channels, const Window& window
       source_(source) {
   if (source != Source::kPlanes) return;
   step_ = 1;
-  for (const int64_t step : {3, 4, 5, 6, 7, 8, 11}) {  // those that MultiplyNchw8c takes
+  for (const int64_t step : {3, 4, 5, 6, 7, 8, 11}) {  // the steps of MultiplyNchw8c
     if (window.dilations[2] == 1 && window.kernel[2] % step == 0) step_ = step;
   }
 }

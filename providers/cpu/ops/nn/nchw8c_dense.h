@@ -1,6 +1,6 @@
 #pragma once
 
-// Convolutions over blocks of channels whose outputs sum over many channels, as sums over steps of neighbouring inputs.
+// Convolutions in NCHW8c whose outputs accumulate over many channels, as GEMM over steps of adjacent inputs.
 
 #include "kernels/conv/nchw8c/nchw8c.h"
 #include "ops/nn/window.h"
@@ -14,7 +14,7 @@ class Nchw8cDense {
   enum class Source : uint8_t {
     kBlocks,
     kPlanes,          // plane by plane; of one group
-    kPlanesToBlocks,  // brought into blocks where padding copies it anyway
+    kPlanesToBlocks,  // converted to NCHW8c where padding copies it anyway
   };
 
   Nchw8cDense() = default;
@@ -24,8 +24,8 @@ class Nchw8cDense {
   /// As many elements as the weights have.
   void Pack(ThreadPool& threads, const float* weights, float* packed) const;
 
-  /// Of the products of a plane's outputs with all the window's taps, those that are computed: no others where many would
-  /// read padding.
+  /// The share of the multiplications of a plane's outputs with all the window's taps that are computed: fewer where many
+  /// would read padding.
   double ShareOfPlane(const Window& window) const;
 
   void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
@@ -35,7 +35,7 @@ class Nchw8cDense {
   struct Region;
   class Regions;
 
-  /// The input lies where it is read.
+  /// The input is read in place.
   bool ReadsRegions() const { return source_ == Source::kBlocks && positions_ > 1; }
   int64_t depth() const { return group_channels_ * positions_; }
   int64_t group_outputs() const { return outputs_ / group_; }
@@ -44,7 +44,7 @@ class Nchw8cDense {
   int64_t planes() const { return group_channels_ * group_ / unit(); }
 
   Nchw8cProduct Start(const Window& window, const Nchw8cEpilogue& epilogue) const;
-  /// The product of an image's group.
+  /// The GEMM of an image's group.
   Nchw8cProduct Part(const Nchw8cProduct& first, int64_t image, int64_t group, const float* packed,
                      int64_t image_size) const;
   size_t WriteSteps(const Window& window, const Region& taps, std::span<const int64_t> plane, Nchw8cStep* steps) const;

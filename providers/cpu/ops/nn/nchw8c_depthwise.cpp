@@ -11,7 +11,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLeastKernel = 3;  // of either axis: less pays for no move, but of rows that fill vectors badly
+constexpr int64_t kLeastKernel = 3;  // of either axis: less pays for no conversion, except of rows that fill vectors badly
 constexpr int64_t kShortRow = 32;
 constexpr int64_t kMostBytes = 768 << 10;  // of a block before and after, which stay in the second cache
 
@@ -27,14 +27,14 @@ std::optional<Nchw8cEpilogue> InBlocks(const GemmEpilogue<float>& epilogue) {
   }
 }
 
-/// The columns that windows read, with zeros beside the image, so that no window asks where it ends.
+/// The columns that windows read, with zeros around the image, so that no window asks where it ends.
 struct PaddedRows {
   explicit PaddedRows(const Window& w)
       : rows(w.input[0]), width(w.input[1]), left(w.begin[1]), padded((w.output[1] - 1) * w.strides[1] + w.extent(1)) {}
 
   int64_t pixels() const { return rows * padded; }
 
-  /// Eight planes, one after the other; what is beside the image stays as it is.
+  /// Eight planes, one after the other; what is outside the image stays as it is.
   void Block(const float* planes, float* to) const {
     const int64_t columns = std::clamp<int64_t>(padded - left, 0, width);
     for (int64_t row = 0; row < rows; ++row)

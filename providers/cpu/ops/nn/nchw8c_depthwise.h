@@ -9,8 +9,8 @@
 
 namespace tessera::cpu {
 
-/// Images of `channels` planes, one output each; the window has two axes. False, with nothing done, where blocks are not
-/// the way.
+/// Images of `channels` planes, one output each; the window has two axes. False, with nothing done, where NCHW8c does not
+/// pay.
 bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int64_t batch, int64_t channels,
                                const DepthwiseTensors& tensors);
 

@@ -1,4 +1,4 @@
-// What convolutions over images in blocks of channels do to their sums.
+// The epilogue of convolutions in NCHW8c.
 
 #include <limits>
 #include <utility>

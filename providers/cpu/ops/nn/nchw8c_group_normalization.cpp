@@ -1,5 +1,5 @@
-// Nchw8cGroupNormalization (ai.tessera 1): GroupNormalization (21), and InstanceNormalization as groups of one, over
-// blocks of channels. Inputs X, scale and bias, a number for each channel. A group fills blocks, or a block groups.
+// Nchw8cGroupNormalization (ai.tessera 1): GroupNormalization (21), and InstanceNormalization as groups of one, in
+// NCHW8c. Inputs X, scale and bias, a number for each channel. A group fills blocks, or a block groups.
 
 #include "base/checked.h"
 #include "cpu/ops/nn/nchw8c_layout.h"

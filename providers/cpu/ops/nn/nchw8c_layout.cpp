@@ -1,5 +1,5 @@
-// ToNchw8c, FromNchw8c, Nchw8cShape, Nchw8cScale, Nchw8cShift, Nchw8cGlobalAveragePool (ai.tessera 1): the way into
-// blocks of channels and out of them, and a number for each channel of an image.
+// ToNchw8c, FromNchw8c, Nchw8cShape, Nchw8cScale, Nchw8cShift, Nchw8cGlobalAveragePool (ai.tessera 1): conversion from and
+// to NCHW, and a number for each channel of an image.
 
 #include "cpu/ops/nn/nchw8c_layout.h"
 
@@ -29,7 +29,7 @@ void ForPixels(KernelContext& context, int64_t blocks, int64_t pixels, const Mov
   });
 }
 
-/// [N, C, spatial...] for an image in blocks.
+/// [N, C, spatial...] for an image in NCHW8c.
 Shape PlainShape(const Shape& blocked, std::span<const int64_t> spatial) {
   Shape shape{blocked[0], CheckedMul(blocked[1], kChannelBlock)};
   for (const int64_t size : spatial) shape.Append(size);
@@ -86,7 +86,7 @@ class FromNchw8c final : public Kernel {
   int64_t channels_;  // 0: all
 };
 
-/// Shape (15) of the image with so many channels whose blocks the input is, or could be: only the others are the input's.
+/// Shape (15) of the image with so many channels whose NCHW8c form the input is, or could be; other sizes are the input's.
 class Nchw8cShapeOf final : public Kernel {
  public:
   explicit Nchw8cShapeOf(const KernelInfo& info)

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the operators of domain ai.tessera, which use_nchw8c puts into graphs, share. Their values are [N, C/8, H, W, 8]
+// What the operators of domain ai.tessera, which use_nchw8c adds to graphs, share. Their values are [N, C/8, H, W, 8]
 // or [N, C/8, D, H, W, 8].
 
 #include "base/check.h"
@@ -17,7 +17,7 @@ inline KernelDef Nchw8cOp(std::string op_type) {
 /// Windows over images with fewer axes have ones before them: one slice.
 constexpr size_t kSpatialAxes = 3;
 
-/// Throws Error unless the tensor is in blocks.
+/// Throws Error unless the tensor is in NCHW8c.
 inline void RequireNchw8c(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
   Require(tensor.is(ElementType::kFloat) && shape.rank() > 3 && shape.rank() <= kSpatialAxes + 3 &&
@@ -25,7 +25,7 @@ inline void RequireNchw8c(const Tensor& tensor) {
           "the input is {}, floats in blocks of {} channels are expected", shape, kChannelBlock);
 }
 
-/// The height, width and so on of an image in blocks.
+/// The height, width and so on of an image in NCHW8c.
 inline std::span<const int64_t> SpatialDims(const Shape& blocked) { return blocked.dims().subspan(2, blocked.rank() - 3); }
 inline int64_t Pixels(const Shape& blocked) { return blocked.SizeOfRange(2, blocked.rank() - 1); }
 
@@ -37,7 +37,7 @@ inline Nchw8cWindow ToNchw8cWindow(const Window& w) {
   return {axis(0), axis(1), axis(2)};
 }
 
-/// An image in blocks: [batch, blocks, spatial..., 8].
+/// An image in NCHW8c: [batch, blocks, spatial..., 8].
 inline Shape Nchw8cShape(int64_t batch, int64_t blocks, std::span<const int64_t> spatial) {
   Shape shape{batch, blocks};
   for (const int64_t size : spatial) shape.Append(size);
@@ -45,12 +45,12 @@ inline Shape Nchw8cShape(int64_t batch, int64_t blocks, std::span<const int64_t>
   return shape;
 }
 
-/// What a convolution does to its sums: the activation that its node states, and bias and residual, its inputs 2 and 3, for
+/// The epilogue of a convolution: the activation that its node states, and bias and residual, its inputs 2 and 3, for
 /// an output of this shape. Throws Error where they do not fit.
 Nchw8cEpilogue ParseNchw8cActivation(const KernelInfo& info);
 Nchw8cEpilogue WithOperands(Nchw8cEpilogue epilogue, KernelContext& context, const Shape& output);
 
-/// Planes of all channels, eight to each of `blocks`, to blocks of `pixels`; shared out to threads.
+/// Planes of all channels, eight to each of `blocks`, to NCHW8c of `pixels`; split among threads.
 void BringIntoBlocks(KernelContext& context, const float* planes, int64_t blocks, int64_t pixels, float* to);
 
 }  // namespace tessera::cpu

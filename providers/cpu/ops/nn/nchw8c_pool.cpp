@@ -1,4 +1,4 @@
-// Nchw8cMaxPool, Nchw8cAveragePool (ai.tessera 1): MaxPool without indices and AveragePool over blocks of channels.
+// Nchw8cMaxPool, Nchw8cAveragePool (ai.tessera 1): MaxPool without indices and AveragePool in NCHW8c.
 
 #include "cpu/ops/nn/nchw8c_layout.h"
 #include "cpu/ops/ops.h"

@@ -14,7 +14,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kNchw8cBytes = 384 << 10;  // of columns and products under way in a thread: most of its L2
+constexpr int64_t kNchw8cBytes = 384 << 10;  // of columns and GEMM results under way in a thread: most of its L2
 
 struct Nchw8cBuffers {
   float* columns;
@@ -38,7 +38,7 @@ class Nchw8cRun {
         epilogue_(epilogue),
         output_(output) {}
 
-  /// Each thread takes blocks of tile rows through all three steps, in its own cache.
+  /// Each thread computes blocks of tile rows in all three steps, in its own cache.
   void ByBlocks(int64_t rows) {
     const int64_t per_slice = CeilDiv(slice_.end_row, rows);
     const int64_t blocks = slices_ * per_slice;
@@ -97,7 +97,7 @@ class Nchw8cRun {
     return block;
   }
 
-  /// What slice `k` of the window reads for a slice of the output; null where that is padding or, transposed, lies between
+  /// What slice `k` of the window reads for a slice of the output; null where that is padding or, transposed, between
   /// inputs.
   const float* Read(int64_t slice, int64_t k) const {
     int64_t z = slice % window_.output[0];
@@ -131,7 +131,7 @@ class Nchw8cRun {
     }
   }
 
-  /// Points of a table sum over so many planes along each axis. Its steps begin at `first` times those of one plane.
+  /// Points of a table accumulate over so many planes along each axis. Its steps begin at `first` times those of one plane.
   struct StepTable {
     int64_t y, x, first;
   };
@@ -203,7 +203,7 @@ class Nchw8cRun {
 
 /// Tile rows of a block: as many as the cache holds, with no thread left over.
 int64_t ChooseNchw8cRows(const Nchw8cTileRows& slice, int64_t slices, int64_t threads) {
-  constexpr int64_t kFewestTiles = 24, kReadTiles = 8;  // reading the weights once more costs what so many tiles do
+  constexpr int64_t kFewestTiles = 24, kReadTiles = 8;  // reading the weights once more costs as much as so many tiles
   const int64_t row_blocks = slice.form.planes() * slice.summed_blocks() + slice.form.points() * slice.output_blocks;
   const int64_t bytes = int64_t{sizeof(float)} * kChannelBlock * row_blocks * slice.x.tiles();
   const int64_t most = std::max(kNchw8cBytes / bytes, CeilDiv(kFewestTiles, slice.x.tiles()));
@@ -220,7 +220,7 @@ int64_t ChooseNchw8cRows(const Nchw8cTileRows& slice, int64_t slices, int64_t th
   return best;
 }
 
-/// The line has as many taps along the axis as the window, in an image large enough.
+/// The form has as many taps along the axis as the window, in an image large enough.
 bool Fits(const Window& window, size_t axis, WinogradLine line) {
   const WinogradPlanes of = PlanesOf(line);
   if (window.kernel[axis] != of.taps || window.strides[axis] != of.stride) return false;
@@ -241,7 +241,7 @@ int64_t Lead(const Window& window, size_t axis, WinogradLine line) {
   return of.transposed() ? (of.taps - 1 - of.turned.pad) / of.stride - window.begin[axis] / of.stride : window.begin[axis];
 }
 
-/// A line down the image, whose rows of tiles are what threads and caches share.
+/// The form along the image's height, whose rows of tiles are what threads and caches share.
 Window Upright(const Window& window) {
   constexpr size_t kY = kSpatialAxes - 2, kX = kSpatialAxes - 1;
   Window turned = window;
@@ -253,7 +253,7 @@ Window Upright(const Window& window) {
   return turned;
 }
 
-/// Of a group, on one core: products of so many pixels (tiles) by so many weights, which come from memory meanwhile.
+/// Of a group, on one core: a GEMM of so many pixels (tiles) by so many weights, which are read from memory meanwhile.
 double ProductsNs(double pixels, double weights) {
   constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2, kApart = 0.3;  // a multiply-add, a weight; what does not overlap
   constexpr double kFewestPixels = 4;                                   // what fewer cost too

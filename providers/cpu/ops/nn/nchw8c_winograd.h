@@ -1,6 +1,6 @@
 #pragma once
 
-// Convolutions over blocks of channels through Winograd's transform along the last two axes.
+// Winograd convolution in NCHW8c along the last two axes.
 
 #include <memory>
 #include <optional>
@@ -11,14 +11,14 @@
 
 namespace tessera::cpu {
 
-/// Images in blocks and what becomes of their channels; `channels` and `outputs` of a group.
+/// Images in NCHW8c and their channels; `channels` and `outputs` of a group.
 struct Nchw8cChannels {
   int64_t batch, group;
   int64_t channels, outputs;
 };
 
-/// The form that takes the least time for a window of kSpatialAxes; none where the sums themselves do. `forced`: the least
-/// of those that fit, whatever the sums take. `share`: of the window's products, those that the sums would compute.
+/// The fastest form for a window of kSpatialAxes; none where direct convolution is. `forced`: the fastest
+/// of those that fit, whatever direct convolution costs. `share`: of the window's multiplications that it would compute.
 std::optional<WinogradForm> ChooseNchw8cWinograd(const Window& image, const Nchw8cChannels& of, bool forced,
                                                  double share = 1);
 

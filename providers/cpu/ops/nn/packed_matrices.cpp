@@ -12,7 +12,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kBlock = 1024;  // floats that are looked at together
+constexpr int64_t kBlock = 1024;  // floats that are checked together
 
 bool FitsBFloat16(const float* values, int64_t count) {
   uint32_t low = 0;
@@ -28,7 +28,7 @@ bool FitsFloat16(const float* values, int64_t count) {
   return std::memcmp(values, wide, static_cast<size_t>(count) * sizeof(float)) == 0;
 }
 
-/// Whether `fits` holds for all blocks of a constant of floats, which may lie anywhere. The first that does not ends the
+/// Whether `fits` holds for all blocks of a constant of floats, at any address. The first that does not ends the
 /// search.
 template <class Fits>
 bool AllFit(ThreadPool& threads, const Tensor& constant, const Fits& fits) {
@@ -50,7 +50,7 @@ bool AllFit(ThreadPool& threads, const Tensor& constant, const Fits& fits) {
 constexpr int64_t kMostWidth = 64;  // columns of a panel
 constexpr int64_t kTogether = 128;  // rows of a panel that are converted together
 
-/// Rows of a panel, as floats first. Elements of S may lie at any address.
+/// Rows of a panel, as floats first. Elements of S may have any address.
 template <class S>
 class PanelConverter {
  public:
@@ -128,7 +128,7 @@ Tensor PackAs(PanelType type, ThreadPool& threads, const Tensor& matrices, int64
   return packed;
 }
 
-/// One matrix as pairs of bfloat16, whose panels may begin on the way from strip to strip of it.
+/// One matrix as pairs of bfloat16, whose panels may begin in the middle of a strip of it.
 template <class S>
 void PackPairs(ThreadPool& threads, const Tensor& matrix, int64_t k, int64_t n, bool transposed, BFloat16* packed) {
   const int64_t panel = GemmPanelWidth<float>() * k, paired_panel = GemmPanelWidth<float>() * PairedSize(k);

@@ -1,8 +1,8 @@
 #pragma once
 
-// Constant right-hand matrices of products, packed once and shared by every session of the process. Floats that need no
-// more than 16 bits, as those do that a model stores so or was trained with, are kept in 16 bits: products of few rows,
-// which wait for the matrix, take half the time.
+// Constant rhs of GEMMs, packed once and shared by every session of the process. Floats that need no
+// more than 16 bits, as those do that a model stores so or was trained with, are kept in 16 bits: GEMMs of few rows,
+// which are bound by reading the matrix, are twice as fast.
 
 #include <memory>
 
@@ -35,7 +35,7 @@ class PackedMatrices {
 
   explicit operator bool() const { return panels_ != nullptr; }
 
-  /// Lets a product read the i-th.
+  /// Lets a GEMM read the i-th.
   template <class C>
   void SetB(GemmArgs<C>& args, int64_t i = 0) const {
     const auto element = static_cast<int64_t>(panels_->byte_size()) / panels_->num_elements();
@@ -51,7 +51,7 @@ class PackedMatrices {
 /// The narrowest panels that hold the numbers of matrices of float, float16 or bfloat16.
 PanelType PanelTypeFor(ThreadPool& threads, const Tensor& matrices);
 
-/// One matrix [k, n] (`transposed`: [n, k]) as panels of a type that holds its numbers. Elements may lie at any address.
+/// One matrix [k, n] (`transposed`: [n, k]) as panels of a type that holds its numbers. Elements may have any address.
 template <class S>
 void PackMatrix(ThreadPool& threads, int64_t k, int64_t n, const S* b, bool transposed, PanelType type, void* packed);
 extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const float*, bool, PanelType, void*);
@@ -59,15 +59,15 @@ extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const Float16*, b
 extern template void PackMatrix(ThreadPool&, int64_t, int64_t, const BFloat16*, bool, PanelType, void*);
 
 /// Matrices [count, k, n] (`transposed`: [count, n, k]) of float, float16 or bfloat16 as panels of the narrowest type that
-/// holds their numbers. Elements may lie at any address.
+/// holds their numbers. Elements may have any address.
 Tensor PackAsPanels(ThreadPool& threads, const Tensor& matrices, int64_t count, int64_t k, int64_t n, bool transposed);
 
 /// The float, float16 or bfloat16 matrices [count, k, n] (`transposed`: [count, n, k]) of constant input `i`: bfloat16
-/// where the node rounds its weights, pairs of it where it rounds both factors. None when the input is computed at run time
+/// where the node rounds its weights, pairs of it where it rounds both operands. None when the input is computed in the run
 /// or is empty.
 PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count, int64_t k, int64_t n, bool transposed);
 
-/// The same for products computed in C: double matrices, and none of integers.
+/// The same for GEMMs computed in C: double matrices, and none of integers.
 template <class C>
 PackedMatrices PackMatrices(const KernelInfo& info, size_t i, int64_t count, int64_t k, int64_t n, bool transposed) {
   if constexpr (std::is_same_v<C, float>) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Constant right-hand matrices, packed once and shared by every session of the process.
+// Constant rhs, packed once and shared by every session of the process.
 
 #include <algorithm>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
 
-// The pixels that a convolution's window meets, as rows of one matrix: images of bytes whose channels lie side by side.
+// The pixels that a convolution's window reads, as rows of one matrix (im2col): images of bytes in NHWC.
 
 #include <array>
 #include <cstring>
@@ -38,7 +38,7 @@ class PixelRows {
   /// Rows [begin, end), over all images.
   void Copy(int64_t begin, int64_t end, uint8_t* out) const {
     const int64_t width = window_.output[1], row = this->row();
-    while (begin < end) {  // what there is of a line of the output
+    while (begin < end) {  // what there is of a row of the output
       const int64_t y = begin / width, x = begin % width, count = std::min(width - x, end - begin);
       CopyPixels(y / window_.output[0], y % window_.output[0], x, x + count, out);
       begin += count;
@@ -49,16 +49,16 @@ class PixelRows {
  private:
   static constexpr int64_t kWord = 8;
   static constexpr int64_t kShortLine = 64;  // that is not worth a call
-  static constexpr int64_t kMostLines = 16;  // of a window that copies short lines
+  static constexpr int64_t kMostLines = 16;  // of a window that copies short rows
 
-  /// Of a window: where the first pixel has it, and how far the next pixel's is.
+  /// Of a window: the offset of the first pixel, and the distance to the next pixel's.
   struct Line {
     const uint8_t* from;
     int64_t step;
   };
   using Lines = std::array<Line, kMostLines>;
 
-  /// Of a window's line.
+  /// Of a window's row.
   int64_t line_bytes() const { return window_.kernel[1] * channels_; }
   const uint8_t* Row(int64_t image, int64_t row) const {
     return images_ + (image * window_.input[0] + row) * window_.input[1] * all_ + first_;
@@ -71,14 +71,14 @@ class PixelRows {
     if (w.dilations[1] == 1 && channels_ == all_ && line_bytes() <= kShortLine && w.kernel[0] <= kMostLines) {
       const auto [inner, outer] = w.inner(1);
       first = std::clamp(inner, begin, end);
-      last = std::max(first, std::min(outer, end - 1));  // the last pixel has no words behind it
+      last = std::max(first, std::min(outer, end - 1));  // the last pixel has no words after it
       if (first < last) last = CopyShort(image, y, first, last, out + (first - begin) * row);
     }
     for (int64_t x = begin; x < first; ++x) CopyRow(image, y, x, out + (x - begin) * row);
     for (int64_t x = last; x < end; ++x) CopyRow(image, y, x, out + (x - begin) * row);
   }
 
-  /// Pixels whose taps lie inside along the line and side by side, by words. Those at the end of the images, behind which
+  /// Pixels whose taps are inside along the row and adjacent, by words. Those at the end of the images, after which
   /// nothing may be read, are left out: returns the first of them.
   int64_t CopyShort(int64_t image, int64_t y, int64_t first, int64_t last, uint8_t* out) const {
     const Window& w = window_;
@@ -101,7 +101,7 @@ class PixelRows {
     return last;
   }
 
-  /// What a word writes behind its line, the next line or pixel overwrites. kWords: 0 where not known before.
+  /// What a word writes past its row, the next row or pixel overwrites. kWords: 0 where not known before.
   template <int kWords>
   static void CopyWords(const PixelRows& rows, const Lines& lines, int64_t count, uint8_t* out) {
     const int64_t row = rows.row(), bytes = rows.line_bytes(), kernel = rows.window_.kernel[0];
@@ -145,7 +145,7 @@ class PixelRows {
   /// The taps of one row of the image.
   void CopyLine(const uint8_t* from, int64_t column, uint8_t* to) const {
     const Window& w = window_;
-    if (w.dilations[1] == 1 && channels_ == all_) {  // they lie side by side
+    if (w.dilations[1] == 1 && channels_ == all_) {  // they are adjacent
       const int64_t begin = std::clamp<int64_t>(-column, 0, w.kernel[1]),
                     end = std::clamp(w.input[1] - column, begin, w.kernel[1]);
       std::memset(to, zero_, static_cast<size_t>(begin * channels_));

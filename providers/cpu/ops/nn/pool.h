@@ -37,7 +37,7 @@ struct PoolRowPlace {
   std::span<const int64_t> rows;   // input rows, within the plane
 };
 
-/// Calls `visit(place, part)` for every output row; parts run in parallel, `part` < `parts`.
+/// Calls `visit(row, part)` for every output row; parts run in parallel, `part` < `parts`.
 class PoolRows {
  public:
   PoolRows(KernelContext& context, const Window& window, int64_t planes)
@@ -116,7 +116,7 @@ class PoolRows {
   std::span<int64_t> rows_;
 };
 
-/// Pools `planes` planes. With kDivide, `counted(axis, o)` gives the elements that output position `o` counts along an
+/// Pools `planes` planes. With kDivide, `counted(axis, o)` gives the elements that output index `o` counts along an
 /// axis.
 template <class T>
 class PoolPlanes {
@@ -166,7 +166,7 @@ class PoolPlanes {
     const int64_t buffer_size = CheckedMul(
         kPoolBufferRows, (PoolBufferRow(along_.output, window_.extent(outer_), along_.stride) + 63) & ~int64_t{63});
     const auto buffers = context_.scratch<T>(static_cast<size_t>(CheckedMul(buffer_size, parts)));
-    const int64_t pointers_size = CheckedMul(kBatch + 1, most_rows_);  // of a batch, and its lines
+    const int64_t pointers_size = CheckedMul(kBatch + 1, most_rows_);  // of a batch, and its rows
     const auto pointers = context_.scratch<const T*>(static_cast<size_t>(CheckedMul(pointers_size, parts)));
     const double loads = static_cast<double>(along_.width * most_rows_ + along_.output * along_.kernel);
     const double cost =
@@ -183,7 +183,7 @@ class PoolPlanes {
  private:
   static constexpr int64_t kBatch = 64;  // rows
 
-  /// An output position along an axis: where the input under its window begins, how many positions are there, how many
+  /// An output index along an axis: where the input under its window begins, how many positions are there, how many
   /// count.
   struct Position {
     int64_t first;  // in elements

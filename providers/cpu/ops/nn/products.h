@@ -1,6 +1,6 @@
 #pragma once
 
-// Matrix products of any element type an operator may have: floats through the packed engine, integers (which wrap, so they
+// GEMMs of any element type an operator may have: floats through the packed engine, integers (which wrap, so they
 // are given as unsigned types) through plain loops.
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tessera::cpu {
 
-/// Rows [m0, m1) of an integer product. Alpha and the epilogue do not apply.
+/// Rows [m0, m1) of an integer GEMM. Alpha and the epilogue do not apply.
 template <class T>
 void IntegerProduct(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
   static_assert(std::is_unsigned_v<T>);
@@ -39,7 +39,7 @@ void IntegerProduct(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
   }
 }
 
-/// `count` products of one shape, in parallel.
+/// `count` GEMMs of one shape, in parallel.
 template <class C>
 void RunProducts(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int64_t)> product) {
   if (count == 0) return;

@@ -10,13 +10,13 @@
 
 namespace tessera::cpu {
 
-/// Where a convolution of codes has its inputs beside the image, which is the first; kNone: its operator has no such input.
+/// The inputs of a quantized convolution beside the image, which is the first; kNone: its operator has no such input.
 struct ConvInputs {
   static constexpr size_t kNone = SIZE_MAX;
   size_t weights, x_zero, w_zero;
   size_t x_scale = kNone, w_scale = kNone, y_scale = kNone, y_zero = kNone, bias = kNone;
 
-  /// Results are sums of products, not codes.
+  /// Results are accumulators, not quantized values.
   bool gives_sums() const { return y_scale == kNone; }
 };
 
@@ -29,7 +29,7 @@ inline float ConvScalar(const Tensor& tensor, std::string_view name) {
   return tensor.data<float>()[0];
 }
 
-/// What sums are multiplied with to be codes.
+/// What accumulators are multiplied with to be requantized.
 class ConvScale {
  public:
   ConvScale(const Tensor& x, const Tensor& w, const Tensor& y, int64_t outputs)

@@ -1,4 +1,4 @@
-// QLinearConvNhwc (ai.tessera 1): QLinearConv of images whose channels lie side by side, [N, H, W, C]. The weights are as
+// QLinearConvNhwc (ai.tessera 1): QLinearConv of images in NHWC, [N, H, W, C]. The weights are as
 // in QLinearConv, constant, as are their zero points.
 
 #include <numeric>
@@ -20,7 +20,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kChunkBytes = 256 << 10;  // of rows that stay in the second cache while lines pass
+constexpr int64_t kChunkBytes = 256 << 10;  // of rows that stay in the second cache while weights stream
 constexpr int64_t kFewestRows = 12;
 
 /// Runs body(part, item) for all items, with at most four parts a thread.
@@ -50,7 +50,7 @@ class QLinearConvNhwc final : public Kernel {
     const auto* bytes = static_cast<const uint8_t*>(w->raw());
     const bool is_signed = w->is(ElementType::kInt8);
     const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(5), weights_[0]);
-    // Rows of groups are unsigned, codes of int8 with the first bit turned.
+    // Rows of groups are unsigned, quantized values of int8 with the first bit flipped.
     if (Depthwise()) {
       factors_.emplace(info, PackTaps(bytes, is_signed, zeros), weights_[0], 0);
     } else {
@@ -91,7 +91,7 @@ class QLinearConvNhwc final : public Kernel {
     return lines;
   }
 
-  /// Lines of the weights in the order in which the window's bytes lie.
+  /// The weights of each output channel in the order of the window's bytes.
   std::vector<Requantization::Line> PackGroups(const KernelInfo& info, const Tensor& weights,
                                                const std::vector<int32_t>& zeros) {
     Require(CodeRowsWidth() > 0, "there are no products of bytes on this machine");
@@ -149,7 +149,7 @@ class QLinearConvNhwc final : public Kernel {
                 const OutputStage& store) const {
     const Rows rows{pixels, static_cast<const uint8_t*>(call.x.raw()), call.y.num_elements() / weights_[0], pixels.row()};
     const int64_t blocks = CeilDiv(lines.lines, lines.width), threads = context.threads().num_threads();
-    // Threads share what is larger, and each reads all of the other.
+    // Threads split the larger operand, and each reads all of the other.
     const bool by_lines = threads > 1 && blocks >= threads && rows.count < blocks * lines.block_bytes / rows.bytes;
     by_lines ? ShareLines(context, rows, lines, store) : ShareRows(context, rows, lines, store);
   }
@@ -167,7 +167,7 @@ class QLinearConvNhwc final : public Kernel {
     return RoundUp(CeilDiv(rows.count, std::max(want, CeilDiv(rows.count, fits))), kFewestRows);
   }
 
-  /// A nanosecond is what a machine without dot products takes for some hundred.
+  /// A machine without dot products does some hundred in a nanosecond.
   static double NsOf(const Rows& rows, int64_t lines) {
     return static_cast<double>(lines) * static_cast<double>(rows.count) * static_cast<double>(rows.bytes) * 0.01;
   }
@@ -282,7 +282,7 @@ class QLinearConvNhwc final : public Kernel {
   int64_t group_;
   Shape weights_;
   std::vector<int32_t>
-      line_zeros_;  // what of the rows' sums is added for each line; empty: the weights have no zero points
+      line_zeros_;  // what the rows' sums are multiplied with, by output channel; empty: the weights have no zero points
   std::vector<std::shared_ptr<const PackedWeightsS8>> groups_;
   std::optional<DepthwiseNhwc> depthwise_;
   std::optional<Requantization> factors_;

@@ -1,4 +1,4 @@
-// QLinearMatMul (10, 21): matrix product of quantized tensors.
+// QLinearMatMul (10, 21): GEMM of quantized tensors.
 
 #include <algorithm>
 #include <cmath>
@@ -109,7 +109,7 @@ class QLinearMatMul final : public Kernel {
   std::optional<PackedInt8Matrix> packed_;
 };
 
-/// Some of the codes are 8-bit floats: products of what they stand for.
+/// Some of the operands are 8-bit floats: GEMM of the values that they stand for.
 class QLinearMatMulOfFloats final : public Kernel {
  public:
   explicit QLinearMatMulOfFloats(const KernelInfo& info) : y_type_(info.input_type(7)) {
@@ -161,7 +161,7 @@ class QLinearMatMulOfFloats final : public Kernel {
     return values;
   }
 
-  /// (codes - zero) * scale, of inputs `codes` and the two behind it; for each row or each column, or for all.
+  /// (value - zero) * scale, of inputs `codes` and the two after it; for each row or each column, or for all.
   static std::span<float> Dequantize(KernelContext& context, size_t input, Matrix matrix, bool by_row) {
     const Tensor& codes = context.required_input(input);
     const int64_t rows = codes.num_elements() / std::max<int64_t>(matrix.columns, 1),

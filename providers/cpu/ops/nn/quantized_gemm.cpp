@@ -43,7 +43,7 @@ void QuantizedGemm::Run(KernelContext& context, const Tensor& a, int64_t rows, i
   if (a.is(ElementType::kInt8)) a_zero += 128;
   const int64_t blocks = CeilDiv(n, lines_->width);
   const auto padded = static_cast<size_t>(blocks * lines_->width);
-  // Sums wrap as in the definition.
+  // Accumulators wrap as in the definition.
   const auto add = context.scratch<uint32_t>(padded);
   const bool scaled = out.kind != OutputStage::kSums;
   const auto scales = context.scratch<float>(scaled ? padded : 0);

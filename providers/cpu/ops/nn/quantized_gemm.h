@@ -1,7 +1,7 @@
 #pragma once
 
-// Products of an 8-bit tensor with a constant 8-bit matrix, packed at load, whose sums become codes or floats while they
-// are stored, or stay: what QLinearMatMul, MatMulInteger, MatMulIntegerToFloat and QGemm share.
+// GEMM of an 8-bit tensor with a constant 8-bit matrix, packed at load, whose accumulators are requantized or scaled while
+// they are stored, or stay: what QLinearMatMul, MatMulInteger, MatMulIntegerToFloat and QGemm share.
 
 #include <memory>
 #include <span>
@@ -15,16 +15,16 @@ namespace tessera::cpu {
 struct QuantizedGemmOutput {
   OutputStage::Kind kind = OutputStage::kUInt8;
   void* data = nullptr;
-  std::span<const float> scales;  // one, or one for each column; none of sums
-  const int32_t* bias = nullptr;  // by column, to the sums
-  const float* shift = nullptr;   // by column, to the scaled sums
+  std::span<const float> scales;  // one, or one for each column; none of accumulators
+  const int32_t* bias = nullptr;  // by column, to the accumulators
+  const float* shift = nullptr;   // by column, to the scaled accumulators
   int32_t zero = 0;
 };
 
 class QuantizedGemm {
  public:
-  /// Packs constant input `matrix` with its zero points, and gives its memory back; `turned`: its rows are the columns of
-  /// B.
+  /// Packs constant input `matrix` with its zero points, and gives its memory back; `turned`: its rows are
+  /// the columns of B.
   QuantizedGemm(const KernelInfo& info, size_t matrix, size_t zero_point, bool turned);
 
   /// False: not constant, or not faster here.
@@ -32,7 +32,7 @@ class QuantizedGemm {
   /// [k, n]
   const Shape& shape() const { return shape_; }
 
-  /// `rows` rows of A, one behind the other.
+  /// `rows` rows of A, one after the other.
   void Run(KernelContext& context, const Tensor& a, int64_t rows, int32_t a_zero, const QuantizedGemmOutput& out) const;
 
  private:

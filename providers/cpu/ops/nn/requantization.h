@@ -1,7 +1,7 @@
 #pragma once
 
-// What makes a quantized convolution's sums of products codes, or whole sums, by output channel in the order in which its
-// kernel reads them.
+// The output stage of a quantized convolution, to quantized values or accumulators, by output channel in the order of its
+// kernel.
 
 #include <vector>
 
@@ -11,16 +11,16 @@
 
 namespace tessera::cpu {
 
-/// One run of a quantized convolution. Factors are in the kernel's order.
+/// One run of a quantized convolution. Parameters are in the kernel's order.
 struct ConvCall {
   const Tensor& x;
   const Window& window;
-  std::span<const int32_t> starts;  // bias and what zero points make up, to which products are added
-  std::span<const float> scales;    // none where results are sums
+  std::span<const int32_t> starts;  // initial accumulators: bias and the terms of zero points
+  std::span<const float> scales;    // none where results are accumulators
   int32_t x_zero, y_zero;
   Tensor& y;
 
-  /// Where the results of lines of `row` pixels go.
+  /// The output of channels of `row` pixels.
   OutputStage Store(int64_t row) const {
     OutputStage store;
     store.kind = y.is(ElementType::kInt32)  ? OutputStage::kSums
@@ -38,21 +38,21 @@ struct ConvCall {
 /// Computed once where all inputs that they depend on are constant.
 class Requantization {
  public:
-  /// A place in the kernel's order.
+  /// An index in the kernel's order.
   struct Line {
     int64_t channel = -1;  // none: padding
     int32_t sum = 0;       // of the weights
-    int32_t missing = 0;   // what the sum of products lacks beside the bias
+    int32_t missing = 0;   // what the accumulator lacks beside the bias
   };
 
-  /// Packed lines of the weights, which are those of channels from `first` on.
+  /// Packed weights, which are those of output channels from `first` on.
   static void Append(const PackedWeightsS8& packed, int64_t first, std::vector<Line>& lines) {
     for (size_t i = 0; i < packed.sums.size(); ++i)
       lines.push_back({first + static_cast<int64_t>(i), packed.sums[i], packed.offsets[i]});
   }
 
-  /// What zero points of the weights, by channel, change about lines of k weights. Gives what of the sum of x's numbers is
-  /// added for each line; nothing where there are none.
+  /// The terms of the weights' zero points, by channel, for k weights. Gives what the sum of x's values is multiplied
+  /// with, by output channel; nothing where there are none.
   static std::vector<int32_t> TakeZeros(const std::vector<int32_t>& zeros, int64_t k, std::vector<Line>& lines) {
     std::vector<int32_t> added;
     for (size_t i = 0; !zeros.empty() && i < lines.size(); ++i) {
@@ -113,7 +113,7 @@ class Requantization {
     const int32_t* bias = in.bias == nullptr ? nullptr : in.bias->data<int32_t>();
     for (size_t i = 0; i < lines_.size(); ++i) {
       const auto& [channel, sum, missing] = lines_[i];
-      // Sums wrap as in the definition.
+      // Accumulators wrap as in the definition.
       const uint32_t start = static_cast<uint32_t>(missing) - x_zero * static_cast<uint32_t>(sum);
       starts[i] = static_cast<int32_t>(start + (bias == nullptr || channel < 0 ? 0 : static_cast<uint32_t>(bias[channel])));
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Products whose factors are rounded to bfloat16, for the nodes that RoundsFactors() tells.
+// GEMM whose operands are rounded to bfloat16, for the nodes for which RoundsFactors() holds.
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_bf16.h"
@@ -11,7 +11,7 @@ namespace tessera::cpu {
 /// Rows of k numbers, one after the other, as pairs of bfloat16 in scratch memory.
 const BFloat16* RoundRows(KernelContext& context, const float* rows, int64_t count, int64_t k);
 
-/// A product whose packed B is of pairs (PanelType::kPairs). A's rows lie one after the other.
+/// A GEMM whose packed B is of pairs (PanelType::kPairs). A's rows are contiguous.
 void RunRoundedProduct(KernelContext& context, const GemmArgs<float>& args);
 
 }  // namespace tessera::cpu

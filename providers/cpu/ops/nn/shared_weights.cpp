@@ -10,9 +10,9 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLine = 64;  // of the cache: where records begin
+constexpr int64_t kLine = 64;  // of the cache: the alignment of records
 
-/// In a flat form: the size of the description and it, the values, the extras, each from a line of the cache on.
+/// In a flat form: the size of the description and it, the values, the extras, each aligned to a cache line.
 Tensor Flatten(const PackedWeightsS8& lines) {
   ByteWriter description;
   for (const int64_t number : {lines.lines, lines.k, lines.width, lines.depth, lines.segments, lines.block_bytes})
@@ -46,7 +46,7 @@ bool AreBounds(const std::vector<int64_t>& begin, int64_t count, size_t total) {
          begin.back() == static_cast<int64_t>(total) && std::ranges::is_sorted(begin);
 }
 
-/// Kernels follow every index: none may lead out of what it is of.
+/// Kernels use every index: none may be out of range.
 void CheckLines(const PackedWeightsS8& lines) {
   constexpr int64_t kMostWidth = 1024, kMostDepth = 16;
   CheckHeld(lines.lines > 0 && lines.k > 0 && lines.lines <= INT32_MAX && lines.k <= INT32_MAX);
@@ -63,7 +63,7 @@ void CheckLines(const PackedWeightsS8& lines) {
   CheckHeld(lines.sums.size() == count && lines.offsets.size() == count);
 }
 
-/// Lines over the flat form's records, which lives as long. Throws Error where it is damaged.
+/// Packed weights over the flat form's records, which lives as long. Throws Error where it is damaged.
 std::shared_ptr<const PackedWeightsS8> Unflatten(const std::shared_ptr<const Tensor>& flat) {
   int64_t size = 0;
   const auto bytes = std::span(static_cast<const std::byte*>(flat->raw()), flat->byte_size());
@@ -93,8 +93,8 @@ std::shared_ptr<const PackedWeightsS8> Unflatten(const std::shared_ptr<const Ten
   return lines;
 }
 
-/// Lines that count against the limit of the load that made them for as long as any session has them. How much that is
-/// shows when they are packed: each weight and what stands aside take no more than four bytes.
+/// Packed weights that count against the limit of the load that made them for as long as any session has them. How much
+/// that is shows when they are packed: each weight and each outlier need no more than four bytes.
 std::shared_ptr<const PackedWeightsS8> MakeCounted(const KernelInfo& info, const Tensor& constant,
                                                    const std::function<std::shared_ptr<const PackedWeightsS8>()>& make) {
   struct CountedLines {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Convolutions of codes, of images with few output pixels: as those of floats (small_images.h), the pixels of all images
-// are rows of one product.
+// Quantized convolutions of images with few output pixels: as those of floats (small_images.h), the pixels of all images
+// are rows of one GEMM.
 
 #include <memory>
 #include <optional>
@@ -15,7 +15,7 @@ namespace tessera::cpu {
 
 class SmallByteConv {
  public:
-  /// Gives the weights' memory back where it took them.
+  /// Gives the weights' memory back where they are packed.
   SmallByteConv(const KernelInfo& info, const ConvInputs& places);
 
   /// False: the weights or their zero points are not constant, images are not known to be small, or this is not faster
@@ -30,7 +30,7 @@ class SmallByteConv {
   WindowAttributes attributes_;
   Shape weights_;
   std::vector<int32_t>
-      line_zeros_;  // what of the pixels' sums is added for each line; empty: the weights have no zero points
+      line_zeros_;  // what the pixels' sums are multiplied with, by output channel; empty: the weights have no zero points
   std::shared_ptr<const PackedWeightsS8> lines_;  // [taps, channels] of each output
   std::optional<Requantization> factors_;
 };

@@ -12,7 +12,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kRowsTogether = 192;  // of a product: what it reads of them stays near, and weights are read seldom
+constexpr int64_t kRowsTogether = 192;  // of a GEMM: what it reads of them stays in the cache, and weights are read seldom
 
 /// [outputs, channels, taps] as panels of a matrix [taps, channels] by outputs.
 void PackByTaps(ThreadPool& threads, const Tensor& weights, float* packed) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Convolutions of images with few output pixels: a product of one image would have a handful of rows and read all weights
-// for them. So the pixels of many images are rows of one product, each with the channels of its taps side by side, and
+// Convolutions of images with few output pixels: a GEMM of one image would have a handful of rows and read all weights
+// for them. So the pixels of many images are rows of one GEMM, each with the channels of its taps one after the other, and
 // weights in the same order.
 
 #include <memory>

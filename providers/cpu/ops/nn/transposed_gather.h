@@ -1,6 +1,6 @@
 #pragma once
 
-// How ConvTranspose gathers: the pixels of an output row from the products of the weights with the input, or from the input
+// How ConvTranspose gathers: the pixels of an output row from the GEMM of the weights with the input, or from the input
 // itself.
 
 #include <numeric>
@@ -30,7 +30,7 @@ struct TransposedProblem {
   GemmEpilogue<C> epilogue = {};  // its activation alone
 
   const C* bias_of(int64_t output) const { return bias == nullptr ? nullptr : bias + output; }
-  /// Products of one image have few columns for the weights that they read.
+  /// GEMMs of one image have few columns for the weights that they read.
   bool JoinsImages() const {
     return batch > 1 && columns > 0 && columns <= kMostJoined && batch * columns <= 4 * kMostJoined;
   }
@@ -127,7 +127,7 @@ void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, co
   });
 }
 
-/// Neighbouring output channels of image `i`, whose products lie in rows of `row` elements.
+/// Adjacent output channels of image `i`, whose GEMM results are in rows of `row` elements.
 template <class C>
 TransposedPlanes<C> ColumnsPlanes(const TransposedProblem<C>& problem, const C* columns, int64_t row, int64_t i,
                                   int64_t output, int64_t count) {
@@ -144,7 +144,7 @@ TransposedPlanes<C> ColumnsPlanes(const TransposedProblem<C>& problem, const C* 
   return planes;
 }
 
-/// Gathers images from all of their products, [output, kernel, column]: threads share the rows of all outputs.
+/// Gathers images from all of their GEMM results, [output, kernel, column]: threads share the rows of all outputs.
 template <class C>
 class RowGathering {
  public:
@@ -156,7 +156,7 @@ class RowGathering {
         parts_(PartsFor(threads_, rows_)),
         scratch_(context, tables, 1, parts_) {}
 
-  /// Image `i` of the problem from its products.
+  /// Image `i` of the problem from its GEMM results.
   void Run(const C* products, int64_t i) const {
     const int64_t output_rows = tables_.output_rows();
     const double taps = static_cast<double>(problem_.kernel * problem_.columns) / static_cast<double>(output_rows);
@@ -182,7 +182,7 @@ class RowGathering {
   GatherScratch<C> scratch_;
 };
 
-/// Few output channels for the threads: the product is split by columns too, and gathered afterwards.
+/// Few output channels for the threads: the GEMM is split by columns too, and gathered afterwards.
 template <class C>
 void GatherAfterwards(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
   const int64_t outputs = problem.groups * problem.outputs;
@@ -198,7 +198,7 @@ void GatherAfterwards(KernelContext& context, const TransposedProblem<C>& proble
   }
 }
 
-/// The images of all groups side by side, [group, channel, image, column]: one product for all of them reads the weights
+/// The images of all groups concatenated, [group, channel, image, column]: one GEMM for all of them reads the weights
 /// once.
 template <class C>
 const C* JoinImages(KernelContext& context, const TransposedProblem<C>& problem) {
@@ -216,20 +216,20 @@ const C* JoinImages(KernelContext& context, const TransposedProblem<C>& problem)
   return joined;
 }
 
-/// Some output channels at a time: product and gathering. Small images are multiplied together.
+/// Some output channels at a time: GEMM and gathering. Small images are multiplied together.
 template <class C>
 void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables,
                   int64_t block) {
   ThreadPool& threads = context.threads();
   const bool joins = problem.JoinsImages();
-  const int64_t images = joins ? problem.batch : 1, columns = images * problem.columns;  // of a product
+  const int64_t images = joins ? problem.batch : 1, columns = images * problem.columns;  // of a GEMM
   const int64_t matrices = problem.batch / images * problem.groups;
   const C* input = joins ? JoinImages(context, problem) : problem.input;
   const auto matrix_of = [&](int64_t i) { return input + i * problem.channels * columns; };
   const int64_t blocks = CeilDiv(problem.outputs, block);
   const int64_t items = matrices * blocks;
   const int64_t parts = PartsFor(threads, items);
-  // With one column, the product reads the matrices where they are.
+  // With one column, the GEMM reads the matrices in place.
   const bool packs = blocks > 1 && columns > 1;
   const size_t panel = packs ? PackedGemmBSize<C>(problem.channels, columns) : 0;
   const auto packed = context.scratch<C>(static_cast<size_t>(CheckedMul(static_cast<int64_t>(panel), matrices)));
@@ -262,7 +262,7 @@ void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, c
   });
 }
 
-/// Output channels whose contributions fit the cache, enough of them for an efficient product.
+/// Output channels whose contributions fit the cache, enough of them for an efficient GEMM.
 template <class C>
 int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
   constexpr int64_t kNearBytes = int64_t{512} << 10, kLeastRows = 24, kRowsFromAfar = 96;
@@ -278,13 +278,13 @@ int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
     const int64_t all = problem.batch / images * problem.groups * problem.outputs;
     block = std::min(block, std::max(CeilDiv(int64_t{12}, problem.kernel), all / (3 * threads)));
   }
-  // Rows of the product come in sixes or twelves.
+  // Rows of the GEMM are multiples of six or twelve.
   const int64_t unit = 12 / std::gcd(problem.kernel, int64_t{12});
   if (unit <= block + 1) block = RoundUp(block, unit);
   return std::clamp<int64_t>(block, 1, problem.outputs);
 }
 
-/// Products of the weights with the input, and then the gathering.
+/// GEMMs of the weights with the input, and then the gathering.
 template <class C>
 void GatherProducts(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
   const int threads = context.threads().num_threads();

@@ -11,8 +11,8 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLineBlockBytes = 384 << 10;  // of columns and products under way in a thread: most of its L2
-constexpr int64_t kFewestTiles = 48;    // so that reading the weights once more does not cost more than the products
+constexpr int64_t kLineBlockBytes = 384 << 10;  // of columns and GEMM results under way in a thread: most of its L2
+constexpr int64_t kFewestTiles = 48;    // so that reading the weights once more does not cost more than the GEMMs do
 constexpr int64_t kTilesTogether = 16;  // a panel of the widest common instruction set
 
 /// Tiles of a block: as many as the cache holds, fewer where threads would have nothing to do.

@@ -1,6 +1,6 @@
 #pragma once
 
-// Convolutions of three taps along one axis through Winograd's transform, where it pays.
+// Winograd convolution of three taps along one axis, where it pays.
 
 #include "kernels/gemm/gemm.h"
 #include "ops/nn/window.h"

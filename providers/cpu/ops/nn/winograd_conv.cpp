@@ -15,9 +15,9 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kBlockBytes = 768 << 10;  // of columns and products under way in a thread: about its L2
+constexpr int64_t kBlockBytes = 768 << 10;  // of columns and GEMM results under way in a thread: about its L2
 
-/// Three-by-three in an image or three along a line, one step at a time.
+/// Three-by-three in an image or three along one axis, one step at a time.
 bool Fits(const Window& window) {
   if (window.rank() == 1) return IsWinogradLine(window);
   if (window.rank() != 2) return false;
@@ -47,7 +47,7 @@ class Run {
         epilogue_(epilogue),
         output_(output) {}
 
-  /// Each thread takes blocks of tile rows through all three steps, in its own cache.
+  /// Each thread computes blocks of tile rows in all three steps, in its own cache.
   void ByBlocks(int64_t rows) {
     const int64_t per_image = CeilDiv(image_.end_row, rows);
     const int64_t blocks = batch_ * per_image;
@@ -143,7 +143,7 @@ class Run {
 
 /// Tile rows of a block: as few as fill the cache, with no thread left over and no panel of columns half empty.
 int64_t ChooseRows(const WinogradBlock& image, int64_t batch, int64_t threads) {
-  constexpr int64_t kFewestColumns = 48, kReadColumns = 12;  // reading the weights once more costs what so many columns do
+  constexpr int64_t kFewestColumns = 48, kReadColumns = 12;  // reading the weights once more costs so many columns
   const int64_t bytes = kWinogradPoints * int64_t{sizeof(float)} * (image.channels + image.outputs) * image.tiles_x();
   const int64_t most = std::max(kBlockBytes / bytes, CeilDiv(kFewestColumns, image.tiles_x()));
   int64_t best = 1;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Convolutions of 3x3, or of 3 along a line, with constant weights through Winograd's transform, where it pays.
+// Winograd convolution of 3x3, or of 3 along one axis, with constant weights, where it pays.
 
 #include <memory>
 #include <optional>
@@ -18,7 +18,7 @@ std::optional<Shape> KnownImageShape(const KernelInfo& info);
 /// Holds no weights where the transform does not pay.
 class WinogradConv {
  public:
-  /// `input` is the number of the constant weights of a convolution with one group. Where the size of the image is known,
+  /// `input` is the index of the constant weights of a convolution with one group. Where the size of the image is known,
   /// it alone decides, and weights that the transform replaces are released.
   WinogradConv(const KernelInfo& info, size_t input, const WindowAttributes& attributes);
 

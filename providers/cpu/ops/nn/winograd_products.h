@@ -1,6 +1,6 @@
 #pragma once
 
-// What convolutions by Winograd's transform of images and of lines share: a product for each point.
+// What Winograd convolutions of images and of sequences share: a GEMM for each point.
 
 #include <cstdint>
 
@@ -17,7 +17,7 @@ void MultiplyWinogradPoints(const Block& block, int64_t begin, int64_t end, cons
                             float* products) {
   GemmArgs<float> args;
   args.m = block.outputs;
-  args.n = CeilDiv(block.tiles(), kColumnsTogether) * kColumnsTogether;  // there is room for more, and none is cheaper
+  args.n = CeilDiv(block.tiles(), kColumnsTogether) * kColumnsTogether;  // the buffer holds more, and none is cheaper
   args.k = block.channels;
   args.a_row = block.channels;
   args.c_row = block.product_row();
