@@ -232,7 +232,7 @@ Nchw8cProduct Nchw8cDense::Start(const Window& window, const Nchw8cEpilogue& epi
 }
 
 Nchw8cProduct Nchw8cDense::Part(const Nchw8cProduct& first, int64_t image, int64_t group, const float* packed,
-                                 int64_t image_size) const {
+                                int64_t image_size) const {
   Nchw8cProduct product = first;
   const int64_t at = (image * outputs_ + group * group_outputs()) * first.pixels;
   product.input += image * image_size + group * (image_size / group_);
@@ -244,7 +244,7 @@ Nchw8cProduct Nchw8cDense::Part(const Nchw8cProduct& first, int64_t image, int64
 
 /// The steps at the region's kernel positions, in planes of these sizes; returns their number.
 size_t Nchw8cDense::WriteSteps(const Window& window, const Region& taps, std::span<const int64_t> plane,
-                                Nchw8cStep* steps) const {
+                               Nchw8cStep* steps) const {
   size_t count = 0;
   const int64_t together = source_ == Source::kPlanes ? step_ : 1;  // kernel positions in a step
   const int64_t plane_pixels = plane[0] * plane[1] * plane[2];
@@ -264,7 +264,7 @@ size_t Nchw8cDense::WriteSteps(const Window& window, const Region& taps, std::sp
 }
 
 void Nchw8cDense::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed,
-                            const float* input, const Nchw8cEpilogue& epilogue, float* output) const {
+                           const float* input, const Nchw8cEpilogue& epilogue, float* output) const {
   if (ReadsRegions()) {
     const Regions regions(window);
     if (regions.Pay()) return ByRegions(context, window, regions, batch, packed, input, epilogue, output);
@@ -279,8 +279,7 @@ double Nchw8cDense::ShareOfPlane(const Window& window) const {
 }
 
 void Nchw8cDense::ByRegions(KernelContext& context, const Window& window, const Regions& regions, int64_t batch,
-                             const float* packed, const float* input, const Nchw8cEpilogue& epilogue,
-                             float* output) const {
+                            const float* packed, const float* input, const Nchw8cEpilogue& epilogue, float* output) const {
   const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(window.output.num_elements()));
   ForOutputPixels(window, window.input.dims(), window.begin.dims(), unit(),
                   [&](size_t pixel, int64_t at) { pixel_offsets[pixel] = at; });
@@ -316,7 +315,7 @@ void Nchw8cDense::ByRegions(KernelContext& context, const Window& window, const 
 }
 
 void Nchw8cDense::Whole(KernelContext& context, const Window& window, int64_t batch, const float* packed,
-                         const float* input, const Nchw8cEpilogue& epilogue, float* output) const {
+                        const float* input, const Nchw8cEpilogue& epilogue, float* output) const {
   const PaddedImage padded(window);
   const int64_t plane_size = CheckedMul(padded.pixels(), unit());
   const int64_t image_size = CheckedMul(planes(), plane_size);
@@ -363,7 +362,7 @@ void Nchw8cDense::Whole(KernelContext& context, const Window& window, int64_t ba
 }
 
 void Nchw8cDense::RunImages(KernelContext& context, const Nchw8cProduct& first, int64_t images, int64_t image_size,
-                             const float* packed) const {
+                            const float* packed) const {
   const Split split = ChooseSplit(first, images * group_, context.threads().num_threads());
   const int64_t groups = BlockGroups(first.output_blocks);
   const int64_t parts = split.pixels * split.groups;

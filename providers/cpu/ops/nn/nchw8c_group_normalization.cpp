@@ -28,8 +28,7 @@ class Nchw8cGroupNormalization final : public Kernel {
     }
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    const Nchw8cGroups groups{Pixels(shape), CeilDiv(of_group, kChannelBlock), std::min(of_group, kChannelBlock),
-                               epsilon_};
+    const Nchw8cGroups groups{Pixels(shape), CeilDiv(of_group, kChannelBlock), std::min(of_group, kChannelBlock), epsilon_};
     const int64_t units = shape[1] / groups.blocks, size = groups.blocks * groups.pixels * kChannelBlock;
     const double cost = 50 + 1.2 * static_cast<double>(groups.blocks * groups.pixels);
     context.threads().ParallelFor(shape[0] * units, cost, [&](int64_t begin, int64_t end) {

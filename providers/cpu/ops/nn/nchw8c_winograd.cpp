@@ -181,8 +181,7 @@ class Nchw8cRun {
     MultiplyNchw8c(product, {0, product.pixels}, begin, end);
   }
 
-  void Output(const Nchw8cTileRows& block, int64_t slice, int64_t begin, int64_t end,
-              const Nchw8cBuffers& buffers) const {
+  void Output(const Nchw8cTileRows& block, int64_t slice, int64_t begin, int64_t end, const Nchw8cBuffers& buffers) const {
     const int64_t image = slice / window_.output[0], z = slice % window_.output[0];
     const int64_t at = image * block.output_blocks * block.output_plane + z * block.y.size * block.x.size * kChannelBlock;
     const Nchw8cEpilogue epilogue = epilogue_.From(GroupOf(slice) * block.output_blocks * kChannelBlock, at);
@@ -277,8 +276,7 @@ bool FitsForm(const Window& image, WinogradForm form) {
   return Fits(window, kSpatialAxes - 2, form.y) && Fits(window, kSpatialAxes - 1, form.x);
 }
 
-std::optional<WinogradForm> ChooseNchw8cWinograd(const Window& image, const Nchw8cChannels& of, bool forced,
-                                                 double share) {
+std::optional<WinogradForm> ChooseNchw8cWinograd(const Window& image, const Nchw8cChannels& of, bool forced, double share) {
   const Window window = Upright(image);
   constexpr int64_t kManyPairs = 512 * 512;  // up to four times so many weights must save half the time
   constexpr int64_t kMostWeights = int64_t{36} << 20;

@@ -95,8 +95,7 @@ void ConvolveNchw8cDepthwise(const Nchw8cWindow& window, const float* input, con
 enum class Nchw8cPool : uint8_t { kMax, kAverage, kAverageWithPads };
 
 /// Rows [begin, end) of all blocks' output rows.
-void PoolNchw8c(const Nchw8cWindow& window, Nchw8cPool kind, const float* input, int64_t begin, int64_t end,
-                float* output);
+void PoolNchw8c(const Nchw8cWindow& window, Nchw8cPool kind, const float* input, int64_t begin, int64_t end, float* output);
 
 /// The mean of each channel's pixels: blocks [begin, end), eight numbers each.
 void AverageNchw8c(const float* input, int64_t pixels, int64_t begin, int64_t end, float* output);

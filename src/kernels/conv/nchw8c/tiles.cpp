@@ -177,8 +177,8 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const Nchw8cEpilog
 }
 
 template <class T>
-void Output(const Nchw8cTileRows& shape, const float* products, const Nchw8cEpilogue& epilogue, int64_t begin,
-            int64_t end, float* image) {
+void Output(const Nchw8cTileRows& shape, const float* products, const Nchw8cEpilogue& epilogue, int64_t begin, int64_t end,
+            float* image) {
   const int64_t row_size = shape.x.size * kChannelBlock;
   const bool activates = ActivatesStored(epilogue), dilated = shape.y.dilation > 1;
   for (int64_t block = begin; block < end; ++block) {

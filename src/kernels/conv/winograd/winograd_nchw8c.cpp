@@ -129,11 +129,11 @@ void OutputBlocks(const Nchw8cWinograd& s, const Nchw8cTiles& tiles, const float
 }  // namespace
 
 void Nchw8cInput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* images, int64_t matrix,
-                  float* columns) {
+                 float* columns) {
   (shape.block == 16 ? InputBlocks<16> : InputBlocks<8>)(shape, tiles, images, matrix, columns);
 }
 void Nchw8cOutput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* products, int64_t matrix,
-                   const GemmEpilogue<float>& epilogue, float* images) {
+                  const GemmEpilogue<float>& epilogue, float* images) {
   (shape.block == 16 ? OutputBlocks<16> : OutputBlocks<8>)(shape, tiles, products, matrix, epilogue, images);
 }
 
