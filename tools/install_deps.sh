@@ -22,6 +22,7 @@ readonly PACKAGES=(
   qemu-user                                          # processors without AVX2
   graphviz                                           # dot, for the drawings of tessera_inspect --dot
   clang-19 libclang-rt-19-dev llvm-19                # sanitizers and libFuzzer
+  clang-format-19 clang-tidy-19                      # how sources look
 )
 
 step() { printf '\n==> %s\n' "$*"; }

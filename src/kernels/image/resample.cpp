@@ -13,13 +13,13 @@
 
 #ifndef TESSERA_CONVERTED_TYPES
 /// Types that are no numbers to compute in, each with the type that it is computed in.
-#define TESSERA_CONVERTED_TYPES(X)                                                                                 \
-  X(float, bool)                                                                                                   \
-  X(float, Float16)                                                                                                \
-  X(float, BFloat16)                                                                                               \
-  X(float, int8_t)                                                                                                 \
-  X(float, uint8_t) X(float, int16_t) X(float, uint16_t) X(double, int32_t) X(double, uint32_t) X(double, int64_t) \
-      X(double, uint64_t)
+#define TESSERA_CONVERTED_TYPES(X) \
+  X(float, bool)                   \
+  X(float, Float16)                \
+  X(float, BFloat16)               \
+  X(float, int8_t)                 \
+  X(float, uint8_t)                \
+  X(float, int16_t) X(float, uint16_t) X(double, int32_t) X(double, uint32_t) X(double, int64_t) X(double, uint64_t)
 #endif
 
 HWY_BEFORE_NAMESPACE();
