@@ -10,7 +10,7 @@ namespace {
 class GatherSlices : public Kernel {
  public:
   explicit GatherSlices(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "slices", Moved('X', info.input_type(0)), "concat_of_slices_to_gather"),
+      : kernel_(DeviceOf(info), "slices", Moved('X', info.input_type(0)), "gather_slices"),
         offsets_(info, 1) {}
 
  protected:

@@ -1,7 +1,7 @@
 // Slices of `inner` elements whose places, first elements' offsets, the host has worked out and checked; rows that follow others.
 
 #ifdef KERNEL_gather_slices
-__kernel void concat_of_slices_to_gather(ulong total, __global uchar* x_, ulong xo, __global uchar* offsets_, ulong oo, __global uchar* y_, ulong yo,
+__kernel void gather_slices(ulong total, __global uchar* x_, ulong xo, __global uchar* offsets_, ulong oo, __global uchar* y_, ulong yo,
                             long inner) {
   const ulong i = get_global_id(0);
   if (i >= total) return;
