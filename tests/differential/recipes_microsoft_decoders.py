@@ -3,10 +3,9 @@
 import dataclasses
 
 import numpy as np
-import onnxruntime
 from onnx import TensorProto
 
-from recipe import choice, ort_session, recipe, to_model, values
+from recipe import choice, onnxruntime, ort_session, recipe, to_model, values
 from recipes_microsoft import contrib, heads_and_width, key_mask, maybe, rotary_tables
 
 
