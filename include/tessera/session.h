@@ -103,7 +103,8 @@ struct SessionOptions {
 
   /// Fixes symbolic dimensions by name ("batch") before inference. Throws for names that the model does not have.
   std::map<std::string, int64_t> free_dimensions;
-  /// Writes the optimized graph here.
+  /// Writes the optimized graph here, as a model of ONNX's operators with the weights inside, before providers rewrite what
+  /// they get. The load throws Error(kNotImplemented) where one import of each domain cannot say what the nodes mean.
   std::filesystem::path optimized_model_path;
   /// Chrome trace JSON of load and runs goes to "<prefix>_<time>.json" when set.
   std::filesystem::path profile_prefix;
@@ -157,6 +158,15 @@ struct ModelMetadata {
   std::map<std::string, int64_t> opsets;
 };
 
+/// What a loaded model holds before it is optimized, nested graphs and inlined functions included; a model that comes from
+/// a context is the optimized one.
+struct ModelSizes {
+  size_t nodes = 0;
+  size_t weights = 0;  // initializers and constants
+  int64_t weight_values = 0;
+  int64_t weight_bytes = 0;
+};
+
 /// Which provider runs what, and why others refused.
 struct PlacementReport {
   struct NodeEntry {
@@ -200,7 +210,9 @@ struct OptimizationReport {
   size_t rounds = 0;
   std::vector<Pass> passes;  // in their order, those that found nothing too; none at level kNone
 
+  /// A line for each pass that changed something, and one for what all others took together.
   TESSERA_API std::string ToText() const;
+  /// All passes.
   TESSERA_API std::string ToJson() const;
 };
 
@@ -248,6 +260,7 @@ class TESSERA_API Session {
   /// Inputs that the model has values for, which a run by name or a binding may replace.
   const std::vector<NamedType>& overridable_initializers() const;
   const ModelMetadata& metadata() const;
+  const ModelSizes& sizes() const;
 
   /// Runs the model. `inputs` are matched by name with `input_names`, in any order, and lie in host memory or in one of the
   /// session's. Returns the named outputs in that order, all when none is named, in host memory of their own, which may

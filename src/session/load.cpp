@@ -18,6 +18,7 @@
 #include "runtime/threads/load_pool.h"
 #include "runtime/threads/openmp_team.h"
 #include "session/context/context_cache.h"
+#include "session/model_sizes.h"
 #include "session/precision.h"
 #include "session/provider_options.h"
 #include "session/provider_selection.h"
@@ -219,6 +220,7 @@ bool Session::State::LoadFromContext(ContextCache& cache) {
       auto held = cache.Read(resources.load_threads(), OptionsOfLoad(), optimization);
       if (!held) return false;
       model = std::move(held->model);
+      sizes = SizesOf(*model.graph);
       LeaveOut(held->left_out);
     }
     resources.packed = &cache;
@@ -274,6 +276,7 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
   {
     const ProfileScope scope(profiler.get(), "load model", "Load");
     model = load(OptionsOfLoad());
+    sizes = SizesOf(*model.graph);
   }
   if (options.optimization_level == OptimizationLevel::kNone) return;
   const bool typed = TypesAreKnown(*model.graph);

@@ -64,9 +64,18 @@ std::string PlacementReport::ToJson() const {
 std::string OptimizationReport::ToText() const {
   const CallersFloatMode float_mode;
   std::string text = fmt::format("optimizer: {} nodes -> {} in {} rounds\n", nodes_before, nodes_after, rounds);
+  size_t idle = 0;
+  double idle_milliseconds = 0;
   for (const Pass& pass : passes) {
-    text += fmt::format("  {:<24} {:>7} changes {:>9.2f} ms\n", pass.name, pass.changes, pass.milliseconds);
+    if (pass.changes == 0) {
+      ++idle;
+      idle_milliseconds += pass.milliseconds;
+      continue;
+    }
+    text += fmt::format("  {:<32} {:>7} changes {:>9.2f} ms\n", pass.name, pass.changes, pass.milliseconds);
   }
+  if (idle > 0)
+    text += fmt::format("  {:<48} {:>9.2f} ms\n", fmt::format("{} others found nothing", idle), idle_milliseconds);
   return text;
 }
 

@@ -51,6 +51,7 @@ const std::vector<NamedType>& Session::inputs() const { return loaded().inputs; 
 const std::vector<NamedType>& Session::outputs() const { return loaded().outputs; }
 const std::vector<NamedType>& Session::overridable_initializers() const { return loaded().overridable; }
 const ModelMetadata& Session::metadata() const { return loaded().model.metadata; }
+const ModelSizes& Session::sizes() const { return loaded().sizes; }
 const PlacementReport& Session::placement() const { return loaded().placement; }
 const OptimizationReport& Session::optimization() const { return loaded().optimization; }
 const ContextReport& Session::context() const { return loaded().context; }

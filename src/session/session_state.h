@@ -40,6 +40,7 @@ struct Session::State {
   std::shared_ptr<MemoryBudget> run_memory;  // before what is counted against it
   Model model;
   SessionResources resources;
+  ModelSizes sizes;
   OptimizationReport optimization;
   std::optional<Assignment> assignment;  // while the session loads, where there are several providers
   ContextReport context;

@@ -7,6 +7,7 @@
 #include "command_line/command_line.h"
 #include "placement_summary.h"
 #include "provider_options.h"
+#include "session_json.h"
 #include "terminal.h"
 #include "tessera/session.h"
 
@@ -166,61 +167,84 @@ void PrintOperators() {
   }
 }
 
-int Main(int argc, char** argv) {
-  CommandLine app{"Shows a model, its placement on providers, and what this build offers"};
+struct Arguments {
   std::string model;
-  std::vector<std::string> providers, first_options;
-  bool placement = false, verbose = false, optimization_report = false, json = false, dot = false;
-  bool list_providers = false, operators = false, provider_options = false, session_config = false;
+  std::vector<std::string> providers, provider_options;
   int optimization = 99;
   std::string precision;
-  app.Add("model", model, "The .onnx file");
-  app.Add("-e", providers,
+  std::filesystem::path optimized;
+  bool placement = false, verbose = false, optimization_report = false, json = false, dot = false;
+  bool list_providers = false, list_operators = false, list_provider_options = false, list_session_config = false;
+};
+
+void AddOptions(CommandLine& app, Arguments& arguments) {
+  app.Add("model", arguments.model, "The .onnx file");
+  app.Add("-e", arguments.providers,
           "Execution provider, " + ProviderNames() +
               "; once for each, in priority order (default: all that suit this machine)");
-  app.Add("-i", first_options, kProviderOptionsHelp);
-  app.Add("-o", optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
-  app.Add("--precision", precision, "What products may be computed in (session.precision)")
+  app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
+  app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
+  app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
       .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
-  app.Flag("--placement", placement, "How many nodes each provider has, and why others refused how many");
-  app.Flag("--verbose", verbose, "With --placement: each node, its provider, the others' refusals, each copy");
-  app.Flag("--optimization", optimization_report, "What each pass of the optimizer did");
-  app.Flag("--json", json, "The placement as JSON; with --optimization what the optimizer did");
-  app.Flag("--dot", dot, "The placement as a Graphviz drawing");
-  app.Flag("--providers,--devices", list_providers, "The compiled-in providers, whether each starts here, their options");
-  app.Flag("--operators", operators, "Operators by provider, as Markdown");
-  app.Flag("--provider-options", provider_options, "Options by provider, as Markdown");
-  app.Flag("--session-config", session_config, "Entries of a session's configuration, as Markdown");
+  app.Flag("--placement", arguments.placement, "How many nodes each provider has, and why others refused how many");
+  app.Flag("--verbose", arguments.verbose, "With --placement: each node, its provider, the others' refusals, each copy");
+  app.Flag("--optimization", arguments.optimization_report, "What the optimizer's passes did");
+  app.Add("--write-optimized", arguments.optimized, "Write what the optimizer made of the model here, as a model of ONNX");
+  app.Flag("--json", arguments.json,
+           "Metadata, inputs, outputs, sizes and placement as one JSON object; with --optimization each pass, too");
+  app.Flag("--dot", arguments.dot, "The placement as a Graphviz drawing");
+  app.Flag("--providers,--devices", arguments.list_providers,
+           "The compiled-in providers, whether each starts here, their options");
+  app.Flag("--operators", arguments.list_operators, "Operators by provider, as Markdown");
+  app.Flag("--provider-options", arguments.list_provider_options, "Options by provider, as Markdown");
+  app.Flag("--session-config", arguments.list_session_config, "Entries of a session's configuration, as Markdown");
+}
+
+/// What does not take a model; false where none of it is asked for.
+bool PrintLists(const Arguments& arguments) {
+  if (arguments.list_providers) PrintProviders();
+  if (arguments.list_operators) PrintOperators();
+  if (arguments.list_provider_options) PrintProviderOptions();
+  if (arguments.list_session_config) PrintOptionTable(session_config_schema());
+  return arguments.list_providers || arguments.list_operators || arguments.list_provider_options ||
+         arguments.list_session_config;
+}
+
+SessionOptions MakeSessionOptions(const Arguments& arguments) {
+  SessionOptions options;
+  options.optimization_level = static_cast<OptimizationLevel>(arguments.optimization);
+  SetProviders(options, arguments.providers, arguments.provider_options);
+  options.error_on_failure = !arguments.providers.empty();
+  if (arguments.providers.empty()) {
+    for (const std::string& name : available_providers()) options.providers.push_back({name, {}});
+  }
+  options.optimized_model_path = arguments.optimized;
+  if (!arguments.precision.empty()) options.config["session.precision"] = arguments.precision;
+  return options;
+}
+
+void PrintSession(const Session& session, const Arguments& arguments) {
+  if (arguments.dot) return PrintLines(session.placement().ToDot());
+  if (arguments.json) return PrintLines(ToJson(session, arguments.model, arguments.optimization_report) + "\n");
+  PrintModel(session);
+  if (arguments.optimization_report) PrintLines("\n" + session.optimization().ToText());
+  if (arguments.verbose) PrintLines("\n" + session.placement().ToText() + "\n");
+  else if (arguments.placement) PrintLines("\n" + Summarize(session.placement()));
+}
+
+int Main(int argc, char** argv) {
+  CommandLine app{"Shows a model, its placement on providers, and what this build offers"};
+  Arguments arguments;
+  AddOptions(app, arguments);
   if (const auto status = app.Parse(argc, argv)) return *status;
   try {
-    if (list_providers) PrintProviders();
-    if (operators) PrintOperators();
-    if (provider_options) PrintProviderOptions();
-    if (session_config) PrintOptionTable(session_config_schema());
-    if (model.empty()) {
-      if (list_providers || operators || provider_options || session_config) return 0;
-      if (argc > 1) throw UsageError("model", "say which model, or give one of the options that list something (--help)");
+    const bool listed = PrintLists(arguments);
+    if (!arguments.model.empty()) {
+      PrintSession(Session(std::filesystem::path(arguments.model), MakeSessionOptions(arguments)), arguments);
+    } else if (argc == 1) {
       PrintLines(app.Help());
-      return 0;
-    }
-    SessionOptions options;
-    options.optimization_level = static_cast<OptimizationLevel>(optimization);
-    SetProviders(options, providers, first_options);
-    options.error_on_failure = !providers.empty();
-    if (providers.empty()) {
-      for (const std::string& name : available_providers()) options.providers.push_back({name, {}});
-    }
-    if (!precision.empty()) options.config["session.precision"] = precision;
-    const Session session(std::filesystem::path(model), options);
-    if (dot) {
-      PrintLines(session.placement().ToDot());
-    } else if (json) {
-      PrintLines((optimization_report ? session.optimization().ToJson() : session.placement().ToJson()) + "\n");
-    } else {
-      PrintModel(session);
-      if (optimization_report) PrintLines("\n" + session.optimization().ToText());
-      if (placement || verbose)
-        PrintLines("\n" + (verbose ? session.placement().ToText() + "\n" : Summarize(session.placement())));
+    } else if (!listed) {
+      throw UsageError("model", "say which model, or give one of the options that list something (--help)");
     }
     return kDone;
   } catch (const UsageError& error) {
