@@ -3,7 +3,6 @@
 #include <google/protobuf/io/zero_copy_stream.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <unordered_map>
 
@@ -234,16 +233,6 @@ DataFolders FoldersOf(const std::filesystem::path& model) {
   return {.named = named.empty() ? "." : named, .real = error ? std::filesystem::path() : real.parent_path()};
 }
 
-/// Imports must reach the newest operator that a node uses.
-void RaiseImports(const Graph& graph, OpsetImports& imports) {
-  for (NodeIndex index : graph.TopologicalOrder()) {
-    const Node& node = graph.node(index);
-    int& version = imports[node.domain];
-    version = std::max(version, node.since_version);
-    for (const auto& [name, nested] : graph.Subgraphs(index)) RaiseImports(*nested, imports);
-  }
-}
-
 }  // namespace
 
 Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
@@ -258,39 +247,6 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
 Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive,
                 const std::filesystem::path& folder, const LoadOptions& options) {
   return LoadChecked({bytes, std::move(keep_alive)}, {.named = folder, .real = {}}, options);
-}
-
-void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path) {
-  onnx::ModelProto model;
-  model.set_ir_version(std::max<int64_t>(metadata.ir_version, 8));
-  model.set_producer_name(metadata.producer_name);
-  model.set_producer_version(metadata.producer_version);
-  model.set_domain(metadata.domain);
-  model.set_model_version(metadata.version);
-  model.set_doc_string(metadata.description);
-  for (const auto& [key, value] : metadata.custom) {
-    auto& entry = *model.add_metadata_props();
-    entry.set_key(key);
-    entry.set_value(value);
-  }
-  OpsetImports imports = graph.opsets();
-  RaiseImports(graph, imports);
-  graph.limits().Check();
-  for (const auto& [domain, version] : imports) {
-    auto& import = *model.add_opset_import();
-    import.set_domain(domain);
-    import.set_version(version);
-  }
-  *model.mutable_graph() = ToProto(graph);
-  model.mutable_graph()->set_doc_string(metadata.graph_description);
-  if (model.ByteSizeLong() > 0x7fffffff) {
-    Fail(ErrorCode::kNotImplemented, "{}: a model of more than 2 GiB cannot be written into one file", path.string());
-  }
-  graph.limits().Check();
-  std::ofstream file(path, std::ios::binary);
-  if (!file || !model.SerializeToOstream(&file) || !file.flush()) {
-    Fail(ErrorCode::kFail, "cannot write {}", path.string());
-  }
 }
 
 }  // namespace tessera

@@ -50,8 +50,9 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options = 
 Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive,
                 const std::filesystem::path& folder, const LoadOptions& options = {});
 
-/// Writes the graph as an ONNX model, with the weights inside; throws Error when that is more than a protobuf message
-/// holds.
+/// Writes the graph as an ONNX model, with the weights inside. Another process sees it whole or not at all. Throws
+/// Error(kNotImplemented) where that is more than a protobuf message holds, where a node is none of ONNX's, or where no
+/// import of a domain gives each of its nodes the version that it has.
 void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path);
 
 }  // namespace tessera
