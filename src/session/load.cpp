@@ -1,5 +1,3 @@
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 
 #include "base/cancellation.h"
@@ -7,20 +5,12 @@
 #include "base/checksum.h"
 #include "base/mapped_file.h"
 #include "graph/infer_types.h"
-#include "optimizer/optimizer.h"
-#include "partition/partition.h"
-#include "runtime/memory/arena.h"
-#include "runtime/memory/counted_allocator.h"
-#include "runtime/plan/plan_builder.h"
-#include "runtime/plan/stand_in.h"
 #include "runtime/threads/float_mode.h"
-#include "runtime/threads/inter_op_arena.h"
-#include "runtime/threads/load_pool.h"
+#include "runtime/plan/stand_in.h"
 #include "runtime/threads/openmp_team.h"
 #include "session/context/context_cache.h"
 #include "session/model_sizes.h"
 #include "session/precision.h"
-#include "session/provider_options.h"
 #include "session/provider_selection.h"
 #include "session/session_state.h"
 #include "session/tuning.h"
@@ -57,35 +47,6 @@ void WarnOfOwnThreads(std::string_view option, int own, int global, const Logger
   log(LogLevel::kWarning,
       "{} is {}, but the session shares its environment's threads, which are {} (global_{}): that holds", option, own,
       shared, option);
-}
-
-/// `fallback` with what a provider's options say about its arena.
-ArenaSettings ArenaSettingsOf(const ProviderOptions& options, const ProviderFactory& factory, ArenaSettings fallback) {
-  for (const auto& [name, value] : options) {
-    if (value.empty()) continue;
-    if (name.ends_with("_mem_limit")) {
-      fallback.limit = ParseBytes(value).value_or(0);
-      // The factory's own copy of the name lives as long as the process.
-      for (const OptionSchema& schema : factory.options) {
-        if (schema.name == name) fallback.limit_name = schema.name;
-      }
-    } else if (name == "arena_extend_strategy") {
-      fallback.extend = value == "kSameAsRequested" ? ArenaExtend::kSameAsRequested : ArenaExtend::kNextPowerOfTwo;
-    }
-  }
-  return fallback;
-}
-
-/// Whether providers before the last one have kernels to be made, or constants to be brought to their memory, nested graphs
-/// included: where that fails, the next one takes over.
-bool HasKernelsBeforeLast(const GraphPartition& partition, const SessionResources& resources) {
-  const auto before_last = [&](const Unit& unit) {
-    return static_cast<size_t>(unit.provider) + 1 < resources.providers.size() &&
-           (unit.kernel == nullptr || resources.memories.size() > 1);
-  };
-  return std::ranges::any_of(partition.units, before_last) ||
-         std::ranges::any_of(partition.nested,
-                             [&](const auto& nested) { return HasKernelsBeforeLast(nested.second, resources); });
 }
 
 }  // namespace
@@ -293,172 +254,6 @@ OptimizerOptions Session::State::OptionsOfOptimizer() const {
           .int8_beside_nbits = config.nbits_accuracy_level == kInt8AccuracyLevel,
           .round_halves = config.round_halves,
           .log = log};
-}
-
-PartitionOptions Session::State::OptionsOfPartition(FailedKernels& failed) const {
-  const bool cpu_named = std::any_of(
-      options.providers.begin(), options.providers.end(),
-      [](const ProviderRequest& request) { return FindProvider(request.name) == FindProvider("CPUExecutionProvider"); });
-  return {.disable_cpu_fallback = config.disable_cpu_fallback && !cpu_named,
-          .min_island_nodes = config.min_island_nodes,
-          .precision = config.precision,
-          .error_on_failure = options.error_on_failure,
-          .failed = &failed};
-}
-
-/// Gives the nodes to providers, and lets these rewrite theirs. Where a kernel failed, what it was to run is given to the
-/// next provider; what was rewritten before stays.
-void Session::State::AssignAndLower(FailedKernels& failed) {
-  assignment.reset();
-  if (resources.providers.size() > 1) {
-    const ProfileScope scope(profiler.get(), "assign providers", "Load");
-    assignment = AssignProviders(*model.graph, resources, OptionsOfPartition(failed), log);
-  }
-  if (options.optimization_level == OptimizationLevel::kNone) return;
-  const bool typed = TypesAreKnown(*model.graph);
-  const ProfileScope scope(profiler.get(), "lower", "Load");
-  LowerGraph(*model.graph, resources, OptionsOfOptimizer(), optimization);
-  if (!typed) CheckTypes(*model.graph);
-  log(LogLevel::kVerbose, "{}", optimization.ToText());
-}
-
-void Session::State::MakePlan() {
-  const PackedStore::Scope scope(resources.packed);
-  const ImplementationNotes::Scope notes(trial == nullptr ? nullptr : trial->notes(), *model.graph);
-  const PlacementReport before = placement;
-  FailedKernels failed;
-  std::unique_ptr<Plan> plan;
-  while ((plan = TryPlan(failed)) == nullptr) {
-    failed.SettleConstants(false);
-    for (const std::string& line : failed.TakeLines()) log(LogLevel::kWarning, "{}", line);
-    resources.ForgetDeviceConstants();
-    placement = before;
-    AssignAndLower(failed);
-  }
-  failed.SettleConstants(true);
-  assignment.reset();
-  if (trial != nullptr) trial->Watch(*plan);
-  executor = std::make_unique<Executor>(std::move(plan), resources, false);
-}
-
-std::unique_ptr<Plan> Session::State::TryPlan(FailedKernels& failed) {
-  GraphPartition partition;
-  {
-    const ProfileScope scope(profiler.get(), "partition", "Load");
-    const size_t failures = failed.size();
-    partition = PartitionGraph(*model.graph, resources, OptionsOfPartition(failed), placement, log,
-                               assignment ? &*assignment : nullptr);
-    if (failed.size() > failures) return nullptr;
-  }
-  ChooseThreads();
-  const ProfileScope scope(profiler.get(), "make kernels and plan", "Load");
-  if (trial != nullptr) trial->NoteUnits(*model.graph, partition);
-  // Constants that their kernels need no more then stay in memory until all kernels are made: the last provider's have no
-  // other to go to.
-  const bool may_fail = !options.error_on_failure && HasKernelsBeforeLast(partition, resources);
-  return BuildPlan(*model.graph, std::move(partition), resources, placement, may_fail ? &failed : nullptr);
-}
-
-/// Where no node went to a provider that brings libgomp's team, the session's own workers serve better: their loops wait
-/// for no thread that the system runs late.
-void Session::State::ChooseThreads() {
-  const auto brings_openmp = [](std::string_view provider) {
-    const ProviderFactory* factory = FindProvider(provider);
-    return factory != nullptr && factory->uses_openmp;
-  };
-  const bool used = std::any_of(placement.nodes.begin(), placement.nodes.end(),
-                                [&](const PlacementReport::NodeEntry& node) { return brings_openmp(node.provider); });
-  if (used == openmp_threads) return;
-  openmp_threads = used;
-  MakeThreads();
-  for (ProviderEntry& entry : resources.providers) Attach(*entry.provider);
-}
-
-void Session::State::MakeThreads() {
-  if (options.use_global_threads) {
-    resources.threads = environment->GlobalThreads(openmp_threads);
-  } else {
-    const int threads = options.intra_op_threads > 0 ? options.intra_op_threads : UsableCores();
-    resources.threads = openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
-  }
-  resources.load_pool = std::make_unique<LoadPool>(*resources.threads, *resources.limits);
-  if (openmp_threads)
-    PrepareOpenMpTeam(resources.threads->num_threads());  // oneDNN computes on it while the session loads, too
-}
-
-void Session::State::Attach(ExecutionProvider& provider) const {
-  provider.Attach({.threads = resources.threads.get(),
-                   .graph_optimization_level = static_cast<int>(options.optimization_level),
-                   .share_prepacked = resources.share_prepacked,
-                   .trace = profiler.get(),
-                   .memory = &resources.load_memory()});
-}
-
-void Session::State::StartResources() {
-  std::vector<ActiveProvider> active = StartProviders(options, environment->options, config.precision, log, placement);
-  openmp_threads = std::any_of(active.begin(), active.end(), [](const auto& one) { return one.factory->uses_openmp; });
-  MakeThreads();
-  resources.parallel = options.execution_mode == ExecutionMode::kParallel;
-  resources.share_prepacked = !config.disable_prepacking;
-  // Concurrent steps have no order in time that buffers could be reused by.
-  resources.memory_pattern = options.enable_memory_pattern && !resources.parallel;
-  if (resources.parallel) {
-    const int threads = options.inter_op_threads > 0 ? options.inter_op_threads : UsableCores();
-    resources.inter_op_arena = options.use_global_threads ? environment->GlobalInterOp() : MakeInterOpArena(threads);
-  }
-  AddHostMemory(active.back().provider->options());
-  for (ActiveProvider& one : active) {
-    const std::string_view name = one.factory->name;
-    try {
-      StartProvider(std::move(one));
-    } catch (const std::exception& error) {
-      resources.CheckLoad();
-      SkipProvider(name, error, options, log, placement);
-    }
-  }
-}
-
-void Session::State::StartProvider(ActiveProvider active) {
-  ProviderEntry entry{std::move(active.provider), nullptr, nullptr, SessionResources::kHost};
-  std::shared_ptr<Allocator> raw = entry.provider->CreateAllocator();
-  const MemoryInfo info = entry.provider->memory();
-  const int16_t known = raw == nullptr ? SessionResources::kHost : resources.FindMemory(info);
-  if (raw != nullptr) {
-    entry.memory = known >= 0 ? known : static_cast<int16_t>(resources.memories.size());
-    entry.transfer = entry.provider->CreateDataTransfer();
-    entry.sharing = dynamic_cast<MemorySharing*>(entry.transfer.get());
-  }
-  Attach(*entry.provider);
-  if (known < 0) {
-    const ArenaSettings settings =
-        ArenaSettingsOf(entry.provider->options(), *active.factory, {.limit_name = "memory limit"});
-    std::shared_ptr<Allocator> allocator;
-    if (options.enable_arena) {
-      allocator = Arena::Make(std::move(raw), settings);
-    } else {
-      allocator = CountedAllocator::Make(std::move(raw));
-    }
-    resources.memories.push_back({info, std::move(allocator)});
-  }
-  resources.has_streams |= entry.memory != SessionResources::kHost;
-  resources.providers.push_back(std::move(entry));
-}
-
-void Session::State::AddHostMemory(const ProviderOptions& cpu) {
-  const std::shared_ptr<Allocator> raw = MakeBudgetedAllocator(HostAllocator(), run_memory);
-  const ArenaSettings settings = ArenaSettingsOf(cpu, *FindProvider("CPUExecutionProvider"),
-                                                 {.extend = static_cast<ArenaExtend>(options.arena.extend),
-                                                  .limit = options.arena.limit,
-                                                  .limit_name = "cpu_mem_limit"});
-  if (config.use_env_allocators) {
-    resources.memories.push_back({MemoryInfo{}, environment->HostArena(settings, log)});
-  } else if (options.enable_arena) {
-    resources.memories.push_back({MemoryInfo{}, Arena::Make(raw, settings)});
-  } else {
-    Require(settings.limit == 0, "{} is {}, but there is no arena to keep it: set enable_arena", settings.limit_name,
-            settings.limit);
-    resources.memories.push_back({MemoryInfo{}, raw});
-  }
 }
 
 std::shared_ptr<Session::State> Session::State::Make(const SessionOptions& session_options,
