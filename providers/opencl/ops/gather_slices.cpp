@@ -10,8 +10,7 @@ namespace {
 class GatherSlices : public Kernel {
  public:
   explicit GatherSlices(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "slices", Moved('X', info.input_type(0)), "gather_slices"),
-        offsets_(info, 1) {}
+      : kernel_(DeviceOf(info), "slices", Moved('X', info.input_type(0)), "gather_slices"), offsets_(info, 1) {}
 
  protected:
   /// y's slices of `inner` elements come from offsets of x that `fill` writes.
