@@ -171,13 +171,11 @@ class Partitioner {
     const Lookup lookup(*this, index);
     Sink sink(*this, asked.name(), last || assigned_.empty());
     std::vector<ComputeCapability> claims = asked.GetCapability(viewer_, lookup, sink);
-    for (ComputeCapability& claim : claims) {
-      std::erase_if(claim.nodes, [&](NodeIndex node) { return !graph_.has_node(node) || !IsFor(node, index); });
-    }
     std::vector<std::vector<NodeIndex>> fused;
     for (ComputeCapability& claim : claims) {
       std::erase_if(claim.nodes, [&](NodeIndex node) {
-        return !IsFree(node) || (!last && (IsForCpu(node) || RefuseUntyped(node, index))) || RefuseFailed(node, index);
+        return !IsFree(node) || !IsFor(node, index) || (!last && (IsForCpu(node) || RefuseUntyped(node, index))) ||
+               RefuseFailed(node, index);
       });
       if (!claim.fuse) continue;
       RefuseNested(index, claim);
@@ -266,11 +264,12 @@ class Partitioner {
       if (unit.provider == index && unit.fused != nullptr && unit.kernel == nullptr) claimed.push_back(&unit);
     }
     if (claimed.empty()) return;
+    if (claimed.size() == 1) return CompileAlone(index, *claimed.front());
     try {
       Compile(index, claimed);
     } catch (const std::exception&) {
       resources_.CheckLoad();
-      for (Unit*& unit : claimed) CompileAlone(index, *unit);
+      for (Unit* unit : claimed) CompileAlone(index, *unit);
     }
   }
 
