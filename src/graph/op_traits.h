@@ -14,14 +14,11 @@ enum class OpTrait : uint16_t {
   kReal = 1 << 1,          // of real numbers to real numbers
   kFiniteAtZero = 1 << 2,  // gives finite numbers for zeros, whatever its parameters
   kBroadcasts = 1 << 3,    // all inputs broadcast as numpy's do, from some version on
-  kVariadic = 1 << 4,      // of any number of inputs
   kMoves = 1 << 5,         // results are elements of the first input, at other indices
-  kReshapes = 1 << 6,      // the same elements in the same order
   kReduces = 1 << 7,       // along axes
   kMatMul = 1 << 8,        // sums of products: matrix products, convolutions, recurrences, attention
   kRandom = 1 << 9,        // may give something else each time
   kContinuous = 1 << 10,   // a rounding less of its operands changes its results by no more than it is worth
-  kNotNegative = 1 << 11,  // no result is below 0
 };
 
 class OpTraits {

@@ -5,6 +5,7 @@
 #include "base/checksum.h"
 #include "base/mapped_file.h"
 #include "graph/infer_types.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "runtime/plan/stand_in.h"
 #include "runtime/threads/float_mode.h"
 #include "runtime/threads/openmp_team.h"
@@ -22,23 +23,6 @@ namespace {
 constexpr int64_t kFreeOfSize = int64_t{1} << 30;
 constexpr int64_t kLoadTimesModel = 64;
 constexpr size_t kMostModelBytes = size_t{1} << 48;  // no product with it overflows
-
-/// Answers LoadOptions::keep_function: true when the last provider, to which everything falls that others refuse or fail to
-/// make, has a kernel for the node.
-bool HasLastKernel(const SessionResources& resources, const Graph& graph, const Node& node) {
-  Graph alone;  // a viewer of the whole graph would sort it each time
-  Node probe;
-  probe.domain = node.domain;
-  probe.op_type = node.op_type;
-  probe.since_version = node.since_version;
-  for (const ValueIndex input : node.inputs) {
-    probe.inputs.push_back(input == kNone ? kNone : alone.AddValue("", graph.value(input).type));
-  }
-  for (const ValueIndex output : node.outputs) {
-    probe.outputs.push_back(output == kNone ? kNone : alone.AddValue("", graph.value(output).type));
-  }
-  return resources.providers.back().provider->kernels().Find(GraphViewer(alone), probe) != nullptr;
-}
 
 /// Says that a session's own number of threads is not what it runs on.
 void WarnOfOwnThreads(std::string_view option, int own, int global, const Logger& log) {
@@ -229,7 +213,10 @@ LoadOptions Session::State::OptionsOfLoad() {
   load_options.copy_files = !config.map_files;
   load_options.limits = resources.limits;
   load_options.on_data = [this](size_t bytes) { AllowFor(bytes); };
-  load_options.keep_function = [&](const Graph& graph, const Node& node) { return HasLastKernel(resources, graph, node); };
+  // The last provider: everything falls to it that others refuse or fail to make.
+  load_options.keep_function = [&](const Graph& graph, const Node& node) {
+    return HasKernel(graph, node, *resources.providers.back().provider);
+  };
   return load_options;
 }
 

@@ -226,9 +226,8 @@ class Planner {
   }
 
   std::optional<Nchw8cRole> ElementwiseRole(const Node& node) const {
-    const bool variadic = IsOneOf(node, {"Sum", "Max", "Min", "Mean"});
     const int64_t channels = Channels(graph_, node.outputs[0]);
-    if (node.since_version < (variadic ? 8 : 7) || !Divides(graph_, node.outputs[0])) return std::nullopt;
+    if (!Has(node, OpTrait::kBroadcasts) || !Divides(graph_, node.outputs[0])) return std::nullopt;
     const size_t rank = RankOf(graph_, node.outputs[0]);
     std::optional<ValueIndex> image, other;  // one that is in NCHW8c, and what is neither like it nor a constant for it
     const auto is_image = [&](size_t i) { return IsNchw8c(node, i) && Channels(graph_, node.inputs[i]) == channels; };
