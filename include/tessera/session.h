@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/execution_provider.h"
 #include "tessera/export.h"
 #include "tessera/log.h"
+#include "tessera/provider/execution_provider.h"
 #include "tessera/value.h"
 
 namespace tessera {

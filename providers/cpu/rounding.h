@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::cpu {
 

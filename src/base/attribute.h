@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 
 namespace tessera {
 

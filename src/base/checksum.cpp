@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/rounding.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 
 namespace tessera {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "tessera/function_ref.h"
+#include "tessera/provider/function_ref.h"
 
 namespace tessera {
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 
 namespace tessera {
 

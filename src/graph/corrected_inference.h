@@ -1,7 +1,7 @@
 #pragma once
 
 #include "onnx/defs/schema.h"
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 
 namespace tessera {
 

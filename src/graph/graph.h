@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/seeded_hash.h"
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 
 namespace tessera {
 

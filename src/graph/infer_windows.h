@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 
 namespace onnx {
 struct InferenceContext;

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 
 namespace tessera {
 

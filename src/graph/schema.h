@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 
 namespace onnx {
 class OpSchema;

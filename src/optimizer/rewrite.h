@@ -10,7 +10,7 @@
 #include "base/precision.h"
 #include "graph/graph.h"
 #include "runtime/resources.h"
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 

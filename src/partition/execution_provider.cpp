@@ -1,4 +1,4 @@
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 #include "base/check.h"
 

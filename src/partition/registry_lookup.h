@@ -1,7 +1,7 @@
 #pragma once
 
 #include "graph/graph.h"
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 #include <algorithm>
 #include <map>

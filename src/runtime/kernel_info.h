@@ -4,7 +4,7 @@
 
 #include "runtime/plan/plan.h"
 #include "runtime/resources.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera {
 

@@ -12,9 +12,9 @@
 
 #include "base/load_limits.h"
 #include "runtime/threads/thread_pools.h"
-#include "tessera/execution_provider.h"
 #include "tessera/memory.h"
-#include "tessera/memory_sharing.h"
+#include "tessera/provider/execution_provider.h"
+#include "tessera/provider/memory_sharing.h"
 
 namespace tessera {
 

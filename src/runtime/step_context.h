@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "runtime/frame.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera {
 

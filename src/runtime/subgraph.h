@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/executor.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera {
 

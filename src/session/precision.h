@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/precision.h"
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 #include "tessera/session.h"
 
 namespace tessera {

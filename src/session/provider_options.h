@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 

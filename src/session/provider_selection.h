@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "session/config.h"
 #include "session/environment.h"
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 

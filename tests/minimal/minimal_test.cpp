@@ -9,7 +9,7 @@
 #include "attributes.h"
 #include "error_of.h"
 #include "model_builder.h"
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::testing {
 namespace {

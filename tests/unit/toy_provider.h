@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 #include "tessera/session.h"
 
 namespace tessera::testing {

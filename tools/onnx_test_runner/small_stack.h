@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tessera/function_ref.h"
+#include "tessera/provider/function_ref.h"
 
 namespace tessera::runner {
 

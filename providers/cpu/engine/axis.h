@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "cpu/engine/indices.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 #include "tessera/shape.h"
 
 namespace tessera::cpu {

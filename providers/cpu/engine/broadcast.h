@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "tessera/provider/thread_pool.h"
 #include "tessera/shape.h"
-#include "tessera/thread_pool.h"
 
 namespace tessera::cpu {
 

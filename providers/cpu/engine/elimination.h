@@ -8,7 +8,7 @@
 
 #include "base/cancellation.h"
 #include "kernels/gemm/gemm.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 
 namespace tessera::cpu {
 

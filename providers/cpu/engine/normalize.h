@@ -5,8 +5,8 @@
 
 #include "cpu/engine/reduce.h"
 #include "cpu/engine/row_access.h"
-#include "tessera/function_ref.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/function_ref.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

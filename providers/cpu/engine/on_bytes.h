@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cpu/engine/on_texts.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

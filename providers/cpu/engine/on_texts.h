@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "cpu/engine/element.h"
-#include "tessera/kernel.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/kernel.h"
+#include "tessera/provider/thread_pool.h"
 #include "tessera/value.h"
 
 namespace tessera::cpu {

@@ -7,7 +7,7 @@
 
 #include "base/rounding.h"
 #include "cpu/engine/axis.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

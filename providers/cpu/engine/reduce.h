@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "kernels/reduce/fold.h"
-#include "tessera/function_ref.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/function_ref.h"
+#include "tessera/provider/kernel.h"
 #include "tessera/shape.h"
 
 namespace tessera::cpu {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/cancellation.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 
 namespace tessera::cpu {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cpu/engine/axis.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "cpu/engine/element.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 #include "tessera/value.h"
 
 namespace tessera::cpu {

@@ -2,7 +2,7 @@
 
 // The operators of the CPU provider: one line each in the families' ops.inc, one function each beside its kernel.
 
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

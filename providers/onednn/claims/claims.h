@@ -30,7 +30,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 
 namespace tessera::onednn {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::onednn {
 

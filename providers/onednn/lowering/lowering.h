@@ -9,7 +9,7 @@
 #include "base/attribute.h"
 #include "onednn/program/builder.h"
 #include "ops/nn/window.h"
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::onednn {
 

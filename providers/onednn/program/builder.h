@@ -12,8 +12,8 @@
 #include "onednn/program/channel_affine.h"
 #include "onednn/program/parts.h"
 #include "onednn/program/program.h"
-#include "tessera/function_ref.h"
-#include "tessera/graph.h"
+#include "tessera/provider/function_ref.h"
+#include "tessera/provider/graph.h"
 
 namespace tessera::onednn {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "onednn/program/program.h"
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 
 namespace tessera::onednn {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "onednn/program/primitives.h"
-#include "tessera/kernel.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/kernel.h"
+#include "tessera/provider/thread_pool.h"
 
 namespace tessera::onednn {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "opencl/device/device.h"
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::opencl {
 

@@ -7,7 +7,7 @@
 
 #include "opencl/device/constants.h"
 #include "opencl/device/kernel.h"
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::opencl {
 

@@ -14,7 +14,7 @@
 
 #include "opencl/device/errors.h"
 #include "opencl/device/program_cache.h"
-#include "tessera/execution_provider.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::opencl {
 

@@ -14,7 +14,7 @@
 #include "base/rounding.h"
 #include "opencl/device/device.h"
 #include "opencl/device/memory.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::opencl {
 

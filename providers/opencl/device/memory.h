@@ -13,8 +13,8 @@
 #include "opencl/device/device.h"
 #include "opencl/device/pace.h"
 #include "opencl/device/regions.h"
-#include "tessera/execution_provider.h"
 #include "tessera/memory.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::opencl {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "opencl/device/device.h"
-#include "tessera/function_ref.h"
+#include "tessera/provider/function_ref.h"
 
 namespace tessera::opencl {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "opencl/device/memory.h"
-#include "tessera/memory_sharing.h"
+#include "tessera/provider/memory_sharing.h"
 
 namespace tessera::opencl {
 

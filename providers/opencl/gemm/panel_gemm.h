@@ -7,7 +7,7 @@
 #include "base/rounding.h"
 #include "opencl/device/constants.h"
 #include "opencl/device/kernel.h"
-#include "tessera/function_ref.h"
+#include "tessera/provider/function_ref.h"
 
 namespace tessera::opencl {
 

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tessera/function_ref.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/function_ref.h"
+#include "tessera/provider/thread_pool.h"
 #include "tessera/value.h"
 
 namespace tessera::cpu {

@@ -11,7 +11,7 @@
 #include "base/cpu_features.h"
 #include "kernels/gemm/gemm.h"
 #include "tessera/numeric.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 
 namespace tessera::cpu {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 
 namespace tessera::cpu {
 

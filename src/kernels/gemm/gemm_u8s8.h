@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 #include "tessera/value.h"
 
 namespace tessera::cpu {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

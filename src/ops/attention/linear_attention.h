@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -3,7 +3,7 @@
 // MaxUnpool: the shape that the pooling had seen, and where its indices lie in a result of another.
 
 #include "base/check.h"
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 #include "tessera/shape.h"
 
 namespace tessera {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/rounding.h"
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 #include "tessera/shape.h"
 
 namespace tessera {

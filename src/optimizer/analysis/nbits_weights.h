@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 #include "runtime/resources.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 
 namespace tessera {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "runtime/resources.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera {
 

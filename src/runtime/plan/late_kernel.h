@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 #include "runtime/resources.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera {
 

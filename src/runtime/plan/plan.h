@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tessera/graph.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/graph.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera {
 

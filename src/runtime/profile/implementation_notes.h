@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "tessera/graph.h"
+#include "tessera/provider/graph.h"
 
 namespace tessera {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/fork.h"
-#include "tessera/execution_provider.h"
-#include "tessera/graph.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/execution_provider.h"
+#include "tessera/provider/graph.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera {
 

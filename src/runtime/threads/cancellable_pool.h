@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/cancellation.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 
 namespace tessera {
 

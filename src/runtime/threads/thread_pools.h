@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/rounding.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 
 namespace tessera {
 

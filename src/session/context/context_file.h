@@ -10,7 +10,7 @@
 
 #include "base/byte_stream.h"
 #include "tessera/memory.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/thread_pool.h"
 
 namespace tessera {
 

@@ -3,8 +3,8 @@
 #include "graph/schema.h"
 #include "onnx/defs/schema.h"
 #include "session/provider_options.h"
-#include "tessera/execution_provider.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/execution_provider.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::fuzz {
 namespace {

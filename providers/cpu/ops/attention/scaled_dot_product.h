@@ -3,7 +3,7 @@
 // Scaled dot-product attention, shared by the operators that end in it.
 
 #include "cpu/ops/attention/attention_problem.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

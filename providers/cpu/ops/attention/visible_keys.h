@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "cpu/ops/attention/attention_problem.h"
 #include "kernels/attention/attention.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -11,7 +11,7 @@
 #include "base/checked.h"
 #include "base/string_memory.h"
 #include "base/value_type.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -10,7 +10,7 @@
 
 #include "cpu/ops/generation/search_inputs.h"
 #include "cpu/ops/generation/sequences.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -10,7 +10,7 @@
 
 #include "base/cancellable_memory.h"
 #include "base/checked.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -7,7 +7,7 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "cpu/engine/strided_copy.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "cpu/ops/generation/token_rules.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

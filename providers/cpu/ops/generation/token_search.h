@@ -8,7 +8,7 @@
 
 #include "cpu/ops/generation/decoder.h"
 #include "cpu/ops/generation/search_inputs.h"
-#include "tessera/function_ref.h"
+#include "tessera/provider/function_ref.h"
 
 namespace tessera::cpu {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "tessera/function_ref.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/function_ref.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

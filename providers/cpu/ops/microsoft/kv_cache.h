@@ -3,7 +3,7 @@
 // Caches of keys and values, [batch, heads, capacity, width]: numbers, or codes of 8 or 4 bits.
 
 #include "cpu/ops/attention/attention_problem.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

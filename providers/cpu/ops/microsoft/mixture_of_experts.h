@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

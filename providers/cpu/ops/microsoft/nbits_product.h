@@ -7,7 +7,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/nbits/nbits.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

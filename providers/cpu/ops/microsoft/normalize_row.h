@@ -11,7 +11,7 @@
 #include "cpu/engine/row_access.h"
 #include "kernels/normalize/moments.h"
 #include "kernels/normalize/normalize.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

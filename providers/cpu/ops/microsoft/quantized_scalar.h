@@ -3,7 +3,7 @@
 // The scale and zero point of a tensor that is quantized as a whole.
 
 #include "base/check.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -3,7 +3,7 @@
 // GEMM of an 8-bit matrix with packed constant weights.
 
 #include "kernels/gemm/gemm_u8s8.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -13,7 +13,7 @@
 #include "kernels/conv/depthwise/depthwise_int8.h"
 #include "kernels/conv/nchw/conv.h"
 #include "ops/nn/window.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -7,7 +7,7 @@
 #include "base/rounding.h"
 #include "cpu/engine/convert_row.h"
 #include "kernels/elementwise/convert.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "kernels/gemm/gemm.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

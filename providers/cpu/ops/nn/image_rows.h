@@ -11,7 +11,7 @@
 #include "cpu/engine/strided_copy.h"
 #include "cpu/ops/nn/multi_index.h"
 #include "ops/nn/window.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

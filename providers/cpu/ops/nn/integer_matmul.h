@@ -12,7 +12,7 @@
 #include "kernels/gemm/gemm_int8.h"
 #include "ops/math/matmul.h"
 #include "runtime/memory/packed_store.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

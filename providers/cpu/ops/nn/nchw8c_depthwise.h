@@ -5,7 +5,7 @@
 
 #include "kernels/conv/depthwise/depthwise.h"
 #include "ops/nn/window.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -7,7 +7,7 @@
 
 #include "kernels/conv/nchw8c/nchw8c.h"
 #include "ops/nn/window.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -12,7 +12,7 @@
 #include "cpu/ops/nn/float_view.h"
 #include "kernels/gemm/gemm.h"
 #include "runtime/memory/packed_store.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -11,7 +11,7 @@
 #include "base/rounding.h"
 #include "kernels/pool/pool.h"
 #include "ops/nn/window.h"
-#include "tessera/function_ref.h"
+#include "tessera/provider/function_ref.h"
 
 namespace tessera::cpu {
 

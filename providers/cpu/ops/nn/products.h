@@ -8,7 +8,7 @@
 
 #include "cpu/ops/nn/rounded_product.h"
 #include "kernels/gemm/gemm.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

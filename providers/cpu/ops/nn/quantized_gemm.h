@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/gemm/gemm_u8s8.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

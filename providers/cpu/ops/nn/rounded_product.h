@@ -4,7 +4,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_bf16.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "kernels/gemm/gemm_u8s8.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

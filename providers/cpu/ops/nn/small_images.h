@@ -8,7 +8,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "ops/nn/window.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -8,7 +8,7 @@
 #include "graph/algorithm.h"
 #include "kernels/conv/winograd/winograd.h"
 #include "ops/nn/window.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "base/cancellation.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

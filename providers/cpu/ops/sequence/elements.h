@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/value_type.h"
 #include "cpu/engine/sequences.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "cpu/ops/sequence/elements.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "kernels/signal/fft.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

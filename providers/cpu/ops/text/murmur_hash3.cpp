@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <re2/re2.h>
 
 #include "base/check.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

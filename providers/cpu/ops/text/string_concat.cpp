@@ -5,7 +5,7 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "base/string_memory.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/seeded_hash.h"
 #include "base/string_memory.h"
 #include "cpu/ops/text/utf8.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

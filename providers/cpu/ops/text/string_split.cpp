@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/string_memory.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "base/seeded_hash.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

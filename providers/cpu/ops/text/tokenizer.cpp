@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/string_memory.h"
 #include "cpu/ops/text/utf8.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

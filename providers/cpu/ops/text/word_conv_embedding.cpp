@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "kernels/gemm/gemm.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 namespace {

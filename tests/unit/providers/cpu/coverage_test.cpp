@@ -8,7 +8,7 @@
 
 #include "attributes.h"
 #include "model_builder.h"
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 #include "tessera/providers/cpu.h"
 
 namespace tessera::testing {

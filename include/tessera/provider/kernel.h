@@ -13,9 +13,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "tessera/graph.h"
 #include "tessera/memory.h"
-#include "tessera/thread_pool.h"
+#include "tessera/provider/graph.h"
+#include "tessera/provider/thread_pool.h"
 #include "tessera/value.h"
 
 namespace tessera {

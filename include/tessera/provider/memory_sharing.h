@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "tessera/kernel.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tessera/graph.h"
-#include "tessera/kernel.h"
 #include "tessera/memory.h"
+#include "tessera/provider/graph.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tessera/export.h"
-#include "tessera/function_ref.h"
+#include "tessera/provider/function_ref.h"
 
 namespace tessera {
 
