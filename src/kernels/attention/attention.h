@@ -1,6 +1,6 @@
 #pragma once
 
-// Rows of attention scores: softcap, bias, and softmax taken a block of keys at a time.
+// Rows of attention scores: softcap, bias, and softmax over one block of keys at a time.
 
 #include <cstdint>
 
@@ -33,7 +33,7 @@ struct ScoreRow {
 template <class T>
 void SoftmaxRows(ScoreRow<T>* rows, int64_t count, T* scores, int64_t stride, int64_t k0, int64_t keys);
 
-/// Scores of a row that are taken together: rows are of whole vectors.
+/// Scores of a row that are processed together: rows are of whole vectors.
 template <class T>
 int64_t ScoreLanes();
 

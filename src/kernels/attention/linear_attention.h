@@ -20,7 +20,7 @@ struct LinearAttentionBlock {
   const float* q;
   const float* k;
   const float* v;
-  const float* decay;  // factors, one a step or one a row of the state; null: none
+  const float* decay;  // multipliers, one a step or one a row of the state; null: none
   const float* beta;   // null: none
   float* out;
   int64_t q_step, k_step, v_step, decay_step, beta_step, out_step;  // from one step to the next

@@ -15,7 +15,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Sums of a few vectors of outputs at a time stay in registers.
+/// Accumulators of a few vectors of outputs at a time stay in registers.
 void Row(const float* x, const float* weight, int64_t k, float bias, int64_t count, float* out) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));

@@ -88,14 +88,14 @@ HWY_EXPORT(FloatToBFloat16);
 
 namespace {
 
-/// The values of a one-byte type by code.
+/// The values of a one-byte type by bit pattern.
 template <class T>
 struct DecodeTable {
   float values[256];
   DecodeTable() {
     for (int code = 0; code < 256; ++code) {
       const float value = T::FromBits(static_cast<uint8_t>(code));
-      // The one NaN of "FNUZ" types has the sign of its code.
+      // The one NaN of "FNUZ" types has the sign of its bits.
       values[code] = value != value ? std::copysign(value, code >= 128 ? -1.0f : 1.0f) : value;
     }
   }

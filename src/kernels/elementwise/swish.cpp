@@ -1,4 +1,4 @@
-// Activations of a row in place, and what has to keep NaN as it goes over a row.
+// Activations of a row in place, and steps that keep NaN in a row.
 
 #include "kernels/vector/targets.h"
 
@@ -22,7 +22,7 @@ using V = hn::Vec<D>;
 /// x / (1 + exp(-u))
 HWY_INLINE V Gate(V x, V u) {
   const D d;
-  // exp(-|u|) does not overflow; for negative u the quotient is turned round.
+  // exp(-|u|) does not overflow; for negative u the quotient is inverted.
   const V e = ExpBounded(d, hn::Neg(hn::Min(hn::Abs(u), hn::Set(d, 88.0f))));
   const V y = hn::Div(hn::IfThenElse(hn::Lt(u, hn::Zero(d)), hn::Mul(x, e), x), hn::Add(hn::Set(d, 1.0f), e));
   return hn::IfThenElse(NanLanes(x), x, y);

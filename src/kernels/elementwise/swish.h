@@ -1,6 +1,6 @@
 #pragma once
 
-// Activations of a row in place, and what has to keep NaN as it goes over a row.
+// Activations of a row in place, and steps that keep NaN in a row.
 
 #include <cstdint>
 

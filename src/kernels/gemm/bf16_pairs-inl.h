@@ -1,4 +1,4 @@
-// Sums of two products of bfloat16 in lanes of float32, by one instruction (AVX512-BF16) where the processor has it.
+// Dot products of two bfloat16 in lanes of float32, by one instruction (AVX512-BF16) where the processor has it.
 // Included once per target after hwy/highway.h.
 
 #if defined(TESSERA_BF16_PAIRS_INL_H) == defined(HWY_TARGET_TOGGLE)

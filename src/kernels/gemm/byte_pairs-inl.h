@@ -19,7 +19,7 @@ using V32 = hn::Vec<hn::ScalableTag<int32_t>>;
 #if HWY_ARCH_X86
 constexpr bool kAvailable = true;
 
-/// Pairs of products, unsigned with signed.
+/// Products of adjacent bytes, unsigned with signed, added in pairs.
 HWY_INLINE V16 MultiplyPairs(V8 a, V8 b) {
 #if HWY_TARGET == HWY_AVX3
   return V16{_mm512_maddubs_epi16(a.raw, b.raw)};
@@ -29,7 +29,7 @@ HWY_INLINE V16 MultiplyPairs(V8 a, V8 b) {
   return V16{_mm_maddubs_epi16(a.raw, b.raw)};
 #endif
 }
-/// Sums of pairs.
+/// Sums of adjacent 16-bit values.
 HWY_INLINE V32 Widen(V16 a, V16 one) {
 #if HWY_TARGET == HWY_AVX3
   return V32{_mm512_madd_epi16(a.raw, one.raw)};

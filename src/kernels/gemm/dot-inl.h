@@ -1,4 +1,4 @@
-// Sums of four products of unsigned with signed bytes, or of two products of 16 bits, in lanes of 32 bits, by one
+// Dot products of four unsigned with signed bytes, or of two 16-bit values, in lanes of 32 bits, by one
 // instruction (VNNI) where the processor has it. Included once per target after hwy/highway.h.
 
 #if defined(TESSERA_DOT_INL_H) == defined(HWY_TARGET_TOGGLE)

@@ -1,4 +1,4 @@
-// The matrix product for one instruction set: blocks for the caches, of tiles for the registers. Included once per target
+// GEMM for one instruction set: blocks for the caches, of tiles for the registers. Included once per target
 // by gemm_f32.cpp and gemm_f64.cpp, which define GEMM_T (the element type) and GEMM_KERNELS (the name of the table).
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Panels {
   const B* data;
   int64_t stride;  // from panel to panel
   int64_t b_k;
-  bool from_afar = false;  // what is packed beforehand, of which the next k follow, and is not in the second cache
+  bool from_afar = false;  // prepacked, is read in order of k and is not in the second cache
 };
 
 HWY_INLINE bool HasWork(const GemmEpilogue<T>& epilogue) {
@@ -69,7 +69,7 @@ void MultiplyWidened(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t
   }
 }
 
-/// Panels of args.packed_b from column n and row k0 on, as visit() takes them.
+/// Panels of args.packed_b from column n and row k0 on, in the order of visit().
 template <class Visit>
 HWY_INLINE void WithPackedPanels(const GemmArgs<T>& args, int64_t n, int64_t k0, bool from_afar, const Visit& visit) {
   const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth, at = n / kWidth * stride + k0 * kWidth;
@@ -121,7 +121,7 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   };
   const int64_t panel_bytes = kc * kWidth * static_cast<int64_t>(sizeof(B));
   if (!panels.from_afar && CeilDiv(n1 - n0, kWidth) * panel_bytes <= kNearBytes) {
-    // All of B stays near: C, which may come from afar, is written line after line.
+    // All of B stays in the cache: C, which may not be in any, is written row after row.
     for (int64_t m = m0; m < m1; m += kRows) {
       for (int64_t n = n0; n < n1; n += kWidth) tile(m, n, meanwhile);
     }

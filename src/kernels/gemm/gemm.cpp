@@ -1,4 +1,4 @@
-// Splits a matrix product into tiles for the threads, and chooses between the register-tile and the vector paths.
+// Splits a GEMM into tiles for the threads, and chooses between the register-tile and the vector paths.
 
 #include "kernels/gemm/gemm.h"
 
@@ -28,11 +28,11 @@ const GemmKernels<T>& Kernels() {
 /// Nanoseconds of one multiply-add on one core, roughly: 16 per cycle at 2.5 GHz for f32.
 template <class T>
 constexpr double kMulAddNs = sizeof(T) == 4 ? 0.025 : 0.05;
-/// And of an element of B that is read, which bounds products of a row or two: 80 GB/s.
+/// And of an element of B that is read, which bounds GEMMs of a row or two: 80 GB/s.
 template <class T>
 constexpr double kReadNs = sizeof(T) * 0.0125;
 
-/// Of a whole product on one core.
+/// Of a whole GEMM on one core.
 template <class T>
 double ProductNs(const GemmArgs<T>& args) {
   const double weights = static_cast<double>(args.n) * static_cast<double>(args.k);
@@ -49,7 +49,7 @@ struct Grid {
 };
 
 /// Where every task copies the rows of A that it reads, and streams B once for every `copied_rows` of them: of grids of
-/// about `want` tasks the one in which that and uneven shares take the least time, and what it takes.
+/// about `want` tasks the one for which that and uneven shares are fastest, and its time.
 template <class T>
 std::pair<Grid, double> SplitCopiedRows(int64_t blocks, int64_t panels, int64_t parts, int64_t want) {
   constexpr double kWait = 0.1;  // of a task, for a thread that others hold up
@@ -128,7 +128,7 @@ VectorPath ChooseVectorPath(const GemmArgs<T>& args) {
   return VectorPath::kNone;
 }
 
-/// A product with one column as one with one row: C' = B' A'. Only where C's column is contiguous.
+/// A GEMM with one column as one with one row: C' = B' A'. Only where C's column is contiguous.
 template <class T>
 bool SwapToRow(const GemmArgs<T>& args, GemmArgs<T>& swapped) {
   if (args.n != 1 || args.m == 1 || args.c_row != 1 || args.packed_b != nullptr || args.source != nullptr) return false;

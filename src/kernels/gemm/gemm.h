@@ -3,7 +3,7 @@
 // Matrix multiplication: the one engine behind MatMul, Gemm, Conv, Einsum, Attention and the recurrent operators.
 //
 // C[m,n] = activation(alpha * A[m,k] * B[k,n] (+ C) + bias). B is read in panels of GemmPanelWidth() columns, packed once
-// when it is constant (PackGemmB) or on the way through the caches otherwise. A is read where it lies.
+// when it is constant (PackGemmB) or on the way through the caches otherwise. A is read in place.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tessera::cpu {
 
 enum class GemmActivation : uint8_t { kNone, kRelu, kClip, kLeakyRelu, kHardSigmoid, kHardSwish };
 
-/// What happens to a tile of C on its last visit.
+/// What happens to a tile of C before it is stored for the last time.
 template <class T>
 struct GemmEpilogue {
   const T* row_bias = nullptr;  // [m]
@@ -40,7 +40,7 @@ class GemmPanelSource {
 };
 
 /// What panels of a packed B of floats hold. Those of 16 bits become floats on their way into registers, but pairs of
-/// bfloat16 are multiplied as they are, by GemmBf16 (simd/gemm_bf16.h) only.
+/// bfloat16 are multiplied as they are, by GemmBf16 (kernels/gemm/gemm_bf16.h) only.
 enum class PanelType : uint8_t { kWhole, kFloat16, kBFloat16, kPairs };
 
 template <class T>
@@ -54,7 +54,7 @@ struct GemmArgs {
   // B: the first of these that is set.
   const void* packed_b = nullptr;
   PanelType panel_type = PanelType::kWhole;  // T, or of floats 16 bits
-  int64_t packed_k = 0;                      // rows of the whole packed matrix, when this product takes some of them; 0: k
+  int64_t packed_k = 0;                      // rows of the whole packed matrix, when this GEMM reads some of them; 0: k
   const GemmPanelSource<T>* source = nullptr;
   const T* b = nullptr;
   int64_t b_k = 0;
@@ -94,7 +94,7 @@ void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace = nullptr);
 template <class T>
 void GemmSerial(const GemmArgs<T>& args);
 
-/// `count` independent products of the same m, n and k; `problem(i)` describes the i-th.
+/// A batch: `count` independent GEMMs of the same m, n and k; `problem(i)` describes the i-th.
 template <class T>
 void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, FunctionRef<GemmArgs<T>(int64_t)> problem);
 

@@ -47,7 +47,7 @@ struct TileOut {
   const GemmEpilogue<float>* epilogue;
   const float* row_bias;  // of the tile's first row; null: none
   const float* bias;      // of its first column; null: none
-  const float* residual;  // rows lie as C's; null: none
+  const float* residual;  // rows as C's; null: none
 };
 
 HWY_INLINE Pairs Broadcast(const BFloat16* from) {
@@ -75,7 +75,7 @@ HWY_NOINLINE void StoreEdge(float* tile, int rows, const TileOut& out) {
   }
 }
 
-/// f(sum, r, j) replaces each sum.
+/// f(accumulator, r, j) replaces each accumulator.
 template <int R, class F>
 HWY_INLINE void ForSums(V (&sums)[R][2], F&& f) {
 #pragma GCC unroll 16
@@ -129,7 +129,7 @@ struct RowsOf {
   }
 };
 
-/// sums += A * B of one pair in k, `p` after where the rows are.
+/// sums += A * B of one pair in k, `p` elements after the start of the rows.
 template <int R, class Product>
 HWY_INLINE void AddPair(V (&sums)[R][2], const RowsOf<R>& a, int p, const BFloat16* b) {
   const auto* columns = reinterpret_cast<const uint32_t*>(b) + p * kWidth;
@@ -144,7 +144,7 @@ HWY_INLINE void AddPair(V (&sums)[R][2], const RowsOf<R>& a, int p, const BFloat
 
 template <class Product, int R>
 void Tile(const BFloat16* a, int64_t a_row, const BFloat16* b, int64_t pairs, const TileOut& out, BlockPrefetch& ahead) {
-  // Few rows leave too few chains of additions to hide their latency: several steps in k side by side.
+  // Few rows leave too few chains of additions to hide their latency: several steps in k at once.
   constexpr int kSteps = R >= 6 ? 1 : R >= 3 ? 2 : 4;
   V sums[kSteps][R][2];
 #pragma GCC unroll 4
@@ -336,7 +336,7 @@ void GemmBf16(ThreadPool& threads, const GemmBf16Args& args) { GemmBf16By(Kernel
 void GemmBf16By(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmBf16Args& args) {
   if (args.m <= 0 || args.n <= 0) return;
   constexpr double kMulAddNs = 0.01;
-  constexpr int64_t kRowsToRead = 4;  // their products take the time of reading B
+  constexpr int64_t kRowsToRead = 4;  // their GEMMs are bound by reading B
   const double ns = kMulAddNs * static_cast<double>(std::max(args.m, kRowsToRead)) * static_cast<double>(args.n * args.k);
   const int parts = threads.num_threads();
   if (parts == 1 || ns < ThreadPool::kSerialBelowNs) return kernels.multiply(args, 0, args.m, 0, args.n);

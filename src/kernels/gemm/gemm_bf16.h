@@ -1,7 +1,7 @@
 #pragma once
 
-// Products of matrices whose factors are rounded to bfloat16, for the operators that a session lets do so:
-// C[m,n] = epilogue(A[m,k] * B[k,n] (+ C)), with sums in float32. Neighbours in k are multiplied together, in pairs; the
+// GEMM whose operands are rounded to bfloat16, for the operators that a session lets do so:
+// C[m,n] = epilogue(A[m,k] * B[k,n] (+ C)), accumulated in float32. Adjacent elements in k are multiplied in pairs; the
 // last is one with a zero where k is odd.
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct GemmBf16Args {
   const BFloat16* a = nullptr;         // from RoundToPairs
   int64_t a_row = 0;                   // between rows, even; 0: PairedSize(k)
   const BFloat16* packed_b = nullptr;  // from PackGemmBf16
-  int64_t packed_k = 0;                // rows of the whole packed matrix, when this product takes some of them; 0: k
+  int64_t packed_k = 0;                // rows of the whole packed matrix, when this GEMM reads some of them; 0: k
   float* c = nullptr;
   int64_t c_row = 0;
   float alpha = 1;
@@ -44,13 +44,13 @@ void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out);
 /// Elements of a packed B.
 size_t PackedGemmBf16Size(int64_t k, int64_t n);
 /// Rounds and packs `width` columns of a matrix of float, float16 or bfloat16 at any address, at most
-/// GemmPanelWidth<float>(), whose rows (`transposed`: columns) lie `row` elements apart.
+/// GemmPanelWidth<float>(), whose rows (`transposed`: columns) are `row` elements apart.
 template <class S>
 void PackGemmBf16Panel(const S* b, int64_t row, bool transposed, int64_t k, int64_t width, BFloat16* packed);
 extern template void PackGemmBf16Panel(const float*, int64_t, bool, int64_t, int64_t, BFloat16*);
 extern template void PackGemmBf16Panel(const Float16*, int64_t, bool, int64_t, int64_t, BFloat16*);
 extern template void PackGemmBf16Panel(const BFloat16*, int64_t, bool, int64_t, int64_t, BFloat16*);
-/// Whole matrices that lie transposed, [n, k].
+/// Whole transposed matrices, [n, k].
 template <class S>
 void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const S* b, BFloat16* packed) {
   const int64_t width = GemmPanelWidth<float>();
@@ -72,7 +72,7 @@ struct GemmBf16Kernels {
   void (*multiply)(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) = nullptr;
 };
 
-/// Of the best instruction set here. Tests run those whose products are emulated.
+/// Of the best instruction set here. Tests run those whose dot products are emulated.
 GemmBf16Kernels KernelsBf16(bool emulated);
 void GemmBf16By(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmBf16Args& args);
 

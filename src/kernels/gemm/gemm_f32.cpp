@@ -1,4 +1,4 @@
-// Register tiles of the float matrix product.
+// Register tiles of the float GEMM.
 
 #include "kernels/vector/targets.h"
 

@@ -1,4 +1,4 @@
-// Register tiles of the double matrix product.
+// Register tiles of the double GEMM.
 
 #include "kernels/vector/targets.h"
 

@@ -1,4 +1,4 @@
-// Products of 8-bit integers.
+// GEMM of 8-bit integers.
 
 #include "kernels/vector/targets.h"
 
@@ -57,7 +57,7 @@ constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
 constexpr int64_t kDepth = 512;    // k per visit
 constexpr int64_t kColumns = 128;  // columns of B packed at a time
 
-/// Products of pairs where there is no instruction that sums them.
+/// Products of pairs where there is no instruction that adds them up.
 struct WidenedPairs {
   HWY_INLINE V32 AddPairs(V32 sum, V16 a, V16 b) const {
     V32 unused = hn::Zero(D32());
@@ -175,7 +175,7 @@ HWY_INLINE void MultiplyRowByPanels(const int16_t* HWY_RESTRICT a, const B* HWY_
   }
 }
 
-/// Row `m` of the product by columns [n0, n1) of a packed B.
+/// Row `m` of A by columns [n0, n1) of a packed B.
 template <class Product, class B>
 void MultiplyRow(const Int8GemmArgs& args, const B* packed, int64_t m, int64_t n0, int64_t n1) {
   constexpr int64_t kTogether = 4;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Products of 8-bit integers with 32-bit sums. Operands are widened to 16 bits with their zero points already subtracted,
-// and k goes two at a time (multiply-add of pairs): exact, whatever the signs. Floats can be A, too, as integers of up to
+// GEMM of 8-bit integers with 32-bit accumulators. Operands are widened to 16 bits with zero points already subtracted,
+// and k advances by two (multiply-add of pairs): exact, whatever the signs. Floats can be A, too, as integers of up to
 // 16 bits.
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct QuantizedRow {
 /// Floats as integers of at most `most`, padded to whole pairs. Floats whose largest is below 2^-126 * most count as 0.
 QuantizedRow QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out);
 
-/// What columns of B are multiplied with, and what is taken off each of their elements before that. Both advance by their
+/// Scales that columns of B are multiplied by, and zero points that are subtracted before that. Both advance by their
 /// step.
 struct ColumnScales {
   const float* scales;

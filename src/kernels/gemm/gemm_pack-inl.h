@@ -1,4 +1,4 @@
-// How the matrix product copies A, B and C into other orders. Part of gemm-inl.h.
+// How the GEMM copies A, B and C into other orders. Part of gemm-inl.h.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// A buffered block of rows, kBufferedColumns apart, to C whose columns are c_col apart and whose rows are neighbours.
+/// A buffered block of rows, kBufferedColumns apart, to C whose columns are c_col apart and whose rows are adjacent.
 void StoreTransposed(const T* buffer, int64_t rows, int64_t columns, T* c, int64_t c_col) {
   constexpr int64_t kSide = kBlockSide<T>;
   int64_t j = 0;
@@ -32,7 +32,7 @@ void StoreTransposed(const T* buffer, int64_t rows, int64_t columns, T* c, int64
   }
 }
 
-/// `width` lines of k neighbours, `line` apart, next to each other: element p of line j to out[p * out_k + j].
+/// `width` rows of k adjacent elements, `line` apart, to adjacent columns: element p of row j to out[p * out_k + j].
 void PackTransposed(const T* lines, int64_t line, int64_t k, int64_t width, T* out, int64_t out_k) {
   constexpr int64_t kSide = kBlockSide<T>;
   const int64_t blocks_end = width < kSide ? 0 : k / kSide * kSide;
@@ -47,7 +47,7 @@ void PackTransposed(const T* lines, int64_t line, int64_t k, int64_t width, T* o
   }
 }
 
-/// Whole panels of columns that lie side by side, row after row: where each row has a page of its own, that is looked up
+/// Whole panels of adjacent columns, row after row: where each row has a page of its own, that is looked up
 /// once.
 HWY_INLINE void PackWholePanels(const T* b, int64_t b_k, int64_t k, int64_t panels, T* out) {
   const D d;
@@ -76,7 +76,7 @@ void PackPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width,
   }
 }
 
-/// Rows of A that are neither contiguous in k nor neighbours become contiguous in k.
+/// Rows of A that are neither contiguous in k nor adjacent become contiguous in k.
 HWY_INLINE void CopyRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* out) {
   for (int64_t p = 0; p < kc; ++p) {
     const T* source = args.a + m0 * args.a_row + (k0 + p) * args.a_k;
@@ -84,7 +84,7 @@ HWY_INLINE void CopyRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_
   }
 }
 
-/// Rows of A that are neighbours in memory: each tile's are copied together, k after k.
+/// Rows of A that are adjacent in memory: each tile's are copied together, k after k.
 HWY_INLINE void PackTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* out) {
   const D d;
   const T* end = args.a + args.m + (args.k - 1) * args.a_k;
@@ -102,7 +102,7 @@ HWY_INLINE void PackTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64
   }
 }
 
-/// Elements that CopyTiles needs room for: the last vectors of PackTiles reach past the rows.
+/// Elements of the buffer that CopyTiles needs: the last vectors of PackTiles write past the rows.
 constexpr int64_t kCopySize = kMostCopied + kLanes;
 
 /// Copies of A's rows, at most kMostCopied elements, in the order that a tile reads them. `rows` holds kCopySize.

@@ -1,4 +1,4 @@
-// The register tile of the matrix product for one instruction set, and its way to C. Part of gemm-inl.h.
+// The register tile of the GEMM for one instruction set, and how it is stored to C. Part of gemm-inl.h.
 
 #include <hwy/cache_control.h>
 
@@ -34,14 +34,14 @@ constexpr size_t kLineBytes = 64;
 constexpr int kLanes = static_cast<int>(HWY_LANES(T));
 constexpr int kWidth = 2 * kLanes;                      // columns of a panel
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;  // rows of a register tile
-// Rows of B per visit: a panel of it stays in L1. Wide vectors take it from L2, in order, which the processor reads ahead:
+// Rows of B per visit: a panel of it stays in L1. Wide vectors read it from L2, in order, which the processor prefetches:
 // adding to C costs them more.
 constexpr int64_t kDepth = HWY_TARGET == HWY_AVX3 ? sizeof(T) == 4 ? 384 : 192 : sizeof(T) == 4 ? 320 : 160;
 constexpr int64_t kMostDepth = HWY_TARGET == HWY_AVX3 && sizeof(T) == 4 ? 768 : kDepth;  // where A is copied
 constexpr int64_t kWidenedDepth = HWY_TARGET == HWY_AVX3 ? 192 : kDepth;  // of 16 bits that become floats in L1
 constexpr int64_t kColumns = 128;          // columns of B packed at a time: with kDepth, at most 192 KiB of L2
 constexpr int64_t kBufferedColumns = 256;  // of C, where it is stored transposed
-// Of A at a time, where it must be copied. More rows, as a lesser depth leaves room for, are fewer passes over B; in all at
+// Of A at a time, where it must be copied. More rows, where a lesser depth allows them, are fewer passes over B; in all at
 // most 612 KiB of L2.
 constexpr int64_t kCopiedRows = HWY_TARGET == HWY_AVX3 ? 216 : 132;
 constexpr int64_t kMostCopied = std::max(204 * kMostDepth, kCopiedRows* kDepth);
@@ -54,7 +54,7 @@ struct TileOut {
   T* c;
   int64_t c_row;
   T alpha;
-  bool add;                         // C already holds a part of the sum
+  bool add;                         // C already holds a part of the result
   bool last;                        // the epilogue applies
   const GemmEpilogue<T>* epilogue;  // pointers moved to this tile
   const T* row_bias;
@@ -153,8 +153,8 @@ HWY_INLINE void AccumulateParts(V (&part)[kParts][R][N], const T* a, int64_t a_r
 /// How often a tile asks.
 HWY_INLINE int64_t AskingTimes(int64_t k) { return CeilDiv(k, kAskingSteps); }
 
-/// R rows by N vectors of columns; `a` rows are a_row apart, steps in k are a_k and b_k apart. `ahead` is what to ask for
-/// meanwhile; may be null. kAsks: for the lines of C, which a shallow product is done before.
+/// R rows by N vectors of columns; `a` rows are a_row apart, steps in k are a_k and b_k apart. `ahead` is what to
+/// prefetch meanwhile; may be null. kAsks: C's cache lines too, which do not come in time for a shallow GEMM.
 template <class B, int R, int N, bool kAsks = true>
 void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k, int64_t k, const TileOut& out,
                  BlockPrefetch* ahead) {
@@ -217,7 +217,7 @@ MicroKernelFn<B> KernelFor(int64_t rows, int64_t width) {
   return width <= kLanes ? KernelForRows<B, 1>(kSequence, rows) : KernelForRows<B, 2>(kSequence, rows);
 }
 
-/// Where rows of A lie.
+/// The strides of A.
 struct Rows {
   const T* a;
   int64_t row;   // from row to row of a tile

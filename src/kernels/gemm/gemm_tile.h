@@ -12,8 +12,8 @@ struct GemmKernels {
   int64_t row_block;       // rows of a register tile
   int64_t packed_columns;  // of B that a tile packs at a time, where B is not packed
   int64_t copied_rows;     // of A that a tile copies at a time; it reads B once for each time
-  double copy_cost;        // time of a copied element of A beside that of a multiply-add
-  double read_cost;        // and of one read of B
+  double copy_cost;        // time to copy an element of A, relative to that of a multiply-add
+  double read_cost;        // and to read one of B
   /// Rows [m0, m1) and columns [n0, n1) of C; n0 is a multiple of the panel width.
   void (*tile)(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
   /// One panel: rows [0, k) of columns [0, width); columns up to the panel width become zero.

@@ -1,9 +1,9 @@
-// Loops of products of unsigned bytes with packed signed bytes, and their simplest tile, whatever multiplies. Included once
+// Loops of the GEMM of unsigned bytes with packed signed bytes, and their simplest tile, whatever multiplies. Included once
 // per target after hwy/highway.h.
 //
-// A `Product` adds to 32 bits: Add(sum, unsigned bytes, signed bytes), four products a lane. `Tiles` knows the rows of a
-// tile of packed lines and how much of an operand is to stay in a cache while the other passes, and finds the functions of
-// tiles.
+// A `Product` accumulates in 32 bits: Add(sum, unsigned bytes, signed bytes), four products a lane. `Tiles` knows the rows
+// of a tile of packed weights, how much of an operand is to stay in a cache while the other streams, and the functions
+// of tiles.
 
 #if defined(TESSERA_GEMM_U8S8_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_U8S8_INL_H
@@ -33,7 +33,7 @@ using V16 = hn::Vec<D16>;
 using V8 = hn::Vec<D8>;
 
 constexpr int64_t kRecord = 4 * kWidth;  // bytes of a group of a panel
-// A tile keeps its sums in registers.
+// A tile keeps its accumulators in registers.
 constexpr int kWideRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
 
 HWY_INLINE V8 Broadcast(const uint8_t* from) {
@@ -47,14 +47,14 @@ struct TileArgs {
   int64_t left_row;
   const uint8_t* right;
   int64_t segments;
-  bool add;               // to the sums that are there
+  bool add;               // to the accumulators that are there
   const uint8_t* groups;  // the first of the operand without offsets
   const int64_t* extra_groups;
   const uint8_t* extras;
   int64_t extra_count;
 };
 
-/// The sums of a tile so far: zeros, or what `out` holds.
+/// The accumulators of a tile so far: zeros, or what `out` holds.
 template <int R, int N>
 HWY_INLINE void StartSums(bool add, const int32_t* out, V32 (&acc)[R][N]) {
   const D32 d32;
@@ -75,7 +75,7 @@ HWY_INLINE void StoreSums(const V32 (&acc)[R][N], int32_t* out) {
   }
 }
 
-/// Groups that stand aside. Records on the left are of kLines lines.
+/// Groups with outliers. Records of the lhs are of kLines output channels.
 template <class Product, bool kVectors, int kLines, int R, int N>
 HWY_INLINE void AddExtras(const Product& product, const TileArgs& args, int64_t left_row, V32 (&acc)[R][N]) {
   constexpr int64_t kLeftRecord = 4 * kLines;
@@ -95,8 +95,8 @@ HWY_INLINE void AddExtras(const Product& product, const TileArgs& args, int64_t 
   }
 }
 
-/// R rows by N vectors of sums, to which each group adds at once. kVectors: the lines are on the right, else on the left,
-/// where the records are of kLines lines.
+/// R rows by N vectors of accumulators, to which each group is added at once. kVectors: output channels are the rhs,
+/// else the lhs, where the records are of kLines output channels.
 template <class Product, bool kVectors, int kLines, int R, int N>
 void PlainTile(const TileArgs& args, int32_t* out) {
   const D8 d8;
@@ -136,9 +136,9 @@ constexpr TileFn PlainTileOf(std::index_sequence<R...>, int64_t rows, bool wide)
 inline const uint8_t* Bytes(const Tensor& tensor) { return static_cast<const uint8_t*>(tensor.raw()); }
 
 constexpr int64_t kStayingInL1 = 20 << 10;   // of an operand in the first cache, while the other passes
-constexpr int64_t kPassing = 8 * kWideRows;  // rows or lines that pass
+constexpr int64_t kPassing = 8 * kWideRows;  // rows or output channels that are streamed
 
-/// Sums of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k, so that the columns
+/// Accumulators of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k: the columns
 /// stay in the first cache. `operands(i)` gives those of the i-th tile.
 template <class Tiles, bool kVectors, class FindOperands>
 void MultiplyStrip(const PackedWeightsS8& lines, int64_t staying_bytes, int64_t rows, int64_t width,
@@ -172,7 +172,7 @@ template <class Tiles>
 void MultiplyRowsBy(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                     const OutputStage& store) {
   static_assert(kPassing % kTransposedRows == 0);
-  HWY_ALIGN int32_t sums[kPassing * kWidth] = {};  // corrections meet rows past the last
+  HWY_ALIGN int32_t sums[kPassing * kWidth] = {};  // outliers read rows past the last
   const int64_t tile_rows = Tiles::Rows(lines);
   BlockPrefetch prefetch(lines.block_bytes, CeilDiv(m1 - m0, tile_rows));
   for (int64_t b = b0; b < b1; ++b) {
@@ -200,8 +200,8 @@ void MultiplyRowsBy(const PackedWeightsS8& lines, const ByteRows& left, int64_t 
   }
 }
 
-/// Of each pixel of a panel the sum of its k numbers, bytes or where `wide` 16 bits. What the last record has beyond them
-/// is anything.
+/// Of each pixel of a panel the sum of its k quantized values, of 8 or where `wide` 16 bits. What the last record has
+/// beyond them is not defined.
 HWY_INLINE void SumPixels(const uint8_t* panel, int64_t k, bool wide, int32_t* sums) {
   const D32 d32;
   const hn::RebindToUnsigned<D32> du32;
@@ -222,7 +222,7 @@ HWY_INLINE void SumPixels(const uint8_t* panel, int64_t k, bool wide, int32_t* s
   }
 }
 
-/// What zero points of lines [line, line + rows) make of the pixels' sums.
+/// The terms of the zero points of output channels [line, line + rows), from the pixels' sums.
 HWY_INLINE void AddZeroPoints(const int32_t* line_zeros, const int32_t* pixel_sums, int64_t rows, int32_t* sums) {
   const D32 d32;
   for (int64_t r = 0; r < rows; ++r, sums += kWidth) {

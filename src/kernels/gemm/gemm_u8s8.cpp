@@ -1,4 +1,4 @@
-// Products of unsigned bytes with constant signed bytes, by multiply-adds of pairs.
+// GEMM of unsigned bytes with constant signed bytes, by multiply-adds of pairs.
 
 #include "kernels/vector/targets.h"
 
@@ -23,7 +23,7 @@ struct Pairs {
   HWY_INLINE V32 Add(V32 sum, V8 a, V8 b) const { return hn::Add(sum, Widen(MultiplyPairs(a, b), one)); }
 };
 
-/// As PlainTile, but `D` groups sum in 16 bits.
+/// As PlainTile, but `D` groups are accumulated in 16 bits.
 template <bool kVectors, int D, int R, int N>
 void Tile(const TileArgs& args, int32_t* out) {
   constexpr int64_t kLeftRecord = 4 * kRows;
@@ -82,7 +82,7 @@ void Tile(const TileArgs& args, int32_t* out) {
   StoreSums(acc, out);
 }
 
-/// The same of products of 16 bits, where the records on the left are of kWideRows lines.
+/// The same of 16-bit operands, where the records of the lhs are of kWideRows output channels.
 template <bool kVectors, int R, int N>
 void WideTile(const TileArgs& args, int32_t* out) {
   const D16 d16;
@@ -124,7 +124,7 @@ constexpr TileFn WideTileOf(std::index_sequence<R...>, int64_t rows, bool wide) 
   return wide ? wide_tiles[rows - 1] : narrow_tiles[rows - 1];
 }
 
-/// Of the tiles here, by the depth that lines are packed for.
+/// Of the tiles here, by the depth that weights are packed for.
 struct PairTiles {
   static constexpr int64_t kStayingBytes = kStayingInL1;
 

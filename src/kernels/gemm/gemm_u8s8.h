@@ -1,14 +1,14 @@
 #pragma once
 
-// Products of unsigned bytes with constant signed bytes, exact in 32 bits, and what becomes of them while they are stored.
+// GEMM of unsigned bytes with constant signed bytes, exact in 32 bits, and its output stage.
 //
-// Multiply-add of bytes (pmaddubsw) sums pairs of products in 16 bits, which saturate. The weights are constant, so packing
-// knows how far their sums can reach: `depth` groups of four products are added up in 16 bits before they widen, each sum
-// less 128 times its weights, which keeps it in range as long as the magnitudes of its weights add up to 255. Weights that
-// would go beyond that are taken out: pairs of them become a sparse matrix where lines lie along the vectors
-// (pair_corrections.h), and groups of their own, which widen at once, where lines are broadcast. Where that would be most
-// of them, both operands are widened to 16 bits first, and pairs of products sum in 32. Where the processor has dot
-// products of bytes (VNNI), which sum in 32 bits at once, weights are packed as they are (gemm_u8s8_dot.cpp).
+// Multiply-add of bytes (pmaddubsw) adds pairs of products in 16 bits, which saturate. The weights are constant, so packing
+// knows the range of these sums: `depth` groups of four products are accumulated in 16 bits before they widen, each sum
+// less 128 times its weights, which keeps it in range as long as the magnitudes of its weights add up to 255. Weights
+// beyond that are outliers: pairs of them become a sparse matrix where output channels run along the vectors
+// (outliers.h), and groups of their own, which widen at once, where they are broadcast. Where most would be
+// outliers, both operands are widened to 16 bits first, and pairs of products are added in 32. Where the processor has dot
+// products of bytes (VNNI), which accumulate in 32 bits, weights are packed as they are (gemm_u8s8_dot.cpp).
 
 #include <array>
 #include <cstddef>
@@ -21,16 +21,16 @@
 
 namespace tessera::cpu {
 
-/// Two neighbouring weights of a line that stand aside: those at 2 * pair.
+/// Two adjacent weights of an output channel that are outliers: those at 2 * pair.
 struct Outlier {
   int32_t pair;
   std::array<int16_t, 2> weights;
 };
 
-/// Lines of constant weights (rows of a convolution's matrix, columns of a product's B), in blocks of `width` lines. A
-/// block is segments of one record of offsets and `depth` groups; a record is four bytes of each of its lines. Depth 1: a
+/// Output channels of constant weights (rows of a convolution's matrix, columns of a GEMM's B), in panels of `width`. A
+/// panel is segments of one record of offsets and `depth` groups; a record is four bytes of each output channel. Depth 1: a
 /// segment is one group. Depth 0: the other operand is of 16 bits too, and a segment is one record of two weights of each
-/// line.
+/// output channel.
 struct PackedWeightsS8 {
   int64_t lines = 0;
   int64_t k = 0;
@@ -39,13 +39,13 @@ struct PackedWeightsS8 {
   int64_t segments = 0;
   int64_t block_bytes = 0;
   Tensor values;                     // int8
-  std::vector<int64_t> extra_begin;  // by block, and the end
+  std::vector<int64_t> extra_begin;  // by panel, and the end
   std::vector<int64_t> extra_group;  // whose bytes a record of `extras` multiplies
   Tensor extras;
-  std::vector<int64_t> correction_begin;  // by line, and the end; empty: no line needs any
+  std::vector<int64_t> correction_begin;  // by output channel, and the end; empty: no outliers
   std::vector<Outlier> corrections;
-  std::vector<int32_t> sums;     // of each line's weights
-  std::vector<int32_t> offsets;  // what the sums of products lack, by line
+  std::vector<int32_t> sums;     // of each output channel's weights
+  std::vector<int32_t> offsets;  // to be added to the accumulators, by output channel
 
   bool wide() const { return depth == 0; }
   /// Of a segment.
@@ -54,7 +54,7 @@ struct PackedWeightsS8 {
   int64_t groups() const { return wide() ? (k + 1) / 2 : (k + 3) / 4; }
 };
 
-/// Where line `i` has weight `j`: values[i * line_stride + j * k_stride], as int8, or uint8 less 128.
+/// Weight `j` of output channel `i`: values[i * line_stride + j * k_stride], as int8, or uint8 less 128.
 struct LineSource {
   const uint8_t* values;
   bool is_signed;
@@ -67,26 +67,26 @@ struct LineSource {
 };
 
 enum class LineSide {
-  kVectors,    // lines along the vectors: outputs of a row lie side by side
-  kBroadcast,  // lines are broadcast: outputs of a line lie side by side
-  kCodeRows,   // as along the vectors, for MultiplyCodeRows: groups stand aside, never 16 bits
+  kVectors,    // output channels along the vectors: outputs of a row are adjacent
+  kBroadcast,  // output channels are broadcast: outputs of one are adjacent
+  kCodeRows,   // as along the vectors, for MultiplyCodeRows: outliers in groups, never 16 bits
 };
 
 /// Null where the machine has no such instructions.
 std::shared_ptr<const PackedWeightsS8> PackWeightsS8(ThreadPool& threads, const LineSource& source, LineSide side);
 
-/// What becomes of the sums. Pointers by line are padded to whole blocks.
+/// The output stage of the accumulators. Pointers by output channel are padded to whole panels.
 struct OutputStage {
   enum Kind { kUInt8, kInt8, kFloat, kSums };  // kSums: as they are
   Kind kind = kUInt8;
   void* data = nullptr;
-  int64_t row = 0;                      // elements from row (or line) to row of the output
-  const int32_t* add = nullptr;         // by line, to the sum
-  const float* scales = nullptr;        // by line; kSums reads none
-  const float* bias = nullptr;          // by line, of floats; may be null
-  int32_t zero = 0;                     // of codes
-  const int32_t* row_sums = nullptr;    // of the unsigned operand's rows; of panels they are not needed
-  const int32_t* line_zeros = nullptr;  // what of the rows' (or pixels') sums is added for each line; may be null
+  int64_t row = 0;                      // elements from row (or output channel) to row of the output
+  const int32_t* add = nullptr;         // by output channel, to the accumulator
+  const float* scales = nullptr;        // by output channel; kSums reads none
+  const float* bias = nullptr;          // by output channel, of floats; may be null
+  int32_t zero = 0;                     // the output's zero point
+  const int32_t* row_sums = nullptr;    // of the unsigned operand's rows; not needed of panels
+  const int32_t* line_zeros = nullptr;  // what row (or pixel) sums are multiplied with, by output channel; may be null
 
   /// Bytes of an element of the output.
   int64_t size() const { return kind == kFloat || kind == kSums ? 4 : 1; }
@@ -95,23 +95,23 @@ struct OutputStage {
 /// Columns of a panel.
 int64_t PanelWidth();
 
-/// Rows of whole groups, of bytes, or of 16 bits where the lines are wide.
+/// Rows of whole groups, of bytes, or of 16 bits where the weights are wide.
 struct ByteRows {
   const uint8_t* data;
   int64_t row;                      // bytes from row to row
-  const int16_t* turned = nullptr;  // the same in pairs (TransposePairs), where the lines have corrections
+  const int16_t* turned = nullptr;  // the same in pairs (TransposePairs), where the weights have outliers
 };
 
-/// out[m][n] of rows [m0, m1) and the lines of blocks [b0, b1). Where the lines have corrections, m0 is a multiple of
+/// out[m][n] of rows [m0, m1) and the output channels of panels [b0, b1). Where these have outliers, m0 is a multiple of
 /// kTransposedRows.
 void MultiplyRows(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                   const OutputStage& store);
 
-/// out[line][pixel] of blocks [b0, b1) and `pixels` columns from `first`, whose panels (PackPixels) lie panel_bytes apart.
+/// out[channel][pixel] of weight panels [b0, b1) and `pixels` columns from `first`; pixel panels are panel_bytes apart.
 void MultiplyPanels(const PackedWeightsS8& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
                     int64_t b0, int64_t b1, const OutputStage& store);
 
-/// Consecutive pixels of a panel that lie side by side: where they come from, and go.
+/// Adjacent pixels of a panel: where they are copied from, and to.
 struct PixelRun {
   int64_t from, to, length;
 };

@@ -1,4 +1,4 @@
-// Products of unsigned bytes with constant signed bytes, by dot products that do not saturate: weights are packed as they
+// GEMM of unsigned bytes with constant signed bytes, by dot products that do not saturate: weights are packed as they
 // are.
 
 #include "kernels/vector/targets.h"
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-// Loads are few beside the products, so that the second cache gives them in time.
+// Loads are few beside the dot products, so that the second cache keeps up.
 constexpr int64_t kStayingInL2 = 256 << 10;
 
 template <class Product>
@@ -35,7 +35,7 @@ struct DotTiles {
 constexpr int64_t kAhead =
     2048;  // bytes of weights asked for before they are needed: images of few rows read them from afar
 
-/// R rows from `m` whose sums become codes or floats, or stay.
+/// R rows from `m` whose accumulators are requantized, scaled to floats, or stored.
 template <class Product, int R, int N, class T>
 void CodeTile(const Part& part, int64_t m, int32_t* sums, BlockPrefetch& prefetch) {
   const D8 d8;
@@ -102,7 +102,7 @@ struct DotCodeTiles {
   }
 };
 
-/// Lines that are packed as they are, are so for rows of codes, too.
+/// Weights that are packed as they are, are so for requantized rows, too.
 template <class Product>
 void MultiplySomeRows(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                       const OutputStage& store) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels of products of unsigned with signed bytes offer, and what pack_u8s8.cpp packs weights for.
+// What the micro-kernels of unsigned with signed bytes offer, and what pack_u8s8.cpp packs weights for.
 
 #include "kernels/gemm/gemm_u8s8.h"
 #include "kernels/gemm/rows_u8s8.h"
@@ -12,9 +12,9 @@ using CodeRowsFn = void (*)(const PackedWeightsS8& lines, const CodeRows& rows, 
 
 struct U8S8Kernels {
   bool available = false;
-  bool exact = false;  // sums of four products fit: lines are packed as they are, at depth 1
+  bool exact = false;  // sums of four products fit: weights are packed as they are, at depth 1
   int64_t width = 0;   // columns of a panel
-  int64_t rows = 0;    // of a tile, and of one of products of 16 bits
+  int64_t rows = 0;    // of a tile, and of one with 16-bit operands
   int64_t wide_rows = 0;
   void (*multiply_rows)(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                         const OutputStage& store) = nullptr;
@@ -30,14 +30,14 @@ const U8S8Kernels& KernelsU8S8();
 U8S8Kernels PairKernelsU8S8();
 U8S8Kernels DotKernelsU8S8(bool emulated);
 
-/// Those of rows that become codes, by multiply-adds of pairs.
+/// Those of rows that are requantized, by multiply-adds of pairs.
 CodeRowsFn PairCodeRows();
 
 /// Packs for the given kernels, which must be available.
 std::shared_ptr<const PackedWeightsS8> PackWeightsS8For(const U8S8Kernels& kernels, ThreadPool& threads,
                                                         const LineSource& source, LineSide side);
 
-/// Groups of products that a tile adds up in 16 bits.
+/// Groups of products that a tile accumulates in 16 bits.
 inline constexpr int64_t kLeastDepth = 1, kMostDepth = 4;
 
 }  // namespace tessera::cpu

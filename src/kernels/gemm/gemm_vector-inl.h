@@ -1,4 +1,4 @@
-// Products of one row or of few columns, bound by the reading of the matrix. Part of gemm-inl.h.
+// GEMMs of one row or of few columns, bound by the reading of the matrix. Part of gemm-inl.h.
 
 #include "base/cancellation.h"
 #include "base/work_array.h"
@@ -90,8 +90,8 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
   }
 }
 
-/// kVectors vectors of columns from `n` on, down all of k; kPartial: only the first `columns` of one. A sum waits for its
-/// last addition, so that few vectors take several sums each.
+/// kVectors vectors of columns from `n` on, down all of k; kPartial: only the first `columns` of one. Each addition waits
+/// for the one before, so that few vectors get several accumulators each.
 template <int kVectors, bool kPartial = false>
 HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unused]] int64_t columns = kLanes) {
   static_assert(kVectors == 1 || !kPartial);

@@ -1,4 +1,4 @@
-// Sparse products of pairs of weights with turned rows of bytes.
+// Sparse GEMM of outliers with transposed rows of bytes.
 
 #include "base/rounding.h"
 #include "kernels/vector/targets.h"
@@ -69,7 +69,7 @@ void Turn(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to
   }
 }
 
-/// Four lines of four rows.
+/// Four output channels of four rows.
 HWY_INLINE void AddTransposed(const int32_t* products, int32_t* sums, int64_t width) {
   const hn::FixedTag<int32_t, 4> d;
   const hn::FixedTag<int64_t, 2> d64;
@@ -87,9 +87,9 @@ HWY_INLINE void AddTransposed(const int32_t* products, int32_t* sums, int64_t wi
 }
 
 constexpr int64_t kMostWidth = 64;
-constexpr int kMostParts = 3;  // of kTransposedRows rows, that a walk along a line's corrections serves
+constexpr int kMostParts = 3;  // of kTransposedRows rows, that one pass over an output channel's outliers serves
 
-/// What kParts parts of rows from `turned` on, TransposedSize() apart, add to the sums of lines [first, first + width).
+/// What kParts parts of rows from `turned` on, TransposedSize() apart, add to output channels [first, first + width).
 template <int kParts>
 void CorrectParts(const PackedWeightsS8& lines, const int16_t* turned, int64_t first, int64_t width, int32_t* sums) {
   const hn::ScalableTag<int32_t> d32;

@@ -1,5 +1,5 @@
-// Weights for products of unsigned with signed bytes: how many groups may sum in 16 bits, and which weights must stand
-// aside.
+// Packs weights for the GEMM of unsigned with signed bytes: how many groups are accumulated in 16 bits, and which weights
+// are outliers.
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 constexpr int kMostPair = 128;       // times 255 it fits 16 bits
 constexpr int kMostMagnitude = 255;  // times 128 it does
 
-/// Products that a sum of 16 bits takes two of.
+/// A pair of weights, whose two products are added in 16 bits.
 struct Pair {
   int a = 0, b = 0;
   int magnitude() const { return std::abs(a) + std::abs(b); }
@@ -29,7 +29,7 @@ struct LineCorrection {
   Outlier correction;
 };
 
-/// A block's weights as records: four of each of `width` lines, group after group, padded with zeros.
+/// A panel's weights as records: four of each of `width` output channels, group after group, padded with zeros.
 class BlockRecords {
  public:
   explicit BlockRecords(int64_t width) : width_(width) {}
@@ -65,7 +65,7 @@ class BlockRecords {
   static int16_t First(int16_t both) { return static_cast<int8_t>(both & 0xff); }
   static int16_t Second(int16_t both) { return static_cast<int16_t>(both >> 8); }
 
-  /// By line.
+  /// By output channel.
   void Sum(int32_t* sums) const {
     std::fill_n(sums, lines_, 0);
     for (int64_t g = 0; g < groups_; ++g) {
@@ -93,7 +93,7 @@ class BlockRecords {
   }
 
   void ScatterLines(const uint8_t* from, const LineSource& source, uint8_t flip, uint8_t* to) const {
-    constexpr int64_t kTogether = 64;  // of a line, as long as its cache line is at hand
+    constexpr int64_t kTogether = 64;  // of an output channel, as long as its cache line is at hand
     for (int64_t j0 = 0; j0 < source.k; j0 += kTogether) {
       const int64_t j1 = std::min(source.k, j0 + kTogether);
       for (int64_t i = 0; i < lines_; ++i) {
@@ -117,7 +117,7 @@ class BlockRecords {
   std::vector<int16_t> pairs_;
 };
 
-/// Packs blocks of lines into segments of `depth` groups. What has no place there goes to `extras`, or where `sparse` one
+/// Packs panels into segments of `depth` groups. What does not fit goes to `extras`, or where `sparse` one
 /// by one to `corrections`.
 class BlockPacker {
  public:
@@ -130,7 +130,7 @@ class BlockPacker {
   std::vector<Extra> extras;
   std::vector<LineCorrection> corrections;
 
-  /// `out` null: only finds what stands aside. `offsets` are those of the block.
+  /// `out` null: only finds outliers. `offsets` are those of the panel.
   void Pack(const BlockRecords& block, int64_t first_line, int8_t* out, int32_t* offsets) {
     block_ = &block;
     first_line_ = first_line;
@@ -153,7 +153,7 @@ class BlockPacker {
   /// By lane, of a segment.
   struct Segment {
     int16_t sum[kMostLanes];
-    int16_t beyond[kMostLanes];  // not 0 where some weights have to stand aside
+    int16_t beyond[kMostLanes];  // not 0 where some weights have to be outliers
   };
 
   template <int kDepth>
@@ -186,7 +186,7 @@ class BlockPacker {
     for (int64_t i = 0; i < block_->lines(); ++i) offsets[i] = 128 * (totals[2 * i] + totals[2 * i + 1]);
   }
 
-  /// Whether no weight of a segment has to stand aside.
+  /// Whether no weight of a segment has to be an outlier.
   template <int kDepth>
   static bool Look(const int16_t* from, int64_t lanes, Segment& segment) {
     int16_t any = 0;
@@ -208,7 +208,7 @@ class BlockPacker {
     return any == 0;
   }
 
-  /// Puts weights of a lane aside until the others fit, clears them in `records`, and gives the others' sum.
+  /// Makes weights of a lane outliers until the others fit, clears them in `records`, and gives the others' sum.
   int16_t Thin(int64_t s, int64_t lane, int16_t* records, size_t begin) {
     Pair pairs[kMostDepth];
     int magnitude = 0;
@@ -262,13 +262,13 @@ class BlockPacker {
   int64_t first_line_ = 0;
 };
 
-// Time of a group for a vector of sums, by depth (0: of products of 16 bits); of a group that stands aside; and of a pair
-// that does so alone. Measured on Zen 3 whose other hardware thread was busy too.
+// Time of a group for a vector of accumulators, by depth (0: of 16-bit operands); of a group of outliers; and of a pair
+// of outliers alone. Measured on Zen 3 whose other hardware thread was busy too.
 constexpr double kGroupCost[kMostDepth + 1] = {1.75, 1.25, 1.03, 0.97, 0.93};
 constexpr double kExtraCost = 1.1;
-constexpr double kCorrectionCost = 1.7;  // a line in each lane
+constexpr double kCorrectionCost = 1.7;  // an output channel in each lane
 
-/// The depth that costs least, found on some of the blocks. 0: products of 16 bits do, where they may.
+/// The depth that costs least, found on some of the panels. 0: 16-bit operands, where they may be used.
 int64_t CheapestDepth(const LineSource& source, int64_t width, bool sparse, bool may_widen) {
   const int64_t blocks = CeilDiv(source.lines, width);
   const auto groups = static_cast<double>(CeilDiv(source.k, 4));
@@ -298,8 +298,8 @@ int64_t CheapestDepth(const LineSource& source, int64_t width, bool sparse, bool
   return cheapest;
 }
 
-/// Runs `pack(block, its records, where it goes)` for all blocks, several at a time. `packed` has its width and depth, and
-/// gets its values and the lines' sums.
+/// Runs `pack(panel, its records, where it goes)` for all panels, several at a time. `packed` has its width and depth, and
+/// gets its values and the output channels' sums.
 template <class Pack>
 void PackBlocks(ThreadPool& threads, const LineSource& source, PackedWeightsS8& packed, Pack pack) {
   const int64_t blocks = CeilDiv(source.lines, packed.width);
@@ -318,7 +318,7 @@ void PackBlocks(ThreadPool& threads, const LineSource& source, PackedWeightsS8& 
   });
 }
 
-/// Records of lines as they are, none aside: four bytes of each line, or two weights of 16 bits where they are wide.
+/// Records of weights as they are, no outliers: four bytes of each output channel, or two of 16 bits where they are wide.
 void PackPlain(ThreadPool& threads, const LineSource& source, PackedWeightsS8& packed) {
   packed.segments = packed.groups();
   packed.extra_begin.assign(static_cast<size_t>(CeilDiv(source.lines, packed.width)) + 1, 0);
@@ -354,7 +354,7 @@ void CollectExtras(const std::vector<BlockPacker>& blocks, PackedWeightsS8& pack
   }
 }
 
-/// Sorts them by lines, each line's by the pairs.
+/// Sorts them by output channel, each one's by the pairs.
 void CollectCorrections(std::vector<BlockPacker>& blocks, PackedWeightsS8& packed) {
   if (std::all_of(blocks.begin(), blocks.end(), [](const auto& block) { return block.corrections.empty(); })) return;
   packed.correction_begin.assign(static_cast<size_t>(packed.lines) + 1, 0);
@@ -367,7 +367,7 @@ void CollectCorrections(std::vector<BlockPacker>& blocks, PackedWeightsS8& packe
       packed.correction_begin[static_cast<size_t>(one.line) + 1] = static_cast<int64_t>(packed.corrections.size());
     }
   }
-  // Lines without any end where the one before does.
+  // Output channels without any end where the one before does.
   for (size_t i = 1; i < packed.correction_begin.size(); ++i) {
     packed.correction_begin[i] = std::max(packed.correction_begin[i], packed.correction_begin[i - 1]);
   }
@@ -391,7 +391,7 @@ std::shared_ptr<const PackedWeightsS8> PackWeightsS8For(const U8S8Kernels& kerne
     PackPlain(threads, source, *packed);
     return packed;
   }
-  // Corrections meet the other operand turned, which panels of pixels are not.
+  // Outliers need the other operand transposed, which panels of pixels are not.
   const bool sparse = side == LineSide::kVectors;
   packed->depth = CheapestDepth(source, packed->width, sparse, side != LineSide::kCodeRows);
   if (packed->wide()) {

@@ -1,4 +1,4 @@
-// Tiles of products of bytes by multiply-adds of pairs. Included once per target after hwy/highway.h.
+// Tiles of the GEMM of bytes by multiply-adds of pairs. Included once per target after hwy/highway.h.
 
 #if defined(TESSERA_PAIRS_U8S8_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_PAIRS_U8S8_INL_H
@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int kRows = kWideRows / 2;  // of tiles that keep sums of 16 bits, too
+constexpr int kRows = kWideRows / 2;  // of tiles that keep 16-bit accumulators, too
 
 }  // namespace
 }  // namespace tessera::cpu::HWY_NAMESPACE

@@ -1,8 +1,8 @@
-// Loops of products of rows of unsigned bytes with packed signed bytes whose sums become codes, or floats, in registers,
+// Loops of the GEMM of rows of unsigned bytes with packed signed bytes whose output stage runs in registers,
 // whatever multiplies. Included once per target after hwy/highway.h.
 //
-// `Tiles` knows the fewest rows that its tiles take, how much of the weights it wants to stay in a cache while rows pass,
-// how often a tile of so many segments goes on asking for the next weights, and finds the function that multiplies a Part.
+// `Tiles` knows the fewest rows of its tiles, how much of the weights it wants to stay in a cache while rows are streamed,
+// how often a tile of so many segments prefetches the next weights, and finds the function that multiplies a Part.
 
 #if defined(TESSERA_ROWS_U8S8_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_ROWS_U8S8_INL_H
@@ -21,13 +21,13 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// One block of lines, and a part of k.
+/// One panel of output channels, and a part of k.
 struct Part {
   const uint8_t* weights;
   const uint8_t* rows;  // at the part's first byte
   int64_t row, count;
   int64_t segments;
-  const uint8_t* whole_rows;  // at the first byte of k, for the groups that stand aside
+  const uint8_t* whole_rows;  // at the first byte of k, for the groups of outliers
   const int64_t* extra_groups;
   const uint8_t* extras;
   int64_t extra_count;
@@ -37,7 +37,7 @@ struct Part {
   const float* scales;
   const float* bias;  // of floats; null: none
   int32_t zero;
-  int32_t* sums;     // of each tile
+  int32_t* sums;     // accumulators of each tile
   bool first, last;  // parts of k
   void* out;
   int64_t out_row, width;
@@ -45,7 +45,7 @@ struct Part {
 
 using PartFn = void (*)(const Part&, BlockPrefetch&);
 
-/// What products are added to.
+/// The initial accumulators.
 template <int R, int N>
 HWY_INLINE void StartTile(const Part& part, int64_t m, const int32_t* sums, V32 (&acc)[R][N]) {
   const D32 d32;
@@ -90,7 +90,7 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], float* out) 
   }
 }
 
-/// The sums themselves.
+/// The accumulators themselves.
 template <int R, int N>
 HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], int32_t* out) {
   const D32 d32;
@@ -141,7 +141,7 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
 #endif
 }
 
-/// A block of lines by at least Tiles::kFewestRows rows. `sums` holds those of Tiles::kRowsPassing.
+/// A panel by at least Tiles::kFewestRows rows. `sums` holds those of Tiles::kRowsPassing.
 template <class Tiles>
 void MultiplyBlock(const PackedWeightsS8& lines, const CodeRows& rows, int64_t b, const OutputStage& store, int32_t* sums,
                    BlockPrefetch& prefetch) {

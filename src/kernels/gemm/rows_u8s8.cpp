@@ -1,4 +1,4 @@
-// Products of rows of unsigned bytes with constant signed bytes, by multiply-adds of pairs, and sums of rows.
+// GEMM of rows of unsigned bytes with constant signed bytes, by multiply-adds of pairs, and row sums.
 
 #include "kernels/gemm/rows_u8s8.h"
 
@@ -29,7 +29,7 @@ HWY_INLINE void AddGroup(const uint8_t* left, int64_t row, const uint8_t* right,
   }
 }
 
-/// D groups that sum in 16 bits.
+/// D groups that are accumulated in 16 bits.
 template <int D, int N>
 HWY_INLINE void AddSegment(const uint8_t* left, int64_t row, const uint8_t* right, V32 (&acc)[kRows][N]) {
   const D8 d8;
@@ -56,7 +56,7 @@ HWY_INLINE void AddSegment(const uint8_t* left, int64_t row, const uint8_t* righ
         V16 sum = hn::Add(sums[r][j], MultiplyPairs(a, b[j]));
         Pin(sum);
         sums[r][j] = sum;
-        // Here, as sums that another loop widens would go through memory.
+        // Here, as accumulators that another loop widens would go through memory.
         if (d == D - 1) acc[r][j] = hn::Add(acc[r][j], Widen(sum, one));
       }
     }
@@ -81,7 +81,7 @@ HWY_INLINE void Tile(const Part& part, int64_t m, int32_t* sums) {
     }
     left += 4 * D;
   }
-  // What the store needs is read again for each tile: kept in registers, it would drive sums out of them.
+  // The parameters of the output stage are read again for each tile: in registers, they would spill accumulators.
   asm volatile("" ::: "memory");
   if (!part.last) return StoreSums(acc, sums);
   for (int64_t e = 0; e < part.extra_count; ++e)
@@ -100,7 +100,7 @@ void Tiles(const Part& part, BlockPrefetch& prefetch) {
 
 struct PairCodeTiles {
   static constexpr int64_t kFewestRows = kRows;
-  static constexpr int64_t kRowsPassing = 16 * kRows;  // when sums of a part of k are kept
+  static constexpr int64_t kRowsPassing = 16 * kRows;  // when accumulators of a part of k are kept
   static constexpr int64_t kStayingBytes = kStayingInL1;
 
   static int64_t AskingTimes(int64_t) { return 1; }

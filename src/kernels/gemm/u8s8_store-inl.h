@@ -1,4 +1,4 @@
-// What becomes of tiles of sums of products of bytes. Included once per target after hwy/highway.h.
+// The output stage of tiles of the GEMM of bytes. Included once per target after hwy/highway.h.
 
 #if defined(TESSERA_U8S8_STORE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_U8S8_STORE_INL_H
@@ -27,7 +27,7 @@ constexpr int kLanes = static_cast<int>(HWY_LANES(int32_t));
 constexpr int kWidth = 2 * kLanes;
 
 #if HWY_TARGET == HWY_AVX3
-/// The first `width` of the kWidth codes of two rows.
+/// The first `width` of the kWidth quantized values of two rows.
 template <class T>
 HWY_INLINE void StoreTwoRows(V32 low0, V32 high0, V32 low1, V32 high1, int32_t zero, int64_t width, T* to0, T* to1) {
   const __m512i codes = PackCodes<T>(low0, high0, low1, high1, zero);
@@ -43,14 +43,14 @@ HWY_INLINE void StoreTwoRows(V32 low0, V32 high0, V32 low1, V32 high1, int32_t z
 }
 #endif
 
-/// kWidth codes.
+/// kWidth quantized values.
 template <class T>
 HWY_INLINE void StoreCodes(V32 low, V32 high, int32_t zero, T* to) {
 #if HWY_TARGET == HWY_AVX2
   const __m256i pairs =
       _mm256_adds_epi16(_mm256_packs_epi32(low.raw, high.raw), _mm256_set1_epi16(static_cast<int16_t>(zero)));
   const __m256i bytes = std::is_signed_v<T> ? _mm256_packs_epi16(pairs, pairs) : _mm256_packus_epi16(pairs, pairs);
-  // Each half holds four codes of `low`, then four of `high`.
+  // Each half holds four values of `low`, then four of `high`.
   const __m128i halves = _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi32(halves, 0xd8));
 #elif HWY_TARGET == HWY_AVX3
@@ -64,7 +64,7 @@ HWY_INLINE void StoreCodes(V32 low, V32 high, int32_t zero, T* to) {
 #endif
 }
 
-/// kWidth scaled sums as floats or codes, `width` of them to the output.
+/// kWidth scaled accumulators as floats or quantized values, `width` of them to the output.
 HWY_INLINE void StoreScaled(const OutputStage& store, hn::Vec<DF> low, hn::Vec<DF> high, int64_t at, int64_t width) {
   const DF df;
   HWY_ALIGN float buffer[kWidth];
@@ -86,7 +86,7 @@ HWY_INLINE void StoreScaled(const OutputStage& store, hn::Vec<DF> low, hn::Vec<D
   if (width < kWidth) std::memcpy(to, place, static_cast<size_t>(width));
 }
 
-/// `width` of kWidth sums.
+/// `width` of kWidth accumulators.
 HWY_INLINE void StoreTwoSums(V32 low, V32 high, int64_t width, int32_t* to) {
   const D32 d32;
   if (width == kWidth) {
@@ -100,7 +100,7 @@ HWY_INLINE void StoreTwoSums(V32 low, V32 high, int64_t width, int32_t* to) {
   std::memcpy(to, row, static_cast<size_t>(width) * sizeof(int32_t));
 }
 
-/// A tile whose columns are lines [n, n + width), rows from m.
+/// A tile whose columns are output channels [n, n + width), rows from m.
 inline void StoreRows(const OutputStage& store, const int32_t* sums, int64_t m, int64_t rows, int64_t n, int64_t width) {
   const D32 d32;
   const DF df;
@@ -129,7 +129,7 @@ inline void StoreRows(const OutputStage& store, const int32_t* sums, int64_t m, 
   }
 }
 
-/// Whole vectors of codes of the lines from `line`.
+/// Whole vectors of quantized values of the output channels from `line`.
 template <class T>
 void StoreWholeLines(const OutputStage& store, const int32_t* HWY_RESTRICT sums, int64_t line, int64_t rows,
                      T* HWY_RESTRICT out) {
@@ -148,7 +148,7 @@ void StoreWholeLines(const OutputStage& store, const int32_t* HWY_RESTRICT sums,
   }
 }
 
-/// The sums themselves, `width` of the kWidth of each line.
+/// The accumulators themselves, `width` of the kWidth of each output channel.
 inline void StoreLineSums(const OutputStage& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n,
                           int64_t width) {
   const D32 d32;
@@ -159,7 +159,7 @@ inline void StoreLineSums(const OutputStage& store, const int32_t* sums, int64_t
   }
 }
 
-/// A tile whose rows are lines from `line`, columns pixels [n, n + width).
+/// A tile whose rows are output channels from `line`, columns pixels [n, n + width).
 inline void StoreLines(const OutputStage& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n,
                        int64_t width) {
   const D32 d32;

@@ -77,7 +77,7 @@ void RowOfPairs(const F* HWY_RESTRICT row, const int32_t* HWY_RESTRICT first, co
   int64_t o = 0;
 #if HWY_ARCH_X86
   if constexpr (std::is_same_v<F, float>) {
-    // Both taps of an output lie side by side: four pairs are loaded, weighted and added pairwise.
+    // Both taps of an output are adjacent: four pairs are loaded, weighted and added pairwise.
     const auto pairs = [&](int64_t i) {
       const __m128 low = _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + first[i])));
       return _mm_loadh_pi(low, reinterpret_cast<const __m64*>(row + first[i + 1]));

@@ -28,7 +28,7 @@ struct ResampleKernels {
 template <class F>
 const ResampleKernels<F>& GetResampleKernels();
 
-/// Writes each of `n` elements twice, to the same place of each of `rows` rows that lie 2 * n elements apart.
+/// Writes each of `n` elements twice, to the same columns of each of `rows` rows that are 2 * n elements apart.
 using RepeatTwice = void (*)(const void* elements, int64_t n, void* rows_of_pairs, int64_t rows);
 /// `bytes`: of an element; null unless 1, 2, 4 or 8.
 RepeatTwice FindRepeatTwice(size_t bytes);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Average pooling of one channel of a region: two small products.
+// Average pooling of one channel of a region: two small GEMMs.
 
 #include <cstdint>
 

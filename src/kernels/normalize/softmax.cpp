@@ -23,7 +23,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Elements of a row up to which it counts as short, and rows from which on they go side by side.
+/// Elements of a row up to which it counts as short, and rows from which on they are processed together.
 constexpr int64_t kShortRow = 24, kLeastRowsAbreast = 16;
 /// And from which on it is long: each of its passes looks whether the run was cancelled.
 constexpr int64_t kLongRow = int64_t{4} << 20;
@@ -166,7 +166,7 @@ void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t col
   }
 }
 
-/// Rows that would leave most lanes empty go side by side, transposed.
+/// Rows that would leave most lanes empty are processed together, transposed.
 template <class T>
 void ShortRows(const T* x, T* y, int64_t rows, int64_t count, bool log) {
   constexpr int64_t kSize = sizeof(T), kRows = 256 / kSize;  // 6 KiB of them

@@ -33,7 +33,7 @@ HWY_INLINE V LoadStrided(const float* from) {
   }
 }
 
-/// One vector of outputs; maxima and places stay in registers while taps pass.
+/// One vector of outputs; maxima and indices stay in registers while the taps are read.
 template <int64_t kStride>
 HWY_INLINE void Maxima(const float* plane, const MaxTaps& taps, int64_t start, float* maxima, int64_t* places) {
   const D d;

@@ -68,7 +68,7 @@ HWY_INLINE void StoreVectors(D d, const Piece<T>& piece, const Finished finished
   int64_t o = 0;
   for (; o + lanes <= output; o += lanes) hn::StoreU(finished(o), d, out + o);
   if (o == output) return;
-  // The last vector: some results once more, or past the end where that may be written. One place for it: what is inlined
+  // The last vector: some results once more, or past the end where that may be written. One copy of it: what is inlined
   // here is most of this file's build.
   HWY_ALIGN T tail[HWY_LANES(T)];
   const int64_t last = o > 0 ? output - lanes : 0;

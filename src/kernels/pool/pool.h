@@ -33,7 +33,7 @@ struct PoolRow {
   T count;  // kDivide: times the column's count, and at least 1
 };
 
-/// Output columns that are worked on at a time: what lies between the two passes stays in L1.
+/// Output columns that are worked on at a time: what is kept between the two passes stays in L1.
 inline constexpr int64_t kPoolBlock = 1024;
 /// Rows that are between the two passes at a time, so that none is read back too soon after it was written.
 inline constexpr int64_t kPoolDepth = 4;
@@ -49,7 +49,7 @@ inline int64_t PoolBufferRow(int64_t output, int64_t extent, int64_t stride) {
 }
 
 /// T: float, double, uint8_t, int8_t; the integers only with kMax and kNone. `buffer` has kPoolBufferRows * PoolBufferRow()
-/// elements. The results lie one row after the other at `out`.
+/// elements. The results are stored row after row at `out`.
 template <class T>
 void ComputePoolRows(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out);
 

@@ -117,7 +117,7 @@ void CombineColumns(const PoolAlong<T>& along, const Piece<T>& piece) {
   }
 }
 
-/// Windows of two side by side without padding: both passes in registers. D narrows until a vector fits.
+/// Windows of two adjacent elements without padding: both passes in registers. D narrows until a vector fits.
 template <PoolKind kKind, int N, class D, class T>
 HWY_INLINE void CombinePairs(D d, const PoolAlong<T>& along, const PoolRow<T>& row, int64_t first, const Piece<T>& piece) {
   using Op = PoolOp<T, kKind>;
@@ -166,7 +166,7 @@ void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* bu
     const int64_t left = std::clamp<int64_t>(-start, 0, span);
     const int64_t first = start + left;
     const int64_t width = std::clamp<int64_t>(along.width - first, 0, span - left);
-    // Factors for the first count of rows met, usually of full windows, and for the latest other one.
+    // Divisors for the first number of rows seen, usually of full windows, and for the latest other one.
     T counted[2] = {};
     int known = 0;
     const auto factors_for = [&](T rows_counted) HWY_ATTR -> const T* {
@@ -185,7 +185,7 @@ void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* bu
     };
     const auto piece_of = [&](int64_t r) HWY_ATTR {
       T* to = out + r * along.output + o;
-      const bool whole = output == along.output;  // what runs into the next row is overwritten when its turn comes
+      const bool whole = output == along.output;  // what runs into the next row is overwritten when that is computed
       return Piece<T>{nullptr, to, whole ? out_end : to + output, output, factors_for(rows[r].count)};
     };
     if (along.kernel == 2 && along.stride == 2 && along.dilation == 1 && left == 0 && width == span &&

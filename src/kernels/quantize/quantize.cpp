@@ -202,7 +202,7 @@ void Combine(const CodeArithmetic& how, const void* a, const void* b, void* out,
 void MinMax(const float* x, int64_t count, float& smallest, float& largest) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int kChains = 4;  // hide what each comparison takes
+  constexpr int kChains = 4;  // hide the latency of each comparison
   hn::Vec<decltype(d)> low[kChains], high[kChains];
   for (int c = 0; c < kChains; ++c) {
     low[c] = hn::Set(d, smallest);

@@ -32,7 +32,7 @@ void DivideByScale(const float* x, const float* scales, int64_t step, float* y, 
 /// Smallest and largest element, joined with what is there; NaN elements do not count.
 void JoinMinMax(const float* x, int64_t count, float& smallest, float& largest);
 
-/// What a sum or product of codes becomes: codes round(a * a_scale + b * b_scale + offset) + zero, or
+/// The result of adding or multiplying quantized values: round(a * a_scale + b * b_scale + offset) + zero, or
 /// round((a - a_zero) * (b - b_zero) * a_scale) + zero.
 struct CodeArithmetic {
   bool is_signed;
@@ -42,7 +42,7 @@ struct CodeArithmetic {
   int32_t zero;
 };
 
-/// Of `count` codes each; `out` may be `a` or `b`.
+/// Of `count` quantized values each; `out` may be `a` or `b`.
 void CombineCodes(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count);
 
 }  // namespace tessera::cpu

@@ -1,4 +1,4 @@
-// Rounding of scaled sums to 8-bit codes. Included once per target after hwy/highway.h.
+// Rounding of scaled accumulators to 8-bit quantized values. Included once per target after hwy/highway.h.
 
 #if defined(TESSERA_CODES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_CODES_INL_H
@@ -31,14 +31,14 @@ HWY_INLINE auto RoundCodes(hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableT
 }
 
 #if HWY_TARGET == HWY_AVX3
-/// The codes of four vectors of rounded numbers, one vector after the other.
+/// The quantized values of four vectors of rounded numbers, one vector after the other.
 template <class T>
 HWY_INLINE __m512i PackCodes(CodeVector v0, CodeVector v1, CodeVector v2, CodeVector v3, int32_t zero) {
   const __m512i offset = _mm512_set1_epi16(static_cast<int16_t>(zero));
   const __m512i pairs0 = _mm512_adds_epi16(_mm512_packs_epi32(v0.raw, v1.raw), offset);
   const __m512i pairs1 = _mm512_adds_epi16(_mm512_packs_epi32(v2.raw, v3.raw), offset);
   const __m512i bytes = std::is_signed_v<T> ? _mm512_packs_epi16(pairs0, pairs1) : _mm512_packus_epi16(pairs0, pairs1);
-  // Each quarter holds four codes of each vector.
+  // Each quarter holds four values of each vector.
   return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
 }
 #endif

@@ -10,7 +10,7 @@ template <class T>
 struct ArgKernels {
   /// Index of the extreme of `count` >= 1 contiguous elements.
   int64_t (*row)(const T* x, int64_t count, bool last);
-  /// The same for `columns` <= kArgColumns columns side by side whose elements are `stride` apart; count < 2^31.
+  /// The same for `columns` <= kArgColumns adjacent columns whose elements are `stride` apart; count < 2^31.
   void (*columns)(const T* x, int64_t count, int64_t stride, int64_t columns, bool last, int64_t* index);
 };
 

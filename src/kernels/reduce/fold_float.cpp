@@ -64,7 +64,7 @@ HWY_INLINE hn::TFromD<D> ExtremeOfLanes(D d, hn::Vec<D> v) {
   return hn::GetLane(F == Fold::kMax ? hn::MaxOfLanes(d, v) : hn::MinOfLanes(d, v));
 }
 
-/// The maximum or minimum of four vectors' worth of elements or more. Sums betray NaNs (and infinities of both signs) on
+/// The maximum or minimum of four vectors' worth of elements or more. Sums reveal NaNs (and infinities of both signs) on
 /// the way, which costs less than to carry them along.
 template <Fold F, class T>
 HWY_INLINE Wide<T> ExtremeOfBlock(const T* HWY_RESTRICT x, int64_t count) {

@@ -122,7 +122,7 @@ void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_
 /// Of so few vectors of keys the best are found one after the other.
 constexpr int64_t kFewVectors = 16, kFewest = 8;
 
-/// False where that would not tell a key from one that was taken.
+/// False where that would not tell a key from one that was selected.
 template <class Key>
 bool TakeBest(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_t k,
               typename TopKCandidate<Key>::Type* candidates) {

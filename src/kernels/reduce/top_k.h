@@ -22,8 +22,8 @@ struct TopKCandidate<int64_t> {
   using Type = unsigned __int128;
 };
 
-/// The key of a floating-point number: NaN is larger than any number, and -0 equals 0. `flip` is 0, or -1 to turn the order
-/// around.
+/// The key of a floating-point number: NaN is larger than any number, and -0 equals 0. `flip` is 0, or -1 to reverse the
+/// order.
 template <class T, class Key>
 inline Key TopKKeyOf(T x, Key flip) {
   static_assert(sizeof(T) == sizeof(Key));
@@ -42,7 +42,7 @@ struct TopKKernels {
   void (*make_keys)(const Float* x, Key* keys, int64_t count, Key flip);
 };
 
-/// Few are kept in a buffer with room for more; many are sorted with a second buffer of the same size.
+/// Few are kept in a buffer of larger capacity; many are sorted with a second buffer of the same size.
 constexpr bool TopKSelectsFew(int64_t count, int64_t k) { return k <= count / 8; }
 constexpr int64_t TopKScratch(int64_t count, int64_t k) { return TopKSelectsFew(count, k) ? 2 * k + 256 : 2 * count; }
 

@@ -79,7 +79,7 @@ HWY_INLINE void Butterfly(Complex<F> (&x)[5]) {
 
 constexpr double kElementNs = 1.0;  // of one element of a stage
 
-/// Steps [begin, end) of a stage whose signals lie side by side.
+/// Steps [begin, end) of a stage whose signals are interleaved.
 template <class F, int kRadix>
 void FirstPass(const FftStage<F>& stage, int64_t begin, int64_t end, const F* HWY_RESTRICT in_re,
                const F* HWY_RESTRICT in_im, F* HWY_RESTRICT out_re, F* HWY_RESTRICT out_im) {

@@ -24,7 +24,7 @@ template <class F>
 class FftPlan {
  public:
   explicit FftPlan(int64_t length);
-  /// Numbers that a plan of `length` keeps, and takes while it is made, at most.
+  /// Numbers that a plan of `length` keeps, and needs while it is made, at most.
   static int64_t TableNumbers(int64_t length);
 
   int64_t length() const { return length_; }

@@ -152,7 +152,7 @@ void SquareTiles(const std::byte* src, int64_t src_stride, std::byte* dst, int64
 template <class T>
 void Tile(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows, int64_t cols) {
   constexpr int64_t S = sizeof(T), N = 16 / S, kBlocks = HWY_MAX_BYTES >= 32 ? 2 : 1, W = N * kBlocks;
-  constexpr int64_t kRowTile = 128 / S;  // two lines of a destination row
+  constexpr int64_t kRowTile = 128 / S;  // two cache lines of a destination row
   if (cols <= 4 && src_stride == cols * S) {
     const int64_t done = cols == 2   ? Deinterleave<T, 2>(src, dst, dst_stride, rows)
                          : cols == 3 ? Deinterleave<T, 3>(src, dst, dst_stride, rows)
@@ -232,7 +232,7 @@ void EverySecond(const std::byte* src, int64_t, std::byte* dst, int64_t, int64_t
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), S = sizeof(T);
   int64_t i = 0;
-  // Strictly less: the element after the last one wanted may lie outside of the source.
+  // Strictly less: the element after the last one wanted may be outside of the source.
   for (; i + lanes < count; i += lanes) {
     hn::Vec<decltype(d)> even, odd;
     hn::LoadInterleaved2(d, At<T>(src, 2 * i * S), even, odd);
@@ -264,7 +264,7 @@ void RepeatRowOf(const std::byte* HWY_RESTRICT src, std::byte* HWY_RESTRICT dst,
   const hn::ScalableTag<uint8_t> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   static_assert(HWY_LANES(uint8_t) <= kRepeatedBytes);
-  // Stores alone wait for lines that the last cache has, one after the other.
+  // Stores alone wait for cache lines that the last cache has, one after the other.
   constexpr int64_t kLine = 64, kLinesAhead = 16;
   const auto copy = [&](int64_t at) HWY_ATTR { hn::StoreU(hn::LoadU(d, At<uint8_t>(src, at)), d, At<uint8_t>(dst, at)); };
   for (int64_t r = 0; r < rows; ++r, dst += bytes) {

@@ -8,7 +8,7 @@
 
 namespace tessera::cpu {
 
-/// dst[j][i] = src[i][j] for i < rows, j < cols: rows of src lie src_stride apart, rows of dst dst_stride.
+/// dst[j][i] = src[i][j] for i < rows, j < cols: rows of src are src_stride apart, rows of dst dst_stride.
 using TransposeTile = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows,
                                int64_t cols);
 TransposeTile TransposeTileOf(int64_t element_bytes);

@@ -41,7 +41,7 @@ HWY_INLINE void TransposeBlock(const E* from, int64_t from_row, E* to, int64_t t
   }
 }
 
-/// How many blocks, one below the other, fill a vector of at most 32 bytes side by side.
+/// How many blocks, one below the other, fill a vector of at most 32 bytes.
 constexpr int64_t kTallBlocks = HWY_LANES(float) >= 8 ? 2 : 1;
 
 /// kTallBlocks blocks of floats, one below the other.

@@ -14,7 +14,7 @@ namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
 /// Has `v` computed here and kept in a register: else the compiler may compute it in another order, or read it anew
-/// wherever it is used, and where sums fill nearly all registers that drives some of them out into memory.
+/// wherever it is used, and where accumulators fill nearly all registers that spills some of them to memory.
 template <class V>
 HWY_INLINE void Pin(V& v) {
 #if HWY_ARCH_X86

@@ -1,20 +1,20 @@
 #pragma once
 
-// Brings what is read later into the caches, a few lines at a time.
+// Prefetches what is read later, a few cache lines at a time.
 
 #include <algorithm>
 #include <cstdint>
 
 namespace tessera::cpu {
 
-/// Steps in the depth of a product after which a tile goes on asking: all at once would hold up its own loads.
+/// Steps in the depth of a GEMM after which a tile prefetches again: all at once would hold up its own loads.
 inline constexpr int64_t kAskingSteps = 16;
 
-/// How far ahead of a stream that is read once, in bytes, its lines are asked for at the least.
+/// How far ahead of a stream that is read once, in bytes, its cache lines are prefetched at the least.
 inline constexpr int64_t kStreamAhead = int64_t{1} << 14;
 
-/// Asks for the line `ahead` bytes from here and, into the first cache, for one just ahead. The former goes into the second
-/// cache: the first has room for so few lines on their way (24 on Zen 4) that memory would be busy for half of the time.
+/// Prefetches the cache line `ahead` bytes from here and, into the first cache, one just ahead. The former goes into the
+/// second cache: the first allows so few outstanding lines (24 on Zen 4) that memory would be busy for half of the time.
 inline void PrefetchStream(const void* from, int64_t ahead = kStreamAhead) {
   constexpr int64_t kNear = 512;
   const char* at = static_cast<const char*>(from);

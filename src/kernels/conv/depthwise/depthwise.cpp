@@ -32,7 +32,7 @@ using V = hn::Vec<D>;
 constexpr int64_t kBandBytes = 20 << 10;  // of padded input: with the weights and the output, what fits in L1
 constexpr int kTileRows = 4;
 
-/// Where the padded rows of a band lie. With a stride of 2 the even columns come first, then the odd ones.
+/// The layout of the padded rows of a band. With a stride of 2 the even columns come first, then the odd ones.
 struct BandLayout {
   int64_t columns;     // of an input row that some output reads
   int64_t row_needed;  // elements of a padded row that some output reads
@@ -83,7 +83,7 @@ HWY_INLINE void PadRows(const DepthwiseShape& shape, const BandLayout& layout, c
 void SplitRows(const DepthwiseShape& shape, const BandLayout& layout, const float* plane, int64_t first, int64_t rows,
                float* band) {
   const D d;
-  // Where column 2 * j of the input and the one behind it lie, padded.
+  // Offsets of column 2 * j of the input and of the one after it, padded.
   float* const evens = band + shape.pad_left % 2 * layout.phase + shape.pad_left / 2;
   float* const odds = band + (shape.pad_left + 1) % 2 * layout.phase + (shape.pad_left + 1) / 2;
   const int64_t needed = layout.row_needed - shape.pad_left;
@@ -128,7 +128,7 @@ struct BandOut {
   float bias;
 };
 
-/// Keeps the compiler from reading ahead of the row before: with several vectors of it that would take more registers than
+/// Keeps the compiler from reading ahead of the row before: with several vectors of it that would need more registers than
 /// there are.
 HWY_INLINE void NextRow(const float*& row, int64_t row_size) {
   row += row_size;
@@ -248,9 +248,9 @@ void Planes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_
   const int64_t band_size = ((layout.output_rows - 1) * S + K) * layout.row_size;
   // Several small planes are laid out before the first is read: reading what was just written in other pieces would stall.
   const int64_t together = layout.output_rows < shape.output_height ? 1 : std::clamp<int64_t>(kBand / band_size, 1, 8);
-  // Past what is filled, vectors read whatever lies there; their results are not kept.
+  // Past what is filled, vectors read whatever is there; their results are not kept.
   std::fill_n(padded.data(), std::min(kBand, std::min(together, end - begin) * band_size) + 2 * kLanes, 0.0f);
-  // But for the smallest kernel, computing takes longer than reading: the plane that comes next is asked for meanwhile.
+  // Except for the smallest kernel, computing takes longer than reading: the next plane is prefetched meanwhile.
   const bool ahead = K * S > 3 && layout.output_rows == shape.output_height && together == 1;
   const int64_t plane_size = shape.height * shape.width;
   BlockPrefetch prefetch(plane_size * int64_t{sizeof(float)}, shape.multiplier * shape.output_height / kTileRows);

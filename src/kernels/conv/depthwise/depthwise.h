@@ -28,7 +28,7 @@ struct DepthwiseTensors {
 /// Whether ConvolveDepthwise knows the shape.
 bool SuitsDepthwise(const DepthwiseShape& shape);
 
-/// Planes that are computed side by side, at least 1: threads take whole multiples of it.
+/// Planes that are computed together, at least 1: threads get whole multiples of it.
 int64_t DepthwisePlanesTogether(const DepthwiseShape& shape);
 
 /// Input planes [begin, end), counted over the batch, on the calling thread.

@@ -1,4 +1,4 @@
-// Depthwise convolution with a plane in each lane: planes are turned into pixels of one vector each, convolved, and turned
+// Depthwise convolution with a plane in each lane: planes are transposed to one vector a pixel, convolved, and transposed
 // back.
 
 #include "kernels/vector/targets.h"
@@ -36,7 +36,7 @@ constexpr int64_t kBytesAhead = 256;           // of a plane: so many planes are
 constexpr int kWidestTile = 8;
 constexpr int64_t kSlack = 2 * kWidestTile + 4;  // pixels read past a row narrower than a tile
 
-/// Where the rows of a band lie, a vector for each pixel.
+/// The layout of the rows of a band, a vector for each pixel.
 struct Band {
   int64_t columns;      // of a padded row
   int64_t output_rows;  // 0: not even one fits
@@ -233,7 +233,7 @@ int64_t Groups(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int
   return std::min(begin, end);
 }
 
-/// Where this takes less time than a vector for each part of a row, as measured.
+/// Where this is faster than a vector for each part of a row, as measured.
 bool Suits(const DepthwiseShape& shape) {
   constexpr int64_t kWidest = 56, kWidestUnstrided = kLanes == 16 ? kWidest : 28, kWidestHalved = 24;
   const int64_t widest = shape.stride == 1 ? kWidestUnstrided : shape.kernel == 3 ? kWidestHalved : kWidest;

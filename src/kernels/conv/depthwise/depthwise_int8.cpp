@@ -47,7 +47,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int kPixels = static_cast<int>(HWY_LANES(int16_t));
 
-/// Sums to codes. `low` and `high` hold every other four sums, as interleaving left them.
+/// Requantizes accumulators. `low` and `high` hold every other four, as interleaving left them.
 template <class T>
 HWY_INLINE auto Codes(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn::Vec<D32> high) {
   const hn::ScalableTag<float> df;
@@ -78,7 +78,7 @@ struct Taps {
 
 HWY_INLINE hn::Vec<D16> PairOf(int32_t pair) { return hn::BitCast(D16(), hn::Set(D32(), pair)); }
 
-/// Codes of kPixels pixels whose first tap has its origin `at`. kTaps 0: any number.
+/// Quantized values of kPixels pixels whose first tap has its origin `at`. kTaps 0: any number.
 template <int kTaps, class U, class T>
 HWY_INLINE hn::Vec<hn::Rebind<U, D16>> Pixels(const Int8DepthwiseChannel& channel, const Taps<kTaps>& taps, const T* at) {
   auto low = hn::Set(D32(), channel.start), high = low;
@@ -99,7 +99,7 @@ HWY_INLINE hn::Vec<hn::Rebind<U, D16>> Pixels(const Int8DepthwiseChannel& channe
   return Codes<U>(channel, low, high);
 }
 
-/// Rows shorter than half a vector that lie at equal distances are computed as one, with what lies between them.
+/// Rows shorter than half a vector at equal distances are computed as one, with what is between them.
 constexpr int64_t kShortRow = kPixels / 2;
 constexpr int64_t kMostTogether = 16 * kPixels;
 
@@ -123,7 +123,7 @@ void ShortRows(const Int8DepthwiseChannel& channel) {
   for (int64_t x = 0; x < end; x += kPixels) hn::StoreU(Pixels<kTaps, U>(channel, taps, from + x), code, buffer + x);
   U* out = static_cast<U*>(channel.out);
   int64_t r = 0;
-  // Half a vector each, as long as the next rows make up for what it takes too much.
+  // Half a vector each, as long as the next rows overwrite what it computes too much.
   for (; (channel.rows - r) * channel.width >= kShortRow; ++r)
     std::memcpy(out + r * channel.width, buffer + r * pitch, kShortRow);
   for (; r < channel.rows; ++r) std::copy_n(buffer + r * pitch, channel.width, out + r * channel.width);

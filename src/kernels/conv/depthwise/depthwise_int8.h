@@ -19,7 +19,7 @@ struct Int8DepthwiseRow {
 
 void ComputeInt8DepthwiseRow(const Int8DepthwiseRow& row);
 
-/// A whole output channel, to codes. 64 bytes behind the channel's last may be read.
+/// A whole output channel, requantized. 64 bytes after the channel's last may be read.
 struct Int8DepthwiseChannel {
   const uint8_t* from;  // the channel as ConvInput lays it out
   bool is_signed;
@@ -29,14 +29,14 @@ struct Int8DepthwiseChannel {
   const int16_t* weights;  // zero point subtracted, whole pairs
   int64_t kernel_size;
   int64_t width;
-  int32_t start;  // of the sums
+  int32_t start;  // of the accumulators
   float scale;
-  int32_t zero;  // of the codes
+  int32_t zero;  // the output's zero point
   bool out_signed;
   void* out;
 };
 
-/// Rows of bytes whose even columns go to one place, and whose odd ones to another.
+/// Rows of bytes, split into their even and their odd columns.
 struct ByteImage {
   int64_t rows, in_row, out_row;
   int64_t from[2], to[2], count[2];  // within a row

@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<float, kDepthwisePixelChannels>;
 
 /// kCount pixels from `pixel` on, which share the loads of weights. All channels of few pixels stay in the first cache; all
-/// pixels of a line at once would fall into few of its sets where there is a power of two of channels.
+/// pixels of a row at once would fall into few of its sets where there is a power of two of channels.
 template <int64_t kCount>
 HWY_INLINE void Compute(const DepthwisePixels& of, int64_t pixel) {
   const D d;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Depthwise convolution of float images whose channels lie side by side.
+// Depthwise convolution of float images in NHWC.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@ namespace tessera::cpu {
 /// Fewest channels: as many as the longest vectors have lanes.
 inline constexpr int64_t kDepthwisePixelChannels = 16;
 
-/// Pixels of one line of the output that have the same taps inside the image.
+/// Pixels of one row of the output that have the same taps inside the image.
 struct DepthwisePixels {
   const float* const* taps;     // under each tap, the first pixel's channels
   const float* const* weights;  // of each tap, by channel

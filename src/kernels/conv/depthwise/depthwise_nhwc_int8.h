@@ -1,6 +1,6 @@
 #pragma once
 
-// 8-bit depthwise convolution of images whose channels lie side by side.
+// 8-bit depthwise convolution of images in NHWC.
 
 #include <cstdint>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace tessera::cpu {
 
-/// Taps and numbers by channel as the kernel reads them: in blocks of DepthwiseLastWidth() channels, the last of which
+/// Taps and parameters by channel in the kernel's order: in blocks of DepthwiseLastWidth() channels, the last of which
 /// overlaps the one before where they do not divide.
 class DepthwiseNhwc {
  public:
@@ -19,7 +19,7 @@ class DepthwiseNhwc {
   int64_t channels() const { return channels_; }
   int64_t taps() const { return taps_; }
   int64_t blocks() const { return blocks_; }
-  /// Numbers by channel as the kernel reads them, and whose the one at `i` is.
+  /// Parameters by channel in the kernel's order, and the channel of the one at `i`.
   int64_t arranged() const { return blocks_ * width_; }
   int64_t ChannelAt(int64_t i) const;
 
@@ -28,9 +28,9 @@ class DepthwiseNhwc {
     int64_t step;                // bytes to the next pixel's
     int64_t count;
     bool is_signed;
-    const int32_t* start;  // arranged: of the sums
+    const int32_t* start;  // arranged: initial accumulators
     const float* scales;   // arranged
-    int32_t zero;          // of the codes
+    int32_t zero;          // the output's zero point
     bool out_signed;
     void* out;  // pixel after pixel
   };

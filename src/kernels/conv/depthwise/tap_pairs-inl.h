@@ -16,8 +16,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D16 = hn::ScalableTag<int16_t>;
 using D32 = hn::ScalableTag<int32_t>;
 
-/// Adds a pair of taps, the weights of which alternate, to the sums of a vector of places: `low` those that InterleaveLower
-/// takes, `high` the others.
+/// Adds a pair of taps, whose weights alternate, to the accumulators of a vector of pixels: `low` those of
+/// InterleaveLower, `high` the others.
 template <class T>
 HWY_INLINE void AddTaps(const T* first, const T* second, hn::Vec<D16> low_weights, hn::Vec<D16> high_weights,
                         hn::Vec<D32>& low, hn::Vec<D32>& high) {

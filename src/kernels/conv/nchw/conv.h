@@ -1,7 +1,7 @@
 #pragma once
 
-// Convolution as a matrix product without the matrix: the input is laid out once so that every kernel position is one
-// offset and every row of output pixels is contiguous; panels of the product are then copied from it as they are needed.
+// Convolution as a GEMM without the im2col matrix: the input is laid out once so that every kernel position is one
+// offset and every row of output pixels is contiguous; panels of the GEMM are then copied from it as they are needed.
 
 #include <span>
 

@@ -91,7 +91,7 @@ HWY_INLINE V SumVector(D d, const T* columns, const TransposedTap<T>* taps, int6
   return sum;
 }
 
-/// Pixels [begin, end) of both phases of stride two, woven together; false when they are fewer than the narrowest vector
+/// Pixels [begin, end) of both phases of stride two, interleaved; false when they are fewer than the narrowest vector
 /// has.
 template <bool kWeighted, class D, class T>
 HWY_INLINE bool WeaveInside(D d, const T* columns, const PhaseTaps<T>& even, const PhaseTaps<T>& odd, T bias, int64_t begin,

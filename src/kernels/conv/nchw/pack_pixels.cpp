@@ -1,4 +1,4 @@
-// Panels of pixels for products of unsigned with signed bytes.
+// Panels of pixels for GEMMs of unsigned with signed bytes.
 
 #include "kernels/vector/targets.h"
 

@@ -1,4 +1,4 @@
-// Groups of channels, normalized over blocks.
+// Group normalization in NCHW8c.
 
 #include "kernels/vector/targets.h"
 

@@ -1,4 +1,4 @@
-// The way into blocks of channels and out of them, and what takes a block as a whole.
+// Conversion between NCHW and NCHW8c, and operators that process a block as a whole.
 
 #include "kernels/vector/targets.h"
 

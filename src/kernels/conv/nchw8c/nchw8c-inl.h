@@ -1,4 +1,4 @@
-// A pixel's block of eight channels as vectors, and what an epilogue does to it; included once per instruction set.
+// A pixel's block of eight channels as vectors, and the epilogue; included once per instruction set.
 
 #include "kernels/conv/nchw8c/nchw8c.h"
 #include "kernels/elementwise/math-inl.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-// Images in blocks of channels, [N, C/8, H, W, 8], or [N, C/8, D, H, W, 8]: the eight channels of a pixel are one vector,
-// so convolutions read them where they lie. The optimizer's use_nchw8c decides which values of a graph are laid out so.
+// Images in NCHW8c, [N, C/8, H, W, 8], or [N, C/8, D, H, W, 8]: the eight channels of a pixel are one vector,
+// so convolutions read them in place. The pass use_nchw8c decides which values of a graph have the layout.
 
 #include <cstdint>
 
@@ -16,7 +16,7 @@ bool SuitsChannelBlocks();
 
 enum class Nchw8cActivation : uint8_t { kNone, kClip, kLeakyRelu, kPRelu, kHardSigmoid, kHardSwish, kSigmoid, kSilu };
 
-/// What happens to a sum on its last visit.
+/// What happens to an accumulator before it is stored.
 struct Nchw8cEpilogue {
   const float* bias = nullptr;      // [channels]
   const float* residual = nullptr;  // laid out as the output
@@ -35,13 +35,13 @@ struct Nchw8cEpilogue {
   }
 };
 
-/// Some inputs that lie side by side.
+/// Some adjacent inputs.
 struct Nchw8cStep {
   int64_t input;    // elements from a pixel's offset
   int64_t weights;  // number of the first of its weights
 };
 
-/// Weighted sums over steps of `step` neighbouring inputs, for blocks of outputs and for pixels: a convolution with one
+/// GEMM over steps of `step` adjacent inputs, for blocks of output channels and for pixels: a convolution with one
 /// group, or a matrix product.
 struct Nchw8cProduct {
   const float* input = nullptr;
@@ -113,7 +113,7 @@ struct Nchw8cGroups {
 void NormalizeNchw8cGroup(const Nchw8cGroups& groups, const float* input, const float* scale, const float* bias,
                           float* output);
 
-/// output = input times a factor for each image and channel, or plus an offset: blocks [begin, end).
+/// output = input times a multiplier for each image and channel, or plus an offset: blocks [begin, end).
 void ScaleNchw8c(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output);
 void ShiftNchw8c(const float* input, const float* offsets, int64_t pixels, int64_t begin, int64_t end, float* output);
 
@@ -121,7 +121,7 @@ void ShiftNchw8c(const float* input, const float* offsets, int64_t pixels, int64
 void UseNchw8c(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block);
 void UnblockChannels(const float* block, int64_t pixels, int64_t begin, int64_t end, int64_t channels, float* planes);
 
-/// Winograd's convolution of an image, in rows of tiles. A window of several slices sums over those as over channels.
+/// Winograd convolution of an image, in rows of tiles. A window of several slices accumulates over those as over channels.
 struct Nchw8cTileRows {
   WinogradForm form;
   int64_t slices, input_blocks, output_blocks;
@@ -130,10 +130,10 @@ struct Nchw8cTileRows {
   WinogradAxis y, x;                         // of the output
   int64_t first_row, end_row;                // of tiles
 
-  /// Blocks that a plane of a point sums over.
+  /// Blocks that a plane of a point accumulates over.
   int64_t summed_blocks() const { return slices * input_blocks; }
   int64_t tiles() const { return (end_row - first_row) * x.tiles(); }
-  /// Elements of a plane's matrix and of a point's; a cache line more keeps them out of each other's sets.
+  /// Elements of a plane's matrix and of a point's; one extra cache line keeps them out of each other's sets.
   int64_t column_matrix() const { return summed_blocks() * tiles() * kChannelBlock + 16; }
   int64_t product_matrix() const { return output_blocks * tiles() * kChannelBlock + 16; }
 };
@@ -142,7 +142,7 @@ struct Nchw8cTileRows {
 /// [slices][input_blocks][tiles][8].
 void TransformTileRows(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns);
 
-/// products, a matrix [output_blocks][tiles][8] of each point, to output blocks [begin, end) of an image.
+/// `products`, a matrix [output_blocks][tiles][8] of each point, to output blocks [begin, end) of an image.
 void FinishTileRows(const Nchw8cTileRows& shape, const float* products, const Nchw8cEpilogue& epilogue, int64_t begin,
                     int64_t end, float* image);
 

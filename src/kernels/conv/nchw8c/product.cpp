@@ -1,4 +1,4 @@
-// Weighted sums over blocks of channels: the inner loops of convolutions in that layout.
+// GEMM in NCHW8c: the inner loops of convolutions in that layout.
 
 #include "base/rounding.h"
 #include "kernels/vector/targets.h"
@@ -32,7 +32,7 @@ constexpr int kMostPixels[] = {0, ByLanes(1, 6, 12), ByLanes(1, 6, 12), ByLanes(
 /// vectors of weights, and loads do not bound the loop.
 constexpr bool kJoinsGroups = ByLanes(0, 0, 1) != 0;
 constexpr int64_t kJoined = 4;                          // blocks
-constexpr int64_t kMostDepth = ByLanes(320, 320, 256);  // k under way: the weights of a tile's blocks leave room in L1
+constexpr int64_t kMostDepth = ByLanes(320, 320, 256);  // k at a time: the weights of a tile's blocks leave space in L1
 
 /// Of B blocks: a vector is one block or a part of it, or two blocks where it has that many lanes and there are as many; of
 /// three blocks the second vector is half full.
@@ -54,14 +54,14 @@ constexpr bool IsHalf(int v) {
 template <int B>
 constexpr int kAheads = B == kJoined ? 2 : 1;
 
-/// Where vector `v` of B blocks begins that lie `block` elements apart.
+/// The offset of vector `v` of B blocks that are `block` elements apart.
 template <int B>
 HWY_INLINE int64_t GroupOffset(int v, int64_t block) {
   const int lane = v * kGroupLanes<B>;
   return lane / kChannelBlock * block + lane % kChannelBlock;
 }
 
-/// Vector `v` of what lies side by side: weights, biases.
+/// Vector `v` of adjacent elements: weights, biases.
 template <int B>
 HWY_INLINE GroupVector<B> LoadNeighbours(const float* from, int v) {
   const GroupTag<B> d;
@@ -71,7 +71,7 @@ HWY_INLINE GroupVector<B> LoadNeighbours(const float* from, int v) {
   return hn::LoadU(d, from);
 }
 
-/// Vector `v` of blocks that lie `block` elements apart.
+/// Vector `v` of blocks that are `block` elements apart.
 template <int B>
 HWY_INLINE GroupVector<B> LoadGroup(const float* from, int v, int64_t block) {
   const GroupTag<B> d;
@@ -96,7 +96,7 @@ HWY_INLINE void StoreGroup(GroupVector<B> value, float* to, int v, int64_t block
   }
 }
 
-/// sum += x * w. Of a vector that is half full only the half: processors that compute 512 bits as two halves take half the
+/// sum += x * w. Of a vector that is half full only the half: processors that compute 512 bits as two halves need half the
 /// time.
 template <int B>
 HWY_INLINE void AddProduct([[maybe_unused]] int v, GroupVector<B> x, GroupVector<B> w, GroupVector<B>& sum) {

@@ -1,4 +1,4 @@
-// Winograd's convolution over blocks of channels: a tile's transforms take the eight channels of a block at once.
+// Winograd convolution in NCHW8c: a tile's transforms process the eight channels of a block at once.
 
 #include "kernels/vector/targets.h"
 
@@ -33,7 +33,7 @@ HWY_INLINE void LoadEdgeTile(const Nchw8cTileRows& shape, const float* plane, in
   }
 }
 
-/// A form, its transforms along both axes, and what they take.
+/// A form, its transforms along both axes, and their sizes.
 template <WinogradLine kY, WinogradLine kX>
 struct Tiles {
   static constexpr WinogradForm kForm = {kY, kX};
@@ -46,7 +46,7 @@ struct Tiles {
   static constexpr WinogradPlanes kOfLine = kDown ? kOfY : kOfX;
 };
 
-/// TransformTile of a line, whose pixels are `step` elements apart.
+/// TransformTile along one axis, whose pixels are `step` elements apart.
 template <class T>
 HWY_INLINE void TransformLine(const float* from, int64_t step, float* out, int64_t matrix) {
   constexpr int kReach = T::kOfLine.reach(), kPlanes = T::kOfLine.planes;
@@ -113,7 +113,7 @@ void Input(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64
   }
 }
 
-/// FinishTile of a line, of whose pixels the first `pixels` are stored, `step` elements apart.
+/// FinishTile along one axis, of whose pixels the first `pixels` are stored, `step` elements apart.
 template <class T>
 HWY_INLINE void FinishLine(const float* from, int64_t matrix, const Nchw8cEpilogue& epilogue, const float* bias,
                            const float* residual, int64_t pixels, int64_t step, float* out) {

@@ -1,4 +1,4 @@
-// Windows over blocks of channels, one channel at a time: depthwise convolutions and pools.
+// Windows in NCHW8c, one channel at a time: depthwise convolutions and pools.
 
 #include "base/rounding.h"
 #include "kernels/vector/targets.h"
@@ -20,7 +20,7 @@ constexpr float kLowest = -std::numeric_limits<float>::infinity();
 alignas(64) constexpr float kLowests[kChannelBlock] = {kLowest, kLowest, kLowest, kLowest,
                                                        kLowest, kLowest, kLowest, kLowest};
 
-/// Kernel positions [begin, end) of one axis that lie inside the input when the window starts at `start`.
+/// Kernel positions [begin, end) of one axis that are inside the input when the window starts at `start`.
 struct Taps {
   Taps(int64_t start, int64_t size, int64_t kernel, int64_t dilation) : begin(0), end(kernel) {
     if (start >= 0 && start + (kernel - 1) * dilation < size) return;  // without a division
@@ -35,11 +35,11 @@ struct Taps {
 struct RowPlan {
   const Nchw8cWindow& window;
   Taps slices, rows;
-  const float* image;  // from the slice on that the window begins with, which may lie before the first
+  const float* image;  // from the window's first slice on, which may be before the first of the image
   int64_t first_y;     // of the window, may be negative
 };
 
-/// Whether column `i` of what P output pixels read can lie beside the input, whose padding is narrower than the kernel:
+/// Whether column `i` of what P output pixels read can be outside the input, whose padding is narrower than the kernel:
 /// none can that the first pixel ends before or the last one begins with.
 template <int P, int KW, int SX>
 constexpr bool MayLieOutside(int64_t i) {
@@ -52,13 +52,13 @@ template <int kWidth, int kStride, bool kHasDilation, bool kHasSlices>
 struct Known {
   static constexpr int KW = kWidth, SX = kStride;
   static constexpr bool kDilated = kHasDilation, kVolume = kHasSlices;
-  /// Wide windows that move by a pixel load each input once, for all outputs that read it, with the line's weights in
+  /// Wide windows of stride 1 load each input once, for all outputs that read it, with the weights of one row in
   /// registers.
   static constexpr bool kSlides = KW == 7 && SX == 1 && !kDilated;
 };
 using Unknown = Known<0, 0, true, true>;
 
-/// A line of the input to P neighbouring outputs, each of which reads the KW from its own on.
+/// A row of the input to P adjacent outputs, each of which reads the KW from its own on.
 template <int P, class K, bool kEdge, class Op>
 HWY_INLINE void SlideAlong(const float* line, int64_t first_x, int64_t width, int64_t first_weight, const Op& op,
                            BlockVector (&acc)[P][kBlockVectors]) {
@@ -85,7 +85,7 @@ HWY_INLINE void SlideAlong(const float* line, int64_t first_x, int64_t width, in
   }
 }
 
-/// P neighbouring output pixels. kEdge: some of what is read may lie beside the input.
+/// P adjacent output pixels. kEdge: some of what is read may be outside the input.
 template <int P, class K, bool kEdge, class Op>
 HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
   const BlockTag d;

@@ -11,27 +11,27 @@ namespace tessera::cpu {
 
 constexpr int64_t kWinogradTile = 4;  // output pixels along each axis of F(4x4, 3x3)
 
-/// What a tile is along one axis. F(m, r) gives m pixels of r taps by m + r - 1 products. A tile's inputs become planes;
-/// the product of a point sums over the channels of its one to three planes.
+/// What a tile is along one axis. F(m, r) gives m pixels of r taps by m + r - 1 multiplications. A tile's inputs become
+/// planes; the GEMM of a point accumulates over the channels of its one to three planes.
 enum class WinogradLine : uint8_t {
   kOne,            // one tap: pixels as they are
-  kFour,           // F(4, 3): six products for four pixels, where the taps alone take twelve
+  kFour,           // F(4, 3): six multiplications for four pixels, where the taps alone need twelve
   kTwo,            // F(2, 3): four instead of six, for images whose tiles of four would be few, or mostly outside
   kThreeOfFour,    // F(3, 4): six instead of twelve
   kTwoOfFive,      // F(2, 5): six instead of ten
-  kThreeOfSeven,   // F(3, 4) and F(3, 3) side by side at the same points: 11 instead of 21
+  kThreeOfSeven,   // F(3, 4) and F(3, 3) on adjacent taps at the same points: 11 instead of 21
   kThreeOfEleven,  // F(3, 4) twice and F(3, 3): 17 instead of 33
   kStrided,  // three taps, stride 2: the outer two are F(2, 2) over every other input, the middle one reads those between,
-             // so that five products replace six
+             // so that five multiplications replace six
   kStridedFour,  // four taps, stride 2: F(2, 2) over every other input and over those between: six instead of eight
-  // Of transposed convolutions of stride 2, whose pixels take turns at the even taps and the odd ones: F(2, 2) or F(2, 3)
+  // Of transposed convolutions of stride 2, whose pixels alternate between the even and the odd taps: F(2, 2) or F(2, 3)
   // of each. Which come first depends on whether the padding is odd.
-  kTransposedFour,       // pads 1: six products for four pixels instead of eight
+  kTransposedFour,       // pads 1: six multiplications for four pixels instead of eight
   kTransposedThree,      // pads 1: five instead of six
   kTransposedThreeEven,  // pads 0
   kTransposedFive,       // pads 1: seven instead of ten
   kTransposedFiveEven,   // pads 2
-  // The sums themselves, for images of few pixels: weights as many as the taps.
+  // Direct accumulation, for images of few pixels: weights as many as the taps.
   kTurnsOfFour,
   kTurnsOfThree,
   kTurnsOfThreeEven,
@@ -47,7 +47,7 @@ struct WinogradPlanes {
                                // pixels from input to input
   int64_t points, planes;
   std::array<int8_t, 7> first;                  // plane of each point
-  std::array<int8_t, 7> count = kOnePlaneEach;  // and how many it sums over
+  std::array<int8_t, 7> count = kOnePlaneEach;  // and how many it accumulates over
   struct {
     int64_t
         reach = 0,
@@ -58,7 +58,7 @@ struct WinogradPlanes {
   constexpr int64_t reach() const { return transposed() ? turned.reach : (side - 1) * stride + taps; }
   constexpr int64_t of(int64_t point) const { return count[static_cast<size_t>(point)]; }
   constexpr int64_t most() const { return *std::max_element(count.begin(), count.end()); }
-  /// Each plane of a point meets weights of its own: the number of the point's first, and of all of them past the last
+  /// Each plane of a point has weights of its own: the number of the point's first, and of all of them past the last
   /// point.
   constexpr int64_t FirstFactor(int64_t point) const {
     int64_t sum = 0;
@@ -96,8 +96,8 @@ constexpr WinogradPlanes PlanesOf(WinogradLine line) {
   return {};
 }
 
-/// A tile of two axes: point (y, x) is number y * points of x + x, plane (y, x) number y * planes of x + x. Factors, of
-/// weights, are numbered point by point.
+/// A tile of two axes: point (y, x) is number y * points of x + x, plane (y, x) number y * planes of x + x. Transformed
+/// weights are numbered point by point.
 struct WinogradForm {
   WinogradLine y, x;
 
@@ -106,12 +106,12 @@ struct WinogradForm {
   constexpr int64_t points() const { return PlanesOf(y).points * PlanesOf(x).points; }
   constexpr int64_t planes() const { return PlanesOf(y).planes * PlanesOf(x).planes; }
   constexpr int64_t factors() const { return PlanesOf(y).factors() * PlanesOf(x).factors(); }
-  /// Of both lines.
+  /// Of both axes.
   struct Pair {
     int64_t y, x;
   };
   constexpr Pair LinePoints(int64_t point) const { return {point / PlanesOf(x).points, point % PlanesOf(x).points}; }
-  /// How many planes a point sums over along each axis.
+  /// How many planes a point accumulates over along each axis.
   constexpr Pair PlanesOfPoint(int64_t point) const {
     const auto [i, j] = LinePoints(point);
     return {PlanesOf(y).of(i), PlanesOf(x).of(j)};
@@ -124,7 +124,7 @@ struct WinogradForm {
     const auto [i, j] = LinePoints(point);
     return PlanesOf(y).FirstFactor(i) * PlanesOf(x).factors() + PlanesOf(y).of(i) * PlanesOf(x).FirstFactor(j);
   }
-  /// What the k-th factor of a point is made of: a factor of each line.
+  /// The two 1-D transformed weights that the k-th one of a point is the product of.
   constexpr Pair LineFactors(int64_t point, int64_t k) const {
     const auto [i, j] = LinePoints(point);
     const int64_t across = PlanesOf(x).of(j);
@@ -160,7 +160,7 @@ constexpr WinogradForm kWinogradForms[] = {
     {WinogradLine::kSpreadFour, WinogradLine::kSpreadFour},
 };
 
-/// Whether a form takes windows of so many taps at this stride; transposed convolutions have forms of their own.
+/// Whether a form fits windows of so many taps at this stride; transposed convolutions have forms of their own.
 constexpr bool HasWinogradForm(int64_t taps_y, int64_t taps_x, int64_t stride) {
   const auto fits = [stride](WinogradLine line, int64_t taps) {
     const WinogradPlanes of = PlanesOf(line);

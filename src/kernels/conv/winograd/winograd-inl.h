@@ -36,7 +36,7 @@ HWY_INLINE void InputTransform(D d, const V (&x)[6], V (&y)[6]) {
   y[5] = hn::NegMulAdd(two_and_half, x[3], hn::Add(x[1], x[5]));
 }
 
-/// Six products to two, three or four output pixels.
+/// Six accumulators to two, three or four output pixels.
 template <class D, class V, size_t kSide>
 HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[kSide]) {
   static_assert(kSide >= 2 && kSide <= 4);
@@ -54,7 +54,7 @@ HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[kSide]) {
   }
 }
 
-/// A line as the two-dimensional transforms want it: Input() makes the planes of its inputs, Output() the pixels of its
+/// An axis as the two-dimensional transforms want it: Input() makes the planes of its inputs, Output() the pixels of its
 /// points. Those of six points differ in how many pixels they have.
 template <WinogradLine kLine>
 struct WinogradTransform {
@@ -156,7 +156,7 @@ struct WinogradTransform<WinogradLine::kThreeOfEleven> {
   }
 };
 
-/// Three products of F(2, 2) to two output pixels.
+/// Three accumulators of F(2, 2) to two output pixels.
 template <class V>
 HWY_INLINE void OutputOfThree(const V (&x)[3], V (&y)[2]) {
   y[0] = hn::Add(x[0], x[1]);

@@ -30,13 +30,13 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
 
-constexpr int64_t kMostWinogradTaps = 11, kMostLineFactors = 17;  // of a line
+constexpr int64_t kMostWinogradTaps = 11, kMostLineFactors = 17;  // of an axis
 
-/// What each tap of a line adds to each of its factors.
+/// What each tap of an axis adds to each of its transformed weights.
 using LineTaps = std::array<std::array<double, kMostWinogradTaps>, kMostLineFactors>;
 
 /// Taps [begin, end) at the five finite points of six: what a polynomial with the taps as coefficients is there, over the
-/// product of the point's distances from the others. Goes to every `step`-th factor.
+/// product of the point's distances from the others. Goes to every `step`-th transformed weight.
 void TakeFinitePoints(int64_t begin, int64_t end, size_t first, size_t step, LineTaps& taps) {
   constexpr double kRootHalf = 0.70710678118654752440, kRootTwo = 1.41421356237309504880;
   constexpr double kPoints[] = {0, kRootHalf, -kRootHalf, kRootTwo, -kRootTwo}, kDistances[] = {1, -1.5, -1.5, 6, 6};
@@ -71,7 +71,7 @@ LineTaps TapsOf(WinogradLine line) {
   }
   LineTaps taps{};
   const int64_t count = PlanesOf(line).taps;
-  constexpr int64_t kTogether = 4;  // of those that are side by side, at most
+  constexpr int64_t kTogether = 4;  // of adjacent ones, at most
   const auto parts = line == WinogradLine::kTwoOfFive ? 1 : static_cast<size_t>(CeilDiv(count, kTogether));
   for (size_t part = 0; part < parts; ++part) {
     const int64_t begin = kTogether * static_cast<int64_t>(part),
@@ -233,11 +233,11 @@ void WinogradOutput(const WinogradBlock& block, const float* products, const flo
 void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed) {
   const WinogradPlanes of_y = PlanesOf(form.y), of_x = PlanesOf(form.x);
   const LineTaps taps_y = TapsOf(form.y), taps_x = TapsOf(form.x);
-  // The results of a filter lie far apart: those of a cache line of filters are written together.
+  // The results of a filter are far apart: those of a cache line of filters are written together.
   constexpr int64_t kFilters = 16, kMostTaps = kMostWinogradTaps * kMostWinogradTaps,
                     kMostFactors = kMostLineFactors * kMostLineFactors;
   const int64_t positions = of_y.taps * of_x.taps, factors_y = of_y.factors(), factors_x = of_x.factors();
-  /// Where a factor of the first filter goes, and how far from there the next filter's.
+  /// The index of a transformed weight of the first filter, and the distance to the next filter's.
   struct Place {
     int64_t result, to, step;
   };

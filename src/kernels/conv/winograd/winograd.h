@@ -1,7 +1,7 @@
 #pragma once
 
-// Winograd's convolution F(4x4, 3x3): each 4x4 tile of output pixels takes 36 products a channel instead of 144. The tiles'
-// columns go through 36 matrix products, between a transform of the input and one of the output.
+// Winograd convolution F(4x4, 3x3): each 4x4 tile of output pixels needs 36 multiplications a channel instead of 144. The
+// tiles' columns go through 36 GEMMs, between a transform of the input and one of the output.
 
 #include <span>
 
@@ -11,9 +11,9 @@
 
 namespace tessera::cpu {
 
-constexpr int64_t kWinogradPoints = 36;  // products of a tile
+constexpr int64_t kWinogradPoints = 36;  // multiplications of a tile
 
-/// Neither so few channels that the transforms cost more than the products save, nor so many that their weights fill
+/// Neither so few channels that the transforms cost more than the GEMMs save, nor so many that their weights fill
 /// memory; both of a group.
 bool WinogradMayPay(int64_t channels, int64_t outputs, int64_t groups = 1);
 /// How many output pixels there are and how many tiles hold them; where pixels are a dilation apart, each offset has its
@@ -22,7 +22,7 @@ struct WinogradArea {
   WinogradArea(int64_t batch, std::span<const int64_t> output, std::span<const int64_t> dilations);
   double pixels, tiles;
 };
-/// Whether the transform takes less time than a direct convolution on one core. `tile_ns`: to transform a channel's tile.
+/// Whether the transform is faster than a direct convolution on one core. `tile_ns`: to transform a channel's tile.
 bool WinogradPays(int64_t channels, int64_t outputs, const WinogradArea& area, double tile_ns);
 
 /// One image, stride 1, some rows of its tiles.
@@ -35,16 +35,16 @@ struct WinogradBlock {
 
   int64_t tiles_x() const { return CeilDiv(output_width, kWinogradTile); }
   int64_t tiles() const { return (end_row - first_row) * tiles_x(); }
-  /// Elements from row to row of a product.
+  /// Elements from row to row of a GEMM's result.
   int64_t product_row() const { return (tiles() + 15) / 16 * 16 + 16; }
-  /// Elements from one of the 36 matrices to the next; a cache line more than they hold keeps them out of each other's
+  /// Elements from one of the 36 matrices to the next; one extra cache line keeps them out of each other's
   /// sets.
   int64_t product_matrix() const { return outputs * product_row() + 16; }
   int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
 };
 
-/// filters[count][taps of y][taps of x], at any address, to what their products with the planes of an input are made of:
-/// factor k of the n of a point whose first is p, of filter i, is transformed[p * matrix + i * n + k].
+/// Transforms filters[count][taps of y][taps of x], at any address, to the weights of the planes of an input:
+/// transformed weight k of the n of a point whose first is p, of filter i, is transformed[p * matrix + i * n + k].
 void TransformWinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed);
 
 /// Elements of the buffer that TransformWinogradInput wants.
@@ -54,7 +54,7 @@ int64_t WinogradBufferSize(const WinogradBlock& block);
 void TransformWinogradInput(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer,
                             float* columns);
 
-/// products, 36 matrices [outputs][product_row()], to the output image, outputs [begin, end). Reads up to 16 elements past
+/// `products`, 36 matrices [outputs][product_row()], to the output image, outputs [begin, end). Reads up to 16 values past
 /// a row's tiles.
 void TransformWinogradOutput(const WinogradBlock& block, const float* products, const float* bias,
                              const GemmEpilogue<float>& epilogue, int64_t begin, int64_t end, float* image);

@@ -26,7 +26,7 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
 
-/// Where a vector of tiles lies.
+/// The layout of a vector of tiles.
 struct TilePixels {
   TilePixels(const Winograd1d& lines, int64_t tile) {
     const int64_t phase = tile % lines.phases();
@@ -56,7 +56,7 @@ HWY_INLINE void ForEachTile(const Winograd1d& lines, int64_t tile, Body&& body) 
   }
 }
 
-/// The six input pixels of each of a vector of tiles; zeros outside the line.
+/// The six input pixels of each of a vector of tiles; zeros outside the row.
 HWY_INLINE void LoadTiles(const Winograd1d& lines, const float* channel, int64_t tile, V (&x)[6]) {
   const D d;
   const TilePixels pixels(lines, tile);
@@ -88,7 +88,7 @@ HWY_INLINE void LoadTiles(const Winograd1d& lines, const float* channel, int64_t
   }
 }
 
-/// The four output pixels of each of a vector of tiles; those outside the line are dropped.
+/// The four output pixels of each of a vector of tiles; those outside the row are dropped.
 HWY_INLINE void StoreTiles(const Winograd1d& lines, const V (&y)[4], int64_t tile, float* channel) {
   const D d;
   const TilePixels pixels(lines, tile);

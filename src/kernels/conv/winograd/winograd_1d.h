@@ -1,6 +1,6 @@
 #pragma once
 
-// Winograd's convolution F(4, 3) along one axis: four output pixels take six products a channel instead of twelve. The
+// Winograd convolution F(4, 3) along one axis: four output pixels need six multiplications a channel instead of twelve. The
 // pixels of a tile are `dilation` apart, so that they meet the same taps; as many tiles begin one pixel apart, and then
 // follow those that begin where they end.
 
@@ -10,12 +10,12 @@
 namespace tessera::cpu {
 
 constexpr int64_t kWinogradLineTile = 4;
-constexpr int64_t kWinogradLinePoints = 6;  // products of a tile
+constexpr int64_t kWinogradLinePoints = 6;  // multiplications of a tile
 
-/// Whether the transform takes less time than a direct convolution on one core.
+/// Whether the transform is faster than a direct convolution on one core.
 bool WinogradLinePays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_length, int64_t dilation);
 
-/// One image of lines, stride 1, some of its tiles.
+/// One image of one spatial axis, stride 1, some of its tiles.
 struct Winograd1d {
   int64_t channels, outputs;
   int64_t length, output_length;
@@ -29,9 +29,9 @@ struct Winograd1d {
     return phases() * CeilDiv(pixels, kWinogradLineTile);
   }
   int64_t tiles() const { return end_tile - first_tile; }
-  /// Elements from row to row of a product.
+  /// Elements from row to row of a GEMM's result.
   int64_t product_row() const { return (tiles() + 15) / 16 * 16 + 16; }
-  /// Elements from one of the six matrices to the next; a cache line more than they hold keeps them out of each other's
+  /// Elements from one of the six matrices to the next; one extra cache line keeps them out of each other's
   /// sets.
   int64_t product_matrix() const { return outputs * product_row() + 16; }
   int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
@@ -40,7 +40,7 @@ struct Winograd1d {
 /// An image [channels, length] to `columns`: six matrices [channels, tiles], each packed as GemmArgs::packed_b.
 void TransformLineInput(const Winograd1d& lines, const float* image, float* columns);
 
-/// products, six matrices [outputs][product_row()], to the output image [outputs, output_length].
+/// `products`, six matrices [outputs][product_row()], to the output image [outputs, output_length].
 void TransformLineOutput(const Winograd1d& lines, const float* products, const float* bias,
                          const GemmEpilogue<float>& epilogue, float* image);
 

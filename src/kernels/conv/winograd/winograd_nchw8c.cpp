@@ -1,4 +1,4 @@
-// Transforms of Winograd's convolution on images in blocks of channels.
+// Transforms of Winograd convolutions in NCHW8c.
 
 #include "kernels/vector/targets.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Where a tile stands.
+/// The position of a tile.
 struct Place {
   int64_t image, y, x;
 };

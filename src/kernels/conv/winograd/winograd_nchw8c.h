@@ -1,8 +1,8 @@
 #pragma once
 
-// Winograd's convolution F(4x4, 3x3) on images whose channels stand in blocks, [batch][channels /
+// Winograd convolution F(4x4, 3x3) on images whose channels are in blocks, [batch][channels /
 // block][height][width][block] (oneDNN's nChw8c and nChw16c): a pixel's block is a vector, so the transforms need no
-// shuffles. The 36 products between them read tiles as rows: [tiles, channels] times [channels, outputs].
+// shuffles. The 36 GEMMs between them read tiles as rows: [tiles, channels] times [channels, outputs].
 
 #include <cstdint>
 
@@ -18,13 +18,13 @@ struct Nchw8cWinograd {
   WinogradAxis y, x;                         // of the output
 
   int64_t tiles() const { return batch * y.tiles() * x.tiles(); }
-  /// Elements from one of the 36 matrices of `count` tiles' channels (outputs) to the next: a cache line more than they
-  /// hold keeps them out of each other's sets.
+  /// Elements from one of the 36 matrices of `count` tiles' channels (outputs) to the next: one extra cache line
+  /// keeps them out of each other's sets.
   int64_t column_matrix(int64_t count) const { return count * channels + 16; }
   int64_t product_matrix(int64_t count) const { return count * outputs + 16; }
 };
 
-/// Tiles and blocks of channels, [begin, end) each. The matrices' first row is tile `base`.
+/// Tiles and channel blocks, [begin, end) each. The matrices' first row is tile `base`.
 struct Nchw8cTiles {
   int64_t base;
   int64_t begin, end;

@@ -21,8 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Of the lanes of a vector of codes: the block of each, counted from the first lane's. Zeros where all belong to one.
-/// `paired`: of those of two vectors, whose halves of 8 bytes take turns.
+/// Of the lanes of a vector of quantized values: the block of each, counted from the first lane's. All 0 if it is one.
+/// `paired`: of those of two vectors, whose halves of 8 bytes alternate.
 inline auto BlocksOfLanes(const NBitsWeights& w, bool paired = false) {
   namespace hn = hwy::HWY_NAMESPACE;
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
@@ -44,7 +44,7 @@ class RowScales {
         blocks_(w.blocks),
         shift_(std::countr_zero(static_cast<uint64_t>(w.block_bytes()))) {}
 
-  /// Asks for as many as a row has, from those of the codes at `byte` on.
+  /// Prefetches as many as a row has, from those of the values at `byte` on.
   HWY_INLINE void Prefetch(int64_t byte) const {
     constexpr int64_t kLineScales = 16;
     const float* from = scales_ + (byte >> shift_);
@@ -52,7 +52,7 @@ class RowScales {
   }
   HWY_INLINE float At(int64_t byte) const { return scales_[byte >> shift_]; }
 
-  /// Of the lanes of the vector of codes at `byte`, where several blocks may lie; `blocks` is BlocksOfLanes().
+  /// Of the lanes of the vector of values at `byte`, which may span several blocks; `blocks` is BlocksOfLanes().
   template <class Indices>
   HWY_INLINE hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> OfLanes(int64_t byte, Indices blocks) const {
     namespace hn = hwy::HWY_NAMESPACE;
@@ -102,8 +102,8 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> UnpackZeros(D d, const uint8_t* packed, in
   }
 }
 
-/// Takes the sum over the blocks of scale times zero point times `sums` from the totals of rows of weights, from `row` on,
-/// with kRows rows of A, whose sums are `blocks` apart. Zero points count from `origin`, as the codes did.
+/// Subtracts the sum over the blocks of scale times zero point times `sums` from the totals of rows of weights, from `row`
+/// on, with kRows rows of A, whose sums are `blocks` apart. Zero points count from `origin`, as the quantized values did.
 template <int kBits, int kWeightRows, int kRows>
 HWY_INLINE void SubtractZeroProducts(
     const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums, float origin,

@@ -1,4 +1,4 @@
-// Products with weights of 2, 4 or 8 bits.
+// GEMM with weights of 2, 4 or 8 bits.
 
 #include "base/rounding.h"
 #include "kernels/vector/targets.h"
@@ -23,21 +23,21 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float));
-/// A vector of codes: each lane holds four bytes, which no block is smaller than.
+/// A vector of quantized values: each lane holds four bytes, and no block is smaller.
 constexpr int64_t kVectorBytes = 4 * kLanes;
 
-/// Codes of a lane are taken where they lie: the code at bit b counts 2^b times, which the arranged numbers of A make up
-/// for. That spares a shift for each code but the topmost.
+/// Quantized values are not shifted within their lane: the one at bit b counts 2^b times, which the arranged row of A makes
+/// up for. That spares a shift for each value but the topmost.
 template <int kBits>
 inline constexpr int kPlanes = 32 / kBits;
 template <int kBits>
 inline constexpr int64_t kVectorWeights = kVectorBytes * 8 / kBits;
 
-/// Of an arranged row: what stands beside a vector of codes, each lane's share of the zero points before it.
+/// Of an arranged row: what multiplies a vector of quantized values, after each lane's share of the zero points.
 template <int kBits>
 inline constexpr int64_t kStep = kLanes + kVectorWeights<kBits>;
 
-/// Floats of an arranged row: whole vectors of codes.
+/// Floats of an arranged row: whole vectors of quantized values.
 int64_t ArrangedSize(const NBitsWeights& w) {
   const int64_t vectors = CeilDiv(w.blocks * w.block_bytes(), kVectorBytes);
   return vectors * (kLanes + kVectorBytes * 8 / w.bits);
@@ -71,8 +71,8 @@ void Arrange(const NBitsWeights& w, const float* a, float* arranged, float* sums
   }
 }
 
-/// Sums of products of one vector of codes and what stands beside it of each row of A; `kFirst` begins them. The topmost
-/// code of a lane is shifted down, as its place is the sign's; the others count where they are.
+/// Dot products of one vector of quantized values with its part of each row of A; `kFirst` begins them. The topmost
+/// value of a lane is shifted down, as it holds the sign; the others count where they are.
 template <int kBits, int kRows, int kSums, bool kFirst>
 HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY_RESTRICT a, int64_t a_row,
                           V (&sums)[kRows][kSums]) {
@@ -99,8 +99,8 @@ HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY
   }
 }
 
-/// Products of one row of weights with kRows rows of A, to be summed over the lanes; zero points of the weights are left to
-/// the caller. `kShared`: several blocks lie in a vector of codes.
+/// Dot products of one row of weights with kRows rows of A, to be added over the lanes; zero points of the weights are left
+/// to the caller. `kShared`: a vector of quantized values spans several blocks.
 template <int kBits, int kRows, bool kShared>
 HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a, int64_t row, V (&total)[kRows]) {
   const D d;

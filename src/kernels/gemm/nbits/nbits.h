@@ -1,6 +1,6 @@
 #pragma once
 
-// Products of floats with rows of weights of 2, 4 or 8 bits that have a scale (and a zero point) for each block along k.
+// GEMM of floats with rows of weights of 2, 4 or 8 bits that have a scale (and a zero point) for each block along k.
 // The weights are read as they are stored and become floats in registers.
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tessera::cpu {
 struct NBitsWeights {
   const uint8_t* codes = nullptr;
   const float* scales = nullptr;       // [n, blocks]
-  const uint8_t* zeros = nullptr;      // packed as the codes, each row beginning a byte; or
+  const uint8_t* zeros = nullptr;      // packed as the weights, each row beginning a byte; or
   const float* float_zeros = nullptr;  // [n, blocks]; with neither, `common_zero` everywhere
   int64_t n = 0;
   int64_t k = 0;
@@ -31,13 +31,13 @@ struct NBitsWeights {
   }
 };
 
-/// Rows that MultiplyNBits takes at once.
+/// The most rows of A for MultiplyNBits.
 inline constexpr int64_t kNBitsRows = 4;
 
 /// Floats of an arranged row of A.
 int64_t ArrangedNBitsSize(const NBitsWeights& weights);
 
-/// A row of A (k floats) in the order and scaled as MultiplyNBits meets the weights, and the sum of each block.
+/// A row of A (k floats) in the order and scaled as MultiplyNBits multiplies it by the weights, and the sum of each block.
 void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arranged, float* block_sums);
 
 /// c[r * c_row + i] = sum over k of arranged row r times weights row i, for rows [begin, end) of the weights; `rows` up to
@@ -45,7 +45,7 @@ void ArrangeForNBits(const NBitsWeights& weights, const float* a, float* arrange
 void MultiplyNBits(const NBitsWeights& weights, int64_t rows, const float* arranged, const float* block_sums, int64_t begin,
                    int64_t end, const float* bias, float* c, int64_t c_row);
 
-/// Weights [k0, k0 + kc) of rows [n0, n0 + width) as floats, as a panel of the float matrix product
+/// Weights [k0, k0 + kc) of rows [n0, n0 + width) as floats, as a panel of the float GEMM
 /// (GemmPanelSource::Pack).
 void DequantizeNBitsPanel(const NBitsWeights& weights, int64_t k0, int64_t kc, int64_t n0, int64_t width, float* out);
 

@@ -15,7 +15,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kBytes = 16;  // spread at a time
 constexpr int kZero = 8;
 
-/// The 32 codes of 16 bytes, each in a byte of its own.
+/// The 32 values of 4 bits in 16 bytes, each in a byte of its own.
 HWY_INLINE void Spread(const uint8_t* packed, uint8_t* codes) {
   const hn::FixedTag<uint8_t, kBytes> d;
   const hn::FixedTag<uint16_t, kBytes / 2> pairs;  // the least that shifts
@@ -25,7 +25,7 @@ HWY_INLINE void Spread(const uint8_t* packed, uint8_t* codes) {
   hn::StoreU(hn::InterleaveUpper(d, low, odd), d, codes + kBytes);
 }
 
-/// Whole vectors of bytes; gives the number of codes done.
+/// Whole vectors of bytes; returns the number of values done.
 template <bool kAdvances>
 HWY_INLINE int64_t DequantizeVectors(const uint8_t* packed, const float* scales, float* y, int64_t count) {
   const hn::ScalableTag<float> df;

@@ -1,5 +1,5 @@
-// Panels of weights of 2, 4 or 8 bits as floats, in the layout that the float matrix product reads: the same bytes of
-// sixteen columns are brought side by side while they are still codes, so that no float is ever moved.
+// Panels of weights of 2, 4 or 8 bits as floats, in the layout of the float GEMM's panels: the same bytes of
+// sixteen columns are interleaved while they are still quantized, so that no float is ever moved.
 
 #include "kernels/vector/targets.h"
 
@@ -28,7 +28,7 @@ constexpr int64_t kWidth = 2 * kLanes;                        // columns of a pa
 constexpr int64_t kTogether = std::min<int64_t>(kWidth, 16);  // columns of a transposition
 constexpr int kVectors = static_cast<int>(kTogether) / kLanes;
 
-/// Weights of a column that one step takes: 4 bytes of 2 bits, 8 of 4 or 8. No block has fewer.
+/// Weights of a column in one step: 4 bytes of 2 bits, 8 of 4 or 8. No block has fewer.
 template <int kBits>
 constexpr int64_t kStepBytes = kBits == 2 ? 4 : 8;
 template <int kBits>
@@ -88,7 +88,7 @@ HWY_INLINE void TransposeBytes(const uint8_t* const* columns, VB (&out)[8]) {
   }
 }
 
-/// Codes of kTogether columns at one k.
+/// Quantized values of kTogether columns at one k.
 HWY_INLINE void StoreColumns(VB codes, const VF (&scales)[kVectors], const VF (&zeros)[kVectors], float* HWY_RESTRICT out) {
   const DF d;
   const hn::RebindToSigned<DF> di;

@@ -1,4 +1,4 @@
-// Rows of A as numbers of one or three bytes beside weights of 4 or 8 bits: how they lie, and sums of their products.
+// Rows of A as integers of one or three bytes, for weights of 4 or 8 bits: their layout, and their dot products.
 // Included once per target by nbits_quantized.cpp and nbits_quantized_panel.cpp.
 
 #include <hwy/highway.h>
@@ -37,12 +37,12 @@ using V8 = hn::Vec<D8>;
 constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t));
 constexpr int64_t kVectorBytes = 4 * kLanes;
 
-/// Sums by pairs of products of one byte. They have 16 bits beside weights of 4, of which 16 products cannot overflow.
-/// Beside weights of 8 the two of one lane could: there codes count from the middle of theirs.
+/// Accumulators of pairs of one byte. They have 16 bits for weights of 4, which 16 products cannot overflow.
+/// For weights of 8 the two of one lane could: there quantized values count from the middle of their range.
 template <int kBits>
 struct PairSums {
   using Sums = std::conditional_t<kBits == 4, V16, V32>;
-  /// What is taken off each code.
+  /// What is subtracted from each quantized value.
   static constexpr int kCenter = kBits == 4 ? 0 : 128;
 
   static HWY_INLINE Sums Of(V32 lanes) {
@@ -83,16 +83,16 @@ struct QuantizedForm : S {
   static constexpr int kLimbs = kBytesOfA;
   /// Weights in a lane of 4 bytes. Of 4 bits, the even ones and the odd ones meet a lane of A each.
   static constexpr int64_t kGroup = 32 / kBits;
-  /// Lanes of each limb of A, and of unpacked codes, that a lane of weights meets.
+  /// Lanes of each limb of A, and of unpacked quantized values, that a lane of weights is multiplied by.
   static constexpr int64_t kHalves = 8 / kBits;
-  /// The largest number of A. Of three bytes: so that sums fit into 32 bits, of 32 products beside weights of 4 bits, of
-  /// two lanes' 8 beside 8, which few rows count from their middle, or of one's 4.
+  /// The largest integer of A. Of three bytes: so that accumulators fit into 32 bits, of 32 products for weights of 4 bits,
+  /// of two lanes' 8 for 8, which few rows count from the middle of their range, or of one's 4.
   static constexpr int32_t kMost = kLimbs == 1 ? 127 : (1 << (kBits == 4 ? 22 : 21)) - 1;
-  /// Whether few rows sum the codes of two vectors in one, where units fill 8 of their lanes: what follows sums takes as
-  /// long as these.
+  /// Whether few rows accumulate two vectors in one, where units fill 8 of their lanes: what follows takes as
+  /// long as the accumulation.
   static constexpr bool kPairsVectors = kBits == 8 && HWY_TARGET == HWY_AVX3;
 
-  /// Where the first lane of a group lies in a row of A. Limbs follow each other from the highest, each of kHalves vectors.
+  /// Offset of the first lane of a group in a row of A. Limbs follow each other from the highest, each of kHalves vectors.
   static HWY_INLINE int64_t Offset(int64_t group) {
     return group / kLanes * (kLimbs * kHalves * kVectorBytes) + group % kLanes * 4;
   }

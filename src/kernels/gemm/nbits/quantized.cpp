@@ -1,4 +1,4 @@
-// Rows of A as numbers of one or three bytes, and products of few of them with weights as they are stored.
+// Rows of A as integers of one or three bytes, and GEMM of few of them with weights as they are stored.
 
 #include "kernels/vector/targets.h"
 
@@ -30,7 +30,7 @@ constexpr float kLeastOfUnit = 0x1p-100f;
 
 struct QuantizedUnit {
   float scale;
-  float sum;  // of what the codes stand for
+  float sum;  // of what the quantized values stand for
   bool exact;
 };
 
@@ -64,7 +64,7 @@ HWY_INLINE QuantizedUnit QuantizeUnit(const float* HWY_RESTRICT values, int64_t 
   return {scale, scale * static_cast<float>(hn::GetLane(hn::SumOfLanes(d32, sum))), exact};
 }
 
-/// Copies a unit's bytes to where the codes of the weights meet them, `to` its first lane.
+/// Copies a unit's bytes to the lanes that are multiplied by its weights, `to` the first of them.
 template <class Form>
 HWY_INLINE void PlaceUnit(const int8_t* HWY_RESTRICT bytes, int64_t unit, int8_t* HWY_RESTRICT to) {
   const hn::FixedTag<int8_t, 16> d;
@@ -84,19 +84,19 @@ HWY_INLINE void PlaceUnit(const int8_t* HWY_RESTRICT bytes, int64_t unit, int8_t
   }
 }
 
-/// From where codes count.
+/// The origin of the quantized values.
 template <class Form>
 HWY_INLINE int OriginOf(const NBitsWeights& w) {
   return Form::kBits == 8 ? 128 : w.has_common_zero() ? w.common_zero : 0;
 }
 
-/// What sums of each group of A with weights begin with, so that these count from their origin.
+/// The initial accumulator of each group of A, so that the quantized values of the weights count from their origin.
 template <class Form>
 void FillStarts(const NBitsWeights& w, const QuantizedRows& to) {
   using Sums = typename Form::Sums;
   const D8 d8;
   const D32 d32;
-  const V8 one = hn::Set(d8, Form::kCenter + 1);  // as zero points are, products of pairs would not fit into 16 bits
+  const V8 one = hn::Set(d8, Form::kCenter + 1);  // as zero points are, pairs of products would not fit into 16 bits
   const Sums factor = hn::Set(hn::DFromV<Sums>(), static_cast<hn::TFromV<Sums>>(Form::kCenter - OriginOf<Form>(w)));
   const auto* codes = reinterpret_cast<const uint8_t*>(to.codes);
   for (int64_t group = 0; group < GroupsOf(w); group += kLanes) {
@@ -116,7 +116,7 @@ HWY_INLINE bool PairsVectors(const NBitsWeights& w) {
   return Form::kPairsVectors && w.block_size >= kMostUnit;
 }
 
-/// Two vectors whose halves of 8 bytes take turns.
+/// Two vectors whose halves of 8 bytes alternate.
 template <class V>
 struct Turns {
   HWY_INLINE Turns(V a, V b) {
@@ -129,7 +129,7 @@ struct Turns {
   V lower, upper;
 };
 
-/// Codes, scales and starts as the turns of pairs of whole vectors of weights meet them.
+/// Quantized values, scales and initial accumulators in the order of interleaved pairs of whole vectors of weights.
 template <class Form>
 void PairVectors(const NBitsWeights& w, const QuantizedRows& to) {
   const D8 d8;
@@ -189,7 +189,7 @@ constexpr int64_t kTogether = HWY_TARGET == HWY_AVX3 || kRows == 1 ? 4
                               : kRows == 2                         ? 2
                                                                    : 1;
 
-/// Sums of each lane of one or two vectors of codes of kTogether rows of weights with one row of A, `with` beside them.
+/// Accumulators of each lane of one or two vectors of kTogether rows of weights with one row of A, `with` its integers.
 template <class Form, int kVectors, int kTogether>
 HWY_INLINE void MultiplyVectors(const V8 (&bytes)[kVectors][kTogether], const uint8_t* HWY_RESTRICT with,
                                 const int32_t* HWY_RESTRICT starts, V32 (&lanes)[kTogether]) {
@@ -226,7 +226,7 @@ HWY_INLINE void MultiplyVectors(const V8 (&bytes)[kVectors][kTogether], const ui
   for (int i = 0; i < kTogether; ++i) lanes[i] = Form::ToLanes(sums[i]);
 }
 
-/// The products of one or two vectors of codes, at `byte` of kTogether rows of weights, with each row of A.
+/// The dot products of one or two vectors of quantized values, at `byte` of kTogether rows of weights, with each row of A.
 template <class Form, int kVectors, int kTogether, int kRows>
 HWY_INLINE void AddVectors(const V8 (&bytes)[kVectors][kTogether], const VF (&scales)[kTogether], const QuantizedRows& a,
                            int64_t groups, int64_t byte, VF (&total)[kTogether][kRows]) {
@@ -289,7 +289,7 @@ HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indi
   const DF d;
   const D8 d8;
   const int64_t groups = GroupsOf(w), row_bytes = w.blocks * w.block_bytes();
-  // Asked for on the way: what the same place of the next rows holds, or of rows after those.
+  // Prefetched on the way: the same bytes of the next rows, or of rows after those.
   const int64_t ahead = RoundUp(kStreamAhead, kTogether * row_bytes);
   for (int64_t i = 0; i < kTogether; ++i) RowScales(w, row + i).Prefetch(ahead);
   const uint8_t* HWY_RESTRICT codes = w.codes + row * row_bytes;

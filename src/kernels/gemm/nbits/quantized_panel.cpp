@@ -1,4 +1,4 @@
-// Products of many rows of A, as numbers of one or three bytes, with panels of weights: tiles of rows times columns.
+// GEMM of many rows of A, as integers of one or three bytes, with panels of weights: tiles of rows times columns.
 
 #include "kernels/vector/targets.h"
 
@@ -30,11 +30,11 @@ constexpr int64_t kDepthBlocks = kDepth / 16 + 1;
 struct Panel {
   HWY_ALIGN uint32_t codes[kDepth / 4 * kWidth];   // [group][half][column]
   HWY_ALIGN float scales[kDepthBlocks * kWidth];   // [block][column]
-  HWY_ALIGN float offsets[kDepthBlocks * kWidth];  // scale times zero point, from where codes count
+  HWY_ALIGN float offsets[kDepthBlocks * kWidth];  // scale times zero point, from the origin of the values
   int64_t group0, groups, block0, blocks;
 };
 
-/// Codes of one dword of a column, one a byte.
+/// Quantized values of one dword of a column, one a byte.
 template <class Form, class D, class V>
 HWY_INLINE void StoreCodes(D d, V bytes, uint32_t* HWY_RESTRICT out) {
   if constexpr (Form::kBits == 4) {
@@ -116,7 +116,7 @@ HWY_INLINE V8 Broadcast(const int8_t* from) {
   return hn::BitCast(D8(), hn::Set(D32(), four));
 }
 
-/// Codes of one dword of k times kRows rows of A.
+/// Dot products of one dword of k with kRows rows of A.
 template <class Form, int kRows>
 HWY_INLINE void MultiplyDwords(const uint8_t* HWY_RESTRICT codes, const int8_t* HWY_RESTRICT a, int64_t a_row,
                                typename Form::Sums (&sums)[kRows][2]) {
@@ -132,7 +132,7 @@ HWY_INLINE void MultiplyDwords(const uint8_t* HWY_RESTRICT codes, const int8_t* 
   }
 }
 
-/// Makes room for the next limb.
+/// Shifts the accumulators for the next limb.
 template <class Form, int kRows>
 HWY_INLINE void ShiftSums(typename Form::Sums (&sums)[kRows][2]) {
 #pragma GCC unroll 12
@@ -141,7 +141,7 @@ HWY_INLINE void ShiftSums(typename Form::Sums (&sums)[kRows][2]) {
   }
 }
 
-/// Adds the panel's products with kRows rows of A to `totals`, which are kWidth apart. Units have kUnit numbers.
+/// Adds the panel's GEMM with kRows rows of A to `totals`, which are kWidth apart. Units have kUnit integers.
 template <class Form, int kRows, int kUnit>
 void MultiplyTile(const NBitsWeights& w, const Panel& panel, const QuantizedRows& a, float* HWY_RESTRICT totals) {
   const DF d;
