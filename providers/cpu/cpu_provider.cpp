@@ -48,9 +48,7 @@ class CpuProvider final : public ExecutionProvider {
         case cpu::Rounding::kFactors: return NameOf(Precision::kBFloat16);
       }
     }
-    const AttributeValue* allowed = node.FindAttribute(kPrecisionAttribute);
-    const auto* name = allowed == nullptr ? nullptr : std::get_if<std::string>(allowed);
-    return name == nullptr ? std::string_view() : *name;
+    return node.hints.precision == Precision::kFloat32 ? std::string_view() : NameOf(node.hints.precision);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/precision.h"
+#include "graph/private_names.h"
 #include "kernels/gemm/gemm_bf16.h"
 
 namespace tessera::cpu {
@@ -17,7 +18,7 @@ bool IsOneOf(const Node& node, std::span<const std::string_view> names) {
 }
 
 bool IsProduct(const Node& node) {
-  return IsOneOf(node, kProducts) || (node.domain == "ai.tessera" && node.op_type == "Linear");
+  return IsOneOf(node, kProducts) || (node.domain == kTesseraDomain && node.op_type == "Linear");
 }
 
 const Tensor* Constant(const GraphViewer& graph, const Node& node, size_t input) {
@@ -27,7 +28,7 @@ const Tensor* Constant(const GraphViewer& graph, const Node& node, size_t input)
 }
 
 bool IsAttention(const Node& node) {
-  if (node.domain.empty()) return node.op_type == "Attention";
+  if (node.domain.empty() || node.domain == kTesseraDomain) return node.op_type == "Attention";
   return node.domain == "com.microsoft" && (node.op_type == "MultiHeadAttention" || node.op_type == "GroupQueryAttention");
 }
 
@@ -41,7 +42,7 @@ bool IsReal(const GraphViewer& graph, const Node& node, size_t input) {
 bool HasFewQueries(const GraphViewer& graph, const Node& node) {
   const std::optional<SymbolicShape>& shape = graph.value(node.inputs[0]).type.shape;
   if (!shape || shape->size() < 3) return false;
-  const Dimension& queries = (*shape)[node.domain.empty() && shape->size() == 4 ? 2 : 1];
+  const Dimension& queries = (*shape)[node.domain != "com.microsoft" && shape->size() == 4 ? 2 : 1];
   return queries.known() && queries.value < kLeastRoundedQueries;
 }
 

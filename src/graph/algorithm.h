@@ -8,21 +8,19 @@
 
 namespace tessera {
 
-inline constexpr std::string_view kAlgorithmAttribute = "tessera_algorithm";
+/// Values of NodeHints::algorithm that kernels know.
 inline constexpr std::string_view kDirectAlgorithm = "direct", kWinogradAlgorithm = "winograd";
 /// In trials: each provider that compiles subgraphs times what its library has for a node, and names the fastest.
 inline constexpr std::string_view kTimedAlgorithm = "timed";
 
 enum class Algorithm : uint8_t { kAny, kDirect, kWinograd };
 
-/// What the node's attribute says. Kernels take it as a preference: what they cannot compute so they compute otherwise.
+/// What the node's hint says. Kernels take it as a preference: what they cannot compute so they compute otherwise.
 inline Algorithm ChosenAlgorithm(const Node& node) {
-  const AttributeValue* value = node.FindAttribute(kAlgorithmAttribute);
-  const std::string* name = value == nullptr ? nullptr : std::get_if<std::string>(value);
-  if (name == nullptr) return Algorithm::kAny;
-  return *name == kDirectAlgorithm     ? Algorithm::kDirect
-         : *name == kWinogradAlgorithm ? Algorithm::kWinograd
-                                       : Algorithm::kAny;
+  const std::string& name = node.hints.algorithm;
+  return name == kDirectAlgorithm     ? Algorithm::kDirect
+         : name == kWinogradAlgorithm ? Algorithm::kWinograd
+                                      : Algorithm::kAny;
 }
 
 }  // namespace tessera

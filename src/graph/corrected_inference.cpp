@@ -34,12 +34,6 @@ bool EinsumInferenceEnds(const Node& node) {
   return true;
 }
 
-/// What the optimizer made is no longer what the schema describes.
-bool HasPrivateAttributes(const Node& node) {
-  return std::ranges::any_of(node.attributes,
-                             [](const Attribute& attribute) { return IsPrivateAttribute(attribute.name); });
-}
-
 }  // namespace
 
 onnx::InferenceFunction InferenceOf(const Node& node, const onnx::OpSchema& schema) {
@@ -63,7 +57,7 @@ onnx::InferenceFunction InferenceOf(const Node& node, const onnx::OpSchema& sche
       if (!InferRange(context)) inference(context);
     };
   }
-  if (node.domain.empty() && node.op_type == "Attention" && !HasPrivateAttributes(node)) {
+  if (node.domain.empty() && node.op_type == "Attention") {
     return [inference = schema.GetTypeAndShapeInferenceFunction()](onnx::InferenceContext& context) {
       inference(context);
       CorrectAttention(context);

@@ -1,4 +1,5 @@
 #include "graph/op_traits.h"
+#include "graph/private_names.h"
 
 #include <unordered_map>
 
@@ -157,6 +158,8 @@ const std::unordered_map<std::string_view, Row>& Table() {
 }  // namespace
 
 OpTraits TraitsOf(const Node& node) {
+  // Attention as recognize_attention makes it, with operands that broadcast.
+  if (node.domain == kTesseraDomain && node.op_type == "Attention") return OpTrait::kMatMul;
   if (!node.domain.empty()) return {};
   const auto row = Table().find(node.op_type);
   return row == Table().end() || node.since_version < row->second.since ? OpTraits() : row->second.traits;

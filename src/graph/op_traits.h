@@ -35,7 +35,8 @@ class OpTraits {
 
 constexpr OpTraits operator|(OpTrait a, OpTrait b) { return OpTraits(a) | OpTraits(b); }
 
-/// Of an operator of ai.onnx at the node's version; none of an operator without a row, or of another domain.
+/// Of an operator of ai.onnx at the node's version, and of Attention of ai.tessera; none of an operator without a row, or
+/// of another domain.
 OpTraits TraitsOf(const Node& node);
 
 inline bool Has(const Node& node, OpTrait trait) { return TraitsOf(node).Has(trait); }

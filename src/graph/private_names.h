@@ -8,8 +8,14 @@
 
 namespace tessera {
 
+/// Domain of the operators that rewrites make.
+inline constexpr std::string_view kTesseraDomain = "ai.tessera";
+
+/// Domain of nodes that stand for what a provider compiles as a whole.
+inline constexpr std::string_view kFusedDomain = "tessera.fused";
+
 inline bool IsPrivateDomain(std::string_view domain) noexcept {
-  return domain == "ai.tessera" || domain == "tessera" || domain.starts_with("ai.tessera.") ||
+  return domain == kTesseraDomain || domain == "tessera" || domain.starts_with("ai.tessera.") ||
          domain.starts_with("tessera.");
 }
 

@@ -30,6 +30,9 @@ using DomainUses = std::map<std::string, DomainUse, std::less<>>;
 /// Throws Error for what no other runtime, nor this one, would load.
 void CheckWritable(const Node& node) {
   const auto remedy = "write the model at a lower optimization level";
+  if (node.domain == kFusedDomain)
+    Fail(ErrorCode::kNotImplemented,
+         "{}: a provider has compiled this part of the model; write it in a session without that", node.Label());
   if (IsPrivateDomain(node.domain))
     Fail(ErrorCode::kNotImplemented, "{}: {}.{} is not an operator of ONNX; {}", node.Label(), node.domain, node.op_type,
          remedy);

@@ -66,8 +66,16 @@ std::vector<RewriteEntry> Chosen(std::span<const RewriteEntry> entries, Optimiza
   return chosen;
 }
 
-/// Adds what was done later.
+size_t Changes(const OptimizationReport& report) {
+  size_t changes = 0;
+  for (const OptimizationReport::Pass& pass : report.passes) changes += pass.changes;
+  return changes;
+}
+
+}  // namespace
+
 void Append(OptimizationReport& report, const OptimizationReport& later) {
+  if (report.passes.empty()) report.nodes_before = later.nodes_before;
   for (const OptimizationReport::Pass& pass : later.passes) {
     const auto known = std::ranges::find(report.passes, pass.name, &OptimizationReport::Pass::name);
     if (known == report.passes.end()) {
@@ -80,14 +88,6 @@ void Append(OptimizationReport& report, const OptimizationReport& later) {
   report.rounds += later.rounds;
   report.nodes_after = later.nodes_after;
 }
-
-size_t Changes(const OptimizationReport& report) {
-  size_t changes = 0;
-  for (const OptimizationReport::Pass& pass : report.passes) changes += pass.changes;
-  return changes;
-}
-
-}  // namespace
 
 OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, std::span<const RewriteEntry> entries,
                                const OptimizerOptions& options) {
@@ -129,6 +129,12 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
   for (const size_t at : last) run(at);
   report.nodes_after = CountNodes(graph);
   return report;
+}
+
+OptimizationReport CanonicalizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options) {
+  std::vector<RewriteEntry> passes = Chosen(Rewrites(), OptimizationLevel::kBasic);
+  std::erase_if(passes, [](const RewriteEntry& pass) { return pass.last; });
+  return RunRewrites(graph, resources, passes, options);
 }
 
 OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options) {

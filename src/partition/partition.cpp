@@ -6,8 +6,9 @@
 #include "base/check.h"
 #include "graph/infer_types.h"
 #include "graph/op_traits.h"
+#include "graph/private_names.h"
 #include "graph/schema.h"
-#include "optimizer/analysis/edit.h"
+#include "partition/early_claims.h"
 #include "partition/registry_lookup.h"
 #include "partition/unit_graph.h"
 #include "runtime/step_context.h"
@@ -32,10 +33,20 @@ class Partitioner {
         owner_(graph.num_node_slots(), -1),
         refusals_(graph.num_node_slots()) {}
 
+  std::vector<Unit> ClaimAsWritten() {
+    as_written_ = true;
+    for (size_t i = 0; i < resources_.providers.size(); ++i) {
+      if (provider(static_cast<int16_t>(i)).ClaimsModelAsWritten()) Offer(static_cast<int16_t>(i));
+    }
+    std::erase_if(made_, [](const Unit& unit) { return unit.fused == nullptr; });
+    return std::move(made_);
+  }
+
   void Assign(Assignment& assignment) {
     ForEachNested([&](NodeIndex, std::string_view, Graph& nested, const std::string& path) {
       Partitioner(nested, resources_, options_, log_, path).Assign(assignment);
     });
+    TakeEarlyParts();
     for (size_t i = 0; i < resources_.providers.size(); ++i) Offer(static_cast<int16_t>(i));
     CheckAllTaken();
     Assignment::OfGraph& given = assignment.graphs[&graph_];
@@ -58,6 +69,7 @@ class Partitioner {
                             PartitionGraph(nested, resources_, options_, report, log_, assignment, path));
     });
     if (assignment != nullptr) TakeOver(*assignment);
+    TakeEarlyParts();
     for (size_t i = 0; i < resources_.providers.size(); ++i) {
       Offer(static_cast<int16_t>(i));
       CompileClaims(static_cast<int16_t>(i));
@@ -79,6 +91,24 @@ class Partitioner {
       for (const auto& [attribute, nested] : graph_.Subgraphs(index)) {
         visit(index, attribute, *nested, path_ + graph_.node(index).Label(&viewer_) + "." + std::string(attribute) + "/");
       }
+    }
+  }
+
+  /// Opaque nodes belong to who claimed what they stand for.
+  void TakeEarlyParts() {
+    if (options_.early == nullptr || options_.early->empty()) return;
+    for (const NodeIndex index : graph_.TopologicalOrder()) {
+      const EarlyPart* part = FindEarlyPart(*options_.early, graph_.node(index));
+      if (part == nullptr) continue;
+      if (const std::string* failure = FailureOf(index, part->provider); failure != nullptr) {
+        Fail(ErrorCode::kEpFail, "{}: subgraph {}: {}; leave the provider out", provider(part->provider).name(), part->name,
+             *failure);
+      }
+      Take(part->provider, {.provider = part->provider,
+                            .nodes = {index},
+                            .fused = std::make_unique<Node>(graph_.node(index)),
+                            .kernel = KernelOf(*part),
+                            .early = part});
     }
   }
 
@@ -161,24 +191,20 @@ class Partitioner {
 
   bool IsFree(NodeIndex node) const noexcept { return graph_.has_node(node) && owner_[static_cast<size_t>(node)] < 0; }
 
-  /// The optimizer gave the node attributes that only the CPU provider reads.
-  bool IsForCpu(NodeIndex node) const { return graph_.node(node).FindAttribute(kFusedActivation) != nullptr; }
-
   void Offer(int16_t index) {
     ExecutionProvider& asked = provider(index);
     const bool last = static_cast<size_t>(index) + 1 == resources_.providers.size();
     if (last && options_.disable_cpu_fallback) return;
     const Lookup lookup(*this, index);
-    Sink sink(*this, asked.name(), last || assigned_.empty());
+    Sink sink(*this, asked.name(), !as_written_ && (last || assigned_.empty()));
     std::vector<ComputeCapability> claims = asked.GetCapability(viewer_, lookup, sink);
     std::vector<std::vector<NodeIndex>> fused;
     for (ComputeCapability& claim : claims) {
       std::erase_if(claim.nodes, [&](NodeIndex node) {
-        return !IsFree(node) || !IsFor(node, index) || (!last && (IsForCpu(node) || RefuseUntyped(node, index))) ||
-               RefuseFailed(node, index);
+        return !IsFree(node) || !IsFor(node, index) || (!last && RefuseUntyped(node, index)) || RefuseFailed(node, index);
       });
       if (!claim.fuse) continue;
-      RefuseNested(index, claim);
+      if (!as_written_) RefuseNested(index, claim);
       fused.push_back(claim.nodes);
     }
     const bool whole = units_.CanDrawAll(fused);
@@ -190,10 +216,11 @@ class Partitioner {
         Fuse(index, claim,
              whole && !changed ? std::vector<std::vector<NodeIndex>>{units_.Sorted(claim.nodes)}
                                : units_.Split(claim.nodes));
-      } else {
+      } else if (!as_written_) {
         for (const NodeIndex node : claim.nodes) TakeSingle(index, node, lookup);
       }
     }
+    if (as_written_) return;
     const bool on_host = resources_.providers[static_cast<size_t>(index)].memory == SessionResources::kHost;
     if (!on_host && assigned_.empty()) GiveBackIslands(index);
   }
@@ -247,7 +274,7 @@ class Partitioner {
       auto fused = std::make_unique<Node>();
       fused->op_type = claim.name.empty() ? "Fused" : claim.name;
       fused->name = path_ + fused->op_type + (number++ == 0 ? "" : "_" + std::to_string(number));
-      fused->domain = "tessera.fused";
+      fused->domain = kFusedDomain;
       fused->inputs.assign(window.inputs().begin(), window.inputs().end());
       fused->outputs.assign(window.outputs().begin(), window.outputs().end());
       fused->provider = provider(index).name();
@@ -327,7 +354,7 @@ class Partitioner {
       size_t neighbours = 0;
       bool heavy = false;
       for (size_t i = 0; i < island.size(); ++i) {
-        heavy |= IsHeavy(graph_.node(island[i]));
+        heavy |= IsHeavy(graph_.node(island[i])) || graph_.node(island[i]).domain == kFusedDomain;
         for (const auto edges : {units_.predecessors(island[i]), units_.successors(island[i])}) {
           for (const NodeIndex other : edges) {
             if (!mine(other)) {
@@ -389,11 +416,15 @@ class Partitioner {
     static const std::set<std::string_view> factored = {"Conv", "ConvTranspose", "MatMul", "Gemm", "RNN", "GRU", "LSTM"};
     const bool by_session =
         options_.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
-    return by_session || node.FindAttribute(kPrecisionAttribute) != nullptr ? std::string(NameOf(Precision::kFloat32)) : "";
+    return by_session || node.hints.precision != Precision::kFloat32 ? std::string(NameOf(Precision::kFloat32)) : "";
   }
 
   void Report(const GraphPartition& result, PlacementReport& report) {
     for (const Unit& unit : result.units) {
+      if (unit.early != nullptr) {
+        ReportEarlyPart(unit, report);
+        continue;
+      }
       for (const NodeIndex index : unit.nodes) {
         resources_.CheckLoad();
         const Node& node = graph_.node(index);
@@ -415,6 +446,30 @@ class Partitioner {
     }
   }
 
+  /// The nodes that an opaque one stands for.
+  void ReportEarlyPart(const Unit& unit, PlacementReport& report) const {
+    const Graph& inner = *unit.early->graph;
+    const auto names = [&](std::span<const ValueIndex> values) {
+      std::vector<std::string> list;
+      for (const ValueIndex value : values) list.push_back(value == kNone ? std::string() : inner.value(value).name);
+      return list;
+    };
+    for (const NodeIndex index : inner.TopologicalOrder()) {
+      resources_.CheckLoad();
+      const Node& node = inner.node(index);
+      report.nodes.push_back({.graph = path_,
+                              .name = node.name,
+                              .op_type = node.op_type,
+                              .domain = node.domain,
+                              .since_version = node.since_version,
+                              .provider = node.provider,
+                              .fused_into = unit.early->name,
+                              .inputs = names(node.inputs),
+                              .outputs = names(node.outputs)});
+      for (PlacementReport::ProviderEntry& entry : report.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
+    }
+  }
+
   Graph& graph_;
   const GraphViewer viewer_;
   const SessionResources& resources_;
@@ -425,10 +480,16 @@ class Partitioner {
   std::vector<Unit> made_;
   std::vector<int32_t> owner_;  // index into made_, by node
   Refusals refusals_;
+  bool as_written_ = false;        // only sets are asked for, before portable passes, control flow included
   std::vector<int16_t> assigned_;  // to which provider, by node; empty: providers get what they claim
 };
 
 }  // namespace
+
+std::vector<Unit> ClaimAsWritten(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
+                                 const Logger& log, const std::string& path) {
+  return Partitioner(graph, resources, options, log, path).ClaimAsWritten();
+}
 
 Assignment AssignProviders(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
                            const Logger& log) {

@@ -17,13 +17,17 @@
 
 namespace tessera {
 
+struct EarlyPart;
+using EarlyParts = std::vector<EarlyPart>;
+
 /// What one kernel runs: a node, or the nodes of a fused subgraph.
 struct Unit {
   int16_t provider = -1;
-  std::vector<NodeIndex> nodes;    // in topological order
-  const KernelDef* def = nullptr;  // of a single node
-  std::unique_ptr<Node> fused;     // stands for the nodes of a fused subgraph
-  std::unique_ptr<Kernel> kernel;  // compiled, for fused subgraphs
+  std::vector<NodeIndex> nodes;      // in topological order
+  const KernelDef* def = nullptr;    // of a single node
+  std::unique_ptr<Node> fused;       // stands for the nodes of a fused subgraph
+  std::unique_ptr<Kernel> kernel;    // compiled, for fused subgraphs
+  const EarlyPart* early = nullptr;  // what the node stands for, where it is opaque
 };
 
 struct GraphPartition {
@@ -42,6 +46,8 @@ struct PartitionOptions {
   bool error_on_failure = false;
   /// What providers failed at before, and are not asked for again; what does not compile is added. Null: nothing.
   FailedKernels* failed = nullptr;
+  /// What opaque nodes of the graph stand for; null: there are none.
+  const EarlyParts* early = nullptr;
 };
 
 /// Why providers did not take the nodes of a graph, by node: name of the provider and reason.
@@ -59,6 +65,11 @@ struct Assignment {
   };
   std::map<const Graph*, OfGraph> graphs;
 };
+
+/// What providers that claim the model as written claim of one graph, not of those nested in it: sets of nodes that can
+/// each be drawn together, not compiled yet.
+std::vector<Unit> ClaimAsWritten(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
+                                 const Logger& log, const std::string& path);
 
 /// Asks the providers in order, compiles nothing, and sets Node::provider. Throws Error for nodes that nobody takes.
 Assignment AssignProviders(Graph& graph, const SessionResources& resources, const PartitionOptions& options,

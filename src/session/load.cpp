@@ -115,13 +115,18 @@ void Session::State::LoadHere(const Origin& origin, const LoadFunction& load) {
     log(failed ? LogLevel::kWarning : LogLevel::kInfo, "context {}: {}", context.path.string(), context.detail);
   }
   Describe();
-  // Nodes of a graph that is written say nothing of it: other runtimes would not know the attribute.
-  if (options.optimized_model_path.empty()) CheckPrecisionUsed(config.precision, placement, log);
+  CheckPrecisionUsed(config.precision, placement, log);
   if (log.enabled(LogLevel::kVerbose)) log(LogLevel::kVerbose, "placement:\n{}", placement.ToText());
 }
 
 std::unique_ptr<ContextCache> Session::State::MakeContext(const Origin& origin) const {
   if (!config.context_enable) return nullptr;
+  for (const ProviderEntry& entry : resources.providers) {
+    if (!entry.provider->ClaimsModelAsWritten()) continue;
+    log(LogLevel::kWarning, "no context is read or written: {} compiles parts of the model, which only it can store",
+        entry.provider->name());
+    return nullptr;
+  }
   std::filesystem::path path = config.context_file_path;
   if (path.empty()) {
     Require(!origin.file.empty(), "a model from memory has no name to call its context by: set ep.context_file_path");
@@ -226,13 +231,29 @@ void Session::State::LoadAndOptimize(const LoadFunction& load) {
     model = load(OptionsOfLoad());
     sizes = SizesOf(*model.graph);
   }
-  if (options.optimization_level == OptimizationLevel::kNone) return;
   const bool typed = TypesAreKnown(*model.graph);
+  optimization = {};
+  if (options.optimization_level != OptimizationLevel::kNone) Canonicalize();
+  {
+    const ProfileScope scope(profiler.get(), "claims of the model as written", "Load");
+    FailedKernels none;
+    early = DrawEarlyClaims(*model.graph, resources, OptionsOfPartition(none), log);
+  }
+  if (options.optimization_level == OptimizationLevel::kNone) return;
+  Optimize();
+  if (!typed) CheckTypes(*model.graph);  // where rewrites show types, their readers were not checked for them
+}
+
+void Session::State::Canonicalize() {
+  const ProfileScope scope(profiler.get(), "canonicalize", "Load");
+  Append(optimization, CanonicalizeGraph(*model.graph, resources, OptionsOfOptimizer()));
+}
+
+void Session::State::Optimize() {
   const ProfileScope scope(profiler.get(), "optimize", "Load");
   OptimizerOptions optimizer = OptionsOfOptimizer();
   optimizer.writable = !options.optimized_model_path.empty();
-  optimization = OptimizeGraph(*model.graph, resources, optimizer);
-  if (!typed) CheckTypes(*model.graph);  // where rewrites show types, their readers were not checked for them
+  Append(optimization, OptimizeGraph(*model.graph, resources, optimizer));
 }
 
 OptimizerOptions Session::State::OptionsOfOptimizer() const {

@@ -35,7 +35,8 @@ PartitionOptions Session::State::OptionsOfPartition(FailedKernels& failed) const
           .min_island_nodes = config.min_island_nodes,
           .precision = config.precision,
           .error_on_failure = options.error_on_failure,
-          .failed = &failed};
+          .failed = &failed,
+          .early = &early};
 }
 
 /// Gives the nodes to providers, and lets these rewrite theirs. Where a kernel failed, what it was to run is given to the

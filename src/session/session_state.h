@@ -13,6 +13,7 @@
 #include "base/seeded_hash.h"
 #include "model/model.h"
 #include "optimizer/optimizer.h"
+#include "partition/early_claims.h"
 #include "partition/partition.h"
 #include "runtime/executor.h"
 #include "runtime/profile/profiler.h"
@@ -42,6 +43,7 @@ struct Session::State {
   SessionResources resources;
   ModelSizes sizes;
   OptimizationReport optimization;
+  EarlyParts early;                      // what opaque nodes of the graph stand for
   std::optional<Assignment> assignment;  // while the session loads, where there are several providers
   ContextReport context;
   PlacementReport placement;
@@ -117,6 +119,8 @@ struct Session::State {
   void LeaveOut(const LeftOutProviders& names);
   LoadOptions OptionsOfLoad();
   void LoadAndOptimize(const LoadFunction& load);
+  void Canonicalize();
+  void Optimize();
   OptimizerOptions OptionsOfOptimizer() const;
   PartitionOptions OptionsOfPartition(FailedKernels& failed) const;
   void AssignAndLower(FailedKernels& failed);

@@ -22,7 +22,7 @@ std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
   std::vector<NodeIndex> nodes;
   for (const NodeIndex index : graph.TopologicalOrder()) {
     const Node& node = graph.node(index);
-    if (node.op_type != "Conv" && node.op_type != "Nchw8cConv") continue;
+    if (node.op_type != "Conv" && node.op_type != "FusedConv" && node.op_type != "Nchw8cConv") continue;
     const Tensor* weights = ConstantInput(graph, node, 1);
     if (weights == nullptr || IntAttribute(node, "group", 1) != 1) continue;
     const size_t rank = weights->shape().rank();
@@ -84,7 +84,7 @@ Trial::Times Trial::times() const {
 }
 
 void SetAlgorithms(Graph& graph, const std::map<NodeIndex, std::string>& algorithms) {
-  for (const auto& [index, name] : algorithms) SetAttribute(graph.node(index), kAlgorithmAttribute, name);
+  for (const auto& [index, name] : algorithms) graph.node(index).hints.algorithm = name;
 }
 
 namespace {

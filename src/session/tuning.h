@@ -22,7 +22,7 @@ namespace tessera {
 /// What timing found.
 struct Tuning {
   LeftOutProviders left_out;
-  std::map<NodeIndex, std::string> algorithms;  // of nodes of the main graph, values of kAlgorithmAttribute
+  std::map<NodeIndex, std::string> algorithms;  // of nodes of the main graph, for NodeHints::algorithm
 };
 
 /// What a session that is timed leaves out and computes otherwise, and what each kernel of its main graph took.

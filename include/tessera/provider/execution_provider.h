@@ -111,6 +111,11 @@ class TESSERA_API ExecutionProvider {
   virtual std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels,
                                                        RefusalSink& refusals) const;
 
+  /// Whether it is asked for subgraphs before the portable optimizations too, when the graph holds the operators that the
+  /// model's author wrote. What GetCapability then claims with `fuse` is drawn out of the graph, nested graphs included,
+  /// and compiled at once. Claims without `fuse` wait for the second asking.
+  virtual bool ClaimsModelAsWritten() const noexcept { return false; }
+
   virtual const KernelRegistry& kernels() const noexcept = 0;
 
   /// One kernel for each fused subgraph. Throws Error when a subgraph does not compile: it then goes to the next provider.

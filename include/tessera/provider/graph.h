@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tessera/export.h"
+#include "tessera/provider/precision.h"
 #include "tessera/type_info.h"
 #include "tessera/value.h"
 
@@ -49,6 +50,14 @@ struct Attribute {
   AttributeValue value;
 };
 
+/// How a node may be computed, never what: a provider that ignores them computes the same.
+struct NodeHints {
+  /// Less than the model's types, where the optimizer, as the session allows it, lets this node be computed so.
+  Precision precision = Precision::kFloat32;
+  /// The implementation that timing has chosen; empty: the kernel chooses.
+  std::string algorithm;
+};
+
 /// One operator application. Inputs and outputs index the values of the graph that holds it; kNone marks omitted ones.
 struct Node {
   NodeIndex index = kNone;
@@ -62,6 +71,7 @@ struct Node {
   /// Values of this graph (or captured by it) that nested graphs read by name; in the order of their use.
   std::vector<ValueIndex> implicit_inputs;
   std::vector<Attribute> attributes;
+  NodeHints hints;
   /// Name of the provider that runs it ("CPUExecutionProvider"); empty before partitioning.
   std::string provider;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/private_names.h"
 #include "kernels/conv/winograd/winograd.h"
 #include "kernels/gemm/gemm_bf16.h"
 #include "onednn/lowering/lowering.h"
@@ -82,7 +83,7 @@ bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& take
   for (const NodeIndex index : graph.nodes()) {
     const Node& node = graph.node(index);
     // Those that the CPU provider has already stay in the sum, so that none is claimed alone afterwards.
-    const bool left = node.domain == "ai.tessera" && node.op_type == "Nchw8cConv";
+    const bool left = node.domain == kTesseraDomain && node.op_type == "Nchw8cConv";
     if (!left && !(takes[static_cast<size_t>(index)] && IsOneOf(node, kConvolutions))) continue;
     (IsTransformed(graph, node) ? transformed : summed) += Products(graph, node);
   }

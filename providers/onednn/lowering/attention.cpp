@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "graph/private_names.h"
 #include "kernels/normalize/softmax.h"
 #include "onednn/lowering/lowering.h"
 
@@ -21,8 +22,8 @@ std::string RefuseAttention(const GraphViewer& graph, const Node& node) {
   for (const char* name : {"left_window_size", "right_window_size"}) {
     if (AttributeOr<int64_t>(node, name, -1) != -1) return "windows of keys are left to the CPU provider";
   }
-  // As the optimizer makes it.
-  if (node.FindAttribute("tessera_broadcast") != nullptr || node.FindAttribute("tessera_columns") != nullptr)
+  // Of ai.tessera.
+  if (node.FindAttribute("broadcast") != nullptr || node.FindAttribute("columns") != nullptr)
     return "operands that broadcast or share rows are left to the CPU provider";
   for (const size_t i : {kQ, kK, kV}) {
     if (i >= node.inputs.size() || node.inputs[i] == kNone) return "an operand is missing";
@@ -66,15 +67,15 @@ struct MaskShape {
   bool is_given = false;
 };
 
-/// Rows of scores, scaled and masked, to what each key counts; where the mask leaves none, zeros, or by the optimizer's
-/// wish NaN.
+/// Rows of scores, scaled and masked, to what each key counts; where the mask leaves none, zeros, or by
+/// `nan_rows` NaN.
 class MaskedSoftmaxStep final : public NativeStep {
  public:
   MaskedSoftmaxStep(const Dims& scores, const Node& node, float scale, MaskShape mask)
       : scores_(scores),
         scale_(AttributeOr<float>(node, "scale", scale)),
         causal_(AttributeOr<int64_t>(node, "is_causal", 0) != 0),
-        nothing_(AttributeOr<int64_t>(node, "tessera_nan_rows", 0) != 0 ? std::numeric_limits<float>::quiet_NaN() : 0.0f),
+        nothing_(AttributeOr<int64_t>(node, "nan_rows", 0) != 0 ? std::numeric_limits<float>::quiet_NaN() : 0.0f),
         mask_(std::move(mask)) {}
 
   /// Scores, results and perhaps a mask.
@@ -214,7 +215,8 @@ void LowerAttention(ProgramBuilder& builder, const Node& node) {
 }
 
 constexpr Lowering kAttentionLowerings[] = {
-    {"Attention", 23, kLatestVersion, false, RefuseAttention, LowerAttention, "", kOnlyFloats, kFloats, true}};
+    {"Attention", 23, kLatestVersion, false, RefuseAttention, LowerAttention, "", kOnlyFloats, kFloats, true},
+    {"Attention", 1, kLatestVersion, false, RefuseAttention, LowerAttention, kTesseraDomain, kOnlyFloats, kFloats, true}};
 
 }  // namespace
 

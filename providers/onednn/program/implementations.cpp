@@ -12,10 +12,8 @@ namespace tessera::onednn {
 using Clock = std::chrono::steady_clock;
 
 std::string_view NamedImplementation(const Node& node) {
-  const AttributeValue* value = node.FindAttribute(kAlgorithmAttribute);
-  const std::string* name = value == nullptr ? nullptr : std::get_if<std::string>(value);
-  if (name == nullptr || !name->starts_with(kImplementationPrefix)) return {};
-  return std::string_view(*name).substr(kImplementationPrefix.size());
+  const std::string_view name = node.hints.algorithm;
+  return name.starts_with(kImplementationPrefix) ? name.substr(kImplementationPrefix.size()) : std::string_view();
 }
 
 double TimeOf(const dnnl::primitive& primitive, const std::vector<std::pair<int, Desc>>& arguments) {

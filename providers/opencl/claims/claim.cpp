@@ -172,8 +172,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
       !kNumbers.contains(type(0).element)) {
     return "only numbers are combined on the device";
   }
-  if (op == "Attention" && node.FindAttribute("tessera_columns") != nullptr)
-    return "columns are picked by the CPU provider";
+  if (op == "Attention" && node.FindAttribute("columns") != nullptr) return "columns are picked by the CPU provider";
   if (op == "DFT" || op == "STFT") return TransformRefusal(graph, node);
   if (op == "GroupQueryAttention") return GroupQueryRefusal(graph, node);
   if (op == "MatMulNBits" && HasInput(node, 4)) return "weights in another order (g_idx) are left to the CPU provider";

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/checked.h"
+#include "graph/private_names.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/ops/slices.h"
 
@@ -165,8 +166,8 @@ class Attention final : public Kernel {
         right_(info.attribute<int64_t>("right_window_size", -1)),
         stage_(info.attribute<int64_t>("qk_matmul_output_mode", 0)),
         causal_(info.attribute<int64_t>("is_causal", 0) != 0),
-        broadcasts_(info.attribute<int64_t>("tessera_broadcast", 0) != 0),
-        nan_rows_(info.attribute<int64_t>("tessera_nan_rows", 0) != 0),
+        broadcasts_(info.attribute<int64_t>("broadcast", 0) != 0),
+        nan_rows_(info.attribute<int64_t>("nan_rows", 0) != 0),
         softcap_(info.attribute<float>("softcap", 0)) {
     if (info.has_attribute("scale")) scale_ = info.attribute<float>("scale");
     Require(stage_ >= 0 && stage_ <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", stage_);
@@ -346,14 +347,16 @@ class Attention final : public Kernel {
 }  // namespace
 
 void RegisterAttention(KernelRegistry& registry) {
-  registry.Add(Op("Attention")
-                   .Versions(23)
-                   .Types(0, kReals)
-                   .Types(1, kReals)
-                   .Types(2, kReals)
-                   .Types(3, kNumbers | TypeSet{ElementType::kBool})
-                   .HostInput(6)
-                   .Make<Attention>());
+  for (const std::string_view domain : {std::string_view(), kTesseraDomain}) {
+    registry.Add(Op("Attention", domain)
+                     .Versions(domain.empty() ? 23 : 1)
+                     .Types(0, kReals)
+                     .Types(1, kReals)
+                     .Types(2, kReals)
+                     .Types(3, kNumbers | TypeSet{ElementType::kBool})
+                     .HostInput(6)
+                     .Make<Attention>());
+  }
 }
 
 }  // namespace tessera::opencl

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "graph/private_names.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/quantized_operands.h"
 #include "opencl/gemm/tile_gemm.h"
@@ -237,7 +238,7 @@ void RegisterIntegerProduct(KernelRegistry& registry) {
                    .Types(3, kBytes)
                    .OutputTypes(0, kBytes)
                    .Make<IntegerProduct>());
-  registry.Add(Op("QuantizedLookup", "tessera")
+  registry.Add(Op("QuantizedLookup", kTesseraDomain)
                    .Types(0, kBytes)
                    .Types(1, {ElementType::kUInt8})
                    .OutputTypes(0, kBytes)

@@ -20,7 +20,7 @@ std::optional<Product> ProductOf(const Graph& graph, ValueIndex index) {
   const NodeIndex producer = graph.value(index).producer;
   if (producer == kNone || !HasOneReader(graph, index)) return std::nullopt;
   const Node& node = graph.node(producer);
-  if (!node.domain.empty() || !HasInput(node, 1) || node.FindAttribute(kFusedActivation) != nullptr) return std::nullopt;
+  if (!node.domain.empty() || !HasInput(node, 1)) return std::nullopt;
   const auto weights = StaticShapeOf(graph, node.inputs[1]);
   if (!weights || weights->rank() < 2) return std::nullopt;
   const int64_t group = IntAttribute(node, "group", 1);

@@ -5,6 +5,7 @@
 
 #include "base/attribute.h"
 #include "graph/onnx_schemas.h"
+#include "graph/private_names.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera {
@@ -88,6 +89,10 @@ bool IsOp(const Node& node, std::string_view op_type) noexcept { return node.dom
 const Node* Producer(const Graph& graph, ValueIndex value) noexcept {
   const NodeIndex producer = value == kNone ? kNone : graph.value(value).producer;
   return producer == kNone ? nullptr : &graph.node(producer);
+}
+
+bool IsAttention(const Node& node) noexcept {
+  return node.op_type == "Attention" && (node.domain.empty() || node.domain == kTesseraDomain);
 }
 
 const Node* Producer(const Graph& graph, const Node& node, size_t i) noexcept {

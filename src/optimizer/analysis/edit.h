@@ -33,14 +33,14 @@ void ReplaceByConstants(Graph& graph, NodeIndex index, std::span<const Tensor> c
 /// The version of an operator of ai.onnx that the model's imports give; 0 where they have none.
 int VersionOf(const Graph& graph, std::string_view op_type);
 
-/// Attribute of what applies an activation itself: nothing after it may be folded into its weights.
-inline constexpr std::string_view kFusedActivation = "tessera_activation";
-
 /// The node computes one value: its first output.
 bool HasOneOutput(const Node& node) noexcept;
 
 /// Operator `op_type` of ai.onnx.
 bool IsOp(const Node& node, std::string_view op_type) noexcept;
+
+/// Attention of ai.onnx, or of ai.tessera (see recognize_attention).
+bool IsAttention(const Node& node) noexcept;
 
 /// The node that computes a value, in the same graph, or null.
 const Node* Producer(const Graph& graph, ValueIndex value) noexcept;

@@ -15,21 +15,13 @@ bool HasKernel(const Graph& graph, const Node& node, const ExecutionProvider& pr
   return provider.kernels().Find(GraphViewer(alone), probe) != nullptr;
 }
 
-size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResources& resources) {
-  size_t i = 0;
-  while (i < resources.providers.size() && !HasKernel(graph, node, *resources.providers[i].provider)) ++i;
-  return i;
-}
-
 bool MayWrite(const Graph& graph, const Node& fused, const RewriteContext& context) {
   return !context.writable || (!IsPrivateDomain(fused.domain) && graph.opset_version(fused.domain) >= fused.since_version);
 }
 
-bool MayFuse(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context) {
+bool MayFuse(const Graph& graph, const Node& fused, const RewriteContext& context) {
   if (context.lowered_for != nullptr) return HasKernel(graph, fused, *context.lowered_for);
-  if (!MayWrite(graph, fused, context)) return false;
-  const size_t first = FirstWithKernel(graph, fused, context.resources);
-  return first < context.resources.providers.size() && first <= FirstWithKernel(graph, member, context.resources);
+  return MayWrite(graph, fused, context) && HasKernel(graph, fused, *context.resources.providers.back().provider);
 }
 
 }  // namespace tessera

@@ -42,15 +42,13 @@ bool GemmFits(const Graph& graph, const Node& gemm) {
 
 bool IsMatMulNBits(const Node& node) { return node.domain == kMicrosoftDomain && node.op_type == "MatMulNBits"; }
 
-bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const Node& member,
-                    const RewriteContext& context) {
+bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const RewriteContext& context) {
   const bool is_gemm = IsOp(product, "Gemm");
   if (!is_gemm && !IsOp(product, "MatMul")) return false;
   if (!HasInput(product, 0) || !HasInput(product, 1) || !HasOneOutput(product)) return false;
   if (type != ElementType::kFloat && type != ElementType::kFloat16 && type != ElementType::kBFloat16) return false;
   if (ElementOf(graph, product.inputs[0]) != type || graph.constant(product.inputs[0]) != nullptr) return false;
-  if (product.FindAttribute(kFusedActivation) != nullptr) return false;
-  return (!is_gemm || GemmFits(graph, product)) && MayFuse(graph, member, Replacement(product), context);
+  return (!is_gemm || GemmFits(graph, product)) && MayFuse(graph, Replacement(product), context);
 }
 
 NBitsConstants AddNBitsConstants(Graph& graph, const NBitsMatrix& matrix) {
@@ -76,13 +74,12 @@ NodeIndex ReplaceByNBits(Graph& graph, NodeIndex index, const NBitsMatrix& matri
   return graph.AddNode(std::move(node), index);
 }
 
-bool AllowInt8(Node& node, const RewriteContext& context) {
+bool AllowInt8(Node& node) {
   if (IntAttribute(node, "bits", 4) == 2 || HasInput(node, kGroups) ||
       IntAttribute(node, "accuracy_level", 0) == kInt8AccuracyLevel)
     return false;
   SetAttribute(node, "accuracy_level", kInt8AccuracyLevel);
-  // Other runtimes would not know the attribute.
-  if (!context.writable) SetAttribute(node, kPrecisionAttribute, std::string(NameOf(Precision::kInt8Dynamic)));
+  node.hints.precision = Precision::kInt8Dynamic;
   return true;
 }
 

@@ -11,10 +11,8 @@ namespace tessera {
 bool IsMatMulNBits(const Node& node);
 
 /// Whether a MatMul or Gemm may become MatMulNBits where its rhs has the values of a constant: nothing in it but
-/// the product and a constant for each column, types that both have, and a kernel where `member`, one of the nodes that go,
-/// has one.
-bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const Node& member,
-                    const RewriteContext& context);
+/// the product and a constant for each column, types that both have, and a kernel.
+bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const RewriteContext& context);
 
 /// Constants of a graph: quantized values, scales and, or kNone, zero points.
 struct NBitsConstants {
@@ -27,7 +25,7 @@ NodeIndex ReplaceByNBits(Graph& graph, NodeIndex product, const NBitsMatrix& mat
 
 /// Lets a MatMulNBits quantize what its weights meet to 8 bits (accuracy_level 4), and has the placement report say so.
 /// False where it may already, and where its kernel would not: with groups, or weights of 2 bits.
-bool AllowInt8(Node& node, const RewriteContext& context);
+bool AllowInt8(Node& node);
 
 /// Makes an Add of a constant for each column, the only reader of a MatMulNBits, its bias. False where there is none.
 bool FoldNBitsBias(Graph& graph, NodeIndex index);

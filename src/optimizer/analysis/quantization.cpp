@@ -80,6 +80,17 @@ ValueIndex ZeroPointInput(Graph& graph, const Quantization& quantization) {
   return graph.AddConstant("", std::move(zero));
 }
 
+namespace {
+
+/// Position of the first provider with a kernel for the node, or their number.
+size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResources& resources) {
+  size_t i = 0;
+  while (i < resources.providers.size() && !HasKernel(graph, node, *resources.providers[i].provider)) ++i;
+  return i;
+}
+
+}  // namespace
+
 bool MayQuantize(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context) {
   if (!MayWrite(graph, fused, context)) return false;
   const auto& providers = context.resources.providers;

@@ -11,9 +11,6 @@
 
 namespace tessera {
 
-/// Domain of operators that only the optimizer makes; no model holds them.
-inline constexpr std::string_view kInternalDomain = "tessera";
-
 struct Quantization {
   NodeIndex node = kNone;                  // the DequantizeLinear or QuantizeLinear
   ValueIndex codes = kNone;                // its 8-bit side

@@ -18,7 +18,7 @@ class ProductQuantization final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     if (context.precision != Precision::kInt8Dynamic) return false;
-    if (IsMatMulNBits(graph.node(index))) return AllowInt8(graph.node(index), context);
+    if (IsMatMulNBits(graph.node(index))) return AllowInt8(graph.node(index));
     return Quantize(graph, index, context);
   }
 
@@ -30,12 +30,12 @@ class ProductQuantization final : public NodeRewrite {
     const bool transposed = IsOp(product, "Gemm") && IntAttribute(product, "transB", 0) != 0;
     const Shape& shape = weights->shape();
     if (shape[transposed ? 1 : 0] < kLeastK || shape[transposed ? 0 : 1] < kLeastN) return false;
-    if (!MayBecomeNBits(graph, product, ElementType::kFloat, product, context)) return false;
+    if (!MayBecomeNBits(graph, product, ElementType::kFloat, context)) return false;
     const ValueIndex matrix = product.inputs[1];
     const auto made = QuantizeToNBits(*weights, transposed, context.resources);
     if (!made) return false;
     const NodeIndex quantized = ReplaceByNBits(graph, index, *made, AddNBitsConstants(graph, *made));
-    AllowInt8(graph.node(quantized), context);
+    AllowInt8(graph.node(quantized));
     FoldNBitsBias(graph, quantized);
     const GraphValue& value = graph.value(matrix);
     if (value.consumers.empty() && !value.is_output && value.constant) graph.DropConstant(matrix);

@@ -105,8 +105,7 @@ class QuantizedFusion final : public NodeRewrite {
     const auto x = PlainDequantizationOf(graph, conv.inputs[0]);
     const auto w = HasInput(conv, 1) ? DequantizationOf(graph, conv.inputs[1]) : std::nullopt;
     const Tensor* weights = w ? graph.constant(w->codes) : nullptr;
-    if (!x || weights == nullptr || weights->shape().rank() < 3 || conv.FindAttribute(kFusedActivation) != nullptr)
-      return std::nullopt;
+    if (!x || weights == nullptr || weights->shape().rank() < 3) return std::nullopt;
     const int64_t outputs = weights->shape()[0];
     if (!w->per_tensor() && (w->scales->num_elements() != outputs ||
                              (w->axis != 0 && w->axis != -static_cast<int64_t>(weights->shape().rank())))) {

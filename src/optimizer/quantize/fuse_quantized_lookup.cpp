@@ -9,6 +9,7 @@
 #include <span>
 
 #include "graph/op_traits.h"
+#include "graph/private_names.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/evaluate.h"
 #include "optimizer/analysis/quantization.h"
@@ -104,7 +105,7 @@ class Tabulation {
   std::optional<Tensor> Codes(ValueIndex value) {
     if (const Tensor* constant = graph_.constant(value)) return Scalar(*constant);
     const NodeIndex producer = graph_.value(value).producer;
-    if (producer != kNone && graph_.node(producer).op_type == kLookup && graph_.node(producer).domain == kInternalDomain) {
+    if (producer != kNone && graph_.node(producer).op_type == kLookup && graph_.node(producer).domain == kTesseraDomain) {
       const Node& lookup = graph_.node(producer);
       const auto from = ++visits_ > kMostNodes ? std::nullopt : Codes(lookup.inputs[0]);
       const Tensor* table = ConstantInput(graph_, lookup, 1);
@@ -181,7 +182,7 @@ class QuantizedTabulation final : public NodeRewrite {
   static bool Replace(Graph& graph, const Node& node, ValueIndex base, const uint8_t* bytes, RewriteContext& context) {
     Node lookup;
     lookup.op_type = kLookup;
-    lookup.domain = kInternalDomain;
+    lookup.domain = kTesseraDomain;
     lookup.name = node.name;
     lookup.since_version = 1;
     Tensor table(ElementType::kUInt8, Shape{kCodes});

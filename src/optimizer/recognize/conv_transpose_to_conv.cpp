@@ -69,7 +69,7 @@ class TransposedConvolving final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext&) override {
     const Node node = graph.node(index);
-    if (!IsOp(node, "ConvTranspose") || !HasInput(node, 0) || node.FindAttribute(kFusedActivation) != nullptr) return false;
+    if (!IsOp(node, "ConvTranspose") || !HasInput(node, 0)) return false;
     const Tensor* constant = ConstantInput(graph, node, 1);
     const SymbolicShape* image = ShapeOf(graph, node.inputs[0]);
     const int64_t group = IntAttribute(node, "group", 1);

@@ -72,7 +72,7 @@ class HeadSharing final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
-    if (!IsOp(node, "Attention") || node.inputs.size() < 3) return false;
+    if (!IsAttention(node) || node.inputs.size() < 3) return false;
     // With a past its heads would be others; so would those of the keys and values given back.
     for (const size_t i : {size_t{4}, size_t{5}}) {
       if (HasInput(node, i)) return false;
@@ -88,7 +88,7 @@ class HeadSharing final : public NodeRewrite {
     Node shared = node;
     shared.inputs[1] = keys->source;
     shared.inputs[2] = values->source;
-    if (!MayFuse(graph, node, shared, context)) return false;
+    if (!MayFuse(graph, shared, context)) return false;
     graph.SetInput(index, 1, keys->source);
     graph.SetInput(index, 2, values->source);
     return true;

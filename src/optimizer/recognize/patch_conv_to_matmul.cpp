@@ -35,8 +35,7 @@ class PatchConvolutions final : public NodeRewrite {
     const SymbolicShape* image = ShapeOf(graph, conv.inputs[0]);
     if (!HasOneOutput(conv) || weights == nullptr || weights->shape().rank() != 4 || weights->num_elements() == 0)
       return std::nullopt;
-    if (image == nullptr || image->size() != 4 || HasInput(conv, 3) || !StringAttribute(conv, kFusedActivation, "").empty())
-      return std::nullopt;
+    if (image == nullptr || image->size() != 4) return std::nullopt;
     const std::string_view pad = StringAttribute(conv, "auto_pad", "NOTSET");
     if (IntAttribute(conv, "group", 1) != 1 || (pad != "NOTSET" && pad != "VALID")) return std::nullopt;
     const Shape& kernel = weights->shape();

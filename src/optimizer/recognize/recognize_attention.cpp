@@ -9,6 +9,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "graph/private_names.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -403,13 +404,17 @@ class AttentionRecognition final : public NodeRewrite {
     fused.name = graph.node(pattern->product).name;
     fused.inputs = {pattern->q, pattern->v, pattern->v};
     fused.outputs = {result};
-    if (!IsPlain(graph, *pattern)) {
-      if (context.writable) return false;  // the attribute is this library's own
-      SetAttribute(fused, "tessera_broadcast", int64_t{1});
+    const bool broadcasts = !IsPlain(graph, *pattern);
+    if (broadcasts && context.writable) return false;  // ONNX has no such operator
+    const bool nan_rows = !context.writable && MayLeaveNothing(graph, *pattern);
+    if (broadcasts || nan_rows) {
+      fused.domain = kTesseraDomain;
+      fused.since_version = 1;
+      if (broadcasts) SetAttribute(fused, "broadcast", int64_t{1});
+      if (nan_rows) SetAttribute(fused, "nan_rows", int64_t{1});
     }
-    if (!context.writable && MayLeaveNothing(graph, *pattern)) SetAttribute(fused, "tessera_nan_rows", int64_t{1});
     SetAttribute(fused, "scale", static_cast<float>(pattern->scale));
-    if (!MayFuse(graph, graph.node(index), fused, context)) return false;
+    if (!MayFuse(graph, fused, context)) return false;
     Builder(graph, *pattern).Replace(std::move(fused));
     return true;
   }

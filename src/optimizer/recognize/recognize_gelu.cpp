@@ -106,7 +106,7 @@ class GeluRecognition final : public NodeRewrite {
     gelu.inputs = {*x};
     gelu.outputs = {graph.node(last->last).outputs[0]};
     if (is_tanh) SetAttribute(gelu, "approximate", std::string("tanh"));
-    if (ElementOf(graph, *x) != ElementOf(graph, gelu.outputs[0]) || !MayFuse(graph, inner, gelu, context)) return false;
+    if (ElementOf(graph, *x) != ElementOf(graph, gelu.outputs[0]) || !MayFuse(graph, gelu, context)) return false;
     for (const NodeIndex gone : {last->last, last->before, sum->index, index}) {
       if (graph.has_node(gone)) graph.RemoveNode(gone);
     }

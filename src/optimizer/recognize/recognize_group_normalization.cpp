@@ -44,7 +44,7 @@ class GroupRecognition final : public NodeRewrite {
     fused.outputs = {graph.node(gone.back()).outputs[0]};
     SetAttribute(fused, "epsilon", FloatAttribute(node, "epsilon", 1e-5f));
     SetAttribute(fused, "num_groups", groups);
-    if (!MayFuse(graph, node, fused, context)) return false;
+    if (!MayFuse(graph, fused, context)) return false;
     fused.inputs[1] = graph.AddConstant("", FromDoubles(ElementType::kFloat, {channels}, *scale));
     fused.inputs[2] = graph.AddConstant("", FromDoubles(ElementType::kFloat, {channels}, *bias));
     for (const NodeIndex each : gone) graph.RemoveNode(each);

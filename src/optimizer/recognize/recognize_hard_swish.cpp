@@ -83,7 +83,7 @@ class HardSwishRecognition final : public NodeRewrite {
       SetAttribute(activation, "alpha", kSixth);
       SetAttribute(activation, "beta", 0.5f);
     }
-    if (!MayFuse(graph, node, activation, context)) return false;
+    if (!MayFuse(graph, activation, context)) return false;
     graph.RemoveNode(index);
     graph.AddNode(std::move(activation), index);
     return true;

@@ -67,14 +67,14 @@ class NBitsRecognition final : public NodeRewrite {
       // With both operands quantized it runs as an integer GEMM.
       const Node* other = Producer(graph, product, 0);
       if (other != nullptr && IsOp(*other, "DequantizeLinear")) return false;
-      if (reader.transposed != quantized.transposed || !MayBecomeNBits(graph, product, type, source, context)) return false;
+      if (reader.transposed != quantized.transposed || !MayBecomeNBits(graph, product, type, context)) return false;
     }
     const auto made = ToNBits(quantized, type, context.resources);
     if (!made) return false;
     const NBitsConstants constants = AddNBitsConstants(graph, *made);
     for (const Reader& reader : *readers) {
       const NodeIndex replaced = ReplaceByNBits(graph, reader.product, *made, constants);
-      if (context.int8_beside_nbits) AllowInt8(graph.node(replaced), context);
+      if (context.int8_beside_nbits) AllowInt8(graph.node(replaced));
     }
     return true;
   }

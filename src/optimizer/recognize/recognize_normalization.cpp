@@ -155,7 +155,7 @@ class NormalizationRecognition final : public NodeRewrite {
     fused.outputs = {graph.node(last).outputs[0]};
     SetAttribute(fused, "axis", pattern->axis);
     SetAttribute(fused, "epsilon", pattern->epsilon);
-    if (!MayFuse(graph, graph.node(index), fused, context)) return false;
+    if (!MayFuse(graph, fused, context)) return false;
     if (ones) fused.inputs[1] = graph.AddConstant("", std::move(*ones));
     for (const NodeIndex gone : pattern->nodes) graph.RemoveNode(gone);
     graph.AddNode(std::move(fused), last);

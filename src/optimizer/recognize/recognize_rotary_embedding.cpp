@@ -309,7 +309,7 @@ class RotaryRecognition final : public NodeRewrite {
     const auto repeats = rotation->interleaved ? HasEqualPairs : HasEqualHalves;
     if (rotation->wide && !(repeats(graph, rotation->cosine) && repeats(graph, rotation->sine))) return false;
     RotationWriting writing(graph, *rotation, *layout);
-    if (!MayFuse(graph, graph.node(index), writing.Operator(), context)) return false;
+    if (!MayFuse(graph, writing.Operator(), context)) return false;
     writing.Write();
     return true;
   }

@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-/// Implementations by node of one graph, as its nodes' attribute kAlgorithmAttribute may name them.
+/// Implementations by node of one graph, as NodeHints::algorithm may name them.
 class ImplementationNotes {
  public:
   void Add(const Graph& graph, NodeIndex node, std::string algorithm) {

@@ -150,6 +150,8 @@ class GraphWriter {
     WriteIndices(node.inputs);
     WriteIndices(node.outputs);
     WriteIndices(node.implicit_inputs);
+    out_.Put<uint8_t>(static_cast<uint8_t>(node.hints.precision));
+    out_.PutText(node.hints.algorithm);
     out_.Put<uint64_t>(node.attributes.size());
     for (const Attribute& attribute : node.attributes) {
       out_.PutText(attribute.name);
@@ -230,6 +232,9 @@ class GraphReader {
     node.inputs = ReadIndices(true);
     node.outputs = ReadIndices(true);
     node.implicit_inputs = ReadIndices(false);
+    const auto precision = in_.Get<uint8_t>();
+    if (precision > static_cast<uint8_t>(Precision::kInt8Dynamic)) ByteReader::Damaged();
+    node.hints = {static_cast<Precision>(precision), in_.GetText()};
     for (size_t i = in_.GetCount(); i > 0; --i) {
       std::string name = in_.GetText();
       const auto kind = in_.Get<uint8_t>();

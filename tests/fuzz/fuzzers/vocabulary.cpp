@@ -100,8 +100,8 @@ onnx::AttributeProto RandomAttribute(const OperatorName& name, Random& random) {
     attribute.set_name(key);
     attribute.set_type(known.type);
   } else {
-    static const std::string names[] = {
-        "axis", "axes", "to", "tessera_activation", "tessera_broadcast", "tessera_columns", "tessera_nan_rows", "value"};
+    static const std::string names[] = {"axis",      "axes",    "to",       "tessera_activation",
+                                        "broadcast", "columns", "nan_rows", "value"};
     attribute.set_name(names[Below(random, std::size(names))]);
   }
   if (attribute.type() == onnx::AttributeProto::UNDEFINED || OneIn(random, 16)) {

@@ -69,7 +69,7 @@ TEST_P(FuseActivations, GivesTheSameResults) {
       const std::vector<Value> inputs = {Value(std::move(x))};
       const std::string after = scaled ? " Mul" : "";
       const Tensor expected = RunAt(model, OptimizationLevel::kNone, inputs, "Conv " + activation + after);
-      const Tensor given = RunAt(model, OptimizationLevel::kAll, inputs, "Conv" + after);
+      const Tensor given = RunAt(model, OptimizationLevel::kAll, inputs, "FusedConv" + after);
       ASSERT_EQ(given.shape(), expected.shape());
       for (int64_t i = 0; i < expected.num_elements(); ++i) {
         const float e = expected.data<float>()[i], g = given.data<float>()[i];

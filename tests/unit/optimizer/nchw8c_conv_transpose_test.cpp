@@ -183,10 +183,11 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST(Nchw8cTransposedTest, TakesInNormalizationShortcutAndActivation) {
-  const TransposedSpec doubles{32, 64, {4, 4}, {2, 2}, {1, 1}}, others{24, 64, {2, 2}, {2, 2}, {0, 0}};
+  const TransposedSpec doubles{32, 64, {4, 4}, {2, 2}, {1, 1}}, small{32, 64, {2, 2}, {2, 2}, {0, 0}},
+      others{24, 64, {2, 2}, {2, 2}, {0, 0}};
   Generator network({2, 3, 7, 9});
   const std::string a = network.Op("Relu", {network.Conv("x", 64, 3, 3)});
-  const std::string b = network.BatchNormalization(network.Transposed(a, doubles), 32), c = network.Transposed(a, doubles);
+  const std::string b = network.BatchNormalization(network.Transposed(a, small), 32), c = network.Transposed(a, doubles);
   const std::string d = network.Op("Relu", {network.Op("Add", {b, c})});
   const auto operators =
       Compare(network, {network.Conv(network.Op("Concat", {d, network.Transposed(a, others)}), 16, 56, 3)}, {2, 3, 7, 9});

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "attributes.h"
+#include "optimizer/public_nodes.h"
 #include "session/context/graph_bytes.h"
 #include "session/session_state.h"
 
@@ -108,6 +109,7 @@ Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes)
   if (!passes.empty() && entries.size() != passes.size()) throw std::invalid_argument("there is no such pass");
   report_ = RunRewrites(*model_.graph, session.state()->resources, entries,
                         {.lowered_for = session.state()->resources.providers.back().provider.get()});
+  EXPECT_EQ(BeyondSchemas(*model_.graph), "");
   after_ = Operators(*model_.graph);
   ByteWriter writer;
   TensorTable table;

@@ -199,13 +199,13 @@ TEST(LoadBudget, NamesWhatTookIt) {
 /// Weights that many products share are copied for each where each is scaled.
 TEST(LoadBudget, NamesTheNodeThatAPassWorksFor) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {1, 256, 2, 2});
   model.Floats("w", {256, 256, 1, 1}, std::vector<float>(256 * 256, 0.5f));
   for (const char* name : {"scale", "shift", "mean", "variance"}) model.Floats(name, {256}, std::vector<float>(256, 2));
   for (int i = 0; i < 24; ++i) {
     const std::string n = std::to_string(i);
     model.Output("y" + n, ElementType::kFloat, {1, 256, 2, 2});
-    model.Node("Conv", {"x", "w"}, {"c" + n});
+    model.Input("x" + n, ElementType::kFloat, {1, 256, 2, 2});
+    model.Node("Conv", {"x" + n, "w"}, {"c" + n});
     model.Node("BatchNormalization", {"c" + n, "scale", "shift", "mean", "variance"}, {"y" + n}, "scaled" + n);
   }
   EXPECT_THAT(ErrorOf([&] { model.Session(WithLimit("3M")); }),

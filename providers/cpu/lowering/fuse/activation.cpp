@@ -1,5 +1,6 @@
 #include "cpu/lowering/fuse/activation.h"
 
+#include "graph/private_names.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
 
@@ -18,9 +19,15 @@ std::optional<Activation> ActivationOf(const Graph& graph, const Node& node) {
 }
 
 void SetActivation(Node& node, const Activation& activation) {
-  SetAttribute(node, kFusedActivation, activation.name);
-  SetAttribute(node, "tessera_alpha", activation.alpha);
-  SetAttribute(node, "tessera_beta", activation.beta);
+  SetAttribute(node, "activation", activation.name);
+  SetAttribute(node, "activation_alpha", activation.alpha);
+  SetAttribute(node, "activation_beta", activation.beta);
+}
+
+bool HasActivation(const Node& node) { return node.FindAttribute("activation") != nullptr; }
+
+bool IsConv(const Node& node) {
+  return IsOp(node, "Conv") || (node.domain == kTesseraDomain && node.op_type == "FusedConv");
 }
 
 }  // namespace tessera

@@ -15,7 +15,13 @@ struct Activation {
 
 std::optional<Activation> ActivationOf(const Graph& graph, const Node& node);
 
-/// Gives a node the attributes that say so; only the CPU provider reads them.
+/// Gives a node of ai.tessera the attributes that say so.
 void SetActivation(Node& node, const Activation& activation);
+
+/// Whether the node's attributes name an activation.
+bool HasActivation(const Node& node);
+
+/// Conv of ai.onnx, or FusedConv of ai.tessera, which is the same with an activation.
+bool IsConv(const Node& node);
 
 }  // namespace tessera

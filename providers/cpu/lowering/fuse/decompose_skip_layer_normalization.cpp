@@ -47,7 +47,7 @@ class SkipSplitting final : public NodeRewrite {
     normalization.outputs = {node.outputs[0]};
     SetAttribute(normalization, "axis", int64_t{-1});
     SetAttribute(normalization, "epsilon", FloatAttribute(node, "epsilon", 1e-12f));
-    if (!MayFuse(graph, node, normalization, context)) return false;
+    if (!MayFuse(graph, normalization, context)) return false;
     graph.RemoveNode(index);
     const auto add = [&](ValueIndex a, ValueIndex b, ValueIndex sum) {
       if (sum == kNone) sum = graph.AddValue("", graph.value(a).type);

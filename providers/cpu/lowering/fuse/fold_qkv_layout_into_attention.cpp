@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cpu/lowering/lowering.h"
+#include "graph/private_names.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
@@ -57,8 +58,8 @@ class AttendingInPlace final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
-    if (!IsOp(node, "Attention") || node.inputs.size() < 3 || !HasOneOutput(node)) return false;
-    if (HasInput(node, 4) || HasInput(node, 5) || node.FindAttribute("tessera_columns") != nullptr) return false;
+    if (!IsAttention(node) || node.inputs.size() < 3 || !HasOneOutput(node)) return false;
+    if (HasInput(node, 4) || HasInput(node, 5) || node.FindAttribute("columns") != nullptr) return false;
     std::array<Columns, 3> columns;
     bool found = false;
     for (size_t i = 0; i < 3; ++i) {
@@ -75,7 +76,10 @@ class AttendingInPlace final : public NodeRewrite {
       ranges.insert(ranges.end(), {columns[i].first, columns[i].end});
       Take(graph, index, i, columns[i].source);
     }
-    SetAttribute(graph.node(index), "tessera_columns", ranges);
+    Node& attention = graph.node(index);
+    attention.domain = kTesseraDomain;
+    attention.since_version = 1;
+    SetAttribute(attention, "columns", ranges);
     return true;
   }
 

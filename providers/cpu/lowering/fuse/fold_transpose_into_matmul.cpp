@@ -41,7 +41,7 @@ class FactorTurning final : public NodeRewrite {
     fused.inputs = {product.inputs[0], transpose->inputs[0]};
     fused.outputs = product.outputs;
     SetAttribute(fused, "transB", int64_t{1});
-    if (!MayFuse(graph, product, fused, context)) return false;
+    if (!MayFuse(graph, fused, context)) return false;
     const NodeIndex turned = transpose->index;
     graph.RemoveNode(index);
     RemoveUnread(graph, turned);

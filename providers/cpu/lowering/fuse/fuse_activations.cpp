@@ -1,8 +1,9 @@
-// fuse_activations: Relu, Clip, LeakyRelu, HardSigmoid or HardSwish after a convolution is applied while its results are in
-// registers.
+// fuse_activations: a convolution with Relu, Clip, LeakyRelu, HardSigmoid or HardSwish after it becomes FusedConv
+// (ai.tessera), which applies the activation while results are in registers.
 
 #include "cpu/lowering/fuse/activation.h"
 #include "cpu/lowering/lowering.h"
+#include "graph/private_names.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/scalar.h"
 
@@ -13,7 +14,7 @@ class ActivationFusion final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& conv = graph.node(index);
-    if (!IsOp(conv, "Conv") || !HasOneOutput(conv) || conv.FindAttribute(kFusedActivation) != nullptr) return false;
+    if (!IsOp(conv, "Conv") || !HasOneOutput(conv)) return false;
     const ValueIndex between = conv.outputs[0];
     const Node* after = OnlyReader(graph, between);
     if (after == nullptr || after->inputs[0] != between || !HasOneOutput(*after)) return false;
@@ -21,6 +22,9 @@ class ActivationFusion final : public NodeRewrite {
     const auto activation = ActivationOf(graph, *after);
     if (!activation || !context.Lowers(conv) || !context.Lowers(*after)) return false;
     Node fused = conv;
+    fused.domain = kTesseraDomain;
+    fused.op_type = "FusedConv";
+    fused.since_version = 1;
     fused.outputs = after->outputs;
     SetActivation(fused, *activation);
     const NodeIndex gone = after->index;

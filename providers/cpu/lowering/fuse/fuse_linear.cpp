@@ -7,6 +7,7 @@
 
 #include "cpu/lowering/fuse/activation.h"
 #include "cpu/lowering/lowering.h"
+#include "graph/private_names.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
@@ -42,7 +43,7 @@ ValueIndex MatrixOf(const Graph& graph, const Node& product) {
 /// The node alone: Gemm's C is what it adds already.
 std::optional<Sums> ProductOf(const Graph& graph, const Node& node) {
   const bool is_gemm = IsOp(node, "Gemm");
-  if ((!is_gemm && !IsOp(node, "MatMul")) || node.FindAttribute(kFusedActivation) != nullptr) return std::nullopt;
+  if (!is_gemm && !IsOp(node, "MatMul")) return std::nullopt;
   const ValueIndex w = MatrixOf(graph, node);
   if (w == kNone || ElementOf(graph, node.inputs[1]) != ElementType::kFloat) return std::nullopt;
   const Shape& weights = graph.constant(w)->shape();
@@ -76,7 +77,7 @@ class SumFusion final : public NodeRewrite {
     if ((sums->nodes.size() == 1 && wide == sums->w) || !std::all_of(sums->nodes.begin(), sums->nodes.end(), lowers))
       return false;
     Node linear;
-    linear.domain = "ai.tessera";
+    linear.domain = kTesseraDomain;
     linear.op_type = "Linear";
     linear.name = graph.node(index).name;
     linear.since_version = 1;
@@ -85,7 +86,7 @@ class SumFusion final : public NodeRewrite {
     linear.outputs = {sums->result};
     if (sums->transposed) SetAttribute(linear, "transB", int64_t{1});
     if (sums->activation) SetActivation(linear, *sums->activation);
-    if (!MayFuse(graph, graph.node(index), linear, context)) return false;
+    if (!MayFuse(graph, linear, context)) return false;
     // What is added may be computed later than the MatMul.
     const NodeIndex place = sums->nodes.back();
     for (const NodeIndex gone : sums->nodes) graph.RemoveNode(gone);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cpu/lowering/lowering.h"
+#include "graph/private_names.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 
@@ -105,7 +106,7 @@ class ScatterGridPass final : public NodeRewrite {
     // A single axis has whole rows already.
     if (!grid || grid->depth() < 2) return false;
     Node fused = scatter;
-    fused.domain = "ai.tessera";
+    fused.domain = kTesseraDomain;
     fused.op_type = "ScatterGrid";
     fused.since_version = 1;
     fused.attributes.clear();
@@ -113,7 +114,7 @@ class ScatterGridPass final : public NodeRewrite {
     const bool shaped = reshape != nullptr && IsOp(*reshape, "Reshape");
     fused.inputs = {scatter.inputs[0], shaped ? reshape->inputs[0] : scatter.inputs[2]};
     fused.inputs.insert(fused.inputs.end(), grid->depth(), scatter.inputs[1]);
-    if (!MayFuse(graph, scatter, fused, context) || !context.Lowers(graph.node(index))) return false;
+    if (!MayFuse(graph, fused, context) || !context.Lowers(graph.node(index))) return false;
     for (size_t i = 0; i < grid->values.size(); ++i) fused.inputs[i + 2] = Flat(graph, grid->values[i], index);
     for (size_t i = 0; i < grid->constants.size(); ++i) fused.inputs[i + 2] = AddIntegers(graph, grid->constants[i]);
     graph.RemoveNode(index);

@@ -42,7 +42,7 @@ class SwishRecognition final : public NodeRewrite {
     swish.inputs = {x};
     swish.outputs = {product->outputs[0]};
     SetAttribute(swish, "alpha", static_cast<float>(*alpha));
-    if (ElementOf(graph, x) != ElementOf(graph, swish.outputs[0]) || !MayFuse(graph, sigmoid, swish, context)) return false;
+    if (ElementOf(graph, x) != ElementOf(graph, swish.outputs[0]) || !MayFuse(graph, swish, context)) return false;
     const NodeIndex place = product->index;
     graph.RemoveNode(place);
     const NodeIndex scaling = sigmoid.inputs[0] == x ? kNone : graph.value(sigmoid.inputs[0]).producer;

@@ -5,8 +5,10 @@
 
 #include "base/load_limits.h"
 #include "base/rounding.h"
+#include "cpu/lowering/fuse/activation.h"
 #include "cpu/lowering/layout/nchw8c_movement.h"
 #include "graph/op_traits.h"
+#include "graph/private_names.h"
 #include "ops/nn/window.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -89,10 +91,11 @@ class Planner {
   bool IsNchw8c(const Node& node, size_t i) const { return HasInput(node, i) && blocked_.contains(node.inputs[i]); }
 
   std::optional<Nchw8cRole> RoleOf(const Node& node) const {
-    if (!node.domain.empty() || !HasInput(node, 0) || !context_.Lowers(node)) return std::nullopt;
+    if (!HasInput(node, 0) || !context_.Lowers(node)) return std::nullopt;
+    if (IsConv(node)) return HasOneOutput(node) ? ConvRole(node) : std::nullopt;
+    if (!node.domain.empty()) return std::nullopt;
     if (Moves(node)) return Nchw8cRole::kMove;
     if (!HasOneOutput(node)) return std::nullopt;
-    if (node.op_type == "Conv") return ConvRole(node);
     if (node.op_type == "ConvTranspose") return TransposedRole(node);
     if (node.op_type == "Concat") return ConcatRole(node);
     if (IsElementwise(node)) return ElementwiseRole(node);
@@ -501,10 +504,10 @@ int64_t GroupsInBlock(const Shape& weights, int64_t group) {
 
 bool ComputesInBlocks(const Graph& graph, const RewriteContext& context) {
   Node conv;
-  conv.domain = kNchw8cDomain;
+  conv.domain = kTesseraDomain;
   conv.op_type = kNchw8cConv;
   conv.since_version = 1;
-  return MayFuse(graph, conv, conv, context);
+  return MayFuse(graph, conv, context);
 }
 
 Nchw8cPlan PlanBlocks(const Graph& graph, const RewriteContext& context) { return Planner(graph, context).Run(); }

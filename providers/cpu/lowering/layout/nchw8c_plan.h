@@ -12,8 +12,7 @@
 namespace tessera {
 
 inline constexpr int64_t kChannelBlock = 8;
-inline constexpr std::string_view kNchw8cDomain = "ai.tessera", kNchw8cConv = "Nchw8cConv",
-                                  kNchw8cConvTranspose = "Nchw8cConvTranspose";
+inline constexpr std::string_view kNchw8cConv = "Nchw8cConv", kNchw8cConvTranspose = "Nchw8cConvTranspose";
 
 enum class Nchw8cRole {
   kConv,       // Nchw8cConv; its input is blocked

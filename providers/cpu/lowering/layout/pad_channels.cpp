@@ -5,6 +5,7 @@
 
 #include "base/load_limits.h"
 #include "base/rounding.h"
+#include "cpu/lowering/fuse/activation.h"
 #include "cpu/lowering/layout/nchw8c_plan.h"
 #include "cpu/lowering/lowering.h"
 #include "graph/op_traits.h"
@@ -55,7 +56,7 @@ class ChannelPadding final : public NodeRewrite {
  private:
   /// One group, constant weights of floats.
   static bool IsPlainConv(const Graph& graph, const Node& node) {
-    if (!IsOp(node, "Conv") || !HasOneOutput(node) || IntAttribute(node, "group", 1) != 1) return false;
+    if (!IsConv(node) || !HasOneOutput(node) || IntAttribute(node, "group", 1) != 1) return false;
     const Tensor* weights = ConstantInput(graph, node, 1);
     return weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() >= 4 &&
            weights->num_elements() > 0;

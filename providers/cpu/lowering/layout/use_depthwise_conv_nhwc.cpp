@@ -3,6 +3,7 @@
 // what follows into convolutions.
 
 #include "cpu/lowering/lowering.h"
+#include "graph/private_names.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/tokens.h"
@@ -23,10 +24,10 @@ class DepthwiseConvNhwcTokens final : public NodeRewrite {
     if (pixels == kNone || end == nullptr || !context.Lowers(graph.node(index))) return false;
     const SymbolicShape from = Nhwc(graph, conv.inputs[0]), to = Nhwc(graph, conv.outputs[0]);
     Node fused = conv;
-    fused.domain = "ai.tessera";
+    fused.domain = kTesseraDomain;
     fused.op_type = "DepthwiseConvNhwc";
     fused.since_version = 1;
-    if (!MayFuse(graph, conv, fused, context)) return false;
+    if (!MayFuse(graph, fused, context)) return false;
     const NodeIndex last = end->index;
     const ValueIndex planes = end->inputs[0];
     const SymbolicShape tokens = *ShapeOf(graph, end->outputs[0]);
@@ -47,7 +48,6 @@ class DepthwiseConvNhwcTokens final : public NodeRewrite {
     const int64_t channels = weights->shape()[0];
     if (weights->shape()[1] != 1 || channels < kFewestTokenChannels || IntAttribute(conv, "group", 1) != channels)
       return false;
-    if (HasInput(conv, 3) || !StringAttribute(conv, kFusedActivation, "").empty()) return false;
     const auto known = [&](ValueIndex image) {
       const SymbolicShape* shape = ShapeOf(graph, image);
       return shape != nullptr && shape->size() == 4 && (*shape)[1].known() && (*shape)[2].known() && (*shape)[3].known();

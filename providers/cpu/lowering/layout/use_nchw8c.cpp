@@ -10,9 +10,11 @@
 
 #include "base/load_limits.h"
 #include "base/rounding.h"
+#include "cpu/lowering/fuse/activation.h"
 #include "cpu/lowering/layout/nchw8c_movement.h"
 #include "cpu/lowering/layout/nchw8c_plan.h"
 #include "cpu/lowering/lowering.h"
+#include "graph/private_names.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
 
@@ -47,7 +49,7 @@ class GraphBlocking {
   void EnterWhilePadding(ValueIndex plain, ValueIndex blocked) {
     if (!HasOneReader(graph_, blocked)) return;
     Node conv = graph_.node(graph_.value(blocked).consumers[0]);
-    if (conv.op_type != kNchw8cConv || conv.domain != kNchw8cDomain || conv.inputs[0] != blocked || !Pads(conv)) return;
+    if (conv.op_type != kNchw8cConv || conv.domain != kTesseraDomain || conv.inputs[0] != blocked || !Pads(conv)) return;
     const NodeIndex entry = graph_.value(blocked).producer, place = conv.index;
     conv.inputs[0] = plain;
     conv.index = kNone;
@@ -76,7 +78,7 @@ class GraphBlocking {
 
   static Node Make(std::string_view op_type, std::vector<ValueIndex> inputs) {
     Node node;
-    node.domain = kNchw8cDomain;
+    node.domain = kTesseraDomain;
     node.op_type = op_type;
     node.since_version = 1;
     node.inputs = std::move(inputs);
@@ -102,7 +104,7 @@ class GraphBlocking {
     if (const auto found = entered_.find(plain); found != entered_.end()) return found->second;
     // Out of the layout and back into it, where an earlier lowering ended.
     const Node* leaving = Producer(graph_, plain);
-    if (leaving != nullptr && leaving->domain == kNchw8cDomain && leaving->op_type == "FromNchw8c")
+    if (leaving != nullptr && leaving->domain == kTesseraDomain && leaving->op_type == "FromNchw8c")
       return leaving->inputs[0];
     Node node = Make("ToNchw8c", {plain});
     const ValueIndex twin = Twin(plain);
@@ -143,7 +145,7 @@ class GraphBlocking {
   /// The operator of ai.tessera for a node, which reads the same but for the layout.
   Node Counterpart(const Node& old, Nchw8cRole role) {
     Node node = old;
-    node.domain = kNchw8cDomain;
+    node.domain = kTesseraDomain;
     node.since_version = 1;
     switch (role) {
       case Nchw8cRole::kNormalize: return Normalization(old);
@@ -174,7 +176,7 @@ class GraphBlocking {
       case Nchw8cRole::kTranspose: FillLastBlock(node, 1); break;
       default: break;
     }
-    node.op_type = "Nchw8c" + old.op_type;
+    node.op_type = IsConv(old) ? std::string(kNchw8cConv) : "Nchw8c" + old.op_type;
     return node;
   }
 
@@ -291,8 +293,8 @@ class GraphBlocking {
     if (value.is_output || !alone || !graph_.value(found->second).consumers.empty()) return nullptr;
     const Node& node = graph_.node(graph_.value(found->second).producer);
     const bool is_conv =
-        (node.op_type == kNchw8cConv || node.op_type == kNchw8cConvTranspose) && node.domain == kNchw8cDomain;
-    return is_conv && node.FindAttribute(kFusedActivation) == nullptr ? &node : nullptr;
+        (node.op_type == kNchw8cConv || node.op_type == kNchw8cConvTranspose) && node.domain == kTesseraDomain;
+    return is_conv && !HasActivation(node) ? &node : nullptr;
   }
 
   /// The convolution takes over what `old` computes.
@@ -323,39 +325,20 @@ class GraphBlocking {
 
   bool FuseActivation(const Node& old) {
     const Node* found = FreeConv(old.inputs[0], {old.index});
-    if (found != nullptr && HasOneActivation(old)) {
+    const auto activation = ActivationInBlocks(old);
+    if (found != nullptr && activation) {
       Node conv = *found;
-      SetActivation(conv, old);
+      SetActivation(conv, *activation);
+      if (IsOp(old, "PRelu")) SetSlopes(conv, *ConstantInput(graph_, old, 1));
       Take(old, std::move(conv));
       return true;
     }
     return FuseSilu(old);
   }
 
-  bool HasOneActivation(const Node& node) const {
-    for (const std::string_view name : {"Relu", "LeakyRelu", "PRelu", "HardSigmoid", "HardSwish", "Sigmoid"}) {
-      if (IsOp(node, name)) return true;
-    }
-    return IsOp(node, "Clip") && BoundsOf(graph_, node).has_value();
-  }
-
-  void SetActivation(Node& conv, const Node& node) {
-    SetAttribute(conv, kFusedActivation, node.op_type);
-    float alpha = 0, beta = 0;
-    if (IsOp(node, "Clip")) {
-      const auto bounds = BoundsOf(graph_, node);
-      alpha = static_cast<float>(bounds->low);
-      beta = static_cast<float>(bounds->high);
-    } else if (IsOp(node, "LeakyRelu")) {
-      alpha = FloatAttribute(node, "alpha", 0.01f);
-    } else if (IsOp(node, "PRelu")) {
-      SetSlopes(conv, *ConstantInput(graph_, node, 1));
-    } else if (IsOp(node, "HardSigmoid")) {
-      alpha = FloatAttribute(node, "alpha", 0.2f);
-      beta = FloatAttribute(node, "beta", 0.5f);
-    }
-    SetAttribute(conv, "tessera_alpha", alpha);
-    SetAttribute(conv, "tessera_beta", beta);
+  std::optional<Activation> ActivationInBlocks(const Node& node) const {
+    if (IsOp(node, "PRelu") || IsOp(node, "Sigmoid")) return Activation{node.op_type};
+    return ActivationOf(graph_, node);
   }
 
   /// PRelu's, one for each channel.
@@ -378,7 +361,7 @@ class GraphBlocking {
     const Node* found = FreeConv(x, {sigmoid.index, product.index});
     if (found == nullptr) return false;
     Node conv = *found;
-    SetAttribute(conv, kFusedActivation, std::string("Silu"));
+    SetActivation(conv, {"Silu"});
     graph_.RemoveNode(sigmoid.index);
     Take(product, std::move(conv));
     return true;

@@ -11,6 +11,7 @@
 #include "base/load_limits.h"
 #include "cpu/lowering/lowering.h"
 #include "graph/microsoft/schemas.h"
+#include "graph/private_names.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/permuted_node.h"
@@ -20,7 +21,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kDomain = "ai.tessera", kConvName = "QLinearConvNhwc";
+constexpr std::string_view kDomain = kTesseraDomain, kConvName = "QLinearConvNhwc";
 constexpr int64_t kFewestChannels = 4;    // of a group: fewer make no rows to speak of
 constexpr int64_t kFewestDepthwise = 32;  // channels that fill the vectors of any machine
 constexpr int64_t kMostPairsLookedAt = 1 << 16;
@@ -83,7 +84,7 @@ class LastPlanner {
     if (IsOp(node, "QLinearConv")) return SuitsConv(node) ? std::optional(Role::kConv) : std::nullopt;
     if (!last_.contains(node.inputs[0])) return std::nullopt;
     if (IsOp(node, "MaxPool")) return Role::kPool;
-    if (node.domain == kInternalDomain && node.op_type == "QuantizedLookup") return Role::kMap;
+    if (node.domain == kTesseraDomain && node.op_type == "QuantizedLookup") return Role::kMap;
     if (node.domain != kMicrosoftDomain) return std::nullopt;
     if (node.op_type == "QLinearGlobalAveragePool") {
       return IntAttribute(node, "channels_last", 0) == 0 ? std::optional(Role::kAverage) : std::nullopt;
@@ -262,7 +263,7 @@ class Nhwc final : public Rewrite {
     conv.domain = kDomain;
     conv.op_type = kConvName;
     conv.since_version = 1;
-    if (!MayFuse(graph, conv, conv, context)) return 0;
+    if (!MayFuse(graph, conv, context)) return 0;
     auto roles = LastPlanner(graph, context).Run();
     return roles.empty() ? 0 : Turning(graph, std::move(roles)).Run();
   }

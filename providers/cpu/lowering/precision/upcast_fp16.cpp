@@ -22,7 +22,7 @@ using OpSet = std::set<std::string_view>;
 bool IsMatMul(const Node& node) {
   static const OpSet ops = {"FusedConv",   "FusedGemm",           "FusedMatMul",
                             "MatMulNBits", "GroupQueryAttention", "MultiHeadAttention"};
-  return node.domain.empty() ? Has(node, OpTrait::kMatMul) : node.domain == kMicrosoftDomain && ops.contains(node.op_type);
+  return Has(node, OpTrait::kMatMul) || (node.domain == kMicrosoftDomain && ops.contains(node.op_type));
 }
 
 /// Continuous functions of their operands: comparisons, roundings to integers and what asks for infinities are none.
@@ -48,7 +48,7 @@ const OpSet& Movements() {
   return ops;
 }
 
-bool IsKnownDomain(const Node& node) { return node.domain.empty() || node.domain == kMicrosoftDomain; }
+bool IsKnownDomain(const Node& node) { return node.domain.empty() || node.domain == kMicrosoftDomain || IsAttention(node); }
 
 /// The first input that holds what earlier runs computed; callers keep that in the model's type.
 size_t PastOf(const Node& node) {

@@ -1,4 +1,7 @@
-// Attention (23, 24, 25).
+// Attention (23, 24, 25), and of ai.tessera (1), which rewrites make: it has more attributes.
+//   broadcast  batch, queries and mask broadcast as in the MatMul, Add and MatMul that it stands for
+//   nan_rows   a row of which the mask leaves nothing is NaN, as of Softmax
+//   columns    first column and end of queries, keys and values in the rows of inputs that hold more than these
 
 #include <array>
 #include <cstring>
@@ -10,6 +13,7 @@
 #include "cpu/ops/attention/scaled_dot_product.h"
 #include "cpu/ops/ops.h"
 #include "cpu/rounding.h"
+#include "graph/private_names.h"
 
 namespace tessera::cpu {
 namespace {
@@ -25,10 +29,10 @@ struct AttentionAttributes {
         capture(info.attribute<int64_t>("qk_matmul_output_mode", 0)),
         left(info.attribute<int64_t>("left_window_size", -1)),
         right(info.attribute<int64_t>("right_window_size", -1)),
-        broadcasts(info.attribute<int64_t>("tessera_broadcast", 0) != 0),
-        nan_rows(info.attribute<int64_t>("tessera_nan_rows", 0) != 0),
-        columns(info.attribute<std::vector<int64_t>>("tessera_columns", {})) {
-    Require(columns.empty() || columns.size() == 6, "tessera_columns has {} numbers, not 6", columns.size());
+        broadcasts(info.attribute<int64_t>("broadcast", 0) != 0),
+        nan_rows(info.attribute<int64_t>("nan_rows", 0) != 0),
+        columns(info.attribute<std::vector<int64_t>>("columns", {})) {
+    Require(columns.empty() || columns.size() == 6, "attribute 'columns' has {} numbers, not 6", columns.size());
     Require(q_heads >= 0 && kv_heads >= 0, "q_num_heads is {} and kv_num_heads is {}", q_heads, kv_heads);
     Require(capture >= 0 && capture <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", capture);
     Require(left >= -1 && right >= -1, "a window size is below -1: left {}, right {}", left, right);
@@ -41,11 +45,9 @@ struct AttentionAttributes {
   float softcap;
   int64_t capture;
   int64_t left, right;
-  /// Set by the optimizer on what was MatMul, Add and MatMul: batch, queries and mask broadcast as there.
+  // of ai.tessera alone
   bool broadcasts;
-  /// Set by the optimizer, too: a row of which the mask leaves nothing is NaN, as of Softmax.
   bool nan_rows;
-  /// Set by the optimizer where Q, K or V is some columns of its input: first and end of each.
   std::vector<int64_t> columns;
 };
 
@@ -294,11 +296,13 @@ class Attention final : public Kernel {
 }  // namespace
 
 void RegisterAttention(KernelRegistry& registry) {
-  registry.Add(Op("Attention").Types(0, kFloats).Types(1, kFloats).Types(2, kFloats).Factory([](const KernelInfo& info) {
+  const KernelFactory make = [](const KernelInfo& info) {
     const bool wide = info.input_type(0) == ElementType::kDouble || info.input_type(2) == ElementType::kDouble;
     return wide ? std::unique_ptr<Kernel>(std::make_unique<Attention<double>>(info))
                 : std::unique_ptr<Kernel>(std::make_unique<Attention<float>>(info));
-  }));
+  };
+  for (const std::string_view domain : {std::string_view(), kTesseraDomain})
+    registry.Add(Op("Attention", domain).Types(0, kFloats).Types(1, kFloats).Types(2, kFloats).Factory(make));
 }
 
 }  // namespace tessera::cpu

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "graph/private_names.h"
 #include "kernels/quantize/lookup.h"
 
 namespace tessera::cpu {
@@ -30,7 +31,7 @@ class QuantizedLookup final : public Kernel {
 }  // namespace
 
 void RegisterQuantizedLookup(KernelRegistry& registry) {
-  registry.Add(Op("QuantizedLookup", "tessera")
+  registry.Add(Op("QuantizedLookup", kTesseraDomain)
                    .Types(0, kBytes)
                    .Types(1, {ElementType::kUInt8})
                    .OutputTypes(0, kBytes)

@@ -7,6 +7,7 @@
 #include "cpu/engine/on_bytes.h"
 #include "cpu/engine/strided_copy.h"
 #include "cpu/ops/ops.h"
+#include "graph/private_names.h"
 
 namespace tessera::cpu {
 namespace {
@@ -93,7 +94,7 @@ class ScatterGrid final : public Kernel {
 }  // namespace
 
 void RegisterScatterGrid(KernelRegistry& registry) {
-  registry.Add(Op("ScatterGrid", "ai.tessera").InPlace(0, 0).Factory(MakeMovement<ScatterGrid>));
+  registry.Add(Op("ScatterGrid", kTesseraDomain).InPlace(0, 0).Factory(MakeMovement<ScatterGrid>));
 }
 
 }  // namespace tessera::cpu

@@ -18,6 +18,7 @@
 #include "cpu/ops/nn/winograd_conv.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "graph/private_names.h"
 #include "kernels/conv/depthwise/depthwise.h"
 
 namespace tessera::cpu {
@@ -432,6 +433,7 @@ class Conv final : public Kernel {
 
 void RegisterConv(KernelRegistry& registry) {
   registry.Add(Op("Conv").Types(0, kFloats).Factory(MakeTyped<Conv, FloatTypes>));
+  registry.Add(Op("FusedConv", kTesseraDomain).Types(0, kFloats).Factory(MakeTyped<Conv, FloatTypes>));
 }
 
 }  // namespace tessera::cpu

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "cpu/ops/ops.h"
+#include "graph/private_names.h"
 #include "kernels/conv/depthwise/depthwise_nhwc.h"
 #include "ops/nn/window.h"
 
@@ -98,7 +99,7 @@ class DepthwiseConvNhwc final : public Kernel {
 }  // namespace
 
 void RegisterDepthwiseConvNhwc(KernelRegistry& registry) {
-  registry.Add(Op("DepthwiseConvNhwc", "ai.tessera")
+  registry.Add(Op("DepthwiseConvNhwc", kTesseraDomain)
                    .Types(0, {ElementType::kFloat})
                    .Types(1, {ElementType::kFloat})
                    .Make<DepthwiseConvNhwc>());

@@ -12,10 +12,10 @@ namespace tessera::cpu {
 /// The activation that lowering (fuse_activations, fuse_linear) has fused into the node.
 template <class C>
 GemmEpilogue<C> FusedActivation(const KernelInfo& info) {
-  const auto name = info.attribute<std::string>("tessera_activation", "");
+  const auto name = info.attribute<std::string>("activation", "");
   GemmEpilogue<C> epilogue;
-  epilogue.alpha = static_cast<C>(info.attribute<float>("tessera_alpha", 0));
-  epilogue.beta = static_cast<C>(info.attribute<float>("tessera_beta", 0));
+  epilogue.alpha = static_cast<C>(info.attribute<float>("activation_alpha", 0));
+  epilogue.beta = static_cast<C>(info.attribute<float>("activation_beta", 0));
   for (const auto& [known, activation] :
        {std::pair("Relu", GemmActivation::kRelu), std::pair("Clip", GemmActivation::kClip),
         std::pair("LeakyRelu", GemmActivation::kLeakyRelu), std::pair("HardSigmoid", GemmActivation::kHardSigmoid),
@@ -23,7 +23,7 @@ GemmEpilogue<C> FusedActivation(const KernelInfo& info) {
     if (name == known) epilogue.activation = activation;
   }
   Require(name.empty() || epilogue.activation != GemmActivation::kNone,
-          "attribute 'tessera_activation' is '{}', which is not known", name);
+          "attribute 'activation' is '{}', which is not known", name);
   return epilogue;
 }
 

@@ -7,6 +7,7 @@
 #include "cpu/ops/nn/products.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "graph/private_names.h"
 
 namespace tessera::cpu {
 namespace {
@@ -61,7 +62,7 @@ class Linear final : public Kernel {
 }  // namespace
 
 void RegisterLinear(KernelRegistry& registry) {
-  registry.Add(Op("Linear", "ai.tessera").Types(0, {ElementType::kFloat}).Make<Linear>());
+  registry.Add(Op("Linear", kTesseraDomain).Types(0, {ElementType::kFloat}).Make<Linear>());
 }
 
 }  // namespace tessera::cpu

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cpu/ops/ops.h"
+#include "graph/private_names.h"
 #include "kernels/pool/max_bytes.h"
 #include "ops/nn/window.h"
 
@@ -81,7 +82,7 @@ class MaxPoolNhwc final : public Kernel {
 
 void RegisterMaxPoolNhwc(KernelRegistry& registry) {
   constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
-  registry.Add(Op("MaxPoolNhwc", "ai.tessera").Types(0, kBytes).OutputTypes(0, kBytes).Make<MaxPoolNhwc>());
+  registry.Add(Op("MaxPoolNhwc", kTesseraDomain).Types(0, kBytes).OutputTypes(0, kBytes).Make<MaxPoolNhwc>());
 }
 
 }  // namespace tessera::cpu

@@ -8,10 +8,10 @@
 namespace tessera::cpu {
 
 Nchw8cEpilogue ParseNchw8cActivation(const KernelInfo& info) {
-  const auto name = info.attribute<std::string>("tessera_activation", "");
+  const auto name = info.attribute<std::string>("activation", "");
   Nchw8cEpilogue epilogue;
-  epilogue.alpha = info.attribute<float>("tessera_alpha", 0);
-  epilogue.beta = info.attribute<float>("tessera_beta", 0);
+  epilogue.alpha = info.attribute<float>("activation_alpha", 0);
+  epilogue.beta = info.attribute<float>("activation_beta", 0);
   for (const auto& [known, activation] :
        {std::pair("Relu", Nchw8cActivation::kClip), std::pair("Clip", Nchw8cActivation::kClip),
         std::pair("LeakyRelu", Nchw8cActivation::kLeakyRelu), std::pair("PRelu", Nchw8cActivation::kPRelu),
@@ -20,7 +20,7 @@ Nchw8cEpilogue ParseNchw8cActivation(const KernelInfo& info) {
     if (name == known) epilogue.activation = activation;
   }
   Require(name.empty() || epilogue.activation != Nchw8cActivation::kNone,
-          "attribute 'tessera_activation' is '{}', which is not known", name);
+          "attribute 'activation' is '{}', which is not known", name);
   if (name == "Relu") {
     epilogue.alpha = 0;
     epilogue.beta = std::numeric_limits<float>::infinity();

@@ -4,6 +4,7 @@
 // or [N, C/8, D, H, W, 8].
 
 #include "base/check.h"
+#include "graph/private_names.h"
 #include "kernels/conv/nchw8c/nchw8c.h"
 #include "ops/nn/window.h"
 #include "tessera/provider/kernel.h"
@@ -11,7 +12,7 @@
 namespace tessera::cpu {
 
 inline KernelDef Nchw8cOp(std::string op_type) {
-  return Op(std::move(op_type), "ai.tessera").Types(0, {ElementType::kFloat});
+  return Op(std::move(op_type), kTesseraDomain).Types(0, {ElementType::kFloat});
 }
 
 /// Windows over images with fewer axes have ones before them: one slice.

@@ -14,6 +14,7 @@
 #include "cpu/ops/nn/requantization.h"
 #include "cpu/ops/nn/shared_weights.h"
 #include "cpu/ops/ops.h"
+#include "graph/private_names.h"
 #include "kernels/conv/depthwise/depthwise_nhwc_int8.h"
 #include "kernels/gemm/rows_u8s8.h"
 
@@ -293,8 +294,11 @@ class QLinearConvNhwc final : public Kernel {
 void RegisterQLinearConvNhwc(KernelRegistry& registry) {
   constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
   if (CodeRowsWidth() == 0) return;
-  registry.Add(
-      Op("QLinearConvNhwc", "ai.tessera").Types(0, kBytes).Types(3, kBytes).OutputTypes(0, kBytes).Make<QLinearConvNhwc>());
+  registry.Add(Op("QLinearConvNhwc", kTesseraDomain)
+                   .Types(0, kBytes)
+                   .Types(3, kBytes)
+                   .OutputTypes(0, kBytes)
+                   .Make<QLinearConvNhwc>());
 }
 
 }  // namespace tessera::cpu

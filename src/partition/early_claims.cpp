@@ -1,0 +1,158 @@
+#include "partition/early_claims.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "graph/move_nodes.h"
+#include "graph/private_names.h"
+
+namespace tessera {
+namespace {
+
+/// Attribute of an opaque node: its part's index.
+constexpr std::string_view kPart = "part";
+
+class SharedKernel final : public Kernel {
+ public:
+  explicit SharedKernel(std::shared_ptr<Kernel> kernel) : kernel_(std::move(kernel)) {}
+  void Compute(KernelContext& context) override { kernel_->Compute(context); }
+
+ private:
+  const std::shared_ptr<Kernel> kernel_;
+};
+
+/// Where a part was, for what does not compile.
+struct Drawn {
+  Graph* outer;
+  NodeIndex opaque;
+};
+
+class EarlyClaims {
+ public:
+  EarlyClaims(const SessionResources& resources, const PartitionOptions& options, const Logger& log)
+      : resources_(resources), options_(options), log_(log) {}
+
+  EarlyParts Run(Graph& graph) {
+    DrawAll(graph, "");
+    for (size_t i = 0; i < resources_.providers.size(); ++i) CompileAll(static_cast<int16_t>(i));
+    return std::move(parts_);
+  }
+
+ private:
+  void DrawAll(Graph& graph, const std::string& path) {
+    for (const Unit& unit : ClaimAsWritten(graph, resources_, options_, log_, path)) Draw(graph, unit);
+    const std::vector<NodeIndex> order = graph.TopologicalOrder();
+    for (const NodeIndex index : order) {
+      const auto nested = graph.Subgraphs(index);
+      if (nested.empty()) continue;
+      const std::string label = graph.node(index).Label();
+      for (const auto& [attribute, inner] : nested) DrawAll(*inner, path + label + "." + std::string(attribute) + "/");
+      graph.RefreshImplicitInputs(index);
+    }
+  }
+
+  void Draw(Graph& graph, const Unit& unit) {
+    EarlyPart part{.provider = unit.provider, .name = unit.fused->name, .graph = std::make_unique<Graph>()};
+    part.graph->set_name(part.name);
+    part.graph->set_opsets(graph.opsets());
+    part.graph->set_functions(graph.functions());
+    part.graph->set_limits(resources_.limits);
+    NodeMove move(graph, *part.graph);
+    for (const ValueIndex input : unit.fused->inputs) part.graph->AddInput(move.Moved(input));
+    for (const NodeIndex index : unit.nodes) {
+      resources_.CheckLoad();
+      move.Move(index);
+    }
+    for (const ValueIndex output : unit.fused->outputs) part.graph->AddOutput(move.Moved(output));
+    for (const NodeIndex index : unit.nodes) graph.RemoveNode(index);
+    Node opaque = *unit.fused;
+    opaque.index = kNone;
+    opaque.since_version = 1;
+    opaque.attributes.push_back({std::string(kPart), static_cast<int64_t>(parts_.size())});
+    drawn_.push_back({&graph, graph.AddNode(std::move(opaque), unit.nodes.front())});
+    parts_.push_back(std::move(part));
+  }
+
+  void CompileAll(int16_t provider) {
+    std::vector<size_t> mine;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i].provider == provider) mine.push_back(i);
+    }
+    if (mine.empty()) return;
+    try {
+      Compile(provider, mine);
+    } catch (const std::exception& error) {
+      resources_.CheckLoad();
+      if (mine.size() == 1) return GiveBack(mine.front(), error);
+      for (const size_t i : mine) CompileAlone(provider, i);
+    }
+  }
+
+  void CompileAlone(int16_t provider, size_t i) {
+    try {
+      Compile(provider, std::span(&i, 1));
+    } catch (const std::exception& error) {
+      resources_.CheckLoad();
+      GiveBack(i, error);
+    }
+  }
+
+  void Compile(int16_t index, std::span<const size_t> parts) {
+    ExecutionProvider& provider = *resources_.providers[static_cast<size_t>(index)].provider;
+    std::vector<FusedSubgraph> subgraphs;
+    for (const size_t i : parts)
+      subgraphs.push_back({&drawn_[i].outer->node(drawn_[i].opaque), GraphViewer(*parts_[i].graph)});
+    std::vector<std::unique_ptr<Kernel>> kernels = provider.Compile(subgraphs);
+    Require(kernels.size() == parts.size(), "{} compiled {} kernels for {} subgraphs", provider.name(), kernels.size(),
+            parts.size());
+    for (const auto& kernel : kernels) Require(kernel != nullptr, "{} compiled no kernel", provider.name());
+    for (size_t i = 0; i < parts.size(); ++i) parts_[parts[i]].kernel = std::move(kernels[i]);
+  }
+
+  /// The nodes of a part that did not compile are in their graph again, for whoever is asked next.
+  void GiveBack(size_t i, const std::exception& error) {
+    EarlyPart& part = parts_[i];
+    const auto [outer, opaque] = drawn_[i];
+    const std::string_view provider = resources_.providers[static_cast<size_t>(part.provider)].provider->name();
+    if (options_.error_on_failure) {
+      const auto* known = dynamic_cast<const Error*>(&error);
+      Fail(known == nullptr ? ErrorCode::kEpFail : known->code(), "{}: subgraph {} does not compile: {}", provider, part.name,
+           error.what());
+    }
+    log_(LogLevel::kWarning, "{}: subgraph {} of the model as written does not compile: {}", provider, part.name,
+         error.what());
+    const Node stood = outer->node(opaque);
+    NodeMove move(*part.graph, *outer, opaque);
+    for (size_t k = 0; k < stood.inputs.size(); ++k) move.Stand(part.graph->inputs()[k], stood.inputs[k]);
+    for (size_t k = 0; k < stood.outputs.size(); ++k) move.Stand(part.graph->outputs()[k], stood.outputs[k]);
+    outer->RemoveNode(opaque);
+    const std::vector<NodeIndex> order = part.graph->TopologicalOrder();
+    for (const NodeIndex index : order) outer->node(move.Move(index)).provider.clear();
+  }
+
+  const SessionResources& resources_;
+  const PartitionOptions& options_;
+  const Logger& log_;
+  EarlyParts parts_;
+  std::vector<Drawn> drawn_;
+};
+
+}  // namespace
+
+EarlyParts DrawEarlyClaims(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
+                           const Logger& log) {
+  const auto early = [](const ProviderEntry& entry) { return entry.provider->ClaimsModelAsWritten(); };
+  if (std::ranges::none_of(resources.providers, early)) return {};
+  return EarlyClaims(resources, options, log).Run(graph);
+}
+
+const EarlyPart* FindEarlyPart(const EarlyParts& parts, const Node& node) noexcept {
+  if (node.domain != kFusedDomain) return nullptr;
+  const AttributeValue* value = node.FindAttribute(kPart);
+  const auto* index = value == nullptr ? nullptr : std::get_if<int64_t>(value);
+  return index == nullptr || static_cast<size_t>(*index) >= parts.size() ? nullptr : &parts[static_cast<size_t>(*index)];
+}
+
+std::unique_ptr<Kernel> KernelOf(const EarlyPart& part) { return std::make_unique<SharedKernel>(part.kernel); }
+
+}  // namespace tessera

@@ -1,0 +1,36 @@
+#pragma once
+
+// What providers claim of the model as its author wrote it, before portable passes change it. Each such part is drawn out
+// of the graph: one opaque node stands for it there, which no pass knows, and the nodes are in a graph of their own.
+
+#include <memory>
+#include <vector>
+
+#include "base/log.h"
+#include "graph/graph.h"
+#include "partition/partition.h"
+#include "runtime/resources.h"
+
+namespace tessera {
+
+/// Such a part. Inputs and outputs of its graph are those of the opaque node, in order.
+struct EarlyPart {
+  int16_t provider = -1;
+  std::string name;
+  std::unique_ptr<Graph> graph;
+  std::shared_ptr<Kernel> kernel;  // null where it did not compile: its nodes are in their old graph again
+};
+
+/// Asks the providers that claim the model as written, in order, outer graphs before those nested in what is left of them,
+/// and compiles all parts of a provider at once, or one by one where that fails. What does not compile stays as it was; with
+/// PartitionOptions::error_on_failure that is an error.
+EarlyParts DrawEarlyClaims(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
+                           const Logger& log);
+
+/// The part that a node stands for, or null.
+const EarlyPart* FindEarlyPart(const EarlyParts& parts, const Node& node) noexcept;
+
+/// A kernel for a plan: parts keep theirs, as a plan may be made several times.
+std::unique_ptr<Kernel> KernelOf(const EarlyPart& part);
+
+}  // namespace tessera
