@@ -116,8 +116,8 @@ class EarlyClaims {
     const std::string_view provider = resources_.providers[static_cast<size_t>(part.provider)].provider->name();
     if (options_.error_on_failure) {
       const auto* known = dynamic_cast<const Error*>(&error);
-      Fail(known == nullptr ? ErrorCode::kEpFail : known->code(), "{}: subgraph {} does not compile: {}", provider, part.name,
-           error.what());
+      Fail(known == nullptr ? ErrorCode::kEpFail : known->code(), "{}: subgraph {} does not compile: {}", provider,
+           part.name, error.what());
     }
     log_(LogLevel::kWarning, "{}: subgraph {} of the model as written does not compile: {}", provider, part.name,
          error.what());

@@ -22,8 +22,8 @@ struct EarlyPart {
 };
 
 /// Asks the providers that claim the model as written, in order, outer graphs before those nested in what is left of them,
-/// and compiles all parts of a provider at once, or one by one where that fails. What does not compile stays as it was; with
-/// PartitionOptions::error_on_failure that is an error.
+/// and compiles all parts of a provider at once, or one by one where that fails. What does not compile stays as it was;
+/// with PartitionOptions::error_on_failure that is an error.
 EarlyParts DrawEarlyClaims(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
                            const Logger& log);
 

@@ -19,7 +19,7 @@
 namespace tessera {
 namespace {
 
-constexpr int kAttentionVersion = 23;
+constexpr int kAttentionVersion = 23;  // the first
 /// What stands for minus infinity in a mask: no score comes near it.
 constexpr double kMasking = -5e3;
 /// Sums of scores with what is as low as this are that number: rounding leaves nothing of the score.
@@ -400,7 +400,7 @@ class AttentionRecognition final : public NodeRewrite {
     }
     Node fused;
     fused.op_type = "Attention";
-    fused.since_version = kAttentionVersion;
+    fused.since_version = std::max(kAttentionVersion, VersionOf(graph, "Attention"));
     fused.name = graph.node(pattern->product).name;
     fused.inputs = {pattern->q, pattern->v, pattern->v};
     fused.outputs = {result};

@@ -161,13 +161,12 @@ class EarlyProvider final : public ExecutionProvider {
 SessionOptions Early(const std::string& ops, const std::string& fails = "") {
   static const OptionSchema schemas[] = {{"ops", OptionType::kString, "", "operators to claim"},
                                          {"fails", OptionType::kString, "", "operator whose part does not compile"}};
-  static const ProviderFactory factory = {
-      .name = "EarlyExecutionProvider",
-      .cli_name = "early",
-      .options = schemas,
-      .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> {
-        return std::make_unique<EarlyProvider>();
-      }};
+  static const ProviderFactory factory = {.name = "EarlyExecutionProvider",
+                                          .cli_name = "early",
+                                          .options = schemas,
+                                          .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> {
+                                            return std::make_unique<EarlyProvider>();
+                                          }};
   static std::once_flag once;
   std::call_once(once, [] { AddProvider(factory); });
   LastSeen() = {};
@@ -279,9 +278,7 @@ ModelBuilder Branches() {
   return model;
 }
 
-std::vector<Value> ForBranch(bool yes) {
-  return {Floats({3}, {1, 2, 3}), Tensor::Of<bool>(Shape{}, std::span(&yes, 1))};
-}
+std::vector<Value> ForBranch(bool yes) { return {Floats({3}, {1, 2, 3}), Tensor::Of<bool>(Shape{}, std::span(&yes, 1))}; }
 
 TEST(EarlyClaims, TakeControlFlowWithItsGraphs) {
   const Session session = Branches().Session(Early("Neg,If,Add,Mul"));
