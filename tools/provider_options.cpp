@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "command_line/closest.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 namespace {

@@ -20,7 +20,7 @@
 
 #include "tessera/export.h"
 #include "tessera/log.h"
-#include "tessera/provider/execution_provider.h"
+#include "tessera/options.h"
 #include "tessera/value.h"
 
 namespace tessera {
@@ -345,9 +345,10 @@ class TESSERA_API IoBinding {
   std::unique_ptr<State> state_;
 };
 
-/// Names of the compiled-in providers that are worth their while on this machine, in priority order, CPU last. A provider
-/// that is left out (OpenCL where its only devices are processors) can be named all the same; placement() of later sessions
-/// says why it was.
+/// Names of the providers that this process knows and that are worth their while on this machine, in priority order, CPU
+/// last: those that AddProvider added (tessera/provider/execution_provider.h), then those compiled in. A provider that is
+/// left out (OpenCL where its only devices are processors) can be named all the same; placement() of later sessions says
+/// why it was.
 TESSERA_API std::vector<std::string> available_providers();
 
 /// Entries that SessionOptions::config takes.

@@ -5,6 +5,7 @@
 #include "runtime/threads/inter_op_arena.h"
 #include "session/provider_options.h"
 #include "session/provider_selection.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 

@@ -10,6 +10,7 @@
 
 #include "base/cpu_features.h"
 #include "session/provider_selection.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 namespace {

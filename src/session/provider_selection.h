@@ -7,10 +7,8 @@
 
 namespace tessera {
 
-/// Every provider that this process knows: those added at run time, then those compiled in.
+/// Every provider that this process knows: those that AddProvider added, then those compiled in.
 std::vector<const ProviderFactory*> AllProviders();
-/// Makes a provider from elsewhere (a plugin library, a test) known for the rest of the process.
-void AddProvider(const ProviderFactory& factory);
 
 /// Why available_providers() left a provider out when it was last asked; empty where it did not, or never was.
 std::string WhyLeftOut(const ProviderFactory& factory);

@@ -12,6 +12,7 @@
 #include "session/provider_options.h"
 #include "session/provider_selection.h"
 #include "session/session_state.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 namespace {

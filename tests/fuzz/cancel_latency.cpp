@@ -36,6 +36,7 @@
 #include "hostile_model.h"
 #include "model/proto.h"
 #include "provider_options.h"
+#include "tessera/provider/execution_provider.h"
 #include "tessera/serialization.h"
 #include "tessera/session.h"
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/provider/execution_provider.h"
 #include "tessera/session.h"
 
 namespace tessera::testing {

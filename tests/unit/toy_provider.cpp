@@ -1,14 +1,20 @@
+// A complete provider as somebody outside the library writes one: it includes headers of include/tessera/ alone. The unit
+// tests have it, and tests/install builds it outside the tree.
+
 #include "toy_provider.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <thread>
 
-#include "base/check.h"
-#include "session/provider_selection.h"
+#include "tessera/error.h"
 
 namespace tessera::testing {
 namespace {
+
+[[noreturn]] void ThrowFailure(const std::string& message) { throw Error(ErrorCode::kEpFail, message); }
 
 /// Device addresses are host addresses moved to where nothing is mapped.
 constexpr uintptr_t kOffset = uintptr_t{1} << 62;
@@ -46,7 +52,7 @@ class ToyStream final : public Stream {
  public:
   explicit ToyStream(bool fails) : fails_(fails) {}
   void Synchronize() override {
-    if (fails_) Fail(ErrorCode::kEpFail, "the toy hangs");
+    if (fails_) ThrowFailure("the toy hangs");
     ++Counters().synchronizations;
   }
   void* native_handle() const noexcept override { return nullptr; }
@@ -59,15 +65,16 @@ class Elementwise final : public Kernel {
  public:
   explicit Elementwise(const KernelInfo& info)
       : op_(info.node().op_type), delay_(std::stoi(info.provider().options().find("delay_ms")->second)) {
-    if (info.provider().options().find("fail_kernel")->second == op_)
-      Fail(ErrorCode::kEpFail, "the toy has no {} after all", op_);
+    if (info.provider().options().find("fail_kernel")->second == op_) ThrowFailure("the toy has no " + op_ + " after all");
   }
   void Compute(KernelContext& context) override {
     ++Counters().computes;
     if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
     const Tensor& a = context.required_input(0);
     const Tensor* b = context.input(1);
-    Require(b == nullptr || b->shape() == a.shape(), "shapes differ: {} and {}", a.shape(), OptionalShape{b});
+    if (b != nullptr && b->shape() != a.shape()) {
+      throw Error(ErrorCode::kInvalidArgument, "shapes differ: " + a.shape().ToString() + " and " + b->shape().ToString());
+    }
     Tensor* y = context.output(0, a.shape());
     if (y->raw() == a.raw()) ++Counters().in_place;
     for (int64_t i = 0; i < a.num_elements(); ++i) {
@@ -209,7 +216,7 @@ class ToyProvider final : public ExecutionProvider {
   const KernelRegistry& kernels() const noexcept override { return Registry(); }
   MemoryInfo memory() const noexcept override { return device_ ? kDevice : MemoryInfo{}; }
   std::unique_ptr<Allocator> CreateAllocator() override {
-    if (On(options_, "fail_memory")) Fail(ErrorCode::kEpFail, "the toy has no memory");
+    if (On(options_, "fail_memory")) ThrowFailure("the toy has no memory");
     return device_ ? std::make_unique<ToyAllocator>() : nullptr;
   }
   std::unique_ptr<DataTransfer> CreateDataTransfer() override {
@@ -219,7 +226,7 @@ class ToyProvider final : public ExecutionProvider {
     return device_ ? std::make_unique<ToyStream>(On(options_, "fail_synchronize")) : nullptr;
   }
   void Attach(const SessionServices& services) override {
-    if (On(options_, "fail_attach")) Fail(ErrorCode::kEpFail, "the toy is broken");
+    if (On(options_, "fail_attach")) ThrowFailure("the toy is broken");
     ExecutionProvider::Attach(services);
   }
 
@@ -249,7 +256,7 @@ class ToyProvider final : public ExecutionProvider {
 
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
     ++Counters().compiles;
-    if (On(options_, "fail_compile")) Fail(ErrorCode::kEpFail, "the toy compiler is broken");
+    if (On(options_, "fail_compile")) ThrowFailure("the toy compiler is broken");
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) kernels.push_back(std::make_unique<Fused>(subgraph.graph));
     return kernels;
@@ -284,7 +291,7 @@ const ProviderFactory kFactory = {
     .device = DeviceType::kGpu,
     .options = kOptions,
     .create = [](const ProviderOptions& options) -> std::unique_ptr<ExecutionProvider> {
-      if (On(options, "fail_start")) Fail(ErrorCode::kEpFail, "there is no toy");
+      if (On(options, "fail_start")) ThrowFailure("there is no toy");
       return std::make_unique<ToyProvider>(options);
     },
 };

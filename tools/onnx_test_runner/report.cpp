@@ -8,6 +8,7 @@
 #include <set>
 
 #include "terminal.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::runner {
 namespace {

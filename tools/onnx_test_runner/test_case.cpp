@@ -15,6 +15,7 @@
 #include "data_set/data_set.h"
 #include "small_stack.h"
 #include "special_values.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::runner {
 namespace {

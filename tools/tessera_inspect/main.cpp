@@ -9,6 +9,7 @@
 #include "provider_options.h"
 #include "session_json.h"
 #include "terminal.h"
+#include "tessera/provider/execution_provider.h"
 #include "tessera/session.h"
 
 namespace tessera::inspect {

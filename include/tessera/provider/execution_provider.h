@@ -2,7 +2,6 @@
 
 // The interface that an execution provider (EP) implements. See docs/adding_a_provider.md.
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,28 +10,13 @@
 #include <vector>
 
 #include "tessera/memory.h"
+#include "tessera/options.h"
 #include "tessera/provider/graph.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera {
 
 struct RewriteEntry;  // of providers that are built with the library
-
-/// Options of a provider as the user wrote them.
-using ProviderOptions = std::map<std::string, std::string, std::less<>>;
-
-enum class OptionType : int8_t { kString, kBool, kInt, kBytes, kEnum };
-
-/// One declared option: the framework checks names and values against it before the provider sees them.
-struct OptionSchema {
-  std::string_view name;
-  OptionType type = OptionType::kString;
-  std::string_view default_value;
-  std::string_view description;
-  std::vector<std::string_view> allowed = {};  // for kEnum
-  int64_t minimum = 0;                         // for kInt, kBytes
-  int64_t maximum = std::numeric_limits<int64_t>::max();
-};
 
 /// Nodes that a provider offers to run. With `fuse` they become one node that Compile turns into one kernel; without, each
 /// runs through the provider's kernel registry.
@@ -158,14 +142,15 @@ class TESSERA_API ExecutionProvider {
   ProviderOptions options_;
 };
 
-/// A compiled-in provider. One static table of these is the registry, in priority order (cmake/Providers.cmake).
+/// How a provider is known and made. One static table of these is the registry of the providers that are compiled in, in
+/// priority order (cmake/Providers.cmake); AddProvider adds others.
 struct ProviderFactory {
   std::string_view name;      // "OpenCLExecutionProvider"
   std::string_view cli_name;  // "opencl"
   DeviceType device = DeviceType::kCpu;
   std::span<const OptionSchema> options;
   /// Makes a provider from checked options (defaults filled in). Throws Error when it can't start: no device, no library.
-  std::unique_ptr<ExecutionProvider> (*create)(const ProviderOptions& options);
+  std::unique_ptr<ExecutionProvider> (*create)(const ProviderOptions& options) = nullptr;
   /// Its library runs on the OpenMP team: the session's own loops then run there too, see docs on threads.
   bool uses_openmp = false;
   /// What it could run on here, a line each, for reports; null: the processor.
@@ -173,14 +158,24 @@ struct ProviderFactory {
   /// Why available_providers() leaves it out on this machine, where it runs only for those who name it; empty, or null: it
   /// does not.
   std::string (*why_not_by_default)() = nullptr;
-  /// The passes that rewrite the nodes that it was assigned into operators and layouts of its own; null: none.
+  /// The passes that rewrite the nodes that it was assigned into operators and layouts of its own; null: none. Of providers
+  /// that are built with the library: passes are no part of the public interface.
   std::span<const RewriteEntry> (*lowering)() = nullptr;
 };
+
+/// Makes a provider from outside the library known to this process: sessions made from then on, in any thread, may name it,
+/// and available_providers() lists it. Its priority among those it lists is that of its turn: providers that are added come
+/// before those compiled in, the first one added first. There is no way back: the factory, and all that it points to, must
+/// live as long as the process (a static object; a library that holds it is never unloaded). To add the same factory again
+/// does nothing. Throws Error(kInvalidArgument) where a name is empty or, in any case, already a provider's name or cli
+/// name, where `create` is null, and where two options have one name or a default, unless it is empty, is no value of its
+/// option.
+TESSERA_API void AddProvider(const ProviderFactory& factory);
 
 /// Every compiled-in provider, highest priority first.
 TESSERA_API std::span<const ProviderFactory* const> RegisteredProviders();
 
-/// By name or cli name, case-insensitive; null when there is none.
+/// Compiled in or added: by name or cli name, case-insensitive; null when there is none.
 TESSERA_API const ProviderFactory* FindProvider(std::string_view name) noexcept;
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 #include "../fixed_models.h"
 #include "choices.h"
 #include "harness.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::fuzz {
 namespace {

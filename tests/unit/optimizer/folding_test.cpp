@@ -2,6 +2,7 @@
 
 #include "attributes.h"
 #include "optimizer/rewriting.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::testing {
 namespace {

@@ -8,6 +8,7 @@
 #include "optimizer/public_nodes.h"
 #include "session/context/graph_bytes.h"
 #include "session/session_state.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera::testing {
 namespace {

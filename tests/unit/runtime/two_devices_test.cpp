@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "model_builder.h"
-#include "session/provider_selection.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "attributes.h"
 #include "model_builder.h"
+#include "tessera/provider/execution_provider.h"
 #include "tessera/provider/kernel.h"
 #include "tessera/providers/cpu.h"
 
