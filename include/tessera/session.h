@@ -167,31 +167,62 @@ struct ModelSizes {
   int64_t weight_bytes = 0;
 };
 
-/// Which provider runs what, and why others refused.
+/// Which provider runs what, and why others refused: by the nodes of the model's file, and by the nodes that run.
 struct PlacementReport {
+  /// Provider and reason.
+  using Refusals = std::vector<std::pair<std::string, std::string>>;
+
+  /// A node that runs: one of the model, what several of them were made into, or one that was inserted.
   struct NodeEntry {
     std::string graph;  // path of nested graphs, "" for the main one
     std::string name, op_type, domain;
     int since_version = 0;
     std::string provider;
-    std::string fused_into;                                     // name of the fused node, empty when it runs by itself
-    std::vector<std::pair<std::string, std::string>> refusals;  // provider, reason
-    std::vector<std::string> inputs, outputs;                   // names of values; "" when omitted
-    std::string precision;  // where the session allows less than the model's types: what it runs at
+    std::string fused_into;  // name of the subgraph that it is compiled in, unique; empty: by itself
+    Refusals refusals;
+    std::vector<std::string> inputs, outputs;  // names of values; "" when omitted
+    std::string precision;                     // where the session allows less than the model's types: what it runs at
+    std::vector<size_t> model_nodes;  // that it computes, as positions in `model_nodes`: first the one it stands for
+    bool inserted = false;            // it changes a layout or type beside the node that does the work
+  };
+  enum class Fate : int8_t {
+    kRuns,     // nodes of its own run it
+    kFused,    // into another node of the model
+    kFolded,   // into constants, at load
+    kRemoved,  // nothing has to compute it
+  };
+  /// A node as the model's file has it, and what became of it. Nodes of the operator Constant are weights, and not here.
+  struct ModelNode {
+    std::string graph;  // path of nested graphs, "" for the main one
+    std::string name, op_type, domain;
+    int since_version = 0;
+    std::string output;  // name of its first output
+    Fate fate = Fate::kRuns;
+    std::string pass;             // of the optimizer or a provider, which fused, folded or removed it; empty for kRuns
+    size_t fused_into = 0;        // for kFused: the other node, in `model_nodes`
+    std::string provider;         // who runs it; empty where it was folded or removed
+    std::vector<size_t> runs_in;  // positions in `nodes`: several where it was taken apart
+    Refusals refusals;
+
+    /// "Conv 'conv1'" or, without a name, "Conv -> 'output0'".
+    TESSERA_API std::string Label() const;
   };
   struct CopyEntry {
     std::string graph, value, from, to;  // memories
   };
   struct ProviderEntry {
     std::string name;
-    std::string status;  // "active", or why it was skipped
-    size_t nodes = 0;
+    std::string status;       // "active", or why it was skipped
+    size_t nodes = 0;         // that run
     std::string device = {};  // what it computes on, empty for the processor
+    size_t model_nodes = 0;   // of the model, fused ones included
   };
   std::vector<ProviderEntry> providers;
-  std::vector<NodeEntry> nodes;
+  std::vector<NodeEntry> nodes;        // in the order of the run; those of nested graphs before the node that holds them
+  std::vector<ModelNode> model_nodes;  // in the order of the file; those of nested graphs after it
   std::vector<CopyEntry> copies;
 
+  /// Each node of the model with who runs it, as what, and who refused it; what was inserted; what is copied.
   TESSERA_API std::string ToText() const;
   TESSERA_API std::string ToJson() const;
   /// Graphviz: nodes coloured by provider, fused ones in a box, copies on their edges.

@@ -199,8 +199,16 @@ Graph::WideNode* Graph::FindWide(NodeIndex index) const {
   return &found->second;
 }
 
+NodeOrigin Graph::OriginOf(const Node& added, NodeIndex place) const noexcept {
+  if (added.index != kNone && static_cast<size_t>(added.index) < origins_.size()) return origin(added.index);
+  if (place == kNone) return {};
+  const NodeOrigin of_place = origin(place);
+  return {.index = of_place.index, .inserted = of_place.inserted || has_node(place)};
+}
+
 NodeIndex Graph::AddNode(Node node, NodeIndex place) {
   const auto index = static_cast<NodeIndex>(nodes_.size());
+  const NodeOrigin origin = OriginOf(node, place);
   node.index = index;
   for (ValueIndex output : node.outputs) {
     if (output == kNone) continue;
@@ -212,6 +220,7 @@ NodeIndex Graph::AddNode(Node node, NodeIndex place) {
   limits().Check();
   Charge(BytesOf(node));
   nodes_.push_back(std::make_unique<Node>(std::move(node)));
+  origins_.push_back(origin);
   places_.push_back(place == kNone ? index : places_[static_cast<size_t>(place)]);
   Link(index);
   return index;
@@ -219,7 +228,16 @@ NodeIndex Graph::AddNode(Node node, NodeIndex place) {
 
 void Graph::RemoveNode(NodeIndex index) {
   Unlink(index);
+  Node& removed = node(index);
+  if (provenance() != nullptr) {
+    removed.inputs.insert(removed.inputs.end(), removed.implicit_inputs.begin(), removed.implicit_inputs.end());
+    edits_.removed.push_back({origin(index), std::move(removed.inputs), std::move(removed.outputs)});
+  }
   nodes_[static_cast<size_t>(index)].reset();
+}
+
+Graph::Edits Graph::TakeEdits() {
+  return std::exchange(edits_, {.removed = {}, .first_added = static_cast<NodeIndex>(nodes_.size())});
 }
 
 void Graph::SetInput(NodeIndex index, size_t input, ValueIndex replacement) {

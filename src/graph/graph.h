@@ -19,6 +19,15 @@ namespace tessera {
 
 struct FunctionLibrary;
 class LoadLimits;
+class Provenance;
+
+/// Which of the model's own nodes a node stands for in reports.
+struct NodeOrigin {
+  /// In the order of the model's file, nested graphs included; kNone: no node of a model.
+  int32_t index = kNone;
+  /// The node was put beside the one that does that node's work: a change of layout or type.
+  bool inserted = false;
+};
 
 class Graph {
  public:
@@ -58,7 +67,8 @@ class Graph {
   const Node& node(NodeIndex index) const noexcept { return *nodes_[static_cast<size_t>(index)]; }
   Node& node(NodeIndex index) noexcept { return *nodes_[static_cast<size_t>(index)]; }
   /// Takes the node's inputs, outputs and implicit inputs over and links them. Where the order is free the node runs at the
-  /// place of `place`, which may be removed already; kNone: after all others.
+  /// place of `place`, which may be removed already; kNone: after all others. Its origin is that of
+  /// the node of this graph that it is a copy of (Node::index says so), else that of `place`.
   NodeIndex AddNode(Node node, NodeIndex place = kNone);
   void RemoveNode(NodeIndex index);
   void SetInput(NodeIndex node, size_t input, ValueIndex value);
@@ -93,6 +103,25 @@ class Graph {
   const std::shared_ptr<const FunctionLibrary>& functions() const noexcept { return root().functions_; }
   void set_functions(std::shared_ptr<const FunctionLibrary> functions) { functions_ = std::move(functions); }
 
+  /// Of a node, or of one that was removed.
+  NodeOrigin origin(NodeIndex index) const noexcept { return origins_[static_cast<size_t>(index)]; }
+  void SetOrigin(NodeIndex index, NodeOrigin origin) { origins_[static_cast<size_t>(index)] = origin; }
+  /// What becomes of the model's own nodes; null where nobody follows them.
+  const std::shared_ptr<Provenance>& provenance() const noexcept { return root().provenance_; }
+  void set_provenance(std::shared_ptr<Provenance> provenance) { provenance_ = std::move(provenance); }
+  /// A node that was taken out, with what it read and wrote then.
+  struct RemovedNode {
+    NodeOrigin origin;
+    std::vector<ValueIndex> inputs, outputs;
+  };
+  /// Where the model's nodes are followed: the nodes taken out of this graph since the last call, and the first of the
+  /// slots that were added since.
+  struct Edits {
+    std::vector<RemovedNode> removed;
+    NodeIndex first_added = 0;
+  };
+  Edits TakeEdits();
+
   /// What the load of this graph may take; nodes and values count against it. Never null.
   const LoadLimits& limits() const noexcept;
   void set_limits(std::shared_ptr<LoadLimits> limits);
@@ -111,6 +140,7 @@ class Graph {
  private:
   /// What stood for `from` of the enclosing graph stands for `to`.
   void RenameCapture(ValueIndex from, ValueIndex to);
+  NodeOrigin OriginOf(const Node& added, NodeIndex place) const noexcept;
   void Link(NodeIndex node);
   void Unlink(NodeIndex node);
   /// The node reads `to` wherever it read `from`.
@@ -144,14 +174,17 @@ class Graph {
   StringMap<ValueIndex> value_names_;
   std::unordered_map<ValueIndex, ValueIndex> captures_;  // index in the enclosing graph -> index here
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<NodeIndex> places_;  // of each slot
+  std::vector<NodeIndex> places_;    // of each slot
+  std::vector<NodeOrigin> origins_;  // of each slot
   std::vector<ValueIndex> inputs_;
   std::vector<ValueIndex> outputs_;
   std::unordered_map<ValueIndex, std::vector<size_t>> output_positions_;  // of each value among the outputs
   mutable std::unordered_map<NodeIndex, WideNode> wide_nodes_;
   std::map<std::string, int, std::less<>> opsets_;
   std::shared_ptr<const FunctionLibrary> functions_;
-  std::shared_ptr<LoadLimits> limits_;  // of a graph without parent
+  std::shared_ptr<LoadLimits> limits_;      // of a graph without parent
+  std::shared_ptr<Provenance> provenance_;  // of a graph without parent
+  Edits edits_;
   mutable MemoryCharge charge_;
   mutable std::vector<NodeIndex> order_;
   mutable std::vector<int32_t> order_positions_;  // by slot

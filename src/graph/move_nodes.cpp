@@ -22,7 +22,9 @@ NodeIndex NodeMove::Move(NodeIndex index) {
   for (const auto& [name, nested] : from_.Subgraphs(index)) {
     nested->MoveTo(to_, [&](ValueIndex outer) { return Moved(outer); });
   }
-  return to_.AddNode(std::move(node), place_);
+  const NodeIndex added = to_.AddNode(std::move(node), place_);
+  to_.SetOrigin(added, from_.origin(index));
+  return added;
 }
 
 }  // namespace tessera

@@ -10,6 +10,7 @@
 #include "base/mapped_file.h"
 #include "base/regular_file.h"
 #include "base/value_type.h"
+#include "graph/provenance.h"
 #include "model/convert.h"
 #include "model/external_data.h"
 #include "model/functions.h"
@@ -211,6 +212,7 @@ Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOption
   conversion.ConvertGraph(proto.graph(), scope);
   CheckInputTypes(*model.graph);
   FixDimensions(*model.graph, options.free_dimensions);
+  Provenance::Follow(*model.graph);
   ResolveGraph(*model.graph, options.keep_function);
   return model;
 }

@@ -5,6 +5,8 @@
 #include <iterator>
 
 #include "graph/infer_types.h"
+#include "graph/provenance.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 namespace {
@@ -45,14 +47,15 @@ int64_t ConstantBytes(const Graph& graph) {
   return bytes;
 }
 
-size_t RunOn(Rewrite& rewrite, Graph& graph, RewriteContext& context) {
+size_t RunOn(Rewrite& rewrite, std::string_view pass, Graph& graph, RewriteContext& context) {
   context.resources.CheckLoad();
   size_t changes = rewrite.Run(graph, context);
+  if (graph.provenance() != nullptr) graph.provenance()->Settle(graph, pass);
   const std::vector<NodeIndex> order = graph.TopologicalOrder();
   for (const NodeIndex index : order) {
     const auto nested = graph.Subgraphs(index);
     size_t inner = 0;
-    for (const auto& [name, held] : nested) inner += RunOn(rewrite, *held, context);
+    for (const auto& [name, held] : nested) inner += RunOn(rewrite, pass, *held, context);
     if (inner > 0) graph.RefreshImplicitInputs(index);
     changes += inner;
   }
@@ -110,8 +113,8 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
                          .lowered_for = options.lowered_for};
   const auto run = [&](size_t at) {
     const auto start = std::chrono::steady_clock::now();
-    const size_t changes = RunOn(*rewrites[at], graph, context);
     OptimizationReport::Pass& pass = report.passes[at];
+    const size_t changes = RunOn(*rewrites[at], pass.name, graph, context);
     pass.milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     pass.changes += changes;
     if (changes > 0)

@@ -7,6 +7,7 @@
 #include "graph/infer_types.h"
 #include "graph/op_traits.h"
 #include "graph/private_names.h"
+#include "graph/provenance.h"
 #include "graph/schema.h"
 #include "partition/early_claims.h"
 #include "partition/registry_lookup.h"
@@ -56,9 +57,10 @@ class Partitioner {
     }
     given.refusals = std::move(refusals_);
     for (const NodeIndex index : graph_.TopologicalOrder()) {
-      const Node& node = graph_.node(index);
-      if (!node.name.empty()) given.named.emplace(node.name, index);
-      for (const ValueIndex output : node.outputs) given.producers.emplace(output, index);
+      const NodeOrigin origin = graph_.origin(index);
+      if (origin.index == kNone) continue;
+      const auto [known, first] = given.of_origin.try_emplace(origin.index, index);
+      if (!first && !origin.inserted && graph_.origin(known->second).inserted) known->second = index;
     }
   }
 
@@ -89,7 +91,7 @@ class Partitioner {
       resources_.CheckLoad();
       graph_.node(index).provider.clear();  // of a partition before this one
       for (const auto& [attribute, nested] : graph_.Subgraphs(index)) {
-        visit(index, attribute, *nested, path_ + graph_.node(index).Label(&viewer_) + "." + std::string(attribute) + "/");
+        visit(index, attribute, *nested, PathOfNested(path_, graph_.node(index), viewer_, attribute));
       }
     }
   }
@@ -104,6 +106,7 @@ class Partitioner {
         Fail(ErrorCode::kEpFail, "{}: subgraph {}: {}; leave the provider out", provider(part->provider).name(), part->name,
              *failure);
       }
+      early_names_.insert(part->name);
       Take(part->provider, {.provider = part->provider,
                             .nodes = {index},
                             .fused = std::make_unique<Node>(graph_.node(index)),
@@ -126,12 +129,10 @@ class Partitioner {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
       NodeIndex from = index;
       if (static_cast<size_t>(index) >= given.refusals.size()) {
-        const Node& node = graph_.node(index);
-        const auto named = given.named.find(node.name);
-        const auto producer = given.producers.find(node.outputs.empty() ? kNone : node.outputs[0]);
-        from = producer != given.producers.end() ? producer->second : named != given.named.end() ? named->second : kNone;
+        const auto found = given.of_origin.find(graph_.origin(index).index);
+        if (found == given.of_origin.end()) continue;
+        from = found->second;
       }
-      if (from == kNone) continue;
       refusals_[static_cast<size_t>(index)] = given.refusals[static_cast<size_t>(from)];
     }
   }
@@ -265,15 +266,24 @@ class Partitioner {
     });
   }
 
+  /// For a fused node: "Conv+Relu", "Conv+Relu_2", ...
+  std::string UniqueName(const std::string& what) {
+    std::string name;
+    do {
+      const size_t number = ++fused_named_[what];
+      name = path_ + what + (number == 1 ? "" : "_" + std::to_string(number));
+    } while (early_names_.contains(name));
+    return name;
+  }
+
   /// Takes the parts of a claimed subgraph, to be compiled.
   void Fuse(int16_t index, const ComputeCapability& claim, std::vector<std::vector<NodeIndex>> parts) {
-    size_t number = 0;
     for (std::vector<NodeIndex>& part : parts) {
       resources_.CheckLoad();
       const GraphViewer window(graph_, part);
       auto fused = std::make_unique<Node>();
       fused->op_type = claim.name.empty() ? "Fused" : claim.name;
-      fused->name = path_ + fused->op_type + (number++ == 0 ? "" : "_" + std::to_string(number));
+      fused->name = UniqueName(fused->op_type);
       fused->domain = kFusedDomain;
       fused->inputs.assign(window.inputs().begin(), window.inputs().end());
       fused->outputs.assign(window.outputs().begin(), window.outputs().end());
@@ -419,6 +429,12 @@ class Partitioner {
     return by_session || node.hints.precision != Precision::kFloat32 ? std::string(NameOf(Precision::kFloat32)) : "";
   }
 
+  /// The one that it stands for; those that went into it are added once all graphs are partitioned.
+  static std::vector<size_t> ModelNodesOf(const Graph& graph, NodeIndex index) {
+    const NodeOrigin origin = graph.origin(index);
+    return origin.index == kNone ? std::vector<size_t>() : std::vector<size_t>{static_cast<size_t>(origin.index)};
+  }
+
   void Report(const GraphPartition& result, PlacementReport& report) {
     for (const Unit& unit : result.units) {
       if (unit.early != nullptr) {
@@ -440,7 +456,9 @@ class Partitioner {
                                 .refusals = refusals_[static_cast<size_t>(index)],
                                 .inputs = Names(node.inputs),
                                 .outputs = Names(node.outputs),
-                                .precision = PrecisionOf(node, provider(unit.provider))});
+                                .precision = PrecisionOf(node, provider(unit.provider)),
+                                .model_nodes = ModelNodesOf(graph_, index),
+                                .inserted = graph_.origin(index).inserted});
         for (PlacementReport::ProviderEntry& entry : report.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
       }
     }
@@ -465,7 +483,8 @@ class Partitioner {
                               .provider = node.provider,
                               .fused_into = unit.early->name,
                               .inputs = names(node.inputs),
-                              .outputs = names(node.outputs)});
+                              .outputs = names(node.outputs),
+                              .model_nodes = ModelNodesOf(inner, index)});
       for (PlacementReport::ProviderEntry& entry : report.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
     }
   }
@@ -478,7 +497,9 @@ class Partitioner {
   const std::string path_;
   UnitGraph units_;
   std::vector<Unit> made_;
-  std::vector<int32_t> owner_;  // index into made_, by node
+  std::vector<int32_t> owner_;                 // index into made_, by node
+  std::map<std::string, size_t> fused_named_;  // how many fused nodes are called so
+  std::set<std::string> early_names_;          // of fused nodes that were there before
   Refusals refusals_;
   bool as_written_ = false;        // only sets are asked for, before portable passes, control flow included
   std::vector<int16_t> assigned_;  // to which provider, by node; empty: providers get what they claim

@@ -50,8 +50,8 @@ struct PartitionOptions {
   const EarlyParts* early = nullptr;
 };
 
-/// Why providers did not take the nodes of a graph, by node: name of the provider and reason.
-using Refusals = std::vector<std::vector<std::pair<std::string, std::string>>>;
+/// Why providers did not take the nodes of a graph, by node.
+using Refusals = std::vector<PlacementReport::Refusals>;
 
 /// Which provider each node of a graph, and of those nested in it, was given before the providers rewrote theirs. Nodes
 /// that came into being since are the last provider's.
@@ -59,9 +59,8 @@ struct Assignment {
   struct OfGraph {
     std::vector<int16_t> providers;  // by node
     Refusals refusals;
-    /// Which node computed a value, or had a name: what stands for it now was refused for the same reasons.
-    std::unordered_map<ValueIndex, NodeIndex> producers;
-    std::unordered_map<std::string, NodeIndex> named;
+    /// By the model's node that it stood for: what stands for that now was refused for the same reasons.
+    std::unordered_map<int32_t, NodeIndex> of_origin;
   };
   std::map<const Graph*, OfGraph> graphs;
 };

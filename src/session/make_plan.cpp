@@ -7,8 +7,10 @@
 #include "runtime/memory/packed_store.h"
 #include "runtime/plan/plan_builder.h"
 #include "runtime/profile/implementation_notes.h"
+#include "session/model_nodes.h"
 #include "session/session_state.h"
 #include "session/tuning.h"
+#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 namespace {
@@ -69,6 +71,8 @@ void Session::State::MakePlan() {
     AssignAndLower(failed);
   }
   failed.SettleConstants(true);
+  ReportModelNodes(*model.graph, assignment ? &*assignment : nullptr, placement);
+  if (profiler != nullptr) profiler->NameModelNodes(NamesForProfile(placement));
   assignment.reset();
   if (trial != nullptr) trial->Watch(*plan);
   executor = std::make_unique<Executor>(std::move(plan), resources, false);

@@ -25,6 +25,28 @@ std::string Escaped(std::string_view text) {
 /// Fill colours for providers in the order of the report; more providers than colours share the last.
 constexpr std::string_view kColours[] = {"#f4b183", "#9dc3e6", "#e2e2e2", "#c5e0b4", "#ffe699"};
 
+/// What it is, and below that the model's nodes that it computes where these are others.
+std::string LabelOf(const PlacementReport::NodeEntry& node, const PlacementReport& report) {
+  constexpr size_t kMost = 4;
+  std::string label = Escaped(node.op_type);
+  if (node.model_nodes.size() < 2) return label;
+  label += "\\n";
+  for (size_t i = 0; i < std::min(node.model_nodes.size(), kMost); ++i) {
+    label += (i == 0 ? "" : " + ") + Escaped(report.model_nodes[node.model_nodes[i]].op_type);
+  }
+  return node.model_nodes.size() <= kMost ? label : label + fmt::format(" + {} more", node.model_nodes.size() - kMost);
+}
+
+/// Names of the model's nodes, which drawings show on the way over them.
+std::string TooltipOf(const PlacementReport::NodeEntry& node, const PlacementReport& report) {
+  std::string tooltip;
+  for (const size_t of_model : node.model_nodes) {
+    if (tooltip.size() > 500) return tooltip + ", ...";
+    tooltip += (tooltip.empty() ? "" : ", ") + Escaped(report.model_nodes[of_model].Label());
+  }
+  return tooltip;
+}
+
 }  // namespace
 
 std::string PlacementReport::ToDot() const {
@@ -43,8 +65,9 @@ std::string PlacementReport::ToDot() const {
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].graph.empty()) continue;
     for (const std::string& output : nodes[i].outputs) producers.emplace(output, i);
-    const std::string line = fmt::format("n{} [label=\"{}\", fillcolor=\"{}\"];", i, Escaped(nodes[i].op_type),
-                                         colours.contains(nodes[i].provider) ? colours[nodes[i].provider] : "white");
+    const std::string line =
+        fmt::format("n{} [label=\"{}\", tooltip=\"{}\", fillcolor=\"{}\"];", i, LabelOf(nodes[i], *this),
+                    TooltipOf(nodes[i], *this), colours.contains(nodes[i].provider) ? colours[nodes[i].provider] : "white");
     if (nodes[i].fused_into.empty()) {
       dot += "  " + line + "\n";
     } else {

@@ -10,55 +10,145 @@
 
 namespace tessera {
 
-std::string PlacementReport::ToText() const {
-  std::string text;
-  const auto line = [&](const std::string& added) { text += Printable(added) + "\n"; };
-  for (const ProviderEntry& entry : providers) {
-    line(entry.status == "active"
-             ? fmt::format("{}: {} nodes{}{}", entry.name, entry.nodes, entry.device.empty() ? "" : " on ", entry.device)
-             : fmt::format("{}: skipped: {}", entry.name, entry.status));
-  }
-  for (const NodeEntry& node : nodes) {
-    const std::string type = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
-    line(fmt::format("  {}{} '{}' (version {}): {}{}{}", node.graph, type, node.name, node.since_version, node.provider,
-                     node.fused_into.empty() ? "" : " in " + node.fused_into,
-                     node.precision.empty() ? "" : ", at " + node.precision));
-    for (const auto& [provider, reason] : node.refusals) line(fmt::format("      {}: {}", provider, reason));
-  }
-  for (const CopyEntry& copy : copies)
-    line(fmt::format("  copy {}'{}': {} to {}", copy.graph, copy.value, copy.from, copy.to));
-  return text;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Entry>
+std::string TypeOf(const Entry& node) {
+  return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
 }
 
+class PlacementText {
+ public:
+  explicit PlacementText(const PlacementReport& report) : report_(report), listed_(report.nodes.size()) {}
+
+  std::string Write() {
+    for (const PlacementReport::ProviderEntry& entry : report_.providers) WriteProvider(entry);
+    for (const PlacementReport::ModelNode& node : report_.model_nodes) WriteModelNode(node);
+    for (size_t i = 0; i < report_.nodes.size(); ++i) {
+      if (!listed_[i]) WriteInserted(report_.nodes[i]);
+    }
+    for (const PlacementReport::CopyEntry& copy : report_.copies)
+      Line("  copy {}'{}': {} to {}", copy.graph, copy.value, copy.from, copy.to);
+    return std::move(text_);
+  }
+
+ private:
+  template <class... Args>
+  void Line(fmt::format_string<Args...> format, Args&&... args) {
+    text_ += Printable(fmt::format(format, std::forward<Args>(args)...)) + "\n";
+  }
+
+  void WriteProvider(const PlacementReport::ProviderEntry& entry) {
+    if (entry.status != "active") return Line("{}: skipped: {}", entry.name, entry.status);
+    const std::string runs = entry.nodes == entry.model_nodes
+                                 ? fmt::format("{} nodes", entry.nodes)
+                                 : fmt::format("{} nodes of the model in {} that run", entry.model_nodes, entry.nodes);
+    Line("{}: {}{}{}", entry.name, runs, entry.device.empty() ? "" : " on ", entry.device);
+  }
+
+  void WriteModelNode(const PlacementReport::ModelNode& node) {
+    Line("  {}{} (version {}): {}", node.graph, node.Label(), node.since_version, FateOf(node));
+    for (const auto& [provider, reason] : node.refusals) Line("      {}: {}", provider, reason);
+  }
+
+  std::string FateOf(const PlacementReport::ModelNode& node) {
+    const std::string by = node.pass.empty() ? "" : " by " + node.pass;
+    if (node.fate == PlacementReport::Fate::kFolded) return "folded" + by;
+    if (node.fate == PlacementReport::Fate::kRemoved) return "removed" + by;
+    if (node.fate == PlacementReport::Fate::kFused)
+      return fmt::format("{}, fused into {}{}", node.provider, report_.model_nodes[node.fused_into].Label(), by);
+    const PlacementReport::NodeEntry& first = report_.nodes[node.runs_in.front()];
+    std::string types, precision;
+    for (const size_t i : node.runs_in) {
+      listed_[i] = true;
+      types += (types.empty() ? "" : ", ") + TypeOf(report_.nodes[i]);
+      if (precision.empty()) precision = report_.nodes[i].precision;
+    }
+    return fmt::format("{}{}{}{}", node.provider, types == TypeOf(node) ? "" : " as " + types,
+                       first.fused_into.empty() ? "" : " in " + first.fused_into,
+                       precision.empty() ? "" : ", at " + precision);
+  }
+
+  void WriteInserted(const PlacementReport::NodeEntry& node) {
+    const std::string beside =
+        node.model_nodes.empty() ? "" : " beside " + report_.model_nodes[node.model_nodes.front()].Label();
+    Line("  inserted: {}{} -> '{}'{}: {}{}", node.graph, TypeOf(node), node.outputs.empty() ? "" : node.outputs.front(),
+         beside, node.provider, node.fused_into.empty() ? "" : " in " + node.fused_into);
+  }
+
+  const PlacementReport& report_;
+  std::vector<bool> listed_;  // by node that runs
+  std::string text_;
+};
+
+Json ToJsonObject(const PlacementReport::Refusals& refusals) {
+  Json json = Json::array();
+  for (const auto& [provider, reason] : refusals) json.push_back({{"provider", provider}, {"reason", reason}});
+  return json;
+}
+
+Json ToJsonObject(const PlacementReport::ModelNode& node) {
+  static constexpr std::string_view kFates[] = {"runs", "fused", "folded", "removed"};
+  const bool fused = node.fate == PlacementReport::Fate::kFused;
+  return {{"graph", node.graph},
+          {"name", node.name},
+          {"op_type", node.op_type},
+          {"domain", node.domain},
+          {"since_version", node.since_version},
+          {"output", node.output},
+          {"provider", node.provider},
+          {"fate", kFates[static_cast<size_t>(node.fate)]},
+          {"pass", node.pass},
+          {"fused_into", fused ? Json(node.fused_into) : Json(nullptr)},
+          {"runs_in", node.runs_in},
+          {"refusals", ToJsonObject(node.refusals)}};
+}
+
+Json ToJsonObject(const PlacementReport::NodeEntry& node) {
+  return {{"graph", node.graph},
+          {"name", node.name},
+          {"op_type", node.op_type},
+          {"domain", node.domain},
+          {"since_version", node.since_version},
+          {"provider", node.provider},
+          {"fused_into", node.fused_into},
+          {"precision", node.precision},
+          {"inputs", node.inputs},
+          {"outputs", node.outputs},
+          {"model_nodes", node.model_nodes},
+          {"inserted", node.inserted},
+          {"refusals", ToJsonObject(node.refusals)}};
+}
+
+}  // namespace
+
+std::string PlacementReport::ModelNode::Label() const {
+  const std::string type = TypeOf(*this);
+  return name.empty() ? fmt::format("{} -> '{}'", type, output) : fmt::format("{} '{}'", type, name);
+}
+
+std::string PlacementReport::ToText() const { return PlacementText(*this).Write(); }
+
 std::string PlacementReport::ToJson() const {
-  nlohmann::ordered_json json;
-  json["providers"] = nlohmann::ordered_json::array();
+  Json json;
+  json["providers"] = Json::array();
   for (const ProviderEntry& entry : providers) {
-    json["providers"].push_back({{"name", entry.name}, {"status", entry.status}, {"nodes", entry.nodes}});
+    json["providers"].push_back(
+        {{"name", entry.name}, {"status", entry.status}, {"nodes", entry.nodes}, {"model_nodes", entry.model_nodes}});
     if (!entry.device.empty()) json["providers"].back()["device"] = entry.device;
   }
-  json["nodes"] = nlohmann::ordered_json::array();
-  for (const NodeEntry& node : nodes) {
-    nlohmann::ordered_json refusals = nlohmann::ordered_json::array();
-    for (const auto& [provider, reason] : node.refusals) refusals.push_back({{"provider", provider}, {"reason", reason}});
-    json["nodes"].push_back({{"graph", node.graph},
-                             {"name", node.name},
-                             {"op_type", node.op_type},
-                             {"domain", node.domain},
-                             {"since_version", node.since_version},
-                             {"provider", node.provider},
-                             {"fused_into", node.fused_into},
-                             {"precision", node.precision},
-                             {"inputs", node.inputs},
-                             {"outputs", node.outputs},
-                             {"refusals", std::move(refusals)}});
-  }
-  json["copies"] = nlohmann::ordered_json::array();
+  json["model_nodes"] = Json::array();
+  for (const ModelNode& node : model_nodes) json["model_nodes"].push_back(ToJsonObject(node));
+  json["nodes"] = Json::array();
+  for (const NodeEntry& node : nodes) json["nodes"].push_back(ToJsonObject(node));
+  json["copies"] = Json::array();
   for (const CopyEntry& copy : copies) {
     json["copies"].push_back({{"graph", copy.graph}, {"value", copy.value}, {"from", copy.from}, {"to", copy.to}});
   }
   // Names come from models and may hold any bytes.
-  return PrintableJson(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return PrintableJson(json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 std::string OptimizationReport::ToText() const {
@@ -81,8 +171,8 @@ std::string OptimizationReport::ToText() const {
 
 std::string OptimizationReport::ToJson() const {
   const CallersFloatMode float_mode;
-  nlohmann::ordered_json json = {{"nodes_before", nodes_before}, {"nodes_after", nodes_after}, {"rounds", rounds}};
-  json["passes"] = nlohmann::ordered_json::array();
+  Json json = {{"nodes_before", nodes_before}, {"nodes_after", nodes_after}, {"rounds", rounds}};
+  json["passes"] = Json::array();
   for (const Pass& pass : passes) {
     json["passes"].push_back({{"name", pass.name}, {"changes", pass.changes}, {"milliseconds", pass.milliseconds}});
   }

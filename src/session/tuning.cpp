@@ -206,8 +206,8 @@ class Tuner {
       session_.log(LogLevel::kWarning, "tuning: the model leaves {} open, 1 is timed: fix sizes with free_dimensions",
                    open);
     }
-    for (const auto& [name, status, nodes, device] : std::vector(best->state().placement.providers)) {
-      if (nodes > 0 && name != "CPUExecutionProvider") LeaveOutIfFaster(name, best);
+    for (const PlacementReport::ProviderEntry& entry : std::vector(best->state().placement.providers)) {
+      if (entry.nodes > 0 && entry.name != "CPUExecutionProvider") LeaveOutIfFaster(entry.name, best);
     }
     // A graph that is written must not say what this machine likes.
     if (session_.options.optimized_model_path.empty()) ChooseAlgorithms(*best);

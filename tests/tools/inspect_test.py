@@ -58,6 +58,23 @@ class Json(LinearModel):
         self.assertEqual(said["providers"][0]["name"], "CPUExecutionProvider")
         self.assertNotIn("optimization", said)
 
+    def test_the_models_own_nodes_are_part_of_it(self):
+        for level in (0, 99):
+            said = self.inspect("-o", level)
+            self.assertEqual([(node["op_type"], node["output"]) for node in said["model_nodes"]], [("MatMul", "product"), ("Add", "y")])
+            for i, node in enumerate(said["model_nodes"]):
+                self.assertEqual(node["provider"], "CPUExecutionProvider")
+                for runs in node["runs_in"]:
+                    self.assertIn(i, said["nodes"][runs]["model_nodes"])
+            self.assertEqual(said["providers"][0]["model_nodes"], 2)
+
+    def test_placement_names_nodes_without_a_name_by_their_output(self):
+        _, output, _ = run("tessera_inspect", self.model, "-e", "cpu", "--placement", "--verbose")
+        self.assertIn("MatMul -> 'product' (version 13): CPUExecutionProvider", output)
+        self.assertIn("Add -> 'y' (version 14): CPUExecutionProvider", output)
+        _, summary, _ = run("tessera_inspect", self.model, "-e", "cpu", "--placement")
+        self.assertIn("CPUExecutionProvider: 2 nodes", summary)
+
     def test_passes_that_found_nothing_are_in_json_only(self):
         passes = self.inspect("--optimization")["optimization"]["passes"]
         idle = [one["name"] for one in passes if one["changes"] == 0]

@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tessera::inspect {
@@ -18,24 +20,38 @@ std::string Count(size_t count, std::string_view what) {
 
 std::string LineOf(const PlacementReport::ProviderEntry& provider, const PlacementReport& report) {
   if (provider.status != "active") return fmt::format("{}: not used, {}", provider.name, provider.status);
-  size_t nodes = 0, fused = 0;
-  std::set<std::pair<std::string, std::string>> regions;
-  for (const auto& node : report.nodes) {
+  size_t compiled = 0;
+  std::set<std::string_view> regions;
+  for (const auto& node : report.model_nodes) {
     if (node.provider != provider.name) continue;
-    ++nodes;
-    if (node.fused_into.empty()) continue;
-    ++fused;
-    regions.emplace(node.graph, node.fused_into);
+    const std::string& region = report.nodes[node.runs_in.front()].fused_into;
+    if (region.empty()) continue;
+    ++compiled;
+    regions.insert(region);
   }
-  std::string line = fmt::format("{}: {}", provider.name, Count(nodes, "node"));
-  if (fused > 0) line += fmt::format(", {} in {}", fused, Count(regions.size(), "region"));
+  std::string line = fmt::format("{}: {}", provider.name, Count(provider.model_nodes, "node"));
+  if (compiled > 0) line += fmt::format(", {} in {}", compiled, Count(regions.size(), "region"));
   return provider.device.empty() ? line : line + " on " + provider.device;
+}
+
+/// Nodes that nobody has to run; empty where there are none.
+std::string NotRun(const PlacementReport& report) {
+  size_t folded = 0, removed = 0;
+  for (const auto& node : report.model_nodes) {
+    folded += node.fate == PlacementReport::Fate::kFolded ? 1 : 0;
+    removed += node.fate == PlacementReport::Fate::kRemoved ? 1 : 0;
+  }
+  std::string line;
+  if (folded > 0) line = fmt::format("{} folded into constants", Count(folded, "node"));
+  if (removed > 0)
+    line += line.empty() ? fmt::format("{} removed", Count(removed, "node")) : fmt::format(", {} removed", removed);
+  return line;
 }
 
 /// Provider and reason, with the nodes that it was given for; the most frequent come first.
 std::vector<std::pair<std::string, size_t>> Reasons(const PlacementReport& report) {
   std::map<std::string, size_t> counts;
-  for (const auto& node : report.nodes) {
+  for (const auto& node : report.model_nodes) {
     for (const auto& [provider, reason] : node.refusals) ++counts[provider + ": " + reason];
   }
   std::vector<std::pair<std::string, size_t>> reasons(counts.begin(), counts.end());
@@ -49,8 +65,9 @@ std::string Summarize(const PlacementReport& report) {
   constexpr size_t kMostLines = 10;
   std::vector<std::string> lines;
   for (const auto& provider : report.providers) {
-    if (lines.size() < kMostLines - 2) lines.push_back(LineOf(provider, report));
+    if (lines.size() < kMostLines - 3) lines.push_back(LineOf(provider, report));
   }
+  if (std::string line = NotRun(report); !line.empty()) lines.push_back(std::move(line));
   if (!report.copies.empty())
     lines.push_back(fmt::format("{} between memories",
                                 report.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", report.copies.size())));

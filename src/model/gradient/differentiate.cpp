@@ -254,6 +254,7 @@ class Differentiation {
         output = made;
       }
       const size_t before = graph.num_node_slots();
+      copy.index = kNone;  // it may be of another graph
       graph.AddNode(std::move(copy), place);
       Count(graph, before);
     }

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/value_type.h"
+#include "graph/provenance.h"
 #include "runtime/kernel_info.h"
 #include "runtime/memory/packed_store.h"
 #include "runtime/plan/copy_kernel.h"
@@ -248,7 +249,7 @@ class PlanBuilder {
       try {
         auto& nested = partition_.nested.at({node.index, std::string(attribute)});
         auto plan = BuildPlan(*graph, std::move(nested), resources_, report_, failed_, &node,
-                              path_ + node.Label(&viewer_) + "." + std::string(attribute) + "/");
+                              PathOfNested(path_, node, viewer_, attribute));
         if (plan == nullptr) continue;  // something failed: this plan will be of no use either
         nested_of_.try_emplace(node.index, plan_->nested.size());
         plan_->nested.push_back(

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "graph/graph.h"
 #include "tessera/printable.h"
 
 namespace tessera {
@@ -87,7 +88,17 @@ void Profiler::AddSpan(std::string_view name, std::string_view category, Clock::
 void Profiler::AddNode(const Node& node, const GraphViewer& graph, std::string_view provider, const KernelContext& context,
                        std::string outputs, Clock::time_point start, Clock::time_point end) {
   Add({node.Label(&graph), "Node", node.op_type, std::string(provider), DescribeInputs(context), std::move(outputs),
-       Microseconds(start), Microseconds(end) - Microseconds(start), ThreadNumber()});
+       Microseconds(start), Microseconds(end) - Microseconds(start), ThreadNumber(), 0, ModelNodesOf(node, graph.graph())});
+}
+
+std::string_view Profiler::ModelNodesOf(const Node& node, const Graph& graph) const {
+  if (node.index == kNone) {  // a fused node is in no graph
+    const auto fused = names_.of_fused.find(node.name);
+    return fused == names_.of_fused.end() ? std::string_view() : fused->second;
+  }
+  const int32_t origin = graph.origin(node.index).index;
+  const bool known = origin != kNone && static_cast<size_t>(origin) < names_.of_origin.size();
+  return known ? names_.of_origin[static_cast<size_t>(origin)] : std::string_view();
 }
 
 void Profiler::AddCommand(std::string_view name, std::string_view device, int64_t queued, int64_t start, int64_t end) {
@@ -135,6 +146,7 @@ std::filesystem::path Profiler::Finish() {
     if (event.category == "Node") {
       json["args"] = {
           {"op_type", event.op_type}, {"provider", event.provider}, {"inputs", event.inputs}, {"outputs", event.outputs}};
+      if (!event.model_nodes.empty()) json["args"]["model_nodes"] = event.model_nodes;
     }
     if (event.category == "Device") json["args"] = {{"device", event.provider}, {"waited_us", event.waited_us}};
     file_ << PrintableJson(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace))

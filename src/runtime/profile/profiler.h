@@ -12,11 +12,18 @@
 #include <vector>
 
 #include "base/fork.h"
+#include "base/seeded_hash.h"
 #include "tessera/provider/execution_provider.h"
 #include "tessera/provider/graph.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera {
+
+/// Texts that name the model's nodes in a profile.
+struct ModelNodeNames {
+  std::vector<std::string> of_origin;  // by NodeOrigin::index: the node and those that went into it
+  StringMap<std::string> of_fused;     // by the name of a fused node
+};
 
 class Profiler final : public DeviceTrace {
  public:
@@ -35,6 +42,9 @@ class Profiler final : public DeviceTrace {
   void AddNode(const Node& node, const GraphViewer& graph, std::string_view provider, const KernelContext& context,
                std::string outputs, Clock::time_point start, Clock::time_point end);
 
+  /// Before anything runs.
+  void NameModelNodes(ModelNodeNames names) { names_ = std::move(names); }
+
   void AddCommand(std::string_view name, std::string_view device, int64_t queued, int64_t start, int64_t end) override;
 
   /// "float[2,3]", or "-" for what is omitted.
@@ -48,11 +58,14 @@ class Profiler final : public DeviceTrace {
     std::string name, category, op_type, provider, inputs, outputs;
     double start_us, duration_us;
     int64_t thread;
-    double waited_us = 0;  // of a device's command, from when it was enqueued
+    double waited_us = 0;               // of a device's command, from when it was enqueued
+    std::string_view model_nodes = {};  // among names_
   };
   void Add(Event event);
   double Microseconds(Clock::time_point time) const;
+  std::string_view ModelNodesOf(const Node& node, const Graph& graph) const;
 
+  ModelNodeNames names_;
   const Clock::time_point origin_ = Clock::now();
   std::filesystem::path path_;
   std::ofstream file_;

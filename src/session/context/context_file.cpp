@@ -17,7 +17,7 @@ namespace tessera {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'T', 'S', 'R', 'C', 'T', 'X', '\r', '\n'};
-constexpr uint32_t kFormat = 5;
+constexpr uint32_t kFormat = 6;
 constexpr uint64_t kDataOffset = 4096;
 
 struct Header {

@@ -5,7 +5,9 @@
 #include <unordered_map>
 
 #include "base/load_limits.h"
+#include "graph/provenance.h"
 #include "model/functions.h"
+#include "session/context/provenance_bytes.h"
 
 namespace tessera {
 namespace {
@@ -147,6 +149,8 @@ class GraphWriter {
     out_.PutText(node.op_type);
     out_.PutText(node.overload);
     out_.Put<int32_t>(node.since_version);
+    out_.Put<int32_t>(graph_.origin(node.index).index);
+    out_.Put<uint8_t>(graph_.origin(node.index).inserted);
     WriteIndices(node.inputs);
     WriteIndices(node.outputs);
     WriteIndices(node.implicit_inputs);
@@ -222,6 +226,13 @@ class GraphReader {
     return indices;
   }
 
+  NodeOrigin ReadOrigin() {
+    const NodeOrigin origin{.index = in_.Get<int32_t>(), .inserted = in_.GetFlag()};
+    const size_t known = graph_.provenance() == nullptr ? 0 : graph_.provenance()->origins().size();
+    if (origin.index != kNone && static_cast<uint32_t>(origin.index) >= known) ByteReader::Damaged();
+    return origin;
+  }
+
   void ReadNode() {
     Node node;
     node.name = in_.GetText();
@@ -229,6 +240,7 @@ class GraphReader {
     node.op_type = in_.GetText();
     node.overload = in_.GetText();
     node.since_version = in_.Get<int32_t>();
+    const NodeOrigin origin = ReadOrigin();
     node.inputs = ReadIndices(true);
     node.outputs = ReadIndices(true);
     node.implicit_inputs = ReadIndices(false);
@@ -240,7 +252,7 @@ class GraphReader {
       const auto kind = in_.Get<uint8_t>();
       node.attributes.push_back({std::move(name), ReadAttribute(kind)});
     }
-    graph_.AddNode(std::move(node));
+    graph_.SetOrigin(graph_.AddNode(std::move(node)), origin);
   }
 
   /// `kind`: which alternative of AttributeValue.
@@ -296,9 +308,13 @@ uint32_t TensorTable::Add(const Tensor& tensor) {
 }
 
 void WriteGraph(const Graph& graph, ByteWriter& out, TensorTable& tensors) {
+  WriteProvenance(graph, out);
   GraphWriter(graph, out, tensors, nullptr).Write();
 }
 
-void ReadGraph(ByteReader& in, std::span<const Tensor> tensors, Graph& graph) { GraphReader(in, tensors, graph, 0).Read(); }
+void ReadGraph(ByteReader& in, std::span<const Tensor> tensors, Graph& graph) {
+  ReadProvenance(in, graph);
+  GraphReader(in, tensors, graph, 0).Read();
+}
 
 }  // namespace tessera

@@ -25,7 +25,8 @@ class TensorTable {
   std::vector<Tensor> tensors_;
 };
 
-/// Everything that a resolved graph says, nested graphs included, so that it needs no inference when it is read. Values
+/// Everything that a resolved graph says, nested graphs and what became of the model's nodes included, so that it needs no
+/// inference when it is read. Values
 /// that nothing uses are left out. Throws Error(kNotImplemented) where a node calls one of the model's own functions.
 void WriteGraph(const Graph& graph, ByteWriter& out, TensorTable& tensors);
 

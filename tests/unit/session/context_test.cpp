@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -163,6 +164,14 @@ TEST_F(Context, TheSecondSessionStartsFromIt) {
   EXPECT_EQ(second.context().packed_anew, 0u);
   EXPECT_EQ(RunAll(second), expected);
   EXPECT_EQ(second.placement().nodes.size(), first.placement().nodes.size());
+  const auto of_model = [](const Session& session) {
+    std::vector<std::string> nodes;
+    for (const auto& node : session.placement().model_nodes)
+      nodes.push_back(fmt::format("{} {} {} {}", node.Label(), node.provider, node.pass, node.fused_into));
+    return nodes;
+  };
+  EXPECT_FALSE(of_model(first).empty());
+  EXPECT_EQ(of_model(second), of_model(first));
   EXPECT_EQ(second.inputs().size(), first.inputs().size());
   EXPECT_EQ(second.metadata().producer_name, first.metadata().producer_name);
 }
