@@ -56,12 +56,13 @@ std::set<std::string_view> SymbolsOf(const Graph& graph) {
   return symbols;
 }
 
-void FixDimensions(Graph& graph, const std::map<std::string, int64_t>& sizes) {
+void FixDimensions(Graph& graph, const LoadOptions& options) {
+  const std::map<std::string, int64_t>& sizes = options.free_dimensions;
   if (sizes.empty()) return;
   const std::set<std::string_view> symbols = SymbolsOf(graph);
   for (const auto& [name, size] : sizes) {
     Require(size >= 0, "free dimension '{}' cannot be {}", name, size);
-    Require(symbols.contains(name), "the model has no free dimension '{}' (its dimensions: {})", name,
+    Require(options.ignore_unknown_dimensions || symbols.contains(name), "the model has no free dimension '{}' (its dimensions: {})", name,
             symbols.empty() ? "none has a name" : fmt::format("{}", fmt::join(symbols, ", ")));
   }
   for (size_t i = 0; i < graph.num_values(); ++i) {
@@ -194,6 +195,7 @@ Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOption
   CheckVersions(proto);
   Model model;
   model.metadata = MetadataOf(proto);
+  model.has_version = proto.has_model_version();
   const auto external = std::make_shared<ExternalData>(folders, options.on_data, OpenerOf(options));
   model.external = external;
   const TensorDataSource source = MakeSource(std::move(stripped), file, external);
@@ -211,7 +213,7 @@ Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOption
   Scope scope(*model.graph);
   conversion.ConvertGraph(proto.graph(), scope);
   CheckInputTypes(*model.graph);
-  FixDimensions(*model.graph, options.free_dimensions);
+  FixDimensions(*model.graph, options);
   Provenance::Follow(*model.graph);
   ResolveGraph(*model.graph, options.keep_function);
   return model;

@@ -21,6 +21,8 @@ class ExternalData;
 struct LoadOptions {
   /// Sizes for symbolic dimensions, by name.
   std::map<std::string, int64_t> free_dimensions;
+  /// Names among them that the model does not have are left alone instead of being an error.
+  bool ignore_unknown_dimensions = false;
   /// As for ResolveGraph; asked again later, ResolveGraph inlines more.
   KeepFunction keep_function;
   /// Files are read into memory, which counts for the limits, instead of being mapped.
@@ -38,6 +40,7 @@ struct LoadOptions {
 struct Model {
   std::unique_ptr<Graph> graph;
   ModelMetadata metadata;
+  bool has_version = false;  // metadata.version is the model's own
   std::shared_ptr<const ExternalData> external;  // null for a model from a context
   std::vector<std::string> warnings;             // what looks wrong and was let through
 };

@@ -80,6 +80,8 @@ std::vector<Entry> MakeEntries() {
            "share the environment's host arena with other sessions that say so"),
       Flag("session.strict_attributes", &SessionConfig::strict_attributes,
            "an attribute that its operator does not have is an error instead of a warning"),
+      Flag("session.ignore_unknown_dimensions", &SessionConfig::ignore_unknown_dimensions,
+           "a name in free_dimensions that the model does not have is left alone instead of being an error"),
       Flag("session.map_files", &SessionConfig::map_files,
            "map the model's files and contexts; 0: copy them, so that a file that is written to or truncated later does no "
            "harm, for more "

@@ -30,6 +30,7 @@ struct SessionConfig {
   int64_t nbits_accuracy_level = 0;
   bool round_halves = false;
   bool strict_attributes = false;
+  bool ignore_unknown_dimensions = false;
   bool map_files = false;
   int64_t load_memory_limit = kAutomaticLimit;
   int64_t run_memory_limit = kAutomaticLimit;

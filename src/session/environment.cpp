@@ -1,5 +1,7 @@
 #include "session/environment.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "runtime/memory/arena.h"
 #include "runtime/threads/inter_op_arena.h"
@@ -64,6 +66,7 @@ std::shared_ptr<tbb::task_arena> Environment::State::GlobalInterOp() {
 
 std::shared_ptr<Allocator> Environment::State::HostArena(const ArenaSettings& settings, const Logger& session_log) {
   const std::lock_guard lock(mutex_);
+  if (given_allocator_ != nullptr) return given_allocator_;
   if (host_arena_ == nullptr) {
     host_arena_ = Arena::Make(std::shared_ptr<Allocator>(&HostAllocator(), [](Allocator*) {}), settings);
     host_settings_ = settings;
@@ -83,6 +86,18 @@ std::shared_ptr<Allocator> Environment::State::HostArena(const ArenaSettings& se
                 "the arena's extend strategy has no effect: the host arena that sessions share was made with another");
   }
   return host_arena_;
+}
+
+void Environment::State::ShareHostAllocator(std::shared_ptr<Allocator> allocator) {
+  const std::lock_guard lock(mutex_);
+  Require(given_allocator_ == nullptr,
+          "the environment has an allocator for its sessions' host memory already; take that one back first");
+  given_allocator_ = std::move(allocator);
+}
+
+bool Environment::State::StopSharing() noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(given_allocator_, nullptr) != nullptr;
 }
 
 std::string_view version() noexcept { return TESSERA_VERSION; }

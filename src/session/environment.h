@@ -26,6 +26,10 @@ struct Environment::State {
   /// The host arena that sessions with session.use_env_allocators share; the first one's settings make it. Throws Error for
   /// a limit that it would not keep, and warns of other settings that it has not.
   std::shared_ptr<Allocator> HostArena(const ArenaSettings& settings, const Logger& session_log);
+  /// The allocator in that arena's place, for sessions that are made from now on. Throws Error where one was given before.
+  void ShareHostAllocator(std::shared_ptr<Allocator> allocator);
+  /// They share an arena again; false where they did.
+  bool StopSharing() noexcept;
 
  private:
   ForkMutex mutex_;
@@ -33,6 +37,7 @@ struct Environment::State {
   std::shared_ptr<SessionThreadPool> openmp_;
   std::shared_ptr<tbb::task_arena> inter_op_;
   std::shared_ptr<Allocator> host_arena_;
+  std::shared_ptr<Allocator> given_allocator_;
   ArenaSettings host_settings_;
 };
 

@@ -214,6 +214,7 @@ void Session::State::LeaveOut(const LeftOutProviders& names) {
 LoadOptions Session::State::OptionsOfLoad() {
   LoadOptions load_options;
   load_options.free_dimensions = options.free_dimensions;
+  load_options.ignore_unknown_dimensions = config.ignore_unknown_dimensions;
   load_options.strict_attributes = config.strict_attributes;
   load_options.copy_files = !config.map_files;
   load_options.limits = resources.limits;

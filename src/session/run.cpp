@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "base/check.h"
 #include "base/held_bytes.h"
 #include "base/only_errors.h"
+#include "base/small_array.h"
 #include "runtime/memory/own_value.h"
 #include "runtime/plan/stand_in.h"
 #include "runtime/threads/cancellable_pool.h"
@@ -16,22 +16,6 @@
 
 namespace tessera {
 namespace {
-
-/// One entry for each of a run's inputs or outputs, without touching the heap for usual models.
-template <class T>
-class SmallArray {
- public:
-  explicit SmallArray(size_t count) : count_(count) {
-    if (count > kInline) heap_.resize(count);
-  }
-  std::span<T> values() noexcept { return {count_ > kInline ? heap_.data() : inline_.data(), count_}; }
-
- private:
-  static constexpr size_t kInline = 64;
-  size_t count_;
-  std::array<T, kInline> inline_{};
-  std::vector<T> heap_;
-};
 
 void CheckTensor(const GraphValue& declared, const Tensor& given) {
   const TypeInfo& type = declared.type;
@@ -86,7 +70,7 @@ void RunOptions::Cancel() noexcept { cancelled_.store(true, std::memory_order_re
 void RunOptions::ResetCancel() noexcept { cancelled_.store(false, std::memory_order_relaxed); }
 
 size_t Session::State::InputPosition(std::string_view name) const {
-  const auto found = input_position.find(std::string(name));
+  const auto found = input_position.find(name);
   if (found == input_position.end()) {
     std::vector<std::string> names;
     for (const NamedType& input : inputs) names.push_back(input.name);
@@ -98,7 +82,7 @@ size_t Session::State::InputPosition(std::string_view name) const {
 }
 
 size_t Session::State::OutputPosition(std::string_view name) const {
-  const auto found = output_position.find(std::string(name));
+  const auto found = output_position.find(name);
   if (found == output_position.end()) {
     Fail(ErrorCode::kInvalidArgument, "the model has no output '{}' (outputs: {})", name,
          JoinNames(outputs, [](const NamedType& known) { return known.name; }));

@@ -35,6 +35,8 @@ class Profiler final : public DeviceTrace {
 
   /// False once the trace is written: nothing is measured any more.
   bool recording() const noexcept { return recording_.load(std::memory_order_relaxed); }
+  /// The zero of the trace's times.
+  Clock::time_point origin() const noexcept { return origin_; }
 
   /// A phase of loading, or a whole run.
   void AddSpan(std::string_view name, std::string_view category, Clock::time_point start, Clock::time_point end);
