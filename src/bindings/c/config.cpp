@@ -1,0 +1,147 @@
+// Configuration entries: every one is kept and can be read; what Tessera knows has its effect.
+
+#include <algorithm>
+#include <optional>
+
+#include "bindings/c/entry.h"
+#include "bindings/c/key_values.h"
+#include "bindings/c/session_options.h"
+#include "session/provider_options.h"
+
+namespace tessera::c_abi {
+namespace {
+
+constexpr size_t kMostKey = 1024, kMostValue = 8192;
+
+/// Numbers of options that have an entry of the C ABI, too.
+template <class T>
+bool TakeNumber(T& option, std::string_view value, int64_t least, int64_t most) {
+  const std::optional<int64_t> number = ParseInt(value);
+  if (number && *number >= least && *number <= most) option = static_cast<T>(*number);
+  return number.has_value();
+}
+
+bool TakeFlag(bool& option, std::string_view value, bool inverted = false) {
+  if (value == "0" || value == "1") option = (value == "1") != inverted;
+  return true;
+}
+
+/// Entries that mean another thing in Tessera, or whose effect the layer itself has.
+bool IsForeign(std::string_view key) {
+  return key.starts_with("ep.") || key == "session.load_model_format" || key == "session.save_model_format";
+}
+
+bool IsGood(const OptionSchema& schema, const std::string& value) {
+  try {
+    CheckOptions("", {&schema, 1}, {{std::string(schema.name), value}});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+int Threads(int asked) noexcept { return std::max(asked, 0); }
+
+}  // namespace
+
+bool TakeMirror(OrtSessionOptions& options, std::string_view key, std::string_view value) {
+  constexpr std::string_view kPrefix = "session.";
+  if (!key.starts_with(kPrefix)) return false;
+  const std::string_view name = key.substr(kPrefix.size());
+  SessionOptions& core = options.core;
+  if (name == "intra_op_num_threads") return TakeNumber(options.intra_op_threads, value, -1, 1 << 16);
+  if (name == "inter_op_num_threads") return TakeNumber(options.inter_op_threads, value, -1, 1 << 16);
+  if (name == "execution_mode") return TakeNumber(core.execution_mode, value, 0, 1);
+  if (name == "graph_optimization_level") {
+    const std::optional<int64_t> level = ParseInt(value);
+    if (level && ((*level >= 0 && *level <= 3) || *level == 99))
+      core.optimization_level = static_cast<OptimizationLevel>(*level);
+    return true;
+  }
+  if (name == "log_severity_level") return TakeNumber(options.log_severity, value, 0, 4);
+  if (name == "enable_mem_pattern") return TakeFlag(core.enable_memory_pattern, value);
+  if (name == "enable_cpu_mem_arena") return TakeFlag(core.enable_arena, value);
+  if (name == "use_per_session_threads") return TakeFlag(options.per_session_threads, value);
+  if (name == "log_id") {
+    core.log_id = value;
+    return true;
+  }
+  if (name == "optimized_model_filepath") {
+    core.optimized_model_path = value;
+    return true;
+  }
+  return name == "log_verbosity_level" || name == "use_deterministic_compute" || name == "enable_profiling";
+}
+
+std::filesystem::path ExternalFolder(const OrtSessionOptions* options) {
+  if (options == nullptr) return {};
+  const auto folder = options->config.find("session.model_external_initializers_file_folder_path");
+  return folder == options->config.end() ? std::filesystem::path() : std::filesystem::path(folder->second);
+}
+
+SessionOptions OptionsFor(const OrtSessionOptions& given, const OrtEnv& env, std::vector<std::string>& ignored) {
+  SessionOptions core = given.core;
+  if (given.log_severity > 4 || given.log_severity < -1) {
+    Fail(ErrorCode::kFail, "the session's log severity is {}, expected 0 to 4", given.log_severity);
+  }
+  if (!given.per_session_threads && !env.global_threads) {
+    Fail(ErrorCode::kFail,
+         "the session shall use the environment's threads, but it was made without: use CreateEnvWithGlobalThreadPools");
+  }
+  core.use_global_threads = !given.per_session_threads;
+  core.intra_op_threads = Threads(given.intra_op_threads);
+  core.inter_op_threads = Threads(given.inter_op_threads);
+  core.log_level = static_cast<LogLevel>(given.log_severity >= 0 ? given.log_severity : env.log_level.load());
+  core.load_cancel = given.cancel;
+  if (env.denormal_as_zero) core.config["session.set_denormal_as_zero"] = "1";
+  core.config["session.ignore_unknown_dimensions"] = "1";
+  for (const auto& [key, value] : given.config) {
+    if (IsForeign(key)) continue;
+    const auto schemas = session_config_schema();
+    const auto schema = std::ranges::find(schemas, key, &OptionSchema::name);
+    if (schema == schemas.end()) continue;
+    if (IsGood(*schema, value)) {
+      core.config.insert_or_assign(key, value);
+    } else {
+      ignored.push_back(
+          fmt::format("configuration entry '{}' is '{}', which it does not take: it has no effect", key, value));
+    }
+  }
+  return core;
+}
+
+OrtStatusPtr AddSessionConfigEntry(OrtSessionOptions* options, const char* config_key, const char* config_value) noexcept {
+  return Guarded([&] {
+    OrtSessionOptions& given = Given(options, "the session options");
+    const std::string_view key = &Given(config_key, "the key");
+    const std::string_view value = &Given(config_value, "the value");
+    Require(!key.empty() && key.size() <= kMostKey, "the key has {} characters, expected 1 to {}", key.size(), kMostKey);
+    Require(value.size() <= kMostValue, "the value of '{}' has {} characters, expected {} at most", key, value.size(),
+            kMostValue);
+    given.config.insert_or_assign(std::string(key), std::string(value));
+    TakeMirror(given, key, value);
+  });
+}
+
+OrtStatusPtr HasSessionConfigEntry(const OrtSessionOptions* options, const char* config_key, int* out) noexcept {
+  return Guarded([&] {
+    Given(out, "out") = Given(options, "the session options").config.contains(&Given(config_key, "the key")) ? 1 : 0;
+  });
+}
+
+OrtStatusPtr GetSessionConfigEntry(const OrtSessionOptions* options, const char* config_key, char* config_value,
+                                   size_t* size) noexcept {
+  return Guarded([&] {
+    const auto& config = Given(options, "the session options").config;
+    const std::string_view key = &Given(config_key, "the key");
+    const auto found = config.find(key);
+    Require(found != config.end(), "the options have no entry '{}'; HasSessionConfigEntry asks for that", key);
+    CopyOut(found->second, config_value, size);
+  });
+}
+
+OrtStatusPtr GetSessionOptionsConfigEntries(const OrtSessionOptions* options, OrtKeyValuePairs** out) noexcept {
+  return Guarded([&] { Given(out, "out") = PairsOf(Given(options, "the session options").config).release(); });
+}
+
+}  // namespace tessera::c_abi

@@ -1,0 +1,61 @@
+#pragma once
+
+// What every entry of the C ABI is made of.
+
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "base/check.h"
+#include "onnxruntime/onnxruntime_c_api.h"
+#include "tessera/error.h"
+
+namespace tessera::c_abi {
+
+/// A status for the client to release; one that says that memory ran out where there is none for the text.
+OrtStatusPtr NewStatus(OrtErrorCode code, std::string_view text) noexcept;
+/// Of the exception that is being handled.
+OrtStatusPtr StatusOfException() noexcept;
+
+/// Runs an entry's work: nothing that it throws crosses into the client. Entries themselves are noexcept, and what the
+/// client is called back by is not, so that its exceptions end here, too.
+template <class Body>
+OrtStatusPtr Guarded(Body&& body) noexcept {
+  try {
+    std::forward<Body>(body)();
+    return nullptr;
+  } catch (...) {
+    return StatusOfException();
+  }
+}
+
+/// What the client gives and may not leave out.
+template <class T>
+T& Given(T* pointer, std::string_view what) {
+  Require(pointer != nullptr, "{} is null; give a pointer", what);
+  return *pointer;
+}
+
+/// Throws what a callback of the client's answered, and releases it; null: nothing.
+void ThrowIfFailed(OrtStatusPtr status);
+
+/// A copy of the text, allocated by the client's allocator and ended by a zero.
+char* CopyText(std::string_view text, OrtAllocator* allocator);
+/// The two-call pattern: `*size` becomes what the text needs, its zero included; `out` null asks for that only.
+void CopyOut(std::string_view text, char* out, size_t* size);
+
+// Each entry is a function of the type that its member of the table has. The type goes without the attribute that a status
+// must be looked at.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#define ENTRY(name) std::remove_pointer_t<decltype(OrtApi::name)> name;
+#define LATER(name, advice)
+#define ABSENT(name, provider)
+#include "bindings/c/ort_api.inc"
+#undef ENTRY
+#undef LATER
+#undef ABSENT
+#pragma GCC diagnostic pop
+
+}  // namespace tessera::c_abi

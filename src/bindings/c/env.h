@@ -1,0 +1,52 @@
+#pragma once
+
+// The environment of the process, and its log.
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/c/allocator.h"
+#include "bindings/c/key_values.h"
+#include "onnxruntime/onnxruntime_c_api.h"
+#include "tessera/session.h"
+
+/// There is one, which counts who asked for it.
+struct OrtEnv {
+  explicit OrtEnv(const tessera::EnvironmentOptions& options) : environment(options) {}
+
+  const tessera::Environment environment;
+  size_t count = 0;
+  std::atomic<int> log_level{ORT_LOGGING_LEVEL_WARNING};
+  bool global_threads = false;
+  bool denormal_as_zero = false;
+  OrtKeyValuePairs config;
+  std::vector<OrtAllocator*> registered;  // the clients'
+};
+
+namespace tessera::c_abi {
+
+/// Where a client wants lines of the log.
+struct LogTarget {
+  OrtLoggingFunction function = nullptr;
+  void* param = nullptr;
+};
+
+/// From now on, lines go to the target; none: to standard error.
+void SetEnvLog(const LogTarget& target);
+
+/// While it lives, lines of who logs under id() go to the target, as those of `shown`.
+class SessionLog {
+ public:
+  SessionLog(const LogTarget& target, std::string_view shown);
+  ~SessionLog();
+  SessionLog(const SessionLog&) = delete;
+  SessionLog& operator=(const SessionLog&) = delete;
+  const std::string& id() const noexcept { return id_; }
+
+ private:
+  std::string id_;
+};
+
+}  // namespace tessera::c_abi

@@ -1,0 +1,90 @@
+// LoRA adapters: tensors that replace inputs with a value in the model, for the runs that name the adapter.
+
+#include "bindings/c/lora.h"
+
+#include <memory>
+#include <string>
+
+#include "base/mapped_file.h"
+#include "base/seeded_hash.h"
+#include "bindings/c/allocator.h"
+#include "bindings/c/entry.h"
+#include "bindings/c/flat_buffer.h"
+#include "bindings/c/type_info.h"
+
+struct OrtLoraAdapter {
+  tessera::StringMap<tessera::Value> tensors;
+};
+
+namespace tessera::c_abi {
+namespace {
+
+constexpr std::string_view kIdentifier = "TORT";
+constexpr int kFormatVersion = 1;
+// Fields of the adapter, and of each of its tensors.
+enum AdapterField { kVersionField = 0, kTensorsField = 3 };
+enum TensorField { kNameField = 0, kDimsField = 1, kTypeField = 2, kDataField = 3 };
+
+Value TensorOf(const FlatTable& table) {
+  const std::string_view name = table.Text(kNameField);
+  // The numbers of ONNX.
+  const auto type = static_cast<ElementType>(table.Number<int32_t>(kTypeField, 0));
+  Require(BitWidth(type) > 0 && type != ElementType::kString, "tensor '{}' has element type {}, which no adapter holds",
+          name, static_cast<int>(type));
+  const std::span<const std::byte> dims = table.Vector(kDimsField, sizeof(int64_t));
+  Shape shape(dims.size() / sizeof(int64_t));
+  std::memcpy(shape.data(), dims.data(), dims.size());
+  const std::span<const std::byte> data = table.Vector(kDataField, 1);
+  Tensor tensor(type, shape);
+  Require(data.size() == tensor.byte_size(), "tensor '{}' of shape {} needs {} bytes, the adapter has {}", name, shape,
+          tensor.byte_size(), data.size());
+  if (!data.empty()) std::memcpy(tensor.mutable_raw(), data.data(), data.size());
+  return tensor;
+}
+
+std::unique_ptr<OrtLoraAdapter> AdapterOf(std::span<const std::byte> bytes) {
+  const FlatBuffer buffer(bytes);
+  Require(buffer.HasIdentifier(kIdentifier), "this is no LoRA adapter: its file begins with another mark than '{}'",
+          kIdentifier);
+  const FlatTable root = buffer.root();
+  const int version = root.Number<int32_t>(kVersionField, 0);
+  Require(version == kFormatVersion, "the adapter's format is {}, only {} can be read", version, kFormatVersion);
+  auto adapter = std::make_unique<OrtLoraAdapter>();
+  const size_t count = root.NumTables(kTensorsField);
+  for (size_t i = 0; i < count; ++i) {
+    const FlatTable tensor = root.Table(kTensorsField, i);
+    adapter->tensors.insert_or_assign(std::string(tensor.Text(kNameField)), TensorOf(tensor));
+  }
+  return adapter;
+}
+
+}  // namespace
+
+void LayOver(const std::vector<const OrtLoraAdapter*>& adapters, const Session::State& state,
+             std::span<const Value*> given) {
+  for (const OrtLoraAdapter* adapter : adapters) {
+    for (const auto& [name, value] : adapter->tensors) {
+      const Value*& place = given[state.InputPosition(name)];
+      if (place == nullptr) place = &value;
+    }
+  }
+}
+
+OrtStatusPtr CreateLoraAdapter(const char* adapter_file_path, OrtAllocator* /*allocator*/, OrtLoraAdapter** out) noexcept {
+  return Guarded([&] {
+    const MappedFile file = MapFile(&Given(adapter_file_path, "the path"));
+    Given(out, "out") = AdapterOf(file.bytes).release();
+  });
+}
+
+OrtStatusPtr CreateLoraAdapterFromArray(const void* bytes, size_t num_bytes, OrtAllocator* /*allocator*/,
+                                        OrtLoraAdapter** out) noexcept {
+  return Guarded([&] {
+    const auto* first = &Given(static_cast<const std::byte*>(bytes), "the bytes");
+    Given(out, "out") = AdapterOf({first, num_bytes}).release();
+  });
+}
+
+void ReleaseLoraAdapter(OrtLoraAdapter* input) { delete input; }
+
+}  // namespace tessera::c_abi

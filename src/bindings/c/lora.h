@@ -1,0 +1,15 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "onnxruntime/onnxruntime_c_api.h"
+#include "session/session_state.h"
+
+namespace tessera::c_abi {
+
+/// Gives a run the adapters' tensors for the inputs that have their names and that the client gave nothing for.
+void LayOver(const std::vector<const OrtLoraAdapter*>& adapters, const Session::State& state,
+             std::span<const Value*> given);
+
+}  // namespace tessera::c_abi

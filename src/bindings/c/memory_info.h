@@ -1,0 +1,34 @@
+#pragma once
+
+// Memories as the C ABI names them.
+
+#include <string_view>
+
+#include "onnxruntime/onnxruntime_c_api.h"
+#include "tessera/memory.h"
+
+struct OrtMemoryInfo {
+  const char* name;  // lives as long as the process
+  OrtAllocatorType allocator;
+  OrtMemType mem_type;
+  OrtMemoryInfoDeviceType device;
+  OrtDeviceMemoryType kind;
+  uint32_t vendor;
+  int32_t id;
+  size_t alignment;
+
+  bool operator==(const OrtMemoryInfo&) const = default;
+};
+
+namespace tessera::c_abi {
+
+/// The name in memory that lives as long as the process.
+const char* Interned(std::string_view name);
+/// The memory that a client means.
+MemoryInfo MemoryOf(const OrtMemoryInfo& info) noexcept;
+/// A memory for clients to look at; the object lives as long as the process.
+const OrtMemoryInfo* InfoOf(const MemoryInfo& memory);
+/// That of the processor's memory.
+const OrtMemoryInfo* CpuInfo() noexcept;
+
+}  // namespace tessera::c_abi

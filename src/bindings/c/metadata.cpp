@@ -1,0 +1,93 @@
+// What a model says of itself.
+
+#include <limits>
+
+#include "bindings/c/allocator.h"
+#include "bindings/c/entry.h"
+#include "bindings/c/session.h"
+#include "session/session_state.h"
+
+namespace tessera::c_abi {
+namespace {
+
+const ModelMetadata& Metadata(const OrtModelMetadata* metadata) { return Given(metadata, "the metadata").metadata; }
+
+}  // namespace
+
+OrtStatusPtr SessionGetModelMetadata(const OrtSession* session, OrtModelMetadata** out) noexcept {
+  return Guarded([&] {
+    const Model& model = Given(session, "the session").session.state()->model;
+    Given(out, "out") = new OrtModelMetadata{model.metadata, model.has_version};
+  });
+}
+
+void ReleaseModelMetadata(OrtModelMetadata* input) { delete input; }
+
+OrtStatusPtr ModelMetadataGetProducerName(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
+                                          char** value) noexcept {
+  return Guarded([&] { Given(value, "out") = CopyText(Metadata(model_metadata).producer_name, allocator); });
+}
+
+OrtStatusPtr ModelMetadataGetGraphName(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
+                                       char** value) noexcept {
+  return Guarded([&] { Given(value, "out") = CopyText(Metadata(model_metadata).graph_name, allocator); });
+}
+
+OrtStatusPtr ModelMetadataGetGraphDescription(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
+                                              char** value) noexcept {
+  return Guarded([&] { Given(value, "out") = CopyText(Metadata(model_metadata).graph_description, allocator); });
+}
+
+OrtStatusPtr ModelMetadataGetDomain(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
+                                    char** value) noexcept {
+  return Guarded([&] { Given(value, "out") = CopyText(Metadata(model_metadata).domain, allocator); });
+}
+
+OrtStatusPtr ModelMetadataGetDescription(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
+                                         char** value) noexcept {
+  return Guarded([&] { Given(value, "out") = CopyText(Metadata(model_metadata).description, allocator); });
+}
+
+OrtStatusPtr ModelMetadataLookupCustomMetadataMap(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
+                                                  const char* key, char** value) noexcept {
+  return Guarded([&] {
+    const auto& custom = Metadata(model_metadata).custom;
+    const auto found = custom.find(&Given(key, "the key"));
+    Given(value, "out") = found == custom.end() ? nullptr : CopyText(found->second, allocator);
+  });
+}
+
+OrtStatusPtr ModelMetadataGetCustomMetadataMapKeys(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
+                                                   char*** keys, int64_t* num_keys) noexcept {
+  return Guarded([&] {
+    const auto& custom = Metadata(model_metadata).custom;
+    OrtAllocator& memory = Given(allocator, "the allocator");
+    Given(keys, "out") = nullptr;
+    Given(num_keys, "the number") = 0;
+    if (custom.empty()) return;
+    auto* list = static_cast<char**>(memory.Alloc(&memory, custom.size() * sizeof(char*)));
+    if (list == nullptr) Fail(ErrorCode::kRuntimeException, "the allocator gives no memory for {} names", custom.size());
+    size_t done = 0;
+    try {
+      for (const auto& [key, text] : custom) {
+        list[done] = CopyText(key, allocator);
+        ++done;
+      }
+    } catch (...) {
+      while (done > 0) memory.Free(&memory, list[--done]);
+      memory.Free(&memory, list);
+      throw;
+    }
+    *keys = list;
+    *num_keys = static_cast<int64_t>(custom.size());
+  });
+}
+
+OrtStatusPtr ModelMetadataGetVersion(const OrtModelMetadata* model_metadata, int64_t* value) noexcept {
+  return Guarded([&] {
+    const ModelMetadata& metadata = Metadata(model_metadata);
+    Given(value, "out") = model_metadata->has_version ? metadata.version : std::numeric_limits<int64_t>::max();
+  });
+}
+
+}  // namespace tessera::c_abi

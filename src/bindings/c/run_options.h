@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "onnxruntime/onnxruntime_c_api.h"
+#include "tessera/session.h"
+
+struct OrtRunOptions {
+  tessera::RunOptions core;
+  std::map<std::string, std::string, std::less<>> config;
+  int log_severity = ORT_LOGGING_LEVEL_WARNING;
+  int log_verbosity = 0;
+  std::vector<const OrtLoraAdapter*> adapters;  // the client keeps them
+};
+
+namespace tessera::c_abi {
+
+/// Of a client's options, or those of no options.
+const RunOptions& CoreOf(const OrtRunOptions* options) noexcept;
+
+}  // namespace tessera::c_abi

@@ -1,0 +1,219 @@
+// Sessions: made from files and bytes, and what they say of their models.
+
+#include "bindings/c/session.h"
+
+#include <algorithm>
+
+#include "bindings/c/allocator.h"
+#include "bindings/c/assigned_nodes.h"
+#include "bindings/c/async_runs.h"
+#include "bindings/c/devices.h"
+#include "bindings/c/entry.h"
+#include "bindings/c/memory_info.h"
+#include "bindings/c/session_options.h"
+#include "bindings/c/type_info.h"
+#include "session/session_state.h"
+
+/// Nothing of it is needed: sessions of a process share packed weights whether they have one or not.
+struct OrtPrepackedWeightsContainer {};
+
+namespace tessera::c_abi {
+namespace {
+
+const Session& Loaded(const OrtSession* session) { return Given(session, "the session").session; }
+
+/// With the client's options, or those that are the default.
+template <class Load>
+void Make(const OrtEnv* env, const OrtSessionOptions* options, OrtSession** out, const Load& load) {
+  const OrtEnv& environment = Given(env, "the environment");
+  Given(out, "out");
+  static const OrtSessionOptions plain;
+  OrtSessionOptions given = options == nullptr ? plain : *options;
+  ChooseDevices(given);
+  std::vector<std::string> ignored;
+  SessionOptions core = OptionsFor(given, environment, ignored);
+  std::unique_ptr<SessionLog> log;
+  if (given.log.function != nullptr) {
+    log = std::make_unique<SessionLog>(given.log, core.log_id);
+    core.log_id = log->id();
+  }
+  auto session = std::make_unique<OrtSession>(load(core, environment.environment), std::move(log));
+  for (const std::string& text : ignored) session->session.state()->log(LogLevel::kWarning, "{}", text);
+  const auto record = given.config.find("session.record_ep_graph_assignment_info");
+  if (record != given.config.end() && record->second == "1")
+    session->assigned = std::make_unique<AssignedNodes>(session->session.placement());
+  *out = session.release();
+}
+
+/// Where what reads the input wants it: the host where several memories do.
+const MemoryInfo& MemoryOfInput(const Session& session, size_t input) {
+  const Session::State& state = *session.state();
+  return state.resources.memories[static_cast<size_t>(state.MemoryOfInput(state.required[input]))].info;
+}
+
+const NamedType& At(const std::vector<NamedType>& all, size_t index, std::string_view what) {
+  Require(index < all.size(), "the model has {} {}, number {} is asked for", all.size(), what, index);
+  return all[index];
+}
+
+}  // namespace
+
+OrtStatusPtr CreateSession(const OrtEnv* env, const char* model_path, const OrtSessionOptions* options,
+                           OrtSession** out) noexcept {
+  return Guarded([&] {
+    const char* path = &Given(model_path, "the path");
+    Make(env, options, out, [&](const SessionOptions& core, const Environment& environment) {
+      return Session(std::filesystem::path(path), core, environment);
+    });
+  });
+}
+
+OrtStatusPtr CreateSessionFromArray(const OrtEnv* env, const void* model_data, size_t model_data_length,
+                                    const OrtSessionOptions* options, OrtSession** out) noexcept {
+  return Guarded([&] {
+    Require(model_data != nullptr && model_data_length > 0, "the model is {} bytes at {}; give its bytes",
+            model_data_length, model_data);
+    const std::span<const std::byte> bytes(static_cast<const std::byte*>(model_data), model_data_length);
+    Make(env, options, out, [&](const SessionOptions& core, const Environment& environment) {
+      return Session(bytes, core, environment, nullptr, ExternalFolder(options));
+    });
+  });
+}
+
+OrtStatusPtr CreatePrepackedWeightsContainer(OrtPrepackedWeightsContainer** out) noexcept {
+  return Guarded([&] { Given(out, "out") = new OrtPrepackedWeightsContainer; });
+}
+
+void ReleasePrepackedWeightsContainer(OrtPrepackedWeightsContainer* input) { delete input; }
+
+OrtStatusPtr CreateSessionWithPrepackedWeightsContainer(const OrtEnv* env, const char* model_path,
+                                                        const OrtSessionOptions* options,
+                                                        OrtPrepackedWeightsContainer* /*prepacked_weights_container*/,
+                                                        OrtSession** out) noexcept {
+  return CreateSession(env, model_path, options, out);
+}
+
+OrtStatusPtr CreateSessionFromArrayWithPrepackedWeightsContainer(
+    const OrtEnv* env, const void* model_data, size_t model_data_length, const OrtSessionOptions* options,
+    OrtPrepackedWeightsContainer* /*prepacked_weights_container*/, OrtSession** out) noexcept {
+  return CreateSessionFromArray(env, model_data, model_data_length, options, out);
+}
+
+void ReleaseSession(OrtSession* input) { delete input; }
+
+OrtStatusPtr SessionGetInputCount(const OrtSession* session, size_t* out) noexcept {
+  return Guarded([&] { Given(out, "out") = Loaded(session).inputs().size(); });
+}
+
+OrtStatusPtr SessionGetOutputCount(const OrtSession* session, size_t* out) noexcept {
+  return Guarded([&] { Given(out, "out") = Loaded(session).outputs().size(); });
+}
+
+OrtStatusPtr SessionGetOverridableInitializerCount(const OrtSession* session, size_t* out) noexcept {
+  return Guarded([&] { Given(out, "out") = Loaded(session).overridable_initializers().size(); });
+}
+
+OrtStatusPtr SessionGetInputTypeInfo(const OrtSession* session, size_t index, OrtTypeInfo** type_info) noexcept {
+  return Guarded([&] { Given(type_info, "out") = InfoOf(At(Loaded(session).inputs(), index, "inputs").type).release(); });
+}
+
+OrtStatusPtr SessionGetOutputTypeInfo(const OrtSession* session, size_t index, OrtTypeInfo** type_info) noexcept {
+  return Guarded([&] { Given(type_info, "out") = InfoOf(At(Loaded(session).outputs(), index, "outputs").type).release(); });
+}
+
+OrtStatusPtr SessionGetOverridableInitializerTypeInfo(const OrtSession* session, size_t index,
+                                                      OrtTypeInfo** type_info) noexcept {
+  return Guarded([&] {
+    const NamedType& input = At(Loaded(session).overridable_initializers(), index, "overridable initializers");
+    Given(type_info, "out") = InfoOf(input.type).release();
+  });
+}
+
+OrtStatusPtr SessionGetInputName(const OrtSession* session, size_t index, OrtAllocator* allocator, char** value) noexcept {
+  return Guarded([&] { Given(value, "out") = CopyText(At(Loaded(session).inputs(), index, "inputs").name, allocator); });
+}
+
+OrtStatusPtr SessionGetOutputName(const OrtSession* session, size_t index, OrtAllocator* allocator, char** value) noexcept {
+  return Guarded([&] { Given(value, "out") = CopyText(At(Loaded(session).outputs(), index, "outputs").name, allocator); });
+}
+
+OrtStatusPtr SessionGetOverridableInitializerName(const OrtSession* session, size_t index, OrtAllocator* allocator,
+                                                  char** value) noexcept {
+  return Guarded([&] {
+    const NamedType& input = At(Loaded(session).overridable_initializers(), index, "overridable initializers");
+    Given(value, "out") = CopyText(input.name, allocator);
+  });
+}
+
+OrtStatusPtr SessionGetMemoryInfoForInputs(const OrtSession* session, const OrtMemoryInfo** inputs_memory_info,
+                                           size_t num_inputs) noexcept {
+  return Guarded([&] {
+    const Session& loaded = Loaded(session);
+    Require(num_inputs == loaded.inputs().size(), "there is room for {} inputs, the model has {}", num_inputs,
+            loaded.inputs().size());
+    for (size_t i = 0; i < num_inputs; ++i) (&Given(inputs_memory_info, "out"))[i] = InfoOf(MemoryOfInput(loaded, i));
+  });
+}
+
+// Results that no memory was bound for lie in the processor's.
+OrtStatusPtr SessionGetMemoryInfoForOutputs(const OrtSession* session, const OrtMemoryInfo** outputs_memory_info,
+                                            size_t num_outputs) noexcept {
+  return Guarded([&] {
+    const size_t count = Loaded(session).outputs().size();
+    Require(num_outputs == count, "there is room for {} outputs, the model has {}", num_outputs, count);
+    if (count > 0) std::fill_n(&Given(outputs_memory_info, "out"), count, CpuInfo());
+  });
+}
+
+OrtStatusPtr SessionGetEpDeviceForInputs(const OrtSession* session, const OrtEpDevice** inputs_ep_devices,
+                                         size_t num_inputs) noexcept {
+  return Guarded([&] {
+    const Session& loaded = Loaded(session);
+    Require(num_inputs == loaded.inputs().size(), "there is room for {} inputs, the model has {}", num_inputs,
+            loaded.inputs().size());
+    for (size_t i = 0; i < num_inputs; ++i) (&Given(inputs_ep_devices, "out"))[i] = DeviceOf(MemoryOfInput(loaded, i));
+  });
+}
+
+OrtStatusPtr SessionGetEpDeviceForOutputs(const OrtSession* session, const OrtEpDevice** outputs_ep_devices,
+                                          size_t num_outputs) noexcept {
+  return Guarded([&] {
+    const size_t count = Loaded(session).outputs().size();
+    Require(num_outputs == count, "there is room for {} outputs, the model has {}", num_outputs, count);
+    if (count > 0) std::fill_n(&Given(outputs_ep_devices, "out"), count, DeviceOf(MemoryInfo()));
+  });
+}
+
+OrtStatusPtr SessionEndProfiling(OrtSession* session, OrtAllocator* allocator, char** out) noexcept {
+  return Guarded([&] {
+    Session& loaded = Given(session, "the session").session;
+    const bool profiles = loaded.state()->profiler != nullptr;
+    Given(out, "out") = CopyText(profiles ? loaded.EndProfiling().string() : "", allocator);
+  });
+}
+
+OrtStatusPtr SessionGetProfilingStartTimeNs(const OrtSession* session, uint64_t* out) noexcept {
+  return Guarded([&] {
+    const Profiler* profiler = Loaded(session).state()->profiler.get();
+    const auto start = profiler == nullptr ? Profiler::Clock::duration() : profiler->origin().time_since_epoch();
+    Given(out, "out") = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(start).count());
+  });
+}
+
+// None of the providers has an option that changes after the load.
+OrtStatusPtr SetEpDynamicOptions(OrtSession* sess, const char* const* keys, const char* const* values,
+                                 size_t kv_len) noexcept {
+  return Guarded([&] {
+    Loaded(sess);
+    Require(kv_len > 0 && keys != nullptr && values != nullptr, "no options are given");
+    for (size_t i = 0; i < kv_len; ++i)
+      Require(keys[i] != nullptr && *keys[i] != '\0' && values[i] != nullptr, "option {} has no name or no value", i);
+  });
+}
+
+}  // namespace tessera::c_abi
+
+OrtSession::OrtSession(tessera::Session loaded, std::unique_ptr<tessera::c_abi::SessionLog> its_log)
+    : log(std::move(its_log)), session(std::move(loaded)), async(std::make_unique<tessera::c_abi::AsyncRuns>()) {}
+
+OrtSession::~OrtSession() = default;

@@ -1,0 +1,55 @@
+#pragma once
+
+// How a session is made, as clients say it.
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/c/env.h"
+#include "onnxruntime/onnxruntime_c_api.h"
+#include "tessera/session.h"
+
+struct OrtSessionOptions {
+  /// Set by it: whether loads with these options end.
+  std::shared_ptr<std::atomic<bool>> cancel = std::make_shared<std::atomic<bool>>(false);
+  tessera::SessionOptions core;
+  /// All that was said, known or not.
+  std::map<std::string, std::string, std::less<>> config;
+  std::map<std::string, int64_t, std::less<>> denotations;  // sizes of dimensions by what they stand for
+  /// Weights by name, in place of the model's.
+  std::map<std::string, tessera::Value, std::less<>> initializers, external_initializers;
+  /// Files of external data that lie in memory, by the names that the model has for them.
+  std::map<std::string, std::pair<const char*, size_t>, std::less<>> files;
+  tessera::c_abi::LogTarget log;
+  int log_severity = -1;  // the environment's
+  int intra_op_threads = 0, inter_op_threads = 0;
+  bool per_session_threads = true;
+  OrtCustomCreateThreadFn create_thread = nullptr;
+  OrtCustomJoinThreadFn join_thread = nullptr;
+  void* thread_creation_options = nullptr;
+  OrtExecutionProviderDevicePolicy policy = OrtExecutionProviderDevicePolicy_DEFAULT;
+  EpSelectionDelegate delegate = nullptr;
+  void* delegate_state = nullptr;
+};
+
+namespace tessera::c_abi {
+
+/// What Tessera is to make of the options in this environment. Throws Error for what no session can be made with; what has
+/// no effect goes to the log.
+SessionOptions OptionsFor(const OrtSessionOptions& given, const OrtEnv& env, std::vector<std::string>& ignored);
+
+/// Asks the client's delegate for providers, where it gave one and no provider.
+void ChooseDevices(OrtSessionOptions& options);
+
+/// Where external data of a model from memory lies; empty where the client does not say.
+std::filesystem::path ExternalFolder(const OrtSessionOptions* options);
+
+/// Takes an entry that stands for an option of its own ("session.intra_op_num_threads"); false where it is none.
+bool TakeMirror(OrtSessionOptions& options, std::string_view key, std::string_view value);
+
+}  // namespace tessera::c_abi
