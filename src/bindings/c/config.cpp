@@ -88,6 +88,11 @@ SessionOptions OptionsFor(const OrtSessionOptions& given, const OrtEnv& env, std
     Fail(ErrorCode::kFail,
          "the session shall use the environment's threads, but it was made without: use CreateEnvWithGlobalThreadPools");
   }
+  const auto no_fallback = given.config.find("session.disable_cpu_ep_fallback");
+  if (no_fallback != given.config.end() && no_fallback->second == "1" && core.providers.empty()) {
+    Fail(ErrorCode::kFail,
+         "session.disable_cpu_ep_fallback is 1, but the session has no other provider: append one, or unset it");
+  }
   core.use_global_threads = !given.per_session_threads;
   core.intra_op_threads = Threads(given.intra_op_threads);
   core.inter_op_threads = Threads(given.inter_op_threads);

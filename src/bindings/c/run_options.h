@@ -10,7 +10,7 @@
 struct OrtRunOptions {
   tessera::RunOptions core;
   std::map<std::string, std::string, std::less<>> config;
-  int log_severity = ORT_LOGGING_LEVEL_WARNING;
+  int log_severity = -1;  // the session's
   int log_verbosity = 0;
   std::vector<const OrtLoraAdapter*> adapters;  // the client keeps them
 };
