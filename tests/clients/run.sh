@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Programs for other bindings of ONNX Runtime, each installed from its registry, on its own library and then on ours in its
+# place: both must print the same.
+#   run.sh BUILD [CLIENT...]     CLIENT: c, node, java, rust; all without one
+# What is not there (a toolchain, the network) is said and left out; with TESSERA_CLIENTS_STRICT=1 it is a failure.
+# ONNXRUNTIME_GENUINE names ONNX Runtime's own libonnxruntime.so for the clients that have none; else it comes out of its Python
+# package.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=$(cd "${1:?usage: run.sh BUILD [CLIENT...]}" && pwd)
+shift
+[ $# -gt 0 ] || set -- c node java rust
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ours=$build/lib/onnxruntime
+failed=0 passed=0 left_out=0
+
+leave_out() {  # CLIENT WHY
+  echo "$1: left out, $2"
+  left_out=$((left_out + 1))
+  [ "${TESSERA_CLIENTS_STRICT:-0}" = 0 ] || failed=$((failed + 1))
+}
+has() {  # CLIENT PROGRAM...
+  local client=$1 program
+  shift
+  for program; do
+    command -v "$program" >/dev/null || { leave_out "$client" "there is no $program"; return 1; }
+  done
+}
+compare() {  # CLIENT: theirs and ours have printed into files of their own
+  if diff -u "$work/$1.theirs" "$work/$1.ours" && grep -q . "$work/$1.ours"; then
+    echo "$1: as on ONNX Runtime, $(wc -l <"$work/$1.ours") lines"
+    passed=$((passed + 1))
+  else
+    echo "$1: FAILED"
+    failed=$((failed + 1))
+  fi
+}
+
+genuine() {  # prints the path of ONNX Runtime's library
+  if [ -n "${ONNXRUNTIME_GENUINE:-}" ]; then echo "$ONNXRUNTIME_GENUINE"; return; fi
+  if [ ! -d "$work/wheel" ]; then
+    python3 -m venv "$work/venv" && "$work/venv/bin/pip" -q download --no-deps -d "$work" onnxruntime==1.31.1 >&2 || return 1
+    python3 -m zipfile -e "$work"/onnxruntime-*.whl "$work/wheel"
+  fi
+  echo "$work"/wheel/onnxruntime/capi/libonnxruntime.so.1.31.1
+}
+
+client_c() {
+  local theirs
+  has c cc && theirs=$(genuine) || { leave_out c "ONNX Runtime's library cannot be had"; return; }
+  mkdir -p "$work/c"
+  cp "$theirs" "$work/c/libonnxruntime.so.1"
+  ln -sf libonnxruntime.so.1 "$work/c/libonnxruntime.so"
+  # Linked with theirs, run on both.
+  cc -std=c11 -I"${ONNXRUNTIME_HEADERS:-$root/include/onnxruntime}" "$here/linked_client.c" -o "$work/c/client" -L"$work/c" -lonnxruntime \
+    || { echo "c: FAILED to build"; failed=$((failed + 1)); return; }
+  LD_LIBRARY_PATH=$work/c "$work/c/client" "$work/models/add.onnx" >"$work/c.theirs" 2>&1
+  LD_LIBRARY_PATH=$ours "$work/c/client" "$work/models/add.onnx" >"$work/c.ours" 2>&1
+  compare c
+}
+
+client_node() {
+  has node node npm || return
+  mkdir -p "$work/node"
+  (cd "$work/node" && npm install --ignore-scripts --no-audit --no-fund onnxruntime-node@1.30.0 >/dev/null 2>&1) \
+    || { leave_out node "npm cannot install onnxruntime-node"; return; }
+  node "$here/node_client.js" "$work/node" "$work/models" >"$work/node.theirs" 2>"$work/node.log"
+  local library
+  library=$(find "$work/node/node_modules/onnxruntime-node/bin" -path '*linux/x64*' -name 'libonnxruntime.so*' | head -n 1)
+  replace "$library"
+  node "$here/node_client.js" "$work/node" "$work/models" >"$work/node.ours" 2>>"$work/node.log"
+  compare node
+}
+
+replace() {  # FILE: our library in its place, with what it needs beside it
+  rm -f "$1"
+  cp -L "$ours/libonnxruntime.so.1" "$1"
+  ln -sf "$build/lib/libtessera.so.1" "$(dirname "$1")/libtessera.so.1"
+}
+
+client_java() {
+  has java java javac curl unzip || return
+  mkdir -p "$work/java/classes" "$work/java/native"
+  local jar=$work/java/onnxruntime.jar
+  curl -fsSL -o "$jar" "${MAVEN_REPOSITORY:-https://repo1.maven.org/maven2}/com/microsoft/onnxruntime/onnxruntime/1.29.0/onnxruntime-1.29.0.jar" \
+    || { leave_out java "the package cannot be had"; return; }
+  javac -cp "$jar" -d "$work/java/classes" "$here/JavaClient.java" || { echo "java: FAILED to build"; failed=$((failed + 1)); return; }
+  java -cp "$jar:$work/java/classes" JavaClient "$work/models" >"$work/java.theirs" 2>"$work/java.log"
+  unzip -qjo "$jar" 'ai/onnxruntime/native/linux-x64/*' -d "$work/java/native"
+  replace "$work/java/native/libonnxruntime.so"
+  java -Donnxruntime.native.path="$work/java/native" -cp "$jar:$work/java/classes" JavaClient "$work/models" \
+    >"$work/java.ours" 2>>"$work/java.log"
+  compare java
+}
+
+client_rust() {
+  local theirs
+  has rust cargo && theirs=$(genuine) || { leave_out rust "ONNX Runtime's library cannot be had"; return; }
+  cp -r "$here/rust" "$work/rust"
+  (cd "$work/rust" && cargo build --quiet --release) || { leave_out rust "the crate cannot be built"; return; }
+  ORT_DYLIB_PATH=$theirs "$work/rust/target/release/client" "$work/models" >"$work/rust.theirs" 2>"$work/rust.log"
+  ORT_DYLIB_PATH=$ours/libonnxruntime.so.1 "$work/rust/target/release/client" "$work/models" >"$work/rust.ours" 2>>"$work/rust.log"
+  compare rust
+}
+
+mkdir -p "$work/models"
+"$build/bin/abi_write_models" "$work/models" || { echo "build the target abi_write_models first"; exit 2; }
+for client; do
+  "client_$client"
+done
+echo "$passed passed, $failed failed, $left_out left out"
+[ "$failed" = 0 ]

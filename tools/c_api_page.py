@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Writes docs/c_api.md: what is behind each entry of the C ABI, from the tables in src/bindings/c.
+
+usage: c_api_page.py [--check]
+
+--check: changes nothing, and ends with 1 where the page is not what it would write."""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYER = ROOT / "src" / "bindings" / "c"
+PAGE = ROOT / "docs" / "c_api.md"
+TABLES = [
+    ("OrtApi", "ort_api"),
+    ("OrtModelEditorApi", "model_editor_api"),
+    ("OrtCompileApi", "compile_api"),
+    ("OrtEpApi", "ep_api"),
+    ("OrtInteropApi", "interop_api"),
+    ("OrtModelPackageApi", "model_package_api"),
+]
+# Groups that are work of their own.
+APART = {"kCustomOperators", "kGraphViews", "kModelEditor", "kCompiling", "kPlugins"}
+
+INTRODUCTION = """# The C ABI
+
+Programs and bindings that were written for ONNX Runtime run on Tessera with its file `libonnxruntime.so.1.31.1` in the place of
+theirs. It lies in a folder of its own below the library's (`lib/tessera/onnxruntime`), so that no linker finds it by accident:
+name that folder, or copy the file over a client's own where Tessera is installed. The headers are in `include/onnxruntime`.
+
+Each table has all entries of version 31. One with nothing behind it answers `ORT_NOT_IMPLEMENTED` with a text that says what
+to use instead; those of providers that are not in the build fail as they do in a build of ONNX Runtime without them.
+
+Where Tessera answers otherwise than ONNX Runtime does:
+
+- Configuration entries are kept and can be read, known or not. Those that Tessera knows have their effect
+  (see [session configuration](session_configuration.md)); a value that they do not take is logged and has none. `ep.context_*`
+  has none here.
+- Results that no memory was bound for lie in host memory. Their strings, sequences and maps share memory with what they were
+  taken out of.
+- `GetAvailableProviders` lists names of ONNX Runtime's vocabulary alone, as bindings know no others; OpenCL is taken by its name.
+- Sparse tensors have coordinates.
+
+This page is written by `tools/c_api_page.py`.
+"""
+
+
+def rows(name):
+    """Entries of a table: version, name, state, and what is said of it."""
+    version = 0
+    for line in (LAYER / f"{name}.inc").read_text(encoding="utf-8").splitlines():
+        if match := re.match(r"// Since version (\d+)\.", line):
+            version = int(match[1])
+        elif match := re.match(r"(ENTRY|LATER|ABSENT)\((\w+)(?:, \"?([^)\"]+)\"?)?\)", line):
+            yield version, match[2], match[1], match[3]
+
+
+def advice():
+    """What each constant of advice.h says."""
+    text = (LAYER / "advice.h").read_text(encoding="utf-8")
+    found = {}
+    for name, parts in re.findall(r"inline constexpr char (\w+)\[\] =((?:\s*\"[^\"]*\")+);", text):
+        found[name] = "".join(re.findall(r"\"([^\"]*)\"", parts))
+    return found
+
+
+def page():
+    """The text of the page."""
+    texts = advice()
+    out = [INTRODUCTION]
+    entries = [(table, *row) for table, name in TABLES for row in rows(name)]
+    counted = [row for row in entries if row[4] not in APART]
+    answered = sum(state != "LATER" for _, _, _, state, _ in counted)
+    out.append("| table | entries | here | follow |\n|---|---|---|---|")
+    for table, _ in TABLES:
+        own = [row for row in entries if row[0] == table]
+        later = sum(row[3] == "LATER" for row in own)
+        out.append(f"| `{table}` | {len(own)} | {len(own) - later} | {later} |")
+    out.append("")
+    out.append(
+        f"Without custom operators, graph views, the model editor, compiling and provider libraries there are {len(counted)} "
+        f"entries, {answered} of them ({100 * answered // len(counted)} %) with something behind them.\n"
+    )
+    for table, name in TABLES:
+        out.append(f"## {table}\n")
+        out.append("| entry | since | state |\n|---|---|---|")
+        for version, entry, state, what in rows(name):
+            says = {
+                "ENTRY": "yes",
+                "LATER": f"`ORT_NOT_IMPLEMENTED`: {texts.get(what, '')}",
+                "ABSENT": f"{what} is not in this build",
+            }[state]
+            out.append(f"| `{entry}` | {version} | {says} |")
+        out.append("")
+    return "\n".join(out).rstrip() + "\n"
+
+
+def main():
+    text = page()
+    if sys.argv[1:] == ["--check"]:
+        if PAGE.read_text(encoding="utf-8") == text:
+            return 0
+        print("docs/c_api.md is not what the tables say: run tools/c_api_page.py", file=sys.stderr)
+        return 1
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
