@@ -53,15 +53,6 @@ fn main() -> ort::Result<()> {
         "terminated",
         session.run_with_options(ort::inputs!["A" => left()?, "B" => right()?], &options).map(drop),
     );
-    {
-        let mut binding = session.create_binding()?;
-        binding.bind_input("A", &left()?)?;
-        binding.bind_input("B", &right()?)?;
-        binding.bind_output("C", Tensor::<f32>::from_array(([2usize, 3], vec![0f32; 6]))?)?;
-        let outputs = session.run_binding(&binding)?;
-        println!("bound {:?}", outputs["C"].try_extract_tensor::<f32>()?);
-    }
-
     // Lists of providers: one that is not there falls back, or is an error where that is asked for.
     let lenient = Session::builder(&env)?
         .with_execution_providers([ep::TensorRT::default().build(), ep::OpenVINO::default().build(), ep::CPU::default().build()])?
