@@ -88,7 +88,22 @@ class Provenance::Settlement {
       if (into == kNone || into == removed.origin.index || !moved_.contains(into)) continue;
       return Set(removed, NodeFate::kFused, into);
     }
-    Set(removed, NodeFate::kRemoved, kNone);
+    const int32_t scaled = FoldsIntoProducers() ? OriginOfProducer(removed) : kNone;
+    Set(removed, scaled == kNone ? NodeFate::kRemoved : NodeFate::kFused, scaled);
+  }
+
+  /// Passes that let the node before compute what a node did by other constants, which no edit of nodes shows.
+  bool FoldsIntoProducers() const {
+    const std::string& pass = provenance_.passes_[pass_];
+    return pass == "fold_scales" || pass == "fold_biases";
+  }
+
+  int32_t OriginOfProducer(const Graph::RemovedNode& removed) const {
+    for (const ValueIndex input : removed.inputs) {
+      const NodeIndex producer = input == kNone ? kNone : graph_.value(input).producer;
+      if (producer != kNone) return graph_.origin(producer).index;
+    }
+    return kNone;
   }
 
   void Set(const Graph::RemovedNode& removed, NodeFate fate, int32_t into) {
@@ -97,6 +112,10 @@ class Provenance::Settlement {
     // Where the pass made another node that stands for it, that one counts as long as it is there.
     const bool certain = fate == NodeFate::kFused && into != kNone && !removed.origin.inserted && !moved_.contains(index);
     Origin& origin = provenance_.origins_[static_cast<size_t>(index)];
+    if (fate == NodeFate::kFused && origin.domain.empty() && origin.op_type == "Identity") {  // there is nothing to take in
+      fate = NodeFate::kRemoved;
+      into = kNone;
+    }
     if ((origin.certain && !certain) || (removed.origin.inserted && origin.fate != NodeFate::kNone)) return;
     origin.fate = into == kNone && fate == NodeFate::kFused ? NodeFate::kRemoved : fate;
     origin.into = into;

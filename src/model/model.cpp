@@ -62,7 +62,8 @@ void FixDimensions(Graph& graph, const LoadOptions& options) {
   const std::set<std::string_view> symbols = SymbolsOf(graph);
   for (const auto& [name, size] : sizes) {
     Require(size >= 0, "free dimension '{}' cannot be {}", name, size);
-    Require(options.ignore_unknown_dimensions || symbols.contains(name), "the model has no free dimension '{}' (its dimensions: {})", name,
+    Require(options.ignore_unknown_dimensions || symbols.contains(name),
+            "the model has no free dimension '{}' (its dimensions: {})", name,
             symbols.empty() ? "none has a name" : fmt::format("{}", fmt::join(symbols, ", ")));
   }
   for (size_t i = 0; i < graph.num_values(); ++i) {

@@ -40,7 +40,7 @@ struct LoadOptions {
 struct Model {
   std::unique_ptr<Graph> graph;
   ModelMetadata metadata;
-  bool has_version = false;  // metadata.version is the model's own
+  bool has_version = false;                      // metadata.version is the model's own
   std::shared_ptr<const ExternalData> external;  // null for a model from a context
   std::vector<std::string> warnings;             // what looks wrong and was let through
 };

@@ -227,7 +227,7 @@ TEST_F(Context, FilesOfAnEarlierFormatAreMadeAgain) {
   earlier[kFormat] = 3;
   Write(file(), earlier);
   const Session session(model(), Options());
-  EXPECT_THAT(session.context().detail, HasSubstr("it has format 3, this build reads 5; written"));
+  EXPECT_THAT(session.context().detail, HasSubstr("it has format 3, this build reads 6; written"));
   EXPECT_EQ(RunAll(session), expected);
   EXPECT_TRUE(Session(model(), Options()).context().used);
 }
