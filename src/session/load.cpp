@@ -269,6 +269,7 @@ std::shared_ptr<Session::State> Session::State::Make(const SessionOptions& sessi
                                                      std::shared_ptr<Environment::State> session_environment) {
   const CallersFloatMode float_mode;
   return {new State(session_options, std::move(session_environment)), [](State* state) {
+            const CallersFloatMode float_mode;  // drivers of devices compute where they let go, too
             if (!state->LostAtFork()) delete state;
           }};
 }
