@@ -13,11 +13,11 @@ case "${1:-}" in
   "")
     base=$(git rev-list --max-count=$((COMMITS + 1)) HEAD | tail -1)
     files=$(comm -12 <(git diff --name-only --diff-filter=AM "$base" | sort) <(sources | sort) | shuf -n "$MOST" --random-source=<(git rev-parse HEAD HEAD HEAD HEAD)) ;;
-  *) files=$* ;;
+  *) files=$(printf '%s\n' "$@") ;;
 esac
 [ -n "$files" ] || { echo "nothing has changed"; exit 0; }
 onnx=$(echo "${TESSERA_DEPS:-/opt/tessera}"/onnx-*/include)
 flags=(-std=c++20 -march=x86-64-v2 -Wno-everything -Iinclude -Isrc -Iproviders -Itools -Itools/onnx_test_runner -Itools/tessera_perf
-       -Itools/tessera_inspect -I"$BUILD/generated" -isystem "$onnx" -isystem /usr/include/eigen3 -DTESSERA_VERSION="0"
+       -Itools/tessera_inspect -I"$BUILD/generated" -isystem "$onnx" -isystem /usr/include/eigen3 '-DTESSERA_VERSION="0"'
        -DCL_TARGET_OPENCL_VERSION=120 -DONNX_ML=1 -DONNX_NAMESPACE=onnx -DONNX_USE_LITE_PROTO=1 -DSPDLOG_FMT_EXTERNAL -DFMT_SHARED)
 echo "$files" | xargs -P "$(nproc)" -I{} clang-tidy-19 --quiet {} -- "${flags[@]}"

@@ -73,6 +73,7 @@ size_t Session::State::InputPosition(std::string_view name) const {
   const auto found = input_position.find(name);
   if (found == input_position.end()) {
     std::vector<std::string> names;
+    names.reserve(inputs.size() + overridable.size());
     for (const NamedType& input : inputs) names.push_back(input.name);
     for (const NamedType& input : overridable) names.push_back(input.name);
     Fail(ErrorCode::kInvalidArgument, "the model has no input '{}' (inputs: {})", name,

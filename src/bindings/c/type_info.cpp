@@ -170,6 +170,7 @@ OrtStatusPtr SetSymbolicDimensions(OrtTensorTypeAndShapeInfo* info, const char* 
     Require(Info(info).dims.rank() == dim_params_length, "{} names are given for {} dimensions", dim_params_length,
             info->dims.rank());
     std::vector<std::string> symbols;
+    symbols.reserve(dim_params_length);
     for (size_t i = 0; i < dim_params_length; ++i) symbols.emplace_back(dim_params[i] == nullptr ? "" : dim_params[i]);
     info->symbols = std::move(symbols);
   });
