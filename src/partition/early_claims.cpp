@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "graph/move_nodes.h"
 #include "graph/private_names.h"
+#include "graph/provenance.h"
 
 namespace tessera {
 namespace {
@@ -41,12 +42,12 @@ class EarlyClaims {
  private:
   void DrawAll(Graph& graph, const std::string& path) {
     for (const Unit& unit : ClaimAsWritten(graph, resources_, options_, log_, path)) Draw(graph, unit);
-    const std::vector<NodeIndex> order = graph.TopologicalOrder();
-    for (const NodeIndex index : order) {
+    const GraphViewer viewer(graph);
+    for (const NodeIndex index : viewer.nodes()) {
       const auto nested = graph.Subgraphs(index);
       if (nested.empty()) continue;
-      const std::string label = graph.node(index).Label();
-      for (const auto& [attribute, inner] : nested) DrawAll(*inner, path + label + "." + std::string(attribute) + "/");
+      for (const auto& [attribute, inner] : nested)
+        DrawAll(*inner, PathOfNested(path, graph.node(index), viewer, attribute));
       graph.RefreshImplicitInputs(index);
     }
   }
@@ -79,11 +80,11 @@ class EarlyClaims {
       if (parts_[i].provider == provider) mine.push_back(i);
     }
     if (mine.empty()) return;
+    if (mine.size() == 1) return CompileAlone(provider, mine.front());
     try {
       Compile(provider, mine);
-    } catch (const std::exception& error) {
+    } catch (const std::exception&) {
       resources_.CheckLoad();
-      if (mine.size() == 1) return GiveBack(mine.front(), error);
       for (const size_t i : mine) CompileAlone(provider, i);
     }
   }
@@ -102,10 +103,7 @@ class EarlyClaims {
     std::vector<FusedSubgraph> subgraphs;
     for (const size_t i : parts)
       subgraphs.push_back({&drawn_[i].outer->node(drawn_[i].opaque), GraphViewer(*parts_[i].graph)});
-    std::vector<std::unique_ptr<Kernel>> kernels = provider.Compile(subgraphs);
-    Require(kernels.size() == parts.size(), "{} compiled {} kernels for {} subgraphs", provider.name(), kernels.size(),
-            parts.size());
-    for (const auto& kernel : kernels) Require(kernel != nullptr, "{} compiled no kernel", provider.name());
+    std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider, subgraphs);
     for (size_t i = 0; i < parts.size(); ++i) parts_[parts[i]].kernel = std::move(kernels[i]);
   }
 

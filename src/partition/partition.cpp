@@ -313,10 +313,7 @@ class Partitioner {
   void Compile(int16_t index, std::span<Unit* const> units) {
     std::vector<FusedSubgraph> subgraphs;
     for (const Unit* unit : units) subgraphs.push_back({unit->fused.get(), GraphViewer(graph_, unit->nodes)});
-    std::vector<std::unique_ptr<Kernel>> kernels = provider(index).Compile(subgraphs);
-    Require(kernels.size() == units.size(), "{} compiled {} kernels for {} subgraphs", provider(index).name(),
-            kernels.size(), units.size());
-    for (const auto& kernel : kernels) Require(kernel != nullptr, "{} compiled no kernel", provider(index).name());
+    std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider(index), subgraphs);
     for (size_t i = 0; i < units.size(); ++i) units[i]->kernel = std::move(kernels[i]);
   }
 
@@ -409,13 +406,13 @@ class Partitioner {
     return "name a provider that does, or export the model without this operator";
   }
 
-  std::vector<std::string> Names(std::span<const ValueIndex> values) const {
+  static std::vector<std::string> Names(const Graph& graph, std::span<const ValueIndex> values) {
     size_t bytes = 0;  // before there are as many copies of a long name as it has readers
     for (const ValueIndex value : values)
-      bytes += sizeof(std::string) + (value == kNone ? 0 : graph_.value(value).name.size());
-    graph_.Charge(bytes);
+      bytes += sizeof(std::string) + (value == kNone ? 0 : graph.value(value).name.size());
+    graph.Charge(bytes);
     std::vector<std::string> names;
-    for (const ValueIndex value : values) names.push_back(value == kNone ? std::string() : graph_.value(value).name);
+    for (const ValueIndex value : values) names.push_back(value == kNone ? std::string() : graph.value(value).name);
     return names;
   }
 
@@ -435,58 +432,42 @@ class Partitioner {
     return origin.index == kNone ? std::vector<size_t>() : std::vector<size_t>{static_cast<size_t>(origin.index)};
   }
 
-  void Report(const GraphPartition& result, PlacementReport& report) {
+  void Report(const GraphPartition& result, PlacementReport& report) const {
+    const auto add = [&](PlacementReport::NodeEntry entry) {
+      for (PlacementReport::ProviderEntry& of : report.providers) of.nodes += of.name == entry.provider ? 1 : 0;
+      report.nodes.push_back(std::move(entry));
+    };
     for (const Unit& unit : result.units) {
-      if (unit.early != nullptr) {
-        ReportEarlyPart(unit, report);
+      if (unit.early != nullptr) {  // the nodes that the opaque one stands for
+        const Graph& inner = *unit.early->graph;
+        for (const NodeIndex index : inner.TopologicalOrder()) add(EntryOf(inner, index, unit.early->name));
         continue;
       }
       for (const NodeIndex index : unit.nodes) {
-        resources_.CheckLoad();
-        const Node& node = graph_.node(index);
-        graph_.Charge(sizeof(PlacementReport::NodeEntry) + path_.size() + node.name.size() +
-                      (unit.fused != nullptr ? unit.fused->name.size() : 0));
-        report.nodes.push_back({.graph = path_,
-                                .name = node.name,
-                                .op_type = node.op_type,
-                                .domain = node.domain,
-                                .since_version = node.since_version,
-                                .provider = node.provider,
-                                .fused_into = unit.fused != nullptr ? unit.fused->name : "",
-                                .refusals = refusals_[static_cast<size_t>(index)],
-                                .inputs = Names(node.inputs),
-                                .outputs = Names(node.outputs),
-                                .precision = PrecisionOf(node, provider(unit.provider)),
-                                .model_nodes = ModelNodesOf(graph_, index),
-                                .inserted = graph_.origin(index).inserted});
-        for (PlacementReport::ProviderEntry& entry : report.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
+        PlacementReport::NodeEntry entry = EntryOf(graph_, index, unit.fused != nullptr ? unit.fused->name : "");
+        entry.refusals = refusals_[static_cast<size_t>(index)];
+        entry.precision = PrecisionOf(graph_.node(index), provider(unit.provider));
+        entry.inserted = graph_.origin(index).inserted;
+        add(std::move(entry));
       }
     }
   }
 
-  /// The nodes that an opaque one stands for.
-  void ReportEarlyPart(const Unit& unit, PlacementReport& report) const {
-    const Graph& inner = *unit.early->graph;
-    const auto names = [&](std::span<const ValueIndex> values) {
-      std::vector<std::string> list;
-      for (const ValueIndex value : values) list.push_back(value == kNone ? std::string() : inner.value(value).name);
-      return list;
-    };
-    for (const NodeIndex index : inner.TopologicalOrder()) {
-      resources_.CheckLoad();
-      const Node& node = inner.node(index);
-      report.nodes.push_back({.graph = path_,
-                              .name = node.name,
-                              .op_type = node.op_type,
-                              .domain = node.domain,
-                              .since_version = node.since_version,
-                              .provider = node.provider,
-                              .fused_into = unit.early->name,
-                              .inputs = names(node.inputs),
-                              .outputs = names(node.outputs),
-                              .model_nodes = ModelNodesOf(inner, index)});
-      for (PlacementReport::ProviderEntry& entry : report.providers) entry.nodes += entry.name == node.provider ? 1 : 0;
-    }
+  /// What the graph says of a node.
+  PlacementReport::NodeEntry EntryOf(const Graph& graph, NodeIndex index, const std::string& fused_into) const {
+    resources_.CheckLoad();
+    const Node& node = graph.node(index);
+    graph.Charge(sizeof(PlacementReport::NodeEntry) + path_.size() + node.name.size() + fused_into.size());
+    return {.graph = path_,
+            .name = node.name,
+            .op_type = node.op_type,
+            .domain = node.domain,
+            .since_version = node.since_version,
+            .provider = node.provider,
+            .fused_into = fused_into,
+            .inputs = Names(graph, node.inputs),
+            .outputs = Names(graph, node.outputs),
+            .model_nodes = ModelNodesOf(graph, index)};
   }
 
   Graph& graph_;
@@ -506,6 +487,15 @@ class Partitioner {
 };
 
 }  // namespace
+
+std::vector<std::unique_ptr<Kernel>> CompileSubgraphs(ExecutionProvider& provider,
+                                                      std::span<const FusedSubgraph> subgraphs) {
+  std::vector<std::unique_ptr<Kernel>> kernels = provider.Compile(subgraphs);
+  Require(kernels.size() == subgraphs.size(), "{} compiled {} kernels for {} subgraphs", provider.name(), kernels.size(),
+          subgraphs.size());
+  for (const auto& kernel : kernels) Require(kernel != nullptr, "{} compiled no kernel", provider.name());
+  return kernels;
+}
 
 std::vector<Unit> ClaimAsWritten(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
                                  const Logger& log, const std::string& path) {

@@ -70,6 +70,10 @@ struct Assignment {
 std::vector<Unit> ClaimAsWritten(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
                                  const Logger& log, const std::string& path);
 
+/// ExecutionProvider::Compile; throws Error where it does not give a kernel for each subgraph.
+std::vector<std::unique_ptr<Kernel>> CompileSubgraphs(ExecutionProvider& provider,
+                                                      std::span<const FusedSubgraph> subgraphs);
+
 /// Asks the providers in order, compiles nothing, and sets Node::provider. Throws Error for nodes that nobody takes.
 Assignment AssignProviders(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
                            const Logger& log);
