@@ -142,7 +142,7 @@ class MatMulNBits final : public Kernel {
 
   /// Bytes of codes, scales and zero points in panels: floats, but for codes.
   int64_t FloatsInPanels() const { return CheckedMul(CheckedMul(PanelGemm::Panels(n_), kPanel), blocks_); }
-  void PackCodes(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
+  void PackQuantized(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
     kernel.On(queue, PackedItems(), {1, 1, 1}, from, to, static_cast<cl_int>(row_bytes_), static_cast<cl_int>(n_));
   }
   void PackFloats(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
@@ -171,7 +171,7 @@ class MatMulNBits final : public Kernel {
     const auto floats = static_cast<int64_t>(sizeof(cl_float)) * FloatsInPanels();
     packed_ = pack(
         1, CheckedMul(n_, row_bytes_), "panels of codes", PackedBytes(),
-        [&](cl_command_queue queue, BufferRange from, BufferRange to) { PackCodes(pack_.Compile(), queue, from, to); });
+        [&](cl_command_queue queue, BufferRange from, BufferRange to) { PackQuantized(pack_.Compile(), queue, from, to); });
     packed_scales_ =
         pack(2, blocks, "panels of scales", floats, [&](cl_command_queue queue, BufferRange from, BufferRange to) {
           PackFloats(pack_scales_.Compile(), queue, from, to);
@@ -203,7 +203,7 @@ class MatMulNBits final : public Kernel {
       return here->range();
     };
     const auto floats = static_cast<int64_t>(sizeof(cl_float)) * FloatsInPanels();
-    const BufferRange codes = in_panels(packed_, codes_here, 1, PackedBytes(), pack_, &MatMulNBits::PackCodes);
+    const BufferRange codes = in_panels(packed_, codes_here, 1, PackedBytes(), pack_, &MatMulNBits::PackQuantized);
     const std::array<BufferRange, 2> scales = {
         in_panels(packed_scales_, scales_here, 2, floats, pack_scales_, &MatMulNBits::PackFloats),
         in_panels(packed_zeros_, zeros_here, 3, floats, pack_zeros_, &MatMulNBits::PackFloats)};

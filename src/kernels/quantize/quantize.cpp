@@ -49,8 +49,8 @@ HWY_INLINE int64_t QuantizeVectors(const float* x, float scale, float zero, floa
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
 #if HWY_TARGET == HWY_AVX3
     const auto rounded = [&](int64_t at) HWY_ATTR { return CodeVector{_mm512_cvtps_epi32(clamped(at).raw)}; };
-    const auto codes = PackCodes<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes),
-                                    static_cast<int32_t>(zero));
+    const auto codes = PackQuantized<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes),
+                                        static_cast<int32_t>(zero));
     _mm512_storeu_si512(y + i, codes);
 #else
     store(i);
@@ -163,7 +163,7 @@ void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int
     const auto real = kMultiplies ? hn::Mul(hn::Mul(hn::Sub(u, a_zero), hn::Sub(v, b_zero)), a_scale)
                                   : hn::MulAdd(u, a_scale, hn::MulAdd(v, b_scale, offset));
     // The zero point is added in 32 bits, which must not wrap; the operand order makes NaN the least.
-    return RoundCodes(hn::Max(real, hn::Set(df, -1e6f)));
+    return RoundToInt32(hn::Max(real, hn::Set(df, -1e6f)));
   };
   const auto one = [&](const T* x, const T* y, T* to)
                        HWY_ATTR { hn::StoreU(hn::DemoteTo(d8, hn::Add(rounded(x, y), zero)), d8, to); };
@@ -171,7 +171,7 @@ void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int
 #if HWY_TARGET == HWY_AVX3
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
     const auto at = [&](int64_t j) HWY_ATTR { return rounded(a + i + j * lanes, b + i + j * lanes); };
-    _mm512_storeu_si512(out + i, PackCodes<T>(at(0), at(1), at(2), at(3), how.zero));
+    _mm512_storeu_si512(out + i, PackQuantized<T>(at(0), at(1), at(2), at(3), how.zero));
   }
 #endif
   for (; i + 2 * lanes <= count; i += 2 * lanes) {

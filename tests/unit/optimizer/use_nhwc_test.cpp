@@ -173,7 +173,7 @@ std::multiset<std::string> Compare(CodesNetwork& network, const std::vector<std:
   return given.operators;
 }
 
-size_t Expected(size_t convolutions) { return cpu::CodeRowsWidth() > 0 ? convolutions : 0; }
+size_t Expected(size_t convolutions) { return cpu::PaddedRowsWidth() > 0 ? convolutions : 0; }
 
 struct NhwcConvCase {
   std::string name;

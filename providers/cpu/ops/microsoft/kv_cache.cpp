@@ -18,9 +18,9 @@ constexpr float kHalfRange = 8;     // what codes of 4 bits have added
 constexpr int64_t kTogether = 256;  // codes of 4 bits before they are packed
 
 /// Writes and reads rows of codes.
-class CodeRows {
+class QuantizedRows {
  public:
-  explicit CodeRows(const CacheCodes& codes)
+  explicit QuantizedRows(const CacheCodes& codes)
       : codes_(codes), quantize_(FindQuantizeLoop(codes.type())), dequantize_(FindDequantizeLoop(codes.type())) {}
 
   void Write(const float* row, int64_t head, int64_t width, uint8_t* out) const {
@@ -70,7 +70,7 @@ void WriteCache(ThreadPool& threads, const Tensor* past, const int64_t* past_row
   const bool shared = past != nullptr && past->raw() == cache.raw();
   auto* out = static_cast<uint8_t*>(cache.mutable_raw());
   const auto write = [&, numbers = codes.exist() ? std::nullopt : std::optional<RowWriter<float>>(cache),
-                      coded = CodeRows(codes)](const float* row, int64_t head, int64_t to) {
+                      coded = QuantizedRows(codes)](const float* row, int64_t head, int64_t to) {
     if (!numbers) coded.Write(row, head, current.width, out + to * row_bytes);
     else if (numbers->direct()) std::copy_n(row, elements, numbers->At(to * elements, nullptr));
     else numbers->Flush(to * elements, elements, row);
@@ -103,7 +103,7 @@ Heads<const float> ReadCache(KernelContext& context, const Tensor& cache, int64_
   const int64_t elements = codes.RowElements(width);
   const int64_t count = capacity == 0 || elements == 0 ? 0 : cache.num_elements() / (capacity * elements);
   float* out = context.scratch<float>(static_cast<size_t>(CheckedMul(CheckedMul(count, rows), width))).data();
-  const CodeRows coded(codes);
+  const QuantizedRows coded(codes);
   context.threads().ParallelFor(count * rows, static_cast<double>(width) * 0.4, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const int64_t head = i / rows, row = i % rows, run = std::min(end - i, rows - row),

@@ -36,7 +36,7 @@ class MatMulInteger final : public Kernel {
     Require(a_zero.size() == 1, "A's zero point is not the scalar that it was declared to be");
     int32_t* out = place(shape);
     if (out != nullptr && rows * shape.n > 0)
-      product_->Run(context, a, rows, a_zero[0], {.kind = OutputStage::kSums, .data = out, .scales = {}});
+      product_->Run(context, a, rows, a_zero[0], {.kind = OutputStage::kAccumulators, .data = out, .scales = {}});
   }
 
  private:

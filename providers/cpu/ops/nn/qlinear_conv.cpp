@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "cpu/ops/nn/byte_conv.h"
-#include "cpu/ops/nn/small_byte_images.h"
+#include "cpu/ops/nn/quantized_conv.h"
+#include "cpu/ops/nn/small_quantized_conv.h"
 #include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
@@ -65,8 +65,8 @@ class QLinearConv final : public Kernel {
         });
   }
 
-  std::optional<SmallByteConv> small_;
-  std::optional<ByteConv> fast_;
+  std::optional<SmallQuantizedConv> small_;
+  std::optional<QuantizedConv> fast_;
   std::optional<IntegerConv> conv_;
 };
 

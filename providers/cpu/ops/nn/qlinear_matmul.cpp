@@ -45,7 +45,7 @@ class QLinearMatMul final : public Kernel {
     if (output == nullptr || output->num_elements() == 0) return;
     const auto a_scale = ReadScales(context, context.required_input(1)),
                y_scale = ReadScales(context, context.required_input(6));
-    const auto b_scale = CheckPerLine(ReadScales(context, context.required_input(4)), shape.n, 1, "B's scale");
+    const auto b_scale = CheckPerChannel(ReadScales(context, context.required_input(4)), shape.n, 1, "B's scale");
     const auto a_zero = ReadZeroPoints(context, context.input(2)), y_zero = ReadZeroPoints(context, context.input(7));
     Require(a_scale.size() == 1 && y_scale.size() == 1 && a_zero.size() == 1 && y_zero.size() == 1,
             "scales or zero points are not the scalars that they were declared to be");
@@ -72,18 +72,18 @@ class QLinearMatMul final : public Kernel {
     });
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t batch = shape.batch.num_elements();
-    const auto a_scale = CheckPerLine(ReadScales(context, context.required_input(1)), shape.m, batch, "A's scale");
-    const auto b_scale = CheckPerLine(ReadScales(context, context.required_input(4)), shape.n, batch, "B's scale");
-    const auto y_scale = CheckPerLine(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
-    const auto y_zero = CheckPerLine(ReadZeroPoints(context, context.input(7)), shape.m, batch, "Y's zero point");
+    const auto a_scale = CheckPerChannel(ReadScales(context, context.required_input(1)), shape.m, batch, "A's scale");
+    const auto b_scale = CheckPerChannel(ReadScales(context, context.required_input(4)), shape.n, batch, "B's scale");
+    const auto y_scale = CheckPerChannel(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
+    const auto y_zero = CheckPerChannel(ReadZeroPoints(context, context.input(7)), shape.m, batch, "Y's zero point");
     auto* out = static_cast<uint8_t*>(output->mutable_raw());
     const bool is_signed = IsSigned(output->type());
     const int64_t rows = batch * shape.m;
     const auto combine = [&](int64_t row, float* scales) {
       const int64_t matrix = row / shape.m;
-      const int64_t line = row % shape.m;
-      const float a = a_scale.of(matrix)[line * a_scale.step()];
-      const float y = y_scale.of(matrix)[line * y_scale.step()];
+      const int64_t channel = row % shape.m;
+      const float a = a_scale.of(matrix)[channel * a_scale.step()];
+      const float y = y_scale.of(matrix)[channel * y_scale.step()];
       for (int64_t j = 0; j < (b_scale.step() == 0 ? 1 : shape.n); ++j) scales[j] = a * b_scale.of(matrix)[j] / y;
     };
     const auto finish = [&](int64_t row, const float* scales) {
@@ -161,26 +161,26 @@ class QLinearMatMulOfFloats final : public Kernel {
     return values;
   }
 
-  /// (value - zero) * scale, of inputs `codes` and the two after it; for each row or each column, or for all.
+  /// (value - zero) * scale, of inputs `quantized` and the two after it; for each row or each column, or for all.
   static std::span<float> Dequantize(KernelContext& context, size_t input, Matrix matrix, bool by_row) {
-    const Tensor& codes = context.required_input(input);
-    const int64_t rows = codes.num_elements() / std::max<int64_t>(matrix.columns, 1),
-                  lines = by_row ? matrix.rows : matrix.columns;
+    const Tensor& quantized = context.required_input(input);
+    const int64_t rows = quantized.num_elements() / std::max<int64_t>(matrix.columns, 1),
+                  channels = by_row ? matrix.rows : matrix.columns;
     const int64_t matrices = rows / std::max<int64_t>(matrix.rows, 1);
-    const auto scale = CheckPerLine(ReadScales(context, context.required_input(input + 1)), lines, matrices,
-                                    by_row ? "A's scale" : "B's scale");
-    const auto zero = CheckPerLine(ReadZeros(context, context.input(input + 2)), lines, matrices,
-                                   by_row ? "A's zero point" : "B's zero point");
-    const auto values = context.scratch<float>(static_cast<size_t>(codes.num_elements()));
-    const ElementCast cast(codes.type(), ElementType::kFloat);
+    const auto scale = CheckPerChannel(ReadScales(context, context.required_input(input + 1)), channels, matrices,
+                                       by_row ? "A's scale" : "B's scale");
+    const auto zero = CheckPerChannel(ReadZeros(context, context.input(input + 2)), channels, matrices,
+                                      by_row ? "A's zero point" : "B's zero point");
+    const auto values = context.scratch<float>(static_cast<size_t>(quantized.num_elements()));
+    const ElementCast cast(quantized.type(), ElementType::kFloat);
     context.threads().ParallelFor(rows, static_cast<double>(matrix.columns) * 2, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         float* to = values.data() + row * matrix.columns;
-        cast.Run(codes.raw(), row * matrix.columns, to, 0, matrix.columns);
+        cast.Run(quantized.raw(), row * matrix.columns, to, 0, matrix.columns);
         const float *scales = scale.of(row / matrix.rows), *zeros = zero.of(row / matrix.rows);
         for (int64_t j = 0; j < matrix.columns; ++j) {
-          const int64_t line = by_row ? row % matrix.rows : j;
-          to[j] = (to[j] - zeros[line * zero.step()]) * scales[line * scale.step()];
+          const int64_t channel = by_row ? row % matrix.rows : j;
+          to[j] = (to[j] - zeros[channel * zero.step()]) * scales[channel * scale.step()];
         }
       }
     });
@@ -190,8 +190,8 @@ class QLinearMatMulOfFloats final : public Kernel {
   /// As QuantizeLinear does, for each row or for all.
   void Quantize(KernelContext& context, const MatMulShape& shape, std::span<float> sums, Tensor& output) const {
     const int64_t batch = shape.batch.num_elements();
-    const auto scale = CheckPerLine(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
-    const auto zero = CheckPerLine(ReadZeros(context, context.input(7)), shape.m, batch, "Y's zero point");
+    const auto scale = CheckPerChannel(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
+    const auto zero = CheckPerChannel(ReadZeros(context, context.input(7)), shape.m, batch, "Y's zero point");
     const bool whole = kBytes.contains(y_type_);
     const float low = y_type_ == ElementType::kInt8 ? -128.0f : 0.0f,
                 high = y_type_ == ElementType::kInt8 ? 127.0f : 255.0f;
@@ -199,9 +199,9 @@ class QLinearMatMulOfFloats final : public Kernel {
     context.threads().ParallelFor(batch * shape.m, static_cast<double>(shape.n) * 3, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         float* values = sums.data() + row * shape.n;
-        const int64_t line = row % shape.m;
-        const float divisor = scale.of(row / shape.m)[line * scale.step()],
-                    offset = zero.of(row / shape.m)[line * zero.step()];
+        const int64_t channel = row % shape.m;
+        const float divisor = scale.of(row / shape.m)[channel * scale.step()],
+                    offset = zero.of(row / shape.m)[channel * zero.step()];
         for (int64_t j = 0; j < shape.n; ++j) {
           values[j] =
               whole ? std::clamp(std::nearbyint(values[j] / divisor) + offset, low, high) : values[j] / divisor + offset;

@@ -53,7 +53,7 @@ HWY_INLINE auto Codes(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn:
   const hn::ScalableTag<float> df;
   const D16 d16;
   const auto scale = hn::Set(df, channel.scale);
-  const auto round = [&](hn::Vec<D32> sum) HWY_ATTR { return RoundCodes(hn::Mul(hn::ConvertTo(df, sum), scale)); };
+  const auto round = [&](hn::Vec<D32> sum) HWY_ATTR { return RoundToInt32(hn::Mul(hn::ConvertTo(df, sum), scale)); };
   const auto codes = hn::SaturatedAdd(hn::ReorderDemote2To(d16, round(low), round(high)),
                                       hn::Set(d16, static_cast<int16_t>(channel.zero)));
   return hn::DemoteTo(hn::Rebind<T, D16>(), codes);
@@ -188,7 +188,7 @@ void DepthwiseChannel(const Int8DepthwiseChannel& channel) {
   }
 }
 
-void Halves(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+void Halves(const ImageU8& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
   for (int64_t r = 0; r < image.rows; ++r, in += image.in_row, out += image.out_row) {
     for (int64_t phase = 0; phase < 2; ++phase) {
       if (image.count[phase] > 0) Halve(in + image.from[phase], image.count[phase], end, out + image.to[phase]);
@@ -206,7 +206,7 @@ namespace tessera::cpu {
 HWY_EXPORT(DepthwiseRow);
 HWY_EXPORT(DepthwiseChannel);
 HWY_EXPORT(Halves);
-void SplitColumns(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+void SplitColumns(const ImageU8& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(Halves)(image, in, end, out);
 }
 void ComputeInt8DepthwiseChannel(const Int8DepthwiseChannel& channel) { HWY_DYNAMIC_DISPATCH(DepthwiseChannel)(channel); }

@@ -36,7 +36,7 @@ struct Panel {
 
 /// Quantized values of one dword of a column, one a byte.
 template <class Form, class D, class V>
-HWY_INLINE void StoreCodes(D d, V bytes, uint32_t* HWY_RESTRICT out) {
+HWY_INLINE void StoreQuantized(D d, V bytes, uint32_t* HWY_RESTRICT out) {
   if constexpr (Form::kBits == 4) {
     const V low = hn::Set(d, 0x0f0f0f0fu);
     hn::StoreU(hn::And(bytes, low), d, out);
@@ -68,10 +68,10 @@ HWY_INLINE void PackFour(const uint8_t* const* columns, int64_t byte, uint32_t* 
   const auto q0 = hn::BitCast(d64, hn::InterleaveLower(d, r0, r1)), q1 = hn::BitCast(d64, hn::InterleaveLower(d, r2, r3));
   const auto q2 = hn::BitCast(d64, hn::InterleaveUpper(d, r0, r1)), q3 = hn::BitCast(d64, hn::InterleaveUpper(d, r2, r3));
   constexpr int64_t kStep = Form::kHalves * kWidth;
-  StoreCodes<Form>(d, hn::BitCast(d, hn::InterleaveLower(d64, q0, q1)), out);
-  StoreCodes<Form>(d, hn::BitCast(d, hn::InterleaveUpper(d64, q0, q1)), out + kStep);
-  StoreCodes<Form>(d, hn::BitCast(d, hn::InterleaveLower(d64, q2, q3)), out + 2 * kStep);
-  StoreCodes<Form>(d, hn::BitCast(d, hn::InterleaveUpper(d64, q2, q3)), out + 3 * kStep);
+  StoreQuantized<Form>(d, hn::BitCast(d, hn::InterleaveLower(d64, q0, q1)), out);
+  StoreQuantized<Form>(d, hn::BitCast(d, hn::InterleaveUpper(d64, q0, q1)), out + kStep);
+  StoreQuantized<Form>(d, hn::BitCast(d, hn::InterleaveLower(d64, q2, q3)), out + 2 * kStep);
+  StoreQuantized<Form>(d, hn::BitCast(d, hn::InterleaveUpper(d64, q2, q3)), out + 3 * kStep);
 }
 
 template <class Form>
@@ -105,7 +105,7 @@ void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Pane
       uint32_t bytes;
       std::memcpy(&bytes, columns[j] + 4 * group, sizeof(bytes));
       const hn::FixedTag<uint32_t, 1> d;
-      StoreCodes<Form>(d, hn::Set(d, bytes), panel.codes + group * kStep + j);
+      StoreQuantized<Form>(d, hn::Set(d, bytes), panel.codes + group * kStep + j);
     }
   }
 }

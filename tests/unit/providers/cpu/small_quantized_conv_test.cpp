@@ -72,7 +72,7 @@ std::vector<uint8_t> Convolve(const ByteConvolution& c, ElementType x_type, Elem
   return {static_cast<const uint8_t*>(y.raw()), static_cast<const uint8_t*>(y.raw()) + y.byte_size()};
 }
 
-TEST(SmallByteConv, GivesTheSameCodes) {
+TEST(SmallQuantizedConv, GivesTheSameCodes) {
   for (const ByteConvolution& c : {
            ByteConvolution{{30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}},
            ByteConvolution{
