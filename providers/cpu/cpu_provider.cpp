@@ -45,7 +45,7 @@ class CpuProvider final : public ExecutionProvider {
       switch (cpu::RoundingOf(*this, graph, node)) {
         case cpu::Rounding::kNone: return NameOf(Precision::kFloat32);
         case cpu::Rounding::kWeights: return NameOf(Precision::kBFloat16Weights);
-        case cpu::Rounding::kFactors: return NameOf(Precision::kBFloat16);
+        case cpu::Rounding::kOperands: return NameOf(Precision::kBFloat16);
       }
     }
     const AttributeValue* allowed = node.FindAttribute(kPrecisionAttribute);

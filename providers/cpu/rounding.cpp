@@ -79,9 +79,9 @@ bool MayRound(const ExecutionProvider& provider, const GraphViewer& graph, const
 Rounding RoundingOf(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
   if (!MayRound(provider, graph, node)) return Rounding::kNone;
   const bool factors = OptionOf(provider) == NameOf(Precision::kBFloat16) && GemmBf16Pays();
-  if (IsAttention(node)) return factors && !HasFewQueries(graph, node) ? Rounding::kFactors : Rounding::kNone;
+  if (IsAttention(node)) return factors && !HasFewQueries(graph, node) ? Rounding::kOperands : Rounding::kNone;
   if (!HasConstantWeights(graph, node)) return Rounding::kNone;
-  if (factors) return Rounding::kFactors;
+  if (factors) return Rounding::kOperands;
   return NarrowWeightsPay(graph, node) ? Rounding::kWeights : Rounding::kNone;
 }
 

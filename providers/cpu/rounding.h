@@ -20,8 +20,8 @@ inline constexpr int64_t kNearWeights = int64_t{512} << 10;
 
 enum class Rounding : uint8_t {
   kNone,
-  kWeights,  // which are stored so and widened to float32 again: products of few rows wait for half the memory
-  kFactors,  // both factors, multiplied in bfloat16
+  kWeights,   // which are stored so and widened to float32 again: products of few rows wait for half the memory
+  kOperands,  // both factors, multiplied in bfloat16
 };
 
 /// Whether the option lets a node round: matrix products, attention, RNN, GRU and LSTM, unless they compute in double or of
@@ -32,8 +32,8 @@ bool MayRound(const ExecutionProvider& provider, const GraphViewer& graph, const
 /// weights are constants (of products one matrix), or attention is not known to be of few queries; else constant weights of
 /// float32, of recurrent operators those that are not near.
 Rounding RoundingOf(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node);
-inline bool RoundsFactors(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
-  return RoundingOf(provider, graph, node) == Rounding::kFactors;
+inline bool RoundsOperands(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
+  return RoundingOf(provider, graph, node) == Rounding::kOperands;
 }
 
 }  // namespace tessera::cpu

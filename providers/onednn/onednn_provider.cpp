@@ -222,7 +222,7 @@ class OnednnProvider final : public ExecutionProvider {
   }
 
   std::string_view PrecisionOf(const GraphViewer& graph, const Node& node) const override {
-    if (factor_type_ == DataType::f32 || !RoundsFactors(graph, node)) return {};
+    if (factor_type_ == DataType::f32 || !RoundsOperands(graph, node)) return {};
     return factor_type_ == DataType::bf16 ? NameOf(Precision::kBFloat16) : NameOf(Precision::kFloat16);
   }
 

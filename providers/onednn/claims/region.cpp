@@ -55,7 +55,7 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
   return lowering->refusal(graph, node);
 }
 
-bool RoundsFactors(const GraphViewer& graph, const Node& node) {
+bool RoundsOperands(const GraphViewer& graph, const Node& node) {
   const bool is_convolution = node.op_type == "Conv";
   const bool is_attention = node.op_type == "Attention";
   if (!is_convolution && !is_attention && node.op_type != "MatMul" && node.op_type != "Gemm") return false;

@@ -13,7 +13,7 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node);
 
 /// Whether a node that the provider took has its factors rounded, where that is asked for: what FactorType decides, as far
 /// as it can be told before the shapes are known.
-bool RoundsFactors(const GraphViewer& graph, const Node& node);
+bool RoundsOperands(const GraphViewer& graph, const Node& node);
 
 /// Groups the nodes that `takes` accepts into maximal convex regions: no path leaves a region and comes back, and no two
 /// that stand beside each other could be one. Regions without an anchor are left out. Their nodes are in topological order.

@@ -163,8 +163,9 @@ std::shared_ptr<const dnnl::memory> Transformed(const std::shared_ptr<const dnnl
     std::vector<float> transformed(static_cast<size_t>(kWinogradPoints * outputs * channels));
     const int64_t width = cpu::GemmPanelWidth<float>(), panels = CeilDiv(outputs, width);
     OpenMpFor(outputs, [&](int64_t o) {
-      cpu::TransformWinogradFilters({cpu::WinogradLine::kFour, cpu::WinogradLine::kFour}, from.data() + o * channels * 9,
-                                    channels, outputs * channels, transformed.data() + o * channels);
+      cpu::TransformWinogradFilters({cpu::WinogradAxisForm::kFour, cpu::WinogradAxisForm::kFour},
+                                    from.data() + o * channels * 9, channels, outputs * channels,
+                                    transformed.data() + o * channels);
     });
     OpenMpFor(kWinogradPoints * panels, [&](int64_t i) {
       const int64_t point = i / panels, first = i % panels * width;

@@ -58,9 +58,9 @@ struct CodeProductSizes {
   Shape result;
 };
 
-class IntegerProduct final : public Kernel {
+class IntegerGemm final : public Kernel {
  public:
-  explicit IntegerProduct(const KernelInfo& info)
+  explicit IntegerGemm(const KernelInfo& info)
       : places_(CodePlacesOf(info.node().op_type)),
         tiled_(SettingsOf(info).tiles),
         quads_(tiled_ ? MakeQuads(info) : nullptr),
@@ -223,20 +223,20 @@ class QuantizedLookup final : public Kernel {
 
 void RegisterIntegerProduct(KernelRegistry& registry) {
   constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
-  registry.Add(Op("MatMulInteger").Versions(10).Types(0, kBytes).Types(1, kBytes).Make<IntegerProduct>());
+  registry.Add(Op("MatMulInteger").Versions(10).Types(0, kBytes).Types(1, kBytes).Make<IntegerGemm>());
   registry.Add(Op("MatMulIntegerToFloat", "com.microsoft")
                    .Types(0, kBytes)
                    .Types(1, kBytes)
                    .Types(2, {ElementType::kFloat})
                    .Types(3, {ElementType::kFloat})
-                   .Make<IntegerProduct>());
+                   .Make<IntegerGemm>());
   registry.Add(Op("QLinearMatMul")
                    .Versions(10)
                    .Types(0, kBytes)
                    .Types(1, kScales)
                    .Types(3, kBytes)
                    .OutputTypes(0, kBytes)
-                   .Make<IntegerProduct>());
+                   .Make<IntegerGemm>());
   registry.Add(Op("QuantizedLookup", "tessera")
                    .Types(0, kBytes)
                    .Types(1, {ElementType::kUInt8})

@@ -48,10 +48,10 @@ HWY_INLINE int64_t QuantizeVectors(const float* x, float scale, float zero, floa
   int64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
 #if HWY_TARGET == HWY_AVX3
-    const auto rounded = [&](int64_t at) HWY_ATTR { return CodeVector{_mm512_cvtps_epi32(clamped(at).raw)}; };
-    const auto codes = PackQuantized<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes),
-                                        static_cast<int32_t>(zero));
-    _mm512_storeu_si512(y + i, codes);
+    const auto rounded = [&](int64_t at) HWY_ATTR { return RoundedVector{_mm512_cvtps_epi32(clamped(at).raw)}; };
+    const auto quantized = PackQuantized<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes),
+                                            static_cast<int32_t>(zero));
+    _mm512_storeu_si512(y + i, quantized);
 #else
     store(i);
     store(i + lanes);

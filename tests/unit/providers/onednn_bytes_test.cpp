@@ -264,7 +264,7 @@ void TestQLinearMatMul(const std::vector<int64_t>& a, const std::vector<int64_t>
   ExpectSameCodes(model, values, 1, "QLinearMatMul");
 }
 
-TEST(OnednnBytes, QuantizedProducts) {
+TEST(OnednnBytes, QuantizedMatMuls) {
   for (const B kind : {B::kConstant, B::kInput}) {
     for (const int64_t scales : {1, 18}) {
       TestQLinearMatMul<uint8_t, int8_t, uint8_t>({9, 40}, {40, 18}, kind, 0, scales);

@@ -157,7 +157,7 @@ template <class C>
 class Attention final : public Kernel {
  public:
   explicit Attention(const KernelInfo& info)
-      : attributes_(info), rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {}
+      : attributes_(info), rounds_(RoundsOperands(info.provider(), info.graph(), info.node())) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& q = context.required_input(0);

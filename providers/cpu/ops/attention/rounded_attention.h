@@ -16,9 +16,9 @@
 namespace tessera::cpu {
 
 /// Rounded to bfloat16, in pairs; sums are float32.
-class RoundedProducts {
+class RoundedMatMuls {
  public:
-  explicit RoundedProducts(const AttentionProblem<float>& problem) : p_(problem), s_(problem.sizes) {
+  explicit RoundedMatMuls(const AttentionProblem<float>& problem) : p_(problem), s_(problem.sizes) {
     k_size_ = static_cast<int64_t>(PackedGemmBf16Size(s_.width, s_.keys)) / 2;
     v_size_ = static_cast<int64_t>(PackedGemmBf16Size(s_.keys, s_.value_width)) / 2;
   }

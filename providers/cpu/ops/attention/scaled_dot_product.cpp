@@ -222,9 +222,9 @@ class TiledAttention {
 template <class C>
 void ScaledDotProduct(KernelContext& context, const AttentionProblem<C>& problem) {
   if constexpr (std::is_same_v<C, float>) {
-    if (RoundedProducts::Suits(problem)) return TiledAttention<float, RoundedProducts>(context, problem).Run();
+    if (RoundedMatMuls::Suits(problem)) return TiledAttention<float, RoundedMatMuls>(context, problem).Run();
   }
-  TiledAttention<C, WholeProducts<C>>(context, problem).Run();
+  TiledAttention<C, WholeMatMuls<C>>(context, problem).Run();
 }
 
 template void ScaledDotProduct(KernelContext&, const AttentionProblem<float>&);

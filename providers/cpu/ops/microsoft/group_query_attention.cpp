@@ -56,7 +56,7 @@ class GroupQueryAttention final : public Kernel {
         scale_(info.attribute<float>("scale", 0.0f)),
         softcap_(info.attribute<float>("softcap", 0.0f)),
         norm_epsilon_(info.attribute<float>("qk_norm_epsilon", 1e-6f)),
-        rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {
+        rounds_(RoundsOperands(info.provider(), info.graph(), info.node())) {
     Require(heads_ > 0 && kv_heads_ > 0 && heads_ % kv_heads_ == 0, "num_heads is {} and kv_num_heads {}", heads_,
             kv_heads_);
     slides_ = info.attribute<int64_t>("sliding_window_cache", 0) != 0;

@@ -60,7 +60,7 @@ class MatMulNBits final : public Kernel {
     if (groups != nullptr) {
       const NBitsPanels panels(weights, groups);
       const GemmArgs<float> args = panels.Product(rows, values, bias, result.data());
-      RunProducts<float>(context, 1, [&](int64_t) { return args; });
+      RunGemms<float>(context, 1, [&](int64_t) { return args; });
     } else {
       MultiplyByNBits(context, weights, quantizes_a_, rows, values, bias, result.data(), true);
     }

@@ -34,7 +34,7 @@ class MultiHeadAttention final : public Kernel {
         causal_(info.attribute<int64_t>("unidirectional", 0) != 0),
         scale_(info.attribute<float>("scale", 0.0f)),
         filter_(info.attribute<float>("mask_filter_value", -10000.0f)),
-        rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {
+        rounds_(RoundsOperands(info.provider(), info.graph(), info.node())) {
     Require(heads_ > 0, "num_heads is {}", heads_);
     shares_ = info.attribute<int64_t>("past_present_share_buffer", 0) != 0;
   }

@@ -113,7 +113,7 @@ void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool q
   const NBitsPanels panels(weights, nullptr);
   const GemmArgs<float> args = panels.Product(rows, a, bias, c);
   if (shares_panels) {
-    RunProducts<float>(context, 1, [&](int64_t) { return args; });
+    RunGemms<float>(context, 1, [&](int64_t) { return args; });
   } else {
     Gemm(context.threads(), args);
   }

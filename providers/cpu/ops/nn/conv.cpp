@@ -90,7 +90,7 @@ struct ConvProblem {
 /// Kernel of one pixel, unit strides, no padding: a plain GEMM.
 template <class C>
 void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
-  RunProducts<C>(context, problem.batch * problem.groups, [&](int64_t i) {
+  RunGemms<C>(context, problem.batch * problem.groups, [&](int64_t i) {
     GemmArgs<C> args = problem.Product(i / problem.groups, i % problem.groups);
     args.b = problem.input + i * problem.group_channels() * problem.pixels;
     args.b_k = problem.pixels;
@@ -121,7 +121,7 @@ GemmArgs<C> ProductWithPackedWeights(const ConvProblem<C>& problem, const C* pac
 
 template <class C>
 void PointwiseWithPackedWeights(KernelContext& context, const ConvProblem<C>& problem, const C* packed) {
-  RunProducts<C>(context, problem.batch, [&](int64_t i) {
+  RunGemms<C>(context, problem.batch, [&](int64_t i) {
     return ProductWithPackedWeights(problem, packed, problem.input + i * problem.channels * problem.pixels, i);
   });
 }
@@ -155,7 +155,7 @@ void GeneralWithPackedWeights(KernelContext& context, const ConvProblem<C>& prob
                          input.in_place(), columns.data() + c * channel_columns);
       }
     });
-    RunProducts<C>(context, 1, [&](int64_t) { return ProductWithPackedWeights(problem, packed, columns.data(), image); });
+    RunGemms<C>(context, 1, [&](int64_t) { return ProductWithPackedWeights(problem, packed, columns.data(), image); });
   }
 }
 
@@ -267,7 +267,7 @@ void General(KernelContext& context, const ConvProblem<C>& problem, const ConvIn
     for (int64_t i = 0; i < images * problem.groups; ++i) {
       new (panels + i) ConvPanels<C>(input, base + i * problem.group_channels() * input.channel_size(), end, offsets);
     }
-    RunProducts<C>(context, images * problem.groups, [&](int64_t i) {
+    RunGemms<C>(context, images * problem.groups, [&](int64_t i) {
       GemmArgs<C> args = problem.Product(image + i / problem.groups, i % problem.groups);
       args.source = panels + i;
       return args;

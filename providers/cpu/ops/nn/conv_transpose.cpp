@@ -84,7 +84,7 @@ class ConvTranspose final : public Kernel {
     for (size_t i = 0; i < window.rank(); ++i)
       pointwise = pointwise && window.input[i] == window.output[i] && window.begin[i] == 0;
     if (pointwise && problem.channels > 0) {
-      RunProducts<C>(context, problem.batch * problem.groups, [&](int64_t i) {
+      RunGemms<C>(context, problem.batch * problem.groups, [&](int64_t i) {
         const int64_t group = i % problem.groups;
         auto args = problem.Product(i / problem.groups, group, 0, problem.outputs,
                                     problem.out + i * problem.outputs * problem.columns);
@@ -97,7 +97,7 @@ class ConvTranspose final : public Kernel {
     if (problem.channels <= kFewChannels || problem.columns == 0) {
       GatherInput(context, problem, tables);
     } else {
-      GatherProducts(context, problem, tables);
+      GatherMatMul(context, problem, tables);
     }
   }
 

@@ -68,7 +68,7 @@ class DeformConv final : public Kernel {
       const C* image_mask = masks == nullptr ? nullptr : masks + image * offset_group_ * kernel * pixels;
       SampleColumns(context, window, channels, x + image * channels * window.input.num_elements(),
                     offsets + image * offset_group_ * kernel * 2 * pixels, image_mask, columns.data());
-      RunProducts<C>(context, group_, [&](int64_t g) {
+      RunGemms<C>(context, group_, [&](int64_t g) {
         GemmArgs<C> args;
         args.m = outputs / group_;
         args.n = pixels;

@@ -268,7 +268,7 @@ class Contraction {
     filled = 0;
     Walk(batch, sizes_, c.strides, c.strides, [&](int64_t z, int64_t) { offsets[static_cast<size_t>(filled++)].c = z; });
     C* const results = const_cast<C*>(c.data);
-    RunProducts<C>(context_, count, [&](int64_t i) {
+    RunGemms<C>(context_, count, [&](int64_t i) {
       const Offsets& at = offsets[static_cast<size_t>(i)];
       GemmArgs<C> one = args;
       one.a = a.data + at.a;

@@ -64,7 +64,7 @@ void GatherRows(ThreadPool& threads, std::span<const int64_t> places, int64_t ta
 
 /// `images` matrices, each of `rows` rows, transposed.
 template <class T>
-void TransposeImages(ThreadPool& threads, int64_t images, int64_t rows, int64_t columns, const T* from, T* to) {
+void TransposePlanes(ThreadPool& threads, int64_t images, int64_t rows, int64_t columns, const T* from, T* to) {
   StridedCopy copy(ElementKind{.bytes = sizeof(T)});
   copy.Add(images, rows * columns, rows * columns);
   copy.Add(columns, 1, rows);

@@ -61,7 +61,7 @@ void Kn2RowConv::Convolve(KernelContext& context, const Window& window, int64_t 
                                          bias,
                                          output,
                                          epilogue};
-  GatherProducts(context, problem, TransposedTables(context, turned));
+  GatherMatMul(context, problem, TransposedTables(context, turned));
 }
 
 }  // namespace tessera::cpu

@@ -49,7 +49,7 @@ class Linear final : public Kernel {
     args.epilogue = epilogue_;
     args.epilogue.col_bias = bias == nullptr ? nullptr : bias->data<float>();
     args.epilogue.residual = residual == nullptr ? nullptr : residual->data<float>();
-    RunProducts<float>(context, 1, [&](int64_t) { return args; });
+    RunGemms<float>(context, 1, [&](int64_t) { return args; });
   }
 
  private:

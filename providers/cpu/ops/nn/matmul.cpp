@@ -56,11 +56,11 @@ class MatMul final : public Kernel {
       return args;
     };
     if (count == 1) {
-      RunProducts<C>(context, 1, [&](int64_t) { return product(0, 0, 0); });
+      RunGemms<C>(context, 1, [&](int64_t) { return product(0, 0, 0); });
     } else {
       const auto a_matrices = OperandMatrices(context, a.shape(), shape.batch, count);
       const auto b_matrices = OperandMatrices(context, b_shape, shape.batch, count);
-      RunProducts<C>(context, count, [&](int64_t i) { return product(a_matrices[i], b_matrices[i], i); });
+      RunGemms<C>(context, count, [&](int64_t i) { return product(a_matrices[i], b_matrices[i], i); });
     }
     result.Finish();
   }

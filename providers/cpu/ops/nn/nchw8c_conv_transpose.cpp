@@ -31,7 +31,8 @@ class Nchw8cConvTranspose final : public Kernel {
     const auto form = ChooseNchw8cTransposed(LikelyWindow(info), Channels(LikelyBatch(info)));
     Require(form.has_value(), "no window of {} with these strides and pads is computed in blocks", weights_shape_);
     form_ = *form;
-    const Shape shape{1, form_.factors(), outputs(), weights_shape_.SizeOfRange(2, weights_shape_.rank() - 2) * channels()};
+    const Shape shape{1, form_.num_weights(), outputs(),
+                      weights_shape_.SizeOfRange(2, weights_shape_.rank() - 2) * channels()};
     const std::string key = fmt::format("nchw8c_transposed {}", static_cast<int>(form_.y));
     transformed_ = SharedTensor(info, *weights, key, ElementType::kFloat, shape, [&] {
       return PackNchw8cWinograd(info.threads(), form_, 1, Turned(info.threads(), *weights));

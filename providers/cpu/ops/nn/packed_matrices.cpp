@@ -178,7 +178,7 @@ PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count
             PackAs<float>(PanelType::kBFloat16, info.threads(), *constant, count, k, n, transposed));
       }));
       break;
-    case Rounding::kFactors:
+    case Rounding::kOperands:
       packed = PackedMatrices(SharedTensor(info, *constant, form + ".bf16", ElementType::kBFloat16, pairs_shape,
                                            [&] { return PackAsPairs(info.threads(), *constant, k, n, transposed); }),
                               PanelType::kPairs);

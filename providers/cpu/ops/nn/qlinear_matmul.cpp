@@ -127,7 +127,7 @@ class QLinearMatMulOfFloats final : public Kernel {
     const auto of_a = OperandMatrices(context, a_shape, shape.batch, batch),
                of_b = OperandMatrices(context, b_shape, shape.batch, batch);
     const auto sums = context.scratch<float>(static_cast<size_t>(output->num_elements()));
-    RunProducts<float>(context, batch, [&](int64_t i) {
+    RunGemms<float>(context, batch, [&](int64_t i) {
       GemmArgs<float> args;
       args.m = shape.m;
       args.n = shape.n;

@@ -19,7 +19,7 @@ void PackByTaps(ThreadPool& threads, const Tensor& weights, float* packed) {
   const Shape& shape = weights.shape();
   const int64_t outputs = shape[0], channels = shape[1], taps = shape.SizeOfRange(2, shape.rank());
   std::vector<float> by_taps(static_cast<size_t>(weights.num_elements()));
-  TransposeImages(threads, outputs, channels, taps, weights.unaligned_data<float>(), by_taps.data());
+  TransposePlanes(threads, outputs, channels, taps, weights.unaligned_data<float>(), by_taps.data());
   PackGemmB<float>(threads, taps * channels, outputs, by_taps.data(), 1, taps * channels, packed);
 }
 
@@ -70,7 +70,7 @@ void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int
     const int64_t images = std::min(together, batch - i);
     const float* from = input + i * channels * plane;
     if (by_pixels != nullptr) {
-      TransposeImages(context.threads(), images, channels, plane, from, by_pixels);
+      TransposePlanes(context.threads(), images, channels, plane, from, by_pixels);
       from = by_pixels;
     }
     if (gathered != nullptr) GatherRows(context.threads(), places, taps, plane, channels, images, 0.0f, from, gathered);
@@ -79,7 +79,7 @@ void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int
     args.c = results != nullptr ? results : output + i * outputs;
     Gemm(context.threads(), args, workspace);
     if (results != nullptr)
-      TransposeImages(context.threads(), images, pixels, outputs, results, output + i * outputs * pixels);
+      TransposePlanes(context.threads(), images, pixels, outputs, results, output + i * outputs * pixels);
   }
 }
 

@@ -22,7 +22,7 @@ SmallQuantizedConv::SmallQuantizedConv(const KernelInfo& info, const ConvInputs&
   if (k > INT32_MAX) return;
   packed_ = SharedWeights(info, *w, "u8s8_taps", [&] {
     std::vector<uint8_t> by_taps(static_cast<size_t>(w->num_elements()));
-    TransposeImages(info.threads(), outputs, channels, k / channels, static_cast<const uint8_t*>(w->raw()), by_taps.data());
+    TransposePlanes(info.threads(), outputs, channels, k / channels, static_cast<const uint8_t*>(w->raw()), by_taps.data());
     return PackWeightsS8(info.threads(), {by_taps.data(), w->is(ElementType::kInt8), outputs, k, k, 1},
                          PanelLayout::kVectors);
   });
@@ -50,7 +50,7 @@ void SmallQuantizedConv::Run(KernelContext& context, const Window& window, Tenso
   const auto* from = static_cast<const uint8_t*>(call.x.raw());
   if (plane > 1) {
     uint8_t* by_pixels = room(CheckedMul(images, plane), channels);
-    TransposeImages(threads, images, channels, plane, from, by_pixels);
+    TransposePlanes(threads, images, channels, plane, from, by_pixels);
     from = by_pixels;
   }
   const std::span<const int64_t> inputs = MeetingPixels(context, window);
@@ -65,9 +65,9 @@ void SmallQuantizedConv::Run(KernelContext& context, const Window& window, Tenso
   MultiplyU8S8(context, *packed_, {from, call.x.is(ElementType::kInt8), rows, taps * channels}, store);
   if (pixels == 1) return;
   if (store.kind == OutputStage::kAccumulators) {
-    TransposeImages(threads, images, pixels, outputs, static_cast<const int32_t*>(store.data), y.mutable_data<int32_t>());
+    TransposePlanes(threads, images, pixels, outputs, static_cast<const int32_t*>(store.data), y.mutable_data<int32_t>());
   } else {
-    TransposeImages(threads, images, pixels, outputs, static_cast<const uint8_t*>(store.data),
+    TransposePlanes(threads, images, pixels, outputs, static_cast<const uint8_t*>(store.data),
                     static_cast<uint8_t*>(y.mutable_raw()));
   }
 }

@@ -190,7 +190,7 @@ void GatherAfterwards(KernelContext& context, const TransposedProblem<C>& proble
       context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(outputs, problem.kernel), problem.columns)));
   const RowGathering<C> gathering(context, problem, tables);
   for (int64_t i = 0; i < problem.batch; ++i) {
-    RunProducts<C>(context, problem.groups, [&](int64_t group) {
+    RunGemms<C>(context, problem.groups, [&](int64_t group) {
       return problem.Product(i, group, 0, problem.outputs,
                              buffer.data() + group * problem.outputs * problem.kernel * problem.columns);
     });
@@ -286,7 +286,7 @@ int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
 
 /// GEMMs of the weights with the input, and then the gathering.
 template <class C>
-void GatherProducts(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
+void GatherMatMul(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
   const int threads = context.threads().num_threads();
   const int64_t block = ChooseBlock(problem, threads);
   const int64_t images = problem.JoinsImages() ? problem.batch : 1;

@@ -19,7 +19,7 @@ constexpr int64_t kBlockBytes = 768 << 10;  // of columns and GEMM results under
 
 /// Three-by-three in an image or three along one axis, one step at a time.
 bool Fits(const Window& window) {
-  if (window.rank() == 1) return IsWinogradLine(window);
+  if (window.rank() == 1) return IsWinograd1d(window);
   if (window.rank() != 2) return false;
   for (size_t i = 0; i < 2; ++i) {
     if (window.kernel[i] != 3 || window.strides[i] != 1 || window.dilations[i] != 1) return false;
@@ -188,13 +188,13 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
     info.ReleaseConstant(input);
   }
   const bool line = axes == 1;
-  const Shape shape{line ? kWinogradLinePoints : kWinogradPoints, outputs(), channels()};
+  const Shape shape{line ? kWinograd1dPoints : kWinogradPoints, outputs(), channels()};
   transformed_ = SharedTensor(info, *constant, "winograd", ElementType::kFloat, shape, [&] {
     auto transformed = std::make_shared<Tensor>(ElementType::kFloat, shape, WeightMemory());
     float* values = transformed->mutable_data<float>();
     info.threads().ParallelFor(
         outputs(), static_cast<double>(channels()) * (line ? 20.0 : 150.0), [&](int64_t begin, int64_t end) {
-          const WinogradForm form{line ? WinogradLine::kOne : WinogradLine::kFour, WinogradLine::kFour};
+          const WinogradForm form{line ? WinogradAxisForm::kOne : WinogradAxisForm::kFour, WinogradAxisForm::kFour};
           TransformWinogradFilters(form, constant->unaligned_data<float>() + begin * channels() * (line ? 3 : 9),
                                    (end - begin) * channels(), outputs() * channels(), values + begin * channels());
         });
@@ -207,7 +207,7 @@ bool WinogradConv::Pays(const Window& window, int64_t batch) const {
                    kImageNs =
                        5000;  // of a channel's tile; of an image's products, which are many and small, to begin and end
   if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd;
-  if (window.rank() == 1) return WinogradLinePays(batch, channels(), outputs(), window.output[0], window.dilations[0]);
+  if (window.rank() == 1) return Winograd1dPays(batch, channels(), outputs(), window.output[0], window.dilations[0]);
   const WinogradArea area(batch, window.output.dims(), window.dilations.dims());
   const double begins_ns =
       kImageNs * static_cast<double>(batch) / (area.tiles * static_cast<double>(channels() + outputs()));

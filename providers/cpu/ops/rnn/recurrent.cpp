@@ -37,7 +37,7 @@ Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits,
       batch_first_(info.attribute<int64_t>("layout", 0) != 0),
       hidden_(info.attribute<int64_t>("hidden_size", 0)),
       rounding_(RoundingOf(info.provider(), info.graph(), info.node())),
-      rounds_(rounding_ == Rounding::kFactors) {
+      rounds_(rounding_ == Rounding::kOperands) {
   for (int64_t split : splits_) gates_ += split;
   if (info.has_attribute("clip")) {
     clip_ = static_cast<F>(info.attribute<float>("clip"));

@@ -79,7 +79,7 @@ class ProductModel {
   std::vector<Value> inputs_;
 };
 
-TEST(ProductPrecision, RoundsFactors) {
+TEST(ProductPrecision, RoundsOperands) {
   const ProductCase cases[] = {
       {},
       {.rows = 1},

@@ -45,7 +45,7 @@ std::vector<double> Convolve(const LinesCase& test, const std::vector<float>& x,
 TEST_P(Winograd1dTest, GiveWhatTheSumGives) {
   const LinesCase& test = GetParam();
   const int64_t pixels = test.length + test.begin + test.end - 2 * test.dilation;
-  ASSERT_TRUE(cpu::WinogradLinePays(test.batch, test.channels, test.outputs, pixels, test.dilation));
+  ASSERT_TRUE(cpu::Winograd1dPays(test.batch, test.channels, test.outputs, pixels, test.dilation));
   const std::vector<float> x = Waves(test.batch * test.channels * test.length, 0.71f);
   const std::vector<float> w = Waves(test.outputs * test.channels * 3, 0.37f), b = Waves(test.outputs, 1.1f);
   ModelBuilder model(17);
@@ -91,11 +91,11 @@ INSTANTIATE_TEST_SUITE_P(Lines, Winograd1dTest,
 
 /// Tiles of few pixels take as many products as the pixels do, or more.
 TEST(WinogradLinePaysTest, NotForFewPixelsOrChannels) {
-  EXPECT_TRUE(cpu::WinogradLinePays(1, 128, 128, 1000, 1));
-  EXPECT_FALSE(cpu::WinogradLinePays(1, 128, 128, 1000, 900));
-  EXPECT_FALSE(cpu::WinogradLinePays(1, 128, 128, 0, 1));
-  EXPECT_FALSE(cpu::WinogradLinePays(1, 128, 128, 4, 1));
-  EXPECT_FALSE(cpu::WinogradLinePays(1, 8, 128, 1000, 1));
+  EXPECT_TRUE(cpu::Winograd1dPays(1, 128, 128, 1000, 1));
+  EXPECT_FALSE(cpu::Winograd1dPays(1, 128, 128, 1000, 900));
+  EXPECT_FALSE(cpu::Winograd1dPays(1, 128, 128, 0, 1));
+  EXPECT_FALSE(cpu::Winograd1dPays(1, 128, 128, 4, 1));
+  EXPECT_FALSE(cpu::Winograd1dPays(1, 8, 128, 1000, 1));
 }
 
 }  // namespace
