@@ -2,8 +2,8 @@
 
 #include "cpu/ops/microsoft/attention_parts.h"
 #include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/packed_matrices.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 

@@ -1,8 +1,8 @@
 // FusedMatMul and its older name TransposeMatMul, com.microsoft, version 1: alpha times numpy.matmul of operands that are
 // transposed as they are read.
 
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/packed_matrices.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "ops/math/matmul.h"

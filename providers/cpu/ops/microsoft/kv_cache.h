@@ -15,7 +15,7 @@ struct NewRows {
 
 /// How a cache's elements stand for numbers: by themselves, or as code * scale, where codes are int8 or, of 4 bits, uint8
 /// that hold two (the lower first), each with 8 added.
-struct CacheCodes {
+struct CacheEncoding {
   int bits = 0;  // 0: numbers of the cache's type
   const float* scales = nullptr;
   const float* zeros = nullptr;
@@ -29,7 +29,8 @@ struct CacheCodes {
 
 /// The codes of `heads` heads of `width` whose scales are `scales`; throws Error unless these are one, or one for each of
 /// the heads' elements.
-CacheCodes CodesWith(KernelContext& context, int bits, const Tensor* scales, bool by_channel, int64_t heads, int64_t width);
+CacheEncoding EncodingWith(KernelContext& context, int bits, const Tensor* scales, bool by_channel, int64_t heads,
+                           int64_t width);
 
 /// What becomes of a cache's rows behind the new ones, where it is not the past's own memory.
 enum class CacheRest { kZero, kAsBefore };
@@ -37,10 +38,10 @@ enum class CacheRest { kZero, kAsBefore };
 /// Writes a cache: past_rows[b] rows of `past` (which may be the cache itself), then the new ones. For kAsBefore the past
 /// has as many rows as the cache.
 void WriteCache(ThreadPool& threads, const Tensor* past, const int64_t* past_rows, const NewRows& current, int64_t capacity,
-                Tensor& cache, const CacheCodes& codes = {}, CacheRest rest = CacheRest::kZero);
+                Tensor& cache, const CacheEncoding& encoding = {}, CacheRest rest = CacheRest::kZero);
 
 /// A cache as attention reads it, its first `rows` rows.
 Heads<const float> ReadCache(KernelContext& context, const Tensor& cache, int64_t heads, int64_t capacity, int64_t width,
-                             int64_t rows, const CacheCodes& codes = {});
+                             int64_t rows, const CacheEncoding& encoding = {});
 
 }  // namespace tessera::cpu

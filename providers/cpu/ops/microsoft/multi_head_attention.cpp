@@ -43,7 +43,7 @@ class MultiHeadAttention final : public Kernel {
     const Tensor& query = context.required_input(0);
     const int64_t batch = query.shape().rank() > 0 ? query.shape()[0] : 0;
     Part q, k, v;
-    Place(context, query, batch, q, k, v);
+    SplitHeads(context, query, batch, q, k, v);
     AddBiases(context, batch, q, k, v);
     AttentionProblem<float> problem;
     const Past past = PastOf(context, batch, k, v);
@@ -103,7 +103,7 @@ class MultiHeadAttention final : public Kernel {
     v = part(2);
   }
 
-  void Place(KernelContext& context, const Tensor& query, int64_t batch, Part& q, Part& k, Part& v) const {
+  void SplitHeads(KernelContext& context, const Tensor& query, int64_t batch, Part& q, Part& k, Part& v) const {
     const Tensor* key = context.input(1);
     const Tensor* value = context.input(2);
     const Shape& qs = query.shape();

@@ -10,10 +10,10 @@
 #include "cpu/ops/nn/conv_input.h"
 #include "cpu/ops/nn/float_view.h"
 #include "cpu/ops/nn/fused_activation.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/kn2row_conv.h"
 #include "cpu/ops/nn/nchw8c_depthwise.h"
 #include "cpu/ops/nn/packed_weights.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/nn/small_images.h"
 #include "cpu/ops/nn/winograd_conv.h"
 #include "cpu/ops/ops.h"
@@ -72,7 +72,7 @@ struct ConvProblem {
   int64_t group_channels() const { return channels / groups; }
   int64_t group_outputs() const { return outputs / groups; }
 
-  GemmArgs<C> Product(int64_t image, int64_t group) const {
+  GemmArgs<C> Gemm(int64_t image, int64_t group) const {
     GemmArgs<C> args;
     args.m = group_outputs();
     args.n = pixels;
@@ -91,7 +91,7 @@ struct ConvProblem {
 template <class C>
 void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
   RunGemms<C>(context, problem.batch * problem.groups, [&](int64_t i) {
-    GemmArgs<C> args = problem.Product(i / problem.groups, i % problem.groups);
+    GemmArgs<C> args = problem.Gemm(i / problem.groups, i % problem.groups);
     args.b = problem.input + i * problem.group_channels() * problem.pixels;
     args.b_k = problem.pixels;
     return args;
@@ -268,7 +268,7 @@ void General(KernelContext& context, const ConvProblem<C>& problem, const ConvIn
       new (panels + i) ConvPanels<C>(input, base + i * problem.group_channels() * input.channel_size(), end, offsets);
     }
     RunGemms<C>(context, images * problem.groups, [&](int64_t i) {
-      GemmArgs<C> args = problem.Product(image + i / problem.groups, i % problem.groups);
+      GemmArgs<C> args = problem.Gemm(image + i / problem.groups, i % problem.groups);
       args.source = panels + i;
       return args;
     });

@@ -231,8 +231,8 @@ class ConvInput {
       if (phase_used_[phase] == 0) continue;
       // Its element i is input element i * stride + phase - before.
       const int64_t first = std::clamp<int64_t>(CeilDiv(before - phase, stride), 0, phase_width_);
-      const int64_t room = window_.input[last] + before - phase;
-      const int64_t end = std::clamp<int64_t>(room <= 0 ? 0 : CeilDiv(room, stride), first, phase_width_);
+      const int64_t remaining = window_.input[last] + before - phase;
+      const int64_t end = std::clamp<int64_t>(remaining <= 0 ? 0 : CeilDiv(remaining, stride), first, phase_width_);
       phase_rows_[count++] = {first, end, end > first ? first * stride + phase - before : 0, phase * phase_width_};
     }
     phase_rows_ = phase_rows_.first(count);

@@ -18,7 +18,7 @@ Kn2RowConv::Kn2RowConv(const KernelInfo& info) {
   const int64_t outputs = weights_shape_[0], channels = weights_shape_[1],
                 taps = weights_shape_.SizeOfRange(2, weights_shape_.rank());
   if (outputs > kMostOutputs || channels < kFewestChannels || taps == 1) return;
-  turned_ = SharedTensor(info, *weights, "few_outputs", ElementType::kFloat, weights_shape_, [&] {
+  transposed_ = SharedTensor(info, *weights, "few_outputs", ElementType::kFloat, weights_shape_, [&] {
     auto turned = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
     const float* from = weights->unaligned_data<float>();
     float* to = turned->mutable_data<float>();
@@ -31,16 +31,16 @@ Kn2RowConv::Kn2RowConv(const KernelInfo& info) {
 }
 
 bool Kn2RowConv::Suits(const Window& window) const {
-  constexpr double kMostProducts =
+  constexpr double kMostMultiplications =
       16 << 20;  // 64 MiB of them at a time; or as many as a padded copy of the input would have elements
-  if (turned_ == nullptr) return false;
+  if (transposed_ == nullptr) return false;
   double pixels = 1;
   for (size_t i = 0; i < window.rank(); ++i) {
     if (window.strides[i] != 1 || window.begin[i] >= window.extent(i) || window.input[i] == 0) return false;
     pixels *= static_cast<double>(window.input[i]);
   }
-  const double products = pixels * static_cast<double>(weights_shape_[0] * window.kernel.num_elements());
-  return products <= std::max(kMostProducts, pixels * static_cast<double>(weights_shape_[1]));
+  const double multiplications = pixels * static_cast<double>(weights_shape_[0] * window.kernel.num_elements());
+  return multiplications <= std::max(kMostMultiplications, pixels * static_cast<double>(weights_shape_[1]));
 }
 
 void Kn2RowConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
@@ -57,7 +57,7 @@ void Kn2RowConv::Convolve(KernelContext& context, const Window& window, int64_t 
                                          window.output.num_elements(),
                                          input,
                                          nullptr,
-                                         turned_->data<float>(),
+                                         transposed_->data<float>(),
                                          bias,
                                          output,
                                          epilogue};

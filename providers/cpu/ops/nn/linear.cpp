@@ -3,8 +3,8 @@
 // (fuse_linear).
 
 #include "cpu/ops/nn/fused_activation.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/packed_matrices.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 

@@ -46,7 +46,7 @@ class Nchw8cRun {
     const Nchw8cTileRows largest = Rows(0, std::min(rows, slice_.end_row));
     const int64_t columns = form_.planes() * largest.column_matrix(), products = form_.points() * largest.product_matrix();
     const int64_t steps = kStepTables * slice_.summed_blocks();
-    const Nchw8cBuffers all = Take(CheckedMul(columns, parts), CheckedMul(products, parts), steps * parts);
+    const Nchw8cBuffers all = Allocate(CheckedMul(columns, parts), CheckedMul(products, parts), steps * parts);
     context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const Nchw8cBuffers own{all.columns + part * columns, all.products + part * products, all.steps + part * steps};
@@ -70,7 +70,7 @@ class Nchw8cRun {
     const Nchw8cTileRows block = Rows(0, slice_.end_row);
     const int64_t summed = block.summed_blocks();
     const Nchw8cBuffers all =
-        Take(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(), kStepTables * summed);
+        Allocate(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(), kStepTables * summed);
     const double tile_ns = 30.0 * static_cast<double>(block.tiles());
     const int64_t groups = BlockGroups(block.output_blocks);
     const int64_t splits = std::min<int64_t>(groups, threads.num_threads());
@@ -113,7 +113,7 @@ class Nchw8cRun {
     return input_ + image * slice_.input_blocks * slice_.input_plane + z * slice_.height * slice_.width * kChannelBlock;
   }
 
-  Nchw8cBuffers Take(int64_t columns, int64_t products, int64_t steps) {
+  Nchw8cBuffers Allocate(int64_t columns, int64_t products, int64_t steps) {
     return {context_.scratch<float>(static_cast<size_t>(columns)).data(),
             context_.scratch<float>(static_cast<size_t>(products)).data(),
             context_.scratch<Nchw8cStep>(static_cast<size_t>(steps)).data()};

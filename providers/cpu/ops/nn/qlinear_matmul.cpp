@@ -6,8 +6,8 @@
 
 #include "cpu/engine/cast.h"
 #include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/integer_matmul.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/nn/quantized_gemm.h"
 #include "cpu/ops/ops.h"
 
@@ -30,8 +30,8 @@ class QLinearMatMul final : public Kernel {
  public:
   explicit QLinearMatMul(const KernelInfo& info) {
     const bool plain = IsSingle(info, 1) && IsSingle(info, 2) && IsSingle(info, 6) && IsSingle(info, 7);
-    if (plain) product_.emplace(info, 3, 5, false);
-    if (!plain || !*product_) packed_.emplace(info, 3, 5);
+    if (plain) gemm_.emplace(info, 3, 5, false);
+    if (!plain || !*gemm_) packed_.emplace(info, 3, 5);
   }
 
   void Compute(KernelContext& context) override { packed_ ? General(context) : Plain(context); }
@@ -40,7 +40,7 @@ class QLinearMatMul final : public Kernel {
   /// One scale and zero point for A and for Y.
   void Plain(KernelContext& context) const {
     const Tensor& a = context.required_input(0);
-    const MatMulShape shape = InferMatMulShape(a.shape(), product_->shape());
+    const MatMulShape shape = InferMatMulShape(a.shape(), gemm_->shape());
     Tensor* output = context.output(0, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
     const auto a_scale = ReadScales(context, context.required_input(1)),
@@ -52,11 +52,11 @@ class QLinearMatMul final : public Kernel {
     const auto scales = context.scratch<float>(b_scale.values.size());
     std::transform(b_scale.values.begin(), b_scale.values.end(), scales.begin(),
                    [&](float b) { return a_scale[0] * b / y_scale[0]; });
-    product_->Run(context, a, shape.batch.num_elements() * shape.m, a_zero[0],
-                  {.kind = IsSigned(output->type()) ? OutputStage::kInt8 : OutputStage::kUInt8,
-                   .data = output->mutable_raw(),
-                   .scales = scales,
-                   .zero = y_zero[0]});
+    gemm_->Run(context, a, shape.batch.num_elements() * shape.m, a_zero[0],
+               {.kind = IsSigned(output->type()) ? OutputStage::kInt8 : OutputStage::kUInt8,
+                .data = output->mutable_raw(),
+                .scales = scales,
+                .zero = y_zero[0]});
   }
 
   void General(KernelContext& context) const {
@@ -105,7 +105,7 @@ class QLinearMatMul final : public Kernel {
     }
   }
 
-  std::optional<QuantizedGemm> product_;
+  std::optional<QuantizedGemm> gemm_;
   std::optional<PackedInt8Matrix> packed_;
 };
 

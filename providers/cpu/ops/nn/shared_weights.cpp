@@ -82,14 +82,14 @@ std::shared_ptr<const PackedWeightsS8> Unflatten(const std::shared_ptr<const Ten
   packed->offsets = in.GetList<int32_t>();
   CheckPacked(*packed);
   int64_t at = RoundUp(size + static_cast<int64_t>(sizeof(size)), kCacheLine);
-  const auto take = [&](const Shape& shape) {
+  const auto read = [&](const Shape& shape) {
     CheckHeld(at <= static_cast<int64_t>(bytes.size()) && shape.num_elements() <= static_cast<int64_t>(bytes.size()) - at);
     auto* data = const_cast<std::byte*>(bytes.data() + at);
     at = RoundUp(at + shape.num_elements(), kCacheLine);
     return Tensor::Share(ElementType::kInt8, shape, data, std::const_pointer_cast<Tensor>(flat));
   };
-  packed->values = take({CeilDiv(packed->n, packed->width), packed->block_bytes});
-  packed->extras = take({packed->extra_begin.back(), 4 * packed->width});
+  packed->values = read({CeilDiv(packed->n, packed->width), packed->block_bytes});
+  packed->extras = read({packed->extra_begin.back(), 4 * packed->width});
   return packed;
 }
 

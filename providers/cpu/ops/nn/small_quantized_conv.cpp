@@ -44,23 +44,23 @@ void SmallQuantizedConv::Run(KernelContext& context, const Window& window, Tenso
                 taps = window.kernel.num_elements();
   const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements(),
                 rows = CheckedMul(images, pixels);
-  const auto room = [&](int64_t count, int64_t bytes) {
+  const auto allocate = [&](int64_t count, int64_t bytes) {
     return context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(count, bytes))).data();
   };
   const auto* from = static_cast<const uint8_t*>(call.x.raw());
   if (plane > 1) {
-    uint8_t* by_pixels = room(CheckedMul(images, plane), channels);
+    uint8_t* by_pixels = allocate(CheckedMul(images, plane), channels);
     TransposePlanes(threads, images, channels, plane, from, by_pixels);
     from = by_pixels;
   }
   const std::span<const int64_t> inputs = MeetingPixels(context, window);
   if (!AreRows(inputs, taps, plane)) {
-    uint8_t* gathered = room(rows, CheckedMul(taps, channels));
+    uint8_t* gathered = allocate(rows, CheckedMul(taps, channels));
     GatherRows(threads, inputs, taps, plane, channels, images, static_cast<uint8_t>(call.x_zero), from, gathered);
     from = gathered;
   }
   OutputStage store = call.Store(outputs);
-  if (pixels > 1) store.data = room(rows, CheckedMul(outputs, store.size()));
+  if (pixels > 1) store.data = allocate(rows, CheckedMul(outputs, store.size()));
   if (!weight_zeros_.empty()) store.weight_zeros = weight_zeros_.data();
   MultiplyU8S8(context, *packed_, {from, call.x.is(ElementType::kInt8), rows, taps * channels}, store);
   if (pixels == 1) return;

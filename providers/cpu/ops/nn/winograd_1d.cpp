@@ -5,7 +5,7 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "cpu/ops/nn/winograd_products.h"
+#include "cpu/ops/nn/winograd_matmuls.h"
 #include "kernels/conv/winograd/winograd_1d.h"
 
 namespace tessera::cpu {
@@ -41,8 +41,8 @@ void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t ba
   // Cache lines of their own for the parts.
   const auto padded = [](int64_t size) { return CeilDiv(size, 16) * 16; };
   const int64_t columns_size = padded(CheckedMul(kWinograd1dPoints, shape.column_matrix()));
-  const int64_t products_size = padded(CheckedMul(kWinograd1dPoints, shape.product_matrix()));
-  const int64_t part_size = CheckedAdd(columns_size, products_size);
+  const int64_t matmul_out_size = padded(CheckedMul(kWinograd1dPoints, shape.product_matrix()));
+  const int64_t part_size = CheckedAdd(columns_size, matmul_out_size);
   const int64_t per_image = CeilDiv(all, tiles), blocks = CheckedMul(batch, per_image);
   const int64_t parts = std::min(blocks, threads);
   const auto scratch = context.scratch<float>(static_cast<size_t>(CheckedMul(part_size, parts)));
@@ -50,7 +50,7 @@ void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t ba
                       static_cast<double>(parts);
   context.threads().ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      float *columns = scratch.data() + part * part_size, *products = columns + columns_size;
+      float *columns = scratch.data() + part * part_size, *matmul_out = columns + columns_size;
       for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
         CancellationPoint();
         const int64_t image = i / per_image;
@@ -58,8 +58,8 @@ void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t ba
         block.first_tile = i % per_image * tiles;
         block.end_tile = std::min(block.first_tile + tiles, all);
         TransformWinograd1dInput(block, input + image * channels * length, columns);
-        MultiplyWinogradPoints(block, 0, kWinograd1dPoints, weights, columns, products);
-        TransformWinograd1dOutput(block, products, bias, epilogue, output + image * outputs * output_length);
+        MultiplyWinogradPoints(block, 0, kWinograd1dPoints, weights, columns, matmul_out);
+        TransformWinograd1dOutput(block, matmul_out, bias, epilogue, output + image * outputs * output_length);
       }
     }
   });

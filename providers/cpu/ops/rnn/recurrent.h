@@ -41,10 +41,10 @@ struct RecurrentRun {
   const F* bias;           // [2 * gates, hidden]: of W, then of R; null: none
   const F* peepholes;      // null: none
   const void* const* packed_r;
-  std::byte* room;  // StateWorkspace() for each entry: where products round the state
-  F* h;             // [batch, hidden]
-  F* c;             // the same; null: the operator has none
-  F* temp;          // [2, batch, hidden]
+  std::byte* state_workspace;  // StateWorkspace() for each entry: where products round the state
+  F* h;                        // [batch, hidden]
+  F* c;                        // the same; null: the operator has none
+  F* temp;                     // [2, batch, hidden]
   // Where this step's gates lie: rows of batch entries.
   F* gates;
   int64_t gates_row;

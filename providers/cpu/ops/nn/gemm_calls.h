@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "cpu/ops/nn/rounded_product.h"
+#include "cpu/ops/nn/rounded_gemm.h"
 #include "kernels/gemm/gemm.h"
 #include "tessera/provider/kernel.h"
 
@@ -41,14 +41,14 @@ void IntegerGemm(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
 
 /// `count` GEMMs of one shape, in parallel.
 template <class C>
-void RunGemms(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int64_t)> product) {
+void RunGemms(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int64_t)> gemm_args) {
   if (count == 0) return;
-  const GemmArgs<C> first = product(0);
+  const GemmArgs<C> first = gemm_args(0);
   if (first.m == 0 || first.n == 0) return;
   ThreadPool& threads = context.threads();
   if constexpr (std::is_floating_point_v<C>) {
     if (count > 1) {
-      GemmBatch<C>(threads, count, first, product);
+      GemmBatch<C>(threads, count, first, gemm_args);
       return;
     }
     if constexpr (std::is_same_v<C, float>) {
@@ -62,7 +62,7 @@ void RunGemms(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int
       while (begin < end) {
         const int64_t row = begin % first.m;
         const int64_t rows = std::min(first.m - row, end - begin);
-        IntegerGemm(product(begin / first.m), row, row + rows);
+        IntegerGemm(gemm_args(begin / first.m), row, row + rows);
         begin += rows;
       }
     });

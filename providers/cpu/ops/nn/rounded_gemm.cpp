@@ -1,4 +1,4 @@
-#include "cpu/ops/nn/rounded_product.h"
+#include "cpu/ops/nn/rounded_gemm.h"
 
 #include "base/checked.h"
 
