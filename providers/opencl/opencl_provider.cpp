@@ -67,9 +67,9 @@ const KernelRegistry& Kernels() {
     RegisterGridSample(kernels);
     RegisterGroupQuery(kernels);
     RegisterIntegerConv(kernels);
-    RegisterIntegerProduct(kernels);
+    RegisterIntegerMatMul(kernels);
     RegisterLinearAttention(kernels);
-    RegisterLines(kernels);
+    RegisterRowOperators(kernels);
     RegisterLosses(kernels);
     RegisterMatMul(kernels);
     RegisterMaxRoiPool(kernels);

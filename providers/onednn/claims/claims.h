@@ -44,11 +44,11 @@ enum class Claims {
 /// Why the CPU provider is to have a node that can be lowered; empty when oneDNN is.
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims);
 
-/// Whether the convolutions, those among `takes` and those that the CPU provider has in blocks of channels, are faster in
+/// Whether the convolutions, those among `claimed` and those that the CPU provider has in blocks of channels, are faster in
 /// float32, transformed, than in bfloat16.
-bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& takes);
+bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& claimed);
 
-bool IsProduct(const Node& node);
+bool IsMatMul(const Node& node);
 
 /// Whether a region with this node in it is worth compiling.
 bool IsAnchor(const GraphViewer& graph, const Node& node, Claims claims);

@@ -91,7 +91,7 @@ inline bool HasIsa(dnnl::cpu_isa isa) {
 }
 
 /// Products of factors of this type, of 16 bits, with sums in float32.
-inline bool HasProductsOf(DataType type) {
+inline bool HasMatMulsOf(DataType type) {
 #if DNNL_VERSION_MAJOR >= 3
   if (type == DataType::f16) return HasIsa(dnnl::cpu_isa::avx512_core_fp16);
 #endif

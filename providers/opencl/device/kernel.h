@@ -43,10 +43,10 @@ struct Epilogue {
   std::string defines = "#define EPILOGUE(value, index) (value)\n#define EPILOGUE_PARAMETERS\n#define EPILOGUE_ARGUMENTS\n";
   /// An operand is read at index / inner % count of its elements, a count of 0 being no bound: at the index itself where it
   /// has the result's shape, for each channel or row where it broadcasts.
-  struct Place {
+  struct Broadcast {
     int64_t inner = 1, count = 0;
   };
-  std::vector<Place> places;
+  std::vector<Broadcast> broadcasts;
 
   static constexpr size_t kFirstInput = 3, kMostInputs = 4;
   using Operands = std::array<const Tensor*, kMostInputs>;
@@ -186,14 +186,14 @@ class Launchable {
   /// For processors: over rows of `size` elements, as EACH_ROW of prelude.cl takes them. The number of rows and how
   /// many an item has are the last arguments.
   template <class... Args>
-  void Lines(KernelContext& context, int64_t size, int64_t rows, const Args&... args) {
-    const int64_t together = std::max<int64_t>(kLine / std::max<int64_t>(size, 1), 1);
-    (*this)(context, {static_cast<size_t>(CeilDiv(size, kLine)), static_cast<size_t>(CeilDiv(rows, together)), 1},
+  void Rows(KernelContext& context, int64_t size, int64_t rows, const Args&... args) {
+    const int64_t together = std::max<int64_t>(kRowPiece / std::max<int64_t>(size, 1), 1);
+    (*this)(context, {static_cast<size_t>(CeilDiv(size, kRowPiece)), static_cast<size_t>(CeilDiv(rows, together)), 1},
             {1, 1, 1}, args..., cl_long{rows}, cl_long{together});
   }
-  static constexpr int64_t kLine = 4096;
+  static constexpr int64_t kRowPiece = 4096;
   /// What kernels over rows want defined.
-  static std::string LineDefines() { return fmt::format("#define LINE {}\n#define STEP 16\n", kLine); }
+  static std::string RowPieceDefines() { return fmt::format("#define ROW_PIECE {}\n#define STEP 16\n", kRowPiece); }
 
   /// Most work items that a group of this kernel can have.
   size_t largest_group() const noexcept { return largest_group_; }
@@ -301,9 +301,9 @@ void RegisterGatherSlices(KernelRegistry& registry);
 void RegisterGridSample(KernelRegistry& registry);
 void RegisterGroupQuery(KernelRegistry& registry);
 void RegisterIntegerConv(KernelRegistry& registry);
-void RegisterIntegerProduct(KernelRegistry& registry);
+void RegisterIntegerMatMul(KernelRegistry& registry);
 void RegisterLinearAttention(KernelRegistry& registry);
-void RegisterLines(KernelRegistry& registry);
+void RegisterRowOperators(KernelRegistry& registry);
 void RegisterLosses(KernelRegistry& registry);
 void RegisterMatMul(KernelRegistry& registry);
 void RegisterMaxRoiPool(KernelRegistry& registry);

@@ -5,17 +5,17 @@
 #ifdef KERNEL_multiply
 #define PAD 8  // elements, so that the eight rows that ldmatrix reads lie in different banks
 #ifdef ALONG_K_A
-#define PLACE_A(v) [LINE_A(v)][STEP_A(v)]
+#define PLACE_A(v) [ROW_A(v)][STEP_A(v)]
 typedef ushort TileA[TM][TK + PAD];
 #else
-#define PLACE_A(v) [STEP_A(v)][LINE_A(v)]
+#define PLACE_A(v) [STEP_A(v)][ROW_A(v)]
 typedef ushort TileA[TK][TM + PAD];
 #endif
 #ifdef ALONG_K_B
-#define PLACE_B(v) [LINE_B(v)][STEP_B(v)]
+#define PLACE_B(v) [COLUMN_B(v)][STEP_B(v)]
 typedef ushort TileB[TN][TK + PAD];
 #else
-#define PLACE_B(v) [STEP_B(v)][LINE_B(v)]
+#define PLACE_B(v) [STEP_B(v)][COLUMN_B(v)]
 typedef ushort TileB[TK][TN + PAD];
 #endif
 

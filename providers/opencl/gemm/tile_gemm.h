@@ -35,7 +35,7 @@ struct Tile {
 class TileGemm {
  public:
   /// Integers whose products are summed exactly: of 16 bits, or signed bytes, four neighbours along k in an int.
-  enum class Codes : int8_t { kNone, kShorts, kQuads };
+  enum class Integers : int8_t { kNone, kShorts, kQuads };
   /// How operands lie, and what else shapes the kernel.
   struct Layout {
     bool along_k_a = true,
@@ -45,7 +45,7 @@ class TileGemm {
     bool scratch = false;                  // operands and result are floats of the kernel's own, and stay so
     std::optional<Shape> taps = {};        // of a window, where they are known
     bool tunable = true;                   // the sizes of tiles may be chosen by timing
-    Codes codes = Codes::kNone;            // that operands are, in place of the node's type
+    Integers integers = Integers::kNone;   // that operands are, in place of the node's type
     std::optional<Epilogue> results = {};  // in place of the node's epilogue
   };
   /// A shape that is known before the first run: its kernel is compiled, and tuned, at once.
@@ -93,8 +93,8 @@ class TileGemm {
 
   /// A kernel for few rows: columns of a group, and work items of a column.
   struct FewRows {
-    int64_t rows, lines, lanes;
-    std::array<size_t, 3> local() const { return {static_cast<size_t>(lines), static_cast<size_t>(lanes), 1}; }
+    int64_t rows, columns, lanes;
+    std::array<size_t, 3> local() const { return {static_cast<size_t>(columns), static_cast<size_t>(lanes), 1}; }
     auto operator<=>(const FewRows&) const = default;
   };
 
@@ -122,7 +122,7 @@ class TileGemm {
   const Layout layout_;
   const ElementType type_;  // in buffers
   const size_t element_bytes_;
-  const bool units_, halves_;
+  const bool units_, fp16_;
   const size_t local_bytes_;  // of an element in local memory
   const Epilogue epilogue_;
   std::string defines_;

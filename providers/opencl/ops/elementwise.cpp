@@ -26,7 +26,7 @@ Elementwise::Elementwise(const KernelInfo& info, std::string_view types, std::st
     : by_rows_(!SettingsOf(info).tiles),
       kernel_(DeviceOf(info), "elementwise",
               fmt::format("{}{}{}#define OP {}\n", types, KernelSource("functions"),
-                          by_rows_ ? Launchable::LineDefines() : "", expression),
+                          by_rows_ ? Launchable::RowPieceDefines() : "", expression),
               by_rows_ ? "elementwise_rows" : "elementwise"),
       alpha_(alpha),
       beta_(beta) {}

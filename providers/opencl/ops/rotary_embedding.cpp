@@ -17,7 +17,7 @@ class RotaryEmbedding final : public Kernel {
   explicit RotaryEmbedding(const KernelInfo& info)
       : microsoft_(!info.node().domain.empty()),
         kernel_(DeviceOf(info), "rotary_embedding",
-                Computed('X', info.input_type(0)) + Computed('C', info.input_type(microsoft_ ? 2 : 1)), "turn"),
+                Computed('X', info.input_type(0)) + Computed('C', info.input_type(microsoft_ ? 2 : 1)), "rotate_heads"),
         positions_(info, microsoft_ ? 1 : 3),
         interleaved_(info.attribute<int64_t>("interleaved", 0) != 0),
         rotary_dim_(info.attribute<int64_t>("rotary_embedding_dim", 0)),
@@ -41,7 +41,7 @@ class RotaryEmbedding final : public Kernel {
     const int64_t half = cosine.shape().back(), width = Width(shape, packed, hidden, half);
     Require(width > 0 && hidden % width == 0 && 2 * half <= width &&
                 (rotary_dim_ == 0 ? microsoft_ || 2 * half == width : 2 * half == rotary_dim_),
-            "caches {} turn {} elements of an input {}", cosine.shape(), rotary_dim_, shape);
+            "caches {} rotate {} elements of an input {}", cosine.shape(), rotary_dim_, shape);
     const Tensor& y = *context.output(0, shape);
     if (x.num_elements() == 0) return;
     const Buffer sent = Checked(context, positions, cosine.shape(), batch, steps, half);

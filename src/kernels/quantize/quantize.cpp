@@ -149,7 +149,7 @@ void Divide(const float* x, const float* scales, int64_t step, float* y, int64_t
 }
 
 template <class T, bool kMultiplies>
-void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int64_t count) {
+void CombineTyped(const QuantizedArithmetic& how, const T* a, const T* b, T* out, int64_t count) {
   const hn::ScalableTag<float> df;
   const hn::RebindToSigned<decltype(df)> di;
   const hn::Rebind<T, decltype(df)> d8;
@@ -188,14 +188,14 @@ void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int
 }
 
 template <class T>
-void CombineAs(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
+void CombineAs(const QuantizedArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
   const auto* left = static_cast<const T*>(a);
   const auto* right = static_cast<const T*>(b);
   how.multiplies ? CombineTyped<T, true>(how, left, right, static_cast<T*>(out), count)
                  : CombineTyped<T, false>(how, left, right, static_cast<T*>(out), count);
 }
 
-void Combine(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
+void Combine(const QuantizedArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
   how.is_signed ? CombineAs<int8_t>(how, a, b, out, count) : CombineAs<uint8_t>(how, a, b, out, count);
 }
 
@@ -251,7 +251,7 @@ void DequantizeInt32(const int32_t* x, const float* scales, const int32_t* zeros
 void DivideByScale(const float* x, const float* scales, int64_t step, float* y, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Divide)(x, scales, step, y, count);
 }
-void CombineCodes(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
+void CombineQuantized(const QuantizedArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Combine)(how, a, b, out, count);
 }
 void JoinMinMax(const float* x, int64_t count, float& smallest, float& largest) {

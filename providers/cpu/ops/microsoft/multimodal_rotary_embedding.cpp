@@ -57,7 +57,7 @@ class MultimodalRotaryEmbedding final : public Kernel {
     const int64_t batch = shape[0], steps = shape[packed ? 1 : 2],
                   hidden = packed ? shape[2] : CheckedMul(shape[1], shape[3]);
     const int64_t width = !packed ? shape[3] : rotary_dim_ > 0 ? (hidden % heads_ == 0 ? hidden / heads_ : 0) : 2 * half;
-    Require(width > 0 && hidden % width == 0 && 2 * half <= width, "caches {} turn {} elements of an input {}", cosine,
+    Require(width > 0 && hidden % width == 0 && 2 * half <= width, "caches {} rotate {} elements of an input {}", cosine,
             2 * half, shape);
     Tensor* y = context.output(0, shape);
     if (y == nullptr || x.num_elements() == 0) return;

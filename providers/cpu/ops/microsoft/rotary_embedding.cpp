@@ -31,7 +31,7 @@ class RotaryEmbedding final : public Kernel {
     const int64_t hidden = packed ? shape[2] : shape[1] * shape[3];
     const int64_t width = !packed ? shape[3] : rotary_dim_ > 0 ? (hidden % heads_ == 0 ? hidden / heads_ : 0) : rotary_dim;
     Require(width > 0 && hidden % width == 0 && rotary_dim <= width && (rotary_dim_ == 0 || rotary_dim_ == rotary_dim),
-            "caches {} turn {} elements of an input {}", cosine, rotary_dim, shape);
+            "caches {} rotate {} elements of an input {}", cosine, rotary_dim, shape);
     const int64_t heads = hidden / width;
     Tensor* y = context.output(0, shape);
     if (y == nullptr || x.num_elements() == 0) return;

@@ -14,7 +14,7 @@ namespace tessera::cpu {
 
 /// Rows [m0, m1) of an integer GEMM. Alpha and the epilogue do not apply.
 template <class T>
-void IntegerGemm(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
+void IntegerGemmRows(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
   static_assert(std::is_unsigned_v<T>);
   // Narrow types would be promoted to int, where overflow is undefined.
   using Sum = std::conditional_t<(sizeof(T) < 4), uint32_t, T>;
@@ -62,7 +62,7 @@ void RunGemms(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int
       while (begin < end) {
         const int64_t row = begin % first.m;
         const int64_t rows = std::min(first.m - row, end - begin);
-        IntegerGemm(gemm_args(begin / first.m), row, row + rows);
+        IntegerGemmRows(gemm_args(begin / first.m), row, row + rows);
         begin += rows;
       }
     });

@@ -120,13 +120,13 @@ struct NBitsProduct {
   int64_t bytes() const { return block * bits / 8; }
   int64_t zero_bytes() const { return (blocks() * bits + 7) / 8; }
 
-  static int CodeAt(const std::vector<uint8_t>& packed, int64_t bit, int64_t bits) {
+  static int QuantizedAt(const std::vector<uint8_t>& packed, int64_t bit, int64_t bits) {
     return (packed[static_cast<size_t>(bit / 8)] >> (bit % 8)) & ((1 << bits) - 1);
   }
   double Weight(int64_t n, int64_t i) const {
     const int64_t b = i / block;
-    const int zero = zero_points ? CodeAt(zeros, n * zero_bytes() * 8 + b * bits, bits) : 1 << (bits - 1);
-    const int code = CodeAt(codes, (n * blocks() + b) * bytes() * 8 + i % block * bits, bits);
+    const int zero = zero_points ? QuantizedAt(zeros, n * zero_bytes() * 8 + b * bits, bits) : 1 << (bits - 1);
+    const int code = QuantizedAt(codes, (n * blocks() + b) * bytes() * 8 + i % block * bits, bits);
     return (code - zero) * static_cast<double>(scales[static_cast<size_t>(n * blocks() + b)]);
   }
   std::vector<float> Run() const {

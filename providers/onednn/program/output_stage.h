@@ -10,7 +10,7 @@
 namespace tessera::onednn {
 
 /// A product of uint8 by int8 as oneDNN gives it: `matrices` times [rows, depth] by [depth, columns].
-struct ByteSumsShape {
+struct OutputStageShape {
   int64_t matrices = 1, rows = 0, depth = 0, columns = 0;
 };
 
@@ -23,8 +23,8 @@ struct ZeroPoint {
 };
 
 /// Memories that a step reads and writes, by position; absent ones are -1.
-struct ByteSumsMemories {
-  MemoryIndex sums = -1;
+struct OutputStageMemories {
+  MemoryIndex accumulators = -1;
   MemoryIndex a = -1, b = -1;    // as oneDNN multiplies them, for sums of rows and columns
   MemoryIndex column_sums = -1;  // of b: a constant, or where the step puts them
   MemoryIndex a_zero = -1, b_zero = -1;
@@ -33,20 +33,20 @@ struct ByteSumsMemories {
   MemoryIndex bias = -1;
 };
 
-class ByteSumsStep final : public NativeStep {
+class OutputStageStep final : public NativeStep {
  public:
-  enum class Result : int8_t { kSums, kUInt8, kInt8, kFloat };
+  enum class Result : int8_t { kAccumulators, kUInt8, kInt8, kFloat };
   struct Settings {
-    ByteSumsShape shape;
+    OutputStageShape shape;
     ZeroPoint a, b;
     bool adds_columns = false;  // whether column_sums are to be made from b
-    Result result = Result::kSums;
+    Result result = Result::kAccumulators;
     std::vector<float> scales;  // of codes, one or one a column
     int32_t result_zero = 0;
     int64_t b_scales = 1;  // of floats
   };
 
-  explicit ByteSumsStep(Settings settings, const ByteSumsMemories& memories);
+  explicit OutputStageStep(Settings settings, const OutputStageMemories& memories);
   void Run(std::span<void* const> memories, ThreadPool& threads) const override;
 
   /// The memories that are there, in the order in which Run takes them.
@@ -61,13 +61,13 @@ class ByteSumsStep final : public NativeStep {
 
   Settings settings_;
   std::vector<MemoryIndex> arguments_;
-  std::vector<int> position_;  // of each member of ByteSumsMemories among the arguments, or -1
+  std::vector<int> position_;  // of each member of OutputStageMemories among the arguments, or -1
 };
 
 /// Codes of the other signedness: each with its highest bit turned.
-class TurnSignStep final : public NativeStep {
+class FlipSignStep final : public NativeStep {
  public:
-  explicit TurnSignStep(int64_t count) : count_(count) {}
+  explicit FlipSignStep(int64_t count) : count_(count) {}
   /// From the first memory to the second.
   void Run(std::span<void* const> memories, ThreadPool& threads) const override;
 

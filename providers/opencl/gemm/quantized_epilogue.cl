@@ -42,7 +42,7 @@
    (addend_ != 0 ? AT(const float, addend_, ado)[CHANNEL(row, column)] : 0.0f))
 #else
 #define RESULT(sum, at, row, column)                                                                                          \
-  (TY)code_of((float)(EXACT(sum, row, column) + (addend_ != 0 ? AT(const int, addend_, ado)[CHANNEL(row, column)] : 0)) *                     \
+  (TY)quantized_of((float)(EXACT(sum, row, column) + (addend_ != 0 ? AT(const int, addend_, ado)[CHANNEL(row, column)] : 0)) *                     \
                   (GET_S(a_scale_ + aso, 0) * GET_S(b_scale_ + bso, CHANNEL(row, column) * SCALE_STEP) / GET_S(y_scale_ + yso, 0)), \
               y_zero_ != 0 ? (float)GET_Y(y_zero_ + yzo, 0) : 0.0f, LOWEST, HIGHEST)
 #endif

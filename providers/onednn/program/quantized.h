@@ -15,30 +15,31 @@ namespace tessera::onednn {
 enum class ChannelAxis : int8_t { kFirst, kLast };
 
 /// A weight's codes and the zero points of its channels: none, one for all, or one each.
-struct Codes {
-  const Tensor* codes;
+struct QuantizedWeight {
+  const Tensor* quantized;
   const Tensor* zeros;
   ChannelAxis axis;
 
-  int64_t channels() const { return axis == ChannelAxis::kFirst ? codes->shape()[0] : codes->shape().back(); }
+  int64_t channels() const { return axis == ChannelAxis::kFirst ? quantized->shape()[0] : quantized->shape().back(); }
   int32_t zero(int64_t channel) const;
 };
 
 /// Element `i` of a tensor of int8 or uint8.
-int32_t CodeAt(const Tensor& tensor, int64_t i);
+int32_t QuantizedAt(const Tensor& tensor, int64_t i);
 
 /// Why oneDNN, which multiplies by int8 without a zero point, cannot take a weight; empty when it can.
-std::string RefuseCodes(const GraphViewer& graph, const Node& node, size_t weight, size_t zeros, ChannelAxis axis);
+std::string RefuseQuantizedWeight(const GraphViewer& graph, const Node& node, size_t weight, size_t zeros,
+                                  ChannelAxis axis);
 
 /// The most that products with codes (at most 255 from their zero point) can add up to in a channel.
-int64_t LargestSum(const Codes& weight);
+int64_t LargestAccumulator(const QuantizedWeight& weight);
 
 /// A weight less its zero points, and for each channel the sum of it.
-struct SignedCodes {
+struct SignedWeight {
   MemoryIndex memory;
   std::vector<int32_t> sums;
 };
-SignedCodes AddSigned(ProgramBuilder& builder, const Codes& weight);
+SignedWeight AddSigned(ProgramBuilder& builder, const QuantizedWeight& weight);
 
 /// What becomes of a primitive's sums: round((sum + shift) * scale) + zero, or the sums themselves without scales. Both
 /// versions of oneDNN describe it by attributes, 3.x gives the numbers as arguments.
