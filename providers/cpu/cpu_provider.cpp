@@ -17,8 +17,8 @@ const OptionSchema kOptions[] = {
     {cpu::kPrecisionOption,
      OptionType::kEnum,
      "f32",
-     "what attention of several queries, and MatMul, Gemm, RNN, GRU and LSTM with constant weights round the factors of "
-     "their products to, "
+     "what attention of several queries, and MatMul, Gemm, RNN, GRU and LSTM with constant weights round the operands of "
+     "their matmuls to, "
      "on processors with AVX512-BF16; bf16-weights rounds constant weights alone, anywhere",
      {"f32", "bf16", "bf16-weights"}},
 };

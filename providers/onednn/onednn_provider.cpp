@@ -143,7 +143,7 @@ const OptionSchema kOptions[] = {
     {"precision",
      OptionType::kEnum,
      "f32",
-     "what convolutions and products round their factors to, and what they hand to each other; below f32 a Relu, Clip, "
+     "what convolutions and matmuls round their operands to, and what they hand to each other; below f32 a Relu, Clip, "
      "Sigmoid or Elu that runs inside them may give a number for NaN",
 #if DNNL_VERSION_MAJOR >= 3
      {"f32", "bf16", "fp16"}},
@@ -204,8 +204,8 @@ class OnednnProvider final : public ExecutionProvider {
     }
     for (NodeIndex index : graph.nodes()) {
       if (claimed[static_cast<size_t>(index)]) {
-        refusals.Refuse(
-            index, "no convolution, product or pooling of this provider stands beside it: alone it gains nothing here");
+        refusals.Refuse(index,
+                        "no convolution, matmul or pooling of this provider stands beside it: alone it gains nothing here");
       }
     }
     return claims;
@@ -239,7 +239,7 @@ class OnednnProvider final : public ExecutionProvider {
  private:
   int Threads() const { return services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads(); }
 
-  /// Rounded products stay beside convolutions where threads would go from one to the other. `claimed`: what can be
+  /// Rounded matmuls stay beside convolutions where threads would go from one to the other. `claimed`: what can be
   /// claimed.
   Claims RuleFor(const GraphViewer& graph, const std::vector<bool>& claimed) const {
     if (claims_ != Claims::kFasterRounded) return claims_;

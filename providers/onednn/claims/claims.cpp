@@ -51,11 +51,11 @@ bool IsTransformed(const GraphViewer& graph, const Node& node) {
 }
 
 std::string WhyLeaveQuantized(const Node& node) {
-  if (!HasTiles()) return "without AMX the CPU provider computes with 8-bit codes as fast; option claims=all claims it";
+  if (!HasTiles()) return "without AMX the CPU provider computes with 8-bit integers as fast; option claims=all claims it";
   // Tiles are of channels that meet.
   return AttributeOr<int64_t>(node, "group", 1) == 1
              ? ""
-             : "the CPU provider convolves groups of 8-bit codes as fast; option claims=all claims it";
+             : "the CPU provider convolves groups of 8-bit integers as fast; option claims=all claims it";
 }
 
 }  // namespace

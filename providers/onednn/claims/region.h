@@ -11,8 +11,8 @@ namespace tessera::onednn {
 /// Why the provider cannot lower a node; empty when it can.
 std::string RefusalReason(const GraphViewer& graph, const Node& node);
 
-/// Whether a node that the provider took has its factors rounded, where that is asked for: what OperandType decides, as far
-/// as it can be told before the shapes are known.
+/// Whether a node that the provider took has its operands rounded, where that is asked for: what OperandType decides, as
+/// far as it can be told before the shapes are known.
 bool RoundsOperands(const GraphViewer& graph, const Node& node);
 
 /// Groups the nodes that `claimed` accepts into maximal convex regions: no path leaves a region and comes back, and no two

@@ -124,7 +124,7 @@ class MaskedSoftmaxStep final : public NativeStep {
   MaskShape mask_;
 };
 
-/// a times b, stacks of [.., m, k] and [.., k, n], the latter as `b_strides` say; perhaps of rounded factors.
+/// a times b, stacks of [.., m, k] and [.., k, n], the latter as `b_strides` say; perhaps of rounded operands.
 MemoryIndex AddStackedMatMul(ProgramBuilder& builder, MemoryIndex a, const Dims& a_dims, MemoryIndex b, const Dims& b_dims,
                              const Dims& b_strides) {
   const Dims out = {a_dims[0], a_dims[1], b_dims[2]};
@@ -173,7 +173,7 @@ MemoryIndex AddWeights(ProgramBuilder& builder, const Node& node, const HeadRows
   if (q.width == 0) {
     scores_memory = builder.Constant(scores, std::vector<float>(static_cast<size_t>(Elements(scores)), 0.0f));
   } else {
-    // Queries of all heads that share a head of keys are rows of one product.
+    // Queries of all heads that share a head of keys are rows of one matmul.
     const int64_t stacks = k.batch * k.heads;
     scores_memory = AddStackedMatMul(builder, queries, {stacks, q.heads / k.heads * q.rows, q.width}, keys,
                                      {stacks, q.width, k.rows}, {k.rows * q.width, 1, q.width});

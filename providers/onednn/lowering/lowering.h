@@ -101,7 +101,7 @@ inline dnnl::primitive_attr OwnScratchpad() {
 /// Lowers `node` and what follows it when it scales and shifts channels by constants.
 bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);
 
-/// Products and convolutions of fewer inputs for each output keep float32: rounding would take longer than it spares.
+/// Matmuls and convolutions of fewer inputs for each output keep float32: rounding would take longer than it spares.
 inline constexpr int64_t kFewestRounded = 16;
 
 /// As many as count for a convolution of `channels` inputs in each group. Those of each channel by itself stand between
@@ -110,7 +110,7 @@ inline int64_t RoundedInputs(int64_t channels, int64_t window, int64_t group) {
   return group > 1 ? kFewestRounded : channels * window;
 }
 
-/// What the factors of a product or convolution of `k` inputs for each output are rounded to: what the
+/// What the operands of a matmul or convolution of `k` inputs for each output are rounded to: what the
 /// builder wants, but float32 below kFewestRounded (what is rounded anyway stays so) and where oneDNN has no fast
 /// implementation. `describe(type)` gives the primitive's descriptor.
 template <class Describe>

@@ -11,7 +11,7 @@
 namespace tessera::onednn {
 namespace {
 
-/// One product of two matrices, or of two equally deep stacks of them.
+/// One matmul of two matrices, or of two equally deep stacks of them.
 struct MatMul {
   MemoryIndex a, b;
   Dims a_dims, b_dims, out;
@@ -19,7 +19,7 @@ struct MatMul {
   std::optional<MemoryIndex> bias;
 };
 
-/// The CPU provider's product, with weights packed once.
+/// The CPU provider's matmul, with weights packed once.
 class MatMulStep final : public NativeStep {
  public:
   MatMulStep(int64_t m, int64_t n, int64_t k, const cpu::GemmEpilogue<float>& activation, bool has_bias)
@@ -89,7 +89,7 @@ std::vector<CutAxis> CutAxesOf(const MatMul& p) {
   return axes;
 }
 
-/// One primitive for each box of the product; false, and nothing done, where the layouts do not allow them.
+/// One primitive for each box of the matmul; false, and nothing done, where the layouts do not allow them.
 bool AddInParts(ProgramBuilder& builder, std::span<const Box> boxes, const MatMulMemories& m,
                 std::span<const MemoryIndex> operands, const ProgramBuilder::Fusion& fusion) {
   struct PartOfMatMul {
@@ -157,7 +157,7 @@ void AddBatchedMatMul(ProgramBuilder& builder, const Node& node, MatMul p, const
   if (!builder.rounds() && SuitsOwnMatMul(builder, p)) return AddOwnMatMul(builder, value, p, result);
   const Desc bias = p.bias ? builder.desc(*p.bias) : Desc();
   const auto fusion = builder.FuseFollowers(value, result);
-  // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.
+  // Results stay row-major: what follows a matmul (Reshape, Transpose, Softmax) reads rows.
   const auto out_type = [&](DataType type) {
     return builder.half_precision() || builder.FeedsMatMuls(fusion.result) ? type : DataType::f32;
   };
@@ -224,7 +224,7 @@ void LowerMatMul(ProgramBuilder& builder, const Node& node) {
   MatMul p;
   p.b_dims = b.dims;
   if (b.dims.size() == 2) {
-    // One matrix for every stack: a single tall product.
+    // One matrix for every stack: a single tall matmul.
     int64_t rows = 1;
     for (size_t i = 0; i + 1 < a.dims.size(); ++i) rows *= a.dims[i];
     p.a_dims = {rows, k};

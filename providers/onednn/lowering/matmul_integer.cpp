@@ -31,7 +31,7 @@ int64_t CountOf(const GraphViewer& graph, const Node& node, size_t i) {
 }
 
 std::string RefuseQuantizedGemm(const GraphViewer& graph, const Node& node) {
-  if (!HasQuantizedGemm()) return "oneDNN's 8-bit sums may saturate on processors without VNNI";
+  if (!HasQuantizedGemm()) return "oneDNN's 8-bit accumulators may saturate on processors without VNNI";
   const IntegerMatMulInputs at = IntegerMatMulInputsOf(node);
   const auto& a = *graph.value(node.inputs[0]).type.shape;
   const auto& b = *graph.value(node.inputs[at.b]).type.shape;
@@ -91,7 +91,7 @@ QuantizedGemmShape MatMulShapeOf(const Dims& a, const Dims& b) {
     Require(a[i] == b[i], "stacks of {} and {} matrices do not match", a[i], b[i]);
     shape.accumulators.matrices *= a[i];
   }
-  if (b.size() == 2) {  // one matrix for every stack: a single tall product
+  if (b.size() == 2) {  // one matrix for every stack: a single tall matmul
     shape.a = {Elements(Dims(a.begin(), a.end() - 1)), k};
     shape.out = {shape.a[0], n};
   }
@@ -143,7 +143,7 @@ void AddRequantized(ProgramBuilder& builder, const Node& node, const QuantizedGe
   builder.SetOutput(node, {shape.result, dst});
 }
 
-/// The zero point of an operand whose codes were turned when they are not of type `multiplied`.
+/// The zero point of an operand whose values were made signed or unsigned when they are not of type `multiplied`.
 ZeroPoint ZeroOf(ProgramBuilder& builder, const Node& node, size_t quantized, size_t zero, ElementType multiplied) {
   ZeroPoint point;
   point.is_signed = builder.region().value(node.inputs[quantized]).type.element == ElementType::kInt8;
@@ -163,7 +163,7 @@ bool IsNeverZero(ProgramBuilder& builder, const Node& node, size_t zero, const Z
   return true;
 }
 
-/// Where what follows the sums is to lie, and how it is made.
+/// Where what follows the accumulators is to lie, and how it is made.
 MemoryIndex SetResult(ProgramBuilder& builder, const Node& node, const QuantizedGemmShape& shape,
                       OutputStageStep::Settings& settings, OutputStageMemories& memories) {
   using Result = OutputStageStep::Result;
@@ -220,7 +220,7 @@ void AddExact(ProgramBuilder& builder, const Node& node, const QuantizedGemmShap
   const MemoryIndex result = builder.Temporary(Plain(shape.result, DataType::s32));
   memories.accumulators = builder.Alias(result, Plain(shape.out, DataType::s32));
   const Desc b_desc = constant && shape.b.size() == 2 ? AnyLayout(shape.b, DataType::s8) : Plain(shape.b, DataType::s8);
-  const bool nothing = shape.accumulators.depth == 0;  // the step sets the sums, then
+  const bool nothing = shape.accumulators.depth == 0;  // the step sets the accumulators, then
   if (!nothing) {
     const auto pd = MatmulDesc(CpuEngine(), Plain(shape.a, DataType::u8), b_desc, nullptr, Plain(shape.out, DataType::s32),
                                Requantization().Attributes(0, 0));

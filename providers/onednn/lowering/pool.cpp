@@ -1,5 +1,6 @@
-// AveragePool (1-22), GlobalAveragePool, MaxPool (1-22, values only) of codes -> pooling_forward; MaxPool and GlobalMaxPool
-// of floats -> a step of our own: oneDNN's begin with the least finite number, which is no answer where all is -infinity.
+// AveragePool (1-22), GlobalAveragePool, MaxPool (1-22, values only) of quantized values -> pooling_forward; MaxPool and
+// GlobalMaxPool of floats -> a step of our own: oneDNN's begin with the least finite number, which is no answer where all
+// is -infinity.
 
 #include <algorithm>
 #include <array>

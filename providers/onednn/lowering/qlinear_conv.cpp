@@ -15,7 +15,7 @@ struct ConvInputs {
 ConvInputs InputsOf(const Node& node) { return node.op_type == "QLinearConv" ? ConvInputs{2, 3, 5} : ConvInputs{2, 1, 3}; }
 
 std::string RefuseQuantizedConv(const GraphViewer& graph, const Node& node) {
-  if (!HasQuantizedGemm()) return "oneDNN's 8-bit sums may saturate on processors without VNNI";
+  if (!HasQuantizedGemm()) return "oneDNN's 8-bit accumulators may saturate on processors without VNNI";
   const ConvInputs at = InputsOf(node);
   const auto& x = graph.value(node.inputs[0]).type.shape;
   if (x->size() < 3 || x->size() > 5) return "oneDNN convolves one to three spatial dimensions";
@@ -37,7 +37,7 @@ std::string RefuseQLinearConv(const GraphViewer& graph, const Node& node) {
   return {};
 }
 
-/// Beyond this float32, which oneDNN's sums of convolutions go through, has no longer every integer.
+/// Beyond this float32, which oneDNN's accumulators of convolutions go through, has no longer every integer.
 constexpr int64_t kLargestExact = int64_t{1} << 24;
 
 std::string RefuseConvInteger(const GraphViewer& graph, const Node& node) {
@@ -45,7 +45,7 @@ std::string RefuseConvInteger(const GraphViewer& graph, const Node& node) {
   const bool has_zeros = node.inputs.size() > 3 && node.inputs[3] != kNone;
   const QuantizedWeight weight{graph.constant(node.inputs[1]), has_zeros ? graph.constant(node.inputs[3]) : nullptr,
                                ChannelAxis::kFirst};
-  return LargestAccumulator(weight) > kLargestExact ? "its sums may exceed 2^24, beyond which oneDNN rounds them"
+  return LargestAccumulator(weight) > kLargestExact ? "its accumulators may exceed 2^24, beyond which oneDNN rounds them"
                                                     : std::string();
 }
 
@@ -72,8 +72,8 @@ QuantizedConvShape ShapeOf(const Node& node, const Dims& x, const Dims& w) {
   return shape;
 }
 
-/// Takes up the zero point of x. What no padding adds to is a shift of the sums, else oneDNN counts what each window
-/// covers.
+/// Takes up the zero point of x. What no padding adds to is a shift of the accumulators, else oneDNN counts what each
+/// window covers.
 void SetSourceZero(ProgramBuilder& builder, const Node& node, const Window& window, std::span<const int32_t> weight_sums,
                    Requantization& result) {
   const size_t x_zero = InputsOf(node).x_zero;

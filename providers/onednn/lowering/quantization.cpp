@@ -1,5 +1,5 @@
 // QuantizeLinear and DequantizeLinear (10) by constants, QLinearAdd and QLinearMul (com.microsoft) -> steps of our own over
-// the elements as they lie: oneDNN's reorders divide by no scale, and its sums of codes have no zero points.
+// the elements as they lie: oneDNN's reorders divide by no scale, and its sums of quantized values have no zero points.
 
 #include "cpu/engine/quantization.h"
 

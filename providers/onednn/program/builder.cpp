@@ -115,7 +115,7 @@ RegionValue ProgramBuilder::input(const Node& node, size_t i) {
   if (found != values_.end()) return found->second;
   const Tensor* tensor = region_.constant(index);
   Require(tensor != nullptr && (kFloats | kQuantized | kAccumulators).contains(tensor->type()),
-          "input {} is not a tensor of floats, codes or sums of them", i);
+          "input {} is not a tensor of floats, 8-bit integers or int32", i);
   const Dims dims = ToDims(tensor->shape());
   const Desc plain = Plain(AtLeastOne(dims), DataTypeOf(tensor->type()));
   MemorySlot slot{.desc = plain, .kind = MemoryKind::kConstant, .constant = SharedWeights::Plain(*tensor, plain)};
@@ -350,7 +350,7 @@ ProgramBuilder::Fusion::Op ProgramBuilder::FollowerOf(ValueIndex value, const Di
 }
 
 ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dims& output, bool keeps_nan) {
-  // Who asks for rounded factors gets their speed.
+  // Who asks for rounded operands gets their speed.
   keeps_nan = keeps_nan || (rounds() && !half_precision());
   constexpr size_t kMostPostOps = 8;
   Fusion fusion;

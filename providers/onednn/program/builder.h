@@ -51,7 +51,7 @@ class ProgramBuilder {
 
   Dims dims(MemoryIndex memory) const { return DimsOf(desc(memory)); }
 
-  /// What the factors of products and convolutions are rounded to; sums are in float32. (oneDNN 2.6 takes fpmath_mode,
+  /// What the operands of matmuls and convolutions are rounded to; accumulators are float32. (oneDNN 2.6 takes fpmath_mode,
   /// which means the same, and ignores it.) Our own steps compute in float32 only.
   DataType operand_type() const noexcept { return operand_type_; }
   bool rounds() const noexcept { return operand_type_ != DataType::f32; }
@@ -150,7 +150,7 @@ class ProgramBuilder {
   /// Takes up the addition after `value` (rows of `columns` numbers) of a constant for each column, moves `value` to its
   /// output, and gives the constant; nothing where that is not all that reads the value.
   std::optional<MemoryIndex> FollowBias(ValueIndex& value, int64_t columns);
-  /// Whether only products read the value, as their first operand: it may lie rounded as they want it.
+  /// Whether only matmuls read the value, as their first operand: it may lie rounded as they want it.
   bool FeedsMatMuls(ValueIndex value) const;
   /// Adds a primitive with what was fused into it; `output` is where the chain's last value lies.
   void AddFused(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc& scratchpad,

@@ -1,6 +1,7 @@
 #pragma once
 
-// The step after a product of 8-bit codes: sums less what zero points add to them, as they are, as codes or as floats.
+// The step after a matmul of 8-bit quantized values: accumulators less what zero points add to them, as they are, as
+// quantized values or as floats.
 
 #include <optional>
 #include <vector>
@@ -9,16 +10,16 @@
 
 namespace tessera::onednn {
 
-/// A product of uint8 by int8 as oneDNN gives it: `matrices` times [rows, depth] by [depth, columns].
+/// A matmul of uint8 by int8 as oneDNN gives it: `matrices` times [rows, depth] by [depth, columns].
 struct OutputStageShape {
   int64_t matrices = 1, rows = 0, depth = 0, columns = 0;
 };
 
-/// A zero point that is read when the step runs: codes as the model has them, one or one a column.
+/// A zero point that is read when the step runs: quantized values as the model has them, one or one a column.
 struct ZeroPoint {
   bool is_signed = false;
   int64_t count = 1;
-  /// What was added to the codes, and thus to the zero point, to make them the type that oneDNN multiplies.
+  /// What was added to the quantized values, and thus to the zero point, to make them the type that oneDNN multiplies.
   int32_t shift = 0;
 };
 
@@ -28,7 +29,7 @@ struct OutputStageMemories {
   MemoryIndex a = -1, b = -1;    // as oneDNN multiplies them, for sums of rows and columns
   MemoryIndex column_sums = -1;  // of b: a constant, or where the step puts them
   MemoryIndex a_zero = -1, b_zero = -1;
-  MemoryIndex out = -1;                    // where it is not the sums
+  MemoryIndex out = -1;                    // where it is not the accumulators
   MemoryIndex a_scale = -1, b_scale = -1;  // of floats
   MemoryIndex bias = -1;
 };
@@ -41,7 +42,7 @@ class OutputStageStep final : public NativeStep {
     ZeroPoint a, b;
     bool adds_columns = false;  // whether column_sums are to be made from b
     Result result = Result::kAccumulators;
-    std::vector<float> scales;  // of codes, one or one a column
+    std::vector<float> scales;  // of quantized values, one or one a column
     int32_t result_zero = 0;
     int64_t b_scales = 1;  // of floats
   };
@@ -64,7 +65,7 @@ class OutputStageStep final : public NativeStep {
   std::vector<int> position_;  // of each member of OutputStageMemories among the arguments, or -1
 };
 
-/// Codes of the other signedness: each with its highest bit turned.
+/// Quantized values of the other signedness: each with its highest bit flipped.
 class FlipSignStep final : public NativeStep {
  public:
   explicit FlipSignStep(int64_t count) : count_(count) {}

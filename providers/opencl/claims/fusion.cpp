@@ -171,7 +171,7 @@ class Chain {
     return true;
   }
 
-  /// MatMul and a vector with an element for each column. Halves are rounded in between, which the product does not do.
+  /// MatMul and a vector with an element for each column. Fp16 is rounded in between, which the matmul does not do.
   bool AppendBias(const Node& node) {
     if (BitWidth(graph_.value(value_).type.element) == 16) return false;
     if (anchor_ == nullptr || anchor_->op_type != "MatMul" || !nodes_.empty() || node.op_type != "Add" ||
@@ -370,7 +370,7 @@ std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::ve
     nodes.insert(nodes.end(), chain.nodes().begin(), chain.nodes().end());
     merge(claim, std::move(nodes));
   }
-  // What no product or convolution took in, earliest first.
+  // What no matmul or convolution took in, earliest first.
   for (ComputeCapability& claim : claims) {
     if (claim.fuse || claim.nodes.size() != 1 || !computes(graph.node(claim.nodes[0]))) continue;
     const Node& first = graph.node(claim.nodes[0]);

@@ -105,7 +105,7 @@ __kernel void depthwise(ARGUMENTS) {
 #endif
 
 #ifdef KERNEL_few_filters
-// The same with groups of all images in the third dimension: an item has all filters of a group, at most ACCUMULATORS sums.
+// The same with groups of all images in the third dimension: an item has all filters of a group, at most ACCUMULATORS accumulators.
 __kernel void few_filters(ARGUMENTS) {
   const long groups = g.channels / g.group_in, group = get_global_id(2) % groups, image = get_global_id(2) / groups;
   const int taps = g.window[1] * g.window[2];

@@ -89,7 +89,7 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
   if (columns_ > 1) {
     multiply_.Compile();
   } else {
-    // Rounded to halves, transformed values would lose too much.
+    // Rounded to fp16, transformed values would lose too much.
     tiles_.emplace(info, TileGemm::Layout{.follows = false, .scratch = true}, std::nullopt);
     finish_.Compile();
     if (!tiles || *tiles <= 0 || *tiles > std::numeric_limits<cl_int>::max()) return;

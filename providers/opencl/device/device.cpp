@@ -91,7 +91,7 @@ Capabilities Probe(cl_device_id id) {
   c.is_cpu = IsOf(CL_DEVICE_TYPE_CPU, id);
   c.fp64 = HasExtension(extensions, "cl_khr_fp64");
   c.fp16 = HasExtension(extensions, "cl_khr_fp16");
-  constexpr cl_uint kFirstWithMatrixUnits = 8;  // of halves
+  constexpr cl_uint kFirstWithMatrixUnits = 8;  // of fp16
   const cl_uint compute_capability = ComputeCapability(id, extensions);
   c.matrix_units = compute_capability >= kFirstWithMatrixUnits;
   c.int8_dots = Int8DotsOf(id, c, compute_capability, extensions);

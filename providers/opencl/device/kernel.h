@@ -22,8 +22,8 @@ class DeviceConstants;
 
 /// What a session's options say of how kernels compute.
 struct Settings {
-  bool tiles = false;    // products and convolutions by tiles in local memory (GPUs) rather than by panels in registers
-  bool fp16 = false;     // factors of products in half
+  bool tiles = false;    // matmuls and convolutions by tiles in local memory (GPUs) rather than by panels in registers
+  bool fp16 = false;     // operands of products in fp16
   bool tuning = false;   // the size of tiles is chosen by timing
   bool winograd = true;  // convolutions through Winograd's transform where it pays
 };
@@ -66,7 +66,7 @@ class HasEpilogue {
 /// The epilogue that the provider fused with the node; by default, none.
 const Epilogue& EpilogueOf(const KernelInfo& info);
 
-/// Floating point types; halves are computed in float, double needs a device with fp64.
+/// Floating point types; fp16 is computed in float, double needs a device with fp64.
 inline constexpr TypeSet kReals = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16,
                                    ElementType::kDouble};
 inline constexpr TypeSet kSigned = {ElementType::kInt8, ElementType::kInt16, ElementType::kInt32, ElementType::kInt64};
@@ -86,7 +86,7 @@ inline constexpr TypeSet kMovable =
                        ElementType::kFloat8E8M0,   ElementType::kFloat8E5M2FNUZ, ElementType::kFloat6E2M3,
                        ElementType::kFloat6E3M2};
 
-/// Macros for one operand, called by a letter: T_ the type that is computed in (halves: float; bool: uchar), W_ the
+/// Macros for one operand, called by a letter: T_ the type that is computed in (fp16: float; bool: uchar), W_ the
 /// unsigned type that integers wrap in, GET_(pointer, index) and PUT_(pointer, index, value), GET4_ for four neighbours,
 /// ALIGNED4_ where they start at a multiple of their size, ROUND_(value) to what can be stored, REAL_ for floating point.
 /// Of A and X also R(number), a literal of T_. What PUT_ makes of numbers outside the range of a float of 8 bits, SATURATE

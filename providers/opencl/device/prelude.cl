@@ -44,7 +44,7 @@ static inline float round_half(float value) {
 // rint of numbers below 2^22, without calls or branches.
 static inline __attribute__((always_inline)) float nearest(float x) { return (x + 12582912.0f) - 12582912.0f; }
 
-// The integer nearest to q, plus a zero point, within the range of a code's type, of 16 bits at most.
+// The integer nearest to q, plus a zero point, within the range of a quantized value's type, of 16 bits at most.
 static inline __attribute__((always_inline)) float quantized_of(float q, float zero, float lowest, float highest) {
   return clamp(nearest(clamp(q, -1e6f, 1e6f)) + zero, lowest, highest);
 }

@@ -1,5 +1,5 @@
-// Products by the matrix units of NVIDIA's GPUs (compute capability 8 and up), after tile_operands.cl: factors in half (or bfloat16,
-// with BFLOAT16), sums in float. A warp of 32 work items keeps RM x RN elements of C.
+// Products by the matrix units of NVIDIA's GPUs (compute capability 8 and up), after tile_operands.cl: operands in half (or bfloat16,
+// with BFLOAT16), accumulators in float. A warp of 32 work items keeps RM x RN elements of C.
 // Instructions: PTX ISA, "mma.m16n8k16", "ldmatrix".
 
 #ifdef KERNEL_multiply
@@ -32,7 +32,7 @@ static inline uint pair_of(float low, float high) {
 }
 static inline uint2 halves_of(float4 v) { return (uint2)(pair_of(v.x, v.y), pair_of(v.z, v.w)); }
 
-// Four 8 x 8 matrices of halves, whose rows lie at the 32 work items' addresses, as the units want them.
+// Four 8 x 8 matrices of fp16, whose rows lie at the 32 work items' addresses, as the units want them.
 #define LOAD_FOUR(to, from, trans) \
   asm volatile("ldmatrix.sync.aligned.m8n8.x4" trans ".shared.b16 {%0, %1, %2, %3}, [%4];" \
                : "=r"(to.x), "=r"(to.y), "=r"(to.z), "=r"(to.w) : "r"((uint)(size_t)(from)))

@@ -29,7 +29,7 @@ INLINE Rows rows_of(__global const uchar* a_, long at, int first_row, int first_
 }
 
 #ifdef BITS
-// `count` steps of a panel from first_k on, as weights: codes of BITS bits stand byte after byte along k (matmul_nbits_weights.cl).
+// `count` steps of a panel from first_k on, as weights: quantized values of BITS bits stand byte after byte along k (matmul_nbits_weights.cl).
 INLINE void decode_steps(float* chunk, __global const uchar* codes, int panel, int first_k, int count, int k EPILOGUE_PARAMETERS) {
   for (int i = 0; i < count; i += BLOCK) {
     const float16 scale = scales_of(scales_ + so, panel, (first_k + i) / BLOCK, k), zero = ZEROS_OF(panel, (first_k + i) / BLOCK, k);
@@ -59,7 +59,7 @@ INLINE void keep_steps(TX* chunk, __global const TX* b, int count, int width, in
 #define KEEP_STEPS(chunk, count) keep_steps(chunk, b + (long)first_k * p.b_row, count, width, p.b_row);
 #endif
 
-// Bias and what follows, for a block of sums.
+// Bias and what follows, for a block of accumulators.
 INLINE void finish_block(TX* values, int first_row, int column, long at_y, __global const uchar* bias, long at_bias, __global uchar* y,
                          GemmShape p EPILOGUE_PARAMETERS) {
   const int width = min(COLUMNS, p.n - column), count = min(ROWS, p.m - first_row);

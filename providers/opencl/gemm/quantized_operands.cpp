@@ -19,7 +19,7 @@ cl_int StepOf(const Tensor* tensor, int64_t channels, const char* name) {
   return 1;
 }
 
-/// Zero points as text: other ones give other forms of the same codes.
+/// Zero points as text: other ones give other forms of the same quantized values.
 std::string TextOf(const Tensor* zeros) {
   if (zeros == nullptr) return "0";
   const auto* bytes = static_cast<const uint8_t*>(zeros->raw());
@@ -89,7 +89,7 @@ Epilogue QuantizedEpilogue(const KernelInfo& info, bool channel_rows, bool quads
   if (inputs.y_scale >= 0) {
     const bool is_signed = y == ElementType::kInt8;
     text += Computed('S', info.input_type(static_cast<size_t>(inputs.a_scale))) +
-            fmt::format("#define STORE_CODE\n#define LOWEST {}\n#define HIGHEST {}\n", is_signed ? -128 : 0,
+            fmt::format("#define STORE_QUANTIZED\n#define LOWEST {}\n#define HIGHEST {}\n", is_signed ? -128 : 0,
                         is_signed ? 127 : 255);
   } else {
     text += inputs.a_scale >= 0 ? "#define STORE_REAL\n" : "#define STORE_SUM\n";

@@ -1,6 +1,6 @@
 #pragma once
 
-// Operands of products of bytes with zero points: see matmul_integer.cl and quantized_epilogue.cl.
+// Operands of matmuls of bytes with zero points: see matmul_integer.cl and quantized_epilogue.cl.
 
 #include <functional>
 #include <memory>
@@ -18,7 +18,7 @@ struct QuantizedInputs {
 };
 QuantizedInputs QuantizedInputsOf(const std::string& op);
 
-/// What becomes of sums; scales and biases belong to rows or to columns of the product. `quads`: of products with
+/// What becomes of accumulators; scales and biases belong to rows or to columns of the matmul. `quads`: of matmuls with
 /// QuadWeights.
 Epilogue QuantizedEpilogue(const KernelInfo& info, bool channel_rows, bool quads = false);
 
@@ -36,10 +36,10 @@ class QuantizedOperands {
   std::array<const Tensor*, 5> results_;
 };
 
-/// A kernel that puts codes, less their zero points, into another form.
+/// A kernel that puts quantized values, less their zero points, into another form.
 class QuantizedPacking {
  public:
-  static constexpr int64_t kPackRows = 64;  // pairs that an item packs: of codes; of planes of an image, kPlanes
+  static constexpr int64_t kPackRows = 64;  // pairs that an item packs: of quantized values; of planes of an image, kPlanes
   static constexpr int64_t kPlanes = 8;
 
   QuantizedPacking(const KernelInfo& info, int quantized, int zeros, const char* kernel);
@@ -58,8 +58,8 @@ class QuantizedPacking {
 };
 
 /// Constant weights less their zero points, bytes again, four neighbours along k in an int, for devices that sum products
-/// of such. The other operand's codes, with PackedQuads(), are multiplied as they are: what their zero point adds is it
-/// times what the weights of a channel sum to.
+/// of such. The other operand's quantized values, with PackedQuads(), are multiplied as they are: what their zero point
+/// adds is it times what the weights of a channel sum to.
 class QuadWeights {
  public:
   /// Of [outer, k, inner]; channels are those of `outer` (filters) or of `inner` (columns of a matrix).
@@ -71,7 +71,7 @@ class QuadWeights {
   static std::unique_ptr<const QuadWeights> Make(const KernelInfo& info, const QuantizedInputs& inputs, const Sizes& sizes);
 
   BufferRange weights() const { return block_->range(); }
-  /// What the kernel wants after results: the zero point of the codes, which may be null, and sums by channel.
+  /// What the kernel wants after results: the zero point of the quantized values, which may be null, and sums by channel.
   std::array<BufferRange, 2> correction(const Tensor* zero) const;
 
  private:
@@ -82,7 +82,7 @@ class QuadWeights {
   size_t weight_bytes_;
 };
 
-/// Codes of a run, [outer, channels, inner], with four neighbouring channels in an int.
+/// Quantized values of a run, [outer, channels, inner], with four neighbouring channels in an int.
 class PackedQuads {
  public:
   PackedQuads(const KernelInfo& info, int quantized)

@@ -1,8 +1,8 @@
-// Products on GPUs, after tile_operands.cl. A group keeps tiles of both operands in local memory, two of each, so that the next
+// Matmuls on GPUs, after tile_operands.cl. A group keeps tiles of both operands in local memory, two of each, so that the next
 // ones are fetched while one is multiplied; a work item keeps RM x RN elements of C in registers. Processors have panel_gemm.cl.
 //
-// HALF: factors are rounded to half, which local memory holds more of; their products and sums are float. SHORT: factors are integers of
-// 16 bits, their products and sums int. QUADS: of bytes, four neighbours along k in an int.
+// HALF: operands are rounded to half, which local memory holds more of; their accumulators are float. SHORT: operands are integers of
+// 16 bits, their accumulators int. QUADS: of bytes, four neighbours along k in an int.
 
 #ifdef HALF
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

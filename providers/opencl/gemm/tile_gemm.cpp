@@ -14,7 +14,7 @@
 namespace tessera::opencl {
 namespace {
 
-// Slices share the work where a product has few groups for the device. The work items of a slice share the vectors of four
+// Slices share the work where a matmul has few groups for the device. The work items of a slice share the vectors of four
 // that a tile of each operand consists of, without rest.
 constexpr Tile kTiles[] = {
     {128, 128, 8, 8, 8},
@@ -42,7 +42,7 @@ static_assert(std::ranges::all_of(kTiles, [](const Tile& t) {
   return t.rows % least == 0 && t.columns % least == 0 && vectors_a % t.items() == 0 && vectors_b % t.items() == 0;
 }));
 
-/// How long a product takes by a tile, in no particular unit: groups run in waves, and each step of k takes the time that
+/// How long a matmul takes by a tile, in no particular unit: groups run in waves, and each step of k takes the time that
 /// memory answers in or that the groups on a compute unit need to multiply. Fitted to the times of 36 products by each tile
 /// on an NVIDIA H100, where it misses the best by 3.6 % on average.
 double Estimate(const Tile& tile, double m, double n, double k, double stacks, double units) {
@@ -66,7 +66,7 @@ double Estimate(const Tile& tile, double m, double n, double k, double stacks, d
 
 size_t BytesComputed(ElementType type) { return BitWidth(type) <= 32 ? 4 : 8; }
 
-/// Integers of 16 bits whose products and sums are int.
+/// Integers of 16 bits whose accumulators are int.
 constexpr char kShorts[] =
     "#define SHORT\n#define TX int\n#define GET_X(p, i) ((int)((__global const short*)(p))[i])\n"
     "#define GET4_X(p, i) convert_int4(vload4(0, (__global const short*)(p) + (i)))\n"
@@ -279,7 +279,7 @@ std::unique_ptr<Launchable> TileGemm::Compile(std::string_view source, const std
     auto kernel = std::make_unique<Launchable>(
         device_, source, fmt::format("{}{}{}", defines_, defines, KernelSource("tile_operands")), name, true);
     if (kernel->largest_group() < items) {
-      // Some drivers say so of every kernel (NVIDIA: 256), whatever group it is compiled for. An empty product shows who
+      // Some drivers say so of every kernel (NVIDIA: 256), whatever group it is compiled for. An empty matmul shows who
       // means it.
       const BufferRange nothing;
       const std::vector<BufferRange> more(epilogue_.broadcasts.size(), nothing);
@@ -338,7 +338,7 @@ TileGemm::Variant TileGemm::Choose(const TileGemmShape& shape, const Strided& st
     chosen_[sizes] = tile;
     return variant;
   }
-  Fail(ErrorCode::kEpFail, "{} takes none of the kernels for products{}{}", device_.capabilities().name,
+  Fail(ErrorCode::kEpFail, "{} takes none of the matmul kernels{}{}", device_.capabilities().name,
        refusal_.empty() ? "" : ": ", refusal_);
 }
 
@@ -351,7 +351,7 @@ void TileGemm::Tune(const Expected& expected) {
   const Sizes sizes = {shape.m, shape.n, shape.k, expected.stacks};
   const std::string key = Key(sizes);
   if (device_.Remembered(key)) return;
-  // Results of products of integers are no wider than their sums.
+  // Results of matmuls of integers are no wider than their accumulators.
   const auto bytes = [&](int64_t elements) {
     return std::max<size_t>(
         1, static_cast<size_t>(elements) * (layout_.integers == Integers::kNone ? element_bytes_ : sizeof(cl_int)));

@@ -1,6 +1,6 @@
 #pragma once
 
-// Products on GPUs: see tile_operands.cl, tile_gemm.cl and matrix_units.cl.
+// Matmuls on GPUs: see tile_operands.cl, tile_gemm.cl and matrix_units.cl.
 
 #include <map>
 #include <optional>
@@ -75,7 +75,7 @@ class TileGemm {
   /// Compiles, and tunes, for a shape that is to come.
   void Prepare(const KernelInfo& info, const Expected& expected);
 
-  /// Whether the device's matrix units multiply values of the node's first input: halves, whose products are exact in the
+  /// Whether the device's matrix units multiply values of the node's first input: fp16, whose products are exact in the
   /// float that they sum in, and floats that may be rounded.
   static bool UsesUnits(const KernelInfo& info);
 
@@ -104,7 +104,7 @@ class TileGemm {
   bool HasFewRows(const TileGemmShape& shape) const { return !layout_.windows && shape.m <= kFewRows; }
   Variant VariantOf(size_t tile, const TileGemmShape& shape, const Strided& stack, BufferRange a, BufferRange b) const;
   Variant Choose(const TileGemmShape& shape, const Strided& stack, int64_t stacks, BufferRange a, BufferRange b);
-  /// Positions of tiles, best first by estimate; those that this product does not use are missing.
+  /// Positions of tiles, best first by estimate; those that this matmul does not use are missing.
   std::vector<size_t> Ranked(const Sizes& sizes) const;
   /// Null where the device does not take groups so large.
   Launchable* Compile(const Variant& variant);

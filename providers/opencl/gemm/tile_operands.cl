@@ -1,4 +1,4 @@
-// What products by tiles share (tile_gemm.cl, matrix_units.cl): C[m, n] = alpha A[m, k] B[k, n] (+ beta bias). A group computes a
+// What matmuls by tiles share (tile_gemm.cl, matrix_units.cl): C[m, n] = alpha A[m, k] B[k, n] (+ beta bias). A group computes a
 // TM x TN tile of C. SLICES parts of it, of ITEMS work items each, share the steps of k: a part fetches tiles of TK steps of both
 // operands, in vectors of four, and multiplies them.
 //
@@ -84,7 +84,7 @@ FETCH_FOUR(fetch_b, GET4_X)
 #endif
 
 // Of vector v of a tile: its line (a row of A, a column of B) and its step of k; of a vector at both, how many elements are inside the
-// matrix, from the room that is known before the loop.
+// matrix, from the remaining size that is known before the loop.
 #ifdef ALONG_K_A
 #define ROW_A(v) ((v) / (TK / 4))
 #define STEP_A(v) ((v) % (TK / 4) * 4)

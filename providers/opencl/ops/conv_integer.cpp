@@ -166,7 +166,7 @@ class IntegerConv final : public Kernel {
     quads_ = QuadWeights::Make(info, inputs_,
                                {.outer = ws[0], .k = ws[1], .inner = ws.SizeOfRange(2, ws.rank()), .outer_channels = true});
   }
-  /// The product of filters and an image both of which have four channels in one.
+  /// The matmul of filters and an image both of which have four channels in one.
   TileGemm::Expected OfQuads(Shape xs, Shape ws, Geometry g, cl_int scale_step) const {
     ws[1] = PackedQuads::Quads(ws[1]);
     xs[1] = CheckedMul(ws[1], group_);
@@ -210,7 +210,7 @@ class IntegerConv final : public Kernel {
     ByPanels(context, filters.range(), o, y, ws, g, batch);
   }
 
-  /// As a product of the filters and the image's windows: of pairs of channels, with what is around the image.
+  /// As a matmul of the filters and the image's windows: of pairs of channels, with what is around the image.
   void ByPanels(KernelContext& context, BufferRange filters, const QuantizedOperands& o, const Tensor& y, const Shape& ws,
                 const Geometry& g, int64_t batch) {
     const int64_t n = Positions(g), pairs = Pairs(ws), per_image = PanelGemm::Panels(n),

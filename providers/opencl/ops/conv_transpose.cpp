@@ -91,7 +91,7 @@ class TransposedGemm {
   static std::string KeptAsComputed() {
     return fmt::format("{}#undef PUT_R\n#define PUT_R(p, i, v) (((__global TX*)(p))[i] = (v))\n", Epilogue().defines);
   }
-  /// Of the product's left side.
+  /// Of the matmul's left side.
   size_t ElementBytes() const {
     return packed_ != nullptr ? panels_.element_bytes() : static_cast<size_t>(BitWidth(type_)) / 8;
   }

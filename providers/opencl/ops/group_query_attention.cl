@@ -1,4 +1,4 @@
-// Heads of new tokens to where attention reads them, turned by their positions on the way; and rows that a cache keeps.
+// Heads of new tokens to where attention reads them, rotated by their positions on the way; and rows that a cache keeps.
 typedef struct { long batch, steps, heads, width, half_width, x_row, x_first, y_batch, y_head, y_row; int rotated, interleaved, appends; } Parts;
 
 #ifdef KERNEL_place

@@ -20,12 +20,12 @@ struct Operand {
 /// A size or stride as kernels count it.
 cl_int Counted(int64_t size) {
   Require(size <= std::numeric_limits<cl_int>::max(),
-          "a product has a side of {}; kernels count to {}: split it, or leave the node to another provider", size,
+          "a matmul has a side of {}; kernels count to {}: split it, or leave the node to another provider", size,
           std::numeric_limits<cl_int>::max());
   return static_cast<cl_int>(size);
 }
 
-/// C = alpha A B + beta bias for a stack of products, the way that suits the device.
+/// C = alpha A B + beta bias for a batch of matmuls, the way that suits the device.
 class GemmCall {
  public:
   GemmCall(const KernelInfo& info, TileGemm::Layout layout, const std::optional<TileGemm::Expected>& expected)
@@ -124,7 +124,7 @@ class GemmCall {
 /// The sizes of numpy.matmul.
 struct StackedSizes {
   StackedSizes(const Shape& a, const Shape& b) {
-    Require(a.rank() > 0 && b.rank() > 0, "operands of a product need at least one dimension");
+    Require(a.rank() > 0 && b.rank() > 0, "operands of a matmul need at least one dimension");
     const Shape sa = a.rank() == 1 ? Shape{1, a[0]} : a, sb = b.rank() == 1 ? Shape{b[0], 1} : b;
     m = sa[sa.rank() - 2];
     k = sa.back();

@@ -1,7 +1,7 @@
-// What products and convolutions of bytes need besides panel_gemm.cl and tile_gemm.cl, which multiply integers of 16 bits: codes less
+// What matmuls and convolutions of bytes need besides panel_gemm.cl and tile_gemm.cl, which multiply integers of 16 bits: quantized values less
 // their zero points, in the forms that these kernels read; convolutions of few channels.
 //
-// P: a code's operand and its zero points. Pairs are two neighbours along k: two rows of a matrix, two channels of an image.
+// P: a quantized value's operand and its zero points. Pairs are two neighbours along k: two rows of a matrix, two channels of an image.
 static inline int pair_of(int first, int second) { return (int)(((uint)second << 16) | ((uint)first & 0xffffu)); }
 static inline int zero_of(__global const uchar* zeros, long i) { return zeros != 0 ? (int)GET_P(zeros, i) : 0; }
 
@@ -17,7 +17,7 @@ __kernel void center(ulong total, __global uchar* x_, ulong xo, __global uchar* 
 #endif
 
 #ifdef KERNEL_pack_quads
-// Four neighbouring channels in an int, `inner` elements of each, as signed bytes: codes without a sign less 128.
+// Four neighbouring channels in an int, `inner` elements of each, as signed bytes: quantized values without a sign less 128.
 __kernel void pack_quads(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long inner, long channels) {
   const long i = get_global_id(0);
   if ((ulong)i >= total) return;

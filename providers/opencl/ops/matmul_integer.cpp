@@ -16,7 +16,7 @@ namespace {
 
 constexpr TypeSet kBytes = {ElementType::kInt8, ElementType::kUInt8};
 
-/// A stack of products C[m, n] = A[m, k] B[k, n].
+/// A batch of matmuls C[m, n] = A[m, k] B[k, n].
 struct IntegerMatMulSizes {
   IntegerMatMulSizes(const Shape& a, const Shape& b) {
     const cpu::MatMulShape shape = cpu::InferMatMulShape(a, b);
@@ -38,7 +38,7 @@ struct IntegerMatMulSizes {
       stack.b = BroadcastStrides(batch_b, shape.batch);
     }
     for (const int64_t size : {m, n, k}) {
-      Require(size <= std::numeric_limits<cl_int>::max(), "a product has a side of {}; OpenCL kernels count to {}", size,
+      Require(size <= std::numeric_limits<cl_int>::max(), "a matmul has a side of {}; OpenCL kernels count to {}", size,
               std::numeric_limits<cl_int>::max());
     }
   }

@@ -35,7 +35,7 @@ __kernel void pack_zeros(
 #endif
 
 #ifdef KERNEL_one_row
-#define TOGETHER 4  // codes of a column, in sums of their own: they need not wait for each other
+#define TOGETHER 4  // quantized values of a column, in accumulators of their own: they need not wait for each other
 // For processors. A row, in the second dimension, times a panel.
 __kernel void one_row(__global uchar* a_, ulong ao, __global uchar* quantized_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
                       int k, int n EPILOGUE_PARAMETERS) {
@@ -63,7 +63,7 @@ __kernel void one_row(__global uchar* a_, ulong ao, __global uchar* quantized_, 
 #endif
 
 #ifdef KERNEL_few_rows
-#define PER_UINT (4 * PER_BYTE)  // codes of an item at a time, of one block
+#define PER_UINT (4 * PER_BYTE)  // quantized values of an item at a time, of one block
 // For GPUs. A group of LANES work items computes PER rows of one column; neighbouring items read neighbours in memory.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void few_rows(__global uchar* a_, ulong ao, __global uchar* quantized_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,

@@ -1,4 +1,4 @@
-// com.microsoft MatMulNBits (1): products with weights of 2, 4 or 8 bits. accuracy_level allows less precision: it is not
+// com.microsoft MatMulNBits (1): matmul with weights of 2, 4 or 8 bits. accuracy_level allows less precision: it is not
 // used.
 
 #include <bit>
@@ -141,7 +141,7 @@ class MatMulNBits final : public Kernel {
     return {.m = rows, .n = n, .k = k, .row_a = k, .col_a = 1, .row_b = 1, .col_b = k, .row_bias = 0, .col_bias = 1};
   }
 
-  /// Bytes of codes, scales and zero points in panels: floats, but for codes.
+  /// Bytes of quantized values, scales and zero points in panels: floats, but for quantized values.
   int64_t FloatsInPanels() const { return CheckedMul(CheckedMul(PanelGemm::Panels(n_), kPanel), blocks_); }
   void PackQuantized(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
     kernel.On(queue, PackedItems(), {1, 1, 1}, from, to, static_cast<cl_int>(row_bytes_), static_cast<cl_int>(n_));
@@ -171,7 +171,7 @@ class MatMulNBits final : public Kernel {
                   zeros = info.has_input(3) && info.input_type(3) == ElementType::kUInt8 ? ZeroBytes() : blocks;
     const auto floats = static_cast<int64_t>(sizeof(cl_float)) * FloatsInPanels();
     packed_ = pack(
-        1, CheckedMul(n_, row_bytes_), "panels of codes", PackedBytes(),
+        1, CheckedMul(n_, row_bytes_), "panels of quantized values", PackedBytes(),
         [&](cl_command_queue queue, BufferRange from, BufferRange to) { PackQuantized(pack_.Compile(), queue, from, to); });
     packed_scales_ =
         pack(2, blocks, "panels of scales", floats, [&](cl_command_queue queue, BufferRange from, BufferRange to) {

@@ -1,5 +1,5 @@
 // Weights of BITS bits, PER_BYTE of them in a byte, the first in its lowest bits, in blocks of BLOCK along k, each with a scale and a zero
-// point: a code (PACKED_ZEROS), a number (REAL_ZEROS), else the middle of the range. Stands before kernels that need it.
+// point: a quantized value (PACKED_ZEROS), a number (REAL_ZEROS), else the middle of the range. Stands before kernels that need it.
 #define VALUE_AT(byte, c) (((int)(byte) >> ((c) * BITS)) & ((1 << BITS) - 1))
 #define EPILOGUE(value, index) (value)
 #define EPILOGUE_PARAMETERS , __global uchar* scales_, ulong so, __global uchar* zeros_, ulong zo

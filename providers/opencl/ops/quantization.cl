@@ -55,7 +55,7 @@ __kernel void quantize(ulong total, __global uchar* x_, ulong xo, __global uchar
   const ulong item = get_global_id(0);
   if (item >= total) return;
 #ifdef BITS
-  // The first of a byte's codes stands in its lowest bits.
+  // The first of a byte's quantized values stands in its lowest bits.
   uint byte = 0;
   for (long i = (long)item * (8 / BITS), shift = 0; shift < 8 && i < count; ++i, shift += BITS) {
 #else

@@ -114,7 +114,7 @@ class Linear final : public Kernel {
             scale.num_elements());
     const int64_t count = x.num_elements();
     if (layout.single != 0 && !packed_) return all_.Compile().Linear(context, count, x, scale, zero, y);
-    // Packed codes are written by the byte.
+    // Packed quantized values are written by the byte.
     const int64_t items = quantizes_ && packed_ ? static_cast<int64_t>(y.byte_size()) : count;
     kernel_.Compile().Linear(context, items, x, scale, zero, y, layout, static_cast<cl_int>(zeros == 1), cl_long{count});
   }

@@ -159,7 +159,7 @@ class BlockPacker {
   template <int kDepth>
   void PackSegments(int64_t segments, int8_t* out, int32_t* offsets) {
     const int64_t lanes = block_->lanes();
-    Require(lanes <= kMostLanes, "a block is of more lines than packing has room for");
+    Require(lanes <= kMostLanes, "a panel has more lanes than packing has space for");
     constexpr int kOffsets = kDepth > 1 ? 1 : 0;  // records of offsets in a segment
     int32_t totals[kMostLanes] = {};
     Segment segment;

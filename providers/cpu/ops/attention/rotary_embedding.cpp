@@ -32,8 +32,8 @@ class RotaryEmbedding final : public Kernel {
     const Tensor* positions = context.input(3);
     const RotarySizes sizes = Sizes(x.shape());
     const int64_t rotary_dim = rotary_dim_ == 0 ? sizes.width : rotary_dim_;
-    Require(rotary_dim % 2 == 0 && rotary_dim <= sizes.width, "{} of {} elements of each head are to be turned", rotary_dim,
-            sizes.width);
+    Require(rotary_dim % 2 == 0 && rotary_dim <= sizes.width, "{} of {} elements of each head are to be rotated",
+            rotary_dim, sizes.width);
     const int64_t half = rotary_dim / 2;
     const int64_t rows = CheckCaches(cosine.shape(), sine.shape(), positions, sizes, half);
     Tensor* y = context.output(0, x.shape());

@@ -16,7 +16,7 @@
 #define TESSERA_OPS_IS_SPECIAL_ONCE
 namespace tessera::cpu {
 /// IEEE's NaNs lie above infinity where the sign is masked away; infinities, and the NaNs of other types, are one or two
-/// codes.
+/// bit patterns.
 enum class Special { kAbove, kOneOf };
 /// `U` is the unsigned type of the float's bits.
 template <class U>
@@ -75,7 +75,7 @@ HWY_EXPORT(FindSpecialLoop);
 
 namespace {
 
-/// Codes of an IEEE-like type: sign bit and the code of +infinity.
+/// Bit patterns of an IEEE-like type: sign bit and the bits of +infinity.
 struct Layout {
   uint64_t sign;
   uint64_t infinity;  // 0: none
@@ -161,7 +161,7 @@ class IsInf final : public SpecialKernel {
     const uint64_t plus = layout.infinity;
     const uint64_t minus = layout.infinity | layout.sign;
     if (!positive && !negative) return Never();
-    // The codes repeat where only one sign is asked for.
+    // The bit patterns repeat where only one sign is asked for.
     return MakeBody(type, Special::kOneOf, positive ? plus : minus, negative ? minus : plus);
   }
   static Elementwise Never() {

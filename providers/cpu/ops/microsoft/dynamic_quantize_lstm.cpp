@@ -44,7 +44,7 @@ void PackMatrix(ThreadPool& threads, const uint8_t* quantized_weights, bool is_s
   }
 }
 
-/// Where a product lies between its factors and its result.
+/// Where a product lies between its operands and its result.
 struct MatMulRows {
   int64_t depth, n;
 

@@ -12,7 +12,7 @@
 namespace tessera::cpu {
 namespace {
 
-/// `count` codes from `begin` on, one a byte; signed ones as their two's complement.
+/// `count` quantized values from `begin` on, one a byte; signed ones as their two's complement.
 void ReadQuantized(int bits, bool is_signed, const uint8_t* bytes, int64_t begin, int64_t count, uint8_t* out) {
   if (bits == 2) Unpack<2>(bytes, begin, count, is_signed, out);
   else if (bits == 4) Unpack<4>(bytes, begin, count, is_signed, out);
@@ -45,7 +45,7 @@ class GatherBlockQuantized final : public Kernel {
     if (in_bytes_) logical[rank - 1] = CheckedMul<int64_t>(logical[rank - 1], 8 / bits_);
     const size_t axis = NormalizeAxis(gather_axis_, rank), quantize_axis = NormalizeAxis(quantize_axis_, rank);
     Require(!in_bytes_ || bits_ == 8 || (axis == 0 && quantize_axis != axis),
-            "bytes that hold several codes are gathered along axis 0 only");
+            "bytes that hold several quantized values are gathered along axis 0 only");
     const QuantizationLayout layout(logical, scales.shape(), static_cast<int64_t>(quantize_axis), block_);
     CheckZeros(context.input(3), scales.shape());
     Shape shape;

@@ -14,10 +14,10 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr float kInt4Offset = 8;    // what codes of 4 bits have added
-constexpr int64_t kTogether = 256;  // codes of 4 bits before they are packed
+constexpr float kInt4Offset = 8;    // what quantized values of 4 bits have added
+constexpr int64_t kTogether = 256;  // quantized values of 4 bits before they are packed
 
-/// Writes and reads rows of codes.
+/// Writes and reads rows of quantized values.
 class QuantizedRows {
  public:
   explicit QuantizedRows(const CacheEncoding& encoding)

@@ -1,6 +1,6 @@
 #pragma once
 
-// Caches of keys and values, [batch, heads, capacity, width]: numbers, or codes of 8 or 4 bits.
+// Caches of keys and values, [batch, heads, capacity, width]: numbers, or quantized values of 8 or 4 bits.
 
 #include "cpu/ops/attention/attention_problem.h"
 #include "tessera/provider/kernel.h"
@@ -13,8 +13,8 @@ struct NewRows {
   int64_t batch, heads, rows, width;
 };
 
-/// How a cache's elements stand for numbers: by themselves, or as code * scale, where codes are int8 or, of 4 bits, uint8
-/// that hold two (the lower first), each with 8 added.
+/// How a cache's elements stand for numbers: by themselves, or as code * scale, where quantized values are int8 or, of 4
+/// bits, uint8 that hold two (the lower first), each with 8 added.
 struct CacheEncoding {
   int bits = 0;  // 0: numbers of the cache's type
   const float* scales = nullptr;
@@ -27,8 +27,8 @@ struct CacheEncoding {
   int64_t RowElements(int64_t width) const { return bits == 4 ? (width + 1) / 2 : width; }
 };
 
-/// The codes of `heads` heads of `width` whose scales are `scales`; throws Error unless these are one, or one for each of
-/// the heads' elements.
+/// The quantized values of `heads` heads of `width` whose scales are `scales`; throws Error unless these are one, or one
+/// for each of the heads' elements.
 CacheEncoding EncodingWith(KernelContext& context, int bits, const Tensor* scales, bool by_channel, int64_t heads,
                            int64_t width);
 

@@ -1,4 +1,4 @@
-// QLinearGlobalAveragePool, com.microsoft, version 1: means of 8-bit codes over all spatial axes.
+// QLinearGlobalAveragePool, com.microsoft, version 1: means of 8-bit quantized values over all spatial axes.
 
 #include <algorithm>
 #include <cmath>

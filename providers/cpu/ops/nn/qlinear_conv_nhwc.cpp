@@ -95,10 +95,10 @@ class QLinearConvNhwc final : public Kernel {
   /// The weights of each output channel in the order of the window's bytes.
   std::vector<Requantization::Channel> PackGroups(const KernelInfo& info, const Tensor& weights,
                                                   const std::vector<int32_t>& zeros) {
-    Require(PaddedRowsWidth() > 0, "there are no products of bytes on this machine");
+    Require(PaddedRowsWidth() > 0, "this machine has no 8-bit matmul");
     const int64_t channels = weights_[1], taps = weights_[2] * weights_[3], k = CheckedMul(channels, taps),
                   outputs = weights_[0] / group_;
-    Require(k <= INT32_MAX, "a line of the weights has {} values", k);
+    Require(k <= INT32_MAX, "an output channel has {} weights", k);
     std::vector<uint8_t> transposed;
     std::vector<Requantization::Channel> packed_channels;
     for (int64_t g = 0; g < group_; ++g) {

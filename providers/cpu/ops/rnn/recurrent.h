@@ -101,7 +101,7 @@ class Recurrent : public Kernel {
   F clip_ = std::numeric_limits<F>::infinity();
 
  private:
-  /// Panels of F, or of floats the narrowest that hold them; pairs of bfloat16 where factors are rounded.
+  /// Panels of F, or of floats the narrowest that hold them; pairs of bfloat16 where operands are rounded.
   struct Packed {
     std::shared_ptr<const Tensor> panels;  // null: the weights are no constants
     std::vector<size_t> offsets;           // [direction, part], and the end
@@ -139,7 +139,7 @@ class Recurrent : public Kernel {
   bool batch_first_ = false;
   int64_t hidden_ = 0;  // 0: as R says
   const Rounding rounding_;
-  const bool rounds_;  // both factors
+  const bool rounds_;  // both operands
   Packed packed_w_, packed_r_;
 };
 
