@@ -1,5 +1,5 @@
-// Products of bytes: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat (1). One scale and zero
-// point for A and Y; one, or one a column, for B. The optimizer's QuantizedLookup.
+// Matmuls of 8-bit integers: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat (1). One scale
+// and zero point for A and Y; one, or one a column, for B.
 
 #include <limits>
 #include <optional>
@@ -202,25 +202,6 @@ class IntegerMatMul final : public Kernel {
   std::shared_ptr<const ConstantBlock> packed_b_;
 };
 
-/// Bytes looked up by the bytes of a tensor: a Gather from a table of 256 that needs no check.
-class QuantizedLookup final : public Kernel {
- public:
-  explicit QuantizedLookup(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "gather", Moved('X', ElementType::kUInt8) + Computed('I', ElementType::kUInt8), "gather") {}
-
-  void Compute(KernelContext& context) override {
-    const Tensor& quantized = context.required_input(0);
-    const Tensor& table = context.required_input(1);
-    Require(table.num_elements() == 256, "the table has {} values, 256 are expected", table.num_elements());
-    const Tensor& y = *context.output(0, quantized.shape());
-    kernel_.Linear(context, quantized.num_elements(), table, quantized, y, cl_long{256}, cl_long{quantized.num_elements()},
-                   cl_long{1});
-  }
-
- private:
-  Launchable kernel_;
-};
-
 }  // namespace
 
 void RegisterIntegerMatMul(KernelRegistry& registry) {
@@ -239,11 +220,6 @@ void RegisterIntegerMatMul(KernelRegistry& registry) {
                    .Types(3, kBytes)
                    .OutputTypes(0, kBytes)
                    .Make<IntegerMatMul>());
-  registry.Add(Op("QuantizedLookup", "tessera")
-                   .Types(0, kBytes)
-                   .Types(1, {ElementType::kUInt8})
-                   .OutputTypes(0, kBytes)
-                   .Make<QuantizedLookup>());
 }
 
 }  // namespace tessera::opencl
