@@ -1,8 +1,8 @@
-// Convolution by few filters: of each channel by those of its own, or of a group of channels by few, of images of one and two dimensions,
-// for processors. An item computes a tile of planes: what the tile's windows read is copied first, with zeros for what lies outside of the
-// image, and every stride[2]-th column next to each other, so that each tap adds whole vectors. Stands after block.cl.
+// Convolution by few filters: of each channel by those of its own, or of a group of channels by few, of images of one and two
+// dimensions, for processors. An item computes a tile of planes: what the tile's windows read is copied first, with zeros for what lies
+// outside of the image, and every stride[2]-th column next to each other, so that each tap adds whole vectors. Stands after block.cl.
 
-// Row `row` of a plane from column `column` on, as PHASES lines of `row_length` elements.
+// Row `row` of a plane from column `column` on, as PHASES rows of `row_length` elements.
 INLINE void keep_row(TX* to, __global const uchar* plane, int row, int column, Geometry g, int phases, int row_length) {
   const bool outside = row < 0 || row >= g.in[1];
   __global const uchar* from = plane + (long)row * g.in[2] * BYTES;

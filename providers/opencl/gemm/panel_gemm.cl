@@ -29,19 +29,20 @@ INLINE Rows rows_of(__global const uchar* a_, long at, int first_row, int first_
 }
 
 #ifdef BITS
-// `count` steps of a panel from first_k on, as weights: quantized values of BITS bits stand byte after byte along k (matmul_nbits_weights.cl).
-INLINE void decode_steps(float* chunk, __global const uchar* codes, int panel, int first_k, int count, int k EPILOGUE_PARAMETERS) {
+// `count` steps of a panel from first_k on, as weights: quantized values of BITS bits stand byte after byte along k
+// (matmul_nbits_weights.cl).
+INLINE void decode_steps(float* chunk, __global const uchar* quantized, int panel, int first_k, int count, int k EPILOGUE_PARAMETERS) {
   for (int i = 0; i < count; i += BLOCK) {
     const float16 scale = scales_of(scales_ + so, panel, (first_k + i) / BLOCK, k), zero = ZEROS_OF(panel, (first_k + i) / BLOCK, k);
     const int steps = min(BLOCK, count - i);
     for (int step = i; step < i + steps; step += PER_BYTE) {
-      const uchar16 bytes = vload16((first_k + step) / PER_BYTE, codes);
+      const uchar16 bytes = vload16((first_k + step) / PER_BYTE, quantized);
 #pragma unroll
       for (int c = 0; c < PER_BYTE; ++c) vstore16(CENTERED(bytes, c, zero) * scale, step + c, chunk);
     }
   }
 }
-#define KEEP_STEPS(chunk, count) decode_steps(chunk, codes, panel_here, first_k, count, p.k EPILOGUE_ARGUMENTS);
+#define KEEP_STEPS(chunk, count) decode_steps(chunk, quantized, panel_here, first_k, count, p.k EPILOGUE_ARGUMENTS);
 #else
 // The same of a matrix: in panels, or where it stands, the last columns of which are less than a panel.
 INLINE void keep_steps(TX* chunk, __global const TX* b, int count, int width, int row) {
@@ -103,7 +104,7 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
     at_bias += at * stack.c[d];
   }
 #ifdef BITS
-  __global const uchar* codes = b_ + bo + (long)panel_here * p.b_panel;
+  __global const uchar* quantized = b_ + bo + (long)panel_here * p.b_panel;
 #else
   __global const TX* b = (__global const TX*)(b_ + bo) + at_b + (long)panel_here * p.b_panel + image * p.b_image + column * p.b_column;
   const int width = p.b_column == 0 ? COLUMNS : min(COLUMNS, p.n - column);  // that may be read
@@ -152,8 +153,8 @@ __kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* y_, ulong 
 #endif
 
 #ifdef KERNEL_pack_matrix
-// B[k, n] with strides to panels, a stack of them in the third dimension. An item packs PACK_ROWS rows of a panel: neighbours in memory one
-// after the other, so that they come by vectors, or by lines of the cache that no other item needs.
+// B[k, n] with strides to panels, a stack of them in the third dimension. An item packs PACK_ROWS rows of a panel: neighbours in memory
+// one after the other, so that they come by vectors, or by lines of the cache that no other item needs.
 __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* y_, ulong yo, int k, int n, int row_b, int col_b, long stack_b) {
   const int first = get_global_id(0) * PACK_ROWS, column = get_global_id(1) * COLUMNS;
   const int rows_here = min(PACK_ROWS, k - first), width = min(COLUMNS, n - column);

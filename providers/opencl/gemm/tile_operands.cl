@@ -216,16 +216,16 @@ static inline V taps_of(__global const uchar* x, const Position* windows, Geomet
 #if SLICES > 1
 #define ADD_SLICES(T, COUNT, SUM) \
   { \
-    __local T(*sums)[COUNT][ITEMS] = (__local T(*)[COUNT][ITEMS])memory; \
+    __local T(*slice_acc)[COUNT][ITEMS] = (__local T(*)[COUNT][ITEMS])memory; \
     if (slice > 0) { \
       _Pragma("unroll") \
-      for (int i = 0; i < COUNT; ++i) sums[slice - 1][i][item] = SUM(i); \
+      for (int i = 0; i < COUNT; ++i) slice_acc[slice - 1][i][item] = SUM(i); \
     } \
     barrier(CLK_LOCAL_MEM_FENCE); \
     if (slice > 0) return; \
     for (int other = 0; other < SLICES - 1; ++other) { \
       _Pragma("unroll") \
-      for (int i = 0; i < COUNT; ++i) SUM(i) += sums[other][i][item]; \
+      for (int i = 0; i < COUNT; ++i) SUM(i) += slice_acc[other][i][item]; \
     } \
   }
 #else

@@ -1,5 +1,5 @@
-// What matmuls and convolutions of bytes need besides panel_gemm.cl and tile_gemm.cl, which multiply integers of 16 bits: quantized values less
-// their zero points, in the forms that these kernels read; convolutions of few channels.
+// What matmuls and convolutions of bytes need besides panel_gemm.cl and tile_gemm.cl, which multiply integers of 16 bits: quantized
+// values less their zero points, in the forms that these kernels read; convolutions of few channels.
 //
 // P: a quantized value's operand and its zero points. Pairs are two neighbours along k: two rows of a matrix, two channels of an image.
 static inline int pair_of(int first, int second) { return (int)(((uint)second << 16) | ((uint)first & 0xffffu)); }

@@ -19,14 +19,14 @@ Kn2RowConv::Kn2RowConv(const KernelInfo& info) {
                 taps = weights_shape_.SizeOfRange(2, weights_shape_.rank());
   if (outputs > kMostOutputs || channels < kFewestChannels || taps == 1) return;
   transposed_ = SharedTensor(info, *weights, "few_outputs", ElementType::kFloat, weights_shape_, [&] {
-    auto turned = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
+    auto transposed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
     const float* from = weights->unaligned_data<float>();
-    float* to = turned->mutable_data<float>();
+    float* to = transposed->mutable_data<float>();
     for (int64_t i = 0; i < outputs * taps; ++i) {
       const float* column = from + i / taps * channels * taps + taps - 1 - i % taps;
       for (int64_t c = 0; c < channels; ++c) *to++ = LoadUnaligned(column + c * taps);
     }
-    return turned;
+    return transposed;
   });
 }
 
@@ -45,9 +45,9 @@ bool Kn2RowConv::Suits(const Window& window) const {
 
 void Kn2RowConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
                           const float* bias, const GemmEpilogue<float>& epilogue, float* output) const {
-  Window turned = window;
-  std::swap(turned.input, turned.output);
-  for (size_t i = 0; i < window.rank(); ++i) turned.begin[i] = window.extent(i) - 1 - window.begin[i];
+  Window transposed_window = window;
+  std::swap(transposed_window.input, transposed_window.output);
+  for (size_t i = 0; i < window.rank(); ++i) transposed_window.begin[i] = window.extent(i) - 1 - window.begin[i];
   const TransposedProblem<float> problem{batch,
                                          1,
                                          weights_shape_[1],
@@ -61,7 +61,7 @@ void Kn2RowConv::Convolve(KernelContext& context, const Window& window, int64_t 
                                          bias,
                                          output,
                                          epilogue};
-  GatherMatMul(context, problem, TransposedTables(context, turned));
+  GatherMatMul(context, problem, TransposedTables(context, transposed_window));
 }
 
 }  // namespace tessera::cpu
