@@ -202,7 +202,7 @@ void MultiplyRowsBy(const PackedWeightsS8& packed, const RowsU8& left, int64_t m
 
 /// Of each pixel of a panel the sum of its k quantized values, of 8 or where `wide` 16 bits. What the last record has
 /// beyond them is not defined.
-HWY_INLINE void SumPixels(const uint8_t* panel, int64_t k, bool wide, int32_t* accumulators) {
+HWY_INLINE void SumPixels(const uint8_t* panel, int64_t k, bool wide, int32_t* sums) {
   const D32 d32;
   const hn::RebindToUnsigned<D32> du32;
   const hn::ScalableTag<uint16_t> d16;
@@ -218,7 +218,7 @@ HWY_INLINE void SumPixels(const uint8_t* panel, int64_t k, bool wide, int32_t* a
       const auto both = hn::BitCast(du32, pairs);
       total = hn::Add(total, hn::Add(hn::And(both, hn::Set(du32, 0xffff)), hn::ShiftRight<16>(both)));
     }
-    hn::Store(hn::BitCast(d32, total), d32, accumulators + j);
+    hn::Store(hn::BitCast(d32, total), d32, sums + j);
   }
 }
 

@@ -35,13 +35,13 @@ void Tile(const TileArgs& args, int32_t* out) {
   const uint8_t* right = args.right;
   const int64_t left_row = kVectors ? args.left_row : 4;
   for (int64_t s = 0; s < args.segments; ++s) {
-    V16 accumulators[R][N];
+    V16 acc16[R][N];
     if constexpr (kVectors) {
 #pragma GCC unroll 2
       for (int j = 0; j < N; ++j) {
         const V16 offset = hn::BitCast(d16, hn::LoadU(d8, right + j * 4 * kLanes));
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) accumulators[r][j] = offset;
+        for (int r = 0; r < R; ++r) acc16[r][j] = offset;
       }
       right += kRecord;
     } else {
@@ -49,7 +49,7 @@ void Tile(const TileArgs& args, int32_t* out) {
       for (int r = 0; r < R; ++r) {
         const V16 offset = hn::BitCast(d16, Broadcast(left + 4 * r));
 #pragma GCC unroll 2
-        for (int j = 0; j < N; ++j) accumulators[r][j] = offset;
+        for (int j = 0; j < N; ++j) acc16[r][j] = offset;
       }
       left += kLeftRecord;
     }
@@ -63,8 +63,8 @@ void Tile(const TileArgs& args, int32_t* out) {
         const V8 a = Broadcast(left + r * left_row);
 #pragma GCC unroll 2
         for (int j = 0; j < N; ++j) {
-          accumulators[r][j] = hn::Add(accumulators[r][j], kVectors ? MultiplyPairs(a, b[j]) : MultiplyPairs(b[j], a));
-          Pin(accumulators[r][j]);
+          acc16[r][j] = hn::Add(acc16[r][j], kVectors ? MultiplyPairs(a, b[j]) : MultiplyPairs(b[j], a));
+          Pin(acc16[r][j]);
         }
       }
       right += kRecord;
@@ -75,7 +75,7 @@ void Tile(const TileArgs& args, int32_t* out) {
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-      for (int j = 0; j < N; ++j) acc[r][j] = hn::Add(acc[r][j], Widen(accumulators[r][j], one));
+      for (int j = 0; j < N; ++j) acc[r][j] = hn::Add(acc[r][j], Widen(acc16[r][j], one));
     }
   }
   AddExtras<Pairs, kVectors, kRows>(Pairs(), args, left_row, acc);

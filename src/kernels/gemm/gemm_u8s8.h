@@ -104,12 +104,12 @@ struct RowsU8 {
 
 /// out[m][n] of rows [m0, m1) and the output channels of panels [b0, b1). Where these have outliers, m0 is a multiple of
 /// kTransposedRows.
-void MultiplyRows(const PackedWeightsS8& n, const RowsU8& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+void MultiplyRows(const PackedWeightsS8& packed, const RowsU8& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                   const OutputStage& store);
 
 /// out[channel][pixel] of weight panels [b0, b1) and `pixels` columns from `first`; pixel panels are panel_bytes apart.
-void MultiplyPanels(const PackedWeightsS8& n, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
-                    int64_t b0, int64_t b1, const OutputStage& store);
+void MultiplyPanels(const PackedWeightsS8& packed, const uint8_t* panels, int64_t panel_bytes, int64_t first,
+                    int64_t pixels, int64_t b0, int64_t b1, const OutputStage& store);
 
 /// Adjacent pixels of a panel: where they are copied from, and to.
 struct PixelRun {

@@ -34,12 +34,12 @@ template <int D, int N>
 HWY_INLINE void AddSegment(const uint8_t* left, int64_t row, const uint8_t* right, V32 (&acc)[kRows][N]) {
   const D8 d8;
   const D16 d16;
-  V16 accumulators[kRows][N];
+  V16 acc16[kRows][N];
 #pragma GCC unroll 2
   for (int j = 0; j < N; ++j) {
     const V16 offset = hn::BitCast(d16, hn::LoadU(d8, right + j * 4 * kLanes));
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) accumulators[r][j] = offset;
+    for (int r = 0; r < kRows; ++r) acc16[r][j] = offset;
   }
   V16 one = hn::Set(d16, 1);
   Pin(one);
@@ -53,9 +53,9 @@ HWY_INLINE void AddSegment(const uint8_t* left, int64_t row, const uint8_t* righ
       const V8 a = Broadcast(left + 4 * d + r * row);
 #pragma GCC unroll 2
       for (int j = 0; j < N; ++j) {
-        V16 sum = hn::Add(accumulators[r][j], MultiplyPairs(a, b[j]));
+        V16 sum = hn::Add(acc16[r][j], MultiplyPairs(a, b[j]));
         Pin(sum);
-        accumulators[r][j] = sum;
+        acc16[r][j] = sum;
         // Here, as accumulators that another loop widens would go through memory.
         if (d == D - 1) acc[r][j] = hn::Add(acc[r][j], Widen(sum, one));
       }
@@ -119,7 +119,7 @@ struct PairPaddedTiles {
   }
 };
 
-void SumRows(const PaddedRowsU8& rows, int32_t* accumulators) {
+void SumRows(const PaddedRowsU8& rows, int32_t* sums) {
   const D8 d8;
   const hn::Repartition<uint64_t, D8> d64;
   constexpr int64_t kBytes = 4 * kLanes;
@@ -130,7 +130,7 @@ void SumRows(const PaddedRowsU8& rows, int32_t* accumulators) {
     for (; i + kBytes <= rows.row; i += kBytes) total = hn::Add(total, hn::SumsOf8(hn::LoadU(d8, row + i)));
     auto sum = static_cast<int32_t>(hn::GetLane(hn::SumOfLanes(d64, total)));
     for (; i < rows.row; ++i) sum += row[i];
-    accumulators[m] = sum;
+    sums[m] = sum;
   }
 }
 
@@ -151,7 +151,7 @@ PaddedRowsFn PairPaddedRows() { return HWY_DYNAMIC_DISPATCH(PairRows)(); }
 
 int64_t PaddedRowsWidth() { return KernelsU8S8().available ? KernelsU8S8().width : 0; }
 
-void SumPaddedRows(const PaddedRowsU8& rows, int32_t* accumulators) { HWY_DYNAMIC_DISPATCH(SumRows)(rows, accumulators); }
+void SumPaddedRows(const PaddedRowsU8& rows, int32_t* sums) { HWY_DYNAMIC_DISPATCH(SumRows)(rows, sums); }
 
 void MultiplyPaddedRows(const PackedWeightsS8& packed, const PaddedRowsU8& rows, int64_t b0, int64_t b1,
                         const OutputStage& store) {

@@ -21,7 +21,7 @@ struct PaddedRowsU8 {
 int64_t PaddedRowsWidth();
 
 /// The sum of each row's bytes.
-void SumPaddedRows(const PaddedRowsU8& rows, int32_t* accumulators);
+void SumPaddedRows(const PaddedRowsU8& rows, int32_t* sums);
 
 /// out[row][channel] of the output channels of panels [b0, b1), packed with PanelLayout::kPaddedRows. The store's kind is
 /// of 8 bits, its pointers by output channel are padded to whole panels; it has no bias.

@@ -49,7 +49,7 @@ constexpr int kPixels = static_cast<int>(HWY_LANES(int16_t));
 
 /// Requantizes accumulators. `low` and `high` hold every other four, as interleaving left them.
 template <class T>
-HWY_INLINE auto QuantizedTag(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn::Vec<D32> high) {
+HWY_INLINE auto Quantize(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn::Vec<D32> high) {
   const hn::ScalableTag<float> df;
   const D16 d16;
   const auto scale = hn::Set(df, channel.scale);
@@ -96,7 +96,7 @@ HWY_INLINE hn::Vec<hn::Rebind<U, D16>> Pixels(const Int8DepthwiseChannel& channe
       AddTaps(at + channel.kernel_offsets[k], at + channel.kernel_offsets[second], PairOf(pair), PairOf(pair), low, high);
     }
   }
-  return QuantizedTag<U>(channel, low, high);
+  return Quantize<U>(channel, low, high);
 }
 
 /// Rows shorter than half a vector at equal distances are computed as one, with what is between them.

@@ -75,14 +75,14 @@ void Arrange(const NBitsWeights& w, const float* a, float* arranged, float* sums
 /// value of a lane is shifted down, as it holds the sign; the others count where they are.
 template <int kBits, int kRows, int kAccumulators, bool kFirst>
 HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> quantized, const float* HWY_RESTRICT a, int64_t a_row,
-                          V (&sums)[kRows][kAccumulators]) {
+                          V (&acc)[kRows][kAccumulators]) {
   const D d;
   const hn::RebindToSigned<D> di;
   const hn::RebindToUnsigned<D> du;
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     const V start = hn::LoadU(d, a + r * a_row);
-    sums[r][0] = kFirst ? start : hn::Add(sums[r][0], start);
+    acc[r][0] = kFirst ? start : hn::Add(acc[r][0], start);
   }
 #pragma GCC unroll 16
   for (int p = 0; p < kPlanes<kBits>; ++p) {
@@ -92,7 +92,7 @@ HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> quantized, const float*
     const float* with = a + (1 + p) * kLanes;
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      V& sum = sums[r][(p + 1) % kAccumulators];
+      V& sum = acc[r][(p + 1) % kAccumulators];
       sum = kFirst && kAccumulators == 2 && p == 0 ? hn::Mul(weight, hn::LoadU(d, with + r * a_row))
                                                    : hn::MulAdd(weight, hn::LoadU(d, with + r * a_row), sum);
     }
@@ -112,16 +112,16 @@ HWY_INLINE void MultiplyQuantized(const NBitsWeights& w, const float* HWY_RESTRI
   const uint8_t* HWY_RESTRICT quantized = w.quantized + row * row_bytes;
   const RowScales scales(w, row);
   const auto blocks = BlocksOfLanes(w);
-  V sums[kRows][kAccumulators];
+  V acc[kRows][kAccumulators];
   const auto begin = [&] {
     for (int r = 0; r < kRows; ++r) {
-      for (int i = 0; i < kAccumulators; ++i) sums[r][i] = hn::Zero(d);
+      for (int i = 0; i < kAccumulators; ++i) acc[r][i] = hn::Zero(d);
     }
   };
   const auto finish = [&](V scale) HWY_ATTR {
     for (int r = 0; r < kRows; ++r) {
-      V sum = sums[r][0];
-      if constexpr (kAccumulators == 2) sum = hn::Add(sum, sums[r][1]);
+      V sum = acc[r][0];
+      if constexpr (kAccumulators == 2) sum = hn::Add(sum, acc[r][1]);
       total[r] = hn::MulAdd(scale, sum, total[r]);
     }
     if constexpr (!kShared) begin();
@@ -131,7 +131,7 @@ HWY_INLINE void MultiplyQuantized(const NBitsWeights& w, const float* HWY_RESTRI
   int64_t byte = 0;
   for (; byte + kVectorBytes <= row_bytes; byte += kVectorBytes, a += kStep<kBits>) {
     PrefetchStream(quantized + byte);
-    AddVector<kBits, kRows, kAccumulators, kShared>(hn::BitCast(di, hn::LoadU(d8, quantized + byte)), a, a_row, sums);
+    AddVector<kBits, kRows, kAccumulators, kShared>(hn::BitCast(di, hn::LoadU(d8, quantized + byte)), a, a_row, acc);
     if constexpr (kShared) {
       finish(scales.OfLanes(byte, blocks));
     } else if (((byte + kVectorBytes) & (w.block_bytes() - 1)) == 0) {
@@ -141,7 +141,7 @@ HWY_INLINE void MultiplyQuantized(const NBitsWeights& w, const float* HWY_RESTRI
   if (byte < row_bytes) {
     HWY_ALIGN uint8_t last[kVectorBytes] = {};
     std::memcpy(last, quantized + byte, static_cast<size_t>(row_bytes - byte));
-    AddVector<kBits, kRows, kAccumulators, kShared>(hn::BitCast(di, hn::Load(d8, last)), a, a_row, sums);
+    AddVector<kBits, kRows, kAccumulators, kShared>(hn::BitCast(di, hn::Load(d8, last)), a, a_row, acc);
     finish(scales.OfLanes(byte, blocks));
   }
 }
