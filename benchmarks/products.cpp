@@ -175,7 +175,7 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
   w.common_zero = 1 << (product.bits - 1);
   const auto bytes = static_cast<size_t>(w.n * w.blocks * w.block_bytes());
   const size_t copies = ColdCopies(bytes);
-  const std::vector<uint8_t> quantized(bytes * copies, 0x5a);
+  const std::vector<uint8_t> weight_values(bytes * copies, 0x5a);
   const std::vector<float> scales(static_cast<size_t>(w.n * w.blocks) * copies, 0.01f);
   const std::vector<float> a(static_cast<size_t>(w.k), 0.5f);
   std::vector<float> arranged(static_cast<size_t>(cpu::ArrangedNBitsSize(w))), sums(static_cast<size_t>(w.blocks)),
@@ -191,7 +191,7 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
   size_t turn = 0;
   for (auto _ : state) {
     const size_t copy = ++turn % copies;
-    w.quantized = quantized.data() + copy * bytes;
+    w.quantized = weight_values.data() + copy * bytes;
     w.scales = scales.data() + copy * static_cast<size_t>(w.n * w.blocks);
     if (product.limbs > 0) cpu::QuantizeForNBits(w, a.data(), rows);
     else cpu::ArrangeForNBits(w, a.data(), arranged.data(), sums.data());

@@ -78,7 +78,7 @@ std::string RefuseMatMulIntegerToFloat(const GraphViewer& graph, const Node& nod
 
 struct QuantizedGemmShape {
   Dims a, b, out, result;  // as oneDNN multiplies, then as the model has it
-  OutputStageShape accumulators;
+  OutputStageShape matmul;
 };
 
 QuantizedGemmShape MatMulShapeOf(const Dims& a, const Dims& b) {
@@ -89,15 +89,15 @@ QuantizedGemmShape MatMulShapeOf(const Dims& a, const Dims& b) {
   shape.out = shape.result;
   for (size_t i = 0; b.size() > 2 && i + 2 < a.size(); ++i) {
     Require(a[i] == b[i], "stacks of {} and {} matrices do not match", a[i], b[i]);
-    shape.accumulators.matrices *= a[i];
+    shape.matmul.matrices *= a[i];
   }
   if (b.size() == 2) {  // one matrix for every stack: a single tall matmul
     shape.a = {Elements(Dims(a.begin(), a.end() - 1)), k};
     shape.out = {shape.a[0], n};
   }
-  shape.accumulators.rows = shape.a[shape.a.size() - 2];
-  shape.accumulators.depth = k;
-  shape.accumulators.columns = n;
+  shape.matmul.rows = shape.a[shape.a.size() - 2];
+  shape.matmul.depth = k;
+  shape.matmul.columns = n;
   return shape;
 }
 
@@ -127,12 +127,12 @@ void AddRequantized(ProgramBuilder& builder, const Node& node, const QuantizedGe
   Requantization result;
   result.scales = CombinedScales(*builder.constant(node, 1), *builder.constant(node, 4), *builder.constant(node, 6));
   if (const int32_t zero = QuantizedAt(*builder.constant(node, 2), 0); zero != 0) {
-    for (const int32_t sum : weight.accumulators) result.shifts.push_back(static_cast<int32_t>(-int64_t{zero} * sum));
+    for (const int32_t sum : weight.sums) result.shifts.push_back(static_cast<int32_t>(-int64_t{zero} * sum));
   }
   if (QuantizedAt(*builder.constant(node, 7), 0) != 0) result.result_zero = AddScalar(builder, node, 7, DataType::s32);
   const DataType from = TypeOf(builder.desc(a.memory)),
                  to = DataTypeOf(builder.region().value(node.outputs[0]).type.element);
-  const Dims shift_dims = {1, shape.accumulators.columns};
+  const Dims shift_dims = {1, shape.matmul.columns};
   const auto shift = result.ShiftDesc(shift_dims);
   const Desc out = Plain(shape.out, to);
   const auto pd = MatmulDesc(CpuEngine(), Plain(shape.a, from), AnyLayout(shape.b, DataType::s8), shift ? &*shift : nullptr,
@@ -190,7 +190,7 @@ void AddExact(ProgramBuilder& builder, const Node& node, const QuantizedGemmShap
   const IntegerMatMulInputs at = IntegerMatMulInputsOf(node);
   const bool constant = builder.constant(node, at.b) != nullptr;
   OutputStageStep::Settings settings;
-  settings.shape = shape.accumulators;
+  settings.shape = shape.matmul;
   settings.a = ZeroOf(builder, node, 0, at.a_zero, ElementType::kUInt8);
   settings.b = ZeroOf(builder, node, at.b, at.b_zero, ElementType::kInt8);
   const bool shifts_a = !IsNeverZero(builder, node, at.a_zero, settings.a),
@@ -198,7 +198,7 @@ void AddExact(ProgramBuilder& builder, const Node& node, const QuantizedGemmShap
   OutputStageMemories memories;
   const MemoryIndex quantized = AddQuantized(builder, a, shape.a, DataType::u8);
   MemoryIndex weights;
-  const Dims sums_dims = {shape.accumulators.matrices * shape.accumulators.columns};
+  const Dims sums_dims = {shape.matmul.matrices * shape.matmul.columns};
   if (constant && shape.b.size() == 2) {
     const std::vector<uint8_t> middle = {128};
     const Tensor* given = builder.constant(node, at.b);
@@ -207,8 +207,7 @@ void AddExact(ProgramBuilder& builder, const Node& node, const QuantizedGemmShap
         AddSigned(builder, {given, given->is(ElementType::kUInt8) ? &half : nullptr, ChannelAxis::kLast});
     weights = transposed.memory;
     const Desc desc = Plain(sums_dims, DataType::s32);
-    if (shifts_a)
-      memories.column_sums = builder.Constant(desc, SharedWeights::Made<int32_t>(desc, transposed.accumulators));
+    if (shifts_a) memories.column_sums = builder.Constant(desc, SharedWeights::Made<int32_t>(desc, transposed.sums));
   } else {
     weights = AddQuantized(builder, b, shape.b, DataType::s8);
     settings.adds_columns = shifts_a;
@@ -220,7 +219,7 @@ void AddExact(ProgramBuilder& builder, const Node& node, const QuantizedGemmShap
   const MemoryIndex result = builder.Temporary(Plain(shape.result, DataType::s32));
   memories.accumulators = builder.Alias(result, Plain(shape.out, DataType::s32));
   const Desc b_desc = constant && shape.b.size() == 2 ? AnyLayout(shape.b, DataType::s8) : Plain(shape.b, DataType::s8);
-  const bool nothing = shape.accumulators.depth == 0;  // the step sets the accumulators, then
+  const bool nothing = shape.matmul.depth == 0;  // the step sets the accumulators, then
   if (!nothing) {
     const auto pd = MatmulDesc(CpuEngine(), Plain(shape.a, DataType::u8), b_desc, nullptr, Plain(shape.out, DataType::s32),
                                Requantization().Attributes(0, 0));
@@ -250,9 +249,8 @@ void LowerQuantizedGemm(ProgramBuilder& builder, const Node& node) {
         node, {shape.result,
                builder.Temporary(Plain(shape.result, DataTypeOf(builder.region().value(node.outputs[0]).type.element)))});
   }
-  builder.CountOperations(2.0 * static_cast<double>(Elements(shape.result)) *
-                          static_cast<double>(shape.accumulators.depth));
-  const bool fused = shape.accumulators.depth > 0 && node.op_type == "QLinearMatMul" && b.dims.size() == 2 &&
+  builder.CountOperations(2.0 * static_cast<double>(Elements(shape.result)) * static_cast<double>(shape.matmul.depth));
+  const bool fused = shape.matmul.depth > 0 && node.op_type == "QLinearMatMul" && b.dims.size() == 2 &&
                      IsConstantOf(builder.region(), node, 2, 1, false) &&
                      RefuseQuantizedWeight(builder.region(), node, 3, 5, ChannelAxis::kLast).empty();
   return fused ? AddRequantized(builder, node, shape, a) : AddExact(builder, node, shape, a, b);

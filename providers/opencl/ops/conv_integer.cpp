@@ -120,7 +120,7 @@ class IntegerConv final : public Kernel {
       expected = quads_ != nullptr ? OfQuads(*xs, *ws, g, 0) : TileGemm::OfWindows(*xs, *ws, g, 0);
     }
     TileGemm::Layout layout{.windows = true,
-                            .quantized = quads_ != nullptr ? TileGemm::Integers::kQuads : TileGemm::Integers::kShorts,
+                            .integers = quads_ != nullptr ? TileGemm::Integers::kQuads : TileGemm::Integers::kShorts,
                             .results = quads_ != nullptr ? QuantizedEpilogue(info, true, true) : results_};
     if (ws) layout.taps = Shape(ws->dims().subspan(2));
     tiles_.emplace(info, std::move(layout), expected);

@@ -82,7 +82,7 @@ class IntegerMatMul final : public Kernel {
       }
       tiles_.emplace(
           info,
-          TileGemm::Layout{.quantized = quads_ != nullptr ? TileGemm::Integers::kQuads : TileGemm::Integers::kShorts,
+          TileGemm::Layout{.integers = quads_ != nullptr ? TileGemm::Integers::kQuads : TileGemm::Integers::kShorts,
                            .results = results},
           expected);
     } else {

@@ -31,8 +31,8 @@ class MatMulIntegerToFloat final : public Kernel {
             shift == nullptr ? 0 : shift->num_elements(), shape.n);
     const QuantizedGemmOutput out{.kind = OutputStage::kFloat,
                                   .data = output->mutable_raw(),
-                                  .scales = Combined(context, Single(context.required_input(2), "a_scale"),
-                                                     Scales(context.required_input(3), shape.n, "b_scale")),
+                                  .scales = ScaledBy(context, SingleScale(context.required_input(2), "a_scale"),
+                                                     GemmScales(context.required_input(3), shape.n, "b_scale")),
                                   .shift = shift == nullptr ? nullptr : shift->data<float>()};
     const int64_t rows = shape.batch.num_elements() * shape.m;
     if (!packed_) {
@@ -45,7 +45,7 @@ class MatMulIntegerToFloat final : public Kernel {
     IntegerMatMul(context,
                   {&a, packed ? nullptr : &context.required_input(1), context.input(4), context.input(5), &*packed_},
                   [&](const MatMulShape&) { return accumulators.data(); });
-    Finish(context, accumulators.data(), rows, shape.n, out);
+    StoreGemm(context, accumulators.data(), rows, shape.n, out);
   }
 
  private:

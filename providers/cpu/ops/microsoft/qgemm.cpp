@@ -40,15 +40,15 @@ class QGemm final : public Kernel {
     Tensor* output = context.output(0, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
     const bool real = output->is(ElementType::kFloat);
-    const float scale = Single(context.required_input(1), "a_scale") * alpha_ /
-                        (real ? 1.0f : Single(context.required_input(7), "y_scale"));
+    const float scale = SingleScale(context.required_input(1), "a_scale") * alpha_ /
+                        (real ? 1.0f : SingleScale(context.required_input(7), "y_scale"));
     const auto y_zero = ReadZeroPoints(context, real ? nullptr : context.input(8));
     const IntegerBias bias = Bias(context, shape);
     QuantizedGemmOutput out{.kind = real                       ? OutputStage::kFloat
                                     : IsSigned(output->type()) ? OutputStage::kInt8
                                                                : OutputStage::kUInt8,
                             .data = output->mutable_raw(),
-                            .scales = Combined(context, scale, Scales(context.required_input(4), shape.n, "b_scale")),
+                            .scales = ScaledBy(context, scale, GemmScales(context.required_input(4), shape.n, "b_scale")),
                             .bias = bias.values,
                             .zero = y_zero[0]};
     if (packed) {
@@ -67,7 +67,7 @@ class QGemm final : public Kernel {
         acc = static_cast<int32_t>(static_cast<uint32_t>(acc) + static_cast<uint32_t>(row[j]));
       }
     }
-    Finish(context, accumulators.data(), shape.m, shape.n, out);
+    StoreGemm(context, accumulators.data(), shape.m, shape.n, out);
   }
 
  private:

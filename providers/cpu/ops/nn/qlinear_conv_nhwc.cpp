@@ -283,7 +283,7 @@ class QLinearConvNhwc final : public Kernel {
   WindowAttributes attributes_;
   int64_t group_;
   Shape weights_;
-  std::vector<int32_t> weight_zeros_;  // what the rows' row_sums are multiplied with, by output channel; empty: the weights
+  std::vector<int32_t> weight_zeros_;  // what the rows' sums are multiplied with, by output channel; empty: the weights
                                        // have no zero points
   std::vector<std::shared_ptr<const PackedWeightsS8>> groups_;
   std::optional<DepthwiseNhwc> depthwise_;

@@ -113,7 +113,7 @@ class QLinearMatMul final : public Kernel {
 class QLinearMatMulOfFloats final : public Kernel {
  public:
   explicit QLinearMatMulOfFloats(const KernelInfo& info) : y_type_(info.input_type(7)) {
-    Require(info.has_input(7) && kCodes.contains(y_type_), "input 7, y's zero point, is required");
+    Require(info.has_input(7) && kQuantized.contains(y_type_), "input 7, y's zero point, is required");
   }
 
   void Compute(KernelContext& context) override {
@@ -143,8 +143,8 @@ class QLinearMatMulOfFloats final : public Kernel {
     Quantize(context, shape, sums, *output);
   }
 
-  static constexpr TypeSet kCodes = kBytes | TypeSet{ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ,
-                                                     ElementType::kFloat8E5M2, ElementType::kFloat8E5M2FNUZ};
+  static constexpr TypeSet kQuantized = kBytes | TypeSet{ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ,
+                                                         ElementType::kFloat8E5M2, ElementType::kFloat8E5M2FNUZ};
 
  private:
   struct Matrix {
@@ -224,8 +224,9 @@ std::unique_ptr<Kernel> MakeQLinearMatMul(const KernelInfo& info) {
 }  // namespace
 
 void RegisterQLinearMatMul(KernelRegistry& registry) {
-  constexpr TypeSet kCodes = QLinearMatMulOfFloats::kCodes;
-  registry.Add(Op("QLinearMatMul").Types(0, kCodes).Types(3, kCodes).OutputTypes(0, kCodes).Factory(MakeQLinearMatMul));
+  constexpr TypeSet kQuantized = QLinearMatMulOfFloats::kQuantized;
+  registry.Add(
+      Op("QLinearMatMul").Types(0, kQuantized).Types(3, kQuantized).OutputTypes(0, kQuantized).Factory(MakeQLinearMatMul));
 }
 
 }  // namespace tessera::cpu

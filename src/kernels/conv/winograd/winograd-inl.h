@@ -56,7 +56,7 @@ HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[kSide]) {
 
 /// An axis as the two-dimensional transforms want it: Input() makes the planes of its inputs, Output() the pixels of its
 /// points. Those of six points differ in how many pixels they have.
-template <WinogradAxisForm kLine>
+template <WinogradAxisForm kForm>
 struct WinogradTransform {
   template <class D, class V>
   static HWY_INLINE void Input(D d, const V (&x)[6], V (&y)[6]) {
