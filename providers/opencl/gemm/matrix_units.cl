@@ -5,17 +5,17 @@
 #ifdef KERNEL_multiply
 #define PAD 8  // elements, so that the eight rows that ldmatrix reads lie in different banks
 #ifdef ALONG_K_A
-#define PLACE_A(v) [ROW_A(v)][STEP_A(v)]
+#define INDEX_A(v) [ROW_A(v)][STEP_A(v)]
 typedef ushort TileA[TM][TK + PAD];
 #else
-#define PLACE_A(v) [STEP_A(v)][ROW_A(v)]
+#define INDEX_A(v) [STEP_A(v)][ROW_A(v)]
 typedef ushort TileA[TK][TM + PAD];
 #endif
 #ifdef ALONG_K_B
-#define PLACE_B(v) [COLUMN_B(v)][STEP_B(v)]
+#define INDEX_B(v) [COLUMN_B(v)][STEP_B(v)]
 typedef ushort TileB[TN][TK + PAD];
 #else
-#define PLACE_B(v) [STEP_B(v)][COLUMN_B(v)]
+#define INDEX_B(v) [STEP_B(v)][COLUMN_B(v)]
 typedef ushort TileB[TK][TN + PAD];
 #endif
 
@@ -43,9 +43,9 @@ static inline uint2 halves_of(float4 v) { return (uint2)(pair_of(v.x, v.y), pair
 
 #define KEEP(to) \
   _Pragma("unroll") \
-  for (int f = 0; f < VECTORS_A; ++f) *(__local uint2*)&tile_a[to] PLACE_A(item + f * ITEMS) = halves_of(next_a[f]); \
+  for (int f = 0; f < VECTORS_A; ++f) *(__local uint2*)&tile_a[to] INDEX_A(item + f * ITEMS) = halves_of(next_a[f]); \
   _Pragma("unroll") \
-  for (int f = 0; f < VECTORS_B; ++f) *(__local uint2*)&tile_b[to] PLACE_B(item + f * ITEMS) = halves_of(next_b[f]);
+  for (int f = 0; f < VECTORS_B; ++f) *(__local uint2*)&tile_b[to] INDEX_B(item + f * ITEMS) = halves_of(next_b[f]);
 
 #define TILE_BYTES (SLICES * 2 * (sizeof(TileA) + sizeof(TileB)))
 #define SUM_BYTES ((SLICES - 1) * TM * TN * sizeof(float))

@@ -120,13 +120,13 @@ void few_rows(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __glob
   // Neighbouring work items read neighbours in memory.
   const int item = get_local_id(1) * COLUMNS + get_local_id(0);
 #ifdef ALONG_K_B
-  const int row_or_column = item / LANES, lane = item % LANES;
-#define PART(lane) parts[row_or_column * LANES + (lane)]
+  const int local_column = item / LANES, lane = item % LANES;
+#define PART(lane) parts[local_column * LANES + (lane)]
 #else
-  const int row_or_column = item % COLUMNS, lane = item / COLUMNS;
-#define PART(lane) parts[(lane) * COLUMNS + row_or_column]
+  const int local_column = item % COLUMNS, lane = item / COLUMNS;
+#define PART(lane) parts[(lane) * COLUMNS + local_column]
 #endif
-  const int column = get_group_id(0) * COLUMNS + row_or_column;
+  const int column = get_group_id(0) * COLUMNS + local_column;
   TX sum[ROWS];
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) sum[r] = 0;

@@ -249,7 +249,8 @@ TEST(QuantizedFunctions, WhoseConstantAddsADimensionStay) {
 }
 
 /// Adds one of com.microsoft's operators on codes; scales and zero points go by the names of the codes.
-void CodeNode(ModelBuilder& model, const std::string& op, const std::vector<std::string>& codes, const std::string& to) {
+void QuantizedNode(ModelBuilder& model, const std::string& op, const std::vector<std::string>& codes,
+                   const std::string& to) {
   std::vector<std::string> inputs;
   for (const std::string& name : codes) inputs.insert(inputs.end(), {name, name + "_scale", name + "_zero"});
   inputs.insert(inputs.end(), {to + "_scale", to + "_zero"});
@@ -275,7 +276,7 @@ class CodeFunctions : public ::testing::TestWithParam<ElementType> {
   }
   void Function(const std::string& op, const std::vector<std::string>& from, const std::string& to, float scale, int zero) {
     Scale(to, scale, zero);
-    CodeNode(model_, op, from, to);
+    QuantizedNode(model_, op, from, to);
   }
   void Output(const std::string& name) { model_.Output(name, GetParam(), {-1, -1}); }
 
@@ -371,7 +372,7 @@ TEST_P(CodeFunctions, OfScalesThatAreComputedStay) {
   model_.Input("given", ElementType::kFloat, {});
   model_.Codes("s_zero", GetParam(), {}, {1});
   model_.Node("Abs", {"given"}, {"s_scale"});
-  CodeNode(model_, "QLinearSigmoid", {"x"}, "s");
+  QuantizedNode(model_, "QLinearSigmoid", {"x"}, "s");
   Output("s");
   EXPECT_EQ(Rewriting(model_, {"fuse_quantized_lookup"}).after(), "Abs QLinearSigmoid");
 }

@@ -140,7 +140,7 @@ void CheckPanels(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool
 }
 
 /// m rows of pixels times lines of weights, to codes.
-void CheckCodeRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool with_zeros, bool is_signed) {
+void CheckPaddedRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool with_zeros, bool is_signed) {
   const auto pool = MakeSerialPool();
   const RunScope scope(*pool);
   std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
@@ -209,7 +209,7 @@ TEST_P(QuantizedGemm, OfRowsThatBecomeCodesAreExact) {
   for (const Kind& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
     for (const bool with_zeros : {false, true}) {
-      for (const bool is_signed : {false, true}) CheckCodeRows(GetParam(), kind.kernels, with_zeros, is_signed);
+      for (const bool is_signed : {false, true}) CheckPaddedRows(GetParam(), kind.kernels, with_zeros, is_signed);
     }
   }
 }
@@ -221,7 +221,7 @@ TEST(QuantizedGemmDeep, AreExact) {
     SCOPED_TRACE(kind.name);
     CheckRows(test, kind.kernels);
     CheckPanels(test, kind.kernels, true);
-    CheckCodeRows(test, kind.kernels, true, false);
+    CheckPaddedRows(test, kind.kernels, true, false);
   }
 }
 
