@@ -217,7 +217,7 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     for (int64_t r = 0; r < run.sizes.batch && !accumulate; ++r) {
       bias == nullptr ? std::fill_n(out + r * out_row, matrix.n, 0.0f) : std::copy_n(bias, matrix.n, out + r * out_row);
     }
-    AddMatMul(*run.threads, matrix, run.sizes.batch, state, out, out_row, run.workspace);
+    AddMatMul(*run.threads, matrix, run.sizes.batch, state, out, out_row, run.state_workspace);
   }
 
   std::shared_ptr<const Tensor> constant_[2];  // W's and R's panels; null: they are no constants

@@ -68,7 +68,7 @@ void MultiplyU8S8(KernelContext& context, const PackedWeightsS8& packed, const M
   if (a.rows == 0) return;
   const Rows left = LayOut(context, packed, a, store.weight_zeros != nullptr);
   store.row_sums = left.sums;
-  const int64_t rows = a.rows, n = packed.packed, k = a.k, blocks = CeilDiv(n, packed.width);
+  const int64_t rows = a.rows, n = packed.n, k = a.k, blocks = CeilDiv(n, packed.width);
   const int64_t want = context.threads().num_threads() == 1 ? 1 : 4 * context.threads().num_threads();
   const int64_t block_tasks = std::min(blocks, want);
   const int64_t most_rows = std::max<int64_t>(kLeftBytes / left.bytes.row, 24);
