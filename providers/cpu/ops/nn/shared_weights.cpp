@@ -103,12 +103,12 @@ std::shared_ptr<const PackedWeightsS8> MakeCounted(const KernelInfo& info, const
   };
   auto counted = std::make_shared<CountedWeights>();
   counted->charge = MemoryCharge(info.allocator(), CheckedMul<size_t>(constant.byte_size(), 4));
-  counted->n = make();
-  if (counted->n == nullptr) return nullptr;
-  const size_t bytes = counted->n->values.byte_size() + counted->n->extras.byte_size();
+  counted->packed = make();
+  if (counted->packed == nullptr) return nullptr;
+  const size_t bytes = counted->packed->values.byte_size() + counted->packed->extras.byte_size();
   counted->charge = MemoryCharge();
   counted->charge = MemoryCharge(info.allocator(), bytes);
-  return {counted, counted->n.get()};
+  return {counted, counted->packed.get()};
 }
 
 }  // namespace
