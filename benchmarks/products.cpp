@@ -111,17 +111,17 @@ void RunBytes(benchmark::State& state, const QuantizedGemmCase& product, const s
   std::vector<uint8_t> weights(static_cast<size_t>(product.k * product.n));
   for (uint8_t& weight : weights)
     weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(std::round(normal(random)), -127.0, 127.0)));
-  const cpu::LineSource source{weights.data(), true, product.n, product.k, 1, product.n};
+  const cpu::WeightSource source{weights.data(), true, product.n, product.k, 1, product.n};
   std::vector<std::shared_ptr<const cpu::PackedWeightsS8>> packed;
   do {
-    packed.push_back(cpu::PackWeightsS8(*pool, source, cpu::LineSide::kVectors));
+    packed.push_back(cpu::PackWeightsS8(*pool, source, cpu::PanelLayout::kVectors));
     if (packed.back() == nullptr) return state.SkipWithError("no such instructions here");
   } while (packed.size() < ColdCopies(static_cast<size_t>(packed[0]->block_bytes * product.n / packed[0]->width)));
   const int64_t row = packed[0]->groups() * 4;
   std::vector<uint8_t> a(static_cast<size_t>(product.m * row), 77);
-  std::vector<int16_t> turned(
+  std::vector<int16_t> transposed(
       static_cast<size_t>(CeilDiv(product.m, cpu::kTransposedRows) * cpu::TransposedSize(product.k)));
-  const cpu::ByteRows left{a.data(), row, packed[0]->corrections.empty() ? nullptr : turned.data()};
+  const cpu::RowsU8 left{a.data(), row, packed[0]->outliers.empty() ? nullptr : transposed.data()};
   std::vector<uint8_t> c(static_cast<size_t>(product.m * product.n));
   const std::vector<float> scales(static_cast<size_t>(product.n + cpu::PanelWidth()), 0.001f);
   const std::vector<int32_t> add(scales.size());
@@ -130,14 +130,14 @@ void RunBytes(benchmark::State& state, const QuantizedGemmCase& product, const s
   const int64_t blocks = (product.n - 1) / packed[0]->width + 1;
   size_t turn = 0;
   for (auto _ : state) {
-    const cpu::PackedWeightsS8& lines = *packed[++turn % packed.size()];
+    const cpu::PackedWeightsS8& packed_weights = *packed[++turn % packed.size()];
     const int64_t tasks = 4 * pool->num_threads();
-    for (int64_t m = 0; left.turned != nullptr && m < product.m; m += cpu::kTransposedRows) {
+    for (int64_t m = 0; left.transposed != nullptr && m < product.m; m += cpu::kTransposedRows) {
       cpu::TransposePairs(a.data() + m * row, row, std::min(cpu::kTransposedRows, product.m - m), product.k,
-                          turned.data() + m / cpu::kTransposedRows * cpu::TransposedSize(product.k));
+                          transposed.data() + m / cpu::kTransposedRows * cpu::TransposedSize(product.k));
     }
     pool->ParallelFor(tasks, 1e6, [&](int64_t begin, int64_t end) {
-      cpu::MultiplyRows(lines, left, 0, product.m, blocks * begin / tasks, blocks * end / tasks, store);
+      cpu::MultiplyRows(packed_weights, left, 0, product.m, blocks * begin / tasks, blocks * end / tasks, store);
     });
   }
   CountOperations(state, product.m, product.n, product.k);
@@ -175,7 +175,7 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
   w.common_zero = 1 << (product.bits - 1);
   const auto bytes = static_cast<size_t>(w.n * w.blocks * w.block_bytes());
   const size_t copies = ColdCopies(bytes);
-  const std::vector<uint8_t> codes(bytes * copies, 0x5a);
+  const std::vector<uint8_t> weight_values(bytes * copies, 0x5a);
   const std::vector<float> scales(static_cast<size_t>(w.n * w.blocks) * copies, 0.01f);
   const std::vector<float> a(static_cast<size_t>(w.k), 0.5f);
   std::vector<float> arranged(static_cast<size_t>(cpu::ArrangedNBitsSize(w))), sums(static_cast<size_t>(w.blocks)),
@@ -191,7 +191,7 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
   size_t turn = 0;
   for (auto _ : state) {
     const size_t copy = ++turn % copies;
-    w.codes = codes.data() + copy * bytes;
+    w.quantized = weight_values.data() + copy * bytes;
     w.scales = scales.data() + copy * static_cast<size_t>(w.n * w.blocks);
     if (product.limbs > 0) cpu::QuantizeForNBits(w, a.data(), rows);
     else cpu::ArrangeForNBits(w, a.data(), arranged.data(), sums.data());

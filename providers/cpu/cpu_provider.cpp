@@ -17,8 +17,8 @@ const OptionSchema kOptions[] = {
     {cpu::kPrecisionOption,
      OptionType::kEnum,
      "f32",
-     "what attention of several queries, and MatMul, Gemm, RNN, GRU and LSTM with constant weights round the factors of "
-     "their products to, "
+     "what attention of several queries, and MatMul, Gemm, RNN, GRU and LSTM with constant weights round the operands of "
+     "their matmuls to, "
      "on processors with AVX512-BF16; bf16-weights rounds constant weights alone, anywhere",
      {"f32", "bf16", "bf16-weights"}},
 };
@@ -45,7 +45,7 @@ class CpuProvider final : public ExecutionProvider {
       switch (cpu::RoundingOf(*this, graph, node)) {
         case cpu::Rounding::kNone: return NameOf(Precision::kFloat32);
         case cpu::Rounding::kWeights: return NameOf(Precision::kBFloat16Weights);
-        case cpu::Rounding::kFactors: return NameOf(Precision::kBFloat16);
+        case cpu::Rounding::kOperands: return NameOf(Precision::kBFloat16);
       }
     }
     return node.hints.precision == Precision::kFloat32 ? std::string_view() : NameOf(node.hints.precision);

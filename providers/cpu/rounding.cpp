@@ -50,8 +50,8 @@ bool HasFewQueries(const GraphViewer& graph, const Node& node) {
 bool HasConstantWeights(const GraphViewer& graph, const Node& node) {
   const Tensor* weights = Constant(graph, node, 1);
   if (!IsProduct(node)) return weights != nullptr && Constant(graph, node, 2) != nullptr;
-  const AttributeValue* turned = node.FindAttribute("transA");
-  const bool by_rows = turned == nullptr || std::get<int64_t>(*turned) == 0;
+  const AttributeValue* trans_a = node.FindAttribute("transA");
+  const bool by_rows = trans_a == nullptr || std::get<int64_t>(*trans_a) == 0;
   return weights != nullptr && weights->shape().rank() == 2 && by_rows;
 }
 
@@ -79,10 +79,10 @@ bool MayRound(const ExecutionProvider& provider, const GraphViewer& graph, const
 
 Rounding RoundingOf(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
   if (!MayRound(provider, graph, node)) return Rounding::kNone;
-  const bool factors = OptionOf(provider) == NameOf(Precision::kBFloat16) && GemmBf16Pays();
-  if (IsAttention(node)) return factors && !HasFewQueries(graph, node) ? Rounding::kFactors : Rounding::kNone;
+  const bool operands = OptionOf(provider) == NameOf(Precision::kBFloat16) && GemmBf16Pays();
+  if (IsAttention(node)) return operands && !HasFewQueries(graph, node) ? Rounding::kOperands : Rounding::kNone;
   if (!HasConstantWeights(graph, node)) return Rounding::kNone;
-  if (factors) return Rounding::kFactors;
+  if (operands) return Rounding::kOperands;
   return NarrowWeightsPay(graph, node) ? Rounding::kWeights : Rounding::kNone;
 }
 

@@ -20,10 +20,11 @@ namespace tessera {
 namespace onednn {
 
 std::vector<std::span<const Lowering>> Lowerings() {
-  return {ConvolutionLowerings(),      DeconvolutionLowerings(), ProductLowerings(),   PoolingLowerings(),
-          ElementwiseLowerings(),      NormalizationLowerings(), ShapeLowerings(),     ByteConvolutionLowerings(),
-          QuantizedGemmLowerings(),    QuantizationLowerings(),  ReductionLowerings(), ResamplingLowerings(),
-          RowNormalizationLowerings(), RecurrentLowerings(),     AttentionLowerings()};
+  return {ConvolutionLowerings(), DeconvolutionLowerings(),      MatMulLowerings(),           PoolingLowerings(),
+          ElementwiseLowerings(), BatchNormalizationLowerings(), SoftmaxLowerings(),          LrnLowerings(),
+          ShapeLowerings(),       QuantizedConvLowerings(),      QuantizedGemmLowerings(),    QuantizationLowerings(),
+          ReductionLowerings(),   ResamplingLowerings(),         RowNormalizationLowerings(), RecurrentLowerings(),
+          AttentionLowerings()};
 }
 
 const Lowering* FindLowering(const Node& node) {
@@ -44,13 +45,13 @@ namespace {
 /// A region as one kernel. Programs are compiled for the input shapes that come.
 class RegionKernel final : public Kernel {
  public:
-  RegionKernel(const GraphViewer& region, const SessionServices& services, int threads, DataType factor_type,
+  RegionKernel(const GraphViewer& region, const SessionServices& services, int threads, DataType operand_type,
                bool has_context)
       : region_(region),
         pool_(dynamic_cast<const SessionThreadPool*>(services.threads)),
         memory_(*services.memory),
         threads_(threads),
-        factor_type_(factor_type) {
+        operand_type_(operand_type) {
     // With every shape known, all compilation happens now.
     std::vector<Shape> shapes;
     bool known = true;
@@ -114,7 +115,7 @@ class RegionKernel final : public Kernel {
     const TeamSize team(threads);  // implementations are chosen for a number of threads
     const SharedWeights::Counting counting(memory_);
     try {
-      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes, factor_type_, memory_).Build();
+      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes, operand_type_, memory_).Build();
       program->threads = threads;
       return program;
     } catch (const dnnl::error& error) {
@@ -127,7 +128,7 @@ class RegionKernel final : public Kernel {
   const SessionThreadPool* const pool_;  // null: none that counts runs
   Allocator& memory_;
   const int threads_;
-  const DataType factor_type_;
+  const DataType operand_type_;
   const std::shared_ptr<ThreadPool> serial_ = MakeSerialPool();
   ProgramCache programs_{[this](const std::vector<Shape>& shapes, int team) { return Compile(shapes, team); }};
 };
@@ -142,7 +143,7 @@ const OptionSchema kOptions[] = {
     {"precision",
      OptionType::kEnum,
      "f32",
-     "what convolutions and products round their factors to, and what they hand to each other; below f32 a Relu, Clip, "
+     "what convolutions and matmuls round their operands to, and what they hand to each other; below f32 a Relu, Clip, "
      "Sigmoid or Elu that runs inside them may give a number for NaN",
 #if DNNL_VERSION_MAJOR >= 3
      {"f32", "bf16", "fp16"}},
@@ -171,40 +172,40 @@ DataType RequestedType(const ProviderOptions& options) {
 
 class OnednnProvider final : public ExecutionProvider {
  public:
-  OnednnProvider(DataType factor_type, Claims claims) : factor_type_(factor_type), claims_(claims) {}
+  OnednnProvider(DataType operand_type, Claims claims) : operand_type_(operand_type), claims_(claims) {}
 
   std::string_view name() const noexcept override { return "DnnlExecutionProvider"; }
   const KernelRegistry& kernels() const noexcept override { return kernels_; }
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup&,
                                                RefusalSink& refusals) const override {
-    std::vector<bool> takes;
+    std::vector<bool> claimed;
     for (NodeIndex index : graph.nodes()) {
       const Node& node = graph.node(index);
-      if (takes.size() <= static_cast<size_t>(index)) takes.resize(static_cast<size_t>(index) + 1);
+      if (claimed.size() <= static_cast<size_t>(index)) claimed.resize(static_cast<size_t>(index) + 1);
       if (!node.provider.empty()) continue;
       std::string reason = RefusalReason(graph, node);
-      takes[static_cast<size_t>(index)] = reason.empty();
+      claimed[static_cast<size_t>(index)] = reason.empty();
       if (!reason.empty()) refusals.Refuse(index, std::move(reason));
     }
-    const Claims rule = RuleFor(graph, takes);
+    const Claims rule = RuleFor(graph, claimed);
     for (NodeIndex index : graph.nodes()) {
-      std::string reason = takes[static_cast<size_t>(index)] ? WhyLeave(graph, graph.node(index), rule) : "";
+      std::string reason = claimed[static_cast<size_t>(index)] ? WhyLeave(graph, graph.node(index), rule) : "";
       if (reason.empty()) continue;
-      takes[static_cast<size_t>(index)] = false;
+      claimed[static_cast<size_t>(index)] = false;
       refusals.Refuse(index, std::move(reason));
     }
     std::vector<ComputeCapability> claims;
-    for (auto& region : FindRegions(graph, takes, [&](const Node& node) { return IsAnchor(graph, node, rule); })) {
-      for (NodeIndex index : region) takes[static_cast<size_t>(index)] = false;
+    for (auto& region : FindRegions(graph, claimed, [&](const Node& node) { return IsAnchor(graph, node, rule); })) {
+      for (NodeIndex index : region) claimed[static_cast<size_t>(index)] = false;
       const Node& first = graph.node(region.front());
       std::string name = fmt::format("dnnl_{}_{}", first.op_type, first.index);
       claims.push_back({std::move(region), true, std::move(name)});
     }
     for (NodeIndex index : graph.nodes()) {
-      if (takes[static_cast<size_t>(index)]) {
-        refusals.Refuse(
-            index, "no convolution, product or pooling of this provider stands beside it: alone it gains nothing here");
+      if (claimed[static_cast<size_t>(index)]) {
+        refusals.Refuse(index,
+                        "no convolution, matmul or pooling of this provider stands beside it: alone it gains nothing here");
       }
     }
     return claims;
@@ -222,14 +223,14 @@ class OnednnProvider final : public ExecutionProvider {
   }
 
   std::string_view PrecisionOf(const GraphViewer& graph, const Node& node) const override {
-    if (factor_type_ == DataType::f32 || !RoundsFactors(graph, node)) return {};
-    return factor_type_ == DataType::bf16 ? NameOf(Precision::kBFloat16) : NameOf(Precision::kFloat16);
+    if (operand_type_ == DataType::f32 || !RoundsOperands(graph, node)) return {};
+    return operand_type_ == DataType::bf16 ? NameOf(Precision::kBFloat16) : NameOf(Precision::kFloat16);
   }
 
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) {
-      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, services_, Threads(), factor_type_,
+      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, services_, Threads(), operand_type_,
                                                        PackedStore::Current() != nullptr));
     }
     return kernels;
@@ -238,29 +239,30 @@ class OnednnProvider final : public ExecutionProvider {
  private:
   int Threads() const { return services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads(); }
 
-  /// Rounded products stay beside convolutions where threads would go from one to the other. `takes`: what can be claimed.
-  Claims RuleFor(const GraphViewer& graph, const std::vector<bool>& takes) const {
+  /// Rounded matmuls stay beside convolutions where threads would go from one to the other. `claimed`: what can be
+  /// claimed.
+  Claims RuleFor(const GraphViewer& graph, const std::vector<bool>& claimed) const {
     if (claims_ != Claims::kFasterRounded) return claims_;
-    if (!HasTiles() && TransformsAreFaster(graph, takes)) return Claims::kFaster;
+    if (!HasTiles() && TransformsAreFaster(graph, claimed)) return Claims::kFaster;
     if (Threads() == 1) return claims_;
     const auto stays = [&](NodeIndex index) {
       const Node& node = graph.node(index);
-      return takes[static_cast<size_t>(index)] && !IsProduct(node) && IsAnchor(graph, node, claims_) &&
+      return claimed[static_cast<size_t>(index)] && !IsMatMul(node) && IsAnchor(graph, node, claims_) &&
              WhyLeave(graph, node, claims_).empty();
     };
     return std::any_of(graph.nodes().begin(), graph.nodes().end(), stays) ? Claims::kRounded : claims_;
   }
 
   KernelRegistry kernels_;
-  const DataType factor_type_;
+  const DataType operand_type_;
   const Claims claims_;
 };
 
-Claims ClaimsOf(const ProviderOptions& options, DataType factor_type) {
+Claims ClaimsOf(const ProviderOptions& options, DataType operand_type) {
   const auto option = options.find("claims");
   if (option != options.end() && option->second == "all") return Claims::kAll;
-  if (factor_type == DataType::f16) return Claims::kRounded;
-  return factor_type == DataType::bf16 && (HasTiles() || HasFastAvx512Bf16()) ? Claims::kFasterRounded : Claims::kFaster;
+  if (operand_type == DataType::f16) return Claims::kRounded;
+  return operand_type == DataType::bf16 && (HasTiles() || HasFastAvx512Bf16()) ? Claims::kFasterRounded : Claims::kFaster;
 }
 
 }  // namespace
@@ -277,8 +279,8 @@ const ProviderFactory& OnednnProviderFactory() {
                "another thread was in oneDNN when this process was forked, whose locks it holds for ever");
         }
         onednn::CpuEngine();
-        const onednn::DataType factor_type = onednn::RequestedType(options);
-        return std::make_unique<onednn::OnednnProvider>(factor_type, onednn::ClaimsOf(options, factor_type));
+        const onednn::DataType operand_type = onednn::RequestedType(options);
+        return std::make_unique<onednn::OnednnProvider>(operand_type, onednn::ClaimsOf(options, operand_type));
       },
       .uses_openmp = true,
   };

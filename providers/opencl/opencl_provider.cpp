@@ -32,17 +32,17 @@ const OptionSchema kOptions[] = {
      "how the arena grows",
      {"kNextPowerOfTwo", "kSameAsRequested"}},
     {"enable_fp16", OptionType::kBool, "0",
-     "products and convolutions of float32 round their factors to half where the device can (cl_khr_fp16, NVIDIA's matrix "
+     "matmuls and convolutions of float32 round their operands to fp16 where the device can (cl_khr_fp16, NVIDIA's matrix "
      "units)"},
     {"kernels",
      OptionType::kEnum,
      "auto",
-     "products and convolutions by tiles in local memory or by panels in registers; auto: tiles on GPUs",
+     "matmuls and convolutions by tiles in local memory or by panels in registers; auto: tiles on GPUs",
      {"auto", "tiles", "panels"}},
     {"tuning", OptionType::kBool, "0",
      "choose the sizes of tiles by timing when the session is made; results are kept in program_cache_path"},
     {"winograd", OptionType::kBool, "1",
-     "3x3 convolutions by Winograd's transform where an estimate says that it pays; sums are rounded otherwise"},
+     "3x3 convolutions by Winograd's transform where an estimate says that it pays; results are rounded otherwise"},
     {"profiling", OptionType::kBool, "0",
      "wait for each kernel, so that a profile shows the time that its node takes on the device, and when each kernel was "
      "enqueued, began and ended there"},
@@ -54,7 +54,9 @@ const KernelRegistry& Kernels() {
     RegisterAffineGrid(kernels);
     RegisterAttention(kernels);
     RegisterBinary(kernels);
+    RegisterCast(kernels);
     RegisterCausalConv(kernels);
+    RegisterClip(kernels);
     RegisterCol2Im(kernels);
     RegisterContraction(kernels);
     RegisterConvTranspose(kernels);
@@ -67,9 +69,8 @@ const KernelRegistry& Kernels() {
     RegisterGridSample(kernels);
     RegisterGroupQuery(kernels);
     RegisterIntegerConv(kernels);
-    RegisterIntegerProduct(kernels);
+    RegisterIntegerMatMul(kernels);
     RegisterLinearAttention(kernels);
-    RegisterLines(kernels);
     RegisterLosses(kernels);
     RegisterMatMul(kernels);
     RegisterMaxRoiPool(kernels);
@@ -80,19 +81,21 @@ const KernelRegistry& Kernels() {
     RegisterPad(kernels);
     RegisterPooling(kernels);
     RegisterQuantization(kernels);
+    RegisterQuantizedLookup(kernels);
     RegisterRecurrent(kernels);
     RegisterReduce(kernels);
     RegisterResize(kernels);
     RegisterRoiAlign(kernels);
     RegisterRotary(kernels);
+    RegisterRowOperators(kernels);
     RegisterScatter(kernels);
-    RegisterSelect(kernels);
     RegisterShape(kernels);
     RegisterSkipNormalization(kernels);
     RegisterStrided(kernels);
     RegisterTopK(kernels);
     RegisterTransform(kernels);
     RegisterUnary(kernels);
+    RegisterWhere(kernels);
     return kernels;
   }();
   return registry;

@@ -11,6 +11,6 @@ if [ ! -d "$driver/vendors" ] || ! "$inspect" --devices | grep -q 'device: .*Int
 fi
 run() { "$runner" -e opencl -j 2 --isolate --timeout 300 "$@" "$cases"; }
 run --least-share 90 -n "float16|fp16|conv|matmul|gemm|attention|lstm|gru|rnn|gelu|norm|quantize"
-"$tests" --gtest_brief=1 --gtest_filter='*OpenclCodesTest.*/tiles:-*FewBits*'
+"$tests" --gtest_brief=1 --gtest_filter='*OpenclQuantizedTest.*/tiles:-*FewBits*'
 # Halves have 11 bits.
 run --least-share 90 -i "kernels|tiles enable_fp16|1" -t 1e-2 -a 1e-2 -n "conv|gemm|matmul|attention"

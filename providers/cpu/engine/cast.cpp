@@ -65,9 +65,9 @@ void Load(ElementType type, const void* from, int64_t begin, int64_t count, void
   VisitNarrowFloat(type, [&]<class T>() {
     float* values = static_cast<float*>(out);
     if constexpr (std::is_same_v<T, Float4E2M1>) {
-      T codes[kBlock];
-      UnpackElements(type, from, begin, count, &codes[0].bits);
-      ConvertToFloat(codes, values, count);
+      T encoded[kBlock];
+      UnpackElements(type, from, begin, count, &encoded[0].bits);
+      ConvertToFloat(encoded, values, count);
     } else {
       ConvertToFloat(static_cast<const T*>(from) + begin, values, count);
     }
@@ -81,9 +81,9 @@ void Store(ElementType type, const CastOptions& options, const void* in, void* t
   VisitNarrowFloat(type, [&]<class T>() {
     const float* values = static_cast<const float*>(in);
     if constexpr (std::is_same_v<T, Float4E2M1>) {
-      T codes[kBlock];
-      ConvertFromFloat(values, codes, count);
-      PackElements(type, &codes[0].bits, begin, count, to);
+      T encoded[kBlock];
+      ConvertFromFloat(values, encoded, count);
+      PackElements(type, &encoded[0].bits, begin, count, to);
     } else {
       T* target = static_cast<T*>(to) + begin;
       if constexpr (sizeof(T) == 2) {

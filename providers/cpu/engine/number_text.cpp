@@ -61,10 +61,10 @@ std::string FormatNarrow(float value, const ElementCast& narrow, const ElementCa
     const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::scientific, precision).ptr;
     float read = 0;
     std::from_chars(buffer, end, read);
-    uint16_t code = 0;
+    uint16_t narrowed = 0;
     float back = 0;
-    narrow.Run(&read, 0, &code, 0, 1);
-    widen.Run(&code, 0, &back, 0, 1);
+    narrow.Run(&read, 0, &narrowed, 0, 1);
+    widen.Run(&narrowed, 0, &back, 0, 1);
     if (back == value || precision == 8) {
       return Spell({buffer, static_cast<size_t>(end - buffer)}, std::abs(static_cast<double>(value)));
     }

@@ -9,17 +9,17 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr double kCodeNs = 0.5;
+constexpr double kElementNs = 0.5;
 
 /// All elements, to a byte each and back. Pieces end where bytes do.
-void UnpackAll(const Tensor& packed, uint8_t* codes) {
-  InCancellablePieces(0, packed.num_elements(), kCodeNs, [&](int64_t begin, int64_t end) {
-    UnpackElements(packed.type(), packed.raw(), begin, end - begin, codes + begin);
+void UnpackAll(const Tensor& packed, uint8_t* unpacked) {
+  InCancellablePieces(0, packed.num_elements(), kElementNs, [&](int64_t begin, int64_t end) {
+    UnpackElements(packed.type(), packed.raw(), begin, end - begin, unpacked + begin);
   });
 }
-void PackAll(const Tensor& codes, Tensor& packed) {
-  InCancellablePieces(0, codes.num_elements(), kCodeNs, [&](int64_t begin, int64_t end) {
-    PackElements(packed.type(), codes.data<uint8_t>() + begin, begin, end - begin, packed.mutable_raw());
+void PackAll(const Tensor& unpacked, Tensor& packed) {
+  InCancellablePieces(0, unpacked.num_elements(), kElementNs, [&](int64_t begin, int64_t end) {
+    PackElements(packed.type(), unpacked.data<uint8_t>() + begin, begin, end - begin, packed.mutable_raw());
   });
 }
 

@@ -30,21 +30,21 @@ inline uint8_t LoadPacked(const uint8_t* bytes, int64_t i) noexcept {
 
 /// Sets element `i`, leaving its neighbours. Threads must not share a byte.
 template <int kBits>
-inline void StorePacked(uint8_t* bytes, int64_t i, uint8_t code) noexcept {
+inline void StorePacked(uint8_t* bytes, int64_t i, uint8_t value) noexcept {
   constexpr int kPerByte = 8 / kBits;
   constexpr int kMask = (1 << kBits) - 1;
   const int shift = static_cast<int>(i % kPerByte) * kBits;
   uint8_t& byte = bytes[i / kPerByte];
-  byte = static_cast<uint8_t>((byte & ~(kMask << shift)) | ((code & kMask) << shift));
+  byte = static_cast<uint8_t>((byte & ~(kMask << shift)) | ((value & kMask) << shift));
 }
 
 /// The low kBits of each of eight bytes, next to each other in the low 8 * kBits bits, and back.
 template <int kBits>
-constexpr uint64_t Gather8(uint64_t codes) noexcept {
-  codes &= 0x0101010101010101u * ((1u << kBits) - 1);
-  codes = (codes | codes >> (8 - kBits)) & 0x0001000100010001u * ((1u << 2 * kBits) - 1);
-  codes = (codes | codes >> (16 - 2 * kBits)) & 0x0000000100000001u * ((1u << 4 * kBits) - 1);
-  return codes | codes >> (32 - 4 * kBits);
+constexpr uint64_t Gather8(uint64_t values) noexcept {
+  values &= 0x0101010101010101u * ((1u << kBits) - 1);
+  values = (values | values >> (8 - kBits)) & 0x0001000100010001u * ((1u << 2 * kBits) - 1);
+  values = (values | values >> (16 - 2 * kBits)) & 0x0000000100000001u * ((1u << 4 * kBits) - 1);
+  return values | values >> (32 - 4 * kBits);
 }
 template <int kBits>
 constexpr uint64_t Spread8(uint64_t bits) noexcept {
@@ -58,7 +58,7 @@ template <int kBits>
 void Unpack(const uint8_t* bytes, int64_t begin, int64_t count, bool sign_extend, uint8_t* out) noexcept {
   constexpr int kPerByte = 8 / kBits;
   const uint8_t sign = sign_extend ? uint8_t{1} << (kBits - 1) : uint8_t{0};
-  const auto extend = [sign](uint8_t code) { return static_cast<uint8_t>((code ^ sign) - sign); };
+  const auto extend = [sign](uint8_t value) { return static_cast<uint8_t>((value ^ sign) - sign); };
   int64_t i = 0;
   for (; i < count && (begin + i) % kPerByte != 0; ++i) out[i] = extend(LoadPacked<kBits>(bytes, begin + i));
   const uint8_t* source = bytes + (begin + i) / kPerByte;
@@ -68,8 +68,8 @@ void Unpack(const uint8_t* bytes, int64_t begin, int64_t count, bool sign_extend
     for (; i + 8 <= count; i += 8, source += kBits) {
       uint64_t packed = 0;
       std::memcpy(&packed, source, kBits);
-      const uint64_t codes = Spread8<kBits>(packed) ^ kOnes * sign;
-      const uint64_t extended = sign == 0 ? codes : ((codes | kOnes * 0x80u) - kOnes * sign) ^ kOnes * 0x80u;
+      const uint64_t values = Spread8<kBits>(packed) ^ kOnes * sign;
+      const uint64_t extended = sign == 0 ? values : ((values | kOnes * 0x80u) - kOnes * sign) ^ kOnes * 0x80u;
       std::memcpy(out + i, &extended, 8);
     }
   }
@@ -84,28 +84,28 @@ void Unpack(const uint8_t* bytes, int64_t begin, int64_t count, bool sign_extend
 /// One byte each to elements [begin, begin + count); high bits are dropped. The unused bits of the last byte become 0 when
 /// the range ends inside it and it starts in this range.
 template <int kBits>
-void Pack(const uint8_t* codes, int64_t begin, int64_t count, uint8_t* bytes) noexcept {
+void Pack(const uint8_t* values, int64_t begin, int64_t count, uint8_t* bytes) noexcept {
   constexpr int kPerByte = 8 / kBits;
   constexpr int kMask = (1 << kBits) - 1;
   int64_t i = 0;
-  for (; i < count && (begin + i) % kPerByte != 0; ++i) StorePacked<kBits>(bytes, begin + i, codes[i]);
+  for (; i < count && (begin + i) % kPerByte != 0; ++i) StorePacked<kBits>(bytes, begin + i, values[i]);
   uint8_t* target = bytes + (begin + i) / kPerByte;
   if constexpr (std::endian::native == std::endian::little) {
     for (; i + 8 <= count; i += 8, target += kBits) {
       uint64_t word;
-      std::memcpy(&word, codes + i, 8);
+      std::memcpy(&word, values + i, 8);
       const uint64_t packed = Gather8<kBits>(word);
       std::memcpy(target, &packed, kBits);
     }
   }
   for (; i + kPerByte <= count; i += kPerByte, ++target) {
     int byte = 0;
-    for (int k = 0; k < kPerByte; ++k) byte |= (codes[i + k] & kMask) << (k * kBits);
+    for (int k = 0; k < kPerByte; ++k) byte |= (values[i + k] & kMask) << (k * kBits);
     *target = static_cast<uint8_t>(byte);
   }
   if (i < count) {
     *target = 0;
-    for (; i < count; ++i) StorePacked<kBits>(bytes, begin + i, codes[i]);
+    for (; i < count; ++i) StorePacked<kBits>(bytes, begin + i, values[i]);
   }
 }
 
@@ -121,15 +121,15 @@ inline void UnpackElements(ElementType type, const void* packed, int64_t begin, 
     default: std::memcpy(out, bytes + begin, static_cast<size_t>(count));
   }
 }
-inline void PackElements(ElementType type, const uint8_t* codes, int64_t begin, int64_t count, void* packed) noexcept {
+inline void PackElements(ElementType type, const uint8_t* values, int64_t begin, int64_t count, void* packed) noexcept {
   auto* bytes = static_cast<uint8_t*>(packed);
   switch (type) {
     case ElementType::kInt4:
     case ElementType::kUInt4:
-    case ElementType::kFloat4E2M1: return Pack<4>(codes, begin, count, bytes);
+    case ElementType::kFloat4E2M1: return Pack<4>(values, begin, count, bytes);
     case ElementType::kInt2:
-    case ElementType::kUInt2: return Pack<2>(codes, begin, count, bytes);
-    default: std::memcpy(bytes + begin, codes, static_cast<size_t>(count));
+    case ElementType::kUInt2: return Pack<2>(values, begin, count, bytes);
+    default: std::memcpy(bytes + begin, values, static_cast<size_t>(count));
   }
 }
 

@@ -16,27 +16,27 @@ bool IsOneOf(const Node& node, std::span<const std::string_view> names) {
 }
 
 constexpr std::string_view kConvolutions[] = {"Conv", "ConvTranspose"};
-constexpr std::string_view kProducts[] = {"MatMul", "Gemm"};
+constexpr std::string_view kMatMuls[] = {"MatMul", "Gemm"};
 constexpr std::string_view kQuantizedGemm[] = {"QLinearConv", "ConvInteger", "QLinearMatMul", "MatMulInteger",
                                                "MatMulIntegerToFloat"};
 constexpr std::string_view kPooling[] = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
 
 bool IsQuantizedGemm(const Node& node) { return IsOneOf(node, kQuantizedGemm); }
 
-bool TakesCodes(const GraphViewer& graph, const Node& node) {
-  return kCodes.contains(graph.value(node.inputs[0]).type.element);
+bool TakesQuantized(const GraphViewer& graph, const Node& node) {
+  return kQuantized.contains(graph.value(node.inputs[0]).type.element);
 }
 
 /// Multiply-adds of a convolution, as if over one pixel where the image's size is not known.
-double Products(const GraphViewer& graph, const Node& node) {
-  double products = 1;
-  const auto multiply = [&](const Dimension& dim) { products *= dim.known() ? static_cast<double>(dim.value) : 1; };
+double MultiplyAdds(const GraphViewer& graph, const Node& node) {
+  double multiply_adds = 1;
+  const auto multiply = [&](const Dimension& dim) { multiply_adds *= dim.known() ? static_cast<double>(dim.value) : 1; };
   const SymbolicShape& weights = *graph.value(node.inputs[1]).type.shape;
   std::for_each(weights.begin(), weights.end(), multiply);
   const std::optional<SymbolicShape>& image =
       graph.value(node.op_type == "ConvTranspose" ? node.inputs[0] : node.outputs[0]).type.shape;
   for (size_t i = 2; image && i < std::min(image->size(), weights.size()); ++i) multiply((*image)[i]);
-  return products;
+  return multiply_adds;
 }
 
 /// Whether the CPU provider may compute it through Winograd's transform, with a multiple of the speed of sums.
@@ -51,12 +51,12 @@ bool IsTransformed(const GraphViewer& graph, const Node& node) {
          cpu::WinogradMayPay(weights[1].value, weights[0].value / groups, groups);
 }
 
-std::string WhyLeaveCodes(const Node& node) {
-  if (!HasTiles()) return "without AMX the CPU provider computes with 8-bit codes as fast; option claims=all claims it";
+std::string WhyLeaveQuantized(const Node& node) {
+  if (!HasTiles()) return "without AMX the CPU provider computes with 8-bit integers as fast; option claims=all claims it";
   // Tiles are of channels that meet.
   return AttributeOr<int64_t>(node, "group", 1) == 1
              ? ""
-             : "the CPU provider convolves groups of 8-bit codes as fast; option claims=all claims it";
+             : "the CPU provider convolves groups of 8-bit integers as fast; option claims=all claims it";
 }
 
 }  // namespace
@@ -64,19 +64,19 @@ std::string WhyLeaveCodes(const Node& node) {
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
   if (claims == Claims::kAll) return {};
   if (FindLowering(node)->by_choice) return "the CPU provider computes it as fast; option claims=all claims it";
-  if (TakesCodes(graph, node)) return WhyLeaveCodes(node);
-  if (kHalves.contains(graph.value(node.inputs[0]).type.element))
+  if (TakesQuantized(graph, node)) return WhyLeaveQuantized(node);
+  if (kHalfPrecision.contains(graph.value(node.inputs[0]).type.element))
     return "the CPU provider computes 16-bit numbers as float32; option claims=all claims them";
   if (claims == Claims::kRounded) return {};
   if (claims == Claims::kFasterRounded) {
-    return IsProduct(node) && cpu::GemmBf16Pays() && !HasTiles()
+    return IsMatMul(node) && cpu::GemmBf16Pays() && !HasTiles()
                ? "the CPU provider multiplies bfloat16 faster; option claims=all claims it"
                : "";
   }
   return "the CPU provider computes float32 faster; option claims=all claims it";
 }
 
-bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& takes) {
+bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& claimed) {
   // Speeds beside float32's peak, measured on Zen 4.
   constexpr double kTransformed = 2.2, kSummed = 0.95, kRounded = 1.8;
   double transformed = 0, summed = 0;
@@ -84,23 +84,23 @@ bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& take
     const Node& node = graph.node(index);
     // Those that the CPU provider has already stay in the sum, so that none is claimed alone afterwards.
     const bool left = node.domain == kTesseraDomain && node.op_type == "Nchw8cConv";
-    if (!left && !(takes[static_cast<size_t>(index)] && IsOneOf(node, kConvolutions))) continue;
-    (IsTransformed(graph, node) ? transformed : summed) += Products(graph, node);
+    if (!left && !(claimed[static_cast<size_t>(index)] && IsOneOf(node, kConvolutions))) continue;
+    (IsTransformed(graph, node) ? transformed : summed) += MultiplyAdds(graph, node);
   }
   return transformed > 0 && transformed / kTransformed + summed / kSummed < (transformed + summed) / kRounded;
 }
 
-bool IsProduct(const Node& node) { return IsOneOf(node, kProducts); }
+bool IsMatMul(const Node& node) { return IsOneOf(node, kMatMuls); }
 
 bool IsAnchor(const GraphViewer& graph, const Node& node, Claims claims) {
   if (IsOneOf(node, kConvolutions) || IsQuantizedGemm(node)) return true;
   if (claims == Claims::kAll) {
     const Lowering& lowering = *FindLowering(node);
-    if (lowering.by_choice || lowering.types(0) == kCodes) return true;
+    if (lowering.by_choice || lowering.types(0) == kQuantized) return true;
   }
-  if (IsProduct(node)) return claims != Claims::kFaster;
+  if (IsMatMul(node)) return claims != Claims::kFaster;
   if (!IsOneOf(node, kPooling)) return false;
-  return TakesCodes(graph, node) ? claims == Claims::kAll : claims != Claims::kFaster;
+  return TakesQuantized(graph, node) ? claims == Claims::kAll : claims != Claims::kFaster;
 }
 
 }  // namespace tessera::onednn

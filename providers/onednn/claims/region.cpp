@@ -23,7 +23,7 @@ std::string Names(TypeSet types) {
 }
 
 /// Whether numbers of this type are computed with on this processor.
-bool HasInstructionsFor(ElementType type) { return !kHalves.contains(type) || HasProductsOf(DataTypeOf(type)); }
+bool HasInstructionsFor(ElementType type) { return !kHalfPrecision.contains(type) || HasMatMulsOf(DataTypeOf(type)); }
 
 }  // namespace
 
@@ -55,7 +55,7 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
   return lowering->refusal(graph, node);
 }
 
-bool RoundsFactors(const GraphViewer& graph, const Node& node) {
+bool RoundsOperands(const GraphViewer& graph, const Node& node) {
   const bool is_convolution = node.op_type == "Conv";
   const bool is_attention = node.op_type == "Attention";
   if (!is_convolution && !is_attention && node.op_type != "MatMul" && node.op_type != "Gemm") return false;
@@ -87,9 +87,9 @@ std::vector<ValueIndex> ReadBy(const Node& node) {
 /// Regions that grow along the graph: nodes that read each other and lie as many borders away from its beginning, a border
 /// being where a path leaves what is taken and comes back. No path from one of them that leaves it comes back to it, since
 /// it gets further away. This takes a step for each edge; regions that could be one are joined afterwards.
-std::vector<std::vector<NodeIndex>> GrowRegions(const GraphViewer& graph, const std::vector<bool>& takes) {
-  std::vector<int32_t> borders(takes.size(), 0);      // by node
-  std::vector<NodeIndex> above(takes.size(), kNone);  // another node of the region, or the node itself
+std::vector<std::vector<NodeIndex>> GrowRegions(const GraphViewer& graph, const std::vector<bool>& claimed) {
+  std::vector<int32_t> borders(claimed.size(), 0);      // by node
+  std::vector<NodeIndex> above(claimed.size(), kNone);  // another node of the region, or the node itself
   const auto first_of = [&](NodeIndex node) {
     while (above[static_cast<size_t>(node)] != node) {
       NodeIndex& next = above[static_cast<size_t>(node)];
@@ -105,13 +105,13 @@ std::vector<std::vector<NodeIndex>> GrowRegions(const GraphViewer& graph, const 
       const NodeIndex producer = graph.value(input).producer;
       if (producer == kNone || !graph.contains(producer)) continue;
       producers.push_back(producer);
-      const bool leaves = takes[static_cast<size_t>(producer)] && !takes[at];
+      const bool leaves = claimed[static_cast<size_t>(producer)] && !claimed[at];
       borders[at] = std::max(borders[at], borders[static_cast<size_t>(producer)] + (leaves ? 1 : 0));
     }
-    if (!takes[at]) continue;
+    if (!claimed[at]) continue;
     above[at] = index;
     for (const NodeIndex producer : producers) {
-      if (!takes[static_cast<size_t>(producer)] || borders[static_cast<size_t>(producer)] != borders[at]) continue;
+      if (!claimed[static_cast<size_t>(producer)] || borders[static_cast<size_t>(producer)] != borders[at]) continue;
       const NodeIndex a = first_of(producer), b = first_of(index);
       above[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
     }
@@ -119,7 +119,7 @@ std::vector<std::vector<NodeIndex>> GrowRegions(const GraphViewer& graph, const 
   std::vector<std::vector<NodeIndex>> regions;
   std::map<NodeIndex, size_t> number;
   for (const NodeIndex index : graph.nodes()) {
-    if (!takes[static_cast<size_t>(index)]) continue;
+    if (!claimed[static_cast<size_t>(index)]) continue;
     const auto [region, first] = number.try_emplace(first_of(index), regions.size());
     if (first) regions.emplace_back();
     regions[region->second].push_back(index);
@@ -225,9 +225,9 @@ void MergeRegions(const GraphViewer& graph, std::vector<std::vector<NodeIndex>>&
 
 }  // namespace
 
-std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& takes,
+std::vector<std::vector<NodeIndex>> FindRegions(const GraphViewer& graph, const std::vector<bool>& claimed,
                                                 const std::function<bool(const Node&)>& is_anchor) {
-  std::vector<std::vector<NodeIndex>> regions = GrowRegions(graph, takes);
+  std::vector<std::vector<NodeIndex>> regions = GrowRegions(graph, claimed);
   MergeRegions(graph, regions);
   std::erase_if(regions, [&](const auto& region) {
     return std::none_of(region.begin(), region.end(), [&](NodeIndex index) { return is_anchor(graph.node(index)); });

@@ -125,16 +125,16 @@ class MaskedSoftmaxStep final : public NativeStep {
   MaskShape mask_;
 };
 
-/// a times b, stacks of [.., m, k] and [.., k, n], the latter as `b_strides` say; perhaps of rounded factors.
-MemoryIndex AddStackProduct(ProgramBuilder& builder, MemoryIndex a, const Dims& a_dims, MemoryIndex b, const Dims& b_dims,
-                            const Dims& b_strides) {
+/// a times b, stacks of [.., m, k] and [.., k, n], the latter as `b_strides` say; perhaps of rounded operands.
+MemoryIndex AddStackedMatMul(ProgramBuilder& builder, MemoryIndex a, const Dims& a_dims, MemoryIndex b, const Dims& b_dims,
+                             const Dims& b_strides) {
   const Dims out = {a_dims[0], a_dims[1], b_dims[2]};
   builder.CountOperations(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(a_dims[2]));
   const auto describe = [&](DataType type) {
     return MatmulDesc(CpuEngine(), Plain(a_dims, type), Desc(b_dims, type, b_strides), nullptr, Plain(out),
                       OwnScratchpad());
   };
-  const DataType type = FactorType(builder, a_dims[2], describe);
+  const DataType type = OperandType(builder, a_dims[2], describe);
   const MemoryIndex dst = builder.Temporary(Plain(out)),
                     left = builder.InLayout(builder.Alias(a, Plain(a_dims)), Plain(a_dims, type)),
                     right = builder.InLayout(builder.Alias(b, Desc(b_dims, DataType::f32, b_strides)),
@@ -170,18 +170,18 @@ MemoryIndex AddWeights(ProgramBuilder& builder, const Node& node, const HeadRows
                        MemoryIndex keys) {
   const Dims scores = {q.batch, q.heads, q.rows, k.rows};
   const MaskShape mask = MaskOf(builder, node, scores);
-  MemoryIndex products;
+  MemoryIndex scores_memory;
   if (q.width == 0) {
-    products = builder.Constant(scores, std::vector<float>(static_cast<size_t>(Elements(scores)), 0.0f));
+    scores_memory = builder.Constant(scores, std::vector<float>(static_cast<size_t>(Elements(scores)), 0.0f));
   } else {
-    // Queries of all heads that share a head of keys are rows of one product.
+    // Queries of all heads that share a head of keys are rows of one matmul.
     const int64_t stacks = k.batch * k.heads;
-    products = AddStackProduct(builder, queries, {stacks, q.heads / k.heads * q.rows, q.width}, keys,
-                               {stacks, q.width, k.rows}, {k.rows * q.width, 1, q.width});
+    scores_memory = AddStackedMatMul(builder, queries, {stacks, q.heads / k.heads * q.rows, q.width}, keys,
+                                     {stacks, q.width, k.rows}, {k.rows * q.width, 1, q.width});
   }
   const auto usual = static_cast<float>(1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(q.width, 1))));
   const MemoryIndex result = builder.Temporary(Plain(scores));
-  std::vector<MemoryIndex> memories = {products, result};
+  std::vector<MemoryIndex> memories = {scores_memory, result};
   if (mask.is_given) memories.push_back(builder.InPlainLayout(builder.input(node, kMask)));
   builder.AddNative(std::make_shared<MaskedSoftmaxStep>(scores, node, usual, mask), memories);
   return result;
@@ -207,10 +207,10 @@ void LowerAttention(ProgramBuilder& builder, const Node& node) {
   }
   const MemoryIndex weights = AddWeights(builder, node, q, AddHeads(builder, q_value, q), k, AddHeads(builder, k_value, k));
   const int64_t stacks = k.batch * k.heads;
-  const MemoryIndex sums =
-      AddStackProduct(builder, weights, {stacks, q.heads / k.heads * q.rows, k.rows}, AddHeads(builder, v_value, v),
-                      {stacks, k.rows, v.width}, {k.rows * v.width, v.width, 1});
-  const MemoryIndex heads = builder.Alias(sums, Plain(y.dims()));
+  const MemoryIndex weighted_values =
+      AddStackedMatMul(builder, weights, {stacks, q.heads / k.heads * q.rows, k.rows}, AddHeads(builder, v_value, v),
+                       {stacks, k.rows, v.width}, {k.rows * v.width, v.width, 1});
+  const MemoryIndex heads = builder.Alias(weighted_values, Plain(y.dims()));
   builder.SetOutput(node, {result, packed ? builder.Alias(builder.InLayout(heads, SideBySide(y)), Plain(result)) : heads});
 }
 

@@ -160,8 +160,8 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
     return ConvolutionDesc(CpuEngine(), images(x.dims, type), AnyLayout(weights, type), has_bias ? &bias : nullptr,
                            dst ? *dst : images(out, type), window.window, attr);
   };
-  const DataType type = FactorType(builder, RoundedInputs(w.dims[1], Elements(window.window.kernel), group),
-                                   [&](DataType factors) { return describe(factors, nullptr, {}); });
+  const DataType type = OperandType(builder, RoundedInputs(w.dims[1], Elements(window.window.kernel), group),
+                                    [&](DataType operands) { return describe(operands, nullptr, {}); });
   if (IsLong(ProductNs(operations, {}) / static_cast<double>(std::max<int64_t>(out[0], 1)))) {
     by_rows = true;
     by_rows = HasFast([&] { return describe(type, nullptr, OwnScratchpad()); });

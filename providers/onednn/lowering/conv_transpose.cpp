@@ -46,8 +46,8 @@ MemoryIndex BlockWeights(ProgramBuilder& builder, const RegionValue& w, const Di
   for (int64_t size : kernel) strides.push_back(stride /= size);
   for (const int64_t each : {w.dims[1], w.dims[0]}) dims.push_back(each);
   for (const int64_t each : {Elements(kernel), w.dims[1] * Elements(kernel)}) strides.push_back(each);
-  const MemoryIndex turned = builder.Alias(builder.InPlainLayout(w), Desc(dims, DataType::f32, strides));
-  return builder.Alias(builder.InLayout(turned, Plain(dims)), Plain(point));
+  const MemoryIndex transposed = builder.Alias(builder.InPlainLayout(w), Desc(dims, DataType::f32, strides));
+  return builder.Alias(builder.InLayout(transposed, Plain(dims)), Plain(point));
 }
 
 /// Blocks that lie as channels of single pixels to where they belong in an image whose channels are last.
@@ -82,18 +82,18 @@ bool LowerTiled(ProgramBuilder& builder, const Node& node, const RegionValue& x,
                 const Dims& out) {
   const Tensor* b = builder.constant(node, 2);
   if (builder.has_input(node, 2) && (b == nullptr || !b->is(ElementType::kFloat))) return false;
-  const int64_t places = Elements(window.kernel), outputs = w.dims[1];
+  const int64_t taps = Elements(window.kernel), outputs = w.dims[1];
   const Dims ones(window.kernel.size(), 1), zeros(window.kernel.size(), 0);
-  Dims point = {places * outputs, w.dims[0]}, products = {x.dims[0], places * outputs};
+  Dims point = {taps * outputs, w.dims[0]}, columns_dims = {x.dims[0], taps * outputs};
   point.insert(point.end(), ones.begin(), ones.end());
-  products.insert(products.end(), x.dims.begin() + 2, x.dims.end());
+  columns_dims.insert(columns_dims.end(), x.dims.begin() + 2, x.dims.end());
   const Window single{.kernel = ones, .strides = ones, .dilations = zeros, .pad_begin = zeros, .pad_end = zeros};
-  const Desc bias = Plain({places * outputs});
+  const Desc bias = Plain({taps * outputs});
   const auto describe = [&](DataType type, const dnnl::primitive_attr& attr) {
     return ConvolutionDesc(CpuEngine(), AnyLayout(x.dims, type), AnyLayout(point, type), b != nullptr ? &bias : nullptr,
-                           Nhwc(products, type), single, attr);
+                           Nhwc(columns_dims, type), single, attr);
   };
-  const DataType type = FactorType(builder, w.dims[0], [&](DataType factors) { return describe(factors, {}); });
+  const DataType type = OperandType(builder, w.dims[0], [&](DataType operands) { return describe(operands, {}); });
   auto fusion = builder.FuseFollowers(node.outputs[0], out);
   // Other operands lie as the result does, not as the blocks.
   const auto binary =
@@ -108,9 +108,9 @@ bool LowerTiled(ProgramBuilder& builder, const Node& node, const RegionValue& x,
                                                         {DNNL_ARG_DST, blocks}};
   if (b != nullptr) {
     std::vector<float> repeated;
-    for (int64_t i = 0; i < places; ++i)
+    for (int64_t i = 0; i < taps; ++i)
       repeated.insert(repeated.end(), b->values<float>().begin(), b->values<float>().end());
-    arguments.emplace_back(DNNL_ARG_BIAS, builder.Constant(Dims{places * outputs}, repeated));
+    arguments.emplace_back(DNNL_ARG_BIAS, builder.Constant(Dims{taps * outputs}, repeated));
   }
   const Desc scratchpad = pd.scratchpad_desc();
   builder.Add(dnnl::convolution_forward(pd), std::move(arguments), &scratchpad);

@@ -119,19 +119,19 @@ bool Computes(algorithm function, DataType type) { return function != algorithm:
 
 void LowerUnary(ProgramBuilder& builder, const Node& node) {
   RegionValue x = builder.input(node, 0);
-  const Node* product = builder.SwishOf(node);
-  const Eltwise eltwise = product == nullptr ? *AsEltwise(builder.region(), node) : Eltwise{algorithm::eltwise_swish, 1.0f};
+  const Node* mul = builder.SwishOf(node);
+  const Eltwise eltwise = mul == nullptr ? *AsEltwise(builder.region(), node) : Eltwise{algorithm::eltwise_swish, 1.0f};
   if (!Computes(eltwise.algorithm, TypeOf(builder.desc(x.memory)))) x.memory = builder.InPlainLayout(x);
-  builder.SetOutput(product == nullptr ? node : *product, {x.dims, AddEltwise(builder, x.memory, eltwise)});
-  if (product != nullptr) builder.MarkDone(*product);
+  builder.SetOutput(mul == nullptr ? node : *mul, {x.dims, AddEltwise(builder, x.memory, eltwise)});
+  if (mul != nullptr) builder.MarkDone(*mul);
 }
 
 /// max(0, min(1, alpha * x + beta)): oneDNN 2.6 has it in two steps.
 void LowerHardSigmoid(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
   const float alpha = AttributeOr<float>(node, "alpha", 0.2f), beta = AttributeOr<float>(node, "beta", 0.5f);
-  const MemoryIndex line = AddEltwise(builder, x.memory, {algorithm::eltwise_linear, alpha, beta});
-  builder.SetOutput(node, {x.dims, AddEltwise(builder, line, {algorithm::eltwise_clip, 0.0f, 1.0f})});
+  const MemoryIndex linear = AddEltwise(builder, x.memory, {algorithm::eltwise_linear, alpha, beta});
+  builder.SetOutput(node, {x.dims, AddEltwise(builder, linear, {algorithm::eltwise_clip, 0.0f, 1.0f})});
 }
 
 algorithm BinaryOf(const Node& node) {

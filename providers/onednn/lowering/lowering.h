@@ -15,15 +15,15 @@ namespace tessera::onednn {
 
 // float16 came with oneDNN 3.
 #if DNNL_VERSION_MAJOR >= 3
-inline constexpr TypeSet kHalves = {ElementType::kBFloat16, ElementType::kFloat16};
+inline constexpr TypeSet kHalfPrecision = {ElementType::kBFloat16, ElementType::kFloat16};
 #else
-inline constexpr TypeSet kHalves = {ElementType::kBFloat16};
+inline constexpr TypeSet kHalfPrecision = {ElementType::kBFloat16};
 #endif
-inline constexpr TypeSet kSingles = {ElementType::kFloat}, kFloats = kSingles | kHalves;
-inline constexpr TypeSet kCodes = {ElementType::kInt8, ElementType::kUInt8}, kSums = {ElementType::kInt32};
+inline constexpr TypeSet kSingles = {ElementType::kFloat}, kFloats = kSingles | kHalfPrecision;
+inline constexpr TypeSet kQuantized = {ElementType::kInt8, ElementType::kUInt8}, kAccumulators = {ElementType::kInt32};
 inline constexpr TypeSet kOnlyFloats[] = {kFloats};
 /// Of operators that move elements or pick them.
-inline constexpr TypeSet kFloatsOrCodes[] = {kFloats | kCodes};
+inline constexpr TypeSet kFloatsOrQuantized[] = {kFloats | kQuantized};
 
 struct Lowering {
   std::string_view op_type;
@@ -54,12 +54,14 @@ std::vector<std::span<const Lowering>> Lowerings();
 
 std::span<const Lowering> ConvolutionLowerings();
 std::span<const Lowering> DeconvolutionLowerings();
-std::span<const Lowering> ProductLowerings();
+std::span<const Lowering> MatMulLowerings();
 std::span<const Lowering> PoolingLowerings();
 std::span<const Lowering> ElementwiseLowerings();
-std::span<const Lowering> NormalizationLowerings();
+std::span<const Lowering> BatchNormalizationLowerings();
+std::span<const Lowering> SoftmaxLowerings();
+std::span<const Lowering> LrnLowerings();
 std::span<const Lowering> ShapeLowerings();
-std::span<const Lowering> ByteConvolutionLowerings();
+std::span<const Lowering> QuantizedConvLowerings();
 std::span<const Lowering> QuantizedGemmLowerings();
 std::span<const Lowering> QuantizationLowerings();
 std::span<const Lowering> ReductionLowerings();
@@ -99,7 +101,7 @@ inline dnnl::primitive_attr OwnScratchpad() {
 /// Lowers `node` and what follows it when it scales and shifts channels by constants.
 bool LowerChannelAffine(ProgramBuilder& builder, const Node& node);
 
-/// Products and convolutions of fewer inputs for each output keep float32: rounding would take longer than it spares.
+/// Matmuls and convolutions of fewer inputs for each output keep float32: rounding would take longer than it spares.
 inline constexpr int64_t kFewestRounded = 16;
 
 /// As many as count for a convolution of `channels` inputs in each group. Those of each channel by itself stand between
@@ -108,16 +110,16 @@ inline int64_t RoundedInputs(int64_t channels, int64_t window, int64_t group) {
   return group > 1 ? kFewestRounded : channels * window;
 }
 
-/// What the factors of a product or convolution of `k` inputs for each output are rounded to: what the
+/// What the operands of a matmul or convolution of `k` inputs for each output are rounded to: what the
 /// builder wants, but float32 below kFewestRounded (what is rounded anyway stays so) and where oneDNN has no fast
 /// implementation. `describe(type)` gives the primitive's descriptor.
 template <class Describe>
-DataType FactorType(const ProgramBuilder& builder, int64_t k, const Describe& describe) {
-  if (!builder.rounds() || (k < kFewestRounded && !builder.of_halves())) return DataType::f32;
+DataType OperandType(const ProgramBuilder& builder, int64_t k, const Describe& describe) {
+  if (!builder.rounds() || (k < kFewestRounded && !builder.half_precision())) return DataType::f32;
   try {
     const bool is_slow =
-        std::string_view(describe(builder.factor_type()).impl_info_str()).find("ref") != std::string_view::npos;
-    return is_slow ? DataType::f32 : builder.factor_type();
+        std::string_view(describe(builder.operand_type()).impl_info_str()).find("ref") != std::string_view::npos;
+    return is_slow ? DataType::f32 : builder.operand_type();
   } catch (const dnnl::error&) {  // not of this shape
     return DataType::f32;
   }

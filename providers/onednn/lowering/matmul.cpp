@@ -11,18 +11,18 @@
 namespace tessera::onednn {
 namespace {
 
-/// One product of two matrices, or of two equally deep stacks of them.
-struct Product {
+/// One matmul of two matrices, or of two equally deep stacks of them.
+struct MatMul {
   MemoryIndex a, b;
   Dims a_dims, b_dims, out;
   Desc b_desc;
   std::optional<MemoryIndex> bias;
 };
 
-/// The CPU provider's product, with weights packed once.
-class ProductStep final : public NativeStep {
+/// The CPU provider's matmul, with weights packed once.
+class MatMulStep final : public NativeStep {
  public:
-  ProductStep(int64_t m, int64_t n, int64_t k, const cpu::GemmEpilogue<float>& activation, bool has_bias)
+  MatMulStep(int64_t m, int64_t n, int64_t k, const cpu::GemmEpilogue<float>& activation, bool has_bias)
       : has_bias_(has_bias) {
     args_.m = m;
     args_.n = args_.c_row = n;
@@ -49,12 +49,12 @@ class ProductStep final : public NativeStep {
 
 /// oneDNN packs weights in advance for AVX-512 only; elsewhere it packs them in every run, and post-ops are a pass of their
 /// own.
-bool SuitsOwnProduct(const ProgramBuilder& builder, const Product& p) {
+bool SuitsOwnMatMul(const ProgramBuilder& builder, const MatMul& p) {
   constexpr int64_t kFewestRows = 4;  // fewer read the weights once, where they lie
   return p.b_dims.size() == 2 && p.a_dims[0] >= kFewestRows && builder.constant(p.b) != nullptr;
 }
 
-void AddOwnProduct(ProgramBuilder& builder, ValueIndex value, const Product& p, const Dims& result) {
+void AddOwnMatMul(ProgramBuilder& builder, ValueIndex value, const MatMul& p, const Dims& result) {
   const int64_t m = p.a_dims[0], k = p.a_dims[1], n = p.b_dims[1];
   const Desc weights = builder.desc(p.b), packed = Plain({static_cast<int64_t>(cpu::PackedGemmBSize<float>(k, n))});
   const bool transposed = weights != Plain(p.b_dims);
@@ -71,34 +71,34 @@ void AddOwnProduct(ProgramBuilder& builder, ValueIndex value, const Product& p, 
   std::vector<MemoryIndex> memories = {p.a, builder.Constant(packed, panels), epilogue.destination};
   if (p.bias) memories.push_back(*p.bias);
   if (epilogue.residual) memories.push_back(*epilogue.residual);
-  builder.AddNative(std::make_shared<ProductStep>(m, n, k, epilogue.activation, p.bias.has_value()), memories);
+  builder.AddNative(std::make_shared<MatMulStep>(m, n, k, epilogue.activation, p.bias.has_value()), memories);
   builder.SetFused(epilogue.fusion, {result, epilogue.destination});
 }
 
-struct ProductMemories {
+struct MatMulMemories {
   MemoryIndex a, b, bias, out;  // bias: -1 for none
 };
 
 int PostOpOperand(size_t op) { return DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(op)) | DNNL_ARG_SRC_1; }
 
 /// Stacks first, then rows and columns, of which few pay for the packing of the other operand.
-std::vector<CutAxis> CutAxesOf(const Product& p) {
+std::vector<CutAxis> CutAxesOf(const MatMul& p) {
   const size_t rank = p.out.size();
   std::vector<CutAxis> axes = {{rank - 2, 256}, {rank - 1, 256}, {rank - 2, 16}, {rank - 1, 16}};
   for (size_t axis = rank - 2; axis-- > 0;) axes.insert(axes.begin(), {axis, 1});
   return axes;
 }
 
-/// One primitive for each box of the product; false, and nothing done, where the layouts do not allow them.
-bool AddInParts(ProgramBuilder& builder, std::span<const Box> boxes, const ProductMemories& m,
+/// One primitive for each box of the matmul; false, and nothing done, where the layouts do not allow them.
+bool AddInParts(ProgramBuilder& builder, std::span<const Box> boxes, const MatMulMemories& m,
                 std::span<const MemoryIndex> operands, const ProgramBuilder::Fusion& fusion) {
-  struct PartOfProduct {
-    ProductMemories memories;
+  struct PartOfMatMul {
+    MatMulMemories memories;
     std::vector<MemoryIndex> operands;
   };
   const size_t row = boxes[0].count.size() - 2, column = row + 1;
   const int64_t depth = builder.dims(m.a).back();
-  std::vector<PartOfProduct> parts;
+  std::vector<PartOfMatMul> parts;
   for (const Box& box : boxes) {
     CancellationPoint();
     Box a = box, b = box;
@@ -132,7 +132,7 @@ bool AddInParts(ProgramBuilder& builder, std::span<const Box> boxes, const Produ
   return true;
 }
 
-void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims& result) {
+void AddBatchedMatMul(ProgramBuilder& builder, const Node& node, MatMul p, const Dims& result) {
   const int64_t count = Elements(p.out);
   builder.CountOperations(2.0 * static_cast<double>(count) * static_cast<double>(p.a_dims.back()));
   if (count == 0) return builder.SetOutput(node, {result, builder.Temporary(Plain(result))});
@@ -154,12 +154,12 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
   }
   ValueIndex value = node.outputs[0];
   if (!p.bias && p.out.size() == 2) p.bias = builder.FollowBias(value, p.out[1]);
-  if (!builder.rounds() && SuitsOwnProduct(builder, p)) return AddOwnProduct(builder, value, p, result);
+  if (!builder.rounds() && SuitsOwnMatMul(builder, p)) return AddOwnMatMul(builder, value, p, result);
   const Desc bias = p.bias ? builder.desc(*p.bias) : Desc();
   const auto fusion = builder.FuseFollowers(value, result);
-  // Results stay row-major: what follows a product (Reshape, Transpose, Softmax) reads rows.
+  // Results stay row-major: what follows a matmul (Reshape, Transpose, Softmax) reads rows.
   const auto out_type = [&](DataType type) {
-    return builder.of_halves() || builder.FeedsProducts(fusion.result) ? type : DataType::f32;
+    return builder.half_precision() || builder.FeedsMatMuls(fusion.result) ? type : DataType::f32;
   };
   const auto describe = [&](DataType type) {
     const bool constant = builder.constant(p.b) != nullptr;
@@ -167,13 +167,13 @@ void AddProduct(ProgramBuilder& builder, const Node& node, Product p, const Dims
     const Desc out = Plain(p.out, out_type(type));
     return MatmulDesc(CpuEngine(), Plain(p.a_dims, type), b, p.bias ? &bias : nullptr, out, fusion.Attributes(out));
   };
-  const DataType type = FactorType(builder, p.a_dims.back(), describe);
+  const DataType type = OperandType(builder, p.a_dims.back(), describe);
   const auto pd =
       DescribeWanted<dnnl::matmul>(builder, node, p.a, fusion, p.bias ? &bias : nullptr, [&] { return describe(type); });
   const Desc out = Plain(p.out, out_type(type));
   const MemoryIndex dst = builder.Temporary(Plain(result, out_type(type)));
-  const ProductMemories memories{builder.InLayout(p.a, Plain(p.a_dims, type)), builder.InLayout(p.b, pd.weights_desc()),
-                                 p.bias.value_or(-1), builder.Alias(dst, out)};
+  const MatMulMemories memories{builder.InLayout(p.a, Plain(p.a_dims, type)), builder.InLayout(p.b, pd.weights_desc()),
+                                p.bias.value_or(-1), builder.Alias(dst, out)};
   std::vector<MemoryIndex> operands;  // of the post-ops
   for (const auto& op : fusion.ops) {
     if (!op.eltwise)
@@ -221,10 +221,10 @@ void LowerMatMul(ProgramBuilder& builder, const Node& node) {
   Dims result = a.dims;
   result.back() = n;
   const bool weights = builder.constant(node, 1) != nullptr;
-  Product p;
+  MatMul p;
   p.b_dims = b.dims;
   if (b.dims.size() == 2) {
-    // One matrix for every stack: a single tall product.
+    // One matrix for every stack: a single tall matmul.
     int64_t rows = 1;
     for (size_t i = 0; i + 1 < a.dims.size(); ++i) rows *= a.dims[i];
     p.a_dims = {rows, k};
@@ -240,7 +240,7 @@ void LowerMatMul(ProgramBuilder& builder, const Node& node) {
   }
   p.a = FirstOperand(builder, a, p.a_dims);
   p.b = builder.InRows(b);
-  AddProduct(builder, node, std::move(p), result);
+  AddBatchedMatMul(builder, node, std::move(p), result);
 }
 
 std::string RefuseGemm(const GraphViewer& graph, const Node& node) {
@@ -264,7 +264,7 @@ void LowerGemm(ProgramBuilder& builder, const Node& node) {
   const bool trans_b = AttributeOr<int64_t>(node, "transB", 0) != 0;
   const auto m = a.dims[0], k = a.dims[1], n = b.dims[trans_b ? 0 : 1];
   Require(b.dims[trans_b ? 1 : 0] == k, "K is {} in A and {} in B", k, b.dims[trans_b ? 1 : 0]);
-  Product p;
+  MatMul p;
   p.a = FirstOperand(builder, a, a.dims);
   p.a_dims = a.dims;
   p.b_dims = {k, n};
@@ -274,14 +274,14 @@ void LowerGemm(ProgramBuilder& builder, const Node& node) {
   p.b = builder.Alias(rows, given(TypeOf(builder.desc(rows))));
   p.b_desc = builder.constant(node, 1) != nullptr ? AnyLayout(p.b_dims) : given(DataType::f32);
   if (builder.has_input(node, 2)) p.bias = builder.Alias(builder.InPlainLayout(builder.input(node, 2)), Plain({1, n}));
-  AddProduct(builder, node, std::move(p), {m, n});
+  AddBatchedMatMul(builder, node, std::move(p), {m, n});
 }
 
-constexpr Lowering kProductLowerings[] = {{"MatMul", 1, kLatestVersion, false, RefuseMatMul, LowerMatMul},
-                                          {"Gemm", 7, kLatestVersion, false, RefuseGemm, LowerGemm}};
+constexpr Lowering kMatMulLowerings[] = {{"MatMul", 1, kLatestVersion, false, RefuseMatMul, LowerMatMul},
+                                         {"Gemm", 7, kLatestVersion, false, RefuseGemm, LowerGemm}};
 
 }  // namespace
 
-std::span<const Lowering> ProductLowerings() { return kProductLowerings; }
+std::span<const Lowering> MatMulLowerings() { return kMatMulLowerings; }
 
 }  // namespace tessera::onednn

@@ -1,5 +1,6 @@
-// AveragePool (1-22), GlobalAveragePool, MaxPool (1-22, values only) of codes -> pooling_forward; MaxPool and GlobalMaxPool
-// of floats -> a step of our own: oneDNN's begin with the least finite number, which is no answer where all is -infinity.
+// AveragePool (1-22), GlobalAveragePool, MaxPool (1-22, values only) of quantized values -> pooling_forward; MaxPool and
+// GlobalMaxPool of floats -> a step of our own: oneDNN's begin with the least finite number, which is no answer where all
+// is -infinity.
 
 #include <algorithm>
 #include <array>
@@ -116,10 +117,10 @@ class LargestStep final : public NativeStep {
     const double ns = kNsPerTap * static_cast<double>(p_.inner) *
                       static_cast<double>(p_.input[2] * p_.kernel[0] * p_.kernel[1] + p_.output[2] * p_.kernel[2]);
     threads.ParallelFor(p_.outer * p_.output[0] * p_.output[1], ns, [&](int64_t begin, int64_t end) {
-      const WorkArray<std::conditional_t<sizeof(T) == 2, uint16_t, float>> line(
+      const WorkArray<std::conditional_t<sizeof(T) == 2, uint16_t, float>> row_maxima(
           static_cast<size_t>(p_.input[2] * p_.inner));
       for (int64_t row = begin; row < end; ++row)
-        Row(x, row, reinterpret_cast<T*>(line.data()), y + row * p_.output[2] * p_.inner);
+        Row(x, row, reinterpret_cast<T*>(row_maxima.data()), y + row * p_.output[2] * p_.inner);
     });
   }
 
@@ -136,12 +137,12 @@ class LargestStep final : public NativeStep {
   }
 
   /// The lines under the windows as one, then along that.
-  void Row(const T* x, int64_t row, T* line, T* y) const {
+  void Row(const T* x, int64_t row, T* row_maxima, T* y) const {
     const int64_t plane = row / (p_.output[0] * p_.output[1]), width = p_.input[2] * p_.inner;
-    std::fill_n(line, width, Least());
+    std::fill_n(row_maxima, width, Least());
     ForTaps(0, row / p_.output[1] % p_.output[0], [&](int64_t z) {
       ForTaps(1, row % p_.output[1],
-              [&](int64_t down) { Join(x + ((plane * p_.input[0] + z) * p_.input[1] + down) * width, width, line); });
+              [&](int64_t down) { Join(x + ((plane * p_.input[0] + z) * p_.input[1] + down) * width, width, row_maxima); });
     });
     std::fill_n(y, p_.output[2] * p_.inner, Least());
     for (int64_t tap = 0; tap < p_.kernel[2]; ++tap) {
@@ -149,9 +150,9 @@ class LargestStep final : public NativeStep {
       const int64_t first = offset < 0 ? CeilDiv(-offset, stride) : 0;
       const int64_t end = offset < p_.input[2] ? std::min(p_.output[2], CeilDiv(p_.input[2] - offset, stride)) : 0;
       if (stride == 1 && first < end)
-        Join(line + (first + offset) * p_.inner, (end - first) * p_.inner, y + first * p_.inner);
+        Join(row_maxima + (first + offset) * p_.inner, (end - first) * p_.inner, y + first * p_.inner);
       for (int64_t i = first; stride > 1 && i < end; ++i)
-        Join(line + (i * stride + offset) * p_.inner, p_.inner, y + i * p_.inner);
+        Join(row_maxima + (i * stride + offset) * p_.inner, p_.inner, y + i * p_.inner);
     }
   }
 
@@ -251,7 +252,7 @@ void LowerGlobalPool(ProgramBuilder& builder, const Node& node) {
 }
 
 constexpr Lowering kPoolingLowerings[] = {
-    {"MaxPool", 1, kLatestVersion, false, RefusePool, LowerWindowPool, "", kFloatsOrCodes, kFloatsOrCodes[0]},
+    {"MaxPool", 1, kLatestVersion, false, RefusePool, LowerWindowPool, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
     {"AveragePool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
     {"GlobalAveragePool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool},
     {"GlobalMaxPool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool}};

@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
-#include "onednn/program/bytes.h"
+#include "onednn/program/quantized.h"
 
 namespace tessera::onednn {
 namespace {
@@ -14,17 +14,17 @@ struct ConvInputs {
 
 ConvInputs InputsOf(const Node& node) { return node.op_type == "QLinearConv" ? ConvInputs{2, 3, 5} : ConvInputs{2, 1, 3}; }
 
-std::string RefuseByteConv(const GraphViewer& graph, const Node& node) {
-  if (!HasQuantizedGemm()) return "oneDNN's 8-bit sums may saturate on processors without VNNI";
+std::string RefuseQuantizedConv(const GraphViewer& graph, const Node& node) {
+  if (!HasQuantizedGemm()) return "oneDNN's 8-bit accumulators may saturate on processors without VNNI";
   const ConvInputs at = InputsOf(node);
   const auto& x = graph.value(node.inputs[0]).type.shape;
   if (x->size() < 3 || x->size() > 5) return "oneDNN convolves one to three spatial dimensions";
   if (graph.value(node.inputs[at.w]).type.shape->size() != x->size()) return "weights and input have different ranks";
-  return RefuseCodes(graph, node, at.w, at.w_zero, ChannelAxis::kFirst);
+  return RefuseQuantizedWeight(graph, node, at.w, at.w_zero, ChannelAxis::kFirst);
 }
 
 std::string RefuseQLinearConv(const GraphViewer& graph, const Node& node) {
-  if (std::string reason = RefuseByteConv(graph, node); !reason.empty()) return reason;
+  if (std::string reason = RefuseQuantizedConv(graph, node); !reason.empty()) return reason;
   const int64_t outputs = graph.constant(node.inputs[3])->shape()[0];
   for (const size_t i : {1, 2, 6, 7}) {
     if (!IsConstantOf(graph, node, i, 1, false))
@@ -37,24 +37,25 @@ std::string RefuseQLinearConv(const GraphViewer& graph, const Node& node) {
   return {};
 }
 
-/// Beyond this float32, which oneDNN's sums of convolutions go through, has no longer every integer.
+/// Beyond this float32, which oneDNN's accumulators of convolutions go through, has no longer every integer.
 constexpr int64_t kLargestExact = int64_t{1} << 24;
 
 std::string RefuseConvInteger(const GraphViewer& graph, const Node& node) {
-  if (std::string reason = RefuseByteConv(graph, node); !reason.empty()) return reason;
+  if (std::string reason = RefuseQuantizedConv(graph, node); !reason.empty()) return reason;
   const bool has_zeros = node.inputs.size() > 3 && node.inputs[3] != kNone;
-  const Codes weight{graph.constant(node.inputs[1]), has_zeros ? graph.constant(node.inputs[3]) : nullptr,
-                     ChannelAxis::kFirst};
-  return LargestSum(weight) > kLargestExact ? "its sums may exceed 2^24, beyond which oneDNN rounds them" : std::string();
+  const QuantizedWeight weight{graph.constant(node.inputs[1]), has_zeros ? graph.constant(node.inputs[3]) : nullptr,
+                               ChannelAxis::kFirst};
+  return LargestAccumulator(weight) > kLargestExact ? "its accumulators may exceed 2^24, beyond which oneDNN rounds them"
+                                                    : std::string();
 }
 
-struct ByteConvShape {
+struct QuantizedConvShape {
   WindowShape window;
   Dims weights, out;
   int64_t group;
 };
 
-ByteConvShape ShapeOf(const Node& node, const Dims& x, const Dims& w) {
+QuantizedConvShape ShapeOf(const Node& node, const Dims& x, const Dims& w) {
   const auto group = AttributeOr<int64_t>(node, "group", 1);
   Require(group > 0 && x[1] == w[1] * group && w[0] % group == 0,
           "{} channels in group {} do not fit weights of {} outputs and {} inputs", x[1], group, w[0], w[1]);
@@ -62,7 +63,7 @@ ByteConvShape ShapeOf(const Node& node, const Dims& x, const Dims& w) {
   const auto stated = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {kernel.begin(), kernel.end()});
   Require(std::equal(stated.begin(), stated.end(), kernel.begin(), kernel.end()),
           "kernel_shape differs from the weights' shape");
-  ByteConvShape shape{ResolveWindow(node, spatial, kernel), w, {x[0], w[0]}, group};
+  QuantizedConvShape shape{ResolveWindow(node, spatial, kernel), w, {x[0], w[0]}, group};
   shape.out.insert(shape.out.end(), shape.window.output.begin(), shape.window.output.end());
   if (group > 1) {
     shape.weights[0] /= group;
@@ -71,8 +72,8 @@ ByteConvShape ShapeOf(const Node& node, const Dims& x, const Dims& w) {
   return shape;
 }
 
-/// Takes up the zero point of x. What no padding adds to is a shift of the sums, else oneDNN counts what each window
-/// covers.
+/// Takes up the zero point of x. What no padding adds to is a shift of the accumulators, else oneDNN counts what each
+/// window covers.
 void SetSourceZero(ProgramBuilder& builder, const Node& node, const Window& window, std::span<const int32_t> weight_sums,
                    Requantization& result) {
   const size_t x_zero = InputsOf(node).x_zero;
@@ -82,24 +83,24 @@ void SetSourceZero(ProgramBuilder& builder, const Node& node, const Window& wind
   const bool padded = !std::all_of(window.pad_begin.begin(), window.pad_begin.end(), is_zero) ||
                       !std::all_of(window.pad_end.begin(), window.pad_end.end(), is_zero);
   if (zero == nullptr || padded) {
-    if (zero == nullptr || CodeAt(*zero, 0) != 0) result.source_zero = AddScalar(builder, node, x_zero, DataType::s32);
+    if (zero == nullptr || QuantizedAt(*zero, 0) != 0) result.source_zero = AddScalar(builder, node, x_zero, DataType::s32);
     return;
   }
-  const int32_t point = CodeAt(*zero, 0);
+  const int32_t point = QuantizedAt(*zero, 0);
   if (point == 0) return;
   result.shifts.resize(weight_sums.size());
   for (size_t c = 0; c < weight_sums.size(); ++c)
     result.shifts[c] = static_cast<int32_t>(result.shifts[c] - int64_t{point} * weight_sums[c]);
 }
 
-void LowerByteConv(ProgramBuilder& builder, const Node& node) {
+void LowerQuantizedConv(ProgramBuilder& builder, const Node& node) {
   const ConvInputs at = InputsOf(node);
   const RegionValue x = builder.input(node, 0);
   const Tensor& w = *builder.constant(node, at.w);
-  const ByteConvShape shape = ShapeOf(node, x.dims, ToDims(w.shape()));
+  const QuantizedConvShape shape = ShapeOf(node, x.dims, ToDims(w.shape()));
   builder.CountOperations(2.0 * static_cast<double>(Elements(shape.out)) *
                           static_cast<double>(Elements(shape.weights) / w.shape()[0]));
-  const SignedCodes weight = AddSigned(builder, {&w, builder.constant(node, at.w_zero), ChannelAxis::kFirst});
+  const SignedWeight weight = AddSigned(builder, {&w, builder.constant(node, at.w_zero), ChannelAxis::kFirst});
   Requantization result;
   DataType type = DataType::s32;
   if (node.op_type == "QLinearConv") {
@@ -107,7 +108,7 @@ void LowerByteConv(ProgramBuilder& builder, const Node& node) {
     result.scales = CombinedScales(*builder.constant(node, 1), *builder.constant(node, 4), *builder.constant(node, 6));
     if (const Tensor* bias = builder.constant(node, 8))
       result.shifts.assign(bias->values<int32_t>().begin(), bias->values<int32_t>().end());
-    if (CodeAt(*builder.constant(node, 7), 0) != 0) result.result_zero = AddScalar(builder, node, 7, DataType::s32);
+    if (QuantizedAt(*builder.constant(node, 7), 0) != 0) result.result_zero = AddScalar(builder, node, 7, DataType::s32);
   }
   SetSourceZero(builder, node, shape.window.window, weight.sums, result);
   const Dims shift_dims = {w.shape()[0]};
@@ -127,15 +128,17 @@ void LowerByteConv(ProgramBuilder& builder, const Node& node) {
   builder.SetOutput(node, {shape.out, dst});
 }
 
-constexpr TypeSet kQLinearConvTypes[] = {kCodes, kSingles, kCodes, kCodes, kSingles, kCodes, kSingles, kCodes, kSums};
-constexpr TypeSet kConvIntegerTypes[] = {kCodes};
+constexpr TypeSet kQLinearConvTypes[] = {kQuantized, kSingles, kQuantized, kQuantized,   kSingles,
+                                         kQuantized, kSingles, kQuantized, kAccumulators};
+constexpr TypeSet kConvIntegerTypes[] = {kQuantized};
 
-constexpr Lowering kByteConvolutionLowerings[] = {
-    {"QLinearConv", 10, kLatestVersion, false, RefuseQLinearConv, LowerByteConv, "", kQLinearConvTypes, kCodes},
-    {"ConvInteger", 10, kLatestVersion, false, RefuseConvInteger, LowerByteConv, "", kConvIntegerTypes, kSums}};
+constexpr Lowering kQuantizedConvLowerings[] = {
+    {"QLinearConv", 10, kLatestVersion, false, RefuseQLinearConv, LowerQuantizedConv, "", kQLinearConvTypes, kQuantized},
+    {"ConvInteger", 10, kLatestVersion, false, RefuseConvInteger, LowerQuantizedConv, "", kConvIntegerTypes,
+     kAccumulators}};
 
 }  // namespace
 
-std::span<const Lowering> ByteConvolutionLowerings() { return kByteConvolutionLowerings; }
+std::span<const Lowering> QuantizedConvLowerings() { return kQuantizedConvLowerings; }
 
 }  // namespace tessera::onednn

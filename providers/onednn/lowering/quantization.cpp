@@ -1,5 +1,5 @@
 // QuantizeLinear and DequantizeLinear (10) by constants, QLinearAdd and QLinearMul (com.microsoft) -> steps of our own over
-// the elements as they lie: oneDNN's reorders divide by no scale, and its sums of codes have no zero points.
+// the elements as they lie: oneDNN's reorders divide by no scale, and its sums of quantized values have no zero points.
 
 #include "cpu/engine/quantization.h"
 
@@ -8,12 +8,12 @@
 #include "base/check.h"
 #include "kernels/quantize/quantize.h"
 #include "onednn/lowering/lowering.h"
-#include "onednn/program/bytes.h"
+#include "onednn/program/quantized.h"
 
 namespace tessera::onednn {
 namespace {
 
-constexpr double kNsPerCode = 0.2;
+constexpr double kNsPerValue = 0.2;
 
 struct Quantizer {
   float scale, zero;
@@ -36,7 +36,7 @@ class QuantizeStep final : public NativeStep {
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     const auto* x = static_cast<const float*>(memories[0]);
     auto* y = static_cast<uint8_t*>(memories[1]);
-    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) {
+    threads.ParallelFor(count_, kNsPerValue, [&](int64_t begin, int64_t end) {
       for (cpu::ScaleRun run; begin < end; begin += run.count) {
         run = by_.layout.Run(begin, end);
         loop_(x + begin, by_.scales.data() + run.scale, by_.zeros.data() + run.scale, run.step, low_, low_ + 255, y + begin,
@@ -59,7 +59,7 @@ class DequantizeStep final : public NativeStep {
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     const auto* x = static_cast<const uint8_t*>(memories[0]);
     auto* y = static_cast<float*>(memories[1]);
-    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) {
+    threads.ParallelFor(count_, kNsPerValue, [&](int64_t begin, int64_t end) {
       for (cpu::ScaleRun run; begin < end; begin += run.count) {
         run = by_.layout.Run(begin, end);
         loop_(x + begin, by_.scales.data() + run.scale, by_.zeros.data() + run.scale, run.step, y + begin, run.count);
@@ -75,24 +75,25 @@ class DequantizeStep final : public NativeStep {
 
 class CombineStep final : public NativeStep {
  public:
-  CombineStep(int64_t count, const cpu::CodeArithmetic& how) : count_(count), how_(how) {}
+  CombineStep(int64_t count, const cpu::QuantizedArithmetic& how) : count_(count), how_(how) {}
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     const auto *a = static_cast<const uint8_t*>(memories[0]), *b = static_cast<const uint8_t*>(memories[1]);
     auto* out = static_cast<uint8_t*>(memories[2]);
-    threads.ParallelFor(count_, kNsPerCode, [&](int64_t begin, int64_t end) {
-      cpu::CombineCodes(how_, a + begin, b + begin, out + begin, end - begin);
+    threads.ParallelFor(count_, kNsPerValue, [&](int64_t begin, int64_t end) {
+      cpu::CombineQuantized(how_, a + begin, b + begin, out + begin, end - begin);
     });
   }
 
  private:
   int64_t count_;
-  cpu::CodeArithmetic how_;
+  cpu::QuantizedArithmetic how_;
 };
 
 /// Inputs `scale` and, behind it, perhaps a zero point, which RefuseQuantizer passed.
 Quantizer QuantizerOf(const ProgramBuilder& builder, const Node& node, size_t scale) {
   const Tensor* zero = builder.constant(node, scale + 1);
-  return {builder.constant(node, scale)->values<float>()[0], zero == nullptr ? 0.0f : static_cast<float>(CodeAt(*zero, 0))};
+  return {builder.constant(node, scale)->values<float>()[0],
+          zero == nullptr ? 0.0f : static_cast<float>(QuantizedAt(*zero, 0))};
 }
 
 bool HasQuantizer(const GraphViewer& graph, const Node& node, size_t scale) {
@@ -126,7 +127,7 @@ Scaling ScalingOf(const ProgramBuilder& builder, const Node& node, const Dims& d
   for (size_t i = 0; i < scales.size(); ++i)
     result.zeros.push_back(
         zero == nullptr ? 0.0f
-                        : static_cast<float>(CodeAt(*zero, zero->num_elements() == 1 ? 0 : static_cast<int64_t>(i))));
+                        : static_cast<float>(QuantizedAt(*zero, zero->num_elements() == 1 ? 0 : static_cast<int64_t>(i))));
   return result;
 }
 
@@ -155,13 +156,14 @@ void LowerLinear(ProgramBuilder& builder, const Node& node) {
     floats.memory = builder.InPlainLayout(x);  // rounded, or with scales laid out as the model has x
   const Dense dense = AsDense(builder, floats, DataTypeOf(to));
   const MemoryIndex dst = builder.Temporary(dense.result);
-  const ElementType codes = to == ElementType::kFloat ? from : to;
-  builder.AddNative(std::make_shared<Step>(Elements(x.dims), ScalingOf(builder, node, x.dims, dense.channels_last), codes),
-                    {dense.memory, dst});
+  const ElementType quantized = to == ElementType::kFloat ? from : to;
+  builder.AddNative(
+      std::make_shared<Step>(Elements(x.dims), ScalingOf(builder, node, x.dims, dense.channels_last), quantized),
+      {dense.memory, dst});
   builder.SetOutput(node, {x.dims, dst});
 }
 
-std::string RefuseCodeBinary(const GraphViewer& graph, const Node& node) {
+std::string RefuseQLinearBinary(const GraphViewer& graph, const Node& node) {
   if (!HasQuantizer(graph, node, 1) || !HasQuantizer(graph, node, 4) || !HasQuantizer(graph, node, 6))
     return "scales or zero points are not single constants";
   const auto &a = *graph.value(node.inputs[0]).type.shape, &b = *graph.value(node.inputs[3]).type.shape;
@@ -170,14 +172,14 @@ std::string RefuseCodeBinary(const GraphViewer& graph, const Node& node) {
                                                                    : "its operands are not known to be of one shape";
 }
 
-void LowerCodeBinary(ProgramBuilder& builder, const Node& node) {
+void LowerQLinearBinary(ProgramBuilder& builder, const Node& node) {
   const RegionValue a = builder.input(node, 0), b = builder.input(node, 3);
   Require(a.dims == b.dims, "the operands have different shapes");
   const ElementType type = builder.region().value(node.outputs[0]).type.element;
   const Quantizer by_a = QuantizerOf(builder, node, 1), by_b = QuantizerOf(builder, node, 4),
                   by_c = QuantizerOf(builder, node, 6);
   const double a_scale = by_a.scale, b_scale = by_b.scale, c_scale = by_c.scale;
-  cpu::CodeArithmetic how{};
+  cpu::QuantizedArithmetic how{};
   how.is_signed = type == ElementType::kInt8;
   how.multiplies = node.op_type == "QLinearMul";
   how.a_zero = by_a.zero;
@@ -195,16 +197,19 @@ void LowerCodeBinary(ProgramBuilder& builder, const Node& node) {
   builder.SetOutput(node, {a.dims, dst});
 }
 
-constexpr TypeSet kQuantizeTypes[] = {kSingles, kSingles, kCodes}, kDequantizeTypes[] = {kCodes, kSingles, kCodes};
-constexpr TypeSet kCodeBinaryTypes[] = {kCodes, kSingles, kCodes, kCodes, kSingles, kCodes, kSingles, kCodes};
+constexpr TypeSet kQuantizeTypes[] = {kSingles, kSingles, kQuantized},
+                  kDequantizeTypes[] = {kQuantized, kSingles, kQuantized};
+constexpr TypeSet kQLinearBinaryTypes[] = {kQuantized, kSingles,   kQuantized, kQuantized,
+                                           kSingles,   kQuantized, kSingles,   kQuantized};
 
-constexpr Lowering kQuantizationLowerings[] = {
-    {"QuantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<QuantizeStep>, "", kQuantizeTypes, kCodes,
-     true},
-    {"DequantizeLinear", 10, kLatestVersion, false, RefuseLinear, LowerLinear<DequantizeStep>, "", kDequantizeTypes,
-     kSingles, true},
-    {"QLinearAdd", 1, kLatestVersion, false, RefuseCodeBinary, LowerCodeBinary, "com.microsoft", kCodeBinaryTypes, kCodes},
-    {"QLinearMul", 1, kLatestVersion, false, RefuseCodeBinary, LowerCodeBinary, "com.microsoft", kCodeBinaryTypes, kCodes}};
+constexpr Lowering kQuantizationLowerings[] = {{"QuantizeLinear", 10, kLatestVersion, false, RefuseLinear,
+                                                LowerLinear<QuantizeStep>, "", kQuantizeTypes, kQuantized, true},
+                                               {"DequantizeLinear", 10, kLatestVersion, false, RefuseLinear,
+                                                LowerLinear<DequantizeStep>, "", kDequantizeTypes, kSingles, true},
+                                               {"QLinearAdd", 1, kLatestVersion, false, RefuseQLinearBinary,
+                                                LowerQLinearBinary, "com.microsoft", kQLinearBinaryTypes, kQuantized},
+                                               {"QLinearMul", 1, kLatestVersion, false, RefuseQLinearBinary,
+                                                LowerQLinearBinary, "com.microsoft", kQLinearBinaryTypes, kQuantized}};
 
 }  // namespace
 

@@ -87,7 +87,7 @@ MemoryIndex AddBias(ProgramBuilder& builder, const Node& node, const RecurrentSh
   const auto gates = GatesOf(node);
   const bool apart = ResetsAfter(node);
   const Dims dims = {1, s.directions, s.gates + (apart ? 1 : 0), s.hidden};
-  std::vector<float> sums(static_cast<size_t>(Elements(dims)), 0.0f);
+  std::vector<float> bias_sums(static_cast<size_t>(Elements(dims)), 0.0f);
   const Tensor* bias = builder.constant(node, kBias);
   if (bias != nullptr) {
     Require(bias->shape() == Shape({s.directions, 2 * s.gates * s.hidden}),
@@ -96,7 +96,7 @@ MemoryIndex AddBias(ProgramBuilder& builder, const Node& node, const RecurrentSh
     for (int64_t d = 0; d < s.directions; ++d) {
       const float* of_w = values.data() + d * 2 * s.gates * s.hidden;
       const float* of_r = of_w + s.gates * s.hidden;
-      float* to = sums.data() + d * dims[2] * s.hidden;
+      float* to = bias_sums.data() + d * dims[2] * s.hidden;
       for (size_t g = 0; g < gates.size(); ++g) {
         const bool is_apart = apart && g + 1 == gates.size();
         for (int64_t o = 0; o < s.hidden; ++o) {
@@ -107,7 +107,7 @@ MemoryIndex AddBias(ProgramBuilder& builder, const Node& node, const RecurrentSh
       }
     }
   }
-  return builder.Constant(dims, sums);
+  return builder.Constant(dims, bias_sums);
 }
 
 /// An initial state; -1 for zeros.
@@ -194,13 +194,13 @@ void LowerRecurrent(ProgramBuilder& builder, const Node& node) {
   AddPrimitive(builder, node, s, m);
   const Dims y = {s.steps, s.directions, s.batch, s.hidden}, last = {s.directions, s.batch, s.hidden};
   const int64_t row = s.directions * s.hidden;
-  const MemoryIndex turned = builder.Alias(m.y, Desc(y, DataType::f32, Dims{s.batch * row, s.hidden, row, 1}));
-  builder.SetOutput(node, {y, s.directions == 1 ? builder.Alias(m.y, Plain(y)) : builder.InLayout(turned, Plain(y))});
+  const MemoryIndex batch_first = builder.Alias(m.y, Desc(y, DataType::f32, Dims{s.batch * row, s.hidden, row, 1}));
+  builder.SetOutput(node, {y, s.directions == 1 ? builder.Alias(m.y, Plain(y)) : builder.InLayout(batch_first, Plain(y))});
   builder.SetOutput(node, 1, {last, builder.Alias(m.last_h, Plain(last))});
   if (IsLstm(node)) builder.SetOutput(node, 2, {last, builder.Alias(m.last_c, Plain(last))});
 }
 
-constexpr TypeSet kRecurrentTypes[] = {kSingles, kSingles, kSingles, kSingles, kSums, kSingles};
+constexpr TypeSet kRecurrentTypes[] = {kSingles, kSingles, kSingles, kSingles, kAccumulators, kSingles};
 
 constexpr Lowering kRecurrentLowerings[] = {
     {"LSTM", 7, kLatestVersion, false, RefuseRecurrent, LowerRecurrent, "", kRecurrentTypes, kSingles, true, true},

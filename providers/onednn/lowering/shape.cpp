@@ -200,12 +200,12 @@ void LowerTranspose(ProgramBuilder& builder, const Node& node) {
   if (rank == 0) return builder.SetOutput(node, x);
   const MemoryIndex plain = builder.InRows(x);
   const DataType type = TypeOf(builder.desc(plain));
-  const Desc turned(out, type, out_strides), wanted = Plain(out, type);
+  const Desc permuted(out, type, out_strides), wanted = Plain(out, type);
   // Where only axes of one element move, oneDNN says that the two are equal, but binary chooses its kernel by their
   // strides.
-  const bool moves = turned != wanted;
+  const bool moves = permuted != wanted;
   builder.SetOutput(node,
-                    {out, moves ? builder.InLayout(builder.Alias(plain, turned), wanted) : builder.Alias(plain, wanted)});
+                    {out, moves ? builder.InLayout(builder.Alias(plain, permuted), wanted) : builder.Alias(plain, wanted)});
 }
 
 std::string RefuseDropout(const GraphViewer& graph, const Node& node) {
@@ -220,14 +220,14 @@ std::string RefuseDropout(const GraphViewer& graph, const Node& node) {
 void LowerIdentity(ProgramBuilder& builder, const Node& node) { builder.SetOutput(node, builder.input(node, 0)); }
 
 constexpr Lowering kShapeLowerings[] = {
-    {"Concat", 4, kLatestVersion, false, RefuseConcat, LowerConcat, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-    {"Flatten", 1, kLatestVersion, false, RefuseNothing, LowerFlatten, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-    {"Reshape", 1, kLatestVersion, true, RefuseReshape, LowerReshape, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-    {"Squeeze", 1, kLatestVersion, true, RefuseAxes, LowerSqueeze, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-    {"Unsqueeze", 1, kLatestVersion, true, RefuseAxes, LowerUnsqueeze, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-    {"Transpose", 1, kLatestVersion, false, RefuseNothing, LowerTranspose, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-    {"Dropout", 1, kLatestVersion, true, RefuseDropout, LowerIdentity, "", kFloatsOrCodes, kFloatsOrCodes[0]},
-    {"Identity", 1, kLatestVersion, false, RefuseNothing, LowerIdentity, "", kFloatsOrCodes, kFloatsOrCodes[0]}};
+    {"Concat", 4, kLatestVersion, false, RefuseConcat, LowerConcat, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
+    {"Flatten", 1, kLatestVersion, false, RefuseNothing, LowerFlatten, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
+    {"Reshape", 1, kLatestVersion, true, RefuseReshape, LowerReshape, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
+    {"Squeeze", 1, kLatestVersion, true, RefuseAxes, LowerSqueeze, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
+    {"Unsqueeze", 1, kLatestVersion, true, RefuseAxes, LowerUnsqueeze, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
+    {"Transpose", 1, kLatestVersion, false, RefuseNothing, LowerTranspose, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
+    {"Dropout", 1, kLatestVersion, true, RefuseDropout, LowerIdentity, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
+    {"Identity", 1, kLatestVersion, false, RefuseNothing, LowerIdentity, "", kFloatsOrQuantized, kFloatsOrQuantized[0]}};
 
 }  // namespace
 

@@ -19,12 +19,12 @@ std::optional<dnnl::algorithm> BinaryAlgorithm(const Node& node) {
 }
 
 /// The type of 16 bits that the region's numbers are of. (Between two regions of other types stands a Cast.)
-std::optional<DataType> HalvesOf(const GraphViewer& region) {
+std::optional<DataType> HalfPrecisionOf(const GraphViewer& region) {
   for (const NodeIndex index : region.nodes()) {
     for (const ValueIndex output : region.node(index).outputs) {
       if (output == kNone) continue;
       const ElementType type = region.value(output).type.element;
-      if (kHalves.contains(type)) return DataTypeOf(type);
+      if (kHalfPrecision.contains(type)) return DataTypeOf(type);
     }
   }
   return std::nullopt;
@@ -32,11 +32,11 @@ std::optional<DataType> HalvesOf(const GraphViewer& region) {
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type,
+ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType operand_type,
                                Allocator& memory)
     : region_(region),
-      halves_(HalvesOf(region)),
-      factor_type_(halves_.value_or(factor_type)),
+      half_precision_(HalfPrecisionOf(region)),
+      operand_type_(half_precision_.value_or(operand_type)),
       program_(std::make_unique<Program>()) {
   program_->charge = MemoryCharge(memory);
   outputs_.insert(region.outputs().begin(), region.outputs().end());
@@ -114,8 +114,8 @@ RegionValue ProgramBuilder::input(const Node& node, size_t i) {
   const auto found = values_.find(index);
   if (found != values_.end()) return found->second;
   const Tensor* tensor = region_.constant(index);
-  Require(tensor != nullptr && (kFloats | kCodes | kSums).contains(tensor->type()),
-          "input {} is not a tensor of floats, codes or sums of them", i);
+  Require(tensor != nullptr && (kFloats | kQuantized | kAccumulators).contains(tensor->type()),
+          "input {} is not a tensor of floats, 8-bit integers or int32", i);
   const Dims dims = ToDims(tensor->shape());
   const Desc plain = Plain(AtLeastOne(dims), DataTypeOf(tensor->type()));
   MemorySlot slot{.desc = plain, .kind = MemoryKind::kConstant, .constant = SharedWeights::Plain(*tensor, plain)};
@@ -300,10 +300,10 @@ const Node* ProgramBuilder::OnlyConsumer(ValueIndex index) const {
 
 const Node* ProgramBuilder::SwishOf(const Node& sigmoid) const {
   if (!sigmoid.domain.empty() || sigmoid.op_type != "Sigmoid") return nullptr;
-  const Node* product = OnlyConsumer(sigmoid.outputs[0]);
-  if (product == nullptr || !product->domain.empty() || product->op_type != "Mul") return nullptr;
-  const size_t other = product->inputs[0] == sigmoid.outputs[0] ? 1 : 0;
-  return product->inputs[other] == sigmoid.inputs[0] ? product : nullptr;
+  const Node* mul = OnlyConsumer(sigmoid.outputs[0]);
+  if (mul == nullptr || !mul->domain.empty() || mul->op_type != "Mul") return nullptr;
+  const size_t other = mul->inputs[0] == sigmoid.outputs[0] ? 1 : 0;
+  return mul->inputs[other] == sigmoid.inputs[0] ? mul : nullptr;
 }
 
 const Node* ProgramBuilder::OnlySwish(ValueIndex index) const {
@@ -314,8 +314,8 @@ const Node* ProgramBuilder::OnlySwish(ValueIndex index) const {
   }
   for (size_t i = 0; i < 2; ++i) {
     const Node& sigmoid = region_.node(value.consumers[i]);
-    const Node* product = SwishOf(sigmoid);
-    if (product != nullptr && product->index == value.consumers[1 - i]) return &sigmoid;
+    const Node* mul = SwishOf(sigmoid);
+    if (mul != nullptr && mul->index == value.consumers[1 - i]) return &sigmoid;
   }
   return nullptr;
 }
@@ -350,8 +350,8 @@ ProgramBuilder::Fusion::Op ProgramBuilder::FollowerOf(ValueIndex value, const Di
 }
 
 ProgramBuilder::Fusion ProgramBuilder::FuseFollowers(ValueIndex value, const Dims& output, bool keeps_nan) {
-  // Who asks for rounded factors gets their speed.
-  keeps_nan = keeps_nan || (rounds() && !of_halves());
+  // Who asks for rounded operands gets their speed.
+  keeps_nan = keeps_nan || (rounds() && !half_precision());
   constexpr size_t kMostPostOps = 8;
   Fusion fusion;
   fusion.start = fusion.result = value;
@@ -454,7 +454,7 @@ std::optional<MemoryIndex> ProgramBuilder::FollowBias(ValueIndex& value, int64_t
   return memory;
 }
 
-bool ProgramBuilder::FeedsProducts(ValueIndex index) const {
+bool ProgramBuilder::FeedsMatMuls(ValueIndex index) const {
   const GraphValue& value = region_.value(index);
   return !value.is_output && std::all_of(value.consumers.begin(), value.consumers.end(), [&](NodeIndex consumer) {
     if (!region_.contains(consumer)) return false;

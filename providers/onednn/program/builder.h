@@ -33,7 +33,7 @@ struct RegionValue {
 class ProgramBuilder {
  public:
   /// `memory`: what the program keeps counts there.
-  ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType factor_type, Allocator& memory);
+  ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType operand_type, Allocator& memory);
 
   /// Lowers every node. Throws Error or dnnl::error.
   std::unique_ptr<Program> Build();
@@ -51,12 +51,12 @@ class ProgramBuilder {
 
   Dims dims(MemoryIndex memory) const { return DimsOf(desc(memory)); }
 
-  /// What the factors of products and convolutions are rounded to; sums are in float32. (oneDNN 2.6 takes fpmath_mode,
+  /// What the operands of matmuls and convolutions are rounded to; accumulators are float32. (oneDNN 2.6 takes fpmath_mode,
   /// which means the same, and ignores it.) Our own steps compute in float32 only.
-  DataType factor_type() const noexcept { return factor_type_; }
-  bool rounds() const noexcept { return factor_type_ != DataType::f32; }
+  DataType operand_type() const noexcept { return operand_type_; }
+  bool rounds() const noexcept { return operand_type_ != DataType::f32; }
   /// Whether the model's own numbers are of 16 bits: what is computed stays rounded.
-  bool of_halves() const noexcept { return halves_.has_value(); }
+  bool half_precision() const noexcept { return half_precision_.has_value(); }
 
   void CountOperations(double count) { program_->operations += count; }
 
@@ -70,7 +70,7 @@ class ProgramBuilder {
   /// Row-major, of the type that it lies in where that is the model's or a constant's own.
   MemoryIndex InRows(const RegionValue& value) {
     const DataType type = TypeOf(desc(value.memory));
-    const bool keeps = of_halves() || constant(value.memory) != nullptr;
+    const bool keeps = half_precision() || constant(value.memory) != nullptr;
     return InLayout(value.memory, Plain(AtLeastOne(value.dims), keeps ? type : Unrounded(type)));
   }
   /// The same bytes (plain layout) under another description.
@@ -150,8 +150,8 @@ class ProgramBuilder {
   /// Takes up the addition after `value` (rows of `columns` numbers) of a constant for each column, moves `value` to its
   /// output, and gives the constant; nothing where that is not all that reads the value.
   std::optional<MemoryIndex> FollowBias(ValueIndex& value, int64_t columns);
-  /// Whether only products read the value, as their first operand: it may lie rounded as they want it.
-  bool FeedsProducts(ValueIndex value) const;
+  /// Whether only matmuls read the value, as their first operand: it may lie rounded as they want it.
+  bool FeedsMatMuls(ValueIndex value) const;
   /// Adds a primitive with what was fused into it; `output` is where the chain's last value lies.
   void AddFused(dnnl::primitive primitive, std::vector<std::pair<int, MemoryIndex>> arguments, const Desc& scratchpad,
                 const Fusion& fusion, RegionValue output);
@@ -180,8 +180,8 @@ class ProgramBuilder {
   MemoryIndex AddMemory(MemorySlot slot);
 
   const GraphViewer& region_;
-  const std::optional<DataType> halves_;
-  const DataType factor_type_;
+  const std::optional<DataType> half_precision_;
+  const DataType operand_type_;
   std::unique_ptr<Program> program_;
   std::map<ValueIndex, RegionValue> values_;
   std::map<std::pair<MemoryIndex, std::string>, MemoryIndex> reordered_;

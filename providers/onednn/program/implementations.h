@@ -50,7 +50,7 @@ double TimeOfCandidate(const Description& candidate, const Desc& source, const P
 }
 
 /// The description that `describe` gives of a primitive for `node`, which reads `source`, moved to the implementation that
-/// is wanted. Primitive: of convolutions or products, with a source, weights and perhaps a bias.
+/// is wanted. Primitive: of convolutions or matmuls, with a source, weights and perhaps a bias.
 template <class Primitive, class Describe>
 auto DescribeWanted(const ProgramBuilder& builder, const Node& node, MemoryIndex source,
                     const ProgramBuilder::Fusion& fusion, const Desc* bias, const Describe& describe) {

@@ -13,7 +13,7 @@ namespace {
 /// Channels that no layout has more of in a block.
 constexpr int64_t kMostBlocked = 16;
 
-CutAxis ChannelAxis(const Dims& dims) {
+CutAxis CutChannels(const Dims& dims) {
   const int64_t multiple = dims[1] >= 2 * kMostBlocked ? kMostBlocked : 1;
   return {.axis = 1, .least = multiple, .multiple = multiple};
 }
@@ -37,12 +37,12 @@ std::vector<CutAxis> AllAxes(const Dims& dims, size_t kept) {
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     if (dims[axis] == 1) continue;
     if (axis == kept) return {};
-    return {axis == 1 ? ChannelAxis(dims) : CutAxis{.axis = axis}};
+    return {axis == 1 ? CutChannels(dims) : CutAxis{.axis = axis}};
   }
   return {};
 }
 
-std::vector<CutAxis> ChannelAxes(const Dims& dims) { return {CutAxis{.axis = 0}, ChannelAxis(dims)}; }
+std::vector<CutAxis> ChannelAxes(const Dims& dims) { return {CutAxis{.axis = 0}, CutChannels(dims)}; }
 
 std::vector<CutAxis> RowAxes() { return {CutAxis{.axis = 0}, CutAxis{.axis = 2}}; }
 

@@ -90,8 +90,8 @@ inline bool HasIsa(dnnl::cpu_isa isa) {
   return (there & wanted) == wanted;
 }
 
-/// Products of factors of this type, of 16 bits, with sums in float32.
-inline bool HasProductsOf(DataType type) {
+/// Products of operands of this type, of 16 bits, with float32 accumulators.
+inline bool HasMatMulsOf(DataType type) {
 #if DNNL_VERSION_MAJOR >= 3
   if (type == DataType::f16) return HasIsa(dnnl::cpu_isa::avx512_core_fp16);
 #endif
@@ -104,7 +104,7 @@ inline bool HasAvx512() {
   return has;
 }
 
-/// Products of bytes whose sums do not saturate on the way (VNNI).
+/// Products of bytes whose accumulators do not saturate on the way (VNNI).
 inline bool HasQuantizedGemm() { return HasIsa(dnnl::cpu_isa::avx512_core_vnni) || HasIsa(dnnl::cpu_isa::avx2_vnni); }
 
 /// Products of tiles (AMX).

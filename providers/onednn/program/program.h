@@ -50,7 +50,7 @@ class Program {
   std::vector<Command> commands;
   std::vector<Shape> output_shapes;
 
-  double operations = 0;  // multiplications and additions of convolutions and products
+  double operations = 0;  // multiplications and additions of convolutions and matmuls
   int threads = 1;        // that its primitives were made for
   MemoryCharge charge;    // of what it keeps, packed constants above all
 

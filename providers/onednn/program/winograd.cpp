@@ -19,7 +19,7 @@ using cpu::Nchw8cTiles;
 using cpu::Nchw8cWinograd;
 
 constexpr int64_t kBlockBytes = 640 << 10;  // of columns and products under way in a thread: about its L2
-constexpr int64_t kFewestTiles = 24;        // rows of a product that pay for reading the weights once more
+constexpr int64_t kFewestTiles = 24;        // rows of a matmul that pay for reading the weights once more
 
 /// How a convolution is cut: either each thread takes blocks of tiles through all three steps, in its own cache, or all
 /// threads share each step of all tiles at once.
@@ -36,7 +36,7 @@ Cut ChooseCut(const Nchw8cWinograd& shape, int64_t threads) {
   const int64_t most = std::max(kFewestTiles, kBlockBytes / bytes);
   int64_t blocks = CeilDiv(tiles, most);
   blocks = CeilDiv(blocks, threads) * threads;  // no thread left over
-  constexpr int64_t kTileRows = 6;              // of a product's register tile
+  constexpr int64_t kTileRows = 6;              // of a matmul's register tile
   const int64_t each = std::min(tiles, CeilDiv(CeilDiv(tiles, blocks), kTileRows) * kTileRows);
   return {false, each, std::min(threads, CeilDiv(tiles, each))};
 }
@@ -163,8 +163,9 @@ std::shared_ptr<const dnnl::memory> Transformed(const std::shared_ptr<const dnnl
     std::vector<float> transformed(static_cast<size_t>(kWinogradPoints * outputs * channels));
     const int64_t width = cpu::GemmPanelWidth<float>(), panels = CeilDiv(outputs, width);
     OpenMpFor(outputs, [&](int64_t o) {
-      cpu::TransformWinogradFilters({cpu::WinogradLine::kFour, cpu::WinogradLine::kFour}, from.data() + o * channels * 9,
-                                    channels, outputs * channels, transformed.data() + o * channels);
+      cpu::TransformWinogradFilters({cpu::WinogradAxisForm::kFour, cpu::WinogradAxisForm::kFour},
+                                    from.data() + o * channels * 9, channels, outputs * channels,
+                                    transformed.data() + o * channels);
     });
     OpenMpFor(kWinogradPoints * panels, [&](int64_t i) {
       const int64_t point = i / panels, first = i % panels * width;

@@ -53,7 +53,7 @@ std::string ValueRefusal(const TypeInfo& type, const Capabilities& device) {
 }
 
 /// Scales and zero points of rows and of matrices of a stack are left to the CPU provider.
-std::string IntegerProductRefusal(const GraphViewer& graph, const Node& node) {
+std::string IntegerMatMulRefusal(const GraphViewer& graph, const Node& node) {
   std::vector<size_t> single, by_channel;
   if (node.op_type == "MatMulInteger" || node.op_type == "ConvInteger") {
     single = {2};
@@ -176,7 +176,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   if (op == "DFT" || op == "STFT") return TransformRefusal(graph, node);
   if (op == "GroupQueryAttention") return GroupQueryRefusal(graph, node);
   if (op == "MatMulNBits" && HasInput(node, 4)) return "weights in another order (g_idx) are left to the CPU provider";
-  if (std::string reason = IntegerProductRefusal(graph, node); !reason.empty()) return reason;
+  if (std::string reason = IntegerMatMulRefusal(graph, node); !reason.empty()) return reason;
   if ((op == "Resize" || op == "Upsample") && StringAttribute(node, "mode", "nearest") != "nearest" &&
       !kReals.contains(type(0).element)) {
     return "integers are interpolated on the CPU provider";

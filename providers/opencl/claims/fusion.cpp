@@ -26,16 +26,16 @@ bool SameShape(const TypeInfo& a, const TypeInfo& b) {
 }
 
 /// The product of dimensions, nothing where one is unknown.
-std::optional<int64_t> KnownProduct(std::span<const Dimension> dims) {
-  int64_t product = 1;
+std::optional<int64_t> KnownElements(std::span<const Dimension> dims) {
+  int64_t elements = 1;
   for (const Dimension& dim : dims) {
-    if (!dim.known() || __builtin_mul_overflow(product, dim.value, &product)) return std::nullopt;
+    if (!dim.known() || __builtin_mul_overflow(elements, dim.value, &elements)) return std::nullopt;
   }
-  return product;
+  return elements;
 }
 
 /// Where an operand that broadcasts to a result is read; nothing where its dimensions are not neighbours in the result.
-std::optional<Epilogue::Place> PlaceOf(const TypeInfo& operand, const TypeInfo& result) {
+std::optional<Epilogue::Broadcast> BroadcastOf(const TypeInfo& operand, const TypeInfo& result) {
   if (!operand.shape || !result.shape || operand.shape->size() > result.shape->size()) return std::nullopt;
   const std::span<const Dimension> has(*operand.shape), all(*result.shape);
   const size_t skipped = all.size() - has.size();
@@ -47,23 +47,23 @@ std::optional<Epilogue::Place> PlaceOf(const TypeInfo& operand, const TypeInfo& 
     first = std::min(first, skipped + i);
     last = skipped + i + 1;
   }
-  if (first >= last) return Epilogue::Place{1, 1};
+  if (first >= last) return Epilogue::Broadcast{1, 1};
   for (size_t i = first; i < last; ++i) {
     if (is_one(has[i - skipped]) && !is_one(all[i])) return std::nullopt;
   }
-  const auto inner = KnownProduct(all.subspan(last));
+  const auto inner = KnownElements(all.subspan(last));
   if (!inner || *inner == 0) return std::nullopt;
-  if (std::ranges::all_of(all.first(first), is_one)) return Epilogue::Place{*inner, 0};
-  const auto count = KnownProduct(all.subspan(first, last - first));
+  if (std::ranges::all_of(all.first(first), is_one)) return Epilogue::Broadcast{*inner, 0};
+  const auto count = KnownElements(all.subspan(first, last - first));
   if (!count || *count == 0) return std::nullopt;
-  return Epilogue::Place{*inner, *count};
+  return Epilogue::Broadcast{*inner, *count};
 }
 
 /// The element of operand `number` that belongs to element i of the result.
-std::string ElementOf(size_t number, const Epilogue::Place& place) {
-  std::string index = place.inner == 1 && place.count == 0 ? "i" : "(ulong)i";
-  if (place.inner != 1) index += fmt::format(" / {}UL", place.inner);
-  if (place.count != 0) index += fmt::format(" % {}UL", place.count);
+std::string ElementOf(size_t number, const Epilogue::Broadcast& broadcast) {
+  std::string index = broadcast.inner == 1 && broadcast.count == 0 ? "i" : "(ulong)i";
+  if (broadcast.inner != 1) index += fmt::format(" / {}UL", broadcast.inner);
+  if (broadcast.count != 0) index += fmt::format(" % {}UL", broadcast.count);
   return fmt::format("GET_A(e{0}_ + e{0}o, {1})", number, index);
 }
 
@@ -123,7 +123,7 @@ class Chain {
   Epilogue Finish() const {
     const ElementType type = graph_.value(value_).type.element;
     Epilogue epilogue;
-    epilogue.places = places_;
+    epilogue.broadcasts = broadcasts_;
     std::string parameters, names, passed;
     for (size_t i = 0; i < operands_.size(); ++i) {
       parameters += fmt::format(", __global uchar* e{0}_, ulong e{0}o", i);
@@ -171,7 +171,7 @@ class Chain {
     return true;
   }
 
-  /// MatMul and a vector with an element for each column. Halves are rounded in between, which the product does not do.
+  /// MatMul and a vector with an element for each column. Fp16 is rounded in between, which the matmul does not do.
   bool AppendBias(const Node& node) {
     if (BitWidth(graph_.value(value_).type.element) == 16) return false;
     if (anchor_ == nullptr || anchor_->op_type != "MatMul" || !nodes_.empty() || node.op_type != "Add" ||
@@ -200,11 +200,11 @@ class Chain {
     std::string operand = constant == nullptr ? "" : Literal(*constant, result.shape->size());
     if (operand.empty()) {
       const TypeInfo& type = graph_.value(other).type;
-      const auto place = PlaceOf(type, result);
-      if (!place || operands_.size() == Epilogue::kMostInputs || type.element != result.element) return false;
-      operand = ElementOf(operands_.size(), *place);
+      const auto broadcast = BroadcastOf(type, result);
+      if (!broadcast || operands_.size() == Epilogue::kMostInputs || type.element != result.element) return false;
+      operand = ElementOf(operands_.size(), *broadcast);
       operands_.push_back(other);
-      places_.push_back(*place);
+      broadcasts_.push_back(*broadcast);
     }
     AddFunction(function, expression);
     AddStep(function, first ? "v" : operand, first ? operand : "v");
@@ -217,7 +217,7 @@ class Chain {
   std::vector<NodeIndex> nodes_;
   ValueIndex bias_ = kNone;
   std::vector<ValueIndex> operands_;
-  std::vector<Epilogue::Place> places_;
+  std::vector<Epilogue::Broadcast> broadcasts_;
   std::string functions_, steps_;
 };
 
@@ -352,7 +352,7 @@ std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::ve
       name += "+" + next->op_type;
     }
   };
-  const auto take = [&](ComputeCapability& claim, std::vector<NodeIndex> nodes) {
+  const auto merge = [&](ComputeCapability& claim, std::vector<NodeIndex> nodes) {
     for (const NodeIndex taken : nodes) claims[static_cast<size_t>(claim_of[static_cast<size_t>(taken)])].nodes.clear();
     claim.fuse = true;
     claim.nodes = std::move(nodes);
@@ -368,9 +368,9 @@ std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::ve
     if (chain.nodes().empty() && (anchor.inputs.size() < 2 || graph.constant(anchor.inputs[1]) == nullptr)) continue;
     std::vector<NodeIndex> nodes = {anchor.index};
     nodes.insert(nodes.end(), chain.nodes().begin(), chain.nodes().end());
-    take(claim, std::move(nodes));
+    merge(claim, std::move(nodes));
   }
-  // What no product or convolution took in, earliest first.
+  // What no matmul or convolution took in, earliest first.
   for (ComputeCapability& claim : claims) {
     if (claim.fuse || claim.nodes.size() != 1 || !computes(graph.node(claim.nodes[0]))) continue;
     const Node& first = graph.node(claim.nodes[0]);
@@ -382,7 +382,7 @@ std::vector<ComputeCapability> FuseElementwise(const GraphViewer& graph, std::ve
     extend(chain, name);
     if (chain.nodes().size() < 2) continue;
     claim.name = std::move(name);
-    take(claim, {chain.nodes().begin(), chain.nodes().end()});
+    merge(claim, {chain.nodes().begin(), chain.nodes().end()});
   }
   std::erase_if(claims, [](const ComputeCapability& claim) { return claim.nodes.empty(); });
   return claims;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Elementwise operators inside the products and convolutions that they follow, and chains of others as one kernel.
+// Elementwise operators inside the matmuls and convolutions that they follow, and chains of others as one kernel.
 
 #include <memory>
 #include <vector>

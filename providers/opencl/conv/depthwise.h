@@ -21,7 +21,7 @@ class DepthwiseConv {
  private:
   LazyLaunchable& KernelFor(int64_t group_in) { return group_in == 1 ? depthwise_ : few_filters_; }
 
-  const int64_t lines_;
+  const int64_t kept_;
   LazyLaunchable depthwise_, few_filters_;
 };
 

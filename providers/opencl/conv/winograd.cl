@@ -22,19 +22,19 @@
 #define FORCED static inline __attribute__((always_inline))
 
 // Where a tile is.
-typedef struct { int image, row, column; } Place;
-FORCED Place place_of(int tile, Geometry g) {
+typedef struct { int image, row, column; } TilePosition;
+FORCED TilePosition position_of_tile(int tile, Geometry g) {
   const int across = (g.out[2] + TILE - 1) / TILE, down = (g.out[1] + TILE - 1) / TILE;
-  const Place place = {tile / (across * down), tile / across % down, tile % across};
-  return place;
+  const TilePosition position = {tile / (across * down), tile / across % down, tile % across};
+  return position;
 }
-FORCED Place next_to(Place place, Geometry g) {
+FORCED TilePosition next_to(TilePosition position, Geometry g) {
   const int across = (g.out[2] + TILE - 1) / TILE, down = (g.out[1] + TILE - 1) / TILE;
-  if (++place.column == across) {
-    place.column = 0;
-    if (++place.row == down) place.row = 0, ++place.image;
+  if (++position.column == across) {
+    position.column = 0;
+    if (++position.row == down) position.row = 0, ++position.image;
   }
-  return place;
+  return position;
 }
 
 #ifdef KERNEL_transform_filters
@@ -86,18 +86,18 @@ FORCED void spread(const L* from, int step, L* to) {
 // y[panels][POINTS][channels][TOGETHER] or, where TOGETHER is 1, to y[POINTS][channels][tiles].
 #if TOGETHER == 1
 __kernel void transform_image(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, int tiles, int first) {
-  const int channel = get_global_id(1), lot = get_global_id(0);
-  if (lot >= total) return;
+  const int channel = get_global_id(1), batch = get_global_id(0);
+  if (batch >= total) return;
 #else
 __kernel void transform_image(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, int tiles, int first) {
-  const int channel = get_global_id(0), lot = get_global_id(1);
+  const int channel = get_global_id(0), batch = get_global_id(1);
 #endif
-  const int start = first + lot * TOGETHER;
+  const int start = first + batch * TOGETHER;
   TX patch[POINTS * TOGETHER];
-  Place place = place_of(start, g);
-  for (int lane = 0; lane < TOGETHER; ++lane, place = next_to(place, g)) {
-    const int i1 = place.row * TILE - g.pad[1], i2 = place.column * TILE - g.pad[2];
-    __global const uchar* plane = x_ + xo + ((long)place.image * g.channels + channel) * g.in[1] * g.in[2] * BYTES;
+  TilePosition position = position_of_tile(start, g);
+  for (int lane = 0; lane < TOGETHER; ++lane, position = next_to(position, g)) {
+    const int i1 = position.row * TILE - g.pad[1], i2 = position.column * TILE - g.pad[2];
+    __global const uchar* plane = x_ + xo + ((long)position.image * g.channels + channel) * g.in[1] * g.in[2] * BYTES;
     if (start + lane < tiles && i1 >= 0 && i2 >= 0 && i1 + IN <= g.in[1] && i2 + IN <= g.in[2]) {
 #pragma unroll
       for (int r = 0; r < IN; ++r) {
@@ -126,10 +126,10 @@ __kernel void transform_image(__global uchar* x_, ulong xo, __global uchar* y_, 
 #pragma unroll
   for (int r = 0; r < IN; ++r) spread(half_done + r * IN, 1, done + r * IN);
 #if TOGETHER == 1
-  __global TX* y = (__global TX*)(y_ + yo) + (long)channel * total + lot;
+  __global TX* y = (__global TX*)(y_ + yo) + (long)channel * total + batch;
   const long step = (long)g.channels * total;
 #else
-  __global TX* y = (__global TX*)(y_ + yo) + ((long)lot * POINTS * g.channels + channel) * TOGETHER;
+  __global TX* y = (__global TX*)(y_ + yo) + ((long)batch * POINTS * g.channels + channel) * TOGETHER;
   const long step = (long)g.channels * TOGETHER;
 #endif
 #pragma unroll
@@ -164,11 +164,11 @@ FORCED void finish_tiles(const L* points, TX bias, int filter, int start, __glob
   for (int r = 0; r < TILE; ++r) gather(half_done + r * IN, 1, done + r * TILE, 1);
 #pragma unroll
   for (int i = 0; i < TILE * TILE; ++i) STORE_L(done[i] + bias, values + i * TOGETHER);
-  Place place = place_of(start, g);
+  TilePosition position = position_of_tile(start, g);
   const int count = min(TOGETHER, tiles - start);
-  for (int lane = 0; lane < count; ++lane, place = next_to(place, g)) {
-    const int o1 = place.row * TILE, o2 = place.column * TILE, rows = min(TILE, g.out[1] - o1), columns = min(TILE, g.out[2] - o2);
-    const long at = (((long)place.image * g.filters + filter) * g.out[1] + o1) * g.out[2] + o2;
+  for (int lane = 0; lane < count; ++lane, position = next_to(position, g)) {
+    const int o1 = position.row * TILE, o2 = position.column * TILE, rows = min(TILE, g.out[1] - o1), columns = min(TILE, g.out[2] - o2);
+    const long at = (((long)position.image * g.filters + filter) * g.out[1] + o1) * g.out[2] + o2;
     for (int r = 0; r < rows; ++r) {
       const long row = at + (long)r * g.out[2];
       if (columns == TILE) {
@@ -194,7 +194,7 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
   for (int point = 0; point < POINTS; ++point, rows.at += (long)g.channels * ROWS, b += (long)g.channels * COLUMNS) {
     V sum[ROWS][VECTORS];
     clear_block(sum);
-    ADD_PRODUCT(sum, rows, b, COLUMNS, g.channels)
+    MULTIPLY_ADD(sum, rows, b, COLUMNS, g.channels)
     store_block(sum, (TX*)&points[0][point], POINTS * COLUMNS);
   }
   const int count = min(ROWS, g.filters - first_row);

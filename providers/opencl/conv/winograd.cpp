@@ -49,8 +49,8 @@ double WinogradConv::Gain(const Shape& weights, const Window& window, int64_t ba
   const auto up = [&](int64_t count) { return static_cast<double>(CeilDiv(count, width) * width); };
   const auto filters = static_cast<double>(weights[0]), channels = static_cast<double>(weights[1]);
   const double directly = 9 * up(batch * window.output[0] * window.output[1]) * filters * channels;
-  const double products = (tile + 2) * (tile + 2) * up(Tiles(window, batch, tile));
-  return directly / (products * (filters * channels + kOfImage * channels + kOfResult * filters));
+  const double multiplications = (tile + 2) * (tile + 2) * up(Tiles(window, batch, tile));
+  return directly / (multiplications * (filters * channels + kOfImage * channels + kOfResult * filters));
 }
 
 int WinogradConv::TileFor(const KernelInfo& info, const Shape& weights, const Window& window, int64_t batch) {
@@ -89,7 +89,7 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
   if (columns_ > 1) {
     multiply_.Compile();
   } else {
-    // Rounded to halves, transformed values would lose too much.
+    // Rounded to fp16, transformed values would lose too much.
     tiles_.emplace(info, TileGemm::Layout{.follows = false, .scratch = true}, std::nullopt);
     finish_.Compile();
     if (!tiles || *tiles <= 0 || *tiles > std::numeric_limits<cl_int>::max()) return;
@@ -120,10 +120,10 @@ void WinogradConv::ByPanels(KernelContext& context, const Tensor& x, const Tenso
     const int64_t here = std::min(together, panels - first);
     const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(panel_bytes, here)));
     const auto first_tile = static_cast<cl_int>(first * kPanel);
-    const auto lots = static_cast<size_t>(here);
-    transform_image_.Compile()(context, {static_cast<size_t>(g.channels), lots, 1}, {1, 1, 1}, x, scratch.range(), g, tiles,
-                               first_tile);
-    multiply_.Compile()(context, {static_cast<size_t>(blocks), lots, 1}, {1, 1, 1}, filters_->range(), scratch.range(),
+    const auto batches = static_cast<size_t>(here);
+    transform_image_.Compile()(context, {static_cast<size_t>(g.channels), batches, 1}, {1, 1, 1}, x, scratch.range(), g,
+                               tiles, first_tile);
+    multiply_.Compile()(context, {static_cast<size_t>(blocks), batches, 1}, {1, 1, 1}, filters_->range(), scratch.range(),
                         bias, y, g, tiles, first_tile, epilogue);
   }
 }
@@ -162,13 +162,13 @@ void WinogradConv::ByTiles(KernelContext& context, const Tensor& x, const Tensor
   for (int64_t first = 0; first < tiles; first += together) {
     const int64_t here = std::min<int64_t>(together, tiles - first);
     const auto bytes = [&](int64_t rows) { return static_cast<size_t>(points() * rows * here) * sizeof(cl_float); };
-    const DeviceScratch image(context, bytes(g.channels)), products(context, bytes(g.filters));
+    const DeviceScratch image(context, bytes(g.channels)), multiplications(context, bytes(g.filters));
     const auto first_tile = static_cast<cl_int>(first);
     transform_image_.Compile().Grid(context, here, g.channels, 1, x, image.range(), g, tiles, first_tile);
     const TileGemm::Expected multiplied = Products(here);
-    tiles_->Multiply(context, {filters_->range(), image.range(), nullptr, products.range()}, multiplied.shape,
+    tiles_->Multiply(context, {filters_->range(), image.range(), nullptr, multiplications.range()}, multiplied.shape,
                      multiplied.stack, multiplied.stacks);
-    finish_.Compile().Grid(context, here, g.filters, 1, products.range(), bias, y, g, tiles, first_tile, epilogue);
+    finish_.Compile().Grid(context, here, g.filters, 1, multiplications.range(), bias, y, g, tiles, first_tile, epilogue);
   }
 }
 

@@ -62,10 +62,10 @@ std::pair<int, int> VersionOf(const std::string& text) {
   return std::sscanf(text.c_str(), "OpenCL %d.%d", &found.first, &found.second) == 2 ? found : std::pair(0, 0);
 }
 
-ByteDots ByteDotsOf(cl_device_id id, const Capabilities& device, cl_uint compute_capability,
+Int8Dots Int8DotsOf(cl_device_id id, const Capabilities& device, cl_uint compute_capability,
                     const std::string& extensions) {
   constexpr cl_uint kLeast = 7;  // 6.1 in truth, but for its sister 6.0
-  if (compute_capability >= kLeast) return ByteDots::kPtx;
+  if (compute_capability >= kLeast) return Int8Dots::kPtx;
   // Some drivers have the functions, but no instruction for them.
   constexpr cl_device_info kAccelerated =
       0x1075;                            // CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR
@@ -74,7 +74,7 @@ ByteDots ByteDotsOf(cl_device_id id, const Capabilities& device, cl_uint compute
                        VersionOf(device.version) >= std::pair(3, 0) &&
                        clGetDeviceInfo(id, kAccelerated, sizeof accelerated, accelerated.data(), nullptr) == CL_SUCCESS &&
                        accelerated[0] == CL_TRUE;
-  return feature ? ByteDots::kOpenclC : ByteDots::kNone;
+  return feature ? Int8Dots::kOpenclC : Int8Dots::kNone;
 }
 
 bool IsOf(cl_device_type type, cl_device_id id) { return (DeviceValue<cl_device_type>(id, CL_DEVICE_TYPE) & type) != 0; }
@@ -91,10 +91,10 @@ Capabilities Probe(cl_device_id id) {
   c.is_cpu = IsOf(CL_DEVICE_TYPE_CPU, id);
   c.fp64 = HasExtension(extensions, "cl_khr_fp64");
   c.fp16 = HasExtension(extensions, "cl_khr_fp16");
-  constexpr cl_uint kFirstWithMatrixUnits = 8;  // of halves
+  constexpr cl_uint kFirstWithMatrixUnits = 8;  // of fp16
   const cl_uint compute_capability = ComputeCapability(id, extensions);
   c.matrix_units = compute_capability >= kFirstWithMatrixUnits;
-  c.byte_dots = ByteDotsOf(id, c, compute_capability, extensions);
+  c.int8_dots = Int8DotsOf(id, c, compute_capability, extensions);
   c.shares_host_memory = DeviceValue<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
   c.memory_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   c.largest_buffer_bytes = DeviceValue<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
@@ -180,24 +180,25 @@ std::string Option(const ProviderOptions& options, std::string_view name) {
 }  // namespace
 
 std::vector<std::string> DescribeDevices() {
-  std::vector<std::string> lines;
+  std::vector<std::string> rows_here;
   for (const auto& [platform, id] : AllDevices(CL_DEVICE_TYPE_ALL, "")) {
     const std::string where =
         fmt::format("{} on {}", DeviceString(id, CL_DEVICE_NAME), PlatformString(platform, CL_PLATFORM_NAME));
     if (const std::string why = WhyUnusable(id); !why.empty()) {
-      lines.push_back(fmt::format("{}: not used: {}", where, why));
+      rows_here.push_back(fmt::format("{}: not used: {}", where, why));
       continue;
     }
     try {
       const Capabilities c = Probe(id);
-      lines.push_back(fmt::format("{}: {}, driver {}, {} MiB{}{}{}{}", where, c.version, c.driver, c.memory_bytes >> 20,
-                                  c.fp64 ? ", fp64" : "", c.fp16 ? ", fp16" : "", c.matrix_units ? ", matrix units" : "",
-                                  c.byte_dots != ByteDots::kNone ? ", dots of bytes" : ""));
+      rows_here.push_back(fmt::format("{}: {}, driver {}, {} MiB{}{}{}{}", where, c.version, c.driver, c.memory_bytes >> 20,
+                                      c.fp64 ? ", fp64" : "", c.fp16 ? ", fp16" : "",
+                                      c.matrix_units ? ", matrix units" : "",
+                                      c.int8_dots != Int8Dots::kNone ? ", dots of bytes" : ""));
     } catch (const Error& error) {
-      lines.push_back(fmt::format("{}: does not answer: {}", where, error.what()));
+      rows_here.push_back(fmt::format("{}: does not answer: {}", where, error.what()));
     }
   }
-  return lines;
+  return rows_here;
 }
 
 std::string WhyNotByDefault() {

@@ -55,7 +55,7 @@ class Buffer : public Owned<cl_mem, clReleaseMemObject> {
 };
 
 /// By what a kernel sums four products of signed bytes in one instruction: a feature of OpenCL C 3.0, or NVIDIA's own.
-enum class ByteDots : int8_t { kNone, kOpenclC, kPtx };
+enum class Int8Dots : int8_t { kNone, kOpenclC, kPtx };
 
 /// What the device can do beyond OpenCL 1.2's core.
 struct Capabilities {
@@ -64,7 +64,7 @@ struct Capabilities {
   bool fp64 = false;
   bool fp16 = false;
   bool matrix_units = false;  // that matrix_units.cl can use
-  ByteDots byte_dots = ByteDots::kNone;
+  Int8Dots int8_dots = Int8Dots::kNone;
   bool shares_host_memory = false;
   cl_ulong memory_bytes = 0;
   cl_ulong largest_buffer_bytes = 0;

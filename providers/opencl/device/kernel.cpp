@@ -171,13 +171,13 @@ const Epilogue& EpilogueOf(const KernelInfo& info) {
 
 std::span<const Tensor* const> Epilogue::Collect(const KernelContext& context, const Shape& result,
                                                  Operands& operands) const {
-  for (size_t i = 0; i < places.size(); ++i) {
+  for (size_t i = 0; i < broadcasts.size(); ++i) {
     operands[i] = &context.required_input(kFirstInput + i);
-    const int64_t elements = places[i].count > 0 ? places[i].count : result.num_elements() / places[i].inner;
+    const int64_t elements = broadcasts[i].count > 0 ? broadcasts[i].count : result.num_elements() / broadcasts[i].inner;
     Require(operands[i]->num_elements() == elements, "an operand of {} follows a result of {}", operands[i]->shape(),
             result);
   }
-  return std::span<const Tensor* const>(operands).first(places.size());
+  return std::span<const Tensor* const>(operands).first(broadcasts.size());
 }
 
 size_t Axis(int64_t axis, size_t rank) {

@@ -22,8 +22,8 @@ class DeviceConstants;
 
 /// What a session's options say of how kernels compute.
 struct Settings {
-  bool tiles = false;    // products and convolutions by tiles in local memory (GPUs) rather than by panels in registers
-  bool fp16 = false;     // factors of products in half
+  bool tiles = false;    // matmuls and convolutions by tiles in local memory (GPUs) rather than by panels in registers
+  bool fp16 = false;     // operands of products in fp16
   bool tuning = false;   // the size of tiles is chosen by timing
   bool winograd = true;  // convolutions through Winograd's transform where it pays
 };
@@ -43,10 +43,10 @@ struct Epilogue {
   std::string defines = "#define EPILOGUE(value, index) (value)\n#define EPILOGUE_PARAMETERS\n#define EPILOGUE_ARGUMENTS\n";
   /// An operand is read at index / inner % count of its elements, a count of 0 being no bound: at the index itself where it
   /// has the result's shape, for each channel or row where it broadcasts.
-  struct Place {
+  struct Broadcast {
     int64_t inner = 1, count = 0;
   };
-  std::vector<Place> places;
+  std::vector<Broadcast> broadcasts;
 
   static constexpr size_t kFirstInput = 3, kMostInputs = 4;
   using Operands = std::array<const Tensor*, kMostInputs>;
@@ -66,7 +66,7 @@ class HasEpilogue {
 /// The epilogue that the provider fused with the node; by default, none.
 const Epilogue& EpilogueOf(const KernelInfo& info);
 
-/// Floating point types; halves are computed in float, double needs a device with fp64.
+/// Floating point types; fp16 is computed in float, double needs a device with fp64.
 inline constexpr TypeSet kReals = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16,
                                    ElementType::kDouble};
 inline constexpr TypeSet kSigned = {ElementType::kInt8, ElementType::kInt16, ElementType::kInt32, ElementType::kInt64};
@@ -86,7 +86,7 @@ inline constexpr TypeSet kMovable =
                        ElementType::kFloat8E8M0,   ElementType::kFloat8E5M2FNUZ, ElementType::kFloat6E2M3,
                        ElementType::kFloat6E3M2};
 
-/// Macros for one operand, called by a letter: T_ the type that is computed in (halves: float; bool: uchar), W_ the
+/// Macros for one operand, called by a letter: T_ the type that is computed in (fp16: float; bool: uchar), W_ the
 /// unsigned type that integers wrap in, GET_(pointer, index) and PUT_(pointer, index, value), GET4_ for four neighbours,
 /// ALIGNED4_ where they start at a multiple of their size, ROUND_(value) to what can be stored, REAL_ for floating point.
 /// Of A and X also R(number), a literal of T_. What PUT_ makes of numbers outside the range of a float of 8 bits, SATURATE
@@ -186,14 +186,14 @@ class Launchable {
   /// For processors: over rows of `size` elements, as EACH_ROW of prelude.cl takes them. The number of rows and how
   /// many an item has are the last arguments.
   template <class... Args>
-  void Lines(KernelContext& context, int64_t size, int64_t rows, const Args&... args) {
-    const int64_t together = std::max<int64_t>(kLine / std::max<int64_t>(size, 1), 1);
-    (*this)(context, {static_cast<size_t>(CeilDiv(size, kLine)), static_cast<size_t>(CeilDiv(rows, together)), 1},
+  void Rows(KernelContext& context, int64_t size, int64_t rows, const Args&... args) {
+    const int64_t together = std::max<int64_t>(kRowPiece / std::max<int64_t>(size, 1), 1);
+    (*this)(context, {static_cast<size_t>(CeilDiv(size, kRowPiece)), static_cast<size_t>(CeilDiv(rows, together)), 1},
             {1, 1, 1}, args..., cl_long{rows}, cl_long{together});
   }
-  static constexpr int64_t kLine = 4096;
+  static constexpr int64_t kRowPiece = 4096;
   /// What kernels over rows want defined.
-  static std::string LineDefines() { return fmt::format("#define LINE {}\n#define STEP 16\n", kLine); }
+  static std::string RowPieceDefines() { return fmt::format("#define ROW_PIECE {}\n#define STEP 16\n", kRowPiece); }
 
   /// Most work items that a group of this kernel can have.
   size_t largest_group() const noexcept { return largest_group_; }
@@ -288,7 +288,9 @@ inline std::optional<Shape> KnownShape(const TypeInfo& type) { return type.shape
 void RegisterAffineGrid(KernelRegistry& registry);
 void RegisterAttention(KernelRegistry& registry);
 void RegisterBinary(KernelRegistry& registry);
+void RegisterCast(KernelRegistry& registry);
 void RegisterCausalConv(KernelRegistry& registry);
+void RegisterClip(KernelRegistry& registry);
 void RegisterCol2Im(KernelRegistry& registry);
 void RegisterContraction(KernelRegistry& registry);
 void RegisterConvTranspose(KernelRegistry& registry);
@@ -301,9 +303,8 @@ void RegisterGatherSlices(KernelRegistry& registry);
 void RegisterGridSample(KernelRegistry& registry);
 void RegisterGroupQuery(KernelRegistry& registry);
 void RegisterIntegerConv(KernelRegistry& registry);
-void RegisterIntegerProduct(KernelRegistry& registry);
+void RegisterIntegerMatMul(KernelRegistry& registry);
 void RegisterLinearAttention(KernelRegistry& registry);
-void RegisterLines(KernelRegistry& registry);
 void RegisterLosses(KernelRegistry& registry);
 void RegisterMatMul(KernelRegistry& registry);
 void RegisterMaxRoiPool(KernelRegistry& registry);
@@ -314,18 +315,20 @@ void RegisterNormalization(KernelRegistry& registry);
 void RegisterPad(KernelRegistry& registry);
 void RegisterPooling(KernelRegistry& registry);
 void RegisterQuantization(KernelRegistry& registry);
+void RegisterQuantizedLookup(KernelRegistry& registry);
 void RegisterRecurrent(KernelRegistry& registry);
 void RegisterReduce(KernelRegistry& registry);
 void RegisterResize(KernelRegistry& registry);
 void RegisterRoiAlign(KernelRegistry& registry);
 void RegisterRotary(KernelRegistry& registry);
+void RegisterRowOperators(KernelRegistry& registry);
 void RegisterScatter(KernelRegistry& registry);
-void RegisterSelect(KernelRegistry& registry);
 void RegisterShape(KernelRegistry& registry);
 void RegisterSkipNormalization(KernelRegistry& registry);
 void RegisterStrided(KernelRegistry& registry);
 void RegisterTopK(KernelRegistry& registry);
 void RegisterTransform(KernelRegistry& registry);
 void RegisterUnary(KernelRegistry& registry);
+void RegisterWhere(KernelRegistry& registry);
 
 }  // namespace tessera::opencl

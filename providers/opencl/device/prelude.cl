@@ -18,10 +18,10 @@
 // The same struct stands in kernel.h.
 typedef struct { int rank; int padding; long dims[8]; long a[8]; long b[8]; long c[8]; } Strided;
 
-// For processors: rows of a strided block, along its last dimension, `together` of them an item where they are short, LINE elements of one
+// For processors: rows of a strided block, along its last dimension, `together` of them an item where they are short, ROW_PIECE elements of one
 // where they are longer; see Launchable::Lines. Within, `row` is the row, and elements are [begin, end).
 #define EACH_ROW(size, rows, together)                                                                                      \
-  const long begin = get_global_id(0) * (long)LINE, end = min((long)(size), begin + LINE), first_row = get_global_id(1) * (long)(together); \
+  const long begin = get_global_id(0) * (long)ROW_PIECE, end = min((long)(size), begin + ROW_PIECE), first_row = get_global_id(1) * (long)(together); \
   for (long row = first_row; row < min(first_row + (together), (long)(rows)); ++row)
 
 // A window over up to three spatial dimensions; the same struct stands in window.h.
@@ -44,8 +44,8 @@ static inline float round_half(float value) {
 // rint of numbers below 2^22, without calls or branches.
 static inline __attribute__((always_inline)) float nearest(float x) { return (x + 12582912.0f) - 12582912.0f; }
 
-// The integer nearest to q, plus a zero point, within the range of a code's type, of 16 bits at most.
-static inline __attribute__((always_inline)) float code_of(float q, float zero, float lowest, float highest) {
+// The integer nearest to q, plus a zero point, within the range of a quantized value's type, of 16 bits at most.
+static inline __attribute__((always_inline)) float quantized_of(float q, float zero, float lowest, float highest) {
   return clamp(nearest(clamp(q, -1e6f, 1e6f)) + zero, lowest, highest);
 }
 

@@ -15,19 +15,19 @@
 #ifdef PAIRS
 #if defined(__AVX512BW__) && LANES == 16
 typedef short Halves __attribute__((vector_size(64)));
-INLINE V products_of_pairs(V a, V b) { return __builtin_astype(__builtin_ia32_pmaddwd512(__builtin_astype(a, Halves), __builtin_astype(b, Halves)), V); }
+INLINE V dot_pairs(V a, V b) { return __builtin_astype(__builtin_ia32_pmaddwd512(__builtin_astype(a, Halves), __builtin_astype(b, Halves)), V); }
 #elif defined(__AVX2__) && LANES == 16
 typedef short Halves __attribute__((vector_size(32)));
-INLINE int8 products_of_half(int8 a, int8 b) {
+INLINE int8 dot_pairs_of_half(int8 a, int8 b) {
   return __builtin_astype(__builtin_ia32_pmaddwd256(__builtin_astype(a, Halves), __builtin_astype(b, Halves)), int8);
 }
-INLINE V products_of_pairs(V a, V b) { return (V)(products_of_half(a.lo, b.lo), products_of_half(a.hi, b.hi)); }
+INLINE V dot_pairs(V a, V b) { return (V)(dot_pairs_of_half(a.lo, b.lo), dot_pairs_of_half(a.hi, b.hi)); }
 #else
-INLINE V products_of_pairs(V a, V b) { return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16); }
+INLINE V dot_pairs(V a, V b) { return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16); }
 #endif
-#define ADD_PRODUCTS(sum, left, right) sum += products_of_pairs(left, right);
+#define MULTIPLY_ADDS(sum, left, right) sum += dot_pairs(left, right);
 #else
-#define ADD_PRODUCTS(sum, left, right) sum += left * right;
+#define MULTIPLY_ADDS(sum, left, right) sum += left * right;
 #endif
 
 // Where the rows of a block of A are, from a column on.
@@ -44,13 +44,13 @@ typedef struct { __global const uchar* at[ROWS]; long column; } Rows;
 #endif
 
 // sum += A[ROWS, count] B[count, COLUMNS], rows of B `step` elements apart, in memory of any kind.
-#define ADD_PRODUCT(sum, a, b, step, count)                                           \
+#define MULTIPLY_ADD(sum, a, b, step, count)                                           \
   for (int i = 0; i < (count); ++i) {                                                 \
     V right[VECTORS];                                                                 \
     _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) right[v] = LOAD(v, (b) + (long)i * (step)); \
     _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                \
       const V left = (V)LEFT(a, r, i);                                                \
-      _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) ADD_PRODUCTS(sum[r][v], left, right[v]) \
+      _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) MULTIPLY_ADDS(sum[r][v], left, right[v]) \
     }                                                                                 \
   }
 

@@ -1,21 +1,21 @@
-// Products by the matrix units of NVIDIA's GPUs (compute capability 8 and up), after tile_operands.cl: factors in half (or bfloat16,
-// with BFLOAT16), sums in float. A warp of 32 work items keeps RM x RN elements of C.
+// Products by the matrix units of NVIDIA's GPUs (compute capability 8 and up), after tile_operands.cl: operands in half (or bfloat16,
+// with BFLOAT16), accumulators in float. A warp of 32 work items keeps RM x RN elements of C.
 // Instructions: PTX ISA, "mma.m16n8k16", "ldmatrix".
 
 #ifdef KERNEL_multiply
 #define PAD 8  // elements, so that the eight rows that ldmatrix reads lie in different banks
 #ifdef ALONG_K_A
-#define PLACE_A(v) [LINE_A(v)][STEP_A(v)]
+#define INDEX_A(v) [ROW_A(v)][STEP_A(v)]
 typedef ushort TileA[TM][TK + PAD];
 #else
-#define PLACE_A(v) [STEP_A(v)][LINE_A(v)]
+#define INDEX_A(v) [STEP_A(v)][ROW_A(v)]
 typedef ushort TileA[TK][TM + PAD];
 #endif
 #ifdef ALONG_K_B
-#define PLACE_B(v) [LINE_B(v)][STEP_B(v)]
+#define INDEX_B(v) [COLUMN_B(v)][STEP_B(v)]
 typedef ushort TileB[TN][TK + PAD];
 #else
-#define PLACE_B(v) [STEP_B(v)][LINE_B(v)]
+#define INDEX_B(v) [STEP_B(v)][COLUMN_B(v)]
 typedef ushort TileB[TK][TN + PAD];
 #endif
 
@@ -32,7 +32,7 @@ static inline uint pair_of(float low, float high) {
 }
 static inline uint2 halves_of(float4 v) { return (uint2)(pair_of(v.x, v.y), pair_of(v.z, v.w)); }
 
-// Four 8 x 8 matrices of halves, whose rows lie at the 32 work items' addresses, as the units want them.
+// Four 8 x 8 matrices of fp16, whose rows lie at the 32 work items' addresses, as the units want them.
 #define LOAD_FOUR(to, from, trans) \
   asm volatile("ldmatrix.sync.aligned.m8n8.x4" trans ".shared.b16 {%0, %1, %2, %3}, [%4];" \
                : "=r"(to.x), "=r"(to.y), "=r"(to.z), "=r"(to.w) : "r"((uint)(size_t)(from)))
@@ -43,9 +43,9 @@ static inline uint2 halves_of(float4 v) { return (uint2)(pair_of(v.x, v.y), pair
 
 #define KEEP(to) \
   _Pragma("unroll") \
-  for (int f = 0; f < VECTORS_A; ++f) *(__local uint2*)&tile_a[to] PLACE_A(item + f * ITEMS) = halves_of(next_a[f]); \
+  for (int f = 0; f < VECTORS_A; ++f) *(__local uint2*)&tile_a[to] INDEX_A(item + f * ITEMS) = halves_of(next_a[f]); \
   _Pragma("unroll") \
-  for (int f = 0; f < VECTORS_B; ++f) *(__local uint2*)&tile_b[to] PLACE_B(item + f * ITEMS) = halves_of(next_b[f]);
+  for (int f = 0; f < VECTORS_B; ++f) *(__local uint2*)&tile_b[to] INDEX_B(item + f * ITEMS) = halves_of(next_b[f]);
 
 #define TILE_BYTES (SLICES * 2 * (sizeof(TileA) + sizeof(TileB)))
 #define SUM_BYTES ((SLICES - 1) * TM * TN * sizeof(float))

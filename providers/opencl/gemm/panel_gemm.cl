@@ -13,10 +13,10 @@ typedef struct {
   int together;                    // at most MOST
   int across;                      // panels are in the first dimension, blocks of rows in the second
   float alpha, beta;
-} Product;
+} GemmShape;
 
 #ifdef KERNEL_multiply
-INLINE Rows rows_of(__global const uchar* a_, long at, int first_row, int first_k, Product p) {
+INLINE Rows rows_of(__global const uchar* a_, long at, int first_row, int first_k, GemmShape p) {
   Rows rows;
 #ifdef PACKED_A
   rows.at = (__global const TX*)a_ + at + (long)first_row * p.k + (long)first_k * ROWS;
@@ -29,19 +29,20 @@ INLINE Rows rows_of(__global const uchar* a_, long at, int first_row, int first_
 }
 
 #ifdef BITS
-// `count` steps of a panel from first_k on, as weights: codes of BITS bits stand byte after byte along k (matmul_nbits_weights.cl).
-INLINE void decode_steps(float* chunk, __global const uchar* codes, int panel, int first_k, int count, int k EPILOGUE_PARAMETERS) {
+// `count` steps of a panel from first_k on, as weights: quantized values of BITS bits stand byte after byte along k
+// (matmul_nbits_weights.cl).
+INLINE void decode_steps(float* chunk, __global const uchar* quantized, int panel, int first_k, int count, int k EPILOGUE_PARAMETERS) {
   for (int i = 0; i < count; i += BLOCK) {
     const float16 scale = scales_of(scales_ + so, panel, (first_k + i) / BLOCK, k), zero = ZEROS_OF(panel, (first_k + i) / BLOCK, k);
     const int steps = min(BLOCK, count - i);
-    for (int step = i; step < i + steps; step += CODES) {
-      const uchar16 bytes = vload16((first_k + step) / CODES, codes);
+    for (int step = i; step < i + steps; step += PER_BYTE) {
+      const uchar16 bytes = vload16((first_k + step) / PER_BYTE, quantized);
 #pragma unroll
-      for (int c = 0; c < CODES; ++c) vstore16(CENTERED(bytes, c, zero) * scale, step + c, chunk);
+      for (int c = 0; c < PER_BYTE; ++c) vstore16(CENTERED(bytes, c, zero) * scale, step + c, chunk);
     }
   }
 }
-#define KEEP_STEPS(chunk, count) decode_steps(chunk, codes, panel_here, first_k, count, p.k EPILOGUE_ARGUMENTS);
+#define KEEP_STEPS(chunk, count) decode_steps(chunk, quantized, panel_here, first_k, count, p.k EPILOGUE_ARGUMENTS);
 #else
 // The same of a matrix: in panels, or where it stands, the last columns of which are less than a panel.
 INLINE void keep_steps(TX* chunk, __global const TX* b, int count, int width, int row) {
@@ -59,9 +60,9 @@ INLINE void keep_steps(TX* chunk, __global const TX* b, int count, int width, in
 #define KEEP_STEPS(chunk, count) keep_steps(chunk, b + (long)first_k * p.b_row, count, width, p.b_row);
 #endif
 
-// Bias and what follows, for a block of sums.
+// Bias and what follows, for a block of accumulators.
 INLINE void finish_block(TX* values, int first_row, int column, long at_y, __global const uchar* bias, long at_bias, __global uchar* y,
-                         Product p EPILOGUE_PARAMETERS) {
+                         GemmShape p EPILOGUE_PARAMETERS) {
   const int width = min(COLUMNS, p.n - column), count = min(ROWS, p.m - first_row);
   for (int j = 0; j < ROWS * COLUMNS; ++j) values[j] *= (TX)p.alpha;
   if (bias != 0) {
@@ -90,10 +91,10 @@ INLINE void finish_block(TX* values, int first_row, int column, long at_y, __glo
 }
 
 __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* bias_, ulong biaso,
-                       __global uchar* y_, ulong yo, Product p, Strided stack EPILOGUE_PARAMETERS) {
-  const int lot = get_global_id(p.across), panel_here = get_global_id(1 - p.across);
+                       __global uchar* y_, ulong yo, GemmShape p, Strided stack EPILOGUE_PARAMETERS) {
+  const int batch = get_global_id(p.across), panel_here = get_global_id(1 - p.across);
   const int panel = p.first + panel_here, image = panel / p.panels, column = panel % p.panels * COLUMNS;
-  const int first_row = lot * p.together * ROWS, blocks = min(p.together, (p.m - first_row + ROWS - 1) / ROWS);
+  const int first_row = batch * p.together * ROWS, blocks = min(p.together, (p.m - first_row + ROWS - 1) / ROWS);
   long at_a = 0, at_b = 0, at_bias = 0, rest = get_global_id(2);
   for (int d = stack.rank - 1; d >= 0; --d) {
     const long at = rest % stack.dims[d];
@@ -103,7 +104,7 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
     at_bias += at * stack.c[d];
   }
 #ifdef BITS
-  __global const uchar* codes = b_ + bo + (long)panel_here * p.b_panel;
+  __global const uchar* quantized = b_ + bo + (long)panel_here * p.b_panel;
 #else
   __global const TX* b = (__global const TX*)(b_ + bo) + at_b + (long)panel_here * p.b_panel + image * p.b_image + column * p.b_column;
   const int width = p.b_column == 0 ? COLUMNS : min(COLUMNS, p.n - column);  // that may be read
@@ -115,7 +116,7 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
   if (blocks == 1 && width == COLUMNS) {
     const Rows rows = rows_of(a_ + ao, at_a, first_row, 0, p);
     clear_block(sum);
-    ADD_PRODUCT(sum, rows, b, p.b_row, p.k)
+    MULTIPLY_ADD(sum, rows, b, p.b_row, p.k)
     store_block(sum, values, COLUMNS);
   } else
 #endif
@@ -129,7 +130,7 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
       for (int block = 0; block < blocks; ++block) {
         const Rows rows = rows_of(a_ + ao, at_a, first_row + block * ROWS, first_k, p);
         load_block(sum, values + block * ROWS * COLUMNS, COLUMNS);
-        ADD_PRODUCT(sum, rows, chunk, COLUMNS, count)
+        MULTIPLY_ADD(sum, rows, chunk, COLUMNS, count)
         store_block(sum, values + block * ROWS * COLUMNS, COLUMNS);
       }
     }
@@ -152,28 +153,28 @@ __kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* y_, ulong 
 #endif
 
 #ifdef KERNEL_pack_matrix
-// B[k, n] with strides to panels, a stack of them in the third dimension. An item packs LINES rows of a panel: neighbours in memory one
-// after the other, so that they come by vectors, or by lines of the cache that no other item needs.
+// B[k, n] with strides to panels, a stack of them in the third dimension. An item packs PACK_ROWS rows of a panel: neighbours in memory
+// one after the other, so that they come by vectors, or by lines of the cache that no other item needs.
 __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* y_, ulong yo, int k, int n, int row_b, int col_b, long stack_b) {
-  const int first = get_global_id(0) * LINES, column = get_global_id(1) * COLUMNS;
-  const int lines = min(LINES, k - first), width = min(COLUMNS, n - column);
+  const int first = get_global_id(0) * PACK_ROWS, column = get_global_id(1) * COLUMNS;
+  const int rows_here = min(PACK_ROWS, k - first), width = min(COLUMNS, n - column);
   const long panels = get_global_size(1);
   __global const uchar* b = b_ + bo;
   long from = get_global_id(2) * stack_b + (long)first * row_b + (long)column * col_b;
   __global TX* to = (__global TX*)(y_ + yo) + ((get_global_id(2) * panels + get_global_id(1)) * k + first) * COLUMNS;
   if (width < COLUMNS) {
-    for (int i = 0; i < lines * COLUMNS; ++i) to[i] = 0;
+    for (int i = 0; i < rows_here * COLUMNS; ++i) to[i] = 0;
   }
   if (col_b != 1) {
     for (int j = 0; j < width; ++j, from += col_b) {
-      for (int i = 0; i < lines; ++i) to[i * COLUMNS + j] = GET_X(b, from + (long)i * row_b);
+      for (int i = 0; i < rows_here; ++i) to[i * COLUMNS + j] = GET_X(b, from + (long)i * row_b);
     }
   } else if (width < COLUMNS) {
-    for (int i = 0; i < lines; ++i, from += row_b, to += COLUMNS) {
+    for (int i = 0; i < rows_here; ++i, from += row_b, to += COLUMNS) {
       for (int j = 0; j < width; ++j) to[j] = GET_X(b, from + j);
     }
   } else {
-    for (int i = 0; i < lines; ++i, from += row_b, to += COLUMNS) {
+    for (int i = 0; i < rows_here; ++i, from += row_b, to += COLUMNS) {
       TX row[COLUMNS];
       for (int j = 0; j < COLUMNS; ++j) row[j] = GET_X(b, from + j);
       for (int j = 0; j < COLUMNS; ++j) to[j] = row[j];

@@ -32,7 +32,7 @@ constexpr int64_t kMostBlocks = 32, kDepth = 256;
 constexpr int64_t kPackedWeightsS8 = 64;
 
 std::string PackDefines(const KernelInfo& info, ElementType type) {
-  return fmt::format("{}{}#define LINES {}\n#define ROWS {}\n", PanelDefines(info),
+  return fmt::format("{}{}#define PACK_ROWS {}\n#define ROWS {}\n", PanelDefines(info),
                      HostWeights::Defines(DeviceOf(info), type), kPackedWeightsS8, kBlockRows);
 }
 
@@ -100,13 +100,13 @@ void PanelGemm::Multiply(KernelContext& context, const PanelOperands& operands, 
   constexpr int64_t kCacheBytes = 256 << 10;  // of A that stay near a unit while panels change
   const int64_t blocks = CeilDiv(shape.m, kBlockRows);
   const int64_t items = kItemsOfUnit * static_cast<int64_t>(device_.capabilities().compute_units);
-  const int64_t lots = CeilDiv(blocks, std::clamp<int64_t>(blocks * panels * stacks / items, 1, kMostBlocks));
-  shape.together = static_cast<cl_int>(CeilDiv(blocks, std::max<int64_t>(lots, 1)));
+  const int64_t batches = CeilDiv(blocks, std::clamp<int64_t>(blocks * panels * stacks / items, 1, kMostBlocks));
+  shape.together = static_cast<cl_int>(CeilDiv(blocks, std::max<int64_t>(batches, 1)));
   shape.panels = static_cast<cl_int>(Panels(shape.n));
   // Neighbours in the first dimension run one after the other: a small A is read again for each panel, else the panels for
   // each lot.
   shape.across = int64_t{shape.m} * shape.k * static_cast<int64_t>(element_bytes_) > kCacheBytes ? 1 : 0;
-  std::array<size_t, 3> global = {static_cast<size_t>(lots), static_cast<size_t>(panels), static_cast<size_t>(stacks)};
+  std::array<size_t, 3> global = {static_cast<size_t>(batches), static_cast<size_t>(panels), static_cast<size_t>(stacks)};
   if (shape.across == 1) std::swap(global[0], global[1]);
   multiply_(context, global, {1, 1, 1}, operands.a, operands.b, operands.bias, operands.y, shape, stack, operands.epilogue,
             operands.more);

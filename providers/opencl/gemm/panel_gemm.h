@@ -1,6 +1,6 @@
 #pragma once
 
-// Products on devices that are processors (pocl): see panel_gemm.cl.
+// Matmuls on devices that are processors (pocl): see panel_gemm.cl.
 
 #include <memory>
 
@@ -46,7 +46,7 @@ class DeviceScratch {
   void* memory_;
 };
 
-/// What an operand of a product points to.
+/// What an operand of a matmul points to.
 struct PanelOperands {
   BufferRange a;
   BufferRange b;
@@ -74,9 +74,10 @@ class PanelGemm {
   enum class Left : int8_t { kStrided, kAlongK, kPacked };
 
   PanelGemm(const KernelInfo& info, Left left);
-  /// The same with `results`, what becomes of the sums, in place of the node's epilogue.
+  /// The same with `results`, what becomes of the accumulators, in place of the node's epilogue.
   PanelGemm(const KernelInfo& info, Left left, const std::string& results);
-  /// Of operands that the caller packs: `block` is BlockDefines() of their type, `results` what becomes of the sums.
+  /// Of operands that the caller packs: `block` is BlockDefines() of their type, `results` what becomes of the
+  /// accumulators.
   PanelGemm(const KernelInfo& info, ElementType type, const std::string& block, const std::string& results);
 
   /// Columns [first, first + panels) of every image's panels, for each entry of `stack` (a, b and c: A, B and bias).

@@ -1,6 +1,6 @@
 #pragma once
 
-// Operands of products of bytes with zero points: see matmul_integer.cl and code_sums.cl.
+// Operands of matmuls of bytes with zero points: see matmul_integer.cl and quantized_epilogue.cl.
 
 #include <functional>
 #include <memory>
@@ -13,20 +13,20 @@
 namespace tessera::opencl {
 
 /// Where an operator has its inputs; -1: it has none.
-struct CodePlaces {
+struct QuantizedInputs {
   int a, b, a_zero, b_zero, a_scale, b_scale, y_scale, y_zero, bias;
 };
-CodePlaces CodePlacesOf(const std::string& op);
+QuantizedInputs QuantizedInputsOf(const std::string& op);
 
-/// What becomes of sums; scales and biases belong to rows or to columns of the product. `quads`: of products with
+/// What becomes of accumulators; scales and biases belong to rows or to columns of the matmul. `quads`: of matmuls with
 /// QuadWeights.
-Epilogue ResultsOfCodes(const KernelInfo& info, bool channel_rows, bool quads = false);
+Epilogue QuantizedEpilogue(const KernelInfo& info, bool channel_rows, bool quads = false);
 
 /// The operands of one run, checked: `channels` of B.
-class CodeOperands {
+class QuantizedOperands {
  public:
-  CodeOperands(const KernelContext& context, const CodePlaces& places, int64_t channels);
-  /// As ResultsOfCodes() names them.
+  QuantizedOperands(const KernelContext& context, const QuantizedInputs& inputs, int64_t channels);
+  /// As QuantizedEpilogue() names them.
   std::span<const Tensor* const> results() const noexcept { return results_; }
 
   const Tensor *a, *b, *a_zero, *b_zero;
@@ -36,30 +36,30 @@ class CodeOperands {
   std::array<const Tensor*, 5> results_;
 };
 
-/// A kernel that puts codes, less their zero points, into another form.
-class CodePacking {
+/// A kernel that puts quantized values, less their zero points, into another form.
+class QuantizedPacking {
  public:
-  static constexpr int64_t kLines = 64;  // pairs that an item packs: of codes; of planes of an image, kPlanes
+  static constexpr int64_t kPackRows = 64;  // pairs that an item packs: of quantized values; of planes of an image, kPlanes
   static constexpr int64_t kPlanes = 8;
 
-  CodePacking(const KernelInfo& info, int codes, int zeros, const char* kernel);
+  QuantizedPacking(const KernelInfo& info, int quantized, int zeros, const char* kernel);
 
   /// A constant with constant zero points, done on return; null where either is not constant, or there is nothing to pack.
   /// `pack` gets the kernel and what its first three arguments are.
-  using Pack = std::function<void(Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zeros,
+  using Pack = std::function<void(Launchable& kernel, cl_command_queue queue, BufferRange quantized, BufferRange zeros,
                                   BufferRange packed)>;
   std::shared_ptr<const ConstantBlock> OfConstant(const KernelInfo& info, std::string_view form, int64_t bytes,
                                                   const Pack& pack);
   Launchable& Compile() { return kernel_.Compile(); }
 
  private:
-  int codes_, zeros_;
+  int quantized_, zeros_;
   LazyLaunchable kernel_;
 };
 
 /// Constant weights less their zero points, bytes again, four neighbours along k in an int, for devices that sum products
-/// of such. The other operand's codes, with QuadCodes(), are multiplied as they are: what their zero point adds is it times
-/// what the weights of a channel sum to.
+/// of such. The other operand's quantized values, with PackedQuads(), are multiplied as they are: what their zero point
+/// adds is it times what the weights of a channel sum to.
 class QuadWeights {
  public:
   /// Of [outer, k, inner]; channels are those of `outer` (filters) or of `inner` (columns of a matrix).
@@ -68,10 +68,10 @@ class QuadWeights {
     bool outer_channels;
   };
   /// Null where the device has no such sums, the weights are not constant, or a difference needs more than a byte.
-  static std::unique_ptr<const QuadWeights> Make(const KernelInfo& info, const CodePlaces& places, const Sizes& sizes);
+  static std::unique_ptr<const QuadWeights> Make(const KernelInfo& info, const QuantizedInputs& inputs, const Sizes& sizes);
 
   BufferRange weights() const { return block_->range(); }
-  /// What the kernel wants after results: the zero point of the codes, which may be null, and sums by channel.
+  /// What the kernel wants after results: the zero point of the quantized values, which may be null, and sums by channel.
   std::array<BufferRange, 2> correction(const Tensor* zero) const;
 
  private:
@@ -82,15 +82,15 @@ class QuadWeights {
   size_t weight_bytes_;
 };
 
-/// Codes of a run, [outer, channels, inner], with four neighbouring channels in an int.
-class QuadCodes {
+/// Quantized values of a run, [outer, channels, inner], with four neighbouring channels in an int.
+class PackedQuads {
  public:
-  QuadCodes(const KernelInfo& info, int codes)
-      : kernel_(DeviceOf(info), "matmul_integer", Computed('P', info.input_type(static_cast<size_t>(codes))),
+  PackedQuads(const KernelInfo& info, int quantized)
+      : kernel_(DeviceOf(info), "matmul_integer", Computed('P', info.input_type(static_cast<size_t>(quantized))),
                 "pack_quads") {}
   static int64_t Quads(int64_t channels) { return CeilDiv(channels, int64_t{4}); }
   void Compile() { kernel_.Compile(); }
-  void Pack(KernelContext& context, const Tensor& codes, BufferRange packed, int64_t channels, int64_t inner);
+  void Pack(KernelContext& context, const Tensor& quantized, BufferRange packed, int64_t channels, int64_t inner);
 
  private:
   LazyLaunchable kernel_;

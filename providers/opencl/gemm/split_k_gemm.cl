@@ -15,7 +15,7 @@ typedef WX Sum;
 #endif
 
 #ifdef KERNEL_add_slices
-__kernel void add_slices(ulong total, __global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* sums_, ulong so, SplitKGemm p,
+__kernel void add_slices(ulong total, __global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* partial_sums_, ulong so, SplitKGemm p,
                          Strided stack) {
   const long slice = get_global_id(0), result = get_global_id(1);
   if ((ulong)slice >= total) return;
@@ -31,30 +31,30 @@ __kernel void add_slices(ulong total, __global uchar* a_, ulong ao, __global uch
   const long step_a = (long)p.step * p.col_a, step_b = (long)p.step * p.row_b;
   at_a += first * p.col_a;
   at_b += first * p.row_b;
-  Sum sums[8];
-  for (int j = 0; j < 8; ++j) sums[j] = 0;
+  Sum partial_sums[8];
+  for (int j = 0; j < 8; ++j) partial_sums[j] = 0;
   long i = 0;
   for (; i + 8 <= count; i += 8) {
 #pragma unroll
-    for (int j = 0; j < 8; ++j) sums[j] += (Sum)GET_X(a_ + ao, at_a + j * step_a) * (Sum)GET_X(b_ + bo, at_b + j * step_b);
+    for (int j = 0; j < 8; ++j) partial_sums[j] += (Sum)GET_X(a_ + ao, at_a + j * step_a) * (Sum)GET_X(b_ + bo, at_b + j * step_b);
     at_a += 8 * step_a;
     at_b += 8 * step_b;
   }
-  for (; i < count; ++i, at_a += step_a, at_b += step_b) sums[0] += (Sum)GET_X(a_ + ao, at_a) * (Sum)GET_X(b_ + bo, at_b);
-  const Sum sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-  AT(Sum, sums_, so)[((long)get_global_id(2) * p.m * p.n + result) * p.slices + slice] = sum;
+  for (; i < count; ++i, at_a += step_a, at_b += step_b) partial_sums[0] += (Sum)GET_X(a_ + ao, at_a) * (Sum)GET_X(b_ + bo, at_b);
+  const Sum sum = ((partial_sums[0] + partial_sums[1]) + (partial_sums[2] + partial_sums[3])) + ((partial_sums[4] + partial_sums[5]) + (partial_sums[6] + partial_sums[7]));
+  AT(Sum, partial_sums_, so)[((long)get_global_id(2) * p.m * p.n + result) * p.slices + slice] = sum;
 }
 #endif
 
 #ifdef KERNEL_join_slices
-__kernel void join_slices(ulong total, __global uchar* sums_, ulong so, __global uchar* bias_, ulong biaso, __global uchar* y_, ulong yo,
+__kernel void join_slices(ulong total, __global uchar* partial_sums_, ulong so, __global uchar* bias_, ulong biaso, __global uchar* y_, ulong yo,
                           SplitKGemm p EPILOGUE_PARAMETERS) {
   const long result = get_global_id(0), row = result / p.n, column = result % p.n;
   if ((ulong)result >= total) return;
   const long at = (long)get_global_id(1) * p.m * p.n + result;
-  __global const Sum* sums = AT(const Sum, sums_, so) + at * p.slices;
+  __global const Sum* partial_sums = AT(const Sum, partial_sums_, so) + at * p.slices;
   Sum sum = 0;
-  for (int i = 0; i < p.slices; ++i) sum += sums[i];
+  for (int i = 0; i < p.slices; ++i) sum += partial_sums[i];
   TX value = (TX)sum;
 #ifdef REAL_X
   value *= (TX)p.alpha;

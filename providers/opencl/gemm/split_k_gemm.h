@@ -13,7 +13,7 @@ struct SplitKShape {
   cl_float alpha = 1, beta = 1;
 };
 
-/// Other products share k among no two work items (panels) or a group of them (tiles): one row times one column would be
+/// Other matmuls share k among no two work items (panels) or a group of them (tiles): one row times one column would be
 /// one item's work, and could not be stopped. These add slices of k apart and then their sums.
 class SplitKGemm {
  public:

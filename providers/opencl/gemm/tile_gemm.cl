@@ -1,8 +1,8 @@
-// Products on GPUs, after tile_operands.cl. A group keeps tiles of both operands in local memory, two of each, so that the next
+// Matmuls on GPUs, after tile_operands.cl. A group keeps tiles of both operands in local memory, two of each, so that the next
 // ones are fetched while one is multiplied; a work item keeps RM x RN elements of C in registers. Processors have panel_gemm.cl.
 //
-// HALF: factors are rounded to half, which local memory holds more of; their products and sums are float. SHORT: factors are integers of
-// 16 bits, their products and sums int. QUADS: of bytes, four neighbours along k in an int.
+// HALF: operands are rounded to half, which local memory holds more of; their accumulators are float. SHORT: operands are integers of
+// 16 bits, their accumulators int. QUADS: of bytes, four neighbours along k in an int.
 
 #ifdef HALF
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -36,8 +36,8 @@
 #endif
 // A vector along k becomes a column of the tile.
 #define KEEP_ALONG_K(tile, v, value) { \
-    const int line = v / (TK / 4), step = v % (TK / 4) * 4; \
-    tile[step][line] = value.x; tile[step + 1][line] = value.y; tile[step + 2][line] = value.z; tile[step + 3][line] = value.w; }
+    const int row_or_column = v / (TK / 4), step = v % (TK / 4) * 4; \
+    tile[step][row_or_column] = value.x; tile[step + 1][row_or_column] = value.y; tile[step + 2][row_or_column] = value.z; tile[step + 3][row_or_column] = value.w; }
 #define KEEP_ACROSS(tile, v, value, width) *(__local VL*)&tile[v / (width / 4)][v % (width / 4) * 4] = value;
 #define KEEP(to) \
   _Pragma("unroll") \
@@ -82,10 +82,10 @@ void multiply(MULTIPLY_PARAMETERS) {
         const V left = FROM_LOCAL(*(__local const VL*)&tile_a[now][i][(ly + r * GY) * 4]);
 #pragma unroll
         for (int c = 0; c < RN / 4; ++c) {
-          ADD_PRODUCTS(sum[r * 4][c], left.x, right[c])
-          ADD_PRODUCTS(sum[r * 4 + 1][c], left.y, right[c])
-          ADD_PRODUCTS(sum[r * 4 + 2][c], left.z, right[c])
-          ADD_PRODUCTS(sum[r * 4 + 3][c], left.w, right[c])
+          MULTIPLY_ADDS(sum[r * 4][c], left.x, right[c])
+          MULTIPLY_ADDS(sum[r * 4 + 1][c], left.y, right[c])
+          MULTIPLY_ADDS(sum[r * 4 + 2][c], left.z, right[c])
+          MULTIPLY_ADDS(sum[r * 4 + 3][c], left.w, right[c])
         }
       }
     }
@@ -111,22 +111,22 @@ void multiply(MULTIPLY_PARAMETERS) {
 #endif
 
 #ifdef KERNEL_few_rows
-// Up to ROWS rows of A: reading B is all the work. A group computes LINES columns; LANES work items share each one's k.
-__kernel __attribute__((reqd_work_group_size(LINES, LANES, 1)))
+// Up to ROWS rows of A: reading B is all the work. A group computes COLUMNS columns; LANES work items share each one's k.
+__kernel __attribute__((reqd_work_group_size(COLUMNS, LANES, 1)))
 void few_rows(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* bias_, ulong biaso, __global uchar* y_, ulong yo,
-              Product p, Strided stack EPILOGUE_PARAMETERS) {
-  __local TX parts[LINES * LANES];
+              GemmShape p, Strided stack EPILOGUE_PARAMETERS) {
+  __local TX parts[COLUMNS * LANES];
   START_IN_STACK
   // Neighbouring work items read neighbours in memory.
-  const int item = get_local_id(1) * LINES + get_local_id(0);
+  const int item = get_local_id(1) * COLUMNS + get_local_id(0);
 #ifdef ALONG_K_B
-  const int line = item / LANES, lane = item % LANES;
-#define PART(lane) parts[line * LANES + (lane)]
+  const int local_column = item / LANES, lane = item % LANES;
+#define PART(lane) parts[local_column * LANES + (lane)]
 #else
-  const int line = item % LINES, lane = item / LINES;
-#define PART(lane) parts[(lane) * LINES + line]
+  const int local_column = item % COLUMNS, lane = item / COLUMNS;
+#define PART(lane) parts[(lane) * COLUMNS + local_column]
 #endif
-  const int column = get_group_id(0) * LINES + line;
+  const int column = get_group_id(0) * COLUMNS + local_column;
   TX sum[ROWS];
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) sum[r] = 0;
@@ -135,7 +135,7 @@ void few_rows(__global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __glob
     for (int kk = lane; kk < p.k; kk += LANES) {
       const TX right = GET_X(b_ + bo, at_b + (long)kk * p.row_b + (long)column * p.col_b);
 #pragma unroll
-      for (int r = 0; r < ROWS; ++r) ADD_PRODUCT(sum[r], GET_X(a_ + ao, at_a + (long)min(r, p.m - 1) * p.row_a + (long)kk * p.col_a), right)
+      for (int r = 0; r < ROWS; ++r) MULTIPLY_ADD(sum[r], GET_X(a_ + ao, at_a + (long)min(r, p.m - 1) * p.row_a + (long)kk * p.col_a), right)
     }
   }
   for (int row = 0; row < min(ROWS, p.m); ++row) {

@@ -14,7 +14,7 @@
 namespace tessera::opencl {
 namespace {
 
-// Slices share the work where a product has few groups for the device. The work items of a slice share the vectors of four
+// Slices share the work where a matmul has few groups for the device. The work items of a slice share the vectors of four
 // that a tile of each operand consists of, without rest.
 constexpr Tile kTiles[] = {
     {128, 128, 8, 8, 8},
@@ -42,12 +42,12 @@ static_assert(std::ranges::all_of(kTiles, [](const Tile& t) {
   return t.rows % least == 0 && t.columns % least == 0 && vectors_a % t.items() == 0 && vectors_b % t.items() == 0;
 }));
 
-/// How long a product takes by a tile, in no particular unit: groups run in waves, and each step of k takes the time that
+/// How long a matmul takes by a tile, in no particular unit: groups run in waves, and each step of k takes the time that
 /// memory answers in or that the groups on a compute unit need to multiply. Fitted to the times of 36 products by each tile
 /// on an NVIDIA H100, where it misses the best by 3.6 % on average.
 double Estimate(const Tile& tile, double m, double n, double k, double stacks, double units) {
   struct Rates {
-    double answer, products, items_of_unit, fetch, read, slice;
+    double answer, multiply_adds, items_of_unit, fetch, read, slice;
   };
   constexpr Rates kItems = {1.85, 1.3e5, 1536, 25, 4.8, 0.74}, kUnits = {1.47, 2.78e5, 1024, 29, 1.9, 0.08};
   const Rates& rates = tile.units ? kUnits : kItems;
@@ -61,46 +61,46 @@ double Estimate(const Tile& tile, double m, double n, double k, double stacks, d
       (1 + rates.fetch * (1.0 / tile.m + 1.0 / tile.n) + rates.read * (1.0 / tile.rows + 1.0 / tile.columns));
   constexpr double kEnds = 2;
   return waves *
-         (steps * std::max(rates.answer, together * work / rates.products) + rates.slice * (tile.slices - 1) + kEnds);
+         (steps * std::max(rates.answer, together * work / rates.multiply_adds) + rates.slice * (tile.slices - 1) + kEnds);
 }
 
 size_t BytesComputed(ElementType type) { return BitWidth(type) <= 32 ? 4 : 8; }
 
-/// Integers of 16 bits whose products and sums are int.
+/// Integers of 16 bits whose accumulators are int.
 constexpr char kShorts[] =
     "#define SHORT\n#define TX int\n#define GET_X(p, i) ((int)((__global const short*)(p))[i])\n"
     "#define GET4_X(p, i) convert_int4(vload4(0, (__global const short*)(p) + (i)))\n"
     "#define ALIGNED4_X(p, i) convert_int4(*(__global const short4*)((__global const short*)(p) + (i)))\n";
 
 /// Ints of four signed bytes each.
-std::string QuadDefines(ByteDots dots) {
-  const char* by = dots == ByteDots::kOpenclC ? "#define DOTS_OF_OPENCL_C\n" : "";
+std::string QuadDefines(Int8Dots dots) {
+  const char* by = dots == Int8Dots::kOpenclC ? "#define DOTS_OF_OPENCL_C\n" : "";
   return fmt::format("#define QUADS\n{}{}", by, Computed('X', ElementType::kInt32));
 }
 
 ElementType TypeOf(const KernelInfo& info, const TileGemm::Layout& layout) {
-  switch (layout.codes) {
-    case TileGemm::Codes::kShorts: return ElementType::kInt16;
-    case TileGemm::Codes::kQuads: return ElementType::kInt32;
-    case TileGemm::Codes::kNone: break;
+  switch (layout.integers) {
+    case TileGemm::Integers::kShorts: return ElementType::kInt16;
+    case TileGemm::Integers::kQuads: return ElementType::kInt32;
+    case TileGemm::Integers::kNone: break;
   }
   return layout.scratch ? ElementType::kFloat : info.input_type(0);
 }
 
 std::string DefinesOf(const TileGemm::Layout& layout, ElementType type, const Device& device) {
-  if (layout.codes == TileGemm::Codes::kShorts) return kShorts;
-  return layout.codes == TileGemm::Codes::kQuads ? QuadDefines(device.capabilities().byte_dots) : Computed('X', type);
+  if (layout.integers == TileGemm::Integers::kShorts) return kShorts;
+  return layout.integers == TileGemm::Integers::kQuads ? QuadDefines(device.capabilities().int8_dots) : Computed('X', type);
 }
 
 std::array<size_t, 3> Times(const std::array<size_t, 3>& groups, const std::array<size_t, 3>& local) {
   return {groups[0] * local[0], groups[1] * local[1], groups[2] * local[2]};
 }
 
-/// Whether every vector of an operand starts at a multiple of its size: `line` elements lie between lines.
-bool IsAligned(BufferRange range, size_t element_bytes, int64_t line, const Strided& stack,
+/// Whether every vector of an operand starts at a multiple of its size: `row_step` elements lie between lines.
+bool IsAligned(BufferRange range, size_t element_bytes, int64_t row_step, const Strided& stack,
                const std::array<cl_long, kMostDims>& strides) {
   constexpr int64_t kVector = 4;
-  bool aligned = range.offset % (static_cast<size_t>(kVector) * element_bytes) == 0 && line % kVector == 0;
+  bool aligned = range.offset % (static_cast<size_t>(kVector) * element_bytes) == 0 && row_step % kVector == 0;
   for (size_t i = 0; i < static_cast<size_t>(stack.rank); ++i)
     aligned = aligned && (stack.dims[i] == 1 || strides[i] % kVector == 0);
   return aligned;
@@ -175,17 +175,17 @@ TileGemm::TileGemm(const KernelInfo& info, Layout layout, const std::optional<Ex
       layout_(std::move(layout)),
       type_(TypeOf(info, layout_)),
       element_bytes_((BitWidth(type_) + 7) / 8),
-      units_(!layout_.scratch && layout_.codes == Codes::kNone && UsesUnits(info)),
-      halves_(!layout_.scratch && !units_ && device_.capabilities().fp16 && SettingsOf(info).fp16 &&
-              (type_ == ElementType::kFloat || type_ == ElementType::kFloat16)),
-      local_bytes_(halves_                           ? sizeof(cl_half)
-                   : layout_.codes == Codes::kShorts ? sizeof(cl_short)
-                                                     : BytesComputed(type_)),
+      units_(!layout_.scratch && layout_.integers == Integers::kNone && UsesUnits(info)),
+      fp16_(!layout_.scratch && !units_ && device_.capabilities().fp16 && SettingsOf(info).fp16 &&
+            (type_ == ElementType::kFloat || type_ == ElementType::kFloat16)),
+      local_bytes_(fp16_                                   ? sizeof(cl_half)
+                   : layout_.integers == Integers::kShorts ? sizeof(cl_short)
+                                                           : BytesComputed(type_)),
       epilogue_(layout_.results   ? *layout_.results
                 : layout_.follows ? EpilogueOf(info)
                                   : Epilogue()),
       defines_(DefinesOf(layout_, type_, device_) + epilogue_.defines) {
-  if (halves_) defines_ += "#define HALF\n";
+  if (fp16_) defines_ += "#define HALF\n";
   if (type_ == ElementType::kBFloat16) defines_ += "#define BFLOAT16\n";
   if (layout_.along_k_a) defines_ += "#define ALONG_K_A\n";
   if (layout_.along_k_b) defines_ += "#define ALONG_K_B\n";
@@ -219,7 +219,7 @@ void TileGemm::Multiply(KernelContext& context, const Operands& operands, const 
       const FewRows few = FewRowsFor(shape, stacks);
       kernel = Compile(few);
       local = few.local();
-      groups = {static_cast<size_t>(CeilDiv(shape.n, few.lines)), 1, static_cast<size_t>(stacks)};
+      groups = {static_cast<size_t>(CeilDiv(shape.n, few.columns)), 1, static_cast<size_t>(stacks)};
     } else {
       const Variant variant = Choose(shape, stack, stacks, operands.a, operands.b);
       kernel = kernels_.at(variant).get();
@@ -233,16 +233,16 @@ void TileGemm::Multiply(KernelContext& context, const Operands& operands, const 
 
 TileGemm::FewRows TileGemm::FewRowsFor(const TileGemmShape& shape, int64_t stacks) {
   // Memory is read at full speed by groups on all compute units only, and in lines of no less than these.
-  constexpr int64_t kMostLines = 32, kFewestLines = 8, kGroupsOfUnit = 2, kFewestLanes = 8, kStepsOfLane = 8,
+  constexpr int64_t kMostColumns = 32, kFewestColumns = 8, kGroupsOfUnit = 2, kFewestLanes = 8, kStepsOfLane = 8,
                     kMostItems = 1024;
-  FewRows few{.rows = shape.m == 1 ? 1 : kFewRows, .lines = kMostLines, .lanes = kFewestLanes};
-  while (few.lines > kFewestLines &&
-         CeilDiv(shape.n, few.lines) * stacks < kGroupsOfUnit * device_.capabilities().compute_units)
-    few.lines /= 2;
-  while (few.lines * few.lanes < kMostItems && few.lanes * kStepsOfLane < shape.k) few.lanes *= 2;
+  FewRows few{.rows = shape.m == 1 ? 1 : kFewRows, .columns = kMostColumns, .lanes = kFewestLanes};
+  while (few.columns > kFewestColumns &&
+         CeilDiv(shape.n, few.columns) * stacks < kGroupsOfUnit * device_.capabilities().compute_units)
+    few.columns /= 2;
+  while (few.columns * few.lanes < kMostItems && few.lanes * kStepsOfLane < shape.k) few.lanes *= 2;
   while (Compile(few) == nullptr) {
     if (few.lanes == 1)
-      Fail(ErrorCode::kEpFail, "{} takes no group of {} work items{}{}", device_.capabilities().name, few.lines,
+      Fail(ErrorCode::kEpFail, "{} takes no group of {} work items{}{}", device_.capabilities().name, few.columns,
            refusal_.empty() ? "" : ": ", refusal_);
     few.lanes /= 2;
   }
@@ -253,7 +253,7 @@ Launchable* TileGemm::Compile(const FewRows& few) {
   auto [at, made] = few_rows_.try_emplace(few);
   if (made) {
     const std::string sizes =
-        fmt::format("#define ROWS {}\n#define LINES {}\n#define LANES {}\n", few.rows, few.lines, few.lanes);
+        fmt::format("#define ROWS {}\n#define COLUMNS {}\n#define LANES {}\n", few.rows, few.columns, few.lanes);
     at->second = Compile("tile_gemm", sizes, "few_rows", few.local());
   }
   return at->second.get();
@@ -279,10 +279,10 @@ std::unique_ptr<Launchable> TileGemm::Compile(std::string_view source, const std
     auto kernel = std::make_unique<Launchable>(
         device_, source, fmt::format("{}{}{}", defines_, defines, KernelSource("tile_operands")), name, true);
     if (kernel->largest_group() < items) {
-      // Some drivers say so of every kernel (NVIDIA: 256), whatever group it is compiled for. An empty product shows who
+      // Some drivers say so of every kernel (NVIDIA: 256), whatever group it is compiled for. An empty matmul shows who
       // means it.
       const BufferRange nothing;
-      const std::vector<BufferRange> more(epilogue_.places.size(), nothing);
+      const std::vector<BufferRange> more(epilogue_.broadcasts.size(), nothing);
       const auto geometry = layout_.windows ? std::optional(Geometry{}) : std::nullopt;
       kernel->On(queue_, local, local, nothing, nothing, nothing, nothing, TileGemmShape{}, Strided{}, geometry,
                  std::span<const BufferRange>(more));
@@ -338,7 +338,7 @@ TileGemm::Variant TileGemm::Choose(const TileGemmShape& shape, const Strided& st
     chosen_[sizes] = tile;
     return variant;
   }
-  Fail(ErrorCode::kEpFail, "{} takes none of the kernels for products{}{}", device_.capabilities().name,
+  Fail(ErrorCode::kEpFail, "{} takes none of the matmul kernels{}{}", device_.capabilities().name,
        refusal_.empty() ? "" : ": ", refusal_);
 }
 
@@ -351,10 +351,10 @@ void TileGemm::Tune(const Expected& expected) {
   const Sizes sizes = {shape.m, shape.n, shape.k, expected.stacks};
   const std::string key = Key(sizes);
   if (device_.Remembered(key)) return;
-  // Results of products of integers are no wider than their sums.
+  // Results of matmuls of integers are no wider than their accumulators.
   const auto bytes = [&](int64_t elements) {
     return std::max<size_t>(
-        1, static_cast<size_t>(elements) * (layout_.codes == Codes::kNone ? element_bytes_ : sizeof(cl_int)));
+        1, static_cast<size_t>(elements) * (layout_.integers == Integers::kNone ? element_bytes_ : sizeof(cl_int)));
   };
   // Epilogues read what has the result's shape: the result itself will do.
   const int64_t result = int64_t{shape.m} * shape.n * expected.stacks;
@@ -387,7 +387,7 @@ double TileGemm::Time(const Variant& variant, const Expected& expected, std::spa
                       cl_command_queue queue) {
   const std::array<size_t, 3> local = kTiles[variant.tile].local();
   const std::array<size_t, 3> global = Times(kTiles[variant.tile].groups(expected.shape, expected.stacks), local);
-  const std::vector<BufferRange> more(epilogue_.places.size(), buffers[2]);
+  const std::vector<BufferRange> more(epilogue_.broadcasts.size(), buffers[2]);
   const BufferRange none{};
   double least = 0;
   constexpr int kRuns = 4;  // the first one warms up

@@ -1,6 +1,6 @@
 #pragma once
 
-// Products on GPUs: see tile_operands.cl, tile_gemm.cl and matrix_units.cl.
+// Matmuls on GPUs: see tile_operands.cl, tile_gemm.cl and matrix_units.cl.
 
 #include <map>
 #include <optional>
@@ -35,7 +35,7 @@ struct Tile {
 class TileGemm {
  public:
   /// Integers whose products are summed exactly: of 16 bits, or signed bytes, four neighbours along k in an int.
-  enum class Codes : int8_t { kNone, kShorts, kQuads };
+  enum class Integers : int8_t { kNone, kShorts, kQuads };
   /// How operands lie, and what else shapes the kernel.
   struct Layout {
     bool along_k_a = true,
@@ -45,7 +45,7 @@ class TileGemm {
     bool scratch = false;                  // operands and result are floats of the kernel's own, and stay so
     std::optional<Shape> taps = {};        // of a window, where they are known
     bool tunable = true;                   // the sizes of tiles may be chosen by timing
-    Codes codes = Codes::kNone;            // that operands are, in place of the node's type
+    Integers integers = Integers::kNone;   // that operands are, in place of the node's type
     std::optional<Epilogue> results = {};  // in place of the node's epilogue
   };
   /// A shape that is known before the first run: its kernel is compiled, and tuned, at once.
@@ -75,7 +75,7 @@ class TileGemm {
   /// Compiles, and tunes, for a shape that is to come.
   void Prepare(const KernelInfo& info, const Expected& expected);
 
-  /// Whether the device's matrix units multiply values of the node's first input: halves, whose products are exact in the
+  /// Whether the device's matrix units multiply values of the node's first input: fp16, whose products are exact in the
   /// float that they sum in, and floats that may be rounded.
   static bool UsesUnits(const KernelInfo& info);
 
@@ -93,8 +93,8 @@ class TileGemm {
 
   /// A kernel for few rows: columns of a group, and work items of a column.
   struct FewRows {
-    int64_t rows, lines, lanes;
-    std::array<size_t, 3> local() const { return {static_cast<size_t>(lines), static_cast<size_t>(lanes), 1}; }
+    int64_t rows, columns, lanes;
+    std::array<size_t, 3> local() const { return {static_cast<size_t>(columns), static_cast<size_t>(lanes), 1}; }
     auto operator<=>(const FewRows&) const = default;
   };
 
@@ -104,7 +104,7 @@ class TileGemm {
   bool HasFewRows(const TileGemmShape& shape) const { return !layout_.windows && shape.m <= kFewRows; }
   Variant VariantOf(size_t tile, const TileGemmShape& shape, const Strided& stack, BufferRange a, BufferRange b) const;
   Variant Choose(const TileGemmShape& shape, const Strided& stack, int64_t stacks, BufferRange a, BufferRange b);
-  /// Positions of tiles, best first by estimate; those that this product does not use are missing.
+  /// Positions of tiles, best first by estimate; those that this matmul does not use are missing.
   std::vector<size_t> Ranked(const Sizes& sizes) const;
   /// Null where the device does not take groups so large.
   Launchable* Compile(const Variant& variant);
@@ -122,7 +122,7 @@ class TileGemm {
   const Layout layout_;
   const ElementType type_;  // in buffers
   const size_t element_bytes_;
-  const bool units_, halves_;
+  const bool units_, fp16_;
   const size_t local_bytes_;  // of an element in local memory
   const Epilogue epilogue_;
   std::string defines_;

@@ -1,4 +1,4 @@
-// What products by tiles share (tile_gemm.cl, matrix_units.cl): C[m, n] = alpha A[m, k] B[k, n] (+ beta bias). A group computes a
+// What matmuls by tiles share (tile_gemm.cl, matrix_units.cl): C[m, n] = alpha A[m, k] B[k, n] (+ beta bias). A group computes a
 // TM x TN tile of C. SLICES parts of it, of ITEMS work items each, share the steps of k: a part fetches tiles of TK steps of both
 // operands, in vectors of four, and multiplies them.
 //
@@ -12,7 +12,7 @@
 #define V JOIN(TX, 4)
 
 // The same struct stands in tile_gemm.h.
-typedef struct { int m, n, k, row_a, col_a, row_b, col_b, row_bias, col_bias; float alpha, beta; } Product;
+typedef struct { int m, n, k, row_a, col_a, row_b, col_b, row_bias, col_bias; float alpha, beta; } GemmShape;
 
 #ifdef REAL_X
 #define FINISH(sum, bias, row, column) ((TX)p.alpha * (sum) + (bias_ == 0 ? (TX)0 : (TX)p.beta * \
@@ -35,23 +35,23 @@ typedef struct { int m, n, k, row_a, col_a, row_b, col_b, row_bias, col_bias; fl
 // Sums of products, of a step or of a QUAD of them: bytes in an int.
 #ifdef QUADS
 #ifdef DOTS_OF_OPENCL_C
-static inline int add_products(int sum, int left, int right) { return sum + dot_4x8packed_ss_int((uint)left, (uint)right); }
+static inline int multiply_add(int sum, int left, int right) { return sum + dot_4x8packed_ss_int((uint)left, (uint)right); }
 #else  // PTX ISA, "dp4a"
-static inline int add_products(int sum, int left, int right) {
+static inline int multiply_add(int sum, int left, int right) {
   int result;
   asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(left), "r"(right), "r"(sum));
   return result;
 }
 #endif
-#define ADD_PRODUCT(sum, left, right) sum = add_products(sum, left, right);
-#define ADD_PRODUCTS(sum, left, right) \
-  ADD_PRODUCT((sum).x, left, (right).x) \
-  ADD_PRODUCT((sum).y, left, (right).y) \
-  ADD_PRODUCT((sum).z, left, (right).z) \
-  ADD_PRODUCT((sum).w, left, (right).w)
+#define MULTIPLY_ADD(sum, left, right) sum = multiply_add(sum, left, right);
+#define MULTIPLY_ADDS(sum, left, right) \
+  MULTIPLY_ADD((sum).x, left, (right).x) \
+  MULTIPLY_ADD((sum).y, left, (right).y) \
+  MULTIPLY_ADD((sum).z, left, (right).z) \
+  MULTIPLY_ADD((sum).w, left, (right).w)
 #else
-#define ADD_PRODUCT(sum, left, right) sum += (left) * (right);
-#define ADD_PRODUCTS ADD_PRODUCT
+#define MULTIPLY_ADD(sum, left, right) sum += (left) * (right);
+#define MULTIPLY_ADDS MULTIPLY_ADD
 #endif
 // What windows read around an image.
 #ifndef OUTSIDE
@@ -84,38 +84,38 @@ FETCH_FOUR(fetch_b, GET4_X)
 #endif
 
 // Of vector v of a tile: its line (a row of A, a column of B) and its step of k; of a vector at both, how many elements are inside the
-// matrix, from the room that is known before the loop.
+// matrix, from the remaining size that is known before the loop.
 #ifdef ALONG_K_A
-#define LINE_A(v) ((v) / (TK / 4))
+#define ROW_A(v) ((v) / (TK / 4))
 #define STEP_A(v) ((v) % (TK / 4) * 4)
-#define ROOM_A(line, step) ((line) < p.m ? p.k - (step) : 0)
-#define INSIDE_A(f, k0) (room_a[f] - (k0))
+#define REMAINING_A(row_or_column, step) ((row_or_column) < p.m ? p.k - (step) : 0)
+#define INSIDE_A(f, k0) (remaining_a[f] - (k0))
 #else
-#define LINE_A(v) ((v) % (TM / 4) * 4)
+#define ROW_A(v) ((v) % (TM / 4) * 4)
 #define STEP_A(v) ((v) / (TM / 4))
-#define ROOM_A(line, step) (p.m - (line))
-#define INSIDE_A(f, k0) ((k0) + STEP_A(item + f * ITEMS) < p.k ? room_a[f] : 0)
+#define REMAINING_A(row_or_column, step) (p.m - (row_or_column))
+#define INSIDE_A(f, k0) ((k0) + STEP_A(item + f * ITEMS) < p.k ? remaining_a[f] : 0)
 #endif
 #ifdef ALONG_K_B
-#define LINE_B(v) ((v) / (TK / 4))
+#define COLUMN_B(v) ((v) / (TK / 4))
 #define STEP_B(v) ((v) % (TK / 4) * 4)
-#define ROOM_B(line, step) ((line) < p.n ? p.k - (step) : 0)
-#define INSIDE_B(f, k0) (room_b[f] - (k0))
+#define REMAINING_B(row_or_column, step) ((row_or_column) < p.n ? p.k - (step) : 0)
+#define INSIDE_B(f, k0) (remaining_b[f] - (k0))
 #else
-#define LINE_B(v) ((v) % (TN / 4) * 4)
+#define COLUMN_B(v) ((v) % (TN / 4) * 4)
 #define STEP_B(v) ((v) / (TN / 4))
-#define ROOM_B(line, step) (p.n - (line))
-#define INSIDE_B(f, k0) ((k0) + STEP_B(item + f * ITEMS) < p.k ? room_b[f] : 0)
+#define REMAINING_B(row_or_column, step) (p.n - (row_or_column))
+#define INSIDE_B(f, k0) ((k0) + STEP_B(item + f * ITEMS) < p.k ? remaining_b[f] : 0)
 #endif
 
 #define LOCATE_A \
   long from_a[VECTORS_A]; \
-  int room_a[VECTORS_A]; \
+  int remaining_a[VECTORS_A]; \
   _Pragma("unroll") \
   for (int f = 0; f < VECTORS_A; ++f) { \
-    const int line = first_row + LINE_A(item + f * ITEMS), step = STEP_A(item + f * ITEMS); \
-    room_a[f] = ROOM_A(line, step); \
-    from_a[f] = at_a + (long)line * p.row_a + (long)step * p.col_a; \
+    const int row_or_column = first_row + ROW_A(item + f * ITEMS), step = STEP_A(item + f * ITEMS); \
+    remaining_a[f] = REMAINING_A(row_or_column, step); \
+    from_a[f] = at_a + (long)row_or_column * p.row_a + (long)step * p.col_a; \
   }
 #define FETCH_A(k0) \
   _Pragma("unroll") \
@@ -166,7 +166,7 @@ static inline V taps_of(__global const uchar* x, const Position* windows, Geomet
   _Pragma("unroll") \
   for (int f = 0; f < VECTORS_B; ++f) { \
     _Pragma("unroll") \
-    for (int j = 0; j < 4; ++j) windows[f][j] = position_of(first_column + LINE_B(item + f * ITEMS) + j, p.n, g, get_group_id(2)); \
+    for (int j = 0; j < 4; ++j) windows[f][j] = position_of(first_column + COLUMN_B(item + f * ITEMS) + j, p.n, g, get_group_id(2)); \
   }
 #define FETCH_B(k0) \
   _Pragma("unroll") \
@@ -181,17 +181,17 @@ static inline V taps_of(__global const uchar* x, const Position* windows, Geomet
   _Pragma("unroll") \
   for (int f = 0; f < VECTORS_B; ++f) { \
     const int v = item + f * ITEMS; \
-    next_b[f] = four_weights(b_ + bo, first_column + LINE_B(v), (k0) + STEP_B(v), p.n, p.k EPILOGUE_ARGUMENTS); \
+    next_b[f] = four_weights(b_ + bo, first_column + COLUMN_B(v), (k0) + STEP_B(v), p.n, p.k EPILOGUE_ARGUMENTS); \
   }
 #else
 #define LOCATE_B \
   long from_b[VECTORS_B]; \
-  int room_b[VECTORS_B]; \
+  int remaining_b[VECTORS_B]; \
   _Pragma("unroll") \
   for (int f = 0; f < VECTORS_B; ++f) { \
-    const int line = first_column + LINE_B(item + f * ITEMS), step = STEP_B(item + f * ITEMS); \
-    room_b[f] = ROOM_B(line, step); \
-    from_b[f] = at_b + (long)line * p.col_b + (long)step * p.row_b; \
+    const int row_or_column = first_column + COLUMN_B(item + f * ITEMS), step = STEP_B(item + f * ITEMS); \
+    remaining_b[f] = REMAINING_B(row_or_column, step); \
+    from_b[f] = at_b + (long)row_or_column * p.col_b + (long)step * p.row_b; \
   }
 #define FETCH_B(k0) \
   _Pragma("unroll") \
@@ -203,12 +203,12 @@ static inline V taps_of(__global const uchar* x, const Position* windows, Geomet
 #ifdef WINDOWS
 #define GEOMETRY_PARAMETER , Geometry g
 // Filters of all groups and images lie one after the other.
-#define PLACE(row, column) \
+#define OFFSET_C(row, column) \
   (((long)((column) / (g.out[0] * g.out[1] * g.out[2])) * g.filters + get_group_id(2) * g.group_out + (row)) * \
        (g.out[0] * g.out[1] * g.out[2]) + (column) % (g.out[0] * g.out[1] * g.out[2]))
 #else
 #define GEOMETRY_PARAMETER
-#define PLACE(row, column) (((long)get_group_id(2) * p.m + (row)) * p.n + (column))
+#define OFFSET_C(row, column) (((long)get_group_id(2) * p.m + (row)) * p.n + (column))
 #endif
 
 // Slice 0 takes what the others have summed, COUNT vectors of type T; they are done. The loop's last barrier stands between the tiles'
@@ -216,16 +216,16 @@ static inline V taps_of(__global const uchar* x, const Position* windows, Geomet
 #if SLICES > 1
 #define ADD_SLICES(T, COUNT, SUM) \
   { \
-    __local T(*sums)[COUNT][ITEMS] = (__local T(*)[COUNT][ITEMS])memory; \
+    __local T(*slice_acc)[COUNT][ITEMS] = (__local T(*)[COUNT][ITEMS])memory; \
     if (slice > 0) { \
       _Pragma("unroll") \
-      for (int i = 0; i < COUNT; ++i) sums[slice - 1][i][item] = SUM(i); \
+      for (int i = 0; i < COUNT; ++i) slice_acc[slice - 1][i][item] = SUM(i); \
     } \
     barrier(CLK_LOCAL_MEM_FENCE); \
     if (slice > 0) return; \
     for (int other = 0; other < SLICES - 1; ++other) { \
       _Pragma("unroll") \
-      for (int i = 0; i < COUNT; ++i) SUM(i) += sums[other][i][item]; \
+      for (int i = 0; i < COUNT; ++i) SUM(i) += slice_acc[other][i][item]; \
     } \
   }
 #else
@@ -235,12 +235,12 @@ static inline V taps_of(__global const uchar* x, const Position* windows, Geomet
 // An element of C into memory.
 #define STORE(sum, row, column) { \
     if ((row) < p.m && (column) < p.n) { \
-      const long at = PLACE(row, column); \
+      const long at = OFFSET_C(row, column); \
       const TX value = FINISH(sum, at_bias, row, column); \
       PUT_R(y_ + yo, at, RESULT(value, at, row, column)); \
     } }
 
 #define MULTIPLY_PARAMETERS \
   __global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* bias_, ulong biaso, __global uchar* y_, ulong yo, \
-      Product p, Strided stack GEOMETRY_PARAMETER EPILOGUE_PARAMETERS
+      GemmShape p, Strided stack GEOMETRY_PARAMETER EPILOGUE_PARAMETERS
 #endif

@@ -14,9 +14,9 @@ __kernel void affine_grid(ulong total, __global uchar* theta_, ulong to, __globa
   const TX x = coordinate(column, g.width, g.align_corners), y = coordinate(row, g.height, g.align_corners);
   const TX z = coordinate(plane % g.depth, g.depth, g.align_corners);
   for (int axis = 0; axis < g.axes; ++axis) {
-    const long line = (plane / g.depth * g.axes + axis) * (g.axes + 1);
-    TX at = GET_X(theta_ + to, line) * x + GET_X(theta_ + to, line + 1) * y + GET_X(theta_ + to, line + g.axes);
-    if (g.axes == 3) at += GET_X(theta_ + to, line + 2) * z;
+    const long matrix_row = (plane / g.depth * g.axes + axis) * (g.axes + 1);
+    TX at = GET_X(theta_ + to, matrix_row) * x + GET_X(theta_ + to, matrix_row + 1) * y + GET_X(theta_ + to, matrix_row + g.axes);
+    if (g.axes == 3) at += GET_X(theta_ + to, matrix_row + 2) * z;
     PUT_X(y_ + yo, (long)i * g.axes + axis, at);
   }
 }

@@ -94,8 +94,8 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENT
   ROW(get_group_id(0))
   const int lane = get_local_id(0);
   for (long first = 0; first < p.value_width; first += LANES * COLUMNS) {
-    TX sums[COLUMNS], top = -INFINITY, total = 0;
-    for (int c = 0; c < COLUMNS; ++c) sums[c] = 0;
+    TX acc[COLUMNS], top = -INFINITY, total = 0;
+    for (int c = 0; c < COLUMNS; ++c) acc[c] = 0;
     for (long k0 = begin; k0 < end; k0 += LANES) {
       const int count = (int)min((long)LANES, end - k0);
       const TX mine = lane < count ? SCORE(k0 + lane, 2) : -INFINITY;
@@ -107,10 +107,10 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENT
       for (int c = 0; c < COLUMNS; ++c) {
         const long column = first + lane + c * LANES;
         if (column >= p.value_width) break;
-        TX sum = sums[c] * factor;
+        TX sum = acc[c] * factor;
         const long from = b * p.v_batch + kv * p.v_head + k0 * p.v_row + column;
         for (int k = 0; k < count; ++k) sum += weights[k] * (TX)GET_V(v_ + vo, from + k * p.v_row);
-        sums[c] = sum;
+        acc[c] = sum;
       }
       barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -118,9 +118,9 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attend(ARGUMENT
       const long column = first + lane + c * LANES;
       if (column >= p.value_width) break;
       if (p.slices > 1) {
-        PART(i)[column] = sums[c];
+        PART(i)[column] = acc[c];
       } else {  // a row without a key to attend to is 0
-        PUT_Y(y_ + yo, b * p.y_batch + h * p.y_head + i * p.y_row + column, total == 0 ? (TX)p.nothing : sums[c] / total);
+        PUT_Y(y_ + yo, b * p.y_batch + h * p.y_head + i * p.y_row + column, total == 0 ? (TX)p.nothing : acc[c] / total);
       }
     }
     if (p.slices > 1 && first == 0 && lane == 0) PART(i)[p.value_width] = top, PART(i)[p.value_width + 1] = total;
@@ -147,9 +147,9 @@ __kernel __attribute__((reqd_work_group_size(QUERIES * PARTS, 1, 1))) void atten
   ROW(min(first + row, last))
   const long first_key = SEEN_BY(first).x, past_keys = SEEN_BY(last).y;  // of all rows: later ones see no less
   FILL(queries, QUERIES, first + line <= last, GET_Q(q_ + qo, b * p.q_batch + h * p.q_head + (first + line) * p.q_row + column), p.width)
-  TX4 sums[WIDTH / 4 / PARTS];
+  TX4 acc[WIDTH / 4 / PARTS];
 #pragma unroll
-  for (int j = 0; j < WIDTH / 4 / PARTS; ++j) sums[j] = 0;
+  for (int j = 0; j < WIDTH / 4 / PARTS; ++j) acc[j] = 0;
   TX top = -INFINITY, total = 0;
   for (long k0 = first_key; k0 < past_keys; k0 += KEYS) {
     FILL(keys, KEYS, k0 + line < p.keys, GET_K(k_ + ko, b * p.k_batch + kv * p.k_head + (k0 + line) * p.k_row + column), p.width)
@@ -191,12 +191,12 @@ __kernel __attribute__((reqd_work_group_size(QUERIES * PARTS, 1, 1))) void atten
     top = next;
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
-    for (int j = 0; j < WIDTH / 4 / PARTS; ++j) sums[j] *= factor;
+    for (int j = 0; j < WIDTH / 4 / PARTS; ++j) acc[j] *= factor;
 #pragma unroll 8
     for (int k = 0; k < KEYS; ++k) {
       const TX weight = weights[row][k];
 #pragma unroll
-      for (int j = 0; j < WIDTH / 4 / PARTS; ++j) sums[j] += weight * *(__local const TX4*)&values[k][(part + j * PARTS) * 4];
+      for (int j = 0; j < WIDTH / 4 / PARTS; ++j) acc[j] += weight * *(__local const TX4*)&values[k][(part + j * PARTS) * 4];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
@@ -209,7 +209,7 @@ __kernel __attribute__((reqd_work_group_size(QUERIES * PARTS, 1, 1))) void atten
   // A row without a key to attend to is 0.
   const TX scale = total == 0 ? (TX)p.nothing : 1 / total;
   for (int j = 0; j < WIDTH / 4 / PARTS; ++j) {
-    const TX results[4] = {sums[j].x, sums[j].y, sums[j].z, sums[j].w};
+    const TX results[4] = {acc[j].x, acc[j].y, acc[j].z, acc[j].w};
     for (int c = 0; c < 4; ++c) {
       const int column = (part + j * PARTS) * 4 + c;
       if (column < p.value_width) PUT_Y(y_ + yo, to + column, results[c] * scale);
@@ -221,9 +221,9 @@ __kernel __attribute__((reqd_work_group_size(QUERIES * PARTS, 1, 1))) void atten
 #ifdef KERNEL_attend_row
 // For processors: a work item a query row, of at most MOST_VALUES results, in loops of constant length that become vectors.
 __kernel void attend_row(ARGUMENTS) {
-  TX weights[STEP], sums[MOST_VALUES], top = -INFINITY, total = 0;
+  TX weights[STEP], acc[MOST_VALUES], top = -INFINITY, total = 0;
   ROW(get_group_id(0))
-  for (int c = 0; c < p.value_width; ++c) sums[c] = 0;
+  for (int c = 0; c < p.value_width; ++c) acc[c] = 0;
   for (long k0 = begin; k0 < end; k0 += STEP) {
     const int count = (int)min((long)STEP, end - k0);
     TX next = top;
@@ -235,7 +235,7 @@ __kernel void attend_row(ARGUMENTS) {
     if (next != top) {
       const TX factor = exp(top - next);
       total *= factor;
-      for (int c = 0; c < p.value_width; ++c) sums[c] *= factor;
+      for (int c = 0; c < p.value_width; ++c) acc[c] *= factor;
       top = next;
     }
     for (int k = 0; k < STEP; ++k) weights[k] = weights[k] == -INFINITY ? (TX)0 : EXP(weights[k] - top);
@@ -244,20 +244,20 @@ __kernel void attend_row(ARGUMENTS) {
       total += weights[k];
       int c = 0;
       for (; c + STEP <= p.value_width; c += STEP) {
-        for (int j = 0; j < STEP; ++j) sums[c + j] += weights[k] * (TX)GET_V(v_ + vo, from + c + j);
+        for (int j = 0; j < STEP; ++j) acc[c + j] += weights[k] * (TX)GET_V(v_ + vo, from + c + j);
       }
-      for (; c < p.value_width; ++c) sums[c] += weights[k] * (TX)GET_V(v_ + vo, from + c);
+      for (; c < p.value_width; ++c) acc[c] += weights[k] * (TX)GET_V(v_ + vo, from + c);
     }
   }
   if (p.slices > 1) {
     __global TX* part = PART(i);
-    for (int c = 0; c < p.value_width; ++c) part[c] = sums[c];
+    for (int c = 0; c < p.value_width; ++c) part[c] = acc[c];
     part[p.value_width] = top;
     part[p.value_width + 1] = total;
     return;
   }
   const long to = b * p.y_batch + h * p.y_head + i * p.y_row;
-  for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, total == 0 ? (TX)p.nothing : sums[c] / total);
+  for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, total == 0 ? (TX)p.nothing : acc[c] / total);
 }
 #endif
 
@@ -279,9 +279,9 @@ FOLD(largest, LARGER)
 FOLD(sum_of, PLUS)
 
 // The scores of STEP keys, of which `count` are there, after scale, cap and mask; nothing of those outside of [begin, end).
-INLINE TX16 finish_scores(TX16 sums, __global const uchar* mask, long m_at, long k0, int count, long begin, long end, Problem p) {
+INLINE TX16 finish_scores(TX16 acc, __global const uchar* mask, long m_at, long k0, int count, long begin, long end, Problem p) {
   TX scores[STEP];
-  vstore16(sums * p.scale, 0, scores);
+  vstore16(acc * p.scale, 0, scores);
   if (p.softcap > 0) {
     for (int k = 0; k < STEP; ++k) scores[k] = p.softcap * saturated_tanh(scores[k] / p.softcap);
   }
@@ -301,7 +301,7 @@ INLINE TX16 finish_scores(TX16 sums, __global const uchar* mask, long m_at, long
 }
 
 __kernel void attend_rows(ARGUMENTS) {
-  TX queries[ROWS * MOST_VALUES], sums[ROWS * MOST_VALUES], keys[STEP * MOST_VALUES], values[STEP * MOST_VALUES], weights[ROWS * STEP], tops[ROWS], totals[ROWS];
+  TX queries[ROWS * MOST_VALUES], acc[ROWS * MOST_VALUES], keys[STEP * MOST_VALUES], values[STEP * MOST_VALUES], weights[ROWS * STEP], tops[ROWS], totals[ROWS];
   long2 seen[ROWS];
   const long first = get_group_id(0) * (long)ROWS, b = get_group_id(2) / p.q_heads, h = get_group_id(2) % p.q_heads, kv = h / (p.q_heads / p.kv_heads);
   const int rows = (int)min((long)ROWS, p.queries - first), width = (int)p.width;
@@ -316,7 +316,7 @@ __kernel void attend_rows(ARGUMENTS) {
     tops[r] = -INFINITY;
     totals[r] = 0;
     for (int c = 0; c < width; ++c) queries[r * width + c] = (TX)GET_Q(q_ + qo, from + c);
-    for (int c = 0; c < wide; ++c) sums[r * wide + c] = 0;
+    for (int c = 0; c < wide; ++c) acc[r * wide + c] = 0;
   }
   const long2 slice = slice_of((long2)(min(begin, end), end), get_group_id(1), p);
   begin = slice.x;
@@ -347,7 +347,7 @@ __kernel void attend_rows(ARGUMENTS) {
         if (next != tops[at]) {
           const TX factor = EXP(tops[at] - next);
           totals[at] *= factor;
-          for (int c = 0; c < wide; ++c) sums[at * wide + c] *= factor;
+          for (int c = 0; c < wide; ++c) acc[at * wide + c] *= factor;
           tops[at] = next;
         }
         vstore16(score, 0, weight);
@@ -365,28 +365,28 @@ __kernel void attend_rows(ARGUMENTS) {
       for (int c = 0; c < wide; c += STEP) {
         TX16 sum[DOWN];
 #pragma unroll
-        for (int r = 0; r < DOWN; ++r) sum[r] = vload16(0, sums + (row + r) * wide + c);
+        for (int r = 0; r < DOWN; ++r) sum[r] = vload16(0, acc + (row + r) * wide + c);
         for (int k = 0; k < count; ++k) {
           const TX16 value = vload16(0, values + k * wide + c);
 #pragma unroll
           for (int r = 0; r < DOWN; ++r) sum[r] += weights[(row + r) * STEP + k] * value;
         }
 #pragma unroll
-        for (int r = 0; r < DOWN; ++r) vstore16(sum[r], 0, sums + (row + r) * wide + c);
+        for (int r = 0; r < DOWN; ++r) vstore16(sum[r], 0, acc + (row + r) * wide + c);
       }
     }
   }
   for (int r = 0; r < rows; ++r) {
     if (p.slices > 1) {
       __global TX* part = PART(first + r);
-      for (int c = 0; c < p.value_width; ++c) part[c] = sums[r * wide + c];
+      for (int c = 0; c < p.value_width; ++c) part[c] = acc[r * wide + c];
       part[p.value_width] = tops[r];
       part[p.value_width + 1] = totals[r];
       continue;
     }
     const long to = b * p.y_batch + h * p.y_head + (first + r) * p.y_row;
     const TX scale = totals[r] == 0 ? (TX)0 : 1 / totals[r];
-    for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, totals[r] == 0 ? (TX)p.nothing : sums[r * wide + c] * scale);
+    for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, totals[r] == 0 ? (TX)p.nothing : acc[r * wide + c] * scale);
   }
 }
 #endif

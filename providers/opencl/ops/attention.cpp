@@ -155,8 +155,8 @@ AttentionTypes TypesOf(const KernelInfo& info) {
 class Attention final : public Kernel {
  public:
   explicit Attention(const KernelInfo& info)
-      : product_(info, TypesOf(info),
-                 KnownHeads(info, info.attribute<int64_t>("q_num_heads", 0), info.attribute<int64_t>("kv_num_heads", 0))),
+      : attention_(info, TypesOf(info),
+                   KnownHeads(info, info.attribute<int64_t>("q_num_heads", 0), info.attribute<int64_t>("kv_num_heads", 0))),
         append_key_(DeviceOf(info), "slices", Moved('X', info.input_type(1)), "append"),
         append_value_(DeviceOf(info), "slices", Moved('X', info.input_type(2)), "append"),
         lengths_(info, 6),
@@ -233,7 +233,7 @@ class Attention final : public Kernel {
     }
     if (y == nullptr || y->num_elements() == 0) return;
     const BufferRange queries = q.num_elements() == 0 ? BufferRange{} : DeviceAllocator::Find(q.raw());
-    product_.Run(context, queries, key.range, value.range, mask, BufferRange{lengths.get(), 0}, *y, p);
+    attention_.Run(context, queries, key.range, value.range, mask, BufferRange{lengths.get(), 0}, *y, p);
   }
 
  private:
@@ -334,7 +334,7 @@ class Attention final : public Kernel {
                          [&](std::span<int64_t> sent) { std::ranges::copy(lengths->values<int64_t>(), sent.begin()); });
   }
 
-  ScaledDotProduct product_;
+  ScaledDotProduct attention_;
   Launchable append_key_, append_value_;
   std::optional<Launchable> capture_;
   SentIntegers lengths_;

@@ -1,12 +1,12 @@
 // One work item computes one line: n elements, `stride` apart. Line l starts at (l / stride) * n * stride + l % stride.
-#define LINE const ulong line = get_global_id(0); if (line >= total) return; \
-  const long start = (long)line / stride * n * stride + (long)line % stride;
+#define ROW_INDEX const ulong row_index = get_global_id(0); if (row_index >= total) return; \
+  const long start = (long)row_index / stride * n * stride + (long)row_index % stride;
 #define X(i) GET_X(x_ + xo, start + (i) * stride)
 
 #ifdef KERNEL_arg
 // The index of the largest (smallest) element, the first or last of equal ones; of the first or last NaN where there is one.
 __kernel void arg(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n, long stride, int smallest, int last) {
-  LINE
+  ROW_INDEX
   long at = last ? n - 1 : 0;
   TX best = X(at);
   for (long k = 1; k < n && best == best; ++k) {
@@ -17,14 +17,14 @@ __kernel void arg(ulong total, __global uchar* x_, ulong xo, __global uchar* y_,
       at = i;
     }
   }
-  AT(long, y_, yo)[line] = at;
+  AT(long, y_, yo)[row_index] = at;
 }
 #endif
 
 #ifdef KERNEL_hardmax
 // 1 at the largest element, which a NaN is.
 __kernel void hardmax(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n, long stride) {
-  LINE
+  ROW_INDEX
   TX best = X(0);
   long at = 0;
   for (long i = 1; i < n && best == best; ++i) {
@@ -41,7 +41,7 @@ __kernel void hardmax(ulong total, __global uchar* x_, ulong xo, __global uchar*
 #ifdef KERNEL_cumulate
 __kernel void cumulate(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n, long stride, int product,
                        int exclusive, int reverse) {
-  LINE
+  ROW_INDEX
   TX value = product ? (TX)1 : (TX)0;
   for (long k = 0; k < n; ++k) {
     const long i = reverse ? n - 1 - k : k;
@@ -55,7 +55,7 @@ __kernel void cumulate(ulong total, __global uchar* x_, ulong xo, __global uchar
 #ifdef KERNEL_lp_normalize
 // x / |x|, 0 for a line of zeros.
 __kernel void lp_normalize(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n, long stride, int p) {
-  LINE
+  ROW_INDEX
   TX norm = 0;
   for (long i = 0; i < n; ++i) norm += p == 1 ? fabs(X(i)) : X(i) * X(i);
   if (p == 2) norm = sqrt(norm);

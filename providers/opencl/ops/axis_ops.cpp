@@ -6,8 +6,8 @@
 namespace tessera::opencl {
 namespace {
 
-struct Lines {
-  Lines(const Shape& shape, size_t axis) : size(shape[axis]), stride(shape.SizeOfRange(axis + 1, shape.rank())) {}
+struct AxisRows {
+  AxisRows(const Shape& shape, size_t axis) : size(shape[axis]), stride(shape.SizeOfRange(axis + 1, shape.rank())) {}
   cl_long size, stride;
 };
 
@@ -28,10 +28,10 @@ class ArgExtreme final : public Kernel {
       if (i != axis) result.Append(x.shape()[i]);
       if (i == axis && keepdims_) result.Append(1);
     }
-    const Lines lines(x.shape(), axis);
+    const AxisRows rows(x.shape(), axis);
     Tensor& y = *context.output(0, result);
-    Require(y.num_elements() == 0 || lines.size > 0, "an empty axis has no extreme element");
-    kernel_.Linear(context, y.num_elements(), x, y, lines.size, lines.stride, smallest_, last_);
+    Require(y.num_elements() == 0 || rows.size > 0, "an empty axis has no extreme element");
+    kernel_.Linear(context, y.num_elements(), x, y, rows.size, rows.stride, smallest_, last_);
   }
 
  private:
@@ -54,12 +54,12 @@ class Hardmax final : public Kernel {
     const size_t axis = Axis(axis_, x.shape().rank());
     Tensor& y = *context.output(0, x.shape());
     if (x.num_elements() == 0) return;
-    Lines lines(x.shape(), axis);
+    AxisRows rows(x.shape(), axis);
     if (flattens_) {
-      lines.size *= lines.stride;
-      lines.stride = 1;
+      rows.size *= rows.stride;
+      rows.stride = 1;
     }
-    kernel_.Linear(context, x.num_elements() / lines.size, x, y, lines.size, lines.stride);
+    kernel_.Linear(context, x.num_elements() / rows.size, x, y, rows.size, rows.stride);
   }
 
  private:
@@ -83,8 +83,8 @@ class Cumulate final : public Kernel {
     const size_t axis = Axis(HostIntegers(given.Reshaped(Shape{1}))[0], x.shape().rank());
     Tensor& y = *context.output(0, x.shape());
     if (x.num_elements() == 0) return;
-    const Lines lines(x.shape(), axis);
-    kernel_.Linear(context, x.num_elements() / lines.size, x, y, lines.size, lines.stride, product_, exclusive_, reverse_);
+    const AxisRows rows(x.shape(), axis);
+    kernel_.Linear(context, x.num_elements() / rows.size, x, y, rows.size, rows.stride, product_, exclusive_, reverse_);
   }
 
  private:
@@ -103,10 +103,10 @@ class LpNormalization final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const Lines lines(x.shape(), Axis(axis_, x.shape().rank()));
+    const AxisRows rows(x.shape(), Axis(axis_, x.shape().rank()));
     Tensor& y = *context.output(0, x.shape());
     if (x.num_elements() == 0) return;
-    kernel_.Linear(context, x.num_elements() / lines.size, x, y, lines.size, lines.stride, p_);
+    kernel_.Linear(context, x.num_elements() / rows.size, x, y, rows.size, rows.stride, p_);
   }
 
  private:
@@ -117,7 +117,7 @@ class LpNormalization final : public Kernel {
 
 }  // namespace
 
-void RegisterLines(KernelRegistry& registry) {
+void RegisterRowOperators(KernelRegistry& registry) {
   registry.Add(Op("ArgMax").Versions(1).Types(0, kNumbers).Make<ArgExtreme>());
   registry.Add(Op("ArgMin").Versions(1).Types(0, kNumbers).Make<ArgExtreme>());
   registry.Add(Op("Hardmax").Versions(1).Types(0, kReals).Make<Hardmax>());

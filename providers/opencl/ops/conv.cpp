@@ -194,7 +194,7 @@ class Conv final : public Kernel {
     if (!IsMatrix()) pack_image_.Compile();
   }
 
-  /// The filters times the windows of all images, as one product; times each image itself where it is the matrix.
+  /// The filters times the windows of all images, as one matmul; times each image itself where it is the matrix.
   TileGemm::Expected Expect(const Shape& xs, const Shape& ws, const Geometry& g) const {
     if (!pointwise_) return TileGemm::OfWindows(xs, ws, g, 1);
     const int64_t positions = Positions(g);
@@ -211,7 +211,7 @@ class Conv final : public Kernel {
     return expected;
   }
 
-  /// As a product of the filters and the image's windows.
+  /// As a matmul of the filters and the image's windows.
   void ByPanels(KernelContext& context, PanelOperands operands, const Tensor& x, const Shape& ws, const Geometry& g,
                 int64_t batch, int64_t n) {
     const int64_t taps = ws.SizeOfRange(2, ws.rank()), k = CheckedMul<int64_t>(g.group_in, taps);
@@ -240,8 +240,8 @@ class Conv final : public Kernel {
     }
     panels_->MultiplyWindows(
         context, operands, shape, batch, stack, group_, [&](BufferRange windows, cl_int first, int64_t panels) {
-          const auto lots = static_cast<size_t>(CeilDiv(g.group_in, kChannels));
-          pack_image_.Compile()(context, {lots, static_cast<size_t>(panels), static_cast<size_t>(group_)}, {1, 1, 1}, x,
+          const auto batches = static_cast<size_t>(CeilDiv(g.group_in, kChannels));
+          pack_image_.Compile()(context, {batches, static_cast<size_t>(panels), static_cast<size_t>(group_)}, {1, 1, 1}, x,
                                 windows, g, static_cast<cl_int>(per_image), first);
         });
   }

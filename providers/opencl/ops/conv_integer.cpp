@@ -20,19 +20,19 @@ constexpr int64_t kFiltersOfItem = 4;  // that one work item of the direct kerne
 class IntegerConv final : public Kernel {
  public:
   explicit IntegerConv(const KernelInfo& info)
-      : places_(CodePlacesOf(info.node().op_type)),
+      : inputs_(QuantizedInputsOf(info.node().op_type)),
         tiled_(SettingsOf(info).tiles),
         window_(info.node()),
         group_(info.attribute<int64_t>("group", 1)),
-        results_(ResultsOfCodes(info, true)),
+        results_(QuantizedEpilogue(info, true)),
         direct_(DeviceOf(info), "matmul_integer", DirectDefines(info), "convolve"),
         depthwise_(DeviceOf(info), "matmul_integer", DirectDefines(info), "depthwise"),
-        filters_(info, places_.b, places_.b_zero, tiled_ ? "center" : "pack_rows"),
-        image_quads_(info, places_.a),
-        image_(info, places_.a, places_.a_zero, tiled_ ? "center" : "pair_planes"),
-        windows_(info, places_.a, places_.a_zero, "pack_windows") {
-    const auto ws = KnownShape(info.input_info(static_cast<size_t>(places_.b))),
-               xs = KnownShape(info.input_info(static_cast<size_t>(places_.a)));
+        filters_(info, inputs_.b, inputs_.b_zero, tiled_ ? "center" : "pack_rows"),
+        image_quads_(info, inputs_.a),
+        image_(info, inputs_.a, inputs_.a_zero, tiled_ ? "center" : "pair_planes"),
+        windows_(info, inputs_.a, inputs_.a_zero, "pack_windows") {
+    const auto ws = KnownShape(info.input_info(static_cast<size_t>(inputs_.b))),
+               xs = KnownShape(info.input_info(static_cast<size_t>(inputs_.a)));
     const bool known = ws && ws->rank() >= 3 && ws->rank() <= 5 && group_ > 0 && (*ws)[0] % group_ == 0;
     const Way way = known ? Choose(*ws) : tiled_ ? Way::kTiles : Way::kPanels;
     if (way == Way::kDirect) direct_.Compile();
@@ -52,13 +52,13 @@ class IntegerConv final : public Kernel {
   }
 
   void Compute(KernelContext& context) override {
-    const Shape& xs = context.required_input(static_cast<size_t>(places_.a)).shape();
-    const Shape& ws = context.required_input(static_cast<size_t>(places_.b)).shape();
+    const Shape& xs = context.required_input(static_cast<size_t>(inputs_.a)).shape();
+    const Shape& ws = context.required_input(static_cast<size_t>(inputs_.b)).shape();
     Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(),
             "input {} and weights {} need the same 3 to 5 dimensions", xs, ws);
     Require(group_ > 0 && xs[1] == ws[1] * group_ && ws[0] % group_ == 0, "input {} in group {} does not fit weights {}",
             xs, group_, ws);
-    const CodeOperands o(context, places_, ws[0]);
+    const QuantizedOperands o(context, inputs_, ws[0]);
     const Window window = window_.Fit(xs.dims().subspan(2), ws.dims().subspan(2));
     Shape ys{xs[0], ws[0]};
     for (const int64_t size : window.output) ys.Append(size);
@@ -109,7 +109,7 @@ class IntegerConv final : public Kernel {
 
   std::string DirectDefines(const KernelInfo& info) const {
     const auto type = [&](int i) { return info.input_type(static_cast<size_t>(i)); };
-    return Computed('A', type(places_.a)) + Computed('B', type(places_.b)) + Computed('P', type(places_.a)) +
+    return Computed('A', type(inputs_.a)) + Computed('B', type(inputs_.b)) + Computed('P', type(inputs_.a)) +
            results_.defines + fmt::format("#define PER {}\n#define COLUMNS {}\n", kFiltersOfItem, kPanel);
   }
 
@@ -120,8 +120,8 @@ class IntegerConv final : public Kernel {
       expected = quads_ != nullptr ? OfQuads(*xs, *ws, g, 0) : TileGemm::OfWindows(*xs, *ws, g, 0);
     }
     TileGemm::Layout layout{.windows = true,
-                            .codes = quads_ != nullptr ? TileGemm::Codes::kQuads : TileGemm::Codes::kShorts,
-                            .results = quads_ != nullptr ? ResultsOfCodes(info, true, true) : results_};
+                            .integers = quads_ != nullptr ? TileGemm::Integers::kQuads : TileGemm::Integers::kShorts,
+                            .results = quads_ != nullptr ? QuantizedEpilogue(info, true, true) : results_};
     if (ws) layout.taps = Shape(ws->dims().subspan(2));
     tiles_.emplace(info, std::move(layout), expected);
   }
@@ -132,14 +132,14 @@ class IntegerConv final : public Kernel {
     return CheckedMul<int64_t>(CheckedMul(CheckedMul(PanelGemm::PackedRows(ws[0] / group), Pairs(ws)), group),
                                sizeof(cl_int));
   }
-  std::array<size_t, 3> FilterLots(const Shape& ws) const {
-    return {static_cast<size_t>(CeilDiv(Pairs(ws), CodePacking::kLines)),
+  std::array<size_t, 3> FilterBatches(const Shape& ws) const {
+    return {static_cast<size_t>(CeilDiv(Pairs(ws), QuantizedPacking::kPackRows)),
             static_cast<size_t>(PanelGemm::PackedRows(ws[0] / group_) / kBlockRows), static_cast<size_t>(group_)};
   }
 
   void PackFilters(const KernelInfo& info, const Shape& ws) {
-    const Tensor* zeros = info.has_input(static_cast<size_t>(places_.b_zero))
-                              ? info.constant_input(static_cast<size_t>(places_.b_zero))
+    const Tensor* zeros = info.has_input(static_cast<size_t>(inputs_.b_zero))
+                              ? info.constant_input(static_cast<size_t>(inputs_.b_zero))
                               : nullptr;
     const cl_int step = zeros == nullptr || zeros->num_elements() == 1 ? 0 : 1;
     if (step != 0 && zeros->num_elements() != ws[0]) return;  // a run says so
@@ -148,33 +148,33 @@ class IntegerConv final : public Kernel {
     if (tiled_) {
       packed_ = filters_.OfConstant(
           info, "filters in shorts", CheckedMul<int64_t>(elements, sizeof(cl_short)),
-          [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
-            kernel.LinearOn(queue, elements, codes, zero, packed, cl_long{elements / ws[0]}, cl_long{ws[0]}, step);
+          [&](Launchable& kernel, cl_command_queue queue, BufferRange quantized, BufferRange zero, BufferRange packed) {
+            kernel.LinearOn(queue, elements, quantized, zero, packed, cl_long{elements / ws[0]}, cl_long{ws[0]}, step);
           });
     } else {
       packed_ = filters_.OfConstant(
           info, fmt::format("{} groups of blocks of rows of pairs", group_), FilterBytes(ws, group_),
-          [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
-            kernel.On(queue, FilterLots(ws), {1, 1, 1}, codes, zero, packed, static_cast<cl_int>(ws[0] / group_),
+          [&](Launchable& kernel, cl_command_queue queue, BufferRange quantized, BufferRange zero, BufferRange packed) {
+            kernel.On(queue, FilterBatches(ws), {1, 1, 1}, quantized, zero, packed, static_cast<cl_int>(ws[0] / group_),
                       static_cast<cl_int>(ws[1]), static_cast<cl_int>(taps), step);
           });
     }
-    if (packed_ != nullptr) info.ReleaseConstant(static_cast<size_t>(places_.b));
+    if (packed_ != nullptr) info.ReleaseConstant(static_cast<size_t>(inputs_.b));
   }
 
   void MakeQuads(const KernelInfo& info, const Shape& ws) {
-    quads_ = QuadWeights::Make(info, places_,
+    quads_ = QuadWeights::Make(info, inputs_,
                                {.outer = ws[0], .k = ws[1], .inner = ws.SizeOfRange(2, ws.rank()), .outer_channels = true});
   }
-  /// The product of filters and an image both of which have four channels in one.
+  /// The matmul of filters and an image both of which have four channels in one.
   TileGemm::Expected OfQuads(Shape xs, Shape ws, Geometry g, cl_int scale_step) const {
-    ws[1] = QuadCodes::Quads(ws[1]);
+    ws[1] = PackedQuads::Quads(ws[1]);
     xs[1] = CheckedMul(ws[1], group_);
     g.group_in = static_cast<cl_int>(ws[1]);
     g.channels = static_cast<cl_int>(xs[1]);
     return TileGemm::OfWindows(xs, ws, g, scale_step);
   }
-  void ByQuads(KernelContext& context, const CodeOperands& o, const Tensor& y, const Shape& xs, const Shape& ws,
+  void ByQuads(KernelContext& context, const QuantizedOperands& o, const Tensor& y, const Shape& xs, const Shape& ws,
                const Geometry& g) {
     const TileGemm::Expected now = OfQuads(xs, ws, g, o.scale_step);
     const DeviceScratch image(context, static_cast<size_t>(CheckedMul<int64_t>(now.elements_b, sizeof(cl_int))));
@@ -184,7 +184,7 @@ class IntegerConv final : public Kernel {
                      now.stack, now.stacks, now.geometry);
   }
 
-  void ByTiles(KernelContext& context, const CodeOperands& o, const Tensor& y, const Shape& xs, const Shape& ws,
+  void ByTiles(KernelContext& context, const QuantizedOperands& o, const Tensor& y, const Shape& xs, const Shape& ws,
                const Geometry& g) {
     const TileGemm::Expected now = TileGemm::OfWindows(xs, ws, g, o.scale_step);
     const DeviceScratch image(context, static_cast<size_t>(xs.num_elements()) * sizeof(cl_short));
@@ -201,17 +201,17 @@ class IntegerConv final : public Kernel {
     multiply(filters.range());
   }
 
-  void ByPanels(KernelContext& context, const CodeOperands& o, const Tensor& y, const Shape& ws, const Geometry& g,
+  void ByPanels(KernelContext& context, const QuantizedOperands& o, const Tensor& y, const Shape& ws, const Geometry& g,
                 int64_t batch) {
     if (packed_ != nullptr) return ByPanels(context, packed_->range(), o, y, ws, g, batch);
     const DeviceScratch filters(context, static_cast<size_t>(FilterBytes(ws, group_)));
-    filters_.Compile()(context, FilterLots(ws), {1, 1, 1}, *o.b, o.b_zero, filters.range(), g.group_out, g.group_in,
+    filters_.Compile()(context, FilterBatches(ws), {1, 1, 1}, *o.b, o.b_zero, filters.range(), g.group_out, g.group_in,
                        static_cast<cl_int>(ws.SizeOfRange(2, ws.rank())), o.zero_step);
     ByPanels(context, filters.range(), o, y, ws, g, batch);
   }
 
-  /// As a product of the filters and the image's windows: of pairs of channels, with what is around the image.
-  void ByPanels(KernelContext& context, BufferRange filters, const CodeOperands& o, const Tensor& y, const Shape& ws,
+  /// As a matmul of the filters and the image's windows: of pairs of channels, with what is around the image.
+  void ByPanels(KernelContext& context, BufferRange filters, const QuantizedOperands& o, const Tensor& y, const Shape& ws,
                 const Geometry& g, int64_t batch) {
     const int64_t n = Positions(g), pairs = Pairs(ws), per_image = PanelGemm::Panels(n),
                   pairs_of_group = CeilDiv<int64_t>(g.group_in, 2);
@@ -243,21 +243,21 @@ class IntegerConv final : public Kernel {
     }
     panels_->MultiplyWindows(
         context, operands, shape, batch, stack, group_, [&](BufferRange windows, cl_int first, int64_t panels) {
-          const auto lots = static_cast<size_t>(CeilDiv(pairs_of_group, CodePacking::kPlanes));
-          windows_.Compile()(context, {lots, static_cast<size_t>(panels), static_cast<size_t>(group_)}, {1, 1, 1},
+          const auto batches = static_cast<size_t>(CeilDiv(pairs_of_group, QuantizedPacking::kPlanes));
+          windows_.Compile()(context, {batches, static_cast<size_t>(panels), static_cast<size_t>(group_)}, {1, 1, 1},
                              image.range(), windows, g, static_cast<cl_int>(per_image), first, cl_long{plane});
         });
   }
 
-  CodePlaces places_;
+  QuantizedInputs inputs_;
   bool tiled_;
   WindowAttributes window_;
   int64_t group_;
   Epilogue results_;
   LazyLaunchable direct_, depthwise_;
-  CodePacking filters_;
-  QuadCodes image_quads_;
-  CodePacking image_, windows_;
+  QuantizedPacking filters_;
+  PackedQuads image_quads_;
+  QuantizedPacking image_, windows_;
   std::unique_ptr<const QuadWeights> quads_;
   std::optional<TileGemm> tiles_;
   std::optional<PanelGemm> panels_;

@@ -65,8 +65,8 @@ __kernel void add_taps(__global uchar* c_, ulong co, __global uchar* bias_, ulon
   const TX bias = bias_ != 0 ? GET_X(bias_ + biaso, plane % g.filters) : (TX)0;
   const int end = min((int)get_global_id(1) * ROWS + ROWS, g.out[0] * g.out[1]);
   for (int row = get_global_id(1) * ROWS; row < end; ++row) {
-    TX sums[ROW], results[ROW];
-    for (int j = 0; j < phase * s; ++j) sums[j] = bias;
+    TX acc[ROW], results[ROW];
+    for (int j = 0; j < phase * s; ++j) acc[j] = bias;
     for (int k0 = 0; k0 < g.window[0]; ++k0) {
       const long i0 = source(row / g.out[1], k0, 0, g);
       if (i0 < 0) continue;
@@ -80,21 +80,21 @@ __kernel void add_taps(__global uchar* c_, ulong co, __global uchar* bias_, ulon
           const int p = (int)(reach % s + s) % s;
           const long i2 = (first_column + p - reach) / s;
           const int low = (int)min(max(0L, -i2), (long)phase), high = (int)max(min(g.in[2] - i2, (long)phase), (long)low);
-          TX* to = sums + p * phase;
+          TX* to = acc + p * phase;
           for (int j = low; j < high; ++j) to[j] += from[i2 + j];
         }
       }
     }
     const long at = (plane * g.out[0] * g.out[1] + row) * g.out[2] + first_column;
     if (s == 1) {
-      for (int j = 0; j < columns; ++j) PUT_X(y_ + yo, at + j, EPILOGUE(sums[j], at + j));
+      for (int j = 0; j < columns; ++j) PUT_X(y_ + yo, at + j, EPILOGUE(acc[j], at + j));
       continue;
     }
     if (s == 2) {
-      for (int j = 0; j < phase; ++j) results[2 * j] = sums[j], results[2 * j + 1] = sums[phase + j];
+      for (int j = 0; j < phase; ++j) results[2 * j] = acc[j], results[2 * j + 1] = acc[phase + j];
     } else {
       for (int p = 0; p < s; ++p) {
-        for (int j = 0; j < phase; ++j) results[j * s + p] = sums[p * phase + j];
+        for (int j = 0; j < phase; ++j) results[j * s + p] = acc[p * phase + j];
       }
     }
     for (int j = 0; j < columns; ++j) PUT_X(y_ + yo, at + j, EPILOGUE(results[j], at + j));

@@ -18,9 +18,9 @@ constexpr int64_t kRowElements = 1024;  // of a result's row that one work item 
 constexpr int64_t kRowsPerItem = 8;
 
 /// The filters times the image, on processors: what each tap adds to the result, which is then added up where it belongs.
-class TransposedProduct {
+class TransposedGemm {
  public:
-  explicit TransposedProduct(const KernelInfo& info)
+  explicit TransposedGemm(const KernelInfo& info)
       : type_(info.input_type(0)),
         panels_(info, info.constant_input(1) != nullptr ? PanelGemm::Left::kPacked : PanelGemm::Left::kStrided,
                 KeptAsComputed()),
@@ -91,7 +91,7 @@ class TransposedProduct {
   static std::string KeptAsComputed() {
     return fmt::format("{}#undef PUT_R\n#define PUT_R(p, i, v) (((__global TX*)(p))[i] = (v))\n", Epilogue().defines);
   }
-  /// Of the product's left side.
+  /// Of the matmul's left side.
   size_t ElementBytes() const {
     return packed_ != nullptr ? panels_.element_bytes() : static_cast<size_t>(BitWidth(type_)) / 8;
   }
@@ -129,15 +129,15 @@ class ConvTranspose final : public Kernel {
         attributes_(info.node()) {
     const auto ws = KnownShape(info.input_info(1));
     const bool fits = ws && ws->rank() >= 3 && ws->rank() <= 5 && attributes_.group > 0 &&
-                      (*ws)[0] % attributes_.group == 0 && TransposedProduct::Suits(WindowOf(*ws));
+                      (*ws)[0] % attributes_.group == 0 && TransposedGemm::Suits(WindowOf(*ws));
     if (SettingsOf(info).tiles || (ws && !fits)) {
       kernel_.Compile();
       return;
     }
     if (!ws) kernel_.Compile();
-    product_.emplace(info);
-    if (const Tensor* w = ws ? info.constant_input(1) : nullptr) product_->Pack(info, *w, attributes_.group);
-    product_->Prepare();
+    gemm_.emplace(info);
+    if (const Tensor* w = ws ? info.constant_input(1) : nullptr) gemm_->Pack(info, *w, attributes_.group);
+    gemm_->Prepare();
   }
 
   void Compute(KernelContext& context) override {
@@ -165,7 +165,7 @@ class ConvTranspose final : public Kernel {
     g.filters = static_cast<cl_int>(filters);
     g.group_in = static_cast<cl_int>(xs[1] / attributes_.group);
     g.group_out = static_cast<cl_int>(ws[1]);
-    if (product_ && TransposedProduct::Suits(g)) return product_->Convolve(context, x, w, bias, y, g, operands);
+    if (gemm_ && TransposedGemm::Suits(g)) return gemm_->Convolve(context, x, w, bias, y, g, operands);
     const int64_t blocks = attributes_.group * CeilDiv(ws[1], kOutputsPerItem);
     kernel_.Compile().Grid(context, ys.SizeOfRange(2, ys.rank()), blocks, xs[0], x, w, bias, y, g, operands);
   }
@@ -180,7 +180,7 @@ class ConvTranspose final : public Kernel {
   const Epilogue epilogue_;
   LazyLaunchable kernel_;
   TransposeAttributes attributes_;
-  std::optional<TransposedProduct> product_;  // on processors
+  std::optional<TransposedGemm> gemm_;  // on processors
 };
 
 }  // namespace

@@ -19,23 +19,23 @@ __kernel void deform_conv(ulong positions, __global uchar* x_, ulong xo, __globa
   if (p >= (long)positions) return;
   const long group = get_global_id(1) / blocks, first = get_global_id(1) % blocks * PER;
   const long row = p / g.out[2] * g.stride[1] - g.pad[1], column = p % g.out[2] * g.stride[2] - g.pad[2];
-  TX sums[PER];
-  for (int j = 0; j < PER; ++j) sums[j] = 0;
+  TX acc[PER];
+  for (int j = 0; j < PER; ++j) acc[j] = 0;
   for (int c = 0; c < g.group_in; ++c) {
     const long channel = group * g.group_in + c, plane = (n * g.channels + channel) * d.image;
-    const long place = (n * d.offset_groups + channel / (g.channels / d.offset_groups)) * d.taps;
+    const long first_tap = (n * d.offset_groups + channel / (g.channels / d.offset_groups)) * d.taps;
     for (int k = 0; k < d.taps; ++k) {
-      const TX dy = GET_X(offset_ + oo, (place + k) * 2 * d.planes + p), dx = GET_X(offset_ + oo, ((place + k) * 2 + 1) * d.planes + p);
+      const TX dy = GET_X(offset_ + oo, (first_tap + k) * 2 * d.planes + p), dx = GET_X(offset_ + oo, ((first_tap + k) * 2 + 1) * d.planes + p);
       const TX y = (TX)(row + k / g.window[2] * g.dilation[1]) + dy, x = (TX)(column + k % g.window[2] * g.dilation[2]) + dx;
       TX value = sample(x_ + xo, plane, y, x, g);
-      if (mask_ != 0) value *= GET_X(mask_ + mo, (place + k) * d.planes + p);
+      if (mask_ != 0) value *= GET_X(mask_ + mo, (first_tap + k) * d.planes + p);
       for (int j = 0; j < PER && first + j < g.group_out; ++j) {
-        sums[j] += value * GET_X(w_ + wo, ((group * g.group_out + first + j) * g.group_in + c) * d.taps + k);
+        acc[j] += value * GET_X(w_ + wo, ((group * g.group_out + first + j) * g.group_in + c) * d.taps + k);
       }
     }
   }
   for (int j = 0; j < PER && first + j < g.group_out; ++j) {
     const long filter = group * g.group_out + first + j;
-    PUT_X(y_ + yo, (n * g.filters + filter) * d.planes + p, sums[j] + (bias_ != 0 ? GET_X(bias_ + bo, filter) : (TX)0));
+    PUT_X(y_ + yo, (n * g.filters + filter) * d.planes + p, acc[j] + (bias_ != 0 ? GET_X(bias_ + bo, filter) : (TX)0));
   }
 }

@@ -246,8 +246,8 @@ class FusedMatMul final : public Kernel {
       Dim dim{.size = shape.batch[i], .in_y = true};
       stride = shape.batch[i] == 0 ? 0 : stride / shape.batch[i];
       dim.y = stride;
-      dim.in_a = Take(left, i, shape.batch.rank(), dim.a);
-      dim.in_b = Take(right, i, shape.batch.rank(), dim.b);
+      dim.in_a = StrideOf(left, i, shape.batch.rank(), dim.a);
+      dim.in_b = StrideOf(right, i, shape.batch.rank(), dim.b);
       if (!dim.in_a && !dim.in_b) dim.in_a = true;  // of one element
       dims.push_back(dim);
     }
@@ -263,7 +263,7 @@ class FusedMatMul final : public Kernel {
 
  private:
   /// Whether an operand has batch axis `i` with more than one matrix, and its stride.
-  static bool Take(const Arranged& operand, size_t i, size_t rank, cl_long& stride) {
+  static bool StrideOf(const Arranged& operand, size_t i, size_t rank, cl_long& stride) {
     const size_t skipped = rank - operand.batch_rank();
     if (i < skipped || operand.shape[i - skipped] == 1) return false;
     stride = operand.strides[i - skipped];

@@ -26,7 +26,7 @@ Elementwise::Elementwise(const KernelInfo& info, std::string_view types, std::st
     : by_rows_(!SettingsOf(info).tiles),
       kernel_(DeviceOf(info), "elementwise",
               fmt::format("{}{}{}#define OP {}\n", types, KernelSource("functions"),
-                          by_rows_ ? Launchable::LineDefines() : "", expression),
+                          by_rows_ ? Launchable::RowPieceDefines() : "", expression),
               by_rows_ ? "elementwise_rows" : "elementwise"),
       alpha_(alpha),
       beta_(beta) {}
@@ -54,7 +54,7 @@ void Elementwise::Launch(KernelContext& context, std::span<const Tensor* const> 
   s.Coalesce();
   const int64_t size = s.dims[static_cast<size_t>(s.rank - 1)];
   if (by_rows_ && y.num_elements() > 0)
-    return kernel_.Lines(context, size, y.num_elements() / size, a, b, c, y, s, alpha, beta);
+    return kernel_.Rows(context, size, y.num_elements() / size, a, b, c, y, s, alpha, beta);
   kernel_.Linear(context, y.num_elements(), a, b, c, y, s, alpha, beta);
 }
 

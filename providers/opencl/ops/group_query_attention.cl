@@ -1,5 +1,5 @@
-// Heads of new tokens to where attention reads them, turned by their positions on the way; and rows that a cache keeps.
-typedef struct { long batch, steps, heads, width, half_width, x_row, x_first, y_batch, y_head, y_row; int turned, interleaved, appends; } Parts;
+// Heads of new tokens to where attention reads them, rotated by their positions on the way; and rows that a cache keeps.
+typedef struct { long batch, steps, heads, width, half_width, x_row, x_first, y_batch, y_head, y_row; int rotated, interleaved, appends; } Parts;
 
 #ifdef KERNEL_place
 // facts: rows of the past by batch, all rows by batch, positions of tokens. `appends`: rows go behind the past's.
@@ -11,7 +11,7 @@ __kernel void place(ulong total, __global uchar* x_, ulong xo, __global uchar* c
   const long b = token / p.steps, step = token % p.steps, base = token * p.x_row + p.x_first + h * p.width;
   __global const long* facts = AT(const long, facts_, fo);
   TX value = GET_X(x_ + xo, base + at);
-  if (p.turned && at < 2 * p.half_width) {
+  if (p.rotated && at < 2 * p.half_width) {
     const long pair = p.interleaved ? at / 2 : at % p.half_width, row = facts[2 * p.batch + token] * p.half_width;
     const int second = p.interleaved ? at % 2 : at >= p.half_width;
     const long partner = p.interleaved ? at ^ 1 : second ? at - p.half_width : at + p.half_width;

@@ -12,7 +12,7 @@ namespace {
 /// The same struct stands in group_query_attention.cl.
 struct Parts {
   cl_long batch, steps, heads, width, half_width, x_row, x_first, y_batch, y_head, y_row;
-  cl_int turned, interleaved, appends, padding = 0;
+  cl_int rotated, interleaved, appends, padding = 0;
 };
 
 class GroupQueryAttention final : public Kernel {
@@ -23,8 +23,8 @@ class GroupQueryAttention final : public Kernel {
         place_(device_, "group_query_attention", Computed('X', type_), "place"),
         keep_(device_, "group_query_attention", Computed('X', type_), "keep"),
         heads_in_query_(HeadsInQuery(info)),
-        product_(info, {type_, type_, type_, info.output_type(0)},
-                 KnownHeads(info, heads_in_query_, info.attribute<int64_t>("kv_num_heads", 0))),
+        attention_(info, {type_, type_, type_, info.output_type(0)},
+                   KnownHeads(info, heads_in_query_, info.attribute<int64_t>("kv_num_heads", 0))),
         heads_(info.attribute<int64_t>("num_heads")),
         kv_heads_(info.attribute<int64_t>("kv_num_heads")),
         window_(info.attribute<int64_t>("local_window_size", -1)),
@@ -148,35 +148,35 @@ class GroupQueryAttention final : public Kernel {
                  cl_long{call.width});
   }
 
-  void Append(KernelContext& context, const Tensor& x, int64_t row, int64_t first, bool turned, const Cache& cache,
+  void Append(KernelContext& context, const Tensor& x, int64_t row, int64_t first, bool rotated, const Cache& cache,
               const Buffer& facts, const Call& call) {
-    const Parts p = PartsOf(context, call, kv_heads_, row, first, turned);
+    const Parts p = PartsOf(context, call, kv_heads_, row, first, rotated);
     Parts to = p;
     to.y_batch = kv_heads_ * call.capacity * call.width;
     to.y_head = call.capacity * call.width;
     to.y_row = call.width;
     to.appends = 1;
-    Place(context, x, cache.range, facts, to);
+    WriteHeads(context, x, cache.range, facts, to);
   }
 
-  Parts PartsOf(KernelContext& context, const Call& call, int64_t heads, int64_t row, int64_t first, bool turned) const {
+  Parts PartsOf(KernelContext& context, const Call& call, int64_t heads, int64_t row, int64_t first, bool rotated) const {
     return {.batch = call.batch,
             .steps = call.steps,
             .heads = heads,
             .width = call.width,
-            .half_width = turned ? context.required_input(7).shape()[1] : 0,
+            .half_width = rotated ? context.required_input(7).shape()[1] : 0,
             .x_row = row,
             .x_first = first,
             .y_batch = call.steps * heads * call.width,
             .y_head = call.width,
             .y_row = heads * call.width,
-            .turned = turned,
+            .rotated = rotated,
             .interleaved = interleaved_,
             .appends = 0};
   }
 
-  void Place(KernelContext& context, const Tensor& x, BufferRange to, const Buffer& facts, const Parts& p) {
-    const Tensor *cosine = p.turned ? context.input(7) : nullptr, *sine = p.turned ? context.input(8) : nullptr;
+  void WriteHeads(KernelContext& context, const Tensor& x, BufferRange to, const Buffer& facts, const Parts& p) {
+    const Tensor *cosine = p.rotated ? context.input(7) : nullptr, *sine = p.rotated ? context.input(8) : nullptr;
     place_.Linear(context, p.batch * p.steps * p.heads * p.width, x, cosine, sine, BufferRange{facts.get(), 0}, to, p);
   }
 
@@ -193,12 +193,12 @@ class GroupQueryAttention final : public Kernel {
                        .q_batch = call.steps * row,
                        .q_head = call.width,
                        .q_row = row};
-    std::unique_ptr<DeviceScratch> turned;
+    std::unique_ptr<DeviceScratch> rotated;
     BufferRange q = DeviceAllocator::Find(query.raw());
     if (rotary_) {
-      turned = std::make_unique<DeviceScratch>(context, ByteSize(type_, call.batch * call.steps * hidden));
-      q = turned->range();
-      Place(context, query, q, facts, PartsOf(context, call, heads_, row, 0, true));
+      rotated = std::make_unique<DeviceScratch>(context, ByteSize(type_, call.batch * call.steps * hidden));
+      q = rotated->range();
+      WriteHeads(context, query, q, facts, PartsOf(context, call, heads_, row, 0, true));
       p.q_batch = call.steps * hidden;
       p.q_row = hidden;
     }
@@ -215,14 +215,14 @@ class GroupQueryAttention final : public Kernel {
     p.softcap = softcap_;
     const bool by_length = !call.is_prompt || !causal_;
     const BufferRange none, lengths{facts.get(), static_cast<size_t>(call.batch) * sizeof(cl_long)};
-    product_.Run(context, q, keys.range, values.range, nullptr, by_length ? lengths : none, y, p);
+    attention_.Run(context, q, keys.range, values.range, nullptr, by_length ? lengths : none, y, p);
   }
 
   Device& device_;
   ElementType type_;
   Launchable place_, keep_;
   const int64_t heads_in_query_;
-  ScaledDotProduct product_;
+  ScaledDotProduct attention_;
   int64_t heads_, kv_heads_, window_;
   bool causal_, rotary_, interleaved_;
   float scale_, softcap_;

@@ -15,7 +15,7 @@ class Loss final : public Kernel {
   explicit Loss(const KernelInfo& info)
       : loss_(DeviceOf(info), "losses", Defines(info), "loss"),
         combine_(DeviceOf(info), "losses", Defines(info), "combine"),
-        places_(info, 1),
+        sent_labels_(info, 1),
         element_bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)),
         reduction_(ParseLossReduction(info.attribute<std::string>("reduction", "mean"))) {
     if (info.has_attribute("ignore_index")) ignored_ = info.attribute<int64_t>("ignore_index");
@@ -35,15 +35,16 @@ class Loss final : public Kernel {
     const bool reduces = reduction_ != LossReduction::kNone;
     const Tensor& y = *context.output(0, reduces ? Shape{} : rest);
     // One place more, so that no labels are not an empty buffer.
-    const Buffer sent =
-        places_.Send(context, shape, count + 1, [&](std::span<int64_t> places) { Check(labels, classes, places); });
-    const BufferRange places{sent.get(), 0};
+    const Buffer sent = sent_labels_.Send(context, shape, count + 1,
+                                          [&](std::span<int64_t> labels_sent) { Check(labels, classes, labels_sent); });
+    const BufferRange labels_sent{sent.get(), 0};
     if (!reduces)
-      return loss_.Linear(context, count, x, places, weights, y, logarithms, cl_long{classes}, cl_long{inner}, cl_int{0});
+      return loss_.Linear(context, count, x, labels_sent, weights, y, logarithms, cl_long{classes}, cl_long{inner},
+                          cl_int{0});
     const DeviceScratch losses(context, static_cast<size_t>(count + 1) * element_bytes_);
-    loss_.Linear(context, count, x, places, weights, losses.range(), logarithms, cl_long{classes}, cl_long{inner},
+    loss_.Linear(context, count, x, labels_sent, weights, losses.range(), logarithms, cl_long{classes}, cl_long{inner},
                  cl_int{1});
-    combine_.Groups(context, 1, kLanes, losses.range(), places, weights, y, cl_long{count},
+    combine_.Groups(context, 1, kLanes, losses.range(), labels_sent, weights, y, cl_long{count},
                     static_cast<cl_int>(reduction_ == LossReduction::kMean));
   }
 
@@ -56,19 +57,19 @@ class Loss final : public Kernel {
   }
 
   /// The class of each position; -1 where it does not count.
-  void Check(const Tensor& labels, int64_t classes, std::span<int64_t> places) const {
+  void Check(const Tensor& labels, int64_t classes, std::span<int64_t> labels_sent) const {
     const HostIndices given(labels);
-    std::ranges::fill(places, -1);
+    std::ranges::fill(labels_sent, -1);
     for (int64_t i = 0; i < labels.num_elements(); ++i) {
       const int64_t label = given[i];
       if (ignored_ && label == *ignored_) continue;
       Require(label >= 0 && label < classes, "label {} is outside [0, {})", label, classes);
-      places[static_cast<size_t>(i)] = label;
+      labels_sent[static_cast<size_t>(i)] = label;
     }
   }
 
   Launchable loss_, combine_;
-  SentIntegers places_;
+  SentIntegers sent_labels_;
   size_t element_bytes_;
   LossReduction reduction_;
   std::optional<int64_t> ignored_;

@@ -20,15 +20,15 @@ struct Operand {
 /// A size or stride as kernels count it.
 cl_int Counted(int64_t size) {
   Require(size <= std::numeric_limits<cl_int>::max(),
-          "a product has a side of {}; kernels count to {}: split it, or leave the node to another provider", size,
+          "a matmul has a side of {}; kernels count to {}: split it, or leave the node to another provider", size,
           std::numeric_limits<cl_int>::max());
   return static_cast<cl_int>(size);
 }
 
-/// C = alpha A B + beta bias for a stack of products, the way that suits the device.
-class Product {
+/// C = alpha A B + beta bias for a batch of matmuls, the way that suits the device.
+class GemmCall {
  public:
-  Product(const KernelInfo& info, TileGemm::Layout layout, const std::optional<TileGemm::Expected>& expected)
+  GemmCall(const KernelInfo& info, TileGemm::Layout layout, const std::optional<TileGemm::Expected>& expected)
       : epilogue_(EpilogueOf(info)), long_(info) {
     if (SettingsOf(info).tiles || !kReals.contains(info.input_type(0))) {
       tiles_.emplace(info, layout, expected);
@@ -124,7 +124,7 @@ class Product {
 /// The sizes of numpy.matmul.
 struct StackedSizes {
   StackedSizes(const Shape& a, const Shape& b) {
-    Require(a.rank() > 0 && b.rank() > 0, "operands of a product need at least one dimension");
+    Require(a.rank() > 0 && b.rank() > 0, "operands of a matmul need at least one dimension");
     const Shape sa = a.rank() == 1 ? Shape{1, a[0]} : a, sb = b.rank() == 1 ? Shape{b[0], 1} : b;
     m = sa[sa.rank() - 2];
     k = sa.back();
@@ -173,7 +173,7 @@ struct StackedSizes {
 
 class MatMul final : public Kernel {
  public:
-  explicit MatMul(const KernelInfo& info) : product_(info, {.along_k_a = true, .along_k_b = false}, Expected(info)) {}
+  explicit MatMul(const KernelInfo& info) : gemm_(info, {.along_k_a = true, .along_k_b = false}, Expected(info)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
@@ -183,10 +183,10 @@ class MatMul final : public Kernel {
     Require(bias == nullptr || bias->num_elements() == sizes.n, "the bias has {} elements for {} columns",
             bias == nullptr ? 0 : bias->num_elements(), sizes.n);
     Epilogue::Operands storage;
-    const auto operands = product_.epilogue().Collect(context, sizes.result, storage);
+    const auto operands = gemm_.epilogue().Collect(context, sizes.result, storage);
     Tensor& y = *context.output(0, sizes.result);
-    product_(context, sizes.m, sizes.n, sizes.k, {&a, Counted(sizes.k), 1}, {&b, Counted(sizes.n), 1}, {bias, 0, 1}, 1.0f,
-             1.0f, sizes.stack, sizes.stacks, sizes.stacks_b, y, operands);
+    gemm_(context, sizes.m, sizes.n, sizes.k, {&a, Counted(sizes.k), 1}, {&b, Counted(sizes.n), 1}, {bias, 0, 1}, 1.0f,
+          1.0f, sizes.stack, sizes.stacks, sizes.stacks_b, y, operands);
   }
 
  private:
@@ -196,7 +196,7 @@ class MatMul final : public Kernel {
     return StackedSizes(*a, *b).Expected();
   }
 
-  Product product_;
+  GemmCall gemm_;
 };
 
 class Gemm final : public Kernel {
@@ -206,7 +206,7 @@ class Gemm final : public Kernel {
         trans_b_(info.attribute<int64_t>("transB", 0) != 0),
         alpha_(info.attribute<float>("alpha", 1.0f)),
         beta_(info.attribute<float>("beta", 1.0f)),
-        product_(info, {.along_k_a = !trans_a_, .along_k_b = trans_b_}, Expected(info)) {}
+        gemm_(info, {.along_k_a = !trans_a_, .along_k_b = trans_b_}, Expected(info)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
@@ -224,10 +224,10 @@ class Gemm final : public Kernel {
     }
     const Shape result{s.m, s.n};
     Epilogue::Operands storage;
-    const auto operands = product_.epilogue().Collect(context, result, storage);
+    const auto operands = gemm_.epilogue().Collect(context, result, storage);
     Tensor& y = *context.output(0, result);
-    product_(context, s.m, s.n, s.k, {&a, s.row_a, s.col_a}, {&b, s.row_b, s.col_b}, bias, alpha_, beta_, Strided{}, 1, 1,
-             y, operands);
+    gemm_(context, s.m, s.n, s.k, {&a, s.row_a, s.col_a}, {&b, s.row_b, s.col_b}, bias, alpha_, beta_, Strided{}, 1, 1, y,
+          operands);
   }
 
  private:
@@ -246,7 +246,7 @@ class Gemm final : public Kernel {
 
   bool trans_a_, trans_b_;
   float alpha_, beta_;
-  Product product_;
+  GemmCall gemm_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// What products and convolutions of bytes need besides panel_gemm.cl and tile_gemm.cl, which multiply integers of 16 bits: codes less
-// their zero points, in the forms that these kernels read; convolutions of few channels.
+// What matmuls and convolutions of bytes need besides panel_gemm.cl and tile_gemm.cl, which multiply integers of 16 bits: quantized
+// values less their zero points, in the forms that these kernels read; convolutions of few channels.
 //
-// P: a code's operand and its zero points. Pairs are two neighbours along k: two rows of a matrix, two channels of an image.
+// P: a quantized value's operand and its zero points. Pairs are two neighbours along k: two rows of a matrix, two channels of an image.
 static inline int pair_of(int first, int second) { return (int)(((uint)second << 16) | ((uint)first & 0xffffu)); }
 static inline int zero_of(__global const uchar* zeros, long i) { return zeros != 0 ? (int)GET_P(zeros, i) : 0; }
 
@@ -17,7 +17,7 @@ __kernel void center(ulong total, __global uchar* x_, ulong xo, __global uchar* 
 #endif
 
 #ifdef KERNEL_pack_quads
-// Four neighbouring channels in an int, `inner` elements of each, as signed bytes: codes without a sign less 128.
+// Four neighbouring channels in an int, `inner` elements of each, as signed bytes: quantized values without a sign less 128.
 __kernel void pack_quads(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long inner, long channels) {
   const long i = get_global_id(0);
   if ((ulong)i >= total) return;
@@ -31,10 +31,10 @@ __kernel void pack_quads(ulong total, __global uchar* x_, ulong xo, __global uch
 
 #ifdef KERNEL_pack_rows
 // A[m, channels, taps] to blocks of ROWS rows, pair after pair of channels of each, a stack of them in the third dimension. An item packs
-// LINES pairs of a block. Zero points: `step` from row to row.
+// PACK_ROWS pairs of a block. Zero points: `step` from row to row.
 __kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* zero_, ulong zo, __global uchar* y_, ulong yo, int m, int channels, int taps,
                         int step) {
-  const int pairs = (channels + 1) / 2 * taps, first_row = get_global_id(1) * ROWS, first = get_global_id(0) * LINES, end = min(first + LINES, pairs);
+  const int pairs = (channels + 1) / 2 * taps, first_row = get_global_id(1) * ROWS, first = get_global_id(0) * PACK_ROWS, end = min(first + PACK_ROWS, pairs);
   __global int* to = AT(int, y_, yo) + (get_global_id(2) * get_global_size(1) + get_global_id(1)) * pairs * ROWS;
   for (int r = 0; r < ROWS; ++r) {
     const long row = get_global_id(2) * m + first_row + r;
@@ -51,10 +51,10 @@ __kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* zero_, ulo
 #endif
 
 #ifdef KERNEL_pack_matrix
-// B[k, n] to panels, pair after pair of rows of each, a stack of them in the third dimension. An item packs LINES pairs of a panel.
+// B[k, n] to panels, pair after pair of rows of each, a stack of them in the third dimension. An item packs PACK_ROWS pairs of a panel.
 __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* zero_, ulong zo, __global uchar* y_, ulong yo, int k, int n, int step) {
   const int pairs = (k + 1) / 2, column = get_global_id(1) * COLUMNS, width = min(COLUMNS, n - column);
-  const int first = get_global_id(0) * LINES, end = min(first + LINES, pairs);
+  const int first = get_global_id(0) * PACK_ROWS, end = min(first + PACK_ROWS, pairs);
   __global int* to = AT(int, y_, yo) + ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * pairs + first) * COLUMNS;
   int zero[COLUMNS];
   for (int j = 0; j < COLUMNS; ++j) zero[j] = zero_of(zero_ == 0 ? 0 : zero_ + zo, (long)min(column + j, n - 1) * step);
@@ -104,8 +104,8 @@ __kernel void pack_windows(__global uchar* x_, ulong xo, __global uchar* y_, ulo
   const int height = PADDED(g, 1), width = PADDED(g, 2);
   int at[COLUMNS];
   for (int j = 0; j < COLUMNS; ++j) {
-    const int o = min(start + j, positions - 1), line = o / g.out[2];
-    at[j] = (line / g.out[1] * g.stride[0] * height + line % g.out[1] * g.stride[1]) * width + o % g.out[2] * g.stride[2];
+    const int o = min(start + j, positions - 1), output_row = o / g.out[2];
+    at[j] = (output_row / g.out[1] * g.stride[0] * height + output_row % g.out[1] * g.stride[1]) * width + o % g.out[2] * g.stride[2];
   }
   const int neighbours = start + COLUMNS <= positions && at[COLUMNS - 1] == at[0] + COLUMNS - 1;  // each is past the one before
   __global const int* from = AT(const int, x_, xo) + ((image * get_global_size(2) + get_global_id(2)) * pairs + first_pair) * plane;

@@ -1,5 +1,5 @@
-// Products of bytes: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat (1). One scale and zero
-// point for A and Y; one, or one a column, for B. The optimizer's QuantizedLookup.
+// Matmuls of 8-bit integers: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat (1). One scale
+// and zero point for A and Y; one, or one a column, for B.
 
 #include <limits>
 #include <optional>
@@ -17,9 +17,9 @@ namespace {
 
 constexpr TypeSet kBytes = {ElementType::kInt8, ElementType::kUInt8};
 
-/// A stack of products C[m, n] = A[m, k] B[k, n].
-struct CodeProductSizes {
-  CodeProductSizes(const Shape& a, const Shape& b) {
+/// A batch of matmuls C[m, n] = A[m, k] B[k, n].
+struct IntegerMatMulSizes {
+  IntegerMatMulSizes(const Shape& a, const Shape& b) {
     const cpu::MatMulShape shape = cpu::InferMatMulShape(a, b);
     const auto batch_of = [](const Shape& s) { return Shape(s.dims().first(s.rank() < 2 ? 0 : s.rank() - 2)); };
     const Shape batch_a = batch_of(a), batch_b = batch_of(b);
@@ -39,7 +39,7 @@ struct CodeProductSizes {
       stack.b = BroadcastStrides(batch_b, shape.batch);
     }
     for (const int64_t size : {m, n, k}) {
-      Require(size <= std::numeric_limits<cl_int>::max(), "a product has a side of {}; OpenCL kernels count to {}", size,
+      Require(size <= std::numeric_limits<cl_int>::max(), "a matmul has a side of {}; OpenCL kernels count to {}", size,
               std::numeric_limits<cl_int>::max());
     }
   }
@@ -59,32 +59,33 @@ struct CodeProductSizes {
   Shape result;
 };
 
-class IntegerProduct final : public Kernel {
+class IntegerMatMul final : public Kernel {
  public:
-  explicit IntegerProduct(const KernelInfo& info)
-      : places_(CodePlacesOf(info.node().op_type)),
+  explicit IntegerMatMul(const KernelInfo& info)
+      : inputs_(QuantizedInputsOf(info.node().op_type)),
         tiled_(SettingsOf(info).tiles),
         quads_(tiled_ ? MakeQuads(info) : nullptr),
-        left_quads_(info, places_.a),
-        left_(info, places_.a, places_.a_zero, tiled_ ? "center" : "pack_rows"),
-        right_(info, places_.b, places_.b_zero, tiled_ ? "center" : "pack_matrix") {
-    const Epilogue results = ResultsOfCodes(info, false, quads_ != nullptr);
-    const auto a = KnownShape(info.input_info(static_cast<size_t>(places_.a))),
-               b = KnownShape(info.input_info(static_cast<size_t>(places_.b)));
+        left_quads_(info, inputs_.a),
+        left_(info, inputs_.a, inputs_.a_zero, tiled_ ? "center" : "pack_rows"),
+        right_(info, inputs_.b, inputs_.b_zero, tiled_ ? "center" : "pack_matrix") {
+    const Epilogue results = QuantizedEpilogue(info, false, quads_ != nullptr);
+    const auto a = KnownShape(info.input_info(static_cast<size_t>(inputs_.a))),
+               b = KnownShape(info.input_info(static_cast<size_t>(inputs_.b)));
     if (tiled_) {
       std::optional<TileGemm::Expected> expected;
       if (a && b) {
-        const CodeProductSizes s(*a, *b);
+        const IntegerMatMulSizes s(*a, *b);
         const int64_t k = Steps(s.k);
         expected = {.shape = TileShape(s, k, 0),
                     .stack = s.StackOf(s.m * k, k * s.n),
                     .stacks = s.stacks,
                     .elements_b = k * s.n * s.stacks_b};
       }
-      tiles_.emplace(info,
-                     TileGemm::Layout{.codes = quads_ != nullptr ? TileGemm::Codes::kQuads : TileGemm::Codes::kShorts,
-                                      .results = results},
-                     expected);
+      tiles_.emplace(
+          info,
+          TileGemm::Layout{.integers = quads_ != nullptr ? TileGemm::Integers::kQuads : TileGemm::Integers::kShorts,
+                           .results = results},
+          expected);
     } else {
       panels_.emplace(info, ElementType::kInt32, PairDefines(), results.defines);
     }
@@ -98,15 +99,15 @@ class IntegerProduct final : public Kernel {
   }
 
   void Compute(KernelContext& context) override {
-    const CodeProductSizes s(context.required_input(static_cast<size_t>(places_.a)).shape(),
-                             context.required_input(static_cast<size_t>(places_.b)).shape());
-    const CodeOperands o(context, places_, s.n);
+    const IntegerMatMulSizes s(context.required_input(static_cast<size_t>(inputs_.a)).shape(),
+                               context.required_input(static_cast<size_t>(inputs_.b)).shape());
+    const QuantizedOperands o(context, inputs_, s.n);
     const Tensor& y = *context.output(0, s.result);
     if (y.num_elements() == 0) return;
     if (quads_ != nullptr) return ByQuads(context, s, o, y);
     if (tiled_) return ByTiles(context, s, o, y);
     const DeviceScratch left(context, static_cast<size_t>(CheckedMul(s.rows_packed(), s.stacks_a)) * sizeof(cl_int));
-    left_.Compile()(context, Lots(s, PanelGemm::PackedRows(s.m) / kBlockRows, s.stacks_a), {1, 1, 1}, *o.a, o.a_zero,
+    left_.Compile()(context, Batches(s, PanelGemm::PackedRows(s.m) / kBlockRows, s.stacks_a), {1, 1, 1}, *o.a, o.a_zero,
                     left.range(), static_cast<cl_int>(s.m), static_cast<cl_int>(s.k), cl_int{1}, cl_int{0});
     const PanelGemmShape shape{.b_panel = s.pairs() * kPanel,
                                .m = static_cast<cl_int>(s.m),
@@ -121,31 +122,31 @@ class IntegerProduct final : public Kernel {
                                stack, s.stacks);
     }
     const DeviceScratch right(context, static_cast<size_t>(CheckedMul(s.panels_packed(), s.stacks_b)) * sizeof(cl_int));
-    right_.Compile()(context, Lots(s, panels, s.stacks_b), {1, 1, 1}, *o.b, o.b_zero, right.range(),
+    right_.Compile()(context, Batches(s, panels, s.stacks_b), {1, 1, 1}, *o.b, o.b_zero, right.range(),
                      static_cast<cl_int>(s.k), static_cast<cl_int>(s.n), o.zero_step);
     panels_->Multiply(context, {left.range(), right.range(), nullptr, RangeOf(y), o.results()}, shape, panels, stack,
                       s.stacks);
   }
 
  private:
-  static std::array<size_t, 3> Lots(const CodeProductSizes& s, int64_t blocks, int64_t stacks) {
-    return {static_cast<size_t>(CeilDiv(s.pairs(), CodePacking::kLines)), static_cast<size_t>(blocks),
+  static std::array<size_t, 3> Batches(const IntegerMatMulSizes& s, int64_t blocks, int64_t stacks) {
+    return {static_cast<size_t>(CeilDiv(s.pairs(), QuantizedPacking::kPackRows)), static_cast<size_t>(blocks),
             static_cast<size_t>(stacks)};
   }
   /// Of a matrix that all rows of A meet.
   std::unique_ptr<const QuadWeights> MakeQuads(const KernelInfo& info) const {
-    const auto b = KnownShape(info.input_info(static_cast<size_t>(places_.b)));
+    const auto b = KnownShape(info.input_info(static_cast<size_t>(inputs_.b)));
     if (!b || b->rank() != 2) return nullptr;
-    return QuadWeights::Make(info, places_, {.outer = 1, .k = (*b)[0], .inner = (*b)[1], .outer_channels = false});
+    return QuadWeights::Make(info, inputs_, {.outer = 1, .k = (*b)[0], .inner = (*b)[1], .outer_channels = false});
   }
   /// Of k, as tiles take them.
-  int64_t Steps(int64_t k) const { return quads_ != nullptr ? QuadCodes::Quads(k) : k; }
-  static TileGemmShape TileShape(const CodeProductSizes& s, int64_t steps, cl_int scale_step) {
+  int64_t Steps(int64_t k) const { return quads_ != nullptr ? PackedQuads::Quads(k) : k; }
+  static TileGemmShape TileShape(const IntegerMatMulSizes& s, int64_t steps, cl_int scale_step) {
     const auto m = static_cast<cl_int>(s.m), n = static_cast<cl_int>(s.n), k = static_cast<cl_int>(steps);
     return {.m = m, .n = n, .k = k, .row_a = k, .col_a = 1, .row_b = n, .col_b = 1, .row_bias = scale_step, .col_bias = 0};
   }
 
-  void ByQuads(KernelContext& context, const CodeProductSizes& s, const CodeOperands& o, const Tensor& y) {
+  void ByQuads(KernelContext& context, const IntegerMatMulSizes& s, const QuantizedOperands& o, const Tensor& y) {
     const int64_t k = Steps(s.k);
     const DeviceScratch left(context, static_cast<size_t>(CheckedMul(CheckedMul(s.m, k), s.stacks_a)) * sizeof(cl_int));
     left_quads_.Pack(context, *o.a, left.range(), s.k, 1);
@@ -154,7 +155,7 @@ class IntegerProduct final : public Kernel {
                      TileShape(s, k, o.scale_step), s.StackOf(s.m * k, k * s.n), s.stacks);
   }
 
-  void ByTiles(KernelContext& context, const CodeProductSizes& s, const CodeOperands& o, const Tensor& y) {
+  void ByTiles(KernelContext& context, const IntegerMatMulSizes& s, const QuantizedOperands& o, const Tensor& y) {
     const DeviceScratch left(context, static_cast<size_t>(o.a->num_elements()) * sizeof(cl_short));
     left_.Compile().Linear(context, o.a->num_elements(), *o.a, o.a_zero, left.range(), cl_long{1}, cl_long{1}, cl_int{0});
     const auto multiply = [&](BufferRange right) {
@@ -169,80 +170,57 @@ class IntegerProduct final : public Kernel {
   }
 
   void PackConstant(const KernelInfo& info, const Shape& b) {
-    const CodeProductSizes s(Shape{1, b.rank() == 1 ? b[0] : b[b.rank() - 2]}, b);
-    const Tensor* zeros = places_.b_zero < 0 ? nullptr : info.constant_input(static_cast<size_t>(places_.b_zero));
+    const IntegerMatMulSizes s(Shape{1, b.rank() == 1 ? b[0] : b[b.rank() - 2]}, b);
+    const Tensor* zeros = inputs_.b_zero < 0 ? nullptr : info.constant_input(static_cast<size_t>(inputs_.b_zero));
     const cl_int step = zeros == nullptr || zeros->num_elements() == 1 ? 0 : 1;
     if (step != 0 && zeros->num_elements() != s.n) return;  // a run says so
     if (tiled_) {
       const std::string form = fmt::format("shorts, zero points of {}", step == 0 ? 1 : s.n);
       packed_b_ = right_.OfConstant(
           info, form, CheckedMul<int64_t>(b.num_elements(), sizeof(cl_short)),
-          [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
-            kernel.LinearOn(queue, b.num_elements(), codes, zero, packed, cl_long{1}, cl_long{s.n}, step);
+          [&](Launchable& kernel, cl_command_queue queue, BufferRange quantized, BufferRange zero, BufferRange packed) {
+            kernel.LinearOn(queue, b.num_elements(), quantized, zero, packed, cl_long{1}, cl_long{s.n}, step);
           });
     } else {
       const std::string form = fmt::format("{} panels of pairs of {} x {}", s.stacks_b, s.k, s.n);
       packed_b_ = right_.OfConstant(
           info, form, CheckedMul<int64_t>(CheckedMul(s.panels_packed(), s.stacks_b), sizeof(cl_int)),
-          [&](Launchable& kernel, cl_command_queue queue, BufferRange codes, BufferRange zero, BufferRange packed) {
-            kernel.On(queue, Lots(s, PanelGemm::Panels(s.n), s.stacks_b), {1, 1, 1}, codes, zero, packed,
+          [&](Launchable& kernel, cl_command_queue queue, BufferRange quantized, BufferRange zero, BufferRange packed) {
+            kernel.On(queue, Batches(s, PanelGemm::Panels(s.n), s.stacks_b), {1, 1, 1}, quantized, zero, packed,
                       static_cast<cl_int>(s.k), static_cast<cl_int>(s.n), step);
           });
     }
-    if (packed_b_ != nullptr) info.ReleaseConstant(static_cast<size_t>(places_.b));
+    if (packed_b_ != nullptr) info.ReleaseConstant(static_cast<size_t>(inputs_.b));
   }
 
-  CodePlaces places_;
+  QuantizedInputs inputs_;
   bool tiled_;
   std::unique_ptr<const QuadWeights> quads_;
-  QuadCodes left_quads_;
-  CodePacking left_, right_;
+  PackedQuads left_quads_;
+  QuantizedPacking left_, right_;
   std::optional<TileGemm> tiles_;
   std::optional<PanelGemm> panels_;
   std::shared_ptr<const ConstantBlock> packed_b_;
 };
 
-/// Bytes looked up by the bytes of a tensor: a Gather from a table of 256 that needs no check.
-class QuantizedLookup final : public Kernel {
- public:
-  explicit QuantizedLookup(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "gather", Moved('X', ElementType::kUInt8) + Computed('I', ElementType::kUInt8), "gather") {}
-
-  void Compute(KernelContext& context) override {
-    const Tensor& codes = context.required_input(0);
-    const Tensor& table = context.required_input(1);
-    Require(table.num_elements() == 256, "the table has {} values, 256 are expected", table.num_elements());
-    const Tensor& y = *context.output(0, codes.shape());
-    kernel_.Linear(context, codes.num_elements(), table, codes, y, cl_long{256}, cl_long{codes.num_elements()}, cl_long{1});
-  }
-
- private:
-  Launchable kernel_;
-};
-
 }  // namespace
 
-void RegisterIntegerProduct(KernelRegistry& registry) {
+void RegisterIntegerMatMul(KernelRegistry& registry) {
   constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
-  registry.Add(Op("MatMulInteger").Versions(10).Types(0, kBytes).Types(1, kBytes).Make<IntegerProduct>());
+  registry.Add(Op("MatMulInteger").Versions(10).Types(0, kBytes).Types(1, kBytes).Make<IntegerMatMul>());
   registry.Add(Op("MatMulIntegerToFloat", "com.microsoft")
                    .Types(0, kBytes)
                    .Types(1, kBytes)
                    .Types(2, {ElementType::kFloat})
                    .Types(3, {ElementType::kFloat})
-                   .Make<IntegerProduct>());
+                   .Make<IntegerMatMul>());
   registry.Add(Op("QLinearMatMul")
                    .Versions(10)
                    .Types(0, kBytes)
                    .Types(1, kScales)
                    .Types(3, kBytes)
                    .OutputTypes(0, kBytes)
-                   .Make<IntegerProduct>());
-  registry.Add(Op("QuantizedLookup", kTesseraDomain)
-                   .Types(0, kBytes)
-                   .Types(1, {ElementType::kUInt8})
-                   .OutputTypes(0, kBytes)
-                   .Make<QuantizedLookup>());
+                   .Make<IntegerMatMul>());
 }
 
 }  // namespace tessera::opencl

@@ -1,12 +1,12 @@
 // Products with weights of 2, 4 or 8 bits, after matmul_nbits_weights.cl: of few rows; of many there are panel_gemm.cl and tile_gemm.cl.
 
-#ifdef KERNEL_pack_codes
-// Rows of bytes along k to panels of COLUMNS columns, byte after byte of each. An item packs LINES bytes of a panel's columns.
-__kernel void pack_codes(__global uchar* codes_, ulong co, __global uchar* y_, ulong yo, int row_bytes, int n) {
-  const int first = get_global_id(0) * LINES, count = min(LINES, row_bytes - first), column = get_global_id(1) * COLUMNS;
+#ifdef KERNEL_pack_quantized
+// Rows of bytes along k to panels of COLUMNS columns, byte after byte of each. An item packs PACK_ROWS bytes of a panel's columns.
+__kernel void pack_quantized(__global uchar* quantized_, ulong co, __global uchar* y_, ulong yo, int row_bytes, int n) {
+  const int first = get_global_id(0) * PACK_ROWS, count = min(PACK_ROWS, row_bytes - first), column = get_global_id(1) * COLUMNS;
   __global uchar* to = y_ + yo + ((long)get_global_id(1) * row_bytes + first) * COLUMNS;
   for (int j = 0; j < COLUMNS; ++j) {
-    __global const uchar* from = codes_ + co + (long)min(column + j, n - 1) * row_bytes + first;
+    __global const uchar* from = quantized_ + co + (long)min(column + j, n - 1) * row_bytes + first;
     for (int i = 0; i < count; ++i) to[i * COLUMNS + j] = from[i];
   }
 }
@@ -35,23 +35,23 @@ __kernel void pack_zeros(
 #endif
 
 #ifdef KERNEL_one_row
-#define TOGETHER 4  // codes of a column, in sums of their own: they need not wait for each other
+#define TOGETHER 4  // quantized values of a column, in accumulators of their own: they need not wait for each other
 // For processors. A row, in the second dimension, times a panel.
-__kernel void one_row(__global uchar* a_, ulong ao, __global uchar* codes_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
+__kernel void one_row(__global uchar* a_, ulong ao, __global uchar* quantized_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
                       int k, int n EPILOGUE_PARAMETERS) {
   const int panel = get_global_id(0), column = panel * COLUMNS, blocks = (k - 1) / BLOCK + 1, width = min(COLUMNS, n - column);
   const long row = get_global_id(1);
-  __global const uchar* from = codes_ + co + (long)panel * blocks * (BLOCK / CODES) * COLUMNS;
+  __global const uchar* from = quantized_ + co + (long)panel * blocks * (BLOCK / PER_BYTE) * COLUMNS;
   float16 total = 0;
   for (int block = 0; block < blocks; ++block) {
     const float16 zero = ZEROS_OF(panel, block, k);
     const int first = block * BLOCK, end = min(first + BLOCK, k);
     float16 sum[TOGETHER] = {0, 0, 0, 0};
-    for (int step = first; step < end; step += TOGETHER, from += TOGETHER / CODES * COLUMNS) {
+    for (int step = first; step < end; step += TOGETHER, from += TOGETHER / PER_BYTE * COLUMNS) {
 #pragma unroll
       for (int c = 0; c < TOGETHER; ++c) {
         const float left = step + c < end ? GET_X(a_ + ao, row * k + step + c) : 0.0f;
-        sum[c] += left * CENTERED(vload16(c / CODES, from), c % CODES, zero);
+        sum[c] += left * CENTERED(vload16(c / PER_BYTE, from), c % PER_BYTE, zero);
       }
     }
     total += scales_of(scales_ + so, panel, block, k) * (sum[0] + sum[1] + (sum[2] + sum[3]));
@@ -63,26 +63,26 @@ __kernel void one_row(__global uchar* a_, ulong ao, __global uchar* codes_, ulon
 #endif
 
 #ifdef KERNEL_few_rows
-#define WORD (4 * CODES)  // codes of an item at a time, of one block
+#define PER_UINT (4 * PER_BYTE)  // quantized values of an item at a time, of one block
 // For GPUs. A group of LANES work items computes PER rows of one column; neighbouring items read neighbours in memory.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
-void few_rows(__global uchar* a_, ulong ao, __global uchar* codes_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
+void few_rows(__global uchar* a_, ulong ao, __global uchar* quantized_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
               int rows, int k, int n EPILOGUE_PARAMETERS) {
   __local float lanes[PER][LANES];
   const int lane = get_local_id(0), first = get_group_id(1) * PER, blocks = (k - 1) / BLOCK + 1;
   const long column = get_group_id(0);
-  __global const uchar* codes = codes_ + co + column * blocks * (BLOCK / CODES);
+  __global const uchar* quantized = quantized_ + co + column * blocks * (BLOCK / PER_BYTE);
   float sum[PER];
 #pragma unroll
   for (int p = 0; p < PER; ++p) sum[p] = 0;
-  for (int step = lane * WORD; step < k; step += LANES * WORD) {
+  for (int step = lane * PER_UINT; step < k; step += LANES * PER_UINT) {
     const int block = step / BLOCK;
     const float scale = GET_X(scales_ + so, column * blocks + block), zero = zero_point(zeros_ + zo, column, block, blocks);
-    const uint word = as_uint(vload4(step / WORD, codes));
-    const int inside = min(WORD, k - step);
+    const uint packed_values = as_uint(vload4(step / PER_UINT, quantized));
+    const int inside = min(PER_UINT, k - step);
 #pragma unroll
-    for (int c = 0; c < WORD; ++c) {
-      const float weight = ((float)((word >> (c * BITS)) & ((1u << BITS) - 1u)) - zero) * scale;
+    for (int c = 0; c < PER_UINT; ++c) {
+      const float weight = ((float)((packed_values >> (c * BITS)) & ((1u << BITS) - 1u)) - zero) * scale;
       if (c < inside) {
 #pragma unroll
         for (int p = 0; p < PER; ++p) sum[p] += weight * GET_X(a_ + ao, (long)min(first + p, rows - 1) * k + step + c);

@@ -1,4 +1,4 @@
-// com.microsoft MatMulNBits (1): products with weights of 2, 4 or 8 bits. accuracy_level allows less precision: it is not
+// com.microsoft MatMulNBits (1): matmul with weights of 2, 4 or 8 bits. accuracy_level allows less precision: it is not
 // used.
 
 #include <bit>
@@ -16,9 +16,9 @@ namespace tessera::opencl {
 namespace {
 
 constexpr size_t kNBitsLanes = 32;
-constexpr int64_t kNBitsLines = 256;    // bytes that an item packs of a column
-constexpr int64_t kRowsOfItem = 4;      // at most that the kernel for few rows computes on GPUs
-constexpr int64_t kMostSingleRows = 3;  // on processors: blocks in registers have rows for six
+constexpr int64_t kNBitsPackRows = 256;  // bytes that an item packs of a column
+constexpr int64_t kRowsOfItem = 4;       // at most that the kernel for few rows computes on GPUs
+constexpr int64_t kMostSingleRows = 3;   // on processors: blocks in registers have rows for six
 
 class MatMulNBits final : public Kernel {
  public:
@@ -29,8 +29,8 @@ class MatMulNBits final : public Kernel {
         block_(info.attribute<int64_t>("block_size")),
         tiled_(SettingsOf(info).tiles),
         weights_(WeightsOf(info)),
-        pack_(DeviceOf(info), "matmul_nbits", fmt::format("#define COLUMNS {}\n#define LINES {}\n", kPanel, kNBitsLines),
-              "pack_codes"),
+        pack_(DeviceOf(info), "matmul_nbits",
+              fmt::format("#define COLUMNS {}\n#define PACK_ROWS {}\n", kPanel, kNBitsPackRows), "pack_quantized"),
         pack_scales_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "pack_scales"),
         pack_zeros_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "pack_zeros"),
         one_row_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "one_row"),
@@ -64,9 +64,9 @@ class MatMulNBits final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
-    const Tensor& codes = context.required_input(1);
+    const Tensor& quantized = context.required_input(1);
     const Tensor* bias = context.input(5);
-    Check(context, a, codes, bias);
+    Check(context, a, quantized, bias);
     Shape shape = a.shape();
     shape[shape.rank() - 1] = n_;
     const Tensor& y = *context.output(0, shape);
@@ -74,16 +74,16 @@ class MatMulNBits final : public Kernel {
     const int64_t rows = a.num_elements() / k_;
     Require(rows <= std::numeric_limits<cl_int>::max(), "A has {} rows; OpenCL kernels count to {}", rows,
             std::numeric_limits<cl_int>::max());
-    const Product product{a, bias, y, static_cast<cl_int>(rows)};
-    if (!tiled_) return ByPanels(context, product);
+    const MatMulArgs matmul{a, bias, y, static_cast<cl_int>(rows)};
+    if (!tiled_) return ByPanels(context, matmul);
     const std::array<const Tensor*, 2> scales = {&context.required_input(2), context.input(3)};
-    if (rows <= kRowsOfItem) return FewRows(context, product, codes, scales);
-    tiles_->Multiply(context, {RangeOf(a), RangeOf(codes), bias, RangeOf(y), scales}, TileShape(product.rows), Strided{},
+    if (rows <= kRowsOfItem) return FewRows(context, matmul, quantized, scales);
+    tiles_->Multiply(context, {RangeOf(a), RangeOf(quantized), bias, RangeOf(y), scales}, TileShape(matmul.rows), Strided{},
                      1);
   }
 
  private:
-  struct Product {
+  struct MatMulArgs {
     const Tensor& a;
     const Tensor* bias;
     const Tensor& y;
@@ -97,10 +97,11 @@ class MatMulNBits final : public Kernel {
 
   /// How kernels read weights; what they read of a node besides are scales and zero points.
   Epilogue WeightsOf(const KernelInfo& info) const {
-    std::string text = fmt::format("#define BITS {}\n#define CODES {}\n#define BLOCK {}\n", bits_, 8 / bits_, block_);
+    std::string text = fmt::format("#define BITS {}\n#define PER_BYTE {}\n#define BLOCK {}\n", bits_, 8 / bits_, block_);
     if (info.has_input(3))
       text += info.input_type(3) == ElementType::kUInt8 ? "#define PACKED_ZEROS\n" : "#define REAL_ZEROS\n";
-    return {.defines = text + std::string(KernelSource("matmul_nbits_weights")), .places = std::vector<Epilogue::Place>(2)};
+    return {.defines = text + std::string(KernelSource("matmul_nbits_weights")),
+            .broadcasts = std::vector<Epilogue::Broadcast>(2)};
   }
   std::string FewRowsDefines(const KernelInfo& info, int64_t rows) const {
     return Computed('X', info.input_type(0)) + weights_.defines +
@@ -111,15 +112,15 @@ class MatMulNBits final : public Kernel {
   int64_t ZeroBytes() const { return CheckedMul(n_, CeilDiv(blocks_ * bits_, int64_t{8})); }
   int64_t PackedBytes() const { return CheckedMul(CheckedMul(PanelGemm::Panels(n_), kPanel), row_bytes_); }
   std::array<size_t, 3> PackedItems() const {
-    return {static_cast<size_t>(CeilDiv(row_bytes_, kNBitsLines)), static_cast<size_t>(PanelGemm::Panels(n_)), 1};
+    return {static_cast<size_t>(CeilDiv(row_bytes_, kNBitsPackRows)), static_cast<size_t>(PanelGemm::Panels(n_)), 1};
   }
 
-  void Check(const KernelContext& context, const Tensor& a, const Tensor& codes, const Tensor* bias) const {
+  void Check(const KernelContext& context, const Tensor& a, const Tensor& quantized, const Tensor* bias) const {
     const Tensor &scales = context.required_input(2), *zeros = context.input(3);
     Require(a.shape().rank() > 0 && a.shape().back() == k_, "A is {}; K is {}", a.shape(), k_);
     const int64_t blocks = CheckedMul(n_, blocks_);
-    Require(codes.is(ElementType::kUInt8) && codes.num_elements() == CheckedMul(n_, row_bytes_),
-            "B is {}; [{},{},{}] is expected", codes.shape(), n_, blocks_, block_ * bits_ / 8);
+    Require(quantized.is(ElementType::kUInt8) && quantized.num_elements() == CheckedMul(n_, row_bytes_),
+            "B is {}; [{},{},{}] is expected", quantized.shape(), n_, blocks_, block_ * bits_ / 8);
     Require(scales.type() == a.type() && scales.num_elements() == blocks, "scales is {}; [{},{}] is expected",
             scales.shape(), n_, blocks_);
     Require(zeros == nullptr || (zeros->is(ElementType::kUInt8) && zeros->num_elements() == ZeroBytes()) ||
@@ -140,9 +141,9 @@ class MatMulNBits final : public Kernel {
     return {.m = rows, .n = n, .k = k, .row_a = k, .col_a = 1, .row_b = 1, .col_b = k, .row_bias = 0, .col_bias = 1};
   }
 
-  /// Bytes of codes, scales and zero points in panels: floats, but for codes.
+  /// Bytes of quantized values, scales and zero points in panels: floats, but for quantized values.
   int64_t FloatsInPanels() const { return CheckedMul(CheckedMul(PanelGemm::Panels(n_), kPanel), blocks_); }
-  void PackCodes(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
+  void PackQuantized(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
     kernel.On(queue, PackedItems(), {1, 1, 1}, from, to, static_cast<cl_int>(row_bytes_), static_cast<cl_int>(n_));
   }
   void PackFloats(Launchable& kernel, cl_command_queue queue, BufferRange from, BufferRange to) const {
@@ -170,8 +171,8 @@ class MatMulNBits final : public Kernel {
                   zeros = info.has_input(3) && info.input_type(3) == ElementType::kUInt8 ? ZeroBytes() : blocks;
     const auto floats = static_cast<int64_t>(sizeof(cl_float)) * FloatsInPanels();
     packed_ = pack(
-        1, CheckedMul(n_, row_bytes_), "panels of codes", PackedBytes(),
-        [&](cl_command_queue queue, BufferRange from, BufferRange to) { PackCodes(pack_.Compile(), queue, from, to); });
+        1, CheckedMul(n_, row_bytes_), "panels of quantized values", PackedBytes(),
+        [&](cl_command_queue queue, BufferRange from, BufferRange to) { PackQuantized(pack_.Compile(), queue, from, to); });
     packed_scales_ =
         pack(2, blocks, "panels of scales", floats, [&](cl_command_queue queue, BufferRange from, BufferRange to) {
           PackFloats(pack_scales_.Compile(), queue, from, to);
@@ -182,16 +183,17 @@ class MatMulNBits final : public Kernel {
         });
   }
 
-  void FewRows(KernelContext& context, const Product& p, const Tensor& codes, std::span<const Tensor* const> scales) {
+  void FewRows(KernelContext& context, const MatMulArgs& p, const Tensor& quantized,
+               std::span<const Tensor* const> scales) {
     const int64_t per = p.rows == 1 ? 1 : kRowsOfItem;
     (p.rows == 1 ? single_ : few_)
         .Compile()(context, {kNBitsLanes * static_cast<size_t>(n_), static_cast<size_t>(CeilDiv<int64_t>(p.rows, per)), 1},
-                   {kNBitsLanes, 1, 1}, p.a, codes, p.bias, p.y, p.rows, static_cast<cl_int>(k_), static_cast<cl_int>(n_),
-                   scales);
+                   {kNBitsLanes, 1, 1}, p.a, quantized, p.bias, p.y, p.rows, static_cast<cl_int>(k_),
+                   static_cast<cl_int>(n_), scales);
   }
 
-  void ByPanels(KernelContext& context, const Product& p) {
-    std::optional<DeviceScratch> codes_here, scales_here, zeros_here;
+  void ByPanels(KernelContext& context, const MatMulArgs& p) {
+    std::optional<DeviceScratch> quantized_here, scales_here, zeros_here;
     const auto in_panels = [&](const std::shared_ptr<const ConstantBlock>& packed, std::optional<DeviceScratch>& here,
                                size_t input, int64_t bytes, LazyLaunchable& kernel, auto enqueue) -> BufferRange {
       if (packed != nullptr) return packed->range();
@@ -203,7 +205,7 @@ class MatMulNBits final : public Kernel {
       return here->range();
     };
     const auto floats = static_cast<int64_t>(sizeof(cl_float)) * FloatsInPanels();
-    const BufferRange codes = in_panels(packed_, codes_here, 1, PackedBytes(), pack_, &MatMulNBits::PackCodes);
+    const BufferRange quantized = in_panels(packed_, quantized_here, 1, PackedBytes(), pack_, &MatMulNBits::PackQuantized);
     const std::array<BufferRange, 2> scales = {
         in_panels(packed_scales_, scales_here, 2, floats, pack_scales_, &MatMulNBits::PackFloats),
         in_panels(packed_zeros_, zeros_here, 3, floats, pack_zeros_, &MatMulNBits::PackFloats)};
@@ -211,10 +213,10 @@ class MatMulNBits final : public Kernel {
     const auto n = static_cast<cl_int>(n_), k = static_cast<cl_int>(k_);
     if (p.rows <= kMostSingleRows) {
       return one_row_.Compile()(context, {static_cast<size_t>(panels), static_cast<size_t>(p.rows), 1}, {1, 1, 1}, p.a,
-                                codes, p.bias, p.y, k, n, std::span<const BufferRange>(scales));
+                                quantized, p.bias, p.y, k, n, std::span<const BufferRange>(scales));
     }
     const PanelGemmShape shape{.b_panel = row_bytes_ * kPanel, .m = p.rows, .n = n, .k = k, .row_a = k};
-    panels_->Multiply(context, {RangeOf(p.a), codes, p.bias, RangeOf(p.y), {}, scales}, shape, panels, Strided{}, 1);
+    panels_->Multiply(context, {RangeOf(p.a), quantized, p.bias, RangeOf(p.y), {}, scales}, shape, panels, Strided{}, 1);
   }
 
   const int64_t bits_, k_, n_, block_;

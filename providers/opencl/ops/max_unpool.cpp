@@ -31,21 +31,23 @@ class MaxUnpool final : public Kernel {
     for (const int64_t dim : pooled) key.Append(dim);
     const int64_t count = x.num_elements();
     if (count == 0) return;
-    const Buffer sent = plan_.Send(
-        context, key, count, [&](std::span<int64_t> places) { Place(indices.values<int64_t>(), pooled, shape, places); });
+    const Buffer sent = plan_.Send(context, key, count, [&](std::span<int64_t> targets) {
+      FindTargets(indices.values<int64_t>(), pooled, shape, targets);
+    });
     place_.Linear(context, count, x, BufferRange{sent.get(), 0}, y);
   }
 
  private:
   /// Of several values in one place the last one stays. -1: nowhere.
-  static void Place(std::span<const int64_t> indices, const Shape& pooled, const Shape& result, std::span<int64_t> places) {
+  static void FindTargets(std::span<const int64_t> indices, const Shape& pooled, const Shape& result,
+                          std::span<int64_t> targets) {
     const UnpooledIndices found(pooled, result);
     std::vector<bool> taken(static_cast<size_t>(result.num_elements()));
     for (size_t i = indices.size(); i-- > 0;) {
-      const int64_t place = found.Find(indices[i]);
-      const bool free = place >= 0 && !taken[static_cast<size_t>(place)];
-      if (free) taken[static_cast<size_t>(place)] = true;
-      places[i] = free ? place : -1;
+      const int64_t target = found.Find(indices[i]);
+      const bool free = target >= 0 && !taken[static_cast<size_t>(target)];
+      if (free) taken[static_cast<size_t>(target)] = true;
+      targets[i] = free ? target : -1;
     }
   }
 

@@ -52,7 +52,7 @@ void softmax(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n,
 }
 #endif
 
-#ifdef KERNEL_softmax_lines
+#ifdef KERNEL_softmax_rows
 INLINE void softmax_row(__global const uchar* x, __global uchar* y, long start, long n, int logarithm) {
 #define ELEMENT(i) GET_X(x, start + (i))
 #define POWER(i) EXP(ELEMENT(i) - top)
@@ -113,9 +113,9 @@ INLINE void softmax_across(__global const uchar* x, __global uchar* y, long star
 }
 
 // Lines as above: `together` of them an item where they are rows, else STEP neighbours.
-__kernel void softmax_lines(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n, long stride, int logarithm, long lines, int together) {
+__kernel void softmax_rows(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long n, long stride, int logarithm, long num_rows, int together) {
   if (stride == 1) {
-    const long first = get_global_id(0) * (long)together, last = min(first + together, lines);
+    const long first = get_global_id(0) * (long)together, last = min(first + together, num_rows);
     for (long row = first; row < last; ++row) softmax_row(x_ + xo, y_ + yo, row * n, n, logarithm);
     return;
   }

@@ -27,9 +27,9 @@ int64_t RowsTogether(int64_t elements) {
 class Softmax final : public Kernel {
  public:
   explicit Softmax(const KernelInfo& info)
-      : by_lines_(!SettingsOf(info).tiles),
+      : row_per_item_(!SettingsOf(info).tiles),
         kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)) + RowDefines(info),
-                by_lines_ ? "softmax_lines" : "softmax"),
+                row_per_item_ ? "softmax_rows" : "softmax"),
         flattens_(info.since_version() < 13),
         axis_(info.attribute<int64_t>("axis", flattens_ ? 1 : -1)),
         logarithm_(info.node().op_type == "LogSoftmax") {}
@@ -44,16 +44,16 @@ class Softmax final : public Kernel {
     const size_t axis = rank == 0 || past ? rank : Axis(axis_, rank);
     const int64_t rest = x.shape().SizeOfRange(std::min(axis + 1, rank), rank), size = axis < rank ? x.shape()[axis] : 1;
     const int64_t n = flattens_ ? size * rest : size, stride = flattens_ ? 1 : rest;
-    const int64_t lines = x.num_elements() / n;
-    if (!by_lines_) return kernel_.Groups(context, lines, kRowLanes, x, y, cl_long{n}, cl_long{stride}, logarithm_);
+    const int64_t num_rows = x.num_elements() / n;
+    if (!row_per_item_) return kernel_.Groups(context, num_rows, kRowLanes, x, y, cl_long{n}, cl_long{stride}, logarithm_);
     const int64_t together = RowsTogether(n),
-                  items = stride == 1 ? CeilDiv(lines, together) : lines / stride * CeilDiv(stride, kStep);
+                  items = stride == 1 ? CeilDiv(num_rows, together) : num_rows / stride * CeilDiv(stride, kStep);
     kernel_(context, {static_cast<size_t>(items), 1, 1}, {1, 1, 1}, x, y, cl_long{n}, cl_long{stride}, logarithm_,
-            cl_long{lines}, static_cast<cl_int>(together));
+            cl_long{num_rows}, static_cast<cl_int>(together));
   }
 
  private:
-  const bool by_lines_;
+  const bool row_per_item_;
   Launchable kernel_;
   bool flattens_;
   int64_t axis_;

@@ -24,11 +24,11 @@ static inline float rounded_to_bfloat16(float v) {
 }
 
 #if defined(KERNEL_quantize) || defined(KERNEL_quantize_all)
-#define CODE(q, zero) code_of(q, zero, LOWEST, HIGHEST)
+#define QUANTIZE(q, zero) quantized_of(q, zero, LOWEST, HIGHEST)
 #ifdef FLOAT8
 #define QUANTIZED(q, zero) ((zero) != 0 ? (q) + (zero) : (q))  // a zero point of 0 is not added: -0 stays
 #else
-#define QUANTIZED(q, zero) CODE(q, zero)
+#define QUANTIZED(q, zero) QUANTIZE(q, zero)
 #endif
 #endif
 
@@ -55,7 +55,7 @@ __kernel void quantize(ulong total, __global uchar* x_, ulong xo, __global uchar
   const ulong item = get_global_id(0);
   if (item >= total) return;
 #ifdef BITS
-  // The first of a byte's codes stands in its lowest bits.
+  // The first of a byte's quantized values stands in its lowest bits.
   uint byte = 0;
   for (long i = (long)item * (8 / BITS), shift = 0; shift < 8 && i < count; ++i, shift += BITS) {
 #else
@@ -65,7 +65,7 @@ __kernel void quantize(ulong total, __global uchar* x_, ulong xo, __global uchar
     const float q = ROUND(quotient(ROUND(GET_X(x_ + xo, i)), ROUND(GET_S(scale_ + so, at))));
     const float zero = zero_ != 0 ? (float)GET_Y(zero_ + zo, one_zero ? 0 : at) : 0.0f;
 #if defined(BITS)
-    byte |= ((uint)(int)CODE(q, zero) & ((1u << BITS) - 1)) << shift;
+    byte |= ((uint)(int)QUANTIZE(q, zero) & ((1u << BITS) - 1)) << shift;
   }
   AT(uchar, y_, yo)[item] = (uchar)byte;
 #else

@@ -70,18 +70,18 @@ std::string Rounding(const KernelInfo& info) {
                                           : "(v)";
 }
 
-std::string CodeDefines(const KernelInfo& info, bool quantizes) {
-  const ElementType codes = quantizes ? info.output_type(0) : info.input_type(0);
+std::string QuantizedDefines(const KernelInfo& info, bool quantizes) {
+  const ElementType quantized = quantizes ? info.output_type(0) : info.input_type(0);
   std::string text =
       Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0));
-  if (kFloat8s.contains(codes))
+  if (kFloat8s.contains(quantized))
     text += fmt::format("#define FLOAT8\n#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0);
-  if (quantizes && kPackedIntegers.contains(codes)) text += fmt::format("#define BITS {}\n", BitWidth(codes));
+  if (quantizes && kPackedIntegers.contains(quantized)) text += fmt::format("#define BITS {}\n", BitWidth(quantized));
   if (info.has_input(2)) text += "#define HAS_ZERO\n";
-  if (!quantizes && kQuantized.contains(codes)) text += "#define DIFFERENCE int\n";
+  if (!quantizes && kQuantized.contains(quantized)) text += "#define DIFFERENCE int\n";
   if (quantizes)
-    text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info), LowestCode(codes),
-                        HighestCode(codes));
+    text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info),
+                        LowestCode(quantized), HighestCode(quantized));
   return text;
 }
 
@@ -91,8 +91,9 @@ class Linear final : public Kernel {
   explicit Linear(const KernelInfo& info)
       : quantizes_(info.node().op_type == "QuantizeLinear"),
         packed_(kPackedIntegers.contains(quantizes_ ? info.output_type(0) : info.input_type(0))),
-        kernel_(DeviceOf(info), "quantization", CodeDefines(info, quantizes_), quantizes_ ? "quantize" : "dequantize"),
-        all_(DeviceOf(info), "quantization", CodeDefines(info, quantizes_), quantizes_ ? "quantize_all" : "dequantize_all"),
+        kernel_(DeviceOf(info), "quantization", QuantizedDefines(info, quantizes_), quantizes_ ? "quantize" : "dequantize"),
+        all_(DeviceOf(info), "quantization", QuantizedDefines(info, quantizes_),
+             quantizes_ ? "quantize_all" : "dequantize_all"),
         axis_(info.attribute<int64_t>("axis", 1)),
         block_size_(info.attribute<int64_t>("block_size", 0)) {
     const auto scale = KnownShape(info.input_info(1));
@@ -113,7 +114,7 @@ class Linear final : public Kernel {
             scale.num_elements());
     const int64_t count = x.num_elements();
     if (layout.single != 0 && !packed_) return all_.Compile().Linear(context, count, x, scale, zero, y);
-    // Packed codes are written by the byte.
+    // Packed quantized values are written by the byte.
     const int64_t items = quantizes_ && packed_ ? static_cast<int64_t>(y.byte_size()) : count;
     kernel_.Compile().Linear(context, items, x, scale, zero, y, layout, static_cast<cl_int>(zeros == 1), cl_long{count});
   }

@@ -26,8 +26,8 @@ static inline TX act_leaky(TX x, TX alpha) { return x >= 0 ? x : alpha * x; }
 static inline TX act_thresholded(TX x, TX alpha) { return x >= alpha ? x : (TX)0; }
 static inline TX act_scaled_tanh(TX x, TX alpha, TX beta) { return alpha * saturated_tanh(beta * x); }
 static inline TX act_hard_sigmoid(TX x, TX alpha, TX beta) {
-  const TX line = alpha * x + beta;  // NaN stays
-  return line < 0 ? (TX)0 : line > 1 ? (TX)1 : line;
+  const TX linear = alpha * x + beta;  // NaN stays
+  return linear < 0 ? (TX)0 : linear > 1 ? (TX)1 : linear;
 }
 static inline TX act_elu(TX x, TX alpha) { return x >= 0 ? x : alpha * expm1(x); }
 static inline TX act_softsign(TX x) { return x / (R(1.0) + fabs(x)); }
@@ -58,10 +58,10 @@ __kernel void store_state(ulong total, __global uchar* state_, ulong so, __globa
 }
 #endif
 
-#ifdef KERNEL_input_products
+#ifdef KERNEL_input_matmuls
 // gates[direction, position of X, gate] = X * W + biases; R's bias of gates from `unfolded` on is left out. Positions in blocks
 // of PER, so that a weight is read once for all of them.
-__kernel void input_products(ulong total, __global uchar* x_, ulong xo, __global uchar* w_, ulong wo, __global uchar* bias_, ulong bo,
+__kernel void input_matmuls(ulong total, __global uchar* x_, ulong xo, __global uchar* w_, ulong wo, __global uchar* bias_, ulong bo,
                              __global uchar* gates_, ulong go, Sizes s, long unfolded) {
   const long gate = get_global_id(0), width = s.gates * s.hidden, positions = s.steps * s.batch;
   if ((ulong)gate >= total) return;
@@ -85,7 +85,7 @@ __kernel void input_products(ulong total, __global uchar* x_, ulong xo, __global
 GROUP_FOLD(TX)
 
 // The group's product of a row of R and a state.
-static inline __attribute__((always_inline)) TX product(__global uchar* r, long row, __global const TX* state, long hidden, __local TX* lanes) {
+static inline __attribute__((always_inline)) TX row_dot(__global uchar* r, long row, __global const TX* state, long hidden, __local TX* lanes) {
   const int lane = get_local_id(0);
   TX sum = 0;
   for (long i = lane; i < hidden; i += LANES) sum += GET_X(r, row * hidden + i) * state[i];
@@ -93,17 +93,17 @@ static inline __attribute__((always_inline)) TX product(__global uchar* r, long 
 }
 
 // Where a group works: element j of entry b of direction d, at a step of its own.
-#define PLACE                                                                                                            \
+#define POSITION                                                                                                            \
   __local TX lanes[LANES];                                                                                               \
   const long j = get_group_id(1), b = get_group_id(2) % s.batch, d = get_group_id(2) / s.batch;                         \
-  const long step = d == 1 || s.reverse ? s.steps - 1 - turn : turn, width = s.gates * s.hidden;                         \
+  const long step = d == 1 || s.reverse ? s.steps - 1 - iteration : iteration, width = s.gates * s.hidden;                         \
   const long position = s.batch_first ? b * s.steps + step : step * s.batch + b, state = (d * s.batch + b) * s.hidden;   \
   __global const TX* gate = AT(const TX, gates_, go) + (d * s.steps * s.batch + position) * width + j;                   \
   __global const TX* h = AT(const TX, h_, ho) + state;                                                                   \
   const long rows = d * width + j;                                                                                       \
   const int active = lengths_ == 0 || step < AT(const long, lengths_, lo)[b];
 #define GATE(g) (gate[(g) * s.hidden])
-#define RECURRENT(g, of) product(r_ + ro, rows + (g) * s.hidden, of, s.hidden, lanes)
+#define RECURRENT(g, of) row_dot(r_ + ro, rows + (g) * s.hidden, of, s.hidden, lanes)
 // Entries past their sequence's end keep their state and give zeros.
 #define FINISH(value)                                                                                                    \
   if (get_local_id(0) == 0) {                                                                                            \
@@ -115,12 +115,12 @@ static inline __attribute__((always_inline)) TX product(__global uchar* r, long 
 #define STEP_ARGUMENTS                                                                                                   \
   __global uchar* gates_, ulong go, __global uchar* r_, ulong ro, __global uchar* lengths_, ulong lo, __global uchar* h_, ulong ho,    \
       __global uchar* next_, ulong no, __global uchar* y_, ulong yo, __global uchar* extra_, ulong eo, __global uchar* bias_, ulong bo, \
-      Sizes s, long turn, float clip
+      Sizes s, long iteration, float clip
 #endif
 
 #ifdef KERNEL_rnn_step
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void rnn_step(STEP_ARGUMENTS) {
-  PLACE
+  POSITION
   const TX x = GATE(0) + RECURRENT(0, h);
   FINISH(F(clipped(x, (TX)clip)))
 }
@@ -139,7 +139,7 @@ static inline TX lstm_state(TX xo, TX cell, TX po, long d, TX clip) { return F(c
 #ifdef KERNEL_lstm_step
 // extra: the cell state, replaced. bias: peepholes of the input, output and forget gates.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void lstm_step(STEP_ARGUMENTS) {
-  PLACE
+  POSITION
   const TX xi = GATE(0) + RECURRENT(0, h), xo = GATE(1) + RECURRENT(1, h), xf = GATE(2) + RECURRENT(2, h), xc = GATE(3) + RECURRENT(3, h);
   if (get_local_id(0) != 0) return;
   __global TX* c = AT(TX, extra_, eo) + state + j;
@@ -156,7 +156,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void lstm_step(STEP_
 #ifdef KERNEL_gru_reset
 // next: reset * h.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void gru_reset(STEP_ARGUMENTS) {
-  PLACE
+  POSITION
   const TX x = GATE(1) + RECURRENT(1, h);
   if (get_local_id(0) == 0) AT(TX, next_, no)[state + j] = F(clipped(x, (TX)clip)) * h[j];
 }
@@ -165,7 +165,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void gru_reset(STEP_
 #ifdef KERNEL_gru_step
 // extra: reset * h of gru_reset; without it the candidate's recurrent part, with its bias, is scaled by reset afterwards.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void gru_step(STEP_ARGUMENTS) {
-  PLACE
+  POSITION
   const TX xz = GATE(0) + RECURRENT(0, h);
   TX xh = GATE(2);
   if (extra_ != 0) {
@@ -186,12 +186,12 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void gru_step(STEP_A
 #define PANEL_ARGUMENTS                                                                                                  \
   __global uchar* gates_, ulong go, __global uchar* r_, ulong ro, __global uchar* lengths_, ulong lo, __global uchar* h_, ulong ho,    \
       __global uchar* next_, ulong no, __global uchar* y_, ulong yo, __global uchar* extra_, ulong eo, __global uchar* peephole_, ulong po, \
-      __global uchar* bias_, ulong bo, Sizes s, long turn, float clip
+      __global uchar* bias_, ulong bo, Sizes s, long iteration, float clip
 
 // Where an item works.
-#define PANEL_PLACE                                                                                                      \
+#define PANEL_POSITION                                                                                                      \
   const int column = get_global_id(0) * COLUMNS, width = min(COLUMNS, (int)s.hidden - column), first_row = get_global_id(1) * ROWS;    \
-  const long d = get_global_id(2), step = d == 1 || s.reverse ? s.steps - 1 - turn : turn;                               \
+  const long d = get_global_id(2), step = d == 1 || s.reverse ? s.steps - 1 - iteration : iteration;                               \
   __global const TX* panels = AT(const TX, r_, ro) + (d * s.gates * get_global_size(0) + get_global_id(0)) * s.hidden * COLUMNS;
 // Of entry b: its state, its share of X, and so on.
 #define PANEL_ROW(b)                                                                                                     \
@@ -201,7 +201,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void gru_step(STEP_A
 #define BIAS(g) (bias_ == 0 ? 0 : bias_ + bo), (d * 2 + 1) * s.gates * s.hidden + (g) * s.hidden + column
 
 // What a gate gets from states `from`, by entries.
-INLINE void gate_products(TX* values, __global const TX* panels, long gate, __global const TX* from, int first_row, Sizes s) {
+INLINE void gate_matmuls(TX* values, __global const TX* panels, long gate, __global const TX* from, int first_row, Sizes s) {
   Rows rows;
   rows.column = 1;
 #pragma unroll
@@ -209,11 +209,11 @@ INLINE void gate_products(TX* values, __global const TX* panels, long gate, __gl
   __global const TX* b = panels + gate * get_global_size(0) * s.hidden * COLUMNS;
   V sum[ROWS][VECTORS];
   clear_block(sum);
-  ADD_PRODUCT(sum, rows, b, COLUMNS, (int)s.hidden)
+  MULTIPLY_ADD(sum, rows, b, COLUMNS, (int)s.hidden)
   store_block(sum, values, COLUMNS);
 }
 // A gate's sum: of those, X's share and R's bias.
-INLINE void gate_sums(TX* to, const TX* values, __global const TX* x, __global const uchar* bias, long at, int width) {
+INLINE void add_gates(TX* to, const TX* values, __global const TX* x, __global const uchar* bias, long at, int width) {
   for (int j = 0; j < COLUMNS; ++j) to[j] = values[j];
   for (int j = 0; j < width; ++j) to[j] += x[j];
   if (bias != 0) {
@@ -237,13 +237,13 @@ INLINE void store_states(const TX* results, const TX* old, __global TX* next, __
 
 #ifdef KERNEL_rnn_panel
 __kernel void rnn_panel(PANEL_ARGUMENTS) {
-  PANEL_PLACE
+  PANEL_POSITION
   TX values[ROWS * COLUMNS];
-  gate_products(values, panels, 0, STATES(h_, ho), first_row, s);
+  gate_matmuls(values, panels, 0, STATES(h_, ho), first_row, s);
   for (int r = 0; r < min((long)ROWS, s.batch - first_row); ++r) {
     PANEL_ROW(first_row + r)
     TX sum[COLUMNS], old[COLUMNS];
-    gate_sums(sum, values + r * COLUMNS, x, BIAS(0), width);
+    add_gates(sum, values + r * COLUMNS, x, BIAS(0), width);
     load_row(old, h_ + ho, state, width);
     for (int j = 0; j < COLUMNS; ++j) sum[j] = F(clipped(sum[j], (TX)clip));
     STORE_STATES(sum, old, first_row + r)
@@ -254,13 +254,13 @@ __kernel void rnn_panel(PANEL_ARGUMENTS) {
 #ifdef KERNEL_lstm_panel
 // extra: the cell state, replaced.
 __kernel void lstm_panel(PANEL_ARGUMENTS) {
-  PANEL_PLACE
+  PANEL_POSITION
   TX values[4][ROWS * COLUMNS];
-  for (int g = 0; g < 4; ++g) gate_products(values[g], panels, g, STATES(h_, ho), first_row, s);
+  for (int g = 0; g < 4; ++g) gate_matmuls(values[g], panels, g, STATES(h_, ho), first_row, s);
   for (int r = 0; r < min((long)ROWS, s.batch - first_row); ++r) {
     PANEL_ROW(first_row + r)
     TX sums[4][COLUMNS], peepholes[3][COLUMNS], old[COLUMNS], cells[COLUMNS], new_cells[COLUMNS];
-    for (int g = 0; g < 4; ++g) gate_sums(sums[g], values[g] + r * COLUMNS, x + g * s.hidden, BIAS(g), width);
+    for (int g = 0; g < 4; ++g) add_gates(sums[g], values[g] + r * COLUMNS, x + g * s.hidden, BIAS(g), width);
     for (int g = 0; g < 3; ++g) load_row(peepholes[g], peephole_ == 0 ? 0 : peephole_ + po, (d * 3 + g) * s.hidden + column, width);
     __global TX* c = AT(TX, extra_, eo) + state;
     for (int j = 0; j < COLUMNS; ++j) cells[j] = j < width ? c[j] : (TX)0;
@@ -280,13 +280,13 @@ __kernel void lstm_panel(PANEL_ARGUMENTS) {
 #ifdef KERNEL_gru_reset_panel
 // next: reset * h.
 __kernel void gru_reset_panel(PANEL_ARGUMENTS) {
-  PANEL_PLACE
+  PANEL_POSITION
   TX values[ROWS * COLUMNS];
-  gate_products(values, panels, 1, STATES(h_, ho), first_row, s);
+  gate_matmuls(values, panels, 1, STATES(h_, ho), first_row, s);
   for (int r = 0; r < min((long)ROWS, s.batch - first_row); ++r) {
     PANEL_ROW(first_row + r)
     TX sum[COLUMNS], old[COLUMNS];
-    gate_sums(sum, values + r * COLUMNS, x + s.hidden, BIAS(1), width);
+    add_gates(sum, values + r * COLUMNS, x + s.hidden, BIAS(1), width);
     load_row(old, h_ + ho, state, width);
     for (int j = 0; j < COLUMNS; ++j) sum[j] = F(clipped(sum[j], (TX)clip)) * old[j];
     for (int j = 0; j < width; ++j) AT(TX, next_, no)[state + j] = active ? sum[j] : (TX)0;
@@ -297,22 +297,22 @@ __kernel void gru_reset_panel(PANEL_ARGUMENTS) {
 #ifdef KERNEL_gru_panel
 // extra: reset * h of gru_reset_panel; without it the candidate's recurrent part, with its bias, is scaled by reset afterwards.
 __kernel void gru_panel(PANEL_ARGUMENTS) {
-  PANEL_PLACE
+  PANEL_POSITION
   TX values[3][ROWS * COLUMNS];
-  gate_products(values[0], panels, 0, STATES(h_, ho), first_row, s);
-  if (extra_ == 0) gate_products(values[1], panels, 1, STATES(h_, ho), first_row, s);
-  if (extra_ == 0) gate_products(values[2], panels, 2, STATES(h_, ho), first_row, s);
-  if (extra_ != 0) gate_products(values[2], panels, 2, STATES(extra_, eo), first_row, s);
+  gate_matmuls(values[0], panels, 0, STATES(h_, ho), first_row, s);
+  if (extra_ == 0) gate_matmuls(values[1], panels, 1, STATES(h_, ho), first_row, s);
+  if (extra_ == 0) gate_matmuls(values[2], panels, 2, STATES(h_, ho), first_row, s);
+  if (extra_ != 0) gate_matmuls(values[2], panels, 2, STATES(extra_, eo), first_row, s);
   for (int r = 0; r < min((long)ROWS, s.batch - first_row); ++r) {
     PANEL_ROW(first_row + r)
     TX update[COLUMNS], candidate[COLUMNS], old[COLUMNS];
-    gate_sums(update, values[0] + r * COLUMNS, x, BIAS(0), width);
+    add_gates(update, values[0] + r * COLUMNS, x, BIAS(0), width);
     load_row(old, h_ + ho, state, width);
     if (extra_ != 0) {
-      gate_sums(candidate, values[2] + r * COLUMNS, x + 2 * s.hidden, BIAS(2), width);
+      add_gates(candidate, values[2] + r * COLUMNS, x + 2 * s.hidden, BIAS(2), width);
     } else {
       TX reset[COLUMNS], share[COLUMNS], bias[COLUMNS];
-      gate_sums(reset, values[1] + r * COLUMNS, x + s.hidden, BIAS(1), width);
+      add_gates(reset, values[1] + r * COLUMNS, x + s.hidden, BIAS(1), width);
       load_row(bias, BIAS(2), width);
       for (int j = 0; j < COLUMNS; ++j) share[j] = j < width ? x[2 * s.hidden + j] : (TX)0;
       for (int j = 0; j < COLUMNS; ++j) candidate[j] = share[j] + F(clipped(reset[j], (TX)clip)) * (values[2][r * COLUMNS + j] + bias[j]);

@@ -118,8 +118,8 @@ class Recurrent final : public Kernel {
       PackConstants(info);
       if (packed_w_ == nullptr || packed_r_ == nullptr) panels_->PreparePack();
     } else {
-      products_.emplace(DeviceOf(info), "recurrent", types_ + fmt::format("#define PER {}\n", kPositionsPerItem),
-                        "input_products");
+      input_matmuls_.emplace(DeviceOf(info), "recurrent", types_ + fmt::format("#define PER {}\n", kPositionsPerItem),
+                             "input_matmuls");
     }
   }
 
@@ -149,30 +149,30 @@ class Recurrent final : public Kernel {
                       s.directions * s.gates);
       }
     } else {
-      products_->Grid(context, width, CeilDiv(positions, kPositionsPerItem), s.directions, context.required_input(0),
-                      context.required_input(1), bias, gates.range(), s,
-                      cl_long{linear_before_reset_ ? 2 * s.hidden : width});
+      input_matmuls_->Grid(context, width, CeilDiv(positions, kPositionsPerItem), s.directions, context.required_input(0),
+                           context.required_input(1), bias, gates.range(), s,
+                           cl_long{linear_before_reset_ ? 2 * s.hidden : width});
     }
     const BufferRange packed_r = packed_here ? packed_here->range() : packed_r_ != nullptr ? packed_r_->range() : none;
     const Tensor* by_step = lstm_ ? context.input(7) : linear_before_reset_ ? bias : nullptr;
-    const auto launch = [&](Launchable& kernel, cl_long turn, BufferRange from, BufferRange to, BufferRange result,
+    const auto launch = [&](Launchable& kernel, cl_long iteration, BufferRange from, BufferRange to, BufferRange result,
                             BufferRange other) {
       if (by_panels_) {
         const std::array<size_t, 3> items = {static_cast<size_t>(PanelGemm::Panels(s.hidden)),
                                              static_cast<size_t>(CeilDiv<int64_t>(s.batch, block_rows_)),
                                              static_cast<size_t>(s.directions)};
         return kernel(context, items, {1, 1, 1}, gates.range(), packed_r, sent, from, to, result, other,
-                      lstm_ ? by_step : nullptr, bias, s, turn, clip_);
+                      lstm_ ? by_step : nullptr, bias, s, iteration, clip_);
       }
       const std::array<size_t, 3> global = {kStateLanes, static_cast<size_t>(s.hidden),
                                             static_cast<size_t>(s.batch * s.directions)};
-      kernel(context, global, {kStateLanes, 1, 1}, gates.range(), r, sent, from, to, result, other, by_step, s, turn,
+      kernel(context, global, {kStateLanes, 1, 1}, gates.range(), r, sent, from, to, result, other, by_step, s, iteration,
              clip_);
     };
-    for (cl_long turn = 0; turn < s.steps; ++turn) {
-      const BufferRange from = (turn % 2 == 0 ? h0 : h1).range(), to = (turn % 2 == 0 ? h1 : h0).range();
-      if (reset_) launch(*reset_, turn, from, extra.range(), none, none);
-      launch(step_, turn, from, to, y == nullptr ? none : RangeOf(*y), uses_extra ? extra.range() : none);
+    for (cl_long iteration = 0; iteration < s.steps; ++iteration) {
+      const BufferRange from = (iteration % 2 == 0 ? h0 : h1).range(), to = (iteration % 2 == 0 ? h1 : h0).range();
+      if (reset_) launch(*reset_, iteration, from, extra.range(), none, none);
+      launch(step_, iteration, from, to, y == nullptr ? none : RangeOf(*y), uses_extra ? extra.range() : none);
     }
     if (y_h != nullptr) store_.Linear(context, count, (s.steps % 2 == 0 ? h0 : h1).range(), sent, *y_h, s);
     if (y_c != nullptr) store_.Linear(context, count, extra.range(), sent, *y_c, s);
@@ -301,7 +301,7 @@ class Recurrent final : public Kernel {
   bool by_panels_;      // on processors, where states are stored as they are computed
   int64_t block_rows_;  // entries of the batch that an item computes
   Launchable step_;
-  std::optional<Launchable> products_, reset_;  // reset: GRU that resets before the product
+  std::optional<Launchable> input_matmuls_, reset_;  // reset: GRU that resets before the product
   std::optional<PanelGemm> panels_;
   std::shared_ptr<const ConstantBlock> packed_w_, packed_r_;
   SentIntegers lengths_;

@@ -58,13 +58,13 @@ __kernel void resize(ulong total, __global uchar* x_, ulong xo, __global uchar* 
 #endif
 
 #ifdef KERNEL_resize_rows
-// For processors: elements of an input's row, of `columns`, at most LINE, where it is resized, are summed first over the other dimensions' taps.
+// For processors: elements of an input's row, of `columns`, at most ROW_PIECE, where it is resized, are summed first over the other dimensions' taps.
 __kernel void resize_rows(__global uchar* x_, ulong xo, __global uchar* firsts_, ulong fo, __global uchar* weights_, ulong wo, __global uchar* y_, ulong yo,
                           Plan p, float fill, long integer_fill, long columns, long rows, long together) {
   __global const int* firsts = AT(const int, firsts_, fo);
   const int last = p.rank - 1;
   const long width = p.out[last];
-  TX sums[LINE];
+  TX acc[ROW_PIECE];
   EACH_ROW(width, rows, together) {
     const long low = p.first[last] < 0 ? begin : 0, read = p.first[last] < 0 ? end - begin : columns;
     long rest = row, from = 0, count = 1, tap[8];
@@ -93,7 +93,7 @@ __kernel void resize_rows(__global uchar* x_, ulong xo, __global uchar* firsts_,
 #ifdef REAL_X
     if (p.weighted) {
       __global const TX* weights = AT(const TX, weights_, wo);
-      for (long j = 0; j < read; ++j) sums[j] = 0;
+      for (long j = 0; j < read; ++j) acc[j] = 0;
       for (long t = 0; t < count; ++t) {
         long left = t, at = from;
         TX weight = 1;
@@ -105,10 +105,10 @@ __kernel void resize_rows(__global uchar* x_, ulong xo, __global uchar* firsts_,
           at += k * p.in_stride[d];
         }
         if (weight == 0) continue;
-        for (long j = 0; j < read; ++j) sums[j] += weight * GET_X(x, at + low + j);
+        for (long j = 0; j < read; ++j) acc[j] += weight * GET_X(x, at + low + j);
       }
       if (p.first[last] < 0) {
-        for (long j = 0; j < read; ++j) PUT_X(y, to + low + j, sums[j]);
+        for (long j = 0; j < read; ++j) PUT_X(y, to + low + j, acc[j]);
         continue;
       }
       const long taps = p.taps[last];
@@ -120,7 +120,7 @@ __kernel void resize_rows(__global uchar* x_, ulong xo, __global uchar* firsts_,
         } else {
           for (long k = 0; k < taps; ++k) {
             const TX weight = weights_of[j * taps + k];
-            sum += weight != 0 ? weight * sums[first[j] + k] : (TX)0;
+            sum += weight != 0 ? weight * acc[first[j] + k] : (TX)0;
           }
         }
         PUT_X(y, to + j, sum);

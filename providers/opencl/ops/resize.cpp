@@ -44,12 +44,12 @@ class Resize final : public Kernel {
       : device_(DeviceOf(info)),
         by_rows_(!SettingsOf(info).tiles),
         kernel_(device_, "resize", Computed('X', info.input_type(0)), "resize"),
-        rows_(device_, "resize", Computed('X', info.input_type(0)) + Launchable::LineDefines(), "resize_rows"),
+        rows_(device_, "resize", Computed('X', info.input_type(0)) + Launchable::RowPieceDefines(), "resize_rows"),
         planner_(info),
         type_(info.input_type(0)) {
     const auto shape = KnownShape(info.input_info(0));
     if (by_rows_) rows_.Compile();
-    if (!by_rows_ || !shape || shape->rank() == 0 || (*shape)[shape->rank() - 1] > Launchable::kLine) kernel_.Compile();
+    if (!by_rows_ || !shape || shape->rank() == 0 || (*shape)[shape->rank() - 1] > Launchable::kRowPiece) kernel_.Compile();
   }
 
   void Compute(KernelContext& context) override {
@@ -63,12 +63,12 @@ class Resize final : public Kernel {
     const BufferRange firsts{sent->firsts.get(), 0}, weights{sent->weights.get(), 0};
     const cl_long integer_fill = IntegerFill(type_, fill);
     const bool fits =
-        !plan->dims.empty() && (plan->dims.back().table == nullptr || plan->dims.back().in <= Launchable::kLine);
+        !plan->dims.empty() && (plan->dims.back().table == nullptr || plan->dims.back().in <= Launchable::kRowPiece);
     if (!by_rows_ || !fits)
       return kernel_.Compile().Linear(context, y->num_elements(), x, firsts, weights, *y, sent->plan, fill, integer_fill);
     const int64_t width = plan->dims.back().out;
-    rows_.Compile().Lines(context, width, y->num_elements() / width, x, firsts, weights, *y, sent->plan, fill, integer_fill,
-                          cl_long{plan->dims.back().in});
+    rows_.Compile().Rows(context, width, y->num_elements() / width, x, firsts, weights, *y, sent->plan, fill, integer_fill,
+                         cl_long{plan->dims.back().in});
   }
 
  private:

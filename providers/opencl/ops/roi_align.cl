@@ -28,16 +28,16 @@ static inline void inside(TX base, TX step, long count, long size, long* first, 
 
 // Of each region the places are where it starts and the size of a bin, along rows then columns; the counts are its image and how many
 // samples a bin has along rows and columns.
-__kernel void roi_align(ulong total, __global uchar* x_, ulong xo, __global uchar* places_, ulong po, __global uchar* counts_, ulong co,
+__kernel void roi_align(ulong total, __global uchar* x_, ulong xo, __global uchar* axis_bins_, ulong po, __global uchar* counts_, ulong co,
                         __global uchar* y_, ulong yo, Regions r) {
   const ulong i = get_global_id(0);
   if (i >= total) return;
   const long column = (long)i % r.out_width, row = (long)i / r.out_width % r.out_height, plane = (long)i / r.out_width / r.out_height;
   const long region = plane / r.channels, channel = plane % r.channels;
-  __global const TX* place = AT(const TX, places_, po) + 4 * region;
+  __global const TX* bin_of_axis = AT(const TX, axis_bins_, po) + 4 * region;
   __global const long* count = AT(const long, counts_, co) + 3 * region;
-  const TX base_y = place[0] + (TX)row * place[1], step_y = place[1] / (TX)max(count[1], 1L);
-  const TX base_x = place[2] + (TX)column * place[3], step_x = place[3] / (TX)max(count[2], 1L);
+  const TX base_y = bin_of_axis[0] + (TX)row * bin_of_axis[1], step_y = bin_of_axis[1] / (TX)max(count[1], 1L);
+  const TX base_x = bin_of_axis[2] + (TX)column * bin_of_axis[3], step_x = bin_of_axis[3] / (TX)max(count[2], 1L);
   const long first = (count[0] * r.channels + channel) * r.height * r.width;
   long y0, y1, x0, x1, seen = 0;
   inside(base_y, step_y, count[1], r.height, &y0, &y1);

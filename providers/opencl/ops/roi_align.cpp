@@ -48,29 +48,29 @@ class RoiAlign final : public Kernel {
     const int64_t count = rois.shape()[0];
     Require(batches.is(ElementType::kInt64) && batches.shape().rank() == 1 && batches.shape()[0] == count,
             "batch_indices are {}, [{}] of int64 is expected", batches.shape(), count);
-    std::vector<double> places;
+    std::vector<double> axis_bins;
     std::vector<cl_long> counts;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t batch = batches.data<int64_t>()[i];
       Require(batch >= 0 && batch < xs[0], "batch index {} is outside {} images", batch, xs[0]);
       counts.push_back(batch);
-      AddAxis(HostNumber(rois, 4 * i + 1), HostNumber(rois, 4 * i + 3), out_height_, places, counts);
-      AddAxis(HostNumber(rois, 4 * i), HostNumber(rois, 4 * i + 2), out_width_, places, counts);
+      AddAxis(HostNumber(rois, 4 * i + 1), HostNumber(rois, 4 * i + 3), out_height_, axis_bins, counts);
+      AddAxis(HostNumber(rois, 4 * i), HostNumber(rois, 4 * i + 2), out_width_, axis_bins, counts);
     }
     const Tensor& y = *context.output(0, Shape{count, xs[1], out_height_, out_width_});
     if (y.num_elements() == 0) return;
     Require(xs[2] > 0 && xs[3] > 0, "X is {}: there is nothing to pool", xs);
-    const Buffer sent_places = Send(places, x.type()),
+    const Buffer sent_bins = Send(axis_bins, x.type()),
                  sent_counts = device_.BufferOf(counts.data(), counts.size() * sizeof counts[0]);
     const Regions regions{xs[1], xs[2], xs[3], out_height_, out_width_, maximum_};
-    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent_places.get(), 0}, BufferRange{sent_counts.get(), 0}, y,
+    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent_bins.get(), 0}, BufferRange{sent_counts.get(), 0}, y,
                    regions);
   }
 
  private:
   static constexpr int64_t kLimit = int64_t{1} << 24;
 
-  void AddAxis(double start, double end, int64_t bins, std::vector<double>& places, std::vector<cl_long>& counts) const {
+  void AddAxis(double start, double end, int64_t bins, std::vector<double>& axis_bins, std::vector<cl_long>& counts) const {
     const double offset = half_pixel_ ? 0.5 : 0.0;
     start = start * spatial_scale_ - offset;
     double extent = end * spatial_scale_ - offset - start;
@@ -82,13 +82,13 @@ class RoiAlign final : public Kernel {
       samples = bin > 0 ? static_cast<int64_t>(std::ceil(bin)) : 0;
     }
     const bool nowhere = !std::isfinite(start) || !std::isfinite(bin);
-    places.insert(places.end(), {nowhere ? 0 : start, nowhere ? 0 : bin});
+    axis_bins.insert(axis_bins.end(), {nowhere ? 0 : start, nowhere ? 0 : bin});
     counts.push_back(nowhere ? 0 : samples);
   }
 
-  Buffer Send(const std::vector<double>& places, ElementType type) const {
-    if (type == ElementType::kDouble) return device_.BufferOf(places.data(), places.size() * sizeof places[0]);
-    const std::vector<float> rounded(places.begin(), places.end());
+  Buffer Send(const std::vector<double>& axis_bins, ElementType type) const {
+    if (type == ElementType::kDouble) return device_.BufferOf(axis_bins.data(), axis_bins.size() * sizeof axis_bins[0]);
+    const std::vector<float> rounded(axis_bins.begin(), axis_bins.end());
     return device_.BufferOf(rounded.data(), rounded.size() * sizeof rounded[0]);
   }
 

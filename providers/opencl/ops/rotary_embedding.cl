@@ -1,7 +1,7 @@
 // Turns pairs of each head's first 2 * half elements by angles whose cosines and sines stand in caches; the others stay.
 typedef struct { long heads, steps, width, half_width; int packed, interleaved, one; float scale; } Sizes;
 
-__kernel void turn(ulong total, __global uchar* x_, ulong xo, __global uchar* cosine_, ulong co, __global uchar* sine_, ulong so,
+__kernel void rotate_heads(ulong total, __global uchar* x_, ulong xo, __global uchar* cosine_, ulong co, __global uchar* sine_, ulong so,
                    __global uchar* positions_, ulong po, __global uchar* y_, ulong yo, Sizes s) {
   const ulong i = get_global_id(0);
   if (i >= total) return;

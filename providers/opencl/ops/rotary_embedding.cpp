@@ -17,14 +17,14 @@ class RotaryEmbedding final : public Kernel {
   explicit RotaryEmbedding(const KernelInfo& info)
       : microsoft_(!info.node().domain.empty()),
         kernel_(DeviceOf(info), "rotary_embedding",
-                Computed('X', info.input_type(0)) + Computed('C', info.input_type(microsoft_ ? 2 : 1)), "turn"),
+                Computed('X', info.input_type(0)) + Computed('C', info.input_type(microsoft_ ? 2 : 1)), "rotate_heads"),
         positions_(info, microsoft_ ? 1 : 3),
         interleaved_(info.attribute<int64_t>("interleaved", 0) != 0),
-        turned_(info.attribute<int64_t>("rotary_embedding_dim", 0)),
+        rotary_dim_(info.attribute<int64_t>("rotary_embedding_dim", 0)),
         heads_(info.attribute<int64_t>("num_heads", 0)),
         scale_(microsoft_ ? info.attribute<float>("scale", 1.0f) : 1.0f) {
-    Require(turned_ >= 0 && turned_ % 2 == 0 && heads_ >= 0, "rotary_embedding_dim is {} and num_heads {}", turned_,
-            heads_);
+    Require(rotary_dim_ >= 0 && rotary_dim_ % 2 == 0 && heads_ >= 0, "rotary_embedding_dim is {} and num_heads {}",
+            rotary_dim_, heads_);
   }
 
   void Compute(KernelContext& context) override {
@@ -40,8 +40,8 @@ class RotaryEmbedding final : public Kernel {
     const int64_t batch = shape[0], steps = shape[packed ? 1 : 2], hidden = packed ? shape[2] : shape[1] * shape[3];
     const int64_t half = cosine.shape().back(), width = Width(shape, packed, hidden, half);
     Require(width > 0 && hidden % width == 0 && 2 * half <= width &&
-                (turned_ == 0 ? microsoft_ || 2 * half == width : 2 * half == turned_),
-            "caches {} turn {} elements of an input {}", cosine.shape(), turned_, shape);
+                (rotary_dim_ == 0 ? microsoft_ || 2 * half == width : 2 * half == rotary_dim_),
+            "caches {} rotate {} elements of an input {}", cosine.shape(), rotary_dim_, shape);
     const Tensor& y = *context.output(0, shape);
     if (x.num_elements() == 0) return;
     const Buffer sent = Checked(context, positions, cosine.shape(), batch, steps, half);
@@ -59,7 +59,7 @@ class RotaryEmbedding final : public Kernel {
  private:
   int64_t Width(const Shape& shape, bool packed, int64_t hidden, int64_t half) const {
     if (!packed) return shape[3];
-    if (microsoft_ && turned_ == 0) return 2 * half;
+    if (microsoft_ && rotary_dim_ == 0) return 2 * half;
     return heads_ > 0 && hidden % heads_ == 0 ? hidden / heads_ : 0;
   }
 
@@ -88,16 +88,16 @@ class RotaryEmbedding final : public Kernel {
   Launchable kernel_;
   SentIntegers positions_;
   bool interleaved_;
-  int64_t turned_, heads_;
+  int64_t rotary_dim_, heads_;
   float scale_;
 };
 
 }  // namespace
 
 void RegisterRotary(KernelRegistry& registry) {
-  constexpr TypeSet kTurned = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
-  registry.Add(Op("RotaryEmbedding").Versions(23).Types(0, kTurned).HostInput(3).Make<RotaryEmbedding>());
-  registry.Add(Op("RotaryEmbedding", "com.microsoft").Types(0, kTurned).HostInput(1).Make<RotaryEmbedding>());
+  constexpr TypeSet kRotated = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
+  registry.Add(Op("RotaryEmbedding").Versions(23).Types(0, kRotated).HostInput(3).Make<RotaryEmbedding>());
+  registry.Add(Op("RotaryEmbedding", "com.microsoft").Types(0, kRotated).HostInput(1).Make<RotaryEmbedding>());
 }
 
 }  // namespace tessera::opencl

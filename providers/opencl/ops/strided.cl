@@ -27,27 +27,27 @@ __kernel void copy_rows(__global uchar* x_, ulong xo, __global uchar* y_, ulong 
   const int last = s.rank - 1;
   const long size = s.dims[last], step_x = s.a[last], step_y = s.b[last];
   EACH_ROW(size, rows, together) {
-    long rest = row, at_x = from + begin * step_x, at_y = to + begin * step_y, lines = 1, step_line = 0;
+    long rest = row, at_x = from + begin * step_x, at_y = to + begin * step_y, rows_here = 1, step_row = 0;
     for (int d = last - 1; d >= 0; --d) {
       const long count = d == across ? (s.dims[d] + STEP - 1) / STEP : s.dims[d];
       long at = rest % count;
       rest /= count;
       if (d == across) {
         at *= STEP;
-        lines = min((long)STEP, s.dims[d] - at);
-        step_line = s.b[d];
+        rows_here = min((long)STEP, s.dims[d] - at);
+        step_row = s.b[d];
       }
       at_x += at * s.a[d];
       at_y += at * s.b[d];
     }
-    if (lines == STEP) {
+    if (rows_here == STEP) {
       for (long j = 0; j < end - begin; ++j) {
         TX elements[STEP];
         for (int l = 0; l < STEP; ++l) elements[l] = GET_X(x_ + xo, at_x + j * step_x + l);
-        for (int l = 0; l < STEP; ++l) PUT_X(y_ + yo, at_y + j * step_y + l * step_line, elements[l]);
+        for (int l = 0; l < STEP; ++l) PUT_X(y_ + yo, at_y + j * step_y + l * step_row, elements[l]);
       }
-    } else if (lines > 1) {
-      for (long l = 0; l < lines; ++l) copy_row(x_ + xo, y_ + yo, at_x + l, at_y + l * step_line, end - begin, step_x, step_y);
+    } else if (rows_here > 1) {
+      for (long l = 0; l < rows_here; ++l) copy_row(x_ + xo, y_ + yo, at_x + l, at_y + l * step_row, end - begin, step_x, step_y);
     } else if (step_x == 1 && step_y == 1) {
       copy_row(x_ + xo, y_ + yo, at_x, at_y, end - begin, 1, 1);
     } else {

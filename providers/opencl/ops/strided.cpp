@@ -15,7 +15,7 @@ class StridedKernel : public Kernel {
  public:
   explicit StridedKernel(const KernelInfo& info)
       : by_rows_(!SettingsOf(info).tiles),
-        copy_(DeviceOf(info), "strided", Moved('X', info.input_type(0)) + (by_rows_ ? Launchable::LineDefines() : ""),
+        copy_(DeviceOf(info), "strided", Moved('X', info.input_type(0)) + (by_rows_ ? Launchable::RowPieceDefines() : ""),
               by_rows_ ? "copy_rows" : "copy") {}
 
  protected:
@@ -50,10 +50,10 @@ class StridedKernel : public Kernel {
       if (block.a[d] == 1 && block.dims[d] > 1) across = static_cast<cl_int>(d);
     }
     if (across >= 0) {
-      const int64_t lines = block.dims[static_cast<size_t>(across)];
-      rows = rows / lines * CeilDiv(lines, kStep);
+      const int64_t rows_here = block.dims[static_cast<size_t>(across)];
+      rows = rows / rows_here * CeilDiv(rows_here, kStep);
     }
-    copy_.Lines(context, block.dims[last], rows, x, y, block, static_cast<cl_long>(from), static_cast<cl_long>(to), across);
+    copy_.Rows(context, block.dims[last], rows, x, y, block, static_cast<cl_long>(from), static_cast<cl_long>(to), across);
   }
 
   const bool by_rows_;  // on processors

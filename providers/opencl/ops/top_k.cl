@@ -21,7 +21,7 @@ void choose(__global uchar* x_, ulong xo, __global uchar* values_, ulong vo, __g
   __local TX best[LANES];
   __local long at[LANES];
   const int lane = get_local_id(0);
-  const long line = get_group_id(0), start = line / stride * n * stride + line % stride, to = line / stride * k * stride + line % stride;
+  const long row = get_group_id(0), start = row / stride * n * stride + row % stride, to = row / stride * k * stride + row % stride;
   TX last = 0;
   long last_at = -1;
   for (long r = 0; r < k; ++r) {
@@ -70,9 +70,9 @@ __kernel void exchange(ulong total, __global uchar* x_, ulong xo, __global uchar
                        long apart, int largest) {
   const ulong i = get_global_id(0);
   if (i >= total) return;
-  const long pair = (long)i % (padded / 2), line = (long)i / (padded / 2), low = pair / apart * 2 * apart + pair % apart;
-  const long start = line / stride * n * stride + line % stride;
-  __global int* order = AT(int, order_, oo) + line * padded;
+  const long pair = (long)i % (padded / 2), row = (long)i / (padded / 2), low = pair / apart * 2 * apart + pair % apart;
+  const long start = row / stride * n * stride + row % stride;
+  __global int* order = AT(int, order_, oo) + row * padded;
   const int a = order[low], b = order[low + apart];
   const int forward = (low & run) == 0;
   const int b_first = b < n && (a >= n || before(X(b), b, X(a), a, largest));
@@ -84,13 +84,13 @@ __kernel void exchange(ulong total, __global uchar* x_, ulong xo, __global uchar
 }
 #endif
 
-#ifdef KERNEL_take
-__kernel void take(ulong total, __global uchar* x_, ulong xo, __global uchar* order_, ulong oo, __global uchar* values_, ulong vo,
+#ifdef KERNEL_gather_top
+__kernel void gather_top(ulong total, __global uchar* x_, ulong xo, __global uchar* order_, ulong oo, __global uchar* values_, ulong vo,
                    __global uchar* indices_, ulong io, long n, long stride, long padded, long k) {
   const ulong i = get_global_id(0);
   if (i >= total) return;
-  const long r = (long)i / stride % k, line = (long)i / stride / k * stride + (long)i % stride;
-  const long start = line / stride * n * stride + line % stride, from = AT(const int, order_, oo)[line * padded + r];
+  const long r = (long)i / stride % k, row = (long)i / stride / k * stride + (long)i % stride;
+  const long start = row / stride * n * stride + row % stride, from = AT(const int, order_, oo)[row * padded + r];
   if (values_ != 0) PUT_X(values_ + vo, i, X(from));
   if (indices_ != 0) AT(long, indices_, io)[i] = from;
 }

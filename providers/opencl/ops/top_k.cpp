@@ -18,7 +18,7 @@ class TopK final : public Kernel {
         choose_(DeviceOf(info), "top_k", defines_ + fmt::format("#define LANES {}\n", kTopKLanes), "choose"),
         number_(DeviceOf(info), "top_k", defines_, "number"),
         exchange_(DeviceOf(info), "top_k", defines_, "exchange"),
-        take_(DeviceOf(info), "top_k", defines_, "take"),
+        gather_top_(DeviceOf(info), "top_k", defines_, "gather_top"),
         k_(info.since_version() < 10 ? info.attribute<int64_t>("k") : -1),
         axis_(info.attribute<int64_t>("axis", -1)),
         largest_(info.attribute<int64_t>("largest", 1) != 0) {
@@ -40,14 +40,14 @@ class TopK final : public Kernel {
     shape[axis] = k;
     const Tensor *values = context.output(0, shape), *indices = context.output(1, shape);
     if (shape.num_elements() == 0) return;
-    const int64_t lines = x.num_elements() / n;
+    const int64_t num_rows = x.num_elements() / n;
     if (k <= kFew) {
-      return choose_.Groups(context, lines, kTopKLanes, x, values, indices, cl_long{n}, cl_long{stride}, cl_long{k},
+      return choose_.Groups(context, num_rows, kTopKLanes, x, values, indices, cl_long{n}, cl_long{stride}, cl_long{k},
                             largest_);
     }
     Require(n < (int64_t{1} << 30), "an axis of {} elements is too long to sort", n);
     const auto padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
-    const int64_t positions = CheckedMul(lines, padded);
+    const int64_t positions = CheckedMul(num_rows, padded);
     const DeviceScratch order(context, static_cast<size_t>(CheckedMul<int64_t>(positions, sizeof(cl_int))));
     number_.Linear(context, positions, order.range(), cl_long{padded});
     for (int64_t run = 2; run <= padded; run *= 2) {
@@ -56,13 +56,13 @@ class TopK final : public Kernel {
                          cl_long{run}, cl_long{apart}, largest_);
       }
     }
-    take_.Linear(context, shape.num_elements(), x, order.range(), values, indices, cl_long{n}, cl_long{stride},
-                 cl_long{padded}, cl_long{k});
+    gather_top_.Linear(context, shape.num_elements(), x, order.range(), values, indices, cl_long{n}, cl_long{stride},
+                       cl_long{padded}, cl_long{k});
   }
 
  private:
   std::string defines_;
-  Launchable choose_, number_, exchange_, take_;
+  Launchable choose_, number_, exchange_, gather_top_;
   int64_t k_, axis_;
   cl_int largest_;
 };

@@ -16,29 +16,29 @@ namespace tessera::cpu::HWY_NAMESPACE {
 /// A lane of pairs holds two neighbours, the first in its lower half. By assembler, as the instruction sets that the
 /// kernels are compiled for lack it: whoever uses this asks Available() at run time. Denormals count as zero.
 struct PairProduct {
-  using Sums = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>>;
+  using Accumulators = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>>;
   using Pairs = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<uint32_t>>;
 
 #if HWY_TARGET == HWY_AVX3
   static constexpr bool kPossible = true;
   static bool Available() { return HasAvx512Bf16(); }
-  HWY_INLINE Sums Add(Sums sum, Pairs a, Pairs b) const {
+  HWY_INLINE Accumulators Add(Accumulators sum, Pairs a, Pairs b) const {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
     return sum;
   }
 #else
   static constexpr bool kPossible = false;
   static bool Available() { return false; }
-  HWY_INLINE Sums Add(Sums sum, Pairs, Pairs) const { return sum; }
+  HWY_INLINE Accumulators Add(Accumulators sum, Pairs, Pairs) const { return sum; }
 #endif
 };
 
 /// The same in several instructions, so that what is built upon it can be tested anywhere.
 struct EmulatedPairProduct {
-  using Sums = PairProduct::Sums;
+  using Accumulators = PairProduct::Accumulators;
   using Pairs = PairProduct::Pairs;
 
-  HWY_INLINE Sums Add(Sums sum, Pairs a, Pairs b) const {
+  HWY_INLINE Accumulators Add(Accumulators sum, Pairs a, Pairs b) const {
     namespace hn = hwy::HWY_NAMESPACE;
     const hn::ScalableTag<float> d;
     const auto first = [&](Pairs v) { return hn::BitCast(d, hn::ShiftLeft<16>(v)); };

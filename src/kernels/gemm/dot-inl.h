@@ -16,46 +16,46 @@ namespace tessera::cpu::HWY_NAMESPACE {
 /// Nothing saturates. By assembler, as the instruction sets that the kernels are compiled for lack it: whoever uses this
 /// asks Available() at run time.
 struct DotProduct {
-  using Sums = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int32_t>>;
+  using Accumulators = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int32_t>>;
   using Bytes = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<uint8_t>>;
-  using Words = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int16_t>>;
+  using Pairs = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int16_t>>;
 
 #if HWY_TARGET == HWY_AVX3
   static constexpr bool kPossible = true;
   static bool Available() { return HasAvx512Vnni(); }
-  HWY_INLINE Sums Add(Sums sum, Bytes a, Bytes b) const {
+  HWY_INLINE Accumulators Add(Accumulators sum, Bytes a, Bytes b) const {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
     return sum;
   }
-  HWY_INLINE Sums AddPairs(Sums sum, Words a, Words b) const {
+  HWY_INLINE Accumulators AddPairs(Accumulators sum, Pairs a, Pairs b) const {
     asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
     return sum;
   }
 #elif HWY_TARGET == HWY_AVX2
   static constexpr bool kPossible = true;
   static bool Available() { return HasAvxVnni(); }
-  HWY_INLINE Sums Add(Sums sum, Bytes a, Bytes b) const {
+  HWY_INLINE Accumulators Add(Accumulators sum, Bytes a, Bytes b) const {
     asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
     return sum;
   }
-  HWY_INLINE Sums AddPairs(Sums sum, Words a, Words b) const {
+  HWY_INLINE Accumulators AddPairs(Accumulators sum, Pairs a, Pairs b) const {
     asm("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
     return sum;
   }
 #else
   static constexpr bool kPossible = false;
   static bool Available() { return false; }
-  HWY_INLINE Sums Add(Sums sum, Bytes, Bytes) const { return sum; }
-  HWY_INLINE Sums AddPairs(Sums sum, Words, Words) const { return sum; }
+  HWY_INLINE Accumulators Add(Accumulators sum, Bytes, Bytes) const { return sum; }
+  HWY_INLINE Accumulators AddPairs(Accumulators sum, Pairs, Pairs) const { return sum; }
 #endif
 };
 
 /// The same in several instructions, so that what is built upon it can be tested anywhere.
 struct EmulatedDotProduct {
-  using Sums = DotProduct::Sums;
+  using Accumulators = DotProduct::Accumulators;
   using Bytes = DotProduct::Bytes;
 
-  HWY_INLINE Sums Add(Sums sum, Bytes a, Bytes b) const {
+  HWY_INLINE Accumulators Add(Accumulators sum, Bytes a, Bytes b) const {
     namespace hn = hwy::HWY_NAMESPACE;
     const hn::ScalableTag<int16_t> d16;
     const hn::ScalableTag<uint16_t> du16;

@@ -77,38 +77,42 @@ HWY_NOINLINE void StoreEdge(float* tile, int rows, const TileOut& out) {
 
 /// f(accumulator, r, j) replaces each accumulator.
 template <int R, class F>
-HWY_INLINE void ForSums(V (&sums)[R][2], F&& f) {
+HWY_INLINE void ForEachAccumulator(V (&acc)[R][2], F&& f) {
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-    sums[r][0] = f(sums[r][0], r, 0);
-    sums[r][1] = f(sums[r][1], r, kLanes);
+    acc[r][0] = f(acc[r][0], r, 0);
+    acc[r][1] = f(acc[r][1], r, kLanes);
   }
 }
 
 template <int R>
-HWY_INLINE void Store(V (&sums)[R][2], const TileOut& out) {
+HWY_INLINE void Store(V (&acc)[R][2], const TileOut& out) {
   const D d;
   if (out.width < kWidth) {
     HWY_ALIGN float tile[R * kWidth];
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      hn::Store(sums[r][0], d, tile + r * kWidth);
-      hn::Store(sums[r][1], d, tile + r * kWidth + kLanes);
+      hn::Store(acc[r][0], d, tile + r * kWidth);
+      hn::Store(acc[r][1], d, tile + r * kWidth + kLanes);
     }
     return StoreEdge(tile, R, out);
   }
-  if (out.alpha != 1) ForSums(sums, [&](V sum, int, int) { return hn::Mul(sum, hn::Set(d, out.alpha)); });
-  if (out.add) ForSums(sums, [&](V sum, int r, int j) { return hn::Add(sum, hn::LoadU(d, out.c + r * out.c_row + j)); });
-  if (out.row_bias != nullptr) ForSums(sums, [&](V sum, int r, int) { return hn::Add(sum, hn::Set(d, out.row_bias[r])); });
-  if (out.bias != nullptr) ForSums(sums, [&](V sum, int, int j) { return hn::Add(sum, hn::LoadU(d, out.bias + j)); });
+  if (out.alpha != 1) ForEachAccumulator(acc, [&](V sum, int, int) { return hn::Mul(sum, hn::Set(d, out.alpha)); });
+  if (out.add)
+    ForEachAccumulator(acc, [&](V sum, int r, int j) { return hn::Add(sum, hn::LoadU(d, out.c + r * out.c_row + j)); });
+  if (out.row_bias != nullptr)
+    ForEachAccumulator(acc, [&](V sum, int r, int) { return hn::Add(sum, hn::Set(d, out.row_bias[r])); });
+  if (out.bias != nullptr)
+    ForEachAccumulator(acc, [&](V sum, int, int j) { return hn::Add(sum, hn::LoadU(d, out.bias + j)); });
   if (out.residual != nullptr)
-    ForSums(sums, [&](V sum, int r, int j) { return hn::Add(sum, hn::LoadU(d, out.residual + r * out.c_row + j)); });
+    ForEachAccumulator(acc,
+                       [&](V sum, int r, int j) { return hn::Add(sum, hn::LoadU(d, out.residual + r * out.c_row + j)); });
   if (out.activation != GemmActivation::kNone)
-    ForSums(sums, [&](V sum, int, int) { return Activate(d, sum, *out.epilogue); });
+    ForEachAccumulator(acc, [&](V sum, int, int) { return Activate(d, sum, *out.epilogue); });
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-    hn::StoreU(sums[r][0], d, out.c + r * out.c_row);
-    hn::StoreU(sums[r][1], d, out.c + r * out.c_row + kLanes);
+    hn::StoreU(acc[r][0], d, out.c + r * out.c_row);
+    hn::StoreU(acc[r][1], d, out.c + r * out.c_row + kLanes);
   }
 }
 
@@ -131,14 +135,14 @@ struct RowsOf {
 
 /// sums += A * B of one pair in k, `p` elements after the start of the rows.
 template <int R, class Product>
-HWY_INLINE void AddPair(V (&sums)[R][2], const RowsOf<R>& a, int p, const BFloat16* b) {
+HWY_INLINE void AddPair(V (&acc)[R][2], const RowsOf<R>& a, int p, const BFloat16* b) {
   const auto* columns = reinterpret_cast<const uint32_t*>(b) + p * kWidth;
   const Pairs left = hn::LoadU(DPairs(), columns), right = hn::LoadU(DPairs(), columns + kLanes);
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
     const Pairs row = Broadcast(a.At(r) + 2 * p);
-    sums[r][0] = Product().Add(sums[r][0], row, left);
-    sums[r][1] = Product().Add(sums[r][1], row, right);
+    acc[r][0] = Product().Add(acc[r][0], row, left);
+    acc[r][1] = Product().Add(acc[r][1], row, right);
   }
 }
 
@@ -146,11 +150,11 @@ template <class Product, int R>
 void Tile(const BFloat16* a, int64_t a_row, const BFloat16* b, int64_t pairs, const TileOut& out, BlockPrefetch& ahead) {
   // Few rows leave too few chains of additions to hide their latency: several steps in k at once.
   constexpr int kSteps = R >= 6 ? 1 : R >= 3 ? 2 : 4;
-  V sums[kSteps][R][2];
+  V acc[kSteps][R][2];
 #pragma GCC unroll 4
   for (int s = 0; s < kSteps; ++s) {
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) sums[s][r][0] = sums[s][r][1] = hn::Zero(D());
+    for (int r = 0; r < R; ++r) acc[s][r][0] = acc[s][r][1] = hn::Zero(D());
   }
   RowsOf<R> rows(a, a_row);
   for (int64_t begin = 0; begin < pairs; begin += kAskingSteps) {
@@ -159,11 +163,11 @@ void Tile(const BFloat16* a, int64_t a_row, const BFloat16* b, int64_t pairs, co
     int64_t p = begin;
     for (; p + kSteps <= end; p += kSteps, b += 2 * kSteps * kWidth) {
 #pragma GCC unroll 4
-      for (int s = 0; s < kSteps; ++s) AddPair<R, Product>(sums[s], rows, s, b);
+      for (int s = 0; s < kSteps; ++s) AddPair<R, Product>(acc[s], rows, s, b);
       rows.Advance(kSteps);
     }
     for (; kSteps > 1 && p < end; ++p, b += 2 * kWidth) {
-      AddPair<R, Product>(sums[0], rows, 0, b);
+      AddPair<R, Product>(acc[0], rows, 0, b);
       rows.Advance(1);
     }
   }
@@ -171,11 +175,11 @@ void Tile(const BFloat16* a, int64_t a_row, const BFloat16* b, int64_t pairs, co
   for (int s = 1; s < kSteps; ++s) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      sums[0][r][0] = hn::Add(sums[0][r][0], sums[s][r][0]);
-      sums[0][r][1] = hn::Add(sums[0][r][1], sums[s][r][1]);
+      acc[0][r][0] = hn::Add(acc[0][r][0], acc[s][r][0]);
+      acc[0][r][1] = hn::Add(acc[0][r][1], acc[s][r][1]);
     }
   }
-  Store(sums[0], out);
+  Store(acc[0], out);
 }
 
 using TileFn = void (*)(const BFloat16*, int64_t, const BFloat16*, int64_t, const TileOut&, BlockPrefetch&);
@@ -294,13 +298,13 @@ constexpr int64_t kTogether = 256;
 /// At most kTogether numbers at any address.
 template <class S>
 void ReadLine(const S* from, int64_t count, float* to) {
-  S line[kTogether];
-  std::memcpy(line, from, static_cast<size_t>(count) * sizeof(S));
-  ConvertToFloat(line, to, count);
+  S values[kTogether];
+  std::memcpy(values, from, static_cast<size_t>(count) * sizeof(S));
+  ConvertToFloat(values, to, count);
 }
 
 template <class S>
-void RoundLine(const S* from, int64_t count, BFloat16* to) {
+void RoundRow(const S* from, int64_t count, BFloat16* to) {
   float numbers[kTogether];
   for (int64_t i = 0; i < count; i += kTogether) {
     const int64_t some = std::min(kTogether, count - i);
@@ -315,9 +319,9 @@ template <class S>
 void PackGemmBf16Panel(const S* b, int64_t row, bool transposed, int64_t k, int64_t width, BFloat16* packed) {
   const int64_t panel_width = GemmPanelWidth<float>(), pairs = CeilDiv(k, 2);
   if (transposed) {  // pairs are moved as floats are: panels of both have the same width
-    std::vector<float> lines(static_cast<size_t>(width * pairs));
-    for (int64_t j = 0; j < width; ++j) RoundLine(b + j * row, k, reinterpret_cast<BFloat16*>(lines.data() + j * pairs));
-    return PackGemmPanel<float>(lines.data(), 1, pairs, pairs, width, reinterpret_cast<float*>(packed));
+    std::vector<float> rounded(static_cast<size_t>(width * pairs));
+    for (int64_t j = 0; j < width; ++j) RoundRow(b + j * row, k, reinterpret_cast<BFloat16*>(rounded.data() + j * pairs));
+    return PackGemmPanel<float>(rounded.data(), 1, pairs, pairs, width, reinterpret_cast<float*>(packed));
   }
   float first[kTogether] = {}, second[kTogether] = {};
   for (int64_t p = 0; p < k; p += 2, packed += 2 * panel_width) {

@@ -307,27 +307,27 @@ QuantizedRow QuantizeFloats(const float* HWY_RESTRICT in, int64_t k, int32_t mos
   const auto bound = static_cast<float>(most);
   const float scale = std::bit_cast<float>(most_bits) / bound;
   const float inverse = scale >= std::numeric_limits<float>::min() ? 1.0f / scale : 0.0f;
-  const auto code = [&](auto d, auto value) HWY_ATTR {
+  const auto to_int = [&](auto d, auto value) HWY_ATTR {
     return hn::NearestInt(hn::Min(hn::Max(hn::Mul(value, hn::Set(d, inverse)), hn::Set(d, -bound)), hn::Set(d, bound)));
   };
   V32 sums = hn::Zero(d32);
   for (i = 0; i + kLanes <= k; i += kLanes) {
-    const V32 codes = code(df, hn::LoadU(df, in + i));
-    sums = hn::Add(sums, codes);
-    hn::StoreU(hn::DemoteTo(d16, codes), d16, out + i);
+    const V32 quantized = to_int(df, hn::LoadU(df, in + i));
+    sums = hn::Add(sums, quantized);
+    hn::StoreU(hn::DemoteTo(d16, quantized), d16, out + i);
   }
   int32_t sum = hn::GetLane(hn::SumOfLanes(d32, sums));
   const hn::FixedTag<float, 1> one;
   for (; i < k; ++i) {
-    out[i] = static_cast<int16_t>(hn::GetLane(code(one, hn::LoadU(one, in + i))));
+    out[i] = static_cast<int16_t>(hn::GetLane(to_int(one, hn::LoadU(one, in + i))));
     sum += out[i];
   }
   if (k % 2 != 0) out[k] = 0;
   return {scale, static_cast<float>(sum)};
 }
 
-void AddScaledSums(const int32_t* HWY_RESTRICT sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns,
-                   float* HWY_RESTRICT out) {
+void AddScaledAccumulators(const int32_t* HWY_RESTRICT sums, int64_t count, const QuantizedRow& row,
+                           const ColumnScales& columns, float* HWY_RESTRICT out) {
   const DF df;
   const D32 d32;
   const auto at = [&](const float* values, int64_t step, int64_t i)
@@ -352,7 +352,7 @@ Int8Kernels Int8Table() {
   if constexpr (DotProduct::kPossible) {
     if (DotProduct::Available()) tile = Tile<DotProduct>;
   }
-  return {kWidth, kRows, tile, Interleave, Requantize, QuantizeFloats, AddScaledSums};
+  return {kWidth, kRows, tile, Interleave, Requantize, QuantizeFloats, AddScaledAccumulators};
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE

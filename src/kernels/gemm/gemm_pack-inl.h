@@ -32,18 +32,18 @@ void StoreTransposed(const T* buffer, int64_t rows, int64_t columns, T* c, int64
   }
 }
 
-/// `width` rows of k adjacent elements, `line` apart, to adjacent columns: element p of row j to out[p * out_k + j].
-void PackTransposed(const T* lines, int64_t line, int64_t k, int64_t width, T* out, int64_t out_k) {
+/// `width` rows of k adjacent elements, `src_stride` apart, to adjacent columns: element p of row j to out[p * out_k + j].
+void PackTransposed(const T* src, int64_t src_stride, int64_t k, int64_t width, T* out, int64_t out_k) {
   constexpr int64_t kSide = kBlockSide<T>;
   const int64_t blocks_end = width < kSide ? 0 : k / kSide * kSide;
   for (int64_t p = 0; p < blocks_end; p += kSide) {
     for (int64_t j = 0; j < width; j += kSide) {
       const int64_t first = std::min(j, width - kSide);
-      TransposeBlock(lines + first * line + p, line, out + p * out_k + first, out_k);
+      TransposeBlock(src + first * src_stride + p, src_stride, out + p * out_k + first, out_k);
     }
   }
   for (int64_t j = 0; j < width; ++j) {
-    for (int64_t p = blocks_end; p < k; ++p) out[p * out_k + j] = LoadUnaligned(lines + j * line + p);
+    for (int64_t p = blocks_end; p < k; ++p) out[p * out_k + j] = LoadUnaligned(src + j * src_stride + p);
   }
 }
 

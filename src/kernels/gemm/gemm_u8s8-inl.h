@@ -56,7 +56,7 @@ struct TileArgs {
 
 /// The accumulators of a tile so far: zeros, or what `out` holds.
 template <int R, int N>
-HWY_INLINE void StartSums(bool add, const int32_t* out, V32 (&acc)[R][N]) {
+HWY_INLINE void StartAccumulators(bool add, const int32_t* out, V32 (&acc)[R][N]) {
   const D32 d32;
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
@@ -66,7 +66,7 @@ HWY_INLINE void StartSums(bool add, const int32_t* out, V32 (&acc)[R][N]) {
 }
 
 template <int R, int N>
-HWY_INLINE void StoreSums(const V32 (&acc)[R][N], int32_t* out) {
+HWY_INLINE void StoreAccumulators(const V32 (&acc)[R][N], int32_t* out) {
   const D32 d32;
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
@@ -76,9 +76,9 @@ HWY_INLINE void StoreSums(const V32 (&acc)[R][N], int32_t* out) {
 }
 
 /// Groups with outliers. Records of the lhs are of kLines output channels.
-template <class Product, bool kVectors, int kLines, int R, int N>
+template <class Product, bool kVectors, int kChannels, int R, int N>
 HWY_INLINE void AddExtras(const Product& product, const TileArgs& args, int64_t left_row, V32 (&acc)[R][N]) {
-  constexpr int64_t kLeftRecord = 4 * kLines;
+  constexpr int64_t kLeftRecord = 4 * kChannels;
   const D8 d8;
   for (int64_t e = 0; e < args.extra_count; ++e) {
     const uint8_t* a = kVectors ? args.groups + 4 * args.extra_groups[e] : args.extras + e * kLeftRecord;
@@ -97,12 +97,12 @@ HWY_INLINE void AddExtras(const Product& product, const TileArgs& args, int64_t 
 
 /// R rows by N vectors of accumulators, to which each group is added at once. kVectors: output channels are the rhs,
 /// else the lhs, where the records are of kLines output channels.
-template <class Product, bool kVectors, int kLines, int R, int N>
+template <class Product, bool kVectors, int kChannels, int R, int N>
 void PlainTile(const TileArgs& args, int32_t* out) {
   const D8 d8;
   const Product product;
   V32 acc[R][N];
-  StartSums(args.add, out, acc);
+  StartAccumulators(args.add, out, acc);
   const uint8_t* left = args.left;
   const uint8_t* right = args.right;
   const int64_t left_row = kVectors ? args.left_row : 4;
@@ -117,19 +117,19 @@ void PlainTile(const TileArgs& args, int32_t* out) {
       for (int j = 0; j < N; ++j) acc[r][j] = kVectors ? product.Add(acc[r][j], a, b[j]) : product.Add(acc[r][j], b[j], a);
     }
     right += kRecord;
-    left += kVectors ? 4 : 4 * kLines;
+    left += kVectors ? 4 : 4 * kChannels;
   }
-  AddExtras<Product, kVectors, kLines>(product, args, left_row, acc);
-  StoreSums(acc, out);
+  AddExtras<Product, kVectors, kChannels>(product, args, left_row, acc);
+  StoreAccumulators(acc, out);
 }
 
 using TileFn = void (*)(const TileArgs&, int32_t*);
 
 /// Of `rows` rows, by one vector or two.
-template <class Product, bool kVectors, int kLines, size_t... R>
+template <class Product, bool kVectors, int kChannels, size_t... R>
 constexpr TileFn PlainTileOf(std::index_sequence<R...>, int64_t rows, bool wide) {
-  constexpr TileFn narrow_tiles[] = {PlainTile<Product, kVectors, kLines, static_cast<int>(R) + 1, 1>...};
-  constexpr TileFn wide_tiles[] = {PlainTile<Product, kVectors, kLines, static_cast<int>(R) + 1, 2>...};
+  constexpr TileFn narrow_tiles[] = {PlainTile<Product, kVectors, kChannels, static_cast<int>(R) + 1, 1>...};
+  constexpr TileFn wide_tiles[] = {PlainTile<Product, kVectors, kChannels, static_cast<int>(R) + 1, 2>...};
   return wide ? wide_tiles[rows - 1] : narrow_tiles[rows - 1];
 }
 
@@ -141,17 +141,17 @@ constexpr int64_t kPassing = 8 * kWideRows;  // rows or output channels that are
 /// Accumulators of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k: the columns
 /// stay in the first cache. `operands(i)` gives those of the i-th tile.
 template <class Tiles, bool kVectors, class FindOperands>
-void MultiplyStrip(const PackedWeightsS8& lines, int64_t staying_bytes, int64_t rows, int64_t width,
-                   const FindOperands& operands, int32_t* sums, BlockPrefetch& prefetch) {
-  const int64_t tile_rows = Tiles::Rows(lines);
-  const int64_t per_segment = lines.wide() ? 1 : lines.depth;  // groups of the operand without offsets
-  const int64_t records = lines.records();                     // of the other
+void MultiplyStrip(const PackedWeightsS8& packed, int64_t staying_bytes, int64_t rows, int64_t width,
+                   const FindOperands& operands, int32_t* accumulators, BlockPrefetch& prefetch) {
+  const int64_t tile_rows = Tiles::Rows(packed);
+  const int64_t per_segment = packed.wide() ? 1 : packed.depth;  // groups of the operand without offsets
+  const int64_t records = packed.records();                      // of the other
   const int64_t parts = std::max<int64_t>(CeilDiv(staying_bytes, Tiles::kStayingBytes), 1);
-  const int64_t step = CeilDiv(lines.segments, parts);
-  const TileFn whole_tile = Tiles::template Find<kVectors>(lines.depth, tile_rows, width > kLanes);
-  for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
+  const int64_t step = CeilDiv(packed.segments, parts);
+  const TileFn whole_tile = Tiles::template Find<kVectors>(packed.depth, tile_rows, width > kLanes);
+  for (int64_t s = 0; s == 0 || s < packed.segments; s += step) {
     CancellationPoint();
-    const int64_t end = std::min(lines.segments, s + step);
+    const int64_t end = std::min(packed.segments, s + step);
     for (int64_t r = 0, i = 0; r < rows; r += tile_rows, ++i) {
       const int64_t some = std::min(tile_rows, rows - r);
       TileArgs args = operands(i);
@@ -160,42 +160,42 @@ void MultiplyStrip(const PackedWeightsS8& lines, int64_t staying_bytes, int64_t 
       args.right += s * (kVectors ? records : per_segment) * kRecord;
       args.segments = end - s;
       args.add = s > 0;
-      if (end < lines.segments) args.extra_count = 0;
-      (some == tile_rows ? whole_tile : Tiles::template Find<kVectors>(lines.depth, some, width > kLanes))(
-          args, sums + r * kWidth);
+      if (end < packed.segments) args.extra_count = 0;
+      (some == tile_rows ? whole_tile : Tiles::template Find<kVectors>(packed.depth, some, width > kLanes))(
+          args, accumulators + r * kWidth);
     }
     if (step == 0) break;
   }
 }
 
 template <class Tiles>
-void MultiplyRowsBy(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+void MultiplyRowsBy(const PackedWeightsS8& packed, const RowsU8& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                     const OutputStage& store) {
   static_assert(kPassing % kTransposedRows == 0);
-  HWY_ALIGN int32_t sums[kPassing * kWidth] = {};  // outliers read rows past the last
-  const int64_t tile_rows = Tiles::Rows(lines);
-  BlockPrefetch prefetch(lines.block_bytes, CeilDiv(m1 - m0, tile_rows));
+  HWY_ALIGN int32_t accumulators[kPassing * kWidth] = {};  // outliers read rows past the last
+  const int64_t tile_rows = Tiles::Rows(packed);
+  BlockPrefetch prefetch(packed.block_bytes, CeilDiv(m1 - m0, tile_rows));
   for (int64_t b = b0; b < b1; ++b) {
-    if (b + 1 < b1) prefetch.Begin(Bytes(lines.values) + (b + 1) * lines.block_bytes);
-    const int64_t width = std::min<int64_t>(kWidth, lines.lines - b * kWidth);
-    const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
+    if (b + 1 < b1) prefetch.Begin(Bytes(packed.values) + (b + 1) * packed.block_bytes);
+    const int64_t width = std::min<int64_t>(kWidth, packed.n - b * kWidth);
+    const int64_t extra = packed.extra_begin[static_cast<size_t>(b)];
     for (int64_t m = m0; m < m1; m += kPassing) {
       const int64_t rows = std::min(kPassing, m1 - m);
       const auto operands = [&](int64_t i) {
         const uint8_t* from = left.data + (m + i * tile_rows) * left.row;
         return TileArgs{from,
                         left.row,
-                        Bytes(lines.values) + b * lines.block_bytes,
+                        Bytes(packed.values) + b * packed.block_bytes,
                         0,
                         false,
                         from,
-                        lines.extra_group.data() + extra,
-                        Bytes(lines.extras) + extra * kRecord,
-                        lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+                        packed.extra_group.data() + extra,
+                        Bytes(packed.extras) + extra * kRecord,
+                        packed.extra_begin[static_cast<size_t>(b) + 1] - extra};
       };
-      MultiplyStrip<Tiles, true>(lines, lines.block_bytes, rows, width, operands, sums, prefetch);
-      if (left.turned != nullptr) AddCorrections(lines, left.turned, m, rows, b * kWidth, kWidth, sums);
-      StoreRows(store, sums, m, rows, b * kWidth, width);
+      MultiplyStrip<Tiles, true>(packed, packed.block_bytes, rows, width, operands, accumulators, prefetch);
+      if (left.transposed != nullptr) AddOutliers(packed, left.transposed, m, rows, b * kWidth, kWidth, accumulators);
+      StoreRows(store, accumulators, m, rows, b * kWidth, width);
     }
   }
 }
@@ -223,55 +223,56 @@ HWY_INLINE void SumPixels(const uint8_t* panel, int64_t k, bool wide, int32_t* s
 }
 
 /// The terms of the zero points of output channels [line, line + rows), from the pixels' sums.
-HWY_INLINE void AddZeroPoints(const int32_t* line_zeros, const int32_t* pixel_sums, int64_t rows, int32_t* sums) {
+HWY_INLINE void AddZeroPoints(const int32_t* weight_zeros, const int32_t* pixel_sums, int64_t rows, int32_t* accumulators) {
   const D32 d32;
-  for (int64_t r = 0; r < rows; ++r, sums += kWidth) {
-    const V32 zero = hn::Set(d32, line_zeros[r]);
+  for (int64_t r = 0; r < rows; ++r, accumulators += kWidth) {
+    const V32 zero = hn::Set(d32, weight_zeros[r]);
     for (int64_t j = 0; j < kWidth; j += kLanes) {
-      hn::Store(hn::Add(hn::Load(d32, sums + j), hn::Mul(zero, hn::Load(d32, pixel_sums + j))), d32, sums + j);
+      hn::Store(hn::Add(hn::Load(d32, accumulators + j), hn::Mul(zero, hn::Load(d32, pixel_sums + j))), d32,
+                accumulators + j);
     }
   }
 }
 
 template <class Tiles>
-void MultiplyPanelsBy(const PackedWeightsS8& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first,
+void MultiplyPanelsBy(const PackedWeightsS8& packed, const uint8_t* panels, int64_t panel_bytes, int64_t first,
                       int64_t pixels, int64_t b0, int64_t b1, const OutputStage& store) {
-  HWY_ALIGN int32_t sums[kPassing * kWidth];
-  const int64_t tile_rows = Tiles::Rows(lines);
-  const int64_t last = std::min(lines.lines, b1 * tile_rows);
+  HWY_ALIGN int32_t accumulators[kPassing * kWidth];
+  const int64_t tile_rows = Tiles::Rows(packed);
+  const int64_t last = std::min(packed.n, b1 * tile_rows);
   BlockPrefetch none(0, 1);
-  constexpr int64_t kLineOfCodes = 64;
-  HWY_ALIGN int32_t pixel_sums[kLineOfCodes];
-  const auto multiply = [&](int64_t n, int64_t line, const int32_t* of_pixels) {
-    const int64_t width = std::min<int64_t>(kWidth, pixels - n), rows = std::min(kPassing, last - line),
-                  first_block = line / tile_rows;
+  constexpr int64_t kCacheLine = 64;
+  HWY_ALIGN int32_t pixel_sums[kCacheLine];
+  const auto multiply = [&](int64_t n, int64_t channel, const int32_t* of_pixels) {
+    const int64_t width = std::min<int64_t>(kWidth, pixels - n), rows = std::min(kPassing, last - channel),
+                  first_block = channel / tile_rows;
     const uint8_t* panel = panels + n / kWidth * panel_bytes;
     const auto operands = [&](int64_t i) {
       const int64_t b = first_block + i;
-      const int64_t extra = lines.extra_begin[static_cast<size_t>(b)];
-      return TileArgs{Bytes(lines.values) + b * lines.block_bytes,
+      const int64_t extra = packed.extra_begin[static_cast<size_t>(b)];
+      return TileArgs{Bytes(packed.values) + b * packed.block_bytes,
                       4,
                       panel,
                       0,
                       false,
                       panel,
-                      lines.extra_group.data() + extra,
-                      Bytes(lines.extras) + extra * 4 * tile_rows,
-                      lines.extra_begin[static_cast<size_t>(b) + 1] - extra};
+                      packed.extra_group.data() + extra,
+                      Bytes(packed.extras) + extra * 4 * tile_rows,
+                      packed.extra_begin[static_cast<size_t>(b) + 1] - extra};
     };
-    MultiplyStrip<Tiles, false>(lines, panel_bytes, rows, width, operands, sums, none);
-    if (store.line_zeros != nullptr) AddZeroPoints(store.line_zeros + line, of_pixels, rows, sums);
-    StoreLines(store, sums, line, rows, first + n, width);
+    MultiplyStrip<Tiles, false>(packed, panel_bytes, rows, width, operands, accumulators, none);
+    if (store.weight_zeros != nullptr) AddZeroPoints(store.weight_zeros + channel, of_pixels, rows, accumulators);
+    StoreChannels(store, accumulators, channel, rows, first + n, width);
   };
   // Panels that stay in the first cache fill cache lines of the output together.
-  const int64_t together = std::clamp<int64_t>(kStayingInL1 / panel_bytes, 1, kLineOfCodes / kWidth) * kWidth;
+  const int64_t together = std::clamp<int64_t>(kStayingInL1 / panel_bytes, 1, kCacheLine / kWidth) * kWidth;
   for (int64_t n0 = 0; n0 < pixels; n0 += together) {
     const int64_t end = std::min(pixels, n0 + together);
-    for (int64_t n = n0; store.line_zeros != nullptr && n < end; n += kWidth) {
-      SumPixels(panels + n / kWidth * panel_bytes, lines.k, lines.wide(), pixel_sums + (n - n0));
+    for (int64_t n = n0; store.weight_zeros != nullptr && n < end; n += kWidth) {
+      SumPixels(panels + n / kWidth * panel_bytes, packed.k, packed.wide(), pixel_sums + (n - n0));
     }
-    for (int64_t line = b0 * tile_rows; line < last; line += kPassing) {
-      for (int64_t n = n0; n < end; n += kWidth) multiply(n, line, pixel_sums + (n - n0));
+    for (int64_t channel = b0 * tile_rows; channel < last; channel += kPassing) {
+      for (int64_t n = n0; n < end; n += kWidth) multiply(n, channel, pixel_sums + (n - n0));
     }
   }
 }

@@ -30,18 +30,18 @@ void Tile(const TileArgs& args, int32_t* out) {
   const D8 d8;
   const D16 d16;
   V32 acc[R][N];
-  StartSums(args.add, out, acc);
+  StartAccumulators(args.add, out, acc);
   const uint8_t* left = args.left;
   const uint8_t* right = args.right;
   const int64_t left_row = kVectors ? args.left_row : 4;
   for (int64_t s = 0; s < args.segments; ++s) {
-    V16 sums[R][N];
+    V16 acc16[R][N];
     if constexpr (kVectors) {
 #pragma GCC unroll 2
       for (int j = 0; j < N; ++j) {
         const V16 offset = hn::BitCast(d16, hn::LoadU(d8, right + j * 4 * kLanes));
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) sums[r][j] = offset;
+        for (int r = 0; r < R; ++r) acc16[r][j] = offset;
       }
       right += kRecord;
     } else {
@@ -49,7 +49,7 @@ void Tile(const TileArgs& args, int32_t* out) {
       for (int r = 0; r < R; ++r) {
         const V16 offset = hn::BitCast(d16, Broadcast(left + 4 * r));
 #pragma GCC unroll 2
-        for (int j = 0; j < N; ++j) sums[r][j] = offset;
+        for (int j = 0; j < N; ++j) acc16[r][j] = offset;
       }
       left += kLeftRecord;
     }
@@ -63,8 +63,8 @@ void Tile(const TileArgs& args, int32_t* out) {
         const V8 a = Broadcast(left + r * left_row);
 #pragma GCC unroll 2
         for (int j = 0; j < N; ++j) {
-          sums[r][j] = hn::Add(sums[r][j], kVectors ? MultiplyPairs(a, b[j]) : MultiplyPairs(b[j], a));
-          Pin(sums[r][j]);
+          acc16[r][j] = hn::Add(acc16[r][j], kVectors ? MultiplyPairs(a, b[j]) : MultiplyPairs(b[j], a));
+          Pin(acc16[r][j]);
         }
       }
       right += kRecord;
@@ -75,11 +75,11 @@ void Tile(const TileArgs& args, int32_t* out) {
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-      for (int j = 0; j < N; ++j) acc[r][j] = hn::Add(acc[r][j], Widen(sums[r][j], one));
+      for (int j = 0; j < N; ++j) acc[r][j] = hn::Add(acc[r][j], Widen(acc16[r][j], one));
     }
   }
   AddExtras<Pairs, kVectors, kRows>(Pairs(), args, left_row, acc);
-  StoreSums(acc, out);
+  StoreAccumulators(acc, out);
 }
 
 /// The same of 16-bit operands, where the records of the lhs are of kWideRows output channels.
@@ -89,7 +89,7 @@ void WideTile(const TileArgs& args, int32_t* out) {
   const D32 d32;
   const D8 d8;
   V32 acc[R][N];
-  StartSums(args.add, out, acc);
+  StartAccumulators(args.add, out, acc);
   const uint8_t* left = args.left;
   const uint8_t* right = args.right;
   const int64_t left_row = kVectors ? args.left_row : 4;
@@ -107,7 +107,7 @@ void WideTile(const TileArgs& args, int32_t* out) {
     right += kRecord;
     left += kVectors ? 4 : 4 * kWideRows;
   }
-  StoreSums(acc, out);
+  StoreAccumulators(acc, out);
 }
 
 template <bool kVectors, int D, size_t... R>
@@ -128,7 +128,7 @@ constexpr TileFn WideTileOf(std::index_sequence<R...>, int64_t rows, bool wide) 
 struct PairTiles {
   static constexpr int64_t kStayingBytes = kStayingInL1;
 
-  static int64_t Rows(const PackedWeightsS8& lines) { return lines.wide() ? kWideRows : kRows; }
+  static int64_t Rows(const PackedWeightsS8& packed) { return packed.wide() ? kWideRows : kRows; }
 
   template <bool kVectors>
   static TileFn Find(int64_t depth, int64_t rows, bool wide) {
@@ -159,7 +159,7 @@ HWY_EXPORT(PairTable);
 
 U8S8Kernels PairKernelsU8S8() {
   U8S8Kernels kernels = HWY_DYNAMIC_DISPATCH(PairTable)();
-  kernels.multiply_code_rows = PairCodeRows();
+  kernels.multiply_padded_rows = PairPaddedRows();
   return kernels;
 }
 
@@ -168,14 +168,14 @@ const U8S8Kernels& KernelsU8S8() {
   return kernels;
 }
 
-void MultiplyRows(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+void MultiplyRows(const PackedWeightsS8& packed, const RowsU8& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                   const OutputStage& store) {
-  KernelsU8S8().multiply_rows(lines, left, m0, m1, b0, b1, store);
+  KernelsU8S8().multiply_rows(packed, left, m0, m1, b0, b1, store);
 }
 
-void MultiplyPanels(const PackedWeightsS8& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
-                    int64_t b0, int64_t b1, const OutputStage& store) {
-  KernelsU8S8().multiply_panels(lines, panels, panel_bytes, first, pixels, b0, b1, store);
+void MultiplyPanels(const PackedWeightsS8& packed, const uint8_t* panels, int64_t panel_bytes, int64_t first,
+                    int64_t pixels, int64_t b0, int64_t b1, const OutputStage& store) {
+  KernelsU8S8().multiply_panels(packed, panels, panel_bytes, first, pixels, b0, b1, store);
 }
 
 }  // namespace tessera::cpu

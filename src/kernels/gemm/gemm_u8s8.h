@@ -32,7 +32,7 @@ struct Outlier {
 /// segment is one group. Depth 0: the other operand is of 16 bits too, and a segment is one record of two weights of each
 /// output channel.
 struct PackedWeightsS8 {
-  int64_t lines = 0;
+  int64_t n = 0;
   int64_t k = 0;
   int64_t width = 0;
   int64_t depth = 0;
@@ -42,8 +42,8 @@ struct PackedWeightsS8 {
   std::vector<int64_t> extra_begin;  // by panel, and the end
   std::vector<int64_t> extra_group;  // whose bytes a record of `extras` multiplies
   Tensor extras;
-  std::vector<int64_t> correction_begin;  // by output channel, and the end; empty: no outliers
-  std::vector<Outlier> corrections;
+  std::vector<int64_t> outlier_begin;  // by output channel, and the end; empty: no outliers
+  std::vector<Outlier> outliers;
   std::vector<int32_t> sums;     // of each output channel's weights
   std::vector<int32_t> offsets;  // to be added to the accumulators, by output channel
 
@@ -54,62 +54,62 @@ struct PackedWeightsS8 {
   int64_t groups() const { return wide() ? (k + 1) / 2 : (k + 3) / 4; }
 };
 
-/// Weight `j` of output channel `i`: values[i * line_stride + j * k_stride], as int8, or uint8 less 128.
-struct LineSource {
+/// Weight `j` of output channel `i`: values[i * n_stride + j * k_stride], as int8, or uint8 less 128.
+struct WeightSource {
   const uint8_t* values;
   bool is_signed;
-  int64_t lines, k, line_stride, k_stride;
+  int64_t n, k, n_stride, k_stride;
 
-  int weight(int64_t line, int64_t j) const {
-    const uint8_t value = values[line * line_stride + j * k_stride];
+  int weight(int64_t channel, int64_t j) const {
+    const uint8_t value = values[channel * n_stride + j * k_stride];
     return is_signed ? static_cast<int>(static_cast<int8_t>(value)) : value - 128;
   }
 };
 
-enum class LineSide {
-  kVectors,    // output channels along the vectors: outputs of a row are adjacent
-  kBroadcast,  // output channels are broadcast: outputs of one are adjacent
-  kCodeRows,   // as along the vectors, for MultiplyCodeRows: outliers in groups, never 16 bits
+enum class PanelLayout {
+  kVectors,     // output channels along the vectors: outputs of a row are adjacent
+  kBroadcast,   // output channels are broadcast: outputs of one are adjacent
+  kPaddedRows,  // as along the vectors, for MultiplyPaddedRows: outliers in groups, never 16 bits
 };
 
 /// Null where the machine has no such instructions.
-std::shared_ptr<const PackedWeightsS8> PackWeightsS8(ThreadPool& threads, const LineSource& source, LineSide side);
+std::shared_ptr<const PackedWeightsS8> PackWeightsS8(ThreadPool& threads, const WeightSource& source, PanelLayout side);
 
 /// The output stage of the accumulators. Pointers by output channel are padded to whole panels.
 struct OutputStage {
-  enum Kind { kUInt8, kInt8, kFloat, kSums };  // kSums: as they are
+  enum Kind { kUInt8, kInt8, kFloat, kAccumulators };  // kSums: as they are
   Kind kind = kUInt8;
   void* data = nullptr;
-  int64_t row = 0;                      // elements from row (or output channel) to row of the output
-  const int32_t* add = nullptr;         // by output channel, to the accumulator
-  const float* scales = nullptr;        // by output channel; kSums reads none
-  const float* bias = nullptr;          // by output channel, of floats; may be null
-  int32_t zero = 0;                     // the output's zero point
-  const int32_t* row_sums = nullptr;    // of the unsigned operand's rows; not needed of panels
-  const int32_t* line_zeros = nullptr;  // what row (or pixel) sums are multiplied with, by output channel; may be null
+  int64_t row = 0;                        // elements from row (or output channel) to row of the output
+  const int32_t* add = nullptr;           // by output channel, to the accumulator
+  const float* scales = nullptr;          // by output channel; kSums reads none
+  const float* bias = nullptr;            // by output channel, of floats; may be null
+  int32_t zero = 0;                       // the output's zero point
+  const int32_t* row_sums = nullptr;      // of the unsigned operand's rows; not needed of panels
+  const int32_t* weight_zeros = nullptr;  // what row (or pixel) sums are multiplied with, by output channel; may be null
 
   /// Bytes of an element of the output.
-  int64_t size() const { return kind == kFloat || kind == kSums ? 4 : 1; }
+  int64_t size() const { return kind == kFloat || kind == kAccumulators ? 4 : 1; }
 };
 
 /// Columns of a panel.
 int64_t PanelWidth();
 
 /// Rows of whole groups, of bytes, or of 16 bits where the weights are wide.
-struct ByteRows {
+struct RowsU8 {
   const uint8_t* data;
-  int64_t row;                      // bytes from row to row
-  const int16_t* turned = nullptr;  // the same in pairs (TransposePairs), where the weights have outliers
+  int64_t row;                          // bytes from row to row
+  const int16_t* transposed = nullptr;  // the same in pairs (TransposePairs), where the weights have outliers
 };
 
 /// out[m][n] of rows [m0, m1) and the output channels of panels [b0, b1). Where these have outliers, m0 is a multiple of
 /// kTransposedRows.
-void MultiplyRows(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+void MultiplyRows(const PackedWeightsS8& packed, const RowsU8& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                   const OutputStage& store);
 
 /// out[channel][pixel] of weight panels [b0, b1) and `pixels` columns from `first`; pixel panels are panel_bytes apart.
-void MultiplyPanels(const PackedWeightsS8& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first, int64_t pixels,
-                    int64_t b0, int64_t b1, const OutputStage& store);
+void MultiplyPanels(const PackedWeightsS8& packed, const uint8_t* panels, int64_t panel_bytes, int64_t first,
+                    int64_t pixels, int64_t b0, int64_t b1, const OutputStage& store);
 
 /// Adjacent pixels of a panel: where they are copied from, and to.
 struct PixelRun {

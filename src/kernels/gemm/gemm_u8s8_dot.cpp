@@ -37,12 +37,12 @@ constexpr int64_t kAhead =
 
 /// R rows from `m` whose accumulators are requantized, scaled to floats, or stored.
 template <class Product, int R, int N, class T>
-void CodeTile(const Part& part, int64_t m, int32_t* sums, BlockPrefetch& prefetch) {
+void PaddedTile(const Part& part, int64_t m, int32_t* accumulators, BlockPrefetch& prefetch) {
   const D8 d8;
   const Product product;
   const int64_t row = part.row;
   V32 acc[R][N];
-  StartTile(part, m, sums, acc);
+  StartTile(part, m, accumulators, acc);
   const uint8_t* left = part.rows + m * row;
   const uint8_t* right = part.weights;
   for (int64_t begin = 0; begin < part.segments; begin += kAskingSteps) {
@@ -63,11 +63,11 @@ void CodeTile(const Part& part, int64_t m, int32_t* sums, BlockPrefetch& prefetc
       }
     }
   }
-  part.last ? StoreTile(part, acc, static_cast<T*>(part.out) + m * part.out_row) : StoreSums(acc, sums);
+  part.last ? StoreTile(part, acc, static_cast<T*>(part.out) + m * part.out_row) : StoreAccumulators(acc, accumulators);
 }
 
 template <class Product>
-struct DotCodeTiles {
+struct DotPaddedTiles {
   static constexpr int64_t kFewestRows = 1;
   static constexpr int64_t kRowsPassing = 16 * kWideRows;
   static constexpr int64_t kStayingBytes = kStayingInL2;
@@ -78,7 +78,7 @@ struct DotCodeTiles {
     switch (kind) {
       case OutputStage::kUInt8: return narrow ? Run<1, uint8_t> : Run<2, uint8_t>;
       case OutputStage::kInt8: return narrow ? Run<1, int8_t> : Run<2, int8_t>;
-      case OutputStage::kSums: return narrow ? Run<1, int32_t> : Run<2, int32_t>;
+      case OutputStage::kAccumulators: return narrow ? Run<1, int32_t> : Run<2, int32_t>;
       default: return narrow ? Run<1, float> : Run<2, float>;
     }
   }
@@ -89,27 +89,27 @@ struct DotCodeTiles {
   static void Run(const Part& part, BlockPrefetch& prefetch) {
     const int64_t height = CeilDiv(part.count, CeilDiv(part.count, kWideRows));
     for (int64_t m = 0; m < part.count; m += height) {
-      TileOf<N, T>(std::make_index_sequence<kWideRows>{}, std::min(height, part.count - m))(part, m, part.sums + m * kWidth,
-                                                                                            prefetch);
+      TileOf<N, T>(std::make_index_sequence<kWideRows>{}, std::min(height, part.count - m))(
+          part, m, part.accumulators + m * kWidth, prefetch);
     }
   }
 
   template <int N, class T, size_t... R>
   static auto TileOf(std::index_sequence<R...>, int64_t rows) {
     constexpr void (*kTiles[])(const Part&, int64_t, int32_t*,
-                               BlockPrefetch&) = {CodeTile<Product, static_cast<int>(R) + 1, N, T>...};
+                               BlockPrefetch&) = {PaddedTile<Product, static_cast<int>(R) + 1, N, T>...};
     return kTiles[rows - 1];
   }
 };
 
 /// Weights that are packed as they are, are so for requantized rows, too.
 template <class Product>
-void MultiplySomeRows(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+void MultiplySomeRows(const PackedWeightsS8& packed, const RowsU8& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                       const OutputStage& store) {
   OutputStage some = store;
   some.data = static_cast<uint8_t*>(store.data) + m0 * store.row * store.size();
   if (store.row_sums != nullptr) some.row_sums += m0;
-  MultiplyCodeRowsBy<DotCodeTiles<Product>>(lines, {left.data + m0 * left.row, left.row, m1 - m0}, b0, b1, some);
+  MultiplyPaddedRowsBy<DotPaddedTiles<Product>>(packed, {left.data + m0 * left.row, left.row, m1 - m0}, b0, b1, some);
 }
 
 template <class Product>
@@ -121,7 +121,7 @@ U8S8Kernels TableOf(bool available) {
           kWideRows,
           MultiplySomeRows<Product>,
           MultiplyPanelsBy<DotTiles<Product>>,
-          MultiplyCodeRowsBy<DotCodeTiles<Product>>};
+          MultiplyPaddedRowsBy<DotPaddedTiles<Product>>};
 }
 
 }  // namespace

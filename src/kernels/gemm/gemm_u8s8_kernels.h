@@ -7,8 +7,8 @@
 
 namespace tessera::cpu {
 
-using CodeRowsFn = void (*)(const PackedWeightsS8& lines, const CodeRows& rows, int64_t b0, int64_t b1,
-                            const OutputStage& store);
+using PaddedRowsFn = void (*)(const PackedWeightsS8& packed, const PaddedRowsU8& rows, int64_t b0, int64_t b1,
+                              const OutputStage& store);
 
 struct U8S8Kernels {
   bool available = false;
@@ -16,11 +16,11 @@ struct U8S8Kernels {
   int64_t width = 0;   // columns of a panel
   int64_t rows = 0;    // of a tile, and of one with 16-bit operands
   int64_t wide_rows = 0;
-  void (*multiply_rows)(const PackedWeightsS8& lines, const ByteRows& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
+  void (*multiply_rows)(const PackedWeightsS8& packed, const RowsU8& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                         const OutputStage& store) = nullptr;
-  void (*multiply_panels)(const PackedWeightsS8& lines, const uint8_t* panels, int64_t panel_bytes, int64_t first,
+  void (*multiply_panels)(const PackedWeightsS8& packed, const uint8_t* panels, int64_t panel_bytes, int64_t first,
                           int64_t pixels, int64_t b0, int64_t b1, const OutputStage& store) = nullptr;
-  CodeRowsFn multiply_code_rows = nullptr;
+  PaddedRowsFn multiply_padded_rows = nullptr;
 };
 
 /// Of the best instruction set here.
@@ -31,11 +31,11 @@ U8S8Kernels PairKernelsU8S8();
 U8S8Kernels DotKernelsU8S8(bool emulated);
 
 /// Those of rows that are requantized, by multiply-adds of pairs.
-CodeRowsFn PairCodeRows();
+PaddedRowsFn PairPaddedRows();
 
 /// Packs for the given kernels, which must be available.
 std::shared_ptr<const PackedWeightsS8> PackWeightsS8For(const U8S8Kernels& kernels, ThreadPool& threads,
-                                                        const LineSource& source, LineSide side);
+                                                        const WeightSource& source, PanelLayout side);
 
 /// Groups of products that a tile accumulates in 16 bits.
 inline constexpr int64_t kLeastDepth = 1, kMostDepth = 4;

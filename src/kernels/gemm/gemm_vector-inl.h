@@ -64,9 +64,9 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
       s2 = hn::MulAdd(x, LoadFirst(d, b2 + p, left), s2);
       s3 = hn::MulAdd(x, LoadFirst(d, b3 + p, left), s3);
     }
-    const T sums[4] = {hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, t0))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s1, t1))),
-                       hn::GetLane(hn::SumOfLanes(d, hn::Add(s2, t2))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s3, t3)))};
-    for (int i = 0; i < 4; ++i) args.c[n + i] = FinishOne(args, sums[i], n + i);
+    const T acc[4] = {hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, t0))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s1, t1))),
+                      hn::GetLane(hn::SumOfLanes(d, hn::Add(s2, t2))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s3, t3)))};
+    for (int i = 0; i < 4; ++i) args.c[n + i] = FinishOne(args, acc[i], n + i);
   }
   for (; n < n1; ++n) {
     look.Pass(k);
@@ -95,30 +95,30 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
 template <int kVectors, bool kPartial = false>
 HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unused]] int64_t columns = kLanes) {
   static_assert(kVectors == 1 || !kPartial);
-  constexpr int kSums = kVectors >= 4 ? 1 : 4 / kVectors;
+  constexpr int kAccumulators = kVectors >= 4 ? 1 : 4 / kVectors;
   const D d;
-  V acc[kSums][kVectors];
+  V acc[kAccumulators][kVectors];
 #pragma GCC unroll 8
-  for (int i = 0; i < kSums * kVectors; ++i) acc[i / kVectors][i % kVectors] = hn::Zero(d);
+  for (int i = 0; i < kAccumulators * kVectors; ++i) acc[i / kVectors][i % kVectors] = hn::Zero(d);
   const T* b = args.b + n;
-  const auto add = [&](int64_t p, V* sums) HWY_ATTR {
+  const auto add = [&](int64_t p, V* acc) HWY_ATTR {
     const V x = hn::Set(d, args.a[p * args.a_k]);
 #pragma GCC unroll 8
     for (int j = 0; j < kVectors; ++j) {
       if constexpr (kPartial) {
-        sums[j] = hn::MulAdd(x, LoadFirst(d, b, columns), sums[j]);
+        acc[j] = hn::MulAdd(x, LoadFirst(d, b, columns), acc[j]);
       } else {
-        sums[j] = hn::MulAdd(x, hn::LoadU(d, b + j * kLanes), sums[j]);
+        acc[j] = hn::MulAdd(x, hn::LoadU(d, b + j * kLanes), acc[j]);
       }
     }
     b += args.b_k;
   };
   int64_t p = 0;
-  while (p + kSums <= args.k) {
+  while (p + kAccumulators <= args.k) {
     if (p != 0) CancellationPoint();
-    for (const int64_t end = std::min(args.k, p + kLongColumn); p + kSums <= end; p += kSums) {
+    for (const int64_t end = std::min(args.k, p + kLongColumn); p + kAccumulators <= end; p += kAccumulators) {
 #pragma GCC unroll 4
-      for (int i = 0; i < kSums; ++i) add(p + i, acc[i]);
+      for (int i = 0; i < kAccumulators; ++i) add(p + i, acc[i]);
     }
   }
   for (; p < args.k; ++p) add(p, acc[0]);
@@ -126,7 +126,7 @@ HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unus
   for (int j = 0; j < kVectors; ++j) {
     V sum = acc[0][j];
 #pragma GCC unroll 4
-    for (int i = 1; i < kSums; ++i) sum = hn::Add(sum, acc[i][j]);
+    for (int i = 1; i < kAccumulators; ++i) sum = hn::Add(sum, acc[i][j]);
     const int64_t column = n + j * kLanes;
     if constexpr (kPartial) {
       HWY_ALIGN T lanes[kLanes];
@@ -175,11 +175,11 @@ template <int R, int N>
 HWY_INLINE void DotTile(const GemmArgs<T>& args, const T* HWY_RESTRICT b, int64_t m, int64_t n) {
   const D d;
   const T* a = args.a + m * args.a_row;
-  V sums[R][N];
+  V acc[R][N];
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-    for (int j = 0; j < N; ++j) sums[r][j] = hn::Zero(d);
+    for (int j = 0; j < N; ++j) acc[r][j] = hn::Zero(d);
   }
   const auto add = [&](auto load) HWY_ATTR {
     V columns[N];
@@ -189,7 +189,7 @@ HWY_INLINE void DotTile(const GemmArgs<T>& args, const T* HWY_RESTRICT b, int64_
     for (int r = 0; r < R; ++r) {
       const V row = load(a + r * args.a_row);
 #pragma GCC unroll 4
-      for (int j = 0; j < N; ++j) sums[r][j] = hn::MulAdd(row, columns[j], sums[r][j]);
+      for (int j = 0; j < N; ++j) acc[r][j] = hn::MulAdd(row, columns[j], acc[r][j]);
     }
   };
   int64_t p = 0;
@@ -200,7 +200,7 @@ HWY_INLINE void DotTile(const GemmArgs<T>& args, const T* HWY_RESTRICT b, int64_
     row.c = args.c + (m + r) * args.c_row;
     if (args.epilogue.row_bias != nullptr) row.epilogue.row_bias = args.epilogue.row_bias + m + r;
     if (args.epilogue.residual != nullptr) row.epilogue.residual = args.epilogue.residual + (m + r) * args.c_row;
-    for (int j = 0; j < N; ++j) row.c[n + j] = FinishOne(row, hn::GetLane(hn::SumOfLanes(d, sums[r][j])), n + j);
+    for (int j = 0; j < N; ++j) row.c[n + j] = FinishOne(row, hn::GetLane(hn::SumOfLanes(d, acc[r][j])), n + j);
   }
 }
 

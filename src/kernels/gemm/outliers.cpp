@@ -70,7 +70,7 @@ void Turn(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to
 }
 
 /// Four output channels of four rows.
-HWY_INLINE void AddTransposed(const int32_t* products, int32_t* sums, int64_t width) {
+HWY_INLINE void AddTransposed(const int32_t* products, int32_t* accumulators, int64_t width) {
   const hn::FixedTag<int32_t, 4> d;
   const hn::FixedTag<int64_t, 2> d64;
   const auto r0 = hn::Load(d, products), r1 = hn::Load(d, products + kTransposedRows);
@@ -78,7 +78,7 @@ HWY_INLINE void AddTransposed(const int32_t* products, int32_t* sums, int64_t wi
   const auto q0 = hn::BitCast(d64, hn::InterleaveLower(d, r0, r1)), q1 = hn::BitCast(d64, hn::InterleaveLower(d, r2, r3));
   const auto q2 = hn::BitCast(d64, hn::InterleaveUpper(d, r0, r1)), q3 = hn::BitCast(d64, hn::InterleaveUpper(d, r2, r3));
   const auto add = [&](auto values, int64_t r) HWY_ATTR {
-    hn::Store(hn::Add(hn::Load(d, sums + r * width), hn::BitCast(d, values)), d, sums + r * width);
+    hn::Store(hn::Add(hn::Load(d, accumulators + r * width), hn::BitCast(d, values)), d, accumulators + r * width);
   };
   add(hn::InterleaveLower(d64, q0, q1), 0);
   add(hn::InterleaveUpper(d64, q0, q1), 1);
@@ -89,15 +89,16 @@ HWY_INLINE void AddTransposed(const int32_t* products, int32_t* sums, int64_t wi
 constexpr int64_t kMostWidth = 64;
 constexpr int kMostParts = 3;  // of kTransposedRows rows, that one pass over an output channel's outliers serves
 
-/// What kParts parts of rows from `turned` on, TransposedSize() apart, add to output channels [first, first + width).
+/// What kParts parts of rows from `transposed` on, TransposedSize() apart, add to output channels [first, first + width).
 template <int kParts>
-void CorrectParts(const PackedWeightsS8& lines, const int16_t* turned, int64_t first, int64_t width, int32_t* sums) {
+void AddOutlierParts(const PackedWeightsS8& packed, const int16_t* transposed, int64_t first, int64_t width,
+                     int32_t* accumulators) {
   const hn::ScalableTag<int32_t> d32;
   const hn::ScalableTag<int16_t> d16;
   constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t));
   constexpr int kVectors = static_cast<int>(kTransposedRows / kLanes);
   HWY_ALIGN int32_t products[kParts][kMostWidth * kTransposedRows];
-  const int64_t size = TransposedSize(lines.k), count = std::min(lines.lines - first, width);
+  const int64_t size = TransposedSize(packed.k), count = std::min(packed.n - first, width);
   for (auto& part : products) std::fill_n(part + count * kTransposedRows, (width - count) * kTransposedRows, 0);
   for (int64_t i = 0; i < count; ++i) {
     hn::Vec<decltype(d32)> total[kParts][kVectors], unused = hn::Zero(d32);
@@ -106,11 +107,11 @@ void CorrectParts(const PackedWeightsS8& lines, const int16_t* turned, int64_t f
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) total[part][v] = hn::Zero(d32);
     }
-    const Outlier* correction = lines.corrections.data() + lines.correction_begin[static_cast<size_t>(first + i)];
-    const Outlier* end = lines.corrections.data() + lines.correction_begin[static_cast<size_t>(first + i) + 1];
-    for (; correction != end; ++correction) {
-      const auto weights = hn::BitCast(d16, hn::Set(d32, std::bit_cast<int32_t>(correction->weights)));
-      const int16_t* pairs = turned + correction->pair * 2 * kTransposedRows;
+    const Outlier* outlier = packed.outliers.data() + packed.outlier_begin[static_cast<size_t>(first + i)];
+    const Outlier* end = packed.outliers.data() + packed.outlier_begin[static_cast<size_t>(first + i) + 1];
+    for (; outlier != end; ++outlier) {
+      const auto weights = hn::BitCast(d16, hn::Set(d32, std::bit_cast<int32_t>(outlier->weights)));
+      const int16_t* pairs = transposed + outlier->pair * 2 * kTransposedRows;
 #pragma GCC unroll 4
       for (int part = 0; part < kParts; ++part) {
 #pragma GCC unroll 4
@@ -129,23 +130,23 @@ void CorrectParts(const PackedWeightsS8& lines, const int16_t* turned, int64_t f
   for (const auto& part : products) {
     for (int64_t i = 0; i < width; i += 4) {
       for (int64_t j = 0; j < kTransposedRows; j += 4)
-        AddTransposed(part + i * kTransposedRows + j, sums + j * width + i, width);
+        AddTransposed(part + i * kTransposedRows + j, accumulators + j * width + i, width);
     }
-    sums += kTransposedRows * width;
+    accumulators += kTransposedRows * width;
   }
 }
 
-void Correct(const PackedWeightsS8& lines, const int16_t* turned, int64_t m, int64_t rows, int64_t first, int64_t width,
-             int32_t* sums) {
+void Correct(const PackedWeightsS8& packed, const int16_t* transposed, int64_t m, int64_t rows, int64_t first,
+             int64_t width, int32_t* accumulators) {
   int64_t parts = CeilDiv(rows, kTransposedRows);
-  turned += m / kTransposedRows * TransposedSize(lines.k);
+  transposed += m / kTransposedRows * TransposedSize(packed.k);
   for (; parts >= kMostParts; parts -= kMostParts) {
-    CorrectParts<kMostParts>(lines, turned, first, width, sums);
-    turned += kMostParts * TransposedSize(lines.k);
-    sums += kMostParts * kTransposedRows * width;
+    AddOutlierParts<kMostParts>(packed, transposed, first, width, accumulators);
+    transposed += kMostParts * TransposedSize(packed.k);
+    accumulators += kMostParts * kTransposedRows * width;
   }
-  if (parts == 2) CorrectParts<2>(lines, turned, first, width, sums);
-  if (parts == 1) CorrectParts<1>(lines, turned, first, width, sums);
+  if (parts == 2) AddOutlierParts<2>(packed, transposed, first, width, accumulators);
+  if (parts == 1) AddOutlierParts<1>(packed, transposed, first, width, accumulators);
 }
 
 }  // namespace
@@ -162,9 +163,9 @@ void TransposePairs(const uint8_t* from, int64_t row, int64_t rows, int64_t k, i
   HWY_DYNAMIC_DISPATCH(Turn)(from, row, rows, k, to);
 }
 
-void AddCorrections(const PackedWeightsS8& lines, const int16_t* turned, int64_t m, int64_t rows, int64_t first,
-                    int64_t width, int32_t* sums) {
-  HWY_DYNAMIC_DISPATCH(Correct)(lines, turned, m, rows, first, width, sums);
+void AddOutliers(const PackedWeightsS8& packed, const int16_t* transposed, int64_t m, int64_t rows, int64_t first,
+                 int64_t width, int32_t* accumulators) {
+  HWY_DYNAMIC_DISPATCH(Correct)(packed, transposed, m, rows, first, width, accumulators);
 }
 
 }  // namespace tessera::cpu

@@ -18,8 +18,8 @@ inline int64_t TransposedSize(int64_t k) { return (k + 1) / 2 * 2 * kTransposedR
 void TransposePairs(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to);
 
 /// Adds to sums[r * width + i] the outliers of output channel `first` + i, for rows [m, m + rows) and `width` channels;
-/// m is a multiple of kTransposedRows, and so is the number of rows of `sums`.
-void AddCorrections(const PackedWeightsS8& lines, const int16_t* turned, int64_t m, int64_t rows, int64_t first,
-                    int64_t width, int32_t* sums);
+/// m is a multiple of kTransposedRows, and so is the number of rows of `accumulators`.
+void AddOutliers(const PackedWeightsS8& packed, const int16_t* transposed, int64_t m, int64_t rows, int64_t first,
+                 int64_t width, int32_t* accumulators);
 
 }  // namespace tessera::cpu

@@ -24,9 +24,9 @@ struct Pair {
   bool fits() const { return std::abs(a + b) <= kMostPair; }
 };
 
-struct LineCorrection {
-  int64_t line;
-  Outlier correction;
+struct ChannelOutlier {
+  int64_t channel;
+  Outlier outlier;
 };
 
 /// A panel's weights as records: four of each of `width` output channels, group after group, padded with zeros.
@@ -34,23 +34,23 @@ class BlockRecords {
  public:
   explicit BlockRecords(int64_t width) : width_(width) {}
 
-  void Gather(const LineSource& source, int64_t block) {
+  void Gather(const WeightSource& source, int64_t block) {
     const int64_t first = block * width_;
-    lines_ = std::min(width_, source.lines - first);
+    channels_ = std::min(width_, source.n - first);
     groups_ = CeilDiv(source.k, 4);
     pairs_.resize(static_cast<size_t>(groups_ * lanes()));
-    if (lines_ < width_ || source.k % 4 != 0) std::fill(pairs_.begin(), pairs_.end(), int16_t{0});
-    const uint8_t* from = source.values + first * source.line_stride;
+    if (channels_ < width_ || source.k % 4 != 0) std::fill(pairs_.begin(), pairs_.end(), int16_t{0});
+    const uint8_t* from = source.values + first * source.n_stride;
     const auto flip = static_cast<uint8_t>(source.is_signed ? 0 : 128);  // less 128, that is
     auto* to = reinterpret_cast<uint8_t*>(pairs_.data());
-    if (source.line_stride == 1) {
+    if (source.n_stride == 1) {
       InterleaveRows(from, source.k, source.k_stride, flip, to);
     } else {
-      ScatterLines(from, source, flip, to);
+      ScatterChannels(from, source, flip, to);
     }
   }
 
-  int64_t lines() const { return lines_; }
+  int64_t n() const { return channels_; }
   int64_t groups() const { return groups_; }
   /// Pairs of a group.
   int64_t lanes() const { return 2 * width_; }
@@ -67,10 +67,10 @@ class BlockRecords {
 
   /// By output channel.
   void Sum(int32_t* sums) const {
-    std::fill_n(sums, lines_, 0);
+    std::fill_n(sums, channels_, 0);
     for (int64_t g = 0; g < groups_; ++g) {
       const int16_t* from = group(g);
-      for (int64_t i = 0; i < lines_; ++i, from += 2)
+      for (int64_t i = 0; i < channels_; ++i, from += 2)
         sums[i] += First(from[0]) + Second(from[0]) + First(from[1]) + Second(from[1]);
     }
   }
@@ -80,7 +80,7 @@ class BlockRecords {
     for (int64_t j = 0; j + 4 <= k; j += 4, from += 4 * stride, to += 4 * width_) {
       const uint8_t *row0 = from, *row1 = from + stride, *row2 = row1 + stride, *row3 = row2 + stride;
       uint8_t* __restrict record = to;
-      for (int64_t i = 0; i < lines_; ++i) {
+      for (int64_t i = 0; i < channels_; ++i) {
         record[4 * i] = row0[i] ^ flip;
         record[4 * i + 1] = row1[i] ^ flip;
         record[4 * i + 2] = row2[i] ^ flip;
@@ -88,37 +88,37 @@ class BlockRecords {
       }
     }
     for (int64_t q = 0; q < k % 4; ++q) {
-      for (int64_t i = 0; i < lines_; ++i) to[4 * i + q] = from[q * stride + i] ^ flip;
+      for (int64_t i = 0; i < channels_; ++i) to[4 * i + q] = from[q * stride + i] ^ flip;
     }
   }
 
-  void ScatterLines(const uint8_t* from, const LineSource& source, uint8_t flip, uint8_t* to) const {
+  void ScatterChannels(const uint8_t* from, const WeightSource& source, uint8_t flip, uint8_t* to) const {
     constexpr int64_t kTogether = 64;  // of an output channel, as long as its cache line is at hand
     for (int64_t j0 = 0; j0 < source.k; j0 += kTogether) {
       const int64_t j1 = std::min(source.k, j0 + kTogether);
-      for (int64_t i = 0; i < lines_; ++i) {
-        const uint8_t* line = from + i * source.line_stride;
+      for (int64_t i = 0; i < channels_; ++i) {
+        const uint8_t* channel = from + i * source.n_stride;
         uint8_t* records = to + 4 * i;
         int64_t j = j0;
         for (; source.k_stride == 1 && j + 4 <= j1; j += 4) {
           uint32_t four;
-          std::memcpy(&four, line + j, sizeof(four));
+          std::memcpy(&four, channel + j, sizeof(four));
           four ^= flip * 0x01010101u;
           std::memcpy(records + j * width_, &four, sizeof(four));
         }
-        for (; j < j1; ++j) records[j / 4 * 4 * width_ + j % 4] = line[j * source.k_stride] ^ flip;
+        for (; j < j1; ++j) records[j / 4 * 4 * width_ + j % 4] = channel[j * source.k_stride] ^ flip;
       }
     }
   }
 
   int64_t width_;
-  int64_t lines_ = 0;
+  int64_t channels_ = 0;
   int64_t groups_ = 0;
   std::vector<int16_t> pairs_;
 };
 
 /// Packs panels into segments of `depth` groups. What does not fit goes to `extras`, or where `sparse` one
-/// by one to `corrections`.
+/// by one to `outliers`.
 class BlockPacker {
  public:
   BlockPacker(int64_t depth, bool sparse) : depth_(depth), sparse_(sparse) {}
@@ -128,12 +128,12 @@ class BlockPacker {
     std::vector<int8_t> record;
   };
   std::vector<Extra> extras;
-  std::vector<LineCorrection> corrections;
+  std::vector<ChannelOutlier> outliers;
 
   /// `out` null: only finds outliers. `offsets` are those of the panel.
-  void Pack(const BlockRecords& block, int64_t first_line, int8_t* out, int32_t* offsets) {
+  void Pack(const BlockRecords& block, int64_t first_channel, int8_t* out, int32_t* offsets) {
     block_ = &block;
-    first_line_ = first_line;
+    first_channel_ = first_channel;
     const int64_t segments = block.groups() / depth_;
     switch (depth_) {
       case 1: PackSegments<1>(segments, out, offsets); break;
@@ -143,7 +143,7 @@ class BlockPacker {
     }
     for (int64_t g = segments * depth_; g < block.groups(); ++g) {
       const size_t begin = extras.size();
-      for (int64_t lane = 0; lane < 2 * block.lines(); ++lane) PutAside(block.at(g, lane), g, lane, begin);
+      for (int64_t lane = 0; lane < 2 * block.n(); ++lane) PutAside(block.at(g, lane), g, lane, begin);
     }
   }
 
@@ -159,7 +159,7 @@ class BlockPacker {
   template <int kDepth>
   void PackSegments(int64_t segments, int8_t* out, int32_t* offsets) {
     const int64_t lanes = block_->lanes();
-    Require(lanes <= kMostLanes, "a block is of more lines than packing has room for");
+    Require(lanes <= kMostLanes, "a panel has more lanes than packing has space for");
     constexpr int kOffsets = kDepth > 1 ? 1 : 0;  // records of offsets in a segment
     int32_t totals[kMostLanes] = {};
     Segment segment;
@@ -183,7 +183,7 @@ class BlockPacker {
       }
     }
     if (kOffsets == 0 || out == nullptr) return;
-    for (int64_t i = 0; i < block_->lines(); ++i) offsets[i] = 128 * (totals[2 * i] + totals[2 * i + 1]);
+    for (int64_t i = 0; i < block_->n(); ++i) offsets[i] = 128 * (totals[2 * i] + totals[2 * i + 1]);
   }
 
   /// Whether no weight of a segment has to be an outlier.
@@ -236,7 +236,7 @@ class BlockPacker {
     if (pair.a == 0 && pair.b == 0) return;  // padding, too, which the other operand need not have
     if (sparse_) {
       const auto at = static_cast<int32_t>(2 * group + lane % 2);
-      corrections.push_back({first_line_ + lane / 2, {at, {static_cast<int16_t>(pair.a), static_cast<int16_t>(pair.b)}}});
+      outliers.push_back({first_channel_ + lane / 2, {at, {static_cast<int16_t>(pair.a), static_cast<int16_t>(pair.b)}}});
       return;
     }
     if (!pair.fits()) {  // halves do
@@ -259,18 +259,18 @@ class BlockPacker {
   int64_t depth_;
   bool sparse_;
   const BlockRecords* block_ = nullptr;
-  int64_t first_line_ = 0;
+  int64_t first_channel_ = 0;
 };
 
 // Time of a group for a vector of accumulators, by depth (0: of 16-bit operands); of a group of outliers; and of a pair
 // of outliers alone. Measured on Zen 3 whose other hardware thread was busy too.
 constexpr double kGroupCost[kMostDepth + 1] = {1.75, 1.25, 1.03, 0.97, 0.93};
 constexpr double kExtraCost = 1.1;
-constexpr double kCorrectionCost = 1.7;  // an output channel in each lane
+constexpr double kOutlierCost = 1.7;  // an output channel in each lane
 
 /// The depth that costs least, found on some of the panels. 0: 16-bit operands, where they may be used.
-int64_t CheapestDepth(const LineSource& source, int64_t width, bool sparse, bool may_widen) {
-  const int64_t blocks = CeilDiv(source.lines, width);
+int64_t CheapestDepth(const WeightSource& source, int64_t width, bool sparse, bool may_widen) {
+  const int64_t blocks = CeilDiv(source.n, width);
   const auto groups = static_cast<double>(CeilDiv(source.k, 4));
   const int64_t step = std::max<int64_t>(blocks / 4, 1);
   const double most = may_widen ? kGroupCost[0] * groups : INFINITY;
@@ -284,7 +284,7 @@ int64_t CheapestDepth(const LineSource& source, int64_t width, bool sparse, bool
       BlockPacker packer(depth, sparse);
       packer.Pack(records, 0, nullptr, nullptr);
       aside[depth] += kExtraCost * static_cast<double>(packer.extras.size()) +
-                      kCorrectionCost * static_cast<double>(packer.corrections.size()) / static_cast<double>(width);
+                      kOutlierCost * static_cast<double>(packer.outliers.size()) / static_cast<double>(width);
     }
   }
   int64_t cheapest = may_widen ? 0 : kLeastDepth;
@@ -301,12 +301,12 @@ int64_t CheapestDepth(const LineSource& source, int64_t width, bool sparse, bool
 /// Runs `pack(panel, its records, where it goes)` for all panels, several at a time. `packed` has its width and depth, and
 /// gets its values and the output channels' sums.
 template <class Pack>
-void PackBlocks(ThreadPool& threads, const LineSource& source, PackedWeightsS8& packed, Pack pack) {
-  const int64_t blocks = CeilDiv(source.lines, packed.width);
+void PackBlocks(ThreadPool& threads, const WeightSource& source, PackedWeightsS8& packed, Pack pack) {
+  const int64_t blocks = CeilDiv(source.n, packed.width);
   packed.block_bytes = packed.segments * packed.records() * 4 * packed.width;
   packed.values = Tensor(ElementType::kInt8, Shape{blocks, packed.block_bytes});
-  packed.sums.assign(static_cast<size_t>(source.lines), 0);
-  packed.offsets.assign(static_cast<size_t>(source.lines), 0);
+  packed.sums.assign(static_cast<size_t>(source.n), 0);
+  packed.offsets.assign(static_cast<size_t>(source.n), 0);
   auto* values = packed.values.mutable_data<int8_t>();
   threads.ParallelFor(blocks, static_cast<double>(source.k * packed.width), [&](int64_t begin, int64_t end) {
     BlockRecords records(packed.width);
@@ -319,9 +319,9 @@ void PackBlocks(ThreadPool& threads, const LineSource& source, PackedWeightsS8& 
 }
 
 /// Records of weights as they are, no outliers: four bytes of each output channel, or two of 16 bits where they are wide.
-void PackPlain(ThreadPool& threads, const LineSource& source, PackedWeightsS8& packed) {
+void PackPlain(ThreadPool& threads, const WeightSource& source, PackedWeightsS8& packed) {
   packed.segments = packed.groups();
-  packed.extra_begin.assign(static_cast<size_t>(CeilDiv(source.lines, packed.width)) + 1, 0);
+  packed.extra_begin.assign(static_cast<size_t>(CeilDiv(source.n, packed.width)) + 1, 0);
   packed.extras = Tensor(ElementType::kInt8, Shape{0});
   PackBlocks(threads, source, packed, [&](int64_t, const BlockRecords& records, int8_t* to) {
     if (!packed.wide()) {
@@ -355,59 +355,59 @@ void CollectExtras(const std::vector<BlockPacker>& blocks, PackedWeightsS8& pack
 }
 
 /// Sorts them by output channel, each one's by the pairs.
-void CollectCorrections(std::vector<BlockPacker>& blocks, PackedWeightsS8& packed) {
-  if (std::all_of(blocks.begin(), blocks.end(), [](const auto& block) { return block.corrections.empty(); })) return;
-  packed.correction_begin.assign(static_cast<size_t>(packed.lines) + 1, 0);
+void CollectOutliers(std::vector<BlockPacker>& blocks, PackedWeightsS8& packed) {
+  if (std::all_of(blocks.begin(), blocks.end(), [](const auto& block) { return block.outliers.empty(); })) return;
+  packed.outlier_begin.assign(static_cast<size_t>(packed.n) + 1, 0);
   for (BlockPacker& packer : blocks) {
-    std::vector<LineCorrection>& block = packer.corrections;
+    std::vector<ChannelOutlier>& block = packer.outliers;
     std::stable_sort(block.begin(), block.end(),
-                     [](const LineCorrection& a, const LineCorrection& b) { return a.line < b.line; });
-    for (const LineCorrection& one : block) {
-      packed.corrections.push_back(one.correction);
-      packed.correction_begin[static_cast<size_t>(one.line) + 1] = static_cast<int64_t>(packed.corrections.size());
+                     [](const ChannelOutlier& a, const ChannelOutlier& b) { return a.channel < b.channel; });
+    for (const ChannelOutlier& one : block) {
+      packed.outliers.push_back(one.outlier);
+      packed.outlier_begin[static_cast<size_t>(one.channel) + 1] = static_cast<int64_t>(packed.outliers.size());
     }
   }
   // Output channels without any end where the one before does.
-  for (size_t i = 1; i < packed.correction_begin.size(); ++i) {
-    packed.correction_begin[i] = std::max(packed.correction_begin[i], packed.correction_begin[i - 1]);
+  for (size_t i = 1; i < packed.outlier_begin.size(); ++i) {
+    packed.outlier_begin[i] = std::max(packed.outlier_begin[i], packed.outlier_begin[i - 1]);
   }
 }
 
 }  // namespace
 
-std::shared_ptr<const PackedWeightsS8> PackWeightsS8(ThreadPool& threads, const LineSource& source, LineSide side) {
-  if (!KernelsU8S8().available || source.lines <= 0 || source.k <= 0) return nullptr;
+std::shared_ptr<const PackedWeightsS8> PackWeightsS8(ThreadPool& threads, const WeightSource& source, PanelLayout side) {
+  if (!KernelsU8S8().available || source.n <= 0 || source.k <= 0) return nullptr;
   return PackWeightsS8For(KernelsU8S8(), threads, source, side);
 }
 
 std::shared_ptr<const PackedWeightsS8> PackWeightsS8For(const U8S8Kernels& kernels, ThreadPool& threads,
-                                                        const LineSource& source, LineSide side) {
+                                                        const WeightSource& source, PanelLayout side) {
   auto packed = std::make_shared<PackedWeightsS8>();
-  packed->lines = source.lines;
+  packed->n = source.n;
   packed->k = source.k;
-  packed->width = side == LineSide::kBroadcast ? kernels.rows : kernels.width;
+  packed->width = side == PanelLayout::kBroadcast ? kernels.rows : kernels.width;
   if (kernels.exact) {
     packed->depth = 1;
     PackPlain(threads, source, *packed);
     return packed;
   }
   // Outliers need the other operand transposed, which panels of pixels are not.
-  const bool sparse = side == LineSide::kVectors;
-  packed->depth = CheapestDepth(source, packed->width, sparse, side != LineSide::kCodeRows);
+  const bool sparse = side == PanelLayout::kVectors;
+  packed->depth = CheapestDepth(source, packed->width, sparse, side != PanelLayout::kPaddedRows);
   if (packed->wide()) {
-    packed->width = side == LineSide::kVectors ? kernels.width : kernels.wide_rows;
+    packed->width = side == PanelLayout::kVectors ? kernels.width : kernels.wide_rows;
     PackPlain(threads, source, *packed);
     return packed;
   }
   packed->segments = packed->groups() / packed->depth;
-  std::vector<BlockPacker> blocks(static_cast<size_t>(CeilDiv(source.lines, packed->width)),
+  std::vector<BlockPacker> blocks(static_cast<size_t>(CeilDiv(source.n, packed->width)),
                                   BlockPacker(packed->depth, sparse));
   PackBlocks(threads, source, *packed, [&](int64_t b, const BlockRecords& records, int8_t* to) {
     const int64_t first = b * packed->width;
     blocks[static_cast<size_t>(b)].Pack(records, first, to, packed->offsets.data() + first);
   });
   CollectExtras(blocks, *packed);
-  CollectCorrections(blocks, *packed);
+  CollectOutliers(blocks, *packed);
   return packed;
 }
 

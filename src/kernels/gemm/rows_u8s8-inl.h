@@ -32,13 +32,13 @@ struct Part {
   const uint8_t* extras;
   int64_t extra_count;
   const int32_t* add;
-  const int32_t* line_zeros;  // null: none
+  const int32_t* weight_zeros;  // null: none
   const int32_t* row_sums;
   const float* scales;
   const float* bias;  // of floats; null: none
   int32_t zero;
-  int32_t* sums;     // accumulators of each tile
-  bool first, last;  // parts of k
+  int32_t* accumulators;  // accumulators of each tile
+  bool first, last;       // parts of k
   void* out;
   int64_t out_row, width;
 };
@@ -47,22 +47,22 @@ using PartFn = void (*)(const Part&, BlockPrefetch&);
 
 /// The initial accumulators.
 template <int R, int N>
-HWY_INLINE void StartTile(const Part& part, int64_t m, const int32_t* sums, V32 (&acc)[R][N]) {
+HWY_INLINE void StartTile(const Part& part, int64_t m, const int32_t* accumulators, V32 (&acc)[R][N]) {
   const D32 d32;
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int j = 0; j < N; ++j) {
-      acc[r][j] = hn::LoadU(d32, part.first ? part.add + j * kLanes : sums + r * kWidth + j * kLanes);
+      acc[r][j] = hn::LoadU(d32, part.first ? part.add + j * kLanes : accumulators + r * kWidth + j * kLanes);
     }
   }
-  if (!part.first || part.line_zeros == nullptr) return;
+  if (!part.first || part.weight_zeros == nullptr) return;
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int j = 0; j < N; ++j) {
       acc[r][j] =
-          hn::Add(acc[r][j], hn::Mul(hn::Set(d32, part.row_sums[m + r]), hn::LoadU(d32, part.line_zeros + j * kLanes)));
+          hn::Add(acc[r][j], hn::Mul(hn::Set(d32, part.row_sums[m + r]), hn::LoadU(d32, part.weight_zeros + j * kLanes)));
     }
   }
 }
@@ -115,7 +115,7 @@ template <int R, int N, class T>
 HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
   const DF df;
   const auto code = [&](int r, int j) HWY_ATTR {
-    return RoundCodes(hn::Mul(hn::ConvertTo(df, acc[r][j % N]), hn::LoadU(df, part.scales + j % N * kLanes)));
+    return RoundToInt32(hn::Mul(hn::ConvertTo(df, acc[r][j % N]), hn::LoadU(df, part.scales + j % N * kLanes)));
   };
 #if HWY_TARGET == HWY_AVX3
 #pragma GCC unroll 8
@@ -130,9 +130,9 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
   for (int r = 0; r < R; ++r) {
     T* to = out + r * part.out_row;
     if (part.width == kWidth) {
-      StoreCodes(code(r, 0), code(r, 1), part.zero, to);
+      StoreQuantized(code(r, 0), code(r, 1), part.zero, to);
     } else {
-      StoreCodes(code(r, 0), code(r, 1), part.zero, buffer);
+      StoreQuantized(code(r, 0), code(r, 1), part.zero, buffer);
       // Of a size known here it is no call.
       if (part.width == kLanes) std::memcpy(to, buffer, kLanes);
       else std::memcpy(to, buffer, static_cast<size_t>(part.width));
@@ -141,69 +141,69 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
 #endif
 }
 
-/// A panel by at least Tiles::kFewestRows rows. `sums` holds those of Tiles::kRowsPassing.
+/// A panel by at least Tiles::kFewestRows rows. `accumulators` holds those of Tiles::kRowsPassing.
 template <class Tiles>
-void MultiplyBlock(const PackedWeightsS8& lines, const CodeRows& rows, int64_t b, const OutputStage& store, int32_t* sums,
-                   BlockPrefetch& prefetch) {
+void MultiplyBlock(const PackedWeightsS8& packed, const PaddedRowsU8& rows, int64_t b, const OutputStage& store,
+                   int32_t* accumulators, BlockPrefetch& prefetch) {
   const auto block = static_cast<size_t>(b);
-  const int64_t line = b * kWidth, width = std::min<int64_t>(kWidth, lines.lines - line), records = lines.records();
-  const int64_t parts = std::max<int64_t>(CeilDiv(lines.block_bytes, Tiles::kStayingBytes), 1);
-  const int64_t step = std::max<int64_t>(CeilDiv(lines.segments, parts), 1);
-  const PartFn multiply = Tiles::Find(lines.depth, width <= kLanes, store.kind);
-  const uint8_t* weights = Bytes(lines.values) + b * lines.block_bytes;
+  const int64_t channel = b * kWidth, width = std::min<int64_t>(kWidth, packed.n - channel), records = packed.records();
+  const int64_t parts = std::max<int64_t>(CeilDiv(packed.block_bytes, Tiles::kStayingBytes), 1);
+  const int64_t step = std::max<int64_t>(CeilDiv(packed.segments, parts), 1);
+  const PartFn multiply = Tiles::Find(packed.depth, width <= kLanes, store.kind);
+  const uint8_t* weights = Bytes(packed.values) + b * packed.block_bytes;
   Part part{};
   part.row = rows.row;
-  part.extra_groups = lines.extra_group.data() + lines.extra_begin[block];
-  part.extras = Bytes(lines.extras) + lines.extra_begin[block] * kRecord;
-  part.extra_count = lines.extra_begin[block + 1] - lines.extra_begin[block];
-  part.add = store.add + line;
-  part.line_zeros = store.line_zeros == nullptr ? nullptr : store.line_zeros + line;
-  part.scales = store.scales == nullptr ? nullptr : store.scales + line;
-  part.bias = store.bias == nullptr ? nullptr : store.bias + line;
+  part.extra_groups = packed.extra_group.data() + packed.extra_begin[block];
+  part.extras = Bytes(packed.extras) + packed.extra_begin[block] * kRecord;
+  part.extra_count = packed.extra_begin[block + 1] - packed.extra_begin[block];
+  part.add = store.add + channel;
+  part.weight_zeros = store.weight_zeros == nullptr ? nullptr : store.weight_zeros + channel;
+  part.scales = store.scales == nullptr ? nullptr : store.scales + channel;
+  part.bias = store.bias == nullptr ? nullptr : store.bias + channel;
   part.zero = store.zero;
-  part.sums = sums;
+  part.accumulators = accumulators;
   part.out_row = store.row;
   part.width = width;
-  const int64_t together = step < lines.segments ? Tiles::kRowsPassing : rows.count;
+  const int64_t together = step < packed.segments ? Tiles::kRowsPassing : rows.count;
   for (int64_t m = 0; m < rows.count; m += together) {
     const int64_t first = std::min(m, std::max<int64_t>(rows.count - Tiles::kFewestRows, 0));  // the last may be too few
     part.count = std::min(together, rows.count - first);
     part.whole_rows = rows.data + first * rows.row;
-    part.row_sums = part.line_zeros == nullptr ? nullptr : store.row_sums + first;
-    part.out = static_cast<uint8_t*>(store.data) + (first * store.row + line) * store.size();
-    for (int64_t s = 0; s == 0 || s < lines.segments; s += step) {
-      part.segments = std::min(step, lines.segments - s);
+    part.row_sums = part.weight_zeros == nullptr ? nullptr : store.row_sums + first;
+    part.out = static_cast<uint8_t*>(store.data) + (first * store.row + channel) * store.size();
+    for (int64_t s = 0; s == 0 || s < packed.segments; s += step) {
+      part.segments = std::min(step, packed.segments - s);
       part.first = s == 0;
-      part.last = s + step >= lines.segments;
+      part.last = s + step >= packed.segments;
       part.weights = weights + s * records * kRecord;
-      part.rows = part.whole_rows + s * 4 * lines.depth;
+      part.rows = part.whole_rows + s * 4 * packed.depth;
       multiply(part, prefetch);
     }
   }
 }
 
 template <class Tiles>
-void MultiplyCodeRowsBy(const PackedWeightsS8& lines, const CodeRows& rows, int64_t b0, int64_t b1,
-                        const OutputStage& store) {
-  const WorkArray<int32_t> sums(Tiles::kRowsPassing * kWidth);
+void MultiplyPaddedRowsBy(const PackedWeightsS8& packed, const PaddedRowsU8& rows, int64_t b0, int64_t b1,
+                          const OutputStage& store) {
+  const WorkArray<int32_t> accumulators(Tiles::kRowsPassing * kWidth);
   if (rows.count < Tiles::kFewestRows) {  // a tile of one row, again and again
     OutputStage single = store;
     single.row = 0;
     BlockPrefetch none(0, 1);
     int32_t row_sums[Tiles::kFewestRows];
     for (int64_t m = 0; m < rows.count; ++m) {
-      if (store.line_zeros != nullptr) std::fill_n(row_sums, Tiles::kFewestRows, store.row_sums[m]);
+      if (store.weight_zeros != nullptr) std::fill_n(row_sums, Tiles::kFewestRows, store.row_sums[m]);
       single.row_sums = row_sums;
       single.data = static_cast<uint8_t*>(store.data) + m * store.row;
       for (int64_t b = b0; b < b1; ++b)
-        MultiplyBlock<Tiles>(lines, {rows.data + m * rows.row, 0, Tiles::kFewestRows}, b, single, sums, none);
+        MultiplyBlock<Tiles>(packed, {rows.data + m * rows.row, 0, Tiles::kFewestRows}, b, single, accumulators, none);
     }
     return;
   }
-  BlockPrefetch prefetch(lines.block_bytes, CeilDiv(rows.count, kWideRows) * Tiles::AskingTimes(lines.segments));
+  BlockPrefetch prefetch(packed.block_bytes, CeilDiv(rows.count, kWideRows) * Tiles::AskingTimes(packed.segments));
   for (int64_t b = b0; b < b1; ++b) {
-    if (b + 1 < b1) prefetch.Begin(Bytes(lines.values) + (b + 1) * lines.block_bytes);
-    MultiplyBlock<Tiles>(lines, rows, b, store, sums, prefetch);
+    if (b + 1 < b1) prefetch.Begin(Bytes(packed.values) + (b + 1) * packed.block_bytes);
+    MultiplyBlock<Tiles>(packed, rows, b, store, accumulators, prefetch);
   }
 }
 

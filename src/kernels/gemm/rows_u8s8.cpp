@@ -34,12 +34,12 @@ template <int D, int N>
 HWY_INLINE void AddSegment(const uint8_t* left, int64_t row, const uint8_t* right, V32 (&acc)[kRows][N]) {
   const D8 d8;
   const D16 d16;
-  V16 sums[kRows][N];
+  V16 acc16[kRows][N];
 #pragma GCC unroll 2
   for (int j = 0; j < N; ++j) {
     const V16 offset = hn::BitCast(d16, hn::LoadU(d8, right + j * 4 * kLanes));
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) sums[r][j] = offset;
+    for (int r = 0; r < kRows; ++r) acc16[r][j] = offset;
   }
   V16 one = hn::Set(d16, 1);
   Pin(one);
@@ -53,9 +53,9 @@ HWY_INLINE void AddSegment(const uint8_t* left, int64_t row, const uint8_t* righ
       const V8 a = Broadcast(left + 4 * d + r * row);
 #pragma GCC unroll 2
       for (int j = 0; j < N; ++j) {
-        V16 sum = hn::Add(sums[r][j], MultiplyPairs(a, b[j]));
+        V16 sum = hn::Add(acc16[r][j], MultiplyPairs(a, b[j]));
         Pin(sum);
-        sums[r][j] = sum;
+        acc16[r][j] = sum;
         // Here, as accumulators that another loop widens would go through memory.
         if (d == D - 1) acc[r][j] = hn::Add(acc[r][j], Widen(sum, one));
       }
@@ -65,10 +65,10 @@ HWY_INLINE void AddSegment(const uint8_t* left, int64_t row, const uint8_t* righ
 
 /// kRows rows from `m`.
 template <int D, int N, class T>
-HWY_INLINE void Tile(const Part& part, int64_t m, int32_t* sums) {
+HWY_INLINE void Tile(const Part& part, int64_t m, int32_t* accumulators) {
   const int64_t row = part.row;
   V32 acc[kRows][N];
-  StartTile(part, m, sums, acc);
+  StartTile(part, m, accumulators, acc);
   const uint8_t* left = part.rows + m * row;
   const uint8_t* right = part.weights;
   for (int64_t s = 0; s < part.segments; ++s) {
@@ -83,7 +83,7 @@ HWY_INLINE void Tile(const Part& part, int64_t m, int32_t* sums) {
   }
   // The parameters of the output stage are read again for each tile: in registers, they would spill accumulators.
   asm volatile("" ::: "memory");
-  if (!part.last) return StoreSums(acc, sums);
+  if (!part.last) return StoreAccumulators(acc, accumulators);
   for (int64_t e = 0; e < part.extra_count; ++e)
     AddGroup(part.whole_rows + m * row + 4 * part.extra_groups[e], row, part.extras + e * kRecord, acc);
   StoreTile(part, acc, static_cast<T*>(part.out) + m * part.out_row);
@@ -94,11 +94,11 @@ template <int D, int N, class T>
 void Tiles(const Part& part, BlockPrefetch& prefetch) {
   for (int64_t m = 0; m < part.count; m += kRows) {
     prefetch.Continue();
-    Tile<D, N, T>(part, std::min(m, part.count - kRows), part.sums + m * kWidth);
+    Tile<D, N, T>(part, std::min(m, part.count - kRows), part.accumulators + m * kWidth);
   }
 }
 
-struct PairCodeTiles {
+struct PairPaddedTiles {
   static constexpr int64_t kFewestRows = kRows;
   static constexpr int64_t kRowsPassing = 16 * kRows;  // when accumulators of a part of k are kept
   static constexpr int64_t kStayingBytes = kStayingInL1;
@@ -119,7 +119,7 @@ struct PairCodeTiles {
   }
 };
 
-void SumRows(const CodeRows& rows, int32_t* sums) {
+void SumRows(const PaddedRowsU8& rows, int32_t* sums) {
   const D8 d8;
   const hn::Repartition<uint64_t, D8> d64;
   constexpr int64_t kBytes = 4 * kLanes;
@@ -134,7 +134,7 @@ void SumRows(const CodeRows& rows, int32_t* sums) {
   }
 }
 
-CodeRowsFn PairRows() { return MultiplyCodeRowsBy<PairCodeTiles>; }
+PaddedRowsFn PairRows() { return MultiplyPaddedRowsBy<PairPaddedTiles>; }
 
 }  // namespace
 
@@ -147,15 +147,15 @@ namespace tessera::cpu {
 HWY_EXPORT(PairRows);
 HWY_EXPORT(SumRows);
 
-CodeRowsFn PairCodeRows() { return HWY_DYNAMIC_DISPATCH(PairRows)(); }
+PaddedRowsFn PairPaddedRows() { return HWY_DYNAMIC_DISPATCH(PairRows)(); }
 
-int64_t CodeRowsWidth() { return KernelsU8S8().available ? KernelsU8S8().width : 0; }
+int64_t PaddedRowsWidth() { return KernelsU8S8().available ? KernelsU8S8().width : 0; }
 
-void SumCodeRows(const CodeRows& rows, int32_t* sums) { HWY_DYNAMIC_DISPATCH(SumRows)(rows, sums); }
+void SumPaddedRows(const PaddedRowsU8& rows, int32_t* sums) { HWY_DYNAMIC_DISPATCH(SumRows)(rows, sums); }
 
-void MultiplyCodeRows(const PackedWeightsS8& lines, const CodeRows& rows, int64_t b0, int64_t b1,
-                      const OutputStage& store) {
-  KernelsU8S8().multiply_code_rows(lines, rows, b0, b1, store);
+void MultiplyPaddedRows(const PackedWeightsS8& packed, const PaddedRowsU8& rows, int64_t b0, int64_t b1,
+                        const OutputStage& store) {
+  KernelsU8S8().multiply_padded_rows(packed, rows, b0, b1, store);
 }
 
 }  // namespace tessera::cpu

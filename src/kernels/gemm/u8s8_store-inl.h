@@ -30,8 +30,8 @@ constexpr int kWidth = 2 * kLanes;
 /// The first `width` of the kWidth quantized values of two rows.
 template <class T>
 HWY_INLINE void StoreTwoRows(V32 low0, V32 high0, V32 low1, V32 high1, int32_t zero, int64_t width, T* to0, T* to1) {
-  const __m512i codes = PackCodes<T>(low0, high0, low1, high1, zero);
-  const __m256i row0 = _mm512_castsi512_si256(codes), row1 = _mm512_extracti64x4_epi64(codes, 1);
+  const __m512i quantized = PackQuantized<T>(low0, high0, low1, high1, zero);
+  const __m256i row0 = _mm512_castsi512_si256(quantized), row1 = _mm512_extracti64x4_epi64(quantized, 1);
   if (width == kWidth) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to0), row0);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to1), row1);
@@ -45,7 +45,7 @@ HWY_INLINE void StoreTwoRows(V32 low0, V32 high0, V32 low1, V32 high1, int32_t z
 
 /// kWidth quantized values.
 template <class T>
-HWY_INLINE void StoreCodes(V32 low, V32 high, int32_t zero, T* to) {
+HWY_INLINE void StoreQuantized(V32 low, V32 high, int32_t zero, T* to) {
 #if HWY_TARGET == HWY_AVX2
   const __m256i pairs =
       _mm256_adds_epi16(_mm256_packs_epi32(low.raw, high.raw), _mm256_set1_epi16(static_cast<int16_t>(zero)));
@@ -54,13 +54,13 @@ HWY_INLINE void StoreCodes(V32 low, V32 high, int32_t zero, T* to) {
   const __m128i halves = _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi32(halves, 0xd8));
 #elif HWY_TARGET == HWY_AVX3
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(PackCodes<T>(low, high, low, high, zero)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(PackQuantized<T>(low, high, low, high, zero)));
 #else
   const D32 d32;
-  const hn::Rebind<T, D32> codes;
+  const hn::Rebind<T, D32> quantized;
   const V32 offset = hn::Set(d32, zero);
-  hn::StoreU(hn::DemoteTo(codes, hn::Add(low, offset)), codes, to);
-  hn::StoreU(hn::DemoteTo(codes, hn::Add(high, offset)), codes, to + kLanes);
+  hn::StoreU(hn::DemoteTo(quantized, hn::Add(low, offset)), quantized, to);
+  hn::StoreU(hn::DemoteTo(quantized, hn::Add(high, offset)), quantized, to + kLanes);
 #endif
 }
 
@@ -79,15 +79,15 @@ HWY_INLINE void StoreScaled(const OutputStage& store, hn::Vec<DF> low, hn::Vec<D
   auto* to = static_cast<uint8_t*>(store.data) + at;
   auto* place = width == kWidth ? to : reinterpret_cast<uint8_t*>(buffer);
   if (store.kind == OutputStage::kInt8) {
-    StoreCodes(RoundCodes(low), RoundCodes(high), store.zero, reinterpret_cast<int8_t*>(place));
+    StoreQuantized(RoundToInt32(low), RoundToInt32(high), store.zero, reinterpret_cast<int8_t*>(place));
   } else {
-    StoreCodes(RoundCodes(low), RoundCodes(high), store.zero, place);
+    StoreQuantized(RoundToInt32(low), RoundToInt32(high), store.zero, place);
   }
   if (width < kWidth) std::memcpy(to, place, static_cast<size_t>(width));
 }
 
 /// `width` of kWidth accumulators.
-HWY_INLINE void StoreTwoSums(V32 low, V32 high, int64_t width, int32_t* to) {
+HWY_INLINE void StoreTwoAccumulators(V32 low, V32 high, int64_t width, int32_t* to) {
   const D32 d32;
   if (width == kWidth) {
     hn::StoreU(low, d32, to);
@@ -101,23 +101,24 @@ HWY_INLINE void StoreTwoSums(V32 low, V32 high, int64_t width, int32_t* to) {
 }
 
 /// A tile whose columns are output channels [n, n + width), rows from m.
-inline void StoreRows(const OutputStage& store, const int32_t* sums, int64_t m, int64_t rows, int64_t n, int64_t width) {
+inline void StoreRows(const OutputStage& store, const int32_t* accumulators, int64_t m, int64_t rows, int64_t n,
+                      int64_t width) {
   const D32 d32;
   const DF df;
   const V32 add0 = hn::LoadU(d32, store.add + n), add1 = hn::LoadU(d32, store.add + n + kLanes);
-  const bool plain = store.kind == OutputStage::kSums;
+  const bool plain = store.kind == OutputStage::kAccumulators;
   const auto scale0 = plain ? hn::Zero(df) : hn::LoadU(df, store.scales + n),
              scale1 = plain ? scale0 : hn::LoadU(df, store.scales + n + kLanes);
   for (int64_t r = 0; r < rows; ++r) {
-    V32 sum0 = hn::Add(hn::Load(d32, sums + r * kWidth), add0),
-        sum1 = hn::Add(hn::Load(d32, sums + r * kWidth + kLanes), add1);
-    if (store.line_zeros != nullptr) {
+    V32 sum0 = hn::Add(hn::Load(d32, accumulators + r * kWidth), add0),
+        sum1 = hn::Add(hn::Load(d32, accumulators + r * kWidth + kLanes), add1);
+    if (store.weight_zeros != nullptr) {
       const V32 row = hn::Set(d32, store.row_sums[m + r]);
-      sum0 = hn::Add(sum0, hn::Mul(row, hn::LoadU(d32, store.line_zeros + n)));
-      sum1 = hn::Add(sum1, hn::Mul(row, hn::LoadU(d32, store.line_zeros + n + kLanes)));
+      sum0 = hn::Add(sum0, hn::Mul(row, hn::LoadU(d32, store.weight_zeros + n)));
+      sum1 = hn::Add(sum1, hn::Mul(row, hn::LoadU(d32, store.weight_zeros + n + kLanes)));
     }
     if (plain) {
-      StoreTwoSums(sum0, sum1, width, static_cast<int32_t*>(store.data) + (m + r) * store.row + n);
+      StoreTwoAccumulators(sum0, sum1, width, static_cast<int32_t*>(store.data) + (m + r) * store.row + n);
       continue;
     }
     auto low = hn::Mul(hn::ConvertTo(df, sum0), scale0), high = hn::Mul(hn::ConvertTo(df, sum1), scale1);
@@ -129,52 +130,55 @@ inline void StoreRows(const OutputStage& store, const int32_t* sums, int64_t m, 
   }
 }
 
-/// Whole vectors of quantized values of the output channels from `line`.
+/// Whole vectors of quantized values of the output channels from `channel`.
 template <class T>
-void StoreWholeLines(const OutputStage& store, const int32_t* HWY_RESTRICT sums, int64_t line, int64_t rows,
-                     T* HWY_RESTRICT out) {
+void StoreWholeChannels(const OutputStage& store, const int32_t* HWY_RESTRICT accumulators, int64_t channel, int64_t rows,
+                        T* HWY_RESTRICT out) {
   const D32 d32;
   const DF df;
-  const int32_t* HWY_RESTRICT adds = store.add + line;
-  const float* HWY_RESTRICT scales = store.scales + line;
+  const int32_t* HWY_RESTRICT adds = store.add + channel;
+  const float* HWY_RESTRICT scales = store.scales + channel;
   const int64_t step = store.row;
   const int32_t zero = store.zero;
-  for (int64_t r = 0; r < rows; ++r, sums += kWidth, out += step) {
+  for (int64_t r = 0; r < rows; ++r, accumulators += kWidth, out += step) {
     const V32 add = hn::Set(d32, adds[r]);
     const auto scale = hn::Set(df, scales[r]);
-    const auto low = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums), add)),
-               high = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums + kLanes), add));
-    StoreCodes(RoundCodes(hn::Mul(low, scale)), RoundCodes(hn::Mul(high, scale)), zero, out);
+    const auto low = hn::ConvertTo(df, hn::Add(hn::Load(d32, accumulators), add)),
+               high = hn::ConvertTo(df, hn::Add(hn::Load(d32, accumulators + kLanes), add));
+    StoreQuantized(RoundToInt32(hn::Mul(low, scale)), RoundToInt32(hn::Mul(high, scale)), zero, out);
   }
 }
 
 /// The accumulators themselves, `width` of the kWidth of each output channel.
-inline void StoreLineSums(const OutputStage& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n,
-                          int64_t width) {
+inline void StoreChannelAccumulators(const OutputStage& store, const int32_t* accumulators, int64_t channel, int64_t rows,
+                                     int64_t n, int64_t width) {
   const D32 d32;
-  for (int64_t r = 0; r < rows; ++r, sums += kWidth) {
-    const V32 add = hn::Set(d32, store.add[line + r]);
-    const V32 low = hn::Add(hn::Load(d32, sums), add), high = hn::Add(hn::Load(d32, sums + kLanes), add);
-    StoreTwoSums(low, high, width, static_cast<int32_t*>(store.data) + (line + r) * store.row + n);
+  for (int64_t r = 0; r < rows; ++r, accumulators += kWidth) {
+    const V32 add = hn::Set(d32, store.add[channel + r]);
+    const V32 low = hn::Add(hn::Load(d32, accumulators), add), high = hn::Add(hn::Load(d32, accumulators + kLanes), add);
+    StoreTwoAccumulators(low, high, width, static_cast<int32_t*>(store.data) + (channel + r) * store.row + n);
   }
 }
 
-/// A tile whose rows are output channels from `line`, columns pixels [n, n + width).
-inline void StoreLines(const OutputStage& store, const int32_t* sums, int64_t line, int64_t rows, int64_t n,
-                       int64_t width) {
+/// A tile whose rows are output channels from `channel`, columns pixels [n, n + width).
+inline void StoreChannels(const OutputStage& store, const int32_t* accumulators, int64_t channel, int64_t rows, int64_t n,
+                          int64_t width) {
   const D32 d32;
   const DF df;
   if (width == kWidth && store.kind == OutputStage::kUInt8)
-    return StoreWholeLines(store, sums, line, rows, static_cast<uint8_t*>(store.data) + line * store.row + n);
+    return StoreWholeChannels(store, accumulators, channel, rows,
+                              static_cast<uint8_t*>(store.data) + channel * store.row + n);
   if (width == kWidth && store.kind == OutputStage::kInt8)
-    return StoreWholeLines(store, sums, line, rows, static_cast<int8_t*>(store.data) + line * store.row + n);
-  if (store.kind == OutputStage::kSums) return StoreLineSums(store, sums, line, rows, n, width);
+    return StoreWholeChannels(store, accumulators, channel, rows,
+                              static_cast<int8_t*>(store.data) + channel * store.row + n);
+  if (store.kind == OutputStage::kAccumulators)
+    return StoreChannelAccumulators(store, accumulators, channel, rows, n, width);
   for (int64_t r = 0; r < rows; ++r) {
-    const V32 add = hn::Set(d32, store.add[line + r]);
-    const auto scale = hn::Set(df, store.scales[line + r]);
-    const auto low = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums + r * kWidth), add));
-    const auto high = hn::ConvertTo(df, hn::Add(hn::Load(d32, sums + r * kWidth + kLanes), add));
-    StoreScaled(store, hn::Mul(low, scale), hn::Mul(high, scale), (line + r) * store.row + n, width);
+    const V32 add = hn::Set(d32, store.add[channel + r]);
+    const auto scale = hn::Set(df, store.scales[channel + r]);
+    const auto low = hn::ConvertTo(df, hn::Add(hn::Load(d32, accumulators + r * kWidth), add));
+    const auto high = hn::ConvertTo(df, hn::Add(hn::Load(d32, accumulators + r * kWidth + kLanes), add));
+    StoreScaled(store, hn::Mul(low, scale), hn::Mul(high, scale), (channel + r) * store.row + n, width);
   }
 }
 

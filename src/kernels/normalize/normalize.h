@@ -18,8 +18,8 @@ struct NormalizeKernels {
   /// y[j] = (x[j] - mean) * inverse * scale[j] + bias[j]; scale and bias may be null.
   void (*standardize)(const T* x, T* y, int64_t count, T mean, T inverse, const T* scale, const T* bias);
   /// The same for `rows` rows of `count` >= 1 elements that follow each other, with the moments of each; without `center`
-  /// the mean counts as 0. What follows the sums is done for several rows at once: in short rows it is slower than they
-  /// are.
+  /// the mean counts as 0. What follows the accumulators is done for several rows at once: in short rows it is slower than
+  /// they are.
   void (*standardize_rows)(const T* x, T* y, int64_t rows, int64_t count, bool center, double epsilon, const T* scale,
                            const T* bias);
 };

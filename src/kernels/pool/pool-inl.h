@@ -56,7 +56,7 @@ struct Piece {
   T* out;
   const T* out_end;  // vectors may write up to there
   int64_t output;    // elements
-  const T* factors;  // kDivide: one over the count of each
+  const T* scales;   // kDivide: one over the count of each
 };
 
 /// Stores the vectors of results finished(o) that start at o. Captures by value keep what the loop needs in registers.
@@ -83,8 +83,8 @@ template <bool kDivide, bool kRoot, class D, class T, class Compute>
 HWY_INLINE void ForEachVector(D d, PoolFinish finish, const Piece<T>& piece, const Compute compute) {
   if constexpr (kDivide) {
     if (finish == PoolFinish::kDivide) {
-      const T* const factors = piece.factors;
-      StoreVectors(d, piece, [=](int64_t o) HWY_ATTR { return hn::Mul(compute(o), hn::LoadU(d, factors + o)); });
+      const T* const scales = piece.scales;
+      StoreVectors(d, piece, [=](int64_t o) HWY_ATTR { return hn::Mul(compute(o), hn::LoadU(d, scales + o)); });
       return;
     }
   }

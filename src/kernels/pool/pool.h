@@ -65,7 +65,7 @@ struct SmallPlanes {
   int64_t dilations[2];
   int64_t pads[2];
   int64_t padded[2];  // what the windows span
-  const T* factors;   // kDivide: one over each window's count, and kPoolSlack more
+  const T* scales;    // kDivide: one over each window's count, and kPoolSlack more
 };
 /// Pools `count` planes, one after the other. `buffer` has the padded plane's elements and kPoolSlack more.
 template <class T>

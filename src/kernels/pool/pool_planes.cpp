@@ -73,7 +73,7 @@ HWY_INLINE void SmallStrips(const SmallPlanes<T>& planes, const T* from, T* out)
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t down = planes.padded[1], width = planes.output[1], rows = planes.output[0];
-  const T* const factors = planes.factors;
+  const T* const scales = planes.scales;
   const bool root = planes.finish == PoolFinish::kSquareRoot;
   for (int64_t o = 0;; o = std::min(o + lanes, width - lanes)) {
     const auto along = [=](int64_t r) HWY_ATTR {
@@ -93,7 +93,7 @@ HWY_INLINE void SmallStrips(const SmallPlanes<T>& planes, const T* from, T* out)
       for (int k = 1; k < K - 1; ++k) v = Op::Combine(v, above[k]);
       v = Op::Combine(v, bottom);
       if constexpr (std::is_floating_point_v<T>) {
-        if (factors != nullptr) v = hn::Mul(v, hn::LoadU(d, factors + r * width + o));
+        if (scales != nullptr) v = hn::Mul(v, hn::LoadU(d, scales + r * width + o));
         if (root) v = hn::Sqrt(v);
       }
       hn::StoreU(v, d, out + r * width + o);
@@ -156,11 +156,11 @@ void SmallPlanesOf(const SmallPlanes<T>& planes, int64_t count, const T* in, T* 
         continue;
       }
     }
-    const T* factors = planes.factors;
+    const T* scales = planes.scales;
     for (int64_t r = 0; r < planes.output[0]; ++r, out += width) {
-      SmallRow<kKind, KH, KW>(planes, from, Piece<T>{nullptr, out, out_end, width, factors});
+      SmallRow<kKind, KH, KW>(planes, from, Piece<T>{nullptr, out, out_end, width, scales});
       from += planes.strides[0] * planes.padded[1];
-      if (factors != nullptr) factors += width;
+      if (scales != nullptr) scales += width;
     }
   }
 }

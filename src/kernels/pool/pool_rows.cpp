@@ -61,7 +61,7 @@ void CombineRows(const PoolRow<T>& row, int64_t first, int64_t width, T* to) {
 template <class T>
 HWY_INLINE T FinishOne(PoolFinish finish, const Piece<T>& piece, int64_t o, T v) {
   if constexpr (std::is_floating_point_v<T>) {
-    if (finish == PoolFinish::kDivide) return v * piece.factors[o];
+    if (finish == PoolFinish::kDivide) return v * piece.scales[o];
     if (finish == PoolFinish::kSquareRoot) return std::sqrt(v);
   }
   return v;
@@ -154,7 +154,7 @@ void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* bu
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t extent = (along.kernel - 1) * along.dilation + 1;
   const int64_t buffer_row = PoolBufferRow(along.output, extent, along.stride);
-  T* factors = buffer + kPoolDepth * buffer_row;
+  T* scales = buffer + kPoolDepth * buffer_row;
   const T* out_end = out + count * along.output;
   PacedCancellationPoint look(0.1);
   const int64_t work = std::min(kPoolBlock, along.output) * along.kernel;
@@ -173,7 +173,7 @@ void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* bu
       if (along.finish != PoolFinish::kDivide) return nullptr;
       int slot = 0;
       while (slot < known && counted[slot] != rows_counted) ++slot;
-      T* const into = factors + std::min(slot, 1) * buffer_row;
+      T* const into = scales + std::min(slot, 1) * buffer_row;
       if constexpr (std::is_floating_point_v<T>) {
         if (slot == known) {
           known = std::min(slot + 1, 2);

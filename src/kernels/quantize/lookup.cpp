@@ -19,9 +19,9 @@ namespace {
 
 #if HWY_TARGET == HWY_AVX3
 /// 64 bytes by a table of 128, found by the lower seven bits.
-HWY_INLINE __m512i Permute(__m512i codes, __m512i low, __m512i high) {
-  asm("vpermi2b %2, %1, %0" : "+v"(codes) : "v"(low), "v"(high));
-  return codes;
+HWY_INLINE __m512i Permute(__m512i quantized, __m512i low, __m512i high) {
+  asm("vpermi2b %2, %1, %0" : "+v"(quantized) : "v"(low), "v"(high));
+  return quantized;
 }
 
 /// Whole vectors; gives the number of bytes done.
@@ -33,9 +33,9 @@ int64_t LookUpVectors(const uint8_t* table, const uint8_t* from, int64_t count, 
   for (int i = 0; i < 4; ++i) part[i] = _mm512_loadu_si512(table + i * kBytes);
   int64_t i = 0;
   for (; i + kBytes <= count; i += kBytes) {
-    const __m512i codes = _mm512_loadu_si512(from + i);
-    const __m512i low = Permute(codes, part[0], part[1]), high = Permute(codes, part[2], part[3]);
-    _mm512_storeu_si512(to + i, _mm512_mask_blend_epi8(_mm512_movepi8_mask(codes), low, high));
+    const __m512i quantized = _mm512_loadu_si512(from + i);
+    const __m512i low = Permute(quantized, part[0], part[1]), high = Permute(quantized, part[2], part[3]);
+    _mm512_storeu_si512(to + i, _mm512_mask_blend_epi8(_mm512_movepi8_mask(quantized), low, high));
   }
   return i;
 }
@@ -48,9 +48,10 @@ int64_t LookUpVectors(const uint8_t*, const uint8_t*, int64_t, uint8_t*) { retur
 void LookUp(const uint8_t* table, const uint8_t* from, int64_t count, uint8_t* to) {
   int64_t i = LookUpVectors(table, from, count, to);
   for (; i + 8 <= count; i += 8) {  // one load and one store for eight
-    uint64_t codes, results = 0;
-    std::memcpy(&codes, from + i, sizeof(codes));
-    for (int byte = 0; byte < 8; ++byte) results |= static_cast<uint64_t>(table[codes >> (8 * byte) & 0xff]) << (8 * byte);
+    uint64_t quantized, results = 0;
+    std::memcpy(&quantized, from + i, sizeof(quantized));
+    for (int byte = 0; byte < 8; ++byte)
+      results |= static_cast<uint64_t>(table[quantized >> (8 * byte) & 0xff]) << (8 * byte);
     std::memcpy(to + i, &results, sizeof(results));
   }
   for (; i < count; ++i) to[i] = table[from[i]];

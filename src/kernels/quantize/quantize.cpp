@@ -48,10 +48,10 @@ HWY_INLINE int64_t QuantizeVectors(const float* x, float scale, float zero, floa
   int64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
 #if HWY_TARGET == HWY_AVX3
-    const auto rounded = [&](int64_t at) HWY_ATTR { return CodeVector{_mm512_cvtps_epi32(clamped(at).raw)}; };
-    const auto codes = PackCodes<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes),
-                                    static_cast<int32_t>(zero));
-    _mm512_storeu_si512(y + i, codes);
+    const auto rounded = [&](int64_t at) HWY_ATTR { return RoundedVector{_mm512_cvtps_epi32(clamped(at).raw)}; };
+    const auto quantized = PackQuantized<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes),
+                                            static_cast<int32_t>(zero));
+    _mm512_storeu_si512(y + i, quantized);
 #else
     store(i);
     store(i + lanes);
@@ -149,7 +149,7 @@ void Divide(const float* x, const float* scales, int64_t step, float* y, int64_t
 }
 
 template <class T, bool kMultiplies>
-void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int64_t count) {
+void CombineTyped(const QuantizedArithmetic& how, const T* a, const T* b, T* out, int64_t count) {
   const hn::ScalableTag<float> df;
   const hn::RebindToSigned<decltype(df)> di;
   const hn::Rebind<T, decltype(df)> d8;
@@ -163,7 +163,7 @@ void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int
     const auto real = kMultiplies ? hn::Mul(hn::Mul(hn::Sub(u, a_zero), hn::Sub(v, b_zero)), a_scale)
                                   : hn::MulAdd(u, a_scale, hn::MulAdd(v, b_scale, offset));
     // The zero point is added in 32 bits, which must not wrap; the operand order makes NaN the least.
-    return RoundCodes(hn::Max(real, hn::Set(df, -1e6f)));
+    return RoundToInt32(hn::Max(real, hn::Set(df, -1e6f)));
   };
   const auto one = [&](const T* x, const T* y, T* to)
                        HWY_ATTR { hn::StoreU(hn::DemoteTo(d8, hn::Add(rounded(x, y), zero)), d8, to); };
@@ -171,7 +171,7 @@ void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int
 #if HWY_TARGET == HWY_AVX3
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
     const auto at = [&](int64_t j) HWY_ATTR { return rounded(a + i + j * lanes, b + i + j * lanes); };
-    _mm512_storeu_si512(out + i, PackCodes<T>(at(0), at(1), at(2), at(3), how.zero));
+    _mm512_storeu_si512(out + i, PackQuantized<T>(at(0), at(1), at(2), at(3), how.zero));
   }
 #endif
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
@@ -188,14 +188,14 @@ void CombineTyped(const CodeArithmetic& how, const T* a, const T* b, T* out, int
 }
 
 template <class T>
-void CombineAs(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
+void CombineAs(const QuantizedArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
   const auto* left = static_cast<const T*>(a);
   const auto* right = static_cast<const T*>(b);
   how.multiplies ? CombineTyped<T, true>(how, left, right, static_cast<T*>(out), count)
                  : CombineTyped<T, false>(how, left, right, static_cast<T*>(out), count);
 }
 
-void Combine(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
+void Combine(const QuantizedArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
   how.is_signed ? CombineAs<int8_t>(how, a, b, out, count) : CombineAs<uint8_t>(how, a, b, out, count);
 }
 
@@ -251,7 +251,7 @@ void DequantizeInt32(const int32_t* x, const float* scales, const int32_t* zeros
 void DivideByScale(const float* x, const float* scales, int64_t step, float* y, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Divide)(x, scales, step, y, count);
 }
-void CombineCodes(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
+void CombineQuantized(const QuantizedArithmetic& how, const void* a, const void* b, void* out, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Combine)(how, a, b, out, count);
 }
 void JoinMinMax(const float* x, int64_t count, float& smallest, float& largest) {

@@ -34,7 +34,7 @@ void JoinMinMax(const float* x, int64_t count, float& smallest, float& largest);
 
 /// The result of adding or multiplying quantized values: round(a * a_scale + b * b_scale + offset) + zero, or
 /// round((a - a_zero) * (b - b_zero) * a_scale) + zero.
-struct CodeArithmetic {
+struct QuantizedArithmetic {
   bool is_signed;
   bool multiplies;
   float a_scale, b_scale, offset;
@@ -43,6 +43,6 @@ struct CodeArithmetic {
 };
 
 /// Of `count` quantized values each; `out` may be `a` or `b`.
-void CombineCodes(const CodeArithmetic& how, const void* a, const void* b, void* out, int64_t count);
+void CombineQuantized(const QuantizedArithmetic& how, const void* a, const void* b, void* out, int64_t count);
 
 }  // namespace tessera::cpu

@@ -13,11 +13,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 
-using CodeVector = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int32_t>>;
+using RoundedVector = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<int32_t>>;
 
 /// To the nearest whole numbers, right after saturation to 16 bits: what is far too small, and NaN, may become the least
 /// number.
-HWY_INLINE auto RoundCodes(hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> scaled) {
+HWY_INLINE auto RoundToInt32(hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> scaled) {
   namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_AVX2
   // Conversion makes the least number of what is out of range, which only what is too large must not become.
@@ -33,7 +33,7 @@ HWY_INLINE auto RoundCodes(hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableT
 #if HWY_TARGET == HWY_AVX3
 /// The quantized values of four vectors of rounded numbers, one vector after the other.
 template <class T>
-HWY_INLINE __m512i PackCodes(CodeVector v0, CodeVector v1, CodeVector v2, CodeVector v3, int32_t zero) {
+HWY_INLINE __m512i PackQuantized(RoundedVector v0, RoundedVector v1, RoundedVector v2, RoundedVector v3, int32_t zero) {
   const __m512i offset = _mm512_set1_epi16(static_cast<int16_t>(zero));
   const __m512i pairs0 = _mm512_adds_epi16(_mm512_packs_epi32(v0.raw, v1.raw), offset);
   const __m512i pairs1 = _mm512_adds_epi16(_mm512_packs_epi32(v2.raw, v3.raw), offset);

@@ -69,7 +69,7 @@ void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_
   using Candidate = typename TopKCandidate<Key>::Type;
   const hn::ScalableTag<Key> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t room = TopKScratch(count, k);
+  const int64_t workspace_size = TopKScratch(count, k);
   int64_t size = 0;
   const auto compact = [&] {
     std::nth_element(candidates, candidates + k - 1, candidates + size, std::greater<Candidate>());
@@ -87,7 +87,7 @@ void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_
     threshold = compact();
   }
   // Newcomers that may gather before the threshold rises; less would compact too often, more let too many in.
-  const int64_t full = std::min(room - 4 * lanes, k + std::max<int64_t>(k, 24));
+  const int64_t full = std::min(workspace_size - 4 * lanes, k + std::max<int64_t>(k, 24));
   PacedCancellationPoint look(1);
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
     look.Pass(4 * lanes);
@@ -111,7 +111,7 @@ void SelectFew(const Key* HWY_RESTRICT keys, int64_t count, int64_t base, int64_
     if (size > full) threshold = compact();
   }
   for (; i < count; ++i) {
-    if (size == room) threshold = compact();
+    if (size == workspace_size) threshold = compact();
     candidates[size] = Pack(keys[i], base + i);
     size += keys[i] > threshold;
   }

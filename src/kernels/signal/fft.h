@@ -1,6 +1,6 @@
 #pragma once
 
-// Discrete Fourier transform of any length: mixed radix, Bluestein for lengths with large prime factors.
+// Discrete Fourier transform of any length: mixed radix, Bluestein for lengths with large prime operands.
 
 #include <cstdint>
 #include <memory>

@@ -265,12 +265,13 @@ void RepeatRowOf(const std::byte* HWY_RESTRICT src, std::byte* HWY_RESTRICT dst,
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   static_assert(HWY_LANES(uint8_t) <= kRepeatedBytes);
   // Stores alone wait for cache lines that the last cache has, one after the other.
-  constexpr int64_t kLine = 64, kLinesAhead = 16;
+  constexpr int64_t kCacheLine = 64, kCacheLinesAhead = 16;
   const auto copy = [&](int64_t at) HWY_ATTR { hn::StoreU(hn::LoadU(d, At<uint8_t>(src, at)), d, At<uint8_t>(dst, at)); };
   for (int64_t r = 0; r < rows; ++r, dst += bytes) {
     int64_t at = 0;
     for (; at + 4 * lanes <= bytes; at += 4 * lanes) {
-      for (int64_t line = at; line < at + 4 * lanes; line += kLine) __builtin_prefetch(dst + line + kLinesAhead * kLine, 1);
+      for (int64_t at_line = at; at_line < at + 4 * lanes; at_line += kCacheLine)
+        __builtin_prefetch(dst + at_line + kCacheLinesAhead * kCacheLine, 1);
       copy(at);
       copy(at + lanes);
       copy(at + 2 * lanes);

@@ -26,19 +26,19 @@ inline void PrefetchStream(const void* from, int64_t ahead = kStreamAhead) {
 class BlockPrefetch {
  public:
   BlockPrefetch(int64_t bytes, int64_t tiles)
-      : bytes_(bytes), step_((bytes / std::max<int64_t>(tiles, 1) + kLine) / kLine * kLine) {}
+      : bytes_(bytes), step_((bytes / std::max<int64_t>(tiles, 1) + kCacheLine) / kCacheLine * kCacheLine) {}
 
   void Begin(const void* block) {
     at_ = static_cast<const char*>(block);
     end_ = at_ + bytes_;
   }
   void Continue() {
-    for (const char* stop = end_ - at_ < step_ ? end_ : at_ + step_; at_ < stop; at_ += kLine)
+    for (const char* stop = end_ - at_ < step_ ? end_ : at_ + step_; at_ < stop; at_ += kCacheLine)
       __builtin_prefetch(at_, 0, 2);
   }
 
  private:
-  static constexpr int64_t kLine = 64;
+  static constexpr int64_t kCacheLine = 64;
 
   int64_t bytes_, step_;
   const char* at_ = nullptr;

@@ -104,17 +104,17 @@ void WindowAttributes::FitAxis(Window& window, size_t i) const {
     return;
   }
   if (auto_pad_ == AutoPad::kValid) window.begin[i] = window.end[i] = 0;
-  const int64_t room = size + window.begin[i] + window.end[i] - extent;
-  if (room < 0) {
+  const int64_t remaining = size + window.begin[i] + window.end[i] - extent;
+  if (remaining < 0) {
     // By the formula a window that is up to a stride larger than its input gives an empty output, and no output where it is
     // larger yet; rounded up, a part of a window is one. An empty axis gives an empty one.
-    const int64_t lacking = -room;
+    const int64_t lacking = -remaining;
     output = size == 0 ? 0 : 1 - (ceil_ ? lacking / stride : CeilDiv(lacking, stride));
     Require(output >= 0, "the window spans {} elements along spatial axis {}, the padded input has {}", extent, i,
-            room + extent);
+            remaining + extent);
     return;
   }
-  output = (ceil_ ? room + stride - 1 : room) / stride + 1;
+  output = (ceil_ ? remaining + stride - 1 : remaining) / stride + 1;
   // The last window must start inside the input or its leading padding.
   if (ceil_ && (output - 1) * stride >= size + window.begin[i]) --output;
 }

@@ -33,8 +33,8 @@ struct Window {
   /// Outputs [first, last) along an axis whose taps are all inside the input.
   std::pair<int64_t, int64_t> inner(size_t axis) const {
     const int64_t first = std::min(CeilDiv(begin[axis], strides[axis]), output[axis]);
-    const int64_t room = input[axis] - extent(axis) + begin[axis];
-    return {first, std::clamp(room < 0 ? 0 : room / strides[axis] + 1, first, output[axis])};
+    const int64_t remaining = input[axis] - extent(axis) + begin[axis];
+    return {first, std::clamp(remaining < 0 ? 0 : remaining / strides[axis] + 1, first, output[axis])};
   }
   /// The same with axes of one element before its own.
   Window WithRank(size_t wanted) const;

@@ -4,7 +4,7 @@
 namespace tessera::testing {
 namespace {
 
-struct TurnedCase {
+struct TransposedCase {
   std::vector<int64_t> a, b, perm;
   std::string after;
   bool first = false;  // the first factor is the turned one
@@ -12,7 +12,7 @@ struct TurnedCase {
 };
 
 TEST(FoldTransposeIntoMatMul, OfManyProducts) {
-  for (const TurnedCase& c : std::vector<TurnedCase>{
+  for (const TransposedCase& c : std::vector<TransposedCase>{
            {{2, 1, 5}, {2, 7, 5}, {0, 2, 1}, "FusedMatMul"},
            {{2, 3, 4, 5}, {2, 3, 6, 5}, {0, 1, 3, 2}, "FusedMatMul"},
            {{4, 5}, {2, 6, 5}, {0, 2, 1}, "FusedMatMul"},

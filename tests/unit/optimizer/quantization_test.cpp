@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, QuantizedConvolutions,
                                            QuantizedConvCase{"Kn2RowConvolutions", {1, 12, 6, 6}, {2, 12, 3, 3}}),
                          [](const auto& info) { return info.param.name; });
 
-TEST(QuantizedProducts, OfMatricesAreLikeFloats) {
+TEST(QuantizedMatMuls, OfMatricesAreLikeFloats) {
   for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
     for (const int64_t k : {1, 7, 64, 90, 1030}) {
       for (const int most : {20, 127}) {
@@ -155,7 +155,7 @@ TEST(QuantizedProducts, OfMatricesAreLikeFloats) {
   }
 }
 
-TEST(QuantizedProducts, WithFloatResultsTakeTheirBias) {
+TEST(QuantizedMatMuls, WithFloatResultsTakeTheirBias) {
   QuantizedModel q({5, 48}, 2, ElementType::kUInt8);
   q.Weights("w", {48, 21}, 1, 60);
   q.Bias("b", 21);
@@ -164,7 +164,7 @@ TEST(QuantizedProducts, WithFloatResultsTakeTheirBias) {
   ExpectSame(q.model(), {5, 48}, "QuantizeLinear MatMulIntegerToFloat", 1e-4f);
 }
 
-TEST(QuantizedProducts, OfGemmAreLikeFloats) {
+TEST(QuantizedMatMuls, OfGemmAreLikeFloats) {
   for (const int64_t turned : {0, 1}) {
     QuantizedModel q({5, 30}, 2, ElementType::kInt8);
     q.Weights("w", turned != 0 ? Dims{18, 30} : Dims{30, 18}, 1 - turned, 100);
@@ -176,7 +176,7 @@ TEST(QuantizedProducts, OfGemmAreLikeFloats) {
 }
 
 /// Zero points that are left out become constants, which move the others.
-TEST(QuantizedProducts, OfGemmWithoutZeroPoints) {
+TEST(QuantizedMatMuls, OfGemmWithoutZeroPoints) {
   for (int others = 0; others < 16; ++others) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {5, 30}).Output("y", ElementType::kFloat, {5, 18});
@@ -194,7 +194,7 @@ TEST(QuantizedProducts, OfGemmWithoutZeroPoints) {
   }
 }
 
-TEST(QuantizedProducts, OfDynamicQuantizationKeepTheScales) {
+TEST(QuantizedMatMuls, OfDynamicQuantizationKeepTheScales) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {6, 32}).Output("y", ElementType::kFloat, {6, 10});
   std::vector<int> codes;
@@ -249,7 +249,8 @@ TEST(QuantizedFunctions, WhoseConstantAddsADimensionStay) {
 }
 
 /// Adds one of com.microsoft's operators on codes; scales and zero points go by the names of the codes.
-void CodeNode(ModelBuilder& model, const std::string& op, const std::vector<std::string>& codes, const std::string& to) {
+void QuantizedNode(ModelBuilder& model, const std::string& op, const std::vector<std::string>& codes,
+                   const std::string& to) {
   std::vector<std::string> inputs;
   for (const std::string& name : codes) inputs.insert(inputs.end(), {name, name + "_scale", name + "_zero"});
   inputs.insert(inputs.end(), {to + "_scale", to + "_zero"});
@@ -275,7 +276,7 @@ class CodeFunctions : public ::testing::TestWithParam<ElementType> {
   }
   void Function(const std::string& op, const std::vector<std::string>& from, const std::string& to, float scale, int zero) {
     Scale(to, scale, zero);
-    CodeNode(model_, op, from, to);
+    QuantizedNode(model_, op, from, to);
   }
   void Output(const std::string& name) { model_.Output(name, GetParam(), {-1, -1}); }
 
@@ -371,7 +372,7 @@ TEST_P(CodeFunctions, OfScalesThatAreComputedStay) {
   model_.Input("given", ElementType::kFloat, {});
   model_.Codes("s_zero", GetParam(), {}, {1});
   model_.Node("Abs", {"given"}, {"s_scale"});
-  CodeNode(model_, "QLinearSigmoid", {"x"}, "s");
+  QuantizedNode(model_, "QLinearSigmoid", {"x"}, "s");
   Output("s");
   EXPECT_EQ(Rewriting(model_, {"fuse_quantized_lookup"}).after(), "Abs QLinearSigmoid");
 }

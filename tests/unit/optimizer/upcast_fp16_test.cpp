@@ -14,19 +14,19 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class HalfModel : public ModelBuilder {
+class Fp16Model : public ModelBuilder {
  public:
-  explicit HalfModel(ElementType type, int opset = 17) : ModelBuilder(opset), type_(type) {}
+  explicit Fp16Model(ElementType type, int opset = 17) : ModelBuilder(opset), type_(type) {}
 
-  HalfModel& HalfInput(const std::string& name, const std::vector<int64_t>& dims) {
+  Fp16Model& HalfInput(const std::string& name, const std::vector<int64_t>& dims) {
     Input(name, type_, dims);
     return *this;
   }
-  HalfModel& HalfOutput(const std::string& name, const std::vector<int64_t>& dims) {
+  Fp16Model& HalfOutput(const std::string& name, const std::vector<int64_t>& dims) {
     Output(name, type_, dims);
     return *this;
   }
-  HalfModel& Halves(const std::string& name, const std::vector<int64_t>& dims, float step = 0.37f) {
+  Fp16Model& Halves(const std::string& name, const std::vector<int64_t>& dims, float step = 0.37f) {
     int64_t count = 1;
     for (const int64_t dim : dims) count *= dim;
     std::vector<uint16_t> bits;
@@ -41,10 +41,10 @@ class HalfModel : public ModelBuilder {
   ElementType type_;
 };
 
-class WidenHalvesTest : public ::testing::TestWithParam<ElementType> {};
+class UpcastFp16Test : public ::testing::TestWithParam<ElementType> {};
 
-TEST_P(WidenHalvesTest, ValuesStayFloatBetweenOperators) {
-  HalfModel model(GetParam());
+TEST_P(UpcastFp16Test, ValuesStayFloatBetweenOperators) {
+  Fp16Model model(GetParam());
   model.HalfInput("x", {3, 20}).HalfOutput("y", {3, 4}).Halves("w", {20, 16}).Halves("b", {16}).Halves("v", {16, 4}, 0.9f);
   model.Node("MatMul", {"x", "w"}, {"p"});
   model.Node("Add", {"p", "b"}, {"s"});
@@ -55,8 +55,8 @@ TEST_P(WidenHalvesTest, ValuesStayFloatBetweenOperators) {
   EXPECT_EQ(widened.Difference(1, 3, true), "");
 }
 
-TEST_P(WidenHalvesTest, WhatMovesElementsIsAsWideAsTheyAre) {
-  HalfModel model(GetParam());
+TEST_P(UpcastFp16Test, WhatMovesElementsIsAsWideAsTheyAre) {
+  Fp16Model model(GetParam());
   model.HalfInput("x", {3, 4})
       .HalfInput("past", {5, 4})
       .HalfOutput("y", {8, 3})
@@ -80,16 +80,16 @@ TEST_P(WidenHalvesTest, WhatMovesElementsIsAsWideAsTheyAre) {
   EXPECT_EQ(widened.Difference(2, 3, true), "");
 }
 
-TEST_P(WidenHalvesTest, ThereMustBeAProduct) {
-  HalfModel model(GetParam());
+TEST_P(UpcastFp16Test, ThereMustBeAProduct) {
+  Fp16Model model(GetParam());
   model.HalfInput("x", {3, 4}).HalfOutput("y", {3, 4}).Halves("b", {4});
   model.Node("Add", {"x", "b"}, {"s"});
   model.Node("Relu", {"s"}, {"y"});
   EXPECT_EQ(Rewriting(model, {"upcast_fp16"}).after(), "Add Relu");
 }
 
-TEST_P(WidenHalvesTest, TheModelsOwnConversions) {
-  HalfModel model(GetParam());
+TEST_P(UpcastFp16Test, TheModelsOwnConversions) {
+  Fp16Model model(GetParam());
   model.HalfInput("x", {3, 4}).HalfOutput("y", {3, 4}).Halves("w", {4, 4});
   model.Node("MatMul", {"x", "w"}, {"p"});
   Int(model.Node("Cast", {"p"}, {"f"}), "to", static_cast<int64_t>(ElementType::kFloat));  // is float already
@@ -100,9 +100,9 @@ TEST_P(WidenHalvesTest, TheModelsOwnConversions) {
             "Cast MatMul Floor MatMul Cast");
 }
 
-TEST_P(WidenHalvesTest, LargeMatricesStayAsTheyAre) {
+TEST_P(UpcastFp16Test, LargeMatricesStayAsTheyAre) {
   for (const bool gemm : {false, true}) {
-    HalfModel model(GetParam());
+    Fp16Model model(GetParam());
     model.HalfInput("x", {2, 256}).HalfOutput("y", {2, 128});
     model.Halves("w", gemm ? std::vector<int64_t>{128, 256} : std::vector<int64_t>{256, 128}).Halves("b", {128});
     if (gemm) Int(model.Node("Gemm", {"x", "w", "b"}, {"y"}), "transB", 1);
@@ -120,8 +120,8 @@ TEST_P(WidenHalvesTest, LargeMatricesStayAsTheyAre) {
   }
 }
 
-TEST_P(WidenHalvesTest, RoundsWhereAsked) {
-  HalfModel model(GetParam());
+TEST_P(UpcastFp16Test, RoundsWhereAsked) {
+  Fp16Model model(GetParam());
   model.HalfInput("x", {2, 256}).HalfOutput("y", {2, 128}).Halves("w", {256, 128});
   model.Node("MatMul", {"x", "w"}, {"p"});
   model.Node("Tanh", {"p"}, {"r"});
@@ -144,7 +144,7 @@ TEST_P(WidenHalvesTest, RoundsWhereAsked) {
   EXPECT_EQ(std::memcmp(e.raw(), g.raw(), e.byte_size()), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, WidenHalvesTest, ::testing::Values(ElementType::kFloat16, ElementType::kBFloat16),
+INSTANTIATE_TEST_SUITE_P(Types, UpcastFp16Test, ::testing::Values(ElementType::kFloat16, ElementType::kBFloat16),
                          [](const auto& info) { return std::string(ElementTypeName(info.param)); });
 
 }  // namespace

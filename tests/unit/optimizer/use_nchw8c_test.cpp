@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nchw8cConvCase{"WinogradColumnOfFive", {1, 3, 31, 24}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 4, 1, 2, {}, {1, 0}}},
         Nchw8cConvCase{"WinogradRowOfSeven", {2, 3, 17, 17}, {64, 3, 3, 1, 1}, {72, 64, 1, 1, 0, 1, 1, {}, {7, 3}}},
         Nchw8cConvCase{"WinogradColumnOfSeven", {2, 3, 19, 17}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 5, 2, 1, {}, {1, 0}}},
-        Nchw8cConvCase{"WinogradLine", {2, 3, 150}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 1, 2}},
+        Nchw8cConvCase{"WinogradAxisForm", {2, 3, 150}, {64, 3, 3, 1, 1}, {64, 64, 3, 1, 2, 1, 2}},
         Nchw8cConvCase{"WinogradLineOfSeven", {2, 3, 170}, {64, 3, 3, 1, 1}, {64, 64, 7, 1, 3}},
         Nchw8cConvCase{"WinogradLineOfThreeStrided", {1, 3, 170}, {64, 3, 3, 1, 1}, {64, 64, 3, 2, 1}},
         Nchw8cConvCase{"WinogradLineOfFive", {1, 3, 201}, {64, 3, 3, 1, 1}, {64, 64, 5, 1, 6, 2, 3}},

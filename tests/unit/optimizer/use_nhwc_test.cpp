@@ -22,9 +22,10 @@ struct LastConvSpec {
 };
 
 /// A network of 8-bit codes; `x` is its input.
-class CodesNetwork {
+class QuantizedNetwork {
  public:
-  CodesNetwork(Dims x, ElementType codes, Weights weights = Weights::kInt8) : codes_(codes), weights_(weights), model_(17) {
+  QuantizedNetwork(Dims x, ElementType codes, Weights weights = Weights::kInt8)
+      : codes_(codes), weights_(weights), model_(17) {
     model_.Input("x", codes, std::move(x));
     auto* import = model_.proto().add_opset_import();
     import->set_domain("com.microsoft");
@@ -147,7 +148,7 @@ class CodesNetwork {
 };
 
 /// The same codes with and without the optimizer; returns the operators that are left.
-std::multiset<std::string> Compare(CodesNetwork& network, const std::vector<std::string>& outputs, const Shape& shape) {
+std::multiset<std::string> Compare(QuantizedNetwork& network, const std::vector<std::string>& outputs, const Shape& shape) {
   const ModelBuilder& model = network.Finish(outputs);
   Tensor x(network.codes(), shape);
   auto* codes = static_cast<uint8_t*>(x.mutable_raw());
@@ -173,7 +174,7 @@ std::multiset<std::string> Compare(CodesNetwork& network, const std::vector<std:
   return given.operators;
 }
 
-size_t Expected(size_t convolutions) { return cpu::CodeRowsWidth() > 0 ? convolutions : 0; }
+size_t Expected(size_t convolutions) { return cpu::PaddedRowsWidth() > 0 ? convolutions : 0; }
 
 struct NhwcConvCase {
   std::string name;
@@ -186,7 +187,7 @@ class NhwcConvolutions : public ::testing::TestWithParam<std::tuple<NhwcConvCase
 TEST_P(NhwcConvolutions, GiveTheSameCodes) {
   const auto& [test, types] = GetParam();
   const LastConvSpec& conv = test.conv;
-  CodesNetwork network(test.input, std::get<0>(types), std::get<1>(types));
+  QuantizedNetwork network(test.input, std::get<0>(types), std::get<1>(types));
   // Wide ones around it make it worth while to turn the image.
   const std::string before =
       network.Conv(network.Conv("x", {3 * conv.channels, test.input[1]}), {conv.channels, 3 * conv.channels});
@@ -233,7 +234,7 @@ class FirstNhwcConvolutions : public NhwcConvolutions {};
 
 TEST_P(FirstNhwcConvolutions, GiveTheSameCodes) {
   const auto& [test, types] = GetParam();
-  CodesNetwork network(test.input, std::get<0>(types), std::get<1>(types));
+  QuantizedNetwork network(test.input, std::get<0>(types), std::get<1>(types));
   const std::string after = network.Conv(network.Conv("x", test.conv), {6 * test.conv.outputs, test.conv.outputs});
   EXPECT_EQ(Compare(network, {network.Conv(after, {5, 6 * test.conv.outputs})}, Shape(test.input)).count("QLinearConvNhwc"),
             Expected(3));
@@ -255,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Nhwc, ComputesWhatLiesBetween) {
   for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
-    CodesNetwork network({2, 3, 16, 14}, type);
+    QuantizedNetwork network({2, 3, 16, 14}, type);
     const std::string first = network.Conv("x", {48, 3, 3, 1, 1, 1, {1, 1, 1, 1}});
     const std::string pooled = network.MaxPool(first);
     const std::string left = network.Conv(pooled, {48, 48, 3, 1, 48, 1, {1, 1, 1, 1}});
@@ -270,7 +271,7 @@ TEST(Nhwc, ComputesWhatLiesBetween) {
 
 TEST(Nhwc, ScalesChannels) {
   for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
-    CodesNetwork network({2, 24, 8, 6}, type);
+    QuantizedNetwork network({2, 24, 8, 6}, type);
     const std::string first = network.Conv("x", {48, 24, 3, 1, 1, 1, {1, 1, 1, 1}});
     const std::string gate = network.Conv(network.Average(first), {48, 48});
     const std::string last = network.Conv(network.Add(gate, network.Multiply(first, gate)), {20, 48});
@@ -283,7 +284,7 @@ TEST(Nhwc, ScalesChannels) {
 TEST(Nhwc, JoinsAndCuts) {
   for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
     for (const int64_t axis : {1, 2, 3, -3, -1}) {
-      CodesNetwork network({2, 24, 8, 6}, type);
+      QuantizedNetwork network({2, 24, 8, 6}, type);
       const std::string first = network.Conv("x", {48, 24, 3, 1, 1, 1, {1, 1, 1, 1}});
       const bool channels = axis == 1 || axis == -3;
       const int64_t size = channels ? 48 : axis == 2 ? 8 : 6;
@@ -298,7 +299,7 @@ TEST(Nhwc, JoinsAndCuts) {
 }
 
 TEST(Nhwc, KeepsPartsThatAreRead) {
-  CodesNetwork network({1, 24, 8, 6}, ElementType::kUInt8);
+  QuantizedNetwork network({1, 24, 8, 6}, ElementType::kUInt8);
   const std::string first = network.Conv("x", {48, 24, 3, 1, 1, 1, {1, 1, 1, 1}});
   const std::vector<std::string> parts = network.Split(first, 1, {40, 8});
   const std::string joined = network.Concat({network.Conv(parts[0], {96, 40}), parts[1]}, 1);
@@ -307,7 +308,7 @@ TEST(Nhwc, KeepsPartsThatAreRead) {
 
 TEST(Nhwc, PoolsWindowsOfManyPixels) {
   for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
-    CodesNetwork network({1, 8, 16, 14}, type);
+    QuantizedNetwork network({1, 8, 16, 14}, type);
     const std::string pooled = network.MaxPool(network.Conv("x", {331, 8}), {9, 10});
     EXPECT_EQ(Compare(network, {network.Conv(pooled, {24, 331})}, Shape{1, 8, 16, 14}).count("MaxPoolNhwc"), Expected(1));
   }
@@ -315,7 +316,7 @@ TEST(Nhwc, PoolsWindowsOfManyPixels) {
 
 TEST(Nhwc, TakesScalesThatAreComputed) {
   for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
-    CodesNetwork network({2, 8, 7, 6}, type);
+    QuantizedNetwork network({2, 8, 7, 6}, type);
     network.ComputeScale();
     const std::string wide = network.Conv("x", {51, 8});
     const std::string depthwise = network.Conv(wide, {51, 51, 3, 1, 51, 1, {1, 1, 1, 1}});
@@ -325,9 +326,10 @@ TEST(Nhwc, TakesScalesThatAreComputed) {
 }
 
 TEST(Nhwc, LeavesWhatDoesNotPay) {
-  CodesNetwork alone({1, 16, 8, 8}, ElementType::kUInt8);
+  QuantizedNetwork alone({1, 16, 8, 8}, ElementType::kUInt8);
   EXPECT_EQ(Compare(alone, {alone.Conv("x", {16, 16, 3})}, Shape{1, 16, 8, 8}).count("QLinearConvNhwc"), 0u);
-  CodesNetwork large({1, 16, 8, 8}, ElementType::kUInt8);  // weights that products of bytes take in many steps without VNNI
+  QuantizedNetwork large({1, 16, 8, 8},
+                         ElementType::kUInt8);  // weights that products of bytes take in many steps without VNNI
   const std::string wide = large.Conv("x", {96, 16, 1, 1, 1, 1, {0, 0, 0, 0}, 127});
   EXPECT_EQ(Compare(large, {large.Conv(wide, {16, 96, 1, 1, 1, 1, {0, 0, 0, 0}, 127})}, Shape{1, 16, 8, 8})
                 .count("QLinearConvNhwc"),

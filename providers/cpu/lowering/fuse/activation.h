@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-/// What the CPU provider's matrix products and convolutions can apply to their results in the epilogue.
+/// What the CPU provider's matmuls and convolutions can apply to their results in the epilogue.
 struct Activation {
   std::string name;
   float alpha = 0, beta = 0;

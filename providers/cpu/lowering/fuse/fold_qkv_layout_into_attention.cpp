@@ -74,7 +74,7 @@ class AttendingInPlace final : public NodeRewrite {
     std::vector<int64_t> ranges;
     for (size_t i = 0; i < 3; ++i) {
       ranges.insert(ranges.end(), {columns[i].first, columns[i].end});
-      Take(graph, index, i, columns[i].source);
+      ReadFrom(graph, index, i, columns[i].source);
     }
     Node& attention = graph.node(index);
     attention.domain = kTesseraDomain;
@@ -85,7 +85,7 @@ class AttendingInPlace final : public NodeRewrite {
 
  private:
   /// Lets the node read the source, and removes what read it before: dead nodes are removed before the last passes run.
-  static void Take(Graph& graph, NodeIndex index, size_t input, ValueIndex source) {
+  static void ReadFrom(Graph& graph, NodeIndex index, size_t input, ValueIndex source) {
     std::array<NodeIndex, 3> copying = {kNone, kNone, kNone};  // Reshape, Gather, Reshape
     ValueIndex value = graph.node(index).inputs[input];
     if (value == source) return;

@@ -21,30 +21,30 @@ bool SwapsRowsAndColumns(const Permutation& perm) {
   return perm == swapped;
 }
 
-class FactorTurning final : public NodeRewrite {
+class FoldTransposeRewrite final : public NodeRewrite {
  protected:
   /// The rhs only: it is packed anyway, while whole rows of the lhs are read in place.
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
-    const Node& product = graph.node(index);
-    if (!IsOp(product, "MatMul") || !HasInput(product, 1)) return false;
-    const ElementType type = ElementOf(graph, product.outputs[0]);
+    const Node& matmul = graph.node(index);
+    if (!IsOp(matmul, "MatMul") || !HasInput(matmul, 1)) return false;
+    const ElementType type = ElementOf(graph, matmul.outputs[0]);
     if (type != ElementType::kFloat && type != ElementType::kDouble) return false;
-    const Node* transpose = Producer(graph, product, 1);
+    const Node* transpose = Producer(graph, matmul, 1);
     if (transpose == nullptr || !IsOp(*transpose, "Transpose") || !HasInput(*transpose, 0)) return false;
     const auto perm = PermutationOf(graph, *transpose);
     if (!perm || !SwapsRowsAndColumns(*perm) || !context.Lowers(graph.node(index))) return false;
     Node fused;
     fused.domain = kMicrosoftDomain;
     fused.op_type = "FusedMatMul";
-    fused.name = product.name;
+    fused.name = matmul.name;
     fused.since_version = 1;
-    fused.inputs = {product.inputs[0], transpose->inputs[0]};
-    fused.outputs = product.outputs;
+    fused.inputs = {matmul.inputs[0], transpose->inputs[0]};
+    fused.outputs = matmul.outputs;
     SetAttribute(fused, "transB", int64_t{1});
     if (!MayFuse(graph, fused, context)) return false;
-    const NodeIndex turned = transpose->index;
+    const NodeIndex transposed = transpose->index;
     graph.RemoveNode(index);
-    RemoveUnread(graph, turned);
+    RemoveUnread(graph, transposed);
     graph.AddNode(std::move(fused), index);
     return true;
   }
@@ -52,6 +52,6 @@ class FactorTurning final : public NodeRewrite {
 
 }  // namespace
 
-std::unique_ptr<Rewrite> FoldTransposeIntoMatMul() { return std::make_unique<FactorTurning>(); }
+std::unique_ptr<Rewrite> FoldTransposeIntoMatMul() { return std::make_unique<FoldTransposeRewrite>(); }
 
 }  // namespace tessera

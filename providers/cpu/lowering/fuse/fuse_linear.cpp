@@ -16,7 +16,7 @@ namespace tessera {
 namespace {
 
 /// A MatMul or Gemm, and the nodes after it that are fused into it.
-struct Sums {
+struct WeightedSum {
   ValueIndex x = kNone, w = kNone, bias = kNone, residual = kNone;
   bool transposed = false;
   std::optional<Activation> activation;
@@ -32,92 +32,93 @@ bool IsBias(const Graph& graph, ValueIndex value, size_t rank, int64_t n) {
 }
 
 /// The constant matrix that is the rhs, or is converted to float for it; kNone for another.
-ValueIndex MatrixOf(const Graph& graph, const Node& product) {
-  ValueIndex w = product.inputs[1];
-  const Node* cast = Producer(graph, product, 1);
+ValueIndex MatrixOf(const Graph& graph, const Node& matmul) {
+  ValueIndex w = matmul.inputs[1];
+  const Node* cast = Producer(graph, matmul, 1);
   if (cast != nullptr && IsOp(*cast, "Cast") && IsHalf(ElementOf(graph, cast->inputs[0]))) w = cast->inputs[0];
   const Tensor* weights = graph.constant(w);
   return weights != nullptr && weights->shape().rank() == 2 && weights->num_elements() > 0 ? w : kNone;
 }
 
 /// The node alone: Gemm's C is what it adds already.
-std::optional<Sums> ProductOf(const Graph& graph, const Node& node) {
+std::optional<WeightedSum> ProductOf(const Graph& graph, const Node& node) {
   const bool is_gemm = IsOp(node, "Gemm");
   if (!is_gemm && !IsOp(node, "MatMul")) return std::nullopt;
   const ValueIndex w = MatrixOf(graph, node);
   if (w == kNone || ElementOf(graph, node.inputs[1]) != ElementType::kFloat) return std::nullopt;
   const Shape& weights = graph.constant(w)->shape();
-  Sums sums{.x = node.inputs[0], .w = w, .result = node.outputs[0], .nodes = {node.index}};
-  const SymbolicShape *from = ShapeOf(graph, sums.x), *to = ShapeOf(graph, sums.result);
+  WeightedSum weighted{.x = node.inputs[0], .w = w, .result = node.outputs[0], .nodes = {node.index}};
+  const SymbolicShape *from = ShapeOf(graph, weighted.x), *to = ShapeOf(graph, weighted.result);
   if (from == nullptr || to == nullptr || from->empty() || from->size() != to->size()) return std::nullopt;
-  if (!is_gemm) return sums;
+  if (!is_gemm) return weighted;
   if (IntAttribute(node, "transA", 0) != 0 || FloatAttribute(node, "alpha", 1) != 1) return std::nullopt;
-  sums.transposed = IntAttribute(node, "transB", 0) != 0;
-  if (!HasInput(node, 2)) return sums;
+  weighted.transposed = IntAttribute(node, "transB", 0) != 0;
+  if (!HasInput(node, 2)) return weighted;
   if (node.since_version < 7 || FloatAttribute(node, "beta", 1) != 1) return std::nullopt;
-  if (IsBias(graph, node.inputs[2], 2, weights[sums.transposed ? 0 : 1])) {
-    sums.bias = node.inputs[2];
-  } else if (SameShape(graph, node.inputs[2], sums.result)) {
-    sums.residual = node.inputs[2];
+  if (IsBias(graph, node.inputs[2], 2, weights[weighted.transposed ? 0 : 1])) {
+    weighted.bias = node.inputs[2];
+  } else if (SameShape(graph, node.inputs[2], weighted.result)) {
+    weighted.residual = node.inputs[2];
   } else {
     return std::nullopt;
   }
-  return sums;
+  return weighted;
 }
 
-class SumFusion final : public NodeRewrite {
+class LinearFusion final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
-    auto sums = ProductOf(graph, graph.node(index));
-    if (!sums || ElementOf(graph, sums->result) != ElementType::kFloat) return false;
-    while (!sums->activation && Absorb(graph, *sums)) {
+    auto weighted = ProductOf(graph, graph.node(index));
+    if (!weighted || ElementOf(graph, weighted->result) != ElementType::kFloat) return false;
+    while (!weighted->activation && Absorb(graph, *weighted)) {
     }
     const auto lowers = [&](NodeIndex node) { return context.Lowers(graph.node(node)); };
     const ValueIndex wide = graph.node(index).inputs[1];
-    if ((sums->nodes.size() == 1 && wide == sums->w) || !std::all_of(sums->nodes.begin(), sums->nodes.end(), lowers))
+    if ((weighted->nodes.size() == 1 && wide == weighted->w) ||
+        !std::all_of(weighted->nodes.begin(), weighted->nodes.end(), lowers))
       return false;
     Node linear;
     linear.domain = kTesseraDomain;
     linear.op_type = "Linear";
     linear.name = graph.node(index).name;
     linear.since_version = 1;
-    linear.inputs = {sums->x, sums->w, sums->bias, sums->residual};
+    linear.inputs = {weighted->x, weighted->w, weighted->bias, weighted->residual};
     while (linear.inputs.back() == kNone) linear.inputs.pop_back();
-    linear.outputs = {sums->result};
-    if (sums->transposed) SetAttribute(linear, "transB", int64_t{1});
-    if (sums->activation) SetActivation(linear, *sums->activation);
+    linear.outputs = {weighted->result};
+    if (weighted->transposed) SetAttribute(linear, "transB", int64_t{1});
+    if (weighted->activation) SetActivation(linear, *weighted->activation);
     if (!MayFuse(graph, linear, context)) return false;
     // What is added may be computed later than the MatMul.
-    const NodeIndex place = sums->nodes.back();
-    for (const NodeIndex gone : sums->nodes) graph.RemoveNode(gone);
-    graph.AddNode(std::move(linear), place);
-    if (wide != sums->w && graph.value(wide).consumers.empty()) graph.RemoveNode(graph.value(wide).producer);
+    const NodeIndex before = weighted->nodes.back();
+    for (const NodeIndex gone : weighted->nodes) graph.RemoveNode(gone);
+    graph.AddNode(std::move(linear), before);
+    if (wide != weighted->w && graph.value(wide).consumers.empty()) graph.RemoveNode(graph.value(wide).producer);
     return true;
   }
 
  private:
   /// Fuses the only reader of the result, if it can be.
-  static bool Absorb(const Graph& graph, Sums& sums) {
-    const Node* reader = OnlyReader(graph, sums.result);
+  static bool Absorb(const Graph& graph, WeightedSum& weighted) {
+    const Node* reader = OnlyReader(graph, weighted.result);
     if (reader == nullptr || !HasOneOutput(*reader) || ElementOf(graph, reader->outputs[0]) != ElementType::kFloat)
       return false;
-    if (reader->inputs[0] == sums.result) sums.activation = ActivationOf(graph, *reader);
-    if (!sums.activation && !AbsorbAddition(graph, *reader, sums)) return false;
-    sums.nodes.push_back(reader->index);
-    sums.result = reader->outputs[0];
+    if (reader->inputs[0] == weighted.result) weighted.activation = ActivationOf(graph, *reader);
+    if (!weighted.activation && !AbsorbAddition(graph, *reader, weighted)) return false;
+    weighted.nodes.push_back(reader->index);
+    weighted.result = reader->outputs[0];
     return true;
   }
 
-  static bool AbsorbAddition(const Graph& graph, const Node& add, Sums& sums) {
+  static bool AbsorbAddition(const Graph& graph, const Node& add, WeightedSum& weighted) {
     if (!IsOp(add, "Add") || add.since_version < 7) return false;
-    const ValueIndex other = OtherInput(add, sums.result);
-    if (other == kNone || other == sums.result) return false;
-    const SymbolicShape& shape = *ShapeOf(graph, sums.result);
-    const Shape& weights = graph.constant(sums.w)->shape();
-    if (sums.bias == kNone && IsBias(graph, other, shape.size(), weights[sums.transposed ? 0 : 1])) {
-      sums.bias = other;
-    } else if (sums.residual == kNone && SameShape(graph, other, sums.result)) {
-      sums.residual = other;
+    const ValueIndex other = OtherInput(add, weighted.result);
+    if (other == kNone || other == weighted.result) return false;
+    const SymbolicShape& shape = *ShapeOf(graph, weighted.result);
+    const Shape& weights = graph.constant(weighted.w)->shape();
+    if (weighted.bias == kNone && IsBias(graph, other, shape.size(), weights[weighted.transposed ? 0 : 1])) {
+      weighted.bias = other;
+    } else if (weighted.residual == kNone && SameShape(graph, other, weighted.result)) {
+      weighted.residual = other;
     } else {
       return false;
     }
@@ -127,6 +128,6 @@ class SumFusion final : public NodeRewrite {
 
 }  // namespace
 
-std::unique_ptr<Rewrite> FuseLinear() { return std::make_unique<SumFusion>(); }
+std::unique_ptr<Rewrite> FuseLinear() { return std::make_unique<LinearFusion>(); }
 
 }  // namespace tessera

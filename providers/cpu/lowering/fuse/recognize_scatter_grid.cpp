@@ -123,13 +123,13 @@ class ScatterGridPass final : public NodeRewrite {
   }
 
  private:
-  static ValueIndex Flat(Graph& graph, ValueIndex value, NodeIndex place) {
+  static ValueIndex Flat(Graph& graph, ValueIndex value, NodeIndex before) {
     const SymbolicShape& shape = *ShapeOf(graph, value);
     if (shape.size() == 1) return value;
     const auto along = std::ranges::find_if(shape, [](const Dimension& dim) { return !dim.known() || dim.value != 1; });
     const Dimension size = along == shape.end() ? Dimension{1} : *along;
     const ValueIndex flat = graph.AddValue("", TypeInfo::OfTensor(ElementType::kInt64, SymbolicShape{size}));
-    AddOperator(graph, "Reshape", {value, AddIntegers(graph, std::vector<int64_t>{-1})}, flat, place);
+    AddOperator(graph, "Reshape", {value, AddIntegers(graph, std::vector<int64_t>{-1})}, flat, before);
     return flat;
   }
 };

@@ -29,26 +29,26 @@ class SwishRecognition final : public NodeRewrite {
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& sigmoid = graph.node(index);
     if (!IsOp(sigmoid, "Sigmoid") || !HasInput(sigmoid, 0)) return false;
-    const Node* product = OnlyReader(graph, sigmoid.outputs[0]);
-    if (product == nullptr || !IsOp(*product, "Mul") || product->since_version < 7) return false;
-    const ValueIndex x = OtherInput(*product, sigmoid.outputs[0]);
+    const Node* mul = OnlyReader(graph, sigmoid.outputs[0]);
+    if (mul == nullptr || !IsOp(*mul, "Mul") || mul->since_version < 7) return false;
+    const ValueIndex x = OtherInput(*mul, sigmoid.outputs[0]);
     if (x == kNone || x == sigmoid.outputs[0]) return false;
     const auto alpha = FactorOf(graph, sigmoid.inputs[0], x);
-    if (!alpha || !context.Lowers(graph.node(index)) || !context.Lowers(graph.node(product->index))) return false;
+    if (!alpha || !context.Lowers(graph.node(index)) || !context.Lowers(graph.node(mul->index))) return false;
     Node swish;
     swish.op_type = "Swish";
-    swish.name = product->name;
+    swish.name = mul->name;
     swish.since_version = kSwishVersion;
     swish.inputs = {x};
-    swish.outputs = {product->outputs[0]};
+    swish.outputs = {mul->outputs[0]};
     SetAttribute(swish, "alpha", static_cast<float>(*alpha));
     if (ElementOf(graph, x) != ElementOf(graph, swish.outputs[0]) || !MayFuse(graph, swish, context)) return false;
-    const NodeIndex place = product->index;
-    graph.RemoveNode(place);
+    const NodeIndex before = mul->index;
+    graph.RemoveNode(before);
     const NodeIndex scaling = sigmoid.inputs[0] == x ? kNone : graph.value(sigmoid.inputs[0]).producer;
     graph.RemoveNode(index);
     if (scaling != kNone) RemoveUnread(graph, scaling);  // dead nodes are removed before the last passes run
-    graph.AddNode(std::move(swish), place);
+    graph.AddNode(std::move(swish), before);
     return true;
   }
 };

@@ -50,13 +50,13 @@ class GraphBlocking {
     if (!HasOneReader(graph_, blocked)) return;
     Node conv = graph_.node(graph_.value(blocked).consumers[0]);
     if (conv.op_type != kNchw8cConv || conv.domain != kTesseraDomain || conv.inputs[0] != blocked || !Pads(conv)) return;
-    const NodeIndex entry = graph_.value(blocked).producer, place = conv.index;
+    const NodeIndex entry = graph_.value(blocked).producer, before = conv.index;
     conv.inputs[0] = plain;
     conv.index = kNone;
     SetAttribute(conv, "block_input", int64_t{1});
-    graph_.RemoveNode(place);
+    graph_.RemoveNode(before);
     graph_.RemoveNode(entry);
-    graph_.AddNode(std::move(conv), place);
+    graph_.AddNode(std::move(conv), before);
   }
 
   /// Neither depthwise nor Winograd's transform nor dilated, which read the image where it is.
@@ -99,7 +99,7 @@ class GraphBlocking {
   }
 
   /// `plain` in NCHW8c, by a conversion where nobody computes it so.
-  ValueIndex Nchw8c(ValueIndex plain, NodeIndex place) {
+  ValueIndex Nchw8c(ValueIndex plain, NodeIndex before) {
     if (const auto found = made_.find(plain); found != made_.end()) return found->second;
     if (const auto found = entered_.find(plain); found != entered_.end()) return found->second;
     // Out of the layout and back into it, where an earlier lowering ended.
@@ -109,7 +109,7 @@ class GraphBlocking {
     Node node = Make("ToNchw8c", {plain});
     const ValueIndex twin = Twin(plain);
     node.outputs = {twin};
-    graph_.AddNode(std::move(node), place);
+    graph_.AddNode(std::move(node), before);
     entered_.emplace(plain, twin);
     return twin;
   }
@@ -257,14 +257,13 @@ class GraphBlocking {
     const auto channels = static_cast<int64_t>(scale.size());
     Shape one_pixel(ShapeOf(graph_, old.inputs[0])->size(), 1);
     one_pixel[0] = channels;
-    Tensor factors(ElementType::kFloat, one_pixel), offsets(ElementType::kFloat, Shape{channels});
+    Tensor scales(ElementType::kFloat, one_pixel), offsets(ElementType::kFloat, Shape{channels});
     for (size_t i = 0; i < scale.size(); ++i) {
-      const double factor = scale[i] / std::sqrt(variance[i] + epsilon);
-      factors.mutable_data<float>()[i] = static_cast<float>(factor);
-      offsets.mutable_data<float>()[i] = static_cast<float>(bias[i] - mean[i] * factor);
+      const double scale_of_channel = scale[i] / std::sqrt(variance[i] + epsilon);
+      scales.mutable_data<float>()[i] = static_cast<float>(scale_of_channel);
+      offsets.mutable_data<float>()[i] = static_cast<float>(bias[i] - mean[i] * scale_of_channel);
     }
-    const ValueIndex weights = graph_.AddConstant("", std::move(factors)),
-                     sums = graph_.AddConstant("", std::move(offsets));
+    const ValueIndex weights = graph_.AddConstant("", std::move(scales)), sums = graph_.AddConstant("", std::move(offsets));
     Node node = Make(kNchw8cConv, {old.inputs[0], weights, sums});
     SetAttribute(node, "group", channels);
     return node;
@@ -298,7 +297,7 @@ class GraphBlocking {
   }
 
   /// The convolution takes over what `old` computes.
-  void Take(const Node& old, Node conv) {
+  void ReplaceWith(const Node& old, Node conv) {
     const NodeIndex gone = conv.index;
     const ValueIndex twin = conv.outputs[0];
     std::erase_if(made_, [&](const auto& entry) { return entry.second == twin; });
@@ -317,7 +316,7 @@ class GraphBlocking {
       Node conv = *found;
       conv.inputs.resize(4, kNone);
       conv.inputs[3] = Nchw8c(other, old.index);
-      Take(old, std::move(conv));
+      ReplaceWith(old, std::move(conv));
       return true;
     }
     return false;
@@ -330,7 +329,7 @@ class GraphBlocking {
       Node conv = *found;
       SetActivation(conv, *activation);
       if (IsOp(old, "PRelu")) SetSlopes(conv, *ConstantInput(graph_, old, 1));
-      Take(old, std::move(conv));
+      ReplaceWith(old, std::move(conv));
       return true;
     }
     return FuseSilu(old);
@@ -354,16 +353,16 @@ class GraphBlocking {
   bool FuseSilu(const Node& sigmoid) {
     const ValueIndex x = sigmoid.inputs[0], gate = sigmoid.outputs[0];
     if (!IsOp(sigmoid, "Sigmoid") || !HasOneReader(graph_, gate)) return false;
-    const Node product = graph_.node(graph_.value(gate).consumers[0]);
-    const auto role = plan_.roles.find(product.index);
-    if (role == plan_.roles.end() || role->second != Nchw8cRole::kMap || !IsOp(product, "Mul")) return false;
-    if (product.inputs[0] != x && product.inputs[1] != x) return false;
-    const Node* found = FreeConv(x, {sigmoid.index, product.index});
+    const Node mul = graph_.node(graph_.value(gate).consumers[0]);
+    const auto role = plan_.roles.find(mul.index);
+    if (role == plan_.roles.end() || role->second != Nchw8cRole::kMap || !IsOp(mul, "Mul")) return false;
+    if (mul.inputs[0] != x && mul.inputs[1] != x) return false;
+    const Node* found = FreeConv(x, {sigmoid.index, mul.index});
     if (found == nullptr) return false;
     Node conv = *found;
     SetActivation(conv, {"Silu"});
     graph_.RemoveNode(sigmoid.index);
-    Take(product, std::move(conv));
+    ReplaceWith(mul, std::move(conv));
     return true;
   }
 

@@ -57,9 +57,9 @@ std::vector<size_t> Images(const Node& node, Role role) {
 
 /// Nodes that may read and write images in NHWC, without regions that cost more to enter and leave than they
 /// save.
-class LastPlanner {
+class NhwcPlanner {
  public:
-  LastPlanner(const Graph& graph, const RewriteContext& context) : graph_(graph), context_(context) {}
+  NhwcPlanner(const Graph& graph, const RewriteContext& context) : graph_(graph), context_(context) {}
 
   std::map<NodeIndex, Role> Run() {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
@@ -68,7 +68,7 @@ class LastPlanner {
       const auto role = RoleOf(node);
       if (!role) continue;
       roles_.emplace(index, *role);
-      last_.insert(node.outputs.begin(), node.outputs.end());
+      nhwc_.insert(node.outputs.begin(), node.outputs.end());
     }
     DropCostlyRegions();
     return std::move(roles_);
@@ -82,7 +82,7 @@ class LastPlanner {
     if (!HasOneOutput(node) || !HasInput(node, 0) || !IsImage(graph_, node.inputs[0]) || !IsImage(graph_, node.outputs[0]))
       return std::nullopt;
     if (IsOp(node, "QLinearConv")) return SuitsConv(node) ? std::optional(Role::kConv) : std::nullopt;
-    if (!last_.contains(node.inputs[0])) return std::nullopt;
+    if (!nhwc_.contains(node.inputs[0])) return std::nullopt;
     if (IsOp(node, "MaxPool")) return Role::kPool;
     if (node.domain == kTesseraDomain && node.op_type == "QuantizedLookup") return Role::kMap;
     if (node.domain != kMicrosoftDomain) return std::nullopt;
@@ -90,12 +90,12 @@ class LastPlanner {
       return IntAttribute(node, "channels_last", 0) == 0 ? std::optional(Role::kAverage) : std::nullopt;
     }
     const bool binary = (node.op_type == "QLinearAdd" || node.op_type == "QLinearMul") && HasInput(node, 3);
-    return binary && last_.contains(node.inputs[3]) ? std::optional(Role::kMap) : std::nullopt;
+    return binary && nhwc_.contains(node.inputs[3]) ? std::optional(Role::kMap) : std::nullopt;
   }
 
   bool MovesImages(const Node& node) const {
     const std::vector<size_t> images = Images(node, Role::kMove);
-    const auto is_last = [&](size_t i) { return last_.contains(node.inputs[i]); };
+    const auto is_last = [&](size_t i) { return nhwc_.contains(node.inputs[i]); };
     const auto is_image = [&](ValueIndex output) { return output != kNone && IsImage(graph_, output); };
     return !node.inputs.empty() && std::all_of(images.begin(), images.end(), is_last) &&
            std::all_of(node.outputs.begin(), node.outputs.end(), is_image) && Permuted(graph_, node, kBack);
@@ -122,13 +122,13 @@ class LastPlanner {
   }
 
   static bool HasFewLargePairs(const Tensor& weights) {
-    const auto* codes = static_cast<const uint8_t*>(weights.raw());
+    const auto* quantized = static_cast<const uint8_t*>(weights.raw());
     const bool is_signed = weights.is(ElementType::kInt8);
     const int64_t pairs = weights.num_elements() / 2;
     const int64_t step = (pairs / kMostPairsLookedAt) | 1;
     int64_t large = 0, looked_at = 0;
     const auto value = [&](int64_t i) {
-      return is_signed ? static_cast<int>(static_cast<int8_t>(codes[i])) : codes[i] - 128;
+      return is_signed ? static_cast<int>(static_cast<int8_t>(quantized[i])) : quantized[i] - 128;
     };
     for (int64_t i = 0; i < pairs; i += step, ++looked_at) large += std::abs(value(2 * i) + value(2 * i + 1)) > 128 ? 1 : 0;
     return static_cast<double>(large) <= kMostLargePairs * static_cast<double>(looked_at);
@@ -138,7 +138,7 @@ class LastPlanner {
     for (const auto& [index, role] : roles_) {
       const Node& node = graph_.node(index);
       for (const size_t i : Images(node, role)) {
-        if (last_.contains(node.inputs[i])) regions_.Join(node.inputs[i], node.outputs[0]);
+        if (nhwc_.contains(node.inputs[i])) regions_.Join(node.inputs[i], node.outputs[0]);
       }
       for (const ValueIndex output : node.outputs) regions_.Join(output, node.outputs[0]);
     }
@@ -150,11 +150,11 @@ class LastPlanner {
       if (role == Role::kConv)
         gains[region] += KnownElements(graph_, node.inputs[0]) + KnownElements(graph_, node.outputs[0]);
       for (const size_t i : Images(node, role)) {
-        if (!last_.contains(node.inputs[i])) entries.emplace(region, node.inputs[i]);
+        if (!nhwc_.contains(node.inputs[i])) entries.emplace(region, node.inputs[i]);
       }
     }
     for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerTurn * KnownElements(graph_, value);
-    for (const ValueIndex value : last_) {
+    for (const ValueIndex value : nhwc_) {
       if (Leaves(value)) gains[regions_.Of(value)] -= kFewestElementsPerTurn * KnownElements(graph_, value);
     }
     std::erase_if(roles_, [&](const auto& entry) { return gains[regions_.Of(graph_.node(entry.first).outputs[0])] <= 0; });
@@ -170,13 +170,13 @@ class LastPlanner {
   const Graph& graph_;
   const RewriteContext& context_;
   std::map<NodeIndex, Role> roles_;
-  std::set<ValueIndex> last_;
+  std::set<ValueIndex> nhwc_;
   Regions regions_;
 };
 
-class Turning {
+class NhwcRewriter {
  public:
-  Turning(Graph& graph, std::map<NodeIndex, Role> roles) : graph_(graph), roles_(std::move(roles)) {}
+  NhwcRewriter(Graph& graph, std::map<NodeIndex, Role> roles) : graph_(graph), roles_(std::move(roles)) {}
 
   size_t Run() {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
@@ -213,13 +213,13 @@ class Turning {
     return graph_.AddValue(taken ? "" : name, TypeInfo::OfTensor(ElementOf(graph_, plain), last));
   }
 
-  ValueIndex Last(ValueIndex plain, NodeIndex place) {
+  ValueIndex ToNhwc(ValueIndex plain, NodeIndex before) {
     if (const auto found = made_.find(plain); found != made_.end()) return found->second;
     if (const auto found = entered_.find(plain); found != entered_.end()) return found->second;
     Node node = Transposition(plain, {0, 2, 3, 1});
     const ValueIndex twin = Twin(plain);
     node.outputs = {twin};
-    graph_.AddNode(std::move(node), place);
+    graph_.AddNode(std::move(node), before);
     entered_.emplace(plain, twin);
     return twin;
   }
@@ -231,7 +231,7 @@ class Turning {
       node = permuted->node;
       for (const auto& [input, integers] : permuted->integers) node.inputs[input] = AddIntegers(graph_, integers);
     }
-    for (const size_t i : Images(node, role)) node.inputs[i] = Last(node.inputs[i], index);
+    for (const size_t i : Images(node, role)) node.inputs[i] = ToNhwc(node.inputs[i], index);
     if (role == Role::kConv || role == Role::kPool) {
       node.domain = kDomain;
       node.op_type = role == Role::kConv ? kConvName : "MaxPoolNhwc";
@@ -264,8 +264,8 @@ class Nhwc final : public Rewrite {
     conv.op_type = kConvName;
     conv.since_version = 1;
     if (!MayFuse(graph, conv, context)) return 0;
-    auto roles = LastPlanner(graph, context).Run();
-    return roles.empty() ? 0 : Turning(graph, std::move(roles)).Run();
+    auto roles = NhwcPlanner(graph, context).Run();
+    return roles.empty() ? 0 : NhwcRewriter(graph, std::move(roles)).Run();
   }
 };
 

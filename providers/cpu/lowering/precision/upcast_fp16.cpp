@@ -62,9 +62,9 @@ bool Computes(const Node& node) {
   return !HasInput(node, PastOf(node)) && node.FindAttribute("precision") == nullptr;
 }
 
-class HalfWidening {
+class Fp16Upcast {
  public:
-  HalfWidening(Graph& graph, const RewriteContext& context)
+  Fp16Upcast(Graph& graph, const RewriteContext& context)
       : graph_(graph), context_(context), cast_version_(VersionOf(graph, "Cast")) {}
 
   size_t Run() {
@@ -73,7 +73,7 @@ class HalfWidening {
     for (const NodeIndex index : order) {
       graph_.limits().Check();
       const Node& node = graph_.node(index);
-      if (context_.Lowers(node) && (ReadsTwin(node) || (ConcernsHalves(node) && MayWiden(node)))) {
+      if (context_.Lowers(node) && (ReadsTwin(node) || (ConcernsFp16(node) && MayWiden(node)))) {
         Widen(index);
         ++changes;
       } else {
@@ -81,21 +81,21 @@ class HalfWidening {
         NoteConversion(node);
       }
     }
-    for (const auto& [half, wide] : twins_) {
-      const GraphValue& value = graph_.value(half);
+    for (const auto& [fp16, wide] : twins_) {
+      const GraphValue& value = graph_.value(fp16);
       if (value.producer == kNone && (!value.consumers.empty() || value.is_output))
-        AddCast(wide, half, graph_.value(wide).producer);
+        AddCast(wide, fp16, graph_.value(wide).producer);
     }
     return changes;
   }
 
  private:
-  bool IsHalfValue(ValueIndex index) const { return index != kNone && IsHalf(ElementOf(graph_, index)); }
+  bool IsFp16Value(ValueIndex index) const { return index != kNone && IsHalf(ElementOf(graph_, index)); }
 
   bool IsOfConstants(ValueIndex index) const { return graph_.constant(index) != nullptr || of_constants_.contains(index); }
 
-  bool ConcernsHalves(const Node& node) const {
-    const auto is_half = [&](ValueIndex value) { return IsHalfValue(value); };
+  bool ConcernsFp16(const Node& node) const {
+    const auto is_half = [&](ValueIndex value) { return IsFp16Value(value); };
     return std::any_of(node.inputs.begin(), node.inputs.end(), is_half) ||
            std::any_of(node.outputs.begin(), node.outputs.end(), is_half);
   }
@@ -111,7 +111,7 @@ class HalfWidening {
     if (!IsKnownDomain(node) || !Movements().contains(node.op_type)) return false;
     bool some = false;
     for (const ValueIndex input : node.inputs) {
-      if (!IsHalfValue(input)) continue;
+      if (!IsFp16Value(input)) continue;
       const bool wide = twins_.contains(input);
       if (!wide && !IsOfConstants(input)) return false;
       some |= wide;
@@ -123,14 +123,14 @@ class HalfWidening {
   void NoteConstants(const Node& node) {
     if (!IsKnownDomain(node) || !Movements().contains(node.op_type)) return;
     for (const ValueIndex input : node.inputs) {
-      if (IsHalfValue(input) && !IsOfConstants(input)) return;
+      if (IsFp16Value(input) && !IsOfConstants(input)) return;
     }
     for (const ValueIndex output : node.outputs) of_constants_.insert(output);
   }
 
   /// What the model itself rounds needs no rounding either.
   void NoteConversion(const Node& node) {
-    if (IsOp(node, "Cast") && IsHalfValue(node.outputs[0]) && ElementOf(graph_, node.inputs[0]) == ElementType::kFloat) {
+    if (IsOp(node, "Cast") && IsFp16Value(node.outputs[0]) && ElementOf(graph_, node.inputs[0]) == ElementType::kFloat) {
       twins_.emplace(node.outputs[0], node.inputs[0]);
     }
   }
@@ -138,11 +138,11 @@ class HalfWidening {
   void Widen(NodeIndex index) {
     Node node = graph_.node(index);
     for (ValueIndex& input : node.inputs) {
-      if (IsHalfValue(input)) input = Wide(input, index);
+      if (IsFp16Value(input)) input = Wide(input, index);
     }
     graph_.RemoveNode(index);
     for (ValueIndex& output : node.outputs) {
-      if (!IsHalfValue(output)) continue;
+      if (!IsFp16Value(output)) continue;
       const ValueIndex wide = Twin(output);
       twins_.emplace(output, wide);
       output = wide;
@@ -153,31 +153,31 @@ class HalfWidening {
     graph_.AddNode(std::move(node), index);
   }
 
-  /// `half` as float32, by a Cast where nobody computes it so.
-  ValueIndex Wide(ValueIndex half, NodeIndex place) {
-    if (const auto found = twins_.find(half); found != twins_.end()) return found->second;
-    if (const auto found = entered_.find(half); found != entered_.end()) return found->second;
-    const ValueIndex wide = Twin(half);
-    entered_.emplace(half, wide);
-    AddCast(half, wide, place);
+  /// `fp16` as float32, by a Cast where nobody computes it so.
+  ValueIndex Wide(ValueIndex fp16, NodeIndex before) {
+    if (const auto found = twins_.find(fp16); found != twins_.end()) return found->second;
+    if (const auto found = entered_.find(fp16); found != entered_.end()) return found->second;
+    const ValueIndex wide = Twin(fp16);
+    entered_.emplace(fp16, wide);
+    AddCast(fp16, wide, before);
     return wide;
   }
 
-  ValueIndex Twin(ValueIndex half) {
-    TypeInfo type = graph_.value(half).type;
+  ValueIndex Twin(ValueIndex fp16) {
+    TypeInfo type = graph_.value(fp16).type;
     type.element = ElementType::kFloat;
-    const std::string name = graph_.value(half).name + "/float";
+    const std::string name = graph_.value(fp16).name + "/float";
     return graph_.AddValue(graph_.FindValue(name) == kNone ? name : "", std::move(type));
   }
 
-  void AddCast(ValueIndex from, ValueIndex to, NodeIndex place) {
+  void AddCast(ValueIndex from, ValueIndex to, NodeIndex before) {
     Node cast;
     cast.op_type = "Cast";
     cast.since_version = cast_version_;
     cast.inputs = {from};
     cast.outputs = {to};
     SetAttribute(cast, "to", static_cast<int64_t>(ElementOf(graph_, to)));
-    graph_.AddNode(std::move(cast), place);
+    graph_.AddNode(std::move(cast), before);
   }
 
   Graph& graph_;
@@ -188,16 +188,16 @@ class HalfWidening {
   std::set<ValueIndex> of_constants_;
 };
 
-class HalvesWidening final : public Rewrite {
+class UpcastFp16Rewrite final : public Rewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
     constexpr int kTypedCast = 6;  // before, the type was a word
-    if (context.round_halves || !HasProductOfHalves(graph) || VersionOf(graph, "Cast") < kTypedCast) return 0;
-    return HalfWidening(graph, context).Run();
+    if (context.round_halves || !HasFp16MatMul(graph) || VersionOf(graph, "Cast") < kTypedCast) return 0;
+    return Fp16Upcast(graph, context).Run();
   }
 
  private:
-  static bool HasProductOfHalves(const Graph& graph) {
+  static bool HasFp16MatMul(const Graph& graph) {
     const auto& order = graph.TopologicalOrder();
     return std::any_of(order.begin(), order.end(), [&](NodeIndex index) {
       const Node& node = graph.node(index);
@@ -209,6 +209,6 @@ class HalvesWidening final : public Rewrite {
 
 }  // namespace
 
-std::unique_ptr<Rewrite> UpcastFp16() { return std::make_unique<HalvesWidening>(); }
+std::unique_ptr<Rewrite> UpcastFp16() { return std::make_unique<UpcastFp16Rewrite>(); }
 
 }  // namespace tessera

@@ -59,7 +59,7 @@ struct HeadSizes {
   int64_t columns = 0;  // that many
 
   template <class C>
-  Heads<C> Place(C* data) const {
+  Heads<C> ViewOf(C* data) const {
     return packed ? Heads<C>{data + first, CheckedMul(rows, columns), width, columns}
                   : Heads<C>{data, CheckedMul(CheckedMul(heads, rows), width), CheckedMul(rows, width), width};
   }
@@ -80,23 +80,22 @@ void Concatenate(ThreadPool& threads, const Tensor* past, int64_t past_rows, con
                  uint8_t* out) {
   const auto element = static_cast<int64_t>(BitWidth(current.type()) / 8);
   const int64_t row = sizes.width * element;
-  const auto place = sizes.Place(static_cast<const uint8_t*>(current.raw()));
-  threads.ParallelFor(sizes.batch * sizes.heads, static_cast<double>((past_rows + sizes.rows) * row) * 0.1,
-                      [&](int64_t begin, int64_t end) {
-                        for (int64_t i = begin; i < end; ++i) {
-                          uint8_t* to = out + i * (past_rows + sizes.rows) * row;
-                          if (past_rows > 0) {
-                            CopyCancellably(to, static_cast<const uint8_t*>(past->raw()) + i * past_rows * row,
-                                            past_rows * row);
-                            to += past_rows * row;
-                          }
-                          const uint8_t* from =
-                              place.data + i / sizes.heads * place.batch * element + i % sizes.heads * place.head * element;
-                          PacedCancellationPoint look(kMovedByteNs);
-                          for (int64_t r = 0; r < sizes.rows; ++r, look.Pass(row + 64))
-                            std::memcpy(to + r * row, from + r * place.row * element, static_cast<size_t>(row));
-                        }
-                      });
+  const auto view = sizes.ViewOf(static_cast<const uint8_t*>(current.raw()));
+  threads.ParallelFor(
+      sizes.batch * sizes.heads, static_cast<double>((past_rows + sizes.rows) * row) * 0.1,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          uint8_t* to = out + i * (past_rows + sizes.rows) * row;
+          if (past_rows > 0) {
+            CopyCancellably(to, static_cast<const uint8_t*>(past->raw()) + i * past_rows * row, past_rows * row);
+            to += past_rows * row;
+          }
+          const uint8_t* from = view.data + i / sizes.heads * view.batch * element + i % sizes.heads * view.head * element;
+          PacedCancellationPoint look(kMovedByteNs);
+          for (int64_t r = 0; r < sizes.rows; ++r, look.Pass(row + 64))
+            std::memcpy(to + r * row, from + r * view.row * element, static_cast<size_t>(row));
+        }
+      });
 }
 
 template <class C>
@@ -159,7 +158,7 @@ template <class C>
 class Attention final : public Kernel {
  public:
   explicit Attention(const KernelInfo& info)
-      : attributes_(info), rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {}
+      : attributes_(info), rounds_(RoundsOperands(info.provider(), info.graph(), info.node())) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& q = context.required_input(0);
@@ -175,7 +174,7 @@ class Attention final : public Kernel {
     HeadSizes v_sizes = ReadSizes(v.shape(), attributes_.kv_heads, columns == nullptr ? nullptr : columns + 4, "V");
     const int64_t past = PastRows(past_key, past_value, k_sizes, v_sizes);
     AttentionProblem<C> problem;
-    problem.q = q_sizes.Place(RealView<C>(context, q));
+    problem.q = q_sizes.ViewOf(RealView<C>(context, q));
     problem.k = WithPast(context, 1, past_key, past, k, k_sizes);
     problem.v = WithPast(context, 2, past_value, past, v, v_sizes);
     if (attributes_.broadcasts) Broadcast(context.input(3), q_sizes, k_sizes, v_sizes, problem);
@@ -202,7 +201,7 @@ class Attention final : public Kernel {
     }
     if (y == nullptr) return;
     RealResult<C> result(context, *y);
-    problem.y = y_sizes.Place(result.data());
+    problem.y = y_sizes.ViewOf(result.data());
     if (captured == nullptr) {
       ScaledDotProduct<C>(context, problem);
     } else {
@@ -233,10 +232,10 @@ class Attention final : public Kernel {
     const std::array<int64_t, 4> dims = mask == nullptr ? std::array<int64_t, 4>{1, 1, 1, 1} : MaskDims(*mask);
     int64_t batch = dims[0];
     for (const HeadSizes* sizes : {&q, &k, &v}) batch = batch == 1 ? sizes->batch : batch;
-    const auto spread = [batch](HeadSizes& sizes, Heads<const C>& place) {
+    const auto spread = [batch](HeadSizes& sizes, Heads<const C>& view) {
       if (sizes.batch != 1 || batch == 1) return;
       sizes.batch = batch;
-      place.batch = 0;
+      view.batch = 0;
     };
     spread(q, problem.q);
     spread(k, problem.k);
@@ -261,7 +260,7 @@ class Attention final : public Kernel {
   Heads<const C> WithPast(KernelContext& context, size_t i, const Tensor* past, int64_t past_rows, const Tensor& current,
                           const HeadSizes& sizes) const {
     const bool wanted = context.has_output(i);
-    if (past_rows == 0 && !wanted) return sizes.Place(RealView<C>(context, current));
+    if (past_rows == 0 && !wanted) return sizes.ViewOf(RealView<C>(context, current));
     HeadSizes total = sizes;
     total.rows += past_rows;
     total.packed = false;
@@ -274,7 +273,7 @@ class Attention final : public Kernel {
       present = &local;
     }
     Concatenate(context.threads(), past, past_rows, current, sizes, static_cast<uint8_t*>(present->mutable_raw()));
-    return total.Place(RealView<C>(context, *present));
+    return total.ViewOf(RealView<C>(context, *present));
   }
 
   static const int64_t* Lengths(KernelContext& context, const AttentionSizes& sizes, const Tensor* past_key) {

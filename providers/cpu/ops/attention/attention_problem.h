@@ -54,7 +54,7 @@ struct AttentionProblem {
   CaptureStage capture = CaptureStage::kNone;
   C* captured = nullptr;  // [batch, head, query, key]
   bool nan_rows = false;  // results of a row of which the mask leaves nothing are NaN, not 0
-  bool rounds = false;    // factors of products may be rounded to bfloat16, by a processor that has the instructions
+  bool rounds = false;    // operands of products may be rounded to bfloat16, by a processor that has the instructions
 };
 
 }  // namespace tessera::cpu

@@ -106,11 +106,11 @@ class LinearAttention final : public Kernel {
     block.decay_step = shape[2];
     const int64_t count = decay.num_elements();
     const float* logs = RealView<float>(context, decay);
-    float* factors = context.scratch<float>(static_cast<size_t>(count)).data();
+    float* decays = context.scratch<float>(static_cast<size_t>(count)).data();
     context.threads().ParallelFor(count, 5, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) factors[i] = std::exp(logs[i]);
+      for (int64_t i = begin; i < end; ++i) decays[i] = std::exp(logs[i]);
     });
-    block.decay = factors;
+    block.decay = decays;
   }
 
   static void SetBeta(KernelContext& context, const Tensor& beta, const LinearAttentionSizes& s,

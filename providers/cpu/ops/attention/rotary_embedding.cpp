@@ -19,9 +19,10 @@ class RotaryEmbedding final : public Kernel {
  public:
   explicit RotaryEmbedding(const KernelInfo& info)
       : interleaved_(info.attribute<int64_t>("interleaved", 0) != 0),
-        turned_(info.attribute<int64_t>("rotary_embedding_dim", 0)),
+        rotary_dim_(info.attribute<int64_t>("rotary_embedding_dim", 0)),
         heads_(info.attribute<int64_t>("num_heads", 0)) {
-    Require(turned_ >= 0 && turned_ % 2 == 0, "rotary_embedding_dim is {}; an even number is expected", turned_);
+    Require(rotary_dim_ >= 0 && rotary_dim_ % 2 == 0, "rotary_embedding_dim is {}; an even number is expected",
+            rotary_dim_);
   }
 
   void Compute(KernelContext& context) override {
@@ -30,10 +31,10 @@ class RotaryEmbedding final : public Kernel {
     const Tensor& sine = context.required_input(2);
     const Tensor* positions = context.input(3);
     const RotarySizes sizes = Sizes(x.shape());
-    const int64_t turned = turned_ == 0 ? sizes.width : turned_;
-    Require(turned % 2 == 0 && turned <= sizes.width, "{} of {} elements of each head are to be turned", turned,
-            sizes.width);
-    const int64_t half = turned / 2;
+    const int64_t rotary_dim = rotary_dim_ == 0 ? sizes.width : rotary_dim_;
+    Require(rotary_dim % 2 == 0 && rotary_dim <= sizes.width, "{} of {} elements of each head are to be rotated",
+            rotary_dim, sizes.width);
+    const int64_t half = rotary_dim / 2;
     const int64_t rows = CheckCaches(cosine.shape(), sine.shape(), positions, sizes, half);
     Tensor* y = context.output(0, x.shape());
     if (y == nullptr || x.num_elements() == 0) return;
@@ -46,7 +47,7 @@ class RotaryEmbedding final : public Kernel {
     }
     RealResult<float> result(context, *y);
     float* to = result.data();
-    const auto turn = interleaved_ ? RotatePairs : RotateHalves;
+    const auto rotate = interleaved_ ? RotatePairs : RotateHalves;
     const int64_t total = sizes.batch * sizes.steps * sizes.heads;
     context.threads().ParallelFor(total, static_cast<double>(sizes.width) * 0.4 + 5, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -54,8 +55,8 @@ class RotaryEmbedding final : public Kernel {
         const int64_t token =
             sizes.packed ? i / sizes.heads : i / (sizes.heads * sizes.steps) * sizes.steps + i % sizes.steps;
         const int64_t row = (position == nullptr ? token : position[token]) * half;
-        turn(from + i * sizes.width, cosines + row, sines + row, half, to + i * sizes.width);
-        std::copy_n(from + i * sizes.width + turned, sizes.width - turned, to + i * sizes.width + turned);
+        rotate(from + i * sizes.width, cosines + row, sines + row, half, to + i * sizes.width);
+        std::copy_n(from + i * sizes.width + rotary_dim, sizes.width - rotary_dim, to + i * sizes.width + rotary_dim);
       }
     });
     result.Finish();
@@ -85,7 +86,7 @@ class RotaryEmbedding final : public Kernel {
   }
 
   bool interleaved_;
-  int64_t turned_;
+  int64_t rotary_dim_;
   int64_t heads_;
 };
 

@@ -1,13 +1,13 @@
 #pragma once
 
-// The two products of attention with factors of bfloat16.
+// The two products of attention with operands of bfloat16.
 
 #include <algorithm>
 #include <cstdint>
 
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "cpu/ops/attention/attention_products.h"
+#include "cpu/ops/attention/attention_matmuls.h"
 #include "cpu/rounding.h"
 #include "kernels/attention/attention.h"
 #include "kernels/elementwise/convert.h"
@@ -16,9 +16,9 @@
 namespace tessera::cpu {
 
 /// Rounded to bfloat16, in pairs; sums are float32.
-class RoundedProducts {
+class RoundedMatMuls {
  public:
-  explicit RoundedProducts(const AttentionProblem<float>& problem) : p_(problem), s_(problem.sizes) {
+  explicit RoundedMatMuls(const AttentionProblem<float>& problem) : p_(problem), s_(problem.sizes) {
     k_size_ = static_cast<int64_t>(PackedGemmBf16Size(s_.width, s_.keys)) / 2;
     v_size_ = static_cast<int64_t>(PackedGemmBf16Size(s_.keys, s_.value_width)) / 2;
   }
@@ -90,8 +90,8 @@ class RoundedProducts {
     return kernels;
   }
 
-  static BFloat16* AsPairs(float* room) { return reinterpret_cast<BFloat16*>(room); }
-  static const BFloat16* AsPairs(const float* room) { return reinterpret_cast<const BFloat16*>(room); }
+  static BFloat16* AsPairs(float* workspace) { return reinterpret_cast<BFloat16*>(workspace); }
+  static const BFloat16* AsPairs(const float* workspace) { return reinterpret_cast<const BFloat16*>(workspace); }
 
   void RoundRows(const float* rows, int64_t row, int64_t count, BFloat16* out) const {
     if (row == s_.width) return RoundToPairs(rows, count, s_.width, out);
@@ -101,11 +101,11 @@ class RoundedProducts {
   /// Pairs are moved as floats are.
   void PackKeys(const float* keys, int64_t count, float* panel) const {
     constexpr int64_t kTogether = 128, kMostWidth = 32;  // 8 KiB
-    float lines[kMostWidth * kTogether / 2];
+    float rounded[kMostWidth * kTogether / 2];
     for (int64_t c = 0; c < s_.width; c += kTogether) {
       const int64_t some = std::min(kTogether, s_.width - c), pairs = CeilDiv(some, 2);
-      for (int64_t i = 0; i < count; ++i) RoundToPairs(keys + i * p_.k.row + c, 1, some, AsPairs(lines) + i * 2 * pairs);
-      PackGemmPanel<float>(lines, 1, pairs, pairs, count, panel + c / 2 * width_);
+      for (int64_t i = 0; i < count; ++i) RoundToPairs(keys + i * p_.k.row + c, 1, some, AsPairs(rounded) + i * 2 * pairs);
+      PackGemmPanel<float>(rounded, 1, pairs, pairs, count, panel + c / 2 * width_);
     }
   }
 

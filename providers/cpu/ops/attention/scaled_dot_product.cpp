@@ -11,7 +11,7 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "cpu/ops/attention/attention_products.h"
+#include "cpu/ops/attention/attention_matmuls.h"
 #include "cpu/ops/attention/rounded_attention.h"
 #include "cpu/ops/attention/visible_keys.h"
 #include "kernels/attention/attention.h"
@@ -59,9 +59,10 @@ class TiledAttention {
               if (!packs_all && held != kv_head) PackHead(kv_head, own_packed);
               held = kv_head;
               const int64_t q0 = task % blocks_ * query_block_;
-              C* const room = buffer.data() + part * (scores + own);
-              RunBlock({b, h, q0, q0 == LastBlock() ? s_.queries - q0 : query_block_, own_packed, room, room + scores},
-                       rows.data() + part * most_rows);
+              C* const workspace = buffer.data() + part * (scores + own);
+              RunBlock(
+                  {b, h, q0, q0 == LastBlock() ? s_.queries - q0 : query_block_, own_packed, workspace, workspace + scores},
+                  rows.data() + part * most_rows);
             }
           }
         });
@@ -136,9 +137,9 @@ class TiledAttention {
 
   /// What the next scores are added to, while they are computed: a mask of each batch is read once and comes from afar.
   void AskForBias(const QueryBlock<C>& block, const ScoreRow<C>* rows, int64_t k0, int64_t keys) const {
-    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(C));
+    constexpr int64_t kCacheLine = 64 / static_cast<int64_t>(sizeof(C));
     for (int64_t i = 0; i < block.count; ++i) {
-      for (int64_t j = k0; j < k0 + keys && rows[i].bias != nullptr; j += kLine) __builtin_prefetch(rows[i].bias + j);
+      for (int64_t j = k0; j < k0 + keys && rows[i].bias != nullptr; j += kCacheLine) __builtin_prefetch(rows[i].bias + j);
     }
   }
 
@@ -222,9 +223,9 @@ class TiledAttention {
 template <class C>
 void ScaledDotProduct(KernelContext& context, const AttentionProblem<C>& problem) {
   if constexpr (std::is_same_v<C, float>) {
-    if (RoundedProducts::Suits(problem)) return TiledAttention<float, RoundedProducts>(context, problem).Run();
+    if (RoundedMatMuls::Suits(problem)) return TiledAttention<float, RoundedMatMuls>(context, problem).Run();
   }
-  TiledAttention<C, WholeProducts<C>>(context, problem).Run();
+  TiledAttention<C, WholeMatMuls<C>>(context, problem).Run();
 }
 
 template void ScaledDotProduct(KernelContext&, const AttentionProblem<float>&);

@@ -14,8 +14,8 @@ std::vector<Candidate> BestCandidates(std::span<const float> scores, int64_t voc
     const float score = std::isnan(scores[i]) ? -std::numeric_limits<float>::infinity() : scores[i];
     if (best.size() == most && !(score > best.back().score)) continue;
     const auto at = std::ranges::find_if(best, [&](const Candidate& other) { return score > other.score; });
-    const auto place = static_cast<int64_t>(i);
-    best.insert(at, {score, static_cast<int32_t>(place / vocabulary), static_cast<int32_t>(place % vocabulary)});
+    const auto candidate = static_cast<int64_t>(i);
+    best.insert(at, {score, static_cast<int32_t>(candidate / vocabulary), static_cast<int32_t>(candidate % vocabulary)});
     if (best.size() > most) best.pop_back();
   }
   return best;

@@ -17,7 +17,7 @@ NestedGraph::NestedGraph(const KernelInfo& info, std::string_view attribute)
   for (const ValueIndex output : graph.outputs()) outputs_.push_back(graph.value(output).name);
 }
 
-bool NestedGraph::takes(std::string_view name) const { return std::ranges::find(inputs_, name) != inputs_.end(); }
+bool NestedGraph::has_input(std::string_view name) const { return std::ranges::find(inputs_, name) != inputs_.end(); }
 
 namespace {
 

@@ -21,7 +21,7 @@ class NestedGraph {
 
   size_t num_inputs() const { return runner_->num_inputs(); }
   size_t num_outputs() const { return runner_->num_outputs(); }
-  bool takes(std::string_view name) const;
+  bool has_input(std::string_view name) const;
   const TypeInfo& input_type(size_t i) const { return runner_->input_type(i); }
   const TypeInfo& output_type(size_t i) const { return runner_->output_type(i); }
 

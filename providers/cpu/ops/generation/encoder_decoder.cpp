@@ -25,7 +25,7 @@ struct EncoderDecoderGraphs {
   NestedGraph encoder, decoder;
   bool sounds;           // Whisper's form
   bool encoder_begins;   // the encoder runs the decoder's first step
-  bool takes_states;     // the decoder takes encoder_hidden_states
+  bool reads_states;     // the decoder takes encoder_hidden_states
   bool whole_sequences;  // the decoder takes all tokens, not the last ones
   size_t self;           // number of keys and values that grow; there are as many of the encoder
   size_t first_past;
@@ -37,10 +37,10 @@ EncoderDecoderGraphs::EncoderDecoderGraphs(const KernelInfo& info, bool of_sound
       decoder(info, "decoder"),
       sounds(of_sounds),
       encoder_begins(sounds || encoder.num_inputs() > 2),
-      takes_states(decoder.takes("encoder_hidden_states")),
+      reads_states(decoder.has_input("encoder_hidden_states")),
       self(decoder.num_outputs() - std::min(decoder.num_outputs(), kFirstPresent)),
-      first_past((sounds ? 1u : 2u) + (takes_states ? 1 : 0)) {
-  Require(!decoder.takes("past_sequence_length"),
+      first_past((sounds ? 1u : 2u) + (reads_states ? 1 : 0)) {
+  Require(!decoder.has_input("past_sequence_length"),
           "the decoder keeps past and present in one buffer, which is not supported");
   Require(self > 0 && self % 2 == 0 && decoder.num_inputs() == first_past + 2 * self,
           "the decoder has {} inputs and {} outputs; with n layers, {} + 4 n and 1 + 2 n are expected",
@@ -60,7 +60,7 @@ void EncoderDecoderGraphs::CheckEncoder() const {
     encoder.RequireOutput(2, "present_key_self_0");
   } else {
     encoder.RequireOutput(0, "present_key_cross_0");
-    Require(!takes_states, "the decoder takes encoder_hidden_states, which the encoder does not give");
+    Require(!reads_states, "the decoder takes encoder_hidden_states, which the encoder does not give");
   }
   Require(encoder.num_inputs() == inputs && encoder.num_outputs() == outputs,
           "the encoder has {} inputs and {} outputs; {} and {} are expected", encoder.num_inputs(), encoder.num_outputs(),
@@ -70,7 +70,7 @@ void EncoderDecoderGraphs::CheckEncoder() const {
 void EncoderDecoderGraphs::CheckDecoder() {
   decoder.RequireInput(0, "input_ids", ElementType::kInt32);
   if (!sounds) decoder.RequireInput(1, "encoder_attention_mask", ElementType::kInt32);
-  if (takes_states) decoder.RequireInput(first_past - 1, "encoder_hidden_states");
+  if (reads_states) decoder.RequireInput(first_past - 1, "encoder_hidden_states");
   decoder.RequireOutput(0, "logits");
   const ElementType type = decoder.output_type(0).element;
   Require(type == ElementType::kFloat || type == ElementType::kFloat16, "logits are {}; float or float16 is expected",
@@ -138,7 +138,7 @@ class EncoderDecoding final : public Decoding {
       RequireRows(outputs_[output].tensor(), batch);
       inputs_.emplace_back(RepeatRows(outputs_[output].tensor(), beams_, memory_));
     };
-    if (graphs_.takes_states) add(1);
+    if (graphs_.reads_states) add(1);
     for (Value& past : pasts) inputs_.push_back(std::move(past));
     for (size_t i = first; i < outputs_.size(); ++i) add(i);
     outputs_.clear();

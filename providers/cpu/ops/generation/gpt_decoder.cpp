@@ -16,8 +16,8 @@ constexpr size_t kFirstPresent = 1;
 class GptGraph {
  public:
   GptGraph(const KernelInfo& info, std::string_view attribute) : graph_(info, attribute) {
-    Require(!graph_.takes("past_sequence_length"), "the {} keeps past and present in one buffer, which is not supported",
-            attribute);
+    Require(!graph_.has_input("past_sequence_length"),
+            "the {} keeps past and present in one buffer, which is not supported", attribute);
     graph_.RequireInput(0, "input_ids", ElementType::kInt32);
     graph_.RequireInput(1, "position_ids", ElementType::kInt32);
     graph_.RequireInput(2, "attention_mask", ElementType::kInt32);

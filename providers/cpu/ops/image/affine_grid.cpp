@@ -44,10 +44,10 @@ class AffineGrid final : public Kernel {
             T* target = out + row * width * axes;
             F slope[3], offset[3];
             for (int64_t i = 0; i < axes; ++i) {
-              const T* line = matrix + i * (axes + 1);
-              slope[i] = static_cast<F>(line[0]);
-              offset[i] = static_cast<F>(line[1]) * y + static_cast<F>(line[axes]);
-              if (axes == 3) offset[i] += static_cast<F>(line[2]) * z;
+              const T* matrix_row = matrix + i * (axes + 1);
+              slope[i] = static_cast<F>(matrix_row[0]);
+              offset[i] = static_cast<F>(matrix_row[1]) * y + static_cast<F>(matrix_row[axes]);
+              if (axes == 3) offset[i] += static_cast<F>(matrix_row[2]) * z;
             }
             for (int64_t x = 0; x < width; ++x) {
               const F position = Coordinate(x, width);

@@ -16,11 +16,11 @@
 #define TESSERA_OPS_IS_SPECIAL_ONCE
 namespace tessera::cpu {
 /// IEEE's NaNs lie above infinity where the sign is masked away; infinities, and the NaNs of other types, are one or two
-/// codes.
+/// bit patterns.
 enum class Special { kAbove, kOneOf };
 /// `U` is the unsigned type of the float's bits.
 template <class U>
-struct SpecialCodes {
+struct SpecialBits {
   U first;   // the mask, or a code
   U second;  // what is exceeded, or a code
 };
@@ -34,17 +34,17 @@ namespace {
 
 template <class U>
 struct IsAbove {
-  SpecialCodes<U> codes;
+  SpecialBits<U> patterns;
   // Signed comparisons are single instructions, and the sign is masked away.
   uint8_t operator()(U x) const {
     using S = std::make_signed_t<U>;
-    return static_cast<S>(x & codes.first) > static_cast<S>(codes.second);
+    return static_cast<S>(x & patterns.first) > static_cast<S>(patterns.second);
   }
 };
 template <class U>
 struct IsOneOf {
-  SpecialCodes<U> codes;
-  uint8_t operator()(U x) const { return static_cast<uint8_t>((x == codes.first) | (x == codes.second)); }
+  SpecialBits<U> patterns;
+  uint8_t operator()(U x) const { return static_cast<uint8_t>((x == patterns.first) | (x == patterns.second)); }
 };
 
 struct Params {};
@@ -75,7 +75,7 @@ HWY_EXPORT(FindSpecialLoop);
 
 namespace {
 
-/// Codes of an IEEE-like type: sign bit and the code of +infinity.
+/// Bit patterns of an IEEE-like type: sign bit and the bits of +infinity.
 struct Layout {
   uint64_t sign;
   uint64_t infinity;  // 0: none
@@ -95,18 +95,18 @@ Layout LayoutOf(ElementType type) {
 }
 
 template <class U>
-void SetCodes(Elementwise& body, uint64_t first, uint64_t second) {
-  body.set_params(SpecialCodes<U>{static_cast<U>(first), static_cast<U>(second)});
+void SetBits(Elementwise& body, uint64_t first, uint64_t second) {
+  body.set_params(SpecialBits<U>{static_cast<U>(first), static_cast<U>(second)});
 }
 
 Elementwise MakeBody(ElementType type, Special what, uint64_t first, uint64_t second) {
   const int bits = BitWidth(type);
   Elementwise body{HWY_DYNAMIC_DISPATCH(FindSpecialLoop)(what, bits), 0.1};
   switch (bits) {
-    case 8: SetCodes<uint8_t>(body, first, second); break;
-    case 16: SetCodes<uint16_t>(body, first, second); break;
-    case 32: SetCodes<uint32_t>(body, first, second); break;
-    default: SetCodes<uint64_t>(body, first, second);
+    case 8: SetBits<uint8_t>(body, first, second); break;
+    case 16: SetBits<uint16_t>(body, first, second); break;
+    case 32: SetBits<uint32_t>(body, first, second); break;
+    default: SetBits<uint64_t>(body, first, second);
   }
   return body;
 }
@@ -161,7 +161,7 @@ class IsInf final : public SpecialKernel {
     const uint64_t plus = layout.infinity;
     const uint64_t minus = layout.infinity | layout.sign;
     if (!positive && !negative) return Never();
-    // The codes repeat where only one sign is asked for.
+    // The bit patterns repeat where only one sign is asked for.
     return MakeBody(type, Special::kOneOf, positive ? plus : minus, negative ? minus : plus);
   }
   static Elementwise Never() {

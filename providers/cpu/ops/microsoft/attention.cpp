@@ -2,8 +2,8 @@
 
 #include "cpu/ops/microsoft/attention_parts.h"
 #include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/packed_matrices.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 
@@ -101,7 +101,7 @@ class Attention final : public Kernel {
     args.c = out;
     args.c_row = columns;
     args.epilogue.col_bias = ComputeView<T>(context, bias);
-    RunProducts<float>(context, 1, [&](int64_t) { return args; });
+    RunGemms<float>(context, 1, [&](int64_t) { return args; });
     return out;
   }
 

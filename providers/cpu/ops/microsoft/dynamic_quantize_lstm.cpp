@@ -35,57 +35,60 @@ size_t PanelsSize(int64_t k, int64_t n) {
   return size;
 }
 
-void PackMatrix(ThreadPool& threads, const uint8_t* codes, bool is_signed, int64_t k, int64_t n, int8_t* panels) {
+void PackMatrix(ThreadPool& threads, const uint8_t* quantized_weights, bool is_signed, int64_t k, int64_t n,
+                int8_t* panels) {
   for (int64_t k0 = 0; k0 < k; k0 += kDepth) {
     const int64_t depth = std::min(kDepth, k - k0);
-    PackNarrowInt8(threads, depth, n, codes + k0 * n, is_signed, panels);
+    PackNarrowInt8(threads, depth, n, quantized_weights + k0 * n, is_signed, panels);
     panels += PackedInt8Size(depth, n);
   }
 }
 
-/// Where a product lies between its factors and its result.
-struct ProductRows {
+/// Where a product lies between its operands and its result.
+struct MatMulRows {
   int64_t depth, n;
 
-  ProductRows(int64_t k, int64_t n) : depth(2 * Pairs(std::min(k, kDepth))), n(n) {}
+  MatMulRows(int64_t k, int64_t n) : depth(2 * Pairs(std::min(k, kDepth))), n(n) {}
   size_t bytes_per_row() const {
     return RoundUp(
         static_cast<size_t>(depth) * sizeof(int16_t) + static_cast<size_t>(n) * sizeof(int32_t) + sizeof(QuantizedRow),
         size_t{64});
   }
-  int32_t* sums(std::byte* room) const { return reinterpret_cast<int32_t*>(room); }
-  QuantizedRow* quantized(std::byte* room, int64_t rows) const {
-    return reinterpret_cast<QuantizedRow*>(sums(room) + rows * n);
+  int32_t* accumulators(std::byte* workspace) const { return reinterpret_cast<int32_t*>(workspace); }
+  QuantizedRow* quantized(std::byte* workspace, int64_t rows) const {
+    return reinterpret_cast<QuantizedRow*>(accumulators(workspace) + rows * n);
   }
-  int16_t* factors(std::byte* room, int64_t rows) const { return reinterpret_cast<int16_t*>(quantized(room, rows) + rows); }
+  int16_t* operands(std::byte* workspace, int64_t rows) const {
+    return reinterpret_cast<int16_t*>(quantized(workspace, rows) + rows);
+  }
 };
 
-/// out += a * matrix, for `rows` rows of a; `room` has ProductRows::bytes_per_row() for each.
-void AddProducts(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, const float* a, float* out, int64_t out_row,
-                 std::byte* room) {
-  const ProductRows at(matrix.k, matrix.n);
-  int32_t* sums = at.sums(room);
-  QuantizedRow* quantized = at.quantized(room, rows);
-  int16_t* factors = at.factors(room, rows);
+/// out += a * matrix, for `rows` rows of a; `workspace` has ProductRows::bytes_per_row() for each.
+void AddMatMul(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, const float* a, float* out, int64_t out_row,
+               std::byte* workspace) {
+  const MatMulRows at(matrix.k, matrix.n);
+  int32_t* accumulators = at.accumulators(workspace);
+  QuantizedRow* quantized = at.quantized(workspace, rows);
+  int16_t* operands = at.operands(workspace, rows);
   const int8_t* panels = matrix.panels;
   for (int64_t k0 = 0; k0 < matrix.k; k0 += kDepth) {
     const int64_t depth = std::min(kDepth, matrix.k - k0);
     const auto most = static_cast<int32_t>(std::min<int64_t>(INT16_MAX, INT32_MAX / (kLargestWeight * depth)));
     for (int64_t r = 0; r < rows; ++r)
-      quantized[r] = QuantizeToPairs(a + r * matrix.k + k0, depth, most, factors + r * 2 * Pairs(depth));
+      quantized[r] = QuantizeToPairs(a + r * matrix.k + k0, depth, most, operands + r * 2 * Pairs(depth));
     Int8GemmArgs args;
     args.m = rows;
     args.n = matrix.n;
     args.k = depth;
-    args.a = factors;
+    args.a = operands;
     args.narrow_b = panels;
-    args.c = sums;
+    args.c = accumulators;
     args.c_row = matrix.n;
     Int8Gemm(threads, args);
     panels += PackedInt8Size(depth, matrix.n);
     threads.ParallelFor(rows, static_cast<double>(matrix.n) * 0.3, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
-        AddScaled(sums + r * matrix.n, matrix.n, quantized[r], matrix.columns, out + r * out_row);
+        AddScaled(accumulators + r * matrix.n, matrix.n, quantized[r], matrix.columns, out + r * out_row);
       }
     });
   }
@@ -95,17 +98,18 @@ class DynamicQuantizeLstm final : public Lstm<float> {
  public:
   explicit DynamicQuantizeLstm(const KernelInfo& info) : Lstm<float>(info) {
     for (size_t m = 0; m < 2; ++m) {
-      const Tensor *codes = info.constant_input(1 + m), *scale = info.constant_input(ScaleOf(m)),
+      const Tensor *quantized_weights = info.constant_input(1 + m), *scale = info.constant_input(ScaleOf(m)),
                    *zero = info.constant_input(ScaleOf(m) + 1);
-      if (codes == nullptr || scale == nullptr || zero == nullptr || codes->shape().rank() != 3 ||
-          codes->shape()[0] != directions_)
+      if (quantized_weights == nullptr || scale == nullptr || zero == nullptr || quantized_weights->shape().rank() != 3 ||
+          quantized_weights->shape()[0] != directions_)
         continue;
-      CheckParameters(*codes, *scale, *zero);
-      const Shape size{directions_, static_cast<int64_t>(PanelsSize(codes->shape()[1], codes->shape()[2]))};
-      constant_[m] = SharedTensor(info, *codes, "dynamic_quantize_lstm", ElementType::kInt8, size, [&] {
+      CheckParameters(*quantized_weights, *scale, *zero);
+      const Shape size{directions_,
+                       static_cast<int64_t>(PanelsSize(quantized_weights->shape()[1], quantized_weights->shape()[2]))};
+      constant_[m] = SharedTensor(info, *quantized_weights, "dynamic_quantize_lstm", ElementType::kInt8, size, [&] {
         auto made = std::make_shared<Tensor>(ElementType::kInt8, size, WeightMemory());
-        Pack(info.threads(), *codes, made->mutable_data<int8_t>());
-        ForgetPages(codes->raw(), codes->byte_size());
+        Pack(info.threads(), *quantized_weights, made->mutable_data<int8_t>());
+        ForgetPages(quantized_weights->raw(), quantized_weights->byte_size());
         return made;
       });
     }
@@ -116,21 +120,22 @@ class DynamicQuantizeLstm final : public Lstm<float> {
   static size_t ScaleOf(size_t m) { return 8 + 2 * m; }
 
   /// W or R, [directions, inner, gates * hidden]; scales and zero points [directions] or [directions, gates * hidden].
-  void CheckParameters(const Tensor& codes, const Tensor& scale, const Tensor& zero) const {
-    const Shape& shape = codes.shape();
+  void CheckParameters(const Tensor& quantized_weights, const Tensor& scale, const Tensor& zero) const {
+    const Shape& shape = quantized_weights.shape();
     const int64_t columns = shape[2], all = CheckedMul(directions_, columns);
     Require(scale.is(ElementType::kFloat) && (scale.num_elements() == directions_ || scale.num_elements() == all),
             "a scale is {} for weights {}; [{}] or [{},{}] is expected", scale.shape(), shape, directions_, directions_,
             columns);
-    Require(zero.type() == codes.type() && (zero.num_elements() == directions_ || zero.num_elements() == all),
+    Require(zero.type() == quantized_weights.type() && (zero.num_elements() == directions_ || zero.num_elements() == all),
             "a zero point is {} of {} for weights {} of {}", zero.shape(), ElementTypeName(zero.type()), shape,
-            ElementTypeName(codes.type()));
+            ElementTypeName(quantized_weights.type()));
   }
 
-  void Pack(ThreadPool& threads, const Tensor& codes, int8_t* panels) const {
-    const int64_t k = codes.shape()[1], n = codes.shape()[2];
+  void Pack(ThreadPool& threads, const Tensor& quantized_weights, int8_t* panels) const {
+    const int64_t k = quantized_weights.shape()[1], n = quantized_weights.shape()[2];
     for (int64_t d = 0; d < directions_; ++d, panels += PanelsSize(k, n)) {
-      PackMatrix(threads, static_cast<const uint8_t*>(codes.raw()) + d * k * n, IsSigned(codes.type()), k, n, panels);
+      PackMatrix(threads, static_cast<const uint8_t*>(quantized_weights.raw()) + d * k * n,
+                 IsSigned(quantized_weights.type()), k, n, panels);
     }
   }
 
@@ -144,17 +149,17 @@ class DynamicQuantizeLstm final : public Lstm<float> {
 
   /// W (0) or R (1), by direction.
   std::span<const GateMatrix> Matrices(KernelContext& context, size_t m) const {
-    const Tensor &codes = context.required_input(1 + m), &scale = context.required_input(ScaleOf(m)),
+    const Tensor &quantized_weights = context.required_input(1 + m), &scale = context.required_input(ScaleOf(m)),
                  &zero = context.required_input(ScaleOf(m) + 1);
-    const int64_t k = codes.shape()[1], n = codes.shape()[2];
+    const int64_t k = quantized_weights.shape()[1], n = quantized_weights.shape()[2];
     const size_t size = PanelsSize(k, n);
     const int8_t* panels = nullptr;
     if (constant_[m] != nullptr) {
       panels = constant_[m]->data<int8_t>();
     } else {
-      CheckParameters(codes, scale, zero);
+      CheckParameters(quantized_weights, scale, zero);
       int8_t* packed = context.scratch<int8_t>(CheckedMul(static_cast<size_t>(directions_), size)).data();
-      Pack(context.threads(), codes, packed);
+      Pack(context.threads(), quantized_weights, packed);
       panels = packed;
     }
     const int64_t scales_each = scale.num_elements() / directions_, zeros_each = zero.num_elements() / directions_;
@@ -183,13 +188,13 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     const std::span<const GateMatrix> matrices = Matrices(context, 0);
     const int64_t rows = s.steps * s.batch, width = kGates * s.hidden;
     const float* x = context.required_input(0).data<float>();
-    const auto room = context.scratch<std::byte>(
-        CheckedMul(static_cast<size_t>(std::min(rows, kRowsTogether)), ProductRows(s.input, width).bytes_per_row()));
+    const auto workspace = context.scratch<std::byte>(
+        CheckedMul(static_cast<size_t>(std::min(rows, kRowsTogether)), MatMulRows(s.input, width).bytes_per_row()));
     FillGates(context, s, bias, gates);
     for (const GateMatrix& matrix : matrices) {
       for (int64_t r = 0; r < rows; r += kRowsTogether) {
-        AddProducts(context.threads(), matrix, std::min(kRowsTogether, rows - r), x + r * s.input, gates + r * width, width,
-                    room.data());
+        AddMatMul(context.threads(), matrix, std::min(kRowsTogether, rows - r), x + r * s.input, gates + r * width, width,
+                  workspace.data());
       }
       gates += rows * width;
     }
@@ -197,13 +202,13 @@ class DynamicQuantizeLstm final : public Lstm<float> {
 
   std::span<const void* const> StateWeights(KernelContext& context, const RecurrentSizes&) const override {
     const std::span<const GateMatrix> matrices = Matrices(context, 1);
-    const std::span<const void*> places = context.scratch<const void*>(matrices.size());
-    for (size_t d = 0; d < places.size(); ++d) places[d] = &matrices[d];
-    return places;
+    const std::span<const void*> pointers = context.scratch<const void*>(matrices.size());
+    for (size_t d = 0; d < pointers.size(); ++d) pointers[d] = &matrices[d];
+    return pointers;
   }
 
   size_t StateWorkspace(const RecurrentSizes& s) const override {
-    return ProductRows(s.hidden, kGates * s.hidden).bytes_per_row();
+    return MatMulRows(s.hidden, kGates * s.hidden).bytes_per_row();
   }
 
   void AddProduct(const RecurrentRun<float>& run, size_t part, const float* state, float* out, int64_t out_row,
@@ -212,7 +217,7 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     for (int64_t r = 0; r < run.sizes.batch && !accumulate; ++r) {
       bias == nullptr ? std::fill_n(out + r * out_row, matrix.n, 0.0f) : std::copy_n(bias, matrix.n, out + r * out_row);
     }
-    AddProducts(*run.threads, matrix, run.sizes.batch, state, out, out_row, run.room);
+    AddMatMul(*run.threads, matrix, run.sizes.batch, state, out, out_row, run.state_workspace);
   }
 
   std::shared_ptr<const Tensor> constant_[2];  // W's and R's panels; null: they are no constants

@@ -31,7 +31,7 @@ class EmbedLayerNormalization final : public Kernel {
     const Table words = MakeTable(context, 2, context.input(0), width, ids);
     const Tensor* positions = context.input(8);
     const bool shared_positions = positions != nullptr && positions->shape()[0] == 1;
-    const Table places = MakeTable(context, 3, positions, width, shared_positions ? Shape{1, steps} : ids);
+    const Table position_table = MakeTable(context, 3, positions, width, shared_positions ? Shape{1, steps} : ids);
     const Table segments = context.input(4) == nullptr ? Table{} : MakeTable(context, 4, context.input(1), width, ids);
     Require(segments.rows == nullptr || segments.ids != nullptr, "segment_embedding is given without segment_ids");
     const RowScale<float> scale = {RowParameter<float>(context, context.required_input(5), width, "gamma"),
@@ -40,16 +40,17 @@ class EmbedLayerNormalization final : public Kernel {
     if (context.has_output(1)) CountMask(context, ids, context.output(1, {batch}));
     Tensor* sum = context.has_output(2) ? context.output(2, {batch, steps, width}) : nullptr;
     for (int64_t i = 0; i < tokens; ++i) {
-      const int64_t place = PlaceOf(places, shared_positions, i, steps);
+      const int64_t position = PositionOf(position_table, shared_positions, i, steps);
       Require(words.Holds(words.ids[i]), "word {} is outside the embedding's {} rows", words.ids[i],
               words.rows->shape()[0]);
-      Require(places.Holds(place), "position {} is outside the embedding's {} rows", place, places.rows->shape()[0]);
+      Require(position_table.Holds(position), "position {} is outside the embedding's {} rows", position,
+              position_table.rows->shape()[0]);
       if (segments.rows == nullptr) continue;
       Require(segments.Holds(segments.ids[i]), "segment {} is outside the embedding's {} rows", segments.ids[i],
               segments.rows->shape()[0]);
     }
     if (y == nullptr || tokens == 0 || width == 0) return;
-    const RowReader<float> word_rows(*words.rows), place_rows(*places.rows),
+    const RowReader<float> word_rows(*words.rows), position_rows(*position_table.rows),
         segment_rows(segments.rows == nullptr ? *words.rows : *segments.rows);
     const RowWriter<float> out(*y);
     const double cost = 1.2 * static_cast<double>(width) + 50;
@@ -59,10 +60,11 @@ class EmbedLayerNormalization final : public Kernel {
       float* total = buffers.data() + slot * width * 4;
       for (int64_t i = begin; i < end; ++i) {
         const float* word = word_rows.Read(words.ids[i] * width, width, total + width);
-        const float* place = place_rows.Read(PlaceOf(places, shared_positions, i, steps) * width, width, total + 2 * width);
+        const float* position =
+            position_rows.Read(PositionOf(position_table, shared_positions, i, steps) * width, width, total + 2 * width);
         const float* segment =
             segments.rows == nullptr ? nullptr : segment_rows.Read(segments.ids[i] * width, width, total + 3 * width);
-        SumRows(word, place, segment, width, total);
+        SumRows(word, position, segment, width, total);
         if (sum != nullptr) StoreRow(total, i * width, width, *sum);
         NormalizeRow<float, true>(total, width, epsilon_, scale, out.At(i * width, total + width));
         out.Flush(i * width, width, total + width);
@@ -71,9 +73,9 @@ class EmbedLayerNormalization final : public Kernel {
   }
 
  private:
-  static int64_t PlaceOf(const Table& places, bool shared, int64_t token, int64_t steps) {
-    if (places.ids == nullptr) return token % steps;
-    return places.ids[shared ? token % steps : token];
+  static int64_t PositionOf(const Table& position_table, bool shared, int64_t token, int64_t steps) {
+    if (position_table.ids == nullptr) return token % steps;
+    return position_table.ids[shared ? token % steps : token];
   }
 
   static Table MakeTable(KernelContext& context, size_t input, const Tensor* ids, int64_t width, const Shape& shape) {

@@ -1,8 +1,8 @@
 // FusedMatMul and its older name TransposeMatMul, com.microsoft, version 1: alpha times numpy.matmul of operands that are
 // transposed as they are read.
 
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/packed_matrices.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "ops/math/matmul.h"
@@ -94,11 +94,11 @@ class FusedMatMul final : public Kernel {
       count = 1;
     }
     if (count == 1) {
-      RunProducts<C>(context, 1, [&](int64_t) { return args; });
+      RunGemms<C>(context, 1, [&](int64_t) { return args; });
     } else {
       const auto a_matrices = OperandMatrices(context, left.shape, shape.batch, count);
       const auto b_matrices = OperandMatrices(context, right.shape, shape.batch, count);
-      RunProducts<C>(context, count, [&](int64_t i) {
+      RunGemms<C>(context, count, [&](int64_t i) {
         GemmArgs<C> one = args;
         one.a += a_matrices[i] * left.batch;
         if (!packed_b_) one.b += b_matrices[i] * right.batch;

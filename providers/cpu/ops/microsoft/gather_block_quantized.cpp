@@ -12,8 +12,8 @@
 namespace tessera::cpu {
 namespace {
 
-/// `count` codes from `begin` on, one a byte; signed ones as their two's complement.
-void ReadCodes(int bits, bool is_signed, const uint8_t* bytes, int64_t begin, int64_t count, uint8_t* out) {
+/// `count` quantized values from `begin` on, one a byte; signed ones as their two's complement.
+void ReadQuantized(int bits, bool is_signed, const uint8_t* bytes, int64_t begin, int64_t count, uint8_t* out) {
   if (bits == 2) Unpack<2>(bytes, begin, count, is_signed, out);
   else if (bits == 4) Unpack<4>(bytes, begin, count, is_signed, out);
   else std::copy_n(bytes + begin, count, out);
@@ -45,7 +45,7 @@ class GatherBlockQuantized final : public Kernel {
     if (in_bytes_) logical[rank - 1] = CheckedMul<int64_t>(logical[rank - 1], 8 / bits_);
     const size_t axis = NormalizeAxis(gather_axis_, rank), quantize_axis = NormalizeAxis(quantize_axis_, rank);
     Require(!in_bytes_ || bits_ == 8 || (axis == 0 && quantize_axis != axis),
-            "bytes that hold several codes are gathered along axis 0 only");
+            "bytes that hold several quantized values are gathered along axis 0 only");
     const QuantizationLayout layout(logical, scales.shape(), static_cast<int64_t>(quantize_axis), block_);
     CheckZeros(context.input(3), scales.shape());
     Shape shape;
@@ -89,18 +89,19 @@ class GatherBlockQuantized final : public Kernel {
 
   float ZeroOf(const Tensor* zeros, const Shape& scales, int64_t i) const {
     if (zeros == nullptr) return in_bytes_ ? static_cast<float>(1 << (bits_ - 1)) : 0.0f;
-    uint8_t code = 0;
+    uint8_t value = 0;
     const auto* bytes = static_cast<const uint8_t*>(zeros->raw());
     // In bytes, each row of zero points begins a byte.
-    if (in_bytes_) ReadCodes(bits_, false, bytes + i / scales.back() * ZeroRowBytes(scales), i % scales.back(), 1, &code);
-    else ReadCodes(bits_, is_signed_, bytes, i, 1, &code);
-    return is_signed_ ? static_cast<float>(static_cast<int8_t>(code)) : static_cast<float>(code);
+    if (in_bytes_)
+      ReadQuantized(bits_, false, bytes + i / scales.back() * ZeroRowBytes(scales), i % scales.back(), 1, &value);
+    else ReadQuantized(bits_, is_signed_, bytes, i, 1, &value);
+    return is_signed_ ? static_cast<float>(static_cast<int8_t>(value)) : static_cast<float>(value);
   }
 
   /// Elements [from, from + count) of the data; zeros where `from` is negative.
   void WriteSlice(const Job& job, int64_t from, int64_t count, int64_t to) const {
     constexpr int64_t kRun = 512;
-    uint8_t codes[kRun];
+    uint8_t quantized[kRun];
     float buffer[kRun], scales[kRun], zeros[kRun];
     for (int64_t done = 0; done < count; done += kRun) {
       const int64_t some = std::min(kRun, count - done), first = from + done;
@@ -108,12 +109,12 @@ class GatherBlockQuantized final : public Kernel {
       if (from < 0) {
         std::fill_n(at, some, 0.0f);
       } else {
-        ReadCodes(bits_, is_signed_, static_cast<const uint8_t*>(job.data.raw()), first, some, codes);
+        ReadQuantized(bits_, is_signed_, static_cast<const uint8_t*>(job.data.raw()), first, some, quantized);
         for (int64_t i = 0; i < some;) {
           const ScaleRun run = job.layout.Run(first + i, first + some);
           const int64_t blocks = run.step == 0 ? 1 : run.count;
           for (int64_t b = 0; b < blocks; ++b) zeros[b] = ZeroOf(job.zeros, job.scale_shape, run.scale + b);
-          dequantize_(codes + i, job.scales.Read(run.scale, blocks, scales), zeros, run.step, at + i, run.count);
+          dequantize_(quantized + i, job.scales.Read(run.scale, blocks, scales), zeros, run.step, at + i, run.count);
           i += run.count;
         }
       }

@@ -56,7 +56,7 @@ class GroupQueryAttention final : public Kernel {
         scale_(info.attribute<float>("scale", 0.0f)),
         softcap_(info.attribute<float>("softcap", 0.0f)),
         norm_epsilon_(info.attribute<float>("qk_norm_epsilon", 1e-6f)),
-        rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {
+        rounds_(RoundsOperands(info.provider(), info.graph(), info.node())) {
     Require(heads_ > 0 && kv_heads_ > 0 && heads_ % kv_heads_ == 0, "num_heads is {} and kv_num_heads {}", heads_,
             kv_heads_);
     slides_ = info.attribute<int64_t>("sliding_window_cache", 0) != 0;
@@ -81,7 +81,7 @@ class GroupQueryAttention final : public Kernel {
     Require(qs[2] % parts == 0, "the query is {}, which does not divide into {} heads", qs, parts);
     Call call = MakeCall(context, qs, qs[2] / parts);
     NewRows q, k, v;
-    Place(context, query, packed, call, q, k, v);
+    SplitHeads(context, query, packed, call, q, k, v);
     Change(context, call, q, k);
     AttentionProblem<float> problem;
     problem.sizes = {call.batch, heads_, kv_heads_, call.steps, 0, call.width, call.width};
@@ -189,8 +189,8 @@ class GroupQueryAttention final : public Kernel {
     return {moved.data(), heads * s.queries * s.keys, heads == 1 ? 0 : s.queries * s.keys, s.keys, s.keys};
   }
 
-  void Place(KernelContext& context, const Tensor& query, bool packed, const Call& call, NewRows& q, NewRows& k,
-             NewRows& v) const {
+  void SplitHeads(KernelContext& context, const Tensor& query, bool packed, const Call& call, NewRows& q, NewRows& k,
+                  NewRows& v) const {
     const float* data = RealView<float>(context, query);
     const int64_t row = query.shape()[2];
     const auto part = [&](const float* from, int64_t heads, int64_t stride) {
@@ -256,7 +256,7 @@ class GroupQueryAttention final : public Kernel {
 
   void ChangeHeads(KernelContext& context, const HeadChanges& changes, NewRows& part) const {
     const int64_t row = part.heads * part.width, half = changes.tables.half, count = part.batch * part.rows * part.heads;
-    const auto turn = interleaved_ ? RotatePairs : RotateHalves;
+    const auto rotate = interleaved_ ? RotatePairs : RotateHalves;
     float* out = context.scratch<float>(static_cast<size_t>(CheckedMul(part.batch * part.rows, row))).data();
     const int64_t parts = std::clamp<int64_t>(count, 1, 4 * context.threads().num_threads());
     const auto normalized =
@@ -275,7 +275,7 @@ class GroupQueryAttention final : public Kernel {
         }
         if (half == 0) continue;
         const int64_t table = changes.positions[token] * half;
-        turn(from, changes.tables.cosines + table, changes.tables.sines + table, half, to);
+        rotate(from, changes.tables.cosines + table, changes.tables.sines + table, half, to);
         std::copy(from + 2 * half, from + part.width, to + 2 * half);
       }
     });
@@ -288,17 +288,17 @@ class GroupQueryAttention final : public Kernel {
     const bool wanted = context.has_output(i);
     const Tensor* past = context.input(i + 2);
     if (past == nullptr && !wanted && !quantization.exists) return rows.at;
-    CacheCodes codes;
+    CacheEncoding encoding;
     if (quantization.exists)
-      codes = CodesWith(context, bits_, context.input(i + 11), quantization.by_channel, kv_heads_, call.width);
-    const int64_t elements = codes.RowElements(call.width);
+      encoding = EncodingWith(context, bits_, context.input(i + 11), quantization.by_channel, kv_heads_, call.width);
+    const int64_t elements = encoding.RowElements(call.width);
     const Shape shape{call.batch, kv_heads_, call.capacity, elements};
     Tensor* cache = wanted ? context.output(i, shape) : nullptr;
-    const ElementType type = codes.exist() ? codes.type() : past != nullptr ? past->type() : cache->type();
+    const ElementType type = encoding.exist() ? encoding.type() : past != nullptr ? past->type() : cache->type();
     for (const Tensor* held : {past, static_cast<const Tensor*>(cache)}) {
       if (held == nullptr) continue;
-      const bool holds_codes = held->is(ElementType::kInt8) || held->is(ElementType::kUInt8);
-      Require(held->is(type) && holds_codes == codes.exist(), "a cache holds {}, which is not what {} says",
+      const bool holds_quantized = held->is(ElementType::kInt8) || held->is(ElementType::kUInt8);
+      Require(held->is(type) && holds_quantized == encoding.exist(), "a cache holds {}, which is not what {} says",
               ElementTypeName(held->type()), i == 1 ? "k_quant_type" : "v_quant_type");
     }
     if (past != nullptr) {
@@ -315,13 +315,13 @@ class GroupQueryAttention final : public Kernel {
     };
     if (slides_) {
       const int64_t capacity = *std::max_element(call.kept, call.kept + call.batch) + call.steps;
-      WriteCache(context.threads(), past, call.kept, rows, capacity, *make_local(capacity), codes);
+      WriteCache(context.threads(), past, call.kept, rows, capacity, *make_local(capacity), encoding);
       if (cache != nullptr) Slide(context.threads(), call, local, past, *cache);
-      return ReadCache(context, local, kv_heads_, capacity, call.width, read, codes);
+      return ReadCache(context, local, kv_heads_, capacity, call.width, read, encoding);
     }
     if (cache == nullptr) cache = make_local(call.capacity);
-    WriteCache(context.threads(), past, call.past, rows, call.capacity, *cache, codes);
-    return ReadCache(context, *cache, kv_heads_, call.capacity, call.width, read, codes);
+    WriteCache(context.threads(), past, call.past, rows, call.capacity, *cache, encoding);
+    return ReadCache(context, *cache, kv_heads_, call.capacity, call.width, read, encoding);
   }
 
   /// The last rows of `all` that a cache of the window's kind still holds.

@@ -1,4 +1,4 @@
-// MatMulNBits, com.microsoft, version 1: products with weights of 2, 4 or 8 bits. Few rows (the tokens of a decoder) meet
+// MatMulNBits, com.microsoft, version 1: matmul with weights of 2, 4 or 8 bits. Few rows (the tokens of a decoder) meet
 // the weights as they are stored; many rows meet panels of them that are converted on the way into the caches. Where
 // accuracy_level is 4 (A may be quantized to 8 bits) and the weights have 4 bits or 8, the products are those of integers.
 
@@ -8,9 +8,9 @@
 
 #include "base/checked.h"
 #include "base/precision.h"
-#include "cpu/ops/microsoft/nbits_product.h"
+#include "cpu/ops/microsoft/nbits_gemm.h"
 #include "cpu/ops/nn/float_view.h"
-#include "cpu/ops/nn/products.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 
@@ -59,8 +59,8 @@ class MatMulNBits final : public Kernel {
     ComputeResult<T> result(context, *output);
     if (groups != nullptr) {
       const NBitsPanels panels(weights, groups);
-      const GemmArgs<float> args = panels.Product(rows, values, bias, result.data());
-      RunProducts<float>(context, 1, [&](int64_t) { return args; });
+      const GemmArgs<float> args = panels.MakeGemm(rows, values, bias, result.data());
+      RunGemms<float>(context, 1, [&](int64_t) { return args; });
     } else {
       MultiplyByNBits(context, weights, quantizes_a_, rows, values, bias, result.data(), true);
     }
@@ -75,27 +75,27 @@ class MatMulNBits final : public Kernel {
     if (zeros == nullptr || !zeros->is(ElementType::kUInt8) || zeros->num_elements() != CheckedMul(w.n, row_bytes))
       return std::nullopt;
     const uint8_t* bytes = zeros->data<uint8_t>();
-    const int code = bytes[0] & ((1 << w.bits) - 1);
+    const int value = bytes[0] & ((1 << w.bits) - 1);
     int all = 0;
-    for (int bit = 0; bit < 8; bit += w.bits) all |= code << bit;
+    for (int bit = 0; bit < 8; bit += w.bits) all |= value << bit;
     const int64_t bits_of_last = (w.blocks * w.bits - 1) % 8 + 1;
     const int last = (1 << bits_of_last) - 1;
     for (int64_t row = 0; row < w.n; ++row, bytes += row_bytes) {
       const bool same = std::all_of(bytes, bytes + row_bytes - 1, [&](uint8_t byte) { return byte == all; });
       if (!same || ((bytes[row_bytes - 1] ^ all) & last) != 0) return std::nullopt;
     }
-    return code;
+    return value;
   }
 
   NBitsWeights Weights(KernelContext& context) const {
     NBitsWeights w = weights_;
-    const Tensor& codes = context.required_input(1);
+    const Tensor& quantized = context.required_input(1);
     const Tensor& scales = context.required_input(2);
     const int64_t blocks = CheckedMul(w.n, w.blocks);
-    Require(codes.num_elements() == CheckedMul(blocks, w.block_bytes()), "B is {}; [{},{},{}] is expected", codes.shape(),
-            w.n, w.blocks, w.block_bytes());
+    Require(quantized.num_elements() == CheckedMul(blocks, w.block_bytes()), "B is {}; [{},{},{}] is expected",
+            quantized.shape(), w.n, w.blocks, w.block_bytes());
     Require(scales.num_elements() == blocks, "scales is {}; [{},{}] is expected", scales.shape(), w.n, w.blocks);
-    w.codes = codes.data<uint8_t>();
+    w.quantized = quantized.data<uint8_t>();
     w.scales = scales_ ? scales_->template data<float>() : ComputeView<T>(context, &scales);
     const Tensor* zeros = context.input(3);
     if (zeros == nullptr || has_common_zero_) return w;

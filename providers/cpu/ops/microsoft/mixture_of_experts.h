@@ -14,7 +14,7 @@ namespace tessera::cpu {
 enum class ExpertActivation : uint8_t { kRelu, kGelu, kSilu, kSwiGlu, kIdentity };
 
 /// Where a fused SwiGLU has its gates (g) and values (l) in the first product's columns.
-enum class GateColumns : uint8_t { kSeparate, kInterleaved, kHalves };
+enum class GateColumns : uint8_t { kSeparate, kInterleaved, kSplit };
 
 /// Which of the experts' probabilities weigh their results.
 enum class RouterSoftmax : uint8_t { kOfAll, kOfChosen };
@@ -40,11 +40,11 @@ struct MixtureSizes {
 /// One mixture's weights. Products of expert `e` with rows of `a`, biases included.
 class Experts {
  public:
-  enum Product { kFirst, kSecond, kThird };  // fc1 [fused * inner, hidden], fc2 [hidden, inner], fc3 [inner, hidden]
+  enum Matrix { kFirst, kSecond, kThird };  // fc1 [fused * inner, hidden], fc2 [hidden, inner], fc3 [inner, hidden]
 
   virtual ~Experts() = default;
   virtual bool has_third() const = 0;
-  virtual void Multiply(KernelContext& context, Product product, int64_t expert, const float* a, int64_t rows,
+  virtual void Multiply(KernelContext& context, Matrix matrix, int64_t expert, const float* a, int64_t rows,
                         float* c) const = 0;
 };
 

@@ -25,9 +25,9 @@ class FloatExperts final : public Experts {
 
   bool has_third() const override { return matrices_[kThird].shape.rank() == 3; }
 
-  void Multiply(KernelContext& context, Product product, int64_t expert, const float* a, int64_t rows,
+  void Multiply(KernelContext& context, Matrix matrix, int64_t expert, const float* a, int64_t rows,
                 float* c) const override {
-    const ExpertMatrices& matrices = matrices_[product];
+    const ExpertMatrices& matrices = matrices_[matrix];
     GemmArgs<float> args;
     args.m = rows;
     args.n = matrices.shape[1];

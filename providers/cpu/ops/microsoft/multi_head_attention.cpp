@@ -34,7 +34,7 @@ class MultiHeadAttention final : public Kernel {
         causal_(info.attribute<int64_t>("unidirectional", 0) != 0),
         scale_(info.attribute<float>("scale", 0.0f)),
         filter_(info.attribute<float>("mask_filter_value", -10000.0f)),
-        rounds_(RoundsFactors(info.provider(), info.graph(), info.node())) {
+        rounds_(RoundsOperands(info.provider(), info.graph(), info.node())) {
     Require(heads_ > 0, "num_heads is {}", heads_);
     shares_ = info.attribute<int64_t>("past_present_share_buffer", 0) != 0;
   }
@@ -43,7 +43,7 @@ class MultiHeadAttention final : public Kernel {
     const Tensor& query = context.required_input(0);
     const int64_t batch = query.shape().rank() > 0 ? query.shape()[0] : 0;
     Part q, k, v;
-    Place(context, query, batch, q, k, v);
+    SplitHeads(context, query, batch, q, k, v);
     AddBiases(context, batch, q, k, v);
     AttentionProblem<float> problem;
     const Past past = PastOf(context, batch, k, v);
@@ -103,7 +103,7 @@ class MultiHeadAttention final : public Kernel {
     v = part(2);
   }
 
-  void Place(KernelContext& context, const Tensor& query, int64_t batch, Part& q, Part& k, Part& v) const {
+  void SplitHeads(KernelContext& context, const Tensor& query, int64_t batch, Part& q, Part& k, Part& v) const {
     const Tensor* key = context.input(1);
     const Tensor* value = context.input(2);
     const Shape& qs = query.shape();

@@ -15,12 +15,12 @@ class MultimodalRotaryEmbedding final : public Kernel {
  public:
   explicit MultimodalRotaryEmbedding(const KernelInfo& info)
       : interleaved_(info.attribute<int64_t>("interleaved", 0) != 0),
-        turned_(info.attribute<int64_t>("rotary_embedding_dim", 0)),
+        rotary_dim_(info.attribute<int64_t>("rotary_embedding_dim", 0)),
         heads_(info.attribute<int64_t>("num_heads", 0)),
         scale_(info.attribute<float>("scale", 1.0f)) {
-    Require(turned_ >= 0 && turned_ % 2 == 0 && heads_ >= 0, "rotary_embedding_dim is {} and num_heads {}", turned_,
-            heads_);
-    Require(turned_ == 0 || heads_ > 0, "rotary_embedding_dim needs num_heads");
+    Require(rotary_dim_ >= 0 && rotary_dim_ % 2 == 0 && heads_ >= 0, "rotary_embedding_dim is {} and num_heads {}",
+            rotary_dim_, heads_);
+    Require(rotary_dim_ == 0 || heads_ > 0, "rotary_embedding_dim needs num_heads");
     const auto sections = info.attribute<std::vector<int64_t>>("mrope_section");
     Require(sections.size() == 3, "mrope_section has {} elements; 3 are expected", sections.size());
     int64_t half = 0;
@@ -51,13 +51,13 @@ class MultimodalRotaryEmbedding final : public Kernel {
     const bool packed = shape.rank() == 3;
     Require(packed || shape.rank() == 4, "the input is {}; 3 or 4 dimensions are expected", shape);
     const auto half = std::ssize(stream_of_);
-    Require(cosine.rank() == 2 && cosine == sine && cosine[1] == half && (turned_ == 0 || turned_ == 2 * half),
+    Require(cosine.rank() == 2 && cosine == sine && cosine[1] == half && (rotary_dim_ == 0 || rotary_dim_ == 2 * half),
             "cos_cache is {} and sin_cache {}; mrope_section sums up to {} and rotary_embedding_dim is {}", cosine, sine,
-            half, turned_);
+            half, rotary_dim_);
     const int64_t batch = shape[0], steps = shape[packed ? 1 : 2],
                   hidden = packed ? shape[2] : CheckedMul(shape[1], shape[3]);
-    const int64_t width = !packed ? shape[3] : turned_ > 0 ? (hidden % heads_ == 0 ? hidden / heads_ : 0) : 2 * half;
-    Require(width > 0 && hidden % width == 0 && 2 * half <= width, "caches {} turn {} elements of an input {}", cosine,
+    const int64_t width = !packed ? shape[3] : rotary_dim_ > 0 ? (hidden % heads_ == 0 ? hidden / heads_ : 0) : 2 * half;
+    Require(width > 0 && hidden % width == 0 && 2 * half <= width, "caches {} rotate {} elements of an input {}", cosine,
             2 * half, shape);
     Tensor* y = context.output(0, shape);
     if (y == nullptr || x.num_elements() == 0) return;
@@ -65,13 +65,13 @@ class MultimodalRotaryEmbedding final : public Kernel {
     const float* from = RealView<float>(context, x);
     RealResult<float> result(context, *y);
     float* to = result.data();
-    const auto turn = interleaved_ ? RotatePairs : RotateHalves;
+    const auto rotate = interleaved_ ? RotatePairs : RotateHalves;
     const int64_t heads = hidden / width;
     context.threads().ParallelFor(
         batch * steps * heads, static_cast<double>(width) * 0.4 + 5, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const int64_t row = (packed ? i / heads : i / (heads * steps) * steps + i % steps) * half;
-            turn(from + i * width, cosines + row, sines + row, half, to + i * width);
+            rotate(from + i * width, cosines + row, sines + row, half, to + i * width);
             std::copy_n(from + i * width + 2 * half, width - 2 * half, to + i * width + 2 * half);
             if (scale_ == 1.0f) continue;
             for (int64_t k = i * width; k < (i + 1) * width; ++k) to[k] *= scale_;
@@ -108,7 +108,7 @@ class MultimodalRotaryEmbedding final : public Kernel {
   }
 
   bool interleaved_;
-  int64_t turned_;
+  int64_t rotary_dim_;
   int64_t heads_;
   float scale_;
   std::vector<uint8_t> stream_of_;  // by pair: time, height or width

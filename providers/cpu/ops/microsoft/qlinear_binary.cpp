@@ -14,9 +14,9 @@ namespace {
 
 /// `advancing`: see SpanLoop.
 void Span(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void* params) {
-  const auto& how = *static_cast<const CodeArithmetic*>(params);
+  const auto& how = *static_cast<const QuantizedArithmetic*>(params);
   if ((advancing & 3) == 3 || count == 1) {
-    CombineCodes(how, inputs[0], inputs[1], output, count);
+    CombineQuantized(how, inputs[0], inputs[1], output, count);
     return;
   }
   constexpr int64_t kChunk = 512;
@@ -27,8 +27,8 @@ void Span(const void* const* inputs, unsigned advancing, void* output, int64_t c
   if (left_stays) std::memset(repeated[0], *left, kChunk);
   if (right_stays) std::memset(repeated[1], *right, kChunk);
   for (int64_t begin = 0; begin < count; begin += kChunk) {
-    CombineCodes(how, left_stays ? repeated[0] : left + begin, right_stays ? repeated[1] : right + begin,
-                 static_cast<uint8_t*>(output) + begin, std::min(kChunk, count - begin));
+    CombineQuantized(how, left_stays ? repeated[0] : left + begin, right_stays ? repeated[1] : right + begin,
+                     static_cast<uint8_t*>(output) + begin, std::min(kChunk, count - begin));
   }
 }
 
@@ -41,7 +41,7 @@ class QLinearBinary final : public Kernel {
     const Tensor& a = context.required_input(0);
     const Tensor& b = context.required_input(3);
     const Shape shape = BroadcastShape(a.shape(), b.shape());
-    const CodeArithmetic how =
+    const QuantizedArithmetic how =
         Arithmetic(ReadQuantizedScalar(context, 1), ReadQuantizedScalar(context, 4), ReadQuantizedScalar(context, 6));
     Tensor* c = context.output(0, shape);
     if (c == nullptr || c->num_elements() == 0) return;
@@ -50,12 +50,12 @@ class QLinearBinary final : public Kernel {
   }
 
  private:
-  CodeArithmetic Arithmetic(const QuantizedScalar& a, const QuantizedScalar& b, const QuantizedScalar& c) const {
-    CodeArithmetic how{.is_signed = is_signed_,
-                       .multiplies = kMultiplies,
-                       .a_zero = a.zero,
-                       .b_zero = b.zero,
-                       .zero = static_cast<int32_t>(c.zero)};
+  QuantizedArithmetic Arithmetic(const QuantizedScalar& a, const QuantizedScalar& b, const QuantizedScalar& c) const {
+    QuantizedArithmetic how{.is_signed = is_signed_,
+                            .multiplies = kMultiplies,
+                            .a_zero = a.zero,
+                            .b_zero = b.zero,
+                            .zero = static_cast<int32_t>(c.zero)};
     const double a_scale = a.scale, b_scale = b.scale, c_scale = c.scale;
     if (kMultiplies) {
       how.a_scale = static_cast<float>(a_scale * b_scale / c_scale);

@@ -1,4 +1,4 @@
-// QLinearGlobalAveragePool, com.microsoft, version 1: means of 8-bit codes over all spatial axes.
+// QLinearGlobalAveragePool, com.microsoft, version 1: means of 8-bit quantized values over all spatial axes.
 
 #include <algorithm>
 #include <cmath>
@@ -11,14 +11,14 @@ namespace tessera::cpu {
 namespace {
 
 template <class T>
-int64_t SumOf(const T* codes, int64_t count) {
+int64_t SumOf(const T* quantized, int64_t count) {
   int64_t total = 0;
   while (count > 0) {  // 32 bits hold this many
     const int64_t some = std::min<int64_t>(count, 1 << 16);
     int32_t sum = 0;
-    for (int64_t i = 0; i < some; ++i) sum += codes[i];
+    for (int64_t i = 0; i < some; ++i) sum += quantized[i];
     total += sum;
-    codes += some;
+    quantized += some;
     count -= some;
   }
   return total;
@@ -28,13 +28,13 @@ constexpr int64_t kTogether = 64;  // channels
 
 /// Of each of `count` channels that lie side by side, pixel after pixel.
 template <class T>
-void SumSideBySide(const T* codes, int64_t pixels, int64_t channels, int64_t count, int64_t* totals) {
+void SumInterleaved(const T* quantized, int64_t pixels, int64_t channels, int64_t count, int64_t* totals) {
   std::fill_n(totals, count, int64_t{0});
   for (int64_t first = 0; first < pixels; first += 1 << 16) {  // 32 bits hold this many
     int32_t sums[kTogether] = {};
     const int64_t last = std::min<int64_t>(pixels, first + (1 << 16));
     for (int64_t p = first; p < last; ++p) {
-      const T* pixel = codes + p * channels;
+      const T* pixel = quantized + p * channels;
       for (int64_t i = 0; i < count; ++i) sums[i] += pixel[i];
     }
     for (int64_t i = 0; i < count; ++i) totals[i] += sums[i];
@@ -67,9 +67,9 @@ class QLinearGlobalAveragePool final : public Kernel {
     const auto code_of = [&](int64_t sum) {
       const auto mean =
           static_cast<float>(static_cast<double>(sum) / static_cast<double>(pixels)) - in.zero;  // NaN without pixels
-      const float code = std::nearbyint(mean * in.scale / out.scale) + out.zero;
+      const float rounded = std::nearbyint(mean * in.scale / out.scale) + out.zero;
       const float low = is_signed ? -128.0f : 0.0f, high = is_signed ? 127.0f : 255.0f;
-      return static_cast<uint8_t>(static_cast<int>(code >= low ? std::min(code, high) : low));
+      return static_cast<uint8_t>(static_cast<int>(rounded >= low ? std::min(rounded, high) : low));
     };
     context.threads().ParallelFor(y->num_elements(), static_cast<double>(pixels) * 0.1, [&](int64_t begin, int64_t end) {
       if (!channels_last_) {
@@ -83,8 +83,8 @@ class QLinearGlobalAveragePool final : public Kernel {
       for (int64_t i = begin, count = 0; i < end; i += count) {
         count = std::min({end - i, kTogether, channels - i % channels});
         const uint8_t* first = from + i / channels * channels * pixels + i % channels;
-        is_signed ? SumSideBySide(reinterpret_cast<const int8_t*>(first), pixels, channels, count, sums)
-                  : SumSideBySide(first, pixels, channels, count, sums);
+        is_signed ? SumInterleaved(reinterpret_cast<const int8_t*>(first), pixels, channels, count, sums)
+                  : SumInterleaved(first, pixels, channels, count, sums);
         for (int64_t j = 0; j < count; ++j) to[i + j] = code_of(sums[j]);
       }
     });

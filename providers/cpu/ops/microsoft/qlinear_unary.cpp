@@ -22,11 +22,11 @@ class QLinearUnary : public Kernel {
     if (y == nullptr) return;
     uint8_t table[256];
     const float low = is_signed_ ? -128.0f : 0.0f, high = is_signed_ ? 127.0f : 255.0f;
-    for (int code = 0; code < 256; ++code) {
-      const float number = is_signed_ ? static_cast<float>(static_cast<int8_t>(code)) : static_cast<float>(code);
+    for (int value = 0; value < 256; ++value) {
+      const float number = is_signed_ ? static_cast<float>(static_cast<int8_t>(value)) : static_cast<float>(value);
       const float result = std::nearbyint(Map((number - in.zero) * in.scale) / out.scale) + out.zero;
       const float clamped = result >= low ? std::min(result, high) : low;  // NaN as the lowest
-      table[code] = static_cast<uint8_t>(static_cast<int>(clamped));
+      table[value] = static_cast<uint8_t>(static_cast<int>(clamped));
     }
     const auto* from = static_cast<const uint8_t*>(x.raw());
     auto* to = static_cast<uint8_t*>(y->mutable_raw());

@@ -11,11 +11,11 @@ class RotaryEmbedding final : public Kernel {
  public:
   explicit RotaryEmbedding(const KernelInfo& info)
       : interleaved_(info.attribute<int64_t>("interleaved", 0) != 0),
-        turned_(info.attribute<int64_t>("rotary_embedding_dim", 0)),
+        rotary_dim_(info.attribute<int64_t>("rotary_embedding_dim", 0)),
         heads_(info.attribute<int64_t>("num_heads", 0)),
         scale_(info.attribute<float>("scale", 1.0f)) {
-    Require(turned_ >= 0 && heads_ >= 0, "rotary_embedding_dim is {} and num_heads {}", turned_, heads_);
-    Require(turned_ == 0 || heads_ > 0, "rotary_embedding_dim needs num_heads");
+    Require(rotary_dim_ >= 0 && heads_ >= 0, "rotary_embedding_dim is {} and num_heads {}", rotary_dim_, heads_);
+    Require(rotary_dim_ == 0 || heads_ > 0, "rotary_embedding_dim needs num_heads");
   }
 
   void Compute(KernelContext& context) override {
@@ -27,11 +27,11 @@ class RotaryEmbedding final : public Kernel {
     const bool packed = shape.rank() == 3;
     Require(packed || shape.rank() == 4, "the input is {}; 3 or 4 dimensions are expected", shape);
     Require(cosine.rank() == 2 && cosine == sine, "cos_cache is {} and sin_cache {}", cosine, sine);
-    const int64_t batch = shape[0], steps = shape[packed ? 1 : 2], half = cosine[1], turned = 2 * half;
+    const int64_t batch = shape[0], steps = shape[packed ? 1 : 2], half = cosine[1], rotary_dim = 2 * half;
     const int64_t hidden = packed ? shape[2] : shape[1] * shape[3];
-    const int64_t width = !packed ? shape[3] : turned_ > 0 ? (hidden % heads_ == 0 ? hidden / heads_ : 0) : turned;
-    Require(width > 0 && hidden % width == 0 && turned <= width && (turned_ == 0 || turned_ == turned),
-            "caches {} turn {} elements of an input {}", cosine, turned, shape);
+    const int64_t width = !packed ? shape[3] : rotary_dim_ > 0 ? (hidden % heads_ == 0 ? hidden / heads_ : 0) : rotary_dim;
+    Require(width > 0 && hidden % width == 0 && rotary_dim <= width && (rotary_dim_ == 0 || rotary_dim_ == rotary_dim),
+            "caches {} rotate {} elements of an input {}", cosine, rotary_dim, shape);
     const int64_t heads = hidden / width;
     Tensor* y = context.output(0, shape);
     if (y == nullptr || x.num_elements() == 0) return;
@@ -43,16 +43,16 @@ class RotaryEmbedding final : public Kernel {
     const bool one = positions.num_elements() == 1 && positions.shape().rank() != 2;
     RealResult<float> result(context, *y);
     float* to = result.data();
-    const auto turn = interleaved_ ? RotatePairs : RotateHalves;
-    context.threads().ParallelFor(batch * steps * heads, static_cast<double>(width) * 0.4 + 5,
-                                  [&](int64_t begin, int64_t end) {
-                                    for (int64_t i = begin; i < end; ++i) {
-                                      const int64_t token = packed ? i / heads : i / (heads * steps) * steps + i % steps;
-                                      const int64_t row = (one ? position[0] + token % steps : position[token]) * half;
-                                      turn(from + i * width, cosines + row, sines + row, half, to + i * width);
-                                      std::copy_n(from + i * width + turned, width - turned, to + i * width + turned);
-                                    }
-                                  });
+    const auto rotate = interleaved_ ? RotatePairs : RotateHalves;
+    context.threads().ParallelFor(
+        batch * steps * heads, static_cast<double>(width) * 0.4 + 5, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t token = packed ? i / heads : i / (heads * steps) * steps + i % steps;
+            const int64_t row = (one ? position[0] + token % steps : position[token]) * half;
+            rotate(from + i * width, cosines + row, sines + row, half, to + i * width);
+            std::copy_n(from + i * width + rotary_dim, width - rotary_dim, to + i * width + rotary_dim);
+          }
+        });
     if (scale_ != 1.0f) {
       for (int64_t i = 0; i < x.num_elements(); ++i) to[i] *= scale_;
     }
@@ -76,7 +76,7 @@ class RotaryEmbedding final : public Kernel {
   }
 
   bool interleaved_;
-  int64_t turned_;
+  int64_t rotary_dim_;
   int64_t heads_;
   float scale_;
 };

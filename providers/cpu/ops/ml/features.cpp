@@ -118,20 +118,20 @@ class Normalizer final : public Kernel {
   static constexpr double kElementNs = 0.5;
 
   void Normalize(const float* in, float* out, int64_t rows, int64_t width) const {
-    double sums[kRows];
-    std::fill_n(sums, rows, FoldIdentity<double>(fold_));
+    double acc[kRows];
+    std::fill_n(acc, rows, FoldIdentity<double>(fold_));
     const FoldKernels<float>& kernels = FoldKernelsOf<float>(fold_);
     if (width < kLongRow) {
-      kernels.rows(in, rows, width, width, nullptr, sums);
+      kernels.rows(in, rows, width, width, nullptr, acc);
     } else {
       for (int64_t row = 0; row < rows; ++row) {
         InCancellablePieces(0, width, kElementNs, [&](int64_t begin, int64_t end) {
-          kernels.rows(in + row * width + begin, 1, end - begin, width, nullptr, sums + row);
+          kernels.rows(in + row * width + begin, 1, end - begin, width, nullptr, acc + row);
         });
       }
     }
     for (int64_t row = 0; row < rows; ++row, in += width, out += width) {
-      const auto divisor = static_cast<float>(fold_ == Fold::kSumSquare ? std::sqrt(sums[row]) : sums[row]);
+      const auto divisor = static_cast<float>(fold_ == Fold::kSumSquare ? std::sqrt(acc[row]) : acc[row]);
       InCancellablePieces(0, width, kElementNs, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) out[i] = divisor == 0 ? in[i] : in[i] / divisor;
       });

@@ -113,23 +113,23 @@ void Forest<T>::Flatten(const ForestSource<T>& source) {
   std::vector<uint32_t> order;
   order.reserve(source.nodes.size());
   for (const uint32_t root : source.roots) OrderTree(source, root, state, order);
-  std::vector<uint32_t> places(source.nodes.size(), 0);
+  std::vector<uint32_t> node_ids(source.nodes.size(), 0);
   uint32_t num_nodes = 0, num_leaves = 0;
   bool any_member = false;
   for (const uint32_t index : order) {
     const auto& from = source.nodes[index];
     const bool is_leaf = from.branch == Branch::kLeaf;
-    places[index] = is_leaf ? kTreeLeaf | num_leaves++ : num_nodes++;
+    node_ids[index] = is_leaf ? kTreeLeaf | num_leaves++ : num_nodes++;
     any_member |= from.branch == Branch::kMember;
   }
   SetTreeTargets(source, order);
   walk_ = any_member ? Walk::kMember : Walk::kLeq;
   nodes_.reserve(num_nodes);
   (one_target() ? leaf_values_.reserve(num_leaves) : first_vote_.reserve(num_leaves + 1));
-  for (const uint32_t root : source.roots) roots_.push_back(places[root]);
+  for (const uint32_t root : source.roots) roots_.push_back(node_ids[root]);
   for (const uint32_t index : order) {
     const auto& from = source.nodes[index];
-    from.branch == Branch::kLeaf ? AddLeaf(source, from) : AddNode(source, from, places);
+    from.branch == Branch::kLeaf ? AddLeaf(source, from) : AddNode(source, from, node_ids);
   }
   first_vote_.push_back(static_cast<uint32_t>(votes_.size()));
   first_member_.push_back(static_cast<uint32_t>(members_.size()));
@@ -171,10 +171,10 @@ void Forest<T>::SetTreeTargets(const ForestSource<T>& source, std::span<const ui
 
 template <class T>
 void Forest<T>::AddNode(const ForestSource<T>& source, const typename ForestSource<T>::Node& from,
-                        std::span<const uint32_t> places) {
+                        std::span<const uint32_t> node_ids) {
   min_features_ = std::max(min_features_, int64_t{from.feature} + 1);
   const uint32_t test = TestOf(from.branch) | (from.missing_tracks_true ? kTestUnordered : 0);
-  nodes_.push_back({from.value, from.feature << 4 | test, {places[from.on_false], places[from.on_true]}});
+  nodes_.push_back({from.value, from.feature << 4 | test, {node_ids[from.on_false], node_ids[from.on_true]}});
   if (walk_ != Walk::kMember) return;
   first_member_.push_back(static_cast<uint32_t>(members_.size()));
   if (from.branch != Branch::kMember) return;

@@ -100,7 +100,8 @@ class Forest {
 
   void Flatten(const ForestSource<T>& source);
   void SetTreeTargets(const ForestSource<T>& source, std::span<const uint32_t> order);
-  void AddNode(const ForestSource<T>& source, const typename ForestSource<T>::Node& from, std::span<const uint32_t> places);
+  void AddNode(const ForestSource<T>& source, const typename ForestSource<T>::Node& from,
+               std::span<const uint32_t> node_ids);
   void AddLeaf(const ForestSource<T>& source, const typename ForestSource<T>::Node& from);
   template <Walk kWalk>
   bool GoesTrue(const Node& node, uint32_t index, T x) const;

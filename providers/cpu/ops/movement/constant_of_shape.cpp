@@ -16,9 +16,9 @@ class ConstantOfShape final : public Kernel {
     Require(value_.num_elements() == 1, "value has {} elements, expected one", value_.num_elements());
     if (!IsPacked(value_.type())) return;
     const int bits = BitWidth(value_.type());
-    unsigned code = *static_cast<const uint8_t*>(value_.raw()) & ((1u << bits) - 1);
-    for (int filled = bits; filled < 8; filled *= 2) code |= code << filled;
-    packed_byte_ = static_cast<uint8_t>(code);
+    unsigned bits_of_value = *static_cast<const uint8_t*>(value_.raw()) & ((1u << bits) - 1);
+    for (int filled = bits; filled < 8; filled *= 2) bits_of_value |= bits_of_value << filled;
+    packed_byte_ = static_cast<uint8_t>(bits_of_value);
   }
 
   void Compute(KernelContext& context) override {

@@ -15,8 +15,8 @@ int64_t CountAlong(const Window& window, size_t axis, int64_t o, bool include_pa
     return range.last - range.first;
   }
   // Padding counts, what ceil_mode reads beyond it does not.
-  const int64_t room = window.input[axis] + window.begin[axis] + window.end[axis] - o * window.strides[axis];
-  return std::min(window.kernel[axis], (room + window.dilations[axis] - 1) / window.dilations[axis]);
+  const int64_t remaining = window.input[axis] + window.begin[axis] + window.end[axis] - o * window.strides[axis];
+  return std::min(window.kernel[axis], (remaining + window.dilations[axis] - 1) / window.dilations[axis]);
 }
 
 template <class T>

@@ -47,8 +47,8 @@ void AddColumns(const Window& window, const T* columns, T* image) {
     // Columns whose pixel along the last axis is inside the image.
     const int64_t shift = kernel[last] * window.dilations[last] - window.begin[last];
     const int64_t first = shift >= 0 ? 0 : CeilDiv(-shift, stride);
-    const int64_t room = window.input[last] - shift;
-    const int64_t end = room <= 0 ? 0 : std::min(width, CeilDiv(room, stride));
+    const int64_t remaining = window.input[last] - shift;
+    const int64_t end = remaining <= 0 ? 0 : std::min(width, CeilDiv(remaining, stride));
     CancellationPoint();
     ForEachIndex(outer_columns, [&](const Shape& column) {
       look.Pass(width + 8);

@@ -10,10 +10,10 @@
 #include "cpu/ops/nn/conv_input.h"
 #include "cpu/ops/nn/float_view.h"
 #include "cpu/ops/nn/fused_activation.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/kn2row_conv.h"
 #include "cpu/ops/nn/nchw8c_depthwise.h"
 #include "cpu/ops/nn/packed_weights.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/nn/small_images.h"
 #include "cpu/ops/nn/winograd_conv.h"
 #include "cpu/ops/ops.h"
@@ -73,7 +73,7 @@ struct ConvProblem {
   int64_t group_channels() const { return channels / groups; }
   int64_t group_outputs() const { return outputs / groups; }
 
-  GemmArgs<C> Product(int64_t image, int64_t group) const {
+  GemmArgs<C> Gemm(int64_t image, int64_t group) const {
     GemmArgs<C> args;
     args.m = group_outputs();
     args.n = pixels;
@@ -91,8 +91,8 @@ struct ConvProblem {
 /// Kernel of one pixel, unit strides, no padding: a plain GEMM.
 template <class C>
 void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
-  RunProducts<C>(context, problem.batch * problem.groups, [&](int64_t i) {
-    GemmArgs<C> args = problem.Product(i / problem.groups, i % problem.groups);
+  RunGemms<C>(context, problem.batch * problem.groups, [&](int64_t i) {
+    GemmArgs<C> args = problem.Gemm(i / problem.groups, i % problem.groups);
     args.b = problem.input + i * problem.group_channels() * problem.pixels;
     args.b_k = problem.pixels;
     return args;
@@ -122,7 +122,7 @@ GemmArgs<C> ProductWithPackedWeights(const ConvProblem<C>& problem, const C* pac
 
 template <class C>
 void PointwiseWithPackedWeights(KernelContext& context, const ConvProblem<C>& problem, const C* packed) {
-  RunProducts<C>(context, problem.batch, [&](int64_t i) {
+  RunGemms<C>(context, problem.batch, [&](int64_t i) {
     return ProductWithPackedWeights(problem, packed, problem.input + i * problem.channels * problem.pixels, i);
   });
 }
@@ -156,7 +156,7 @@ void GeneralWithPackedWeights(KernelContext& context, const ConvProblem<C>& prob
                          input.in_place(), columns.data() + c * channel_columns);
       }
     });
-    RunProducts<C>(context, 1, [&](int64_t) { return ProductWithPackedWeights(problem, packed, columns.data(), image); });
+    RunGemms<C>(context, 1, [&](int64_t) { return ProductWithPackedWeights(problem, packed, columns.data(), image); });
   }
 }
 
@@ -268,8 +268,8 @@ void General(KernelContext& context, const ConvProblem<C>& problem, const ConvIn
     for (int64_t i = 0; i < images * problem.groups; ++i) {
       new (panels + i) ConvPanels<C>(input, base + i * problem.group_channels() * input.channel_size(), end, offsets);
     }
-    RunProducts<C>(context, images * problem.groups, [&](int64_t i) {
-      GemmArgs<C> args = problem.Product(image + i / problem.groups, i % problem.groups);
+    RunGemms<C>(context, images * problem.groups, [&](int64_t i) {
+      GemmArgs<C> args = problem.Gemm(image + i / problem.groups, i % problem.groups);
       args.source = panels + i;
       return args;
     });

@@ -107,7 +107,7 @@ class ConvInput {
     std::fill_n(out, channel_size_, pad);
     // The padded image's rows that are inside the input.
     const int64_t first = std::min(window_.begin[0], padded_[0]);
-    ByteImage image{std::clamp<int64_t>(padded_[0] - first, 0, window_.input[0]), width, padded_[1], {}, {}, {}};
+    ImageU8 image{std::clamp<int64_t>(padded_[0] - first, 0, window_.input[0]), width, padded_[1], {}, {}, {}};
     for (int64_t phase = 0; phase < phases_; ++phase) {
       const int64_t start = std::max<int64_t>((before - phase + 1) / 2, 0);
       const int64_t end = std::min((width + before - phase + 1) / 2, phase_width_);
@@ -231,8 +231,8 @@ class ConvInput {
       if (phase_used_[phase] == 0) continue;
       // Its element i is input element i * stride + phase - before.
       const int64_t first = std::clamp<int64_t>(CeilDiv(before - phase, stride), 0, phase_width_);
-      const int64_t room = window_.input[last] + before - phase;
-      const int64_t end = std::clamp<int64_t>(room <= 0 ? 0 : CeilDiv(room, stride), first, phase_width_);
+      const int64_t remaining = window_.input[last] + before - phase;
+      const int64_t end = std::clamp<int64_t>(remaining <= 0 ? 0 : CeilDiv(remaining, stride), first, phase_width_);
       phase_rows_[count++] = {first, end, end > first ? first * stride + phase - before : 0, phase * phase_width_};
     }
     phase_rows_ = phase_rows_.first(count);

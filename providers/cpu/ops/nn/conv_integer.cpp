@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "cpu/ops/nn/byte_conv.h"
 #include "cpu/ops/nn/integer_conv.h"
-#include "cpu/ops/nn/small_byte_images.h"
+#include "cpu/ops/nn/quantized_conv.h"
+#include "cpu/ops/nn/small_quantized_conv.h"
 #include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
@@ -45,8 +45,8 @@ class ConvInteger final : public Kernel {
     });
   }
 
-  std::optional<SmallByteConv> small_;
-  std::optional<ByteConv> fast_;
+  std::optional<SmallQuantizedConv> small_;
+  std::optional<QuantizedConv> fast_;
   std::optional<IntegerConv> conv_;
 };
 

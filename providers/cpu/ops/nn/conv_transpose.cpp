@@ -7,7 +7,7 @@
 #include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/float_view.h"
-#include "cpu/ops/nn/products.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/transposed_gather.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
@@ -27,15 +27,15 @@ class ConvTranspose final : public Kernel {
       return;
     weights_shape_ = weights->shape();
     if (weights_shape_[0] % attributes_.group != 0 || weights_shape_[0] / attributes_.group <= kFewChannels) return;
-    turned_ = SharedTensor(info, *weights, fmt::format("conv_transpose.{}", attributes_.group), ElementTypeOf<C>,
-                           weights_shape_, [&] { return Turn(info.threads(), *weights); });
+    transposed_ = SharedTensor(info, *weights, fmt::format("conv_transpose.{}", attributes_.group), ElementTypeOf<C>,
+                               weights_shape_, [&] { return Turn(info.threads(), *weights); });
     info.ReleaseConstant(1);
   }
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
-    const Tensor* weights = turned_ ? nullptr : &context.required_input(1);
-    const Shape& weights_shape = turned_ ? weights_shape_ : weights->shape();
+    const Tensor* weights = transposed_ ? nullptr : &context.required_input(1);
+    const Shape& weights_shape = transposed_ ? weights_shape_ : weights->shape();
     const Tensor* bias = context.input(2);
     const Window window = CheckShapes(input.shape(), weights_shape, bias);
     const int64_t groups = attributes_.group;
@@ -53,7 +53,7 @@ class ConvTranspose final : public Kernel {
                                        window.input.num_elements(),
                                        ComputeView<T>(context, &input),
                                        ComputeView<T>(context, weights),
-                                       turned_ ? turned_->data<C>() : nullptr,
+                                       transposed_ ? transposed_->data<C>() : nullptr,
                                        ComputeView<T>(context, bias),
                                        result.data()};
     Run(context, window, problem);
@@ -65,18 +65,18 @@ class ConvTranspose final : public Kernel {
 
   /// Weights with the input channels as the last axis.
   std::shared_ptr<const Tensor> Turn(ThreadPool& threads, const Tensor& weights) const {
-    auto turned = std::make_shared<Tensor>(ElementTypeOf<C>, weights.shape(), WeightMemory());
+    auto transposed = std::make_shared<Tensor>(ElementTypeOf<C>, weights.shape(), WeightMemory());
     const int64_t channels = weights.shape()[0] / attributes_.group;
     const int64_t rows = weights.shape().SizeOfRange(1, weights.shape().rank());
     const T* from = weights.data<T>();
-    C* to = turned->template mutable_data<C>();
+    C* to = transposed->template mutable_data<C>();
     threads.ParallelFor(attributes_.group * rows, static_cast<double>(channels) * 2, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const T* column = from + i / rows * channels * rows + i % rows;
         for (int64_t c = 0; c < channels; ++c) to[i * channels + c] = static_cast<C>(column[c * rows]);
       }
     });
-    return turned;
+    return transposed;
   }
 
   static void Run(KernelContext& context, const Window& window, const TransposedProblem<C>& problem) {
@@ -84,10 +84,10 @@ class ConvTranspose final : public Kernel {
     for (size_t i = 0; i < window.rank(); ++i)
       pointwise = pointwise && window.input[i] == window.output[i] && window.begin[i] == 0;
     if (pointwise && problem.channels > 0) {
-      RunProducts<C>(context, problem.batch * problem.groups, [&](int64_t i) {
+      RunGemms<C>(context, problem.batch * problem.groups, [&](int64_t i) {
         const int64_t group = i % problem.groups;
-        auto args = problem.Product(i / problem.groups, group, 0, problem.outputs,
-                                    problem.out + i * problem.outputs * problem.columns);
+        auto args = problem.Gemm(i / problem.groups, group, 0, problem.outputs,
+                                 problem.out + i * problem.outputs * problem.columns);
         args.epilogue.row_bias = problem.bias == nullptr ? nullptr : problem.bias + group * problem.outputs;
         return args;
       });
@@ -97,7 +97,7 @@ class ConvTranspose final : public Kernel {
     if (problem.channels <= kFewChannels || problem.columns == 0) {
       GatherInput(context, problem, tables);
     } else {
-      GatherProducts(context, problem, tables);
+      GatherMatMul(context, problem, tables);
     }
   }
 
@@ -117,7 +117,7 @@ class ConvTranspose final : public Kernel {
 
   TransposeAttributes attributes_;
   Shape weights_shape_;
-  std::shared_ptr<const Tensor> turned_;
+  std::shared_ptr<const Tensor> transposed_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "base/rounding.h"
 #include "cpu/engine/slots.h"
 #include "cpu/ops/nn/float_view.h"
-#include "cpu/ops/nn/products.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "ops/nn/window.h"
@@ -68,7 +68,7 @@ class DeformConv final : public Kernel {
       const C* image_mask = masks == nullptr ? nullptr : masks + image * offset_group_ * kernel * pixels;
       SampleColumns(context, window, channels, x + image * channels * window.input.num_elements(),
                     offsets + image * offset_group_ * kernel * 2 * pixels, image_mask, columns.data());
-      RunProducts<C>(context, group_, [&](int64_t g) {
+      RunGemms<C>(context, group_, [&](int64_t g) {
         GemmArgs<C> args;
         args.m = outputs / group_;
         args.n = pixels;
@@ -88,13 +88,13 @@ class DeformConv final : public Kernel {
 
  private:
   /// The input pixels that one kernel position reads for an output pixel, the same for all channels of an offset group.
-  struct Place {
+  struct SamplePoint {
     int64_t corner;  // the upper left one of four that are inside the image; or kOutside or kBorder
     C y, x, dy, dx, mask;
   };
   static constexpr int64_t kOutside = -1, kBorder = -2;
 
-  static Place PlaceAt(int64_t height, int64_t width, C y, C x, C mask) {
+  static SamplePoint SamplePointAt(int64_t height, int64_t width, C y, C x, C mask) {
     if (!(y > C{-1} && y < static_cast<C>(height) && x > C{-1} && x < static_cast<C>(width)))
       return {kOutside, y, x, 0, 0, mask};
     const C top = std::floor(y), left = std::floor(x);
@@ -103,7 +103,7 @@ class DeformConv final : public Kernel {
     return {inside ? y0 * width + x0 : kBorder, y, x, y - top, x - left, mask};
   }
 
-  static C SampleAt(const C* plane, int64_t height, int64_t width, const Place& at) {
+  static C SampleAt(const C* plane, int64_t height, int64_t width, const SamplePoint& at) {
     if (at.corner < 0) return (at.corner == kOutside ? C{0} : Sample(plane, height, width, at.y, at.x)) * at.mask;
     const C* upper = plane + at.corner;
     const C* lower = upper + width;
@@ -122,12 +122,13 @@ class DeformConv final : public Kernel {
         std::clamp<int64_t>(CeilDiv(2 * threads.num_threads(), positions), 1, of_group);  // of the channels
     const double cost = static_cast<double>(pixels) * (10 + 2 * static_cast<double>(of_group / parts));
     const int64_t slots = SlotCount(threads, positions * parts, cost);
-    const auto places = context.scratch<Place>(static_cast<size_t>(CheckedMul(slots, pixels)));
+    const auto points = context.scratch<SamplePoint>(static_cast<size_t>(CheckedMul(slots, pixels)));
     ParallelSlots(threads, slots, positions * parts, cost, [&](int64_t slot, int64_t begin, int64_t end) {
-      Place* at = places.data() + slot * pixels;
+      SamplePoint* at = points.data() + slot * pixels;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t position = i / parts, group = position / kernel, k = position % kernel, part = i % parts;
-        FindPlaces(window, k, offsets + position * 2 * pixels, mask == nullptr ? nullptr : mask + position * pixels, at);
+        FindSamplePoints(window, k, offsets + position * 2 * pixels, mask == nullptr ? nullptr : mask + position * pixels,
+                         at);
         for (int64_t c = group * of_group + of_group * part / parts; c < group * of_group + of_group * (part + 1) / parts;
              ++c) {
           CancellationPoint();
@@ -140,14 +141,14 @@ class DeformConv final : public Kernel {
   }
 
   /// Of kernel position `k`, by output pixel.
-  static void FindPlaces(const Window& window, int64_t k, const C* offsets, const C* mask, Place* places) {
+  static void FindSamplePoints(const Window& window, int64_t k, const C* offsets, const C* mask, SamplePoint* points) {
     const int64_t pixels = window.output.num_elements();
     const int64_t ky = k / window.kernel[1] * window.dilations[0] - window.begin[0];
     const int64_t kx = k % window.kernel[1] * window.dilations[1] - window.begin[1];
     for (int64_t p = 0; p < pixels; ++p) {
       const C y = static_cast<C>(p / window.output[1] * window.strides[0] + ky) + offsets[p];
       const C x = static_cast<C>(p % window.output[1] * window.strides[1] + kx) + offsets[pixels + p];
-      places[p] = PlaceAt(window.input[0], window.input[1], y, x, mask == nullptr ? C{1} : mask[p]);
+      points[p] = SamplePointAt(window.input[0], window.input[1], y, x, mask == nullptr ? C{1} : mask[p]);
     }
   }
 

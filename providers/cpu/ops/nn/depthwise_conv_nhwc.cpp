@@ -48,7 +48,8 @@ class DepthwiseConvNhwc final : public Kernel {
     const double line_ns = 0.02 * static_cast<double>(window.output[1] * channels_ * taps) + 20;
     context.threads().ParallelFor(shape[0] * window.output[0], line_ns, [&](int64_t begin, int64_t end) {
       const auto pointers = context.scratch<const float*>(static_cast<size_t>(2 * taps));
-      for (int64_t line = begin; line < end; ++line) Line(call, line, pointers.data(), pointers.data() + taps);
+      for (int64_t out_row = begin; out_row < end; ++out_row)
+        OutputRow(call, out_row, pointers.data(), pointers.data() + taps);
     });
   }
 
@@ -61,20 +62,20 @@ class DepthwiseConvNhwc final : public Kernel {
   };
 
   /// One row of the output: the pixels in its middle have all columns of the window inside the image.
-  void Line(const Call& call, int64_t line, const float** taps, const float** weights) const {
+  void OutputRow(const Call& call, int64_t out_row, const float** taps, const float** weights) const {
     const int64_t width = call.window.output[1];
     const auto [first, last] = call.window.inner(1);
     for (int64_t x = 0; x < width;) {
       const int64_t count = x == first && last > first ? last - first : 1;
-      Pixels(call, line, x, count, taps, weights);
+      Pixels(call, out_row, x, count, taps, weights);
       x += count;
     }
   }
 
-  void Pixels(const Call& call, int64_t line, int64_t first, int64_t count, const float** taps,
+  void Pixels(const Call& call, int64_t out_row, int64_t first, int64_t count, const float** taps,
               const float** weights) const {
     const Window& window = call.window;
-    const int64_t image = line / window.output[0], row = line % window.output[0];
+    const int64_t image = out_row / window.output[0], row = out_row % window.output[0];
     int64_t used = 0;
     for (int64_t ky = 0; ky < kernel_[0]; ++ky) {
       const int64_t y = row * window.strides[0] + ky * window.dilations[0] - window.begin[0];
@@ -87,7 +88,7 @@ class DepthwiseConvNhwc final : public Kernel {
       }
     }
     ComputeDepthwisePixels({taps, weights, used, window.strides[1] * channels_, count, channels_, call.bias,
-                            call.y + (line * window.output[1] + first) * channels_});
+                            call.y + (out_row * window.output[1] + first) * channels_});
   }
 
   WindowAttributes attributes_;

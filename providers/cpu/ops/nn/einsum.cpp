@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "cpu/engine/strided_copy.h"
 #include "cpu/ops/nn/float_view.h"
-#include "cpu/ops/nn/products.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "ops/math/einsum_equation.h"
@@ -30,7 +30,7 @@ constexpr uint64_t Bit(int8_t label) { return uint64_t{1} << label; }
 
 using Sizes = std::array<int64_t, kLabels>;
 
-int64_t Product(const Labels& labels, const Sizes& sizes) {
+int64_t SizeOf(const Labels& labels, const Sizes& sizes) {
   int64_t product = 1;
   for (int8_t label : labels) product = CheckedMul(product, sizes[static_cast<size_t>(label)]);
   return product;
@@ -81,7 +81,7 @@ class Contraction {
     if (summed == 0) return view;
     const Labels kept = Order(view.labels & needed);
     const Labels lost = Order(summed);
-    C* out = context_.scratch<C>(static_cast<size_t>(Product(kept, sizes_))).data();
+    C* out = context_.scratch<C>(static_cast<size_t>(SizeOf(kept, sizes_))).data();
     View<C> result = Contiguous(out, kept);
     Walk(kept, sizes_, view.strides, result.strides, [&](int64_t from, int64_t to) {
       C sum{};
@@ -169,7 +169,7 @@ class Contraction {
   }
 
   View<C> Copy(const View<C>& view, const Labels& order) const {
-    C* out = context_.scratch<C>(static_cast<size_t>(Product(order, sizes_))).data();
+    C* out = context_.scratch<C>(static_cast<size_t>(SizeOf(order, sizes_))).data();
     Move(view, order, out);
     return Contiguous(out, order);
   }
@@ -177,7 +177,7 @@ class Contraction {
   /// No label is summed over: each element of one meets those of the other that agree in the labels of both.
   View<C> Multiply(const View<C>& a, const View<C>& b, C* out) const {
     const Labels order = Order(a.labels | b.labels);
-    if (out == nullptr || !IsOutput(order)) out = context_.scratch<C>(static_cast<size_t>(Product(order, sizes_))).data();
+    if (out == nullptr || !IsOutput(order)) out = context_.scratch<C>(static_cast<size_t>(SizeOf(order, sizes_))).data();
     Labels rows = order;
     int64_t count = 1, step_a = 0, step_b = 0;
     if (order.count > 0) {
@@ -234,7 +234,7 @@ class Contraction {
       rest.count = 0;
       for (int i = first; i < labels.count; ++i) rest.Add(labels.at[static_cast<size_t>(i)]);
     }
-    if (first == 0 || Product(rest, sizes_) < enough) return;
+    if (first == 0 || SizeOf(rest, sizes_) < enough) return;
     for (int i = 0; i < first; ++i) batch |= Bit(labels.at[static_cast<size_t>(i)]);
     labels = rest;
   }
@@ -252,15 +252,15 @@ class Contraction {
     if (Collapse(b, columns) < 0 || Collapse(b, inner) < 0) b = Copy(b, Join(Order(repeated & b.labels), inner, columns));
     const View<C> c = Target(batch, rows, columns, out);
     GemmArgs<C> args;
-    args.m = Product(rows, sizes_);
-    args.n = Product(columns, sizes_);
-    args.k = Product(inner, sizes_);
+    args.m = SizeOf(rows, sizes_);
+    args.n = SizeOf(columns, sizes_);
+    args.k = SizeOf(inner, sizes_);
     args.a_row = Collapse(a, rows);
     args.a_k = Collapse(a, inner);
     args.b_k = Collapse(b, inner);
     args.b_col = Collapse(b, columns);
     args.c_row = std::max(Collapse(c, rows), args.n);  // of one row any
-    const int64_t count = Product(batch, sizes_);
+    const int64_t count = SizeOf(batch, sizes_);
     const auto offsets = context_.scratch<Offsets>(static_cast<size_t>(count));
     int64_t filled = 0;
     Walk(batch, sizes_, a.strides, b.strides,
@@ -268,7 +268,7 @@ class Contraction {
     filled = 0;
     Walk(batch, sizes_, c.strides, c.strides, [&](int64_t z, int64_t) { offsets[static_cast<size_t>(filled++)].c = z; });
     C* const results = const_cast<C*>(c.data);
-    RunProducts<C>(context_, count, [&](int64_t i) {
+    RunGemms<C>(context_, count, [&](int64_t i) {
       const Offsets& at = offsets[static_cast<size_t>(i)];
       GemmArgs<C> one = args;
       one.a = a.data + at.a;
@@ -290,7 +290,7 @@ class Contraction {
       const View<C> whole = Contiguous(out, output_);
       if (Collapse(whole, columns) == 1 && Collapse(whole, rows) >= 0) return whole;
     }
-    return Contiguous(context_.scratch<C>(static_cast<size_t>(Product(order, sizes_))).data(), order);
+    return Contiguous(context_.scratch<C>(static_cast<size_t>(SizeOf(order, sizes_))).data(), order);
   }
 
   KernelContext& context_;

@@ -3,8 +3,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/packed_matrices.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 
@@ -102,7 +102,7 @@ class FloatGemm final : public Kernel {
     if (packed_b_) packed_b_.SetB(args);
     args.alpha = static_cast<C>(attributes_.alpha);
     if (c != nullptr && attributes_.beta != 0) AddC(context, ComputeView<T>(context, c), addend, args);
-    RunProducts<C>(context, 1, [&](int64_t) { return args; });
+    RunGemms<C>(context, 1, [&](int64_t) { return args; });
     result.Finish();
   }
 
@@ -155,7 +155,7 @@ class IntegerGemm final : public Kernel {
     if (output == nullptr || output->num_elements() == 0) return;
     const GemmArgs<U> args = Describe<U>(attributes_, sizes, static_cast<const U*>(a.raw()), static_cast<const U*>(b.raw()),
                                          static_cast<U*>(output->mutable_raw()));
-    RunProducts<U>(context, 1, [&](int64_t) { return args; });
+    RunGemms<U>(context, 1, [&](int64_t) { return args; });
     const bool scaled = attributes_.alpha != 1 || (c != nullptr && attributes_.beta != 1);
     T* out = output->mutable_data<T>();
     const T* added = c == nullptr ? nullptr : c->data<T>();

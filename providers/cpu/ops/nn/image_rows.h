@@ -17,46 +17,47 @@ namespace tessera::cpu {
 
 /// For each output pixel and tap the index of the input pixel; -1: none.
 inline std::span<const int64_t> MeetingPixels(KernelContext& context, const Window& window) {
-  const std::span<int64_t> places =
+  const std::span<int64_t> indices =
       context.scratch<int64_t>(static_cast<size_t>(CheckedMul(window.output.num_elements(), window.kernel.num_elements())));
   size_t i = 0;
   ForEachIndex(window.output.dims(), [&](const Shape& pixel) {
     CancellationPoint();
     ForEachIndex(window.kernel.dims(), [&](const Shape& tap) {
-      int64_t place = 0;
+      int64_t index = 0;
       bool inside = true;
       for (size_t axis = 0; axis < window.rank(); ++axis) {
         const int64_t at = pixel[axis] * window.strides[axis] - window.begin[axis] + tap[axis] * window.dilations[axis];
         inside = inside && at >= 0 && at < window.input[axis];
-        if (inside) place = place * window.input[axis] + at;
+        if (inside) index = index * window.input[axis] + at;
       }
-      places[i++] = inside ? place : -1;
+      indices[i++] = inside ? index : -1;
     });
   });
-  return places;
+  return indices;
 }
 
 /// Whether images [pixels, channels] are such rows already: of one tap, which reads each pixel in order.
-inline bool AreRows(std::span<const int64_t> places, int64_t taps, int64_t plane) {
-  return taps == 1 && plane == static_cast<int64_t>(places.size()) && places.front() == 0 && std::ranges::is_sorted(places);
+inline bool AreRows(std::span<const int64_t> indices, int64_t taps, int64_t plane) {
+  return taps == 1 && plane == static_cast<int64_t>(indices.size()) && indices.front() == 0 &&
+         std::ranges::is_sorted(indices);
 }
 
 /// Rows of a GEMM out of images [pixels, channels]: for each output pixel the channels of its taps, `outside` where
 /// there is none.
 template <class T>
-void GatherRows(ThreadPool& threads, std::span<const int64_t> places, int64_t taps, int64_t plane, int64_t channels,
+void GatherRows(ThreadPool& threads, std::span<const int64_t> indices, int64_t taps, int64_t plane, int64_t channels,
                 int64_t images, T outside, const T* from, T* rows) {
-  const int64_t pixels = static_cast<int64_t>(places.size()) / taps;
+  const int64_t pixels = static_cast<int64_t>(indices.size()) / taps;
   const double cost =
       5 + static_cast<double>(taps) * (5 + static_cast<double>(channels * static_cast<int64_t>(sizeof(T))) * 0.0125);
   threads.ParallelFor(images * pixels, cost, [&](int64_t begin, int64_t end) {
     T* to = rows + begin * taps * channels;
     for (int64_t row = begin; row < end; ++row) {
       const T* image = from + row / pixels * plane * channels;
-      const int64_t* place = places.data() + row % pixels * taps;
+      const int64_t* index = indices.data() + row % pixels * taps;
       for (int64_t tap = 0; tap < taps; ++tap, to += channels) {
-        if (place[tap] < 0) std::fill_n(to, channels, outside);
-        else std::copy_n(image + place[tap] * channels, channels, to);
+        if (index[tap] < 0) std::fill_n(to, channels, outside);
+        else std::copy_n(image + index[tap] * channels, channels, to);
       }
     }
   });
@@ -64,7 +65,7 @@ void GatherRows(ThreadPool& threads, std::span<const int64_t> places, int64_t ta
 
 /// `images` matrices, each of `rows` rows, transposed.
 template <class T>
-void TransposeImages(ThreadPool& threads, int64_t images, int64_t rows, int64_t columns, const T* from, T* to) {
+void TransposePlanes(ThreadPool& threads, int64_t images, int64_t rows, int64_t columns, const T* from, T* to) {
   StridedCopy copy(ElementKind{.bytes = sizeof(T)});
   copy.Add(images, rows * columns, rows * columns);
   copy.Add(columns, 1, rows);

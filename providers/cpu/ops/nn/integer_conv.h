@@ -82,15 +82,15 @@ inline Window CheckConvShapes(const WindowAttributes& attributes, int64_t group,
   return attributes.Fit(input.dims().subspan(2), kernel);
 }
 
-struct ByteRange {
+struct RangeU8 {
   const uint8_t* begin;
   const uint8_t* end;
 };
 
 /// The channels in the layout of `layout`: the input itself, or a copy with readable bytes after it. `copies`: a copy
 /// in any case.
-inline ByteRange LayOutBytes(KernelContext& context, const ConvInput& layout, const Tensor& x, const Window& window,
-                             int32_t zero, bool copies) {
+inline RangeU8 LayOutU8(KernelContext& context, const ConvInput& layout, const Tensor& x, const Window& window,
+                        int32_t zero, bool copies) {
   constexpr int64_t kSlack = 64;
   const auto* base = static_cast<const uint8_t*>(x.raw());
   const int64_t planes = x.shape()[0] * x.shape()[1];
@@ -147,22 +147,22 @@ class IntegerConv {
     const Tensor* bias;
   };
 
-  /// Calls `place(shape)` for the int32 destination and stores the accumulators there, bias included.
-  template <class Place>
-  void Run(KernelContext& context, const Inputs& in, Place&& place) const {
+  /// Calls `destination(shape)` for the int32 destination and stores the accumulators there, bias included.
+  template <class Destination>
+  void Run(KernelContext& context, const Inputs& in, Destination&& destination) const {
     const Shape& x = in.x->shape();
     const Shape& w = in.w == nullptr ? weights_shape_ : in.w->shape();
     const Window window = CheckConvShapes(attributes_, group_, x, w, in.bias);
     Shape shape{x[0], w[0]};
     for (int64_t dim : window.output) shape.Append(dim);
-    int32_t* out = place(shape);
+    int32_t* out = destination(shape);
     if (out == nullptr || shape.num_elements() == 0) return;
     const auto x_zero = ReadZeroPoints(context, in.x_zero);
     Require(x_zero.size() == 1, "the input's zero point has {} values, 1 is expected", x_zero.size());
     const ConvInput layout(context, window);
     const WideWeights weights =
         in.w == nullptr ? WideWeights{wide_.data<int16_t>(), wide_.shape()[1]} : Widen(context, *in.w, in.w_zero);
-    const auto [base, end] = LayOutBytes(context, layout, *in.x, window, x_zero[0], false);
+    const auto [base, end] = LayOutU8(context, layout, *in.x, window, x_zero[0], false);
     const bool is_signed = IsSigned(in.x->type());
     if (x[1] == group_ && group_ > 1) {
       Depthwise(context, in, layout, weights, base, is_signed, x_zero[0], shape, window, out);

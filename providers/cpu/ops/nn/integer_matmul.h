@@ -19,23 +19,23 @@ namespace tessera::cpu {
 /// Zero points or scales of an operand: one for all, one per row (A) or column (B), or one per row or column of every
 /// matrix.
 template <class V>
-struct PerLine {
+struct PerChannel {
   std::span<const V> values;
-  int64_t lines = 1;
+  int64_t channels = 1;
 
   int64_t step() const { return values.size() == 1 ? 0 : 1; }
   /// The values of matrix `i`.
   const V* of(int64_t i) const {
-    return values.size() <= static_cast<size_t>(lines) ? values.data() : values.data() + i * lines;
+    return values.size() <= static_cast<size_t>(channels) ? values.data() : values.data() + i * channels;
   }
 };
 
 template <class V>
-PerLine<V> CheckPerLine(std::span<const V> values, int64_t lines, int64_t matrices, std::string_view what) {
+PerChannel<V> CheckPerChannel(std::span<const V> values, int64_t channels, int64_t matrices, std::string_view what) {
   const auto count = static_cast<int64_t>(values.size());
-  Require(count == 1 || count == lines || count == lines * matrices, "{} has {} values; 1, {} or {} are expected", what,
-          count, lines, lines * matrices);
-  return {values, lines};
+  Require(count == 1 || count == channels || count == channels * matrices, "{} has {} values; 1, {} or {} are expected",
+          what, count, channels, channels * matrices);
+  return {values, channels};
 }
 
 /// Element `i` of a tensor of int8 or uint8.
@@ -44,15 +44,16 @@ inline int32_t CodeOf(const Tensor& tensor, int64_t i) {
 }
 
 /// Whether zero points (null: none) are of the quantized values' type: one, or one for each row or column.
-inline bool ZerosFit(const Tensor& codes, const Tensor* zeros, int64_t lines) {
-  return zeros == nullptr || (zeros->is(codes.type()) && (zeros->num_elements() == 1 || zeros->num_elements() == lines));
+inline bool ZerosFit(const Tensor& quantized, const Tensor* zeros, int64_t channels) {
+  return zeros == nullptr ||
+         (zeros->is(quantized.type()) && (zeros->num_elements() == 1 || zeros->num_elements() == channels));
 }
 
 /// The zero points of values seen as int8, those of uint8 less 128, by row or column; none where all are 0. `zeros` may be
-inline std::vector<int32_t> SignedZeros(const Tensor& codes, const Tensor* zeros, int64_t lines) {
+inline std::vector<int32_t> SignedZeros(const Tensor& quantized, const Tensor* zeros, int64_t channels) {
   std::vector<int32_t> points;
-  const int32_t shift = codes.is(ElementType::kInt8) ? 0 : 128;
-  for (int64_t i = 0; i < lines; ++i)
+  const int32_t shift = quantized.is(ElementType::kInt8) ? 0 : 128;
+  for (int64_t i = 0; i < channels; ++i)
     points.push_back((zeros == nullptr ? 0 : CodeOf(*zeros, zeros->num_elements() == 1 ? 0 : i)) - shift);
   const bool none = std::all_of(points.begin(), points.end(), [](int32_t point) { return point == 0; });
   return none ? std::vector<int32_t>() : points;
@@ -134,17 +135,17 @@ struct IntegerMatMulInputs {
   const PackedInt8Matrix* packed;
 };
 
-/// Calls `place(shape)` for the [batch, m, n] destination of the accumulators and fills it.
-template <class Place>
-MatMulShape IntegerMatMul(KernelContext& context, const IntegerMatMulInputs& in, Place&& place) {
+/// Calls `destination(shape)` for the [batch, m, n] destination of the accumulators and fills it.
+template <class Destination>
+MatMulShape IntegerMatMul(KernelContext& context, const IntegerMatMulInputs& in, Destination&& destination) {
   const Shape& b_shape = in.b == nullptr ? in.packed->shape() : in.b->shape();
   const MatMulShape shape = InferMatMulShape(in.a->shape(), b_shape);
   const int64_t batch = shape.batch.num_elements();
-  int32_t* out = place(shape);
+  int32_t* out = destination(shape);
   if (out == nullptr || batch * shape.m * shape.n == 0) return shape;
   const int64_t a_count = in.a->shape().rank() < 2 ? 1 : in.a->shape().SizeOfRange(0, in.a->shape().rank() - 2);
   const int64_t b_count = b_shape.rank() < 2 ? 1 : b_shape.SizeOfRange(0, b_shape.rank() - 2);
-  const auto a_zero = CheckPerLine(ReadZeroPoints(context, in.a_zero), shape.m, a_count, "A's zero point");
+  const auto a_zero = CheckPerChannel(ReadZeroPoints(context, in.a_zero), shape.m, a_count, "A's zero point");
   // A's matrices are contiguous, so all are widened at once.
   const int64_t a_row = 2 * Pairs(shape.k);
   const auto wide = context.scratch<int16_t>(static_cast<size_t>(CheckedMul(a_count * shape.m, a_row)));
@@ -168,7 +169,7 @@ MatMulShape IntegerMatMul(KernelContext& context, const IntegerMatMulInputs& in,
     Int8Gemm(context.threads(), args);
     return shape;
   }
-  const auto b_zero = CheckPerLine(ReadZeroPoints(context, in.b_zero), shape.n, b_count, "B's zero point");
+  const auto b_zero = CheckPerChannel(ReadZeroPoints(context, in.b_zero), shape.n, b_count, "B's zero point");
   const auto a_matrices = OperandMatrices(context, in.a->shape(), shape.batch, batch);
   const auto b_matrices = OperandMatrices(context, b_shape, shape.batch, batch);
   for (int64_t i = 0; i < (b_count == 1 ? 1 : batch); ++i) {

@@ -24,7 +24,7 @@ class Kn2RowConv {
 
  private:
   Shape weights_shape_;
-  std::shared_ptr<const Tensor> turned_;  // [outputs][taps, the last first][channels]
+  std::shared_ptr<const Tensor> transposed_;  // [outputs][taps, the last first][channels]
 };
 
 }  // namespace tessera::cpu

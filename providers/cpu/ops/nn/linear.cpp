@@ -3,8 +3,8 @@
 // (fuse_linear).
 
 #include "cpu/ops/nn/fused_activation.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/packed_matrices.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "graph/private_names.h"
@@ -50,7 +50,7 @@ class Linear final : public Kernel {
     args.epilogue = epilogue_;
     args.epilogue.col_bias = bias == nullptr ? nullptr : bias->data<float>();
     args.epilogue.residual = residual == nullptr ? nullptr : residual->data<float>();
-    RunProducts<float>(context, 1, [&](int64_t) { return args; });
+    RunGemms<float>(context, 1, [&](int64_t) { return args; });
   }
 
  private:

@@ -4,8 +4,8 @@
 
 #include <type_traits>
 
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/packed_matrices.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 
@@ -41,7 +41,7 @@ class MatMul final : public Kernel {
       shape.m *= count;
       count = 1;
     }
-    const auto product = [&](int64_t a_matrix, int64_t b_matrix, int64_t i) {
+    const auto gemm_args = [&](int64_t a_matrix, int64_t b_matrix, int64_t i) {
       GemmArgs<C> args;
       args.m = shape.m;
       args.n = shape.n;
@@ -56,11 +56,11 @@ class MatMul final : public Kernel {
       return args;
     };
     if (count == 1) {
-      RunProducts<C>(context, 1, [&](int64_t) { return product(0, 0, 0); });
+      RunGemms<C>(context, 1, [&](int64_t) { return gemm_args(0, 0, 0); });
     } else {
       const auto a_matrices = OperandMatrices(context, a.shape(), shape.batch, count);
       const auto b_matrices = OperandMatrices(context, b_shape, shape.batch, count);
-      RunProducts<C>(context, count, [&](int64_t i) { return product(a_matrices[i], b_matrices[i], i); });
+      RunGemms<C>(context, count, [&](int64_t i) { return gemm_args(a_matrices[i], b_matrices[i], i); });
     }
     result.Finish();
   }

@@ -13,13 +13,13 @@ class MatMulInteger final : public Kernel {
  public:
   explicit MatMulInteger(const KernelInfo& info) {
     const bool plain = IsSingle(info, 2);
-    if (plain) product_.emplace(info, 1, 3, false);
-    if (!plain || !*product_) packed_.emplace(info, 1, 3);
+    if (plain) gemm_.emplace(info, 1, 3, false);
+    if (!plain || !*gemm_) packed_.emplace(info, 1, 3);
   }
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
-    const auto place = [&](const MatMulShape& shape) -> int32_t* {
+    const auto destination = [&](const MatMulShape& shape) -> int32_t* {
       Tensor* output = context.output(0, shape.output);
       return output == nullptr ? nullptr : output->mutable_data<int32_t>();
     };
@@ -27,20 +27,20 @@ class MatMulInteger final : public Kernel {
       const bool packed = packed_->data() != nullptr;
       const IntegerMatMulInputs inputs{&a, packed ? nullptr : &context.required_input(1), context.input(2),
                                        context.input(3), &*packed_};
-      IntegerMatMul(context, inputs, place);
+      IntegerMatMul(context, inputs, destination);
       return;
     }
-    const MatMulShape shape = InferMatMulShape(a.shape(), product_->shape());
+    const MatMulShape shape = InferMatMulShape(a.shape(), gemm_->shape());
     const int64_t rows = shape.batch.num_elements() * shape.m;
     const auto a_zero = ReadZeroPoints(context, context.input(2));
     Require(a_zero.size() == 1, "A's zero point is not the scalar that it was declared to be");
-    int32_t* out = place(shape);
+    int32_t* out = destination(shape);
     if (out != nullptr && rows * shape.n > 0)
-      product_->Run(context, a, rows, a_zero[0], {.kind = OutputStage::kSums, .data = out, .scales = {}});
+      gemm_->Run(context, a, rows, a_zero[0], {.kind = OutputStage::kAccumulators, .data = out, .scales = {}});
   }
 
  private:
-  std::optional<QuantizedGemm> product_;
+  std::optional<QuantizedGemm> gemm_;
   std::optional<PackedInt8Matrix> packed_;
 };
 

@@ -56,25 +56,26 @@ void PoolWithIndices(KernelContext& context, const Window& window, int64_t plane
   const int64_t plane_size = window.input.num_elements(), outputs = window.output[last];
   const bool vectors = std::is_same_v<T, float> && plane_size <= std::numeric_limits<int32_t>::max();
   const auto [inner, inner_end] = window.inner(last);
-  rows.ForEach([&, inner = inner, inner_end = inner_end](const PoolRowPlace& place, int64_t) {
-    const T* plane = in + place.plane * plane_size;
-    const int64_t out_row = (place.plane * rows.output_rows() + place.output_row) * outputs;
+  rows.ForEach([&, inner = inner, inner_end = inner_end](const PoolRowPosition& position, int64_t) {
+    const T* plane = in + position.plane * plane_size;
+    const int64_t out_row = (position.plane * rows.output_rows() + position.output_row) * outputs;
     T* best = out + out_row;
     int64_t* at = indices + out_row;
     int64_t done = inner;  // [inner, done) was computed as vectors
     if constexpr (std::is_same_v<T, float>) {
-      const MaxTaps taps{place.rows, window.input[last], window.kernel[last], window.dilations[last], window.strides[last]};
+      const MaxTaps taps{position.rows, window.input[last], window.kernel[last], window.dilations[last],
+                         window.strides[last]};
       const int64_t start = inner * taps.stride - window.begin[last];
-      if (vectors && !place.rows.empty())
+      if (vectors && !position.rows.empty())
         done += MaximaWithIndices(plane, taps, start, inner_end - inner, best + inner, at + inner);
     }
     const auto one_by_one = [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) PoolOutput(window, place.rows, plane, o, best[o], at[o]);
+      for (int64_t o = begin; o < end; ++o) PoolOutput(window, position.rows, plane, o, best[o], at[o]);
     };
     one_by_one(0, inner);
     one_by_one(done, outputs);
     for (int64_t o = 0; o < outputs; ++o) {
-      if (at[o] >= 0) at[o] = place.plane * plane_size + (column_major ? ColumnMajor(window, at[o]) : at[o]);
+      if (at[o] >= 0) at[o] = position.plane * plane_size + (column_major ? ColumnMajor(window, at[o]) : at[o]);
     }
   });
 }

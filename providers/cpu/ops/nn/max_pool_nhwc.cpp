@@ -14,7 +14,7 @@ namespace {
 /// A window along one axis.
 struct Taps {
   int64_t first, step, count;  // of its indices
-  int64_t places;              // those outside count for nothing
+  int64_t size;                // those outside count for nothing
 };
 
 /// The maximum over the taps of n bytes each, `bytes` apart.
@@ -22,15 +22,15 @@ void JoinTaps(const Taps& taps, const uint8_t* from, int64_t bytes, bool is_sign
   constexpr size_t kMostRows = 64;  // at a time
   std::array<const uint8_t*, kMostRows> rows;
   size_t count = 0;
-  int64_t place = taps.first;
-  for (int64_t i = 0; i < taps.count; ++i, place += taps.step) {
-    if (place < 0 || place >= taps.places) continue;
+  int64_t index = taps.first;
+  for (int64_t i = 0; i < taps.count; ++i, index += taps.step) {
+    if (index < 0 || index >= taps.size) continue;
     if (count == kMostRows) {
       MaxOfRows(rows.data(), count, is_signed, n, to);
       rows[0] = to;
       count = 1;
     }
-    rows[count++] = from + place * bytes;
+    rows[count++] = from + index * bytes;
   }
   if (count > 0) MaxOfRows(rows.data(), count, is_signed, n, to);
   else std::memset(to, is_signed ? 0x80 : 0, static_cast<size_t>(n));
@@ -51,24 +51,24 @@ class MaxPoolNhwc final : public Kernel {
     Tensor* y = context.output(0, x.type(), {shape[0], rows, columns, shape[3]});
     if (y == nullptr || y->num_elements() == 0) return;
     const bool is_signed = x.is(ElementType::kInt8);
-    const int64_t height = shape[1], channels = shape[3], line_bytes = shape[2] * channels;
+    const int64_t height = shape[1], channels = shape[3], row_bytes = shape[2] * channels;
     const auto* from = static_cast<const uint8_t*>(x.raw());
     auto* to = static_cast<uint8_t*>(y->mutable_raw());
     const Taps down{-window.begin[0], window.dilations[0], window.kernel[0], height};
     const Taps across{-window.begin[1], window.dilations[1], window.kernel[1], shape[2]};
     const int64_t down_stride = window.strides[0], across_stride = window.strides[1];
-    const double cost = 0.02 * static_cast<double>(line_bytes * down.count + columns * channels * across.count);
+    const double cost = 0.02 * static_cast<double>(row_bytes * down.count + columns * channels * across.count);
     context.threads().ParallelFor(shape[0] * rows, cost, [&](int64_t begin, int64_t end) {
       // The rows of a window as one, then along that.
-      uint8_t* line = context.scratch<uint8_t>(static_cast<size_t>(line_bytes)).data();
+      uint8_t* row_maxima = context.scratch<uint8_t>(static_cast<size_t>(row_bytes)).data();
       for (int64_t i = begin; i < end; ++i) {
         Taps taps = down;
         taps.first += i % rows * down_stride;
-        JoinTaps(taps, from + i / rows * height * line_bytes, line_bytes, is_signed, line_bytes, line);
+        JoinTaps(taps, from + i / rows * height * row_bytes, row_bytes, is_signed, row_bytes, row_maxima);
         taps = across;
         uint8_t* out = to + i * columns * channels;
         for (int64_t column = 0; column < columns; ++column, taps.first += across_stride, out += channels) {
-          JoinTaps(taps, line, channels, is_signed, channels, out);
+          JoinTaps(taps, row_maxima, channels, is_signed, channels, out);
         }
       }
     });

@@ -27,12 +27,12 @@ class MaxUnpool final : public Kernel {
     ClearCancellably(out, output->byte_size());
     const T* in = static_cast<const T*>(input.raw());
     const int64_t* at = indices.data<int64_t>();
-    const UnpooledIndices places(pooled, shape);
+    const UnpooledIndices unpooled(pooled, shape);
     PacedCancellationPoint look(10);
     for (int64_t i = 0; i < input.num_elements(); ++i) {
       look.Pass();
-      const int64_t place = places.Find(at[i]);
-      if (place >= 0) out[place] = in[i];
+      const int64_t index = unpooled.Find(at[i]);
+      if (index >= 0) out[index] = in[i];
     }
   }
 

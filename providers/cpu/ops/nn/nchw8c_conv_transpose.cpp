@@ -31,10 +31,11 @@ class Nchw8cConvTranspose final : public Kernel {
     const auto form = ChooseNchw8cTransposed(LikelyWindow(info), Channels(LikelyBatch(info)));
     Require(form.has_value(), "no window of {} with these strides and pads is computed in blocks", weights_shape_);
     form_ = *form;
-    const Shape shape{1, form_.factors(), outputs(), weights_shape_.SizeOfRange(2, weights_shape_.rank() - 2) * channels()};
+    const Shape shape{1, form_.num_weights(), outputs(),
+                      weights_shape_.SizeOfRange(2, weights_shape_.rank() - 2) * channels()};
     const std::string key = fmt::format("nchw8c_transposed {}", static_cast<int>(form_.y));
     transformed_ = SharedTensor(info, *weights, key, ElementType::kFloat, shape, [&] {
-      return PackNchw8cWinograd(info.threads(), form_, 1, Turned(info.threads(), *weights));
+      return PackNchw8cWinograd(info.threads(), form_, 1, Transposed(info.threads(), *weights));
     });
     info.ReleaseConstant(1);
   }
@@ -86,13 +87,13 @@ class Nchw8cConvTranspose final : public Kernel {
   }
 
   /// The weights with outputs before channels.
-  Tensor Turned(ThreadPool& threads, const Tensor& weights) const {
+  Tensor Transposed(ThreadPool& threads, const Tensor& weights) const {
     Shape shape = weights_shape_;
     std::swap(shape[0], shape[1]);
-    Tensor turned(ElementType::kFloat, shape);
+    Tensor transposed(ElementType::kFloat, shape);
     const int64_t taps = shape.SizeOfRange(2, shape.rank());
     const float* from = weights.unaligned_data<float>();
-    float* to = turned.mutable_data<float>();
+    float* to = transposed.mutable_data<float>();
     threads.ParallelFor(outputs(), static_cast<double>(channels() * taps), [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) {
         for (int64_t c = 0; c < channels(); ++c) {
@@ -101,7 +102,7 @@ class Nchw8cConvTranspose final : public Kernel {
         }
       }
     });
-    return turned;
+    return transposed;
   }
 
   TransposeAttributes attributes_;

@@ -20,17 +20,17 @@ struct Split {
 };
 
 /// The parts that `threads` finish first: each reads its inputs and its weights.
-Split ChooseSplit(const Nchw8cProduct& product, int64_t images, int64_t threads) {
-  const int64_t groups = BlockGroups(product.output_blocks);
+Split ChooseSplit(const Nchw8cGemm& gemm, int64_t images, int64_t threads) {
+  const int64_t groups = BlockGroups(gemm.output_blocks);
   if (threads == 1) return {1, 1};
   Split best{1, 1};
   double best_cost = 1e300;
   for (int64_t group_parts = 1; group_parts <= std::min(groups, 4 * threads); ++group_parts) {
     for (int64_t tasks = threads; tasks <= 4 * threads; tasks += threads) {
-      const int64_t pixel_parts = std::clamp<int64_t>(tasks / group_parts, 1, CeilDiv(product.pixels, 4));
-      const double pixels = static_cast<double>(CeilDiv(CeilDiv(product.pixels, pixel_parts), 6) * 6);
+      const int64_t pixel_parts = std::clamp<int64_t>(tasks / group_parts, 1, CeilDiv(gemm.pixels, 4));
+      const double pixels = static_cast<double>(CeilDiv(CeilDiv(gemm.pixels, pixel_parts), 6) * 6);
       const double outputs = static_cast<double>(CeilDiv(groups, group_parts) * 2 * kChannelBlock);
-      const double depth = static_cast<double>(product.depth);
+      const double depth = static_cast<double>(gemm.depth);
       const double task = 300 + depth * (pixels * outputs * kProductNs + outputs * 0.25 + pixels * 0.1);
       const double cost = static_cast<double>(CeilDiv(pixel_parts * group_parts * images, threads)) * task;
       if (cost < best_cost) {
@@ -221,25 +221,25 @@ void Nchw8cDense::Pack(ThreadPool& threads, const float* weights, float* packed)
   });
 }
 
-Nchw8cProduct Nchw8cDense::Start(const Window& window, const Nchw8cEpilogue& epilogue) const {
-  Nchw8cProduct product;
-  product.step = step_;
-  product.depth = depth();
-  product.pixels = window.output.num_elements();
-  product.output_blocks = group_outputs() / kChannelBlock;
-  product.epilogue = epilogue;
-  return product;
+Nchw8cGemm Nchw8cDense::Start(const Window& window, const Nchw8cEpilogue& epilogue) const {
+  Nchw8cGemm gemm;
+  gemm.step = step_;
+  gemm.depth = depth();
+  gemm.pixels = window.output.num_elements();
+  gemm.output_blocks = group_outputs() / kChannelBlock;
+  gemm.epilogue = epilogue;
+  return gemm;
 }
 
-Nchw8cProduct Nchw8cDense::Part(const Nchw8cProduct& first, int64_t image, int64_t group, const float* packed,
-                                int64_t image_size) const {
-  Nchw8cProduct product = first;
+Nchw8cGemm Nchw8cDense::Part(const Nchw8cGemm& first, int64_t image, int64_t group, const float* packed,
+                             int64_t image_size) const {
+  Nchw8cGemm gemm = first;
   const int64_t at = (image * outputs_ + group * group_outputs()) * first.pixels;
-  product.input += image * image_size + group * (image_size / group_);
-  product.weights = packed + group * group_outputs() * depth();
-  product.output += at;
-  product.epilogue = product.epilogue.From(group * group_outputs(), at);
-  return product;
+  gemm.input += image * image_size + group * (image_size / group_);
+  gemm.weights = packed + group * group_outputs() * depth();
+  gemm.output += at;
+  gemm.epilogue = gemm.epilogue.From(group * group_outputs(), at);
+  return gemm;
 }
 
 /// The steps at the region's kernel positions, in planes of these sizes; returns their number.
@@ -289,7 +289,7 @@ void Nchw8cDense::ByRegions(KernelContext& context, const Window& window, const 
   for (size_t i = 0; i < regions.count(); ++i) {
     num_steps[i] = WriteSteps(window, regions.at(i), window.input.dims(), steps.data() + i * most);
   }
-  Nchw8cProduct first = Start(window, epilogue);
+  Nchw8cGemm first = Start(window, epilogue);
   first.input = input;
   first.output = output;
   first.pixel_offsets = pixel_offsets.data();
@@ -302,14 +302,14 @@ void Nchw8cDense::ByRegions(KernelContext& context, const Window& window, const 
       const int64_t slice = i % tasks / parts / of_slice;
       const size_t number = regions.InSlice(slice, static_cast<size_t>(i % tasks / parts % of_slice));
       const Region region = regions.at(number);
-      Nchw8cProduct product = Part(first, i / tasks / group_, i / tasks % group_, packed, image_size);
-      product.steps = steps.data() + number * most;
-      product.num_steps = static_cast<int64_t>(num_steps[number]);
+      Nchw8cGemm gemm = Part(first, i / tasks / group_, i / tasks % group_, packed, image_size);
+      gemm.steps = steps.data() + number * most;
+      gemm.num_steps = static_cast<int64_t>(num_steps[number]);
       const int64_t width = window.output[2], start = (slice * window.output[1] + region.y.begin) * width + region.x.begin;
       const int64_t rows = region.y.end - region.y.begin, columns = region.x.end - region.x.begin;
       const Nchw8cPixels pixels =
           columns == width ? Nchw8cPixels{start, rows * width} : Nchw8cPixels{start, columns, rows, width};
-      MultiplyNchw8c(product, pixels, groups * (i % parts) / parts, groups * (i % parts + 1) / parts);
+      MultiplyNchw8c(gemm, pixels, groups * (i % parts) / parts, groups * (i % parts + 1) / parts);
     }
   });
 }
@@ -326,8 +326,8 @@ void Nchw8cDense::Whole(KernelContext& context, const Window& window, int64_t ba
   const int64_t source_plane = window.input.num_elements() * unit();
   const bool in_order = unit() > 1 && padded.in_place && positions_ == 1 &&
                         std::ranges::all_of(window.strides, [](int64_t stride) { return stride == 1; });
-  Nchw8cProduct product = Start(window, epilogue);
-  const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(in_order ? 0 : product.pixels));
+  Nchw8cGemm gemm = Start(window, epilogue);
+  const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(in_order ? 0 : gemm.pixels));
   const Shape origin(kSpatialAxes, 0);
   if (!in_order) {
     ForOutputPixels(window, padded.size.dims(), origin.dims(), unit(),
@@ -335,14 +335,14 @@ void Nchw8cDense::Whole(KernelContext& context, const Window& window, int64_t ba
   }
   const auto steps = context.scratch<Nchw8cStep>(static_cast<size_t>(depth() / step_));
   const auto whole = [&](size_t i) { return Band{0, window.output[i], 0, window.kernel[i]}; };
-  product.num_steps =
+  gemm.num_steps =
       static_cast<int64_t>(WriteSteps(window, {whole(0), whole(1), whole(2)}, padded.size.dims(), steps.data()));
-  product.steps = steps.data();
-  product.pixel_offsets = in_order ? nullptr : pixel_offsets.data();
+  gemm.steps = steps.data();
+  gemm.pixel_offsets = in_order ? nullptr : pixel_offsets.data();
   const auto buffer = context.scratch<float>(static_cast<size_t>(copies ? CheckedMul(round, image_size) : 0));
   for (int64_t image = 0; image < batch; image += round) {
     const int64_t images = std::min(round, batch - image);
-    product.input = input + image * planes() * source_plane;
+    gemm.input = input + image * planes() * source_plane;
     if (copies) {
       const double cost = 10 + 0.15 * static_cast<double>(plane_size);
       context.threads().ParallelFor(images * planes(), cost, [&](int64_t begin, int64_t end) {
@@ -352,16 +352,16 @@ void Nchw8cDense::Whole(KernelContext& context, const Window& window, int64_t ba
           source_ == Source::kPlanesToBlocks ? padded.Block(from, to) : padded.Pad(from, unit(), to);
         }
       });
-      product.input = buffer.data();
+      gemm.input = buffer.data();
     }
-    const int64_t at = image * outputs_ * product.pixels;
-    product.output = output + at;
-    if (epilogue.residual != nullptr) product.epilogue.residual = epilogue.residual + at;
-    RunImages(context, product, images, image_size, packed);
+    const int64_t at = image * outputs_ * gemm.pixels;
+    gemm.output = output + at;
+    if (epilogue.residual != nullptr) gemm.epilogue.residual = epilogue.residual + at;
+    RunImages(context, gemm, images, image_size, packed);
   }
 }
 
-void Nchw8cDense::RunImages(KernelContext& context, const Nchw8cProduct& first, int64_t images, int64_t image_size,
+void Nchw8cDense::RunImages(KernelContext& context, const Nchw8cGemm& first, int64_t images, int64_t image_size,
                             const float* packed) const {
   const Split split = ChooseSplit(first, images * group_, context.threads().num_threads());
   const int64_t groups = BlockGroups(first.output_blocks);
@@ -370,10 +370,10 @@ void Nchw8cDense::RunImages(KernelContext& context, const Nchw8cProduct& first, 
                       static_cast<double>(depth()) * kProductNs / static_cast<double>(parts);
   context.threads().ParallelFor(images * group_ * parts, work, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const Nchw8cProduct product = Part(first, i / parts / group_, i / parts % group_, packed, image_size);
+      const Nchw8cGemm gemm = Part(first, i / parts / group_, i / parts % group_, packed, image_size);
       const int64_t pixel_part = i % parts % split.pixels, group_part = i % parts / split.pixels;
       const int64_t first_pixel = first.pixels * pixel_part / split.pixels;
-      MultiplyNchw8c(product, {first_pixel, first.pixels * (pixel_part + 1) / split.pixels - first_pixel},
+      MultiplyNchw8c(gemm, {first_pixel, first.pixels * (pixel_part + 1) / split.pixels - first_pixel},
                      groups * group_part / split.groups, groups * (group_part + 1) / split.groups);
     }
   });

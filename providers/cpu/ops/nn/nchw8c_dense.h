@@ -43,16 +43,15 @@ class Nchw8cDense {
   int64_t unit() const { return source_ == Source::kPlanes ? 1 : kChannelBlock; }
   int64_t planes() const { return group_channels_ * group_ / unit(); }
 
-  Nchw8cProduct Start(const Window& window, const Nchw8cEpilogue& epilogue) const;
+  Nchw8cGemm Start(const Window& window, const Nchw8cEpilogue& epilogue) const;
   /// The GEMM of an image's group.
-  Nchw8cProduct Part(const Nchw8cProduct& first, int64_t image, int64_t group, const float* packed,
-                     int64_t image_size) const;
+  Nchw8cGemm Part(const Nchw8cGemm& first, int64_t image, int64_t group, const float* packed, int64_t image_size) const;
   size_t WriteSteps(const Window& window, const Region& taps, std::span<const int64_t> plane, Nchw8cStep* steps) const;
   void ByRegions(KernelContext& context, const Window& window, const Regions& regions, int64_t batch, const float* packed,
                  const float* input, const Nchw8cEpilogue& epilogue, float* output) const;
   void Whole(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
              const Nchw8cEpilogue& epilogue, float* output) const;
-  void RunImages(KernelContext& context, const Nchw8cProduct& first, int64_t images, int64_t image_size,
+  void RunImages(KernelContext& context, const Nchw8cGemm& first, int64_t images, int64_t image_size,
                  const float* packed) const;
 
   int64_t outputs_ = 0, group_channels_ = 0;

@@ -74,9 +74,9 @@ bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int
   const std::span<const float> weights = BlockWeights(context, tensors.weights, channels, positions);
   const double cost = static_cast<double>(out * (positions + 2) + 2 * in);
   const int64_t slots = SlotCount(threads, items, cost);
-  const auto rooms = context.scratch<float>(static_cast<size_t>(CheckedMul(slots, (in + out) * kChannelBlock)));
+  const auto workspaces = context.scratch<float>(static_cast<size_t>(CheckedMul(slots, (in + out) * kChannelBlock)));
   ParallelSlots(threads, slots, items, cost, [&](int64_t slot, int64_t begin, int64_t end) {
-    float* image = rooms.data() + slot * (in + out) * kChannelBlock;
+    float* image = workspaces.data() + slot * (in + out) * kChannelBlock;
     float* result = image + in * kChannelBlock;
     std::fill_n(image, in * kChannelBlock, 0.0f);
     for (int64_t i = begin; i < end; ++i) {

@@ -46,7 +46,7 @@ class Nchw8cRun {
     const Nchw8cTileRows largest = Rows(0, std::min(rows, slice_.end_row));
     const int64_t columns = form_.planes() * largest.column_matrix(), products = form_.points() * largest.product_matrix();
     const int64_t steps = kStepTables * slice_.summed_blocks();
-    const Nchw8cBuffers all = Take(CheckedMul(columns, parts), CheckedMul(products, parts), steps * parts);
+    const Nchw8cBuffers all = Allocate(CheckedMul(columns, parts), CheckedMul(products, parts), steps * parts);
     context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const Nchw8cBuffers own{all.columns + part * columns, all.products + part * products, all.steps + part * steps};
@@ -70,7 +70,7 @@ class Nchw8cRun {
     const Nchw8cTileRows block = Rows(0, slice_.end_row);
     const int64_t summed = block.summed_blocks();
     const Nchw8cBuffers all =
-        Take(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(), kStepTables * summed);
+        Allocate(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(), kStepTables * summed);
     const double tile_ns = 30.0 * static_cast<double>(block.tiles());
     const int64_t groups = BlockGroups(block.output_blocks);
     const int64_t splits = std::min<int64_t>(groups, threads.num_threads());
@@ -113,7 +113,7 @@ class Nchw8cRun {
     return input_ + image * slice_.input_blocks * slice_.input_plane + z * slice_.height * slice_.width * kChannelBlock;
   }
 
-  Nchw8cBuffers Take(int64_t columns, int64_t products, int64_t steps) {
+  Nchw8cBuffers Allocate(int64_t columns, int64_t products, int64_t steps) {
     return {context_.scratch<float>(static_cast<size_t>(columns)).data(),
             context_.scratch<float>(static_cast<size_t>(products)).data(),
             context_.scratch<Nchw8cStep>(static_cast<size_t>(steps)).data()};
@@ -168,17 +168,17 @@ class Nchw8cRun {
                 int64_t begin, int64_t end) const {
     const auto [planes_y, planes_x] = form_.PlanesOfPoint(point);
     const int64_t planes = planes_y * planes_x, depth = block.summed_blocks() * kChannelBlock;
-    Nchw8cProduct product;
-    product.input = buffers.columns + form_.FirstPlane(point) * block.column_matrix();
-    product.steps = buffers.steps + kTables[(planes_y - 1) * 2 + planes_x - 1].first * steps;
-    product.num_steps = planes * steps;
-    product.depth = planes * depth;
-    product.pixels = block.tiles();
-    product.output_blocks = block.output_blocks;
-    product.weights = weights_ + (GroupOf(slice) * form_.factors() + form_.FirstFactor(point)) * depth *
-                                     block.output_blocks * kChannelBlock;
-    product.output = buffers.products + point * block.product_matrix();
-    MultiplyNchw8c(product, {0, product.pixels}, begin, end);
+    Nchw8cGemm gemm;
+    gemm.input = buffers.columns + form_.FirstPlane(point) * block.column_matrix();
+    gemm.steps = buffers.steps + kTables[(planes_y - 1) * 2 + planes_x - 1].first * steps;
+    gemm.num_steps = planes * steps;
+    gemm.depth = planes * depth;
+    gemm.pixels = block.tiles();
+    gemm.output_blocks = block.output_blocks;
+    gemm.weights = weights_ + (GroupOf(slice) * form_.num_weights() + form_.FirstWeights(point)) * depth *
+                                  block.output_blocks * kChannelBlock;
+    gemm.output = buffers.products + point * block.product_matrix();
+    MultiplyNchw8c(gemm, {0, gemm.pixels}, begin, end);
   }
 
   void Output(const Nchw8cTileRows& block, int64_t slice, int64_t begin, int64_t end, const Nchw8cBuffers& buffers) const {
@@ -220,40 +220,41 @@ int64_t ChooseNchw8cRows(const Nchw8cTileRows& slice, int64_t slices, int64_t th
 }
 
 /// The form has as many taps along the axis as the window, in an image large enough.
-bool Fits(const Window& window, size_t axis, WinogradLine line) {
-  const WinogradPlanes of = PlanesOf(line);
+bool Fits(const Window& window, size_t axis, WinogradAxisForm form) {
+  const WinogradPlanes of = PlanesOf(form);
   if (window.kernel[axis] != of.taps || window.strides[axis] != of.stride) return false;
   const int64_t dilation = window.dilations[axis], most = (of.taps - 1) * dilation;
-  if (of.transposed()) return dilation == 1 && window.begin[axis] % of.stride == of.turned.pad;
+  if (of.transposed()) return dilation == 1 && window.begin[axis] % of.stride == of.transpose.pad;
   if (window.begin[axis] > most || window.end[axis] > most) return false;
   return of.taps == 1 || (dilation <= window.output[axis] && (of.stride == 1 || dilation == 1));
 }
 /// Tiles along an axis of output pixels.
-WinogradAxis Axis(const Window& window, size_t axis, WinogradLine line) {
-  const WinogradPlanes of = PlanesOf(line);
+WinogradAxis Axis(const Window& window, size_t axis, WinogradAxisForm form) {
+  const WinogradPlanes of = PlanesOf(form);
   return {window.output[axis], of.taps == 1 ? 1 : window.dilations[axis], of.side};
 }
 
 /// How far before the image the first tile's inputs begin.
-int64_t Lead(const Window& window, size_t axis, WinogradLine line) {
-  const WinogradPlanes of = PlanesOf(line);
-  return of.transposed() ? (of.taps - 1 - of.turned.pad) / of.stride - window.begin[axis] / of.stride : window.begin[axis];
+int64_t Lead(const Window& window, size_t axis, WinogradAxisForm form) {
+  const WinogradPlanes of = PlanesOf(form);
+  return of.transposed() ? (of.taps - 1 - of.transpose.pad) / of.stride - window.begin[axis] / of.stride
+                         : window.begin[axis];
 }
 
 /// The form along the image's height, whose rows of tiles are what threads and caches share.
 Window Upright(const Window& window) {
   constexpr size_t kY = kSpatialAxes - 2, kX = kSpatialAxes - 1;
-  Window turned = window;
-  if (window.input[kY] != 1 || window.output[kY] != 1 || window.kernel[kY] != 1) return turned;
+  Window upright = window;
+  if (window.input[kY] != 1 || window.output[kY] != 1 || window.kernel[kY] != 1) return upright;
   for (Shape Window::* const sizes : {&Window::input, &Window::output, &Window::kernel, &Window::strides,
                                       &Window::dilations, &Window::begin, &Window::end}) {
-    std::swap((turned.*sizes)[kY], (turned.*sizes)[kX]);
+    std::swap((upright.*sizes)[kY], (upright.*sizes)[kX]);
   }
-  return turned;
+  return upright;
 }
 
 /// Of a group, on one core: a GEMM of so many pixels (tiles) by so many weights, which are read from memory meanwhile.
-double ProductsNs(double pixels, double weights) {
+double GemmNs(double pixels, double weights) {
   constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2, kApart = 0.3;  // a multiply-add, a weight; what does not overlap
   constexpr double kFewestPixels = 4;                                   // what fewer cost too
   const double products = std::max(pixels, kFewestPixels) * weights * kProductNs, reads = weights * kReadNs;
@@ -265,7 +266,7 @@ double TransformedNs(WinogradForm form, const Window& window, int64_t images, in
   const double tiles = static_cast<double>(images) * static_cast<double>(Axis(window, 1, form.y).tiles()) *
                        static_cast<double>(Axis(window, 2, form.x).tiles());
   const double transformed = static_cast<double>(depth * form.planes() + outputs * form.points());
-  return ProductsNs(tiles, static_cast<double>(form.factors()) * static_cast<double>(depth * outputs)) +
+  return GemmNs(tiles, static_cast<double>(form.num_weights()) * static_cast<double>(depth * outputs)) +
          tiles * transformed * kPlaneNs;
 }
 
@@ -285,10 +286,10 @@ std::optional<WinogradForm> ChooseNchw8cWinograd(const Window& image, const Nchw
   const double pixels = static_cast<double>(images * window.output[1] * window.output[2]);
   const double most = depth * of.outputs > kManyPairs / of.group ? 0.5 : 0.9;
   const double weights = static_cast<double>(depth * of.outputs * window.kernel[1] * window.kernel[2]);
-  double least = forced ? std::numeric_limits<double>::infinity() : most * ProductsNs(share * pixels, weights);
+  double least = forced ? std::numeric_limits<double>::infinity() : most * GemmNs(share * pixels, weights);
   std::optional<WinogradForm> best;
   for (const WinogradForm form : kWinogradForms) {
-    if (form.transposed() || !FitsForm(image, form) || depth * of.outputs > kMostWeights / form.factors()) continue;
+    if (form.transposed() || !FitsForm(image, form) || depth * of.outputs > kMostWeights / form.num_weights()) continue;
     const double time = TransformedNs(form, window, images, depth, of.outputs);
     if (time >= least) continue;
     least = time;
@@ -304,7 +305,7 @@ std::optional<WinogradForm> ChooseNchw8cTransposed(const Window& window, const N
   double least = std::numeric_limits<double>::infinity();
   for (const WinogradForm form : kWinogradForms) {
     if (!form.transposed() || !FitsForm(window, form)) continue;
-    const bool larger = form.factors() > window.kernel[1] * window.kernel[2];
+    const bool larger = form.num_weights() > window.kernel[1] * window.kernel[2];
     const double time = TransformedNs(form, window, images, depth, of.outputs) / (larger ? kMostOfWeights : 1);
     if (time >= least) continue;
     least = time;
@@ -321,24 +322,24 @@ std::shared_ptr<const Tensor> PackNchw8cWinograd(ThreadPool& threads, WinogradFo
   const int64_t slices = channels / weights.shape()[1];
   const int64_t matrix = CheckedMul(outputs, channels);
   auto packed =
-      std::make_shared<Tensor>(ElementType::kFloat, Shape{group, form.factors(), outputs, channels}, WeightMemory());
+      std::make_shared<Tensor>(ElementType::kFloat, Shape{group, form.num_weights(), outputs, channels}, WeightMemory());
   const auto* from = weights.unaligned_data<float>();
   float* to = packed->mutable_data<float>();
   const int64_t blocks = outputs / kChannelBlock, parts = BlockGroups(blocks);
-  const double filter_ns = static_cast<double>(form.factors());
+  const double filter_ns = static_cast<double>(form.num_weights());
   // Part by part: all transformed filters at once would take as much memory as the result.
   threads.ParallelFor(
       group * parts, static_cast<double>(channels * 2 * kChannelBlock) * filter_ns, [&](int64_t begin, int64_t end) {
-        Tensor transformed(ElementType::kFloat, Shape{form.factors(), 3 * kChannelBlock, channels});
+        Tensor transformed(ElementType::kFloat, Shape{form.num_weights(), 3 * kChannelBlock, channels});
         auto* values = transformed.mutable_data<float>();
         for (int64_t i = begin; i < end; ++i) {
           const int64_t first = FirstBlock(blocks, i % parts), count = FirstBlock(blocks, i % parts + 1) - first;
           const int64_t filters = count * kChannelBlock * channels, start = first * kChannelBlock * channels;
-          float* own = to + i / parts * form.factors() * matrix;
+          float* own = to + i / parts * form.num_weights() * matrix;
           TransformWinogradFilters(form, from + (i / parts * matrix + start) * taps, filters, filters, values);
           for (int64_t point = 0; point < form.points(); ++point) {
             const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
-            const int64_t first_factor = form.FirstFactor(point), planes = planes_y * planes_x;
+            const int64_t first_factor = form.FirstWeights(point), planes = planes_y * planes_x;
             PackNchw8cWeights(values + first_factor * filters, channels / slices / kChannelBlock, kChannelBlock,
                               slices * planes, count, 0, 1, own + first_factor * matrix + planes * start);
           }

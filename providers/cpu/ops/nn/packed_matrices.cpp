@@ -68,24 +68,24 @@ class PanelConverter {
 
  private:
   void PackRows(const S* from, int64_t rows, int64_t width, float* panel) {
-    const int64_t lines = transposed_ ? width : rows, length = transposed_ ? rows : width;
+    const int64_t num_rows = transposed_ ? width : rows, length = transposed_ ? rows : width;
     if constexpr (std::is_same_v<S, float>) {
       PackGemmPanel<float>(from, transposed_ ? 1 : row_, transposed_ ? row_ : 1, rows, width, panel);
     } else {
-      for (int64_t i = 0; i < lines; ++i) {
-        S line[kTogether];
-        std::memcpy(line, reinterpret_cast<const std::byte*>(from) + i * row_ * static_cast<int64_t>(sizeof(S)),
+      for (int64_t i = 0; i < num_rows; ++i) {
+        S loaded[kTogether];
+        std::memcpy(loaded, reinterpret_cast<const std::byte*>(from) + i * row_ * static_cast<int64_t>(sizeof(S)),
                     static_cast<size_t>(length) * sizeof(S));
-        ConvertToFloat(line, lines_ + i * length, length);
+        ConvertToFloat(loaded, rows_as_float_ + i * length, length);
       }
-      PackGemmPanel<float>(lines_, transposed_ ? 1 : length, transposed_ ? length : 1, rows, width, panel);
+      PackGemmPanel<float>(rows_as_float_, transposed_ ? 1 : length, transposed_ ? length : 1, rows, width, panel);
     }
   }
 
   int64_t row_;  // elements from row to row of the matrix
   bool transposed_;
   PanelType type_;
-  const WorkArray<float> lines_{kTogether * kMostWidth};
+  const WorkArray<float> rows_as_float_{kTogether * kMostWidth};
   const WorkArray<float> panel_{kTogether * kMostWidth};
 };
 
@@ -178,7 +178,7 @@ PackedMatrices PackFloatMatrices(const KernelInfo& info, size_t i, int64_t count
             PackAs<float>(PanelType::kBFloat16, info.threads(), *constant, count, k, n, transposed));
       }));
       break;
-    case Rounding::kFactors:
+    case Rounding::kOperands:
       packed = PackedMatrices(SharedTensor(info, *constant, form + ".bf16", ElementType::kBFloat16, pairs_shape,
                                            [&] { return PackAsPairs(info.threads(), *constant, k, n, transposed); }),
                               PanelType::kPairs);

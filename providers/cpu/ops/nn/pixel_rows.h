@@ -48,18 +48,18 @@ class PixelRows {
 
  private:
   static constexpr int64_t kWord = 8;
-  static constexpr int64_t kShortLine = 64;  // that is not worth a call
-  static constexpr int64_t kMostLines = 16;  // of a window that copies short rows
+  static constexpr int64_t kShortLine = 64;    // that is not worth a call
+  static constexpr int64_t kMostTapRows = 16;  // of a window that copies short rows
 
   /// Of a window: the offset of the first pixel, and the distance to the next pixel's.
-  struct Line {
+  struct TapRow {
     const uint8_t* from;
     int64_t step;
   };
-  using Lines = std::array<Line, kMostLines>;
+  using TapRows = std::array<TapRow, kMostTapRows>;
 
   /// Of a window's row.
-  int64_t line_bytes() const { return window_.kernel[1] * channels_; }
+  int64_t row_bytes() const { return window_.kernel[1] * channels_; }
   const uint8_t* Row(int64_t image, int64_t row) const {
     return images_ + (image * window_.input[0] + row) * window_.input[1] * all_ + first_;
   }
@@ -68,7 +68,7 @@ class PixelRows {
     const Window& w = window_;
     const int64_t row = this->row();
     int64_t first = begin, last = begin;
-    if (w.dilations[1] == 1 && channels_ == all_ && line_bytes() <= kShortLine && w.kernel[0] <= kMostLines) {
+    if (w.dilations[1] == 1 && channels_ == all_ && row_bytes() <= kShortLine && w.kernel[0] <= kMostTapRows) {
       const auto [inner, outer] = w.inner(1);
       first = std::clamp(inner, begin, end);
       last = std::max(first, std::min(outer, end - 1));  // the last pixel has no words after it
@@ -84,35 +84,35 @@ class PixelRows {
     const Window& w = window_;
     std::array<uint8_t, kShortLine> outside;
     outside.fill(zero_);
-    Lines lines;
+    TapRows tap_rows;
     for (int64_t k = 0; k < w.kernel[0]; ++k) {
-      Line& line = lines[static_cast<size_t>(k)];
-      line = {outside.data(), 0};
+      TapRow& tap_row = tap_rows[static_cast<size_t>(k)];
+      tap_row = {outside.data(), 0};
       const int64_t row = y * w.strides[0] - w.begin[0] + k * w.dilations[0];
       if (row < 0 || row >= w.input[0]) continue;
-      line = {Row(image, row) + (first * w.strides[1] - w.begin[1]) * channels_, w.strides[1] * channels_};
-      while (last > first && end_ - line.from < (last - 1 - first) * line.step + RoundUp(line_bytes(), kWord)) --last;
+      tap_row = {Row(image, row) + (first * w.strides[1] - w.begin[1]) * channels_, w.strides[1] * channels_};
+      while (last > first && end_ - tap_row.from < (last - 1 - first) * tap_row.step + RoundUp(row_bytes(), kWord)) --last;
     }
-    const int64_t words = CeilDiv(line_bytes(), kWord);
+    const int64_t words = CeilDiv(row_bytes(), kWord);
     (words == 1   ? CopyWords<1>
      : words == 2 ? CopyWords<2>
      : words == 3 ? CopyWords<3>
-                  : CopyWords<0>)(*this, lines, last - first, out);
+                  : CopyWords<0>)(*this, tap_rows, last - first, out);
     return last;
   }
 
   /// What a word writes past its row, the next row or pixel overwrites. kWords: 0 where not known before.
   template <int kWords>
-  static void CopyWords(const PixelRows& rows, const Lines& lines, int64_t count, uint8_t* out) {
-    const int64_t row = rows.row(), bytes = rows.line_bytes(), kernel = rows.window_.kernel[0];
+  static void CopyWords(const PixelRows& rows, const TapRows& tap_rows, int64_t count, uint8_t* out) {
+    const int64_t row = rows.row(), bytes = rows.row_bytes(), kernel = rows.window_.kernel[0];
     const int64_t words = kWords == 0 ? CeilDiv(bytes, kWord) : kWords;
     uint64_t flip;
     std::memset(&flip, rows.flip_, sizeof flip);
     for (int64_t x = 0; x < count; ++x, out += row) {
       uint8_t* to = out;
       for (int64_t k = 0; k < kernel; ++k, to += bytes) {
-        const Line& line = lines[static_cast<size_t>(k)];
-        const uint8_t* from = line.from + x * line.step;
+        const TapRow& tap_row = tap_rows[static_cast<size_t>(k)];
+        const uint8_t* from = tap_row.from + x * tap_row.step;
         for (int64_t i = 0; i < words; ++i) {
           uint64_t word;
           std::memcpy(&word, from + i * kWord, kWord);
@@ -128,10 +128,10 @@ class PixelRows {
     const Window& w = window_;
     uint8_t* to = out;
     const int64_t column = x * w.strides[1] - w.begin[1];
-    for (int64_t k = 0; k < w.kernel[0]; ++k, to += line_bytes()) {
+    for (int64_t k = 0; k < w.kernel[0]; ++k, to += row_bytes()) {
       const int64_t row = y * w.strides[0] - w.begin[0] + k * w.dilations[0];
       if (row < 0 || row >= w.input[0]) {
-        std::memset(to, zero_, static_cast<size_t>(line_bytes()));
+        std::memset(to, zero_, static_cast<size_t>(row_bytes()));
       } else {
         CopyLine(Row(image, row), column, to);
       }

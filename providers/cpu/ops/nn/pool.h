@@ -24,13 +24,13 @@ inline KernelRange InsideInput(const Window& window, size_t axis, int64_t o) {
   const int64_t start = o * window.strides[axis] - window.begin[axis];
   const int64_t dilation = window.dilations[axis];
   const int64_t first = start >= 0 ? 0 : CeilDiv(-start, dilation);
-  const int64_t room = window.input[axis] - start;
-  const int64_t last = room <= 0 ? 0 : std::min(window.kernel[axis], CeilDiv(room, dilation));
+  const int64_t remaining = window.input[axis] - start;
+  const int64_t last = remaining <= 0 ? 0 : std::min(window.kernel[axis], CeilDiv(remaining, dilation));
   return {std::min(first, last), last};
 }
 
 /// One row of output: where it is and which input rows it reads.
-struct PoolRowPlace {
+struct PoolRowPosition {
   int64_t plane;
   int64_t output_row;              // within the plane
   std::span<const int64_t> index;  // along the spatial axes but the last
@@ -57,7 +57,7 @@ class PoolRows {
   int64_t most_rows() const { return std::max<int64_t>(most_rows_, 1); }
   int64_t output_rows() const { return output_rows_; }
 
-  void ForEach(FunctionRef<void(const PoolRowPlace&, int64_t part)> visit) {
+  void ForEach(FunctionRef<void(const PoolRowPosition&, int64_t part)> visit) {
     if (items_ == 0) return;
     const double row_cost = 20 + static_cast<double>(window_.input[outer_] * std::max<int64_t>(most_rows_, 1)) * 0.2 +
                             static_cast<double>(window_.output[outer_] * window_.kernel[outer_]) * 0.3;
@@ -68,7 +68,7 @@ class PoolRows {
   }
 
  private:
-  void RunPart(int64_t part, FunctionRef<void(const PoolRowPlace&, int64_t part)> visit) {
+  void RunPart(int64_t part, FunctionRef<void(const PoolRowPosition&, int64_t part)> visit) {
     const int64_t first = Bound(part);
     const int64_t last = Bound(part + 1);
     int64_t* rows = rows_.data() + part * most_rows();
@@ -243,16 +243,16 @@ class PoolPlanes {
     // Where only the end of the input is not read, rows of the input's length spare the copy.
     if (window_.begin[1] == 0 && small.padded[1] < window_.input[1]) small.padded[1] = window_.input[1];
     if (along_.finish == PoolFinish::kDivide) {
-      const auto factors = context_.scratch<T>(static_cast<size_t>(output_rows_ * along_.output + kPoolSlack));
-      std::fill(factors.begin(), factors.end(), T{1});
+      const auto scales = context_.scratch<T>(static_cast<size_t>(output_rows_ * along_.output + kPoolSlack));
+      std::fill(scales.begin(), scales.end(), T{1});
       for (int64_t r = 0; r < output_rows_; ++r) {
         const T counted = static_cast<T>(positions_[static_cast<size_t>(r)].counted);
         for (int64_t o = 0; o < along_.output; ++o) {
-          factors[r * along_.output + o] =
+          scales[r * along_.output + o] =
               static_cast<T>(T{1} / std::max<T>(static_cast<T>(along_.counts[o] * counted), T{1}));
         }
       }
-      small.factors = factors.data();
+      small.scales = scales.data();
     }
     const int64_t planes = items_ / output_rows_, in_size = window_.input.num_elements(),
                   out_size = output_rows_ * along_.output;
@@ -303,18 +303,18 @@ class PoolPlanes {
     const T* plane = in + begin / output_rows_ * plane_size;
     PoolRow<T> rows[kBatch];
     const T** const firsts = pointers + kBatch * most_rows_;
-    Lines lines = LinesAt(index.data(), plane, firsts);
+    PlaneRows plane_rows = RowsAt(index.data(), plane, firsts);
     PacedCancellationPoint look(0.1);
     const int64_t work = along_.output * along_.kernel + along_.width * most_rows_ + 200;
     for (int64_t item = begin; item < end;) {
       const int64_t batch = std::min(kBatch, end - item);
       look.Pass(batch * work);
       for (int64_t i = 0; i < batch; ++i) {
-        rows[i] = RowAt(lines, index[last], pointers + i * most_rows_);
+        rows[i] = RowAt(plane_rows, index[last], pointers + i * most_rows_);
         size_t axis = outer_;
         while (axis > 0 && ++index[axis - 1] == window_.output[axis - 1]) index[--axis] = 0;
         if (axis == 0) plane += plane_size;
-        if (axis <= last) lines = LinesAt(index.data(), plane, firsts);
+        if (axis <= last) plane_rows = RowsAt(index.data(), plane, firsts);
       }
       ComputePoolRows<T>(along_, rows, batch, buffer, out + item * along_.output);
       item += batch;
@@ -323,14 +323,14 @@ class PoolPlanes {
 
   /// What the windows at one position of all axes but the last two have in common: the input's first row for each of their
   /// positions along those axes.
-  struct Lines {
+  struct PlaneRows {
     std::span<const T* const> firsts;
     int64_t counted;
     const Position* positions;  // along the last axis but one
     int64_t step;               // elements between a window's positions along it
   };
 
-  Lines LinesAt(const int64_t* index, const T* plane, const T** firsts) const {
+  PlaneRows RowsAt(const int64_t* index, const T* plane, const T** firsts) const {
     static constexpr Position kWhole = {0, 1, 1};
     firsts[0] = plane;
     int64_t count = 1, counted = 1;
@@ -350,14 +350,14 @@ class PoolPlanes {
     return {{firsts, static_cast<size_t>(count)}, counted, positions, outer_ == 0 ? 0 : steps_[outer_ - 1]};
   }
 
-  PoolRow<T> RowAt(const Lines& lines, int64_t index, const T** rows) const {
-    const Position& position = lines.positions[index];
+  PoolRow<T> RowAt(const PlaneRows& plane_rows, int64_t index, const T** rows) const {
+    const Position& position = plane_rows.positions[index];
     int64_t count = 0;
-    for (const T* first : lines.firsts) {
+    for (const T* first : plane_rows.firsts) {
       const T* row = first + position.first;
-      for (int64_t k = 0; k < position.inside; ++k, row += lines.step) rows[count++] = row;
+      for (int64_t k = 0; k < position.inside; ++k, row += plane_rows.step) rows[count++] = row;
     }
-    return {rows, count, static_cast<T>(lines.counted * position.counted)};
+    return {rows, count, static_cast<T>(plane_rows.counted * position.counted)};
   }
 
   KernelContext& context_;

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "cpu/ops/nn/byte_conv.h"
-#include "cpu/ops/nn/small_byte_images.h"
+#include "cpu/ops/nn/quantized_conv.h"
+#include "cpu/ops/nn/small_quantized_conv.h"
 #include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
@@ -43,11 +43,11 @@ class QLinearConv final : public Kernel {
                                      conv_->has_weights() ? nullptr : &context.required_input(3), context.input(2),
                                      context.input(5), context.input(8)};
     Tensor* output = nullptr;
-    int32_t* sums = nullptr;
+    int32_t* accumulators = nullptr;
     conv_->Run(context, inputs, [&](const Shape& shape) -> int32_t* {
       output = context.output(0, shape);
-      if (output != nullptr) sums = context.scratch<int32_t>(static_cast<size_t>(output->num_elements())).data();
-      return sums;
+      if (output != nullptr) accumulators = context.scratch<int32_t>(static_cast<size_t>(output->num_elements())).data();
+      return accumulators;
     });
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t outputs = output->shape()[1];
@@ -60,13 +60,13 @@ class QLinearConv final : public Kernel {
         output->shape()[0] * outputs, static_cast<double>(pixels) * 0.5, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const float scale = scales.of(i % outputs);
-            RequantizeRow(sums + i * pixels, pixels, &scale, 0, y_zero, is_signed, out + i * pixels);
+            RequantizeRow(accumulators + i * pixels, pixels, &scale, 0, y_zero, is_signed, out + i * pixels);
           }
         });
   }
 
-  std::optional<SmallByteConv> small_;
-  std::optional<ByteConv> fast_;
+  std::optional<SmallQuantizedConv> small_;
+  std::optional<QuantizedConv> fast_;
   std::optional<IntegerConv> conv_;
 };
 

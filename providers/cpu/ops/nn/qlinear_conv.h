@@ -46,9 +46,9 @@ class ConvScale {
 };
 
 /// Whether the zero points of constant weights are constant, too.
-inline bool HasConstantZeros(const KernelInfo& info, const Tensor& weights, const ConvInputs& places = kQLinearConv) {
-  const Tensor* zeros = info.constant_input(places.w_zero);
-  return (zeros != nullptr || !info.has_input(places.w_zero)) && ZerosFit(weights, zeros, weights.shape()[0]);
+inline bool HasConstantZeros(const KernelInfo& info, const Tensor& weights, const ConvInputs& inputs = kQLinearConv) {
+  const Tensor* zeros = info.constant_input(inputs.w_zero);
+  return (zeros != nullptr || !info.has_input(inputs.w_zero)) && ZerosFit(weights, zeros, weights.shape()[0]);
 }
 
 inline int32_t ConvZero(const Tensor* zero, std::string_view name) {

@@ -53,9 +53,10 @@ class QLinearConvNhwc final : public Kernel {
     const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(5), weights_[0]);
     // Rows of groups are unsigned, quantized values of int8 with the first bit flipped.
     if (Depthwise()) {
-      factors_.emplace(info, PackTaps(bytes, is_signed, zeros), weights_[0], 0);
+      requantization_.emplace(info, PackTaps(bytes, is_signed, zeros), weights_[0], 0);
     } else {
-      factors_.emplace(info, PackGroups(info, *w, zeros), weights_[0], info.input_type(0) == ElementType::kInt8 ? 128 : 0);
+      requantization_.emplace(info, PackGroups(info, *w, zeros), weights_[0],
+                              info.input_type(0) == ElementType::kInt8 ? 128 : 0);
     }
     info.ReleaseConstant(3);
   }
@@ -68,14 +69,14 @@ class QLinearConvNhwc final : public Kernel {
     const Window window = CheckConvShapes(attributes_, group_, {shape[0], shape[3], shape[1], shape[2]}, weights_, bias);
     Tensor* output = context.output(0, {shape[0], window.output[0], window.output[1], weights_[0]});
     if (output == nullptr || output->num_elements() == 0) return;
-    const ConvCall call = factors_->Begin(context, window, *output);
+    const ConvCall call = requantization_->Begin(context, window, *output);
     depthwise_ ? RunDepthwise(context, call) : RunGroups(context, call);
   }
 
  private:
   bool Depthwise() const { return weights_[1] == 1 && weights_[0] == group_ && group_ >= DepthwiseLastWidth(); }
 
-  std::vector<Requantization::Line> PackTaps(const uint8_t* bytes, bool is_signed, const std::vector<int32_t>& zeros) {
+  std::vector<Requantization::Channel> PackTaps(const uint8_t* bytes, bool is_signed, const std::vector<int32_t>& zeros) {
     const int64_t taps = weights_[2] * weights_[3];
     std::vector<int16_t> wide(static_cast<size_t>(group_ * taps));
     for (size_t i = 0; i < wide.size(); ++i) {
@@ -83,45 +84,45 @@ class QLinearConvNhwc final : public Kernel {
       wide[i] = static_cast<int16_t>(weight - (zeros.empty() ? 0 : zeros[i / static_cast<size_t>(taps)]));
     }
     depthwise_.emplace(wide.data(), group_, taps);
-    std::vector<Requantization::Line> lines;
+    std::vector<Requantization::Channel> packed_channels;
     for (int64_t i = 0; i < depthwise_->arranged(); ++i) {
       const int64_t channel = depthwise_->ChannelAt(i);
       const int16_t* weights = wide.data() + channel * taps;
-      lines.push_back({channel, std::accumulate(weights, weights + taps, 0), 0});
+      packed_channels.push_back({channel, std::accumulate(weights, weights + taps, 0), 0});
     }
-    return lines;
+    return packed_channels;
   }
 
   /// The weights of each output channel in the order of the window's bytes.
-  std::vector<Requantization::Line> PackGroups(const KernelInfo& info, const Tensor& weights,
-                                               const std::vector<int32_t>& zeros) {
-    Require(CodeRowsWidth() > 0, "there are no products of bytes on this machine");
+  std::vector<Requantization::Channel> PackGroups(const KernelInfo& info, const Tensor& weights,
+                                                  const std::vector<int32_t>& zeros) {
+    Require(PaddedRowsWidth() > 0, "this machine has no 8-bit matmul");
     const int64_t channels = weights_[1], taps = weights_[2] * weights_[3], k = CheckedMul(channels, taps),
                   outputs = weights_[0] / group_;
-    Require(k <= INT32_MAX, "a line of the weights has {} values", k);
-    std::vector<uint8_t> turned;
-    std::vector<Requantization::Line> lines;
+    Require(k <= INT32_MAX, "an output channel has {} weights", k);
+    std::vector<uint8_t> transposed;
+    std::vector<Requantization::Channel> packed_channels;
     for (int64_t g = 0; g < group_; ++g) {
       auto packed = SharedWeights(info, weights, fmt::format("u8s8_last {} of {}", g, group_), [&] {
         const auto* bytes = static_cast<const uint8_t*>(weights.raw()) + g * outputs * k;
-        turned.resize(static_cast<size_t>(outputs * k));
+        transposed.resize(static_cast<size_t>(outputs * k));
         info.threads().ParallelFor(outputs, static_cast<double>(k), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) TurnTaps(bytes + i * k, channels, taps, turned.data() + i * k);
+          for (int64_t i = begin; i < end; ++i) TransposeTaps(bytes + i * k, channels, taps, transposed.data() + i * k);
         });
-        return PackWeightsS8(info.threads(), {turned.data(), weights.is(ElementType::kInt8), outputs, k, k, 1},
-                             LineSide::kCodeRows);
+        return PackWeightsS8(info.threads(), {transposed.data(), weights.is(ElementType::kInt8), outputs, k, k, 1},
+                             PanelLayout::kPaddedRows);
       });
       Require(packed != nullptr, "the weights cannot be packed here");
-      Requantization::Append(*packed, g * outputs, lines);
-      lines.resize(lines.size() + static_cast<size_t>(RoundUp(outputs, packed->width) - outputs));
+      Requantization::Append(*packed, g * outputs, packed_channels);
+      packed_channels.resize(packed_channels.size() + static_cast<size_t>(RoundUp(outputs, packed->width) - outputs));
       groups_.push_back(std::move(packed));
     }
-    line_zeros_ = Requantization::TakeZeros(zeros, k, lines);
-    return lines;
+    weight_zeros_ = Requantization::SubtractZeroPoints(zeros, k, packed_channels);
+    return packed_channels;
   }
 
   /// [channels][taps] to [taps][channels].
-  static void TurnTaps(const uint8_t* from, int64_t channels, int64_t taps, uint8_t* to) {
+  static void TransposeTaps(const uint8_t* from, int64_t channels, int64_t taps, uint8_t* to) {
     for (int64_t t = 0; t < taps; ++t) {
       for (int64_t c = 0; c < channels; ++c) *to++ = from[c * taps + t];
     }
@@ -141,18 +142,18 @@ class QLinearConvNhwc final : public Kernel {
       store.add = call.starts.data() + g * padded;
       store.scales = call.scales.data() + g * padded;
       store.zero = call.y_zero;
-      if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data() + g * padded;
+      if (!weight_zeros_.empty()) store.weight_zeros = weight_zeros_.data() + g * padded;
       RunGroup(context, call, pixels, *groups_[static_cast<size_t>(g)], store);
     }
   }
 
-  void RunGroup(KernelContext& context, const ConvCall& call, const PixelRows& pixels, const PackedWeightsS8& lines,
+  void RunGroup(KernelContext& context, const ConvCall& call, const PixelRows& pixels, const PackedWeightsS8& weights,
                 const OutputStage& store) const {
     const Rows rows{pixels, static_cast<const uint8_t*>(call.x.raw()), call.y.num_elements() / weights_[0], pixels.row()};
-    const int64_t blocks = CeilDiv(lines.lines, lines.width), threads = context.threads().num_threads();
+    const int64_t blocks = CeilDiv(weights.n, weights.width), threads = context.threads().num_threads();
     // Threads split the larger operand, and each reads all of the other.
-    const bool by_lines = threads > 1 && blocks >= threads && rows.count < blocks * lines.block_bytes / rows.bytes;
-    by_lines ? ShareLines(context, rows, lines, store) : ShareRows(context, rows, lines, store);
+    const bool by_channels = threads > 1 && blocks >= threads && rows.count < blocks * weights.block_bytes / rows.bytes;
+    by_channels ? ShareChannels(context, rows, weights, store) : ShareRows(context, rows, weights, store);
   }
 
   struct Rows {
@@ -169,19 +170,19 @@ class QLinearConvNhwc final : public Kernel {
   }
 
   /// A machine without dot products does some hundred in a nanosecond.
-  static double NsOf(const Rows& rows, int64_t lines) {
-    return static_cast<double>(lines) * static_cast<double>(rows.count) * static_cast<double>(rows.bytes) * 0.01;
+  static double NsOf(const Rows& rows, int64_t n) {
+    return static_cast<double>(n) * static_cast<double>(rows.count) * static_cast<double>(rows.bytes) * 0.01;
   }
 
-  void ShareRows(KernelContext& context, const Rows& rows, const PackedWeightsS8& lines, const OutputStage& store) const {
+  void ShareRows(KernelContext& context, const Rows& rows, const PackedWeightsS8& weights, const OutputStage& store) const {
     const int64_t threads = context.threads().num_threads(), chunk = ChunkOf(rows, threads == 1 ? 1 : 3 * threads);
     const int64_t chunks = CeilDiv(rows.count, chunk), parts = PartsFor(context.threads(), chunks);
     const bool copies = !rows.pixels.in_place();
-    const auto sums =
-        context.scratch<int32_t>(store.line_zeros == nullptr ? 0 : static_cast<size_t>(CheckedMul(chunk, parts)));
+    const auto row_sums =
+        context.scratch<int32_t>(store.weight_zeros == nullptr ? 0 : static_cast<size_t>(CheckedMul(chunk, parts)));
     const auto buffer =
         context.scratch<uint8_t>(copies ? static_cast<size_t>(CheckedMul(CheckedMul(chunk, rows.bytes), parts)) : 0);
-    ForEachItem(context.threads(), chunks, parts, NsOf(rows, lines.lines) / static_cast<double>(chunks),
+    ForEachItem(context.threads(), chunks, parts, NsOf(rows, weights.n) / static_cast<double>(chunks),
                 [&](int64_t part, int64_t item) {
                   const int64_t begin = item * chunk, end = std::min(rows.count, begin + chunk);
                   const uint8_t* data = rows.images + begin * rows.bytes;
@@ -192,15 +193,16 @@ class QLinearConvNhwc final : public Kernel {
                   }
                   OutputStage here = store;
                   here.data = static_cast<uint8_t*>(store.data) + begin * store.row;
-                  if (!sums.empty()) {
-                    here.row_sums = sums.data() + part * chunk;
-                    SumCodeRows({data, rows.bytes, end - begin}, sums.data() + part * chunk);
+                  if (!row_sums.empty()) {
+                    here.row_sums = row_sums.data() + part * chunk;
+                    SumPaddedRows({data, rows.bytes, end - begin}, row_sums.data() + part * chunk);
                   }
-                  MultiplyCodeRows(lines, {data, rows.bytes, end - begin}, 0, CeilDiv(lines.lines, lines.width), here);
+                  MultiplyPaddedRows(weights, {data, rows.bytes, end - begin}, 0, CeilDiv(weights.n, weights.width), here);
                 });
   }
 
-  void ShareLines(KernelContext& context, const Rows& rows, const PackedWeightsS8& lines, const OutputStage& store) const {
+  void ShareChannels(KernelContext& context, const Rows& rows, const PackedWeightsS8& weights,
+                     const OutputStage& store) const {
     const uint8_t* data = rows.images;
     if (!rows.pixels.in_place()) {
       const auto buffer = context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(rows.count, rows.bytes)));
@@ -209,22 +211,22 @@ class QLinearConvNhwc final : public Kernel {
           [&](int64_t begin, int64_t end) { rows.pixels.Copy(begin, end, buffer.data() + begin * rows.bytes); });
       data = buffer.data();
     }
-    const auto sums = context.scratch<int32_t>(store.line_zeros == nullptr ? 0 : static_cast<size_t>(rows.count));
-    if (!sums.empty()) {
+    const auto row_sums = context.scratch<int32_t>(store.weight_zeros == nullptr ? 0 : static_cast<size_t>(rows.count));
+    if (!row_sums.empty()) {
       context.threads().ParallelFor(
           rows.count, 2 + static_cast<double>(rows.bytes) * 0.02, [&](int64_t begin, int64_t end) {
-            SumCodeRows({data + begin * rows.bytes, rows.bytes, end - begin}, sums.data() + begin);
+            SumPaddedRows({data + begin * rows.bytes, rows.bytes, end - begin}, row_sums.data() + begin);
           });
     }
     const int64_t chunk = ChunkOf(rows, 1);
     context.threads().ParallelFor(
-        CeilDiv(lines.lines, lines.width), NsOf(rows, lines.width), [&](int64_t begin, int64_t end) {
+        CeilDiv(weights.n, weights.width), NsOf(rows, weights.width), [&](int64_t begin, int64_t end) {
           for (int64_t row = 0; row < rows.count; row += chunk) {
             OutputStage here = store;
             here.data = static_cast<uint8_t*>(store.data) + row * store.row;
-            if (!sums.empty()) here.row_sums = sums.data() + row;
-            MultiplyCodeRows(lines, {data + row * rows.bytes, rows.bytes, std::min(chunk, rows.count - row)}, begin, end,
-                             here);
+            if (!row_sums.empty()) here.row_sums = row_sums.data() + row;
+            MultiplyPaddedRows(weights, {data + row * rows.bytes, rows.bytes, std::min(chunk, rows.count - row)}, begin,
+                               end, here);
           }
         });
   }
@@ -282,23 +284,20 @@ class QLinearConvNhwc final : public Kernel {
   WindowAttributes attributes_;
   int64_t group_;
   Shape weights_;
-  std::vector<int32_t>
-      line_zeros_;  // what the rows' sums are multiplied with, by output channel; empty: the weights have no zero points
+  std::vector<int32_t> weight_zeros_;  // what the rows' sums are multiplied with, by output channel; empty: the weights
+                                       // have no zero points
   std::vector<std::shared_ptr<const PackedWeightsS8>> groups_;
   std::optional<DepthwiseNhwc> depthwise_;
-  std::optional<Requantization> factors_;
+  std::optional<Requantization> requantization_;
 };
 
 }  // namespace
 
 void RegisterQLinearConvNhwc(KernelRegistry& registry) {
   constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
-  if (CodeRowsWidth() == 0) return;
-  registry.Add(Op("QLinearConvNhwc", kTesseraDomain)
-                   .Types(0, kBytes)
-                   .Types(3, kBytes)
-                   .OutputTypes(0, kBytes)
-                   .Make<QLinearConvNhwc>());
+  if (PaddedRowsWidth() == 0) return;
+  registry.Add(
+      Op("QLinearConvNhwc", kTesseraDomain).Types(0, kBytes).Types(3, kBytes).OutputTypes(0, kBytes).Make<QLinearConvNhwc>());
 }
 
 }  // namespace tessera::cpu

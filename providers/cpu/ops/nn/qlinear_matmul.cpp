@@ -6,8 +6,8 @@
 
 #include "cpu/engine/cast.h"
 #include "cpu/ops/nn/float_view.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/integer_matmul.h"
-#include "cpu/ops/nn/products.h"
 #include "cpu/ops/nn/quantized_gemm.h"
 #include "cpu/ops/ops.h"
 
@@ -30,8 +30,8 @@ class QLinearMatMul final : public Kernel {
  public:
   explicit QLinearMatMul(const KernelInfo& info) {
     const bool plain = IsSingle(info, 1) && IsSingle(info, 2) && IsSingle(info, 6) && IsSingle(info, 7);
-    if (plain) product_.emplace(info, 3, 5, false);
-    if (!plain || !*product_) packed_.emplace(info, 3, 5);
+    if (plain) gemm_.emplace(info, 3, 5, false);
+    if (!plain || !*gemm_) packed_.emplace(info, 3, 5);
   }
 
   void Compute(KernelContext& context) override { packed_ ? General(context) : Plain(context); }
@@ -40,23 +40,23 @@ class QLinearMatMul final : public Kernel {
   /// One scale and zero point for A and for Y.
   void Plain(KernelContext& context) const {
     const Tensor& a = context.required_input(0);
-    const MatMulShape shape = InferMatMulShape(a.shape(), product_->shape());
+    const MatMulShape shape = InferMatMulShape(a.shape(), gemm_->shape());
     Tensor* output = context.output(0, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
     const auto a_scale = ReadScales(context, context.required_input(1)),
                y_scale = ReadScales(context, context.required_input(6));
-    const auto b_scale = CheckPerLine(ReadScales(context, context.required_input(4)), shape.n, 1, "B's scale");
+    const auto b_scale = CheckPerChannel(ReadScales(context, context.required_input(4)), shape.n, 1, "B's scale");
     const auto a_zero = ReadZeroPoints(context, context.input(2)), y_zero = ReadZeroPoints(context, context.input(7));
     Require(a_scale.size() == 1 && y_scale.size() == 1 && a_zero.size() == 1 && y_zero.size() == 1,
             "scales or zero points are not the scalars that they were declared to be");
     const auto scales = context.scratch<float>(b_scale.values.size());
     std::transform(b_scale.values.begin(), b_scale.values.end(), scales.begin(),
                    [&](float b) { return a_scale[0] * b / y_scale[0]; });
-    product_->Run(context, a, shape.batch.num_elements() * shape.m, a_zero[0],
-                  {.kind = IsSigned(output->type()) ? OutputStage::kInt8 : OutputStage::kUInt8,
-                   .data = output->mutable_raw(),
-                   .scales = scales,
-                   .zero = y_zero[0]});
+    gemm_->Run(context, a, shape.batch.num_elements() * shape.m, a_zero[0],
+               {.kind = IsSigned(output->type()) ? OutputStage::kInt8 : OutputStage::kUInt8,
+                .data = output->mutable_raw(),
+                .scales = scales,
+                .zero = y_zero[0]});
   }
 
   void General(KernelContext& context) const {
@@ -72,18 +72,18 @@ class QLinearMatMul final : public Kernel {
     });
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t batch = shape.batch.num_elements();
-    const auto a_scale = CheckPerLine(ReadScales(context, context.required_input(1)), shape.m, batch, "A's scale");
-    const auto b_scale = CheckPerLine(ReadScales(context, context.required_input(4)), shape.n, batch, "B's scale");
-    const auto y_scale = CheckPerLine(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
-    const auto y_zero = CheckPerLine(ReadZeroPoints(context, context.input(7)), shape.m, batch, "Y's zero point");
+    const auto a_scale = CheckPerChannel(ReadScales(context, context.required_input(1)), shape.m, batch, "A's scale");
+    const auto b_scale = CheckPerChannel(ReadScales(context, context.required_input(4)), shape.n, batch, "B's scale");
+    const auto y_scale = CheckPerChannel(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
+    const auto y_zero = CheckPerChannel(ReadZeroPoints(context, context.input(7)), shape.m, batch, "Y's zero point");
     auto* out = static_cast<uint8_t*>(output->mutable_raw());
     const bool is_signed = IsSigned(output->type());
     const int64_t rows = batch * shape.m;
     const auto combine = [&](int64_t row, float* scales) {
       const int64_t matrix = row / shape.m;
-      const int64_t line = row % shape.m;
-      const float a = a_scale.of(matrix)[line * a_scale.step()];
-      const float y = y_scale.of(matrix)[line * y_scale.step()];
+      const int64_t channel = row % shape.m;
+      const float a = a_scale.of(matrix)[channel * a_scale.step()];
+      const float y = y_scale.of(matrix)[channel * y_scale.step()];
       for (int64_t j = 0; j < (b_scale.step() == 0 ? 1 : shape.n); ++j) scales[j] = a * b_scale.of(matrix)[j] / y;
     };
     const auto finish = [&](int64_t row, const float* scales) {
@@ -105,7 +105,7 @@ class QLinearMatMul final : public Kernel {
     }
   }
 
-  std::optional<QuantizedGemm> product_;
+  std::optional<QuantizedGemm> gemm_;
   std::optional<PackedInt8Matrix> packed_;
 };
 
@@ -113,7 +113,7 @@ class QLinearMatMul final : public Kernel {
 class QLinearMatMulOfFloats final : public Kernel {
  public:
   explicit QLinearMatMulOfFloats(const KernelInfo& info) : y_type_(info.input_type(7)) {
-    Require(info.has_input(7) && kCodes.contains(y_type_), "input 7, y's zero point, is required");
+    Require(info.has_input(7) && kQuantized.contains(y_type_), "input 7, y's zero point, is required");
   }
 
   void Compute(KernelContext& context) override {
@@ -127,7 +127,7 @@ class QLinearMatMulOfFloats final : public Kernel {
     const auto of_a = OperandMatrices(context, a_shape, shape.batch, batch),
                of_b = OperandMatrices(context, b_shape, shape.batch, batch);
     const auto sums = context.scratch<float>(static_cast<size_t>(output->num_elements()));
-    RunProducts<float>(context, batch, [&](int64_t i) {
+    RunGemms<float>(context, batch, [&](int64_t i) {
       GemmArgs<float> args;
       args.m = shape.m;
       args.n = shape.n;
@@ -143,8 +143,8 @@ class QLinearMatMulOfFloats final : public Kernel {
     Quantize(context, shape, sums, *output);
   }
 
-  static constexpr TypeSet kCodes = kBytes | TypeSet{ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ,
-                                                     ElementType::kFloat8E5M2, ElementType::kFloat8E5M2FNUZ};
+  static constexpr TypeSet kQuantized = kBytes | TypeSet{ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ,
+                                                         ElementType::kFloat8E5M2, ElementType::kFloat8E5M2FNUZ};
 
  private:
   struct Matrix {
@@ -161,26 +161,26 @@ class QLinearMatMulOfFloats final : public Kernel {
     return values;
   }
 
-  /// (value - zero) * scale, of inputs `codes` and the two after it; for each row or each column, or for all.
+  /// (value - zero) * scale, of inputs `quantized` and the two after it; for each row or each column, or for all.
   static std::span<float> Dequantize(KernelContext& context, size_t input, Matrix matrix, bool by_row) {
-    const Tensor& codes = context.required_input(input);
-    const int64_t rows = codes.num_elements() / std::max<int64_t>(matrix.columns, 1),
-                  lines = by_row ? matrix.rows : matrix.columns;
+    const Tensor& quantized = context.required_input(input);
+    const int64_t rows = quantized.num_elements() / std::max<int64_t>(matrix.columns, 1),
+                  channels = by_row ? matrix.rows : matrix.columns;
     const int64_t matrices = rows / std::max<int64_t>(matrix.rows, 1);
-    const auto scale = CheckPerLine(ReadScales(context, context.required_input(input + 1)), lines, matrices,
-                                    by_row ? "A's scale" : "B's scale");
-    const auto zero = CheckPerLine(ReadZeros(context, context.input(input + 2)), lines, matrices,
-                                   by_row ? "A's zero point" : "B's zero point");
-    const auto values = context.scratch<float>(static_cast<size_t>(codes.num_elements()));
-    const ElementCast cast(codes.type(), ElementType::kFloat);
+    const auto scale = CheckPerChannel(ReadScales(context, context.required_input(input + 1)), channels, matrices,
+                                       by_row ? "A's scale" : "B's scale");
+    const auto zero = CheckPerChannel(ReadZeros(context, context.input(input + 2)), channels, matrices,
+                                      by_row ? "A's zero point" : "B's zero point");
+    const auto values = context.scratch<float>(static_cast<size_t>(quantized.num_elements()));
+    const ElementCast cast(quantized.type(), ElementType::kFloat);
     context.threads().ParallelFor(rows, static_cast<double>(matrix.columns) * 2, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         float* to = values.data() + row * matrix.columns;
-        cast.Run(codes.raw(), row * matrix.columns, to, 0, matrix.columns);
+        cast.Run(quantized.raw(), row * matrix.columns, to, 0, matrix.columns);
         const float *scales = scale.of(row / matrix.rows), *zeros = zero.of(row / matrix.rows);
         for (int64_t j = 0; j < matrix.columns; ++j) {
-          const int64_t line = by_row ? row % matrix.rows : j;
-          to[j] = (to[j] - zeros[line * zero.step()]) * scales[line * scale.step()];
+          const int64_t channel = by_row ? row % matrix.rows : j;
+          to[j] = (to[j] - zeros[channel * zero.step()]) * scales[channel * scale.step()];
         }
       }
     });
@@ -190,8 +190,8 @@ class QLinearMatMulOfFloats final : public Kernel {
   /// As QuantizeLinear does, for each row or for all.
   void Quantize(KernelContext& context, const MatMulShape& shape, std::span<float> sums, Tensor& output) const {
     const int64_t batch = shape.batch.num_elements();
-    const auto scale = CheckPerLine(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
-    const auto zero = CheckPerLine(ReadZeros(context, context.input(7)), shape.m, batch, "Y's zero point");
+    const auto scale = CheckPerChannel(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
+    const auto zero = CheckPerChannel(ReadZeros(context, context.input(7)), shape.m, batch, "Y's zero point");
     const bool whole = kBytes.contains(y_type_);
     const float low = y_type_ == ElementType::kInt8 ? -128.0f : 0.0f,
                 high = y_type_ == ElementType::kInt8 ? 127.0f : 255.0f;
@@ -199,9 +199,9 @@ class QLinearMatMulOfFloats final : public Kernel {
     context.threads().ParallelFor(batch * shape.m, static_cast<double>(shape.n) * 3, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         float* values = sums.data() + row * shape.n;
-        const int64_t line = row % shape.m;
-        const float divisor = scale.of(row / shape.m)[line * scale.step()],
-                    offset = zero.of(row / shape.m)[line * zero.step()];
+        const int64_t channel = row % shape.m;
+        const float divisor = scale.of(row / shape.m)[channel * scale.step()],
+                    offset = zero.of(row / shape.m)[channel * zero.step()];
         for (int64_t j = 0; j < shape.n; ++j) {
           values[j] =
               whole ? std::clamp(std::nearbyint(values[j] / divisor) + offset, low, high) : values[j] / divisor + offset;
@@ -224,8 +224,9 @@ std::unique_ptr<Kernel> MakeQLinearMatMul(const KernelInfo& info) {
 }  // namespace
 
 void RegisterQLinearMatMul(KernelRegistry& registry) {
-  constexpr TypeSet kCodes = QLinearMatMulOfFloats::kCodes;
-  registry.Add(Op("QLinearMatMul").Types(0, kCodes).Types(3, kCodes).OutputTypes(0, kCodes).Factory(MakeQLinearMatMul));
+  constexpr TypeSet kQuantized = QLinearMatMulOfFloats::kQuantized;
+  registry.Add(
+      Op("QLinearMatMul").Types(0, kQuantized).Types(3, kQuantized).OutputTypes(0, kQuantized).Factory(MakeQLinearMatMul));
 }
 
 }  // namespace tessera::cpu

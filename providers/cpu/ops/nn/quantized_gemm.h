@@ -23,12 +23,12 @@ struct QuantizedGemmOutput {
 
 class QuantizedGemm {
  public:
-  /// Packs constant input `matrix` with its zero points, and gives its memory back; `turned`: its rows are
+  /// Packs constant input `matrix` with its zero points, and gives its memory back; `transposed`: its rows are
   /// the columns of B.
-  QuantizedGemm(const KernelInfo& info, size_t matrix, size_t zero_point, bool turned);
+  QuantizedGemm(const KernelInfo& info, size_t matrix, size_t zero_point, bool transposed);
 
   /// False: not constant, or not faster here.
-  explicit operator bool() const { return lines_ != nullptr; }
+  explicit operator bool() const { return weights_ != nullptr; }
   /// [k, n]
   const Shape& shape() const { return shape_; }
 
@@ -37,7 +37,7 @@ class QuantizedGemm {
 
  private:
   Shape shape_;
-  std::shared_ptr<const PackedWeightsS8> lines_;
+  std::shared_ptr<const PackedWeightsS8> weights_;
   std::vector<int32_t> zeros_;  // of the columns, as of int8; empty: all 0
 };
 

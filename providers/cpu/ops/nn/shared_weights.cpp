@@ -10,29 +10,29 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLine = 64;  // of the cache: the alignment of records
+constexpr int64_t kCacheLine = 64;  // of the cache: the alignment of records
 
 /// In a flat form: the size of the description and it, the values, the extras, each aligned to a cache line.
-Tensor Flatten(const PackedWeightsS8& lines) {
+Tensor Flatten(const PackedWeightsS8& packed) {
   ByteWriter description;
-  for (const int64_t number : {lines.lines, lines.k, lines.width, lines.depth, lines.segments, lines.block_bytes})
+  for (const int64_t number : {packed.n, packed.k, packed.width, packed.depth, packed.segments, packed.block_bytes})
     description.Put(number);
-  description.PutList(std::span(lines.extra_begin));
-  description.PutList(std::span(lines.extra_group));
-  description.PutList(std::span(lines.correction_begin));
-  description.PutList(std::span(lines.corrections));
-  description.PutList(std::span(lines.sums));
-  description.PutList(std::span(lines.offsets));
+  description.PutList(std::span(packed.extra_begin));
+  description.PutList(std::span(packed.extra_group));
+  description.PutList(std::span(packed.outlier_begin));
+  description.PutList(std::span(packed.outliers));
+  description.PutList(std::span(packed.sums));
+  description.PutList(std::span(packed.offsets));
   const auto size = static_cast<int64_t>(description.bytes().size());
-  const int64_t values = RoundUp(size + static_cast<int64_t>(sizeof(size)), kLine);
-  const int64_t extras = RoundUp(values + static_cast<int64_t>(lines.values.byte_size()), kLine);
-  Tensor flat(ElementType::kUInt8, Shape{extras + static_cast<int64_t>(lines.extras.byte_size())});
+  const int64_t values = RoundUp(size + static_cast<int64_t>(sizeof(size)), kCacheLine);
+  const int64_t extras = RoundUp(values + static_cast<int64_t>(packed.values.byte_size()), kCacheLine);
+  Tensor flat(ElementType::kUInt8, Shape{extras + static_cast<int64_t>(packed.extras.byte_size())});
   auto* to = flat.mutable_data<uint8_t>();
   std::memset(to, 0, flat.byte_size());
   std::memcpy(to, &size, sizeof(size));
   std::memcpy(to + sizeof(size), description.bytes().data(), description.bytes().size());
-  std::memcpy(to + values, lines.values.raw(), lines.values.byte_size());
-  if (lines.extras.byte_size() > 0) std::memcpy(to + extras, lines.extras.raw(), lines.extras.byte_size());
+  std::memcpy(to + values, packed.values.raw(), packed.values.byte_size());
+  if (packed.extras.byte_size() > 0) std::memcpy(to + extras, packed.extras.raw(), packed.extras.byte_size());
   return flat;
 }
 
@@ -47,20 +47,20 @@ bool AreBounds(const std::vector<int64_t>& begin, int64_t count, size_t total) {
 }
 
 /// Kernels use every index: none may be out of range.
-void CheckLines(const PackedWeightsS8& lines) {
+void CheckPacked(const PackedWeightsS8& packed) {
   constexpr int64_t kMostWidth = 1024, kMostDepth = 16;
-  CheckHeld(lines.lines > 0 && lines.k > 0 && lines.lines <= INT32_MAX && lines.k <= INT32_MAX);
-  CheckHeld(lines.width > 0 && lines.width <= kMostWidth && lines.depth >= 0 && lines.depth <= kMostDepth);
-  CheckHeld(lines.segments >= 0 && lines.segments <= lines.k);
-  CheckHeld(lines.block_bytes == lines.segments * lines.records() * 4 * lines.width);
-  CheckHeld(AreBounds(lines.extra_begin, CeilDiv(lines.lines, lines.width), lines.extra_group.size()));
-  CheckHeld(std::ranges::all_of(lines.extra_group, [&](int64_t group) { return group >= 0 && group < lines.groups(); }));
-  CheckHeld(lines.correction_begin.empty() ? lines.corrections.empty()
-                                           : AreBounds(lines.correction_begin, lines.lines, lines.corrections.size()));
-  CheckHeld(std::ranges::all_of(lines.corrections,
-                                [&](const Outlier& one) { return one.pair >= 0 && one.pair < (lines.k + 1) / 2; }));
-  const auto count = static_cast<size_t>(lines.lines);
-  CheckHeld(lines.sums.size() == count && lines.offsets.size() == count);
+  CheckHeld(packed.n > 0 && packed.k > 0 && packed.n <= INT32_MAX && packed.k <= INT32_MAX);
+  CheckHeld(packed.width > 0 && packed.width <= kMostWidth && packed.depth >= 0 && packed.depth <= kMostDepth);
+  CheckHeld(packed.segments >= 0 && packed.segments <= packed.k);
+  CheckHeld(packed.block_bytes == packed.segments * packed.records() * 4 * packed.width);
+  CheckHeld(AreBounds(packed.extra_begin, CeilDiv(packed.n, packed.width), packed.extra_group.size()));
+  CheckHeld(std::ranges::all_of(packed.extra_group, [&](int64_t group) { return group >= 0 && group < packed.groups(); }));
+  CheckHeld(packed.outlier_begin.empty() ? packed.outliers.empty()
+                                         : AreBounds(packed.outlier_begin, packed.n, packed.outliers.size()));
+  CheckHeld(std::ranges::all_of(packed.outliers,
+                                [&](const Outlier& one) { return one.pair >= 0 && one.pair < (packed.k + 1) / 2; }));
+  const auto count = static_cast<size_t>(packed.n);
+  CheckHeld(packed.sums.size() == count && packed.offsets.size() == count);
 }
 
 /// Packed weights over the flat form's records, which lives as long. Throws Error where it is damaged.
@@ -71,44 +71,44 @@ std::shared_ptr<const PackedWeightsS8> Unflatten(const std::shared_ptr<const Ten
   std::memcpy(&size, bytes.data(), sizeof(size));
   CheckHeld(size >= 0 && static_cast<size_t>(size) <= bytes.size() - sizeof(size));
   ByteReader in(bytes.subspan(sizeof(size), static_cast<size_t>(size)));
-  auto lines = std::make_shared<PackedWeightsS8>();
-  for (int64_t* number : {&lines->lines, &lines->k, &lines->width, &lines->depth, &lines->segments, &lines->block_bytes})
+  auto packed = std::make_shared<PackedWeightsS8>();
+  for (int64_t* number : {&packed->n, &packed->k, &packed->width, &packed->depth, &packed->segments, &packed->block_bytes})
     *number = in.Get<int64_t>();
-  lines->extra_begin = in.GetList<int64_t>();
-  lines->extra_group = in.GetList<int64_t>();
-  lines->correction_begin = in.GetList<int64_t>();
-  lines->corrections = in.GetList<Outlier>();
-  lines->sums = in.GetList<int32_t>();
-  lines->offsets = in.GetList<int32_t>();
-  CheckLines(*lines);
-  int64_t at = RoundUp(size + static_cast<int64_t>(sizeof(size)), kLine);
-  const auto take = [&](const Shape& shape) {
+  packed->extra_begin = in.GetList<int64_t>();
+  packed->extra_group = in.GetList<int64_t>();
+  packed->outlier_begin = in.GetList<int64_t>();
+  packed->outliers = in.GetList<Outlier>();
+  packed->sums = in.GetList<int32_t>();
+  packed->offsets = in.GetList<int32_t>();
+  CheckPacked(*packed);
+  int64_t at = RoundUp(size + static_cast<int64_t>(sizeof(size)), kCacheLine);
+  const auto read = [&](const Shape& shape) {
     CheckHeld(at <= static_cast<int64_t>(bytes.size()) && shape.num_elements() <= static_cast<int64_t>(bytes.size()) - at);
     auto* data = const_cast<std::byte*>(bytes.data() + at);
-    at = RoundUp(at + shape.num_elements(), kLine);
+    at = RoundUp(at + shape.num_elements(), kCacheLine);
     return Tensor::Share(ElementType::kInt8, shape, data, std::const_pointer_cast<Tensor>(flat));
   };
-  lines->values = take({CeilDiv(lines->lines, lines->width), lines->block_bytes});
-  lines->extras = take({lines->extra_begin.back(), 4 * lines->width});
-  return lines;
+  packed->values = read({CeilDiv(packed->n, packed->width), packed->block_bytes});
+  packed->extras = read({packed->extra_begin.back(), 4 * packed->width});
+  return packed;
 }
 
 /// Packed weights that count against the limit of the load that made them for as long as any session has them. How much
 /// that is shows when they are packed: each weight and each outlier need no more than four bytes.
 std::shared_ptr<const PackedWeightsS8> MakeCounted(const KernelInfo& info, const Tensor& constant,
                                                    const std::function<std::shared_ptr<const PackedWeightsS8>()>& make) {
-  struct CountedLines {
+  struct CountedWeights {
     MemoryCharge charge;
-    std::shared_ptr<const PackedWeightsS8> lines;
+    std::shared_ptr<const PackedWeightsS8> packed;
   };
-  auto counted = std::make_shared<CountedLines>();
+  auto counted = std::make_shared<CountedWeights>();
   counted->charge = MemoryCharge(info.allocator(), CheckedMul<size_t>(constant.byte_size(), 4));
-  counted->lines = make();
-  if (counted->lines == nullptr) return nullptr;
-  const size_t bytes = counted->lines->values.byte_size() + counted->lines->extras.byte_size();
+  counted->packed = make();
+  if (counted->packed == nullptr) return nullptr;
+  const size_t bytes = counted->packed->values.byte_size() + counted->packed->extras.byte_size();
   counted->charge = MemoryCharge();
   counted->charge = MemoryCharge(info.allocator(), bytes);
-  return {counted, counted->lines.get()};
+  return {counted, counted->packed.get()};
 }
 
 }  // namespace
@@ -121,11 +121,11 @@ std::shared_ptr<const PackedWeightsS8> SharedWeights(const KernelInfo& info, con
   if (store != nullptr) {
     if (const auto held = store->Find(constant, form, kFlat, std::nullopt)) return Unflatten(held);
   }
-  auto lines = std::static_pointer_cast<const PackedWeightsS8>(info.SharedPrepack(
+  auto packed = std::static_pointer_cast<const PackedWeightsS8>(info.SharedPrepack(
       constant, form, [&]() -> std::shared_ptr<const void> { return MakeCounted(info, constant, make); }));
-  if (store != nullptr && store->keeps() && lines != nullptr)
-    store->Add(constant, form, std::make_shared<Tensor>(Flatten(*lines)));
-  return lines;
+  if (store != nullptr && store->keeps() && packed != nullptr)
+    store->Add(constant, form, std::make_shared<Tensor>(Flatten(*packed)));
+  return packed;
 }
 
 }  // namespace tessera::cpu

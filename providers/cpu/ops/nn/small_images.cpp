@@ -19,7 +19,7 @@ void PackByTaps(ThreadPool& threads, const Tensor& weights, float* packed) {
   const Shape& shape = weights.shape();
   const int64_t outputs = shape[0], channels = shape[1], taps = shape.SizeOfRange(2, shape.rank());
   std::vector<float> by_taps(static_cast<size_t>(weights.num_elements()));
-  TransposeImages(threads, outputs, channels, taps, weights.unaligned_data<float>(), by_taps.data());
+  TransposePlanes(threads, outputs, channels, taps, weights.unaligned_data<float>(), by_taps.data());
   PackGemmB<float>(threads, taps * channels, outputs, by_taps.data(), 1, taps * channels, packed);
 }
 
@@ -48,13 +48,13 @@ void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int
   const int64_t outputs = weights_shape_[0], channels = weights_shape_[1], taps = window.kernel.num_elements();
   const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements(), k = CheckedMul(taps, channels);
   const int64_t together = std::clamp<int64_t>(kRowsTogether / pixels, 1, batch), most = CheckedMul(together, pixels);
-  const std::span<const int64_t> places = MeetingPixels(context, window);
-  const auto room = [&](int64_t rows, int64_t columns) {
+  const std::span<const int64_t> indices = MeetingPixels(context, window);
+  const auto allocate = [&](int64_t rows, int64_t columns) {
     return context.scratch<float>(static_cast<size_t>(CheckedMul(rows, columns))).data();
   };
-  float* by_pixels = plane == 1 ? nullptr : room(CheckedMul(together, plane), channels);
-  float* gathered = AreRows(places, taps, plane) ? nullptr : room(most, k);
-  float* results = pixels == 1 ? nullptr : room(most, outputs);
+  float* by_pixels = plane == 1 ? nullptr : allocate(CheckedMul(together, plane), channels);
+  float* gathered = AreRows(indices, taps, plane) ? nullptr : allocate(most, k);
+  float* results = pixels == 1 ? nullptr : allocate(most, outputs);
   GemmArgs<float> args;
   args.n = outputs;
   args.k = k;
@@ -70,16 +70,16 @@ void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int
     const int64_t images = std::min(together, batch - i);
     const float* from = input + i * channels * plane;
     if (by_pixels != nullptr) {
-      TransposeImages(context.threads(), images, channels, plane, from, by_pixels);
+      TransposePlanes(context.threads(), images, channels, plane, from, by_pixels);
       from = by_pixels;
     }
-    if (gathered != nullptr) GatherRows(context.threads(), places, taps, plane, channels, images, 0.0f, from, gathered);
+    if (gathered != nullptr) GatherRows(context.threads(), indices, taps, plane, channels, images, 0.0f, from, gathered);
     args.m = images * pixels;
     args.a = gathered != nullptr ? gathered : from;
     args.c = results != nullptr ? results : output + i * outputs;
     Gemm(context.threads(), args, workspace);
     if (results != nullptr)
-      TransposeImages(context.threads(), images, pixels, outputs, results, output + i * outputs * pixels);
+      TransposePlanes(context.threads(), images, pixels, outputs, results, output + i * outputs * pixels);
   }
 }
 

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "cpu/engine/slots.h"
-#include "cpu/ops/nn/products.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/transposed_window.h"
 #include "cpu/ops/ops.h"
 
@@ -23,8 +23,8 @@ struct TransposedProblem {
   int64_t batch, groups, channels, outputs;  // channels and outputs of a group
   int64_t kernel, columns, pixels;
   const C* input;
-  const C* weights;  // [group, channel, output, kernel], or null with
-  const C* turned;   // [group, output, kernel, channel]
+  const C* weights;     // [group, channel, output, kernel], or null with
+  const C* transposed;  // [group, output, kernel, channel]
   const C* bias;
   C* out;
   GemmEpilogue<C> epilogue = {};  // its activation alone
@@ -37,13 +37,13 @@ struct TransposedProblem {
   const C* image(int64_t i, int64_t group) const { return input + (i * groups + group) * channels * columns; }
 
   /// columns = W' X for `count` outputs of a group.
-  GemmArgs<C> Product(int64_t i, int64_t group, int64_t first, int64_t count, C* to) const {
+  GemmArgs<C> Gemm(int64_t i, int64_t group, int64_t first, int64_t count, C* to) const {
     GemmArgs<C> args;
     args.m = count * kernel;
     args.n = columns;
     args.k = channels;
-    if (turned != nullptr) {
-      args.a = turned + (group * outputs + first) * kernel * channels;
+    if (transposed != nullptr) {
+      args.a = transposed + (group * outputs + first) * kernel * channels;
       args.a_row = channels;
     } else {
       args.a = weights + (group * channels * outputs + first) * kernel;
@@ -157,14 +157,14 @@ class RowGathering {
         scratch_(context, tables, 1, parts_) {}
 
   /// Image `i` of the problem from its GEMM results.
-  void Run(const C* products, int64_t i) const {
+  void Run(const C* matmul_out, int64_t i) const {
     const int64_t output_rows = tables_.output_rows();
     const double taps = static_cast<double>(problem_.kernel * problem_.columns) / static_cast<double>(output_rows);
     ForEachPart(threads_, rows_, parts_, 20 + taps * 0.1, [&](int64_t part, int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t output = begin / output_rows, row = begin % output_rows;
         const int64_t count = std::min(output_rows - row, end - begin);
-        const C* columns = products + output * problem_.kernel * problem_.columns;
+        const C* columns = matmul_out + output * problem_.kernel * problem_.columns;
         auto plane = ColumnsPlanes<C>(problem_, columns, problem_.columns, i, output, 1);
         scratch_.Give(part, plane);
         ComputeTransposedRows<C>(tables_.geometry(), plane, row, row + count);
@@ -190,9 +190,9 @@ void GatherAfterwards(KernelContext& context, const TransposedProblem<C>& proble
       context.scratch<C>(static_cast<size_t>(CheckedMul(CheckedMul(outputs, problem.kernel), problem.columns)));
   const RowGathering<C> gathering(context, problem, tables);
   for (int64_t i = 0; i < problem.batch; ++i) {
-    RunProducts<C>(context, problem.groups, [&](int64_t group) {
-      return problem.Product(i, group, 0, problem.outputs,
-                             buffer.data() + group * problem.outputs * problem.kernel * problem.columns);
+    RunGemms<C>(context, problem.groups, [&](int64_t group) {
+      return problem.Gemm(i, group, 0, problem.outputs,
+                          buffer.data() + group * problem.outputs * problem.kernel * problem.columns);
     });
     gathering.Run(buffer.data(), i);
   }
@@ -247,7 +247,7 @@ void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, c
       const int64_t matrix = item / blocks, first = item % blocks * block;
       const int64_t group = matrix % problem.groups, first_image = matrix / problem.groups;
       const int64_t count = std::min(block, problem.outputs - first);
-      GemmArgs<C> args = problem.Product(0, group, first, count, buffer);
+      GemmArgs<C> args = problem.Gemm(0, group, first, count, buffer);
       args.n = args.b_k = args.c_row = columns;
       args.b = matrix_of(matrix);
       if (packs) args.packed_b = packed.data() + matrix * static_cast<int64_t>(panel);
@@ -286,7 +286,7 @@ int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
 
 /// GEMMs of the weights with the input, and then the gathering.
 template <class C>
-void GatherProducts(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
+void GatherMatMul(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
   const int threads = context.threads().num_threads();
   const int64_t block = ChooseBlock(problem, threads);
   const int64_t images = problem.JoinsImages() ? problem.batch : 1;

@@ -9,7 +9,7 @@
 namespace tessera::cpu {
 
 /// Three taps, one step at a time, along one axis.
-bool IsWinogradLine(const Window& window);
+bool IsWinograd1d(const Window& window);
 
 /// `weights`: transformed, [6][outputs][channels].
 void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t batch, int64_t channels, int64_t outputs,

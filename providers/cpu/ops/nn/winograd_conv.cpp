@@ -8,7 +8,7 @@
 #include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/winograd_1d.h"
-#include "cpu/ops/nn/winograd_products.h"
+#include "cpu/ops/nn/winograd_matmuls.h"
 #include "kernels/conv/winograd/winograd_1d.h"
 #include "runtime/memory/packed_store.h"
 
@@ -19,7 +19,7 @@ constexpr int64_t kBlockBytes = 768 << 10;  // of columns and GEMM results under
 
 /// Three-by-three in an image or three along one axis, one step at a time.
 bool Fits(const Window& window) {
-  if (window.rank() == 1) return IsWinogradLine(window);
+  if (window.rank() == 1) return IsWinograd1d(window);
   if (window.rank() != 2) return false;
   for (size_t i = 0; i < 2; ++i) {
     if (window.kernel[i] != 3 || window.strides[i] != 1 || window.dilations[i] != 1) return false;
@@ -53,7 +53,7 @@ class Run {
     const int64_t blocks = batch_ * per_image;
     const int64_t parts = std::min<int64_t>(blocks, context_.threads().num_threads());
     const WinogradBlock largest = Block(0, rows);
-    Buffers all = Take(largest, parts);
+    Buffers all = Allocate(largest, parts);
     context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const Buffers own = Part(all, part, parts);
@@ -74,7 +74,7 @@ class Run {
     ThreadPool& threads = context_.threads();
     const WinogradBlock block = Block(0, image_.end_row);
     const int64_t parts = threads.num_threads();
-    const Buffers all = Take(block, 1);
+    const Buffers all = Allocate(block, 1);
     const int64_t row_size = WinogradBufferSize(block);
     const auto rows = context_.scratch<float>(static_cast<size_t>(CheckedMul(row_size, parts)));
     for (int64_t i = 0; i < batch_; ++i) {
@@ -98,14 +98,14 @@ class Run {
     return block;
   }
 
-  Buffers Take(const WinogradBlock& block, int64_t parts) {
+  Buffers Allocate(const WinogradBlock& block, int64_t parts) {
     const int64_t columns = CheckedMul(kWinogradPoints, block.column_matrix());
     const int64_t products = CheckedMul(kWinogradPoints, block.product_matrix());
-    const auto take = [&](int64_t size) {
+    const auto allocate = [&](int64_t size) {
       size = CeilDiv(size, 16) * 16;
       return context_.scratch<float>(static_cast<size_t>(CheckedMul(size, parts)));
     };
-    return {take(columns), take(products), take(WinogradBufferSize(block))};
+    return {allocate(columns), allocate(products), allocate(WinogradBufferSize(block))};
   }
 
   static Buffers Part(const Buffers& all, int64_t part, int64_t parts) {
@@ -187,15 +187,15 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
     released_ = true;
     info.ReleaseConstant(input);
   }
-  const bool line = axes == 1;
-  const Shape shape{line ? kWinogradLinePoints : kWinogradPoints, outputs(), channels()};
+  const bool is_1d = axes == 1;
+  const Shape shape{is_1d ? kWinograd1dPoints : kWinogradPoints, outputs(), channels()};
   transformed_ = SharedTensor(info, *constant, "winograd", ElementType::kFloat, shape, [&] {
     auto transformed = std::make_shared<Tensor>(ElementType::kFloat, shape, WeightMemory());
     float* values = transformed->mutable_data<float>();
     info.threads().ParallelFor(
-        outputs(), static_cast<double>(channels()) * (line ? 20.0 : 150.0), [&](int64_t begin, int64_t end) {
-          const WinogradForm form{line ? WinogradLine::kOne : WinogradLine::kFour, WinogradLine::kFour};
-          TransformWinogradFilters(form, constant->unaligned_data<float>() + begin * channels() * (line ? 3 : 9),
+        outputs(), static_cast<double>(channels()) * (is_1d ? 20.0 : 150.0), [&](int64_t begin, int64_t end) {
+          const WinogradForm form{is_1d ? WinogradAxisForm::kOne : WinogradAxisForm::kFour, WinogradAxisForm::kFour};
+          TransformWinogradFilters(form, constant->unaligned_data<float>() + begin * channels() * (is_1d ? 3 : 9),
                                    (end - begin) * channels(), outputs() * channels(), values + begin * channels());
         });
     return transformed;
@@ -207,7 +207,7 @@ bool WinogradConv::Pays(const Window& window, int64_t batch) const {
                    kImageNs =
                        5000;  // of a channel's tile; of an image's products, which are many and small, to begin and end
   if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd;
-  if (window.rank() == 1) return WinogradLinePays(batch, channels(), outputs(), window.output[0], window.dilations[0]);
+  if (window.rank() == 1) return Winograd1dPays(batch, channels(), outputs(), window.output[0], window.dilations[0]);
   const WinogradArea area(batch, window.output.dims(), window.dilations.dims());
   const double begins_ns =
       kImageNs * static_cast<double>(batch) / (area.tiles * static_cast<double>(channels() + outputs()));

@@ -11,7 +11,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr TypeSet kCodes = {
+constexpr TypeSet kQuantized = {
     ElementType::kInt8,           ElementType::kUInt8,        ElementType::kInt16,          ElementType::kUInt16,
     ElementType::kInt32,          ElementType::kUInt4,        ElementType::kInt4,           ElementType::kUInt2,
     ElementType::kInt2,           ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
@@ -119,7 +119,7 @@ class DequantizeLinear final : public Kernel {
 }  // namespace
 
 void RegisterDequantizeLinear(KernelRegistry& registry) {
-  registry.Add(Op("DequantizeLinear").Versions(10).Types(0, kCodes).Types(1, kCodeScales).Make<DequantizeLinear>());
+  registry.Add(Op("DequantizeLinear").Versions(10).Types(0, kQuantized).Types(1, kCodeScales).Make<DequantizeLinear>());
 }
 
 }  // namespace tessera::cpu

@@ -130,13 +130,13 @@ class QuantizeLinear final : public Kernel {
   }
 
   void RoundToPrecision(float* values, int64_t count) const {
-    uint16_t codes[kQuantizedBlock];
+    uint16_t rounded_values[kQuantizedBlock];
     if (precision_ == ElementType::kFloat16) {
-      ConvertFromFloat(values, reinterpret_cast<Float16*>(codes), count);
-      ConvertToFloat(reinterpret_cast<const Float16*>(codes), values, count);
+      ConvertFromFloat(values, reinterpret_cast<Float16*>(rounded_values), count);
+      ConvertToFloat(reinterpret_cast<const Float16*>(rounded_values), values, count);
     } else if (precision_ == ElementType::kBFloat16) {
-      ConvertFromFloat(values, reinterpret_cast<BFloat16*>(codes), count);
-      ConvertToFloat(reinterpret_cast<const BFloat16*>(codes), values, count);
+      ConvertFromFloat(values, reinterpret_cast<BFloat16*>(rounded_values), count);
+      ConvertToFloat(reinterpret_cast<const BFloat16*>(rounded_values), values, count);
     }
   }
 
@@ -154,17 +154,17 @@ class QuantizeLinear final : public Kernel {
 
   /// x / scale where they are divided (scales not null), rounded, moved by the zero point and stored.
   void StoreIntegers(const Job& job, const float* x, const float* scales, int64_t begin, int64_t end) const {
-    alignas(64) uint8_t codes[kQuantizedBlock];
+    alignas(64) uint8_t rounded_values[kQuantizedBlock];
     const bool packed = IsPacked(output_type_);
     const int64_t size = packed ? 1 : BitWidth(output_type_) / 8;
-    char* target = packed ? reinterpret_cast<char*>(codes) : static_cast<char*>(job.y) + begin * size;
+    char* target = packed ? reinterpret_cast<char*>(rounded_values) : static_cast<char*>(job.y) + begin * size;
     for (int64_t i = begin; i < end;) {
       const ScaleRun run = job.layout.Run(i, end);
       loop_(x + (i - begin), scales == nullptr ? nullptr : scales + run.scale, job.zeros + run.scale, run.step, low_, high_,
             target + (i - begin) * size, run.count);
       i += run.count;
     }
-    if (packed) PackElements(output_type_, codes, begin, end - begin, job.y);
+    if (packed) PackElements(output_type_, rounded_values, begin, end - begin, job.y);
   }
 
   /// Divides in the precision asked for, then stores integers or floats.

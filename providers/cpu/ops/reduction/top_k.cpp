@@ -117,15 +117,15 @@ class TopK final : public Kernel {
   void ByRows(KernelContext& context, const Job& job) const {
     const int64_t count = job.view.count, inner = job.view.inner, columns = std::min(inner, kPanel);
     const int64_t panels = CeilDiv(inner, kPanel), units = job.view.outer * panels;
-    const int64_t room = TopKScratch(count, job.k);
+    const int64_t workspace_size = TopKScratch(count, job.k);
     const double element_ns = TopKSelectsFew(count, job.k) ? 0.5 : 20;
     const double unit_ns = element_ns * static_cast<double>(count * columns) + 200;
     const int64_t slots = SlotCount(context.threads(), units, unit_ns);
     const auto keys = context.scratch<Key<T>>(static_cast<size_t>(CheckedMul(slots, CheckedMul(count, columns))));
-    const auto candidates = context.scratch<Candidate>(static_cast<size_t>(CheckedMul(slots, room)));
+    const auto candidates = context.scratch<Candidate>(static_cast<size_t>(CheckedMul(slots, workspace_size)));
     ParallelSlots(context.threads(), slots, units, unit_ns, [&](int64_t slot, int64_t begin, int64_t end) {
       Key<T>* panel = keys.data() + slot * count * columns;
-      Candidate* best = candidates.data() + slot * room;
+      Candidate* best = candidates.data() + slot * workspace_size;
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t outer = unit / panels, column = unit % panels * kPanel, n = std::min(kPanel, inner - column);
         const T* x = job.x + outer * count * inner + column;
@@ -148,9 +148,9 @@ class TopK final : public Kernel {
 
   /// Few long rows: the best of each part, then the best of those.
   void ByParts(KernelContext& context, const Job& job, int64_t parts) const {
-    const int64_t count = job.view.count, k = job.k, longest = count / parts + 1, room = TopKScratch(longest, k);
+    const int64_t count = job.view.count, k = job.k, longest = count / parts + 1, workspace_size = TopKScratch(longest, k);
     const auto keys = context.scratch<Key<T>>(static_cast<size_t>(longest * parts));
-    const auto candidates = context.scratch<Candidate>(static_cast<size_t>(room * parts));
+    const auto candidates = context.scratch<Candidate>(static_cast<size_t>(workspace_size * parts));
     const auto merged = context.scratch<Candidate>(static_cast<size_t>(2 * k * parts));
     for (int64_t outer = 0; outer < job.view.outer; ++outer) {
       const T* x = job.x + outer * count;
@@ -159,11 +159,11 @@ class TopK final : public Kernel {
           const int64_t first = count * part / parts, n = count * (part + 1) / parts - first;
           Key<T>* row = keys.data() + part * longest;
           MakeKeys(x + first, row, n);
-          kernels_.select(row, n, first, k, candidates.data() + part * room);
+          kernels_.select(row, n, first, k, candidates.data() + part * workspace_size);
         }
       });
       for (int64_t part = 0; part < parts; ++part)
-        std::copy_n(candidates.data() + part * room, k, merged.data() + part * k);
+        std::copy_n(candidates.data() + part * workspace_size, k, merged.data() + part * k);
       SortCancellably(merged.begin(), merged.begin() + k * parts, std::greater<Candidate>());
       Write(job, outer, 0, merged.data());
     }

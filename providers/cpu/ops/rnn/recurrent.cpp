@@ -9,7 +9,7 @@
 #include "base/mapped_file.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
-#include "cpu/ops/nn/rounded_product.h"
+#include "cpu/ops/nn/rounded_gemm.h"
 #include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
@@ -37,7 +37,7 @@ Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits,
       batch_first_(info.attribute<int64_t>("layout", 0) != 0),
       hidden_(info.attribute<int64_t>("hidden_size", 0)),
       rounding_(RoundingOf(info.provider(), info.graph(), info.node())),
-      rounds_(rounding_ == Rounding::kFactors) {
+      rounds_(rounding_ == Rounding::kOperands) {
   for (int64_t split : splits_) gates_ += split;
   if (info.has_attribute("clip")) {
     clip_ = static_cast<F>(info.attribute<float>("clip"));
@@ -207,11 +207,11 @@ auto Recurrent<T>::Numbers(KernelContext& context, size_t input) const -> const 
 template <class T>
 auto Recurrent<T>::InputBias(KernelContext& context, const RecurrentSizes& s, const F* bias) const -> std::span<const F> {
   if (bias == nullptr) return {};
-  const std::span<F> sums = context.scratch<F>(static_cast<size_t>(gates_ * s.hidden));
-  const F* of_r = bias + sums.size();
-  for (size_t i = 0; i < sums.size(); ++i)
-    sums[i] = bias[i] + (folds_bias(static_cast<int64_t>(i) / s.hidden) ? of_r[i] : F{0});
-  return sums;
+  const std::span<F> acc = context.scratch<F>(static_cast<size_t>(gates_ * s.hidden));
+  const F* of_r = bias + acc.size();
+  for (size_t i = 0; i < acc.size(); ++i)
+    acc[i] = bias[i] + (folds_bias(static_cast<int64_t>(i) / s.hidden) ? of_r[i] : F{0});
+  return acc;
 }
 
 template <class T>
@@ -221,7 +221,7 @@ void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s
   const int64_t width = gates_ * s.hidden;
   const BFloat16* pairs = rounds_ ? RoundedInput(context, s, x) : nullptr;
   for (int64_t d = 0; d < s.directions; ++d) {
-    const std::span<const F> sums = InputBias(context, s, bias == nullptr ? nullptr : bias + d * 2 * width);
+    const std::span<const F> acc = InputBias(context, s, bias == nullptr ? nullptr : bias + d * 2 * width);
     GemmArgs<F> args;
     args.m = s.steps * s.batch;
     args.n = width;
@@ -238,7 +238,7 @@ void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s
     }
     args.c = gates + d * args.m * width;
     args.c_row = width;
-    args.epilogue.col_bias = sums.data();
+    args.epilogue.col_bias = acc.data();
     if (rounds_) {
       RoundedProduct(context.threads(), args, pairs);
       continue;
@@ -252,11 +252,11 @@ template <class T>
 void Recurrent<T>::FillGates(KernelContext& context, const RecurrentSizes& s, const F* bias, F* gates) const {
   const int64_t width = gates_ * s.hidden;
   for (int64_t d = 0; d < s.directions; ++d) {
-    const std::span<const F> sums = InputBias(context, s, bias == nullptr ? nullptr : bias + d * 2 * width);
+    const std::span<const F> acc = InputBias(context, s, bias == nullptr ? nullptr : bias + d * 2 * width);
     PacedCancellationPoint look(1);
     for (int64_t row = 0; row < s.steps * s.batch; ++row, gates += width) {
       look.Pass(width);
-      sums.empty() ? std::fill_n(gates, width, F{0}) : std::copy_n(sums.data(), width, gates);
+      acc.empty() ? std::fill_n(gates, width, F{0}) : std::copy_n(acc.data(), width, gates);
     }
   }
 }
@@ -300,7 +300,7 @@ void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* 
   args.accumulate = accumulate;
   args.epilogue.col_bias = bias;
   if (!rounds_) return Gemm<F>(*run.threads, args);
-  auto* pairs = reinterpret_cast<BFloat16*>(run.room);
+  auto* pairs = reinterpret_cast<BFloat16*>(run.state_workspace);
   if constexpr (std::is_same_v<F, float>) RoundToPairs(state, args.m, args.k, pairs);
   RoundedProduct(*run.threads, args, pairs);
 }
@@ -412,8 +412,9 @@ void Recurrent<T>::Compute(KernelContext& context) {
   // two directions.
   const int64_t block = s.batch * s.hidden;
   const std::span<F> states = context.scratch<F>(static_cast<size_t>(CheckedMul(block, s.directions * 4)));
-  const auto entry_room = static_cast<int64_t>(StateWorkspace(s));
-  std::byte* room = context.scratch<std::byte>(static_cast<size_t>(CheckedMul(s.directions * s.batch, entry_room))).data();
+  const auto entry_workspace = static_cast<int64_t>(StateWorkspace(s));
+  std::byte* state_workspace =
+      context.scratch<std::byte>(static_cast<size_t>(CheckedMul(s.directions * s.batch, entry_workspace))).data();
   const Tensor* lengths = context.input(4);
   const auto run_part = [&](int64_t d, int64_t first, int64_t count) {
     RecurrentRun<F> run{};
@@ -427,7 +428,7 @@ void Recurrent<T>::Compute(KernelContext& context) {
     run.bias = bias == nullptr ? nullptr : bias + d * 2 * width;
     run.peepholes = peepholes == nullptr ? nullptr : peepholes + d * 3 * s.hidden;
     run.packed_r = packed.data() + static_cast<size_t>(d) * splits_.size();
-    run.room = room + (d * s.batch + first) * entry_room;
+    run.state_workspace = state_workspace + (d * s.batch + first) * entry_workspace;
     run.h = states.data() + d * 4 * block + 4 * first * s.hidden;
     run.c = run.h + count * s.hidden;
     run.temp = run.h + 2 * count * s.hidden;

@@ -41,10 +41,10 @@ struct RecurrentRun {
   const F* bias;           // [2 * gates, hidden]: of W, then of R; null: none
   const F* peepholes;      // null: none
   const void* const* packed_r;
-  std::byte* room;  // StateWorkspace() for each entry: where products round the state
-  F* h;             // [batch, hidden]
-  F* c;             // the same; null: the operator has none
-  F* temp;          // [2, batch, hidden]
+  std::byte* state_workspace;  // StateWorkspace() for each entry: where products round the state
+  F* h;                        // [batch, hidden]
+  F* c;                        // the same; null: the operator has none
+  F* temp;                     // [2, batch, hidden]
   // Where this step's gates lie: rows of batch entries.
   F* gates;
   int64_t gates_row;
@@ -101,7 +101,7 @@ class Recurrent : public Kernel {
   F clip_ = std::numeric_limits<F>::infinity();
 
  private:
-  /// Panels of F, or of floats the narrowest that hold them; pairs of bfloat16 where factors are rounded.
+  /// Panels of F, or of floats the narrowest that hold them; pairs of bfloat16 where operands are rounded.
   struct Packed {
     std::shared_ptr<const Tensor> panels;  // null: the weights are no constants
     std::vector<size_t> offsets;           // [direction, part], and the end
@@ -139,7 +139,7 @@ class Recurrent : public Kernel {
   bool batch_first_ = false;
   int64_t hidden_ = 0;  // 0: as R says
   const Rounding rounding_;
-  const bool rounds_;  // both factors
+  const bool rounds_;  // both operands
   Packed packed_w_, packed_r_;
 };
 

@@ -73,20 +73,20 @@ class WordConvEmbedding final : public Kernel {
     for (int64_t i = 0; i < length; ++i) {
       std::copy_n(table.data<float>() + word[static_cast<size_t>(i)] * n, n, scratch.characters.data() + i * n);
     }
-    GemmArgs<float> product;
-    product.m = length - window + 1;
-    product.n = m;
-    product.k = window * n;
-    product.a = scratch.characters.data();
-    product.a_row = n;  // windows overlap
-    product.b = filters.data<float>();
-    product.b_k = 1;
-    product.b_col = product.k;
-    product.c = scratch.windows.data();
-    product.c_row = m;
-    product.epilogue.col_bias = bias.data<float>();
-    GemmSerial(product);
-    for (int64_t i = 0; i < product.m; ++i) {
+    GemmArgs<float> gemm;
+    gemm.m = length - window + 1;
+    gemm.n = m;
+    gemm.k = window * n;
+    gemm.a = scratch.characters.data();
+    gemm.a_row = n;  // windows overlap
+    gemm.b = filters.data<float>();
+    gemm.b_k = 1;
+    gemm.b_col = gemm.k;
+    gemm.c = scratch.windows.data();
+    gemm.c_row = m;
+    gemm.epilogue.col_bias = bias.data<float>();
+    GemmSerial(gemm);
+    for (int64_t i = 0; i < gemm.m; ++i) {
       for (int64_t j = 0; j < m; ++j) y[j] = std::max(scratch.windows[static_cast<size_t>(i * m + j)], y[j]);
     }
     for (int64_t j = 0; j < m; ++j) y[j] = std::tanh(y[j]);  // which is monotonic: the maximum may come first

@@ -122,21 +122,21 @@ HWY_INLINE void ConvolveRow(const float* band, int64_t row_size, const Group& gr
   const V bias = hn::Load(d, group.bias);
   for (int64_t begin = 0; begin < width; begin += P) {
     const int64_t x = std::min(begin, std::max<int64_t>(width - P, 0));
-    V sums[P];
+    V acc[P];
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) sums[p] = bias;
-    const float* line = band + x * S * kLanes;
+    for (int p = 0; p < P; ++p) acc[p] = bias;
+    const float* src = band + x * S * kLanes;
 #pragma GCC unroll 5
-    for (int ky = 0; ky < K; ++ky, line += row_size) {
+    for (int ky = 0; ky < K; ++ky, src += row_size) {
 #pragma GCC unroll 5
       for (int kx = 0; kx < K; ++kx) {
         const V weight = hn::Load(d, group.taps + (ky * K + kx) * kLanes);
 #pragma GCC unroll 8
-        for (int p = 0; p < P; ++p) sums[p] = hn::MulAdd(hn::Load(d, line + (p * S + kx) * kLanes), weight, sums[p]);
+        for (int p = 0; p < P; ++p) acc[p] = hn::MulAdd(hn::Load(d, src + (p * S + kx) * kLanes), weight, acc[p]);
       }
     }
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) hn::Store(sums[p], d, to + (x + p) * kLanes);
+    for (int p = 0; p < P; ++p) hn::Store(acc[p], d, to + (x + p) * kLanes);
   }
 }
 

@@ -24,14 +24,14 @@ void Row(const Int8DepthwiseRow& row) {
   const T* from = reinterpret_cast<const T*>(row.from);
   int64_t x = 0;
   for (; x + kBlock <= row.width; x += kBlock) {
-    uint32_t sums[kBlock];  // may wrap: the bias is anything
-    for (int64_t i = 0; i < kBlock; ++i) sums[i] = static_cast<uint32_t>(row.start);
+    uint32_t acc[kBlock];  // may wrap: the bias is anything
+    for (int64_t i = 0; i < kBlock; ++i) acc[i] = static_cast<uint32_t>(row.start);
     for (int64_t k = 0; k < row.kernel_size; ++k) {
       const int32_t w = row.weights[k];
       const T* at = from + x + row.kernel_offsets[k];
-      for (int64_t i = 0; i < kBlock; ++i) sums[i] += static_cast<uint32_t>(w * at[i]);
+      for (int64_t i = 0; i < kBlock; ++i) acc[i] += static_cast<uint32_t>(w * at[i]);
     }
-    for (int64_t i = 0; i < kBlock; ++i) row.out[x + i] = static_cast<int32_t>(sums[i]);
+    for (int64_t i = 0; i < kBlock; ++i) row.out[x + i] = static_cast<int32_t>(acc[i]);
   }
   if (x == row.width) return;
   auto* out = reinterpret_cast<uint32_t*>(row.out);
@@ -49,14 +49,14 @@ constexpr int kPixels = static_cast<int>(HWY_LANES(int16_t));
 
 /// Requantizes accumulators. `low` and `high` hold every other four, as interleaving left them.
 template <class T>
-HWY_INLINE auto Codes(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn::Vec<D32> high) {
+HWY_INLINE auto Quantize(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn::Vec<D32> high) {
   const hn::ScalableTag<float> df;
   const D16 d16;
   const auto scale = hn::Set(df, channel.scale);
-  const auto round = [&](hn::Vec<D32> sum) HWY_ATTR { return RoundCodes(hn::Mul(hn::ConvertTo(df, sum), scale)); };
-  const auto codes = hn::SaturatedAdd(hn::ReorderDemote2To(d16, round(low), round(high)),
-                                      hn::Set(d16, static_cast<int16_t>(channel.zero)));
-  return hn::DemoteTo(hn::Rebind<T, D16>(), codes);
+  const auto round = [&](hn::Vec<D32> sum) HWY_ATTR { return RoundToInt32(hn::Mul(hn::ConvertTo(df, sum), scale)); };
+  const auto quantized = hn::SaturatedAdd(hn::ReorderDemote2To(d16, round(low), round(high)),
+                                          hn::Set(d16, static_cast<int16_t>(channel.zero)));
+  return hn::DemoteTo(hn::Rebind<T, D16>(), quantized);
 }
 
 /// The taps of a kernel of known size, in pairs, which then stay in registers. Size 0: none.
@@ -96,7 +96,7 @@ HWY_INLINE hn::Vec<hn::Rebind<U, D16>> Pixels(const Int8DepthwiseChannel& channe
       AddTaps(at + channel.kernel_offsets[k], at + channel.kernel_offsets[second], PairOf(pair), PairOf(pair), low, high);
     }
   }
-  return Codes<U>(channel, low, high);
+  return Quantize<U>(channel, low, high);
 }
 
 /// Rows shorter than half a vector at equal distances are computed as one, with what is between them.
@@ -115,12 +115,13 @@ bool RowsAreShort(const Int8DepthwiseChannel& channel) {
 
 template <int kTaps, class T, class U>
 void ShortRows(const Int8DepthwiseChannel& channel) {
-  const hn::Rebind<U, D16> code;
+  const hn::Rebind<U, D16> quantized_tag;
   const Taps<kTaps> taps(channel);
   const T* from = reinterpret_cast<const T*>(channel.from) + channel.row_offsets[0];
   const int64_t pitch = channel.row_offsets[1] - channel.row_offsets[0], end = (channel.rows - 1) * pitch + channel.width;
   HWY_ALIGN U buffer[kMostTogether + kPixels];
-  for (int64_t x = 0; x < end; x += kPixels) hn::StoreU(Pixels<kTaps, U>(channel, taps, from + x), code, buffer + x);
+  for (int64_t x = 0; x < end; x += kPixels)
+    hn::StoreU(Pixels<kTaps, U>(channel, taps, from + x), quantized_tag, buffer + x);
   U* out = static_cast<U*>(channel.out);
   int64_t r = 0;
   // Half a vector each, as long as the next rows overwrite what it computes too much.
@@ -132,7 +133,7 @@ void ShortRows(const Int8DepthwiseChannel& channel) {
 template <int kTaps, class T, class U>
 void Channel(const Int8DepthwiseChannel& channel) {
   if (RowsAreShort(channel)) return ShortRows<kTaps, T, U>(channel);
-  const hn::Rebind<U, D16> code;
+  const hn::Rebind<U, D16> quantized_tag;
   const T* base = reinterpret_cast<const T*>(channel.from);
   U* out = static_cast<U*>(channel.out);
   const U* end = out + channel.rows * channel.width;
@@ -140,12 +141,12 @@ void Channel(const Int8DepthwiseChannel& channel) {
   for (int64_t r = 0; r < channel.rows; ++r, out += channel.width) {
     const T* row = base + channel.row_offsets[r];
     for (int64_t x = 0; x < channel.width; x += kPixels) {
-      const auto codes = Pixels<kTaps, U>(channel, taps, row + x);
+      const auto quantized = Pixels<kTaps, U>(channel, taps, row + x);
       if (out + x + kPixels <= end) {  // what reaches past the row is overwritten by the next
-        hn::StoreU(codes, code, out + x);
+        hn::StoreU(quantized, quantized_tag, out + x);
       } else {
         HWY_ALIGN U buffer[kPixels];
-        hn::StoreU(codes, code, buffer);
+        hn::StoreU(quantized, quantized_tag, buffer);
         std::memcpy(out + x, buffer, static_cast<size_t>(channel.width - x));
       }
     }
@@ -188,7 +189,7 @@ void DepthwiseChannel(const Int8DepthwiseChannel& channel) {
   }
 }
 
-void Halves(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+void Halves(const ImageU8& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
   for (int64_t r = 0; r < image.rows; ++r, in += image.in_row, out += image.out_row) {
     for (int64_t phase = 0; phase < 2; ++phase) {
       if (image.count[phase] > 0) Halve(in + image.from[phase], image.count[phase], end, out + image.to[phase]);
@@ -206,7 +207,7 @@ namespace tessera::cpu {
 HWY_EXPORT(DepthwiseRow);
 HWY_EXPORT(DepthwiseChannel);
 HWY_EXPORT(Halves);
-void SplitColumns(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+void SplitColumns(const ImageU8& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(Halves)(image, in, end, out);
 }
 void ComputeInt8DepthwiseChannel(const Int8DepthwiseChannel& channel) { HWY_DYNAMIC_DISPATCH(DepthwiseChannel)(channel); }

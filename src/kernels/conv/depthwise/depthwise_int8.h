@@ -37,13 +37,13 @@ struct Int8DepthwiseChannel {
 };
 
 /// Rows of bytes, split into their even and their odd columns.
-struct ByteImage {
+struct ImageU8 {
   int64_t rows, in_row, out_row;
   int64_t from[2], to[2], count[2];  // within a row
 };
 
 /// `end`: of what may be read.
-void SplitColumns(const ByteImage& image, const uint8_t* in, const uint8_t* end, uint8_t* out);
+void SplitColumns(const ImageU8& image, const uint8_t* in, const uint8_t* end, uint8_t* out);
 
 void ComputeInt8DepthwiseChannel(const Int8DepthwiseChannel& channel);
 

@@ -26,15 +26,15 @@ HWY_INLINE void Compute(const DepthwisePixels& of, int64_t pixel) {
   const int64_t first = pixel * of.step;
   for (int64_t c = 0; c < of.channels; c += lanes) {
     const int64_t channel = std::min(c, of.channels - lanes);  // the last vector may overlap the one before
-    hn::Vec<D> sums[kCount];
-    for (int64_t i = 0; i < kCount; ++i) sums[i] = hn::LoadU(d, of.bias + channel);
+    hn::Vec<D> acc[kCount];
+    for (int64_t i = 0; i < kCount; ++i) acc[i] = hn::LoadU(d, of.bias + channel);
     for (int64_t tap = 0; tap < of.num_taps; ++tap) {
       const auto weight = hn::LoadU(d, of.weights[tap] + channel);
       const float* x = of.taps[tap] + first + channel;
-      for (int64_t i = 0; i < kCount; ++i) sums[i] = hn::MulAdd(hn::LoadU(d, x + i * of.step), weight, sums[i]);
+      for (int64_t i = 0; i < kCount; ++i) acc[i] = hn::MulAdd(hn::LoadU(d, x + i * of.step), weight, acc[i]);
     }
     float* out = of.out + pixel * of.channels + channel;
-    for (int64_t i = 0; i < kCount; ++i) hn::StoreU(sums[i], d, out + i * of.channels);
+    for (int64_t i = 0; i < kCount; ++i) hn::StoreU(acc[i], d, out + i * of.channels);
   }
 }
 

@@ -37,11 +37,12 @@ template <class U>
 HWY_INLINE void StoreBlock(const Block& block, int32_t zero, hn::Vec<D32> low, hn::Vec<D32> high, U* out) {
   const DF df;
   const D16 d16;
-  const hn::Rebind<U, D16> code;
-  const auto first = RoundCodes(hn::Mul(hn::ConvertTo(df, low), hn::LoadU(df, block.scales)));
-  const auto second = RoundCodes(hn::Mul(hn::ConvertTo(df, high), hn::LoadU(df, block.scales + kHalf)));
-  const auto codes = hn::SaturatedAdd(hn::ReorderDemote2To(d16, first, second), hn::Set(d16, static_cast<int16_t>(zero)));
-  hn::StoreU(hn::DemoteTo(code, codes), code, out);
+  const hn::Rebind<U, D16> quantized_tag;
+  const auto first = RoundToInt32(hn::Mul(hn::ConvertTo(df, low), hn::LoadU(df, block.scales)));
+  const auto second = RoundToInt32(hn::Mul(hn::ConvertTo(df, high), hn::LoadU(df, block.scales + kHalf)));
+  const auto quantized =
+      hn::SaturatedAdd(hn::ReorderDemote2To(d16, first, second), hn::Set(d16, static_cast<int16_t>(zero)));
+  hn::StoreU(hn::DemoteTo(quantized_tag, quantized), quantized_tag, out);
 }
 
 /// kTaps taps, whose weights stay in registers; 0: any number.

@@ -21,22 +21,22 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <bool kWeighted, int N, class D, class T>
 HWY_INLINE void SumVectors(D d, const T* columns, const TransposedTap<T>* taps, int64_t count, T bias, int64_t j, T* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  hn::Vec<D> sums[N];
+  hn::Vec<D> acc[N];
 #pragma GCC unroll 4
-  for (int i = 0; i < N; ++i) sums[i] = hn::Set(d, bias);
+  for (int i = 0; i < N; ++i) acc[i] = hn::Set(d, bias);
   for (int64_t t = 0; t < count; ++t) {
     const T* from = columns + (taps[t].from + j);
     if constexpr (kWeighted) {
       const auto weight = hn::Set(d, taps[t].weight);
 #pragma GCC unroll 4
-      for (int i = 0; i < N; ++i) sums[i] = hn::MulAdd(weight, hn::LoadU(d, from + i * lanes), sums[i]);
+      for (int i = 0; i < N; ++i) acc[i] = hn::MulAdd(weight, hn::LoadU(d, from + i * lanes), acc[i]);
     } else {
 #pragma GCC unroll 4
-      for (int i = 0; i < N; ++i) sums[i] = hn::Add(sums[i], hn::LoadU(d, from + i * lanes));
+      for (int i = 0; i < N; ++i) acc[i] = hn::Add(acc[i], hn::LoadU(d, from + i * lanes));
     }
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < N; ++i) hn::StoreU(sums[i], d, out + j + i * lanes);
+  for (int i = 0; i < N; ++i) hn::StoreU(acc[i], d, out + j + i * lanes);
 }
 
 /// Pixels [begin, end), which every tap reaches; D narrows until a vector fits.

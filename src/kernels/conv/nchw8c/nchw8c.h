@@ -43,7 +43,7 @@ struct Nchw8cStep {
 
 /// GEMM over steps of `step` adjacent inputs, for blocks of output channels and for pixels: a convolution with one
 /// group, or a matrix product.
-struct Nchw8cProduct {
+struct Nchw8cGemm {
   const float* input = nullptr;
   const int64_t* pixel_offsets = nullptr;  // elements, by pixel; null: pixel after pixel, one block each
   const Nchw8cStep* steps = nullptr;
@@ -74,7 +74,7 @@ void PackNchw8cWeights(const float* weights, int64_t planes, int64_t unit, int64
                        int64_t group_begin, int64_t group_end, float* packed);
 
 /// For the block groups [group_begin, group_end).
-void MultiplyNchw8c(const Nchw8cProduct& product, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end);
+void MultiplyNchw8c(const Nchw8cGemm& gemm, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end);
 
 /// A window along one axis of an image.
 struct Nchw8cAxis {

@@ -34,28 +34,28 @@ HWY_INLINE void LoadEdgeTile(const Nchw8cTileRows& shape, const float* plane, in
 }
 
 /// A form, its transforms along both axes, and their sizes.
-template <WinogradLine kY, WinogradLine kX>
+template <WinogradAxisForm kY, WinogradAxisForm kX>
 struct Tiles {
   static constexpr WinogradForm kForm = {kY, kX};
   static constexpr WinogradPlanes kOfY = PlanesOf(kY), kOfX = PlanesOf(kX);
   using Y = WinogradTransform<kY>;
   using X = WinogradTransform<kX>;
   /// One axis has a tap only.
-  static constexpr bool kDown = kX == WinogradLine::kOne, kIsLine = kDown || kY == WinogradLine::kOne;
-  using Line = WinogradTransform<kDown ? kY : kX>;
-  static constexpr WinogradPlanes kOfLine = kDown ? kOfY : kOfX;
+  static constexpr bool kDown = kX == WinogradAxisForm::kOne, kIs1d = kDown || kY == WinogradAxisForm::kOne;
+  using Axis = WinogradTransform<kDown ? kY : kX>;
+  static constexpr WinogradPlanes kOf1d = kDown ? kOfY : kOfX;
 };
 
 /// TransformTile along one axis, whose pixels are `step` elements apart.
 template <class T>
-HWY_INLINE void TransformLine(const float* from, int64_t step, float* out, int64_t matrix) {
-  constexpr int kReach = T::kOfLine.reach(), kPlanes = T::kOfLine.planes;
+HWY_INLINE void Transform1d(const float* from, int64_t step, float* out, int64_t matrix) {
+  constexpr int kReach = T::kOf1d.reach(), kPlanes = T::kOf1d.planes;
   const BlockTag d;
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
     BlockVector x[kReach], y[kPlanes];
 #pragma GCC unroll 13
     for (int i = 0; i < kReach; ++i) x[i] = hn::LoadU(d, from + v + i * step);
-    T::Line::Input(d, x, y);
+    T::Axis::Input(d, x, y);
 #pragma GCC unroll 17
     for (int i = 0; i < kPlanes; ++i) hn::StoreU(y[i], d, out + i * matrix + v);
   }
@@ -64,7 +64,7 @@ HWY_INLINE void TransformLine(const float* from, int64_t step, float* out, int64
 /// `from` has `row` elements from row to row and `pixel` from pixel to pixel; the planes go to out[plane * matrix].
 template <class T>
 HWY_INLINE void TransformTile(const float* from, int64_t row, int64_t pixel, float* out, int64_t matrix) {
-  if constexpr (T::kIsLine) return TransformLine<T>(from, T::kDown ? row : pixel, out, matrix);
+  if constexpr (T::kIs1d) return Transform1d<T>(from, T::kDown ? row : pixel, out, matrix);
   constexpr int kRows = T::kOfY.reach(), kColumns = T::kOfX.reach(), kPlanesY = T::kOfY.planes, kPlanesX = T::kOfX.planes;
   const BlockTag d;
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
@@ -115,16 +115,16 @@ void Input(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64
 
 /// FinishTile along one axis, of whose pixels the first `pixels` are stored, `step` elements apart.
 template <class T>
-HWY_INLINE void FinishLine(const float* from, int64_t matrix, const Nchw8cEpilogue& epilogue, const float* bias,
-                           const float* residual, int64_t pixels, int64_t step, float* out) {
-  constexpr int kPoints = T::kOfLine.points, kSide = T::kOfLine.side;
+HWY_INLINE void Finish1d(const float* from, int64_t matrix, const Nchw8cEpilogue& epilogue, const float* bias,
+                         const float* residual, int64_t pixels, int64_t step, float* out) {
+  constexpr int kPoints = T::kOf1d.points, kSide = T::kOf1d.side;
   const BlockTag d;
   const Clamp clamp(epilogue);
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
     BlockVector x[kPoints], y[kSide];
 #pragma GCC unroll 6
     for (int i = 0; i < kPoints; ++i) x[i] = hn::LoadU(d, from + i * matrix + v);
-    T::Line::Output(d, x, y);
+    T::Axis::Output(d, x, y);
     const auto offset = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + v);
 #pragma GCC unroll 4
     for (int i = 0; i < kSide; ++i) {
@@ -141,9 +141,8 @@ template <class T>
 HWY_INLINE void FinishTile(const float* from, int64_t matrix, const Nchw8cEpilogue& epilogue, const float* bias,
                            const float* residual, int64_t rows, int64_t columns, int64_t row_size, int64_t pixel,
                            float* out) {
-  if constexpr (T::kIsLine) {
-    return FinishLine<T>(from, matrix, epilogue, bias, residual, T::kDown ? rows : columns, T::kDown ? row_size : pixel,
-                         out);
+  if constexpr (T::kIs1d) {
+    return Finish1d<T>(from, matrix, epilogue, bias, residual, T::kDown ? rows : columns, T::kDown ? row_size : pixel, out);
   }
   constexpr int kPointsY = T::kOfY.points, kPointsX = T::kOfX.points, kRows = T::kOfY.side, kColumns = T::kOfX.side;
   const BlockTag d;
@@ -186,15 +185,15 @@ void Output(const Nchw8cTileRows& shape, const float* products, const Nchw8cEpil
     const float* bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block * kChannelBlock;
     for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
       const int64_t y = shape.y.first_pixel(row), rows = shape.y.pixels_from(y);
-      const int64_t line = block * shape.output_plane + y * row_size;
+      const int64_t row_begin = block * shape.output_plane + y * row_size;
       for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, from += kChannelBlock) {
-        const int64_t x = shape.x.first_pixel(tile), at = line + x * kChannelBlock;
+        const int64_t x = shape.x.first_pixel(tile), at = row_begin + x * kChannelBlock;
         const float* residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + at;
         FinishTile<T>(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x),
                       shape.y.dilation * row_size, shape.x.dilation * kChannelBlock, image + at);
       }
       for (int64_t i = 0; i < rows && activates && dilated; ++i)
-        ActivateStored(epilogue, block, image + line + i * shape.y.dilation * row_size, row_size);
+        ActivateStored(epilogue, block, image + row_begin + i * shape.y.dilation * row_size, row_size);
     }
     if (!activates || dilated) continue;
     const int64_t first = shape.y.first_pixel(shape.first_row),

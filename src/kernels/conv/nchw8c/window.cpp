@@ -60,7 +60,7 @@ using Unknown = Known<0, 0, true, true>;
 
 /// A row of the input to P adjacent outputs, each of which reads the KW from its own on.
 template <int P, class K, bool kEdge, class Op>
-HWY_INLINE void SlideAlong(const float* line, int64_t first_x, int64_t width, int64_t first_weight, const Op& op,
+HWY_INLINE void SlideAlong(const float* row_data, int64_t first_x, int64_t width, int64_t first_weight, const Op& op,
                            BlockVector (&acc)[P][kBlockVectors]) {
   const BlockTag d;
 #pragma GCC unroll 2
@@ -71,7 +71,7 @@ HWY_INLINE void SlideAlong(const float* line, int64_t first_x, int64_t width, in
 #pragma GCC unroll 16
     for (int i = 0; i < P + K::KW - 1; ++i) {
       const int64_t read = first_x + i;
-      const float* from = line + read * kChannelBlock;
+      const float* from = row_data + read * kChannelBlock;
       if constexpr (kEdge) {
         if (MayLieOutside<P, K::KW, 1>(i) && static_cast<uint64_t>(read) >= static_cast<uint64_t>(width))
           from = op.Outside();
@@ -99,9 +99,9 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
   for (int i = 0; i < P * kBlockVectors; ++i) acc[i / kBlockVectors][i % kBlockVectors] = op.Start(i % kBlockVectors);
   const auto add_slice = [&](const float* slice, int64_t first_weight) HWY_ATTR {
     for (int64_t ky = row.rows.begin; ky < row.rows.end; ++ky) {
-      const float* line = slice + (row.first_y + ky * w.y.dilation) * w.x.input * kChannelBlock;
+      const float* row_data = slice + (row.first_y + ky * w.y.dilation) * w.x.input * kChannelBlock;
       if constexpr (K::kSlides) {
-        SlideAlong<P, K, kEdge>(line, first_x, w.x.input, first_weight + ky * kernel_width, op, acc);
+        SlideAlong<P, K, kEdge>(row_data, first_x, w.x.input, first_weight + ky * kernel_width, op, acc);
         continue;
       }
 #pragma GCC unroll 7
@@ -113,7 +113,7 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
 #pragma GCC unroll 8
           for (int p = 0; p < P; ++p) {
             const int64_t read = column + p * stride;
-            const float* from = line + read * kChannelBlock;
+            const float* from = row_data + read * kChannelBlock;
             if constexpr (kEdge) {
               if ((K::kDilated || MayLieOutside<P, K::KW, K::SX>(kx + p * K::SX)) &&
                   static_cast<uint64_t>(read) >= static_cast<uint64_t>(w.x.input))
@@ -237,13 +237,13 @@ struct AverageRow {
 /// Calls compute(plan, image, row) for rows [begin, end) of the outputs of all images, or blocks.
 template <class Compute>
 void ForRows(const Nchw8cWindow& w, const float* input, int64_t begin, int64_t end, const Compute& compute) {
-  const int64_t line = w.x.input * kChannelBlock;
+  const int64_t row_data = w.x.input * kChannelBlock;
   int64_t y = begin % w.y.output, z = begin / w.y.output % w.z.output, image = begin / w.y.output / w.z.output;
   for (int64_t row = begin; row < end; ++image, z = 0) {
     for (; row < end && z < w.z.output; ++z, y = 0) {
       const int64_t first_z = z * w.z.stride - w.z.pad;
       const Taps slices(first_z, w.z.input, w.z.kernel, w.z.dilation);
-      const float* first = input + (image * w.z.input + first_z) * w.y.input * line;
+      const float* first = input + (image * w.z.input + first_z) * w.y.input * row_data;
       for (; row < end && y < w.y.output; ++y, ++row) {
         const int64_t first_y = y * w.y.stride - w.y.pad;
         Taps rows(first_y, w.y.input, w.y.kernel, w.y.dilation);

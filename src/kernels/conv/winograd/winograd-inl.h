@@ -56,7 +56,7 @@ HWY_INLINE void OutputTransform(D d, const V (&x)[6], V (&y)[kSide]) {
 
 /// An axis as the two-dimensional transforms want it: Input() makes the planes of its inputs, Output() the pixels of its
 /// points. Those of six points differ in how many pixels they have.
-template <WinogradLine kLine>
+template <WinogradAxisForm kForm>
 struct WinogradTransform {
   template <class D, class V>
   static HWY_INLINE void Input(D d, const V (&x)[6], V (&y)[6]) {
@@ -69,7 +69,7 @@ struct WinogradTransform {
 };
 
 /// Planes are inputs, pixels are points.
-struct UntransformedLine {
+struct UntransformedAxis {
   template <class D, class V, size_t kCount>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[kCount], V (&y)[kCount]) {
 #pragma GCC unroll 4
@@ -82,20 +82,20 @@ struct UntransformedLine {
   }
 };
 template <>
-struct WinogradTransform<WinogradLine::kOne> : UntransformedLine {};
+struct WinogradTransform<WinogradAxisForm::kOne> : UntransformedAxis {};
 template <>
-struct WinogradTransform<WinogradLine::kTurnsOfFour> : UntransformedLine {};
+struct WinogradTransform<WinogradAxisForm::kAlternatingFour> : UntransformedAxis {};
 template <>
-struct WinogradTransform<WinogradLine::kTurnsOfThree> : UntransformedLine {};
+struct WinogradTransform<WinogradAxisForm::kAlternatingThree> : UntransformedAxis {};
 template <>
-struct WinogradTransform<WinogradLine::kTurnsOfThreeEven> : UntransformedLine {};
+struct WinogradTransform<WinogradAxisForm::kAlternatingThreeEven> : UntransformedAxis {};
 template <>
-struct WinogradTransform<WinogradLine::kSpreadTwo> : UntransformedLine {};
+struct WinogradTransform<WinogradAxisForm::kSpreadTwo> : UntransformedAxis {};
 template <>
-struct WinogradTransform<WinogradLine::kSpreadFour> : UntransformedLine {};
+struct WinogradTransform<WinogradAxisForm::kSpreadFour> : UntransformedAxis {};
 
 template <>
-struct WinogradTransform<WinogradLine::kTwo> {
+struct WinogradTransform<WinogradAxisForm::kTwo> {
   template <class D, class V>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[4], V (&y)[4]) {
     y[0] = hn::Sub(x[0], x[2]);
@@ -111,7 +111,7 @@ struct WinogradTransform<WinogradLine::kTwo> {
 };
 
 template <>
-struct WinogradTransform<WinogradLine::kThreeOfSeven> {
+struct WinogradTransform<WinogradAxisForm::kThreeOfSeven> {
   template <class D, class V>
   static HWY_INLINE void Input(D d, const V (&x)[9], V (&y)[11]) {
     const V early[6] = {x[0], x[1], x[2], x[3], x[4], x[5]}, late[6] = {x[4], x[5], x[6], x[7], x[8], x[8]};
@@ -132,7 +132,7 @@ struct WinogradTransform<WinogradLine::kThreeOfSeven> {
 };
 
 template <>
-struct WinogradTransform<WinogradLine::kThreeOfEleven> {
+struct WinogradTransform<WinogradAxisForm::kThreeOfEleven> {
   template <class D, class V>
   static HWY_INLINE void Input(D d, const V (&x)[13], V (&y)[17]) {
     const V early[6] = {x[0], x[1], x[2], x[3], x[4], x[5]}, middle[6] = {x[4], x[5], x[6], x[7], x[8], x[9]};
@@ -164,7 +164,7 @@ HWY_INLINE void OutputOfThree(const V (&x)[3], V (&y)[2]) {
 }
 
 template <>
-struct WinogradTransform<WinogradLine::kStrided> {
+struct WinogradTransform<WinogradAxisForm::kStrided> {
   template <class D, class V>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[5], V (&y)[5]) {
     y[0] = hn::Sub(x[0], x[2]);
@@ -180,7 +180,7 @@ struct WinogradTransform<WinogradLine::kStrided> {
 };
 
 template <>
-struct WinogradTransform<WinogradLine::kStridedFour> {
+struct WinogradTransform<WinogradAxisForm::kStridedFour> {
   template <class D, class V>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[6], V (&y)[6]) {
     y[0] = hn::Sub(x[0], x[2]);
@@ -197,7 +197,7 @@ struct WinogradTransform<WinogradLine::kStridedFour> {
 };
 
 template <>
-struct WinogradTransform<WinogradLine::kTransposedFour> {
+struct WinogradTransform<WinogradAxisForm::kTransposedFour> {
   template <class D, class V>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[4], V (&y)[5]) {
     y[0] = hn::Sub(x[0], x[1]);
@@ -216,7 +216,7 @@ struct WinogradTransform<WinogradLine::kTransposedFour> {
 };
 
 template <>
-struct WinogradTransform<WinogradLine::kTransposedThree> {
+struct WinogradTransform<WinogradAxisForm::kTransposedThree> {
   template <class D, class V>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[3], V (&y)[4]) {
     y[0] = x[0];
@@ -234,7 +234,7 @@ struct WinogradTransform<WinogradLine::kTransposedThree> {
 };
 
 template <>
-struct WinogradTransform<WinogradLine::kTransposedThreeEven> {
+struct WinogradTransform<WinogradAxisForm::kTransposedThreeEven> {
   template <class D, class V>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[3], V (&y)[4]) {
     y[0] = hn::Sub(x[0], x[1]);
@@ -267,7 +267,7 @@ HWY_INLINE void OutputOfThreeTaps(const V (&x)[7], V& first, V& second) {
 }
 
 template <>
-struct WinogradTransform<WinogradLine::kTransposedFive> {
+struct WinogradTransform<WinogradAxisForm::kTransposedFive> {
   template <class D, class V>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[4], V (&y)[6]) {
     InputOfThreeTaps(x, y);
@@ -283,7 +283,7 @@ struct WinogradTransform<WinogradLine::kTransposedFive> {
 };
 
 template <>
-struct WinogradTransform<WinogradLine::kTransposedFiveEven> {
+struct WinogradTransform<WinogradAxisForm::kTransposedFiveEven> {
   template <class D, class V>
   static HWY_INLINE void Input(D /*d*/, const V (&x)[4], V (&y)[6]) {
     InputOfThreeTaps(x, y);

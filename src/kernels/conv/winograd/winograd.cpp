@@ -30,14 +30,14 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
 
-constexpr int64_t kMostWinogradTaps = 11, kMostLineFactors = 17;  // of an axis
+constexpr int64_t kMostWinogradTaps = 11, kMostAxisWeights = 17;  // of an axis
 
 /// What each tap of an axis adds to each of its transformed weights.
-using LineTaps = std::array<std::array<double, kMostWinogradTaps>, kMostLineFactors>;
+using AxisTaps = std::array<std::array<double, kMostWinogradTaps>, kMostAxisWeights>;
 
 /// Taps [begin, end) at the five finite points of six: what a polynomial with the taps as coefficients is there, over the
 /// product of the point's distances from the others. Goes to every `step`-th transformed weight.
-void TakeFinitePoints(int64_t begin, int64_t end, size_t first, size_t step, LineTaps& taps) {
+void TakeFinitePoints(int64_t begin, int64_t end, size_t first, size_t step, AxisTaps& taps) {
   constexpr double kRootHalf = 0.70710678118654752440, kRootTwo = 1.41421356237309504880;
   constexpr double kPoints[] = {0, kRootHalf, -kRootHalf, kRootTwo, -kRootTwo}, kDistances[] = {1, -1.5, -1.5, 6, 6};
   for (size_t point = 0; point < 5; ++point) {
@@ -47,32 +47,32 @@ void TakeFinitePoints(int64_t begin, int64_t end, size_t first, size_t step, Lin
   }
 }
 
-LineTaps TapsOf(WinogradLine line) {
-  switch (line) {
-    case WinogradLine::kOne: return {{{1}}};
-    case WinogradLine::kTwo: return {{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
-    case WinogradLine::kStrided: return {{{1, 0, 0}, {0, 1, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}}};
-    case WinogradLine::kStridedFour:
+AxisTaps TapsOf(WinogradAxisForm form) {
+  switch (form) {
+    case WinogradAxisForm::kOne: return {{{1}}};
+    case WinogradAxisForm::kTwo: return {{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
+    case WinogradAxisForm::kStrided: return {{{1, 0, 0}, {0, 1, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}}};
+    case WinogradAxisForm::kStridedFour:
       return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 1, 0}, {0, 1, 0, 1}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
-    case WinogradLine::kTransposedFour:
+    case WinogradAxisForm::kTransposedFour:
       return {{{0, 0, 0, 1}, {0, 1, 0, 1}, {0, -1, 0, 0}, {0, 0, 1, 0}, {1, 0, 1, 0}, {1, 0, 0, 0}}};
-    case WinogradLine::kTransposedThree: return {{{0, 1, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 1}, {1, 0, 0}}};
-    case WinogradLine::kTransposedThreeEven: return {{{0, 0, 1}, {1, 0, 1}, {0, 1, 0}, {1, 0, 0}, {0, 1, 0}}};
-    case WinogradLine::kTransposedFive:
+    case WinogradAxisForm::kTransposedThree: return {{{0, 1, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 1}, {1, 0, 0}}};
+    case WinogradAxisForm::kTransposedThreeEven: return {{{0, 0, 1}, {1, 0, 1}, {0, 1, 0}, {1, 0, 0}, {0, 1, 0}}};
+    case WinogradAxisForm::kTransposedFive:
       return {{{0, 0, 0, 0, 1}, {0.5, 0, 0.5, 0, 0.5}, {0.5, 0, -0.5, 0, 0.5}, {0, 1}, {1}, {0, 0, 0, 1}, {0, 1, 0, 1}}};
-    case WinogradLine::kTransposedFiveEven:
+    case WinogradAxisForm::kTransposedFiveEven:
       return {{{0, 0, 0, 0, 1}, {0.5, 0, 0.5, 0, 0.5}, {0.5, 0, -0.5, 0, 0.5}, {0, 0, 0, -1}, {1}, {0, 1, 0, 1}, {0, 1}}};
-    case WinogradLine::kTurnsOfFour: return {{{0, 0, 0, 1}, {0, 1, 0, 0}, {0, 0, 1, 0}, {1, 0, 0, 0}}};
-    case WinogradLine::kTurnsOfThree: return {{{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}};
-    case WinogradLine::kTurnsOfThreeEven: return {{{0, 0, 1}, {1, 0, 0}, {0, 1, 0}}};
-    case WinogradLine::kSpreadTwo:
-    case WinogradLine::kSpreadFour: return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    case WinogradAxisForm::kAlternatingFour: return {{{0, 0, 0, 1}, {0, 1, 0, 0}, {0, 0, 1, 0}, {1, 0, 0, 0}}};
+    case WinogradAxisForm::kAlternatingThree: return {{{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}};
+    case WinogradAxisForm::kAlternatingThreeEven: return {{{0, 0, 1}, {1, 0, 0}, {0, 1, 0}}};
+    case WinogradAxisForm::kSpreadTwo:
+    case WinogradAxisForm::kSpreadFour: return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
     default: break;
   }
-  LineTaps taps{};
-  const int64_t count = PlanesOf(line).taps;
+  AxisTaps taps{};
+  const int64_t count = PlanesOf(form).taps;
   constexpr int64_t kTogether = 4;  // of adjacent ones, at most
-  const auto parts = line == WinogradLine::kTwoOfFive ? 1 : static_cast<size_t>(CeilDiv(count, kTogether));
+  const auto parts = form == WinogradAxisForm::kTwoOfFive ? 1 : static_cast<size_t>(CeilDiv(count, kTogether));
   for (size_t part = 0; part < parts; ++part) {
     const int64_t begin = kTogether * static_cast<int64_t>(part),
                   end = parts == 1 ? count : std::min(begin + kTogether, count);
@@ -195,7 +195,7 @@ void OutputImage(const WinogradBlock& block, const float* products, const float*
           for (int i = 0; i < 4; ++i) columns[i][j] = y[i];
         }
         const int64_t x = tile * kWinogradTile;
-        const int64_t room = block.output_width - x;
+        const int64_t remaining = block.output_width - x;
         const int64_t rows = std::min(kWinogradTile, block.output_height - row * kWinogradTile);
         for (int64_t i = 0; i < rows; ++i) {
           V y[4];
@@ -203,12 +203,12 @@ void OutputImage(const WinogradBlock& block, const float* products, const float*
 #pragma GCC unroll 4
           for (int j = 0; j < 4; ++j) y[j] = Activate(d, hn::Add(y[j], offset), epilogue);
           float* to = plane + (row * kWinogradTile + i) * block.output_width + x;
-          if (room >= 4 * kLanes) {
+          if (remaining >= 4 * kLanes) {
             hn::StoreInterleaved4(y[0], y[1], y[2], y[3], d, to);
           } else {
             HWY_ALIGN float pixels[4 * kLanes];
             hn::StoreInterleaved4(y[0], y[1], y[2], y[3], d, pixels);
-            for (int64_t j = 0; j < room; ++j) to[j] = pixels[j];
+            for (int64_t j = 0; j < remaining; ++j) to[j] = pixels[j];
           }
         }
       }
@@ -232,50 +232,50 @@ void WinogradOutput(const WinogradBlock& block, const float* products, const flo
 
 void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed) {
   const WinogradPlanes of_y = PlanesOf(form.y), of_x = PlanesOf(form.x);
-  const LineTaps taps_y = TapsOf(form.y), taps_x = TapsOf(form.x);
+  const AxisTaps taps_y = TapsOf(form.y), taps_x = TapsOf(form.x);
   // The results of a filter are far apart: those of a cache line of filters are written together.
   constexpr int64_t kFilters = 16, kMostTaps = kMostWinogradTaps * kMostWinogradTaps,
-                    kMostFactors = kMostLineFactors * kMostLineFactors;
-  const int64_t positions = of_y.taps * of_x.taps, factors_y = of_y.factors(), factors_x = of_x.factors();
+                    kMostWeights = kMostAxisWeights * kMostAxisWeights;
+  const int64_t positions = of_y.taps * of_x.taps, weights_y = of_y.num_weights(), weights_x = of_x.num_weights();
   /// The index of a transformed weight of the first filter, and the distance to the next filter's.
-  struct Place {
+  struct Target {
     int64_t result, to, step;
   };
-  std::array<Place, kMostFactors> places;
-  using Line = float[kFilters];
-  const WorkArray<Line> w(kMostTaps), results(kMostFactors);
+  std::array<Target, kMostWeights> targets;
+  using FilterVector = float[kFilters];
+  const WorkArray<FilterVector> w(kMostTaps), results(kMostWeights);
   for (int64_t point = 0, i = 0; point < form.points(); ++point) {
     const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
     for (int64_t k = 0; k < planes_y * planes_x; ++k, ++i) {
-      const auto [y, x] = form.LineFactors(point, k);
-      places[static_cast<size_t>(i)] = {y * factors_x + x, form.FirstFactor(point) * matrix + k, planes_y * planes_x};
+      const auto [y, x] = form.AxisWeights(point, k);
+      targets[static_cast<size_t>(i)] = {y * weights_x + x, form.FirstWeights(point) * matrix + k, planes_y * planes_x};
     }
   }
   for (int64_t first = 0; first < count; first += kFilters) {
     const int64_t here = std::min(kFilters, count - first);
-    std::memset(w.data(), 0, kMostTaps * sizeof(Line));
+    std::memset(w.data(), 0, kMostTaps * sizeof(FilterVector));
     for (int64_t i = 0; i < here; ++i) {
       for (int64_t p = 0; p < positions; ++p) w[p][i] = LoadUnaligned(filters + (first + i) * positions + p);
     }
-    for (int64_t r = 0; r < factors_y; ++r) {
-      double half[kMostWinogradTaps][kFilters] = {};
+    for (int64_t r = 0; r < weights_y; ++r) {
+      double row_transformed[kMostWinogradTaps][kFilters] = {};
       for (int64_t c = 0; c < of_x.taps; ++c) {
         for (int64_t k = 0; k < of_y.taps; ++k) {
           if (taps_y[r][k] == 0) continue;  // times an infinite weight it would be no number
-          for (int64_t i = 0; i < kFilters; ++i) half[c][i] += taps_y[r][k] * w[k * of_x.taps + c][i];
+          for (int64_t i = 0; i < kFilters; ++i) row_transformed[c][i] += taps_y[r][k] * w[k * of_x.taps + c][i];
         }
       }
-      for (int64_t c = 0; c < factors_x; ++c) {
-        double sums[kFilters] = {};
+      for (int64_t c = 0; c < weights_x; ++c) {
+        double acc[kFilters] = {};
         for (int64_t k = 0; k < of_x.taps; ++k) {
           if (taps_x[c][k] == 0) continue;
-          for (int64_t i = 0; i < kFilters; ++i) sums[i] += taps_x[c][k] * half[k][i];
+          for (int64_t i = 0; i < kFilters; ++i) acc[i] += taps_x[c][k] * row_transformed[k][i];
         }
-        for (int64_t i = 0; i < kFilters; ++i) results[r * factors_x + c][i] = static_cast<float>(sums[i]);
+        for (int64_t i = 0; i < kFilters; ++i) results[r * weights_x + c][i] = static_cast<float>(acc[i]);
       }
     }
-    for (int64_t i = 0; i < factors_y * factors_x; ++i) {
-      const auto [result, start, step] = places[static_cast<size_t>(i)];
+    for (int64_t i = 0; i < weights_y * weights_x; ++i) {
+      const auto [result, start, step] = targets[static_cast<size_t>(i)];
       float* to = transformed + start + first * step;
       for (int64_t j = 0; j < here; ++j) to[j * step] = results[result][j];
     }

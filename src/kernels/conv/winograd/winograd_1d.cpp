@@ -28,15 +28,15 @@ constexpr int64_t kPanel = 2 * kLanes;  // GemmPanelWidth<float>()
 
 /// The layout of a vector of tiles.
 struct TilePixels {
-  TilePixels(const Winograd1d& lines, int64_t tile) {
-    const int64_t phase = tile % lines.phases();
-    first = FirstPixel(lines, tile);
-    neighbours = phase + kLanes <= lines.phases();
-    last = neighbours ? first + kLanes - 1 : FirstPixel(lines, tile + kLanes - 1);
+  TilePixels(const Winograd1d& shape, int64_t tile) {
+    const int64_t phase = tile % shape.phases();
+    first = FirstPixel(shape, tile);
+    neighbours = phase + kLanes <= shape.phases();
+    last = neighbours ? first + kLanes - 1 : FirstPixel(shape, tile + kLanes - 1);
   }
 
-  static int64_t FirstPixel(const Winograd1d& lines, int64_t tile) {
-    return tile / lines.phases() * kWinogradLineTile * lines.dilation + tile % lines.phases();
+  static int64_t FirstPixel(const Winograd1d& shape, int64_t tile) {
+    return tile / shape.phases() * kWinograd1dTile * shape.dilation + tile % shape.phases();
   }
 
   int64_t first, last;  // of the first and of the last tile, their first
@@ -45,42 +45,42 @@ struct TilePixels {
 
 /// Calls body(lane, pixel) with the first pixel of each tile.
 template <class Body>
-HWY_INLINE void ForEachTile(const Winograd1d& lines, int64_t tile, Body&& body) {
-  int64_t phase = tile % lines.phases(), pixel = TilePixels::FirstPixel(lines, tile);
+HWY_INLINE void ForEachTile(const Winograd1d& shape, int64_t tile, Body&& body) {
+  int64_t phase = tile % shape.phases(), pixel = TilePixels::FirstPixel(shape, tile);
   for (int64_t lane = 0; lane < kLanes; ++lane, ++pixel) {
     body(lane, pixel);
-    if (++phase == lines.phases()) {
+    if (++phase == shape.phases()) {
       phase = 0;
-      pixel += kWinogradLineTile * lines.dilation - lines.phases();
+      pixel += kWinograd1dTile * shape.dilation - shape.phases();
     }
   }
 }
 
 /// The six input pixels of each of a vector of tiles; zeros outside the row.
-HWY_INLINE void LoadTiles(const Winograd1d& lines, const float* channel, int64_t tile, V (&x)[6]) {
+HWY_INLINE void LoadTiles(const Winograd1d& shape, const float* channel, int64_t tile, V (&x)[6]) {
   const D d;
-  const TilePixels pixels(lines, tile);
-  const int64_t step = lines.dilation, begin = pixels.first - lines.pad;
+  const TilePixels pixels(shape, tile);
+  const int64_t step = shape.dilation, begin = pixels.first - shape.pad;
   // Interleaved loads read two pixels further than the last tile.
-  const bool inside = begin >= 0 && pixels.last - lines.pad + 5 * step + 2 < lines.length;
+  const bool inside = begin >= 0 && pixels.last - shape.pad + 5 * step + 2 < shape.length;
   if (inside && step == 1) {
     V unused0, unused1;
     hn::LoadInterleaved4(d, channel + begin, x[0], x[1], x[2], x[3]);
-    hn::LoadInterleaved4(d, channel + begin + kWinogradLineTile, x[4], x[5], unused0, unused1);
+    hn::LoadInterleaved4(d, channel + begin + kWinograd1dTile, x[4], x[5], unused0, unused1);
   } else if (inside && pixels.neighbours) {
 #pragma GCC unroll 6
     for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, channel + begin + i * step);
   } else {
     HWY_ALIGN float values[6 * kLanes];
-    ForEachTile(lines, tile, [&](int64_t lane, int64_t pixel) {
-      pixel -= lines.pad;
+    ForEachTile(shape, tile, [&](int64_t lane, int64_t pixel) {
+      pixel -= shape.pad;
       if (inside) {
 #pragma GCC unroll 6
         for (int64_t i = 0; i < 6; ++i) values[i * kLanes + lane] = channel[pixel + i * step];
         return;
       }
       for (int64_t i = 0; i < 6; ++i, pixel += step) {
-        values[i * kLanes + lane] = pixel >= 0 && pixel < lines.length ? channel[pixel] : 0.0f;
+        values[i * kLanes + lane] = pixel >= 0 && pixel < shape.length ? channel[pixel] : 0.0f;
       }
     });
 #pragma GCC unroll 6
@@ -89,11 +89,11 @@ HWY_INLINE void LoadTiles(const Winograd1d& lines, const float* channel, int64_t
 }
 
 /// The four output pixels of each of a vector of tiles; those outside the row are dropped.
-HWY_INLINE void StoreTiles(const Winograd1d& lines, const V (&y)[4], int64_t tile, float* channel) {
+HWY_INLINE void StoreTiles(const Winograd1d& shape, const V (&y)[4], int64_t tile, float* channel) {
   const D d;
-  const TilePixels pixels(lines, tile);
-  const int64_t step = lines.dilation;
-  const bool inside = pixels.last + 3 * step < lines.output_length;
+  const TilePixels pixels(shape, tile);
+  const int64_t step = shape.dilation;
+  const bool inside = pixels.last + 3 * step < shape.output_length;
   if (inside && step == 1) {
     hn::StoreInterleaved4(y[0], y[1], y[2], y[3], d, channel + pixels.first);
   } else if (inside && pixels.neighbours) {
@@ -103,25 +103,25 @@ HWY_INLINE void StoreTiles(const Winograd1d& lines, const V (&y)[4], int64_t til
     HWY_ALIGN float values[4 * kLanes];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) hn::Store(y[i], d, values + i * kLanes);
-    ForEachTile(lines, tile, [&](int64_t lane, int64_t pixel) {
+    ForEachTile(shape, tile, [&](int64_t lane, int64_t pixel) {
       if (inside) {
 #pragma GCC unroll 4
         for (int64_t i = 0; i < 4; ++i) channel[pixel + i * step] = values[i * kLanes + lane];
         return;
       }
-      for (int64_t i = 0; i < 4 && pixel < lines.output_length; ++i, pixel += step)
+      for (int64_t i = 0; i < 4 && pixel < shape.output_length; ++i, pixel += step)
         channel[pixel] = values[i * kLanes + lane];
     });
   }
 }
 
-void InputLines(const Winograd1d& lines, const float* image, float* columns) {
+void InputLines(const Winograd1d& shape, const float* image, float* columns) {
   const D d;
-  const int64_t panel_size = lines.channels * kPanel, matrix = lines.column_matrix();
-  for (int64_t c = 0; c < lines.channels; ++c) {
-    for (int64_t tile = 0; tile < lines.tiles(); tile += kLanes) {
+  const int64_t panel_size = shape.channels * kPanel, matrix = shape.column_matrix();
+  for (int64_t c = 0; c < shape.channels; ++c) {
+    for (int64_t tile = 0; tile < shape.tiles(); tile += kLanes) {
       V x[6], y[6];
-      LoadTiles(lines, image + c * lines.length, lines.first_tile + tile, x);
+      LoadTiles(shape, image + c * shape.length, shape.first_tile + tile, x);
       InputTransform(d, x, y);
       float* to = columns + tile / kPanel * panel_size + c * kPanel + tile % kPanel;
 #pragma GCC unroll 6
@@ -130,31 +130,31 @@ void InputLines(const Winograd1d& lines, const float* image, float* columns) {
   }
 }
 
-void OutputLines(const Winograd1d& lines, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
+void OutputLines(const Winograd1d& shape, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
                  float* image) {
   const D d;
-  const int64_t matrix = lines.product_matrix();
-  for (int64_t k = 0; k < lines.outputs; ++k) {
+  const int64_t matrix = shape.product_matrix();
+  for (int64_t k = 0; k < shape.outputs; ++k) {
     const V offset = hn::Set(d, bias == nullptr ? 0.0f : bias[k]);
-    const float* row = products + k * lines.product_row();
-    for (int64_t tile = 0; tile < lines.tiles(); tile += kLanes) {
+    const float* row = products + k * shape.product_row();
+    for (int64_t tile = 0; tile < shape.tiles(); tile += kLanes) {
       V x[6], y[4];
 #pragma GCC unroll 6
       for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, row + tile + i * matrix);
       OutputTransform(d, x, y);
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) y[i] = Activate(d, hn::Add(y[i], offset), epilogue);
-      StoreTiles(lines, y, lines.first_tile + tile, image + k * lines.output_length);
+      StoreTiles(shape, y, shape.first_tile + tile, image + k * shape.output_length);
     }
   }
 }
 
 }  // namespace
 
-void LineInput(const Winograd1d& lines, const float* image, float* columns) { InputLines(lines, image, columns); }
-void LineOutput(const Winograd1d& lines, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
+void LineInput(const Winograd1d& shape, const float* image, float* columns) { InputLines(shape, image, columns); }
+void LineOutput(const Winograd1d& shape, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
                 float* image) {
-  OutputLines(lines, products, bias, epilogue, image);
+  OutputLines(shape, products, bias, epilogue, image);
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -166,24 +166,24 @@ namespace tessera::cpu {
 HWY_EXPORT(LineInput);
 HWY_EXPORT(LineOutput);
 
-bool WinogradLinePays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_length, int64_t dilation) {
+bool Winograd1dPays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_length, int64_t dilation) {
   constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2, kTileNs = 2.2;  // a multiply-add, a weight, a channel's tile
   if (!WinogradMayPay(channels, outputs) || output_length <= 0) return false;
-  const Winograd1d lines{channels, outputs, 0, output_length, dilation, 0, 0, 0};
+  const Winograd1d shape{channels, outputs, 0, output_length, dilation, 0, 0, 0};
   const double pairs = static_cast<double>(channels * outputs);
-  const double tiles = static_cast<double>(batch) * static_cast<double>(lines.all_tiles());
-  const double transformed = kWinogradLinePoints * pairs * (std::max(tiles, 8.0) * kProductNs + kReadNs) +
+  const double tiles = static_cast<double>(batch) * static_cast<double>(shape.all_tiles());
+  const double transformed = kWinograd1dPoints * pairs * (std::max(tiles, 8.0) * kProductNs + kReadNs) +
                              tiles * static_cast<double>(channels + outputs) * kTileNs;
   return transformed < 0.9 * 3 * pairs * static_cast<double>(batch) * static_cast<double>(output_length) * kProductNs;
 }
 
-void TransformLineInput(const Winograd1d& lines, const float* image, float* columns) {
-  HWY_DYNAMIC_DISPATCH(LineInput)(lines, image, columns);
+void TransformWinograd1dInput(const Winograd1d& shape, const float* image, float* columns) {
+  HWY_DYNAMIC_DISPATCH(LineInput)(shape, image, columns);
 }
 
-void TransformLineOutput(const Winograd1d& lines, const float* products, const float* bias,
-                         const GemmEpilogue<float>& epilogue, float* image) {
-  HWY_DYNAMIC_DISPATCH(LineOutput)(lines, products, bias, epilogue, image);
+void TransformWinograd1dOutput(const Winograd1d& shape, const float* products, const float* bias,
+                               const GemmEpilogue<float>& epilogue, float* image) {
+  HWY_DYNAMIC_DISPATCH(LineOutput)(shape, products, bias, epilogue, image);
 }
 
 }  // namespace tessera::cpu

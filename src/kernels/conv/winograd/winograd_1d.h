@@ -9,11 +9,11 @@
 
 namespace tessera::cpu {
 
-constexpr int64_t kWinogradLineTile = 4;
-constexpr int64_t kWinogradLinePoints = 6;  // multiplications of a tile
+constexpr int64_t kWinograd1dTile = 4;
+constexpr int64_t kWinograd1dPoints = 6;  // multiplications of a tile
 
 /// Whether the transform is faster than a direct convolution on one core.
-bool WinogradLinePays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_length, int64_t dilation);
+bool Winograd1dPays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_length, int64_t dilation);
 
 /// One image of one spatial axis, stride 1, some of its tiles.
 struct Winograd1d {
@@ -26,7 +26,7 @@ struct Winograd1d {
   int64_t phases() const { return dilation < output_length ? dilation : output_length; }
   int64_t all_tiles() const {
     const int64_t pixels = CeilDiv(output_length, dilation);  // of a phase, the longest
-    return phases() * CeilDiv(pixels, kWinogradLineTile);
+    return phases() * CeilDiv(pixels, kWinograd1dTile);
   }
   int64_t tiles() const { return end_tile - first_tile; }
   /// Elements from row to row of a GEMM's result.
@@ -38,10 +38,10 @@ struct Winograd1d {
 };
 
 /// An image [channels, length] to `columns`: six matrices [channels, tiles], each packed as GemmArgs::packed_b.
-void TransformLineInput(const Winograd1d& lines, const float* image, float* columns);
+void TransformWinograd1dInput(const Winograd1d& shape, const float* image, float* columns);
 
 /// `products`, six matrices [outputs][product_row()], to the output image [outputs, output_length].
-void TransformLineOutput(const Winograd1d& lines, const float* products, const float* bias,
-                         const GemmEpilogue<float>& epilogue, float* image);
+void TransformWinograd1dOutput(const Winograd1d& shape, const float* products, const float* bias,
+                               const GemmEpilogue<float>& epilogue, float* image);
 
 }  // namespace tessera::cpu

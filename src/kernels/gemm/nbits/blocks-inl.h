@@ -29,8 +29,8 @@ inline auto BlocksOfLanes(const NBitsWeights& w, bool paired = false) {
   const bool several = w.block_bytes() < (paired ? 8 : 4) * kLanes;
   HWY_ALIGN int32_t blocks[kLanes];
   for (int64_t lane = 0; lane < kLanes; ++lane) {
-    const int64_t code = paired ? lane / 4 * 16 + lane / 2 % 2 * (4 * kLanes) : 4 * lane;
-    blocks[lane] = several ? static_cast<int32_t>(code / w.block_bytes()) : 0;
+    const int64_t byte = paired ? lane / 4 * 16 + lane / 2 % 2 * (4 * kLanes) : 4 * lane;
+    blocks[lane] = several ? static_cast<int32_t>(byte / w.block_bytes()) : 0;
   }
   return hn::SetTableIndices(hn::ScalableTag<float>(), blocks);
 }
@@ -46,9 +46,9 @@ class RowScales {
 
   /// Prefetches as many as a row has, from those of the values at `byte` on.
   HWY_INLINE void Prefetch(int64_t byte) const {
-    constexpr int64_t kLineScales = 16;
+    constexpr int64_t kPerCacheLine = 16;
     const float* from = scales_ + (byte >> shift_);
-    for (int64_t i = 0; i < blocks_; i += kLineScales) __builtin_prefetch(from + i, 0, 2);
+    for (int64_t i = 0; i < blocks_; i += kPerCacheLine) __builtin_prefetch(from + i, 0, 2);
   }
   HWY_INLINE float At(int64_t byte) const { return scales_[byte >> shift_]; }
 
@@ -91,21 +91,21 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> UnpackZeros(D d, const uint8_t* packed, in
     static_assert(kBytes <= sizeof(uint64_t));
     uint64_t bits = 0;
     std::memcpy(&bits, packed, kBytes);
-    const auto places = hn::Mul(hn::Iota(du, 0), hn::Set(du, kBits));
-    auto codes = hn::Set(du, static_cast<uint32_t>(bits));
+    const auto shifts = hn::Mul(hn::Iota(du, 0), hn::Set(du, kBits));
+    auto quantized = hn::Set(du, static_cast<uint32_t>(bits));
     if constexpr (kBytes > sizeof(uint32_t)) {
       const auto both = hn::BitCast(du, hn::Set(hn::RepartitionToWide<decltype(du)>(), bits));
-      codes = hn::TableLookupLanes(both, hn::IndicesFromVec(du, hn::ShiftRight<5>(places)));
+      quantized = hn::TableLookupLanes(both, hn::IndicesFromVec(du, hn::ShiftRight<5>(shifts)));
     }
-    codes = hn::And(hn::Shr(codes, hn::And(places, hn::Set(du, 31))), hn::Set(du, (1u << kBits) - 1));
-    return hn::ConvertTo(d, hn::BitCast(di, codes));
+    quantized = hn::And(hn::Shr(quantized, hn::And(shifts, hn::Set(du, 31))), hn::Set(du, (1u << kBits) - 1));
+    return hn::ConvertTo(d, hn::BitCast(di, quantized));
   }
 }
 
 /// Subtracts the sum over the blocks of scale times zero point times `sums` from the totals of rows of weights, from `row`
 /// on, with kRows rows of A, whose sums are `blocks` apart. Zero points count from `origin`, as the quantized values did.
 template <int kBits, int kWeightRows, int kRows>
-HWY_INLINE void SubtractZeroProducts(
+HWY_INLINE void SubtractZeroPointTerms(
     const NBitsWeights& w, int64_t row, const float* HWY_RESTRICT sums, float origin,
     hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<float>> (&totals)[kWeightRows][kRows]) {
   namespace hn = hwy::HWY_NAMESPACE;

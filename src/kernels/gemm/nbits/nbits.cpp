@@ -73,28 +73,28 @@ void Arrange(const NBitsWeights& w, const float* a, float* arranged, float* sums
 
 /// Dot products of one vector of quantized values with its part of each row of A; `kFirst` begins them. The topmost
 /// value of a lane is shifted down, as it holds the sign; the others count where they are.
-template <int kBits, int kRows, int kSums, bool kFirst>
-HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY_RESTRICT a, int64_t a_row,
-                          V (&sums)[kRows][kSums]) {
+template <int kBits, int kRows, int kAccumulators, bool kFirst>
+HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> quantized, const float* HWY_RESTRICT a, int64_t a_row,
+                          V (&acc)[kRows][kAccumulators]) {
   const D d;
   const hn::RebindToSigned<D> di;
   const hn::RebindToUnsigned<D> du;
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     const V start = hn::LoadU(d, a + r * a_row);
-    sums[r][0] = kFirst ? start : hn::Add(sums[r][0], start);
+    acc[r][0] = kFirst ? start : hn::Add(acc[r][0], start);
   }
 #pragma GCC unroll 16
   for (int p = 0; p < kPlanes<kBits>; ++p) {
-    const auto code = p == kPlanes<kBits> - 1 ? hn::BitCast(di, hn::ShiftRight<32 - kBits>(hn::BitCast(du, codes)))
-                                              : hn::And(codes, hn::Set(di, ((1 << kBits) - 1) << (p * kBits)));
-    const V weight = hn::ConvertTo(d, code);
+    const auto q = p == kPlanes<kBits> - 1 ? hn::BitCast(di, hn::ShiftRight<32 - kBits>(hn::BitCast(du, quantized)))
+                                           : hn::And(quantized, hn::Set(di, ((1 << kBits) - 1) << (p * kBits)));
+    const V weight = hn::ConvertTo(d, q);
     const float* with = a + (1 + p) * kLanes;
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      V& sum = sums[r][(p + 1) % kSums];
-      sum = kFirst && kSums == 2 && p == 0 ? hn::Mul(weight, hn::LoadU(d, with + r * a_row))
-                                           : hn::MulAdd(weight, hn::LoadU(d, with + r * a_row), sum);
+      V& sum = acc[r][(p + 1) % kAccumulators];
+      sum = kFirst && kAccumulators == 2 && p == 0 ? hn::Mul(weight, hn::LoadU(d, with + r * a_row))
+                                                   : hn::MulAdd(weight, hn::LoadU(d, with + r * a_row), sum);
     }
   }
 }
@@ -102,26 +102,26 @@ HWY_INLINE void AddVector(hn::Vec<hn::RebindToSigned<D>> codes, const float* HWY
 /// Dot products of one row of weights with kRows rows of A, to be added over the lanes; zero points of the weights are left
 /// to the caller. `kShared`: a vector of quantized values spans several blocks.
 template <int kBits, int kRows, bool kShared>
-HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a, int64_t row, V (&total)[kRows]) {
+HWY_INLINE void MultiplyQuantized(const NBitsWeights& w, const float* HWY_RESTRICT a, int64_t row, V (&total)[kRows]) {
   const D d;
   const hn::RebindToSigned<D> di;
   const hn::Repartition<uint8_t, D> d8;
   // One row of A alone would wait for its additions.
-  constexpr int kSums = kRows == 1 ? 2 : 1;
+  constexpr int kAccumulators = kRows == 1 ? 2 : 1;
   const int64_t a_row = ArrangedSize(w), row_bytes = w.blocks * w.block_bytes();
-  const uint8_t* HWY_RESTRICT codes = w.codes + row * row_bytes;
+  const uint8_t* HWY_RESTRICT quantized = w.quantized + row * row_bytes;
   const RowScales scales(w, row);
   const auto blocks = BlocksOfLanes(w);
-  V sums[kRows][kSums];
+  V acc[kRows][kAccumulators];
   const auto begin = [&] {
     for (int r = 0; r < kRows; ++r) {
-      for (int i = 0; i < kSums; ++i) sums[r][i] = hn::Zero(d);
+      for (int i = 0; i < kAccumulators; ++i) acc[r][i] = hn::Zero(d);
     }
   };
   const auto finish = [&](V scale) HWY_ATTR {
     for (int r = 0; r < kRows; ++r) {
-      V sum = sums[r][0];
-      if constexpr (kSums == 2) sum = hn::Add(sum, sums[r][1]);
+      V sum = acc[r][0];
+      if constexpr (kAccumulators == 2) sum = hn::Add(sum, acc[r][1]);
       total[r] = hn::MulAdd(scale, sum, total[r]);
     }
     if constexpr (!kShared) begin();
@@ -130,8 +130,8 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
   begin();
   int64_t byte = 0;
   for (; byte + kVectorBytes <= row_bytes; byte += kVectorBytes, a += kStep<kBits>) {
-    PrefetchStream(codes + byte);
-    AddVector<kBits, kRows, kSums, kShared>(hn::BitCast(di, hn::LoadU(d8, codes + byte)), a, a_row, sums);
+    PrefetchStream(quantized + byte);
+    AddVector<kBits, kRows, kAccumulators, kShared>(hn::BitCast(di, hn::LoadU(d8, quantized + byte)), a, a_row, acc);
     if constexpr (kShared) {
       finish(scales.OfLanes(byte, blocks));
     } else if (((byte + kVectorBytes) & (w.block_bytes() - 1)) == 0) {
@@ -140,8 +140,8 @@ HWY_INLINE void MultiplyCodes(const NBitsWeights& w, const float* HWY_RESTRICT a
   }
   if (byte < row_bytes) {
     HWY_ALIGN uint8_t last[kVectorBytes] = {};
-    std::memcpy(last, codes + byte, static_cast<size_t>(row_bytes - byte));
-    AddVector<kBits, kRows, kSums, kShared>(hn::BitCast(di, hn::Load(d8, last)), a, a_row, sums);
+    std::memcpy(last, quantized + byte, static_cast<size_t>(row_bytes - byte));
+    AddVector<kBits, kRows, kAccumulators, kShared>(hn::BitCast(di, hn::Load(d8, last)), a, a_row, acc);
     finish(scales.OfLanes(byte, blocks));
   }
 }
@@ -152,8 +152,8 @@ void MultiplyRows(const NBitsWeights& w, const float* a, const float* sums, int6
   const D d;
   for (int64_t row = begin; row < end; ++row) {
     V total[1][kRows];
-    MultiplyCodes<kBits, kRows, kShared>(w, a, row, total[0]);
-    if (!w.has_common_zero()) SubtractZeroProducts<kBits>(w, row, sums, 0.0f, total);
+    MultiplyQuantized<kBits, kRows, kShared>(w, a, row, total[0]);
+    if (!w.has_common_zero()) SubtractZeroPointTerms<kBits>(w, row, sums, 0.0f, total);
     for (int r = 0; r < kRows; ++r) {
       const float value = hn::GetLane(hn::SumOfLanes(d, total[0][r]));
       c[r * c_row + row] = bias == nullptr ? value : value + bias[row];

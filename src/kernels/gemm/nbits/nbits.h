@@ -9,7 +9,7 @@ namespace tessera::cpu {
 
 /// Weights [n, blocks, block_size * bits / 8]: the low bits of a byte come first.
 struct NBitsWeights {
-  const uint8_t* codes = nullptr;
+  const uint8_t* quantized = nullptr;
   const float* scales = nullptr;       // [n, blocks]
   const uint8_t* zeros = nullptr;      // packed as the weights, each row beginning a byte; or
   const float* float_zeros = nullptr;  // [n, blocks]; with neither, `common_zero` everywhere

@@ -89,12 +89,13 @@ HWY_INLINE void TransposeBytes(const uint8_t* const* columns, VB (&out)[8]) {
 }
 
 /// Quantized values of kTogether columns at one k.
-HWY_INLINE void StoreColumns(VB codes, const VF (&scales)[kVectors], const VF (&zeros)[kVectors], float* HWY_RESTRICT out) {
+HWY_INLINE void StoreColumns(VB quantized, const VF (&scales)[kVectors], const VF (&zeros)[kVectors],
+                             float* HWY_RESTRICT out) {
   const DF d;
   const hn::RebindToSigned<DF> di;
 #pragma GCC unroll 2
   for (int i = 0; i < kVectors; ++i) {
-    const VB from = i == 0 ? codes : hn::ShiftRightBytes<(kLanes < 16 ? kLanes : 0)>(DB(), codes);
+    const VB from = i == 0 ? quantized : hn::ShiftRightBytes<(kLanes < 16 ? kLanes : 0)>(DB(), quantized);
     const VF value = hn::ConvertTo(d, hn::PromoteTo(di, FirstBytes<kLanes>(from)));
     hn::StoreU(hn::Mul(hn::Sub(value, zeros[i]), scales[i]), d, out + i * kLanes);
   }
@@ -135,7 +136,7 @@ void Panel(const NBitsWeights& w, int64_t k0, int64_t kc, int64_t n0, int64_t wi
   const int64_t row_bytes = w.blocks * w.block_bytes();
   const uint8_t* columns[kWidth];
   for (int64_t j = 0; j < kWidth; ++j) {
-    columns[j] = w.codes + (n0 + std::min(j, width - 1)) * row_bytes + k0 / kStepK * kStepBytes<kBits>;
+    columns[j] = w.quantized + (n0 + std::min(j, width - 1)) * row_bytes + k0 / kStepK * kStepBytes<kBits>;
   }
   Affine affine;
   HWY_ALIGN float edge[kStepK * kWidth];

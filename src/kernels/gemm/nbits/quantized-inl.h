@@ -40,40 +40,40 @@ constexpr int64_t kVectorBytes = 4 * kLanes;
 /// Accumulators of pairs of one byte. They have 16 bits for weights of 4, which 16 products cannot overflow.
 /// For weights of 8 the two of one lane could: there quantized values count from the middle of their range.
 template <int kBits>
-struct PairSums {
-  using Sums = std::conditional_t<kBits == 4, V16, V32>;
+struct PairAccumulators {
+  using Accumulators = std::conditional_t<kBits == 4, V16, V32>;
   /// What is subtracted from each quantized value.
   static constexpr int kCenter = kBits == 4 ? 0 : 128;
 
-  static HWY_INLINE Sums Of(V32 lanes) {
+  static HWY_INLINE Accumulators Of(V32 lanes) {
     if constexpr (kBits == 4) return hn::BitCast(D16(), lanes);
     else return lanes;
   }
-  static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) {
+  static HWY_INLINE Accumulators Add(Accumulators acc, V8 quantized, V8 a) {
     if constexpr (kBits == 4) {
-      return hn::Add(sums, MultiplyPairs(codes, a));
+      return hn::Add(acc, MultiplyPairs(quantized, a));
     } else {
       const hn::RebindToSigned<D8> d;
-      const auto centered = hn::BitCast(d, hn::Xor(codes, hn::Set(D8(), kCenter))), factor = hn::BitCast(d, a);
-      const auto turned = hn::IfNegativeThenElse(centered, hn::Neg(factor), factor);
+      const auto centered = hn::BitCast(d, hn::Xor(quantized, hn::Set(D8(), kCenter))), factor = hn::BitCast(d, a);
+      const auto with_sign = hn::IfNegativeThenElse(centered, hn::Neg(factor), factor);
       return hn::Add(
-          sums, Widen(MultiplyPairs(hn::BitCast(D8(), hn::Abs(centered)), hn::BitCast(D8(), turned)), hn::Set(D16(), 1)));
+          acc, Widen(MultiplyPairs(hn::BitCast(D8(), hn::Abs(centered)), hn::BitCast(D8(), with_sign)), hn::Set(D16(), 1)));
     }
   }
-  static HWY_INLINE V32 ToLanes(Sums sums) {
-    if constexpr (kBits == 4) return Widen(sums, hn::Set(D16(), 1));
-    else return sums;
+  static HWY_INLINE V32 ToLanes(Accumulators acc) {
+    if constexpr (kBits == 4) return Widen(acc, hn::Set(D16(), 1));
+    else return acc;
   }
 };
 
 /// The same by dot products.
-struct DotSums {
-  using Sums = V32;
+struct DotAccumulators {
+  using Accumulators = V32;
   static constexpr int kCenter = 0;
 
-  static HWY_INLINE Sums Of(V32 lanes) { return lanes; }
-  static HWY_INLINE Sums Add(Sums sums, V8 codes, V8 a) { return DotProduct().Add(sums, codes, a); }
-  static HWY_INLINE V32 ToLanes(Sums sums) { return sums; }
+  static HWY_INLINE Accumulators Of(V32 lanes) { return lanes; }
+  static HWY_INLINE Accumulators Add(Accumulators acc, V8 quantized, V8 a) { return DotProduct().Add(acc, quantized, a); }
+  static HWY_INLINE V32 ToLanes(Accumulators acc) { return acc; }
 };
 
 /// What the kernels are compiled for.
@@ -105,10 +105,10 @@ auto ChooseQuantizedForm(const NBitsWeights& w, int limbs, F choose) {
   if constexpr (DotProduct::kPossible) {
     static const bool dots = DotProduct::Available();
     if (dots && limbs == kFloatLimbs)
-      return four ? choose(QuantizedForm<DotSums, 4, 3>()) : choose(QuantizedForm<DotSums, 8, 3>());
-    if (dots) return four ? choose(QuantizedForm<DotSums, 4, 1>()) : choose(QuantizedForm<DotSums, 8, 1>());
+      return four ? choose(QuantizedForm<DotAccumulators, 4, 3>()) : choose(QuantizedForm<DotAccumulators, 8, 3>());
+    if (dots) return four ? choose(QuantizedForm<DotAccumulators, 4, 1>()) : choose(QuantizedForm<DotAccumulators, 8, 1>());
   }
-  return four ? choose(QuantizedForm<PairSums<4>, 4, 1>()) : choose(QuantizedForm<PairSums<8>, 8, 1>());
+  return four ? choose(QuantizedForm<PairAccumulators<4>, 4, 1>()) : choose(QuantizedForm<PairAccumulators<8>, 8, 1>());
 }
 
 HWY_INLINE int64_t GroupsOf(const NBitsWeights& w) { return RoundUp(w.blocks * w.block_bytes() / 4, kLanes); }

@@ -66,7 +66,7 @@ HWY_INLINE QuantizedUnit QuantizeUnit(const float* HWY_RESTRICT values, int64_t 
 
 /// Copies a unit's bytes to the lanes that are multiplied by its weights, `to` the first of them.
 template <class Form>
-HWY_INLINE void PlaceUnit(const int8_t* HWY_RESTRICT bytes, int64_t unit, int8_t* HWY_RESTRICT to) {
+HWY_INLINE void StoreUnit(const int8_t* HWY_RESTRICT bytes, int64_t unit, int8_t* HWY_RESTRICT to) {
   const hn::FixedTag<int8_t, 16> d;
   for (int limb = 0; limb < Form::kLimbs; ++limb, bytes += kMostUnit, to += Form::kHalves * kVectorBytes) {
     if constexpr (Form::kHalves == 1) {
@@ -93,19 +93,20 @@ HWY_INLINE int OriginOf(const NBitsWeights& w) {
 /// The initial accumulator of each group of A, so that the quantized values of the weights count from their origin.
 template <class Form>
 void FillStarts(const NBitsWeights& w, const QuantizedRows& to) {
-  using Sums = typename Form::Sums;
+  using Accumulators = typename Form::Accumulators;
   const D8 d8;
   const D32 d32;
   const V8 one = hn::Set(d8, Form::kCenter + 1);  // as zero points are, pairs of products would not fit into 16 bits
-  const Sums factor = hn::Set(hn::DFromV<Sums>(), static_cast<hn::TFromV<Sums>>(Form::kCenter - OriginOf<Form>(w)));
-  const auto* codes = reinterpret_cast<const uint8_t*>(to.codes);
+  const Accumulators factor =
+      hn::Set(hn::DFromV<Accumulators>(), static_cast<hn::TFromV<Accumulators>>(Form::kCenter - OriginOf<Form>(w)));
+  const auto* quantized = reinterpret_cast<const uint8_t*>(to.quantized);
   for (int64_t group = 0; group < GroupsOf(w); group += kLanes) {
     V32 start = hn::Zero(d32);
     for (int limb = 0; limb < Form::kLimbs; ++limb) {
-      Sums sums = Form::Of(hn::Zero(d32));
-      for (int64_t half = 0; half < Form::kHalves; ++half, codes += kVectorBytes)
-        sums = Form::Add(sums, one, hn::LoadU(d8, codes));
-      start = hn::Add(hn::ShiftLeft<8>(start), hn::BitCast(d32, hn::Mul(sums, factor)));
+      Accumulators acc = Form::Of(hn::Zero(d32));
+      for (int64_t half = 0; half < Form::kHalves; ++half, quantized += kVectorBytes)
+        acc = Form::Add(acc, one, hn::LoadU(d8, quantized));
+      start = hn::Add(hn::ShiftLeft<8>(start), hn::BitCast(d32, hn::Mul(acc, factor)));
     }
     hn::StoreU(start, d32, to.starts + group);
   }
@@ -118,8 +119,8 @@ HWY_INLINE bool PairsVectors(const NBitsWeights& w) {
 
 /// Two vectors whose halves of 8 bytes alternate.
 template <class V>
-struct Turns {
-  HWY_INLINE Turns(V a, V b) {
+struct Alternated {
+  HWY_INLINE Alternated(V a, V b) {
     const hn::ScalableTag<uint64_t> d64;
     const hn::DFromV<V> d;
     const auto wide_a = hn::BitCast(d64, a), wide_b = hn::BitCast(d64, b);
@@ -133,18 +134,18 @@ struct Turns {
 template <class Form>
 void PairVectors(const NBitsWeights& w, const QuantizedRows& to) {
   const D8 d8;
-  constexpr int64_t kVectorCodes = Form::kLimbs * kVectorBytes;
+  constexpr int64_t kVectorValues = Form::kLimbs * kVectorBytes;
   for (int64_t pair = 0; pair < w.blocks * w.block_bytes() / (2 * kVectorBytes); ++pair) {
     for (int limb = 0; limb < Form::kLimbs; ++limb) {
-      auto* first = reinterpret_cast<uint8_t*>(to.codes) + pair * 2 * kVectorCodes + limb * kVectorBytes;
-      const Turns<V8> codes(hn::LoadU(d8, first), hn::LoadU(d8, first + kVectorCodes));
-      hn::StoreU(codes.lower, d8, first);
-      hn::StoreU(codes.upper, d8, first + kVectorCodes);
+      auto* first = reinterpret_cast<uint8_t*>(to.quantized) + pair * 2 * kVectorValues + limb * kVectorBytes;
+      const Alternated<V8> quantized(hn::LoadU(d8, first), hn::LoadU(d8, first + kVectorValues));
+      hn::StoreU(quantized.lower, d8, first);
+      hn::StoreU(quantized.upper, d8, first + kVectorValues);
     }
     float* scales = to.scales + pair * 2 * kLanes;
-    hn::StoreU(Turns<VF>(hn::LoadU(DF(), scales), hn::LoadU(DF(), scales + kLanes)).lower, DF(), scales);
+    hn::StoreU(Alternated<VF>(hn::LoadU(DF(), scales), hn::LoadU(DF(), scales + kLanes)).lower, DF(), scales);
     int32_t* starts = to.starts + pair * 2 * kLanes;
-    const Turns<V32> sums(hn::LoadU(D32(), starts), hn::LoadU(D32(), starts + kLanes));
+    const Alternated<V32> sums(hn::LoadU(D32(), starts), hn::LoadU(D32(), starts + kLanes));
     hn::StoreU(hn::Add(sums.lower, sums.upper), D32(), starts);
   }
 }
@@ -156,7 +157,7 @@ bool Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
   std::fill_n(to.block_sums, w.blocks, 0.0f);
   std::fill(to.scales + stored, to.scales + groups, 0.0f);
   constexpr int64_t kStep = Form::kLimbs * Form::kHalves * kVectorBytes;
-  std::memset(to.codes + (groups / kLanes - 1) * kStep, 0, static_cast<size_t>(kStep));
+  std::memset(to.quantized + (groups / kLanes - 1) * kStep, 0, static_cast<size_t>(kStep));
   HWY_ALIGN float last[kMostUnit] = {};
   HWY_ALIGN int8_t bytes[Form::kLimbs * kMostUnit];
   bool exact = true;
@@ -169,7 +170,7 @@ bool Quantize(const NBitsWeights& w, const float* a, const QuantizedRows& to) {
     }
     const QuantizedUnit quantized = QuantizeUnit<Form>(values, unit, bytes);
     const int64_t group = k0 / Form::kGroup;
-    PlaceUnit<Form>(bytes, unit, to.codes + Form::Offset(group));
+    StoreUnit<Form>(bytes, unit, to.quantized + Form::Offset(group));
     std::fill_n(to.scales + group, unit / Form::kGroup, quantized.scale);
     to.unit_sums[group] = quantized.sum;
     to.block_sums[k0 >> shift] += quantized.sum;
@@ -197,14 +198,14 @@ HWY_INLINE void MultiplyVectors(const V8 (&bytes)[kVectors][kTogether], const ui
   const D32 d32;
   const V8 low = hn::Set(d8, 15);
   const auto start = Form::Of(hn::LoadU(d32, starts));
-  typename Form::Sums sums[kTogether];
+  typename Form::Accumulators acc[kTogether];
 #pragma GCC unroll 4
-  for (auto& sum : sums) sum = Form::kLimbs == 1 ? start : Form::Of(hn::Zero(d32));
+  for (auto& sum : acc) sum = Form::kLimbs == 1 ? start : Form::Of(hn::Zero(d32));
 #pragma GCC unroll 3
   for (int limb = 0; limb < Form::kLimbs; ++limb) {
     if constexpr (Form::kLimbs > 1) {
 #pragma GCC unroll 4
-      for (auto& sum : sums) {
+      for (auto& sum : acc) {
         if (limb > 0) sum = hn::ShiftLeft<8>(sum);
         if (limb == Form::kLimbs - 1) sum = hn::Add(sum, start);
       }
@@ -215,15 +216,15 @@ HWY_INLINE void MultiplyVectors(const V8 (&bytes)[kVectors][kTogether], const ui
       const V8 a = hn::LoadU(d8, with + ((vector * Form::kLimbs + limb) * Form::kHalves + half) * kVectorBytes);
 #pragma GCC unroll 4
       for (int i = 0; i < kTogether; ++i) {
-        V8 codes = bytes[vector][i];
-        if (half == 1) codes = hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(D16(), codes)));
-        if constexpr (Form::kBits == 4) codes = hn::And(codes, low);
-        sums[i] = Form::Add(sums[i], codes, a);
+        V8 quantized = bytes[vector][i];
+        if (half == 1) quantized = hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(D16(), quantized)));
+        if constexpr (Form::kBits == 4) quantized = hn::And(quantized, low);
+        acc[i] = Form::Add(acc[i], quantized, a);
       }
     }
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < kTogether; ++i) lanes[i] = Form::ToLanes(sums[i]);
+  for (int i = 0; i < kTogether; ++i) lanes[i] = Form::ToLanes(acc[i]);
 }
 
 /// The dot products of one or two vectors of quantized values, at `byte` of kTogether rows of weights, with each row of A.
@@ -234,13 +235,13 @@ HWY_INLINE void AddVectors(const V8 (&bytes)[kVectors][kTogether], const VF (&sc
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     const int64_t group = r * groups + byte / 4;
-    V32 sums[kTogether];
-    MultiplyVectors<Form>(bytes, reinterpret_cast<const uint8_t*>(a.codes) + Form::kLimbs * Form::kGroup * group,
-                          a.starts + group, sums);
+    V32 acc[kTogether];
+    MultiplyVectors<Form>(bytes, reinterpret_cast<const uint8_t*>(a.quantized) + Form::kLimbs * Form::kGroup * group,
+                          a.starts + group, acc);
     const VF scale = hn::LoadU(d, a.scales + group);
 #pragma GCC unroll 4
     for (int i = 0; i < kTogether; ++i)
-      total[i][r] = hn::MulAdd(hn::ConvertTo(d, sums[i]), hn::Mul(scales[i], scale), total[i][r]);
+      total[i][r] = hn::MulAdd(hn::ConvertTo(d, acc[i]), hn::Mul(scales[i], scale), total[i][r]);
   }
 }
 
@@ -292,7 +293,7 @@ HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indi
   // Prefetched on the way: the same bytes of the next rows, or of rows after those.
   const int64_t ahead = RoundUp(kStreamAhead, kTogether * row_bytes);
   for (int64_t i = 0; i < kTogether; ++i) RowScales(w, row + i).Prefetch(ahead);
-  const uint8_t* HWY_RESTRICT codes = w.codes + row * row_bytes;
+  const uint8_t* HWY_RESTRICT quantized = w.quantized + row * row_bytes;
   VF total[kTogether][kRows];
   for (auto& of_row : total) {
     for (VF& lanes : of_row) lanes = hn::Zero(d);
@@ -318,11 +319,11 @@ HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indi
     for (; byte + 2 * kVectorBytes <= end; byte += 2 * kVectorBytes) {
 #pragma GCC unroll 4
       for (int64_t i = 0; i < kTogether; ++i) {
-        const uint8_t* from = codes + i * row_bytes + byte;
+        const uint8_t* from = quantized + i * row_bytes + byte;
         const V8 first = load(from);
-        const Turns<V8> turns(first, load(from + kVectorBytes));
-        bytes[0][i] = turns.lower;
-        bytes[1][i] = turns.upper;
+        const Alternated<V8> alternated(first, load(from + kVectorBytes));
+        bytes[0][i] = alternated.lower;
+        bytes[1][i] = alternated.upper;
       }
       add(byte, bytes, shared, paired_blocks);
     }
@@ -331,20 +332,20 @@ HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indi
   V8 bytes[1][kTogether];
   for (; byte + kVectorBytes <= row_bytes; byte += kVectorBytes) {
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < kTogether; ++i) bytes[0][i] = load(codes + i * row_bytes + byte);
+    for (int64_t i = 0; i < kTogether; ++i) bytes[0][i] = load(quantized + i * row_bytes + byte);
     add(byte, bytes, shared, blocks);
   }
   if (byte < row_bytes) {
 #pragma GCC unroll 4
     for (int64_t i = 0; i < kTogether; ++i) {
       HWY_ALIGN uint8_t last[kVectorBytes] = {};
-      std::memcpy(last, codes + i * row_bytes + byte, static_cast<size_t>(row_bytes - byte));
+      std::memcpy(last, quantized + i * row_bytes + byte, static_cast<size_t>(row_bytes - byte));
       bytes[0][i] = hn::Load(d8, last);
     }
     add(byte, bytes, shared, blocks);
   }
   if (const int origin = OriginOf<Form>(w); !w.has_common_zero() || w.common_zero != origin) {
-    SubtractZeroProducts<Form::kBits>(w, row, a.block_sums, static_cast<float>(origin), total);
+    SubtractZeroPointTerms<Form::kBits>(w, row, a.block_sums, static_cast<float>(origin), total);
   }
   StoreTotals(total, row, bias, c, c_row);
 }

@@ -17,7 +17,7 @@ inline constexpr int kFloatLimbs = 3;
 /// with the others of its unit of up to 32; sums of what they stand for, of each unit (at its first group) and of each
 /// block of the weights.
 struct QuantizedRows {
-  int8_t* codes;      // rows are QuantizedNBitsSize() apart
+  int8_t* quantized;  // rows are QuantizedNBitsSize() apart
   float* scales;      // NBitsGroups() apart
   float* unit_sums;   // NBitsGroups() apart
   int32_t* starts;    // of each group, the initial accumulator, by which the weights' values count from elsewhere than 0;
@@ -28,7 +28,7 @@ struct QuantizedRows {
       true;  // whether MultiplyQuantizedNBits reads them, which has an order of its own; not MultiplyQuantizedNBitsPanels
 
   QuantizedRows From(const NBitsWeights& weights, int64_t groups, int64_t row) const {
-    return {codes + row * groups * (32 / weights.bits) * limbs,
+    return {quantized + row * groups * (32 / weights.bits) * limbs,
             scales + row * groups,
             unit_sums + row * groups,
             starts + row * groups,

@@ -28,15 +28,15 @@ constexpr int64_t kDepthBlocks = kDepth / 16 + 1;
 
 /// kWidth rows of weights over at most kDepth of k.
 struct Panel {
-  HWY_ALIGN uint32_t codes[kDepth / 4 * kWidth];   // [group][half][column]
-  HWY_ALIGN float scales[kDepthBlocks * kWidth];   // [block][column]
-  HWY_ALIGN float offsets[kDepthBlocks * kWidth];  // scale times zero point, from the origin of the values
+  HWY_ALIGN uint32_t quantized[kDepth / 4 * kWidth];  // [group][half][column]
+  HWY_ALIGN float scales[kDepthBlocks * kWidth];      // [block][column]
+  HWY_ALIGN float offsets[kDepthBlocks * kWidth];     // scale times zero point, from the origin of the values
   int64_t group0, groups, block0, blocks;
 };
 
 /// Quantized values of one dword of a column, one a byte.
 template <class Form, class D, class V>
-HWY_INLINE void StoreCodes(D d, V bytes, uint32_t* HWY_RESTRICT out) {
+HWY_INLINE void StoreQuantized(D d, V bytes, uint32_t* HWY_RESTRICT out) {
   if constexpr (Form::kBits == 4) {
     const V low = hn::Set(d, 0x0f0f0f0fu);
     hn::StoreU(hn::And(bytes, low), d, out);
@@ -68,10 +68,10 @@ HWY_INLINE void PackFour(const uint8_t* const* columns, int64_t byte, uint32_t* 
   const auto q0 = hn::BitCast(d64, hn::InterleaveLower(d, r0, r1)), q1 = hn::BitCast(d64, hn::InterleaveLower(d, r2, r3));
   const auto q2 = hn::BitCast(d64, hn::InterleaveUpper(d, r0, r1)), q3 = hn::BitCast(d64, hn::InterleaveUpper(d, r2, r3));
   constexpr int64_t kStep = Form::kHalves * kWidth;
-  StoreCodes<Form>(d, hn::BitCast(d, hn::InterleaveLower(d64, q0, q1)), out);
-  StoreCodes<Form>(d, hn::BitCast(d, hn::InterleaveUpper(d64, q0, q1)), out + kStep);
-  StoreCodes<Form>(d, hn::BitCast(d, hn::InterleaveLower(d64, q2, q3)), out + 2 * kStep);
-  StoreCodes<Form>(d, hn::BitCast(d, hn::InterleaveUpper(d64, q2, q3)), out + 3 * kStep);
+  StoreQuantized<Form>(d, hn::BitCast(d, hn::InterleaveLower(d64, q0, q1)), out);
+  StoreQuantized<Form>(d, hn::BitCast(d, hn::InterleaveUpper(d64, q0, q1)), out + kStep);
+  StoreQuantized<Form>(d, hn::BitCast(d, hn::InterleaveLower(d64, q2, q3)), out + 2 * kStep);
+  StoreQuantized<Form>(d, hn::BitCast(d, hn::InterleaveUpper(d64, q2, q3)), out + 3 * kStep);
 }
 
 template <class Form>
@@ -86,7 +86,7 @@ void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Pane
   const uint8_t* columns[kWidth];
   for (int64_t j = 0; j < kWidth; ++j) {
     const int64_t n = n0 + std::min(j, width - 1);
-    columns[j] = w.codes + n * row_bytes + group0 * 4;
+    columns[j] = w.quantized + n * row_bytes + group0 * 4;
     const float* scales = w.scales + n * w.blocks + panel.block0;
     for (int64_t b = 0; b < panel.blocks; ++b) panel.scales[b * kWidth + j] = scales[b];
     if (centered) continue;
@@ -98,14 +98,15 @@ void Pack(const NBitsWeights& w, int64_t group0, int64_t n0, int64_t width, Pane
   constexpr int64_t kStep = Form::kHalves * kWidth;
   int64_t group = 0;
   for (; group + 4 <= panel.groups; group += 4) {
-    for (int64_t j = 0; j < kWidth; j += kLanes) PackFour<Form>(columns + j, 4 * group, panel.codes + group * kStep + j);
+    for (int64_t j = 0; j < kWidth; j += kLanes)
+      PackFour<Form>(columns + j, 4 * group, panel.quantized + group * kStep + j);
   }
   for (; group < panel.groups; ++group) {
     for (int64_t j = 0; j < kWidth; ++j) {
       uint32_t bytes;
       std::memcpy(&bytes, columns[j] + 4 * group, sizeof(bytes));
       const hn::FixedTag<uint32_t, 1> d;
-      StoreCodes<Form>(d, hn::Set(d, bytes), panel.codes + group * kStep + j);
+      StoreQuantized<Form>(d, hn::Set(d, bytes), panel.quantized + group * kStep + j);
     }
   }
 }
@@ -118,26 +119,26 @@ HWY_INLINE V8 Broadcast(const int8_t* from) {
 
 /// Dot products of one dword of k with kRows rows of A.
 template <class Form, int kRows>
-HWY_INLINE void MultiplyDwords(const uint8_t* HWY_RESTRICT codes, const int8_t* HWY_RESTRICT a, int64_t a_row,
-                               typename Form::Sums (&sums)[kRows][2]) {
+HWY_INLINE void MultiplyDwords(const uint8_t* HWY_RESTRICT quantized, const int8_t* HWY_RESTRICT a, int64_t a_row,
+                               typename Form::Accumulators (&acc)[kRows][2]) {
   const D8 d8;
-  const V8 left = hn::Load(d8, codes), right = hn::Load(d8, codes + kVectorBytes);
+  const V8 left = hn::Load(d8, quantized), right = hn::Load(d8, quantized + kVectorBytes);
 #pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
     const V8 with = Broadcast(a + r * a_row);
-    sums[r][0] = Form::Add(sums[r][0], left, with);
-    sums[r][1] = Form::Add(sums[r][1], right, with);
-    Pin(sums[r][0]);
-    Pin(sums[r][1]);
+    acc[r][0] = Form::Add(acc[r][0], left, with);
+    acc[r][1] = Form::Add(acc[r][1], right, with);
+    Pin(acc[r][0]);
+    Pin(acc[r][1]);
   }
 }
 
 /// Shifts the accumulators for the next limb.
 template <class Form, int kRows>
-HWY_INLINE void ShiftSums(typename Form::Sums (&sums)[kRows][2]) {
+HWY_INLINE void ShiftAccumulators(typename Form::Accumulators (&acc)[kRows][2]) {
 #pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
-    for (int j = 0; j < 2; ++j) sums[r][j] = hn::ShiftLeft<8>(sums[r][j]);
+    for (int j = 0; j < 2; ++j) acc[r][j] = hn::ShiftLeft<8>(acc[r][j]);
   }
 }
 
@@ -149,21 +150,21 @@ void MultiplyTile(const NBitsWeights& w, const Panel& panel, const QuantizedRows
   const int shift = std::countr_zero(static_cast<uint64_t>(w.block_bytes() / 4));
   constexpr int kUnitGroups = kUnit / static_cast<int>(Form::kGroup);
   static_assert((Form::kHalves == 1 && Form::kLimbs == 1) || kUnitGroups <= kLanes, "the groups of a unit are neighbours");
-  constexpr int64_t kUnitCodes = kUnitGroups * Form::kHalves * 2 * kVectorBytes;
-  const auto* unit_codes = reinterpret_cast<const uint8_t*>(panel.codes);
-  for (int64_t group = panel.group0; group < panel.group0 + panel.groups; group += kUnitGroups, unit_codes += kUnitCodes) {
-    typename Form::Sums sums[kRows][2];
+  constexpr int64_t kUnitBytes = kUnitGroups * Form::kHalves * 2 * kVectorBytes;
+  const auto* unit_values = reinterpret_cast<const uint8_t*>(panel.quantized);
+  for (int64_t group = panel.group0; group < panel.group0 + panel.groups; group += kUnitGroups, unit_values += kUnitBytes) {
+    typename Form::Accumulators acc[kRows][2];
 #pragma GCC unroll 12
-    for (int r = 0; r < kRows; ++r) sums[r][0] = sums[r][1] = Form::Of(hn::Zero(D32()));
-    const int8_t* limb_from = a.codes + Form::Offset(group);
+    for (int r = 0; r < kRows; ++r) acc[r][0] = acc[r][1] = Form::Of(hn::Zero(D32()));
+    const int8_t* limb_from = a.quantized + Form::Offset(group);
     for (int limb = 0; limb < Form::kLimbs; ++limb, limb_from += Form::kHalves * kVectorBytes) {
-      if (limb > 0) ShiftSums<Form, kRows>(sums);
-      const uint8_t* codes = unit_codes;
+      if (limb > 0) ShiftAccumulators<Form, kRows>(acc);
+      const uint8_t* quantized = unit_values;
       const int8_t* from = limb_from;
       for (int g = 0; g < kUnitGroups; ++g, from += 4) {
 #pragma GCC unroll 2
-        for (int half = 0; half < Form::kHalves; ++half, codes += 2 * kVectorBytes) {
-          MultiplyDwords<Form, kRows>(codes, from + half * kVectorBytes, a_row, sums);
+        for (int half = 0; half < Form::kHalves; ++half, quantized += 2 * kVectorBytes) {
+          MultiplyDwords<Form, kRows>(quantized, from + half * kVectorBytes, a_row, acc);
         }
       }
     }
@@ -177,7 +178,7 @@ void MultiplyTile(const NBitsWeights& w, const Panel& panel, const QuantizedRows
       for (int j = 0; j < 2; ++j) {
         float* to = totals + r * kWidth + j * kLanes;
         const VF centered = hn::NegMulAdd(offset[j], sum, hn::Load(d, to));
-        hn::Store(hn::MulAdd(hn::ConvertTo(d, Form::ToLanes(sums[r][j])), hn::Mul(scale[j], factor), centered), d, to);
+        hn::Store(hn::MulAdd(hn::ConvertTo(d, Form::ToLanes(acc[r][j])), hn::Mul(scale[j], factor), centered), d, to);
       }
     }
   }
@@ -210,8 +211,8 @@ void MultiplyPanels(const NBitsWeights& w, const QuantizedRows& a, int64_t rows,
 template <class Form>
 void MultiplyMany(const NBitsWeights& w, const QuantizedRows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                   const float* bias, float* c, int64_t c_row) {
-  const WorkArray<Panel> room(1);
-  Panel& panel = room[0];
+  const WorkArray<Panel> workspace(1);
+  Panel& panel = workspace[0];
   const WorkArray<float> totals(kRowsTogether * kWidth);
   const int64_t row_groups = GroupsOf(w);
   for (int64_t n = n0; n < n1; n += kWidth) {

@@ -20,9 +20,9 @@ struct Sums {
 
 Tensor Codes(ElementType type, const Sizes& shape, uint32_t seed) {
   Tensor tensor(type, Shape(shape));
-  auto* codes = static_cast<uint8_t*>(tensor.mutable_raw());
+  auto* quantized = static_cast<uint8_t*>(tensor.mutable_raw());
   for (int64_t i = 0; i < tensor.num_elements(); ++i)
-    codes[i] = static_cast<uint8_t>((static_cast<uint32_t>(i + 1) * 2654435761u + seed) >> 13);
+    quantized[i] = static_cast<uint8_t>((static_cast<uint32_t>(i + 1) * 2654435761u + seed) >> 13);
   return tensor;
 }
 

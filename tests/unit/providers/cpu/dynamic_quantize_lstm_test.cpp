@@ -25,13 +25,13 @@ struct QuantizedLstm {
   static constexpr int64_t kSteps = 3, kBatch = 2, kGates = 4;
   int64_t input, hidden;
   bool is_signed, by_column;
-  std::vector<uint8_t> codes[2], zeros[2];
+  std::vector<uint8_t> quantized[2], zeros[2];
   std::vector<float> scales[2];
 
   QuantizedLstm(int64_t input, int64_t hidden, bool is_signed, bool by_column)
       : input(input), hidden(hidden), is_signed(is_signed), by_column(by_column) {
     for (size_t m = 0; m < 2; ++m) {
-      for (int64_t i = 0; i < 2 * inner(m) * columns(); ++i) codes[m].push_back(static_cast<uint8_t>(i * 7919 % 251));
+      for (int64_t i = 0; i < 2 * inner(m) * columns(); ++i) quantized[m].push_back(static_cast<uint8_t>(i * 7919 % 251));
       for (int64_t i = 0; i < (by_column ? 2 * columns() : 2); ++i) {
         zeros[m].push_back(static_cast<uint8_t>((is_signed ? 0 : 128) + i % 5));
         scales[m].push_back(0.0005f + 0.0001f * static_cast<float>(i % 7));
@@ -52,7 +52,7 @@ struct QuantizedLstm {
       for (int64_t n = 0; n < columns(); ++n) {
         const auto parameter = static_cast<size_t>(by_column ? d * columns() + n : d);
         for (int64_t k = 0; k < inner(m); ++k) {
-          const uint8_t code = codes[m][static_cast<size_t>((d * inner(m) + k) * columns() + n)];
+          const uint8_t code = quantized[m][static_cast<size_t>((d * inner(m) + k) * columns() + n)];
           real.push_back(static_cast<float>(Number(code) - Number(zeros[m][parameter])) * scales[m][parameter]);
         }
       }
@@ -85,12 +85,12 @@ struct QuantizedLstm {
       const std::string name = m == 0 ? "w" : "r";
       const std::vector<int64_t> dims = {2, inner(m), columns()};
       if (constant) {
-        model.Constant(name, dims, codes[m], static_cast<onnx::TensorProto::DataType>(type));
+        model.Constant(name, dims, quantized[m], static_cast<onnx::TensorProto::DataType>(type));
       } else {
         model.Input(name, type, dims);
         names.push_back(name);
         Tensor tensor(type, Shape(dims));
-        std::ranges::copy(codes[m], static_cast<uint8_t*>(tensor.mutable_raw()));
+        std::ranges::copy(quantized[m], static_cast<uint8_t*>(tensor.mutable_raw()));
         inputs.emplace_back(std::move(tensor));
       }
       model.Floats(name + "s", parameter_dims(), scales[m]);
@@ -127,7 +127,7 @@ TEST(DynamicQuantizeLstm, ChecksItsScales) {
   ModelBuilder model = lstm.Begin();
   for (const std::string name : {"w", "r"}) {
     const size_t m = name == "w" ? 0 : 1;
-    model.Constant(name, {2, lstm.inner(m), lstm.columns()}, lstm.codes[m], onnx::TensorProto::INT8);
+    model.Constant(name, {2, lstm.inner(m), lstm.columns()}, lstm.quantized[m], onnx::TensorProto::INT8);
     model.Floats(name + "s", {static_cast<int64_t>(lstm.scales[m].size())}, lstm.scales[m]);
     model.Constant(name + "z", {2}, lstm.zeros[m], onnx::TensorProto::INT8);
   }

@@ -15,18 +15,18 @@ TEST(Lookup, EveryCodeAtEveryLength) {
   std::vector<uint8_t> table(256);
   for (uint8_t& entry : table) entry = static_cast<uint8_t>(random());
   for (size_t length = 0; length <= 330; ++length) {
-    std::vector<uint8_t> codes(length), expected(length);
+    std::vector<uint8_t> quantized(length), expected(length);
     for (size_t i = 0; i < length; ++i) {
-      codes[i] = static_cast<uint8_t>(i * 7 + length);
-      expected[i] = table[codes[i]];
+      quantized[i] = static_cast<uint8_t>(i * 7 + length);
+      expected[i] = table[quantized[i]];
     }
     std::vector<uint8_t> found(length + 1, 9);
-    LookUpBytes(table.data(), codes.data(), static_cast<int64_t>(length), found.data());
+    LookUpBytes(table.data(), quantized.data(), static_cast<int64_t>(length), found.data());
     EXPECT_EQ(found.back(), 9) << "written behind the end";
     found.pop_back();
     EXPECT_EQ(found, expected);
-    LookUpBytes(table.data(), codes.data(), static_cast<int64_t>(length), codes.data());
-    EXPECT_EQ(codes, expected) << "in place";
+    LookUpBytes(table.data(), quantized.data(), static_cast<int64_t>(length), quantized.data());
+    EXPECT_EQ(quantized, expected) << "in place";
   }
 }
 

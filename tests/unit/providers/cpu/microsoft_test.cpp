@@ -104,7 +104,7 @@ struct NBitsProduct {
   bool zero_points;
   static constexpr int64_t kColumns = 37;
   std::vector<float> a, scales;
-  std::vector<uint8_t> codes, zeros;
+  std::vector<uint8_t> quantized, zeros;
 
   NBitsProduct(int64_t bits, int64_t block, int64_t k, int64_t rows, bool zero_points)
       : bits(bits), block(block), k(k), rows(rows), zero_points(zero_points) {
@@ -112,7 +112,8 @@ struct NBitsProduct {
     // Neighbouring blocks are of other magnitudes.
     for (int64_t i = 0; i < rows * k; ++i) a.push_back(std::ldexp(pseudo(i) - 0.5f, static_cast<int>(i / 16 % 9)));
     for (int64_t i = 0; i < kColumns * blocks(); ++i) scales.push_back(0.01f + 0.01f * pseudo(i));
-    for (int64_t i = 0; i < kColumns * blocks() * bytes(); ++i) codes.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
+    for (int64_t i = 0; i < kColumns * blocks() * bytes(); ++i)
+      quantized.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
     for (int64_t i = 0; zero_points && i < kColumns * zero_bytes(); ++i)
       zeros.push_back(static_cast<uint8_t>(256 * pseudo(5 * i)));
   }
@@ -120,19 +121,19 @@ struct NBitsProduct {
   int64_t bytes() const { return block * bits / 8; }
   int64_t zero_bytes() const { return (blocks() * bits + 7) / 8; }
 
-  static int CodeAt(const std::vector<uint8_t>& packed, int64_t bit, int64_t bits) {
+  static int QuantizedAt(const std::vector<uint8_t>& packed, int64_t bit, int64_t bits) {
     return (packed[static_cast<size_t>(bit / 8)] >> (bit % 8)) & ((1 << bits) - 1);
   }
   double Weight(int64_t n, int64_t i) const {
     const int64_t b = i / block;
-    const int zero = zero_points ? CodeAt(zeros, n * zero_bytes() * 8 + b * bits, bits) : 1 << (bits - 1);
-    const int code = CodeAt(codes, (n * blocks() + b) * bytes() * 8 + i % block * bits, bits);
+    const int zero = zero_points ? QuantizedAt(zeros, n * zero_bytes() * 8 + b * bits, bits) : 1 << (bits - 1);
+    const int code = QuantizedAt(quantized, (n * blocks() + b) * bytes() * 8 + i % block * bits, bits);
     return (code - zero) * static_cast<double>(scales[static_cast<size_t>(n * blocks() + b)]);
   }
   std::vector<float> Run() const {
     ModelBuilder model;
     model.Input("a", ElementType::kFloat, {rows, k}).Output("y", ElementType::kFloat, {-1, -1});
-    model.Constant("b", {kColumns, blocks(), bytes()}, codes).Floats("s", {kColumns, blocks()}, scales);
+    model.Constant("b", {kColumns, blocks(), bytes()}, quantized).Floats("s", {kColumns, blocks()}, scales);
     if (zero_points) model.Constant("z", {kColumns, zero_bytes()}, zeros);
     auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s", zero_points ? "z" : ""});
     for (const auto& [name, value] : {std::pair{"K", k}, {"N", kColumns}, {"block_size", block}, {"bits", bits}})
@@ -185,7 +186,7 @@ TEST(Microsoft, MatMulNBitsOfLargestSums) {
     for (const uint8_t code : {0x00, 0xff}) {
       for (const bool zero_points : {false, true}) {
         NBitsProduct product(bits, 32, 600, 2, zero_points);
-        std::ranges::fill(product.codes, code);
+        std::ranges::fill(product.quantized, code);
         std::ranges::fill(product.zeros, static_cast<uint8_t>(~code));
         std::ranges::fill(product.a, 1.0f);
         product.Check();
@@ -227,10 +228,11 @@ void CheckEightBitActivations(int64_t bits) {
         const int64_t blocks = (k + block - 1) / block, bytes = block * bits / 8;
         const auto pseudo = [](int64_t i) { return static_cast<float>((i * 7919 + 104729) % 1009) / 1009.0f; };
         std::vector<float> a, scales;
-        std::vector<uint8_t> codes, zeros;
+        std::vector<uint8_t> quantized, zeros;
         for (int64_t i = 0; i < rows * k; ++i) a.push_back(pseudo(i) - 0.5f);
         for (int64_t i = 0; i < kColumns * blocks; ++i) scales.push_back(0.01f + 0.01f * pseudo(i));
-        for (int64_t i = 0; i < kColumns * blocks * bytes; ++i) codes.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
+        for (int64_t i = 0; i < kColumns * blocks * bytes; ++i)
+          quantized.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
         for (int64_t i = 0; i < kColumns * ((blocks * bits + 7) / 8); ++i)
           zeros.push_back(static_cast<uint8_t>(256 * pseudo(5 * i)));
         const auto run = [&](int64_t level) {
@@ -246,7 +248,7 @@ void CheckEightBitActivations(int64_t bits) {
           Int(node, "accuracy_level", level);
           const std::vector<std::string> names = {"a", "b", "s", "z"};
           const std::vector<Value> inputs = {testing::Floats({rows, k}, a),
-                                             Tensor::Of<uint8_t>({kColumns, blocks, bytes}, codes),
+                                             Tensor::Of<uint8_t>({kColumns, blocks, bytes}, quantized),
                                              testing::Floats({kColumns, blocks}, scales),
                                              Tensor::Of<uint8_t>({static_cast<int64_t>(zeros.size())}, zeros)};
           return testing::ToVector(model.Session().Run(names, inputs)[0]);
@@ -279,8 +281,9 @@ TEST(Microsoft, MatMulNBitsOfOneZeroPoint) {
   for (const int bits : {2, 4, 8}) {
     for (const int zero : {0, 1, (1 << bits) - 1}) {
       const int64_t bytes = kBlock * bits / 8, row_bytes = (kBlocks * bits + 7) / 8;
-      std::vector<uint8_t> codes, zeros;
-      for (int64_t i = 0; i < kColumns * kBlocks * bytes; ++i) codes.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
+      std::vector<uint8_t> quantized, zeros;
+      for (int64_t i = 0; i < kColumns * kBlocks * bytes; ++i)
+        quantized.push_back(static_cast<uint8_t>(256 * pseudo(3 * i)));
       for (int64_t i = 0; i < kColumns * row_bytes; ++i) {
         const int64_t used = i % row_bytes + 1 < row_bytes ? 8 : (kBlocks * bits - 1) % 8 + 1;
         int byte = 0xa5 << used;
@@ -294,7 +297,7 @@ TEST(Microsoft, MatMulNBitsOfOneZeroPoint) {
           const auto run = [&](bool constant) {
             ModelBuilder model;
             model.Input("a", ElementType::kFloat, {rows, kK}).Output("y", ElementType::kFloat, {-1, -1});
-            model.Constant("b", {kColumns, kBlocks, bytes}, codes).Floats("s", {kColumns, kBlocks}, scales);
+            model.Constant("b", {kColumns, kBlocks, bytes}, quantized).Floats("s", {kColumns, kBlocks}, scales);
             if (constant) model.Constant("z", {kColumns, row_bytes}, zeros);
             else model.Input("z", ElementType::kUInt8, {kColumns, row_bytes});
             auto& node = Contrib(model, "MatMulNBits", {"a", "b", "s", "z"});

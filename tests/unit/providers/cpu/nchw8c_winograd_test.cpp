@@ -14,10 +14,10 @@ namespace {
 
 using cpu::Nchw8cChannels;
 using cpu::WinogradForm;
-using Line = cpu::WinogradLine;
+using Axis = cpu::WinogradAxisForm;
 
-constexpr WinogradForm kFour{Line::kFour, Line::kFour}, kTwo{Line::kTwo, Line::kTwo},
-    kStrided{Line::kStrided, Line::kStrided};
+constexpr WinogradForm kFour{Axis::kFour, Axis::kFour}, kTwo{Axis::kTwo, Axis::kTwo},
+    kStrided{Axis::kStrided, Axis::kStrided};
 
 /// `y` by `x` taps over output pixels, with pads that reach as far as half a window of three would.
 Window Taps(int64_t y, int64_t x, int64_t output, int64_t stride = 1, int64_t dilation = 1) {
@@ -68,18 +68,18 @@ TEST(Nchw8cWinogradTest, StridedImagesTakeTheirOwn) {
 }
 
 TEST(Nchw8cWinogradTest, OtherWindowsTakeTheirOwn) {
-  EXPECT_EQ(Choose(Taps(5, 5, 27), {1, 1, 64, 192}), (WinogradForm{Line::kTwoOfFive, Line::kTwoOfFive}));
-  EXPECT_EQ(Choose(Taps(4, 4, 30), {1, 1, 256, 256}), (WinogradForm{Line::kThreeOfFour, Line::kThreeOfFour}));
-  EXPECT_EQ(Choose(Taps(4, 4, 32, 2), {1, 1, 64, 128}), (WinogradForm{Line::kStridedFour, Line::kStridedFour}));
-  EXPECT_EQ(Choose(Taps(7, 7, 46), {1, 1, 128, 128}), (WinogradForm{Line::kThreeOfSeven, Line::kThreeOfSeven}));
+  EXPECT_EQ(Choose(Taps(5, 5, 27), {1, 1, 64, 192}), (WinogradForm{Axis::kTwoOfFive, Axis::kTwoOfFive}));
+  EXPECT_EQ(Choose(Taps(4, 4, 30), {1, 1, 256, 256}), (WinogradForm{Axis::kThreeOfFour, Axis::kThreeOfFour}));
+  EXPECT_EQ(Choose(Taps(4, 4, 32, 2), {1, 1, 64, 128}), (WinogradForm{Axis::kStridedFour, Axis::kStridedFour}));
+  EXPECT_EQ(Choose(Taps(7, 7, 46), {1, 1, 128, 128}), (WinogradForm{Axis::kThreeOfSeven, Axis::kThreeOfSeven}));
 }
 
 TEST(Nchw8cWinogradTest, LinesAreTransformedAlongThem) {
-  EXPECT_EQ(Choose(Taps(1, 7, 17), {1, 1, 192, 192}), (WinogradForm{Line::kOne, Line::kThreeOfSeven}));
-  EXPECT_EQ(Choose(Taps(7, 1, 17), {1, 1, 192, 192}), (WinogradForm{Line::kThreeOfSeven, Line::kOne}));
-  EXPECT_EQ(Choose(Taps(1, 3, 28), {1, 1, 128, 128}), (WinogradForm{Line::kOne, Line::kFour}));
-  EXPECT_EQ(Choose(Taps(3, 1, 28, 1, 4), {1, 1, 128, 128}), (WinogradForm{Line::kFour, Line::kOne}));
-  EXPECT_EQ(Choose(Taps(5, 1, 28), {1, 1, 128, 128}), (WinogradForm{Line::kTwoOfFive, Line::kOne}));
+  EXPECT_EQ(Choose(Taps(1, 7, 17), {1, 1, 192, 192}), (WinogradForm{Axis::kOne, Axis::kThreeOfSeven}));
+  EXPECT_EQ(Choose(Taps(7, 1, 17), {1, 1, 192, 192}), (WinogradForm{Axis::kThreeOfSeven, Axis::kOne}));
+  EXPECT_EQ(Choose(Taps(1, 3, 28), {1, 1, 128, 128}), (WinogradForm{Axis::kOne, Axis::kFour}));
+  EXPECT_EQ(Choose(Taps(3, 1, 28, 1, 4), {1, 1, 128, 128}), (WinogradForm{Axis::kFour, Axis::kOne}));
+  EXPECT_EQ(Choose(Taps(5, 1, 28), {1, 1, 128, 128}), (WinogradForm{Axis::kTwoOfFive, Axis::kOne}));
 }
 
 /// A transposed convolution of `taps` by `taps` with as many channels as outputs, from an image of `input`.
@@ -95,18 +95,18 @@ std::optional<WinogradForm> ChooseTransposed(int64_t taps, int64_t stride, int64
 }
 
 TEST(Nchw8cWinogradTest, TransposedWindowsTakeTheirOwn) {
-  EXPECT_EQ(ChooseTransposed(4, 2, 1, 32, 128), (WinogradForm{Line::kTransposedFour, Line::kTransposedFour}));
-  EXPECT_EQ(ChooseTransposed(3, 2, 1, 32, 128), (WinogradForm{Line::kTransposedThree, Line::kTransposedThree}));
-  EXPECT_EQ(ChooseTransposed(3, 2, 0, 32, 128), (WinogradForm{Line::kTransposedThreeEven, Line::kTransposedThreeEven}));
-  EXPECT_EQ(ChooseTransposed(5, 2, 1, 32, 128), (WinogradForm{Line::kTransposedFive, Line::kTransposedFive}));
-  EXPECT_EQ(ChooseTransposed(5, 2, 2, 32, 128), (WinogradForm{Line::kTransposedFiveEven, Line::kTransposedFiveEven}));
-  EXPECT_EQ(ChooseTransposed(2, 2, 0, 32, 128), (WinogradForm{Line::kSpreadTwo, Line::kSpreadTwo}));
-  EXPECT_EQ(ChooseTransposed(4, 4, 0, 32, 128), (WinogradForm{Line::kSpreadFour, Line::kSpreadFour}));
+  EXPECT_EQ(ChooseTransposed(4, 2, 1, 32, 128), (WinogradForm{Axis::kTransposedFour, Axis::kTransposedFour}));
+  EXPECT_EQ(ChooseTransposed(3, 2, 1, 32, 128), (WinogradForm{Axis::kTransposedThree, Axis::kTransposedThree}));
+  EXPECT_EQ(ChooseTransposed(3, 2, 0, 32, 128), (WinogradForm{Axis::kTransposedThreeEven, Axis::kTransposedThreeEven}));
+  EXPECT_EQ(ChooseTransposed(5, 2, 1, 32, 128), (WinogradForm{Axis::kTransposedFive, Axis::kTransposedFive}));
+  EXPECT_EQ(ChooseTransposed(5, 2, 2, 32, 128), (WinogradForm{Axis::kTransposedFiveEven, Axis::kTransposedFiveEven}));
+  EXPECT_EQ(ChooseTransposed(2, 2, 0, 32, 128), (WinogradForm{Axis::kSpreadTwo, Axis::kSpreadTwo}));
+  EXPECT_EQ(ChooseTransposed(4, 4, 0, 32, 128), (WinogradForm{Axis::kSpreadFour, Axis::kSpreadFour}));
 }
 
 TEST(Nchw8cWinogradTest, SmallTransposedImagesTakeTheSums) {
-  EXPECT_EQ(ChooseTransposed(4, 2, 1, 2, 512), (WinogradForm{Line::kTurnsOfFour, Line::kTurnsOfFour}));
-  EXPECT_EQ(ChooseTransposed(3, 2, 1, 2, 512), (WinogradForm{Line::kTurnsOfThree, Line::kTurnsOfThree}));
+  EXPECT_EQ(ChooseTransposed(4, 2, 1, 2, 512), (WinogradForm{Axis::kAlternatingFour, Axis::kAlternatingFour}));
+  EXPECT_EQ(ChooseTransposed(3, 2, 1, 2, 512), (WinogradForm{Axis::kAlternatingThree, Axis::kAlternatingThree}));
 }
 
 TEST(Nchw8cWinogradTest, TransposedWindowsThatTakeNone) {
@@ -118,9 +118,9 @@ TEST(Nchw8cWinogradTest, TransposedWindowsThatTakeNone) {
 
 TEST(Nchw8cWinogradTest, InfiniteWeightsStayInTheirOwnFactors) {
   const std::vector<float> filter = {std::numeric_limits<float>::infinity(), 1, 2, 3};
-  std::vector<float> factors(4);
-  cpu::TransformWinogradFilters({Line::kSpreadTwo, Line::kSpreadTwo}, filter.data(), 1, 1, factors.data());
-  EXPECT_EQ(factors, filter);
+  std::vector<float> num_weights(4);
+  cpu::TransformWinogradFilters({Axis::kSpreadTwo, Axis::kSpreadTwo}, filter.data(), 1, 1, num_weights.data());
+  EXPECT_EQ(num_weights, filter);
 }
 
 /// Its rows of tiles are shared out: it lies along the first axis.
@@ -130,9 +130,9 @@ TEST(Nchw8cWinogradTest, ALineIsTransformedAsAColumn) {
     line.input[1] = line.output[1] = 1;
     return Choose(line, {1, 1, 64, 64});
   };
-  EXPECT_EQ(choose(3), (WinogradForm{Line::kFour, Line::kOne}));
-  EXPECT_EQ(choose(7), (WinogradForm{Line::kThreeOfSeven, Line::kOne}));
-  EXPECT_EQ(choose(11), (WinogradForm{Line::kThreeOfEleven, Line::kOne}));
+  EXPECT_EQ(choose(3), (WinogradForm{Axis::kFour, Axis::kOne}));
+  EXPECT_EQ(choose(7), (WinogradForm{Axis::kThreeOfSeven, Axis::kOne}));
+  EXPECT_EQ(choose(11), (WinogradForm{Axis::kThreeOfEleven, Axis::kOne}));
 }
 
 TEST(Nchw8cWinogradTest, OthersTakeNone) {

@@ -53,13 +53,13 @@ TEST(Nibbles, ArePackedAtEveryLength) {
   std::mt19937 random(4);
   OnEveryInstructionSet([&] {
     for (int64_t count = 0; count <= kMostCodes; ++count) {
-      std::vector<uint8_t> codes(static_cast<size_t>(count)), packed(static_cast<size_t>((count + 1) / 2 + 1), 7);
-      for (uint8_t& code : codes) code = static_cast<uint8_t>(random() % 16);
-      PackNibbles(codes.data(), count, packed.data());
+      std::vector<uint8_t> quantized(static_cast<size_t>(count)), packed(static_cast<size_t>((count + 1) / 2 + 1), 7);
+      for (uint8_t& code : quantized) code = static_cast<uint8_t>(random() % 16);
+      PackNibbles(quantized.data(), count, packed.data());
       EXPECT_EQ(packed.back(), 7) << "written behind the end";
-      if (count % 2 != 0) codes.push_back(8);
-      for (size_t i = 0; i < codes.size(); ++i)
-        EXPECT_EQ(packed[i / 2] >> (i % 2 * 4) & 15, codes[i]) << i << " of " << count;
+      if (count % 2 != 0) quantized.push_back(8);
+      for (size_t i = 0; i < quantized.size(); ++i)
+        EXPECT_EQ(packed[i / 2] >> (i % 2 * 4) & 15, quantized[i]) << i << " of " << count;
     }
   });
 }

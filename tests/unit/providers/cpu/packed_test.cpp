@@ -15,16 +15,16 @@ void RoundTrip() {
   for (int64_t begin = 0; begin < 9; ++begin) {
     for (int64_t count = 0; count < 40; ++count) {
       std::vector<uint8_t> bytes(static_cast<size_t>((begin + count) / kPerByte + 1), 0xff);
-      std::vector<uint8_t> codes(static_cast<size_t>(count));
-      for (int64_t i = 0; i < count; ++i) codes[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 7 + begin * 31);
-      Pack<kBits>(codes.data(), begin, count, bytes.data());
+      std::vector<uint8_t> quantized(static_cast<size_t>(count));
+      for (int64_t i = 0; i < count; ++i) quantized[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 7 + begin * 31);
+      Pack<kBits>(quantized.data(), begin, count, bytes.data());
       for (int64_t i = 0; i < begin; ++i) EXPECT_EQ(LoadPacked<kBits>(bytes.data(), i), (1 << kBits) - 1);
-      std::vector<uint8_t> plain(codes.size()), extended(codes.size());
+      std::vector<uint8_t> plain(quantized.size()), extended(quantized.size());
       Unpack<kBits>(bytes.data(), begin, count, false, plain.data());
       Unpack<kBits>(bytes.data(), begin, count, true, extended.data());
       for (int64_t i = 0; i < count; ++i) {
         const size_t at = static_cast<size_t>(i);
-        const int code = codes[at] & ((1 << kBits) - 1);
+        const int code = quantized[at] & ((1 << kBits) - 1);
         const int value = code >= 1 << (kBits - 1) ? code - (1 << kBits) : code;
         ASSERT_EQ(LoadPacked<kBits>(bytes.data(), begin + i), code) << begin << " " << count << " " << i;
         ASSERT_EQ(plain[at], code) << begin << " " << count << " " << i;

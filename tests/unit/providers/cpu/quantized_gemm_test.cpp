@@ -57,36 +57,37 @@ void CheckRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels) {
   const RunScope scope(*pool);
   std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
   const std::vector<uint8_t> weights = MakeWeights(test, random);
-  const LineSource source{weights.data(), true, test.n, test.k, test.k, 1};
-  const auto lines = PackWeightsS8For(kernels, *pool, source, LineSide::kVectors);
+  const WeightSource source{weights.data(), true, test.n, test.k, test.k, 1};
+  const auto packed_weights = PackWeightsS8For(kernels, *pool, source, PanelLayout::kVectors);
 
-  const int64_t row = lines->wide() ? 2 * ((test.k + 1) / 2 * 2) : (test.k + 3) / 4 * 4;
+  const int64_t row = packed_weights->wide() ? 2 * ((test.k + 1) / 2 * 2) : (test.k + 3) / 4 * 4;
   std::vector<uint8_t> a(static_cast<size_t>(test.m * test.k)), left(static_cast<size_t>(test.m * row));
   for (int64_t i = 0; i < test.m * test.k; ++i) {
     a[i] = MakeCode(test, random);
-    left[i / test.k * row + i % test.k * (lines->wide() ? 2 : 1)] = a[i];
+    left[i / test.k * row + i % test.k * (packed_weights->wide() ? 2 : 1)] = a[i];
   }
   const int64_t size = TransposedSize(test.k);
-  std::vector<int16_t> turned;
-  for (int64_t m = 0; !lines->corrections.empty() && m < test.m; m += kTransposedRows) {
-    turned.resize(turned.size() + static_cast<size_t>(size));
+  std::vector<int16_t> transposed;
+  for (int64_t m = 0; !packed_weights->outliers.empty() && m < test.m; m += kTransposedRows) {
+    transposed.resize(transposed.size() + static_cast<size_t>(size));
     TransposePairs(left.data() + m * row, row, std::min(kTransposedRows, test.m - m), test.k,
-                   turned.data() + m / kTransposedRows * size);
+                   transposed.data() + m / kTransposedRows * size);
   }
-  const int64_t blocks = (test.n + lines->width - 1) / lines->width;
-  std::vector<int32_t> add(static_cast<size_t>(blocks * lines->width));
-  std::copy(lines->offsets.begin(), lines->offsets.end(), add.begin());
+  const int64_t blocks = (test.n + packed_weights->width - 1) / packed_weights->width;
+  std::vector<int32_t> add(static_cast<size_t>(blocks * packed_weights->width));
+  std::copy(packed_weights->offsets.begin(), packed_weights->offsets.end(), add.begin());
   const std::vector<float> scales(add.size(), 1.0f);
   std::vector<float> c(static_cast<size_t>(test.m * test.n));
   const OutputStage store{OutputStage::kFloat, c.data(), test.n, add.data(), scales.data(), nullptr, 0, nullptr, nullptr};
-  kernels.multiply_rows(*lines, {left.data(), row, turned.empty() ? nullptr : turned.data()}, 0, test.m, 0, blocks, store);
+  kernels.multiply_rows(*packed_weights, {left.data(), row, transposed.empty() ? nullptr : transposed.data()}, 0, test.m, 0,
+                        blocks, store);
 
   for (int64_t i = 0; i < test.m; ++i) {
     for (int64_t j = 0; j < test.n; ++j) {
       int32_t expected = 0;
       for (int64_t p = 0; p < test.k; ++p) expected += a[i * test.k + p] * static_cast<int8_t>(weights[j * test.k + p]);
       ASSERT_EQ(c[i * test.n + j], static_cast<float>(expected))
-          << "row " << i << ", line " << j << ", depth " << lines->depth;
+          << "row " << i << ", line " << j << ", depth " << packed_weights->depth;
     }
   }
 }
@@ -97,15 +98,15 @@ void CheckPanels(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool
   const RunScope scope(*pool);
   std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
   const std::vector<uint8_t> weights = MakeWeights(test, random);
-  const auto lines =
-      PackWeightsS8For(kernels, *pool, {weights.data(), true, test.n, test.k, test.k, 1}, LineSide::kBroadcast);
+  const auto packed_weights =
+      PackWeightsS8For(kernels, *pool, {weights.data(), true, test.n, test.k, test.k, 1}, PanelLayout::kBroadcast);
 
   std::vector<uint8_t> pixels(static_cast<size_t>(test.k * test.m));
   for (uint8_t& pixel : pixels) pixel = MakeCode(test, random);
   std::vector<int64_t> offsets(static_cast<size_t>(test.k));
   for (int64_t p = 0; p < test.k; ++p) offsets[p] = p * test.m;
-  const PixelSource image{pixels.data(), pixels.data() + pixels.size(), offsets.data(), test.k, 0, lines->wide()};
-  const int64_t width = PanelWidth(), bytes = PanelBytes(test.k, lines->wide());
+  const PixelSource image{pixels.data(), pixels.data() + pixels.size(), offsets.data(), test.k, 0, packed_weights->wide()};
+  const int64_t width = PanelWidth(), bytes = PanelBytes(test.k, packed_weights->wide());
   std::vector<uint8_t> panels(static_cast<size_t>((test.m + width - 1) / width * bytes));
   for (int64_t n = 0; n < test.m; n += width) {
     const PixelRun run{n, 0, std::min(width, test.m - n)};
@@ -118,13 +119,14 @@ void CheckPanels(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool
   const OutputStage store{OutputStage::kFloat,
                           c.data(),
                           test.m,
-                          lines->offsets.data(),
+                          packed_weights->offsets.data(),
                           scales.data(),
                           nullptr,
                           0,
                           nullptr,
                           with_zeros ? zeros.data() : nullptr};
-  kernels.multiply_panels(*lines, panels.data(), bytes, 0, test.m, 0, (test.n + lines->width - 1) / lines->width, store);
+  kernels.multiply_panels(*packed_weights, panels.data(), bytes, 0, test.m, 0,
+                          (test.n + packed_weights->width - 1) / packed_weights->width, store);
 
   for (int64_t j = 0; j < test.n; ++j) {
     for (int64_t i = 0; i < test.m; ++i) {
@@ -132,38 +134,38 @@ void CheckPanels(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool
       for (int64_t p = 0; p < test.k; ++p)
         expected += pixels[p * test.m + i] * (static_cast<int8_t>(weights[j * test.k + p]) + zeros[j]);
       ASSERT_EQ(c[j * test.m + i], static_cast<float>(expected))
-          << "line " << j << ", pixel " << i << ", depth " << lines->depth;
+          << "line " << j << ", pixel " << i << ", depth " << packed_weights->depth;
     }
   }
 }
 
 /// m rows of pixels times lines of weights, to codes.
-void CheckCodeRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool with_zeros, bool is_signed) {
+void CheckPaddedRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool with_zeros, bool is_signed) {
   const auto pool = MakeSerialPool();
   const RunScope scope(*pool);
   std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
   const std::vector<uint8_t> weights = MakeWeights(test, random);
-  const auto lines =
-      PackWeightsS8For(kernels, *pool, {weights.data(), true, test.n, test.k, test.k, 1}, LineSide::kCodeRows);
+  const auto packed_weights =
+      PackWeightsS8For(kernels, *pool, {weights.data(), true, test.n, test.k, test.k, 1}, PanelLayout::kPaddedRows);
 
-  const int64_t row = (test.k + 3) / 4 * 4, blocks = (test.n + lines->width - 1) / lines->width,
-                padded = blocks * lines->width;
+  const int64_t row = (test.k + 3) / 4 * 4, blocks = (test.n + packed_weights->width - 1) / packed_weights->width,
+                padded = blocks * packed_weights->width;
   std::vector<uint8_t> left(static_cast<size_t>(test.m * row));
   for (int64_t i = 0; i < test.m * test.k; ++i) left[i / test.k * row + i % test.k] = MakeCode(test, random);
   std::vector<int32_t> row_sums(static_cast<size_t>(test.m)), add(static_cast<size_t>(padded)), zeros(add.size());
-  SumCodeRows({left.data(), row, test.m}, row_sums.data());
+  SumPaddedRows({left.data(), row, test.m}, row_sums.data());
   std::vector<float> scales(add.size());
   for (int64_t j = 0; j < test.n; ++j) {
-    add[j] = lines->offsets[j] + static_cast<int32_t>(j * 91 % 401) - 200;
+    add[j] = packed_weights->offsets[j] + static_cast<int32_t>(j * 91 % 401) - 200;
     zeros[j] = with_zeros ? static_cast<int32_t>(j * 37 % 256) - 128 : 0;
     scales[j] = 0.5f / static_cast<float>(1 << (j % 14));  // sums that saturate, and that do not
   }
   constexpr int32_t kZero = 3;
   constexpr uint8_t kUntouched = 77;
   const int64_t out_row = test.n + 3;
-  std::vector<uint8_t> codes(static_cast<size_t>(test.m * out_row), kUntouched);
+  std::vector<uint8_t> quantized(static_cast<size_t>(test.m * out_row), kUntouched);
   const OutputStage store{is_signed ? OutputStage::kInt8 : OutputStage::kUInt8,
-                          codes.data(),
+                          quantized.data(),
                           out_row,
                           add.data(),
                           scales.data(),
@@ -171,7 +173,7 @@ void CheckCodeRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bo
                           kZero,
                           row_sums.data(),
                           with_zeros ? zeros.data() : nullptr};
-  kernels.multiply_code_rows(*lines, {left.data(), row, test.m}, 0, blocks, store);
+  kernels.multiply_padded_rows(*packed_weights, {left.data(), row, test.m}, 0, blocks, store);
 
   for (int64_t i = 0; i < test.m; ++i) {
     for (int64_t j = 0; j < test.n; ++j) {
@@ -181,11 +183,11 @@ void CheckCodeRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bo
       const float code = std::nearbyint(static_cast<float>(sum) * scales[j]) + static_cast<float>(kZero);
       const auto expected =
           static_cast<int>(is_signed ? std::clamp(code, -128.0f, 127.0f) : std::clamp(code, 0.0f, 255.0f));
-      const uint8_t given = codes[i * out_row + j];
+      const uint8_t given = quantized[i * out_row + j];
       ASSERT_EQ(is_signed ? static_cast<int>(static_cast<int8_t>(given)) : given, expected)
           << "row " << i << ", line " << j;
     }
-    for (int64_t j = test.n; j < out_row; ++j) ASSERT_EQ(codes[i * out_row + j], kUntouched) << "behind row " << i;
+    for (int64_t j = test.n; j < out_row; ++j) ASSERT_EQ(quantized[i * out_row + j], kUntouched) << "behind row " << i;
   }
 }
 
@@ -207,7 +209,7 @@ TEST_P(QuantizedGemm, OfRowsThatBecomeCodesAreExact) {
   for (const Kind& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
     for (const bool with_zeros : {false, true}) {
-      for (const bool is_signed : {false, true}) CheckCodeRows(GetParam(), kind.kernels, with_zeros, is_signed);
+      for (const bool is_signed : {false, true}) CheckPaddedRows(GetParam(), kind.kernels, with_zeros, is_signed);
     }
   }
 }
@@ -219,7 +221,7 @@ TEST(QuantizedGemmDeep, AreExact) {
     SCOPED_TRACE(kind.name);
     CheckRows(test, kind.kernels);
     CheckPanels(test, kind.kernels, true);
-    CheckCodeRows(test, kind.kernels, true, false);
+    CheckPaddedRows(test, kind.kernels, true, false);
   }
 }
 
@@ -250,16 +252,16 @@ void ExpectSame(const PackedWeightsS8& a, const PackedWeightsS8& b) {
   EXPECT_EQ(Bytes(a.values), Bytes(b.values));
   EXPECT_EQ(a.extra_group, b.extra_group);
   EXPECT_EQ(Bytes(a.extras), Bytes(b.extras));
-  EXPECT_EQ(a.correction_begin, b.correction_begin);
-  ASSERT_EQ(a.corrections.size(), b.corrections.size());
-  for (size_t i = 0; i < a.corrections.size(); ++i) {
-    EXPECT_EQ(a.corrections[i].pair, b.corrections[i].pair);
-    EXPECT_EQ(a.corrections[i].weights, b.corrections[i].weights);
+  EXPECT_EQ(a.outlier_begin, b.outlier_begin);
+  ASSERT_EQ(a.outliers.size(), b.outliers.size());
+  for (size_t i = 0; i < a.outliers.size(); ++i) {
+    EXPECT_EQ(a.outliers[i].pair, b.outliers[i].pair);
+    EXPECT_EQ(a.outliers[i].weights, b.outliers[i].weights);
   }
 }
 
 /// The same weights packed from lines, from columns, from every other byte, and as unsigned ones.
-void CheckSources(const QuantizedGemmCase& test, const U8S8Kernels& kernels, LineSide side) {
+void CheckSources(const QuantizedGemmCase& test, const U8S8Kernels& kernels, PanelLayout side) {
   const auto pool = MakeSerialPool();
   const RunScope scope(*pool);
   std::mt19937 random(static_cast<uint32_t>(test.n + test.k));
@@ -271,19 +273,19 @@ void CheckSources(const QuantizedGemmCase& test, const U8S8Kernels& kernels, Lin
     ASSERT_EQ(expected->sums[j], sum);
   }
   struct Strides {
-    int64_t line, k;
+    int64_t channel, k;
   };
   for (const Strides strides :
        {Strides{test.k, 1}, Strides{1, test.n}, Strides{2 * test.k + 3, 2}, Strides{1, test.n + 5}}) {
     for (const bool is_signed : {true, false}) {
-      std::vector<uint8_t> moved(static_cast<size_t>((test.n - 1) * strides.line + (test.k - 1) * strides.k + 1));
+      std::vector<uint8_t> moved(static_cast<size_t>((test.n - 1) * strides.channel + (test.k - 1) * strides.k + 1));
       for (int64_t i = 0; i < test.n * test.k; ++i) {
-        moved[i / test.k * strides.line + i % test.k * strides.k] =
+        moved[i / test.k * strides.channel + i % test.k * strides.k] =
             static_cast<uint8_t>(weights[i] + (is_signed ? 0 : 128));
       }
-      SCOPED_TRACE(::testing::Message() << "strides " << strides.line << ", " << strides.k << ", signed " << is_signed);
+      SCOPED_TRACE(::testing::Message() << "strides " << strides.channel << ", " << strides.k << ", signed " << is_signed);
       ExpectSame(*expected, *PackWeightsS8For(kernels, *pool,
-                                              {moved.data(), is_signed, test.n, test.k, strides.line, strides.k}, side));
+                                              {moved.data(), is_signed, test.n, test.k, strides.channel, strides.k}, side));
     }
   }
 }
@@ -293,9 +295,9 @@ TEST(QuantizedGemmPacking, SourcesOfAnyOrderAndSignAgree) {
     for (const int spread : {5, 39, 60, 0}) {
       for (const auto& [n, k] : {std::array<int64_t, 2>{1, 1}, {17, 7}, {16, 64}, {40, 130}, {33, 257}}) {
         SCOPED_TRACE(::testing::Message() << kind.name << ", spread " << spread << ", " << n << " lines of " << k);
-        CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kVectors);
-        CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kBroadcast);
-        CheckSources({0, n, k, spread, 0}, kind.kernels, LineSide::kCodeRows);
+        CheckSources({0, n, k, spread, 0}, kind.kernels, PanelLayout::kVectors);
+        CheckSources({0, n, k, spread, 0}, kind.kernels, PanelLayout::kBroadcast);
+        CheckSources({0, n, k, spread, 0}, kind.kernels, PanelLayout::kPaddedRows);
       }
     }
   }
@@ -307,16 +309,16 @@ TEST(QuantizedGemmPacking, FullRangeStandsAsideInPairs) {
   const RunScope scope(*pool);
   std::mt19937 random(3);
   std::normal_distribution<double> normal(0.0, 38.0);
-  constexpr int64_t kLines = 64, kDepth = 768;
-  std::vector<uint8_t> weights(kLines * kDepth);
+  constexpr int64_t kN = 64, kDepth = 768;
+  std::vector<uint8_t> weights(kN * kDepth);
   for (uint8_t& weight : weights)
     weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(normal(random), -127.0, 127.0)));
   if (!PairKernelsU8S8().available) GTEST_SKIP() << "no such instructions here";
-  const auto lines =
-      PackWeightsS8For(PairKernelsU8S8(), *pool, {weights.data(), true, kLines, kDepth, kDepth, 1}, LineSide::kVectors);
-  EXPECT_FALSE(lines->wide());
-  EXPECT_EQ(lines->correction_begin.size(), static_cast<size_t>(kLines) + 1);
-  EXPECT_EQ(lines->correction_begin.back(), static_cast<int64_t>(lines->corrections.size()));
+  const auto packed_weights =
+      PackWeightsS8For(PairKernelsU8S8(), *pool, {weights.data(), true, kN, kDepth, kDepth, 1}, PanelLayout::kVectors);
+  EXPECT_FALSE(packed_weights->wide());
+  EXPECT_EQ(packed_weights->outlier_begin.size(), static_cast<size_t>(kN) + 1);
+  EXPECT_EQ(packed_weights->outlier_begin.back(), static_cast<int64_t>(packed_weights->outliers.size()));
 }
 
 }  // namespace

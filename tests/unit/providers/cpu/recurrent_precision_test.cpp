@@ -119,7 +119,7 @@ void ExpectRoundedStates(const std::vector<std::vector<float>>& rounded, const s
   EXPECT_NE(rounded, exact);
 }
 
-TEST(RecurrentPrecision, RoundsFactors) {
+TEST(RecurrentPrecision, RoundsOperands) {
   const Recurrence cases[] = {
       {.op = "LSTM"},
       {.op = "LSTM", .direction = "reverse", .lengths = true},

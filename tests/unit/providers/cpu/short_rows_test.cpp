@@ -153,7 +153,7 @@ TEST(ShortRows, ProductsOfFewColumns) {
 /// Sums of products of codes are exact, with zero points of either operand.
 TEST(ShortRows, ProductsOfIntegers) {
   std::mt19937 random(9);
-  const auto code_of = [](bool is_signed, uint8_t byte) {
+  const auto quantized_of = [](bool is_signed, uint8_t byte) {
     return is_signed ? static_cast<int32_t>(static_cast<int8_t>(byte)) : static_cast<int32_t>(byte);
   };
   for (const bool a_signed : {false, true}) {
@@ -183,11 +183,11 @@ TEST(ShortRows, ProductsOfIntegers) {
             const auto y = found[0].tensor().values<int32_t>();
             for (int64_t i = 0; i < m * n; ++i) {
               const int32_t b_zero =
-                  b_zeros == 0 ? 0 : code_of(b_signed, zeros[static_cast<size_t>(b_zeros == 1 ? 0 : i % n)]);
+                  b_zeros == 0 ? 0 : quantized_of(b_signed, zeros[static_cast<size_t>(b_zeros == 1 ? 0 : i % n)]);
               int32_t sum = 0;
               for (int64_t p = 0; p < k; ++p) {
-                sum += (code_of(a_signed, a[static_cast<size_t>(i / n * k + p)]) - code_of(a_signed, a_zero[0])) *
-                       (code_of(b_signed, b[static_cast<size_t>(p * n + i % n)]) - b_zero);
+                sum += (quantized_of(a_signed, a[static_cast<size_t>(i / n * k + p)]) - quantized_of(a_signed, a_zero[0])) *
+                       (quantized_of(b_signed, b[static_cast<size_t>(p * n + i % n)]) - b_zero);
               }
               ASSERT_EQ(y[static_cast<size_t>(i)], sum) << m << " " << k << " " << n << " " << b_zeros;
             }

@@ -12,16 +12,16 @@
 namespace tessera::testing {
 namespace {
 
-struct LinesCase {
+struct Winograd1dCase {
   std::string name;
   int64_t batch, channels, outputs, length;
   int64_t dilation, begin, end;  // padding before and after
   bool known;                    // the length, when the session is made
 };
 
-class Winograd1dTest : public ::testing::TestWithParam<LinesCase> {};
+class Winograd1dTest : public ::testing::TestWithParam<Winograd1dCase> {};
 
-std::vector<double> Convolve(const LinesCase& test, const std::vector<float>& x, const std::vector<float>& w,
+std::vector<double> Convolve(const Winograd1dCase& test, const std::vector<float>& x, const std::vector<float>& w,
                              const std::vector<float>& b) {
   const int64_t pixels = test.length + test.begin + test.end - 2 * test.dilation;
   std::vector<double> y;
@@ -43,9 +43,9 @@ std::vector<double> Convolve(const LinesCase& test, const std::vector<float>& x,
 }
 
 TEST_P(Winograd1dTest, GiveWhatTheSumGives) {
-  const LinesCase& test = GetParam();
+  const Winograd1dCase& test = GetParam();
   const int64_t pixels = test.length + test.begin + test.end - 2 * test.dilation;
-  ASSERT_TRUE(cpu::WinogradLinePays(test.batch, test.channels, test.outputs, pixels, test.dilation));
+  ASSERT_TRUE(cpu::Winograd1dPays(test.batch, test.channels, test.outputs, pixels, test.dilation));
   const std::vector<float> x = Waves(test.batch * test.channels * test.length, 0.71f);
   const std::vector<float> w = Waves(test.outputs * test.channels * 3, 0.37f), b = Waves(test.outputs, 1.1f);
   ModelBuilder model(17);
@@ -75,27 +75,27 @@ TEST_P(Winograd1dTest, GiveWhatTheSumGives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Lines, Winograd1dTest,
-                         ::testing::Values(LinesCase{"Neighbours", 1, 64, 72, 400, 1, 1, 1, true},
-                                           LinesCase{"NoPadding", 2, 64, 65, 403, 1, 0, 0, true},
-                                           LinesCase{"Causal", 1, 65, 64, 401, 1, 2, 0, false},
-                                           LinesCase{"WidePadding", 1, 64, 64, 397, 1, 9, 30, true},
-                                           LinesCase{"TwoApart", 1, 64, 64, 398, 2, 2, 2, true},
-                                           LinesCase{"ThreeApart", 2, 64, 64, 410, 3, 3, 2, false},
-                                           LinesCase{"SevenApart", 1, 64, 72, 433, 7, 14, 0, true},
-                                           LinesCase{"EightApart", 1, 64, 64, 480, 8, 8, 8, true},
-                                           LinesCase{"ThirteenApart", 1, 64, 80, 463, 13, 13, 13, true},
-                                           LinesCase{"FarApart", 1, 64, 64, 480, 60, 60, 60, false},
-                                           LinesCase{"OneTileEach", 1, 96, 64, 400, 100, 100, 100, true},
-                                           LinesCase{"ManyBlocks", 1, 64, 64, 2100, 4, 4, 4, true}),
+                         ::testing::Values(Winograd1dCase{"Neighbours", 1, 64, 72, 400, 1, 1, 1, true},
+                                           Winograd1dCase{"NoPadding", 2, 64, 65, 403, 1, 0, 0, true},
+                                           Winograd1dCase{"Causal", 1, 65, 64, 401, 1, 2, 0, false},
+                                           Winograd1dCase{"WidePadding", 1, 64, 64, 397, 1, 9, 30, true},
+                                           Winograd1dCase{"TwoApart", 1, 64, 64, 398, 2, 2, 2, true},
+                                           Winograd1dCase{"ThreeApart", 2, 64, 64, 410, 3, 3, 2, false},
+                                           Winograd1dCase{"SevenApart", 1, 64, 72, 433, 7, 14, 0, true},
+                                           Winograd1dCase{"EightApart", 1, 64, 64, 480, 8, 8, 8, true},
+                                           Winograd1dCase{"ThirteenApart", 1, 64, 80, 463, 13, 13, 13, true},
+                                           Winograd1dCase{"FarApart", 1, 64, 64, 480, 60, 60, 60, false},
+                                           Winograd1dCase{"OneTileEach", 1, 96, 64, 400, 100, 100, 100, true},
+                                           Winograd1dCase{"ManyBlocks", 1, 64, 64, 2100, 4, 4, 4, true}),
                          [](const auto& info) { return info.param.name; });
 
 /// Tiles of few pixels take as many products as the pixels do, or more.
 TEST(WinogradLinePaysTest, NotForFewPixelsOrChannels) {
-  EXPECT_TRUE(cpu::WinogradLinePays(1, 128, 128, 1000, 1));
-  EXPECT_FALSE(cpu::WinogradLinePays(1, 128, 128, 1000, 900));
-  EXPECT_FALSE(cpu::WinogradLinePays(1, 128, 128, 0, 1));
-  EXPECT_FALSE(cpu::WinogradLinePays(1, 128, 128, 4, 1));
-  EXPECT_FALSE(cpu::WinogradLinePays(1, 8, 128, 1000, 1));
+  EXPECT_TRUE(cpu::Winograd1dPays(1, 128, 128, 1000, 1));
+  EXPECT_FALSE(cpu::Winograd1dPays(1, 128, 128, 1000, 900));
+  EXPECT_FALSE(cpu::Winograd1dPays(1, 128, 128, 0, 1));
+  EXPECT_FALSE(cpu::Winograd1dPays(1, 128, 128, 4, 1));
+  EXPECT_FALSE(cpu::Winograd1dPays(1, 8, 128, 1000, 1));
 }
 
 }  // namespace

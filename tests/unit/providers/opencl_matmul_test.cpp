@@ -36,7 +36,7 @@ using testing::ToVector;
 
 namespace fs = std::filesystem;
 
-class OpenclProductsTest : public OnDevice<::testing::TestWithParam<const char*>> {
+class OpenclMatMulTest : public OnDevice<::testing::TestWithParam<const char*>> {
  protected:
   static std::vector<float> Run(const Session& session, const std::vector<Value>& inputs) {
     return ToVector(ResultsOf(session, inputs)[0]);
@@ -59,7 +59,7 @@ class OpenclProductsTest : public OnDevice<::testing::TestWithParam<const char*>
   }
 };
 
-TEST_P(OpenclProductsTest, EdgesOfTiles) {
+TEST_P(OpenclMatMulTest, EdgesOfTiles) {
   const int64_t sizes[][3] = {{1, 1, 1},    {5, 1, 3},     {4, 130, 33},   {17, 16, 16}, {64, 64, 64},
                               {65, 63, 17}, {129, 127, 9}, {130, 260, 40}, {7, 300, 129}};
   for (const auto& [m, n, k] : sizes) {
@@ -87,7 +87,7 @@ std::vector<float> SmallRandom(int64_t count, int seed) {
 }
 
 // Few results of long rows and columns, which come slice by slice.
-TEST_P(OpenclProductsTest, LongSums) {
+TEST_P(OpenclMatMulTest, LongSums) {
   const int64_t sizes[][3] = {{1, 1, 100003}, {3, 2, 40000}, {8, 8, 32768}, {1, 64, 65537}};
   for (const auto& [m, n, k] : sizes) {
     for (int transposed = 0; transposed < 4; ++transposed) {
@@ -109,7 +109,7 @@ TEST_P(OpenclProductsTest, LongSums) {
   }
 }
 
-TEST_P(OpenclProductsTest, VectorTimesVectorInSlices) {
+TEST_P(OpenclMatMulTest, VectorTimesVectorInSlices) {
   ModelBuilder model;
   model.Input("a", ElementType::kFloat, {33000})
       .Input("b", ElementType::kFloat, {33000})
@@ -118,7 +118,7 @@ TEST_P(OpenclProductsTest, VectorTimesVectorInSlices) {
   ExpectSame(model, {Floats({33000}, SmallRandom(33000, 1)), Floats({33000}, SmallRandom(33000, 2))});
 }
 
-TEST_P(OpenclProductsTest, LongSumsInStacksAndOfVectors) {
+TEST_P(OpenclMatMulTest, LongSumsInStacksAndOfVectors) {
   const std::vector<int64_t> shapes[][2] = {
       {{70000}, {70000}}, {{2, 3, 2, 40000}, {3, 40000, 3}}, {{40000}, {2, 40000, 3}}, {{2, 3, 40000}, {40000}}};
   for (const auto& [a, b] : shapes) {
@@ -132,7 +132,7 @@ TEST_P(OpenclProductsTest, LongSumsInStacksAndOfVectors) {
   }
 }
 
-TEST_P(OpenclProductsTest, LongSumsOfIntegersWrap) {
+TEST_P(OpenclMatMulTest, LongSumsOfIntegersWrap) {
   ModelBuilder model;
   model.Input("a", ElementType::kInt32, {2, 50000})
       .Input("b", ElementType::kInt32, {50000, 2})
@@ -147,7 +147,7 @@ TEST_P(OpenclProductsTest, LongSumsOfIntegersWrap) {
   EXPECT_THAT(ours.values<int32_t>(), ::testing::ElementsAreArray(expected.values<int32_t>()));
 }
 
-TEST_P(OpenclProductsTest, StacksBroadcast) {
+TEST_P(OpenclMatMulTest, StacksBroadcast) {
   const std::vector<int64_t> shapes[][2] = {{{3, 20, 24}, {24, 33}},      {{2, 3, 9, 16}, {2, 3, 16, 20}},
                                             {{2, 1, 9, 16}, {3, 16, 20}}, {{24}, {3, 24, 5}},
                                             {{3, 5, 24}, {24}},           {{20, 24}, {3, 24, 40}}};
@@ -162,7 +162,7 @@ TEST_P(OpenclProductsTest, StacksBroadcast) {
   }
 }
 
-TEST_P(OpenclProductsTest, Convolutions) {
+TEST_P(OpenclMatMulTest, Convolutions) {
   for (const ConvolutionCase& one : kConvolutionCases) {
     const Shape sx{std::span<const int64_t>(one.x)}, sw{std::span<const int64_t>(one.w)};
     SCOPED_TRACE(sx.ToString() + sw.ToString());
@@ -209,7 +209,7 @@ std::vector<Value> WinogradInputs(const WinogradCase& one) {
   return {Floats(one.x, Random(shape.num_elements(), 7))};
 }
 
-TEST_P(OpenclProductsTest, WinogradConvolutions) {
+TEST_P(OpenclMatMulTest, WinogradConvolutions) {
   for (const WinogradCase& one : kWinogradCases) {
     SCOPED_TRACE(Shape(std::span<const int64_t>(one.x)).ToString());
     ModelBuilder model = WinogradModel(one);
@@ -218,7 +218,7 @@ TEST_P(OpenclProductsTest, WinogradConvolutions) {
 }
 
 /// Sums through the transform are rounded otherwise.
-TEST_P(OpenclProductsTest, TheTransformIsUsedWhereItPays) {
+TEST_P(OpenclMatMulTest, TheTransformIsUsedWhereItPays) {
   for (const WinogradCase& one : kWinogradCases) {
     SCOPED_TRACE(Shape(std::span<const int64_t>(one.x)).ToString());
     ModelBuilder model = WinogradModel(one);
@@ -229,7 +229,7 @@ TEST_P(OpenclProductsTest, TheTransformIsUsedWhereItPays) {
   }
 }
 
-TEST_P(OpenclProductsTest, ResidualAndActivationGoIntoTheConvolution) {
+TEST_P(OpenclMatMulTest, ResidualAndActivationGoIntoTheConvolution) {
   for (const int64_t group : {1, 16}) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {1, 16, 12, 12}).Output("y", ElementType::kFloat, {1, 16, 12, 12});
@@ -246,7 +246,7 @@ TEST_P(OpenclProductsTest, ResidualAndActivationGoIntoTheConvolution) {
   }
 }
 
-TEST_P(OpenclProductsTest, BiasAndGeluGoIntoTheProduct) {
+TEST_P(OpenclMatMulTest, BiasAndGeluGoIntoTheProduct) {
   ModelBuilder model(20);
   model.Input("x", ElementType::kFloat, {2, 9, 24}).Output("y", ElementType::kFloat, {2, 9, 40});
   model.Constant("w", {24, 40}, Random(960, 1)).Constant("b", {40}, Random(40, 2));
@@ -257,7 +257,7 @@ TEST_P(OpenclProductsTest, BiasAndGeluGoIntoTheProduct) {
   EXPECT_THAT(Fused(*session), ::testing::ElementsAre("MatMul+Add+Gelu"));
 }
 
-TEST_P(OpenclProductsTest, ElementwiseOperatorsBecomeOneKernel) {
+TEST_P(OpenclMatMulTest, ElementwiseOperatorsBecomeOneKernel) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {3, 70})
       .Input("r", ElementType::kFloat, {3, 70})
@@ -277,7 +277,7 @@ TEST_P(OpenclProductsTest, ElementwiseOperatorsBecomeOneKernel) {
   EXPECT_THAT(Fused(*session), ::testing::ElementsAre("", "Abs+Sqrt", "Sigmoid+Mul+Sub+Pow+Add"));
 }
 
-TEST_P(OpenclProductsTest, ResultsOfTheGraphEndAChain) {
+TEST_P(OpenclMatMulTest, ResultsOfTheGraphEndAChain) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {40}).Output("y", ElementType::kFloat, {40}).Output("n", ElementType::kFloat, {40});
   model.Node("Exp", {"x"}, {"e"});
@@ -287,7 +287,7 @@ TEST_P(OpenclProductsTest, ResultsOfTheGraphEndAChain) {
   EXPECT_THAT(Fused(*ExpectSame(model, {Floats({40}, Random(40, 2))})), ::testing::ElementsAre("Exp+Neg", "Tanh+Add"));
 }
 
-TEST_P(OpenclProductsTest, WhatOthersReadIsNotFused) {
+TEST_P(OpenclMatMulTest, WhatOthersReadIsNotFused) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1, 8, 6, 6})
       .Output("y", ElementType::kFloat, {1, 8, 6, 6})
@@ -298,7 +298,7 @@ TEST_P(OpenclProductsTest, WhatOthersReadIsNotFused) {
   EXPECT_THAT(Fused(*ExpectSame(model, {Floats({1, 8, 6, 6}, Random(288, 2))})), ::testing::ElementsAre("", "Conv"));
 }
 
-TEST_P(OpenclProductsTest, TunedTilesAreRemembered) {
+TEST_P(OpenclMatMulTest, TunedTilesAreRemembered) {
   const testing::TemporaryFolder temporary;
   const fs::path folder = temporary.path();
   ModelBuilder model;
@@ -315,7 +315,7 @@ TEST_P(OpenclProductsTest, TunedTilesAreRemembered) {
 }
 
 // A product with few results for the device shares its steps, a few rows of A leave reading B; steps that end anywhere.
-TEST_P(OpenclProductsTest, FewResultsOfManySteps) {
+TEST_P(OpenclMatMulTest, FewResultsOfManySteps) {
   struct Case {
     int64_t m, n, k;
   };
@@ -337,7 +337,7 @@ TEST_P(OpenclProductsTest, FewResultsOfManySteps) {
 }
 
 // What a fused kernel keeps in registers is rounded where the operators would store it.
-TEST_P(OpenclProductsTest, FusedHalvesAreRoundedBetweenOperators) {
+TEST_P(OpenclMatMulTest, FusedHalvesAreRoundedBetweenOperators) {
   for (const int64_t type : {10, 16}) {  // float16, bfloat16
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {9, 24})
@@ -363,7 +363,7 @@ TEST_P(OpenclProductsTest, FusedHalvesAreRoundedBetweenOperators) {
 
 // Tiles of queries and keys, whole and cut, heads as long as rows in local memory and others; several queries read the same
 // keys.
-TEST_P(OpenclProductsTest, AttentionByTiles) {
+TEST_P(OpenclMatMulTest, AttentionByTiles) {
   struct Case {
     int64_t heads, kv_heads, queries, keys, width, value_width, causal;
   };
@@ -384,7 +384,7 @@ TEST_P(OpenclProductsTest, AttentionByTiles) {
   }
 }
 
-TEST_P(OpenclProductsTest, HalfIsUsedOnlyWhereTheDeviceHasIt) {
+TEST_P(OpenclMatMulTest, HalfIsUsedOnlyWhereTheDeviceHasIt) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {9, 24}).Output("y", ElementType::kFloat, {9, 40});
   model.Constant("w", {24, 40}, Random(960, 1));
@@ -396,7 +396,7 @@ TEST_P(OpenclProductsTest, HalfIsUsedOnlyWhereTheDeviceHasIt) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 2e-2f);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, OpenclProductsTest, ::testing::Values("panels", "tiles"),
+INSTANTIATE_TEST_SUITE_P(Kernels, OpenclMatMulTest, ::testing::Values("panels", "tiles"),
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace

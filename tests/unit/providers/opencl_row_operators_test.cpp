@@ -26,7 +26,7 @@ Value RandomFloats(const Dims& dims, unsigned seed) {
   return Floats(dims, Random(static_cast<size_t>(Shape(std::span<const int64_t>(dims)).num_elements()), seed));
 }
 
-class OpenclLinesTest : public OnDevice<::testing::TestWithParam<const char*>> {
+class OpenclRowOperatorsTest : public OnDevice<::testing::TestWithParam<const char*>> {
  protected:
   static void Result(ModelBuilder& model) {
     model.Output("y", ElementType::kFloat, {});
@@ -37,7 +37,7 @@ class OpenclLinesTest : public OnDevice<::testing::TestWithParam<const char*>> {
   }
 };
 
-TEST_P(OpenclLinesTest, Transposed) {
+TEST_P(OpenclRowOperatorsTest, Transposed) {
   struct Case {
     Dims x, perm;
   };
@@ -58,7 +58,7 @@ TEST_P(OpenclLinesTest, Transposed) {
   }
 }
 
-TEST_P(OpenclLinesTest, PaddedByEveryMode) {
+TEST_P(OpenclRowOperatorsTest, PaddedByEveryMode) {
   const std::vector<std::pair<Dims, Dims>> cases = {
       {{3, 5, 7}, {1, 0, 3, 2, 1, 4}}, {{2, 6000}, {1, 5, 0, 6}}, {{4, 9}, {-1, -2, 3, 1}}, {{3, 9}, {0, 4, 1, -3}}};
   for (const auto& [x, pads] : cases) {
@@ -75,7 +75,7 @@ TEST_P(OpenclLinesTest, PaddedByEveryMode) {
   }
 }
 
-TEST_P(OpenclLinesTest, Broadcast) {
+TEST_P(OpenclRowOperatorsTest, Broadcast) {
   const std::vector<std::pair<Dims, Dims>> cases = {
       {{2, 3, 5, 7}, {1, 3, 1, 1}}, {{3, 1}, {3, 9000}}, {{5, 1, 37}, {5, 6, 37}}, {{4, 33}, {33}},
       {{2, 1, 4}, {1, 3, 1}},       {{10000}, {1}},      {{2, 17, 1}, {1, 1, 19}}, {{6, 5}, {6, 5}}};
@@ -98,7 +98,7 @@ TEST_P(OpenclLinesTest, Broadcast) {
   }
 }
 
-TEST_P(OpenclLinesTest, Resized) {
+TEST_P(OpenclRowOperatorsTest, Resized) {
   struct Case {
     Dims x, sizes;
   };
@@ -128,7 +128,7 @@ TEST_P(OpenclLinesTest, Resized) {
   }
 }
 
-TEST_P(OpenclLinesTest, SumsOfProducts) {
+TEST_P(OpenclRowOperatorsTest, SumsOfProducts) {
   struct Case {
     const char* equation;
     Dims a, b;
@@ -158,7 +158,7 @@ TEST_P(OpenclLinesTest, SumsOfProducts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, OpenclLinesTest, ::testing::Values("panels", "tiles"));
+INSTANTIATE_TEST_SUITE_P(Kernels, OpenclRowOperatorsTest, ::testing::Values("panels", "tiles"));
 
 }  // namespace
 }  // namespace tessera

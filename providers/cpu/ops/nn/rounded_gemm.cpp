@@ -1,4 +1,4 @@
-#include "cpu/ops/nn/rounded_product.h"
+#include "cpu/ops/nn/rounded_gemm.h"
 
 #include "base/checked.h"
 
@@ -13,7 +13,7 @@ const BFloat16* RoundRows(KernelContext& context, const float* rows, int64_t cou
   return pairs.data();
 }
 
-void RunRoundedProduct(KernelContext& context, const GemmArgs<float>& args) {
+void RunRoundedGemm(KernelContext& context, const GemmArgs<float>& args) {
   GemmBf16(context.threads(), {.m = args.m,
                                .n = args.n,
                                .k = args.k,

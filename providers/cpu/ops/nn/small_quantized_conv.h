@@ -13,14 +13,14 @@
 
 namespace tessera::cpu {
 
-class SmallByteConv {
+class SmallQuantizedConv {
  public:
   /// Gives the weights' memory back where they are packed.
-  SmallByteConv(const KernelInfo& info, const ConvInputs& places);
+  SmallQuantizedConv(const KernelInfo& info, const ConvInputs& inputs);
 
   /// False: the weights or their zero points are not constant, images are not known to be small, or this is not faster
   /// here.
-  explicit operator bool() const { return factors_.has_value(); }
+  explicit operator bool() const { return requantization_.has_value(); }
   int64_t outputs() const { return weights_[0]; }
   Window Fit(const Shape& x, const Tensor* bias) const { return CheckConvShapes(attributes_, 1, x, weights_, bias); }
 
@@ -29,10 +29,10 @@ class SmallByteConv {
  private:
   WindowAttributes attributes_;
   Shape weights_;
-  std::vector<int32_t>
-      line_zeros_;  // what the pixels' sums are multiplied with, by output channel; empty: the weights have no zero points
-  std::shared_ptr<const PackedWeightsS8> lines_;  // [taps, channels] of each output
-  std::optional<Requantization> factors_;
+  std::vector<int32_t> weight_zeros_;  // what the pixels' sums are multiplied with, by output channel; empty: the weights
+                                       // have no zero points
+  std::shared_ptr<const PackedWeightsS8> packed_;  // [taps, channels] of each output
+  std::optional<Requantization> requantization_;
 };
 
 }  // namespace tessera::cpu

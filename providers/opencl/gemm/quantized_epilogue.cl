@@ -1,14 +1,14 @@
-// What becomes of an exact sum of products of codes, in place of an epilogue: STORE_SUM keeps it, STORE_REAL scales it to floating
-// point, STORE_CODE scales and rounds it to a code of Y. Channels, which have scales and biases, are rows with CHANNEL_ROWS, else columns.
-// Stands before kernels that need it.
+// What becomes of an exact sum of products of quantized values, in place of an epilogue: STORE_SUM keeps it, STORE_REAL scales it to
+// floating point, STORE_QUANTIZED scales and rounds it to a quantized value of Y. Channels, which have scales and biases, are rows with
+// CHANNEL_ROWS, else columns. Stands before kernels that need it.
 #undef RESULT
 #undef TR
 #undef PUT_R
 #define TR TY
 #define PUT_R PUT_Y
 #ifdef QUADS
-// Products of A's codes as they are (those without a sign less 128), of which its zero point has a share: it times what B's, less theirs,
-// sum to.
+// Products of A's quantized values as they are (those without a sign less 128), of which its zero point has a share: it times what B's,
+// less theirs, sum to.
 #define QUAD_PARAMETERS , __global uchar* a_zero_, ulong azo, __global uchar* weight_sums_, ulong wso
 #ifdef UNSIGNED_A
 #define ZERO_OF_A ((a_zero_ != 0 ? (int)AT(const uchar, a_zero_, azo)[0] : 0) - 128)
@@ -42,7 +42,7 @@
    (addend_ != 0 ? AT(const float, addend_, ado)[CHANNEL(row, column)] : 0.0f))
 #else
 #define RESULT(sum, at, row, column)                                                                                          \
-  (TY)code_of((float)(EXACT(sum, row, column) + (addend_ != 0 ? AT(const int, addend_, ado)[CHANNEL(row, column)] : 0)) *                     \
+  (TY)quantized_of((float)(EXACT(sum, row, column) + (addend_ != 0 ? AT(const int, addend_, ado)[CHANNEL(row, column)] : 0)) *                     \
                   (GET_S(a_scale_ + aso, 0) * GET_S(b_scale_ + bso, CHANNEL(row, column) * SCALE_STEP) / GET_S(y_scale_ + yso, 0)), \
               y_zero_ != 0 ? (float)GET_Y(y_zero_ + yzo, 0) : 0.0f, LOWEST, HIGHEST)
 #endif

@@ -1,6 +1,6 @@
 #pragma once
 
-// GEMM whose operands are rounded to bfloat16, for the nodes for which RoundsFactors() holds.
+// GEMM whose operands are rounded to bfloat16, for the nodes for which RoundsOperands() holds.
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_bf16.h"
@@ -12,6 +12,6 @@ namespace tessera::cpu {
 const BFloat16* RoundRows(KernelContext& context, const float* rows, int64_t count, int64_t k);
 
 /// A GEMM whose packed B is of pairs (PanelType::kPairs). A's rows are contiguous.
-void RunRoundedProduct(KernelContext& context, const GemmArgs<float>& args);
+void RunRoundedGemm(KernelContext& context, const GemmArgs<float>& args);
 
 }  // namespace tessera::cpu

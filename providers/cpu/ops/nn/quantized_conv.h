@@ -13,13 +13,13 @@
 
 namespace tessera::cpu {
 
-class ByteConv {
+class QuantizedConv {
  public:
   /// Gives the weights' memory back where they are packed.
-  ByteConv(const KernelInfo& info, const ConvInputs& places);
+  QuantizedConv(const KernelInfo& info, const ConvInputs& inputs);
 
   /// False: the weights or their zero points are not constant, or this is not faster here.
-  explicit operator bool() const { return factors_.has_value(); }
+  explicit operator bool() const { return requantization_.has_value(); }
   int64_t outputs() const { return weights_[0]; }
   Window Fit(const Shape& x, const Tensor* bias) const { return CheckConvShapes(attributes_, group_, x, weights_, bias); }
 
@@ -28,22 +28,22 @@ class ByteConv {
  private:
   bool Depthwise() const { return group_ > 1 && weights_[1] == 1; }
   /// `zeros`: those of the weights as int8, by channel; empty: none.
-  std::vector<Requantization::Line> PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros);
+  std::vector<Requantization::Channel> PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros);
   /// Nothing: this is not faster here.
-  std::vector<Requantization::Line> PackGroups(const KernelInfo& info, const Tensor& weights,
-                                               const std::vector<int32_t>& zeros);
+  std::vector<Requantization::Channel> PackGroups(const KernelInfo& info, const Tensor& weights,
+                                                  const std::vector<int32_t>& zeros);
   void RunDepthwise(KernelContext& context, const ConvCall& call) const;
   void RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window,
-                const PackedWeightsS8& lines, const OutputStage& store) const;
+                const PackedWeightsS8& weights, const OutputStage& store) const;
 
   WindowAttributes attributes_;
   int64_t group_;
   Shape weights_;
-  std::vector<int32_t>
-      line_zeros_;  // what the pixels' sums are multiplied with, by output channel; empty: the weights have no zero points
+  std::vector<int32_t> weight_zeros_;  // what the pixels' sums are multiplied with, by output channel; empty: the weights
+                                       // have no zero points
   std::vector<std::shared_ptr<const PackedWeightsS8>> groups_;
   Tensor taps_;  // of a depthwise convolution, widened
-  std::optional<Requantization> factors_;
+  std::optional<Requantization> requantization_;
 };
 
 }  // namespace tessera::cpu

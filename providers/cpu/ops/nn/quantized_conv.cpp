@@ -1,4 +1,4 @@
-#include "cpu/ops/nn/byte_conv.h"
+#include "cpu/ops/nn/quantized_conv.h"
 
 #include <algorithm>
 #include <numeric>
@@ -11,7 +11,7 @@ namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kMostPanelBytes = 320 << 10;  // of one panel
-constexpr int64_t kByteChunkBytes = 160 << 10;  // of panels that stay in the second cache while weights stream
+constexpr int64_t kChunkBytes = 160 << 10;      // of panels that stay in the second cache while weights stream
 constexpr int64_t kChannelBytes = 48 << 10;     // of a channel that is laid out for a depthwise convolution
 constexpr int64_t kReadBehind = 64;
 
@@ -33,24 +33,24 @@ size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width
 
 }  // namespace
 
-ByteConv::ByteConv(const KernelInfo& info, const ConvInputs& places)
+QuantizedConv::QuantizedConv(const KernelInfo& info, const ConvInputs& inputs)
     : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
   Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
-  const Tensor* w = info.constant_input(places.weights);
+  const Tensor* w = info.constant_input(inputs.weights);
   if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || w->shape()[0] % group_ != 0) return;
-  if (!HasConstantZeros(info, *w, places)) return;
+  if (!HasConstantZeros(info, *w, inputs)) return;
   weights_ = w->shape();
-  if (Depthwise() && places.gives_sums()) return;
-  const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(places.w_zero), weights_[0]);
-  std::vector<Requantization::Line> lines = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
-  if (lines.empty()) return;
+  if (Depthwise() && inputs.gives_sums()) return;
+  const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(inputs.w_zero), weights_[0]);
+  std::vector<Requantization::Channel> packed_channels = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
+  if (packed_channels.empty()) return;
   // Panels are unsigned, quantized values of int8 with the first bit flipped.
-  factors_.emplace(info, std::move(lines), weights_[0], !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0,
-                   places);
-  info.ReleaseConstant(places.weights);
+  requantization_.emplace(info, std::move(packed_channels), weights_[0],
+                          !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0, inputs);
+  info.ReleaseConstant(inputs.weights);
 }
 
-std::vector<Requantization::Line> ByteConv::PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros) {
+std::vector<Requantization::Channel> QuantizedConv::PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros) {
   const int64_t outputs = weights_[0], k = weights.num_elements() / outputs;
   const bool is_signed = weights.is(ElementType::kInt8);
   std::vector<int32_t> points(static_cast<size_t>(outputs), is_signed ? 0 : 128);
@@ -58,41 +58,41 @@ std::vector<Requantization::Line> ByteConv::PackTaps(const Tensor& weights, cons
   taps_ = Tensor(ElementType::kInt16, Shape{outputs, 2 * Pairs(k)});
   WidenRows(static_cast<const uint8_t*>(weights.raw()), is_signed, outputs, k, k, points.data(), 1,
             taps_.mutable_data<int16_t>());
-  std::vector<Requantization::Line> lines;
+  std::vector<Requantization::Channel> packed_channels;
   for (int64_t i = 0; i < outputs; ++i) {
     const int16_t* taps = taps_.data<int16_t>() + i * taps_.shape()[1];
-    lines.push_back({i, std::accumulate(taps, taps + k, 0), 0});
+    packed_channels.push_back({i, std::accumulate(taps, taps + k, 0), 0});
   }
-  return lines;
+  return packed_channels;
 }
 
-std::vector<Requantization::Line> ByteConv::PackGroups(const KernelInfo& info, const Tensor& weights,
-                                                       const std::vector<int32_t>& zeros) {
+std::vector<Requantization::Channel> QuantizedConv::PackGroups(const KernelInfo& info, const Tensor& weights,
+                                                               const std::vector<int32_t>& zeros) {
   const int64_t outputs = weights_[0] / group_, k = weights.num_elements() / weights_[0];
   if (PanelBytes(k, true) > kMostPanelBytes || outputs < 4 || k > INT32_MAX) return {};
   const auto* bytes = static_cast<const uint8_t*>(weights.raw());
-  std::vector<Requantization::Line> lines;
+  std::vector<Requantization::Channel> packed_channels;
   for (int64_t g = 0; g < group_; ++g) {
-    const LineSource source{bytes + g * outputs * k, weights.is(ElementType::kInt8), outputs, k, k, 1};
+    const WeightSource source{bytes + g * outputs * k, weights.is(ElementType::kInt8), outputs, k, k, 1};
     auto packed = SharedWeights(info, weights, fmt::format("u8s8_conv {} of {}", g, group_),
-                                [&] { return PackWeightsS8(info.threads(), source, LineSide::kBroadcast); });
+                                [&] { return PackWeightsS8(info.threads(), source, PanelLayout::kBroadcast); });
     if (packed == nullptr) return {};
-    Requantization::Append(*packed, g * outputs, lines);
+    Requantization::Append(*packed, g * outputs, packed_channels);
     groups_.push_back(std::move(packed));
   }
-  line_zeros_ = Requantization::TakeZeros(zeros, k, lines);
-  return lines;
+  weight_zeros_ = Requantization::SubtractZeroPoints(zeros, k, packed_channels);
+  return packed_channels;
 }
 
-void ByteConv::Run(KernelContext& context, const Window& window, Tensor& y) const {
-  const ConvCall call = factors_->Begin(context, window, y);
+void QuantizedConv::Run(KernelContext& context, const Window& window, Tensor& y) const {
+  const ConvCall call = requantization_->Begin(context, window, y);
   if (Depthwise()) {
     RunDepthwise(context, call);
     return;
   }
   const Tensor& x = call.x;
   const ConvInput layout(context, window);
-  const ByteRange input = LayOutBytes(context, layout, x, window, call.x_zero, false);
+  const RangeU8 input = LayOutU8(context, layout, x, window, call.x_zero, false);
   const bool is_signed = x.is(ElementType::kInt8);
   const int64_t pixels = window.output.num_elements(), kernel = window.kernel.num_elements(), channels = weights_[1];
   const int64_t outputs = weights_[0] / group_;
@@ -112,26 +112,26 @@ void ByteConv::Run(KernelContext& context, const Window& window, Tensor& y) cons
     OutputStage store = call.Store(pixels);
     store.data = static_cast<uint8_t*>(store.data) + i * outputs * pixels * store.size();
     store.add += g * outputs;
-    if (store.kind != OutputStage::kSums) store.scales += g * outputs;
-    if (!line_zeros_.empty()) store.line_zeros = line_zeros_.data() + g * outputs;
+    if (store.kind != OutputStage::kAccumulators) store.scales += g * outputs;
+    if (!weight_zeros_.empty()) store.weight_zeros = weight_zeros_.data() + g * outputs;
     RunGroup(context, layout, source, window, *groups_[static_cast<size_t>(g)], store);
   }
 }
 
-void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window,
-                        const PackedWeightsS8& lines, const OutputStage& store) const {
+void QuantizedConv::RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source,
+                             const Window& window, const PackedWeightsS8& weights, const OutputStage& store) const {
   const int64_t pixels = window.output.num_elements(), width = PanelWidth(),
                 panel_bytes = PanelBytes(source.rows, source.wide);
-  const int64_t panels = CeilDiv(pixels, width), blocks = CeilDiv(lines.lines, lines.width);
+  const int64_t panels = CeilDiv(pixels, width), blocks = CeilDiv(weights.n, weights.width);
   const int64_t threads = context.threads().num_threads();
   const int64_t want = threads == 1 ? 1 : 3 * threads;
-  const int64_t chunk = std::clamp<int64_t>(panels / want, 1, std::max<int64_t>(kByteChunkBytes / panel_bytes, 1));
+  const int64_t chunk = std::clamp<int64_t>(panels / want, 1, std::max<int64_t>(kChunkBytes / panel_bytes, 1));
   const int64_t chunks = CeilDiv(panels, chunk);
   // Splitting the output channels repeats the packing.
   const int64_t parts = chunks >= threads ? 1 : std::min(blocks, CeilDiv(threads, chunks));
   const bool flat = layout.in_place() && window.kernel.num_elements() == 1 && layout.channel_size() == pixels;
   const double work =
-      static_cast<double>(lines.lines) * static_cast<double>(pixels) * static_cast<double>(source.rows) * 0.008;
+      static_cast<double>(weights.n) * static_cast<double>(pixels) * static_cast<double>(source.rows) * 0.008;
   context.threads().ParallelFor(
       chunks * parts, work / static_cast<double>(chunks * parts), [&](int64_t begin, int64_t end) {
         const WorkArray<uint8_t> packed(static_cast<size_t>(chunk * panel_bytes));
@@ -143,21 +143,21 @@ void ByteConv::RunGroup(KernelContext& context, const ConvInput& layout, const P
             const size_t count = FindRuns(layout, flat, first + n, std::min(width, some - n), runs);
             PackPixels(source, runs, count, packed + n / width * panel_bytes);
           }
-          MultiplyPanels(lines, packed, panel_bytes, first, some, blocks * part / parts, blocks * (part + 1) / parts,
+          MultiplyPanels(weights, packed, panel_bytes, first, some, blocks * part / parts, blocks * (part + 1) / parts,
                          store);
         }
       });
 }
 
-void ByteConv::RunDepthwise(KernelContext& context, const ConvCall& call) const {
+void QuantizedConv::RunDepthwise(KernelContext& context, const ConvCall& call) const {
   const Tensor& x = call.x;
   const Window& window = call.window;
   const ConvInput layout(context, window);
   const int64_t outputs = weights_[0], per_group = outputs / group_, kernel = window.kernel.num_elements();
   const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements();
-  auto* codes = static_cast<uint8_t*>(call.y.mutable_raw());
+  auto* out = static_cast<uint8_t*>(call.y.mutable_raw());
   const bool alone = layout.channel_size() + kReadBehind <= kChannelBytes;  // a channel at a time
-  const ByteRange all = alone ? ByteRange{} : LayOutBytes(context, layout, x, window, call.x_zero, true);
+  const RangeU8 all = alone ? RangeU8{} : LayOutU8(context, layout, x, window, call.x_zero, true);
   const auto compute = [&](int64_t channel, const uint8_t* from) {
     for (int64_t output = channel % group_ * per_group; output < (channel % group_ + 1) * per_group; ++output) {
       const int16_t* taps = taps_.data<int16_t>() + output * taps_.shape()[1];
@@ -173,7 +173,7 @@ void ByteConv::RunDepthwise(KernelContext& context, const ConvCall& call) const 
                                    .scale = call.scales[static_cast<size_t>(output)],
                                    .zero = call.y_zero,
                                    .out_signed = call.y.is(ElementType::kInt8),
-                                   .out = codes + (channel / group_ * outputs + output) * pixels});
+                                   .out = out + (channel / group_ * outputs + output) * pixels});
     }
   };
   const double cost = static_cast<double>(pixels * per_group) * (1 + static_cast<double>(kernel) * 0.06);

@@ -1,11 +1,11 @@
-#include "cpu/ops/microsoft/nbits_product.h"
+#include "cpu/ops/microsoft/nbits_gemm.h"
 
 #include <atomic>
 
 #include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/float_view.h"
-#include "cpu/ops/nn/products.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "kernels/gemm/nbits/quantized.h"
 #include "runtime/memory/packed_store.h"
 
@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kFewRows = 12;
 constexpr int64_t kFewQuantizedRows = 8;
 constexpr int64_t kRowsOfTask = 24;  // that pay for a panel
-constexpr size_t kLine = 64;
+constexpr size_t kCacheLine = 64;
 
 void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
   const int64_t padded = ArrangedNBitsSize(w);
@@ -35,24 +35,25 @@ void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, co
 /// A as numbers of kByteLimbs, as accuracy_level allows, or kFloatLimbs. False where they cannot stand for A.
 bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs, int64_t rows, const float* a,
                        const float* bias, float* c) {
-  std::byte* room = context.scratch<std::byte>(static_cast<size_t>(rows) * QuantizedWorkspace(w, limbs)).data();
-  return MultiplyQuantizedRows(context.threads(), w, limbs, rows, a, bias, c, room);
+  std::byte* workspace = context.scratch<std::byte>(static_cast<size_t>(rows) * QuantizedWorkspace(w, limbs)).data();
+  return MultiplyQuantizedRows(context.threads(), w, limbs, rows, a, bias, c, workspace);
 }
 
 }  // namespace
 
 size_t QuantizedWorkspace(const NBitsWeights& w, int limbs) {
   const auto groups = static_cast<size_t>(NBitsGroups(w)), blocks = static_cast<size_t>(w.blocks);
-  return RoundUp<size_t>(static_cast<size_t>(QuantizedNBitsSize(w, limbs)), kLine) +
-         RoundUp(3 * groups * sizeof(float), kLine) + RoundUp(blocks * sizeof(float), kLine);
+  return RoundUp<size_t>(static_cast<size_t>(QuantizedNBitsSize(w, limbs)), kCacheLine) +
+         RoundUp(3 * groups * sizeof(float), kCacheLine) + RoundUp(blocks * sizeof(float), kCacheLine);
 }
 
 bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs, int64_t rows, const float* a,
-                           const float* bias, float* c, std::byte* room) {
+                           const float* bias, float* c, std::byte* workspace) {
   const int64_t groups = NBitsGroups(w);
   const bool few = rows <= (limbs == kByteLimbs ? kFewQuantizedRows : kFewRows);
-  QuantizedRows quantized{.codes = reinterpret_cast<int8_t*>(room), .limbs = limbs, .few = few};
-  quantized.scales = reinterpret_cast<float*>(room + rows * RoundUp<int64_t>(QuantizedNBitsSize(w, limbs), kLine));
+  QuantizedRows quantized{.quantized = reinterpret_cast<int8_t*>(workspace), .limbs = limbs, .few = few};
+  quantized.scales =
+      reinterpret_cast<float*>(workspace + rows * RoundUp<int64_t>(QuantizedNBitsSize(w, limbs), kCacheLine));
   quantized.unit_sums = quantized.scales + rows * groups;
   quantized.starts = reinterpret_cast<int32_t*>(quantized.unit_sums + rows * groups);
   quantized.block_sums = reinterpret_cast<float*>(quantized.starts + rows * groups);
@@ -89,14 +90,14 @@ bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs
 }
 
 std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t input) {
-  const Tensor* halves = info.constant_input(input);
-  const bool float16 = halves != nullptr && halves->is(ElementType::kFloat16);
-  if (!float16 && (halves == nullptr || !halves->is(ElementType::kBFloat16))) return nullptr;
-  return SharedTensor(info, *halves, "as_float", ElementType::kFloat, halves->shape(), [&] {
-    auto converted = std::make_shared<Tensor>(ElementType::kFloat, halves->shape(), WeightMemory());
+  const Tensor* fp16 = info.constant_input(input);
+  const bool float16 = fp16 != nullptr && fp16->is(ElementType::kFloat16);
+  if (!float16 && (fp16 == nullptr || !fp16->is(ElementType::kBFloat16))) return nullptr;
+  return SharedTensor(info, *fp16, "as_float", ElementType::kFloat, fp16->shape(), [&] {
+    auto converted = std::make_shared<Tensor>(ElementType::kFloat, fp16->shape(), WeightMemory());
     float* to = converted->mutable_data<float>();
-    float16 ? ConvertToFloat(info.threads(), halves->data<Float16>(), to, halves->num_elements())
-            : ConvertToFloat(info.threads(), halves->data<BFloat16>(), to, halves->num_elements());
+    float16 ? ConvertToFloat(info.threads(), fp16->data<Float16>(), to, fp16->num_elements())
+            : ConvertToFloat(info.threads(), fp16->data<BFloat16>(), to, fp16->num_elements());
     return converted;
   });
 }
@@ -111,9 +112,9 @@ void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool q
   if (by_limbs && MultiplyQuantized(context, weights, kFloatLimbs, rows, a, bias, c)) return;
   if (rows <= kFewRows) return MultiplyFew(context, weights, rows, a, bias, c);
   const NBitsPanels panels(weights, nullptr);
-  const GemmArgs<float> args = panels.Product(rows, a, bias, c);
+  const GemmArgs<float> args = panels.MakeGemm(rows, a, bias, c);
   if (shares_panels) {
-    RunProducts<float>(context, 1, [&](int64_t) { return args; });
+    RunGemms<float>(context, 1, [&](int64_t) { return args; });
   } else {
     Gemm(context.threads(), args);
   }

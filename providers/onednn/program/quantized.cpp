@@ -1,4 +1,4 @@
-#include "onednn/program/bytes.h"
+#include "onednn/program/quantized.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,16 +11,16 @@ namespace {
 
 /// Calls `body(i, channel)` for each element of a weight.
 template <class Body>
-void ForEachCode(const Codes& weight, const Body& body) {
-  const int64_t count = weight.codes->num_elements(), channels = weight.channels();
+void ForEachQuantized(const QuantizedWeight& weight, const Body& body) {
+  const int64_t count = weight.quantized->num_elements(), channels = weight.channels();
   const int64_t row = weight.axis == ChannelAxis::kFirst ? count / channels : channels;
   for (int64_t i = 0, at = 0; i < count; at = 0) {
-    const int64_t line = i / row;
-    for (; at < row; ++at, ++i) body(i, weight.axis == ChannelAxis::kFirst ? line : at);
+    const int64_t outer = i / row;
+    for (; at < row; ++at, ++i) body(i, weight.axis == ChannelAxis::kFirst ? outer : at);
   }
 }
 
-std::vector<int32_t> Zeros(const Codes& weight) {
+std::vector<int32_t> Zeros(const QuantizedWeight& weight) {
   std::vector<int32_t> zeros;
   for (int64_t c = 0; c < weight.channels(); ++c) zeros.push_back(weight.zero(c));
   return zeros;
@@ -28,65 +28,67 @@ std::vector<int32_t> Zeros(const Codes& weight) {
 
 }  // namespace
 
-int32_t CodeAt(const Tensor& tensor, int64_t i) {
+int32_t QuantizedAt(const Tensor& tensor, int64_t i) {
   const auto* bytes = static_cast<const uint8_t*>(tensor.unaligned_raw());
   return tensor.is(ElementType::kInt8) ? static_cast<int8_t>(bytes[i]) : bytes[i];
 }
 
-int32_t Codes::zero(int64_t channel) const {
-  return zeros == nullptr ? 0 : CodeAt(*zeros, zeros->num_elements() == 1 ? 0 : channel);
+int32_t QuantizedWeight::zero(int64_t channel) const {
+  return zeros == nullptr ? 0 : QuantizedAt(*zeros, zeros->num_elements() == 1 ? 0 : channel);
 }
 
-std::string RefuseCodes(const GraphViewer& graph, const Node& node, size_t weight, size_t zeros, ChannelAxis axis) {
-  const Tensor* codes = graph.constant(node.inputs[weight]);
-  if (codes == nullptr) return "its weights are not constant";
-  if (codes->num_elements() == 0) return "its weights are empty";
-  const Codes given{
-      codes, zeros < node.inputs.size() && node.inputs[zeros] != kNone ? graph.constant(node.inputs[zeros]) : nullptr,
+std::string RefuseQuantizedWeight(const GraphViewer& graph, const Node& node, size_t weight, size_t zeros,
+                                  ChannelAxis axis) {
+  const Tensor* quantized = graph.constant(node.inputs[weight]);
+  if (quantized == nullptr) return "its weights are not constant";
+  if (quantized->num_elements() == 0) return "its weights are empty";
+  const QuantizedWeight given{
+      quantized, zeros < node.inputs.size() && node.inputs[zeros] != kNone ? graph.constant(node.inputs[zeros]) : nullptr,
       axis};
   if (!IsConstantOf(graph, node, zeros, given.channels(), true))
     return "its weights' zero points are not constants, one or one a channel";
-  if (given.zeros != nullptr && given.zeros->type() != codes->type()) return "its weights' zero points are of another type";
+  if (given.zeros != nullptr && given.zeros->type() != quantized->type())
+    return "its weights' zero points are of another type";
   const std::vector<int32_t> points = Zeros(given);
-  const int32_t middle = codes->is(ElementType::kInt8) ? 0 : 128;
+  const int32_t middle = quantized->is(ElementType::kInt8) ? 0 : 128;
   bool fits = true;
   if (std::all_of(points.begin(), points.end(), [&](int32_t point) { return point == middle; })) return {};
-  ForEachCode(given, [&](int64_t i, int64_t channel) {
-    const int32_t value = CodeAt(*codes, i) - points[static_cast<size_t>(channel)];
+  ForEachQuantized(given, [&](int64_t i, int64_t channel) {
+    const int32_t value = QuantizedAt(*quantized, i) - points[static_cast<size_t>(channel)];
     fits = fits && value >= std::numeric_limits<int8_t>::min() && value <= std::numeric_limits<int8_t>::max();
   });
   return fits ? std::string() : "its weights less their zero points do not fit int8, which is what oneDNN multiplies by";
 }
 
-int64_t LargestSum(const Codes& weight) {
-  constexpr int64_t kLargestCode = 255;
+int64_t LargestAccumulator(const QuantizedWeight& weight) {
+  constexpr int64_t kLargestQuantized = 255;
   const std::vector<int32_t> points = Zeros(weight);
   std::vector<int64_t> sums(points.size());
-  ForEachCode(weight, [&](int64_t i, int64_t channel) {
+  ForEachQuantized(weight, [&](int64_t i, int64_t channel) {
     const auto c = static_cast<size_t>(channel);
-    sums[c] += std::abs(CodeAt(*weight.codes, i) - points[c]);
+    sums[c] += std::abs(QuantizedAt(*weight.quantized, i) - points[c]);
   });
-  return *std::max_element(sums.begin(), sums.end()) * kLargestCode;
+  return *std::max_element(sums.begin(), sums.end()) * kLargestQuantized;
 }
 
-SignedCodes AddSigned(ProgramBuilder& builder, const Codes& weight) {
+SignedWeight AddSigned(ProgramBuilder& builder, const QuantizedWeight& weight) {
   const std::vector<int32_t> points = Zeros(weight);
-  const Dims dims = ToDims(weight.codes->shape());
-  const Desc given = Plain(dims, DataTypeOf(weight.codes->type())), wanted = Plain(dims, DataType::s8);
-  SignedCodes result{-1, std::vector<int32_t>(points.size())};
-  ForEachCode(weight, [&](int64_t i, int64_t channel) {
+  const Dims dims = ToDims(weight.quantized->shape());
+  const Desc given = Plain(dims, DataTypeOf(weight.quantized->type())), wanted = Plain(dims, DataType::s8);
+  SignedWeight result{-1, std::vector<int32_t>(points.size())};
+  ForEachQuantized(weight, [&](int64_t i, int64_t channel) {
     const auto c = static_cast<size_t>(channel);
-    result.sums[c] += CodeAt(*weight.codes, i) - points[c];
+    result.sums[c] += QuantizedAt(*weight.quantized, i) - points[c];
   });
-  auto memory = SharedWeights::Plain(*weight.codes, given);
+  auto memory = SharedWeights::Plain(*weight.quantized, given);
   const bool as_it_is =
       given == wanted && std::all_of(points.begin(), points.end(), [](int32_t point) { return point == 0; });
   if (!as_it_is) {
     const std::string key =
         "signed" + std::string(reinterpret_cast<const char*>(points.data()), points.size() * sizeof(int32_t));
     memory = SharedWeights::ConvertedBytes(key, memory, wanted, [&](const std::byte*, std::byte* to) {
-      ForEachCode(weight, [&](int64_t i, int64_t channel) {
-        to[i] = static_cast<std::byte>(CodeAt(*weight.codes, i) - points[static_cast<size_t>(channel)]);
+      ForEachQuantized(weight, [&](int64_t i, int64_t channel) {
+        to[i] = static_cast<std::byte>(QuantizedAt(*weight.quantized, i) - points[static_cast<size_t>(channel)]);
       });
     });
   }

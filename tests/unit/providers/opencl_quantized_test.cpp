@@ -28,7 +28,7 @@ using testing::Random;
 using testing::ResultsOf;
 using testing::Text;
 
-class OpenclCodesTest : public OnDevice<::testing::TestWithParam<const char*>> {
+class OpenclQuantizedTest : public OnDevice<::testing::TestWithParam<const char*>> {
  protected:
   /// Integers are the same, floats within rounding. Runs twice: what is kept from the first run must not disturb the
   /// second.
@@ -41,31 +41,31 @@ class OpenclCodesTest : public OnDevice<::testing::TestWithParam<const char*>> {
     for (int run = 0; run < 2; ++run) ExpectClose(ResultsOf(device, inputs), expected);
   }
 
-  static Value CodesOf(ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& codes) {
+  static Value CodesOf(ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& quantized) {
     Tensor tensor(type, Shape(dims));
     auto* bytes = static_cast<uint8_t*>(tensor.mutable_raw());
-    for (size_t i = 0; i < codes.size(); ++i) bytes[i] = static_cast<uint8_t>(codes[i]);
+    for (size_t i = 0; i < quantized.size(); ++i) bytes[i] = static_cast<uint8_t>(quantized[i]);
     return Value(std::move(tensor));
   }
   /// `margin` codes away from the least and the greatest one.
-  static std::vector<int> RandomCodes(ElementType type, int64_t count, unsigned seed, int margin = 0) {
+  static std::vector<int> RandomQuantized(ElementType type, int64_t count, unsigned seed, int margin = 0) {
     const int least = (type == ElementType::kInt8 ? -128 : 0) + margin,
               greatest = (type == ElementType::kInt8 ? 127 : 255) - margin;
-    std::vector<int> codes;
+    std::vector<int> quantized;
     for (const float value :
          Random(static_cast<size_t>(count), seed, static_cast<float>(least), static_cast<float>(greatest) + 0.99f)) {
-      codes.push_back(static_cast<int>(std::floor(value)));
+      quantized.push_back(static_cast<int>(std::floor(value)));
     }
-    return codes;
+    return quantized;
   }
   /// An initializer, or an input of the model.
   static void Operand(ModelBuilder& model, std::vector<Value>& inputs, bool constant, const std::string& name,
-                      ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& codes) {
+                      ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& quantized) {
     if (constant) {
-      model.Codes(name, type, dims, codes);
+      model.Codes(name, type, dims, quantized);
     } else {
       model.Input(name, type, dims);
-      inputs.push_back(CodesOf(type, dims, codes));
+      inputs.push_back(CodesOf(type, dims, quantized));
     }
   }
 };
@@ -84,7 +84,7 @@ const CodeProduct kProducts[] = {
     {{24}, {3, 24, 5}, {3, 5}},
 };
 
-TEST_P(OpenclCodesTest, MatMulInteger) {
+TEST_P(OpenclQuantizedTest, MatMulInteger) {
   for (const CodeProduct& one : kProducts) {
     for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
       for (const int variant :
@@ -97,11 +97,11 @@ TEST_P(OpenclCodesTest, MatMulInteger) {
         ModelBuilder model;
         std::vector<Value> inputs;
         model.Output("y", ElementType::kInt32, one.y);
-        Operand(model, inputs, false, "a", type, one.a, RandomCodes(type, Shape(one.a).num_elements(), 1));
-        Operand(model, inputs, constant, "b", other, one.b, RandomCodes(other, Shape(one.b).num_elements(), 2));
+        Operand(model, inputs, false, "a", type, one.a, RandomQuantized(type, Shape(one.a).num_elements(), 1));
+        Operand(model, inputs, constant, "b", other, one.b, RandomQuantized(other, Shape(one.b).num_elements(), 2));
         Operand(model, inputs, false, "za", type, {}, {type == ElementType::kInt8 ? -100 : 200});
         const std::vector<int> middle = {other == ElementType::kInt8 ? 0 : 128};
-        Operand(model, inputs, constant, "zb", other, {zeros}, variant & 4 ? middle : RandomCodes(other, zeros, 3));
+        Operand(model, inputs, constant, "zb", other, {zeros}, variant & 4 ? middle : RandomQuantized(other, zeros, 3));
         model.Node("MatMulInteger", {"a", "b", "za", "zb"}, {"y"});
         ExpectAsOnCpu(model, inputs);
       }
@@ -109,7 +109,7 @@ TEST_P(OpenclCodesTest, MatMulInteger) {
   }
 }
 
-TEST_P(OpenclCodesTest, QLinearMatMul) {
+TEST_P(OpenclQuantizedTest, QLinearMatMul) {
   for (const CodeProduct& one : kProducts) {
     for (const int variant : {0, 1, 2, 3}) {  // bit 0: by column; bit 1: weights less their zero points are bytes
       SCOPED_TRACE(fmt::format("{} times {}, {}", fmt::join(one.a, "x"), fmt::join(one.b, "x"), variant));
@@ -118,9 +118,9 @@ TEST_P(OpenclCodesTest, QLinearMatMul) {
       std::vector<Value> inputs;
       model.Output("y", ElementType::kUInt8, one.y);
       Operand(model, inputs, false, "a", ElementType::kUInt8, one.a,
-              RandomCodes(ElementType::kUInt8, Shape(one.a).num_elements(), 1));
+              RandomQuantized(ElementType::kUInt8, Shape(one.a).num_elements(), 1));
       model.Codes("b", ElementType::kInt8, one.b,
-                  RandomCodes(ElementType::kInt8, Shape(one.b).num_elements(), 2, variant & 2 ? 3 : 0));
+                  RandomQuantized(ElementType::kInt8, Shape(one.b).num_elements(), 2, variant & 2 ? 3 : 0));
       model.Floats("sa", {}, {0.02f})
           .Floats("sb", {scales}, Random(static_cast<size_t>(scales), 3, 0.001f, 0.02f))
           .Floats("sy", {}, {0.25f});
@@ -134,11 +134,11 @@ TEST_P(OpenclCodesTest, QLinearMatMul) {
 }
 
 /// Other zero points are another form of the same weights.
-TEST_P(OpenclCodesTest, ZeroPointsOfSharedWeights) {
+TEST_P(OpenclQuantizedTest, ZeroPointsOfSharedWeights) {
   ModelBuilder model;
   std::vector<Value> inputs;
-  Operand(model, inputs, false, "a", ElementType::kUInt8, {5, 40}, RandomCodes(ElementType::kUInt8, 200, 1));
-  model.Codes("b", ElementType::kUInt8, {40, 20}, RandomCodes(ElementType::kUInt8, 800, 2))
+  Operand(model, inputs, false, "a", ElementType::kUInt8, {5, 40}, RandomQuantized(ElementType::kUInt8, 200, 1));
+  model.Codes("b", ElementType::kUInt8, {40, 20}, RandomQuantized(ElementType::kUInt8, 800, 2))
       .Codes("za", ElementType::kUInt8, {}, {7});
   for (const int zero : {1, 2}) {
     const std::string name = fmt::format("y{}", zero), zeros = fmt::format("z{}", zero);
@@ -148,7 +148,7 @@ TEST_P(OpenclCodesTest, ZeroPointsOfSharedWeights) {
   ExpectAsOnCpu(model, inputs);
 }
 
-TEST_P(OpenclCodesTest, Convolutions) {
+TEST_P(OpenclQuantizedTest, Convolutions) {
   for (const ConvolutionCase& one : kConvolutionCases) {
     // Bit 0: filters are constant; bit 1: QLinearConv with a scale for each, else ConvInteger; bit 2: filters less their
     // zero points are bytes.
@@ -159,9 +159,9 @@ TEST_P(OpenclCodesTest, Convolutions) {
       ModelBuilder model;
       std::vector<Value> inputs;
       Operand(model, inputs, false, "x", ElementType::kUInt8, one.x,
-              RandomCodes(ElementType::kUInt8, Shape(one.x).num_elements(), 1));
+              RandomQuantized(ElementType::kUInt8, Shape(one.x).num_elements(), 1));
       Operand(model, inputs, constant, "w", ElementType::kInt8, one.w,
-              RandomCodes(ElementType::kInt8, Shape(one.w).num_elements(), 2, variant & 4 ? 2 : 0));
+              RandomQuantized(ElementType::kInt8, Shape(one.w).num_elements(), 2, variant & 4 ? 2 : 0));
       model.Codes("zx", ElementType::kUInt8, {}, {130})
           .Codes("zw", ElementType::kInt8, {filters}, std::vector<int>(static_cast<size_t>(filters), -2));
       model.Floats("sx", {}, {0.02f})
@@ -179,7 +179,7 @@ TEST_P(OpenclCodesTest, Convolutions) {
   }
 }
 
-TEST_P(OpenclCodesTest, WeightsOfFewBits) {
+TEST_P(OpenclQuantizedTest, WeightsOfFewBits) {
   struct Case {
     int64_t bits, block, k, n;
   };
@@ -199,11 +199,11 @@ TEST_P(OpenclCodesTest, WeightsOfFewBits) {
           std::vector<Value> inputs = {Floats({rows, one.k}, Random(static_cast<size_t>(rows * one.k), 1))};
           model.Input("a", ElementType::kFloat, {rows, one.k}).Output("y", ElementType::kFloat, {rows, one.n});
           Operand(model, inputs, constant, "b", ElementType::kUInt8, {one.n, blocks, bytes},
-                  RandomCodes(ElementType::kUInt8, one.n * blocks * bytes, 2));
+                  RandomQuantized(ElementType::kUInt8, one.n * blocks * bytes, 2));
           model.Floats("s", {one.n * blocks}, Random(static_cast<size_t>(one.n * blocks), 3, 0.01f, 0.1f));
           if (zeros == 1)
             model.Codes("z", ElementType::kUInt8, {one.n * zero_bytes},
-                        RandomCodes(ElementType::kUInt8, one.n * zero_bytes, 4));
+                        RandomQuantized(ElementType::kUInt8, one.n * zero_bytes, 4));
           if (zeros == 2) model.Floats("z", {one.n * blocks}, Random(static_cast<size_t>(one.n * blocks), 5, 0, 15));
           model.Floats("bias", {one.n}, Random(static_cast<size_t>(one.n), 6));
           auto& node = model.Node("MatMulNBits", {"a", "b", "s", zeros == 0 ? "" : "z", "", "bias"}, {"y"});
@@ -220,16 +220,16 @@ TEST_P(OpenclCodesTest, WeightsOfFewBits) {
 }
 
 /// Few enough for simulated devices.
-TEST_P(OpenclCodesTest, SampleOfEach) {
+TEST_P(OpenclQuantizedTest, SampleOfEach) {
   for (const int64_t rows : {1, 3, 9}) {
     ModelBuilder model;
     auto* import = model.proto().add_opset_import();
     import->set_domain("com.microsoft");
     import->set_version(1);
     model.Input("a", ElementType::kFloat, {rows, 40}).Output("y", ElementType::kFloat, {rows, 17});
-    model.Codes("b", ElementType::kUInt8, {17, 3, 8}, RandomCodes(ElementType::kUInt8, 17 * 24, 2));
+    model.Codes("b", ElementType::kUInt8, {17, 3, 8}, RandomQuantized(ElementType::kUInt8, 17 * 24, 2));
     model.Floats("s", {51}, Random(51, 3, 0.01f, 0.1f))
-        .Codes("z", ElementType::kUInt8, {34}, RandomCodes(ElementType::kUInt8, 34, 4));
+        .Codes("z", ElementType::kUInt8, {34}, RandomQuantized(ElementType::kUInt8, 34, 4));
     auto& node = model.Node("MatMulNBits", {"a", "b", "s", "z"}, {"y"});
     node.set_domain("com.microsoft");
     for (const auto& [name, value] :
@@ -239,8 +239,8 @@ TEST_P(OpenclCodesTest, SampleOfEach) {
   }
   ModelBuilder model;
   std::vector<Value> inputs;
-  Operand(model, inputs, false, "x", ElementType::kUInt8, {1, 3, 5, 5}, RandomCodes(ElementType::kUInt8, 75, 1));
-  model.Codes("w", ElementType::kInt8, {9, 3, 3, 3}, RandomCodes(ElementType::kInt8, 243, 2))
+  Operand(model, inputs, false, "x", ElementType::kUInt8, {1, 3, 5, 5}, RandomQuantized(ElementType::kUInt8, 75, 1));
+  model.Codes("w", ElementType::kInt8, {9, 3, 3, 3}, RandomQuantized(ElementType::kInt8, 243, 2))
       .Codes("z", ElementType::kUInt8, {}, {130});
   model.Output("y", ElementType::kInt32, {1, 9, 5, 5});
   Ints(model.Node("ConvInteger", {"x", "w", "z"}, {"y"}), "pads", {1, 1, 1, 1});
@@ -248,7 +248,7 @@ TEST_P(OpenclCodesTest, SampleOfEach) {
 }
 
 /// States of more entries than a block has rows, of widths that are no multiple of a panel's.
-TEST_P(OpenclCodesTest, RecurrentStates) {
+TEST_P(OpenclQuantizedTest, RecurrentStates) {
   for (const std::string op : {"RNN", "GRU", "LSTM"}) {
     for (const std::string direction : {"forward", "reverse", "bidirectional"}) {
       for (const int variant :
@@ -293,7 +293,7 @@ TEST_P(OpenclCodesTest, RecurrentStates) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, OpenclCodesTest, ::testing::Values("panels", "tiles"),
+INSTANTIATE_TEST_SUITE_P(Kernels, OpenclQuantizedTest, ::testing::Values("panels", "tiles"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "cpu/ops/nn/rounded_product.h"
+#include "cpu/ops/nn/rounded_gemm.h"
 #include "kernels/gemm/gemm.h"
 #include "tessera/provider/kernel.h"
 
@@ -14,7 +14,7 @@ namespace tessera::cpu {
 
 /// Rows [m0, m1) of an integer GEMM. Alpha and the epilogue do not apply.
 template <class T>
-void IntegerProduct(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
+void IntegerGemmRows(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
   static_assert(std::is_unsigned_v<T>);
   // Narrow types would be promoted to int, where overflow is undefined.
   using Sum = std::conditional_t<(sizeof(T) < 4), uint32_t, T>;
@@ -41,18 +41,18 @@ void IntegerProduct(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
 
 /// `count` GEMMs of one shape, in parallel.
 template <class C>
-void RunProducts(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int64_t)> product) {
+void RunGemms(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int64_t)> gemm_args) {
   if (count == 0) return;
-  const GemmArgs<C> first = product(0);
+  const GemmArgs<C> first = gemm_args(0);
   if (first.m == 0 || first.n == 0) return;
   ThreadPool& threads = context.threads();
   if constexpr (std::is_floating_point_v<C>) {
     if (count > 1) {
-      GemmBatch<C>(threads, count, first, product);
+      GemmBatch<C>(threads, count, first, gemm_args);
       return;
     }
     if constexpr (std::is_same_v<C, float>) {
-      if (first.panel_type == PanelType::kPairs) return RunRoundedProduct(context, first);
+      if (first.panel_type == PanelType::kPairs) return RunRoundedGemm(context, first);
     }
     const size_t size = GemmWorkspaceSize(first, threads.num_threads());
     Gemm(threads, first, size == 0 ? nullptr : context.scratch<C>(size).data());
@@ -62,7 +62,7 @@ void RunProducts(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(
       while (begin < end) {
         const int64_t row = begin % first.m;
         const int64_t rows = std::min(first.m - row, end - begin);
-        IntegerProduct(product(begin / first.m), row, row + rows);
+        IntegerGemmRows(gemm_args(begin / first.m), row, row + rows);
         begin += rows;
       }
     });

@@ -4,7 +4,7 @@
 #include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/conv/nchw8c/product.cpp"
+#define HWY_TARGET_INCLUDE "kernels/conv/nchw8c/gemm.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -204,8 +204,8 @@ TileKernel KernelForPixels(int64_t pixels) {
 }
 
 template <int B>
-TileKernel KernelForStep(const Nchw8cProduct& product, int64_t pixels) {
-  switch (product.step) {
+TileKernel KernelForStep(const Nchw8cGemm& gemm, int64_t pixels) {
+  switch (gemm.step) {
     case 1: return KernelForPixels<B, 1>(pixels);
     case 3: return KernelForPixels<B, 3>(pixels);
     case 4: return KernelForPixels<B, 4>(pixels);
@@ -214,50 +214,50 @@ TileKernel KernelForStep(const Nchw8cProduct& product, int64_t pixels) {
     case 7: return KernelForPixels<B, 7>(pixels);
     case 11: return KernelForPixels<B, 11>(pixels);
     default:
-      return product.pixel_offsets == nullptr ? KernelForPixels<B, kChannelBlock, true>(pixels)
-                                              : KernelForPixels<B, kChannelBlock>(pixels);
+      return gemm.pixel_offsets == nullptr ? KernelForPixels<B, kChannelBlock, true>(pixels)
+                                           : KernelForPixels<B, kChannelBlock>(pixels);
   }
 }
 
-TileKernel KernelFor(const Nchw8cProduct& product, int64_t blocks, int64_t pixels) {
+TileKernel KernelFor(const Nchw8cGemm& gemm, int64_t blocks, int64_t pixels) {
   if constexpr (kJoinsGroups) {
-    if (blocks == kJoined) return KernelForStep<static_cast<int>(kJoined)>(product, pixels);
+    if (blocks == kJoined) return KernelForStep<static_cast<int>(kJoined)>(gemm, pixels);
   }
-  if (blocks == 1) return KernelForStep<1>(product, pixels);
-  return blocks == 2 ? KernelForStep<2>(product, pixels) : KernelForStep<3>(product, pixels);
+  if (blocks == 1) return KernelForStep<1>(gemm, pixels);
+  return blocks == 2 ? KernelForStep<2>(gemm, pixels) : KernelForStep<3>(gemm, pixels);
 }
 
 /// Some steps of one group of blocks, or of two that are joined. `next`: weights to ask for meanwhile.
-void MultiplyPart(const Nchw8cProduct& product, int64_t first_block, int64_t blocks, const Nchw8cPixels& pixels,
+void MultiplyPart(const Nchw8cGemm& gemm, int64_t first_block, int64_t blocks, const Nchw8cPixels& pixels,
                   int64_t step_begin, int64_t step_end, const float* next) {
   // Tiles of even sizes: a last one of few pixels would take nearly as long as a whole one.
   const int64_t tiles = (pixels.count + kMostPixels[blocks] - 1) / kMostPixels[blocks];
   const int64_t size = pixels.count / tiles;
   const int64_t larger = pixels.count % tiles;
-  const int64_t at = first_block * product.pixels * kChannelBlock;
-  const Nchw8cEpilogue& epilogue = product.epilogue;
+  const int64_t at = first_block * gemm.pixels * kChannelBlock;
+  const Nchw8cEpilogue& epilogue = gemm.epilogue;
   const int64_t steps = step_end - step_begin, joined = blocks == kJoined && kJoinsGroups ? 2 : 1;
-  const BlockPrefetch share(steps * product.step * blocks / joined * kChannelBlock * int64_t{sizeof(float)},
+  const BlockPrefetch share(steps * gemm.step * blocks / joined * kChannelBlock * int64_t{sizeof(float)},
                             tiles * pixels.rows * steps);
   BlockPrefetch ahead[2] = {share, share};
   for (int64_t i = 0; i < joined && next != nullptr; ++i)
-    ahead[i].Begin(next + i * kJoined / 2 * kChannelBlock * product.depth);
-  const TileRun run{product.input,
-                    product.pixel_offsets,
-                    product.steps + step_begin,
+    ahead[i].Begin(next + i * kJoined / 2 * kChannelBlock * gemm.depth);
+  const TileRun run{gemm.input,
+                    gemm.pixel_offsets,
+                    gemm.steps + step_begin,
                     step_end - step_begin,
-                    product.weights + first_block * kChannelBlock * product.depth,
-                    kJoined / 2 * kChannelBlock * product.depth,
-                    product.output + at,
-                    product.pixels * kChannelBlock,
+                    gemm.weights + first_block * kChannelBlock * gemm.depth,
+                    kJoined / 2 * kChannelBlock * gemm.depth,
+                    gemm.output + at,
+                    gemm.pixels * kChannelBlock,
                     epilogue.bias == nullptr ? nullptr : epilogue.bias + first_block * kChannelBlock,
                     epilogue.residual == nullptr ? nullptr : epilogue.residual + at,
                     &epilogue,
                     step_begin == 0,
-                    step_end == product.num_steps,
+                    step_end == gemm.num_steps,
                     ahead};
-  const TileKernel kernel = KernelFor(product, blocks, size);
-  const TileKernel larger_kernel = larger == 0 ? nullptr : KernelFor(product, blocks, size + 1);
+  const TileKernel kernel = KernelFor(gemm, blocks, size);
+  const TileKernel larger_kernel = larger == 0 ? nullptr : KernelFor(gemm, blocks, size + 1);
   const bool activates = run.last && ActivatesStored(epilogue);
   const auto compute = [&](TileKernel tile_kernel, int64_t pixel, int64_t tile_size, int64_t end) {
     while (pixel < end) {
@@ -279,29 +279,29 @@ void MultiplyPart(const Nchw8cProduct& product, int64_t first_block, int64_t blo
 }
 
 /// Of a group of blocks, from a step on; null past the last.
-const float* WeightsOf(const Nchw8cProduct& product, int64_t group, int64_t step) {
-  if (step >= product.num_steps) return nullptr;
-  const int64_t first = FirstBlock(product.output_blocks, group),
-                width = (FirstBlock(product.output_blocks, group + 1) - first) * kChannelBlock;
-  return product.weights + first * kChannelBlock * product.depth + product.steps[step].weights * width;
+const float* WeightsOf(const Nchw8cGemm& gemm, int64_t group, int64_t step) {
+  if (step >= gemm.num_steps) return nullptr;
+  const int64_t first = FirstBlock(gemm.output_blocks, group),
+                width = (FirstBlock(gemm.output_blocks, group + 1) - first) * kChannelBlock;
+  return gemm.weights + first * kChannelBlock * gemm.depth + gemm.steps[step].weights * width;
 }
 
-void Multiply(const Nchw8cProduct& product, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end) {
-  const int64_t parts = std::max<int64_t>(CeilDiv(product.num_steps * product.step, kMostDepth), 1);
-  const int64_t part = std::max<int64_t>(CeilDiv(product.num_steps, parts), 1);
-  const int64_t most = std::max<int64_t>(kInputBytes / (part * product.step * int64_t{sizeof(float)}), 48);
+void Multiply(const Nchw8cGemm& gemm, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end) {
+  const int64_t parts = std::max<int64_t>(CeilDiv(gemm.num_steps * gemm.step, kMostDepth), 1);
+  const int64_t part = std::max<int64_t>(CeilDiv(gemm.num_steps, parts), 1);
+  const int64_t most = std::max<int64_t>(kInputBytes / (part * gemm.step * int64_t{sizeof(float)}), 48);
   const int64_t rounds = pixels.rows > 1 ? 1 : CeilDiv(pixels.count, most);
   for (int64_t round = 0; round < rounds; ++round) {
     Nchw8cPixels some = pixels;
     some.first = pixels.first + pixels.count * round / rounds;
     some.count = pixels.first + pixels.count * (round + 1) / rounds - some.first;
-    for (int64_t step = 0; step == 0 || step < product.num_steps; step += part) {
+    for (int64_t step = 0; step == 0 || step < gemm.num_steps; step += part) {
       for (int64_t group = group_begin, next; group < group_end; group = next) {
-        const int64_t first_block = FirstBlock(product.output_blocks, group);
-        const auto blocks = [&](int64_t groups) { return FirstBlock(product.output_blocks, group + groups) - first_block; };
+        const int64_t first_block = FirstBlock(gemm.output_blocks, group);
+        const auto blocks = [&](int64_t groups) { return FirstBlock(gemm.output_blocks, group + groups) - first_block; };
         next = group + (kJoinsGroups && group + 2 <= group_end && blocks(2) == kJoined ? 2 : 1);
-        MultiplyPart(product, first_block, blocks(next - group), some, step, std::min(step + part, product.num_steps),
-                     next < group_end ? WeightsOf(product, next, step) : WeightsOf(product, group_begin, step + part));
+        MultiplyPart(gemm, first_block, blocks(next - group), some, step, std::min(step + part, gemm.num_steps),
+                     next < group_end ? WeightsOf(gemm, next, step) : WeightsOf(gemm, group_begin, step + part));
       }
     }
   }
@@ -309,8 +309,8 @@ void Multiply(const Nchw8cProduct& product, const Nchw8cPixels& pixels, int64_t 
 
 }  // namespace
 
-void MultiplyInBlocks(const Nchw8cProduct& product, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end) {
-  Multiply(product, pixels, group_begin, group_end);
+void MultiplyInBlocks(const Nchw8cGemm& gemm, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end) {
+  Multiply(gemm, pixels, group_begin, group_end);
 }
 
 bool HoldsOneBlock() { return HWY_LANES(float) >= kChannelBlock; }
@@ -326,9 +326,9 @@ HWY_EXPORT(HoldsOneBlock);
 
 bool SuitsChannelBlocks() { return HWY_DYNAMIC_DISPATCH(HoldsOneBlock)(); }
 
-void MultiplyNchw8c(const Nchw8cProduct& product, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end) {
+void MultiplyNchw8c(const Nchw8cGemm& gemm, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end) {
   if (pixels.count <= 0 || pixels.rows <= 0) return;
-  HWY_DYNAMIC_DISPATCH(MultiplyInBlocks)(product, pixels, group_begin, group_end);
+  HWY_DYNAMIC_DISPATCH(MultiplyInBlocks)(gemm, pixels, group_begin, group_end);
 }
 
 void PackNchw8cWeights(const float* weights, int64_t planes, int64_t unit, int64_t positions, int64_t blocks,

@@ -20,7 +20,7 @@ void Retype(onnx::ValueInfoProto& value) {
 }
 
 /// The same model of bfloat16; constants whose names begin with "keep" stay as they are.
-ModelBuilder OfHalves(ModelBuilder model) {
+ModelBuilder OfHalfPrecision(ModelBuilder model) {
   onnx::GraphProto& graph = *model.proto().mutable_graph();
   for (auto& input : *graph.mutable_input()) Retype(input);
   for (auto& output : *graph.mutable_output()) Retype(output);
@@ -40,7 +40,7 @@ ModelBuilder OfHalves(ModelBuilder model) {
   return model;
 }
 
-std::vector<float> RunHalves(const Session& session, const std::vector<Value>& inputs) {
+std::vector<float> RunHalfPrecision(const Session& session, const std::vector<Value>& inputs) {
   std::vector<Value> results(1);
   session.Run(inputs, results);
   EXPECT_TRUE(results[0].tensor().is(ElementType::kBFloat16));
@@ -49,13 +49,13 @@ std::vector<float> RunHalves(const Session& session, const std::vector<Value>& i
   return numbers;
 }
 
-struct HalfModel {
+struct Fp16Model {
   const char* name;
   std::vector<int64_t> x, y;
   std::function<void(ModelBuilder&)> add;
 };
 
-std::vector<HalfModel> HalfImages() {
+std::vector<Fp16Model> HalfImages() {
   const auto pads = [](onnx::NodeProto& node) -> onnx::NodeProto& { return Ints(node, "pads", {1, 1, 1, 1}); };
   return {{"residual block",
            {2, 16, 8, 8},
@@ -114,7 +114,7 @@ std::vector<HalfModel> HalfImages() {
            }}};
 }
 
-std::vector<HalfModel> HalfRows() {
+std::vector<Fp16Model> HalfRows() {
   return {{"feed forward",
            {2, 5, 16},
            {2, 5, 16},
@@ -168,11 +168,11 @@ std::vector<HalfModel> HalfRows() {
           {"short sums", {3, 4}, {3, 4}, [](ModelBuilder& model) { model.Node("MatMul", {"x", "small"}, {"y"}); }}};
 }
 
-TEST(OnednnHalves, AsFloatsWithinTheirPrecision) {
+TEST(OnednnHalfPrecision, AsFloatsWithinTheirPrecision) {
   if (!HasBfloat16()) GTEST_SKIP() << "no products of bfloat16 here";
-  std::vector<HalfModel> cases = HalfImages();
-  for (HalfModel& one : HalfRows()) cases.push_back(std::move(one));
-  for (const HalfModel& one : cases) {
+  std::vector<Fp16Model> cases = HalfImages();
+  for (Fp16Model& one : HalfRows()) cases.push_back(std::move(one));
+  for (const Fp16Model& one : cases) {
     for (const OptimizationLevel level : {OptimizationLevel::kNone, OptimizationLevel::kAll}) {
       SCOPED_TRACE(::testing::Message() << one.name << " at level " << static_cast<int>(level));
       ModelBuilder floats(23);
@@ -190,7 +190,7 @@ TEST(OnednnHalves, AsFloatsWithinTheirPrecision) {
       const Tensor x = RandomTensor(Shape(one.x), 4);
       SessionOptions options = OnProvider("dnnl");
       options.optimization_level = level;
-      const ModelBuilder halves = OfHalves(floats);
+      const ModelBuilder halves = OfHalfPrecision(floats);
       const Session session = halves.Session(options);
       if (level == OptimizationLevel::kNone) {
         for (const auto& node : session.placement().nodes) {
@@ -199,14 +199,14 @@ TEST(OnednnHalves, AsFloatsWithinTheirPrecision) {
         }
       }
       const std::vector<float> expected = RunOne(floats.Session(OnProvider("cpu")), x);
-      ExpectRoughly(RunHalves(session, {Halves(x)}), expected);
-      ExpectRoughly(RunHalves(halves.Session(OnProvider("cpu")), {Halves(x)}), expected);
+      ExpectRoughly(RunHalfPrecision(session, {Halves(x)}), expected);
+      ExpectRoughly(RunHalfPrecision(halves.Session(OnProvider("cpu")), {Halves(x)}), expected);
     }
   }
 }
 
 /// What the CPU provider computes as float32 is left to it, and so is what the processor has no instructions for.
-TEST(OnednnHalves, AreLeftWithoutClaimsOfAll) {
+TEST(OnednnHalfPrecision, AreLeftWithoutClaimsOfAll) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {4, 16}).Output("y", ElementType::kFloat, {4, 16});
   Weights(model, "m", {16, 16});
@@ -214,7 +214,7 @@ TEST(OnednnHalves, AreLeftWithoutClaimsOfAll) {
   SessionOptions options = OnProvider("dnnl");
   options.optimization_level = OptimizationLevel::kNone;
   options.providers[0].options.clear();
-  const auto node = OfHalves(model).Session(options).placement().nodes[0];
+  const auto node = OfHalfPrecision(model).Session(options).placement().nodes[0];
   EXPECT_EQ(node.provider, "CPUExecutionProvider");
   EXPECT_NE(node.refusals[0].second.find(HasBfloat16() ? "claims=all" : "no instructions"), std::string::npos)
       << node.refusals[0].second;

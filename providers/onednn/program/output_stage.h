@@ -1,6 +1,7 @@
 #pragma once
 
-// The step after a product of 8-bit codes: sums less what zero points add to them, as they are, as codes or as floats.
+// The step after a matmul of 8-bit quantized values: accumulators less what zero points add to them, as they are, as
+// quantized values or as floats.
 
 #include <optional>
 #include <vector>
@@ -9,44 +10,44 @@
 
 namespace tessera::onednn {
 
-/// A product of uint8 by int8 as oneDNN gives it: `matrices` times [rows, depth] by [depth, columns].
-struct ByteSumsShape {
+/// A matmul of uint8 by int8 as oneDNN gives it: `matrices` times [rows, depth] by [depth, columns].
+struct OutputStageShape {
   int64_t matrices = 1, rows = 0, depth = 0, columns = 0;
 };
 
-/// A zero point that is read when the step runs: codes as the model has them, one or one a column.
+/// A zero point that is read when the step runs: quantized values as the model has them, one or one a column.
 struct ZeroPoint {
   bool is_signed = false;
   int64_t count = 1;
-  /// What was added to the codes, and thus to the zero point, to make them the type that oneDNN multiplies.
+  /// What was added to the quantized values, and thus to the zero point, to make them the type that oneDNN multiplies.
   int32_t shift = 0;
 };
 
 /// Memories that a step reads and writes, by position; absent ones are -1.
-struct ByteSumsMemories {
-  MemoryIndex sums = -1;
+struct OutputStageMemories {
+  MemoryIndex accumulators = -1;
   MemoryIndex a = -1, b = -1;    // as oneDNN multiplies them, for sums of rows and columns
   MemoryIndex column_sums = -1;  // of b: a constant, or where the step puts them
   MemoryIndex a_zero = -1, b_zero = -1;
-  MemoryIndex out = -1;                    // where it is not the sums
+  MemoryIndex out = -1;                    // where it is not the accumulators
   MemoryIndex a_scale = -1, b_scale = -1;  // of floats
   MemoryIndex bias = -1;
 };
 
-class ByteSumsStep final : public NativeStep {
+class OutputStageStep final : public NativeStep {
  public:
-  enum class Result : int8_t { kSums, kUInt8, kInt8, kFloat };
+  enum class Result : int8_t { kAccumulators, kUInt8, kInt8, kFloat };
   struct Settings {
-    ByteSumsShape shape;
+    OutputStageShape shape;
     ZeroPoint a, b;
     bool adds_columns = false;  // whether column_sums are to be made from b
-    Result result = Result::kSums;
-    std::vector<float> scales;  // of codes, one or one a column
+    Result result = Result::kAccumulators;
+    std::vector<float> scales;  // of quantized values, one or one a column
     int32_t result_zero = 0;
     int64_t b_scales = 1;  // of floats
   };
 
-  explicit ByteSumsStep(Settings settings, const ByteSumsMemories& memories);
+  explicit OutputStageStep(Settings settings, const OutputStageMemories& memories);
   void Run(std::span<void* const> memories, ThreadPool& threads) const override;
 
   /// The memories that are there, in the order in which Run takes them.
@@ -61,13 +62,13 @@ class ByteSumsStep final : public NativeStep {
 
   Settings settings_;
   std::vector<MemoryIndex> arguments_;
-  std::vector<int> position_;  // of each member of ByteSumsMemories among the arguments, or -1
+  std::vector<int> position_;  // of each member of OutputStageMemories among the arguments, or -1
 };
 
-/// Codes of the other signedness: each with its highest bit turned.
-class TurnSignStep final : public NativeStep {
+/// Quantized values of the other signedness: each with its highest bit flipped.
+class FlipSignStep final : public NativeStep {
  public:
-  explicit TurnSignStep(int64_t count) : count_(count) {}
+  explicit FlipSignStep(int64_t count) : count_(count) {}
   /// From the first memory to the second.
   void Run(std::span<void* const> memories, ThreadPool& threads) const override;
 

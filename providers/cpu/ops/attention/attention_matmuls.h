@@ -24,9 +24,9 @@ struct QueryBlock {
 
 /// As the tensors are.
 template <class C>
-class WholeProducts {
+class WholeMatMuls {
  public:
-  explicit WholeProducts(const AttentionProblem<C>& problem) : p_(problem), s_(problem.sizes) {
+  explicit WholeMatMuls(const AttentionProblem<C>& problem) : p_(problem), s_(problem.sizes) {
     if (s_.queries < kLeastToPack || s_.keys == 0) return;
     packs_ = true;
     // Values of one panel already lie as one.

@@ -18,7 +18,7 @@ class NBitsPanels final : public GemmPanelSource<float> {
   NBitsPanels(const NBitsWeights& weights, const int32_t* groups) : w_(weights), groups_(groups) {}
 
   /// rows * weights + bias.
-  GemmArgs<float> Product(int64_t rows, const float* a, const float* bias, float* c) const {
+  GemmArgs<float> MakeGemm(int64_t rows, const float* a, const float* bias, float* c) const {
     GemmArgs<float> args;
     args.m = rows;
     args.n = w_.n;
@@ -44,9 +44,9 @@ class NBitsPanels final : public GemmPanelSource<float> {
  private:
   float WeightAt(int64_t row, int64_t k) const {
     const int64_t bit = k % w_.block_size * w_.bits, group = groups_[k];
-    const uint8_t byte = w_.codes[(row * w_.blocks + k / w_.block_size) * w_.block_bytes() + bit / 8];
-    const auto code = static_cast<float>((byte >> (bit % 8)) & ((1 << w_.bits) - 1));
-    return (code - w_.ZeroOf(row, group)) * w_.scales[row * w_.blocks + group];
+    const uint8_t byte = w_.quantized[(row * w_.blocks + k / w_.block_size) * w_.block_bytes() + bit / 8];
+    const auto value = static_cast<float>((byte >> (bit % 8)) & ((1 << w_.bits) - 1));
+    return (value - w_.ZeroOf(row, group)) * w_.scales[row * w_.blocks + group];
   }
 
   const NBitsWeights& w_;
@@ -65,9 +65,9 @@ void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool q
 /// Bytes that MultiplyQuantizedRows needs for each row.
 size_t QuantizedWorkspace(const NBitsWeights& weights, int limbs);
 
-/// The same product with a as numbers of kByteLimbs or kFloatLimbs, in `room`, which begins a line of the cache. False
+/// The same product with a as numbers of kByteLimbs or kFloatLimbs, in `workspace`, which begins a line of the cache. False
 /// where these cannot stand for a.
 bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& weights, int limbs, int64_t rows, const float* a,
-                           const float* bias, float* c, std::byte* room);
+                           const float* bias, float* c, std::byte* workspace);
 
 }  // namespace tessera::cpu

@@ -14,7 +14,7 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
-struct ByteConvolution {
+struct QuantizedConvolution {
   Sizes input, weights, pads, strides;
   int most = 127;  // magnitude of the weights
 };
@@ -27,15 +27,16 @@ int64_t CountOf(const Sizes& shape) {
 
 Tensor Codes(ElementType type, const Sizes& shape, int most, int middle) {
   Tensor tensor(type, Shape(shape));
-  auto* codes = static_cast<uint8_t*>(tensor.mutable_raw());
+  auto* quantized = static_cast<uint8_t*>(tensor.mutable_raw());
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     const uint32_t mixed = static_cast<uint32_t>(i + 1) * 2654435761u;
-    codes[i] = static_cast<uint8_t>(static_cast<int>((mixed >> 13) % static_cast<uint32_t>(2 * most + 1)) - most + middle);
+    quantized[i] =
+        static_cast<uint8_t>(static_cast<int>((mixed >> 13) % static_cast<uint32_t>(2 * most + 1)) - most + middle);
   }
   return tensor;
 }
 
-std::vector<uint8_t> Convolve(const ByteConvolution& c, ElementType x_type, ElementType w_type, bool by_channel,
+std::vector<uint8_t> Convolve(const QuantizedConvolution& c, ElementType x_type, ElementType w_type, bool by_channel,
                               bool constant, int threads) {
   ModelBuilder model(17);
   const int x_zero = x_type == ElementType::kInt8 ? -3 : 131, w_zero = w_type == ElementType::kInt8 ? 0 : 128;
@@ -72,16 +73,16 @@ std::vector<uint8_t> Convolve(const ByteConvolution& c, ElementType x_type, Elem
   return {static_cast<const uint8_t*>(y.raw()), static_cast<const uint8_t*>(y.raw()) + y.byte_size()};
 }
 
-TEST(SmallByteConv, GivesTheSameCodes) {
-  for (const ByteConvolution& c : {
-           ByteConvolution{{30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}},
-           ByteConvolution{
+TEST(SmallQuantizedConv, GivesTheSameCodes) {
+  for (const QuantizedConvolution& c : {
+           QuantizedConvolution{{30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}},
+           QuantizedConvolution{
                {30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}, 20},  // products that no sum of pairs saturates
-           ByteConvolution{{5, 64, 1, 1}, {37, 64, 1, 1}, {0, 0, 0, 0}, {1, 1}},
-           ByteConvolution{{4, 33, 4, 4}, {16, 33, 1, 1}, {0, 0, 0, 0}, {1, 1}},
-           ByteConvolution{{4, 33, 7, 5}, {21, 33, 3, 2}, {1, 0, 2, 1}, {2, 3}},
-           ByteConvolution{{3, 40, 9}, {24, 40, 5}, {2, 2}, {1}, 60},
-           ByteConvolution{{2, 8, 2, 2, 3}, {16, 8, 2, 2, 2}, {0, 0, 0, 1, 1, 1}, {1, 1, 1}},
+           QuantizedConvolution{{5, 64, 1, 1}, {37, 64, 1, 1}, {0, 0, 0, 0}, {1, 1}},
+           QuantizedConvolution{{4, 33, 4, 4}, {16, 33, 1, 1}, {0, 0, 0, 0}, {1, 1}},
+           QuantizedConvolution{{4, 33, 7, 5}, {21, 33, 3, 2}, {1, 0, 2, 1}, {2, 3}},
+           QuantizedConvolution{{3, 40, 9}, {24, 40, 5}, {2, 2}, {1}, 60},
+           QuantizedConvolution{{2, 8, 2, 2, 3}, {16, 8, 2, 2, 2}, {0, 0, 0, 1, 1, 1}, {1, 1, 1}},
        }) {
     for (const ElementType x_type : {ElementType::kUInt8, ElementType::kInt8}) {
       for (const ElementType w_type : {ElementType::kUInt8, ElementType::kInt8}) {

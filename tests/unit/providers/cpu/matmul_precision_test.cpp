@@ -14,7 +14,7 @@
 namespace tessera::testing {
 namespace {
 
-struct ProductCase {
+struct MatMulCase {
   std::string op = "MatMul";
   int64_t rows = 37, k = 129, n = 50;
   bool trans_a = false, trans_b = false;
@@ -27,7 +27,7 @@ struct ProductCase {
 
 class ProductModel {
  public:
-  explicit ProductModel(const ProductCase& p) {
+  explicit ProductModel(const MatMulCase& p) {
     const std::vector<int64_t> a = {p.trans_a ? p.k : p.rows, p.trans_a ? p.rows : p.k};
     const std::vector<int64_t> b = {p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n};
     model_.Input("a", ElementType::kFloat, a).Output("y", ElementType::kFloat, {-1, -1});
@@ -79,8 +79,8 @@ class ProductModel {
   std::vector<Value> inputs_;
 };
 
-TEST(ProductPrecision, RoundsFactors) {
-  const ProductCase cases[] = {
+TEST(MatMulPrecision, RoundsOperands) {
+  const MatMulCase cases[] = {
       {},
       {.rows = 1},
       {.rows = 13, .k = 1, .n = 1},
@@ -93,7 +93,7 @@ TEST(ProductPrecision, RoundsFactors) {
       {.op = "Gemm", .c = {37, 1}},
       {.op = "Gemm", .trans_b = true, .c = {1}, .halves = true},
   };
-  for (const ProductCase& p : cases) {
+  for (const MatMulCase& p : cases) {
     SCOPED_TRACE(::testing::Message() << p.op << ' ' << p.rows << " by " << p.k << " by " << p.n << ", C of rank "
                                       << p.c.size());
     const ProductModel model(p);
@@ -116,8 +116,8 @@ TEST(ProductPrecision, RoundsFactors) {
 }
 
 /// Weights are the numbers of bfloat16 that are nearest, and all else is float32, whatever the processor.
-TEST(ProductPrecision, RoundsWeights) {
-  ProductCase cases[] = {
+TEST(MatMulPrecision, RoundsWeights) {
+  MatMulCase cases[] = {
       {},
       {.rows = 1},
       {.rows = 13, .k = 1, .n = 1},
@@ -125,7 +125,7 @@ TEST(ProductPrecision, RoundsWeights) {
       {.op = "Gemm", .trans_b = true},
       {.op = "Gemm", .k = 500, .alpha = 0.5f, .beta = 2, .c = {37, 50}},
   };
-  for (ProductCase& p : cases) {
+  for (MatMulCase& p : cases) {
     SCOPED_TRACE(::testing::Message() << p.op << ' ' << p.rows << " by " << p.k << " by " << p.n);
     const ProductModel model(p);
     const Session rounded = model.At("bf16-weights");
@@ -138,8 +138,8 @@ TEST(ProductPrecision, RoundsWeights) {
   }
 }
 
-TEST(ProductPrecision, OnlyConstantWeightsByRows) {
-  for (const ProductCase& p : {ProductCase{.computed = true}, ProductCase{.op = "Gemm", .trans_a = true}}) {
+TEST(MatMulPrecision, OnlyConstantWeightsByRows) {
+  for (const MatMulCase& p : {MatMulCase{.computed = true}, MatMulCase{.op = "Gemm", .trans_a = true}}) {
     const ProductModel model(p);
     for (const char* precision : {"bf16", "bf16-weights"}) {
       const Session session = model.At(precision);

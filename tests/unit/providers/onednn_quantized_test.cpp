@@ -11,22 +11,22 @@ std::vector<T> Codes(int64_t count, unsigned seed, int low = std::numeric_limits
                      int high = std::numeric_limits<T>::max()) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<int> pick(low, high);
-  std::vector<T> codes(static_cast<size_t>(count));
-  for (T& code : codes) code = static_cast<T>(pick(random));
-  return codes;
+  std::vector<T> quantized(static_cast<size_t>(count));
+  for (T& code : quantized) code = static_cast<T>(pick(random));
+  return quantized;
 }
 
 template <class T>
-Tensor CodeTensor(const Shape& shape, unsigned seed, int low = std::numeric_limits<T>::min(),
-                  int high = std::numeric_limits<T>::max()) {
+Tensor QuantizedTensor(const Shape& shape, unsigned seed, int low = std::numeric_limits<T>::min(),
+                       int high = std::numeric_limits<T>::max()) {
   return Tensor::Of<T>(shape, Codes<T>(shape.num_elements(), seed, low, high));
 }
 
 template <class T>
-void CodeConstant(ModelBuilder& model, const std::string& name, const std::vector<int64_t>& dims, unsigned seed,
-                  int low = std::numeric_limits<T>::min(), int high = std::numeric_limits<T>::max()) {
-  const auto codes = Codes<T>(Shape(dims).num_elements(), seed, low, high);
-  model.Codes(name, ElementTypeOf<T>, dims, {codes.begin(), codes.end()});
+void QuantizedConstant(ModelBuilder& model, const std::string& name, const std::vector<int64_t>& dims, unsigned seed,
+                       int low = std::numeric_limits<T>::min(), int high = std::numeric_limits<T>::max()) {
+  const auto quantized = Codes<T>(Shape(dims).num_elements(), seed, low, high);
+  model.Codes(name, ElementTypeOf<T>, dims, {quantized.begin(), quantized.end()});
 }
 
 template <class T>
@@ -55,7 +55,7 @@ std::vector<double> Numbers(const Tensor& tensor) {
 }
 
 /// Results on both providers; `tolerance` is of each number, and few may differ at all.
-void ExpectSameCodes(const ModelBuilder& model, const std::vector<Value>& inputs, double tolerance, const char* op) {
+void ExpectSameQuantized(const ModelBuilder& model, const std::vector<Value>& inputs, double tolerance, const char* op) {
   if (!onednn::HasQuantizedGemm()) GTEST_SKIP() << "no VNNI";
   SessionOptions plain = OnProvider("dnnl"), reference = OnProvider("cpu");
   reference.optimization_level = OptimizationLevel::kNone;
@@ -114,7 +114,7 @@ void TestQLinearConv(const ConvCase& c, int x_zero, int w_zero, int y_zero, bool
   ModelBuilder model;
   model.Input("x", ElementTypeOf<X>, c.x).Output("y", ElementTypeOf<Y>, std::vector<int64_t>(c.x.size(), -1));
   const int reach = std::is_signed_v<W> ? 127 : 100;
-  CodeConstant<W>(model, "w", c.w, 3, w_zero - reach, w_zero + reach);
+  QuantizedConstant<W>(model, "w", c.w, 3, w_zero - reach, w_zero + reach);
   One<float>(model, "xs", 0.02f);
   One<X>(model, "xz", static_cast<X>(x_zero));
   Scales(model, "ws", per_channel ? c.w[0] : 1, 0.004f, 0.012f);
@@ -123,14 +123,14 @@ void TestQLinearConv(const ConvCase& c, int x_zero, int w_zero, int y_zero, bool
   One<Y>(model, "yz", static_cast<Y>(y_zero));
   std::vector<std::string> inputs = {"x", "xs", "xz", "w", "ws", "wz", "ys", "yz"};
   if (bias) {
-    CodeConstant<int32_t>(model, "b", {c.w[0]}, 5, -20000, 20000);
+    QuantizedConstant<int32_t>(model, "b", {c.w[0]}, 5, -20000, 20000);
     inputs.push_back("b");
   }
   SetWindow(ModelBuilder::AddNode(*model.proto().mutable_graph(), "QLinearConv", inputs, {"y"}), c);
-  ExpectSameCodes(model, {CodeTensor<X>(Shape(c.x), 4)}, 1, "QLinearConv");
+  ExpectSameQuantized(model, {QuantizedTensor<X>(Shape(c.x), 4)}, 1, "QLinearConv");
 }
 
-TEST(OnednnBytes, QuantizedConvolutions) {
+TEST(OnednnQuantized, QuantizedConvolutions) {
   for (const ConvCase& c : kConvs) {
     TestQLinearConv<uint8_t, int8_t, uint8_t>(c, 0, 0, 0, false, false);
     TestQLinearConv<uint8_t, int8_t, uint8_t>(c, 131, 0, 90, true, true);
@@ -140,14 +140,14 @@ TEST(OnednnBytes, QuantizedConvolutions) {
   }
 }
 
-TEST(OnednnBytes, IntegerConvolutionsAreExact) {
+TEST(OnednnQuantized, IntegerConvolutionsAreExact) {
   for (const ConvCase& c : kConvs) {
     for (const bool runtime_zero : {false, true}) {
       SCOPED_TRACE(::testing::Message() << c.name << ", zero point at run time " << runtime_zero);
       ModelBuilder model;
       model.Input("x", ElementType::kUInt8, c.x).Output("y", ElementType::kInt32, std::vector<int64_t>(c.x.size(), -1));
-      CodeConstant<int8_t>(model, "w", c.w, 3, -127, 127);
-      std::vector<Value> inputs = {CodeTensor<uint8_t>(Shape(c.x), 4)};
+      QuantizedConstant<int8_t>(model, "w", c.w, 3, -127, 127);
+      std::vector<Value> inputs = {QuantizedTensor<uint8_t>(Shape(c.x), 4)};
       if (runtime_zero) {
         model.Input("z", ElementType::kUInt8, {});
         inputs.push_back(Tensor::Of<uint8_t>(Shape{}, std::vector<uint8_t>{211}));
@@ -155,15 +155,15 @@ TEST(OnednnBytes, IntegerConvolutionsAreExact) {
         One<uint8_t>(model, "z", 211);
       }
       SetWindow(model.Node("ConvInteger", {"x", "w", "z"}, {"y"}), c);
-      ExpectSameCodes(model, inputs, 0, "ConvInteger");
+      ExpectSameQuantized(model, inputs, 0, "ConvInteger");
     }
   }
 }
 
-TEST(OnednnBytes, SumsThatConvolutionsWouldRoundAreLeft) {
+TEST(OnednnQuantized, SumsThatConvolutionsWouldRoundAreLeft) {
   ModelBuilder model;
   model.Input("x", ElementType::kUInt8, {1, 600, 2, 2}).Output("y", ElementType::kInt32, {1, 1, 2, 2});
-  CodeConstant<int8_t>(model, "w", {1, 600, 1, 1}, 3, 120, 127);
+  QuantizedConstant<int8_t>(model, "w", {1, 600, 1, 1}, 3, 120, 127);
   model.Node("ConvInteger", {"x", "w"}, {"y"});
   const Session session = model.Session(OnProvider("dnnl"));
   EXPECT_EQ(session.placement().nodes[0].provider, "CPUExecutionProvider");
@@ -181,12 +181,12 @@ void TestMatMulInteger(const std::vector<int64_t>& a, const std::vector<int64_t>
   std::vector<int64_t> out = a;
   out.back() = b.back();
   model.Input("a", ElementTypeOf<A>, a).Output("y", ElementType::kInt32, out);
-  std::vector<Value> values = {CodeTensor<A>(Shape(a), 4)};
+  std::vector<Value> values = {QuantizedTensor<A>(Shape(a), 4)};
   if (kind == B::kConstant) {
-    CodeConstant<W>(model, "b", b, 5);
+    QuantizedConstant<W>(model, "b", b, 5);
   } else {
     model.Input("b", ElementTypeOf<W>, b);
-    values.push_back(CodeTensor<W>(Shape(b), 5));
+    values.push_back(QuantizedTensor<W>(Shape(b), 5));
   }
   if (runtime_zero) {
     model.Input("az", ElementTypeOf<A>, {1});
@@ -196,14 +196,14 @@ void TestMatMulInteger(const std::vector<int64_t>& a, const std::vector<int64_t>
   }
   std::vector<std::string> inputs = {"a", "b", "az"};
   if (b_zeros > 0) {
-    CodeConstant<W>(model, "bz", {b_zeros}, 6);
+    QuantizedConstant<W>(model, "bz", {b_zeros}, 6);
     inputs.push_back("bz");
   }
   ModelBuilder::AddNode(*model.proto().mutable_graph(), "MatMulInteger", inputs, {"y"});
-  ExpectSameCodes(model, values, 0, "MatMulInteger");
+  ExpectSameQuantized(model, values, 0, "MatMulInteger");
 }
 
-TEST(OnednnBytes, IntegerProductsAreExact) {
+TEST(OnednnQuantized, IntegerProductsAreExact) {
   for (const B kind : {B::kConstant, B::kInput}) {
     for (const bool runtime_zero : {false, true}) {
       for (const int64_t b_zeros : {0, 1, 13}) {
@@ -216,15 +216,15 @@ TEST(OnednnBytes, IntegerProductsAreExact) {
   }
 }
 
-TEST(OnednnBytes, LongSumsAreExact) {
+TEST(OnednnQuantized, LongSumsAreExact) {
   ModelBuilder model;
   model.Input("a", ElementType::kInt8, {3, 9001}).Output("y", ElementType::kInt32, {3, 17});
-  CodeConstant<int8_t>(model, "b", {9001, 17}, 5, 120, 127);
+  QuantizedConstant<int8_t>(model, "b", {9001, 17}, 5, 120, 127);
   model.Node("MatMulInteger", {"a", "b"}, {"y"});
-  ExpectSameCodes(model, {CodeTensor<int8_t>(Shape{3, 9001}, 4, -128, -120)}, 0, "MatMulInteger");
+  ExpectSameQuantized(model, {QuantizedTensor<int8_t>(Shape{3, 9001}, 4, -128, -120)}, 0, "MatMulInteger");
 }
 
-TEST(OnednnBytes, ProductsOverNothing) {
+TEST(OnednnQuantized, ProductsOverNothing) {
   ModelBuilder model;
   model.Input("a", ElementType::kUInt8, {2, -1})
       .Input("b", ElementType::kUInt8, {-1, 3})
@@ -232,10 +232,10 @@ TEST(OnednnBytes, ProductsOverNothing) {
   One<uint8_t>(model, "az", 3);
   model.Node("MatMulInteger", {"a", "b", "az"}, {"y"});
   for (int run = 0; run < 8; ++run) {  // memory that others have used
-    ExpectSameCodes(model, {CodeTensor<uint8_t>(Shape{2, 40}, 1), CodeTensor<uint8_t>(Shape{40, 3}, 2)}, 0,
-                    "MatMulInteger");
-    ExpectSameCodes(model, {Tensor(ElementType::kUInt8, Shape{2, 0}), Tensor(ElementType::kUInt8, Shape{0, 3})}, 0,
-                    "MatMulInteger");
+    ExpectSameQuantized(model, {QuantizedTensor<uint8_t>(Shape{2, 40}, 1), QuantizedTensor<uint8_t>(Shape{40, 3}, 2)}, 0,
+                        "MatMulInteger");
+    ExpectSameQuantized(model, {Tensor(ElementType::kUInt8, Shape{2, 0}), Tensor(ElementType::kUInt8, Shape{0, 3})}, 0,
+                        "MatMulInteger");
   }
 }
 
@@ -247,12 +247,12 @@ void TestQLinearMatMul(const std::vector<int64_t>& a, const std::vector<int64_t>
   std::vector<int64_t> out = a;
   out.back() = b.back();
   model.Input("a", ElementTypeOf<A>, a).Output("y", ElementTypeOf<Y>, out);
-  std::vector<Value> values = {CodeTensor<A>(Shape(a), 4)};
+  std::vector<Value> values = {QuantizedTensor<A>(Shape(a), 4)};
   if (kind == B::kConstant) {
-    CodeConstant<W>(model, "b", b, 5);
+    QuantizedConstant<W>(model, "b", b, 5);
   } else {
     model.Input("b", ElementTypeOf<W>, b);
-    values.push_back(CodeTensor<W>(Shape(b), 5));
+    values.push_back(QuantizedTensor<W>(Shape(b), 5));
   }
   One<float>(model, "as", 0.02f);
   One<A>(model, "az", 11);
@@ -261,10 +261,10 @@ void TestQLinearMatMul(const std::vector<int64_t>& a, const std::vector<int64_t>
   One<float>(model, "ys", 0.3f);
   One<Y>(model, "yz", 7);
   model.Node("QLinearMatMul", {"a", "as", "az", "b", "bs", "bz", "ys", "yz"}, {"y"});
-  ExpectSameCodes(model, values, 1, "QLinearMatMul");
+  ExpectSameQuantized(model, values, 1, "QLinearMatMul");
 }
 
-TEST(OnednnBytes, QuantizedProducts) {
+TEST(OnednnQuantized, QuantizedMatMuls) {
   for (const B kind : {B::kConstant, B::kInput}) {
     for (const int64_t scales : {1, 18}) {
       TestQLinearMatMul<uint8_t, int8_t, uint8_t>({9, 40}, {40, 18}, kind, 0, scales);
@@ -276,10 +276,10 @@ TEST(OnednnBytes, QuantizedProducts) {
   }
 }
 
-TEST(OnednnBytes, DynamicallyQuantizedProducts) {
+TEST(OnednnQuantized, DynamicallyQuantizedProducts) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {5, 32}).Output("y", ElementType::kFloat, {5, 24});
-  CodeConstant<int8_t>(model, "w", {32, 24}, 5);
+  QuantizedConstant<int8_t>(model, "w", {32, 24}, 5);
   Scales(model, "ws", 24, 0.004f, 0.012f);
   Scales(model, "b", 24, -1, 1);
   model.Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
@@ -288,14 +288,14 @@ TEST(OnednnBytes, DynamicallyQuantizedProducts) {
   model.Node("Mul", {"s", "ws"}, {"scale"});
   model.Node("Mul", {"f", "scale"}, {"m"});
   model.Node("Add", {"m", "b"}, {"y"});
-  ExpectSameCodes(model, {RandomTensor({5, 32}, 4)}, 1e-5, "MatMulIntegerToFloat");
+  ExpectSameQuantized(model, {RandomTensor({5, 32}, 4)}, 1e-5, "MatMulIntegerToFloat");
 }
 
 /// Codes go from one convolution to the next as oneDNN lays them out.
-TEST(OnednnBytes, CodesBetweenConvolutions) {
+TEST(OnednnQuantized, CodesBetweenConvolutions) {
   ModelBuilder model;
   model.Input("x", ElementType::kUInt8, {1, 16, 10, 10}).Output("y", ElementType::kUInt8, {1, 16, 10, 10});
-  CodeConstant<int8_t>(model, "w", {16, 16, 3, 3}, 3, -127, 127);
+  QuantizedConstant<int8_t>(model, "w", {16, 16, 3, 3}, 3, -127, 127);
   One<float>(model, "xs", 0.02f);
   One<uint8_t>(model, "xz", 120);
   One<float>(model, "ws", 0.01f);
@@ -304,11 +304,11 @@ TEST(OnednnBytes, CodesBetweenConvolutions) {
   One<uint8_t>(model, "yz", 120);
   Ints(model.Node("QLinearConv", {"x", "xs", "xz", "w", "ws", "wz", "ys", "yz"}, {"c"}), "pads", {1, 1, 1, 1});
   Ints(model.Node("QLinearConv", {"c", "ys", "yz", "w", "ws", "wz", "ys", "yz"}, {"y"}), "pads", {1, 1, 1, 1});
-  ExpectSameCodes(model, {CodeTensor<uint8_t>(Shape{1, 16, 10, 10}, 4)}, 2, "QLinearConv");
+  ExpectSameQuantized(model, {QuantizedTensor<uint8_t>(Shape{1, 16, 10, 10}, 4)}, 2, "QLinearConv");
 }
 
 /// A block of ResNet in codes, between its float borders: nothing leaves oneDNN.
-TEST(OnednnBytes, QuantizedResiduals) {
+TEST(OnednnQuantized, QuantizedResiduals) {
   if (!onednn::HasQuantizedGemm()) GTEST_SKIP() << "no VNNI";
   for (const char* op : {"QLinearAdd", "QLinearMul"}) {
     SCOPED_TRACE(op);
@@ -317,7 +317,7 @@ TEST(OnednnBytes, QuantizedResiduals) {
     import->set_domain("com.microsoft");
     import->set_version(1);
     model.Input("x", ElementType::kFloat, {2, 16, 10, 10}).Output("y", ElementType::kFloat, {2, 400});
-    CodeConstant<int8_t>(model, "w", {16, 16, 3, 3}, 3, -127, 127);
+    QuantizedConstant<int8_t>(model, "w", {16, 16, 3, 3}, 3, -127, 127);
     for (const char* name : {"xs", "ys"}) One<float>(model, name, name[0] == 'x' ? 0.02f : 0.3f);
     One<uint8_t>(model, "z", 120);
     One<float>(model, "ws", 0.01f);
@@ -348,11 +348,11 @@ TEST(OnednnBytes, QuantizedResiduals) {
 }
 
 /// By default oneDNN has products of codes where it has tiles, and the CPU provider elsewhere.
-TEST(OnednnBytes, ClaimsCodesWithTiles) {
+TEST(OnednnQuantized, ClaimsCodesWithTiles) {
   if (!onednn::HasQuantizedGemm()) GTEST_SKIP() << "no VNNI";
   ModelBuilder model;
   model.Input("a", ElementType::kUInt8, {8, 64}).Output("y", ElementType::kInt32, {8, 32});
-  CodeConstant<int8_t>(model, "b", {64, 32}, 5);
+  QuantizedConstant<int8_t>(model, "b", {64, 32}, 5);
   model.Node("MatMulInteger", {"a", "b"}, {"y"});
   SessionOptions options;
   options.providers = {{"dnnl", {}}};
@@ -361,11 +361,11 @@ TEST(OnednnBytes, ClaimsCodesWithTiles) {
 }
 
 /// Weights whose distance from their zero point takes nine bits are not what oneDNN multiplies by.
-TEST(OnednnBytes, WideWeightsAreLeft) {
+TEST(OnednnQuantized, WideWeightsAreLeft) {
   if (!onednn::HasQuantizedGemm()) GTEST_SKIP() << "no VNNI";
   ModelBuilder model;
   model.Input("x", ElementType::kUInt8, {1, 4, 3, 3}).Output("y", ElementType::kInt32, {1, 4, 3, 3});
-  CodeConstant<uint8_t>(model, "w", {4, 4, 1, 1}, 3, 250, 255);
+  QuantizedConstant<uint8_t>(model, "w", {4, 4, 1, 1}, 3, 250, 255);
   One<uint8_t>(model, "xz", 3);
   One<uint8_t>(model, "wz", 12);
   model.Node("ConvInteger", {"x", "w", "xz", "wz"}, {"y"});

@@ -1,6 +1,7 @@
 #pragma once
 
-// Operands and results of products of 8-bit codes: weights as int8 without zero points, sums that become codes again.
+// Operands and results of matmuls of 8-bit quantized values: weights as int8 without zero points, accumulators that become
+// quantized values again.
 
 #include <optional>
 #include <span>
@@ -11,37 +12,38 @@
 
 namespace tessera::onednn {
 
-/// The axis of a weight whose indices are the results' channels: the first of convolutions, the last of products.
+/// The axis of a weight whose indices are the results' channels: the first of convolutions, the last of matmuls.
 enum class ChannelAxis : int8_t { kFirst, kLast };
 
-/// A weight's codes and the zero points of its channels: none, one for all, or one each.
-struct Codes {
-  const Tensor* codes;
+/// A weight's quantized values and the zero points of its channels: none, one for all, or one each.
+struct QuantizedWeight {
+  const Tensor* quantized;
   const Tensor* zeros;
   ChannelAxis axis;
 
-  int64_t channels() const { return axis == ChannelAxis::kFirst ? codes->shape()[0] : codes->shape().back(); }
+  int64_t channels() const { return axis == ChannelAxis::kFirst ? quantized->shape()[0] : quantized->shape().back(); }
   int32_t zero(int64_t channel) const;
 };
 
 /// Element `i` of a tensor of int8 or uint8.
-int32_t CodeAt(const Tensor& tensor, int64_t i);
+int32_t QuantizedAt(const Tensor& tensor, int64_t i);
 
 /// Why oneDNN, which multiplies by int8 without a zero point, cannot take a weight; empty when it can.
-std::string RefuseCodes(const GraphViewer& graph, const Node& node, size_t weight, size_t zeros, ChannelAxis axis);
+std::string RefuseQuantizedWeight(const GraphViewer& graph, const Node& node, size_t weight, size_t zeros,
+                                  ChannelAxis axis);
 
-/// The most that products with codes (at most 255 from their zero point) can add up to in a channel.
-int64_t LargestSum(const Codes& weight);
+/// The most that products with quantized values (at most 255 from their zero point) can add up to in a channel.
+int64_t LargestAccumulator(const QuantizedWeight& weight);
 
 /// A weight less its zero points, and for each channel the sum of it.
-struct SignedCodes {
+struct SignedWeight {
   MemoryIndex memory;
   std::vector<int32_t> sums;
 };
-SignedCodes AddSigned(ProgramBuilder& builder, const Codes& weight);
+SignedWeight AddSigned(ProgramBuilder& builder, const QuantizedWeight& weight);
 
-/// What becomes of a primitive's sums: round((sum + shift) * scale) + zero, or the sums themselves without scales. Both
-/// versions of oneDNN describe it by attributes, 3.x gives the numbers as arguments.
+/// What becomes of a primitive's accumulators: round((sum + shift) * scale) + zero, or the accumulators themselves without
+/// scales. Both versions of oneDNN describe it by attributes, 3.x gives the numbers as arguments.
 class Requantization {
  public:
   std::vector<float> scales;               // one, or one a channel
@@ -49,7 +51,7 @@ class Requantization {
   std::optional<MemoryIndex> source_zero;  // of the source, int32
   std::optional<MemoryIndex> result_zero;
 
-  /// The description of the shifts, when there are any: a vector, or for products a row.
+  /// The description of the shifts, when there are any: a vector, or for matmuls a row.
   std::optional<Desc> ShiftDesc(const Dims& dims) const;
   /// `weight_mask`: the dimensions of the weights that scales go along, `result_mask`: of the result.
   dnnl::primitive_attr Attributes(int weight_mask, int result_mask) const;

@@ -1,0 +1,48 @@
+// Clip (1-13).
+
+#include <limits>
+
+#include "opencl/ops/elementwise.h"
+
+namespace tessera::opencl {
+namespace {
+
+/// Bounds are attributes before version 11, with defaults from version 6 on, then scalars that may be omitted. Keeps NaN.
+class Clip final : public Elementwise {
+ public:
+  explicit Clip(const KernelInfo& info)
+      : Elementwise(info, Expression(info), info.attribute<float>("min", std::numeric_limits<float>::lowest()),
+                    info.attribute<float>("max", std::numeric_limits<float>::max())) {}
+
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    Tensor bounds[2] = {x, x};
+    for (size_t i = 0; i < 2; ++i) {
+      const Tensor* bound = context.input(i + 1);
+      if (bound == nullptr) continue;
+      Require(bound->num_elements() == 1, "a bound is {}, not one number", bound->shape());
+      bounds[i] = bound->Reshaped(Shape{});
+    }
+    const Tensor* operands[] = {&x, &bounds[0], &bounds[1]};
+    Launch(context, operands, *context.output(0, x.shape()));
+  }
+
+ private:
+  static std::string Expression(const KernelInfo& info) {
+    const bool has_defaults = info.since_version() >= 6 && info.since_version() < 11;
+    const auto bound = [&](size_t i, const char* attribute, const char* input, const char* scalar) {
+      return info.has_input(i) ? input : has_defaults || info.has_attribute(attribute) ? scalar : "";
+    };
+    const std::string low = bound(1, "min", "b", "(TA)alpha"), high = bound(2, "max", "c", "(TA)beta");
+    const std::string raised = low.empty() ? "a" : fmt::format("(a < {0} ? {0} : a)", low);
+    return high.empty() ? raised : fmt::format("{0} > {1} ? {1} : {0}", raised, high);
+  }
+};
+
+}  // namespace
+
+void RegisterClip(KernelRegistry& registry) {
+  registry.Add(Op("Clip").Versions(1).Types(0, kNumbers).InPlace(0, 0).Make<Clip>());
+}
+
+}  // namespace tessera::opencl
