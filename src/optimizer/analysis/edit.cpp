@@ -23,13 +23,13 @@ void RefineType(GraphValue& to, const TypeInfo& from) {
 }  // namespace
 
 Node& AddOperator(Graph& graph, std::string_view op_type, std::vector<ValueIndex> inputs, ValueIndex output,
-                  NodeIndex place) {
+                  NodeIndex before) {
   Node node;
   node.op_type = op_type;
   node.since_version = VersionOf(graph, op_type);
   node.inputs = std::move(inputs);
   node.outputs = {output};
-  return graph.node(graph.AddNode(std::move(node), place));
+  return graph.node(graph.AddNode(std::move(node), before));
 }
 
 ValueIndex AddIntegers(Graph& graph, std::span<const int64_t> values) {

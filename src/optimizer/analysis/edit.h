@@ -19,7 +19,7 @@ bool BypassNode(Graph& graph, NodeIndex index, ValueIndex replacement);
 
 /// Adds a node of ai.onnx, of the version that the model imports, that computes `output`.
 Node& AddOperator(Graph& graph, std::string_view op_type, std::vector<ValueIndex> inputs, ValueIndex output,
-                  NodeIndex place);
+                  NodeIndex before);
 
 /// A constant of one axis: shapes, axes, indices.
 ValueIndex AddIntegers(Graph& graph, std::span<const int64_t> values);

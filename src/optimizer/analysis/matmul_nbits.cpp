@@ -16,14 +16,14 @@ std::optional<Tensor> ColumnBias(const Tensor& bias, int64_t n) {
   return PerChannel(bias, Product{.channels = n, .rank = 2, .channel_axis = 1});
 }
 
-Node Replacement(const Node& product) {
+Node Replacement(const Node& matmul) {
   Node node;
   node.domain = kMicrosoftDomain;
   node.op_type = "MatMulNBits";
-  node.name = product.name;
+  node.name = matmul.name;
   node.since_version = 1;
-  node.inputs = {product.inputs[0], product.inputs[1]};
-  node.outputs = {product.outputs[0]};
+  node.inputs = {matmul.inputs[0], matmul.inputs[1]};
+  node.outputs = {matmul.outputs[0]};
   return node;
 }
 
@@ -42,27 +42,27 @@ bool GemmFits(const Graph& graph, const Node& gemm) {
 
 bool IsMatMulNBits(const Node& node) { return node.domain == kMicrosoftDomain && node.op_type == "MatMulNBits"; }
 
-bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const RewriteContext& context) {
-  const bool is_gemm = IsOp(product, "Gemm");
-  if (!is_gemm && !IsOp(product, "MatMul")) return false;
-  if (!HasInput(product, 0) || !HasInput(product, 1) || !HasOneOutput(product)) return false;
+bool MayBecomeNBits(const Graph& graph, const Node& matmul, ElementType type, const RewriteContext& context) {
+  const bool is_gemm = IsOp(matmul, "Gemm");
+  if (!is_gemm && !IsOp(matmul, "MatMul")) return false;
+  if (!HasInput(matmul, 0) || !HasInput(matmul, 1) || !HasOneOutput(matmul)) return false;
   if (type != ElementType::kFloat && type != ElementType::kFloat16 && type != ElementType::kBFloat16) return false;
-  if (ElementOf(graph, product.inputs[0]) != type || graph.constant(product.inputs[0]) != nullptr) return false;
-  return (!is_gemm || GemmFits(graph, product)) && MayFuse(graph, Replacement(product), context);
+  if (ElementOf(graph, matmul.inputs[0]) != type || graph.constant(matmul.inputs[0]) != nullptr) return false;
+  return (!is_gemm || GemmFits(graph, matmul)) && MayFuse(graph, Replacement(matmul), context);
 }
 
 NBitsConstants AddNBitsConstants(Graph& graph, const NBitsMatrix& matrix) {
-  return {graph.AddConstant("", matrix.codes), graph.AddConstant("", matrix.scales),
+  return {graph.AddConstant("", matrix.values), graph.AddConstant("", matrix.scales),
           matrix.zeros.defined() ? graph.AddConstant("", matrix.zeros) : kNone};
 }
 
 NodeIndex ReplaceByNBits(Graph& graph, NodeIndex index, const NBitsMatrix& matrix, const NBitsConstants& constants) {
-  const Node& product = graph.node(index);
-  Node node = Replacement(product);
-  node.inputs = {product.inputs[0], constants.codes, constants.scales};
+  const Node& matmul = graph.node(index);
+  Node node = Replacement(matmul);
+  node.inputs = {matmul.inputs[0], constants.values, constants.scales};
   if (constants.zeros != kNone) node.inputs.push_back(constants.zeros);
-  if (IsOp(product, "Gemm") && HasInput(product, 2)) {
-    const auto bias = ColumnBias(*ConstantInput(graph, product, 2), matrix.n);
+  if (IsOp(matmul, "Gemm") && HasInput(matmul, 2)) {
+    const auto bias = ColumnBias(*ConstantInput(graph, matmul, 2), matrix.n);
     node.inputs.resize(kBias, kNone);
     node.inputs.push_back(graph.AddConstant("", *bias));
   }
@@ -87,16 +87,16 @@ bool FoldNBitsBias(Graph& graph, NodeIndex index) {
   const Node& node = graph.node(index);
   if (HasInput(node, kBias) || node.inputs.empty() || !HasOneOutput(node) || !HasOneReader(graph, node.outputs[0]))
     return false;
-  const ValueIndex product = node.outputs[0];
-  const Node& add = graph.node(graph.value(product).consumers[0]);
-  const SymbolicShape* shape = ShapeOf(graph, product);
+  const ValueIndex matmul = node.outputs[0];
+  const Node& add = graph.node(graph.value(matmul).consumers[0]);
+  const SymbolicShape* shape = ShapeOf(graph, matmul);
   if (!IsOp(add, "Add") || add.since_version < 7 || add.inputs.size() != 2 || shape == nullptr) return false;
-  const Tensor* added = ConstantInput(graph, add, add.inputs[0] == product ? 1 : 0);
-  if (added == nullptr || added->type() != ElementOf(graph, product) || added->shape().rank() > shape->size()) return false;
+  const Tensor* added = ConstantInput(graph, add, add.inputs[0] == matmul ? 1 : 0);
+  if (added == nullptr || added->type() != ElementOf(graph, matmul) || added->shape().rank() > shape->size()) return false;
   Shape dims = added->shape();
   if (dims.rank() > 2 && dims.back() == added->num_elements()) dims = Shape{dims.back()};  // [1, 1, n]
   const auto bias = ColumnBias(added->Reshaped(dims), IntAttribute(node, "N", 0));
-  if (!bias || !BypassNode(graph, add.index, product)) return false;
+  if (!bias || !BypassNode(graph, add.index, matmul)) return false;
   const ValueIndex constant = graph.AddConstant("", *bias);
   Node& summed = graph.node(index);
   if (summed.inputs.size() <= kBias) summed.inputs.resize(kBias + 1, kNone);

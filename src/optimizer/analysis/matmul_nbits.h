@@ -11,17 +11,17 @@ namespace tessera {
 bool IsMatMulNBits(const Node& node);
 
 /// Whether a MatMul or Gemm may become MatMulNBits where its rhs has the values of a constant: nothing in it but
-/// the product and a constant for each column, types that both have, and a kernel.
-bool MayBecomeNBits(const Graph& graph, const Node& product, ElementType type, const RewriteContext& context);
+/// the matmul and a constant for each column, types that both have, and a kernel.
+bool MayBecomeNBits(const Graph& graph, const Node& matmul, ElementType type, const RewriteContext& context);
 
 /// Constants of a graph: quantized values, scales and, or kNone, zero points.
 struct NBitsConstants {
-  ValueIndex codes, scales, zeros;
+  ValueIndex values, scales, zeros;
 };
 NBitsConstants AddNBitsConstants(Graph& graph, const NBitsMatrix& matrix);
 
 /// Replaces such a node by MatMulNBits; returns the new node.
-NodeIndex ReplaceByNBits(Graph& graph, NodeIndex product, const NBitsMatrix& matrix, const NBitsConstants& constants);
+NodeIndex ReplaceByNBits(Graph& graph, NodeIndex matmul, const NBitsMatrix& matrix, const NBitsConstants& constants);
 
 /// Lets a MatMulNBits quantize what its weights meet to 8 bits (accuracy_level 4), and has the placement report say so.
 /// False where it may already, and where its kernel would not: with groups, or weights of 2 bits.

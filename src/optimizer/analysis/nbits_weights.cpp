@@ -14,28 +14,28 @@ namespace {
 /// Columns that are gathered together: what is written of one row of quantized values fills whole cache lines.
 constexpr int64_t kColumns = 64;
 
-struct CodeType {
+struct QuantizedType {
   int bits = 0;
   bool is_signed = false;
 };
 
-std::optional<CodeType> CodeTypeOf(ElementType type) {
+std::optional<QuantizedType> QuantizedTypeOf(ElementType type) {
   switch (type) {
-    case ElementType::kInt2: return CodeType{2, true};
-    case ElementType::kUInt2: return CodeType{2, false};
-    case ElementType::kInt4: return CodeType{4, true};
-    case ElementType::kUInt4: return CodeType{4, false};
-    case ElementType::kInt8: return CodeType{8, true};
-    case ElementType::kUInt8: return CodeType{8, false};
+    case ElementType::kInt2: return QuantizedType{2, true};
+    case ElementType::kUInt2: return QuantizedType{2, false};
+    case ElementType::kInt4: return QuantizedType{4, true};
+    case ElementType::kUInt4: return QuantizedType{4, false};
+    case ElementType::kInt8: return QuantizedType{8, true};
+    case ElementType::kUInt8: return QuantizedType{8, false};
     default: return std::nullopt;
   }
 }
 
 /// Element `i` as an unsigned value: signed numbers move up by half their range.
-uint8_t CodeAt(const Tensor& tensor, CodeType type, int64_t i) {
+uint8_t QuantizedAt(const Tensor& tensor, QuantizedType type, int64_t i) {
   const int64_t bit = i * type.bits;
-  const int code = (static_cast<const uint8_t*>(tensor.raw())[bit / 8] >> (bit % 8)) & ((1 << type.bits) - 1);
-  return static_cast<uint8_t>(type.is_signed ? code ^ (1 << (type.bits - 1)) : code);
+  const int quantized = (static_cast<const uint8_t*>(tensor.raw())[bit / 8] >> (bit % 8)) & ((1 << type.bits) - 1);
+  return static_cast<uint8_t>(type.is_signed ? quantized ^ (1 << (type.bits - 1)) : quantized);
 }
 
 /// The index of value `j` of a strip: those at the same bits of their bytes are adjacent, so that none of them moves.
@@ -55,8 +55,8 @@ void ReadStrip(const uint8_t* packed, bool is_signed, int64_t begin, int64_t cou
     const uint8_t* bytes = packed + (begin + e) / kEach;
     const int shift = static_cast<int>((begin + e) % kEach) * kBits;
     uint8_t* to = out + PlaceInStrip<kBits>(e);
-    const int64_t codes = CeilDiv(count - e, kEach);
-    for (int64_t i = 0; i < codes; ++i) to[i] = static_cast<uint8_t>(((bytes[i] >> shift) & kMask) ^ flip);
+    const int64_t held = CeilDiv(count - e, kEach);
+    for (int64_t i = 0; i < held; ++i) to[i] = static_cast<uint8_t>(((bytes[i] >> shift) & kMask) ^ flip);
   }
 }
 
@@ -87,10 +87,10 @@ template <int kBits>
 void PackColumns(const QuantizedMatrix& matrix, bool is_signed, int64_t begin, int64_t end, NBitsMatrix& result) {
   constexpr int kEach = 8 / kBits;
   constexpr int64_t kStep = 64;  // bytes of a row at a time
-  const auto* source = static_cast<const uint8_t*>(matrix.codes->raw());
-  const int64_t row_bytes = result.codes.num_elements() / result.n;
-  uint8_t* out = result.codes.mutable_data<uint8_t>();
-  uint8_t codes[kColumns] = {};
+  const auto* source = static_cast<const uint8_t*>(matrix.values->raw());
+  const int64_t row_bytes = result.values.num_elements() / result.n;
+  uint8_t* out = result.values.mutable_data<uint8_t>();
+  uint8_t quantized[kColumns] = {};
   uint8_t tile[kStep][kColumns];
   for (int64_t n0 = begin; n0 < end; n0 += kColumns) {
     const int64_t columns = std::min(kColumns, end - n0);
@@ -98,10 +98,10 @@ void PackColumns(const QuantizedMatrix& matrix, bool is_signed, int64_t begin, i
       const int64_t bytes = std::min(kStep, row_bytes - byte0);
       std::memset(tile, 0, sizeof(tile));
       for (int64_t k = byte0 * kEach; k < std::min(result.k, (byte0 + bytes) * kEach); ++k) {
-        ReadStrip<kBits>(source, is_signed, k * result.n + n0, columns, codes);
+        ReadStrip<kBits>(source, is_signed, k * result.n + n0, columns, quantized);
         uint8_t* to = tile[k / kEach - byte0];
         const int shift = static_cast<int>(k % kEach) * kBits;
-        for (int64_t j = 0; j < kColumns; ++j) to[j] = static_cast<uint8_t>(to[j] | (codes[j] << shift));
+        for (int64_t j = 0; j < kColumns; ++j) to[j] = static_cast<uint8_t>(to[j] | (quantized[j] << shift));
       }
       for (int64_t j = 0; j < columns; ++j) {
         const int64_t place = PlaceInStrip<kBits>(j);
@@ -117,23 +117,23 @@ template <int kBits>
 void CopyColumns(const QuantizedMatrix& matrix, bool is_signed, int64_t begin, int64_t end, NBitsMatrix& result) {
   constexpr int kEach = 8 / kBits;
   constexpr int kFlipped = kBits == 2 ? 0xAA : kBits == 4 ? 0x88 : 0x80;
-  const auto* source = static_cast<const uint8_t*>(matrix.codes->raw());
-  const int64_t row_bytes = result.codes.num_elements() / result.n;
+  const auto* source = static_cast<const uint8_t*>(matrix.values->raw());
+  const int64_t row_bytes = result.values.num_elements() / result.n;
   const int flip = is_signed ? kFlipped : 0;
   for (int64_t n = begin; n < end; ++n) {
-    uint8_t* to = result.codes.mutable_data<uint8_t>() + n * row_bytes;
+    uint8_t* to = result.values.mutable_data<uint8_t>() + n * row_bytes;
     std::memset(to, 0, static_cast<size_t>(row_bytes));
     const int64_t first = n * result.k, whole = first % kEach == 0 ? result.k / kEach : 0;
     const uint8_t* from = source + first / kEach;
     for (int64_t i = 0; i < whole; ++i) to[i] = static_cast<uint8_t>(from[i] ^ flip);
     for (int64_t k = whole * kEach; k < result.k; ++k) {
-      const int code = CodeAt(*matrix.codes, {kBits, is_signed}, first + k);
-      to[k / kEach] = static_cast<uint8_t>(to[k / kEach] | (code << (k % kEach * kBits)));
+      const int quantized = QuantizedAt(*matrix.values, {kBits, is_signed}, first + k);
+      to[k / kEach] = static_cast<uint8_t>(to[k / kEach] | (quantized << (k % kEach * kBits)));
     }
   }
 }
 
-void PackCodes(const QuantizedMatrix& matrix, CodeType type, NBitsMatrix& result, ThreadPool& threads) {
+void PackQuantized(const QuantizedMatrix& matrix, QuantizedType type, NBitsMatrix& result, ThreadPool& threads) {
   const auto pack = [&](int64_t begin, int64_t end) {
     const auto run = [&]<int kBits>() {
       (matrix.transposed ? CopyColumns<kBits> : PackColumns<kBits>)(matrix, type.is_signed, begin, end, result);
@@ -168,12 +168,12 @@ void SpreadScales(const Tensor& scales, const ScaleSteps& steps, NBitsMatrix& re
   }
 }
 
-void SpreadZeros(const QuantizedMatrix& matrix, CodeType type, const ScaleSteps& steps, NBitsMatrix& result) {
+void SpreadZeros(const QuantizedMatrix& matrix, QuantizedType type, const ScaleSteps& steps, NBitsMatrix& result) {
   const int middle = 1 << (type.bits - 1);
   const int none = type.is_signed ? middle : 0;  // the quantized value of zero
   const auto zero_at = [&](int64_t i) {
     if (matrix.zeros == nullptr) return none;
-    return static_cast<int>(CodeAt(*matrix.zeros, type, matrix.zeros->num_elements() == 1 ? 0 : i));
+    return static_cast<int>(QuantizedAt(*matrix.zeros, type, matrix.zeros->num_elements() == 1 ? 0 : i));
   };
   const int64_t count = matrix.zeros == nullptr ? 1 : matrix.zeros->num_elements();
   bool all_middle = true;
@@ -204,11 +204,11 @@ int64_t NBitsBlockSize(int64_t given, int64_t k) {
 
 std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType scale_type,
                                    const SessionResources& resources) {
-  const Shape& shape = matrix.codes->shape();
-  const auto type = CodeTypeOf(matrix.codes->type());
+  const Shape& shape = matrix.values->shape();
+  const auto type = QuantizedTypeOf(matrix.values->type());
   const ElementType given = matrix.scales->type();
   const bool scales_fit = given == ElementType::kFloat || given == ElementType::kFloat16 || given == ElementType::kBFloat16;
-  if (!type || shape.rank() != 2 || matrix.codes->num_elements() == 0 || !scales_fit) return std::nullopt;
+  if (!type || shape.rank() != 2 || matrix.values->num_elements() == 0 || !scales_fit) return std::nullopt;
   if (scale_type != given && scale_type != ElementType::kFloat) return std::nullopt;
   NBitsMatrix result;
   result.k = shape[matrix.transposed ? 1 : 0];
@@ -218,15 +218,15 @@ std::optional<NBitsMatrix> ToNBits(const QuantizedMatrix& matrix, ElementType sc
   if (!steps) return std::nullopt;
   if (const Tensor* zeros = matrix.zeros) {
     const bool fits = zeros->num_elements() == 1 || zeros->shape() == matrix.scales->shape();
-    if (!fits || zeros->type() != matrix.codes->type()) return std::nullopt;
+    if (!fits || zeros->type() != matrix.values->type()) return std::nullopt;
   }
   result.block_size = NBitsBlockSize(steps->k_of_block, result.k);
   if (result.block_size == 0) return std::nullopt;
   const int64_t blocks = (result.k - 1) / result.block_size + 1;
-  result.codes =
+  result.values =
       Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size * result.bits / 8}, resources.load_memory());
   result.scales = Tensor(scale_type, Shape{result.n, blocks}, resources.load_memory());
-  PackCodes(matrix, *type, result, resources.load_threads());
+  PackQuantized(matrix, *type, result, resources.load_threads());
   SpreadScales(*matrix.scales, *steps, result);
   SpreadZeros(matrix, *type, *steps, result);
   return result;

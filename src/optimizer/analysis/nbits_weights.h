@@ -12,7 +12,7 @@ namespace tessera {
 
 /// What a DequantizeLinear of constants reads.
 struct QuantizedMatrix {
-  const Tensor* codes = nullptr;  // [k, n]; `transposed`: [n, k]
+  const Tensor* values = nullptr;  // [k, n]; `transposed`: [n, k]
   const Tensor* scales = nullptr;
   const Tensor* zeros = nullptr;  // may be null
   int64_t axis = 1;               // of the scales
@@ -23,7 +23,7 @@ struct QuantizedMatrix {
 /// Inputs B, scales and zero_points of MatMulNBits, and its attributes.
 struct NBitsMatrix {
   int64_t k = 0, n = 0, bits = 0, block_size = 0;
-  Tensor codes;   // [n, blocks, block_size * bits / 8]
+  Tensor values;  // [n, blocks, block_size * bits / 8]
   Tensor scales;  // [n, blocks]
   Tensor zeros;   // [n, bytes of blocks]; undefined where all are 2^(bits - 1)
 };

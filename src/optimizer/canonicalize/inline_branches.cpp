@@ -10,8 +10,8 @@ namespace tessera {
 namespace {
 
 /// Moves the nodes of a nested graph into the graph that holds it, where they compute `results`.
-void MoveBranch(Graph& graph, Graph& branch, NodeIndex place, const std::vector<ValueIndex>& results) {
-  NodeMove move(branch, graph, place);
+void MoveBranch(Graph& graph, Graph& branch, NodeIndex before, const std::vector<ValueIndex>& results) {
+  NodeMove move(branch, graph, before);
   // The branch computes a result itself where it can; what it only passes on is copied.
   std::vector<std::pair<ValueIndex, ValueIndex>> copies;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -33,7 +33,7 @@ void MoveBranch(Graph& graph, Graph& branch, NodeIndex place, const std::vector<
     copy.since_version = std::max(VersionOf(graph, "Identity"), 1);
     copy.inputs = {move.Moved(from)};
     copy.outputs = {to};
-    graph.AddNode(std::move(copy), place);
+    graph.AddNode(std::move(copy), before);
   }
 }
 

@@ -103,19 +103,19 @@ class ReshapeUndoing final : public NodeRewrite {
   }
 
   /// Expand and Reshape of a constant, which are folded.
-  static ValueIndex Carry(Graph& graph, ValueIndex constant, const Carried& carried, NodeIndex place) {
+  static ValueIndex Carry(Graph& graph, ValueIndex constant, const Carried& carried, NodeIndex before) {
     const Shape own = graph.constant(constant)->shape();
     const bool same = own.num_elements() == Shape(std::span<const int64_t>(carried.reshaped)).num_elements();
-    const ValueIndex expanded = same ? constant : Add(graph, "Expand", constant, carried.expanded, place);
-    return Add(graph, "Reshape", expanded, carried.reshaped, place);
+    const ValueIndex expanded = same ? constant : Add(graph, "Expand", constant, carried.expanded, before);
+    return Add(graph, "Reshape", expanded, carried.reshaped, before);
   }
 
   static ValueIndex Add(Graph& graph, std::string_view op_type, ValueIndex from, const std::vector<int64_t>& dims,
-                        NodeIndex place) {
+                        NodeIndex before) {
     SymbolicShape shape;
     for (const int64_t dim : dims) shape.push_back(Dimension{.value = dim, .symbol = {}});
     const ValueIndex result = graph.AddValue("", TypeInfo::OfTensor(ElementOf(graph, from), std::move(shape)));
-    AddOperator(graph, op_type, {from, AddIntegers(graph, dims)}, result, place);
+    AddOperator(graph, op_type, {from, AddIntegers(graph, dims)}, result, before);
     return result;
   }
 };

@@ -111,7 +111,7 @@ class ReshapeSinking final : public NodeRewrite {
   }
 
   /// The input with batch and heads apart, or itself where it broadcasts to both.
-  static ValueIndex Parted(Graph& graph, ValueIndex input, const Merge& merge, NodeIndex place) {
+  static ValueIndex Parted(Graph& graph, ValueIndex input, const Merge& merge, NodeIndex before) {
     const auto own = MergeBefore(graph, input);
     if (own && own->parted[0] == merge.parted[0] && own->parted[1] == merge.parted[1]) return own->source;
     const Shape shape = *StaticShapeOf(graph, input);
@@ -119,7 +119,7 @@ class ReshapeSinking final : public NodeRewrite {
     if (broadcasts) return input;
     const Shape target{merge.parted[0], merge.parted[1], shape[1], shape[2]};
     const ValueIndex apart = graph.AddValue("", TypeInfo::OfTensor(ElementOf(graph, input), ToSymbolic(target)));
-    AddReshape(graph, input, apart, target, place);
+    AddReshape(graph, input, apart, target, before);
     return apart;
   }
 
@@ -129,8 +129,8 @@ class ReshapeSinking final : public NodeRewrite {
     return symbolic;
   }
 
-  static void AddReshape(Graph& graph, ValueIndex from, ValueIndex to, const Shape& target, NodeIndex place) {
-    AddOperator(graph, "Reshape", {from, AddIntegers(graph, target.dims())}, to, place);
+  static void AddReshape(Graph& graph, ValueIndex from, ValueIndex to, const Shape& target, NodeIndex before) {
+    AddOperator(graph, "Reshape", {from, AddIntegers(graph, target.dims())}, to, before);
   }
 };
 

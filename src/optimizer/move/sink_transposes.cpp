@@ -107,7 +107,7 @@ class PermutableRegion {
       }
       Replace(index, std::move(found->second));
     }
-    for (const auto& [value, place] : given) Give(value, place);
+    for (const auto& [value, before] : given) Give(value, before);
     for (const ValueIndex value : values_) {
       if (SourceOf(value) != kNone) RemoveUnread(graph_, graph_.value(value).producer);
     }
@@ -208,11 +208,11 @@ class PermutableRegion {
   }
 
   /// The value in the other order.
-  ValueIndex Twin(ValueIndex value, NodeIndex place) {
+  ValueIndex Twin(ValueIndex value, NodeIndex before) {
     if (const auto found = twins_.find(value); found != twins_.end()) return found->second;
     ValueIndex twin = SourceOf(value);
     if (const Tensor* constant = graph_.constant(value)) {
-      twin = TwinOfConstant(*constant, place);
+      twin = TwinOfConstant(*constant, before);
     } else if (twin == kNone) {
       const auto& readers = graph_.value(value).consumers;
       const auto found = std::find_if(readers.begin(), readers.end(), [&](NodeIndex reader) { return IsInverse(reader); });
@@ -220,14 +220,14 @@ class PermutableRegion {
         twin = graph_.node(*found).outputs[0];
       } else {
         twin = NewTwin(value);
-        AddTranspose(value, twin, inverse_, place);
+        AddTranspose(value, twin, inverse_, before);
       }
     }
     twins_[value] = twin;
     return twin;
   }
 
-  ValueIndex TwinOfConstant(Tensor constant, NodeIndex place) {
+  ValueIndex TwinOfConstant(Tensor constant, NodeIndex before) {
     Shape shape(perm_.size(), 1);
     std::copy(constant.shape().begin(), constant.shape().end(),
               shape.end() - static_cast<ptrdiff_t>(constant.shape().rank()));
@@ -238,16 +238,16 @@ class PermutableRegion {
     if (!MovesElements(from, perm_)) return graph_.AddConstant("", constant.Reshaped(twin));
     // fold_constants computes it.
     const ValueIndex transposed = graph_.AddValue("", TypeInfo::OfTensor(constant.type(), std::move(to)));
-    AddTranspose(graph_.AddConstant("", constant.Reshaped(shape)), transposed, inverse_, place);
+    AddTranspose(graph_.AddConstant("", constant.Reshaped(shape)), transposed, inverse_, before);
     return transposed;
   }
 
-  void AddTranspose(ValueIndex from, ValueIndex to, const Permutation& perm, NodeIndex place) {
-    SetAttribute(AddOperator(graph_, "Transpose", {from}, to, place), "perm", perm);
+  void AddTranspose(ValueIndex from, ValueIndex to, const Permutation& perm, NodeIndex before) {
+    SetAttribute(AddOperator(graph_, "Transpose", {from}, to, before), "perm", perm);
   }
 
   /// Whoever reads the value as it was: those that transpose it back read its twin, others what a Transpose gives.
-  void Give(ValueIndex value, NodeIndex place) {
+  void Give(ValueIndex value, NodeIndex before) {
     ValueIndex twin = twins_.at(value);
     const std::vector<NodeIndex> readers = graph_.value(value).consumers;
     for (const NodeIndex reader : readers) {
@@ -256,7 +256,7 @@ class PermutableRegion {
       const bool is_output = graph_.value(back).is_output;
       if (BypassNode(graph_, reader, twin) && is_output) twin = back;
     }
-    if (!graph_.value(value).consumers.empty() || graph_.value(value).is_output) AddTranspose(twin, value, perm_, place);
+    if (!graph_.value(value).consumers.empty() || graph_.value(value).is_output) AddTranspose(twin, value, perm_, before);
   }
 
   Graph& graph_;

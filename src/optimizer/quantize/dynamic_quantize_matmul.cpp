@@ -24,14 +24,14 @@ class ProductQuantization final : public NodeRewrite {
 
  private:
   static bool Quantize(Graph& graph, NodeIndex index, const RewriteContext& context) {
-    const Node& product = graph.node(index);
-    const Tensor* weights = ConstantInput(graph, product, 1);
+    const Node& matmul = graph.node(index);
+    const Tensor* weights = ConstantInput(graph, matmul, 1);
     if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 2) return false;
-    const bool transposed = IsOp(product, "Gemm") && IntAttribute(product, "transB", 0) != 0;
+    const bool transposed = IsOp(matmul, "Gemm") && IntAttribute(matmul, "transB", 0) != 0;
     const Shape& shape = weights->shape();
     if (shape[transposed ? 1 : 0] < kLeastK || shape[transposed ? 0 : 1] < kLeastN) return false;
-    if (!MayBecomeNBits(graph, product, ElementType::kFloat, context)) return false;
-    const ValueIndex matrix = product.inputs[1];
+    if (!MayBecomeNBits(graph, matmul, ElementType::kFloat, context)) return false;
+    const ValueIndex matrix = matmul.inputs[1];
     const auto made = QuantizeToNBits(*weights, transposed, context.resources);
     if (!made) return false;
     const NodeIndex quantized = ReplaceByNBits(graph, index, *made, AddNBitsConstants(graph, *made));

@@ -25,8 +25,8 @@ bool ScalesColumns(const Graph& graph, ValueIndex scale, ValueIndex b) {
   const Tensor* scales = scale == kNone ? nullptr : graph.constant(scale);
   if (scales == nullptr || !scales->is(ElementType::kFloat)) return false;
   if (scales->num_elements() == 1) return scales->shape().rank() <= 1;
-  const Tensor* codes = graph.constant(b);
-  return codes != nullptr && codes->shape().rank() == 2 && scales->shape() == Shape{codes->shape()[1]};
+  const Tensor* quantized = graph.constant(b);
+  return quantized != nullptr && quantized->shape().rank() == 2 && scales->shape() == Shape{quantized->shape()[1]};
 }
 
 bool IsScalar(const Graph& graph, ValueIndex index) {
@@ -46,22 +46,22 @@ class IntegerProductFusion final : public NodeRewrite {
   }
 
  private:
-  static bool Dequantized(Graph& graph, const Node& product, RewriteContext& context) {
-    const auto a = HasInput(product, 0) ? PlainDequantizationOf(graph, product.inputs[0]) : std::nullopt;
-    const auto b = HasInput(product, 1) ? DequantizationOf(graph, product.inputs[1]) : std::nullopt;
-    if (!a || !b || graph.constant(b->codes) == nullptr) return false;
-    const Tensor& codes = *graph.constant(b->codes);
-    if (codes.shape().rank() != 2 ||
-        (!b->per_tensor() && ((b->axis != 1 && b->axis != -1) || b->scales->num_elements() != codes.shape()[1])))
+  static bool Dequantized(Graph& graph, const Node& matmul, RewriteContext& context) {
+    const auto a = HasInput(matmul, 0) ? PlainDequantizationOf(graph, matmul.inputs[0]) : std::nullopt;
+    const auto b = HasInput(matmul, 1) ? DequantizationOf(graph, matmul.inputs[1]) : std::nullopt;
+    if (!a || !b || graph.constant(b->quantized) == nullptr) return false;
+    const Tensor& quantized = *graph.constant(b->quantized);
+    if (quantized.shape().rank() != 2 ||
+        (!b->per_tensor() && ((b->axis != 1 && b->axis != -1) || b->scales->num_elements() != quantized.shape()[1])))
       return false;
-    Node fused = ToFloat({a->codes, b->codes, a->scale, b->scale, a->zero, b->zero}, product.outputs[0]);
-    return Replace(graph, {product.index}, std::move(fused), context);
+    Node fused = ToFloat({a->quantized, b->quantized, a->scale, b->scale, a->zero, b->zero}, matmul.outputs[0]);
+    return Replace(graph, {matmul.index}, std::move(fused), context);
   }
 
   /// Mul(Cast(MatMulInteger(a, b)), Mul(a_scale, b_scale)), a_scale a scalar.
-  static bool Scaled(Graph& graph, const Node& product, RewriteContext& context) {
-    if (!HasInput(product, 1) || graph.constant(product.inputs[1]) == nullptr) return false;
-    const Node* cast = OnlyReader(graph, product.outputs[0]);
+  static bool Scaled(Graph& graph, const Node& matmul, RewriteContext& context) {
+    if (!HasInput(matmul, 1) || graph.constant(matmul.inputs[1]) == nullptr) return false;
+    const Node* cast = OnlyReader(graph, matmul.outputs[0]);
     if (cast == nullptr || !IsOp(*cast, "Cast") || ElementOf(graph, cast->outputs[0]) != ElementType::kFloat) return false;
     const Node* scaled = OnlyReader(graph, cast->outputs[0]);
     if (scaled == nullptr || !IsOp(*scaled, "Mul") || scaled->since_version < 7) return false;
@@ -71,41 +71,41 @@ class IntegerProductFusion final : public NodeRewrite {
     if (!IsOp(scale, "Mul") || scale.since_version < 7) return false;
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const ValueIndex a_scale = scale.inputs[i], b_scale = scale.inputs[1 - i];
-      if (!ScalesColumns(graph, b_scale, product.inputs[1]) || !IsScalar(graph, a_scale) || !FitsZeros(graph, product))
+      if (!ScalesColumns(graph, b_scale, matmul.inputs[1]) || !IsScalar(graph, a_scale) || !FitsZeros(graph, matmul))
         continue;
-      const auto optional = [&](size_t input) { return HasInput(product, input) ? product.inputs[input] : kNone; };
+      const auto optional = [&](size_t input) { return HasInput(matmul, input) ? matmul.inputs[input] : kNone; };
       Node fused =
-          ToFloat({product.inputs[0], product.inputs[1], a_scale, b_scale, optional(2), optional(3)}, scaled->outputs[0]);
-      return Replace(graph, {scaled->index, cast->index, product.index}, std::move(fused), context);
+          ToFloat({matmul.inputs[0], matmul.inputs[1], a_scale, b_scale, optional(2), optional(3)}, scaled->outputs[0]);
+      return Replace(graph, {scaled->index, cast->index, matmul.index}, std::move(fused), context);
     }
     return false;
   }
 
   /// A's zero point is a scalar; B's goes with its columns.
-  static bool FitsZeros(const Graph& graph, const Node& product) {
-    if (HasInput(product, 2)) {
-      const auto shape = StaticShapeOf(graph, product.inputs[2]);
+  static bool FitsZeros(const Graph& graph, const Node& matmul) {
+    if (HasInput(matmul, 2)) {
+      const auto shape = StaticShapeOf(graph, matmul.inputs[2]);
       if (!shape || shape->num_elements() != 1) return false;
     }
-    return !HasInput(product, 3) || ConstantInput(graph, product, 3) != nullptr;
+    return !HasInput(matmul, 3) || ConstantInput(graph, matmul, 3) != nullptr;
   }
 
   static bool Biased(Graph& graph, const Node& add, RewriteContext& context) {
     if (add.since_version < 7 || add.inputs.size() != 2) return false;
     for (const size_t i : {size_t{0}, size_t{1}}) {
-      const Node* product = Producer(graph, add, i);
+      const Node* matmul = Producer(graph, add, i);
       const Tensor* bias = ConstantInput(graph, add, 1 - i);
-      if (product == nullptr || bias == nullptr || product->op_type != "MatMulIntegerToFloat" ||
-          product->domain != kMicrosoftDomain)
+      if (matmul == nullptr || bias == nullptr || matmul->op_type != "MatMulIntegerToFloat" ||
+          matmul->domain != kMicrosoftDomain)
         continue;
-      if (HasInput(*product, 6) || !HasOneReader(graph, add.inputs[i]) || !bias->is(ElementType::kFloat)) continue;
-      const Tensor* b = ConstantInput(graph, *product, 1);
+      if (HasInput(*matmul, 6) || !HasOneReader(graph, add.inputs[i]) || !bias->is(ElementType::kFloat)) continue;
+      const Tensor* b = ConstantInput(graph, *matmul, 1);
       if (b == nullptr || b->shape().rank() != 2 || bias->shape() != Shape{b->shape()[1]}) continue;
-      Node fused = *product;
+      Node fused = *matmul;
       fused.inputs.resize(7, kNone);
       fused.inputs[6] = add.inputs[1 - i];
       fused.outputs = add.outputs;
-      return Replace(graph, {add.index, product->index}, std::move(fused), context);
+      return Replace(graph, {add.index, matmul->index}, std::move(fused), context);
     }
     return false;
   }

@@ -41,20 +41,20 @@ std::optional<Tensor> FloatVector(const Graph& graph, const Node& node, size_t i
   if (producer == nullptr || !IsOp(*producer, "DequantizeLinear") || IntAttribute(*producer, "block_size", 0) != 0)
     return std::nullopt;
   if (ElementOf(graph, producer->outputs[0]) != ElementType::kFloat) return std::nullopt;
-  const Tensor* codes = ConstantInput(graph, *producer, 0);
+  const Tensor* quantized = ConstantInput(graph, *producer, 0);
   const Tensor* scales = ConstantInput(graph, *producer, 1);
   const Tensor* zeros = ConstantInput(graph, *producer, 2);
-  if (codes == nullptr || scales == nullptr || !codes->is(ElementType::kInt32) || !scales->is(ElementType::kFloat))
+  if (quantized == nullptr || scales == nullptr || !quantized->is(ElementType::kInt32) || !scales->is(ElementType::kFloat))
     return std::nullopt;
-  const int64_t count = codes->num_elements();
-  if (codes->shape().rank() != 1 || (scales->num_elements() != 1 && scales->num_elements() != count)) return std::nullopt;
+  const int64_t count = quantized->num_elements();
+  if (quantized->shape().rank() != 1 || (scales->num_elements() != 1 && scales->num_elements() != count)) return std::nullopt;
   for (int64_t i = 0; zeros != nullptr && i < zeros->num_elements(); ++i) {
     if (!zeros->is(ElementType::kInt32) || zeros->data<int32_t>()[i] != 0) return std::nullopt;
   }
   Tensor result(ElementType::kFloat, Shape{count});
   for (int64_t i = 0; i < count; ++i) {
     const float scale = scales->data<float>()[scales->num_elements() == 1 ? 0 : i];
-    result.mutable_data<float>()[i] = static_cast<float>(static_cast<double>(codes->data<int32_t>()[i]) * scale);
+    result.mutable_data<float>()[i] = static_cast<float>(static_cast<double>(quantized->data<int32_t>()[i]) * scale);
   }
   return result;
 }
@@ -76,7 +76,7 @@ class QuantizedFusion final : public NodeRewrite {
     auto fused = Fused(graph, *last, *to);
     if (!fused || !MayQuantize(graph, *last, *fused, context)) return false;
     fused->name = last->name;
-    fused->outputs = {to->codes};
+    fused->outputs = {to->quantized};
     const NodeIndex gone[] = {index, activation == nullptr ? kNone : activation->index, last->index};
     for (const NodeIndex node : gone) {
       if (node != kNone) graph.RemoveNode(node);
@@ -89,12 +89,12 @@ class QuantizedFusion final : public NodeRewrite {
   /// Without name and outputs.
   static std::optional<Node> Fused(Graph& graph, const Node& node, const Quantization& to) {
     const auto probe = [&](Node fused) {
-      fused.outputs = {to.codes};  // what kernels are asked for
+      fused.outputs = {to.quantized};  // what kernels are asked for
       return fused;
     };
     std::optional<Node> fused;
     if (IsOp(node, "Conv")) fused = Convolution(graph, node, to);
-    if (IsOp(node, "MatMul")) fused = MatrixProduct(graph, node, to);
+    if (IsOp(node, "MatMul")) fused = FuseMatMul(graph, node, to);
     if (IsOp(node, "Gemm")) fused = Gemm(graph, node, to);
     if (IsOp(node, "Add") || IsOp(node, "Mul")) fused = Binary(graph, node, to);
     if (IsOp(node, "GlobalAveragePool")) fused = GlobalAverage(graph, node, to);
@@ -104,7 +104,7 @@ class QuantizedFusion final : public NodeRewrite {
   static std::optional<Node> Convolution(Graph& graph, const Node& conv, const Quantization& to) {
     const auto x = PlainDequantizationOf(graph, conv.inputs[0]);
     const auto w = HasInput(conv, 1) ? DequantizationOf(graph, conv.inputs[1]) : std::nullopt;
-    const Tensor* weights = w ? graph.constant(w->codes) : nullptr;
+    const Tensor* weights = w ? graph.constant(w->quantized) : nullptr;
     if (!x || weights == nullptr || weights->shape().rank() < 3) return std::nullopt;
     const int64_t outputs = weights->shape()[0];
     if (!w->per_tensor() && (w->scales->num_elements() != outputs ||
@@ -121,10 +121,10 @@ class QuantizedFusion final : public NodeRewrite {
     fused.op_type = "QLinearConv";
     fused.since_version = VersionOf(graph, fused.op_type);
     fused.attributes = conv.attributes;
-    fused.inputs = {x->codes,
+    fused.inputs = {x->quantized,
                     x->scale,
                     ZeroPointInput(graph, *x),
-                    w->codes,
+                    w->quantized,
                     w->scale,
                     ZeroPointInput(graph, *w),
                     to.scale,
@@ -136,22 +136,22 @@ class QuantizedFusion final : public NodeRewrite {
   /// A scale for each column of B, or one.
   static bool FitsColumns(const Graph& graph, const Quantization& b, int64_t axis) {
     if (b.per_tensor()) return true;
-    const Tensor* codes = graph.constant(b.codes);
-    if (codes == nullptr || codes->shape().rank() != 2) return false;
-    return (b.axis == axis || b.axis == axis - 2) && b.scales->num_elements() == codes->shape()[static_cast<size_t>(axis)];
+    const Tensor* quantized = graph.constant(b.quantized);
+    if (quantized == nullptr || quantized->shape().rank() != 2) return false;
+    return (b.axis == axis || b.axis == axis - 2) && b.scales->num_elements() == quantized->shape()[static_cast<size_t>(axis)];
   }
 
-  static std::optional<Node> MatrixProduct(Graph& graph, const Node& product, const Quantization& to) {
-    const auto a = PlainDequantizationOf(graph, product.inputs[0]);
-    const auto b = HasInput(product, 1) ? DequantizationOf(graph, product.inputs[1]) : std::nullopt;
+  static std::optional<Node> FuseMatMul(Graph& graph, const Node& matmul, const Quantization& to) {
+    const auto a = PlainDequantizationOf(graph, matmul.inputs[0]);
+    const auto b = HasInput(matmul, 1) ? DequantizationOf(graph, matmul.inputs[1]) : std::nullopt;
     if (!a || !b || !FitsColumns(graph, *b, 1)) return std::nullopt;
     Node fused;
     fused.op_type = "QLinearMatMul";
     fused.since_version = VersionOf(graph, fused.op_type);
-    fused.inputs = {a->codes,
+    fused.inputs = {a->quantized,
                     a->scale,
                     ZeroPointInput(graph, *a),
-                    b->codes,
+                    b->quantized,
                     b->scale,
                     ZeroPointInput(graph, *b),
                     to.scale,
@@ -162,15 +162,15 @@ class QuantizedFusion final : public NodeRewrite {
   static std::optional<Node> Gemm(Graph& graph, const Node& gemm, const Quantization& to) {
     const auto a = PlainDequantizationOf(graph, gemm.inputs[0]);
     const auto b = HasInput(gemm, 1) ? DequantizationOf(graph, gemm.inputs[1]) : std::nullopt;
-    const int64_t turned = IntAttribute(gemm, "transB", 0);
+    const int64_t transposed = IntAttribute(gemm, "transB", 0);
     if (!a || !b || IntAttribute(gemm, "transA", 0) != 0 || FloatAttribute(gemm, "alpha", 1) != 1) return std::nullopt;
-    const Tensor* codes = graph.constant(b->codes);
-    if (codes == nullptr || codes->shape().rank() != 2 || !FitsColumns(graph, *b, turned != 0 ? 0 : 1)) return std::nullopt;
+    const Tensor* quantized = graph.constant(b->quantized);
+    if (quantized == nullptr || quantized->shape().rank() != 2 || !FitsColumns(graph, *b, transposed != 0 ? 0 : 1)) return std::nullopt;
     std::optional<Tensor> bias;
     if (HasInput(gemm, 2)) {
       const auto numbers = FloatVector(graph, gemm, 2);
       if (!numbers || numbers->shape().rank() != 1 || FloatAttribute(gemm, "beta", 1) != 1) return std::nullopt;
-      bias = IntegerBias(*numbers, *a, *b, codes->shape()[turned != 0 ? 0 : 1]);
+      bias = IntegerBias(*numbers, *a, *b, quantized->shape()[transposed != 0 ? 0 : 1]);
       if (!bias) return std::nullopt;
     }
     // New constants move the scales that `a` and `b` look at.
@@ -178,8 +178,8 @@ class QuantizedFusion final : public NodeRewrite {
     fused.op_type = "QGemm";
     fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
-    SetAttribute(fused, "transB", turned);
-    fused.inputs = {a->codes, a->scale, ZeroPointInput(graph, *a), b->codes, b->scale, ZeroPointInput(graph, *b),
+    SetAttribute(fused, "transB", transposed);
+    fused.inputs = {a->quantized, a->scale, ZeroPointInput(graph, *a), b->quantized, b->scale, ZeroPointInput(graph, *b),
                     kNone,    to.scale, ZeroPointInput(graph, to)};
     if (bias) fused.inputs[6] = graph.AddConstant("", std::move(*bias));
     return fused;
@@ -193,10 +193,10 @@ class QuantizedFusion final : public NodeRewrite {
     fused.op_type = "QLinear" + node.op_type;
     fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
-    fused.inputs = {a->codes,
+    fused.inputs = {a->quantized,
                     a->scale,
                     ZeroPointInput(graph, *a),
-                    b->codes,
+                    b->quantized,
                     b->scale,
                     ZeroPointInput(graph, *b),
                     to.scale,
@@ -211,7 +211,7 @@ class QuantizedFusion final : public NodeRewrite {
     fused.op_type = "QLinearGlobalAveragePool";
     fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
-    fused.inputs = {x->codes, x->scale, ZeroPointInput(graph, *x), to.scale, ZeroPointInput(graph, to)};
+    fused.inputs = {x->quantized, x->scale, ZeroPointInput(graph, *x), to.scale, ZeroPointInput(graph, to)};
     return fused;
   }
 };

@@ -18,12 +18,12 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kCodes = 256;
+constexpr int64_t kByteValues = 256;
 constexpr size_t kMostNodes = 64;
 constexpr std::string_view kLookup = "QuantizedLookup";
 
 /// Of the inputs of one of com.microsoft's elementwise operators, those that are quantized; none for other operators.
-std::span<const size_t> CodeInputs(const Node& node) {
+std::span<const size_t> QuantizedInputs(const Node& node) {
   static constexpr size_t first[] = {0}, both[] = {0, 3};
   if (node.domain != "com.microsoft") return {};
   if (node.op_type == "QLinearSigmoid" || node.op_type == "QLinearLeakyRelu") return first;
@@ -62,16 +62,16 @@ class Tabulation {
     std::vector<Tensor> inputs(node.inputs.size());
     if (const auto to = QuantizationOf(graph_, node)) {
       auto numbers = Numbers(to->numbers);
-      if (!numbers || numbers->num_elements() != kCodes) return std::nullopt;
+      if (!numbers || numbers->num_elements() != kByteValues) return std::nullopt;
       inputs[0] = std::move(*numbers);
       return Run(node, inputs);
     }
-    const auto of_codes = CodeInputs(node);
-    if (of_codes.empty()) return std::nullopt;
-    for (const size_t i : of_codes) {
-      auto codes = HasInput(node, i) && IsByte(ElementOf(graph_, node.inputs[i])) ? Codes(node.inputs[i]) : std::nullopt;
-      if (!codes) return std::nullopt;
-      inputs[i] = std::move(*codes);
+    const auto which = QuantizedInputs(node);
+    if (which.empty()) return std::nullopt;
+    for (const size_t i : which) {
+      auto quantized = HasInput(node, i) && IsByte(ElementOf(graph_, node.inputs[i])) ? ValuesOf(node.inputs[i]) : std::nullopt;
+      if (!quantized) return std::nullopt;
+      inputs[i] = std::move(*quantized);
     }
     return Run(node, inputs);
   }
@@ -84,8 +84,8 @@ class Tabulation {
     const Node& node = graph_.node(producer);
     if (const auto from = DequantizationOf(graph_, node)) {
       if (!from->per_tensor()) return std::nullopt;
-      auto codes = Codes(from->codes);
-      return codes ? Run(node, {std::move(*codes)}) : std::nullopt;
+      auto quantized = ValuesOf(from->quantized);
+      return quantized ? Run(node, {std::move(*quantized)}) : std::nullopt;
     }
     if (!IsTabulable(node) || !HasOneOutput(node)) return std::nullopt;
     std::vector<Tensor> inputs;
@@ -102,22 +102,22 @@ class Tabulation {
   }
 
   /// What an 8-bit tensor holds for each value of the one that all begins with.
-  std::optional<Tensor> Codes(ValueIndex value) {
+  std::optional<Tensor> ValuesOf(ValueIndex value) {
     if (const Tensor* constant = graph_.constant(value)) return Scalar(*constant);
     const NodeIndex producer = graph_.value(value).producer;
     if (producer != kNone && graph_.node(producer).op_type == kLookup && graph_.node(producer).domain == kTesseraDomain) {
       const Node& lookup = graph_.node(producer);
-      const auto from = ++visits_ > kMostNodes ? std::nullopt : Codes(lookup.inputs[0]);
+      const auto from = ++visits_ > kMostNodes ? std::nullopt : ValuesOf(lookup.inputs[0]);
       const Tensor* table = ConstantInput(graph_, lookup, 1);
-      if (!from || table == nullptr || from->num_elements() != kCodes) return std::nullopt;
-      Tensor result(ElementOf(graph_, value), Shape{kCodes});
-      for (int64_t i = 0; i < kCodes; ++i) Bytes(result)[i] = table->data<uint8_t>()[Bytes(*from)[i]];
+      if (!from || table == nullptr || from->num_elements() != kByteValues) return std::nullopt;
+      Tensor result(ElementOf(graph_, value), Shape{kByteValues});
+      for (int64_t i = 0; i < kByteValues; ++i) Bytes(result)[i] = table->data<uint8_t>()[Bytes(*from)[i]];
       return result;
     }
     if (base_ != kNone && base_ != value) return std::nullopt;
     base_ = value;
-    Tensor all(ElementOf(graph_, value), Shape{kCodes});
-    std::iota(Bytes(all), Bytes(all) + kCodes, uint8_t{0});
+    Tensor all(ElementOf(graph_, value), Shape{kByteValues});
+    std::iota(Bytes(all), Bytes(all) + kByteValues, uint8_t{0});
     return all;
   }
 
@@ -145,7 +145,7 @@ class Tabulation {
     probe.outputs = {alone.AddValue("", type)};
     auto results =
         Evaluate(alone, alone.node(alone.AddNode(std::move(probe))), context_.resources, {.output_bytes = 1 << 16});
-    if (!results || results->size() != 1 || ((*results)[0].num_elements() != kCodes && (*results)[0].num_elements() != 1))
+    if (!results || results->size() != 1 || ((*results)[0].num_elements() != kByteValues && (*results)[0].num_elements() != 1))
       return std::nullopt;
     return (*results)[0];
   }
@@ -164,16 +164,16 @@ class QuantizedTabulation final : public NodeRewrite {
     const Node& node = graph.node(index);
     if (!HasOneOutput(node)) return false;
     Tabulation tabulation(graph, context);
-    const auto codes = tabulation.Results(node);
-    if (!codes || tabulation.base() == kNone || codes->num_elements() != kCodes) return false;
+    const auto quantized = tabulation.Results(node);
+    if (!quantized || tabulation.base() == kNone || quantized->num_elements() != kByteValues) return false;
     const ElementType type = ElementOf(graph, node.outputs[0]);
-    if (!IsByte(type) || !codes->is(type)) return false;
+    if (!IsByte(type) || !quantized->is(type)) return false;
     const ValueIndex base = tabulation.base();
     const SymbolicShape* shape = ShapeOf(graph, base);
     if (tabulation.most_rank() > (shape == nullptr ? 0 : shape->size())) return false;
-    const auto* bytes = static_cast<const uint8_t*>(codes->raw());
+    const auto* bytes = static_cast<const uint8_t*>(quantized->raw());
     bool same = ElementOf(graph, base) == type;
-    for (int64_t i = 0; same && i < kCodes; ++i) same = bytes[i] == i;
+    for (int64_t i = 0; same && i < kByteValues; ++i) same = bytes[i] == i;
     if (same) return BypassNode(graph, index, base);
     return Replace(graph, node, base, bytes, context);
   }
@@ -185,8 +185,8 @@ class QuantizedTabulation final : public NodeRewrite {
     lookup.domain = kTesseraDomain;
     lookup.name = node.name;
     lookup.since_version = 1;
-    Tensor table(ElementType::kUInt8, Shape{kCodes});
-    std::copy_n(bytes, kCodes, table.mutable_data<uint8_t>());
+    Tensor table(ElementType::kUInt8, Shape{kByteValues});
+    std::copy_n(bytes, kByteValues, table.mutable_data<uint8_t>());
     lookup.inputs = {base, graph.AddConstant("", std::move(table))};
     lookup.outputs = {node.outputs[0]};
     if (!MayQuantize(graph, node, lookup, context)) return false;

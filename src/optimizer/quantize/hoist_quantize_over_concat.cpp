@@ -16,11 +16,11 @@ class PartsQuantization final : public NodeRewrite {
     const Node& concat = graph.node(graph.value(to->numbers).producer);
     if (!IsOp(concat, "Concat") || !HasOneOutput(concat)) return false;
     Node joined = concat;
-    joined.outputs = {to->codes};
+    joined.outputs = {to->quantized};
     for (ValueIndex& part : joined.inputs) {
       const auto from = part == kNone ? std::nullopt : PlainDequantizationOf(graph, part);
       if (!from) return false;
-      part = from->codes;  // what kernels are asked for
+      part = from->quantized;  // what kernels are asked for
     }
     if (!MayQuantize(graph, concat, joined, context)) return false;
     const Node quantize = graph.node(index);
@@ -34,16 +34,16 @@ class PartsQuantization final : public NodeRewrite {
 
  private:
   static ValueIndex Quantized(Graph& graph, const Node& quantize, const Quantization& to, ValueIndex part,
-                              NodeIndex place) {
+                              NodeIndex before) {
     TypeInfo type = graph.value(part).type;
     type.element = to.type;
     Node node = quantize;
     node.name.clear();
     node.inputs[0] = part;
     node.outputs = {graph.AddValue("", type)};
-    const ValueIndex codes = node.outputs[0];
-    graph.AddNode(std::move(node), place);
-    return codes;
+    const ValueIndex quantized = node.outputs[0];
+    graph.AddNode(std::move(node), before);
+    return quantized;
   }
 };
 

@@ -14,7 +14,7 @@ constexpr int64_t kStrip = 32;
 constexpr int64_t kMostBlock = 64;
 /// Quantized values are 1 to 255.
 constexpr int kZero = 128;
-constexpr float kMostCode = 127;
+constexpr float kMaxQuantized = 127;
 
 /// [k][column] of a block of a strip; zeros past k.
 void ReadBlock(const Tensor& weights, bool transposed, const NBitsMatrix& matrix, int64_t k0, int64_t n0, int64_t columns,
@@ -38,7 +38,7 @@ void ReadBlock(const Tensor& weights, bool transposed, const NBitsMatrix& matrix
 bool QuantizeStrip(const Tensor& weights, bool transposed, int64_t n0, NBitsMatrix& matrix) {
   const int64_t columns = std::min(kStrip, matrix.n - n0), blocks = matrix.scales.shape()[1];
   float values[kMostBlock][kStrip];
-  uint8_t codes[kMostBlock][kStrip];
+  uint8_t quantized[kMostBlock][kStrip];
   for (int64_t b = 0; b < blocks; ++b) {
     ReadBlock(weights, transposed, matrix, b * matrix.block_size, n0, columns, values);
     float most[kStrip] = {}, inverse[kStrip];
@@ -52,18 +52,18 @@ bool QuantizeStrip(const Tensor& weights, bool transposed, int64_t n0, NBitsMatr
     }
     if (!finite) return false;
     for (int64_t j = 0; j < kStrip; ++j) {
-      const float scale = most[j] / kMostCode;
+      const float scale = most[j] / kMaxQuantized;
       inverse[j] = scale >= std::numeric_limits<float>::min() ? 1 / scale : 0;
       if (j < columns) matrix.scales.mutable_data<float>()[(n0 + j) * blocks + b] = inverse[j] > 0 ? scale : 0;
     }
     for (int64_t i = 0; i < matrix.block_size; ++i) {
       for (int64_t j = 0; j < kStrip; ++j) {
-        codes[i][j] = static_cast<uint8_t>(static_cast<int>(values[i][j] * inverse[j] + (kZero + 0.5f)));  // halves go up
+        quantized[i][j] = static_cast<uint8_t>(static_cast<int>(values[i][j] * inverse[j] + (kZero + 0.5f)));  // halves go up
       }
     }
     for (int64_t j = 0; j < columns; ++j) {
-      uint8_t* to = matrix.codes.mutable_data<uint8_t>() + ((n0 + j) * blocks + b) * matrix.block_size;
-      for (int64_t i = 0; i < matrix.block_size; ++i) to[i] = codes[i][j];
+      uint8_t* to = matrix.values.mutable_data<uint8_t>() + ((n0 + j) * blocks + b) * matrix.block_size;
+      for (int64_t i = 0; i < matrix.block_size; ++i) to[i] = quantized[i][j];
     }
   }
   return true;
@@ -81,7 +81,7 @@ std::optional<NBitsMatrix> QuantizeToNBits(const Tensor& weights, bool transpose
   result.bits = 8;
   result.block_size = NBitsBlockSize(kMostBlock, result.k);
   const int64_t blocks = (result.k - 1) / result.block_size + 1;
-  result.codes = Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size}, memory);
+  result.values = Tensor(ElementType::kUInt8, Shape{result.n, blocks, result.block_size}, memory);
   result.scales = Tensor(ElementType::kFloat, Shape{result.n, blocks}, memory);
   std::atomic<bool> finite = true;
   threads.ParallelFor((result.n - 1) / kStrip + 1, static_cast<double>(result.k * kStrip), [&](int64_t begin, int64_t end) {

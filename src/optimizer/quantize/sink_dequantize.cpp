@@ -37,7 +37,7 @@ class DequantizeSinking final : public NodeRewrite {
       if (!moved) return false;
       axis = *moved;
     }
-    return Sink(graph, mover, *from, {from->codes}, axis, context);
+    return Sink(graph, mover, *from, {from->quantized}, axis, context);
   }
 
  private:
@@ -52,18 +52,18 @@ class DequantizeSinking final : public NodeRewrite {
   }
 
   static bool Concatenation(Graph& graph, const Node& concat, RewriteContext& context) {
-    std::vector<ValueIndex> codes;
+    std::vector<ValueIndex> quantized;
     std::optional<Quantization> first;
     for (size_t i = 0; i < concat.inputs.size(); ++i) {
       const auto from = HasInput(concat, i) ? PlainDequantizationOf(graph, concat.inputs[i]) : std::nullopt;
       if (!from || (first && !SameQuantization(*first, *from))) return false;
       if (!first) first = from;
-      codes.push_back(from->codes);
+      quantized.push_back(from->quantized);
     }
-    return first && Sink(graph, concat, *first, codes, first->axis, context);
+    return first && Sink(graph, concat, *first, quantized, first->axis, context);
   }
 
-  static bool Sink(Graph& graph, const Node& mover, const Quantization& from, const std::vector<ValueIndex>& codes,
+  static bool Sink(Graph& graph, const Node& mover, const Quantization& from, const std::vector<ValueIndex>& quantized,
                    int64_t axis, RewriteContext& context) {
     const NodeIndex index = mover.index;
     const std::vector<ValueIndex> outputs = mover.outputs;
@@ -73,7 +73,7 @@ class DequantizeSinking final : public NodeRewrite {
     };
     if (!std::all_of(outputs.begin(), outputs.end(), is_float)) return false;
     Node moved = mover;
-    std::copy(codes.begin(), codes.end(), moved.inputs.begin());
+    std::copy(quantized.begin(), quantized.end(), moved.inputs.begin());
     for (ValueIndex& output : moved.outputs) {
       TypeInfo type = graph.value(output).type;
       type.element = from.type;
@@ -84,11 +84,11 @@ class DequantizeSinking final : public NodeRewrite {
     numbers.name.clear();
     if (!per_tensor) SetAttribute(numbers, "axis", axis);
     graph.RemoveNode(index);
-    const std::vector<ValueIndex> places = moved.outputs;
+    const std::vector<ValueIndex> results = moved.outputs;
     graph.AddNode(std::move(moved), index);
     for (size_t i = 0; i < outputs.size(); ++i) {
       Node number = numbers;
-      number.inputs[0] = places[i];
+      number.inputs[0] = results[i];
       number.outputs = {outputs[i]};
       graph.AddNode(std::move(number), index);
     }

@@ -48,21 +48,21 @@ std::optional<std::vector<int64_t>> PadsOf(const Node& node, const SymbolicShape
 
 /// [C, M/group, taps] to [M, C/group, taps in the opposite order].
 template <class T>
-Tensor Turned(const Tensor& weights, int64_t group, Allocator& memory) {
+Tensor Flipped(const Tensor& weights, int64_t group, Allocator& memory) {
   Shape shape = weights.shape();
   const int64_t channels = shape[0] / group, outputs = shape[1], taps = shape.SizeOfRange(2, shape.rank());
   shape[0] = outputs * group;
   shape[1] = channels;
-  Tensor turned(weights.type(), shape, memory);
+  Tensor flipped(weights.type(), shape, memory);
   const T* from = weights.data<T>();
-  T* to = turned.mutable_data<T>();
+  T* to = flipped.mutable_data<T>();
   for (int64_t m = 0; m < outputs * group; ++m) {
     for (int64_t c = 0; c < channels; ++c, to += taps) {
       const T* filter = from + ((m / outputs * channels + c) * outputs + m % outputs) * taps;
       std::reverse_copy(filter, filter + taps, to);
     }
   }
-  return turned;
+  return flipped;
 }
 
 class TransposedConvolving final : public NodeRewrite {
@@ -82,8 +82,8 @@ class TransposedConvolving final : public NodeRewrite {
     // Padding times infinity would be NaN.
     if (!pads || !AllFinite(*constant)) return false;
     Allocator& memory = graph.limits().memory();
-    const Tensor turned = constant->is(ElementType::kFloat) ? Turned<float>(*constant, group, memory)
-                                                            : Turned<double>(*constant, group, memory);
+    const Tensor flipped = constant->is(ElementType::kFloat) ? Flipped<float>(*constant, group, memory)
+                                                            : Flipped<double>(*constant, group, memory);
     Node conv = node;
     conv.op_type = "Conv";
     conv.since_version = VersionOf(graph, "Conv");
@@ -92,7 +92,7 @@ class TransposedConvolving final : public NodeRewrite {
                   [](const auto& attribute) { return attribute.name == "output_padding" || attribute.name == "auto_pad"; });
     SetAttribute(conv, "pads", std::move(*pads));
     graph.RemoveNode(index);
-    conv.inputs[1] = graph.AddConstant("", turned);
+    conv.inputs[1] = graph.AddConstant("", flipped);
     graph.AddNode(std::move(conv), index);
     return true;
   }

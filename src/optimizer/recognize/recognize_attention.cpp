@@ -38,7 +38,7 @@ struct AttentionPattern {
   double scale = 1;
   std::vector<MaskTerm> masks;
   ValueIndex floor = kNone;  // of Max(scores with their mask, floor)
-  NodeIndex product = kNone;
+  NodeIndex matmul = kNone;
   std::vector<NodeIndex> nodes;
 };
 
@@ -140,12 +140,12 @@ bool MatchScores(const Graph& graph, ValueIndex value, AttentionPattern& pattern
 
 std::optional<AttentionPattern> Match(const Graph& graph, const Node& softmax) {
   if (!IsRowSoftmax(graph, softmax)) return std::nullopt;
-  const Node* product = OnlyReader(graph, softmax.outputs[0]);
-  if (product == nullptr || !IsOp(*product, "MatMul") || product->inputs[0] != softmax.outputs[0]) return std::nullopt;
+  const Node* matmul = OnlyReader(graph, softmax.outputs[0]);
+  if (matmul == nullptr || !IsOp(*matmul, "MatMul") || matmul->inputs[0] != softmax.outputs[0]) return std::nullopt;
   AttentionPattern pattern;
-  pattern.product = product->index;
-  pattern.v = product->inputs[1];
-  pattern.nodes = {product->index, softmax.index};
+  pattern.matmul = matmul->index;
+  pattern.v = matmul->inputs[1];
+  pattern.nodes = {matmul->index, softmax.index};
   if (pattern.v == softmax.outputs[0] || !MatchScores(graph, softmax.inputs[0], pattern)) return std::nullopt;
   return pattern.scale > 0 ? std::optional(pattern) : std::nullopt;
 }
@@ -190,7 +190,7 @@ bool IsPlain(const Graph& graph, const AttentionPattern& pattern) {
 class Builder {
  public:
   Builder(Graph& graph, const AttentionPattern& pattern)
-      : graph_(graph), pattern_(pattern), result_(graph.node(pattern.product).outputs[0]) {}
+      : graph_(graph), pattern_(pattern), result_(graph.node(pattern.matmul).outputs[0]) {}
 
   void Replace(Node fused) {
     std::array<ValueIndex, 3> inputs = {pattern_.q, Keys(), pattern_.v};
@@ -210,7 +210,7 @@ class Builder {
     fused.inputs.assign(inputs.begin(), inputs.end());
     if (mask != kNone) fused.inputs.push_back(mask);
     fused.outputs = {output};
-    graph_.AddNode(std::move(fused), pattern_.product);
+    graph_.AddNode(std::move(fused), pattern_.matmul);
   }
 
  private:
@@ -225,7 +225,7 @@ class Builder {
   }
 
   Node& Add(std::string_view op_type, std::vector<ValueIndex> inputs, ValueIndex output) {
-    return AddOperator(graph_, op_type, std::move(inputs), output, pattern_.product);
+    return AddOperator(graph_, op_type, std::move(inputs), output, pattern_.matmul);
   }
 
   /// Keys as rows, from the transposed ones.
@@ -385,7 +385,7 @@ class AttentionRecognition final : public NodeRewrite {
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     auto pattern = Match(graph, graph.node(index));
     if (!pattern) return false;
-    const ValueIndex result = graph.node(pattern->product).outputs[0];
+    const ValueIndex result = graph.node(pattern->matmul).outputs[0];
     const ElementType type = ElementOf(graph, pattern->q);
     const bool has_tools =
         VersionOf(graph, "Add") >= 7 && VersionOf(graph, "Where") > 0 && VersionOf(graph, "Reshape") >= 5;
@@ -401,7 +401,7 @@ class AttentionRecognition final : public NodeRewrite {
     Node fused;
     fused.op_type = "Attention";
     fused.since_version = std::max(kAttentionVersion, VersionOf(graph, "Attention"));
-    fused.name = graph.node(pattern->product).name;
+    fused.name = graph.node(pattern->matmul).name;
     fused.inputs = {pattern->q, pattern->v, pattern->v};
     fused.outputs = {result};
     const bool broadcasts = !IsPlain(graph, *pattern);

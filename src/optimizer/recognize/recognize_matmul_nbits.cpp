@@ -12,7 +12,7 @@ namespace {
 
 /// A MatMul or Gemm that reads the dequantized matrix, and whether it reads the transpose.
 struct Reader {
-  NodeIndex product = kNone;
+  NodeIndex matmul = kNone;
   bool transposed = false;
 };
 
@@ -51,8 +51,8 @@ class NBitsRecognition final : public NodeRewrite {
   static bool Replace(Graph& graph, NodeIndex index, const RewriteContext& context) {
     const Node& source = graph.node(index);
     const ValueIndex matrix = source.outputs[0];
-    QuantizedMatrix quantized{.codes = ConstantInput(graph, source, 0), .scales = ConstantInput(graph, source, 1)};
-    if (quantized.codes == nullptr || quantized.scales == nullptr) return false;
+    QuantizedMatrix quantized{.values = ConstantInput(graph, source, 0), .scales = ConstantInput(graph, source, 1)};
+    if (quantized.values == nullptr || quantized.scales == nullptr) return false;
     quantized.zeros = ConstantInput(graph, source, 2);
     if (HasInput(source, 2) && quantized.zeros == nullptr) return false;
     quantized.axis = IntAttribute(source, "axis", 1);
@@ -63,17 +63,17 @@ class NBitsRecognition final : public NodeRewrite {
     quantized.transposed = readers->front().transposed;
     const ElementType type = ElementOf(graph, matrix);
     for (const Reader& reader : *readers) {
-      const Node& product = graph.node(reader.product);
+      const Node& matmul = graph.node(reader.matmul);
       // With both operands quantized it runs as an integer GEMM.
-      const Node* other = Producer(graph, product, 0);
+      const Node* other = Producer(graph, matmul, 0);
       if (other != nullptr && IsOp(*other, "DequantizeLinear")) return false;
-      if (reader.transposed != quantized.transposed || !MayBecomeNBits(graph, product, type, context)) return false;
+      if (reader.transposed != quantized.transposed || !MayBecomeNBits(graph, matmul, type, context)) return false;
     }
     const auto made = ToNBits(quantized, type, context.resources);
     if (!made) return false;
     const NBitsConstants constants = AddNBitsConstants(graph, *made);
     for (const Reader& reader : *readers) {
-      const NodeIndex replaced = ReplaceByNBits(graph, reader.product, *made, constants);
+      const NodeIndex replaced = ReplaceByNBits(graph, reader.matmul, *made, constants);
       if (context.int8_beside_nbits) AllowInt8(graph.node(replaced));
     }
     return true;

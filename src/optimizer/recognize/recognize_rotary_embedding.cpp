@@ -63,19 +63,19 @@ class RotationMatching {
     return true;
   }
 
-  /// x * cos + turned * sin, in any order.
+  /// x * cos + rotated * sin, in any order.
   bool MatchSum(const Node& sum) {
     if (!IsOp(sum, "Add") || sum.inputs.size() != 2 || sum.since_version < 7) return false;
     const std::array products = {Inner(sum, 0, "Mul"), Inner(sum, 1, "Mul")};
     if (products[0] == nullptr || products[1] == nullptr) return false;
     for (const size_t i : {size_t{0}, size_t{1}}) {
-      const Node &plain = *products[i], &turned = *products[1 - i];
+      const Node &plain = *products[i], &rotated = *products[1 - i];
       for (const size_t j : {size_t{0}, size_t{1}}) {
-        if (!TurnsHalves(turned, j) && !TurnsPairs(turned, j)) continue;
+        if (!RotatesHalves(rotated, j) && !RotatesPairs(rotated, j)) continue;
         rotation_.cosine = OtherInput(plain, rotation_.x);
-        rotation_.sine = turned.inputs[1 - j];
+        rotation_.sine = rotated.inputs[1 - j];
         rotation_.wide = true;
-        rotation_.nodes.insert(rotation_.nodes.begin(), {plain.index, turned.index});
+        rotation_.nodes.insert(rotation_.nodes.begin(), {plain.index, rotated.index});
         if (rotation_.cosine != kNone) return true;
       }
     }
@@ -83,8 +83,8 @@ class RotationMatching {
   }
 
   /// Concat(-x2, x1)
-  bool TurnsHalves(const Node& product, size_t input) {
-    const Node* concat = Inner(product, input, "Concat");
+  bool RotatesHalves(const Node& mul, size_t input) {
+    const Node* concat = Inner(mul, input, "Concat");
     if (concat == nullptr || concat->inputs.size() != 2 || !JoinsRows(graph_, *concat)) return false;
     const Node* negated = Inner(*concat, 0, "Neg");
     if (negated == nullptr || !AreHalves(RowPartOf(graph_, concat->inputs[1]), RowPartOf(graph_, negated->inputs[0])))
@@ -95,8 +95,8 @@ class RotationMatching {
   }
 
   /// Reshape(Concat(Unsqueeze(-x2), Unsqueeze(x1)))
-  bool TurnsPairs(const Node& product, size_t input) {
-    const Node* flat = Inner(product, input, "Reshape");
+  bool RotatesPairs(const Node& mul, size_t input) {
+    const Node* flat = Inner(mul, input, "Reshape");
     if (flat == nullptr || !JoinsPairs(graph_, *flat)) return false;
     const Node* concat = Inner(*flat, 0, "Concat");
     if (concat == nullptr || concat->inputs.size() != 2 || !JoinsRows(graph_, *concat)) return false;
@@ -129,15 +129,15 @@ class RotationMatching {
       const ValueIndex first = products[0]->inputs[i], cosine = products[0]->inputs[1 - i];
       for (const size_t j : {size_t{0}, size_t{1}}) {
         const ValueIndex second = products[1]->inputs[j], sine = products[1]->inputs[1 - j];
-        const auto multiplies = [](const Node& product, ValueIndex a, ValueIndex b) {
-          return a != b && OtherInput(product, a) == b;
+        const auto multiplies = [](const Node& mul, ValueIndex a, ValueIndex b) {
+          return a != b && OtherInput(mul, a) == b;
         };
         const bool crossed = (multiplies(*products[2], second, cosine) && multiplies(*products[3], first, sine)) ||
                              (multiplies(*products[3], second, cosine) && multiplies(*products[2], first, sine));
         if (!crossed || !AreHalves(RowPartOf(graph_, first), RowPartOf(graph_, second))) continue;
         rotation_.cosine = cosine;
         rotation_.sine = sine;
-        for (const Node* product : products) rotation_.nodes.push_back(product->index);
+        for (const Node* mul : products) rotation_.nodes.push_back(mul->index);
         rotation_.nodes.insert(rotation_.nodes.end(), {difference->index, sum->index});
         return true;
       }
@@ -184,13 +184,13 @@ std::optional<RotationLayout> LayoutOf(const Graph& graph, const Rotation& rotat
 class RotationWriting {
  public:
   RotationWriting(Graph& graph, const Rotation& rotation, const RotationLayout& layout)
-      : graph_(graph), rotation_(rotation), layout_(layout), place_(rotation.nodes.back()) {}
+      : graph_(graph), rotation_(rotation), layout_(layout), before_(rotation.nodes.back()) {}
 
   Node Operator() const {
     const auto width = (*ShapeOf(graph_, rotation_.x))[3].value;
     Node node;
     node.op_type = "RotaryEmbedding";
-    node.name = graph_.node(place_).name;
+    node.name = graph_.node(before_).name;
     node.domain = layout_.one_batch ? "com.microsoft" : "";
     node.since_version = layout_.one_batch ? 1 : kRotaryVersion;
     node.inputs = {rotation_.x, rotation_.cosine, rotation_.sine};
@@ -216,23 +216,23 @@ class RotationWriting {
     node.inputs[caches + 1] = Cache(rotation_.sine);
     if (layout_.one_batch) node.inputs[1] = AddIntegers(graph_, std::array<int64_t, 1>{0});
     if (!packs) {
-      graph_.AddNode(std::move(node), place_);
+      graph_.AddNode(std::move(node), before_);
       return;
     }
     const SymbolicShape apart = *ShapeOf(graph_, steps_first);
     const SymbolicShape packed = {apart[0], apart[1], Dimension{.value = apart[2].value * apart[3].value, .symbol = {}}};
     const auto add = [&](const SymbolicShape& shape) { return graph_.AddValue("", TypeInfo::OfTensor(type, shape)); };
-    const ValueIndex together = add(packed), turned = add(packed);
+    const ValueIndex together = add(packed), rotated = add(packed);
     AddOperator(graph_, "Reshape", {steps_first, AddIntegers(graph_, std::array<int64_t, 3>{0, 0, packed[2].value})},
-                together, place_);
+                together, before_);
     node.inputs[0] = together;
-    node.outputs = {turned};
-    graph_.AddNode(std::move(node), place_);
+    node.outputs = {rotated};
+    graph_.AddNode(std::move(node), before_);
     const ValueIndex heads = layout_.heads_first ? add(apart) : rotation_.result;
     const std::array<int64_t, 4> parted = {0, 0, apart[2].value, apart[3].value};
-    AddOperator(graph_, "Reshape", {turned, AddIntegers(graph_, parted)}, heads, place_);
+    AddOperator(graph_, "Reshape", {rotated, AddIntegers(graph_, parted)}, heads, before_);
     if (layout_.heads_first) {
-      SetAttribute(AddOperator(graph_, "Transpose", {heads}, rotation_.result, place_), "perm", Permutation{0, 2, 1, 3});
+      SetAttribute(AddOperator(graph_, "Transpose", {heads}, rotation_.result, before_), "perm", Permutation{0, 2, 1, 3});
     }
   }
 
@@ -277,7 +277,7 @@ class RotationWriting {
       shape.back().value = rotation_.half;
       const ValueIndex first = graph_.AddValue("", TypeInfo::OfTensor(type, shape));
       const int64_t step = rotation_.interleaved ? 2 : 1;
-      AddOperator(graph_, "Slice", {angles, one(0), one(step * rotation_.half), one(rank - 1), one(step)}, first, place_);
+      AddOperator(graph_, "Slice", {angles, one(0), one(step * rotation_.half), one(rank - 1), one(step)}, first, before_);
       angles = first;
     }
     std::vector<int64_t> ones;
@@ -288,14 +288,14 @@ class RotationWriting {
     if (ones.empty()) return angles;
     for (auto axis = ones.rbegin(); axis != ones.rend(); ++axis) shape.erase(shape.begin() + static_cast<ptrdiff_t>(*axis));
     const ValueIndex cache = graph_.AddValue("", TypeInfo::OfTensor(type, shape));
-    AddOperator(graph_, "Squeeze", {angles, AddIntegers(graph_, ones)}, cache, place_);
+    AddOperator(graph_, "Squeeze", {angles, AddIntegers(graph_, ones)}, cache, before_);
     return cache;
   }
 
   Graph& graph_;
   const Rotation& rotation_;
   const RotationLayout layout_;
-  const NodeIndex place_;
+  const NodeIndex before_;
 };
 
 class RotaryRecognition final : public NodeRewrite {
