@@ -393,10 +393,11 @@ struct Task {
 };
 
 void RunChild(const Settings& settings, const Task& task, Result& result) {
-  const rlim_t limit =
-      settings.session.providers.empty() ? rlim_t{5} << 30 : rlim_t{16} << 30;  // a device's compiler needs some
+  // A device's compiler needs some memory, and its driver reserves addresses for all that the device has.
+  const bool host = settings.session.providers.empty();
+  const rlim_t limit = host ? rlim_t{5} << 30 : rlim_t{16} << 30;
   const rlimit memory{limit, limit};
-  setrlimit(RLIMIT_AS, &memory);
+  setrlimit(host ? RLIMIT_AS : RLIMIT_DATA, &memory);
   int status = 0;
   try {
     Case(task.folder, settings, result).Run(task.growth);

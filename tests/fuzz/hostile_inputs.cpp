@@ -237,9 +237,11 @@ struct Child {
 [[noreturn]] void RunChild(const fs::path& folder, int first, const Settings& settings, Progress& progress) {
   int status = 0;
 #ifndef __SANITIZE_ADDRESS__
-  const rlim_t gib = settings.session.providers.empty() ? 2 : 8;  // a device's compiler needs some
+  // A device's compiler needs some memory, and its driver reserves addresses for all that the device has.
+  const bool host = settings.session.providers.empty();
+  const rlim_t gib = host ? 2 : 8;
   const rlimit memory{gib << 30, gib << 30};
-  setrlimit(RLIMIT_AS, &memory);
+  setrlimit(host ? RLIMIT_AS : RLIMIT_DATA, &memory);
 #endif
   try {
     Attempts attempts(folder, settings, progress);

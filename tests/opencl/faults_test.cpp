@@ -183,23 +183,28 @@ TEST_F(OpenclFaults, ResultsOfGpusAreCopied) {
   }
 }
 
-TEST_F(OpenclFaults, EveryCallOfTheFirstRun) {
+void SweepFirstRuns(const ProviderOptions& options) {
   for (const Subject& subject : Subjects()) {
     int calls = 0;
     {
-      const Session session = subject.model.Session(Quiet());
+      const Session session = subject.model.Session(Quiet(options));
       FaultyDriver::Reset();
       Results(session, subject.inputs);
       calls = FaultyDriver::all_calls();
     }
     const int live = FaultyDriver::live_objects();
-    for (int passed = 0; passed < calls && !HasFailure(); ++passed) {
-      const Session session = subject.model.Session(Quiet());
+    for (int passed = 0; passed < calls && !::testing::Test::HasFailure(); ++passed) {
+      const Session session = subject.model.Session(Quiet(options));
       RunWithFault(session, subject, passed, kAllocation);
     }
     EXPECT_EQ(FaultyDriver::live_objects(), live) << subject.name << " leaks";
   }
 }
+
+TEST_F(OpenclFaults, EveryCallOfTheFirstRun) { SweepFirstRuns({{"kernels", "panels"}}); }
+
+/// Which tile a matmul takes is found by compiling some: a device without memory is no reason to take another one.
+TEST_F(OpenclFaults, EveryCallOfTheFirstRunByTiles) { SweepFirstRuns({{"kernels", "tiles"}}); }
 
 /// While sessions are made; `options` for each of them.
 void SweepSessions(const Subject& subject, const std::function<ProviderOptions()>& options, const Fault& fault,

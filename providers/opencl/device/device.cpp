@@ -341,8 +341,8 @@ Program Device::Build(const std::string& source) {
     const std::string log = InfoString([&](size_t size, void* data, size_t* needed) {
       return clGetProgramBuildInfo(program.get(), id_, CL_PROGRAM_BUILD_LOG, size, data, needed);
     });
-    Fail(ErrorCode::kEpFail, "{} cannot compile a kernel: clBuildProgram failed with OpenCL error {} ({}) {}",
-         capabilities_.name, status, ErrorName(status), log);
+    throw DeviceError(status, fmt::format("{} cannot compile a kernel: clBuildProgram failed with OpenCL error {} ({}) {}",
+                                          capabilities_.name, status, ErrorName(status), log));
   }
   if (cache_.enabled()) {
     if (const std::vector<std::byte> binary = BinaryOf(program.get()); !binary.empty()) cache_.Store(key, binary);

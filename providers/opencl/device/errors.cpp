@@ -1,6 +1,6 @@
 #include "opencl/device/errors.h"
 
-#include "base/check.h"
+#include <fmt/format.h>
 
 namespace tessera::opencl {
 namespace {
@@ -19,7 +19,9 @@ constexpr std::string_view kMemory =
     "another "
     "provider; where every run fails from now on, make a new session";
 constexpr std::string_view kHostMemory =
-    "the host has no memory left; use smaller inputs, or fewer runs or sessions at once";
+    "the host has no memory left, or none that the driver sets aside for a kernel's private arrays; use smaller inputs, "
+    "fewer "
+    "runs or sessions at once, or, on a GPU, kernels=tiles";
 
 constexpr KnownError kErrors[] = {
     {CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND", kLost},
@@ -75,9 +77,9 @@ std::string_view ErrorName(cl_int status) noexcept {
 void Check(cl_int status, const char* call) {
   if (status == CL_SUCCESS) return;
   const KnownError* error = Find(status);
-  if (error == nullptr) Fail(ErrorCode::kEpFail, "{} failed with OpenCL error {}", call, status);
-  Fail(ErrorCode::kEpFail, "{} failed with OpenCL error {} ({}){}{}", call, status, error->name,
-       error->remedy.empty() ? "" : ": ", error->remedy);
+  if (error == nullptr) throw DeviceError(status, fmt::format("{} failed with OpenCL error {}", call, status));
+  throw DeviceError(status, fmt::format("{} failed with OpenCL error {} ({}){}{}", call, status, error->name,
+                                        error->remedy.empty() ? "" : ": ", error->remedy));
 }
 
 void Finish(cl_command_queue queue) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "base/fork.h"
 #include "base/pages.h"
@@ -16,6 +17,17 @@ namespace {
 
 /// Fewer bytes go to and from the device faster by themselves than through pinned memory.
 constexpr size_t kLeastStaged = size_t{1} << 14;
+
+/// What is copied between cancellation points: some milliseconds of it over the slowest bus.
+constexpr size_t kCopied = size_t{1} << 24;
+
+/// Calls copy(offset, bytes) for parts of a copy, with cancellation points before them.
+void InParts(size_t bytes, FunctionRef<void(size_t, size_t)> copy) {
+  for (size_t done = 0; done < bytes; done += kCopied) {
+    CancellationPoint();
+    copy(done, std::min(kCopied, bytes - done));
+  }
+}
 
 /// Host memory under a buffer goes when the device is done with the buffer.
 void CL_CALLBACK Unmap(cl_mem, void* block) {
@@ -144,6 +156,7 @@ Staging::~Staging() {
 void Staging::Upload(const void* from, BufferRange to, size_t bytes) {
   const std::lock_guard lock(mutex_);
   for (size_t done = 0; done < bytes;) {
+    CancellationPoint();
     Chunk& chunk = chunks_[next_++ % chunks_.size()];
     const size_t here = std::min(chunk_bytes_, bytes - done);
     if (cl_event fetched = chunk.fetched.get(); fetched != nullptr) Check(clWaitForEvents(1, &fetched), "clWaitForEvents");
@@ -199,6 +212,7 @@ void Downloads::Enqueue(cl_command_queue queue, BufferRange from, std::byte* to,
   }
   const std::lock_guard lock(mutex_);
   for (size_t done = 0; done < bytes; done += PinnedChunks::kBytes) {
+    CancellationPoint();
     if (pending_.size() >= kMostPending) FinishOldest();
     Pending pending{
         .chunk = chunks_->Take(), .written = {}, .to = to + done, .bytes = std::min(PinnedChunks::kBytes, bytes - done)};
@@ -239,9 +253,12 @@ void DeviceTransfer::Upload(cl_command_queue queue, const Tensor& from, BufferRa
     staging_->Upload(from.unaligned_raw(), to, bytes);
     return;
   }
-  Check(clEnqueueWriteBuffer(queue, to.buffer, wait ? CL_TRUE : CL_FALSE, to.offset, bytes, from.unaligned_raw(), 0,
-                             nullptr, nullptr),
-        "clEnqueueWriteBuffer");
+  const auto* source = static_cast<const std::byte*>(from.unaligned_raw());
+  InParts(bytes, [&](size_t offset, size_t here) {
+    Check(clEnqueueWriteBuffer(queue, to.buffer, wait ? CL_TRUE : CL_FALSE, to.offset + offset, here, source + offset, 0,
+                               nullptr, nullptr),
+          "clEnqueueWriteBuffer");
+  });
 }
 
 void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {
@@ -264,8 +281,11 @@ void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {
     const BufferRange source = DeviceAllocator::Find(from.raw());
     auto* target = static_cast<std::byte*>(to.mutable_raw());
     if (wait) {
-      Check(clEnqueueReadBuffer(queue, source.buffer, CL_TRUE, source.offset, bytes, target, 0, nullptr, nullptr),
-            "clEnqueueReadBuffer");
+      InParts(bytes, [&](size_t offset, size_t here) {
+        Check(clEnqueueReadBuffer(queue, source.buffer, CL_TRUE, source.offset + offset, here, target + offset, 0, nullptr,
+                                  nullptr),
+              "clEnqueueReadBuffer");
+      });
     } else {
       static_cast<DeviceStream*>(stream)->downloads().Enqueue(queue, source, target, bytes);
     }

@@ -15,6 +15,7 @@
 #include "opencl/device/regions.h"
 #include "tessera/memory.h"
 #include "tessera/provider/execution_provider.h"
+#include "tessera/provider/function_ref.h"
 
 namespace tessera::opencl {
 
