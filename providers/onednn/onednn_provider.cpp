@@ -10,7 +10,6 @@
 #include "onednn/program/program_cache.h"
 #include "onednn/program/shared_weights.h"
 #include "onednn/program/team_size.h"
-#include "runtime/memory/packed_store.h"
 #include "runtime/threads/openmp.h"
 #include "runtime/threads/openmp_team.h"
 #include "runtime/threads/thread_pools.h"
@@ -46,36 +45,15 @@ namespace {
 class RegionKernel final : public Kernel {
  public:
   RegionKernel(const GraphViewer& region, const SessionServices& services, int threads, DataType operand_type,
-               bool has_context)
+               const CompileContext& compile_context)
       : region_(region),
         pool_(dynamic_cast<const SessionThreadPool*>(services.threads)),
         memory_(*services.memory),
         threads_(threads),
-        operand_type_(operand_type) {
-    // With every shape known, all compilation happens now.
-    std::vector<Shape> shapes;
-    bool known = true;
-    for (ValueIndex input : region_.inputs()) {
-      const auto& type = region_.value(input).type;
-      if (!type.shape) return;
-      Shape shape;
-      for (const Dimension& dim : *type.shape) shape.Append(dim.known() ? dim.value : 1);
-      known = known && ToShape(*type.shape).has_value();
-      shapes.push_back(shape);
-    }
-    std::vector<const Shape*> pointers;
-    for (const Shape& shape : shapes) pointers.push_back(&shape);
-    if (known) {
-      programs_.Find(pointers, threads_);
-    } else if (has_context) {
-      // A context is read and written now. Most packed weights do not depend on the unknown sizes, often the batch,
-      // often 1.
-      try {
-        programs_.Find(pointers, threads_);
-      } catch (const Error&) {
-        // The region does not work with ones.
-      }
-    }
+        operand_type_(operand_type),
+        compile_context_(compile_context) {
+    CompileAhead();
+    compile_context_ = {};  // what a run compiles is for this process
   }
 
   void Compute(KernelContext& context) override {
@@ -97,6 +75,33 @@ class RegionKernel final : public Kernel {
   }
 
  private:
+  /// With every shape known, all compilation happens now.
+  void CompileAhead() {
+    std::vector<Shape> shapes;
+    bool known = true;
+    for (ValueIndex input : region_.inputs()) {
+      const auto& type = region_.value(input).type;
+      if (!type.shape) return;
+      Shape shape;
+      for (const Dimension& dim : *type.shape) shape.Append(dim.known() ? dim.value : 1);
+      known = known && ToShape(*type.shape).has_value();
+      shapes.push_back(shape);
+    }
+    std::vector<const Shape*> pointers;
+    for (const Shape& shape : shapes) pointers.push_back(&shape);
+    if (known) {
+      programs_.Find(pointers, threads_);
+    } else if (compile_context_.packed != nullptr) {
+      // A context is read and written now. Most packed weights do not depend on the unknown sizes, often the batch,
+      // often 1.
+      try {
+        programs_.Find(pointers, threads_);
+      } catch (const Error&) {
+        // The region does not work with ones.
+      }
+    }
+  }
+
   /// The size of the team that a run gets now. A primitive runs on as many threads as it was made for, so that other runs
   /// under way take another program; halves keep these few.
   int Team() const noexcept {
@@ -113,9 +118,8 @@ class RegionKernel final : public Kernel {
 
   std::shared_ptr<Program> CompileFor(const std::vector<Shape>& shapes, int threads) const {
     const TeamSize team(threads);  // implementations are chosen for a number of threads
-    const SharedWeights::Counting counting(memory_);
     try {
-      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes, operand_type_, memory_).Build();
+      std::shared_ptr<Program> program = ProgramBuilder(region_, shapes, operand_type_, memory_, compile_context_).Build();
       program->threads = threads;
       return program;
     } catch (const dnnl::error& error) {
@@ -129,6 +133,7 @@ class RegionKernel final : public Kernel {
   Allocator& memory_;
   const int threads_;
   const DataType operand_type_;
+  CompileContext compile_context_;
   const std::shared_ptr<ThreadPool> serial_ = MakeSerialPool();
   ProgramCache programs_{[this](const std::vector<Shape>& shapes, int team) { return Compile(shapes, team); }};
 };
@@ -227,11 +232,11 @@ class OnednnProvider final : public ExecutionProvider {
     return operand_type_ == DataType::bf16 ? NameOf(Precision::kBFloat16) : NameOf(Precision::kFloat16);
   }
 
-  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
+  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs,
+                                               const CompileContext& context) override {
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) {
-      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, services_, Threads(), operand_type_,
-                                                       PackedStore::Current() != nullptr));
+      kernels.push_back(std::make_unique<RegionKernel>(subgraph.graph, services_, Threads(), operand_type_, context));
     }
     return kernels;
   }

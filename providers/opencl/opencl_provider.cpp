@@ -161,7 +161,8 @@ class OpenclProvider final : public ExecutionProvider {
     return rounds ? NameOf(Precision::kFloat16) : std::string_view();
   }
 
-  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
+  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs,
+                                               const CompileContext& /*context*/) override {
     const FusionServices services{*this, *services_.threads, constants_, *services_.memory};
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) kernels.push_back(CompileElementwise(subgraph.graph, services));

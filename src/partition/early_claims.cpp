@@ -103,7 +103,7 @@ class EarlyClaims {
     std::vector<FusedSubgraph> subgraphs;
     for (const size_t i : parts)
       subgraphs.push_back({&drawn_[i].outer->node(drawn_[i].opaque), GraphViewer(*parts_[i].graph)});
-    std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider, subgraphs);
+    std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider, subgraphs, options_.compile);
     for (size_t i = 0; i < parts.size(); ++i) parts_[parts[i]].kernel = std::move(kernels[i]);
   }
 

@@ -20,7 +20,8 @@ std::vector<ComputeCapability> ExecutionProvider::GetCapability(const GraphViewe
   return claims;
 }
 
-std::vector<std::unique_ptr<Kernel>> ExecutionProvider::Compile(std::span<const FusedSubgraph> subgraphs) {
+std::vector<std::unique_ptr<Kernel>> ExecutionProvider::Compile(std::span<const FusedSubgraph> subgraphs,
+                                                                const CompileContext& /*context*/) {
   Fail(ErrorCode::kNotImplemented, "{} does not compile subgraphs ({} given)", name(), subgraphs.size());
 }
 

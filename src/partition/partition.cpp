@@ -313,7 +313,7 @@ class Partitioner {
   void Compile(int16_t index, std::span<Unit* const> units) {
     std::vector<FusedSubgraph> subgraphs;
     for (const Unit* unit : units) subgraphs.push_back({unit->fused.get(), GraphViewer(graph_, unit->nodes)});
-    std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider(index), subgraphs);
+    std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider(index), subgraphs, options_.compile);
     for (size_t i = 0; i < units.size(); ++i) units[i]->kernel = std::move(kernels[i]);
   }
 
@@ -488,9 +488,9 @@ class Partitioner {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Kernel>> CompileSubgraphs(ExecutionProvider& provider,
-                                                      std::span<const FusedSubgraph> subgraphs) {
-  std::vector<std::unique_ptr<Kernel>> kernels = provider.Compile(subgraphs);
+std::vector<std::unique_ptr<Kernel>> CompileSubgraphs(ExecutionProvider& provider, std::span<const FusedSubgraph> subgraphs,
+                                                      const CompileContext& context) {
+  std::vector<std::unique_ptr<Kernel>> kernels = provider.Compile(subgraphs, context);
   Require(kernels.size() == subgraphs.size(), "{} compiled {} kernels for {} subgraphs", provider.name(), kernels.size(),
           subgraphs.size());
   for (const auto& kernel : kernels) Require(kernel != nullptr, "{} compiled no kernel", provider.name());

@@ -46,6 +46,8 @@ struct PartitionOptions {
   bool error_on_failure = false;
   /// What providers failed at before, and are not asked for again; what does not compile is added. Null: nothing.
   FailedKernels* failed = nullptr;
+  /// For what providers compile.
+  CompileContext compile;
   /// What opaque nodes of the graph stand for; null: there are none.
   const EarlyParts* early = nullptr;
 };
@@ -71,8 +73,8 @@ std::vector<Unit> ClaimAsWritten(Graph& graph, const SessionResources& resources
                                  const Logger& log, const std::string& path);
 
 /// ExecutionProvider::Compile; throws Error where it does not give a kernel for each subgraph.
-std::vector<std::unique_ptr<Kernel>> CompileSubgraphs(ExecutionProvider& provider,
-                                                      std::span<const FusedSubgraph> subgraphs);
+std::vector<std::unique_ptr<Kernel>> CompileSubgraphs(ExecutionProvider& provider, std::span<const FusedSubgraph> subgraphs,
+                                                      const CompileContext& context);
 
 /// Asks the providers in order, compiles nothing, and sets Node::provider. Throws Error for nodes that nobody takes.
 Assignment AssignProviders(Graph& graph, const SessionResources& resources, const PartitionOptions& options,

@@ -23,14 +23,6 @@ std::shared_ptr<const void> NodeKernelInfo::SharedPrepack(const Tensor& constant
   return PrepackCache::Process().GetOrMake(constant, key, make);
 }
 
-namespace {
-thread_local PackedStore* current_store = nullptr;
-}
-
-PackedStore* PackedStore::Current() noexcept { return current_store; }
-PackedStore::Scope::Scope(PackedStore* store) noexcept : previous_(std::exchange(current_store, store)) {}
-PackedStore::Scope::~Scope() { current_store = previous_; }
-
 PackedStore* StoreOf(const KernelInfo& info) {
   const auto* of_node = dynamic_cast<const NodeKernelInfo*>(&info);
   return of_node == nullptr ? nullptr : of_node->packed_store();

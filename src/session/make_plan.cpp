@@ -8,7 +8,7 @@
 #include "runtime/plan/plan_builder.h"
 #include "runtime/profile/implementation_notes.h"
 #include "session/model_nodes.h"
-#include "session/session_state.h"
+#include "session/session_builder.h"
 #include "session/tuning.h"
 #include "tessera/provider/execution_provider.h"
 
@@ -29,86 +29,85 @@ bool HasKernelsBeforeLast(const GraphPartition& partition, const SessionResource
 
 }  // namespace
 
-PartitionOptions Session::State::OptionsOfPartition(FailedKernels& failed) const {
+PartitionOptions SessionBuilder::OptionsOfPartition(FailedKernels& failed) const {
   const bool cpu_named = std::any_of(
-      options.providers.begin(), options.providers.end(),
+      options_.providers.begin(), options_.providers.end(),
       [](const ProviderRequest& request) { return FindProvider(request.name) == FindProvider("CPUExecutionProvider"); });
-  return {.disable_cpu_fallback = config.disable_cpu_fallback && !cpu_named,
-          .min_island_nodes = config.min_island_nodes,
-          .precision = config.precision,
-          .error_on_failure = options.error_on_failure,
+  return {.disable_cpu_fallback = config_.disable_cpu_fallback && !cpu_named,
+          .min_island_nodes = config_.min_island_nodes,
+          .precision = config_.precision,
+          .error_on_failure = options_.error_on_failure,
           .failed = &failed,
-          .early = &early};
+          .compile = {.packed = resources_.packed, .notes = trial_ == nullptr ? nullptr : trial_->notes()},
+          .early = &session_.early};
 }
 
 /// Gives the nodes to providers, and lets these rewrite theirs. Where a kernel failed, what it was to run is given to the
 /// next provider; what was rewritten before stays.
-void Session::State::AssignAndLower(FailedKernels& failed) {
-  assignment.reset();
-  if (resources.providers.size() > 1) {
-    const ProfileScope scope(profiler.get(), "assign providers", "Load");
-    assignment = AssignProviders(*model.graph, resources, OptionsOfPartition(failed), log);
+void SessionBuilder::AssignAndLower(FailedKernels& failed) {
+  assignment_.reset();
+  if (resources_.providers.size() > 1) {
+    const ProfileScope scope(session_.profiler.get(), "assign providers", "Load");
+    assignment_ = AssignProviders(*model_.graph, resources_, OptionsOfPartition(failed), log_);
   }
-  if (options.optimization_level == OptimizationLevel::kNone) return;
-  const bool typed = TypesAreKnown(*model.graph);
-  const ProfileScope scope(profiler.get(), "lower", "Load");
-  LowerGraph(*model.graph, resources, OptionsOfOptimizer(), optimization);
-  if (!typed) CheckTypes(*model.graph);
-  log(LogLevel::kVerbose, "{}", optimization.ToText());
+  if (options_.optimization_level == OptimizationLevel::kNone) return;
+  const bool typed = TypesAreKnown(*model_.graph);
+  const ProfileScope scope(session_.profiler.get(), "lower", "Load");
+  LowerGraph(*model_.graph, resources_, OptionsOfOptimizer(), session_.optimization);
+  if (!typed) CheckTypes(*model_.graph);
+  log_(LogLevel::kVerbose, "{}", session_.optimization.ToText());
 }
 
-void Session::State::MakePlan() {
-  const PackedStore::Scope scope(resources.packed);
-  const ImplementationNotes::Scope notes(trial == nullptr ? nullptr : trial->notes(), *model.graph);
-  const PlacementReport before = placement;
+void SessionBuilder::MakePlan() {
+  if (trial_ != nullptr) trial_->NoteImplementationsOf(*model_.graph);
   FailedKernels failed;
   std::unique_ptr<Plan> plan;
   while ((plan = TryPlan(failed)) == nullptr) {
     failed.SettleConstants(false);
-    for (const std::string& line : failed.TakeLines()) log(LogLevel::kWarning, "{}", line);
-    resources.ForgetDeviceConstants();
-    placement = before;
+    for (const std::string& line : failed.TakeLines()) log_(LogLevel::kWarning, "{}", line);
+    resources_.ForgetDeviceConstants();
     AssignAndLower(failed);
   }
   failed.SettleConstants(true);
-  ReportModelNodes(*model.graph, assignment ? &*assignment : nullptr, placement);
-  if (profiler != nullptr) profiler->NameModelNodes(NamesForProfile(placement));
-  assignment.reset();
-  if (trial != nullptr) trial->Watch(*plan);
-  executor = std::make_unique<Executor>(std::move(plan), resources, false);
+  ReportModelNodes(*model_.graph, assignment_ ? &*assignment_ : nullptr, session_.placement);
+  if (session_.profiler != nullptr) session_.profiler->NameModelNodes(NamesForProfile(session_.placement));
+  assignment_.reset();
+  if (trial_ != nullptr) trial_->Watch(*plan);
+  session_.executor = std::make_unique<Executor>(std::move(plan), resources_, false);
 }
 
-std::unique_ptr<Plan> Session::State::TryPlan(FailedKernels& failed) {
+std::unique_ptr<Plan> SessionBuilder::TryPlan(FailedKernels& failed) {
+  session_.placement = started_;
   GraphPartition partition;
   {
-    const ProfileScope scope(profiler.get(), "partition", "Load");
+    const ProfileScope scope(session_.profiler.get(), "partition", "Load");
     const size_t failures = failed.size();
-    partition = PartitionGraph(*model.graph, resources, OptionsOfPartition(failed), placement, log,
-                               assignment ? &*assignment : nullptr);
+    partition = PartitionGraph(*model_.graph, resources_, OptionsOfPartition(failed), session_.placement, log_,
+                               assignment_ ? &*assignment_ : nullptr);
     if (failed.size() > failures) return nullptr;
   }
   ChooseThreads();
-  const ProfileScope scope(profiler.get(), "make kernels and plan", "Load");
-  if (trial != nullptr) trial->NoteUnits(*model.graph, partition);
+  const ProfileScope scope(session_.profiler.get(), "make kernels and plan", "Load");
+  if (trial_ != nullptr) trial_->NoteUnits(*model_.graph, partition);
   // Constants that their kernels need no more then stay in memory until all kernels are made: the last provider's have no
   // other to go to.
-  const bool may_fail = !options.error_on_failure && HasKernelsBeforeLast(partition, resources);
-  return BuildPlan(*model.graph, std::move(partition), resources, placement, may_fail ? &failed : nullptr);
+  const bool may_fail = !options_.error_on_failure && HasKernelsBeforeLast(partition, resources_);
+  return BuildPlan(*model_.graph, std::move(partition), resources_, session_.placement, may_fail ? &failed : nullptr);
 }
 
 /// Where no node went to a provider that brings libgomp's team, the session's own workers serve better: their loops wait
 /// for no thread that the system runs late.
-void Session::State::ChooseThreads() {
+void SessionBuilder::ChooseThreads() {
   const auto brings_openmp = [](std::string_view provider) {
     const ProviderFactory* factory = FindProvider(provider);
     return factory != nullptr && factory->uses_openmp;
   };
-  const bool used = std::any_of(placement.nodes.begin(), placement.nodes.end(),
+  const bool used = std::any_of(session_.placement.nodes.begin(), session_.placement.nodes.end(),
                                 [&](const PlacementReport::NodeEntry& node) { return brings_openmp(node.provider); });
-  if (used == openmp_threads) return;
-  openmp_threads = used;
+  if (used == session_.openmp_threads) return;
+  session_.openmp_threads = used;
   MakeThreads();
-  for (ProviderEntry& entry : resources.providers) Attach(*entry.provider);
+  for (ProviderEntry& entry : resources_.providers) Attach(*entry.provider);
 }
 
 }  // namespace tessera

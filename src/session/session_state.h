@@ -24,14 +24,12 @@
 
 namespace tessera {
 
-class ContextCache;
 class Trial;
-struct ActiveProvider;
-struct Tuning;
 
 /// Providers that a session does without, and why.
 using LeftOutProviders = std::vector<std::pair<std::string, std::string>>;
 
+/// A session: what SessionBuilder made of a model, and its runs.
 struct Session::State {
   std::shared_ptr<Environment::State> environment;
   SessionOptions options;
@@ -43,12 +41,10 @@ struct Session::State {
   SessionResources resources;
   ModelSizes sizes;
   OptimizationReport optimization;
-  EarlyParts early;                      // what opaque nodes of the graph stand for
-  std::optional<Assignment> assignment;  // while the session loads, where there are several providers
+  EarlyParts early;  // what opaque nodes of the graph stand for
   ContextReport context;
   PlacementReport placement;
   bool openmp_threads = false;         // the pool is libgomp's team
-  std::unique_ptr<Trial> trial;        // the session is made to be timed; else null
   std::unique_ptr<Executor> executor;  // destroyed first
 
   std::vector<NamedType> inputs;
@@ -75,7 +71,8 @@ struct Session::State {
   using LoadFunction = std::function<Model(const LoadOptions&)>;
   /// Starts providers, pools and arenas; `load` then reads the model, which is optimized, partitioned and planned. With a
   /// context that fits, the optimized model comes from there. `load` may be called several times.
-  void Load(const Origin& origin, const LoadFunction& load);
+  /// `trial`: of a session that is made to be timed, which it outlives; else null.
+  void Load(const Origin& origin, const LoadFunction& load, Trial* trial = nullptr);
 
   /// One run: inputs by graph input position (null: not given), wanted outputs by position, results beside them.
   struct Request {
@@ -109,35 +106,9 @@ struct Session::State {
   }
 
  private:
-  void LoadHere(const Origin& origin, const LoadFunction& load);
   void RunHere(const Request& request, const RunOptions& options, const StopSignal& stop);
   void ComeFromParent();
   bool LostAtFork() const noexcept;
-  std::unique_ptr<ContextCache> MakeContext(const Origin& origin) const;
-  bool LoadFromContext(ContextCache& cache);
-  Tuning ChooseTuning(const Origin& origin, const LoadFunction& load) const;
-  void LeaveOut(const LeftOutProviders& names);
-  LoadOptions OptionsOfLoad();
-  void LoadAndOptimize(const LoadFunction& load);
-  void Canonicalize();
-  void Optimize();
-  OptimizerOptions OptionsOfOptimizer() const;
-  PartitionOptions OptionsOfPartition(FailedKernels& failed) const;
-  void AssignAndLower(FailedKernels& failed);
-  void MakePlan();
-  /// Null where kernels could not be made, which `failed` then says of more nodes than before.
-  std::unique_ptr<Plan> TryPlan(FailedKernels& failed);
-  void StartLimits();
-  /// Limits that follow the model's size hear of that much of it.
-  void AllowFor(size_t model_bytes);
-  void StartResources();
-  void MakeThreads();
-  void Attach(ExecutionProvider& provider) const;
-  void ChooseThreads();
-  void AddHostMemory(const ProviderOptions& cpu);
-  /// The provider and its memory, or, when that throws, neither.
-  void StartProvider(ActiveProvider active);
-  void Describe();
 
   std::atomic<uint32_t> generation_{ForkGeneration()};
   ForkMutex coming_from_parent_;

@@ -11,7 +11,7 @@
 #include "session/precision.h"
 #include "session/provider_options.h"
 #include "session/provider_selection.h"
-#include "session/session_state.h"
+#include "session/session_builder.h"
 #include "tessera/provider/execution_provider.h"
 
 namespace tessera {
@@ -36,37 +36,41 @@ ArenaSettings ArenaSettingsOf(const ProviderOptions& options, const ProviderFact
 
 }  // namespace
 
-void Session::State::MakeThreads() {
-  if (options.use_global_threads) {
-    resources.threads = environment->GlobalThreads(openmp_threads);
+void SessionBuilder::MakeThreads() {
+  if (options_.use_global_threads) {
+    resources_.threads = session_.environment->GlobalThreads(session_.openmp_threads);
   } else {
-    const int threads = options.intra_op_threads > 0 ? options.intra_op_threads : UsableCores();
-    resources.threads = openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
+    const int threads = options_.intra_op_threads > 0 ? options_.intra_op_threads : UsableCores();
+    resources_.threads =
+        session_.openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config_.allow_spinning);
   }
-  resources.load_pool = std::make_unique<LoadPool>(*resources.threads, *resources.limits);
-  if (openmp_threads)
-    PrepareOpenMpTeam(resources.threads->num_threads());  // oneDNN computes on it while the session loads, too
+  resources_.load_pool = std::make_unique<LoadPool>(*resources_.threads, *resources_.limits);
+  if (session_.openmp_threads)
+    PrepareOpenMpTeam(resources_.threads->num_threads());  // oneDNN computes on it while the session loads, too
 }
 
-void Session::State::Attach(ExecutionProvider& provider) const {
-  provider.Attach({.threads = resources.threads.get(),
-                   .graph_optimization_level = static_cast<int>(options.optimization_level),
-                   .share_prepacked = resources.share_prepacked,
-                   .trace = profiler.get(),
-                   .memory = &resources.load_memory()});
+void SessionBuilder::Attach(ExecutionProvider& provider) const {
+  provider.Attach({.threads = resources_.threads.get(),
+                   .graph_optimization_level = static_cast<int>(options_.optimization_level),
+                   .share_prepacked = resources_.share_prepacked,
+                   .trace = session_.profiler.get(),
+                   .memory = &resources_.load_memory()});
 }
 
-void Session::State::StartResources() {
-  std::vector<ActiveProvider> active = StartProviders(options, environment->options, config.precision, log, placement);
-  openmp_threads = std::any_of(active.begin(), active.end(), [](const auto& one) { return one.factory->uses_openmp; });
+void SessionBuilder::StartResources() {
+  std::vector<ActiveProvider> active =
+      StartProviders(options_, session_.environment->options, config_.precision, log_, started_);
+  session_.openmp_threads =
+      std::any_of(active.begin(), active.end(), [](const auto& one) { return one.factory->uses_openmp; });
   MakeThreads();
-  resources.parallel = options.execution_mode == ExecutionMode::kParallel;
-  resources.share_prepacked = !config.disable_prepacking;
+  resources_.parallel = options_.execution_mode == ExecutionMode::kParallel;
+  resources_.share_prepacked = !config_.disable_prepacking;
   // Concurrent steps have no order in time that buffers could be reused by.
-  resources.memory_pattern = options.enable_memory_pattern && !resources.parallel;
-  if (resources.parallel) {
-    const int threads = options.inter_op_threads > 0 ? options.inter_op_threads : UsableCores();
-    resources.inter_op_arena = options.use_global_threads ? environment->GlobalInterOp() : MakeInterOpArena(threads);
+  resources_.memory_pattern = options_.enable_memory_pattern && !resources_.parallel;
+  if (resources_.parallel) {
+    const int threads = options_.inter_op_threads > 0 ? options_.inter_op_threads : UsableCores();
+    resources_.inter_op_arena =
+        options_.use_global_threads ? session_.environment->GlobalInterOp() : MakeInterOpArena(threads);
   }
   AddHostMemory(active.back().provider->options());
   for (ActiveProvider& one : active) {
@@ -74,19 +78,19 @@ void Session::State::StartResources() {
     try {
       StartProvider(std::move(one));
     } catch (const std::exception& error) {
-      resources.CheckLoad();
-      SkipProvider(name, error, options, log, placement);
+      resources_.CheckLoad();
+      SkipProvider(name, error, options_, log_, started_);
     }
   }
 }
 
-void Session::State::StartProvider(ActiveProvider active) {
+void SessionBuilder::StartProvider(ActiveProvider active) {
   ProviderEntry entry{std::move(active.provider), nullptr, nullptr, SessionResources::kHost};
   std::shared_ptr<Allocator> raw = entry.provider->CreateAllocator();
   const MemoryInfo info = entry.provider->memory();
-  const int16_t known = raw == nullptr ? SessionResources::kHost : resources.FindMemory(info);
+  const int16_t known = raw == nullptr ? SessionResources::kHost : resources_.FindMemory(info);
   if (raw != nullptr) {
-    entry.memory = known >= 0 ? known : static_cast<int16_t>(resources.memories.size());
+    entry.memory = known >= 0 ? known : static_cast<int16_t>(resources_.memories.size());
     entry.transfer = entry.provider->CreateDataTransfer();
     entry.sharing = dynamic_cast<MemorySharing*>(entry.transfer.get());
   }
@@ -95,31 +99,31 @@ void Session::State::StartProvider(ActiveProvider active) {
     const ArenaSettings settings =
         ArenaSettingsOf(entry.provider->options(), *active.factory, {.limit_name = "memory limit"});
     std::shared_ptr<Allocator> allocator;
-    if (options.enable_arena) {
+    if (options_.enable_arena) {
       allocator = Arena::Make(std::move(raw), settings);
     } else {
       allocator = CountedAllocator::Make(std::move(raw));
     }
-    resources.memories.push_back({info, std::move(allocator)});
+    resources_.memories.push_back({info, std::move(allocator)});
   }
-  resources.has_streams |= entry.memory != SessionResources::kHost;
-  resources.providers.push_back(std::move(entry));
+  resources_.has_streams |= entry.memory != SessionResources::kHost;
+  resources_.providers.push_back(std::move(entry));
 }
 
-void Session::State::AddHostMemory(const ProviderOptions& cpu) {
-  const std::shared_ptr<Allocator> raw = MakeBudgetedAllocator(HostAllocator(), run_memory);
+void SessionBuilder::AddHostMemory(const ProviderOptions& cpu) {
+  const std::shared_ptr<Allocator> raw = MakeBudgetedAllocator(HostAllocator(), session_.run_memory);
   const ArenaSettings settings = ArenaSettingsOf(cpu, *FindProvider("CPUExecutionProvider"),
-                                                 {.extend = static_cast<ArenaExtend>(options.arena.extend),
-                                                  .limit = options.arena.limit,
+                                                 {.extend = static_cast<ArenaExtend>(options_.arena.extend),
+                                                  .limit = options_.arena.limit,
                                                   .limit_name = "cpu_mem_limit"});
-  if (config.use_env_allocators) {
-    resources.memories.push_back({MemoryInfo{}, environment->HostArena(settings, log)});
-  } else if (options.enable_arena) {
-    resources.memories.push_back({MemoryInfo{}, Arena::Make(raw, settings)});
+  if (config_.use_env_allocators) {
+    resources_.memories.push_back({MemoryInfo{}, session_.environment->HostArena(settings, log_)});
+  } else if (options_.enable_arena) {
+    resources_.memories.push_back({MemoryInfo{}, Arena::Make(raw, settings)});
   } else {
     Require(settings.limit == 0, "{} is {}, but there is no arena to keep it: set enable_arena", settings.limit_name,
             settings.limit);
-    resources.memories.push_back({MemoryInfo{}, raw});
+    resources_.memories.push_back({MemoryInfo{}, raw});
   }
 }
 

@@ -148,9 +148,8 @@ class Candidate {
   Candidate(const SessionOptions& options, const std::shared_ptr<Environment::State>& environment,
             LeftOutProviders left_out, std::string_view algorithm, const Session::State::Origin& origin,
             const Session::State::LoadFunction& load)
-      : state_(options, environment) {
-    state_.trial = std::make_unique<Trial>(std::move(left_out), algorithm);
-    state_.Load(origin, load);
+      : trial_(std::move(left_out), algorithm), state_(options, environment) {
+    state_.Load(origin, load, &trial_);
     inputs_ = MakeUpInputs(state_);
     given_.resize(state_.model.graph->inputs().size());
     for (size_t i = 0; i < inputs_.size(); ++i) given_[state_.required[i]] = &inputs_[i];
@@ -165,10 +164,11 @@ class Candidate {
   }
 
   double fastest() const { return fastest_; }
-  const Trial& trial() const { return *state_.trial; }
+  const Trial& trial() const { return trial_; }
   const Session::State& state() const { return state_; }
 
  private:
+  Trial trial_;
   Session::State state_;
   std::vector<Value> inputs_;
   std::vector<const Value*> given_;

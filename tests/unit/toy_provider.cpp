@@ -254,7 +254,8 @@ class ToyProvider final : public ExecutionProvider {
     return On(options_, "rounds") && node.op_type == "Mul" ? "bf16" : "";
   }
 
-  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
+  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs,
+                                               const CompileContext& /*context*/) override {
     ++Counters().compiles;
     if (On(options_, "fail_compile")) ThrowFailure("the toy compiler is broken");
     std::vector<std::unique_ptr<Kernel>> kernels;

@@ -16,7 +16,10 @@
 
 namespace tessera {
 
-struct RewriteEntry;  // of providers that are built with the library
+// Of providers that are built with the library.
+class ImplementationNotes;
+class PackedStore;
+struct RewriteEntry;
 
 /// Nodes that a provider offers to run. With `fuse` they become one node that Compile turns into one kernel; without, each
 /// runs through the provider's kernel registry.
@@ -52,6 +55,12 @@ struct CompiledOperator {
 struct FusedSubgraph {
   const Node* fused_node;
   GraphViewer graph;
+};
+
+/// For what subgraphs are compiled. Both are the session's, for providers that are built with the library.
+struct CompileContext {
+  PackedStore* packed = nullptr;         // forms of constants that outlive the process; null: none are kept
+  ImplementationNotes* notes = nullptr;  // of the fastest implementations; null: nothing is to be timed
 };
 
 /// Copies tensors between memories.
@@ -103,7 +112,8 @@ class TESSERA_API ExecutionProvider {
   virtual const KernelRegistry& kernels() const noexcept = 0;
 
   /// One kernel for each fused subgraph. Throws Error when a subgraph does not compile: it then goes to the next provider.
-  virtual std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs);
+  virtual std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs,
+                                                       const CompileContext& context);
 
   /// The operators that Compile takes, as far as kernels() does not name them, for the table of operators.
   virtual std::vector<CompiledOperator> CompiledOperators() const { return {}; }

@@ -80,7 +80,7 @@ bool LowerChannelAffine(ProgramBuilder& builder, const Node& node) {
     const Desc vector = Plain({x.dims[1]});
     const std::string key = affine.Key() + LayoutKey(vector);
     const auto constant = [&](const char* name, const std::function<void(std::span<float>)>& make) {
-      return builder.Constant(vector, SharedWeights::Derived(name + key, affine.sources(), vector, make));
+      return builder.Constant(vector, builder.weights().Derived(name + key, affine.sources(), vector, make));
     };
     const auto numbers = affine.Compute(x.dims[1]);
     const MemoryIndex scale =

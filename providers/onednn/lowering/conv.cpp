@@ -44,14 +44,14 @@ Parameters Fold(ProgramBuilder& builder, const Node& node, const Desc& weights, 
     if (!numbers) numbers = affine.Compute(channels);
     return *numbers;
   };
-  const auto folded = SharedWeights::Derived("w" + key, sources, weights, [&](std::span<float> out) {
+  const auto folded = builder.weights().Derived("w" + key, sources, weights, [&](std::span<float> out) {
     const auto& scale = compute().scale;
     const auto* from = w.unaligned_data<float>();
     const size_t row = out.size() / static_cast<size_t>(channels);
     for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(LoadUnaligned(from + i) * scale[i / row]);
   });
   const Desc vector = Plain({channels});
-  const auto bias = SharedWeights::Derived("b" + key, sources, vector, [&](std::span<float> out) {
+  const auto bias = builder.weights().Derived("b" + key, sources, vector, [&](std::span<float> out) {
     const auto& by = compute();
     for (size_t c = 0; c < out.size(); ++c) {
       out[c] = static_cast<float>((b == nullptr ? 0.0 : b->values<float>()[c]) * by.scale[c] + by.shift[c]);

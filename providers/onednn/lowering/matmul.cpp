@@ -58,7 +58,7 @@ void AddOwnMatMul(ProgramBuilder& builder, ValueIndex value, const MatMul& p, co
   const int64_t m = p.a_dims[0], k = p.a_dims[1], n = p.b_dims[1];
   const Desc weights = builder.desc(p.b), packed = Plain({static_cast<int64_t>(cpu::PackedGemmBSize<float>(k, n))});
   const bool transposed = weights != Plain(p.b_dims);
-  const auto panels = SharedWeights::Converted(
+  const auto panels = builder.weights().Converted(
       "packed", builder.constant(p.b), packed, [&](std::span<const float> from, std::span<float> to) {
         const int64_t width = cpu::GemmPanelWidth<float>(), b_k = transposed ? 1 : n, b_col = transposed ? k : 1;
         OpenMpFor(CeilDiv(n, width), [&](int64_t panel) {

@@ -68,7 +68,7 @@ MemoryIndex AddWeights(ProgramBuilder& builder, const Node& node, size_t input, 
   const Desc desc = Plain({1, s.directions, k, s.gates, s.hidden});
   const std::string operation = "gates of " + node.op_type;
   return builder.Constant(
-      desc, SharedWeights::Converted(
+      desc, builder.weights().Converted(
                 operation, builder.constant(given), desc, [&](std::span<const float> from, std::span<float> to) {
                   size_t at = 0;
                   for (int64_t d = 0; d < s.directions; ++d) {

@@ -33,8 +33,10 @@ std::optional<DataType> HalfPrecisionOf(const GraphViewer& region) {
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType operand_type,
-                               Allocator& memory)
+                               Allocator& memory, const CompileContext& context)
     : region_(region),
+      weights_(memory, context.packed),
+      notes_(context.notes),
       half_precision_(HalfPrecisionOf(region)),
       operand_type_(half_precision_.value_or(operand_type)),
       program_(std::make_unique<Program>()) {
@@ -80,7 +82,7 @@ MemoryIndex ProgramBuilder::AddMemory(MemorySlot slot) {
 
 void ProgramBuilder::AlignConstant(MemoryIndex memory) {
   MemorySlot& slot = program_->memories[static_cast<size_t>(memory)];
-  if (slot.kind == MemoryKind::kConstant) slot.constant = SharedWeights::Aligned(slot.constant);
+  if (slot.kind == MemoryKind::kConstant) slot.constant = weights_.Aligned(slot.constant);
   if (slot.kind == MemoryKind::kAlias) AlignConstant(slot.index);
 }
 
@@ -130,8 +132,7 @@ MemoryIndex ProgramBuilder::InLayout(MemoryIndex memory, const Desc& desc) {
   MemoryIndex result;
   if (source.kind == MemoryKind::kConstant) {
     program_->charge.Add(desc.get_size());
-    MemorySlot slot{
-        .desc = desc, .kind = MemoryKind::kConstant, .constant = SharedWeights::InLayout(source.constant, desc)};
+    MemorySlot slot{.desc = desc, .kind = MemoryKind::kConstant, .constant = weights_.InLayout(source.constant, desc)};
     result = AddMemory(std::move(slot));
   } else {
     result = Temporary(desc);

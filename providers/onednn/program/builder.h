@@ -12,6 +12,8 @@
 #include "onednn/program/channel_affine.h"
 #include "onednn/program/parts.h"
 #include "onednn/program/program.h"
+#include "onednn/program/shared_weights.h"
+#include "tessera/provider/execution_provider.h"
 #include "tessera/provider/function_ref.h"
 #include "tessera/provider/graph.h"
 
@@ -33,7 +35,8 @@ struct RegionValue {
 class ProgramBuilder {
  public:
   /// `memory`: what the program keeps counts there.
-  ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType operand_type, Allocator& memory);
+  ProgramBuilder(const GraphViewer& region, std::span<const Shape> input_shapes, DataType operand_type, Allocator& memory,
+                 const CompileContext& context);
 
   /// Lowers every node. Throws Error or dnnl::error.
   std::unique_ptr<Program> Build();
@@ -57,6 +60,11 @@ class ProgramBuilder {
   bool rounds() const noexcept { return operand_type_ != DataType::f32; }
   /// Whether the model's own numbers are of 16 bits: what is computed stays rounded.
   bool half_precision() const noexcept { return half_precision_.has_value(); }
+
+  /// Where constants take other forms.
+  const SharedWeights& weights() const noexcept { return weights_; }
+  /// Of the fastest implementations; null: the usual ones are taken.
+  ImplementationNotes* notes() const noexcept { return notes_; }
 
   void CountOperations(double count) { program_->operations += count; }
 
@@ -180,6 +188,8 @@ class ProgramBuilder {
   MemoryIndex AddMemory(MemorySlot slot);
 
   const GraphViewer& region_;
+  const SharedWeights weights_;
+  ImplementationNotes* const notes_;
   const std::optional<DataType> half_precision_;
   const DataType operand_type_;
   std::unique_ptr<Program> program_;

@@ -65,7 +65,7 @@ auto DescribeWanted(const ProgramBuilder& builder, const Node& node, MemoryIndex
     TellMissing(builder, node, wanted, usual);
     return describe();
   };
-  ImplementationNotes* notes = ImplementationNotes::Current();
+  ImplementationNotes* notes = builder.notes();
   if (notes == nullptr) {
     const std::string_view wanted = NamedImplementation(node);
     return wanted.empty() ? candidate : named(wanted);

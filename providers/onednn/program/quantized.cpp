@@ -86,7 +86,7 @@ SignedWeight AddSigned(ProgramBuilder& builder, const QuantizedWeight& weight) {
   if (!as_it_is) {
     const std::string key =
         "signed" + std::string(reinterpret_cast<const char*>(points.data()), points.size() * sizeof(int32_t));
-    memory = SharedWeights::ConvertedBytes(key, memory, wanted, [&](const std::byte*, std::byte* to) {
+    memory = builder.weights().ConvertedBytes(key, memory, wanted, [&](const std::byte*, std::byte* to) {
       ForEachQuantized(weight, [&](int64_t i, int64_t channel) {
         to[i] = static_cast<std::byte>(QuantizedAt(*weight.quantized, i) - points[static_cast<size_t>(channel)]);
       });

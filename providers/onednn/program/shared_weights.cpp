@@ -34,48 +34,48 @@ std::span<float> Floats(const dnnl::memory& memory) {
 
 Shape BytesOf(const Desc& desc) { return Shape{static_cast<int64_t>(desc.get_size())}; }
 
-thread_local Allocator* counted_by = nullptr;
-
-/// Bytes for a form of a weight, counted before they are taken.
-std::shared_ptr<Tensor> NewBytes(const Desc& desc) {
-  struct Counted {
-    MemoryCharge charge;
-    Tensor bytes;
-  };
-  auto counted = std::make_shared<Counted>();
-  if (counted_by != nullptr) counted->charge = MemoryCharge(*counted_by, desc.get_size());
-  counted->bytes = Tensor(ElementType::kUInt8, BytesOf(desc), WeightMemory());
-  return {counted, &counted->bytes};
-}
-
 /// A memory over a tensor of bytes, which lives as long.
 Weights Over(const Desc& desc, std::shared_ptr<const Tensor> bytes) {
   dnnl::memory memory(desc, CpuEngine(), const_cast<void*>(bytes->raw()));
   return Keep(std::move(memory), std::move(bytes));
 }
 
+}  // namespace
+
+/// Bytes for a form of a weight, counted before they are taken.
+std::shared_ptr<Tensor> SharedWeights::NewBytes(const Desc& desc) const {
+  struct Counted {
+    MemoryCharge charge;
+    Tensor bytes;
+  };
+  auto counted = std::make_shared<Counted>();
+  counted->charge = MemoryCharge(memory_, desc.get_size());
+  counted->bytes = Tensor(ElementType::kUInt8, BytesOf(desc), WeightMemory());
+  return {counted, &counted->bytes};
+}
+
 /// The memory that `make` writes: from the context, or anew and then for the context. `source` is a constant as the model
 /// has it, else the context knows nothing of it.
 template <class Make>
-Weights FromContext(const Weights& source, const std::string& what, const Desc& desc, const Make& make) {
+Weights SharedWeights::FromContext(const Weights& source, const std::string& what, const Desc& desc,
+                                   const Make& make) const {
   const auto constant =
       Tensor::ShareUnaligned(ElementType::kUInt8, BytesOf(source->get_desc()), source->get_data_handle(), source);
-  PackedStore* store = PackedStore::Current();
-  if (store != nullptr) {
+  if (packed_ != nullptr) {
     constexpr ElementType kBytes[] = {ElementType::kUInt8};
-    if (auto held = store->Find(constant, what, kBytes, BytesOf(desc))) return Over(desc, std::move(held));
+    if (auto held = packed_->Find(constant, what, kBytes, BytesOf(desc))) return Over(desc, std::move(held));
   }
   auto bytes = NewBytes(desc);
   dnnl::memory target(desc, CpuEngine(), bytes->mutable_raw());
   make(target);
   ForgetPages(source->get_data_handle(), source->get_desc().get_size());
-  if (store != nullptr) store->Add(constant, what, bytes);
+  if (packed_ != nullptr) packed_->Add(constant, what, bytes);
   return Over(desc, std::move(bytes));
 }
 
 /// What `make` writes from `source`, made once per key while it lives.
 template <class Make>
-Weights MadeOnce(const Weights& source, const std::string& what, const Desc& desc, const Make& make) {
+Weights SharedWeights::MadeOnce(const Weights& source, const std::string& what, const Desc& desc, const Make& make) const {
   static std::mutex mutex;
   static std::map<std::pair<const void*, std::string>, std::weak_ptr<const dnnl::memory>> cache;
   // While an entry lives it holds its source, so that the source's address names one weight only.
@@ -89,21 +89,16 @@ Weights MadeOnce(const Weights& source, const std::string& what, const Desc& des
   return made;
 }
 
-}  // namespace
-
-SharedWeights::Counting::Counting(Allocator& memory) noexcept : previous_(std::exchange(counted_by, &memory)) {}
-SharedWeights::Counting::~Counting() { counted_by = previous_; }
-
 Weights SharedWeights::Plain(const Tensor& tensor, const Desc& desc) {
   return Keep(dnnl::memory(desc, CpuEngine(), const_cast<void*>(tensor.unaligned_raw())), tensor);
 }
 
-Weights SharedWeights::Aligned(const Weights& source) {
+Weights SharedWeights::Aligned(const Weights& source) const {
   const bool aligned = reinterpret_cast<uintptr_t>(source->get_data_handle()) % alignof(float) == 0;
   return aligned ? source : InLayout(source, source->get_desc());
 }
 
-Weights SharedWeights::InLayout(const Weights& source, const Desc& desc) {
+Weights SharedWeights::InLayout(const Weights& source, const Desc& desc) const {
   return MadeOnce(source, LayoutKey(source->get_desc()) + LayoutKey(desc), desc, [&](dnnl::memory& target) {
     dnnl::stream stream(CpuEngine());
     dnnl::memory from = *source;
@@ -116,7 +111,7 @@ Weights SharedWeights::InLayout(const Weights& source, const Desc& desc) {
 }
 
 Weights SharedWeights::Converted(std::string_view operation, const Weights& source, const Desc& desc,
-                                 const std::function<void(std::span<const float>, std::span<float>)>& make) {
+                                 const std::function<void(std::span<const float>, std::span<float>)>& make) const {
   return ConvertedBytes(operation, source, desc, [&](const std::byte* from, std::byte* to) {
     make({reinterpret_cast<const float*>(from), source->get_desc().get_size() / sizeof(float)},
          {reinterpret_cast<float*>(to), desc.get_size() / sizeof(float)});
@@ -124,7 +119,7 @@ Weights SharedWeights::Converted(std::string_view operation, const Weights& sour
 }
 
 Weights SharedWeights::ConvertedBytes(std::string_view operation, const Weights& source, const Desc& desc,
-                                      const std::function<void(const std::byte*, std::byte*)>& make) {
+                                      const std::function<void(const std::byte*, std::byte*)>& make) const {
   const std::string key = LayoutKey(source->get_desc()) + LayoutKey(desc) + std::string(operation);
   return MadeOnce(source, key, desc, [&](dnnl::memory& target) {
     make(static_cast<const std::byte*>(source->get_data_handle()), static_cast<std::byte*>(target.get_data_handle()));
@@ -136,7 +131,7 @@ Weights SharedWeights::Viewed(const Weights& source, const Desc& desc) {
 }
 
 Weights SharedWeights::Derived(const std::string& key, std::vector<Tensor> sources, const Desc& desc,
-                               const std::function<void(std::span<float>)>& make) {
+                               const std::function<void(std::span<float>)>& make) const {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<const dnnl::memory>> cache;
   const std::lock_guard lock(mutex);

@@ -12,6 +12,10 @@
 #include "onednn/program/program.h"
 #include "tessera/value.h"
 
+namespace tessera {
+class PackedStore;
+}
+
 namespace tessera::onednn {
 
 /// Constants as oneDNN memories. A weight in one layout exists once in the process, however many sessions and programs use
@@ -19,21 +23,23 @@ namespace tessera::onednn {
 /// or is added to it.
 class SharedWeights {
  public:
+  /// `memory`: what is made counts there, for as long as anybody has it. `packed`: null without a context.
+  SharedWeights(Allocator& memory, PackedStore* packed) noexcept : memory_(memory), packed_(packed) {}
+
   /// Looks at the tensor's own bytes, which need not be aligned, and keeps them alive.
   static std::shared_ptr<const dnnl::memory> Plain(const Tensor& tensor, const Desc& desc);
   /// `source` reordered; made once per layout.
-  static std::shared_ptr<const dnnl::memory> InLayout(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc);
+  std::shared_ptr<const dnnl::memory> InLayout(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc) const;
   /// What `make` writes from the source's elements, which need not be aligned; made once per operation while it lives.
-  static std::shared_ptr<const dnnl::memory> Converted(
+  std::shared_ptr<const dnnl::memory> Converted(
       std::string_view operation, const std::shared_ptr<const dnnl::memory>& source, const Desc& desc,
-      const std::function<void(std::span<const float>, std::span<float>)>& make);
+      const std::function<void(std::span<const float>, std::span<float>)>& make) const;
   /// The same for elements of any type, as bytes.
-  static std::shared_ptr<const dnnl::memory> ConvertedBytes(std::string_view operation,
-                                                            const std::shared_ptr<const dnnl::memory>& source,
-                                                            const Desc& desc,
-                                                            const std::function<void(const std::byte*, std::byte*)>& make);
+  std::shared_ptr<const dnnl::memory> ConvertedBytes(std::string_view operation,
+                                                     const std::shared_ptr<const dnnl::memory>& source, const Desc& desc,
+                                                     const std::function<void(const std::byte*, std::byte*)>& make) const;
   /// `source` where it is aligned to its elements, else a copy that is; made once.
-  static std::shared_ptr<const dnnl::memory> Aligned(const std::shared_ptr<const dnnl::memory>& source);
+  std::shared_ptr<const dnnl::memory> Aligned(const std::shared_ptr<const dnnl::memory>& source) const;
   /// The same bytes under another description.
   static std::shared_ptr<const dnnl::memory> Viewed(const std::shared_ptr<const dnnl::memory>& source, const Desc& desc);
   /// A copy of `values`, which are of the description's type.
@@ -45,19 +51,20 @@ class SharedWeights {
   }
   /// What `make` writes, in plain layout, from `sources`; made once per key while it lives. The key names the operation
   /// and, by address, the sources, which are kept alive.
-  static std::shared_ptr<const dnnl::memory> Derived(const std::string& key, std::vector<Tensor> sources, const Desc& desc,
-                                                     const std::function<void(std::span<float>)>& make);
+  std::shared_ptr<const dnnl::memory> Derived(const std::string& key, std::vector<Tensor> sources, const Desc& desc,
+                                              const std::function<void(std::span<float>)>& make) const;
 
-  /// While it lives, what this thread makes counts against `memory`, for as long as anybody has it.
-  class Counting {
-   public:
-    explicit Counting(Allocator& memory) noexcept;
-    Counting(const Counting&) = delete;
-    ~Counting();
+ private:
+  std::shared_ptr<Tensor> NewBytes(const Desc& desc) const;
+  template <class Make>
+  std::shared_ptr<const dnnl::memory> FromContext(const std::shared_ptr<const dnnl::memory>& source,
+                                                  const std::string& what, const Desc& desc, const Make& make) const;
+  template <class Make>
+  std::shared_ptr<const dnnl::memory> MadeOnce(const std::shared_ptr<const dnnl::memory>& source, const std::string& what,
+                                               const Desc& desc, const Make& make) const;
 
-   private:
-    Allocator* previous_;
-  };
+  Allocator& memory_;
+  PackedStore* const packed_;
 };
 
 }  // namespace tessera::onednn

@@ -155,11 +155,12 @@ Nchw8cWinograd ShapeOf(const ConvolutionShape& shape) {
 }
 
 /// Weights [outputs][channels][3][3] as 36 packed matrices [channels, outputs].
-std::shared_ptr<const dnnl::memory> Transformed(const std::shared_ptr<const dnnl::memory>& weights, int64_t outputs,
+std::shared_ptr<const dnnl::memory> Transformed(const ProgramBuilder& builder,
+                                                const std::shared_ptr<const dnnl::memory>& weights, int64_t outputs,
                                                 int64_t channels) {
   const size_t packed = cpu::PackedGemmBSize<float>(channels, outputs);
   const Desc desc = Plain({static_cast<int64_t>(kWinogradPoints * packed)});
-  return SharedWeights::Converted("winograd", weights, desc, [&](std::span<const float> from, std::span<float> to) {
+  return builder.weights().Converted("winograd", weights, desc, [&](std::span<const float> from, std::span<float> to) {
     std::vector<float> transformed(static_cast<size_t>(kWinogradPoints * outputs * channels));
     const int64_t width = cpu::GemmPanelWidth<float>(), panels = CeilDiv(outputs, width);
     OpenMpFor(outputs, [&](int64_t o) {
@@ -198,7 +199,7 @@ bool SuitsWinograd(const ConvolutionShape& shape, Algorithm algorithm) {
 void LowerWinograd(ProgramBuilder& builder, const ConvolutionShape& shape, ValueIndex value, MemoryIndex source,
                    const std::shared_ptr<const dnnl::memory>& weights, const MemoryIndex* bias) {
   const Nchw8cWinograd winograd = ShapeOf(shape);
-  const auto transformed = Transformed(weights, winograd.outputs, winograd.channels);
+  const auto transformed = Transformed(builder, weights, winograd.outputs, winograd.channels);
   const Epilogue epilogue = TakeEpilogue(builder, value, shape.out, ChannelNchw8c(shape.out), {source});
   auto step = std::make_shared<WinogradStep>(winograd, ChooseCut(winograd, omp_get_max_threads()), epilogue.activation,
                                              bias != nullptr);

@@ -24,18 +24,6 @@ class PackedStore {
   virtual void Add(const Tensor& constant, std::string_view key, std::shared_ptr<const Tensor> packed) = 0;
   /// Says that a kernel reads the constant aligned.
   virtual void NoteAligned(const Tensor& constant) = 0;
-
-  /// The store of the session that this thread is making a plan for, for providers that compile whole subgraphs.
-  static PackedStore* Current() noexcept;
-  class Scope {
-   public:
-    explicit Scope(PackedStore* store) noexcept;
-    Scope(const Scope&) = delete;
-    ~Scope();
-
-   private:
-    PackedStore* previous_;
-  };
 };
 
 /// The store of the kernel's session; null when it has none.

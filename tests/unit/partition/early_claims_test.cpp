@@ -143,7 +143,8 @@ class EarlyProvider final : public ExecutionProvider {
     return {claim};
   }
 
-  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs) override {
+  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs,
+                                               const CompileContext& /*context*/) override {
     ++LastSeen().compiles;
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& subgraph : subgraphs) {

@@ -232,22 +232,23 @@ TEST(Onednn, KeysTellLayoutsApart) {
 
 TEST(Onednn, SharesReorderedWeights) {
   using onednn::SharedWeights;
+  const SharedWeights shared(HostAllocator(), nullptr);
   const Tensor tensor = RandomTensor({16, 16, 3, 3}, 3);
   const onednn::Dims dims = {16, 16, 3, 3};
   const onednn::Desc blocked(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::ABcd8b8a);
   std::weak_ptr<const dnnl::memory> watched;
   {
-    const auto one = SharedWeights::InLayout(SharedWeights::Plain(tensor, onednn::Plain(dims)), blocked);
-    const auto two = SharedWeights::InLayout(SharedWeights::Plain(tensor, onednn::Plain(dims)), blocked);
+    const auto one = shared.InLayout(SharedWeights::Plain(tensor, onednn::Plain(dims)), blocked);
+    const auto two = shared.InLayout(SharedWeights::Plain(tensor, onednn::Plain(dims)), blocked);
     EXPECT_EQ(one, two);
     watched = one;
   }
   EXPECT_TRUE(watched.expired());
   int made = 0;
   const auto make = [&](std::span<float> out) { out[0] = static_cast<float>(++made); };
-  const auto one = SharedWeights::Derived("key", {tensor}, onednn::Plain({1}), make);
-  EXPECT_EQ(SharedWeights::Derived("key", {tensor}, onednn::Plain({1}), make), one);
-  EXPECT_NE(SharedWeights::Derived("other", {tensor}, onednn::Plain({1}), make), one);
+  const auto one = shared.Derived("key", {tensor}, onednn::Plain({1}), make);
+  EXPECT_EQ(shared.Derived("key", {tensor}, onednn::Plain({1}), make), one);
+  EXPECT_NE(shared.Derived("other", {tensor}, onednn::Plain({1}), make), one);
   EXPECT_EQ(made, 2);
 }
 

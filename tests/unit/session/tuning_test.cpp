@@ -121,11 +121,12 @@ TEST_F(TuningTest, EveryAlgorithmComputesTheSame) {
       SessionOptions options = Options(false);
       options.providers = {{provider, {}}};
       if (options.providers.front().name == "dnnl") options.providers.front().options["claims"] = "all";
+      Trial trial(LeftOutProviders(), algorithm);
       Session::State state(options, Environment::Default().state());
-      state.trial = std::make_unique<Trial>(LeftOutProviders(), algorithm);
-      state.Load({},
-                 [&](const LoadOptions& load) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", load); });
-      EXPECT_EQ(state.trial->nodes().size(), 1u);
+      state.Load(
+          {}, [&](const LoadOptions& load) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", load); },
+          &trial);
+      EXPECT_EQ(trial.nodes().size(), 1u);
       const Value input = Floats({1, 32, 24, 24}, Waves(32 * 24 * 24, 0.7f, 0.5f));
       const Value* const given = &input;
       std::vector<Value> results(1);
@@ -133,7 +134,7 @@ TEST_F(TuningTest, EveryAlgorithmComputesTheSame) {
       const std::vector<float> actual = ToVector(results[0]);
       for (size_t i = 0; i < expected.size(); ++i)
         ASSERT_NEAR(actual[i], expected[i], 1e-4) << algorithm << ' ' << provider << ' ' << i;
-      ASSERT_EQ(state.trial->times().size(), state.executor->plan().steps.size());
+      ASSERT_EQ(trial.times().size(), state.executor->plan().steps.size());
     }
   }
 }
@@ -148,16 +149,16 @@ TEST_F(TuningTest, EveryImplementationComputesTheSame) {
   const auto load = [&](const LoadOptions& how) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", how); };
   for (const char* name : {"timed", "oneDNN brgconv:avx512_core", "oneDNN jit:avx512_core", "oneDNN jit:avx2",
                            "oneDNN x64:gemm:jit", "oneDNN gemm:jit", "oneDNN unknown"}) {
+    Trial trial(LeftOutProviders(), name);
     Session::State state(options, Environment::Default().state());
-    state.trial = std::make_unique<Trial>(LeftOutProviders(), name);
-    state.Load({}, load);
+    state.Load({}, load, &trial);
     const Value input = Floats({1, 32, 24, 24}, Waves(32 * 24 * 24, 0.7f, 0.5f));
     const Value* const given = &input;
     std::vector<Value> results(1);
     state.Run({std::span(&given, 1), state.all_outputs, results, {}}, RunOptions());
     const std::vector<float> actual = ToVector(results[0]);
     for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4) << name << ' ' << i;
-    for (const auto& [node, chosen] : state.trial->timed()) EXPECT_TRUE(chosen.starts_with("oneDNN ")) << chosen;
+    for (const auto& [node, chosen] : trial.timed()) EXPECT_TRUE(chosen.starts_with("oneDNN ")) << chosen;
   }
 }
 
@@ -184,9 +185,10 @@ TEST_F(TuningTest, AMissingImplementationIsTold) {
   const std::string bytes = ConvModelBytes();
   SessionOptions options = Options(false);
   options.providers = {{"dnnl", {{"claims", "all"}}}};
+  Trial trial(LeftOutProviders(), "oneDNN of another build");
   Session::State state(options, Environment::Default().state());
-  state.trial = std::make_unique<Trial>(LeftOutProviders(), "oneDNN of another build");
-  state.Load({}, [&](const LoadOptions& how) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", how); });
+  state.Load(
+      {}, [&](const LoadOptions& how) { return LoadModel(std::as_bytes(std::span(bytes)), nullptr, "", how); }, &trial);
   EXPECT_THAT(log_, HasSubstr("oneDNN has no implementation 'of another build' of the Conv"));
 }
 

@@ -1,0 +1,250 @@
+#include "session/session_builder.h"
+
+#include <algorithm>
+
+#include "base/cancellation.h"
+#include "base/check.h"
+#include "base/checksum.h"
+#include "base/mapped_file.h"
+#include "graph/infer_types.h"
+#include "optimizer/analysis/fused_kernels.h"
+#include "runtime/plan/stand_in.h"
+#include "runtime/threads/float_mode.h"
+#include "runtime/threads/openmp_team.h"
+#include "session/context/context_cache.h"
+#include "session/model_sizes.h"
+#include "session/precision.h"
+#include "session/tuning.h"
+
+namespace tessera {
+namespace {
+
+/// Where a limit of memory follows the size of the model and the inputs: what there is for small ones.
+constexpr int64_t kFreeOfSize = int64_t{1} << 30;
+constexpr int64_t kLoadTimesModel = 64;
+constexpr size_t kMostModelBytes = size_t{1} << 48;  // no product with it overflows
+
+}  // namespace
+
+void SessionBuilder::Build() {
+  const CallersFloatMode float_mode;
+  StartLimits();
+  const CancelScope stop(&resources_.limits->stop(), LoadLimits::ThrowStopped);
+  {
+    const ProfileScope scope(session_.profiler.get(), "start providers", "Load");
+    StartResources();
+  }
+  const InsideLibrary inside(ForeignThreads::kOneDnn, session_.openmp_threads);
+  const std::unique_ptr<ContextCache> cache = MakeContext();
+  // What a context holds was rewritten for the providers: no model is written from it.
+  if (cache == nullptr || !options_.optimized_model_path.empty() || !LoadFromContext(*cache)) {
+    const Tuning tuning = ChooseTuning();
+    LeaveOut(tuning.left_out);
+    LoadAndOptimize();
+    if (!options_.optimized_model_path.empty()) WriteModel(*model_.graph, model_.metadata, options_.optimized_model_path);
+    FailedKernels none;
+    AssignAndLower(none);
+    SetAlgorithms(*model_.graph, trial_ != nullptr ? trial_->AlgorithmsFor(*model_.graph) : tuning.algorithms);
+    if (cache != nullptr) cache->Record(model_, session_.optimization, tuning.left_out);
+    resources_.packed = cache.get();
+    MakePlan();
+    if (cache != nullptr) {
+      const ProfileScope scope(session_.profiler.get(), "write context", "Load");
+      cache->Write(resources_.load_threads(), *resources_.limits);
+    }
+  }
+  resources_.packed = nullptr;
+  resources_.CheckLoad();
+  resources_.limits->Finish();
+  for (const std::string& warning : model_.warnings) log_(LogLevel::kWarning, "{}", warning);
+  if (cache != nullptr) {
+    session_.context = cache->report();
+    const bool failed = !session_.context.used && !session_.context.written;
+    log_(failed ? LogLevel::kWarning : LogLevel::kInfo, "context {}: {}", session_.context.path.string(), session_.context.detail);
+  }
+  Describe();
+  CheckPrecisionUsed(config_.precision, session_.placement, log_);
+  if (log_.enabled(LogLevel::kVerbose)) log_(LogLevel::kVerbose, "placement:\n{}", session_.placement.ToText());
+}
+
+void SessionBuilder::StartLimits() {
+  const auto budget = [](std::string_view option, int64_t limit, const std::shared_ptr<MemoryBudget>& shared) {
+    return std::make_shared<MemoryBudget>(std::string(option), limit == kAutomaticLimit ? kFreeOfSize : limit, shared);
+  };
+  resources_.limits =
+      std::make_shared<LoadLimits>(budget("session.load_memory_limit", config_.load_memory_limit, session_.environment->load_memory),
+                                   options_.load_cancel, options_.load_timeout);
+  session_.run_memory = budget("session.run_memory_limit", config_.run_memory_limit, session_.environment->run_memory);
+}
+
+void SessionBuilder::AllowFor(size_t model_bytes) {
+  const auto bytes = static_cast<int64_t>(std::min(model_bytes, kMostModelBytes));
+  if (config_.load_memory_limit == kAutomaticLimit) resources_.limits->budget().Extend(kLoadTimesModel * bytes);
+  if (config_.run_memory_limit == kAutomaticLimit) session_.run_memory->Extend(Session::State::kRunTimesGiven * bytes);
+}
+
+std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
+  if (!config_.context_enable) return nullptr;
+  for (const ProviderEntry& entry : resources_.providers) {
+    if (!entry.provider->ClaimsModelAsWritten()) continue;
+    log_(LogLevel::kWarning, "no context is read or written: {} compiles parts of the model, which only it can store",
+        entry.provider->name());
+    return nullptr;
+  }
+  std::filesystem::path path = config_.context_file_path;
+  if (path.empty()) {
+    Require(!origin_.file.empty(), "a model from memory has no name to call its context by: set ep.context_file_path");
+    path = origin_.file.parent_path() / (origin_.file.stem().string() + "_ctx.tessera");
+  }
+  ContextConditions conditions;
+  AddBuildConditions(conditions);
+  conditions.emplace_back("model", origin_.file.empty()
+                                       ? fmt::format("{} bytes with checksum {:x}, folder '{}'", origin_.bytes.size(),
+                                                     Checksum(origin_.bytes), origin_.folder.string())
+                                       : FileStamp(origin_.file));
+  conditions.emplace_back("optimization level", std::to_string(static_cast<int>(options_.optimization_level)));
+  conditions.emplace_back("writable", options_.optimized_model_path.empty() ? "no" : "yes");
+  std::string dimensions, entries, providers;
+  for (const auto& [name, size] : options_.free_dimensions) dimensions += fmt::format("{}={};", name, size);
+  for (const auto& [name, value] : options_.config) {
+    if (!name.starts_with("ep.context")) entries += fmt::format("{}={};", name, value);
+  }
+  for (const ProviderEntry& entry : resources_.providers) {
+    providers += fmt::format("{}(", entry.provider->name());
+    for (const auto& [name, value] : entry.provider->options()) providers += fmt::format("{}={};", name, value);
+    providers += ")";
+  }
+  conditions.emplace_back("constants", config_.context_embed ? "embedded" : "in the model's files");
+  conditions.emplace_back("free dimensions", dimensions);
+  conditions.emplace_back("configuration", entries);
+  conditions.emplace_back("providers", providers);
+  return std::make_unique<ContextCache>(path, origin_.file, std::move(conditions), config_.context_embed || !config_.map_files,
+                                        config_.map_files ? nullptr : &resources_.load_memory());
+}
+
+bool SessionBuilder::LoadFromContext(ContextCache& cache) {
+  const size_t providers = resources_.providers.size();
+  try {
+    {
+      const ProfileScope scope(session_.profiler.get(), "read context", "Load");
+      std::error_code error;
+      const uintmax_t copied = config_.map_files ? 0 : std::filesystem::file_size(cache.path(), error);
+      if (!error) AllowFor(copied);
+      auto held = cache.Read(resources_.load_threads(), OptionsOfLoad(), session_.optimization);
+      if (!held) return false;
+      model_ = std::move(held->model);
+      session_.sizes = SizesOf(*model_.graph);
+      LeaveOut(held->left_out);
+    }
+    resources_.packed = &cache;
+    MakePlan();
+    return true;
+  } catch (const Error& error) {
+    resources_.CheckLoad();
+    // The same may be wrong with the model; then it fails once more.
+    cache.Reject(error.what());
+    session_.executor.reset();
+    resources_.ForgetDeviceConstants();  // they are told by where the model's are
+    model_ = {};
+    session_.optimization = {};
+    if (resources_.providers.size() < providers) {  // what the context leaves out takes part again
+      started_ = {};
+      resources_.providers.clear();
+      resources_.memories.clear();
+      StartResources();
+    }
+    return false;
+  }
+}
+
+Tuning SessionBuilder::ChooseTuning() const {
+  if (trial_ != nullptr) return {.left_out = trial_->left_out(), .algorithms = {}};
+  if (!config_.tuning) return {};
+  const ProfileScope scope(session_.profiler.get(), "tune", "Load");
+  return Tune(session_, origin_, load_);
+}
+
+void SessionBuilder::LeaveOut(const LeftOutProviders& names) {
+  for (const auto& [name, why] : names) {
+    std::erase_if(resources_.providers, [&](const ProviderEntry& entry) { return entry.provider->name() == name; });
+    for (PlacementReport::ProviderEntry& entry : started_.providers) {
+      if (entry.name == name) entry.status = why;
+    }
+  }
+}
+
+LoadOptions SessionBuilder::OptionsOfLoad() {
+  LoadOptions load_options;
+  load_options.free_dimensions = options_.free_dimensions;
+  load_options.ignore_unknown_dimensions = config_.ignore_unknown_dimensions;
+  load_options.strict_attributes = config_.strict_attributes;
+  load_options.copy_files = !config_.map_files;
+  load_options.limits = resources_.limits;
+  load_options.on_data = [this](size_t bytes) { AllowFor(bytes); };
+  // The last provider: everything falls to it that others refuse or fail to make.
+  load_options.keep_function = [&](const Graph& graph, const Node& node) {
+    return HasKernel(graph, node, *resources_.providers.back().provider);
+  };
+  return load_options;
+}
+
+void SessionBuilder::LoadAndOptimize() {
+  {
+    const ProfileScope scope(session_.profiler.get(), "load model", "Load");
+    model_ = load_(OptionsOfLoad());
+    session_.sizes = SizesOf(*model_.graph);
+  }
+  const bool typed = TypesAreKnown(*model_.graph);
+  session_.optimization = {};
+  if (options_.optimization_level != OptimizationLevel::kNone) Canonicalize();
+  {
+    const ProfileScope scope(session_.profiler.get(), "claims of the model as written", "Load");
+    FailedKernels none;
+    session_.early = DrawEarlyClaims(*model_.graph, resources_, OptionsOfPartition(none), log_);
+  }
+  if (options_.optimization_level == OptimizationLevel::kNone) return;
+  Optimize();
+  if (!typed) CheckTypes(*model_.graph);  // where rewrites show types, their readers were not checked for them
+}
+
+void SessionBuilder::Canonicalize() {
+  const ProfileScope scope(session_.profiler.get(), "canonicalize", "Load");
+  Append(session_.optimization, CanonicalizeGraph(*model_.graph, resources_, OptionsOfOptimizer()));
+}
+
+void SessionBuilder::Optimize() {
+  const ProfileScope scope(session_.profiler.get(), "optimize", "Load");
+  OptimizerOptions optimizer = OptionsOfOptimizer();
+  optimizer.writable = !options_.optimized_model_path.empty();
+  Append(session_.optimization, OptimizeGraph(*model_.graph, resources_, optimizer));
+}
+
+OptimizerOptions SessionBuilder::OptionsOfOptimizer() const {
+  return {.level = options_.optimization_level,
+          .precision = config_.precision,
+          .int8_beside_nbits = config_.nbits_accuracy_level == kInt8AccuracyLevel,
+          .round_halves = config_.round_halves,
+          .log = log_};
+}
+
+void SessionBuilder::Describe() {
+  const Graph& graph = *model_.graph;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const GraphValue& value = graph.value(graph.inputs()[i]);
+    session_.input_position[value.name] = i;
+    if (value.default_value.has_value()) {
+      session_.overridable.push_back({value.name, value.type});
+    } else {
+      session_.inputs.push_back({value.name, value.type});
+      session_.required.push_back(i);
+    }
+  }
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const GraphValue& value = graph.value(graph.outputs()[i]);
+    session_.output_position[value.name] = i;
+    session_.outputs.push_back({value.name, value.type});
+    session_.all_outputs.push_back(i);
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,84 @@
+#pragma once
+
+// From a model to a session that runs: load, canonicalize, early claims, optimize, assign, lower, plan.
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "partition/partition.h"
+#include "session/provider_selection.h"
+#include "session/session_state.h"
+
+namespace tessera {
+
+class ContextCache;
+struct Tuning;
+
+/// Fills a session's state, and holds what only its load needs.
+class SessionBuilder {
+ public:
+  using Origin = Session::State::Origin;
+  using LoadFunction = Session::State::LoadFunction;
+
+  /// As Session::State::Load. All of it outlives the builder.
+  SessionBuilder(Session::State& session, const Origin& origin, const LoadFunction& load, Trial* trial) noexcept
+      : session_(session),
+        options_(session.options),
+        config_(session.config),
+        log_(session.log),
+        model_(session.model),
+        resources_(session.resources),
+        origin_(origin),
+        load_(load),
+        trial_(trial) {}
+
+  /// Throws Error; the session can then only be destroyed.
+  void Build();
+
+ private:
+  // session_builder.cpp
+  void StartLimits();
+  /// Limits that follow the model's size hear of that much of it.
+  void AllowFor(size_t model_bytes);
+  std::unique_ptr<ContextCache> MakeContext() const;
+  bool LoadFromContext(ContextCache& cache);
+  Tuning ChooseTuning() const;
+  void LeaveOut(const LeftOutProviders& names);
+  LoadOptions OptionsOfLoad();
+  void LoadAndOptimize();
+  void Canonicalize();
+  void Optimize();
+  OptimizerOptions OptionsOfOptimizer() const;
+  void Describe();
+
+  // start.cpp
+  void StartResources();
+  void MakeThreads();
+  void Attach(ExecutionProvider& provider) const;
+  void AddHostMemory(const ProviderOptions& cpu);
+  /// The provider and its memory, or, when that throws, neither.
+  void StartProvider(ActiveProvider active);
+
+  // make_plan.cpp
+  PartitionOptions OptionsOfPartition(FailedKernels& failed) const;
+  void AssignAndLower(FailedKernels& failed);
+  void MakePlan();
+  /// Null where kernels could not be made, which `failed` then says of more nodes than before.
+  std::unique_ptr<Plan> TryPlan(FailedKernels& failed);
+  void ChooseThreads();
+
+  Session::State& session_;
+  const SessionOptions& options_;
+  const SessionConfig& config_;
+  const Logger& log_;
+  Model& model_;
+  SessionResources& resources_;
+  const Origin& origin_;
+  const LoadFunction& load_;
+  Trial* const trial_;                    // the session is made to be timed; else null
+  PlacementReport started_;               // the providers alone: which take part, and why others do not
+  std::optional<Assignment> assignment_;  // where there are several providers
+};
+
+}  // namespace tessera

@@ -1,0 +1,83 @@
+#include "session/session_state.h"
+
+#include "base/check.h"
+#include "runtime/threads/float_mode.h"
+#include "runtime/threads/openmp_team.h"
+#include "session/precision.h"
+#include "session/session_builder.h"
+
+namespace tessera {
+namespace {
+
+/// Says that a session's own number of threads is not what it runs on.
+void WarnOfOwnThreads(std::string_view option, int own, int global, const Logger& log) {
+  const int shared = global > 0 ? global : UsableCores();
+  if (own == 0 || own == shared) return;
+  log(LogLevel::kWarning,
+      "{} is {}, but the session shares its environment's threads, which are {} (global_{}): that holds", option, own,
+      shared, option);
+}
+
+}  // namespace
+
+Session::State::~State() = default;
+
+Session::State::State(const SessionOptions& session_options, std::shared_ptr<Environment::State> session_environment)
+    : environment(std::move(session_environment)), options(session_options), config(ParseConfig(session_options)) {
+  const EnvironmentOptions& defaults = environment->options;
+  log = Logger(options.log_id.empty() ? defaults.log_id : options.log_id, options.log_level.value_or(defaults.log_level));
+  Require(options.intra_op_threads >= 0 && options.inter_op_threads >= 0,
+          "thread counts are {} and {}, expected 0 (one a core) or a number", options.intra_op_threads,
+          options.inter_op_threads);
+  Require(options.arena.limit >= 0, "the arena's limit is {}, expected 0 (none) or a number of bytes", options.arena.limit);
+  if (options.use_global_threads) {
+    WarnOfOwnThreads("intra_op_threads", options.intra_op_threads, defaults.global_intra_op_threads, log);
+    if (options.execution_mode == ExecutionMode::kParallel) {
+      WarnOfOwnThreads("inter_op_threads", options.inter_op_threads, defaults.global_inter_op_threads, log);
+    }
+  }
+  if (!options.profile_prefix.empty()) profiler = std::make_unique<Profiler>(options.profile_prefix);
+  resources.profiler = profiler.get();
+  config.precision = UsablePrecision(config.precision, "session.precision", log);
+  for (const std::string& name : config.without_effect)
+    log(LogLevel::kWarning, "session configuration entry '{}' has no effect here", name);
+}
+
+std::shared_ptr<Session::State> Session::State::Make(const SessionOptions& session_options,
+                                                     std::shared_ptr<Environment::State> session_environment) {
+  const CallersFloatMode float_mode;
+  return {new State(session_options, std::move(session_environment)), [](State* state) {
+            const CallersFloatMode float_mode;  // drivers of devices compute where they let go, too
+            if (!state->LostAtFork()) delete state;
+          }};
+}
+
+void Session::State::Load(const Origin& origin, const LoadFunction& load, Trial* trial) {
+  RunOffForkedThread([&] { SessionBuilder(*this, origin, load, trial).Build(); });
+}
+
+/// What another thread was running when this process was forked never ends here, and drivers of devices do not survive that
+/// at all.
+bool Session::State::LostAtFork() const noexcept {
+  if (generation_.load(std::memory_order_acquire) == ForkGeneration()) return false;
+  return executor == nullptr || executor->leased() > 0 || resources.has_streams;
+}
+
+void Session::State::ComeFromParent() {
+  const std::lock_guard lock(coming_from_parent_);
+  if (generation_.load(std::memory_order_acquire) == ForkGeneration()) return;
+  constexpr std::string_view kRemedy = "make a session in this process, or fork before the session is made";
+  if (resources.has_streams) {
+    Fail(ErrorCode::kEpFail,
+         "the session computes on a device ({}), whose driver does not work in a process that was forked since; {}",
+         resources.memories.back().info.name, kRemedy);
+  }
+  if (openmp_threads && LostInFork(ForeignThreads::kOneDnn)) {
+    Fail(ErrorCode::kEpFail, "another thread was in oneDNN when this process was forked, whose locks it holds for ever; {}",
+         "start a process of its own (exec)");
+  }
+  if (LostAtFork()) Fail(ErrorCode::kFail, "another thread ran the session when this process was forked; {}", kRemedy);
+  generation_.store(ForkGeneration(), std::memory_order_release);
+}
+
+}  // namespace tessera
