@@ -12,7 +12,8 @@ namespace {
 
 /// Everything but which side is which. The scale and zero point are inputs 1 and 2 of both operators.
 std::optional<Quantization> Read(const Graph& graph, const Node& node, ValueIndex quantized, ValueIndex numbers) {
-  Quantization result = {.node = node.index, .quantized = quantized, .numbers = numbers, .type = ElementOf(graph, quantized)};
+  Quantization result = {
+      .node = node.index, .quantized = quantized, .numbers = numbers, .type = ElementOf(graph, quantized)};
   if (!IsByte(result.type) || ElementOf(graph, numbers) != ElementType::kFloat) return std::nullopt;
   if (IntAttribute(node, "block_size", 0) != 0) return std::nullopt;
   result.scales = ConstantInput(graph, node, 1);

@@ -13,7 +13,7 @@ namespace tessera {
 
 struct Quantization {
   NodeIndex node = kNone;                  // the DequantizeLinear or QuantizeLinear
-  ValueIndex quantized = kNone;                // its 8-bit side
+  ValueIndex quantized = kNone;            // its 8-bit side
   ValueIndex numbers = kNone;              // its float side
   ValueIndex scale = kNone, zero = kNone;  // kNone: a zero point of 0
   ElementType type = ElementType::kUndefined;

@@ -47,7 +47,8 @@ std::optional<Tensor> FloatVector(const Graph& graph, const Node& node, size_t i
   if (quantized == nullptr || scales == nullptr || !quantized->is(ElementType::kInt32) || !scales->is(ElementType::kFloat))
     return std::nullopt;
   const int64_t count = quantized->num_elements();
-  if (quantized->shape().rank() != 1 || (scales->num_elements() != 1 && scales->num_elements() != count)) return std::nullopt;
+  if (quantized->shape().rank() != 1 || (scales->num_elements() != 1 && scales->num_elements() != count))
+    return std::nullopt;
   for (int64_t i = 0; zeros != nullptr && i < zeros->num_elements(); ++i) {
     if (!zeros->is(ElementType::kInt32) || zeros->data<int32_t>()[i] != 0) return std::nullopt;
   }
@@ -138,7 +139,8 @@ class QuantizedFusion final : public NodeRewrite {
     if (b.per_tensor()) return true;
     const Tensor* quantized = graph.constant(b.quantized);
     if (quantized == nullptr || quantized->shape().rank() != 2) return false;
-    return (b.axis == axis || b.axis == axis - 2) && b.scales->num_elements() == quantized->shape()[static_cast<size_t>(axis)];
+    return (b.axis == axis || b.axis == axis - 2) &&
+           b.scales->num_elements() == quantized->shape()[static_cast<size_t>(axis)];
   }
 
   static std::optional<Node> FuseMatMul(Graph& graph, const Node& matmul, const Quantization& to) {
@@ -165,7 +167,8 @@ class QuantizedFusion final : public NodeRewrite {
     const int64_t transposed = IntAttribute(gemm, "transB", 0);
     if (!a || !b || IntAttribute(gemm, "transA", 0) != 0 || FloatAttribute(gemm, "alpha", 1) != 1) return std::nullopt;
     const Tensor* quantized = graph.constant(b->quantized);
-    if (quantized == nullptr || quantized->shape().rank() != 2 || !FitsColumns(graph, *b, transposed != 0 ? 0 : 1)) return std::nullopt;
+    if (quantized == nullptr || quantized->shape().rank() != 2 || !FitsColumns(graph, *b, transposed != 0 ? 0 : 1))
+      return std::nullopt;
     std::optional<Tensor> bias;
     if (HasInput(gemm, 2)) {
       const auto numbers = FloatVector(graph, gemm, 2);
@@ -180,7 +183,7 @@ class QuantizedFusion final : public NodeRewrite {
     fused.since_version = 1;
     SetAttribute(fused, "transB", transposed);
     fused.inputs = {a->quantized, a->scale, ZeroPointInput(graph, *a), b->quantized, b->scale, ZeroPointInput(graph, *b),
-                    kNone,    to.scale, ZeroPointInput(graph, to)};
+                    kNone,        to.scale, ZeroPointInput(graph, to)};
     if (bias) fused.inputs[6] = graph.AddConstant("", std::move(*bias));
     return fused;
   }

@@ -69,7 +69,8 @@ class Tabulation {
     const auto which = QuantizedInputs(node);
     if (which.empty()) return std::nullopt;
     for (const size_t i : which) {
-      auto quantized = HasInput(node, i) && IsByte(ElementOf(graph_, node.inputs[i])) ? ValuesOf(node.inputs[i]) : std::nullopt;
+      auto quantized =
+          HasInput(node, i) && IsByte(ElementOf(graph_, node.inputs[i])) ? ValuesOf(node.inputs[i]) : std::nullopt;
       if (!quantized) return std::nullopt;
       inputs[i] = std::move(*quantized);
     }
@@ -145,7 +146,8 @@ class Tabulation {
     probe.outputs = {alone.AddValue("", type)};
     auto results =
         Evaluate(alone, alone.node(alone.AddNode(std::move(probe))), context_.resources, {.output_bytes = 1 << 16});
-    if (!results || results->size() != 1 || ((*results)[0].num_elements() != kByteValues && (*results)[0].num_elements() != 1))
+    if (!results || results->size() != 1 ||
+        ((*results)[0].num_elements() != kByteValues && (*results)[0].num_elements() != 1))
       return std::nullopt;
     return (*results)[0];
   }

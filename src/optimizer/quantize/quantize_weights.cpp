@@ -58,7 +58,8 @@ bool QuantizeStrip(const Tensor& weights, bool transposed, int64_t n0, NBitsMatr
     }
     for (int64_t i = 0; i < matrix.block_size; ++i) {
       for (int64_t j = 0; j < kStrip; ++j) {
-        quantized[i][j] = static_cast<uint8_t>(static_cast<int>(values[i][j] * inverse[j] + (kZero + 0.5f)));  // halves go up
+        quantized[i][j] =
+            static_cast<uint8_t>(static_cast<int>(values[i][j] * inverse[j] + (kZero + 0.5f)));  // halves go up
       }
     }
     for (int64_t j = 0; j < columns; ++j) {

@@ -83,7 +83,7 @@ class TransposedConvolving final : public NodeRewrite {
     if (!pads || !AllFinite(*constant)) return false;
     Allocator& memory = graph.limits().memory();
     const Tensor flipped = constant->is(ElementType::kFloat) ? Flipped<float>(*constant, group, memory)
-                                                            : Flipped<double>(*constant, group, memory);
+                                                             : Flipped<double>(*constant, group, memory);
     Node conv = node;
     conv.op_type = "Conv";
     conv.since_version = VersionOf(graph, "Conv");

@@ -296,8 +296,11 @@ class QLinearConvNhwc final : public Kernel {
 void RegisterQLinearConvNhwc(KernelRegistry& registry) {
   constexpr TypeSet kBytes = {ElementType::kUInt8, ElementType::kInt8};
   if (PaddedRowsWidth() == 0) return;
-  registry.Add(
-      Op("QLinearConvNhwc", kTesseraDomain).Types(0, kBytes).Types(3, kBytes).OutputTypes(0, kBytes).Make<QLinearConvNhwc>());
+  registry.Add(Op("QLinearConvNhwc", kTesseraDomain)
+                   .Types(0, kBytes)
+                   .Types(3, kBytes)
+                   .OutputTypes(0, kBytes)
+                   .Make<QLinearConvNhwc>());
 }
 
 }  // namespace tessera::cpu
