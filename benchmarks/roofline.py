@@ -122,8 +122,8 @@ def measure(command, arguments, path, work):
 
 def profile(arguments, path, work):
     """(median ms of a run, layers) of a model."""
-    result = measure([arguments.build / "bin/tessera_perf", "-e", "cpu", "--profile", "--json"], arguments, path, work)
-    trace = pathlib.Path(result["profile"]["trace"])
+    trace = pathlib.Path(work) / "trace.json"
+    result = measure([arguments.build / "bin/tessera_perf", "-e", "cpu", "--trace", trace, "--json"], arguments, path, work)
     events = json.loads(trace.read_text())
     trace.unlink()
     runs = collections.defaultdict(list)

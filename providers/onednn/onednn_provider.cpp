@@ -74,6 +74,12 @@ class RegionKernel final : public Kernel {
     program->Run(inputs, outputs, block.data(), program->threads > 1 ? context.threads() : *serial_);
   }
 
+  std::string Implementation(KernelContext& context) override {
+    std::vector<const Shape*> shapes;
+    for (size_t i = 0; i < region_.inputs().size(); ++i) shapes.push_back(&context.required_input(i).shape());
+    return programs_.Find(shapes, Team())->Implementations();
+  }
+
  private:
   /// With every shape known, all compilation happens now.
   void CompileAhead() {

@@ -35,8 +35,19 @@ bool HasFastAvx512Bf16() {
   return std::string_view(reinterpret_cast<const char*>(vendor), sizeof(vendor)) != "GenuineIntel";
 }
 
+std::string InstructionSets() {
+  const bool wide = __builtin_cpu_supports("avx512f") != 0;
+  std::string text = wide ? "AVX-512" : __builtin_cpu_supports("avx2") != 0 ? "AVX2" : "SSE2";
+  if (wide && HasAvx512Vnni()) text += ", VNNI";
+  if (wide && HasAvx512Vbmi()) text += ", VBMI";
+  if (wide && HasAvx512Bf16()) text += ", BF16";
+  if (HasAvxVnni()) text += ", AVX-VNNI";
+  return text;
+}
+
 #else
 
+std::string InstructionSets() { return "portable"; }
 bool HasAvx512Vnni() { return false; }
 bool HasAvxVnni() { return false; }
 bool HasAvx512Vbmi() { return false; }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 // Instructions that none of the instruction sets includes that kernels are compiled for: who uses them asks at run time.
 
 namespace tessera {
@@ -15,6 +17,9 @@ bool HasAvx512Bf16();
 /// Whether these multiply more numbers than float32 ones do. AMD's multiply twice as many (Zen 4 and 5, measured), Intel's
 /// half as many (Emerald Rapids, measured): their place there is AMX.
 bool HasFastAvx512Bf16();
+
+/// What kernels dispatch on, of what this processor has: "AVX2, FMA", or with AVX-512, VNNI and so on. For reports.
+std::string InstructionSets();
 
 /// Whether products of bytes sum in 32 bits at once, so that none saturates.
 inline bool HasByteDotProducts() { return HasAvx512Vnni() || HasAvxVnni(); }

@@ -199,13 +199,11 @@ void Executor::ComputeProfiled(const Step& step, StepContext& context, const Run
   const auto start = Profiler::Clock::now();
   step.kernel->Compute(context);
   const auto finish = Profiler::Clock::now();
-  std::string outputs;
-  for (const SlotIndex slot : plan_->outputs_of(step)) {
-    if (!outputs.empty()) outputs += ", ";
-    outputs += Profiler::Describe(slot == kNone ? nullptr : &context.frame().value(slot));
-  }
+  std::vector<const Value*> outputs;
+  for (const SlotIndex slot : plan_->outputs_of(step))
+    outputs.push_back(slot == kNone ? nullptr : &context.frame().value(slot));
   state.profiler->AddNode(*step.node, *viewer_, resources_.providers[static_cast<size_t>(step.provider)].provider->name(),
-                          context, std::move(outputs), start, finish);
+                          context, outputs, step.kernel->Implementation(context), start, finish);
 }
 
 /// After an error: nothing that the run allocated stays, and no device still works on it.

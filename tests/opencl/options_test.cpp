@@ -71,7 +71,7 @@ TEST_F(OpenclOptions, ProfilesShowWhenKernelsRan) {
   std::vector<nlohmann::json> runs, commands;
   for (const auto& event : trace) {
     if (event["name"] == "run") runs.push_back(event);
-    if (event["cat"] == "Device") commands.push_back(event);
+    if (event.value("cat", "") == "Device") commands.push_back(event);
   }
   ASSERT_EQ(runs.size(), 2u);
   ASSERT_EQ(commands.size(), 2u * static_cast<size_t>(kernels));

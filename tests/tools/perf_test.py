@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import tempfile
 import unittest
 import unittest.mock
 
@@ -92,6 +94,17 @@ class PerfTest(ToolTest):
         self.assertEqual(profile["operators"][0]["operator"], "Relu (CPUExecutionProvider)")
         self.assertEqual(profile["operators"][0]["calls_per_run"], 1)
         self.assertGreater(profile["operators"][0]["ms_per_run"], 0)
+        elements = profile["operators"][0]["flops_per_run"]
+        self.assertGreater(elements, 0)
+        self.assertEqual(profile["operators"][0]["bytes_per_run"], 8 * elements)
+
+    def test_a_profile_leaves_no_file(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, TMPDIR=folder):
+            self.assertNotIn("trace", self.measure("-r", 3, "--profile")["profile"])
+            self.assertEqual(os.listdir(folder), [])
+            trace = pathlib.Path(folder) / "kept.json"
+            self.assertEqual(self.measure("-r", 3, "--trace", trace)["profile"]["trace"], str(trace))
+            self.assertEqual(os.listdir(folder), ["kept.json"])
 
     def test_a_precision_that_onednn_may_not_use_is_float32(self):
         x, w = np.ones((4, 64), np.float32), np.ones((64, 8), np.float32)

@@ -54,9 +54,10 @@ class Terminal(ToolTest):
 
     def test_perf(self):
         self.run_all("tessera_perf", self.model, "-r", 2)
-        profile = self.run_all("tessera_perf", self.model, "-r", 2, "--json", "--profile")
-        with open(json.loads(profile)["profile"]["trace"], encoding="utf-8") as trace:
-            self.check(trace.read())
+        trace = self.model.parent / "trace.json"
+        profile = self.run_all("tessera_perf", self.model, "-r", 2, "--json", "--trace", trace)
+        self.assertEqual(json.loads(profile)["profile"]["trace"], str(trace))
+        self.check(trace.read_text(encoding="utf-8"))
 
     def test_errors(self):
         data = self.model.read_bytes()

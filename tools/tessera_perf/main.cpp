@@ -47,6 +47,7 @@ struct Arguments {
   bool parallel = false;
   bool json = false;
   bool profile = false;
+  std::string trace;
 };
 
 double MillisecondsSince(Clock::time_point start) {
@@ -250,26 +251,35 @@ Measurement Measure(const Arguments& arguments) {
 /// Runs with profiling on and adds up the trace's node events by operator.
 Profile MeasureProfile(const Arguments& arguments) {
   SessionOptions options = MakeSessionOptions(arguments);
-  options.profile_prefix = std::filesystem::temp_directory_path() / "tessera_perf";
+  const std::filesystem::path kept = arguments.trace;
+  options.profile_prefix = kept.empty() ? std::filesystem::temp_directory_path() / "tessera_perf" : kept;
   Session session(std::filesystem::path(arguments.model), options);
   const NamedValues inputs = MakeInputs(session, arguments);
   std::vector<Value> results(session.outputs().size());
   Profile profile{.runs = arguments.runs > 0 ? arguments.runs : 20};
   for (int i = 0; i < profile.runs; ++i) RunOnce(session, inputs, results);
-  profile.trace = session.EndProfiling();
-  profile.operators = SumByOperator(profile.trace);
+  const std::filesystem::path trace = session.EndProfiling();
+  profile.operators = SumByOperator(trace);
+  if (kept.empty()) {
+    std::filesystem::remove(trace);
+  } else {
+    std::filesystem::rename(trace, kept);
+    profile.trace = kept;
+  }
   return profile;
 }
 
 void PrintText(const Profile& profile) {
   double total = 0;
   for (const OperatorTime& row : profile.operators) total += row.us;
-  Print("\n{:<56} {:>10} {:>8} {:>12}\n", "operator (provider)", "ms a run", "share", "calls a run");
+  Print("\n{:<56} {:>10} {:>8} {:>12} {:>9} {:>8}\n", "operator (provider)", "ms a run", "share", "calls a run", "GFLOP/s",
+        "GB/s");
   for (const OperatorTime& row : profile.operators) {
-    Print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f}\n", row.name, row.us / 1000 / profile.runs,
-          total > 0 ? 100 * row.us / total : 0, static_cast<double>(row.calls) / profile.runs);
+    Print("{:<56} {:>10.3f} {:>7.1f}% {:>12.1f} {:>9} {:>8.2f}\n", row.name, row.us / 1000 / profile.runs,
+          total > 0 ? 100 * row.us / total : 0, static_cast<double>(row.calls) / profile.runs,
+          row.flops > 0 ? fmt::format("{:.1f}", row.PerNanosecond(row.flops)) : "-", row.PerNanosecond(row.bytes));
   }
-  Print("trace: {}\n", profile.trace.string());
+  if (!profile.trace.empty()) Print("trace: {}\n", profile.trace.string());
 }
 
 void PrintText(const Arguments& arguments, const Measurement& m) {
@@ -315,11 +325,13 @@ int Main(int argc, char** argv) {
   app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Flag("-x", arguments.parallel, "Use the parallel executor");
   app.Flag("--json", arguments.json, "Print one JSON object, the profile in it");
-  app.Flag("--profile", arguments.profile, "Also print time by operator, from a second, profiled session");
+  app.Flag("--profile", arguments.profile,
+           "Also print time, work and memory traffic by operator, from a second, profiled session");
+  app.Add("--trace", arguments.trace, "Keep the profile as a Chrome trace in this file; means --profile, too");
   if (const auto status = app.Parse(argc, argv)) return *status;
   try {
     Measurement measurement = Measure(arguments);
-    if (arguments.profile) measurement.profile = MeasureProfile(arguments);
+    if (arguments.profile || !arguments.trace.empty()) measurement.profile = MeasureProfile(arguments);
     if (arguments.json) {
       PrintLines(ToJson(measurement) + "\n");
     } else {

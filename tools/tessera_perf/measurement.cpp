@@ -18,12 +18,15 @@ std::string WithoutNumber(std::string name) {
 }
 
 nlohmann::ordered_json ProfileJson(const Profile& profile) {
-  nlohmann::ordered_json json = {{"runs", profile.runs}, {"trace", profile.trace.string()}};
+  nlohmann::ordered_json json = {{"runs", profile.runs}};
+  if (!profile.trace.empty()) json["trace"] = profile.trace.string();
   json["operators"] = nlohmann::ordered_json::array();
   for (const OperatorTime& row : profile.operators) {
     json["operators"].push_back({{"operator", row.name},
                                  {"ms_per_run", row.us / 1000 / profile.runs},
-                                 {"calls_per_run", static_cast<double>(row.calls) / profile.runs}});
+                                 {"calls_per_run", static_cast<double>(row.calls) / profile.runs},
+                                 {"flops_per_run", row.flops / profile.runs},
+                                 {"bytes_per_run", row.bytes / profile.runs}});
   }
   return json;
 }
@@ -66,6 +69,8 @@ std::vector<OperatorTime> SumByOperator(const std::filesystem::path& trace) {
     OperatorTime& row = rows[name];
     row.name = name;
     row.us += event.value("dur", 0.0);
+    row.flops += args.value("flops", 0.0);
+    row.bytes += args.value("bytes", 0.0);
     ++row.calls;
   }
   std::vector<OperatorTime> sorted;

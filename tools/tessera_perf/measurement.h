@@ -19,12 +19,17 @@ struct OperatorTime {
   std::string name;  // "Conv (CPUExecutionProvider)"
   double us = 0;
   int64_t calls = 0;
+  double flops = 0;  // 0: not known, or none
+  double bytes = 0;  // of inputs and outputs, constants included
+
+  /// Giga a second.
+  double PerNanosecond(double amount) const { return us > 0 ? amount / (1000 * us) : 0; }
 };
 
 struct Profile {
   int runs = 0;
   std::vector<OperatorTime> operators;  // of all runs; what took longest comes first
-  std::filesystem::path trace;
+  std::filesystem::path trace;          // empty: not kept
 };
 
 struct Measurement {

@@ -195,6 +195,10 @@ class TESSERA_API Kernel {
  public:
   virtual ~Kernel() = default;
   virtual void Compute(KernelContext& context) = 0;
+
+  /// How Compute(context) computed, where there are several ways, for profiles: an algorithm ("Winograd"), or what a
+  /// library calls its implementation ("jit:avx2").
+  virtual std::string Implementation(KernelContext& /*context*/) { return {}; }
 };
 
 using KernelFactory = std::unique_ptr<Kernel> (*)(const KernelInfo& info);

@@ -76,6 +76,21 @@ void Program::PlanTemporaries() {
   }
 }
 
+std::string Program::Implementations() const {
+  std::vector<std::string> names;
+  for (const Command& command : commands) {
+    const char* name = "tessera";
+    if (command.native == nullptr) {
+      const_dnnl_primitive_desc_t description = nullptr;
+      if (dnnl_primitive_get_primitive_desc(command.primitive.get(), &description) != dnnl_success) continue;
+      if (dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, static_cast<void*>(&name)) != dnnl_success)
+        continue;
+    }
+    if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 bool Program::is_small() const {
   constexpr double kOperationsPerNs = 40, kBytesPerNs = 8, kTeamNs = 5000;
   double bytes = 0;

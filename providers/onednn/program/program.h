@@ -66,6 +66,9 @@ class Program {
   /// Bytes that Run needs for temporaries.
   size_t block_bytes() const noexcept { return block_bytes_; }
 
+  /// What oneDNN calls the implementations of its primitives, in order, each once; "tessera" for steps of our own.
+  std::string Implementations() const;
+
   /// Runs on the calling thread's OpenMP team, which `pool` hands out, too. Re-entrant.
   void Run(std::span<const void* const> inputs, std::span<void* const> outputs, std::byte* block, ThreadPool& pool);
 

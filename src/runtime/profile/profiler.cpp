@@ -4,10 +4,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <deque>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/check.h"
+#include "base/cpu_features.h"
 #include "graph/graph.h"
+#include "runtime/profile/work.h"
 #include "tessera/printable.h"
 
 namespace tessera {
@@ -19,23 +23,61 @@ int64_t ThreadNumber() {
   return number;
 }
 
-constexpr int64_t kDeviceRow = 0;                // beside the threads, which are numbered from 1
 constexpr size_t kMostEvents = size_t{1} << 20;  // a forgotten profile does not fill the memory
 
-std::string DescribeInputs(const KernelContext& context) {
-  std::string text;
-  for (size_t i = 0; i < context.num_inputs(); ++i) {
-    if (!text.empty()) text += ", ";
-    text += Profiler::Describe(context.input_value(i));
-  }
-  return text;
+const Tensor* TensorOf(const Value* value) { return value == nullptr ? nullptr : value->tensor_if(); }
+
+std::string ToLine(const nlohmann::ordered_json& json) {
+  // Names come from models and may hold any bytes.
+  return PrintableJson(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
+
+/// What a kernel reads and writes. Kernels that keep a form of a constant do not get it in a run: the model tells of it
+/// then.
+class Operands {
+ public:
+  Operands(const Node& node, const GraphViewer& graph, const KernelContext& context,
+           std::span<const Value* const> outputs) {
+    for (size_t i = 0; i < context.num_inputs(); ++i) {
+      const Value* value = context.input_value(i);
+      const ValueIndex index = i < node.inputs.size() ? node.inputs[i] : kNone;
+      const bool kept = index != kNone && (value == nullptr || value->is_none());
+      Append(inputs, kept ? DescribeKept(graph.value(index).type) : Add(value, input_shapes));
+    }
+    for (const Value* value : outputs) Append(this->outputs, Add(value, output_shapes));
+    flops = FlopsOf(node, input_shapes, output_shapes);
+  }
+
+  std::string inputs, outputs;
+  size_t bytes = 0;
+  double flops = 0;
+
+ private:
+  static void Append(std::string& list, const std::string& text) { list += (list.empty() ? "" : ", ") + text; }
+
+  std::string Add(const Value* value, std::vector<const Shape*>& shapes) {
+    const Tensor* tensor = TensorOf(value);
+    shapes.push_back(tensor == nullptr ? nullptr : &tensor->shape());
+    if (tensor != nullptr) bytes += tensor->byte_size();
+    return Profiler::Describe(value);
+  }
+
+  std::string DescribeKept(const TypeInfo& type) {
+    const std::optional<Shape> shape = type.is_tensor() && type.shape ? ToShape(*type.shape) : std::nullopt;
+    if (shape) bytes += ByteSize(type.element, shape->num_elements());
+    input_shapes.push_back(shape ? &kept_.emplace_back(*shape) : nullptr);
+    return type.ToString();
+  }
+
+  std::vector<const Shape*> input_shapes, output_shapes;
+  std::deque<Shape> kept_;
+};
 
 }  // namespace
 
 std::string Profiler::Describe(const Value* value) {
   if (value == nullptr) return "-";
-  const Tensor* tensor = value->tensor_if();
+  const Tensor* tensor = TensorOf(value);
   if (tensor == nullptr) return value->type().ToString();
   return fmt::format("{}{}", ElementTypeName(tensor->type()), tensor->shape().ToString());
 }
@@ -82,13 +124,47 @@ void Profiler::AddSpan(std::string_view name, std::string_view category, Clock::
        {},
        Microseconds(start),
        Microseconds(end) - Microseconds(start),
-       ThreadNumber()});
+       RowOfThread()});
+}
+
+/// Threads have rows from 1 on, in the order in which any of them was first recorded in this process.
+int64_t Profiler::RowOfThread() {
+  const int64_t row = ThreadNumber();
+  const std::lock_guard lock(mutex_);
+  std::string& name = threads_[row];
+  if (name.empty()) {
+    char buffer[16] = {};
+    pthread_getname_np(pthread_self(), buffer, sizeof buffer);
+    name = fmt::format("{} ({})", buffer, gettid());
+  }
+  return row;
+}
+
+/// Devices have rows from 0 down.
+int64_t Profiler::RowOfDevice(std::string_view device) {
+  const std::lock_guard lock(mutex_);
+  const auto known = devices_.find(device);
+  if (known != devices_.end()) return known->second;
+  return devices_.emplace(device, -static_cast<int64_t>(devices_.size())).first->second;
 }
 
 void Profiler::AddNode(const Node& node, const GraphViewer& graph, std::string_view provider, const KernelContext& context,
-                       std::string outputs, Clock::time_point start, Clock::time_point end) {
-  Add({node.Label(&graph), "Node", node.op_type, std::string(provider), DescribeInputs(context), std::move(outputs),
-       Microseconds(start), Microseconds(end) - Microseconds(start), ThreadNumber(), 0, ModelNodesOf(node, graph.graph())});
+                       std::span<const Value* const> outputs, std::string implementation, Clock::time_point start,
+                       Clock::time_point end) {
+  Operands operands(node, graph, context, outputs);
+  Add({.name = node.Label(&graph),
+       .category = "Node",
+       .op_type = node.op_type,
+       .provider = std::string(provider),
+       .inputs = std::move(operands.inputs),
+       .outputs = std::move(operands.outputs),
+       .start_us = Microseconds(start),
+       .duration_us = Microseconds(end) - Microseconds(start),
+       .thread = RowOfThread(),
+       .model_nodes = ModelNodesOf(node, graph.graph()),
+       .kernel = std::move(implementation),
+       .bytes = operands.bytes,
+       .flops = operands.flops});
 }
 
 std::string_view Profiler::ModelNodesOf(const Node& node, const Graph& graph) const {
@@ -114,8 +190,20 @@ void Profiler::AddCommand(std::string_view name, std::string_view device, int64_
        {},
        at(start),
        at(end) - at(start),
-       kDeviceRow,
+       RowOfDevice(device),
        at(start) - at(queued)});
+}
+
+void Profiler::WriteRowNames() {
+  const auto write = [&](std::string_view what, int64_t row, std::string_view name) {
+    file_ << (row == 0 && what == "process_name" ? "" : ",\n")
+          << ToLine({{"name", what}, {"ph", "M"}, {"pid", getpid()}, {"tid", row}, {"args", {{"name", name}}}});
+  };
+  write("process_name", 0, "tessera");
+  file_ << ",\n"
+        << ToLine({{"name", "process_labels"}, {"ph", "M"}, {"pid", getpid()}, {"args", {{"labels", InstructionSets()}}}});
+  for (const auto& [device, row] : devices_) write("thread_name", row, device);
+  for (const auto& [row, name] : threads_) write("thread_name", row, name);
 }
 
 std::filesystem::path Profiler::Finish() {
@@ -137,22 +225,26 @@ std::filesystem::path Profiler::Finish() {
                        ThreadNumber()});
   }
   file_ << "[\n";
-  for (size_t i = 0; i < events_.size(); ++i) {
-    const Event& event = events_[i];
+  WriteRowNames();
+  for (const Event& event : events_) {
     nlohmann::ordered_json json = {{"cat", event.category},   {"name", event.name},  {"ph", "X"},
                                    {"pid", getpid()},         {"tid", event.thread}, {"ts", event.start_us},
                                    {"dur", event.duration_us}};
     json["args"] = nlohmann::ordered_json::object();
     if (event.category == "Node") {
-      json["args"] = {
-          {"op_type", event.op_type}, {"provider", event.provider}, {"inputs", event.inputs}, {"outputs", event.outputs}};
+      json["args"] = {{"op_type", event.op_type},
+                      {"provider", event.provider},
+                      {"inputs", event.inputs},
+                      {"outputs", event.outputs},
+                      {"bytes", event.bytes}};
+      if (event.flops > 0) json["args"]["flops"] = event.flops;
+      if (!event.kernel.empty()) json["args"]["kernel"] = event.kernel;
       if (!event.model_nodes.empty()) json["args"]["model_nodes"] = event.model_nodes;
     }
     if (event.category == "Device") json["args"] = {{"device", event.provider}, {"waited_us", event.waited_us}};
-    file_ << PrintableJson(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace))
-          << (i + 1 < events_.size() ? ",\n" : "\n");
+    file_ << ",\n" << ToLine(json);
   }
-  file_ << "]\n";
+  file_ << "\n]\n";
   file_.close();
   events_.clear();
   if (!file_) Fail(ErrorCode::kFail, "the profile cannot be written to {}: is the disk full?", path_.string());

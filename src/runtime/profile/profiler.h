@@ -6,7 +6,10 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,9 +43,10 @@ class Profiler final : public DeviceTrace {
 
   /// A phase of loading, or a whole run.
   void AddSpan(std::string_view name, std::string_view category, Clock::time_point start, Clock::time_point end);
-  /// A kernel's Compute. `outputs`: described.
+  /// A kernel's Compute. `outputs`: null for what is omitted.
   void AddNode(const Node& node, const GraphViewer& graph, std::string_view provider, const KernelContext& context,
-               std::string outputs, Clock::time_point start, Clock::time_point end);
+               std::span<const Value* const> outputs, std::string implementation, Clock::time_point start,
+               Clock::time_point end);
 
   /// Before anything runs.
   void NameModelNodes(ModelNodeNames names) { names_ = std::move(names); }
@@ -62,8 +66,14 @@ class Profiler final : public DeviceTrace {
     int64_t thread;
     double waited_us = 0;               // of a device's command, from when it was enqueued
     std::string_view model_nodes = {};  // among names_
+    std::string kernel = {};
+    size_t bytes = 0;  // of inputs and outputs, constants included
+    double flops = 0;  // 0: not known, or none
   };
   void Add(Event event);
+  int64_t RowOfThread();
+  int64_t RowOfDevice(std::string_view device);
+  void WriteRowNames();
   double Microseconds(Clock::time_point time) const;
   std::string_view ModelNodesOf(const Node& node, const Graph& graph) const;
 
@@ -73,6 +83,8 @@ class Profiler final : public DeviceTrace {
   std::ofstream file_;
   std::mutex mutex_;
   std::vector<Event> events_;
+  std::map<int64_t, std::string> threads_;               // names by row
+  std::map<std::string, int64_t, std::less<>> devices_;  // rows by name
   size_t dropped_ = 0;
   bool finished_ = false;
   std::atomic<bool> recording_{true};

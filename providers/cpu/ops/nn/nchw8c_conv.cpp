@@ -49,7 +49,7 @@ class Nchw8cConv final : public Kernel {
     const int64_t batch = input.shape()[0];
     if (depthwise_) {
       Depthwise(context, window, batch, input.data<float>(), epilogue, output->mutable_data<float>());
-    } else if (transformed_ && (!packed_ || ChooseForm(window, batch) == form_)) {
+    } else if (TakesWinograd(window, batch)) {
       Require(FitsForm(window, form_), "the image is {}, its size was declared to be another: correct its value_info",
               input.shape());
       ConvolveNchw8cWinograd(context, form_, window, Channels(batch), transformed_->data<float>(), InBlocks(context, input),
@@ -60,8 +60,19 @@ class Nchw8cConv final : public Kernel {
     }
   }
 
+  std::string Implementation(KernelContext& context) override {
+    if (depthwise_) return "depthwise";
+    const Tensor& input = context.required_input(0);
+    const Window window = CheckInput(input).WithRank(kSpatialAxes);
+    return TakesWinograd(window, input.shape()[0]) ? "Winograd" : "direct";
+  }
+
  private:
   using Source = Nchw8cDense::Source;
+
+  bool TakesWinograd(const Window& window, int64_t batch) const {
+    return transformed_ && (!packed_ || ChooseForm(window, batch) == form_);
+  }
 
   static Source SourceOf(const KernelInfo& info) {
     if (info.attribute<int64_t>("plain_input", 0) != 0) return Source::kPlanes;

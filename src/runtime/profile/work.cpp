@@ -1,0 +1,111 @@
+#include "runtime/profile/work.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/attribute.h"
+#include "graph/op_traits.h"
+
+namespace tessera {
+namespace {
+
+using Shapes = std::span<const Shape* const>;
+
+double Elements(const Shape& shape) { return static_cast<double>(shape.num_elements()); }
+
+const Shape* At(Shapes shapes, size_t i) { return i < shapes.size() ? shapes[i] : nullptr; }
+
+/// Each result is the sum of one product for each weight of its output channel.
+double OfConvolution(const Shape* weights, const Shape* result) {
+  if (weights == nullptr || result == nullptr || weights->rank() == 0 || (*weights)[0] == 0) return 0;
+  return 2 * Elements(*result) * Elements(*weights) / static_cast<double>((*weights)[0]);
+}
+
+/// Each element of the input is multiplied by all weights of its channel.
+double OfTransposedConvolution(const Shape* x, const Shape* weights) {
+  if (x == nullptr || weights == nullptr || weights->rank() == 0 || (*weights)[0] == 0) return 0;
+  return 2 * Elements(*x) * Elements(*weights) / static_cast<double>((*weights)[0]);
+}
+
+double OfMatMul(const Node& node, const Shape* lhs, const Shape* result) {
+  if (lhs == nullptr || result == nullptr || lhs->rank() == 0) return 0;
+  const bool transposed = AttributeOr<int64_t>(node, "transA", 0) != 0 && lhs->rank() > 1;
+  return 2 * Elements(*result) * static_cast<double>((*lhs)[lhs->rank() - (transposed ? 2 : 1)]);
+}
+
+/// In each step, the input and the state are multiplied by their weights.
+double OfRecurrence(Shapes inputs) {
+  const Shape *x = At(inputs, 0), *w = At(inputs, 1), *r = At(inputs, 2);
+  if (x == nullptr || w == nullptr || r == nullptr || x->rank() != 3) return 0;
+  return 2 * static_cast<double>((*x)[0] * (*x)[1]) * (Elements(*w) + Elements(*r));
+}
+
+/// Q K' and its product with V: for each query and key as many products as both have elements.
+double OfAttention(Shapes inputs) {
+  const Shape *q = At(inputs, 0), *k = At(inputs, 1), *v = At(inputs, 2);
+  if (q == nullptr || k == nullptr || v == nullptr || q->rank() < 3 || k->rank() != q->rank() || v->rank() != q->rank())
+    return 0;
+  const double keys = static_cast<double>((*k)[k->rank() - 2]);
+  const double values = static_cast<double>(v->back()) / static_cast<double>(std::max<int64_t>(k->back(), 1));
+  return 2 * Elements(*q) * keys * (1 + values);
+}
+
+enum class Kind : uint8_t { kConvolution, kTransposedConvolution, kMatMul, kRecurrence, kAttention };
+
+struct Row {
+  std::string_view op_type;
+  Kind kind;
+  size_t weights = 1;  // their input, of convolutions
+};
+
+constexpr Row kRows[] = {
+    {"Attention", Kind::kAttention},
+    {"Conv", Kind::kConvolution},
+    {"ConvInteger", Kind::kConvolution},
+    {"ConvTranspose", Kind::kTransposedConvolution},
+    {"DepthwiseConvNhwc", Kind::kConvolution},
+    {"DynamicQuantizeLSTM", Kind::kRecurrence},
+    {"DynamicQuantizeMatMul", Kind::kMatMul},
+    {"FusedConv", Kind::kConvolution},
+    {"FusedGemm", Kind::kMatMul},
+    {"FusedMatMul", Kind::kMatMul},
+    {"GRU", Kind::kRecurrence},
+    {"Gemm", Kind::kMatMul},
+    {"LSTM", Kind::kRecurrence},
+    {"Linear", Kind::kMatMul},
+    {"MatMul", Kind::kMatMul},
+    {"MatMulBnb4", Kind::kMatMul},
+    {"MatMulInteger", Kind::kMatMul},
+    {"MatMulIntegerToFloat", Kind::kMatMul},
+    {"MatMulNBits", Kind::kMatMul},
+    {"Nchw8cConv", Kind::kConvolution},
+    {"Nchw8cConvTranspose", Kind::kTransposedConvolution},
+    {"QGemm", Kind::kMatMul},
+    {"QLinearConv", Kind::kConvolution, 3},
+    {"QLinearConvNhwc", Kind::kConvolution, 3},
+    {"QLinearMatMul", Kind::kMatMul},
+    {"RNN", Kind::kRecurrence},
+};
+
+}  // namespace
+
+double FlopsOf(const Node& node, Shapes inputs, Shapes outputs) {
+  const Shape* result = At(outputs, 0);
+  const auto* row = std::ranges::lower_bound(kRows, node.op_type, {}, &Row::op_type);
+  if (row == std::end(kRows) || row->op_type != node.op_type) {
+    const OpTraits traits = TraitsOf(node);
+    if (traits.Has(OpTrait::kReduces)) return At(inputs, 0) == nullptr ? 0 : Elements(*inputs[0]);
+    const bool computes = traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts);
+    return computes && result != nullptr ? Elements(*result) : 0;
+  }
+  switch (row->kind) {
+    case Kind::kConvolution: return OfConvolution(At(inputs, row->weights), result);
+    case Kind::kTransposedConvolution: return OfTransposedConvolution(At(inputs, 0), At(inputs, row->weights));
+    case Kind::kMatMul: return OfMatMul(node, At(inputs, 0), result);
+    case Kind::kRecurrence: return OfRecurrence(inputs);
+    case Kind::kAttention: return OfAttention(inputs);
+  }
+  return 0;
+}
+
+}  // namespace tessera
