@@ -4,6 +4,7 @@
 #include <numpy/arrayobject.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "bindings/python/element_types.h"
 #include "bindings/python/interpreter.h"
@@ -149,7 +150,10 @@ nb::object ArrayOver(Tensor tensor) {
   if (tensor.is(ElementType::kString)) {
     nb::object array = Checked(PyArray_SimpleNew(static_cast<int>(rank), dims, NPY_OBJECT));
     auto** elements = static_cast<PyObject**>(PyArray_DATA(ArrayIn(array)));
-    for (const std::string& text : tensor.values<std::string>()) Py_XSETREF(*elements++, PyText(text).release().ptr());
+    for (const std::string& text : tensor.values<std::string>()) {
+      Py_XDECREF(std::exchange(*elements, PyText(text).release().ptr()));
+      ++elements;
+    }
     return array;
   }
   if (!tensor.memory().host_accessible)

@@ -140,7 +140,8 @@ void BindOffered(nb::module_& module) {
 Device DeviceNamed(std::string_view name, int id, int vendor) {
   for (const NamedDevice& known : kNamed)
     if (known.name == name) return {known.type, 0, vendor >= 0 ? vendor : known.vendor, id};
-  throw nb::value_error(("Unsupported device type: " + std::string(name)).c_str());
+  PyErr_SetString(PyExc_Exception, ("Unsupported device type: " + std::string(name)).c_str());
+  nb::raise_python_error();
 }
 
 std::string_view NameOf(const MemoryInfo& memory) noexcept {

@@ -10,8 +10,6 @@ namespace nb = nanobind;
 namespace tessera::python {
 namespace {
 
-enum class ExecutionOrder { kDefault = 0, kPriorityBased = 1, kMemoryEfficient = 2 };
-
 void BindSessionEnums(nb::module_& module) {
   nb::enum_<::GraphOptimizationLevel>(module, "GraphOptimizationLevel")
       .value("ORT_DISABLE_ALL", ORT_DISABLE_ALL)
@@ -77,6 +75,7 @@ void BindEnums(nb::module_& module) {
                            "OrtMemoryInfoDeviceType", "OrtSparseFormat"}) {
     module.attr(name).attr("__int__") = to_number;
     module.attr(name).attr("__index__") = to_number;
+    module.attr(name).attr("__repr__") = nb::module_::import_("enum").attr("Enum").attr("__repr__");
   }
 }
 

@@ -97,6 +97,7 @@ void BindThreads(Options& options) {
       "False: the threads of set_global_thread_pool_sizes.");
   options.def_prop_rw("execution_mode", [](const PySessionOptions& self) { return static_cast<::ExecutionMode>(self.options->core.execution_mode); },
       [](PySessionOptions& self, ::ExecutionMode mode) { CheckCall(Api().SetSessionExecutionMode(self.options.get(), mode)); },
+      nb::for_setter(nb::arg("value").noconvert()),
       "Whether operators that do not depend on each other run at once.");
   options.def_rw("execution_order", &PySessionOptions::execution_order, "Accepted without effect: the order is Tessera's.");
   options.def_rw("use_deterministic_compute", &PySessionOptions::deterministic, "Accepted: results have the same bits from run to run in any case.");
@@ -130,6 +131,7 @@ void BindModel(Options& options) {
   options.def_prop_rw("graph_optimization_level",
       [](const PySessionOptions& self) { return static_cast<::GraphOptimizationLevel>(self.options->core.optimization_level); },
       [](PySessionOptions& self, ::GraphOptimizationLevel level) { CheckCall(Api().SetSessionGraphOptimizationLevel(self.options.get(), level)); },
+      nb::for_setter(nb::arg("value").noconvert()),
       "How much is done to the graph before it runs.");
   options.def("add_free_dimension_override_by_name", [](PySessionOptions& self, const std::string& name, int64_t value) {
     CheckCall(Api().AddFreeDimensionOverrideByName(self.options.get(), name.c_str(), value));

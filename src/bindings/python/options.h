@@ -8,6 +8,7 @@
 
 #include "bindings/c/run_options.h"
 #include "bindings/c/session_options.h"
+#include "bindings/python/enums.h"
 #include "bindings/python/ort_value.h"
 #include "bindings/python/runtime.h"
 
@@ -27,7 +28,7 @@ struct PySessionOptions {
   std::string profile_prefix = "onnxruntime_profile_";
   int verbosity = 0;
   bool memory_reuse = true, deterministic = false;
-  int execution_order = 0;
+  ExecutionOrder execution_order = ExecutionOrder::kDefault;
   std::vector<std::string> custom_op_libraries;
   /// Initializers by name; they live as long as the sessions.
   std::vector<std::pair<std::string, HeldValue>> initializers;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "base/small_array.h"
 #include "bindings/python/arrays.h"
@@ -36,7 +37,16 @@ class Wanted {
   const char* const* names() noexcept { return all_.empty() ? names_.values().data() : all_.data(); }
   size_t size() const noexcept { return results_.size(); }
   OrtValue** pointers() noexcept { return pointers_.values().data(); }
-  std::span<OrtValue> results() noexcept { return results_.values(); }
+  /// After a run. An output that is asked for twice has a value of the library's the second time.
+  std::span<OrtValue> results() {
+    for (size_t i = 0; i < results_.size(); ++i) {
+      if (pointers_[i] == &results_[i]) [[likely]]
+        continue;
+      static_cast<Value&>(results_[i]) = *pointers_[i];
+      Api().ReleaseValue(std::exchange(pointers_[i], &results_[i]));
+    }
+    return results_.values();
+  }
 
  private:
   static nb::object Names(nb::handle names) {
@@ -222,12 +232,18 @@ void PySession::RunWithVectors(nb::handle run_options, const std::vector<std::st
   for (const std::string& name : output_names) outputs.push_back(name.c_str());
   for (const HeldValue& value : feeds.all) given.push_back(&value.value);
   for (HeldValue& value : results.all) pointers.push_back(&value.value);
+  const std::vector<OrtValue*> own = pointers;
   OrtStatus* status = nullptr;
   {
     const nb::gil_scoped_release unlocked;
     status = Api().Run(session->session, options, names.data(), given.data(), given.size(), outputs.data(), outputs.size(), pointers.data());
   }
   Check(status);
+  for (size_t i = 0; i < own.size(); ++i) {  // an output that is asked for twice
+    if (pointers[i] == own[i]) continue;
+    static_cast<Value&>(*own[i]) = *pointers[i];
+    Api().ReleaseValue(pointers[i]);
+  }
 }
 
 void PySession::RunAsync(nb::handle output_names, nb::handle feed, nb::object callback, nb::object user_data,

@@ -77,11 +77,11 @@ def normalized(
 
 
 def present(names: Sequence[str], options: Sequence[dict[str, str]]) -> tuple[list[str], list[dict[str, str]]]:
-    """Those that this build has; ValueError for a name that is nobody's."""
+    """Those that this build has; RuntimeError for a name that is nobody's."""
     here = compiled_in()
     for name in names:
         if name not in here and name not in _VOCABULARY:
-            raise ValueError(f"Unknown Provider Type: {name}")
+            raise RuntimeError(f"Unknown Provider Type: {name}")
     kept = [(name, given) for name, given in zip(names, options) if name in here]
     return [name for name, _ in kept], [given for _, given in kept]
 
