@@ -47,7 +47,7 @@ def _quantize(
     packed.reshape(n, blocks, -1)[...] = _packed(np, codes, bits)
     scales.reshape(n, blocks)[...] = scale
     if not symmetric and zero_points is not None:
-        zero_points.reshape(n, -1)[...] = _packed(np, zero.astype(np.uint8), bits)
+        zero_points.reshape(n, -1)[...] = _packed(np, zero.astype(np.uint8), bits, fill=1 << (bits - 1))
 
 
 def _symmetric(np: Any, values: Any, middle: int) -> tuple[Any, Any]:
@@ -69,11 +69,11 @@ def _rounded(np: Any, values: Any) -> Any:
     return np.trunc(values + np.copysign(np.float32(0.5), values))
 
 
-def _packed(np: Any, codes: Any, bits: int) -> Any:
-    """Codes of the last axis in bytes, the first in the low bits."""
+def _packed(np: Any, codes: Any, bits: int, fill: int = 0) -> Any:
+    """Codes of the last axis in bytes, the first in the low bits; `fill` is in bits that no code takes."""
     each = 8 // bits
     count = -(-codes.shape[-1] // each) * each
-    full = np.zeros((*codes.shape[:-1], count), np.uint8)
+    full = np.full((*codes.shape[:-1], count), fill, np.uint8)
     full[..., : codes.shape[-1]] = codes
     parts = full.reshape(*codes.shape[:-1], count // each, each)
     shifts = np.arange(each, dtype=np.uint8) * np.uint8(bits)
