@@ -17,7 +17,7 @@ tools/install_deps.sh
 
 step "Configuring and building (release, $JOBS jobs)"
 log=$(mktemp)
-cmake --preset release -DTESSERA_DEPS="$DEPS" >"$log" 2>&1 || { cat "$log"; exit 1; }
+cmake --preset release -DTESSERA_DEPS="$DEPS" -DTESSERA_BUILD_PYTHON=AUTO >"$log" 2>&1 || { cat "$log"; exit 1; }
 rm -f "$log"
 cmake --build --preset release -j "$JOBS" ${1:+--target "$@"}
 

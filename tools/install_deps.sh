@@ -8,6 +8,7 @@ set -euo pipefail
 
 readonly ONNX_VERSION=1.23.2
 readonly ORT_VERSION=1.31.1
+readonly NANOBIND_VERSION=3.1.0
 readonly DEPS=${TESSERA_DEPS:-/opt/tessera}
 readonly PACKAGES=(
   build-essential ccache cmake ninja-build pkg-config python3 python3-dev python3-pip python3-venv
@@ -38,14 +39,15 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# Peers for tests and benchmarks only; the library never needs Python.
+# Peers for tests and benchmarks, and what the Python module is built with; the library itself never needs Python.
 install_python() {
-  local stamp="$DEPS/venv/.onnx-$ONNX_VERSION-ort-$ORT_VERSION"
+  local stamp="$DEPS/venv/.onnx-$ONNX_VERSION-ort-$ORT_VERSION-nanobind-$NANOBIND_VERSION"
   if [ -e "$stamp" ]; then step "Python environment: present"; return; fi
   step "Python environment: $DEPS/venv"
   /usr/bin/python3 -m venv "$DEPS/venv"
   "$DEPS/venv/bin/pip" install -q --disable-pip-version-check \
-    numpy ml_dtypes pillow "onnx==$ONNX_VERSION" "onnxruntime==$ORT_VERSION" 'cmake>=3.26,<4'
+    numpy ml_dtypes pillow "onnx==$ONNX_VERSION" "onnxruntime==$ORT_VERSION" 'cmake>=3.26,<4' \
+    "nanobind==$NANOBIND_VERSION" pytest==9.2.0 sympy==1.14.0
   touch "$stamp"
 }
 

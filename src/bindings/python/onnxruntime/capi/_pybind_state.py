@@ -1,0 +1,3 @@
+"""The extension module's names."""
+
+from onnxruntime.capi.onnxruntime_pybind11_state import *  # noqa: F403

@@ -1,0 +1,46 @@
+#pragma once
+
+// Options of sessions and runs as Python programs set them.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/c/run_options.h"
+#include "bindings/c/session_options.h"
+#include "bindings/python/enums.h"
+#include "bindings/python/ort_value.h"
+#include "bindings/python/runtime.h"
+
+namespace tessera::python {
+
+/// The C ABI's options, and what it has no memory of.
+struct PySessionOptions {
+  PySessionOptions();
+  PySessionOptions(const PySessionOptions& other);
+  PySessionOptions& operator=(const PySessionOptions&) = delete;
+
+  /// With profiling and the options of a session that have no setting of their own, for one session.
+  std::unique_ptr<OrtSessionOptions, void (*)(OrtSessionOptions*)> ForSession() const;
+
+  std::unique_ptr<OrtSessionOptions, void (*)(OrtSessionOptions*)> options;
+  bool profiling = false;
+  std::string profile_prefix = "onnxruntime_profile_";
+  int verbosity = 0;
+  bool memory_reuse = true, deterministic = false;
+  ExecutionOrder execution_order = ExecutionOrder::kDefault;
+  std::vector<std::string> custom_op_libraries;
+  /// Initializers by name; they live as long as the sessions.
+  std::vector<std::pair<std::string, HeldValue>> initializers;
+};
+
+struct PyRunOptions {
+  OrtRunOptions options;
+  bool only_path_to_outputs = false;
+  std::vector<std::shared_ptr<const void>> adapters;  // that the options refer to
+};
+
+/// Of a run's options, or null where None is given.
+const OrtRunOptions* OptionsIn(nb::handle run_options);
+
+}  // namespace tessera::python

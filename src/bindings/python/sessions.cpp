@@ -1,0 +1,179 @@
+#include "bindings/python/sessions.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/python/arrays.h"
+
+namespace tessera::python {
+namespace {
+
+void AppendProvider(OrtSessionOptions& options, const std::string& name, const nb::dict& given) {
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : given) {
+    texts.emplace_back(nb::str(key).c_str());
+    texts.emplace_back(nb::str(value).c_str());
+  }
+  std::vector<const char*> keys, values;
+  for (size_t i = 0; i < texts.size(); i += 2) {
+    keys.push_back(texts[i].c_str());
+    values.push_back(texts[i + 1].c_str());
+  }
+  Check(Api().SessionOptionsAppendExecutionProvider(&options, name.c_str(), keys.data(), values.data(), keys.size()));
+}
+
+OrtSession* Load(const OrtSessionOptions& options, nb::handle model, bool from_file) {
+  OrtEnv& env = Env();
+  OrtSession* made = nullptr;
+  OrtStatus* status = nullptr;
+  if (from_file) {
+    const auto path = nb::cast<std::string>(model);
+    const nb::gil_scoped_release unlocked;
+    status = Api().CreateSession(&env, path.c_str(), &options, &made);
+  } else {
+    const auto bytes = nb::cast<nb::bytes>(model);
+    const nb::gil_scoped_release unlocked;
+    status = Api().CreateSessionFromArray(&env, bytes.c_str(), bytes.size(), &options, &made);
+  }
+  Check(status);
+  return made;
+}
+
+nb::dict ProviderOptionsOf(const PySession& self) {
+  const std::shared_ptr<Loaded> loaded = self.loaded();
+  nb::dict all;
+  for (const std::string& name : loaded->core().providers()) {
+    nb::dict given;
+    for (const ProviderRequest& request : loaded->providers) {
+      if (request.name != name) continue;
+      for (const auto& [key, value] : request.options) given[nb::str(key.c_str(), key.size())] = value;
+    }
+    all[nb::str(name.c_str(), name.size())] = given;
+  }
+  return all;
+}
+
+std::string EndProfiling(const PySession& self) {
+  const std::shared_ptr<Loaded> loaded = self.loaded();
+  OrtAllocator* allocator = nullptr;
+  Check(Api().GetAllocatorWithDefaultOptions(&allocator));
+  char* text = nullptr;
+  Check(Api().SessionEndProfiling(loaded->session, allocator, &text));
+  std::string path = text;
+  Check(Api().AllocatorFree(allocator, text));
+  return path;
+}
+
+uint64_t ProfilingStart(const PySession& self) {
+  uint64_t start = 0;
+  Check(Api().SessionGetProfilingStartTimeNs(self.loaded()->session, &start));
+  return start;
+}
+
+void SetDynamicOptions(const PySession& self, const nb::dict& options) {
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : options) {
+    texts.emplace_back(nb::str(key).c_str());
+    texts.emplace_back(nb::str(value).c_str());
+  }
+  std::vector<const char*> keys, values;
+  for (size_t i = 0; i < texts.size(); i += 2) {
+    keys.push_back(texts[i].c_str());
+    values.push_back(texts[i + 1].c_str());
+  }
+  Check(Api().SetEpDynamicOptions(self.loaded()->session, keys.data(), values.data(), keys.size()));
+}
+
+void BindRuns(nb::class_<PySession>& session) {
+  session.def("run", &PySession::Run, nb::arg("output_names").none(), nb::arg("input_feed"), nb::arg("run_options") = nb::none(),
+              "Runs the model on a dict of inputs and returns a list of the named outputs, of all where None is given.\n\n"
+              "Arrays that lie in memory as tensors do are read where they are; results are arrays over the memory that\n"
+              "the run wrote. Other threads run meanwhile.");
+  session.def("run_with_ort_values", &PySession::RunWithValues, nb::arg("output_names").none(), nb::arg("input_dict_ort_values"),
+              nb::arg("run_options") = nb::none(), "The same from and to OrtValues.");
+  session.def("run_with_ortvaluevector",
+              [](const PySession& self, nb::handle run_options, const std::vector<std::string>& feed_names,
+                 nb::handle feeds, const std::vector<std::string>& output_names, nb::handle results, nb::handle) {
+                self.RunWithVectors(run_options, feed_names, nb::cast<HeldValues&>(feeds), output_names,
+                                    nb::cast<HeldValues&>(results));
+              },
+              nb::arg("run_options").none(), nb::arg("feed_names"), nb::arg("feeds"), nb::arg("fetch_names"), nb::arg("fetches"),
+              nb::arg("fetch_devices") = nb::none());
+  session.def("run_async", &PySession::RunAsync, nb::arg("output_names").none(), nb::arg("input_feed"), nb::arg("callback"),
+              nb::arg("user_data").none(), nb::arg("run_options") = nb::none(),
+              "Runs on another thread, which then calls callback(results, user_data, error): error is \"\" where all went well.");
+}
+
+}  // namespace
+
+Loaded::Loaded(OrtSession* made) : session(made) {
+  for (const NamedType& output : core().outputs()) output_names.push_back(output.name.c_str());
+}
+
+Loaded::~Loaded() {
+  // It waits for runs under way on other threads, which may need the lock to end.
+  if (PyGILState_Check() != 0) {
+    const nb::gil_scoped_release unlocked;
+    Api().ReleaseSession(session);
+  } else {
+    Api().ReleaseSession(session);
+  }
+}
+
+const NamedType* Loaded::InputNamed(size_t k, std::string_view name) const noexcept {
+  const std::vector<NamedType>& inputs = core().inputs();
+  if (k < inputs.size() && inputs[k].name == name) [[likely]]
+    return &inputs[k];
+  for (const auto* named : {&inputs, &core().overridable_initializers()}) {
+    const auto found = std::ranges::find(*named, name, &NamedType::name);
+    if (found != named->end()) return &*found;
+  }
+  return nullptr;
+}
+
+PySession::PySession(const PySessionOptions& options, nb::object model, bool from_file, bool /*read_config*/)
+    : options_(options), model_(std::move(model)), from_file_(from_file) {}
+
+std::shared_ptr<Loaded> PySession::loaded() const {
+  const std::lock_guard lock(mutex_);
+  if (loaded_ == nullptr) throw std::runtime_error("the session is not initialized");
+  return loaded_;
+}
+
+void PySession::Initialize(const std::vector<std::string>& providers, const nb::list& provider_options,
+                           const std::vector<std::string>& disabled_optimizers) {
+  auto given = options_.ForSession();
+  for (size_t i = 0; i < providers.size(); ++i)
+    AppendProvider(*given, providers[i], i < provider_options.size() ? nb::cast<nb::dict>(provider_options[i]) : nb::dict());
+  std::string disabled;
+  for (const std::string& name : disabled_optimizers) disabled += (disabled.empty() ? "" : ";") + name;
+  if (!disabled.empty())
+    Check(Api().AddSessionConfigEntry(given.get(), "optimization.disable_specified_optimizers", disabled.c_str()));
+  auto made = std::make_shared<Loaded>(Load(*given, model_, from_file_));
+  made->providers = given->core.providers;
+  made->initializers = options_.initializers;
+  const std::lock_guard lock(mutex_);
+  loaded_.swap(made);
+}
+
+void BindSessions(nb::module_& module) {
+  nb::class_<PySession> session(module, "InferenceSession", "A loaded model.");
+  session.def(nb::init<const PySessionOptions&, nb::object, bool, bool>(), nb::arg("session_options"), nb::arg("model"),
+              nb::arg("from_file"), nb::arg("read_config") = false);
+  session.def("initialize_session", &PySession::Initialize, nb::arg("providers") = nb::list(),
+              nb::arg("provider_options") = nb::list(), nb::arg("disabled_optimizers") = nb::list());
+  BindRuns(session);
+  session.def("end_profiling", &EndProfiling, "Ends profiling and returns the trace's path.");
+  session.def("get_profiling_start_time_ns", &ProfilingStart, "When profiling began, in nanoseconds of a steady clock.");
+  session.def("get_providers", [](const PySession& self) { return self.loaded()->core().providers(); }, "Names of the active providers, best first.");
+  session.def("get_provider_options", &ProviderOptionsOf, "Options of each active provider.");
+  session.def("set_ep_dynamic_options", &SetDynamicOptions, nb::arg("options"));
+  session.def("_options", [](const PySession& self) { return PySessionOptions(self.options()); });
+  session.def("create_ortvalue_from_shape_and_onnx_type", [](const PySession&, const std::vector<int64_t>& shape, int type, nb::handle) {
+    return HeldValue(Tensor(static_cast<ElementType>(type), Shape(shape)));
+  });
+  BindMetadata(module);
+  BindReports(session);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,193 @@
+"""What can be borrowed is borrowed: inputs, results and values share memory, which lives as long as who looks at it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+
+import models
+import numpy as np
+import pytest
+
+import tessera as ort
+
+FOUR = np.arange(4, dtype=np.float32)
+
+
+def session(model: bytes | None = None) -> ort.InferenceSession:
+    return ort.InferenceSession(model or models.identity())
+
+
+def address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def test_value_looks_at_the_array() -> None:
+    array = FOUR.copy()
+    value = ort.OrtValue.ortvalue_from_numpy(array)
+    assert value.data_ptr() == address(array)
+    assert address(value.numpy()) == address(array)
+
+
+def test_value_keeps_the_array() -> None:
+    array = FOUR.copy()
+    seen = weakref.ref(array)
+    value = ort.OrtValue.ortvalue_from_numpy(array)
+    del array
+    gc.collect()
+    assert seen() is not None
+    np.testing.assert_array_equal(value.numpy(), FOUR)
+    del value
+    gc.collect()
+    assert seen() is None
+
+
+def test_strided_array_is_copied() -> None:
+    array = np.arange(8, dtype=np.float32)[::2]
+    value = ort.OrtValue.ortvalue_from_numpy(array)
+    assert value.data_ptr() != address(array)
+    np.testing.assert_array_equal(value.numpy(), array)
+
+
+def test_run_writes_into_a_bound_array() -> None:
+    s, result = session(models.add()), np.zeros((2, 4), np.float32)
+    binding = s.io_binding()
+    binding.bind_cpu_input("x", np.ones((2, 4), np.float32))
+    binding.bind_cpu_input("y", FOUR)
+    binding.bind_ortvalue_output("z", ort.OrtValue.ortvalue_from_numpy(result))
+    s.run_with_iobinding(binding)
+    np.testing.assert_array_equal(result, 1 + np.tile(FOUR, (2, 1)))
+    assert binding.get_outputs()[0].data_ptr() == address(result)
+
+
+def test_bound_input_is_read_where_it_lies() -> None:
+    s, given = session(models.add()), np.ones((1, 4), np.float32)
+    binding = s.io_binding()
+    binding.bind_cpu_input("x", given)
+    binding.bind_cpu_input("y", FOUR)
+    binding.bind_output("z")
+    s.run_with_iobinding(binding)
+    given += 1  # seen by the next run, as nothing was copied
+    s.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], 2 + FOUR[None])
+
+
+def test_binding_by_address() -> None:
+    s, given, result = session(), FOUR.copy(), np.zeros(4, np.float32)
+    binding = s.io_binding()
+    binding.bind_input("x", "cpu", 0, np.float32, [4], address(given))
+    binding.bind_output("y", "cpu", 0, np.float32, [4], address(result))
+    s.run_with_iobinding(binding)
+    np.testing.assert_array_equal(result, FOUR)
+
+
+def test_result_is_the_run_s_own_buffer() -> None:
+    (value,) = session(models.add()).run_with_ort_values(
+        None, {"x": ort.OrtValue.ortvalue_from_numpy(np.ones((1, 4), np.float32)), "y": ort.OrtValue.ortvalue_from_numpy(FOUR)}
+    )
+    assert address(value.numpy()) == value.data_ptr()
+    assert not value.numpy().flags.owndata
+
+
+def test_results_outlive_session_and_are_writeable() -> None:
+    s = session()
+    (result,) = s.run(None, {"x": FOUR})
+    del s
+    gc.collect()
+    result += 1
+    np.testing.assert_array_equal(result, FOUR + 1)
+    np.testing.assert_array_equal(FOUR, np.arange(4, dtype=np.float32))
+
+
+def test_runs_leave_no_references() -> None:
+    s, array, feed_name = session(), FOUR.copy(), "x"
+    before = sys.getrefcount(array)
+    for _ in range(100):
+        s.run(None, {feed_name: array})
+    assert sys.getrefcount(array) == before
+
+
+def test_failing_runs_leave_no_references() -> None:
+    s, array = session(), FOUR.astype(np.float64)
+    before = sys.getrefcount(array)
+    for _ in range(10):
+        with pytest.raises(ort.InvalidArgument):
+            s.run(None, {"x": array})
+    assert sys.getrefcount(array) == before
+
+
+def test_dlpack_to_numpy_shares() -> None:
+    value = ort.OrtValue.ortvalue_from_numpy(FOUR.copy())
+    array = np.from_dlpack(value)
+    assert address(array) == value.data_ptr()
+
+
+def test_dlpack_from_numpy_shares() -> None:
+    array = FOUR.copy()
+    value = ort.OrtValue.from_dlpack(array)
+    assert value.data_ptr() == address(array)
+    np.testing.assert_array_equal(value.numpy(), FOUR)
+
+
+def test_dlpack_capsule_is_taken_once() -> None:
+    capsule = FOUR.copy().__dlpack__()
+    ort.OrtValue.from_dlpack(capsule)
+    with pytest.raises(ValueError, match="holds no tensor"):
+        ort.OrtValue.from_dlpack(capsule)
+
+
+def test_dlpack_of_truth_values() -> None:
+    array = np.array([1, 0], np.uint8)
+    assert ort.OrtValue.from_dlpack(array, is_bool_tensor=True).data_type() == "tensor(bool)"
+
+
+def test_dlpack_tensor_as_feed() -> None:
+    class Tensor:
+        """Has the protocol and nothing else, as tensors of other libraries."""
+
+        def __init__(self) -> None:
+            self.array = FOUR.copy()
+
+        def __dlpack__(self, **how):
+            return self.array.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    (result,) = session().run(None, {"x": Tensor()})
+    np.testing.assert_array_equal(result, FOUR)
+
+
+def test_torch_shares_both_ways() -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(4, dtype=torch.float32)
+    value = ort.OrtValue.from_dlpack(tensor)
+    assert value.data_ptr() == tensor.data_ptr()
+    assert torch.from_dlpack(value).data_ptr() == tensor.data_ptr()
+    (result,) = session().run(None, {"x": tensor})
+    np.testing.assert_array_equal(result, tensor.numpy())
+
+
+def test_vectors() -> None:
+    vector = ort.OrtValueVector()
+    vector.push_back(ort.OrtValue.ortvalue_from_numpy(FOUR))
+    vector.push_back(np.array([1, 0], np.uint8).__dlpack__(), True)
+    assert [vector.element_type_at(i) for i in range(len(vector))] == [1, 9]
+    assert list(vector.bool_tensor_indices()) == [1]
+    assert [value.shape() for value in vector] == [[4], [2]]
+    results = ort.OrtValueVector()
+    one = ort.OrtValueVector()
+    one.push_back(vector[0])
+    session().run_with_ortvaluevector(ort.RunOptions(), ["x"], one, ["y"], results, [])
+    np.testing.assert_array_equal(results[0].numpy(), FOUR)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"])
+def test_types_of_ml_dtypes(name: str) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    array = np.array([0, 1, 2, 3, 4], getattr(ml_dtypes, name))
+    value = ort.OrtValue.ortvalue_from_numpy(array)
+    back = value.numpy()
+    assert back.dtype == array.dtype
+    np.testing.assert_array_equal(back.astype(np.float32), array.astype(np.float32))

@@ -1,0 +1,242 @@
+"""Sessions beyond one answer: threads, processes, reports, logs."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import models
+import numpy as np
+import pytest
+
+import tessera as ort
+
+FOUR = np.arange(4, dtype=np.float32)
+
+
+def one_thread() -> ort.SessionOptions:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    return options
+
+
+def test_pickled_session_of_bytes() -> None:
+    options = one_thread()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.add_session_config_entry("my.key", "kept")
+    options.add_free_dimension_override_by_name("batch", 1)
+    s = ort.InferenceSession(models.add(), options, providers=["CPUExecutionProvider"])
+    again = pickle.loads(pickle.dumps(s))
+    kept = again.get_session_options()
+    assert kept.intra_op_num_threads == 1
+    assert kept.graph_optimization_level == ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    assert kept.get_session_config_entry("my.key") == "kept"
+    assert again.get_inputs()[0].shape == [1, 4]
+    np.testing.assert_array_equal(again.run(None, {"x": FOUR[None], "y": FOUR})[0], 2 * FOUR[None])
+
+
+def test_pickled_session_of_a_path(tmp_path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(models.identity())
+    again = pickle.loads(pickle.dumps(ort.InferenceSession(path)))
+    assert again._model_path == str(path)
+    np.testing.assert_array_equal(again.run(None, {"x": FOUR})[0], FOUR)
+
+
+def run_there(session: ort.InferenceSession, array: np.ndarray) -> np.ndarray:
+    return session.run(None, {"x": array})[0]
+
+
+def test_session_in_a_pool_of_processes() -> None:
+    s = ort.InferenceSession(models.identity(), one_thread())
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        np.testing.assert_array_equal(pool.submit(run_there, s, FOUR).result(), FOUR)
+
+
+def test_other_threads_run_meanwhile() -> None:
+    s, x = ort.InferenceSession(models.slow(), one_thread()), np.eye(512, dtype=np.float32)
+    steps, done = [], threading.Event()
+
+    def count() -> None:
+        while not done.is_set():
+            steps.append(time.monotonic())
+            time.sleep(0.001)
+
+    other = threading.Thread(target=count)
+    other.start()
+    begin = time.monotonic()
+    s.run(None, {"x": x})
+    end = time.monotonic()
+    done.set()
+    other.join()
+    inside = [step for step in steps if begin < step < end]
+    assert len(inside) >= 2, f"the other thread made {len(inside)} steps in {end - begin:.3f} s"
+
+
+def test_many_threads_and_one_session() -> None:
+    s, wrong = ort.InferenceSession(models.add()), []
+
+    def work(number: int) -> None:
+        x = np.full((1, 4), number, np.float32)
+        for _ in range(200):
+            if not np.array_equal(s.run(None, {"x": x, "y": FOUR})[0], x + FOUR):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_terminate_ends_a_run_under_way() -> None:
+    s, options = ort.InferenceSession(models.slow(1024, 400), one_thread()), ort.RunOptions()
+    threading.Timer(0.2, lambda: setattr(options, "terminate", True)).start()
+    with pytest.raises(ort.Fail):
+        s.run(None, {"x": np.eye(1024, dtype=np.float32)}, options)
+
+
+def test_run_async() -> None:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 2
+    s, seen, done = ort.InferenceSession(models.identity(), options), [], threading.Event()
+
+    def finished(results, user_data, error) -> None:
+        seen.append((results, user_data, error, threading.get_ident()))
+        done.set()
+
+    s.run_async(None, {"x": FOUR}, finished, {"my": "data"})
+    assert done.wait(30)
+    results, user_data, error, thread = seen[0]
+    np.testing.assert_array_equal(results[0], FOUR)
+    assert (user_data, error) == ({"my": "data"}, "")
+    assert thread != threading.get_ident()
+
+
+def test_run_async_that_fails() -> None:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 2
+    s, seen, done = ort.InferenceSession(models.identity(), options), [], threading.Event()
+    s.run_async(["q"], {"x": FOUR}, lambda results, data, error: (seen.append((results, error)), done.set()), None)
+    assert done.wait(30)
+    assert seen[0][0] == []
+    assert "INVALID_ARGUMENT" in seen[0][1]
+
+
+def test_run_async_after_the_session_is_gone() -> None:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 2
+    seen, done = [], threading.Event()
+    s = ort.InferenceSession(models.identity(), options)
+    s.run_async(None, {"x": FOUR}, lambda results, data, error: (seen.append(results), done.set()), None)
+    del s
+    assert done.wait(30)
+    np.testing.assert_array_equal(seen[0][0], FOUR)
+
+
+def test_set_providers_while_others_run() -> None:
+    s, wrong, done = ort.InferenceSession(models.identity()), [], threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            if not np.array_equal(s.run(None, {"x": FOUR})[0], FOUR):
+                wrong.append(1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    for _ in range(5):
+        s.set_providers(["CPUExecutionProvider"])
+    done.set()
+    thread.join()
+    assert not wrong
+
+
+def test_reports() -> None:
+    s = ort.InferenceSession(models.perceptron().SerializeToString())
+    placement = s.placement()
+    assert any(entry["provider"] == "CPUExecutionProvider" for entry in placement["nodes"])
+    assert "first" in str(placement)
+    assert placement.dot.startswith("digraph")
+    assert "passes" in s.optimization()
+    assert s.memory_use()[0]["memory"] == "Cpu"
+    assert s.warnings() == []
+
+
+def test_profile(tmp_path) -> None:
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "trace")
+    s = ort.InferenceSession(models.add(), options)
+    s.run(None, {"x": FOUR[None], "y": FOUR})
+    assert any("sum" in event["name"] for event in s.profile())
+    assert len(list(tmp_path.glob("trace*.json"))) == 1
+
+
+def test_profile_that_was_not_asked_for() -> None:
+    with pytest.raises(RuntimeError, match="enable_profiling"):
+        ort.InferenceSession(models.add()).profile()
+
+
+def test_config_schema() -> None:
+    schema = {entry["name"]: entry for entry in ort.session_config_schema()}
+    assert schema["session.tuning"]["type"]
+    assert all(entry["description"] for entry in schema.values())
+
+
+def test_log_sink() -> None:
+    lines = []
+    ort.set_log_sink(lambda level, who, text: lines.append((level, who, text)))
+    try:
+        options = ort.SessionOptions()
+        options.logid, options.log_severity_level = "mine", 0
+        ort.InferenceSession(models.add(), options)
+    finally:
+        ort.set_log_sink(None)
+    assert any(who == "mine" for _, who, _ in lines)
+    count = len(lines)
+    ort.InferenceSession(models.add(), options)
+    assert len(lines) == count
+
+
+def test_log_sink_that_is_no_function() -> None:
+    with pytest.raises(TypeError):
+        ort.set_log_sink(3)
+
+
+def test_optimized_model(tmp_path) -> None:
+    options = ort.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "o.onnx")
+    ort.InferenceSession(models.perceptron().SerializeToString(), options)
+    ort.InferenceSession(tmp_path / "o.onnx")
+
+
+def test_left_out_parts_say_so() -> None:
+    with pytest.raises(ort.NotImplemented, match="not in this build"):
+        ort.ModelCompiler(ort.SessionOptions(), "m.onnx")
+    device = ort.OrtDevice.make("cpu", 0)
+    with pytest.raises(ort.NotImplemented, match="coordinates"):
+        ort.SparseTensor.sparse_csr_from_numpy([1], FOUR, FOUR, FOUR, device)
+
+
+def test_missing_custom_op_library() -> None:
+    with pytest.raises((ort.Fail, ort.NotImplemented)):
+        ort.SessionOptions().register_custom_ops_library("/no/such/library.so")
+
+
+def test_stub_names_what_is_there() -> None:
+    """The stub names what the module has, and nothing else."""
+    import ast
+    import pathlib
+
+    stub = pathlib.Path(ort.__file__).parent / "_core.pyi"
+    tree = ast.parse(stub.read_text())
+    stubbed = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            stubbed |= {name.asname for name in node.names if name.asname == name.name}
+    there = {name for name in dir(ort._core) if not name.startswith("_")}
+    assert stubbed == there

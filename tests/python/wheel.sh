@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Builds the wheel and runs it where none of Debian's libraries are found but the C library's own: an environment with nothing but numpy,
+# in a process that may load only what lies in the wheel or belongs to every system.
+#
+#   wheel.sh PYTHON
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+PYTHON=$1 tools/build_wheel.sh "$work/dist"
+"$1" -m venv "$work/venv"
+"$work/venv/bin/pip" install -q --disable-pip-version-check "$work"/dist/*.whl
+# What every system has; whatever else a library of ours asks for must be in the wheel.
+readonly COMMON='libc\.so|libm\.so|libpthread\.so|libdl\.so|librt\.so|ld-linux|libgcc_s\.so|libstdc\+\+\.so|linux-vdso|libresolv\.so|libutil\.so'
+cd "$work"
+"$work/venv/bin/python" - "$COMMON" <<'PY'
+import os, re, sys
+import numpy, tessera
+session_less = tessera.get_available_providers()
+assert session_less[-1] == "CPUExecutionProvider"
+loaded = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
+outside = [path for path in loaded if "/site-packages/" not in path and "/lib-dynload/" not in path
+           and not re.search(sys.argv[1] + r"|libpython|libffi|libz\.so|libcrypto|libssl|libexpat|libbz2|liblzma|libuuid|libmpdec", os.path.basename(path))]
+assert not outside, f"libraries from outside of the wheel: {outside}"
+print("the wheel has all that it needs;", len([p for p in loaded if "tessera" in p]), "files of its own are loaded")
+PY
