@@ -80,6 +80,8 @@ const KernelRegistry& Kernels() {
     RegisterNormalization(kernels);
     RegisterPad(kernels);
     RegisterPooling(kernels);
+    RegisterQLinearBinary(kernels);
+    RegisterQLinearGlobalAveragePool(kernels);
     RegisterQuantization(kernels);
     RegisterQuantizedLookup(kernels);
     RegisterRecurrent(kernels);

@@ -60,7 +60,8 @@ void SessionBuilder::Build() {
   if (cache != nullptr) {
     session_.context = cache->report();
     const bool failed = !session_.context.used && !session_.context.written;
-    log_(failed ? LogLevel::kWarning : LogLevel::kInfo, "context {}: {}", session_.context.path.string(), session_.context.detail);
+    log_(failed ? LogLevel::kWarning : LogLevel::kInfo, "context {}: {}", session_.context.path.string(),
+         session_.context.detail);
   }
   Describe();
   CheckPrecisionUsed(config_.precision, session_.placement, log_);
@@ -71,9 +72,9 @@ void SessionBuilder::StartLimits() {
   const auto budget = [](std::string_view option, int64_t limit, const std::shared_ptr<MemoryBudget>& shared) {
     return std::make_shared<MemoryBudget>(std::string(option), limit == kAutomaticLimit ? kFreeOfSize : limit, shared);
   };
-  resources_.limits =
-      std::make_shared<LoadLimits>(budget("session.load_memory_limit", config_.load_memory_limit, session_.environment->load_memory),
-                                   options_.load_cancel, options_.load_timeout);
+  resources_.limits = std::make_shared<LoadLimits>(
+      budget("session.load_memory_limit", config_.load_memory_limit, session_.environment->load_memory),
+      options_.load_cancel, options_.load_timeout);
   session_.run_memory = budget("session.run_memory_limit", config_.run_memory_limit, session_.environment->run_memory);
 }
 
@@ -88,7 +89,7 @@ std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
   for (const ProviderEntry& entry : resources_.providers) {
     if (!entry.provider->ClaimsModelAsWritten()) continue;
     log_(LogLevel::kWarning, "no context is read or written: {} compiles parts of the model, which only it can store",
-        entry.provider->name());
+         entry.provider->name());
     return nullptr;
   }
   std::filesystem::path path = config_.context_file_path;
@@ -118,7 +119,8 @@ std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
   conditions.emplace_back("free dimensions", dimensions);
   conditions.emplace_back("configuration", entries);
   conditions.emplace_back("providers", providers);
-  return std::make_unique<ContextCache>(path, origin_.file, std::move(conditions), config_.context_embed || !config_.map_files,
+  return std::make_unique<ContextCache>(path, origin_.file, std::move(conditions),
+                                        config_.context_embed || !config_.map_files,
                                         config_.map_files ? nullptr : &resources_.load_memory());
 }
 

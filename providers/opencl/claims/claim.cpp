@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/attribute.h"
 #include "base/check.h"
 #include "opencl/device/kernel.h"
 #include "ops/normalization/row_parameter.h"
@@ -52,6 +53,19 @@ std::string ValueRefusal(const TypeInfo& type, const Capabilities& device) {
   return {};
 }
 
+/// Of A B with a bias for each column, what QLinearMatMul lacks; the optimizer makes no others.
+std::string QGemmRefusal(const GraphViewer& graph, const Node& node) {
+  if (!HasInput(node, 7)) return "results that are not quantized are left to the CPU provider";
+  if (IntegerAttribute(node, "transA", 0) != 0 || IntegerAttribute(node, "transB", 0) != 0)
+    return "transposed operands are left to the CPU provider";
+  if (AttributeOr<float>(node, "alpha", 1) != 1) return "an alpha is left to the CPU provider";
+  if (!HasInput(node, 6)) return {};
+  const TypeInfo &bias = graph.value(node.inputs[6]).type, &b = graph.value(node.inputs[3]).type;
+  const bool by_column = bias.shape && bias.shape->size() == 1 && b.shape && b.shape->size() == 2 &&
+                         (*b.shape)[1].known() && KnownSize(bias) == (*b.shape)[1].value;
+  return by_column ? "" : "a bias that is not one for each column is left to the CPU provider";
+}
+
 /// Scales and zero points of rows and of matrices of a stack are left to the CPU provider.
 std::string IntegerMatMulRefusal(const GraphViewer& graph, const Node& node) {
   std::vector<size_t> single, by_channel;
@@ -63,6 +77,10 @@ std::string IntegerMatMulRefusal(const GraphViewer& graph, const Node& node) {
     by_channel = {3, 5};
   } else if (node.op_type == "QLinearMatMul" || node.op_type == "QLinearConv") {
     single = {1, 2, 6, 7};
+    by_channel = {4, 5};
+  } else if (node.op_type == "QGemm") {
+    if (std::string reason = QGemmRefusal(graph, node); !reason.empty()) return reason;
+    single = {1, 2, 7, 8};
     by_channel = {4, 5};
   } else {
     return {};

@@ -314,6 +314,8 @@ void RegisterNBits(KernelRegistry& registry);
 void RegisterNormalization(KernelRegistry& registry);
 void RegisterPad(KernelRegistry& registry);
 void RegisterPooling(KernelRegistry& registry);
+void RegisterQLinearBinary(KernelRegistry& registry);
+void RegisterQLinearGlobalAveragePool(KernelRegistry& registry);
 void RegisterQuantization(KernelRegistry& registry);
 void RegisterQuantizedLookup(KernelRegistry& registry);
 void RegisterRecurrent(KernelRegistry& registry);

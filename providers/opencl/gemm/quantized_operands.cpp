@@ -79,6 +79,7 @@ std::optional<std::vector<cl_uint>> QuadsOf(const ConstantQuantized& constant, c
 QuantizedInputs QuantizedInputsOf(const std::string& op) {
   if (op == "MatMulInteger" || op == "ConvInteger") return {0, 1, 2, 3, -1, -1, -1, -1, -1};
   if (op == "MatMulIntegerToFloat") return {0, 1, 4, 5, 2, 3, -1, -1, 6};
+  if (op == "QGemm") return {0, 3, 2, 5, 1, 4, 7, 8, 6};
   return {0, 3, 2, 5, 1, 4, 6, 7, 8};  // QLinearMatMul, QLinearConv
 }
 

@@ -1,5 +1,5 @@
-// Matmuls of 8-bit integers: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat (1). One scale
-// and zero point for A and Y; one, or one a column, for B.
+// Matmuls of 8-bit integers: MatMulInteger (10), QLinearMatMul (10, 21), com.microsoft MatMulIntegerToFloat and QGemm (1).
+// One scale and zero point for A and Y; one, or one a column, for B.
 
 #include <limits>
 #include <optional>
@@ -214,6 +214,7 @@ void RegisterIntegerMatMul(KernelRegistry& registry) {
                    .Types(2, {ElementType::kFloat})
                    .Types(3, {ElementType::kFloat})
                    .Make<IntegerMatMul>());
+  registry.Add(Op("QGemm", "com.microsoft").Types(0, kBytes).Types(3, kBytes).OutputTypes(0, kBytes).Make<IntegerMatMul>());
   registry.Add(Op("QLinearMatMul")
                    .Versions(10)
                    .Types(0, kBytes)

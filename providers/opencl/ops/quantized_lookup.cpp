@@ -1,12 +1,10 @@
 // The optimizer's QuantizedLookup.
 
 #include "graph/private_names.h"
-#include "opencl/device/kernel.h"
+#include "opencl/ops/qlinear.h"
 
 namespace tessera::opencl {
 namespace {
-
-constexpr TypeSet kInt8s = {ElementType::kInt8, ElementType::kUInt8};
 
 /// Bytes looked up by the bytes of a tensor: a Gather from a table of 256 that needs no check.
 class QuantizedLookup final : public Kernel {

@@ -81,26 +81,4 @@ ValueIndex ZeroPointInput(Graph& graph, const Quantization& quantization) {
   return graph.AddConstant("", std::move(zero));
 }
 
-namespace {
-
-/// Position of the first provider with a kernel for the node, or their number.
-size_t FirstWithKernel(const Graph& graph, const Node& node, const SessionResources& resources) {
-  size_t i = 0;
-  while (i < resources.providers.size() && !HasKernel(graph, node, *resources.providers[i].provider)) ++i;
-  return i;
-}
-
-}  // namespace
-
-bool MayQuantize(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context) {
-  if (!MayWrite(graph, fused, context)) return false;
-  const auto& providers = context.resources.providers;
-  const size_t first = FirstWithKernel(graph, fused, context.resources);
-  if (first == providers.size()) return false;
-  for (size_t i = FirstWithKernel(graph, member, context.resources); i < first; ++i) {
-    if (providers[i].provider->memory() != MemoryInfo{}) return false;
-  }
-  return true;
-}
-
 }  // namespace tessera

@@ -44,8 +44,4 @@ bool SameQuantization(const Quantization& a, const Quantization& b);
 /// The zero point as an input that operators require.
 ValueIndex ZeroPointInput(Graph& graph, const Quantization& quantization);
 
-/// Whether `fused`, which is to stand for a group with `member` in it, may be made: some provider has a kernel for it, and
-/// none before that would run the member in a device's memory.
-bool MayQuantize(const Graph& graph, const Node& member, const Node& fused, const RewriteContext& context);
-
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include "graph/microsoft/schemas.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/analysis/scalar.h"
 #include "optimizer/rewrites.h"
@@ -60,6 +61,22 @@ std::optional<Tensor> FloatVector(const Graph& graph, const Node& node, size_t i
   return result;
 }
 
+/// The transposed matrix, so that no provider needs to read it in another order.
+Tensor TransposedBytes(const Tensor& matrix, Allocator& memory) {
+  const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
+  Tensor transposed(matrix.type(), Shape{columns, rows}, memory);
+  const auto* from = static_cast<const uint8_t*>(matrix.unaligned_raw());
+  auto* to = static_cast<uint8_t*>(transposed.mutable_raw());
+  constexpr int64_t kTile = 64;  // bytes of a cache line
+  for (int64_t i0 = 0; i0 < rows; i0 += kTile) {
+    const int64_t i1 = std::min(rows, i0 + kTile);
+    for (int64_t j = 0; j < columns; ++j) {
+      for (int64_t i = i0; i < i1; ++i) to[j * rows + i] = from[i * columns + j];
+    }
+  }
+  return transposed;
+}
+
 class QuantizedFusion final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
@@ -74,8 +91,8 @@ class QuantizedFusion final : public NodeRewrite {
       last = before;
     }
     if (!HasOneOutput(*last)) return false;
-    auto fused = Fused(graph, *last, *to);
-    if (!fused || !MayQuantize(graph, *last, *fused, context)) return false;
+    auto fused = Fused(graph, *last, *to, context);
+    if (!fused || !MayFuse(graph, *fused, context)) return false;
     fused->name = last->name;
     fused->outputs = {to->quantized};
     const NodeIndex gone[] = {index, activation == nullptr ? kNone : activation->index, last->index};
@@ -88,7 +105,7 @@ class QuantizedFusion final : public NodeRewrite {
 
  private:
   /// Without name and outputs.
-  static std::optional<Node> Fused(Graph& graph, const Node& node, const Quantization& to) {
+  static std::optional<Node> Fused(Graph& graph, const Node& node, const Quantization& to, const RewriteContext& context) {
     const auto probe = [&](Node fused) {
       fused.outputs = {to.quantized};  // what kernels are asked for
       return fused;
@@ -96,7 +113,7 @@ class QuantizedFusion final : public NodeRewrite {
     std::optional<Node> fused;
     if (IsOp(node, "Conv")) fused = Convolution(graph, node, to);
     if (IsOp(node, "MatMul")) fused = FuseMatMul(graph, node, to);
-    if (IsOp(node, "Gemm")) fused = Gemm(graph, node, to);
+    if (IsOp(node, "Gemm")) fused = Gemm(graph, node, to, context);
     if (IsOp(node, "Add") || IsOp(node, "Mul")) fused = Binary(graph, node, to);
     if (IsOp(node, "GlobalAveragePool")) fused = GlobalAverage(graph, node, to);
     return fused ? std::optional(probe(std::move(*fused))) : std::nullopt;
@@ -161,7 +178,7 @@ class QuantizedFusion final : public NodeRewrite {
     return fused;
   }
 
-  static std::optional<Node> Gemm(Graph& graph, const Node& gemm, const Quantization& to) {
+  static std::optional<Node> Gemm(Graph& graph, const Node& gemm, const Quantization& to, const RewriteContext& context) {
     const auto a = PlainDequantizationOf(graph, gemm.inputs[0]);
     const auto b = HasInput(gemm, 1) ? DequantizationOf(graph, gemm.inputs[1]) : std::nullopt;
     const int64_t transposed = IntAttribute(gemm, "transB", 0);
@@ -176,13 +193,15 @@ class QuantizedFusion final : public NodeRewrite {
       bias = IntegerBias(*numbers, *a, *b, quantized->shape()[transposed != 0 ? 0 : 1]);
       if (!bias) return std::nullopt;
     }
-    // New constants move the scales that `a` and `b` look at.
+    // New constants move the scales that `a` and `b` look at, and the matrix.
     Node fused;
     fused.op_type = "QGemm";
     fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
-    SetAttribute(fused, "transB", transposed);
-    fused.inputs = {a->quantized, a->scale, ZeroPointInput(graph, *a), b->quantized, b->scale, ZeroPointInput(graph, *b),
+    const ValueIndex matrix = transposed == 0
+                                  ? b->quantized
+                                  : graph.AddConstant("", TransposedBytes(*quantized, context.resources.load_memory()));
+    fused.inputs = {a->quantized, a->scale, ZeroPointInput(graph, *a), matrix, b->scale, ZeroPointInput(graph, *b),
                     kNone,        to.scale, ZeroPointInput(graph, to)};
     if (bias) fused.inputs[6] = graph.AddConstant("", std::move(*bias));
     return fused;

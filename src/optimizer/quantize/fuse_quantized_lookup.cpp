@@ -12,6 +12,7 @@
 #include "graph/private_names.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/evaluate.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/rewrites.h"
 
@@ -191,7 +192,7 @@ class QuantizedTabulation final : public NodeRewrite {
     std::copy_n(bytes, kByteValues, table.mutable_data<uint8_t>());
     lookup.inputs = {base, graph.AddConstant("", std::move(table))};
     lookup.outputs = {node.outputs[0]};
-    if (!MayQuantize(graph, node, lookup, context)) return false;
+    if (!MayFuse(graph, lookup, context)) return false;
     const NodeIndex index = node.index;
     graph.RemoveNode(index);
     graph.AddNode(std::move(lookup), index);

@@ -2,6 +2,7 @@
 // parts are joined quantized, and requantizing a part is a table of its 256 values, or nothing.
 
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/rewrites.h"
 
@@ -22,7 +23,7 @@ class PartsQuantization final : public NodeRewrite {
       if (!from) return false;
       part = from->quantized;  // what kernels are asked for
     }
-    if (!MayQuantize(graph, concat, joined, context)) return false;
+    if (!MayFuse(graph, joined, context)) return false;
     const Node quantize = graph.node(index);
     joined.inputs = concat.inputs;
     graph.RemoveNode(index);

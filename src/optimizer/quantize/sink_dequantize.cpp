@@ -4,6 +4,7 @@
 
 #include "graph/op_traits.h"
 #include "optimizer/analysis/edit.h"
+#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/rewrites.h"
 
@@ -79,7 +80,7 @@ class DequantizeSinking final : public NodeRewrite {
       type.element = from.type;
       output = graph.AddValue("", type);
     }
-    if (!MayQuantize(graph, mover, moved, context)) return false;
+    if (!MayFuse(graph, moved, context)) return false;
     Node numbers = graph.node(from.node);
     numbers.name.clear();
     if (!per_tensor) SetAttribute(numbers, "axis", axis);
