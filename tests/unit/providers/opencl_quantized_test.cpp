@@ -22,6 +22,7 @@ using ::testing::IsEmpty;
 using testing::kConvolutionCases;
 using testing::kOpencl;
 using testing::ModelBuilder;
+using testing::On;
 using testing::OnDevice;
 using testing::PlainOn;
 using testing::Random;
@@ -39,6 +40,12 @@ class OpenclQuantizedTest : public OnDevice<::testing::TestWithParam<const char*
     EXPECT_THAT(Elsewhere(device), IsEmpty());
     const std::vector<Value> expected = ResultsOf(cpu, inputs);
     for (int run = 0; run < 2; ++run) ExpectClose(ResultsOf(device, inputs), expected);
+  }
+
+  static void ImportMicrosoft(ModelBuilder& model) {
+    auto* import = model.proto().add_opset_import();
+    import->set_domain("com.microsoft");
+    import->set_version(1);
   }
 
   static Value CodesOf(ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& quantized) {
@@ -133,6 +140,108 @@ TEST_P(OpenclQuantizedTest, QLinearMatMul) {
   }
 }
 
+TEST_P(OpenclQuantizedTest, MicrosoftArithmetic) {
+  struct Case {
+    std::vector<int64_t> a, b, y;
+  };
+  const Case cases[] = {{{}, {}, {}}, {{0, 3}, {1, 3}, {0, 3}}, {{2, 3, 5}, {2, 3, 5}, {2, 3, 5}}, {{3, 1, 5}, {2, 1}, {3, 2, 5}}};
+  for (const Case& one : cases) {
+    for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
+      for (const std::string op : {"QLinearAdd", "QLinearMul"}) {
+        SCOPED_TRACE(fmt::format("{} {} {} {}", op, ElementTypeName(type), fmt::join(one.a, "x"), fmt::join(one.b, "x")));
+        ModelBuilder model;
+        ImportMicrosoft(model);
+        std::vector<Value> inputs;
+        model.Output("y", type, one.y);
+        Operand(model, inputs, false, "a", type, one.a, RandomQuantized(type, Shape(one.a).num_elements(), 1));
+        Operand(model, inputs, false, "b", type, one.b, RandomQuantized(type, Shape(one.b).num_elements(), 2));
+        // Powers of two: no result lies between two quantized values, where rounding decides.
+        model.Floats("sa", {}, {0.25f}).Floats("sb", {}, {0.5f}).Floats("sy", {}, {0.25f});
+        model.Codes("za", type, {}, {3}).Codes("zb", type, {}, {90}).Codes("zy", type, {}, {20});
+        model.Node(op, {"a", "sa", "za", "b", "sb", op == "QLinearAdd" ? "zb" : "", "sy", "zy"}, {"y"})
+            .set_domain("com.microsoft");
+        ExpectAsOnCpu(model, inputs);
+      }
+    }
+  }
+}
+
+TEST_P(OpenclQuantizedTest, MicrosoftAverages) {
+  for (const bool last : {false, true}) {
+    for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
+      SCOPED_TRACE(fmt::format("{} {}", last, ElementTypeName(type)));
+      ModelBuilder model;
+      ImportMicrosoft(model);
+      std::vector<Value> inputs;
+      const std::vector<int64_t> x = last ? std::vector<int64_t>{2, 4, 8, 5} : std::vector<int64_t>{2, 5, 4, 8};
+      model.Output("y", type, last ? std::vector<int64_t>{2, 1, 1, 5} : std::vector<int64_t>{2, 5, 1, 1});
+      Operand(model, inputs, false, "x", type, x, RandomQuantized(type, 2 * 5 * 4 * 8, 1));
+      model.Floats("sx", {}, {0.5f}).Floats("sy", {}, {0.3f});
+      model.Codes("zx", type, {}, {7}).Codes("zy", type, {}, {50});
+      auto& node = model.Node("QLinearGlobalAveragePool", {"x", "sx", "zx", "sy", "zy"}, {"y"});
+      node.set_domain("com.microsoft");
+      Int(node, "channels_last", last ? 1 : 0);
+      ExpectAsOnCpu(model, inputs);
+    }
+  }
+}
+
+TEST_P(OpenclQuantizedTest, QGemm) {
+  for (const bool bias : {false, true}) {
+    for (const int64_t scales : {1, 33}) {
+      SCOPED_TRACE(fmt::format("{} {}", bias, scales));
+      ModelBuilder model;
+      ImportMicrosoft(model);
+      std::vector<Value> inputs;
+      model.Output("y", ElementType::kUInt8, {7, 33});
+      Operand(model, inputs, false, "a", ElementType::kUInt8, {7, 40}, RandomQuantized(ElementType::kUInt8, 7 * 40, 1));
+      model.Codes("b", ElementType::kInt8, {40, 33}, RandomQuantized(ElementType::kInt8, 40 * 33, 2, 3));
+      model.Floats("sa", {}, {0.02f})
+          .Floats("sb", {scales}, Random(static_cast<size_t>(scales), 3, 0.001f, 0.02f))
+          .Floats("sy", {}, {0.25f});
+      model.Codes("za", ElementType::kUInt8, {}, {130})
+          .Codes("zb", ElementType::kInt8, {scales}, std::vector<int>(static_cast<size_t>(scales), 3));
+      model.Codes("zy", ElementType::kUInt8, {}, {100});
+      model.Codes("c", ElementType::kInt32, {33}, std::vector<int>(33, 1234));
+      model.Node("QGemm", {"a", "sa", "za", "b", "sb", "zb", bias ? "c" : "", "sy", "zy"}, {"y"}).set_domain("com.microsoft");
+      ExpectAsOnCpu(model, inputs);
+    }
+  }
+}
+
+/// What QDQ models become runs on the device from end to end.
+TEST_P(OpenclQuantizedTest, AQuantizedNetworkStaysOnTheDevice) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2, 3, 8, 8}).Output("y", ElementType::kFloat, {2, 10});
+  model.Floats("s", {}, {0.05f}).Codes("z", ElementType::kUInt8, {}, {128}).Codes("zw", ElementType::kInt8, {}, {0});
+  const auto quantize = [&](const std::string& name) {
+    model.Node("QuantizeLinear", {name, "s", "z"}, {name + "_q"});
+    model.Node("DequantizeLinear", {name + "_q", "s", "z"}, {name + "_d"});
+  };
+  model.Codes("w", ElementType::kInt8, {8, 3, 3, 3}, RandomQuantized(ElementType::kInt8, 8 * 27, 1));
+  model.Node("DequantizeLinear", {"w", "s", "zw"}, {"wd"});
+  model.Codes("v", ElementType::kInt8, {10, 8}, RandomQuantized(ElementType::kInt8, 80, 2));
+  model.Node("DequantizeLinear", {"v", "s", "zw"}, {"vd"});
+  quantize("x");
+  Ints(model.Node("Conv", {"x_d", "wd"}, {"c"}), "pads", {1, 1, 1, 1});
+  quantize("c");
+  model.Node("Add", {"c_d", "c_d"}, {"a"});
+  quantize("a");
+  model.Node("GlobalAveragePool", {"a_d"}, {"p"});
+  quantize("p");
+  model.Node("Flatten", {"p_d"}, {"f"});
+  Int(model.Node("Gemm", {"f", "vd"}, {"g"}), "transB", 1);
+  quantize("g");
+  model.Node("Identity", {"g_d"}, {"y"});
+  const Session device = model.Session(On(kOpencl, {{"kernels", GetParam()}})), cpu = model.Session(PlainOn("cpu"));
+  EXPECT_THAT(Elsewhere(device), IsEmpty());
+  const std::string text = device.placement().ToText();
+  for (const char* op : {"QLinearConv", "QLinearAdd", "QLinearGlobalAveragePool", "QGemm"})
+    EXPECT_THAT(text, ::testing::HasSubstr(op));
+  const std::vector<Value> inputs = {Floats({2, 3, 8, 8}, Random(2 * 3 * 64, 4))};
+  ExpectClose(ResultsOf(device, inputs), ResultsOf(cpu, inputs), 0.06f);  // a step is 0.05
+}
+
 /// Other zero points are another form of the same weights.
 TEST_P(OpenclQuantizedTest, ZeroPointsOfSharedWeights) {
   ModelBuilder model;
@@ -193,9 +302,7 @@ TEST_P(OpenclQuantizedTest, WeightsOfFewBits) {
           const int64_t blocks = (one.k - 1) / one.block + 1, bytes = one.block * one.bits / 8,
                         zero_bytes = (blocks * one.bits + 7) / 8;
           ModelBuilder model;
-          auto* import = model.proto().add_opset_import();
-          import->set_domain("com.microsoft");
-          import->set_version(1);
+          ImportMicrosoft(model);
           std::vector<Value> inputs = {Floats({rows, one.k}, Random(static_cast<size_t>(rows * one.k), 1))};
           model.Input("a", ElementType::kFloat, {rows, one.k}).Output("y", ElementType::kFloat, {rows, one.n});
           Operand(model, inputs, constant, "b", ElementType::kUInt8, {one.n, blocks, bytes},
@@ -223,9 +330,7 @@ TEST_P(OpenclQuantizedTest, WeightsOfFewBits) {
 TEST_P(OpenclQuantizedTest, SampleOfEach) {
   for (const int64_t rows : {1, 3, 9}) {
     ModelBuilder model;
-    auto* import = model.proto().add_opset_import();
-    import->set_domain("com.microsoft");
-    import->set_version(1);
+    ImportMicrosoft(model);
     model.Input("a", ElementType::kFloat, {rows, 40}).Output("y", ElementType::kFloat, {rows, 17});
     model.Codes("b", ElementType::kUInt8, {17, 3, 8}, RandomQuantized(ElementType::kUInt8, 17 * 24, 2));
     model.Floats("s", {51}, Random(51, 3, 0.01f, 0.1f))
