@@ -93,7 +93,7 @@ void Session::State::LoadHere(const Origin& origin, const LoadFunction& load) {
     const Tuning tuning = ChooseTuning(origin, load);
     LeaveOut(tuning.left_out);
     LoadAndOptimize(load);
-    if (!options.optimized_model_path.empty()) WriteModel(*model.graph, model.metadata, options.optimized_model_path);
+    WriteOptimizedModel();
     FailedKernels none;
     AssignAndLower(none);
     SetAlgorithms(*model.graph, trial != nullptr ? trial->AlgorithmsFor(*model.graph) : tuning.algorithms);
@@ -119,8 +119,18 @@ void Session::State::LoadHere(const Origin& origin, const LoadFunction& load) {
   if (log.enabled(LogLevel::kVerbose)) log(LogLevel::kVerbose, "placement:\n{}", placement.ToText());
 }
 
+void Session::State::WriteOptimizedModel() const {
+  if (options.optimized_model_path.empty()) return;
+  WriteModel(*model.graph, model.metadata, options.optimized_model_path,
+             {.name = config.optimized_weights_file, .least = static_cast<size_t>(config.optimized_weights_least)});
+}
+
 std::unique_ptr<ContextCache> Session::State::MakeContext(const Origin& origin) const {
   if (!config.context_enable) return nullptr;
+  if (!options.initializers.empty() || !options.external_files.empty()) {
+    log(LogLevel::kWarning, "no context is read or written: weights of the model come from the program's memory");
+    return nullptr;
+  }
   for (const ProviderEntry& entry : resources.providers) {
     if (!entry.provider->ClaimsModelAsWritten()) continue;
     log(LogLevel::kWarning, "no context is read or written: {} compiles parts of the model, which only it can store",
@@ -142,6 +152,7 @@ std::unique_ptr<ContextCache> Session::State::MakeContext(const Origin& origin) 
   conditions.emplace_back("writable", options.optimized_model_path.empty() ? "no" : "yes");
   std::string dimensions, entries, providers;
   for (const auto& [name, size] : options.free_dimensions) dimensions += fmt::format("{}={};", name, size);
+  for (const auto& [word, size] : options.free_dimensions_by_denotation) dimensions += fmt::format("({})={};", word, size);
   for (const auto& [name, value] : options.config) {
     if (!name.starts_with("ep.context")) entries += fmt::format("{}={};", name, value);
   }
@@ -214,6 +225,10 @@ void Session::State::LeaveOut(const LeftOutProviders& names) {
 LoadOptions Session::State::OptionsOfLoad() {
   LoadOptions load_options;
   load_options.free_dimensions = options.free_dimensions;
+  load_options.free_dimensions_by_denotation = options.free_dimensions_by_denotation;
+  load_options.initializers = options.initializers;
+  load_options.ignore_unknown_initializers = config.ignore_unknown_initializers;
+  load_options.external_files = options.external_files;
   load_options.ignore_unknown_dimensions = config.ignore_unknown_dimensions;
   load_options.strict_attributes = config.strict_attributes;
   load_options.copy_files = !config.map_files;

@@ -111,8 +111,11 @@ struct Session::State {
  private:
   void LoadHere(const Origin& origin, const LoadFunction& load);
   void RunHere(const Request& request, const RunOptions& options, const StopSignal& stop);
+  /// Of one run that asks for it, instead of the session's.
+  std::unique_ptr<Profiler> ProfilerOfRun(const RunOptions& options) const;
   void ComeFromParent();
   bool LostAtFork() const noexcept;
+  void WriteOptimizedModel() const;
   std::unique_ptr<ContextCache> MakeContext(const Origin& origin) const;
   bool LoadFromContext(ContextCache& cache);
   Tuning ChooseTuning(const Origin& origin, const LoadFunction& load) const;

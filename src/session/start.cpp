@@ -34,6 +34,16 @@ ArenaSettings ArenaSettingsOf(const ProviderOptions& options, const ProviderFact
   return fallback;
 }
 
+/// The session's own, with what its configuration says of them.
+ThreadOptions ThreadsOf(const SessionOptions& options, const SessionConfig& config) {
+  ThreadOptions threads = options.threads;
+  threads.spin &= config.allow_spinning;
+  threads.spin_between_runs &= !config.force_spinning_stop;
+  if (config.spin_duration_us >= 0) threads.spin_duration = std::chrono::microseconds(config.spin_duration_us);
+  if (!config.affinities.empty()) threads.affinities = config.affinities;
+  return threads;
+}
+
 }  // namespace
 
 void Session::State::MakeThreads() {
@@ -41,7 +51,7 @@ void Session::State::MakeThreads() {
     resources.threads = environment->GlobalThreads(openmp_threads);
   } else {
     const int threads = options.intra_op_threads > 0 ? options.intra_op_threads : UsableCores();
-    resources.threads = openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config.allow_spinning);
+    resources.threads = openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, ThreadsOf(options, config));
   }
   resources.load_pool = std::make_unique<LoadPool>(*resources.threads, *resources.limits);
   if (openmp_threads)
