@@ -102,8 +102,8 @@ TEST(Lifecycle, OpensAndClosesManyTimes) {
   EXPECT_LE(ResidentKilobytes(), memory + 4096);
 }
 
-/// The library that says what the processor can do is opened when the first kernel is chosen: without it, kernels would be those
-/// that every processor can run.
+/// The library that says what the processor can do is opened when the first kernel is chosen: without it, kernels would be
+/// those that every processor can run.
 TEST(Lifecycle, KernelsAreChosenByTheProcessor) {
   Loaded loaded(OpenLibrary(TESSERA_ABI_LIBRARY));
   OrtValue* result = loaded.values[2];
