@@ -34,13 +34,16 @@ to use instead; those of providers that are not in the build fail as they do in 
 
 Where Tessera answers otherwise than ONNX Runtime does:
 
-- Configuration entries are kept and can be read, known or not. Those that Tessera knows have their effect
-  (see [session configuration](session_configuration.md)); a value that they do not take is logged and has none. `ep.context_*`
+- Configuration entries are kept and can be read, known or not. Those of ONNX Runtime's that stand for an option or have an effect
+  here are in `src/bindings/c/config_keys.inc`, as are those without; Tessera's own have theirs
+  (see [session configuration](session_configuration.md)). A value that they do not take is logged and has no effect. `ep.context_*`
   has none here.
+- Models in ONNX Runtime's own format (`.ort`) are read, and told by their bytes; optimized models are written as ONNX.
+- Weights that are inside of a model can be replaced, as external ones can (`AddExternalInitializers`).
 - Results that no memory was bound for lie in host memory. Their strings, sequences and maps share memory with what they were
   taken out of.
 - `GetAvailableProviders` lists names of ONNX Runtime's vocabulary alone, as bindings know no others; OpenCL is taken by its name.
-- Sparse tensors have coordinates.
+- Operators read sparse tensors of coordinates and of compressed rows, not of blocks.
 
 This page is written by `tools/c_api_page.py`.
 """

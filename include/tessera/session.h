@@ -21,6 +21,7 @@
 #include "tessera/export.h"
 #include "tessera/log.h"
 #include "tessera/options.h"
+#include "tessera/thread_options.h"
 #include "tessera/value.h"
 
 namespace tessera {
@@ -50,6 +51,7 @@ struct EnvironmentOptions {
   /// 0: every session has its own pools; otherwise sessions that say so share pools of these sizes (-1: all cores).
   int global_intra_op_threads = 0;
   int global_inter_op_threads = 0;
+  ThreadOptions global_threads;
   /// Providers that every session gets after its own and before CPU. A session that names one of them puts it where it
   /// says; options that it leaves out are taken from here.
   std::vector<ProviderRequest> default_providers;
@@ -91,6 +93,8 @@ struct SessionOptions {
 
   int intra_op_threads = 0;  // within an operator, the caller's included; 0: one per core
   int inter_op_threads = 0;  // between operators, at kParallel; 0: one per core
+  /// Of the session's own threads within operators.
+  ThreadOptions threads;
   /// The environment's threads instead of own ones.
   bool use_global_threads = false;
   ExecutionMode execution_mode = ExecutionMode::kSequential;
@@ -103,6 +107,14 @@ struct SessionOptions {
 
   /// Fixes symbolic dimensions by name ("batch") before inference. Throws for names that the model does not have.
   std::map<std::string, int64_t> free_dimensions;
+  /// Fixes dimensions of inputs by what the model says that they stand for ("DATA_BATCH"), and those of the same name.
+  std::map<std::string, int64_t> free_dimensions_by_denotation;
+  /// Weights by name in place of the model's, which have the same type and shape. Their memory is the session's to read.
+  /// Throws for names that the model does not have, and for what is no weight there.
+  std::map<std::string, Tensor, std::less<>> initializers;
+  /// Files of external data that lie in memory, by the name that the model has for them. The caller keeps the bytes while
+  /// the session lives.
+  std::map<std::string, std::span<const std::byte>, std::less<>> external_files;
   /// Writes the optimized graph here, as a model of ONNX's operators with the weights inside, before providers rewrite what
   /// they get. The load throws Error(kNotImplemented) where one import of each domain cannot say what the nodes mean.
   std::filesystem::path optimized_model_path;
@@ -134,6 +146,8 @@ class TESSERA_API RunOptions {
   /// Names the run in the log; at kVerbose, and whatever the session's level, a line says how long it took.
   std::string tag;
   LogLevel log_level = LogLevel::kWarning;
+  /// Chrome trace JSON of each run goes to "<prefix>_<time>.json" when set, whether the session profiles or not.
+  std::filesystem::path profile_prefix;
   /// Gives unused arena memory back after the run, also one that fails; the next one takes it anew.
   bool shrink_arenas = false;
   /// Each Run ends soon after this time, with an Error, where it is not done by then; 0: no limit.

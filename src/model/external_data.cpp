@@ -43,8 +43,17 @@ fs::path Resolve(const DataFolders& folders, const std::string& location) {
 
 }  // namespace
 
-SharedBytes ExternalData::Find(const onnx::TensorProto& tensor) {
+SharedBytes ExternalData::Open(const std::string& location) {
   Require(!folders_.named.empty(), "its data is external, and a model from memory has no folder to find it in");
+  const std::filesystem::path path = Resolve(folders_, location);
+  std::string stamp = FileStamp(path);
+  const MappedFile file = open_ ? open_(path) : MapFile(path);
+  if (on_file_) on_file_(file.stored);
+  found_.push_back({location, path, std::move(stamp)});
+  return {file.bytes, file.owner};
+}
+
+SharedBytes ExternalData::Find(const onnx::TensorProto& tensor) {
   std::string location;
   size_t offset = 0;
   std::optional<size_t> length;
@@ -54,14 +63,7 @@ SharedBytes ExternalData::Find(const onnx::TensorProto& tensor) {
     if (entry.key() == "length") length = ParseSize(entry.value(), "length");
   }
   auto found = files_.find(location);
-  if (found == files_.end()) {
-    const std::filesystem::path path = Resolve(folders_, location);
-    std::string stamp = FileStamp(path);
-    const MappedFile file = open_ ? open_(path) : MapFile(path);
-    if (on_file_) on_file_(file.stored);
-    found_.push_back({location, path, std::move(stamp)});
-    found = files_.emplace(location, SharedBytes{file.bytes, file.owner}).first;
-  }
+  if (found == files_.end()) found = files_.emplace(location, Open(location)).first;
   const SharedBytes& file = found->second;
   const size_t size = file.bytes.size();
   Require(offset <= size && length.value_or(0) <= size - offset,

@@ -21,12 +21,17 @@ struct DataFolders {
 
 using FileOpener = std::function<MappedFile(const std::filesystem::path&)>;
 
-/// Finds tensors' external data. Every file must lie inside one of the folders, with links followed; each is opened once.
+/// Files that lie in memory, by the names that models have for them.
+using FilesInMemory = std::map<std::string, SharedBytes, std::less<>>;
+
+/// Finds tensors' external data: in memory where a file of the name lies there. Every other file must lie inside one of the
+/// folders, with links followed; each is opened once.
 class ExternalData {
  public:
   /// `on_file`: hears of each file's size, as far as it is stored.
-  explicit ExternalData(DataFolders folders, std::function<void(size_t bytes)> on_file = {}, FileOpener open = nullptr)
-      : folders_(std::move(folders)), on_file_(std::move(on_file)), open_(std::move(open)) {}
+  explicit ExternalData(DataFolders folders, std::function<void(size_t bytes)> on_file = {}, FileOpener open = nullptr,
+                        FilesInMemory in_memory = {})
+      : folders_(std::move(folders)), on_file_(std::move(on_file)), open_(std::move(open)), files_(std::move(in_memory)) {}
 
   struct File {
     std::string location;  // as the model has it
@@ -40,10 +45,12 @@ class ExternalData {
   SharedBytes Find(const onnx::TensorProto& tensor);
 
  private:
+  SharedBytes Open(const std::string& location);
+
   DataFolders folders_;
   std::function<void(size_t)> on_file_;
   const FileOpener open_;  // null: files are mapped
-  std::map<std::string, SharedBytes> files_;
+  FilesInMemory files_;
   std::vector<File> found_;
 };
 

@@ -16,6 +16,8 @@
 #include "model/functions.h"
 #include "model/large_data.h"
 #include "model/message_bytes.h"
+#include "model/ort_model.h"
+#include "model/replaced_weights.h"
 #include "model/unknown_attributes.h"
 #include "onnx/defs/schema.h"
 
@@ -56,11 +58,11 @@ std::set<std::string_view> SymbolsOf(const Graph& graph) {
   return symbols;
 }
 
-void FixDimensions(Graph& graph, const LoadOptions& options) {
-  const std::map<std::string, int64_t>& sizes = options.free_dimensions;
+/// `sizes`: of the caller's names, and of others that the model has.
+void FixDimensions(Graph& graph, const LoadOptions& options, const std::map<std::string, int64_t>& sizes) {
   if (sizes.empty()) return;
   const std::set<std::string_view> symbols = SymbolsOf(graph);
-  for (const auto& [name, size] : sizes) {
+  for (const auto& [name, size] : options.free_dimensions) {
     Require(size >= 0, "free dimension '{}' cannot be {}", name, size);
     Require(options.ignore_unknown_dimensions || symbols.contains(name),
             "the model has no free dimension '{}' (its dimensions: {})", name,
@@ -173,6 +175,23 @@ onnx::ModelProto ParseModel(const std::string& message, const LoadLimits& limits
   return proto;
 }
 
+constexpr size_t kParsedTimes = 4;  // what a parsed message takes, in terms of its bytes
+
+/// Whichever format the bytes are in. `stripped` gets what stays in them, `charge` what the message takes.
+onnx::ModelProto ReadModel(std::span<const std::byte> bytes, const LoadLimits& limits, StrippedModel& stripped,
+                           MemoryCharge& charge) {
+  if (IsOrtModel(bytes)) {
+    onnx::ModelProto proto = ReadOrtModel(bytes, limits, stripped.data);
+    charge = MemoryCharge(limits.memory(), kParsedTimes * proto.ByteSizeLong());
+    return proto;
+  }
+  stripped = StripLargeData(bytes, limits);
+  charge = ChargeMessage(stripped.message, limits);
+  onnx::ModelProto proto = ParseModel(stripped.message, limits);
+  stripped.message = {};
+  return proto;
+}
+
 /// How the model's files are opened.
 FileOpener OpenerOf(const LoadOptions& options) {
   if (!options.copy_files) return [](const std::filesystem::path& path) { return MapFile(path); };
@@ -185,19 +204,32 @@ FileOpener OpenerOf(const LoadOptions& options) {
   };
 }
 
+/// What the caller gives in place of files.
+FilesInMemory FilesFor(onnx::ModelProto& proto, const LoadOptions& options) {
+  FilesInMemory files;
+  for (const auto& [name, bytes] : options.external_files) {
+    // The caller keeps them: that something owns them is what makes weights lie there.
+    files.emplace(name, SharedBytes{bytes, std::shared_ptr<const void>(bytes.data(), [](const void*) {})});
+  }
+  ReplaceWeights(proto, options, files);
+  return files;
+}
+
 Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOptions& options) {
   if (file.bytes.empty()) Fail(ErrorCode::kInvalidProtobuf, "the model is empty");
   if (options.on_data) options.on_data(file.bytes.size());
   const LoadLimits& limits = options.limits == nullptr ? LoadLimits::None() : *options.limits;
-  StrippedModel stripped = StripLargeData(file.bytes, limits);
-  MemoryCharge charge = ChargeMessage(stripped.message, limits);
-  auto proto = ParseModel(stripped.message, limits);
-  stripped.message = {};
+  StrippedModel stripped;
+  MemoryCharge charge(limits.memory(), 0);
+  onnx::ModelProto proto = ReadModel(file.bytes, limits, stripped, charge);
   CheckVersions(proto);
+  std::map<std::string, int64_t> sizes = options.free_dimensions;
+  FixDenotedDimensions(proto, options, sizes);
   Model model;
   model.metadata = MetadataOf(proto);
   model.has_version = proto.has_model_version();
-  const auto external = std::make_shared<ExternalData>(folders, options.on_data, OpenerOf(options));
+  const auto external =
+      std::make_shared<ExternalData>(folders, options.on_data, OpenerOf(options), FilesFor(proto, options));
   model.external = external;
   const TensorDataSource source = MakeSource(std::move(stripped), file, external);
   model.graph = std::make_unique<Graph>();
@@ -214,7 +246,7 @@ Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOption
   Scope scope(*model.graph);
   conversion.ConvertGraph(proto.graph(), scope);
   CheckInputTypes(*model.graph);
-  FixDimensions(*model.graph, options);
+  FixDimensions(*model.graph, options, sizes);
   Provenance::Follow(*model.graph);
   ResolveGraph(*model.graph, options.keep_function);
   return model;

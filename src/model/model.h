@@ -23,6 +23,14 @@ struct LoadOptions {
   std::map<std::string, int64_t> free_dimensions;
   /// Names among them that the model does not have are left alone instead of being an error.
   bool ignore_unknown_dimensions = false;
+  /// Sizes for inputs' dimensions, by what the model says that they stand for.
+  std::map<std::string, int64_t> free_dimensions_by_denotation;
+  /// Weights by name in place of the model's.
+  std::map<std::string, Tensor, std::less<>> initializers;
+  /// Names among them that the model does not have are left alone instead of being an error.
+  bool ignore_unknown_initializers = false;
+  /// External data that lies in memory, by the name of its file.
+  std::map<std::string, std::span<const std::byte>, std::less<>> external_files;
   /// As for ResolveGraph; asked again later, ResolveGraph inlines more.
   KeepFunction keep_function;
   /// Files are read into memory, which counts for the limits, instead of being mapped.
@@ -53,9 +61,16 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options = 
 Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive,
                 const std::filesystem::path& folder, const LoadOptions& options = {});
 
-/// Writes the graph as an ONNX model, with the weights inside. Another process sees it whole or not at all. Throws
-/// Error(kNotImplemented) where that is more than a protobuf message holds, where a node is none of ONNX's, or where no
-/// import of a domain gives each of its nodes the version that it has.
-void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path);
+/// A file beside a written model for its large weights.
+struct WeightsFile {
+  std::string name;  // in the model's folder; empty: weights lie in the model
+  size_t least = 0;  // bytes of the smallest that is written there
+};
+
+/// Writes the graph as an ONNX model, with the weights inside, or beside it. Another process sees it whole or not at all.
+/// Throws Error(kNotImplemented) where that is more than a protobuf message holds, where a node is none of ONNX's, or where
+/// no import of a domain gives each of its nodes the version that it has.
+void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path,
+                const WeightsFile& weights = {});
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/check.h"
 #include "base/load_limits.h"
 #include "base/new_file.h"
+#include "base/rounding.h"
 #include "graph/private_names.h"
 #include "graph/schema.h"
 #include "model/convert.h"
@@ -126,10 +128,48 @@ mode_t UsualMode() {
   return 0600;
 }
 
+std::filesystem::path PathOf(const WeightsFile& weights, const std::filesystem::path& model) {
+  const std::filesystem::path name(weights.name);
+  Require(name.is_relative() && name.filename() == name && name != "." && name != "..",
+          "the file for the optimized model's weights is '{}': give a name without a folder, as it lies beside the model",
+          weights.name);
+  return model.parent_path() / name;
+}
+
+/// Large weights of the graph go to the file, each where it can be mapped.
+void MoveOut(onnx::GraphProto& graph, const WeightsFile& weights, NewFile& file) {
+  constexpr size_t kPage = 4096;
+  size_t at = 0;
+  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
+    const std::string& bytes = tensor.raw_data();
+    if (!tensor.has_raw_data() || bytes.empty() || bytes.size() < weights.least) continue;
+    at = RoundUp(at, kPage);
+    file.WriteAt(at, bytes.data(), bytes.size());
+    const auto say = [&](const char* key, std::string value) {
+      auto& entry = *tensor.add_external_data();
+      entry.set_key(key);
+      entry.set_value(std::move(value));
+    };
+    say("location", weights.name);
+    say("offset", std::to_string(at));
+    say("length", std::to_string(bytes.size()));
+    at += bytes.size();
+    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+    tensor.clear_raw_data();
+  }
+}
+
 }  // namespace
 
-void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path) {
-  const onnx::ModelProto model = ToModelProto(graph, metadata);
+void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path,
+                const WeightsFile& weights) {
+  onnx::ModelProto model = ToModelProto(graph, metadata);
+  std::optional<NewFile> beside;
+  if (!weights.name.empty()) {
+    beside.emplace(PathOf(weights, path));
+    MoveOut(*model.mutable_graph(), weights, *beside);
+    chmod(beside->path().c_str(), UsualMode());
+  }
   if (model.ByteSizeLong() > std::numeric_limits<int32_t>::max()) {
     Fail(ErrorCode::kNotImplemented, "{}: a model of more than 2 GiB cannot be written into one file", path.string());
   }
@@ -142,6 +182,7 @@ void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::fi
   NewFile file(path);
   file.WriteAt(0, bytes.data(), bytes.size());
   chmod(file.path().c_str(), UsualMode());
+  if (beside) beside->Publish();
   file.Publish();
 }
 

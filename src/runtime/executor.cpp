@@ -55,7 +55,6 @@ std::string DescribeInputs(const Step& step, Frame& frame) noexcept try {
 
 Executor::Executor(std::unique_ptr<Plan> plan, const SessionResources& resources, bool nested)
     : plan_(std::move(plan)), resources_(resources), nested_(nested) {
-  if (resources_.profiler != nullptr) viewer_ = std::make_unique<GraphViewer>(*plan_->graph);
   for (const MemorySpace& memory : resources_.memories) {
     addressable_.push_back(memory.allocator->addressable());
     auto* arena = dynamic_cast<Arena*>(memory.allocator.get());
@@ -202,6 +201,7 @@ void Executor::ComputeProfiled(const Step& step, StepContext& context, const Run
   std::vector<const Value*> outputs;
   for (const SlotIndex slot : plan_->outputs_of(step))
     outputs.push_back(slot == kNone ? nullptr : &context.frame().value(slot));
+  std::call_once(viewer_made_, [&] { viewer_ = std::make_unique<GraphViewer>(*plan_->graph); });
   state.profiler->AddNode(*step.node, *viewer_, resources_.providers[static_cast<size_t>(step.provider)].provider->name(),
                           context, outputs, step.kernel->Implementation(context), start, finish);
 }

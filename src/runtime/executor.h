@@ -80,7 +80,8 @@ class Executor final : public IdleMemory {
   ShapePlans shape_plans_;
   std::vector<bool> addressable_;  // by memory
   std::vector<Arena::Registration> registrations_;
-  std::unique_ptr<const GraphViewer> viewer_;  // for profiles
+  mutable std::once_flag viewer_made_;
+  mutable std::unique_ptr<const GraphViewer> viewer_;  // for profiles; made by the first run that has one
 };
 
 }  // namespace tessera

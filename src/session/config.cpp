@@ -18,6 +18,8 @@ struct Entry {
   Target target;
 };
 
+constexpr int64_t kMostSpin = 10'000'000;
+
 constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBFloat16, Precision::kBFloat16Weights,
                                      Precision::kFloat16, Precision::kInt8Dynamic};
 
@@ -76,12 +78,32 @@ std::vector<Entry> MakeEntries() {
             "model's files and of the runs' inputs"),
       Flag("session.intra_op.allow_spinning", &SessionConfig::allow_spinning,
            "threads look for work for a moment before they sleep", "1"),
+      {{"session.intra_op.spin_duration_us",
+        OptionType::kInt,
+        "-1",
+        "microseconds that they look for work; -1: as long as pays",
+        {},
+        -1,
+        kMostSpin},
+       &SessionConfig::spin_duration_us},
+      Flag("session.force_spinning_stop", &SessionConfig::force_spinning_stop,
+           "they sleep at once when no run is under way"),
+      {{"session.intra_op_thread_affinities", OptionType::kString, "",
+        "processors, numbered from 1, of each thread but the caller's, such as \"1,2;3-4\" for two threads"},
+       &SessionConfig::affinities},
+      {{"session.optimized_model_external_initializers_file_name", OptionType::kString, "",
+        "file beside the optimized model that its large weights are written to; empty: they lie in the model"},
+       &SessionConfig::optimized_weights_file},
+      Number("session.optimized_model_external_initializers_min_size_in_bytes", &SessionConfig::optimized_weights_least,
+             "smallest weight that is written there", "0"),
       Flag("session.use_env_allocators", &SessionConfig::use_env_allocators,
            "share the environment's host arena with other sessions that say so"),
       Flag("session.strict_attributes", &SessionConfig::strict_attributes,
            "an attribute that its operator does not have is an error instead of a warning"),
       Flag("session.ignore_unknown_dimensions", &SessionConfig::ignore_unknown_dimensions,
            "a name in free_dimensions that the model does not have is left alone instead of being an error"),
+      Flag("session.ignore_unknown_initializers", &SessionConfig::ignore_unknown_initializers,
+           "a name in initializers that the model does not have is left alone instead of being an error"),
       Flag("session.map_files", &SessionConfig::map_files,
            "map the model's files and contexts; 0: copy them, so that a file that is written to or truncated later does no "
            "harm, for more "
@@ -99,9 +121,7 @@ std::vector<Entry> MakeEntries() {
       Flag("ep.context_embed_mode", &SessionConfig::context_embed,
            "that file holds the model's constants, too, instead of naming their place in the model's files"),
       WithoutEffect("session.inter_op.allow_spinning"),
-      WithoutEffect("session.force_spinning_stop"),
       WithoutEffect("session.dynamic_block_base"),
-      WithoutEffect("session.intra_op_thread_affinities"),
       WithoutEffect("session.use_device_allocator_for_initializers"),
       WithoutEffect("session.disable_double_qdq_remover"),
       WithoutEffect("session.enable_quant_qdq_cleanup"),

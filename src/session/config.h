@@ -18,6 +18,9 @@ inline constexpr int64_t kAutomaticLimit = -1;
 struct SessionConfig {
   int64_t min_island_nodes = 0;
   bool allow_spinning = false;
+  bool force_spinning_stop = false;
+  int64_t spin_duration_us = -1;  // the library's
+  std::string affinities;
   bool use_env_allocators = false;
   bool disable_prepacking = false;
   bool denormal_as_zero = false;
@@ -25,12 +28,15 @@ struct SessionConfig {
   bool context_enable = false;
   std::string context_file_path;
   bool context_embed = false;
+  std::string optimized_weights_file;
+  int64_t optimized_weights_least = 0;
   bool tuning = false;
   Precision precision = Precision::kFloat32;
   int64_t nbits_accuracy_level = 0;
   bool round_halves = false;
   bool strict_attributes = false;
   bool ignore_unknown_dimensions = false;
+  bool ignore_unknown_initializers = false;
   bool map_files = false;
   int64_t load_memory_limit = kAutomaticLimit;
   int64_t run_memory_limit = kAutomaticLimit;

@@ -49,7 +49,7 @@ std::shared_ptr<SessionThreadPool> Environment::State::GlobalThreads(bool openmp
   const int threads = options.global_intra_op_threads > 0 ? options.global_intra_op_threads : UsableCores();
   const std::lock_guard lock(mutex_);
   std::shared_ptr<SessionThreadPool>& pool = openmp ? openmp_ : workers_;
-  if (pool == nullptr) pool = openmp ? MakeOpenMpPool(threads) : MakeWorkerPool(threads);
+  if (pool == nullptr) pool = openmp ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, options.global_threads);
   return pool;
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/plan/stand_in.h"
 #include "runtime/threads/cancellable_pool.h"
 #include "runtime/threads/float_mode.h"
+#include "session/model_nodes.h"
 #include "session/plain_bools.h"
 #include "session/provider_options.h"
 #include "session/result_buffers.h"
@@ -63,6 +64,7 @@ bool Holds(const Value& value, const TypeInfo& type) {
 RunOptions::RunOptions(RunOptions&& other) noexcept
     : tag(std::move(other.tag)),
       log_level(other.log_level),
+      profile_prefix(std::move(other.profile_prefix)),
       shrink_arenas(other.shrink_arenas),
       timeout(other.timeout),
       cancelled_(other.cancelled()) {}
@@ -243,6 +245,12 @@ void Session::State::Run(const Request& request, const RunOptions& run_options, 
   RunOffForkedThread([&] { RunHere(request, run_options, stop); });
 }
 
+std::unique_ptr<Profiler> Session::State::ProfilerOfRun(const RunOptions& run_options) const {
+  auto own = std::make_unique<Profiler>(run_options.profile_prefix);
+  own->NameModelNodes(NamesForProfile(placement));
+  return own;
+}
+
 void Session::State::RunHere(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
   const CallersFloatMode float_mode(config.denormal_as_zero ? WithoutDenormals(kPlainFloatMode) : kPlainFloatMode);
   const ShrinkAfter shrink(*this, run_options);
@@ -252,7 +260,9 @@ void Session::State::RunHere(const Request& request, const RunOptions& run_optio
   const auto start = run_options.log_level == LogLevel::kVerbose ? Profiler::Clock::now() : Profiler::Clock::time_point();
   const Allowance allowance(*this, request.inputs);
   const Plan& plan = executor->plan();
-  const ProfileScope profile(profiler.get(), "run", "Session");
+  const std::unique_ptr<Profiler> own = run_options.profile_prefix.empty() ? nullptr : ProfilerOfRun(run_options);
+  Profiler* const recorder = own != nullptr ? own.get() : profiler.get();
+  const ProfileScope profile(recorder, "run", "Session");
   const RunScope scope(*resources.threads);
   const Executor::Lease frame(*executor);
   for (const auto& [slot, value] : plan.defaults) frame->value(slot) = value;
@@ -266,8 +276,8 @@ void Session::State::RunHere(const Request& request, const RunOptions& run_optio
   CheckResultBuffers(*this, request, slots.values());
   const CancelScope cancel_scope(&stop);
   CancellablePool threads(*resources.threads, stop);
-  const bool profiling = profiler != nullptr && profiler->recording();
-  RunState run{.stop = stop, .threads = &threads, .profiler = profiling ? profiler.get() : nullptr};
+  const bool profiling = recorder != nullptr && recorder->recording();
+  RunState run{.stop = stop, .threads = &threads, .profiler = profiling ? recorder : nullptr};
   executor->Run(*frame, run);
   for (size_t k = 0; k < request.wanted.size(); ++k) {
     const SlotIndex slot = slots.values()[k];

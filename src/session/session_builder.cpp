@@ -41,7 +41,7 @@ void SessionBuilder::Build() {
     const Tuning tuning = ChooseTuning();
     LeaveOut(tuning.left_out);
     LoadAndOptimize();
-    if (!options_.optimized_model_path.empty()) WriteModel(*model_.graph, model_.metadata, options_.optimized_model_path);
+    WriteOptimizedModel();
     FailedKernels none;
     AssignAndLower(none);
     SetAlgorithms(*model_.graph, trial_ != nullptr ? trial_->AlgorithmsFor(*model_.graph) : tuning.algorithms);
@@ -84,8 +84,18 @@ void SessionBuilder::AllowFor(size_t model_bytes) {
   if (config_.run_memory_limit == kAutomaticLimit) session_.run_memory->Extend(Session::State::kRunTimesGiven * bytes);
 }
 
+void SessionBuilder::WriteOptimizedModel() const {
+  if (options_.optimized_model_path.empty()) return;
+  WriteModel(*model_.graph, model_.metadata, options_.optimized_model_path,
+             {.name = config_.optimized_weights_file, .least = static_cast<size_t>(config_.optimized_weights_least)});
+}
+
 std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
   if (!config_.context_enable) return nullptr;
+  if (!options_.initializers.empty() || !options_.external_files.empty()) {
+    log_(LogLevel::kWarning, "no context is read or written: weights of the model come from the program's memory");
+    return nullptr;
+  }
   for (const ProviderEntry& entry : resources_.providers) {
     if (!entry.provider->ClaimsModelAsWritten()) continue;
     log_(LogLevel::kWarning, "no context is read or written: {} compiles parts of the model, which only it can store",
@@ -107,6 +117,7 @@ std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
   conditions.emplace_back("writable", options_.optimized_model_path.empty() ? "no" : "yes");
   std::string dimensions, entries, providers;
   for (const auto& [name, size] : options_.free_dimensions) dimensions += fmt::format("{}={};", name, size);
+  for (const auto& [word, size] : options_.free_dimensions_by_denotation) dimensions += fmt::format("({})={};", word, size);
   for (const auto& [name, value] : options_.config) {
     if (!name.starts_with("ep.context")) entries += fmt::format("{}={};", name, value);
   }
@@ -178,6 +189,10 @@ void SessionBuilder::LeaveOut(const LeftOutProviders& names) {
 LoadOptions SessionBuilder::OptionsOfLoad() {
   LoadOptions load_options;
   load_options.free_dimensions = options_.free_dimensions;
+  load_options.free_dimensions_by_denotation = options_.free_dimensions_by_denotation;
+  load_options.initializers = options_.initializers;
+  load_options.ignore_unknown_initializers = config_.ignore_unknown_initializers;
+  load_options.external_files = options_.external_files;
   load_options.ignore_unknown_dimensions = config_.ignore_unknown_dimensions;
   load_options.strict_attributes = config_.strict_attributes;
   load_options.copy_files = !config_.map_files;

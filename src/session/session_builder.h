@@ -42,6 +42,7 @@ class SessionBuilder {
   /// Limits that follow the model's size hear of that much of it.
   void AllowFor(size_t model_bytes);
   std::unique_ptr<ContextCache> MakeContext() const;
+  void WriteOptimizedModel() const;
   bool LoadFromContext(ContextCache& cache);
   Tuning ChooseTuning() const;
   void LeaveOut(const LeftOutProviders& names);

@@ -107,6 +107,8 @@ struct Session::State {
 
  private:
   void RunHere(const Request& request, const RunOptions& options, const StopSignal& stop);
+  /// Of one run that asks for it, instead of the session's.
+  std::unique_ptr<Profiler> ProfilerOfRun(const RunOptions& options) const;
   void ComeFromParent();
   bool LostAtFork() const noexcept;
 

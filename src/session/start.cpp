@@ -34,6 +34,16 @@ ArenaSettings ArenaSettingsOf(const ProviderOptions& options, const ProviderFact
   return fallback;
 }
 
+/// The session's own, with what its configuration says of them.
+ThreadOptions ThreadsOf(const SessionOptions& options, const SessionConfig& config) {
+  ThreadOptions threads = options.threads;
+  threads.spin &= config.allow_spinning;
+  threads.spin_between_runs &= !config.force_spinning_stop;
+  if (config.spin_duration_us >= 0) threads.spin_duration = std::chrono::microseconds(config.spin_duration_us);
+  if (!config.affinities.empty()) threads.affinities = config.affinities;
+  return threads;
+}
+
 }  // namespace
 
 void SessionBuilder::MakeThreads() {
@@ -42,7 +52,7 @@ void SessionBuilder::MakeThreads() {
   } else {
     const int threads = options_.intra_op_threads > 0 ? options_.intra_op_threads : UsableCores();
     resources_.threads =
-        session_.openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, config_.allow_spinning);
+        session_.openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, ThreadsOf(options_, config_));
   }
   resources_.load_pool = std::make_unique<LoadPool>(*resources_.threads, *resources_.limits);
   if (session_.openmp_threads)

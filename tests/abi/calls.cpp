@@ -7,69 +7,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 
+#include "answers.h"
 #include "library.h"
-#include "tiny_model.h"
 
 namespace {
-
-const OrtApi* api;
-OrtEnv* env;
-
-void Print(const char* call, OrtStatusPtr status) {
-  std::printf("%s: %d\n", call, status == nullptr ? 0 : static_cast<int>(api->GetErrorCode(status)));
-  if (status != nullptr && std::getenv("ABI_CALLS_TEXT") != nullptr) std::printf("    %s\n", api->GetErrorMessage(status));
-  api->ReleaseStatus(status);
-}
-
-template <class T>
-void PrintValue(const char* call, OrtStatusPtr status, const T& value) {
-  if (status != nullptr) return Print(call, status);
-  if constexpr (std::is_convertible_v<T, const char*>) {
-    std::printf("%s: \"%s\"\n", call,
-                static_cast<const char*>(value) == nullptr ? "(null)" : static_cast<const char*>(value));
-  } else {
-    std::printf("%s: %lld\n", call, static_cast<long long>(value));
-  }
-}
-
-void Must(OrtStatusPtr status) {
-  if (status == nullptr) return;
-  std::fprintf(stderr, "%s\n", api->GetErrorMessage(status));
-  std::exit(1);
-}
-
-OrtSession* Session(const std::string& model, OrtSessionOptions* options = nullptr) {
-  OrtSession* session = nullptr;
-  Must(api->CreateSessionFromArray(env, model.data(), model.size(), options, &session));
-  return session;
-}
-
-/// Whether a session is made with options that `set` fills in.
-void TryOptions(const char* call, const std::function<void(OrtSessionOptions*)>& set) {
-  OrtSessionOptions* options = nullptr;
-  Must(api->CreateSessionOptions(&options));
-  set(options);
-  const std::string model = tiny::Identity(1);
-  OrtSession* session = nullptr;
-  Print(call, api->CreateSessionFromArray(env, model.data(), model.size(), options, &session));
-  api->ReleaseSession(session);
-  api->ReleaseSessionOptions(options);
-}
-
-OrtValue* Floats(float* data, std::initializer_list<int64_t> shape) {
-  OrtMemoryInfo* info = nullptr;
-  Must(api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &info));
-  size_t count = 1;
-  for (const int64_t dim : shape) count *= static_cast<size_t>(dim);
-  OrtValue* value = nullptr;
-  Must(api->CreateTensorWithDataAsOrtValue(info, data, count * sizeof(float), shape.begin(), shape.size(),
-                                           ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &value));
-  api->ReleaseMemoryInfo(info);
-  return value;
-}
 
 void Loading() {
   OrtSession* session = nullptr;
@@ -458,5 +401,9 @@ int main(int argc, char** argv) {
   Runs();
   Descriptions();
   Rest();
+  WeightCalls();
+  ThreadCalls();
+  SparseCalls();
+  DeviceCalls();
   api->ReleaseEnv(env);
 }

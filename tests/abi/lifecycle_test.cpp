@@ -102,6 +102,17 @@ TEST(Lifecycle, OpensAndClosesManyTimes) {
   EXPECT_LE(ResidentKilobytes(), memory + 4096);
 }
 
+/// The library that says what the processor can do is opened when the first kernel is chosen: without it, kernels would be
+/// those that every processor can run.
+TEST(Lifecycle, KernelsAreChosenByTheProcessor) {
+  Loaded loaded(OpenLibrary(TESSERA_ABI_LIBRARY));
+  OrtValue* result = loaded.values[2];
+  Must(loaded.Run(&result));
+  std::ifstream maps("/proc/self/maps");
+  const std::string text{std::istreambuf_iterator<char>(maps), {}};
+  EXPECT_NE(text.find("libhwy.so"), std::string::npos);
+}
+
 TEST(Lifecycle, EnvironmentIsOne) {
   Loaded first(OpenLibrary(TESSERA_ABI_LIBRARY));
   {

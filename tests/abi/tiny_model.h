@@ -94,4 +94,25 @@ inline std::string Identity(int type) {
   return Model(graph);
 }
 
+/// Y = X + W, whose weight is 1, 2, 3 or external data in "w.bin". X has a first dimension that the model calls a batch.
+inline std::string AddWeight(bool external) {
+  Message batch, three;
+  batch.Bytes(2, "n").Bytes(3, "DATA_BATCH");
+  three.Number(1, 3);
+  const Message type = Message().Number(1, 1).Add(2, Message().Add(1, batch).Add(1, three));
+  Message weight;
+  weight.Number(1, 3).Number(2, 1).Bytes(8, "W");
+  if (external) {
+    weight.Add(13, Message().Bytes(1, "location").Bytes(2, "w.bin")).Number(14, 1);
+  } else {
+    const float values[] = {1, 2, 3};
+    weight.Bytes(9, {reinterpret_cast<const char*>(values), sizeof(values)});
+  }
+  Message graph;
+  graph.Add(1, Node("Add", {"X", "W"}, {"Y"}, "add")).Bytes(2, "adds").Add(5, weight);
+  graph.Add(11, Message().Bytes(1, "X").Add(2, Message().Add(1, type)));
+  graph.Add(12, TensorValue("Y", 1, {{0, "n"}, {3}}));
+  return Model(graph);
+}
+
 }  // namespace tiny

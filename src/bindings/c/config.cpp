@@ -11,6 +11,27 @@
 namespace tessera::c_abi {
 namespace {
 
+enum class Kind { kOption, kEffect, kNone };
+using enum Kind;
+
+struct Key {
+  std::string_view name;
+  Kind kind;
+};
+#define KEY(name, kind) {name, kind},
+constexpr Key kKeys[] = {
+#include "bindings/c/config_keys.inc"
+};
+#undef KEY
+
+/// Those of ONNX Runtime that do nothing here.
+bool IsWithoutEffect(std::string_view key) {
+  const auto* known = std::ranges::find(kKeys, key, &Key::name);
+  return known != std::end(kKeys) && known->kind == kNone;
+}
+
+constexpr std::string_view kProfilePrefix = "onnxruntime_profile_";  // as ONNX Runtime calls it
+
 constexpr size_t kMostKey = 1024, kMostValue = 8192;
 
 /// Numbers of options that have an entry of the C ABI, too.
@@ -38,6 +59,16 @@ bool IsGood(const OptionSchema& schema, const std::string& value) {
   } catch (const Error&) {
     return false;
   }
+}
+
+/// Optimized models are written as ONNX has them.
+void RequireWritable(const OrtSessionOptions& given) {
+  const auto format = given.config.find("session.save_model_format");
+  const bool asked =
+      format == given.config.end() ? given.core.optimized_model_path.extension() == ".ort" : format->second == "ORT";
+  if (!asked || given.core.optimized_model_path.empty()) return;
+  Fail(ErrorCode::kNotImplemented,
+       "optimized models are not written in ONNX Runtime's format; leave session.save_model_format out, or set it to ONNX");
 }
 
 int Threads(int asked) noexcept { return std::max(asked, 0); }
@@ -70,7 +101,12 @@ bool TakeMirror(OrtSessionOptions& options, std::string_view key, std::string_vi
     core.optimized_model_path = value;
     return true;
   }
-  return name == "log_verbosity_level" || name == "use_deterministic_compute" || name == "enable_profiling";
+  if (name == "enable_profiling") {
+    if (value == "0") core.profile_prefix.clear();
+    if (value == "1" && core.profile_prefix.empty()) core.profile_prefix = kProfilePrefix;
+    return true;
+  }
+  return name == "log_verbosity_level" || name == "use_deterministic_compute";
 }
 
 std::filesystem::path ExternalFolder(const OrtSessionOptions* options) {
@@ -79,7 +115,7 @@ std::filesystem::path ExternalFolder(const OrtSessionOptions* options) {
   return folder == options->config.end() ? std::filesystem::path() : std::filesystem::path(folder->second);
 }
 
-SessionOptions OptionsFor(const OrtSessionOptions& given, const OrtEnv& env, std::vector<std::string>& ignored) {
+SessionOptions OptionsFor(const OrtSessionOptions& given, OrtEnv& env, std::vector<LogLine>& notes) {
   SessionOptions core = given.core;
   if (given.log_severity > 4 || given.log_severity < -1) {
     Fail(ErrorCode::kFail, "the session's log severity is {}, expected 0 to 4", given.log_severity);
@@ -93,23 +129,33 @@ SessionOptions OptionsFor(const OrtSessionOptions& given, const OrtEnv& env, std
     Fail(ErrorCode::kFail,
          "session.disable_cpu_ep_fallback is 1, but the session has no other provider: append one, or unset it");
   }
+  RequireWritable(given);
   core.use_global_threads = !given.per_session_threads;
   core.intra_op_threads = Threads(given.intra_op_threads);
   core.inter_op_threads = Threads(given.inter_op_threads);
   core.log_level = static_cast<LogLevel>(given.log_severity >= 0 ? given.log_severity : env.log_level.load());
   core.load_cancel = given.cancel;
+  core.threads.start = StarterOf(given.thread_functions);
+  {
+    const std::lock_guard lock(env.mutex);
+    core.threads.observer = env.observer;
+  }
+  TakeInitializers(given, core);
   if (env.denormal_as_zero) core.config["session.set_denormal_as_zero"] = "1";
   core.config["session.ignore_unknown_dimensions"] = "1";
   for (const auto& [key, value] : given.config) {
-    if (IsForeign(key)) continue;
+    if (IsWithoutEffect(key))
+      notes.push_back({LogLevel::kInfo, fmt::format("configuration entry '{}' has no effect here", key)});
+    if (IsForeign(key) || IsWithoutEffect(key)) continue;
     const auto schemas = session_config_schema();
     const auto schema = std::ranges::find(schemas, key, &OptionSchema::name);
     if (schema == schemas.end()) continue;
     if (IsGood(*schema, value)) {
       core.config.insert_or_assign(key, value);
     } else {
-      ignored.push_back(
-          fmt::format("configuration entry '{}' is '{}', which it does not take: it has no effect", key, value));
+      notes.push_back(
+          {LogLevel::kWarning,
+           fmt::format("configuration entry '{}' is '{}', which it does not take: it has no effect", key, value)});
     }
   }
   return core;

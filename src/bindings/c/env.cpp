@@ -49,6 +49,8 @@ void MakeEnv(const EnvSettings& settings, OrtEnv** out) {
     if (settings.threads != nullptr) {
       options.global_intra_op_threads = ThreadCount(settings.threads->intra_op_threads);
       options.global_inter_op_threads = ThreadCount(settings.threads->inter_op_threads);
+      options.global_threads = settings.threads->threads;
+      options.global_threads.start = StarterOf(settings.threads->functions);
     }
     auto env = std::make_unique<OrtEnv>(options);
     env->log_level = settings.level;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct OrtEnv {
   bool global_threads = false;
   bool denormal_as_zero = false;
   OrtKeyValuePairs config;
+  std::mutex mutex;
+  tessera::ThreadWorkObserver observer;   // of threads of sessions that are made from now on; behind the mutex
   std::vector<OrtAllocator*> registered;  // the clients'
 };
 

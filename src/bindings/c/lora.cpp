@@ -9,8 +9,8 @@
 #include "base/seeded_hash.h"
 #include "bindings/c/allocator.h"
 #include "bindings/c/entry.h"
-#include "bindings/c/flat_buffer.h"
 #include "bindings/c/type_info.h"
+#include "model/flat_buffer.h"
 
 struct OrtLoraAdapter {
   tessera::StringMap<tessera::Value> tensors;

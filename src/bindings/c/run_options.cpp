@@ -7,6 +7,8 @@
 namespace tessera::c_abi {
 namespace {
 
+constexpr std::string_view kProfilePrefix = "onnxruntime_run_profile";  // as ONNX Runtime calls it
+
 OrtRunOptions& Options(OrtRunOptions* options) { return Given(options, "the run options"); }
 const OrtRunOptions& Options(const OrtRunOptions* options) { return Given(options, "the run options"); }
 
@@ -76,6 +78,17 @@ const char* GetRunConfigEntry(const OrtRunOptions* options, const char* config_k
   if (options == nullptr || config_key == nullptr) return nullptr;
   const auto found = options->config.find(config_key);
   return found == options->config.end() ? nullptr : found->second.c_str();
+}
+
+OrtStatusPtr RunOptionsEnableProfiling(OrtRunOptions* options, const char* profile_file_prefix) noexcept {
+  return Guarded([&] {
+    const std::string_view prefix = &Given(profile_file_prefix, "the prefix");
+    Options(options).core.profile_prefix = prefix.empty() ? kProfilePrefix : prefix;
+  });
+}
+
+OrtStatusPtr RunOptionsDisableProfiling(OrtRunOptions* options) noexcept {
+  return Guarded([&] { Options(options).core.profile_prefix.clear(); });
 }
 
 OrtStatusPtr RunOptionsAddActiveLoraAdapter(OrtRunOptions* options, const OrtLoraAdapter* adapter) noexcept {

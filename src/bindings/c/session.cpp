@@ -25,20 +25,20 @@ const Session& Loaded(const OrtSession* session) { return Given(session, "the se
 /// With the client's options, or those that are the default.
 template <class Load>
 void Make(const OrtEnv* env, const OrtSessionOptions* options, OrtSession** out, const Load& load) {
-  const OrtEnv& environment = Given(env, "the environment");
+  OrtEnv& environment = const_cast<OrtEnv&>(Given(env, "the environment"));  // there is one, which the client may change
   Given(out, "out");
   static const OrtSessionOptions plain;
   OrtSessionOptions given = options == nullptr ? plain : *options;
   ChooseDevices(given);
-  std::vector<std::string> ignored;
-  SessionOptions core = OptionsFor(given, environment, ignored);
+  std::vector<LogLine> notes;
+  SessionOptions core = OptionsFor(given, environment, notes);
   std::unique_ptr<SessionLog> log;
   if (given.log.function != nullptr) {
     log = std::make_unique<SessionLog>(given.log, core.log_id);
     core.log_id = log->id();
   }
   auto session = std::make_unique<OrtSession>(load(core, environment.environment), std::move(log));
-  for (const std::string& text : ignored) session->session.state()->log(LogLevel::kWarning, "{}", text);
+  for (const LogLine& note : notes) session->session.state()->log(note.level, "{}", note.text);
   const auto record = given.config.find("session.record_ep_graph_assignment_info");
   if (record != given.config.end() && record->second == "1")
     session->assigned = std::make_unique<AssignedNodes>(session->session.placement());

@@ -112,7 +112,8 @@ OrtStatusPtr SetDeterministicCompute(OrtSessionOptions* options, bool /*value*/)
 
 OrtStatusPtr AddFreeDimensionOverride(OrtSessionOptions* options, const char* dim_denotation, int64_t dim_value) noexcept {
   return Guarded([&] {
-    Options(options).denotations.insert_or_assign(&Given(dim_denotation, "what the dimension stands for"), dim_value);
+    Options(options).core.free_dimensions_by_denotation.insert_or_assign(
+        &Given(dim_denotation, "what the dimension stands for"), dim_value);
   });
 }
 
@@ -127,17 +128,17 @@ OrtStatusPtr SessionOptionsSetLoadCancellationFlag(OrtSessionOptions* options, b
 
 OrtStatusPtr SessionOptionsSetCustomCreateThreadFn(OrtSessionOptions* options,
                                                    OrtCustomCreateThreadFn ort_custom_create_thread_fn) noexcept {
-  return Guarded([&] { Options(options).create_thread = ort_custom_create_thread_fn; });
+  return Guarded([&] { Options(options).thread_functions.create = ort_custom_create_thread_fn; });
 }
 
 OrtStatusPtr SessionOptionsSetCustomThreadCreationOptions(OrtSessionOptions* options,
                                                           void* ort_custom_thread_creation_options) noexcept {
-  return Guarded([&] { Options(options).thread_creation_options = ort_custom_thread_creation_options; });
+  return Guarded([&] { Options(options).thread_functions.options = ort_custom_thread_creation_options; });
 }
 
 OrtStatusPtr SessionOptionsSetCustomJoinThreadFn(OrtSessionOptions* options,
                                                  OrtCustomJoinThreadFn ort_custom_join_thread_fn) noexcept {
-  return Guarded([&] { Options(options).join_thread = ort_custom_join_thread_fn; });
+  return Guarded([&] { Options(options).thread_functions.join = ort_custom_join_thread_fn; });
 }
 
 }  // namespace tessera::c_abi

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/c/env.h"
+#include "bindings/c/threading.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/session.h"
 
@@ -20,18 +21,15 @@ struct OrtSessionOptions {
   tessera::SessionOptions core;
   /// All that was said, known or not.
   std::map<std::string, std::string, std::less<>> config;
-  std::map<std::string, int64_t, std::less<>> denotations;  // sizes of dimensions by what they stand for
-  /// Weights by name, in place of the model's.
-  std::map<std::string, tessera::Value, std::less<>> initializers, external_initializers;
+  /// Weights by name, in place of the model's: those that the client has for any model, and those that this one lacks.
+  std::map<std::string, tessera::Tensor, std::less<>> initializers, external_initializers;
   /// Files of external data that lie in memory, by the names that the model has for them.
   std::map<std::string, std::pair<const char*, size_t>, std::less<>> files;
   tessera::c_abi::LogTarget log;
   int log_severity = -1;  // the environment's
   int intra_op_threads = 0, inter_op_threads = 0;
   bool per_session_threads = true;
-  OrtCustomCreateThreadFn create_thread = nullptr;
-  OrtCustomJoinThreadFn join_thread = nullptr;
-  void* thread_creation_options = nullptr;
+  tessera::c_abi::ThreadFunctions thread_functions;
   OrtExecutionProviderDevicePolicy policy = OrtExecutionProviderDevicePolicy_DEFAULT;
   EpSelectionDelegate delegate = nullptr;
   void* delegate_state = nullptr;
@@ -39,9 +37,17 @@ struct OrtSessionOptions {
 
 namespace tessera::c_abi {
 
-/// What Tessera is to make of the options in this environment. Throws Error for what no session can be made with; what has
-/// no effect goes to the log.
-SessionOptions OptionsFor(const OrtSessionOptions& given, const OrtEnv& env, std::vector<std::string>& ignored);
+struct LogLine {
+  LogLevel level;
+  std::string text;
+};
+
+/// What Tessera is to make of the options in this environment. Throws Error for what no session can be made with; `notes`
+/// are for the log, of what has no effect.
+SessionOptions OptionsFor(const OrtSessionOptions& given, OrtEnv& env, std::vector<LogLine>& notes);
+
+/// The client's weights.
+void TakeInitializers(const OrtSessionOptions& given, SessionOptions& core);
 
 /// Asks the client's delegate for providers, where it gave one and no provider.
 void ChooseDevices(OrtSessionOptions& options);

@@ -12,12 +12,15 @@ namespace tessera::c_abi {
 namespace {
 
 /// A tensor that looks at `size` bytes of the client's.
-Tensor ViewOf(const MemoryInfo& memory, void* data, size_t size, const Shape& shape, ElementType type) {
+Tensor ViewOf(const MemoryInfo& memory, void* data, size_t size, const int64_t* dims, size_t rank, ElementType type) {
   Require(type != ElementType::kString, "a tensor of strings cannot look at memory; use CreateTensorAsOrtValue");
-  const size_t needed = ByteSize(type, shape.num_elements());
-  Require(size >= needed, "the memory is too small for {} elements of shape {}: {} bytes are needed, {} are given",
-          ElementTypeName(type), shape, needed, size);
-  return Tensor::View(type, shape, data, memory);
+  Require(dims != nullptr || rank == 0, "the shape is null; give its {} dimensions", rank);
+  // It is the tensor that looks at the dimensions, once.
+  Tensor view = Tensor::View(type, Shape(std::span(dims, rank)), data, memory);
+  Require(size >= view.byte_size(),
+          "the memory is too small for {} elements of shape {}: {} bytes are needed, {} are given", ElementTypeName(type),
+          view.shape(), view.byte_size(), size);
+  return view;
 }
 
 }  // namespace
@@ -40,7 +43,7 @@ OrtStatusPtr CreateTensorWithDataAsOrtValue(const OrtMemoryInfo* info, void* p_d
   return Guarded([&] {
     const MemoryInfo memory = MemoryOf(Given(info, "the memory info"));
     Given(out, "out");
-    *out = new OrtValue(ViewOf(memory, p_data, p_data_len, ShapeOf(shape, shape_len), ElementOf(type)));
+    *out = new OrtValue(ViewOf(memory, p_data, p_data_len, shape, shape_len, ElementOf(type)));
   });
 }
 
@@ -51,8 +54,8 @@ OrtStatusPtr CreateTensorWithDataAndDeleterAsOrtValue(OrtAllocator* deleter, voi
     OrtAllocator& memory = Given(deleter, "the deleter");
     Given(out, "out");
     const OrtMemoryInfo* info = memory.Info == nullptr ? nullptr : memory.Info(&memory);
-    const Tensor view = ViewOf(info == nullptr ? MemoryInfo() : MemoryOf(*info), p_data, p_data_len,
-                               ShapeOf(shape, shape_len), ElementOf(type));
+    const Tensor view =
+        ViewOf(info == nullptr ? MemoryInfo() : MemoryOf(*info), p_data, p_data_len, shape, shape_len, ElementOf(type));
     auto value = std::make_unique<OrtValue>();
     // From here on the buffer is ours to free, whatever happens.
     std::shared_ptr<void> owner(p_data, [&memory](void* data) {

@@ -10,6 +10,7 @@
 /// A value and nothing more, so that values of a session are handed out by their address.
 struct OrtValue : tessera::Value, tessera::c_abi::Recycled<OrtValue> {
   OrtValue() = default;
+  explicit OrtValue(tessera::Tensor&& tensor) : tessera::Value(std::move(tensor)) {}
   explicit OrtValue(tessera::Value value) : tessera::Value(std::move(value)) {}
 };
 

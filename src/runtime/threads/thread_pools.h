@@ -12,6 +12,8 @@
 
 namespace tessera {
 
+struct ThreadOptions;
+
 /// A pool that knows how many runs are under way, so that callers who already fill the cores get no extra threads.
 class SessionThreadPool : public ThreadPool {
  public:
@@ -37,6 +39,8 @@ class RunScope {
 std::shared_ptr<SessionThreadPool> MakeSerialPool();
 /// Own threads: they spin for a moment after work and while a run is under way (unless told not to), then sleep on a futex.
 std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, bool spin = true);
+/// Throws Error for affinities of another number of threads.
+std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, const ThreadOptions& options);
 /// libgomp's team, the one that oneDNN uses.
 std::shared_ptr<SessionThreadPool> MakeOpenMpPool(int threads);
 

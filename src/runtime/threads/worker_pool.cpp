@@ -12,7 +12,9 @@
 #include "base/check.h"
 #include "base/fork.h"
 #include "runtime/plan/region.h"
+#include "runtime/threads/affinities.h"
 #include "runtime/threads/core_contention.h"
+#include "tessera/thread_options.h"
 
 namespace tessera {
 namespace {
@@ -42,9 +44,21 @@ void Wake(std::atomic<uint32_t>& word, int threads) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
 }
 
+/// Where the client does not start threads itself.
+std::function<void()> StartHere(std::function<void()> body) {
+  return [thread = std::make_shared<std::thread>(std::move(body))] { thread->join(); };
+}
+
 class WorkerPool final : public SessionThreadPool {
  public:
-  WorkerPool(int threads, bool spin) : threads_(threads), spin_(spin) {
+  WorkerPool(int threads, const ThreadOptions& options)
+      : threads_(threads), options_(options), affinities_(ParseAffinities(options.affinities)) {
+    const size_t own = static_cast<size_t>(threads) - 1;
+    Require(affinities_.empty() || affinities_.size() == own,
+            "affinities are given for {} threads, the pool has {} beside the caller's", affinities_.size(), own);
+    if (options_.observer.observes()) {
+      for (Job& job : jobs_) job.work.resize(own);
+    }
     try {
       Start();
     } catch (const std::exception& error) {
@@ -81,6 +95,7 @@ class WorkerPool final : public SessionThreadPool {
     if (job == nullptr) return RunChunksHere(chunks, body);
     job->queue.Reset(chunks);
     job->body = &body;
+    Announce(*job, helpers);
     job->seats.store(helpers, std::memory_order_relaxed);
     job->open.store(true);
     epoch_.fetch_add(1);
@@ -88,6 +103,7 @@ class WorkerPool final : public SessionThreadPool {
     job->queue.Work(0, body);
     job->open.store(false);
     WaitForWorkers(*job);
+    Abandon(*job);
     // The slot is free again before the error leaves.
     struct Release {
       Job* job;
@@ -101,7 +117,13 @@ class WorkerPool final : public SessionThreadPool {
   bool forked() const noexcept { return generation_.load(std::memory_order_acquire) != ForkGeneration(); }
 
   void Start() {
-    for (int i = 1; i < threads_; ++i) workers_->emplace_back([this, i] { Loop(i); });
+    const ThreadStarter start = options_.start ? options_.start : StartHere;
+    for (int i = 1; i < threads_; ++i) {
+      workers_->push_back(start([this, i] {
+        if (!affinities_.empty()) StayOn(affinities_[static_cast<size_t>(i) - 1]);
+        Loop(i);
+      }));
+    }
   }
 
   /// In a child of fork(): with new workers, as many as can be had, and nothing of regions that were under way in the
@@ -114,7 +136,7 @@ class WorkerPool final : public SessionThreadPool {
     sleepers_.store(0);
     runs_.store(0);
     try {
-      workers_ = std::make_unique<std::vector<std::thread>>();
+      workers_ = std::make_unique<std::vector<std::function<void()>>>();
       Start();
     } catch (...) {  // loops run on the threads that there are
     }
@@ -129,7 +151,7 @@ class WorkerPool final : public SessionThreadPool {
     stop_.store(true);
     epoch_.fetch_add(1);
     Wake(epoch_, threads_);
-    for (std::thread& worker : *workers_) worker.join();
+    for (const std::function<void()>& join : *workers_) join();
   }
 
   /// A region that workers may join. Slots live as long as the pool, so that a late look at one is harmless.
@@ -141,6 +163,7 @@ class WorkerPool final : public SessionThreadPool {
     alignas(64) std::atomic<uint32_t> inside{0};
     std::atomic<bool> awaited{false};  // the caller may sleep until nobody is inside
     ChunkQueue queue;
+    std::vector<void*> work;  // what the observer calls it, by seat
 
     void Reset() noexcept {
       claimed.store(false);
@@ -163,12 +186,38 @@ class WorkerPool final : public SessionThreadPool {
     bool worked = false;
     job.inside.fetch_add(1);
     // The caller closes the job before it waits for `inside` to be 0: who sees it open here may use it.
-    if (job.open.load() && job.seats.fetch_sub(1, std::memory_order_relaxed) > 0) {
-      job.queue.Work(thread, *job.body);
-      worked = true;
+    if (job.open.load()) {
+      if (const int seat = job.seats.fetch_sub(1, std::memory_order_relaxed); seat > 0) {
+        Help(job, thread, static_cast<size_t>(seat) - 1);
+        worked = true;
+      }
     }
     if (job.inside.fetch_sub(1) == 1 && job.awaited.load()) Wake(job.inside, 1);
     return worked;
+  }
+
+  void Announce(Job& job, int helpers) noexcept {
+    const ThreadWorkObserver& observer = options_.observer;
+    if (job.work.empty()) [[likely]]
+      return;
+    for (size_t seat = 0; seat < static_cast<size_t>(helpers); ++seat)
+      job.work[seat] = observer.enqueue == nullptr ? nullptr : observer.enqueue(observer.context);
+  }
+
+  void Help(Job& job, int thread, size_t seat) noexcept {
+    const ThreadWorkObserver& observer = options_.observer;
+    if (observer.start != nullptr) observer.start(observer.context, job.work[seat]);
+    job.queue.Work(thread, *job.body);
+    if (observer.stop != nullptr) observer.stop(observer.context, job.work[seat]);
+  }
+
+  /// The seats that nobody took.
+  void Abandon(Job& job) noexcept {
+    const ThreadWorkObserver& observer = options_.observer;
+    if (observer.abandon == nullptr) [[likely]]
+      return;
+    for (int seat = job.seats.load(std::memory_order_relaxed); seat > 0; --seat)
+      observer.abandon(observer.context, job.work[static_cast<size_t>(seat) - 1]);
   }
 
   void Loop(int thread) noexcept {
@@ -217,16 +266,18 @@ class WorkerPool final : public SessionThreadPool {
     const auto limit = [&]() -> Clock::duration {
       const int runs = runs_.load(std::memory_order_relaxed);
       if (contended() || runs >= threads_) return kSpinWhenContended;  // so many callers leave nothing to join
-      return runs > 0 ? kSpinInRun : kSpinAfterRun;
+      if (runs == 0 && !options_.spin_between_runs) return Clock::duration::zero();
+      return options_.spin_duration.value_or(runs > 0 ? kSpinInRun : kSpinAfterRun);
     };
-    if (spin_ && SpinUntil([&] { return epoch_.load(std::memory_order_relaxed) != seen; }, limit)) return;
+    if (options_.spin && SpinUntil([&] { return epoch_.load(std::memory_order_relaxed) != seen; }, limit)) return;
     sleepers_.fetch_add(1);
     if (epoch_.load() == seen) Sleep(epoch_, seen);
     sleepers_.fetch_sub(1);
   }
 
   const int threads_;
-  const bool spin_;
+  const ThreadOptions options_;
+  const std::vector<Processors> affinities_;  // by thread but the caller's; empty: any
   std::array<Job, 8> jobs_;
   alignas(64) std::atomic<uint32_t> epoch_{0};
   std::atomic<int> sleepers_{0};
@@ -237,13 +288,18 @@ class WorkerPool final : public SessionThreadPool {
   std::atomic<bool> stop_{false};
   std::atomic<uint32_t> generation_{ForkGeneration()};
   ForkMutex start_again_;
-  std::unique_ptr<std::vector<std::thread>> workers_ = std::make_unique<std::vector<std::thread>>();
+  /// Each waits for a worker's end.
+  std::unique_ptr<std::vector<std::function<void()>>> workers_ = std::make_unique<std::vector<std::function<void()>>>();
 };
 
 }  // namespace
 
 std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, bool spin) {
-  return threads <= 1 ? MakeSerialPool() : std::make_shared<WorkerPool>(threads, spin);
+  return MakeWorkerPool(threads, ThreadOptions{.spin = spin});
+}
+
+std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, const ThreadOptions& options) {
+  return threads <= 1 ? MakeSerialPool() : std::make_shared<WorkerPool>(threads, options);
 }
 
 }  // namespace tessera

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 
-namespace tessera::c_abi {
+namespace tessera {
 
 class FlatTable;
 
@@ -65,12 +65,27 @@ class FlatTable {
     return place == 0 ? std::span<const std::byte>() : buffer_.Vector(buffer_.Follow(place), width);
   }
   size_t NumTables(int field) const { return Vector(field, sizeof(uint32_t)).size() / sizeof(uint32_t); }
-  FlatTable Table(int field, size_t i) const {
-    const size_t elements = buffer_.Follow(PlaceOf(field)) + sizeof(uint32_t);
-    return {buffer_, buffer_.Follow(elements + i * sizeof(uint32_t))};
+  FlatTable Table(int field, size_t i) const { return {buffer_, Element(field, i)}; }
+  /// One of several texts.
+  std::string_view Text(int field, size_t i) const {
+    const std::span<const std::byte> bytes = buffer_.Vector(Element(field, i), 1);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  bool Has(int field) const { return PlaceOf(field) != 0; }
+  /// A table that is a field by itself; throws Error where it is left out.
+  FlatTable Inner(int field) const {
+    const size_t place = PlaceOf(field);
+    Require(place != 0, "the file is damaged: a table lacks its field {}", field);
+    return {buffer_, buffer_.Follow(place)};
   }
 
  private:
+  /// Where element i of a vector of offsets leads to.
+  size_t Element(int field, size_t i) const {
+    Require(i < NumTables(field), "the file is damaged: a vector has no element {}", i);
+    const size_t elements = buffer_.Follow(PlaceOf(field)) + sizeof(uint32_t);
+    return buffer_.Follow(elements + i * sizeof(uint32_t));
+  }
   /// 0: left out.
   size_t PlaceOf(int field) const {
     const size_t table = at_ - static_cast<size_t>(static_cast<int64_t>(buffer_.Read<int32_t>(at_)));
@@ -86,4 +101,4 @@ class FlatTable {
 
 inline FlatTable FlatBuffer::root() const { return {*this, Follow(0)}; }
 
-}  // namespace tessera::c_abi
+}  // namespace tessera

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+
+/// Processors, numbered from 0 as the system does.
+using Processors = std::vector<int>;
+
+/// Those of each thread, from text that numbers them from 1: "1,2;5-8" for two threads. Throws Error for what is no number,
+/// no range, or not a number that processors have.
+std::vector<Processors> ParseAffinities(std::string_view text);
+
+/// The calling thread runs on these alone. Where the system has none of them or does not let it, it runs where it did.
+void StayOn(const Processors& processors) noexcept;
+
+}  // namespace tessera
