@@ -22,7 +22,7 @@ if [ ! -e "$VENV/.complete" ]; then
   touch "$VENV/.complete"
 fi
 
-defines=(-C "cmake.define.TESSERA_DEPS=$DEPS" -C install.strip=true)
+defines=(-C build-dir=build-wheel -C "cmake.define.TESSERA_DEPS=$DEPS" -C install.strip=true)
 if [ "${TESSERA_SLIM:-0}" != 0 ]; then
   for library in JPEG PNG TIFF WEBP OPENJPEG; do defines+=(-C "cmake.define.TESSERA_$library=OFF"); done
 fi
