@@ -31,5 +31,5 @@ rm -rf build/wheel-plain
 "$VENV/bin/python" -m build --wheel --outdir build/wheel-plain "${defines[@]}"
 
 step "Putting the libraries into it"
-PATH="$PWD/$VENV/bin:$PATH" "$VENV/bin/auditwheel" repair --wheel-dir "$DIST" build/wheel-plain/*.whl
+PATH="$PWD/$VENV/bin:$PATH" "$VENV/bin/auditwheel" repair --zip-compression-level 9 --wheel-dir "$DIST" build/wheel-plain/*.whl
 ls -l "$DIST"/*.whl
