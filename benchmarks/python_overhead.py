@@ -1,6 +1,6 @@
-"""What a run costs beside the model: a tiny model, Tessera and ONNX Runtime in turn in one process, best of several rounds.
+"""What a run costs beside the model: a tiny one, Tessera and ONNX Runtime in turn in one process, best of several rounds.
 
-    PYTHONPATH=build/python python benchmarks/python_overhead.py
+PYTHONPATH=build/python python benchmarks/python_overhead.py
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ def tiny_model() -> bytes:
     """z = x + y"""
     info = helper.make_tensor_value_info
     inputs = [info("x", TensorProto.FLOAT, ["n", 4]), info("y", TensorProto.FLOAT, [4])]
-    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "g", inputs, [info("z", TensorProto.FLOAT, ["n", 4])])
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "y"], ["z"])], "g", inputs, [info("z", TensorProto.FLOAT, ["n", 4])]
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
 
 

@@ -22,7 +22,7 @@ if [ ! -e "$VENV/.complete" ]; then
   touch "$VENV/.complete"
 fi
 
-defines=(-C "cmake.define.TESSERA_DEPS=$DEPS" -C install.strip=true)
+defines=(-C build-dir=build-wheel -C "cmake.define.TESSERA_DEPS=$DEPS" -C install.strip=true)
 if [ "${TESSERA_SLIM:-0}" != 0 ]; then
   for library in JPEG PNG TIFF WEBP OPENJPEG; do defines+=(-C "cmake.define.TESSERA_$library=OFF"); done
 fi
@@ -31,5 +31,5 @@ rm -rf build/wheel-plain
 "$VENV/bin/python" -m build --wheel --outdir build/wheel-plain "${defines[@]}"
 
 step "Putting the libraries into it"
-PATH="$PWD/$VENV/bin:$PATH" "$VENV/bin/auditwheel" repair --wheel-dir "$DIST" build/wheel-plain/*.whl
+PATH="$PWD/$VENV/bin:$PATH" "$VENV/bin/auditwheel" repair --zip-compression-level 9 --wheel-dir "$DIST" build/wheel-plain/*.whl
 ls -l "$DIST"/*.whl

@@ -1,6 +1,6 @@
 """Says what is on pictures, with a model that classifies them: classify_image.py MODEL LABELS PICTURE...
 
-MODEL takes float [batch, 3, height, width], colours scaled as ImageNet's; LABELS is a text file with a line for each class.
+MODEL takes float [batch, 3, height, width], colours scaled as ImageNet's; LABELS is a text with a line for each class.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Asks a package all that a program may ask: `answers.py MODULE` prints what it answered as JSON.
 
-test_answers.py runs it once with each package and compares. An answer is a value, or the class of an exception and its code.
+test_answers.py runs it once with each package and compares. An answer is a value, or an exception's class and code.
 """
 
 from __future__ import annotations
@@ -96,9 +96,7 @@ each(
     ),
     provider_unknown=lambda ort, s: printed(lambda: session(ort, models.identity(), providers=["Nobody"])),
     provider_number=lambda ort, s: printed(lambda: session(ort, models.identity(), providers=[1])),
-    provider_lengths=lambda ort, s: printed(
-        lambda: session(ort, models.identity(), provider_options=[{}, {}]), lines=2
-    ),
+    provider_lengths=lambda ort, s: printed(lambda: session(ort, models.identity(), provider_options=[{}, {}]), lines=2),
     no_fallback=lambda ort, s: without_fallback(s, ["Nobody"]),
     set_providers=lambda ort, s: (s.set_providers(["CPUExecutionProvider"]), s.run(None, {"x": FOUR}))[1],
     every_provider=lambda ort, s: [p for p in ort.get_all_providers() if p != "OpenCLExecutionProvider"],
@@ -122,9 +120,7 @@ each(
     value_facts=lambda ort, s: value_facts(ort.OrtValue.ortvalue_from_numpy(FOUR.reshape(2, 2))),
     value_of_list=lambda ort, s: ort.OrtValue.ortvalue_from_numpy([1, 2]),
     value_from_shape=lambda ort, s: value_facts(ort.OrtValue.ortvalue_from_shape_and_type([2, 3], np.int64)),
-    value_bfloat16=lambda ort, s: value_facts(
-        ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.zeros(2, np.uint16), 16)
-    ),
+    value_bfloat16=lambda ort, s: value_facts(ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.zeros(2, np.uint16), 16)),
     value_in_place=lambda ort, s: in_place(ort),
     value_numpy=lambda ort, s: ort.OrtValue.ortvalue_from_numpy(FOUR).numpy(),
     run_with_values=lambda ort, s: [
@@ -149,10 +145,23 @@ each(
     sparse=lambda ort, s: sparse_facts(ort),
     names=lambda ort, s: sorted(
         name
-        for name in (
-            "Fail InvalidArgument NoSuchFile NoModel EngineError RuntimeException InvalidProtobuf ModelLoaded NotImplemented "
-            "InvalidGraph EPFail ModelLoadCanceled ModelRequiresCompilation NotFound DeviceReset"
-        ).split()
+        for name in [
+            "Fail",
+            "InvalidArgument",
+            "NoSuchFile",
+            "NoModel",
+            "EngineError",
+            "RuntimeException",
+            "InvalidProtobuf",
+            "ModelLoaded",
+            "NotImplemented",
+            "InvalidGraph",
+            "EPFail",
+            "ModelLoadCanceled",
+            "ModelRequiresCompilation",
+            "NotFound",
+            "DeviceReset",
+        ]
         if issubclass(getattr(state_module(ort), name), Exception)
     ),
 )

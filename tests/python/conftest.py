@@ -1,4 +1,4 @@
-"""What the tests share. `PYTHONPATH` names the folder of the package under test; ONNX Runtime's is beside it, if anywhere."""
+"""What the tests share. `PYTHONPATH` names the folder of the package under test, ONNX Runtime's is beside it."""
 
 from __future__ import annotations
 

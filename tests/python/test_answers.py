@@ -11,7 +11,6 @@ from conftest import needs_genuine
 import tessera as ort
 
 
-
 @needs_genuine
 @pytest.mark.parametrize("name", sorted(asked.CASES))
 def test_answer(answers: dict[str, dict], name: str) -> None:

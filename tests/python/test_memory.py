@@ -84,7 +84,11 @@ def test_binding_by_address() -> None:
 
 def test_result_is_the_run_s_own_buffer() -> None:
     (value,) = session(models.add()).run_with_ort_values(
-        None, {"x": ort.OrtValue.ortvalue_from_numpy(np.ones((1, 4), np.float32)), "y": ort.OrtValue.ortvalue_from_numpy(FOUR)}
+        None,
+        {
+            "x": ort.OrtValue.ortvalue_from_numpy(np.ones((1, 4), np.float32)),
+            "y": ort.OrtValue.ortvalue_from_numpy(FOUR),
+        },
     )
     assert address(value.numpy()) == value.data_ptr()
     assert not value.numpy().flags.owndata

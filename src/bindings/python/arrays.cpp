@@ -63,7 +63,8 @@ bool LiesAsTensor(PyArrayObject* array) noexcept {
 }
 
 nb::object AsObjects(PyArrayObject* array) {
-  return Checked(PyArray_FROMANY(reinterpret_cast<PyObject*>(array), NPY_OBJECT, 0, 0, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST));
+  return Checked(
+      PyArray_FROMANY(reinterpret_cast<PyObject*>(array), NPY_OBJECT, 0, 0, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST));
 }
 
 Tensor StringsIn(PyArrayObject* array) {
@@ -166,8 +167,8 @@ nb::object ArrayOver(Tensor tensor) {
   const nb::capsule base(held, [](void* kept) noexcept { delete static_cast<Tensor*>(kept); });
   if (data == nullptr)  // of no elements
     return Checked(PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(rank), dims, nullptr, nullptr, 0, nullptr));
-  nb::object array = Checked(PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(rank), dims, nullptr, data,
-                                                  NPY_ARRAY_CARRAY, nullptr));
+  nb::object array = Checked(
+      PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(rank), dims, nullptr, data, NPY_ARRAY_CARRAY, nullptr));
   if (PyArray_SetBaseObject(ArrayIn(array), nb::object(base).release().ptr()) < 0) nb::raise_python_error();
   return array;
 }
@@ -198,7 +199,8 @@ Value Borrow(nb::handle object, const TypeInfo& declared, nb::object& keep) {
   if (declared.kind == ValueKind::kOptional) return Borrow(object, *declared.inner, keep);
   if (declared.kind == ValueKind::kMap && IsMapping(object)) return MapFrom(object, declared);
   if (declared.kind == ValueKind::kSequence) return SequenceFrom(object, declared);
-  if (nb::hasattr(object, "__dlpack__") && !nb::hasattr(object, "__array_interface__")) return FromDlpack(object, declared.element == ElementType::kBool);
+  if (nb::hasattr(object, "__dlpack__") && !nb::hasattr(object, "__array_interface__"))
+    return FromDlpack(object, declared.element == ElementType::kBool);
   keep = ArrayFrom(object, declared.element);
   return ViewOf(keep);
 }
@@ -218,7 +220,8 @@ Tensor TensorOver(nb::object array, ElementType type) {
   PyArrayObject* given = ArrayIn(array);
   const size_t size = ByteSize(type, ShapeOf(given).num_elements());
   if (type == ElementType::kString || size != static_cast<size_t>(PyArray_NBYTES(given)))
-    throw Error(ErrorCode::kInvalidArgument, "the array's elements are not of the size of " + std::string(ElementTypeName(type)));
+    throw Error(ErrorCode::kInvalidArgument,
+                "the array's elements are not of the size of " + std::string(ElementTypeName(type)));
   const Shape shape = ShapeOf(given);
   void* data = PyArray_DATA(given);
   return Tensor::Share(type, shape, data, Owner(std::move(array)));
@@ -249,7 +252,8 @@ ElementType ElementTypeFrom(nb::handle dtype) {
   if (PyArray_DescrConverter(dtype.ptr(), &converted) == NPY_FAIL) nb::raise_python_error();
   const nb::object held = nb::steal(reinterpret_cast<PyObject*>(converted));
   const ElementType type = TypeOf(converted);
-  if (type == ElementType::kUndefined) throw Error(ErrorCode::kInvalidArgument, std::string("no tensor has elements of ") + nb::str(dtype).c_str());
+  if (type == ElementType::kUndefined)
+    throw Error(ErrorCode::kInvalidArgument, std::string("no tensor has elements of ") + nb::str(dtype).c_str());
   return type;
 }
 

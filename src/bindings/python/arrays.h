@@ -10,8 +10,8 @@ namespace tessera::python {
 
 namespace nb = nanobind;
 
-/// The value that `object` stands for where a value of `declared` type is wanted (kNone: whatever it is). Arrays that lie as
-/// tensors do are looked at in place: `keep` must live as long as the value. Throws Python's errors and Error.
+/// The value that `object` stands for where a value of `declared` type is wanted (kNone: whatever it is). Arrays that lie
+/// as tensors do are looked at in place: `keep` must live as long as the value. Throws Python's errors and Error.
 Value Borrow(nb::handle object, const TypeInfo& declared, nb::object& keep);
 
 /// The same with everything kept alive by the value itself.

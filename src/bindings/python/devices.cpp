@@ -85,7 +85,8 @@ OwnedMemoryInfo MakeMemoryInfo(const std::string& name, OrtAllocatorType type, i
 void BindDevice(nb::module_& module) {
   auto device = nb::class_<Device>(module, "OrtDevice", "Kind, memory, vendor and number of a device.");
   device.def("__init__", [](Device* self, int type, int memory, int id) { new (self) Device{type, memory, 0, id}; });
-  device.def("__init__", [](Device* self, int type, int memory, int vendor, int id) { new (self) Device{type, memory, vendor, id}; });
+  device.def("__init__",
+             [](Device* self, int type, int memory, int vendor, int id) { new (self) Device{type, memory, vendor, id}; });
   device.def("__init__", [](Device* self, const Device& other) { new (self) Device(other); });
   device.def_static("make", &DeviceNamed, nb::arg("ort_device_name"), nb::arg("device_id"), nb::arg("vendor_id") = -1,
                     "The device of that name: \"cpu\", \"cuda\", \"gpu\", ...");
@@ -97,7 +98,15 @@ void BindDevice(nb::module_& module) {
   device.def("device_mem_type", [](const Device& self) { return self.memory_type; });
   device.def("_get_c_device", [](nb::object self) { return self; });
   device.def_prop_ro("_ort_device", [](nb::object self) { return self; });
-  for (const auto& [name, type] : {std::pair{"cpu", kCpu}, {"cuda", kGpu}, {"gpu", kGpu}, {"dml", kGpu}, {"webgpu", kGpu}, {"fpga", kFpga}, {"cann", kNpu}, {"npu", kNpu}, {"default_memory", 0}})
+  for (const auto& [name, type] : {std::pair{"cpu", kCpu},
+                                   {"cuda", kGpu},
+                                   {"gpu", kGpu},
+                                   {"dml", kGpu},
+                                   {"webgpu", kGpu},
+                                   {"fpga", kFpga},
+                                   {"cann", kNpu},
+                                   {"npu", kNpu},
+                                   {"default_memory", 0}})
     device.def_static(name, [type = type] { return type; });
 }
 
@@ -117,15 +126,19 @@ void BindMemoryInfo(nb::module_& module) {
 void BindOffered(nb::module_& module) {
   auto hardware = nb::class_<HardwareDevice>(module, "OrtHardwareDevice", "A device of the machine.");
   hardware.def_prop_ro("type", [](const HardwareDevice& self) { return Api().HardwareDevice_Type(self.described); });
-  hardware.def_prop_ro("vendor_id", [](const HardwareDevice& self) { return Api().HardwareDevice_VendorId(self.described); });
+  hardware.def_prop_ro("vendor_id",
+                       [](const HardwareDevice& self) { return Api().HardwareDevice_VendorId(self.described); });
   hardware.def_prop_ro("vendor", [](const HardwareDevice& self) { return Api().HardwareDevice_Vendor(self.described); });
-  hardware.def_prop_ro("device_id", [](const HardwareDevice& self) { return Api().HardwareDevice_DeviceId(self.described); });
-  hardware.def_prop_ro("metadata", [](const HardwareDevice& self) { return TextsIn(Api().HardwareDevice_Metadata(self.described)); });
+  hardware.def_prop_ro("device_id",
+                       [](const HardwareDevice& self) { return Api().HardwareDevice_DeviceId(self.described); });
+  hardware.def_prop_ro("metadata",
+                       [](const HardwareDevice& self) { return TextsIn(Api().HardwareDevice_Metadata(self.described)); });
 
   auto offered = nb::class_<EpDevice>(module, "OrtEpDevice", "A provider on a device that it can use.");
   offered.def_prop_ro("ep_name", [](const EpDevice& self) { return Api().EpDevice_EpName(self.described); });
   offered.def_prop_ro("ep_vendor", [](const EpDevice& self) { return Api().EpDevice_EpVendor(self.described); });
-  offered.def_prop_ro("ep_metadata", [](const EpDevice& self) { return TextsIn(Api().EpDevice_EpMetadata(self.described)); });
+  offered.def_prop_ro("ep_metadata",
+                      [](const EpDevice& self) { return TextsIn(Api().EpDevice_EpMetadata(self.described)); });
   offered.def_prop_ro("ep_options", [](const EpDevice& self) { return TextsIn(Api().EpDevice_EpOptions(self.described)); });
   offered.def_prop_ro("device", [](const EpDevice& self) { return HardwareDevice{Api().EpDevice_Device(self.described)}; });
   offered.def("memory_info", [](const EpDevice& self, OrtDeviceMemoryType kind) -> nb::object {
@@ -153,7 +166,8 @@ MemoryInfo MemoryOf(const Device& device) {
   if (device.type == kCpu) return {};
   if (device.type == kGpu && device.vendor != kNvidia && device.vendor != kMicrosoft)
     return {.name = "OpenCL", .device = DeviceType::kGpu, .device_id = device.id, .host_accessible = false};
-  throw Error(ErrorCode::kInvalidArgument, "this build has no memory of such a device; use \"cpu\", or \"gpu\" with OpenCL");
+  throw Error(ErrorCode::kInvalidArgument,
+              "this build has no memory of such a device; use \"cpu\", or \"gpu\" with OpenCL");
 }
 
 void BindDevices(nb::module_& module) {

@@ -40,11 +40,21 @@ struct Row {
   uint8_t bits;
 };
 constexpr Row kRows[] = {
-    {ElementType::kFloat, kFloat, 32},      {ElementType::kDouble, kFloat, 64},       {ElementType::kFloat16, kFloat, 16},
-    {ElementType::kBFloat16, kBFloat, 16},  {ElementType::kInt8, kInt, 8},            {ElementType::kInt16, kInt, 16},
-    {ElementType::kInt32, kInt, 32},        {ElementType::kInt64, kInt, 64},          {ElementType::kUInt8, kUInt, 8},
-    {ElementType::kUInt16, kUInt, 16},      {ElementType::kUInt32, kUInt, 32},        {ElementType::kUInt64, kUInt, 64},
-    {ElementType::kBool, kBool, 8},         {ElementType::kComplex64, kComplex, 64},  {ElementType::kComplex128, kComplex, 128},
+    {ElementType::kFloat, kFloat, 32},
+    {ElementType::kDouble, kFloat, 64},
+    {ElementType::kFloat16, kFloat, 16},
+    {ElementType::kBFloat16, kBFloat, 16},
+    {ElementType::kInt8, kInt, 8},
+    {ElementType::kInt16, kInt, 16},
+    {ElementType::kInt32, kInt, 32},
+    {ElementType::kInt64, kInt, 64},
+    {ElementType::kUInt8, kUInt, 8},
+    {ElementType::kUInt16, kUInt, 16},
+    {ElementType::kUInt32, kUInt, 32},
+    {ElementType::kUInt64, kUInt, 64},
+    {ElementType::kBool, kBool, 8},
+    {ElementType::kComplex64, kComplex, 64},
+    {ElementType::kComplex128, kComplex, 128},
 };
 
 DlType TypeOf(ElementType type) {
@@ -57,8 +67,9 @@ ElementType ElementOf(DlType type) {
   if (type.lanes == 1)
     for (const Row& row : kRows)
       if (row.code == type.code && row.bits == type.bits) return row.type;
-  throw Error(ErrorCode::kInvalidArgument, "no tensor has elements of DLPack's type " + std::to_string(type.code) + " with " +
-                                               std::to_string(type.bits) + " bits and " + std::to_string(type.lanes) + " lanes");
+  throw Error(ErrorCode::kInvalidArgument, "no tensor has elements of DLPack's type " + std::to_string(type.code) +
+                                               " with " + std::to_string(type.bits) + " bits and " +
+                                               std::to_string(type.lanes) + " lanes");
 }
 
 /// What a capsule of ours owns.

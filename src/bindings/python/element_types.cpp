@@ -16,11 +16,11 @@ struct Numbered {
 };
 /// The first row of a type is the one that results have.
 constexpr Numbered kNumbered[] = {
-    {NPY_FLOAT, ElementType::kFloat},        {NPY_LONG, ElementType::kInt64},        {NPY_INT, ElementType::kInt32},
-    {NPY_UBYTE, ElementType::kUInt8},        {NPY_BOOL, ElementType::kBool},         {NPY_DOUBLE, ElementType::kDouble},
-    {NPY_HALF, ElementType::kFloat16},       {NPY_BYTE, ElementType::kInt8},         {NPY_SHORT, ElementType::kInt16},
-    {NPY_USHORT, ElementType::kUInt16},      {NPY_UINT, ElementType::kUInt32},       {NPY_ULONG, ElementType::kUInt64},
-    {NPY_LONGLONG, ElementType::kInt64},     {NPY_ULONGLONG, ElementType::kUInt64},  {NPY_CFLOAT, ElementType::kComplex64},
+    {NPY_FLOAT, ElementType::kFloat},        {NPY_LONG, ElementType::kInt64},       {NPY_INT, ElementType::kInt32},
+    {NPY_UBYTE, ElementType::kUInt8},        {NPY_BOOL, ElementType::kBool},        {NPY_DOUBLE, ElementType::kDouble},
+    {NPY_HALF, ElementType::kFloat16},       {NPY_BYTE, ElementType::kInt8},        {NPY_SHORT, ElementType::kInt16},
+    {NPY_USHORT, ElementType::kUInt16},      {NPY_UINT, ElementType::kUInt32},      {NPY_ULONG, ElementType::kUInt64},
+    {NPY_LONGLONG, ElementType::kInt64},     {NPY_ULONGLONG, ElementType::kUInt64}, {NPY_CFLOAT, ElementType::kComplex64},
     {NPY_CDOUBLE, ElementType::kComplex128},
 };
 static_assert(sizeof(long) == sizeof(int64_t), "numpy's long is another type here");

@@ -69,10 +69,11 @@ void BindEnums(nb::module_& module) {
   BindSessionEnums(module);
   BindMemoryEnums(module);
   // Numbers where programs ask for one, as those of ONNX Runtime are.
-  const nb::object to_number = nb::cpp_function([](nb::handle self) { return nb::int_(self.attr("value")); }, nb::is_method());
-  for (const char* name : {"GraphOptimizationLevel", "ExecutionMode", "ExecutionOrder", "OrtExecutionProviderDevicePolicy",
-                           "OrtAllocatorType", "OrtMemType", "OrtDeviceMemoryType", "OrtHardwareDeviceType",
-                           "OrtMemoryInfoDeviceType", "OrtSparseFormat"}) {
+  const nb::object to_number =
+      nb::cpp_function([](nb::handle self) { return nb::int_(self.attr("value")); }, nb::is_method());
+  for (const char* name :
+       {"GraphOptimizationLevel", "ExecutionMode", "ExecutionOrder", "OrtExecutionProviderDevicePolicy", "OrtAllocatorType",
+        "OrtMemType", "OrtDeviceMemoryType", "OrtHardwareDeviceType", "OrtMemoryInfoDeviceType", "OrtSparseFormat"}) {
     module.attr(name).attr("__int__") = to_number;
     module.attr(name).attr("__index__") = to_number;
     module.attr(name).attr("__repr__") = nb::module_::import_("enum").attr("Enum").attr("__repr__");

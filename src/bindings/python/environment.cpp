@@ -61,7 +61,8 @@ void SetPools(int intra_op_num_threads, int inter_op_num_threads) {
   EnvironmentSlot& slot = TheSlot();
   const std::lock_guard lock(slot.mutex);
   if (slot.env != nullptr)
-    throw std::runtime_error("the environment's threads are there already; set their number before the first session is made");
+    throw std::runtime_error(
+        "the environment's threads are there already; set their number before the first session is made");
   slot.own_pools = true;
   slot.intra_op_threads = intra_op_num_threads;
   slot.inter_op_threads = inter_op_num_threads;
@@ -82,7 +83,7 @@ void SetSink(nb::object sink) {
       }
     };
   }
-  Env();  // it sets a sink of its own when it is made
+  Env();                                  // it sets a sink of its own when it is made
   const nb::gil_scoped_release unlocked;  // the sink that is replaced may be at work, and waits for the lock
   SetLogSink(std::move(routed));
 }
@@ -111,18 +112,19 @@ OrtEnv& Env() {
 }
 
 void BindEnvironment(nb::module_& module) {
-  module.def("get_version_string", [] { return TesseraGetOrtApiBase()->GetVersionString(); },
-             "Release of ONNX Runtime whose interface this is.");
+  module.def(
+      "get_version_string", [] { return TesseraGetOrtApiBase()->GetVersionString(); },
+      "Release of ONNX Runtime whose interface this is.");
   module.def("get_build_info", [] { return Api().GetBuildInfoString(); }, "Name and version of the library itself.");
   module.def("tessera_version", [] { return std::string(version()); }, "Version of Tessera.");
   module.def("get_available_providers", &available_providers,
              "Names of the providers that are worth their while on this machine, best first, CPU last.");
   module.def("get_all_providers", &AllProviders, "Names of all providers that can be asked for, best first, CPU last.");
   module.def("get_device", [] { return "CPU"; }, "Kind of device that the build is for.");
-  module.def("set_default_logger_severity", &SetSeverity, nb::arg("severity"),
-             "Level from which on sessions log that do not say it themselves: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal.");
-  module.def("set_default_logger_verbosity", [](int) {}, nb::arg("verbosity"),
-             "Accepted: verbose lines are of one kind.");
+  module.def(
+      "set_default_logger_severity", &SetSeverity, nb::arg("severity"),
+      "Level from which on sessions log that do not say it themselves: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal.");
+  module.def("set_default_logger_verbosity", [](int) {}, nb::arg("verbosity"), "Accepted: verbose lines are of one kind.");
   module.def("set_log_sink", &SetSink, nb::arg("sink").none(),
              "Sends the log to sink(level, id, message) instead of standard error; None restores that.");
   module.def("set_global_thread_pool_sizes", &SetPools, nb::arg("intra_op_num_threads") = 0,
@@ -132,30 +134,35 @@ void BindEnvironment(nb::module_& module) {
   module.def("enable_telemetry_events", [] {}, "Nothing is sent anywhere.");
   module.def("disable_telemetry_events", [] {}, "Nothing is sent anywhere.");
   module.def("has_collective_ops", [] { return false; });
-  module.def("register_execution_provider_library",
-             [](const std::string& name, const std::string& path) {
-               CheckCall(Api().RegisterExecutionProviderLibrary(&Env(), name.c_str(), path.c_str()));
-             },
-             nb::arg("registration_name"), nb::arg("library_path"), nb::call_guard<nb::gil_scoped_release>());
-  module.def("unregister_execution_provider_library",
-             [](const std::string& name) { CheckCall(Api().UnregisterExecutionProviderLibrary(&Env(), name.c_str())); },
-             nb::arg("registration_name"), nb::call_guard<nb::gil_scoped_release>());
-  module.def("session_config_schema", [] {
-    constexpr const char* kTypes[] = {"string", "bool", "int", "bytes", "enum"};
-    nb::list entries;
-    for (const OptionSchema& schema : session_config_schema()) {
-      nb::dict entry;
-      nb::list allowed;
-      for (const std::string_view value : schema.allowed) allowed.append(nb::str(value.data(), value.size()));
-      entry["name"] = std::string(schema.name);
-      entry["type"] = kTypes[static_cast<size_t>(schema.type)];
-      entry["default"] = std::string(schema.default_value);
-      entry["description"] = std::string(schema.description);
-      entry["allowed"] = allowed;
-      entries.append(entry);
-    }
-    return entries;
-  }, "Configuration entries that have an effect, as dicts of name, type, default, description and allowed values.");
+  module.def(
+      "register_execution_provider_library",
+      [](const std::string& name, const std::string& path) {
+        CheckCall(Api().RegisterExecutionProviderLibrary(&Env(), name.c_str(), path.c_str()));
+      },
+      nb::arg("registration_name"), nb::arg("library_path"), nb::call_guard<nb::gil_scoped_release>());
+  module.def(
+      "unregister_execution_provider_library",
+      [](const std::string& name) { CheckCall(Api().UnregisterExecutionProviderLibrary(&Env(), name.c_str())); },
+      nb::arg("registration_name"), nb::call_guard<nb::gil_scoped_release>());
+  module.def(
+      "session_config_schema",
+      [] {
+        constexpr const char* kTypes[] = {"string", "bool", "int", "bytes", "enum"};
+        nb::list entries;
+        for (const OptionSchema& schema : session_config_schema()) {
+          nb::dict entry;
+          nb::list allowed;
+          for (const std::string_view value : schema.allowed) allowed.append(nb::str(value.data(), value.size()));
+          entry["name"] = std::string(schema.name);
+          entry["type"] = kTypes[static_cast<size_t>(schema.type)];
+          entry["default"] = std::string(schema.default_value);
+          entry["description"] = std::string(schema.description);
+          entry["allowed"] = allowed;
+          entries.append(entry);
+        }
+        return entries;
+      },
+      "Configuration entries that have an effect, as dicts of name, type, default, description and allowed values.");
 }
 
 }  // namespace tessera::python

@@ -39,8 +39,8 @@ class PyIoBinding {
       CheckCall(Api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &made));
       info = made;
     } else {
-      CheckCall(Api().CreateMemoryInfo_V2(std::string(memory.name).c_str(), OrtMemoryInfoDeviceType_GPU, 0, memory.device_id,
-                                      OrtDeviceMemoryType_DEFAULT, 0, OrtDeviceAllocator, &made));
+      CheckCall(Api().CreateMemoryInfo_V2(std::string(memory.name).c_str(), OrtMemoryInfoDeviceType_GPU, 0,
+                                          memory.device_id, OrtDeviceMemoryType_DEFAULT, 0, OrtDeviceAllocator, &made));
       info = made;
     }
     OrtStatus* status = Api().BindOutputToDevice(binding_, name.c_str(), info);
@@ -114,44 +114,52 @@ void Run(const PySession& self, const PyIoBinding& binding, nb::handle run_optio
 
 void BindInputs(Binding& binding) {
   // As programs say it, and as the extension module of ONNX Runtime has it: the value alone, or a device and its number.
-  binding.def("bind_input", &BindArray, nb::arg("name"), nb::arg("arr_on_cpu"), "Binds an array, which is read where it lies.");
-  binding.def("bind_input", [](PyIoBinding& self, const std::string& name, nb::handle device, int id, nb::handle type,
-                               const std::vector<int64_t>& shape, uintptr_t address) {
-    self.BindInput(name, TensorAt(DeviceFrom(device, id), type, shape, address));
-  }, nb::arg("name"), nb::arg("device_type"), nb::arg("device_id"), nb::arg("element_type"), nb::arg("shape"), nb::arg("buffer_ptr"),
-     "Binds memory by its address, which the program keeps.");
+  binding.def("bind_input", &BindArray, nb::arg("name"), nb::arg("arr_on_cpu"),
+              "Binds an array, which is read where it lies.");
+  binding.def(
+      "bind_input",
+      [](PyIoBinding& self, const std::string& name, nb::handle device, int id, nb::handle type,
+         const std::vector<int64_t>& shape,
+         uintptr_t address) { self.BindInput(name, TensorAt(DeviceFrom(device, id), type, shape, address)); },
+      nb::arg("name"), nb::arg("device_type"), nb::arg("device_id"), nb::arg("element_type"), nb::arg("shape"),
+      nb::arg("buffer_ptr"), "Binds memory by its address, which the program keeps.");
   binding.def("bind_input", [](PyIoBinding& self, const std::string& name, const Device& device, nb::handle type,
-                               const std::vector<int64_t>& shape, uintptr_t address) {
-    self.BindInput(name, TensorAt(device, type, shape, address));
-  });
-  binding.def("bind_cpu_input", &BindArray, nb::arg("name"), nb::arg("arr_on_cpu"), "Binds an array, which is read where it lies.");
-  binding.def("bind_ortvalue_input", [](PyIoBinding& self, const std::string& name, const HeldValue& value) {
-    self.BindInput(name, value.value);
-  }, nb::arg("name"), nb::arg("ortvalue"), "Binds a value, which is read where it lies.");
+                               const std::vector<int64_t>& shape,
+                               uintptr_t address) { self.BindInput(name, TensorAt(device, type, shape, address)); });
+  binding.def("bind_cpu_input", &BindArray, nb::arg("name"), nb::arg("arr_on_cpu"),
+              "Binds an array, which is read where it lies.");
+  binding.def(
+      "bind_ortvalue_input",
+      [](PyIoBinding& self, const std::string& name, const HeldValue& value) { self.BindInput(name, value.value); },
+      nb::arg("name"), nb::arg("ortvalue"), "Binds a value, which is read where it lies.");
 }
 
 void BindOutputs(Binding& binding) {
-  binding.def("bind_output", [](PyIoBinding& self, const std::string& name, nb::handle device, int id, nb::handle type,
-                                nb::handle shape, nb::handle address) {
-    const Device wanted = DeviceFrom(device, id);
-    if (address.is_none() || shape.is_none()) return self.BindOutputTo(name, MemoryOf(wanted));
-    self.BindOutput(name, TensorAt(wanted, type, nb::cast<std::vector<int64_t>>(shape), nb::cast<uintptr_t>(address)));
-  }, nb::arg("name"), nb::arg("device_type") = "cpu", nb::arg("device_id") = 0, nb::arg("element_type") = nb::none(),
-     nb::arg("shape") = nb::none(), nb::arg("buffer_ptr") = nb::none(),
-     "Binds an output to memory by its address, or, without, to a new buffer of the device for each run.");
+  binding.def(
+      "bind_output",
+      [](PyIoBinding& self, const std::string& name, nb::handle device, int id, nb::handle type, nb::handle shape,
+         nb::handle address) {
+        const Device wanted = DeviceFrom(device, id);
+        if (address.is_none() || shape.is_none()) return self.BindOutputTo(name, MemoryOf(wanted));
+        self.BindOutput(name, TensorAt(wanted, type, nb::cast<std::vector<int64_t>>(shape), nb::cast<uintptr_t>(address)));
+      },
+      nb::arg("name"), nb::arg("device_type") = "cpu", nb::arg("device_id") = 0, nb::arg("element_type") = nb::none(),
+      nb::arg("shape") = nb::none(), nb::arg("buffer_ptr") = nb::none(),
+      "Binds an output to memory by its address, or, without, to a new buffer of the device for each run.");
   binding.def("bind_output", [](PyIoBinding& self, const std::string& name, const Device& device, nb::handle type,
-                                const std::vector<int64_t>& shape, uintptr_t address) {
-    self.BindOutput(name, TensorAt(device, type, shape, address));
-  });
-  binding.def("bind_ortvalue_output", [](PyIoBinding& self, const std::string& name, const HeldValue& value) {
-    self.BindOutput(name, value.value);
-  }, nb::arg("name"), nb::arg("ortvalue"), "Binds an output to a value's memory.");
+                                const std::vector<int64_t>& shape,
+                                uintptr_t address) { self.BindOutput(name, TensorAt(device, type, shape, address)); });
+  binding.def(
+      "bind_ortvalue_output",
+      [](PyIoBinding& self, const std::string& name, const HeldValue& value) { self.BindOutput(name, value.value); },
+      nb::arg("name"), nb::arg("ortvalue"), "Binds an output to a value's memory.");
 }
 
 }  // namespace
 
 void BindIoBinding(nb::module_& module) {
-  Binding binding(module, "SessionIOBinding", "Inputs and outputs bound once for many runs of a session, on one thread at a time.");
+  Binding binding(module, "SessionIOBinding",
+                  "Inputs and outputs bound once for many runs of a session, on one thread at a time.");
   binding.def(nb::init<const PySession&>(), nb::arg("session"));
   binding.def_prop_ro("_iobinding", [](nb::object self) { return self; });
   BindInputs(binding);
@@ -160,13 +168,19 @@ void BindIoBinding(nb::module_& module) {
   binding.def("synchronize_outputs", [](const PyIoBinding& self) { CheckCall(Api().SynchronizeBoundOutputs(self.get())); });
   binding.def("clear_binding_inputs", [](PyIoBinding& self) { Api().ClearBoundInputs(self.get()); });
   binding.def("clear_binding_outputs", [](PyIoBinding& self) { Api().ClearBoundOutputs(self.get()); });
-  binding.def("get_outputs", [](const PyIoBinding& self) { return Listed(Outputs(self)); }, "Results of the last run, as OrtValues.");
+  binding.def(
+      "get_outputs", [](const PyIoBinding& self) { return Listed(Outputs(self)); },
+      "Results of the last run, as OrtValues.");
   binding.def("get_outputs_as_ortvaluevector", [](const PyIoBinding& self) { return HeldValues{Outputs(self)}; });
-  binding.def("copy_outputs_to_cpu", [](const PyIoBinding& self) {
-    nb::list arrays;
-    for (HeldValue& output : Outputs(self)) arrays.append(ToPython(OnHost(self.session().core(), std::move(static_cast<Value&>(output.value)))));
-    return arrays;
-  }, "Results of the last run, as arrays.");
+  binding.def(
+      "copy_outputs_to_cpu",
+      [](const PyIoBinding& self) {
+        nb::list arrays;
+        for (HeldValue& output : Outputs(self))
+          arrays.append(ToPython(OnHost(self.session().core(), std::move(static_cast<Value&>(output.value)))));
+        return arrays;
+      },
+      "Results of the last run, as arrays.");
   nb::object session = module.attr("InferenceSession");
   nb::cpp_function_def(&Run, nb::scope(session), nb::name("run_with_iobinding"), nb::is_method(), nb::arg("iobinding"),
                        nb::arg("run_options") = nb::none(), "Runs with everything bound.");

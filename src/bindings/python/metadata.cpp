@@ -31,7 +31,8 @@ nb::object ShapeOf(const NamedType& value) {
 }
 
 nb::str TextOf(const NamedType& value) {
-  return nb::str("NodeArg(name={!r}, type={!r}, shape={})").format(value.name, TypeText(value.type), nb::str(ShapeOf(value)));
+  return nb::str("NodeArg(name={!r}, type={!r}, shape={})")
+      .format(value.name, TypeText(value.type), nb::str(ShapeOf(value)));
 }
 
 void BindNodeArg(nb::module_& module) {
@@ -96,7 +97,9 @@ void BindMetadata(nb::module_& module) {
 }
 
 void BindReports(nb::class_<PySession>& session) {
-  for (const auto& [name, list] : {std::pair{"inputs_meta", &Session::inputs}, {"outputs_meta", &Session::outputs}, {"overridable_initializers", &Session::overridable_initializers}}) {
+  for (const auto& [name, list] : {std::pair{"inputs_meta", &Session::inputs},
+                                   {"outputs_meta", &Session::outputs},
+                                   {"overridable_initializers", &Session::overridable_initializers}}) {
     session.def_prop_ro(name, [list = list](const PySession& self) { return Listed((self.loaded()->core().*list)()); });
   }
   session.def_prop_ro("model_meta", &MetadataOf);
@@ -112,8 +115,9 @@ void BindReports(nb::class_<PySession>& session) {
     return form == "json" ? report.ToJson() : report.ToText();
   });
   session.def("memory_use", &MemoryUseOf, "Bytes that the session's allocators have given out, a dict for each memory.");
-  session.def("warnings", [](const PySession& self) { return self.loaded()->core().warnings(); },
-              "What looks wrong in the model and was let through, a sentence each.");
+  session.def(
+      "warnings", [](const PySession& self) { return self.loaded()->core().warnings(); },
+      "What looks wrong in the model and was let through, a sentence each.");
 }
 
 }  // namespace tessera::python

@@ -44,7 +44,8 @@ void AddProvider(PySessionOptions& self, const std::string& name, const std::map
     keys.push_back(key.c_str());
     values.push_back(value.c_str());
   }
-  Check(Api().SessionOptionsAppendExecutionProvider(self.options.get(), name.c_str(), keys.data(), values.data(), keys.size()));
+  Check(Api().SessionOptionsAppendExecutionProvider(self.options.get(), name.c_str(), keys.data(), values.data(),
+                                                    keys.size()));
 }
 
 void AddDevices(PySessionOptions& self, const nb::list& devices, const std::map<std::string, std::string>& options) {
@@ -86,84 +87,128 @@ void AddExternal(PySessionOptions& self, const std::vector<std::string>& names, 
 }
 
 void BindThreads(Options& options) {
-  options.def_prop_rw("intra_op_num_threads", [](const PySessionOptions& self) { return self.options->intra_op_threads; },
+  options.def_prop_rw(
+      "intra_op_num_threads", [](const PySessionOptions& self) { return self.options->intra_op_threads; },
       [](PySessionOptions& self, int count) { CheckCall(Api().SetIntraOpNumThreads(self.options.get(), count)); },
       "Threads within an operator, the caller's included; 0: one for each core.");
-  options.def_prop_rw("inter_op_num_threads", [](const PySessionOptions& self) { return self.options->inter_op_threads; },
+  options.def_prop_rw(
+      "inter_op_num_threads", [](const PySessionOptions& self) { return self.options->inter_op_threads; },
       [](PySessionOptions& self, int count) { CheckCall(Api().SetInterOpNumThreads(self.options.get(), count)); },
       "Threads between operators, at ORT_PARALLEL; 0: one for each core.");
-  options.def_prop_rw("use_per_session_threads", [](const PySessionOptions& self) { return self.options->per_session_threads; },
+  options.def_prop_rw(
+      "use_per_session_threads", [](const PySessionOptions& self) { return self.options->per_session_threads; },
       [](PySessionOptions& self, nb::handle own) { self.options->per_session_threads = Truth(own); },
       "False: the threads of set_global_thread_pool_sizes.");
-  options.def_prop_rw("execution_mode", [](const PySessionOptions& self) { return static_cast<::ExecutionMode>(self.options->core.execution_mode); },
-      [](PySessionOptions& self, ::ExecutionMode mode) { CheckCall(Api().SetSessionExecutionMode(self.options.get(), mode)); },
-      nb::for_setter(nb::arg("value").noconvert()),
-      "Whether operators that do not depend on each other run at once.");
+  options.def_prop_rw(
+      "execution_mode",
+      [](const PySessionOptions& self) { return static_cast<::ExecutionMode>(self.options->core.execution_mode); },
+      [](PySessionOptions& self, ::ExecutionMode mode) {
+        CheckCall(Api().SetSessionExecutionMode(self.options.get(), mode));
+      },
+      nb::for_setter(nb::arg("value").noconvert()), "Whether operators that do not depend on each other run at once.");
   options.def_rw("execution_order", &PySessionOptions::execution_order, "Accepted without effect: the order is Tessera's.");
-  options.def_rw("use_deterministic_compute", &PySessionOptions::deterministic, "Accepted: results have the same bits from run to run in any case.");
+  options.def_rw("use_deterministic_compute", &PySessionOptions::deterministic,
+                 "Accepted: results have the same bits from run to run in any case.");
 }
 
 void BindMemory(Options& options) {
-  options.def_prop_rw("enable_cpu_mem_arena", [](const PySessionOptions& self) { return self.options->core.enable_arena; },
-      [](PySessionOptions& self, nb::handle on) { self.options->core.enable_arena = Truth(on); }, "Keeps memory for the next run.");
-  options.def_prop_rw("enable_mem_pattern", [](const PySessionOptions& self) { return self.options->core.enable_memory_pattern; },
+  options.def_prop_rw(
+      "enable_cpu_mem_arena", [](const PySessionOptions& self) { return self.options->core.enable_arena; },
+      [](PySessionOptions& self, nb::handle on) { self.options->core.enable_arena = Truth(on); },
+      "Keeps memory for the next run.");
+  options.def_prop_rw(
+      "enable_mem_pattern", [](const PySessionOptions& self) { return self.options->core.enable_memory_pattern; },
       [](PySessionOptions& self, nb::handle on) { self.options->core.enable_memory_pattern = Truth(on); },
       "Plans what lies between operators as one block.");
   options.def_rw("enable_mem_reuse", &PySessionOptions::memory_reuse, "Accepted without effect: memory is reused.");
 }
 
 void BindLog(Options& options) {
-  options.def_prop_rw("logid", [](const PySessionOptions& self) { return self.options->core.log_id; },
+  options.def_prop_rw(
+      "logid", [](const PySessionOptions& self) { return self.options->core.log_id; },
       [](PySessionOptions& self, const std::string& id) { self.options->core.log_id = id; }, "Who writes, in the log.");
-  options.def_prop_rw("log_severity_level", [](const PySessionOptions& self) { return self.options->log_severity; },
+  options.def_prop_rw(
+      "log_severity_level", [](const PySessionOptions& self) { return self.options->log_severity; },
       [](PySessionOptions& self, int level) { self.options->log_severity = level; },
       "Level from which on the session logs; -1: that of set_default_logger_severity.");
   options.def_rw("log_verbosity_level", &PySessionOptions::verbosity, "Accepted: verbose lines are of one kind.");
-  options.def_prop_rw("enable_profiling", [](const PySessionOptions& self) { return self.profiling; },
-      [](PySessionOptions& self, nb::handle on) { self.profiling = Truth(on); }, "Writes a trace of the load and the runs.");
+  options.def_prop_rw(
+      "enable_profiling", [](const PySessionOptions& self) { return self.profiling; },
+      [](PySessionOptions& self, nb::handle on) { self.profiling = Truth(on); },
+      "Writes a trace of the load and the runs.");
   options.def_rw("profile_file_prefix", &PySessionOptions::profile_prefix, "The trace's path begins so; the time follows.");
 }
 
 void BindModel(Options& options) {
-  options.def_prop_rw("optimized_model_filepath", [](const PySessionOptions& self) { return self.options->core.optimized_model_path.string(); },
+  options.def_prop_rw(
+      "optimized_model_filepath",
+      [](const PySessionOptions& self) { return self.options->core.optimized_model_path.string(); },
       [](PySessionOptions& self, const std::string& path) { self.options->core.optimized_model_path = path; },
       "Where the optimized model is written; empty: nowhere.");
-  options.def_prop_rw("graph_optimization_level",
-      [](const PySessionOptions& self) { return static_cast<::GraphOptimizationLevel>(self.options->core.optimization_level); },
-      [](PySessionOptions& self, ::GraphOptimizationLevel level) { CheckCall(Api().SetSessionGraphOptimizationLevel(self.options.get(), level)); },
-      nb::for_setter(nb::arg("value").noconvert()),
-      "How much is done to the graph before it runs.");
-  options.def("add_free_dimension_override_by_name", [](PySessionOptions& self, const std::string& name, int64_t value) {
-    CheckCall(Api().AddFreeDimensionOverrideByName(self.options.get(), name.c_str(), value));
-  }, nb::arg("name"), nb::arg("value"), "Fixes a dimension by its name in the model.");
-  options.def("add_free_dimension_override_by_denotation", [](PySessionOptions& self, const std::string& denotation, int64_t value) {
-    CheckCall(Api().AddFreeDimensionOverride(self.options.get(), denotation.c_str(), value));
-  }, nb::arg("denotation"), nb::arg("value"), "Fixes dimensions by what they stand for.");
-  options.def("add_session_config_entry", [](PySessionOptions& self, const std::string& key, const std::string& value) {
-    CheckCall(Api().AddSessionConfigEntry(self.options.get(), key.c_str(), value.c_str()));
-  }, nb::arg("key"), nb::arg("value"), "Sets an entry; session_config_schema() lists those with an effect.");
-  options.def("get_session_config_entry", &ConfigEntry, nb::arg("key"), "The value of an entry; RuntimeError where it was not set.");
-  options.def("register_custom_ops_library", &RegisterLibrary, nb::arg("path"), "Operators from a library with RegisterCustomOps.");
+  options.def_prop_rw(
+      "graph_optimization_level",
+      [](const PySessionOptions& self) {
+        return static_cast<::GraphOptimizationLevel>(self.options->core.optimization_level);
+      },
+      [](PySessionOptions& self, ::GraphOptimizationLevel level) {
+        CheckCall(Api().SetSessionGraphOptimizationLevel(self.options.get(), level));
+      },
+      nb::for_setter(nb::arg("value").noconvert()), "How much is done to the graph before it runs.");
+  options.def(
+      "add_free_dimension_override_by_name",
+      [](PySessionOptions& self, const std::string& name, int64_t value) {
+        CheckCall(Api().AddFreeDimensionOverrideByName(self.options.get(), name.c_str(), value));
+      },
+      nb::arg("name"), nb::arg("value"), "Fixes a dimension by its name in the model.");
+  options.def(
+      "add_free_dimension_override_by_denotation",
+      [](PySessionOptions& self, const std::string& denotation, int64_t value) {
+        CheckCall(Api().AddFreeDimensionOverride(self.options.get(), denotation.c_str(), value));
+      },
+      nb::arg("denotation"), nb::arg("value"), "Fixes dimensions by what they stand for.");
+  options.def(
+      "add_session_config_entry",
+      [](PySessionOptions& self, const std::string& key, const std::string& value) {
+        CheckCall(Api().AddSessionConfigEntry(self.options.get(), key.c_str(), value.c_str()));
+      },
+      nb::arg("key"), nb::arg("value"), "Sets an entry; session_config_schema() lists those with an effect.");
+  options.def("get_session_config_entry", &ConfigEntry, nb::arg("key"),
+              "The value of an entry; RuntimeError where it was not set.");
+  options.def("register_custom_ops_library", &RegisterLibrary, nb::arg("path"),
+              "Operators from a library with RegisterCustomOps.");
   options.def("add_initializer", &AddInitializer, nb::arg("name"), nb::arg("value"), "A weight in place of the model's.");
-  options.def("add_external_initializers", &AddExternal, nb::arg("names"), nb::arg("values"), "Weights that the model has outside of its file.");
-  options.def("set_load_cancellation_flag", [](PySessionOptions& self, bool cancel) { CheckCall(Api().SessionOptionsSetLoadCancellationFlag(self.options.get(), cancel)); },
+  options.def("add_external_initializers", &AddExternal, nb::arg("names"), nb::arg("values"),
+              "Weights that the model has outside of its file.");
+  options.def(
+      "set_load_cancellation_flag",
+      [](PySessionOptions& self, bool cancel) {
+        CheckCall(Api().SessionOptionsSetLoadCancellationFlag(self.options.get(), cancel));
+      },
       nb::arg("cancel"), "Ends loads with these options, from any thread.");
 }
 
 void BindProviders(Options& options) {
-  options.def("add_provider", &AddProvider, nb::arg("provider_name"), nb::arg("provider_options"), "Appends a provider, best first.");
-  options.def("add_provider_for_devices", &AddDevices, nb::arg("ep_devices"), nb::arg("provider_options"), "Appends the provider of devices that get_ep_devices() lists.");
-  options.def("set_provider_selection_policy", [](PySessionOptions& self, OrtExecutionProviderDevicePolicy policy) {
-    CheckCall(Api().SessionOptionsSetEpSelectionPolicy(self.options.get(), policy));
-  }, nb::arg("policy"), "How providers are chosen where none is named.");
-  options.def("has_providers", [](const PySessionOptions& self) { return !self.options->core.providers.empty(); }, "True where a provider was appended.");
+  options.def("add_provider", &AddProvider, nb::arg("provider_name"), nb::arg("provider_options"),
+              "Appends a provider, best first.");
+  options.def("add_provider_for_devices", &AddDevices, nb::arg("ep_devices"), nb::arg("provider_options"),
+              "Appends the provider of devices that get_ep_devices() lists.");
+  options.def(
+      "set_provider_selection_policy",
+      [](PySessionOptions& self, OrtExecutionProviderDevicePolicy policy) {
+        CheckCall(Api().SessionOptionsSetEpSelectionPolicy(self.options.get(), policy));
+      },
+      nb::arg("policy"), "How providers are chosen where none is named.");
+  options.def(
+      "has_providers", [](const PySessionOptions& self) { return !self.options->core.providers.empty(); },
+      "True where a provider was appended.");
 }
 
 /// What a copy in another process is made from.
 nb::dict StateOf(const PySessionOptions& self) {
   nb::dict config, dimensions, denotations;
   for (const auto& [key, value] : self.options->config) config[nb::str(key.c_str(), key.size())] = value;
-  for (const auto& [name, value] : self.options->core.free_dimensions) dimensions[nb::str(name.c_str(), name.size())] = value;
+  for (const auto& [name, value] : self.options->core.free_dimensions)
+    dimensions[nb::str(name.c_str(), name.size())] = value;
   for (const auto& [name, value] : self.options->denotations) denotations[nb::str(name.c_str(), name.size())] = value;
   nb::list providers, initializers;
   for (const ProviderRequest& request : self.options->core.providers) {
@@ -218,28 +263,44 @@ void BindAdapter(nb::module_& module) {
 void BindRunOptions(nb::module_& module) {
   nb::class_<PyRunOptions> run(module, "RunOptions", "How a run, or several, are done.");
   run.def(nb::init<>());
-  run.def_prop_rw("log_severity_level", [](const PyRunOptions& self) { return self.options.log_severity; },
+  run.def_prop_rw(
+      "log_severity_level", [](const PyRunOptions& self) { return self.options.log_severity; },
       [](PyRunOptions& self, int level) { CheckCall(Api().RunOptionsSetRunLogSeverityLevel(&self.options, level)); });
-  run.def_prop_rw("log_verbosity_level", [](const PyRunOptions& self) { return self.options.log_verbosity; },
+  run.def_prop_rw(
+      "log_verbosity_level", [](const PyRunOptions& self) { return self.options.log_verbosity; },
       [](PyRunOptions& self, int level) { self.options.log_verbosity = level; });
-  run.def_prop_rw("logid", [](const PyRunOptions& self) { return self.options.core.tag; },
+  run.def_prop_rw(
+      "logid", [](const PyRunOptions& self) { return self.options.core.tag; },
       [](PyRunOptions& self, const std::string& tag) { self.options.core.tag = tag; }, "Names the run in the log.");
-  run.def_prop_rw("terminate", [](const PyRunOptions& self) { return self.options.core.cancelled(); },
-      [](PyRunOptions& self, nb::handle stop) { Truth(stop) ? self.options.core.Cancel() : self.options.core.ResetCancel(); },
+  run.def_prop_rw(
+      "terminate", [](const PyRunOptions& self) { return self.options.core.cancelled(); },
+      [](PyRunOptions& self, nb::handle stop) {
+        Truth(stop) ? self.options.core.Cancel() : self.options.core.ResetCancel();
+      },
       "True ends runs with these options, also those under way.");
-  run.def_rw("only_execute_path_to_fetches", &PyRunOptions::only_path_to_outputs, "Accepted: what no output needs never runs.");
-  run.def("add_active_adapter", [](PyRunOptions& self, const Adapter& adapter) {
-    CheckCall(Api().RunOptionsAddActiveLoraAdapter(&self.options, adapter.get()));
-    self.adapters.push_back(adapter.share());
-  }, nb::arg("adapter"), "Lays an adapter's tensors over the model's for the run.");
-  run.def("add_run_config_entry", [](PyRunOptions& self, const std::string& key, const std::string& value) {
-    CheckCall(Api().AddRunConfigEntry(&self.options, key.c_str(), value.c_str()));
-  }, nb::arg("key"), nb::arg("value"));
-  run.def("get_run_config_entry", [](const PyRunOptions& self, const std::string& key) {
-    const char* value = Api().GetRunConfigEntry(&self.options, key.c_str());
-    if (value == nullptr) throw std::runtime_error("RunOptions does not have configuration with key: " + key);
-    return std::string(value);
-  }, nb::arg("key"));
+  run.def_rw("only_execute_path_to_fetches", &PyRunOptions::only_path_to_outputs,
+             "Accepted: what no output needs never runs.");
+  run.def(
+      "add_active_adapter",
+      [](PyRunOptions& self, const Adapter& adapter) {
+        CheckCall(Api().RunOptionsAddActiveLoraAdapter(&self.options, adapter.get()));
+        self.adapters.push_back(adapter.share());
+      },
+      nb::arg("adapter"), "Lays an adapter's tensors over the model's for the run.");
+  run.def(
+      "add_run_config_entry",
+      [](PyRunOptions& self, const std::string& key, const std::string& value) {
+        CheckCall(Api().AddRunConfigEntry(&self.options, key.c_str(), value.c_str()));
+      },
+      nb::arg("key"), nb::arg("value"));
+  run.def(
+      "get_run_config_entry",
+      [](const PyRunOptions& self, const std::string& key) {
+        const char* value = Api().GetRunConfigEntry(&self.options, key.c_str());
+        if (value == nullptr) throw std::runtime_error("RunOptions does not have configuration with key: " + key);
+        return std::string(value);
+      },
+      nb::arg("key"));
 }
 
 }  // namespace

@@ -78,7 +78,12 @@ nb::object DictOf(nb::handle feed) {
 class Feed {
  public:
   Feed(const Loaded& loaded, nb::object dict)
-      : count_(static_cast<size_t>(PyDict_GET_SIZE(dict.ptr()))), names_(count_), keys_(count_), keep_(count_), values_(count_), pointers_(count_) {
+      : count_(static_cast<size_t>(PyDict_GET_SIZE(dict.ptr()))),
+        names_(count_),
+        keys_(count_),
+        keep_(count_),
+        values_(count_),
+        pointers_(count_) {
     PyObject *key = nullptr, *object = nullptr;
     Py_ssize_t position = 0;
     // Objects first: converting them may run any code, which could change the dict.
@@ -142,7 +147,8 @@ void RunUnlocked(const Loaded& loaded, Feed& feed, Wanted& wanted, const OrtRunO
   OrtStatus* status = nullptr;
   {
     const nb::gil_scoped_release unlocked;
-    status = Api().Run(loaded.session, options, feed.names(), feed.pointers(), feed.size(), wanted.names(), wanted.size(), wanted.pointers());
+    status = Api().Run(loaded.session, options, feed.names(), feed.pointers(), feed.size(), wanted.names(), wanted.size(),
+                       wanted.pointers());
   }
   Check(status);
 }
@@ -158,8 +164,15 @@ nb::list ListOf(std::span<OrtValue> results) {
 
 /// A run that nobody waits for, with all that it needs.
 struct Pending {
-  Pending(std::shared_ptr<Loaded> session, nb::handle names, nb::handle given, nb::object to_call, nb::object data, nb::object run_options)
-      : loaded(std::move(session)), output_names(nb::borrow(names)), wanted(*loaded, names), feed(*loaded, DictOf(given)), callback(std::move(to_call)), user_data(std::move(data)), options(std::move(run_options)) {}
+  Pending(std::shared_ptr<Loaded> session, nb::handle names, nb::handle given, nb::object to_call, nb::object data,
+          nb::object run_options)
+      : loaded(std::move(session)),
+        output_names(nb::borrow(names)),
+        wanted(*loaded, names),
+        feed(*loaded, DictOf(given)),
+        callback(std::move(to_call)),
+        user_data(std::move(data)),
+        options(std::move(run_options)) {}
 
   std::shared_ptr<Loaded> loaded;
   nb::object output_names;
@@ -218,9 +231,8 @@ nb::list PySession::RunWithValues(nb::handle output_names, nb::handle feed, nb::
   return results;
 }
 
-void PySession::RunWithVectors(nb::handle run_options, const std::vector<std::string>& feed_names,
-                               const HeldValues& feeds, const std::vector<std::string>& output_names,
-                               HeldValues& results) const {
+void PySession::RunWithVectors(nb::handle run_options, const std::vector<std::string>& feed_names, const HeldValues& feeds,
+                               const std::vector<std::string>& output_names, HeldValues& results) const {
   if (feed_names.size() != feeds.all.size()) throw nb::value_error("there must be as many names as values to feed");
   const std::shared_ptr<Loaded> session = loaded();
   const OrtRunOptions* options = OptionsIn(run_options);
@@ -236,7 +248,8 @@ void PySession::RunWithVectors(nb::handle run_options, const std::vector<std::st
   OrtStatus* status = nullptr;
   {
     const nb::gil_scoped_release unlocked;
-    status = Api().Run(session->session, options, names.data(), given.data(), given.size(), outputs.data(), outputs.size(), pointers.data());
+    status = Api().Run(session->session, options, names.data(), given.data(), given.size(), outputs.data(), outputs.size(),
+                       pointers.data());
   }
   Check(status);
   for (size_t i = 0; i < own.size(); ++i) {  // an output that is asked for twice
@@ -249,7 +262,8 @@ void PySession::RunWithVectors(nb::handle run_options, const std::vector<std::st
 void PySession::RunAsync(nb::handle output_names, nb::handle feed, nb::object callback, nb::object user_data,
                          nb::object run_options) const {
   const OrtRunOptions* options = OptionsIn(run_options);
-  auto pending = std::make_unique<Pending>(loaded(), output_names, feed, std::move(callback), std::move(user_data), std::move(run_options));
+  auto pending = std::make_unique<Pending>(loaded(), output_names, feed, std::move(callback), std::move(user_data),
+                                           std::move(run_options));
   Pending& run = *pending;
   OrtStatus* status = Api().RunAsync(run.loaded->session, options, run.feed.names(), run.feed.pointers(), run.feed.size(),
                                      run.wanted.names(), run.wanted.size(), run.wanted.pointers(), Complete, &run);

@@ -85,23 +85,26 @@ void SetDynamicOptions(const PySession& self, const nb::dict& options) {
 }
 
 void BindRuns(nb::class_<PySession>& session) {
-  session.def("run", &PySession::Run, nb::arg("output_names").none(), nb::arg("input_feed"), nb::arg("run_options") = nb::none(),
+  session.def("run", &PySession::Run, nb::arg("output_names").none(), nb::arg("input_feed"),
+              nb::arg("run_options") = nb::none(),
               "Runs the model on a dict of inputs and returns a list of the named outputs, of all where None is given.\n\n"
               "Arrays that lie in memory as tensors do are read where they are; results are arrays over the memory that\n"
               "the run wrote. Other threads run meanwhile.");
-  session.def("run_with_ort_values", &PySession::RunWithValues, nb::arg("output_names").none(), nb::arg("input_dict_ort_values"),
-              nb::arg("run_options") = nb::none(), "The same from and to OrtValues.");
-  session.def("run_with_ortvaluevector",
-              [](const PySession& self, nb::handle run_options, const std::vector<std::string>& feed_names,
-                 nb::handle feeds, const std::vector<std::string>& output_names, nb::handle results, nb::handle) {
-                self.RunWithVectors(run_options, feed_names, nb::cast<HeldValues&>(feeds), output_names,
-                                    nb::cast<HeldValues&>(results));
-              },
-              nb::arg("run_options").none(), nb::arg("feed_names"), nb::arg("feeds"), nb::arg("fetch_names"), nb::arg("fetches"),
-              nb::arg("fetch_devices") = nb::none());
-  session.def("run_async", &PySession::RunAsync, nb::arg("output_names").none(), nb::arg("input_feed"), nb::arg("callback"),
-              nb::arg("user_data").none(), nb::arg("run_options") = nb::none(),
-              "Runs on another thread, which then calls callback(results, user_data, error): error is \"\" where all went well.");
+  session.def("run_with_ort_values", &PySession::RunWithValues, nb::arg("output_names").none(),
+              nb::arg("input_dict_ort_values"), nb::arg("run_options") = nb::none(), "The same from and to OrtValues.");
+  session.def(
+      "run_with_ortvaluevector",
+      [](const PySession& self, nb::handle run_options, const std::vector<std::string>& feed_names, nb::handle feeds,
+         const std::vector<std::string>& output_names, nb::handle results, nb::handle) {
+        self.RunWithVectors(run_options, feed_names, nb::cast<HeldValues&>(feeds), output_names,
+                            nb::cast<HeldValues&>(results));
+      },
+      nb::arg("run_options").none(), nb::arg("feed_names"), nb::arg("feeds"), nb::arg("fetch_names"), nb::arg("fetches"),
+      nb::arg("fetch_devices") = nb::none());
+  session.def(
+      "run_async", &PySession::RunAsync, nb::arg("output_names").none(), nb::arg("input_feed"), nb::arg("callback"),
+      nb::arg("user_data").none(), nb::arg("run_options") = nb::none(),
+      "Runs on another thread, which then calls callback(results, user_data, error): error is \"\" where all went well.");
 }
 
 }  // namespace
@@ -144,7 +147,8 @@ void PySession::Initialize(const std::vector<std::string>& providers, const nb::
                            const std::vector<std::string>& disabled_optimizers) {
   auto given = options_.ForSession();
   for (size_t i = 0; i < providers.size(); ++i)
-    AppendProvider(*given, providers[i], i < provider_options.size() ? nb::cast<nb::dict>(provider_options[i]) : nb::dict());
+    AppendProvider(*given, providers[i],
+                   i < provider_options.size() ? nb::cast<nb::dict>(provider_options[i]) : nb::dict());
   std::string disabled;
   for (const std::string& name : disabled_optimizers) disabled += (disabled.empty() ? "" : ";") + name;
   if (!disabled.empty())
@@ -165,13 +169,16 @@ void BindSessions(nb::module_& module) {
   BindRuns(session);
   session.def("end_profiling", &EndProfiling, "Ends profiling and returns the trace's path.");
   session.def("get_profiling_start_time_ns", &ProfilingStart, "When profiling began, in nanoseconds of a steady clock.");
-  session.def("get_providers", [](const PySession& self) { return self.loaded()->core().providers(); }, "Names of the active providers, best first.");
+  session.def(
+      "get_providers", [](const PySession& self) { return self.loaded()->core().providers(); },
+      "Names of the active providers, best first.");
   session.def("get_provider_options", &ProviderOptionsOf, "Options of each active provider.");
   session.def("set_ep_dynamic_options", &SetDynamicOptions, nb::arg("options"));
   session.def("_options", [](const PySession& self) { return PySessionOptions(self.options()); });
-  session.def("create_ortvalue_from_shape_and_onnx_type", [](const PySession&, const std::vector<int64_t>& shape, int type, nb::handle) {
-    return HeldValue(Tensor(static_cast<ElementType>(type), Shape(shape)));
-  });
+  session.def("create_ortvalue_from_shape_and_onnx_type",
+              [](const PySession&, const std::vector<int64_t>& shape, int type, nb::handle) {
+                return HeldValue(Tensor(static_cast<ElementType>(type), Shape(shape)));
+              });
   BindMetadata(module);
   BindReports(session);
 }

@@ -47,10 +47,9 @@ void CopyInto(HeldValue& held, nb::handle from) {
   const Tensor& source = value.tensor();
   Tensor& target = held.value.tensor();
   if (source.type() != target.type() || source.shape() != target.shape())
-    throw Error(ErrorCode::kInvalidArgument, "the value is " + target.shape().ToString() + " of " +
-                                                 std::string(ElementTypeName(target.type())) + ", given are " +
-                                                 source.shape().ToString() + " of " +
-                                                 std::string(ElementTypeName(source.type())));
+    throw Error(ErrorCode::kInvalidArgument,
+                "the value is " + target.shape().ToString() + " of " + std::string(ElementTypeName(target.type())) +
+                    ", given are " + source.shape().ToString() + " of " + std::string(ElementTypeName(source.type())));
   if (target.is(ElementType::kString)) {
     const auto texts = source.values<std::string>();
     std::ranges::copy(texts, target.mutable_data<std::string>());
@@ -88,17 +87,21 @@ nb::object NumpyOf(const HeldValue& held, nb::handle dtype, nb::handle copy) {
 }
 
 void BindValue(nb::module_& module) {
-  auto value = nb::class_<HeldValue>(module, "OrtValue", "A value of a model: a tensor, sequence, map or sparse tensor. Copies share what is inside.");
+  auto value = nb::class_<HeldValue>(
+      module, "OrtValue", "A value of a model: a tensor, sequence, map or sparse tensor. Copies share what is inside.");
   // Programs wrap what they are given: (value, array), where the array only has to live as long.
-  value.def("__init__", [](HeldValue* self, const HeldValue& other, nb::handle, nb::handle) { new (self) HeldValue(other); },
-            nb::arg("ortvalue"), nb::arg("numpy_obj") = nb::none(), nb::arg("session") = nb::none());
+  value.def(
+      "__init__", [](HeldValue* self, const HeldValue& other, nb::handle, nb::handle) { new (self) HeldValue(other); },
+      nb::arg("ortvalue"), nb::arg("numpy_obj") = nb::none(), nb::arg("session") = nb::none());
   value.def_static("ortvalue_from_numpy", &FromNumpy, nb::arg("numpy_obj"), nb::arg("device_type") = "cpu",
                    nb::arg("device_id") = 0, nb::arg("vendor_id") = -1,
-                   "A value over the array's own memory, which it keeps; an array that does not lie as tensors do, or of strings, is copied.");
-  value.def_static("ortvalue_from_numpy_with_onnx_type",
-                   [](nb::object array, int type) { return HeldValue(TensorOver(std::move(array), static_cast<ElementType>(type))); },
-                   nb::arg("data"), nb::arg("onnx_element_type"),
-                   "A value over the array's bytes, taken for elements of TensorProto's type: uint16 as bfloat16.");
+                   "A value over the array's own memory, which it keeps; an array that does not lie as tensors do, or of "
+                   "strings, is copied.");
+  value.def_static(
+      "ortvalue_from_numpy_with_onnx_type",
+      [](nb::object array, int type) { return HeldValue(TensorOver(std::move(array), static_cast<ElementType>(type))); },
+      nb::arg("data"), nb::arg("onnx_element_type"),
+      "A value over the array's bytes, taken for elements of TensorProto's type: uint16 as bfloat16.");
   value.def_static("ortvalue_from_shape_and_type", &FromShape, nb::arg("shape"), nb::arg("element_type"),
                    nb::arg("device_type") = "cpu", nb::arg("device_id") = 0, nb::arg("vendor_id") = -1,
                    nb::arg("memory_info") = nb::none(), "A new tensor, whose elements are not set.");
@@ -116,37 +119,53 @@ void BindValue(nb::module_& module) {
   });
   value.def("_get_c_value", [](nb::object self) { return self; });
   value.def_prop_ro("_ortvalue", [](nb::object self) { return self; });
-  value.def("data_ptr", [](const HeldValue& held) { return reinterpret_cast<uintptr_t>(TensorIn(held).raw()); }, "Address of the first element.");
-  value.def("device_name", [](const HeldValue& held) {
-    return std::string(NameOf(held.value.is_tensor() ? TensorIn(held).memory() : MemoryInfo()));
-  }, "\"cpu\" or the name of another device's memory.");
+  value.def(
+      "data_ptr", [](const HeldValue& held) { return reinterpret_cast<uintptr_t>(TensorIn(held).raw()); },
+      "Address of the first element.");
+  value.def(
+      "device_name",
+      [](const HeldValue& held) {
+        return std::string(NameOf(held.value.is_tensor() ? TensorIn(held).memory() : MemoryInfo()));
+      },
+      "\"cpu\" or the name of another device's memory.");
   value.def("shape", &ShapeOfValue, "The dimensions.");
   value.def("data_type", &DataType, "\"tensor(float)\" and the like.");
-  value.def("element_type", [](const HeldValue& held) {
-    return static_cast<int>(held.value.kind() == ValueKind::kSparseTensor ? held.value.sparse_tensor().values.type() : TensorIn(held).type());
-  }, "The type of the elements, by TensorProto's number.");
+  value.def(
+      "element_type",
+      [](const HeldValue& held) {
+        return static_cast<int>(held.value.kind() == ValueKind::kSparseTensor ? held.value.sparse_tensor().values.type()
+                                                                              : TensorIn(held).type());
+      },
+      "The type of the elements, by TensorProto's number.");
   value.def("tensor_size_in_bytes", [](const HeldValue& held) { return TensorIn(held).byte_size(); });
   value.def("has_value", [](const HeldValue& held) { return !held.value.is_none(); }, "False for an empty optional.");
   value.def("is_tensor", [](const HeldValue& held) { return held.value.is_tensor(); });
   value.def("is_sparse_tensor", [](const HeldValue& held) { return held.value.kind() == ValueKind::kSparseTensor; });
   value.def("is_tensor_sequence", &IsSequenceOfTensors);
   value.def("_is_webgpu_buffer", [](const HeldValue&) { return false; });
-  value.def("numpy", [](const HeldValue& held) { return NumpyOf(held, nb::none(), nb::none()); }, "An array over the value's own memory.");
+  value.def(
+      "numpy", [](const HeldValue& held) { return NumpyOf(held, nb::none(), nb::none()); },
+      "An array over the value's own memory.");
   value.def("__array__", &NumpyOf, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none());
   value.def("update_inplace", &CopyInto, nb::arg("data"), "Copies an array's or value's elements into this one's memory.");
-  value.def("__dlpack__", [](const HeldValue& held, const nb::kwargs&) { return ToDlpack(TensorIn(held)); }, "A capsule for from_dlpack of other libraries, which share the memory.");
+  value.def(
+      "__dlpack__", [](const HeldValue& held, const nb::kwargs&) { return ToDlpack(TensorIn(held)); },
+      "A capsule for from_dlpack of other libraries, which share the memory.");
   value.def("to_dlpack", [](const HeldValue& held) { return ToDlpack(TensorIn(held)); });
   value.def("__dlpack_device__", [](const HeldValue& held) { return DlpackDevice(TensorIn(held)); });
-  value.def_static("from_dlpack", [](nb::handle data, bool is_bool) { return HeldValue(FromDlpack(data, is_bool)); },
-                   nb::arg("data"), nb::arg("is_bool_tensor") = false, "A value over another library's tensor, such as torch's.");
+  value.def_static(
+      "from_dlpack", [](nb::handle data, bool is_bool) { return HeldValue(FromDlpack(data, is_bool)); }, nb::arg("data"),
+      nb::arg("is_bool_tensor") = false, "A value over another library's tensor, such as torch's.");
 }
 
 void BindVector(nb::module_& module) {
   auto vector = nb::class_<HeldValues>(module, "OrtValueVector", "Values in a row.");
   vector.def(nb::init<>());
   vector.def("push_back", [](HeldValues& self, const HeldValue& value) { self.all.push_back(value); });
-  vector.def("push_back", [](HeldValues& self, nb::handle tensor, bool is_bool) { self.all.emplace_back(FromDlpack(tensor, is_bool)); },
-             nb::arg("dlpack_tensor"), nb::arg("is_bool_tensor") = false);
+  vector.def(
+      "push_back",
+      [](HeldValues& self, nb::handle tensor, bool is_bool) { self.all.emplace_back(FromDlpack(tensor, is_bool)); },
+      nb::arg("dlpack_tensor"), nb::arg("is_bool_tensor") = false);
   vector.def("reserve", [](HeldValues& self, size_t count) { self.all.reserve(count); });
   vector.def("shrink_to_fit", [](HeldValues& self) { self.all.shrink_to_fit(); });
   vector.def("__len__", [](const HeldValues& self) { return self.all.size(); });
@@ -161,21 +180,25 @@ void BindVector(nb::module_& module) {
     return nb::iter(all);
   });
   vector.def("dlpack_at", [](const HeldValues& self, size_t i) { return ToDlpack(TensorIn(self.all.at(i))); });
-  vector.def("element_type_at", [](const HeldValues& self, size_t i) { return static_cast<int>(TensorIn(self.all.at(i)).type()); });
+  vector.def("element_type_at",
+             [](const HeldValues& self, size_t i) { return static_cast<int>(TensorIn(self.all.at(i)).type()); });
   vector.def("bool_tensor_indices", [](const HeldValues& self) {
     std::vector<size_t> found;
     for (size_t i = 0; i < self.all.size(); ++i)
       if (TensorIn(self.all[i]).is(ElementType::kBool)) found.push_back(i);
     return found;
   });
-  vector.def("to_dlpacks", [](const HeldValues& self, nb::handle to_tensor) {
-    nb::list all;
-    for (const HeldValue& value : self.all) {
-      nb::object capsule = ToDlpack(TensorIn(value));
-      all.append(to_tensor.is_none() ? capsule : nb::object(to_tensor(capsule)));
-    }
-    return all;
-  }, nb::arg("to_tensor") = nb::none());
+  vector.def(
+      "to_dlpacks",
+      [](const HeldValues& self, nb::handle to_tensor) {
+        nb::list all;
+        for (const HeldValue& value : self.all) {
+          nb::object capsule = ToDlpack(TensorIn(value));
+          all.append(to_tensor.is_none() ? capsule : nb::object(to_tensor(capsule)));
+        }
+        return all;
+      },
+      nb::arg("to_tensor") = nb::none());
 }
 
 /// Between values of the processor's memory.
@@ -190,7 +213,8 @@ void CopyTensors(nb::sequence from, nb::sequence to, nb::handle /*stream*/) {
 void BindValues(nb::module_& module) {
   BindValue(module);
   BindVector(module);
-  module.def("copy_tensors", &CopyTensors, nb::arg("src"), nb::arg("dst"), nb::arg("stream") = nb::none(), "Copies the elements of each value into the other's memory.");
+  module.def("copy_tensors", &CopyTensors, nb::arg("src"), nb::arg("dst"), nb::arg("stream") = nb::none(),
+             "Copies the elements of each value into the other's memory.");
   module.def("is_dlpack_uint8_tensor", [](nb::handle capsule) {
     const Value value = FromDlpack(capsule, false);
     return value.tensor().is(ElementType::kUInt8);

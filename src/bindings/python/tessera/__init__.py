@@ -1,4 +1,4 @@
-"""Tessera runs ONNX models. ``import tessera as ort`` in place of ``import onnxruntime as ort`` is all that a program needs.
+"""Tessera runs ONNX models; ``import tessera as ort`` in place of ``import onnxruntime as ort`` is all a program needs.
 
 Names and answers are those of ONNX Runtime's Python package; docs/python.md lists what Tessera adds.
 """
@@ -23,7 +23,7 @@ from tessera._core import (
     NoModel,
     NoSuchFile,
     NotFound,
-    NotImplemented,  # noqa: A004 - the name that programs catch
+    NotImplemented,
     OrtAllocatorType,
     OrtDevice,
     OrtDeviceMemoryType,

@@ -15,7 +15,9 @@ class ModelCompiler:
     """Not in this build."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise _refused("ModelCompiler", 'the configuration entry "ep.context_enable" keeps a compiled model for the next load')
+        raise _refused(
+            "ModelCompiler", 'the configuration entry "ep.context_enable" keeps a compiled model for the next load'
+        )
 
 
 class AdapterFormat:

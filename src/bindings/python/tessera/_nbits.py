@@ -27,7 +27,15 @@ def quantize_matmul_8bits(packed: Any, weights: Any, scales: Any, zero_points: A
 
 
 def _quantize(
-    bits: int, packed: Any, weights: Any, scales: Any, zero_points: Any, block_size: int, n: int, k: int, symmetric: bool
+    bits: int,
+    packed: Any,
+    weights: Any,
+    scales: Any,
+    zero_points: Any,
+    block_size: int,
+    n: int,
+    k: int,
+    symmetric: bool,
 ) -> None:
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Options of sessions on their way to another process."""
+"""Sessions and their options on the way to another process."""
 
 from __future__ import annotations
 
@@ -62,3 +62,11 @@ def _reduced(options: _core.SessionOptions) -> tuple[Any, ...]:
 
 
 copyreg.pickle(_core.SessionOptions, _reduced)
+
+
+def _reduced_method(method: Any) -> tuple[Any, ...]:
+    return getattr, (method.__self__, method.__name__)
+
+
+# So that pools of processes can be given `session.run` itself.
+copyreg.pickle(type(_core.SessionOptions().has_providers), _reduced_method)

@@ -190,12 +190,20 @@ class InferenceSession(_core.InferenceSession):
             raise RuntimeError("the session does not profile: set SessionOptions.enable_profiling before it is made")
         with open(path, encoding="utf-8") as trace:
             events = json.load(trace)
-        return events["traceEvents"] if isinstance(events, dict) else events
+        found: list[dict[str, Any]] = events["traceEvents"] if isinstance(events, dict) else events
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         model = self._model_bytes if self._model_path is None else os.path.abspath(self._model_path)
         names, options = self._requested
-        return _restored, (type(self), model, _options.state_of(self._options()), names, options, self._disabled_optimizers)
+        return _restored, (
+            type(self),
+            model,
+            _options.state_of(self._options()),
+            names,
+            options,
+            self._disabled_optimizers,
+        )
 
 
 def _restored(
