@@ -167,8 +167,9 @@ OrtStatusPtr SetDimensions(OrtTensorTypeAndShapeInfo* info, const int64_t* dim_v
 OrtStatusPtr SetSymbolicDimensions(OrtTensorTypeAndShapeInfo* info, const char* dim_params[],
                                    size_t dim_params_length) noexcept {
   return Guarded([&] {
-    Require(Info(info).dims.rank() == dim_params_length, "{} names are given for {} dimensions", dim_params_length,
-            info->dims.rank());
+    const size_t rank = Info(info).dims.rank();
+    Require(rank == dim_params_length, "{} names are given for {} dimensions", dim_params_length, rank);
+    Require(dim_params != nullptr || rank == 0, "the names are null; give {}", rank);
     std::vector<std::string> symbols;
     symbols.reserve(dim_params_length);
     for (size_t i = 0; i < dim_params_length; ++i) symbols.emplace_back(dim_params[i] == nullptr ? "" : dim_params[i]);
