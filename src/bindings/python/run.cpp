@@ -268,7 +268,7 @@ void PySession::RunAsync(nb::handle output_names, nb::handle feed, nb::object ca
   OrtStatus* status = Api().RunAsync(run.loaded->session, options, run.feed.names(), run.feed.pointers(), run.feed.size(),
                                      run.wanted.names(), run.wanted.size(), run.wanted.pointers(), Complete, &run);
   Check(status);
-  pending.release();  // Complete has it
+  (void)pending.release();  // Complete has it
 }
 
 }  // namespace tessera::python
