@@ -240,6 +240,10 @@ void PySession::RunWithVectors(nb::handle run_options, const std::vector<std::st
   std::vector<const char*> names, outputs;
   std::vector<const OrtValue*> given;
   std::vector<OrtValue*> pointers;
+  names.reserve(feed_names.size());
+  outputs.reserve(output_names.size());
+  given.reserve(feeds.all.size());
+  pointers.reserve(results.all.size());
   for (const std::string& name : feed_names) names.push_back(name.c_str());
   for (const std::string& name : output_names) outputs.push_back(name.c_str());
   for (const HeldValue& value : feeds.all) given.push_back(&value.value);
