@@ -25,3 +25,10 @@ outside = [path for path in loaded if "/site-packages/" not in path and "/lib-dy
 assert not outside, f"libraries from outside of the wheel: {outside}"
 print("the wheel has all that it needs;", len([p for p in loaded if "tessera" in p]), "files of its own are loaded")
 PY
+
+# Under ONNX Runtime's name, for programs that ask for it and for its version.
+"$work/venv/bin/pip" install -q --disable-pip-version-check --no-deps "$OLDPWD/src/bindings/python/onnxruntime"
+"$work/venv/bin/python" -c '
+import importlib.metadata, onnxruntime
+assert importlib.metadata.version("onnxruntime") == onnxruntime.__version__ == "1.31.1"
+assert "Tessera" in onnxruntime.get_build_info()'

@@ -122,7 +122,7 @@ nb::object ToDlpack(const Tensor& tensor) {
   exported->managed.deleter = [](DlManagedTensor* self) { delete static_cast<Exported*>(self->context); };
   PyObject* capsule = PyCapsule_New(&exported->managed, "dltensor", EndCapsule);
   if (capsule == nullptr) nb::raise_python_error();
-  exported.release();
+  (void)exported.release();  // the capsule has it
   return nb::steal(capsule);
 }
 

@@ -240,6 +240,10 @@ void PySession::RunWithVectors(nb::handle run_options, const std::vector<std::st
   std::vector<const char*> names, outputs;
   std::vector<const OrtValue*> given;
   std::vector<OrtValue*> pointers;
+  names.reserve(feed_names.size());
+  outputs.reserve(output_names.size());
+  given.reserve(feeds.all.size());
+  pointers.reserve(results.all.size());
   for (const std::string& name : feed_names) names.push_back(name.c_str());
   for (const std::string& name : output_names) outputs.push_back(name.c_str());
   for (const HeldValue& value : feeds.all) given.push_back(&value.value);
@@ -268,7 +272,7 @@ void PySession::RunAsync(nb::handle output_names, nb::handle feed, nb::object ca
   OrtStatus* status = Api().RunAsync(run.loaded->session, options, run.feed.names(), run.feed.pointers(), run.feed.size(),
                                      run.wanted.names(), run.wanted.size(), run.wanted.pointers(), Complete, &run);
   Check(status);
-  pending.release();  // Complete has it
+  (void)pending.release();  // Complete has it
 }
 
 }  // namespace tessera::python
