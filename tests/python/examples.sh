@@ -18,8 +18,8 @@ printf '%s\n' upright "a quarter" "a half" "three quarters" > "$work/labels.txt"
 "$work/venv/bin/python" - "$work" <<'PY'
 import sys
 from PIL import Image, ImageDraw
-image = Image.new("RGB", (500, 160), "white")
-ImageDraw.Draw(image).text((20, 20), "This way up", fill="black", font_size=60)
+image = Image.new("RGB", (224, 224), "white")
+ImageDraw.Draw(image).text((12, 20), "Every line of\nthis page says\nwhich way is up,\nby its letters.", fill="black", font_size=28)
 image.save(f"{sys.argv[1]}/upright.png")
 image.rotate(180).save(f"{sys.argv[1]}/turned.png")
 PY
