@@ -14,8 +14,8 @@
 
 namespace {
 
-using Entry = uintptr_t (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
-                            uintptr_t);
+using Entry = uintptr_t (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+                            uintptr_t, uintptr_t);
 
 /// How the process ends that calls the entry with these as its arguments.
 template <class Body>

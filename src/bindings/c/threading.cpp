@@ -30,7 +30,7 @@ ThreadStarter StarterOf(const ThreadFunctions& functions) {
     auto owned = std::make_unique<std::function<void()>>(std::move(body));
     const OrtCustomThreadHandle thread = functions.create(functions.options, CallBody, owned.get());
     if (thread == nullptr) Fail(ErrorCode::kFail, "the program's function started no thread");
-    static_cast<void>(owned.release());  // the thread's
+    [[maybe_unused]] const auto* of_thread = owned.release();
     return [join = functions.join, thread] { join(thread); };
   };
 }

@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <hwy/targets.h>
 
+#include "highway_library.h"
+
 // The header exports them, as libhwy does; here they are nobody's but this library's.
 __asm__(".hidden _ZN3hwy16SupportedTargetsEv\n.hidden _ZN3hwy15GetChosenTargetEv");
 
@@ -17,7 +19,7 @@ struct Library {
   using ChosenFunction = ChosenTarget& (*)();
 
   Library() {
-    void* const handle = dlopen(TESSERA_HIGHWAY_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    void* const handle = dlopen(kHighwayLibrary, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return;
     targets = reinterpret_cast<TargetsFunction>(dlsym(handle, "_ZN3hwy16SupportedTargetsEv"));
     chosen = reinterpret_cast<ChosenFunction>(dlsym(handle, "_ZN3hwy15GetChosenTargetEv"));

@@ -131,7 +131,7 @@ class WorkerPool final : public SessionThreadPool {
   void StartAgain() noexcept {
     const std::lock_guard lock(start_again_);
     if (!forked()) return;
-    static_cast<void>(workers_.release());  // of threads that do not exist here; to join or detach them is undefined
+    ForgetWorkers();
     for (Job& job : jobs_) job.Reset();
     sleepers_.store(0);
     runs_.store(0);
@@ -143,9 +143,12 @@ class WorkerPool final : public SessionThreadPool {
     generation_.store(ForkGeneration(), std::memory_order_release);
   }
 
+  /// They do not exist in this process; to join or detach them is undefined.
+  void ForgetWorkers() noexcept { [[maybe_unused]] const auto* lost = workers_.release(); }
+
   void Stop() noexcept {
     if (forked()) {
-      static_cast<void>(workers_.release());
+      ForgetWorkers();
       return;
     }
     stop_.store(true);
