@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/rounding.h"
-#include "cpu/engine/axis.h"
+#include "ops/axis.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {

@@ -52,7 +52,11 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
     if (!result.is_tensor() || !lowering->output.contains(result.element))
       return "its output is " + result.ToString() + "; " + Names(lowering->output) + " is lowered";
   }
-  return lowering->refusal(graph, node);
+  try {
+    return lowering->refusal(graph, node);
+  } catch (const Error& error) {  // of its attributes: the CPU provider's kernel says so of the node
+    return error.what();
+  }
 }
 
 bool RoundsOperands(const GraphViewer& graph, const Node& node) {

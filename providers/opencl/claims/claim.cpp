@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "opencl/device/kernel.h"
+#include "ops/normalization/batch_normalization.h"
+#include "ops/normalization/layer_normalization.h"
 #include "ops/normalization/row_parameter.h"
 
 namespace tessera::opencl {
@@ -145,8 +147,9 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
       return "one to three spatial dimensions are computed on the device";
   }
   if (op == "BatchNormalization") {
-    if (IntegerAttribute(node, "training_mode", 0) != 0) return "training is left to the CPU provider";
-    if (IntegerAttribute(node, "spatial", 1) != 1) return "statistics of each element are left to the CPU provider";
+    const BatchNormalizationAttributes attributes(node);
+    if (attributes.training) return "training is left to the CPU provider";
+    if (!attributes.spatial) return "statistics of each element are left to the CPU provider";
   }
   if (op == "Dropout" && HasInput(node, 2)) {
     const Tensor* training = graph.constant(node.inputs[2]);
@@ -156,11 +159,10 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   if (op == "Einsum" && node.inputs.size() > 2) return "three operands and more are left to the CPU provider";
   if (op == "LayerNormalization" || op == "RMSNormalization" || op == "SimplifiedLayerNormalization") {
     const auto& shape = type(0).shape;
-    const int64_t axis = IntegerAttribute(node, "axis", -1), rank = shape ? static_cast<int64_t>(shape->size()) : 0;
-    if (!shape || axis < -rank || axis >= rank) return "the normalized dimensions are not known";
-    const auto first = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+    const auto first = AxisWithin(LayerNormalizationAttributes(node).axis, shape ? shape->size() : 0);
+    if (!first) return "the normalized dimensions are not known";
     for (size_t i = 1; i < node.inputs.size(); ++i) {
-      if (HasInput(node, i) && !(type(i).shape && IsOfRow(*shape, first, *type(i).shape)))
+      if (HasInput(node, i) && !(type(i).shape && IsOfRow(*shape, *first, *type(i).shape)))
         return "a scale or bias that broadcasts is left to the CPU provider";
     }
   }
@@ -285,7 +287,11 @@ class Claims {
         if (std::string reason = ValueRefusal(graph_.value(index).type, device_); !reason.empty()) return reason;
       }
     }
-    return OperatorRefusal(graph_, node);
+    try {
+      return OperatorRefusal(graph_, node);
+    } catch (const Error& error) {  // of its attributes: the CPU provider's kernel says so of the node
+      return error.what();
+    }
   }
 
   bool MakesIntegers(const Node& node) const {

@@ -22,7 +22,7 @@ Layout Fit(const Shape& x, const Shape& scales, int64_t axis, int64_t block_size
   Require(block_size >= 0, "attribute 'block_size' is {}, expected at least 0", block_size);
   if (scales.num_elements() == 1) return layout;
   layout.single = 0;
-  const size_t at = x.rank() == 1 ? 0 : Axis(axis, x.rank());
+  const size_t at = x.rank() == 1 ? 0 : NormalizeAxis(axis, x.rank());
   layout.count = x[at];
   layout.inner = x.SizeOfRange(at + 1, x.rank());
   Shape expected{x[at]};
