@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "onednn/lowering/lowering.h"
+#include "ops/attention/attention.h"
 
 namespace tessera::onednn {
 namespace {
@@ -65,7 +66,7 @@ bool RoundsOperands(const GraphViewer& graph, const Node& node) {
   if (!is_convolution && !is_attention && node.op_type != "MatMul" && node.op_type != "Gemm") return false;
   const SymbolicShape& shape = *graph.value(node.inputs[is_convolution ? 1 : 0]).type.shape;
   if (is_attention && shape.size() == 3 && shape.back().known())
-    return shape.back().value / AttributeOr<int64_t>(node, "q_num_heads", 1) >= kFewestRounded;
+    return shape.back().value / std::max<int64_t>(AttentionAttributes(node).q_heads, 1) >= kFewestRounded;
   if (!is_convolution) return !shape.back().known() || shape.back().value >= kFewestRounded;  // A is [..., k]
   if (!std::all_of(shape.begin(), shape.end(), [](const Dimension& dim) { return dim.known(); })) return true;
   const auto enough = [](const Dimension& dim) {

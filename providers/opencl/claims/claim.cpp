@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "opencl/device/kernel.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/group_query_attention.h"
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/layer_normalization.h"
 #include "ops/normalization/row_parameter.h"
@@ -83,16 +85,13 @@ std::string IntegerMatMulRefusal(const GraphViewer& graph, const Node& node) {
 }
 
 std::string GroupQueryRefusal(const GraphViewer& graph, const Node& node) {
-  if (HasInput(node, 10) || HasInput(node, 11) || HasInput(node, 14) || HasInput(node, 15) ||
-      IntegerAttribute(node, "smooth_softmax", 0) == 1) {
+  const GroupQueryAttentionAttributes attributes(node);
+  if (HasInput(node, 10) || HasInput(node, 11) || HasInput(node, 14) || HasInput(node, 15) || attributes.smooth) {
     return "biases, sinks and norms of heads are left to the CPU provider";
   }
   if (HasOutput(node, 3)) return "scores are given out by the CPU provider only";
-  for (const char* name : {"k_quant_type", "v_quant_type"}) {
-    const std::string_view type = StringAttribute(node, name, "NONE");
-    if (type != "NONE" && !type.empty()) return "quantized caches are not read on the device";
-  }
-  if (IntegerAttribute(node, "sliding_window_cache", 0) != 0) return "caches of the size of the window are not supported";
+  if (attributes.keys.exists || attributes.values.exists) return "quantized caches are not read on the device";
+  if (attributes.slides) return "caches of the size of the window are not supported";
   for (size_t i : {1, 2, 3, 4, 7, 8}) {
     if (HasInput(node, i) && graph.value(node.inputs[i]).type.element != graph.value(node.inputs[0]).type.element) {
       return "queries and caches of several types are left to the CPU provider";
@@ -174,7 +173,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
       !kNumbers.contains(type(0).element)) {
     return "only numbers are combined on the device";
   }
-  if (op == "Attention" && node.FindAttribute("columns") != nullptr) return "columns are picked by the CPU provider";
+  if (op == "Attention" && !AttentionAttributes(node).columns.empty()) return "columns are picked by the CPU provider";
   if (op == "DFT" || op == "STFT") return TransformRefusal(graph, node);
   if (op == "GroupQueryAttention") return GroupQueryRefusal(graph, node);
   if (op == "MatMulNBits" && HasInput(node, 4)) return "weights in another order (g_idx) are left to the CPU provider";
