@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "graph/microsoft/schemas.h"
+#include "ops/math/gemm.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/quantization.h"
@@ -47,7 +48,8 @@ std::optional<Tensor> FloatVector(const Graph& graph, const Node& node, size_t i
   if (quantized == nullptr || scales == nullptr || !quantized->is(ElementType::kInt32) || !scales->is(ElementType::kFloat))
     return std::nullopt;
   const int64_t count = quantized->num_elements();
-  if (quantized->shape().rank() != 1 || (scales->num_elements() != 1 && scales->num_elements() != count)) return std::nullopt;
+  if (quantized->shape().rank() != 1 || (scales->num_elements() != 1 && scales->num_elements() != count))
+    return std::nullopt;
   for (int64_t i = 0; zeros != nullptr && i < zeros->num_elements(); ++i) {
     if (!zeros->is(ElementType::kInt32) || zeros->data<int32_t>()[i] != 0) return std::nullopt;
   }
@@ -138,7 +140,8 @@ class QuantizedFusion final : public NodeRewrite {
     if (b.per_tensor()) return true;
     const Tensor* quantized = graph.constant(b.quantized);
     if (quantized == nullptr || quantized->shape().rank() != 2) return false;
-    return (b.axis == axis || b.axis == axis - 2) && b.scales->num_elements() == quantized->shape()[static_cast<size_t>(axis)];
+    return (b.axis == axis || b.axis == axis - 2) &&
+           b.scales->num_elements() == quantized->shape()[static_cast<size_t>(axis)];
   }
 
   static std::optional<Node> FuseMatMul(Graph& graph, const Node& matmul, const Quantization& to) {
@@ -162,15 +165,16 @@ class QuantizedFusion final : public NodeRewrite {
   static std::optional<Node> Gemm(Graph& graph, const Node& gemm, const Quantization& to) {
     const auto a = PlainDequantizationOf(graph, gemm.inputs[0]);
     const auto b = HasInput(gemm, 1) ? DequantizationOf(graph, gemm.inputs[1]) : std::nullopt;
-    const int64_t transposed = IntAttribute(gemm, "transB", 0);
-    if (!a || !b || IntAttribute(gemm, "transA", 0) != 0 || FloatAttribute(gemm, "alpha", 1) != 1) return std::nullopt;
+    const GemmAttributes attributes(gemm);
+    const size_t columns = attributes.trans_b ? 0 : 1;
+    if (!a || !b || attributes.trans_a || attributes.alpha != 1) return std::nullopt;
     const Tensor* quantized = graph.constant(b->quantized);
-    if (quantized == nullptr || quantized->shape().rank() != 2 || !FitsColumns(graph, *b, transposed != 0 ? 0 : 1)) return std::nullopt;
+    if (quantized == nullptr || quantized->shape().rank() != 2 || !FitsColumns(graph, *b, columns)) return std::nullopt;
     std::optional<Tensor> bias;
     if (HasInput(gemm, 2)) {
       const auto numbers = FloatVector(graph, gemm, 2);
-      if (!numbers || numbers->shape().rank() != 1 || FloatAttribute(gemm, "beta", 1) != 1) return std::nullopt;
-      bias = IntegerBias(*numbers, *a, *b, quantized->shape()[transposed != 0 ? 0 : 1]);
+      if (!numbers || numbers->shape().rank() != 1 || attributes.beta != 1) return std::nullopt;
+      bias = IntegerBias(*numbers, *a, *b, quantized->shape()[columns]);
       if (!bias) return std::nullopt;
     }
     // New constants move the scales that `a` and `b` look at.
@@ -178,9 +182,9 @@ class QuantizedFusion final : public NodeRewrite {
     fused.op_type = "QGemm";
     fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
-    SetAttribute(fused, "transB", transposed);
+    SetAttribute(fused, "transB", int64_t{attributes.trans_b});
     fused.inputs = {a->quantized, a->scale, ZeroPointInput(graph, *a), b->quantized, b->scale, ZeroPointInput(graph, *b),
-                    kNone,    to.scale, ZeroPointInput(graph, to)};
+                    kNone,        to.scale, ZeroPointInput(graph, to)};
     if (bias) fused.inputs[6] = graph.AddConstant("", std::move(*bias));
     return fused;
   }
