@@ -13,6 +13,7 @@
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/layer_normalization.h"
 #include "ops/normalization/row_parameter.h"
+#include "ops/quantization/quantize_linear.h"
 
 namespace tessera::opencl {
 namespace {
@@ -191,7 +192,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   }
   if (op == "RoiAlign" && IntegerAttribute(node, "sampling_ratio", 0) > 1024)
     return "so many samples of a bin are left to the CPU provider";
-  if (op == "QuantizeLinear" && IntegerAttribute(node, "precision", 0) == static_cast<int64_t>(ElementType::kDouble)) {
+  if (op == "QuantizeLinear" && QuantizeLinearAttributes(node).rounding() == ElementType::kDouble) {
     return "quotients in double are left to the CPU provider";
   }
   if (op == "Tile") {
