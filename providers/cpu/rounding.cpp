@@ -6,6 +6,7 @@
 #include "base/precision.h"
 #include "graph/private_names.h"
 #include "kernels/gemm/gemm_bf16.h"
+#include "ops/math/gemm.h"
 
 namespace tessera::cpu {
 namespace {
@@ -50,8 +51,7 @@ bool HasFewQueries(const GraphViewer& graph, const Node& node) {
 bool HasConstantWeights(const GraphViewer& graph, const Node& node) {
   const Tensor* weights = Constant(graph, node, 1);
   if (!IsProduct(node)) return weights != nullptr && Constant(graph, node, 2) != nullptr;
-  const AttributeValue* trans_a = node.FindAttribute("transA");
-  const bool by_rows = trans_a == nullptr || std::get<int64_t>(*trans_a) == 0;
+  const bool by_rows = !GemmAttributes(node).trans_a;
   return weights != nullptr && weights->shape().rank() == 2 && by_rows;
 }
 

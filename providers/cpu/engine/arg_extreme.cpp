@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/cancellation.h"
+#include "base/checked.h"
 #include "base/rounding.h"
 #include "cpu/engine/convert_row.h"
 #include "cpu/engine/found_position.h"

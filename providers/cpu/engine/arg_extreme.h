@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cpu/engine/axis.h"
+#include "ops/axis.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {

@@ -1,22 +1,14 @@
 #pragma once
 
-// Axes, indices and other integers that come from attributes and inputs.
+// Indices and other integers that come from attributes and inputs.
 
 #include <cstdint>
 
 #include "base/check.h"
+#include "ops/axis.h"
 #include "tessera/value.h"
 
 namespace tessera::cpu {
-
-/// `axis` in [-rank, rank) as a dimension number; throws Error otherwise.
-inline size_t NormalizeAxis(int64_t axis, size_t rank) {
-  const auto r = static_cast<int64_t>(rank);
-  if (axis < -r || axis >= r) [[unlikely]] {
-    Fail(ErrorCode::kInvalidArgument, "axis {} is outside [{}, {}] of a tensor of rank {}", axis, -r, r - 1, r);
-  }
-  return static_cast<size_t>(axis < 0 ? axis + r : axis);
-}
 
 [[noreturn]] inline void ThrowIndexOutside(int64_t index, int64_t size) {
   Fail(ErrorCode::kInvalidArgument, "index {} is outside [{}, {}]", index, -size, size - 1);

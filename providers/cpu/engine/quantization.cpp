@@ -4,28 +4,6 @@
 
 namespace tessera::cpu {
 
-QuantizationLayout::QuantizationLayout(const Shape& x, const Shape& scales, int64_t axis, int64_t block_size) {
-  Require(block_size >= 0, "attribute 'block_size' is {}, expected at least 0", block_size);
-  if (scales.num_elements() == 1) return;
-  single_ = false;
-  // A vector has one axis, whatever the attribute's default.
-  const size_t normalized = x.rank() == 1 ? 0 : NormalizeAxis(axis, x.rank());
-  const AxisView view(x, normalized);
-  count_ = view.count;
-  inner_ = view.inner;
-  if (block_size == 0) {
-    Require(scales.rank() == 1 && scales[0] == count_,
-            "scale of shape {} for an input of shape {} along axis {}, expected [{}]", scales, x, normalized, count_);
-    return;
-  }
-  block_ = block_size;
-  blocks_ = count_ / block_ + (count_ % block_ != 0 ? 1 : 0);
-  Shape expected = x;
-  expected[normalized] = blocks_;
-  Require(scales == expected, "scale of shape {} for an input of shape {} in blocks of {} along axis {}, expected {}",
-          scales, x, block_size, normalized, expected);
-}
-
 const float* ReadScales(KernelContext& context, const Tensor& scales) {
   if (scales.type() == ElementType::kFloat) return scales.data<float>();
   const auto values = context.scratch<float>(static_cast<size_t>(scales.num_elements()));

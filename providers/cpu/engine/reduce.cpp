@@ -10,28 +10,6 @@
 
 namespace tessera::cpu {
 
-Shape ReducedDimensions(const Shape& shape, std::span<const int64_t> axes) {
-  const int64_t rank = static_cast<int64_t>(shape.rank());
-  Shape reduced(shape.rank(), axes.empty() ? 1 : 0);
-  for (const int64_t axis : axes) {
-    Require(axis >= -rank && axis < rank, "axis {} is out of range for a tensor of rank {}", axis, rank);
-    reduced[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = 1;
-  }
-  return reduced;
-}
-
-Shape ReducedShape(const Shape& shape, const Shape& reduced, bool keep_dimensions) {
-  Shape result;
-  for (size_t i = 0; i < shape.rank(); ++i) {
-    if (reduced[i] == 0) {
-      result.Append(shape[i]);
-    } else if (keep_dimensions) {
-      result.Append(1);
-    }
-  }
-  return result;
-}
-
 Reduction::Reduction(const Shape& input, const Shape& reduced_dims) {
   Shape sizes, strides, is_reduced;  // groups, innermost first
   uint64_t stride = 1;               // may wrap where a dimension is 0, and is not used then

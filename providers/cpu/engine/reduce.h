@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/reduce/fold.h"
+#include "ops/reduction/reduce.h"
 #include "tessera/provider/function_ref.h"
 #include "tessera/provider/kernel.h"
 #include "tessera/shape.h"
@@ -35,12 +36,5 @@ struct Reduction {
 template <class T, class C>
 void FoldTensor(KernelContext& context, const Reduction& reduction, Fold fold, const T* data, const C* shift,
                 FunctionRef<void(int64_t first, const Wide<C>* values, int64_t count)> finish);
-
-/// One element per dimension of `shape`: 1 where `axes` names it (negative from the end), all 1 when `axes` is empty.
-/// Throws Error for axes out of range; an axis named twice counts once.
-Shape ReducedDimensions(const Shape& shape, std::span<const int64_t> axes);
-
-/// The shape after reduction, with or without the reduced dimensions as 1.
-Shape ReducedShape(const Shape& shape, const Shape& reduced, bool keep_dimensions);
 
 }  // namespace tessera::cpu

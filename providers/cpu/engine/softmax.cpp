@@ -1,5 +1,6 @@
 #include "cpu/engine/softmax.h"
 
+#include "base/checked.h"
 #include "base/rounding.h"
 #include "cpu/engine/convert_row.h"
 #include "cpu/engine/slots.h"

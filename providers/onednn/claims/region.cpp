@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "onednn/lowering/lowering.h"
+#include "ops/attention/attention.h"
 
 namespace tessera::onednn {
 namespace {
@@ -52,7 +53,11 @@ std::string RefusalReason(const GraphViewer& graph, const Node& node) {
     if (!result.is_tensor() || !lowering->output.contains(result.element))
       return "its output is " + result.ToString() + "; " + Names(lowering->output) + " is lowered";
   }
-  return lowering->refusal(graph, node);
+  try {
+    return lowering->refusal(graph, node);
+  } catch (const Error& error) {  // of its attributes: the CPU provider's kernel says so of the node
+    return error.what();
+  }
 }
 
 bool RoundsOperands(const GraphViewer& graph, const Node& node) {
@@ -61,7 +66,7 @@ bool RoundsOperands(const GraphViewer& graph, const Node& node) {
   if (!is_convolution && !is_attention && node.op_type != "MatMul" && node.op_type != "Gemm") return false;
   const SymbolicShape& shape = *graph.value(node.inputs[is_convolution ? 1 : 0]).type.shape;
   if (is_attention && shape.size() == 3 && shape.back().known())
-    return shape.back().value / AttributeOr<int64_t>(node, "q_num_heads", 1) >= kFewestRounded;
+    return shape.back().value / std::max<int64_t>(AttentionAttributes(node).q_heads, 1) >= kFewestRounded;
   if (!is_convolution) return !shape.back().known() || shape.back().value >= kFewestRounded;  // A is [..., k]
   if (!std::all_of(shape.begin(), shape.end(), [](const Dimension& dim) { return dim.known(); })) return true;
   const auto enough = [](const Dimension& dim) {

@@ -1,13 +1,14 @@
 // Attention (23), with neither past nor window -> matmul, a softmax of our own, which knows masks that leave nothing, and
 // matmul.
 
-#include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/check.h"
 #include "graph/private_names.h"
 #include "kernels/normalize/softmax.h"
 #include "onednn/lowering/lowering.h"
+#include "ops/attention/attention.h"
 
 namespace tessera::onednn {
 namespace {
@@ -18,17 +19,15 @@ std::string RefuseAttention(const GraphViewer& graph, const Node& node) {
   for (size_t i = kFirstOther; i < node.inputs.size(); ++i) {
     if (node.inputs[i] != kNone) return "a past or lengths are left to the CPU provider";
   }
-  if (AttributeOr<float>(node, "softcap", 0.0f) != 0) return "capped scores are left to the CPU provider";
-  for (const char* name : {"left_window_size", "right_window_size"}) {
-    if (AttributeOr<int64_t>(node, name, -1) != -1) return "windows of keys are left to the CPU provider";
-  }
-  // Of ai.tessera.
-  if (node.FindAttribute("broadcast") != nullptr || node.FindAttribute("columns") != nullptr)
+  const AttentionAttributes attributes(node);
+  if (attributes.softcap != 0) return "capped scores are left to the CPU provider";
+  if (attributes.left != -1 || attributes.right != -1) return "windows of keys are left to the CPU provider";
+  if (attributes.broadcasts || !attributes.columns.empty())
     return "operands that broadcast or share rows are left to the CPU provider";
   for (const size_t i : {kQ, kK, kV}) {
     if (i >= node.inputs.size() || node.inputs[i] == kNone) return "an operand is missing";
     const size_t rank = graph.value(node.inputs[i]).type.shape->size();
-    const bool has_heads = AttributeOr<int64_t>(node, i == kQ ? "q_num_heads" : "kv_num_heads", 0) > 0;
+    const bool has_heads = (i == kQ ? attributes.q_heads : attributes.kv_heads) > 0;
     if (rank != 4 && (rank != 3 || !has_heads)) return "an operand has neither 4 dimensions nor 3 and a number of heads";
   }
   if (node.inputs.size() <= kMask || node.inputs[kMask] == kNone) return {};
@@ -36,54 +35,37 @@ std::string RefuseAttention(const GraphViewer& graph, const Node& node) {
   return rank < 1 || rank > 4 ? "its mask has not 1 to 4 dimensions" : std::string();
 }
 
-/// Q, K or V, or the result.
-struct HeadRows {
-  int64_t batch, heads, rows, width;
-  Dims dims() const { return {batch, heads, rows, width}; }
-};
-
-HeadRows HeadRowsOf(const Node& node, size_t input, const Dims& dims) {
-  if (dims.size() == 4) return {dims[0], dims[1], dims[2], dims[3]};
-  const auto heads = AttributeOr<int64_t>(node, input == kQ ? "q_num_heads" : "kv_num_heads", 0);
-  Require(dims[2] % heads == 0, "input {} has rows of {} elements, which do not divide into {} heads", input, dims[2],
-          heads);
-  return {dims[0], heads, dims[1], dims[2] / heads};
-}
+Dims DimsOf(const HeadSizes& s) { return {s.batch, s.heads, s.rows, s.width}; }
 
 /// [batch, heads, rows, width] where heads lie side by side in each row.
-Desc SideBySide(const HeadRows& s) {
-  return Desc(s.dims(), DataType::f32, Dims{s.rows * s.heads * s.width, s.width, s.heads * s.width, 1});
+Desc SideBySide(const HeadSizes& s) {
+  return Desc(DimsOf(s), DataType::f32, Dims{s.rows * s.heads * s.width, s.width, s.heads * s.width, 1});
 }
 
 /// An input as plain [batch, heads, rows, width].
-MemoryIndex AddHeads(ProgramBuilder& builder, const RegionValue& value, const HeadRows& s) {
+MemoryIndex AddHeads(ProgramBuilder& builder, const RegionValue& value, const HeadSizes& s) {
   const MemoryIndex plain = builder.InPlainLayout(value);
-  return value.dims.size() == 4 ? plain : builder.InLayout(builder.Alias(plain, SideBySide(s)), Plain(s.dims()));
+  return value.dims.size() == 4 ? plain : builder.InLayout(builder.Alias(plain, SideBySide(s)), Plain(DimsOf(s)));
 }
-
-/// Numbers that are added to scores: along batch, heads, queries and keys, 1 where there is none. Keys beyond are not seen.
-struct MaskShape {
-  Dims dims = {1, 1, 1, 1};
-  bool is_given = false;
-};
 
 /// Rows of scores, scaled and masked, to what each key counts; where the mask leaves none, zeros, or by
 /// `nan_rows` NaN.
 class MaskedSoftmaxStep final : public NativeStep {
  public:
-  MaskedSoftmaxStep(const Dims& scores, const Node& node, float scale, MaskShape mask)
+  MaskedSoftmaxStep(const Dims& scores, const AttentionAttributes& attributes, int64_t width,
+                    const std::optional<MaskDims>& mask)
       : scores_(scores),
-        scale_(AttributeOr<float>(node, "scale", scale)),
-        causal_(AttributeOr<int64_t>(node, "is_causal", 0) != 0),
-        nothing_(AttributeOr<int64_t>(node, "nan_rows", 0) != 0 ? std::numeric_limits<float>::quiet_NaN() : 0.0f),
-        mask_(std::move(mask)) {}
+        scale_(static_cast<float>(attributes.Scale(width))),
+        causal_(attributes.causal),
+        nothing_(attributes.nan_rows ? std::numeric_limits<float>::quiet_NaN() : 0.0f),
+        mask_(mask) {}
 
   /// Scores, results and perhaps a mask.
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     constexpr double kNsPerScore = 0.5;
     const auto* scores = static_cast<const float*>(memories[0]);
     auto* results = static_cast<float*>(memories[1]);
-    const float* mask = mask_.is_given ? static_cast<const float*>(memories[2]) : nullptr;
+    const float* mask = mask_ ? static_cast<const float*>(memories[2]) : nullptr;
     const int64_t keys = scores_[3];
     threads.ParallelFor(
         scores_[0] * scores_[1] * scores_[2], kNsPerScore * static_cast<double>(keys), [&](int64_t begin, int64_t end) {
@@ -95,7 +77,7 @@ class MaskedSoftmaxStep final : public NativeStep {
  private:
   int64_t MaskRow(int64_t row) const {
     const int64_t query = row % scores_[2], head = row / scores_[2] % scores_[1], batch = row / scores_[2] / scores_[1];
-    const Dims& d = mask_.dims;
+    const MaskDims& d = *mask_;
     const auto at = [&](size_t axis, int64_t index) { return d[axis] == 1 ? 0 : index; };
     return ((at(0, batch) * d[1] + at(1, head)) * d[2] + at(2, query)) * d[3];
   }
@@ -104,7 +86,7 @@ class MaskedSoftmaxStep final : public NativeStep {
     constexpr float kNothing = -std::numeric_limits<float>::infinity();
     const int64_t keys = scores_[3];
     int64_t seen = causal_ ? std::min(keys, row % scores_[2] + 1) : keys;
-    if (mask != nullptr) seen = std::min(seen, mask_.dims[3]);
+    if (mask != nullptr) seen = std::min(seen, (*mask_)[3]);
     bool sees = false;
     for (int64_t i = 0; i < seen; ++i) {
       out[i] = scores[i] * scale_ + (mask == nullptr ? 0.0f : mask[i]);
@@ -122,7 +104,7 @@ class MaskedSoftmaxStep final : public NativeStep {
   float scale_;
   bool causal_;
   float nothing_;
-  MaskShape mask_;
+  std::optional<MaskDims> mask_;  // of numbers that are added; keys beyond are not seen
 };
 
 /// a times b, stacks of [.., m, k] and [.., k, n], the latter as `b_strides` say; perhaps of rounded operands.
@@ -151,67 +133,55 @@ MemoryIndex AddStackedMatMul(ProgramBuilder& builder, MemoryIndex a, const Dims&
   return dst;
 }
 
-MaskShape MaskOf(ProgramBuilder& builder, const Node& node, const Dims& scores) {
-  MaskShape mask;
-  if (!builder.has_input(node, kMask)) return mask;
-  const Dims dims = builder.input(node, kMask).dims;
-  std::copy_backward(dims.begin(), dims.end(), mask.dims.end());
-  mask.is_given = true;
-  for (size_t i = 0; i < 4; ++i) {
-    const int64_t size = mask.dims[i];
-    Require(size == scores[i] || (i < 3 ? size == 1 : size < scores[i]),
-            "attn_mask is {} in dimension {} of scores, which are {}", size, i, scores[i]);
-  }
-  return mask;
-}
-
 /// What each key counts for each query: [batch, query heads, queries, keys].
-MemoryIndex AddWeights(ProgramBuilder& builder, const Node& node, const HeadRows& q, MemoryIndex queries, const HeadRows& k,
-                       MemoryIndex keys) {
-  const Dims scores = {q.batch, q.heads, q.rows, k.rows};
-  const MaskShape mask = MaskOf(builder, node, scores);
+MemoryIndex AddWeights(ProgramBuilder& builder, const Node& node, const AttentionAttributes& attributes,
+                       const AttentionSizes& sizes, MemoryIndex queries, MemoryIndex keys) {
+  const Dims scores = {sizes.batch, sizes.query_heads, sizes.queries, sizes.keys};
+  std::optional<MaskDims> mask;
+  if (builder.has_input(node, kMask)) {
+    mask = ReadMask(Shape(builder.input(node, kMask).dims));
+    CheckMask(*mask, sizes, attributes.broadcasts);
+  }
   MemoryIndex scores_memory;
-  if (q.width == 0) {
+  if (sizes.width == 0) {
     scores_memory = builder.Constant(scores, std::vector<float>(static_cast<size_t>(Elements(scores)), 0.0f));
   } else {
     // Queries of all heads that share a head of keys are rows of one matmul.
-    const int64_t stacks = k.batch * k.heads;
-    scores_memory = AddStackedMatMul(builder, queries, {stacks, q.heads / k.heads * q.rows, q.width}, keys,
-                                     {stacks, q.width, k.rows}, {k.rows * q.width, 1, q.width});
+    const int64_t stacks = sizes.batch * sizes.kv_heads, rows = sizes.query_heads / sizes.kv_heads * sizes.queries;
+    scores_memory = AddStackedMatMul(builder, queries, {stacks, rows, sizes.width}, keys, {stacks, sizes.width, sizes.keys},
+                                     {sizes.keys * sizes.width, 1, sizes.width});
   }
-  const auto usual = static_cast<float>(1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(q.width, 1))));
   const MemoryIndex result = builder.Temporary(Plain(scores));
   std::vector<MemoryIndex> memories = {scores_memory, result};
-  if (mask.is_given) memories.push_back(builder.InPlainLayout(builder.input(node, kMask)));
-  builder.AddNative(std::make_shared<MaskedSoftmaxStep>(scores, node, usual, mask), memories);
+  if (mask) memories.push_back(builder.InPlainLayout(builder.input(node, kMask)));
+  builder.AddNative(std::make_shared<MaskedSoftmaxStep>(scores, attributes, sizes.width, mask), memories);
   return result;
 }
 
 void LowerAttention(ProgramBuilder& builder, const Node& node) {
   const RegionValue q_value = builder.input(node, kQ), k_value = builder.input(node, kK), v_value = builder.input(node, kV);
-  const HeadRows q = HeadRowsOf(node, kQ, q_value.dims), k = HeadRowsOf(node, kK, k_value.dims),
-                 v = HeadRowsOf(node, kV, v_value.dims);
-  Require(q.batch == k.batch && q.batch == v.batch, "the batch is {} in Q, {} in K and {} in V", q.batch, k.batch, v.batch);
-  Require(q.width == k.width, "the head size is {} in Q and {} in K", q.width, k.width);
-  Require(k.heads == v.heads && k.rows == v.rows, "K has {} heads of {} rows, V {} of {}", k.heads, k.rows, v.heads,
-          v.rows);
-  Require(k.heads > 0 && q.heads % k.heads == 0, "{} query heads are no multiple of {} key heads", q.heads, k.heads);
-  const bool packed = q_value.dims.size() == 3;
-  const HeadRows y{q.batch, q.heads, q.rows, v.width};
-  const Dims result = packed ? Dims{y.batch, y.rows, y.heads * y.width} : y.dims();
+  const AttentionAttributes attributes(node);
+  const HeadSizes q = ReadHeads(Shape(q_value.dims), attributes.q_heads, nullptr, "Q"),
+                  k = ReadHeads(Shape(k_value.dims), attributes.kv_heads, nullptr, "K"),
+                  v = ReadHeads(Shape(v_value.dims), attributes.kv_heads, nullptr, "V"), y = ResultHeads(q, v);
+  const AttentionSizes sizes = CombineHeads(q, k, v, 0);
+  const Shape shape = ShapeOf(y);
+  const Dims result(shape.begin(), shape.end());
   (void)Shape(result).num_elements();  // refuses what no memory holds
   (void)Shape({q.batch, q.heads, q.rows, k.rows}).num_elements();
   if (Elements(result) == 0 || k.rows == 0) {
     return builder.SetOutput(
         node, {result, builder.Constant(result, std::vector<float>(static_cast<size_t>(Elements(result)), 0.0f))});
   }
-  const MemoryIndex weights = AddWeights(builder, node, q, AddHeads(builder, q_value, q), k, AddHeads(builder, k_value, k));
+  const MemoryIndex weights =
+      AddWeights(builder, node, attributes, sizes, AddHeads(builder, q_value, q), AddHeads(builder, k_value, k));
   const int64_t stacks = k.batch * k.heads;
   const MemoryIndex weighted_values =
       AddStackedMatMul(builder, weights, {stacks, q.heads / k.heads * q.rows, k.rows}, AddHeads(builder, v_value, v),
                        {stacks, k.rows, v.width}, {k.rows * v.width, v.width, 1});
-  const MemoryIndex heads = builder.Alias(weighted_values, Plain(y.dims()));
-  builder.SetOutput(node, {result, packed ? builder.Alias(builder.InLayout(heads, SideBySide(y)), Plain(result)) : heads});
+  const MemoryIndex heads = builder.Alias(weighted_values, Plain(DimsOf(y)));
+  builder.SetOutput(node,
+                    {result, y.packed ? builder.Alias(builder.InLayout(heads, SideBySide(y)), Plain(result)) : heads});
 }
 
 constexpr Lowering kAttentionLowerings[] = {

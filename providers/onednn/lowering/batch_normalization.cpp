@@ -6,14 +6,15 @@
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
 #include "onednn/program/shared_weights.h"
+#include "ops/normalization/batch_normalization.h"
 
 namespace tessera::onednn {
 namespace {
 
 std::string RefuseBatchNorm(const GraphViewer& graph, const Node& node) {
-  if (AttributeOr<int64_t>(node, "training_mode", 0) != 0) return "training mode is left to the CPU provider";
-  if (node.since_version < 9 && AttributeOr<int64_t>(node, "spatial", 1) == 0)
-    return "statistics for each element are left to the CPU provider";
+  const BatchNormalizationAttributes attributes(node);
+  if (attributes.training) return "training mode is left to the CPU provider";
+  if (!attributes.spatial) return "statistics for each element are left to the CPU provider";
   const size_t rank = graph.value(node.inputs[0]).type.shape->size();
   return rank < 2 || rank > 5 ? "oneDNN normalizes two to five dimensions" : std::string();
 }
@@ -59,7 +60,7 @@ void LowerBatchNorm(ProgramBuilder& builder, const Node& node) {
     Require(parameter.dims == Dims{x.dims[1]}, "input {} needs one element a channel, {} in all", i, x.dims[1]);
     parameters[i - 1] = builder.InPlainLayout(parameter);
   }
-  AddBatchNorm(builder, x, AttributeOr<float>(node, "epsilon", 1e-5f), parameters, node.outputs[0]);
+  AddBatchNorm(builder, x, BatchNormalizationAttributes(node).epsilon, parameters, node.outputs[0]);
 }
 
 constexpr Lowering kBatchNormalizationLowerings[] = {

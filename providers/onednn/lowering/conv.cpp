@@ -8,6 +8,7 @@
 #include "onednn/program/implementations.h"
 #include "onednn/program/shared_weights.h"
 #include "onednn/program/winograd.h"
+#include "ops/nn/conv.h"
 
 namespace tessera::onednn {
 namespace {
@@ -17,7 +18,7 @@ std::string RefuseConv(const GraphViewer& graph, const Node& node) {
   if (x->size() < 3 || x->size() > 5) return "oneDNN convolves one to three spatial dimensions";
   const auto& w = graph.value(node.inputs[1]).type.shape;
   if (w->size() != x->size()) return "weights and input have different ranks";
-  const bool depthwise = AttributeOr<int64_t>(node, "group", 1) > 1 && (*w)[1].value == 1;
+  const bool depthwise = ConvAttributes(node).group > 1 && (*w)[1].value == 1;
   if (x->size() == 5 && depthwise) return "oneDNN has only reference code for depthwise convolutions of volumes";
   return {};
 }
@@ -106,14 +107,10 @@ bool HasFast(const Describe& describe) {
 
 void LowerConv(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0), w = builder.input(node, 1);
-  const auto group = AttributeOr<int64_t>(node, "group", 1);
-  Require(x.dims.size() == w.dims.size(), "X has {} dimensions and W {}", x.dims.size(), w.dims.size());
-  Require(group > 0 && x.dims[1] == w.dims[1] * group && w.dims[0] % group == 0,
-          "{} channels in group {} do not fit weights of {} outputs and {} inputs", x.dims[1], group, w.dims[0], w.dims[1]);
+  const ConvAttributes attributes(node);
+  const int64_t group = attributes.group;
   const std::span<const int64_t> spatial(x.dims.begin() + 2, x.dims.end()), kernel(w.dims.begin() + 2, w.dims.end());
-  const auto stated = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {kernel.begin(), kernel.end()});
-  Require(std::equal(stated.begin(), stated.end(), kernel.begin(), kernel.end()),
-          "kernel_shape differs from the weights' shape");
+  attributes.Check(Shape(x.dims), Shape(w.dims), nullptr);
   const WindowShape window = ResolveWindow(node, spatial, kernel);
   Dims out = {x.dims[0], w.dims[0]};
   out.insert(out.end(), window.output.begin(), window.output.end());

@@ -1,8 +1,11 @@
 // LayerNormalization (17) -> layer_normalization_forward; InstanceNormalization (6) and GroupNormalization (21) -> the same
 // of each channel's or group's pixels, then batch_normalization.
 
+#include "ops/normalization/layer_normalization.h"
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
+#include "ops/axis.h"
+#include "ops/normalization/group_normalization.h"
 #include "ops/normalization/row_parameter.h"
 
 namespace tessera::onednn {
@@ -10,20 +13,14 @@ namespace {
 
 using dnnl::normalization_flags;
 
-int64_t NormalizedAxis(const Node& node, size_t rank) {
-  const auto axis = AttributeOr<int64_t>(node, "axis", -1);
-  return axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
-}
-
 std::string RefuseLayerNorm(const GraphViewer& graph, const Node& node) {
-  const size_t rank = graph.value(node.inputs[0]).type.shape->size();
-  const int64_t axis = NormalizedAxis(node, rank);
-  if (axis < 0 || axis >= static_cast<int64_t>(rank)) return "its axis is outside the input";
+  const SymbolicShape& shape = *graph.value(node.inputs[0]).type.shape;
+  const auto axis = AxisWithin(LayerNormalizationAttributes(node).axis, shape.size());
+  if (!axis) return "its axis is outside the input";
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kNone) continue;
     const SymbolicShape& parameter = *graph.value(node.inputs[i]).type.shape;
-    if (!IsOfRow(*graph.value(node.inputs[0]).type.shape, static_cast<size_t>(axis), parameter))
-      return "scale or shift broadcast";
+    if (!IsOfRow(shape, *axis, parameter)) return "scale or shift broadcast";
   }
   return {};
 }
@@ -52,16 +49,17 @@ MemoryIndex AddRows(ProgramBuilder& builder, MemoryIndex src, int64_t rows, int6
 
 void LowerLayerNorm(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  const auto axis = NormalizedAxis(node, x.dims.size());
-  const Dims outer(x.dims.begin(), x.dims.begin() + axis), inner(x.dims.begin() + axis, x.dims.end());
+  const LayerNormalizationAttributes attributes(node);
+  const auto first = x.dims.begin() + static_cast<ptrdiff_t>(NormalizeAxis(attributes.axis, x.dims.size()));
+  const Dims outer(x.dims.begin(), first), inner(first, x.dims.end());
   const auto parameter = [&](size_t i) -> MemoryIndex {
     if (!builder.has_input(node, i)) return -1;
     const RegionValue value = builder.input(node, i);
     Require(Elements(value.dims) == Elements(inner), "input {} is not of the shape that is normalized", i);
     return builder.Alias(builder.InPlainLayout(value), Plain({Elements(inner)}));
   };
-  const MemoryIndex dst = AddRows(builder, builder.InPlainLayout(x), Elements(outer), Elements(inner),
-                                  AttributeOr<float>(node, "epsilon", 1e-5f), parameter(1), parameter(2));
+  const MemoryIndex dst = AddRows(builder, builder.InPlainLayout(x), Elements(outer), Elements(inner), attributes.epsilon,
+                                  parameter(1), parameter(2));
   builder.SetOutput(node, {x.dims, builder.Alias(dst, Plain(x.dims))});
 }
 
@@ -71,17 +69,19 @@ std::string RefuseInstanceNorm(const GraphViewer& graph, const Node& node) {
 }
 
 /// Channels in groups, then a scale and a shift for each channel.
-void LowerGroups(ProgramBuilder& builder, const Node& node, const RegionValue& x, int64_t groups) {
-  const int64_t channels = x.dims[1], pixels = Elements(Dims(x.dims.begin() + 2, x.dims.end()));
+void LowerGroups(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0);
+  const GroupNormalizationAttributes attributes(node);
+  const int64_t groups = attributes.Groups(Shape(x.dims)), channels = x.dims[1],
+                pixels = Elements(Dims(x.dims.begin() + 2, x.dims.end()));
   const auto parameter = [&](size_t i) {
     const RegionValue value = builder.input(node, i);
     Require(value.dims == Dims{channels}, "input {} needs one element a channel, {} in all", i, channels);
     return builder.InPlainLayout(value);
   };
   const MemoryIndex scale = parameter(1), shift = parameter(2);
-  const MemoryIndex even =
-      AddRows(builder, builder.InPlainLayout(x), x.dims[0] * groups, groups == 0 ? 0 : channels / groups * pixels,
-              AttributeOr<float>(node, "epsilon", 1e-5f), -1, -1);
+  const MemoryIndex even = AddRows(builder, builder.InPlainLayout(x), x.dims[0] * groups,
+                                   groups == 0 ? 0 : channels / groups * pixels, attributes.epsilon, -1, -1);
   const std::vector<float> zeros(static_cast<size_t>(channels), 0.0f), ones(static_cast<size_t>(channels), 1.0f);
   const Desc layout = Plain({x.dims[0], channels, pixels});
   const MemoryIndex dst = builder.Temporary(layout), mean = builder.Constant(Dims{channels}, zeros),
@@ -104,28 +104,14 @@ void LowerGroups(ProgramBuilder& builder, const Node& node, const RegionValue& x
   builder.SetOutput(node, {x.dims, builder.Alias(dst, Plain(x.dims))});
 }
 
-void LowerInstanceNorm(ProgramBuilder& builder, const Node& node) {
-  const RegionValue x = builder.input(node, 0);
-  LowerGroups(builder, node, x, x.dims[1]);
-}
-
 std::string RefuseGroupNorm(const GraphViewer& graph, const Node& node) {
-  if (graph.value(node.inputs[0]).type.shape->size() < 2) return "its input has no channels";
-  return AttributeOr<int64_t>(node, "num_groups", 0) < 1 ? "num_groups is not positive" : std::string();
-}
-
-void LowerGroupNorm(ProgramBuilder& builder, const Node& node) {
-  const RegionValue x = builder.input(node, 0);
-  const auto groups = AttributeOr<int64_t>(node, "num_groups", 1);
-  Require(x.dims[1] % groups == 0, "{} channels do not fall into {} groups", x.dims[1], groups);
-  LowerGroups(builder, node, x, groups);
+  return graph.value(node.inputs[0]).type.shape->size() < 2 ? "its input has no channels" : std::string();
 }
 
 constexpr Lowering kRowNormalizationLowerings[] = {
     {"LayerNormalization", 17, kLatestVersion, false, RefuseLayerNorm, LowerLayerNorm, "", kOnlyFloats, kFloats, true},
-    {"InstanceNormalization", 6, kLatestVersion, false, RefuseInstanceNorm, LowerInstanceNorm, "", kOnlyFloats, kFloats,
-     true},
-    {"GroupNormalization", 21, kLatestVersion, false, RefuseGroupNorm, LowerGroupNorm, "", kOnlyFloats, kFloats, true}};
+    {"InstanceNormalization", 6, kLatestVersion, false, RefuseInstanceNorm, LowerGroups, "", kOnlyFloats, kFloats, true},
+    {"GroupNormalization", 21, kLatestVersion, false, RefuseGroupNorm, LowerGroups, "", kOnlyFloats, kFloats, true}};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // LRN -> lrn_forward.
 
+#include "ops/normalization/lrn.h"
 #include "onednn/lowering/lowering.h"
 
 namespace tessera::onednn {
@@ -8,20 +9,20 @@ namespace {
 std::string RefuseLrn(const GraphViewer& graph, const Node& node) {
   const size_t rank = graph.value(node.inputs[0]).type.shape->size();
   if (rank < 3 || rank > 5) return "oneDNN normalizes over channels with one to three spatial dimensions";
-  const auto size = AttributeOr<int64_t>(node, "size", 0);
-  return size < 1 || size % 2 == 0 ? "a window of an even number of channels stands elsewhere in oneDNN" : std::string();
+  return LrnAttributes(node).size % 2 == 0 ? "a window of an even number of channels stands elsewhere in oneDNN"
+                                           : std::string();
 }
 
 void LowerLrn(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
+  const LrnAttributes attributes(node);
   // The fast implementation reads channels by the block.
   const MemoryIndex src =
       x.dims.size() == 4 && x.dims[1] % ChannelBlock() == 0 ? builder.InLayout(x.memory, ChannelNchw8c(x.dims)) : x.memory;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const auto describe = [&](const Desc& layout) {
-    return LrnDesc(CpuEngine(), layout, AttributeOr<int64_t>(node, "size", 1), AttributeOr<float>(node, "alpha", 1e-4f),
-                   AttributeOr<float>(node, "beta", 0.75f), AttributeOr<float>(node, "bias", 1.0f), attr);
+    return LrnDesc(CpuEngine(), layout, attributes.size, attributes.alpha, attributes.beta, attributes.bias, attr);
   };
   const MemoryIndex dst = builder.Temporary(describe(builder.desc(src)).dst_desc());
   builder.AddInBoxes(

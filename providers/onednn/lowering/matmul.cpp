@@ -6,6 +6,7 @@
 #include "onednn/program/epilogue.h"
 #include "onednn/program/implementations.h"
 #include "onednn/program/shared_weights.h"
+#include "ops/math/gemm.h"
 #include "runtime/threads/openmp.h"
 
 namespace tessera::onednn {
@@ -247,29 +248,31 @@ std::string RefuseGemm(const GraphViewer& graph, const Node& node) {
   const auto& a = graph.value(node.inputs[0]).type.shape;
   const auto& b = graph.value(node.inputs[1]).type.shape;
   if (a->size() != 2 || b->size() != 2) return "A and B need 2 dimensions";
-  if (AttributeOr<int64_t>(node, "transA", 0) != 0) return "a transposed A is left to the CPU provider";
-  if (AttributeOr<float>(node, "alpha", 1.0f) != 1.0f) return "alpha other than 1 is left to the CPU provider";
+  const GemmAttributes attributes(node);
+  if (attributes.trans_a) return "a transposed A is left to the CPU provider";
+  if (attributes.alpha != 1) return "alpha other than 1 is left to the CPU provider";
   if (node.inputs.size() > 2 && node.inputs[2] != kNone) {
-    if (AttributeOr<float>(node, "beta", 1.0f) != 1.0f) return "beta other than 1 is left to the CPU provider";
+    if (attributes.beta != 1) return "beta other than 1 is left to the CPU provider";
     const auto& c = graph.value(node.inputs[2]).type.shape;
-    const bool trans_b = AttributeOr<int64_t>(node, "transB", 0) != 0;
     const bool row = c->size() == 1 || (c->size() == 2 && (*c)[0].value == 1);
-    if (!row || !c->back().known() || c->back() != (*b)[trans_b ? 0 : 1]) return "C is not one bias a column";
+    if (!row || !c->back().known() || c->back() != (*b)[attributes.trans_b ? 0 : 1]) return "C is not one bias a column";
   }
   return {};
 }
 
 void LowerGemm(ProgramBuilder& builder, const Node& node) {
   const RegionValue a = builder.input(node, 0), b = builder.input(node, 1);
-  const bool trans_b = AttributeOr<int64_t>(node, "transB", 0) != 0;
-  const auto m = a.dims[0], k = a.dims[1], n = b.dims[trans_b ? 0 : 1];
-  Require(b.dims[trans_b ? 1 : 0] == k, "K is {} in A and {} in B", k, b.dims[trans_b ? 1 : 0]);
+  const GemmAttributes attributes(node);
+  const bool trans_b = attributes.trans_b;
+  const auto [m, n, k] = attributes.Infer(Shape(a.dims), Shape(b.dims));
   MatMul p;
   p.a = FirstOperand(builder, a, a.dims);
   p.a_dims = a.dims;
   p.b_dims = {k, n};
   p.out = {m, n};
-  const auto given = [&](DataType type) { return trans_b ? Desc(p.b_dims, type, Dims{1, k}) : Plain(p.b_dims, type); };
+  const auto given = [&, k = k](DataType type) {
+    return trans_b ? Desc(p.b_dims, type, Dims{1, k}) : Plain(p.b_dims, type);
+  };
   const MemoryIndex rows = builder.InRows(b);
   p.b = builder.Alias(rows, given(TypeOf(builder.desc(rows))));
   p.b_desc = builder.constant(node, 1) != nullptr ? AnyLayout(p.b_dims) : given(DataType::f32);

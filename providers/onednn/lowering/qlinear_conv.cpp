@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
 #include "onednn/program/quantized.h"
+#include "ops/nn/conv.h"
 
 namespace tessera::onednn {
 namespace {
@@ -56,13 +57,10 @@ struct QuantizedConvShape {
 };
 
 QuantizedConvShape ShapeOf(const Node& node, const Dims& x, const Dims& w) {
-  const auto group = AttributeOr<int64_t>(node, "group", 1);
-  Require(group > 0 && x[1] == w[1] * group && w[0] % group == 0,
-          "{} channels in group {} do not fit weights of {} outputs and {} inputs", x[1], group, w[0], w[1]);
+  const ConvAttributes attributes(node);
+  const int64_t group = attributes.group;
   const std::span<const int64_t> spatial(x.begin() + 2, x.end()), kernel(w.begin() + 2, w.end());
-  const auto stated = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {kernel.begin(), kernel.end()});
-  Require(std::equal(stated.begin(), stated.end(), kernel.begin(), kernel.end()),
-          "kernel_shape differs from the weights' shape");
+  attributes.Check(Shape(x), Shape(w), nullptr);
   QuantizedConvShape shape{ResolveWindow(node, spatial, kernel), w, {x[0], w[0]}, group};
   shape.out.insert(shape.out.end(), shape.window.output.begin(), shape.window.output.end());
   if (group > 1) {

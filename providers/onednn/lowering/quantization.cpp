@@ -1,14 +1,13 @@
 // QuantizeLinear and DequantizeLinear (10) by constants, QLinearAdd and QLinearMul (com.microsoft) -> steps of our own over
 // the elements as they lie: oneDNN's reorders divide by no scale, and its sums of quantized values have no zero points.
 
-#include "cpu/engine/quantization.h"
-
 #include <algorithm>
 
 #include "base/check.h"
 #include "kernels/quantize/quantize.h"
 #include "onednn/lowering/lowering.h"
 #include "onednn/program/quantized.h"
+#include "ops/quantization/quantize_linear.h"
 
 namespace tessera::onednn {
 namespace {
@@ -22,7 +21,7 @@ struct Quantizer {
 /// Scales and zero points of a tensor as its elements lie: one, one for each index of an axis, or one for each block along
 /// it.
 struct Scaling {
-  cpu::QuantizationLayout layout;
+  QuantizationLayout layout;
   std::vector<float> scales, zeros;
 };
 
@@ -37,7 +36,7 @@ class QuantizeStep final : public NativeStep {
     const auto* x = static_cast<const float*>(memories[0]);
     auto* y = static_cast<uint8_t*>(memories[1]);
     threads.ParallelFor(count_, kNsPerValue, [&](int64_t begin, int64_t end) {
-      for (cpu::ScaleRun run; begin < end; begin += run.count) {
+      for (ScaleRun run; begin < end; begin += run.count) {
         run = by_.layout.Run(begin, end);
         loop_(x + begin, by_.scales.data() + run.scale, by_.zeros.data() + run.scale, run.step, low_, low_ + 255, y + begin,
               run.count);
@@ -60,7 +59,7 @@ class DequantizeStep final : public NativeStep {
     const auto* x = static_cast<const uint8_t*>(memories[0]);
     auto* y = static_cast<float*>(memories[1]);
     threads.ParallelFor(count_, kNsPerValue, [&](int64_t begin, int64_t end) {
-      for (cpu::ScaleRun run; begin < end; begin += run.count) {
+      for (ScaleRun run; begin < end; begin += run.count) {
         run = by_.layout.Run(begin, end);
         loop_(x + begin, by_.scales.data() + run.scale, by_.zeros.data() + run.scale, run.step, y + begin, run.count);
       }
@@ -104,8 +103,8 @@ std::string RefuseLinear(const GraphViewer& graph, const Node& node) {
   const Tensor* scale = graph.constant(node.inputs[1]);
   if (scale == nullptr || !IsConstantOf(graph, node, 2, scale->num_elements(), true))
     return "its scales and zero points are not constants, one of these for each of those";
-  const auto precision = AttributeOr<int64_t>(node, "precision", 0);
-  const bool is_float = precision == 0 || precision == static_cast<int64_t>(ElementType::kFloat);
+  const QuantizeLinearAttributes attributes(node);
+  const bool is_float = attributes.precision == 0 || attributes.rounding() == ElementType::kFloat;
   return is_float ? std::string() : "precisions other than float32 are left to the CPU provider";
 }
 
@@ -113,7 +112,8 @@ std::string RefuseLinear(const GraphViewer& graph, const Node& node) {
 Scaling ScalingOf(const ProgramBuilder& builder, const Node& node, const Dims& dims, bool channels_last) {
   const Tensor &scale = *builder.constant(node, 1), *zero = builder.constant(node, 2);
   Dims lying = dims;
-  auto axis = AttributeOr<int64_t>(node, "axis", 1);
+  const QuantizeLinearAttributes attributes(node);
+  int64_t axis = attributes.axis;
   if (channels_last) {
     std::rotate(lying.begin() + 1, lying.begin() + 2, lying.end());
     const auto rank = static_cast<int64_t>(dims.size());
@@ -121,9 +121,8 @@ Scaling ScalingOf(const ProgramBuilder& builder, const Node& node, const Dims& d
     if (axis > 0 && axis < rank) axis = axis == 1 ? rank - 1 : axis - 1;
   }
   const auto scales = scale.values<float>();
-  Scaling result{cpu::QuantizationLayout(Shape(lying), scale.shape(), axis, AttributeOr<int64_t>(node, "block_size", 0)),
-                 {scales.begin(), scales.end()},
-                 {}};
+  Scaling result{
+      QuantizationLayout(Shape(lying), scale.shape(), axis, attributes.block_size), {scales.begin(), scales.end()}, {}};
   for (size_t i = 0; i < scales.size(); ++i)
     result.zeros.push_back(
         zero == nullptr ? 0.0f
@@ -151,7 +150,7 @@ void LowerLinear(ProgramBuilder& builder, const Node& node) {
   const ElementType from = builder.region().value(node.inputs[0]).type.element,
                     to = builder.region().value(node.outputs[0]).type.element;
   RegionValue floats = x;
-  const bool in_blocks = AttributeOr<int64_t>(node, "block_size", 0) != 0;
+  const bool in_blocks = QuantizeLinearAttributes(node).block_size != 0;
   if (TypeOf(builder.desc(x.memory)) != DataTypeOf(from) || in_blocks)
     floats.memory = builder.InPlainLayout(x);  // rounded, or with scales laid out as the model has x
   const Dense dense = AsDense(builder, floats, DataTypeOf(to));

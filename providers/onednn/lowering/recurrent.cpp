@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
 #include "onednn/program/shared_weights.h"
+#include "ops/recurrent/recurrent.h"
 
 namespace tessera::onednn {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 enum Input : size_t { kX, kW, kR, kBias, kLengths, kInitialH, kInitialC, kPeepholes };
 
 bool IsLstm(const Node& node) { return node.op_type == "LSTM"; }
-bool ResetsAfter(const Node& node) { return !IsLstm(node) && AttributeOr<int64_t>(node, "linear_before_reset", 0) != 0; }
+bool ResetsAfter(const Node& node) { return !IsLstm(node) && RecurrentAttributes(node).linear_before_reset; }
 
 /// Where oneDNN's gates stand in ONNX's weights: input, forget, cell, output; or update, reset, new.
 std::span<const int64_t> GatesOf(const Node& node) {
@@ -24,9 +25,10 @@ std::string RefuseRecurrent(const GraphViewer& graph, const Node& node) {
   const auto has = [&](size_t i) { return i < node.inputs.size() && node.inputs[i] != kNone; };
   if (has(kLengths)) return "lengths of sequences are left to the CPU provider";
   if (IsLstm(node) && has(kPeepholes)) return "peepholes are left to the CPU provider";
-  if (node.FindAttribute("clip") != nullptr) return "clipped gates are left to the CPU provider";
-  if (AttributeOr<int64_t>(node, "input_forget", 0) != 0) return "coupled gates are left to the CPU provider";
-  if (AttributeOr<int64_t>(node, "layout", 0) != 0) return "a layout with the batch first is left to the CPU provider";
+  const RecurrentAttributes attributes(node);
+  if (attributes.clips()) return "clipped gates are left to the CPU provider";
+  if (attributes.input_forget) return "coupled gates are left to the CPU provider";
+  if (attributes.batch_first) return "a layout with the batch first is left to the CPU provider";
   const std::vector<std::string> usual =
       IsLstm(node) ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"} : std::vector<std::string>{"Sigmoid", "Tanh"};
   const auto activations = AttributeOr<std::vector<std::string>>(node, "activations", {});
@@ -53,8 +55,10 @@ struct RecurrentShape {
 RecurrentShape RecurrentShapeOf(const Node& node, const Dims& x, const Shape& w, const Shape& r) {
   const auto gates = static_cast<int64_t>(GatesOf(node).size());
   RecurrentShape shape{x[0], x[1], x[2], w[1] / gates, w[0], gates};
-  const bool both = AttributeOr<std::string>(node, "direction", "forward") == "bidirectional";
-  Require(shape.directions == (both ? 2 : 1), "W is for {} directions", shape.directions);
+  const RecurrentAttributes attributes(node);
+  Require(shape.directions == attributes.directions, "W is for {} directions", shape.directions);
+  Require(attributes.hidden_size == 0 || attributes.hidden_size == shape.hidden, "hidden_size is {} and R is {}",
+          attributes.hidden_size, r);
   Require(w == Shape({shape.directions, gates * shape.hidden, shape.inputs}) &&
               r == Shape({shape.directions, gates * shape.hidden, shape.hidden}),
           "W {} and R {} do not fit an input of {} numbers", w, r, shape.inputs);
@@ -144,7 +148,7 @@ void AddPrimitive(ProgramBuilder& builder, const Node& node, const RecurrentShap
   const auto weights = [&](int64_t k) { return AnyLayout({1, s.directions, k, s.gates, s.hidden}); };
   const RecurrentDescs descs{desc(m.x),    desc(m.initial_h), desc(m.initial_c), weights(s.inputs), weights(s.hidden),
                              desc(m.bias), desc(m.y),         desc(m.last_h),    desc(m.last_c)};
-  const bool reverse = AttributeOr<std::string>(node, "direction", "forward") == "reverse";
+  const bool reverse = RecurrentAttributes(node).reverse;
   const auto direction = s.directions == 2 ? dnnl::rnn_direction::bidirectional_concat
                          : reverse         ? dnnl::rnn_direction::unidirectional_right2left
                                            : dnnl::rnn_direction::unidirectional_left2right;

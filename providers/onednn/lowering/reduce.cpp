@@ -5,6 +5,8 @@
 
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
+#include "ops/axis.h"
+#include "ops/reduction/reduce.h"
 
 namespace tessera::onednn {
 namespace {
@@ -40,25 +42,22 @@ std::optional<std::vector<int64_t>> ReducedAxes(const GraphViewer& graph, const 
 std::string RefuseReduction(const GraphViewer& graph, const Node& node) {
   const auto axes = ReducedAxes(graph, node);
   if (!axes) return "its axes are not constants";
-  if (axes->empty() && AttributeOr<int64_t>(node, "noop_with_empty_axes", 0) != 0) return "it reduces nothing";
-  const auto rank = static_cast<int64_t>(graph.value(node.inputs[0]).type.shape->size());
-  const bool inside = std::all_of(axes->begin(), axes->end(), [&](int64_t axis) { return axis >= -rank && axis < rank; });
+  if (axes->empty() && ReduceAttributes(node).noop_with_empty_axes) return "it reduces nothing";
+  const size_t rank = graph.value(node.inputs[0]).type.shape->size();
+  const bool inside =
+      std::all_of(axes->begin(), axes->end(), [&](int64_t axis) { return AxisWithin(axis, rank).has_value(); });
   return inside ? std::string() : "an axis is outside the input";
 }
 
 void LowerReduction(ProgramBuilder& builder, const Node& node) {
   const Reduction& reduction = ReductionOf(node);
   const RegionValue x = builder.input(node, 0);
-  const auto rank = static_cast<int64_t>(x.dims.size());
-  const auto axes = *ReducedAxes(builder.region(), node);
-  std::vector<bool> reduced(x.dims.size(), axes.empty());
-  for (const int64_t axis : axes) reduced[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = true;
-  const bool keeps = AttributeOr<int64_t>(node, "keepdims", 1) != 0;
-  Dims kept = x.dims, out;
-  for (size_t i = 0; i < kept.size(); ++i) {
-    if (reduced[i]) kept[i] = 1;
-    if (keeps || !reduced[i]) out.push_back(kept[i]);
-  }
+  const Shape shape(x.dims), reduced = ReducedDimensions(shape, *ReducedAxes(builder.region(), node));
+  const auto dims_of = [&](bool keepdims) {
+    const Shape result = ReducedShape(shape, reduced, keepdims);
+    return Dims(result.begin(), result.end());
+  };
+  const Dims kept = dims_of(true), out = dims_of(ReduceAttributes(node).keepdims);
   const Desc result = Plain(AtLeastOne(kept));
   MemoryIndex dst = builder.InPlainLayout(x);
   if (Elements(x.dims) == 0) {

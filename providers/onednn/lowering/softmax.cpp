@@ -1,27 +1,24 @@
-// Softmax (13, and earlier on the last axis) -> a step of our own.
+// Softmax (1, 11, 13) -> a step of our own.
 
 #include <algorithm>
 
 #include "base/rounding.h"
 #include "kernels/normalize/softmax.h"
 #include "onednn/lowering/lowering.h"
+#include "ops/normalization/softmax.h"
 
 namespace tessera::onednn {
 namespace {
 
 std::string RefuseSoftmax(const GraphViewer& graph, const Node& node) {
-  const auto rank = static_cast<int64_t>(graph.value(node.inputs[0]).type.shape->size());
-  const auto axis = AttributeOr<int64_t>(node, "axis", node.since_version < 13 ? 1 : -1);
-  const auto last = axis < 0 ? axis + rank : axis;
-  if (rank == 0 || last < 0 || last >= rank) return "its axis is outside the input";
-  if (node.since_version < 13 && last != rank - 1) return "before version 13 an inner axis flattens the input";
-  return {};
+  const size_t rank = graph.value(node.inputs[0]).type.shape->size();
+  return AxisWithin(SoftmaxAttributes(node).axis, rank) ? "" : "its axis is outside the input";
 }
 
 /// The CPU provider's, along the middle one of three axes: oneDNN's leaves numbers in a row that has NaN or infinity.
 class SoftmaxStep final : public NativeStep {
  public:
-  SoftmaxStep(int64_t outer, int64_t count, int64_t inner) : outer_(outer), count_(count), inner_(inner) {}
+  explicit SoftmaxStep(const AxisView& view) : outer_(view.outer), count_(view.count), inner_(view.inner) {}
 
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     constexpr double kNsPerNumber = 0.5;
@@ -50,13 +47,9 @@ class SoftmaxStep final : public NativeStep {
 
 void LowerSoftmax(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  const auto axis = AttributeOr<int64_t>(node, "axis", node.since_version < 13 ? 1 : -1);
-  const auto at = x.dims.end() + (axis < 0 ? axis : axis - static_cast<int64_t>(x.dims.size()));
   const MemoryIndex src = builder.InPlainLayout(x), dst = builder.Temporary(builder.desc(src));
   if (Elements(x.dims) > 0)
-    builder.AddNative(
-        std::make_shared<SoftmaxStep>(Elements(Dims(x.dims.begin(), at)), *at, Elements(Dims(at + 1, x.dims.end()))),
-        {src, dst});
+    builder.AddNative(std::make_shared<SoftmaxStep>(SoftmaxAttributes(node).View(Shape(x.dims))), {src, dst});
   builder.SetOutput(node, {x.dims, dst});
 }
 

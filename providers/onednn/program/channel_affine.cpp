@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "onednn/lowering/lowering.h"
+#include "ops/normalization/batch_normalization.h"
 
 namespace tessera::onednn {
 namespace {
@@ -24,7 +25,7 @@ bool ChannelAffine::Append(const GraphViewer& graph, const Node& node, ValueInde
   if (!node.domain.empty() || dims.size() < 2 || dims.size() > 5) return false;
   if (node.op_type == "BatchNormalization") {
     if (node.inputs[0] != x) return false;
-    Step step{.kind = Kind::kBatchNorm, .epsilon = AttributeOr<float>(node, "epsilon", 1e-5f), .constants = {}};
+    Step step{.kind = Kind::kBatchNorm, .epsilon = BatchNormalizationAttributes(node).epsilon, .constants = {}};
     for (size_t i = 1; i < 5; ++i) {
       const Tensor* tensor = graph.constant(node.inputs[i]);
       if (tensor == nullptr || !tensor->is(ElementType::kFloat) || tensor->shape() != Shape{dims[1]}) return false;

@@ -9,7 +9,12 @@
 #include "base/attribute.h"
 #include "base/check.h"
 #include "opencl/device/kernel.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/group_query_attention.h"
+#include "ops/normalization/batch_normalization.h"
+#include "ops/normalization/layer_normalization.h"
 #include "ops/normalization/row_parameter.h"
+#include "ops/quantization/quantize_linear.h"
 
 namespace tessera::opencl {
 namespace {
@@ -99,16 +104,13 @@ std::string IntegerMatMulRefusal(const GraphViewer& graph, const Node& node) {
 }
 
 std::string GroupQueryRefusal(const GraphViewer& graph, const Node& node) {
-  if (HasInput(node, 10) || HasInput(node, 11) || HasInput(node, 14) || HasInput(node, 15) ||
-      IntegerAttribute(node, "smooth_softmax", 0) == 1) {
+  const GroupQueryAttentionAttributes attributes(node);
+  if (HasInput(node, 10) || HasInput(node, 11) || HasInput(node, 14) || HasInput(node, 15) || attributes.smooth) {
     return "biases, sinks and norms of heads are left to the CPU provider";
   }
   if (HasOutput(node, 3)) return "scores are given out by the CPU provider only";
-  for (const char* name : {"k_quant_type", "v_quant_type"}) {
-    const std::string_view type = StringAttribute(node, name, "NONE");
-    if (type != "NONE" && !type.empty()) return "quantized caches are not read on the device";
-  }
-  if (IntegerAttribute(node, "sliding_window_cache", 0) != 0) return "caches of the size of the window are not supported";
+  if (attributes.keys.exists || attributes.values.exists) return "quantized caches are not read on the device";
+  if (attributes.slides) return "caches of the size of the window are not supported";
   for (size_t i : {1, 2, 3, 4, 7, 8}) {
     if (HasInput(node, i) && graph.value(node.inputs[i]).type.element != graph.value(node.inputs[0]).type.element) {
       return "queries and caches of several types are left to the CPU provider";
@@ -163,8 +165,9 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
       return "one to three spatial dimensions are computed on the device";
   }
   if (op == "BatchNormalization") {
-    if (IntegerAttribute(node, "training_mode", 0) != 0) return "training is left to the CPU provider";
-    if (IntegerAttribute(node, "spatial", 1) != 1) return "statistics of each element are left to the CPU provider";
+    const BatchNormalizationAttributes attributes(node);
+    if (attributes.training) return "training is left to the CPU provider";
+    if (!attributes.spatial) return "statistics of each element are left to the CPU provider";
   }
   if (op == "Dropout" && HasInput(node, 2)) {
     const Tensor* training = graph.constant(node.inputs[2]);
@@ -174,11 +177,10 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   if (op == "Einsum" && node.inputs.size() > 2) return "three operands and more are left to the CPU provider";
   if (op == "LayerNormalization" || op == "RMSNormalization" || op == "SimplifiedLayerNormalization") {
     const auto& shape = type(0).shape;
-    const int64_t axis = IntegerAttribute(node, "axis", -1), rank = shape ? static_cast<int64_t>(shape->size()) : 0;
-    if (!shape || axis < -rank || axis >= rank) return "the normalized dimensions are not known";
-    const auto first = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+    const auto first = AxisWithin(LayerNormalizationAttributes(node).axis, shape ? shape->size() : 0);
+    if (!first) return "the normalized dimensions are not known";
     for (size_t i = 1; i < node.inputs.size(); ++i) {
-      if (HasInput(node, i) && !(type(i).shape && IsOfRow(*shape, first, *type(i).shape)))
+      if (HasInput(node, i) && !(type(i).shape && IsOfRow(*shape, *first, *type(i).shape)))
         return "a scale or bias that broadcasts is left to the CPU provider";
     }
   }
@@ -190,7 +192,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
       !kNumbers.contains(type(0).element)) {
     return "only numbers are combined on the device";
   }
-  if (op == "Attention" && node.FindAttribute("columns") != nullptr) return "columns are picked by the CPU provider";
+  if (op == "Attention" && !AttentionAttributes(node).columns.empty()) return "columns are picked by the CPU provider";
   if (op == "DFT" || op == "STFT") return TransformRefusal(graph, node);
   if (op == "GroupQueryAttention") return GroupQueryRefusal(graph, node);
   if (op == "MatMulNBits" && HasInput(node, 4)) return "weights in another order (g_idx) are left to the CPU provider";
@@ -208,7 +210,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   }
   if (op == "RoiAlign" && IntegerAttribute(node, "sampling_ratio", 0) > 1024)
     return "so many samples of a bin are left to the CPU provider";
-  if (op == "QuantizeLinear" && IntegerAttribute(node, "precision", 0) == static_cast<int64_t>(ElementType::kDouble)) {
+  if (op == "QuantizeLinear" && QuantizeLinearAttributes(node).rounding() == ElementType::kDouble) {
     return "quotients in double are left to the CPU provider";
   }
   if (op == "Tile") {
@@ -303,7 +305,11 @@ class Claims {
         if (std::string reason = ValueRefusal(graph_.value(index).type, device_); !reason.empty()) return reason;
       }
     }
-    return OperatorRefusal(graph_, node);
+    try {
+      return OperatorRefusal(graph_, node);
+    } catch (const Error& error) {  // of its attributes: the CPU provider's kernel says so of the node
+      return error.what();
+    }
   }
 
   bool MakesIntegers(const Node& node) const {

@@ -180,12 +180,6 @@ std::span<const Tensor* const> Epilogue::Collect(const KernelContext& context, c
   return std::span<const Tensor* const>(operands).first(broadcasts.size());
 }
 
-size_t Axis(int64_t axis, size_t rank) {
-  const auto r = static_cast<int64_t>(rank);
-  Require(axis >= -r && axis < r, "axis {} is outside [-{}, {})", axis, r, r);
-  return static_cast<size_t>(axis < 0 ? axis + r : axis);
-}
-
 Shape HostIntegers(const Tensor& tensor) {
   Require(tensor.shape().rank() <= 1, "sizes or axes are {}; one dimension is expected", tensor.shape());
   if (tensor.is(ElementType::kInt64)) return Shape(tensor.values<int64_t>());

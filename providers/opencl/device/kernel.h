@@ -14,6 +14,7 @@
 #include "base/rounding.h"
 #include "opencl/device/device.h"
 #include "opencl/device/memory.h"
+#include "ops/axis.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera::opencl {
@@ -118,9 +119,6 @@ Strided Block(const Shape& shape);
 std::array<cl_long, kMostDims> RowMajor(const Shape& shape);
 /// Row-major strides; 0 where a dimension of `shape`, aligned to the right of `result`, is broadcast.
 std::array<cl_long, kMostDims> BroadcastStrides(const Shape& shape, const Shape& result);
-
-/// `axis` counted from the front. Throws Error where it is outside.
-size_t Axis(int64_t axis, size_t rank);
 
 /// The elements of an integer tensor in host memory: sizes, axes.
 Shape HostIntegers(const Tensor& tensor);

@@ -11,6 +11,7 @@
 #include "graph/private_names.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/ops/slices.h"
+#include "ops/attention/attention.h"
 
 namespace tessera::opencl {
 
@@ -125,26 +126,6 @@ void ScaledDotProduct::Run(KernelContext& context, const BufferRange& q, const B
 
 namespace {
 
-/// Sizes of Q, K or V: [batch, heads, rows, width], or [batch, rows, heads * width].
-struct Heads {
-  Heads(const Shape& shape, int64_t given_heads, const char* name) {
-    packed = shape.rank() == 3;
-    Require(packed || shape.rank() == 4, "{} is {}; 3 or 4 dimensions are expected", name, shape);
-    Require(!packed || (given_heads > 0 && shape[2] % given_heads == 0), "{} is {}, which does not divide into {} heads",
-            name, shape, given_heads);
-    batch = shape[0];
-    heads = packed ? given_heads : shape[1];
-    rows = shape[packed ? 1 : 2];
-    width = packed ? shape[2] / given_heads : shape[3];
-  }
-  cl_long batch_step() const { return CheckedMul(CheckedMul(heads, rows), width); }
-  cl_long head_step() const { return packed ? width : CheckedMul(rows, width); }
-  cl_long row_step() const { return packed ? CheckedMul(heads, width) : width; }
-
-  int64_t batch, heads, rows, width;
-  bool packed, repeats = false;  // one batch for all
-};
-
 AttentionTypes TypesOf(const KernelInfo& info) {
   AttentionTypes types{info.input_type(0), info.input_type(1), info.input_type(2), info.output_type(0)};
   if (info.has_input(3)) types.mask = info.input_type(3);
@@ -155,23 +136,11 @@ AttentionTypes TypesOf(const KernelInfo& info) {
 class Attention final : public Kernel {
  public:
   explicit Attention(const KernelInfo& info)
-      : attention_(info, TypesOf(info),
-                   KnownHeads(info, info.attribute<int64_t>("q_num_heads", 0), info.attribute<int64_t>("kv_num_heads", 0))),
+      : attributes_(info.node()),
+        attention_(info, TypesOf(info), KnownHeads(info, attributes_.q_heads, attributes_.kv_heads)),
         append_key_(DeviceOf(info), "slices", Moved('X', info.input_type(1)), "append"),
         append_value_(DeviceOf(info), "slices", Moved('X', info.input_type(2)), "append"),
-        lengths_(info, 6),
-        q_heads_(info.attribute<int64_t>("q_num_heads", 0)),
-        kv_heads_(info.attribute<int64_t>("kv_num_heads", 0)),
-        left_(info.attribute<int64_t>("left_window_size", -1)),
-        right_(info.attribute<int64_t>("right_window_size", -1)),
-        stage_(info.attribute<int64_t>("qk_matmul_output_mode", 0)),
-        causal_(info.attribute<int64_t>("is_causal", 0) != 0),
-        broadcasts_(info.attribute<int64_t>("broadcast", 0) != 0),
-        nan_rows_(info.attribute<int64_t>("nan_rows", 0) != 0),
-        softcap_(info.attribute<float>("softcap", 0)) {
-    if (info.has_attribute("scale")) scale_ = info.attribute<float>("scale");
-    Require(stage_ >= 0 && stage_ <= 3, "qk_matmul_output_mode is {}; 0 to 3 are known", stage_);
-    Require(left_ >= -1 && right_ >= -1, "a window size is below -1: left {}, right {}", left_, right_);
+        lengths_(info, 6) {
     if (info.has_output(3)) capture_.emplace(DeviceOf(info), "attention", AttentionDefines(TypesOf(info)), "capture");
   }
 
@@ -180,48 +149,45 @@ class Attention final : public Kernel {
     const Tensor& k = context.required_input(1);
     const Tensor& v = context.required_input(2);
     const Tensor *mask = context.input(3), *past_key = context.input(4), *past_value = context.input(5);
-    Heads qh(q.shape(), q_heads_, "Q"), kh(k.shape(), kv_heads_, "K"), vh(v.shape(), kv_heads_, "V");
-    const std::array<int64_t, 4> mask_dims = MaskDims(mask);
+    HeadSizes qh = ReadHeads(q.shape(), attributes_.q_heads, nullptr, "Q"),
+              kh = ReadHeads(k.shape(), attributes_.kv_heads, nullptr, "K"),
+              vh = ReadHeads(v.shape(), attributes_.kv_heads, nullptr, "V");
+    const MaskDims mask_dims = mask == nullptr ? MaskDims{1, 1, 1, 1} : ReadMask(mask->shape());
     const int64_t past = PastRows(past_key, past_value, kh, vh);
     const Operand key = WithPast(context, append_key_, 1, past_key, past, k, kh),
                   value = WithPast(context, append_value_, 2, past_value, past, v, vh);
-    const int64_t q_rows = qh.rows;
-    const std::array<cl_long, 3> q_steps = {qh.batch_step(), qh.head_step(), qh.row_step()};
-    if (broadcasts_) Broadcast(mask_dims, qh, kh, vh);
-    Require(qh.batch == kh.batch && qh.batch == vh.batch && qh.width == kh.width && kh.heads == vh.heads &&
-                kh.rows == vh.rows && kh.heads > 0 && qh.heads % kh.heads == 0,
-            "Q is {}, K {}, V {}", q.shape(), k.shape(), v.shape());
-    AttentionProblem p{.batch = qh.batch,
-                       .q_heads = qh.heads,
-                       .kv_heads = kh.heads,
-                       .queries = qh.rows,
-                       .keys = CheckedAdd(past, kh.rows),
-                       .width = qh.width,
-                       .value_width = vh.width,
-                       .q_batch = qh.repeats ? 0 : q_steps[0],
-                       .q_head = q_steps[1],
-                       .q_row = qh.rows != q_rows ? 0 : q_steps[2]};
+    const std::array<cl_long, 3> q_strides = {qh.batch_stride(), qh.head_stride(), qh.row_stride()};
+    if (attributes_.broadcasts) BroadcastHeads(mask_dims, qh, kh, vh);
+    const AttentionSizes sizes = CombineHeads(qh, kh, vh, past);
+    AttentionProblem p{.batch = sizes.batch,
+                       .q_heads = sizes.query_heads,
+                       .kv_heads = sizes.kv_heads,
+                       .queries = sizes.queries,
+                       .keys = sizes.keys,
+                       .width = sizes.width,
+                       .value_width = sizes.value_width,
+                       .q_batch = qh.repeats_batch ? 0 : q_strides[0],
+                       .q_head = q_strides[1],
+                       .q_row = qh.repeats_row ? 0 : q_strides[2]};
     std::tie(p.k_batch, p.k_head, p.k_row) = key.steps;
     std::tie(p.v_batch, p.v_head, p.v_row) = value.steps;
-    if (kh.repeats) p.k_batch = 0;
-    if (vh.repeats) p.v_batch = 0;
-    Heads yh = qh;
-    yh.width = vh.width;
-    p.y_batch = yh.batch_step();
-    p.y_head = yh.head_step();
-    p.y_row = yh.row_step();
+    if (kh.repeats_batch) p.k_batch = 0;
+    if (vh.repeats_batch) p.v_batch = 0;
+    const HeadSizes yh = ResultHeads(qh, vh);
+    p.y_batch = yh.batch_stride();
+    p.y_head = yh.head_stride();
+    p.y_row = yh.row_stride();
     p.offset = past;
-    p.left = left_;
-    p.right = right_;
-    p.causal = causal_;
-    p.stage = static_cast<cl_int>(stage_);
-    p.scale = scale_ ? *scale_ : DefaultAttentionScale(qh.width);
-    p.softcap = softcap_;
-    p.nothing = nan_rows_ && p.keys > 0 ? std::numeric_limits<cl_float>::quiet_NaN() : 0;
-    FitMask(mask, mask_dims, p);
-    const Buffer lengths = SendLengths(context, p, past_key != nullptr);
-    const Tensor* y = context.output(
-        0, yh.packed ? Shape{yh.batch, yh.rows, yh.row_step()} : Shape{yh.batch, yh.heads, yh.rows, yh.width});
+    p.left = attributes_.left;
+    p.right = attributes_.right;
+    p.causal = attributes_.causal;
+    p.stage = static_cast<cl_int>(attributes_.capture);
+    p.scale = static_cast<cl_float>(attributes_.Scale(sizes.width));
+    p.softcap = attributes_.softcap;
+    p.nothing = attributes_.nan_rows && p.keys > 0 ? std::numeric_limits<cl_float>::quiet_NaN() : 0;
+    if (mask != nullptr) FitMask(mask_dims, sizes, p);
+    const Buffer lengths = SendLengths(context, sizes, past_key != nullptr);
+    const Tensor* y = context.output(0, ShapeOf(yh));
     const std::array<size_t, 3> rows = {kAttentionLanes * static_cast<size_t>(p.queries), 1,
                                         static_cast<size_t>(CheckedMul(p.batch, p.q_heads))};
     if (capture_) {
@@ -244,23 +210,11 @@ class Attention final : public Kernel {
     std::unique_ptr<DeviceScratch> own;
   };
 
-  static int64_t PastRows(const Tensor* key, const Tensor* value, const Heads& k, const Heads& v) {
-    Require((key == nullptr) == (value == nullptr), "past_key and past_value must be given together");
-    if (key == nullptr) return 0;
-    const auto fits = [](const Tensor& past, const Heads& sizes) {
-      const Shape& s = past.shape();
-      return s.rank() == 4 && s[0] == sizes.batch && s[1] == sizes.heads && s[3] == sizes.width;
-    };
-    Require(fits(*key, k) && fits(*value, v) && key->shape()[2] == value->shape()[2],
-            "past_key {} and past_value {} do not fit K and V", key->shape(), value->shape());
-    return key->shape()[2];
-  }
-
   /// The past and the new rows, which may also be output `i`.
   static Operand WithPast(KernelContext& context, Launchable& append, size_t i, const Tensor* past, int64_t before,
-                          const Tensor& x, const Heads& heads) {
+                          const Tensor& x, const HeadSizes& heads) {
     Operand operand;
-    operand.steps = {heads.batch_step(), heads.head_step(), heads.row_step()};
+    operand.steps = {heads.batch_stride(), heads.head_stride(), heads.row_stride()};
     if (before == 0 && !context.has_output(i)) {
       if (x.num_elements() > 0) operand.range = DeviceAllocator::Find(x.raw());
       return operand;
@@ -279,41 +233,14 @@ class Attention final : public Kernel {
       operand.range = operand.own->range();
     }
     append.Linear(context, shape.num_elements(), past, x, operand.range, cl_long{heads.heads}, cl_long{before},
-                  cl_long{rows}, cl_long{heads.width}, heads.batch_step(), heads.head_step(), heads.row_step());
+                  cl_long{rows}, cl_long{heads.width}, cl_long{heads.batch_stride()}, cl_long{heads.head_stride()},
+                  cl_long{heads.row_stride()});
     return operand;
   }
 
-  /// Along batch, heads, queries and keys: 1 where there is none.
-  static std::array<int64_t, 4> MaskDims(const Tensor* mask) {
-    std::array<int64_t, 4> dims = {1, 1, 1, 1};
-    if (mask == nullptr) return dims;
-    const Shape& shape = mask->shape();
-    Require(shape.rank() >= 1 && shape.rank() <= 4, "attn_mask {} does not have 1 to 4 dimensions", shape);
-    for (size_t i = 0; i < shape.rank(); ++i) dims[4 - shape.rank() + i] = shape[i];
-    return dims;
-  }
-
-  /// Batches, and queries under the mask, repeat as in MatMul and Add.
-  static void Broadcast(const std::array<int64_t, 4>& mask, Heads& q, Heads& k, Heads& v) {
-    int64_t batch = mask[0];
-    for (const Heads* heads : {&q, &k, &v}) batch = batch == 1 ? heads->batch : batch;
-    for (Heads* heads : {&q, &k, &v}) {
-      if (heads->batch != 1 || batch == 1) continue;
-      heads->batch = batch;
-      heads->repeats = true;
-    }
-    if (q.rows == 1) q.rows = mask[2];
-  }
-
-  void FitMask(const Tensor* mask, const std::array<int64_t, 4>& dims, AttentionProblem& p) const {
-    if (mask == nullptr) return;
-    const std::array<int64_t, 4> wanted = {p.batch, p.q_heads, p.queries, p.keys};
-    for (size_t i = 0; i < 4; ++i) {
-      const bool pads = i == 3 && !broadcasts_ && dims[3] < wanted[3];
-      Require(dims[i] == 1 || dims[i] == wanted[i] || pads, "attn_mask {} does not broadcast to [{},{},{},{}]",
-              mask->shape(), wanted[0], wanted[1], wanted[2], wanted[3]);
-    }
-    const bool one_a_row = broadcasts_ && dims[3] == 1;
+  void FitMask(const MaskDims& dims, const AttentionSizes& sizes, AttentionProblem& p) const {
+    CheckMask(dims, sizes, attributes_.broadcasts);
+    const bool one_a_row = attributes_.broadcasts && dims[3] == 1;
     p.m_key = one_a_row ? 0 : 1;
     p.m_keys = one_a_row ? p.keys : dims[3];
     p.m_row = dims[2] == 1 ? 0 : dims[3];
@@ -321,27 +248,19 @@ class Attention final : public Kernel {
     p.m_batch = dims[0] == 1 ? 0 : dims[1] * dims[2] * dims[3];
   }
 
-  Buffer SendLengths(KernelContext& context, const AttentionProblem& p, bool has_past) {
-    const Tensor* lengths = context.input(6);
-    if (lengths == nullptr) return {};
-    Require(!has_past, "nonpad_kv_seqlen cannot be combined with past_key");
-    Require(lengths->is(ElementType::kInt64) && lengths->num_elements() == p.batch,
-            "nonpad_kv_seqlen is {}, the batch is {}", lengths->shape(), p.batch);
-    for (int64_t length : lengths->values<int64_t>())
-      Require(length >= 0 && length <= p.keys, "nonpad_kv_seqlen holds {} of {} keys", length, p.keys);
-    if (p.batch == 0) return {};
-    return lengths_.Send(context, lengths->shape(), p.batch,
-                         [&](std::span<int64_t> sent) { std::ranges::copy(lengths->values<int64_t>(), sent.begin()); });
+  Buffer SendLengths(KernelContext& context, const AttentionSizes& sizes, bool has_past) {
+    const Tensor* given = context.input(6);
+    const auto lengths = KeyLengths(given, sizes, has_past);
+    if (lengths.empty()) return {};
+    return lengths_.Send(context, given->shape(), sizes.batch,
+                         [&](std::span<int64_t> sent) { std::ranges::copy(lengths, sent.begin()); });
   }
 
+  AttentionAttributes attributes_;
   ScaledDotProduct attention_;
   Launchable append_key_, append_value_;
   std::optional<Launchable> capture_;
   SentIntegers lengths_;
-  int64_t q_heads_, kv_heads_, left_, right_, stage_;
-  bool causal_, broadcasts_, nan_rows_;
-  std::optional<float> scale_;
-  float softcap_;
 };
 
 }  // namespace

@@ -79,8 +79,4 @@ class ScaledDotProduct {
   std::vector<std::unique_ptr<LazyLaunchable>> tiles_;
 };
 
-inline float DefaultAttentionScale(int64_t width) {
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(width, 1))));
-}
-
 }  // namespace tessera::opencl

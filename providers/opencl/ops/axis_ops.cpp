@@ -2,70 +2,51 @@
 // (26), LpNormalization (1, 22).
 
 #include "opencl/device/kernel.h"
+#include "ops/normalization/lp_normalization.h"
+#include "ops/normalization/softmax.h"
+#include "ops/reduction/arg_max.h"
+#include "ops/reduction/cum_sum.h"
 
 namespace tessera::opencl {
 namespace {
-
-struct AxisRows {
-  AxisRows(const Shape& shape, size_t axis) : size(shape[axis]), stride(shape.SizeOfRange(axis + 1, shape.rank())) {}
-  cl_long size, stride;
-};
 
 class ArgExtreme final : public Kernel {
  public:
   explicit ArgExtreme(const KernelInfo& info)
       : kernel_(DeviceOf(info), "axis_ops", Computed('X', info.input_type(0)), "arg"),
-        axis_(info.attribute<int64_t>("axis", 0)),
-        keepdims_(info.attribute<int64_t>("keepdims", 1) != 0),
-        smallest_(info.node().op_type == "ArgMin"),
-        last_(info.attribute<int64_t>("select_last_index", 0) != 0) {}
+        attributes_(info.node()),
+        smallest_(info.node().op_type == "ArgMin") {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const size_t axis = Axis(axis_, x.shape().rank());
-    Shape result;
-    for (size_t i = 0; i < x.shape().rank(); ++i) {
-      if (i != axis) result.Append(x.shape()[i]);
-      if (i == axis && keepdims_) result.Append(1);
-    }
-    const AxisRows rows(x.shape(), axis);
-    Tensor& y = *context.output(0, result);
-    Require(y.num_elements() == 0 || rows.size > 0, "an empty axis has no extreme element");
-    kernel_.Linear(context, y.num_elements(), x, y, rows.size, rows.stride, smallest_, last_);
+    Tensor& y = *context.output(0, attributes_.ResultShape(x.shape()));
+    const AxisView view(x.shape(), NormalizeAxis(attributes_.axis, x.shape().rank()));
+    kernel_.Linear(context, y.num_elements(), x, y, cl_long{view.count}, cl_long{view.inner}, smallest_,
+                   cl_int{attributes_.select_last_index});
   }
 
  private:
   Launchable kernel_;
-  int64_t axis_;
-  bool keepdims_;
-  cl_int smallest_, last_;
+  ArgMaxAttributes attributes_;
+  cl_int smallest_;
 };
 
-/// Before version 13 everything from the axis on is one line.
 class Hardmax final : public Kernel {
  public:
   explicit Hardmax(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "axis_ops", Computed('X', info.input_type(0)), "hardmax"),
-        flattens_(info.since_version() < 13),
-        axis_(info.attribute<int64_t>("axis", flattens_ ? 1 : -1)) {}
+      : kernel_(DeviceOf(info), "axis_ops", Computed('X', info.input_type(0)), "hardmax"), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const size_t axis = Axis(axis_, x.shape().rank());
+    const AxisView view = attributes_.View(x.shape());
     Tensor& y = *context.output(0, x.shape());
     if (x.num_elements() == 0) return;
-    AxisRows rows(x.shape(), axis);
-    if (flattens_) {
-      rows.size *= rows.stride;
-      rows.stride = 1;
-    }
-    kernel_.Linear(context, x.num_elements() / rows.size, x, y, rows.size, rows.stride);
+    kernel_.Linear(context, view.outer * view.inner, x, y, cl_long{view.count}, cl_long{view.inner});
   }
 
  private:
   Launchable kernel_;
-  bool flattens_;
-  int64_t axis_;
+  SoftmaxAttributes attributes_;
 };
 
 class Cumulate final : public Kernel {
@@ -73,46 +54,40 @@ class Cumulate final : public Kernel {
   explicit Cumulate(const KernelInfo& info)
       : kernel_(DeviceOf(info), "axis_ops", Computed('X', info.input_type(0)), "cumulate"),
         product_(info.node().op_type == "CumProd"),
-        exclusive_(info.attribute<int64_t>("exclusive", 0) != 0),
-        reverse_(info.attribute<int64_t>("reverse", 0) != 0) {}
+        attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const Tensor& given = context.required_input(1);
-    Require(given.num_elements() == 1, "the axis is {}, not one number", given.shape());
-    const size_t axis = Axis(HostIntegers(given.Reshaped(Shape{1}))[0], x.shape().rank());
+    const AxisView view = CumSumAttributes::View(x.shape(), context.required_input(1));
     Tensor& y = *context.output(0, x.shape());
     if (x.num_elements() == 0) return;
-    const AxisRows rows(x.shape(), axis);
-    kernel_.Linear(context, x.num_elements() / rows.size, x, y, rows.size, rows.stride, product_, exclusive_, reverse_);
+    kernel_.Linear(context, view.outer * view.inner, x, y, cl_long{view.count}, cl_long{view.inner}, product_,
+                   cl_int{attributes_.exclusive}, cl_int{attributes_.reverse});
   }
 
  private:
   Launchable kernel_;
-  cl_int product_, exclusive_, reverse_;
+  cl_int product_;
+  CumSumAttributes attributes_;
 };
 
 class LpNormalization final : public Kernel {
  public:
   explicit LpNormalization(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "axis_ops", Computed('X', info.input_type(0)), "lp_normalize"),
-        axis_(info.attribute<int64_t>("axis", -1)),
-        p_(static_cast<cl_int>(info.attribute<int64_t>("p", 2))) {
-    Require(p_ == 1 || p_ == 2, "p is {}; norms are L1 or L2", p_);
-  }
+      : kernel_(DeviceOf(info), "axis_ops", Computed('X', info.input_type(0)), "lp_normalize"), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const AxisRows rows(x.shape(), Axis(axis_, x.shape().rank()));
+    const AxisView view(x.shape(), NormalizeAxis(attributes_.axis, x.shape().rank()));
     Tensor& y = *context.output(0, x.shape());
     if (x.num_elements() == 0) return;
-    kernel_.Linear(context, x.num_elements() / rows.size, x, y, rows.size, rows.stride, p_);
+    kernel_.Linear(context, view.outer * view.inner, x, y, cl_long{view.count}, cl_long{view.inner},
+                   static_cast<cl_int>(attributes_.p));
   }
 
  private:
   Launchable kernel_;
-  int64_t axis_;
-  cl_int p_;
+  LpNormalizationAttributes attributes_;
 };
 
 }  // namespace

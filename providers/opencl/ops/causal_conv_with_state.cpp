@@ -14,13 +14,13 @@ class CausalConvWithState final : public Kernel {
  public:
   explicit CausalConvWithState(const KernelInfo& info)
       : kernel_(DeviceOf(info), "causal_conv_with_state", Computed('X', info.input_type(0)), "causal_conv"),
-        silu_(cpu::CausalConvHasSilu(info)) {}
+        silu_(CausalConvHasSilu(info.node())) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& weight = context.required_input(1);
     const Tensor *bias = context.input(2), *past = context.input(3);
-    const cpu::CausalConvSizes s = cpu::InferCausalConv(x.shape(), weight.shape(), bias, past);
+    const CausalConvSizes s = InferCausalConv(x.shape(), weight.shape(), bias, past);
     Require(s.carried() < std::numeric_limits<cl_int>::max(), "weight is {}: so many taps are not counted", weight.shape());
     const Tensor* y = context.output(0, x.shape());
     const Tensor* present = context.output(1, Shape{s.batch, s.channels, s.carried()});

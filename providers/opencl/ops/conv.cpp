@@ -10,6 +10,7 @@
 #include "opencl/conv/winograd.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/tile_gemm.h"
+#include "ops/nn/conv.h"
 
 namespace tessera::opencl {
 namespace {
@@ -25,8 +26,8 @@ class Conv final : public Kernel {
   explicit Conv(const KernelInfo& info)
       : tiled_(SettingsOf(info).tiles),
         epilogue_(EpilogueOf(info)),
-        window_(info.node()),
-        group_(info.attribute<int64_t>("group", 1)),
+        attributes_(info.node()),
+        group_(attributes_.group),
         type_(info.input_type(0)),
         direct_(DeviceOf(info), "conv", Defines(info) + fmt::format("#define PER {}\n", kDirectOutputs), "convolve"),
         each_filter_(DeviceOf(info), "conv", Defines(info) + "#define PER 1\n", "convolve"),
@@ -35,19 +36,19 @@ class Conv final : public Kernel {
         depthwise_(info) {
     // What the shapes that are known will need is compiled now.
     const auto ws = KnownShape(info.input_info(1)), xs = KnownShape(info.input_info(0));
-    if (!ws || ws->rank() < 3 || group_ <= 0 || (*ws)[0] % group_ != 0) {
+    if (!ws || ws->rank() < 3 || !attributes_.FitsGroups(*ws)) {
       MakeProducts(info, {}, std::nullopt);
       CompileOtherWays(info.input_info(1));
       return;
     }
     if (ws->SizeOfRange(2, ws->rank()) == 1) {
       const Shape any(ws->rank() - 2, kAnySize);
-      pointwise_ = IsIdentity(window_.Fit(any.dims(), ws->dims().subspan(2)));
+      pointwise_ = IsIdentity(attributes_.window.Fit(any.dims(), ws->dims().subspan(2)));
     }
     if (MakeWinograd(info, *ws)) return;
     std::optional<Geometry> geometry;
     if (xs && xs->rank() == ws->rank())
-      geometry = ConvGeometry(window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_);
+      geometry = ConvGeometry(attributes_.window.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_);
     const int64_t positions = geometry ? Positions(*geometry) : kPanel;
     switch (Choose(*ws, positions)) {
       case Way::kDirect: Direct((*ws)[0] / group_).Compile(); break;
@@ -68,17 +69,10 @@ class Conv final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Tensor& w = context.required_input(1);
     const Shape &xs = x.shape(), &ws = w.shape();
-    Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(),
-            "input {} and weights {} need the same 3 to 5 dimensions", xs, ws);
-    Require(group_ > 0 && xs[1] == ws[1] * group_ && ws[0] % group_ == 0, "input {} in group {} does not fit weights {}",
-            xs, group_, ws);
+    Require(xs.rank() <= 5, "the input is {}; at most 5 dimensions are expected", xs);
     const Tensor* bias = context.input(2);
-    Require(bias == nullptr || bias->num_elements() == ws[0], "the bias has {} elements for {} filters",
-            bias ? bias->num_elements() : 0, ws[0]);
-    const Window window = window_.Fit(xs.dims().subspan(2), ws.dims().subspan(2));
-    Shape ys = xs;
-    ys[1] = ws[0];
-    for (size_t i = 2; i < xs.rank(); ++i) ys[i] = window.output[i - 2];
+    const Window window = attributes_.Fit(xs, ws, bias);
+    const Shape ys = ConvAttributes::ResultShape(xs, ws, window);
     const Geometry g = ConvGeometry(window, xs, ws, group_);
     Epilogue::Operands storage;
     const auto operands = epilogue_.Collect(context, ys, storage);
@@ -127,7 +121,7 @@ class Conv final : public Kernel {
   /// Over an image of any size.
   Window WindowOf(const Shape& ws) const {
     const Shape any(ws.rank() - 2, kAnySize);
-    return window_.Expand(any.dims(), ws.dims().subspan(2));
+    return attributes_.window.Expand(any.dims(), ws.dims().subspan(2));
   }
   LazyLaunchable& Direct(int64_t group_out) { return group_out == 1 ? each_filter_ : direct_; }
 
@@ -140,7 +134,7 @@ class Conv final : public Kernel {
     for (size_t i = 2; i < dims->size() && (*dims)[i].known(); ++i) xs.Append((*dims)[i].value);
     only_winograd_ = xs.rank() == ws.rank();
     if (!only_winograd_) xs = Shape{1, ws[1], kAnySize, kAnySize};
-    const Window window = window_.Fit(xs.dims().subspan(2), ws.dims().subspan(2));
+    const Window window = attributes_.window.Fit(xs.dims().subspan(2), ws.dims().subspan(2));
     if (!WinogradConv::Suits(window)) return false;
     const int tile = only_winograd_ ? WinogradConv::TileFor(info, ws, window, 1) : WinogradConv::kUsualTile;
     only_winograd_ = only_winograd_ && tile != 0;
@@ -248,7 +242,7 @@ class Conv final : public Kernel {
 
   const bool tiled_;
   const Epilogue epilogue_;
-  WindowAttributes window_;
+  ConvAttributes attributes_;
   int64_t group_;
   const ElementType type_;
   LazyLaunchable direct_, each_filter_, pack_image_;

@@ -10,6 +10,7 @@
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/quantized_operands.h"
 #include "opencl/gemm/tile_gemm.h"
+#include "ops/nn/conv.h"
 
 namespace tessera::opencl {
 namespace {
@@ -22,8 +23,8 @@ class IntegerConv final : public Kernel {
   explicit IntegerConv(const KernelInfo& info)
       : inputs_(QuantizedInputsOf(info.node().op_type)),
         tiled_(SettingsOf(info).tiles),
-        window_(info.node()),
-        group_(info.attribute<int64_t>("group", 1)),
+        attributes_(info.node()),
+        group_(attributes_.group),
         results_(QuantizedEpilogue(info, true)),
         direct_(DeviceOf(info), "matmul_integer", DirectDefines(info), "convolve"),
         depthwise_(DeviceOf(info), "matmul_integer", DirectDefines(info), "depthwise"),
@@ -33,7 +34,7 @@ class IntegerConv final : public Kernel {
         windows_(info, inputs_.a, inputs_.a_zero, "pack_windows") {
     const auto ws = KnownShape(info.input_info(static_cast<size_t>(inputs_.b))),
                xs = KnownShape(info.input_info(static_cast<size_t>(inputs_.a)));
-    const bool known = ws && ws->rank() >= 3 && ws->rank() <= 5 && group_ > 0 && (*ws)[0] % group_ == 0;
+    const bool known = ws && ws->rank() >= 3 && ws->rank() <= 5 && attributes_.FitsGroups(*ws);
     const Way way = known ? Choose(*ws) : tiled_ ? Way::kTiles : Way::kPanels;
     if (way == Way::kDirect) direct_.Compile();
     if (way == Way::kDepthwise) depthwise_.Compile();
@@ -54,15 +55,10 @@ class IntegerConv final : public Kernel {
   void Compute(KernelContext& context) override {
     const Shape& xs = context.required_input(static_cast<size_t>(inputs_.a)).shape();
     const Shape& ws = context.required_input(static_cast<size_t>(inputs_.b)).shape();
-    Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(),
-            "input {} and weights {} need the same 3 to 5 dimensions", xs, ws);
-    Require(group_ > 0 && xs[1] == ws[1] * group_ && ws[0] % group_ == 0, "input {} in group {} does not fit weights {}",
-            xs, group_, ws);
+    Require(xs.rank() <= 5, "the input is {}; at most 5 dimensions are expected", xs);
+    const Window window = attributes_.Fit(xs, ws, nullptr);
     const QuantizedOperands o(context, inputs_, ws[0]);
-    const Window window = window_.Fit(xs.dims().subspan(2), ws.dims().subspan(2));
-    Shape ys{xs[0], ws[0]};
-    for (const int64_t size : window.output) ys.Append(size);
-    const Tensor& y = *context.output(0, ys);
+    const Tensor& y = *context.output(0, ConvAttributes::ResultShape(xs, ws, window));
     if (y.num_elements() == 0) return;
     const Geometry g = ConvGeometry(window, xs, ws, group_);
     switch (Choose(ws)) {
@@ -95,7 +91,7 @@ class IntegerConv final : public Kernel {
   bool IsPointwise(const Shape& ws) const {
     constexpr int64_t kAnyLength = 1024;
     const Shape any(ws.rank() - 2, kAnyLength);
-    return ws.SizeOfRange(2, ws.rank()) == 1 && IsIdentity(window_.Fit(any.dims(), ws.dims().subspan(2)));
+    return ws.SizeOfRange(2, ws.rank()) == 1 && IsIdentity(attributes_.window.Fit(any.dims(), ws.dims().subspan(2)));
   }
   /// Windows of one tap read an image as if it had one row.
   static Geometry AsLine(Geometry g) {
@@ -116,7 +112,8 @@ class IntegerConv final : public Kernel {
   void MakeTiles(const KernelInfo& info, const std::optional<Shape>& ws, const std::optional<Shape>& xs) {
     std::optional<TileGemm::Expected> expected;
     if (ws && xs && xs->rank() == ws->rank()) {
-      const Geometry g = ConvGeometry(window_.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_);
+      const Geometry g =
+          ConvGeometry(attributes_.window.Fit(xs->dims().subspan(2), ws->dims().subspan(2)), *xs, *ws, group_);
       expected = quads_ != nullptr ? OfQuads(*xs, *ws, g, 0) : TileGemm::OfWindows(*xs, *ws, g, 0);
     }
     TileGemm::Layout layout{.windows = true,
@@ -251,7 +248,7 @@ class IntegerConv final : public Kernel {
 
   QuantizedInputs inputs_;
   bool tiled_;
-  WindowAttributes window_;
+  ConvAttributes attributes_;
   int64_t group_;
   Epilogue results_;
   LazyLaunchable direct_, depthwise_;

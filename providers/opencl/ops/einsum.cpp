@@ -11,6 +11,7 @@
 #include "opencl/device/kernel.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "ops/math/einsum_equation.h"
+#include "ops/math/gemm.h"
 #include "ops/math/matmul.h"
 
 namespace tessera::opencl {
@@ -203,19 +204,10 @@ class Einsum final : public Kernel {
 
 /// An operand of FusedMatMul: its dimensions as numpy.matmul would have them, and their strides.
 struct Arranged {
-  Arranged(const Shape& given, bool transposed, bool batch_first) : shape(given), strides(RowMajor(given)) {
-    const size_t rank = given.rank();
-    Require(rank > 0, "scalars cannot be multiplied");
-    if (batch_first && rank > 2) {  // [rows, batch..., columns]
-      for (size_t i = 0; i + 2 < rank; ++i) {
-        std::swap(shape[i], shape[i + 1]);
-        std::swap(strides[i], strides[i + 1]);
-      }
-    }
-    if (transposed && rank > 1) {
-      std::swap(shape[rank - 2], shape[rank - 1]);
-      std::swap(strides[rank - 2], strides[rank - 1]);
-    }
+  Arranged(const Shape& given, const FusedMatMulAttributes::Operand& operand) : shape(given), strides(RowMajor(given)) {
+    Require(given.rank() > 0, "scalars cannot be multiplied");
+    operand.Arrange(shape, given.rank());
+    operand.Arrange(strides, given.rank());
   }
   size_t batch_rank() const { return shape.rank() < 2 ? 0 : shape.rank() - 2; }
   cl_long row() const { return shape.rank() < 2 ? 0 : strides[shape.rank() - 2]; }
@@ -227,19 +219,13 @@ struct Arranged {
 
 class FusedMatMul final : public Kernel {
  public:
-  explicit FusedMatMul(const KernelInfo& info) : contraction_(info), alpha_(info.attribute<float>("alpha", 1.0f)) {
-    const auto flag = [&](const char* name) { return info.attribute<int64_t>(name, 0) != 0; };
-    trans_a_ = flag("transA");
-    trans_b_ = flag("transB");
-    batch_a_ = flag("transBatchA");
-    batch_b_ = flag("transBatchB");
-  }
+  explicit FusedMatMul(const KernelInfo& info) : attributes_(info.node()), contraction_(info) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
     const Tensor& b = context.required_input(1);
-    const Arranged left(a.shape(), trans_a_, batch_a_), right(b.shape(), trans_b_, batch_b_);
-    const cpu::MatMulShape shape = cpu::InferMatMulShape(left.shape, right.shape);
+    const Arranged left(a.shape(), attributes_.a), right(b.shape(), attributes_.b);
+    const MatMulShape shape = InferMatMulShape(left.shape, right.shape);
     std::vector<Dim> dims;
     cl_long stride = shape.output.num_elements();
     for (size_t i = 0; i < shape.batch.rank(); ++i) {
@@ -258,7 +244,7 @@ class FusedMatMul final : public Kernel {
                     .b = b.shape().rank() < 2 ? right.last() : right.row(),
                     .in_a = true,
                     .in_b = true});
-    contraction_.Run(context, a, &b, *context.output(0, shape.output), dims, alpha_);
+    contraction_.Run(context, a, &b, *context.output(0, shape.output), dims, attributes_.alpha);
   }
 
  private:
@@ -270,9 +256,8 @@ class FusedMatMul final : public Kernel {
     return true;
   }
 
+  FusedMatMulAttributes attributes_;
   Contraction contraction_;
-  float alpha_;
-  bool trans_a_, trans_b_, batch_a_, batch_b_;
 };
 
 }  // namespace

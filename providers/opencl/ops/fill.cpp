@@ -104,7 +104,7 @@ class OneHot final : public Kernel {
     const int64_t depth = Depth(context.required_input(1));
     Require(depth >= 0, "depth is {}", depth);
     Require(values.shape() == Shape{2}, "values has shape {}, expected [2]", values.shape());
-    const size_t axis = Axis(axis_, dims.rank() + 1);
+    const size_t axis = NormalizeAxis(axis_, dims.rank() + 1);
     Shape result(dims.dims().first(axis));
     result.Append(depth);
     for (size_t i = axis; i < dims.rank(); ++i) result.Append(dims[i]);

@@ -58,7 +58,7 @@ class Gather final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& indices = context.required_input(1);
-    const size_t axis = Axis(axis_, x.shape().rank());
+    const size_t axis = NormalizeAxis(axis_, x.shape().rank());
     Shape result;
     for (size_t i = 0; i < axis; ++i) result.Append(x.shape()[i]);
     for (int64_t dim : indices.shape()) result.Append(dim);
@@ -86,7 +86,7 @@ class GatherElements final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& indices = context.required_input(1);
-    const size_t axis = Axis(axis_, x.shape().rank());
+    const size_t axis = NormalizeAxis(axis_, x.shape().rank());
     Require(indices.shape().rank() == x.shape().rank(), "indices are {} for data {}", indices.shape(), x.shape());
     for (size_t i = 0; i < x.shape().rank(); ++i) {
       Require(i == axis || indices.shape()[i] <= x.shape()[i], "indices are {} for data {}", indices.shape(), x.shape());

@@ -116,7 +116,7 @@ class Compress final : public GatherSlices {
     const Shape dims = flattens_ ? Shape{x.num_elements()} : x.shape();
     Require(condition.shape().rank() == 1 && condition.is(ElementType::kBool),
             "the condition is {}, expected a list of bool", condition.shape());
-    const size_t axis = Axis(axis_, dims.rank());
+    const size_t axis = NormalizeAxis(axis_, dims.rank());
     const int64_t length = std::min(dims[axis], condition.num_elements());
     const auto* wanted = static_cast<const uint8_t*>(condition.raw());
     const int64_t kept = length - std::count(wanted, wanted + length, uint8_t{0});

@@ -5,6 +5,8 @@
 #include "base/checked.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/ops/attention.h"
+#include "ops/attention/attention_scale.h"
+#include "ops/attention/group_query_attention.h"
 
 namespace tessera::opencl {
 namespace {
@@ -18,60 +20,39 @@ struct Parts {
 class GroupQueryAttention final : public Kernel {
  public:
   explicit GroupQueryAttention(const KernelInfo& info)
-      : device_(DeviceOf(info)),
+      : attributes_(info.node()),
+        heads_(attributes_.heads),
+        kv_heads_(attributes_.kv_heads),
+        device_(DeviceOf(info)),
         type_(info.input_type(0)),
         place_(device_, "group_query_attention", Computed('X', type_), "place"),
         keep_(device_, "group_query_attention", Computed('X', type_), "keep"),
-        heads_in_query_(HeadsInQuery(info)),
         attention_(info, {type_, type_, type_, info.output_type(0)},
-                   KnownHeads(info, heads_in_query_, info.attribute<int64_t>("kv_num_heads", 0))),
-        heads_(info.attribute<int64_t>("num_heads")),
-        kv_heads_(info.attribute<int64_t>("kv_num_heads")),
-        window_(info.attribute<int64_t>("local_window_size", -1)),
-        causal_(info.attribute<int64_t>("causal", 1) != 0),
-        rotary_(info.attribute<int64_t>("do_rotary", 0) != 0),
-        interleaved_(info.attribute<int64_t>("rotary_interleaved", 0) != 0),
-        scale_(info.attribute<float>("scale", 0.0f)),
-        softcap_(info.attribute<float>("softcap", 0.0f)) {
-    Require(heads_ > 0 && kv_heads_ > 0 && heads_ % kv_heads_ == 0, "num_heads is {} and kv_num_heads {}", heads_,
-            kv_heads_);
-  }
+                   KnownHeads(info, attributes_.HeadsInQuery(!info.has_input(1)), kv_heads_)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& query = context.required_input(0);
-    const Shape& qs = query.shape();
-    Require(qs.rank() == 3, "the query is {}; 3 dimensions are expected", qs);
-    const bool packed = context.input(1) == nullptr;
-    Require(qs[2] % heads_in_query_ == 0, "the query is {}, which does not divide into {} heads", qs, heads_in_query_);
-    const Call call = MakeCall(context, qs, qs[2] / heads_in_query_);
-    const Tensor& key = packed ? query : context.required_input(1);
-    const Tensor& value = packed ? query : context.required_input(2);
-    const Shape expected{call.batch, call.steps, kv_heads_ * call.width};
-    Require(packed ? context.input(2) == nullptr
-                   : key.shape() == expected && value.shape() == expected && key.type() == type_ && value.type() == type_,
-            "key and value are {} and {}; {} is expected", key.shape(), value.shape(), expected);
+    const Call call = MakeCall(context);
+    const Tensor &key = call.packed ? query : context.required_input(1),
+                 &value = call.packed ? query : context.required_input(2);
+    Require(key.type() == type_ && value.type() == type_, "query, key and value have several types");
     const Tensor& y = *context.output(0, {call.batch, call.steps, heads_ * call.width});
     const Cache keys = MakeCache(context, 1, call), values = MakeCache(context, 2, call);
     if (y.num_elements() == 0) return;
     const Buffer facts = device_.BufferOf(call.facts.data(), call.facts.size_bytes());
     Fill(context, keys, context.input(3), facts, call);
     Fill(context, values, context.input(4), facts, call);
-    const int64_t row = qs[2];
-    Append(context, key, packed ? row : expected[2], packed ? heads_ * call.width : 0, rotary_, keys, facts, call);
-    Append(context, value, packed ? row : expected[2], packed ? (heads_ + kv_heads_) * call.width : 0, false, values, facts,
-           call);
+    const int64_t row = key.shape()[2], keys_at = call.packed ? heads_ * call.width : 0,
+                  values_at = call.packed ? keys_at + kv_heads_ * call.width : 0;
+    Append(context, key, row, keys_at, attributes_.rotary, keys, facts, call);
+    Append(context, value, row, values_at, false, values, facts, call);
     Attend(context, query, keys, values, y, facts, call);
   }
 
  private:
-  /// Heads that the query's rows consist of: keys' and values' too where they are packed.
-  static int64_t HeadsInQuery(const KernelInfo& info) {
-    return info.attribute<int64_t>("num_heads") + (info.has_input(1) ? 0 : 2 * info.attribute<int64_t>("kv_num_heads"));
-  }
-  /// One call's sizes. facts: rows of the past by batch, all rows by batch, positions of tokens.
-  struct Call {
-    int64_t batch, steps, width, held = 0, capacity = 0, longest = 0;
-    bool is_prompt = false;
+  /// facts: rows of the past by batch, all rows by batch, positions of tokens.
+  struct Call : GroupQuerySizes {
+    int64_t longest = 0;
     std::span<int64_t> facts;
   };
 
@@ -81,52 +62,32 @@ class GroupQueryAttention final : public Kernel {
     std::unique_ptr<DeviceScratch> own;
   };
 
-  Call MakeCall(KernelContext& context, const Shape& query, int64_t width) const {
-    Call call{.batch = query[0], .steps = query[1], .width = width};
-    const Tensor &lengths = context.required_input(5), &total_input = context.required_input(6);
-    Require(total_input.num_elements() == 1 && total_input.is(ElementType::kInt32) && lengths.is(ElementType::kInt32) &&
-                lengths.num_elements() == call.batch,
-            "seqlens_k is {} and total_sequence_length {}, the batch {}", lengths.shape(), total_input.shape(), call.batch);
-    const int64_t total = total_input.data<int32_t>()[0];
-    const Tensor *past = context.input(3), *past_value = context.input(4);
-    Require((past == nullptr) == (past_value == nullptr), "past_key and past_value must be given together");
-    if (past != nullptr) {
-      const Shape& s = past->shape();
-      Require(s.rank() == 4 && s[0] == call.batch && s[1] == kv_heads_ && s[3] == width && past_value->shape() == s &&
-                  past->type() == type_ && past_value->type() == type_,
-              "the past is {}; [{},{},*,{}] is expected", s, call.batch, kv_heads_, width);
-      call.held = s[2];
+  Call MakeCall(KernelContext& context) const {
+    Call call{GroupQuerySizes(attributes_, context)};
+    for (const size_t i : {3, 4}) {
+      const Tensor* past = context.input(i);
+      Require(past == nullptr ||
+                  (past->shape() == Shape({call.batch, kv_heads_, call.held, call.width}) && past->type() == type_),
+              "the past is {}; [{},{},*,{}] is expected", OptionalShape{past}, call.batch, kv_heads_, call.width);
     }
-    Require(total >= call.steps && total <= call.held + call.steps,
-            "total_sequence_length is {} with {} new tokens and a past of {} rows", total, call.steps, call.held);
-    call.is_prompt = total == call.steps;
-    call.capacity = std::max(call.held, total);
     call.facts = context.scratch<int64_t>(static_cast<size_t>(call.batch * (2 + call.steps)));
     for (int64_t b = 0; b < call.batch; ++b) {
-      const int64_t all = int64_t{lengths.data<int32_t>()[b]} + 1, before = call.is_prompt ? 0 : all - call.steps;
-      Require(all >= 1 && all <= total && before >= 0 && before <= call.held,
-              "seqlens_k holds {} for {} new tokens and a total of {}", all - 1, call.steps, total);
-      call.facts[static_cast<size_t>(b)] = before;
-      call.facts[static_cast<size_t>(call.batch + b)] = all;
-      call.longest = std::max(call.longest, call.is_prompt ? call.steps : all);
+      const int64_t total = call.Total(b);
+      call.facts[static_cast<size_t>(b)] = call.Past(b);
+      call.facts[static_cast<size_t>(call.batch + b)] = total;
+      call.longest = std::max(call.longest, call.is_prompt ? call.steps : total);
     }
-    if (rotary_) FindPositions(context, call);
+    if (attributes_.rotary) FindPositions(context, call);
     return call;
   }
 
   static void FindPositions(KernelContext& context, const Call& call) {
-    const Tensor &cosine = context.required_input(7), &sine = context.required_input(8), *given = context.input(9);
-    const Shape& s = cosine.shape();
-    Require(s.rank() == 2 && s == sine.shape() && 2 * s[1] <= call.width,
-            "cos_cache is {} and sin_cache {} for heads of {}", s, sine.shape(), call.width);
-    const int64_t tokens = call.batch * call.steps;
-    Require(given == nullptr || (given->is(ElementType::kInt64) && given->num_elements() == tokens),
-            "position_ids is {}; [{},{}] is expected", OptionalShape{given}, call.batch, call.steps);
-    for (int64_t i = 0; i < tokens; ++i) {
-      const int64_t position =
-          given != nullptr ? given->data<int64_t>()[i] : call.facts[static_cast<size_t>(i / call.steps)] + i % call.steps;
-      Require(position >= 0 && position < s[0], "position {} is outside the caches' {} rows", position, s[0]);
-      call.facts[static_cast<size_t>(2 * call.batch + i)] = position;
+    const RotaryCacheSizes caches(context.required_input(7).shape(), context.required_input(8).shape(), call.width);
+    const Tensor* given = context.input(9);
+    CheckPositionIds(call, given);
+    for (int64_t i = 0; i < call.batch * call.steps; ++i) {
+      call.facts[static_cast<size_t>(2 * call.batch + i)] =
+          TokenPosition(call, given, caches, i / call.steps, i % call.steps);
     }
   }
 
@@ -171,7 +132,7 @@ class GroupQueryAttention final : public Kernel {
             .y_head = call.width,
             .y_row = heads * call.width,
             .rotated = rotated,
-            .interleaved = interleaved_,
+            .interleaved = attributes_.interleaved,
             .appends = 0};
   }
 
@@ -195,7 +156,7 @@ class GroupQueryAttention final : public Kernel {
                        .q_row = row};
     std::unique_ptr<DeviceScratch> rotated;
     BufferRange q = DeviceAllocator::Find(query.raw());
-    if (rotary_) {
+    if (attributes_.rotary) {
       rotated = std::make_unique<DeviceScratch>(context, ByteSize(type_, call.batch * call.steps * hidden));
       q = rotated->range();
       WriteHeads(context, query, q, facts, PartsOf(context, call, heads_, row, 0, true));
@@ -208,24 +169,22 @@ class GroupQueryAttention final : public Kernel {
     p.y_batch = call.steps * hidden;
     p.y_head = call.width;
     p.y_row = hidden;
-    p.left = window_ > 0 ? window_ - 1 : -1;
+    p.left = attributes_.window > 0 ? attributes_.window - 1 : -1;
     p.right = -1;
-    p.causal = causal_;
-    p.scale = scale_ != 0 ? scale_ : DefaultAttentionScale(call.width);
-    p.softcap = softcap_;
-    const bool by_length = !call.is_prompt || !causal_;
+    p.causal = attributes_.causal;
+    p.scale = AttentionScale(attributes_.scale, call.width);
+    p.softcap = attributes_.softcap;
+    const bool by_length = !call.is_prompt || !attributes_.causal;
     const BufferRange none, lengths{facts.get(), static_cast<size_t>(call.batch) * sizeof(cl_long)};
     attention_.Run(context, q, keys.range, values.range, nullptr, by_length ? lengths : none, y, p);
   }
 
+  const GroupQueryAttentionAttributes attributes_;
+  const int64_t heads_, kv_heads_;
   Device& device_;
   ElementType type_;
   Launchable place_, keep_;
-  const int64_t heads_in_query_;
   ScaledDotProduct attention_;
-  int64_t heads_, kv_heads_, window_;
-  bool causal_, rotary_, interleaved_;
-  float scale_, softcap_;
 };
 
 }  // namespace

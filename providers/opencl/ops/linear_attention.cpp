@@ -19,7 +19,7 @@ struct LinearAttentionLayout {
 class LinearAttention final : public Kernel {
  public:
   explicit LinearAttention(const KernelInfo& info)
-      : attributes_(info),
+      : attributes_(info.node()),
         kernel_(DeviceOf(info), "linear_attention", Computed('X', info.input_type(0)) + Computed('S', StateType(info)),
                 "linear_attention") {}
 
@@ -28,7 +28,7 @@ class LinearAttention final : public Kernel {
     const Tensor& key = context.required_input(1);
     const Tensor& value = context.required_input(2);
     const Tensor *past = context.input(3), *decay = context.input(4), *beta = context.input(5);
-    const cpu::LinearAttentionSizes s = attributes_.Infer(query.shape(), key.shape(), value.shape(), past);
+    const LinearAttentionSizes s = attributes_.Infer(query.shape(), key.shape(), value.shape(), past);
     LinearAttentionLayout layout{.steps = s.steps,
                                  .heads = s.heads,
                                  .width = s.width,
@@ -37,12 +37,12 @@ class LinearAttention final : public Kernel {
                                  .group = attributes_.out_heads / attributes_.kv_heads,
                                  .scale = attributes_.Scale(s)};
     if (decay != nullptr) {
-      cpu::CheckDecay(decay->shape(), s);
+      CheckDecay(decay->shape(), s);
       layout.decay_step = decay->shape()[2];
       layout.decay_row = layout.decay_step == s.heads ? 0 : 1;
     }
     if (beta != nullptr) {
-      cpu::CheckBeta(beta->shape(), s);
+      CheckBeta(beta->shape(), s);
       layout.beta_step = beta->shape()[2];
     }
     const Tensor* y = context.output(0, Shape{s.batch, s.steps, CheckedMul(attributes_.out_heads, s.value_width)});
@@ -60,7 +60,7 @@ class LinearAttention final : public Kernel {
     return info.has_output(1) ? info.output_type(1) : info.input_type(0);
   }
 
-  cpu::LinearAttentionAttributes attributes_;
+  LinearAttentionAttributes attributes_;
   Launchable kernel_;
 };
 

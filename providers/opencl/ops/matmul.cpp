@@ -8,6 +8,8 @@
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/split_k_gemm.h"
 #include "opencl/gemm/tile_gemm.h"
+#include "ops/math/gemm.h"
+#include "ops/math/matmul.h"
 
 namespace tessera::opencl {
 namespace {
@@ -121,27 +123,17 @@ class GemmCall {
   std::shared_ptr<const ConstantBlock> packed_b_;
 };
 
-/// The sizes of numpy.matmul.
+/// Of numpy.matmul: the matrices, and where those of a stack lie.
 struct StackedSizes {
   StackedSizes(const Shape& a, const Shape& b) {
-    Require(a.rank() > 0 && b.rank() > 0, "operands of a matmul need at least one dimension");
-    const Shape sa = a.rank() == 1 ? Shape{1, a[0]} : a, sb = b.rank() == 1 ? Shape{b[0], 1} : b;
-    m = sa[sa.rank() - 2];
-    k = sa.back();
-    n = sb.back();
-    Require(sb[sb.rank() - 2] == k, "K is {} in A and {} in B", k, sb[sb.rank() - 2]);
-    const Shape batch_a(sa.dims().first(sa.rank() - 2)), batch_b(sb.dims().first(sb.rank() - 2));
-    Shape batch(std::max(batch_a.rank(), batch_b.rank()), 1);
-    for (const Shape* s : {&batch_a, &batch_b}) {
-      for (size_t i = 0; i < s->rank(); ++i) {
-        int64_t& dim = batch[batch.rank() - s->rank() + i];
-        Require(dim == 1 || (*s)[i] == 1 || dim == (*s)[i], "stacks {} and {} do not broadcast", batch_a, batch_b);
-        if ((*s)[i] != 1) dim = (*s)[i];
-      }
-    }
-    result = batch;
-    if (a.rank() > 1) result.Append(m);
-    if (b.rank() > 1) result.Append(n);
+    const MatMulShape product = InferMatMulShape(a, b);
+    m = product.m;
+    n = product.n;
+    k = product.k;
+    result = product.output;
+    Shape batch = product.batch;
+    const auto batch_of = [](const Shape& s) { return Shape(s.dims().first(s.rank() < 2 ? 0 : s.rank() - 2)); };
+    const Shape batch_a = batch_of(a), batch_b = batch_of(b);
     stacks = batch.num_elements();
     stacks_b = batch_b.num_elements();
     if (stacks_b == 1 && batch_a == batch && batch.rank() > 0) {  // rows of every A times one B
@@ -202,11 +194,8 @@ class MatMul final : public Kernel {
 class Gemm final : public Kernel {
  public:
   explicit Gemm(const KernelInfo& info)
-      : trans_a_(info.attribute<int64_t>("transA", 0) != 0),
-        trans_b_(info.attribute<int64_t>("transB", 0) != 0),
-        alpha_(info.attribute<float>("alpha", 1.0f)),
-        beta_(info.attribute<float>("beta", 1.0f)),
-        gemm_(info, {.along_k_a = !trans_a_, .along_k_b = trans_b_}, Expected(info)) {}
+      : attributes_(info.node()),
+        gemm_(info, {.along_k_a = !attributes_.trans_a, .along_k_b = attributes_.trans_b}, Expected(info)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
@@ -215,28 +204,31 @@ class Gemm final : public Kernel {
     const TileGemmShape s = Sizes(a.shape(), b.shape());
     Operand bias{c, 0, 0};
     if (c != nullptr) {
-      const size_t rank = c->shape().rank();
-      const int64_t rows = rank == 2 ? c->shape()[0] : 1, columns = rank >= 1 ? c->shape().back() : 1;
-      Require(rank <= 2 && (rows == s.m || rows == 1) && (columns == s.n || columns == 1),
-              "C is {}; it does not broadcast to [{},{}]", c->shape(), s.m, s.n);
-      bias.row = rows == 1 ? 0 : Counted(columns);
-      bias.column = columns == 1 ? 0 : 1;
+      const GemmAddend addend = BroadcastAddend(c->shape(), s.m, s.n);
+      bias.row = Counted(addend.row);
+      bias.column = Counted(addend.column);
     }
     const Shape result{s.m, s.n};
     Epilogue::Operands storage;
     const auto operands = gemm_.epilogue().Collect(context, result, storage);
     Tensor& y = *context.output(0, result);
-    gemm_(context, s.m, s.n, s.k, {&a, s.row_a, s.col_a}, {&b, s.row_b, s.col_b}, bias, alpha_, beta_, Strided{}, 1, 1, y,
-          operands);
+    gemm_(context, s.m, s.n, s.k, {&a, s.row_a, s.col_a}, {&b, s.row_b, s.col_b}, bias, attributes_.alpha, attributes_.beta,
+          Strided{}, 1, 1, y, operands);
   }
 
  private:
   TileGemmShape Sizes(const Shape& a, const Shape& b) const {
-    Require(a.rank() == 2 && b.rank() == 2, "A is {} and B is {}; both need two dimensions", a, b);
-    const int64_t m = a[trans_a_ ? 1 : 0], k = a[trans_a_ ? 0 : 1], n = b[trans_b_ ? 0 : 1];
-    Require(b[trans_b_ ? 1 : 0] == k, "K is {} in A and {} in B", k, b[trans_b_ ? 1 : 0]);
-    const auto mm = Counted(m), nn = Counted(n), kk = Counted(k);
-    return {mm, nn, kk, trans_a_ ? 1 : kk, trans_a_ ? mm : 1, trans_b_ ? 1 : nn, trans_b_ ? kk : 1, 0, 0};
+    const GemmSizes sizes = attributes_.Infer(a, b);
+    const auto m = Counted(sizes.m), n = Counted(sizes.n), k = Counted(sizes.k);
+    return {m,
+            n,
+            k,
+            attributes_.trans_a ? 1 : k,
+            attributes_.trans_a ? m : 1,
+            attributes_.trans_b ? 1 : n,
+            attributes_.trans_b ? k : 1,
+            0,
+            0};
   }
   std::optional<TileGemm::Expected> Expected(const KernelInfo& info) const {
     const auto a = KnownShape(info.input_info(0)), b = KnownShape(info.input_info(1));
@@ -244,8 +236,7 @@ class Gemm final : public Kernel {
     return TileGemm::Expected{.shape = Sizes(*a, *b), .stack = {}, .stacks = 1, .elements_b = b->num_elements()};
   }
 
-  bool trans_a_, trans_b_;
-  float alpha_, beta_;
+  GemmAttributes attributes_;
   GemmCall gemm_;
 };
 

@@ -20,7 +20,7 @@ constexpr TypeSet kBytes = {ElementType::kInt8, ElementType::kUInt8};
 /// A batch of matmuls C[m, n] = A[m, k] B[k, n].
 struct IntegerMatMulSizes {
   IntegerMatMulSizes(const Shape& a, const Shape& b) {
-    const cpu::MatMulShape shape = cpu::InferMatMulShape(a, b);
+    const MatMulShape shape = InferMatMulShape(a, b);
     const auto batch_of = [](const Shape& s) { return Shape(s.dims().first(s.rank() < 2 ? 0 : s.rank() - 2)); };
     const Shape batch_a = batch_of(a), batch_b = batch_of(b);
     result = shape.output;

@@ -1,7 +1,6 @@
 // com.microsoft MatMulNBits (1): matmul with weights of 2, 4 or 8 bits. accuracy_level allows less precision: it is not
 // used.
 
-#include <bit>
 #include <limits>
 #include <optional>
 
@@ -11,6 +10,7 @@
 #include "opencl/device/sources.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/tile_gemm.h"
+#include "ops/math/matmul_nbits.h"
 
 namespace tessera::opencl {
 namespace {
@@ -23,10 +23,13 @@ constexpr int64_t kMostSingleRows = 3;   // on processors: blocks in registers h
 class MatMulNBits final : public Kernel {
  public:
   explicit MatMulNBits(const KernelInfo& info)
-      : bits_(Checked(info.attribute<int64_t>("bits", 4))),
-        k_(info.attribute<int64_t>("K")),
-        n_(info.attribute<int64_t>("N")),
-        block_(info.attribute<int64_t>("block_size")),
+      : attributes_(info.node()),
+        bits_(attributes_.bits),
+        k_(attributes_.k),
+        n_(attributes_.n),
+        block_(attributes_.block_size),
+        blocks_(attributes_.blocks),
+        row_bytes_(CheckedMul(blocks_, attributes_.block_bytes())),
         tiled_(SettingsOf(info).tiles),
         weights_(WeightsOf(info)),
         pack_(DeviceOf(info), "matmul_nbits",
@@ -36,13 +39,8 @@ class MatMulNBits final : public Kernel {
         one_row_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "one_row"),
         single_(DeviceOf(info), "matmul_nbits", FewRowsDefines(info, 1), "few_rows"),
         few_(DeviceOf(info), "matmul_nbits", FewRowsDefines(info, kRowsOfItem), "few_rows") {
-    Require(k_ > 0 && n_ > 0 && std::max(k_, n_) <= std::numeric_limits<cl_int>::max(),
-            "K is {} and N {}; both must be positive, and at most {}", k_, n_, std::numeric_limits<cl_int>::max());
-    Require(block_ >= 16 && block_ <= (int64_t{1} << 30) && std::has_single_bit(static_cast<uint64_t>(block_)),
-            "block_size is {}; a power of two from 16 on is expected", block_);
-    Require(info.attribute<int64_t>("weight_prepacked", 0) == 0, "the weights are packed for another device");
-    blocks_ = CeilDiv(k_, block_);
-    row_bytes_ = CheckedMul(blocks_, block_ * bits_ / 8);
+    Require(std::max(k_, n_) <= std::numeric_limits<cl_int>::max(), "K is {} and N {}; OpenCL kernels count to {}", k_, n_,
+            std::numeric_limits<cl_int>::max());
     Require(row_bytes_ <= std::numeric_limits<cl_int>::max(), "a column has {} bytes; OpenCL kernels count to {}",
             row_bytes_, std::numeric_limits<cl_int>::max());
     const auto a = KnownShape(info.input_info(0));
@@ -66,9 +64,8 @@ class MatMulNBits final : public Kernel {
     const Tensor& a = context.required_input(0);
     const Tensor& quantized = context.required_input(1);
     const Tensor* bias = context.input(5);
-    Check(context, a, quantized, bias);
-    Shape shape = a.shape();
-    shape[shape.rank() - 1] = n_;
+    const Shape shape = attributes_.ResultShape(a.shape());
+    attributes_.Check(quantized, context.required_input(2), context.input(3), bias, a.type());
     const Tensor& y = *context.output(0, shape);
     if (y.num_elements() == 0) return;
     const int64_t rows = a.num_elements() / k_;
@@ -90,11 +87,6 @@ class MatMulNBits final : public Kernel {
     cl_int rows;
   };
 
-  static int64_t Checked(int64_t bits) {
-    Require(bits == 2 || bits == 4 || bits == 8, "bits is {}; 2, 4 or 8 is expected", bits);
-    return bits;
-  }
-
   /// How kernels read weights; what they read of a node besides are scales and zero points.
   Epilogue WeightsOf(const KernelInfo& info) const {
     std::string text = fmt::format("#define BITS {}\n#define PER_BYTE {}\n#define BLOCK {}\n", bits_, 8 / bits_, block_);
@@ -109,25 +101,10 @@ class MatMulNBits final : public Kernel {
   }
 
   int64_t MostFewRows() const { return tiled_ ? kRowsOfItem : kMostSingleRows; }
-  int64_t ZeroBytes() const { return CheckedMul(n_, CeilDiv(blocks_ * bits_, int64_t{8})); }
+  int64_t ZeroBytes() const { return CheckedMul(n_, attributes_.zero_row_bytes()); }
   int64_t PackedBytes() const { return CheckedMul(CheckedMul(PanelGemm::Panels(n_), kPanel), row_bytes_); }
   std::array<size_t, 3> PackedItems() const {
     return {static_cast<size_t>(CeilDiv(row_bytes_, kNBitsPackRows)), static_cast<size_t>(PanelGemm::Panels(n_)), 1};
-  }
-
-  void Check(const KernelContext& context, const Tensor& a, const Tensor& quantized, const Tensor* bias) const {
-    const Tensor &scales = context.required_input(2), *zeros = context.input(3);
-    Require(a.shape().rank() > 0 && a.shape().back() == k_, "A is {}; K is {}", a.shape(), k_);
-    const int64_t blocks = CheckedMul(n_, blocks_);
-    Require(quantized.is(ElementType::kUInt8) && quantized.num_elements() == CheckedMul(n_, row_bytes_),
-            "B is {}; [{},{},{}] is expected", quantized.shape(), n_, blocks_, block_ * bits_ / 8);
-    Require(scales.type() == a.type() && scales.num_elements() == blocks, "scales is {}; [{},{}] is expected",
-            scales.shape(), n_, blocks_);
-    Require(zeros == nullptr || (zeros->is(ElementType::kUInt8) && zeros->num_elements() == ZeroBytes()) ||
-                (zeros->type() == a.type() && zeros->num_elements() == blocks),
-            "zero_points is {}", OptionalShape{zeros});
-    Require(bias == nullptr || (bias->type() == a.type() && bias->num_elements() == n_), "the bias is {}; [{}] is expected",
-            OptionalShape{bias}, n_);
   }
 
   void MakeTiles(const KernelInfo& info, std::optional<int64_t> rows) {
@@ -219,8 +196,8 @@ class MatMulNBits final : public Kernel {
     panels_->Multiply(context, {RangeOf(p.a), quantized, p.bias, RangeOf(p.y), {}, scales}, shape, panels, Strided{}, 1);
   }
 
-  const int64_t bits_, k_, n_, block_;
-  int64_t blocks_ = 0, row_bytes_ = 0;
+  const MatMulNBitsAttributes attributes_;
+  const int64_t bits_, k_, n_, block_, blocks_, row_bytes_;
   const bool tiled_;
   const Epilogue weights_;
   LazyLaunchable pack_, pack_scales_, pack_zeros_, one_row_, single_, few_;

@@ -1,8 +1,8 @@
 // MeanVarianceNormalization (9, 13).
 
-#include <bitset>
-
+#include "ops/normalization/mean_variance_normalization.h"
 #include "opencl/device/kernel.h"
+#include "ops/reduction/reduce.h"
 
 namespace tessera::opencl {
 namespace {
@@ -12,22 +12,20 @@ class MeanVarianceNormalization final : public Kernel {
   explicit MeanVarianceNormalization(const KernelInfo& info)
       : kernel_(DeviceOf(info), "mean_variance_normalization",
                 Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kLanes), "mean_variance"),
-        axes_(info.attribute<std::vector<int64_t>>("axes", {0, 2, 3})) {}
+        axes_(MeanVarianceNormalizationAttributes(info.node()).axes) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
     const auto strides = RowMajor(shape);
-    std::bitset<kMostDims> reduces;
-    for (const int64_t axis : axes_) reduces.set(Axis(axis, shape.rank()));
-    if (axes_.empty()) reduces.set();
+    const Shape reduces = ReducedDimensions(shape, axes_);
     Strided kept, reduced;
     int64_t rows = 1;
     for (size_t i = 0; i < shape.rank(); ++i) {
-      Strided& side = reduces[i] ? reduced : kept;
+      Strided& side = reduces[i] != 0 ? reduced : kept;
       side.dims[static_cast<size_t>(side.rank)] = shape[i];
       side.a[static_cast<size_t>(side.rank++)] = strides[i];
-      if (!reduces[i]) rows *= shape[i];
+      if (reduces[i] == 0) rows *= shape[i];
     }
     kept.Coalesce();
     reduced.Coalesce();

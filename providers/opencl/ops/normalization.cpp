@@ -5,6 +5,11 @@
 
 #include "base/rounding.h"
 #include "opencl/device/kernel.h"
+#include "ops/normalization/batch_normalization.h"
+#include "ops/normalization/group_normalization.h"
+#include "ops/normalization/layer_normalization.h"
+#include "ops/normalization/lrn.h"
+#include "ops/normalization/softmax.h"
 
 namespace tessera::opencl {
 namespace {
@@ -30,21 +35,15 @@ class Softmax final : public Kernel {
       : row_per_item_(!SettingsOf(info).tiles),
         kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)) + RowDefines(info),
                 row_per_item_ ? "softmax_rows" : "softmax"),
-        flattens_(info.since_version() < 13),
-        axis_(info.attribute<int64_t>("axis", flattens_ ? 1 : -1)),
+        attributes_(info.node()),
         logarithm_(info.node().op_type == "LogSoftmax") {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     Tensor& y = *context.output(0, x.shape());
     if (x.num_elements() == 0) return;
-    const size_t rank = x.shape().rank();
-    // A vector may be flattened past its end; a scalar is a line of one.
-    const bool past = flattens_ && axis_ == static_cast<int64_t>(rank);
-    const size_t axis = rank == 0 || past ? rank : Axis(axis_, rank);
-    const int64_t rest = x.shape().SizeOfRange(std::min(axis + 1, rank), rank), size = axis < rank ? x.shape()[axis] : 1;
-    const int64_t n = flattens_ ? size * rest : size, stride = flattens_ ? 1 : rest;
-    const int64_t num_rows = x.num_elements() / n;
+    const AxisView view = attributes_.View(x.shape());
+    const int64_t n = view.count, stride = view.inner, num_rows = view.outer * view.inner;
     if (!row_per_item_) return kernel_.Groups(context, num_rows, kRowLanes, x, y, cl_long{n}, cl_long{stride}, logarithm_);
     const int64_t together = RowsTogether(n),
                   items = stride == 1 ? CeilDiv(num_rows, together) : num_rows / stride * CeilDiv(stride, kStep);
@@ -55,15 +54,14 @@ class Softmax final : public Kernel {
  private:
   const bool row_per_item_;
   Launchable kernel_;
-  bool flattens_;
-  int64_t axis_;
+  SoftmaxAttributes attributes_;
   cl_int logarithm_;
 };
 
 /// The kernel that rows are standardized by; see normalization.cl.
 class Standardize : public Kernel {
  public:
-  Standardize(const KernelInfo& info, bool center)
+  Standardize(const KernelInfo& info, float epsilon, bool center)
       : by_rows_(!SettingsOf(info).tiles),
         kernel_(DeviceOf(info), "normalization",
                 Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0)) +
@@ -72,7 +70,7 @@ class Standardize : public Kernel {
                                                        : ElementType::kFloat) +
                     RowDefines(info),
                 by_rows_ ? "standardize_rows" : "standardize"),
-        epsilon_(info.attribute<float>("epsilon", 1e-5f)),
+        epsilon_(epsilon),
         center_(center) {}
 
  protected:
@@ -98,8 +96,6 @@ class Standardize : public Kernel {
     launch(static_cast<size_t>(CeilDiv(count, together)), 1, cl_long{count}, static_cast<cl_int>(together));
   }
 
-  bool center() const noexcept { return center_ != 0; }
-
  private:
   const bool by_rows_;
   Launchable kernel_;
@@ -112,47 +108,45 @@ class Standardize : public Kernel {
 class TrailingNormalization final : public Standardize {
  public:
   explicit TrailingNormalization(const KernelInfo& info)
-      : Standardize(info, info.node().op_type == "LayerNormalization"), axis_(info.attribute<int64_t>("axis", -1)) {}
+      : TrailingNormalization(info, LayerNormalizationAttributes(info.node())) {}
 
   void Compute(KernelContext& context) override {
     const Shape& shape = context.required_input(0).shape();
-    const size_t axis = Axis(axis_, shape.rank());
-    Shape reduced = shape;
-    std::fill(reduced.begin() + axis, reduced.end(), 1);
+    const size_t axis = NormalizeAxis(attributes_.axis, shape.rank());
+    const Shape reduced = LayerNormalizationAttributes::StatisticsShape(shape, axis);
     const Tensor& y = *context.output(0, shape);
-    const Tensor *mean = center() ? context.output(1, reduced) : nullptr,
-                 *inverse = context.output(center() ? 2 : 1, reduced);
+    const Tensor *mean = attributes_.centers ? context.output(1, reduced) : nullptr,
+                 *inverse = context.output(attributes_.inverse_output(), reduced);
     Launch(context, {shape.SizeOfRange(axis, shape.rank()), 1, 0, 1}, y, mean, inverse);
   }
 
  private:
-  int64_t axis_;
+  TrailingNormalization(const KernelInfo& info, const LayerNormalizationAttributes& attributes)
+      : Standardize(info, attributes.epsilon, attributes.centers), attributes_(attributes) {}
+
+  LayerNormalizationAttributes attributes_;
 };
 
 class GroupNormalization final : public Standardize {
  public:
   explicit GroupNormalization(const KernelInfo& info)
-      : Standardize(info, true),
-        groups_(info.attribute<int64_t>("num_groups", 0)),
-        scales_groups_(info.node().op_type == "GroupNormalization" && info.since_version() < 21) {}
+      : GroupNormalization(info, GroupNormalizationAttributes(info.node())) {}
 
   void Compute(KernelContext& context) override {
     const Shape& shape = context.required_input(0).shape();
-    Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape);
-    const int64_t channels = shape[1], groups = groups_ == 0 ? channels : groups_,
-                  spatial = shape.SizeOfRange(2, shape.rank());
-    Require(groups > 0 ? channels % groups == 0 : channels == 0, "{} channels do not fall into {} groups", channels,
-            groups);
+    const int64_t groups = attributes_.Groups(shape), channels = shape[1], spatial = shape.SizeOfRange(2, shape.rank());
     const Tensor& y = *context.output(0, shape);
     if (y.num_elements() == 0) return;
     const int64_t size = channels / groups * spatial;
-    if (scales_groups_) return Launch(context, {size, groups, 1, size}, y);
+    if (attributes_.scales_groups) return Launch(context, {size, groups, 1, size}, y);
     Launch(context, {size, groups, channels / groups, spatial}, y);
   }
 
  private:
-  int64_t groups_;  // 0: every channel is one
-  bool scales_groups_;
+  GroupNormalization(const KernelInfo& info, const GroupNormalizationAttributes& attributes)
+      : Standardize(info, attributes.epsilon, true), attributes_(attributes) {}
+
+  GroupNormalizationAttributes attributes_;
 };
 
 class BatchNormalization final : public Kernel {
@@ -161,20 +155,21 @@ class BatchNormalization final : public Kernel {
       : kernel_(DeviceOf(info), "normalization",
                 Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('M', info.input_type(3)),
                 "batch_norm"),
-        epsilon_(info.attribute<float>("epsilon", 1e-5f)) {}
+        epsilon_(BatchNormalizationAttributes(info.node()).epsilon) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "the input is {}; at least two dimensions are expected", shape);
+    const int64_t channels = BatchNormalizationAttributes::Channels(shape);
     for (size_t i = 1; i < 5; ++i) {
-      Require(context.required_input(i).num_elements() == shape[1], "input {} needs one element a channel, {} in all", i,
-              shape[1]);
+      Require(context.required_input(i).num_elements() == channels, "input {} needs one element a channel, {} in all", i,
+              channels);
     }
     Tensor& y = *context.output(0, shape);
     kernel_.Linear(context, x.num_elements(), x, context.required_input(1), context.required_input(2),
-                   context.required_input(3), context.required_input(4), y, cl_long{shape.SizeOfRange(2, shape.rank())},
-                   cl_long{shape[1]}, epsilon_);
+                   context.required_input(3), context.required_input(4), y,
+                   cl_long{shape.SizeOfRange(std::min<size_t>(2, shape.rank()), shape.rank())}, cl_long{channels},
+                   epsilon_);
   }
 
  private:
@@ -185,28 +180,22 @@ class BatchNormalization final : public Kernel {
 class Lrn final : public Kernel {
  public:
   explicit Lrn(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)), "lrn"),
-        size_(info.attribute<int64_t>("size")),
-        alpha_(info.attribute<float>("alpha", 1e-4f) / static_cast<float>(size_)),
-        beta_(info.attribute<float>("beta", 0.75f)),
-        bias_(info.attribute<float>("bias", 1.0f)) {
-    Require(size_ > 0, "size is {}, a positive number is expected", size_);
-  }
+      : kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)), "lrn"), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
     Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape);
-    const int64_t before = std::min((size_ - 1) / 2, shape[1]), after = std::min(size_ / 2, shape[1]);
+    const auto& [size, alpha, beta, bias] = attributes_;
     Tensor& y = *context.output(0, shape);
     kernel_.Linear(context, x.num_elements(), x, y, cl_long{shape.SizeOfRange(2, shape.rank())}, cl_long{shape[1]},
-                   cl_long{before}, cl_long{after}, alpha_, beta_, bias_);
+                   cl_long{attributes_.Before(shape[1])}, cl_long{attributes_.After(shape[1])},
+                   alpha / static_cast<float>(size), beta, bias);
   }
 
  private:
   Launchable kernel_;
-  int64_t size_;
-  float alpha_, beta_, bias_;
+  LrnAttributes attributes_;
 };
 
 }  // namespace

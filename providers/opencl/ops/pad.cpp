@@ -60,7 +60,7 @@ class Pad final : public Kernel {
     Shape result = shape;
     bool inside = true;  // every dimension that is read has elements
     for (size_t i = 0; i < count; ++i) {
-      const size_t axis = axes != nullptr ? Axis(named[i], shape.rank()) : i;
+      const size_t axis = axes != nullptr ? NormalizeAxis(named[i], shape.rank()) : i;
       constexpr int64_t kMost = int64_t{1} << 40;
       Require(pads[i] > -kMost && pads[i] < kMost && pads[count + i] > -kMost && pads[count + i] < kMost,
               "a pad is too large");
@@ -112,7 +112,7 @@ class CenterCropPad final : public Kernel {
     Strided s = Block(shape);
     Shape result = shape;
     for (size_t i = 0; i < count; ++i) {
-      const size_t axis = names_axes_ ? Axis(axes_[i], shape.rank()) : i;
+      const size_t axis = names_axes_ ? NormalizeAxis(axes_[i], shape.rank()) : i;
       Require(target[i] >= 0, "a target is {}", target[i]);
       result[axis] = target[i];
       s.c[axis] = target[i] >= shape[axis] ? (target[i] - shape[axis]) / 2 : -((shape[axis] - target[i]) / 2);

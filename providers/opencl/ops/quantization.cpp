@@ -4,6 +4,7 @@
 #include "base/rounding.h"
 #include "opencl/device/kernel.h"
 #include "opencl/gemm/panel_gemm.h"
+#include "ops/quantization/quantize_linear.h"
 
 namespace tessera::opencl {
 namespace {
@@ -13,28 +14,9 @@ constexpr TypeSet kQuantized = {ElementType::kInt8, ElementType::kUInt8, Element
 
 /// The same struct stands in quantization.cl.
 struct Layout {
-  cl_long count = 1, inner = 1, block = 0, blocks = 1;
-  cl_int single = 1, padding = 0;
+  cl_long count, inner, block, blocks;
+  cl_int single, padding = 0;
 };
-
-Layout Fit(const Shape& x, const Shape& scales, int64_t axis, int64_t block_size) {
-  Layout layout;
-  Require(block_size >= 0, "attribute 'block_size' is {}, expected at least 0", block_size);
-  if (scales.num_elements() == 1) return layout;
-  layout.single = 0;
-  const size_t at = x.rank() == 1 ? 0 : Axis(axis, x.rank());
-  layout.count = x[at];
-  layout.inner = x.SizeOfRange(at + 1, x.rank());
-  Shape expected{x[at]};
-  if (block_size > 0) {
-    layout.block = block_size;
-    layout.blocks = x[at] / block_size + (x[at] % block_size != 0 ? 1 : 0);
-    expected = x;
-    expected[at] = layout.blocks;
-  }
-  Require(scales == expected, "scale of shape {} for an input of shape {}, expected {}", scales, x, expected);
-  return layout;
-}
 
 const char* LowestCode(ElementType type) {
   switch (type) {
@@ -60,11 +42,11 @@ const char* HighestCode(ElementType type) {
 
 /// What quotients are rounded to: the attribute's type, or the one that both operands have.
 std::string Rounding(const KernelInfo& info) {
-  const auto attribute = static_cast<ElementType>(info.attribute<int64_t>("precision", 0));
+  const QuantizeLinearAttributes attributes(info.node());
   const ElementType x = info.input_type(0);
-  const ElementType type = info.attribute<int64_t>("precision", 0) != 0 ? attribute
-                           : x == info.input_type(1)                    ? x
-                                                                        : ElementType::kFloat;
+  const ElementType type = attributes.precision != 0 ? attributes.rounding()
+                           : x == info.input_type(1) ? x
+                                                     : ElementType::kFloat;
   return type == ElementType::kFloat16    ? "rounded_to_half(v)"
          : type == ElementType::kBFloat16 ? "rounded_to_bfloat16(v)"
                                           : "(v)";
@@ -75,7 +57,7 @@ std::string QuantizedDefines(const KernelInfo& info, bool quantizes) {
   std::string text =
       Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0));
   if (kFloat8s.contains(quantized))
-    text += fmt::format("#define FLOAT8\n#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0);
+    text += fmt::format("#define FLOAT8\n#define SATURATE {}\n", QuantizeLinearAttributes(info.node()).saturate ? 1 : 0);
   if (quantizes && kPackedIntegers.contains(quantized)) text += fmt::format("#define BITS {}\n", BitWidth(quantized));
   if (info.has_input(2)) text += "#define HAS_ZERO\n";
   if (!quantizes && kQuantized.contains(quantized)) text += "#define DIFFERENCE int\n";
@@ -94,8 +76,7 @@ class Linear final : public Kernel {
         kernel_(DeviceOf(info), "quantization", QuantizedDefines(info, quantizes_), quantizes_ ? "quantize" : "dequantize"),
         all_(DeviceOf(info), "quantization", QuantizedDefines(info, quantizes_),
              quantizes_ ? "quantize_all" : "dequantize_all"),
-        axis_(info.attribute<int64_t>("axis", 1)),
-        block_size_(info.attribute<int64_t>("block_size", 0)) {
+        attributes_(info.node()) {
     const auto scale = KnownShape(info.input_info(1));
     if (!packed_ && (!scale || scale->num_elements() == 1)) all_.Compile();
     if (packed_ || !scale || scale->num_elements() != 1) kernel_.Compile();
@@ -105,7 +86,8 @@ class Linear final : public Kernel {
     const Tensor& x = context.required_input(0);
     const Tensor& scale = context.required_input(1);
     const Tensor* zero = context.input(2);
-    const Layout layout = Fit(x.shape(), scale.shape(), axis_, block_size_);
+    const QuantizationLayout fitted(x.shape(), scale.shape(), attributes_.axis, attributes_.block_size);
+    const Layout layout{fitted.count(), fitted.inner(), fitted.block(), fitted.blocks(), fitted.single()};
     const Tensor& y = *context.output(0, x.shape());
     const int64_t zeros = zero == nullptr ? 1 : zero->num_elements();
     Require(zero == nullptr || zero->type() == (quantizes_ ? y : x).type(), "the zero point is tensor({})",
@@ -122,7 +104,7 @@ class Linear final : public Kernel {
  private:
   bool quantizes_, packed_;
   LazyLaunchable kernel_, all_;
-  int64_t axis_, block_size_;
+  QuantizeLinearAttributes attributes_;
 };
 
 class DynamicQuantizeLinear final : public Kernel {

@@ -10,6 +10,7 @@
 #include "base/rounding.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/ops/slices.h"
+#include "ops/recurrent/recurrent.h"
 
 namespace tessera::opencl {
 namespace {
@@ -85,14 +86,11 @@ std::string Activations(const KernelInfo& info, size_t directions, std::initiali
   return text;
 }
 
-size_t Directions(const KernelInfo& info) {
-  return info.attribute<std::string>("direction", "forward") == "bidirectional" ? 2 : 1;
-}
-
 class Recurrent final : public Kernel {
  public:
   explicit Recurrent(const KernelInfo& info)
-      : lstm_(info.node().op_type == "LSTM"),
+      : attributes_(info.node()),
+        lstm_(info.node().op_type == "LSTM"),
         gru_(info.node().op_type == "GRU"),
         types_(Computed('X', info.input_type(0))),
         load_(DeviceOf(info), "recurrent", types_, "load_state"),
@@ -103,14 +101,10 @@ class Recurrent final : public Kernel {
         step_(DeviceOf(info), "recurrent", StepDefines(info), StepName()),
         lengths_(info, 4),
         computed_bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)),
-        directions_(static_cast<int64_t>(Directions(info))),
-        hidden_(info.attribute<int64_t>("hidden_size", 0)),
-        clip_(info.attribute<float>("clip", std::numeric_limits<float>::infinity())),
-        batch_first_(info.attribute<int64_t>("layout", 0) != 0),
-        reverse_(info.attribute<std::string>("direction", "forward") == "reverse"),
-        input_forget_(info.attribute<int64_t>("input_forget", 0) != 0),
-        linear_before_reset_(gru_ && info.attribute<int64_t>("linear_before_reset", 0) != 0) {
-    Require(clip_ > 0, "clip is {}", clip_);
+        directions_(attributes_.directions),
+        hidden_(attributes_.hidden_size),
+        batch_first_(attributes_.batch_first),
+        linear_before_reset_(gru_ && attributes_.linear_before_reset) {
     if (gru_ && !linear_before_reset_)
       reset_.emplace(DeviceOf(info), "recurrent", StepDefines(info), by_panels_ ? "gru_reset_panel" : "gru_reset");
     if (by_panels_) {
@@ -162,12 +156,12 @@ class Recurrent final : public Kernel {
                                              static_cast<size_t>(CeilDiv<int64_t>(s.batch, block_rows_)),
                                              static_cast<size_t>(s.directions)};
         return kernel(context, items, {1, 1, 1}, gates.range(), packed_r, sent, from, to, result, other,
-                      lstm_ ? by_step : nullptr, bias, s, iteration, clip_);
+                      lstm_ ? by_step : nullptr, bias, s, iteration, attributes_.clip);
       }
       const std::array<size_t, 3> global = {kStateLanes, static_cast<size_t>(s.hidden),
                                             static_cast<size_t>(s.batch * s.directions)};
       kernel(context, global, {kStateLanes, 1, 1}, gates.range(), r, sent, from, to, result, other, by_step, s, iteration,
-             clip_);
+             attributes_.clip);
     };
     for (cl_long iteration = 0; iteration < s.steps; ++iteration) {
       const BufferRange from = (iteration % 2 == 0 ? h0 : h1).range(), to = (iteration % 2 == 0 ? h1 : h0).range();
@@ -180,7 +174,7 @@ class Recurrent final : public Kernel {
 
  private:
   std::string StepDefines(const KernelInfo& info) const {
-    const size_t directions = Directions(info);
+    const auto directions = static_cast<size_t>(attributes_.directions);
     const std::string functions = lstm_  ? Activations(info, directions, {"Sigmoid", "Tanh", "Tanh"})
                                   : gru_ ? Activations(info, directions, {"Sigmoid", "Tanh"})
                                          : Activations(info, directions, {"Tanh"});
@@ -188,9 +182,9 @@ class Recurrent final : public Kernel {
     return types_ + fmt::format("#define LANES {}\n", kStateLanes) + functions;
   }
   /// As few blocks as possible, of as many entries each.
-  static int64_t RowsOfBlock(const KernelInfo& info) {
+  int64_t RowsOfBlock(const KernelInfo& info) const {
     const auto& x = info.input_info(0).shape;
-    const size_t axis = info.attribute<int64_t>("layout", 0) != 0 ? 0 : 1;
+    const size_t axis = attributes_.batch_first ? 0 : 1;
     if (!x || x->size() != 3 || !(*x)[axis].known() || (*x)[axis].value < 1) return kBlockRows;
     const int64_t batch = (*x)[axis].value;
     return CeilDiv(batch, CeilDiv(batch, kBlockRows));
@@ -262,8 +256,8 @@ class Recurrent final : public Kernel {
                                            : 1,
                            .directions = directions_,
                            .batch_first = batch_first_,
-                           .reverse = reverse_,
-                           .input_forget = input_forget_};
+                           .reverse = attributes_.reverse,
+                           .input_forget = attributes_.input_forget};
     const int64_t width = CheckedMul<int64_t>(s.gates, s.hidden);
     const auto check = [&](size_t input, const char* name, const Shape& expected) {
       const Tensor* tensor = context.input(input);
@@ -295,6 +289,7 @@ class Recurrent final : public Kernel {
                          [&](std::span<int64_t> lengths) { std::ranges::copy(given->values<int32_t>(), lengths.begin()); });
   }
 
+  const RecurrentAttributes attributes_;
   bool lstm_, gru_;
   std::string types_;
   Launchable load_, store_;
@@ -306,8 +301,7 @@ class Recurrent final : public Kernel {
   std::shared_ptr<const ConstantBlock> packed_w_, packed_r_;
   SentIntegers lengths_;
   int64_t computed_bytes_, directions_, hidden_;
-  cl_float clip_;
-  bool batch_first_, reverse_, input_forget_, linear_before_reset_;
+  bool batch_first_, linear_before_reset_;
 };
 
 }  // namespace

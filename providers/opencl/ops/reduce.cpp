@@ -1,10 +1,10 @@
 // ReduceSum, ReduceMean, ReduceProd, ReduceMax, ReduceMin, ReduceL1, ReduceL2, ReduceSumSquare, ReduceLogSum,
 // ReduceLogSumExp (1-20); axes are an attribute or a host input.
 
-#include <bitset>
 #include <span>
 
 #include "opencl/device/kernel.h"
+#include "ops/reduction/reduce.h"
 
 namespace tessera::opencl {
 namespace {
@@ -75,34 +75,27 @@ class Reduce final : public Kernel {
       : node_defines_(Computed('X', info.input_type(0)) + FoldDefines(info)),
         alone_(DeviceOf(info), "reduce", node_defines_ + "#define LANES 1\n", "reduce"),
         together_(DeviceOf(info), "reduce", node_defines_ + fmt::format("#define LANES {}\n", kReduceLanes), "reduce"),
-        axes_(info.attribute<std::vector<int64_t>>("axes", {})),
-        keepdims_(info.attribute<int64_t>("keepdims", 1) != 0),
-        noop_(info.attribute<int64_t>("noop_with_empty_axes", 0) != 0) {}
+        attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor* given = context.input(1);
-    const Shape axes = given != nullptr ? HostIntegers(*given) : Shape(axes_);
+    const Shape axes = given != nullptr ? HostIntegers(*given) : Shape(attributes_.axes);
     const Shape& shape = x.shape();
     Require(shape.rank() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", shape.rank(), kMostDims);
-    std::bitset<kMostDims> reduces;
-    for (int64_t axis : axes) reduces.set(Axis(axis, shape.rank()));
-    if (axes.rank() == 0 && !noop_) reduces.set();
+    const Shape reduces = attributes_.Reduced(shape, axes.dims());
     Strided kept, reduced;
-    Shape result;
     const auto strides = RowMajor(shape);
     int64_t count = 1;
     for (size_t i = 0; i < shape.rank(); ++i) {
-      Strided& side = reduces[i] ? reduced : kept;
+      Strided& side = reduces[i] != 0 ? reduced : kept;
       side.dims[static_cast<size_t>(side.rank)] = shape[i];
       side.a[static_cast<size_t>(side.rank++)] = strides[i];
-      if (reduces[i]) count *= shape[i];
-      if (!reduces[i]) result.Append(shape[i]);
-      if (reduces[i] && keepdims_) result.Append(1);
+      if (reduces[i] != 0) count *= shape[i];
     }
     kept.Coalesce();
     reduced.Coalesce();
-    Tensor& y = *context.output(0, result);
+    Tensor& y = *context.output(0, ReducedShape(shape, reduces, attributes_.keepdims));
     const auto total = static_cast<cl_ulong>(y.num_elements());
     if (count >= 4 * static_cast<int64_t>(kReduceLanes)) {
       together_.Groups(context, y.num_elements(), kReduceLanes, total, x, y, kept, reduced, cl_long{count});
@@ -114,8 +107,7 @@ class Reduce final : public Kernel {
  private:
   std::string node_defines_;
   Launchable alone_, together_;
-  std::vector<int64_t> axes_;
-  bool keepdims_, noop_;
+  ReduceAttributes attributes_;
 };
 
 }  // namespace

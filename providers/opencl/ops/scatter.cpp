@@ -120,7 +120,7 @@ class ScatterElements final : public ScatterSlices {
     const Tensor& indices = context.required_input(1);
     const Tensor& updates = context.required_input(2);
     const Shape &dims = data.shape(), &walked = indices.shape();
-    const size_t axis = Axis(axis_, dims.rank());
+    const size_t axis = NormalizeAxis(axis_, dims.rank());
     Require(updates.shape() == walked && updates.type() == data.type(), "updates have shape {}, indices {}",
             updates.shape(), walked);
     Require(walked.rank() == dims.rank(), "indices are {} for data {}", walked, dims);
@@ -157,7 +157,7 @@ class TensorScatter final : public ScatterSlices {
     const Tensor& update = context.required_input(1);
     const Tensor* given = context.input(2);
     const Shape &dims = past.shape(), &fresh = update.shape();
-    const size_t axis = Axis(axis_, dims.rank());
+    const size_t axis = NormalizeAxis(axis_, dims.rank());
     bool fits = axis != 0 && update.type() == past.type() && fresh.rank() == dims.rank();
     for (size_t i = 0; fits && i < dims.rank(); ++i) fits = i == axis ? fresh[i] <= dims[i] : fresh[i] == dims[i];
     Require(fits, "update {} does not fit the cache {} along axis {}", fresh, dims, axis_);

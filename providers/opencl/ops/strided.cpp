@@ -74,7 +74,7 @@ class Transpose final : public StridedKernel {
     Shape result(rank);
     unsigned seen = 0;
     for (size_t i = 0; i < rank; ++i) {
-      perm[i] = perm_.empty() ? rank - 1 - i : Axis(perm_[i], rank);
+      perm[i] = perm_.empty() ? rank - 1 - i : NormalizeAxis(perm_[i], rank);
       seen |= 1u << perm[i];
       result[i] = x.shape()[perm[i]];
     }
@@ -217,7 +217,7 @@ class Slice final : public StridedKernel {
     int64_t from = 0;
     unsigned seen = 0;
     for (size_t i = 0; i < starts.rank(); ++i) {
-      const size_t axis = Axis(axes.rank() > 0 ? axes[i] : static_cast<int64_t>(i), shape.rank());
+      const size_t axis = NormalizeAxis(axes.rank() > 0 ? axes[i] : static_cast<int64_t>(i), shape.rank());
       Require((seen >> axis & 1u) == 0, "axis {} is named twice", axis);
       seen |= 1u << axis;
       const int64_t step = steps.rank() > 0 ? steps[i] : 1;
@@ -243,7 +243,7 @@ class Concat final : public StridedKernel {
 
   void Compute(KernelContext& context) override {
     Shape result = context.required_input(0).shape();
-    const size_t axis = Axis(axis_, result.rank());
+    const size_t axis = NormalizeAxis(axis_, result.rank());
     for (size_t i = 1; i < context.num_inputs(); ++i) {
       const Shape& shape = context.required_input(i).shape();
       Require(shape.rank() == result.rank(), "inputs {} and {} cannot be joined", result, shape);
@@ -278,7 +278,7 @@ class Split final : public StridedKernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const size_t axis = Axis(axis_, x.shape().rank());
+    const size_t axis = NormalizeAxis(axis_, x.shape().rank());
     const Tensor* given = context.input(1);
     const Shape sizes = given != nullptr ? HostIntegers(*given) : Shape(sizes_);
     const auto count = static_cast<int64_t>(context.num_outputs());

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "opencl/gemm/panel_gemm.h"
+#include "ops/reduction/top_k.h"
 
 namespace tessera::opencl {
 namespace {
@@ -19,23 +20,14 @@ class TopK final : public Kernel {
         number_(DeviceOf(info), "top_k", defines_, "number"),
         exchange_(DeviceOf(info), "top_k", defines_, "exchange"),
         gather_top_(DeviceOf(info), "top_k", defines_, "gather_top"),
-        k_(info.since_version() < 10 ? info.attribute<int64_t>("k") : -1),
-        axis_(info.attribute<int64_t>("axis", -1)),
-        largest_(info.attribute<int64_t>("largest", 1) != 0) {
-    Require(info.since_version() >= 10 || k_ >= 0, "k is {}, a non-negative number is expected", k_);
-  }
+        attributes_(info.node()),
+        largest_(attributes_.largest) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const size_t axis = Axis(axis_, x.shape().rank());
+    const size_t axis = NormalizeAxis(attributes_.axis, x.shape().rank());
     const int64_t n = x.shape()[axis], stride = x.shape().SizeOfRange(axis + 1, x.shape().rank());
-    int64_t k = k_;
-    if (k < 0) {
-      const Tensor& given = context.required_input(1);
-      Require(given.is(ElementType::kInt64) && given.num_elements() == 1, "K is {}, one int64 is expected", given.shape());
-      k = given.data<int64_t>()[0];
-    }
-    Require(k >= 0 && k <= n, "k is {}, a number from 0 to the axis's {} is expected", k, n);
+    const int64_t k = attributes_.Count(context.input(1), n);
     Shape shape = x.shape();
     shape[axis] = k;
     const Tensor *values = context.output(0, shape), *indices = context.output(1, shape);
@@ -63,7 +55,7 @@ class TopK final : public Kernel {
  private:
   std::string defines_;
   Launchable choose_, number_, exchange_, gather_top_;
-  int64_t k_, axis_;
+  TopKAttributes attributes_;
   cl_int largest_;
 };
 

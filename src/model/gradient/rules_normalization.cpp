@@ -1,6 +1,10 @@
 // Normalizations, softmax and dropout.
 
 #include "model/gradient/rules.h"
+#include "ops/normalization/batch_normalization.h"
+#include "ops/normalization/group_normalization.h"
+#include "ops/normalization/lp_normalization.h"
+#include "ops/normalization/softmax.h"
 
 namespace tessera::gradient {
 namespace {
@@ -36,11 +40,10 @@ Term NormalizedGradient(Builder& build, Term dy, Term normalized, Term inverse_d
 /// The axes over which a Softmax sums: one from version 13 on, before that all from `axis` on.
 Term SoftmaxAxes(Step& s) {
   const size_t rank = s.rank(s.y());
-  if (s.version() >= 13) return s.build.Ints({s.attribute<int64_t>("axis", -1)});
+  const SoftmaxAttributes attributes(s.node());
+  if (!attributes.flattens) return s.build.Ints({attributes.axis});
   std::vector<int64_t> axes;
-  const int64_t axis = s.attribute<int64_t>("axis", 1);
-  const auto r = static_cast<int64_t>(rank);
-  for (int64_t i = axis < 0 ? axis + r : axis; i < r; ++i) axes.push_back(i);
+  for (int64_t i = s.axis(attributes.axis, rank); i < static_cast<int64_t>(rank); ++i) axes.push_back(i);
   return s.build.Ints(axes);
 }
 
@@ -60,11 +63,10 @@ void BatchNormalizationRule(Step& s) {
   Builder& build = s.build;
   const Channels channels(s);
   const ElementType element = s.dy().element;
-  const double epsilon = s.attribute<float>("epsilon", 1e-5f);
-  s.Expect(s.version() >= 9 || s.attribute<int64_t>("spatial", 1) != 0, "that normalizes each element by itself");
-  const bool training = s.version() >= 14 ? s.attribute<int64_t>("training_mode", 0) != 0
-                        : s.version() < 7 ? s.attribute<int64_t>("is_test", 0) == 0 && s.num_y() > 1
-                                          : s.num_y() > 1;
+  const BatchNormalizationAttributes attributes(s.node());
+  const double epsilon = attributes.epsilon;
+  s.Expect(attributes.spatial, "that normalizes each element by itself");
+  const bool training = attributes.training;
   const Term axes = build.Ints(channels.others), x = s.x();
   const Term scale = channels.Broad(build.Cast(s.x(1), element));
   Term mean, variance;
@@ -96,7 +98,8 @@ void InstanceNormalizationRule(Step& s) {
   for (int64_t axis : channels.trailing) spatial.push_back(axis + 1);
   const Term axes = build.Ints(spatial), x = s.x();
   const Term centered = x - MeanOver(build, x, axes);
-  const Term inverse = InverseDeviation(MeanOver(build, centered * centered, axes), s.attribute<float>("epsilon", 1e-5f));
+  const Term inverse =
+      InverseDeviation(MeanOver(build, centered * centered, axes), GroupNormalizationAttributes(s.node()).epsilon);
   const Term normalized = centered * inverse;
   if (s.wants(0)) s.Give(0, NormalizedGradient(build, s.dy() * channels.Broad(s.x(1)), normalized, inverse, axes));
   if (s.wants(1)) s.Give(1, channels.Total(s.dy() * normalized));
@@ -105,8 +108,9 @@ void InstanceNormalizationRule(Step& s) {
 
 void LpNormalizationRule(Step& s) {
   Builder& build = s.build;
-  const Term axes = build.Ints({s.attribute<int64_t>("axis", -1)}), x = s.x();
-  const bool first = s.attribute<int64_t>("p", 2) == 1;
+  const LpNormalizationAttributes attributes(s.node());
+  const Term axes = build.Ints({attributes.axis}), x = s.x();
+  const bool first = attributes.p == 1;
   const Term norm = build.Call(first ? "ReduceL1" : "ReduceL2", {x, axes});
   // y = x / norm(x); where the norm is 0, so is y and its slope.
   const Term slope = first ? Apply("Sign", x) : s.y();

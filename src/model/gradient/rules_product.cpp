@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/gradient/rules.h"
+#include "ops/math/gemm.h"
 
 namespace tessera::gradient {
 namespace {
@@ -105,14 +106,13 @@ void MatMulRule(Step& s) {
 }
 
 void GemmRule(Step& s) {
-  const bool trans_a = s.attribute<int64_t>("transA", 0) != 0, trans_b = s.attribute<int64_t>("transB", 0) != 0;
-  const float alpha = s.attribute<float>("alpha", 1.0f);
+  const auto [alpha, beta, trans_a, trans_b] = GemmAttributes(s.node());
   const Term a = s.x(0), b = s.x(1), dy = s.dy();
   if (s.wants(0))
     s.Give(0, trans_a ? Gemm(s.build, b, dy, trans_b, true, alpha) : Gemm(s.build, dy, b, false, !trans_b, alpha));
   if (s.wants(1))
     s.Give(1, trans_b ? Gemm(s.build, dy, a, true, trans_a, alpha) : Gemm(s.build, a, dy, !trans_a, false, alpha));
-  if (s.wants(2)) s.GiveSummed(2, dy * s.attribute<float>("beta", 1.0f));
+  if (s.wants(2)) s.GiveSummed(2, dy * beta);
 }
 
 void EinsumRule(Step& s) {

@@ -1,13 +1,15 @@
 // Reductions, CumSum and TopK.
 
 #include "model/gradient/rules.h"
+#include "ops/reduction/cum_sum.h"
+#include "ops/reduction/reduce.h"
 
 namespace tessera::gradient {
 namespace {
 
 /// `t`, which has the output's shape, so that it broadcasts to the input.
 Term Spread(Step& s, Term t) {
-  if (s.attribute<int64_t>("keepdims", 1) != 0) return t;
+  if (ReduceAttributes(s.node()).keepdims) return t;
   Term axes;
   if (s.has_attribute("axes")) {
     axes = s.build.Ints(s.attribute<std::vector<int64_t>>("axes", {}));
@@ -38,9 +40,10 @@ void ReduceExtremeRule(Step& s) {
   // Where several elements are the extreme one, they share.
   Term axes = s.x(1);
   if (s.has_attribute("axes")) axes = s.build.Ints(s.attribute<std::vector<int64_t>>("axes", {}));
-  const Term count = s.build.Call("ReduceSum", {chosen, axes},
-                                  {Int("keepdims", s.attribute<int64_t>("keepdims", 1)),
-                                   Int("noop_with_empty_axes", s.attribute<int64_t>("noop_with_empty_axes", 0))});
+  const ReduceAttributes attributes(s.node());
+  const Term count =
+      s.build.Call("ReduceSum", {chosen, axes},
+                   {Int("keepdims", attributes.keepdims), Int("noop_with_empty_axes", attributes.noop_with_empty_axes)});
   s.Give(0, chosen * Spread(s, s.dy() / count));
 }
 
@@ -67,9 +70,9 @@ void ReduceLogSumRule(Step& s) { GiveExpanded(s, Spread(s, s.dy() * Apply("Exp",
 void ReduceLogSumExpRule(Step& s) { s.Give(0, Spread(s, s.dy()) * Apply("Exp", s.x() - Spread(s, s.y()))); }
 
 void CumSumRule(Step& s) {
+  const CumSumAttributes attributes(s.node());
   s.Give(0, s.build.Call("CumSum", {s.dy(), s.x(1)},
-                         {Int("exclusive", s.attribute<int64_t>("exclusive", 0)),
-                          Int("reverse", s.attribute<int64_t>("reverse", 0) == 0 ? 1 : 0)}));
+                         {Int("exclusive", attributes.exclusive), Int("reverse", !attributes.reverse)}));
 }
 
 void TopKRule(Step& s) {

@@ -5,10 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "base/attribute.h"
 #include "base/check.h"
-#include "tessera/provider/kernel.h"
+#include "tessera/value.h"
 
-namespace tessera::cpu {
+namespace tessera {
 
 struct CausalConvSizes {
   int64_t batch, channels, length, k;
@@ -27,16 +28,16 @@ inline CausalConvSizes InferCausalConv(const Shape& x, const Shape& weight, cons
 }
 
 /// Whether silu follows. Throws Error for attributes that ask for what is not supported.
-inline bool CausalConvHasSilu(const KernelInfo& info) {
-  const auto activation = info.attribute<std::string>("activation", "none");
+inline bool CausalConvHasSilu(const Node& node) {
+  const auto activation = AttributeOr<std::string>(node, "activation", "none");
   Require(activation == "none" || activation == "silu" || activation == "swish",
           "activation is '{}'; none, silu and swish are known", activation);
   for (const auto& [attribute, expected] :
        {std::pair{"ndim", 1}, {"dilation", 1}, {"channels_last", 0}, {"state_window", 0}}) {
-    const auto value = info.attribute<int64_t>(attribute, expected);
+    const auto value = AttributeOr<int64_t>(node, attribute, expected);
     Require(value == expected, "{} is {}; only {} is supported", attribute, value, expected);
   }
   return activation != "none";
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera

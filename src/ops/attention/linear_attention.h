@@ -3,36 +3,38 @@
 // What LinearAttention takes, on any provider.
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
+#include "base/attribute.h"
 #include "base/check.h"
-#include "tessera/provider/kernel.h"
+#include "ops/attention/attention_scale.h"
+#include "tessera/value.h"
 
-namespace tessera::cpu {
+namespace tessera {
 
 struct LinearAttentionSizes {
   int64_t batch, steps, heads, width, value_width;  // heads: of keys and values
 };
 
 struct LinearAttentionAttributes {
-  explicit LinearAttentionAttributes(const KernelInfo& info)
-      : q_heads(info.attribute<int64_t>("q_num_heads")),
-        kv_heads(info.attribute<int64_t>("kv_num_heads")),
+  explicit LinearAttentionAttributes(const Node& node)
+      : q_heads(AttributeOr<int64_t>(node, "q_num_heads", 0)),
+        kv_heads(AttributeOr<int64_t>(node, "kv_num_heads", 0)),
         out_heads(std::max(q_heads, kv_heads)),
-        scale(info.attribute<float>("scale", 0.0f)) {
+        scale(AttributeOr<float>(node, "scale", 0.0f)) {
     Require(q_heads > 0 && kv_heads > 0, "q_num_heads is {} and kv_num_heads {}", q_heads, kv_heads);
     // com.microsoft's queries may also be for several keys each.
-    const bool fits = q_heads % kv_heads == 0 || (kv_heads % q_heads == 0 && !info.node().domain.empty());
+    const bool fits = q_heads % kv_heads == 0 || (kv_heads % q_heads == 0 && !node.domain.empty());
     Require(fits, "{} query heads are no positive multiple of {} key heads", q_heads, kv_heads);
-    Require(info.attribute<int64_t>("state_window", 0) == 0, "states of several steps (state_window) are not supported");
-    const auto rule = info.attribute<std::string>("update_rule", "gated_delta");
+    Require(AttributeOr<int64_t>(node, "state_window", 0) == 0, "states of several steps (state_window) are not supported");
+    const auto rule = AttributeOr<std::string>(node, "update_rule", "gated_delta");
     gated = rule == "gated" || rule == "gated_delta";
     delta = rule == "delta" || rule == "gated_delta";
     Require(gated || delta || rule == "linear", "update_rule is '{}'; linear, gated, delta and gated_delta are known",
             rule);
-    Require(info.has_input(4) == gated, "update_rule '{}' {} decay", rule, gated ? "needs" : "has no");
-    Require(info.has_input(5) == delta, "update_rule '{}' {} beta", rule, delta ? "needs" : "has no");
+    const auto has_input = [&](size_t i) { return i < node.inputs.size() && node.inputs[i] != kNone; };
+    Require(has_input(4) == gated, "update_rule '{}' {} decay", rule, gated ? "needs" : "has no");
+    Require(has_input(5) == delta, "update_rule '{}' {} beta", rule, delta ? "needs" : "has no");
   }
 
   LinearAttentionSizes Infer(const Shape& q, const Shape& k, const Shape& v, const Tensor* past) const {
@@ -48,9 +50,7 @@ struct LinearAttentionAttributes {
     return s;
   }
 
-  float Scale(const LinearAttentionSizes& s) const {
-    return scale != 0 ? scale : 1 / std::sqrt(static_cast<float>(std::max<int64_t>(s.width, 1)));
-  }
+  float Scale(const LinearAttentionSizes& s) const { return AttentionScale(scale, s.width); }
 
   int64_t q_heads, kv_heads, out_heads;
   float scale;
@@ -70,4 +70,4 @@ inline void CheckBeta(const Shape& shape, const LinearAttentionSizes& s) {
           "beta is {}; [{},{},{}] or [{},{},1] is expected", shape, s.batch, s.steps, s.heads, s.batch, s.steps);
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera

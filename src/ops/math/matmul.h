@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "tessera/provider/kernel.h"
 
-namespace tessera::cpu {
+namespace tessera {
 
 /// The product's sizes, after 1-D operands became matrices and batch axes were broadcast.
 struct MatMulShape {
@@ -62,4 +62,4 @@ inline std::span<int64_t> OperandMatrices(KernelContext& context, const Shape& o
   return matrices;
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ops/math/gemm.h"
 #include "optimizer/analysis/edit.h"
 
 namespace tessera {
@@ -30,7 +31,7 @@ std::optional<Product> ProductOf(const Graph& graph, ValueIndex index) {
     return Product{producer, (*weights)[1] * group, weights->rank()};
   }
   if (node.op_type == "Gemm" && node.since_version >= 7 && weights->rank() == 2) {
-    return Product{producer, (*weights)[IntAttribute(node, "transB", 0) != 0 ? 0 : 1], 2};
+    return Product{producer, (*weights)[GemmAttributes(node).trans_b ? 0 : 1], 2};
   }
   return std::nullopt;
 }
@@ -95,7 +96,7 @@ std::optional<std::vector<double>> BiasOf(const Graph& graph, const Product& pro
   const auto spread = PerChannel(*bias, product);
   auto values = spread ? ToDoubles(*spread) : std::nullopt;
   if (!values) return std::nullopt;
-  const double beta = FloatAttribute(node, "beta", 1);
+  const double beta = GemmAttributes(node).beta;
   for (double& value : *values) value *= beta;
   return values;
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ops/math/einsum_equation.h"
+#include "ops/math/gemm.h"
 #include "optimizer/analysis/edit.h"
 
 namespace tessera {
@@ -101,7 +102,7 @@ double InnerSize(const Graph& graph, const Node& node) {
   const Tensor* first = ConstantInput(graph, node, 0);
   const Tensor* weights = ConstantInput(graph, node, WeightsOf(node));
   if (IsMatMul(node) && first != nullptr) return Size(*first, -1);
-  if (IsGemm(node) && first != nullptr) return Size(*first, IntAttribute(node, "transA", 0) != 0 ? 0 : 1);
+  if (IsGemm(node) && first != nullptr) return Size(*first, GemmAttributes(node).trans_a ? 0 : 1);
   if (IsConv(node) && weights != nullptr)
     return Elements(*weights) / std::max(Size(*weights, node.op_type == "ConvTranspose" ? 1 : 0), 1.0);
   if (const auto* window = IntsAttribute(node, "kernel_shape")) {

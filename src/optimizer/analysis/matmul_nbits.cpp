@@ -1,6 +1,7 @@
 #include "optimizer/analysis/matmul_nbits.h"
 
 #include "graph/microsoft/schemas.h"
+#include "ops/math/gemm.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -29,13 +30,14 @@ Node Replacement(const Node& matmul) {
 
 /// A * B + bias and nothing else.
 bool GemmFits(const Graph& graph, const Node& gemm) {
-  if (gemm.since_version < 7 || IntAttribute(gemm, "transA", 0) != 0 || FloatAttribute(gemm, "alpha", 1) != 1) return false;
+  const GemmAttributes attributes(gemm);
+  if (gemm.since_version < 7 || attributes.trans_a || attributes.alpha != 1) return false;
   if (ShapeOf(graph, gemm.inputs[0]) == nullptr || ShapeOf(graph, gemm.inputs[0])->size() != 2) return false;
   if (!HasInput(gemm, 2)) return true;
   const auto matrix = StaticShapeOf(graph, gemm.inputs[1]);
   const Tensor* bias = ConstantInput(graph, gemm, 2);
-  if (!matrix || matrix->rank() != 2 || bias == nullptr || FloatAttribute(gemm, "beta", 1) != 1) return false;
-  return ColumnBias(*bias, (*matrix)[IntAttribute(gemm, "transB", 0) != 0 ? 0 : 1]).has_value();
+  if (!matrix || matrix->rank() != 2 || bias == nullptr || attributes.beta != 1) return false;
+  return ColumnBias(*bias, (*matrix)[attributes.trans_b ? 0 : 1]).has_value();
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "ops/math/gemm.h"
+#include "ops/normalization/batch_normalization.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
@@ -16,13 +18,9 @@ struct Affine {
   std::vector<double> scale, shift;
 };
 
-bool IsInference(const Node& node) {
-  if (node.since_version < 7 && IntAttribute(node, "is_test", 0) == 0) return false;
-  return IntAttribute(node, "training_mode", 0) == 0 && IntAttribute(node, "spatial", 1) == 1 && HasOneOutput(node);
-}
-
 std::optional<Affine> AffineOfBatchNormalization(const Graph& graph, const Node& node, const Product& product) {
-  if (!IsInference(node) || node.inputs.size() != 5) return std::nullopt;
+  const BatchNormalizationAttributes attributes(node);
+  if (attributes.training || !attributes.spatial || !HasOneOutput(node) || node.inputs.size() != 5) return std::nullopt;
   std::vector<double> of[4];  // scale, B, mean, variance
   for (size_t i = 0; i < 4; ++i) {
     const Tensor* constant = ConstantInput(graph, node, i + 1);
@@ -31,7 +29,7 @@ std::optional<Affine> AffineOfBatchNormalization(const Graph& graph, const Node&
     if (!values) return std::nullopt;
     of[i] = std::move(*values);
   }
-  const double epsilon = FloatAttribute(node, "epsilon", 1e-5f);
+  const double epsilon = attributes.epsilon;
   Affine affine{std::move(of[0]), std::move(of[1])};
   for (size_t c = 0; c < affine.scale.size(); ++c) {
     affine.scale[c] /= std::sqrt(of[3][c] + epsilon);
@@ -64,7 +62,7 @@ Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<
   T* const to = scaled.mutable_data<T>();
   const int64_t columns = shape[1], inner = shape.SizeOfRange(2, shape.rank());
   const int64_t rows_of_group = shape[0] / IntAttribute(node, "group", 1);
-  const bool by_row = node.op_type == "Conv" || IntAttribute(node, "transB", 0) != 0;
+  const bool by_row = node.op_type == "Conv" || GemmAttributes(node).trans_b;
   const auto multiply = [&](int64_t begin, int64_t end, double factor) {
     const T typed = static_cast<T>(factor);
     for (int64_t i = begin; i < end; ++i) to[i] = from[i] * typed;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/math/gemm.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/matmul_nbits.h"
 #include "optimizer/rewrites.h"
@@ -27,7 +28,7 @@ class ProductQuantization final : public NodeRewrite {
     const Node& matmul = graph.node(index);
     const Tensor* weights = ConstantInput(graph, matmul, 1);
     if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 2) return false;
-    const bool transposed = IsOp(matmul, "Gemm") && IntAttribute(matmul, "transB", 0) != 0;
+    const bool transposed = IsOp(matmul, "Gemm") && GemmAttributes(matmul).trans_b;
     const Shape& shape = weights->shape();
     if (shape[transposed ? 1 : 0] < kLeastK || shape[transposed ? 0 : 1] < kLeastN) return false;
     if (!MayBecomeNBits(graph, matmul, ElementType::kFloat, context)) return false;

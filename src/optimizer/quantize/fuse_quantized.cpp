@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "graph/microsoft/schemas.h"
+#include "ops/math/gemm.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -181,16 +182,16 @@ class QuantizedFusion final : public NodeRewrite {
   static std::optional<Node> Gemm(Graph& graph, const Node& gemm, const Quantization& to, const RewriteContext& context) {
     const auto a = PlainDequantizationOf(graph, gemm.inputs[0]);
     const auto b = HasInput(gemm, 1) ? DequantizationOf(graph, gemm.inputs[1]) : std::nullopt;
-    const int64_t transposed = IntAttribute(gemm, "transB", 0);
-    if (!a || !b || IntAttribute(gemm, "transA", 0) != 0 || FloatAttribute(gemm, "alpha", 1) != 1) return std::nullopt;
+    const GemmAttributes attributes(gemm);
+    const size_t columns = attributes.trans_b ? 0 : 1;
+    if (!a || !b || attributes.trans_a || attributes.alpha != 1) return std::nullopt;
     const Tensor* quantized = graph.constant(b->quantized);
-    if (quantized == nullptr || quantized->shape().rank() != 2 || !FitsColumns(graph, *b, transposed != 0 ? 0 : 1))
-      return std::nullopt;
+    if (quantized == nullptr || quantized->shape().rank() != 2 || !FitsColumns(graph, *b, columns)) return std::nullopt;
     std::optional<Tensor> bias;
     if (HasInput(gemm, 2)) {
       const auto numbers = FloatVector(graph, gemm, 2);
-      if (!numbers || numbers->shape().rank() != 1 || FloatAttribute(gemm, "beta", 1) != 1) return std::nullopt;
-      bias = IntegerBias(*numbers, *a, *b, quantized->shape()[transposed != 0 ? 0 : 1]);
+      if (!numbers || numbers->shape().rank() != 1 || attributes.beta != 1) return std::nullopt;
+      bias = IntegerBias(*numbers, *a, *b, quantized->shape()[columns]);
       if (!bias) return std::nullopt;
     }
     // New constants move the scales that `a` and `b` look at, and the matrix.
@@ -198,7 +199,7 @@ class QuantizedFusion final : public NodeRewrite {
     fused.op_type = "QGemm";
     fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
-    const ValueIndex matrix = transposed == 0
+    const ValueIndex matrix = !attributes.trans_b
                                   ? b->quantized
                                   : graph.AddConstant("", TransposedBytes(*quantized, context.resources.load_memory()));
     fused.inputs = {a->quantized, a->scale, ZeroPointInput(graph, *a), matrix, b->scale, ZeroPointInput(graph, *b),

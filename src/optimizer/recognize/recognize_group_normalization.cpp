@@ -1,6 +1,7 @@
 // recognize_group_normalization: channels in groups, normalized by an InstanceNormalization between two Reshapes, as
 // PyTorch exports its GroupNorm, become GroupNormalization; the scale and the bias that follow go into it.
 
+#include "ops/normalization/group_normalization.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -42,7 +43,7 @@ class GroupRecognition final : public NodeRewrite {
     fused.name = node.name;
     fused.inputs = {x, node.inputs[1], node.inputs[2]};
     fused.outputs = {graph.node(gone.back()).outputs[0]};
-    SetAttribute(fused, "epsilon", FloatAttribute(node, "epsilon", 1e-5f));
+    SetAttribute(fused, "epsilon", GroupNormalizationAttributes(node).epsilon);
     SetAttribute(fused, "num_groups", groups);
     if (!MayFuse(graph, fused, context)) return false;
     fused.inputs[1] = graph.AddConstant("", FromDoubles(ElementType::kFloat, {channels}, *scale));

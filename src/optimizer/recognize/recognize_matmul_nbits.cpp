@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/math/gemm.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/matmul_nbits.h"
 #include "optimizer/rewrites.h"
@@ -34,7 +35,7 @@ std::optional<std::vector<Reader>> ReadersOf(const Graph& graph, ValueIndex matr
     const bool is_gemm = IsOp(node, "Gemm");
     if ((!is_gemm && !IsOp(node, "MatMul")) || node.inputs.size() < 2 || node.inputs[1] != matrix) return std::nullopt;
     if (std::count(node.inputs.begin(), node.inputs.end(), matrix) != 1) return std::nullopt;
-    readers.push_back({index, transposed != (is_gemm && IntAttribute(node, "transB", 0) != 0)});
+    readers.push_back({index, transposed != (is_gemm && GemmAttributes(node).trans_b)});
   }
   return readers;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cpu/lowering/lowering.h"
+#include "ops/normalization/skip_layer_normalization.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 
@@ -46,7 +47,7 @@ class SkipSplitting final : public NodeRewrite {
     if (inputs->beta != kNone) normalization.inputs.push_back(inputs->beta);
     normalization.outputs = {node.outputs[0]};
     SetAttribute(normalization, "axis", int64_t{-1});
-    SetAttribute(normalization, "epsilon", FloatAttribute(node, "epsilon", 1e-12f));
+    SetAttribute(normalization, "epsilon", SkipLayerNormalizationAttributes(node).epsilon);
     if (!MayFuse(graph, normalization, context)) return false;
     graph.RemoveNode(index);
     const auto add = [&](ValueIndex a, ValueIndex b, ValueIndex sum) {

@@ -8,6 +8,7 @@
 #include "cpu/lowering/fuse/activation.h"
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
+#include "ops/math/gemm.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
@@ -51,10 +52,11 @@ std::optional<WeightedSum> ProductOf(const Graph& graph, const Node& node) {
   const SymbolicShape *from = ShapeOf(graph, weighted.x), *to = ShapeOf(graph, weighted.result);
   if (from == nullptr || to == nullptr || from->empty() || from->size() != to->size()) return std::nullopt;
   if (!is_gemm) return weighted;
-  if (IntAttribute(node, "transA", 0) != 0 || FloatAttribute(node, "alpha", 1) != 1) return std::nullopt;
-  weighted.transposed = IntAttribute(node, "transB", 0) != 0;
+  const GemmAttributes attributes(node);
+  if (attributes.trans_a || attributes.alpha != 1) return std::nullopt;
+  weighted.transposed = attributes.trans_b;
   if (!HasInput(node, 2)) return weighted;
-  if (node.since_version < 7 || FloatAttribute(node, "beta", 1) != 1) return std::nullopt;
+  if (node.since_version < 7 || attributes.beta != 1) return std::nullopt;
   if (IsBias(graph, node.inputs[2], 2, weights[weighted.transposed ? 0 : 1])) {
     weighted.bias = node.inputs[2];
   } else if (SameShape(graph, node.inputs[2], weighted.result)) {

@@ -10,6 +10,7 @@
 #include "graph/op_traits.h"
 #include "graph/private_names.h"
 #include "ops/nn/window.h"
+#include "ops/normalization/batch_normalization.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/regions.h"
@@ -301,7 +302,7 @@ class Planner {
   }
 
   bool Normalizes(const Node& node) const {
-    if (node.since_version < 9 || IntAttribute(node, "training_mode", 0) != 0 || node.inputs.size() != 5) return false;
+    if (node.since_version < 9 || BatchNormalizationAttributes(node).training || node.inputs.size() != 5) return false;
     for (size_t i = 1; i < 5; ++i) {
       const Tensor* constant = ConstantInput(graph_, node, i);
       if (constant == nullptr || !constant->is(ElementType::kFloat) || constant->shape().rank() != 1) return false;

@@ -15,6 +15,8 @@
 #include "cpu/lowering/layout/nchw8c_plan.h"
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
+#include "ops/normalization/batch_normalization.h"
+#include "ops/normalization/group_normalization.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
 
@@ -162,9 +164,9 @@ class GraphBlocking {
       case Nchw8cRole::kGroups: {
         const int64_t channels = (*ShapeOf(graph_, old.inputs[0]))[1].value;
         Node groups = Make("Nchw8cGroupNormalization", old.inputs);
-        SetAttribute(groups, "epsilon", FloatAttribute(old, "epsilon", 1e-5f));
-        SetAttribute(groups, "num_groups",
-                     IsOp(old, "InstanceNormalization") ? channels : IntAttribute(old, "num_groups", 0));
+        const GroupNormalizationAttributes attributes(old);
+        SetAttribute(groups, "epsilon", attributes.epsilon);
+        SetAttribute(groups, "num_groups", attributes.instances ? channels : attributes.num_groups);
         return groups;
       }
       case Nchw8cRole::kAverage: return Make("Nchw8cGlobalAveragePool", {old.inputs[0]});
@@ -251,7 +253,7 @@ class GraphBlocking {
 
   /// (x - mean) / sqrt(var + epsilon) * scale + bias as a convolution of each channel by itself.
   Node Normalization(const Node& old) {
-    const auto epsilon = static_cast<double>(FloatAttribute(old, "epsilon", 1e-5f));
+    const auto epsilon = static_cast<double>(BatchNormalizationAttributes(old).epsilon);
     const auto numbers = [&](size_t i) { return ConstantInput(graph_, old, i)->values<float>(); };
     const auto scale = numbers(1), bias = numbers(2), mean = numbers(3), variance = numbers(4);
     const auto channels = static_cast<int64_t>(scale.size());

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "ops/attention/attention.h"
+
 namespace tessera::cpu {
 
 /// Where batch, head and row of a [batch, head, row, element] tensor are, in whatever order it is stored.
@@ -14,10 +16,6 @@ struct Heads {
   int64_t head = 0;
   int64_t row = 0;
   C* at(int64_t b, int64_t h) const { return data + b * batch + h * head; }
-};
-
-struct AttentionSizes {
-  int64_t batch, query_heads, kv_heads, queries, keys, width, value_width;
 };
 
 /// Additive bias; a stride of 0 broadcasts. Keys past `keys` are masked.

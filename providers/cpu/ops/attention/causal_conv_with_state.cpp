@@ -16,7 +16,7 @@ namespace {
 
 class CausalConvWithState final : public Kernel {
  public:
-  explicit CausalConvWithState(const KernelInfo& info) : silu_(CausalConvHasSilu(info)) {}
+  explicit CausalConvWithState(const KernelInfo& info) : silu_(CausalConvHasSilu(info.node())) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);

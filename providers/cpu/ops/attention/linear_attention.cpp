@@ -17,7 +17,7 @@ namespace {
 
 class LinearAttention final : public Kernel {
  public:
-  explicit LinearAttention(const KernelInfo& info) : attributes_(info) {}
+  explicit LinearAttention(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& query = context.required_input(0);

@@ -6,6 +6,7 @@
 #include "cpu/ops/nn/packed_matrices.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/attention/attention_scale.h"
 
 namespace tessera::cpu {
 namespace {
@@ -55,7 +56,7 @@ class Attention final : public Kernel {
     problem.v = part(hidden[0] + hidden[1], value_width);
     if (context.has_output(1) || past != nullptr) KeepState(context, past, past_rows, problem);
     if (y == nullptr || y->num_elements() == 0) return;
-    problem.scale = ScaleOr(scale_, width);
+    problem.scale = AttentionScale(scale_, width);
     const KeyMask mask(context.input(3), problem.sizes, past_rows);
     problem.bias = MaskAndBias(context, mask, filter_, context.input(5), problem.sizes);
     problem.range.offset = past_rows;

@@ -3,7 +3,6 @@
 // What com.microsoft's attentions share: masks as biases.
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -95,11 +94,6 @@ inline AttentionBias<float> MaskAndBias(KernelContext& context, const KeyMask& m
     }
   });
   return {out, heads * rows * s.keys, heads == 1 ? 0 : rows * s.keys, rows == 1 ? 0 : s.keys, s.keys};
-}
-
-/// The attribute, or 1 / sqrt(width).
-inline float ScaleOr(float scale, int64_t width) {
-  return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(std::max<int64_t>(width, 1)));
 }
 
 }  // namespace tessera::cpu

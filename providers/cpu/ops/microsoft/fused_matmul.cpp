@@ -5,6 +5,7 @@
 #include "cpu/ops/nn/packed_matrices.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/math/gemm.h"
 #include "ops/math/matmul.h"
 
 namespace tessera::cpu {
@@ -18,7 +19,7 @@ struct Matrices {
   int64_t batch = 0;   // between the matrices of the last batch axis; further axes follow it densely
 };
 
-Matrices Arrange(const Shape& given, bool transposed, bool batch_first) {
+Matrices Arrange(const Shape& given, const FusedMatMulAttributes::Operand& operand) {
   Matrices m;
   m.shape = given;
   const size_t rank = given.rank();
@@ -31,16 +32,12 @@ Matrices Arrange(const Shape& given, bool transposed, bool batch_first) {
   m.column = 1;
   m.row = given[rank - 1];
   m.batch = given[rank - 2] * given[rank - 1];
-  if (batch_first && rank > 2) {  // [rows, batch..., columns]
+  if (operand.batch_first && rank > 2) {
     m.row = given.SizeOfRange(1, rank);
     m.batch = given[rank - 1];
-    for (size_t i = 0; i + 2 < rank; ++i) m.shape[i] = given[i + 1];
-    m.shape[rank - 2] = given[0];
   }
-  if (transposed) {
-    std::swap(m.shape[rank - 2], m.shape[rank - 1]);
-    std::swap(m.row, m.column);
-  }
+  if (operand.transposed) std::swap(m.row, m.column);
+  operand.Arrange(m.shape, rank);
   return m;
 }
 
@@ -49,24 +46,19 @@ class FusedMatMul final : public Kernel {
   using C = ComputeType<T>;
 
  public:
-  explicit FusedMatMul(const KernelInfo& info) : alpha_(static_cast<C>(info.attribute<float>("alpha", 1.0f))) {
-    const auto flag = [&](const char* name) { return info.attribute<int64_t>(name, 0) != 0; };
-    transposed_[0] = flag("transA");
-    transposed_[1] = flag("transB");
-    batch_first_[0] = flag("transBatchA");
-    batch_first_[1] = flag("transBatchB");
+  explicit FusedMatMul(const KernelInfo& info) : attributes_(info.node()) {
     const Tensor* b = info.constant_input(1);
     if (b == nullptr || b->shape().rank() != 2 || b->num_elements() == 0) return;
     b_shape_ = b->shape();
-    const int64_t k = b_shape_[transposed_[1] ? 1 : 0], n = b_shape_[transposed_[1] ? 0 : 1];
-    packed_b_ = PackMatrices<C>(info, 1, 1, k, n, transposed_[1]);
+    const bool transposed = attributes_.b.transposed;
+    packed_b_ = PackMatrices<C>(info, 1, 1, b_shape_[transposed ? 1 : 0], b_shape_[transposed ? 0 : 1], transposed);
   }
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
     const Tensor* b = packed_b_ ? nullptr : &context.required_input(1);
-    const Matrices left = Arrange(a.shape(), transposed_[0], batch_first_[0]);
-    const Matrices right = Arrange(packed_b_ ? b_shape_ : b->shape(), transposed_[1], batch_first_[1]);
+    const Matrices left = Arrange(a.shape(), attributes_.a);
+    const Matrices right = Arrange(packed_b_ ? b_shape_ : b->shape(), attributes_.b);
     const MatMulShape shape = InferMatMulShape(left.shape, right.shape);
     Tensor* output = context.output(0, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
@@ -87,7 +79,7 @@ class FusedMatMul final : public Kernel {
     args.b_col = right.column;
     args.c = result.data();
     args.c_row = shape.n;
-    args.alpha = alpha_;
+    args.alpha = static_cast<C>(attributes_.alpha);
     const bool one_b = right.shape.rank() <= 2;
     if (one_b && left.batch == shape.m * left.row) {  // one matrix for every batch: more rows of A
       args.m *= count;
@@ -110,9 +102,7 @@ class FusedMatMul final : public Kernel {
   }
 
  private:
-  C alpha_;
-  bool transposed_[2];
-  bool batch_first_[2];
+  FusedMatMulAttributes attributes_;
   Shape b_shape_;
   PackedMatrices packed_b_;
 };

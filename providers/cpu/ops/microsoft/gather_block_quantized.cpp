@@ -1,13 +1,13 @@
 // GatherBlockQuantized, com.microsoft, version 1: slices of block-wise quantized data, picked by index and dequantized.
 
 #include "base/checked.h"
-#include "cpu/engine/axis.h"
 #include "cpu/engine/packed.h"
 #include "cpu/engine/quantization.h"
 #include "cpu/engine/row_access.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "kernels/quantize/quantize.h"
+#include "ops/axis.h"
 
 namespace tessera::cpu {
 namespace {

@@ -13,6 +13,7 @@
 #include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/math/matmul_nbits.h"
 
 namespace tessera::cpu {
 namespace {
@@ -20,37 +21,25 @@ namespace {
 template <class T>
 class MatMulNBits final : public Kernel {
  public:
-  explicit MatMulNBits(const KernelInfo& info) {
-    weights_.k = info.attribute<int64_t>("K");
-    weights_.n = info.attribute<int64_t>("N");
-    weights_.block_size = info.attribute<int64_t>("block_size");
-    const int64_t bits = info.attribute<int64_t>("bits", 4);
-    Require(bits == 2 || bits == 4 || bits == 8, "bits is {}; 2, 4 or 8 is expected", bits);
-    Require(weights_.k > 0 && weights_.n > 0, "K is {} and N {}; both must be positive", weights_.k, weights_.n);
-    const int64_t block = weights_.block_size;
-    Require(block >= 16 && block <= (int64_t{1} << 30) && std::has_single_bit(static_cast<uint64_t>(block)),
-            "block_size is {}; a power of two from 16 on is expected", block);
-    Require(info.attribute<int64_t>("weight_prepacked", 0) == 0, "the weights are packed for another device");
-    weights_.bits = static_cast<int>(bits);
-    if (info.attribute<int64_t>("accuracy_level", 0) == kInt8AccuracyLevel) quantizes_a_ = bits != 2;
-    weights_.blocks = (weights_.k - 1) / block + 1;
+  explicit MatMulNBits(const KernelInfo& info) : attributes_(info.node()) {
+    weights_.k = attributes_.k;
+    weights_.n = attributes_.n;
+    weights_.block_size = attributes_.block_size;
+    weights_.blocks = attributes_.blocks;
+    weights_.bits = static_cast<int>(attributes_.bits);
+    if (attributes_.accuracy_level == kInt8AccuracyLevel) quantizes_a_ = weights_.bits != 2;
     const std::optional<int> zero = CommonZero(info, weights_);
     has_common_zero_ = zero.has_value();
-    weights_.common_zero = zero.value_or(1 << (bits - 1));
+    weights_.common_zero = zero.value_or(1 << (weights_.bits - 1));
     scales_ = ConstantAsFloats(info, 2);
   }
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
-    const size_t rank = a.shape().rank();
-    Require(rank > 0 && a.shape().back() == weights_.k, "A is {}; K is {}", a.shape(), weights_.k);
+    const Shape shape = attributes_.ResultShape(a.shape());
     const NBitsWeights weights = Weights(context);
     const int32_t* groups = Groups(context);
     const Tensor* bias_input = context.input(5);
-    Require(bias_input == nullptr || bias_input->num_elements() == weights.n, "the bias is {}; [{}] is expected",
-            OptionalShape{bias_input}, weights.n);
-    Shape shape = a.shape();
-    shape[rank - 1] = weights.n;
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t rows = a.num_elements() / weights.k;
@@ -91,20 +80,12 @@ class MatMulNBits final : public Kernel {
     NBitsWeights w = weights_;
     const Tensor& quantized = context.required_input(1);
     const Tensor& scales = context.required_input(2);
-    const int64_t blocks = CheckedMul(w.n, w.blocks);
-    Require(quantized.num_elements() == CheckedMul(blocks, w.block_bytes()), "B is {}; [{},{},{}] is expected",
-            quantized.shape(), w.n, w.blocks, w.block_bytes());
-    Require(scales.num_elements() == blocks, "scales is {}; [{},{}] is expected", scales.shape(), w.n, w.blocks);
+    const Tensor* zeros = has_common_zero_ ? nullptr : context.input(3);
+    attributes_.Check(quantized, scales, zeros, context.input(5), ElementTypeOf<T>);
     w.quantized = quantized.data<uint8_t>();
     w.scales = scales_ ? scales_->template data<float>() : ComputeView<T>(context, &scales);
-    const Tensor* zeros = context.input(3);
-    if (zeros == nullptr || has_common_zero_) return w;
-    const bool packed = zeros->is(ElementType::kUInt8);
-    Require(packed || zeros->is(ElementTypeOf<T>), "zero_points are {}; uint8 or A's type is expected",
-            ElementTypeName(zeros->type()));
-    Require(zeros->num_elements() == (packed ? CheckedMul(w.n, w.zero_row_bytes()) : blocks),
-            "zero_points is {}; [{},{}] is expected", zeros->shape(), w.n, packed ? w.zero_row_bytes() : w.blocks);
-    if (packed) w.zeros = zeros->data<uint8_t>();
+    if (zeros == nullptr) return w;
+    if (zeros->is(ElementType::kUInt8)) w.zeros = zeros->data<uint8_t>();
     else w.float_zeros = ComputeView<T>(context, zeros);
     return w;
   }
@@ -120,6 +101,7 @@ class MatMulNBits final : public Kernel {
     return groups->data<int32_t>();
   }
 
+  MatMulNBitsAttributes attributes_;
   NBitsWeights weights_;
   bool quantizes_a_ = false;
   bool has_common_zero_ = false;  // whatever the input says

@@ -6,6 +6,7 @@
 #include "cpu/ops/ops.h"
 #include "cpu/rounding.h"
 #include "cpu/types.h"
+#include "ops/attention/attention_scale.h"
 
 namespace tessera::cpu {
 namespace {
@@ -57,7 +58,7 @@ class MultiHeadAttention final : public Kernel {
     Tensor* captured = context.has_output(3) ? context.output(3, {batch, heads_, s.queries, s.keys}) : nullptr;
     if (y == nullptr || y->num_elements() == 0) return;
     problem.rounds = rounds_;
-    problem.scale = ScaleOr(scale_, q.width);
+    problem.scale = AttentionScale(scale_, q.width);
     const KeyMask mask(context.input(inputs_.mask), s, past.rows);
     problem.bias = MaskAndBias(context, mask, filter_, context.input(inputs_.attention_bias), s);
     problem.range.offset = past.rows;

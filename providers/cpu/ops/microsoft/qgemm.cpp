@@ -8,6 +8,7 @@
 #include "cpu/ops/nn/quantized_gemm.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/math/gemm.h"
 
 namespace tessera::cpu {
 namespace {
@@ -20,27 +21,24 @@ struct IntegerBias {
 
 class QGemm final : public Kernel {
  public:
-  explicit QGemm(const KernelInfo& info)
-      : trans_a_(info.attribute<int64_t>("transA", 0) != 0),
-        trans_b_(info.attribute<int64_t>("transB", 0) != 0),
-        alpha_(info.attribute<float>("alpha", 1.0f)) {
-    if (IsSingle(info, 2) && BiasIsRow(info)) gemm_.emplace(info, 3, 5, trans_b_);
+  explicit QGemm(const KernelInfo& info) : attributes_(info.node()) {
+    if (IsSingle(info, 2) && BiasIsRow(info)) gemm_.emplace(info, 3, 5, attributes_.trans_b);
   }
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
     Require(a.shape().rank() == 2, "A is {}, a matrix is expected", a.shape());
     const bool packed = gemm_ && *gemm_;
-    const Tensor left = trans_a_ ? Transposed(context, a) : a;
-    const Tensor right = packed     ? Tensor()
-                         : trans_b_ ? Transposed(context, context.required_input(3))
-                                    : context.required_input(3);
+    const Tensor left = attributes_.trans_a ? Transposed(context, a) : a;
+    const Tensor right = packed                ? Tensor()
+                         : attributes_.trans_b ? Transposed(context, context.required_input(3))
+                                               : context.required_input(3);
     const MatMulShape shape = InferMatMulShape(left.shape(), packed ? gemm_->shape() : right.shape());
     Require(shape.output.rank() == 2, "B is {}, a matrix is expected", right.shape());
     Tensor* output = context.output(0, shape.output);
     if (output == nullptr || output->num_elements() == 0) return;
     const bool real = output->is(ElementType::kFloat);
-    const float scale = SingleScale(context.required_input(1), "a_scale") * alpha_ /
+    const float scale = SingleScale(context.required_input(1), "a_scale") * attributes_.alpha /
                         (real ? 1.0f : SingleScale(context.required_input(7), "y_scale"));
     const auto y_zero = ReadZeroPoints(context, real ? nullptr : context.input(8));
     const IntegerBias bias = Bias(context, shape);
@@ -103,8 +101,7 @@ class QGemm final : public Kernel {
     return {spread.data(), rows == 1 ? 0 : shape.n};
   }
 
-  bool trans_a_, trans_b_;
-  float alpha_;
+  GemmAttributes attributes_;
   std::optional<QuantizedGemm> gemm_;
 };
 

@@ -8,6 +8,7 @@
 #include "cpu/ops/microsoft/normalize_row.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/normalization/skip_layer_normalization.h"
 
 namespace tessera::cpu {
 namespace {
@@ -15,28 +16,23 @@ namespace {
 template <class C, bool kCenter>
 class SkipLayerNormalization final : public Kernel {
  public:
-  explicit SkipLayerNormalization(const KernelInfo& info) : epsilon_(info.attribute<float>("epsilon", 1e-12f)) {}
+  explicit SkipLayerNormalization(const KernelInfo& info) : attributes_(info.node()), epsilon_(attributes_.epsilon) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& skip = context.required_input(1);
     const Shape& shape = x.shape();
-    const size_t rank = shape.rank();
-    Require(rank == 2 || rank == 3, "the input is {}; 2 or 3 dimensions are expected", shape);
-    const int64_t width = shape.back();
-    const int64_t rows = shape.SizeOfRange(0, rank - 1);
-    const int64_t skip_rows = SkipRows(shape, skip.shape());
+    const SkipLayerNormalizationSizes sizes(shape, skip.shape());
+    const int64_t width = sizes.width, rows = sizes.rows, skip_rows = sizes.skip_rows;
     RowScale<C> scale;
     scale.gamma = RowParameter<C>(context, context.required_input(2), width, "gamma");
     scale.beta =
         !kCenter || context.input(3) == nullptr ? nullptr : RowParameter<C>(context, *context.input(3), width, "beta");
-    const Tensor* bias_input = context.input(kCenter ? 4 : 3);
+    const Tensor* bias_input = context.input(attributes_.bias_input());
     const C* bias = bias_input == nullptr ? nullptr : RowParameter<C>(context, *bias_input, width, "bias");
     Tensor* y = context.output(0, shape);
-    Shape reduced = shape;
-    reduced[rank - 1] = 1;
-    Tensor* mean = context.has_output(1) ? context.output(1, reduced) : nullptr;
-    Tensor* inverse = context.has_output(2) ? context.output(2, reduced) : nullptr;
+    Tensor* mean = context.has_output(1) ? context.output(1, sizes.statistics) : nullptr;
+    Tensor* inverse = context.has_output(2) ? context.output(2, sizes.statistics) : nullptr;
     Tensor* sum = context.has_output(3) ? context.output(3, shape) : nullptr;
     if (y == nullptr || rows == 0 || width == 0) return;
     const RowReader<C> in(x), residual(skip);
@@ -61,16 +57,7 @@ class SkipLayerNormalization final : public Kernel {
   }
 
  private:
-  /// How many rows the residual has; they repeat.
-  static int64_t SkipRows(const Shape& x, const Shape& skip) {
-    const size_t rank = x.rank(), skipped = rank - std::min(rank, skip.rank());
-    const bool fits = skip.rank() >= 2 && skip.rank() <= rank &&
-                      std::equal(skip.begin() + 1, skip.end(), x.begin() + skipped + 1) &&
-                      (skip[0] == x[skipped] || (rank == 3 && skip.rank() == 3 && skip[0] == 1));
-    Require(fits, "skip is {} for an input {}", skip, x);
-    return std::max<int64_t>(skip.SizeOfRange(0, skip.rank() - 1), 1);
-  }
-
+  SkipLayerNormalizationAttributes attributes_;
   double epsilon_;
 };
 

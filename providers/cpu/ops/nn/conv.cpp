@@ -20,6 +20,7 @@
 #include "cpu/types.h"
 #include "graph/private_names.h"
 #include "kernels/conv/depthwise/depthwise.h"
+#include "ops/nn/conv.h"
 
 namespace tessera::cpu {
 namespace {
@@ -279,16 +280,12 @@ void General(KernelContext& context, const ConvProblem<C>& problem, const ConvIn
 template <class T>
 class Conv final : public Kernel {
  public:
-  explicit Conv(const KernelInfo& info)
-      : attributes_(info.node()),
-        group_(info.attribute<int64_t>("group", 1)),
-        epilogue_(FusedActivation<ComputeType<T>>(info)) {
-    Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
-    if (group_ != 1) return;
+  explicit Conv(const KernelInfo& info) : attributes_(info.node()), epilogue_(FusedActivation<ComputeType<T>>(info)) {
+    if (attributes_.group != 1) return;
     if constexpr (std::is_same_v<T, float>) {
-      small_images_.emplace(info, attributes_);
+      small_images_.emplace(info, attributes_.window);
       if (small_images_->released_weights() != nullptr) return;
-      winograd_.emplace(info, 1, attributes_);
+      winograd_.emplace(info, 1, attributes_.window);
       if (winograd_->released_weights() != nullptr) return;
       few_outputs_.emplace(info);
     }
@@ -302,16 +299,14 @@ class Conv final : public Kernel {
     const Tensor* weights = released != nullptr ? nullptr : &context.required_input(1);
     const Shape& weights_shape = released != nullptr ? *released : weights->shape();
     const Tensor* bias = context.input(2);
-    const Window window = CheckShapes(input.shape(), weights_shape, bias);
-    Shape shape{input.shape()[0], weights_shape[0]};
-    for (int64_t dim : window.output) shape.Append(dim);
-    Tensor* output = context.output(0, shape);
+    const Window window = attributes_.Fit(input.shape(), weights_shape, bias);
+    Tensor* output = context.output(0, ConvAttributes::ResultShape(input.shape(), weights_shape, window));
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
     ConvProblem<C> problem{input.shape()[0],
                            input.shape()[1],
                            weights_shape[0],
-                           group_,
+                           attributes_.group,
                            window.output.num_elements(),
                            window.kernel.num_elements(),
                            window.input.num_elements(),
@@ -361,7 +356,7 @@ class Conv final : public Kernel {
     const std::optional<Shape> image = KnownImageShape(info);
     if (weights == nullptr || !image || weights->shape().rank() != image->rank() + 2) return;
     packed_shape_ = weights->shape();
-    const Window window = attributes_.Fit(image->dims(), packed_shape_.dims().subspan(2));
+    const Window window = attributes_.window.Fit(image->dims(), packed_shape_.dims().subspan(2));
     if (window.output.num_elements() > kMostPixels || packed_shape_[0] < kFewestOutputs) return;
     packed_ = PackConstantInput<T>(info, 1, 1, packed_shape_.SizeOfRange(1, packed_shape_.rank()), packed_shape_[0], true);
   }
@@ -419,22 +414,7 @@ class Conv final : public Kernel {
     }
   }
 
-  Window CheckShapes(const Shape& input, const Shape& weights, const Tensor* bias) const {
-    Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input);
-    Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights, input);
-    Require(input[1] == CheckedMul(weights[1], group_), "the input has {} channels, the weights take {} in {} groups",
-            input[1], weights[1], group_);
-    Require(weights[0] % group_ == 0, "{} output channels do not divide into {} groups", weights[0], group_);
-    Require(bias == nullptr || (bias->shape().rank() == 1 && bias->num_elements() == weights[0]),
-            "the bias is {}, {} output channels need one each", OptionalShape{bias}, weights[0]);
-    const auto kernel = weights.dims().subspan(2);
-    Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel),
-            "kernel_shape is {}, the weights are {}", attributes_.kernel(), weights);
-    return attributes_.Fit(input.dims().subspan(2), kernel);
-  }
-
-  WindowAttributes attributes_;
-  int64_t group_;
+  ConvAttributes attributes_;
   GemmEpilogue<ComputeType<T>> epilogue_;  // without biases
   std::optional<WinogradConv> winograd_;
   std::optional<Kn2RowConv> few_outputs_;

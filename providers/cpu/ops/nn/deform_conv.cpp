@@ -10,7 +10,7 @@
 #include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
-#include "ops/nn/window.h"
+#include "ops/nn/conv.h"
 
 namespace tessera::cpu {
 namespace {
@@ -37,12 +37,7 @@ class DeformConv final : public Kernel {
 
  public:
   explicit DeformConv(const KernelInfo& info)
-      : attributes_(info.node()),
-        group_(info.attribute<int64_t>("group", 1)),
-        offset_group_(info.attribute<int64_t>("offset_group", 1)) {
-    Require(group_ > 0 && offset_group_ > 0, "attributes 'group' and 'offset_group' must be positive, they are {} and {}",
-            group_, offset_group_);
-  }
+      : attributes_(info.node()), group_(attributes_.conv.group), offset_group_(attributes_.offset_group) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
@@ -50,8 +45,8 @@ class DeformConv final : public Kernel {
     const Tensor& offset = context.required_input(2);
     const Tensor* bias = context.input(3);
     const Tensor* mask = context.input(4);
-    const Window window = CheckShapes(input.shape(), weights.shape(), offset.shape(), bias, mask);
-    Tensor* output = context.output(0, Shape{input.shape()[0], weights.shape()[0], window.output[0], window.output[1]});
+    const Window window = attributes_.Fit(input.shape(), weights.shape(), offset.shape(), bias, mask);
+    Tensor* output = context.output(0, ConvAttributes::ResultShape(input.shape(), weights.shape(), window));
     if (output == nullptr || output->num_elements() == 0) return;
     const C* x = ComputeView<T>(context, &input);
     const C* w = ComputeView<T>(context, &weights);
@@ -152,27 +147,7 @@ class DeformConv final : public Kernel {
     }
   }
 
-  Window CheckShapes(const Shape& x, const Shape& w, const Shape& offset, const Tensor* bias, const Tensor* mask) const {
-    Require(x.rank() == 4 && w.rank() == 4 && offset.rank() == 4,
-            "input {}, weights {} and offset {} must have 4 dimensions", x, w, offset);
-    Require(x[1] == CheckedMul(w[1], group_), "the input has {} channels, the weights take {} in {} groups", x[1], w[1],
-            group_);
-    Require(w[0] % group_ == 0 && x[1] % offset_group_ == 0 && x[1] > 0,
-            "{} output channels in {} groups and {} input channels in {} offset groups do not divide", w[0], group_, x[1],
-            offset_group_);
-    Require(bias == nullptr || bias->num_elements() == w[0], "the bias has {} values, {} are expected",
-            bias == nullptr ? 0 : bias->num_elements(), w[0]);
-    const Window window = attributes_.Fit(x.dims().subspan(2), w.dims().subspan(2));
-    const int64_t positions = CheckedMul(offset_group_, window.kernel.num_elements());
-    const Shape wanted{x[0], CheckedMul(positions, int64_t{2}), window.output[0], window.output[1]};
-    Require(offset == wanted, "the offset is {}, {} is expected", offset, wanted);
-    const Shape wanted_mask{x[0], positions, window.output[0], window.output[1]};
-    Require(mask == nullptr || mask->shape() == wanted_mask, "the mask is {}, {} is expected", OptionalShape{mask},
-            wanted_mask);
-    return window;
-  }
-
-  WindowAttributes attributes_;
+  DeformConvAttributes attributes_;
   int64_t group_;
   int64_t offset_group_;
 };

@@ -7,23 +7,10 @@
 #include "cpu/ops/nn/packed_matrices.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/math/gemm.h"
 
 namespace tessera::cpu {
 namespace {
-
-/// Steps through C (0, 1 or its width) for a [m, n] result.
-struct Addend {
-  int64_t row = 0;
-  int64_t column = 0;
-};
-
-Addend BroadcastAddend(const Shape& c, int64_t m, int64_t n) {
-  const bool fits =
-      c.rank() <= 2 && (c.rank() < 1 || c.back() == n || c.back() == 1) && (c.rank() < 2 || c[0] == m || c[0] == 1);
-  Require(fits, "C {} does not broadcast to [{},{}]", c, m, n);
-  const int64_t width = c.rank() == 0 ? 1 : c.back();
-  return {c.rank() == 2 && c[0] != 1 ? width : 0, width == 1 ? 0 : 1};
-}
 
 /// Truncates like a cast, and saturates where a cast would be undefined.
 template <class T>
@@ -32,30 +19,6 @@ T FromDouble(double value) {
     return value != value ? T{0} : std::numeric_limits<T>::lowest();
   if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
   return static_cast<T>(value);
-}
-
-struct GemmAttributes {
-  explicit GemmAttributes(const KernelInfo& info)
-      : alpha(info.attribute<float>("alpha", 1.0f)),
-        beta(info.attribute<float>("beta", 1.0f)),
-        trans_a(info.attribute<int64_t>("transA", 0) != 0),
-        trans_b(info.attribute<int64_t>("transB", 0) != 0) {}
-  float alpha;
-  float beta;
-  bool trans_a;
-  bool trans_b;
-};
-
-struct GemmSizes {
-  int64_t m, n, k;
-};
-
-GemmSizes CheckShapes(const GemmAttributes& attributes, const Shape& a, const Shape& b) {
-  Require(a.rank() == 2 && b.rank() == 2, "A is {} and B is {}; both must be matrices", a, b);
-  const GemmSizes sizes{a[attributes.trans_a ? 1 : 0], b[attributes.trans_b ? 0 : 1], a[attributes.trans_a ? 0 : 1]};
-  const int64_t b_rows = b[attributes.trans_b ? 1 : 0];
-  Require(sizes.k == b_rows, "K is {} in A {} and {} in B {}", sizes.k, a, b_rows, b);
-  return sizes;
 }
 
 template <class C>
@@ -80,7 +43,7 @@ class FloatGemm final : public Kernel {
   using C = ComputeType<T>;
 
  public:
-  explicit FloatGemm(const KernelInfo& info) : attributes_(info) {
+  explicit FloatGemm(const KernelInfo& info) : attributes_(info.node()) {
     const Tensor* b = info.constant_input(1);
     if (b == nullptr || b->shape().rank() != 2 || b->num_elements() == 0) return;
     b_shape_ = b->shape();
@@ -91,9 +54,9 @@ class FloatGemm final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);
     const Tensor* b = packed_b_ ? nullptr : &context.required_input(1);
-    const GemmSizes sizes = CheckShapes(attributes_, a.shape(), packed_b_ ? b_shape_ : b->shape());
+    const GemmSizes sizes = attributes_.Infer(a.shape(), packed_b_ ? b_shape_ : b->shape());
     const Tensor* c = context.input(2);
-    const Addend addend = c == nullptr ? Addend{} : BroadcastAddend(c->shape(), sizes.m, sizes.n);
+    const GemmAddend addend = c == nullptr ? GemmAddend{} : BroadcastAddend(c->shape(), sizes.m, sizes.n);
     Tensor* output = context.output(0, Shape{sizes.m, sizes.n});
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
@@ -107,7 +70,7 @@ class FloatGemm final : public Kernel {
   }
 
  private:
-  void AddC(KernelContext& context, const C* c, Addend addend, GemmArgs<C>& args) const {
+  void AddC(KernelContext& context, const C* c, GemmAddend addend, GemmArgs<C>& args) const {
     const C beta = static_cast<C>(attributes_.beta);
     if (addend.row != 0 && addend.column != 0) {
       if (attributes_.beta == 1) {
@@ -142,15 +105,15 @@ class FloatGemm final : public Kernel {
 template <class T>
 class IntegerGemm final : public Kernel {
  public:
-  explicit IntegerGemm(const KernelInfo& info) : attributes_(info) {}
+  explicit IntegerGemm(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     using U = std::make_unsigned_t<T>;
     const Tensor& a = context.required_input(0);
     const Tensor& b = context.required_input(1);
     const Tensor* c = context.input(2);
-    const GemmSizes sizes = CheckShapes(attributes_, a.shape(), b.shape());
-    const Addend addend = c == nullptr ? Addend{} : BroadcastAddend(c->shape(), sizes.m, sizes.n);
+    const GemmSizes sizes = attributes_.Infer(a.shape(), b.shape());
+    const GemmAddend addend = c == nullptr ? GemmAddend{} : BroadcastAddend(c->shape(), sizes.m, sizes.n);
     Tensor* output = context.output(0, Shape{sizes.m, sizes.n});
     if (output == nullptr || output->num_elements() == 0) return;
     const GemmArgs<U> args = Describe<U>(attributes_, sizes, static_cast<const U*>(a.raw()), static_cast<const U*>(b.raw()),

@@ -8,6 +8,7 @@
 #include "cpu/ops/nn/conv_input.h"
 #include "cpu/ops/nn/integer_matmul.h"
 #include "kernels/conv/depthwise/depthwise_int8.h"
+#include "ops/nn/conv.h"
 
 namespace tessera::cpu {
 
@@ -66,22 +67,6 @@ class ConvInt8Panels final : public Int8PanelSource {
   const int32_t* zero_point_;
 };
 
-/// Throws Error unless the shapes fit each other.
-inline Window CheckConvShapes(const WindowAttributes& attributes, int64_t group, const Shape& input, const Shape& weights,
-                              const Tensor* bias) {
-  Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input);
-  Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights, input);
-  Require(input[1] == CheckedMul(weights[1], group), "the input has {} channels, the weights take {} in {} groups",
-          input[1], weights[1], group);
-  Require(weights[0] % group == 0, "{} output channels do not divide into {} groups", weights[0], group);
-  Require(bias == nullptr || bias->num_elements() == weights[0], "the bias has {} values, {} output channels need one each",
-          bias == nullptr ? 0 : bias->num_elements(), weights[0]);
-  const auto kernel = weights.dims().subspan(2);
-  Require(!attributes.has_kernel() || std::ranges::equal(attributes.kernel(), kernel),
-          "kernel_shape is {}, the weights are {}", attributes.kernel(), weights);
-  return attributes.Fit(input.dims().subspan(2), kernel);
-}
-
 struct RangeU8 {
   const uint8_t* begin;
   const uint8_t* end;
@@ -117,8 +102,7 @@ class IntegerConv {
  public:
   /// Indices of the inputs: weights and their zero point.
   IntegerConv(const KernelInfo& info, size_t weights, size_t zero_point)
-      : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
-    Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
+      : attributes_(info.node()), group_(attributes_.group) {
     const Tensor* w = info.constant_input(weights);
     const Tensor* zero = info.constant_input(zero_point);
     if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0) return;
@@ -152,9 +136,8 @@ class IntegerConv {
   void Run(KernelContext& context, const Inputs& in, Destination&& destination) const {
     const Shape& x = in.x->shape();
     const Shape& w = in.w == nullptr ? weights_shape_ : in.w->shape();
-    const Window window = CheckConvShapes(attributes_, group_, x, w, in.bias);
-    Shape shape{x[0], w[0]};
-    for (int64_t dim : window.output) shape.Append(dim);
+    const Window window = attributes_.Fit(x, w, in.bias);
+    const Shape shape = ConvAttributes::ResultShape(x, w, window);
     int32_t* out = destination(shape);
     if (out == nullptr || shape.num_elements() == 0) return;
     const auto x_zero = ReadZeroPoints(context, in.x_zero);
@@ -241,7 +224,7 @@ class IntegerConv {
     }
   }
 
-  WindowAttributes attributes_;
+  ConvAttributes attributes_;
   int64_t group_;
   Shape weights_shape_;
   Tensor wide_;

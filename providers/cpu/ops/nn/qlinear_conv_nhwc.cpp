@@ -40,11 +40,10 @@ void ForEachItem(ThreadPool& threads, int64_t items, int64_t parts, double cost_
 
 class QLinearConvNhwc final : public Kernel {
  public:
-  explicit QLinearConvNhwc(const KernelInfo& info) : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
+  explicit QLinearConvNhwc(const KernelInfo& info) : attributes_(info.node()), group_(attributes_.group) {
     const Tensor* w = info.constant_input(3);
-    Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
     Require(w != nullptr && BitWidth(w->type()) == 8 && w->shape().rank() == 4 && w->num_elements() > 0 &&
-                w->shape()[0] % group_ == 0,
+                attributes_.FitsGroups(w->shape()),
             "the weights must be constant, bytes of rank 4, in {} groups", group_);
     Require(HasConstantZeros(info, *w), "the weights' zero points must be constant, one or {}", w->shape()[0]);
     weights_ = w->shape();
@@ -66,7 +65,7 @@ class QLinearConvNhwc final : public Kernel {
     const Tensor* bias = context.input(8);
     const Shape& shape = x.shape();
     Require(shape.rank() == 4, "the input must be [N, H, W, C], it is {}", shape);
-    const Window window = CheckConvShapes(attributes_, group_, {shape[0], shape[3], shape[1], shape[2]}, weights_, bias);
+    const Window window = attributes_.Fit({shape[0], shape[3], shape[1], shape[2]}, weights_, bias);
     Tensor* output = context.output(0, {shape[0], window.output[0], window.output[1], weights_[0]});
     if (output == nullptr || output->num_elements() == 0) return;
     const ConvCall call = requantization_->Begin(context, window, *output);
@@ -281,7 +280,7 @@ class QLinearConvNhwc final : public Kernel {
     }
   }
 
-  WindowAttributes attributes_;
+  ConvAttributes attributes_;
   int64_t group_;
   Shape weights_;
   std::vector<int32_t> weight_zeros_;  // what the rows' sums are multiplied with, by output channel; empty: the weights

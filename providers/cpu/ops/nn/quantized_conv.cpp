@@ -34,10 +34,9 @@ size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width
 }  // namespace
 
 QuantizedConv::QuantizedConv(const KernelInfo& info, const ConvInputs& inputs)
-    : attributes_(info.node()), group_(info.attribute<int64_t>("group", 1)) {
-  Require(group_ > 0, "attribute 'group' is {}, which must be positive", group_);
+    : attributes_(info.node()), group_(attributes_.group) {
   const Tensor* w = info.constant_input(inputs.weights);
-  if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || w->shape()[0] % group_ != 0) return;
+  if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || !attributes_.FitsGroups(w->shape())) return;
   if (!HasConstantZeros(info, *w, inputs)) return;
   weights_ = w->shape();
   if (Depthwise() && inputs.gives_sums()) return;

@@ -21,7 +21,7 @@ class QuantizedConv {
   /// False: the weights or their zero points are not constant, or this is not faster here.
   explicit operator bool() const { return requantization_.has_value(); }
   int64_t outputs() const { return weights_[0]; }
-  Window Fit(const Shape& x, const Tensor* bias) const { return CheckConvShapes(attributes_, group_, x, weights_, bias); }
+  Window Fit(const Shape& x, const Tensor* bias) const { return attributes_.Fit(x, weights_, bias); }
 
   void Run(KernelContext& context, const Window& window, Tensor& y) const;
 
@@ -36,7 +36,7 @@ class QuantizedConv {
   void RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window,
                 const PackedWeightsS8& weights, const OutputStage& store) const;
 
-  WindowAttributes attributes_;
+  ConvAttributes attributes_;
   int64_t group_;
   Shape weights_;
   std::vector<int32_t> weight_zeros_;  // what the pixels' sums are multiplied with, by output channel; empty: the weights

@@ -12,12 +12,11 @@ SmallQuantizedConv::SmallQuantizedConv(const KernelInfo& info, const ConvInputs&
   constexpr int64_t kMostPixels = 64, kFewestOutputs = 16, kFewestChannels = 8;
   const Tensor* w = info.constant_input(inputs.weights);
   const std::optional<Shape> image = KnownImageShape(info);
-  if (w == nullptr || !image || w->num_elements() == 0 || info.attribute<int64_t>("group", 1) != 1 ||
-      !HasConstantZeros(info, *w, inputs))
+  if (w == nullptr || !image || w->num_elements() == 0 || attributes_.group != 1 || !HasConstantZeros(info, *w, inputs))
     return;
   weights_ = w->shape();
   if (weights_.rank() != image->rank() + 2 || weights_[0] < kFewestOutputs || weights_[1] < kFewestChannels) return;
-  if (attributes_.Fit(image->dims(), weights_.dims().subspan(2)).output.num_elements() > kMostPixels) return;
+  if (attributes_.window.Fit(image->dims(), weights_.dims().subspan(2)).output.num_elements() > kMostPixels) return;
   const int64_t outputs = weights_[0], channels = weights_[1], k = w->num_elements() / outputs;
   if (k > INT32_MAX) return;
   packed_ = SharedWeights(info, *w, "u8s8_taps", [&] {

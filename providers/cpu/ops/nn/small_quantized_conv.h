@@ -22,12 +22,12 @@ class SmallQuantizedConv {
   /// here.
   explicit operator bool() const { return requantization_.has_value(); }
   int64_t outputs() const { return weights_[0]; }
-  Window Fit(const Shape& x, const Tensor* bias) const { return CheckConvShapes(attributes_, 1, x, weights_, bias); }
+  Window Fit(const Shape& x, const Tensor* bias) const { return attributes_.Fit(x, weights_, bias); }
 
   void Run(KernelContext& context, const Window& window, Tensor& y) const;
 
  private:
-  WindowAttributes attributes_;
+  ConvAttributes attributes_;
   Shape weights_;
   std::vector<int32_t> weight_zeros_;  // what the pixels' sums are multiplied with, by output channel; empty: the weights
                                        // have no zero points

@@ -1,12 +1,11 @@
-// BatchNormalization: versions 1, 6, 7 (`spatial`: 0 keeps statistics for each activation), 9, 14, 15. Before version 14
-// the batch's own statistics are used when outputs beyond the first are asked for (and `is_test` is not set), then when
-// `training_mode` is.
+// BatchNormalization: versions 1, 6, 7, 9, 14, 15.
 
 #include <cmath>
 
 #include "cpu/engine/normalize.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/normalization/batch_normalization.h"
 
 namespace tessera::cpu {
 namespace {
@@ -14,31 +13,17 @@ namespace {
 template <class C>
 class BatchNormalization final : public Kernel {
  public:
-  explicit BatchNormalization(const KernelInfo& info)
-      : epsilon_(info.attribute<float>("epsilon", 1e-5f)),
-        momentum_(info.attribute<float>("momentum", 0.9f)),
-        spatial_(info.attribute<int64_t>("spatial", 1) != 0) {
-    if (info.since_version() >= 14) {
-      training_ = info.attribute<int64_t>("training_mode", 0) != 0;
-    } else {
-      bool more_outputs = false;
-      for (size_t i = 1; i < info.num_outputs(); ++i) more_outputs |= info.has_output(i);
-      training_ = more_outputs && info.attribute<int64_t>("is_test", 0) == 0;
-    }
-  }
+  explicit BatchNormalization(const KernelInfo& info) : BatchNormalization(BatchNormalizationAttributes(info.node())) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    Require(shape.rank() >= 1, "the input has rank 0, at least the batch dimension is expected");
-    // A vector has one channel.
-    Shape reduced(shape.rank(), 1), parameters;
+    Shape reduced(shape.rank(), 1), parameters{BatchNormalizationAttributes::Channels(shape)};
     for (size_t i = 1; i < shape.rank(); ++i) {
       if (i > 1 && spatial_) break;
       reduced[i] = 0;
-      parameters.Append(shape[i]);
+      if (i > 1) parameters.Append(shape[i]);
     }
-    if (shape.rank() == 1) parameters.Append(1);
     const size_t channels = static_cast<size_t>(parameters.num_elements());
     const auto a = context.scratch<C>(channels), b = context.scratch<C>(channels), mean = context.scratch<C>(channels);
     const auto variance = context.scratch<double>(channels);
@@ -62,6 +47,12 @@ class BatchNormalization final : public Kernel {
   }
 
  private:
+  explicit BatchNormalization(const BatchNormalizationAttributes& attributes)
+      : epsilon_(attributes.epsilon),
+        momentum_(attributes.momentum),
+        spatial_(attributes.spatial),
+        training_(attributes.training) {}
+
   static void Load(KernelContext& context, size_t input, const Shape& shape, C* out) {
     const Tensor& tensor = context.required_input(input);
     Require(tensor.num_elements() == shape.num_elements(), "input {} has shape {}, {} is expected", input, tensor.shape(),

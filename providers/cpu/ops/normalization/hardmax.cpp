@@ -2,9 +2,9 @@
 
 #include "base/cancellable_memory.h"
 #include "cpu/engine/arg_extreme.h"
-#include "cpu/engine/axis.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/normalization/softmax.h"
 
 namespace tessera::cpu {
 namespace {
@@ -12,14 +12,14 @@ namespace {
 template <class T>
 class Hardmax final : public Kernel {
  public:
-  explicit Hardmax(const KernelInfo& info) : axis_(info) {}
+  explicit Hardmax(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Shape& shape = input.shape();
     Tensor* out = context.output(0, shape);
     if (out == nullptr || out->num_elements() == 0) return;
-    const AxisView view = axis_.View(shape);
+    const AxisView view = attributes_.View(shape);
     const auto index = context.scratch<int64_t>(static_cast<size_t>(view.outer * view.inner));
     ArgExtreme<T>(context, view, input.data<T>(), false, false, index.data());
     T* y = out->mutable_data<T>();
@@ -33,7 +33,7 @@ class Hardmax final : public Kernel {
   }
 
  private:
-  const SoftmaxAxis axis_;
+  const SoftmaxAttributes attributes_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "kernels/normalize/normalize.h"
+#include "ops/normalization/group_normalization.h"
 
 namespace tessera::cpu {
 namespace {
@@ -13,21 +14,15 @@ namespace {
 template <class C>
 class GroupNormalization final : public Kernel {
  public:
-  GroupNormalization(const KernelInfo& info, bool instances)
-      : epsilon_(info.attribute<float>("epsilon", 1e-5f)),
-        groups_(instances ? 0 : info.attribute<int64_t>("num_groups")),
-        scale_each_group_(!instances && info.since_version() < 21) {}
+  explicit GroupNormalization(const KernelInfo& info) : attributes_(info.node()), epsilon_(attributes_.epsilon) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "the input has shape {}, batch and channels are expected", shape);
-    const int64_t channels = shape[1], groups = groups_ == 0 ? channels : groups_;
-    Require(groups > 0 ? channels % groups == 0 : channels == 0, "{} channels do not fall into {} groups", channels,
-            groups);
+    const int64_t groups = attributes_.Groups(shape), channels = shape[1];
     const int64_t spatial = shape.SizeOfRange(2, shape.rank());
     Tensor* y = context.output(0, shape);
-    const int64_t parameters = scale_each_group_ ? groups : channels;
+    const int64_t parameters = attributes_.scales_groups ? groups : channels;
     const auto scale = context.scratch<C>(static_cast<size_t>(parameters)), bias = context.scratch<C>(scale.size());
     Load(context, 1, parameters, scale.data());
     Load(context, 2, parameters, bias.data());
@@ -39,7 +34,7 @@ class GroupNormalization final : public Kernel {
           const int64_t group = row % groups;
           for (int64_t i = 0; i < count;) {
             const int64_t channel = (first + i) / spatial, n = std::min((channel + 1) * spatial - first - i, count - i);
-            const int64_t p = scale_each_group_ ? group : group * per_group + channel;
+            const int64_t p = attributes_.scales_groups ? group : group * per_group + channel;
             kernels_.affine(in + i, out + i, n, static_cast<C>(s.mean),
                             static_cast<C>(scale[static_cast<size_t>(p)] * s.inverse), bias[static_cast<size_t>(p)]);
             i += n;
@@ -55,25 +50,18 @@ class GroupNormalization final : public Kernel {
     RowReader<C>(tensor).Copy(0, count, out);
   }
 
+  GroupNormalizationAttributes attributes_;
   double epsilon_;
-  int64_t groups_;
-  bool scale_each_group_;
   const NormalizeKernels<C>& kernels_ = NormalizeKernelsOf<C>();
 };
-
-template <bool kInstances>
-std::unique_ptr<Kernel> MakeInstance(const KernelInfo& info) {
-  if (info.input_type(0) == ElementType::kDouble) return std::make_unique<GroupNormalization<double>>(info, kInstances);
-  return std::make_unique<GroupNormalization<float>>(info, kInstances);
-}
 
 }  // namespace
 
 void RegisterInstanceNormalization(KernelRegistry& registry) {
-  registry.Add(Op("InstanceNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeInstance<true>));
+  registry.Add(Op("InstanceNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeComputed<GroupNormalization>));
 }
 void RegisterGroupNormalization(KernelRegistry& registry) {
-  registry.Add(Op("GroupNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeInstance<false>));
+  registry.Add(Op("GroupNormalization").Types(0, kFloats).InPlace(0, 0).Factory(MakeComputed<GroupNormalization>));
 }
 
 }  // namespace tessera::cpu

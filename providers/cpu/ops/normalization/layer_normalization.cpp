@@ -3,11 +3,12 @@
 
 #include <cmath>
 
-#include "cpu/engine/axis.h"
 #include "cpu/engine/normalize.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "kernels/normalize/normalize.h"
+#include "ops/axis.h"
+#include "ops/normalization/layer_normalization.h"
 
 namespace tessera::cpu {
 namespace {
@@ -41,19 +42,17 @@ Parameter<C> Prepare(KernelContext& context, const Tensor* tensor, const Shape& 
 template <class C, bool kCenter>
 class TrailingNormalization final : public Kernel {
  public:
-  explicit TrailingNormalization(const KernelInfo& info)
-      : axis_(info.attribute<int64_t>("axis", -1)), epsilon_(info.attribute<float>("epsilon", 1e-5f)) {}
+  explicit TrailingNormalization(const KernelInfo& info) : attributes_(info.node()), epsilon_(attributes_.epsilon) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    const size_t axis = NormalizeAxis(axis_, shape.rank());
+    const size_t axis = NormalizeAxis(attributes_.axis, shape.rank());
     const int64_t rows = shape.SizeOfRange(0, axis), count = shape.SizeOfRange(axis, shape.rank());
     Tensor* y = context.output(0, shape);
-    Shape reduced = shape;
-    std::fill(reduced.begin() + axis, reduced.end(), 1);
+    const Shape reduced = LayerNormalizationAttributes::StatisticsShape(shape, axis);
     Tensor* mean = kCenter ? context.output(1, reduced) : nullptr;
-    Tensor* inverse = context.output(kCenter ? 2 : 1, reduced);
+    Tensor* inverse = context.output(attributes_.inverse_output(), reduced);
     if (y == nullptr || rows == 0) return;
     const auto statistics =
         context.scratch<RowStatistics>(mean != nullptr || inverse != nullptr ? static_cast<size_t>(rows) : 0);
@@ -83,7 +82,7 @@ class TrailingNormalization final : public Kernel {
   }
 
  private:
-  int64_t axis_;
+  LayerNormalizationAttributes attributes_;
   double epsilon_;
   const NormalizeKernels<C>& kernels_ = NormalizeKernelsOf<C>();
 };

@@ -2,10 +2,11 @@
 
 #include <cmath>
 
-#include "cpu/engine/axis.h"
 #include "cpu/engine/normalize.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/axis.h"
+#include "ops/normalization/lp_normalization.h"
 
 namespace tessera::cpu {
 namespace {
@@ -13,25 +14,22 @@ namespace {
 template <class T>
 class LpNormalization final : public Kernel {
  public:
-  explicit LpNormalization(const KernelInfo& info)
-      : axis_(info.attribute<int64_t>("axis", -1)), p_(info.attribute<int64_t>("p", 2)) {
-    Require(p_ == 1 || p_ == 2, "p is {}, 1 or 2 is expected", p_);
-  }
+  explicit LpNormalization(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;
     const Tensor& x = context.required_input(0);
     Tensor* y = context.output(0, x.shape());
     Shape reduced(x.shape().rank(), 0);
-    reduced[NormalizeAxis(axis_, x.shape().rank())] = 1;
+    reduced[NormalizeAxis(attributes_.axis, x.shape().rank())] = 1;
     if (y == nullptr || y->num_elements() == 0) return;
     const Reduction reduction(x.shape(), reduced);
     const auto a = context.scratch<C>(static_cast<size_t>(reduction.outputs)), zero = context.scratch<C>(a.size());
     std::fill(zero.begin(), zero.end(), C{0});
-    FoldTensor<T, C>(context, reduction, p_ == 1 ? Fold::kSumAbs : Fold::kSumSquare, x.data<T>(), nullptr,
+    FoldTensor<T, C>(context, reduction, attributes_.p == 1 ? Fold::kSumAbs : Fold::kSumSquare, x.data<T>(), nullptr,
                      [&](int64_t first, const Wide<C>* values, int64_t count) {
                        for (int64_t i = 0; i < count; ++i) {
-                         const double norm = p_ == 1 ? values[i] : std::sqrt(values[i]);
+                         const double norm = attributes_.p == 1 ? values[i] : std::sqrt(values[i]);
                          a[static_cast<size_t>(first + i)] = norm == 0 ? C{0} : static_cast<C>(1 / norm);
                        }
                      });
@@ -39,8 +37,7 @@ class LpNormalization final : public Kernel {
   }
 
  private:
-  int64_t axis_;
-  int64_t p_;
+  LpNormalizationAttributes attributes_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "cpu/engine/slots.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/normalization/lrn.h"
 
 namespace tessera::cpu {
 namespace {
@@ -20,13 +21,9 @@ template <class C>
 class Lrn final : public Kernel {
  public:
   explicit Lrn(const KernelInfo& info)
-      : size_(info.attribute<int64_t>("size")),
-        alpha_(info.attribute<float>("alpha", 1e-4f)),
-        beta_(info.attribute<float>("beta", 0.75f)),
-        bias_(info.attribute<float>("bias", 1.0f)) {
-    Require(size_ > 0, "size is {}, a positive number is expected", size_);
+      : attributes_(info.node()), alpha_(attributes_.alpha), beta_(attributes_.beta), bias_(attributes_.bias) {
     // What is below leaves an error behind that is small beside the bias.
-    const double squares = 1e8 * bias_ * static_cast<double>(size_) / alpha_;
+    const double squares = 1e8 * bias_ * static_cast<double>(attributes_.size) / alpha_;
     if (squares > 0) largest_ = std::sqrt(squares);
   }
 
@@ -39,8 +36,7 @@ class Lrn final : public Kernel {
     const RowReader<C> x(tensor);
     const RowWriter<C> y(*result);
     const int64_t channels = shape[1], spatial = shape.SizeOfRange(2, shape.rank());
-    // The window of channel c is [c - before, c + after].
-    const int64_t before = std::min((size_ - 1) / 2, channels), after = std::min(size_ / 2, channels);
+    const int64_t before = attributes_.Before(channels), after = attributes_.After(channels);
     const int64_t blocks = CeilDiv(spatial, kColumns), units = shape[0] * blocks;
     const double unit_ns = 2.0 * static_cast<double>(channels * std::min(spatial, kColumns));
     const int64_t slots = SlotCount(context.threads(), units, unit_ns);
@@ -69,7 +65,8 @@ class Lrn final : public Kernel {
               kernels_.slide(window, rows + i * n, nullptr, n);
           }
           const int64_t at = base + c * spatial;
-          kernels_.divide(rows + c * n, window, y.At(at, out), n, alpha_ / static_cast<double>(size_), beta_, bias_);
+          kernels_.divide(rows + c * n, window, y.At(at, out), n, alpha_ / static_cast<double>(attributes_.size), beta_,
+                          bias_);
           y.Flush(at, n, out);
         }
       }
@@ -85,7 +82,7 @@ class Lrn final : public Kernel {
     return within;
   }
 
-  int64_t size_;
+  LrnAttributes attributes_;
   double alpha_;
   double beta_;
   double bias_;

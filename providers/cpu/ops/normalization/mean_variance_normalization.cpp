@@ -5,6 +5,7 @@
 #include "cpu/engine/normalize.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/normalization/mean_variance_normalization.h"
 
 namespace tessera::cpu {
 namespace {
@@ -13,7 +14,7 @@ template <class C>
 class MeanVarianceNormalization final : public Kernel {
  public:
   explicit MeanVarianceNormalization(const KernelInfo& info)
-      : axes_(info.attribute<std::vector<int64_t>>("axes", {0, 2, 3})) {}
+      : axes_(MeanVarianceNormalizationAttributes(info.node()).axes) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);

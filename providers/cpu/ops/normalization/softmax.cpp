@@ -2,9 +2,9 @@
 
 #include "cpu/engine/softmax.h"
 
-#include "cpu/engine/axis.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/normalization/softmax.h"
 
 namespace tessera::cpu {
 namespace {
@@ -12,19 +12,19 @@ namespace {
 template <class T, bool kLog>
 class SoftmaxKernel final : public Kernel {
  public:
-  explicit SoftmaxKernel(const KernelInfo& info) : axis_(info) {}
+  explicit SoftmaxKernel(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Shape& shape = input.shape();
     Tensor* out = context.output(0, shape);
     if (out == nullptr || out->num_elements() == 0) return;
-    const AxisView view = axis_.View(shape);
+    const AxisView view = attributes_.View(shape);
     SoftmaxAlong<T>(context, view, input.data<T>(), out->mutable_data<T>(), kLog);
   }
 
  private:
-  const SoftmaxAxis axis_;
+  const SoftmaxAttributes attributes_;
 };
 
 template <class T>

@@ -19,19 +19,16 @@ constexpr TypeSet kQuantized = {
 constexpr TypeSet kCodeScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16,
                                  ElementType::kFloat8E8M0};
 
-ElementType DequantizedType(const KernelInfo& info) {
-  const int64_t type = info.attribute<int64_t>("output_dtype", 0);
-  Require(type >= 0 && type < kElementTypeCount, "attribute 'output_dtype' is {}, expected an element type", type);
-  if (type != 0) return static_cast<ElementType>(type);
+ElementType DequantizedType(const KernelInfo& info, const QuantizeLinearAttributes& attributes) {
+  if (attributes.output_dtype != 0) return static_cast<ElementType>(attributes.output_dtype);
   return info.input_type(1) == ElementType::kFloat8E8M0 ? ElementType::kFloat : info.input_type(1);
 }
 
 class DequantizeLinear final : public Kernel {
  public:
   explicit DequantizeLinear(const KernelInfo& info)
-      : axis_(info.attribute<int64_t>("axis", 1)),
-        block_size_(info.attribute<int64_t>("block_size", 0)),
-        output_type_(DequantizedType(info)),
+      : attributes_(info.node()),
+        output_type_(DequantizedType(info, attributes_)),
         load_(info.input_type(0), ElementType::kFloat),
         loop_(FindDequantizeLoop(info.input_type(0))),
         float_loop_(FindDequantizeLoop(ElementType::kFloat)),
@@ -46,7 +43,7 @@ class DequantizeLinear final : public Kernel {
     const Tensor* zero = context.input(2);
     Require(x.type() == load_.from(), "input 0 is tensor({}), expected tensor({})", ElementTypeName(x.type()),
             ElementTypeName(load_.from()));
-    const QuantizationLayout layout(x.shape(), scale.shape(), axis_, block_size_);
+    const QuantizationLayout layout(x.shape(), scale.shape(), attributes_.axis, attributes_.block_size);
     Tensor* y = context.output(0, output_type_, x.shape());
     if (y == nullptr) return;
     Job job{layout, x.raw(), y->mutable_raw(), ReadScales(context, scale), nullptr, nullptr};
@@ -107,8 +104,7 @@ class DequantizeLinear final : public Kernel {
     if (!plain) store_.Run(results, 0, job.y, begin, end - begin);
   }
 
-  const int64_t axis_;
-  const int64_t block_size_;
+  const QuantizeLinearAttributes attributes_;
   const ElementType output_type_;
   const ElementCast load_;
   const DequantizeLoop loop_;

@@ -22,22 +22,14 @@ constexpr TypeSet kFloat8s = {ElementType::kFloat8E4M3FN, ElementType::kFloat8E4
                               ElementType::kFloat8E5M2FNUZ};
 constexpr TypeSet kSmallFloats = {ElementType::kFloat4E2M1, ElementType::kFloat6E2M3, ElementType::kFloat6E3M2};
 
-ElementType CodeType(const KernelInfo& info) {
+ElementType CodeType(const KernelInfo& info, const QuantizeLinearAttributes& attributes) {
   if (info.has_input(2)) return info.input_type(2);
-  const int64_t type = info.attribute<int64_t>("output_dtype", 0);
-  Require(type >= 0 && type < kElementTypeCount, "attribute 'output_dtype' is {}, expected an element type", type);
-  return type == 0 ? ElementType::kUInt8 : static_cast<ElementType>(type);
+  return attributes.output_dtype == 0 ? ElementType::kUInt8 : static_cast<ElementType>(attributes.output_dtype);
 }
 
 /// The type that x / scale is rounded to: the attribute, or what numpy computes in.
-ElementType Precision(const KernelInfo& info) {
-  const int64_t attribute = info.attribute<int64_t>("precision", 0);
-  if (attribute != 0) {
-    const ElementType type = static_cast<ElementType>(attribute);
-    Require(attribute > 0 && attribute < kElementTypeCount && kFloats.contains(type),
-            "attribute 'precision' is {}, expected a type of float, double, float16 or bfloat16", attribute);
-    return type;
-  }
+ElementType Precision(const KernelInfo& info, const QuantizeLinearAttributes& attributes) {
+  if (attributes.precision != 0) return attributes.rounding();
   const ElementType x = info.input_type(0);
   const ElementType scale = info.input_type(1);
   if (x == ElementType::kInt32 || scale == ElementType::kInt32) return ElementType::kDouble;
@@ -52,14 +44,13 @@ void DivideDoubles(const double* x, const double* scales, int64_t step, float* y
 class QuantizeLinear final : public Kernel {
  public:
   explicit QuantizeLinear(const KernelInfo& info)
-      : axis_(info.attribute<int64_t>("axis", 1)),
-        block_size_(info.attribute<int64_t>("block_size", 0)),
-        output_type_(CodeType(info)),
-        precision_(Precision(info)),
+      : attributes_(info.node()),
+        output_type_(CodeType(info, attributes_)),
+        precision_(Precision(info, attributes_)),
         wide_(precision_ == ElementType::kDouble ? ElementType::kDouble : ElementType::kFloat),
         load_(info.input_type(0), wide_),
         loop_(FindQuantizeLoop(output_type_)),
-        store_(ElementType::kFloat, output_type_, {info.attribute<int64_t>("saturate", 1) != 0}) {
+        store_(ElementType::kFloat, output_type_, {attributes_.saturate}) {
     Require((kQuantizedInts | kFloat8s | kSmallFloats).contains(output_type_), "quantized type is tensor({})",
             ElementTypeName(output_type_));
     const int bits = BitWidth(output_type_);
@@ -75,7 +66,7 @@ class QuantizeLinear final : public Kernel {
     const Tensor* zero = context.input(2);
     Require(x.type() == load_.from(), "input 0 is tensor({}), expected tensor({})", ElementTypeName(x.type()),
             ElementTypeName(load_.from()));
-    const QuantizationLayout layout(x.shape(), scale.shape(), axis_, block_size_);
+    const QuantizationLayout layout(x.shape(), scale.shape(), attributes_.axis, attributes_.block_size);
     Tensor* y = context.output(0, output_type_, x.shape());
     if (y == nullptr) return;
     const float* zeros = ReadZeroPoints<float>(context, zero, output_type_, scale.num_elements());
@@ -203,8 +194,7 @@ class QuantizeLinear final : public Kernel {
     store_.Run(quotients, 0, job.y, begin, end - begin);
   }
 
-  const int64_t axis_;
-  const int64_t block_size_;
+  const QuantizeLinearAttributes attributes_;
   const ElementType output_type_;
   const ElementType precision_;
   const ElementType wide_;

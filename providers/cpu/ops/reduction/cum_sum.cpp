@@ -1,12 +1,13 @@
 // CumSum: versions 11, 14. CumProd: version 26. The axis is an input.
 
+#include "ops/reduction/cum_sum.h"
 #include "base/cancellation.h"
 #include "base/rounding.h"
-#include "cpu/engine/axis.h"
 #include "cpu/engine/convert_row.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "kernels/reduce/scan.h"
+#include "ops/axis.h"
 
 namespace tessera::cpu {
 namespace {
@@ -112,27 +113,19 @@ void Scan(ThreadPool& threads, const AxisView& view, const T* x, T* y, int64_t s
 template <class T, bool kProduct>
 class Cumulative final : public Kernel {
  public:
-  explicit Cumulative(const KernelInfo& info)
-      : exclusive_(info.attribute<int64_t>("exclusive", 0) != 0),
-        step_(info.attribute<int64_t>("reverse", 0) != 0 ? -1 : 1) {}
+  explicit Cumulative(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const Tensor& axis = context.required_input(1);
-    Require(axis.num_elements() == 1, "axis has shape {}, one element is expected", axis.shape());
-    Require(axis.is(ElementType::kInt32) || axis.is(ElementType::kInt64), "axis is {}, int32 or int64 is expected",
-            ElementTypeName(axis.type()));
-    const int64_t at = axis.is(ElementType::kInt32) ? *axis.data<int32_t>() : *axis.data<int64_t>();
-    const size_t dimension = NormalizeAxis(at, x.shape().rank());
+    const AxisView view = CumSumAttributes::View(x.shape(), context.required_input(1));
     Tensor* y = context.output(0, x.shape());
     if (y == nullptr || y->num_elements() == 0) return;
-    const auto scan = exclusive_ ? Scan<T, kProduct, true> : Scan<T, kProduct, false>;
-    scan(context.threads(), AxisView(x.shape(), dimension), x.data<T>(), y->mutable_data<T>(), step_);
+    const auto scan = attributes_.exclusive ? Scan<T, kProduct, true> : Scan<T, kProduct, false>;
+    scan(context.threads(), view, x.data<T>(), y->mutable_data<T>(), attributes_.reverse ? -1 : 1);
   }
 
  private:
-  bool exclusive_;
-  int64_t step_;
+  CumSumAttributes attributes_;
 };
 
 using CumulativeTypes = TypeList<float, double, Float16, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;

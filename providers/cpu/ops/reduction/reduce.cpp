@@ -78,21 +78,17 @@ void StoreFolded(Finish finish, const double* values, int64_t count, int64_t red
 
 class Reduce : public Kernel {
  public:
-  explicit Reduce(const KernelInfo& info)
-      : axes_(info.attribute<std::vector<int64_t>>("axes", {})),
-        keep_dimensions_(info.attribute<int64_t>("keepdims", 1) != 0),
-        noop_with_empty_axes_(info.attribute<int64_t>("noop_with_empty_axes", 0) != 0) {}
+  explicit Reduce(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) final {
     const Tensor& data = context.required_input(0);
-    std::span<const int64_t> axes = axes_;
+    std::span<const int64_t> axes = attributes_.axes;
     if (const Tensor* input = context.input(1)) {
       Require(input->is(ElementType::kInt64), "axes are {}, int64 is expected", ElementTypeName(input->type()));
       axes = input->values<int64_t>();
     }
-    const Shape reduced =
-        axes.empty() && noop_with_empty_axes_ ? Shape(data.shape().rank(), 0) : ReducedDimensions(data.shape(), axes);
-    Tensor* out = context.output(0, ReducedShape(data.shape(), reduced, keep_dimensions_));
+    const Shape reduced = attributes_.Reduced(data.shape(), axes);
+    Tensor* out = context.output(0, ReducedShape(data.shape(), reduced, attributes_.keepdims));
     if (out == nullptr || out->num_elements() == 0) return;
     Run(context, Reduction(data.shape(), reduced), data, *out);
   }
@@ -101,9 +97,7 @@ class Reduce : public Kernel {
   virtual void Run(KernelContext& context, const Reduction& reduction, const Tensor& data, Tensor& out) const = 0;
 
  private:
-  std::vector<int64_t> axes_;
-  bool keep_dimensions_;
-  bool noop_with_empty_axes_;
+  ReduceAttributes attributes_;
 };
 
 /// Unsigned sums and products are the signed ones' bits.

@@ -10,13 +10,15 @@
 
 #include "base/cancellable_sort.h"
 #include "base/cancellation.h"
+#include "base/checked.h"
 #include "base/rounding.h"
-#include "cpu/engine/axis.h"
 #include "cpu/engine/convert_row.h"
 #include "cpu/engine/found_position.h"
 #include "cpu/engine/slots.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/axis.h"
+#include "ops/reduction/top_k.h"
 
 namespace tessera::cpu {
 namespace {
@@ -44,24 +46,12 @@ Key<T> KeyOf(T x, Key<T> flip) {
 template <class T>
 class TopK final : public Kernel {
  public:
-  explicit TopK(const KernelInfo& info)
-      : k_(info.since_version() < 10 ? info.attribute<int64_t>("k") : -1),
-        axis_(info.attribute<int64_t>("axis", -1)),
-        flip_(info.attribute<int64_t>("largest", 1) != 0 ? 0 : -1) {
-    Require(info.since_version() >= 10 || k_ >= 0, "k is {}, a non-negative number is expected", k_);
-  }
+  explicit TopK(const KernelInfo& info) : attributes_(info.node()), flip_(attributes_.largest ? 0 : -1) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const size_t axis = NormalizeAxis(axis_, x.shape().rank());
-    int64_t k = k_;
-    if (k < 0) {
-      const Tensor& input = context.required_input(1);
-      Require(input.is(ElementType::kInt64) && input.num_elements() == 1, "K is {}{}, one int64 is expected",
-              ElementTypeName(input.type()), input.shape());
-      k = *input.data<int64_t>();
-    }
-    Require(k >= 0 && k <= x.shape()[axis], "k is {}, a number from 0 to the axis's {} is expected", k, x.shape()[axis]);
+    const size_t axis = NormalizeAxis(attributes_.axis, x.shape().rank());
+    const int64_t k = attributes_.Count(context.input(1), x.shape()[axis]);
     Shape shape = x.shape();
     shape[axis] = k;
     Tensor* values = context.output(0, shape);
@@ -169,8 +159,7 @@ class TopK final : public Kernel {
     }
   }
 
-  int64_t k_;
-  int64_t axis_;
+  TopKAttributes attributes_;
   Key<T> flip_;
   const TopKKernels<Key<T>>& kernels_ = TopKKernelsOf<Key<T>>();
 };

@@ -13,7 +13,7 @@ class Gru final : public Recurrent<T> {
  public:
   explicit Gru(const KernelInfo& info)
       : Recurrent<T>(info, {2, 1}, {RecurrentFunction::kSigmoid, RecurrentFunction::kTanh}, false),
-        linear_before_reset_(info.attribute<int64_t>("linear_before_reset", 0) != 0) {}
+        linear_before_reset_(this->attributes_.linear_before_reset) {}
 
  private:
   bool folds_bias(int64_t gate) const override { return gate < 2 || !linear_before_reset_; }

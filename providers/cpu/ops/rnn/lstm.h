@@ -13,7 +13,7 @@ class Lstm : public Recurrent<T> {
  public:
   explicit Lstm(const KernelInfo& info)
       : Recurrent<T>(info, {4}, {RecurrentFunction::kSigmoid, RecurrentFunction::kTanh, RecurrentFunction::kTanh}, true),
-        input_forget_(info.attribute<int64_t>("input_forget", 0) != 0) {}
+        input_forget_(this->attributes_.input_forget) {}
 
  private:
   void Step(RecurrentRun<F>& run) const override {

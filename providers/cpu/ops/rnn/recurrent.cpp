@@ -17,33 +17,23 @@ namespace {
 
 constexpr size_t kAlignment = 16;  // elements that panels of a part fill up to
 
-size_t Directions(const KernelInfo& info) {
-  const auto direction = info.attribute<std::string>("direction", "forward");
-  Require(direction == "forward" || direction == "reverse" || direction == "bidirectional",
-          "direction is '{}'; forward, reverse or bidirectional is expected", direction);
-  return direction == "bidirectional" ? 2 : 1;
-}
-
 }  // namespace
 
 template <class T>
 Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits,
                         std::initializer_list<RecurrentFunction> activations, bool has_cell)
-    : directions_(static_cast<int64_t>(Directions(info))),
+    : attributes_(info.node()),
+      directions_(attributes_.directions),
+      clip_(static_cast<F>(attributes_.clip)),
       splits_(std::move(splits)),
-      activations_(ParseActivations(info, Directions(info), activations)),
+      activations_(ParseActivations(info, static_cast<size_t>(directions_), activations)),
       has_cell_(has_cell),
-      reverse_(info.attribute<std::string>("direction", "forward") == "reverse"),
-      batch_first_(info.attribute<int64_t>("layout", 0) != 0),
-      hidden_(info.attribute<int64_t>("hidden_size", 0)),
+      reverse_(attributes_.reverse),
+      batch_first_(attributes_.batch_first),
+      hidden_(attributes_.hidden_size),
       rounding_(RoundingOf(info.provider(), info.graph(), info.node())),
       rounds_(rounding_ == Rounding::kOperands) {
   for (int64_t split : splits_) gates_ += split;
-  if (info.has_attribute("clip")) {
-    clip_ = static_cast<F>(info.attribute<float>("clip"));
-    Require(clip_ > 0, "clip is {}", clip_);
-  }
-  Require(hidden_ >= 0 && hidden_ < (int64_t{1} << 31), "hidden_size is {}", hidden_);
   const Tensor* r = info.constant_input(2);
   if (hidden_ == 0 && r != nullptr && r->is(ElementTypeOf<T>) && r->shape().rank() == 3) hidden_ = r->shape()[2];
   const int64_t all[] = {gates_};

@@ -4,7 +4,6 @@
 // steps.
 
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_bf16.h"
 #include "kernels/rnn/recurrent.h"
+#include "ops/recurrent/recurrent.h"
 
 namespace tessera::cpu {
 
@@ -96,9 +96,10 @@ class Recurrent : public Kernel {
   /// What InputProducts leaves where X has no numbers: the bias.
   void FillGates(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
 
+  const RecurrentAttributes attributes_;
   int64_t gates_ = 0;
-  int64_t directions_ = 1;
-  F clip_ = std::numeric_limits<F>::infinity();
+  int64_t directions_;
+  F clip_;
 
  private:
   /// Panels of F, or of floats the narrowest that hold them; pairs of bfloat16 where operands are rounded.
