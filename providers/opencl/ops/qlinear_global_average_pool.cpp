@@ -27,8 +27,8 @@ class QLinearGlobalAveragePool final : public Kernel {
     const QuantizedScalar of_x(context, 1), of_y(context, 3);
     const Tensor& y = *context.output(0, shape);
     kernel_.Linear(context, y.num_elements(), x, y, of_x.scale, of_x.zero, of_y.scale, of_y.zero, cl_long{channels},
-                   cl_long{channels * pixels}, cl_long{channels_last_ ? 1 : pixels},
-                   cl_long{channels_last_ ? channels : 1}, cl_long{pixels});
+                   cl_long{channels * pixels}, cl_long{channels_last_ ? 1 : pixels}, cl_long{channels_last_ ? channels : 1},
+                   cl_long{pixels});
   }
 
  private:

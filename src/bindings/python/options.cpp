@@ -209,7 +209,8 @@ nb::dict StateOf(const PySessionOptions& self) {
   for (const auto& [key, value] : self.options->config) config[nb::str(key.c_str(), key.size())] = value;
   for (const auto& [name, value] : self.options->core.free_dimensions)
     dimensions[nb::str(name.c_str(), name.size())] = value;
-  for (const auto& [name, value] : self.options->denotations) denotations[nb::str(name.c_str(), name.size())] = value;
+  for (const auto& [name, value] : self.options->core.free_dimensions_by_denotation)
+    denotations[nb::str(name.c_str(), name.size())] = value;
   nb::list providers, initializers;
   for (const ProviderRequest& request : self.options->core.providers) {
     nb::dict given;

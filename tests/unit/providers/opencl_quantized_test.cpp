@@ -144,7 +144,8 @@ TEST_P(OpenclQuantizedTest, MicrosoftArithmetic) {
   struct Case {
     std::vector<int64_t> a, b, y;
   };
-  const Case cases[] = {{{}, {}, {}}, {{0, 3}, {1, 3}, {0, 3}}, {{2, 3, 5}, {2, 3, 5}, {2, 3, 5}}, {{3, 1, 5}, {2, 1}, {3, 2, 5}}};
+  const Case cases[] = {
+      {{}, {}, {}}, {{0, 3}, {1, 3}, {0, 3}}, {{2, 3, 5}, {2, 3, 5}, {2, 3, 5}}, {{3, 1, 5}, {2, 1}, {3, 2, 5}}};
   for (const Case& one : cases) {
     for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
       for (const std::string op : {"QLinearAdd", "QLinearMul"}) {
@@ -203,7 +204,8 @@ TEST_P(OpenclQuantizedTest, QGemm) {
           .Codes("zb", ElementType::kInt8, {scales}, std::vector<int>(static_cast<size_t>(scales), 3));
       model.Codes("zy", ElementType::kUInt8, {}, {100});
       model.Codes("c", ElementType::kInt32, {33}, std::vector<int>(33, 1234));
-      model.Node("QGemm", {"a", "sa", "za", "b", "sb", "zb", bias ? "c" : "", "sy", "zy"}, {"y"}).set_domain("com.microsoft");
+      model.Node("QGemm", {"a", "sa", "za", "b", "sb", "zb", bias ? "c" : "", "sy", "zy"}, {"y"})
+          .set_domain("com.microsoft");
       ExpectAsOnCpu(model, inputs);
     }
   }

@@ -337,14 +337,14 @@ class Conv final : public Kernel {
     const Shape* released = ReleasedWeights();
     const Shape& weights = released != nullptr ? *released : context.required_input(1).shape();
     const Shape& input = context.required_input(0).shape();
-    const Window window = CheckShapes(input, weights, context.input(2));
+    const Window window = attributes_.Fit(input, weights, context.input(2));
     if constexpr (std::is_same_v<T, float>) {
       if (small_images_ && small_images_->released_weights() != nullptr) return "GEMM over the windows of all images";
       if (winograd_ && winograd_->Suits(window, input[0])) return "Winograd";
       if (few_outputs_ && few_outputs_->Suits(window)) return "kn2row";
     }
     if (window.kernel.num_elements() == 1) return "GEMM";
-    return group_ > 1 && group_ == input[1] ? "depthwise" : "im2col";
+    return attributes_.group > 1 && attributes_.group == input[1] ? "depthwise" : "im2col";
   }
 
  private:
