@@ -75,6 +75,7 @@ GroupQuerySizes::GroupQuerySizes(const GroupQueryAttentionAttributes& attributes
   held = past == nullptr || past->shape().rank() != 4 ? 0 : past->shape()[2];
   Require(!slides_ || held >= attributes.window, "the past is {}; sliding_window_cache needs at least {} rows",
           OptionalShape{past}, attributes.window);
+  for (int64_t sentence = 0; sentence < batch; ++sentence) Total(sentence);
   Require(slides_ || total_length <= held + steps, "total_sequence_length is {} with {} new tokens and a past of {} rows",
           total_length, steps, held);
   capacity = slides_ ? held : std::max(held, total_length);

@@ -345,6 +345,14 @@ class PlanBuilder {
     }
   }
 
+  /// Profiles tell of constants that are no longer there.
+  void KeepShape(ValueIndex constant, const Shape& shape) {
+    std::optional<SymbolicShape>& kept = graph_.value(constant).type.shape;
+    if (kept) return;
+    kept.emplace();
+    for (const int64_t dim : shape) kept->push_back({dim, {}});
+  }
+
   /// A constant that every reader keeps in a form of its own needs no memory of its own any more.
   void ReleaseConstants(const Step& step, std::span<const size_t> released) {
     const auto inputs = plan_->inputs_of(step);
@@ -356,7 +364,10 @@ class PlanBuilder {
       const Slot& slot = plan_->slots[static_cast<size_t>(index)];
       if (slot.is_output || slot.memory != SessionResources::kHost) continue;
       Value& constant = *constants_[static_cast<size_t>(index)];
-      if (const Tensor* tensor = constant.tensor_if()) ForgetPages(tensor->unaligned_raw(), tensor->byte_size());
+      if (const Tensor* tensor = constant.tensor_if()) {
+        ForgetPages(tensor->unaligned_raw(), tensor->byte_size());
+        KeepShape(slot.value, tensor->shape());
+      }
       constant = {};
       // Copies of it in other memories are told by its place, which must not be another's meanwhile.
       if (resources_.memories.size() > 1 || IsCompiled(slot.value)) continue;

@@ -66,7 +66,7 @@ class Operands {
     const std::optional<Shape> shape = type.is_tensor() && type.shape ? ToShape(*type.shape) : std::nullopt;
     if (shape) bytes += ByteSize(type.element, shape->num_elements());
     input_shapes.push_back(shape ? &kept_.emplace_back(*shape) : nullptr);
-    return type.ToString();
+    return shape ? fmt::format("{}{}", ElementTypeName(type.element), shape->ToString()) : type.ToString();
   }
 
   std::vector<const Shape*> input_shapes, output_shapes;

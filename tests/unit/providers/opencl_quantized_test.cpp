@@ -222,12 +222,16 @@ TEST_P(OpenclQuantizedTest, AQuantizedNetworkStaysOnTheDevice) {
   };
   model.Codes("w", ElementType::kInt8, {8, 3, 3, 3}, RandomQuantized(ElementType::kInt8, 8 * 27, 1));
   model.Node("DequantizeLinear", {"w", "s", "zw"}, {"wd"});
+  model.Codes("u", ElementType::kInt8, {8, 8, 3, 3}, RandomQuantized(ElementType::kInt8, 8 * 72, 3));
+  model.Node("DequantizeLinear", {"u", "s", "zw"}, {"ud"});
   model.Codes("v", ElementType::kInt8, {10, 8}, RandomQuantized(ElementType::kInt8, 80, 2));
   model.Node("DequantizeLinear", {"v", "s", "zw"}, {"vd"});
   quantize("x");
   Ints(model.Node("Conv", {"x_d", "wd"}, {"c"}), "pads", {1, 1, 1, 1});
   quantize("c");
-  model.Node("Add", {"c_d", "c_d"}, {"a"});
+  Ints(model.Node("Conv", {"c_d", "ud"}, {"e"}), "pads", {1, 1, 1, 1});
+  quantize("e");
+  model.Node("Add", {"c_d", "e_d"}, {"a"});
   quantize("a");
   model.Node("GlobalAveragePool", {"a_d"}, {"p"});
   quantize("p");
