@@ -5,16 +5,19 @@ PYTHONPATH=build/python python benchmarks/python_overhead.py
 
 from __future__ import annotations
 
+import os
 import sys
 import timeit
 from typing import Callable
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper
 
-import tessera
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+import onnxruntime  # noqa: E402
+
+import tessera  # noqa: E402
 
 ROUNDS, RUNS = 9, 5000
 

@@ -6,6 +6,7 @@ usage: genuine_files_test.py RUN_FILE LIBRARY
 Each is run by RUN_FILE on LIBRARY, and its results compared with those of ONNX Runtime. Then the files are damaged in many
 places: each is refused or run; as is a file whose parts refer to the same ones over and over. Skipped where this Python has no onnxruntime."""
 
+import os
 import random
 import struct
 import subprocess
@@ -21,6 +22,7 @@ QUANTUM = 0.5  # of the quantized model's results
 try:
     import numpy as np
     import onnx
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 except ImportError as missing:

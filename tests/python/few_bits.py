@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from onnxruntime.capi import onnxruntime_pybind11_state as genuine
+import os
 
-from tessera import _nbits as own
+import numpy as np
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+from onnxruntime.capi import onnxruntime_pybind11_state as genuine  # noqa: E402
+
+from tessera import _nbits as own  # noqa: E402
 
 
 def filled(package, bits: int, weights: np.ndarray, block: int, symmetric: bool) -> list[np.ndarray]:

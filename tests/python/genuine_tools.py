@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 import pathlib
 import sys
 
 import models
 import numpy as np
 import onnx
-import onnxruntime
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+import onnxruntime  # noqa: E402
 
 logging.disable(logging.WARNING)
 
