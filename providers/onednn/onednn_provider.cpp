@@ -94,6 +94,7 @@ class RegionKernel final : public Kernel {
       shapes.push_back(shape);
     }
     std::vector<const Shape*> pointers;
+    pointers.reserve(shapes.size());
     for (const Shape& shape : shapes) pointers.push_back(&shape);
     if (known) {
       programs_.Find(pointers, threads_);

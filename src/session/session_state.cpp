@@ -1,6 +1,7 @@
 #include "session/session_state.h"
 
 #include "base/check.h"
+#include "runtime/plan/stand_in.h"
 #include "runtime/threads/float_mode.h"
 #include "runtime/threads/openmp_team.h"
 #include "session/precision.h"

@@ -74,6 +74,7 @@ std::vector<OperatorTime> SumByOperator(const std::filesystem::path& trace) {
     ++row.calls;
   }
   std::vector<OperatorTime> sorted;
+  sorted.reserve(rows.size());
   for (auto& [name, row] : rows) sorted.push_back(std::move(row));
   std::sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.us > b.us; });
   return sorted;
