@@ -15,7 +15,6 @@ namespace {
 using cpu::GemmArgs;
 using cpu::GemmEpilogue;
 using cpu::kWinogradPoints;
-using cpu::Nchw8cTiles;
 using cpu::Nchw8cWinograd;
 
 constexpr int64_t kBlockBytes = 640 << 10;  // of columns and products under way in a thread: about its L2
