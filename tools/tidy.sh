@@ -18,7 +18,7 @@ case "${1:-}" in
   --all) files=$(sources) ;;
   "")
     base=$(git rev-list --max-count=$((COMMITS + 1)) HEAD | tail -1)
-    files=$(comm -12 <(git diff --name-only --diff-filter=AM "$base" | sort) <(sources | sort) | shuf -n "$MOST" --random-source=<(git rev-parse HEAD HEAD HEAD HEAD)) ;;
+    files=$(comm -12 <(git diff --name-only --diff-filter=AM "$base" | sort) <(sources | sort) | shuf -n "$MOST" --random-source=<(yes "$(git rev-parse HEAD)" | head -c 65536)) ;;
   *) files=$(printf '%s\n' "$@") ;;
 esac
 [ -n "$files" ] || { echo "nothing has changed"; exit 0; }
