@@ -160,6 +160,7 @@ class Einsum final : public Kernel {
     }
     // Of each group in the order of the result, so that neighbours merge.
     std::vector<Dim> dims;
+    dims.reserve(labels.size());
     for (int label : order) dims.push_back(labels.at(label));
     for (const auto& [label, dim] : labels) {
       if (!dim.in_y) dims.push_back(dim);
