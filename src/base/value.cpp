@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/string_memory.h"
+#include "base/symbolic_shape.h"
 #include "base/weight_memory.h"
 
 namespace tessera {
@@ -32,12 +33,6 @@ const T& GetKind(const T* held, ValueKind have, ValueKind want) {
     Fail(ErrorCode::kInvalidArgument, "the value holds {}, not {}", KindName(have), KindName(want));
   }
   return *held;
-}
-
-SymbolicShape ToSymbolic(const Shape& shape) {
-  SymbolicShape result(shape.rank());
-  for (size_t i = 0; i < shape.rank(); ++i) result[i].value = shape[i];
-  return result;
 }
 
 /// Of tensors of one type.

@@ -34,9 +34,9 @@ class Trial {
   const LeftOutProviders& left_out() const noexcept { return left_out_; }
   const std::string& algorithm() const noexcept { return algorithm_; }
   std::map<NodeIndex, std::string> AlgorithmsFor(const Graph& graph);
-  /// Where kernels are made that are to be timed one implementation against another; else null.
   /// The graph whose nodes are noted.
   void NoteImplementationsOf(const Graph& graph) noexcept { notes_.SetGraph(graph); }
+  /// Where kernels are made that are to be timed one implementation against another; else null.
   ImplementationNotes* notes() noexcept { return algorithm_ == kTimedAlgorithm ? &notes_ : nullptr; }
   const std::map<NodeIndex, std::string>& timed() const noexcept { return notes_.chosen(); }
   /// Those that have several algorithms, sorted.

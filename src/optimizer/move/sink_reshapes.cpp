@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/symbolic_shape.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -121,12 +122,6 @@ class ReshapeSinking final : public NodeRewrite {
     const ValueIndex apart = graph.AddValue("", TypeInfo::OfTensor(ElementOf(graph, input), ToSymbolic(target)));
     AddReshape(graph, input, apart, target, before);
     return apart;
-  }
-
-  static SymbolicShape ToSymbolic(const Shape& shape) {
-    SymbolicShape symbolic;
-    for (const int64_t dim : shape) symbolic.push_back(Dimension{.value = dim, .symbol = {}});
-    return symbolic;
   }
 
   static void AddReshape(Graph& graph, ValueIndex from, ValueIndex to, const Shape& target, NodeIndex before) {

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/symbolic_shape.h"
 #include "base/value_type.h"
 #include "graph/provenance.h"
 #include "runtime/kernel_info.h"
@@ -348,9 +349,7 @@ class PlanBuilder {
   /// Profiles tell of constants that are no longer there.
   void KeepShape(ValueIndex constant, const Shape& shape) {
     std::optional<SymbolicShape>& kept = graph_.value(constant).type.shape;
-    if (kept) return;
-    kept.emplace();
-    for (const int64_t dim : shape) kept->push_back({dim, {}});
+    if (!kept) kept = ToSymbolic(shape);
   }
 
   /// A constant that every reader keeps in a form of its own needs no memory of its own any more.

@@ -195,15 +195,13 @@ void Profiler::AddCommand(std::string_view name, std::string_view device, int64_
 }
 
 void Profiler::WriteRowNames() {
-  const auto write = [&](std::string_view what, int64_t row, std::string_view name) {
-    file_ << (row == 0 && what == "process_name" ? "" : ",\n")
-          << ToLine({{"name", what}, {"ph", "M"}, {"pid", getpid()}, {"tid", row}, {"args", {{"name", name}}}});
+  const auto line = [](std::string_view what, int64_t row, std::string_view key, std::string_view text) {
+    return ToLine({{"name", what}, {"ph", "M"}, {"pid", getpid()}, {"tid", row}, {"args", {{key, text}}}});
   };
-  write("process_name", 0, "tessera");
-  file_ << ",\n"
-        << ToLine({{"name", "process_labels"}, {"ph", "M"}, {"pid", getpid()}, {"args", {{"labels", InstructionSets()}}}});
-  for (const auto& [device, row] : devices_) write("thread_name", row, device);
-  for (const auto& [row, name] : threads_) write("thread_name", row, name);
+  file_ << line("process_name", 0, "name", "tessera");
+  file_ << ",\n" << line("process_labels", 0, "labels", InstructionSets());
+  for (const auto& [device, row] : devices_) file_ << ",\n" << line("thread_name", row, "name", device);
+  for (const auto& [row, name] : threads_) file_ << ",\n" << line("thread_name", row, "name", name);
 }
 
 std::filesystem::path Profiler::Finish() {

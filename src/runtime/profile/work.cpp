@@ -15,16 +15,11 @@ double Elements(const Shape& shape) { return static_cast<double>(shape.num_eleme
 
 const Shape* At(Shapes shapes, size_t i) { return i < shapes.size() ? shapes[i] : nullptr; }
 
-/// Each result is the sum of one product for each weight of its output channel.
-double OfConvolution(const Shape* weights, const Shape* result) {
-  if (weights == nullptr || result == nullptr || weights->rank() == 0 || (*weights)[0] == 0) return 0;
-  return 2 * Elements(*result) * Elements(*weights) / static_cast<double>((*weights)[0]);
-}
-
-/// Each element of the input is multiplied by all weights of its channel.
-double OfTransposedConvolution(const Shape* x, const Shape* weights) {
-  if (x == nullptr || weights == nullptr || weights->rank() == 0 || (*weights)[0] == 0) return 0;
-  return 2 * Elements(*x) * Elements(*weights) / static_cast<double>((*weights)[0]);
+/// Each of `elements` takes part in a multiply-add with each weight of one index of their first axis: each result of a
+/// convolution with those of its output channel, each input of a transposed one with those of its channel.
+double OfConvolution(const Shape* elements, const Shape* weights) {
+  if (elements == nullptr || weights == nullptr || weights->rank() == 0 || (*weights)[0] == 0) return 0;
+  return 2 * Elements(*elements) * Elements(*weights) / static_cast<double>((*weights)[0]);
 }
 
 double OfMatMul(const Node& node, const Shape* lhs, const Shape* result) {
@@ -99,8 +94,8 @@ double FlopsOf(const Node& node, Shapes inputs, Shapes outputs) {
     return computes && result != nullptr ? Elements(*result) : 0;
   }
   switch (row->kind) {
-    case Kind::kConvolution: return OfConvolution(At(inputs, row->weights), result);
-    case Kind::kTransposedConvolution: return OfTransposedConvolution(At(inputs, 0), At(inputs, row->weights));
+    case Kind::kConvolution: return OfConvolution(result, At(inputs, row->weights));
+    case Kind::kTransposedConvolution: return OfConvolution(At(inputs, 0), At(inputs, row->weights));
     case Kind::kMatMul: return OfMatMul(node, At(inputs, 0), result);
     case Kind::kRecurrence: return OfRecurrence(inputs);
     case Kind::kAttention: return OfAttention(inputs);
