@@ -6,11 +6,11 @@
 #include <set>
 #include <unordered_map>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "opencl/device/kernel.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/group_query_attention.h"
+#include "ops/math/gemm.h"
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/layer_normalization.h"
 #include "ops/normalization/row_parameter.h"
@@ -61,9 +61,9 @@ std::string ValueRefusal(const TypeInfo& type, const Capabilities& device) {
 /// Of A B with a bias for each column, what QLinearMatMul lacks; the optimizer makes no others.
 std::string QGemmRefusal(const GraphViewer& graph, const Node& node) {
   if (!HasInput(node, 7)) return "results that are not quantized are left to the CPU provider";
-  if (IntegerAttribute(node, "transA", 0) != 0 || IntegerAttribute(node, "transB", 0) != 0)
-    return "transposed operands are left to the CPU provider";
-  if (AttributeOr<float>(node, "alpha", 1) != 1) return "an alpha is left to the CPU provider";
+  const GemmAttributes attributes(node);
+  if (attributes.trans_a || attributes.trans_b) return "transposed operands are left to the CPU provider";
+  if (attributes.alpha != 1) return "an alpha is left to the CPU provider";
   if (!HasInput(node, 6)) return {};
   const TypeInfo &bias = graph.value(node.inputs[6]).type, &b = graph.value(node.inputs[3]).type;
   const bool by_column = bias.shape && bias.shape->size() == 1 && b.shape && b.shape->size() == 2 &&

@@ -18,16 +18,8 @@ namespace {
 /// Fewer bytes go to and from the device faster by themselves than through pinned memory.
 constexpr size_t kLeastStaged = size_t{1} << 14;
 
-/// What is copied between cancellation points: some milliseconds of it over the slowest bus.
-constexpr size_t kCopied = size_t{1} << 24;
-
-/// Calls copy(offset, bytes) for parts of a copy, with cancellation points before them.
-void InParts(size_t bytes, FunctionRef<void(size_t, size_t)> copy) {
-  for (size_t done = 0; done < bytes; done += kCopied) {
-    CancellationPoint();
-    copy(done, std::min(kCopied, bytes - done));
-  }
-}
+/// Of a copy over a fast bus: over a slow one, some milliseconds lie between cancellation points.
+constexpr double kNsOfByte = 0.03;
 
 /// Host memory under a buffer goes when the device is done with the buffer.
 void CL_CALLBACK Unmap(cl_mem, void* block) {
@@ -254,9 +246,9 @@ void DeviceTransfer::Upload(cl_command_queue queue, const Tensor& from, BufferRa
     return;
   }
   const auto* source = static_cast<const std::byte*>(from.unaligned_raw());
-  InParts(bytes, [&](size_t offset, size_t here) {
-    Check(clEnqueueWriteBuffer(queue, to.buffer, wait ? CL_TRUE : CL_FALSE, to.offset + offset, here, source + offset, 0,
-                               nullptr, nullptr),
+  InCancellablePieces(0, static_cast<int64_t>(bytes), kNsOfByte, [&](int64_t begin, int64_t end) {
+    Check(clEnqueueWriteBuffer(queue, to.buffer, wait ? CL_TRUE : CL_FALSE, to.offset + static_cast<size_t>(begin),
+                               static_cast<size_t>(end - begin), source + begin, 0, nullptr, nullptr),
           "clEnqueueWriteBuffer");
   });
 }
@@ -281,9 +273,9 @@ void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {
     const BufferRange source = DeviceAllocator::Find(from.raw());
     auto* target = static_cast<std::byte*>(to.mutable_raw());
     if (wait) {
-      InParts(bytes, [&](size_t offset, size_t here) {
-        Check(clEnqueueReadBuffer(queue, source.buffer, CL_TRUE, source.offset + offset, here, target + offset, 0, nullptr,
-                                  nullptr),
+      InCancellablePieces(0, static_cast<int64_t>(bytes), kNsOfByte, [&](int64_t begin, int64_t end) {
+        Check(clEnqueueReadBuffer(queue, source.buffer, CL_TRUE, source.offset + static_cast<size_t>(begin),
+                                  static_cast<size_t>(end - begin), target + begin, 0, nullptr, nullptr),
               "clEnqueueReadBuffer");
       });
     } else {

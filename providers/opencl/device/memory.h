@@ -15,7 +15,6 @@
 #include "opencl/device/regions.h"
 #include "tessera/memory.h"
 #include "tessera/provider/execution_provider.h"
-#include "tessera/provider/function_ref.h"
 
 namespace tessera::opencl {
 

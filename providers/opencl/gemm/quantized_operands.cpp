@@ -76,6 +76,12 @@ std::optional<std::vector<cl_uint>> QuadsOf(const ConstantQuantized& constant, c
 
 }  // namespace
 
+std::string QuantizedResult(ElementType type) {
+  const bool is_signed = type == ElementType::kInt8;
+  return Computed('Y', type) +
+         fmt::format("#define LOWEST {}\n#define HIGHEST {}\n", is_signed ? -128 : 0, is_signed ? 127 : 255);
+}
+
 QuantizedInputs QuantizedInputsOf(const std::string& op) {
   if (op == "MatMulInteger" || op == "ConvInteger") return {0, 1, 2, 3, -1, -1, -1, -1, -1};
   if (op == "MatMulIntegerToFloat") return {0, 1, 4, 5, 2, 3, -1, -1, 6};
@@ -86,13 +92,12 @@ QuantizedInputs QuantizedInputsOf(const std::string& op) {
 Epilogue QuantizedEpilogue(const KernelInfo& info, bool channel_rows, bool quads) {
   const QuantizedInputs inputs = QuantizedInputsOf(info.node().op_type);
   const ElementType y = info.output_type(0);
-  std::string text = Computed('Y', y) + (channel_rows ? "#define CHANNEL_ROWS\n" : "");
+  std::string text = channel_rows ? "#define CHANNEL_ROWS\n" : "";
   if (inputs.y_scale >= 0) {
-    const bool is_signed = y == ElementType::kInt8;
-    text += Computed('S', info.input_type(static_cast<size_t>(inputs.a_scale))) +
-            fmt::format("#define STORE_QUANTIZED\n#define LOWEST {}\n#define HIGHEST {}\n", is_signed ? -128 : 0,
-                        is_signed ? 127 : 255);
+    text += QuantizedResult(y) + Computed('S', info.input_type(static_cast<size_t>(inputs.a_scale))) +
+            "#define STORE_QUANTIZED\n";
   } else {
+    text += Computed('Y', y);
     text += inputs.a_scale >= 0 ? "#define STORE_REAL\n" : "#define STORE_SUM\n";
   }
   const bool unsigned_a = quads && info.input_type(static_cast<size_t>(inputs.a)) == ElementType::kUInt8;

@@ -12,6 +12,11 @@
 
 namespace tessera::opencl {
 
+inline constexpr TypeSet kInt8s = {ElementType::kInt8, ElementType::kUInt8};
+
+/// Macros of quantized values Y, of a type of 8 bits, and their LOWEST and HIGHEST.
+std::string QuantizedResult(ElementType type);
+
 /// Where an operator has its inputs; -1: it has none.
 struct QuantizedInputs {
   int a, b, a_zero, b_zero, a_scale, b_scale, y_scale, y_zero, bias;

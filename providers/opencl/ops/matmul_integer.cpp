@@ -15,8 +15,6 @@
 namespace tessera::opencl {
 namespace {
 
-constexpr TypeSet kBytes = {ElementType::kInt8, ElementType::kUInt8};
-
 /// A batch of matmuls C[m, n] = A[m, k] B[k, n].
 struct IntegerMatMulSizes {
   IntegerMatMulSizes(const Shape& a, const Shape& b) {
@@ -207,20 +205,20 @@ class IntegerMatMul final : public Kernel {
 
 void RegisterIntegerMatMul(KernelRegistry& registry) {
   constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
-  registry.Add(Op("MatMulInteger").Versions(10).Types(0, kBytes).Types(1, kBytes).Make<IntegerMatMul>());
+  registry.Add(Op("MatMulInteger").Versions(10).Types(0, kInt8s).Types(1, kInt8s).Make<IntegerMatMul>());
   registry.Add(Op("MatMulIntegerToFloat", "com.microsoft")
-                   .Types(0, kBytes)
-                   .Types(1, kBytes)
+                   .Types(0, kInt8s)
+                   .Types(1, kInt8s)
                    .Types(2, {ElementType::kFloat})
                    .Types(3, {ElementType::kFloat})
                    .Make<IntegerMatMul>());
-  registry.Add(Op("QGemm", "com.microsoft").Types(0, kBytes).Types(3, kBytes).OutputTypes(0, kBytes).Make<IntegerMatMul>());
+  registry.Add(Op("QGemm", "com.microsoft").Types(0, kInt8s).Types(3, kInt8s).OutputTypes(0, kInt8s).Make<IntegerMatMul>());
   registry.Add(Op("QLinearMatMul")
                    .Versions(10)
-                   .Types(0, kBytes)
+                   .Types(0, kInt8s)
                    .Types(1, kScales)
-                   .Types(3, kBytes)
-                   .OutputTypes(0, kBytes)
+                   .Types(3, kInt8s)
+                   .OutputTypes(0, kInt8s)
                    .Make<IntegerMatMul>());
 }
 

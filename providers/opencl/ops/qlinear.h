@@ -2,20 +2,9 @@
 
 // What com.microsoft's operators on quantized tensors share: a scale and a zero point for the whole of each.
 
-#include <string>
-
-#include "opencl/device/kernel.h"
+#include "opencl/gemm/quantized_operands.h"
 
 namespace tessera::opencl {
-
-inline constexpr TypeSet kInt8s = {ElementType::kInt8, ElementType::kUInt8};
-
-/// Macros of quantized values Y, and their LOWEST and HIGHEST.
-inline std::string QuantizedResult(ElementType type) {
-  const bool is_signed = type == ElementType::kInt8;
-  return Computed('Y', type) +
-         fmt::format("#define LOWEST {}\n#define HIGHEST {}\n", is_signed ? -128 : 0, is_signed ? 127 : 255);
-}
 
 /// Input `scale` and the zero point, which may be missing, behind it.
 struct QuantizedScalar {

@@ -1,7 +1,7 @@
 // The optimizer's QuantizedLookup.
 
 #include "graph/private_names.h"
-#include "opencl/ops/qlinear.h"
+#include "opencl/gemm/quantized_operands.h"
 
 namespace tessera::opencl {
 namespace {

@@ -6,6 +6,7 @@
 #include "cpu/ops/microsoft/quantized_scalar.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/quantization/qlinear_global_average_pool.h"
 
 namespace tessera::cpu {
 namespace {
@@ -43,24 +44,14 @@ void SumInterleaved(const T* quantized, int64_t pixels, int64_t channels, int64_
 
 class QLinearGlobalAveragePool final : public Kernel {
  public:
-  explicit QLinearGlobalAveragePool(const KernelInfo& info)
-      : channels_last_(info.attribute<int64_t>("channels_last", 0) != 0) {}
+  explicit QLinearGlobalAveragePool(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const size_t rank = x.shape().rank();
-    Require(rank >= 2, "the input must have batch and channels, it is {}", x.shape());
+    const auto [shape, channels, pixels] = attributes_.Infer(x.shape());
     const QuantizedScalar in = ReadQuantizedScalar(context, 1), out = ReadQuantizedScalar(context, 3);
-    Shape shape = x.shape();
-    const size_t first = channels_last_ ? 1 : 2;
-    int64_t pixels = 1;
-    for (size_t i = first; i < first + rank - 2; ++i) {
-      pixels *= shape[i];
-      shape[i] = 1;
-    }
     Tensor* y = context.output(0, shape);
     if (y == nullptr || y->num_elements() == 0) return;
-    const int64_t channels = channels_last_ ? x.shape().back() : x.shape()[1];
     const bool is_signed = x.is(ElementType::kInt8);
     const auto* from = static_cast<const uint8_t*>(x.raw());
     auto* to = static_cast<uint8_t*>(y->mutable_raw());
@@ -72,7 +63,7 @@ class QLinearGlobalAveragePool final : public Kernel {
       return static_cast<uint8_t>(static_cast<int>(rounded >= low ? std::min(rounded, high) : low));
     };
     context.threads().ParallelFor(y->num_elements(), static_cast<double>(pixels) * 0.1, [&](int64_t begin, int64_t end) {
-      if (!channels_last_) {
+      if (!attributes_.channels_last) {
         for (int64_t i = begin; i < end; ++i) {
           to[i] = code_of(is_signed ? SumOf(reinterpret_cast<const int8_t*>(from) + i * pixels, pixels)
                                     : SumOf(from + i * pixels, pixels));
@@ -91,7 +82,7 @@ class QLinearGlobalAveragePool final : public Kernel {
   }
 
  private:
-  bool channels_last_;
+  QLinearGlobalAveragePoolAttributes attributes_;
 };
 
 }  // namespace
