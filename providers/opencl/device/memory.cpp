@@ -89,7 +89,7 @@ cl_mem DeviceAllocator::NewBuffer(void* address, size_t bytes) const {
     if (bytes > kHugePage) madvise(address, bytes, MADV_HUGEPAGE);
     auto block = std::make_unique<std::pair<void*, size_t>>(address, bytes);
     Check(clSetMemObjectDestructorCallback(buffer.get(), Unmap, block.get()), "clSetMemObjectDestructorCallback");
-    static_cast<void>(block.release());  // Unmap has it
+    [[maybe_unused]] const auto* unmapped_later = block.release();
   }
   return buffer.release();
 }
