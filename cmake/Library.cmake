@@ -1,6 +1,7 @@
 # libtessera.so, or libtessera.a, from the layers' and providers' objects; tessera_internal is the same code with every symbol visible,
 # for unit tests and micro-benchmarks.
-set(objects $<TARGET_OBJECTS:tessera_core> $<TARGET_OBJECTS:tessera_kernels> $<TARGET_OBJECTS:tessera_cpu_optional>)
+set(objects $<TARGET_OBJECTS:tessera_core> $<TARGET_OBJECTS:tessera_kernels> $<TARGET_OBJECTS:tessera_cpu_optional>
+    $<TARGET_OBJECTS:tessera_plugin>)
 set(libraries tessera_core_deps)
 foreach(provider ${TESSERA_PROVIDERS})
   list(APPEND objects $<TARGET_OBJECTS:tessera_${provider}>)

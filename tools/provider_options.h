@@ -1,6 +1,6 @@
 #pragma once
 
-// The -e and -i flags that the tools share, in the form of ONNX Runtime's.
+// The -e, -i and --plugin flags that the tools share; the first two in the form of ONNX Runtime's.
 
 #include <string>
 #include <vector>
@@ -11,6 +11,13 @@
 namespace tessera {
 
 inline constexpr char kProviderOptionsHelp[] = "Options of the first provider: \"KEY|VALUE KEY|VALUE\"; may be repeated";
+
+inline constexpr char kPluginHelp[] =
+    "A library of providers, whose names -e takes then, too: PATH, or NAME=PATH; may be repeated. "
+    "TESSERA_HARDWARE_DEVICES says which devices it is offered, if not the machine's";
+
+/// Registers `--plugin`'s libraries with the default environment. Throws UsageError.
+void RegisterPlugins(const std::vector<std::string>& plugins);
 
 /// "cpu, dnnl or opencl": what this build has, for --help.
 std::string ProviderNames();

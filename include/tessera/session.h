@@ -31,11 +31,15 @@ enum class ExecutionMode : int { kSequential = 0, kParallel = 1 };
 enum class OptimizationLevel : int { kNone = 0, kBasic = 1, kExtended = 2, kLayout = 3, kAll = 99 };
 enum class ArenaExtendStrategy : int { kNextPowerOfTwo = 0, kSameAsRequested = 1 };
 
+class ProviderSource;
+
 /// A provider that a session is to use. Names that are unknown and options that it does not have are errors of what takes
 /// the request.
 struct ProviderRequest {
-  std::string name;  // "OpenCLExecutionProvider" or "opencl", in any case
+  std::string name;  // "OpenCLExecutionProvider" or "opencl", in any case; of a registered library's provider as it says
   ProviderOptions options;
+  /// Of a registered library's provider: the devices that it shall use; null: the provider is found by its name.
+  std::shared_ptr<ProviderSource> source = nullptr;
 };
 
 /// Of host memory; those of devices are options of their providers.
@@ -60,6 +64,21 @@ struct EnvironmentOptions {
   /// ("session.load_memory_limit", "session.run_memory_limit"); 0: no limit.
   int64_t load_memory_limit = 0;
   int64_t run_memory_limit = 0;
+  /// Entries of any name, which registered libraries of providers are shown. "tessera.hardware_devices" stands for the
+  /// machine's devices, or, with "+" first, adds to them: "cpu:0x8086;gpu:0x10de:0x2330".
+  std::map<std::string, std::string, std::less<>> config;
+};
+
+/// A device of a registered library's provider.
+struct ProviderDevice {
+  std::string provider, vendor;  // as the library says; `provider` is its name in requests and reports
+  std::string library;           // the name that it was registered under
+  std::map<std::string, std::string, std::less<>> metadata;
+  std::map<std::string, std::string, std::less<>> options;  // defaults of the provider's options
+  DeviceType type = DeviceType::kCpu;
+  uint32_t vendor_id = 0, device_id = 0;  // of PCI, but for processors
+  std::string hardware_vendor;
+  std::shared_ptr<ProviderSource> source;  // of a provider on this device alone
 };
 
 /// What sessions share: log settings, thread pools, the host arena, default providers. Copies stand for the same state,
@@ -73,6 +92,17 @@ class TESSERA_API Environment {
   Environment(const Environment&) = default;
   Environment& operator=(const Environment&) = default;
   const EnvironmentOptions& options() const noexcept;
+
+  /// Loads a library of providers (docs/plugin_providers.md), whose providers sessions of this environment may name from
+  /// then on. It runs with the rights of this process, and can do in it what it likes. Throws Error(kFail) for a name that
+  /// is registered already, and for a file that is no such library.
+  void RegisterProviderLibrary(const std::string& name, const std::filesystem::path& file);
+  /// Throws Error(kFail) for a name that is not registered, and while a session uses the library.
+  void UnregisterProviderLibrary(std::string_view name);
+  /// What the providers of registered libraries can use on this machine.
+  std::vector<ProviderDevice> provider_devices() const;
+  /// The provider on these devices, which are of one provider. Throws Error for others.
+  ProviderRequest RequestFor(std::span<const ProviderDevice> devices, ProviderOptions provider_options = {}) const;
 
   struct State;
   const std::shared_ptr<State>& state() const noexcept { return state_; }
@@ -130,6 +160,8 @@ struct SessionOptions {
   /// Key-value extras ("session.*", "ep.*"), as in the C ABI, of session_config_schema(). Others are errors that list what
   /// is allowed.
   std::map<std::string, std::string, std::less<>> config;
+  /// Entries of any name, which providers of registered libraries are shown beside those of `config`.
+  std::map<std::string, std::string, std::less<>> provider_config;
 };
 
 /// Options of Runs: of one, or of any number, one after another or at once. They live until each of them has returned, and
@@ -152,6 +184,8 @@ class TESSERA_API RunOptions {
   bool shrink_arenas = false;
   /// Each Run ends soon after this time, with an Error, where it is not done by then; 0: no limit.
   std::chrono::milliseconds timeout{0};
+  /// For the library itself: the binding's object that these are part of.
+  const void* binding = nullptr;
 
  private:
   std::atomic<bool> cancelled_{false};

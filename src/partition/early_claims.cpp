@@ -36,12 +36,18 @@ class EarlyClaims {
   EarlyParts Run(Graph& graph) {
     DrawAll(graph, "");
     for (size_t i = 0; i < resources_.providers.size(); ++i) CompileAll(static_cast<int16_t>(i));
-    return std::move(parts_);
+    return {std::move(parts_), std::move(refusals_)};
   }
 
  private:
   void DrawAll(Graph& graph, const std::string& path) {
-    for (const Unit& unit : ClaimAsWritten(graph, resources_, options_, log_, path)) Draw(graph, unit);
+    Refusals refusals;
+    const std::vector<Unit> units = ClaimAsWritten(graph, resources_, options_, log_, path, refusals);
+    for (size_t i = 0; i < refusals.size(); ++i) {
+      if (refusals[i].empty() || !graph.has_node(static_cast<NodeIndex>(i))) continue;
+      for (auto& refusal : refusals[i]) Refuse(graph, static_cast<NodeIndex>(i), std::move(refusal));
+    }
+    for (const Unit& unit : units) Draw(graph, unit);
     const GraphViewer viewer(graph);
     for (const NodeIndex index : viewer.nodes()) {
       const auto nested = graph.Subgraphs(index);
@@ -52,8 +58,14 @@ class EarlyClaims {
     }
   }
 
+  void Refuse(const Graph& graph, NodeIndex node, std::pair<std::string, std::string> refusal) {
+    const int32_t origin = graph.origin(node).index;
+    if (origin != kNone) refusals_[origin].push_back(std::move(refusal));
+  }
+
   void Draw(Graph& graph, const Unit& unit) {
-    EarlyPart part{.provider = unit.provider, .name = unit.fused->name, .graph = std::make_unique<Graph>()};
+    EarlyPart part{
+        .provider = unit.provider, .name = unit.fused->name, .graph = std::make_unique<Graph>(), .tag = unit.tag};
     part.graph->set_name(part.name);
     part.graph->set_opsets(graph.opsets());
     part.graph->set_functions(graph.functions());
@@ -102,7 +114,7 @@ class EarlyClaims {
     ExecutionProvider& provider = *resources_.providers[static_cast<size_t>(index)].provider;
     std::vector<FusedSubgraph> subgraphs;
     for (const size_t i : parts)
-      subgraphs.push_back({&drawn_[i].outer->node(drawn_[i].opaque), GraphViewer(*parts_[i].graph)});
+      subgraphs.push_back({&drawn_[i].outer->node(drawn_[i].opaque), GraphViewer(*parts_[i].graph), parts_[i].tag});
     std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider, subgraphs, options_.compile);
     for (size_t i = 0; i < parts.size(); ++i) parts_[parts[i]].kernel = std::move(kernels[i]);
   }
@@ -125,13 +137,18 @@ class EarlyClaims {
     for (size_t k = 0; k < stood.outputs.size(); ++k) move.Stand(part.graph->outputs()[k], stood.outputs[k]);
     outer->RemoveNode(opaque);
     const std::vector<NodeIndex> order = part.graph->TopologicalOrder();
-    for (const NodeIndex index : order) outer->node(move.Move(index)).provider.clear();
+    for (const NodeIndex index : order) {
+      const NodeIndex moved = move.Move(index);
+      outer->node(moved).provider.clear();
+      Refuse(*outer, moved, {std::string(provider), fmt::format("does not compile: {}", error.what())});
+    }
   }
 
   const SessionResources& resources_;
   const PartitionOptions& options_;
   const Logger& log_;
-  EarlyParts parts_;
+  std::vector<EarlyPart> parts_;
+  std::unordered_map<int32_t, PlacementReport::Refusals> refusals_;
   std::vector<Drawn> drawn_;
 };
 
@@ -144,11 +161,19 @@ EarlyParts DrawEarlyClaims(Graph& graph, const SessionResources& resources, cons
   return EarlyClaims(resources, options, log).Run(graph);
 }
 
-const EarlyPart* FindEarlyPart(const EarlyParts& parts, const Node& node) noexcept {
+const EarlyPart* FindEarlyPart(std::span<const EarlyPart> parts, const Node& node) noexcept {
   if (node.domain != kFusedDomain) return nullptr;
   const AttributeValue* value = node.FindAttribute(kPart);
   const auto* index = value == nullptr ? nullptr : std::get_if<int64_t>(value);
   return index == nullptr || static_cast<size_t>(*index) >= parts.size() ? nullptr : &parts[static_cast<size_t>(*index)];
+}
+
+void AddRefusals(const EarlyParts& early, PlacementReport& report) {
+  for (const auto& [origin, refusals] : early.refusals) {
+    if (static_cast<size_t>(origin) >= report.model_nodes.size()) continue;
+    PlacementReport::ModelNode& node = report.model_nodes[static_cast<size_t>(origin)];
+    if (!node.runs_in.empty()) node.refusals.insert(node.refusals.begin(), refusals.begin(), refusals.end());
+  }
 }
 
 std::unique_ptr<Kernel> KernelOf(const EarlyPart& part) { return std::make_unique<SharedKernel>(part.kernel); }

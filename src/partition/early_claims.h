@@ -4,6 +4,9 @@
 // of the graph: one opaque node stands for it there, which no pass knows, and the nodes are in a graph of their own.
 
 #include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/log.h"
@@ -19,6 +22,13 @@ struct EarlyPart {
   std::string name;
   std::unique_ptr<Graph> graph;
   std::shared_ptr<Kernel> kernel;  // null where it did not compile: its nodes are in their old graph again
+  int64_t tag = 0;                 // of the claim
+};
+
+struct EarlyParts {
+  std::vector<EarlyPart> parts;
+  /// Why the model's nodes are in none, by their place in it (NodeOrigin::index).
+  std::unordered_map<int32_t, PlacementReport::Refusals> refusals;
 };
 
 /// Asks the providers that claim the model as written, in order, outer graphs before those nested in what is left of them,
@@ -28,7 +38,10 @@ EarlyParts DrawEarlyClaims(Graph& graph, const SessionResources& resources, cons
                            const Logger& log);
 
 /// The part that a node stands for, or null.
-const EarlyPart* FindEarlyPart(const EarlyParts& parts, const Node& node) noexcept;
+const EarlyPart* FindEarlyPart(std::span<const EarlyPart> parts, const Node& node) noexcept;
+
+/// The report's nodes of the model have these refusals before their own.
+void AddRefusals(const EarlyParts& early, PlacementReport& report);
 
 /// A kernel for a plan: parts keep theirs, as a plan may be made several times.
 std::unique_ptr<Kernel> KernelOf(const EarlyPart& part);

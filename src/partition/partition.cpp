@@ -34,12 +34,13 @@ class Partitioner {
         owner_(graph.num_node_slots(), -1),
         refusals_(graph.num_node_slots()) {}
 
-  std::vector<Unit> ClaimAsWritten() {
+  std::vector<Unit> ClaimAsWritten(Refusals& refusals) {
     as_written_ = true;
     for (size_t i = 0; i < resources_.providers.size(); ++i) {
       if (provider(static_cast<int16_t>(i)).ClaimsModelAsWritten()) Offer(static_cast<int16_t>(i));
     }
     std::erase_if(made_, [](const Unit& unit) { return unit.fused == nullptr; });
+    refusals = std::move(refusals_);
     return std::move(made_);
   }
 
@@ -98,9 +99,9 @@ class Partitioner {
 
   /// Opaque nodes belong to who claimed what they stand for.
   void TakeEarlyParts() {
-    if (options_.early == nullptr || options_.early->empty()) return;
+    if (options_.early == nullptr || options_.early->parts.empty()) return;
     for (const NodeIndex index : graph_.TopologicalOrder()) {
-      const EarlyPart* part = FindEarlyPart(*options_.early, graph_.node(index));
+      const EarlyPart* part = FindEarlyPart(options_.early->parts, graph_.node(index));
       if (part == nullptr) continue;
       if (const std::string* failure = FailureOf(index, part->provider); failure != nullptr) {
         Fail(ErrorCode::kEpFail, "{}: subgraph {}: {}; leave the provider out", provider(part->provider).name(), part->name,
@@ -196,27 +197,36 @@ class Partitioner {
     ExecutionProvider& asked = provider(index);
     const bool last = static_cast<size_t>(index) + 1 == resources_.providers.size();
     if (last && options_.disable_cpu_fallback) return;
+    if (!as_written_ && asked.ClaimsOnlyAsWritten()) return;
     const Lookup lookup(*this, index);
-    Sink sink(*this, asked.name(), !as_written_ && (last || assigned_.empty()));
+    Sink sink(*this, asked.name(), as_written_ ? asked.ClaimsOnlyAsWritten() : last || assigned_.empty());
     std::vector<ComputeCapability> claims = asked.GetCapability(viewer_, lookup, sink);
     std::vector<std::vector<NodeIndex>> fused;
     for (ComputeCapability& claim : claims) {
+      const size_t claimed = claim.nodes.size();
       std::erase_if(claim.nodes, [&](NodeIndex node) {
         return !IsFree(node) || !IsFor(node, index) || (!last && RefuseUntyped(node, index)) || RefuseFailed(node, index);
       });
       if (!claim.fuse) continue;
       if (!as_written_) RefuseNested(index, claim);
+      if (claim.whole && claim.nodes.size() < claimed) RefuseGroup(index, claim, "it holds nodes that it cannot have");
       fused.push_back(claim.nodes);
     }
-    const bool whole = units_.CanDrawAll(fused);
+    const bool drawn = units_.CanDrawAll(fused);
     for (ComputeCapability& claim : claims) {
       const bool changed =
           std::erase_if(claim.nodes, [&](NodeIndex node) { return !IsFree(node); }) > 0;  // another claim took them
+      if (claim.whole && changed) RefuseGroup(index, claim, "another group of its provider has nodes of it");
       if (claim.nodes.empty()) continue;
       if (claim.fuse) {
-        Fuse(index, claim,
-             whole && !changed ? std::vector<std::vector<NodeIndex>>{units_.Sorted(claim.nodes)}
-                               : units_.Split(claim.nodes));
+        std::vector<std::vector<NodeIndex>> parts = drawn && !changed
+                                                        ? std::vector<std::vector<NodeIndex>>{units_.Sorted(claim.nodes)}
+                                                        : units_.Split(claim.nodes);
+        if (claim.whole && parts.size() > 1) {
+          RefuseGroup(index, claim, "a path leaves it and enters it again");
+        } else {
+          Fuse(index, claim, std::move(parts));
+        }
       } else if (!as_written_) {
         for (const NodeIndex node : claim.nodes) TakeSingle(index, node, lookup);
       }
@@ -258,6 +268,18 @@ class Partitioner {
     made_.push_back(std::move(unit));
   }
 
+  /// What is to be drawn together or not at all, and cannot be; nothing of the claim is left.
+  void RefuseGroup(int16_t index, ComputeCapability& claim, std::string_view rule) {
+    const std::string_view name = provider(index).name();
+    const std::string why =
+        fmt::format("its group {}of {} nodes cannot be one: {}", claim.name.empty() ? "" : claim.name + " ",
+                    claim.nodes.size(), rule);
+    if (options_.error_on_failure) Fail(ErrorCode::kEpFail, "{}: {}", name, why);
+    log_(LogLevel::kWarning, "{}{}: {}", path_, name, why);
+    for (const NodeIndex node : claim.nodes) Refuse(node, name, why);
+    claim.nodes.clear();
+  }
+
   void RefuseNested(int16_t index, ComputeCapability& claim) {
     std::erase_if(claim.nodes, [&](NodeIndex node) {
       const bool nested = !graph_.Subgraphs(node).empty();
@@ -289,7 +311,7 @@ class Partitioner {
       fused->outputs.assign(window.outputs().begin(), window.outputs().end());
       fused->provider = provider(index).name();
       units_.Merge(part);
-      Take(index, {.provider = index, .nodes = std::move(part), .fused = std::move(fused)});
+      Take(index, {.provider = index, .nodes = std::move(part), .fused = std::move(fused), .tag = claim.tag});
     }
   }
 
@@ -312,7 +334,8 @@ class Partitioner {
 
   void Compile(int16_t index, std::span<Unit* const> units) {
     std::vector<FusedSubgraph> subgraphs;
-    for (const Unit* unit : units) subgraphs.push_back({unit->fused.get(), GraphViewer(graph_, unit->nodes)});
+    for (const Unit* unit : units)
+      subgraphs.push_back({unit->fused.get(), GraphViewer(graph_, unit->nodes), unit->tag});
     std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider(index), subgraphs, options_.compile);
     for (size_t i = 0; i < units.size(); ++i) units[i]->kernel = std::move(kernels[i]);
   }
@@ -498,8 +521,8 @@ std::vector<std::unique_ptr<Kernel>> CompileSubgraphs(ExecutionProvider& provide
 }
 
 std::vector<Unit> ClaimAsWritten(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
-                                 const Logger& log, const std::string& path) {
-  return Partitioner(graph, resources, options, log, path).ClaimAsWritten();
+                                 const Logger& log, const std::string& path, Refusals& refusals) {
+  return Partitioner(graph, resources, options, log, path).ClaimAsWritten(refusals);
 }
 
 Assignment AssignProviders(Graph& graph, const SessionResources& resources, const PartitionOptions& options,

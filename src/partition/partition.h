@@ -18,7 +18,7 @@
 namespace tessera {
 
 struct EarlyPart;
-using EarlyParts = std::vector<EarlyPart>;
+struct EarlyParts;
 
 /// What one kernel runs: a node, or the nodes of a fused subgraph.
 struct Unit {
@@ -28,6 +28,7 @@ struct Unit {
   std::unique_ptr<Node> fused;       // stands for the nodes of a fused subgraph
   std::unique_ptr<Kernel> kernel;    // compiled, for fused subgraphs
   const EarlyPart* early = nullptr;  // what the node stands for, where it is opaque
+  int64_t tag = 0;                   // of the claim
 };
 
 struct GraphPartition {
@@ -68,9 +69,9 @@ struct Assignment {
 };
 
 /// What providers that claim the model as written claim of one graph, not of those nested in it: sets of nodes that can
-/// each be drawn together, not compiled yet.
+/// each be drawn together, not compiled yet. `refusals` receives why others were not claimed, by node.
 std::vector<Unit> ClaimAsWritten(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
-                                 const Logger& log, const std::string& path);
+                                 const Logger& log, const std::string& path, Refusals& refusals);
 
 /// ExecutionProvider::Compile; throws Error where it does not give a kernel for each subgraph.
 std::vector<std::unique_ptr<Kernel>> CompileSubgraphs(ExecutionProvider& provider, std::span<const FusedSubgraph> subgraphs,

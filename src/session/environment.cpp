@@ -16,12 +16,8 @@ Environment::Environment(EnvironmentOptions options) : state_(std::make_shared<S
           "global thread counts are {} and {}, expected -1 (all cores), 0 (none) or a number",
           options.global_intra_op_threads, options.global_inter_op_threads);
   for (const ProviderRequest& request : options.default_providers) {
-    const ProviderFactory* factory = FindProvider(request.name);
-    if (factory == nullptr) {
-      Fail(ErrorCode::kInvalidArgument, "there is no execution provider '{}' in this build (available: {})", request.name,
-           JoinNames(AllProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
-    }
-    CheckOptions(factory->name, factory->options, request.options);
+    const ProviderFactory& factory = FactoryNamed(request.name);
+    CheckOptions(factory.name, factory.options, request.options);
   }
   Require(options.load_memory_limit >= 0 && options.run_memory_limit >= 0,
           "the environment's memory limits are {} and {}, expected 0 (none) or a number of bytes",
@@ -101,5 +97,17 @@ bool Environment::State::StopSharing() noexcept {
 }
 
 std::string_view version() noexcept { return TESSERA_VERSION; }
+
+std::shared_ptr<ProviderLibraries> Environment::State::libraries() const {
+  const std::lock_guard lock(mutex_);
+  return libraries_;
+}
+
+std::shared_ptr<ProviderLibraries> Environment::State::libraries(
+    const std::function<std::shared_ptr<ProviderLibraries>()>& make) {
+  const std::lock_guard lock(mutex_);
+  if (libraries_ == nullptr) libraries_ = make();
+  return libraries_;
+}
 
 }  // namespace tessera

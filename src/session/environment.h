@@ -2,8 +2,10 @@
 
 #include <tbb/task_arena.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "base/fork.h"
 #include "base/log.h"
@@ -13,6 +15,14 @@
 #include "tessera/session.h"
 
 namespace tessera {
+
+/// The libraries of providers that an environment has registered.
+class ProviderLibraries {
+ public:
+  virtual ~ProviderLibraries() = default;
+  /// The provider of that name on all devices that its library offers; null: none has one.
+  virtual std::shared_ptr<ProviderSource> Find(std::string_view provider) = 0;
+};
 
 struct Environment::State {
   EnvironmentOptions options;
@@ -30,15 +40,20 @@ struct Environment::State {
   void ShareHostAllocator(std::shared_ptr<Allocator> allocator);
   /// They share an arena again; false where they did.
   bool StopSharing() noexcept;
+  /// Null until one is registered.
+  std::shared_ptr<ProviderLibraries> libraries() const;
+  /// What `make` makes where there are none yet.
+  std::shared_ptr<ProviderLibraries> libraries(const std::function<std::shared_ptr<ProviderLibraries>()>& make);
 
  private:
-  ForkMutex mutex_;
+  mutable ForkMutex mutex_;
   std::shared_ptr<SessionThreadPool> workers_;
   std::shared_ptr<SessionThreadPool> openmp_;
   std::shared_ptr<tbb::task_arena> inter_op_;
   std::shared_ptr<Allocator> host_arena_;
   std::shared_ptr<Allocator> given_allocator_;
   ArenaSettings host_settings_;
+  std::shared_ptr<ProviderLibraries> libraries_;
 };
 
 }  // namespace tessera

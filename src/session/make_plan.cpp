@@ -70,6 +70,7 @@ void SessionBuilder::MakePlan() {
   }
   failed.SettleConstants(true);
   ReportModelNodes(*model_.graph, assignment_ ? &*assignment_ : nullptr, session_.placement);
+  AddRefusals(session_.early, session_.placement);
   if (session_.profiler != nullptr) session_.profiler->NameModelNodes(NamesForProfile(session_.placement));
   assignment_.reset();
   if (trial_ != nullptr) trial_->Watch(*plan);

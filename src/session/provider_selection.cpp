@@ -15,40 +15,35 @@ constexpr Precision kRoundings[] = {Precision::kBFloat16, Precision::kFloat16};
 struct Request {
   const ProviderFactory* factory;
   ProviderOptions options;
+  std::shared_ptr<ProviderSource> source;  // null: of the process's table
 };
 
-const ProviderFactory* Named(const ProviderRequest& request) {
-  const ProviderFactory* factory = FindProvider(request.name);
-  if (factory == nullptr) {
-    Fail(ErrorCode::kInvalidArgument, "there is no execution provider '{}' in this build (available: {})", request.name,
-         JoinNames(AllProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
-  }
-  return factory;
-}
-
 /// The session's providers, then those of the environment that it does not name, then CPU.
-std::vector<Request> MergeRequests(const SessionOptions& session, const EnvironmentOptions& environment) {
+std::vector<Request> MergeRequests(const SessionOptions& session, const Environment::State& environment) {
   std::vector<Request> merged;
   const auto find = [&](const ProviderFactory* factory) {
-    return std::find_if(merged.begin(), merged.end(), [&](const Request& other) { return other.factory == factory; });
+    return std::find_if(merged.begin(), merged.end(), [&](const Request& other) {
+      return other.factory == factory || other.factory->name == factory->name;
+    });
   };
   for (const ProviderRequest& request : session.providers) {
-    const ProviderFactory* factory = Named(request);
-    Require(find(factory) == merged.end(), "execution provider '{}' is named twice; name it once with all its options",
-            factory->name);
-    merged.push_back({factory, request.options});
+    Request known{nullptr, request.options, SourceOf(request, environment)};
+    known.factory = known.source == nullptr ? &FactoryNamed(request.name) : &known.source->factory();
+    Require(find(known.factory) == merged.end(),
+            "execution provider '{}' is named twice; name it once with all its options", known.factory->name);
+    merged.push_back(std::move(known));
   }
-  for (const ProviderRequest& request : environment.default_providers) {
-    const ProviderFactory* factory = Named(request);
-    const auto own = find(factory);
+  for (const ProviderRequest& request : environment.options.default_providers) {
+    const ProviderFactory& factory = FactoryNamed(request.name);
+    const auto own = find(&factory);
     if (own == merged.end()) {
-      merged.push_back({factory, request.options});
+      merged.push_back({&factory, request.options, nullptr});
     } else {
       own->options.insert(request.options.begin(), request.options.end());  // what the session says stays
     }
   }
   const ProviderFactory* cpu = FindProvider(kCpu);
-  if (find(cpu) == merged.end()) merged.push_back({cpu, {}});
+  if (find(cpu) == merged.end()) merged.push_back({cpu, {}, nullptr});
   std::stable_partition(merged.begin(), merged.end(), [&](const Request& request) { return request.factory != cpu; });
   return merged;
 }
@@ -65,6 +60,21 @@ void ReportLeftOut(PlacementReport& report) {
 
 }  // namespace
 
+const ProviderFactory& FactoryNamed(std::string_view name) {
+  const ProviderFactory* factory = FindProvider(name);
+  if (factory == nullptr) {
+    Fail(ErrorCode::kInvalidArgument, "there is no execution provider '{}' in this build (available: {})", name,
+         JoinNames(AllProviders(), [](const ProviderFactory* known) { return std::string(known->name); }));
+  }
+  return *factory;
+}
+
+std::shared_ptr<ProviderSource> SourceOf(const ProviderRequest& request, const Environment::State& environment) {
+  if (request.source != nullptr || FindProvider(request.name) != nullptr) return request.source;
+  const std::shared_ptr<ProviderLibraries> libraries = environment.libraries();
+  return libraries == nullptr ? nullptr : libraries->Find(request.name);
+}
+
 void SkipProvider(std::string_view name, const std::exception& error, const SessionOptions& options, const Logger& log,
                   PlacementReport& report) {
   if (options.error_on_failure || name == kCpu) {
@@ -80,7 +90,7 @@ void SkipProvider(std::string_view name, const std::exception& error, const Sess
   }
 }
 
-std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const EnvironmentOptions& environment,
+std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const Environment::State& environment,
                                            Precision precision, const Logger& log, PlacementReport& report) {
   std::vector<ActiveProvider> active;
   std::string rounds(precision == Precision::kFloat32 ? "" : NameOf(precision));
@@ -104,13 +114,15 @@ std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const 
       if (precision == Precision::kFloat32) rounds = own->second;
     }
     if (Offers(*factory, rounds)) given.emplace(kPrecisionOption, rounds);
-    ProviderOptions checked = CheckOptions(factory->name, factory->options, given);
+    ProviderOptions checked =
+        request.source != nullptr ? given : CheckOptions(factory->name, factory->options, given);
     try {
-      std::unique_ptr<ExecutionProvider> provider = factory->create(checked);
+      std::unique_ptr<ExecutionProvider> provider =
+          request.source != nullptr ? request.source->Create(checked, options) : factory->create(checked);
       provider->set_options(std::move(checked));
       const std::string device = provider->DeviceName();
       if (!device.empty()) log(LogLevel::kInfo, "{} computes on {}", factory->name, device);
-      active.push_back({factory, std::move(provider)});
+      active.push_back({factory, std::move(provider), request.source});
       report.providers.push_back({std::string(factory->name), "active", 0, device});
     } catch (const std::exception& error) {
       SkipProvider(factory->name, error, options, log, report);

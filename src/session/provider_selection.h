@@ -17,7 +17,14 @@ std::string WhyLeftOut(const ProviderFactory& factory);
 struct ActiveProvider {
   const ProviderFactory* factory;
   std::unique_ptr<ExecutionProvider> provider;
+  std::shared_ptr<ProviderSource> source = nullptr;  // which keeps the factory
 };
+
+/// Throws Error that lists the providers there are.
+const ProviderFactory& FactoryNamed(std::string_view name);
+
+/// The source of a registered library's provider; null: it is one of the process's table, or unknown.
+std::shared_ptr<ProviderSource> SourceOf(const ProviderRequest& request, const Environment::State& environment);
 
 /// Goes on without a provider that cannot start, with one log line and the reason in `report`; with `error_on_failure`
 /// throws Error.
@@ -28,7 +35,7 @@ void SkipProvider(std::string_view name, const std::exception& error, const Sess
 /// with one log line and their reason in `report`, or are an Error with `error_on_failure`. Those with an option
 /// "precision" that may be `precision` get it; without one, what a provider before them is asked for, as they have what it
 /// leaves.
-std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const EnvironmentOptions& environment,
+std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const Environment::State& environment,
                                            Precision precision, const Logger& log, PlacementReport& report);
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <mutex>
 #include <optional>
 
 #include "base/check.h"
@@ -232,6 +233,35 @@ class ShrinkAfter {
   Session::State* const session_;
 };
 
+/// Tells the providers that ask of a run's start and end.
+class WatchedRun {
+ public:
+  WatchedRun(std::span<ExecutionProvider* const> providers, const RunOptions& options) noexcept
+      : providers_(providers), options_(options) {}
+  ~WatchedRun() {
+    while (told_ > 0) {
+      try {
+        End();
+      } catch (...) {  // of a run that has failed already
+      }
+    }
+  }
+  WatchedRun(const WatchedRun&) = delete;
+  WatchedRun& operator=(const WatchedRun&) = delete;
+
+  void Start() {
+    for (; told_ < providers_.size(); ++told_) providers_[told_]->OnRunStart(options_);
+  }
+  void End() {
+    while (told_ > 0) providers_[--told_]->OnRunEnd(options_, true);
+  }
+
+ private:
+  const std::span<ExecutionProvider* const> providers_;
+  const RunOptions& options_;
+  size_t told_ = 0;
+};
+
 }  // namespace
 
 void Session::State::Run(const Request& request, const RunOptions& run_options) {
@@ -264,6 +294,10 @@ void Session::State::RunHere(const Request& request, const RunOptions& run_optio
   Profiler* const recorder = own != nullptr ? own.get() : profiler.get();
   const ProfileScope profile(recorder, "run", "Session");
   const RunScope scope(*resources.threads);
+  const auto alone =
+      one_at_a_time == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(*one_at_a_time);
+  WatchedRun watched(watch_runs, run_options);
+  watched.Start();
   const Executor::Lease frame(*executor);
   for (const auto& [slot, value] : plan.defaults) frame->value(slot) = value;
   for (size_t i = 0; i < request.inputs.size(); ++i) {
@@ -279,6 +313,7 @@ void Session::State::RunHere(const Request& request, const RunOptions& run_optio
   const bool profiling = recorder != nullptr && recorder->recording();
   RunState run{.stop = stop, .threads = &threads, .profiler = profiling ? recorder : nullptr};
   executor->Run(*frame, run);
+  watched.End();
   for (size_t k = 0; k < request.wanted.size(); ++k) {
     const SlotIndex slot = slots.values()[k];
     const Tensor* computed = frame->value(slot).tensor_if();

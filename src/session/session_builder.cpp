@@ -54,6 +54,7 @@ void SessionBuilder::Build() {
     }
   }
   resources_.packed = nullptr;
+  TellProviders();
   resources_.CheckLoad();
   resources_.limits->Finish();
   for (const std::string& warning : model_.warnings) log_(LogLevel::kWarning, "{}", warning);
@@ -211,6 +212,7 @@ void SessionBuilder::LoadAndOptimize() {
     model_ = load_(OptionsOfLoad());
     session_.sizes = SizesOf(*model_.graph);
   }
+  for (const ProviderEntry& entry : resources_.providers) entry.provider->OnModel(model_.metadata, origin_.file);
   const bool typed = TypesAreKnown(*model_.graph);
   session_.optimization = {};
   if (options_.optimization_level != OptimizationLevel::kNone) Canonicalize();
@@ -242,6 +244,15 @@ OptimizerOptions SessionBuilder::OptionsOfOptimizer() const {
           .int8_beside_nbits = config_.nbits_accuracy_level == kInt8AccuracyLevel,
           .round_halves = config_.round_halves,
           .log = log_};
+}
+
+void SessionBuilder::TellProviders() {
+  for (const ProviderEntry& entry : resources_.providers) {
+    ExecutionProvider& provider = *entry.provider;
+    provider.OnLoaded();
+    if (provider.WatchesRuns()) session_.watch_runs.push_back(&provider);
+    if (!provider.AllowsConcurrentRuns()) session_.one_at_a_time = std::make_unique<std::mutex>();
+  }
 }
 
 void SessionBuilder::Describe() {

@@ -52,6 +52,8 @@ class SessionBuilder {
   void Optimize();
   OptimizerOptions OptionsOfOptimizer() const;
   void Describe();
+  /// The providers hear that the session is complete, and it keeps which of them hear of its runs.
+  void TellProviders();
 
   // start.cpp
   void StartResources();

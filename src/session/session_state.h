@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,8 @@ struct Session::State {
   PlacementReport placement;
   bool openmp_threads = false;         // the pool is libgomp's team
   std::unique_ptr<Executor> executor;  // destroyed first
+  std::vector<ExecutionProvider*> watch_runs;  // providers that want to know of each
+  std::unique_ptr<std::mutex> one_at_a_time;   // null: runs may overlap
 
   std::vector<NamedType> inputs;
   std::vector<NamedType> outputs;

@@ -171,7 +171,7 @@ struct Arguments {
   bool parallel = false, no_arena = false, no_pattern = false, pause = false;
   int optimization = 99;
   std::string mode = "node", precision;
-  std::vector<std::string> provider_options;
+  std::vector<std::string> provider_options, plugins;
 };
 
 void Declare(CommandLine& app, Options& options, Arguments& arguments) {
@@ -179,6 +179,7 @@ void Declare(CommandLine& app, Options& options, Arguments& arguments) {
   app.Add("-e", options.provider, "Execution provider, " + ProviderNames() + "; the CPU provider takes what it refuses")
       .Default("cpu");
   app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
+  app.Add("--plugin", arguments.plugins, kPluginHelp);
   app.Add("-j", options.jobs, "Cases to run at a time").Range(1, 1024);
   app.Add("-c", options.concurrent, "Threads that call Run at once on each session").Range(1, 1024);
   app.Add("-r", options.repeat, "Runs of each data set").Range(1, 1000000);
@@ -224,6 +225,7 @@ void Apply(const Arguments& arguments, Options& options) {
   if (!arguments.precision.empty()) options.session.config["session.precision"] = arguments.precision;
   options.session.enable_memory_pattern = !arguments.no_pattern;
   if (options.verbosity > 1) options.session.log_level = LogLevel::kVerbose;
+  RegisterPlugins(arguments.plugins);
   SetProviders(options.session, {options.provider}, arguments.provider_options);
   options.session.error_on_failure = true;
   if (options.timeout_seconds > 0 && !options.isolate) {

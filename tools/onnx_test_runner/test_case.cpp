@@ -140,11 +140,12 @@ void Runs::RunSpecial(const fs::path& data_set, const NamedValues& inputs) {
 }
 
 void DescribePlacement(const Session& session, const Options& options, CaseResult& result) {
-  const ProviderFactory* provider = FindProvider(options.provider);
+  const ProviderFactory* factory = FindProvider(options.provider);  // null: a library's
+  const std::string_view provider = factory == nullptr ? std::string_view(options.provider) : factory->name;
   for (const auto& node : session.placement().nodes) {
     const std::string name = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
     result.operators.insert(name);
-    if (provider != nullptr && node.provider == provider->name) result.on_provider.insert(name);
+    if (node.provider == provider) result.on_provider.insert(name);
     ++result.nodes_per_provider[node.provider];
   }
 }

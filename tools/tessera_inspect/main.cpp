@@ -170,7 +170,7 @@ void PrintOperators() {
 
 struct Arguments {
   std::string model;
-  std::vector<std::string> providers, provider_options;
+  std::vector<std::string> providers, provider_options, plugins;
   int optimization = 99;
   std::string precision;
   std::filesystem::path optimized;
@@ -184,6 +184,7 @@ void AddOptions(CommandLine& app, Arguments& arguments) {
           "Execution provider, " + ProviderNames() +
               "; once for each, in priority order (default: all that suit this machine)");
   app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
+  app.Add("--plugin", arguments.plugins, kPluginHelp);
   app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
       .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
@@ -214,6 +215,7 @@ bool PrintLists(const Arguments& arguments) {
 SessionOptions MakeSessionOptions(const Arguments& arguments) {
   SessionOptions options;
   options.optimization_level = static_cast<OptimizationLevel>(arguments.optimization);
+  RegisterPlugins(arguments.plugins);
   SetProviders(options, arguments.providers, arguments.provider_options);
   options.error_on_failure = !arguments.providers.empty();
   if (arguments.providers.empty()) {

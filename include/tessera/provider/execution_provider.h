@@ -2,11 +2,13 @@
 
 // The interface that an execution provider (EP) implements. See docs/adding_a_provider.md.
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tessera/memory.h"
@@ -15,6 +17,11 @@
 #include "tessera/provider/kernel.h"
 
 namespace tessera {
+
+// Of the application's interface (tessera/session.h).
+struct ModelMetadata;
+class RunOptions;
+struct SessionOptions;
 
 // Of providers that are built with the library.
 class ImplementationNotes;
@@ -27,6 +34,10 @@ struct ComputeCapability {
   std::vector<NodeIndex> nodes;
   bool fuse = false;
   std::string name;  // of the fused node, for reports and profiles
+  /// With `fuse`: all of it or nothing. Where the nodes cannot be drawn together, as a path leaves and enters them again,
+  /// or one of them is another's, they are refused, instead of cut into parts.
+  bool whole = false;
+  int64_t tag = 0;  // for the provider, which finds it in FusedSubgraph
 };
 
 /// Collects why a provider does not take a node, for the placement report.
@@ -55,6 +66,7 @@ struct CompiledOperator {
 struct FusedSubgraph {
   const Node* fused_node;
   GraphViewer graph;
+  int64_t tag = 0;  // of the claim
 };
 
 /// For what subgraphs are compiled. Both are the session's, for providers that are built with the library.
@@ -108,6 +120,28 @@ class TESSERA_API ExecutionProvider {
   /// model's author wrote. What GetCapability then claims with `fuse` is drawn out of the graph, nested graphs included,
   /// and compiled at once. Claims without `fuse` wait for the second asking.
   virtual bool ClaimsModelAsWritten() const noexcept { return false; }
+
+  /// Whether that is all that it is asked for: it knows no other operators than those that models are written with.
+  virtual bool ClaimsOnlyAsWritten() const noexcept { return false; }
+
+  /// What the model says of itself, and its file (empty: it came as bytes), once, before GetCapability.
+  virtual void OnModel(const ModelMetadata& /*metadata*/, const std::filesystem::path& /*file*/) {}
+
+  /// The session is complete; what is thrown ends its load.
+  virtual void OnLoaded() {}
+
+  /// Whether OnRunStart and OnRunEnd are to be called, around each run of the session, also one that fails. What they
+  /// throw ends the run.
+  virtual bool WatchesRuns() const noexcept { return false; }
+  virtual void OnRunStart(const RunOptions& /*options*/) {}
+  /// With `synchronize` what the run has put on the provider's streams is to be done on return.
+  virtual void OnRunEnd(const RunOptions& /*options*/, bool /*synchronize*/) {}
+
+  /// False: the session's runs come one after another.
+  virtual bool AllowsConcurrentRuns() const noexcept { return true; }
+
+  /// Options that change while the session lives, by name: each provider is told of all, and takes those that it knows.
+  virtual void SetDynamicOptions(std::span<const std::pair<std::string_view, std::string_view>> /*options*/) {}
 
   virtual const KernelRegistry& kernels() const noexcept = 0;
 
@@ -171,6 +205,17 @@ struct ProviderFactory {
   /// The passes that rewrite the nodes that it was assigned into operators and layouts of its own; null: none. Of providers
   /// that are built with the library: passes are no part of the public interface.
   std::span<const RewriteEntry> (*lowering)() = nullptr;
+};
+
+/// Makes a provider that no table of the process knows: of a library that an environment has registered. Shared by the
+/// requests that name it.
+class TESSERA_API ProviderSource {
+ public:
+  virtual ~ProviderSource() = default;
+  /// Its name; options of any name are taken, and `create` is not used.
+  virtual const ProviderFactory& factory() const noexcept = 0;
+  /// For one session. Throws Error when it can't start.
+  virtual std::unique_ptr<ExecutionProvider> Create(const ProviderOptions& options, const SessionOptions& session) = 0;
 };
 
 /// Makes a provider from outside the library known to this process: sessions made from then on, in any thread, may name it,

@@ -109,6 +109,25 @@ bool TakeMirror(OrtSessionOptions& options, std::string_view key, std::string_vi
   return name == "log_verbosity_level" || name == "use_deterministic_compute";
 }
 
+void FillMirrors(OrtSessionOptions& options) {
+  const SessionOptions& core = options.core;
+  const auto fill = [&](std::string_view name, std::string value) {
+    options.config.try_emplace(fmt::format("session.{}", name), std::move(value));
+  };
+  const auto flag = [](bool value) { return std::string(value ? "1" : "0"); };
+  fill("intra_op_num_threads", std::to_string(options.intra_op_threads));
+  fill("inter_op_num_threads", std::to_string(options.inter_op_threads));
+  fill("execution_mode", std::to_string(static_cast<int>(core.execution_mode)));
+  fill("graph_optimization_level", std::to_string(static_cast<int>(core.optimization_level)));
+  fill("enable_profiling", flag(!core.profile_prefix.empty()));
+  fill("enable_mem_pattern", flag(core.enable_memory_pattern));
+  fill("enable_cpu_mem_arena", flag(core.enable_arena));
+  fill("use_per_session_threads", flag(options.per_session_threads));
+  fill("log_id", core.log_id);
+  fill("log_severity_level", std::to_string(core.log_level ? static_cast<int>(*core.log_level) : options.log_severity));
+  fill("optimized_model_filepath", core.optimized_model_path.string());
+}
+
 std::filesystem::path ExternalFolder(const OrtSessionOptions* options) {
   if (options == nullptr) return {};
   const auto folder = options->config.find("session.model_external_initializers_file_folder_path");
@@ -135,6 +154,7 @@ SessionOptions OptionsFor(const OrtSessionOptions& given, OrtEnv& env, std::vect
   core.inter_op_threads = Threads(given.inter_op_threads);
   core.log_level = static_cast<LogLevel>(given.log_severity >= 0 ? given.log_severity : env.log_level.load());
   core.load_cancel = given.cancel;
+  core.provider_config = given.config;
   core.threads.start = StarterOf(given.thread_functions);
   {
     const std::lock_guard lock(env.mutex);

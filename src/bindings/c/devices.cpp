@@ -5,90 +5,128 @@
 #include <algorithm>
 #include <vector>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <cpuid.h>
-#endif
-
 #include "bindings/c/entry.h"
+#include "bindings/c/memory_info.h"
 #include "bindings/c/providers.h"
 #include "bindings/c/session_options.h"
+#include "plugin/libraries.h"
 
 namespace tessera::c_abi {
 namespace {
 
 constexpr size_t kMostSelected = 8;
 
-struct Vendor {
-  std::string_view cpuid;
-  std::string_view name;
-  uint32_t id;
-};
-constexpr Vendor kVendors[] = {{"GenuineIntel", "Intel", 0x8086}, {"AuthenticAMD", "AMD", 0x1022}};
+plugin::Libraries& LibrariesOf(const OrtEnv& env) { return plugin::Libraries::Of(*env.environment.state()); }
 
-/// Twelve letters that an x86 processor says of who made it.
-std::string CpuVendor() {
-#if defined(__x86_64__) || defined(__i386__)
-  unsigned int highest = 0, parts[3] = {};
-  if (__get_cpuid(0, &highest, &parts[0], &parts[2], &parts[1]) != 0)
-    return std::string(reinterpret_cast<const char*>(parts), sizeof(parts));
-#endif
-  return {};
+/// NPUs, then GPUs, those on cards of their own first, then processors; among equals those of the provider's own vendor, and
+/// the provider that is always there last.
+int RankOf(const OrtEpDevice& device) {
+  const OrtHardwareDevice& hardware = *device.device;
+  if (&device == &CpuDevice()) return 1000;
+  const bool own = !hardware.vendor.empty() && device.vendor.find(hardware.vendor) != std::string::npos;
+  const char* discrete = hardware.metadata.Find("Discrete");
+  const int vendor_rank = own ? 0 : 1;
+  switch (hardware.type) {
+    case OrtHardwareDeviceType_NPU: return vendor_rank;
+    case OrtHardwareDeviceType_GPU: return (discrete != nullptr && std::string_view(discrete) == "1" ? 10 : 20) + vendor_rank;
+    default: return 100 + vendor_rank;
+  }
 }
 
-struct Devices {
-  OrtHardwareDevice cpu;
-  OrtEpDevice on_cpu;
-  const OrtEpDevice* list[1];
-  const OrtHardwareDevice* hardware[1];
-};
-
-/// oneDNN is taken by its name only: as a device it would get the sessions of every client that asks for the most efficient
-/// one.
-const Devices& TheDevices() {
-  static const Devices& devices = [&]() -> const Devices& {
-    auto* made = new Devices{};
-    const std::string said = CpuVendor();
-    const auto* known = std::ranges::find(kVendors, said, &Vendor::cpuid);
-    made->cpu.type = OrtHardwareDeviceType_CPU;
-    made->cpu.vendor = known == std::end(kVendors) ? said : std::string(known->name);
-    made->cpu.vendor_id = known == std::end(kVendors) ? 0 : known->id;
-    made->on_cpu.provider = "CPUExecutionProvider";
-    made->on_cpu.vendor = "Tessera";
-    made->on_cpu.metadata.Set("version", version());
-    made->on_cpu.device = &made->cpu;
-    made->list[0] = &made->on_cpu;
-    made->hardware[0] = &made->cpu;
-    return *made;
-  }();
+std::vector<const OrtEpDevice*> Ranked(const OrtEnv& env) {
+  std::vector<const OrtEpDevice*> devices = env.devices;
+  std::ranges::stable_sort(devices, {}, [](const OrtEpDevice* device) { return RankOf(*device); });
   return devices;
+}
+
+/// The first device of a type, or null.
+const OrtEpDevice* First(const std::vector<const OrtEpDevice*>& devices, OrtHardwareDeviceType type) {
+  const auto found = std::ranges::find_if(devices, [&](const OrtEpDevice* device) { return device->device->type == type; });
+  return found == devices.end() ? nullptr : *found;
+}
+
+/// What a policy chooses: the device that it prefers, where there is one, then a processor's.
+std::vector<const OrtEpDevice*> ChosenBy(OrtExecutionProviderDevicePolicy policy,
+                                         const std::vector<const OrtEpDevice*>& devices) {
+  std::vector<const OrtEpDevice*> chosen;
+  switch (policy) {
+    case OrtExecutionProviderDevicePolicy_PREFER_NPU:
+    case OrtExecutionProviderDevicePolicy_MAX_EFFICIENCY:
+    case OrtExecutionProviderDevicePolicy_MIN_OVERALL_POWER:
+      chosen.push_back(First(devices, OrtHardwareDeviceType_NPU));
+      break;
+    case OrtExecutionProviderDevicePolicy_PREFER_GPU:
+    case OrtExecutionProviderDevicePolicy_MAX_PERFORMANCE:
+      chosen.push_back(First(devices, OrtHardwareDeviceType_GPU));
+      break;
+    default: break;
+  }
+  chosen.push_back(First(devices, OrtHardwareDeviceType_CPU));
+  std::erase(chosen, nullptr);
+  return chosen;
+}
+
+std::vector<const OrtEpDevice*> ChosenByDelegate(const OrtSessionOptions& options,
+                                                 std::vector<const OrtEpDevice*> devices) {
+  const OrtEpDevice* selected[kMostSelected] = {};
+  size_t count = 0;
+  const OrtKeyValuePairs none;
+  ThrowIfFailed(options.delegate(devices.data(), devices.size(), &none, &none, selected, kMostSelected, &count,
+                                 options.delegate_state));
+  if (count > kMostSelected)
+    Fail(ErrorCode::kFail, "the delegate chose {} devices, {} are the most", count, kMostSelected);
+  std::vector<const OrtEpDevice*> chosen(selected, selected + count);
+  for (const OrtEpDevice* device : chosen) {
+    if (std::ranges::find(devices, device) == devices.end())
+      Fail(ErrorCode::kFail, "the delegate chose a device that it was not given");
+  }
+  return chosen;
+}
+
+/// Devices of one provider, as a session has them.
+void AppendDevices(OrtSessionOptions& options, const OrtEnv& env, std::span<const OrtEpDevice* const> devices,
+                   const ProviderOptions& given) {
+  const OrtEpDevice& first = *devices.front();
+  if (first.factory == nullptr) return AppendProvider(options, first.provider, given);
+  options.core.providers.push_back({first.provider, given, LibrariesOf(env).SourceFor(devices)});
 }
 
 }  // namespace
 
+const OrtEpDevice& CpuDevice() {
+  static const OrtEpDevice& device = []() -> const OrtEpDevice& {
+    static const HardwareDevices hardware = FindHardware();
+    auto* made = new OrtEpDevice;  // clients keep the pointer
+    made->provider = "CPUExecutionProvider";
+    made->vendor = "Tessera";
+    made->metadata.Set("version", version());
+    made->device = hardware.front().get();
+    return *made;
+  }();
+  return device;
+}
+
 const OrtEpDevice* DeviceOf(const MemoryInfo& memory) {
-  return memory.device == DeviceType::kCpu ? &TheDevices().on_cpu : nullptr;
+  return memory.device == DeviceType::kCpu ? &CpuDevice() : nullptr;
 }
 
 OrtStatusPtr GetEpDevices(const OrtEnv* env, const OrtEpDevice* const** ep_devices, size_t* num_ep_devices) noexcept {
   return Guarded([&] {
-    Given(env, "the environment");
-    Given(ep_devices, "out") = TheDevices().list;
-    Given(num_ep_devices, "the number") = std::size(TheDevices().list);
+    const OrtEnv& own = Given(env, "the environment");
+    Given(ep_devices, "out") = own.devices.data();
+    Given(num_ep_devices, "the number") = own.devices.size();
   });
 }
 
 OrtStatusPtr GetNumHardwareDevices(const OrtEnv* env, size_t* num_devices) noexcept {
-  return Guarded([&] {
-    Given(env, "the environment");
-    Given(num_devices, "the number") = std::size(TheDevices().hardware);
-  });
+  return Guarded(
+      [&] { Given(num_devices, "the number") = LibrariesOf(Given(env, "the environment")).hardware().size(); });
 }
 
 OrtStatusPtr GetHardwareDevices(const OrtEnv* env, const OrtHardwareDevice** devices, size_t num_devices) noexcept {
   return Guarded([&] {
-    Given(env, "the environment");
-    const auto& all = TheDevices().hardware;
-    Require(num_devices >= std::size(all), "there is room for {} devices, there are {}", num_devices, std::size(all));
+    const auto all = LibrariesOf(Given(env, "the environment")).hardware();
+    Require(num_devices >= all.size(), "there is room for {} devices, there are {}", num_devices, all.size());
     std::ranges::copy(all, &Given(devices, "out"));
   });
 }
@@ -105,18 +143,21 @@ OrtStatusPtr SessionOptionsAppendExecutionProvider_V2(OrtSessionOptions* session
       Require(Given(ep_devices[i], "a device").provider == ep_devices[0]->provider,
               "the devices are of {} and {}; give those of one provider", ep_devices[0]->provider, ep_devices[i]->provider);
     }
-    AppendProvider(options, ep_devices[0]->provider, OptionsFrom(ep_option_keys, ep_option_vals, num_ep_options));
+    AppendDevices(options, *env, {ep_devices, num_ep_devices},
+                  OptionsFrom(ep_option_keys, ep_option_vals, num_ep_options));
   });
 }
 
-// With the processor as the only device, every policy chooses it.
 OrtStatusPtr SessionOptionsSetEpSelectionPolicy(OrtSessionOptions* session_options,
                                                 OrtExecutionProviderDevicePolicy policy) noexcept {
   return Guarded([&] {
     Require(
         policy >= OrtExecutionProviderDevicePolicy_DEFAULT && policy <= OrtExecutionProviderDevicePolicy_MIN_OVERALL_POWER,
         "there is no policy {}", static_cast<int>(policy));
-    Given(session_options, "the session options").policy = policy;
+    OrtSessionOptions& options = Given(session_options, "the session options");
+    options.policy = policy;
+    options.chooses_devices = true;
+    options.delegate = nullptr;
   });
 }
 
@@ -124,21 +165,25 @@ OrtStatusPtr SessionOptionsSetEpSelectionPolicyDelegate(OrtSessionOptions* sessi
                                                         void* delegate_state) noexcept {
   return Guarded([&] {
     OrtSessionOptions& options = Given(session_options, "the session options");
+    options.chooses_devices = delegate != nullptr;
     options.delegate = delegate;
     options.delegate_state = delegate_state;
   });
 }
 
-void ChooseDevices(OrtSessionOptions& options) {
-  if (options.delegate == nullptr || !options.core.providers.empty()) return;
-  const OrtEpDevice* selected[kMostSelected] = {};
-  size_t count = 0;
-  std::vector<const OrtEpDevice*> devices(std::begin(TheDevices().list), std::end(TheDevices().list));
-  const OrtKeyValuePairs none;
-  ThrowIfFailed(options.delegate(devices.data(), devices.size(), &none, &none, selected, kMostSelected, &count,
-                                 options.delegate_state));
-  Require(count <= kMostSelected, "the delegate chose {} devices, {} are the most", count, kMostSelected);
-  for (size_t i = 0; i < count; ++i) AppendProvider(options, Given(selected[i], "a chosen device").provider, {});
+void ChooseDevices(OrtSessionOptions& options, const OrtEnv& env) {
+  if (!options.chooses_devices || !options.core.providers.empty()) return;
+  const std::vector<const OrtEpDevice*> devices = Ranked(env);
+  std::vector<const OrtEpDevice*> chosen =
+      options.delegate != nullptr ? ChosenByDelegate(options, devices) : ChosenBy(options.policy, devices);
+  if (chosen.empty())
+    Fail(ErrorCode::kFail, "no device is chosen; see the delegate, or the policy and GetEpDevices");
+  while (!chosen.empty()) {  // a provider gets all of its devices at once
+    const auto others = std::ranges::stable_partition(
+        chosen, [provider = chosen.front()->provider](const OrtEpDevice* device) { return device->provider == provider; });
+    AppendDevices(options, env, {chosen.begin(), others.begin()}, {});
+    chosen.erase(chosen.begin(), others.begin());
+  }
 }
 
 OrtHardwareDeviceType HardwareDevice_Type(const OrtHardwareDevice* device) {
@@ -168,8 +213,14 @@ const OrtKeyValuePairs* EpDevice_EpOptions(const OrtEpDevice* ep_device) {
 const OrtHardwareDevice* EpDevice_Device(const OrtEpDevice* ep_device) {
   return ep_device == nullptr ? nullptr : ep_device->device;
 }
-const OrtMemoryInfo* EpDevice_MemoryInfo(const OrtEpDevice* ep_device, OrtDeviceMemoryType /*memory_type*/) noexcept {
-  return ep_device == nullptr ? nullptr : ep_device->memory;
+const OrtMemoryInfo* EpDevice_MemoryInfo(const OrtEpDevice* ep_device, OrtDeviceMemoryType memory_type) noexcept {
+  if (ep_device == nullptr) return nullptr;
+  return memory_type == OrtDeviceMemoryType_HOST_ACCESSIBLE ? ep_device->host_memory : ep_device->memory;
 }
 
 }  // namespace tessera::c_abi
+
+void OrtEnv::TellDevices(std::vector<const OrtEpDevice*> of_libraries) {
+  devices = {&tessera::c_abi::CpuDevice()};
+  devices.insert(devices.end(), of_libraries.begin(), of_libraries.end());
+}

@@ -52,7 +52,9 @@ void MakeEnv(const EnvSettings& settings, OrtEnv** out) {
       options.global_threads = settings.threads->threads;
       options.global_threads.start = StarterOf(settings.threads->functions);
     }
+    if (settings.config != nullptr) options.config = settings.config->entries;
     auto env = std::make_unique<OrtEnv>(options);
+    env->TellDevices({});
     env->log_level = settings.level;
     env->global_threads = settings.threads != nullptr;
     env->denormal_as_zero = settings.threads != nullptr && settings.threads->denormal_as_zero;

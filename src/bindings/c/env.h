@@ -26,6 +26,10 @@ struct OrtEnv {
   std::mutex mutex;
   tessera::ThreadWorkObserver observer;   // of threads of sessions that are made from now on; behind the mutex
   std::vector<OrtAllocator*> registered;  // the clients'
+  std::vector<const OrtEpDevice*> devices;  // that GetEpDevices shows, until libraries come or go
+
+  /// The devices of the libraries that are registered, from now on.
+  void TellDevices(std::vector<const OrtEpDevice*> of_libraries);
 };
 
 namespace tessera::c_abi {

@@ -11,6 +11,7 @@
 
 #include "base/fork.h"
 #include "bindings/c/entry.h"
+#include "bindings/c/value.h"
 
 namespace tessera::c_abi {
 namespace {
@@ -56,7 +57,11 @@ InternedNames& TheNames() {
   return names;
 }
 
-OrtMemoryInfoDeviceType DeviceOf(DeviceType device) noexcept {
+const OrtMemoryInfo& InfoOf(const OrtMemoryDevice& device) noexcept {
+  return reinterpret_cast<const OrtMemoryInfo&>(device);
+}
+
+OrtMemoryInfoDeviceType TypeOf(DeviceType device) noexcept {
   switch (device) {
     case DeviceType::kCpu: return OrtMemoryInfoDeviceType_CPU;
     case DeviceType::kGpu: return OrtMemoryInfoDeviceType_GPU;
@@ -96,8 +101,60 @@ const OrtMemoryInfo* InfoOf(const MemoryInfo& memory) {
   const OrtDeviceMemoryType kind =
       memory.host_accessible ? OrtDeviceMemoryType_HOST_ACCESSIBLE : OrtDeviceMemoryType_DEFAULT;
   all.infos.push_back(
-      {memory, {name, OrtDeviceAllocator, OrtMemTypeDefault, DeviceOf(memory.device), kind, 0, memory.device_id, 0}});
+      {memory, {name, OrtDeviceAllocator, OrtMemTypeDefault, TypeOf(memory.device), kind, 0, memory.device_id, 0}});
   return &all.infos.back().second;
+}
+
+const OrtMemoryDevice* DeviceOf(const OrtMemoryInfo& info) noexcept {
+  return reinterpret_cast<const OrtMemoryDevice*>(&info);
+}
+
+const OrtMemoryInfo* Kept(const OrtMemoryInfo& info) {
+  OrtMemoryInfo kept = info;
+  kept.name = Interned(info.name);
+  InternedNames& all = TheNames();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [memory, known] : all.infos) {
+    if (known == kept) return &known;
+  }
+  all.infos.push_back({MemoryOf(kept), kept});
+  return &all.infos.back().second;
+}
+
+const OrtMemoryDevice* MemoryInfo_GetMemoryDevice(const OrtMemoryInfo* memory_info) noexcept {
+  return memory_info == nullptr ? nullptr : DeviceOf(*memory_info);
+}
+
+// Null where it is no tensor.
+const OrtMemoryDevice* Value_GetMemoryDevice(const OrtValue* value) noexcept {
+  const Tensor* tensor = value == nullptr ? nullptr : value->tensor_if();
+  try {
+    return tensor == nullptr ? nullptr : DeviceOf(*InfoOf(tensor->memory()));
+  } catch (...) {  // no memory for what the process keeps of it
+    return nullptr;
+  }
+}
+
+bool MemoryDevice_AreEqual(const OrtMemoryDevice* a, const OrtMemoryDevice* b) noexcept {
+  if (a == nullptr || b == nullptr) return a == b;
+  const OrtMemoryInfo &one = InfoOf(*a), &other = InfoOf(*b);
+  return one.device == other.device && one.kind == other.kind && one.vendor == other.vendor && one.id == other.id;
+}
+
+OrtMemoryInfoDeviceType MemoryDevice_GetDeviceType(const OrtMemoryDevice* memory_device) noexcept {
+  return memory_device == nullptr ? OrtMemoryInfoDeviceType_CPU : InfoOf(*memory_device).device;
+}
+
+OrtDeviceMemoryType MemoryDevice_GetMemoryType(const OrtMemoryDevice* memory_device) noexcept {
+  return memory_device == nullptr ? OrtDeviceMemoryType_DEFAULT : InfoOf(*memory_device).kind;
+}
+
+uint32_t MemoryDevice_GetVendorId(const OrtMemoryDevice* memory_device) noexcept {
+  return memory_device == nullptr ? 0 : InfoOf(*memory_device).vendor;
+}
+
+uint32_t MemoryDevice_GetDeviceId(const OrtMemoryDevice* memory_device) noexcept {
+  return memory_device == nullptr ? 0 : static_cast<uint32_t>(InfoOf(*memory_device).id);
 }
 
 OrtStatusPtr CreateMemoryInfo(const char* name, OrtAllocatorType type, int id, OrtMemType mem_type,

@@ -22,6 +22,10 @@ struct OrtMemoryInfo {
 
 namespace tessera::c_abi {
 
+/// Where the memory is, whatever its buffers are called and who allocates them: a memory info of which only that counts.
+const OrtMemoryDevice* DeviceOf(const OrtMemoryInfo& info) noexcept;
+/// The same memory in an object that lives as long as the process, by which InfoOf knows it from now on.
+const OrtMemoryInfo* Kept(const OrtMemoryInfo& info);
 /// The name in memory that lives as long as the process.
 const char* Interned(std::string_view name);
 /// The memory that a client means.

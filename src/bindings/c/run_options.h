@@ -8,6 +8,8 @@
 #include "tessera/session.h"
 
 struct OrtRunOptions {
+  OrtRunOptions() { core.binding = this; }
+
   tessera::RunOptions core;
   std::map<std::string, std::string, std::less<>> config;
   int log_severity = -1;  // the session's

@@ -29,7 +29,7 @@ void Make(const OrtEnv* env, const OrtSessionOptions* options, OrtSession** out,
   Given(out, "out");
   static const OrtSessionOptions plain;
   OrtSessionOptions given = options == nullptr ? plain : *options;
-  ChooseDevices(given);
+  ChooseDevices(given, environment);
   std::vector<LogLine> notes;
   SessionOptions core = OptionsFor(given, environment, notes);
   std::unique_ptr<SessionLog> log;
@@ -200,14 +200,17 @@ OrtStatusPtr SessionGetProfilingStartTimeNs(const OrtSession* session, uint64_t*
   });
 }
 
-// None of the providers has an option that changes after the load.
 OrtStatusPtr SetEpDynamicOptions(OrtSession* sess, const char* const* keys, const char* const* values,
                                  size_t kv_len) noexcept {
   return Guarded([&] {
-    Loaded(sess);
+    const Session& loaded = Loaded(sess);
     Require(kv_len > 0 && keys != nullptr && values != nullptr, "no options are given");
-    for (size_t i = 0; i < kv_len; ++i)
+    std::vector<std::pair<std::string_view, std::string_view>> options;
+    for (size_t i = 0; i < kv_len; ++i) {
       Require(keys[i] != nullptr && *keys[i] != '\0' && values[i] != nullptr, "option {} has no name or no value", i);
+      options.emplace_back(keys[i], values[i]);
+    }
+    for (const ProviderEntry& entry : loaded.state()->resources.providers) entry.provider->SetDynamicOptions(options);
   });
 }
 

@@ -30,6 +30,7 @@ struct OrtSessionOptions {
   int intra_op_threads = 0, inter_op_threads = 0;
   bool per_session_threads = true;
   tessera::c_abi::ThreadFunctions thread_functions;
+  bool chooses_devices = false;  // by the policy or the delegate, where no provider is appended
   OrtExecutionProviderDevicePolicy policy = OrtExecutionProviderDevicePolicy_DEFAULT;
   EpSelectionDelegate delegate = nullptr;
   void* delegate_state = nullptr;
@@ -49,13 +50,15 @@ SessionOptions OptionsFor(const OrtSessionOptions& given, OrtEnv& env, std::vect
 /// The client's weights.
 void TakeInitializers(const OrtSessionOptions& given, SessionOptions& core);
 
-/// Asks the client's delegate for providers, where it gave one and no provider.
-void ChooseDevices(OrtSessionOptions& options);
+/// Appends the providers that the client's policy or delegate chooses, where it gave one and no provider.
+void ChooseDevices(OrtSessionOptions& options, const OrtEnv& env);
 
 /// Where external data of a model from memory lies; empty where the client does not say.
 std::filesystem::path ExternalFolder(const OrtSessionOptions* options);
 
 /// Takes an entry that stands for an option of its own ("session.intra_op_num_threads"); false where it is none.
 bool TakeMirror(OrtSessionOptions& options, std::string_view key, std::string_view value);
+/// The entries that stand for options, for who reads them there.
+void FillMirrors(OrtSessionOptions& options);
 
 }  // namespace tessera::c_abi

@@ -1,0 +1,32 @@
+#pragma once
+
+// Parts of graphs that a library compiles.
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bindings/c/views/graph_view.h"
+#include "plugin/ep.h"
+#include "tessera/provider/kernel.h"
+
+namespace tessera::plugin {
+
+struct SubgraphToCompile {
+  const Node& fused_node;
+  GraphViewer graph;
+  bool drops_constants;
+};
+
+/// Where a constant lies as the library reads it.
+using PlaceConstant = std::function<Tensor(const Tensor& constant)>;
+
+/// One kernel for each. Throws Error with what the library says, and where what it gives cannot be used; nothing of it is
+/// left then.
+std::vector<std::unique_ptr<Kernel>> CompileGraphs(const std::shared_ptr<Ep>& ep,
+                                                   std::span<const SubgraphToCompile> subgraphs,
+                                                   const std::shared_ptr<const c_abi::ModelFacts>& facts,
+                                                   const PlaceConstant& place);
+
+}  // namespace tessera::plugin

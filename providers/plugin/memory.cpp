@@ -1,0 +1,126 @@
+#include "plugin/memory.h"
+
+#include "base/check.h"
+#include "bindings/c/entry.h"
+#include "bindings/c/memory_info.h"
+#include "bindings/c/value.h"
+#include "plugin/stream.h"
+
+namespace tessera::plugin {
+namespace {
+
+using c_abi::ThrowIfFailed;
+
+class PluginAllocator final : public Allocator {
+ public:
+  PluginAllocator(std::shared_ptr<Ep> ep, OrtAllocator& allocator, const OrtMemoryInfo& memory)
+      : ep_(std::move(ep)), allocator_(allocator), memory_(c_abi::MemoryOf(memory)) {}
+  ~PluginAllocator() override {
+    try {
+      ep_->factory().ReleaseAllocator(&ep_->factory(), &allocator_);
+    } catch (...) {  // nobody is left to hear of it
+    }
+  }
+
+  const MemoryInfo& memory() const noexcept override { return memory_; }
+  bool addressable() const noexcept override { return false; }  // the library alone knows what an address means
+  void* Allocate(size_t bytes) override {
+    if (bytes == 0) return nullptr;
+    void* buffer = allocator_.Alloc(&allocator_, bytes);
+    if (buffer == nullptr)
+      Fail(ErrorCode::kRuntimeException, "{}: no {} bytes of {} memory are left", ep_->name(), bytes, memory_.name);
+    return buffer;
+  }
+  void Free(void* buffer) noexcept override {
+    try {
+      if (buffer != nullptr) allocator_.Free(&allocator_, buffer);
+    } catch (...) {  // it stays taken
+    }
+  }
+
+ private:
+  const std::shared_ptr<Ep> ep_;
+  OrtAllocator& allocator_;
+  const MemoryInfo memory_;
+};
+
+class PluginTransfer final : public DataTransfer {
+ public:
+  PluginTransfer(std::shared_ptr<Ep> ep, OrtDataTransferImpl& impl) : ep_(std::move(ep)), impl_(impl) {}
+  ~PluginTransfer() override {
+    try {
+      impl_.Release(&impl_);
+    } catch (...) {  // nobody is left to hear of it
+    }
+  }
+
+  bool CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept override {
+    try {
+      return impl_.CanCopy(&impl_, c_abi::DeviceOf(*c_abi::InfoOf(from)), c_abi::DeviceOf(*c_abi::InfoOf(to)));
+    } catch (...) {
+      return false;
+    }
+  }
+
+  void Copy(const Tensor& from, Tensor& to, Stream* stream) override {
+    const OrtValue source{Value(from)};
+    OrtValue target{Value(to)};
+    const OrtValue* sources[] = {&source};
+    OrtValue* targets[] = {&target};
+    auto* own = dynamic_cast<PluginStream*>(stream);
+    OrtSyncStream* streams[] = {own == nullptr ? nullptr : &own->stream()};
+    ThrowIfFailed(impl_.CopyTensors(&impl_, sources, targets, own == nullptr ? nullptr : streams, 1));
+  }
+
+ private:
+  const std::shared_ptr<Ep> ep_;
+  OrtDataTransferImpl& impl_;
+};
+
+OrtAllocator* AllocatorFor(Ep& ep, const OrtMemoryInfo& memory) {
+  OrtAllocator* made = nullptr;
+  OrtEpFactory& factory = ep.factory();
+  if (ep->CreateAllocator != nullptr) {
+    ThrowIfFailed(ep->CreateAllocator(ep.get(), &memory, &made));
+  } else if (factory.ort_version_supported >= 23 && factory.CreateAllocator != nullptr) {
+    ThrowIfFailed(factory.CreateAllocator(&factory, &memory, nullptr, &made));
+  }
+  return made;
+}
+
+}  // namespace
+
+std::unique_ptr<Allocator> MakeAllocator(const std::shared_ptr<Ep>& ep, const OrtMemoryInfo& memory) {
+  OrtAllocator* allocator = AllocatorFor(*ep, memory);
+  if (allocator == nullptr) return nullptr;
+  Require(ep->factory().ReleaseAllocator != nullptr && allocator->Alloc != nullptr && allocator->Free != nullptr,
+          "the library's allocator of {} memory lacks Alloc or Free, or its factory ReleaseAllocator", memory.name);
+  return std::make_unique<PluginAllocator>(ep, *allocator, memory);
+}
+
+std::unique_ptr<DataTransfer> MakeTransfer(const std::shared_ptr<Ep>& ep) {
+  OrtEpFactory& factory = ep->factory();
+  OrtDataTransferImpl* impl = nullptr;
+  if (factory.ort_version_supported >= 23 && factory.CreateDataTransfer != nullptr)
+    ThrowIfFailed(factory.CreateDataTransfer(&factory, &impl));
+  Require(impl != nullptr && impl->Release != nullptr && impl->CanCopy != nullptr && impl->CopyTensors != nullptr,
+          "the library has memory of its own, and no complete way to copy there (CreateDataTransfer)");
+  return std::make_unique<PluginTransfer>(ep, *impl);
+}
+
+PlaceConstant ConstantsIn(const std::shared_ptr<Ep>& ep, const OrtMemoryInfo* memory) {
+  if (memory == nullptr) return [](const Tensor& constant) { return constant; };
+  const std::shared_ptr<Allocator> allocator = MakeAllocator(ep, *memory);
+  if (allocator == nullptr) return [](const Tensor& constant) { return constant; };
+  const std::shared_ptr<DataTransfer> transfer = MakeTransfer(ep);
+  return [allocator, transfer](const Tensor& constant) {
+    void* buffer = allocator->Allocate(constant.byte_size());
+    const std::shared_ptr<void> owner(buffer, [allocator](void* memory_of_it) { allocator->Free(memory_of_it); });
+    if (buffer == nullptr) return constant;  // nothing to copy
+    Tensor placed = Tensor::Share(constant.type(), constant.shape(), buffer, owner, allocator->memory());
+    transfer->Copy(constant, placed, nullptr);
+    return placed;
+  };
+}
+
+}  // namespace tessera::plugin

@@ -1,0 +1,152 @@
+#include "plugin/plugin_provider.h"
+
+#include <set>
+
+#include "base/check.h"
+#include "bindings/c/entry.h"
+#include "bindings/c/memory_info.h"
+#include "bindings/c/run_options.h"
+#include "plugin/compiled_kernel.h"
+#include "plugin/memory.h"
+#include "plugin/registry_kernel.h"
+#include "plugin/stream.h"
+
+namespace tessera::plugin {
+namespace {
+
+using c_abi::ThrowIfFailed;
+
+/// The options as the library reads them: the client's own object where it has one.
+template <class Call>
+void WithOptions(const RunOptions& options, const Call& call) {
+  if (options.binding != nullptr) return call(static_cast<const OrtRunOptions*>(options.binding));
+  OrtRunOptions shown;
+  shown.core.tag = options.tag;
+  call(&shown);
+}
+
+/// Memory of its own, where the library says that it has some.
+const OrtMemoryInfo* DeviceMemoryOf(const Ep& ep) {
+  for (const OrtEpDevice* device : ep.devices()) {
+    if (device->memory != nullptr && !c_abi::MemoryOf(*device->memory).host_accessible) return device->memory;
+  }
+  return nullptr;
+}
+
+bool AllowsConcurrency(const Ep& ep) {
+  if (!ep.HasSince(24) || ep->IsConcurrentRunSupported == nullptr) return true;
+  bool allows = true;
+  ThrowIfFailed(ep->IsConcurrentRunSupported(ep.get(), &allows));
+  return allows;
+}
+
+}  // namespace
+
+PluginProvider::PluginProvider(std::shared_ptr<Ep> ep)
+    : ep_(std::move(ep)),
+      name_(ep_->devices().front()->provider),
+      device_memory_(DeviceMemoryOf(*ep_)),
+      memory_(device_memory_ == nullptr ? MemoryInfo() : c_abi::MemoryOf(*device_memory_)),
+      concurrent_(AllowsConcurrency(*ep_)) {}
+
+std::string PluginProvider::DeviceName() const {
+  const OrtHardwareDevice& device = *ep_->devices().front()->device;
+  if (device.type == OrtHardwareDeviceType_CPU) return {};
+  return fmt::format("{} {} {:04x}:{:04x}", device.vendor, device.type == OrtHardwareDeviceType_GPU ? "GPU" : "NPU",
+                     device.vendor_id, device.device_id);
+}
+
+void PluginProvider::OnModel(const ModelMetadata& metadata, const std::filesystem::path& file) {
+  facts_ = c_abi::FactsOf(metadata, metadata.version != 0, file);
+}
+
+std::vector<ComputeCapability> PluginProvider::GetCapability(const GraphViewer& graph, const KernelLookup& /*kernels*/,
+                                                             RefusalSink& refusals) const {
+  const std::unique_ptr<OrtGraph> view = c_abi::ViewOf(graph, facts_);
+  OrtEpGraphSupportInfo info(*view);
+  info.registry = RegistryOf(*ep_);
+  ThrowIfFailed((*ep_)->GetCapability(ep_->get(), view.get(), &info));
+  std::set<NodeIndex> claimed;
+  std::vector<ComputeCapability> capabilities;
+  for (Claim& claim : info.claims) {
+    claimed.insert(claim.nodes.begin(), claim.nodes.end());
+    capabilities.push_back({.nodes = claim.nodes,
+                            .fuse = true,
+                            .name = claim.nodes.size() == 1 ? graph.node(claim.nodes.front()).op_type : name_,
+                            .whole = true,
+                            .tag = static_cast<int64_t>(claims_.size())});
+    claims_.push_back(std::move(claim));
+  }
+  for (const NodeIndex index : graph.nodes()) {
+    if (!claimed.contains(index) && graph.node(index).provider.empty())
+      refusals.Refuse(index, "the library does not claim it");
+  }
+  return capabilities;
+}
+
+std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const FusedSubgraph> subgraphs,
+                                                             const CompileContext& /*context*/) {
+  std::vector<std::unique_ptr<Kernel>> kernels(subgraphs.size());
+  std::vector<SubgraphToCompile> compiled;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < subgraphs.size(); ++i) {
+    const Claim& claim = claims_.at(static_cast<size_t>(subgraphs[i].tag));
+    if (claim.single) {
+      kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_);
+    } else {
+      compiled.push_back({*subgraphs[i].fused_node, subgraphs[i].graph, claim.drops_constants});
+      places.push_back(i);
+    }
+  }
+  if (compiled.empty()) return kernels;
+  std::vector<std::unique_ptr<Kernel>> made = CompileGraphs(ep_, compiled, facts_, ConstantsIn(ep_, device_memory_));
+  for (size_t k = 0; k < made.size(); ++k) kernels[places[k]] = std::move(made[k]);
+  return kernels;
+}
+
+std::unique_ptr<Allocator> PluginProvider::CreateAllocator() {
+  return device_memory_ == nullptr ? nullptr : MakeAllocator(ep_, *device_memory_);
+}
+
+std::unique_ptr<DataTransfer> PluginProvider::CreateDataTransfer() {
+  return device_memory_ == nullptr ? nullptr : MakeTransfer(ep_);
+}
+
+std::unique_ptr<Stream> PluginProvider::CreateStream() {
+  return device_memory_ == nullptr ? nullptr : MakeStream(ep_, *device_memory_);
+}
+
+void PluginProvider::OnLoaded() {
+  if (ep_->HasSince(27) && (*ep_)->OnSessionInitializationEnd != nullptr)
+    ThrowIfFailed((*ep_)->OnSessionInitializationEnd(ep_->get()));
+}
+
+bool PluginProvider::WatchesRuns() const noexcept {
+  return (*ep_)->OnRunStart != nullptr || (*ep_)->OnRunEnd != nullptr;
+}
+
+void PluginProvider::OnRunStart(const RunOptions& options) {
+  if ((*ep_)->OnRunStart == nullptr) return;
+  WithOptions(options,
+              [&](const OrtRunOptions* shown) { ThrowIfFailed((*ep_)->OnRunStart(ep_->get(), shown)); });
+}
+
+void PluginProvider::OnRunEnd(const RunOptions& options, bool synchronize) {
+  if ((*ep_)->OnRunEnd == nullptr) return;
+  WithOptions(options,
+              [&](const OrtRunOptions* shown) { ThrowIfFailed((*ep_)->OnRunEnd(ep_->get(), shown, synchronize)); });
+}
+
+void PluginProvider::SetDynamicOptions(std::span<const std::pair<std::string_view, std::string_view>> options) {
+  if ((*ep_)->SetDynamicOptions == nullptr) return;
+  std::vector<std::string> texts;  // ended by zeros
+  texts.reserve(2 * options.size());
+  std::vector<const char*> keys, values;
+  for (const auto& [key, value] : options) {
+    keys.push_back(texts.emplace_back(key).c_str());
+    values.push_back(texts.emplace_back(value).c_str());
+  }
+  ThrowIfFailed((*ep_)->SetDynamicOptions(ep_->get(), keys.data(), values.data(), keys.size()));
+}
+
+}  // namespace tessera::plugin

@@ -1,0 +1,54 @@
+#pragma once
+
+// A library's provider as the session knows providers.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/c/views/graph_view.h"
+#include "plugin/claims.h"
+#include "plugin/ep.h"
+#include "tessera/provider/execution_provider.h"
+
+namespace tessera::plugin {
+
+class PluginProvider final : public ExecutionProvider {
+ public:
+  explicit PluginProvider(std::shared_ptr<Ep> ep);
+
+  std::string_view name() const noexcept override { return name_; }
+  bool ClaimsModelAsWritten() const noexcept override { return true; }
+  bool ClaimsOnlyAsWritten() const noexcept override { return true; }
+  std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels,
+                                               RefusalSink& refusals) const override;
+  const KernelRegistry& kernels() const noexcept override { return none_; }
+  std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs,
+                                               const CompileContext& context) override;
+
+  MemoryInfo memory() const noexcept override { return memory_; }
+  std::unique_ptr<Allocator> CreateAllocator() override;
+  std::unique_ptr<DataTransfer> CreateDataTransfer() override;
+  std::unique_ptr<Stream> CreateStream() override;
+  std::string DeviceName() const override;
+
+  void OnModel(const ModelMetadata& metadata, const std::filesystem::path& file) override;
+  void OnLoaded() override;
+  bool WatchesRuns() const noexcept override;
+  void OnRunStart(const RunOptions& options) override;
+  void OnRunEnd(const RunOptions& options, bool synchronize) override;
+  bool AllowsConcurrentRuns() const noexcept override { return concurrent_; }
+  void SetDynamicOptions(std::span<const std::pair<std::string_view, std::string_view>> options) override;
+
+ private:
+  const std::shared_ptr<Ep> ep_;
+  const std::string name_;
+  const KernelRegistry none_;  // it has kernels for nodes as written, made by Compile
+  const OrtMemoryInfo* device_memory_ = nullptr;
+  MemoryInfo memory_;
+  bool concurrent_ = true;
+  std::shared_ptr<const c_abi::ModelFacts> facts_ = std::make_shared<c_abi::ModelFacts>();
+  mutable std::vector<Claim> claims_;  // by tag
+};
+
+}  // namespace tessera::plugin

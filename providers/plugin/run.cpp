@@ -1,0 +1,43 @@
+#include "plugin/run.h"
+
+#include "base/check.h"
+
+namespace tessera::plugin {
+namespace {
+
+bool Fits(const Tensor& tensor, const TypeInfo& type) {
+  if (type.element != ElementType::kUndefined && tensor.type() != type.element) return false;
+  if (!type.shape) return true;
+  if (tensor.shape().rank() != type.shape->size()) return false;
+  for (size_t i = 0; i < type.shape->size(); ++i) {
+    if ((*type.shape)[i].known() && (*type.shape)[i].value != tensor.shape()[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Outputs::Outputs(const GraphViewer& graph, std::string owner) : owner_(std::move(owner)) {
+  for (const ValueIndex output : graph.outputs()) {
+    if (output == kNone) {
+      declared_.emplace_back();
+    } else {
+      declared_.push_back({graph.value(output).name, graph.value(output).type});
+    }
+  }
+}
+
+void Outputs::Check(OrtKernelContext& run) const {
+  for (size_t i = 0; i < declared_.size(); ++i) {
+    if (!run.context.has_output(i)) continue;
+    const Tensor* computed = run.outputs[i].tensor_if();
+    if (computed == nullptr || !computed->defined())
+      Fail(ErrorCode::kEpFail, "'{}': the library did not compute output '{}'", owner_, declared_[i].name);
+    if (Fits(*computed, declared_[i].type)) continue;
+    Fail(ErrorCode::kEpFail, "'{}': the library computed output '{}' as {} {}, but it is {} {}", owner_, declared_[i].name,
+         ElementTypeName(computed->type()), computed->shape(), declared_[i].type.ToString(),
+         declared_[i].type.shape ? ToString(*declared_[i].type.shape) : "");
+  }
+}
+
+}  // namespace tessera::plugin

@@ -1,0 +1,31 @@
+#pragma once
+
+// What compiled parts and registered kernels have in common when they run.
+
+#include <string>
+#include <vector>
+
+#include "bindings/c/kernels/kernel_context.h"
+#include "plugin/stream.h"
+#include "tessera/provider/graph.h"
+
+namespace tessera::plugin {
+
+/// What a part's outputs are declared to be: the rest of the plan relies on it.
+class Outputs {
+ public:
+  Outputs(const GraphViewer& graph, std::string owner);
+  /// After a run. Throws Error for an output that somebody wants and that was not computed, and for one of another type or
+  /// shape than it should have.
+  void Check(OrtKernelContext& run) const;
+
+ private:
+  struct Declared {
+    std::string name;
+    TypeInfo type;
+  };
+  std::vector<Declared> declared_;
+  std::string owner_;
+};
+
+}  // namespace tessera::plugin

@@ -1,0 +1,74 @@
+#include "plugin/source.h"
+
+#include "base/ascii.h"
+#include "base/check.h"
+#include "bindings/c/entry.h"
+#include "bindings/c/session_options.h"
+#include "plugin/ep.h"
+#include "plugin/plugin_provider.h"
+
+namespace tessera::plugin {
+namespace {
+
+DeviceType TypeOf(const OrtEpDevice& device) {
+  switch (device.device->type) {
+    case OrtHardwareDeviceType_GPU: return DeviceType::kGpu;
+    case OrtHardwareDeviceType_NPU: return DeviceType::kNpu;
+    default: return DeviceType::kCpu;
+  }
+}
+
+/// The session's options as the library reads them: its own under the provider's name, and those that stand for options of
+/// Tessera's as entries, too.
+OrtSessionOptions OptionsFor(const std::vector<const OrtEpDevice*>& devices, const ProviderOptions& options,
+                             const SessionOptions& session) {
+  OrtSessionOptions shown;
+  shown.core = session;
+  shown.config = session.provider_config;
+  shown.config.insert(session.config.begin(), session.config.end());
+  shown.intra_op_threads = session.intra_op_threads;
+  shown.inter_op_threads = session.inter_op_threads;
+  shown.per_session_threads = !session.use_global_threads;
+  c_abi::FillMirrors(shown);
+  const std::string prefix = fmt::format("ep.{}.", AsciiLower(devices.front()->provider));
+  for (const auto& [key, value] : options) shown.config.insert_or_assign(prefix + key, value);
+  for (const OrtEpDevice* device : devices) {
+    for (const auto& [key, value] : device->options.entries) shown.config.try_emplace(prefix + key, value);
+  }
+  return shown;
+}
+
+}  // namespace
+
+Source::Source(const std::shared_ptr<Library>& library, std::vector<const OrtEpDevice*> devices)
+    : library_(library),
+      devices_(std::move(devices)),
+      name_(devices_.front()->provider),
+      library_name_(library->name()) {
+  factory_.name = name_;
+  factory_.cli_name = factory_.name;
+  factory_.device = TypeOf(*devices_.front());
+}
+
+std::unique_ptr<ExecutionProvider> Source::Create(const ProviderOptions& options, const SessionOptions& session) {
+  std::shared_ptr<Library> library = library_.lock();
+  Require(library != nullptr, "library '{}' was unregistered", library_name_);
+  const OrtSessionOptions shown = OptionsFor(devices_, options, session);
+  auto logger = std::make_unique<OrtLogger>(session.log_id.empty() ? library_name_ : session.log_id,
+                                            session.log_level.value_or(LogLevel::kWarning));
+  std::vector<const OrtHardwareDevice*> hardware;
+  std::vector<const OrtKeyValuePairs*> metadata;
+  for (const OrtEpDevice* device : devices_) {
+    hardware.push_back(device->device);
+    metadata.push_back(&device->metadata);
+  }
+  OrtEpFactory& factory = *devices_.front()->factory;
+  OrtEp* made = nullptr;
+  c_abi::ThrowIfFailed(factory.CreateEp(&factory, hardware.data(), metadata.data(), hardware.size(), &shown, logger.get(),
+                                        &made));
+  Require(made != nullptr, "the library made no provider");
+  return std::make_unique<PluginProvider>(
+      std::make_shared<Ep>(std::move(library), factory, *made, devices_, std::move(logger)));
+}
+
+}  // namespace tessera::plugin

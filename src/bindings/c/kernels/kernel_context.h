@@ -1,0 +1,30 @@
+#pragma once
+
+// A node's run as kernels and compiled graphs of clients see it.
+
+#include <memory>
+#include <span>
+
+#include "base/small_array.h"
+#include "bindings/c/logger.h"
+#include "bindings/c/value.h"
+#include "onnxruntime/onnxruntime_c_api.h"
+#include "tessera/provider/kernel.h"
+
+/// Lives as long as one Compute.
+struct OrtKernelContext {
+  /// `inputs`: all of them, null where one is omitted, instead of the context's own.
+  OrtKernelContext(tessera::KernelContext& its_context, std::span<const tessera::Value* const> its_inputs,
+                   const OrtLogger& its_logger, OrtSyncStream* its_stream)
+      : context(its_context),
+        inputs(its_inputs),
+        logger(its_logger),
+        stream(its_stream),
+        outputs(its_context.num_outputs()) {}
+
+  tessera::KernelContext& context;
+  const std::span<const tessera::Value* const> inputs;
+  const OrtLogger& logger;
+  OrtSyncStream* const stream;                   // null: none
+  tessera::SmallArray<OrtValue, 8> outputs;      // views of those that were asked for
+};
