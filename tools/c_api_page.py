@@ -21,7 +21,7 @@ TABLES = [
     ("OrtModelPackageApi", "model_package_api"),
 ]
 # Groups that are work of their own.
-APART = {"kCustomOperators", "kGraphViews", "kModelEditor", "kCompiling", "kPlugins"}
+APART = {"kCustomOperators", "kModelEditor", "kCompiling", "kPlugins"}
 
 INTRODUCTION = """# The C ABI
 

@@ -1,0 +1,135 @@
+// Nodes.
+
+#include "bindings/c/views/node.h"
+
+#include "bindings/c/entry.h"
+#include "bindings/c/views/list.h"
+#include "graph/schema.h"
+#include "onnx/defs/schema.h"
+
+namespace tessera::c_abi {
+namespace {
+
+const OrtNode& ViewedNode(const OrtNode* node) { return Given(node, "the node"); }
+
+template <class Container>
+OrtStatusPtr CountOf(const OrtNode* node, Container OrtNode::* list, size_t* out) noexcept {
+  return Guarded([&] { Given(out, "out") = (ViewedNode(node).*list).size(); });
+}
+
+OrtStatusPtr CopyValues(const OrtNode* node, std::vector<const OrtValueInfo*> OrtNode::* list, const OrtValueInfo** to,
+                        size_t room, std::string_view what) noexcept {
+  return Guarded([&] { CopyList<OrtValueInfo>(ViewedNode(node).*list, to, room, what); });
+}
+
+/// Whether the operator has an attribute of that name that nodes may leave out.
+bool MayBeLeftOut(const Node& node, const std::string& attribute) {
+  const onnx::OpSchema* schema = FindSchema(node);
+  if (schema == nullptr) return false;
+  const auto found = schema->attributes().find(attribute);
+  return found != schema->attributes().end() && !found->second.required;
+}
+
+constexpr auto kNotFound = static_cast<ErrorCode>(ORT_NOT_FOUND);
+
+}  // namespace
+
+// Views own their nodes.
+void ReleaseNode(OrtNode* /*input*/) {}
+
+OrtStatusPtr Node_GetId(const OrtNode* node, size_t* node_id) noexcept {
+  return Guarded([&] { Given(node_id, "out") = static_cast<size_t>(ViewedNode(node).node.index); });
+}
+
+OrtStatusPtr Node_GetName(const OrtNode* node, const char** node_name) noexcept {
+  return Guarded([&] { Given(node_name, "out") = ViewedNode(node).node.name.c_str(); });
+}
+
+OrtStatusPtr Node_GetOperatorType(const OrtNode* node, const char** operator_type) noexcept {
+  return Guarded([&] { Given(operator_type, "out") = ViewedNode(node).node.op_type.c_str(); });
+}
+
+OrtStatusPtr Node_GetDomain(const OrtNode* node, const char** domain_name) noexcept {
+  return Guarded([&] { Given(domain_name, "out") = ViewedNode(node).node.domain.c_str(); });
+}
+
+OrtStatusPtr Node_GetSinceVersion(const OrtNode* node, int* since_version) noexcept {
+  return Guarded([&] { Given(since_version, "out") = ViewedNode(node).node.since_version; });
+}
+
+OrtStatusPtr Node_GetEpName(const OrtNode* node, const char** out) noexcept {
+  return Guarded([&] { Given(out, "out") = ViewedNode(node).node.provider.c_str(); });
+}
+
+OrtStatusPtr Node_GetGraph(const OrtNode* node, const OrtGraph** graph) noexcept {
+  return Guarded([&] { Given(graph, "out") = ViewedNode(node).view; });
+}
+
+OrtStatusPtr Node_GetNumInputs(const OrtNode* node, size_t* num_inputs) noexcept {
+  return CountOf(node, &OrtNode::inputs, num_inputs);
+}
+
+OrtStatusPtr Node_GetInputs(const OrtNode* node, const OrtValueInfo** inputs, size_t num_inputs) noexcept {
+  return CopyValues(node, &OrtNode::inputs, inputs, num_inputs, "inputs");
+}
+
+OrtStatusPtr Node_GetNumOutputs(const OrtNode* node, size_t* num_outputs) noexcept {
+  return CountOf(node, &OrtNode::outputs, num_outputs);
+}
+
+OrtStatusPtr Node_GetOutputs(const OrtNode* node, const OrtValueInfo** outputs, size_t num_outputs) noexcept {
+  return CopyValues(node, &OrtNode::outputs, outputs, num_outputs, "outputs");
+}
+
+OrtStatusPtr Node_GetNumImplicitInputs(const OrtNode* node, size_t* num_implicit_inputs) noexcept {
+  return CountOf(node, &OrtNode::implicit_inputs, num_implicit_inputs);
+}
+
+OrtStatusPtr Node_GetImplicitInputs(const OrtNode* node, const OrtValueInfo** implicit_inputs,
+                                    size_t num_implicit_inputs) noexcept {
+  return CopyValues(node, &OrtNode::implicit_inputs, implicit_inputs, num_implicit_inputs, "implicit inputs");
+}
+
+OrtStatusPtr Node_GetNumAttributes(const OrtNode* node, size_t* num_attributes) noexcept {
+  return CountOf(node, &OrtNode::attributes, num_attributes);
+}
+
+OrtStatusPtr Node_GetAttributes(const OrtNode* node, const OrtOpAttr** attributes, size_t num_attributes) noexcept {
+  return Guarded([&] {
+    const auto& held = ViewedNode(node).attributes;
+    RequireRoom(attributes, num_attributes, held.size(), "attributes");
+    for (const OrtOpAttr& attribute : held) *attributes++ = &attribute;
+  });
+}
+
+OrtStatusPtr Node_GetAttributeByName(const OrtNode* node, const char* attribute_name,
+                                     const OrtOpAttr** attribute) noexcept {
+  return Guarded([&] {
+    const OrtNode& viewed = ViewedNode(node);
+    const std::string name = &Given(attribute_name, "the attribute's name");
+    Given(attribute, "out") = nullptr;
+    for (const OrtOpAttr& held : viewed.attributes) {
+      if (held.attribute->name == name) *attribute = &held;
+    }
+    if (*attribute == nullptr && !MayBeLeftOut(viewed.node, name))
+      Fail(kNotFound, "{} has no attribute '{}'", viewed.node.Label(), name);
+  });
+}
+
+OrtStatusPtr Node_GetNumSubgraphs(const OrtNode* node, size_t* num_subgraphs) noexcept {
+  return CountOf(node, &OrtNode::nested, num_subgraphs);
+}
+
+OrtStatusPtr Node_GetSubgraphs(const OrtNode* node, const OrtGraph** subgraphs, size_t num_subgraphs,
+                               const char** attribute_names) noexcept {
+  return Guarded([&] {
+    const auto& nested = ViewedNode(node).nested;
+    RequireRoom(subgraphs, num_subgraphs, nested.size(), "nested graphs");
+    for (size_t i = 0; i < nested.size(); ++i) {
+      subgraphs[i] = nested[i].graph;
+      if (attribute_names != nullptr) attribute_names[i] = nested[i].attribute;
+    }
+  });
+}
+
+}  // namespace tessera::c_abi
