@@ -110,7 +110,7 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
   for (size_t i = 0; i < subgraphs.size(); ++i) {
     const Claim& claim = claims_.at(static_cast<size_t>(subgraphs[i].tag));
     if (claim.single) {
-      kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_);
+      kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_, ConstantsIn(ep_, device_memory_));
     } else {
       compiled.push_back({*subgraphs[i].fused_node, subgraphs[i].graph, claim.drops_constants});
       places.push_back(i);
