@@ -137,7 +137,9 @@ void ChooseDevices(OrtSessionOptions& options) {
   const OrtKeyValuePairs none;
   ThrowIfFailed(options.delegate(devices.data(), devices.size(), &none, &none, selected, kMostSelected, &count,
                                  options.delegate_state));
-  Require(count <= kMostSelected, "the delegate chose {} devices, {} are the most", count, kMostSelected);
+  if (count == 0) throw Error(ErrorCode::kFail, "the delegate chose no device");
+  if (count > kMostSelected)
+    throw Error(ErrorCode::kFail, fmt::format("the delegate chose {} devices, {} are the most", count, kMostSelected));
   for (size_t i = 0; i < count; ++i) AppendProvider(options, Given(selected[i], "a chosen device").provider, {});
 }
 

@@ -33,6 +33,9 @@ struct OrtSessionOptions {
   OrtExecutionProviderDevicePolicy policy = OrtExecutionProviderDevicePolicy_DEFAULT;
   EpSelectionDelegate delegate = nullptr;
   void* delegate_state = nullptr;
+  /// Keeps the bytes of a model in memory as long as the session, which then does not copy them. The C ABI has no way to
+  /// say so.
+  std::shared_ptr<const void> model_owner;
 };
 
 namespace tessera::c_abi {
