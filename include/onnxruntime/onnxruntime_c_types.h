@@ -49,7 +49,7 @@ extern "C" {
   typedef struct Ort##X Ort##X
 
 /* From 24 on not ONNX's numbers. */
-typedef enum ONNXTensorElementDataType {
+typedef enum ONNXTensorElementDataType ORT_ENUM_BASE {
   ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED = 0,
   ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT = 1,
   ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8 = 2,
@@ -79,7 +79,7 @@ typedef enum ONNXTensorElementDataType {
   ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0 = 26
 } ONNXTensorElementDataType;
 
-typedef enum ONNXType {
+typedef enum ONNXType ORT_ENUM_BASE {
   ONNX_TYPE_UNKNOWN = 0,
   ONNX_TYPE_TENSOR = 1,
   ONNX_TYPE_SEQUENCE = 2,
@@ -89,7 +89,7 @@ typedef enum ONNXType {
   ONNX_TYPE_OPTIONAL = 6
 } ONNXType;
 
-typedef enum OrtSparseFormat {
+typedef enum OrtSparseFormat ORT_ENUM_BASE {
   ORT_SPARSE_UNDEFINED = 0,
   ORT_SPARSE_COO = 1,
   ORT_SPARSE_CSRC = 2,
@@ -103,7 +103,7 @@ enum OrtSparseIndicesFormat {
   ORT_SPARSE_BLOCK_SPARSE_INDICES = 3
 };
 
-typedef enum OrtLoggingLevel {
+typedef enum OrtLoggingLevel ORT_ENUM_BASE {
   ORT_LOGGING_LEVEL_VERBOSE = 0,
   ORT_LOGGING_LEVEL_INFO = 1,
   ORT_LOGGING_LEVEL_WARNING = 2,
@@ -111,7 +111,7 @@ typedef enum OrtLoggingLevel {
   ORT_LOGGING_LEVEL_FATAL = 4
 } OrtLoggingLevel;
 
-typedef enum OrtOpAttrType {
+typedef enum OrtOpAttrType ORT_ENUM_BASE {
   ORT_OP_ATTR_UNDEFINED = 0,
   ORT_OP_ATTR_INT = 1,
   ORT_OP_ATTR_INTS = 2,
@@ -123,7 +123,7 @@ typedef enum OrtOpAttrType {
   ORT_OP_ATTR_TENSOR = 8
 } OrtOpAttrType;
 
-typedef enum GraphOptimizationLevel {
+typedef enum GraphOptimizationLevel ORT_ENUM_BASE {
   ORT_DISABLE_ALL = 0,
   ORT_ENABLE_BASIC = 1,
   ORT_ENABLE_EXTENDED = 2,
@@ -131,9 +131,9 @@ typedef enum GraphOptimizationLevel {
   ORT_ENABLE_ALL = 99
 } GraphOptimizationLevel;
 
-typedef enum ExecutionMode { ORT_SEQUENTIAL = 0, ORT_PARALLEL = 1 } ExecutionMode;
+typedef enum ExecutionMode ORT_ENUM_BASE { ORT_SEQUENTIAL = 0, ORT_PARALLEL = 1 } ExecutionMode;
 
-typedef enum OrtLanguageProjection {
+typedef enum OrtLanguageProjection ORT_ENUM_BASE {
   ORT_PROJECTION_C = 0,
   ORT_PROJECTION_CPLUSPLUS = 1,
   ORT_PROJECTION_CSHARP = 2,
@@ -143,39 +143,39 @@ typedef enum OrtLanguageProjection {
   ORT_PROJECTION_NODEJS = 6
 } OrtLanguageProjection;
 
-typedef enum OrtAllocatorType {
+typedef enum OrtAllocatorType ORT_ENUM_BASE {
   OrtInvalidAllocator = -1,
   OrtDeviceAllocator = 0,
   OrtArenaAllocator = 1,
   OrtReadOnlyAllocator = 2
 } OrtAllocatorType;
 
-typedef enum OrtMemType {
+typedef enum OrtMemType ORT_ENUM_BASE {
   OrtMemTypeCPUInput = -2,
   OrtMemTypeCPUOutput = -1,
   OrtMemTypeCPU = OrtMemTypeCPUOutput,
   OrtMemTypeDefault = 0
 } OrtMemType;
 
-typedef enum OrtDeviceMemoryType {
+typedef enum OrtDeviceMemoryType ORT_ENUM_BASE {
   OrtDeviceMemoryType_DEFAULT = 0,
   OrtDeviceMemoryType_HOST_ACCESSIBLE = 5
 } OrtDeviceMemoryType;
 
-typedef enum OrtMemoryInfoDeviceType {
+typedef enum OrtMemoryInfoDeviceType ORT_ENUM_BASE {
   OrtMemoryInfoDeviceType_CPU = 0,
   OrtMemoryInfoDeviceType_GPU = 1,
   OrtMemoryInfoDeviceType_FPGA = 2,
   OrtMemoryInfoDeviceType_NPU = 3
 } OrtMemoryInfoDeviceType;
 
-typedef enum OrtHardwareDeviceType {
+typedef enum OrtHardwareDeviceType ORT_ENUM_BASE {
   OrtHardwareDeviceType_CPU = 0,
   OrtHardwareDeviceType_GPU = 1,
   OrtHardwareDeviceType_NPU = 2
 } OrtHardwareDeviceType;
 
-typedef enum OrtExecutionProviderDevicePolicy {
+typedef enum OrtExecutionProviderDevicePolicy ORT_ENUM_BASE {
   OrtExecutionProviderDevicePolicy_DEFAULT = 0,
   OrtExecutionProviderDevicePolicy_PREFER_CPU = 1,
   OrtExecutionProviderDevicePolicy_PREFER_NPU = 2,
@@ -185,7 +185,7 @@ typedef enum OrtExecutionProviderDevicePolicy {
   OrtExecutionProviderDevicePolicy_MIN_OVERALL_POWER = 6
 } OrtExecutionProviderDevicePolicy;
 
-typedef enum OrtDeviceEpIncompatibilityReason {
+typedef enum OrtDeviceEpIncompatibilityReason ORT_ENUM_BASE {
   OrtDeviceEpIncompatibility_NONE = 0,
   OrtDeviceEpIncompatibility_DRIVER_INCOMPATIBLE = 1 << 0,
   OrtDeviceEpIncompatibility_DEVICE_INCOMPATIBLE = 1 << 1,
@@ -193,39 +193,39 @@ typedef enum OrtDeviceEpIncompatibilityReason {
   OrtDeviceEpIncompatibility_UNKNOWN = 1 << 31
 } OrtDeviceEpIncompatibilityReason;
 
-typedef enum OrtCompiledModelCompatibility {
+typedef enum OrtCompiledModelCompatibility ORT_ENUM_BASE {
   OrtCompiledModelCompatibility_EP_NOT_APPLICABLE = 0,
   OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL = 1,
   OrtCompiledModelCompatibility_EP_SUPPORTED_PREFER_RECOMPILATION = 2,
   OrtCompiledModelCompatibility_EP_UNSUPPORTED = 3
 } OrtCompiledModelCompatibility;
 
-typedef enum OrtCudnnConvAlgoSearch {
+typedef enum OrtCudnnConvAlgoSearch ORT_ENUM_BASE {
   OrtCudnnConvAlgoSearchExhaustive = 0,
   OrtCudnnConvAlgoSearchHeuristic = 1,
   OrtCudnnConvAlgoSearchDefault = 2
 } OrtCudnnConvAlgoSearch;
 
-typedef enum OrtExternalMemoryHandleType {
+typedef enum OrtExternalMemoryHandleType ORT_ENUM_BASE {
   ORT_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE = 0,
   ORT_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP = 1,
   ORT_EXTERNAL_MEMORY_HANDLE_TYPE_VK_MEMORY_WIN32 = 2,
   ORT_EXTERNAL_MEMORY_HANDLE_TYPE_VK_MEMORY_OPAQUE_FD = 3
 } OrtExternalMemoryHandleType;
 
-typedef enum OrtExternalSemaphoreType {
+typedef enum OrtExternalSemaphoreType ORT_ENUM_BASE {
   ORT_EXTERNAL_SEMAPHORE_D3D12_FENCE = 0,
   ORT_EXTERNAL_SEMAPHORE_VK_TIMELINE_SEMAPHORE_WIN32 = 1,
   ORT_EXTERNAL_SEMAPHORE_VK_TIMELINE_SEMAPHORE_OPAQUE_FD = 2
 } OrtExternalSemaphoreType;
 
-typedef enum OrtGraphicsApi {
+typedef enum OrtGraphicsApi ORT_ENUM_BASE {
   ORT_GRAPHICS_API_NONE = 0,
   ORT_GRAPHICS_API_D3D12 = 1,
   ORT_GRAPHICS_API_VULKAN = 2
 } OrtGraphicsApi;
 
-typedef enum OrtCustomOpInputOutputCharacteristic {
+typedef enum OrtCustomOpInputOutputCharacteristic ORT_ENUM_BASE {
   INPUT_OUTPUT_REQUIRED = 0,
   INPUT_OUTPUT_OPTIONAL = 1,
   INPUT_OUTPUT_VARIADIC = 2

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-typedef enum OrtProfilingEventCategory {
+typedef enum OrtProfilingEventCategory ORT_ENUM_BASE {
   OrtProfilingEventCategory_SESSION = 0,
   OrtProfilingEventCategory_NODE = 1,
   OrtProfilingEventCategory_KERNEL = 2,
@@ -138,7 +138,7 @@ struct OrtScanKernelHelper {
 };
 
 /* How much of something there is. */
-typedef enum OrtResourceCountKind {
+typedef enum OrtResourceCountKind ORT_ENUM_BASE {
   OrtResourceCountKind_None = 0,
   OrtResourceCountKind_TotalBytes = 1
 } OrtResourceCountKind;
@@ -152,18 +152,18 @@ typedef struct OrtResourceCount {
   } value;
 } OrtResourceCount;
 
-typedef enum OrtEpDataLayout {
+typedef enum OrtEpDataLayout ORT_ENUM_BASE {
   OrtEpDataLayout_NCHW = 0,
   OrtEpDataLayout_NHWC = 1,
   OrtEpDataLayout_Default = OrtEpDataLayout_NCHW
 } OrtEpDataLayout;
 
-typedef enum OrtGraphCaptureNodeAssignmentPolicy {
+typedef enum OrtGraphCaptureNodeAssignmentPolicy ORT_ENUM_BASE {
   OrtGraphCaptureNodeAssignmentPolicy_ALL_NODES_ON_EP = 0,
   OrtGraphCaptureNodeAssignmentPolicy_ALLOW_CPU_FOR_SHAPES = 1
 } OrtGraphCaptureNodeAssignmentPolicy;
 
-typedef enum OrtWeightlessSupport {
+typedef enum OrtWeightlessSupport ORT_ENUM_BASE {
   OrtWeightlessSupport_NONE = 0,
   OrtWeightlessSupport_EXTERNAL_ONLY = 1,
   OrtWeightlessSupport_ALL = 2

@@ -2,7 +2,15 @@
 
 // Error codes of the C ABI.
 
-typedef enum OrtErrorCode {
+/* Clients pass any number where one of an enumeration is expected: C++ defines what that means only where the type below is
+   fixed. */
+#ifdef __cplusplus
+#define ORT_ENUM_BASE : int
+#else
+#define ORT_ENUM_BASE
+#endif
+
+typedef enum OrtErrorCode ORT_ENUM_BASE {
   ORT_OK = 0,
   ORT_FAIL = 1,
   ORT_INVALID_ARGUMENT = 2,

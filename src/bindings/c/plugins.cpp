@@ -120,8 +120,8 @@ OrtStatusPtr CreateSharedAllocator(OrtEnv* env, const OrtEpDevice* ep_device, Or
 
 OrtStatusPtr GetSharedAllocator(OrtEnv* env, const OrtMemoryInfo* mem_info, OrtAllocator** allocator) noexcept {
   return Guarded([&] {
-    const OrtMemoryInfo& asked = *Kept(Given(mem_info, "the memory info"));
     Libraries& libraries = LibrariesOf(env);
+    const OrtMemoryInfo& asked = Given(mem_info, "the memory info");
     Given(allocator, "out") = nullptr;
     if (MemoryOf(asked) == MemoryInfo() && asked.kind == OrtDeviceMemoryType_DEFAULT) {
       *allocator = &DefaultAllocator();
