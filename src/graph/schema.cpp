@@ -1,5 +1,7 @@
 #include "graph/schema.h"
 
+#include <algorithm>
+
 #include "graph/microsoft/schemas.h"
 #include "graph/onnx_schemas.h"
 #include "onnx/defs/schema.h"
@@ -43,6 +45,7 @@ std::vector<Attribute> DefaultAttributes(const Node& node) {
     AttributeValue value = ValueOf(attribute.default_value);
     if (!std::holds_alternative<std::monostate>(value)) defaults.push_back({name, std::move(value)});
   }
+  std::ranges::sort(defaults, {}, &Attribute::name);  // the schema has no order
   return defaults;
 }
 
