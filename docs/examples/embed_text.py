@@ -1,7 +1,7 @@
 """Finds the texts that mean most nearly what a question asks: embed_text.py MODEL TOKENIZER QUESTION TEXT...
 
-MODEL is an encoder of sentences as sentence-transformers exports them (input_ids and attention_mask in, a vector for each token
-out), TOKENIZER its tokenizer.json.
+MODEL is an encoder of sentences as sentence-transformers exports them (input_ids and attention_mask in, a vector for each
+token out), TOKENIZER its tokenizer.json.
 """
 
 from __future__ import annotations

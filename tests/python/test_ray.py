@@ -43,7 +43,7 @@ def cluster() -> Iterator[Cluster]:
         cluster.add_node(num_cpus=2)
     ray.init(address=cluster.address, log_to_driver=False)
     yield cluster
-    engines.shutdown()
+    ray.shutdown()
     cluster.shutdown()
 
 
