@@ -1,4 +1,4 @@
-"""Packs wheels again, as small as deflate allows: pack_wheel.py WHEEL... (needs the package deflate, Python's zlib stops 3 % earlier)."""
+"""Packs wheels again, as small as deflate allows, 3 % smaller than Python's own zlib does: pack_wheel.py WHEEL..."""
 
 from __future__ import annotations
 

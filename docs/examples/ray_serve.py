@@ -5,8 +5,8 @@
     curl localhost:8000/v2/models/NAME/infer \
         -d '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}]}'
 
-Requests that arrive within --wait seconds of each other run as one batch where the model's first dimension is free. The routes
-are apart from the sessions: a request whose session dies runs on another one.
+Requests that arrive within --wait seconds of each other run as one batch where the model's first dimension is free. The
+routes are apart from the sessions: a request whose session dies runs on another one.
 """
 
 import argparse
@@ -107,7 +107,7 @@ class Model:
         return dict(zip(names, self.session.run(names, feed)))
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A request that is answered with an error."""
 
     def __init__(self, status: int, error: str) -> None:
@@ -131,10 +131,12 @@ def feed_of(request: Any, wanted: list[dict[str, Any]]) -> Feed:
     """A request's inputs as arrays."""
     given = request.get("inputs") if isinstance(request, dict) else None
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-        raise Refused(400, "the request has no list 'inputs'")
+        raise RefusedError(400, "the request has no list 'inputs'")
     named = {one.get("name"): one for one in given}
     if set(named) != {value["name"] for value in wanted}:
-        raise Refused(400, f"given are {sorted(map(str, named))}, the model takes {[value['name'] for value in wanted]}")
+        raise RefusedError(
+            400, f"given are {sorted(map(str, named))}, the model takes {[value['name'] for value in wanted]}"
+        )
     return {value["name"]: array_of(named[value["name"]], value) for value in wanted}
 
 
@@ -142,14 +144,14 @@ def array_of(given: dict[str, Any], wanted: dict[str, Any]) -> np.ndarray:
     """One input as an array."""
     name, kind = wanted["name"], wanted["datatype"]
     if given.get("datatype") != kind:
-        raise Refused(400, f"'{name}' is {kind} in the model and {given.get('datatype')} in the request")
+        raise RefusedError(400, f"'{name}' is {kind} in the model and {given.get('datatype')} in the request")
     element = next(element for element, known in TYPES.values() if known == kind)
     try:
         array = np.array(given["data"], element).reshape(given["shape"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise Refused(400, f"'{name}' has no data of its shape and datatype: {error}") from error
+        raise RefusedError(400, f"'{name}' has no data of its shape and datatype: {error}") from error
     if len(wanted["shape"]) != array.ndim or any(w not in (-1, d) for w, d in zip(wanted["shape"], array.shape)):
-        raise Refused(400, f"'{name}' is {wanted['shape']} in the model and {list(array.shape)} in the request")
+        raise RefusedError(400, f"'{name}' is {wanted['shape']} in the model and {list(array.shape)} in the request")
     return array
 
 
@@ -159,7 +161,7 @@ def outputs_of(results: Feed, described: list[dict[str, Any]], asked: Any) -> li
     names = [one.get("name") for one in asked] if asked else list(kinds)
     unknown = [name for name in names if name not in kinds]
     if unknown:
-        raise Refused(400, f"the model has no outputs {unknown}; it has {list(kinds)}")
+        raise RefusedError(400, f"the model has no outputs {unknown}; it has {list(kinds)}")
     return [
         {"name": name, "datatype": kinds[name], "shape": list(results[name].shape), "data": results[name].ravel().tolist()}
         for name in names
@@ -169,8 +171,8 @@ def outputs_of(results: Feed, described: list[dict[str, Any]], asked: Any) -> li
 app = fastapi.FastAPI()
 
 
-@app.exception_handler(Refused)
-async def refuse(_: fastapi.Request, error: Refused) -> fastapi.responses.JSONResponse:
+@app.exception_handler(RefusedError)
+async def refuse(_: fastapi.Request, error: RefusedError) -> fastapi.responses.JSONResponse:
     """An error, as the protocol has it."""
     return fastapi.responses.JSONResponse({"error": str(error)}, error.status)
 
@@ -199,7 +201,7 @@ class Routes:
     async def description(self, name: str) -> dict[str, list[dict[str, Any]]]:
         """The model's inputs and outputs."""
         if name != self.name:
-            raise Refused(404, f"no model '{name}' is served here; '{self.name}' is")
+            raise RefusedError(404, f"no model '{name}' is served here; '{self.name}' is")
         self.described = self.described or await self.ask("description")
         return self.described
 
@@ -231,10 +233,10 @@ class Routes:
         try:
             body = await request.json()
         except ValueError as error:
-            raise Refused(400, f"the request is no JSON: {error}") from error
+            raise RefusedError(400, f"the request is no JSON: {error}") from error
         results = await self.ask("infer", feed_of(body, described["inputs"]))
         if isinstance(results, str):
-            raise Refused(400, results)
+            raise RefusedError(400, results)
         outputs = outputs_of(results, described["outputs"], body.get("outputs"))
         answer = {"model_name": name, "model_version": "1", "outputs": outputs}
         return {**answer, "id": body["id"]} if "id" in body else answer

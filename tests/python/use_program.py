@@ -26,7 +26,11 @@ def magika(folder: pathlib.Path) -> Any:
     from magika import Magika
 
     guess = Magika()
-    samples = [b"def f(x):\n    return [y for y in x]\n" * 9, b"<html><body><p>text</p></body></html>" * 9, b"a,b\n1,2\n" * 40]
+    samples = [
+        b"def f(x):\n    return [y for y in x]\n" * 9,
+        b"<html><body><p>text</p></body></html>" * 9,
+        b"a,b\n1,2\n" * 40,
+    ]
     results = [guess.identify_bytes(sample) for sample in samples] + [guess.identify_path(folder / "page.png")]
     return [[result.output.label, result.score] for result in results]
 

@@ -66,8 +66,8 @@ from tessera._left_out import AdapterFormat, ModelCompiler, create_and_register_
 from tessera._providers import get_all_providers
 from tessera._session import InferenceSession, IOBinding, Placement, Report
 
-# What this package is installed as. get_version_string() is the release of ONNX Runtime whose interface it has, which programs that
-# ask for `onnxruntime` see as that module's __version__.
+# What this package is installed as. get_version_string() is the release of ONNX Runtime whose interface it has; programs
+# that ask for `onnxruntime` see that as its __version__.
 __version__ = tessera_version()
 
 __all__ = [name for name in dir() if not name.startswith("_")] + ["__version__"]

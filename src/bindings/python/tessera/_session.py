@@ -233,4 +233,3 @@ def _model_of(path_or_bytes: Model) -> tuple[str | bytes, bool]:
     if isinstance(path_or_bytes, bytes):
         return path_or_bytes, False
     raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
-
