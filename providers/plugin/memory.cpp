@@ -67,9 +67,8 @@ class PluginTransfer final : public DataTransfer {
     OrtValue target{Value(to)};
     const OrtValue* sources[] = {&source};
     OrtValue* targets[] = {&target};
-    auto* own = dynamic_cast<PluginStream*>(stream);
-    OrtSyncStream* streams[] = {own == nullptr ? nullptr : &own->stream()};
-    ThrowIfFailed(impl_.CopyTensors(&impl_, sources, targets, own == nullptr ? nullptr : streams, 1));
+    OrtSyncStream* streams[] = {SyncStreamOf(stream)};
+    ThrowIfFailed(impl_.CopyTensors(&impl_, sources, targets, streams[0] == nullptr ? nullptr : streams, 1));
   }
 
  private:

@@ -9,33 +9,30 @@
 #include "plugin/ep.h"
 #include "tessera/provider/kernel.h"
 
-/// A queue of a device that a library made.
+/// A queue of a device that a library made, which gets it back.
 struct OrtSyncStream {
-  OrtSyncStreamImpl* impl = nullptr;
-  const OrtEpDevice* device = nullptr;
+  /// `its_owner` keeps the library. Throws Error where functions are missing.
+  OrtSyncStream(std::shared_ptr<const void> its_owner, OrtSyncStreamImpl& its_impl, const OrtEpDevice* its_device);
+  ~OrtSyncStream();
+  OrtSyncStream(const OrtSyncStream&) = delete;
+  OrtSyncStream& operator=(const OrtSyncStream&) = delete;
+
+  const std::shared_ptr<const void> owner;
+  OrtSyncStreamImpl& impl;
+  const OrtEpDevice* const device;
   std::atomic<uint64_t> sync_id{0};  // how often it was synchronized
 };
 
 namespace tessera::plugin {
 
-class PluginStream final : public Stream {
- public:
-  /// `owner` keeps the library.
-  PluginStream(std::shared_ptr<const void> owner, OrtSyncStreamImpl& impl, const OrtEpDevice* device);
-  ~PluginStream() override;
-  void Synchronize() override;
-  void* native_handle() const noexcept override;
-  OrtSyncStream& stream() noexcept { return stream_; }
+/// A stream for work outside of sessions. Null where the device's provider has none.
+std::unique_ptr<OrtSyncStream> MakeSyncStream(std::shared_ptr<const void> owner, const OrtEpDevice& device,
+                                              const OrtKeyValuePairs* options);
 
- private:
-  const std::shared_ptr<const void> owner_;
-  OrtSyncStream stream_;
-};
-
-/// Null where the library's provider has no streams.
+/// A session's. Null where the library's provider has no streams.
 std::unique_ptr<Stream> MakeStream(const std::shared_ptr<Ep>& ep, const OrtMemoryInfo& memory);
 
-/// Of a kernel of the library's; null: there is none.
-OrtSyncStream* StreamOf(const KernelContext& context);
+/// As the library knows a stream that MakeStream made; null: it is none of its own.
+OrtSyncStream* SyncStreamOf(Stream* stream) noexcept;
 
 }  // namespace tessera::plugin

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,10 @@ struct OrtSessionOptions {
   OrtExecutionProviderDevicePolicy policy = OrtExecutionProviderDevicePolicy_DEFAULT;
   EpSelectionDelegate delegate = nullptr;
   void* delegate_state = nullptr;
+  /// For providers of libraries: the model that holds the weights of one without, and who reads what they stored.
+  std::span<const std::byte> source_model;
+  OrtReadNamedBufferFunc read_context = nullptr;
+  void* read_context_state = nullptr;
 };
 
 namespace tessera::c_abi {

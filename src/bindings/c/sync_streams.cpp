@@ -1,24 +1,49 @@
-// Streams that clients put work on: no provider that is built in has them, so that none is ever made.
+// Streams that clients put work on. Only libraries' providers have them: those that are built in return from a run when its
+// results are there.
 
 #include "bindings/c/devices.h"
 #include "bindings/c/entry.h"
+#include "plugin/stream.h"
 
 namespace tessera::c_abi {
 
-OrtStatusPtr CreateSyncStreamForEpDevice(const OrtEpDevice* ep_device, const OrtKeyValuePairs* /*stream_options*/,
+OrtStatusPtr CreateSyncStreamForEpDevice(const OrtEpDevice* ep_device, const OrtKeyValuePairs* stream_options,
                                          OrtSyncStream** stream) noexcept {
   return Guarded([&] {
     const OrtEpDevice& device = Given(ep_device, "the device");
     Given(stream, "out") = nullptr;
-    Fail(ErrorCode::kInvalidArgument,
-         "{} has no memory of its own on this device, and no streams: a run returns when its results are there",
-         device.provider);
+    std::unique_ptr<OrtSyncStream> made;
+    if (device.factory != nullptr) made = plugin::MakeSyncStream(nullptr, device, stream_options);
+    Require(made != nullptr,
+            "{} has no memory of its own on this device, and no streams: a run returns when its results are there",
+            device.provider);
+    *stream = made.release();
   });
 }
 
-void* SyncStream_GetHandle(OrtSyncStream* /*stream*/) noexcept { return nullptr; }
+void* SyncStream_GetHandle(OrtSyncStream* stream) noexcept {
+  try {
+    return stream == nullptr ? nullptr : stream->impl.GetHandle(&stream->impl);
+  } catch (...) {
+    return nullptr;
+  }
+}
 
-void ReleaseSyncStream(OrtSyncStream* /*input*/) {}
+const OrtSyncStreamImpl* SyncStream_GetImpl(const OrtSyncStream* stream) noexcept {
+  return stream == nullptr ? nullptr : &stream->impl;
+}
+
+uint64_t SyncStream_GetSyncId(const OrtSyncStream* stream) noexcept {
+  return stream == nullptr ? 0 : stream->sync_id.load(std::memory_order_relaxed);
+}
+
+// No stream waits for another: what one provider computed is there before another reads it.
+uint64_t GetSyncIdForLastWaitOnSyncStream(const OrtSyncStream* /*producer_stream*/,
+                                          const OrtSyncStream* /*consumer_stream*/) noexcept {
+  return 0;
+}
+
+void ReleaseSyncStream(OrtSyncStream* input) { delete input; }
 
 void RunOptionsSetSyncStream(OrtRunOptions* /*options*/, OrtSyncStream* /*sync_stream*/) noexcept {}
 

@@ -105,7 +105,7 @@ OrtStatusPtr ReadOpAttr(const OrtOpAttr* op_attr, OrtOpAttrType type, void* data
       }
       case ORT_OP_ATTR_STRING: {
         const auto& text = Typed<std::string>(attribute, "string");
-        return CopyBytes(text.c_str(), text.size() + 1, data, len, size);
+        return CopyBytes(text.data(), text.size(), data, len, size);  // without a zero at the end
       }
       case ORT_OP_ATTR_STRINGS: {
         std::string joined;

@@ -1,0 +1,70 @@
+// What clients give for compiled parts that providers keep outside of the model.
+
+#include "bindings/c/entry.h"
+#include "bindings/c/session_options.h"
+
+struct OrtEpContextConfig {
+  OrtReadNamedBufferFunc read = nullptr;
+  void* read_state = nullptr;
+};
+
+namespace tessera::c_abi {
+
+OrtStatusPtr SessionOptionsSetWeightlessSourceModelBuffer(OrtSessionOptions* options, const void* source_model_data,
+                                                          size_t source_model_data_length) noexcept {
+  return Guarded([&] {
+    Require(source_model_data != nullptr || source_model_data_length == 0, "the model's {} bytes are null",
+            source_model_data_length);
+    Given(options, "the session options").source_model = {static_cast<const std::byte*>(source_model_data),
+                                                          source_model_data_length};
+  });
+}
+
+// Null and 0 where the client gave none.
+OrtStatusPtr SessionOptionsGetWeightlessSourceModelBuffer(const OrtSessionOptions* options, const void** source_model_data,
+                                                          size_t* source_model_data_length) noexcept {
+  return Guarded([&] {
+    const auto model = Given(options, "the session options").source_model;
+    Given(source_model_data, "out") = model.data();
+    Given(source_model_data_length, "the length") = model.size();
+  });
+}
+
+OrtStatusPtr SessionOptionsSetEpContextDataReadFunc(OrtSessionOptions* options, OrtReadNamedBufferFunc read_func,
+                                                    void* state) noexcept {
+  return Guarded([&] {
+    OrtSessionOptions& given = Given(options, "the session options");
+    given.read_context = read_func;
+    given.read_context_state = state;
+  });
+}
+
+OrtStatusPtr SessionOptionsGetEpContextConfig(const OrtSessionOptions* options, OrtEpContextConfig** config) noexcept {
+  return Guarded([&] {
+    const OrtSessionOptions& given = Given(options, "the session options");
+    Given(config, "out") = new OrtEpContextConfig{given.read_context, given.read_context_state};
+  });
+}
+
+void ReleaseEpContextConfig(OrtEpContextConfig* input) { delete input; }
+
+OrtStatusPtr EpContextConfigGetEpContextDataReadFunc(const OrtEpContextConfig* config, OrtReadNamedBufferFunc* read_func,
+                                                     void** state) noexcept {
+  return Guarded([&] {
+    const OrtEpContextConfig& given = Given(config, "the configuration");
+    Given(read_func, "the function") = given.read;
+    Given(state, "the state") = given.read == nullptr ? nullptr : given.read_state;
+  });
+}
+
+// Models are not compiled ahead through this table.
+OrtStatusPtr EpContextConfigGetEpContextDataWriteFunc(const OrtEpContextConfig* config, OrtWriteNamedBufferFunc* write_func,
+                                                      void** state) noexcept {
+  return Guarded([&] {
+    Given(config, "the configuration");
+    Given(write_func, "the function") = nullptr;
+    Given(state, "the state") = nullptr;
+  });
+}
+
+}  // namespace tessera::c_abi
