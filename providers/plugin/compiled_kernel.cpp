@@ -74,7 +74,7 @@ class CompiledKernel final : public Kernel {
     SmallArray<const Value*> inputs(given + constants_.size());
     for (size_t i = 0; i < given; ++i) inputs[i] = context.input_value(i);
     for (size_t i = 0; i < constants_.size(); ++i) inputs[given + i] = &constants_[i];
-    OrtKernelContext run(context, inputs.values(), ep_->logger(), SyncStreamOf(context.stream()));
+    OrtKernelContext run(context, inputs.values(), outputs_.places(), ep_->logger(), SyncStreamOf(context.stream()));
     ThrowIfFailed(info_->Compute(info_.get(), state_, &run));
     outputs_.Check(run);
   }
@@ -183,7 +183,7 @@ std::vector<std::unique_ptr<Kernel>> CompileGraphs(const std::shared_ptr<Ep>& ep
     CheckUsable(collected[i], name);
     kernels.push_back(std::make_unique<CompiledKernel>(
         ep, std::move(collected[i]), std::move(prepared[i].fused_node), OrtNodeComputeContext{name},
-        std::move(prepared[i].constants), Outputs(subgraphs[i].graph, name)));
+        std::move(prepared[i].constants), Outputs(subgraphs[i].graph, subgraphs[i].graph.outputs(), name)));
   }
   return kernels;
 }

@@ -31,7 +31,7 @@ std::string TextOf(const char* text) { return text == nullptr ? std::string() : 
 }  // namespace
 
 Library::Library(std::string name, const std::filesystem::path& file, std::span<const OrtHardwareDevice* const> hardware)
-    : name_(std::move(name)), logger_{name_, LogLevel::kWarning} {
+    : name_(std::move(name)), logger_{Logger(name_, LogLevel::kWarning)} {
   try {
     Open(file);
     MakeFactories();

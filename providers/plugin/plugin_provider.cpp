@@ -40,6 +40,13 @@ bool AllowsConcurrency(const Ep& ep) {
   return allows;
 }
 
+bool PrefersChannelsLastOf(const Ep& ep) {
+  if (ep->GetPreferredDataLayout == nullptr) return false;
+  OrtEpDataLayout layout = OrtEpDataLayout_NCHW;
+  ThrowIfFailed(ep->GetPreferredDataLayout(ep.get(), &layout));
+  return layout == OrtEpDataLayout_NHWC;
+}
+
 }  // namespace
 
 PluginProvider::PluginProvider(std::shared_ptr<Ep> ep)
@@ -47,7 +54,18 @@ PluginProvider::PluginProvider(std::shared_ptr<Ep> ep)
       name_(ep_->devices().front()->provider),
       device_memory_(DeviceMemoryOf(*ep_)),
       memory_(device_memory_ == nullptr ? MemoryInfo() : c_abi::MemoryOf(*device_memory_)),
-      concurrent_(AllowsConcurrency(*ep_)) {}
+      concurrent_(AllowsConcurrency(*ep_)),
+      channels_last_(PrefersChannelsLastOf(*ep_)) {}
+
+// The library's answer: yes, no, or, below 0, as the runtime thinks best.
+bool PluginProvider::ChannelsLastFor(const Node& node) const {
+  int wanted = -1;
+  if ((*ep_)->ShouldConvertDataLayoutForOp != nullptr) {
+    ThrowIfFailed((*ep_)->ShouldConvertDataLayoutForOp(ep_->get(), node.domain.c_str(), node.op_type.c_str(),
+                                                       OrtEpDataLayout_NHWC, &wanted));
+  }
+  return wanted > 0 || (wanted < 0 && node.op_type != "Upsample");
+}
 
 std::string PluginProvider::DeviceName() const {
   const OrtHardwareDevice& device = *ep_->devices().front()->device;
@@ -92,7 +110,7 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
   for (size_t i = 0; i < subgraphs.size(); ++i) {
     const Claim& claim = claims_.at(static_cast<size_t>(subgraphs[i].tag));
     if (claim.single) {
-      kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_);
+      kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_, ConstantsIn(ep_, device_memory_));
     } else {
       compiled.push_back({*subgraphs[i].fused_node, subgraphs[i].graph, claim.drops_constants});
       places.push_back(i);

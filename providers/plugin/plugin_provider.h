@@ -20,6 +20,8 @@ class PluginProvider final : public ExecutionProvider {
   std::string_view name() const noexcept override { return name_; }
   bool ClaimsModelAsWritten() const noexcept override { return true; }
   bool ClaimsOnlyAsWritten() const noexcept override { return true; }
+  bool PrefersChannelsLast() const override { return channels_last_; }
+  bool ChannelsLastFor(const Node& node) const override;
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels,
                                                RefusalSink& refusals) const override;
   const KernelRegistry& kernels() const noexcept override { return none_; }
@@ -47,6 +49,7 @@ class PluginProvider final : public ExecutionProvider {
   const OrtMemoryInfo* device_memory_ = nullptr;
   MemoryInfo memory_;
   bool concurrent_ = true;
+  bool channels_last_ = false;
   std::shared_ptr<const c_abi::ModelFacts> facts_ = std::make_shared<c_abi::ModelFacts>();
   mutable std::vector<Claim> claims_;  // by tag
 };

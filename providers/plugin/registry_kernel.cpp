@@ -1,20 +1,201 @@
 #include "plugin/registry_kernel.h"
 
+#include <algorithm>
+
 #include "base/check.h"
+#include "base/small_array.h"
+#include "bindings/c/allocator.h"
 #include "bindings/c/entry.h"
+#include "bindings/c/ep/data_type.h"
+#include "bindings/c/kernels/kernel_info.h"
+#include "bindings/c/type_info.h"
+#include "graph/schema.h"
+#include "onnx/defs/schema.h"
+#include "plugin/claims.h"
+#include "plugin/run.h"
 
 namespace tessera::plugin {
+namespace {
+
+using c_abi::ThrowIfFailed;
+
+constexpr uint32_t kFirstWithPrepack = 24;
+
+/// The schema's parameter that a node's i-th input or output belongs to: the last one may stand for many.
+const onnx::OpSchema::FormalParameter* ParameterAt(const std::vector<onnx::OpSchema::FormalParameter>& parameters,
+                                                   size_t i) {
+  if (parameters.empty()) return nullptr;
+  return &parameters[std::min(i, parameters.size() - 1)];
+}
+
+/// Whether values are of the types that the definition has for their parameter, by the name of its type or its own.
+bool TypesFit(const OrtKernelDef& def, const GraphViewer& graph, std::span<const ValueIndex> values,
+              const std::vector<onnx::OpSchema::FormalParameter>& parameters) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const onnx::OpSchema::FormalParameter* parameter = ParameterAt(parameters, i);
+    if (values[i] == kNone || parameter == nullptr) continue;
+    auto allowed = def.types.find(parameter->GetTypeStr());
+    if (allowed == def.types.end()) allowed = def.types.find(parameter->GetName());
+    if (allowed == def.types.end()) continue;
+    const TypeInfo& type = graph.value(values[i]).type;
+    const ONNXTensorElementDataType element = c_abi::ElementOf(type.element);
+    if (!type.is_tensor() || std::ranges::none_of(allowed->second, [&](const OrtDataType* known) {
+          return known->element == element;
+        }))
+      return false;
+  }
+  return true;
+}
+
+/// What a library's kernel learns of its node, which has a graph of its own.
+class SingleNodeInfo final : public KernelInfo {
+ public:
+  SingleNodeInfo(const GraphViewer& graph, const ExecutionProvider& provider, const SessionServices& services)
+      : graph_(graph), provider_(provider), services_(services) {}
+
+  const Node& node() const noexcept override { return graph_.node(graph_.nodes().front()); }
+  const GraphViewer& graph() const noexcept override { return graph_; }
+  const ExecutionProvider& provider() const noexcept override { return provider_; }
+  ThreadPool& threads() const noexcept override { return *services_.threads; }
+  Allocator& allocator() const noexcept override { return *services_.memory; }
+  SubgraphRunner& subgraph(std::string_view attribute) const override {
+    Fail(ErrorCode::kNotImplemented, "graph '{}' is run by Tessera's control flow, not by a library's kernel", attribute);
+  }
+  std::shared_ptr<const void> SharedPrepack(const Tensor& /*constant*/, std::string_view /*key*/,
+                                            const std::function<std::shared_ptr<const void>()>& make) const override {
+    return make();
+  }
+  void ReleaseConstant(size_t /*input*/) const override {}
+  void AcceptUnaligned(size_t /*input*/) const override {}
+
+ private:
+  const GraphViewer& graph_;
+  const ExecutionProvider& provider_;
+  const SessionServices& services_;
+};
+
+class RegistryKernel final : public Kernel {
+ public:
+  RegistryKernel(std::shared_ptr<Ep> ep, OrtKernelImpl& impl, const GraphViewer& graph, const PlaceConstant& place)
+      : ep_(std::move(ep)), impl_(impl), outputs_(graph, NodeOf(graph).outputs, NodeOf(graph).Label(&graph)) {
+    const auto part = graph.inputs();
+    for (const ValueIndex input : NodeOf(graph).inputs) {
+      const Tensor* constant = input == kNone ? nullptr : graph.constant(input);
+      constants_.push_back(constant == nullptr ? OrtValue() : OrtValue(place(*constant)));
+      const auto found = input == kNone ? part.end() : std::ranges::find(part, input);
+      inputs_.push_back(found == part.end() ? -1 : static_cast<int32_t>(found - part.begin()));
+    }
+    Prepack();
+  }
+  ~RegistryKernel() override {
+    try {
+      impl_.Release(&impl_);
+    } catch (...) {  // nobody is left to hear of it
+    }
+  }
+
+  void Compute(KernelContext& context) override {
+    SmallArray<const Value*> inputs(inputs_.size());
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i] >= 0) {
+        inputs[i] = context.input_value(static_cast<size_t>(inputs_[i]));
+      } else if (!constants_[i].is_none()) {
+        inputs[i] = &constants_[i];
+      }
+    }
+    OrtKernelContext run(context, inputs.values(), outputs_.places(), ep_->logger(), SyncStreamOf(context.stream()));
+    ThrowIfFailed(impl_.Compute(&impl_, &run));
+    outputs_.Check(run);
+  }
+
+ private:
+  static const Node& NodeOf(const GraphViewer& graph) { return graph.node(graph.nodes().front()); }
+
+  /// The kernel may make a form of its own of what does not change; it is given that all the same.
+  void Prepack() {
+    if (impl_.ort_version_supported < kFirstWithPrepack || impl_.PrePackWeight == nullptr) return;
+    for (size_t i = 0; i < constants_.size(); ++i) {
+      bool packed = false;
+      if (constants_[i].is_none()) continue;
+      ThrowIfFailed(impl_.PrePackWeight(&impl_, &constants_[i], static_cast<int>(i), &c_abi::DefaultAllocator(), nullptr,
+                                        &packed));
+    }
+  }
+
+  const std::shared_ptr<Ep> ep_;
+  OrtKernelImpl& impl_;
+  const Outputs outputs_;
+  std::vector<OrtValue> constants_;  // by input; none: it is computed
+  std::vector<int32_t> inputs_;      // by input, which of the part's it is
+};
+
+/// What the kernel expects in the processor's memory while its provider's is elsewhere.
+void RequireOneMemory(const OrtKernelDef& def, const ExecutionProvider& provider) {
+  const auto on_host = [](const auto& entry) { return entry.second != OrtMemTypeDefault; };
+  const bool mixed = std::ranges::any_of(def.input_memory, on_host) || std::ranges::any_of(def.output_memory, on_host);
+  if (mixed && !provider.memory().host_accessible) {
+    Fail(ErrorCode::kNotImplemented,
+         "the library's kernel of {} has inputs or outputs in the processor's memory, and others in {} memory; claim the "
+         "node for compiling instead",
+         def.op_type, provider.memory().name);
+  }
+}
+
+}  // namespace
 
 const OrtKernelRegistry* RegistryOf(const Ep& ep) {
   const OrtKernelRegistry* registry = nullptr;
-  if (ep.HasSince(24) && ep->GetKernelRegistry != nullptr)
-    c_abi::ThrowIfFailed(ep->GetKernelRegistry(ep.get(), &registry));
+  if (ep.HasSince(24) && ep->GetKernelRegistry != nullptr) ThrowIfFailed(ep->GetKernelRegistry(ep.get(), &registry));
   return registry;
 }
 
-std::unique_ptr<Kernel> MakeRegistryKernel(const std::shared_ptr<Ep>& /*ep*/, const ExecutionProvider& provider,
-                                           const GraphViewer& /*graph*/, const SessionServices& /*services*/) {
-  Fail(ErrorCode::kNotImplemented, "{}: kernels of a library's registry are not taken yet", provider.name());
+const OrtKernelRegistry::Kernel* FindKernel(const OrtKernelRegistry& registry, const GraphViewer& graph, const Node& node) {
+  const onnx::OpSchema* schema = FindSchema(node);
+  for (const OrtKernelRegistry::Kernel& kernel : registry.kernels) {
+    const OrtKernelDef& def = kernel.def;
+    if (def.op_type != node.op_type || def.domain != node.domain) continue;
+    if (node.since_version < def.first_version || node.since_version > def.last_version) continue;
+    const bool fits = schema == nullptr || (TypesFit(def, graph, node.inputs, schema->inputs()) &&
+                                            TypesFit(def, graph, node.outputs, schema->outputs()));
+    if (fits) return &kernel;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Kernel> MakeRegistryKernel(const std::shared_ptr<Ep>& ep, const ExecutionProvider& provider,
+                                           const GraphViewer& graph, const SessionServices& services,
+                                           const PlaceConstant& place) {
+  const OrtKernelRegistry* registry = RegistryOf(*ep);
+  const Node& node = graph.node(graph.nodes().front());
+  const OrtKernelRegistry::Kernel* kernel = registry == nullptr ? nullptr : FindKernel(*registry, graph, node);
+  Require(kernel != nullptr, "the library claims {} as a single node, and its registry has no kernel for it",
+          node.Label(&graph));
+  RequireOneMemory(kernel->def, provider);
+  const SingleNodeInfo info(graph, provider, services);
+  const OrtKernelInfo shown(info, {.logger = &ep->logger()});
+  OrtKernelImpl* impl = nullptr;
+  ThrowIfFailed(kernel->create(kernel->state, &shown, &impl));
+  Require(impl != nullptr && impl->Compute != nullptr && impl->Release != nullptr,
+          "the library made no kernel for {}, or one without Compute or Release", node.Label(&graph));
+  return std::make_unique<RegistryKernel>(ep, *impl, graph, place);
 }
 
 }  // namespace tessera::plugin
+
+namespace tessera::c_abi {
+
+// Null where the provider's registry has none for the node.
+OrtStatusPtr EpGraphSupportInfo_LookUpKernel(OrtEpGraphSupportInfo* graph_support_info, const OrtNode* node,
+                                             const OrtKernelDef** out_kernel_def) noexcept {
+  return Guarded([&] {
+    const OrtEpGraphSupportInfo& info = Given(graph_support_info, "the support info");
+    const auto known = info.nodes.find(node);
+    Require(known != info.nodes.end(), "the node is none of the graph's that the library was asked about");
+    const GraphViewer& viewer = ViewerOf(info.graph);
+    const OrtKernelRegistry::Kernel* kernel =
+        info.registry == nullptr ? nullptr : plugin::FindKernel(*info.registry, viewer, viewer.node(known->second));
+    Given(out_kernel_def, "out") = kernel == nullptr ? nullptr : &kernel->def;
+  });
+}
+
+}  // namespace tessera::c_abi

@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "bindings/c/ep/kernel_registry.h"
+#include "plugin/compiled_kernel.h"
 #include "plugin/ep.h"
 #include "tessera/provider/execution_provider.h"
 
@@ -12,8 +14,12 @@ namespace tessera::plugin {
 /// Null: the library has none.
 const OrtKernelRegistry* RegistryOf(const Ep& ep);
 
-/// The kernel for the one node of `graph`. Throws Error where the registry has none for it.
+/// The first kernel of the registry for a node's operator, version and element types; null: it has none.
+const OrtKernelRegistry::Kernel* FindKernel(const OrtKernelRegistry& registry, const GraphViewer& graph, const Node& node);
+
+/// The kernel for the one node of `graph`. Throws Error where the registry has none for it, and with what the library says.
 std::unique_ptr<Kernel> MakeRegistryKernel(const std::shared_ptr<Ep>& ep, const ExecutionProvider& provider,
-                                           const GraphViewer& graph, const SessionServices& services);
+                                           const GraphViewer& graph, const SessionServices& services,
+                                           const PlaceConstant& place);
 
 }  // namespace tessera::plugin

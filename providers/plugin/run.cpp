@@ -1,5 +1,7 @@
 #include "plugin/run.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace tessera::plugin {
@@ -17,19 +19,19 @@ bool Fits(const Tensor& tensor, const TypeInfo& type) {
 
 }  // namespace
 
-Outputs::Outputs(const GraphViewer& graph, std::string owner) : owner_(std::move(owner)) {
-  for (const ValueIndex output : graph.outputs()) {
-    if (output == kNone) {
-      declared_.emplace_back();
-    } else {
-      declared_.push_back({graph.value(output).name, graph.value(output).type});
-    }
+Outputs::Outputs(const GraphViewer& graph, std::span<const ValueIndex> outputs, std::string owner)
+    : owner_(std::move(owner)) {
+  const auto part = graph.outputs();
+  for (const ValueIndex output : outputs) {
+    const auto place = output == kNone ? part.end() : std::ranges::find(part, output);
+    places_.push_back(place == part.end() ? -1 : static_cast<int32_t>(place - part.begin()));
+    declared_.push_back(output == kNone ? Declared() : Declared{graph.value(output).name, graph.value(output).type});
   }
 }
 
 void Outputs::Check(OrtKernelContext& run) const {
   for (size_t i = 0; i < declared_.size(); ++i) {
-    if (!run.context.has_output(i)) continue;
+    if (places_[i] < 0 || !run.context.has_output(static_cast<size_t>(places_[i]))) continue;
     const Tensor* computed = run.outputs[i].tensor_if();
     if (computed == nullptr || !computed->defined())
       Fail(ErrorCode::kEpFail, "'{}': the library did not compute output '{}'", owner_, declared_[i].name);

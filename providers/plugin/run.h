@@ -2,6 +2,7 @@
 
 // What compiled parts and registered kernels have in common when they run.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,11 @@ namespace tessera::plugin {
 /// What a part's outputs are declared to be: the rest of the plan relies on it.
 class Outputs {
  public:
-  Outputs(const GraphViewer& graph, std::string owner);
+  /// `outputs`: of the part's one node, kNone where one is omitted, or of the part.
+  Outputs(const GraphViewer& graph, std::span<const ValueIndex> outputs, std::string owner);
+
+  /// Of each, which of the part's it is; -1 where it is omitted.
+  std::span<const int32_t> places() const noexcept { return places_; }
   /// After a run. Throws Error for an output that somebody wants and that was not computed, and for one of another type or
   /// shape than it should have.
   void Check(OrtKernelContext& run) const;
@@ -25,6 +30,7 @@ class Outputs {
     TypeInfo type;
   };
   std::vector<Declared> declared_;
+  std::vector<int32_t> places_;
   std::string owner_;
 };
 

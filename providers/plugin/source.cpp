@@ -54,8 +54,8 @@ std::unique_ptr<ExecutionProvider> Source::Create(const ProviderOptions& options
   std::shared_ptr<Library> library = library_.lock();
   Require(library != nullptr, "library '{}' was unregistered", library_name_);
   const OrtSessionOptions shown = OptionsFor(devices_, options, session);
-  auto logger = std::make_unique<OrtLogger>(session.log_id.empty() ? library_name_ : session.log_id,
-                                            session.log_level.value_or(LogLevel::kWarning));
+  auto logger = std::make_unique<OrtLogger>(Logger(session.log_id.empty() ? library_name_ : session.log_id,
+                                                   session.log_level.value_or(LogLevel::kWarning)));
   std::vector<const OrtHardwareDevice*> hardware;
   std::vector<const OrtKeyValuePairs*> metadata;
   for (const OrtEpDevice* device : devices_) {

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tessera/provider/graph.h"
 
@@ -20,5 +21,8 @@ const onnx::OpSchema* FindSchema(const std::string& op_type, int opset, const st
 
 /// The same of a node's operator and version.
 const onnx::OpSchema* FindSchema(const Node& node);
+
+/// The attributes that a node leaves out and its schema has a number or a text for, or a list of them.
+std::vector<Attribute> DefaultAttributes(const Node& node);
 
 }  // namespace tessera

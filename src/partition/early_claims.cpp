@@ -6,6 +6,7 @@
 #include "graph/move_nodes.h"
 #include "graph/private_names.h"
 #include "graph/provenance.h"
+#include "partition/channels_last.h"
 
 namespace tessera {
 namespace {
@@ -41,6 +42,7 @@ class EarlyClaims {
 
  private:
   void DrawAll(Graph& graph, const std::string& path) {
+    PreferLayouts(graph, path);
     Refusals refusals;
     const std::vector<Unit> units = ClaimAsWritten(graph, resources_, options_, log_, path, refusals);
     for (size_t i = 0; i < refusals.size(); ++i) {
@@ -48,6 +50,7 @@ class EarlyClaims {
       for (auto& refusal : refusals[i]) Refuse(graph, static_cast<NodeIndex>(i), std::move(refusal));
     }
     for (const Unit& unit : units) Draw(graph, unit);
+    KeepLayouts(graph);
     const GraphViewer viewer(graph);
     for (const NodeIndex index : viewer.nodes()) {
       const auto nested = graph.Subgraphs(index);
@@ -55,6 +58,39 @@ class EarlyClaims {
       for (const auto& [attribute, inner] : nested)
         DrawAll(*inner, PathOfNested(path, graph.node(index), viewer, attribute));
       graph.RefreshImplicitInputs(index);
+    }
+  }
+
+  bool PrefersChannelsLast(int16_t provider) const {
+    return resources_.providers[static_cast<size_t>(provider)].provider->PrefersChannelsLast();
+  }
+
+  /// Asks once for what would be claimed, and gives that the layout that its provider prefers.
+  void PreferLayouts(Graph& graph, const std::string& path) {
+    const auto prefers = [](const ProviderEntry& entry) {
+      return entry.provider->ClaimsModelAsWritten() && entry.provider->PrefersChannelsLast();
+    };
+    if (std::ranges::none_of(resources_.providers, prefers)) return;
+    Refusals refusals;
+    const std::vector<Unit> units = ClaimAsWritten(graph, resources_, options_, log_, path, refusals);
+    for (const Unit& unit : units) {
+      const ExecutionProvider& provider = *resources_.providers[static_cast<size_t>(unit.provider)].provider;
+      for (const NodeIndex index : unit.nodes) {
+        Node& node = graph.node(index);
+        node.provider.clear();
+        if (!provider.PrefersChannelsLast() || !CanHaveChannelsLast(graph, node) || !provider.ChannelsLastFor(node))
+          continue;
+        resources_.CheckLoad();
+        SetChannelsLast(graph, index, true);
+      }
+    }
+  }
+
+  /// What nobody claimed in the layout that was preferred is as the model has it again.
+  void KeepLayouts(Graph& graph) {
+    const std::vector<NodeIndex> order = graph.TopologicalOrder();
+    for (const NodeIndex index : order) {
+      if (graph.node(index).domain == kChannelsLastDomain) SetChannelsLast(graph, index, false);
     }
   }
 
@@ -77,6 +113,7 @@ class EarlyClaims {
       move.Move(index);
     }
     for (const ValueIndex output : unit.fused->outputs) part.graph->AddOutput(move.Moved(output));
+    if (PrefersChannelsLast(unit.provider)) CancelTransposes(*part.graph);
     for (const NodeIndex index : unit.nodes) graph.RemoveNode(index);
     Node opaque = *unit.fused;
     opaque.index = kNone;
@@ -140,6 +177,7 @@ class EarlyClaims {
     for (const NodeIndex index : order) {
       const NodeIndex moved = move.Move(index);
       outer->node(moved).provider.clear();
+      if (outer->node(moved).domain == kChannelsLastDomain) SetChannelsLast(*outer, moved, false);
       Refuse(*outer, moved, {std::string(provider), fmt::format("does not compile: {}", error.what())});
     }
   }

@@ -124,6 +124,12 @@ class TESSERA_API ExecutionProvider {
   /// Whether that is all that it is asked for: it knows no other operators than those that models are written with.
   virtual bool ClaimsOnlyAsWritten() const noexcept { return false; }
 
+  /// Whether, before it is asked for the last time, images of the model as written are to have their channels last in what
+  /// it claims and ChannelsLastFor says: such operators become those of the domain com.ms.internal.nhwc, whose first input
+  /// and output are so, between transposes.
+  virtual bool PrefersChannelsLast() const { return false; }
+  virtual bool ChannelsLastFor(const Node& /*node*/) const { return true; }
+
   /// What the model says of itself, and its file (empty: it came as bytes), once, before GetCapability.
   virtual void OnModel(const ModelMetadata& /*metadata*/, const std::filesystem::path& /*file*/) {}
 

@@ -118,6 +118,22 @@ char* CopyText(std::string_view text, OrtAllocator* allocator) {
   return copy;
 }
 
+char** CopyTexts(std::span<const std::string> texts, OrtAllocator* allocator) {
+  OrtAllocator& memory = Given(allocator, "the allocator");
+  if (texts.empty()) return nullptr;
+  auto* list = static_cast<char**>(memory.Alloc(&memory, texts.size() * sizeof(char*)));
+  if (list == nullptr) Fail(ErrorCode::kRuntimeException, "the allocator gives no memory for {} texts", texts.size());
+  size_t done = 0;
+  try {
+    for (; done < texts.size(); ++done) list[done] = CopyText(texts[done], allocator);
+  } catch (...) {
+    while (done > 0) memory.Free(&memory, list[--done]);
+    memory.Free(&memory, list);
+    throw;
+  }
+  return list;
+}
+
 void CopyOut(std::string_view text, char* out, size_t* size) {
   const size_t room = std::exchange(Given(size, "the size"), text.size() + 1);
   if (out == nullptr) return;

@@ -3,12 +3,15 @@
 // What every entry of the C ABI is made of.
 
 #include <new>
+#include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "base/check.h"
 #include "onnxruntime/onnxruntime_c_api.h"
+#include "onnxruntime/onnxruntime_ep_c_api.h"
 #include "tessera/error.h"
 
 namespace tessera::c_abi {
@@ -42,6 +45,8 @@ void ThrowIfFailed(OrtStatusPtr status);
 
 /// A copy of the text, allocated by the client's allocator and ended by a zero.
 char* CopyText(std::string_view text, OrtAllocator* allocator);
+/// Copies of texts and an array of them, all allocated by the client's allocator; null for no texts.
+char** CopyTexts(std::span<const std::string> texts, OrtAllocator* allocator);
 /// The two-call pattern: `*size` becomes what the text needs, its zero included; `out` null asks for that only.
 void CopyOut(std::string_view text, char* out, size_t* size);
 

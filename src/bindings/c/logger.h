@@ -1,13 +1,8 @@
 #pragma once
 
-// The log as kernels and providers of clients write to it.
+#include "base/log.h"
 
-#include <string>
-
-#include "onnxruntime/onnxruntime_c_api.h"
-#include "tessera/log.h"
-
+/// What providers and kernels of clients write to the log by.
 struct OrtLogger {
-  std::string id;
-  tessera::LogLevel level = tessera::LogLevel::kWarning;
+  tessera::Logger logger;
 };

@@ -1,6 +1,8 @@
 // What a model says of itself.
 
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "bindings/c/allocator.h"
 #include "bindings/c/entry.h"
@@ -60,26 +62,12 @@ OrtStatusPtr ModelMetadataLookupCustomMetadataMap(const OrtModelMetadata* model_
 OrtStatusPtr ModelMetadataGetCustomMetadataMapKeys(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
                                                    char*** keys, int64_t* num_keys) noexcept {
   return Guarded([&] {
-    const auto& custom = Metadata(model_metadata).custom;
-    OrtAllocator& memory = Given(allocator, "the allocator");
+    std::vector<std::string> names;
+    for (const auto& [key, text] : Metadata(model_metadata).custom) names.push_back(key);
     Given(keys, "out") = nullptr;
     Given(num_keys, "the number") = 0;
-    if (custom.empty()) return;
-    auto* list = static_cast<char**>(memory.Alloc(&memory, custom.size() * sizeof(char*)));
-    if (list == nullptr) Fail(ErrorCode::kRuntimeException, "the allocator gives no memory for {} names", custom.size());
-    size_t done = 0;
-    try {
-      for (const auto& [key, text] : custom) {
-        list[done] = CopyText(key, allocator);
-        ++done;
-      }
-    } catch (...) {
-      while (done > 0) memory.Free(&memory, list[--done]);
-      memory.Free(&memory, list);
-      throw;
-    }
-    *keys = list;
-    *num_keys = static_cast<int64_t>(custom.size());
+    *keys = CopyTexts(names, allocator);
+    *num_keys = static_cast<int64_t>(names.size());
   });
 }
 

@@ -23,7 +23,7 @@ OrtStatusPtr KernelContext_GetInputCount(const OrtKernelContext* context, size_t
 }
 
 OrtStatusPtr KernelContext_GetOutputCount(const OrtKernelContext* context, size_t* out) noexcept {
-  return Guarded([&] { Given(out, "out") = ContextOf(context).num_outputs(); });
+  return Guarded([&] { Given(out, "out") = Given(context, "the kernel context").places.size(); });
 }
 
 OrtStatusPtr KernelContext_GetInput(const OrtKernelContext* context, size_t index, const OrtValue** out) noexcept {
@@ -43,7 +43,9 @@ OrtStatusPtr KernelContext_GetOutput(OrtKernelContext* context, size_t index, co
     Require(dim_count == 0 || dim_values != nullptr, "the output's {} dimensions are null", dim_count);
     const Shape shape = ShapeOf(dim_values, dim_count);
     result = nullptr;
-    Tensor* storage = run.context.has_output(index) ? run.context.output(index, shape) : nullptr;
+    const int32_t place = run.places[index];
+    const bool wanted = place >= 0 && run.context.has_output(static_cast<size_t>(place));
+    Tensor* storage = wanted ? run.context.output(static_cast<size_t>(place), shape) : nullptr;
     if (storage == nullptr) return;  // nobody wants it
     OrtValue& view = run.outputs[index];
     if (shape.num_elements() == 0) {
@@ -60,7 +62,7 @@ OrtStatusPtr KernelContext_GetOutput(OrtKernelContext* context, size_t index, co
 OrtStatusPtr KernelContext_GetPreallocatedOutput(const OrtKernelContext* context, size_t output_index,
                                                  OrtValue** output) noexcept {
   return Guarded([&] {
-    const size_t count = ContextOf(context).num_outputs();
+    const size_t count = Given(context, "the kernel context").places.size();
     Require(output_index < count, "the node has {} outputs, number {} is asked for", count, output_index);
     Given(output, "out") = nullptr;
   });

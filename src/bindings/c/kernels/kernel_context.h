@@ -13,18 +13,21 @@
 
 /// Lives as long as one Compute.
 struct OrtKernelContext {
-  /// `inputs`: all of them, null where one is omitted, instead of the context's own.
+  /// `its_inputs`: all of them, null where one is omitted, instead of the context's own. `its_places`: of each output, which
+  /// of the context's it is, -1 where it is omitted.
   OrtKernelContext(tessera::KernelContext& its_context, std::span<const tessera::Value* const> its_inputs,
-                   const OrtLogger& its_logger, OrtSyncStream* its_stream)
+                   std::span<const int32_t> its_places, const OrtLogger& its_logger, OrtSyncStream* its_stream)
       : context(its_context),
         inputs(its_inputs),
+        places(its_places),
         logger(its_logger),
         stream(its_stream),
-        outputs(its_context.num_outputs()) {}
+        outputs(its_places.size()) {}
 
   tessera::KernelContext& context;
   const std::span<const tessera::Value* const> inputs;
+  const std::span<const int32_t> places;
   const OrtLogger& logger;
-  OrtSyncStream* const stream;                   // null: none
-  tessera::SmallArray<OrtValue, 8> outputs;      // views of those that were asked for
+  OrtSyncStream* const stream;               // null: none
+  tessera::SmallArray<OrtValue, 8> outputs;  // views of those that were asked for
 };

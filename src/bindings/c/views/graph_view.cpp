@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph/graph.h"
+#include "graph/schema.h"
 
 using tessera::Graph;
 using tessera::GraphViewer;
@@ -91,6 +92,9 @@ void OrtGraph::AddNode(const Node& node, const OrtGraph* known) {
     }
     added.nested.push_back(std::move(nested));
   }
+  // Providers rely on it that ONNX Runtime has put them there.
+  for (tessera::Attribute& attribute : tessera::DefaultAttributes(node))
+    added.attributes.emplace_back(std::move(attribute));
 }
 
 /// All that a graph has of its own and needs; for a window all that its nodes read.

@@ -25,21 +25,24 @@ OrtStatusPtr Answer(const OrtValueInfo* info, bool OrtValueInfo::* what, bool* o
 }
 
 }  // namespace
+
+const GraphValue& MadeValue(const Graph& graph, ValueIndex index) noexcept {
+  const GraphValue& value = graph.value(index);
+  return value.outer == kNone || graph.parent() == nullptr ? value : MadeValue(*graph.parent(), value.outer);
+}
+
 }  // namespace tessera::c_abi
 
 OrtValueInfo::OrtValueInfo(const tessera::Graph& of, tessera::ValueIndex index, const OrtGraph* its_view) : view(its_view) {
-  const tessera::GraphValue* value = &of.value(index);
-  if (value->type.kind != tessera::ValueKind::kNone) type = tessera::c_abi::InfoOf(value->type);
-  is_outer = value->outer != tessera::kNone;
-  for (const tessera::Graph* graph = of.parent(); value->outer != tessera::kNone && graph != nullptr;
-       graph = graph->parent()) {
-    value = &graph->value(value->outer);
-  }
-  name = value->name;
-  is_constant = value->constant.has_value();
-  is_optional_input = value->default_value.has_value();
-  if (is_constant) initializer = OrtValue(tessera::Tensor(*value->constant));
-  if (is_optional_input) initializer = OrtValue(tessera::Tensor(*value->default_value));
+  const tessera::TypeInfo& known = of.value(index).type;
+  if (known.kind != tessera::ValueKind::kNone) type = tessera::c_abi::InfoOf(known);
+  is_outer = of.value(index).outer != tessera::kNone;
+  const tessera::GraphValue& value = tessera::c_abi::MadeValue(of, index);
+  name = value.name;
+  is_constant = value.constant.has_value();
+  is_optional_input = value.default_value.has_value();
+  if (is_constant) initializer = OrtValue(tessera::Tensor(*value.constant));
+  if (is_optional_input) initializer = OrtValue(tessera::Tensor(*value.default_value));
 }
 
 namespace tessera::c_abi {

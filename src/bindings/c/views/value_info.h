@@ -35,3 +35,10 @@ struct OrtValueInfo {
   bool is_optional_input = false;
   bool is_output = false;
 };
+
+namespace tessera::c_abi {
+
+/// The value where it is made: in the graph itself, or where it captures it.
+const GraphValue& MadeValue(const Graph& graph, ValueIndex index) noexcept;
+
+}  // namespace tessera::c_abi

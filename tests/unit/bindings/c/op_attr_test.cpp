@@ -139,16 +139,20 @@ TEST_F(AttributeViews, WrongQuestionsAreErrors) {
   EXPECT_EQ(CodeOf(Api().Node_GetAttributeByName(node_, nullptr, &none)), ORT_INVALID_ARGUMENT);
 }
 
-TEST(ViewsOfDefaults, AttributesThatMayBeLeftOutAreNull) {
+TEST(ViewsOfDefaults, AttributesThatAreLeftOutHaveTheirDefaults) {
   ModelBuilder builder;
-  builder.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {2, 2});
-  builder.Node("Softmax", {"x"}, {"y"});
+  builder.Input("x", ElementType::kFloat, {1, 1, 4, 4}).Output("y", ElementType::kFloat, {1, 1, 4, 4});
+  builder.Floats("w", {1, 1, 1, 1}, {2});
+  builder.Node("Conv", {"x", "w"}, {"y"});
   const std::string bytes = builder.bytes();
   const Model model = LoadModel(std::as_bytes(std::span(bytes)), nullptr, {});
   const auto view = c_abi::ViewOf(GraphViewer(*model.graph), c_abi::FactsOf(model.metadata, model.has_version, {}));
   const OrtNode* node = nullptr;
   RequireOk(Api().Graph_GetNodes(view.get(), &node, 1));
-  EXPECT_EQ(Ask(Api().Node_GetAttributeByName, node, "axis"), nullptr);
+  EXPECT_EQ(Ask(Api().Node_GetNumAttributes, node), 2u);
+  EXPECT_THAT(Read<int64_t>(Ask(Api().Node_GetAttributeByName, node, "group"), ORT_OP_ATTR_INT), ElementsAre(1));
+  EXPECT_EQ(ReadText(Ask(Api().Node_GetAttributeByName, node, "auto_pad"), ORT_OP_ATTR_STRING), std::string("NOTSET\0", 7));
+  EXPECT_EQ(Ask(Api().Node_GetAttributeByName, node, "pads"), nullptr);
   const OrtOpAttr* none = nullptr;
   EXPECT_EQ(CodeOf(Api().Node_GetAttributeByName(node, "axes", &none)), ORT_NOT_FOUND);
 }

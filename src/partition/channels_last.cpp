@@ -1,0 +1,145 @@
+#include "partition/channels_last.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "graph/schema.h"
+#include "onnx/defs/schema.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::string_view kSensitive[] = {
+    "BatchNormalization", "InstanceNormalization", "Conv",         "QLinearConv",       "ConvTranspose",
+    "AveragePool",        "LpPool",                "MaxPool",      "GlobalAveragePool", "GlobalLpPool",
+    "GlobalMaxPool",      "LRN",                   "GridSample",   "DepthToSpace",      "SpaceToDepth",
+    "Resize",             "Upsample"};
+
+using Permutation = std::vector<int64_t>;
+
+/// Which axis of the other layout each axis is.
+Permutation PermutationTo(bool last, size_t rank) {
+  Permutation permutation(rank);
+  std::iota(permutation.begin(), permutation.end(), 0);
+  if (last) {
+    std::rotate(permutation.begin() + 1, permutation.begin() + 2, permutation.end());
+  } else {
+    std::rotate(permutation.begin() + 1, permutation.end() - 1, permutation.end());
+  }
+  return permutation;
+}
+
+bool Undo(const Permutation& first, const Permutation& second) {
+  if (first.size() != second.size()) return false;
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (first[static_cast<size_t>(second[i])] != static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+TypeInfo Permuted(TypeInfo type, const Permutation& permutation) {
+  if (!type.shape) return type;
+  const auto dimensions = *type.shape;
+  for (size_t i = 0; i < permutation.size(); ++i) (*type.shape)[i] = dimensions[static_cast<size_t>(permutation[i])];
+  return type;
+}
+
+/// Of Transpose in the model's opset.
+int VersionInForce(const Graph& graph) {
+  const onnx::OpSchema* schema = FindSchema("Transpose", graph.opset_version(""), "");
+  return schema == nullptr ? graph.opset_version("") : schema->SinceVersion();
+}
+
+Node TransposeOf(const Graph& graph, ValueIndex from, ValueIndex to, const Permutation& permutation) {
+  Node node;
+  node.op_type = "Transpose";
+  node.name = graph.value(to).name + "_transpose";
+  node.inputs = {from};
+  node.outputs = {to};
+  node.attributes = {{"perm", permutation}};
+  node.since_version = VersionInForce(graph);
+  return node;
+}
+
+/// Constants of Resize with a number for each axis.
+void PermuteSizes(Graph& graph, NodeIndex index, const Permutation& permutation) {
+  for (size_t input = 1; input < graph.node(index).inputs.size(); ++input) {
+    const ValueIndex value = graph.node(index).inputs[input];
+    const Tensor* constant = value == kNone ? nullptr : graph.constant(value);
+    if (constant == nullptr || constant->num_elements() != static_cast<int64_t>(permutation.size())) continue;
+    Tensor permuted(constant->type(), constant->shape());
+    const size_t bytes = constant->byte_size() / permutation.size();
+    const auto* from = static_cast<const std::byte*>(constant->raw());
+    auto* to = static_cast<std::byte*>(permuted.mutable_raw());
+    for (size_t i = 0; i < permutation.size(); ++i)
+      std::copy_n(from + static_cast<size_t>(permutation[i]) * bytes, bytes, to + i * bytes);
+    graph.SetInput(index, input, graph.AddConstant("", std::move(permuted)));
+  }
+}
+
+bool IsSizedByConstants(const Graph& graph, const Node& node, size_t rank) {
+  if (node.FindAttribute("axes") != nullptr) return false;
+  for (size_t input = 1; input < node.inputs.size(); ++input) {
+    const ValueIndex value = node.inputs[input];
+    if (value == kNone) continue;
+    const Tensor* constant = graph.constant(value);
+    if (constant == nullptr) return false;
+    const int64_t count = constant->num_elements();
+    if (count != 0 && count != static_cast<int64_t>(rank)) return false;  // a region's bounds
+  }
+  return true;
+}
+
+const Permutation* PermutationOf(const Node& node) {
+  if (node.op_type != "Transpose" || !node.domain.empty()) return nullptr;
+  const AttributeValue* value = node.FindAttribute("perm");
+  return value == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(value);
+}
+
+}  // namespace
+
+bool CanHaveChannelsLast(const Graph& graph, const Node& node) {
+  if (!node.domain.empty() || std::ranges::find(kSensitive, node.op_type) == std::end(kSensitive)) return false;
+  if (node.inputs.empty() || node.inputs[0] == kNone || node.outputs.empty() || node.outputs[0] == kNone) return false;
+  if (std::any_of(node.outputs.begin() + 1, node.outputs.end(), [](ValueIndex output) { return output != kNone; }))
+    return false;
+  const TypeInfo &input = graph.value(node.inputs[0]).type, &output = graph.value(node.outputs[0]).type;
+  if (!input.shape || input.shape->size() < 3 || !output.shape || output.shape->size() != input.shape->size())
+    return false;
+  const bool is_sized = node.op_type == "Resize" || node.op_type == "Upsample";
+  return !is_sized || IsSizedByConstants(graph, node, input.shape->size());
+}
+
+void SetChannelsLast(Graph& graph, NodeIndex index, bool last) {
+  const ValueIndex input = graph.node(index).inputs[0], output = graph.node(index).outputs[0];
+  const size_t rank = graph.value(input).type.shape->size();
+  const Permutation to = PermutationTo(last, rank), back = PermutationTo(!last, rank);
+  const ValueIndex inner_input = graph.AddValue("", Permuted(graph.value(input).type, to));
+  const ValueIndex inner_output = graph.AddValue("", Permuted(graph.value(output).type, to));
+  graph.AddNode(TransposeOf(graph, input, inner_input, to), index);
+  graph.SetInput(index, 0, inner_input);
+  graph.SetOutput(index, 0, inner_output);
+  graph.AddNode(TransposeOf(graph, inner_output, output, back), index);
+  Node& node = graph.node(index);
+  if (node.op_type == "Resize" || node.op_type == "Upsample") PermuteSizes(graph, index, to);
+  node.domain = last ? kChannelsLastDomain : std::string_view();
+}
+
+void CancelTransposes(Graph& graph) {
+  const std::vector<NodeIndex> order = graph.TopologicalOrder();
+  for (const NodeIndex index : order) {
+    const Permutation* second = PermutationOf(graph.node(index));
+    if (second == nullptr) continue;
+    const ValueIndex between = graph.node(index).inputs[0], output = graph.node(index).outputs[0];
+    const NodeIndex producer = graph.value(between).producer;
+    const Permutation* first = producer == kNone ? nullptr : PermutationOf(graph.node(producer));
+    if (first == nullptr || !Undo(*first, *second) || graph.value(output).is_output) continue;
+    graph.ReplaceUses(output, graph.node(producer).inputs[0]);
+    graph.RemoveNode(index);
+    if (graph.value(between).consumers.empty() && !graph.value(between).is_output) graph.RemoveNode(producer);
+  }
+}
+
+}  // namespace tessera
