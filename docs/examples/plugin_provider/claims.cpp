@@ -38,6 +38,20 @@ bool AreWritable(const Api& api, const std::vector<const OrtValueInfo*>& values)
   });
 }
 
+/// Whether anybody reads what the node computes. A group of nodes that nobody reads would be compiled to nothing: the last
+/// of them is left to whoever keeps such nodes, and so every group has an output.
+bool IsRead(const Api& api, const OrtNode& node) {
+  for (const OrtValueInfo* output : OutputsOf(api, node)) {
+    if (NameOf(api, output).empty()) continue;
+    bool of_graph = false;
+    api.Check(api->ValueInfo_IsGraphOutput(output, &of_graph));
+    size_t readers = 0;
+    api.Check(api->ValueInfo_GetValueNumConsumers(output, &readers));
+    if (of_graph || readers > 0) return true;
+  }
+  return false;
+}
+
 /// Whether the compiler takes the node: here an operator of ONNX's own, on tensors of numbers, without graphs inside. Your
 /// engine's list of operators belongs here: a node that is claimed and then cannot be compiled costs the whole group.
 bool CanCompile(const Api& api, const OrtNode& node) {
@@ -85,7 +99,7 @@ Claims ClaimsOf(const Api& api, const OrtGraph& graph, OrtEpGraphSupportInfo& su
     if (with_kernels && HasKernel(api, support, *nodes[i])) {
       claims.single.push_back(nodes[i]);
     } else {
-      compiled[i] = with_compiler && CanCompile(api, *nodes[i]);
+      compiled[i] = with_compiler && CanCompile(api, *nodes[i]) && IsRead(api, *nodes[i]);
     }
   }
   for (const std::vector<size_t>& members : Group(SourcesOf(api, nodes), compiled)) {

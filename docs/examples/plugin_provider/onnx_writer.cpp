@@ -69,7 +69,7 @@ std::vector<Item> Read(const Api& api, const OrtOpAttr& attribute, OrtOpAttrType
   return items;
 }
 
-/// Texts come one after another, a zero behind each.
+/// Texts of a list come one after another, a zero behind each; a single one comes without.
 std::vector<std::string> ReadTexts(const Api& api, const OrtOpAttr& attribute, OrtOpAttrType type) {
   std::vector<char> joined = Read<char>(api, attribute, type);
   joined.push_back('\0');
