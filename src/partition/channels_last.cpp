@@ -46,9 +46,9 @@ TypeInfo Permuted(TypeInfo type, const Permutation& permutation) {
   return type;
 }
 
-/// Of Transpose in the model's opset.
-int VersionInForce(const Graph& graph) {
-  const onnx::OpSchema* schema = FindSchema("Transpose", graph.opset_version(""), "");
+/// Of an operator in the model's opset.
+int VersionInForce(const Graph& graph, const std::string& op_type) {
+  const onnx::OpSchema* schema = FindSchema(op_type, graph.opset_version(""), "");
   return schema == nullptr ? graph.opset_version("") : schema->SinceVersion();
 }
 
@@ -59,35 +59,63 @@ Node TransposeOf(const Graph& graph, ValueIndex from, ValueIndex to, const Permu
   node.inputs = {from};
   node.outputs = {to};
   node.attributes = {{"perm", permutation}};
-  node.since_version = VersionInForce(graph);
+  node.since_version = VersionInForce(graph, "Transpose");
   return node;
 }
 
-/// Constants of Resize with a number for each axis.
+Tensor Gathered(const Tensor& numbers, const Permutation& permutation) {
+  Tensor gathered(numbers.type(), numbers.shape());
+  const size_t bytes = numbers.byte_size() / permutation.size();
+  const auto* from = static_cast<const std::byte*>(numbers.raw());
+  auto* to = static_cast<std::byte*>(gathered.mutable_raw());
+  for (size_t i = 0; i < permutation.size(); ++i)
+    std::copy_n(from + static_cast<size_t>(permutation[i]) * bytes, bytes, to + i * bytes);
+  return gathered;
+}
+
+/// Resize's inputs with a number for each axis are in the other layout's order, or its list of axes names the axes there.
 void PermuteSizes(Graph& graph, NodeIndex index, const Permutation& permutation) {
-  for (size_t input = 1; input < graph.node(index).inputs.size(); ++input) {
+  Node& node = graph.node(index);
+  for (Attribute& attribute : node.attributes) {
+    auto* axes = attribute.name == "axes" ? std::get_if<std::vector<int64_t>>(&attribute.value) : nullptr;
+    if (axes == nullptr) continue;
+    const auto rank = static_cast<int64_t>(permutation.size());
+    for (int64_t& axis : *axes) axis = std::ranges::find(permutation, axis < 0 ? axis + rank : axis) - permutation.begin();
+    return;
+  }
+  for (size_t input = 1; input < node.inputs.size(); ++input) {
     const ValueIndex value = graph.node(index).inputs[input];
-    const Tensor* constant = value == kNone ? nullptr : graph.constant(value);
-    if (constant == nullptr || constant->num_elements() != static_cast<int64_t>(permutation.size())) continue;
-    Tensor permuted(constant->type(), constant->shape());
-    const size_t bytes = constant->byte_size() / permutation.size();
-    const auto* from = static_cast<const std::byte*>(constant->raw());
-    auto* to = static_cast<std::byte*>(permuted.mutable_raw());
-    for (size_t i = 0; i < permutation.size(); ++i)
-      std::copy_n(from + static_cast<size_t>(permutation[i]) * bytes, bytes, to + i * bytes);
-    graph.SetInput(index, input, graph.AddConstant("", std::move(permuted)));
+    if (value == kNone) continue;
+    const GraphValue& sizes = graph.value(value);
+    const bool one_each = sizes.type.shape && sizes.type.shape->size() == 1 &&
+                          (*sizes.type.shape)[0].value == static_cast<int64_t>(permutation.size());
+    if (!one_each) continue;
+    if (const Tensor* constant = graph.constant(value); constant != nullptr) {
+      graph.SetInput(index, input, graph.AddConstant("", Gathered(*constant, permutation)));
+      continue;
+    }
+    const ValueIndex permuted = graph.AddValue("", sizes.type);
+    Node gather;
+    gather.op_type = "Gather";
+    gather.name = graph.value(permuted).name + "_gather";
+    gather.since_version = VersionInForce(graph, "Gather");
+    const Shape each{static_cast<int64_t>(permutation.size())};
+    gather.inputs = {value, graph.AddConstant("", Tensor::Of(each, std::span<const int64_t>(permutation)))};
+    gather.outputs = {permuted};
+    graph.AddNode(std::move(gather), index);
+    graph.SetInput(index, input, permuted);
   }
 }
 
-bool IsSizedByConstants(const Graph& graph, const Node& node, size_t rank) {
-  if (node.FindAttribute("axes") != nullptr) return false;
+/// Whether that is possible: regions to crop have bounds in an order of their own.
+bool HasSizesToPermute(const Graph& graph, const Node& node, size_t rank) {
   for (size_t input = 1; input < node.inputs.size(); ++input) {
     const ValueIndex value = node.inputs[input];
-    if (value == kNone) continue;
-    const Tensor* constant = graph.constant(value);
-    if (constant == nullptr) return false;
-    const int64_t count = constant->num_elements();
-    if (count != 0 && count != static_cast<int64_t>(rank)) return false;  // a region's bounds
+    if (value == kNone || node.FindAttribute("axes") != nullptr) continue;
+    const auto& shape = graph.value(value).type.shape;
+    if (!shape || shape->size() != 1 || !(*shape)[0].known()) return false;
+    const int64_t count = (*shape)[0].value;
+    if (count != 0 && count != static_cast<int64_t>(rank)) return false;
   }
   return true;
 }
@@ -109,7 +137,7 @@ bool CanHaveChannelsLast(const Graph& graph, const Node& node) {
   if (!input.shape || input.shape->size() < 3 || !output.shape || output.shape->size() != input.shape->size())
     return false;
   const bool is_sized = node.op_type == "Resize" || node.op_type == "Upsample";
-  return !is_sized || IsSizedByConstants(graph, node, input.shape->size());
+  return !is_sized || HasSizesToPermute(graph, node, input.shape->size());
 }
 
 void SetChannelsLast(Graph& graph, NodeIndex index, bool last) {

@@ -135,7 +135,16 @@ each(
     device_unknown=lambda ort, s: ort.OrtDevice.make("foo", 0).device_type(),
     ep_devices=lambda ort, s: [d.ep_name for d in ort.get_ep_devices()],
     severity=lambda ort, s: ort.set_default_logger_severity(9),
-    version=lambda ort, s: [ort.__version__, ort.get_version_string()],
+    version=lambda ort, s: ort.get_version_string(),
+    chosen=lambda ort, s: chosen(ort, lambda devices, model, runtime, most: [d for d in devices if "CPU" in d.ep_name]),
+    chosen_none=lambda ort, s: chosen(ort, lambda devices, model, runtime, most: []),
+    chosen_too_many=lambda ort, s: chosen(ort, lambda devices, model, runtime, most: devices[:1] * (most + 1)),
+    chosen_wrong=lambda ort, s: chosen(ort, lambda *_: 3),
+    chosen_fails=lambda ort, s: chosen(ort, lambda *_: 1 // 0),
+    chosen_by_no_function=lambda ort, s: chosen(ort, 3),
+    chooses=lambda ort, s: options_that_choose(ort),
+    input_devices=lambda ort, s: [device.ep_name for device in s.get_input_epdevices()],
+    memories=lambda ort, s: [[m.name, m.device_id] for m in s.get_input_memory_infos() + s.get_output_memory_infos()],
     metadata=lambda ort, s: metadata_of(session(ort, models.add())),
     profile_none=lambda ort, s: s.end_profiling(),
     disabled_optimizers=lambda ort, s: session(ort, models.identity(), disabled_optimizers=["ConstantFolding"]).run(
@@ -300,6 +309,20 @@ def bound(s):
 
 def device_facts(device):
     return [device.device_type(), device.device_id(), device.device_mem_type()]
+
+
+def chosen(ort, delegate):
+    options = ort.SessionOptions()
+    options.set_provider_selection_policy_delegate(delegate)
+    s = ort.InferenceSession(models.identity(), options)
+    return [s.get_providers(), s.run(None, {"x": FOUR})]
+
+
+def options_that_choose(ort):
+    by_function, by_policy = ort.SessionOptions(), ort.SessionOptions()
+    by_function.set_provider_selection_policy_delegate(lambda devices, model, runtime, most: devices)
+    by_policy.set_provider_selection_policy(ort.OrtExecutionProviderDevicePolicy.PREFER_CPU)
+    return [ort.SessionOptions().has_providers(), by_function.has_providers(), by_policy.has_providers()]
 
 
 def metadata_of(s):

@@ -55,6 +55,15 @@ def slow(size: int = 512, steps: int = 40) -> bytes:
     ).SerializeToString()
 
 
+def table(megabytes: int) -> bytes:
+    """Rows of 1 KiB by their number; each is full of it."""
+    rows = np.repeat(np.arange(megabytes * 1024, dtype=np.float32)[:, None], 256, axis=1)
+    node = helper.make_node("Gather", ["rows", "i"], ["y"])
+    weights = [numpy_helper.from_array(rows, "rows")]
+    given = [tensor("i", TensorProto.INT64, ["n"])]
+    return model([node], given, [tensor("y", FLOAT, ["n", 256])], initializers=weights).SerializeToString()
+
+
 def perceptron() -> ModelProto:
     """Two layers with weights, for quantization."""
     numbers = np.random.default_rng(7)

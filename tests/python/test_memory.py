@@ -9,6 +9,7 @@ import weakref
 import models
 import numpy as np
 import pytest
+from conftest import run_python
 
 import tessera as ort
 
@@ -48,6 +49,27 @@ def test_strided_array_is_copied() -> None:
     value = ort.OrtValue.ortvalue_from_numpy(array)
     assert value.data_ptr() != address(array)
     np.testing.assert_array_equal(value.numpy(), array)
+
+
+GROWTH = """
+import models, tessera
+
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS")) // 1024
+
+tessera.InferenceSession(models.identity())
+model = models.table(megabytes=64)
+before = resident()
+session = tessera.InferenceSession(model)
+del model
+print(resident() - before, session.run(None, {"i": [3, 65535]})[0][:, 0].tolist())
+"""
+
+
+def test_model_of_bytes_is_not_copied() -> None:
+    grown, values = run_python("-c", GROWTH).split(maxsplit=1)
+    assert int(grown) < 32, "a model of 64 MB that is copied takes that much more"
+    assert values.strip() == "[3.0, 65535.0]"
 
 
 def test_run_writes_into_a_bound_array() -> None:

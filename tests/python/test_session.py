@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import threading
 import time
@@ -36,6 +37,28 @@ def test_pickled_session_of_bytes() -> None:
     assert kept.get_session_config_entry("my.key") == "kept"
     assert again.get_inputs()[0].shape == [1, 4]
     np.testing.assert_array_equal(again.run(None, {"x": FOUR[None], "y": FOUR})[0], 2 * FOUR[None])
+
+
+def only_cpu(devices: list, model: dict, runtime: dict, most: int) -> list:
+    return [device for device in devices if device.ep_name == "CPUExecutionProvider"]
+
+
+def test_pickled_options_choose_as_before() -> None:
+    options = ort.SessionOptions()
+    options.set_provider_selection_policy_delegate(only_cpu)
+    again = pickle.loads(pickle.dumps(options))
+    assert again._selection_delegate() is only_cpu
+    assert ort.InferenceSession(models.identity(), again).get_providers() == ["CPUExecutionProvider"]
+    again.set_provider_selection_policy_delegate(None)
+    assert not again.has_providers()
+
+
+def test_versions() -> None:
+    import importlib.metadata
+
+    assert ort.__version__ == ort.tessera_version() != ort.get_version_string()
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # of the build tree's package
+        assert importlib.metadata.version("tessera") == ort.__version__
 
 
 def test_pickled_session_of_a_path(tmp_path) -> None:

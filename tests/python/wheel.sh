@@ -9,6 +9,8 @@ cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PYTHON=$1 tools/build_wheel.sh "$work/dist"
+bytes=$(stat -c %s "$work"/dist/*.whl)
+if [ "$bytes" -ge 23800000 ]; then echo "the wheel has $bytes bytes; ONNX Runtime's has 23.8 MB" >&2; exit 1; fi
 "$1" -m venv "$work/venv"
 "$work/venv/bin/pip" install -q --disable-pip-version-check "$work"/dist/*.whl
 # What every system has; whatever else a library of ours asks for must be in the wheel.

@@ -75,7 +75,8 @@ OrtStatusPtr CreateSessionFromArray(const OrtEnv* env, const void* model_data, s
             model_data_length, model_data);
     const std::span<const std::byte> bytes(static_cast<const std::byte*>(model_data), model_data_length);
     Make(env, options, out, [&](const SessionOptions& core, const Environment& environment) {
-      return Session(bytes, core, environment, nullptr, ExternalFolder(options));
+      return Session(bytes, core, environment, options == nullptr ? nullptr : options->model_owner,
+                     ExternalFolder(options));
     });
   });
 }

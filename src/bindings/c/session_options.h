@@ -39,6 +39,9 @@ struct OrtSessionOptions {
   std::span<const std::byte> source_model;
   OrtReadNamedBufferFunc read_context = nullptr;
   void* read_context_state = nullptr;
+  /// Keeps the bytes of a model in memory as long as the session, which then does not copy them. The C ABI has no way to
+  /// say so.
+  std::shared_ptr<const void> model_owner;
 };
 
 namespace tessera::c_abi {

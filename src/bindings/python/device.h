@@ -5,9 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "bindings/python/options.h"
 #include "tessera/memory.h"
 
 namespace tessera::python {
+
+class PySession;
 
 /// Kind, memory, vendor and number of a device.
 struct Device {
@@ -23,5 +26,13 @@ Device DeviceNamed(std::string_view name, int id, int vendor = -1);
 std::string_view NameOf(const MemoryInfo& memory) noexcept;
 /// The memory of a device. Throws Error for devices that Tessera has no memory of.
 MemoryInfo MemoryOf(const Device& device);
+
+/// Lets a Python function choose devices where no provider is named; None: nobody is asked.
+void SetSelectionDelegate(PySessionOptions& options, nb::object delegate);
+/// That function, or None.
+nb::object SelectionDelegate(const PySessionOptions& options);
+
+/// Where a session's inputs and outputs lie, and on whose devices.
+void BindSessionDevices(nb::class_<PySession>& session);
 
 }  // namespace tessera::python

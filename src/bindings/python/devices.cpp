@@ -11,6 +11,7 @@
 #include "bindings/python/device.h"
 #include "bindings/python/enums.h"
 #include "bindings/python/runtime.h"
+#include "bindings/python/sessions.h"
 #include "tessera/error.h"
 
 namespace tessera::python {
@@ -72,6 +73,47 @@ nb::list HardwareDevices() {
   nb::list list;
   for (const OrtHardwareDevice* device : devices) list.append(nb::cast(HardwareDevice{device}));
   return list;
+}
+
+/// What Python calls `count` times for a model's inputs or outputs.
+template <class T>
+using Lister = OrtStatusPtr (*)(const OrtSession*, const T**, size_t);
+
+template <class T>
+std::vector<const T*> Asked(Lister<T> lister, const PySession& session, size_t count) {
+  std::vector<const T*> all(count);
+  if (count > 0) Check(lister(session.loaded()->session, all.data(), count));
+  return all;
+}
+
+nb::list MemoriesIn(const std::vector<const OrtMemoryInfo*>& all) {
+  nb::list list;
+  for (const OrtMemoryInfo* info : all) list.append(nb::cast(OwnedMemoryInfo{*info}));
+  return list;
+}
+
+/// None for memory of a provider that lists no devices.
+nb::list DevicesIn(const std::vector<const OrtEpDevice*>& all) {
+  nb::list list;
+  for (const OrtEpDevice* device : all) list.append(device == nullptr ? nb::none() : nb::cast(EpDevice{device}));
+  return list;
+}
+
+/// An EpSelectionDelegate whose state is the Python function.
+OrtStatus* Choose(const OrtEpDevice** devices, size_t device_count, const OrtKeyValuePairs* model,
+                  const OrtKeyValuePairs* runtime, const OrtEpDevice** selected, size_t most, size_t* count,
+                  void* function) noexcept {
+  const nb::gil_scoped_acquire lock;
+  try {
+    const nb::object chosen = static_cast<const Held*>(function)->get()(DevicesIn({devices, devices + device_count}),
+                                                                        TextsIn(model), TextsIn(runtime), most);
+    *count = nb::len(chosen);
+    if (*count > most) return nullptr;  // the library says so
+    for (size_t i = 0; i < *count; ++i) selected[i] = nb::cast<EpDevice>(chosen[i]).described;
+    return nullptr;
+  } catch (const std::exception& error) {
+    return Api().CreateStatus(ORT_FAIL, ("the delegate that chooses devices failed: " + std::string(error.what())).c_str());
+  }
 }
 
 OwnedMemoryInfo MakeMemoryInfo(const std::string& name, OrtAllocatorType type, int id, OrtMemType kind) {
@@ -168,6 +210,32 @@ MemoryInfo MemoryOf(const Device& device) {
     return {.name = "OpenCL", .device = DeviceType::kGpu, .device_id = device.id, .host_accessible = false};
   throw Error(ErrorCode::kInvalidArgument,
               "this build has no memory of such a device; use \"cpu\", or \"gpu\" with OpenCL");
+}
+
+void SetSelectionDelegate(PySessionOptions& options, nb::object delegate) {
+  if (!delegate.is_none() && PyCallable_Check(delegate.ptr()) == 0) throw nb::type_error("expected a function, or None");
+  options.selection_delegate = delegate.is_none() ? nullptr : std::make_shared<const Held>(std::move(delegate));
+  void* state = const_cast<Held*>(options.selection_delegate.get());  // which Choose only reads
+  Check(
+      Api().SessionOptionsSetEpSelectionPolicyDelegate(options.options.get(), state == nullptr ? nullptr : &Choose, state));
+}
+
+nb::object SelectionDelegate(const PySessionOptions& options) {
+  return options.selection_delegate == nullptr ? nb::none() : nb::borrow(options.selection_delegate->get());
+}
+
+void BindSessionDevices(nb::class_<PySession>& session) {
+  session.def_prop_ro("input_meminfos", [](const PySession& self) {
+    return MemoriesIn(
+        Asked<OrtMemoryInfo>(Api().SessionGetMemoryInfoForInputs, self, self.loaded()->core().inputs().size()));
+  });
+  session.def_prop_ro("output_meminfos", [](const PySession& self) {
+    return MemoriesIn(
+        Asked<OrtMemoryInfo>(Api().SessionGetMemoryInfoForOutputs, self, self.loaded()->core().outputs().size()));
+  });
+  session.def_prop_ro("input_epdevices", [](const PySession& self) {
+    return DevicesIn(Asked<OrtEpDevice>(Api().SessionGetEpDeviceForInputs, self, self.loaded()->core().inputs().size()));
+  });
 }
 
 void BindDevices(nb::module_& module) {

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/python/arrays.h"
+#include "bindings/python/device.h"
 
 namespace tessera::python {
 namespace {
@@ -199,8 +200,17 @@ void BindProviders(Options& options) {
       },
       nb::arg("policy"), "How providers are chosen where none is named.");
   options.def(
-      "has_providers", [](const PySessionOptions& self) { return !self.options->core.providers.empty(); },
-      "True where a provider was appended.");
+      "set_provider_selection_policy_delegate", &SetSelectionDelegate, nb::arg("delegate").none(),
+      "A function (devices, model_metadata, runtime_metadata, most) that returns those to take, where no provider is "
+      "named. The metadata are empty: it is asked before the model is read.");
+  options.def("_selection_delegate", &SelectionDelegate);
+  options.def(
+      "has_providers",
+      [](const PySessionOptions& self) {
+        return !self.options->core.providers.empty() || self.selection_delegate != nullptr ||
+               self.options->policy != OrtExecutionProviderDevicePolicy_DEFAULT;
+      },
+      "True where it was said how providers are chosen.");
 }
 
 /// What a copy in another process is made from.
@@ -225,6 +235,7 @@ nb::dict StateOf(const PySessionOptions& self) {
   state["providers"] = providers;
   state["initializers"] = initializers;
   state["custom_op_libraries"] = self.custom_op_libraries;
+  state["selection_delegate"] = SelectionDelegate(self);
   return state;
 }
 
@@ -317,6 +328,7 @@ PySessionOptions::PySessionOptions(const PySessionOptions& other)
       deterministic(other.deterministic),
       execution_order(other.execution_order),
       custom_op_libraries(other.custom_op_libraries),
+      selection_delegate(other.selection_delegate),
       initializers(other.initializers) {}
 
 Owned PySessionOptions::ForSession() const {

@@ -9,6 +9,7 @@
 #include "bindings/c/run_options.h"
 #include "bindings/c/session_options.h"
 #include "bindings/python/enums.h"
+#include "bindings/python/interpreter.h"
 #include "bindings/python/ort_value.h"
 #include "bindings/python/runtime.h"
 
@@ -30,6 +31,8 @@ struct PySessionOptions {
   bool memory_reuse = true, deterministic = false;
   ExecutionOrder execution_order = ExecutionOrder::kDefault;
   std::vector<std::string> custom_op_libraries;
+  /// Chooses devices; the options of the C ABI have its address.
+  std::shared_ptr<const Held> selection_delegate;
   /// Initializers by name; they live as long as the sessions.
   std::vector<std::pair<std::string, HeldValue>> initializers;
 };

@@ -4,6 +4,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/python/arrays.h"
+#include "bindings/python/device.h"
+#include "bindings/python/interpreter.h"
 
 namespace tessera::python {
 namespace {
@@ -153,6 +155,7 @@ void PySession::Initialize(const std::vector<std::string>& providers, const nb::
   for (const std::string& name : disabled_optimizers) disabled += (disabled.empty() ? "" : ";") + name;
   if (!disabled.empty())
     Check(Api().AddSessionConfigEntry(given.get(), "optimization.disable_specified_optimizers", disabled.c_str()));
+  if (!from_file_) given->model_owner = Owner(model_);
   auto made = std::make_shared<Loaded>(Load(*given, model_, from_file_));
   made->providers = given->core.providers;
   made->initializers = options_.initializers;
@@ -181,6 +184,7 @@ void BindSessions(nb::module_& module) {
               });
   BindMetadata(module);
   BindReports(session);
+  BindSessionDevices(session);
 }
 
 }  // namespace tessera::python

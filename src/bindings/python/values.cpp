@@ -86,9 +86,9 @@ nb::object NumpyOf(const HeldValue& held, nb::handle dtype, nb::handle copy) {
   return array;
 }
 
-void BindValue(nb::module_& module) {
-  auto value = nb::class_<HeldValue>(
-      module, "OrtValue", "A value of a model: a tensor, sequence, map or sparse tensor. Copies share what is inside.");
+using ValueClass = nb::class_<HeldValue>;
+
+void BindMakers(ValueClass& value) {
   // Programs wrap what they are given: (value, array), where the array only has to live as long.
   value.def(
       "__init__", [](HeldValue* self, const HeldValue& other, nb::handle, nb::handle) { new (self) HeldValue(other); },
@@ -113,15 +113,12 @@ void BindValue(nb::module_& module) {
     if (inside == nullptr) throw nb::type_error("expected a SparseTensor");
     return HeldValue(*inside);
   });
-  value.def("as_sparse_tensor", [](const HeldValue& held) {
-    held.value.sparse_tensor();  // or an error
-    return SparseObject(held.value);
-  });
-  value.def("_get_c_value", [](nb::object self) { return self; });
-  value.def_prop_ro("_ortvalue", [](nb::object self) { return self; });
-  value.def(
-      "data_ptr", [](const HeldValue& held) { return reinterpret_cast<uintptr_t>(TensorIn(held).raw()); },
-      "Address of the first element.");
+  value.def_static(
+      "from_dlpack", [](nb::handle data, bool is_bool) { return HeldValue(FromDlpack(data, is_bool)); }, nb::arg("data"),
+      nb::arg("is_bool_tensor") = false, "A value over another library's tensor, such as torch's.");
+}
+
+void BindFacts(ValueClass& value) {
   value.def(
       "device_name",
       [](const HeldValue& held) {
@@ -143,6 +140,18 @@ void BindValue(nb::module_& module) {
   value.def("is_sparse_tensor", [](const HeldValue& held) { return held.value.kind() == ValueKind::kSparseTensor; });
   value.def("is_tensor_sequence", &IsSequenceOfTensors);
   value.def("_is_webgpu_buffer", [](const HeldValue&) { return false; });
+}
+
+void BindElements(ValueClass& value) {
+  value.def(
+      "data_ptr", [](const HeldValue& held) { return reinterpret_cast<uintptr_t>(TensorIn(held).raw()); },
+      "Address of the first element.");
+  value.def("as_sparse_tensor", [](const HeldValue& held) {
+    held.value.sparse_tensor();  // or an error
+    return SparseObject(held.value);
+  });
+  value.def("_get_c_value", [](nb::object self) { return self; });
+  value.def_prop_ro("_ortvalue", [](nb::object self) { return self; });
   value.def(
       "numpy", [](const HeldValue& held) { return NumpyOf(held, nb::none(), nb::none()); },
       "An array over the value's own memory.");
@@ -153,9 +162,14 @@ void BindValue(nb::module_& module) {
       "A capsule for from_dlpack of other libraries, which share the memory.");
   value.def("to_dlpack", [](const HeldValue& held) { return ToDlpack(TensorIn(held)); });
   value.def("__dlpack_device__", [](const HeldValue& held) { return DlpackDevice(TensorIn(held)); });
-  value.def_static(
-      "from_dlpack", [](nb::handle data, bool is_bool) { return HeldValue(FromDlpack(data, is_bool)); }, nb::arg("data"),
-      nb::arg("is_bool_tensor") = false, "A value over another library's tensor, such as torch's.");
+}
+
+void BindValue(nb::module_& module) {
+  ValueClass value(module, "OrtValue",
+                   "A value of a model: a tensor, sequence, map or sparse tensor. Copies share what is inside.");
+  BindMakers(value);
+  BindFacts(value);
+  BindElements(value);
 }
 
 void BindVector(nb::module_& module) {

@@ -73,6 +73,7 @@ OrtStatusPtr KernelDefBuilder_AddTypeConstraint(OrtKernelDefBuilder* kernel_def_
     const std::string name = &Given(arg_name, "the constraint's name");
     Require(num_types > 0, "constraint '{}' has no types", name);
     std::vector<const OrtDataType*> allowed;
+    allowed.reserve(num_types);
     for (size_t i = 0; i < num_types; ++i) allowed.push_back(&Given((&Given(types, "the types"))[i], "a type"));
     def.types[name] = std::move(allowed);
   });

@@ -97,14 +97,18 @@ OrtStatusPtr OpSchema_GetOutputName(const OrtOpSchema* schema, size_t index, con
 
 OrtStatusPtr OpSchema_GetInputTypeConstraint(const OrtOpSchema* schema, size_t index,
                                              const OrtOpSchemaTypeConstraint** out) noexcept {
-  return Guarded(
-      [&] { Given(out, "out") = ConstraintOf(Schema(schema), ParameterAt(schema->schema.inputs(), index, "input")); });
+  return Guarded([&] {
+    const OrtOpSchema& held = Schema(schema);
+    Given(out, "out") = ConstraintOf(held, ParameterAt(held.schema.inputs(), index, "input"));
+  });
 }
 
 OrtStatusPtr OpSchema_GetOutputTypeConstraint(const OrtOpSchema* schema, size_t index,
                                               const OrtOpSchemaTypeConstraint** out) noexcept {
-  return Guarded(
-      [&] { Given(out, "out") = ConstraintOf(Schema(schema), ParameterAt(schema->schema.outputs(), index, "output")); });
+  return Guarded([&] {
+    const OrtOpSchema& held = Schema(schema);
+    Given(out, "out") = ConstraintOf(held, ParameterAt(held.schema.outputs(), index, "output"));
+  });
 }
 
 OrtStatusPtr OpSchema_GetTypeConstraintCount(const OrtOpSchema* schema, size_t* out) noexcept {

@@ -70,6 +70,7 @@ OrtStatusPtr ProfilingEventsContainer_AddEvents(OrtProfilingEventsContainer* eve
     std::vector<OrtProfilingEvent>& held = Given(events_container, "the container").events;
     Require(events != nullptr && num_events > 0, "no events are given");
     std::vector<OrtProfilingEvent> added;
+    added.reserve(num_events);
     for (size_t i = 0; i < num_events; ++i) added.push_back(EventIn(events[i]));
     held.insert(held.end(), std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
   });

@@ -137,6 +137,7 @@ std::vector<const OrtValueInfo*> OrtGraph::FindAll(std::span<const ValueIndex> i
 namespace tessera::c_abi {
 
 std::unique_ptr<OrtGraph> ViewOf(const GraphViewer& graph, std::shared_ptr<const ModelFacts> facts) {
+  if (facts == nullptr) facts = std::make_shared<const ModelFacts>();
   return std::make_unique<OrtGraph>(graph, std::move(facts));
 }
 

@@ -13,7 +13,7 @@
 namespace tessera::c_abi {
 
 /// A view of a whole graph or of a window; nested graphs and their views come with it. Lives while the graph stays
-/// unchanged.
+/// unchanged. `facts` may be null: nothing is known.
 std::unique_ptr<OrtGraph> ViewOf(const GraphViewer& graph, std::shared_ptr<const ModelFacts> facts);
 /// A fused node on its own: name, domain, type, inputs and outputs as value infos; independent of the OrtGraph and of the
 /// graph afterwards.

@@ -4,11 +4,11 @@ import os as _os
 import sys as _sys
 
 from tessera import *  # noqa: F403
-from tessera import __version__
+from tessera import get_version_string as _get_version_string
 from tessera.onnxruntime import STAND_IN as _STAND_IN
 
 package_name = "tessera-onnxruntime"
-version = __version__
+__version__ = version = _get_version_string()
 cuda_version = ""
 
 

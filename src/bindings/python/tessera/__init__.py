@@ -66,7 +66,8 @@ from tessera._left_out import AdapterFormat, ModelCompiler, create_and_register_
 from tessera._providers import get_all_providers
 from tessera._session import InferenceSession, IOBinding, Placement, Report
 
-# The release whose interface this is: what programs compare. tessera_version() is the library's own.
-__version__ = get_version_string()
+# What this package is installed as. get_version_string() is the release of ONNX Runtime whose interface it has, which programs that
+# ask for `onnxruntime` see as that module's __version__.
+__version__ = tessera_version()
 
 __all__ = [name for name in dir() if not name.startswith("_")] + ["__version__"]

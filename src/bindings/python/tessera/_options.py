@@ -48,6 +48,8 @@ def restored(state: dict[str, Any]) -> _core.SessionOptions:
         options.add_provider(name, given)
     for path in state["custom_op_libraries"]:
         options.register_custom_ops_library(path)
+    if state["selection_delegate"] is not None:
+        options.set_provider_selection_policy_delegate(state["selection_delegate"])
     for name, value in state["initializers"]:
         options.add_initializer(name, value)
     return options

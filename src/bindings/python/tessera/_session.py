@@ -130,11 +130,15 @@ class InferenceSession(_core.InferenceSession):
 
     def get_input_memory_infos(self) -> list[_core.OrtMemoryInfo]:
         """Where inputs are best put."""
-        return [_cpu_memory() for _ in self.inputs_meta]
+        return self.input_meminfos
 
     def get_output_memory_infos(self) -> list[_core.OrtMemoryInfo]:
         """Where results lie that no memory was bound for."""
-        return [_cpu_memory() for _ in self.outputs_meta]
+        return self.output_meminfos
+
+    def get_input_epdevices(self) -> list[_core.OrtEpDevice | None]:
+        """The devices that inputs are best put on; None for a provider that lists none."""
+        return self.input_epdevices
 
     def get_session_options(self) -> _core.SessionOptions:
         """A copy of the options that the session was made with."""
@@ -230,6 +234,3 @@ def _model_of(path_or_bytes: Model) -> tuple[str | bytes, bool]:
         return path_or_bytes, False
     raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
 
-
-def _cpu_memory() -> _core.OrtMemoryInfo:
-    return _core.OrtMemoryInfo("Cpu", _core.OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, _core.OrtMemType.DEFAULT)

@@ -138,6 +138,8 @@ TEST(OpSchemas, TellOfTheNewestVersionUpToAnOpset) {
   const char* name = nullptr;
   EXPECT_EQ(CodeOf(EpApi().OpSchema_GetInputName(schema, 2, &name)), ORT_INVALID_ARGUMENT);
   EXPECT_EQ(CodeOf(EpApi().OpSchema_GetTypeConstraint(schema, 1, &constraint)), ORT_INVALID_ARGUMENT);
+  EXPECT_EQ(CodeOf(EpApi().OpSchema_GetInputTypeConstraint(nullptr, 0, &constraint)), ORT_INVALID_ARGUMENT);
+  EXPECT_EQ(CodeOf(EpApi().OpSchema_GetOutputTypeConstraint(nullptr, 0, &constraint)), ORT_INVALID_ARGUMENT);
   EpApi().ReleaseOpSchema(made);
 }
 
