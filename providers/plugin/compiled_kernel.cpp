@@ -7,6 +7,7 @@
 #include "base/small_array.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/kernels/kernel_context.h"
+#include "plugin/call.h"
 #include "plugin/run.h"
 
 /// A compiled node as its library is told of it when its state is made.
@@ -173,7 +174,7 @@ std::vector<std::unique_ptr<Kernel>> CompileGraphs(const std::shared_ptr<Ep>& ep
   std::vector<OrtNodeComputeInfo*> infos(subgraphs.size());
   std::vector<OrtNode*> context_nodes(subgraphs.size());
   const OrtStatusPtr status =
-      (*ep)->Compile(ep->get(), graphs.data(), fused_nodes.data(), graphs.size(), infos.data(), context_nodes.data());
+      Call((*ep)->Compile, ep->get(), graphs.data(), fused_nodes.data(), graphs.size(), infos.data(), context_nodes.data());
   std::vector<ComputeInfo> collected = Collect(ep, infos);
   for (OrtNode* node : context_nodes) c_abi::ReleaseNode(node);
   ThrowIfFailed(status);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "bindings/c/entry.h"
+#include "plugin/call.h"
 
 extern "C" const OrtApiBase* TesseraGetOrtApiBase() noexcept;
 
@@ -83,7 +84,7 @@ void Library::AskForDevices(OrtEpFactory& factory, std::span<const OrtHardwareDe
   OrtEpDevice* offered[kMostDevices] = {};
   size_t count = 0;
   const OrtStatusPtr status =
-      factory.GetSupportedDevices(&factory, hardware.data(), hardware.size(), offered, kMostDevices, &count);
+      Call(factory.GetSupportedDevices, &factory, hardware.data(), hardware.size(), offered, kMostDevices, &count);
   const size_t before = devices_.size();
   for (OrtEpDevice* device : offered) {  // they are ours, whatever it says of them
     const bool known = std::ranges::any_of(devices_, [&](const auto& other) { return other.get() == device; });
@@ -104,7 +105,7 @@ OrtAllocator* Library::SharedAllocator(const OrtEpDevice& device, const OrtMemor
   OrtEpFactory& factory = *device.factory;
   if (factory.ort_version_supported < 23 || factory.CreateAllocator == nullptr) return nullptr;
   OrtAllocator* made = nullptr;
-  ThrowIfFailed(factory.CreateAllocator(&factory, &memory, options, &made));
+  ThrowIfFailed(Call(factory.CreateAllocator, &factory, &memory, options, &made));
   if (made == nullptr) return nullptr;
   Require(factory.ReleaseAllocator != nullptr, "library '{}' makes allocators that it cannot release", name_);
   const std::lock_guard lock(mutex_);

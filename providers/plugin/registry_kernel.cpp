@@ -11,6 +11,7 @@
 #include "bindings/c/type_info.h"
 #include "graph/schema.h"
 #include "onnx/defs/schema.h"
+#include "plugin/call.h"
 #include "plugin/claims.h"
 #include "plugin/run.h"
 
@@ -104,7 +105,7 @@ class RegistryKernel final : public Kernel {
       }
     }
     OrtKernelContext run(context, inputs.values(), outputs_.places(), ep_->logger(), SyncStreamOf(context.stream()));
-    ThrowIfFailed(impl_.Compute(&impl_, &run));
+    ThrowIfFailed(Call(impl_.Compute, &impl_, &run));
     outputs_.Check(run);
   }
 
@@ -117,8 +118,8 @@ class RegistryKernel final : public Kernel {
     for (size_t i = 0; i < constants_.size(); ++i) {
       bool packed = false;
       if (constants_[i].is_none()) continue;
-      ThrowIfFailed(impl_.PrePackWeight(&impl_, &constants_[i], static_cast<int>(i), &c_abi::DefaultAllocator(), nullptr,
-                                        &packed));
+      ThrowIfFailed(Call(impl_.PrePackWeight, &impl_, &constants_[i], static_cast<int>(i), &c_abi::DefaultAllocator(),
+                         nullptr, &packed));
     }
   }
 
@@ -145,7 +146,7 @@ void RequireOneMemory(const OrtKernelDef& def, const ExecutionProvider& provider
 
 const OrtKernelRegistry* RegistryOf(const Ep& ep) {
   const OrtKernelRegistry* registry = nullptr;
-  if (ep.HasSince(24) && ep->GetKernelRegistry != nullptr) ThrowIfFailed(ep->GetKernelRegistry(ep.get(), &registry));
+  if (ep.HasSince(24) && ep->GetKernelRegistry != nullptr) ThrowIfFailed(Call(ep->GetKernelRegistry, ep.get(), &registry));
   return registry;
 }
 
