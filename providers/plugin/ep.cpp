@@ -10,12 +10,13 @@ constexpr uint32_t kFirstWithGraphs = 23;  // of the interface in which provider
 }  // namespace
 
 Ep::Ep(std::shared_ptr<Library> library, OrtEpFactory& factory, OrtEp& ep, std::vector<const OrtEpDevice*> devices,
-       std::unique_ptr<OrtLogger> logger)
+       std::unique_ptr<OrtLogger> logger, Entries config)
     : library_(std::move(library)),
       factory_(factory),
       ep_(ep),
       devices_(std::move(devices)),
-      logger_(std::move(logger)) {
+      logger_(std::move(logger)),
+      config_(std::move(config)) {
   try {
     Require(ep.ort_version_supported >= kFirstWithGraphs,
             "the library's provider was built for version {} of the interface; {} is the first that takes graphs",

@@ -2,6 +2,7 @@
 
 // A library's provider for one session, and what it lends.
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,12 +11,15 @@
 
 namespace tessera::plugin {
 
+/// Texts by key, of sessions and environments.
+using Entries = std::map<std::string, std::string, std::less<>>;
+
 /// Owned by the session's provider and by all that the library made through it.
 class Ep {
  public:
   /// Takes `ep` over. Throws Error where functions are missing that cannot be done without.
   Ep(std::shared_ptr<Library> library, OrtEpFactory& factory, OrtEp& ep, std::vector<const OrtEpDevice*> devices,
-     std::unique_ptr<OrtLogger> logger);
+     std::unique_ptr<OrtLogger> logger, Entries config);
   ~Ep();
   Ep(const Ep&) = delete;
   Ep& operator=(const Ep&) = delete;
@@ -28,6 +32,8 @@ class Ep {
   const std::string& name() const noexcept { return name_; }
   const OrtLogger& logger() const noexcept { return *logger_; }
   const std::vector<const OrtEpDevice*>& devices() const noexcept { return devices_; }
+  /// The session's entries as the library was shown them.
+  const Entries& config() const noexcept { return config_; }
 
  private:
   const std::shared_ptr<Library> library_;
@@ -35,6 +41,7 @@ class Ep {
   OrtEp& ep_;
   const std::vector<const OrtEpDevice*> devices_;
   const std::unique_ptr<OrtLogger> logger_;
+  const Entries config_;
   std::string name_;
 };
 

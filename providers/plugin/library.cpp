@@ -6,6 +6,9 @@
 
 #include "base/check.h"
 #include "bindings/c/entry.h"
+#include "bindings/c/memory_info.h"
+#include "bindings/c/value.h"
+#include "plugin/call.h"
 #include "plugin/call.h"
 
 extern "C" const OrtApiBase* TesseraGetOrtApiBase() noexcept;
@@ -127,6 +130,37 @@ void Library::ReleaseSharedAllocator(const OrtMemoryInfo& memory) {
   shared_.erase(found);
 }
 
+void Library::MakeTransfers() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(asked_for_transfers_, true)) return;
+  for (OrtEpFactory* factory : factories_) {
+    OrtDataTransferImpl* transfer = nullptr;
+    if (factory->ort_version_supported >= 23 && factory->CreateDataTransfer != nullptr)
+      ThrowIfFailed(Call(factory->CreateDataTransfer, factory, &transfer));
+    if (transfer == nullptr) continue;
+    transfers_.push_back(transfer);
+    Require(transfer->Release != nullptr && transfer->CanCopy != nullptr && transfer->CopyTensors != nullptr,
+            "library '{}' made a data transfer that is not filled in", name_);
+  }
+}
+
+bool Library::Copy(const OrtValue& from, OrtValue& to, OrtSyncStream* stream) {
+  MakeTransfers();
+  const auto device_of = [](const OrtValue& value) {
+    return c_abi::DeviceOf(*c_abi::InfoOf(c_abi::TensorIn(&value).memory()));
+  };
+  const OrtMemoryDevice *source = device_of(from), *target = device_of(to);
+  for (OrtDataTransferImpl* transfer : transfers_) {
+    if (!transfer->CanCopy(transfer, source, target)) continue;
+    const OrtValue* sources[] = {&from};
+    OrtValue* targets[] = {&to};
+    OrtSyncStream* streams[] = {stream};
+    ThrowIfFailed(transfer->CopyTensors(transfer, sources, targets, stream == nullptr ? nullptr : streams, 1));
+    return true;
+  }
+  return false;
+}
+
 void Library::Close() noexcept {
   const auto quietly = [](const auto& release) {
     try {
@@ -137,6 +171,10 @@ void Library::Close() noexcept {
   for (const Shared& shared : shared_)
     quietly([&] { shared.factory->ReleaseAllocator(shared.factory, shared.allocator); });
   shared_.clear();
+  for (OrtDataTransferImpl* transfer : transfers_) {
+    if (transfer->Release != nullptr) quietly([&] { transfer->Release(transfer); });
+  }
+  transfers_.clear();
   devices_.clear();
   for (OrtEpFactory* factory : factories_) quietly([&] { ThrowIfFailed(release_(factory)); });
   factories_.clear();

@@ -33,6 +33,8 @@ class Library {
   /// that the processor's serves.
   OrtAllocator* SharedAllocator(const OrtEpDevice& device, const OrtMemoryInfo& memory, const OrtKeyValuePairs* options);
   void ReleaseSharedAllocator(const OrtMemoryInfo& memory);
+  /// Copies between memories that the library knows; false where it does not know them.
+  bool Copy(const OrtValue& from, OrtValue& to, OrtSyncStream* stream);
   /// Null: there is none.
   OrtAllocator* FindSharedAllocator(const OrtMemoryInfo& memory);
 
@@ -47,6 +49,7 @@ class Library {
   void MakeFactories();
   void AskForDevices(OrtEpFactory& factory, std::span<const OrtHardwareDevice* const> hardware,
                      const std::filesystem::path& file);
+  void MakeTransfers();
   void Close() noexcept;
 
   const std::string name_;
@@ -58,6 +61,8 @@ class Library {
   std::vector<std::unique_ptr<OrtEpDevice>> devices_;
   std::mutex mutex_;
   std::vector<Shared> shared_;
+  std::vector<OrtDataTransferImpl*> transfers_;  // of those factories that have one
+  bool asked_for_transfers_ = false;
 };
 
 }  // namespace tessera::plugin

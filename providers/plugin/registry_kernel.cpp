@@ -173,7 +173,7 @@ std::unique_ptr<Kernel> MakeRegistryKernel(const std::shared_ptr<Ep>& ep, const 
           node.Label(&graph));
   RequireOneMemory(kernel->def, provider);
   const SingleNodeInfo info(graph, provider, services);
-  const OrtKernelInfo shown(info, {.logger = &ep->logger()});
+  const OrtKernelInfo shown(info, {.logger = &ep->logger(), .config = &ep->config(), .ep = ep->get()});
   OrtKernelImpl* impl = nullptr;
   ThrowIfFailed(kernel->create(kernel->state, &shown, &impl));
   Require(impl != nullptr && impl->Compute != nullptr && impl->Release != nullptr,
@@ -197,6 +197,18 @@ OrtStatusPtr EpGraphSupportInfo_LookUpKernel(OrtEpGraphSupportInfo* graph_suppor
         info.registry == nullptr ? nullptr : plugin::FindKernel(*info.registry, viewer, viewer.node(known->second));
     Given(out_kernel_def, "out") = kernel == nullptr ? nullptr : &kernel->def;
   });
+}
+
+// Of a kernel that nobody runs yet.
+void ReleaseKernelImpl(OrtKernelImpl* input) {
+  if (input != nullptr && input->Release != nullptr) input->Release(input);
+}
+
+// Packed forms are not shared: PrePackWeight is given no cache.
+OrtStatusPtr SharedPrePackedWeightCache_StoreWeightData(OrtSharedPrePackedWeightCache* /*prepacked_weight_cache*/,
+                                                        void** /*buffer_data_ptrs*/, size_t* /*buffer_data_sizes*/,
+                                                        size_t /*num_buffers*/) noexcept {
+  return Guarded([] { Fail(ErrorCode::kInvalidArgument, "packed weights are not shared here: PrePackWeight gets no cache"); });
 }
 
 }  // namespace tessera::c_abi

@@ -69,7 +69,7 @@ std::unique_ptr<ExecutionProvider> Source::Create(const ProviderOptions& options
       Call(factory.CreateEp, &factory, hardware.data(), metadata.data(), hardware.size(), &shown, logger.get(), &made));
   Require(made != nullptr, "the library made no provider");
   return std::make_unique<PluginProvider>(
-      std::make_shared<Ep>(std::move(library), factory, *made, devices_, std::move(logger)),
+      std::make_shared<Ep>(std::move(library), factory, *made, devices_, std::move(logger), shown.config),
       session.error_on_failure);
 }
 

@@ -10,6 +10,7 @@
 #include "graph/provenance.h"
 #include "graph/schema.h"
 #include "partition/early_claims.h"
+#include "partition/placement.h"
 #include "partition/registry_lookup.h"
 #include "partition/unit_graph.h"
 #include "runtime/step_context.h"
@@ -81,7 +82,7 @@ class Partitioner {
     for (const NodeIndex first : units_.Order()) {
       result.units.push_back(std::move(made_.at(static_cast<size_t>(owner_[static_cast<size_t>(first)]))));
     }
-    Report(result, report);
+    ReportUnits({graph_, viewer_, path_, refusals_, options_.precision, resources_}, result.units, report);
     return result;
   }
 
@@ -443,70 +444,6 @@ class Partitioner {
              "its level 'extended'";
     }
     return "name a provider that does, or export the model without this operator";
-  }
-
-  static std::vector<std::string> Names(const Graph& graph, std::span<const ValueIndex> values) {
-    size_t bytes = 0;  // before there are as many copies of a long name as it has readers
-    for (const ValueIndex value : values)
-      bytes += sizeof(std::string) + (value == kNone ? 0 : graph.value(value).name.size());
-    graph.Charge(bytes);
-    std::vector<std::string> names;
-    for (const ValueIndex value : values) names.push_back(value == kNone ? std::string() : graph.value(value).name);
-    return names;
-  }
-
-  /// What its provider says of a node; "f32" where the optimizer, or for operators made of products the session, allows
-  /// less and the provider makes no use of it.
-  std::string PrecisionOf(const Node& node, const ExecutionProvider& runs_it) const {
-    if (const std::string_view stated = runs_it.PrecisionOf(viewer_, node); !stated.empty()) return std::string(stated);
-    static const std::set<std::string_view> factored = {"Conv", "ConvTranspose", "MatMul", "Gemm", "RNN", "GRU", "LSTM"};
-    const bool by_session =
-        options_.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
-    return by_session || node.hints.precision != Precision::kFloat32 ? std::string(NameOf(Precision::kFloat32)) : "";
-  }
-
-  /// The one that it stands for; those that went into it are added once all graphs are partitioned.
-  static std::vector<size_t> ModelNodesOf(const Graph& graph, NodeIndex index) {
-    const NodeOrigin origin = graph.origin(index);
-    return origin.index == kNone ? std::vector<size_t>() : std::vector<size_t>{static_cast<size_t>(origin.index)};
-  }
-
-  void Report(const GraphPartition& result, PlacementReport& report) const {
-    const auto add = [&](PlacementReport::NodeEntry entry) {
-      for (PlacementReport::ProviderEntry& of : report.providers) of.nodes += of.name == entry.provider ? 1 : 0;
-      report.nodes.push_back(std::move(entry));
-    };
-    for (const Unit& unit : result.units) {
-      if (unit.early != nullptr) {  // the nodes that the opaque one stands for
-        const Graph& inner = *unit.early->graph;
-        for (const NodeIndex index : inner.TopologicalOrder()) add(EntryOf(inner, index, unit.early->name));
-        continue;
-      }
-      for (const NodeIndex index : unit.nodes) {
-        PlacementReport::NodeEntry entry = EntryOf(graph_, index, unit.fused != nullptr ? unit.fused->name : "");
-        entry.refusals = refusals_[static_cast<size_t>(index)];
-        entry.precision = PrecisionOf(graph_.node(index), provider(unit.provider));
-        entry.inserted = graph_.origin(index).inserted;
-        add(std::move(entry));
-      }
-    }
-  }
-
-  /// What the graph says of a node.
-  PlacementReport::NodeEntry EntryOf(const Graph& graph, NodeIndex index, const std::string& fused_into) const {
-    resources_.CheckLoad();
-    const Node& node = graph.node(index);
-    graph.Charge(sizeof(PlacementReport::NodeEntry) + path_.size() + node.name.size() + fused_into.size());
-    return {.graph = path_,
-            .name = node.name,
-            .op_type = node.op_type,
-            .domain = node.domain,
-            .since_version = node.since_version,
-            .provider = node.provider,
-            .fused_into = fused_into,
-            .inputs = Names(graph, node.inputs),
-            .outputs = Names(graph, node.outputs),
-            .model_nodes = ModelNodesOf(graph, index)};
   }
 
   Graph& graph_;

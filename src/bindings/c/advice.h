@@ -11,9 +11,9 @@ inline constexpr char kModelEditor[] =
     "CreateSessionFromArray";
 inline constexpr char kCompiling[] =
     "models are not compiled ahead through this table yet; set SetOptimizedModelFilePath to keep the optimized model";
-inline constexpr char kPlugins[] =
-    "libraries of providers are not loaded yet; providers that are built in are named to "
-    "SessionOptionsAppendExecutionProvider";
+inline constexpr char kControlFlow[] =
+    "control flow is run by Tessera's own kernels, and a library is asked about its nested graphs as about any: leave If, "
+    "Loop and Scan, or claim them as part of a group";
 inline constexpr char kModelPackages[] = "open the model of the variant that you want with CreateSession";
 
 }  // namespace tessera::c_abi

@@ -43,36 +43,6 @@ const OrtInteropApi* GetInteropApi() { return &kInteropApi; }
 const OrtModelPackageApi* GetModelPackageApi() noexcept { return &kModelPackageApi; }
 OrtExperimentalFnPtr GetExperimentalFunction(const char* /*name*/) noexcept { return nullptr; }
 
-OrtStatusPtr CopyTensors(const OrtEnv* env, const OrtValue* const* src_tensors, OrtValue* const* dst_tensors,
-                         OrtSyncStream* /*stream*/, size_t num_tensors) noexcept {
-  return Guarded([&] {
-    Given(env, "the environment");
-    Require(src_tensors != nullptr && dst_tensors != nullptr && num_tensors > 0, "no tensors are given");
-    for (size_t i = 0; i < num_tensors; ++i) {
-      const Tensor& from = TensorIn(src_tensors[i]);
-      Tensor& to = TensorIn(dst_tensors[i]);
-      Require(from.type() == to.type() && from.shape() == to.shape(), "cannot copy {} {} to {} {}",
-              ElementTypeName(from.type()), from.shape(), ElementTypeName(to.type()), to.shape());
-      if (!from.memory().host_accessible || !to.memory().host_accessible) {
-        Fail(ErrorCode::kNotImplemented,
-             "tensors in {} and {} memory are copied by a session that has both: bind them with BindInput or BindOutput",
-             from.memory().name, to.memory().name);
-      }
-      if (from.is(ElementType::kString)) {
-        std::ranges::copy(from.values<std::string>(), to.mutable_data<std::string>());
-      } else if (from.byte_size() > 0) {
-        std::memcpy(to.mutable_raw(), from.raw(), from.byte_size());
-      }
-    }
-  });
-}
-
-OrtStatusPtr GetModelCompatibilityForEpDevices(const OrtEpDevice* const* /*ep_devices*/, size_t /*num_ep_devices*/,
-                                               const char* /*compatibility_info*/,
-                                               OrtCompiledModelCompatibility* out_status) noexcept {
-  return Guarded([&] { Given(out_status, "out") = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE; });
-}
-
 // No provider here captures graphs of commands.
 OrtStatusPtr SessionReleaseCapturedGraph(OrtSession* session, int /*graph_annotation_id*/) noexcept {
   return Guarded([&] { Given(session, "the session"); });

@@ -106,8 +106,15 @@ const OrtEpDevice& CpuDevice() {
   return device;
 }
 
-const OrtEpDevice* DeviceOf(const MemoryInfo& memory) {
-  return memory.device == DeviceType::kCpu ? &CpuDevice() : nullptr;
+const OrtEpDevice* DeviceOf(const MemoryInfo& memory, const Environment::State& environment) {
+  if (memory.device == DeviceType::kCpu) return &CpuDevice();
+  const auto libraries = std::static_pointer_cast<plugin::Libraries>(environment.libraries());
+  if (libraries == nullptr) return nullptr;
+  const auto devices = libraries->devices();
+  const auto found = std::ranges::find_if(devices, [&](const OrtEpDevice* device) {
+    return device->memory != nullptr && MemoryOf(*device->memory) == memory;
+  });
+  return found == devices.end() ? nullptr : *found;
 }
 
 OrtStatusPtr GetEpDevices(const OrtEnv* env, const OrtEpDevice* const** ep_devices, size_t* num_ep_devices) noexcept {

@@ -19,7 +19,7 @@ struct OrtEpDevice {
 namespace tessera::c_abi {
 
 /// The device whose memory it is; null where that is none of GetEpDevices.
-const OrtEpDevice* DeviceOf(const MemoryInfo& memory);
+const OrtEpDevice* DeviceOf(const MemoryInfo& memory, const Environment::State& environment);
 
 /// The processor as the provider that is always there has it.
 const OrtEpDevice& CpuDevice();

@@ -198,4 +198,26 @@ OrtStatusPtr DeviceEpIncompatibilityDetails_GetErrorCode(const OrtDeviceEpIncomp
 
 void ReleaseDeviceEpIncompatibilityDetails(OrtDeviceEpIncompatibilityDetails* input) { delete input; }
 
+OrtStatusPtr GetModelCompatibilityForEpDevices(const OrtEpDevice* const* ep_devices, size_t num_ep_devices,
+                                               const char* compatibility_info,
+                                               OrtCompiledModelCompatibility* out_status) noexcept {
+  return Guarded([&] {
+    Given(out_status, "out") = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+    Require(num_ep_devices > 0 && ep_devices != nullptr, "no device is given; GetEpDevices lists them");
+    OrtEpFactory* factory = Given(ep_devices[0], "a device").factory;
+    std::vector<const OrtHardwareDevice*> hardware;
+    for (size_t i = 0; i < num_ep_devices; ++i) {
+      const OrtEpDevice& device = Given(ep_devices[i], "a device");
+      Require(device.factory == factory, "the devices are of {} and {}; give those of one provider", ep_devices[0]->provider,
+              device.provider);
+      hardware.push_back(device.device);
+    }
+    const char* info = &Given(compatibility_info, "the compatibility info");
+    if (factory == nullptr || factory->ort_version_supported < 23 ||
+        factory->ValidateCompiledModelCompatibilityInfo == nullptr)
+      return;
+    ThrowIfFailed(factory->ValidateCompiledModelCompatibilityInfo(factory, hardware.data(), hardware.size(), info, out_status));
+  });
+}
+
 }  // namespace tessera::c_abi

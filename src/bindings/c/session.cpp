@@ -172,7 +172,9 @@ OrtStatusPtr SessionGetEpDeviceForInputs(const OrtSession* session, const OrtEpD
     const Session& loaded = Loaded(session);
     Require(num_inputs == loaded.inputs().size(), "there is room for {} inputs, the model has {}", num_inputs,
             loaded.inputs().size());
-    for (size_t i = 0; i < num_inputs; ++i) (&Given(inputs_ep_devices, "out"))[i] = DeviceOf(MemoryOfInput(loaded, i));
+    for (size_t i = 0; i < num_inputs; ++i) {
+      (&Given(inputs_ep_devices, "out"))[i] = DeviceOf(MemoryOfInput(loaded, i), *loaded.state()->environment);
+    }
   });
 }
 
@@ -181,7 +183,7 @@ OrtStatusPtr SessionGetEpDeviceForOutputs(const OrtSession* session, const OrtEp
   return Guarded([&] {
     const size_t count = Loaded(session).outputs().size();
     Require(num_outputs == count, "there is room for {} outputs, the model has {}", num_outputs, count);
-    if (count > 0) std::fill_n(&Given(outputs_ep_devices, "out"), count, DeviceOf(MemoryInfo()));
+    if (count > 0) std::fill_n(&Given(outputs_ep_devices, "out"), count, &CpuDevice());
   });
 }
 

@@ -153,4 +153,11 @@ OrtStatusPtr KernelInfo_GetConfigEntries(const OrtKernelInfo* info, OrtKeyValueP
   });
 }
 
+OrtStatusPtr KernelInfo_GetEp(const OrtKernelInfo* info, const OrtEp** ep) noexcept {
+  return Guarded([&] {
+    Given(ep, "out") = Info(info).services.ep;
+    Require(*ep != nullptr, "the kernel is of no library's provider");
+  });
+}
+
 }  // namespace tessera::c_abi

@@ -17,6 +17,7 @@ struct KernelServices {
   const OrtLogger* logger = nullptr;
   const std::map<std::string, std::string, std::less<>>* config = nullptr;  // the session's entries
   Allocator* device = nullptr;                                              // null: the provider's memory is the host's
+  const OrtEp* ep = nullptr;                                                // null: the kernel is of no library's provider
 };
 
 /// What a kernel's node is, in terms that outlive the graph.
