@@ -9,7 +9,6 @@
 #include "bindings/c/memory_info.h"
 #include "bindings/c/value.h"
 #include "plugin/call.h"
-#include "plugin/call.h"
 
 extern "C" const OrtApiBase* TesseraGetOrtApiBase() noexcept;
 
@@ -155,7 +154,7 @@ bool Library::Copy(const OrtValue& from, OrtValue& to, OrtSyncStream* stream) {
     const OrtValue* sources[] = {&from};
     OrtValue* targets[] = {&to};
     OrtSyncStream* streams[] = {stream};
-    ThrowIfFailed(transfer->CopyTensors(transfer, sources, targets, stream == nullptr ? nullptr : streams, 1));
+    ThrowIfFailed(Call(transfer->CopyTensors, transfer, sources, targets, stream == nullptr ? nullptr : streams, 1));
     return true;
   }
   return false;
