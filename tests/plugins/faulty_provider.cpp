@@ -127,6 +127,66 @@ struct Info : OrtNodeComputeInfo {
   }
 };
 
+/// A kernel of the registry, for Abs and Neg as above; asked for by faults whose names begin with "kernel".
+struct Kernel : OrtKernelImpl {
+  bool is_abs;
+
+  explicit Kernel(bool abs) : OrtKernelImpl{}, is_abs(abs) {
+    ort_version_supported = 24;
+    if (Is("kernel_without_function")) return;
+    Set(OrtKernelImpl::Compute, [](OrtKernelImpl* self, OrtKernelContext* context) -> OrtStatus* {
+      if (OrtStatus* status = Step("kernel_compute")) return status;
+      return static_cast<Kernel*>(self)->Run(context);
+    });
+    OrtKernelImpl::Release = [](OrtKernelImpl* self) { delete static_cast<Kernel*>(self); };
+  }
+
+  OrtStatus* Run(OrtKernelContext* context) const {
+    const OrtValue* input = nullptr;
+    OrtValue* output = nullptr;
+    const void* from = nullptr;
+    void* to = nullptr;
+    const int64_t shape[] = {Is("kernel_wrong_size") ? 5 : 3};
+    if (OrtStatus* status = api->KernelContext_GetInput(context, 0, &input)) return status;
+    if (OrtStatus* status = api->GetTensorData(input, &from)) return status;
+    if (OrtStatus* status = api->KernelContext_GetOutput(context, 0, shape, 1, &output)) return status;
+    if (OrtStatus* status = api->GetTensorMutableData(output, &to)) return status;
+    for (int i = 0; i < 3; ++i) {
+      const float x = static_cast<const float*>(from)[i];
+      static_cast<float*>(to)[i] = is_abs ? std::fabs(x) : -x;
+    }
+    return nullptr;
+  }
+};
+
+bool WithKernels() { return fault.rfind("kernel_", 0) == 0 && !Is("kernel_without_registry"); }
+
+OrtStatus* CreateKernel(void* is_abs, const OrtKernelInfo*, OrtKernelImpl** kernel) {
+  if (OrtStatus* status = Step("kernel_create")) return status;
+  if (!Is("kernel_null")) *kernel = new Kernel(is_abs != nullptr);
+  return nullptr;
+}
+
+OrtKernelRegistry* MakeRegistry() {
+  const OrtEpApi& ep = *api->GetEpApi();
+  OrtKernelRegistry* registry = nullptr;
+  Ignore(ep.CreateKernelRegistry(&registry));
+  for (const bool is_abs : {true, false}) {
+    OrtKernelDefBuilder* builder = nullptr;
+    OrtKernelDef* definition = nullptr;
+    Ignore(ep.CreateKernelDefBuilder(&builder));
+    Ignore(ep.KernelDefBuilder_SetOperatorType(builder, is_abs ? "Abs" : "Neg"));
+    Ignore(ep.KernelDefBuilder_SetDomain(builder, ""));
+    Ignore(ep.KernelDefBuilder_SetSinceVersion(builder, 6, 30));
+    Ignore(ep.KernelDefBuilder_SetExecutionProvider(builder, "FaultyExecutionProvider"));
+    Ignore(ep.KernelDefBuilder_Build(builder, &definition));
+    Ignore(ep.KernelRegistry_AddKernel(registry, definition, CreateKernel, is_abs ? registry : nullptr));
+    ep.ReleaseKernelDef(definition);
+    ep.ReleaseKernelDefBuilder(builder);
+  }
+  return registry;
+}
+
 using Group = std::vector<const OrtNode*>;
 
 /// What is claimed, of a chain a, b, c or of two chains.
@@ -147,7 +207,7 @@ std::vector<Group> GroupsOf(const std::vector<const OrtNode*>& all) {
 
 OrtStatus* Claim(const OrtGraph* graph, OrtEpGraphSupportInfo* support) {
   if (OrtStatus* status = Step("capability")) return status;
-  if (Is("kernel_without_registry")) {
+  if (Is("kernel_without_registry") || WithKernels()) {
     for (const OrtNode* node : NodesOf(graph)) Ignore(api->GetEpApi()->EpGraphSupportInfo_AddSingleNode(support, node));
     return nullptr;
   }
@@ -165,8 +225,14 @@ OrtStatus* CompileAll(const OrtGraph** graphs, const OrtNode** fused_nodes, size
 }
 
 struct Ep : OrtEp {
+  OrtKernelRegistry* registry = WithKernels() ? MakeRegistry() : nullptr;
+
   Ep() : OrtEp{} {
     ort_version_supported = 24;
+    Set(GetKernelRegistry, [](OrtEp* self, const OrtKernelRegistry** found) {
+      *found = static_cast<Ep*>(self)->registry;
+      return Step("registry");
+    });
     Set(GetName, [](const OrtEp*) -> const char* { return Is("ep_name_null") ? nullptr : "FaultyExecutionProvider"; });
     if (Is("ep_without_capability")) return;
     Set(GetCapability, [](OrtEp*, const OrtGraph* graph, OrtEpGraphSupportInfo* support) { return Claim(graph, support); });
@@ -183,6 +249,7 @@ struct Ep : OrtEp {
       for (size_t i = 0; i < count; ++i) delete static_cast<Info*>(infos[i]);
     });
   }
+  ~Ep() { api->GetEpApi()->ReleaseKernelRegistry(registry); }
 };
 
 struct Factory : OrtEpFactory {

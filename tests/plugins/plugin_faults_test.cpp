@@ -135,7 +135,9 @@ TEST_P(SessionFaults, OnlyWhatIsWrongIsLost) {
     const Session session = library.Load(Model());
     EXPECT_EQ(FirstResult(session), (std::vector<float>{-1, -2, -3}));
     EXPECT_EQ(NodesOn(session), GetParam().left) << RefusalsOf(session);
-    if (GetParam().has_nodes) EXPECT_THAT(RefusalsOf(session), HasSubstr(GetParam().text));
+    if (GetParam().has_nodes) {
+      EXPECT_THAT(RefusalsOf(session), HasSubstr(GetParam().text));
+    }
   }
   ExpectAllIsWell();
 }
@@ -161,6 +163,9 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"overlapping", "another group of its provider has nodes of it", 2},
         Fault{"reentered", "a path leaves it and enters it again", 1},
         Fault{"mutual", "a path leaves it and enters it again", 2, true}, Fault{"kernel_without_registry", "registry"},
+        Fault{"registry_status", "as it was told to"}, Fault{"registry_throws", "thrown, as it was told to"},
+        Fault{"kernel_create_status", "as it was told to"}, Fault{"kernel_create_throws", "thrown, as it was told to"},
+        Fault{"kernel_null", "kernel"}, Fault{"kernel_without_function", "Compute"},
         Fault{"ep_without_compile", "no Compile"}, Fault{"compile_status", "as it was told to"},
         Fault{"compile_throws", "thrown, as it was told to"}, Fault{"info_null", "compiled nothing"},
 
