@@ -133,12 +133,12 @@ struct Kernel : OrtKernelImpl {
 
   explicit Kernel(bool abs) : OrtKernelImpl{}, is_abs(abs) {
     ort_version_supported = 24;
+    OrtKernelImpl::Release = [](OrtKernelImpl* self) { delete static_cast<Kernel*>(self); };
     if (Is("kernel_without_function")) return;
     Set(OrtKernelImpl::Compute, [](OrtKernelImpl* self, OrtKernelContext* context) -> OrtStatus* {
       if (OrtStatus* status = Step("kernel_compute")) return status;
       return static_cast<Kernel*>(self)->Run(context);
     });
-    OrtKernelImpl::Release = [](OrtKernelImpl* self) { delete static_cast<Kernel*>(self); };
   }
 
   OrtStatus* Run(OrtKernelContext* context) const {
