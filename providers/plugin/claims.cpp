@@ -1,6 +1,7 @@
 #include "plugin/claims.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/check.h"
 #include "bindings/c/entry.h"
@@ -19,11 +20,29 @@ OrtEpGraphSupportInfo::OrtEpGraphSupportInfo(const OrtGraph& view) : graph(view)
 namespace tessera::c_abi {
 namespace {
 
-/// The node behind a pointer of the library's, which may be any: nothing is read through it.
-NodeIndex Known(const OrtEpGraphSupportInfo& info, const OrtNode* node) {
-  const auto found = info.nodes.find(node);
-  Require(found != info.nodes.end(), "a node that is claimed is none of the graph's that the library was asked about");
-  return found->second;
+/// The nodes behind the library's pointers, which may be any: nothing is read through them. Says in the claim what is
+/// wrong.
+plugin::Claim ClaimOf(const OrtEpGraphSupportInfo& info, std::span<const OrtNode* const> nodes) {
+  plugin::Claim claim;
+  if (nodes.empty()) claim.broken = "a group without nodes is claimed";
+  for (const OrtNode* node : nodes) {
+    const auto found = info.nodes.find(node);
+    if (found == info.nodes.end()) {
+      claim.broken = "a node that is claimed is none of the graph's that the library was asked about";
+    } else if (std::ranges::find(claim.nodes, found->second) != claim.nodes.end()) {
+      claim.broken = "a group that is claimed has a node twice";
+    } else {
+      claim.nodes.push_back(found->second);
+    }
+  }
+  return claim;
+}
+
+/// A claim that is broken is kept, too: the library may not listen, and the session is to know.
+void Add(OrtEpGraphSupportInfo& info, plugin::Claim claim) {
+  const std::string broken = claim.broken;
+  info.claims.push_back(std::move(claim));
+  Require(broken.empty(), "{}", broken);
 }
 
 }  // namespace
@@ -32,21 +51,18 @@ OrtStatusPtr EpGraphSupportInfo_AddNodesToFuse(OrtEpGraphSupportInfo* graph_supp
                                                size_t num_nodes, const OrtNodeFusionOptions* node_fusion_options) noexcept {
   return Guarded([&] {
     OrtEpGraphSupportInfo& info = Given(graph_support_info, "the support info");
-    Require(num_nodes > 0 && nodes != nullptr, "a group without nodes is claimed");
-    plugin::Claim claim;
-    for (size_t i = 0; i < num_nodes; ++i) claim.nodes.push_back(Known(info, nodes[i]));
-    std::vector<NodeIndex> sorted = claim.nodes;
-    std::ranges::sort(sorted);
-    Require(std::ranges::adjacent_find(sorted) == sorted.end(), "a group that is claimed has a node twice");
+    plugin::Claim claim = ClaimOf(info, {nodes, nodes == nullptr ? 0 : num_nodes});
     claim.drops_constants = node_fusion_options != nullptr && node_fusion_options->drop_constant_initializers;
-    info.claims.push_back(std::move(claim));
+    Add(info, std::move(claim));
   });
 }
 
 OrtStatusPtr EpGraphSupportInfo_AddSingleNode(OrtEpGraphSupportInfo* graph_support_info, const OrtNode* node) noexcept {
   return Guarded([&] {
     OrtEpGraphSupportInfo& info = Given(graph_support_info, "the support info");
-    info.claims.push_back({.nodes = {Known(info, node)}, .single = true});
+    plugin::Claim claim = ClaimOf(info, {&node, 1});
+    claim.single = true;
+    Add(info, std::move(claim));
   });
 }
 

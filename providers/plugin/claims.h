@@ -16,6 +16,7 @@ struct Claim {
   std::vector<NodeIndex> nodes;
   bool single = false;           // run by a kernel of the library's registry; else compiled
   bool drops_constants = false;  // what is compiled is not given constants
+  std::string broken;            // the rule that it broke; empty: none
 };
 
 }  // namespace tessera::plugin

@@ -1,12 +1,14 @@
 #include "plugin/compiled_kernel.h"
 
 #include <algorithm>
+#include <exception>
 #include <unordered_set>
 
 #include "base/check.h"
 #include "base/small_array.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/kernels/kernel_context.h"
+#include "plugin/call.h"
 #include "plugin/run.h"
 
 /// A compiled node as its library is told of it when its state is made.
@@ -172,11 +174,16 @@ std::vector<std::unique_ptr<Kernel>> CompileGraphs(const std::shared_ptr<Ep>& ep
   }
   std::vector<OrtNodeComputeInfo*> infos(subgraphs.size());
   std::vector<OrtNode*> context_nodes(subgraphs.size());
-  const OrtStatusPtr status =
-      (*ep)->Compile(ep->get(), graphs.data(), fused_nodes.data(), graphs.size(), infos.data(), context_nodes.data());
+  std::exception_ptr failure;  // of a call that may have left something in the arrays all the same
+  try {
+    ThrowIfFailed(Call((*ep)->Compile, ep->get(), graphs.data(), fused_nodes.data(), graphs.size(), infos.data(),
+                       context_nodes.data()));
+  } catch (...) {
+    failure = std::current_exception();
+  }
   std::vector<ComputeInfo> collected = Collect(ep, infos);
   for (OrtNode* node : context_nodes) c_abi::ReleaseNode(node);
-  ThrowIfFailed(status);
+  if (failure != nullptr) std::rethrow_exception(failure);
   std::vector<std::unique_ptr<Kernel>> kernels;
   for (size_t i = 0; i < subgraphs.size(); ++i) {
     const std::string& name = subgraphs[i].fused_node.name;

@@ -8,6 +8,7 @@
 #include "bindings/c/entry.h"
 #include "bindings/c/memory_info.h"
 #include "bindings/c/value.h"
+#include "plugin/call.h"
 
 extern "C" const OrtApiBase* TesseraGetOrtApiBase() noexcept;
 
@@ -85,7 +86,7 @@ void Library::AskForDevices(OrtEpFactory& factory, std::span<const OrtHardwareDe
   OrtEpDevice* offered[kMostDevices] = {};
   size_t count = 0;
   const OrtStatusPtr status =
-      factory.GetSupportedDevices(&factory, hardware.data(), hardware.size(), offered, kMostDevices, &count);
+      Call(factory.GetSupportedDevices, &factory, hardware.data(), hardware.size(), offered, kMostDevices, &count);
   const size_t before = devices_.size();
   for (OrtEpDevice* device : offered) {  // they are ours, whatever it says of them
     const bool known = std::ranges::any_of(devices_, [&](const auto& other) { return other.get() == device; });
@@ -106,7 +107,7 @@ OrtAllocator* Library::SharedAllocator(const OrtEpDevice& device, const OrtMemor
   OrtEpFactory& factory = *device.factory;
   if (factory.ort_version_supported < 23 || factory.CreateAllocator == nullptr) return nullptr;
   OrtAllocator* made = nullptr;
-  ThrowIfFailed(factory.CreateAllocator(&factory, &memory, options, &made));
+  ThrowIfFailed(Call(factory.CreateAllocator, &factory, &memory, options, &made));
   if (made == nullptr) return nullptr;
   Require(factory.ReleaseAllocator != nullptr, "library '{}' makes allocators that it cannot release", name_);
   const std::lock_guard lock(mutex_);
@@ -134,7 +135,7 @@ void Library::MakeTransfers() {
   for (OrtEpFactory* factory : factories_) {
     OrtDataTransferImpl* transfer = nullptr;
     if (factory->ort_version_supported >= 23 && factory->CreateDataTransfer != nullptr)
-      ThrowIfFailed(factory->CreateDataTransfer(factory, &transfer));
+      ThrowIfFailed(Call(factory->CreateDataTransfer, factory, &transfer));
     if (transfer == nullptr) continue;
     transfers_.push_back(transfer);
     Require(transfer->Release != nullptr && transfer->CanCopy != nullptr && transfer->CopyTensors != nullptr,
@@ -153,7 +154,7 @@ bool Library::Copy(const OrtValue& from, OrtValue& to, OrtSyncStream* stream) {
     const OrtValue* sources[] = {&from};
     OrtValue* targets[] = {&to};
     OrtSyncStream* streams[] = {stream};
-    ThrowIfFailed(transfer->CopyTensors(transfer, sources, targets, stream == nullptr ? nullptr : streams, 1));
+    ThrowIfFailed(Call(transfer->CopyTensors, transfer, sources, targets, stream == nullptr ? nullptr : streams, 1));
     return true;
   }
   return false;

@@ -4,6 +4,7 @@
 #include "bindings/c/entry.h"
 #include "bindings/c/memory_info.h"
 #include "bindings/c/value.h"
+#include "plugin/call.h"
 #include "plugin/stream.h"
 
 namespace tessera::plugin {
@@ -68,7 +69,7 @@ class PluginTransfer final : public DataTransfer {
     const OrtValue* sources[] = {&source};
     OrtValue* targets[] = {&target};
     OrtSyncStream* streams[] = {SyncStreamOf(stream)};
-    ThrowIfFailed(impl_.CopyTensors(&impl_, sources, targets, streams[0] == nullptr ? nullptr : streams, 1));
+    ThrowIfFailed(Call(impl_.CopyTensors, &impl_, sources, targets, streams[0] == nullptr ? nullptr : streams, 1));
   }
 
  private:
@@ -80,9 +81,9 @@ OrtAllocator* AllocatorFor(Ep& ep, const OrtMemoryInfo& memory) {
   OrtAllocator* made = nullptr;
   OrtEpFactory& factory = ep.factory();
   if (ep->CreateAllocator != nullptr) {
-    ThrowIfFailed(ep->CreateAllocator(ep.get(), &memory, &made));
+    ThrowIfFailed(Call(ep->CreateAllocator, ep.get(), &memory, &made));
   } else if (factory.ort_version_supported >= 23 && factory.CreateAllocator != nullptr) {
-    ThrowIfFailed(factory.CreateAllocator(&factory, &memory, nullptr, &made));
+    ThrowIfFailed(Call(factory.CreateAllocator, &factory, &memory, nullptr, &made));
   }
   return made;
 }
@@ -101,7 +102,7 @@ std::unique_ptr<DataTransfer> MakeTransfer(const std::shared_ptr<Ep>& ep) {
   OrtEpFactory& factory = ep->factory();
   OrtDataTransferImpl* impl = nullptr;
   if (factory.ort_version_supported >= 23 && factory.CreateDataTransfer != nullptr)
-    ThrowIfFailed(factory.CreateDataTransfer(&factory, &impl));
+    ThrowIfFailed(Call(factory.CreateDataTransfer, &factory, &impl));
   Require(impl != nullptr && impl->Release != nullptr && impl->CanCopy != nullptr && impl->CopyTensors != nullptr,
           "the library has memory of its own, and no complete way to copy there (CreateDataTransfer)");
   return std::make_unique<PluginTransfer>(ep, *impl);

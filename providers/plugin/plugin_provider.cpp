@@ -6,6 +6,7 @@
 #include "bindings/c/entry.h"
 #include "bindings/c/memory_info.h"
 #include "bindings/c/run_options.h"
+#include "plugin/call.h"
 #include "plugin/compiled_kernel.h"
 #include "plugin/memory.h"
 #include "plugin/registry_kernel.h"
@@ -36,22 +37,23 @@ const OrtMemoryInfo* DeviceMemoryOf(const Ep& ep) {
 bool AllowsConcurrency(const Ep& ep) {
   if (!ep.HasSince(24) || ep->IsConcurrentRunSupported == nullptr) return true;
   bool allows = true;
-  ThrowIfFailed(ep->IsConcurrentRunSupported(ep.get(), &allows));
+  ThrowIfFailed(Call(ep->IsConcurrentRunSupported, ep.get(), &allows));
   return allows;
 }
 
 bool PrefersChannelsLastOf(const Ep& ep) {
   if (ep->GetPreferredDataLayout == nullptr) return false;
   OrtEpDataLayout layout = OrtEpDataLayout_NCHW;
-  ThrowIfFailed(ep->GetPreferredDataLayout(ep.get(), &layout));
+  ThrowIfFailed(Call(ep->GetPreferredDataLayout, ep.get(), &layout));
   return layout == OrtEpDataLayout_NHWC;
 }
 
 }  // namespace
 
-PluginProvider::PluginProvider(std::shared_ptr<Ep> ep)
+PluginProvider::PluginProvider(std::shared_ptr<Ep> ep, bool strict)
     : ep_(std::move(ep)),
       name_(ep_->devices().front()->provider),
+      strict_(strict),
       device_memory_(DeviceMemoryOf(*ep_)),
       memory_(device_memory_ == nullptr ? MemoryInfo() : c_abi::MemoryOf(*device_memory_)),
       concurrent_(AllowsConcurrency(*ep_)),
@@ -61,8 +63,8 @@ PluginProvider::PluginProvider(std::shared_ptr<Ep> ep)
 bool PluginProvider::ChannelsLastFor(const Node& node) const {
   int wanted = -1;
   if ((*ep_)->ShouldConvertDataLayoutForOp != nullptr) {
-    ThrowIfFailed((*ep_)->ShouldConvertDataLayoutForOp(ep_->get(), node.domain.c_str(), node.op_type.c_str(),
-                                                       OrtEpDataLayout_NHWC, &wanted));
+    ThrowIfFailed(Call((*ep_)->ShouldConvertDataLayoutForOp, ep_->get(), node.domain.c_str(), node.op_type.c_str(),
+                       OrtEpDataLayout_NHWC, &wanted));
   }
   return wanted > 0 || (wanted < 0 && node.op_type != "Upsample");
 }
@@ -78,16 +80,26 @@ void PluginProvider::OnModel(const ModelMetadata& metadata, const std::filesyste
   facts_ = c_abi::FactsOf(metadata, metadata.version != 0, file);
 }
 
+void PluginProvider::RefuseBroken(const Claim& claim, RefusalSink& refusals) const {
+  if (strict_) Fail(ErrorCode::kEpFail, "{}: {}", name_, claim.broken);
+  ep_->logger().logger(LogLevel::kWarning, "{}: {}", name_, claim.broken);
+  for (const NodeIndex node : claim.nodes) refusals.Refuse(node, claim.broken);
+}
+
 std::vector<ComputeCapability> PluginProvider::GetCapability(const GraphViewer& graph, const KernelLookup& /*kernels*/,
                                                              RefusalSink& refusals) const {
   const std::unique_ptr<OrtGraph> view = c_abi::ViewOf(graph, facts_);
   OrtEpGraphSupportInfo info(*view);
   info.registry = RegistryOf(*ep_);
-  ThrowIfFailed((*ep_)->GetCapability(ep_->get(), view.get(), &info));
+  ThrowIfFailed(Call((*ep_)->GetCapability, ep_->get(), view.get(), &info));
   std::set<NodeIndex> claimed;
   std::vector<ComputeCapability> capabilities;
   for (Claim& claim : info.claims) {
     claimed.insert(claim.nodes.begin(), claim.nodes.end());
+    if (!claim.broken.empty()) {
+      RefuseBroken(claim, refusals);
+      continue;
+    }
     capabilities.push_back({.nodes = claim.nodes,
                             .fuse = true,
                             .name = claim.nodes.size() == 1 ? graph.node(claim.nodes.front()).op_type : name_,
@@ -136,7 +148,7 @@ std::unique_ptr<Stream> PluginProvider::CreateStream() {
 
 void PluginProvider::OnLoaded() {
   if (ep_->HasSince(27) && (*ep_)->OnSessionInitializationEnd != nullptr)
-    ThrowIfFailed((*ep_)->OnSessionInitializationEnd(ep_->get()));
+    ThrowIfFailed(Call((*ep_)->OnSessionInitializationEnd, ep_->get()));
 }
 
 bool PluginProvider::WatchesRuns() const noexcept {
@@ -146,13 +158,13 @@ bool PluginProvider::WatchesRuns() const noexcept {
 void PluginProvider::OnRunStart(const RunOptions& options) {
   if ((*ep_)->OnRunStart == nullptr) return;
   WithOptions(options,
-              [&](const OrtRunOptions* shown) { ThrowIfFailed((*ep_)->OnRunStart(ep_->get(), shown)); });
+              [&](const OrtRunOptions* shown) { ThrowIfFailed(Call((*ep_)->OnRunStart, ep_->get(), shown)); });
 }
 
 void PluginProvider::OnRunEnd(const RunOptions& options, bool synchronize) {
   if ((*ep_)->OnRunEnd == nullptr) return;
   WithOptions(options,
-              [&](const OrtRunOptions* shown) { ThrowIfFailed((*ep_)->OnRunEnd(ep_->get(), shown, synchronize)); });
+              [&](const OrtRunOptions* shown) { ThrowIfFailed(Call((*ep_)->OnRunEnd, ep_->get(), shown, synchronize)); });
 }
 
 void PluginProvider::SetDynamicOptions(std::span<const std::pair<std::string_view, std::string_view>> options) {
@@ -164,7 +176,7 @@ void PluginProvider::SetDynamicOptions(std::span<const std::pair<std::string_vie
     keys.push_back(texts.emplace_back(key).c_str());
     values.push_back(texts.emplace_back(value).c_str());
   }
-  ThrowIfFailed((*ep_)->SetDynamicOptions(ep_->get(), keys.data(), values.data(), keys.size()));
+  ThrowIfFailed(Call((*ep_)->SetDynamicOptions, ep_->get(), keys.data(), values.data(), keys.size()));
 }
 
 }  // namespace tessera::plugin

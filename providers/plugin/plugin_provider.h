@@ -15,7 +15,8 @@ namespace tessera::plugin {
 
 class PluginProvider final : public ExecutionProvider {
  public:
-  explicit PluginProvider(std::shared_ptr<Ep> ep);
+  /// `strict`: a claim that breaks a rule is an error.
+  PluginProvider(std::shared_ptr<Ep> ep, bool strict);
 
   std::string_view name() const noexcept override { return name_; }
   bool ClaimsModelAsWritten() const noexcept override { return true; }
@@ -43,8 +44,11 @@ class PluginProvider final : public ExecutionProvider {
   void SetDynamicOptions(std::span<const std::pair<std::string_view, std::string_view>> options) override;
 
  private:
+  void RefuseBroken(const Claim& claim, RefusalSink& refusals) const;
+
   const std::shared_ptr<Ep> ep_;
   const std::string name_;
+  const bool strict_;
   const KernelRegistry none_;  // it has kernels for nodes as written, made by Compile
   const OrtMemoryInfo* device_memory_ = nullptr;
   MemoryInfo memory_;

@@ -11,6 +11,7 @@
 #include "bindings/c/type_info.h"
 #include "graph/schema.h"
 #include "onnx/defs/schema.h"
+#include "plugin/call.h"
 #include "plugin/claims.h"
 #include "plugin/run.h"
 
@@ -74,10 +75,20 @@ class SingleNodeInfo final : public KernelInfo {
   const SessionServices& services_;
 };
 
+struct ReleaseImpl {
+  void operator()(OrtKernelImpl* impl) const noexcept {
+    try {
+      if (impl->Release != nullptr) impl->Release(impl);
+    } catch (...) {  // nobody is left to hear of it
+    }
+  }
+};
+using OwnedImpl = std::unique_ptr<OrtKernelImpl, ReleaseImpl>;
+
 class RegistryKernel final : public Kernel {
  public:
-  RegistryKernel(std::shared_ptr<Ep> ep, OrtKernelImpl& impl, const GraphViewer& graph, const PlaceConstant& place)
-      : ep_(std::move(ep)), impl_(impl), outputs_(graph, NodeOf(graph).outputs, NodeOf(graph).Label(&graph)) {
+  RegistryKernel(std::shared_ptr<Ep> ep, OwnedImpl impl, const GraphViewer& graph, const PlaceConstant& place)
+      : ep_(std::move(ep)), impl_(std::move(impl)), outputs_(graph, NodeOf(graph).outputs, NodeOf(graph).Label(&graph)) {
     const auto part = graph.inputs();
     for (const ValueIndex input : NodeOf(graph).inputs) {
       const Tensor* constant = input == kNone ? nullptr : graph.constant(input);
@@ -86,12 +97,6 @@ class RegistryKernel final : public Kernel {
       inputs_.push_back(found == part.end() ? -1 : static_cast<int32_t>(found - part.begin()));
     }
     Prepack();
-  }
-  ~RegistryKernel() override {
-    try {
-      impl_.Release(&impl_);
-    } catch (...) {  // nobody is left to hear of it
-    }
   }
 
   void Compute(KernelContext& context) override {
@@ -104,7 +109,7 @@ class RegistryKernel final : public Kernel {
       }
     }
     OrtKernelContext run(context, inputs.values(), outputs_.places(), ep_->logger(), SyncStreamOf(context.stream()));
-    ThrowIfFailed(impl_.Compute(&impl_, &run));
+    ThrowIfFailed(Call(impl_->Compute, impl_.get(), &run));
     outputs_.Check(run);
   }
 
@@ -113,17 +118,17 @@ class RegistryKernel final : public Kernel {
 
   /// The kernel may make a form of its own of what does not change; it is given that all the same.
   void Prepack() {
-    if (impl_.ort_version_supported < kFirstWithPrepack || impl_.PrePackWeight == nullptr) return;
+    if (impl_->ort_version_supported < kFirstWithPrepack || impl_->PrePackWeight == nullptr) return;
     for (size_t i = 0; i < constants_.size(); ++i) {
       bool packed = false;
       if (constants_[i].is_none()) continue;
-      ThrowIfFailed(impl_.PrePackWeight(&impl_, &constants_[i], static_cast<int>(i), &c_abi::DefaultAllocator(), nullptr,
-                                        &packed));
+      ThrowIfFailed(Call(impl_->PrePackWeight, impl_.get(), &constants_[i], static_cast<int>(i), &c_abi::DefaultAllocator(),
+                         nullptr, &packed));
     }
   }
 
   const std::shared_ptr<Ep> ep_;
-  OrtKernelImpl& impl_;
+  const OwnedImpl impl_;
   const Outputs outputs_;
   std::vector<OrtValue> constants_;  // by input; none: it is computed
   std::vector<int32_t> inputs_;      // by input, which of the part's it is
@@ -145,7 +150,7 @@ void RequireOneMemory(const OrtKernelDef& def, const ExecutionProvider& provider
 
 const OrtKernelRegistry* RegistryOf(const Ep& ep) {
   const OrtKernelRegistry* registry = nullptr;
-  if (ep.HasSince(24) && ep->GetKernelRegistry != nullptr) ThrowIfFailed(ep->GetKernelRegistry(ep.get(), &registry));
+  if (ep.HasSince(24) && ep->GetKernelRegistry != nullptr) ThrowIfFailed(Call(ep->GetKernelRegistry, ep.get(), &registry));
   return registry;
 }
 
@@ -174,10 +179,12 @@ std::unique_ptr<Kernel> MakeRegistryKernel(const std::shared_ptr<Ep>& ep, const 
   const SingleNodeInfo info(graph, provider, services);
   const OrtKernelInfo shown(info, {.logger = &ep->logger(), .config = &ep->config(), .ep = ep->get()});
   OrtKernelImpl* impl = nullptr;
-  ThrowIfFailed(kernel->create(kernel->state, &shown, &impl));
+  const OrtStatusPtr status = kernel->create(kernel->state, &shown, &impl);
+  OwnedImpl owned(impl);
+  ThrowIfFailed(status);
   Require(impl != nullptr && impl->Compute != nullptr && impl->Release != nullptr,
           "the library made no kernel for {}, or one without Compute or Release", node.Label(&graph));
-  return std::make_unique<RegistryKernel>(ep, *impl, graph, place);
+  return std::make_unique<RegistryKernel>(ep, std::move(owned), graph, place);
 }
 
 }  // namespace tessera::plugin

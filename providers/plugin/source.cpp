@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/session_options.h"
+#include "plugin/call.h"
 #include "plugin/ep.h"
 #include "plugin/plugin_provider.h"
 
@@ -64,11 +65,12 @@ std::unique_ptr<ExecutionProvider> Source::Create(const ProviderOptions& options
   }
   OrtEpFactory& factory = *devices_.front()->factory;
   OrtEp* made = nullptr;
-  c_abi::ThrowIfFailed(factory.CreateEp(&factory, hardware.data(), metadata.data(), hardware.size(), &shown, logger.get(),
-                                        &made));
+  c_abi::ThrowIfFailed(
+      Call(factory.CreateEp, &factory, hardware.data(), metadata.data(), hardware.size(), &shown, logger.get(), &made));
   Require(made != nullptr, "the library made no provider");
   return std::make_unique<PluginProvider>(
-      std::make_shared<Ep>(std::move(library), factory, *made, devices_, std::move(logger), shown.config));
+      std::make_shared<Ep>(std::move(library), factory, *made, devices_, std::move(logger), shown.config),
+      session.error_on_failure);
 }
 
 }  // namespace tessera::plugin

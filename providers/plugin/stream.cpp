@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/memory_info.h"
+#include "plugin/call.h"
 
 using tessera::c_abi::ThrowIfFailed;
 
@@ -28,7 +29,7 @@ class PluginStream final : public Stream {
   explicit PluginStream(std::unique_ptr<OrtSyncStream> stream) : stream_(std::move(stream)) {}
 
   void Synchronize() override {
-    ThrowIfFailed(stream_->impl.Flush(&stream_->impl));
+    ThrowIfFailed(Call(stream_->impl.Flush, &stream_->impl));
     stream_->sync_id.fetch_add(1, std::memory_order_relaxed);
   }
   void* native_handle() const noexcept override {
@@ -55,7 +56,7 @@ std::unique_ptr<OrtSyncStream> MakeSyncStream(std::shared_ptr<const void> owner,
   OrtEpFactory& factory = *device.factory;
   if (device.memory == nullptr || !HasStreams(factory) || factory.CreateSyncStreamForDevice == nullptr) return nullptr;
   OrtSyncStreamImpl* impl = nullptr;
-  ThrowIfFailed(factory.CreateSyncStreamForDevice(&factory, c_abi::DeviceOf(*device.memory), options, &impl));
+  ThrowIfFailed(Call(factory.CreateSyncStreamForDevice, &factory, c_abi::DeviceOf(*device.memory), options, &impl));
   return impl == nullptr ? nullptr : std::make_unique<OrtSyncStream>(std::move(owner), *impl, &device);
 }
 
@@ -65,9 +66,9 @@ std::unique_ptr<Stream> MakeStream(const std::shared_ptr<Ep>& ep, const OrtMemor
   OrtSyncStreamImpl* impl = nullptr;
   const OrtMemoryDevice* device = c_abi::DeviceOf(memory);
   if ((*ep)->CreateSyncStreamForDevice != nullptr) {
-    ThrowIfFailed((*ep)->CreateSyncStreamForDevice(ep->get(), device, &impl));
+    ThrowIfFailed(Call((*ep)->CreateSyncStreamForDevice, ep->get(), device, &impl));
   } else if (factory.CreateSyncStreamForDevice != nullptr) {
-    ThrowIfFailed(factory.CreateSyncStreamForDevice(&factory, device, nullptr, &impl));
+    ThrowIfFailed(Call(factory.CreateSyncStreamForDevice, &factory, device, nullptr, &impl));
   }
   if (impl == nullptr) return nullptr;
   return std::make_unique<PluginStream>(std::make_unique<OrtSyncStream>(ep, *impl, ep->devices().front()));

@@ -194,6 +194,22 @@ class Partitioner {
 
   bool IsFree(NodeIndex node) const noexcept { return graph_.has_node(node) && owner_[static_cast<size_t>(node)] < 0; }
 
+  /// What the provider offers to run: nothing, where it fails at saying so and another is left to ask.
+  std::vector<ComputeCapability> Ask(const ExecutionProvider& asked, const KernelLookup& kernels, RefusalSink& refusals,
+                                     bool last) {
+    try {
+      return asked.GetCapability(viewer_, kernels, refusals);
+    } catch (const std::exception& error) {
+      resources_.CheckLoad();
+      if (last || options_.error_on_failure) throw;
+      log_(LogLevel::kWarning, "{}{} does not say what it runs: {}", path_, asked.name(), error.what());
+      for (const NodeIndex node : viewer_.nodes()) {
+        if (IsFree(node)) refusals.Refuse(node, error.what());
+      }
+      return {};
+    }
+  }
+
   void Offer(int16_t index) {
     ExecutionProvider& asked = provider(index);
     const bool last = static_cast<size_t>(index) + 1 == resources_.providers.size();
@@ -201,7 +217,7 @@ class Partitioner {
     if (!as_written_ && asked.ClaimsOnlyAsWritten()) return;
     const Lookup lookup(*this, index);
     Sink sink(*this, asked.name(), as_written_ ? asked.ClaimsOnlyAsWritten() : last || assigned_.empty());
-    std::vector<ComputeCapability> claims = asked.GetCapability(viewer_, lookup, sink);
+    std::vector<ComputeCapability> claims = Ask(asked, lookup, sink, last);
     std::vector<std::vector<NodeIndex>> fused;
     for (ComputeCapability& claim : claims) {
       const size_t claimed = claim.nodes.size();

@@ -13,6 +13,17 @@ struct OrtKeyValuePairs {
   std::map<std::string, std::string, std::less<>> entries;
   std::vector<const char*> keys, values;
 
+  OrtKeyValuePairs() = default;
+  OrtKeyValuePairs(const OrtKeyValuePairs& other) : entries(other.entries) { PointAgain(); }  // at its own texts
+  OrtKeyValuePairs& operator=(const OrtKeyValuePairs& other) {
+    if (this == &other) return *this;
+    entries = other.entries;
+    PointAgain();
+    return *this;
+  }
+  OrtKeyValuePairs(OrtKeyValuePairs&&) = default;  // texts stay where they are
+  OrtKeyValuePairs& operator=(OrtKeyValuePairs&&) = default;
+
   /// Replaces what was there.
   void Set(std::string_view key, std::string_view value);
   void Remove(std::string_view key);
