@@ -32,7 +32,8 @@ std::vector<std::string> PluginNames() {
 
 bool IsPlugin(const std::string& name) {
   return std::ranges::any_of(PluginNames(), [&](const std::string& known) {
-    return std::ranges::equal(known, name, [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+    return std::ranges::equal(known, name,
+                              [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
   });
 }
 
@@ -64,9 +65,9 @@ void CheckProvider(const std::string& name) {
   const std::vector<std::string> plugins = PluginNames();
   known.insert(known.end(), plugins.begin(), plugins.end());
   for (const ProviderFactory* factory : RegisteredProviders()) known.emplace_back(factory->name);
-  throw UsageError(
-      "-e", fmt::format("no provider '{}' in this build, which has {}{}{}{}", name, ProviderNames(),
-                        plugins.empty() ? "" : "; libraries: ", fmt::join(plugins, ", "), DidYouMean(name, known)));
+  throw UsageError("-e",
+                   fmt::format("no provider '{}' in this build, which has {}{}{}{}", name, ProviderNames(),
+                               plugins.empty() ? "" : "; libraries: ", fmt::join(plugins, ", "), DidYouMean(name, known)));
 }
 
 ProviderOptions ParseProviderOptions(const std::string& provider, const std::vector<std::string>& words) {
@@ -84,8 +85,8 @@ ProviderOptions ParseProviderOptions(const std::string& provider, const std::vec
       if (bar == std::string::npos) throw UsageError("-i", word + " is not KEY|VALUE");
       const std::string key = word.substr(0, bar);
       if (factory != nullptr && std::ranges::find(known, key) == known.end()) {
-        throw UsageError("-i", fmt::format("{} has no option '{}'{} (tessera_inspect --providers shows them)", factory->name,
-                                           key, DidYouMean(key, known)));
+        throw UsageError("-i", fmt::format("{} has no option '{}'{} (tessera_inspect --providers shows them)",
+                                           factory->name, key, DidYouMean(key, known)));
       }
       options[key] = word.substr(bar + 1);
     }

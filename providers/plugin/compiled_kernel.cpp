@@ -33,8 +33,7 @@ using c_abi::ThrowIfFailed;
 class ComputeInfo {
  public:
   ComputeInfo(std::shared_ptr<Ep> ep, OrtNodeComputeInfo* info) noexcept : ep_(std::move(ep)), info_(info) {}
-  ComputeInfo(ComputeInfo&& other) noexcept
-      : ep_(std::move(other.ep_)), info_(std::exchange(other.info_, nullptr)) {}
+  ComputeInfo(ComputeInfo&& other) noexcept : ep_(std::move(other.ep_)), info_(std::exchange(other.info_, nullptr)) {}
   ComputeInfo& operator=(ComputeInfo&&) = delete;
   ~ComputeInfo() {
     if (info_ == nullptr) return;
@@ -128,9 +127,8 @@ Prepared Prepare(const SubgraphToCompile& subgraph, const std::shared_ptr<const 
                  const PlaceConstant& place) {
   std::vector<ValueIndex> constants;
   if (!subgraph.drops_constants) constants = ConstantsOf(subgraph.graph);
-  Prepared prepared{c_abi::ViewOf(subgraph.graph, facts),
-                    c_abi::DetachedNode(FusedNodeOf(subgraph, constants), subgraph.graph),
-                    {}};
+  Prepared prepared{
+      c_abi::ViewOf(subgraph.graph, facts), c_abi::DetachedNode(FusedNodeOf(subgraph, constants), subgraph.graph), {}};
   for (const ValueIndex value : constants) prepared.constants.emplace_back(place(*subgraph.graph.constant(value)));
   return prepared;
 }
@@ -188,9 +186,9 @@ std::vector<std::unique_ptr<Kernel>> CompileGraphs(const std::shared_ptr<Ep>& ep
   for (size_t i = 0; i < subgraphs.size(); ++i) {
     const std::string& name = subgraphs[i].fused_node.name;
     CheckUsable(collected[i], name);
-    kernels.push_back(std::make_unique<CompiledKernel>(
-        ep, std::move(collected[i]), std::move(prepared[i].fused_node), OrtNodeComputeContext{name},
-        std::move(prepared[i].constants), Outputs(subgraphs[i].graph, subgraphs[i].graph.outputs(), name)));
+    kernels.push_back(std::make_unique<CompiledKernel>(ep, std::move(collected[i]), std::move(prepared[i].fused_node),
+                                                       OrtNodeComputeContext{name}, std::move(prepared[i].constants),
+                                                       Outputs(subgraphs[i].graph, subgraphs[i].graph.outputs(), name)));
   }
   return kernels;
 }

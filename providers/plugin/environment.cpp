@@ -32,16 +32,17 @@ std::vector<ProviderDevice> Environment::provider_devices() const {
   if (state_->libraries() == nullptr) return devices;
   for (const auto& library : plugin::Libraries::Of(*state_).all()) {
     for (const auto& device : library->devices()) {
-      devices.push_back({.provider = device->provider,
-                         .vendor = device->vendor,
-                         .library = library->name(),
-                         .metadata = device->metadata.entries,
-                         .options = device->options.entries,
-                         .type = TypeOf(device->device->type),
-                         .vendor_id = device->device->vendor_id,
-                         .device_id = device->device->device_id,
-                         .hardware_vendor = device->device->vendor,
-                         .source = std::make_shared<plugin::Source>(library, std::vector<const OrtEpDevice*>{device.get()})});
+      devices.push_back(
+          {.provider = device->provider,
+           .vendor = device->vendor,
+           .library = library->name(),
+           .metadata = device->metadata.entries,
+           .options = device->options.entries,
+           .type = TypeOf(device->device->type),
+           .vendor_id = device->device->vendor_id,
+           .device_id = device->device->device_id,
+           .hardware_vendor = device->device->vendor,
+           .source = std::make_shared<plugin::Source>(library, std::vector<const OrtEpDevice*>{device.get()})});
     }
   }
   return devices;

@@ -65,8 +65,7 @@ void Libraries::Unregister(std::string_view name) {
     const auto found = std::ranges::find_if(libraries_, [&](const auto& library) { return library->name() == name; });
     if (found == libraries_.end()) Fail(ErrorCode::kFail, "no library is registered as '{}'", name);
     if (found->use_count() > 1) {
-      Fail(ErrorCode::kFail,
-           "library '{}' is in use by {} sessions or what is left of them; release them first", name,
+      Fail(ErrorCode::kFail, "library '{}' is in use by {} sessions or what is left of them; release them first", name,
            found->use_count() - 1);
     }
     gone = std::move(*found);

@@ -25,7 +25,8 @@ constexpr std::string_view kBridgePrefix = "libonnxruntime_providers_";
 [[noreturn]] void FailForBridge(const std::filesystem::path& file, std::string_view detail) {
   Fail(ErrorCode::kFail,
        "{} is a provider that only ONNX Runtime itself can load, as it is written against its C++ insides ({}); use a "
-       "library with CreateEpFactories (onnxruntime-ep-..., packages of the provider's vendor) or a provider that is built in",
+       "library with CreateEpFactories (onnxruntime-ep-..., packages of the provider's vendor) or a provider that is built "
+       "in",
        file.string(), detail);
 }
 
@@ -74,8 +75,9 @@ void Library::MakeFactories() {
   Require(count == factories_.size() && count > 0, "library '{}' says that it made {} factories, and gives {}", name_,
           count, factories_.size());
   for (const OrtEpFactory* factory : factories_) {
-    Require(factory->ort_version_supported >= kFirstVersion && factory->GetName != nullptr && factory->GetVendor != nullptr &&
-                factory->GetSupportedDevices != nullptr && factory->CreateEp != nullptr && factory->ReleaseEp != nullptr,
+    Require(factory->ort_version_supported >= kFirstVersion && factory->GetName != nullptr &&
+                factory->GetVendor != nullptr && factory->GetSupportedDevices != nullptr && factory->CreateEp != nullptr &&
+                factory->ReleaseEp != nullptr,
             "library '{}' made a factory that is not filled in: version {}, and a function that is needed may be null",
             name_, factory->ort_version_supported);
   }
@@ -167,8 +169,7 @@ void Library::Close() noexcept {
     } catch (...) {  // what it could not release is lost with it
     }
   };
-  for (const Shared& shared : shared_)
-    quietly([&] { shared.factory->ReleaseAllocator(shared.factory, shared.allocator); });
+  for (const Shared& shared : shared_) quietly([&] { shared.factory->ReleaseAllocator(shared.factory, shared.allocator); });
   shared_.clear();
   for (OrtDataTransferImpl* transfer : transfers_) {
     if (transfer->Release != nullptr) quietly([&] { transfer->Release(transfer); });

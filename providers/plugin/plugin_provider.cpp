@@ -151,14 +151,11 @@ void PluginProvider::OnLoaded() {
     ThrowIfFailed(Call((*ep_)->OnSessionInitializationEnd, ep_->get()));
 }
 
-bool PluginProvider::WatchesRuns() const noexcept {
-  return (*ep_)->OnRunStart != nullptr || (*ep_)->OnRunEnd != nullptr;
-}
+bool PluginProvider::WatchesRuns() const noexcept { return (*ep_)->OnRunStart != nullptr || (*ep_)->OnRunEnd != nullptr; }
 
 void PluginProvider::OnRunStart(const RunOptions& options) {
   if ((*ep_)->OnRunStart == nullptr) return;
-  WithOptions(options,
-              [&](const OrtRunOptions* shown) { ThrowIfFailed(Call((*ep_)->OnRunStart, ep_->get(), shown)); });
+  WithOptions(options, [&](const OrtRunOptions* shown) { ThrowIfFailed(Call((*ep_)->OnRunStart, ep_->get(), shown)); });
 }
 
 void PluginProvider::OnRunEnd(const RunOptions& options, bool synchronize) {

@@ -40,9 +40,8 @@ bool TypesFit(const OrtKernelDef& def, const GraphViewer& graph, std::span<const
     if (allowed == def.types.end()) continue;
     const TypeInfo& type = graph.value(values[i]).type;
     const ONNXTensorElementDataType element = c_abi::ElementOf(type.element);
-    if (!type.is_tensor() || std::ranges::none_of(allowed->second, [&](const OrtDataType* known) {
-          return known->element == element;
-        }))
+    if (!type.is_tensor() ||
+        std::ranges::none_of(allowed->second, [&](const OrtDataType* known) { return known->element == element; }))
       return false;
   }
   return true;
@@ -214,7 +213,8 @@ void ReleaseKernelImpl(OrtKernelImpl* input) {
 OrtStatusPtr SharedPrePackedWeightCache_StoreWeightData(OrtSharedPrePackedWeightCache* /*prepacked_weight_cache*/,
                                                         void** /*buffer_data_ptrs*/, size_t* /*buffer_data_sizes*/,
                                                         size_t /*num_buffers*/) noexcept {
-  return Guarded([] { Fail(ErrorCode::kInvalidArgument, "packed weights are not shared here: PrePackWeight gets no cache"); });
+  return Guarded(
+      [] { Fail(ErrorCode::kInvalidArgument, "packed weights are not shared here: PrePackWeight gets no cache"); });
 }
 
 }  // namespace tessera::c_abi

@@ -42,10 +42,7 @@ OrtSessionOptions OptionsFor(const std::vector<const OrtEpDevice*>& devices, con
 }  // namespace
 
 Source::Source(const std::shared_ptr<Library>& library, std::vector<const OrtEpDevice*> devices)
-    : library_(library),
-      devices_(std::move(devices)),
-      name_(devices_.front()->provider),
-      library_name_(library->name()) {
+    : library_(library), devices_(std::move(devices)), name_(devices_.front()->provider), library_name_(library->name()) {
   factory_.name = name_;
   factory_.cli_name = factory_.name;
   factory_.device = TypeOf(*devices_.front());
@@ -55,8 +52,8 @@ std::unique_ptr<ExecutionProvider> Source::Create(const ProviderOptions& options
   std::shared_ptr<Library> library = library_.lock();
   Require(library != nullptr, "library '{}' was unregistered", library_name_);
   const OrtSessionOptions shown = OptionsFor(devices_, options, session);
-  auto logger = std::make_unique<OrtLogger>(Logger(session.log_id.empty() ? library_name_ : session.log_id,
-                                                   session.log_level.value_or(LogLevel::kWarning)));
+  auto logger = std::make_unique<OrtLogger>(
+      Logger(session.log_id.empty() ? library_name_ : session.log_id, session.log_level.value_or(LogLevel::kWarning)));
   std::vector<const OrtHardwareDevice*> hardware;
   std::vector<const OrtKeyValuePairs*> metadata;
   for (const OrtEpDevice* device : devices_) {

@@ -11,11 +11,23 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kSensitive[] = {
-    "BatchNormalization", "InstanceNormalization", "Conv",         "QLinearConv",       "ConvTranspose",
-    "AveragePool",        "LpPool",                "MaxPool",      "GlobalAveragePool", "GlobalLpPool",
-    "GlobalMaxPool",      "LRN",                   "GridSample",   "DepthToSpace",      "SpaceToDepth",
-    "Resize",             "Upsample"};
+constexpr std::string_view kSensitive[] = {"BatchNormalization",
+                                           "InstanceNormalization",
+                                           "Conv",
+                                           "QLinearConv",
+                                           "ConvTranspose",
+                                           "AveragePool",
+                                           "LpPool",
+                                           "MaxPool",
+                                           "GlobalAveragePool",
+                                           "GlobalLpPool",
+                                           "GlobalMaxPool",
+                                           "LRN",
+                                           "GridSample",
+                                           "DepthToSpace",
+                                           "SpaceToDepth",
+                                           "Resize",
+                                           "Upsample"};
 
 using Permutation = std::vector<int64_t>;
 
@@ -134,8 +146,7 @@ bool CanHaveChannelsLast(const Graph& graph, const Node& node) {
   if (std::any_of(node.outputs.begin() + 1, node.outputs.end(), [](ValueIndex output) { return output != kNone; }))
     return false;
   const TypeInfo &input = graph.value(node.inputs[0]).type, &output = graph.value(node.outputs[0]).type;
-  if (!input.shape || input.shape->size() < 3 || !output.shape || output.shape->size() != input.shape->size())
-    return false;
+  if (!input.shape || input.shape->size() < 3 || !output.shape || output.shape->size() != input.shape->size()) return false;
   const bool is_sized = node.op_type == "Resize" || node.op_type == "Upsample";
   return !is_sized || HasSizesToPermute(graph, node, input.shape->size());
 }

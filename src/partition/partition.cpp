@@ -236,9 +236,8 @@ class Partitioner {
       if (claim.whole && changed) RefuseGroup(index, claim, "another group of its provider has nodes of it");
       if (claim.nodes.empty()) continue;
       if (claim.fuse) {
-        std::vector<std::vector<NodeIndex>> parts = drawn && !changed
-                                                        ? std::vector<std::vector<NodeIndex>>{units_.Sorted(claim.nodes)}
-                                                        : units_.Split(claim.nodes);
+        std::vector<std::vector<NodeIndex>> parts =
+            drawn && !changed ? std::vector<std::vector<NodeIndex>>{units_.Sorted(claim.nodes)} : units_.Split(claim.nodes);
         if (claim.whole && parts.size() > 1) {
           RefuseGroup(index, claim, "a path leaves it and enters it again");
         } else {
@@ -288,9 +287,8 @@ class Partitioner {
   /// What is to be drawn together or not at all, and cannot be; nothing of the claim is left.
   void RefuseGroup(int16_t index, ComputeCapability& claim, std::string_view rule) {
     const std::string_view name = provider(index).name();
-    const std::string why =
-        fmt::format("its group {}of {} nodes cannot be one: {}", claim.name.empty() ? "" : claim.name + " ",
-                    claim.nodes.size(), rule);
+    const std::string why = fmt::format("its group {}of {} nodes cannot be one: {}",
+                                        claim.name.empty() ? "" : claim.name + " ", claim.nodes.size(), rule);
     if (options_.error_on_failure) Fail(ErrorCode::kEpFail, "{}: {}", name, why);
     log_(LogLevel::kWarning, "{}{}: {}", path_, name, why);
     for (const NodeIndex node : claim.nodes) Refuse(node, name, why);
@@ -351,8 +349,7 @@ class Partitioner {
 
   void Compile(int16_t index, std::span<Unit* const> units) {
     std::vector<FusedSubgraph> subgraphs;
-    for (const Unit* unit : units)
-      subgraphs.push_back({unit->fused.get(), GraphViewer(graph_, unit->nodes), unit->tag});
+    for (const Unit* unit : units) subgraphs.push_back({unit->fused.get(), GraphViewer(graph_, unit->nodes), unit->tag});
     std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider(index), subgraphs, options_.compile);
     for (size_t i = 0; i < units.size(); ++i) units[i]->kernel = std::move(kernels[i]);
   }

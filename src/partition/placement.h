@@ -14,8 +14,8 @@ struct PartitionedGraph {
   const Graph& graph;
   const GraphViewer& viewer;
   const std::string& path;
-  const Refusals& refusals;   // by node
-  Precision precision;        // that the session allows
+  const Refusals& refusals;  // by node
+  Precision precision;       // that the session allows
   const SessionResources& resources;
 };
 

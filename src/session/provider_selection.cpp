@@ -114,8 +114,7 @@ std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const 
       if (precision == Precision::kFloat32) rounds = own->second;
     }
     if (Offers(*factory, rounds)) given.emplace(kPrecisionOption, rounds);
-    ProviderOptions checked =
-        request.source != nullptr ? given : CheckOptions(factory->name, factory->options, given);
+    ProviderOptions checked = request.source != nullptr ? given : CheckOptions(factory->name, factory->options, given);
     try {
       std::unique_ptr<ExecutionProvider> provider =
           request.source != nullptr ? request.source->Create(checked, options) : factory->create(checked);

@@ -45,8 +45,8 @@ struct Session::State {
   EarlyParts early;  // what opaque nodes of the graph stand for
   ContextReport context;
   PlacementReport placement;
-  bool openmp_threads = false;         // the pool is libgomp's team
-  std::unique_ptr<Executor> executor;  // destroyed first
+  bool openmp_threads = false;                 // the pool is libgomp's team
+  std::unique_ptr<Executor> executor;          // destroyed first
   std::vector<ExecutionProvider*> watch_runs;  // providers that want to know of each
   std::unique_ptr<std::mutex> one_at_a_time;   // null: runs may overlap
 

@@ -68,8 +68,7 @@ void SessionBuilder::Attach(ExecutionProvider& provider) const {
 }
 
 void SessionBuilder::StartResources() {
-  std::vector<ActiveProvider> active =
-      StartProviders(options_, *session_.environment, config_.precision, log_, started_);
+  std::vector<ActiveProvider> active = StartProviders(options_, *session_.environment, config_.precision, log_, started_);
   session_.openmp_threads =
       std::any_of(active.begin(), active.end(), [](const auto& one) { return one.factory->uses_openmp; });
   MakeThreads();

@@ -18,8 +18,8 @@ constexpr size_t kMostSelected = 8;
 
 plugin::Libraries& LibrariesOf(const OrtEnv& env) { return plugin::Libraries::Of(*env.environment.state()); }
 
-/// NPUs, then GPUs, those on cards of their own first, then processors; among equals those of the provider's own vendor, and
-/// the provider that is always there last.
+/// NPUs, then GPUs, those on cards of their own first, then processors; among equals those of the provider's own vendor,
+/// and the provider that is always there last.
 int RankOf(const OrtEpDevice& device) {
   const OrtHardwareDevice& hardware = *device.device;
   if (&device == &CpuDevice()) return 1000;
@@ -28,7 +28,8 @@ int RankOf(const OrtEpDevice& device) {
   const int vendor_rank = own ? 0 : 1;
   switch (hardware.type) {
     case OrtHardwareDeviceType_NPU: return vendor_rank;
-    case OrtHardwareDeviceType_GPU: return (discrete != nullptr && std::string_view(discrete) == "1" ? 10 : 20) + vendor_rank;
+    case OrtHardwareDeviceType_GPU:
+      return (discrete != nullptr && std::string_view(discrete) == "1" ? 10 : 20) + vendor_rank;
     default: return 100 + vendor_rank;
   }
 }
@@ -73,8 +74,7 @@ std::vector<const OrtEpDevice*> ChosenByDelegate(const OrtSessionOptions& option
   const OrtKeyValuePairs none;
   ThrowIfFailed(options.delegate(devices.data(), devices.size(), &none, &none, selected, kMostSelected, &count,
                                  options.delegate_state));
-  if (count > kMostSelected)
-    Fail(ErrorCode::kFail, "the delegate chose {} devices, {} are the most", count, kMostSelected);
+  if (count > kMostSelected) Fail(ErrorCode::kFail, "the delegate chose {} devices, {} are the most", count, kMostSelected);
   std::vector<const OrtEpDevice*> chosen(selected, selected + count);
   for (const OrtEpDevice* device : chosen) {
     if (std::ranges::find(devices, device) == devices.end())
@@ -111,9 +111,8 @@ const OrtEpDevice* DeviceOf(const MemoryInfo& memory, const Environment::State& 
   const auto libraries = std::static_pointer_cast<plugin::Libraries>(environment.libraries());
   if (libraries == nullptr) return nullptr;
   const auto devices = libraries->devices();
-  const auto found = std::ranges::find_if(devices, [&](const OrtEpDevice* device) {
-    return device->memory != nullptr && MemoryOf(*device->memory) == memory;
-  });
+  const auto found = std::ranges::find_if(
+      devices, [&](const OrtEpDevice* device) { return device->memory != nullptr && MemoryOf(*device->memory) == memory; });
   return found == devices.end() ? nullptr : *found;
 }
 
@@ -126,8 +125,7 @@ OrtStatusPtr GetEpDevices(const OrtEnv* env, const OrtEpDevice* const** ep_devic
 }
 
 OrtStatusPtr GetNumHardwareDevices(const OrtEnv* env, size_t* num_devices) noexcept {
-  return Guarded(
-      [&] { Given(num_devices, "the number") = LibrariesOf(Given(env, "the environment")).hardware().size(); });
+  return Guarded([&] { Given(num_devices, "the number") = LibrariesOf(Given(env, "the environment")).hardware().size(); });
 }
 
 OrtStatusPtr GetHardwareDevices(const OrtEnv* env, const OrtHardwareDevice** devices, size_t num_devices) noexcept {
@@ -150,8 +148,7 @@ OrtStatusPtr SessionOptionsAppendExecutionProvider_V2(OrtSessionOptions* session
       Require(Given(ep_devices[i], "a device").provider == ep_devices[0]->provider,
               "the devices are of {} and {}; give those of one provider", ep_devices[0]->provider, ep_devices[i]->provider);
     }
-    AppendDevices(options, *env, {ep_devices, num_ep_devices},
-                  OptionsFrom(ep_option_keys, ep_option_vals, num_ep_options));
+    AppendDevices(options, *env, {ep_devices, num_ep_devices}, OptionsFrom(ep_option_keys, ep_option_vals, num_ep_options));
   });
 }
 
@@ -183,8 +180,7 @@ void ChooseDevices(OrtSessionOptions& options, const OrtEnv& env) {
   const std::vector<const OrtEpDevice*> devices = Ranked(env);
   std::vector<const OrtEpDevice*> chosen =
       options.delegate != nullptr ? ChosenByDelegate(options, devices) : ChosenBy(options.policy, devices);
-  if (chosen.empty())
-    Fail(ErrorCode::kFail, "no device is chosen; see the delegate, or the policy and GetEpDevices");
+  if (chosen.empty()) Fail(ErrorCode::kFail, "no device is chosen; see the delegate, or the policy and GetEpDevices");
   while (!chosen.empty()) {  // a provider gets all of its devices at once
     const auto others = std::ranges::stable_partition(
         chosen, [provider = chosen.front()->provider](const OrtEpDevice* device) { return device->provider == provider; });

@@ -11,9 +11,9 @@ struct OrtEpDevice {
   std::string provider, vendor;
   OrtKeyValuePairs metadata, options;
   const OrtHardwareDevice* device = nullptr;
-  const OrtMemoryInfo* memory = nullptr;         // null: it has none of its own
-  const OrtMemoryInfo* host_memory = nullptr;    // that the device and the processor reach
-  OrtEpFactory* factory = nullptr;               // of a library's provider; null: it is built in
+  const OrtMemoryInfo* memory = nullptr;       // null: it has none of its own
+  const OrtMemoryInfo* host_memory = nullptr;  // that the device and the processor reach
+  OrtEpFactory* factory = nullptr;             // of a library's provider; null: it is built in
 };
 
 namespace tessera::c_abi {

@@ -24,8 +24,8 @@ struct OrtEnv {
   bool denormal_as_zero = false;
   OrtKeyValuePairs config;
   std::mutex mutex;
-  tessera::ThreadWorkObserver observer;   // of threads of sessions that are made from now on; behind the mutex
-  std::vector<OrtAllocator*> registered;  // the clients'
+  tessera::ThreadWorkObserver observer;     // of threads of sessions that are made from now on; behind the mutex
+  std::vector<OrtAllocator*> registered;    // the clients'
   std::vector<const OrtEpDevice*> devices;  // that GetEpDevices shows, until libraries come or go
 
   /// The devices of the libraries that are registered, from now on.

@@ -22,8 +22,8 @@ struct Vendor {
   uint32_t id;
 };
 constexpr Vendor kVendors[] = {
-    {"GenuineIntel", "Intel", 0x8086}, {"AuthenticAMD", "AMD", 0x1022}, {"", "AMD", 0x1002},
-    {"", "NVIDIA", 0x10DE},            {"", "Qualcomm", 0x5143},        {"", "Microsoft", 0x1414},
+    {"GenuineIntel", "Intel", 0x8086}, {"AuthenticAMD", "AMD", 0x1022}, {"", "AMD", 0x1002}, {"", "NVIDIA", 0x10DE},
+    {"", "Qualcomm", 0x5143},          {"", "Microsoft", 0x1414},
 };
 constexpr uint32_t kNvidia = 0x10DE;
 
@@ -71,7 +71,8 @@ std::optional<uint32_t> ReadId(const std::filesystem::path& file) {
   return ParseId(text);
 }
 
-/// Devices of one class of the kernel's, in the order of their numbers: "card0" is one, "card0-HDMI-A-1" is an output of it.
+/// Devices of one class of the kernel's, in the order of their numbers: "card0" is one, "card0-HDMI-A-1" is an output of
+/// it.
 void AddClass(HardwareDevices& all, const std::filesystem::path& folder, std::string_view prefix,
               OrtHardwareDeviceType type) {
   std::error_code error;
@@ -79,7 +80,8 @@ void AddClass(HardwareDevices& all, const std::filesystem::path& folder, std::st
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(prefix)) continue;
-    if (const auto number = ParseId(std::string_view(name).substr(prefix.size()))) found.emplace_back(*number, entry.path());
+    if (const auto number = ParseId(std::string_view(name).substr(prefix.size())))
+      found.emplace_back(*number, entry.path());
   }
   std::ranges::sort(found);
   for (const auto& [number, path] : found) {

@@ -166,9 +166,8 @@ OrtStatusPtr GetHardwareDeviceEpIncompatibilityDetails(const OrtEnv* env, const 
   });
 }
 
-OrtStatusPtr DeviceEpIncompatibilityDetails_SetDetails(OrtDeviceEpIncompatibilityDetails* details,
-                                                       uint32_t reasons_bitmask, int32_t error_code,
-                                                       const char* notes) noexcept {
+OrtStatusPtr DeviceEpIncompatibilityDetails_SetDetails(OrtDeviceEpIncompatibilityDetails* details, uint32_t reasons_bitmask,
+                                                       int32_t error_code, const char* notes) noexcept {
   return Guarded([&] {
     OrtDeviceEpIncompatibilityDetails& own = Given(details, "the details");
     own.reasons = reasons_bitmask;
@@ -208,15 +207,16 @@ OrtStatusPtr GetModelCompatibilityForEpDevices(const OrtEpDevice* const* ep_devi
     std::vector<const OrtHardwareDevice*> hardware;
     for (size_t i = 0; i < num_ep_devices; ++i) {
       const OrtEpDevice& device = Given(ep_devices[i], "a device");
-      Require(device.factory == factory, "the devices are of {} and {}; give those of one provider", ep_devices[0]->provider,
-              device.provider);
+      Require(device.factory == factory, "the devices are of {} and {}; give those of one provider",
+              ep_devices[0]->provider, device.provider);
       hardware.push_back(device.device);
     }
     const char* info = &Given(compatibility_info, "the compatibility info");
     if (factory == nullptr || factory->ort_version_supported < 23 ||
         factory->ValidateCompiledModelCompatibilityInfo == nullptr)
       return;
-    ThrowIfFailed(factory->ValidateCompiledModelCompatibilityInfo(factory, hardware.data(), hardware.size(), info, out_status));
+    ThrowIfFailed(
+        factory->ValidateCompiledModelCompatibilityInfo(factory, hardware.data(), hardware.size(), info, out_status));
   });
 }
 

@@ -13,8 +13,8 @@
 
 /// Lives as long as one Compute.
 struct OrtKernelContext {
-  /// `its_inputs`: all of them, null where one is omitted, instead of the context's own. `its_places`: of each output, which
-  /// of the context's it is, -1 where it is omitted.
+  /// `its_inputs`: all of them, null where one is omitted, instead of the context's own. `its_places`: of each output,
+  /// which of the context's it is, -1 where it is omitted.
   OrtKernelContext(tessera::KernelContext& its_context, std::span<const tessera::Value* const> its_inputs,
                    std::span<const int32_t> its_places, const OrtLogger& its_logger, OrtSyncStream* its_stream)
       : context(its_context),
