@@ -11,4 +11,13 @@ Result Call(Result (*function)(Parameters...), Arguments&&... arguments) {
   return function(std::forward<Arguments>(arguments)...);
 }
 
+/// Gives something back to a library. What it throws is lost: nobody is left to hear of it.
+template <class Release>
+void Quietly(const Release& release) noexcept {
+  try {
+    release();
+  } catch (...) {
+  }
+}
+
 }  // namespace tessera::plugin

@@ -1,7 +1,7 @@
 #include "plugin/claims.h"
 
-#include <algorithm>
 #include <span>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "bindings/c/entry.h"
@@ -24,12 +24,13 @@ namespace {
 /// wrong.
 plugin::Claim ClaimOf(const OrtEpGraphSupportInfo& info, std::span<const OrtNode* const> nodes) {
   plugin::Claim claim;
+  std::unordered_set<NodeIndex> seen;
   if (nodes.empty()) claim.broken = "a group without nodes is claimed";
   for (const OrtNode* node : nodes) {
     const auto found = info.nodes.find(node);
     if (found == info.nodes.end()) {
       claim.broken = "a node that is claimed is none of the graph's that the library was asked about";
-    } else if (std::ranges::find(claim.nodes, found->second) != claim.nodes.end()) {
+    } else if (!seen.insert(found->second).second) {
       claim.broken = "a group that is claimed has a node twice";
     } else {
       claim.nodes.push_back(found->second);

@@ -36,11 +36,7 @@ class ComputeInfo {
   ComputeInfo(ComputeInfo&& other) noexcept : ep_(std::move(other.ep_)), info_(std::exchange(other.info_, nullptr)) {}
   ComputeInfo& operator=(ComputeInfo&&) = delete;
   ~ComputeInfo() {
-    if (info_ == nullptr) return;
-    try {
-      (*ep_)->ReleaseNodeComputeInfos(ep_->get(), &info_, 1);
-    } catch (...) {  // nobody is left to hear of it
-    }
+    if (info_ != nullptr) Quietly([&] { (*ep_)->ReleaseNodeComputeInfos(ep_->get(), &info_, 1); });
   }
 
   OrtNodeComputeInfo* get() const noexcept { return info_; }
@@ -64,10 +60,7 @@ class CompiledKernel final : public Kernel {
     ThrowIfFailed(info_->CreateState(info_.get(), &context_, &state_));
   }
   ~CompiledKernel() override {
-    try {
-      info_->ReleaseState(info_.get(), state_);
-    } catch (...) {  // nobody is left to hear of it
-    }
+    Quietly([&] { info_->ReleaseState(info_.get(), state_); });
   }
 
   void Compute(KernelContext& context) override {

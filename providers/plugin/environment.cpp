@@ -7,18 +7,6 @@
 #include "tessera/session.h"
 
 namespace tessera {
-namespace {
-
-DeviceType TypeOf(OrtHardwareDeviceType type) {
-  switch (type) {
-    case OrtHardwareDeviceType_GPU: return DeviceType::kGpu;
-    case OrtHardwareDeviceType_NPU: return DeviceType::kNpu;
-    default: return DeviceType::kCpu;
-  }
-}
-
-}  // namespace
-
 void Environment::RegisterProviderLibrary(const std::string& name, const std::filesystem::path& file) {
   OnlyErrors([&] { plugin::Libraries::Of(*state_).Register(name, file); });
 }
@@ -38,7 +26,7 @@ std::vector<ProviderDevice> Environment::provider_devices() const {
            .library = library->name(),
            .metadata = device->metadata.entries,
            .options = device->options.entries,
-           .type = TypeOf(device->device->type),
+           .type = c_abi::TypeOf(device->device->type),
            .vendor_id = device->device->vendor_id,
            .device_id = device->device->device_id,
            .hardware_vendor = device->device->vendor,

@@ -1,6 +1,7 @@
 #include "plugin/ep.h"
 
 #include "base/check.h"
+#include "plugin/call.h"
 
 namespace tessera::plugin {
 namespace {
@@ -32,10 +33,7 @@ Ep::Ep(std::shared_ptr<Library> library, OrtEpFactory& factory, OrtEp& ep, std::
 }
 
 Ep::~Ep() {
-  try {
-    factory_.ReleaseEp(&factory_, &ep_);
-  } catch (...) {  // nobody is left to hear of it
-  }
+  Quietly([&] { factory_.ReleaseEp(&factory_, &ep_); });
 }
 
 }  // namespace tessera::plugin

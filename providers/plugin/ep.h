@@ -2,7 +2,6 @@
 
 // A library's provider for one session, and what it lends.
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,9 +9,6 @@
 #include "plugin/library.h"
 
 namespace tessera::plugin {
-
-/// Texts by key, of sessions and environments.
-using Entries = std::map<std::string, std::string, std::less<>>;
 
 /// Owned by the session's provider and by all that the library made through it.
 class Ep {

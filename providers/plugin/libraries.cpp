@@ -15,7 +15,7 @@ constexpr char kHardwareVariable[] = "TESSERA_HARDWARE_DEVICES";
 
 struct Current {
   ForkMutex mutex;
-  EnvironmentConfig config;
+  Entries config;
 };
 
 /// Never freed: libraries may ask while the process ends.
@@ -24,7 +24,7 @@ Current& TheCurrent() {
   return current;
 }
 
-c_abi::HardwareDevices HardwareOf(const EnvironmentConfig& config) {
+c_abi::HardwareDevices HardwareOf(const Entries& config) {
   const auto entry = config.find(c_abi::kHardwareEntry);
   if (entry != config.end()) return c_abi::ParseHardware(entry->second);
   const char* variable = std::getenv(kHardwareVariable);
@@ -33,13 +33,13 @@ c_abi::HardwareDevices HardwareOf(const EnvironmentConfig& config) {
 
 }  // namespace
 
-EnvironmentConfig CurrentConfig() {
+Entries CurrentConfig() {
   Current& current = TheCurrent();
   const std::lock_guard lock(current.mutex);
   return current.config;
 }
 
-Libraries::Libraries(const EnvironmentConfig& config) : hardware_(HardwareOf(config)) {
+Libraries::Libraries(const Entries& config) : hardware_(HardwareOf(config)) {
   Current& current = TheCurrent();
   const std::lock_guard lock(current.mutex);
   current.config = config;

@@ -2,7 +2,6 @@
 
 // The libraries of providers that an environment has registered.
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,12 +15,9 @@
 
 namespace tessera::plugin {
 
-/// Entries of an environment's configuration by key.
-using EnvironmentConfig = std::map<std::string, std::string, std::less<>>;
-
 class Libraries final : public ProviderLibraries {
  public:
-  explicit Libraries(const EnvironmentConfig& config);
+  explicit Libraries(const Entries& config);
 
   /// Those of an environment, made when it is first asked.
   static Libraries& Of(Environment::State& environment);
@@ -51,6 +47,6 @@ class Libraries final : public ProviderLibraries {
 };
 
 /// What the environment says that registered a library last: libraries ask for it without saying which they mean.
-EnvironmentConfig CurrentConfig();
+Entries CurrentConfig();
 
 }  // namespace tessera::plugin

@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "bindings/c/entry.h"
-#include "bindings/c/memory_info.h"
 #include "bindings/c/value.h"
 #include "plugin/call.h"
 
@@ -15,6 +14,7 @@ extern "C" const OrtApiBase* TesseraGetOrtApiBase() noexcept;
 namespace tessera::plugin {
 namespace {
 
+using c_abi::TextOf;
 using c_abi::ThrowIfFailed;
 
 constexpr size_t kMostFactories = 4, kMostDevices = 8;  // as ONNX Runtime gives room for
@@ -29,8 +29,6 @@ constexpr std::string_view kBridgePrefix = "libonnxruntime_providers_";
        "in",
        file.string(), detail);
 }
-
-std::string TextOf(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
 }  // namespace
 
@@ -131,52 +129,29 @@ void Library::ReleaseSharedAllocator(const OrtMemoryInfo& memory) {
   shared_.erase(found);
 }
 
-void Library::MakeTransfers() {
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(asked_for_transfers_, true)) return;
-  for (OrtEpFactory* factory : factories_) {
-    OrtDataTransferImpl* transfer = nullptr;
-    if (factory->ort_version_supported >= 23 && factory->CreateDataTransfer != nullptr)
-      ThrowIfFailed(Call(factory->CreateDataTransfer, factory, &transfer));
-    if (transfer == nullptr) continue;
-    transfers_.push_back(transfer);
-    Require(transfer->Release != nullptr && transfer->CanCopy != nullptr && transfer->CopyTensors != nullptr,
-            "library '{}' made a data transfer that is not filled in", name_);
-  }
-}
-
 bool Library::Copy(const OrtValue& from, OrtValue& to, OrtSyncStream* stream) {
-  MakeTransfers();
-  const auto device_of = [](const OrtValue& value) {
-    return c_abi::DeviceOf(*c_abi::InfoOf(c_abi::TensorIn(&value).memory()));
-  };
-  const OrtMemoryDevice *source = device_of(from), *target = device_of(to);
-  for (OrtDataTransferImpl* transfer : transfers_) {
-    if (!transfer->CanCopy(transfer, source, target)) continue;
-    const OrtValue* sources[] = {&from};
-    OrtValue* targets[] = {&to};
-    OrtSyncStream* streams[] = {stream};
-    ThrowIfFailed(Call(transfer->CopyTensors, transfer, sources, targets, stream == nullptr ? nullptr : streams, 1));
-    return true;
+  const MemoryInfo &source = c_abi::TensorIn(&from).memory(), &target = c_abi::TensorIn(&to).memory();
+  Transfer* chosen = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (transfers_.empty()) {
+      for (OrtEpFactory* factory : factories_) transfers_.push_back(Transfer::Make(*factory));
+    }
+    const auto found = std::ranges::find_if(
+        transfers_, [&](const auto& transfer) { return transfer != nullptr && transfer->CanCopy(source, target); });
+    if (found == transfers_.end()) return false;
+    chosen = found->get();
   }
-  return false;
+  chosen->Copy(from, to, stream);
+  return true;
 }
 
 void Library::Close() noexcept {
-  const auto quietly = [](const auto& release) {
-    try {
-      release();
-    } catch (...) {  // what it could not release is lost with it
-    }
-  };
-  for (const Shared& shared : shared_) quietly([&] { shared.factory->ReleaseAllocator(shared.factory, shared.allocator); });
+  for (const Shared& shared : shared_) Quietly([&] { shared.factory->ReleaseAllocator(shared.factory, shared.allocator); });
   shared_.clear();
-  for (OrtDataTransferImpl* transfer : transfers_) {
-    if (transfer->Release != nullptr) quietly([&] { transfer->Release(transfer); });
-  }
   transfers_.clear();
   devices_.clear();
-  for (OrtEpFactory* factory : factories_) quietly([&] { ThrowIfFailed(release_(factory)); });
+  for (OrtEpFactory* factory : factories_) Quietly([&] { ThrowIfFailed(release_(factory)); });
   factories_.clear();
   if (handle_ != nullptr) dlclose(handle_);
   handle_ = nullptr;

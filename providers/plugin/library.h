@@ -3,6 +3,7 @@
 // A library of execution providers: its file, its factories, and the devices that these offer.
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -12,8 +13,12 @@
 #include "bindings/c/devices.h"
 #include "bindings/c/logger.h"
 #include "onnxruntime/onnxruntime_c_api.h"
+#include "plugin/transfer.h"
 
 namespace tessera::plugin {
+
+/// Texts by key, of sessions and environments.
+using Entries = std::map<std::string, std::string, std::less<>>;
 
 /// Loaded while anything refers to it: what an environment has registered, and sessions' providers.
 class Library {
@@ -49,7 +54,6 @@ class Library {
   void MakeFactories();
   void AskForDevices(OrtEpFactory& factory, std::span<const OrtHardwareDevice* const> hardware,
                      const std::filesystem::path& file);
-  void MakeTransfers();
   void Close() noexcept;
 
   const std::string name_;
@@ -61,8 +65,7 @@ class Library {
   std::vector<std::unique_ptr<OrtEpDevice>> devices_;
   std::mutex mutex_;
   std::vector<Shared> shared_;
-  std::vector<OrtDataTransferImpl*> transfers_;  // of those factories that have one
-  bool asked_for_transfers_ = false;
+  std::vector<std::unique_ptr<Transfer>> transfers_;  // by factory, null where it has none; made when first asked for
 };
 
 }  // namespace tessera::plugin

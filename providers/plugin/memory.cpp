@@ -6,6 +6,7 @@
 #include "bindings/c/value.h"
 #include "plugin/call.h"
 #include "plugin/stream.h"
+#include "plugin/transfer.h"
 
 namespace tessera::plugin {
 namespace {
@@ -17,10 +18,7 @@ class PluginAllocator final : public Allocator {
   PluginAllocator(std::shared_ptr<Ep> ep, OrtAllocator& allocator, const OrtMemoryInfo& memory)
       : ep_(std::move(ep)), allocator_(allocator), memory_(c_abi::MemoryOf(memory)) {}
   ~PluginAllocator() override {
-    try {
-      ep_->factory().ReleaseAllocator(&ep_->factory(), &allocator_);
-    } catch (...) {  // nobody is left to hear of it
-    }
+    Quietly([&] { ep_->factory().ReleaseAllocator(&ep_->factory(), &allocator_); });
   }
 
   const MemoryInfo& memory() const noexcept override { return memory_; }
@@ -33,10 +31,7 @@ class PluginAllocator final : public Allocator {
     return buffer;
   }
   void Free(void* buffer) noexcept override {
-    try {
-      if (buffer != nullptr) allocator_.Free(&allocator_, buffer);
-    } catch (...) {  // it stays taken
-    }
+    if (buffer != nullptr) Quietly([&] { allocator_.Free(&allocator_, buffer); });
   }
 
  private:
@@ -47,34 +42,25 @@ class PluginAllocator final : public Allocator {
 
 class PluginTransfer final : public DataTransfer {
  public:
-  PluginTransfer(std::shared_ptr<Ep> ep, OrtDataTransferImpl& impl) : ep_(std::move(ep)), impl_(impl) {}
-  ~PluginTransfer() override {
-    try {
-      impl_.Release(&impl_);
-    } catch (...) {  // nobody is left to hear of it
-    }
-  }
+  PluginTransfer(std::shared_ptr<Ep> ep, std::unique_ptr<Transfer> transfer)
+      : ep_(std::move(ep)), transfer_(std::move(transfer)) {}
 
   bool CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept override {
     try {
-      return impl_.CanCopy(&impl_, c_abi::DeviceOf(*c_abi::InfoOf(from)), c_abi::DeviceOf(*c_abi::InfoOf(to)));
+      return transfer_->CanCopy(from, to);
     } catch (...) {
       return false;
     }
   }
 
   void Copy(const Tensor& from, Tensor& to, Stream* stream) override {
-    const OrtValue source{Value(from)};
     OrtValue target{Value(to)};
-    const OrtValue* sources[] = {&source};
-    OrtValue* targets[] = {&target};
-    OrtSyncStream* streams[] = {SyncStreamOf(stream)};
-    ThrowIfFailed(Call(impl_.CopyTensors, &impl_, sources, targets, streams[0] == nullptr ? nullptr : streams, 1));
+    transfer_->Copy(OrtValue{Value(from)}, target, SyncStreamOf(stream));
   }
 
  private:
   const std::shared_ptr<Ep> ep_;
-  OrtDataTransferImpl& impl_;
+  const std::unique_ptr<Transfer> transfer_;
 };
 
 OrtAllocator* AllocatorFor(Ep& ep, const OrtMemoryInfo& memory) {
@@ -99,13 +85,9 @@ std::unique_ptr<Allocator> MakeAllocator(const std::shared_ptr<Ep>& ep, const Or
 }
 
 std::unique_ptr<DataTransfer> MakeTransfer(const std::shared_ptr<Ep>& ep) {
-  OrtEpFactory& factory = ep->factory();
-  OrtDataTransferImpl* impl = nullptr;
-  if (factory.ort_version_supported >= 23 && factory.CreateDataTransfer != nullptr)
-    ThrowIfFailed(Call(factory.CreateDataTransfer, &factory, &impl));
-  Require(impl != nullptr && impl->Release != nullptr && impl->CanCopy != nullptr && impl->CopyTensors != nullptr,
-          "the library has memory of its own, and no complete way to copy there (CreateDataTransfer)");
-  return std::make_unique<PluginTransfer>(ep, *impl);
+  std::unique_ptr<Transfer> transfer = Transfer::Make(ep->factory());
+  Require(transfer != nullptr, "the library has memory of its own, and no way to copy there (CreateDataTransfer)");
+  return std::make_unique<PluginTransfer>(ep, std::move(transfer));
 }
 
 PlaceConstant ConstantsIn(const std::shared_ptr<Ep>& ep, const OrtMemoryInfo* memory) {

@@ -119,17 +119,18 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
   std::vector<std::unique_ptr<Kernel>> kernels(subgraphs.size());
   std::vector<SubgraphToCompile> compiled;
   std::vector<size_t> places;
+  const PlaceConstant place = ConstantsIn(ep_, device_memory_);
   for (size_t i = 0; i < subgraphs.size(); ++i) {
     const Claim& claim = claims_.at(static_cast<size_t>(subgraphs[i].tag));
     if (claim.single) {
-      kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_, ConstantsIn(ep_, device_memory_));
+      kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_, place);
     } else {
       compiled.push_back({*subgraphs[i].fused_node, subgraphs[i].graph, claim.drops_constants});
       places.push_back(i);
     }
   }
   if (compiled.empty()) return kernels;
-  std::vector<std::unique_ptr<Kernel>> made = CompileGraphs(ep_, compiled, facts_, ConstantsIn(ep_, device_memory_));
+  std::vector<std::unique_ptr<Kernel>> made = CompileGraphs(ep_, compiled, facts_, place);
   for (size_t k = 0; k < made.size(); ++k) kernels[places[k]] = std::move(made[k]);
   return kernels;
 }

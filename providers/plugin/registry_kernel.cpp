@@ -76,10 +76,7 @@ class SingleNodeInfo final : public KernelInfo {
 
 struct ReleaseImpl {
   void operator()(OrtKernelImpl* impl) const noexcept {
-    try {
-      if (impl->Release != nullptr) impl->Release(impl);
-    } catch (...) {  // nobody is left to hear of it
-    }
+    Quietly([&] { c_abi::ReleaseKernelImpl(impl); });
   }
 };
 using OwnedImpl = std::unique_ptr<OrtKernelImpl, ReleaseImpl>;
@@ -87,13 +84,13 @@ using OwnedImpl = std::unique_ptr<OrtKernelImpl, ReleaseImpl>;
 class RegistryKernel final : public Kernel {
  public:
   RegistryKernel(std::shared_ptr<Ep> ep, OwnedImpl impl, const GraphViewer& graph, const PlaceConstant& place)
-      : ep_(std::move(ep)), impl_(std::move(impl)), outputs_(graph, NodeOf(graph).outputs, NodeOf(graph).Label(&graph)) {
-    const auto part = graph.inputs();
+      : ep_(std::move(ep)),
+        impl_(std::move(impl)),
+        outputs_(graph, NodeOf(graph).outputs, NodeOf(graph).Label(&graph)),
+        inputs_(PlacesOf(NodeOf(graph).inputs, graph.inputs())) {
     for (const ValueIndex input : NodeOf(graph).inputs) {
       const Tensor* constant = input == kNone ? nullptr : graph.constant(input);
       constants_.push_back(constant == nullptr ? OrtValue() : OrtValue(place(*constant)));
-      const auto found = input == kNone ? part.end() : std::ranges::find(part, input);
-      inputs_.push_back(found == part.end() ? -1 : static_cast<int32_t>(found - part.begin()));
     }
     Prepack();
   }
@@ -129,8 +126,8 @@ class RegistryKernel final : public Kernel {
   const std::shared_ptr<Ep> ep_;
   const OwnedImpl impl_;
   const Outputs outputs_;
-  std::vector<OrtValue> constants_;  // by input; none: it is computed
-  std::vector<int32_t> inputs_;      // by input, which of the part's it is
+  const std::vector<int32_t> inputs_;  // by input, which of the part's it is
+  std::vector<OrtValue> constants_;    // by input; none: it is computed
 };
 
 /// What the kernel expects in the processor's memory while its provider's is elsewhere.

@@ -1,6 +1,6 @@
 #include "plugin/run.h"
 
-#include <algorithm>
+#include <unordered_map>
 
 #include "base/check.h"
 
@@ -19,14 +19,21 @@ bool Fits(const Tensor& tensor, const TypeInfo& type) {
 
 }  // namespace
 
-Outputs::Outputs(const GraphViewer& graph, std::span<const ValueIndex> outputs, std::string owner)
-    : owner_(std::move(owner)) {
-  const auto part = graph.outputs();
-  for (const ValueIndex output : outputs) {
-    const auto place = output == kNone ? part.end() : std::ranges::find(part, output);
-    places_.push_back(place == part.end() ? -1 : static_cast<int32_t>(place - part.begin()));
-    declared_.push_back(output == kNone ? Declared() : Declared{graph.value(output).name, graph.value(output).type});
+std::vector<int32_t> PlacesOf(std::span<const ValueIndex> values, std::span<const ValueIndex> part) {
+  std::unordered_map<ValueIndex, int32_t> place;
+  for (size_t i = 0; i < part.size(); ++i) place.emplace(part[i], static_cast<int32_t>(i));
+  std::vector<int32_t> places;
+  for (const ValueIndex value : values) {
+    const auto found = value == kNone ? place.end() : place.find(value);
+    places.push_back(found == place.end() ? -1 : found->second);
   }
+  return places;
+}
+
+Outputs::Outputs(const GraphViewer& graph, std::span<const ValueIndex> outputs, std::string owner)
+    : places_(PlacesOf(outputs, graph.outputs())), owner_(std::move(owner)) {
+  for (const ValueIndex output : outputs)
+    declared_.push_back(output == kNone ? Declared() : Declared{graph.value(output).name, graph.value(output).type});
 }
 
 void Outputs::Check(OrtKernelContext& run) const {

@@ -12,6 +12,9 @@
 
 namespace tessera::plugin {
 
+/// Of each value, which of the part's it is; -1 where it is none of them, or omitted.
+std::vector<int32_t> PlacesOf(std::span<const ValueIndex> values, std::span<const ValueIndex> part);
+
 /// What a part's outputs are declared to be: the rest of the plan relies on it.
 class Outputs {
  public:

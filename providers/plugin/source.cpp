@@ -11,14 +11,6 @@
 namespace tessera::plugin {
 namespace {
 
-DeviceType TypeOf(const OrtEpDevice& device) {
-  switch (device.device->type) {
-    case OrtHardwareDeviceType_GPU: return DeviceType::kGpu;
-    case OrtHardwareDeviceType_NPU: return DeviceType::kNpu;
-    default: return DeviceType::kCpu;
-  }
-}
-
 /// The session's options as the library reads them: its own under the provider's name, and those that stand for options of
 /// Tessera's as entries, too.
 OrtSessionOptions OptionsFor(const std::vector<const OrtEpDevice*>& devices, const ProviderOptions& options,
@@ -45,7 +37,7 @@ Source::Source(const std::shared_ptr<Library>& library, std::vector<const OrtEpD
     : library_(library), devices_(std::move(devices)), name_(devices_.front()->provider), library_name_(library->name()) {
   factory_.name = name_;
   factory_.cli_name = factory_.name;
-  factory_.device = TypeOf(*devices_.front());
+  factory_.device = c_abi::TypeOf(devices_.front()->device->type);
 }
 
 std::unique_ptr<ExecutionProvider> Source::Create(const ProviderOptions& options, const SessionOptions& session) {

@@ -15,10 +15,7 @@ OrtSyncStream::OrtSyncStream(std::shared_ptr<const void> its_owner, OrtSyncStrea
 }
 
 OrtSyncStream::~OrtSyncStream() {
-  try {
-    impl.Release(&impl);
-  } catch (...) {  // nobody is left to hear of it
-  }
+  tessera::plugin::Quietly([&] { impl.Release(&impl); });
 }
 
 namespace tessera::plugin {

@@ -1,12 +1,10 @@
 #include "partition/channels_last.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <vector>
 
-#include "graph/schema.h"
-#include "onnx/defs/schema.h"
+#include "optimizer/analysis/edit.h"
 
 namespace tessera {
 namespace {
@@ -58,21 +56,10 @@ TypeInfo Permuted(TypeInfo type, const Permutation& permutation) {
   return type;
 }
 
-/// Of an operator in the model's opset.
-int VersionInForce(const Graph& graph, const std::string& op_type) {
-  const onnx::OpSchema* schema = FindSchema(op_type, graph.opset_version(""), "");
-  return schema == nullptr ? graph.opset_version("") : schema->SinceVersion();
-}
-
-Node TransposeOf(const Graph& graph, ValueIndex from, ValueIndex to, const Permutation& permutation) {
-  Node node;
-  node.op_type = "Transpose";
+void AddTranspose(Graph& graph, ValueIndex from, ValueIndex to, const Permutation& permutation, NodeIndex place) {
+  Node& node = AddOperator(graph, "Transpose", {from}, to, place);
   node.name = graph.value(to).name + "_transpose";
-  node.inputs = {from};
-  node.outputs = {to};
-  node.attributes = {{"perm", permutation}};
-  node.since_version = VersionInForce(graph, "Transpose");
-  return node;
+  SetAttribute(node, "perm", permutation);
 }
 
 Tensor Gathered(const Tensor& numbers, const Permutation& permutation) {
@@ -107,14 +94,8 @@ void PermuteSizes(Graph& graph, NodeIndex index, const Permutation& permutation)
       continue;
     }
     const ValueIndex permuted = graph.AddValue("", sizes.type);
-    Node gather;
-    gather.op_type = "Gather";
+    Node& gather = AddOperator(graph, "Gather", {value, AddIntegers(graph, permutation)}, permuted, index);
     gather.name = graph.value(permuted).name + "_gather";
-    gather.since_version = VersionInForce(graph, "Gather");
-    const Shape each{static_cast<int64_t>(permutation.size())};
-    gather.inputs = {value, graph.AddConstant("", Tensor::Of(each, std::span<const int64_t>(permutation)))};
-    gather.outputs = {permuted};
-    graph.AddNode(std::move(gather), index);
     graph.SetInput(index, input, permuted);
   }
 }
@@ -133,9 +114,7 @@ bool HasSizesToPermute(const Graph& graph, const Node& node, size_t rank) {
 }
 
 const Permutation* PermutationOf(const Node& node) {
-  if (node.op_type != "Transpose" || !node.domain.empty()) return nullptr;
-  const AttributeValue* value = node.FindAttribute("perm");
-  return value == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(value);
+  return IsOp(node, "Transpose") ? IntsAttribute(node, "perm") : nullptr;
 }
 
 }  // namespace
@@ -157,10 +136,10 @@ void SetChannelsLast(Graph& graph, NodeIndex index, bool last) {
   const Permutation to = PermutationTo(last, rank), back = PermutationTo(!last, rank);
   const ValueIndex inner_input = graph.AddValue("", Permuted(graph.value(input).type, to));
   const ValueIndex inner_output = graph.AddValue("", Permuted(graph.value(output).type, to));
-  graph.AddNode(TransposeOf(graph, input, inner_input, to), index);
+  AddTranspose(graph, input, inner_input, to, index);
   graph.SetInput(index, 0, inner_input);
   graph.SetOutput(index, 0, inner_output);
-  graph.AddNode(TransposeOf(graph, inner_output, output, back), index);
+  AddTranspose(graph, inner_output, output, back, index);
   Node& node = graph.node(index);
   if (node.op_type == "Resize" || node.op_type == "Upsample") PermuteSizes(graph, index, to);
   node.domain = last ? kChannelsLastDomain : std::string_view();
@@ -171,13 +150,13 @@ void CancelTransposes(Graph& graph) {
   for (const NodeIndex index : order) {
     const Permutation* second = PermutationOf(graph.node(index));
     if (second == nullptr) continue;
-    const ValueIndex between = graph.node(index).inputs[0], output = graph.node(index).outputs[0];
-    const NodeIndex producer = graph.value(between).producer;
+    const ValueIndex output = graph.node(index).outputs[0];
+    const NodeIndex producer = graph.value(graph.node(index).inputs[0]).producer;
     const Permutation* first = producer == kNone ? nullptr : PermutationOf(graph.node(producer));
     if (first == nullptr || !Undo(*first, *second) || graph.value(output).is_output) continue;
     graph.ReplaceUses(output, graph.node(producer).inputs[0]);
     graph.RemoveNode(index);
-    if (graph.value(between).consumers.empty() && !graph.value(between).is_output) graph.RemoveNode(producer);
+    RemoveUnread(graph, producer);
   }
 }
 

@@ -43,6 +43,9 @@ T& Given(T* pointer, std::string_view what) {
 /// Throws what a callback of the client's answered, and releases it; null: nothing.
 void ThrowIfFailed(OrtStatusPtr status);
 
+/// Empty where the client gives none.
+inline std::string TextOf(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+
 /// A copy of the text, allocated by the client's allocator and ended by a zero.
 char* CopyText(std::string_view text, OrtAllocator* allocator);
 /// Copies of texts and an array of them, all allocated by the client's allocator; null for no texts.

@@ -128,6 +128,14 @@ std::unique_ptr<OrtHardwareDevice> ParseDevice(std::string_view text) {
 
 }  // namespace
 
+DeviceType TypeOf(OrtHardwareDeviceType type) noexcept {
+  switch (type) {
+    case OrtHardwareDeviceType_GPU: return DeviceType::kGpu;
+    case OrtHardwareDeviceType_NPU: return DeviceType::kNpu;
+    default: return DeviceType::kCpu;
+  }
+}
+
 HardwareDevices FindHardware() {
   HardwareDevices all;
   all.push_back(Processor());

@@ -8,6 +8,7 @@
 
 #include "bindings/c/key_values.h"
 #include "onnxruntime/onnxruntime_c_api.h"
+#include "tessera/memory.h"
 
 struct OrtHardwareDevice {
   OrtHardwareDeviceType type = OrtHardwareDeviceType_CPU;
@@ -23,6 +24,8 @@ using HardwareDevices = std::vector<std::unique_ptr<OrtHardwareDevice>>;
 /// An environment's entry that stands for the machine's devices: "cpu:0x8086:0x0:Intel;gpu:0x10de:0x2330", each with type,
 /// vendor id and, where they are known, device id and vendor. "+" before the first: they come on top of the machine's.
 inline constexpr std::string_view kHardwareEntry = "tessera.hardware_devices";
+
+DeviceType TypeOf(OrtHardwareDeviceType type) noexcept;
 
 /// The processor by what it says of itself, GPUs by the kernel's display devices, NPUs by its accelerators.
 HardwareDevices FindHardware();

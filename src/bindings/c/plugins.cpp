@@ -28,8 +28,6 @@ const OrtMemoryInfo& MemoryOf(const OrtEpDevice& device, OrtDeviceMemoryType typ
   return *memory;
 }
 
-std::string TextOf(const char* text) { return text == nullptr ? std::string() : std::string(text); }
-
 }  // namespace
 
 OrtStatusPtr RegisterExecutionProviderLibrary(OrtEnv* env, const char* registration_name, const ORTCHAR_T* path) noexcept {

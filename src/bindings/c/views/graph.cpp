@@ -12,17 +12,6 @@ namespace {
 
 const OrtGraph& View(const OrtGraph* graph) { return Given(graph, "the graph"); }
 
-template <class T>
-OrtStatusPtr CountIn(const OrtGraph* graph, std::vector<const T*> OrtGraph::* list, size_t* out) noexcept {
-  return Guarded([&] { Given(out, "out") = (View(graph).*list).size(); });
-}
-
-template <class T>
-OrtStatusPtr CopyFrom(const OrtGraph* graph, std::vector<const T*> OrtGraph::* list, const T** to, size_t room,
-                      std::string_view what) noexcept {
-  return Guarded([&] { CopyList<T>(View(graph).*list, to, room, what); });
-}
-
 }  // namespace
 
 OrtStatusPtr Graph_GetName(const OrtGraph* graph, const char** graph_name) noexcept {
@@ -34,14 +23,14 @@ OrtStatusPtr Graph_GetModelPath(const OrtGraph* graph, const ORTCHAR_T** model_p
 }
 
 OrtStatusPtr Graph_GetOnnxIRVersion(const OrtGraph* graph, int64_t* onnx_ir_version) noexcept {
-  return Guarded([&] { Given(onnx_ir_version, "out") = View(graph).facts->ir_version; });
+  return Guarded([&] { Given(onnx_ir_version, "out") = View(graph).facts->metadata.ir_version; });
 }
 
 OrtStatusPtr Graph_GetModelMetadata(const OrtGraph* graph, OrtModelMetadata** out) noexcept {
   return Guarded([&] {
     const ModelFacts& facts = *View(graph).facts;
     OrtModelMetadata*& made = Given(out, "out");
-    made = new OrtModelMetadata{MetadataOf(facts), facts.version.has_value()};
+    made = new OrtModelMetadata{facts.metadata, facts.has_version};
   });
 }
 
@@ -63,36 +52,36 @@ OrtStatusPtr Graph_GetOperatorSets(const OrtGraph* graph, const char** domains, 
 }
 
 OrtStatusPtr Graph_GetNumInputs(const OrtGraph* graph, size_t* num_inputs) noexcept {
-  return CountIn(graph, &OrtGraph::inputs, num_inputs);
+  return CountIn(graph, "the graph", &OrtGraph::inputs, num_inputs);
 }
 
 OrtStatusPtr Graph_GetInputs(const OrtGraph* graph, const OrtValueInfo** inputs, size_t num_inputs) noexcept {
-  return CopyFrom(graph, &OrtGraph::inputs, inputs, num_inputs, "inputs");
+  return CopyFrom(graph, "the graph", &OrtGraph::inputs, inputs, num_inputs, "inputs");
 }
 
 OrtStatusPtr Graph_GetNumOutputs(const OrtGraph* graph, size_t* num_outputs) noexcept {
-  return CountIn(graph, &OrtGraph::outputs, num_outputs);
+  return CountIn(graph, "the graph", &OrtGraph::outputs, num_outputs);
 }
 
 OrtStatusPtr Graph_GetOutputs(const OrtGraph* graph, const OrtValueInfo** outputs, size_t num_outputs) noexcept {
-  return CopyFrom(graph, &OrtGraph::outputs, outputs, num_outputs, "outputs");
+  return CopyFrom(graph, "the graph", &OrtGraph::outputs, outputs, num_outputs, "outputs");
 }
 
 OrtStatusPtr Graph_GetNumInitializers(const OrtGraph* graph, size_t* num_initializers) noexcept {
-  return CountIn(graph, &OrtGraph::initializers, num_initializers);
+  return CountIn(graph, "the graph", &OrtGraph::initializers, num_initializers);
 }
 
 OrtStatusPtr Graph_GetInitializers(const OrtGraph* graph, const OrtValueInfo** initializers,
                                    size_t num_initializers) noexcept {
-  return CopyFrom(graph, &OrtGraph::initializers, initializers, num_initializers, "initializers");
+  return CopyFrom(graph, "the graph", &OrtGraph::initializers, initializers, num_initializers, "initializers");
 }
 
 OrtStatusPtr Graph_GetNumNodes(const OrtGraph* graph, size_t* num_nodes) noexcept {
-  return CountIn(graph, &OrtGraph::nodes, num_nodes);
+  return CountIn(graph, "the graph", &OrtGraph::nodes, num_nodes);
 }
 
 OrtStatusPtr Graph_GetNodes(const OrtGraph* graph, const OrtNode** nodes, size_t num_nodes) noexcept {
-  return CopyFrom(graph, &OrtGraph::nodes, nodes, num_nodes, "nodes");
+  return CopyFrom(graph, "the graph", &OrtGraph::nodes, nodes, num_nodes, "nodes");
 }
 
 OrtStatusPtr Graph_GetParentNode(const OrtGraph* graph, const OrtNode** node) noexcept {

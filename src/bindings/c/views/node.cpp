@@ -12,16 +12,6 @@ namespace {
 
 const OrtNode& ViewedNode(const OrtNode* node) { return Given(node, "the node"); }
 
-template <class Container>
-OrtStatusPtr CountOf(const OrtNode* node, Container OrtNode::* list, size_t* out) noexcept {
-  return Guarded([&] { Given(out, "out") = (ViewedNode(node).*list).size(); });
-}
-
-OrtStatusPtr CopyValues(const OrtNode* node, std::vector<const OrtValueInfo*> OrtNode::* list, const OrtValueInfo** to,
-                        size_t room, std::string_view what) noexcept {
-  return Guarded([&] { CopyList<OrtValueInfo>(ViewedNode(node).*list, to, room, what); });
-}
-
 /// Whether the operator has an attribute of that name that nodes may leave out.
 bool MayBeLeftOut(const Node& node, const std::string& attribute) {
   const onnx::OpSchema* schema = FindSchema(node);
@@ -66,32 +56,32 @@ OrtStatusPtr Node_GetGraph(const OrtNode* node, const OrtGraph** graph) noexcept
 }
 
 OrtStatusPtr Node_GetNumInputs(const OrtNode* node, size_t* num_inputs) noexcept {
-  return CountOf(node, &OrtNode::inputs, num_inputs);
+  return CountIn(node, "the node", &OrtNode::inputs, num_inputs);
 }
 
 OrtStatusPtr Node_GetInputs(const OrtNode* node, const OrtValueInfo** inputs, size_t num_inputs) noexcept {
-  return CopyValues(node, &OrtNode::inputs, inputs, num_inputs, "inputs");
+  return CopyFrom(node, "the node", &OrtNode::inputs, inputs, num_inputs, "inputs");
 }
 
 OrtStatusPtr Node_GetNumOutputs(const OrtNode* node, size_t* num_outputs) noexcept {
-  return CountOf(node, &OrtNode::outputs, num_outputs);
+  return CountIn(node, "the node", &OrtNode::outputs, num_outputs);
 }
 
 OrtStatusPtr Node_GetOutputs(const OrtNode* node, const OrtValueInfo** outputs, size_t num_outputs) noexcept {
-  return CopyValues(node, &OrtNode::outputs, outputs, num_outputs, "outputs");
+  return CopyFrom(node, "the node", &OrtNode::outputs, outputs, num_outputs, "outputs");
 }
 
 OrtStatusPtr Node_GetNumImplicitInputs(const OrtNode* node, size_t* num_implicit_inputs) noexcept {
-  return CountOf(node, &OrtNode::implicit_inputs, num_implicit_inputs);
+  return CountIn(node, "the node", &OrtNode::implicit_inputs, num_implicit_inputs);
 }
 
 OrtStatusPtr Node_GetImplicitInputs(const OrtNode* node, const OrtValueInfo** implicit_inputs,
                                     size_t num_implicit_inputs) noexcept {
-  return CopyValues(node, &OrtNode::implicit_inputs, implicit_inputs, num_implicit_inputs, "implicit inputs");
+  return CopyFrom(node, "the node", &OrtNode::implicit_inputs, implicit_inputs, num_implicit_inputs, "implicit inputs");
 }
 
 OrtStatusPtr Node_GetNumAttributes(const OrtNode* node, size_t* num_attributes) noexcept {
-  return CountOf(node, &OrtNode::attributes, num_attributes);
+  return CountIn(node, "the node", &OrtNode::attributes, num_attributes);
 }
 
 OrtStatusPtr Node_GetAttributes(const OrtNode* node, const OrtOpAttr** attributes, size_t num_attributes) noexcept {
@@ -117,7 +107,7 @@ OrtStatusPtr Node_GetAttributeByName(const OrtNode* node, const char* attribute_
 }
 
 OrtStatusPtr Node_GetNumSubgraphs(const OrtNode* node, size_t* num_subgraphs) noexcept {
-  return CountOf(node, &OrtNode::nested, num_subgraphs);
+  return CountIn(node, "the node", &OrtNode::nested, num_subgraphs);
 }
 
 OrtStatusPtr Node_GetSubgraphs(const OrtNode* node, const OrtGraph** subgraphs, size_t num_subgraphs,
