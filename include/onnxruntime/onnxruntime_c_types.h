@@ -96,7 +96,7 @@ typedef enum OrtSparseFormat ORT_ENUM_BASE {
   ORT_SPARSE_BLOCK_SPARSE = 4
 } OrtSparseFormat;
 
-enum OrtSparseIndicesFormat {
+enum OrtSparseIndicesFormat ORT_ENUM_BASE {
   ORT_SPARSE_COO_INDICES = 0,
   ORT_SPARSE_CSR_INNER_INDICES = 1,
   ORT_SPARSE_CSR_OUTER_INDICES = 2,

@@ -23,6 +23,7 @@ enum class ErrorCode : int {
   kInvalidGraph = 10,
   kEpFail = 11,
   kModelLoadCanceled = 12,
+  kModelRequiresCompilation = 13,  // by a provider, which the session must not ask for it
 };
 
 /// The one error of the runtime. `what()` names the node (once known), what was seen and what was expected.

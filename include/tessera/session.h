@@ -112,6 +112,18 @@ class TESSERA_API Environment {
 };
 
 /// How a session is made. Values out of range are errors of the session's constructor.
+/// A model to write in which what providers have compiled stands as nodes (EPContext of com.microsoft, which hold the
+/// result or name its file), for sessions that start without compiling it again. What no provider compiles ahead of time is
+/// as the model has it.
+struct CompiledModelOptions {
+  std::filesystem::path path;  // empty: none is written; what lies there already is an error
+  /// A file beside it for its weights; empty: they lie in the model.
+  std::string weights_file;
+  size_t least_weight = 0;  // bytes of the smallest weight that goes there
+  /// Results lie in the model, instead of in files beside it.
+  bool embed = false;
+};
+
 struct SessionOptions {
   /// In priority order; the environment's defaults follow, CPU is always last.
   std::vector<ProviderRequest> providers;
@@ -148,6 +160,9 @@ struct SessionOptions {
   /// Writes the optimized graph here, as a model of ONNX's operators with the weights inside, before providers rewrite what
   /// they get. The load throws Error(kNotImplemented) where one import of each domain cannot say what the nodes mean.
   std::filesystem::path optimized_model_path;
+  /// Writes the model with what providers of registered libraries compiled of it. Where they compile nothing ahead of time,
+  /// none is written, and the log says so.
+  CompiledModelOptions compiled_model;
   /// Chrome trace JSON of load and runs goes to "<prefix>_<time>.json" when set.
   std::filesystem::path profile_prefix;
   /// The load ends soon after this time, with Error(kModelLoadCanceled), where it is not done by then; 0: no limit.
@@ -184,6 +199,9 @@ class TESSERA_API RunOptions {
   bool shrink_arenas = false;
   /// Each Run ends soon after this time, with an Error, where it is not done by then; 0: no limit.
   std::chrono::milliseconds timeout{0};
+  /// Where a provider records runs to replay them: which recording this is, for programs with several sets of buffers; -1:
+  /// none.
+  int recording = 0;
   /// For the library itself: the binding's object that these are part of.
   const void* binding = nullptr;
 
@@ -295,7 +313,7 @@ struct OptimizationReport {
   TESSERA_API std::string ToJson() const;
 };
 
-/// What became of the session's context file (configuration entry "ep.context_enable").
+/// What became of the session's context file (configuration entry "session.context_enable").
 struct ContextReport {
   bool enabled = false;
   bool used = false;     // the session was made from it

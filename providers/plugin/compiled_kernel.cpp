@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
 #include <unordered_set>
 
 #include "base/check.h"
 #include "base/small_array.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/kernels/kernel_context.h"
+#include "bindings/c/views/node.h"
 #include "plugin/call.h"
 #include "plugin/run.h"
 
@@ -141,6 +143,30 @@ std::vector<ComputeInfo> Collect(const std::shared_ptr<Ep>& ep, std::span<OrtNod
   return collected;
 }
 
+/// Those that Compile made with CreateNode, each released once.
+class MadeNodes {
+ public:
+  explicit MadeNodes(size_t count) : nodes_(count) {}
+  MadeNodes(const MadeNodes&) = delete;
+  MadeNodes& operator=(const MadeNodes&) = delete;
+  ~MadeNodes() {
+    for (OrtNode* node : std::set<OrtNode*>(nodes_.begin(), nodes_.end())) c_abi::ReleaseNode(node);
+  }
+
+  OrtNode** data() noexcept { return nodes_.data(); }
+
+  ContextNode ContextOf(size_t i, const std::string& name) const {
+    const OrtNode* node = nodes_[i];
+    if (node == nullptr) return {};
+    Require(node->of_client, "the context node that the library gives for '{}' was not made with CreateNode", name);
+    return {node->node.name,   node->node.op_type, node->node.domain,
+            node->input_names, node->output_names, node->node.attributes};
+  }
+
+ private:
+  std::vector<OrtNode*> nodes_;
+};
+
 void CheckUsable(const ComputeInfo& info, const std::string& name) {
   Require(info.get() != nullptr, "the library compiled nothing for '{}', or the same as for another part", name);
   Require(info->CreateState != nullptr && info->Compute != nullptr && info->ReleaseState != nullptr,
@@ -152,7 +178,7 @@ void CheckUsable(const ComputeInfo& info, const std::string& name) {
 std::vector<std::unique_ptr<Kernel>> CompileGraphs(const std::shared_ptr<Ep>& ep,
                                                    std::span<const SubgraphToCompile> subgraphs,
                                                    const std::shared_ptr<const c_abi::ModelFacts>& facts,
-                                                   const PlaceConstant& place) {
+                                                   const PlaceConstant& place, std::vector<ContextNode>* context_nodes) {
   Require((*ep)->Compile != nullptr && (*ep)->ReleaseNodeComputeInfos != nullptr,
           "the library claims groups of nodes, but has no Compile and ReleaseNodeComputeInfos");
   std::vector<Prepared> prepared;
@@ -164,21 +190,21 @@ std::vector<std::unique_ptr<Kernel>> CompileGraphs(const std::shared_ptr<Ep>& ep
     fused_nodes.push_back(added.fused_node.get());
   }
   std::vector<OrtNodeComputeInfo*> infos(subgraphs.size());
-  std::vector<OrtNode*> context_nodes(subgraphs.size());
+  MadeNodes made(subgraphs.size());
   std::exception_ptr failure;  // of a call that may have left something in the arrays all the same
   try {
-    ThrowIfFailed(Call((*ep)->Compile, ep->get(), graphs.data(), fused_nodes.data(), graphs.size(), infos.data(),
-                       context_nodes.data()));
+    ThrowIfFailed(
+        Call((*ep)->Compile, ep->get(), graphs.data(), fused_nodes.data(), graphs.size(), infos.data(), made.data()));
   } catch (...) {
     failure = std::current_exception();
   }
   std::vector<ComputeInfo> collected = Collect(ep, infos);
-  for (OrtNode* node : context_nodes) c_abi::ReleaseNode(node);
   if (failure != nullptr) std::rethrow_exception(failure);
   std::vector<std::unique_ptr<Kernel>> kernels;
   for (size_t i = 0; i < subgraphs.size(); ++i) {
     const std::string& name = subgraphs[i].fused_node.name;
     CheckUsable(collected[i], name);
+    if (context_nodes != nullptr) context_nodes->push_back(made.ContextOf(i, name));
     kernels.push_back(std::make_unique<CompiledKernel>(ep, std::move(collected[i]), std::move(prepared[i].fused_node),
                                                        OrtNodeComputeContext{name}, std::move(prepared[i].constants),
                                                        Outputs(subgraphs[i].graph, subgraphs[i].graph.outputs(), name)));

@@ -1,5 +1,6 @@
 #include "plugin/plugin_provider.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/check.h"
@@ -9,6 +10,7 @@
 #include "plugin/call.h"
 #include "plugin/compiled_kernel.h"
 #include "plugin/memory.h"
+#include "plugin/profiler.h"
 #include "plugin/registry_kernel.h"
 #include "plugin/stream.h"
 
@@ -32,6 +34,14 @@ const OrtMemoryInfo* DeviceMemoryOf(const Ep& ep) {
     if (device->memory != nullptr && !c_abi::MemoryOf(*device->memory).host_accessible) return device->memory;
   }
   return nullptr;
+}
+
+constexpr uint32_t kFirstWithRecordings = 26;
+
+bool HasNestedGraph(const Node& node) {
+  return std::ranges::any_of(node.attributes, [](const Attribute& attribute) {
+    return std::holds_alternative<std::shared_ptr<Graph>>(attribute.value);
+  });
 }
 
 bool AllowsConcurrency(const Ep& ep) {
@@ -100,6 +110,10 @@ std::vector<ComputeCapability> PluginProvider::GetCapability(const GraphViewer& 
       RefuseBroken(claim, refusals);
       continue;
     }
+    if (claim.single && HasNestedGraph(graph.node(claim.nodes.front()))) {
+      refusals.Refuse(claim.nodes.front(), "control flow is Tessera's, which offers the graphs inside to the library");
+      continue;
+    }
     capabilities.push_back({.nodes = claim.nodes,
                             .fuse = true,
                             .name = claim.nodes.size() == 1 ? graph.node(claim.nodes.front()).op_type : name_,
@@ -114,9 +128,22 @@ std::vector<ComputeCapability> PluginProvider::GetCapability(const GraphViewer& 
   return capabilities;
 }
 
+/// Programs may forbid compiling, which takes minutes on some devices; what was compiled before is only loaded.
+void PluginProvider::RequireMayCompile(const GraphViewer& graph) const {
+  const auto forbidden = ep_->config().find("session.disable_model_compile");
+  if (forbidden == ep_->config().end() || forbidden->second != "1") return;
+  for (const NodeIndex index : graph.nodes()) {
+    if (graph.node(index).op_type == "EPContext") continue;
+    Fail(ErrorCode::kModelRequiresCompilation,
+         "{} would have to compile {}, and session.disable_model_compile forbids it: load a model that was compiled ahead",
+         name_, graph.node(index).Label(&graph));
+  }
+}
+
 std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const FusedSubgraph> subgraphs,
-                                                             const CompileContext& /*context*/) {
+                                                             const CompileContext& context) {
   std::vector<std::unique_ptr<Kernel>> kernels(subgraphs.size());
+  if (context.context_nodes != nullptr) context.context_nodes->resize(subgraphs.size());
   std::vector<SubgraphToCompile> compiled;
   std::vector<size_t> places;
   const PlaceConstant place = ConstantsIn(ep_, device_memory_);
@@ -125,14 +152,49 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
     if (claim.single) {
       kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_, place);
     } else {
+      RequireMayCompile(subgraphs[i].graph);
       compiled.push_back({*subgraphs[i].fused_node, subgraphs[i].graph, claim.drops_constants});
       places.push_back(i);
     }
   }
   if (compiled.empty()) return kernels;
-  std::vector<std::unique_ptr<Kernel>> made = CompileGraphs(ep_, compiled, facts_, place);
-  for (size_t k = 0; k < made.size(); ++k) kernels[places[k]] = std::move(made[k]);
+  std::vector<ContextNode> nodes;
+  std::vector<std::unique_ptr<Kernel>> made =
+      CompileGraphs(ep_, compiled, facts_, place, context.context_nodes == nullptr ? nullptr : &nodes);
+  for (size_t k = 0; k < made.size(); ++k) {
+    kernels[places[k]] = std::move(made[k]);
+    if (context.context_nodes != nullptr) (*context.context_nodes)[places[k]] = std::move(nodes[k]);
+  }
   return kernels;
+}
+
+std::string PluginProvider::CompatibilityInfo(const GraphViewer& compiled) const {
+  if ((*ep_)->GetCompiledModelCompatibilityInfo == nullptr) return {};
+  const std::unique_ptr<OrtGraph> view = c_abi::ViewOf(compiled, facts_);
+  const char* info = (*ep_)->GetCompiledModelCompatibilityInfo(ep_->get(), view.get());
+  return info == nullptr ? std::string() : std::string(info);
+}
+
+std::unique_ptr<ProviderProfiler> PluginProvider::StartProfile(std::chrono::steady_clock::time_point zero) {
+  return plugin::StartProfile(ep_, zero);
+}
+
+ExecutionProvider::Recording PluginProvider::RecordsRuns() const noexcept {
+  if (!ep_->HasSince(kFirstWithRecordings) || (*ep_)->IsGraphCaptureEnabled == nullptr ||
+      (*ep_)->IsGraphCaptured == nullptr || (*ep_)->ReplayGraph == nullptr || !(*ep_)->IsGraphCaptureEnabled(ep_->get()))
+    return Recording::kNone;
+  const auto policy = (*ep_)->GetGraphCaptureNodeAssignmentPolicy;
+  const bool beside = policy != nullptr && policy(ep_->get()) == OrtGraphCaptureNodeAssignmentPolicy_ALLOW_CPU_FOR_SHAPES;
+  return beside ? Recording::kAllButShapes : Recording::kAllNodes;
+}
+
+bool PluginProvider::HasRecorded(int number) const { return (*ep_)->IsGraphCaptured(ep_->get(), number); }
+
+void PluginProvider::Replay(int number) { ThrowIfFailed(Call((*ep_)->ReplayGraph, ep_->get(), number)); }
+
+void PluginProvider::ForgetRecording(int number) {
+  if (ep_->HasSince(27) && (*ep_)->ReleaseCapturedGraph != nullptr)
+    ThrowIfFailed(Call((*ep_)->ReleaseCapturedGraph, ep_->get(), number));
 }
 
 std::unique_ptr<Allocator> PluginProvider::CreateAllocator() {

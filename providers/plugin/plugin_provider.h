@@ -28,6 +28,13 @@ class PluginProvider final : public ExecutionProvider {
   const KernelRegistry& kernels() const noexcept override { return none_; }
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs,
                                                const CompileContext& context) override;
+  std::string CompatibilityInfo(const GraphViewer& compiled) const override;
+
+  std::unique_ptr<ProviderProfiler> StartProfile(std::chrono::steady_clock::time_point zero) override;
+  Recording RecordsRuns() const noexcept override;
+  bool HasRecorded(int number) const override;
+  void Replay(int number) override;
+  void ForgetRecording(int number) override;
 
   MemoryInfo memory() const noexcept override { return memory_; }
   std::unique_ptr<Allocator> CreateAllocator() override;
@@ -45,6 +52,7 @@ class PluginProvider final : public ExecutionProvider {
 
  private:
   void RefuseBroken(const Claim& claim, RefusalSink& refusals) const;
+  void RequireMayCompile(const GraphViewer& graph) const;
 
   const std::shared_ptr<Ep> ep_;
   const std::string name_;

@@ -47,7 +47,7 @@ bool TypesFit(const OrtKernelDef& def, const GraphViewer& graph, std::span<const
   return true;
 }
 
-/// What a library's kernel learns of its node, which has a graph of its own.
+/// What a library's kernel learns of its node, which has a graph of its own. Graph and provider outlive it.
 class SingleNodeInfo final : public KernelInfo {
  public:
   SingleNodeInfo(const GraphViewer& graph, const ExecutionProvider& provider, const SessionServices& services)
@@ -69,9 +69,21 @@ class SingleNodeInfo final : public KernelInfo {
   void AcceptUnaligned(size_t /*input*/) const override {}
 
  private:
-  const GraphViewer& graph_;
+  const GraphViewer graph_;
   const ExecutionProvider& provider_;
   const SessionServices& services_;
+};
+
+/// Libraries look at a kernel's node as long as the kernel lives.
+struct KeptInfo {
+  KeptInfo(const GraphViewer& graph, const ExecutionProvider& provider, const SessionServices& services,
+           const c_abi::KernelServices& more)
+      : info(graph, provider, services), shown(info, more) {}
+  KeptInfo(const KeptInfo&) = delete;
+  KeptInfo& operator=(const KeptInfo&) = delete;
+
+  const SingleNodeInfo info;
+  const OrtKernelInfo shown;
 };
 
 struct ReleaseImpl {
@@ -81,19 +93,58 @@ struct ReleaseImpl {
 };
 using OwnedImpl = std::unique_ptr<OrtKernelImpl, ReleaseImpl>;
 
+const Node& NodeOf(const GraphViewer& graph) { return graph.node(graph.nodes().front()); }
+
+bool OnHost(const std::map<size_t, OrtMemType>& memory, size_t i) {
+  const auto found = memory.find(i);
+  return found != memory.end() && found->second != OrtMemTypeDefault;
+}
+
+/// The kernel's definition in terms of the part that holds its node. Throws Error where one value would have to lie in two
+/// memories.
+KernelDef OperandsOf(const OrtKernelDef& def, const GraphViewer& graph) {
+  const Node& node = NodeOf(graph);
+  const std::vector<int32_t> inputs = PlacesOf(node.inputs, graph.inputs());
+  const std::vector<int32_t> outputs = PlacesOf(node.outputs, graph.outputs());
+  KernelDef operands(node.op_type, node.domain);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] < 0 || !OnHost(def.input_memory, i)) continue;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      if (inputs[k] != inputs[i] || OnHost(def.input_memory, k)) continue;
+      Fail(ErrorCode::kNotImplemented,
+           "the library's kernel reads inputs {} and {} in two memories, and they are one value", i, k);
+    }
+    operands.HostInput(static_cast<size_t>(inputs[i]));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] >= 0 && OnHost(def.output_memory, i)) operands.HostOutput(static_cast<size_t>(outputs[i]));
+  }
+  return operands;
+}
+
 class RegistryKernel final : public Kernel {
  public:
-  RegistryKernel(std::shared_ptr<Ep> ep, OwnedImpl impl, const GraphViewer& graph, const PlaceConstant& place)
+  RegistryKernel(std::shared_ptr<Ep> ep, std::unique_ptr<const KeptInfo> info, OwnedImpl impl, const OrtKernelDef& def,
+                 const PlaceConstant& place)
       : ep_(std::move(ep)),
+        info_(std::move(info)),
         impl_(std::move(impl)),
-        outputs_(graph, NodeOf(graph).outputs, NodeOf(graph).Label(&graph)),
-        inputs_(PlacesOf(NodeOf(graph).inputs, graph.inputs())) {
-    for (const ValueIndex input : NodeOf(graph).inputs) {
-      const Tensor* constant = input == kNone ? nullptr : graph.constant(input);
-      constants_.push_back(constant == nullptr ? OrtValue() : OrtValue(place(*constant)));
+        outputs_(graph(), NodeOf(graph()).outputs, NodeOf(graph()).Label(&graph())),
+        inputs_(PlacesOf(NodeOf(graph()).inputs, graph().inputs())),
+        operands_(OperandsOf(def, graph())) {
+    const Node& node = NodeOf(graph());
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const Tensor* constant = node.inputs[i] == kNone ? nullptr : graph().constant(node.inputs[i]);
+      if (constant == nullptr) {
+        constants_.emplace_back();
+      } else {
+        constants_.push_back(OrtValue(OnHost(def.input_memory, i) ? *constant : place(*constant)));
+      }
     }
     Prepack();
   }
+
+  const KernelDef* PlacesOfOperands() const noexcept override { return &operands_; }
 
   void Compute(KernelContext& context) override {
     SmallArray<const Value*> inputs(inputs_.size());
@@ -110,7 +161,7 @@ class RegistryKernel final : public Kernel {
   }
 
  private:
-  static const Node& NodeOf(const GraphViewer& graph) { return graph.node(graph.nodes().front()); }
+  const GraphViewer& graph() const noexcept { return info_->info.graph(); }
 
   /// The kernel may make a form of its own of what does not change; it is given that all the same.
   void Prepack() {
@@ -124,23 +175,13 @@ class RegistryKernel final : public Kernel {
   }
 
   const std::shared_ptr<Ep> ep_;
+  const std::unique_ptr<const KeptInfo> info_;
   const OwnedImpl impl_;
   const Outputs outputs_;
   const std::vector<int32_t> inputs_;  // by input, which of the part's it is
-  std::vector<OrtValue> constants_;    // by input; none: it is computed
+  const KernelDef operands_;
+  std::vector<OrtValue> constants_;  // by input; none: it is computed
 };
-
-/// What the kernel expects in the processor's memory while its provider's is elsewhere.
-void RequireOneMemory(const OrtKernelDef& def, const ExecutionProvider& provider) {
-  const auto on_host = [](const auto& entry) { return entry.second != OrtMemTypeDefault; };
-  const bool mixed = std::ranges::any_of(def.input_memory, on_host) || std::ranges::any_of(def.output_memory, on_host);
-  if (mixed && !provider.memory().host_accessible) {
-    Fail(ErrorCode::kNotImplemented,
-         "the library's kernel of {} has inputs or outputs in the processor's memory, and others in {} memory; claim the "
-         "node for compiling instead",
-         def.op_type, provider.memory().name);
-  }
-}
 
 }  // namespace
 
@@ -171,16 +212,15 @@ std::unique_ptr<Kernel> MakeRegistryKernel(const std::shared_ptr<Ep>& ep, const 
   const OrtKernelRegistry::Kernel* kernel = registry == nullptr ? nullptr : FindKernel(*registry, graph, node);
   Require(kernel != nullptr, "the library claims {} as a single node, and its registry has no kernel for it",
           node.Label(&graph));
-  RequireOneMemory(kernel->def, provider);
-  const SingleNodeInfo info(graph, provider, services);
-  const OrtKernelInfo shown(info, {.logger = &ep->logger(), .config = &ep->config(), .ep = ep->get()});
+  auto info = std::make_unique<const KeptInfo>(
+      graph, provider, services, c_abi::KernelServices{.logger = &ep->logger(), .config = &ep->config(), .ep = ep->get()});
   OrtKernelImpl* impl = nullptr;
-  const OrtStatusPtr status = kernel->create(kernel->state, &shown, &impl);
+  const OrtStatusPtr status = kernel->create(kernel->state, &info->shown, &impl);
   OwnedImpl owned(impl);
   ThrowIfFailed(status);
   Require(impl != nullptr && impl->Compute != nullptr && impl->Release != nullptr,
           "the library made no kernel for {}, or one without Compute or Release", node.Label(&graph));
-  return std::make_unique<RegistryKernel>(ep, std::move(owned), graph, place);
+  return std::make_unique<RegistryKernel>(ep, std::move(info), std::move(owned), kernel->def, place);
 }
 
 }  // namespace tessera::plugin

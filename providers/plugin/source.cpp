@@ -11,6 +11,14 @@
 namespace tessera::plugin {
 namespace {
 
+/// A model to be written of what the library compiles, in the entries by which ONNX Runtime's clients ask for it.
+void ShowCompiledModel(const CompiledModelOptions& model, OrtSessionOptions& shown) {
+  if (model.path.empty()) return;
+  shown.config.insert_or_assign("ep.context_enable", "1");
+  shown.config.insert_or_assign("ep.context_file_path", model.path.string());
+  shown.config.insert_or_assign("ep.context_embed_mode", model.embed ? "1" : "0");
+}
+
 /// The session's options as the library reads them: its own under the provider's name, and those that stand for options of
 /// Tessera's as entries, too.
 OrtSessionOptions OptionsFor(const std::vector<const OrtEpDevice*>& devices, const ProviderOptions& options,
@@ -23,6 +31,7 @@ OrtSessionOptions OptionsFor(const std::vector<const OrtEpDevice*>& devices, con
   shown.inter_op_threads = session.inter_op_threads;
   shown.per_session_threads = !session.use_global_threads;
   c_abi::FillMirrors(shown);
+  ShowCompiledModel(session.compiled_model, shown);
   const std::string prefix = fmt::format("ep.{}.", AsciiLower(devices.front()->provider));
   for (const auto& [key, value] : options) shown.config.insert_or_assign(prefix + key, value);
   for (const OrtEpDevice* device : devices) {
@@ -54,8 +63,13 @@ std::unique_ptr<ExecutionProvider> Source::Create(const ProviderOptions& options
   }
   OrtEpFactory& factory = *devices_.front()->factory;
   OrtEp* made = nullptr;
-  c_abi::ThrowIfFailed(
-      Call(factory.CreateEp, &factory, hardware.data(), metadata.data(), hardware.size(), &shown, logger.get(), &made));
+  try {
+    c_abi::ThrowIfFailed(
+        Call(factory.CreateEp, &factory, hardware.data(), metadata.data(), hardware.size(), &shown, logger.get(), &made));
+  } catch (...) {
+    if (made != nullptr) Quietly([&] { factory.ReleaseEp(&factory, made); });
+    throw;
+  }
   Require(made != nullptr, "the library made no provider");
   return std::make_unique<PluginProvider>(
       std::make_shared<Ep>(std::move(library), factory, *made, devices_, std::move(logger), shown.config),

@@ -14,6 +14,10 @@ inline constexpr std::string_view kTesseraDomain = "ai.tessera";
 /// Domain of nodes that stand for what a provider compiles as a whole.
 inline constexpr std::string_view kFusedDomain = "tessera.fused";
 
+/// Of operators whose first input and output have channels last, for providers that want them so; all else is as ai.onnx
+/// says. ONNX Runtime calls them so, too.
+inline constexpr std::string_view kChannelsLastDomain = "com.ms.internal.nhwc";
+
 inline bool IsPrivateDomain(std::string_view domain) noexcept {
   return domain == kTesseraDomain || domain == "tessera" || domain.starts_with("ai.tessera.") ||
          domain.starts_with("tessera.");

@@ -1,3 +1,5 @@
+#include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -21,6 +23,7 @@ onnx::SparseTensorProto ToSparseProto(const SparseTensor& sparse) {
 struct AttributeWriter {
   AttributeProto& proto;
   const NameCapture& capture;
+  const FindOpaquePart& parts;
 
   void operator()(std::monostate) const {}
   void operator()(int64_t value) const {
@@ -49,7 +52,7 @@ struct AttributeWriter {
   }
   void operator()(const std::shared_ptr<Graph>& value) const {
     proto.set_type(AttributeProto::GRAPH);
-    *proto.mutable_g() = ToProto(*value, capture);
+    *proto.mutable_g() = ToProto(*value, capture, parts);
   }
   void operator()(const std::vector<int64_t>& values) const {
     proto.set_type(AttributeProto::INTS);
@@ -73,24 +76,35 @@ struct AttributeWriter {
   }
 };
 
-AttributeProto ToAttributeProto(const Attribute& attribute, const NameCapture& capture) {
+AttributeProto ToAttributeProto(const Attribute& attribute, const NameCapture& capture, const FindOpaquePart& parts) {
   AttributeProto proto;
   proto.set_name(attribute.name);
-  std::visit(AttributeWriter{proto, capture}, attribute.value);
+  std::visit(AttributeWriter{proto, capture, parts}, attribute.value);
   return proto;
 }
 
+/// Captured values take their names from outside.
+std::string NameIn(const Graph& graph, ValueIndex index, const NameCapture& capture) {
+  if (index == kNone) return {};
+  const GraphValue& value = graph.value(index);
+  if (value.outer == kNone) return value.name;
+  if (capture) return capture(graph, index);
+  return graph.parent() == nullptr ? value.name : NameIn(*graph.parent(), value.outer, nullptr);
+}
+
+/// Writes one graph, and the graphs of its opaque nodes, whose nodes become its own.
 class GraphWriter {
  public:
-  GraphWriter(const Graph& graph, const NameCapture& capture) : graph_(graph), capture_(capture) {}
+  GraphWriter(const Graph& graph, const NameCapture& capture, const FindOpaquePart& parts)
+      : graph_(graph), capture_(capture), parts_(parts), proto_(own_.proto), written_(own_.initializers) {}
 
   onnx::GraphProto Write() {
     proto_.set_name(graph_.name().empty() ? "graph" : graph_.name());
     for (ValueIndex input : graph_.inputs()) {
       Declare(input, *proto_.add_input());
-      if (graph_.value(input).default_value) AddInitializer(input, *graph_.value(input).default_value);
+      if (graph_.value(input).default_value) AddInitializer(NameOf(input), *graph_.value(input).default_value);
     }
-    for (NodeIndex index : graph_.TopologicalOrder()) WriteNode(graph_.node(index));
+    WriteNodes();
     for (ValueIndex output : graph_.outputs()) {
       UseConstant(output);
       Declare(output, *proto_.add_output());
@@ -99,13 +113,21 @@ class GraphWriter {
   }
 
  private:
-  /// Captured values take their names from outside.
+  struct Written {
+    onnx::GraphProto proto;
+    std::unordered_set<std::string> initializers;
+  };
+
+  /// For a part of another writer's graph.
+  GraphWriter(const Graph& part, GraphWriter& around, const Node& opaque)
+      : graph_(part), capture_(none_), parts_(around.parts_), proto_(around.proto_), written_(around.written_) {
+    for (size_t i = 0; i < opaque.inputs.size(); ++i) renamed_[part.inputs()[i]] = around.NameOf(opaque.inputs[i]);
+    for (size_t i = 0; i < opaque.outputs.size(); ++i) renamed_[part.outputs()[i]] = around.NameOf(opaque.outputs[i]);
+  }
+
   std::string NameOf(ValueIndex index) const {
-    if (index == kNone) return {};
-    const GraphValue& value = graph_.value(index);
-    if (value.outer == kNone) return value.name;
-    if (capture_) return capture_(graph_, index);
-    return graph_.parent() == nullptr ? value.name : GraphWriter(*graph_.parent(), nullptr).NameOf(value.outer);
+    if (const auto renamed = renamed_.find(index); renamed != renamed_.end()) return renamed->second;
+    return NameIn(graph_, index, capture_);
   }
 
   void Declare(ValueIndex index, onnx::ValueInfoProto& info) const {
@@ -114,16 +136,55 @@ class GraphWriter {
     if (type.kind != ValueKind::kNone) *info.mutable_type() = ToProto(type);
   }
 
-  void AddInitializer(ValueIndex index, const Tensor& tensor) {
-    if (written_.insert(index).second) *proto_.add_initializer() = ToProto(tensor, NameOf(index));
+  void AddInitializer(const std::string& name, const Tensor& tensor) {
+    if (written_.insert(name).second) *proto_.add_initializer() = ToProto(tensor, name);
   }
 
   void UseConstant(ValueIndex index) {
-    if (index != kNone && graph_.value(index).constant) AddInitializer(index, *graph_.value(index).constant);
+    if (index != kNone && graph_.value(index).constant) AddInitializer(NameOf(index), *graph_.value(index).constant);
+  }
+
+  void WriteNodes() {
+    for (const NodeIndex index : graph_.TopologicalOrder()) {
+      graph_.limits().Check();
+      const Node& node = graph_.node(index);
+      const std::optional<OpaquePart> part = parts_ ? parts_(node) : std::nullopt;
+      if (!part) {
+        WriteNode(node);
+      } else if (part->node->op_type.empty()) {
+        GraphWriter(*part->graph, *this, node).WriteNodes();
+      } else {
+        WriteContext(node, *part);
+      }
+    }
+  }
+
+  /// The values are told by their names, which are the same here.
+  void WriteContext(const Node& opaque, const OpaquePart& part) {
+    onnx::NodeProto& written = *proto_.add_node();
+    written.set_name(part.node->name);
+    written.set_domain(part.node->domain);
+    written.set_op_type(part.node->op_type);
+    for (const std::string& input : part.node->inputs) {
+      written.add_input(input);
+      const ValueIndex value = part.graph->FindValue(input);
+      const Tensor* constant = value == kNone ? nullptr : part.graph->constant(value);
+      if (constant != nullptr) AddInitializer(input, *constant);
+    }
+    for (const std::string& output : part.node->outputs) written.add_output(output);
+    for (const ValueIndex output : opaque.outputs) DeclareBetween(output);
+    for (const Attribute& attribute : part.node->attributes)
+      *written.add_attribute() = ToAttributeProto(attribute, nullptr, nullptr);
+  }
+
+  void DeclareBetween(ValueIndex output) {
+    if (output == kNone) return;
+    const GraphValue& value = graph_.value(output);
+    const bool declared = value.is_output && renamed_.empty();  // a part's outputs are none of the graph's around it
+    if (value.type.kind != ValueKind::kNone && !declared) Declare(output, *proto_.add_value_info());
   }
 
   void WriteNode(const Node& node) {
-    graph_.limits().Check();
     onnx::NodeProto& written = *proto_.add_node();
     written.set_name(node.name);
     written.set_domain(node.domain);
@@ -137,27 +198,32 @@ class GraphWriter {
     for (ValueIndex captured : node.implicit_inputs) UseConstant(captured);
     for (ValueIndex output : node.outputs) {
       written.add_output(NameOf(output));
-      if (output == kNone) continue;
-      const GraphValue& value = graph_.value(output);
-      if (value.type.kind != ValueKind::kNone && !value.is_output) Declare(output, *proto_.add_value_info());
+      DeclareBetween(output);
     }
     for (const Attribute& attribute : node.attributes) {
       // What this graph captures, its nested graphs name alike.
       const NameCapture nested = [this](const Graph& inner, ValueIndex local) { return NameOf(inner.value(local).outer); };
-      *written.add_attribute() = ToAttributeProto(attribute, capture_ ? nested : NameCapture());
+      const bool named_outside = capture_ || !renamed_.empty();
+      *written.add_attribute() = ToAttributeProto(attribute, named_outside ? nested : NameCapture(), parts_);
     }
   }
 
   const Graph& graph_;
+  const NameCapture none_;
   const NameCapture& capture_;
-  onnx::GraphProto proto_;
-  std::unordered_set<ValueIndex> written_;
+  const FindOpaquePart& parts_;
+  std::unordered_map<ValueIndex, std::string> renamed_;  // a part's inputs and outputs: the names that they have outside
+  Written own_;
+  onnx::GraphProto& proto_;
+  std::unordered_set<std::string>& written_;
 };
 
 }  // namespace
 
-AttributeProto ToProto(const Attribute& attribute) { return ToAttributeProto(attribute, nullptr); }
+AttributeProto ToProto(const Attribute& attribute) { return ToAttributeProto(attribute, nullptr, nullptr); }
 
-onnx::GraphProto ToProto(const Graph& graph, const NameCapture& capture) { return GraphWriter(graph, capture).Write(); }
+onnx::GraphProto ToProto(const Graph& graph, const NameCapture& capture, const FindOpaquePart& parts) {
+  return GraphWriter(graph, capture, parts).Write();
+}
 
 }  // namespace tessera

@@ -286,4 +286,19 @@ Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> ke
   return LoadChecked({bytes, std::move(keep_alive)}, {.named = folder, .real = {}}, options);
 }
 
+ModelMetadata ReadMetadata(const std::filesystem::path& path) {
+  const MappedFile file = MapFile(path);
+  try {
+    return ReadMetadata(file.bytes);
+  } catch (const Error& error) {
+    throw error.At(path.string());
+  }
+}
+
+ModelMetadata ReadMetadata(std::span<const std::byte> bytes) {
+  StrippedModel stripped;
+  MemoryCharge charge(LoadLimits::None().memory(), 0);
+  return MetadataOf(ReadModel(bytes, LoadLimits::None(), stripped, charge));
+}
+
 }  // namespace tessera

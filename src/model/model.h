@@ -12,6 +12,7 @@
 #include "base/load_limits.h"
 #include "graph/graph.h"
 #include "model/functions.h"
+#include "model/opaque_part.h"
 #include "tessera/session.h"
 
 namespace tessera {
@@ -61,6 +62,10 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options = 
 Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive,
                 const std::filesystem::path& folder, const LoadOptions& options = {});
 
+/// What a model says of itself; its graph is not looked at. Throws Error as LoadModel does.
+ModelMetadata ReadMetadata(const std::filesystem::path& path);
+ModelMetadata ReadMetadata(std::span<const std::byte> bytes);
+
 /// A file beside a written model for its large weights.
 struct WeightsFile {
   std::string name;  // in the model's folder; empty: weights lie in the model
@@ -68,9 +73,10 @@ struct WeightsFile {
 };
 
 /// Writes the graph as an ONNX model, with the weights inside, or beside it. Another process sees it whole or not at all.
-/// Throws Error(kNotImplemented) where that is more than a protobuf message holds, where a node is none of ONNX's, or where
-/// no import of a domain gives each of its nodes the version that it has.
+/// `parts` tells what stands in place of opaque nodes. Throws Error(kNotImplemented) where that is more than a protobuf
+/// message holds, where a node is none of ONNX's, or where no import of a domain gives each of its nodes the version that
+/// it has.
 void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path,
-                const WeightsFile& weights = {});
+                const WeightsFile& weights = {}, const FindOpaquePart& parts = nullptr);
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 
 #include "base/load_limits.h"
 #include "graph/graph.h"
+#include "model/opaque_part.h"
 #include "onnx/onnx_pb.h"
 #include "tessera/value.h"
 
@@ -45,8 +46,8 @@ onnx::AttributeProto ToProto(const Attribute& attribute);
 /// What a nested graph calls a value of its enclosing graph.
 using NameCapture = std::function<std::string(const Graph& nested, ValueIndex local)>;
 /// The graph with everything in it; constants become initializers. Captured values go by their names in the enclosing graph
-/// unless `capture` says otherwise.
-onnx::GraphProto ToProto(const Graph& graph, const NameCapture& capture = nullptr);
+/// unless `capture` says otherwise. `parts` tells what stands in place of opaque nodes.
+onnx::GraphProto ToProto(const Graph& graph, const NameCapture& capture = nullptr, const FindOpaquePart& parts = nullptr);
 
 /// Parses a message; throws Error(kInvalidProtobuf) with `what` in the text.
 template <class Message>

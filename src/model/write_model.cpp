@@ -35,6 +35,9 @@ void CheckWritable(const Node& node) {
   if (node.domain == kFusedDomain)
     Fail(ErrorCode::kNotImplemented,
          "{}: a provider has compiled this part of the model; write it in a session without that", node.Label());
+  if (node.domain == kChannelsLastDomain)
+    Fail(ErrorCode::kNotImplemented, "{}: a provider has it with its channels last, and nothing compiled of it to write",
+         node.Label());
   if (IsPrivateDomain(node.domain))
     Fail(ErrorCode::kNotImplemented, "{}: {}.{} is not an operator of ONNX; {}", node.Label(), node.domain, node.op_type,
          remedy);
@@ -44,14 +47,23 @@ void CheckWritable(const Node& node) {
   }
 }
 
-void AddUses(const Graph& graph, DomainUses& uses) {
+void AddUses(const Graph& graph, const FindOpaquePart& parts, DomainUses& uses) {
   for (const NodeIndex index : graph.TopologicalOrder()) {
     const Node& node = graph.node(index);
+    if (const auto part = parts ? parts(node) : std::nullopt) {
+      if (part->node->op_type.empty()) {
+        AddUses(*part->graph, parts, uses);
+      } else {
+        int& newest = uses[part->node->domain].newest;
+        newest = std::max(newest, 1);
+      }
+      continue;
+    }
     CheckWritable(node);
     DomainUse& use = uses[node.domain];
     use.newest = std::max(use.newest, node.since_version);
     use.nodes.push_back(&node);
-    for (const auto& [name, nested] : graph.Subgraphs(index)) AddUses(*nested, uses);
+    for (const auto& [name, nested] : graph.Subgraphs(index)) AddUses(*nested, parts, uses);
   }
 }
 
@@ -81,9 +93,9 @@ int ImportFor(std::string_view domain, const DomainUse& use, int imported) {
        domain.empty() ? "ai.onnx" : domain, changed->Label(), changed->since_version, (*newest)->Label(), use.newest);
 }
 
-OpsetImports ImportsFor(const Graph& graph) {
+OpsetImports ImportsFor(const Graph& graph, const FindOpaquePart& parts) {
   DomainUses uses;
-  AddUses(graph, uses);
+  AddUses(graph, parts, uses);
   OpsetImports imports = graph.opsets();
   for (const auto& [domain, use] : uses) {
     int& version = imports[domain];
@@ -92,7 +104,7 @@ OpsetImports ImportsFor(const Graph& graph) {
   return imports;
 }
 
-onnx::ModelProto ToModelProto(const Graph& graph, const ModelMetadata& metadata) {
+onnx::ModelProto ToModelProto(const Graph& graph, const ModelMetadata& metadata, const FindOpaquePart& parts) {
   constexpr int64_t kOldestIr = 8;  // what this writer uses: optional types, bfloat16, initializers that are no inputs
   onnx::ModelProto model;
   model.set_ir_version(std::max(metadata.ir_version, kOldestIr));
@@ -106,13 +118,13 @@ onnx::ModelProto ToModelProto(const Graph& graph, const ModelMetadata& metadata)
     entry.set_key(key);
     entry.set_value(value);
   }
-  for (const auto& [domain, version] : ImportsFor(graph)) {
+  for (const auto& [domain, version] : ImportsFor(graph, parts)) {
     auto& import = *model.add_opset_import();
     import.set_domain(domain);
     import.set_version(version);
   }
   graph.limits().Check();
-  *model.mutable_graph() = ToProto(graph);
+  *model.mutable_graph() = ToProto(graph, nullptr, parts);
   model.mutable_graph()->set_doc_string(metadata.graph_description);
   return model;
 }
@@ -162,8 +174,8 @@ void MoveOut(onnx::GraphProto& graph, const WeightsFile& weights, NewFile& file)
 }  // namespace
 
 void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path,
-                const WeightsFile& weights) {
-  onnx::ModelProto model = ToModelProto(graph, metadata);
+                const WeightsFile& weights, const FindOpaquePart& parts) {
+  onnx::ModelProto model = ToModelProto(graph, metadata, parts);
   std::optional<NewFile> beside;
   if (!weights.name.empty()) {
     beside.emplace(PathOf(weights, path));

@@ -1,6 +1,7 @@
 #include "partition/early_claims.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 #include "graph/move_nodes.h"
@@ -31,8 +32,8 @@ struct Drawn {
 
 class EarlyClaims {
  public:
-  EarlyClaims(const SessionResources& resources, const PartitionOptions& options, const Logger& log)
-      : resources_(resources), options_(options), log_(log) {}
+  EarlyClaims(const SessionResources& resources, const PartitionOptions& options, bool context_nodes, const Logger& log)
+      : resources_(resources), options_(options), context_nodes_(context_nodes), log_(log) {}
 
   EarlyParts Run(Graph& graph) {
     DrawAll(graph, "");
@@ -132,8 +133,9 @@ class EarlyClaims {
     if (mine.size() == 1) return CompileAlone(provider, mine.front());
     try {
       Compile(provider, mine);
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
       resources_.CheckLoad();
+      ThrowIfForbidden(error);
       for (const size_t i : mine) CompileAlone(provider, i);
     }
   }
@@ -143,8 +145,15 @@ class EarlyClaims {
       Compile(provider, std::span(&i, 1));
     } catch (const std::exception& error) {
       resources_.CheckLoad();
+      ThrowIfForbidden(error);
       GiveBack(i, error);
     }
+  }
+
+  /// Called while an exception is handled. A program that forbids compiling is not to get a slower session instead.
+  static void ThrowIfForbidden(const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    if (known != nullptr && known->code() == ErrorCode::kModelRequiresCompilation) throw;
   }
 
   void Compile(int16_t index, std::span<const size_t> parts) {
@@ -152,8 +161,35 @@ class EarlyClaims {
     std::vector<FusedSubgraph> subgraphs;
     for (const size_t i : parts)
       subgraphs.push_back({&drawn_[i].outer->node(drawn_[i].opaque), GraphViewer(*parts_[i].graph), parts_[i].tag});
-    std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider, subgraphs, options_.compile);
-    for (size_t i = 0; i < parts.size(); ++i) parts_[parts[i]].kernel = std::move(kernels[i]);
+    CompileContext compile = options_.compile;
+    std::vector<ContextNode> nodes;
+    if (context_nodes_) compile.context_nodes = &nodes;
+    std::vector<std::unique_ptr<Kernel>> kernels = CompileSubgraphs(provider, subgraphs, compile);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      EarlyPart& part = parts_[parts[i]];
+      part.kernel = std::move(kernels[i]);
+      if (i >= nodes.size()) continue;
+      CheckContextNode(nodes[i], part);
+      part.context = std::move(nodes[i]);
+    }
+  }
+
+  /// What is written of it has to be a part of the model.
+  static void CheckContextNode(const ContextNode& node, const EarlyPart& part) {
+    if (node.op_type.empty()) return;
+    const Graph& graph = *part.graph;
+    for (const std::string& name : node.inputs) {
+      const ValueIndex value = name.empty() ? kNone : graph.FindValue(name);
+      const bool known = value != kNone && (graph.value(value).is_input || graph.constant(value) != nullptr);
+      Require(name.empty() || known, "the context node of {} reads '{}', which is no input or constant of it", part.name,
+              name);
+    }
+    std::set<std::string_view> outputs;
+    for (const ValueIndex output : graph.outputs()) outputs.insert(graph.value(output).name);
+    const std::set<std::string_view> given(node.outputs.begin(), node.outputs.end());
+    Require(given == outputs && given.size() == node.outputs.size(),
+            "the context node of {} has outputs {}, expected each of {} once", part.name, fmt::join(node.outputs, ", "),
+            fmt::join(outputs, ", "));
   }
 
   /// The nodes of a part that did not compile are in their graph again, for whoever is asked next.
@@ -184,6 +220,7 @@ class EarlyClaims {
 
   const SessionResources& resources_;
   const PartitionOptions& options_;
+  const bool context_nodes_;
   const Logger& log_;
   std::vector<EarlyPart> parts_;
   std::unordered_map<int32_t, PlacementReport::Refusals> refusals_;
@@ -193,10 +230,10 @@ class EarlyClaims {
 }  // namespace
 
 EarlyParts DrawEarlyClaims(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
-                           const Logger& log) {
+                           bool context_nodes, const Logger& log) {
   const auto early = [](const ProviderEntry& entry) { return entry.provider->ClaimsModelAsWritten(); };
   if (std::ranges::none_of(resources.providers, early)) return {};
-  return EarlyClaims(resources, options, log).Run(graph);
+  return EarlyClaims(resources, options, context_nodes, log).Run(graph);
 }
 
 const EarlyPart* FindEarlyPart(std::span<const EarlyPart> parts, const Node& node) noexcept {

@@ -23,6 +23,7 @@ struct EarlyPart {
   std::unique_ptr<Graph> graph;
   std::shared_ptr<Kernel> kernel;  // null where it did not compile: its nodes are in their old graph again
   int64_t tag = 0;                 // of the claim
+  ContextNode context;             // where such nodes were asked for
 };
 
 struct EarlyParts {
@@ -33,9 +34,10 @@ struct EarlyParts {
 
 /// Asks the providers that claim the model as written, in order, outer graphs before those nested in what is left of them,
 /// and compiles all parts of a provider at once, or one by one where that fails. What does not compile stays as it was;
-/// with PartitionOptions::error_on_failure that is an error.
+/// with PartitionOptions::error_on_failure that is an error. `context_nodes`: parts have a node for a model that is
+/// written.
 EarlyParts DrawEarlyClaims(Graph& graph, const SessionResources& resources, const PartitionOptions& options,
-                           const Logger& log);
+                           bool context_nodes, const Logger& log);
 
 /// The part that a node stands for, or null.
 const EarlyPart* FindEarlyPart(std::span<const EarlyPart> parts, const Node& node) noexcept;

@@ -111,6 +111,7 @@ class Partitioner {
       early_names_.insert(part->name);
       Take(part->provider, {.provider = part->provider,
                             .nodes = {index},
+                            .def = part->kernel->PlacesOfOperands(),
                             .fused = std::make_unique<Node>(graph_.node(index)),
                             .kernel = KernelOf(*part),
                             .early = part});
@@ -435,7 +436,13 @@ class Partitioner {
   }
 
   /// Domains that ONNX Runtime keeps to itself get into a file only when it saves a model after its last optimizations.
-  static std::string_view RemedyFor(const Node& node) {
+  static std::string RemedyFor(const Node& node) {
+    if (node.domain == "com.microsoft" && node.op_type == "EPContext") {
+      const AttributeValue* value = node.FindAttribute("source");
+      const auto* source = value == nullptr ? nullptr : std::get_if<std::string>(value);
+      return fmt::format("it holds what {} compiled: register that provider's library, and name the provider",
+                         source == nullptr || source->empty() ? "a provider" : *source);
+    }
     if (node.domain == "com.microsoft.nchwc" || node.domain == "com.ms.internal.nhwc") {
       return "ONNX Runtime lays tensors out so for its own kernels: load the original model, or save the optimized one at "
              "its level 'extended'";

@@ -24,7 +24,7 @@ struct EarlyParts;
 struct Unit {
   int16_t provider = -1;
   std::vector<NodeIndex> nodes;      // in topological order
-  const KernelDef* def = nullptr;    // of a single node
+  const KernelDef* def = nullptr;    // of a single node, or of the kernel's operands
   std::unique_ptr<Node> fused;       // stands for the nodes of a fused subgraph
   std::unique_ptr<Kernel> kernel;    // compiled, for fused subgraphs
   const EarlyPart* early = nullptr;  // what the node stands for, where it is opaque

@@ -195,15 +195,21 @@ void Executor::SynchronizeBefore(const Step& step, Frame& frame) {
 }
 
 void Executor::ComputeProfiled(const Step& step, StepContext& context, const RunState& state) const {
-  const auto start = Profiler::Clock::now();
-  step.kernel->Compute(context);
-  const auto finish = Profiler::Clock::now();
+  const std::string_view provider = resources_.providers[static_cast<size_t>(step.provider)].provider->name();
+  Profiler::Clock::time_point start, finish;
+  {
+    Profiler::NodeScope scope(*state.profiler);
+    scope.Describe(*step.node, provider);
+    start = Profiler::Clock::now();
+    step.kernel->Compute(context);
+    finish = Profiler::Clock::now();
+  }
   std::vector<const Value*> outputs;
   for (const SlotIndex slot : plan_->outputs_of(step))
     outputs.push_back(slot == kNone ? nullptr : &context.frame().value(slot));
   std::call_once(viewer_made_, [&] { viewer_ = std::make_unique<GraphViewer>(*plan_->graph); });
-  state.profiler->AddNode(*step.node, *viewer_, resources_.providers[static_cast<size_t>(step.provider)].provider->name(),
-                          context, outputs, step.kernel->Implementation(context), start, finish);
+  state.profiler->AddNode(*step.node, *viewer_, provider, context, outputs, step.kernel->Implementation(context), start,
+                          finish);
 }
 
 /// After an error: nothing that the run allocated stays, and no device still works on it.

@@ -4,6 +4,8 @@
 #include <limits>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "session/provider_options.h"
 
 namespace tessera {
@@ -114,11 +116,11 @@ std::vector<Entry> MakeEntries() {
       Flag(kTuningKey, &SessionConfig::tuning,
            "time the model without each provider and with each algorithm of its convolutions at load; a context keeps what "
            "was best"),
-      Flag("ep.context_enable", &SessionConfig::context_enable,
+      Flag("session.context_enable", &SessionConfig::context_enable,
            "keep the optimized graph and packed weights in a file, from which the next session starts"),
-      {{"ep.context_file_path", OptionType::kString, "", "that file; empty: MODEL_ctx.tessera beside MODEL.onnx"},
+      {{"session.context_file_path", OptionType::kString, "", "that file; empty: MODEL_ctx.tessera beside MODEL.onnx"},
        &SessionConfig::context_file_path},
-      Flag("ep.context_embed_mode", &SessionConfig::context_embed,
+      Flag("session.context_embed_mode", &SessionConfig::context_embed,
            "that file holds the model's constants, too, instead of naming their place in the model's files"),
       WithoutEffect("session.inter_op.allow_spinning"),
       WithoutEffect("session.dynamic_block_base"),
@@ -151,8 +153,20 @@ void Set(SessionConfig& config, const Target& target, const std::string& value) 
 
 }  // namespace
 
+constexpr std::string_view kContextPrefix = "session.context_", kOldContextPrefix = "ep.context_";
+
+bool IsOfContext(std::string_view name) noexcept {
+  return name.starts_with(kContextPrefix) || name.starts_with(kOldContextPrefix);
+}
+
 SessionConfig ParseConfig(const SessionOptions& options) {
-  const ProviderOptions checked = CheckOptions("the session's configuration", session_config_schema(), options.config);
+  ProviderOptions given(options.config.begin(), options.config.end());
+  for (const auto& [name, value] : options.config) {
+    if (!name.starts_with(kOldContextPrefix)) continue;
+    given.erase(name);
+    given.try_emplace(fmt::format("{}{}", kContextPrefix, name.substr(kOldContextPrefix.size())), value);
+  }
+  const ProviderOptions checked = CheckOptions("the session's configuration", session_config_schema(), given);
   SessionConfig config;
   for (const Entry& entry : Entries()) {
     const std::string name(entry.schema.name);

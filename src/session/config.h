@@ -43,6 +43,10 @@ struct SessionConfig {
   std::vector<std::string> without_effect;  // entries that were given and do nothing here
 };
 
+/// Whether an entry tells of the session's context file. They were called "ep.context_..." once, as are ONNX Runtime's
+/// entries for models that providers compile; those names still work.
+bool IsOfContext(std::string_view name) noexcept;
+
 /// Throws Error for unknown keys, listing those that are known, and for bad values.
 SessionConfig ParseConfig(const SessionOptions& options);
 

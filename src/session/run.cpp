@@ -13,6 +13,7 @@
 #include "session/model_nodes.h"
 #include "session/plain_bools.h"
 #include "session/provider_options.h"
+#include "session/recorded_runs.h"
 #include "session/result_buffers.h"
 #include "session/session_state.h"
 
@@ -68,6 +69,7 @@ RunOptions::RunOptions(RunOptions&& other) noexcept
       profile_prefix(std::move(other.profile_prefix)),
       shrink_arenas(other.shrink_arenas),
       timeout(other.timeout),
+      recording(other.recording),
       cancelled_(other.cancelled()) {}
 void RunOptions::Cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
 void RunOptions::ResetCancel() noexcept { cancelled_.store(false, std::memory_order_relaxed); }
@@ -278,10 +280,22 @@ void Session::State::Run(const Request& request, const RunOptions& run_options, 
 std::unique_ptr<Profiler> Session::State::ProfilerOfRun(const RunOptions& run_options) const {
   auto own = std::make_unique<Profiler>(run_options.profile_prefix);
   own->NameModelNodes(NamesForProfile(placement));
+  StartProviders(*own);
   return own;
 }
 
+void Session::State::StartProviders(Profiler& profile) const {
+  for (const ProviderEntry& entry : resources.providers)
+    profile.AddProvider(entry.provider->name(), entry.provider->StartProfile(profile.origin()));
+}
+
 void Session::State::RunHere(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
+  if (recorded == nullptr) [[likely]]
+    return RunOnce(request, run_options, stop);
+  recorded->Run(request, run_options.recording, [&] { RunOnce(request, run_options, stop); });
+}
+
+void Session::State::RunOnce(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
   const CallersFloatMode float_mode(config.denormal_as_zero ? WithoutDenormals(kPlainFloatMode) : kPlainFloatMode);
   const ShrinkAfter shrink(*this, run_options);
   for (size_t i = 0; i < request.inputs.size(); ++i) {

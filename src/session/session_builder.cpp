@@ -11,9 +11,11 @@
 #include "runtime/plan/stand_in.h"
 #include "runtime/threads/float_mode.h"
 #include "runtime/threads/openmp_team.h"
+#include "session/compiled_model.h"
 #include "session/context/context_cache.h"
 #include "session/model_sizes.h"
 #include "session/precision.h"
+#include "session/recorded_runs.h"
 #include "session/tuning.h"
 
 namespace tessera {
@@ -105,9 +107,11 @@ std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
   }
   std::filesystem::path path = config_.context_file_path;
   if (path.empty()) {
-    Require(!origin_.file.empty(), "a model from memory has no name to call its context by: set ep.context_file_path");
+    Require(!origin_.file.empty(), "a model from memory has no name to call its context by: set session.context_file_path");
     path = origin_.file.parent_path() / (origin_.file.stem().string() + "_ctx.tessera");
   }
+  Require(path.extension() != ".onnx", "the context's file is '{}', and it holds no ONNX model: name it otherwise",
+          path.string());
   ContextConditions conditions;
   AddBuildConditions(conditions);
   conditions.emplace_back("model", origin_.file.empty()
@@ -120,7 +124,7 @@ std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
   for (const auto& [name, size] : options_.free_dimensions) dimensions += fmt::format("{}={};", name, size);
   for (const auto& [word, size] : options_.free_dimensions_by_denotation) dimensions += fmt::format("({})={};", word, size);
   for (const auto& [name, value] : options_.config) {
-    if (!name.starts_with("ep.context")) entries += fmt::format("{}={};", name, value);
+    if (!IsOfContext(name)) entries += fmt::format("{}={};", name, value);
   }
   for (const ProviderEntry& entry : resources_.providers) {
     providers += fmt::format("{}(", entry.provider->name());
@@ -207,6 +211,7 @@ LoadOptions SessionBuilder::OptionsOfLoad() {
 }
 
 void SessionBuilder::LoadAndOptimize() {
+  RequireRoomForCompiledModel(options_.compiled_model);
   {
     const ProfileScope scope(session_.profiler.get(), "load model", "Load");
     model_ = load_(OptionsOfLoad());
@@ -219,7 +224,9 @@ void SessionBuilder::LoadAndOptimize() {
   {
     const ProfileScope scope(session_.profiler.get(), "claims of the model as written", "Load");
     FailedKernels none;
-    session_.early = DrawEarlyClaims(*model_.graph, resources_, OptionsOfPartition(none), log_);
+    const bool context_nodes = !options_.compiled_model.path.empty();
+    session_.early = DrawEarlyClaims(*model_.graph, resources_, OptionsOfPartition(none), context_nodes, log_);
+    WriteCompiledModel(model_, session_.early, resources_, options_.compiled_model, log_);
   }
   if (options_.optimization_level == OptimizationLevel::kNone) return;
   Optimize();
@@ -247,11 +254,16 @@ OptimizerOptions SessionBuilder::OptionsOfOptimizer() const {
 }
 
 void SessionBuilder::TellProviders() {
+  if (session_.profiler != nullptr) session_.StartProviders(*session_.profiler);
   for (const ProviderEntry& entry : resources_.providers) {
     ExecutionProvider& provider = *entry.provider;
     provider.OnLoaded();
     if (provider.WatchesRuns()) session_.watch_runs.push_back(&provider);
     if (!provider.AllowsConcurrentRuns()) session_.one_at_a_time = std::make_unique<std::mutex>();
+    if (provider.RecordsRuns() != ExecutionProvider::Recording::kNone) {
+      RequireRecordable(session_.executor->plan(), resources_, provider);
+      session_.recorded = std::make_unique<RecordedRuns>(provider);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/threads/float_mode.h"
 #include "runtime/threads/openmp_team.h"
 #include "session/precision.h"
+#include "session/recorded_runs.h"
 #include "session/session_builder.h"
 
 namespace tessera {

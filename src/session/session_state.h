@@ -25,6 +25,7 @@
 
 namespace tessera {
 
+class RecordedRuns;
 class Trial;
 
 /// Providers that a session does without, and why.
@@ -49,6 +50,7 @@ struct Session::State {
   std::unique_ptr<Executor> executor;          // destroyed first
   std::vector<ExecutionProvider*> watch_runs;  // providers that want to know of each
   std::unique_ptr<std::mutex> one_at_a_time;   // null: runs may overlap
+  std::unique_ptr<RecordedRuns> recorded;      // null: no provider records
 
   std::vector<NamedType> inputs;
   std::vector<NamedType> outputs;
@@ -91,6 +93,8 @@ struct Session::State {
                                std::span<const std::string> output_names, const RunOptions& options);
   /// Gives idle memory back.
   void Shrink() noexcept;
+  /// The providers' parts in a profile.
+  void StartProviders(Profiler& profile) const;
   /// In a process that was forked since the session was made: throws Error where the session cannot be used there.
   void RequireUsableAfterFork() {
     if (generation_.load(std::memory_order_acquire) != ForkGeneration()) [[unlikely]]
@@ -110,6 +114,7 @@ struct Session::State {
 
  private:
   void RunHere(const Request& request, const RunOptions& options, const StopSignal& stop);
+  void RunOnce(const Request& request, const RunOptions& options, const StopSignal& stop);
   /// Of one run that asks for it, instead of the session's.
   std::unique_ptr<Profiler> ProfilerOfRun(const RunOptions& options) const;
   void ComeFromParent();

@@ -195,9 +195,9 @@ class Tuner {
     options_.load_timeout = limits().time_left();
     options_.profile_prefix.clear();
     options_.optimized_model_path.clear();
+    options_.compiled_model = {};
     options_.log_level = LogLevel::kError;
-    std::erase_if(options_.config,
-                  [](const auto& entry) { return entry.first.starts_with("ep.context") || entry.first == kTuningKey; });
+    std::erase_if(options_.config, [](const auto& entry) { return IsOfContext(entry.first) || entry.first == kTuningKey; });
   }
 
   Tuning Run() {

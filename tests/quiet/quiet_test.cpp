@@ -152,8 +152,8 @@ TEST(Quiet, WritesWhatItIsAskedForAndNothingElse) {
   SessionOptions options = OnProvider("cpu");
   options.profile_prefix = asked / "trace";
   options.optimized_model_path = asked / "optimized.onnx";
-  options.config["ep.context_enable"] = "1";
-  options.config["ep.context_file_path"] = asked / "context";
+  options.config["session.context_enable"] = "1";
+  options.config["session.context_file_path"] = asked / "context";
   Session session(asked / "model.onnx", options);
   RunRows(session, 3);
   const std::string trace = session.EndProfiling().filename();

@@ -92,8 +92,8 @@ SessionOptions MakeSessionOptions(const Arguments& arguments) {
   options.execution_mode = arguments.parallel ? ExecutionMode::kParallel : ExecutionMode::kSequential;
   for (const std::string& entry : arguments.config) options.config.insert(ConfigEntry(entry));
   if (!arguments.context.empty()) {
-    options.config["ep.context_enable"] = "1";
-    options.config["ep.context_file_path"] = arguments.context;
+    options.config["session.context_enable"] = "1";
+    options.config["session.context_file_path"] = arguments.context;
   }
   if (!arguments.precision.empty()) options.config["session.precision"] = arguments.precision;
   return options;
@@ -323,7 +323,8 @@ int Main(int argc, char** argv) {
   app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
       .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
   app.Add("--config", arguments.config, "KEY=VALUE entry of the session's configuration, once for each");
-  app.Add("--context", arguments.context, "Context file: written by the first start, used by the next (ep.context_enable)");
+  app.Add("--context", arguments.context,
+          "Context file: written by the first start, used by the next (session.context_enable)");
   app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Flag("-x", arguments.parallel, "Use the parallel executor");
   app.Flag("--json", arguments.json, "Print one JSON object, the profile in it");

@@ -2,6 +2,7 @@
 
 // The interface that an execution provider (EP) implements. See docs/adding_a_provider.md.
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -69,10 +70,22 @@ struct FusedSubgraph {
   int64_t tag = 0;  // of the claim
 };
 
-/// For what subgraphs are compiled. Both are the session's, for providers that are built with the library.
+/// A node that stands for a compiled subgraph in a model that is written (EPContext of com.microsoft): its attributes hold
+/// what was compiled, or say where that lies.
+struct ContextNode {
+  std::string name, op_type, domain;  // no op_type: the subgraph is written as it is
+  /// Names of values of the subgraph: its inputs or constants, empty where omitted; and all of its outputs.
+  std::vector<std::string> inputs, outputs;
+  std::vector<Attribute> attributes;
+};
+
+/// For what subgraphs are compiled. The first two are the session's, for providers that are built with the library.
 struct CompileContext {
   PackedStore* packed = nullptr;         // forms of constants that outlive the process; null: none are kept
   ImplementationNotes* notes = nullptr;  // of the fastest implementations; null: nothing is to be timed
+  /// Takes a node for each subgraph, in order, where a model is written that sessions load without compiling; null: none
+  /// is.
+  std::vector<ContextNode>* context_nodes = nullptr;
 };
 
 /// Copies tensors between memories.
@@ -91,6 +104,31 @@ class TESSERA_API DeviceTrace {
   virtual ~DeviceTrace() = default;
   /// When a command was enqueued, began and ended, in nanoseconds of std::chrono::steady_clock. Thread-safe.
   virtual void AddCommand(std::string_view name, std::string_view device, int64_t queued, int64_t start, int64_t end) = 0;
+};
+
+/// A span in a profile.
+struct ProfileEvent {
+  enum class Category { kSession, kNode, kKernel, kApi };
+
+  Category category = Category::kKernel;
+  std::string name;
+  int64_t process = 0, thread = 0;  // as the system numbers them
+  double start_us = 0;              // from the zero of the profile's times
+  double duration_us = 0;
+  std::vector<std::pair<std::string, std::string>> arguments;
+};
+
+/// A provider's part in one profile. Failures of its own it keeps to itself: a profile that lacks something is no reason
+/// for a run to fail.
+class TESSERA_API ProviderProfiler {
+ public:
+  virtual ~ProviderProfiler() = default;
+  /// Around each kernel that runs, whichever provider's, in its thread. The same number in both calls, which in the process
+  /// nothing else has.
+  virtual void OnNodeStart(uint64_t number) noexcept = 0;
+  virtual void OnNodeEnd(uint64_t number, const ProfileEvent& event) noexcept = 0;
+  /// What the provider recorded itself; the profile ends.
+  virtual std::vector<ProfileEvent> Finish() noexcept = 0;
 };
 
 /// What the framework lends a provider for the life of one session.
@@ -154,6 +192,22 @@ class TESSERA_API ExecutionProvider {
   /// One kernel for each fused subgraph. Throws Error when a subgraph does not compile: it then goes to the next provider.
   virtual std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs,
                                                        const CompileContext& context);
+
+  /// What a later session is to know before it uses what this provider has compiled, for the metadata of a model that is
+  /// written with `compiled`'s context nodes in it; empty: nothing.
+  virtual std::string CompatibilityInfo(const GraphViewer& /*compiled*/) const { return {}; }
+
+  /// Its part in a profile, of a session or of a run, whose times count from `zero`; null: it has none.
+  virtual std::unique_ptr<ProviderProfiler> StartProfile(std::chrono::steady_clock::time_point /*zero*/) { return nullptr; }
+
+  /// Whether it records what a run puts on its device, to replay it. A session that could not do so does not load: one
+  /// where other nodes are another provider's, but for those of the host that may compute shapes beside it. A run is
+  /// repeated until the recording is there, and later runs with the same buffers are replays.
+  enum class Recording { kNone, kAllNodes, kAllButShapes };
+  virtual Recording RecordsRuns() const noexcept { return Recording::kNone; }
+  virtual bool HasRecorded(int /*number*/) const { return false; }
+  virtual void Replay(int /*number*/) {}
+  virtual void ForgetRecording(int /*number*/) {}
 
   /// The operators that Compile takes, as far as kernels() does not name them, for the table of operators.
   virtual std::vector<CompiledOperator> CompiledOperators() const { return {}; }

@@ -199,6 +199,10 @@ class TESSERA_API Kernel {
   /// How Compute(context) computed, where there are several ways, for profiles: an algorithm ("Winograd"), or what a
   /// library calls its implementation ("jit:avx2").
   virtual std::string Implementation(KernelContext& /*context*/) { return {}; }
+
+  /// Of what Compile made: inputs and outputs that are the host's, and outputs that may take an input's buffer. Null: all
+  /// are in the provider's memory.
+  virtual const class KernelDef* PlacesOfOperands() const noexcept { return nullptr; }
 };
 
 using KernelFactory = std::unique_ptr<Kernel> (*)(const KernelInfo& info);

@@ -43,11 +43,6 @@ const OrtInteropApi* GetInteropApi() { return &kInteropApi; }
 const OrtModelPackageApi* GetModelPackageApi() noexcept { return &kModelPackageApi; }
 OrtExperimentalFnPtr GetExperimentalFunction(const char* /*name*/) noexcept { return nullptr; }
 
-// No provider here captures graphs of commands.
-OrtStatusPtr SessionReleaseCapturedGraph(OrtSession* session, int /*graph_annotation_id*/) noexcept {
-  return Guarded([&] { Given(session, "the session"); });
-}
-
 }  // namespace tessera::c_abi
 
 /// What libonnxruntime.so, the file that clients open, takes its functions from.

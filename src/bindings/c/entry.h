@@ -68,6 +68,9 @@ void CopyOut(std::string_view text, char* out, size_t* size);
 #define ENTRY(name) std::remove_pointer_t<decltype(OrtEpApi::name)> name;
 #include "bindings/c/ep_api.inc"
 #undef ENTRY
+#define ENTRY(name) std::remove_pointer_t<decltype(OrtModelEditorApi::name)> name;
+#include "bindings/c/model_editor_api.inc"
+#undef ENTRY
 #undef LATER
 #undef ABSENT
 #pragma GCC diagnostic pop

@@ -1,7 +1,10 @@
 // What clients give for compiled parts that providers keep outside of the model.
 
+#include "bindings/c/allocator.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/session_options.h"
+#include "model/model.h"
+#include "session/compiled_model.h"
 
 struct OrtEpContextConfig {
   OrtReadNamedBufferFunc read = nullptr;
@@ -9,6 +12,22 @@ struct OrtEpContextConfig {
 };
 
 namespace tessera::c_abi {
+
+void TakeCompiledModel(const OrtSessionOptions& given, const std::filesystem::path& model, SessionOptions& core) {
+  const auto entry = [&](std::string_view key) {
+    const auto found = given.config.find(key);
+    return found == given.config.end() ? std::string() : found->second;
+  };
+  if (entry("ep.context_enable") != "1") return;
+  CompiledModelOptions& options = core.compiled_model;
+  options.path = entry("ep.context_file_path");
+  if (options.path.empty()) {
+    Require(!model.empty(), "a model from memory has no name to call its compiled form by: set ep.context_file_path");
+    options.path = model.parent_path() / (model.stem().string() + "_ctx.onnx");
+  }
+  options.weights_file = entry("ep.context_model_external_initializers_file_name");
+  options.embed = entry("ep.context_embed_mode") == "1";
+}
 
 OrtStatusPtr SessionOptionsSetWeightlessSourceModelBuffer(OrtSessionOptions* options, const void* source_model_data,
                                                           size_t source_model_data_length) noexcept {
@@ -64,6 +83,34 @@ OrtStatusPtr EpContextConfigGetEpContextDataWriteFunc(const OrtEpContextConfig* 
     Given(config, "the configuration");
     Given(write_func, "the function") = nullptr;
     Given(state, "the state") = nullptr;
+  });
+}
+
+namespace {
+
+/// Null where the model says nothing for the provider.
+char* CompatibilityIn(const ModelMetadata& metadata, const char* provider, OrtAllocator* allocator) {
+  const auto info = metadata.custom.find(CompatibilityKey(&Given(provider, "the provider's name")));
+  return info == metadata.custom.end() ? nullptr : CopyText(info->second, allocator);
+}
+
+}  // namespace
+
+OrtStatusPtr GetCompatibilityInfoFromModel(const ORTCHAR_T* model_path, const char* ep_type, OrtAllocator* allocator,
+                                           char** compatibility_info) noexcept {
+  return Guarded([&] {
+    Given(compatibility_info, "out") = nullptr;
+    *compatibility_info =
+        CompatibilityIn(ReadMetadata(std::filesystem::path(&Given(model_path, "the path"))), ep_type, allocator);
+  });
+}
+
+OrtStatusPtr GetCompatibilityInfoFromModelBytes(const void* model_data, size_t model_data_length, const char* ep_type,
+                                                OrtAllocator* allocator, char** compatibility_info) noexcept {
+  return Guarded([&] {
+    Given(compatibility_info, "out") = nullptr;
+    const std::span bytes(&Given(static_cast<const std::byte*>(model_data), "the model"), model_data_length);
+    *compatibility_info = CompatibilityIn(ReadMetadata(bytes), ep_type, allocator);
   });
 }
 

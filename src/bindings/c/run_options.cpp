@@ -2,7 +2,11 @@
 
 #include "bindings/c/run_options.h"
 
+#include <optional>
+#include <utility>
+
 #include "bindings/c/entry.h"
+#include "session/provider_options.h"
 
 namespace tessera::c_abi {
 namespace {
@@ -71,6 +75,11 @@ OrtStatusPtr AddRunConfigEntry(OrtRunOptions* options, const char* config_key, c
     given.config.insert_or_assign(std::string(key), std::string(value));
     // Whichever memories are named ("cpu:0;gpu:0"): all of the session's shrink.
     if (key == "memory.enable_memory_arena_shrinkage") given.core.shrink_arenas = !value.empty();
+    if (key == "gpu_graph_id") {
+      const std::optional<int64_t> number = ParseInt(value);
+      Require(number && std::in_range<int>(*number), "gpu_graph_id is '{}', expected a number", value);
+      given.core.recording = static_cast<int>(*number);
+    }
   });
 }
 

@@ -12,6 +12,7 @@
 #include "bindings/c/memory_info.h"
 #include "bindings/c/session_options.h"
 #include "bindings/c/type_info.h"
+#include "session/recorded_runs.h"
 #include "session/session_state.h"
 
 /// Nothing of it is needed: sessions of a process share packed weights whether they have one or not.
@@ -22,9 +23,10 @@ namespace {
 
 const Session& Loaded(const OrtSession* session) { return Given(session, "the session").session; }
 
-/// With the client's options, or those that are the default.
+/// With the client's options, or those that are the default. `model`: its file, if it has one.
 template <class Load>
-void Make(const OrtEnv* env, const OrtSessionOptions* options, OrtSession** out, const Load& load) {
+void Make(const OrtEnv* env, const OrtSessionOptions* options, const std::filesystem::path& model, OrtSession** out,
+          const Load& load) {
   OrtEnv& environment = const_cast<OrtEnv&>(Given(env, "the environment"));  // there is one, which the client may change
   Given(out, "out");
   static const OrtSessionOptions plain;
@@ -32,6 +34,7 @@ void Make(const OrtEnv* env, const OrtSessionOptions* options, OrtSession** out,
   ChooseDevices(given, environment);
   std::vector<LogLine> notes;
   SessionOptions core = OptionsFor(given, environment, notes);
+  TakeCompiledModel(given, model, core);
   std::unique_ptr<SessionLog> log;
   if (given.log.function != nullptr) {
     log = std::make_unique<SessionLog>(given.log, core.log_id);
@@ -62,7 +65,7 @@ OrtStatusPtr CreateSession(const OrtEnv* env, const char* model_path, const OrtS
                            OrtSession** out) noexcept {
   return Guarded([&] {
     const char* path = &Given(model_path, "the path");
-    Make(env, options, out, [&](const SessionOptions& core, const Environment& environment) {
+    Make(env, options, path, out, [&](const SessionOptions& core, const Environment& environment) {
       return Session(std::filesystem::path(path), core, environment);
     });
   });
@@ -74,7 +77,7 @@ OrtStatusPtr CreateSessionFromArray(const OrtEnv* env, const void* model_data, s
     Require(model_data != nullptr && model_data_length > 0, "the model is {} bytes at {}; give its bytes",
             model_data_length, model_data);
     const std::span<const std::byte> bytes(static_cast<const std::byte*>(model_data), model_data_length);
-    Make(env, options, out, [&](const SessionOptions& core, const Environment& environment) {
+    Make(env, options, {}, out, [&](const SessionOptions& core, const Environment& environment) {
       return Session(bytes, core, environment, options == nullptr ? nullptr : options->model_owner,
                      ExternalFolder(options));
     });
@@ -214,6 +217,13 @@ OrtStatusPtr SetEpDynamicOptions(OrtSession* sess, const char* const* keys, cons
       options.emplace_back(keys[i], values[i]);
     }
     for (const ProviderEntry& entry : loaded.state()->resources.providers) entry.provider->SetDynamicOptions(options);
+  });
+}
+
+OrtStatusPtr SessionReleaseCapturedGraph(OrtSession* session, int graph_annotation_id) noexcept {
+  return Guarded([&] {
+    const Session::State& state = *Loaded(session).state();
+    if (state.recorded != nullptr) state.recorded->Forget(graph_annotation_id);
   });
 }
 

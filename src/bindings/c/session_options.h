@@ -55,6 +55,9 @@ struct LogLine {
 /// are for the log, of what has no effect.
 SessionOptions OptionsFor(const OrtSessionOptions& given, OrtEnv& env, std::vector<LogLine>& notes);
 
+/// The model to write of what providers compile of `model`, a file or, where it came as bytes, empty (ep.context_enable).
+void TakeCompiledModel(const OrtSessionOptions& given, const std::filesystem::path& model, SessionOptions& core);
+
 /// The client's weights.
 void TakeInitializers(const OrtSessionOptions& given, SessionOptions& core);
 

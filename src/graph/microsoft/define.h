@@ -26,6 +26,7 @@ void AddQuantizationSchemas(MicrosoftSchemas& schemas);
 void AddTensorSchemas(MicrosoftSchemas& schemas);
 void AddGenerationSchemas(MicrosoftSchemas& schemas);
 void AddStreamSchemas(MicrosoftSchemas& schemas);
+void AddCompiledSchemas(MicrosoftSchemas& schemas);
 
 using Types = std::vector<std::string>;
 inline const Types kAnyFloat = {"tensor(float)", "tensor(double)", "tensor(float16)", "tensor(bfloat16)"};
@@ -44,6 +45,7 @@ class Define {
   Define& VariadicIn(const char* name, const char* type);
   Define& Out(const char* name, const char* type = "T") { return AddOutput(name, type, onnx::OpSchema::Single); }
   Define& OptionalOut(const char* name, const char* type = "T") { return AddOutput(name, type, onnx::OpSchema::Optional); }
+  Define& VariadicOut(const char* name, const char* type);
   Define& Type(const char* parameter, const Types& types);
 
   Define& Int(const char* name) { return Attribute(name, onnx::AttributeProto::INT); }

@@ -27,6 +27,7 @@ MicrosoftSchemas MakeSchemas() {
   AddTensorSchemas(schemas);
   AddGenerationSchemas(schemas);
   AddStreamSchemas(schemas);
+  AddCompiledSchemas(schemas);
   return schemas;
 }
 
@@ -56,6 +57,11 @@ Define& Define::AddInput(const char* name, const char* type, onnx::OpSchema::For
 
 Define& Define::AddOutput(const char* name, const char* type, onnx::OpSchema::FormalParameterOption option) {
   schema_.Output(outputs_++, name, "", type, option);
+  return *this;
+}
+
+Define& Define::VariadicOut(const char* name, const char* type) {
+  schema_.Output(outputs_++, name, "", type, onnx::OpSchema::Variadic, /*is_homogeneous=*/false);
   return *this;
 }
 

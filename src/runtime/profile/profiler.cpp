@@ -23,6 +23,21 @@ int64_t ThreadNumber() {
   return number;
 }
 
+uint64_t NodeNumber() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1);
+}
+
+std::string_view NameOf(ProfileEvent::Category category) {
+  switch (category) {
+    case ProfileEvent::Category::kSession: return "Session";
+    case ProfileEvent::Category::kNode: return "ProviderNode";
+    case ProfileEvent::Category::kKernel: return "Kernel";
+    case ProfileEvent::Category::kApi: return "Api";
+  }
+  return "Kernel";
+}
+
 constexpr size_t kMostEvents = size_t{1} << 20;  // a forgotten profile does not fill the memory
 
 const Tensor* TensorOf(const Value* value) { return value == nullptr ? nullptr : value->tensor_if(); }
@@ -204,7 +219,52 @@ void Profiler::WriteRowNames() {
   for (const auto& [row, name] : threads_) file_ << ",\n" << line("thread_name", row, "name", name);
 }
 
+void Profiler::AddProvider(std::string_view name, std::unique_ptr<ProviderProfiler> provider) {
+  if (provider != nullptr) providers_.emplace_back(name, std::move(provider));
+}
+
+Profiler::NodeScope::NodeScope(const Profiler& profiler)
+    : profiler_(profiler), number_(profiler.providers_.empty() ? 0 : NodeNumber()) {
+  if (number_ == 0) return;
+  event_.category = ProfileEvent::Category::kNode;
+  event_.process = getpid();
+  event_.thread = gettid();
+  event_.start_us = profiler.Microseconds(Clock::now());
+  for (const auto& [name, provider] : profiler.providers_) provider->OnNodeStart(number_);
+}
+
+Profiler::NodeScope::~NodeScope() {
+  if (number_ == 0) return;
+  event_.duration_us = profiler_.Microseconds(Clock::now()) - event_.start_us;
+  for (const auto& [name, provider] : profiler_.providers_) provider->OnNodeEnd(number_, event_);
+}
+
+void Profiler::NodeScope::Describe(const Node& node, std::string_view provider) {
+  if (number_ == 0) return;
+  event_.name = node.name;
+  event_.arguments = {{"op_name", node.op_type}, {"provider", std::string(provider)}};
+}
+
+void Profiler::AddEventsOfProviders() {
+  for (const auto& [name, provider] : providers_) {
+    for (ProfileEvent& event : provider->Finish()) {
+      Add({.name = std::move(event.name),
+           .category = std::string(NameOf(event.category)),
+           .op_type = {},
+           .provider = name,
+           .inputs = {},
+           .outputs = {},
+           .start_us = event.start_us,
+           .duration_us = event.duration_us,
+           .thread = RowOfDevice(fmt::format("{} ({})", name, event.thread)),
+           .arguments = std::move(event.arguments)});
+    }
+  }
+  providers_.clear();
+}
+
 std::filesystem::path Profiler::Finish() {
+  if (recording() && generation_ == ForkGeneration()) AddEventsOfProviders();
   const std::lock_guard lock(mutex_);
   if (finished_) return path_;
   finished_ = true;
@@ -238,6 +298,10 @@ std::filesystem::path Profiler::Finish() {
       if (event.flops > 0) json["args"]["flops"] = event.flops;
       if (!event.kernel.empty()) json["args"]["kernel"] = event.kernel;
       if (!event.model_nodes.empty()) json["args"]["model_nodes"] = event.model_nodes;
+    }
+    if (!event.arguments.empty()) {
+      json["args"]["provider"] = event.provider;
+      for (const auto& [key, text] : event.arguments) json["args"][key] = text;
     }
     if (event.category == "Device") json["args"] = {{"device", event.provider}, {"waited_us", event.waited_us}};
     file_ << ",\n" << ToLine(json);

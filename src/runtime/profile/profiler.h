@@ -8,10 +8,12 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/fork.h"
@@ -53,6 +55,11 @@ class Profiler final : public DeviceTrace {
 
   void AddCommand(std::string_view name, std::string_view device, int64_t queued, int64_t start, int64_t end) override;
 
+  /// Before anything runs. Null: nothing.
+  void AddProvider(std::string_view name, std::unique_ptr<ProviderProfiler> provider);
+  /// A kernel's Compute: the providers' part in it ends with the object.
+  class NodeScope;
+
   /// "float[2,3]", or "-" for what is omitted.
   static std::string Describe(const Value* value);
 
@@ -67,9 +74,11 @@ class Profiler final : public DeviceTrace {
     double waited_us = 0;               // of a device's command, from when it was enqueued
     std::string_view model_nodes = {};  // among names_
     std::string kernel = {};
-    size_t bytes = 0;  // of inputs and outputs, constants included
-    double flops = 0;  // 0: not known, or none
+    size_t bytes = 0;                                                 // of inputs and outputs, constants included
+    double flops = 0;                                                 // 0: not known, or none
+    std::vector<std::pair<std::string, std::string>> arguments = {};  // of providers' own
   };
+  void AddEventsOfProviders();
   void Add(Event event);
   int64_t RowOfThread();
   int64_t RowOfDevice(std::string_view device);
@@ -85,10 +94,27 @@ class Profiler final : public DeviceTrace {
   std::vector<Event> events_;
   std::map<int64_t, std::string> threads_;               // names by row
   std::map<std::string, int64_t, std::less<>> devices_;  // rows by name
+  std::vector<std::pair<std::string, std::unique_ptr<ProviderProfiler>>> providers_;
   size_t dropped_ = 0;
   bool finished_ = false;
   std::atomic<bool> recording_{true};
   const uint32_t generation_ = ForkGeneration();
+};
+
+class Profiler::NodeScope {
+ public:
+  explicit NodeScope(const Profiler& profiler);
+  ~NodeScope();
+  NodeScope(const NodeScope&) = delete;
+  NodeScope& operator=(const NodeScope&) = delete;
+
+  /// What the providers are told at the end.
+  void Describe(const Node& node, std::string_view provider);
+
+ private:
+  const Profiler& profiler_;
+  const uint64_t number_;
+  ProfileEvent event_;
 };
 
 /// Measures a scope; null profiler, or one that has finished: nothing.

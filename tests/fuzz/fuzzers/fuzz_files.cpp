@@ -53,9 +53,9 @@ void Change(FileBytes& bytes, Choices& choices) {
 
 SessionOptions WithContext(const fs::path& path) {
   SessionOptions options = OptionsOf(0, 8);
-  options.config["ep.context_enable"] = "1";
-  options.config["ep.context_embed_mode"] = "1";
-  options.config["ep.context_file_path"] = path.string();
+  options.config["session.context_enable"] = "1";
+  options.config["session.context_embed_mode"] = "1";
+  options.config["session.context_file_path"] = path.string();
   return options;
 }
 

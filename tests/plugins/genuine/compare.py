@@ -44,6 +44,7 @@ def on_genuine(plugin: Path, described: dict, options: dict, cases: Path, out: P
     environment = dict(os.environ)
     if "hardware" in described:
         environment["PLUGIN_BEHIND"] = str(plugin)
+        environment["HARDWARE_SHOWN"] = described["hardware"]
         plugin = shim
     command = [sys.executable, "-W", "ignore", HERE / "cases.py", plugin, described["provider"], json.dumps(options), cases, out]
     while (code := subprocess.run(command, env=environment, stdout=subprocess.DEVNULL).returncode) < 0:

@@ -132,7 +132,7 @@ TEST(UnknownAttributesTest, ASessionFromAContextTellsThemToo) {
   const std::filesystem::path model = folder.Write("model.onnx", SoftmaxModel("axes").bytes());
   SessionOptions options;
   options.log_level = LogLevel::kError;
-  options.config["ep.context_enable"] = "1";
+  options.config["session.context_enable"] = "1";
   const std::vector<std::string> first = Session(model, options).warnings();
   const Session second(model, options);
   EXPECT_TRUE(second.context().used) << second.context().detail;

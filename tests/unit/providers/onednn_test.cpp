@@ -263,8 +263,8 @@ TEST(Onednn, ReorderedWeightsComeFromAContext) {
     std::vector<std::vector<float>> results;
     for (int start = 0; start < 3; ++start) {
       if (start == 1) {
-        options.config["ep.context_enable"] = "1";
-        options.config["ep.context_file_path"] = file.string();
+        options.config["session.context_enable"] = "1";
+        options.config["session.context_file_path"] = file.string();
       }
       const Session session(std::as_bytes(std::span(bytes)), options);
       EXPECT_EQ(session.context().used, start == 2) << session.context().detail;

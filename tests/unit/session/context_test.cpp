@@ -104,7 +104,7 @@ class Context : public ::testing::Test {
     SessionOptions options;
     options.providers = {{"cpu", {}}};
     options.intra_op_threads = 2;
-    if (enable) options.config["ep.context_enable"] = "1";
+    if (enable) options.config["session.context_enable"] = "1";
     return options;
   }
   std::vector<float> Expected() const { return RunAll(Session(model(), Options(false))); }
@@ -260,7 +260,7 @@ TEST_F(Context, FilesThatOthersMayWriteAreRefused) {
 
 TEST_F(Context, WhereItCannotBeWrittenTheSessionStillStarts) {
   SessionOptions options = Options();
-  options.config["ep.context_file_path"] = (folder_.path() / "missing" / "file").string();
+  options.config["session.context_file_path"] = (folder_.path() / "missing" / "file").string();
   const Session session(model(), options);
   EXPECT_FALSE(session.context().used);
   EXPECT_FALSE(session.context().written);
@@ -271,7 +271,7 @@ TEST_F(Context, WhereItCannotBeWrittenTheSessionStillStarts) {
 TEST_F(Context, EmbeddedConstants) {
   const std::vector<float> expected = Expected();
   SessionOptions embedding = Options();
-  embedding.config["ep.context_embed_mode"] = "1";
+  embedding.config["session.context_embed_mode"] = "1";
   Session(model(), Options());
   const auto size = fs::file_size(file());
   const Session first(model(), embedding);
@@ -309,7 +309,7 @@ TEST_F(Context, ExternalDataThatChanged) {
   };
   for (const bool embeds : {false, true}) {
     SessionOptions options = Options();
-    options.config["ep.context_embed_mode"] = embeds ? "1" : "0";
+    options.config["session.context_embed_mode"] = embeds ? "1" : "0";
     write_weights(1);
     const std::vector<float> expected = run(options, false);
     EXPECT_EQ(run(options, true), expected);
@@ -412,7 +412,7 @@ TEST_F(Context, ModelsFromMemory) {
   const std::string bytes = ContextModelBytes();
   SessionOptions options = Options();
   EXPECT_THROW(Session(std::as_bytes(std::span(bytes)), options), Error);
-  options.config["ep.context_file_path"] = file().string();
+  options.config["session.context_file_path"] = file().string();
   for (const bool used : {false, true}) {
     const Session session(std::as_bytes(std::span(bytes)), options);
     EXPECT_EQ(session.context().used, used) << session.context().detail;

@@ -52,8 +52,8 @@ TEST(FilesTest, AFifoIsNoContextAndIsReplacedByOne) {
   const fs::path file = folder.Write("model.onnx", AddModel().bytes());
   SessionOptions options;
   options.log_level = LogLevel::kError;
-  options.config["ep.context_enable"] = "1";
-  options.config["ep.context_file_path"] = Fifo(folder, "context").string();
+  options.config["session.context_enable"] = "1";
+  options.config["session.context_file_path"] = Fifo(folder, "context").string();
   EXPECT_THAT(Session(file, options).context().detail, HasSubstr("not a regular file"));
   EXPECT_TRUE(Session(file, options).context().used);
 }
@@ -92,7 +92,7 @@ TEST(FilesTest, CopiedFilesMayBeTruncatedWhileTheSessionLives) {
   SessionOptions options;
   options.log_level = LogLevel::kError;
   options.config["session.map_files"] = "0";
-  options.config["ep.context_enable"] = "1";
+  options.config["session.context_enable"] = "1";
   const Session first(model, options), second(model, options);
   EXPECT_TRUE(second.context().used) << second.context().detail;
   for (const fs::path& file : {model, folder.path() / "weights", second.context().path}) fs::resize_file(file, 0);

@@ -276,8 +276,8 @@ TEST(StoppedLoad, LeavesRunsAlone) {
 TEST(StoppedLoad, WritesNoContext) {
   const TemporaryFolder folder;
   SessionOptions options = OnCpu();
-  options.config["ep.context_enable"] = "1";
-  options.config["ep.context_file_path"] = (folder.path() / "model_ctx.tessera").string();
+  options.config["session.context_enable"] = "1";
+  options.config["session.context_file_path"] = (folder.path() / "model_ctx.tessera").string();
   options.load_timeout = milliseconds(1);
   EXPECT_EQ(CodeOf([&] { ReluChain(20'000).Session(options); }), ErrorCode::kModelLoadCanceled);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

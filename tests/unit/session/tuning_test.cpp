@@ -100,8 +100,8 @@ TEST_F(TuningTest, KeepsAProviderThatNobodyCanReplace) {
 TEST_F(TuningTest, AContextRemembersWhatWasFound) {
   const std::string bytes = ConvModelBytes();
   SessionOptions options = WithSlowToy();
-  options.config["ep.context_enable"] = "1";
-  options.config["ep.context_file_path"] = context_.string();
+  options.config["session.context_enable"] = "1";
+  options.config["session.context_file_path"] = context_.string();
   const std::vector<float> expected = Run(Make(bytes, options));
   EXPECT_THAT(log_, HasSubstr("tuning: "));
   log_.clear();
@@ -167,8 +167,8 @@ TEST_F(TuningTest, RegionsAreTuned) {
   const std::vector<float> expected = Run(Make(bytes, Options(false)));
   SessionOptions options = Options();
   options.providers = {{"dnnl", {{"claims", "all"}}}};
-  options.config["ep.context_enable"] = "1";
-  options.config["ep.context_file_path"] = context_.string();
+  options.config["session.context_enable"] = "1";
+  options.config["session.context_file_path"] = context_.string();
   std::vector<std::vector<float>> results;
   for (const bool held : {false, true}) {
     const Session session = Make(bytes, options);

@@ -1,6 +1,7 @@
 // Gather (1, 11, 13): slices of `data` along `axis`, picked by index.
 
 #include <algorithm>
+#include <type_traits>
 
 #include "cpu/engine/indices.h"
 #include "cpu/engine/on_bytes.h"
@@ -76,8 +77,9 @@ class Gather final : public Kernel {
       context.threads().ParallelFor(total, cost, [&](int64_t begin, int64_t end) {
         if (g.block == 1 && element.bytes <= 8) {
           VisitElement(element, [&]<class T>() {
-            GatherPoints(g, static_cast<const T*>(data.unaligned_raw()), index, static_cast<T*>(output->mutable_raw()),
-                         begin, end);
+            if constexpr (std::is_trivially_copyable_v<T>)  // strings are longer than that
+              GatherPoints(g, static_cast<const T*>(data.unaligned_raw()), index, static_cast<T*>(output->mutable_raw()),
+                           begin, end);
           });
         } else {
           GatherSlices(g, element, static_cast<const std::byte*>(data.unaligned_raw()), index, Bytes(*output), begin, end);

@@ -24,8 +24,10 @@ constexpr auto kNotFound = static_cast<ErrorCode>(ORT_NOT_FOUND);
 
 }  // namespace
 
-// Views own their nodes.
-void ReleaseNode(OrtNode* /*input*/) {}
+// Others are their views'.
+void ReleaseNode(OrtNode* input) {
+  if (input != nullptr && input->of_client) delete input;
+}
 
 OrtStatusPtr Node_GetId(const OrtNode* node, size_t* node_id) noexcept {
   return Guarded([&] { Given(node_id, "out") = static_cast<size_t>(ViewedNode(node).node.index); });

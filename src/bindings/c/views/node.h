@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,7 +11,7 @@
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/provider/graph.h"
 
-/// A node of a graph's view, or one on its own.
+/// A node of a graph's view, one on its own, or one that a client made.
 struct OrtNode {
   struct Nested {
     const char* attribute;
@@ -21,12 +22,23 @@ struct OrtNode {
   OrtNode(const tessera::Node& its_node, const OrtGraph& its_view) : node(its_node), view(&its_view) {}
   explicit OrtNode(std::unique_ptr<const tessera::Node> detached)
       : own_node(std::move(detached)), node(*own_node), view(nullptr) {}
+  /// A client's: its values are names only, and the client releases it.
+  OrtNode(std::unique_ptr<const tessera::Node> made, std::vector<std::string> its_inputs,
+          std::vector<std::string> its_outputs)
+      : own_node(std::move(made)),
+        node(*own_node),
+        view(nullptr),
+        of_client(true),
+        input_names(std::move(its_inputs)),
+        output_names(std::move(its_outputs)) {}
   OrtNode(const OrtNode&) = delete;
   OrtNode& operator=(const OrtNode&) = delete;
 
   const std::unique_ptr<const tessera::Node> own_node;
   const tessera::Node& node;
-  const OrtGraph* const view;                                         // null: the node is on its own
+  const OrtGraph* const view;  // null: the node is on its own
+  const bool of_client = false;
+  const std::vector<std::string> input_names, output_names;           // of a client's
   std::vector<const OrtValueInfo*> inputs, outputs, implicit_inputs;  // null: omitted
   std::deque<OrtOpAttr> attributes;
   std::vector<Nested> nested;

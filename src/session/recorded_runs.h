@@ -1,0 +1,36 @@
+#pragma once
+
+// Runs that a provider has recorded on its device (a CUDA graph, say), and replays.
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+#include "runtime/resources.h"
+#include "session/session_state.h"
+
+namespace tessera {
+
+/// Throws Error where nodes are another provider's that `provider` cannot record.
+void RequireRecordable(const Plan& plan, const SessionResources& resources, const ExecutionProvider& provider);
+
+/// Recordings hold addresses: only a run with the buffers of the one that was recorded is replayed, all others are made.
+class RecordedRuns {
+ public:
+  explicit RecordedRuns(ExecutionProvider& provider) : provider_(provider) {}
+
+  /// Replays recording `number` (below 0: none), or makes the run by `once`, again until the provider has recorded it. One
+  /// at a time.
+  void Run(const Session::State::Request& request, int number, const std::function<void()>& once);
+  /// The next run with that number records anew.
+  void Forget(int number);
+
+ private:
+  ExecutionProvider& provider_;
+  std::mutex mutex_;
+  std::map<int, std::vector<const void*>> buffers_;  // of inputs and results of recorded runs
+};
+
+}  // namespace tessera
