@@ -119,12 +119,12 @@ struct Prepared {
 };
 
 Prepared Prepare(const SubgraphToCompile& subgraph, const std::shared_ptr<const c_abi::ModelFacts>& facts,
-                 const PlaceConstant& place) {
+                 const DeviceMemory& memory) {
   std::vector<ValueIndex> constants;
   if (!subgraph.drops_constants) constants = ConstantsOf(subgraph.graph);
   Prepared prepared{
       c_abi::ViewOf(subgraph.graph, facts), c_abi::DetachedNode(FusedNodeOf(subgraph, constants), subgraph.graph), {}};
-  for (const ValueIndex value : constants) prepared.constants.emplace_back(place(*subgraph.graph.constant(value)));
+  for (const ValueIndex value : constants) prepared.constants.emplace_back(memory.Placed(*subgraph.graph.constant(value)));
   return prepared;
 }
 
@@ -178,14 +178,14 @@ void CheckUsable(const ComputeInfo& info, const std::string& name) {
 std::vector<std::unique_ptr<Kernel>> CompileGraphs(const std::shared_ptr<Ep>& ep,
                                                    std::span<const SubgraphToCompile> subgraphs,
                                                    const std::shared_ptr<const c_abi::ModelFacts>& facts,
-                                                   const PlaceConstant& place, std::vector<ContextNode>* context_nodes) {
+                                                   const DeviceMemory& memory, std::vector<ContextNode>* context_nodes) {
   Require((*ep)->Compile != nullptr && (*ep)->ReleaseNodeComputeInfos != nullptr,
           "the library claims groups of nodes, but has no Compile and ReleaseNodeComputeInfos");
   std::vector<Prepared> prepared;
   std::vector<const OrtGraph*> graphs;
   std::vector<const OrtNode*> fused_nodes;
   for (const SubgraphToCompile& subgraph : subgraphs) {
-    const Prepared& added = prepared.emplace_back(Prepare(subgraph, facts, place));
+    const Prepared& added = prepared.emplace_back(Prepare(subgraph, facts, memory));
     graphs.push_back(added.graph.get());
     fused_nodes.push_back(added.fused_node.get());
   }

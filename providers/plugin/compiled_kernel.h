@@ -2,13 +2,13 @@
 
 // Parts of graphs that a library compiles.
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "bindings/c/views/graph_view.h"
 #include "plugin/ep.h"
+#include "plugin/memory.h"
 #include "tessera/provider/execution_provider.h"
 #include "tessera/provider/kernel.h"
 
@@ -20,14 +20,11 @@ struct SubgraphToCompile {
   bool drops_constants;
 };
 
-/// Where a constant lies as the library reads it.
-using PlaceConstant = std::function<Tensor(const Tensor& constant)>;
-
 /// One kernel for each, and, unless `context_nodes` is null, a context node (without an op_type: the library gave none).
 /// Throws Error with what the library says, and where what it gives cannot be used; nothing of it is left then.
 std::vector<std::unique_ptr<Kernel>> CompileGraphs(const std::shared_ptr<Ep>& ep,
                                                    std::span<const SubgraphToCompile> subgraphs,
                                                    const std::shared_ptr<const c_abi::ModelFacts>& facts,
-                                                   const PlaceConstant& place, std::vector<ContextNode>* context_nodes);
+                                                   const DeviceMemory& memory, std::vector<ContextNode>* context_nodes);
 
 }  // namespace tessera::plugin

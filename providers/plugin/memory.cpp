@@ -90,19 +90,19 @@ std::unique_ptr<DataTransfer> MakeTransfer(const std::shared_ptr<Ep>& ep) {
   return std::make_unique<PluginTransfer>(ep, std::move(transfer));
 }
 
-PlaceConstant ConstantsIn(const std::shared_ptr<Ep>& ep, const OrtMemoryInfo* memory) {
-  if (memory == nullptr) return [](const Tensor& constant) { return constant; };
-  const std::shared_ptr<Allocator> allocator = MakeAllocator(ep, *memory);
-  if (allocator == nullptr) return [](const Tensor& constant) { return constant; };
-  const std::shared_ptr<DataTransfer> transfer = MakeTransfer(ep);
-  return [allocator, transfer](const Tensor& constant) {
-    void* buffer = allocator->Allocate(constant.byte_size());
-    const std::shared_ptr<void> owner(buffer, [allocator](void* memory_of_it) { allocator->Free(memory_of_it); });
-    if (buffer == nullptr) return constant;  // nothing to copy
-    Tensor placed = Tensor::Share(constant.type(), constant.shape(), buffer, owner, allocator->memory());
-    transfer->Copy(constant, placed, nullptr);
-    return placed;
-  };
+DeviceMemory::DeviceMemory(const std::shared_ptr<Ep>& ep, const OrtMemoryInfo* memory) {
+  if (memory != nullptr) allocator_ = MakeAllocator(ep, *memory);
+  if (allocator_ != nullptr) transfer_ = MakeTransfer(ep);
+}
+
+Tensor DeviceMemory::Placed(const Tensor& constant) const {
+  if (allocator_ == nullptr) return constant;
+  void* buffer = allocator_->Allocate(constant.byte_size());
+  if (buffer == nullptr) return Tensor::View(constant.type(), constant.shape(), nullptr, allocator_->memory());
+  const std::shared_ptr<void> owner(buffer, [allocator = allocator_](void* memory) { allocator->Free(memory); });
+  Tensor placed = Tensor::Share(constant.type(), constant.shape(), buffer, owner, allocator_->memory());
+  transfer_->Copy(constant, placed, nullptr);
+  return placed;
 }
 
 }  // namespace tessera::plugin

@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "plugin/compiled_kernel.h"
 #include "plugin/ep.h"
 #include "tessera/provider/execution_provider.h"
 
@@ -16,7 +15,19 @@ std::unique_ptr<Allocator> MakeAllocator(const std::shared_ptr<Ep>& ep, const Or
 /// Throws Error where the library has memory of its own and no way to copy there.
 std::unique_ptr<DataTransfer> MakeTransfer(const std::shared_ptr<Ep>& ep);
 
-/// Copies of constants in the provider's memory; null: they stay where they are.
-PlaceConstant ConstantsIn(const std::shared_ptr<Ep>& ep, const OrtMemoryInfo* memory);
+/// The provider's memory for what its kernels keep. Copies share it.
+class DeviceMemory {
+ public:
+  /// `memory` null: it is the host's.
+  DeviceMemory(const std::shared_ptr<Ep>& ep, const OrtMemoryInfo* memory);
+
+  Allocator* allocator() const noexcept { return allocator_.get(); }  // null: the host's
+  /// A constant there; itself where that is the host.
+  Tensor Placed(const Tensor& constant) const;
+
+ private:
+  std::shared_ptr<Allocator> allocator_;
+  std::shared_ptr<DataTransfer> transfer_;
+};
 
 }  // namespace tessera::plugin

@@ -146,11 +146,11 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
   if (context.context_nodes != nullptr) context.context_nodes->resize(subgraphs.size());
   std::vector<SubgraphToCompile> compiled;
   std::vector<size_t> places;
-  const PlaceConstant place = ConstantsIn(ep_, device_memory_);
+  const DeviceMemory memory(ep_, device_memory_);
   for (size_t i = 0; i < subgraphs.size(); ++i) {
     const Claim& claim = claims_.at(static_cast<size_t>(subgraphs[i].tag));
     if (claim.single) {
-      kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_, place);
+      kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_, memory);
     } else {
       RequireMayCompile(subgraphs[i].graph);
       compiled.push_back({*subgraphs[i].fused_node, subgraphs[i].graph, claim.drops_constants});
@@ -160,7 +160,7 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
   if (compiled.empty()) return kernels;
   std::vector<ContextNode> nodes;
   std::vector<std::unique_ptr<Kernel>> made =
-      CompileGraphs(ep_, compiled, facts_, place, context.context_nodes == nullptr ? nullptr : &nodes);
+      CompileGraphs(ep_, compiled, facts_, memory, context.context_nodes == nullptr ? nullptr : &nodes);
   for (size_t k = 0; k < made.size(); ++k) {
     kernels[places[k]] = std::move(made[k]);
     if (context.context_nodes != nullptr) (*context.context_nodes)[places[k]] = std::move(nodes[k]);

@@ -74,6 +74,11 @@ class SingleNodeInfo final : public KernelInfo {
   const SessionServices& services_;
 };
 
+bool OnHost(const std::map<size_t, OrtMemType>& memory, size_t i) {
+  const auto found = memory.find(i);
+  return found != memory.end() && found->second != OrtMemTypeDefault;
+}
+
 /// Libraries look at a kernel's node as long as the kernel lives.
 struct KeptInfo {
   KeptInfo(const GraphViewer& graph, const ExecutionProvider& provider, const SessionServices& services,
@@ -86,6 +91,18 @@ struct KeptInfo {
   const OrtKernelInfo shown;
 };
 
+std::unique_ptr<const KeptInfo> KeepInfo(const Ep& ep, const OrtKernelDef& def, const ExecutionProvider& provider,
+                                         const GraphViewer& graph, const SessionServices& services,
+                                         const DeviceMemory& memory) {
+  const auto place = [&](size_t input, const Tensor& constant) {
+    return OnHost(def.input_memory, input) ? constant : memory.Placed(constant);
+  };
+  return std::make_unique<const KeptInfo>(
+      graph, provider, services,
+      c_abi::KernelServices{
+          .logger = &ep.logger(), .config = &ep.config(), .device = memory.allocator(), .ep = ep.get(), .place = place});
+}
+
 struct ReleaseImpl {
   void operator()(OrtKernelImpl* impl) const noexcept {
     Quietly([&] { c_abi::ReleaseKernelImpl(impl); });
@@ -94,11 +111,6 @@ struct ReleaseImpl {
 using OwnedImpl = std::unique_ptr<OrtKernelImpl, ReleaseImpl>;
 
 const Node& NodeOf(const GraphViewer& graph) { return graph.node(graph.nodes().front()); }
-
-bool OnHost(const std::map<size_t, OrtMemType>& memory, size_t i) {
-  const auto found = memory.find(i);
-  return found != memory.end() && found->second != OrtMemTypeDefault;
-}
 
 /// The kernel's definition in terms of the part that holds its node. Throws Error where one value would have to lie in two
 /// memories.
@@ -124,23 +136,15 @@ KernelDef OperandsOf(const OrtKernelDef& def, const GraphViewer& graph) {
 
 class RegistryKernel final : public Kernel {
  public:
-  RegistryKernel(std::shared_ptr<Ep> ep, std::unique_ptr<const KeptInfo> info, OwnedImpl impl, const OrtKernelDef& def,
-                 const PlaceConstant& place)
+  RegistryKernel(std::shared_ptr<Ep> ep, DeviceMemory memory, std::unique_ptr<const KeptInfo> info, OwnedImpl impl,
+                 const OrtKernelDef& def)
       : ep_(std::move(ep)),
+        memory_(std::move(memory)),
         info_(std::move(info)),
         impl_(std::move(impl)),
         outputs_(graph(), NodeOf(graph()).outputs, NodeOf(graph()).Label(&graph())),
         inputs_(PlacesOf(NodeOf(graph()).inputs, graph().inputs())),
         operands_(OperandsOf(def, graph())) {
-    const Node& node = NodeOf(graph());
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const Tensor* constant = node.inputs[i] == kNone ? nullptr : graph().constant(node.inputs[i]);
-      if (constant == nullptr) {
-        constants_.emplace_back();
-      } else {
-        constants_.push_back(OrtValue(OnHost(def.input_memory, i) ? *constant : place(*constant)));
-      }
-    }
     Prepack();
   }
 
@@ -151,8 +155,8 @@ class RegistryKernel final : public Kernel {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (inputs_[i] >= 0) {
         inputs[i] = context.input_value(static_cast<size_t>(inputs_[i]));
-      } else if (!constants_[i].is_none()) {
-        inputs[i] = &constants_[i];
+      } else if (const OrtValue& constant = ConstantAt(i); !constant.is_none()) {
+        inputs[i] = &constant;
       }
     }
     OrtKernelContext run(context, inputs.values(), outputs_.places(), ep_->logger(), SyncStreamOf(context.stream()));
@@ -162,19 +166,22 @@ class RegistryKernel final : public Kernel {
 
  private:
   const GraphViewer& graph() const noexcept { return info_->info.graph(); }
+  /// None where the input is computed.
+  const OrtValue& ConstantAt(size_t input) const noexcept { return info_->shown.node->inputs[input].constant; }
 
   /// The kernel may make a form of its own of what does not change; it is given that all the same.
   void Prepack() {
     if (impl_->ort_version_supported < kFirstWithPrepack || impl_->PrePackWeight == nullptr) return;
-    for (size_t i = 0; i < constants_.size(); ++i) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
       bool packed = false;
-      if (constants_[i].is_none()) continue;
-      ThrowIfFailed(Call(impl_->PrePackWeight, impl_.get(), &constants_[i], static_cast<int>(i), &c_abi::DefaultAllocator(),
+      if (ConstantAt(i).is_none()) continue;
+      ThrowIfFailed(Call(impl_->PrePackWeight, impl_.get(), &ConstantAt(i), static_cast<int>(i), &c_abi::DefaultAllocator(),
                          nullptr, &packed));
     }
   }
 
   const std::shared_ptr<Ep> ep_;
+  const DeviceMemory memory_;
   const std::unique_ptr<const KeptInfo> info_;
   const OwnedImpl impl_;
   const Outputs outputs_;
@@ -192,7 +199,7 @@ const OrtKernelRegistry* RegistryOf(const Ep& ep) {
 }
 
 const OrtKernelRegistry::Kernel* FindKernel(const OrtKernelRegistry& registry, const GraphViewer& graph, const Node& node) {
-  const onnx::OpSchema* schema = FindSchema(node);
+  const onnx::OpSchema* schema = FindSchemaBehindLayout(node);
   for (const OrtKernelRegistry::Kernel& kernel : registry.kernels) {
     const OrtKernelDef& def = kernel.def;
     if (def.op_type != node.op_type || def.domain != node.domain) continue;
@@ -206,21 +213,20 @@ const OrtKernelRegistry::Kernel* FindKernel(const OrtKernelRegistry& registry, c
 
 std::unique_ptr<Kernel> MakeRegistryKernel(const std::shared_ptr<Ep>& ep, const ExecutionProvider& provider,
                                            const GraphViewer& graph, const SessionServices& services,
-                                           const PlaceConstant& place) {
+                                           const DeviceMemory& memory) {
   const OrtKernelRegistry* registry = RegistryOf(*ep);
   const Node& node = graph.node(graph.nodes().front());
   const OrtKernelRegistry::Kernel* kernel = registry == nullptr ? nullptr : FindKernel(*registry, graph, node);
   Require(kernel != nullptr, "the library claims {} as a single node, and its registry has no kernel for it",
           node.Label(&graph));
-  auto info = std::make_unique<const KeptInfo>(
-      graph, provider, services, c_abi::KernelServices{.logger = &ep->logger(), .config = &ep->config(), .ep = ep->get()});
+  std::unique_ptr<const KeptInfo> info = KeepInfo(*ep, kernel->def, provider, graph, services, memory);
   OrtKernelImpl* impl = nullptr;
   const OrtStatusPtr status = kernel->create(kernel->state, &info->shown, &impl);
   OwnedImpl owned(impl);
   ThrowIfFailed(status);
   Require(impl != nullptr && impl->Compute != nullptr && impl->Release != nullptr,
           "the library made no kernel for {}, or one without Compute or Release", node.Label(&graph));
-  return std::make_unique<RegistryKernel>(ep, std::move(info), std::move(owned), kernel->def, place);
+  return std::make_unique<RegistryKernel>(ep, memory, std::move(info), std::move(owned), kernel->def);
 }
 
 }  // namespace tessera::plugin

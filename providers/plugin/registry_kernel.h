@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "bindings/c/ep/kernel_registry.h"
-#include "plugin/compiled_kernel.h"
 #include "plugin/ep.h"
+#include "plugin/memory.h"
 #include "tessera/provider/execution_provider.h"
 
 namespace tessera::plugin {
@@ -20,6 +20,6 @@ const OrtKernelRegistry::Kernel* FindKernel(const OrtKernelRegistry& registry, c
 /// The kernel for the one node of `graph`. Throws Error where the registry has none for it, and with what the library says.
 std::unique_ptr<Kernel> MakeRegistryKernel(const std::shared_ptr<Ep>& ep, const ExecutionProvider& provider,
                                            const GraphViewer& graph, const SessionServices& services,
-                                           const PlaceConstant& place);
+                                           const DeviceMemory& memory);
 
 }  // namespace tessera::plugin

@@ -4,6 +4,7 @@
 
 #include "graph/microsoft/schemas.h"
 #include "graph/onnx_schemas.h"
+#include "graph/private_names.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera {
@@ -36,9 +37,13 @@ const onnx::OpSchema* FindSchema(const std::string& op_type, int opset, const st
 
 const onnx::OpSchema* FindSchema(const Node& node) { return FindSchema(node.op_type, node.since_version, node.domain); }
 
+const onnx::OpSchema* FindSchemaBehindLayout(const Node& node) {
+  return node.domain == kChannelsLastDomain ? FindSchema(node.op_type, node.since_version, "") : FindSchema(node);
+}
+
 std::vector<Attribute> DefaultAttributes(const Node& node) {
   std::vector<Attribute> defaults;
-  const onnx::OpSchema* schema = FindSchema(node);
+  const onnx::OpSchema* schema = FindSchemaBehindLayout(node);
   if (schema == nullptr) return defaults;
   for (const auto& [name, attribute] : schema->attributes()) {
     if (attribute.required || node.FindAttribute(name) != nullptr) continue;

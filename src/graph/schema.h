@@ -22,6 +22,10 @@ const onnx::OpSchema* FindSchema(const std::string& op_type, int opset, const st
 /// The same of a node's operator and version.
 const onnx::OpSchema* FindSchema(const Node& node);
 
+/// The schema that says which attributes a node has, and which types its values: ONNX's, too, for operators with channels
+/// last.
+const onnx::OpSchema* FindSchemaBehindLayout(const Node& node);
+
 /// The attributes that a node leaves out and its schema has a number or a text for, or a list of them; by name.
 std::vector<Attribute> DefaultAttributes(const Node& node);
 

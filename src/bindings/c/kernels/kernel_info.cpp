@@ -15,12 +15,15 @@ namespace {
 
 KernelNode::Value ValueAt(const GraphViewer& graph, ValueIndex index) {
   if (index == kNone) return {};
-  KernelNode::Value value{MadeValue(graph.graph(), index).name, graph.value(index).type, {}};
-  if (const Tensor* constant = graph.constant(index); constant != nullptr) value.constant = OrtValue(Tensor(*constant));
-  return value;
+  return {MadeValue(graph.graph(), index).name, graph.value(index).type, {}};
 }
 
-std::shared_ptr<const KernelNode> NodeOf(const KernelInfo& info) {
+KernelServices WithoutPlace(KernelServices services) {
+  services.place = nullptr;
+  return services;
+}
+
+std::shared_ptr<const KernelNode> NodeOf(const KernelInfo& info, const KernelServices& services) {
   const Node& node = info.node();
   auto made = std::make_shared<KernelNode>();
   made->name = node.name;
@@ -31,7 +34,11 @@ std::shared_ptr<const KernelNode> NodeOf(const KernelInfo& info) {
     if (!std::holds_alternative<std::shared_ptr<Graph>>(attribute.value)) made->attributes.push_back(attribute);
   }
   for (Attribute& attribute : DefaultAttributes(node)) made->attributes.push_back(std::move(attribute));
-  for (const ValueIndex index : node.inputs) made->inputs.push_back(ValueAt(info.graph(), index));
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    KernelNode::Value& value = made->inputs.emplace_back(ValueAt(info.graph(), node.inputs[i]));
+    const Tensor* constant = node.inputs[i] == kNone ? nullptr : info.graph().constant(node.inputs[i]);
+    if (constant != nullptr) value.constant = OrtValue(services.place ? services.place(i, *constant) : Tensor(*constant));
+  }
   for (const ValueIndex index : node.outputs) made->outputs.push_back(ValueAt(info.graph(), index));
   return made;
 }
@@ -55,7 +62,10 @@ OrtTypeInfo* TypeIn(const KernelNode& node, const KernelNode::Value& value) {
 }  // namespace tessera::c_abi
 
 OrtKernelInfo::OrtKernelInfo(const tessera::KernelInfo& info, const tessera::c_abi::KernelServices& its_services)
-    : node(tessera::c_abi::NodeOf(info)), services(its_services), host(info.allocator()), creation(&info) {}
+    : node(tessera::c_abi::NodeOf(info, its_services)),
+      services(tessera::c_abi::WithoutPlace(its_services)),
+      host(info.allocator()),
+      creation(&info) {}
 
 namespace tessera::c_abi {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +19,8 @@ struct KernelServices {
   const std::map<std::string, std::string, std::less<>>* config = nullptr;  // the session's entries
   Allocator* device = nullptr;                                              // null: the provider's memory is the host's
   const OrtEp* ep = nullptr;                                                // null: the kernel is of no library's provider
+  /// A constant input where the kernel reads it; null: where it is. Only for the kernel's creation.
+  std::function<Tensor(size_t input, const Tensor& constant)> place = nullptr;
 };
 
 /// What a kernel's node is, in terms that outlive the graph.

@@ -14,7 +14,7 @@ const OrtNode& ViewedNode(const OrtNode* node) { return Given(node, "the node");
 
 /// Whether the operator has an attribute of that name that nodes may leave out.
 bool MayBeLeftOut(const Node& node, const std::string& attribute) {
-  const onnx::OpSchema* schema = FindSchema(node);
+  const onnx::OpSchema* schema = FindSchemaBehindLayout(node);
   if (schema == nullptr) return false;
   const auto found = schema->attributes().find(attribute);
   return found != schema->attributes().end() && !found->second.required;
