@@ -11,7 +11,7 @@ namespace tessera::python {
 namespace {
 
 using Owned = std::unique_ptr<OrtSessionOptions, void (*)(OrtSessionOptions*)>;
-using Options = nb::class_<PySessionOptions>;
+using Options = Locked<PySessionOptions>;
 
 /// Programs set switches to numbers, too.
 bool Truth(nb::handle value) {
@@ -273,7 +273,7 @@ void BindAdapter(nb::module_& module) {
 }
 
 void BindRunOptions(nb::module_& module) {
-  nb::class_<PyRunOptions> run(module, "RunOptions", "How a run, or several, are done.");
+  Locked<PyRunOptions> run(module, "RunOptions", "How a run, or several, are done.");
   run.def(nb::init<>());
   run.def_prop_rw(
       "log_severity_level", [](const PyRunOptions& self) { return self.options.log_severity; },
