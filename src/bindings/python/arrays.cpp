@@ -198,7 +198,10 @@ Value Borrow(nb::handle object, const TypeInfo& declared, nb::object& keep) {
     return ViewOf(keep);
   }
   if (const Value* value = ValueIn(object)) return *value;
-  if (object.is_none() && declared.kind != ValueKind::kTensor) return {};
+  if (object.is_none()) {
+    if (declared.kind != ValueKind::kTensor) return {};
+    throw Error(ErrorCode::kInvalidArgument, "None is given for an input that is a tensor");
+  }
   if (declared.kind == ValueKind::kOptional) return Borrow(object, *declared.inner, keep);
   if (declared.kind == ValueKind::kMap && IsMapping(object)) return MapFrom(object, declared);
   if (declared.kind == ValueKind::kSequence) return SequenceFrom(object, declared);

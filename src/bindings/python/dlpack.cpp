@@ -87,6 +87,8 @@ void EndCapsule(PyObject* capsule) {
 
 bool IsContiguous(const DlTensor& tensor) noexcept {
   if (tensor.strides == nullptr) return true;
+  for (int32_t i = 0; i < tensor.rank; ++i)
+    if (tensor.shape[i] == 0) return true;
   int64_t expected = 1;
   for (int32_t i = tensor.rank; i-- > 0;) {
     if (tensor.shape[i] != 1 && tensor.strides[i] != expected) return false;

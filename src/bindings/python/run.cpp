@@ -1,6 +1,7 @@
 // Runs: what is fed, without copies, and what comes out.
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/small_array.h"
@@ -16,8 +17,11 @@ constexpr size_t kInline = 16;  // inputs or outputs without touching the heap
 /// A name's characters, which live as long as the object; they may be handed to the C ABI.
 const char* CharactersOf(PyObject* name) {
   if (!PyUnicode_Check(name)) throw nb::type_error("names of inputs and outputs are str");
-  const char* characters = PyUnicode_AsUTF8(name);
+  Py_ssize_t size = 0;
+  const char* characters = PyUnicode_AsUTF8AndSize(name, &size);
   if (characters == nullptr) nb::raise_python_error();
+  if (std::strlen(characters) != static_cast<size_t>(size))
+    throw Error(ErrorCode::kInvalidArgument, "a name has a character 0, behind '" + std::string(characters) + "'");
   return characters;
 }
 
@@ -71,7 +75,9 @@ class Wanted {
 nb::object DictOf(nb::handle feed) {
   if (PyDict_Check(feed.ptr())) [[likely]]
     return nb::borrow(feed);
-  return nb::steal(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyDict_Type), feed.ptr()));
+  PyObject* made = PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyDict_Type), feed.ptr());
+  if (made == nullptr) nb::raise_python_error();
+  return nb::steal(made);
 }
 
 /// What a run is fed: values that look at the program's arrays, which are kept until it ends.

@@ -27,6 +27,8 @@ from tessera._core import (
     OrtAllocatorType,
     OrtDevice,
     OrtDeviceMemoryType,
+    OrtEpAssignedNode,
+    OrtEpAssignedSubgraph,
     OrtEpDevice,
     OrtExecutionProviderDevicePolicy,
     OrtHardwareDevice,
