@@ -145,6 +145,9 @@ each(
     chooses=lambda ort, s: options_that_choose(ort),
     input_devices=lambda ort, s: [device.ep_name for device in s.get_input_epdevices()],
     memories=lambda ort, s: [[m.name, m.device_id] for m in s.get_input_memory_infos() + s.get_output_memory_infos()],
+    assigned=lambda ort, s: assigned(ort, models.add()),
+    assigned_each=lambda ort, s: assigned(ort, models.perceptron().SerializeToString()),
+    assigned_unrecorded=lambda ort, s: s.get_provider_graph_assignment_info(),
     metadata=lambda ort, s: metadata_of(session(ort, models.add())),
     profile_none=lambda ort, s: s.end_profiling(),
     disabled_optimizers=lambda ort, s: session(ort, models.identity(), disabled_optimizers=["ConstantFolding"]).run(
@@ -323,6 +326,14 @@ def options_that_choose(ort):
     by_function.set_provider_selection_policy_delegate(lambda devices, model, runtime, most: devices)
     by_policy.set_provider_selection_policy(ort.OrtExecutionProviderDevicePolicy.PREFER_CPU)
     return [ort.SessionOptions().has_providers(), by_function.has_providers(), by_policy.has_providers()]
+
+
+def assigned(ort, model):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    parts = session(ort, model, sess_options=options).get_provider_graph_assignment_info()
+    return [[part.ep_name, [[n.name, n.domain, n.op_type] for n in part.get_nodes()]] for part in parts]
 
 
 def metadata_of(s):

@@ -20,7 +20,7 @@ needs_genuine = pytest.mark.skipif(not HAS_GENUINE, reason="ONNX Runtime's packa
 
 def run_python(*arguments: str, **environment: str) -> str:
     """What another Python process prints; it fails the test where that fails."""
-    variables = {**os.environ, **environment}
+    variables = {**os.environ, "ORT_DISABLE_TELEMETRY": "1", **environment}
     done = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, env=variables, cwd=HERE, timeout=600, check=False
     )

@@ -263,3 +263,11 @@ def test_stub_names_what_is_there() -> None:
             stubbed |= {name.asname for name in node.names if name.asname == name.name}
     there = {name for name in dir(ort._core) if not name.startswith("_")}
     assert {name for name in stubbed if not name.startswith("_")} == there
+
+
+def test_all_names_are_exported() -> None:
+    import types
+
+    there = {name for name, value in vars(ort).items() if name[0] != "_" and not isinstance(value, types.ModuleType)}
+    assert set(ort.__all__) == there | {"__version__"}
+    assert len(ort.__all__) == len(set(ort.__all__))

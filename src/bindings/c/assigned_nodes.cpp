@@ -10,8 +10,9 @@ namespace tessera::c_abi {
 AssignedNodes::AssignedNodes(const PlacementReport& placement) {
   const PlacementReport::NodeEntry* before = nullptr;
   for (const PlacementReport::NodeEntry& node : placement.nodes) {
-    const bool same = before != nullptr && before->provider == node.provider && before->fused_into == node.fused_into &&
-                      before->graph == node.graph;
+    // As ONNX Runtime lists them: a node that runs by itself is a part by itself.
+    const bool same = before != nullptr && !node.fused_into.empty() && before->fused_into == node.fused_into &&
+                      before->provider == node.provider && before->graph == node.graph;
     if (!same) {
       parts.push_back(std::make_unique<OrtEpAssignedSubgraph>());
       parts.back()->provider = node.provider;

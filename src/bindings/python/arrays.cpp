@@ -4,6 +4,7 @@
 #include <numpy/arrayobject.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "bindings/python/element_types.h"
@@ -16,11 +17,11 @@ namespace {
 
 /// numpy takes longer to import than all of this module: it is asked for with the first array.
 void LoadNumpy() {
-  static bool loaded = false;
-  if (loaded) [[likely]]
+  static std::atomic<bool> loaded = false;
+  if (loaded.load(std::memory_order_acquire)) [[likely]]
     return;
-  if (_import_array() < 0) nb::raise_python_error();
-  loaded = true;
+  if (_import_array() < 0) nb::raise_python_error();  // by two threads at once: both find the same
+  loaded.store(true, std::memory_order_release);
 }
 
 PyArrayObject* ArrayIn(nb::handle object) noexcept { return reinterpret_cast<PyArrayObject*>(object.ptr()); }
@@ -73,8 +74,8 @@ Tensor StringsIn(PyArrayObject* array) {
   auto* const* elements = static_cast<PyObject**>(PyArray_DATA(ArrayIn(objects)));
   const bool bytes = PyArray_TYPE(array) == NPY_STRING;
   for (std::string& text : tensor.mutable_values<std::string>()) {
-    PyObject* element = *elements++;
-    text = bytes ? BytesOf(element) : TextOf(element);
+    const nb::object element = nb::borrow(*elements++);  // its str() may run anything
+    text = bytes ? BytesOf(element.ptr()) : TextOf(element.ptr());
   }
   return tensor;
 }
@@ -117,7 +118,9 @@ Value SequenceFrom(nb::handle object, const TypeInfo& declared) {
 Value MapFrom(nb::handle object, const TypeInfo& declared) {
   Map map;
   map.value_type = *declared.inner;
-  const auto dict = nb::cast<nb::dict>(object);
+  PyObject* copy = PyDict_Copy(object.ptr());  // which nobody changes meanwhile
+  if (copy == nullptr) nb::raise_python_error();
+  const auto dict = nb::steal<nb::dict>(copy);
   map.keys = Tensor(declared.element, Shape{static_cast<int64_t>(dict.size())});
   size_t i = 0;
   for (const auto& [key, value] : dict) {
@@ -195,7 +198,10 @@ Value Borrow(nb::handle object, const TypeInfo& declared, nb::object& keep) {
     return ViewOf(keep);
   }
   if (const Value* value = ValueIn(object)) return *value;
-  if (object.is_none() && declared.kind != ValueKind::kTensor) return {};
+  if (object.is_none()) {
+    if (declared.kind != ValueKind::kTensor) return {};
+    throw Error(ErrorCode::kInvalidArgument, "None is given for an input that is a tensor");
+  }
   if (declared.kind == ValueKind::kOptional) return Borrow(object, *declared.inner, keep);
   if (declared.kind == ValueKind::kMap && IsMapping(object)) return MapFrom(object, declared);
   if (declared.kind == ValueKind::kSequence) return SequenceFrom(object, declared);

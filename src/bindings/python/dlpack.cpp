@@ -87,6 +87,8 @@ void EndCapsule(PyObject* capsule) {
 
 bool IsContiguous(const DlTensor& tensor) noexcept {
   if (tensor.strides == nullptr) return true;
+  for (int32_t i = 0; i < tensor.rank; ++i)
+    if (tensor.shape[i] == 0) return true;
   int64_t expected = 1;
   for (int32_t i = tensor.rank; i-- > 0;) {
     if (tensor.shape[i] != 1 && tensor.strides[i] != expected) return false;
@@ -129,6 +131,7 @@ nb::object ToDlpack(const Tensor& tensor) {
 Value FromDlpack(nb::handle object, bool is_bool) {
   const nb::object capsule =
       PyCapsule_CheckExact(object.ptr()) ? nb::borrow(object) : nb::object(object.attr("__dlpack__")());
+  const Exclusive taken(capsule);  // once only
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor") == 0)
     throw nb::value_error("the capsule holds no tensor that could be taken; ask for a new one with __dlpack__()");
   auto* managed = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
@@ -145,10 +148,10 @@ Value FromDlpack(nb::handle object, bool is_bool) {
   // From here on the tensor is ours to end. Its deleter may need the interpreter, as torch's does.
   PyCapsule_SetName(capsule.ptr(), "used_dltensor");
   std::shared_ptr<void> owner(managed, [](void* held) {
-    auto* taken = static_cast<DlManagedTensor*>(held);
-    if (taken->deleter == nullptr || !InterpreterRuns()) return;
+    auto* ours = static_cast<DlManagedTensor*>(held);
+    if (ours->deleter == nullptr || !InterpreterRuns()) return;
     const PyGILState_STATE state = PyGILState_Ensure();
-    taken->deleter(taken);
+    ours->deleter(ours);
     PyGILState_Release(state);
   });
   return Tensor::Share(type, shape, data, std::move(owner));

@@ -30,6 +30,59 @@ inline std::shared_ptr<void> Owner(nb::object object) {
           }};
 }
 
+/// A class whose methods and properties exclude each other for one object where the interpreter has no lock of its own.
+/// Where it has one, that does it.
+template <class T>
+class Locked : public nb::class_<T> {
+  using Base = nb::class_<T>;
+
+ public:
+  using Base::Base;
+  template <class Function, class... Extra>
+  Locked& def(const char* name, Function&& function, const Extra&... extra) {
+    Base::def(name, std::forward<Function>(function), extra..., nb::lock_self());
+    return *this;
+  }
+  template <class... Arguments, class... Extra>
+  Locked& def(nb::init<Arguments...> init, const Extra&... extra) {
+    Base::def(std::move(init), extra...);
+    return *this;
+  }
+  template <class Getter, class... Extra>
+  Locked& def_prop_ro(const char* name, Getter&& getter, const Extra&... extra) {
+    Base::def_prop_ro(name, std::forward<Getter>(getter), extra..., nb::lock_self());
+    return *this;
+  }
+  template <class Getter, class Setter, class... Extra>
+  Locked& def_prop_rw(const char* name, Getter&& getter, Setter&& setter, const Extra&... extra) {
+    Base::def_prop_rw(name, std::forward<Getter>(getter), std::forward<Setter>(setter), extra..., nb::lock_self());
+    return *this;
+  }
+  template <class C, class D, class... Extra>
+  Locked& def_rw(const char* name, D C::* member, const Extra&... extra) {
+    Base::def_rw(name, member, extra..., nb::lock_self());
+    return *this;
+  }
+};
+
+/// Excludes other threads from an object of the interpreter's, where it has no lock of its own.
+class Exclusive {
+ public:
+#ifdef Py_GIL_DISABLED
+  explicit Exclusive(nb::handle object) { PyCriticalSection_Begin(&section_, object.ptr()); }
+  ~Exclusive() { PyCriticalSection_End(&section_); }
+
+ private:
+  PyCriticalSection section_;
+#else
+  explicit Exclusive(nb::handle /*object*/) {}
+  ~Exclusive() {}
+#endif
+ public:
+  Exclusive(const Exclusive&) = delete;
+  Exclusive& operator=(const Exclusive&) = delete;
+};
+
 /// An object to be copied and destroyed without the lock.
 class Held {
  public:

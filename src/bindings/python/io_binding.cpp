@@ -4,6 +4,8 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <mutex>
+
 #include "bindings/c/memory_info.h"
 #include "bindings/python/arrays.h"
 #include "bindings/python/device.h"
@@ -22,14 +24,25 @@ class PyIoBinding {
   PyIoBinding& operator=(const PyIoBinding&) = delete;
 
   OrtIoBinding* get() const noexcept { return binding_; }
+  /// For whoever calls with what get() returns: threads that share a binding wait for each other, without the interpreter.
+  std::unique_lock<std::recursive_mutex> Alone() const {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) [[unlikely]] {
+      const nb::gil_scoped_release unlocked;
+      lock.lock();
+    }
+    return lock;
+  }
   const Loaded& session() const noexcept { return *loaded_; }
 
   void BindInput(const std::string& name, const Value& value) {
     const OrtValue given(value);
+    const auto alone = Alone();
     CheckCall(Api().BindInput(binding_, name.c_str(), &given));
   }
   void BindOutput(const std::string& name, const Value& value) {
     const OrtValue given(value);
+    const auto alone = Alone();
     CheckCall(Api().BindOutput(binding_, name.c_str(), &given));
   }
   void BindOutputTo(const std::string& name, const MemoryInfo& memory) {
@@ -43,6 +56,7 @@ class PyIoBinding {
                                           memory.device_id, OrtDeviceMemoryType_DEFAULT, 0, OrtDeviceAllocator, &made));
       info = made;
     }
+    const auto alone = Alone();
     OrtStatus* status = Api().BindOutputToDevice(binding_, name.c_str(), info);
     Api().ReleaseMemoryInfo(made);
     CheckCall(status);
@@ -51,6 +65,8 @@ class PyIoBinding {
  private:
   std::shared_ptr<Loaded> loaded_;
   OrtIoBinding* binding_ = nullptr;
+  /// Recursive: what is bound no more may end in any code of Python's, which may use the binding.
+  mutable std::recursive_mutex mutex_;
 };
 
 using Binding = nb::class_<PyIoBinding>;
@@ -75,6 +91,7 @@ std::vector<HeldValue> Outputs(const PyIoBinding& self) {
   CheckCall(Api().GetAllocatorWithDefaultOptions(&allocator));
   OrtValue** values = nullptr;
   size_t count = 0;
+  const auto alone = self.Alone();
   CheckCall(Api().GetBoundOutputValues(self.get(), allocator, &values, &count));
   std::vector<HeldValue> outputs;
   outputs.reserve(count);
@@ -106,10 +123,22 @@ void Run(const PySession& self, const PyIoBinding& binding, nb::handle run_optio
   const OrtRunOptions* options = OptionsIn(run_options);
   OrtStatus* status = nullptr;
   {
+    const auto alone = binding.Alone();
     const nb::gil_scoped_release unlocked;
     status = Api().RunWithBinding(session->session, options, binding.get());
   }
   CheckCall(status);
+}
+
+void SynchronizeInputs(OrtIoBinding* binding) { CheckCall(Api().SynchronizeBoundInputs(binding)); }
+void SynchronizeOutputs(OrtIoBinding* binding) { CheckCall(Api().SynchronizeBoundOutputs(binding)); }
+void ClearInputs(OrtIoBinding* binding) { Api().ClearBoundInputs(binding); }
+void ClearOutputs(OrtIoBinding* binding) { Api().ClearBoundOutputs(binding); }
+
+template <void (*Function)(OrtIoBinding*)>
+void Call(PyIoBinding& self) {
+  const auto alone = self.Alone();
+  Function(self.get());
 }
 
 void BindInputs(Binding& binding) {
@@ -164,10 +193,10 @@ void BindIoBinding(nb::module_& module) {
   binding.def_prop_ro("_iobinding", [](nb::object self) { return self; });
   BindInputs(binding);
   BindOutputs(binding);
-  binding.def("synchronize_inputs", [](const PyIoBinding& self) { CheckCall(Api().SynchronizeBoundInputs(self.get())); });
-  binding.def("synchronize_outputs", [](const PyIoBinding& self) { CheckCall(Api().SynchronizeBoundOutputs(self.get())); });
-  binding.def("clear_binding_inputs", [](PyIoBinding& self) { Api().ClearBoundInputs(self.get()); });
-  binding.def("clear_binding_outputs", [](PyIoBinding& self) { Api().ClearBoundOutputs(self.get()); });
+  binding.def("synchronize_inputs", &Call<SynchronizeInputs>);
+  binding.def("synchronize_outputs", &Call<SynchronizeOutputs>);
+  binding.def("clear_binding_inputs", &Call<ClearInputs>);
+  binding.def("clear_binding_outputs", &Call<ClearOutputs>);
   binding.def(
       "get_outputs", [](const PyIoBinding& self) { return Listed(Outputs(self)); },
       "Results of the last run, as OrtValues.");

@@ -74,6 +74,54 @@ OrtModelMetadata MetadataOf(const PySession& self) {
   return copy;
 }
 
+/// Copies: what the C ABI lists belongs to the session.
+struct AssignedNode {
+  std::string name, domain, op_type;
+};
+struct AssignedSubgraph {
+  std::string provider;
+  std::vector<AssignedNode> nodes;
+};
+
+AssignedNode CopyOf(const OrtEpAssignedNode& node) {
+  const char *name = nullptr, *domain = nullptr, *op_type = nullptr;
+  Check(Api().EpAssignedNode_GetName(&node, &name));
+  Check(Api().EpAssignedNode_GetDomain(&node, &domain));
+  Check(Api().EpAssignedNode_GetOperatorType(&node, &op_type));
+  return {name, domain, op_type};
+}
+
+AssignedSubgraph CopyOf(const OrtEpAssignedSubgraph& part) {
+  const char* provider = nullptr;
+  Check(Api().EpAssignedSubgraph_GetEpName(&part, &provider));
+  const OrtEpAssignedNode* const* nodes = nullptr;
+  size_t count = 0;
+  Check(Api().EpAssignedSubgraph_GetNodes(&part, &nodes, &count));
+  AssignedSubgraph copy{provider, {}};
+  for (size_t i = 0; i < count; ++i) copy.nodes.push_back(CopyOf(*nodes[i]));
+  return copy;
+}
+
+std::vector<AssignedSubgraph> AssignmentOf(const PySession& self) {
+  const std::shared_ptr<Loaded> loaded = self.loaded();
+  const OrtEpAssignedSubgraph* const* parts = nullptr;
+  size_t count = 0;
+  Check(Api().Session_GetEpGraphAssignmentInfo(loaded->session, &parts, &count));
+  std::vector<AssignedSubgraph> all;
+  for (size_t i = 0; i < count; ++i) all.push_back(CopyOf(*parts[i]));
+  return all;
+}
+
+void BindAssignment(nb::module_& module) {
+  auto node = nb::class_<AssignedNode>(module, "OrtEpAssignedNode", "A node that a provider runs.");
+  node.def_prop_ro("name", [](const AssignedNode& self) { return self.name; });
+  node.def_prop_ro("domain", [](const AssignedNode& self) { return self.domain; });
+  node.def_prop_ro("op_type", [](const AssignedNode& self) { return self.op_type; });
+  auto part = nb::class_<AssignedSubgraph>(module, "OrtEpAssignedSubgraph", "Nodes that a provider runs as one.");
+  part.def_prop_ro("ep_name", [](const AssignedSubgraph& self) { return self.provider; }, "The provider's name.");
+  part.def("get_nodes", [](const AssignedSubgraph& self) { return self.nodes; }, "The nodes.");
+}
+
 nb::list MemoryUseOf(const PySession& self) {
   nb::list list;
   for (const MemoryUse& use : self.loaded()->core().memory_use()) {
@@ -94,6 +142,7 @@ nb::list MemoryUseOf(const PySession& self) {
 void BindMetadata(nb::module_& module) {
   BindNodeArg(module);
   BindModelMetadata(module);
+  BindAssignment(module);
 }
 
 void BindReports(nb::class_<PySession>& session) {
@@ -114,6 +163,8 @@ void BindReports(nb::class_<PySession>& session) {
     const OptimizationReport& report = loaded->core().optimization();
     return form == "json" ? report.ToJson() : report.ToText();
   });
+  session.def("get_provider_graph_assignment_info", &AssignmentOf,
+              "Which provider runs which nodes, where \"session.record_ep_graph_assignment_info\" was set to \"1\".");
   session.def("memory_use", &MemoryUseOf, "Bytes that the session's allocators have given out, a dict for each memory.");
   session.def(
       "warnings", [](const PySession& self) { return self.loaded()->core().warnings(); },

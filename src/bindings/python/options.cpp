@@ -11,10 +11,12 @@ namespace tessera::python {
 namespace {
 
 using Owned = std::unique_ptr<OrtSessionOptions, void (*)(OrtSessionOptions*)>;
-using Options = nb::class_<PySessionOptions>;
+using Options = Locked<PySessionOptions>;
 
-/// Programs set switches to numbers, too.
+/// Programs set switches to numbers and None, too. What only is empty or not, as texts and lists, is none.
 bool Truth(nb::handle value) {
+  const PyNumberMethods* number = Py_TYPE(value.ptr())->tp_as_number;
+  if (number == nullptr || number->nb_bool == nullptr) throw nb::type_error("expected True or False");
   const int truth = PyObject_IsTrue(value.ptr());
   if (truth < 0) nb::raise_python_error();
   return truth != 0;
@@ -99,6 +101,7 @@ void BindThreads(Options& options) {
   options.def_prop_rw(
       "use_per_session_threads", [](const PySessionOptions& self) { return self.options->per_session_threads; },
       [](PySessionOptions& self, nb::handle own) { self.options->per_session_threads = Truth(own); },
+      nb::for_setter(nb::arg("value").none()),
       "False: the threads of set_global_thread_pool_sizes.");
   options.def_prop_rw(
       "execution_mode",
@@ -116,10 +119,12 @@ void BindMemory(Options& options) {
   options.def_prop_rw(
       "enable_cpu_mem_arena", [](const PySessionOptions& self) { return self.options->core.enable_arena; },
       [](PySessionOptions& self, nb::handle on) { self.options->core.enable_arena = Truth(on); },
+      nb::for_setter(nb::arg("value").none()),
       "Keeps memory for the next run.");
   options.def_prop_rw(
       "enable_mem_pattern", [](const PySessionOptions& self) { return self.options->core.enable_memory_pattern; },
       [](PySessionOptions& self, nb::handle on) { self.options->core.enable_memory_pattern = Truth(on); },
+      nb::for_setter(nb::arg("value").none()),
       "Plans what lies between operators as one block.");
   options.def_rw("enable_mem_reuse", &PySessionOptions::memory_reuse, "Accepted without effect: memory is reused.");
 }
@@ -136,6 +141,7 @@ void BindLog(Options& options) {
   options.def_prop_rw(
       "enable_profiling", [](const PySessionOptions& self) { return self.profiling; },
       [](PySessionOptions& self, nb::handle on) { self.profiling = Truth(on); },
+      nb::for_setter(nb::arg("value").none()),
       "Writes a trace of the load and the runs.");
   options.def_rw("profile_file_prefix", &PySessionOptions::profile_prefix, "The trace's path begins so; the time follows.");
 }
@@ -273,7 +279,7 @@ void BindAdapter(nb::module_& module) {
 }
 
 void BindRunOptions(nb::module_& module) {
-  nb::class_<PyRunOptions> run(module, "RunOptions", "How a run, or several, are done.");
+  Locked<PyRunOptions> run(module, "RunOptions", "How a run, or several, are done.");
   run.def(nb::init<>());
   run.def_prop_rw(
       "log_severity_level", [](const PyRunOptions& self) { return self.options.log_severity; },
@@ -339,7 +345,9 @@ Owned PySessionOptions::ForSession() const {
 
 const OrtRunOptions* OptionsIn(nb::handle run_options) {
   if (!run_options.is_valid() || run_options.is_none()) return nullptr;
-  return &nb::cast<const PyRunOptions&>(run_options).options;
+  const PyRunOptions* options = nullptr;
+  if (!nb::try_cast(run_options, options, false)) throw nb::type_error("the options of a run are RunOptions, or None");
+  return &options->options;
 }
 
 void BindOptions(nb::module_& module) {

@@ -1,7 +1,7 @@
 // Runs: what is fed, without copies, and what comes out.
 
 #include <algorithm>
-#include <thread>
+#include <cstring>
 #include <utility>
 
 #include "base/small_array.h"
@@ -17,8 +17,11 @@ constexpr size_t kInline = 16;  // inputs or outputs without touching the heap
 /// A name's characters, which live as long as the object; they may be handed to the C ABI.
 const char* CharactersOf(PyObject* name) {
   if (!PyUnicode_Check(name)) throw nb::type_error("names of inputs and outputs are str");
-  const char* characters = PyUnicode_AsUTF8(name);
+  Py_ssize_t size = 0;
+  const char* characters = PyUnicode_AsUTF8AndSize(name, &size);
   if (characters == nullptr) nb::raise_python_error();
+  if (std::strlen(characters) != static_cast<size_t>(size))
+    throw Error(ErrorCode::kInvalidArgument, "a name has a character 0, behind '" + std::string(characters) + "'");
   return characters;
 }
 
@@ -31,7 +34,7 @@ class Wanted {
         all_(names_.size() == 0 ? std::span<const char* const>(loaded.output_names) : std::span<const char* const>()),
         results_(names_.size() == 0 ? all_.size() : names_.size()),
         pointers_(results_.size()) {
-    for (size_t i = 0; i < names_.size(); ++i) names_[i] = CharactersOf(PySequence_Fast_GET_ITEM(held_.ptr(), i));
+    for (size_t i = 0; i < names_.size(); ++i) names_[i] = CharactersOf(PyTuple_GET_ITEM(held_.ptr(), i));
     for (size_t i = 0; i < results_.size(); ++i) pointers_[i] = &results_[i];
   }
   const char* const* names() noexcept { return all_.empty() ? names_.values().data() : all_.data(); }
@@ -52,15 +55,16 @@ class Wanted {
   static nb::object Names(nb::handle names) {
     if (names.is_none()) return {};
     if (PyUnicode_Check(names.ptr())) throw nb::type_error("the outputs are a list of names, not one name");
-    PyObject* sequence = PySequence_Fast(names.ptr(), "the outputs are a list of names, or None");
-    if (sequence == nullptr) nb::raise_python_error();
-    return nb::steal(sequence);
+    // A tuple, which keeps the names whatever other threads do to a list.
+    PyObject* tuple = PySequence_Tuple(names.ptr());
+    if (tuple == nullptr) nb::raise_python_error();
+    return nb::steal(tuple);
   }
   static size_t Count(const nb::object& names) noexcept {
-    return names.is_valid() ? static_cast<size_t>(PySequence_Fast_GET_SIZE(names.ptr())) : 0;
+    return names.is_valid() ? static_cast<size_t>(PyTuple_GET_SIZE(names.ptr())) : 0;
   }
 
-  nb::object held_;  // the list, whose strings the names are
+  nb::object held_;  // the tuple whose strings the names are
   SmallArray<const char*, kInline> names_;
   std::span<const char* const> all_;
   SmallArray<OrtValue, kInline> results_;
@@ -71,7 +75,9 @@ class Wanted {
 nb::object DictOf(nb::handle feed) {
   if (PyDict_Check(feed.ptr())) [[likely]]
     return nb::borrow(feed);
-  return nb::steal(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyDict_Type), feed.ptr()));
+  PyObject* made = PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyDict_Type), feed.ptr());
+  if (made == nullptr) nb::raise_python_error();
+  return nb::steal(made);
 }
 
 /// What a run is fed: values that look at the program's arrays, which are kept until it ends.
@@ -84,19 +90,7 @@ class Feed {
         keep_(count_),
         values_(count_),
         pointers_(count_) {
-    PyObject *key = nullptr, *object = nullptr;
-    Py_ssize_t position = 0;
-    // Objects first: converting them may run any code, which could change the dict.
-#if PY_VERSION_HEX >= 0x030d0000
-    Py_BEGIN_CRITICAL_SECTION(dict.ptr());
-#endif
-    for (size_t k = 0; k < count_ && PyDict_Next(dict.ptr(), &position, &key, &object); ++k) {
-      keys_[k] = nb::borrow(key);
-      keep_[k] = nb::borrow(object);
-    }
-#if PY_VERSION_HEX >= 0x030d0000
-    Py_END_CRITICAL_SECTION();
-#endif
+    TakeObjects(dict);
     for (size_t k = 0; k < count_; ++k) names_[k] = CharactersOf(keys_[k].ptr());
     RequireInputs(loaded);
     for (size_t k = 0; k < count_; ++k) Convert(loaded, k);
@@ -107,6 +101,19 @@ class Feed {
   size_t size() const noexcept { return count_; }
 
  private:
+  /// Objects first: converting them may run any code, which could change the dict.
+  void TakeObjects(const nb::object& dict) {
+    const Exclusive alone(dict);
+    PyObject *key = nullptr, *object = nullptr;
+    Py_ssize_t position = 0;
+    size_t k = 0;
+    for (; k < count_ && PyDict_Next(dict.ptr(), &position, &key, &object); ++k) {
+      keys_[k] = nb::borrow(key);
+      keep_[k] = nb::borrow(object);
+    }
+    if (k < count_) throw std::runtime_error("another thread took inputs out of the feed meanwhile");
+  }
+
   void Convert(const Loaded& loaded, size_t k) {
     const NamedType* declared = loaded.InputNamed(k, names_[k]);
     static const TypeInfo unknown;
@@ -201,10 +208,9 @@ void CallBack(Pending& pending, OrtStatus* status) {
 void Complete(void* user_data, OrtValue** /*outputs*/, size_t /*count*/, OrtStatusPtr status) {
   if (!InterpreterRuns()) return;
   const nb::gil_scoped_acquire locked;
+  Loaded::EndElsewhere here;  // this is a thread of the session's, which cannot wait for its own end
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(user_data));
   CallBack(*pending, status);
-  // This is a thread of the session's, which cannot wait for its own end.
-  if (pending->loaded.use_count() == 1) std::thread([last = std::move(pending->loaded)] {}).detach();
 }
 
 }  // namespace
@@ -231,23 +237,25 @@ nb::list PySession::RunWithValues(nb::handle output_names, nb::handle feed, nb::
   return results;
 }
 
-void PySession::RunWithVectors(nb::handle run_options, const std::vector<std::string>& feed_names, const HeldValues& feeds,
-                               const std::vector<std::string>& output_names, HeldValues& results) const {
-  if (feed_names.size() != feeds.all.size()) throw nb::value_error("there must be as many names as values to feed");
+std::vector<HeldValue> PySession::RunWithVectors(nb::handle run_options, const std::vector<std::string>& feed_names,
+                                                 const std::vector<HeldValue>& feeds,
+                                                 const std::vector<std::string>& output_names,
+                                                 std::vector<HeldValue> results) const {
+  if (feed_names.size() != feeds.size()) throw nb::value_error("there must be as many names as values to feed");
   const std::shared_ptr<Loaded> session = loaded();
   const OrtRunOptions* options = OptionsIn(run_options);
-  results.all.resize(output_names.size());
+  results.resize(output_names.size());
   std::vector<const char*> names, outputs;
   std::vector<const OrtValue*> given;
   std::vector<OrtValue*> pointers;
   names.reserve(feed_names.size());
   outputs.reserve(output_names.size());
-  given.reserve(feeds.all.size());
-  pointers.reserve(results.all.size());
+  given.reserve(feeds.size());
+  pointers.reserve(results.size());
   for (const std::string& name : feed_names) names.push_back(name.c_str());
   for (const std::string& name : output_names) outputs.push_back(name.c_str());
-  for (const HeldValue& value : feeds.all) given.push_back(&value.value);
-  for (HeldValue& value : results.all) pointers.push_back(&value.value);
+  for (const HeldValue& value : feeds) given.push_back(&value.value);
+  for (HeldValue& value : results) pointers.push_back(&value.value);
   const std::vector<OrtValue*> own = pointers;
   OrtStatus* status = nullptr;
   {
@@ -261,6 +269,7 @@ void PySession::RunWithVectors(nb::handle run_options, const std::vector<std::st
     static_cast<Value&>(*own[i]) = *pointers[i];
     Api().ReleaseValue(pointers[i]);
   }
+  return results;
 }
 
 void PySession::RunAsync(nb::handle output_names, nb::handle feed, nb::object callback, nb::object user_data,

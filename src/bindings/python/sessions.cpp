@@ -3,12 +3,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <thread>
+#include <utility>
+
 #include "bindings/python/arrays.h"
 #include "bindings/python/device.h"
 #include "bindings/python/interpreter.h"
 
 namespace tessera::python {
 namespace {
+
+thread_local bool ends_elsewhere = false;
 
 void AppendProvider(OrtSessionOptions& options, const std::string& name, const nb::dict& given) {
   std::vector<std::string> texts;
@@ -98,8 +103,15 @@ void BindRuns(nb::class_<PySession>& session) {
       "run_with_ortvaluevector",
       [](const PySession& self, nb::handle run_options, const std::vector<std::string>& feed_names, nb::handle feeds,
          const std::vector<std::string>& output_names, nb::handle results, nb::handle) {
-        self.RunWithVectors(run_options, feed_names, nb::cast<HeldValues&>(feeds), output_names,
-                            nb::cast<HeldValues&>(results));
+        auto& taken = nb::cast<HeldValues&>(results);
+        const auto copied = [](nb::handle vector) {  // which other threads may change while the run is under way
+          const Exclusive alone(vector);
+          return nb::cast<const HeldValues&>(vector).all;
+        };
+        std::vector<HeldValue> made =
+            self.RunWithVectors(run_options, feed_names, copied(feeds), output_names, copied(results));
+        const Exclusive alone(results);
+        taken.all.swap(made);
       },
       nb::arg("run_options").none(), nb::arg("feed_names"), nb::arg("feeds"), nb::arg("fetch_names"), nb::arg("fetches"),
       nb::arg("fetch_devices") = nb::none());
@@ -110,6 +122,19 @@ void BindRuns(nb::class_<PySession>& session) {
 }
 
 }  // namespace
+
+Loaded::EndElsewhere::EndElsewhere() noexcept : before_(std::exchange(ends_elsewhere, true)) {}
+Loaded::EndElsewhere::~EndElsewhere() { ends_elsewhere = before_; }
+
+std::shared_ptr<Loaded> Loaded::Make(OrtSession* made) {
+  return {new Loaded(made), [](Loaded* last) {
+            if (ends_elsewhere) {
+              std::thread([last] { delete last; }).detach();
+            } else {
+              delete last;
+            }
+          }};
+}
 
 Loaded::Loaded(OrtSession* made) : session(made) {
   for (const NamedType& output : core().outputs()) output_names.push_back(output.name.c_str());
@@ -156,7 +181,7 @@ void PySession::Initialize(const std::vector<std::string>& providers, const nb::
   if (!disabled.empty())
     Check(Api().AddSessionConfigEntry(given.get(), "optimization.disable_specified_optimizers", disabled.c_str()));
   if (!from_file_) given->model_owner = Owner(model_);
-  auto made = std::make_shared<Loaded>(Load(*given, model_, from_file_));
+  auto made = Loaded::Make(Load(*given, model_, from_file_));
   made->providers = given->core.providers;
   made->initializers = options_.initializers;
   const std::lock_guard lock(mutex_);
@@ -165,8 +190,8 @@ void PySession::Initialize(const std::vector<std::string>& providers, const nb::
 
 void BindSessions(nb::module_& module) {
   nb::class_<PySession> session(module, "InferenceSession", "A loaded model.");
-  session.def(nb::init<const PySessionOptions&, nb::object, bool, bool>(), nb::arg("session_options"), nb::arg("model"),
-              nb::arg("from_file"), nb::arg("read_config") = false);
+  session.def(nb::init<const PySessionOptions&, nb::object, bool, bool>(), nb::arg("session_options").lock(),
+              nb::arg("model"), nb::arg("from_file"), nb::arg("read_config") = false);
   session.def("initialize_session", &PySession::Initialize, nb::arg("providers") = nb::list(),
               nb::arg("provider_options") = nb::list(), nb::arg("disabled_optimizers") = nb::list());
   BindRuns(session);

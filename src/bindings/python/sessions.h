@@ -18,6 +18,7 @@ namespace tessera::python {
 struct Loaded {
   explicit Loaded(OrtSession* made);
   ~Loaded();
+  static std::shared_ptr<Loaded> Make(OrtSession* made);
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
 
@@ -25,6 +26,18 @@ struct Loaded {
   /// The declared type of an input that a run may be given; null: there is none of that name. Programs mostly feed inputs
   /// in the model's order: `k` is looked at first.
   const NamedType* InputNamed(size_t k, std::string_view name) const noexcept;
+
+  /// Sessions whose last owner lets go on this thread, while there is such an object on it, end on a thread of their own.
+  class EndElsewhere {
+   public:
+    EndElsewhere() noexcept;
+    ~EndElsewhere();
+    EndElsewhere(const EndElsewhere&) = delete;
+    EndElsewhere& operator=(const EndElsewhere&) = delete;
+
+   private:
+    const bool before_;
+  };
 
   OrtSession* session;
   std::vector<const char*> output_names;
@@ -49,8 +62,10 @@ class PySession {
   void RunAsync(nb::handle output_names, nb::handle feed, nb::object callback, nb::object user_data,
                 nb::object run_options) const;
   nb::list RunWithValues(nb::handle output_names, nb::handle feed, nb::handle run_options) const;
-  void RunWithVectors(nb::handle run_options, const std::vector<std::string>& feed_names, const HeldValues& feeds,
-                      const std::vector<std::string>& output_names, HeldValues& results) const;
+  /// `results`: memory for the outputs, where there is some; what the run gave is returned.
+  std::vector<HeldValue> RunWithVectors(nb::handle run_options, const std::vector<std::string>& feed_names,
+                                        const std::vector<HeldValue>& feeds, const std::vector<std::string>& output_names,
+                                        std::vector<HeldValue> results) const;
 
  private:
   PySessionOptions options_;

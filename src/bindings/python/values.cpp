@@ -10,6 +10,7 @@
 
 #include "bindings/python/arrays.h"
 #include "bindings/python/device.h"
+#include "bindings/python/interpreter.h"
 #include "bindings/python/ort_value.h"
 #include "bindings/python/runtime.h"
 #include "bindings/python/sessions.h"
@@ -156,7 +157,8 @@ void BindElements(ValueClass& value) {
       "numpy", [](const HeldValue& held) { return NumpyOf(held, nb::none(), nb::none()); },
       "An array over the value's own memory.");
   value.def("__array__", &NumpyOf, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none());
-  value.def("update_inplace", &CopyInto, nb::arg("data"), "Copies an array's or value's elements into this one's memory.");
+  value.def("update_inplace", &CopyInto, nb::arg("data"), nb::lock_self(),
+            "Copies an array's or value's elements into this one's memory.");
   value.def(
       "__dlpack__", [](const HeldValue& held, const nb::kwargs&) { return ToDlpack(TensorIn(held)); },
       "A capsule for from_dlpack of other libraries, which share the memory.");
@@ -173,7 +175,7 @@ void BindValue(nb::module_& module) {
 }
 
 void BindVector(nb::module_& module) {
-  auto vector = nb::class_<HeldValues>(module, "OrtValueVector", "Values in a row.");
+  Locked<HeldValues> vector(module, "OrtValueVector", "Values in a row.");
   vector.def(nb::init<>());
   vector.def("push_back", [](HeldValues& self, const HeldValue& value) { self.all.push_back(value); });
   vector.def(

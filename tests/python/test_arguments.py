@@ -1,0 +1,123 @@
+"""What is no feed, name or option: an exception that says so, and never the end of the process."""
+
+from __future__ import annotations
+
+import models
+import numpy as np
+import pytest
+
+import tessera as ort
+
+FOUR = np.arange(4, dtype=np.float32)
+
+
+def session(element: int = models.FLOAT) -> ort.InferenceSession:
+    return ort.InferenceSession(models.identity(element))
+
+
+@pytest.mark.parametrize("feed", [None, 3, [3], "x", FOUR])
+def test_feeds_that_are_no_mapping(feed: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        session().run(None, feed)
+
+
+@pytest.mark.parametrize("value", [None, "abc", {}, {1}, b"ab", object(), [[1], [1, 2]], 1j, (i for i in range(2))])
+def test_values_that_are_no_tensor(value: object) -> None:
+    with pytest.raises((TypeError, ValueError, ort.InvalidArgument)):
+        session().run(None, {"x": value})
+
+
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[s]", "V3", [("a", "f4")], np.longdouble, object])
+def test_arrays_of_what_no_tensor_has(dtype: object) -> None:
+    with pytest.raises(ort.InvalidArgument):
+        session().run(None, {"x": np.zeros(2, dtype)})
+
+
+@pytest.mark.parametrize("names", [3, [3], [None], "y", ["\udcff"]])
+def test_names_that_are_none(names: object) -> None:
+    with pytest.raises((TypeError, UnicodeEncodeError)):
+        session().run(names, {"x": FOUR})
+
+
+def test_names_with_a_zero() -> None:
+    with pytest.raises(ort.InvalidArgument, match="character 0"):
+        session().run(["y\0z"], {"x": FOUR})
+    with pytest.raises(ort.InvalidArgument, match="character 0"):
+        session().run(None, {"x": FOUR, "x\0z": FOUR})
+
+
+@pytest.mark.parametrize("options", [3, "a", ort.SessionOptions()])
+def test_options_of_a_run_that_are_none(options: object) -> None:
+    with pytest.raises(TypeError, match="RunOptions"):
+        session().run(None, {"x": FOUR}, options)
+    with pytest.raises(TypeError, match="RunOptions"):
+        session().run_async(None, {"x": FOUR}, print, None, options)
+
+
+@pytest.mark.parametrize("value", ["x", "", [], {}])
+def test_switches_that_are_none(value: object) -> None:
+    for name in ("enable_profiling", "enable_mem_pattern", "use_per_session_threads"):
+        with pytest.raises(TypeError):
+            setattr(ort.SessionOptions(), name, value)
+
+
+def test_switch_of_none_is_off() -> None:
+    options = ort.SessionOptions()
+    options.enable_mem_pattern = None
+    assert options.enable_mem_pattern is False
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((3, 0, 2), np.float32),
+        np.broadcast_to(np.float32(1), (2, 3)),
+        FOUR[::-1],
+        np.asfortranarray(FOUR.reshape(2, 2)),
+        FOUR.astype(">f4"),
+        np.frombuffer(b"\0" + FOUR.tobytes(), np.uint8)[1:].view(np.float32),
+        np.ma.masked_array(FOUR),
+        np.zeros((1,) * 64, np.float32),
+    ],
+    ids=["empty", "broadcast", "reversed", "fortran", "big-endian", "unaligned", "subclass", "64 dimensions"],
+)
+def test_arrays_of_every_layout(array: np.ndarray) -> None:
+    (result,) = session().run(None, {"x": array})
+    np.testing.assert_array_equal(result, np.asarray(array, np.float32))
+    value = ort.OrtValue.ortvalue_from_numpy(array)
+    assert (value.shape(), value.numpy().tolist()) == (list(array.shape), np.asarray(array).tolist())
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_floats_of_16_bits(name: str) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype, element = {"float16": (np.float16, 10), "bfloat16": (ml_dtypes.bfloat16, 16)}[name]
+    for array in (np.array([[1.5, 2], [3, -4]], dtype).T, np.array(1.5, dtype), np.zeros((0, 2), dtype)):
+        (result,) = session(element).run(None, {"x": array})
+        assert result.dtype == array.dtype
+        np.testing.assert_array_equal(result, array)
+
+
+@pytest.mark.parametrize("texts", [["a\0b", "\0", "c\0"], ["a" * 100000], [], ["é", "\U0001f600"]])
+def test_texts(texts: list[str]) -> None:
+    (result,) = session(models.STRING).run(None, {"x": np.array(texts, object)})
+    assert result.tolist() == texts
+
+
+def test_dlpack_of_no_elements() -> None:
+    value = ort.OrtValue.from_dlpack(np.zeros((0, 2), np.float32))
+    assert value.shape() == [0, 2]
+    assert np.from_dlpack(value).shape == (0, 2)
+
+
+def test_messages_name_the_class() -> None:
+    for error, kind in ((ort.Fail, "Fail"), (ort.InvalidArgument, "InvalidArgument")):
+        assert (error.__module__, error.__qualname__, error.__bases__) == ("tessera", kind, (Exception,))
+
+
+def test_help_says_what_there_is() -> None:
+    import pydoc
+
+    text = pydoc.render_doc(ort.InferenceSession, renderer=pydoc.plaintext)
+    for name in ("run(", "io_binding(", "set_providers(", "placement(", "Loads the model"):
+        assert name in text
