@@ -101,8 +101,7 @@ void BindThreads(Options& options) {
   options.def_prop_rw(
       "use_per_session_threads", [](const PySessionOptions& self) { return self.options->per_session_threads; },
       [](PySessionOptions& self, nb::handle own) { self.options->per_session_threads = Truth(own); },
-      nb::for_setter(nb::arg("value").none()),
-      "False: the threads of set_global_thread_pool_sizes.");
+      nb::for_setter(nb::arg("value").none()), "False: the threads of set_global_thread_pool_sizes.");
   options.def_prop_rw(
       "execution_mode",
       [](const PySessionOptions& self) { return static_cast<::ExecutionMode>(self.options->core.execution_mode); },
@@ -119,13 +118,11 @@ void BindMemory(Options& options) {
   options.def_prop_rw(
       "enable_cpu_mem_arena", [](const PySessionOptions& self) { return self.options->core.enable_arena; },
       [](PySessionOptions& self, nb::handle on) { self.options->core.enable_arena = Truth(on); },
-      nb::for_setter(nb::arg("value").none()),
-      "Keeps memory for the next run.");
+      nb::for_setter(nb::arg("value").none()), "Keeps memory for the next run.");
   options.def_prop_rw(
       "enable_mem_pattern", [](const PySessionOptions& self) { return self.options->core.enable_memory_pattern; },
       [](PySessionOptions& self, nb::handle on) { self.options->core.enable_memory_pattern = Truth(on); },
-      nb::for_setter(nb::arg("value").none()),
-      "Plans what lies between operators as one block.");
+      nb::for_setter(nb::arg("value").none()), "Plans what lies between operators as one block.");
   options.def_rw("enable_mem_reuse", &PySessionOptions::memory_reuse, "Accepted without effect: memory is reused.");
 }
 
@@ -140,8 +137,7 @@ void BindLog(Options& options) {
   options.def_rw("log_verbosity_level", &PySessionOptions::verbosity, "Accepted: verbose lines are of one kind.");
   options.def_prop_rw(
       "enable_profiling", [](const PySessionOptions& self) { return self.profiling; },
-      [](PySessionOptions& self, nb::handle on) { self.profiling = Truth(on); },
-      nb::for_setter(nb::arg("value").none()),
+      [](PySessionOptions& self, nb::handle on) { self.profiling = Truth(on); }, nb::for_setter(nb::arg("value").none()),
       "Writes a trace of the load and the runs.");
   options.def_rw("profile_file_prefix", &PySessionOptions::profile_prefix, "The trace's path begins so; the time follows.");
 }

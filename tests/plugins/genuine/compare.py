@@ -25,6 +25,13 @@ PLUGINS = {
         "provider": "QNNExecutionProvider",
         "backend": "onnxruntime_qnn/libQnnHtp.so",
     },
+    # It wants a Vulkan driver that Dawn takes, which Mesa's of Debian 12 is not: SwiftShader, which browsers bring, is one.
+    "onnxruntime-ep-webgpu": {
+        "library": "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
+        "provider": "WebGpuExecutionProvider",
+        "hardware": "gpu:0x10de:0:shown",
+        "needs": "VK_ICD_FILENAMES",
+    },
 }
 KNOWN = {
     ("onnxruntime-qnn", "test_nonzero_example"): "the plugin pads the result of NonZero to its longest, and then compares sizes",
@@ -77,6 +84,9 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     wrong = 0
     for package, described in PLUGINS.items():
+        if "needs" in described and described["needs"] not in os.environ:
+            print(f"{package}: left out, as {described['needs']} is not set")
+            continue
         files = fetch(package, folder / package)
         options = {"backend_path": str(files / described["backend"])} if "backend" in described else {}
         plugin = files / described["library"]

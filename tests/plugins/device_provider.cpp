@@ -1,0 +1,317 @@
+// A library whose provider has kernels and a memory of its own, whose addresses mean nothing to anybody else. Its kernels
+// are strict: what is not in the memory that their definition says, or has no name where it is asked for one, is an error.
+
+#include <onnxruntime_c_api.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr const char* kName = "DeviceExecutionProvider";
+constexpr const char* kMemory = "TestBuffer";
+constexpr uint32_t kVendor = 0x7e57;
+constexpr uintptr_t kHidden = uintptr_t{1} << 62;  // no address of a process has this bit
+const OrtApi* api = nullptr;                       // one runtime, as this is for tests
+OrtMemoryInfo* memory = nullptr;
+
+void Ignore(OrtStatus* status) { api->ReleaseStatus(status); }
+OrtStatus* Complaint(const std::string& text) { return api->CreateStatus(ORT_EP_FAIL, text.c_str()); }
+void* Hidden(void* address) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) ^ kHidden); }
+
+bool IsOurs(const OrtValue* value) {
+  const OrtMemoryInfo* info = nullptr;
+  Ignore(api->GetTensorMemoryInfo(value, &info));
+  const char* name = nullptr;
+  Ignore(api->MemoryInfoGetName(info, &name));
+  return std::strcmp(name, kMemory) == 0;
+}
+
+void* AddressOf(const OrtValue* value) {
+  void* data = nullptr;
+  Ignore(api->GetTensorMutableData(const_cast<OrtValue*>(value), &data));
+  return IsOurs(value) && data != nullptr ? Hidden(data) : data;
+}
+
+std::vector<int64_t> ShapeOf(const OrtValue* value) {
+  OrtTensorTypeAndShapeInfo* info = nullptr;
+  Ignore(api->GetTensorTypeAndShape(value, &info));
+  size_t rank = 0;
+  Ignore(api->GetDimensionsCount(info, &rank));
+  std::vector<int64_t> shape(rank);
+  Ignore(api->GetDimensions(info, shape.data(), rank));
+  api->ReleaseTensorTypeAndShapeInfo(info);
+  return shape;
+}
+
+size_t BytesOf(const OrtValue* value) {
+  size_t bytes = 0;
+  Ignore(api->GetTensorSizeInBytes(value, &bytes));
+  return bytes;
+}
+
+struct Allocator : OrtAllocator {
+  Allocator() : OrtAllocator{} {
+    version = 24;
+    Alloc = [](OrtAllocator*, size_t bytes) -> void* { return Hidden(std::malloc(bytes)); };
+    Free = [](OrtAllocator*, void* buffer) { std::free(Hidden(buffer)); };
+    Info = [](const OrtAllocator*) -> const OrtMemoryInfo* { return memory; };
+  }
+};
+
+struct Transfer : OrtDataTransferImpl {
+  Transfer() : OrtDataTransferImpl{} {
+    ort_version_supported = 24;
+    Release = [](OrtDataTransferImpl* self) noexcept { delete static_cast<Transfer*>(self); };
+    CanCopy = [](const OrtDataTransferImpl*, const OrtMemoryDevice* from, const OrtMemoryDevice* to) noexcept {
+      const OrtEpApi& ep = *api->GetEpApi();
+      return ep.MemoryDevice_GetVendorId(from) == kVendor || ep.MemoryDevice_GetVendorId(to) == kVendor;
+    };
+    CopyTensors = [](OrtDataTransferImpl*, const OrtValue** from, OrtValue** to, OrtSyncStream**,
+                     size_t count) noexcept -> OrtStatus* {
+      for (size_t i = 0; i < count; ++i) {
+        if (const size_t bytes = BytesOf(from[i]); bytes > 0) std::memcpy(AddressOf(to[i]), AddressOf(from[i]), bytes);
+      }
+      return nullptr;
+    };
+  }
+};
+
+/// What a kernel computes, and where its operands are.
+struct Operator {
+  const char* type;
+  int first_version;
+  int host_input = -1, host_output = -1;
+  OrtStatus* (*compute)(OrtKernelContext*, const std::vector<const OrtValue*>&) = nullptr;
+};
+
+OrtStatus* Result(OrtKernelContext* context, const std::vector<int64_t>& shape, OrtValue** out) {
+  return api->KernelContext_GetOutput(context, 0, shape.data(), shape.size(), out);
+}
+
+size_t CountOf(const std::vector<int64_t>& shape) {
+  size_t count = 1;
+  for (const int64_t size : shape) count *= static_cast<size_t>(size);
+  return count;
+}
+
+OrtStatus* Negate(OrtKernelContext* context, const std::vector<const OrtValue*>& inputs) {
+  const std::vector<int64_t> shape = ShapeOf(inputs[0]);
+  OrtValue* out = nullptr;
+  if (OrtStatus* status = Result(context, shape, &out)) return status;
+  const auto* from = static_cast<const float*>(AddressOf(inputs[0]));
+  auto* to = static_cast<float*>(AddressOf(out));
+  for (size_t i = 0; i < CountOf(shape); ++i) to[i] = -from[i];
+  return nullptr;
+}
+
+OrtStatus* Reshape(OrtKernelContext* context, const std::vector<const OrtValue*>& inputs) {
+  const std::vector<int64_t> before = ShapeOf(inputs[0]);
+  const auto* asked = static_cast<const int64_t*>(AddressOf(inputs[1]));
+  std::vector<int64_t> shape(asked, asked + ShapeOf(inputs[1]).at(0));
+  size_t known = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0 && i < before.size()) shape[i] = before[i];
+    if (shape[i] > 0) known *= static_cast<size_t>(shape[i]);
+  }
+  for (int64_t& size : shape) {
+    if (size < 0) size = static_cast<int64_t>(CountOf(before) / known);
+  }
+  OrtValue* out = nullptr;
+  if (OrtStatus* status = Result(context, shape, &out)) return status;
+  if (CountOf(shape) > 0) std::memmove(AddressOf(out), AddressOf(inputs[0]), BytesOf(inputs[0]));
+  return nullptr;
+}
+
+OrtStatus* ShapeIs(OrtKernelContext* context, const std::vector<const OrtValue*>& inputs) {
+  const std::vector<int64_t> shape = ShapeOf(inputs[0]);
+  OrtValue* out = nullptr;
+  if (OrtStatus* status = Result(context, {static_cast<int64_t>(shape.size())}, &out)) return status;
+  if (IsOurs(out)) return Complaint("the output of Shape is in device memory");
+  std::copy(shape.begin(), shape.end(), static_cast<int64_t*>(AddressOf(out)));
+  return nullptr;
+}
+
+const Operator kOperators[] = {{"Neg", 13, -1, -1, Negate}, {"Reshape", 5, 1, -1, Reshape}, {"Shape", 1, -1, 0, ShapeIs}};
+
+struct Kernel : OrtKernelImpl {
+  const Operator& op;
+  const OrtKernelInfo* const info;  // lives as long as the kernel
+
+  Kernel(const Operator& its_operator, const OrtKernelInfo* its_info) : OrtKernelImpl{}, op(its_operator), info(its_info) {
+    ort_version_supported = 24;
+    OrtKernelImpl::Release = [](OrtKernelImpl* self) noexcept { delete static_cast<Kernel*>(self); };
+    OrtKernelImpl::Compute = [](OrtKernelImpl* self, OrtKernelContext* context) noexcept -> OrtStatus* {
+      return static_cast<Kernel*>(self)->Run(context);
+    };
+  }
+
+  OrtStatus* CheckPlace(size_t input, const OrtValue* value) const {
+    const bool host = static_cast<int>(input) == op.host_input;
+    if (IsOurs(value) != host) return nullptr;
+    return Complaint(std::string(op.type) + ": input " + std::to_string(input) + " is in the other memory");
+  }
+
+  OrtStatus* CheckConstants() const {
+    size_t count = 0;
+    Ignore(api->KernelInfo_GetInputCount(info, &count));
+    for (size_t i = 0; i < count; ++i) {
+      int is_constant = 0;
+      const OrtValue* value = nullptr;
+      Ignore(api->KernelInfoGetConstantInput_tensor(info, i, &is_constant, &value));
+      if (is_constant == 0) continue;
+      if (OrtStatus* status = CheckPlace(i, value)) return status;
+    }
+    return nullptr;
+  }
+
+  OrtStatus* Run(OrtKernelContext* context) const {
+    size_t bytes = 0;
+    if (OrtStatus* status = api->KernelInfo_GetNodeName(info, nullptr, &bytes)) return status;
+    size_t count = 0;
+    Ignore(api->KernelContext_GetInputCount(context, &count));
+    std::vector<const OrtValue*> inputs(count);
+    for (size_t i = 0; i < count; ++i) {
+      Ignore(api->KernelContext_GetInput(context, i, &inputs[i]));
+      if (inputs[i] == nullptr) return Complaint("an input is missing");
+      if (OrtStatus* status = CheckPlace(i, inputs[i])) return status;
+    }
+    return op.compute(context, inputs);
+  }
+};
+
+OrtStatus* CreateKernel(void* op, const OrtKernelInfo* info, OrtKernelImpl** kernel) noexcept {
+  auto made = std::make_unique<Kernel>(*static_cast<const Operator*>(op), info);
+  if (OrtStatus* status = made->CheckConstants()) return status;
+  *kernel = made.release();
+  return nullptr;
+}
+
+OrtKernelRegistry* MakeRegistry() {
+  const OrtEpApi& ep = *api->GetEpApi();
+  OrtKernelRegistry* registry = nullptr;
+  Ignore(ep.CreateKernelRegistry(&registry));
+  const OrtDataType* floats = nullptr;
+  Ignore(ep.GetTensorDataType(ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &floats));
+  for (const Operator& op : kOperators) {
+    OrtKernelDefBuilder* builder = nullptr;
+    OrtKernelDef* definition = nullptr;
+    Ignore(ep.CreateKernelDefBuilder(&builder));
+    Ignore(ep.KernelDefBuilder_SetOperatorType(builder, op.type));
+    Ignore(ep.KernelDefBuilder_SetDomain(builder, ""));
+    Ignore(ep.KernelDefBuilder_SetSinceVersion(builder, op.first_version, 30));
+    Ignore(ep.KernelDefBuilder_SetExecutionProvider(builder, kName));
+    Ignore(ep.KernelDefBuilder_AddTypeConstraint(builder, "T", &floats, 1));
+    if (op.host_input >= 0)
+      Ignore(ep.KernelDefBuilder_SetInputMemType(builder, static_cast<size_t>(op.host_input), OrtMemTypeCPUInput));
+    if (op.host_output >= 0)
+      Ignore(ep.KernelDefBuilder_SetOutputMemType(builder, static_cast<size_t>(op.host_output), OrtMemTypeCPUOutput));
+    Ignore(ep.KernelDefBuilder_Build(builder, &definition));
+    Ignore(ep.KernelRegistry_AddKernel(registry, definition, CreateKernel, const_cast<Operator*>(&op)));
+    ep.ReleaseKernelDef(definition);
+    ep.ReleaseKernelDefBuilder(builder);
+  }
+  return registry;
+}
+
+/// Attributes that change what a kernel here would compute.
+bool IsPlain(const OrtNode* node) {
+  size_t count = 0;
+  Ignore(api->Node_GetNumAttributes(node, &count));
+  std::vector<const OrtOpAttr*> attributes(count);
+  Ignore(api->Node_GetAttributes(node, attributes.data(), count));
+  for (const OrtOpAttr* attribute : attributes) {
+    int64_t value = 0;
+    size_t bytes = 0;
+    OrtStatus* status = api->ReadOpAttr(attribute, ORT_OP_ATTR_INT, &value, sizeof value, &bytes);
+    if (status != nullptr || value != 0) return Ignore(status), false;
+  }
+  return true;
+}
+
+struct Ep : OrtEp {
+  OrtKernelRegistry* const registry = MakeRegistry();
+
+  Ep() : OrtEp{} {
+    ort_version_supported = 24;
+    GetName = [](const OrtEp*) noexcept -> const char* { return kName; };
+    GetKernelRegistry = [](OrtEp* self, const OrtKernelRegistry** found) noexcept -> OrtStatus* {
+      *found = static_cast<Ep*>(self)->registry;
+      return nullptr;
+    };
+    GetCapability = [](OrtEp*, const OrtGraph* graph, OrtEpGraphSupportInfo* support) noexcept -> OrtStatus* {
+      const OrtEpApi& ep = *api->GetEpApi();
+      size_t count = 0;
+      Ignore(api->Graph_GetNumNodes(graph, &count));
+      std::vector<const OrtNode*> nodes(count);
+      Ignore(api->Graph_GetNodes(graph, nodes.data(), count));
+      for (const OrtNode* node : nodes) {
+        const OrtKernelDef* kernel = nullptr;
+        if (OrtStatus* status = ep.EpGraphSupportInfo_LookUpKernel(support, node, &kernel)) return status;
+        if (kernel == nullptr || !IsPlain(node)) continue;
+        if (OrtStatus* status = ep.EpGraphSupportInfo_AddSingleNode(support, node)) return status;
+      }
+      return nullptr;
+    };
+  }
+  ~Ep() { api->GetEpApi()->ReleaseKernelRegistry(registry); }
+};
+
+struct Factory : OrtEpFactory {
+  Factory() : OrtEpFactory{} {
+    ort_version_supported = 24;
+    GetName = [](const OrtEpFactory*) noexcept -> const char* { return kName; };
+    GetVendor = [](const OrtEpFactory*) noexcept -> const char* { return "Tests"; };
+    GetSupportedDevices = [](OrtEpFactory* self, const OrtHardwareDevice* const* devices, size_t, OrtEpDevice** found,
+                             size_t, size_t* count) noexcept -> OrtStatus* {
+      const OrtEpApi& ep = *api->GetEpApi();
+      if (OrtStatus* status = ep.CreateEpDevice(self, devices[0], nullptr, nullptr, &found[0])) return status;
+      *count = 1;
+      return ep.EpDevice_AddAllocatorInfo(found[0], memory);
+    };
+    CreateEp = [](OrtEpFactory*, const OrtHardwareDevice* const*, const OrtKeyValuePairs* const*, size_t,
+                  const OrtSessionOptions*, const OrtLogger*, OrtEp** ep) noexcept -> OrtStatus* {
+      *ep = new Ep;
+      return nullptr;
+    };
+    ReleaseEp = [](OrtEpFactory*, OrtEp* ep) noexcept { delete static_cast<Ep*>(ep); };
+    CreateAllocator = [](OrtEpFactory*, const OrtMemoryInfo*, const OrtKeyValuePairs*,
+                         OrtAllocator** allocator) noexcept -> OrtStatus* {
+      *allocator = new Allocator;
+      return nullptr;
+    };
+    ReleaseAllocator = [](OrtEpFactory*, OrtAllocator* allocator) noexcept { delete static_cast<Allocator*>(allocator); };
+    CreateDataTransfer = [](OrtEpFactory*, OrtDataTransferImpl** transfer) noexcept -> OrtStatus* {
+      *transfer = new Transfer;
+      return nullptr;
+    };
+  }
+};
+
+}  // namespace
+
+extern "C" {
+
+ORT_EXPORT OrtStatus* CreateEpFactories(const char*, const OrtApiBase* base, const OrtLogger*, OrtEpFactory** factories,
+                                        size_t, size_t* count) {
+  api = base->GetApi(24);
+  if (OrtStatus* status = api->CreateMemoryInfo_V2(kMemory, OrtMemoryInfoDeviceType_GPU, kVendor, 0,
+                                                   OrtDeviceMemoryType_DEFAULT, 0, OrtDeviceAllocator, &memory))
+    return status;
+  factories[0] = new Factory;
+  *count = 1;
+  return nullptr;
+}
+
+ORT_EXPORT OrtStatus* ReleaseEpFactory(OrtEpFactory* factory) {
+  delete static_cast<Factory*>(factory);
+  api->ReleaseMemoryInfo(memory);
+  return nullptr;
+}
+
+}  // extern "C"
