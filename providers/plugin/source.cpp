@@ -13,7 +13,7 @@ namespace {
 
 /// A model to be written of what the library compiles, in the entries by which ONNX Runtime's clients ask for it.
 void ShowCompiledModel(const CompiledModelOptions& model, OrtSessionOptions& shown) {
-  if (model.path.empty()) return;
+  if (model.path.empty() || shown.config.contains("ep.context_enable")) return;  // a client of the C ABI asks so itself
   shown.config.insert_or_assign("ep.context_enable", "1");
   shown.config.insert_or_assign("ep.context_file_path", model.path.string());
   shown.config.insert_or_assign("ep.context_embed_mode", model.embed ? "1" : "0");

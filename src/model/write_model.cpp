@@ -148,8 +148,8 @@ std::filesystem::path PathOf(const WeightsFile& weights, const std::filesystem::
   return model.parent_path() / name;
 }
 
-/// Large weights of the graph go to the file, each where it can be mapped.
-void MoveOut(onnx::GraphProto& graph, const WeightsFile& weights, NewFile& file) {
+/// Large weights of the graph go to the file, each where it can be mapped. Whether there were any.
+bool MoveOut(onnx::GraphProto& graph, const WeightsFile& weights, NewFile& file) {
   constexpr size_t kPage = 4096;
   size_t at = 0;
   for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
@@ -169,6 +169,7 @@ void MoveOut(onnx::GraphProto& graph, const WeightsFile& weights, NewFile& file)
     tensor.set_data_location(onnx::TensorProto::EXTERNAL);
     tensor.clear_raw_data();
   }
+  return at > 0;
 }
 
 }  // namespace
@@ -179,8 +180,11 @@ void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::fi
   std::optional<NewFile> beside;
   if (!weights.name.empty()) {
     beside.emplace(PathOf(weights, path));
-    MoveOut(*model.mutable_graph(), weights, *beside);
-    chmod(beside->path().c_str(), UsualMode());
+    if (MoveOut(*model.mutable_graph(), weights, *beside)) {
+      chmod(beside->path().c_str(), UsualMode());
+    } else {
+      beside.reset();  // no empty file
+    }
   }
   if (model.ByteSizeLong() > std::numeric_limits<int32_t>::max()) {
     Fail(ErrorCode::kNotImplemented, "{}: a model of more than 2 GiB cannot be written into one file", path.string());

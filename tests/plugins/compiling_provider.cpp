@@ -222,7 +222,7 @@ struct Ep : OrtEp {
     const char *input_name = nullptr, *output_name = nullptr;
     Ignore(api->GetValueInfoName(input, &input_name));
     Ignore(api->GetValueInfoName(output, &output_name));
-    std::string held = std::to_string(sign);
+    std::string held = std::to_string(sign) + std::string("\0\1", 2);  // any bytes
     if (!embeds) {
       const std::filesystem::path beside = file.parent_path() / (file.stem().string() + "_" + output_name + ".bin");
       std::ofstream(beside) << held;

@@ -62,7 +62,10 @@ AttributeValue ValueAt(const void* data, int count, OrtOpAttrType type) {
   switch (type) {
     case ORT_OP_ATTR_INT: return Given(static_cast<const int64_t*>(data), "the attribute's data");
     case ORT_OP_ATTR_FLOAT: return Given(static_cast<const float*>(data), "the attribute's data");
-    case ORT_OP_ATTR_STRING: return std::string(&Given(static_cast<const char*>(data), "the attribute's data"));
+    case ORT_OP_ATTR_STRING: {
+      const std::vector<char> text = ListAt<char>(data, count);  // zeros included: providers keep bytes in them
+      return std::string(text.begin(), text.end());
+    }
     case ORT_OP_ATTR_INTS: return ListAt<int64_t>(data, count);
     case ORT_OP_ATTR_FLOATS: return ListAt<float>(data, count);
     case ORT_OP_ATTR_STRINGS: {
