@@ -42,7 +42,7 @@ OrtStatusPtr SessionOptionsSetEpContextDataReadFunc(OrtSessionOptions* options, 
 OrtStatusPtr SessionOptionsGetEpContextConfig(const OrtSessionOptions* options, OrtEpContextConfig** config) noexcept {
   return Guarded([&] {
     const OrtSessionOptions& given = Given(options, "the session options");
-    Given(config, "out") = new OrtEpContextConfig{given.read_context, given.read_context_state};
+    Give(config, [&] { return new OrtEpContextConfig{given.read_context, given.read_context_state}; });
   });
 }
 
