@@ -16,6 +16,9 @@ target_link_libraries(tessera PRIVATE "$<BUILD_INTERFACE:${libraries}>")
 if(BUILD_SHARED_LIBS)
   # The onnx and protobuf code inside must not meet another copy in the same process.
   target_link_options(tessera PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,defs)
+  # Its functions call each other as they are, not by a name that another library could take over: no look-up for each when the
+  # library is loaded, and none of the detours by which calls of exported functions would go.
+  target_link_options(tessera PRIVATE -Wl,-Bsymbolic-functions)
   # Stays loaded after dlclose: threads that run its code (the spin throttle's, those of pools that the process never ends) and
   # state of libraries inside would outlive it.
   target_link_options(tessera PRIVATE -Wl,-z,nodelete)

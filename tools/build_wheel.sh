@@ -25,7 +25,8 @@ if [ ! -e "$VENV/.complete-2" ]; then
   touch "$VENV/.complete-2"
 fi
 
-defines=(-C "cmake.define.TESSERA_DEPS=$DEPS" -C install.strip=true)
+# auditwheel packs, under names of its own, what the linker names.
+defines=(-C "cmake.define.TESSERA_DEPS=$DEPS" -C cmake.define.TESSERA_ON_DEMAND=OFF -C install.strip=true)
 without=${TESSERA_WITHOUT:-}
 if [ "${TESSERA_SLIM:-0}" != 0 ]; then without+=" JPEG PNG TIFF WEBP OPENJPEG"; fi
 for library in ONEDNN OPENCL RE2 UTF8PROC JPEG PNG TIFF WEBP OPENJPEG; do

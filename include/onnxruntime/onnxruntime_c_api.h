@@ -689,6 +689,12 @@ struct OrtModelEditorApi {
 };
 
 /* Models compiled ahead of time. */
+typedef enum OrtCompileApiFlags ORT_ENUM_BASE {
+  OrtCompileApiFlags_NONE = 0,
+  OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED = 1 << 0,
+  OrtCompileApiFlags_ERROR_IF_OUTPUT_FILE_EXISTS = 1 << 1
+} OrtCompileApiFlags;
+
 struct OrtCompileApi {
   // Since version 22.
   void(ORT_API_CALL* ReleaseModelCompilationOptions)(OrtModelCompilationOptions* input);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "base/checked.h"
 
 namespace tessera {
@@ -18,10 +20,9 @@ void Shape::Assign(std::span<const int64_t> dims) {
     std::copy(dims.begin(), dims.end(), heap.get());
     heap_ = std::move(heap);
   } else {
-    int64_t copy[kInlineRank];
-    std::copy(dims.begin(), dims.end(), copy);
-    heap_.reset();
-    std::copy_n(copy, dims.size(), inline_);
+    // The old dimensions live until the new ones, which may be some of them, are here.
+    const std::unique_ptr<int64_t[]> before = std::move(heap_);
+    if (!dims.empty()) std::memmove(inline_, dims.data(), dims.size_bytes());
   }
   rank_ = dims.size();
 }

@@ -81,7 +81,8 @@ Tensor Tensor::View(ElementType type, const Shape& shape, void* data, const Memo
 
 Tensor Tensor::Share(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner,
                      const MemoryInfo& memory) {
-  Require(BitWidth(type) != 0, "a tensor cannot have element type {}", ElementTypeName(type));
+  if (BitWidth(type) == 0) [[unlikely]]
+    Fail(ErrorCode::kInvalidArgument, "a tensor cannot have element type {}", ElementTypeName(type));
   Tensor tensor(type, shape, data, std::move(owner), memory);
   Require(data != nullptr || tensor.byte_size_ == 0, "a tensor of shape {} needs {} bytes, but its memory is null", shape,
           tensor.byte_size_);

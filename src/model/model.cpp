@@ -215,6 +215,16 @@ FilesInMemory FilesFor(onnx::ModelProto& proto, const LoadOptions& options) {
   return files;
 }
 
+std::map<std::string, std::string, std::less<>> DenotationsOf(const onnx::GraphProto& graph) {
+  std::map<std::string, std::string, std::less<>> denotations;
+  for (const auto* values : {&graph.input(), &graph.output()}) {
+    for (const onnx::ValueInfoProto& value : *values) {
+      if (!value.type().denotation().empty()) denotations.emplace(value.name(), value.type().denotation());
+    }
+  }
+  return denotations;
+}
+
 Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOptions& options) {
   if (file.bytes.empty()) Fail(ErrorCode::kInvalidProtobuf, "the model is empty");
   if (options.on_data) options.on_data(file.bytes.size());
@@ -228,6 +238,7 @@ Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOption
   Model model;
   model.metadata = MetadataOf(proto);
   model.has_version = proto.has_model_version();
+  model.denotations = DenotationsOf(proto.graph());
   const auto external =
       std::make_shared<ExternalData>(folders, options.on_data, OpenerOf(options), FilesFor(proto, options));
   model.external = external;
@@ -272,6 +283,13 @@ DataFolders FoldersOf(const std::filesystem::path& model) {
 
 }  // namespace
 
+ModelMetadata ReadMetadata(std::span<const std::byte> bytes) {
+  const LoadLimits& limits = LoadLimits::None();
+  StrippedModel stripped;
+  MemoryCharge charge(limits.memory(), 0);
+  return MetadataOf(ReadModel(bytes, limits, stripped, charge));
+}
+
 Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
   const MappedFile file = OpenerOf(options)(path);
   try {
@@ -284,21 +302,6 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options) {
 Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive,
                 const std::filesystem::path& folder, const LoadOptions& options) {
   return LoadChecked({bytes, std::move(keep_alive)}, {.named = folder, .real = {}}, options);
-}
-
-ModelMetadata ReadMetadata(const std::filesystem::path& path) {
-  const MappedFile file = MapFile(path);
-  try {
-    return ReadMetadata(file.bytes);
-  } catch (const Error& error) {
-    throw error.At(path.string());
-  }
-}
-
-ModelMetadata ReadMetadata(std::span<const std::byte> bytes) {
-  StrippedModel stripped;
-  MemoryCharge charge(LoadLimits::None().memory(), 0);
-  return MetadataOf(ReadModel(bytes, LoadLimits::None(), stripped, charge));
 }
 
 }  // namespace tessera

@@ -52,6 +52,8 @@ struct Model {
   bool has_version = false;                      // metadata.version is the model's own
   std::shared_ptr<const ExternalData> external;  // null for a model from a context
   std::vector<std::string> warnings;             // what looks wrong and was let through
+  /// What the types of the graph's inputs and outputs stand for, by name, where the model says it.
+  std::map<std::string, std::string, std::less<>> denotations;
 };
 
 /// Throws Error: kNoSuchFile, kInvalidProtobuf, kInvalidGraph naming node, value and reason.
@@ -62,8 +64,7 @@ Model LoadModel(const std::filesystem::path& path, const LoadOptions& options = 
 Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive,
                 const std::filesystem::path& folder, const LoadOptions& options = {});
 
-/// What a model says of itself; its graph is not looked at. Throws Error as LoadModel does.
-ModelMetadata ReadMetadata(const std::filesystem::path& path);
+/// What a model says of itself, without loading it. Throws Error(kInvalidProtobuf) for bytes that are no model.
 ModelMetadata ReadMetadata(std::span<const std::byte> bytes);
 
 /// A file beside a written model for its large weights.

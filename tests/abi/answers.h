@@ -73,3 +73,4 @@ void WeightCalls();
 void ThreadCalls();
 void SparseCalls();
 void DeviceCalls();
+void PartCalls();

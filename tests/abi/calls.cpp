@@ -351,6 +351,15 @@ void Descriptions() {
   size_t length = 9;
   PrintValue("denotation", api->GetDenotationFromTypeInfo(info, &denotation, &length), length);
   api->ReleaseTypeInfo(info);
+  OrtSession* denoted = Session(tiny::DenotedIdentity());
+  Must(api->SessionGetInputTypeInfo(denoted, 0, &info));
+  Must(api->GetDenotationFromTypeInfo(info, &denotation, &length));
+  std::printf("denotation of an image: %.*s\n", static_cast<int>(length), denotation);
+  api->ReleaseTypeInfo(info);
+  Must(api->SessionGetOutputTypeInfo(denoted, 0, &info));
+  PrintValue("denotation of its output", api->GetDenotationFromTypeInfo(info, &denotation, &length), length);
+  api->ReleaseTypeInfo(info);
+  api->ReleaseSession(denoted);
   const char* keys[] = {"k"};
   Print("SetEpDynamicOptions of none", api->SetEpDynamicOptions(session, keys, keys, 0));
   api->ReleaseSession(session);
@@ -405,5 +414,6 @@ int main(int argc, char** argv) {
   ThreadCalls();
   SparseCalls();
   DeviceCalls();
+  PartCalls();
   api->ReleaseEnv(env);
 }

@@ -92,7 +92,29 @@ void SparseCalls() {
   api->ReleaseMemoryInfo(info);
 }
 
+/// What a model says about where a provider's part of it can run.
+void CompatibilityCalls() {
+  OrtAllocator* allocator = nullptr;
+  Must(api->GetAllocatorWithDefaultOptions(&allocator));
+  const std::string model = tiny::WithEntry("ep_compatibility_info.Some", "first");
+  const auto ask = [&](const char* call, std::string_view bytes, const char* provider) {
+    char* info = nullptr;
+    PrintValue(call, api->GetCompatibilityInfoFromModelBytes(bytes.data(), bytes.size(), provider, allocator, &info), info);
+    if (info != nullptr) Must(api->AllocatorFree(allocator, info));
+  };
+  ask("compatibility", model, "Some");
+  ask("compatibility of another", model, "Another");
+  ask("compatibility of nobody", model, "");
+  ask("compatibility of garbage", "garbage!", "Some");
+  ask("compatibility of nothing", "", "Some");
+  char* info = nullptr;
+  Print("compatibility of no file", api->GetCompatibilityInfoFromModel("/none/such.onnx", "Some", allocator, &info));
+  Print("compatibility of a folder", api->GetCompatibilityInfoFromModel("/tmp", "Some", allocator, &info));
+  Print("compatibility without room", api->GetCompatibilityInfoFromModel("/none/such.onnx", "Some", allocator, nullptr));
+}
+
 void DeviceCalls() {
+  CompatibilityCalls();
   OrtValue* value = nullptr;
   Print("CreateOpaqueValue", api->CreateOpaqueValue("some", "type", values, sizeof(values), &value));
   const OrtEpDevice* const* devices = nullptr;

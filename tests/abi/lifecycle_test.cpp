@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -102,15 +103,41 @@ TEST(Lifecycle, OpensAndClosesManyTimes) {
   EXPECT_LE(ResidentKilobytes(), memory + 4096);
 }
 
+std::string MappedFiles() {
+  std::ifstream maps("/proc/self/maps");
+  return {std::istreambuf_iterator<char>(maps), {}};
+}
+
+/// A program that opens the library does not wait for those that one provider or operator needs, nor does a session that
+/// needs none of them.
+TEST(Lifecycle, OpensLibrariesWhenTheyAreNeeded) {
+  const auto mapped = [] {
+    std::istringstream names(TESSERA_ABI_OPENED_ON_DEMAND);
+    const std::string text = MappedFiles();
+    std::vector<std::string> found;
+    for (std::string name; names >> name;) {
+      const std::string stem = name.substr(0, name.find(".so") + 3);
+      if (text.find(stem) != std::string::npos) found.push_back(stem);
+    }
+    return found;
+  };
+  const OrtApi& library = OpenLibrary(TESSERA_ABI_LIBRARY);
+  EXPECT_EQ(mapped(), std::vector<std::string>());
+  Loaded loaded(library);
+  OrtValue* result = loaded.values[2];
+  Must(loaded.Run(&result));
+  std::vector<std::string> after = mapped();
+  std::erase(after, "libhwy.so");
+  EXPECT_EQ(after, std::vector<std::string>());
+}
+
 /// The library that says what the processor can do is opened when the first kernel is chosen: without it, kernels would be
 /// those that every processor can run.
 TEST(Lifecycle, KernelsAreChosenByTheProcessor) {
   Loaded loaded(OpenLibrary(TESSERA_ABI_LIBRARY));
   OrtValue* result = loaded.values[2];
   Must(loaded.Run(&result));
-  std::ifstream maps("/proc/self/maps");
-  const std::string text{std::istreambuf_iterator<char>(maps), {}};
-  EXPECT_NE(text.find("libhwy.so"), std::string::npos);
+  EXPECT_NE(MappedFiles().find("libhwy.so"), std::string::npos);
 }
 
 TEST(Lifecycle, EnvironmentIsOne) {

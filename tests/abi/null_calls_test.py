@@ -15,7 +15,7 @@ from calls_test import SKIPPED, VERSION, genuine_library
 
 
 def ends(program, library):
-    run = subprocess.run([program, library], capture_output=True, text=True, timeout=400, check=True)
+    run = subprocess.run([program, library], capture_output=True, text=True, timeout=800, check=True)
     return dict(line.split(": ") for line in run.stdout.splitlines())
 
 

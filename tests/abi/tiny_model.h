@@ -54,6 +54,13 @@ inline Message TensorValue(std::string_view name, int type, const std::vector<Di
   return Message().Bytes(1, name).Add(2, Message().Add(1, Message().Number(1, static_cast<uint64_t>(type)).Add(2, shape)));
 }
 
+/// The same, of a type that the model says stands for something.
+inline Message Denoted(std::string_view name, int type, int64_t size, std::string_view denotation) {
+  const Message shape = Message().Add(1, Message().Number(1, static_cast<uint64_t>(size)));
+  const Message tensor = Message().Number(1, static_cast<uint64_t>(type)).Add(2, shape);
+  return Message().Bytes(1, name).Add(2, Message().Add(1, tensor).Bytes(6, denotation));
+}
+
 inline Message Node(std::string_view op, const std::vector<std::string_view>& inputs,
                     const std::vector<std::string_view>& outputs, std::string_view name = {}) {
   Message node;
@@ -74,6 +81,16 @@ inline std::string Model(const Message& graph, bool with_metadata = false) {
   return model.text();
 }
 
+/// A model whose metadata have the entry.
+inline std::string WithEntry(std::string_view key, std::string_view value) {
+  Message graph;
+  graph.Add(1, Node("Identity", {"X"}, {"Y"}, "same")).Bytes(2, "same");
+  graph.Add(11, TensorValue("X", 1, {{3}})).Add(12, TensorValue("Y", 1, {{3}}));
+  Message model;
+  model.Number(1, 8).Add(7, graph).Add(8, Message().Bytes(1, "").Number(2, 17));
+  return model.Add(14, Message().Bytes(1, key).Bytes(2, value)).text();
+}
+
 /// C = A + B, [2,3] floats; D = A - B besides, when asked for.
 inline std::string Add(bool with_metadata = false, bool two_outputs = false) {
   Message graph;
@@ -91,6 +108,14 @@ inline std::string Identity(int type) {
   Message graph;
   graph.Add(1, Node("Identity", {"X"}, {"Y"}, "same")).Bytes(2, "same");
   graph.Add(11, TensorValue("X", type, {{0, "batch"}, {3}})).Add(12, TensorValue("Y", type, {{0, "batch"}, {3}}));
+  return Model(graph);
+}
+
+/// Y = X, where X is an image, and Y nothing that has a name.
+inline std::string DenotedIdentity() {
+  Message graph;
+  graph.Add(1, Node("Identity", {"X"}, {"Y"}, "same")).Bytes(2, "same");
+  graph.Add(11, Denoted("X", 1, 3, "IMAGE")).Add(12, TensorValue("Y", 1, {{3}}));
   return Model(graph);
 }
 

@@ -74,6 +74,11 @@ class AllocatorOfClient final : public Allocator {
   const MemoryInfo memory_;
 };
 
+// Of an allocator that was released.
+void* AllocateNothing(OrtAllocator* /*self*/, size_t /*size*/) { return nullptr; }
+void FreeNothing(OrtAllocator* /*self*/, void* /*memory*/) {}
+const OrtMemoryInfo* InfoOfNothing(const OrtAllocator* /*self*/) { return CpuInfo(); }
+
 }  // namespace
 
 OfferedAllocator::OfferedAllocator(Allocator& offered, OrtMemoryInfo its_info, std::shared_ptr<const void> its_owner)
@@ -84,6 +89,17 @@ OfferedAllocator::OfferedAllocator(Allocator& offered, OrtMemoryInfo its_info, s
   Info = InfoOfOffered;
   Reserve = AllocateOffered;
   GetStats = StatsOfOffered;
+}
+
+OfferedAllocator::~OfferedAllocator() {
+  version = 0;
+  Alloc = AllocateNothing;
+  Free = FreeNothing;
+  Info = InfoOfNothing;
+  Reserve = AllocateNothing;
+  GetStats = nullptr;
+  Shrink = nullptr;
+  __asm__ volatile("" : : "r"(this) : "memory");  // the compiler would leave out what nobody may read
 }
 
 OrtAllocator& DefaultAllocator() noexcept {
@@ -173,7 +189,7 @@ OrtStatusPtr AllocatorGetStats(const OrtAllocator* ort_allocator, OrtKeyValuePai
   return Guarded([&] {
     const OrtAllocator& allocator = Given(ort_allocator, "the allocator");
     if (allocator.version >= 23 && allocator.GetStats != nullptr) return ThrowIfFailed(allocator.GetStats(&allocator, out));
-    Given(out, "out") = std::make_unique<OrtKeyValuePairs>().release();
+    Give(out, [&] { return std::make_unique<OrtKeyValuePairs>().release(); });
   });
 }
 
@@ -189,7 +205,9 @@ OrtStatusPtr CreateAllocator(const OrtSession* session, const OrtMemoryInfo* mem
 }
 
 void ReleaseAllocator(OrtAllocator* input) {
-  if (input != &DefaultAllocator()) delete static_cast<OfferedAllocator*>(input);
+  // One without its functions was released before.
+  if (input == nullptr || input == &DefaultAllocator() || input->Free != FreeOffered) return;
+  delete static_cast<OfferedAllocator*>(input);
 }
 
 }  // namespace tessera::c_abi

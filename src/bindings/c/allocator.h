@@ -10,10 +10,17 @@
 
 namespace tessera::c_abi {
 
+/// What the heap writes over when memory is given back.
+struct HeapLinks {
+  void* links[2] = {};
+};
+
 /// An allocator of Tessera's behind the functions of the C ABI. The client releases it, or it lives as long as the process.
-struct OfferedAllocator : OrtAllocator {
+struct OfferedAllocator : HeapLinks, OrtAllocator {
   /// `owner` keeps the allocator alive.
   OfferedAllocator(Allocator& offered, OrtMemoryInfo its_info, std::shared_ptr<const void> its_owner);
+  /// Leaves functions behind that give nothing, for clients that ask once more.
+  ~OfferedAllocator();
 
   Allocator& allocator;
   const OrtMemoryInfo info;

@@ -9,6 +9,7 @@
 #include "session/environment.h"
 
 struct OrtArenaCfg {
+  tessera::c_abi::Mark<OrtArenaCfg> mark;
   tessera::ArenaSettings settings;
 };
 
@@ -47,7 +48,7 @@ OrtStatusPtr CreateArenaCfg(size_t max_mem, int arena_extend_strategy, int /*ini
                             int /*max_dead_bytes_per_chunk*/, OrtArenaCfg** out) noexcept {
   return Guarded([&] {
     const ArenaSettings settings{.extend = ExtendOf(arena_extend_strategy), .limit = LimitOf(max_mem)};
-    Given(out, "out") = new OrtArenaCfg{settings};
+    Give(out, [&] { return new OrtArenaCfg{{}, settings}; });
   });
 }
 
@@ -67,11 +68,11 @@ OrtStatusPtr CreateArenaCfgV2(const char* const* arena_config_keys, const size_t
                 "arenas have no setting '{}' (max_mem, arena_extend_strategy, {})", key, fmt::join(kGrowth, ", "));
       }
     }
-    Given(out, "out") = new OrtArenaCfg{settings};
+    Give(out, [&] { return new OrtArenaCfg{{}, settings}; });
   });
 }
 
-void ReleaseArenaCfg(OrtArenaCfg* input) { delete input; }
+void ReleaseArenaCfg(OrtArenaCfg* input) { Release(input); }
 
 OrtStatusPtr CreateAndRegisterAllocator(OrtEnv* env, const OrtMemoryInfo* mem_info, const OrtArenaCfg* arena_cfg) noexcept {
   return Guarded([&] { ShareArena(env, mem_info, arena_cfg); });

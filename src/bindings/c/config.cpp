@@ -212,7 +212,7 @@ OrtStatusPtr GetSessionConfigEntry(const OrtSessionOptions* options, const char*
 }
 
 OrtStatusPtr GetSessionOptionsConfigEntries(const OrtSessionOptions* options, OrtKeyValuePairs** out) noexcept {
-  return Guarded([&] { Given(out, "out") = PairsOf(Given(options, "the session options").config).release(); });
+  return Making(out, [&] { return PairsOf(Given(options, "the session options").config).release(); });
 }
 
 }  // namespace tessera::c_abi

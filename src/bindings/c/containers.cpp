@@ -69,7 +69,7 @@ OrtStatusPtr CreateValue(const OrtValue* const* in, size_t num_values, ONNXType 
   return Guarded([&] {
     Given(in, "the values");
     Given(out, "out");
-    Require(num_values > 0, "no values are given; a sequence takes one or more, a map two");
+    if (num_values == 0) Fail(ErrorCode::kFail, "no values are given; a sequence takes one or more, a map two");
     Require(value_type == ONNX_TYPE_SEQUENCE || value_type == ONNX_TYPE_MAP,
             "the type is {}, expected a sequence (2) or a map (3)", static_cast<int>(value_type));
     *out = new OrtValue(value_type == ONNX_TYPE_MAP ? MapOf(in, num_values) : SequenceOf(in, num_values));
@@ -80,6 +80,8 @@ OrtStatusPtr GetValueCount(const OrtValue* value, size_t* out) noexcept {
   return Guarded([&] {
     const OrtValue& given = Given(value, "the value");
     const bool map = given.kind() == ValueKind::kMap;
+    if (!map && given.kind() != ValueKind::kSequence)
+      Fail(ErrorCode::kFail, "the value is neither a sequence nor a map, so that it has no values in it");
     Given(out, "out") = map ? 2 : given.sequence().elements.size();
   });
 }
@@ -90,14 +92,14 @@ OrtStatusPtr GetValue(const OrtValue* value, int index, OrtAllocator* /*allocato
     const OrtValue& given = Given(value, "the value");
     Given(out, "out");
     if (given.kind() == ValueKind::kMap) {
-      Require(index == kMapKeys || index == kMapValues, "a map has its keys at 0 and its values at 1; {} is asked for",
-              index);
+      if (index != kMapKeys && index != kMapValues)
+        Fail(ErrorCode::kFail, "a map has its keys at 0 and its values at 1; {} is asked for", index);
       *out = new OrtValue(index == kMapKeys ? given.map().keys : ValuesOf(given.map()));
       return;
     }
     const std::vector<Value>& elements = given.sequence().elements;
-    Require(index >= 0 && static_cast<size_t>(index) < elements.size(), "the sequence has {} elements; {} is asked for",
-            elements.size(), index);
+    if (index < 0 || static_cast<size_t>(index) >= elements.size())
+      Fail(ErrorCode::kFail, "the sequence has {} elements; {} is asked for", elements.size(), index);
     *out = new OrtValue(elements[static_cast<size_t>(index)]);
   });
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "bindings/c/handle.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "onnxruntime/onnxruntime_ep_c_api.h"
 #include "tessera/error.h"
@@ -33,11 +34,34 @@ OrtStatusPtr Guarded(Body&& body) noexcept {
   }
 }
 
-/// What the client gives and may not leave out.
+[[noreturn]] void FailNull(std::string_view what);
+[[noreturn]] void FailGone(std::string_view what);
+
+/// What the client gives and may not leave out. What has a mark is looked at, so that a handle that was released or that is
+/// of another kind is an error.
 template <class T>
 T& Given(T* pointer, std::string_view what) {
-  Require(pointer != nullptr, "{} is null; give a pointer", what);
+  if (pointer == nullptr) [[unlikely]]
+    FailNull(what);
+  static_assert(!std::is_class_v<T> || sizeof(T) > 0, "include what says whether it has a mark");
+  if constexpr (Marked<T>) {
+    if (!pointer->mark.Holds()) [[unlikely]]
+      FailGone(what);
+  }
   return *pointer;
+}
+
+/// Puts what `make` gives into the client's pointer, which is looked at first: nothing is made that nobody could release.
+template <class T, class Make>
+void Give(T* out, const Make& make) {
+  T& target = Given(out, "out");
+  target = make();
+}
+
+/// An entry that makes what `out` is for.
+template <class T, class Make>
+OrtStatusPtr Making(T* out, const Make& make) noexcept {
+  return Guarded([&] { Give(out, make); });
 }
 
 /// Throws what a callback of the client's answered, and releases it; null: nothing.

@@ -120,15 +120,13 @@ void ReleaseEnv(OrtEnv* input) {
   if (input != slot.env || --input->count > 0) return;
   slot.env = nullptr;
   (void)Guarded([&] { SetEnvLog({}); });
+  input->mark.Clear();
   delete input;
 }
 
 OrtStatusPtr UpdateEnvWithCustomLogLevel(OrtEnv* ort_env, OrtLoggingLevel log_severity_level) noexcept {
-  return Guarded([&] {
-    Require(log_severity_level >= 0 && log_severity_level <= 4, "the level is {}, expected 0 to 4",
-            static_cast<int>(log_severity_level));
-    Given(ort_env, "the environment").log_level = log_severity_level;
-  });
+  return Guarded(
+      [&] { Given(ort_env, "the environment").log_level = std::clamp(static_cast<int>(log_severity_level), 0, 4); });
 }
 
 // Tessera sends nothing anywhere, so that there is nothing to switch on or off.

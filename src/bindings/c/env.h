@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "bindings/c/allocator.h"
+#include "bindings/c/handle.h"
 #include "bindings/c/key_values.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/session.h"
 
 /// There is one, which counts who asked for it.
 struct OrtEnv {
+  tessera::c_abi::Mark<OrtEnv> mark;
   explicit OrtEnv(const tessera::EnvironmentOptions& options) : environment(options) {}
 
   const tessera::Environment environment;

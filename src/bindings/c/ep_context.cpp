@@ -1,10 +1,7 @@
 // What clients give for compiled parts that providers keep outside of the model.
 
-#include "bindings/c/allocator.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/session_options.h"
-#include "model/model.h"
-#include "session/compiled_model.h"
 
 struct OrtEpContextConfig {
   OrtReadNamedBufferFunc read = nullptr;
@@ -61,7 +58,7 @@ OrtStatusPtr SessionOptionsSetEpContextDataReadFunc(OrtSessionOptions* options, 
 OrtStatusPtr SessionOptionsGetEpContextConfig(const OrtSessionOptions* options, OrtEpContextConfig** config) noexcept {
   return Guarded([&] {
     const OrtSessionOptions& given = Given(options, "the session options");
-    Given(config, "out") = new OrtEpContextConfig{given.read_context, given.read_context_state};
+    Give(config, [&] { return new OrtEpContextConfig{given.read_context, given.read_context_state}; });
   });
 }
 
@@ -83,34 +80,6 @@ OrtStatusPtr EpContextConfigGetEpContextDataWriteFunc(const OrtEpContextConfig* 
     Given(config, "the configuration");
     Given(write_func, "the function") = nullptr;
     Given(state, "the state") = nullptr;
-  });
-}
-
-namespace {
-
-/// Null where the model says nothing for the provider.
-char* CompatibilityIn(const ModelMetadata& metadata, const char* provider, OrtAllocator* allocator) {
-  const auto info = metadata.custom.find(CompatibilityKey(&Given(provider, "the provider's name")));
-  return info == metadata.custom.end() ? nullptr : CopyText(info->second, allocator);
-}
-
-}  // namespace
-
-OrtStatusPtr GetCompatibilityInfoFromModel(const ORTCHAR_T* model_path, const char* ep_type, OrtAllocator* allocator,
-                                           char** compatibility_info) noexcept {
-  return Guarded([&] {
-    Given(compatibility_info, "out") = nullptr;
-    *compatibility_info =
-        CompatibilityIn(ReadMetadata(std::filesystem::path(&Given(model_path, "the path"))), ep_type, allocator);
-  });
-}
-
-OrtStatusPtr GetCompatibilityInfoFromModelBytes(const void* model_data, size_t model_data_length, const char* ep_type,
-                                                OrtAllocator* allocator, char** compatibility_info) noexcept {
-  return Guarded([&] {
-    Given(compatibility_info, "out") = nullptr;
-    const std::span bytes(&Given(static_cast<const std::byte*>(model_data), "the model"), model_data_length);
-    *compatibility_info = CompatibilityIn(ReadMetadata(bytes), ep_type, allocator);
   });
 }
 

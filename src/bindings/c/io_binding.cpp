@@ -15,6 +15,7 @@
 struct OrtIoBinding {
   explicit OrtIoBinding(const tessera::Session& session) : binding(session), state(session.state()) {}
 
+  tessera::c_abi::Mark<OrtIoBinding> mark;
   tessera::IoBinding binding;
   std::shared_ptr<tessera::Session::State> state;
   std::string unknown_output;  // the first that was bound and that the model does not have: an error of the run
@@ -60,10 +61,10 @@ class ClientArray {
 }  // namespace
 
 OrtStatusPtr CreateIoBinding(OrtSession* session, OrtIoBinding** out) noexcept {
-  return Guarded([&] { Given(out, "out") = new OrtIoBinding(Given(session, "the session").session); });
+  return Making(out, [&] { return new OrtIoBinding(Given(session, "the session").session); });
 }
 
-void ReleaseIoBinding(OrtIoBinding* input) { delete input; }
+void ReleaseIoBinding(OrtIoBinding* input) { Release(input); }
 
 OrtStatusPtr BindInput(OrtIoBinding* binding_ptr, const char* name, const OrtValue* val_ptr) noexcept {
   return Guarded([&] {

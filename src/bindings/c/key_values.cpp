@@ -43,7 +43,7 @@ void CreateKeyValuePairs(OrtKeyValuePairs** out) {
 
 void AddKeyValuePair(OrtKeyValuePairs* kvps, const char* key, const char* value) {
   // An empty name is none: nothing could ask for it.
-  if (kvps == nullptr || key == nullptr || *key == '\0' || value == nullptr) return;
+  if (!IsThere(kvps) || key == nullptr || *key == '\0' || value == nullptr) return;
   try {
     kvps->Set(key, value);
   } catch (...) {
@@ -51,25 +51,25 @@ void AddKeyValuePair(OrtKeyValuePairs* kvps, const char* key, const char* value)
 }
 
 const char* GetKeyValue(const OrtKeyValuePairs* kvps, const char* key) {
-  return kvps == nullptr || key == nullptr ? nullptr : kvps->Find(key);
+  return !IsThere(kvps) || key == nullptr ? nullptr : kvps->Find(key);
 }
 
 void GetKeyValuePairs(const OrtKeyValuePairs* kvps, const char* const** keys, const char* const** values,
                       size_t* num_entries) {
-  const bool given = kvps != nullptr;
+  const bool given = IsThere(kvps);
   if (keys != nullptr) *keys = given ? kvps->keys.data() : nullptr;
   if (values != nullptr) *values = given ? kvps->values.data() : nullptr;
   if (num_entries != nullptr) *num_entries = given ? kvps->entries.size() : 0;
 }
 
 void RemoveKeyValuePair(OrtKeyValuePairs* kvps, const char* key) {
-  if (kvps == nullptr || key == nullptr) return;
+  if (!IsThere(kvps) || key == nullptr) return;
   try {
     kvps->Remove(key);
   } catch (...) {
   }
 }
 
-void ReleaseKeyValuePairs(OrtKeyValuePairs* input) { delete input; }
+void ReleaseKeyValuePairs(OrtKeyValuePairs* input) { Release(input); }
 
 }  // namespace tessera::c_abi

@@ -6,10 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "bindings/c/handle.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 
 /// Texts by name, in their order, with the arrays of pointers that clients look at.
 struct OrtKeyValuePairs {
+  tessera::c_abi::Mark<OrtKeyValuePairs> mark;
   std::map<std::string, std::string, std::less<>> entries;
   std::vector<const char*> keys, values;
 

@@ -6,15 +6,10 @@
 #include <string>
 
 #include "base/mapped_file.h"
-#include "base/seeded_hash.h"
 #include "bindings/c/allocator.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/type_info.h"
 #include "model/flat_buffer.h"
-
-struct OrtLoraAdapter {
-  tessera::StringMap<tessera::Value> tensors;
-};
 
 namespace tessera::c_abi {
 namespace {
@@ -42,7 +37,7 @@ Value TensorOf(const FlatTable& table) {
   return tensor;
 }
 
-std::unique_ptr<OrtLoraAdapter> AdapterOf(std::span<const std::byte> bytes) {
+std::unique_ptr<OrtLoraAdapter> ReadAdapter(std::span<const std::byte> bytes) {
   const FlatBuffer buffer(bytes);
   Require(buffer.HasIdentifier(kIdentifier), "this is no LoRA adapter: its file begins with another mark than '{}'",
           kIdentifier);
@@ -56,6 +51,24 @@ std::unique_ptr<OrtLoraAdapter> AdapterOf(std::span<const std::byte> bytes) {
     adapter->tensors.insert_or_assign(std::string(tensor.Text(kNameField)), TensorOf(tensor));
   }
   return adapter;
+}
+
+/// What no adapter can be made of is a failure to clients, whatever is wrong with it.
+std::unique_ptr<OrtLoraAdapter> AdapterOf(std::span<const std::byte> bytes) {
+  try {
+    return ReadAdapter(bytes);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kFail, error.what());
+  }
+}
+
+/// A path that leads nowhere is an argument that is wrong.
+MappedFile FileAt(const char* path) {
+  try {
+    return MapFile(path);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kInvalidArgument, error.what());
+  }
 }
 
 }  // namespace
@@ -72,8 +85,8 @@ void LayOver(const std::vector<const OrtLoraAdapter*>& adapters, const Session::
 
 OrtStatusPtr CreateLoraAdapter(const char* adapter_file_path, OrtAllocator* /*allocator*/, OrtLoraAdapter** out) noexcept {
   return Guarded([&] {
-    const MappedFile file = MapFile(&Given(adapter_file_path, "the path"));
-    Given(out, "out") = AdapterOf(file.bytes).release();
+    const MappedFile file = FileAt(&Given(adapter_file_path, "the path"));
+    Give(out, [&] { return AdapterOf(file.bytes).release(); });
   });
 }
 
@@ -81,10 +94,10 @@ OrtStatusPtr CreateLoraAdapterFromArray(const void* bytes, size_t num_bytes, Ort
                                         OrtLoraAdapter** out) noexcept {
   return Guarded([&] {
     const auto* first = &Given(static_cast<const std::byte*>(bytes), "the bytes");
-    Given(out, "out") = AdapterOf({first, num_bytes}).release();
+    Give(out, [&] { return AdapterOf({first, num_bytes}).release(); });
   });
 }
 
-void ReleaseLoraAdapter(OrtLoraAdapter* input) { delete input; }
+void ReleaseLoraAdapter(OrtLoraAdapter* input) { Release(input); }
 
 }  // namespace tessera::c_abi

@@ -3,8 +3,16 @@
 #include <span>
 #include <vector>
 
+#include "base/seeded_hash.h"
+#include "bindings/c/handle.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "session/session_state.h"
+#include "tessera/value.h"
+
+struct OrtLoraAdapter {
+  tessera::c_abi::Mark<OrtLoraAdapter> mark;
+  tessera::StringMap<tessera::Value> tensors;
+};
 
 namespace tessera::c_abi {
 

@@ -17,7 +17,7 @@ namespace tessera::c_abi {
 namespace {
 
 constexpr OrtMemoryInfo kCpuInfo{
-    "Cpu", OrtDeviceAllocator, OrtMemTypeDefault, OrtMemoryInfoDeviceType_CPU, OrtDeviceMemoryType_DEFAULT, 0, 0, 0};
+    {}, "Cpu", OrtDeviceAllocator, OrtMemTypeDefault, OrtMemoryInfoDeviceType_CPU, OrtDeviceMemoryType_DEFAULT, 0, 0, 0};
 
 constexpr uint32_t kNvidia = 0x10DE, kAmd = 0x1002, kIntel = 0x8086, kMicrosoft = 0x1414, kQualcomm = 0x5143;
 
@@ -101,7 +101,7 @@ const OrtMemoryInfo* InfoOf(const MemoryInfo& memory) {
   const OrtDeviceMemoryType kind =
       memory.host_accessible ? OrtDeviceMemoryType_HOST_ACCESSIBLE : OrtDeviceMemoryType_DEFAULT;
   all.infos.push_back(
-      {memory, {name, OrtDeviceAllocator, OrtMemTypeDefault, TypeOf(memory.device), kind, 0, memory.device_id, 0}});
+      {memory, {{}, name, OrtDeviceAllocator, OrtMemTypeDefault, TypeOf(memory.device), kind, 0, memory.device_id, 0}});
   return &all.infos.back().second;
 }
 
@@ -163,8 +163,9 @@ OrtStatusPtr CreateMemoryInfo(const char* name, OrtAllocatorType type, int id, O
     const std::string_view given = &Given(name, "the memory's name");
     for (const KnownMemory& known : kKnownMemories) {
       if (known.name != given) continue;
-      Given(out, "out") =
-          new OrtMemoryInfo{known.name.data(), type, mem_type, known.device, known.kind, known.vendor, id, 0};
+      Give(out, [&] {
+        return new OrtMemoryInfo{{}, known.name.data(), type, mem_type, known.device, known.kind, known.vendor, id, 0};
+      });
       return;
     }
     Fail(ErrorCode::kInvalidArgument, "there is no memory '{}' known by its name alone; CreateMemoryInfo_V2 takes any",
@@ -177,8 +178,10 @@ OrtStatusPtr CreateMemoryInfo_V2(const char* name, OrtMemoryInfoDeviceType devic
                                  OrtAllocatorType allocator_type, OrtMemoryInfo** out) noexcept {
   return Guarded([&] {
     const char* own_name = Interned(&Given(name, "the memory's name"));
-    Given(out, "out") = new OrtMemoryInfo{own_name, allocator_type, OrtMemTypeDefault, device_type,
-                                          mem_type, vendor_id,      device_id,         alignment};
+    Give(out, [&] {
+      return new OrtMemoryInfo{{},       own_name,  allocator_type, OrtMemTypeDefault, device_type,
+                               mem_type, vendor_id, device_id,      alignment};
+    });
   });
 }
 
@@ -213,15 +216,15 @@ OrtStatusPtr MemoryInfoGetType(const OrtMemoryInfo* ptr, OrtAllocatorType* out) 
 }
 
 void MemoryInfoGetDeviceType(const OrtMemoryInfo* ptr, OrtMemoryInfoDeviceType* out) {
-  if (out != nullptr) *out = ptr == nullptr ? OrtMemoryInfoDeviceType_CPU : ptr->device;
+  if (out != nullptr) *out = IsThere(ptr) ? ptr->device : OrtMemoryInfoDeviceType_CPU;
 }
 
 OrtDeviceMemoryType MemoryInfoGetDeviceMemType(const OrtMemoryInfo* ptr) noexcept {
-  return ptr == nullptr ? OrtDeviceMemoryType_DEFAULT : ptr->kind;
+  return IsThere(ptr) ? ptr->kind : OrtDeviceMemoryType_DEFAULT;
 }
 
-uint32_t MemoryInfoGetVendorId(const OrtMemoryInfo* ptr) noexcept { return ptr == nullptr ? 0 : ptr->vendor; }
+uint32_t MemoryInfoGetVendorId(const OrtMemoryInfo* ptr) noexcept { return IsThere(ptr) ? ptr->vendor : 0; }
 
-void ReleaseMemoryInfo(OrtMemoryInfo* input) { delete input; }
+void ReleaseMemoryInfo(OrtMemoryInfo* input) { Release(input); }
 
 }  // namespace tessera::c_abi

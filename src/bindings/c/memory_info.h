@@ -4,10 +4,12 @@
 
 #include <string_view>
 
+#include "bindings/c/handle.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/memory.h"
 
 struct OrtMemoryInfo {
+  tessera::c_abi::Mark<OrtMemoryInfo> mark;
   const char* name;  // lives as long as the process
   OrtAllocatorType allocator;
   OrtMemType mem_type;

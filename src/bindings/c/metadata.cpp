@@ -19,35 +19,35 @@ const ModelMetadata& Metadata(const OrtModelMetadata* metadata) { return Given(m
 OrtStatusPtr SessionGetModelMetadata(const OrtSession* session, OrtModelMetadata** out) noexcept {
   return Guarded([&] {
     const Model& model = Given(session, "the session").session.state()->model;
-    Given(out, "out") = new OrtModelMetadata{model.metadata, model.has_version};
+    Give(out, [&] { return new OrtModelMetadata{{}, model.metadata, model.has_version}; });
   });
 }
 
-void ReleaseModelMetadata(OrtModelMetadata* input) { delete input; }
+void ReleaseModelMetadata(OrtModelMetadata* input) { Release(input); }
 
 OrtStatusPtr ModelMetadataGetProducerName(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
                                           char** value) noexcept {
-  return Guarded([&] { Given(value, "out") = CopyText(Metadata(model_metadata).producer_name, allocator); });
+  return Making(value, [&] { return CopyText(Metadata(model_metadata).producer_name, allocator); });
 }
 
 OrtStatusPtr ModelMetadataGetGraphName(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
                                        char** value) noexcept {
-  return Guarded([&] { Given(value, "out") = CopyText(Metadata(model_metadata).graph_name, allocator); });
+  return Making(value, [&] { return CopyText(Metadata(model_metadata).graph_name, allocator); });
 }
 
 OrtStatusPtr ModelMetadataGetGraphDescription(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
                                               char** value) noexcept {
-  return Guarded([&] { Given(value, "out") = CopyText(Metadata(model_metadata).graph_description, allocator); });
+  return Making(value, [&] { return CopyText(Metadata(model_metadata).graph_description, allocator); });
 }
 
 OrtStatusPtr ModelMetadataGetDomain(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
                                     char** value) noexcept {
-  return Guarded([&] { Given(value, "out") = CopyText(Metadata(model_metadata).domain, allocator); });
+  return Making(value, [&] { return CopyText(Metadata(model_metadata).domain, allocator); });
 }
 
 OrtStatusPtr ModelMetadataGetDescription(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
                                          char** value) noexcept {
-  return Guarded([&] { Given(value, "out") = CopyText(Metadata(model_metadata).description, allocator); });
+  return Making(value, [&] { return CopyText(Metadata(model_metadata).description, allocator); });
 }
 
 OrtStatusPtr ModelMetadataLookupCustomMetadataMap(const OrtModelMetadata* model_metadata, OrtAllocator* allocator,
@@ -55,7 +55,7 @@ OrtStatusPtr ModelMetadataLookupCustomMetadataMap(const OrtModelMetadata* model_
   return Guarded([&] {
     const auto& custom = Metadata(model_metadata).custom;
     const auto found = custom.find(&Given(key, "the key"));
-    Given(value, "out") = found == custom.end() ? nullptr : CopyText(found->second, allocator);
+    Give(value, [&] { return found == custom.end() ? nullptr : CopyText(found->second, allocator); });
   });
 }
 

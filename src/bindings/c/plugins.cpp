@@ -95,7 +95,7 @@ OrtStatusPtr CreateHardwareDevice(OrtHardwareDeviceType type, uint32_t vendor_id
 void ReleaseHardwareDevice(OrtHardwareDevice* input) { delete input; }
 
 OrtStatusPtr GetEnvConfigEntries(OrtKeyValuePairs** config_entries) noexcept {
-  return Guarded([&] { Given(config_entries, "out") = PairsOf(plugin::CurrentConfig()).release(); });
+  return Making(config_entries, [&] { return PairsOf(plugin::CurrentConfig()).release(); });
 }
 
 OrtStatusPtr CreateSharedAllocator(OrtEnv* env, const OrtEpDevice* ep_device, OrtDeviceMemoryType mem_type,

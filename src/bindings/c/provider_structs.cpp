@@ -6,13 +6,14 @@
 #include "bindings/c/session_options.h"
 
 struct OrtDnnlProviderOptions {
+  tessera::c_abi::Mark<OrtDnnlProviderOptions> mark;
   tessera::ProviderOptions entries;
 };
 
 namespace tessera::c_abi {
 
 OrtStatusPtr CreateDnnlProviderOptions(OrtDnnlProviderOptions** out) noexcept {
-  return Guarded([&] { Given(out, "out") = new OrtDnnlProviderOptions; });
+  return Making(out, [&] { return new OrtDnnlProviderOptions; });
 }
 
 OrtStatusPtr UpdateDnnlProviderOptions(OrtDnnlProviderOptions* dnnl_options, const char* const* provider_options_keys,
@@ -30,11 +31,11 @@ OrtStatusPtr GetDnnlProviderOptionsAsString(const OrtDnnlProviderOptions* dnnl_o
     std::string text;
     for (const auto& [key, value] : Given(dnnl_options, "the options").entries)
       text += fmt::format("{}{}={}", text.empty() ? "" : ";", key, value);
-    Given(ptr, "out") = CopyText(text, allocator);
+    Give(ptr, [&] { return CopyText(text, allocator); });
   });
 }
 
-void ReleaseDnnlProviderOptions(OrtDnnlProviderOptions* input) { delete input; }
+void ReleaseDnnlProviderOptions(OrtDnnlProviderOptions* input) { Release(input); }
 
 OrtStatusPtr SessionOptionsAppendExecutionProvider_Dnnl(OrtSessionOptions* options,
                                                         const OrtDnnlProviderOptions* dnnl_options) noexcept {

@@ -27,8 +27,8 @@ class Recycled {
     if (memory == nullptr) return;
     Blocks& kept = blocks;
     if (kept.count >= kMost || kept.closed) return ::operator delete(memory);
-    static thread_local Cleaner cleaner;
-    cleaner.Touch();
+    if (!kept.has_cleaner) [[unlikely]]
+      MakeCleaner();
     kept.first = new (memory) Block{kept.first};
     ++kept.count;
   }
@@ -41,7 +41,7 @@ class Recycled {
   struct Blocks {
     Block* first = nullptr;
     int count = 0;
-    bool closed = false;
+    bool has_cleaner = false, closed = false;
   };
   class Cleaner {
    public:
@@ -55,8 +55,12 @@ class Recycled {
       }
       kept.count = 0;
     }
-    void Touch() noexcept {}
   };
+
+  static void MakeCleaner() {
+    static thread_local Cleaner cleaner;
+    blocks.has_cleaner = true;
+  }
 
   // Under a sanitizer each object has memory of its own, so that a use after its release is seen.
 #ifdef __SANITIZE_ADDRESS__
@@ -64,7 +68,8 @@ class Recycled {
 #else
   static constexpr int kMost = 64;
 #endif
-  static thread_local Blocks blocks;
+  // Where the thread finds it without a call: the library has such variables already.
+  static thread_local Blocks blocks __attribute__((tls_model("initial-exec")));
 };
 
 template <class T>

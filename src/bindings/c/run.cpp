@@ -111,9 +111,8 @@ void RunByNames(OrtSession& session, const OrtRunOptions* options, const char* c
           "no output is asked for; name at least one and give room for it");
   SmallArray<const Value*> given(state.model.graph->inputs().size());
   for (size_t k = 0; k < num_inputs; ++k) {
-    const Value*& value = given[InputAt(state, k, input_names[k])];
-    Require(value == nullptr, "input '{}' is given twice; give it once", input_names[k]);
-    value = &Given(inputs[k], "the value of an input");
+    // Of one that is given twice, the last one counts.
+    given[InputAt(state, k, input_names[k])] = &Given(inputs[k], "the value of an input");
   }
   if (options != nullptr && !options->adapters.empty()) [[unlikely]]
     LayOver(options->adapters, state, given.values());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bindings/c/entry.h"
+#include "bindings/c/lora.h"
 #include "session/provider_options.h"
 
 namespace tessera::c_abi {
@@ -18,16 +19,16 @@ const OrtRunOptions& Options(const OrtRunOptions* options) { return Given(option
 
 }  // namespace
 
-const RunOptions& CoreOf(const OrtRunOptions* options) noexcept {
+const RunOptions& CoreOf(const OrtRunOptions* options) {
   static const RunOptions none;
-  return options == nullptr ? none : options->core;
+  return options == nullptr ? none : Options(options).core;
 }
 
 OrtStatusPtr CreateRunOptions(OrtRunOptions** out) noexcept {
-  return Guarded([&] { Given(out, "out") = new OrtRunOptions; });
+  return Making(out, [&] { return new OrtRunOptions; });
 }
 
-void ReleaseRunOptions(OrtRunOptions* input) { delete input; }
+void ReleaseRunOptions(OrtRunOptions* input) { Release(input); }
 
 OrtStatusPtr RunOptionsSetRunLogVerbosityLevel(OrtRunOptions* options, int log_verbosity_level) noexcept {
   return Guarded([&] { Options(options).log_verbosity = log_verbosity_level; });
@@ -84,7 +85,7 @@ OrtStatusPtr AddRunConfigEntry(OrtRunOptions* options, const char* config_key, c
 }
 
 const char* GetRunConfigEntry(const OrtRunOptions* options, const char* config_key) noexcept {
-  if (options == nullptr || config_key == nullptr) return nullptr;
+  if (!IsThere(options) || config_key == nullptr) return nullptr;
   const auto found = options->config.find(config_key);
   return found == options->config.end() ? nullptr : found->second.c_str();
 }

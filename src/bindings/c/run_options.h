@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "bindings/c/handle.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/session.h"
 
 struct OrtRunOptions {
   OrtRunOptions() { core.binding = this; }
 
+  tessera::c_abi::Mark<OrtRunOptions> mark;
   tessera::RunOptions core;
   std::map<std::string, std::string, std::less<>> config;
   int log_severity = -1;  // the session's
@@ -20,6 +22,6 @@ struct OrtRunOptions {
 namespace tessera::c_abi {
 
 /// Of a client's options, or those of no options.
-const RunOptions& CoreOf(const OrtRunOptions* options) noexcept;
+const RunOptions& CoreOf(const OrtRunOptions* options);
 
 }  // namespace tessera::c_abi

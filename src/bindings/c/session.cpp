@@ -16,7 +16,9 @@
 #include "session/session_state.h"
 
 /// Nothing of it is needed: sessions of a process share packed weights whether they have one or not.
-struct OrtPrepackedWeightsContainer {};
+struct OrtPrepackedWeightsContainer {
+  tessera::c_abi::Mark<OrtPrepackedWeightsContainer> mark;
+};
 
 namespace tessera::c_abi {
 namespace {
@@ -30,7 +32,7 @@ void Make(const OrtEnv* env, const OrtSessionOptions* options, const std::filesy
   OrtEnv& environment = const_cast<OrtEnv&>(Given(env, "the environment"));  // there is one, which the client may change
   Given(out, "out");
   static const OrtSessionOptions plain;
-  OrtSessionOptions given = options == nullptr ? plain : *options;
+  OrtSessionOptions given = options == nullptr ? plain : Given(options, "the session options");
   ChooseDevices(given, environment);
   std::vector<LogLine> notes;
   SessionOptions core = OptionsFor(given, environment, notes);
@@ -54,8 +56,16 @@ const MemoryInfo& MemoryOfInput(const Session& session, size_t input) {
   return state.resources.memories[static_cast<size_t>(state.MemoryOfInput(state.required[input]))].info;
 }
 
+/// The type of an input or output, with what the model says that it stands for.
+OrtTypeInfo* InfoOfValue(const OrtSession* session, const NamedType& value) {
+  std::unique_ptr<OrtTypeInfo> info = InfoOf(value.type);
+  const auto& denotations = Loaded(session).state()->model.denotations;
+  if (const auto found = denotations.find(value.name); found != denotations.end()) info->denotation = found->second;
+  return info.release();
+}
+
 const NamedType& At(const std::vector<NamedType>& all, size_t index, std::string_view what) {
-  Require(index < all.size(), "the model has {} {}, number {} is asked for", all.size(), what, index);
+  if (index >= all.size()) Fail(ErrorCode::kFail, "the model has {} {}, number {} is asked for", all.size(), what, index);
   return all[index];
 }
 
@@ -85,10 +95,10 @@ OrtStatusPtr CreateSessionFromArray(const OrtEnv* env, const void* model_data, s
 }
 
 OrtStatusPtr CreatePrepackedWeightsContainer(OrtPrepackedWeightsContainer** out) noexcept {
-  return Guarded([&] { Given(out, "out") = new OrtPrepackedWeightsContainer; });
+  return Making(out, [&] { return new OrtPrepackedWeightsContainer; });
 }
 
-void ReleasePrepackedWeightsContainer(OrtPrepackedWeightsContainer* input) { delete input; }
+void ReleasePrepackedWeightsContainer(OrtPrepackedWeightsContainer* input) { Release(input); }
 
 OrtStatusPtr CreateSessionWithPrepackedWeightsContainer(const OrtEnv* env, const char* model_path,
                                                         const OrtSessionOptions* options,
@@ -103,7 +113,7 @@ OrtStatusPtr CreateSessionFromArrayWithPrepackedWeightsContainer(
   return CreateSessionFromArray(env, model_data, model_data_length, options, out);
 }
 
-void ReleaseSession(OrtSession* input) { delete input; }
+void ReleaseSession(OrtSession* input) { Release(input); }
 
 OrtStatusPtr SessionGetInputCount(const OrtSession* session, size_t* out) noexcept {
   return Guarded([&] { Given(out, "out") = Loaded(session).inputs().size(); });
@@ -118,34 +128,34 @@ OrtStatusPtr SessionGetOverridableInitializerCount(const OrtSession* session, si
 }
 
 OrtStatusPtr SessionGetInputTypeInfo(const OrtSession* session, size_t index, OrtTypeInfo** type_info) noexcept {
-  return Guarded([&] { Given(type_info, "out") = InfoOf(At(Loaded(session).inputs(), index, "inputs").type).release(); });
+  return Making(type_info, [&] { return InfoOfValue(session, At(Loaded(session).inputs(), index, "inputs")); });
 }
 
 OrtStatusPtr SessionGetOutputTypeInfo(const OrtSession* session, size_t index, OrtTypeInfo** type_info) noexcept {
-  return Guarded([&] { Given(type_info, "out") = InfoOf(At(Loaded(session).outputs(), index, "outputs").type).release(); });
+  return Making(type_info, [&] { return InfoOfValue(session, At(Loaded(session).outputs(), index, "outputs")); });
 }
 
 OrtStatusPtr SessionGetOverridableInitializerTypeInfo(const OrtSession* session, size_t index,
                                                       OrtTypeInfo** type_info) noexcept {
   return Guarded([&] {
     const NamedType& input = At(Loaded(session).overridable_initializers(), index, "overridable initializers");
-    Given(type_info, "out") = InfoOf(input.type).release();
+    Give(type_info, [&] { return InfoOfValue(session, input); });
   });
 }
 
 OrtStatusPtr SessionGetInputName(const OrtSession* session, size_t index, OrtAllocator* allocator, char** value) noexcept {
-  return Guarded([&] { Given(value, "out") = CopyText(At(Loaded(session).inputs(), index, "inputs").name, allocator); });
+  return Making(value, [&] { return CopyText(At(Loaded(session).inputs(), index, "inputs").name, allocator); });
 }
 
 OrtStatusPtr SessionGetOutputName(const OrtSession* session, size_t index, OrtAllocator* allocator, char** value) noexcept {
-  return Guarded([&] { Given(value, "out") = CopyText(At(Loaded(session).outputs(), index, "outputs").name, allocator); });
+  return Making(value, [&] { return CopyText(At(Loaded(session).outputs(), index, "outputs").name, allocator); });
 }
 
 OrtStatusPtr SessionGetOverridableInitializerName(const OrtSession* session, size_t index, OrtAllocator* allocator,
                                                   char** value) noexcept {
   return Guarded([&] {
     const NamedType& input = At(Loaded(session).overridable_initializers(), index, "overridable initializers");
-    Given(value, "out") = CopyText(input.name, allocator);
+    Give(value, [&] { return CopyText(input.name, allocator); });
   });
 }
 
@@ -153,9 +163,10 @@ OrtStatusPtr SessionGetMemoryInfoForInputs(const OrtSession* session, const OrtM
                                            size_t num_inputs) noexcept {
   return Guarded([&] {
     const Session& loaded = Loaded(session);
-    Require(num_inputs == loaded.inputs().size(), "there is room for {} inputs, the model has {}", num_inputs,
+    Require(num_inputs >= loaded.inputs().size(), "there is room for {} inputs, the model has {}", num_inputs,
             loaded.inputs().size());
-    for (size_t i = 0; i < num_inputs; ++i) (&Given(inputs_memory_info, "out"))[i] = InfoOf(MemoryOfInput(loaded, i));
+    for (size_t i = 0; i < loaded.inputs().size(); ++i)
+      (&Given(inputs_memory_info, "out"))[i] = InfoOf(MemoryOfInput(loaded, i));
   });
 }
 
@@ -164,7 +175,7 @@ OrtStatusPtr SessionGetMemoryInfoForOutputs(const OrtSession* session, const Ort
                                             size_t num_outputs) noexcept {
   return Guarded([&] {
     const size_t count = Loaded(session).outputs().size();
-    Require(num_outputs == count, "there is room for {} outputs, the model has {}", num_outputs, count);
+    Require(num_outputs >= count, "there is room for {} outputs, the model has {}", num_outputs, count);
     if (count > 0) std::fill_n(&Given(outputs_memory_info, "out"), count, CpuInfo());
   });
 }
@@ -173,9 +184,9 @@ OrtStatusPtr SessionGetEpDeviceForInputs(const OrtSession* session, const OrtEpD
                                          size_t num_inputs) noexcept {
   return Guarded([&] {
     const Session& loaded = Loaded(session);
-    Require(num_inputs == loaded.inputs().size(), "there is room for {} inputs, the model has {}", num_inputs,
+    Require(num_inputs >= loaded.inputs().size(), "there is room for {} inputs, the model has {}", num_inputs,
             loaded.inputs().size());
-    for (size_t i = 0; i < num_inputs; ++i) {
+    for (size_t i = 0; i < loaded.inputs().size(); ++i) {
       (&Given(inputs_ep_devices, "out"))[i] = DeviceOf(MemoryOfInput(loaded, i), *loaded.state()->environment);
     }
   });
@@ -185,7 +196,7 @@ OrtStatusPtr SessionGetEpDeviceForOutputs(const OrtSession* session, const OrtEp
                                           size_t num_outputs) noexcept {
   return Guarded([&] {
     const size_t count = Loaded(session).outputs().size();
-    Require(num_outputs == count, "there is room for {} outputs, the model has {}", num_outputs, count);
+    Require(num_outputs >= count, "there is room for {} outputs, the model has {}", num_outputs, count);
     if (count > 0) std::fill_n(&Given(outputs_ep_devices, "out"), count, &CpuDevice());
   });
 }
@@ -194,7 +205,7 @@ OrtStatusPtr SessionEndProfiling(OrtSession* session, OrtAllocator* allocator, c
   return Guarded([&] {
     Session& loaded = Given(session, "the session").session;
     const bool profiles = loaded.state()->profiler != nullptr;
-    Given(out, "out") = CopyText(profiles ? loaded.EndProfiling().string() : "", allocator);
+    Give(out, [&] { return CopyText(profiles ? loaded.EndProfiling().string() : "", allocator); });
   });
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/c/env.h"
+#include "bindings/c/handle.h"
 #include "bindings/c/key_values.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/session.h"
@@ -20,6 +21,7 @@ struct OrtSession {
   OrtSession(tessera::Session loaded, std::unique_ptr<tessera::c_abi::SessionLog> its_log);
   ~OrtSession();
 
+  tessera::c_abi::Mark<OrtSession> mark;
   std::unique_ptr<tessera::c_abi::SessionLog> log;  // outlives what writes to it
   tessera::Session session;
   std::unique_ptr<tessera::c_abi::AssignedNodes> assigned;  // where the options ask for it
@@ -27,6 +29,7 @@ struct OrtSession {
 };
 
 struct OrtModelMetadata {
+  tessera::c_abi::Mark<OrtModelMetadata> mark;
   const tessera::ModelMetadata metadata;
   const bool has_version;
 };

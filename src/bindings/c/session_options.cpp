@@ -13,7 +13,7 @@ const OrtSessionOptions& Options(const OrtSessionOptions* options) { return Give
 }  // namespace
 
 OrtStatusPtr CreateSessionOptions(OrtSessionOptions** options) noexcept {
-  return Guarded([&] { Given(options, "out") = new OrtSessionOptions; });
+  return Making(options, [&] { return new OrtSessionOptions; });
 }
 
 OrtStatusPtr CloneSessionOptions(const OrtSessionOptions* in_options, OrtSessionOptions** out_options) noexcept {
@@ -24,7 +24,7 @@ OrtStatusPtr CloneSessionOptions(const OrtSessionOptions* in_options, OrtSession
   });
 }
 
-void ReleaseSessionOptions(OrtSessionOptions* input) { delete input; }
+void ReleaseSessionOptions(OrtSessionOptions* input) { Release(input); }
 
 OrtStatusPtr SetOptimizedModelFilePath(OrtSessionOptions* options, const char* optimized_model_filepath) noexcept {
   return Guarded([&] { Options(options).core.optimized_model_path = &Given(optimized_model_filepath, "the path"); });

@@ -17,6 +17,7 @@
 #include "tessera/session.h"
 
 struct OrtSessionOptions {
+  tessera::c_abi::Mark<OrtSessionOptions> mark;
   /// Set by it: whether loads with these options end.
   std::shared_ptr<std::atomic<bool>> cancel = std::make_shared<std::atomic<bool>>(false);
   tessera::SessionOptions core;

@@ -11,8 +11,12 @@
 namespace tessera::c_abi {
 namespace {
 
-/// Replaces what the handle held: values are shared by others and never change.
-void Put(OrtValue& value, SparseTensor sparse) { static_cast<Value&>(value) = Value(std::move(sparse)); }
+/// Replaces what the handle held: values are shared by others and never change. Indices are put there once.
+void Put(OrtValue& value, SparseTensor sparse) {
+  if (value.sparse_tensor().indices.defined())
+    Fail(ErrorCode::kFail, "the sparse tensor has its indices already; make another one");
+  static_cast<Value&>(value) = Value(std::move(sparse));
+}
 
 /// One index for each value, or one for each of its dimensions.
 Shape IndicesShape(const SparseTensor& sparse, size_t count) {
@@ -25,7 +29,26 @@ Shape IndicesShape(const SparseTensor& sparse, size_t count) {
   return Shape{values, 2};
 }
 
+/// Throws Error for indices outside of the tensor.
+void RequireInside(const SparseTensor& sparse) {
+  const std::span<const int64_t> indices = sparse.indices.values<int64_t>();
+  const Shape& dense = sparse.dense_shape;
+  const bool linear = sparse.indices.shape().rank() == 1;
+  const int64_t elements = dense.num_elements();
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const int64_t end = linear ? elements : dense[i % 2];
+    Require(indices[i] >= 0 && indices[i] < end, "index {} is {}, outside of shape {}", i, indices[i], dense);
+  }
+}
+
 const SparseTensor& SparseIn(const OrtValue* value) { return Given(value, "the value").sparse_tensor(); }
+
+/// Its values, once there are indices that say where they are.
+const Tensor& ValuesIn(const OrtValue* value) {
+  const SparseTensor& sparse = SparseIn(value);
+  if (!sparse.indices.defined()) Fail(ErrorCode::kFail, "the sparse tensor has no indices yet; fill it first");
+  return sparse.values;
+}
 
 /// Indices as the client gave them, where that is not coordinates. They are the owner of the indices that the tensor has
 /// for everybody else: of compressed rows these are coordinates, of blocks there are none that an operator could read.
@@ -130,6 +153,7 @@ const Tensor& IndicesIn(const OrtValue* value, OrtSparseIndicesFormat kind) {
   const SparseTensor& sparse = SparseIn(value);
   const ClientIndices* form = FormOf(sparse);
   const OrtSparseFormat format = form == nullptr ? ORT_SPARSE_COO : form->format;
+  if (!sparse.indices.defined()) Fail(ErrorCode::kInvalidArgument, "the sparse tensor has no indices yet; fill it first");
   if (kind == ORT_SPARSE_COO_INDICES && format == ORT_SPARSE_COO) return sparse.indices;
   if (kind == ORT_SPARSE_CSR_INNER_INDICES && format == ORT_SPARSE_CSRC) return form->inner;
   if (kind == ORT_SPARSE_CSR_OUTER_INDICES && format == ORT_SPARSE_CSRC) return form->outer;
@@ -146,9 +170,8 @@ OrtStatusPtr CreateSparseTensorAsOrtValue(OrtAllocator* allocator, const int64_t
     Given(allocator, "the allocator");
     Given(out, "out");
     const Shape none{0};
-    *out = new OrtValue(Value(SparseTensor{.values = Tensor(ElementOf(type), none),
-                                           .indices = Tensor(ElementType::kInt64, none),
-                                           .dense_shape = ShapeOf(dense_shape, dense_shape_len)}));
+    *out = new OrtValue(Value(SparseTensor{
+        .values = Tensor(ElementOf(type), none), .indices = {}, .dense_shape = ShapeOf(dense_shape, dense_shape_len)}));
   });
 }
 
@@ -161,6 +184,7 @@ OrtStatusPtr FillSparseTensorCoo(OrtValue* ort_value, const OrtMemoryInfo* data_
     sparse.indices = Tensor(ElementType::kInt64, IndicesShape(sparse, indices_num));
     if (indices_num > 0)
       std::memcpy(sparse.indices.mutable_raw(), &Given(indices_data, "the indices"), sparse.indices.byte_size());
+    RequireInside(sparse);
     Put(*ort_value, std::move(sparse));
   });
 }
@@ -207,6 +231,7 @@ OrtStatusPtr UseCooIndices(OrtValue* ort_value, int64_t* indices_data, size_t in
   return Guarded([&] {
     SparseTensor sparse = SparseIn(ort_value);
     sparse.indices = Tensor::View(ElementType::kInt64, IndicesShape(sparse, indices_num), indices_data);
+    RequireInside(sparse);
     Put(*ort_value, std::move(sparse));
   });
 }
@@ -235,17 +260,17 @@ OrtStatusPtr GetSparseTensorFormat(const OrtValue* ort_value, OrtSparseFormat* o
       format = form->format;
       return;
     }
-    format = indices.defined() && indices.num_elements() > 0 ? ORT_SPARSE_COO : ORT_SPARSE_UNDEFINED;
+    format = indices.defined() ? ORT_SPARSE_COO : ORT_SPARSE_UNDEFINED;
   });
 }
 
 OrtStatusPtr GetSparseTensorValuesTypeAndShape(const OrtValue* ort_value, OrtTensorTypeAndShapeInfo** out) noexcept {
-  return Guarded([&] { Given(out, "out") = InfoOf(SparseIn(ort_value).values).release(); });
+  return Making(out, [&] { return InfoOf(ValuesIn(ort_value)).release(); });
 }
 
 OrtStatusPtr GetSparseTensorValues(const OrtValue* ort_value, const void** out) noexcept {
   return Guarded([&] {
-    const Tensor& values = SparseIn(ort_value).values;
+    const Tensor& values = ValuesIn(ort_value);
     Require(!values.is(ElementType::kString), "sparse strings have no block of memory");
     Given(out, "out") = values.raw();
   });
@@ -253,7 +278,7 @@ OrtStatusPtr GetSparseTensorValues(const OrtValue* ort_value, const void** out) 
 
 OrtStatusPtr GetSparseTensorIndicesTypeShape(const OrtValue* ort_value, OrtSparseIndicesFormat indices_format,
                                              OrtTensorTypeAndShapeInfo** out) noexcept {
-  return Guarded([&] { Given(out, "out") = InfoOf(IndicesIn(ort_value, indices_format)).release(); });
+  return Making(out, [&] { return InfoOf(IndicesIn(ort_value, indices_format)).release(); });
 }
 
 OrtStatusPtr GetSparseTensorIndices(const OrtValue* ort_value, OrtSparseIndicesFormat indices_format, size_t* num_indices,

@@ -42,6 +42,12 @@ OrtStatusPtr StatusOfException() noexcept {
   }
 }
 
+void FailNull(std::string_view what) { Fail(ErrorCode::kInvalidArgument, "{} is null; give a pointer", what); }
+
+void FailGone(std::string_view what) {
+  Fail(ErrorCode::kInvalidArgument, "{} is none: the handle was released before, or is one of another type", what);
+}
+
 void ThrowIfFailed(OrtStatusPtr status) {
   if (status == nullptr) return;
   const Error error(static_cast<ErrorCode>(status->code), status->text);

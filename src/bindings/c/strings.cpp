@@ -20,10 +20,23 @@ size_t LengthOf(std::span<const std::string> strings) {
                          [](size_t sum, const std::string& text) { return sum + text.size(); });
 }
 
+void RequireStrings(const Tensor& tensor) {
+  if (!tensor.is(ElementType::kString))
+    Fail(ErrorCode::kFail, "the tensor's elements are {}, not strings", ElementTypeName(tensor.type()));
+}
+
 }  // namespace
 
-std::span<const std::string> StringsIn(const OrtValue* value) { return TensorIn(value).values<std::string>(); }
-std::span<std::string> StringsIn(OrtValue* value) { return TensorIn(value).mutable_values<std::string>(); }
+std::span<const std::string> StringsIn(const OrtValue* value) {
+  const Tensor& tensor = TensorIn(value);
+  RequireStrings(tensor);
+  return tensor.values<std::string>();
+}
+std::span<std::string> StringsIn(OrtValue* value) {
+  Tensor& tensor = TensorIn(value);
+  RequireStrings(tensor);
+  return tensor.mutable_values<std::string>();
+}
 
 OrtStatusPtr FillStringTensor(OrtValue* value, const char* const* s, size_t s_len) noexcept {
   return Guarded([&] {
@@ -76,7 +89,7 @@ OrtStatusPtr GetStringTensorElementLength(const OrtValue* value, size_t index, s
 OrtStatusPtr GetStringTensorElement(const OrtValue* value, size_t s_len, size_t index, void* s) noexcept {
   return Guarded([&] {
     const std::string& text = StringAt(StringsIn(value), index);
-    Require(s_len >= text.size(), "the buffer has {} bytes, but {} are needed", s_len, text.size());
+    if (s_len < text.size()) Fail(ErrorCode::kFail, "the buffer has {} bytes, but {} are needed", s_len, text.size());
     if (!text.empty()) std::memcpy(&Given(static_cast<char*>(s), "the buffer"), text.data(), text.size());
   });
 }

@@ -17,9 +17,11 @@ Tensor ViewOf(const MemoryInfo& memory, void* data, size_t size, const int64_t* 
   Require(dims != nullptr || rank == 0, "the shape is null; give its {} dimensions", rank);
   // It is the tensor that looks at the dimensions, once.
   Tensor view = Tensor::View(type, Shape(std::span(dims, rank)), data, memory);
-  Require(size >= view.byte_size(),
-          "the memory is too small for {} elements of shape {}: {} bytes are needed, {} are given", ElementTypeName(type),
-          view.shape(), view.byte_size(), size);
+  if (size < view.byte_size()) [[unlikely]] {
+    Fail(ErrorCode::kInvalidArgument,
+         "the memory is too small for {} elements of shape {}: {} bytes are needed, {} are given", ElementTypeName(type),
+         view.shape(), view.byte_size(), size);
+  }
   return view;
 }
 
@@ -173,6 +175,12 @@ OrtStatusPtr GetTensorMemoryInfo(const OrtValue* value, const OrtMemoryInfo** me
   });
 }
 
-void ReleaseValue(OrtValue* input) { delete input; }
+void ReleaseValue(OrtValue* input) {
+  if (input == nullptr) return;
+  // Whoever asks once more finds nothing in it.
+  static_cast<Value&>(*input) = Value();
+  __asm__ volatile("" : : "r"(input) : "memory");  // the object ends: the compiler would leave the line before out
+  delete input;
+}
 
 }  // namespace tessera::c_abi

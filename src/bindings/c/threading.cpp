@@ -49,10 +49,10 @@ OrtStatusPtr SetPerSessionThreadPoolCallbacks(OrtEnv* env, const OrtThreadPoolCa
 }
 
 OrtStatusPtr CreateThreadingOptions(OrtThreadingOptions** out) noexcept {
-  return Guarded([&] { Given(out, "out") = new OrtThreadingOptions; });
+  return Making(out, [&] { return new OrtThreadingOptions; });
 }
 
-void ReleaseThreadingOptions(OrtThreadingOptions* input) { delete input; }
+void ReleaseThreadingOptions(OrtThreadingOptions* input) { Release(input); }
 
 OrtStatusPtr SetGlobalIntraOpNumThreads(OrtThreadingOptions* tp_options, int intra_op_num_threads) noexcept {
   return Guarded([&] { Given(tp_options, "the threading options").intra_op_threads = intra_op_num_threads; });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "bindings/c/handle.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/thread_options.h"
 
@@ -19,6 +20,7 @@ ThreadStarter StarterOf(const ThreadFunctions& functions);
 
 /// Threads that sessions share: what an environment is made with.
 struct OrtThreadingOptions {
+  tessera::c_abi::Mark<OrtThreadingOptions> mark;
   int intra_op_threads = 0;  // 0: one a core
   int inter_op_threads = 0;
   bool denormal_as_zero = false;

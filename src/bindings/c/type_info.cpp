@@ -126,30 +126,32 @@ OrtStatusPtr GetMapKeyType(const OrtMapTypeInfo* map_type_info, ONNXTensorElemen
 }
 
 OrtStatusPtr GetMapValueType(const OrtMapTypeInfo* map_type_info, OrtTypeInfo** type_info) noexcept {
-  return Guarded([&] { Given(type_info, "out") = InfoOf(Given(map_type_info, "the map info").whole->inner).release(); });
+  return Making(type_info, [&] { return InfoOf(Given(map_type_info, "the map info").whole->inner).release(); });
 }
 
 OrtStatusPtr GetSequenceElementType(const OrtSequenceTypeInfo* sequence_type_info, OrtTypeInfo** type_info) noexcept {
-  return Guarded(
-      [&] { Given(type_info, "out") = InfoOf(Given(sequence_type_info, "the sequence info").whole->inner).release(); });
+  return Making(type_info, [&] { return InfoOf(Given(sequence_type_info, "the sequence info").whole->inner).release(); });
 }
 
 OrtStatusPtr GetOptionalContainedTypeInfo(const OrtOptionalTypeInfo* optional_type_info, OrtTypeInfo** out) noexcept {
-  return Guarded(
-      [&] { Given(out, "out") = InfoOf(Given(optional_type_info, "the optional's info").whole->inner).release(); });
+  return Making(out, [&] { return InfoOf(Given(optional_type_info, "the optional's info").whole->inner).release(); });
 }
 
-void ReleaseTypeInfo(OrtTypeInfo* input) { delete input; }
+void ReleaseTypeInfo(OrtTypeInfo* input) { Release(input); }
 
 // Parts go with the whole.
 void ReleaseMapTypeInfo(OrtMapTypeInfo* /*input*/) {}
 void ReleaseSequenceTypeInfo(OrtSequenceTypeInfo* /*input*/) {}
 
 OrtStatusPtr CreateTensorTypeAndShapeInfo(OrtTensorTypeAndShapeInfo** out) noexcept {
-  return Guarded([&] { Given(out, "out") = std::make_unique<OrtTensorTypeAndShapeInfo>().release(); });
+  return Making(out, [&] {
+    auto info = std::make_unique<OrtTensorTypeAndShapeInfo>();
+    info->has_shape = false;  // until it is given one
+    return info.release();
+  });
 }
 
-void ReleaseTensorTypeAndShapeInfo(OrtTensorTypeAndShapeInfo* input) { delete input; }
+void ReleaseTensorTypeAndShapeInfo(OrtTensorTypeAndShapeInfo* input) { Release(input); }
 
 OrtStatusPtr SetTensorElementType(OrtTensorTypeAndShapeInfo* info, ONNXTensorElementDataType type) noexcept {
   return Guarded([&] { Info(info).element = type; });
@@ -204,7 +206,8 @@ OrtStatusPtr GetTensorShapeElementCount(const OrtTensorTypeAndShapeInfo* info, s
   return Guarded([&] {
     const Shape& dims = Info(info).dims;
     const bool open = std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; });
-    Given(out, "out") = static_cast<size_t>(open ? -1 : dims.num_elements());
+    if (open) Fail(ErrorCode::kFail, "the shape has open dimensions, so that nobody can say how many elements it has");
+    Given(out, "out") = info->has_shape ? static_cast<size_t>(dims.num_elements()) : 0;
   });
 }
 

@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "bindings/c/handle.h"
 #include "bindings/c/recycled.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/type_info.h"
 #include "tessera/value.h"
 
 struct OrtTensorTypeAndShapeInfo : tessera::c_abi::Recycled<OrtTensorTypeAndShapeInfo> {
+  tessera::c_abi::Mark<OrtTensorTypeAndShapeInfo> mark;
   ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   bool has_shape = true;
   tessera::Shape dims;               // -1: open
@@ -20,12 +22,15 @@ struct OrtTensorTypeAndShapeInfo : tessera::c_abi::Recycled<OrtTensorTypeAndShap
 
 // Parts of the type info that they were asked of.
 struct OrtMapTypeInfo {
+  tessera::c_abi::Mark<OrtMapTypeInfo> mark;
   const OrtTypeInfo* whole;
 };
 struct OrtSequenceTypeInfo {
+  tessera::c_abi::Mark<OrtSequenceTypeInfo> mark;
   const OrtTypeInfo* whole;
 };
 struct OrtOptionalTypeInfo {
+  tessera::c_abi::Mark<OrtOptionalTypeInfo> mark;
   const OrtTypeInfo* whole;
 };
 
@@ -34,14 +39,15 @@ struct OrtTypeInfo : tessera::c_abi::Recycled<OrtTypeInfo> {
   OrtTypeInfo(const OrtTypeInfo&) = delete;
   OrtTypeInfo& operator=(const OrtTypeInfo&) = delete;
 
+  tessera::c_abi::Mark<OrtTypeInfo> mark;
   ONNXType kind = ONNX_TYPE_UNKNOWN;
   OrtTensorTypeAndShapeInfo tensor;  // of a tensor, sparse or not
   ONNXTensorElementDataType key = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   tessera::TypeInfo inner;  // of a sequence's, a map's or an optional's value
   std::string denotation;
-  const OrtMapTypeInfo map{this};
-  const OrtSequenceTypeInfo sequence{this};
-  const OrtOptionalTypeInfo optional{this};
+  const OrtMapTypeInfo map{{}, this};
+  const OrtSequenceTypeInfo sequence{{}, this};
+  const OrtOptionalTypeInfo optional{{}, this};
 };
 
 namespace tessera::c_abi {

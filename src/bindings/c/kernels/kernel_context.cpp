@@ -90,7 +90,7 @@ OrtStatusPtr KernelContext_GetAllocator(const OrtKernelContext* context, const O
     Allocator& own = ContextOf(context).allocator();
     const bool is_own = MemoryOf(asked) == own.memory();
     Require(is_own || IsHost(asked), "the node's kernel allocates {} memory, not {}", own.memory().name, asked.name);
-    Given(out, "out") = new OfferedAllocator(is_own ? own : HostAllocator(), asked, nullptr);
+    Give(out, [&] { return new OfferedAllocator(is_own ? own : HostAllocator(), asked, nullptr); });
   });
 }
 

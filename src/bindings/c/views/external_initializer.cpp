@@ -10,6 +10,7 @@
 #include "bindings/c/views/graph_view.h"
 
 struct OrtExternalInitializerInfo {
+  tessera::c_abi::Mark<OrtExternalInitializerInfo> mark;
   std::string file;
   int64_t offset;
   size_t bytes;
@@ -35,7 +36,7 @@ std::unique_ptr<OrtExternalInitializerInfo> FindExternal(const Tensor& tensor, c
   if (!error && real == place->file) return nullptr;
   const fs::path folder = fs::canonical(model.parent_path().empty() ? "." : model.parent_path(), error);
   return std::make_unique<OrtExternalInitializerInfo>(OrtExternalInitializerInfo{
-      NameBesideModel(place->file, folder / "model"), static_cast<int64_t>(place->offset), tensor.byte_size()});
+      {}, NameBesideModel(place->file, folder / "model"), static_cast<int64_t>(place->offset), tensor.byte_size()});
 }
 
 }  // namespace
@@ -55,11 +56,11 @@ OrtStatusPtr CreateExternalInitializerInfo(const ORTCHAR_T* filepath, int64_t fi
                                            OrtExternalInitializerInfo** out) noexcept {
   return Guarded([&] {
     OrtExternalInitializerInfo*& made = Given(out, "out");
-    made = new OrtExternalInitializerInfo{&Given(filepath, "the file's path"), file_offset, byte_size};
+    made = new OrtExternalInitializerInfo{{}, &Given(filepath, "the file's path"), file_offset, byte_size};
   });
 }
 
-void ReleaseExternalInitializerInfo(OrtExternalInitializerInfo* input) { delete input; }
+void ReleaseExternalInitializerInfo(OrtExternalInitializerInfo* input) { Release(input); }
 
 const ORTCHAR_T* ExternalInitializerInfo_GetFilePath(const OrtExternalInitializerInfo* info) noexcept {
   return info == nullptr ? nullptr : info->file.c_str();

@@ -30,7 +30,7 @@ OrtStatusPtr Graph_GetModelMetadata(const OrtGraph* graph, OrtModelMetadata** ou
   return Guarded([&] {
     const ModelFacts& facts = *View(graph).facts;
     OrtModelMetadata*& made = Given(out, "out");
-    made = new OrtModelMetadata{facts.metadata, facts.has_version};
+    made = new OrtModelMetadata{{}, facts.metadata, facts.has_version};
   });
 }
 

@@ -88,7 +88,7 @@ OrtStatusPtr CreateOpAttr(const char* name, const void* data, int len, OrtOpAttr
   });
 }
 
-void ReleaseOpAttr(OrtOpAttr* input) { delete input; }
+void ReleaseOpAttr(OrtOpAttr* input) { Release(input); }
 
 OrtStatusPtr ReadOpAttr(const OrtOpAttr* op_attr, OrtOpAttrType type, void* data, size_t len, size_t* out) noexcept {
   return Guarded([&] {

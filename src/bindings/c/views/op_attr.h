@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "bindings/c/handle.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/provider/graph.h"
 
@@ -12,6 +13,7 @@ struct OrtOpAttr {
   OrtOpAttr(const OrtOpAttr&) = delete;
   OrtOpAttr& operator=(const OrtOpAttr&) = delete;
 
+  tessera::c_abi::Mark<OrtOpAttr> mark;
   const tessera::Attribute own;
   const tessera::Attribute* const attribute;
 };
