@@ -148,6 +148,7 @@ each(
     assigned=lambda ort, s: assigned(ort, models.add()),
     assigned_each=lambda ort, s: assigned(ort, models.perceptron().SerializeToString()),
     assigned_unrecorded=lambda ort, s: s.get_provider_graph_assignment_info(),
+    files_in_memory=lambda ort, s: files_in_memory(ort),
     metadata=lambda ort, s: metadata_of(session(ort, models.add())),
     profile_none=lambda ort, s: s.end_profiling(),
     disabled_optimizers=lambda ort, s: session(ort, models.identity(), disabled_optimizers=["ConstantFolding"]).run(
@@ -326,6 +327,13 @@ def options_that_choose(ort):
     by_function.set_provider_selection_policy_delegate(lambda devices, model, runtime, most: devices)
     by_policy.set_provider_selection_policy(ort.OrtExecutionProviderDevicePolicy.PREFER_CPU)
     return [ort.SessionOptions().has_providers(), by_function.has_providers(), by_policy.has_providers()]
+
+
+def files_in_memory(ort):
+    model, name, content = models.outside()
+    options = ort.SessionOptions()
+    options.add_external_initializers_from_files_in_memory([name], [content], [len(content)])
+    return session(ort, model, sess_options=options).run(None, {"x": FOUR})
 
 
 def assigned(ort, model):

@@ -8,6 +8,7 @@ cd "$(dirname "$0")"
 
 readonly PYTHON=$1 VENV=$3
 export PYTHONPATH=$2 PYTHONDONTWRITEBYTECODE=1 RAY_USAGE_STATS_ENABLED=0 RAY_DEDUP_LOGS=0
+export RAY_raylet_start_wait_time_s=180  # half a minute is too short on a machine that is busy
 if [ ! -e "$VENV/.complete" ]; then
   rm -rf "$VENV"
   "$PYTHON" -m venv "$VENV"

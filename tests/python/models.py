@@ -43,6 +43,16 @@ def joined_sequence() -> bytes:
     return model([node], [given], [tensor("y")]).SerializeToString()
 
 
+def outside() -> tuple[bytes, str, bytes]:
+    """y = x + w, whose w = 1, 2, 3, 4 lies in a file: the model, the file's name and its bytes."""
+    weights = TensorProto(name="w", data_type=FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "w.bin"), ("offset", "4"), ("length", "16")):
+        weights.external_data.add(key=key, value=value)
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    made = model([node], [tensor("x", FLOAT, [4])], [tensor("y", FLOAT, [4])], initializers=[weights])
+    return made.SerializeToString(), "w.bin", b"skip" + np.arange(1, 5, dtype=np.float32).tobytes()
+
+
 def slow(size: int = 512, steps: int = 40) -> bytes:
     """Products in a row, some tenths of a second on one core."""
     weights = numpy_helper.from_array(np.eye(size, dtype=np.float32), "w")

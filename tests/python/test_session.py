@@ -69,6 +69,23 @@ def test_pickled_session_of_a_path(tmp_path) -> None:
     np.testing.assert_array_equal(again.run(None, {"x": FOUR})[0], FOUR)
 
 
+def test_files_in_memory_live_as_long_as_the_session() -> None:
+    model, name, content = models.outside()
+    options, held = ort.SessionOptions(), bytearray(content)
+    options.add_external_initializers_from_files_in_memory([name], [memoryview(held)], [len(held)])
+    s = ort.InferenceSession(model, options)
+    del options
+    with pytest.raises(BufferError):
+        held.clear()  # the session may look at it
+    again = pickle.loads(pickle.dumps(s))
+    for loaded in (s, again):
+        np.testing.assert_array_equal(loaded.run(None, {"x": FOUR})[0], 2 * FOUR + 1)
+    del s, loaded
+    held.clear()
+    with pytest.raises(ValueError, match="shorter"):
+        ort.SessionOptions().add_external_initializers_from_files_in_memory([name], [b"abc"], [4])
+
+
 def run_there(session: ort.InferenceSession, array: np.ndarray) -> np.ndarray:
     return session.run(None, {"x": array})[0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import contextlib
 import pickle
 import sysconfig
 import threading
@@ -50,7 +50,9 @@ def one_thread() -> ort.SessionOptions:
 @pytest.mark.skipif(not FREE_THREADED, reason="this interpreter has a lock")
 def test_the_lock_stays_off() -> None:
     """Alone in a process, as other packages that these tests import turn the lock on."""
-    program = "import sys, numpy, tessera; tessera.OrtValue.ortvalue_from_numpy(numpy.zeros(2)); print(sys._is_gil_enabled())"
+    program = (
+        "import sys, numpy, tessera; tessera.OrtValue.ortvalue_from_numpy(numpy.zeros(2)); print(sys._is_gil_enabled())"
+    )
     assert run_python("-W", "error", "-c", program, PYTHON_GIL="").strip() == "False"
 
 
@@ -117,8 +119,6 @@ def test_shared_values() -> None:
             np.testing.assert_array_equal(result.numpy(), FOUR)
 
     together(work)
-    del value
-    gc.collect()
 
 
 def test_values_let_go_by_other_threads() -> None:
@@ -315,10 +315,8 @@ def test_capsule_is_taken_by_one() -> None:
         capsule, taken = FOUR.copy().__dlpack__(), []
 
         def work(number: int, capsule=capsule, taken=taken) -> None:
-            try:
+            with contextlib.suppress(ValueError):
                 taken.append(ort.OrtValue.from_dlpack(capsule))
-            except ValueError:
-                pass
 
         together(work)
         assert len(taken) == 1

@@ -89,6 +89,39 @@ void AddExternal(PySessionOptions& self, const std::vector<std::string>& names, 
   Check(Api().AddExternalInitializers(self.options.get(), keys.data(), given.data(), given.size()));
 }
 
+/// The memory of bytes, arrays and the like, which stays where it is as long as anybody has the buffer.
+std::shared_ptr<Py_buffer> BufferOf(nb::handle object) {
+  auto buffer = std::make_unique<Py_buffer>();
+  if (PyObject_GetBuffer(object.ptr(), buffer.get(), PyBUF_SIMPLE) != 0) nb::raise_python_error();
+  return {buffer.release(), [](Py_buffer* held) {
+            const std::unique_ptr<Py_buffer> owned(held);
+            if (!InterpreterRuns()) return;  // the process ends
+            const PyGILState_STATE state = PyGILState_Ensure();
+            PyBuffer_Release(held);
+            PyGILState_Release(state);
+          }};
+}
+
+void AddFiles(PySessionOptions& self, const std::vector<std::string>& names, const nb::sequence& buffers,
+              const std::vector<size_t>& lengths) {
+  if (names.size() != nb::len(buffers) || names.size() != lengths.size())
+    throw nb::value_error("there must be as many names as buffers and lengths");
+  std::vector<std::shared_ptr<Py_buffer>> held;
+  std::vector<const char*> keys;
+  std::vector<char*> bytes;
+  for (size_t i = 0; i < names.size(); ++i) {
+    held.push_back(BufferOf(buffers[i]));
+    if (lengths[i] > static_cast<size_t>(held.back()->len))
+      throw nb::value_error(("the buffer of '" + names[i] + "' is shorter than its length").c_str());
+    held.back()->len = static_cast<Py_ssize_t>(lengths[i]);  // what there is of the file
+    keys.push_back(names[i].c_str());
+    bytes.push_back(static_cast<char*>(held.back()->buf));
+  }
+  Check(Api().AddExternalInitializersFromFilesInMemory(self.options.get(), keys.data(), bytes.data(), lengths.data(),
+                                                       names.size()));
+  for (size_t i = 0; i < names.size(); ++i) self.files.emplace_back(names[i], held[i]);
+}
+
 void BindThreads(Options& options) {
   options.def_prop_rw(
       "intra_op_num_threads", [](const PySessionOptions& self) { return self.options->intra_op_threads; },
@@ -182,6 +215,8 @@ void BindModel(Options& options) {
   options.def("add_initializer", &AddInitializer, nb::arg("name"), nb::arg("value"), "A weight in place of the model's.");
   options.def("add_external_initializers", &AddExternal, nb::arg("names"), nb::arg("values"),
               "Weights that the model has outside of its file.");
+  options.def("add_external_initializers_from_files_in_memory", &AddFiles, nb::arg("names"), nb::arg("buffers"),
+              nb::arg("lengths"), "Files of such weights, by the names that the model has for them.");
   options.def(
       "set_load_cancellation_flag",
       [](PySessionOptions& self, bool cancel) {
@@ -230,12 +265,16 @@ nb::dict StateOf(const PySessionOptions& self) {
     providers.append(nb::make_tuple(request.name, given));
   }
   for (const auto& [name, held] : self.initializers) initializers.append(nb::make_tuple(name, ToPython(held.value)));
+  nb::list files;
+  for (const auto& [name, file] : self.files)
+    files.append(nb::make_tuple(name, nb::bytes(file->buf, static_cast<size_t>(file->len))));
   nb::dict state;
   state["config"] = config;
   state["dimensions"] = dimensions;
   state["denotations"] = denotations;
   state["providers"] = providers;
   state["initializers"] = initializers;
+  state["files"] = files;
   state["custom_op_libraries"] = self.custom_op_libraries;
   state["selection_delegate"] = SelectionDelegate(self);
   return state;
@@ -331,7 +370,8 @@ PySessionOptions::PySessionOptions(const PySessionOptions& other)
       execution_order(other.execution_order),
       custom_op_libraries(other.custom_op_libraries),
       selection_delegate(other.selection_delegate),
-      initializers(other.initializers) {}
+      initializers(other.initializers),
+      files(other.files) {}
 
 Owned PySessionOptions::ForSession() const {
   Owned copy = CopyOf(*options);

@@ -35,6 +35,8 @@ struct PySessionOptions {
   std::shared_ptr<const Held> selection_delegate;
   /// Initializers by name; they live as long as the sessions.
   std::vector<std::pair<std::string, HeldValue>> initializers;
+  /// Files of weights by name, in memory of Python's, which lives as long.
+  std::vector<std::pair<std::string, std::shared_ptr<Py_buffer>>> files;
 };
 
 struct PyRunOptions {

@@ -184,6 +184,7 @@ void PySession::Initialize(const std::vector<std::string>& providers, const nb::
   auto made = Loaded::Make(Load(*given, model_, from_file_));
   made->providers = given->core.providers;
   made->initializers = options_.initializers;
+  made->files = options_.files;
   const std::lock_guard lock(mutex_);
   loaded_.swap(made);
 }

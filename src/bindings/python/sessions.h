@@ -44,6 +44,7 @@ struct Loaded {
   std::vector<ProviderRequest> providers;  // as they were asked for
   /// What the session looks at and does not own.
   std::vector<std::pair<std::string, HeldValue>> initializers;
+  std::vector<std::pair<std::string, std::shared_ptr<Py_buffer>>> files;
 };
 
 /// Made in two steps, as programs of the C extension's own interface do: the constructor keeps what is needed, and

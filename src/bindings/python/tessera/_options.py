@@ -50,6 +50,8 @@ def restored(state: dict[str, Any]) -> _core.SessionOptions:
         options.register_custom_ops_library(path)
     if state["selection_delegate"] is not None:
         options.set_provider_selection_policy_delegate(state["selection_delegate"])
+    for name, content in state["files"]:
+        options.add_external_initializers_from_files_in_memory([name], [content], [len(content)])
     for name, value in state["initializers"]:
         options.add_initializer(name, value)
     return options
