@@ -1,6 +1,7 @@
 #include "plugin/registry_kernel.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "base/small_array.h"
@@ -27,6 +28,13 @@ const onnx::OpSchema::FormalParameter* ParameterAt(const std::vector<onnx::OpSch
                                                    size_t i) {
   if (parameters.empty()) return nullptr;
   return &parameters[std::min(i, parameters.size() - 1)];
+}
+
+/// A definition without an end is of the operator's newest version when the library was written: what later ones mean it
+/// cannot know.
+bool IsForVersion(const OrtKernelDef& def, int version) {
+  if (def.last_version == std::numeric_limits<int>::max()) return version == def.first_version;
+  return def.first_version <= version && version <= def.last_version;
 }
 
 /// Whether values are of the types that the definition has for their parameter, by the name of its type or its own.
@@ -203,7 +211,7 @@ const OrtKernelRegistry::Kernel* FindKernel(const OrtKernelRegistry& registry, c
   for (const OrtKernelRegistry::Kernel& kernel : registry.kernels) {
     const OrtKernelDef& def = kernel.def;
     if (def.op_type != node.op_type || def.domain != node.domain) continue;
-    if (node.since_version < def.first_version || node.since_version > def.last_version) continue;
+    if (!IsForVersion(def, node.since_version)) continue;
     const bool fits = schema == nullptr || (TypesFit(def, graph, node.inputs, schema->inputs()) &&
                                             TypesFit(def, graph, node.outputs, schema->outputs()));
     if (fits) return &kernel;

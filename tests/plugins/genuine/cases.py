@@ -53,6 +53,7 @@ def run(case: Path, devices: list, options: dict) -> str:
     session_options.log_severity_level = 4
     session_options.add_provider_for_devices(devices[:1], options)
     session = ort.InferenceSession(case / "model.onnx", session_options)
+    session.disable_fallback()  # what fails with the plugin is not to pass without it
     for data in sorted(case.glob("test_data_set_*")):
         feeds = {}
         for k, declared in enumerate(model.graph.input):

@@ -2,7 +2,7 @@
 
 usage: compare.py RUNNER SHIM CASES FOLDER
 
-Plugins are fetched into FOLDER, where what is found out stays, too. Cases whose difference has a reason are in KNOWN.
+Plugins are fetched into FOLDER, where what is found out stays, too.
 """
 
 import json
@@ -32,9 +32,6 @@ PLUGINS = {
         "hardware": "gpu:0x10de:0:shown",
         "needs": "VK_ICD_FILENAMES",
     },
-}
-KNOWN = {
-    ("onnxruntime-qnn", "test_nonzero_example"): "the plugin pads the result of NonZero to its longest, and then compares sizes",
 }
 
 
@@ -93,7 +90,7 @@ def main() -> None:
         theirs = on_genuine(plugin, described, options, cases, folder / f"{package}.tsv", shim)
         failed = on_tessera(runner, plugin, described, options, cases)
         passed = [name for name, outcome in theirs.items() if outcome == "passed"]
-        missing = [name for name in passed if name in failed and (package, name) not in KNOWN]
+        missing = [name for name in passed if name in failed]
         crashed = [name for name, why in failed.items() if "[crash]" in why and not theirs[name].startswith("crashed")]
         print(f"{package}: {len(passed)} of {len(theirs)} cases pass on ONNX Runtime, {len(theirs) - len(failed)} on Tessera")
         for name in sorted(set(missing + crashed)):
