@@ -3,11 +3,14 @@
 
 usage: rust_test_data.py FOLDER"""
 
+import os
 import sys
 from pathlib import Path
 
 import numpy as np
-import onnxruntime as ort
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+import onnxruntime as ort  # noqa: E402
 from onnx import TensorProto, checker, helper, numpy_helper, save
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 import tessera
 
-pytest.importorskip("mypy", reason="mypy is not installed: pip install mypy")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed: pip install mypy")
 
 PROGRAM = """
 import numpy as np
