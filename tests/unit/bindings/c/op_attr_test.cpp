@@ -168,8 +168,8 @@ TEST(MadeAttributes, HoldWhatTheyWereMadeOf) {
   RequireOk(Api().CreateOpAttr("texts", texts, 2, ORT_OP_ATTR_STRINGS, &made));
   EXPECT_EQ(ReadText(made, ORT_OP_ATTR_STRINGS), std::string("one\0two\0", 8));
   Api().ReleaseOpAttr(made);
-  RequireOk(Api().CreateOpAttr("text", texts[0], 1, ORT_OP_ATTR_STRING, &made));
-  EXPECT_EQ(ReadText(made, ORT_OP_ATTR_STRING), "one");
+  RequireOk(Api().CreateOpAttr("text", "a\0b", 3, ORT_OP_ATTR_STRING, &made));  // as many bytes as are told
+  EXPECT_EQ(ReadText(made, ORT_OP_ATTR_STRING), std::string("a\0b", 3));
   Api().ReleaseOpAttr(made);
   EXPECT_EQ(CodeOf(Api().CreateOpAttr("graph", ints, 1, ORT_OP_ATTR_GRAPH, &made)), ORT_FAIL);
   EXPECT_EQ(CodeOf(Api().CreateOpAttr(nullptr, ints, 1, ORT_OP_ATTR_INT, &made)), ORT_INVALID_ARGUMENT);
