@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "end_of.h"
 #include "library.h"
 #include "tiny_model.h"
 
@@ -168,22 +169,6 @@ Parameter Bad(Wrong wrong) {
 template <class Parameter>
 Parameter Argument(size_t place, size_t bad, Wrong wrong) {
   return place == bad && wrong != Wrong::kNothing ? Bad<Parameter>(wrong) : Good<Parameter>(place);
-}
-
-/// How the process ends that does it.
-template <class Body>
-const char* EndOf(const Body& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    static_cast<void>(!std::freopen("/dev/null", "w", stdout));
-    static_cast<void>(!std::freopen("/dev/null", "w", stderr));
-    body();
-    _exit(0);
-  }
-  int state = 0;
-  if (waitpid(child, &state, 0) != child) std::abort();
-  return WIFEXITED(state) && WEXITSTATUS(state) == 0 ? "survives" : "ends";
 }
 
 template <class Result, class... Parameters, size_t... places>

@@ -10,28 +10,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "end_of.h"
 #include "library.h"
 
 namespace {
 
 using Entry = uintptr_t (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
                             uintptr_t, uintptr_t);
-
-/// How the process ends that calls the entry with these as its arguments.
-template <class Body>
-const char* EndOf(const Body& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    static_cast<void>(!std::freopen("/dev/null", "w", stdout));
-    static_cast<void>(!std::freopen("/dev/null", "w", stderr));
-    body();
-    _exit(0);
-  }
-  int state = 0;
-  if (waitpid(child, &state, 0) != child) std::abort();
-  return WIFEXITED(state) && WEXITSTATUS(state) == 0 ? "survives" : "ends";
-}
 
 void CallAll(const char* table, const void* first, size_t count) {
   const auto* entries = static_cast<const Entry*>(first);

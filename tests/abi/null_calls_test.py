@@ -19,13 +19,8 @@ def ends(program, library):
     return dict(line.split(": ") for line in run.stdout.splitlines())
 
 
-def main():
-    program, ours, entries = sys.argv[1:]
-    names = {}
-    for line in Path(entries).read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            table, place, name, _ = line.split("\t")
-            names[f"{table} {place}"] = name
+def compare(program, ours, describe):
+    """Exit status of a test whose program calls each entry of a library; `describe` says in words what a line of it names."""
     with tempfile.TemporaryDirectory() as folder:
         theirs = genuine_library(Path(folder))
         if theirs is None:
@@ -35,12 +30,21 @@ def main():
     our_ends = ends(program, ours)
     wrong = [call for call, end in our_ends.items() if end == "ends" and their_ends[call] == "survives"]
     for call in wrong:
-        table, place, kind = call.split()
-        print(f"{table}::{names[f'{table} {place}']} with {kind}: ends the process, theirs lets it live")
+        print(f"{describe(*call.split())}: ends the process, theirs lets it live")
     survived = sum(end == "survives" for end in our_ends.values())
     theirs_survived = sum(end == "survives" for end in their_ends.values())
     print(f"{len(our_ends)} calls, {survived} survived, {theirs_survived} of ONNX Runtime's; {len(wrong)} wrong")
     return 1 if wrong or len(our_ends) < 1000 or len(our_ends) != len(their_ends) else 0
+
+
+def main():
+    program, ours, entries = sys.argv[1:]
+    names = {}
+    for line in Path(entries).read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            table, place, name, _ = line.split("\t")
+            names[f"{table} {place}"] = name
+    return compare(program, ours, lambda table, place, kind: f"{table}::{names[f'{table} {place}']} with {kind}")
 
 
 if __name__ == "__main__":

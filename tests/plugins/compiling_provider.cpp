@@ -1,8 +1,6 @@
 // A library of a provider that compiles ahead of time: it takes every Neg, writes context nodes for them and reads these
 // again; has a part in profiles; and, with its option `record`, records runs and replays them.
 
-#include <onnxruntime_c_api.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -12,21 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "graph_reader.h"
+
 namespace {
 
 constexpr const char* kName = "CompilingExecutionProvider";
-const OrtApi* api = nullptr;  // one runtime, as this is for tests
 int replays = 0, started_nodes = 0, ended_nodes = 0;
-
-void Ignore(OrtStatus* status) { api->ReleaseStatus(status); }
-
-std::vector<const OrtNode*> NodesOf(const OrtGraph* graph) {
-  size_t count = 0;
-  Ignore(api->Graph_GetNumNodes(graph, &count));
-  std::vector<const OrtNode*> nodes(count);
-  Ignore(api->Graph_GetNodes(graph, nodes.data(), count));
-  return nodes;
-}
 
 std::string TypeOf(const OrtNode* node) {
   const char* text = nullptr;

@@ -1,8 +1,6 @@
 // A library whose provider has kernels and a memory of its own, whose addresses mean nothing to anybody else. Its kernels
 // are strict: what is not in the memory that their definition says, or has no name where it is asked for one, is an error.
 
-#include <onnxruntime_c_api.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -11,16 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "graph_reader.h"
+
 namespace {
 
 constexpr const char* kName = "DeviceExecutionProvider";
 constexpr const char* kMemory = "TestBuffer";
 constexpr uint32_t kVendor = 0x7e57;
 constexpr uintptr_t kHidden = uintptr_t{1} << 62;  // no address of a process has this bit
-const OrtApi* api = nullptr;                       // one runtime, as this is for tests
 OrtMemoryInfo* memory = nullptr;
 
-void Ignore(OrtStatus* status) { api->ReleaseStatus(status); }
 OrtStatus* Complaint(const std::string& text) { return api->CreateStatus(ORT_EP_FAIL, text.c_str()); }
 void* Hidden(void* address) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) ^ kHidden); }
 
@@ -246,11 +244,7 @@ struct Ep : OrtEp {
     };
     GetCapability = [](OrtEp*, const OrtGraph* graph, OrtEpGraphSupportInfo* support) noexcept -> OrtStatus* {
       const OrtEpApi& ep = *api->GetEpApi();
-      size_t count = 0;
-      Ignore(api->Graph_GetNumNodes(graph, &count));
-      std::vector<const OrtNode*> nodes(count);
-      Ignore(api->Graph_GetNodes(graph, nodes.data(), count));
-      for (const OrtNode* node : nodes) {
+      for (const OrtNode* node : NodesOf(graph)) {
         const OrtKernelDef* kernel = nullptr;
         if (OrtStatus* status = ep.EpGraphSupportInfo_LookUpKernel(support, node, &kernel)) return status;
         if (kernel == nullptr || !IsPlain(node)) continue;

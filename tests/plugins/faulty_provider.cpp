@@ -1,8 +1,6 @@
 // A library of providers that does wrong on request, as the environment variable FAULTY_PROVIDER says when it is
 // registered. Without a fault it takes every Abs and Neg, and computes them.
 
-#include <onnxruntime_c_api.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -11,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "graph_reader.h"
+
 namespace {
 
-const OrtApi* api = nullptr;  // one runtime, as this is for tests
 std::string fault;
 
 bool Is(const char* name) { return fault == name; }
@@ -30,16 +29,6 @@ OrtStatus* Step(const std::string& step) {
 template <class Target, class Source>
 void Set(Target*& member, Source lambda) {
   member = reinterpret_cast<Target*>(+lambda);
-}
-
-void Ignore(OrtStatus* status) { api->ReleaseStatus(status); }
-
-std::vector<const OrtNode*> NodesOf(const OrtGraph* graph) {
-  size_t count = 0;
-  Ignore(api->Graph_GetNumNodes(graph, &count));
-  std::vector<const OrtNode*> nodes(count);
-  Ignore(api->Graph_GetNodes(graph, nodes.data(), count));
-  return nodes;
 }
 
 std::string NameOf(const OrtValueInfo* value) {

@@ -15,7 +15,7 @@ consteval uint64_t KindOf() {
   return hash;
 }
 
-/// First member of what clients hold by a pointer: says whether an object of this kind is there. After a release it says no
+/// A member of what clients hold by a pointer: says whether an object of this kind is there. After a release it says no
 /// as long as nothing else lies in the memory, and so do memory in which nothing was made and objects of other kinds.
 template <class T>
 class Mark {

@@ -17,7 +17,7 @@ namespace tessera::c_abi {
 namespace {
 
 constexpr OrtMemoryInfo kCpuInfo{
-    {}, "Cpu", OrtDeviceAllocator, OrtMemTypeDefault, OrtMemoryInfoDeviceType_CPU, OrtDeviceMemoryType_DEFAULT, 0, 0, 0};
+    "Cpu", OrtDeviceAllocator, OrtMemTypeDefault, OrtMemoryInfoDeviceType_CPU, OrtDeviceMemoryType_DEFAULT, 0, 0, 0};
 
 constexpr uint32_t kNvidia = 0x10DE, kAmd = 0x1002, kIntel = 0x8086, kMicrosoft = 0x1414, kQualcomm = 0x5143;
 
@@ -101,7 +101,7 @@ const OrtMemoryInfo* InfoOf(const MemoryInfo& memory) {
   const OrtDeviceMemoryType kind =
       memory.host_accessible ? OrtDeviceMemoryType_HOST_ACCESSIBLE : OrtDeviceMemoryType_DEFAULT;
   all.infos.push_back(
-      {memory, {{}, name, OrtDeviceAllocator, OrtMemTypeDefault, TypeOf(memory.device), kind, 0, memory.device_id, 0}});
+      {memory, {name, OrtDeviceAllocator, OrtMemTypeDefault, TypeOf(memory.device), kind, 0, memory.device_id, 0}});
   return &all.infos.back().second;
 }
 
@@ -164,7 +164,7 @@ OrtStatusPtr CreateMemoryInfo(const char* name, OrtAllocatorType type, int id, O
     for (const KnownMemory& known : kKnownMemories) {
       if (known.name != given) continue;
       Give(out, [&] {
-        return new OrtMemoryInfo{{}, known.name.data(), type, mem_type, known.device, known.kind, known.vendor, id, 0};
+        return new OrtMemoryInfo{known.name.data(), type, mem_type, known.device, known.kind, known.vendor, id, 0};
       });
       return;
     }
@@ -179,8 +179,8 @@ OrtStatusPtr CreateMemoryInfo_V2(const char* name, OrtMemoryInfoDeviceType devic
   return Guarded([&] {
     const char* own_name = Interned(&Given(name, "the memory's name"));
     Give(out, [&] {
-      return new OrtMemoryInfo{{},       own_name,  allocator_type, OrtMemTypeDefault, device_type,
-                               mem_type, vendor_id, device_id,      alignment};
+      return new OrtMemoryInfo{own_name, allocator_type, OrtMemTypeDefault, device_type,
+                               mem_type, vendor_id,      device_id,         alignment};
     });
   });
 }
