@@ -122,9 +122,12 @@ nb::object ToDlpack(const Tensor& tensor) {
          .offset = 0};
   exported->managed.context = exported.get();
   exported->managed.deleter = [](DlManagedTensor* self) { delete static_cast<Exported*>(self->context); };
-  PyObject* capsule = PyCapsule_New(&exported->managed, "dltensor", EndCapsule);
-  if (capsule == nullptr) nb::raise_python_error();
-  (void)exported.release();  // the capsule has it
+  Exported* const given = exported.release();  // to the capsule
+  PyObject* capsule = PyCapsule_New(&given->managed, "dltensor", EndCapsule);
+  if (capsule == nullptr) {
+    delete given;
+    nb::raise_python_error();
+  }
   return nb::steal(capsule);
 }
 

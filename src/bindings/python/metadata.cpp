@@ -108,6 +108,7 @@ std::vector<AssignedSubgraph> AssignmentOf(const PySession& self) {
   size_t count = 0;
   Check(Api().Session_GetEpGraphAssignmentInfo(loaded->session, &parts, &count));
   std::vector<AssignedSubgraph> all;
+  all.reserve(count);
   for (size_t i = 0; i < count; ++i) all.push_back(CopyOf(*parts[i]));
   return all;
 }

@@ -277,11 +277,11 @@ void PySession::RunAsync(nb::handle output_names, nb::handle feed, nb::object ca
   const OrtRunOptions* options = OptionsIn(run_options);
   auto pending = std::make_unique<Pending>(loaded(), output_names, feed, std::move(callback), std::move(user_data),
                                            std::move(run_options));
-  Pending& run = *pending;
+  Pending& run = *pending.release();  // for Complete, unless the run is refused
   OrtStatus* status = Api().RunAsync(run.loaded->session, options, run.feed.names(), run.feed.pointers(), run.feed.size(),
                                      run.wanted.names(), run.wanted.size(), run.wanted.pointers(), Complete, &run);
+  if (status != nullptr) delete &run;
   Check(status);
-  (void)pending.release();  // Complete has it
 }
 
 }  // namespace tessera::python
