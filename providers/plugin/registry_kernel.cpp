@@ -55,13 +55,15 @@ bool TypesFit(const OrtKernelDef& def, const GraphViewer& graph, std::span<const
   return true;
 }
 
+const Node& NodeOf(const GraphViewer& graph) { return graph.node(graph.nodes().front()); }
+
 /// What a library's kernel learns of its node, which has a graph of its own. Graph and provider outlive it.
 class SingleNodeInfo final : public KernelInfo {
  public:
   SingleNodeInfo(const GraphViewer& graph, const ExecutionProvider& provider, const SessionServices& services)
       : graph_(graph), provider_(provider), services_(services) {}
 
-  const Node& node() const noexcept override { return graph_.node(graph_.nodes().front()); }
+  const Node& node() const noexcept override { return NodeOf(graph_); }
   const GraphViewer& graph() const noexcept override { return graph_; }
   const ExecutionProvider& provider() const noexcept override { return provider_; }
   ThreadPool& threads() const noexcept override { return *services_.threads; }
@@ -117,8 +119,6 @@ struct ReleaseImpl {
   }
 };
 using OwnedImpl = std::unique_ptr<OrtKernelImpl, ReleaseImpl>;
-
-const Node& NodeOf(const GraphViewer& graph) { return graph.node(graph.nodes().front()); }
 
 /// The kernel's definition in terms of the part that holds its node. Throws Error where one value would have to lie in two
 /// memories.
@@ -195,7 +195,6 @@ class RegistryKernel final : public Kernel {
   const Outputs outputs_;
   const std::vector<int32_t> inputs_;  // by input, which of the part's it is
   const KernelDef operands_;
-  std::vector<OrtValue> constants_;  // by input; none: it is computed
 };
 
 }  // namespace
@@ -223,7 +222,7 @@ std::unique_ptr<Kernel> MakeRegistryKernel(const std::shared_ptr<Ep>& ep, const 
                                            const GraphViewer& graph, const SessionServices& services,
                                            const DeviceMemory& memory) {
   const OrtKernelRegistry* registry = RegistryOf(*ep);
-  const Node& node = graph.node(graph.nodes().front());
+  const Node& node = NodeOf(graph);
   const OrtKernelRegistry::Kernel* kernel = registry == nullptr ? nullptr : FindKernel(*registry, graph, node);
   Require(kernel != nullptr, "the library claims {} as a single node, and its registry has no kernel for it",
           node.Label(&graph));

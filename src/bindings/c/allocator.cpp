@@ -79,26 +79,27 @@ void* AllocateNothing(OrtAllocator* /*self*/, size_t /*size*/) { return nullptr;
 void FreeNothing(OrtAllocator* /*self*/, void* /*memory*/) {}
 const OrtMemoryInfo* InfoOfNothing(const OrtAllocator* /*self*/) { return CpuInfo(); }
 
+constexpr OrtAllocator Functions(uint32_t version, decltype(OrtAllocator::Alloc) alloc, decltype(OrtAllocator::Free) free,
+                                 decltype(OrtAllocator::Info) info, decltype(OrtAllocator::GetStats) stats) {
+  OrtAllocator functions{};
+  functions.version = version;
+  functions.Alloc = alloc;
+  functions.Free = free;
+  functions.Info = info;
+  functions.Reserve = alloc;
+  functions.GetStats = stats;
+  return functions;
+}
+constexpr OrtAllocator kOffered = Functions(ORT_API_VERSION, AllocateOffered, FreeOffered, InfoOfOffered, StatsOfOffered);
+constexpr OrtAllocator kReleased = Functions(0, AllocateNothing, FreeNothing, InfoOfNothing, nullptr);
+
 }  // namespace
 
 OfferedAllocator::OfferedAllocator(Allocator& offered, OrtMemoryInfo its_info, std::shared_ptr<const void> its_owner)
-    : OrtAllocator{}, allocator(offered), info(its_info), owner(std::move(its_owner)) {
-  version = ORT_API_VERSION;
-  Alloc = AllocateOffered;
-  Free = FreeOffered;
-  Info = InfoOfOffered;
-  Reserve = AllocateOffered;
-  GetStats = StatsOfOffered;
-}
+    : OrtAllocator(kOffered), allocator(offered), info(its_info), owner(std::move(its_owner)) {}
 
 OfferedAllocator::~OfferedAllocator() {
-  version = 0;
-  Alloc = AllocateNothing;
-  Free = FreeNothing;
-  Info = InfoOfNothing;
-  Reserve = AllocateNothing;
-  GetStats = nullptr;
-  Shrink = nullptr;
+  static_cast<OrtAllocator&>(*this) = kReleased;
   __asm__ volatile("" : : "r"(this) : "memory");  // the compiler would leave out what nobody may read
 }
 
