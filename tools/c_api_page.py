@@ -21,7 +21,7 @@ TABLES = [
     ("OrtModelPackageApi", "model_package_api"),
 ]
 # Groups that are work of their own.
-APART = {"kCustomOperators", "kModelEditor", "kCompiling", "kPlugins"}
+APART = {"kModelEditor", "kCompiling", "kPlugins"}
 
 INTRODUCTION = """# The C ABI
 
@@ -82,7 +82,7 @@ def page():
         out.append(f"| `{table}` | {len(own)} | {len(own) - later} | {later} |")
     out.append("")
     out.append(
-        f"Without custom operators, the model editor, compiling and provider libraries there are {len(counted)} "
+        f"Without the model editor, compiling and provider libraries there are {len(counted)} "
         f"entries, {answered} of them ({100 * answered // len(counted)} %) with something behind them.\n"
     )
     for table, name in TABLES:

@@ -111,7 +111,11 @@ class TESSERA_API Environment {
   std::shared_ptr<State> state_;
 };
 
-/// How a session is made. Values out of range are errors of the session's constructor.
+/// What runs the operators of libraries that are written for ONNX Runtime, which export RegisterCustomOps: sessions with
+/// this request know them. The libraries run with the rights of this process, and stay loaded while the request, a copy of
+/// it or such a session lives. Throws Error for a file that is no such library, and with what a library answers.
+TESSERA_API ProviderRequest OperatorLibraries(std::span<const std::filesystem::path> files);
+
 /// A model to write in which what providers have compiled stands as nodes (EPContext of com.microsoft, which hold the
 /// result or name its file), for sessions that start without compiling it again. What no provider compiles ahead of time is
 /// as the model has it.
@@ -124,6 +128,7 @@ struct CompiledModelOptions {
   bool embed = false;
 };
 
+/// How a session is made. Values out of range are errors of the session's constructor.
 struct SessionOptions {
   /// In priority order; the environment's defaults follow, CPU is always last.
   std::vector<ProviderRequest> providers;
@@ -382,7 +387,7 @@ class TESSERA_API Session {
   const std::vector<std::string>& warnings() const;
   /// As of now, while other threads run, too.
   std::vector<MemoryUse> memory_use() const;
-  /// Names of the active providers, in priority order.
+  /// Names of the active providers, in priority order, but for those that run what the program brought.
   std::vector<std::string> providers() const;
   /// Allocator of a memory of the session's, for tensors that stay on a device and may outlive the session. Throws Error
   /// where it has no such memory; memory_use() lists those it has.

@@ -15,6 +15,7 @@ namespace tessera::plugin {
 struct Claim {
   std::vector<NodeIndex> nodes;
   bool single = false;           // run by a kernel of the library's registry; else compiled
+  bool of_operator = false;      // run by a kernel of an operator that the library defines
   bool drops_constants = false;  // what is compiled is not given constants
   std::string broken;            // the rule that it broke; empty: none
 };

@@ -9,7 +9,7 @@
 #include "bindings/c/run_options.h"
 #include "plugin/call.h"
 #include "plugin/compiled_kernel.h"
-#include "plugin/memory.h"
+#include "plugin/operators/operator_kernel.h"
 #include "plugin/profiler.h"
 #include "plugin/registry_kernel.h"
 #include "plugin/stream.h"
@@ -37,6 +37,7 @@ const OrtMemoryInfo* DeviceMemoryOf(const Ep& ep) {
 }
 
 constexpr uint32_t kFirstWithRecordings = 26;
+constexpr size_t kMostDomains = 1024;
 
 bool HasNestedGraph(const Node& node) {
   return std::ranges::any_of(node.attributes, [](const Attribute& attribute) {
@@ -44,7 +45,10 @@ bool HasNestedGraph(const Node& node) {
   });
 }
 
+/// Where runs have streams of their own, what one of them gave back would be another's while the device still reads it: the
+/// runs of such a session come one after another.
 bool AllowsConcurrency(const Ep& ep) {
+  if (HasStreams(ep.factory()) && DeviceMemoryOf(ep) != nullptr) return false;
   if (!ep.HasSince(24) || ep->IsConcurrentRunSupported == nullptr) return true;
   bool allows = true;
   ThrowIfFailed(Call(ep->IsConcurrentRunSupported, ep.get(), &allows));
@@ -58,12 +62,27 @@ bool PrefersChannelsLastOf(const Ep& ep) {
   return layout == OrtEpDataLayout_NHWC;
 }
 
+OperatorSet OperatorsOf(OrtEpFactory& factory) {
+  if (factory.ort_version_supported < 24 || factory.GetNumCustomOpDomains == nullptr ||
+      factory.GetCustomOpDomains == nullptr)
+    return OperatorSet();
+  size_t count = 0;
+  ThrowIfFailed(Call(factory.GetNumCustomOpDomains, &factory, &count));
+  Require(count <= kMostDomains, "the library says that it has {} domains of operators, {} are the most", count,
+          kMostDomains);
+  std::vector<OrtCustomOpDomain*> domains(count);
+  if (count > 0) ThrowIfFailed(Call(factory.GetCustomOpDomains, &factory, domains.data(), count));
+  for (const OrtCustomOpDomain* domain : domains) c_abi::Given(domain, "a domain of the library's operators");
+  return OperatorSet(domains);
+}
+
 }  // namespace
 
 PluginProvider::PluginProvider(std::shared_ptr<Ep> ep, bool strict)
     : ep_(std::move(ep)),
       name_(ep_->devices().front()->provider),
       strict_(strict),
+      operators_(OperatorsOf(ep_->factory())),
       device_memory_(DeviceMemoryOf(*ep_)),
       memory_(device_memory_ == nullptr ? MemoryInfo() : c_abi::MemoryOf(*device_memory_)),
       concurrent_(AllowsConcurrency(*ep_)),
@@ -114,18 +133,47 @@ std::vector<ComputeCapability> PluginProvider::GetCapability(const GraphViewer& 
       refusals.Refuse(claim.nodes.front(), "control flow is Tessera's, which offers the graphs inside to the library");
       continue;
     }
-    capabilities.push_back({.nodes = claim.nodes,
-                            .fuse = true,
-                            .name = claim.nodes.size() == 1 ? graph.node(claim.nodes.front()).op_type : name_,
-                            .whole = true,
-                            .tag = static_cast<int64_t>(claims_.size())});
-    claims_.push_back(std::move(claim));
+    Offer(graph, std::move(claim), capabilities);
   }
   for (const NodeIndex index : graph.nodes()) {
-    if (!claimed.contains(index) && graph.node(index).provider.empty())
+    if (claimed.contains(index) || !graph.node(index).provider.empty()) continue;
+    if (RunsOwn(graph, index)) {
+      Offer(graph, {.nodes = {index}, .of_operator = true}, capabilities);
+    } else {
       refusals.Refuse(index, "the library does not claim it");
+    }
   }
   return capabilities;
+}
+
+void PluginProvider::Offer(const GraphViewer& graph, Claim claim, std::vector<ComputeCapability>& capabilities) const {
+  capabilities.push_back({.nodes = claim.nodes,
+                          .fuse = true,
+                          .name = claim.nodes.size() == 1 ? graph.node(claim.nodes.front()).op_type : name_,
+                          .whole = true,
+                          .tag = static_cast<int64_t>(claims_.size())});
+  claims_.push_back(std::move(claim));
+}
+
+bool PluginProvider::Defines(std::string_view domain, std::string_view op_type, int opset) const {
+  return operators_.Has(domain, op_type, opset);
+}
+
+void PluginProvider::InferOutputs(const GraphViewer& graph, const Node& node, std::span<TypeInfo> outputs) const {
+  operators_.InferOutputs(graph, node, outputs);
+}
+
+bool PluginProvider::RunsOwn(const GraphViewer& graph, NodeIndex index) const {
+  const Node& node = graph.node(index);
+  if (!Defines(node.domain, node.op_type, node.since_version)) return false;
+  const std::string& runs_on = operators_.DefinitionOf(graph, node).provider;
+  return runs_on.empty() || runs_on == name_;
+}
+
+std::unique_ptr<Kernel> PluginProvider::KernelOfOwn(const GraphViewer& graph, const DeviceMemory& memory) const {
+  const ClientOperator& definition = operators_.DefinitionOf(graph, NodeOf(graph));
+  const OrtKernelDef places = PlacesFor(definition, NodeOf(graph));
+  return MakeOperatorKernel(definition, KeepInfo(*ep_, places, *this, graph, services_, memory), places, ep_);
 }
 
 /// Programs may forbid compiling, which takes minutes on some devices; what was compiled before is only loaded.
@@ -149,7 +197,9 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
   const DeviceMemory memory(ep_, device_memory_);
   for (size_t i = 0; i < subgraphs.size(); ++i) {
     const Claim& claim = claims_.at(static_cast<size_t>(subgraphs[i].tag));
-    if (claim.single) {
+    if (claim.of_operator) {
+      kernels[i] = KernelOfOwn(subgraphs[i].graph, memory);
+    } else if (claim.single) {
       kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_, memory);
     } else {
       RequireMayCompile(subgraphs[i].graph);

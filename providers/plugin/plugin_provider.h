@@ -9,6 +9,8 @@
 #include "bindings/c/views/graph_view.h"
 #include "plugin/claims.h"
 #include "plugin/ep.h"
+#include "plugin/memory.h"
+#include "plugin/operators/operator_set.h"
 #include "tessera/provider/execution_provider.h"
 
 namespace tessera::plugin {
@@ -26,6 +28,8 @@ class PluginProvider final : public ExecutionProvider {
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& kernels,
                                                RefusalSink& refusals) const override;
   const KernelRegistry& kernels() const noexcept override { return none_; }
+  bool Defines(std::string_view domain, std::string_view op_type, int opset) const override;
+  void InferOutputs(const GraphViewer& graph, const Node& node, std::span<TypeInfo> outputs) const override;
   std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs,
                                                const CompileContext& context) override;
   std::string CompatibilityInfo(const GraphViewer& compiled) const override;
@@ -57,7 +61,13 @@ class PluginProvider final : public ExecutionProvider {
   const std::shared_ptr<Ep> ep_;
   const std::string name_;
   const bool strict_;
-  const KernelRegistry none_;  // it has kernels for nodes as written, made by Compile
+  /// By a kernel of its own: an operator that it defines, and has a kernel for.
+  bool RunsOwn(const GraphViewer& graph, NodeIndex node) const;
+  void Offer(const GraphViewer& graph, Claim claim, std::vector<ComputeCapability>& capabilities) const;
+  std::unique_ptr<Kernel> KernelOfOwn(const GraphViewer& graph, const DeviceMemory& memory) const;
+
+  const OperatorSet operators_;  // that the library defines
+  const KernelRegistry none_;    // it has kernels for nodes as written, made by Compile
   const OrtMemoryInfo* device_memory_ = nullptr;
   MemoryInfo memory_;
   bool concurrent_ = true;

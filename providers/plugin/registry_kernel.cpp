@@ -8,7 +8,6 @@
 #include "bindings/c/allocator.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/ep/data_type.h"
-#include "bindings/c/kernels/kernel_info.h"
 #include "bindings/c/type_info.h"
 #include "graph/schema.h"
 #include "onnx/defs/schema.h"
@@ -55,92 +54,12 @@ bool TypesFit(const OrtKernelDef& def, const GraphViewer& graph, std::span<const
   return true;
 }
 
-const Node& NodeOf(const GraphViewer& graph) { return graph.node(graph.nodes().front()); }
-
-/// What a library's kernel learns of its node, which has a graph of its own. Graph and provider outlive it.
-class SingleNodeInfo final : public KernelInfo {
- public:
-  SingleNodeInfo(const GraphViewer& graph, const ExecutionProvider& provider, const SessionServices& services)
-      : graph_(graph), provider_(provider), services_(services) {}
-
-  const Node& node() const noexcept override { return NodeOf(graph_); }
-  const GraphViewer& graph() const noexcept override { return graph_; }
-  const ExecutionProvider& provider() const noexcept override { return provider_; }
-  ThreadPool& threads() const noexcept override { return *services_.threads; }
-  Allocator& allocator() const noexcept override { return *services_.memory; }
-  SubgraphRunner& subgraph(std::string_view attribute) const override {
-    Fail(ErrorCode::kNotImplemented, "graph '{}' is run by Tessera's control flow, not by a library's kernel", attribute);
-  }
-  std::shared_ptr<const void> SharedPrepack(const Tensor& /*constant*/, std::string_view /*key*/,
-                                            const std::function<std::shared_ptr<const void>()>& make) const override {
-    return make();
-  }
-  void ReleaseConstant(size_t /*input*/) const override {}
-  void AcceptUnaligned(size_t /*input*/) const override {}
-
- private:
-  const GraphViewer graph_;
-  const ExecutionProvider& provider_;
-  const SessionServices& services_;
-};
-
-bool OnHost(const std::map<size_t, OrtMemType>& memory, size_t i) {
-  const auto found = memory.find(i);
-  return found != memory.end() && found->second != OrtMemTypeDefault;
-}
-
-/// Libraries look at a kernel's node as long as the kernel lives.
-struct KeptInfo {
-  KeptInfo(const GraphViewer& graph, const ExecutionProvider& provider, const SessionServices& services,
-           const c_abi::KernelServices& more)
-      : info(graph, provider, services), shown(info, more) {}
-  KeptInfo(const KeptInfo&) = delete;
-  KeptInfo& operator=(const KeptInfo&) = delete;
-
-  const SingleNodeInfo info;
-  const OrtKernelInfo shown;
-};
-
-std::unique_ptr<const KeptInfo> KeepInfo(const Ep& ep, const OrtKernelDef& def, const ExecutionProvider& provider,
-                                         const GraphViewer& graph, const SessionServices& services,
-                                         const DeviceMemory& memory) {
-  const auto place = [&](size_t input, const Tensor& constant) {
-    return OnHost(def.input_memory, input) ? constant : memory.Placed(constant);
-  };
-  return std::make_unique<const KeptInfo>(
-      graph, provider, services,
-      c_abi::KernelServices{
-          .logger = &ep.logger(), .config = &ep.config(), .device = memory.allocator(), .ep = ep.get(), .place = place});
-}
-
 struct ReleaseImpl {
   void operator()(OrtKernelImpl* impl) const noexcept {
     Quietly([&] { c_abi::ReleaseKernelImpl(impl); });
   }
 };
 using OwnedImpl = std::unique_ptr<OrtKernelImpl, ReleaseImpl>;
-
-/// The kernel's definition in terms of the part that holds its node. Throws Error where one value would have to lie in two
-/// memories.
-KernelDef OperandsOf(const OrtKernelDef& def, const GraphViewer& graph) {
-  const Node& node = NodeOf(graph);
-  const std::vector<int32_t> inputs = PlacesOf(node.inputs, graph.inputs());
-  const std::vector<int32_t> outputs = PlacesOf(node.outputs, graph.outputs());
-  KernelDef operands(node.op_type, node.domain);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] < 0 || !OnHost(def.input_memory, i)) continue;
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      if (inputs[k] != inputs[i] || OnHost(def.input_memory, k)) continue;
-      Fail(ErrorCode::kNotImplemented,
-           "the library's kernel reads inputs {} and {} in two memories, and they are one value", i, k);
-    }
-    operands.HostInput(static_cast<size_t>(inputs[i]));
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i] >= 0 && OnHost(def.output_memory, i)) operands.HostOutput(static_cast<size_t>(outputs[i]));
-  }
-  return operands;
-}
 
 class RegistryKernel final : public Kernel {
  public:
@@ -160,31 +79,23 @@ class RegistryKernel final : public Kernel {
 
   void Compute(KernelContext& context) override {
     SmallArray<const Value*> inputs(inputs_.size());
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (inputs_[i] >= 0) {
-        inputs[i] = context.input_value(static_cast<size_t>(inputs_[i]));
-      } else if (const OrtValue& constant = ConstantAt(i); !constant.is_none()) {
-        inputs[i] = &constant;
-      }
-    }
+    for (size_t i = 0; i < inputs_.size(); ++i) inputs[i] = info_->InputOf(context, inputs_, i);
     OrtKernelContext run(context, inputs.values(), outputs_.places(), ep_->logger(), SyncStreamOf(context.stream()));
-    ThrowIfFailed(Call(impl_->Compute, impl_.get(), &run));
+    AtNode(graph(), [&] { ThrowIfFailed(Call(impl_->Compute, impl_.get(), &run)); });
     outputs_.Check(run);
   }
 
  private:
-  const GraphViewer& graph() const noexcept { return info_->info.graph(); }
-  /// None where the input is computed.
-  const OrtValue& ConstantAt(size_t input) const noexcept { return info_->shown.node->inputs[input].constant; }
+  const GraphViewer& graph() const noexcept { return info_->graph(); }
 
   /// The kernel may make a form of its own of what does not change; it is given that all the same.
   void Prepack() {
     if (impl_->ort_version_supported < kFirstWithPrepack || impl_->PrePackWeight == nullptr) return;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       bool packed = false;
-      if (ConstantAt(i).is_none()) continue;
-      ThrowIfFailed(Call(impl_->PrePackWeight, impl_.get(), &ConstantAt(i), static_cast<int>(i), &c_abi::DefaultAllocator(),
-                         nullptr, &packed));
+      if (info_->ConstantAt(i).is_none()) continue;
+      ThrowIfFailed(Call(impl_->PrePackWeight, impl_.get(), &info_->ConstantAt(i), static_cast<int>(i),
+                         &c_abi::DefaultAllocator(), nullptr, &packed));
     }
   }
 
@@ -198,6 +109,18 @@ class RegistryKernel final : public Kernel {
 };
 
 }  // namespace
+
+std::unique_ptr<const KeptInfo> KeepInfo(const Ep& ep, const OrtKernelDef& def, const ExecutionProvider& provider,
+                                         const GraphViewer& graph, const SessionServices& services,
+                                         const DeviceMemory& memory) {
+  const auto place = [&](size_t input, const Tensor& constant) {
+    return OnHost(def.input_memory, input) ? constant : memory.Placed(constant);
+  };
+  return std::make_unique<const KeptInfo>(
+      graph, provider, services,
+      c_abi::KernelServices{
+          .logger = &ep.logger(), .config = &ep.config(), .device = memory.allocator(), .ep = ep.get(), .place = place});
+}
 
 const OrtKernelRegistry* RegistryOf(const Ep& ep) {
   const OrtKernelRegistry* registry = nullptr;

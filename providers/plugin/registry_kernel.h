@@ -7,9 +7,15 @@
 #include "bindings/c/ep/kernel_registry.h"
 #include "plugin/ep.h"
 #include "plugin/memory.h"
+#include "plugin/single_node.h"
 #include "tessera/provider/execution_provider.h"
 
 namespace tessera::plugin {
+
+/// What a kernel of the library's is shown of the one node of `graph`, whose constants lie where `def` says.
+std::unique_ptr<const KeptInfo> KeepInfo(const Ep& ep, const OrtKernelDef& def, const ExecutionProvider& provider,
+                                         const GraphViewer& graph, const SessionServices& services,
+                                         const DeviceMemory& memory);
 
 /// Null: the library has none.
 const OrtKernelRegistry* RegistryOf(const Ep& ep);

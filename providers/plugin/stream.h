@@ -25,6 +25,9 @@ struct OrtSyncStream {
 
 namespace tessera::plugin {
 
+/// Whether the library's provider puts work on streams.
+bool HasStreams(const OrtEpFactory& factory);
+
 /// A stream for work outside of sessions. Null where the device's provider has none.
 std::unique_ptr<OrtSyncStream> MakeSyncStream(std::shared_ptr<const void> owner, const OrtEpDevice& device,
                                               const OrtKeyValuePairs* options);

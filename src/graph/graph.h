@@ -19,6 +19,7 @@ namespace tessera {
 
 struct FunctionLibrary;
 class LoadLimits;
+class OperatorDefinitions;
 class Provenance;
 
 /// Which of the model's own nodes a node stands for in reports.
@@ -125,6 +126,9 @@ class Graph {
   /// What the load of this graph may take; nodes and values count against it. Never null.
   const LoadLimits& limits() const noexcept;
   void set_limits(std::shared_ptr<LoadLimits> limits);
+  /// Operators that providers of the session define; null: there are none. Outlives the graph.
+  const OperatorDefinitions* definitions() const noexcept { return root().definitions_; }
+  void set_definitions(const OperatorDefinitions* definitions) noexcept { definitions_ = definitions; }
   /// Counts what the graph keeps beside nodes and values as they were added. Throws Error where the limit is reached.
   void Charge(size_t bytes) const;
 
@@ -182,8 +186,9 @@ class Graph {
   mutable std::unordered_map<NodeIndex, WideNode> wide_nodes_;
   std::map<std::string, int, std::less<>> opsets_;
   std::shared_ptr<const FunctionLibrary> functions_;
-  std::shared_ptr<LoadLimits> limits_;      // of a graph without parent
-  std::shared_ptr<Provenance> provenance_;  // of a graph without parent
+  std::shared_ptr<LoadLimits> limits_;                // of a graph without parent
+  const OperatorDefinitions* definitions_ = nullptr;  // of a graph without parent
+  std::shared_ptr<Provenance> provenance_;            // of a graph without parent
   Edits edits_;
   mutable MemoryCharge charge_;
   mutable std::vector<NodeIndex> order_;

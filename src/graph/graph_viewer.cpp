@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "graph/graph.h"
+#include "graph/private_names.h"
 
 namespace tessera {
 
@@ -21,6 +22,7 @@ const AttributeValue* Node::FindAttribute(std::string_view attribute) const noex
 }
 
 std::string Node::Label(const GraphViewer* graph) const {
+  if (domain == kFusedDomain) return fmt::format("subgraph '{}'", name);
   const std::string type = domain.empty() ? op_type : domain + "." + op_type;
   if (!name.empty()) return fmt::format("{} '{}'", type, name);
   for (ValueIndex output : outputs) {

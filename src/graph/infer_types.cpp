@@ -14,6 +14,7 @@
 #include "graph/corrected_inference.h"
 #include "graph/declared_rows.h"
 #include "graph/infer_windows.h"
+#include "graph/operator_definitions.h"
 #include "graph/schema.h"
 #include "graph/shape_values.h"
 #include "model/proto.h"
@@ -93,6 +94,7 @@ class GraphInference {
 
   void Run();
   void InferNode(const Node& node);
+  void InferDefined(const ExecutionProvider& provider, const Node& node);
 
   /// The type of a nested graph's inputs as its node gives them, then of all that it computes.
   std::vector<onnx::TypeProto> RunNested(Graph& nested, const std::vector<const onnx::TypeProto*>& inputs);
@@ -346,11 +348,22 @@ void CheckIndexAttributes(const Node& node) {
   }
 }
 
+/// What the provider says that defines the node's operator.
+void GraphInference::InferDefined(const ExecutionProvider& provider, const Node& node) {
+  std::vector<TypeInfo> outputs(node.outputs.size());
+  provider.InferOutputs(GraphViewer(graph_), node, outputs);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (node.outputs[i] != kNone && outputs[i].kind != ValueKind::kNone) SetType(node.outputs[i], outputs[i]);
+  }
+}
+
 void GraphInference::InferNode(const Node& node) {
   CheckIndexAttributes(node);
-  const onnx::OpSchema* schema = FindSchema(node);
+  const ExecutionProvider* definer = DefinerOf(graph_, node);
+  const onnx::OpSchema* schema = definer == nullptr ? FindSchema(node) : nullptr;
   const DeclaredRows declared_rows(graph_, node);
   std::set<const Graph*> done;
+  if (definer != nullptr) InferDefined(*definer, node);
   if (schema != nullptr) {
     NodeInference context(*this, node, *schema);
     bool failed = true;
@@ -412,7 +425,7 @@ bool Allows(const onnx::OpSchema::FormalParameter& formal, const std::string& ty
 }  // namespace
 
 void CheckTypes(const Graph& graph, const Node& node) {
-  const onnx::OpSchema* schema = FindSchema(node);
+  const onnx::OpSchema* schema = FindSchema(graph, node);
   if (schema == nullptr) return;
   std::map<std::string, std::string> bound;  // type parameter -> type
   const auto check = [&](const Formals& formals, const std::vector<ValueIndex>& values, std::string_view what) {

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/load_limits.h"
 #include "graph/microsoft/schemas.h"
+#include "graph/operator_definitions.h"
 #include "graph/private_names.h"
 #include "graph/schema.h"
 #include "model/attribute_list.h"
@@ -413,6 +414,7 @@ void GraphConversion::CheckAgainstSchema(const NodeProto& proto, Node& node, con
     }
     return;
   }
+  if (DefinerOf(graph, node) != nullptr) return;
   const std::string_view domain = node.domain.empty() ? "ai.onnx" : std::string_view(node.domain);
   if (!imported && node.domain != kMicrosoftDomain) {  // some exporters forget to import that one
     if (!IsStandardDomain(node.domain)) return;        // a provider may know it all the same

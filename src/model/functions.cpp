@@ -7,6 +7,7 @@
 #include "base/load_limits.h"
 #include "graph/infer_types.h"
 #include "graph/onnx_schemas.h"
+#include "graph/operator_definitions.h"
 #include "graph/private_names.h"
 #include "graph/schema.h"
 #include "model/convert.h"
@@ -303,7 +304,7 @@ bool InlineRound(Graph& graph, const KeepFunction& keep, bool local) {
     const Node& node = holder.node(index);
     if ((FindLocalFunction(holder, node) != nullptr) != local) return;
     if (!local) {
-      const onnx::OpSchema* schema = keep ? FindSchema(node) : nullptr;
+      const onnx::OpSchema* schema = keep ? FindSchema(holder, node) : nullptr;
       if (schema == nullptr || (!schema->HasFunction() && !schema->HasContextDependentFunction())) return;
     }
     if (keep && keep(holder, node)) return;
@@ -350,7 +351,7 @@ std::string CapturedName(const Graph& nested, ValueIndex local) { return fmt::fo
 bool InlineFunction(Graph& graph, NodeIndex call) {
   const Node node = graph.node(call);  // outlives its place in the graph
   const FunctionProto* local = FindLocalFunction(graph, node);
-  const onnx::OpSchema* schema = local == nullptr ? FindSchema(node) : nullptr;
+  const onnx::OpSchema* schema = local == nullptr ? FindSchema(graph, node) : nullptr;
   std::optional<FunctionProto> body;
   if (schema != nullptr) body = SchemaBody(graph, node, *schema);
   if (local == nullptr && !body) return false;

@@ -245,6 +245,7 @@ Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOption
   const TensorDataSource source = MakeSource(std::move(stripped), file, external);
   model.graph = std::make_unique<Graph>();
   model.graph->set_limits(options.limits);
+  model.graph->set_definitions(options.definitions);
   model.graph->set_opsets(ImportsOf(proto));
   model.warnings = UnknownAttributes(proto, limits);
   if (options.strict_attributes && !model.warnings.empty()) {

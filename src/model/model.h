@@ -32,6 +32,8 @@ struct LoadOptions {
   bool ignore_unknown_initializers = false;
   /// External data that lies in memory, by the name of its file.
   std::map<std::string, std::span<const std::byte>, std::less<>> external_files;
+  /// Operators of the session's providers; outlives the model. Null: there are none.
+  const OperatorDefinitions* definitions = nullptr;
   /// As for ResolveGraph; asked again later, ResolveGraph inlines more.
   KeepFunction keep_function;
   /// Files are read into memory, which counts for the limits, instead of being mapped.

@@ -107,6 +107,7 @@ class EarlyClaims {
     part.graph->set_opsets(graph.opsets());
     part.graph->set_functions(graph.functions());
     part.graph->set_limits(resources_.limits);
+    part.graph->set_definitions(graph.definitions());
     NodeMove move(graph, *part.graph);
     for (const ValueIndex input : unit.fused->inputs) part.graph->AddInput(move.Moved(input));
     for (const NodeIndex index : unit.nodes) {
@@ -192,12 +193,14 @@ class EarlyClaims {
             fmt::join(outputs, ", "));
   }
 
-  /// The nodes of a part that did not compile are in their graph again, for whoever is asked next.
+  /// The nodes of a part that did not compile are in their graph again, for whoever is asked next. Of what the program
+  /// brought nobody else is.
   void GiveBack(size_t i, const std::exception& error) {
     EarlyPart& part = parts_[i];
     const auto [outer, opaque] = drawn_[i];
-    const std::string_view provider = resources_.providers[static_cast<size_t>(part.provider)].provider->name();
-    if (options_.error_on_failure) {
+    const ProviderEntry& owner = resources_.providers[static_cast<size_t>(part.provider)];
+    const std::string_view provider = owner.provider->name();
+    if (options_.error_on_failure || owner.of_program) {
       const auto* known = dynamic_cast<const Error*>(&error);
       Fail(known == nullptr ? ErrorCode::kEpFail : known->code(), "{}: subgraph {} does not compile: {}", provider,
            part.name, error.what());

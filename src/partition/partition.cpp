@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "graph/infer_types.h"
 #include "graph/op_traits.h"
+#include "graph/operator_definitions.h"
 #include "graph/private_names.h"
 #include "graph/provenance.h"
 #include "graph/schema.h"
@@ -257,7 +258,7 @@ class Partitioner {
   /// nobody knows more than who claims them.
   bool RefuseUntyped(NodeIndex node, int16_t index) {
     const Node& asked = graph_.node(node);
-    if (TypesAreKnown(graph_, asked) || FindSchema(asked) == nullptr) return false;
+    if (TypesAreKnown(graph_, asked) || FindSchema(graph_, asked) == nullptr) return false;
     Refuse(node, provider(index).name(), "types of its inputs or outputs are not known before it runs");
     return true;
   }
@@ -426,17 +427,30 @@ class Partitioner {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
       if (owner_[static_cast<size_t>(index)] >= 0) continue;
       const Node& node = graph_.node(index);
-      std::string reasons;
+      std::string reasons = EarlyReasons(index);
       for (const auto& [name, reason] : refusals_[static_cast<size_t>(index)])
         reasons += fmt::format("; {}: {}", name, reason);
       if (options_.disable_cpu_fallback) reasons += "; CPUExecutionProvider: not asked (disable_cpu_fallback)";
-      Fail(ErrorCode::kNotImplemented, "{}{} (version {}): no provider runs it{}; {}", path_, node.Label(&viewer_),
-           node.since_version, reasons, RemedyFor(node));
+      // What nobody knows is no operator; clients of the C ABI tell that from one that has no kernel here.
+      const bool is_known = FindSchemaBehindLayout(node) != nullptr || DefinerOf(graph_, node) != nullptr;
+      Fail(is_known ? ErrorCode::kNotImplemented : ErrorCode::kFail, "{}{} (version {}): no provider runs it{}; {}", path_,
+           node.Label(&viewer_), node.since_version, reasons, RemedyFor(node, is_known));
     }
   }
 
+  /// Why those did not take it who were asked for the model as written.
+  std::string EarlyReasons(NodeIndex index) const {
+    std::string reasons;
+    const int32_t origin = graph_.origin(index).index;
+    if (options_.early == nullptr || origin == kNone) return reasons;
+    const auto refused = options_.early->refusals.find(origin);
+    if (refused == options_.early->refusals.end()) return reasons;
+    for (const auto& [name, reason] : refused->second) reasons += fmt::format("; {}: {}", name, reason);
+    return reasons;
+  }
+
   /// Domains that ONNX Runtime keeps to itself get into a file only when it saves a model after its last optimizations.
-  static std::string RemedyFor(const Node& node) {
+  static std::string RemedyFor(const Node& node, bool is_known) {
     if (node.domain == "com.microsoft" && node.op_type == "EPContext") {
       const AttributeValue* value = node.FindAttribute("source");
       const auto* source = value == nullptr ? nullptr : std::get_if<std::string>(value);
@@ -447,6 +461,9 @@ class Partitioner {
       return "ONNX Runtime lays tensors out so for its own kernels: load the original model, or save the optimized one at "
              "its level 'extended'";
     }
+    if (!is_known)
+      return "it is no operator of ONNX or com.microsoft: register the library that has it (OperatorLibraries, "
+             "RegisterCustomOpsLibrary), name a provider that knows it, or export the model without it";
     return "name a provider that does, or export the model without this operator";
   }
 

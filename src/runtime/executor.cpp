@@ -98,6 +98,9 @@ void Executor::GiveBack(std::unique_ptr<Frame> frame) noexcept {
     if (frame->is_skipped(plan_->steps[static_cast<size_t>(copy.step)])) frame->value(copy.device) = Value();
   }
   frame->ClearSkipped();
+  for (const auto& stream : frame->streams) {
+    if (stream != nullptr) stream->OnRunEnd();
+  }
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(frame));
 }

@@ -7,10 +7,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/load_limits.h"
+#include "graph/operator_definitions.h"
 #include "runtime/threads/thread_pools.h"
 #include "tessera/memory.h"
 #include "tessera/provider/execution_provider.h"
@@ -32,6 +34,7 @@ struct ProviderEntry {
   std::unique_ptr<DataTransfer> transfer;  // null on host providers
   MemorySharing* sharing = nullptr;        // the transfer, where values need no copies
   int16_t memory = 0;                      // index into memories
+  bool of_program = false;                 // see ProviderFactory
 };
 
 class SessionResources {
@@ -74,8 +77,9 @@ class SessionResources {
   bool parallel = false;                            // ExecutionMode::kParallel
   std::shared_ptr<tbb::task_arena> inter_op_arena;  // null unless parallel
   bool has_streams = false;
-  PackedStore* packed = nullptr;  // null without a context
-  bool share_prepacked = true;    // packed weights are shared with other sessions
+  std::optional<OperatorDefinitions> definitions;  // by the providers
+  PackedStore* packed = nullptr;                   // null without a context
+  bool share_prepacked = true;                     // packed weights are shared with other sessions
 
  private:
   /// What lies at one address may be several constants: initializers overlap in an external file.

@@ -67,7 +67,9 @@ std::vector<MemoryUse> Session::memory_use() const {
 
 std::vector<std::string> Session::providers() const {
   std::vector<std::string> names;
-  for (const ProviderEntry& entry : loaded().resources.providers) names.emplace_back(entry.provider->name());
+  for (const ProviderEntry& entry : loaded().resources.providers) {
+    if (!entry.of_program) names.emplace_back(entry.provider->name());
+  }
   return names;
 }
 

@@ -89,8 +89,16 @@ void SessionBuilder::AllowFor(size_t model_bytes) {
 
 void SessionBuilder::WriteOptimizedModel() const {
   if (options_.optimized_model_path.empty()) return;
+  // Operators of the program's are nodes as before; what others compiled cannot be written.
+  const ContextNode as_it_was;
+  const auto part_of = [&](const Node& node) -> std::optional<OpaquePart> {
+    const EarlyPart* part = FindEarlyPart(session_.early.parts, node);
+    if (part == nullptr || !resources_.providers[static_cast<size_t>(part->provider)].of_program) return std::nullopt;
+    return OpaquePart{&as_it_was, part->graph.get()};
+  };
   WriteModel(*model_.graph, model_.metadata, options_.optimized_model_path,
-             {.name = config_.optimized_weights_file, .least = static_cast<size_t>(config_.optimized_weights_least)});
+             {.name = config_.optimized_weights_file, .least = static_cast<size_t>(config_.optimized_weights_least)},
+             part_of);
 }
 
 std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
@@ -202,6 +210,9 @@ LoadOptions SessionBuilder::OptionsOfLoad() {
   load_options.strict_attributes = config_.strict_attributes;
   load_options.copy_files = !config_.map_files;
   load_options.limits = resources_.limits;
+  std::vector<const ExecutionProvider*> definers;
+  for (const ProviderEntry& entry : resources_.providers) definers.push_back(entry.provider.get());
+  load_options.definitions = &resources_.definitions.emplace(std::move(definers));
   load_options.on_data = [this](size_t bytes) { AllowFor(bytes); };
   // The last provider: everything falls to it that others refuse or fail to make.
   load_options.keep_function = [&](const Graph& graph, const Node& node) {

@@ -94,7 +94,7 @@ void SessionBuilder::StartResources() {
 }
 
 void SessionBuilder::StartProvider(ActiveProvider active) {
-  ProviderEntry entry{std::move(active.provider), nullptr, nullptr, SessionResources::kHost};
+  ProviderEntry entry{.provider = std::move(active.provider), .of_program = active.factory->of_program};
   std::shared_ptr<Allocator> raw = entry.provider->CreateAllocator();
   const MemoryInfo info = entry.provider->memory();
   const int16_t known = raw == nullptr ? SessionResources::kHost : resources_.FindMemory(info);

@@ -74,3 +74,4 @@ void ThreadCalls();
 void SparseCalls();
 void DeviceCalls();
 void PartCalls();
+void OperatorCalls();

@@ -415,5 +415,6 @@ int main(int argc, char** argv) {
   SparseCalls();
   DeviceCalls();
   PartCalls();
+  OperatorCalls();
   api->ReleaseEnv(env);
 }

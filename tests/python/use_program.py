@@ -83,5 +83,69 @@ def voicefilter(folder: pathlib.Path) -> Any:
     return np.concatenate(hops)[::7].tolist()
 
 
+@program
+def extensions(_: pathlib.Path) -> Any:
+    """Operators of texts, tokens and images, each as the one node of a model: types, shapes and values."""
+    import onnxruntime
+    import onnxruntime_extensions
+    from onnx import TensorProto, helper
+
+    domain = "ai.onnx.contrib"
+    options = onnxruntime.SessionOptions()
+    options.register_custom_ops_library(onnxruntime_extensions.get_library_path())
+
+    def declared(name: str, array: np.ndarray) -> Any:
+        is_text = array.dtype.kind == "U"
+        element = TensorProto.STRING if is_text else helper.np_dtype_to_tensor_dtype(array.dtype)
+        return helper.make_tensor_value_info(name, element, [None] * array.ndim)
+
+    def run(operator: str, inputs: list[Any], outputs: int, **attributes: Any) -> Any:
+        arrays = {f"x{i}": np.array(value) for i, value in enumerate(inputs)}
+        names = [f"y{i}" for i in range(outputs)]
+        node = helper.make_node(operator, list(arrays), names, domain=domain, **attributes)
+        results = [helper.make_empty_tensor_value_info(name) for name in names]
+        graph = helper.make_graph([node], operator, [declared(*pair) for pair in arrays.items()], results)
+        imports = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+        model = helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString()
+        try:
+            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+            given = {name: a.astype(object) if a.dtype.kind == "U" else a for name, a in arrays.items()}
+            values = [np.asarray(value).tolist() for value in session.run(None, given)]
+        except Exception as error:
+            return type(error).__name__
+        return [session.get_providers(), [(o.type, o.shape) for o in session.get_outputs()], values]
+
+    words = ["Hello World", "résumé", "", "a1b22"]
+    square = np.array([[2, 1], [-3, 4]], np.float32)
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world", "##s", "un", "##aff", "##able"]
+    cases: list[tuple[str, list[Any], int]] = [
+        ("StringUpper", [words], 1),
+        ("StringLower", [words], 1),
+        ("StringLength", [words], 1),
+        ("StringConcat", [words, words], 1),
+        ("StringEqual", [words, words[::-1]], 1),
+        ("StringToHashBucket", [words, [100]], 1),
+        ("StringToHashBucketFast", [words, [100]], 1),
+        ("StringJoin", [[["a", "b"], ["c", "d"]], ["-"], [1]], 1),
+        ("StringSplit", [["a,b", "c"], [","], [True]], 3),
+        ("StringRegexReplace", [words, ["[0-9]+"], ["#"]], 1),
+        ("StringECMARegexReplace", [words, [r"(\d+)"], ["<$1>"]], 1),
+        ("SegmentExtraction", [[0, 0, 1, 2, 3, 0]], 2),
+        ("MaskedFill", [["a", "b", "c"], [True, False, True]], 1),
+        ("NegPos", [square], 2),
+        ("Inverse", [square], 1),
+        ("BasicTokenizer", ["Hello, world!"], 1),
+        ("StringUpper", [[1.5]], 1),
+        ("NoSuchOperator", [words], 1),
+    ]
+    return [run(*case) for case in cases] + [
+        run("StringMapping", [["a", "x"]], 1, map="a\tone\nb\ttwo"),
+        run("StringToVector", [["a", "c", "zz"]], 1, map="a\t0 0 1\nb\t0 1 2", unk="0 0 0"),
+        run("VectorToString", [[0, 2, 9]], 1, map="a\t0\nb\t1\nc\t2", unk="?"),
+        run("StringToVector", [["a"]], 1, map="a\t0 0 1", unk="0"),
+        run("BertTokenizer", [["Hello worlds unaffable zzz"]], 3, vocab_file="\n".join(tokens)),
+    ]
+
+
 if __name__ == "__main__":
     print(json.dumps(PROGRAMS[sys.argv[1]](pathlib.Path(sys.argv[2])), default=float, ensure_ascii=False))

@@ -189,6 +189,13 @@ class TESSERA_API ExecutionProvider {
 
   virtual const KernelRegistry& kernels() const noexcept = 0;
 
+  /// Whether it defines an operator of this name, which then means in its sessions what the provider says: of a domain that
+  /// nobody else knows, or in place of a contributed one. ONNX's own operators stay what they are.
+  virtual bool Defines(std::string_view /*domain*/, std::string_view /*op_type*/, int /*opset*/) const { return false; }
+  /// What is known of the outputs of a node of such an operator, whose inputs are inferred. `outputs` has one entry for
+  /// each, of kind kNone until it is set. Throws Error for a node that is no use of the operator.
+  virtual void InferOutputs(const GraphViewer& /*graph*/, const Node& /*node*/, std::span<TypeInfo> /*outputs*/) const {}
+
   /// One kernel for each fused subgraph. Throws Error when a subgraph does not compile: it then goes to the next provider.
   virtual std::vector<std::unique_ptr<Kernel>> Compile(std::span<const FusedSubgraph> subgraphs,
                                                        const CompileContext& context);
@@ -262,6 +269,8 @@ struct ProviderFactory {
   /// Why available_providers() leaves it out on this machine, where it runs only for those who name it; empty, or null: it
   /// does not.
   std::string (*why_not_by_default)() = nullptr;
+  /// It runs what the program itself brought: sessions do not count it among their providers, but in the placement report.
+  bool of_program = false;
   /// The passes that rewrite the nodes that it was assigned into operators and layouts of its own; null: none. Of providers
   /// that are built with the library: passes are no part of the public interface.
   std::span<const RewriteEntry> (*lowering)() = nullptr;

@@ -31,6 +31,8 @@ class TESSERA_API Stream {
   virtual void Synchronize() = 0;
   /// The device's queue (cl_command_queue), for the provider that made it.
   virtual void* native_handle() const noexcept = 0;
+  /// The run that used it is over, also one that failed, and what it enqueued is done: another may come.
+  virtual void OnRunEnd() noexcept {}
 };
 
 /// A nested graph (If branch, Loop body, Scan body), partitioned and planned, ready to run inside its node's kernel.

@@ -3,9 +3,6 @@
 namespace tessera::c_abi {
 
 // What to use instead of entries that are not implemented.
-inline constexpr char kCustomOperators[] =
-    "operators of the client's are not taken yet; write the model with operators of ONNX or com.microsoft, or give a "
-    "provider its kernels through Tessera's C++ interface (docs/adding_a_provider.md)";
 inline constexpr char kModelEditor[] =
     "models are not built or changed through this table yet; write the model with the onnx package and give its bytes to "
     "CreateSessionFromArray";

@@ -161,6 +161,7 @@ SessionOptions OptionsFor(const OrtSessionOptions& given, OrtEnv& env, std::vect
     core.threads.observer = env.observer;
   }
   TakeInitializers(given, core);
+  TakeCustomOps(given, core);
   if (env.denormal_as_zero) core.config["session.set_denormal_as_zero"] = "1";
   core.config["session.ignore_unknown_dimensions"] = "1";
   for (const auto& [key, value] : given.config) {

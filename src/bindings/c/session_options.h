@@ -36,6 +36,9 @@ struct OrtSessionOptions {
   OrtExecutionProviderDevicePolicy policy = OrtExecutionProviderDevicePolicy_DEFAULT;
   EpSelectionDelegate delegate = nullptr;
   void* delegate_state = nullptr;
+  /// Operators of the client's, whose domains it keeps, and the libraries of those that the options load.
+  std::vector<OrtCustomOpDomain*> custom_op_domains;
+  std::vector<std::shared_ptr<const void>> custom_op_libraries;
   /// For providers of libraries: the model that holds the weights of one without, and who reads what they stored.
   std::span<const std::byte> source_model;
   OrtReadNamedBufferFunc read_context = nullptr;
@@ -61,6 +64,9 @@ void TakeCompiledModel(const OrtSessionOptions& given, const std::filesystem::pa
 
 /// The client's weights.
 void TakeInitializers(const OrtSessionOptions& given, SessionOptions& core);
+
+/// The client's operators, as one more provider.
+void TakeCustomOps(const OrtSessionOptions& given, SessionOptions& core);
 
 /// Appends the providers that the client's policy or delegate chooses, where it gave one and no provider.
 void ChooseDevices(OrtSessionOptions& options, const OrtEnv& env);

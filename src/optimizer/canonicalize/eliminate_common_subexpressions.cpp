@@ -9,7 +9,7 @@
 #include "base/load_limits.h"
 #include "base/seeded_hash.h"
 #include "graph/op_traits.h"
-#include "graph/schema.h"
+#include "graph/operator_definitions.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/tensor_contents.h"
 #include "optimizer/rewrites.h"
@@ -109,8 +109,8 @@ uint64_t HashOf(const Node& node) {
 }
 
 /// The same inputs give the same outputs, always.
-bool IsPure(const Node& node) {
-  return FindSchema(node) != nullptr && !Has(node, OpTrait::kRandom) &&
+bool IsPure(const Graph& graph, const Node& node) {
+  return FindSchema(graph, node) != nullptr && !Has(node, OpTrait::kRandom) &&
          std::ranges::all_of(node.attributes, [](const Attribute& attribute) { return IsComparable(attribute.value); });
 }
 
@@ -123,7 +123,7 @@ class EqualNodeMerging final : public Rewrite {
     for (const NodeIndex index : order) {
       graph.limits().Check();
       const Node& node = graph.node(index);
-      if (!IsPure(node)) continue;
+      if (!IsPure(graph, node)) continue;
       const uint64_t hash = HashOf(node);
       const auto [first, last] = seen.equal_range(hash);
       const auto same =

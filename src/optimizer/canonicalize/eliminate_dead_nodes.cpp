@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/load_limits.h"
-#include "graph/schema.h"
+#include "graph/operator_definitions.h"
 #include "onnx/defs/schema.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
@@ -52,7 +52,7 @@ class DeadNodeElimination final : public Rewrite {
   static size_t DropOutputs(Graph& graph, NodeIndex index) {
     Node& node = graph.node(index);
     if (node.outputs.size() == 1 || !MayDropOutputs(node)) return 0;
-    const onnx::OpSchema* schema = FindSchema(node);
+    const onnx::OpSchema* schema = FindSchema(graph, node);
     if (schema == nullptr) return 0;
     size_t changes = 0;
     for (size_t i = 0; i < std::min(node.outputs.size(), schema->outputs().size()); ++i) {

@@ -9,7 +9,7 @@
 
 #include "base/held_bytes.h"
 #include "graph/op_traits.h"
-#include "graph/schema.h"
+#include "graph/operator_definitions.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/evaluate.h"
 #include "optimizer/analysis/folding_work.h"
@@ -26,7 +26,7 @@ constexpr auto kMostTime = std::chrono::milliseconds(5000);
 constexpr auto kLongTry = std::chrono::milliseconds(100);  // is not made twice
 
 bool IsFoldable(const Graph& graph, const Node& node) {
-  if (FindSchema(node) == nullptr || Has(node, OpTrait::kRandom)) return false;
+  if (FindSchema(graph, node) == nullptr || Has(node, OpTrait::kRandom)) return false;
   if (IsOp(node, "DequantizeLinear")) return false;  // providers run the quantized values as they are
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (HasInput(node, i) && ConstantInput(graph, node, i) == nullptr) return false;

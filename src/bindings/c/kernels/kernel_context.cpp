@@ -1,6 +1,7 @@
 #include "bindings/c/kernels/kernel_context.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "bindings/c/allocator.h"
 #include "bindings/c/entry.h"
@@ -13,6 +14,20 @@ namespace {
 constexpr double kBatchNs = ThreadPool::kSerialBelowNs;
 
 tessera::KernelContext& ContextOf(const OrtKernelContext* context) { return Given(context, "the kernel context").context; }
+
+/// Kernels that change an input in place are given an output that holds it.
+void BeginAsInput(const OrtKernelContext& run, size_t index, Tensor& output) {
+  const int32_t input = index < run.aliases.size() ? run.aliases[index] : -1;
+  const Value* value = input < 0 ? nullptr : run.inputs[static_cast<size_t>(input)];
+  const Tensor* from = value == nullptr ? nullptr : value->tensor_if();
+  if (from == nullptr || from->type() != output.type() || from->num_elements() != output.num_elements()) return;
+  if (output.type() == ElementType::kString) {
+    std::ranges::copy(std::span(from->data<std::string>(), static_cast<size_t>(from->num_elements())),
+                      output.mutable_data<std::string>());
+  } else if (from->raw() != output.raw()) {
+    std::memcpy(output.mutable_raw(), from->raw(), from->byte_size());
+  }
+}
 
 bool IsHost(const OrtMemoryInfo& info) { return MemoryOf(info).host_accessible; }
 
@@ -47,6 +62,7 @@ OrtStatusPtr KernelContext_GetOutput(OrtKernelContext* context, size_t index, co
     const bool wanted = place >= 0 && run.context.has_output(static_cast<size_t>(place));
     Tensor* storage = wanted ? run.context.output(static_cast<size_t>(place), shape) : nullptr;
     if (storage == nullptr) return;  // nobody wants it
+    if (!run.aliases.empty()) BeginAsInput(run, index, *storage);
     OrtValue& view = run.outputs[index];
     if (shape.num_elements() == 0) {
       static_cast<Value&>(view) = *storage;
@@ -72,6 +88,16 @@ OrtStatusPtr KernelContext_GetGPUComputeStream(const OrtKernelContext* context, 
   return Guarded([&] {
     const Stream* stream = ContextOf(context).stream();
     Given(out, "out") = stream == nullptr ? nullptr : stream->native_handle();
+  });
+}
+
+// Resources are those of ONNX Runtime's own CUDA and ROCm providers.
+OrtStatusPtr KernelContext_GetResource(const OrtKernelContext* context, int /*resource_version*/, int resource_id,
+                                       void** resource) noexcept {
+  return Guarded([&] {
+    ContextOf(context);
+    Given(resource, "out") = nullptr;
+    Fail(ErrorCode::kInvalidArgument, "the kernel runs on no stream that has resource {}", resource_id);
   });
 }
 

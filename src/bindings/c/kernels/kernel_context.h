@@ -29,5 +29,6 @@ struct OrtKernelContext {
   const std::span<const int32_t> places;
   const OrtLogger& logger;
   OrtSyncStream* const stream;               // null: none
+  std::span<const int32_t> aliases;          // of each output, the input that it begins as, -1: none; empty: of no output
   tessera::SmallArray<OrtValue, 8> outputs;  // views of those that were asked for
 };

@@ -33,4 +33,10 @@ def print_debug_info() -> None:
     print("providers:", ", ".join(get_available_providers()))
 
 
-from onnxruntime.capi import onnxruntime_validation  # noqa: E402, F401
+# As attributes, too: programs read onnxruntime.capi.onnxruntime_pybind11_state and import nothing for it.
+from onnxruntime.capi import (  # noqa: E402, F401
+    _pybind_state,
+    build_and_package_info,
+    onnxruntime_inference_collection,
+    onnxruntime_validation,
+)
