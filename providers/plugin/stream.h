@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 
+#include "bindings/c/handle.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "plugin/ep.h"
 #include "tessera/provider/kernel.h"
@@ -17,6 +18,7 @@ struct OrtSyncStream {
   OrtSyncStream(const OrtSyncStream&) = delete;
   OrtSyncStream& operator=(const OrtSyncStream&) = delete;
 
+  tessera::c_abi::Mark<OrtSyncStream> mark;
   const std::shared_ptr<const void> owner;
   OrtSyncStreamImpl& impl;
   const OrtEpDevice* const device;

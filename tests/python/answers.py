@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import io
 import json
+import os
 import pathlib
 import re
 import sys
@@ -363,6 +364,34 @@ def sparse_facts(ort):
         value.is_sparse_tensor(),
         value.as_sparse_tensor().values(),
     ]
+
+
+# A library of operators (docs/examples/custom_operators), where the tests are run by CTest.
+OPERATORS = os.environ.get("TESSERA_CUSTOM_OPERATORS", "")
+
+
+def with_operators(ort, model: bytes = b""):
+    options = ort.SessionOptions()
+    options.register_custom_ops_library(OPERATORS)
+    return session(ort, model or models.distance(), sess_options=options)
+
+
+POINTS = {"a": np.zeros((2, 2), np.float32), "b": np.array([[3, 4], [1, 0]], np.float32)}
+
+if OPERATORS:
+    each(
+        own_operator=lambda ort, s: with_operators(ort).run(None, POINTS),
+        own_operator_type=lambda ort, s: [(v.name, v.type, v.shape) for v in with_operators(ort).get_outputs()],
+        own_operator_providers=lambda ort, s: with_operators(ort).get_providers(),
+        own_operator_attribute=lambda ort, s: with_operators(ort, models.distance(p=1)).run(None, POINTS),
+        own_operator_bad_attribute=lambda ort, s: with_operators(ort, models.distance(p=7)),
+        own_operator_bad_type=lambda ort, s: with_operators(ort, models.distance(models.DOUBLE)),
+        own_operator_bad_shape=lambda ort, s: with_operators(ort).run(None, {**POINTS, "b": POINTS["b"][:1]}),
+        own_operator_unknown=lambda ort, s: with_operators(ort, models.distance(operator="Nearness")),
+        own_operator_unregistered=lambda ort, s: session(ort, models.distance()),
+        own_operators_not_there=lambda ort, s: ort.SessionOptions().register_custom_ops_library("/no/such/library.so"),
+        own_operators_no_library=lambda ort, s: ort.SessionOptions().register_custom_ops_library("libdl.so.2"),
+    )
 
 
 def plain(value):

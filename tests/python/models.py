@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-FLOAT, STRING = TensorProto.FLOAT, TensorProto.STRING
+FLOAT, DOUBLE, STRING = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.STRING
 
 
 def tensor(name: str, element: int = FLOAT, shape: list | None = None):
@@ -14,7 +14,8 @@ def tensor(name: str, element: int = FLOAT, shape: list | None = None):
 
 def model(nodes, inputs, outputs, *, initializers=(), custom=None, **fields) -> ModelProto:
     graph = helper.make_graph(nodes, "g", inputs, outputs, initializer=list(initializers))
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9, **fields)
+    fields.setdefault("opset_imports", [helper.make_opsetid("", 17)])
+    made = helper.make_model(graph, ir_version=9, **fields)
     if custom:
         helper.set_model_props(made, custom)
     return made
@@ -63,6 +64,15 @@ def slow(size: int = 512, steps: int = 40) -> bytes:
     return model(
         nodes, [tensor("x", FLOAT, [size, size])], [tensor("y", FLOAT, [size, size])], initializers=[weights]
     ).SerializeToString()
+
+
+def distance(element: int = FLOAT, operator: str = "Distance", **attributes: int) -> bytes:
+    """A node of docs/examples/custom_operators: how far the rows of a and b are apart."""
+    domain = "example.geometry"
+    node = helper.make_node(operator, ["a", "b"], ["c"], domain=domain, **attributes)
+    inputs = [tensor(name, element, ["n", 2]) for name in ("a", "b")]
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    return model([node], inputs, [tensor("c", element, ["n"])], opset_imports=imports).SerializeToString()
 
 
 def table(megabytes: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import threading
 import time
@@ -265,6 +266,16 @@ def test_left_out_parts_say_so() -> None:
 def test_missing_custom_op_library() -> None:
     with pytest.raises((ort.Fail, ort.NotImplemented)):
         ort.SessionOptions().register_custom_ops_library("/no/such/library.so")
+
+
+@pytest.mark.skipif("TESSERA_CUSTOM_OPERATORS" not in os.environ, reason="CTest says where the library is")
+def test_sessions_with_operators_of_a_library_pickle() -> None:
+    options = ort.SessionOptions()
+    options.register_custom_ops_library(os.environ["TESSERA_CUSTOM_OPERATORS"])
+    session = ort.InferenceSession(models.distance(), options)
+    given = {"a": np.zeros((1, 2), np.float32), "b": np.array([[3, 4]], np.float32)}
+    assert pickle.loads(pickle.dumps(session)).run(None, given)[0] == [5]
+    assert "CustomOperators" in str(session.placement())
 
 
 def test_stub_names_what_is_there() -> None:

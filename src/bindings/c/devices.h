@@ -8,6 +8,7 @@
 
 /// A provider on a device that it can use.
 struct OrtEpDevice {
+  tessera::c_abi::Mark<OrtEpDevice> mark;
   std::string provider, vendor;
   OrtKeyValuePairs metadata, options;
   const OrtHardwareDevice* device = nullptr;

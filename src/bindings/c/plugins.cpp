@@ -67,7 +67,7 @@ OrtStatusPtr CreateEpDevice(OrtEpFactory* ep_factory, const OrtHardwareDevice* h
   });
 }
 
-void ReleaseEpDevice(OrtEpDevice* input) { delete input; }
+void ReleaseEpDevice(OrtEpDevice* input) { Release(input); }
 
 OrtStatusPtr EpDevice_AddAllocatorInfo(OrtEpDevice* ep_device, const OrtMemoryInfo* allocator_memory_info) noexcept {
   return Guarded([&] {

@@ -23,18 +23,18 @@ OrtStatusPtr CreateSyncStreamForEpDevice(const OrtEpDevice* ep_device, const Ort
 
 void* SyncStream_GetHandle(OrtSyncStream* stream) noexcept {
   try {
-    return stream == nullptr ? nullptr : stream->impl.GetHandle(&stream->impl);
+    return !IsThere(stream) ? nullptr : stream->impl.GetHandle(&stream->impl);
   } catch (...) {
     return nullptr;
   }
 }
 
 const OrtSyncStreamImpl* SyncStream_GetImpl(const OrtSyncStream* stream) noexcept {
-  return stream == nullptr ? nullptr : &stream->impl;
+  return IsThere(stream) ? &stream->impl : nullptr;
 }
 
 uint64_t SyncStream_GetSyncId(const OrtSyncStream* stream) noexcept {
-  return stream == nullptr ? 0 : stream->sync_id.load(std::memory_order_relaxed);
+  return !IsThere(stream) ? 0 : stream->sync_id.load(std::memory_order_relaxed);
 }
 
 // No stream waits for another: what one provider computed is there before another reads it.
@@ -43,7 +43,7 @@ uint64_t GetSyncIdForLastWaitOnSyncStream(const OrtSyncStream* /*producer_stream
   return 0;
 }
 
-void ReleaseSyncStream(OrtSyncStream* input) { delete input; }
+void ReleaseSyncStream(OrtSyncStream* input) { Release(input); }
 
 void RunOptionsSetSyncStream(OrtRunOptions* /*options*/, OrtSyncStream* /*sync_stream*/) noexcept {}
 

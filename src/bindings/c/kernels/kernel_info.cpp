@@ -77,7 +77,7 @@ OrtStatusPtr CopyKernelInfo(const OrtKernelInfo* info, OrtKernelInfo** info_copy
   });
 }
 
-void ReleaseKernelInfo(OrtKernelInfo* input) { delete input; }
+void ReleaseKernelInfo(OrtKernelInfo* input) { Release(input); }
 
 OrtStatusPtr KernelInfo_GetInputCount(const OrtKernelInfo* info, size_t* out) noexcept {
   return Guarded([&] { Given(out, "out") = NodeIn(info).inputs.size(); });

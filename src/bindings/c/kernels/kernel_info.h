@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/c/handle.h"
 #include "bindings/c/value.h"
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/memory.h"
@@ -46,6 +47,7 @@ struct OrtKernelInfo {
       : node(other.node), services(other.services), host(other.host), creation(nullptr) {}
   OrtKernelInfo& operator=(const OrtKernelInfo&) = delete;
 
+  tessera::c_abi::Mark<OrtKernelInfo> mark;
   const std::shared_ptr<const tessera::c_abi::KernelNode> node;
   const tessera::c_abi::KernelServices services;
   tessera::Allocator& host;

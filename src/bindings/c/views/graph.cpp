@@ -111,7 +111,7 @@ OrtStatusPtr Graph_GetGraphView(const OrtGraph* src_graph, const OrtNode** nodes
 
 // Other views belong to who made them.
 void ReleaseGraph(OrtGraph* input) {
-  if (input != nullptr && input->is_clients) delete input;
+  if (IsThere(input) && input->is_clients) Release(input);
 }
 
 }  // namespace tessera::c_abi

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bindings/c/handle.h"
 #include "bindings/c/views/model_facts.h"
 #include "bindings/c/views/node.h"
 #include "bindings/c/views/value_info.h"
@@ -24,6 +25,7 @@ struct OrtGraph {
   /// Null for the model's own graph.
   const OrtNode* parent() const;
 
+  tessera::c_abi::Mark<OrtGraph> mark;
   const tessera::GraphViewer viewer;
   const std::shared_ptr<const tessera::c_abi::ModelFacts> facts;
   const std::string name;

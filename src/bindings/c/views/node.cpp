@@ -26,7 +26,7 @@ constexpr auto kNotFound = static_cast<ErrorCode>(ORT_NOT_FOUND);
 
 // Others are their views'.
 void ReleaseNode(OrtNode* input) {
-  if (input != nullptr && input->of_client) delete input;
+  if (IsThere(input) && input->of_client) Release(input);
 }
 
 OrtStatusPtr Node_GetId(const OrtNode* node, size_t* node_id) noexcept {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/c/handle.h"
 #include "bindings/c/views/op_attr.h"
 #include "bindings/c/views/value_info.h"
 #include "onnxruntime/onnxruntime_c_api.h"
@@ -34,6 +35,7 @@ struct OrtNode {
   OrtNode(const OrtNode&) = delete;
   OrtNode& operator=(const OrtNode&) = delete;
 
+  tessera::c_abi::Mark<OrtNode> mark;
   const std::unique_ptr<const tessera::Node> own_node;
   const tessera::Node& node;
   const OrtGraph* const view;  // null: the node is on its own

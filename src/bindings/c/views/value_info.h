@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/c/handle.h"
 #include "bindings/c/type_info.h"
 #include "bindings/c/value.h"
 #include "onnxruntime/onnxruntime_c_api.h"
@@ -22,6 +23,7 @@ struct OrtValueInfo {
   OrtValueInfo(const OrtValueInfo&) = delete;
   OrtValueInfo& operator=(const OrtValueInfo&) = delete;
 
+  tessera::c_abi::Mark<OrtValueInfo> mark;
   const OrtGraph* const view;         // null: of a node on its own
   std::string name;                   // as the graph has it that made the value
   std::unique_ptr<OrtTypeInfo> type;  // null where it is not known
