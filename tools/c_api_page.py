@@ -21,7 +21,7 @@ TABLES = [
     ("OrtModelPackageApi", "model_package_api"),
 ]
 # Groups that are work of their own.
-APART = {"kModelEditor", "kCompiling", "kPlugins"}
+APART = {"kModelEditor", "kCompiling"}
 
 INTRODUCTION = """# The C ABI
 
@@ -31,6 +31,7 @@ name that folder, or copy the file over a client's own where Tessera is installe
 
 Each table has all entries of version 31. One with nothing behind it answers `ORT_NOT_IMPLEMENTED` with a text that says what
 to use instead; those of providers that are not in the build fail as they do in a build of ONNX Runtime without them.
+Operators that programs and libraries bring [run](custom_operators.md), and providers from libraries [join sessions](plugin_providers.md).
 
 Where Tessera answers otherwise than ONNX Runtime does:
 
@@ -82,7 +83,7 @@ def page():
         out.append(f"| `{table}` | {len(own)} | {len(own) - later} | {later} |")
     out.append("")
     out.append(
-        f"Without the model editor, compiling and provider libraries there are {len(counted)} "
+        f"Without the model editor and compiling there are {len(counted)} "
         f"entries, {answered} of them ({100 * answered // len(counted)} %) with something behind them.\n"
     )
     for table, name in TABLES:

@@ -52,14 +52,14 @@ void RegisterPlugins(const std::vector<std::string>& plugins) {
   }
 }
 
-void AddOperators(SessionOptions& options, const std::vector<std::string>& libraries) {
+void AddOperatorLibraries(SessionOptions& options, const std::vector<std::string>& libraries) {
   if (libraries.empty()) return;
   std::vector<std::filesystem::path> files;
   for (const std::string& library : libraries) files.push_back(std::filesystem::absolute(library));
   try {
     options.providers.push_back(OperatorLibraries(files));
   } catch (const Error& error) {
-    throw UsageError("--operators", error.what());
+    throw UsageError("--operator-library", error.what());
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// The -e, -i, --plugin and --operators flags that the tools share; the first two in the form of ONNX Runtime's.
+// The -e, -i, --plugin and --operator-library flags that the tools share; the first two in the form of ONNX Runtime's.
 
 #include <string>
 #include <vector>
@@ -16,11 +16,11 @@ inline constexpr char kPluginHelp[] =
     "A library of providers, whose names -e takes then, too: PATH, or NAME=PATH; may be repeated. "
     "TESSERA_HARDWARE_DEVICES says which devices it is offered, if not the machine's";
 
-inline constexpr char kOperatorsHelp[] =
+inline constexpr char kOperatorLibraryHelp[] =
     "A library of operators that the model uses (RegisterCustomOps): PATH; may be repeated";
 
-/// `--operators`'s libraries, after `-e`. Throws UsageError.
-void AddOperators(SessionOptions& options, const std::vector<std::string>& libraries);
+/// `--operator-library`'s, after `-e`. Throws UsageError.
+void AddOperatorLibraries(SessionOptions& options, const std::vector<std::string>& libraries);
 
 /// Registers `--plugin`'s libraries with the default environment. Throws UsageError.
 void RegisterPlugins(const std::vector<std::string>& plugins);

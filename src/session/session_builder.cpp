@@ -109,7 +109,7 @@ std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
   }
   for (const ProviderEntry& entry : resources_.providers) {
     if (!entry.provider->ClaimsModelAsWritten()) continue;
-    log_(LogLevel::kWarning, "no context is read or written: {} compiles parts of the model, which only it can store",
+    log_(LogLevel::kWarning, "no context is read or written: {} makes parts of the model, which no context can hold",
          entry.provider->name());
     return nullptr;
   }

@@ -230,6 +230,7 @@ struct Loaded {
     Must(api->CreateSessionOptions(&options));
     Must(api->AddCustomOpDomain(options, domain));
     Must(api->SetSessionLogSeverityLevel(options, 4));
+    Must(api->AddSessionConfigEntry(options, "session.record_ep_graph_assignment_info", "1"));
     if (optimized != nullptr) Must(api->SetOptimizedModelFilePath(options, optimized));
     Print(call, api->CreateSessionFromArray(env, model.data(), model.size(), options, &session));
     api->ReleaseSessionOptions(options);
@@ -260,6 +261,16 @@ struct Loaded {
     for (size_t i = 0; i < rank; ++i) std::printf(" %lld '%s'", static_cast<long long>(dims[i]), names[i]);
     std::printf("\n");
     api->ReleaseTypeInfo(type);
+  }
+
+  /// Prints who runs the operator.
+  void PrintProvider(const char* call) const {
+    const OrtEpAssignedSubgraph* const* parts = nullptr;
+    size_t count = 0;
+    const char* provider = nullptr;
+    Must(api->Session_GetEpGraphAssignmentInfo(session, &parts, &count));
+    if (count > 0) Must(api->EpAssignedSubgraph_GetEpName(parts[0], &provider));
+    std::printf("%s: %zu part, %s\n", call, count, provider);
   }
 
   /// Runs it with the value for each of these inputs, and prints the first three numbers.
@@ -293,6 +304,7 @@ void Plain(OrtValue* floats) {
   scale.compute = Scale<float>;
   const Loaded loaded("an operator", Model("Scale", {"X"}, kFloat), {&scale});
   loaded.PrintType("its type");
+  loaded.PrintProvider("its provider");
   loaded.Run<float>("its run", floats, {"X"});
   const Loaded declared("its output declared", Model("Scale", {"X"}, kFloat, 1, kDomain, kFloat), {&scale});
   declared.PrintType("as declared");

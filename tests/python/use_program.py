@@ -6,6 +6,7 @@ FOLDER has what programs.sh draws: page.png, picture.png, captcha.png, slider.pn
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 PROGRAMS: dict[str, Callable[[pathlib.Path], Any]] = {}
 
 

@@ -171,7 +171,7 @@ struct Arguments {
   bool parallel = false, no_arena = false, no_pattern = false, pause = false;
   int optimization = 99;
   std::string mode = "node", precision;
-  std::vector<std::string> provider_options, plugins, operators;
+  std::vector<std::string> provider_options, plugins, operator_libraries;
 };
 
 void Declare(CommandLine& app, Options& options, Arguments& arguments) {
@@ -180,7 +180,7 @@ void Declare(CommandLine& app, Options& options, Arguments& arguments) {
       .Default("cpu");
   app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
   app.Add("--plugin", arguments.plugins, kPluginHelp);
-  app.Add("--operators", arguments.operators, kOperatorsHelp);
+  app.Add("--operator-library", arguments.operator_libraries, kOperatorLibraryHelp);
   app.Add("-j", options.jobs, "Cases to run at a time").Range(1, 1024);
   app.Add("-c", options.concurrent, "Threads that call Run at once on each session").Range(1, 1024);
   app.Add("-r", options.repeat, "Runs of each data set").Range(1, 1000000);
@@ -228,7 +228,7 @@ void Apply(const Arguments& arguments, Options& options) {
   if (options.verbosity > 1) options.session.log_level = LogLevel::kVerbose;
   RegisterPlugins(arguments.plugins);
   SetProviders(options.session, {options.provider}, arguments.provider_options);
-  AddOperators(options.session, arguments.operators);
+  AddOperatorLibraries(options.session, arguments.operator_libraries);
   options.session.error_on_failure = true;
   if (options.timeout_seconds > 0 && !options.isolate) {
     throw UsageError("--timeout", "needs --isolate: only a worker process can be ended while it computes");

@@ -170,7 +170,7 @@ void PrintOperators() {
 
 struct Arguments {
   std::string model;
-  std::vector<std::string> providers, provider_options, plugins, operators;
+  std::vector<std::string> providers, provider_options, plugins, operator_libraries;
   int optimization = 99;
   std::string precision;
   std::filesystem::path optimized;
@@ -185,7 +185,7 @@ void AddOptions(CommandLine& app, Arguments& arguments) {
               "; once for each, in priority order (default: all that suit this machine)");
   app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
   app.Add("--plugin", arguments.plugins, kPluginHelp);
-  app.Add("--operators", arguments.operators, kOperatorsHelp);
+  app.Add("--operator-library", arguments.operator_libraries, kOperatorLibraryHelp);
   app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
   app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
       .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
@@ -222,7 +222,7 @@ SessionOptions MakeSessionOptions(const Arguments& arguments) {
   if (arguments.providers.empty()) {
     for (const std::string& name : available_providers()) options.providers.push_back({name, {}});
   }
-  AddOperators(options, arguments.operators);
+  AddOperatorLibraries(options, arguments.operator_libraries);
   options.optimized_model_path = arguments.optimized;
   if (!arguments.precision.empty()) options.config["session.precision"] = arguments.precision;
   return options;

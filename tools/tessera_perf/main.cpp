@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Arguments {
   std::string model;
-  std::vector<std::string> providers, provider_options, plugins, operators;
+  std::vector<std::string> providers, provider_options, plugins, operator_libraries;
   std::vector<std::string> dims;
   std::vector<std::string> config;
   std::string context;
@@ -86,7 +86,7 @@ SessionOptions MakeSessionOptions(const Arguments& arguments) {
   SessionOptions options;
   RegisterPlugins(arguments.plugins);
   SetProviders(options, arguments.providers, arguments.provider_options);
-  AddOperators(options, arguments.operators);
+  AddOperatorLibraries(options, arguments.operator_libraries);
   options.error_on_failure = true;
   options.intra_op_threads = arguments.threads;
   options.optimization_level = static_cast<OptimizationLevel>(arguments.optimization);
@@ -312,7 +312,7 @@ int Main(int argc, char** argv) {
           "Execution provider, " + ProviderNames() + "; once for each, in priority order (default: cpu)");
   app.Add("-i", arguments.provider_options, kProviderOptionsHelp);
   app.Add("--plugin", arguments.plugins, kPluginHelp);
-  app.Add("--operators", arguments.operators, kOperatorsHelp);
+  app.Add("--operator-library", arguments.operator_libraries, kOperatorLibraryHelp);
   app.Add("-t,--threads", arguments.threads, "Intra-op threads (0: one a core)").Range(0, 4096);
   app.Add("-r,--runs", arguments.runs, "Counted runs of each caller (0: as many as --seconds allows)").Range(0, 10'000'000);
   app.Add("--seconds", arguments.seconds, "How long to run").Range(0.0, 1e6);

@@ -1,10 +1,11 @@
-// Two operators of the domain "example.geometry", for any runtime that has ONNX Runtime's C interface
-// (docs/custom_operators.md):
+// Two operators of the domain "example.geometry" (docs/custom_operators.md):
 //
-//   Distance(a, b) -> c   points as rows of two matrices, floats [n, k]; c [n]: how far they are apart, in the norm that
-//   the
-//                         attribute `p` says (1, 2 or, as 0, the largest difference; 2 where it is left out)
+//   Distance(a, b) -> c   how far points are apart: the rows of two matrices, floats [n, k]; c [n]. The attribute `p` says
+//   by
+//                         which norm: 1, 2 (so, too, where it is left out) or 0, the largest difference
 //   Upper(text) -> text   ASCII letters of strings of any shape, in upper case
+//
+// They serve any runtime that has ONNX Runtime's C interface.
 
 #include <onnxruntime_c_api.h>
 

@@ -4,8 +4,15 @@
 
 #include "bindings/c/entry.h"
 #include "bindings/c/session.h"
+#include "plugin/operators/operator_provider.h"
 
 namespace tessera::c_abi {
+namespace {
+
+/// Who runs clients' operators, as clients know it.
+constexpr const char* kCpuProvider = "CPUExecutionProvider";
+
+}  // namespace
 
 AssignedNodes::AssignedNodes(const PlacementReport& placement) {
   const PlacementReport::NodeEntry* before = nullptr;
@@ -15,7 +22,7 @@ AssignedNodes::AssignedNodes(const PlacementReport& placement) {
                       before->provider == node.provider && before->graph == node.graph;
     if (!same) {
       parts.push_back(std::make_unique<OrtEpAssignedSubgraph>());
-      parts.back()->provider = node.provider;
+      parts.back()->provider = node.provider == plugin::kOperatorProvider ? kCpuProvider : node.provider;
       list.push_back(parts.back().get());
     }
     OrtEpAssignedSubgraph& part = *parts.back();
