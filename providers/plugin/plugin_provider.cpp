@@ -7,6 +7,7 @@
 #include "bindings/c/entry.h"
 #include "bindings/c/memory_info.h"
 #include "bindings/c/run_options.h"
+#include "graph/operator_definitions.h"
 #include "plugin/call.h"
 #include "plugin/compiled_kernel.h"
 #include "plugin/operators/operator_kernel.h"
@@ -160,18 +161,18 @@ bool PluginProvider::Defines(std::string_view domain, std::string_view op_type, 
 }
 
 void PluginProvider::InferOutputs(const GraphViewer& graph, const Node& node, std::span<TypeInfo> outputs) const {
-  operators_.InferOutputs(graph, node, outputs);
+  operators_.InferOutputs(graph, node, name_, outputs);
 }
 
 bool PluginProvider::RunsOwn(const GraphViewer& graph, NodeIndex index) const {
   const Node& node = graph.node(index);
-  if (!Defines(node.domain, node.op_type, node.since_version)) return false;
-  const std::string& runs_on = operators_.DefinitionOf(graph, node).provider;
+  if (!IsOwn(*this, graph, node)) return false;
+  const std::string& runs_on = operators_.DefinitionOf(graph, node, name_).provider;
   return runs_on.empty() || runs_on == name_;
 }
 
 std::unique_ptr<Kernel> PluginProvider::KernelOfOwn(const GraphViewer& graph, const DeviceMemory& memory) const {
-  const ClientOperator& definition = operators_.DefinitionOf(graph, NodeOf(graph));
+  const ClientOperator& definition = operators_.DefinitionOf(graph, NodeOf(graph), name_);
   const OrtKernelDef places = PlacesFor(definition, NodeOf(graph));
   return MakeOperatorKernel(definition, KeepInfo(*ep_, places, *this, graph, services_, memory), places, ep_);
 }

@@ -80,7 +80,8 @@ class RegistryKernel final : public Kernel {
   void Compute(KernelContext& context) override {
     SmallArray<const Value*> inputs(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i) inputs[i] = info_->InputOf(context, inputs_, i);
-    OrtKernelContext run(context, inputs.values(), outputs_.places(), ep_->logger(), SyncStreamOf(context.stream()));
+    OrtKernelContext run(context, inputs.values(), outputs_.places(), outputs_.types(), ep_->logger(),
+                         SyncStreamOf(context.stream()));
     AtNode(graph(), [&] { ThrowIfFailed(Call(impl_->Compute, impl_.get(), &run)); });
     outputs_.Check(run);
   }

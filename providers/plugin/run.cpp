@@ -32,8 +32,10 @@ std::vector<int32_t> PlacesOf(std::span<const ValueIndex> values, std::span<cons
 
 Outputs::Outputs(const GraphViewer& graph, std::span<const ValueIndex> outputs, std::string owner)
     : places_(PlacesOf(outputs, graph.outputs())), owner_(std::move(owner)) {
-  for (const ValueIndex output : outputs)
+  for (const ValueIndex output : outputs) {
     declared_.push_back(output == kNone ? Declared() : Declared{graph.value(output).name, graph.value(output).type});
+    types_.push_back(declared_.back().type.is_tensor() ? declared_.back().type.element : ElementType::kUndefined);
+  }
 }
 
 void Outputs::Check(OrtKernelContext& run) const {

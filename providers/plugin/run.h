@@ -21,8 +21,10 @@ class Outputs {
   /// `outputs`: of the part's one node, kNone where one is omitted, or of the part.
   Outputs(const GraphViewer& graph, std::span<const ValueIndex> outputs, std::string owner);
 
-  /// Of each, which of the part's it is; -1 where it is omitted.
+  /// Of each, which of the part's it is; -1 where it is omitted, or nobody reads it.
   std::span<const int32_t> places() const noexcept { return places_; }
+  /// Of each; undefined where it is omitted, or not known.
+  std::span<const ElementType> types() const noexcept { return types_; }
   /// After a run. Throws Error for an output that somebody wants and that was not computed, and for one of another type or
   /// shape than it should have.
   void Check(OrtKernelContext& run) const;
@@ -34,6 +36,7 @@ class Outputs {
   };
   std::vector<Declared> declared_;
   std::vector<int32_t> places_;
+  std::vector<ElementType> types_;
   std::string owner_;
 };
 

@@ -30,6 +30,11 @@ class OperatorDefinitions {
 /// Who defines a node's operator; null: no provider of the session.
 const ExecutionProvider* DefinerOf(const Graph& graph, const Node& node);
 
+/// Whether the provider is who defines it: not where the operator is ONNX's, or another provider comes first.
+inline bool IsOwn(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {
+  return DefinerOf(graph.graph(), node) == &provider;
+}
+
 /// FindSchema of a node whose operator no provider of the session defines.
 const onnx::OpSchema* FindSchema(const Graph& graph, const Node& node);
 

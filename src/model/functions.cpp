@@ -341,7 +341,7 @@ std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& mod
 
 const FunctionProto* FindLocalFunction(const Graph& graph, const Node& node) {
   const auto& library = graph.functions();
-  if (library == nullptr) return nullptr;
+  if (library == nullptr || DefinerOf(graph, node) != nullptr) return nullptr;
   const auto found = library->functions.find({node.domain, node.op_type, node.overload});
   return found == library->functions.end() ? nullptr : &found->second;
 }

@@ -170,6 +170,56 @@ OrtStatus* PrepareNonsense(Kernel& kernel, const OrtKernelInfo* info) {
   return nullptr;
 }
 
+/// 1, 2 and 3, of the type that the operator says.
+OrtStatus* Counts(const Kernel&, OrtKernelContext* context) {
+  OrtValue* out = nullptr;
+  if (OrtStatus* status = Output(context, {1, 3}, &out)) return status;
+  for (int i = 0; i < 3; ++i) DataOf<int64_t>(out)[i] = i + 1;
+  return nullptr;
+}
+
+/// The output is the input's type and shape; operators that say a type of their own keep that.
+OrtStatus* InferSame(OrtShapeInferContext* context) {
+  OrtTensorTypeAndShapeInfo* info = nullptr;
+  if (OrtStatus* status = api->ShapeInferContext_GetInputTypeShape(context, 0, &info)) return status;
+  return api->ShapeInferContext_SetOutputTypeShape(context, 0, info);
+}
+
+/// Asks for what is not there, and for one output twice; computes the first.
+OrtStatus* Probe(const Kernel& kernel, OrtKernelContext* context) {
+  const OrtValue* input = nullptr;
+  OrtValue* out = nullptr;
+  const int64_t shape[] = {1, 3}, other[] = {4, 4};
+  Print("an input after the last", api->KernelContext_GetInput(context, 7, &input));
+  std::printf("it is there: %d\n", input != nullptr ? 1 : 0);
+  Print("an output after the last", api->KernelContext_GetOutput(context, 7, shape, 2, &out));
+  std::printf("it is there: %d\n", out != nullptr ? 1 : 0);
+  Print("an output that nobody reads", api->KernelContext_GetOutput(context, 1, shape, 2, &out));
+  std::printf("it is there: %d\n", out != nullptr ? 1 : 0);
+  if (OrtStatus* status = Scale<float>(kernel, context)) return status;
+  Print("the first output again", api->KernelContext_GetOutput(context, 0, shape, 2, &out));
+  std::printf("it holds: %g\n", static_cast<double>(DataOf<float>(out)[2]));
+  Print("the first output in another shape", api->KernelContext_GetOutput(context, 0, other, 2, &out));
+  return nullptr;
+}
+
+/// Clip of ONNX to 2 at most, whose least value is left out.
+OrtStatus* PrepareClip(Kernel& kernel, const OrtKernelInfo* info) {
+  return api->CreateOp(info, "Clip", "", 13, nullptr, nullptr, 0, nullptr, 0, 3, 1, &kernel.add);
+}
+OrtStatus* CallClip(const Kernel& kernel, OrtKernelContext* context) {
+  size_t count = 0;
+  OrtValue* out = nullptr;
+  const OrtValue* input = InputOf(context, 0);
+  if (OrtStatus* status = Output(context, ShapeOf(input, &count), &out)) return status;
+  float most = 2;
+  OrtValue* bound = Floats(&most, {});
+  const OrtValue* inputs[] = {input, nullptr, bound};
+  OrtStatus* status = api->InvokeOp(context, kernel.add, inputs, 3, &out, 1);
+  api->ReleaseValue(bound);
+  return status;
+}
+
 /// Twice the first dimension of the input, which may have a name; the type is the input's.
 OrtStatus* InferTwice(OrtShapeInferContext* context) {
   size_t inputs = 0;
@@ -198,8 +248,11 @@ OrtStatus* InferTwice(OrtShapeInferContext* context) {
 
 /// A model of one node, Y = op(X...), whose inputs have this type and the shape [batch, 3]. `type`: of Y; 0: not said.
 std::string Model(std::string_view op, const std::vector<std::string_view>& inputs, ONNXTensorElementDataType type,
-                  int64_t version = 1, std::string_view domain = kDomain, int output_type = 0) {
-  tiny::Message node = tiny::Node(op, inputs, {"Y"}, "own");
+                  int64_t version = 1, std::string_view domain = kDomain, int output_type = 0,
+                  std::string_view unread = {}) {
+  std::vector<std::string_view> outputs = {"Y"};
+  if (!unread.empty()) outputs.push_back(unread);
+  tiny::Message node = tiny::Node(op, inputs, outputs, "own");
   node.Bytes(7, domain).Add(5, tiny::Message().Bytes(1, "by").Number(3, 3).Number(20, 2));
   tiny::Message graph;
   graph.Add(1, node).Bytes(2, "owns");
@@ -215,6 +268,14 @@ std::string Model(std::string_view op, const std::vector<std::string_view>& inpu
   model.Number(1, 8).Add(7, graph).Add(8, tiny::Message().Bytes(1, "").Number(2, 17));
   if (!domain.empty()) model.Add(8, tiny::Message().Bytes(1, domain).Number(2, static_cast<uint64_t>(version)));
   return model.text();
+}
+
+/// The same with a function Scale of the operator's domain, which negates.
+std::string WithFunction(const std::string& model) {
+  tiny::Message function;
+  function.Bytes(1, "Scale").Bytes(4, "a").Bytes(5, "b").Bytes(6, "by").Add(7, tiny::Node("Neg", {"a"}, {"b"}));
+  function.Add(9, tiny::Message().Bytes(1, "").Number(2, 17)).Bytes(10, kDomain);
+  return model + tiny::Message().Add(25, function).text();
 }
 
 /// A session with these operators in one domain. Null where there is none, which the call's line says.
@@ -344,6 +405,13 @@ void Types(OrtValue* floats, OrtValue* integers) {
   infers.compute = Nothing;
   const Loaded inferred("an operator that infers", Model("Infers", {"X"}, kFloat), {&infers});
   inferred.PrintType("what it infers");
+  Operator keeps("Keeps");
+  keeps.outputs = {kInt64};
+  keeps.infer = InferSame;
+  keeps.compute = Counts;
+  const Loaded kept("an operator whose function says another type", Model("Keeps", {"X"}, kFloat), {&keeps});
+  kept.PrintType("the type that it keeps");
+  kept.Run<int64_t>("the run in that type", floats, {"X"});
   Operator unknown("Unknown");
   unknown.outputs = {kAny};
   unknown.compute = Nothing;
@@ -389,9 +457,33 @@ void Eager(OrtValue* floats) {
   adds.compute = CallAdd;
   const Loaded loaded("a kernel that calls Add", Model("Adds", {"A", "B"}, kFloat), {&adds});
   loaded.Run<float>("the run that calls Add", floats, {"A", "B"});
+  Operator clips("Clips");
+  clips.prepare = PrepareClip;
+  clips.compute = CallClip;
+  const Loaded clip("a kernel that calls Clip", Model("Clips", {"X"}, kFloat), {&clips});
+  clip.Run<float>("the run that calls Clip", floats, {"X"});
   nonsense.prepare = PrepareNonsense;
   nonsense.compute = Scale<float>;
   const Loaded wrong("a kernel that calls nonsense", Model("Nonsense", {"X"}, kFloat), {&nonsense});
+}
+
+void Parts(OrtValue* floats) {
+  Operator probes("Probes");
+  probes.outputs = {kFloat, kFloat};
+  probes.compute = Probe;
+  const Loaded probed("an operator with an output that nobody reads", Model("Probes", {"X"}, kFloat, 1, kDomain, 0, "Z"),
+                      {&probes});
+  probed.Run<float>("the run that probes", floats, {"X"});
+  Operator gpu("Both"), cpu("Both");
+  gpu.provider = "CUDAExecutionProvider";
+  gpu.compute = Nothing;
+  cpu.compute = Scale<float>;
+  const Loaded both("definitions for two providers", Model("Both", {"X"}, kFloat), {&gpu, &cpu});
+  both.Run<float>("the run of the processor's", floats, {"X"});
+  Operator scale("Scale");
+  scale.compute = Scale<float>;
+  const Loaded function("a function of the operator's name", WithFunction(Model("Scale", {"X"}, kFloat)), {&scale});
+  function.Run<float>("the run of that name", floats, {"X"});
 }
 
 void Texts() {
@@ -465,6 +557,7 @@ void OperatorCalls() {
   Forms(floats);
   Failures(floats);
   Eager(floats);
+  Parts(floats);
   Texts();
   Written(floats);
   Libraries();

@@ -19,14 +19,21 @@ using c_abi::ThrowIfFailed;
 // By the operator's version: which members of OrtCustomOp there are.
 constexpr uint32_t kFirstWithMemory = 13, kFirstWithStatus = 16;
 
-struct DestroyKernel {
-  const OrtCustomOp* op;
-
-  void operator()(void* kernel) const noexcept {
-    if (op->KernelDestroy != nullptr) Quietly([&] { op->KernelDestroy(kernel); });
+/// What the client made for a node, which may be null: it hears of its end all the same.
+class OwnedKernel {
+ public:
+  OwnedKernel(const OrtCustomOp& op, void* kernel) noexcept : op_(&op), kernel_(kernel) {}
+  OwnedKernel(OwnedKernel&& other) noexcept : op_(std::exchange(other.op_, nullptr)), kernel_(other.kernel_) {}
+  OwnedKernel& operator=(OwnedKernel&&) = delete;
+  ~OwnedKernel() {
+    if (op_ != nullptr && op_->KernelDestroy != nullptr) Quietly([&] { op_->KernelDestroy(kernel_); });
   }
+  void* get() const noexcept { return kernel_; }
+
+ private:
+  const OrtCustomOp* op_;
+  void* kernel_;
 };
-using OwnedKernel = std::unique_ptr<void, DestroyKernel>;
 
 /// What the client says ends the load with the code that ONNX Runtime gives it, whatever the client's own.
 OwnedKernel MakeKernel(const OrtCustomOp& op, const OrtKernelInfo& info) try {
@@ -41,7 +48,7 @@ OwnedKernel MakeKernel(const OrtCustomOp& op, const OrtKernelInfo& info) try {
     kernel = Call(op.CreateKernel, &op, api, &info);
   }
   const bool computes = (op.version >= kFirstWithStatus && op.KernelComputeV2 != nullptr) || op.KernelCompute != nullptr;
-  OwnedKernel owned(kernel, {&op});
+  OwnedKernel owned(op, kernel);
   Require(computes, "operator {} has no function that computes", op.GetName(&op));
   return owned;
 } catch (const Error& error) {
@@ -71,7 +78,7 @@ class OperatorKernel final : public Kernel {
   void Compute(KernelContext& context) override {
     SmallArray<const Value*> inputs(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i) inputs[i] = info_->InputOf(context, inputs_, i);
-    OrtKernelContext run(context, inputs.values(), outputs_.places(), *info_->shown.services.logger,
+    OrtKernelContext run(context, inputs.values(), outputs_.places(), outputs_.types(), *info_->shown.services.logger,
                          SyncStreamOf(context.stream()));
     run.aliases = aliases_;
     AtNode(info_->graph(), [&] {

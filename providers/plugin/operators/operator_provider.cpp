@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "bindings/c/logger.h"
+#include "graph/operator_definitions.h"
 #include "plugin/operators/operator_kernel.h"
 #include "tessera/provider/execution_provider.h"
 
@@ -38,7 +39,7 @@ class OperatorProvider final : public ExecutionProvider {
     return kept_->operators.Has(domain, op_type, opset);
   }
   void InferOutputs(const GraphViewer& graph, const Node& node, std::span<TypeInfo> outputs) const override {
-    kept_->operators.InferOutputs(graph, node, outputs);
+    kept_->operators.InferOutputs(graph, node, {}, outputs);
   }
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup& /*kernels*/,
@@ -46,8 +47,8 @@ class OperatorProvider final : public ExecutionProvider {
     std::vector<ComputeCapability> capabilities;
     for (const NodeIndex index : graph.nodes()) {
       const Node& node = graph.node(index);
-      if (!node.provider.empty() || !Defines(node.domain, node.op_type, node.since_version)) continue;
-      const ClientOperator& definition = kept_->operators.DefinitionOf(graph, node);
+      if (!node.provider.empty() || !IsOwn(*this, graph, node)) continue;
+      const ClientOperator& definition = kept_->operators.DefinitionOf(graph, node, {});
       if (!definition.provider.empty()) {
         refusals.Refuse(index, fmt::format("the operator runs on {} only, which must be a provider of the session that "
                                            "takes it",
@@ -63,9 +64,11 @@ class OperatorProvider final : public ExecutionProvider {
                                                const CompileContext& context) override {
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const FusedSubgraph& part : subgraphs) {
-      const ClientOperator& definition = kept_->operators.DefinitionOf(part.graph, NodeOf(part.graph));
-      auto info = std::make_unique<const KeptInfo>(part.graph, *this, services_,
-                                                   c_abi::KernelServices{.logger = &lent_.logger, .config = &lent_.config});
+      const ClientOperator& definition = kept_->operators.DefinitionOf(part.graph, NodeOf(part.graph), {});
+      auto info = std::make_unique<const KeptInfo>(
+          part.graph, *this, services_,
+          c_abi::KernelServices{
+              .logger = &lent_.logger, .config = &lent_.config, .since_version = definition.first_version});
       kernels.push_back(MakeOperatorKernel(definition, std::move(info), std::nullopt, kept_));
     }
     if (context.context_nodes != nullptr) context.context_nodes->resize(subgraphs.size());

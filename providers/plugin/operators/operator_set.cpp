@@ -29,6 +29,8 @@ Parameter InputAt(const OrtCustomOp& op, size_t i) {
   if (op.version >= kFirstWithKinds && op.GetInputCharacteristic != nullptr)
     parameter.kind = Call(op.GetInputCharacteristic, &op, i);
   if (parameter.kind != INPUT_OUTPUT_VARIADIC || op.version < kFirstWithVariadic) return parameter;
+  Require(op.GetVariadicInputMinArity != nullptr && op.GetVariadicInputHomogeneity != nullptr,
+          "operator {} does not say how many variadic inputs it takes", op.GetName(&op));
   parameter.least = static_cast<size_t>(std::max(Call(op.GetVariadicInputMinArity, &op), 0));
   parameter.is_homogeneous = Call(op.GetVariadicInputHomogeneity, &op) != 0;
   return parameter;
@@ -39,6 +41,8 @@ Parameter OutputAt(const OrtCustomOp& op, size_t i) {
   if (op.version >= kFirstWithKinds && op.GetOutputCharacteristic != nullptr)
     parameter.kind = Call(op.GetOutputCharacteristic, &op, i);
   if (parameter.kind != INPUT_OUTPUT_VARIADIC || op.version < kFirstWithVariadic) return parameter;
+  Require(op.GetVariadicOutputMinArity != nullptr && op.GetVariadicOutputHomogeneity != nullptr,
+          "operator {} does not say how many variadic outputs it gives", op.GetName(&op));
   parameter.least = static_cast<size_t>(std::max(Call(op.GetVariadicOutputMinArity, &op), 0));
   parameter.is_homogeneous = Call(op.GetVariadicOutputHomogeneity, &op) != 0;
   return parameter;
@@ -130,10 +134,10 @@ std::string WhyNotTypes(const std::vector<Parameter>& parameters, const GraphVie
       return fmt::format("input {} is {}, and operators of clients take tensors", i, type.ToString());
     const Parameter& parameter = ParameterOf(parameters, i);
     const ElementType element = ElementIn(graph, values[i]);
-    if (element == ElementType::kUndefined || !parameter.is_homogeneous) continue;
+    if (element == ElementType::kUndefined) continue;
     if (parameter.type != ElementType::kUndefined && parameter.type != element)
       return fmt::format("input {} is {}, {} is taken", i, ElementTypeName(element), ElementTypeName(parameter.type));
-    if (parameter.kind != INPUT_OUTPUT_VARIADIC) continue;
+    if (parameter.kind != INPUT_OUTPUT_VARIADIC || !parameter.is_homogeneous) continue;
     if (shared != ElementType::kUndefined && shared != element)
       return fmt::format("input {} is {}, the others {}", i, ElementTypeName(element), ElementTypeName(shared));
     shared = element;
@@ -197,26 +201,35 @@ bool OperatorSet::Has(std::string_view domain, std::string_view op_type, int ops
          });
 }
 
-const ClientOperator& OperatorSet::DefinitionOf(const GraphViewer& graph, const Node& node) const {
+const ClientOperator& OperatorSet::DefinitionOf(const GraphViewer& graph, const Node& node,
+                                                std::string_view provider) const {
   const std::vector<ClientOperator>* definitions = Find(node.domain, node.op_type);
   Require(definitions != nullptr, "operator {} of domain '{}' is none of the client's", node.op_type, node.domain);
   std::string reasons;
+  const ClientOperator* elsewhere = nullptr;
   for (const ClientOperator& definition : *definitions) {
     const std::string why = definition.WhyNot(graph, node);
-    if (why.empty()) return definition;
-    reasons += (reasons.empty() ? "" : "; or ") + why;
+    if (!why.empty()) {
+      reasons += (reasons.empty() ? "" : "; or ") + why;
+    } else if (definition.provider.empty() || definition.provider == provider) {
+      return definition;
+    } else if (elsewhere == nullptr) {
+      elsewhere = &definition;
+    }
   }
+  if (elsewhere != nullptr) return *elsewhere;
   Fail(ErrorCode::kInvalidGraph, "no definition of operator {} of domain '{}' fits: {}", node.op_type, node.domain,
        reasons);
 }
 
-void OperatorSet::InferOutputs(const GraphViewer& graph, const Node& node, std::span<TypeInfo> outputs) const {
-  const ClientOperator& definition = DefinitionOf(graph, node);
+void OperatorSet::InferOutputs(const GraphViewer& graph, const Node& node, std::string_view provider,
+                               std::span<TypeInfo> outputs) const {
+  const ClientOperator& definition = DefinitionOf(graph, node, provider);
   const ElementType followed = Followed(definition, graph, node);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Parameter& parameter = ParameterOf(definition.outputs, i);
-    if (!parameter.is_homogeneous) continue;  // its own function says it
-    const ElementType element = parameter.type == ElementType::kUndefined ? followed : parameter.type;
+    const ElementType any = parameter.is_homogeneous ? followed : ElementType::kUndefined;  // else its function says it
+    const ElementType element = parameter.type == ElementType::kUndefined ? any : parameter.type;
     if (element != ElementType::kUndefined) outputs[i] = TypeInfo::OfTensor(element);
   }
   const OrtCustomOp& op = *definition.op;
@@ -225,6 +238,11 @@ void OperatorSet::InferOutputs(const GraphViewer& graph, const Node& node, std::
   // What it cannot tell is not known before the node runs.
   if (const OrtStatusPtr status = Call(op.InferOutputShapeFn, &op, &context); status != nullptr)
     c_abi::ReleaseStatus(status);
+  // Kernels write what the operator says, whatever type its function copied from an input.
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const ElementType own = ParameterOf(definition.outputs, i).type;
+    if (own != ElementType::kUndefined && outputs[i].is_tensor()) outputs[i].element = own;
+  }
 }
 
 }  // namespace tessera::plugin

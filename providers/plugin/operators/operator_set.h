@@ -44,10 +44,12 @@ class OperatorSet {
 
   bool empty() const noexcept { return domains_.empty(); }
   bool Has(std::string_view domain, std::string_view op_type, int opset) const;
-  /// The first definition that computes the node. Throws Error(kInvalidGraph) that says why each one does not.
-  const ClientOperator& DefinitionOf(const GraphViewer& graph, const Node& node) const;
+  /// The first definition that computes the node on the processor or by `provider` (empty: no other); where there is none,
+  /// the first one of another provider's. Throws Error(kInvalidGraph) that says why each one does not compute it.
+  const ClientOperator& DefinitionOf(const GraphViewer& graph, const Node& node, std::string_view provider) const;
   /// What follows for the node's outputs from its inputs, and what the operator's own function says.
-  void InferOutputs(const GraphViewer& graph, const Node& node, std::span<TypeInfo> outputs) const;
+  void InferOutputs(const GraphViewer& graph, const Node& node, std::string_view provider,
+                    std::span<TypeInfo> outputs) const;
 
  private:
   using Domain = std::map<std::string, std::vector<ClientOperator>, std::less<>>;  // by name

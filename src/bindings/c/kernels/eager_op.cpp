@@ -1,9 +1,12 @@
 // Operators of ONNX that kernels of clients call.
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/c/entry.h"
@@ -16,11 +19,50 @@
 #include "onnx/defs/schema.h"
 #include "tessera/session.h"
 
-/// A model of one node, and the threads that all of them share.
+namespace tessera::c_abi {
+namespace {
+
+/// Element types of inputs; undefined where one is left out.
+using InputTypes = std::vector<ElementType>;
+
+/// A model of one node for each set of types that it is called with.
+class EagerModels {
+ public:
+  /// Throws Error for an operator that nobody knows, and for more inputs or outputs than it has.
+  EagerModels(std::string domain, std::string op_type, int version, std::vector<Attribute> attributes, size_t inputs,
+              size_t outputs);
+
+  size_t num_inputs() const noexcept { return num_inputs_; }
+  size_t num_outputs() const noexcept { return num_outputs_; }
+  /// Made when it is first asked for. Throws Error where the operator does not take these. Thread-safe.
+  const Session& For(const InputTypes& types);
+  /// What the inputs are where the schema's type parameters ("T") are these; nothing where that is not all said.
+  std::optional<InputTypes> TypesBy(std::span<const char* const> names,
+                                    std::span<const ONNXTensorElementDataType> types) const;
+
+ private:
+  std::string ModelBytes(const InputTypes& types) const;
+
+  const std::string domain_, op_type_;
+  const int version_;
+  const std::vector<Attribute> attributes_;
+  const size_t num_inputs_, num_outputs_;
+  const onnx::OpSchema* schema_;
+  const std::shared_ptr<const Environment> environment_;  // whose threads all operators share
+  std::mutex mutex_;
+  std::map<InputTypes, Session> sessions_;
+};
+
+}  // namespace
+}  // namespace tessera::c_abi
+
 struct OrtOp {
+  OrtOp(std::string domain, std::string op_type, int version, std::vector<tessera::Attribute> attributes, size_t inputs,
+        size_t outputs)
+      : models(std::move(domain), std::move(op_type), version, std::move(attributes), inputs, outputs) {}
+
   tessera::c_abi::Mark<OrtOp> mark;
-  const std::shared_ptr<const tessera::Environment> environment;
-  const tessera::Session session;
+  mutable tessera::c_abi::EagerModels models;
 };
 
 namespace tessera::c_abi {
@@ -39,79 +81,91 @@ std::shared_ptr<const Environment> SharedEnvironment() {
   return environment;
 }
 
-/// The client's types by the names that the operator's schema has for them ("T").
-struct TypesByName {
-  std::span<const char* const> names;
-  std::span<const ONNXTensorElementDataType> types;
-
-  /// Undefined where the client does not say it, and the schema leaves a choice.
-  ElementType Of(const onnx::OpSchema::FormalParameter& parameter) const {
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (names[i] != nullptr && parameter.GetTypeStr() == names[i]) return ElementOf(types[i]);
-    }
-    const auto& allowed = parameter.GetTypes();
-    if (allowed.size() != 1) return ElementType::kUndefined;
-    const TypeInfo type = FromProto(onnx::Utils::DataTypeUtils::ToTypeProto(*allowed.begin()));
-    return type.is_tensor() ? type.element : ElementType::kUndefined;
-  }
-};
-
-const onnx::OpSchema::FormalParameter& ParameterAt(const std::vector<onnx::OpSchema::FormalParameter>& parameters, size_t i,
-                                                   std::string_view what) {
-  Require(!parameters.empty() && (i < parameters.size() || parameters.back().GetOption() == onnx::OpSchema::Variadic),
-          "the operator has {} {}s, number {} is asked for", parameters.size(), what, i);
-  return parameters[std::min(i, parameters.size() - 1)];
-}
-
-void AddValues(const onnx::OpSchema& schema, const TypesByName& types, size_t inputs, size_t outputs,
-               onnx::GraphProto& graph) {
-  onnx::NodeProto& node = *graph.mutable_node(0);
-  for (size_t i = 0; i < inputs; ++i) {
-    const auto& parameter = ParameterAt(schema.inputs(), i, "input");
-    const ElementType type = types.Of(parameter);
-    Require(type != ElementType::kUndefined, "the type of input {} is not given: name '{}' in the type constraints", i,
-            parameter.GetTypeStr());
-    onnx::ValueInfoProto& value = *graph.add_input();
-    value.set_name(fmt::format("input{}", i));
-    *value.mutable_type() = ToProto(TypeInfo::OfTensor(type));
-    node.add_input(value.name());
-  }
-  for (size_t i = 0; i < outputs; ++i) {
-    const ElementType type = types.Of(ParameterAt(schema.outputs(), i, "output"));
-    onnx::ValueInfoProto& value = *graph.add_output();
-    value.set_name(fmt::format("output{}", i));
-    if (type != ElementType::kUndefined) *value.mutable_type() = ToProto(TypeInfo::OfTensor(type));
-    node.add_output(value.name());
-  }
-}
-
-std::string ModelBytes(const std::string& domain, const std::string& op_type, int version, const TypesByName& types,
-                       std::span<const OrtOpAttr* const> attributes, size_t inputs, size_t outputs) {
-  const onnx::OpSchema* schema = FindSchema(op_type, version, domain);
-  if (schema == nullptr) {
+EagerModels::EagerModels(std::string domain, std::string op_type, int version, std::vector<Attribute> attributes,
+                         size_t inputs, size_t outputs)
+    : domain_(std::move(domain)),
+      op_type_(std::move(op_type)),
+      version_(version),
+      attributes_(std::move(attributes)),
+      num_inputs_(inputs),
+      num_outputs_(outputs),
+      schema_(FindSchema(op_type_, version_, domain_)),
+      environment_(SharedEnvironment()) {
+  if (schema_ == nullptr) {
     Fail(ErrorCode::kFail, "domain '{}' has no operator {} of version {}; kernels call operators of ONNX and com.microsoft",
-         domain, op_type, version);
+         domain_, op_type_, version_);
   }
+  const auto takes = [](const auto& parameters, size_t count) {
+    return count <= parameters.size() || (!parameters.empty() && parameters.back().GetOption() == onnx::OpSchema::Variadic);
+  };
+  Require(takes(schema_->inputs(), inputs) && takes(schema_->outputs(), outputs),
+          "operator {} has {} inputs and {} outputs at most; {} and {} are asked for", op_type_, schema_->inputs().size(),
+          schema_->outputs().size(), inputs, outputs);
+}
+
+std::optional<InputTypes> EagerModels::TypesBy(std::span<const char* const> names,
+                                               std::span<const ONNXTensorElementDataType> types) const {
+  InputTypes inputs;
+  for (size_t i = 0; i < num_inputs_; ++i) {
+    const auto& parameter = schema_->inputs()[std::min(i, schema_->inputs().size() - 1)];
+    const auto named =
+        std::ranges::find_if(names, [&](const char* name) { return name != nullptr && parameter.GetTypeStr() == name; });
+    const auto& allowed = parameter.GetTypes();
+    if (named != names.end()) {
+      inputs.push_back(ElementOf(types[static_cast<size_t>(named - names.begin())]));
+    } else if (allowed.size() == 1) {
+      inputs.push_back(FromProto(onnx::Utils::DataTypeUtils::ToTypeProto(*allowed.begin())).element);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return inputs;
+}
+
+std::string EagerModels::ModelBytes(const InputTypes& types) const {
   onnx::ModelProto model;
   model.set_ir_version(onnx::Version::IR_VERSION);
   auto& import = *model.add_opset_import();
-  import.set_domain(domain);
-  import.set_version(version);
-  if (!domain.empty()) {  // what functions are made of
+  import.set_domain(domain_);
+  import.set_version(version_);
+  if (!domain_.empty()) {  // what functions are made of
     auto& standard = *model.add_opset_import();
     standard.set_version(onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second);
   }
   onnx::GraphProto& graph = *model.mutable_graph();
-  graph.set_name(op_type);
+  graph.set_name(op_type_);
   onnx::NodeProto& node = *graph.add_node();
-  node.set_op_type(op_type);
-  node.set_domain(domain);
-  for (const OrtOpAttr* attribute : attributes)
-    *node.add_attribute() = ToProto(*Given(attribute, "an attribute").attribute);
-  AddValues(*schema, types, inputs, outputs, graph);
+  node.set_op_type(op_type_);
+  node.set_domain(domain_);
+  for (const Attribute& attribute : attributes_) *node.add_attribute() = ToProto(attribute);
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i] == ElementType::kUndefined) {
+      node.add_input("");
+      continue;
+    }
+    onnx::ValueInfoProto& value = *graph.add_input();
+    value.set_name(fmt::format("input{}", i));
+    *value.mutable_type() = ToProto(TypeInfo::OfTensor(types[i]));
+    node.add_input(value.name());
+  }
+  for (size_t i = 0; i < num_outputs_; ++i) {
+    graph.add_output()->set_name(fmt::format("output{}", i));
+    node.add_output(fmt::format("output{}", i));
+  }
   std::string bytes;
-  if (!model.SerializeToString(&bytes)) Fail(ErrorCode::kFail, "operator {}: its attributes are too large", op_type);
+  if (!model.SerializeToString(&bytes)) Fail(ErrorCode::kFail, "operator {}: its attributes are too large", op_type_);
   return bytes;
+}
+
+const Session& EagerModels::For(const InputTypes& types) {
+  const std::lock_guard lock(mutex_);
+  const auto known = sessions_.find(types);
+  if (known != sessions_.end()) return known->second;
+  SessionOptions options;
+  options.use_global_threads = true;
+  options.log_level = LogLevel::kError;
+  const std::string bytes = ModelBytes(types);
+  return sessions_.emplace(types, Session(std::as_bytes(std::span(bytes)), options, *environment_)).first->second;
 }
 
 template <class T>
@@ -134,16 +188,17 @@ OrtStatusPtr CreateOp(const OrtKernelInfo* info, const char* op_name, const char
                       int output_count, OrtOp** ort_op) noexcept {
   return Making(ort_op, [&] {
     Given(info, "the kernel info");
-    const TypesByName types{ListOf<const char*>(type_constraint_names, type_constraint_count, "the names of types"),
-                            ListOf<ONNXTensorElementDataType>(type_constraint_values, type_constraint_count, "the types")};
-    const std::string bytes = ModelBytes(NormalDomain(TextOf(domain)), &Given(op_name, "the operator's name"), version,
-                                         types, ListOf<const OrtOpAttr*>(attr_values, attr_count, "the attributes"),
-                                         CountOf(input_count, "inputs"), CountOf(output_count, "outputs"));
-    SessionOptions options;
-    options.use_global_threads = true;
-    options.log_level = LogLevel::kError;
-    auto environment = SharedEnvironment();
-    return new OrtOp{{}, environment, Session(std::as_bytes(std::span(bytes)), options, *environment)};
+    const auto names = ListOf<const char*>(type_constraint_names, type_constraint_count, "the names of types");
+    const auto types = ListOf<ONNXTensorElementDataType>(type_constraint_values, type_constraint_count, "the types");
+    std::vector<Attribute> attributes;
+    for (const OrtOpAttr* attribute : ListOf<const OrtOpAttr*>(attr_values, attr_count, "the attributes"))
+      attributes.push_back(*Given(attribute, "an attribute").attribute);
+    auto op =
+        std::make_unique<OrtOp>(NormalDomain(TextOf(domain)), &Given(op_name, "the operator's name"), version,
+                                std::move(attributes), CountOf(input_count, "inputs"), CountOf(output_count, "outputs"));
+    // Where the types are all said, what is wrong shows now.
+    if (const auto inputs = op->models.TypesBy(names, types)) op->models.For(*inputs);
+    return op.release();
   });
 }
 
@@ -154,19 +209,23 @@ OrtStatusPtr InvokeOp(const OrtKernelContext* context, const OrtOp* ort_op, cons
                       int input_count, OrtValue* const* output_values, int output_count) noexcept {
   return Guarded([&] {
     Require(context != nullptr, "the kernel context is null");
-    const Session& session = Given(ort_op, "the operator").session;
+    EagerModels& models = Given(ort_op, "the operator").models;
     const auto given = ListOf<const OrtValue*>(input_values, input_count, "the inputs");
     const auto wanted = ListOf<OrtValue*>(output_values, output_count, "the outputs");
-    Require(given.size() == session.inputs().size() && wanted.size() == session.outputs().size(),
-            "the operator was made for {} inputs and {} outputs, {} and {} are given", session.inputs().size(),
-            session.outputs().size(), given.size(), wanted.size());
+    Require(given.size() == models.num_inputs() && wanted.size() == models.num_outputs(),
+            "the operator was made for {} inputs and {} outputs, {} and {} are given", models.num_inputs(),
+            models.num_outputs(), given.size(), wanted.size());
+    InputTypes types;
     std::vector<Value> inputs, results;
-    for (const OrtValue* value : given) inputs.push_back(Given(value, "an input"));
+    for (const OrtValue* value : given) {
+      types.push_back(value == nullptr ? ElementType::kUndefined : Given(value, "an input").tensor().type());
+      if (value != nullptr) inputs.push_back(*value);
+    }
     for (OrtValue* value : wanted) {
       const Tensor* buffer = Given(value, "an output").tensor_if();
       results.push_back(buffer != nullptr && buffer->defined() ? Value(*buffer) : Value());
     }
-    session.Run(inputs, results);
+    models.For(types).Run(inputs, results);
     for (size_t i = 0; i < wanted.size(); ++i) static_cast<Value&>(*wanted[i]) = std::move(results[i]);
   });
 }

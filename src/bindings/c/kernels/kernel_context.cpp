@@ -44,8 +44,7 @@ OrtStatusPtr KernelContext_GetOutputCount(const OrtKernelContext* context, size_
 OrtStatusPtr KernelContext_GetInput(const OrtKernelContext* context, size_t index, const OrtValue** out) noexcept {
   return Guarded([&] {
     const auto inputs = Given(context, "the kernel context").inputs;
-    Require(index < inputs.size(), "the node has {} inputs, number {} is asked for", inputs.size(), index);
-    Given(out, "out") = static_cast<const OrtValue*>(inputs[index]);
+    Given(out, "out") = index < inputs.size() ? static_cast<const OrtValue*>(inputs[index]) : nullptr;  // left out
   });
 }
 
@@ -54,14 +53,25 @@ OrtStatusPtr KernelContext_GetOutput(OrtKernelContext* context, size_t index, co
   return Guarded([&] {
     OrtKernelContext& run = Given(context, "the kernel context");
     OrtValue*& result = Given(out, "out");
-    Require(index < run.outputs.size(), "the node has {} outputs, number {} is asked for", run.outputs.size(), index);
+    result = nullptr;
+    if (index >= run.outputs.size()) return;  // left out
     Require(dim_count == 0 || dim_values != nullptr, "the output's {} dimensions are null", dim_count);
     const Shape shape = ShapeOf(dim_values, dim_count);
-    result = nullptr;
+    if (const Tensor* made = run.outputs[index].tensor_if(); made != nullptr && made->defined()) {
+      Require(made->shape() == shape, "output {} was made as {}, and is asked for as {} now: the kernel may hold the first",
+              index, made->shape(), shape);
+      result = &run.outputs[index];
+      return;
+    }
     const int32_t place = run.places[index];
     const bool wanted = place >= 0 && run.context.has_output(static_cast<size_t>(place));
     Tensor* storage = wanted ? run.context.output(static_cast<size_t>(place), shape) : nullptr;
-    if (storage == nullptr) return;  // nobody wants it
+    if (storage == nullptr) {
+      if (run.types[index] == ElementType::kUndefined) return;                                             // left out
+      static_cast<Value&>(run.outputs[index]) = Tensor(run.types[index], shape, run.context.allocator());  // for nobody
+      result = &run.outputs[index];
+      return;
+    }
     if (!run.aliases.empty()) BeginAsInput(run, index, *storage);
     OrtValue& view = run.outputs[index];
     if (shape.num_elements() == 0) {

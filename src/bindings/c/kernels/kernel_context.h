@@ -14,12 +14,14 @@
 /// Lives as long as one Compute.
 struct OrtKernelContext {
   /// `its_inputs`: all of them, null where one is omitted, instead of the context's own. `its_places`: of each output,
-  /// which of the context's it is, -1 where it is omitted.
+  /// which of the context's it is, -1 where nobody reads it. `its_types`: undefined where one is omitted, or not known.
   OrtKernelContext(tessera::KernelContext& its_context, std::span<const tessera::Value* const> its_inputs,
-                   std::span<const int32_t> its_places, const OrtLogger& its_logger, OrtSyncStream* its_stream)
+                   std::span<const int32_t> its_places, std::span<const tessera::ElementType> its_types,
+                   const OrtLogger& its_logger, OrtSyncStream* its_stream)
       : context(its_context),
         inputs(its_inputs),
         places(its_places),
+        types(its_types),
         logger(its_logger),
         stream(its_stream),
         outputs(its_places.size()) {}
@@ -27,6 +29,7 @@ struct OrtKernelContext {
   tessera::KernelContext& context;
   const std::span<const tessera::Value* const> inputs;
   const std::span<const int32_t> places;
+  const std::span<const tessera::ElementType> types;
   const OrtLogger& logger;
   OrtSyncStream* const stream;               // null: none
   std::span<const int32_t> aliases;          // of each output, the input that it begins as, -1: none; empty: of no output

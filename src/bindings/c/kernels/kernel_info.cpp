@@ -8,6 +8,7 @@
 #include "bindings/c/type_info.h"
 #include "bindings/c/views/value_info.h"
 #include "graph/graph.h"
+#include "graph/operator_definitions.h"
 #include "graph/schema.h"
 
 namespace tessera::c_abi {
@@ -29,11 +30,13 @@ std::shared_ptr<const KernelNode> NodeOf(const KernelInfo& info, const KernelSer
   made->name = node.name;
   made->domain = node.domain;
   made->op_type = node.op_type;
-  made->since_version = node.since_version;
+  made->since_version = services.since_version > 0 ? services.since_version : node.since_version;
   for (const Attribute& attribute : node.attributes) {
     if (!std::holds_alternative<std::shared_ptr<Graph>>(attribute.value)) made->attributes.push_back(attribute);
   }
-  for (Attribute& attribute : DefaultAttributes(node)) made->attributes.push_back(std::move(attribute));
+  if (DefinerOf(info.graph().graph(), node) == nullptr) {
+    for (Attribute& attribute : DefaultAttributes(node)) made->attributes.push_back(std::move(attribute));
+  }
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     KernelNode::Value& value = made->inputs.emplace_back(ValueAt(info.graph(), node.inputs[i]));
     const Tensor* constant = node.inputs[i] == kNone ? nullptr : info.graph().constant(node.inputs[i]);

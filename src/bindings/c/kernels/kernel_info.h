@@ -20,6 +20,7 @@ struct KernelServices {
   const std::map<std::string, std::string, std::less<>>* config = nullptr;  // the session's entries
   Allocator* device = nullptr;                                              // null: the provider's memory is the host's
   const OrtEp* ep = nullptr;                                                // null: the kernel is of no library's provider
+  int since_version = 0;  // of the operator, where it is a client's; 0: as the node says
   /// A constant input where the kernel reads it; null: where it is. Only for the kernel's creation.
   std::function<Tensor(size_t input, const Tensor& constant)> place = nullptr;
 };
