@@ -132,6 +132,7 @@ class NestedInference final : public onnx::GraphInferencer {
                                                     const std::vector<const onnx::TensorProto*>&) override {
     outputs_ = outer_.RunNested(nested_, input_types);
     std::vector<const onnx::TypeProto*> result;
+    result.reserve(outputs_.size());
     for (const auto& type : outputs_) result.push_back(&type);
     return result;
   }

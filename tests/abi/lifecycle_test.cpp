@@ -110,6 +110,34 @@ TEST(Lifecycle, OpensLibrariesWhenTheyAreNeeded) {
   EXPECT_EQ(after, std::vector<std::string>());
 }
 
+/// y: whether x, one text, is letters alone.
+std::string RegexModel() {
+  tiny::Message node = tiny::Node("RegexFullMatch", {"x"}, {"y"});
+  node.Add(5, tiny::Message().Bytes(1, "pattern").Bytes(4, "[a-z]+").Number(20, 3));
+  tiny::Message graph;
+  graph.Add(1, node).Bytes(2, "regex").Add(11, tiny::TensorValue("x", 8, {{1}})).Add(12, tiny::TensorValue("y", 9, {{1}}));
+  return tiny::Message().Number(1, 9).Add(7, graph).Add(8, tiny::Message().Bytes(1, "").Number(2, 20)).text();
+}
+
+// Plugins show their libraries' functions to all that is opened after them.
+TEST(Lifecycle, OpensItsLibrariesBesideOthersOfTheirNames) {
+  ASSERT_NE(dlopen(TESSERA_ABI_OTHER_RE2, RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+  const Loaded loaded(OpenLibrary(TESSERA_ABI_LIBRARY), RegexModel());
+  OrtAllocator* allocator = nullptr;
+  Must(api->GetAllocatorWithDefaultOptions(&allocator));
+  const int64_t shape[] = {1};
+  OrtValue *text = nullptr, *result = nullptr;
+  Must(api->CreateTensorAsOrtValue(allocator, shape, 1, ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, &text));
+  const char *word = "letters", *input = "x", *output = "y";
+  Must(api->FillStringTensor(text, &word, 1));
+  Must(api->Run(loaded.session, nullptr, &input, &text, 1, &output, 1, &result));
+  void* matches = nullptr;
+  Must(api->GetTensorMutableData(result, &matches));
+  EXPECT_TRUE(*static_cast<bool*>(matches));
+  api->ReleaseValue(result);
+  api->ReleaseValue(text);
+}
+
 TEST(Lifecycle, OpensAndClosesManyTimes) {
   size_t threads = 0, memory = 0;
   for (int cycle = 0; cycle < 50; ++cycle) {

@@ -2,9 +2,9 @@
 // measures its clock as it is loaded, which takes as long as loading all other libraries together. Only libtessera.so has
 // this file; whatever is linked statically has libhwy itself.
 
-#include <dlfcn.h>
 #include <hwy/targets.h>
 
+#include "bindings/on_demand/stubs.h"
 #include "highway_library.h"
 
 // The header exports them, as libhwy does; here they are nobody's but this library's.
@@ -19,7 +19,7 @@ struct Library {
   using ChosenFunction = ChosenTarget& (*)();
 
   Library() {
-    void* const handle = dlopen(kHighwayLibrary, RTLD_NOW | RTLD_LOCAL);
+    void* const handle = dlopen(kHighwayLibrary, tessera::on_demand::kOpen);
     if (handle == nullptr) return;
     targets = reinterpret_cast<TargetsFunction>(dlsym(handle, "_ZN3hwy16SupportedTargetsEv"));
     chosen = reinterpret_cast<ChosenFunction>(dlsym(handle, "_ZN3hwy15GetChosenTargetEv"));

@@ -2,8 +2,6 @@
 
 #include "bindings/on_demand/stubs.h"
 
-#include <dlfcn.h>
-
 #include "base/check.h"
 
 namespace tessera::on_demand {
@@ -13,7 +11,7 @@ namespace {
 void* Opened(Library& library) {
   void* handle = library.handle.load(std::memory_order_acquire);
   if (handle != nullptr) return handle;
-  handle = dlopen(library.file, RTLD_NOW | RTLD_LOCAL);
+  handle = dlopen(library.file, kOpen);
   if (handle == nullptr) Fail(ErrorCode::kFail, "a library that is needed now cannot be opened: {}", dlerror());
   library.handle.store(handle, std::memory_order_release);
   return handle;

@@ -3,10 +3,16 @@
 // Functions of a library that is opened when one of them is first called. cmake/on_demand.cmake writes a source of these
 // for each such library; only libtessera.so has them, whatever is linked statically names the library itself.
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstddef>
 
 namespace tessera::on_demand {
+
+/// How such libraries are opened. What they call of their own is found there: plugins and programs bring other versions of
+/// the same libraries, and may show all that they have to whoever is opened after them.
+inline constexpr int kOpen = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
 
 struct Library {
   const char* file;          // as programs load it

@@ -78,6 +78,7 @@ uint64_t HashOf(const AttributeValue& value) {
 
 std::vector<const Attribute*> ByName(const Node& node) {
   std::vector<const Attribute*> attributes;
+  attributes.reserve(node.attributes.size());
   for (const Attribute& attribute : node.attributes) attributes.push_back(&attribute);
   std::sort(attributes.begin(), attributes.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
   return attributes;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/c/entry.h"
+#include "bindings/c/kernels/kernel_info.h"
 #include "bindings/c/type_info.h"
 #include "bindings/c/value.h"
 #include "bindings/c/views/op_attr.h"
