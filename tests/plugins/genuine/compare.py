@@ -5,10 +5,12 @@ usage: compare.py RUNNER SHIM CASES FOLDER
 Plugins are fetched into FOLDER, where what is found out stays, too.
 """
 
+import functools
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -76,6 +78,18 @@ def on_tessera(runner: str, plugin: Path, described: dict, options: dict, cases:
     return failed
 
 
+def still_passing(names: list[str], cases: Path, again) -> list[str]:
+    """Those that pass on ONNX Runtime here and now: what was found out before may be another machine's, and some plugins'
+    numbers are their processor's."""
+    with tempfile.TemporaryDirectory() as work:
+        chosen = Path(work) / "cases"
+        chosen.mkdir()
+        for name in names:
+            (chosen / name).symlink_to(cases / name)
+        outcomes = again(chosen, Path(work) / "outcomes.tsv")
+    return [name for name in names if outcomes[name] == "passed"]
+
+
 def main() -> None:
     runner, shim, cases, folder = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4])
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,10 +101,13 @@ def main() -> None:
         files = fetch(package, folder / package)
         options = {"backend_path": str(files / described["backend"])} if "backend" in described else {}
         plugin = files / described["library"]
-        theirs = on_genuine(plugin, described, options, cases, folder / f"{package}.tsv", shim)
+        genuine = functools.partial(on_genuine, plugin, described, options, shim=shim)
+        theirs = genuine(cases, folder / f"{package}.tsv")
         failed = on_tessera(runner, plugin, described, options, cases)
         passed = [name for name, outcome in theirs.items() if outcome == "passed"]
         missing = [name for name in passed if name in failed]
+        if missing:
+            missing = still_passing(missing, cases.absolute(), genuine)
         crashed = [name for name, why in failed.items() if "[crash]" in why and not theirs[name].startswith("crashed")]
         print(f"{package}: {len(passed)} of {len(theirs)} cases pass on ONNX Runtime, {len(theirs) - len(failed)} on Tessera")
         for name in sorted(set(missing + crashed)):
