@@ -211,6 +211,7 @@ LoadOptions SessionBuilder::OptionsOfLoad() {
   load_options.copy_files = !config_.map_files;
   load_options.limits = resources_.limits;
   std::vector<const ExecutionProvider*> definers;
+  definers.reserve(resources_.providers.size());
   for (const ProviderEntry& entry : resources_.providers) definers.push_back(entry.provider.get());
   load_options.definitions = &resources_.definitions.emplace(std::move(definers));
   load_options.on_data = [this](size_t bytes) { AllowFor(bytes); };
