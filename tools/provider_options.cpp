@@ -55,6 +55,7 @@ void RegisterPlugins(const std::vector<std::string>& plugins) {
 void AddOperatorLibraries(SessionOptions& options, const std::vector<std::string>& libraries) {
   if (libraries.empty()) return;
   std::vector<std::filesystem::path> files;
+  files.reserve(libraries.size());
   for (const std::string& library : libraries) files.push_back(std::filesystem::absolute(library));
   try {
     options.providers.push_back(OperatorLibraries(files));
