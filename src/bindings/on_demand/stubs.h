@@ -8,11 +8,17 @@
 #include <atomic>
 #include <cstddef>
 
+#include "base/sanitizers.h"
+
 namespace tessera::on_demand {
 
 /// How such libraries are opened. What they call of their own is found there: plugins and programs bring other versions of
 /// the same libraries, and may show all that they have to whoever is opened after them.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int kOpen = RTLD_NOW | RTLD_LOCAL;  // sanitizers take no other: their functions must come first
+#else
 inline constexpr int kOpen = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
 
 struct Library {
   const char* file;          // as programs load it
