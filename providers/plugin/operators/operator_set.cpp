@@ -7,6 +7,7 @@
 #include "bindings/c/entry.h"
 #include "bindings/c/kernels/shape_infer_context.h"
 #include "bindings/c/type_info.h"
+#include "model/convert.h"
 #include "plugin/call.h"
 
 namespace tessera::plugin {
@@ -17,34 +18,34 @@ constexpr uint32_t kFirstWithKinds = 8, kFirstWithVariadic = 14, kFirstWithInfer
 
 constexpr std::string_view kHostProvider = "CPUExecutionProvider";
 
-std::string_view NormalDomain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
-
 /// Throws Error for types that Tessera does not have.
 ElementType TypeOf(ONNXTensorElementDataType type) {
   return type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED ? ElementType::kUndefined : c_abi::ElementOf(type);
 }
 
-Parameter InputAt(const OrtCustomOp& op, size_t i) {
-  Parameter parameter{.type = TypeOf(Call(op.GetInputType, &op, i))};
-  if (op.version >= kFirstWithKinds && op.GetInputCharacteristic != nullptr)
-    parameter.kind = Call(op.GetInputCharacteristic, &op, i);
-  if (parameter.kind != INPUT_OUTPUT_VARIADIC || op.version < kFirstWithVariadic) return parameter;
-  Require(op.GetVariadicInputMinArity != nullptr && op.GetVariadicInputHomogeneity != nullptr,
-          "operator {} does not say how many variadic inputs it takes", op.GetName(&op));
-  parameter.least = static_cast<size_t>(std::max(Call(op.GetVariadicInputMinArity, &op), 0));
-  parameter.is_homogeneous = Call(op.GetVariadicInputHomogeneity, &op) != 0;
-  return parameter;
-}
+/// What an operator says of its inputs, or of its outputs.
+struct Side {
+  decltype(OrtCustomOp::GetInputType) OrtCustomOp::* type;
+  decltype(OrtCustomOp::GetInputCharacteristic) OrtCustomOp::* kind;
+  decltype(OrtCustomOp::GetVariadicInputMinArity) OrtCustomOp::* least;
+  decltype(OrtCustomOp::GetVariadicInputHomogeneity) OrtCustomOp::* homogeneity;
+  std::string_view variadic;  // what a variadic one does not say
+};
+constexpr Side kInputs = {&OrtCustomOp::GetInputType, &OrtCustomOp::GetInputCharacteristic,
+                          &OrtCustomOp::GetVariadicInputMinArity, &OrtCustomOp::GetVariadicInputHomogeneity,
+                          "inputs it takes"};
+constexpr Side kOutputs = {&OrtCustomOp::GetOutputType, &OrtCustomOp::GetOutputCharacteristic,
+                           &OrtCustomOp::GetVariadicOutputMinArity, &OrtCustomOp::GetVariadicOutputHomogeneity,
+                           "outputs it gives"};
 
-Parameter OutputAt(const OrtCustomOp& op, size_t i) {
-  Parameter parameter{.type = TypeOf(Call(op.GetOutputType, &op, i))};
-  if (op.version >= kFirstWithKinds && op.GetOutputCharacteristic != nullptr)
-    parameter.kind = Call(op.GetOutputCharacteristic, &op, i);
+Parameter ParameterAt(const OrtCustomOp& op, const Side& side, size_t i) {
+  Parameter parameter{.type = TypeOf(Call(op.*side.type, &op, i))};
+  if (op.version >= kFirstWithKinds && op.*side.kind != nullptr) parameter.kind = Call(op.*side.kind, &op, i);
   if (parameter.kind != INPUT_OUTPUT_VARIADIC || op.version < kFirstWithVariadic) return parameter;
-  Require(op.GetVariadicOutputMinArity != nullptr && op.GetVariadicOutputHomogeneity != nullptr,
-          "operator {} does not say how many variadic outputs it gives", op.GetName(&op));
-  parameter.least = static_cast<size_t>(std::max(Call(op.GetVariadicOutputMinArity, &op), 0));
-  parameter.is_homogeneous = Call(op.GetVariadicOutputHomogeneity, &op) != 0;
+  Require(op.*side.least != nullptr && op.*side.homogeneity != nullptr, "operator {} does not say how many variadic {}",
+          op.GetName(&op), side.variadic);
+  parameter.least = static_cast<size_t>(std::max(Call(op.*side.least, &op), 0));
+  parameter.is_homogeneous = Call(op.*side.homogeneity, &op) != 0;
   return parameter;
 }
 
@@ -86,8 +87,8 @@ ClientOperator Described(const OrtCustomOp& op) {
     if (op.GetEndVersion != nullptr) described.last_version = Call(op.GetEndVersion, &op);
   }
   const size_t inputs = Call(op.GetInputTypeCount, &op), outputs = Call(op.GetOutputTypeCount, &op);
-  for (size_t i = 0; i < inputs; ++i) described.inputs.push_back(InputAt(op, i));
-  for (size_t i = 0; i < outputs; ++i) described.outputs.push_back(OutputAt(op, i));
+  for (size_t i = 0; i < inputs; ++i) described.inputs.push_back(ParameterAt(op, kInputs, i));
+  for (size_t i = 0; i < outputs; ++i) described.outputs.push_back(ParameterAt(op, kOutputs, i));
   CheckParameters(described.inputs, "input", described.name);
   CheckParameters(described.outputs, "output", described.name);
   described.aliases = AliasesOf(op, inputs, outputs);
@@ -170,9 +171,9 @@ std::string ClientOperator::WhyNot(const GraphViewer& graph, const Node& node) c
 
 OperatorSet::OperatorSet(std::span<const OrtCustomOpDomain* const> domains) {
   for (const OrtCustomOpDomain* domain : domains) {
-    const std::string_view name = NormalDomain(domain->name);
+    const std::string name = NormalDomain(domain->name);
     if (domain->operators.empty()) continue;
-    Domain& operators = domains_[std::string(name)];
+    Domain& operators = domains_[name];
     for (const OrtCustomOp* op : domain->operators) {
       ClientOperator described = Described(*op);
       std::vector<ClientOperator>& known = operators[described.name];
@@ -187,7 +188,7 @@ OperatorSet::OperatorSet(std::span<const OrtCustomOpDomain* const> domains) {
 }
 
 const std::vector<ClientOperator>* OperatorSet::Find(std::string_view domain, std::string_view op_type) const {
-  const auto held = domains_.find(NormalDomain(domain));
+  const auto held = domains_.find(domain);
   if (held == domains_.end()) return nullptr;
   const auto found = held->second.find(op_type);
   return found == held->second.end() ? nullptr : &found->second;
