@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/edit_distance.h"
+#include "graph/microsoft/compiled.h"
 #include "graph/schema.h"
 #include "model/convert.h"
 #include "onnx/defs/schema.h"
@@ -67,7 +68,7 @@ class AttributeCheck {
     const auto import = imports_.find(domain);
     const int opset = import == imports_.end() ? std::numeric_limits<int>::max() : import->second;
     const onnx::OpSchema* schema = FindSchema(node.op_type(), opset, domain);
-    if (schema == nullptr || node.op_type() == "EPContext") return;  // of those, providers make what they like
+    if (schema == nullptr || node.op_type() == kCompiledPart) return;  // of those, providers make what they like
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       const bool internal = attribute.name().starts_with("__");  // ONNX's own checker lets these through, too
       if (!internal && !schema->attributes().contains(attribute.name())) Add(node, attribute.name(), *schema, place);

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "graph/infer_types.h"
+#include "graph/microsoft/compiled.h"
 #include "graph/op_traits.h"
 #include "graph/operator_definitions.h"
 #include "graph/private_names.h"
@@ -451,7 +452,7 @@ class Partitioner {
 
   /// Domains that ONNX Runtime keeps to itself get into a file only when it saves a model after its last optimizations.
   static std::string RemedyFor(const Node& node, bool is_known) {
-    if (node.domain == "com.microsoft" && node.op_type == "EPContext") {
+    if (node.domain == "com.microsoft" && node.op_type == kCompiledPart) {
       const AttributeValue* value = node.FindAttribute("source");
       const auto* source = value == nullptr ? nullptr : std::get_if<std::string>(value);
       return fmt::format("it holds what {} compiled: register that provider's library, and name the provider",

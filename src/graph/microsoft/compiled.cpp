@@ -1,12 +1,15 @@
 // What providers have compiled, in a model.
 
+#include <string>
+
+#include "graph/microsoft/compiled.h"
 #include "graph/microsoft/define.h"
 
 namespace tessera {
 
 /// Shapes and types of the results are those that the model declares.
 void AddCompiledSchemas(MicrosoftSchemas& schemas) {
-  Define(schemas, "EPContext")
+  Define(schemas, std::string(kCompiledPart))
       .Int("main_context", 1)
       .String("ep_cache_context")
       .Int("embed_mode", 1)

@@ -23,6 +23,7 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas);
 void AddNormalizationSchemas(MicrosoftSchemas& schemas);
 void AddAttentionSchemas(MicrosoftSchemas& schemas);
 void AddQuantizationSchemas(MicrosoftSchemas& schemas);
+void AddQuantizedWindowSchemas(MicrosoftSchemas& schemas);
 void AddTensorSchemas(MicrosoftSchemas& schemas);
 void AddGenerationSchemas(MicrosoftSchemas& schemas);
 void AddStreamSchemas(MicrosoftSchemas& schemas);

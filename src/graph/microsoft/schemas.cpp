@@ -24,6 +24,7 @@ MicrosoftSchemas MakeSchemas() {
   AddNormalizationSchemas(schemas);
   AddAttentionSchemas(schemas);
   AddQuantizationSchemas(schemas);
+  AddQuantizedWindowSchemas(schemas);
   AddTensorSchemas(schemas);
   AddGenerationSchemas(schemas);
   AddStreamSchemas(schemas);
