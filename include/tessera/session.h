@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -116,16 +117,45 @@ class TESSERA_API Environment {
 /// it or such a session lives. Throws Error for a file that is no such library, and with what a library answers.
 TESSERA_API ProviderRequest OperatorLibraries(std::span<const std::filesystem::path> files);
 
-/// A model to write in which what providers have compiled stands as nodes (EPContext of com.microsoft, which hold the
-/// result or name its file), for sessions that start without compiling it again. What no provider compiles ahead of time is
-/// as the model has it.
-struct CompiledModelOptions {
-  std::filesystem::path path;  // empty: none is written; what lies there already is an error
+/// Where a weight of a written model lies: in a file beside the model, or wherever its reader finds one of that name.
+struct WeightPlace {
+  std::string file;
+  int64_t offset = 0;
+  size_t bytes = 0;
+};
+
+/// Where a model is written to.
+struct ModelOutput {
+  std::filesystem::path path;
+  /// Takes the model's bytes, in order, in the file's place.
+  std::function<void(std::span<const std::byte>)> write;
   /// A file beside it for its weights; empty: they lie in the model.
   std::string weights_file;
   size_t least_weight = 0;  // bytes of the smallest weight that goes there
+  /// Weights of `least_aligned` bytes and more start at multiples of `weight_alignment`, a power of two; others at any
+  /// byte.
+  size_t weight_alignment = 4096;
+  size_t least_aligned = 0;
+  /// Takes the bytes of `weights_file`, in order, in the file's place.
+  std::function<void(std::span<const std::byte>)> write_weights;
+  /// Asked for each weight of the main graph, in place of `weights_file`: where the written model shall say that it lies,
+  /// which the program sees to; nothing: inside.
+  std::function<std::optional<WeightPlace>(const std::string& name, const Tensor& weight)> place_weight;
+};
+
+/// A model to write in which what providers have compiled stands as nodes (EPContext of com.microsoft, which hold the
+/// result or name its file), for sessions that start without compiling it again. What no provider compiles ahead of time is
+/// as the model has it. With `path` and `write` empty none is written; with `write`, providers that keep results beside the
+/// model name them after `path`.
+struct CompiledModelOptions : ModelOutput {
+  bool overwrite = false;  // replaces what lies at the path; otherwise that is an error
   /// Results lie in the model, instead of in files beside it.
   bool embed = false;
+  /// What is done where no provider has compiled a part of the model.
+  enum class IfNothingCompiled : int8_t { kWriteNothing, kWriteModel, kFail };
+  IfNothingCompiled if_nothing = IfNothingCompiled::kWriteNothing;
+
+  bool wanted() const noexcept { return !path.empty() || write != nullptr; }
 };
 
 /// How a session is made. Values out of range are errors of the session's constructor.
@@ -166,7 +196,7 @@ struct SessionOptions {
   /// they get. The load throws Error(kNotImplemented) where one import of each domain cannot say what the nodes mean.
   std::filesystem::path optimized_model_path;
   /// Writes the model with what providers of registered libraries compiled of it. Where they compile nothing ahead of time,
-  /// none is written, and the log says so.
+  /// none is written, and the log says so, unless the options say otherwise.
   CompiledModelOptions compiled_model;
   /// Chrome trace JSON of load and runs goes to "<prefix>_<time>.json" when set.
   std::filesystem::path profile_prefix;
@@ -182,6 +212,8 @@ struct SessionOptions {
   std::map<std::string, std::string, std::less<>> config;
   /// Entries of any name, which providers of registered libraries are shown beside those of `config`.
   std::map<std::string, std::string, std::less<>> provider_config;
+  /// For the library itself: the options of the C ABI that these were made of, during the load.
+  const void* made_of = nullptr;
 };
 
 /// Options of Runs: of one, or of any number, one after another or at once. They live until each of them has returned, and

@@ -95,8 +95,8 @@ std::string NameIn(const Graph& graph, ValueIndex index, const NameCapture& capt
 /// Writes one graph, and the graphs of its opaque nodes, whose nodes become its own.
 class GraphWriter {
  public:
-  GraphWriter(const Graph& graph, const NameCapture& capture, const FindOpaquePart& parts)
-      : graph_(graph), capture_(capture), parts_(parts), proto_(own_.proto), written_(own_.initializers) {}
+  GraphWriter(const Graph& graph, const NameCapture& capture, const FindOpaquePart& parts, const StoreWeight& store)
+      : graph_(graph), capture_(capture), parts_(parts), store_(store), proto_(own_.proto), written_(own_.initializers) {}
 
   onnx::GraphProto Write() {
     proto_.set_name(graph_.name().empty() ? "graph" : graph_.name());
@@ -120,7 +120,12 @@ class GraphWriter {
 
   /// For a part of another writer's graph.
   GraphWriter(const Graph& part, GraphWriter& around, const Node& opaque)
-      : graph_(part), capture_(none_), parts_(around.parts_), proto_(around.proto_), written_(around.written_) {
+      : graph_(part),
+        capture_(none_),
+        parts_(around.parts_),
+        store_(around.store_),
+        proto_(around.proto_),
+        written_(around.written_) {
     for (size_t i = 0; i < opaque.inputs.size(); ++i) renamed_[part.inputs()[i]] = around.NameOf(opaque.inputs[i]);
     for (size_t i = 0; i < opaque.outputs.size(); ++i) renamed_[part.outputs()[i]] = around.NameOf(opaque.outputs[i]);
   }
@@ -137,7 +142,10 @@ class GraphWriter {
   }
 
   void AddInitializer(const std::string& name, const Tensor& tensor) {
-    if (written_.insert(name).second) *proto_.add_initializer() = ToProto(tensor, name);
+    if (!written_.insert(name).second) return;
+    onnx::TensorProto& initializer = *proto_.add_initializer();
+    const std::optional<WeightPlace> place = store_ && IsStoredRaw(tensor.type()) ? store_(name, tensor) : std::nullopt;
+    initializer = place ? ToProto(tensor, name, *place) : ToProto(tensor, name);
   }
 
   void UseConstant(ValueIndex index) {
@@ -212,6 +220,7 @@ class GraphWriter {
   const NameCapture none_;
   const NameCapture& capture_;
   const FindOpaquePart& parts_;
+  const StoreWeight& store_;
   std::unordered_map<ValueIndex, std::string> renamed_;  // a part's inputs and outputs: the names that they have outside
   Written own_;
   onnx::GraphProto& proto_;
@@ -222,8 +231,9 @@ class GraphWriter {
 
 AttributeProto ToProto(const Attribute& attribute) { return ToAttributeProto(attribute, nullptr, nullptr); }
 
-onnx::GraphProto ToProto(const Graph& graph, const NameCapture& capture, const FindOpaquePart& parts) {
-  return GraphWriter(graph, capture, parts).Write();
+onnx::GraphProto ToProto(const Graph& graph, const NameCapture& capture, const FindOpaquePart& parts,
+                         const StoreWeight& store) {
+  return GraphWriter(graph, capture, parts, store).Write();
 }
 
 }  // namespace tessera

@@ -69,17 +69,11 @@ Model LoadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> ke
 /// What a model says of itself, without loading it. Throws Error(kInvalidProtobuf) for bytes that are no model.
 ModelMetadata ReadMetadata(std::span<const std::byte> bytes);
 
-/// A file beside a written model for its large weights.
-struct WeightsFile {
-  std::string name;  // in the model's folder; empty: weights lie in the model
-  size_t least = 0;  // bytes of the smallest that is written there
-};
-
-/// Writes the graph as an ONNX model, with the weights inside, or beside it. Another process sees it whole or not at all.
+/// Writes the graph as an ONNX model, with the weights where `output` says. Another process sees files whole or not at all.
 /// `parts` tells what stands in place of opaque nodes. Throws Error(kNotImplemented) where that is more than a protobuf
 /// message holds, where a node is none of ONNX's, or where no import of a domain gives each of its nodes the version that
 /// it has.
-void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path,
-                const WeightsFile& weights = {}, const FindOpaquePart& parts = nullptr);
+void WriteModel(const Graph& graph, const ModelMetadata& metadata, const ModelOutput& output,
+                const FindOpaquePart& parts = nullptr);
 
 }  // namespace tessera

@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "model/opaque_part.h"
 #include "onnx/onnx_pb.h"
+#include "tessera/session.h"
 #include "tessera/value.h"
 
 namespace tessera {
@@ -38,16 +39,26 @@ SparseTensor FromProto(const onnx::SparseTensorProto& proto, const TensorDataSou
                        const LoadLimits& limits = LoadLimits::None());
 TypeInfo FromProto(const onnx::TypeProto& proto);
 
+/// Whether messages and files of external data hold elements of the type as the bytes that they have in memory.
+bool IsStoredRaw(ElementType type) noexcept;
+
 onnx::TensorProto ToProto(const Tensor& tensor, std::string_view name);
+/// Says where the data lies, in place of it.
+onnx::TensorProto ToProto(const Tensor& tensor, std::string_view name, const WeightPlace& place);
 onnx::TypeProto ToProto(const TypeInfo& type);
 
 onnx::AttributeProto ToProto(const Attribute& attribute);
 
+/// Where the bytes of a weight lie that the model is written without; nothing: they are inside.
+using StoreWeight = std::function<std::optional<WeightPlace>(const std::string& name, const Tensor& weight)>;
+
 /// What a nested graph calls a value of its enclosing graph.
 using NameCapture = std::function<std::string(const Graph& nested, ValueIndex local)>;
 /// The graph with everything in it; constants become initializers. Captured values go by their names in the enclosing graph
-/// unless `capture` says otherwise. `parts` tells what stands in place of opaque nodes.
-onnx::GraphProto ToProto(const Graph& graph, const NameCapture& capture = nullptr, const FindOpaquePart& parts = nullptr);
+/// unless `capture` says otherwise. `parts` tells what stands in place of opaque nodes, `store` where weights of this
+/// graph, but none that nested ones have of their own, lie outside.
+onnx::GraphProto ToProto(const Graph& graph, const NameCapture& capture = nullptr, const FindOpaquePart& parts = nullptr,
+                         const StoreWeight& store = nullptr);
 
 /// Parses a message; throws Error(kInvalidProtobuf) with `what` in the text.
 template <class Message>

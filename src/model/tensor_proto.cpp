@@ -116,7 +116,17 @@ void CopyTypedFields(const TensorProto& proto, Tensor& tensor) {
   }
 }
 
+TensorProto WithoutData(const Tensor& tensor, std::string_view name) {
+  TensorProto proto;
+  proto.set_name(std::string(name));
+  proto.set_data_type(static_cast<int32_t>(tensor.type()));
+  for (int64_t dim : tensor.shape()) proto.add_dims(dim);
+  return proto;
+}
+
 }  // namespace
+
+bool IsStoredRaw(ElementType type) noexcept { return type != ElementType::kString && !IsSixBit(type); }
 
 size_t RequiredAlignment(ElementType type) noexcept {
   const int bits = BitWidth(type);
@@ -163,19 +173,30 @@ SparseTensor FromProto(const onnx::SparseTensorProto& proto, const TensorDataSou
 }
 
 TensorProto ToProto(const Tensor& tensor, std::string_view name) {
-  TensorProto proto;
-  proto.set_name(std::string(name));
-  proto.set_data_type(static_cast<int32_t>(tensor.type()));
-  for (int64_t dim : tensor.shape()) proto.add_dims(dim);
+  TensorProto proto = WithoutData(tensor, name);
   if (tensor.is(ElementType::kString)) {
     for (const std::string& text : tensor.values<std::string>()) proto.add_string_data(text);
-  } else if (IsSixBit(tensor.type())) {
+  } else if (!IsStoredRaw(tensor.type())) {
     for (uint8_t code : std::span(tensor.data<uint8_t>(), static_cast<size_t>(tensor.num_elements()))) {
       proto.add_int32_data(code);
     }
   } else {
     proto.set_raw_data(tensor.unaligned_raw(), tensor.byte_size());
   }
+  return proto;
+}
+
+TensorProto ToProto(const Tensor& tensor, std::string_view name, const WeightPlace& place) {
+  TensorProto proto = WithoutData(tensor, name);
+  proto.set_data_location(TensorProto::EXTERNAL);
+  const auto say = [&](const char* key, std::string value) {
+    auto& entry = *proto.add_external_data();
+    entry.set_key(key);
+    entry.set_value(std::move(value));
+  };
+  say("location", place.file);
+  say("offset", std::to_string(place.offset));
+  say("length", std::to_string(place.bytes));
   return proto;
 }
 

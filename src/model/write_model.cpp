@@ -1,7 +1,5 @@
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
@@ -12,11 +10,11 @@
 #include "base/check.h"
 #include "base/load_limits.h"
 #include "base/new_file.h"
-#include "base/rounding.h"
 #include "graph/private_names.h"
 #include "graph/schema.h"
 #include "model/convert.h"
 #include "model/model.h"
+#include "model/weight_writer.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera {
@@ -104,7 +102,8 @@ OpsetImports ImportsFor(const Graph& graph, const FindOpaquePart& parts) {
   return imports;
 }
 
-onnx::ModelProto ToModelProto(const Graph& graph, const ModelMetadata& metadata, const FindOpaquePart& parts) {
+onnx::ModelProto ToModelProto(const Graph& graph, const ModelMetadata& metadata, const FindOpaquePart& parts,
+                              const StoreWeight& store) {
   constexpr int64_t kOldestIr = 8;  // what this writer uses: optional types, bfloat16, initializers that are no inputs
   onnx::ModelProto model;
   model.set_ir_version(std::max(metadata.ir_version, kOldestIr));
@@ -124,81 +123,37 @@ onnx::ModelProto ToModelProto(const Graph& graph, const ModelMetadata& metadata,
     import.set_version(version);
   }
   graph.limits().Check();
-  *model.mutable_graph() = ToProto(graph, nullptr, parts);
+  *model.mutable_graph() = ToProto(graph, nullptr, parts, store);
   model.mutable_graph()->set_doc_string(metadata.graph_description);
   return model;
 }
 
-/// The mode that a file made the usual way has.
-mode_t UsualMode() {
-  std::ifstream status("/proc/self/status");
-  for (std::string key; status >> key;) {
-    unsigned mask = 0;
-    if (key == "Umask:" && status >> std::oct >> mask) return 0666 & ~mask;
-    status.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return 0600;
-}
-
-std::filesystem::path PathOf(const WeightsFile& weights, const std::filesystem::path& model) {
-  const std::filesystem::path name(weights.name);
-  Require(name.is_relative() && name.filename() == name && name != "." && name != "..",
-          "the file for the optimized model's weights is '{}': give a name without a folder, as it lies beside the model",
-          weights.name);
-  return model.parent_path() / name;
-}
-
-/// Large weights of the graph go to the file, each where it can be mapped. Whether there were any.
-bool MoveOut(onnx::GraphProto& graph, const WeightsFile& weights, NewFile& file) {
-  constexpr size_t kPage = 4096;
-  size_t at = 0;
-  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
-    const std::string& bytes = tensor.raw_data();
-    if (!tensor.has_raw_data() || bytes.empty() || bytes.size() < weights.least) continue;
-    at = RoundUp(at, kPage);
-    file.WriteAt(at, bytes.data(), bytes.size());
-    const auto say = [&](const char* key, std::string value) {
-      auto& entry = *tensor.add_external_data();
-      entry.set_key(key);
-      entry.set_value(std::move(value));
-    };
-    say("location", weights.name);
-    say("offset", std::to_string(at));
-    say("length", std::to_string(bytes.size()));
-    at += bytes.size();
-    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
-    tensor.clear_raw_data();
-  }
-  return at > 0;
-}
-
 }  // namespace
 
-void WriteModel(const Graph& graph, const ModelMetadata& metadata, const std::filesystem::path& path,
-                const WeightsFile& weights, const FindOpaquePart& parts) {
-  onnx::ModelProto model = ToModelProto(graph, metadata, parts);
-  std::optional<NewFile> beside;
-  if (!weights.name.empty()) {
-    beside.emplace(PathOf(weights, path));
-    if (MoveOut(*model.mutable_graph(), weights, *beside)) {
-      chmod(beside->path().c_str(), UsualMode());
-    } else {
-      beside.reset();  // no empty file
-    }
-  }
+void WriteModel(const Graph& graph, const ModelMetadata& metadata, const ModelOutput& output, const FindOpaquePart& parts) {
+  WeightWriter weights(output);
+  const onnx::ModelProto model = ToModelProto(
+      graph, metadata, parts, [&](const std::string& name, const Tensor& weight) { return weights.Place(name, weight); });
   if (model.ByteSizeLong() > std::numeric_limits<int32_t>::max()) {
-    Fail(ErrorCode::kNotImplemented, "{}: a model of more than 2 GiB cannot be written into one file", path.string());
+    Fail(ErrorCode::kNotImplemented, "{}: a model of more than 2 GiB cannot be written into one file; give its weights one",
+         output.path.string());
   }
-  std::error_code none;
-  const auto status = std::filesystem::status(path, none);
-  Require(!exists(status) || is_regular_file(status), "{} is no regular file: no model is written there", path.string());
   graph.limits().Check();
   const std::string bytes = model.SerializeAsString();
+  if (output.write) {
+    weights.Publish();
+    output.write(std::as_bytes(std::span(bytes)));
+    return;
+  }
+  std::error_code none;
+  const auto status = std::filesystem::status(output.path, none);
+  Require(!exists(status) || is_regular_file(status), "{} is no regular file: no model is written there",
+          output.path.string());
   // The model that was loaded is still mapped, and may be the one that is replaced.
-  NewFile file(path);
+  NewFile file(output.path);
   file.WriteAt(0, bytes.data(), bytes.size());
-  chmod(file.path().c_str(), UsualMode());
-  if (beside) beside->Publish();
+  GiveUsualMode(file.path());
+  weights.Publish();
   file.Publish();
 }
 

@@ -45,11 +45,11 @@ std::unique_ptr<Graph> ContextNodesOf(const EarlyParts& early, const SessionReso
 std::string CompatibilityKey(std::string_view provider) { return fmt::format("ep_compatibility_info.{}", provider); }
 
 void RequireRoomForCompiledModel(const CompiledModelOptions& options) {
-  if (options.path.empty()) return;
+  if (options.path.empty() || options.write) return;
   std::error_code none;
   Require(options.path.has_filename() && !is_directory(options.path, none),
           "the compiled model's path is '{}', a folder: give a file", options.path.string());
-  if (exists(options.path, none)) {
+  if (!options.overwrite && exists(options.path, none)) {
     Fail(ErrorCode::kFail, "{} exists already: remove it to have the compiled model written there again",
          options.path.string());
   }
@@ -57,15 +57,17 @@ void RequireRoomForCompiledModel(const CompiledModelOptions& options) {
 
 void WriteCompiledModel(const Model& model, const EarlyParts& early, const SessionResources& resources,
                         const CompiledModelOptions& options, const Logger& log) {
-  if (options.path.empty()) return;
+  if (!options.wanted()) return;
   if (std::ranges::none_of(early.parts, HasContext)) {
-    log(LogLevel::kWarning,
-        "no compiled model is written to {}: no provider of the session compiled a part of it ahead of time",
-        options.path.string());
-    return;
+    using enum CompiledModelOptions::IfNothingCompiled;
+    const auto nothing = "no provider of the session compiled a part of the model ahead of time";
+    if (options.if_nothing == kFail) Fail(ErrorCode::kFail, "{}: name one that does", nothing);
+    const bool write = options.if_nothing == kWriteModel;
+    log(LogLevel::kWarning, "{}; {}", nothing, write ? "it is written as it is" : "none is written");
+    if (!write) return;
   }
   ModelMetadata metadata = model.metadata;
-  const std::unique_ptr<Graph> compiled = ContextNodesOf(early, resources);
+  const std::unique_ptr<Graph> compiled = ContextNodesOf(early, resources);  // without nodes where nothing was
   const GraphViewer viewer(*compiled);
   for (const ProviderEntry& entry : resources.providers) {
     const std::string info = entry.provider->CompatibilityInfo(viewer);
@@ -75,8 +77,8 @@ void WriteCompiledModel(const Model& model, const EarlyParts& early, const Sessi
     const EarlyPart* part = FindEarlyPart(early.parts, node);
     return part == nullptr ? std::nullopt : std::optional(OpaquePart{&part->context, part->graph.get()});
   };
-  WriteModel(*model.graph, metadata, options.path, {.name = options.weights_file, .least = options.least_weight}, part_of);
-  log(LogLevel::kInfo, "the compiled model is at {}", options.path.string());
+  WriteModel(*model.graph, metadata, options, part_of);
+  if (!options.write) log(LogLevel::kInfo, "the compiled model is at {}", options.path.string());
 }
 
 }  // namespace tessera

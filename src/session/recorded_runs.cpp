@@ -1,5 +1,7 @@
 #include "session/recorded_runs.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "runtime/plan/copy_kernel.h"
 
@@ -8,9 +10,9 @@ namespace {
 
 constexpr int kMostRuns = 8;  // providers run once or twice before they record, as memory settles
 
-/// Empty where some of them are not given: results get other memory each time then.
-std::vector<const void*> BuffersOf(const Session::State::Request& request) {
-  std::vector<const void*> buffers;
+/// False where some of them are not given: results get other memory each time then.
+bool TakeBuffers(const Session::State::Request& request, std::vector<const void*>& buffers) {
+  buffers.clear();
   const auto add = [&](const Value* value) {
     const Tensor* tensor = value == nullptr ? nullptr : value->tensor_if();
     if (tensor == nullptr || !tensor->defined()) return false;
@@ -18,12 +20,9 @@ std::vector<const void*> BuffersOf(const Session::State::Request& request) {
     return true;
   };
   for (const Value* input : request.inputs) {
-    if (input != nullptr && !add(input)) return {};
+    if (input != nullptr && !add(input)) return false;
   }
-  for (const Value& result : request.results) {
-    if (!add(&result)) return {};
-  }
-  return buffers;
+  return std::ranges::all_of(request.results, [&](const Value& result) { return add(&result); }) && !buffers.empty();
 }
 
 }  // namespace
@@ -43,15 +42,14 @@ void RequireRecordable(const Plan& plan, const SessionResources& resources, cons
 
 void RecordedRuns::Run(const Session::State::Request& request, int number, const std::function<void()>& once) {
   const std::lock_guard lock(mutex_);
-  const std::vector<const void*> buffers = number < 0 ? std::vector<const void*>() : BuffersOf(request);
-  if (buffers.empty()) return once();
+  if (number < 0 || !TakeBuffers(request, given_)) return once();
   if (provider_.HasRecorded(number)) {
     const auto recorded = buffers_.find(number);
-    if (recorded == buffers_.end() || recorded->second != buffers) return once();
+    if (recorded == buffers_.end() || recorded->second != given_) return once();
     return provider_.Replay(number);
   }
   for (int i = 0; i < kMostRuns && !provider_.HasRecorded(number); ++i) once();
-  if (provider_.HasRecorded(number)) buffers_.insert_or_assign(number, buffers);
+  if (provider_.HasRecorded(number)) buffers_.insert_or_assign(number, given_);
 }
 
 void RecordedRuns::Forget(int number) {

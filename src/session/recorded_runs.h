@@ -31,6 +31,7 @@ class RecordedRuns {
   ExecutionProvider& provider_;
   std::mutex mutex_;
   std::map<int, std::vector<const void*>> buffers_;  // of inputs and results of recorded runs
+  std::vector<const void*> given_;                   // of the run that comes, whose memory is kept
 };
 
 }  // namespace tessera

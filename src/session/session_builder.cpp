@@ -96,9 +96,11 @@ void SessionBuilder::WriteOptimizedModel() const {
     if (part == nullptr || !resources_.providers[static_cast<size_t>(part->provider)].of_program) return std::nullopt;
     return OpaquePart{&as_it_was, part->graph.get()};
   };
-  WriteModel(*model_.graph, model_.metadata, options_.optimized_model_path,
-             {.name = config_.optimized_weights_file, .least = static_cast<size_t>(config_.optimized_weights_least)},
-             part_of);
+  ModelOutput output;
+  output.path = options_.optimized_model_path;
+  output.weights_file = config_.optimized_weights_file;
+  output.least_weight = static_cast<size_t>(config_.optimized_weights_least);
+  WriteModel(*model_.graph, model_.metadata, output, part_of);
 }
 
 std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
@@ -236,7 +238,7 @@ void SessionBuilder::LoadAndOptimize() {
   {
     const ProfileScope scope(session_.profiler.get(), "claims of the model as written", "Load");
     FailedKernels none;
-    const bool context_nodes = !options_.compiled_model.path.empty();
+    const bool context_nodes = options_.compiled_model.wanted();
     session_.early = DrawEarlyClaims(*model_.graph, resources_, OptionsOfPartition(none), context_nodes, log_);
     WriteCompiledModel(model_, session_.early, resources_, options_.compiled_model, log_);
   }

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "model/gradient/rules.h"
+#include "ops/nn/conv.h"
+#include "ops/nn/conv_transpose.h"
+#include "ops/nn/pool.h"
 
 namespace tessera::gradient {
 namespace {
@@ -18,34 +21,25 @@ struct Windows {
   Term kernel;  // sizes, a list
   Term reach;   // (kernel - 1) * dilation + 1
   Term begin;   // how far the first window starts before the data, a list
+  Shape end;    // the padding after the data, where the attributes state it
 
   Windows(Step& step, Term data_in, Term grid_in, size_t spatial_in, Term kernel_in)
       : s(step), build(step.build), data(data_in), grid(grid_in), spatial(spatial_in), kernel(kernel_in) {
-    const std::vector<int64_t> ones(spatial, 1);
-    strides = List("strides", ones);
-    dilations = List("dilations", ones);
+    const WindowAttributes attributes(s.node());
+    const Window stated = attributes.Expand(Shape(spatial).dims(), Shape(spatial, 1).dims());
+    strides.assign(stated.strides.begin(), stated.strides.end());
+    dilations.assign(stated.dilations.begin(), stated.dilations.end());
     const Term one = build.Ints({1});
     reach = (kernel - one) * build.Ints(dilations) + one;
-    const auto auto_pad = s.attribute<std::string>("auto_pad", "NOTSET");
-    if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-      const Term zero = build.Ints({0});
-      const Term total = build.Call("Max", {Span() - Sizes(data), zero});
-      begin = (auto_pad == "SAME_UPPER" ? total : total + one) / build.Ints({2});
+    if (attributes.pads_to_same()) {
+      const Term total = build.Call("Max", {Span() - Sizes(data), build.Ints({0})});
+      begin = (attributes.auto_pad() == AutoPad::kSameUpper ? total : total + one) / build.Ints({2});
     } else {
-      std::vector<int64_t> pads = s.attribute<std::vector<int64_t>>("pads", {});
-      if (auto_pad == "VALID") pads.clear();
-      pads.resize(std::max<size_t>(pads.size(), spatial), 0);
-      pads.resize(spatial);
-      begin = build.Ints(pads);
+      begin = build.Ints(stated.begin.dims());
+      end = stated.end;
     }
   }
 
-  std::vector<int64_t> List(const char* name, std::vector<int64_t> fallback) const {
-    std::vector<int64_t> list = s.attribute<std::vector<int64_t>>(name, {});
-    if (list.empty()) list = std::move(fallback);
-    s.Expect(list.size() == spatial, "with a list for another number of dimensions");
-    return list;
-  }
   Term Sizes(Term x) const { return build.ShapeOf(x, 2, 2 + static_cast<int64_t>(spatial)); }
   /// How much data the grid's windows span.
   Term Span() const { return (Sizes(grid) - build.Ints({1})) * build.Ints(strides) + reach; }
@@ -108,13 +102,6 @@ size_t SpatialRank(const Step& s, Term x) {
   return rank - 2;
 }
 
-/// The list of a pool's kernel_shape.
-std::vector<int64_t> KernelShape(const Step& s, size_t spatial) {
-  auto kernel = s.attribute<std::vector<int64_t>>("kernel_shape", {});
-  s.Expect(kernel.size() == spatial, "whose kernel_shape does not fit");
-  return kernel;
-}
-
 std::vector<int64_t> SpatialAxes(size_t spatial) {
   std::vector<int64_t> axes;
   for (size_t i = 0; i < spatial; ++i) axes.push_back(static_cast<int64_t>(i) + 2);
@@ -126,7 +113,7 @@ std::vector<int64_t> SpatialAxes(size_t spatial) {
 void ConvRule(Step& s) {
   const Term x = s.x(0), weights = s.x(1);
   const size_t spatial = SpatialRank(s, weights);
-  const int64_t group = s.attribute<int64_t>("group", 1);
+  const int64_t group = ConvAttributes(s.node()).group;
   const Windows windows(s, x, s.y(), spatial, s.build.ShapeOf(weights, 2, static_cast<int64_t>(spatial) + 2));
   if (s.wants(0)) s.Give(0, windows.Spread(s.dy(), weights, group));
   if (s.wants(1)) s.Give(1, windows.Weights(x, s.dy(), group));
@@ -136,16 +123,16 @@ void ConvRule(Step& s) {
 void ConvTransposeRule(Step& s) {
   const Term x = s.x(0), weights = s.x(1);
   const size_t spatial = SpatialRank(s, weights);
-  const int64_t group = s.attribute<int64_t>("group", 1);
+  const ConvTransposeAttributes attributes(s.node());
+  const int64_t group = attributes.group;
   // Its output takes the place of a Conv's data and its input that of the grid.
   Windows windows(s, s.y(), x, spatial, s.build.ShapeOf(weights, 2, static_cast<int64_t>(spatial) + 2));
-  const auto auto_pad = s.attribute<std::string>("auto_pad", "NOTSET");
-  if (s.has_attribute("output_shape") || auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+  if (attributes.output_shape.rank() > 0 || attributes.window.pads_to_same()) {
     Term span = windows.Span();
-    if (s.has_attribute("output_padding")) span = span + s.build.Ints(windows.List("output_padding", {}));
+    if (attributes.output_padding.rank() > 0) span = span + s.build.Ints(attributes.output_padding.dims());
     const Term total = s.build.Call("Max", {span - windows.Sizes(s.y()), s.build.Ints({0})});
     const Term half = total / s.build.Ints({2});
-    windows.begin = auto_pad == "SAME_UPPER" ? half : total - half;
+    windows.begin = attributes.window.auto_pad() == AutoPad::kSameUpper ? half : total - half;
   }
   if (s.wants(0)) s.Give(0, windows.Gather(s.dy(), weights, group));
   if (s.wants(1)) s.Give(1, windows.Weights(s.dy(), x, group));
@@ -171,30 +158,29 @@ void MaxPoolRule(Step& s) {
 void AveragePoolRule(Step& s) {
   Builder& build = s.build;
   const size_t spatial = SpatialRank(s, s.x());
-  const std::vector<int64_t> kernel = KernelShape(s, spatial);
+  const PoolAttributes attributes(s.node());
+  const Shape& kernel = attributes.window.kernel();
+  s.Expect(kernel.rank() == spatial, "whose kernel_shape does not fit");
   // Every channel for itself, as images of one channel.
   const auto alone = [&](Term x, Term sizes) {
     const std::vector<Term> parts = {build.Ints({-1, 1}), sizes};
     return build.Reshape(x, build.CallAll("Concat", parts, 1, {Int("axis", 0)})[0]);
   };
-  Windows windows(s, s.x(), s.y(), spatial, build.Ints(kernel));
+  Windows windows(s, s.x(), s.y(), spatial, build.Ints(kernel.dims()));
   std::vector<int64_t> ones_shape = {1, 1};
   ones_shape.insert(ones_shape.end(), kernel.begin(), kernel.end());
   const Term weights = build.Filled(build.Ints(ones_shape), 1, s.dy().element);
   // How many elements each window counts: padding too where it says so, but never what lies beyond it.
   const std::vector<Term> one_image = {build.Ints({1, 1}), windows.Sizes(s.x())};
   Term counted = build.Filled(build.CallAll("Concat", one_image, 1, {Int("axis", 0)})[0], 1, s.dy().element);
-  if (s.attribute<int64_t>("count_include_pad", 0) != 0) {
-    auto pads = s.attribute<std::vector<int64_t>>("pads", {});
-    if (pads.size() != 2 * spatial || s.attribute<std::string>("auto_pad", "NOTSET") != "NOTSET")
-      pads.assign(2 * spatial, 0);
-    const Term before = build.Ints({pads.data(), spatial}), after = build.Ints({pads.data() + spatial, spatial});
-    const bool same = s.attribute<std::string>("auto_pad", "NOTSET").starts_with("SAME");
-    counted = same ? windows.Padded(counted, windows.begin, windows.Span() - windows.Sizes(s.x()) - windows.begin, 1)
-                   : windows.Padded(counted, before, after, 1);
-    if (!same) {
-      counted = windows.Padded(counted, build.Ints(std::vector<int64_t>(spatial, 0)),
-                               windows.Span() - windows.Sizes(s.x()) - before - after);
+  if (attributes.count_include_pad) {
+    const Term rest = windows.Span() - windows.Sizes(s.x()) - windows.begin;
+    if (attributes.window.pads_to_same()) {
+      counted = windows.Padded(counted, windows.begin, rest, 1);
+    } else {
+      const Term end = build.Ints(windows.end.dims());
+      counted = windows.Padded(counted, windows.begin, end, 1);
+      counted = windows.Padded(counted, build.Ints(Shape(spatial).dims()), rest - end);
     }
   } else {
     counted = windows.Seen(counted);
