@@ -23,11 +23,47 @@ def filled(package, bits: int, weights: np.ndarray, block: int, symmetric: bool)
     return [packed, scales, zeros]
 
 
-for bits in (4, 8):
-    for symmetric in (True, False):
-        for k, n, block in ((32, 8, 16), (64, 3, 32), (48, 5, 32), (128, 16, 128)):
-            weights = np.random.default_rng(k + n).normal(size=(k, n)).astype(np.float32)
-            pairs = zip(filled(genuine, bits, weights, block, symmetric), filled(own, bits, weights, block, symmetric))
-            for name, (expected, given) in zip(("codes", "scales", "zero points"), pairs):
-                case = f"{name} of {bits} bits, symmetric {symmetric}, {k} x {n} in blocks of {block}"
-                np.testing.assert_array_equal(given, expected, err_msg=case)
+def filled_for_dequantize(package, weights: np.ndarray, block: int, symmetric: bool) -> list[np.ndarray]:
+    k, n = weights.shape
+    blocks = -(-k // block)
+    packed = np.zeros((k * n + 1) // 2, np.uint8)
+    scales = np.zeros((blocks, n), np.float32)
+    zeros = np.zeros((blocks * n + 1) // 2, np.uint8)
+    signed = package.quantize_qdq_matmul_4bits(packed, weights, scales, zeros, block, n, k, symmetric)
+    return [packed, scales, zeros, np.array(signed)]
+
+
+def filled_bnb4(package, weights: np.ndarray, block: int, kind: int) -> list[np.ndarray]:
+    packed = np.full((weights.size + 1) // 2, 0xAA, np.uint8)
+    largest = np.ones(-(-weights.size // block), weights.dtype)
+    package.quantize_matmul_bnb4(packed, weights, largest, block, kind, *weights.shape)
+    return [packed, largest]
+
+
+def compare(expected: list[np.ndarray], given: list[np.ndarray], case: str) -> None:
+    for i, (theirs, ours) in enumerate(zip(expected, given)):
+        np.testing.assert_array_equal(ours, theirs, err_msg=f"array {i} of {case}")
+
+
+SIZES = ((32, 8, 16), (64, 3, 32), (48, 5, 32), (128, 16, 128))
+ODD_SIZES = ((17, 3, 32), (7, 13, 16))  # where ONNX Runtime fills a byte of MatMulNBits from beyond the weights
+
+for symmetric in (True, False):
+    for k, n, block in (*SIZES, *ODD_SIZES):
+        weights = np.random.default_rng(k + n).normal(size=(k, n)).astype(np.float32)
+        weights[0, 0], weights[1, 0] = -9, 9  # as far from zero
+        case = f"symmetric {symmetric}, {k} x {n} in blocks of {block}"
+        for bits in (8,) if k % 2 else (4, 8):
+            expected = filled(genuine, bits, weights, block, symmetric)
+            compare(expected, filled(own, bits, weights, block, symmetric), f"{bits} bits, {case}")
+        expected = filled_for_dequantize(genuine, weights, block, symmetric)
+        compare(expected, filled_for_dequantize(own, weights, block, symmetric), f"4 bits for DequantizeLinear, {case}")
+
+for kind in (0, 1):
+    for dtype in (np.float32, np.float16):
+        for n, k, block in (*SIZES, *ODD_SIZES, (64, 1000, 64)):
+            weights = np.random.default_rng(k + n).normal(size=(n, k)).astype(dtype)
+            weights[-1] = 0
+            weights.reshape(-1)[:4] = -0.0, 1e-3, -1e-3, 5
+            case = f"bnb4 of type {kind}, {n} x {k} {np.dtype(dtype)} in blocks of {block}"
+            compare(filled_bnb4(genuine, weights, block, kind), filled_bnb4(own, weights, block, kind), case)

@@ -1,4 +1,4 @@
-"""Weights of matrix products in 2, 4 or 8 bits, in the layout of MatMulNBits: what ONNX Runtime's quantization asks for.
+"""Weights of matrix products in few bits: what ONNX Runtime's quantization asks for.
 
 Each column of the weights [K, N] is cut into blocks of `block_size` rows with a scale each, and a zero point unless they
 are symmetric.
@@ -6,9 +6,7 @@ are symmetric.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
-
-from tessera import _core
+from typing import Any
 
 
 def quantize_matmul_2bits(packed: Any, weights: Any, scales: Any, zero_points: Any, *sizes: Any) -> None:
@@ -26,6 +24,19 @@ def quantize_matmul_8bits(packed: Any, weights: Any, scales: Any, zero_points: A
     _quantize(8, packed, weights, scales, zero_points, *sizes)
 
 
+def pack_fp4_weights_for_cuda_moe_gemm(q_weights: Any, n: int, k: int) -> Any:
+    """Weights of 4 bits in rows [N, K], two in a byte, as the bytes of columns [K, N]."""
+    import numpy as np
+
+    if n % 2 or k % 2:
+        raise ValueError(f"two weights share a byte: [{n}, {k}] is to be even")
+    packed = np.asarray(q_weights, np.uint8)
+    if packed.shape != (n, k // 2):
+        raise ValueError(f"weights of shape {packed.shape} are given, expected {(n, k // 2)}")
+    codes = np.stack([packed & 15, packed >> 4], axis=-1).reshape(n, k)
+    return _packed(np, codes.T, 4).reshape(-1)
+
+
 def _quantize(
     bits: int,
     packed: Any,
@@ -39,6 +50,15 @@ def _quantize(
 ) -> None:
     import numpy as np
 
+    codes, scale, zero = _blocks(np, bits, weights, block_size, n, k, symmetric)
+    packed.reshape(n, scale.shape[1], -1)[...] = _packed(np, codes, bits)
+    scales.reshape(scale.shape)[...] = scale
+    if not symmetric and zero_points is not None:
+        zero_points.reshape(n, -1)[...] = _packed(np, zero.astype(np.uint8), bits, fill=1 << (bits - 1))
+
+
+def _blocks(np: Any, bits: int, weights: Any, block_size: int, n: int, k: int, symmetric: bool) -> tuple[Any, Any, Any]:
+    """Codes [N, blocks, block_size], and scales and zero points [N, blocks]."""
     blocks = -(-k // block_size)
     padded = np.zeros((blocks * block_size, n), np.float32)
     padded[:k] = np.asarray(weights, np.float32).reshape(k, n)
@@ -52,15 +72,13 @@ def _quantize(
     codes = np.clip(_rounded(np, values * reciprocal[..., None] + zero[..., None]), 0, top).astype(np.uint8)
     if k % block_size:  # what the last block has beyond the weights
         codes[:, -1, k % block_size :] = 0
-    packed.reshape(n, blocks, -1)[...] = _packed(np, codes, bits)
-    scales.reshape(n, blocks)[...] = scale
-    if not symmetric and zero_points is not None:
-        zero_points.reshape(n, -1)[...] = _packed(np, zero.astype(np.uint8), bits, fill=1 << (bits - 1))
+    return codes, scale, zero
 
 
 def _symmetric(np: Any, values: Any, middle: int) -> tuple[Any, Any]:
     """The value that is the farthest from zero becomes the lowest code."""
-    farthest = np.take_along_axis(values, np.abs(values).argmax(axis=-1)[..., None], axis=-1)[..., 0]
+    low, high = values.min(axis=-1), values.max(axis=-1)
+    farthest = np.where(-low >= high, low, high)
     return farthest / np.float32(-middle), np.full(farthest.shape, middle, np.float32)
 
 
@@ -88,22 +106,89 @@ def _packed(np: Any, codes: Any, bits: int, fill: int = 0) -> Any:
     return np.bitwise_or.reduce(parts << shifts, axis=-1)
 
 
-def _refuse(name: str) -> NoReturn:
-    raise _core.NotImplemented(
-        f"[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : {name} is not in this build; quantize_matmul_4bits writes MatMulNBits"
-    )
+def quantize_qdq_matmul_2bits(packed: Any, weights: Any, scales: Any, zero_points: Any, *sizes: Any) -> bool:
+    """The same as tensors of DequantizeLinear have them; True where the codes are signed."""
+    return _quantize_qdq(2, packed, weights, scales, zero_points, *sizes)
 
 
-def quantize_matmul_bnb4(*args: Any) -> None:
-    """Not in this build."""
-    _refuse("quantize_matmul_bnb4")
+def quantize_qdq_matmul_4bits(packed: Any, weights: Any, scales: Any, zero_points: Any, *sizes: Any) -> bool:
+    """The same as tensors of DequantizeLinear have them; True where the codes are signed."""
+    return _quantize_qdq(4, packed, weights, scales, zero_points, *sizes)
 
 
-def quantize_qdq_matmul_2bits(*args: Any) -> None:
-    """Not in this build."""
-    _refuse("quantize_qdq_matmul_2bits")
+def _quantize_qdq(
+    bits: int,
+    packed: Any,
+    weights: Any,
+    scales: Any,
+    zero_points: Any,
+    block_size: int,
+    n: int,
+    k: int,
+    symmetric: bool,
+) -> bool:
+    """Fills `packed` [K, N] and `scales` and `zero_points` [blocks, N], codes one after another without gaps."""
+    import numpy as np
+
+    codes, scale, zero = _blocks(np, bits, weights, block_size, n, k, symmetric)
+    rows = codes.reshape(n, -1)[:, :k].T
+    if symmetric:
+        rows = rows ^ np.uint8(1 << (bits - 1))  # from codes around their middle to signed ones
+    packed.reshape(-1)[...] = _packed(np, rows.reshape(-1), bits)
+    scales.reshape(scale.shape[::-1])[...] = scale.T
+    if not symmetric and zero_points is not None:
+        zero_points.reshape(-1)[...] = _packed(np, zero.T.reshape(-1).astype(np.uint8), bits)
+    return symmetric
 
 
-def quantize_qdq_matmul_4bits(*args: Any) -> None:
-    """Not in this build."""
-    _refuse("quantize_qdq_matmul_4bits")
+# Codes of floats of 4 bits by their magnitude, and where each ends: halfway to the next, as bitsandbytes rounds that.
+_FP4_CODES = (0, 1, 6, 7, 4, 5, 2, 3)
+_FP4_ENDS = (0.00260417, 0.0859375, 0.20833333, 0.29166667, 0.4166667, 0.583333, 0.8333333)
+# What the codes of NF4 stand for, in order: quantiles of the normal distribution (arXiv:2305.14314, appendix E).
+_NF4 = (
+    -1.0,
+    -0.6961928009986877,
+    -0.5250730514526367,
+    -0.39491748809814453,
+    -0.28444138169288635,
+    -0.18477343022823334,
+    -0.09105003625154495,
+    0.0,
+    0.07958029955625534,
+    0.16093020141124725,
+    0.24611230194568634,
+    0.33791524171829224,
+    0.44070982933044434,
+    0.5626170039176941,
+    0.7229568362236023,
+    1.0,
+)
+
+
+def quantize_matmul_bnb4(packed: Any, weights: Any, absmax: Any, block_size: int, quant_type: int, n: int, k: int) -> None:
+    """Fills `packed` and `absmax` from `weights` [N, K], as MatMulBnb4 has them; quant_type 0: FP4, 1: NF4."""
+    import numpy as np
+
+    if block_size not in (16, 32, 64, 128, 256) or quant_type not in (0, 1):
+        raise RuntimeError(
+            f"blocks of {block_size} and type {quant_type} are asked for, expected 16 to 256 and FP4 (0) or NF4 (1)"
+        )
+    count = n * k
+    blocks = -(-count // block_size)
+    padded = np.zeros(blocks * block_size, np.float32)
+    padded[:count] = np.asarray(weights, np.float32).reshape(-1)
+    values = padded.reshape(blocks, block_size)
+    scale = np.abs(values).max(axis=1)
+    reciprocal = np.divide(1, scale, out=np.zeros_like(scale), where=scale != 0)
+    codes = _nearest_codes(np, values * reciprocal[:, None], quant_type).reshape(-1)[: count + count % 2]
+    packed.reshape(-1)[...] = _packed(np, codes.reshape(-1, 2)[:, ::-1].reshape(-1), 4)  # the first in the high bits
+    absmax.reshape(-1)[...] = scale
+
+
+def _nearest_codes(np: Any, values: Any, quant_type: int) -> Any:
+    """Of values from -1 to 1; halfway between two it is the lower one."""
+    if quant_type:
+        levels = np.array(_NF4, np.float64)
+        return np.searchsorted(((levels[1:] + levels[:-1]) / 2).astype(np.float32), values).astype(np.uint8)
+    magnitudes = np.array(_FP4_CODES, np.uint8)[np.searchsorted(np.array(_FP4_ENDS, np.float32), np.abs(values))]
+    return magnitudes | ((values < 0).astype(np.uint8) << 3)
