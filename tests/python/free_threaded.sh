@@ -31,4 +31,4 @@ cmake --build "$ENVIRONMENT/build" --target tessera_python_package -- --quiet
 cd tests/python
 # Off whatever is imported: onnx, which only writes the models here, does not say that it needs no lock.
 PYTHON_GIL=0 PYTHONPATH="$ENVIRONMENT/build/python" "$ENVIRONMENT/venv/bin/python" -m pytest -q -p no:cacheprovider \
-  -o faulthandler_timeout=600 test_threads.py test_arguments.py test_memory.py test_session.py test_answers.py
+  -o faulthandler_timeout=600 test_threads.py test_arguments.py test_memory.py test_session.py test_answers.py test_compiler.py test_adapters.py

@@ -256,11 +256,14 @@ def test_optimized_model(tmp_path) -> None:
 
 
 def test_left_out_parts_say_so() -> None:
-    with pytest.raises(ort.NotImplemented, match="not in this build"):
-        ort.ModelCompiler(ort.SessionOptions(), "m.onnx")
     device = ort.OrtDevice.make("cpu", 0)
-    with pytest.raises(ort.NotImplemented, match="coordinates"):
-        ort.SparseTensor.sparse_csr_from_numpy([1], FOUR, FOUR, FOUR, device)
+    sparse = ort.SparseTensor.sparse_coo_from_numpy([4], FOUR[:1], np.array([1]), device)
+    with pytest.raises(RuntimeError, match="CUDA is not in this build"):
+        sparse.to_cuda(ort.OrtDevice.make("cuda", 0))
+    with pytest.raises(RuntimeError, match="processor's memory"):
+        ort.SparseTensor.sparse_coo_from_numpy([4], FOUR[:1], np.array([1]), ort.OrtDevice.make("cuda", 0))
+    with pytest.raises(RuntimeError, match="bind the output to the device"):
+        ort.InferenceSession(models.identity()).create_ortvalue_from_shape_and_type([2], np.float32, "cuda")
 
 
 def test_missing_custom_op_library() -> None:

@@ -2,15 +2,35 @@
 
 // Devices and memories as Python programs name them.
 
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "bindings/c/memory_info.h"
 #include "bindings/python/options.h"
 #include "tessera/memory.h"
 
 namespace tessera::python {
 
 class PySession;
+
+/// Descriptions that the library owns, which live as long as their provider.
+template <class T>
+struct Borrowed {
+  const T* described;
+};
+using EpDevice = Borrowed<OrtEpDevice>;
+using HardwareDevice = Borrowed<OrtHardwareDevice>;
+
+/// OrtMemoryInfo, which Python programs own.
+struct NamedMemory {
+  OrtMemoryInfo info;
+};
+
+/// OrtSyncStream: work of a device, in its order.
+struct DeviceStream {
+  std::shared_ptr<OrtSyncStream> stream;
+};
 
 /// Kind, memory, vendor and number of a device.
 struct Device {

@@ -7,7 +7,6 @@
 #include <array>
 
 #include "bindings/c/devices.h"
-#include "bindings/c/memory_info.h"
 #include "bindings/python/device.h"
 #include "bindings/python/enums.h"
 #include "bindings/python/runtime.h"
@@ -44,18 +43,6 @@ Texts TextsIn(const OrtKeyValuePairs* pairs) {
   return texts;
 }
 
-/// Descriptions that the library owns, which live as long as their provider.
-template <class T>
-struct Borrowed {
-  const T* described;
-};
-using EpDevice = Borrowed<OrtEpDevice>;
-using HardwareDevice = Borrowed<OrtHardwareDevice>;
-
-struct OwnedMemoryInfo {
-  OrtMemoryInfo info;
-};
-
 nb::list EpDevices() {
   const OrtEpDevice* const* devices = nullptr;
   size_t count = 0;
@@ -88,7 +75,7 @@ std::vector<const T*> Asked(Lister<T> lister, const PySession& session, size_t c
 
 nb::list MemoriesIn(const std::vector<const OrtMemoryInfo*>& all) {
   nb::list list;
-  for (const OrtMemoryInfo* info : all) list.append(nb::cast(OwnedMemoryInfo{*info}));
+  for (const OrtMemoryInfo* info : all) list.append(nb::cast(NamedMemory{*info}));
   return list;
 }
 
@@ -116,12 +103,29 @@ OrtStatus* Choose(const OrtEpDevice** devices, size_t device_count, const OrtKey
   }
 }
 
-OwnedMemoryInfo MakeMemoryInfo(const std::string& name, OrtAllocatorType type, int id, OrtMemType kind) {
-  OrtMemoryInfo* made = nullptr;
-  Check(Api().CreateMemoryInfo(name.c_str(), type, id, kind, &made));
-  const OwnedMemoryInfo owned{*made};
+NamedMemory Taken(OrtMemoryInfo* made) {
+  const NamedMemory owned{*made};
   Api().ReleaseMemoryInfo(made);
   return owned;
+}
+
+NamedMemory MakeMemoryInfo(const std::string& name, OrtAllocatorType type, int id, OrtMemType kind) {
+  OrtMemoryInfo* made = nullptr;
+  Check(Api().CreateMemoryInfo(name.c_str(), type, id, kind, &made));
+  return Taken(made);
+}
+
+NamedMemory MakeMemoryInfoOf(const std::string& name, OrtMemoryInfoDeviceType device, uint32_t vendor, int32_t id,
+                             OrtDeviceMemoryType kind, size_t alignment, OrtAllocatorType type) {
+  OrtMemoryInfo* made = nullptr;
+  Check(Api().CreateMemoryInfo_V2(name.c_str(), device, vendor, id, kind, alignment, type, &made));
+  return Taken(made);
+}
+
+DeviceStream MakeStream(const EpDevice& device) {
+  OrtSyncStream* made = nullptr;
+  CheckCall(Api().CreateSyncStreamForEpDevice(device.described, nullptr, &made));
+  return {std::shared_ptr<OrtSyncStream>(made, Api().ReleaseSyncStream)};
 }
 
 void BindDevice(nb::module_& module) {
@@ -153,16 +157,19 @@ void BindDevice(nb::module_& module) {
 }
 
 void BindMemoryInfo(nb::module_& module) {
-  auto info = nb::class_<OwnedMemoryInfo>(module, "OrtMemoryInfo", "Names a memory.");
-  info.def("__init__", [](OwnedMemoryInfo* self, const std::string& name, OrtAllocatorType type, int id, OrtMemType kind) {
-    new (self) OwnedMemoryInfo(MakeMemoryInfo(name, type, id, kind));
+  auto info = nb::class_<NamedMemory>(module, "OrtMemoryInfo", "Names a memory.");
+  info.def("__init__", [](NamedMemory* self, const std::string& name, OrtAllocatorType type, int id, OrtMemType kind) {
+    new (self) NamedMemory(MakeMemoryInfo(name, type, id, kind));
   });
-  info.def_prop_ro("name", [](const OwnedMemoryInfo& self) { return self.info.name; });
-  info.def_prop_ro("device_id", [](const OwnedMemoryInfo& self) { return self.info.id; });
-  info.def_prop_ro("mem_type", [](const OwnedMemoryInfo& self) { return self.info.mem_type; });
-  info.def_prop_ro("allocator_type", [](const OwnedMemoryInfo& self) { return self.info.allocator; });
-  info.def_prop_ro("device_mem_type", [](const OwnedMemoryInfo& self) { return self.info.kind; });
-  info.def_prop_ro("device_vendor_id", [](const OwnedMemoryInfo& self) { return self.info.vendor; });
+  info.def_static("create_v2", &MakeMemoryInfoOf, nb::arg("name"), nb::arg("device_type"), nb::arg("vendor_id"),
+                  nb::arg("device_id"), nb::arg("mem_type"), nb::arg("alignment"), nb::arg("allocator_type"),
+                  "Names a memory by its device's kind, vendor and number.");
+  info.def_prop_ro("name", [](const NamedMemory& self) { return self.info.name; });
+  info.def_prop_ro("device_id", [](const NamedMemory& self) { return self.info.id; });
+  info.def_prop_ro("mem_type", [](const NamedMemory& self) { return self.info.mem_type; });
+  info.def_prop_ro("allocator_type", [](const NamedMemory& self) { return self.info.allocator; });
+  info.def_prop_ro("device_mem_type", [](const NamedMemory& self) { return self.info.kind; });
+  info.def_prop_ro("device_vendor_id", [](const NamedMemory& self) { return self.info.vendor; });
 }
 
 void BindOffered(nb::module_& module) {
@@ -176,6 +183,12 @@ void BindOffered(nb::module_& module) {
   hardware.def_prop_ro("metadata",
                        [](const HardwareDevice& self) { return TextsIn(Api().HardwareDevice_Metadata(self.described)); });
 
+  nb::class_<DeviceStream> stream(module, "OrtSyncStream", "Work of a device, in its order.");
+  stream.def(
+      "get_handle",
+      [](const DeviceStream& self) { return reinterpret_cast<uintptr_t>(Api().SyncStream_GetHandle(self.stream.get())); },
+      "The address of the device's own object.");
+
   auto offered = nb::class_<EpDevice>(module, "OrtEpDevice", "A provider on a device that it can use.");
   offered.def_prop_ro("ep_name", [](const EpDevice& self) { return Api().EpDevice_EpName(self.described); });
   offered.def_prop_ro("ep_vendor", [](const EpDevice& self) { return Api().EpDevice_EpVendor(self.described); });
@@ -185,8 +198,9 @@ void BindOffered(nb::module_& module) {
   offered.def_prop_ro("device", [](const EpDevice& self) { return HardwareDevice{Api().EpDevice_Device(self.described)}; });
   offered.def("memory_info", [](const EpDevice& self, OrtDeviceMemoryType kind) -> nb::object {
     const OrtMemoryInfo* info = Api().EpDevice_MemoryInfo(self.described, kind);
-    return info == nullptr ? nb::none() : nb::cast(OwnedMemoryInfo{*info});
+    return info == nullptr ? nb::none() : nb::cast(NamedMemory{*info});
   });
+  offered.def("create_sync_stream", &MakeStream, "A stream of the device; RuntimeError where the provider has none.");
   offered.def_prop_ro("_address", [](const EpDevice& self) { return reinterpret_cast<uintptr_t>(self.described); });
 }
 
@@ -214,7 +228,8 @@ MemoryInfo MemoryOf(const Device& device) {
 
 void SetSelectionDelegate(PySessionOptions& options, nb::object delegate) {
   if (!delegate.is_none() && PyCallable_Check(delegate.ptr()) == 0) throw nb::type_error("expected a function, or None");
-  options.selection_delegate = delegate.is_none() ? nullptr : std::make_shared<const Held>(std::move(delegate));
+  HeldFunction held = delegate.is_none() ? nullptr : std::make_shared<const Held>(std::move(delegate));
+  options.selection_delegate.swap(held);  // what was there ends last: it may end in any code of Python's
   void* state = const_cast<Held*>(options.selection_delegate.get());  // which Choose only reads
   Check(
       Api().SessionOptionsSetEpSelectionPolicyDelegate(options.options.get(), state == nullptr ? nullptr : &Choose, state));

@@ -63,20 +63,49 @@ void BindMemoryEnums(nb::module_& module) {
       .value("ORT_SPARSE_BLOCK_SPARSE", ORT_SPARSE_BLOCK_SPARSE);
 }
 
+void BindCompilationEnums(nb::module_& module) {
+  nb::enum_<::OrtCompileApiFlags>(module, "OrtCompileApiFlags", nb::is_arithmetic())
+      .value("NONE", OrtCompileApiFlags_NONE)
+      .value("ERROR_IF_NO_NODES_COMPILED", OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED)
+      .value("ERROR_IF_OUTPUT_FILE_EXISTS", OrtCompileApiFlags_ERROR_IF_OUTPUT_FILE_EXISTS);
+  nb::enum_<OrtCompiledModelCompatibility>(module, "OrtCompiledModelCompatibility")
+      .value("EP_NOT_APPLICABLE", OrtCompiledModelCompatibility_EP_NOT_APPLICABLE)
+      .value("EP_SUPPORTED_OPTIMAL", OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL)
+      .value("EP_SUPPORTED_PREFER_RECOMPILATION", OrtCompiledModelCompatibility_EP_SUPPORTED_PREFER_RECOMPILATION)
+      .value("EP_UNSUPPORTED", OrtCompiledModelCompatibility_EP_UNSUPPORTED);
+  nb::enum_<OrtDeviceEpIncompatibilityReason>(module, "OrtDeviceEpIncompatibilityReason", nb::is_arithmetic())
+      .value("NONE", OrtDeviceEpIncompatibility_NONE)
+      .value("DRIVER_INCOMPATIBLE", OrtDeviceEpIncompatibility_DRIVER_INCOMPATIBLE)
+      .value("DEVICE_INCOMPATIBLE", OrtDeviceEpIncompatibility_DEVICE_INCOMPATIBLE)
+      .value("MISSING_DEPENDENCY", OrtDeviceEpIncompatibility_MISSING_DEPENDENCY)
+      .value("UNKNOWN", OrtDeviceEpIncompatibility_UNKNOWN);
+  nb::enum_<ArenaExtendStrategy>(module, "ArenaExtendStrategy")
+      .value("kNextPowerOfTwo", ArenaExtendStrategy::kNextPowerOfTwo)
+      .value("kSameAsRequested", ArenaExtendStrategy::kSameAsRequested);
+}
+
 }  // namespace
 
 void BindEnums(nb::module_& module) {
   BindSessionEnums(module);
   BindMemoryEnums(module);
+  BindCompilationEnums(module);
   // Numbers where programs ask for one, as those of ONNX Runtime are.
   const nb::object to_number =
       nb::cpp_function([](nb::handle self) { return nb::int_(self.attr("value")); }, nb::is_method());
+  const nb::object base = nb::module_::import_("enum").attr("Enum");
   for (const char* name :
        {"GraphOptimizationLevel", "ExecutionMode", "ExecutionOrder", "OrtExecutionProviderDevicePolicy", "OrtAllocatorType",
-        "OrtMemType", "OrtDeviceMemoryType", "OrtHardwareDeviceType", "OrtMemoryInfoDeviceType", "OrtSparseFormat"}) {
+        "OrtMemType", "OrtDeviceMemoryType", "OrtHardwareDeviceType", "OrtMemoryInfoDeviceType", "OrtSparseFormat",
+        "OrtCompiledModelCompatibility", "ArenaExtendStrategy"}) {
     module.attr(name).attr("__int__") = to_number;
     module.attr(name).attr("__index__") = to_number;
-    module.attr(name).attr("__repr__") = nb::module_::import_("enum").attr("Enum").attr("__repr__");
+    module.attr(name).attr("__repr__") = base.attr("__repr__");
+  }
+  // Flags are numbers already, and are to look as those that are none.
+  for (const char* name : {"OrtCompileApiFlags", "OrtDeviceEpIncompatibilityReason"}) {
+    module.attr(name).attr("__repr__") = base.attr("__repr__");
+    module.attr(name).attr("__str__") = base.attr("__str__");
   }
 }
 

@@ -30,6 +30,19 @@ inline std::shared_ptr<void> Owner(nb::object object) {
           }};
 }
 
+/// The memory of bytes, arrays and the like, which stays where it is as long as anybody has the buffer.
+inline std::shared_ptr<Py_buffer> BufferOf(nb::handle object) {
+  auto buffer = std::make_unique<Py_buffer>();
+  if (PyObject_GetBuffer(object.ptr(), buffer.get(), PyBUF_SIMPLE) != 0) nb::raise_python_error();
+  return {buffer.release(), [](Py_buffer* held) {
+            const std::unique_ptr<Py_buffer> owned(held);
+            if (!InterpreterRuns()) return;  // the process ends
+            const PyGILState_STATE state = PyGILState_Ensure();
+            PyBuffer_Release(held);
+            PyGILState_Release(state);
+          }};
+}
+
 /// A class whose methods and properties exclude each other for one object where the interpreter has no lock of its own.
 /// Where it has one, that does it.
 template <class T>
@@ -93,5 +106,34 @@ class Held {
  private:
   std::shared_ptr<void> owner_;
 };
+
+/// A function that one object of the interpreter's holds; whoever else does makes a Held of their own.
+using HeldFunction = std::shared_ptr<const Held>;
+
+inline HeldFunction HeldAgain(const HeldFunction& function) {
+  return function == nullptr ? nullptr : std::make_shared<const Held>(nb::borrow(function->get()));
+}
+
+/// Lets the interpreter find cycles through what objects of class T hold: functions refer to nearly everything. T has
+/// Visit, which shows each object that it holds once, and Forget, which lets go of them.
+template <class T>
+struct Collected {
+  static int Traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    return nb::inst_ready(self) ? nb::inst_ptr<T>(self)->Visit(visit, arg) : 0;
+  }
+  static int Clear(PyObject* self) {
+    if (nb::inst_ready(self)) nb::inst_ptr<T>(self)->Forget();
+    return 0;
+  }
+  static inline const PyType_Slot kSlots[] = {
+      {Py_tp_traverse, reinterpret_cast<void*>(&Traverse)}, {Py_tp_clear, reinterpret_cast<void*>(&Clear)}, {0, nullptr}};
+};
+
+/// For Visit: what others hold as well, as a load that is under way does, is alive.
+inline int Show(const HeldFunction& function, visitproc visit, void* arg) {
+  if (function != nullptr && function.use_count() == 1) Py_VISIT(function->get().ptr());
+  return 0;
+}
 
 }  // namespace tessera::python

@@ -13,4 +13,8 @@ NB_MODULE(_core, module) {
   BindOptions(module);
   BindSessions(module);
   BindIoBinding(module);
+  BindContexts(module);
+  BindCompiler(module);
+  BindArenas(module);
+  BindCompatibility(module);
 }

@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
+
 #include "bindings/python/arrays.h"
 #include "bindings/python/device.h"
 
@@ -12,15 +14,6 @@ namespace {
 
 using Owned = std::unique_ptr<OrtSessionOptions, void (*)(OrtSessionOptions*)>;
 using Options = Locked<PySessionOptions>;
-
-/// Programs set switches to numbers and None, too. What only is empty or not, as texts and lists, is none.
-bool Truth(nb::handle value) {
-  const PyNumberMethods* number = Py_TYPE(value.ptr())->tp_as_number;
-  if (number == nullptr || number->nb_bool == nullptr) throw nb::type_error("expected True or False");
-  const int truth = PyObject_IsTrue(value.ptr());
-  if (truth < 0) nb::raise_python_error();
-  return truth != 0;
-}
 
 Owned NewOptions() {
   OrtSessionOptions* made = nullptr;
@@ -89,19 +82,6 @@ void AddExternal(PySessionOptions& self, const std::vector<std::string>& names, 
   Check(Api().AddExternalInitializers(self.options.get(), keys.data(), given.data(), given.size()));
 }
 
-/// The memory of bytes, arrays and the like, which stays where it is as long as anybody has the buffer.
-std::shared_ptr<Py_buffer> BufferOf(nb::handle object) {
-  auto buffer = std::make_unique<Py_buffer>();
-  if (PyObject_GetBuffer(object.ptr(), buffer.get(), PyBUF_SIMPLE) != 0) nb::raise_python_error();
-  return {buffer.release(), [](Py_buffer* held) {
-            const std::unique_ptr<Py_buffer> owned(held);
-            if (!InterpreterRuns()) return;  // the process ends
-            const PyGILState_STATE state = PyGILState_Ensure();
-            PyBuffer_Release(held);
-            PyGILState_Release(state);
-          }};
-}
-
 void AddFiles(PySessionOptions& self, const std::vector<std::string>& names, const nb::sequence& buffers,
               const std::vector<size_t>& lengths) {
   if (names.size() != nb::len(buffers) || names.size() != lengths.size())
@@ -120,6 +100,19 @@ void AddFiles(PySessionOptions& self, const std::vector<std::string>& names, con
   Check(Api().AddExternalInitializersFromFilesInMemory(self.options.get(), keys.data(), bytes.data(), lengths.data(),
                                                        names.size()));
   for (size_t i = 0; i < names.size(); ++i) self.files.emplace_back(names[i], held[i]);
+}
+
+void SetContextSource(PySessionOptions& self, nb::object function, size_t most) {
+  if (function.is_none()) throw std::runtime_error("there is no function: clear_ep_context_data_read_func() forgets one");
+  if (PyCallable_Check(function.ptr()) == 0) throw nb::type_error("expected a function");
+  if (most == 0 || most == std::numeric_limits<size_t>::max())
+    throw std::runtime_error("the most bytes that the function may give are " + std::to_string(most));
+  self.context_source = {std::make_shared<const Held>(std::move(function)), most};
+}
+
+nb::object ContextSourceOf(const PySessionOptions& self) {
+  const auto& [function, most] = self.context_source;
+  return function == nullptr ? nb::none() : nb::object(nb::make_tuple(function->get(), most));
 }
 
 void BindThreads(Options& options) {
@@ -242,6 +235,13 @@ void BindProviders(Options& options) {
       "named. The metadata are empty: it is asked before the model is read.");
   options.def("_selection_delegate", &SelectionDelegate);
   options.def(
+      "set_ep_context_data_read_func", &SetContextSource, nb::arg("read_func").none(), nb::arg("max_data_size"),
+      "A function (name, buffer) that has what a provider stored outside of a model: it calls buffer.allocate(size), "
+      "size being max_data_size at the most, and buffer.write(data, offset), on any thread.");
+  options.def(
+      "clear_ep_context_data_read_func", [](PySessionOptions& self) { self.context_source = {}; },
+      "Providers read the files beside the model again.");
+  options.def(
       "has_providers",
       [](const PySessionOptions& self) {
         return !self.options->core.providers.empty() || self.selection_delegate != nullptr ||
@@ -277,11 +277,12 @@ nb::dict StateOf(const PySessionOptions& self) {
   state["files"] = files;
   state["custom_op_libraries"] = self.custom_op_libraries;
   state["selection_delegate"] = SelectionDelegate(self);
+  state["context_source"] = ContextSourceOf(self);
   return state;
 }
 
 void BindSessionOptions(nb::module_& module) {
-  Options options(module, "SessionOptions", "How a session is made.");
+  Options options(module, "SessionOptions", "How a session is made.", nb::type_slots(Collected<PySessionOptions>::kSlots));
   options.def(nb::init<>());
   options.def("_copy", [](const PySessionOptions& self) { return PySessionOptions(self); });
   options.def("_state", &StateOf);
@@ -358,6 +359,14 @@ void BindRunOptions(nb::module_& module) {
 
 }  // namespace
 
+bool Truth(nb::handle value) {
+  const PyNumberMethods* number = Py_TYPE(value.ptr())->tp_as_number;
+  if (number == nullptr || number->nb_bool == nullptr) throw nb::type_error("expected True or False");
+  const int truth = PyObject_IsTrue(value.ptr());
+  if (truth < 0) nb::raise_python_error();
+  return truth != 0;
+}
+
 PySessionOptions::PySessionOptions() : options(NewOptions()) {}
 
 PySessionOptions::PySessionOptions(const PySessionOptions& other)
@@ -369,9 +378,21 @@ PySessionOptions::PySessionOptions(const PySessionOptions& other)
       deterministic(other.deterministic),
       execution_order(other.execution_order),
       custom_op_libraries(other.custom_op_libraries),
-      selection_delegate(other.selection_delegate),
+      context_source{HeldAgain(other.context_source.function), other.context_source.most},
       initializers(other.initializers),
-      files(other.files) {}
+      files(other.files) {
+  if (other.selection_delegate != nullptr) SetSelectionDelegate(*this, nb::borrow(other.selection_delegate->get()));
+}
+
+int PySessionOptions::Visit(visitproc visit, void* arg) const {
+  const int shown = Show(selection_delegate, visit, arg);
+  return shown != 0 ? shown : Show(context_source.function, visit, arg);
+}
+
+void PySessionOptions::Forget() {
+  context_source = {};
+  if (selection_delegate != nullptr) SetSelectionDelegate(*this, nb::none());
+}
 
 Owned PySessionOptions::ForSession() const {
   Owned copy = CopyOf(*options);

@@ -51,5 +51,9 @@ void BindSparse(nb::module_& module);
 void BindOptions(nb::module_& module);
 void BindSessions(nb::module_& module);
 void BindIoBinding(nb::module_& module);
+void BindContexts(nb::module_& module);
+void BindCompiler(nb::module_& module);
+void BindArenas(nb::module_& module);
+void BindCompatibility(nb::module_& module);
 
 }  // namespace tessera::python

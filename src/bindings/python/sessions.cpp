@@ -29,21 +29,16 @@ void AppendProvider(OrtSessionOptions& options, const std::string& name, const n
   Check(Api().SessionOptionsAppendExecutionProvider(&options, name.c_str(), keys.data(), values.data(), keys.size()));
 }
 
-OrtSession* Load(const OrtSessionOptions& options, nb::handle model, bool from_file) {
+OrtStatus* Load(const OrtSessionOptions& options, nb::handle model, bool from_file, OrtSession*& made) {
   OrtEnv& env = Env();
-  OrtSession* made = nullptr;
-  OrtStatus* status = nullptr;
   if (from_file) {
     const auto path = nb::cast<std::string>(model);
     const nb::gil_scoped_release unlocked;
-    status = Api().CreateSession(&env, path.c_str(), &options, &made);
-  } else {
-    const auto bytes = nb::cast<nb::bytes>(model);
-    const nb::gil_scoped_release unlocked;
-    status = Api().CreateSessionFromArray(&env, bytes.c_str(), bytes.size(), &options, &made);
+    return Api().CreateSession(&env, path.c_str(), &options, &made);
   }
-  Check(status);
-  return made;
+  const auto bytes = nb::cast<nb::bytes>(model);
+  const nb::gil_scoped_release unlocked;
+  return Api().CreateSessionFromArray(&env, bytes.c_str(), bytes.size(), &options, &made);
 }
 
 nb::dict ProviderOptionsOf(const PySession& self) {
@@ -89,6 +84,15 @@ void SetDynamicOptions(const PySession& self, const nb::dict& options) {
     values.push_back(texts[i + 1].c_str());
   }
   Check(Api().SetEpDynamicOptions(self.loaded()->session, keys.data(), values.data(), keys.size()));
+}
+
+HeldValue CreateValue(const PySession&, const std::vector<int64_t>& shape, nb::handle type, const Device& device) {
+  if (device.type != 0) throw std::runtime_error("memory of devices is bound, not made: bind the output to the device");
+  return HeldValue(Tensor(ElementTypeFrom(type), Shape(shape)));
+}
+
+void ReleaseCapturedGraph(const PySession& self, int number) {
+  CheckCall(Api().SessionReleaseCapturedGraph(self.loaded()->session, number));
 }
 
 void BindRuns(nb::class_<PySession>& session) {
@@ -170,6 +174,13 @@ std::shared_ptr<Loaded> PySession::loaded() const {
   return loaded_;
 }
 
+int PySession::Visit(visitproc visit, void* arg) const {
+  if (const int shown = options_.Visit(visit, arg); shown != 0) return shown;
+  const std::lock_guard lock(mutex_);
+  if (loaded_ == nullptr || loaded_.use_count() > 1) return 0;
+  return Show(loaded_->callbacks->read.function, visit, arg);
+}
+
 void PySession::Initialize(const std::vector<std::string>& providers, const nb::list& provider_options,
                            const std::vector<std::string>& disabled_optimizers) {
   auto given = options_.ForSession();
@@ -181,7 +192,15 @@ void PySession::Initialize(const std::vector<std::string>& providers, const nb::
   if (!disabled.empty())
     Check(Api().AddSessionConfigEntry(given.get(), "optimization.disable_specified_optimizers", disabled.c_str()));
   if (!from_file_) given->model_owner = Owner(model_);
-  auto made = Loaded::Make(Load(*given, model_, from_file_));
+  auto callbacks = std::make_shared<Callbacks>();
+  callbacks->read = {HeldAgain(options_.context_source.function), options_.context_source.most};
+  callbacks->ReadBy(*given);
+  OrtSession* session = nullptr;
+  OrtStatus* status = Load(*given, model_, from_file_, session);
+  function_failed_ = status != nullptr && callbacks->thrown.any();
+  callbacks->thrown.Check(status);
+  auto made = Loaded::Make(session);
+  made->callbacks = std::move(callbacks);
   made->providers = given->core.providers;
   made->initializers = options_.initializers;
   made->files = options_.files;
@@ -190,7 +209,8 @@ void PySession::Initialize(const std::vector<std::string>& providers, const nb::
 }
 
 void BindSessions(nb::module_& module) {
-  nb::class_<PySession> session(module, "InferenceSession", "A loaded model.");
+  nb::class_<PySession> session(module, "InferenceSession", "A loaded model.",
+                                nb::type_slots(Collected<PySession>::kSlots));
   session.def(nb::init<const PySessionOptions&, nb::object, bool, bool>(), nb::arg("session_options").lock(),
               nb::arg("model"), nb::arg("from_file"), nb::arg("read_config") = false);
   session.def("initialize_session", &PySession::Initialize, nb::arg("providers") = nb::list(),
@@ -203,11 +223,15 @@ void BindSessions(nb::module_& module) {
       "Names of the active providers, best first.");
   session.def("get_provider_options", &ProviderOptionsOf, "Options of each active provider.");
   session.def("set_ep_dynamic_options", &SetDynamicOptions, nb::arg("options"));
+  session.def("_function_failed", &PySession::function_failed);
   session.def("_options", [](const PySession& self) { return PySessionOptions(self.options()); });
-  session.def("create_ortvalue_from_shape_and_onnx_type",
-              [](const PySession&, const std::vector<int64_t>& shape, int type, nb::handle) {
-                return HeldValue(Tensor(static_cast<ElementType>(type), Shape(shape)));
-              });
+  session.def_prop_ro("session_options", [](const PySession& self) { return PySessionOptions(self.options()); });
+  for (const char* name : {"create_ortvalue_from_shape_and_onnx_type", "_create_value"})
+    session.def(name, &CreateValue, nb::arg("shape"), nb::arg("element_type"), nb::arg("device"));
+  session.def("release_captured_graph", &ReleaseCapturedGraph, nb::arg("graph_annotation_id") = 0,
+              "Forgets what a provider has recorded of runs with this number.");
+  session.def("is_webgpu_graph_capture_enabled", [](const PySession&) { return false; });
+  session.def("webgpu_context_id", [](const PySession&) { return -1; });
   BindMetadata(module);
   BindReports(session);
   BindSessionDevices(session);

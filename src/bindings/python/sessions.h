@@ -45,6 +45,7 @@ struct Loaded {
   /// What the session looks at and does not own.
   std::vector<std::pair<std::string, HeldValue>> initializers;
   std::vector<std::pair<std::string, std::shared_ptr<Py_buffer>>> files;
+  std::shared_ptr<Callbacks> callbacks;
 };
 
 /// Made in two steps, as programs of the C extension's own interface do: the constructor keeps what is needed, and
@@ -58,6 +59,11 @@ class PySession {
   /// Throws where it was not initialized.
   std::shared_ptr<Loaded> loaded() const;
   const PySessionOptions& options() const noexcept { return options_; }
+  /// For the interpreter's search for cycles.
+  int Visit(visitproc visit, void* arg) const;
+  void Forget() { options_.Forget(); }
+  /// Whether the last load failed for a function of the program's.
+  bool function_failed() const noexcept { return function_failed_; }
 
   nb::list Run(nb::handle output_names, nb::handle feed, nb::handle run_options) const;
   void RunAsync(nb::handle output_names, nb::handle feed, nb::object callback, nb::object user_data,
@@ -74,6 +80,7 @@ class PySession {
   const bool from_file_;
   mutable std::mutex mutex_;  // of the pointer only
   std::shared_ptr<Loaded> loaded_;
+  std::atomic<bool> function_failed_ = false;
 };
 
 /// NodeArg, ModelMetadata and the reports.

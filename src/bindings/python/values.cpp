@@ -6,7 +6,9 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "bindings/python/arrays.h"
 #include "bindings/python/device.h"
@@ -35,8 +37,30 @@ HeldValue FromNumpy(nb::object array, nb::handle device, int id, int vendor) {
   return HeldValue(Take(array, TypeInfo::OfTensor(ElementType::kUndefined)));
 }
 
+/// A tensor in memory that the environment has an allocator for: a provider's of a library, or the processor's.
+HeldValue FromMemory(const std::vector<int64_t>& shape, nb::handle type, const NamedMemory& memory) {
+  const ElementType element = ElementTypeFrom(type);
+  if (memory.info.device == OrtMemoryInfoDeviceType_CPU) return HeldValue(Tensor(element, Shape(shape)));
+  OrtAllocator* allocator = nullptr;
+  CheckCall(Api().GetSharedAllocator(&Env(), &memory.info, &allocator));
+  if (allocator == nullptr)
+    throw std::runtime_error("nobody shares an allocator for " + std::string(memory.info.name) + " memory");
+  OrtValue* made = nullptr;
+  CheckCall(Api().CreateTensorAsOrtValue(allocator, shape.data(), shape.size(),
+                                         static_cast<ONNXTensorElementDataType>(element), &made));
+  HeldValue held(std::move(static_cast<Value&>(*made)));
+  Api().ReleaseValue(made);
+  return held;
+}
+
+/// `memory_info`: in place of the device, or None.
 HeldValue FromShape(const std::vector<int64_t>& shape, nb::handle type, nb::handle device, int id, int vendor,
-                    nb::handle /*memory_info*/) {
+                    nb::handle memory_info) {
+  if (!memory_info.is_none()) {
+    const NamedMemory* memory = nullptr;
+    if (!nb::try_cast(memory_info, memory, false)) throw nb::type_error("memory_info is an OrtMemoryInfo, or None");
+    return FromMemory(shape, type, *memory);
+  }
   if (MemoryOf(DeviceFrom(device, id, vendor)) != MemoryInfo())
     throw Error(ErrorCode::kInvalidArgument, "memory of devices belongs to sessions; bind the output to the device");
   return HeldValue(Tensor(ElementTypeFrom(type), Shape(shape)));
@@ -105,10 +129,13 @@ void BindMakers(ValueClass& value) {
       "A value over the array's bytes, taken for elements of TensorProto's type: uint16 as bfloat16.");
   value.def_static("ortvalue_from_shape_and_type", &FromShape, nb::arg("shape"), nb::arg("element_type"),
                    nb::arg("device_type") = "cpu", nb::arg("device_id") = 0, nb::arg("vendor_id") = -1,
-                   nb::arg("memory_info") = nb::none(), "A new tensor, whose elements are not set.");
+                   nb::arg("memory_info").none() = nb::none(), "A new tensor, whose elements are not set.");
   value.def_static("ortvalue_from_shape_and_onnx_type", &FromShape, nb::arg("shape"), nb::arg("element_type"),
                    nb::arg("device_type") = "cpu", nb::arg("device_id") = 0, nb::arg("vendor_id") = -1,
-                   nb::arg("memory_info") = nb::none());
+                   nb::arg("memory_info").none() = nb::none());
+  for (const char* name :
+       {"ortvalue_from_shape_and_type_for_memory_info", "ortvalue_from_shape_and_onnx_type_for_memory_info"})
+    value.def_static(name, &FromMemory, nb::arg("shape"), nb::arg("element_type"), nb::arg("memory_info"));
   value.def_static("ort_value_from_sparse_tensor", [](nb::handle sparse) {
     const Value* inside = ValueIn(sparse);
     if (inside == nullptr) throw nb::type_error("expected a SparseTensor");
@@ -174,6 +201,21 @@ void BindValue(nb::module_& module) {
   BindElements(value);
 }
 
+/// Tensors by their addresses, as torch has them; each value keeps the tensor that it looks at.
+void PushBatch(HeldValues& self, const nb::sequence& tensors, const std::vector<uintptr_t>& addresses,
+               const nb::sequence& types, const std::vector<std::vector<int64_t>>& shapes,
+               const std::vector<Device>& devices) {
+  const size_t count = addresses.size();
+  if (nb::len(tensors) != count || nb::len(types) != count || shapes.size() != count || devices.size() != count)
+    throw nb::value_error("there must be as many tensors, addresses, element types, shapes and devices");
+  std::vector<HeldValue> batch;
+  batch.reserve(count);
+  for (size_t i = 0; i < count; ++i)
+    batch.emplace_back(Tensor::Share(ElementTypeFrom(types[i]), Shape(shapes[i]), reinterpret_cast<void*>(addresses[i]),
+                                     Owner(tensors[i]), MemoryOf(devices[i])));
+  std::ranges::move(batch, std::back_inserter(self.all));
+}
+
 void BindVector(nb::module_& module) {
   Locked<HeldValues> vector(module, "OrtValueVector", "Values in a row.");
   vector.def(nb::init<>());
@@ -182,6 +224,8 @@ void BindVector(nb::module_& module) {
       "push_back",
       [](HeldValues& self, nb::handle tensor, bool is_bool) { self.all.emplace_back(FromDlpack(tensor, is_bool)); },
       nb::arg("dlpack_tensor"), nb::arg("is_bool_tensor") = false);
+  vector.def("push_back_batch", &PushBatch, nb::arg("torch_tensors"), nb::arg("data_ptrs"), nb::arg("element_types"),
+             nb::arg("shapes"), nb::arg("devices"), "Values that look at tensors by their addresses.");
   vector.def("reserve", [](HeldValues& self, size_t count) { self.all.reserve(count); });
   vector.def("shrink_to_fit", [](HeldValues& self) { self.all.shrink_to_fit(); });
   vector.def("__len__", [](const HeldValues& self) { return self.all.size(); });
@@ -217,11 +261,26 @@ void BindVector(nb::module_& module) {
       nb::arg("to_tensor") = nb::none());
 }
 
-/// Between values of the processor's memory.
-void CopyTensors(nb::sequence from, nb::sequence to, nb::handle /*stream*/) {
-  const size_t count = nb::len(from);
-  if (count != nb::len(to)) throw nb::value_error("there must be as many values to copy to as to copy from");
-  for (size_t i = 0; i < count; ++i) CopyInto(nb::cast<HeldValue&>(to[i]), from[i]);
+void CopyTensors(const std::vector<HeldValue>& from, const std::vector<HeldValue>& to, nb::handle stream) {
+  if (from.size() != to.size()) throw std::runtime_error("there must be as many values to copy to as to copy from");
+  const DeviceStream* on = nullptr;
+  if (!stream.is_none() && !nb::try_cast(stream, on, false))
+    throw nb::type_error("the stream is an OrtSyncStream, or None");
+  std::vector<HeldValue> targets = to;
+  std::vector<const OrtValue*> sources;
+  std::vector<OrtValue*> pointers;
+  sources.reserve(from.size());
+  pointers.reserve(targets.size());
+  for (const HeldValue& value : from) sources.push_back(&value.value);
+  for (HeldValue& value : targets) pointers.push_back(&value.value);
+  OrtEnv& env = Env();
+  OrtStatus* status = nullptr;
+  {
+    const nb::gil_scoped_release unlocked;
+    status = Api().CopyTensors(&env, sources.data(), pointers.data(), on == nullptr ? nullptr : on->stream.get(),
+                               sources.size());
+  }
+  CheckCall(status);
 }
 
 }  // namespace
@@ -229,7 +288,7 @@ void CopyTensors(nb::sequence from, nb::sequence to, nb::handle /*stream*/) {
 void BindValues(nb::module_& module) {
   BindValue(module);
   BindVector(module);
-  module.def("copy_tensors", &CopyTensors, nb::arg("src"), nb::arg("dst"), nb::arg("stream") = nb::none(),
+  module.def("copy_tensors", &CopyTensors, nb::arg("src"), nb::arg("dst"), nb::arg("stream").none() = nb::none(),
              "Copies the elements of each value into the other's memory.");
   module.def("is_dlpack_uint8_tensor", [](nb::handle capsule) {
     const Value value = FromDlpack(capsule, false);

@@ -3,6 +3,8 @@
 Names and answers are those of ONNX Runtime's Python package; docs/python.md lists what Tessera adds.
 """
 
+from tessera._adapters import AdapterFormat
+from tessera._compiler import ModelCompiler
 from tessera._core import (
     DeviceReset,
     EngineError,
@@ -25,18 +27,24 @@ from tessera._core import (
     NotFound,
     NotImplemented,
     OrtAllocatorType,
+    OrtArenaCfg,
+    OrtCompileApiFlags,
     OrtDevice,
     OrtDeviceMemoryType,
     OrtEpAssignedNode,
     OrtEpAssignedSubgraph,
+    OrtEpContextData,
+    OrtEpContextDataBuffer,
     OrtEpDevice,
     OrtExecutionProviderDevicePolicy,
+    OrtExternalInitializerInfo,
     OrtHardwareDevice,
     OrtHardwareDeviceType,
     OrtMemoryInfo,
     OrtMemoryInfoDeviceType,
     OrtMemType,
     OrtSparseFormat,
+    OrtSyncStream,
     OrtValue,
     OrtValueVector,
     RunOptions,
@@ -45,6 +53,8 @@ from tessera._core import (
     SessionOptions,
     SparseTensor,
     copy_tensors,
+    create_and_register_allocator,
+    create_and_register_allocator_v2,
     disable_telemetry_events,
     enable_telemetry_events,
     get_available_providers,
@@ -64,7 +74,7 @@ from tessera._core import (
     tessera_version,
     unregister_execution_provider_library,
 )
-from tessera._left_out import AdapterFormat, ModelCompiler, create_and_register_allocator, preload_dlls
+from tessera._devices import OrtDeviceVendorId, preload_dlls
 from tessera._providers import get_all_providers
 from tessera._session import InferenceSession, IOBinding, Placement, Report
 
@@ -99,18 +109,25 @@ __all__ = [
     "NotFound",
     "NotImplemented",
     "OrtAllocatorType",
+    "OrtArenaCfg",
+    "OrtCompileApiFlags",
     "OrtDevice",
     "OrtDeviceMemoryType",
+    "OrtDeviceVendorId",
     "OrtEpAssignedNode",
     "OrtEpAssignedSubgraph",
+    "OrtEpContextData",
+    "OrtEpContextDataBuffer",
     "OrtEpDevice",
     "OrtExecutionProviderDevicePolicy",
+    "OrtExternalInitializerInfo",
     "OrtHardwareDevice",
     "OrtHardwareDeviceType",
     "OrtMemType",
     "OrtMemoryInfo",
     "OrtMemoryInfoDeviceType",
     "OrtSparseFormat",
+    "OrtSyncStream",
     "OrtValue",
     "OrtValueVector",
     "Placement",
@@ -122,6 +139,7 @@ __all__ = [
     "SparseTensor",
     "copy_tensors",
     "create_and_register_allocator",
+    "create_and_register_allocator_v2",
     "disable_telemetry_events",
     "enable_telemetry_events",
     "get_all_providers",

@@ -50,6 +50,8 @@ def restored(state: dict[str, Any]) -> _core.SessionOptions:
         options.register_custom_ops_library(path)
     if state["selection_delegate"] is not None:
         options.set_provider_selection_policy_delegate(state["selection_delegate"])
+    if state["context_source"] is not None:
+        options.set_ep_context_data_read_func(*state["context_source"])
     for name, content in state["files"]:
         options.add_external_initializers_from_files_in_memory([name], [content], [len(content)])
     for name, value in state["initializers"]:
@@ -74,3 +76,8 @@ def _reduced_method(method: Any) -> tuple[Any, ...]:
 
 # So that pools of processes can be given `session.run` itself.
 copyreg.pickle(type(_core.SessionOptions().has_providers), _reduced_method)
+
+
+def get_default_session_options() -> _core.SessionOptions:
+    """New options."""
+    return _core.SessionOptions()

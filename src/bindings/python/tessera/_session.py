@@ -73,7 +73,7 @@ class InferenceSession(_core.InferenceSession):
             names, options = _providers.normalized(providers, provider_options)
             self._load(names, options)
         except (ValueError, RuntimeError) as error:
-            if not self._enable_fallback:
+            if not self._enable_fallback or self._function_failed():
                 raise
             print("*************** EP Error ***************")
             print(f"EP Error {error} when using {providers}")
@@ -87,7 +87,7 @@ class InferenceSession(_core.InferenceSession):
         try:
             self.initialize_session(here, given, self._disabled_optimizers)
         except _core.InvalidArgument as error:
-            if any(given):  # an option that the provider does not have
+            if any(given) and not self._function_failed():  # an option that the provider does not have
                 raise ValueError(str(error)) from error
             raise
         self._requested = here, given
@@ -167,6 +167,12 @@ class InferenceSession(_core.InferenceSession):
     def io_binding(self) -> IOBinding:
         """A binding for run_with_iobinding."""
         return IOBinding(self)
+
+    def create_ortvalue_from_shape_and_type(
+        self, shape: Sequence[int], element_type: Any, device_type: str, device_id: int = 0, vendor_id: int = -1
+    ) -> _core.OrtValue:
+        """A new tensor, whose elements are not set; element_type is numpy's, or TensorProto's number."""
+        return self._create_value(shape, element_type, _core.OrtDevice.make(device_type, device_id, vendor_id))
 
     def get_tuning_results(self) -> list[Any]:
         """Nothing: Tessera's tuning is the configuration entry "session.tuning"."""
