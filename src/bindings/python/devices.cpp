@@ -133,7 +133,7 @@ void BindDevice(nb::module_& module) {
   device.def("__init__", [](Device* self, int type, int memory, int id) { new (self) Device{type, memory, 0, id}; });
   device.def("__init__",
              [](Device* self, int type, int memory, int vendor, int id) { new (self) Device{type, memory, vendor, id}; });
-  device.def("__init__", [](Device* self, const Device& other) { new (self) Device(other); });
+  device.def("__init__", [](Device* self, const Device& other) { new (self) Device(other); }, nb::arg("c_ort_device"));
   device.def_static("make", &DeviceNamed, nb::arg("ort_device_name"), nb::arg("device_id"), nb::arg("vendor_id") = -1,
                     "The device of that name: \"cpu\", \"cuda\", \"gpu\", ...");
   device.def("device_id", [](const Device& self) { return self.id; });

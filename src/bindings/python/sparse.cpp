@@ -136,7 +136,7 @@ void BindViews(nb::module_& module) {
 }
 
 void DefineMakers(nb::class_<Sparse>& sparse) {
-  sparse.def("__init__", [](Sparse* self, const Sparse& other) { new (self) Sparse(other); });
+  sparse.def("__init__", [](Sparse* self, const Sparse& other) { new (self) Sparse(other); }, nb::arg("sparse_tensor"));
   sparse.def_static("sparse_coo_from_numpy", &FromCoordinates, nb::arg("dense_shape"), nb::arg("values"),
                     nb::arg("coo_indices"), nb::arg("ort_device"),
                     "From values and their coordinates: linear ones, or a row for each value.");
@@ -169,7 +169,9 @@ void Define(nb::module_& module) {
   DefineViews(sparse);
   sparse.def(
       "values", [](const Sparse& self) { return ToPython(self.tensor().values); }, "An array of the values that are kept.");
-  sparse.def("to_cuda", [](const Sparse&, const Device&) { throw std::runtime_error("CUDA is not in this build"); });
+  sparse.def(
+      "to_cuda", [](const Sparse&, const Device&) { throw std::runtime_error("CUDA is not in this build"); },
+      nb::arg("ort_device"));
   sparse.def("format", &FormatOf, "How the places of the values are kept.");
   sparse.def("dense_shape", [](const Sparse& self) {
     nb::list dims;

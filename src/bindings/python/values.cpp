@@ -136,11 +136,14 @@ void BindMakers(ValueClass& value) {
   for (const char* name :
        {"ortvalue_from_shape_and_type_for_memory_info", "ortvalue_from_shape_and_onnx_type_for_memory_info"})
     value.def_static(name, &FromMemory, nb::arg("shape"), nb::arg("element_type"), nb::arg("memory_info"));
-  value.def_static("ort_value_from_sparse_tensor", [](nb::handle sparse) {
-    const Value* inside = ValueIn(sparse);
-    if (inside == nullptr) throw nb::type_error("expected a SparseTensor");
-    return HeldValue(*inside);
-  });
+  value.def_static(
+      "ort_value_from_sparse_tensor",
+      [](nb::handle sparse) {
+        const Value* inside = ValueIn(sparse);
+        if (inside == nullptr) throw nb::type_error("expected a SparseTensor");
+        return HeldValue(*inside);
+      },
+      nb::arg("sparse_tensor"));
   value.def_static(
       "from_dlpack", [](nb::handle data, bool is_bool) { return HeldValue(FromDlpack(data, is_bool)); }, nb::arg("data"),
       nb::arg("is_bool_tensor") = false, "A value over another library's tensor, such as torch's.");
@@ -240,8 +243,9 @@ void BindVector(nb::module_& module) {
     return nb::iter(all);
   });
   vector.def("dlpack_at", [](const HeldValues& self, size_t i) { return ToDlpack(TensorIn(self.all.at(i))); });
-  vector.def("element_type_at",
-             [](const HeldValues& self, size_t i) { return static_cast<int>(TensorIn(self.all.at(i)).type()); });
+  vector.def(
+      "element_type_at", [](const HeldValues& self, size_t i) { return static_cast<int>(TensorIn(self.all.at(i)).type()); },
+      nb::arg("idx"));
   vector.def("bool_tensor_indices", [](const HeldValues& self) {
     std::vector<size_t> found;
     for (size_t i = 0; i < self.all.size(); ++i)

@@ -24,16 +24,16 @@ def quantize_matmul_8bits(packed: Any, weights: Any, scales: Any, zero_points: A
     _quantize(8, packed, weights, scales, zero_points, *sizes)
 
 
-def pack_fp4_weights_for_cuda_moe_gemm(q_weights: Any, n: int, k: int) -> Any:
+def pack_fp4_weights_for_cuda_moe_gemm(q_weights: Any, N: int, K: int) -> Any:  # noqa: N803, as it is called
     """Weights of 4 bits in rows [N, K], two in a byte, as the bytes of columns [K, N]."""
     import numpy as np
 
-    if n % 2 or k % 2:
-        raise ValueError(f"two weights share a byte: [{n}, {k}] is to be even")
+    if N % 2 or K % 2:
+        raise ValueError(f"two weights share a byte: [{N}, {K}] is to be even")
     packed = np.asarray(q_weights, np.uint8)
-    if packed.shape != (n, k // 2):
-        raise ValueError(f"weights of shape {packed.shape} are given, expected {(n, k // 2)}")
-    codes = np.stack([packed & 15, packed >> 4], axis=-1).reshape(n, k)
+    if packed.shape != (N, K // 2):
+        raise ValueError(f"weights of shape {packed.shape} are given, expected {(N, K // 2)}")
+    codes = np.stack([packed & 15, packed >> 4], axis=-1).reshape(N, K)
     return _packed(np, codes.T, 4).reshape(-1)
 
 
