@@ -109,9 +109,7 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0), w = builder.input(node, 1);
   const ConvAttributes attributes(node);
   const int64_t group = attributes.group;
-  const std::span<const int64_t> spatial(x.dims.begin() + 2, x.dims.end()), kernel(w.dims.begin() + 2, w.dims.end());
-  attributes.Check(Shape(x.dims), Shape(w.dims), nullptr);
-  const WindowShape window = ResolveWindow(node, spatial, kernel);
+  const WindowShape window = WindowShapeOf(attributes.Fit(Shape(x.dims), Shape(w.dims), nullptr));
   Dims out = {x.dims[0], w.dims[0]};
   out.insert(out.end(), window.output.begin(), window.output.end());
   Dims weights = w.dims;
@@ -194,16 +192,16 @@ constexpr Lowering kConvolutionLowerings[] = {{"Conv", 1, kLatestVersion, false,
 
 std::span<const Lowering> ConvolutionLowerings() { return kConvolutionLowerings; }
 
-WindowShape ResolveWindow(const Node& node, std::span<const int64_t> spatial, std::span<const int64_t> kernel) {
-  const tessera::Window fitted = WindowAttributes(node).Fit(spatial, kernel);
+WindowShape WindowShapeOf(const tessera::Window& fitted) {
   WindowShape shape{WindowOf(fitted), ToDims(fitted.output)};
   // A kernel of one has nothing to dilate, and oneDNN reads past it where it is told to.
-  for (size_t i = 0; i < spatial.size(); ++i) {
+  for (size_t i = 0; i < fitted.rank(); ++i) {
     if (shape.window.kernel[i] == 1) shape.window.dilations[i] = 0;
   }
   // oneDNN derives the output's size from the padding: give it the padding that yields this size.
-  for (size_t i = 0; i < spatial.size(); ++i) {
-    shape.window.pad_end[i] = (fitted.output[i] - 1) * fitted.strides[i] + fitted.extent(i) - spatial[i] - fitted.begin[i];
+  for (size_t i = 0; i < fitted.rank(); ++i) {
+    shape.window.pad_end[i] =
+        (fitted.output[i] - 1) * fitted.strides[i] + fitted.extent(i) - fitted.input[i] - fitted.begin[i];
   }
   return shape;
 }

@@ -7,6 +7,7 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
+#include "ops/nn/conv_transpose.h"
 
 namespace tessera::onednn {
 namespace {
@@ -15,8 +16,8 @@ std::string RefuseConvTranspose(const GraphViewer& graph, const Node& node) {
   const auto& x = graph.value(node.inputs[0]).type.shape;
   if (x->size() < 3 || x->size() > 5) return "oneDNN convolves one to three spatial dimensions";
   if (graph.value(node.inputs[1]).type.shape->size() != x->size()) return "weights and input have different ranks";
-  if (!AttributeOr<std::vector<int64_t>>(node, "output_shape", {}).empty())
-    return "output_shape is left to the CPU provider";
+  const ConvTransposeAttributes attributes(node);
+  if (attributes.output_shape.rank() > 0) return "output_shape is left to the CPU provider";
   // Nothing of one image is dense in the input and in the output.
   double operations = 2;
   for (size_t i = 1; i < x->size(); ++i) operations *= static_cast<double>(std::max<int64_t>((*x)[i].value, 0));
@@ -24,8 +25,7 @@ std::string RefuseConvTranspose(const GraphViewer& graph, const Node& node) {
   for (size_t i = 1; i < w->size(); ++i) operations *= static_cast<double>(std::max<int64_t>((*w)[i].value, 0));
   if (IsLong(ProductNs(operations, {})))
     return "an image takes longer than cancelled runs may wait, and oneDNN cannot be interrupted";
-  const auto auto_pad = AttributeOr<std::string>(node, "auto_pad", "NOTSET");
-  return auto_pad == "NOTSET" || auto_pad == "VALID" ? std::string() : "auto_pad is left to the CPU provider";
+  return attributes.window.pads_to_same() ? "auto_pad is left to the CPU provider" : "";
 }
 
 /// Windows that neither meet nor leave gaps, nor are cut: each pixel of the input makes a block of the output by itself.
@@ -121,16 +121,12 @@ bool LowerTiled(ProgramBuilder& builder, const Node& node, const RegionValue& x,
 
 void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0), w = builder.input(node, 1);
-  const auto group = AttributeOr<int64_t>(node, "group", 1);
-  Require(group > 0 && x.dims[1] == w.dims[0] && w.dims[0] % group == 0,
-          "{} channels do not fit weights of {} in {} groups", x.dims[1], w.dims[0], group);
-  const Dims kernel(w.dims.begin() + 2, w.dims.end());
-  const auto stated = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", kernel);
-  Require(stated == kernel, "kernel_shape differs from the weights' shape");
-  const TransposeAttributes attributes(node);
-  const tessera::Window fitted = FitTransposed(attributes, std::span<const int64_t>(x.dims).subspan(2), kernel);
+  const ConvTransposeAttributes attributes(node);
+  const int64_t group = attributes.group;
+  const Shape weights_shape(w.dims);
+  const tessera::Window fitted = attributes.Fit(Shape(x.dims), weights_shape, nullptr);
   const Window window = WindowOf(fitted);
-  Dims out = {x.dims[0], w.dims[1] * group};
+  Dims out = {x.dims[0], attributes.Outputs(weights_shape)};
   for (size_t i = 0; i < fitted.rank(); ++i) {
     // oneDNN finds the input's size from the output's: more padding than that would be another input.
     const int64_t padding = attributes.output_padding.rank() == 0 ? 0 : attributes.output_padding[i];

@@ -151,11 +151,11 @@ auto DescribeFused(ProgramBuilder& builder, ProgramBuilder::Fusion& fusion, cons
   return first;
 }
 
-/// A window over an input of these spatial sizes, as the node's attributes say.
+/// A window fitted to an input, as oneDNN takes it.
 struct WindowShape {
   Window window;
   Dims output;
 };
-WindowShape ResolveWindow(const Node& node, std::span<const int64_t> spatial, std::span<const int64_t> kernel);
+WindowShape WindowShapeOf(const tessera::Window& fitted);
 
 }  // namespace tessera::onednn

@@ -14,6 +14,7 @@
 #include "base/work_array.h"
 #include "kernels/elementwise/swish.h"
 #include "onednn/lowering/lowering.h"
+#include "ops/nn/pool.h"
 
 namespace tessera::onednn {
 namespace {
@@ -21,13 +22,15 @@ namespace {
 std::string RefusePool(const GraphViewer& graph, const Node& node) {
   const auto& x = graph.value(node.inputs[0]).type.shape;
   if (x->size() < 3 || x->size() > 5) return "oneDNN pools one to three spatial dimensions";
-  if (node.op_type == "AveragePool" && AttributeOr<int64_t>(node, "ceil_mode", 0) != 0) {
+  const PoolAttributes attributes(node);
+  if (attributes.global) return {};
+  if (node.op_type == "AveragePool" && attributes.window.ceil_mode())
     return "ceil_mode of an average counts other elements in oneDNN";
-  }
-  const auto kernel = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {}),
-             pads = AttributeOr<std::vector<int64_t>>(node, "pads", {});
-  for (size_t i = 0; i < pads.size() && !kernel.empty(); ++i) {
-    if (pads[i] >= kernel[i % kernel.size()]) return "oneDNN has other results for windows of nothing but padding";
+  const Shape& kernel = attributes.window.kernel();
+  const tessera::Window stated = attributes.window.Expand(Shape(kernel.rank()).dims(), kernel.dims());
+  for (size_t i = 0; i < kernel.rank(); ++i) {
+    if (std::max(stated.begin[i], stated.end[i]) >= kernel[i])
+      return "oneDNN has other results for windows of nothing but padding";
   }
   return {};
 }
@@ -223,39 +226,20 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
   builder.Add(Pooling(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);
 }
 
-void LowerWindowPool(ProgramBuilder& builder, const Node& node) {
+void LowerPool(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  const auto kernel = AttributeOr<std::vector<int64_t>>(node, "kernel_shape", {});
-  Require(kernel.size() + 2 == x.dims.size(), "kernel_shape has {} entries for an input of {} dimensions", kernel.size(),
-          x.dims.size());
-  const bool with_padding = AttributeOr<int64_t>(node, "count_include_pad", 0) != 0;
-  const dnnl::algorithm algorithm = node.op_type == "MaxPool" ? dnnl::algorithm::pooling_max
-                                    : with_padding            ? dnnl::algorithm::pooling_avg_include_padding
-                                                              : dnnl::algorithm::pooling_avg_exclude_padding;
-  Lower(builder, node, algorithm, x, ResolveWindow(node, std::span<const int64_t>(x.dims).subspan(2), kernel));
-}
-
-void LowerGlobalPool(ProgramBuilder& builder, const Node& node) {
-  const RegionValue x = builder.input(node, 0);
-  WindowShape window;
-  for (int64_t size : std::span<const int64_t>(x.dims).subspan(2)) {
-    window.output.push_back(1);
-    window.window.kernel.push_back(size);
-    window.window.strides.push_back(1);
-    window.window.dilations.push_back(0);
-    window.window.pad_begin.push_back(0);
-    window.window.pad_end.push_back(0);
-  }
-  Lower(builder, node,
-        node.op_type == "GlobalMaxPool" ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding, x,
-        window);
+  const PoolAttributes attributes(node);
+  const dnnl::algorithm algorithm = node.op_type.ends_with("MaxPool") ? dnnl::algorithm::pooling_max
+                                    : attributes.count_include_pad    ? dnnl::algorithm::pooling_avg_include_padding
+                                                                      : dnnl::algorithm::pooling_avg_exclude_padding;
+  Lower(builder, node, algorithm, x, WindowShapeOf(attributes.Fit(Shape(x.dims))));
 }
 
 constexpr Lowering kPoolingLowerings[] = {
-    {"MaxPool", 1, kLatestVersion, false, RefusePool, LowerWindowPool, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
-    {"AveragePool", 1, kLatestVersion, false, RefusePool, LowerWindowPool},
-    {"GlobalAveragePool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool},
-    {"GlobalMaxPool", 1, kLatestVersion, false, RefusePool, LowerGlobalPool}};
+    {"MaxPool", 1, kLatestVersion, false, RefusePool, LowerPool, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
+    {"AveragePool", 1, kLatestVersion, false, RefusePool, LowerPool},
+    {"GlobalAveragePool", 1, kLatestVersion, false, RefusePool, LowerPool},
+    {"GlobalMaxPool", 1, kLatestVersion, false, RefusePool, LowerPool}};
 
 }  // namespace
 

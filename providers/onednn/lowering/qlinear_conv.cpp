@@ -59,9 +59,7 @@ struct QuantizedConvShape {
 QuantizedConvShape ShapeOf(const Node& node, const Dims& x, const Dims& w) {
   const ConvAttributes attributes(node);
   const int64_t group = attributes.group;
-  const std::span<const int64_t> spatial(x.begin() + 2, x.end()), kernel(w.begin() + 2, w.end());
-  attributes.Check(Shape(x), Shape(w), nullptr);
-  QuantizedConvShape shape{ResolveWindow(node, spatial, kernel), w, {x[0], w[0]}, group};
+  QuantizedConvShape shape{WindowShapeOf(attributes.Fit(Shape(x), Shape(w), nullptr)), w, {x[0], w[0]}, group};
   shape.out.insert(shape.out.end(), shape.window.output.begin(), shape.window.output.end());
   if (group > 1) {
     shape.weights[0] /= group;

@@ -9,6 +9,7 @@
 #include "opencl/conv/window.h"
 #include "opencl/device/kernel.h"
 #include "opencl/gemm/panel_gemm.h"
+#include "ops/nn/conv_transpose.h"
 
 namespace tessera::opencl {
 namespace {
@@ -128,8 +129,8 @@ class ConvTranspose final : public Kernel {
                 "transposed"),
         attributes_(info.node()) {
     const auto ws = KnownShape(info.input_info(1));
-    const bool fits = ws && ws->rank() >= 3 && ws->rank() <= 5 && attributes_.group > 0 &&
-                      (*ws)[0] % attributes_.group == 0 && TransposedGemm::Suits(WindowOf(*ws));
+    const bool fits = ws && ws->rank() >= 3 && ws->rank() <= 5 && (*ws)[0] % attributes_.group == 0 &&
+                      TransposedGemm::Suits(WindowOf(*ws));
     if (SettingsOf(info).tiles || (ws && !fits)) {
       kernel_.Compile();
       return;
@@ -147,14 +148,8 @@ class ConvTranspose final : public Kernel {
     const Shape &xs = x.shape(), &ws = w.shape();
     Require(xs.rank() >= 3 && xs.rank() <= 5 && ws.rank() == xs.rank(),
             "input {} and weights {} need the same 3 to 5 dimensions", xs, ws);
-    Require(xs[1] == ws[0] && xs[1] % attributes_.group == 0, "input {} in {} groups does not fit weights {}", xs,
-            attributes_.group, ws);
-    const int64_t filters = CheckedMul(ws[1], attributes_.group);
-    Require(bias == nullptr || bias->num_elements() == filters, "the bias has {} elements for {} filters",
-            bias == nullptr ? 0 : bias->num_elements(), filters);
-    const Window window = FitTransposed(attributes_, xs.dims().subspan(2), ws.dims().subspan(2));
-    Shape ys{xs[0], filters};
-    for (const int64_t size : window.input) ys.Append(size);
+    const Window window = attributes_.Fit(xs, ws, bias);
+    const Shape ys = attributes_.ResultShape(xs, ws, window);
     Epilogue::Operands storage;
     const auto operands = epilogue_.Collect(context, ys, storage);
     Tensor& y = *context.output(0, ys);
@@ -162,7 +157,7 @@ class ConvTranspose final : public Kernel {
     Geometry g = GeometryOf(window);
     std::swap(g.in, g.out);  // as a sliding window, the output is what is read
     g.channels = static_cast<cl_int>(xs[1]);
-    g.filters = static_cast<cl_int>(filters);
+    g.filters = static_cast<cl_int>(ys[1]);
     g.group_in = static_cast<cl_int>(xs[1] / attributes_.group);
     g.group_out = static_cast<cl_int>(ws[1]);
     if (gemm_ && TransposedGemm::Suits(g)) return gemm_->Convolve(context, x, w, bias, y, g, operands);
@@ -179,7 +174,7 @@ class ConvTranspose final : public Kernel {
 
   const Epilogue epilogue_;
   LazyLaunchable kernel_;
-  TransposeAttributes attributes_;
+  ConvTransposeAttributes attributes_;
   std::optional<TransposedGemm> gemm_;  // on processors
 };
 

@@ -19,11 +19,6 @@ AutoPad ParseAutoPad(const Node& node) {
   return AutoPad::kNotSet;
 }
 
-Shape ListAttribute(const Node& node, std::string_view name) {
-  const auto* values = FindTyped<std::vector<int64_t>>(node, name);
-  return values == nullptr ? Shape() : Shape(*values);
-}
-
 Shape OrOnes(const Shape& values, size_t rank, std::string_view name) {
   if (values.rank() == 0) return Shape(rank, 1);
   Require(values.rank() == rank, "attribute '{}' has {} values, the input has {} spatial axes", name, values.rank(), rank);
@@ -31,6 +26,11 @@ Shape OrOnes(const Shape& values, size_t rank, std::string_view name) {
 }
 
 }  // namespace
+
+Shape ListAttribute(const Node& node, std::string_view name) {
+  const auto* values = FindTyped<std::vector<int64_t>>(node, name);
+  return values == nullptr ? Shape() : Shape(*values);
+}
 
 Shape PositiveAttribute(const Node& node, std::string_view name) {
   Shape values = ListAttribute(node, name);
@@ -77,7 +77,7 @@ Window WindowAttributes::Expand(std::span<const int64_t> input, std::span<const 
   for (size_t i = 0; i < rank; ++i) {
     Require(kernel[i] > 0 && kernel[i] <= INT32_MAX, "the kernel's size along spatial axis {} is {}", i, kernel[i]);
     Require(input[i] <= (int64_t{1} << 40), "spatial axis {} has {} elements", i, input[i]);
-    if (pads_.rank() != 0) {
+    if (pads_.rank() != 0 && auto_pad_ != AutoPad::kValid) {
       window.begin[i] = pads_[i];
       window.end[i] = pads_[rank + i];
     }
@@ -96,14 +96,13 @@ void WindowAttributes::FitAxis(Window& window, size_t i) const {
   const int64_t stride = window.strides[i];
   const int64_t extent = window.extent(i);
   int64_t& output = window.output[i];
-  if (auto_pad_ == AutoPad::kSameUpper || auto_pad_ == AutoPad::kSameLower) {
+  if (pads_to_same()) {
     output = CeilDiv(size, stride);
     const int64_t total = std::max<int64_t>((output - 1) * stride + extent - size, 0);
     window.begin[i] = auto_pad_ == AutoPad::kSameUpper ? total / 2 : total - total / 2;
     window.end[i] = total - window.begin[i];
     return;
   }
-  if (auto_pad_ == AutoPad::kValid) window.begin[i] = window.end[i] = 0;
   const int64_t remaining = size + window.begin[i] + window.end[i] - extent;
   if (remaining < 0) {
     // By the formula a window that is up to a stride larger than its input gives an empty output, and no output where it is
@@ -117,50 +116,6 @@ void WindowAttributes::FitAxis(Window& window, size_t i) const {
   output = (ceil_ ? remaining + stride - 1 : remaining) / stride + 1;
   // The last window must start inside the input or its leading padding.
   if (ceil_ && (output - 1) * stride >= size + window.begin[i]) --output;
-}
-
-TransposeAttributes::TransposeAttributes(const Node& node)
-    : window(node),
-      group(AttributeOr<int64_t>(node, "group", 1)),
-      output_padding(ListAttribute(node, "output_padding")),
-      output_shape(ListAttribute(node, "output_shape")) {
-  Require(group > 0, "attribute 'group' is {}, which must be positive", group);
-  for (int64_t pad : output_padding) Require(pad >= 0 && pad <= INT32_MAX, "output_padding holds {}", pad);
-  for (int64_t dim : output_shape) Require(dim > 0 && dim <= INT32_MAX, "output_shape holds {}", dim);
-}
-
-Window FitTransposed(const TransposeAttributes& attributes, std::span<const int64_t> input,
-                     std::span<const int64_t> kernel) {
-  Window window = attributes.window.Expand(input, kernel);
-  const size_t rank = input.size();
-  const Shape& padding = attributes.output_padding;
-  const Shape& wanted = attributes.output_shape;
-  Require(padding.rank() == 0 || padding.rank() == rank, "output_padding has {} values, {} are expected", padding.rank(),
-          rank);
-  // Some exporters write output_shape with batch and channels.
-  Require(wanted.rank() == 0 || wanted.rank() == rank || wanted.rank() == rank + 2,
-          "output_shape has {} values, {} are expected", wanted.rank(), rank);
-  const AutoPad auto_pad = attributes.window.auto_pad();
-  const bool same = auto_pad == AutoPad::kSameUpper || auto_pad == AutoPad::kSameLower;
-  for (size_t i = 0; i < rank; ++i) {
-    const int64_t extra = padding.rank() == 0 ? 0 : padding[i];
-    const int64_t full = CheckedAdd(CheckedMul(window.strides[i], input[i] - 1), window.extent(i) + extra);
-    int64_t size = 0;
-    if (wanted.rank() != 0 || same) {
-      size = wanted.rank() != 0 ? wanted[wanted.rank() - rank + i] : CheckedMul(input[i], window.strides[i]);
-      const int64_t total = std::max<int64_t>(full - size, 0);
-      // The odd element goes to the end for SAME_UPPER and to the beginning otherwise.
-      window.begin[i] = auto_pad == AutoPad::kSameUpper ? total / 2 : total - total / 2;
-      window.end[i] = total - window.begin[i];
-    } else {
-      if (auto_pad == AutoPad::kValid) window.begin[i] = window.end[i] = 0;
-      size = full - window.begin[i] - window.end[i];
-    }
-    Require(size >= 0, "spatial axis {} of the output would have {} elements", i, size);
-    window.output[i] = input[i];
-    window.input[i] = size;
-  }
-  return window;
 }
 
 }  // namespace tessera

@@ -15,7 +15,9 @@ namespace tessera {
 
 enum class AutoPad : uint8_t { kNotSet, kSameUpper, kSameLower, kValid };
 
-/// A positive list attribute as a Shape; empty when absent.
+/// A list attribute as a Shape; empty when absent.
+Shape ListAttribute(const Node& node, std::string_view name);
+/// The same of positive numbers.
 Shape PositiveAttribute(const Node& node, std::string_view name);
 
 /// A window fitted to an input: one entry per spatial axis.
@@ -50,8 +52,11 @@ class WindowAttributes {
   const Shape& kernel() const { return kernel_; }
   AutoPad auto_pad() const { return auto_pad_; }
   const Shape& pads() const { return pads_; }
+  /// The padding follows from the sizes.
+  bool pads_to_same() const { return auto_pad_ == AutoPad::kSameUpper || auto_pad_ == AutoPad::kSameLower; }
+  bool ceil_mode() const { return ceil_; }
 
-  /// Strides, dilations, kernel and explicit pads for `rank` spatial axes, without an output.
+  /// Strides, dilations, kernel and explicit pads for the input's spatial axes, without an output.
   Window Expand(std::span<const int64_t> input, std::span<const int64_t> kernel) const;
 
   /// The window over an input of these spatial dimensions. Throws Error when the attributes do not fit.
@@ -67,19 +72,5 @@ class WindowAttributes {
   AutoPad auto_pad_;
   bool ceil_;
 };
-
-/// The attributes of ConvTranspose.
-struct TransposeAttributes {
-  explicit TransposeAttributes(const Node& node);
-
-  WindowAttributes window;
-  int64_t group;
-  Shape output_padding;
-  Shape output_shape;
-};
-
-/// The output of a ConvTranspose as a sliding window's input: its columns are the operator's input pixels.
-Window FitTransposed(const TransposeAttributes& attributes, std::span<const int64_t> input,
-                     std::span<const int64_t> kernel);
 
 }  // namespace tessera

@@ -9,12 +9,17 @@
 
 namespace tessera {
 
-std::optional<std::vector<int64_t>> WindowList(const Node& node, std::string_view name, size_t count, int64_t fallback) {
-  const auto* held = IntsAttribute(node, name);
-  if (held == nullptr) return std::vector<int64_t>(count, fallback);
-  const auto is_sane = [&](int64_t number) { return number >= fallback && number <= kMostOfWindow; };
-  const bool sane = held->size() == count && std::all_of(held->begin(), held->end(), is_sane);
-  return sane ? std::optional(*held) : std::nullopt;
+std::optional<Window> WindowBeforeImage(const WindowAttributes& attributes, std::span<const int64_t> kernel) {
+  if (attributes.has_kernel() && !std::ranges::equal(attributes.kernel(), kernel)) return std::nullopt;
+  try {
+    const Window window = attributes.Expand(Shape(kernel.size()).dims(), kernel);
+    for (const Shape* sizes : {&window.kernel, &window.strides, &window.dilations, &window.begin, &window.end}) {
+      if (std::ranges::any_of(*sizes, [](int64_t size) { return size > kMostOfWindow; })) return std::nullopt;
+    }
+    return window;
+  } catch (const Error&) {  // the kernel says so
+    return std::nullopt;
+  }
 }
 
 std::optional<Product> ProductOf(const Graph& graph, ValueIndex index) {

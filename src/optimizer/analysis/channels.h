@@ -3,18 +3,20 @@
 // Convolutions and GEMMs with constant weights, and constants that hold one number for each of their channels.
 
 #include <optional>
-#include <string_view>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
+#include "ops/nn/window.h"
 
 namespace tessera {
 
 constexpr int64_t kMostOfWindow =
     1 << 20;  // an attribute's numbers, a side of an image or of a kernel: products stay far from overflow
 
-/// A window's attribute, or `fallback` for each of `count` axes; nothing when it has another length or absurd numbers.
-std::optional<std::vector<int64_t>> WindowList(const Node& node, std::string_view name, size_t count, int64_t fallback);
+/// What the attributes say of a window with this kernel before its image is known; nothing where they do not fit it or have
+/// absurd numbers.
+std::optional<Window> WindowBeforeImage(const WindowAttributes& attributes, std::span<const int64_t> kernel);
 
 /// A Conv, ConvTranspose or Gemm whose output has `channels` channels.
 struct Product {

@@ -11,6 +11,7 @@
 #include "graph/infer_types.h"
 #include "graph/op_traits.h"
 #include "graph/shape_values.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/slice_bounds.h"
@@ -44,26 +45,18 @@ bool AreWithin(const std::vector<int64_t>& values, int64_t least) {
 
 Steps StepsOfWindow(const Graph& graph, const Node& node, size_t rank) {
   Steps result(rank);
-  if (rank < 3) return result;
-  const size_t spatial = rank - 2;
-  std::vector<int64_t> kernel;
-  if (const auto* stated = IntsAttribute(node, "kernel_shape")) {
-    kernel = *stated;
-  } else if (const SymbolicShape* weights =
-                 node.op_type == "Conv" && HasInput(node, 1) ? ShapeOf(graph, node.inputs[1]) : nullptr) {
-    for (size_t i = 2; i < weights->size(); ++i) kernel.push_back((*weights)[i].value);
-  }
-  const auto strides = WindowList(node, "strides", spatial, 1), dilations = WindowList(node, "dilations", spatial, 1);
-  const auto pads = WindowList(node, "pads", 2 * spatial, 0);
-  if (kernel.size() != spatial || !AreWithin(kernel, 1) || !strides || !dilations || !pads) return result;
-  const std::string_view auto_pad = StringAttribute(node, "auto_pad", "NOTSET");
-  const bool rounds_up = IntAttribute(node, "ceil_mode", 0) != 0;
-  for (size_t i = 0; i < spatial; ++i) {
-    const int64_t taken = (*dilations)[i] * (kernel[i] - 1), stride = (*strides)[i];
-    if (stride > 1 && rounds_up) continue;
-    const int64_t more = auto_pad == "NOTSET"  ? (*pads)[i] + (*pads)[i + spatial] - taken
-                         : auto_pad == "VALID" ? -taken
-                                               : 0;
+  const auto attributes = ValidAttributes<WindowAttributes>(node);
+  if (rank < 3 || !attributes) return result;
+  Shape kernel = attributes->kernel();
+  const SymbolicShape* weights = node.op_type == "Conv" && HasInput(node, 1) ? ShapeOf(graph, node.inputs[1]) : nullptr;
+  for (size_t i = 2; !attributes->has_kernel() && weights != nullptr && i < weights->size(); ++i)
+    kernel.Append((*weights)[i].value);
+  const auto window = kernel.rank() == rank - 2 ? WindowBeforeImage(*attributes, kernel.dims()) : std::nullopt;
+  if (!window) return result;
+  for (size_t i = 0; i < window->rank(); ++i) {
+    const int64_t stride = window->strides[i];
+    if (stride > 1 && attributes->ceil_mode()) continue;
+    const int64_t more = attributes->pads_to_same() ? 0 : window->begin[i] + window->end[i] - (window->extent(i) - 1);
     result[i + 2] = Step{more + stride - 1, stride};
   }
   return result;

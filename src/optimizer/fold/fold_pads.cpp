@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/nn/pool.h"
+#include "ops/valid_attributes.h"
+#include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -25,8 +28,8 @@ bool PadsZeros(const Graph& graph, const Node& pad) {
   return value == nullptr ? !HasInput(pad, 2) : IsZero(*value);
 }
 
-bool IsNone(const std::vector<int64_t>* pads) {
-  return pads == nullptr || std::ranges::all_of(*pads, [](int64_t pad) { return pad == 0; });
+bool IsNone(const Shape& pads) {
+  return std::ranges::all_of(pads, [](int64_t pad) { return pad == 0; });
 }
 
 /// The maximum of an empty image is not that of the zeros around it.
@@ -37,14 +40,13 @@ bool IsNotEmpty(const SymbolicShape* image) {
 }
 
 /// Whether `node` gives the same where zeros around its image are its own padding.
-bool TakesZeros(const Graph& graph, const Node& node, const Node& pad) {
-  if (StringAttribute(node, "auto_pad", "NOTSET") != "NOTSET") return false;
+bool TakesZeros(const Graph& graph, const Node& node, const WindowAttributes& window, const Node& pad) {
+  if (window.auto_pad() != AutoPad::kNotSet) return false;
   if (IsOp(node, "Conv")) return true;
   // Windows that start in the padding at the end are not the same ones then.
-  if (IntAttribute(node, "ceil_mode", 0) != 0) return false;
+  if (window.ceil_mode()) return false;
   if (IsOp(node, "AveragePool")) {
-    return node.since_version >= 7 &&
-           (IntAttribute(node, "count_include_pad", 0) != 0 || IsNone(IntsAttribute(node, "pads")));
+    return node.since_version >= 7 && (PoolAttributes(node).count_include_pad || IsNone(window.pads()));
   }
   const Node* relu = IsOp(node, "MaxPool") && HasOneOutput(node) ? Producer(graph, pad, 0) : nullptr;
   return relu != nullptr && IsOp(*relu, "Relu") && IsNotEmpty(ShapeOf(graph, pad.inputs[0]));
@@ -52,15 +54,12 @@ bool TakesZeros(const Graph& graph, const Node& node, const Node& pad) {
 
 /// Every window of a pool must keep an element of the image: maxima of padding alone are not zero, and some versions forbid
 /// it.
-bool IsWithinWindows(const Node& pool, const std::vector<int64_t>& pads) {
-  const auto *kernel = IntsAttribute(pool, "kernel_shape"), *dilations = IntsAttribute(pool, "dilations");
-  if (kernel == nullptr || kernel->size() * 2 != pads.size() ||
-      !(dilations == nullptr || dilations->size() == kernel->size()))
-    return false;
+bool IsWithinWindows(const WindowAttributes& pool, const std::vector<int64_t>& pads) {
+  const auto window = WindowBeforeImage(pool, pool.kernel().dims());
+  if (!window || window->rank() * 2 != pads.size()) return false;
   for (size_t i = 0; i < pads.size(); ++i) {
-    const size_t axis = i % kernel->size();
-    const int64_t dilation = dilations == nullptr ? 1 : (*dilations)[axis];
-    if (dilation != 1 || pads[i] >= (*kernel)[axis]) return false;
+    const size_t axis = i % window->rank();
+    if (window->dilations[axis] != 1 || pads[i] >= window->kernel[axis]) return false;
   }
   return true;
 }
@@ -71,9 +70,11 @@ class PadFolding final : public NodeRewrite {
     Node& node = graph.node(index);
     const bool convolves = IsOp(node, "Conv");
     const Node* pad = convolves || IsOp(node, "AveragePool") || IsOp(node, "MaxPool") ? Producer(graph, node, 0) : nullptr;
-    if (pad == nullptr || !PadsZeros(graph, *pad) || !TakesZeros(graph, node, *pad)) return false;
-    auto pads = Joined(graph, node, *pad);
-    if (!pads || !(convolves || IsWithinWindows(node, *pads))) return false;
+    if (pad == nullptr || !PadsZeros(graph, *pad)) return false;
+    const auto window = ValidAttributes<WindowAttributes>(node);
+    if (!window || !TakesZeros(graph, node, *window, *pad)) return false;
+    auto pads = Joined(graph, *window, *pad);
+    if (!pads || !(convolves || IsWithinWindows(*window, *pads))) return false;
     if (IsOp(node, "AveragePool")) SetAttribute(node, "count_include_pad", int64_t{1});
     SetAttribute(node, "pads", *std::move(pads));
     graph.SetInput(index, 0, pad->inputs[0]);
@@ -84,16 +85,16 @@ class PadFolding final : public NodeRewrite {
   static constexpr int64_t kMostPadding = 1 << 20;
 
   /// The node's own padding and what Pad adds; nothing where that cuts, or adds to other axes than those of the image.
-  static std::optional<std::vector<int64_t>> Joined(const Graph& graph, const Node& node, const Node& pad) {
+  static std::optional<std::vector<int64_t>> Joined(const Graph& graph, const WindowAttributes& window, const Node& pad) {
     const SymbolicShape* shape = ShapeOf(graph, pad.inputs[0]);
     const auto around = IntegersOf(graph, pad, 1, "pads");
     if (shape == nullptr || shape->size() < 3 || !around || around->size() != 2 * shape->size()) return std::nullopt;
     const size_t rank = shape->size(), spatial = rank - 2;
     std::vector<int64_t> pads(2 * spatial, 0);
-    if (const auto* held = IntsAttribute(node, "pads")) {
-      const auto fits = [](int64_t pad) { return pad >= 0 && pad <= kMostPadding; };
-      if (held->size() != pads.size() || !std::all_of(held->begin(), held->end(), fits)) return std::nullopt;
-      pads = *held;
+    if (window.pads().rank() > 0) {
+      const auto fits = [](int64_t pad) { return pad <= kMostPadding; };
+      if (window.pads().rank() != pads.size() || !std::ranges::all_of(window.pads(), fits)) return std::nullopt;
+      std::ranges::copy(window.pads(), pads.begin());
     }
     for (size_t i = 0; i < 2 * rank; ++i) {
       const int64_t added = (*around)[i];

@@ -7,6 +7,7 @@
 
 #include "base/load_limits.h"
 #include "base/rounding.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
@@ -40,20 +41,15 @@ struct Axis {
 
 std::optional<std::vector<Axis>> AxesOf(const Node& conv, const SymbolicShape& image, const Shape& weights) {
   const size_t count = weights.rank() - 2;
-  if (StringAttribute(conv, "auto_pad", "NOTSET") != "NOTSET") return std::nullopt;
-  if (const auto* kernel = IntsAttribute(conv, "kernel_shape")) {
-    const auto dims = weights.dims().subspan(2);
-    if (!std::equal(kernel->begin(), kernel->end(), dims.begin(), dims.end())) return std::nullopt;
-  }
-  const auto strides = WindowList(conv, "strides", count, 1), dilations = WindowList(conv, "dilations", count, 1);
-  const auto pads = WindowList(conv, "pads", 2 * count, 0);
-  if (!strides || !dilations || !pads) return std::nullopt;
+  const auto attributes = ValidAttributes<WindowAttributes>(conv);
+  if (!attributes || attributes->auto_pad() != AutoPad::kNotSet) return std::nullopt;
+  const auto window = WindowBeforeImage(*attributes, weights.dims().subspan(2));
+  if (!window) return std::nullopt;
   std::vector<Axis> axes;
   for (size_t i = 0; i < count; ++i) {
     if (!image[i + 2].known() || image[i + 2].value <= 0 || image[i + 2].value > kMostOfWindow) return std::nullopt;
-    const int64_t kernel = weights[i + 2];
-    if (kernel <= 0 || kernel > kMostOfWindow) return std::nullopt;
-    axes.push_back({image[i + 2].value, kernel, (*strides)[i], (*dilations)[i], (*pads)[i], (*pads)[count + i]});
+    axes.push_back({image[i + 2].value, window->kernel[i], window->strides[i], window->dilations[i], window->begin[i],
+                    window->end[i]});
   }
   return axes;
 }

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "base/load_limits.h"
+#include "ops/nn/conv_transpose.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
@@ -16,34 +18,29 @@ namespace {
 constexpr int64_t kFewestOutputs = 8;  // fewer cost less than the inputs that their windows read
 
 /// Pads of the convolution, before and after; nothing where the node is none.
-std::optional<std::vector<int64_t>> PadsOf(const Node& node, const SymbolicShape& image, const Shape& weights) {
+std::optional<std::vector<int64_t>> PadsOf(const ConvTransposeAttributes& attributes, const SymbolicShape& image,
+                                           const Shape& weights) {
   constexpr double kMostOutputs = 1.5;  // for each input: an output costs what an input did
   const size_t count = weights.rank() - 2;
-  const std::string_view auto_pad = StringAttribute(node, "auto_pad", "NOTSET");
-  if ((auto_pad != "NOTSET" && auto_pad != "VALID") || node.FindAttribute("output_shape") != nullptr) return std::nullopt;
-  if (const auto* kernel = IntsAttribute(node, "kernel_shape");
-      kernel != nullptr && !std::ranges::equal(*kernel, weights.dims().subspan(2))) {
-    return std::nullopt;
-  }
-  const auto strides = WindowList(node, "strides", count, 1), dilations = WindowList(node, "dilations", count, 1);
-  const auto extra = WindowList(node, "output_padding", count, 0);
-  auto pads = WindowList(node, "pads", 2 * count, 0);
-  if (!strides || !dilations || !extra || !pads) return std::nullopt;
-  if (auto_pad == "VALID") std::ranges::fill(*pads, 0);
+  if (attributes.window.pads_to_same() || attributes.output_shape.rank() > 0) return std::nullopt;
+  const auto window = WindowBeforeImage(attributes.window, weights.dims().subspan(2));
+  const Shape extra = attributes.output_padding.rank() > 0 ? attributes.output_padding : Shape(count);
+  if (!window || extra.rank() != count) return std::nullopt;
+  std::vector<int64_t> pads(2 * count);
   double outputs = 1;
   for (size_t i = 0; i < count; ++i) {
-    const int64_t reach = (*dilations)[i] * (weights[i + 2] - 1);
-    if ((*strides)[i] != 1 || weights[i + 2] > kMostOfWindow) return std::nullopt;
-    (*pads)[i] = reach - (*pads)[i];
-    (*pads)[count + i] = reach - (*pads)[count + i] + (*extra)[i];
-    if ((*pads)[i] < 0 || (*pads)[count + i] < 0) return std::nullopt;
-    const int64_t more = (*pads)[i] + (*pads)[count + i] - reach;
+    const int64_t reach = window->extent(i) - 1;
+    if (window->strides[i] != 1 || extra[i] > kMostOfWindow) return std::nullopt;
+    pads[i] = reach - window->begin[i];
+    pads[count + i] = reach - window->end[i] + extra[i];
+    if (pads[i] < 0 || pads[count + i] < 0) return std::nullopt;
+    const int64_t more = pads[i] + pads[count + i] - reach;
     if (more > 0 && !image[i + 2].known()) return std::nullopt;
     if (!image[i + 2].known()) continue;
     const int64_t size = image[i + 2].value;
     outputs *= static_cast<double>(size + more) / static_cast<double>(std::max<int64_t>(size, 1));
   }
-  return outputs <= kMostOutputs ? pads : std::nullopt;
+  return outputs <= kMostOutputs ? std::optional(std::move(pads)) : std::nullopt;
 }
 
 /// [C, M/group, taps] to [M, C/group, taps in the opposite order].
@@ -72,13 +69,14 @@ class TransposedConvolving final : public NodeRewrite {
     if (!IsOp(node, "ConvTranspose") || !HasInput(node, 0)) return false;
     const Tensor* constant = ConstantInput(graph, node, 1);
     const SymbolicShape* image = ShapeOf(graph, node.inputs[0]);
-    const int64_t group = IntAttribute(node, "group", 1);
+    const auto attributes = ValidAttributes<ConvTransposeAttributes>(node);
+    if (!attributes) return false;
+    const int64_t group = attributes->group;
     if (constant == nullptr || image == nullptr || image->size() < 3 || constant->shape().rank() != image->size())
       return false;
     if (group == 1 && constant->shape()[1] < kFewestOutputs) return false;
-    if (constant->num_elements() == 0 || group <= 0 || constant->shape()[0] % group != 0 || VersionOf(graph, "Conv") == 0)
-      return false;
-    auto pads = PadsOf(node, *image, constant->shape());
+    if (constant->num_elements() == 0 || constant->shape()[0] % group != 0 || VersionOf(graph, "Conv") == 0) return false;
+    auto pads = PadsOf(*attributes, *image, constant->shape());
     // Padding times infinity would be NaN.
     if (!pads || !AllFinite(*constant)) return false;
     Allocator& memory = graph.limits().memory();

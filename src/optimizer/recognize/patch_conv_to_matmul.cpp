@@ -2,6 +2,9 @@
 // that were made an image for it and become tokens again, as transformers shorten their keys with: patches are rows
 // of a MatMul.
 
+#include "ops/nn/conv.h"
+#include "ops/valid_attributes.h"
+#include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/tokens.h"
 #include "optimizer/rewrites.h"
@@ -36,24 +39,20 @@ class PatchConvolutions final : public NodeRewrite {
     if (!HasOneOutput(conv) || weights == nullptr || weights->shape().rank() != 4 || weights->num_elements() == 0)
       return std::nullopt;
     if (image == nullptr || image->size() != 4) return std::nullopt;
-    const std::string_view pad = StringAttribute(conv, "auto_pad", "NOTSET");
-    if (IntAttribute(conv, "group", 1) != 1 || (pad != "NOTSET" && pad != "VALID")) return std::nullopt;
+    const auto attributes = ValidAttributes<ConvAttributes>(conv);
+    if (!attributes || attributes->group != 1 || attributes->window.pads_to_same()) return std::nullopt;
     const Shape& kernel = weights->shape();
-    const auto* strides = IntsAttribute(conv, "strides");
-    if (strides != nullptr && strides->size() != 2) return std::nullopt;  // the kernel says so
-    if (!AllAre(IntsAttribute(conv, "pads"), 0) || !AllAre(IntsAttribute(conv, "dilations"), 1)) return std::nullopt;
+    const auto window = WindowBeforeImage(attributes->window, kernel.dims().subspan(2));
+    if (!window) return std::nullopt;
     for (size_t axis = 0; axis < 2; ++axis) {
-      const int64_t stride = strides == nullptr ? 1 : (*strides)[axis];
+      const int64_t stride = window->strides[axis];
       const Dimension& size = (*image)[2 + axis];
+      if (window->begin[axis] != 0 || window->end[axis] != 0 || window->dilations[axis] != 1) return std::nullopt;
       if (stride != kernel[2 + axis] || !size.known() || size.value <= 0 || size.value % stride != 0) return std::nullopt;
     }
     if (!(*image)[1].known() || (*image)[1].value != kernel[1]) return std::nullopt;
     return Patches{
         (*image)[2].value / kernel[2], (*image)[3].value / kernel[3], kernel[2], kernel[3], kernel[1], kernel[0]};
-  }
-
-  static bool AllAre(const std::vector<int64_t>* values, int64_t expected) {
-    return values == nullptr || std::ranges::all_of(*values, [&](int64_t value) { return value == expected; });
   }
 
   static ValueIndex Write(Graph& graph, const Node& conv, const Patches& of, ValueIndex pixels, ValueIndex result) {

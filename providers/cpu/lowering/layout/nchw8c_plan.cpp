@@ -9,8 +9,10 @@
 #include "cpu/lowering/layout/nchw8c_movement.h"
 #include "graph/op_traits.h"
 #include "graph/private_names.h"
-#include "ops/nn/window.h"
+#include "ops/nn/conv_transpose.h"
+#include "ops/nn/pool.h"
 #include "ops/normalization/batch_normalization.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/regions.h"
@@ -107,11 +109,16 @@ class Planner {
     const OpTraits traits = TraitsOf(node);
     if ((traits.Has(OpTrait::kUnary) && traits.Has(OpTrait::kReal)) || HasSlopes(node)) return Nchw8cRole::kMap;
     if (node.op_type == "MaxPool") return Nchw8cRole::kPool;
-    const bool pads = IntAttribute(node, "count_include_pad", 0) != 0 && IntAttribute(node, "ceil_mode", 0) != 0;
-    if (node.op_type == "AveragePool" && !pads) return Nchw8cRole::kPool;
+    if (node.op_type == "AveragePool" && AveragesInBlocks(node)) return Nchw8cRole::kPool;
     if (node.op_type == "BatchNormalization" && Normalizes(node)) return Nchw8cRole::kNormalize;
     if (FillsBlocksByGroups(node)) return Nchw8cRole::kGroups;
     return std::nullopt;
+  }
+
+  /// Nchw8cAveragePool counts padding, or windows that reach beyond it, not both.
+  static bool AveragesInBlocks(const Node& node) {
+    const auto pool = ValidAttributes<PoolAttributes>(node);
+    return pool && !(pool->count_include_pad && pool->window.ceil_mode());
   }
 
   std::optional<Nchw8cRole> ConvRole(const Node& node) const {
@@ -167,7 +174,7 @@ class Planner {
   /// Nchw8cConvTranspose has the window: as many taps as the stride, or three to five at stride 2.
   bool TransposesInBlocks(const Node& node, const Shape& weights) const {
     constexpr int64_t kAnySize = int64_t{1} << 20;
-    const TransposeAttributes attributes(node);
+    const ConvTransposeAttributes attributes(node);
     const SymbolicShape& image = *ShapeOf(graph_, node.inputs[0]);
     if (image.size() < 4) return false;
     Shape sizes(image.size() - 2);
@@ -175,7 +182,7 @@ class Planner {
       if (!image[i + 2].known() && attributes.output_shape.rank() > 0) return false;  // the pads follow from both
       sizes[i] = image[i + 2].known() ? image[i + 2].value : kAnySize;
     }
-    const Window window = FitTransposed(attributes, sizes.dims(), weights.dims().subspan(2));
+    const Window window = attributes.FitImage(sizes.dims(), weights.dims().subspan(2));
     for (size_t i = sizes.rank() - 2; i < sizes.rank(); ++i) {
       const int64_t taps = window.kernel[i], stride = window.strides[i], pad = window.begin[i];
       const bool spreads = taps == stride && pad == 0 && (taps == 2 || taps == 4);

@@ -22,16 +22,15 @@ int64_t CountAlong(const Window& window, size_t axis, int64_t o, bool include_pa
 template <class T>
 class AveragePool final : public Kernel {
  public:
-  explicit AveragePool(const KernelInfo& info)
-      : attributes_(info.node()), include_pad_(info.attribute<int64_t>("count_include_pad", 0) != 0) {}
+  explicit AveragePool(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;
     const Tensor& input = context.required_input(0);
-    const Window window = FitPool(attributes_, input);
-    Tensor* output = context.output(0, PoolOutputShape(input, window));
+    const Window window = attributes_.Fit(input.shape());
+    Tensor* output = context.output(0, PoolAttributes::ResultShape(input.shape(), window));
     if (output == nullptr || output->num_elements() == 0) return;
-    const auto counted = [&](size_t axis, int64_t o) { return CountAlong(window, axis, o, include_pad_); };
+    const auto counted = [&](size_t axis, int64_t o) { return CountAlong(window, axis, o, attributes_.count_include_pad); };
     // A window wholly in the padding has the average 0.
     PoolPlanes<C> pool(context, window, input.shape().SizeOfRange(0, 2), PoolKind::kSum, PoolFinish::kDivide, counted);
     ComputeResult<T> result(context, *output);
@@ -40,8 +39,7 @@ class AveragePool final : public Kernel {
   }
 
  private:
-  WindowAttributes attributes_;
-  bool include_pad_;
+  PoolAttributes attributes_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "cpu/ops/nn/transposed_gather.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/nn/conv_transpose.h"
 #include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
@@ -37,11 +38,9 @@ class ConvTranspose final : public Kernel {
     const Tensor* weights = transposed_ ? nullptr : &context.required_input(1);
     const Shape& weights_shape = transposed_ ? weights_shape_ : weights->shape();
     const Tensor* bias = context.input(2);
-    const Window window = CheckShapes(input.shape(), weights_shape, bias);
+    const Window window = attributes_.Fit(input.shape(), weights_shape, bias);
     const int64_t groups = attributes_.group;
-    Shape shape{input.shape()[0], weights_shape[1] * groups};
-    for (int64_t dim : window.input) shape.Append(dim);
-    Tensor* output = context.output(0, shape);
+    Tensor* output = context.output(0, attributes_.ResultShape(input.shape(), weights_shape, window));
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
     const TransposedProblem<C> problem{input.shape()[0],
@@ -101,21 +100,7 @@ class ConvTranspose final : public Kernel {
     }
   }
 
-  Window CheckShapes(const Shape& input, const Shape& weights, const Tensor* bias) const {
-    Require(input.rank() >= 3, "the input must have batch, channels and at least one spatial axis, it is {}", input);
-    Require(weights.rank() == input.rank(), "the weights are {}, the input is {}", weights, input);
-    Require(input[1] == weights[0], "the input has {} channels, the weights take {}", input[1], weights[0]);
-    Require(input[1] % attributes_.group == 0, "{} channels do not divide into {} groups", input[1], attributes_.group);
-    const int64_t outputs = CheckedMul(weights[1], attributes_.group);
-    Require(bias == nullptr || bias->num_elements() == outputs, "the bias has {} values, {} output channels need one each",
-            bias == nullptr ? 0 : bias->num_elements(), outputs);
-    const auto kernel = weights.dims().subspan(2);
-    Require(!attributes_.window.has_kernel() || std::ranges::equal(attributes_.window.kernel(), kernel),
-            "kernel_shape is {}, the weights are {}", attributes_.window.kernel(), weights);
-    return FitTransposed(attributes_, input.dims().subspan(2), kernel);
-  }
-
-  TransposeAttributes attributes_;
+  ConvTransposeAttributes attributes_;
   Shape weights_shape_;
   std::shared_ptr<const Tensor> transposed_;
 };

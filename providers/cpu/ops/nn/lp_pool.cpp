@@ -10,14 +10,6 @@
 namespace tessera::cpu {
 namespace {
 
-/// p is a float in version 1 and an integer since.
-double ParsePower(const KernelInfo& info) {
-  const double p = info.since_version() == 1 ? static_cast<double>(info.attribute<float>("p", 2.0f))
-                                             : static_cast<double>(info.attribute<int64_t>("p", 2));
-  Require(p > 0, "attribute 'p' is {}, which must be positive", p);
-  return p;
-}
-
 PoolKind KindFor(double p) { return p == 1 ? PoolKind::kSumOfAbs : p == 2 ? PoolKind::kSumOfSquares : PoolKind::kSum; }
 
 /// |x|^p, for p other than 1 and 2, which the row kernels raise themselves.
@@ -38,41 +30,38 @@ C Root(C sum, double p) {
 template <class T>
 class LpPool final : public Kernel {
  public:
-  explicit LpPool(const KernelInfo& info) : attributes_(info.node()), p_(ParsePower(info)) {}
+  explicit LpPool(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;
     const Tensor& input = context.required_input(0);
-    // Version 1 let kernel_shape be absent: the whole plane.
-    const auto spatial = input.shape().dims().subspan(std::min<size_t>(2, input.shape().rank()));
-    Require(!spatial.empty(), "LpPool needs batch, channels and at least one spatial axis, the input is {}", input.shape());
-    const Window window = attributes_.Fit(spatial, attributes_.has_kernel() ? attributes_.kernel().dims() : spatial);
-    Tensor* output = context.output(0, PoolOutputShape(input, window));
+    const Window window = attributes_.Fit(input.shape());
+    Tensor* output = context.output(0, PoolAttributes::ResultShape(input.shape(), window));
     if (output == nullptr || output->num_elements() == 0) return;
-    const PoolKind kind = KindFor(p_);
+    const double p = attributes_.p;
+    const PoolKind kind = KindFor(p);
     const C* in = ComputeView<T>(context, &input);
-    if (kind == PoolKind::kSum) in = RaiseAll<C>(context, in, input.num_elements(), p_);
+    if (kind == PoolKind::kSum) in = RaiseAll<C>(context, in, input.num_elements(), p);
     ComputeResult<T> result(context, *output);
-    const PoolFinish finish = p_ == 2 ? PoolFinish::kSquareRoot : PoolFinish::kNone;
+    const PoolFinish finish = p == 2 ? PoolFinish::kSquareRoot : PoolFinish::kNone;
     PoolPlanes<C>(context, window, input.shape().SizeOfRange(0, 2), kind, finish, kNothingCounted).Run(in, result.data());
     if (kind == PoolKind::kSum) {
       C* out = result.data();
       context.threads().ParallelFor(output->num_elements(), 20, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) out[i] = Root(out[i], p_);
+        for (int64_t i = begin; i < end; ++i) out[i] = Root(out[i], p);
       });
     }
     result.Finish();
   }
 
  private:
-  WindowAttributes attributes_;
-  double p_;
+  PoolAttributes attributes_;
 };
 
 template <class T>
 class GlobalLpPool final : public Kernel {
  public:
-  explicit GlobalLpPool(const KernelInfo& info) : p_(ParsePower(info)) {}
+  explicit GlobalLpPool(const KernelInfo& info) : p_(PoolAttributes(info.node()).p) {}
 
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;

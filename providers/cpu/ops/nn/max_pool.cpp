@@ -83,13 +83,12 @@ void PoolWithIndices(KernelContext& context, const Window& window, int64_t plane
 template <class T>
 class MaxPool final : public Kernel {
  public:
-  explicit MaxPool(const KernelInfo& info)
-      : attributes_(info.node()), column_major_(info.attribute<int64_t>("storage_order", 0) != 0) {}
+  explicit MaxPool(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
-    const Window window = FitPool(attributes_, input);
-    const Shape shape = PoolOutputShape(input, window);
+    const Window window = attributes_.Fit(input.shape());
+    const Shape shape = PoolAttributes::ResultShape(input.shape(), window);
     const int64_t planes = input.shape().SizeOfRange(0, 2);
     Tensor* output = context.output(0, shape);
     Tensor* indices = context.has_output(1) ? context.output(1, shape) : nullptr;
@@ -107,14 +106,13 @@ class MaxPool final : public Kernel {
   template <class C>
   void Pool(KernelContext& context, const Window& window, int64_t planes, const C* in, C* out, Tensor* indices) const {
     if (indices != nullptr) {
-      PoolWithIndices<C>(context, window, planes, column_major_, in, out, indices->mutable_data<int64_t>());
+      PoolWithIndices<C>(context, window, planes, attributes_.column_major, in, out, indices->mutable_data<int64_t>());
     } else {
       PoolPlanes<C>(context, window, planes, PoolKind::kMax, PoolFinish::kNone, kNothingCounted).Run(in, out);
     }
   }
 
-  WindowAttributes attributes_;
-  bool column_major_;
+  PoolAttributes attributes_;
 };
 
 }  // namespace

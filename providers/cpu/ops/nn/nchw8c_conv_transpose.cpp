@@ -12,6 +12,7 @@
 #include "cpu/ops/nn/nchw8c_layout.h"
 #include "cpu/ops/nn/nchw8c_winograd.h"
 #include "cpu/ops/ops.h"
+#include "ops/nn/conv_transpose.h"
 #include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
@@ -64,9 +65,7 @@ class Nchw8cConvTranspose final : public Kernel {
 
   /// From the input's size to the output's.
   Window Fit(std::span<const int64_t> image) const {
-    Require(!attributes_.window.has_kernel() || std::ranges::equal(attributes_.window.kernel(), kernel()),
-            "kernel_shape is {}, the weights are {}", attributes_.window.kernel(), weights_shape_);
-    Window window = FitTransposed(attributes_, image, kernel());
+    Window window = attributes_.FitImage(image, kernel());
     std::swap(window.input, window.output);
     return window;
   }
@@ -105,7 +104,7 @@ class Nchw8cConvTranspose final : public Kernel {
     return transposed;
   }
 
-  TransposeAttributes attributes_;
+  ConvTransposeAttributes attributes_;
   Nchw8cEpilogue epilogue_;  // only the activation
   Shape weights_shape_;
   WinogradForm form_{};

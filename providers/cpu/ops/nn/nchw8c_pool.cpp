@@ -2,15 +2,16 @@
 
 #include "cpu/ops/nn/nchw8c_layout.h"
 #include "cpu/ops/ops.h"
+#include "ops/nn/pool.h"
 
 namespace tessera::cpu {
 namespace {
 
 class Nchw8cPooling : public Kernel {
  public:
-  Nchw8cPooling(const KernelInfo& info, Nchw8cPool kind) : attributes_(info.node()), kind_(kind) {
-    Require(attributes_.has_kernel(), "attribute 'kernel_shape' is required");
-    Require(kind != Nchw8cPool::kAverageWithPads || info.attribute<int64_t>("ceil_mode", 0) == 0,
+  Nchw8cPooling(const PoolAttributes& attributes, Nchw8cPool kind) : attributes_(attributes), kind_(kind) {
+    Require(attributes_.window.has_kernel(), "attribute 'kernel_shape' is required");
+    Require(kind != Nchw8cPool::kAverageWithPads || !attributes_.window.ceil_mode(),
             "count_include_pad with ceil_mode is not supported in blocks");
   }
 
@@ -18,7 +19,7 @@ class Nchw8cPooling : public Kernel {
     const Tensor& input = context.required_input(0);
     RequireNchw8c(input);
     const Shape& shape = input.shape();
-    const Window fitted = attributes_.Fit(SpatialDims(shape), attributes_.kernel().dims());
+    const Window fitted = attributes_.window.Fit(SpatialDims(shape), attributes_.window.kernel().dims());
     Tensor* output = context.output(0, Nchw8cShape(shape[0], shape[1], fitted.output.dims()));
     if (output == nullptr || output->num_elements() == 0) return;
     const float* in = input.data<float>();
@@ -30,20 +31,22 @@ class Nchw8cPooling : public Kernel {
   }
 
  private:
-  WindowAttributes attributes_;
+  PoolAttributes attributes_;
   Nchw8cPool kind_;
 };
 
 class Nchw8cMaxPool final : public Nchw8cPooling {
  public:
-  explicit Nchw8cMaxPool(const KernelInfo& info) : Nchw8cPooling(info, Nchw8cPool::kMax) {}
+  explicit Nchw8cMaxPool(const KernelInfo& info) : Nchw8cPooling(PoolAttributes(info.node()), Nchw8cPool::kMax) {}
 };
 
 class Nchw8cAveragePool final : public Nchw8cPooling {
  public:
-  explicit Nchw8cAveragePool(const KernelInfo& info)
-      : Nchw8cPooling(info, info.attribute<int64_t>("count_include_pad", 0) != 0 ? Nchw8cPool::kAverageWithPads
-                                                                                 : Nchw8cPool::kAverage) {}
+  explicit Nchw8cAveragePool(const KernelInfo& info) : Nchw8cAveragePool(PoolAttributes(info.node())) {}
+
+ private:
+  explicit Nchw8cAveragePool(const PoolAttributes& attributes)
+      : Nchw8cPooling(attributes, attributes.count_include_pad ? Nchw8cPool::kAverageWithPads : Nchw8cPool::kAverage) {}
 };
 
 }  // namespace

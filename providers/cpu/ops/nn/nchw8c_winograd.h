@@ -22,8 +22,9 @@ struct Nchw8cChannels {
 std::optional<WinogradForm> ChooseNchw8cWinograd(const Window& image, const Nchw8cChannels& of, bool forced,
                                                  double share = 1);
 
-/// The same for a transposed convolution, whose window says what output pixels its inputs reach (FitTransposed), but with
-/// its input as `input` and its output as `output`: of one group. None where no form fits.
+/// The same for a transposed convolution, whose window says what output pixels its inputs reach
+/// (ConvTransposeAttributes::Fit), but with its input as `input` and its output as `output`: of one group. None where no
+/// form fits.
 std::optional<WinogradForm> ChooseNchw8cTransposed(const Window& window, const Nchw8cChannels& of);
 bool FitsForm(const Window& window, WinogradForm form);
 

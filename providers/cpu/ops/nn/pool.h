@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "kernels/pool/pool.h"
-#include "ops/nn/window.h"
+#include "ops/nn/pool.h"
 #include "tessera/provider/function_ref.h"
 
 namespace tessera::cpu {
@@ -372,20 +372,5 @@ class PoolPlanes {
 };
 
 inline constexpr auto kNothingCounted = [](size_t, int64_t) -> int64_t { return 1; };
-
-/// The output's shape: batch and channels, then the window's.
-inline Shape PoolOutputShape(const Tensor& input, const Window& window) {
-  Shape shape;
-  shape.Append(input.shape()[0]);
-  shape.Append(input.shape()[1]);
-  for (int64_t dim : window.output) shape.Append(dim);
-  return shape;
-}
-
-inline Window FitPool(const WindowAttributes& attributes, const Tensor& input) {
-  Require(input.shape().rank() >= 3, "pooling needs batch, channels and at least one spatial axis, the input is {}",
-          input.shape());
-  return attributes.Fit(input.shape().dims().subspan(2), attributes.kernel().dims());
-}
 
 }  // namespace tessera::cpu
