@@ -29,12 +29,7 @@ std::string RefuseRecurrent(const GraphViewer& graph, const Node& node) {
   if (attributes.clips()) return "clipped gates are left to the CPU provider";
   if (attributes.input_forget) return "coupled gates are left to the CPU provider";
   if (attributes.batch_first) return "a layout with the batch first is left to the CPU provider";
-  const std::vector<std::string> usual =
-      IsLstm(node) ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"} : std::vector<std::string>{"Sigmoid", "Tanh"};
-  const auto activations = AttributeOr<std::vector<std::string>>(node, "activations", {});
-  for (size_t i = 0; i < activations.size(); ++i) {
-    if (activations[i] != usual[i % usual.size()]) return "activation " + activations[i] + " is left to the CPU provider";
-  }
+  if (!attributes.default_activations) return "other activations than Sigmoid and Tanh are left to the CPU provider";
   for (const size_t i : {kW, kR, kBias}) {
     if (has(i) && graph.constant(node.inputs[i]) == nullptr) return "its parameters are not constants";
   }

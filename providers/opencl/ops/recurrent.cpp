@@ -5,7 +5,6 @@
 #include <limits>
 #include <optional>
 
-#include "base/ascii.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "opencl/gemm/panel_gemm.h"
@@ -24,66 +23,36 @@ struct RecurrentSizes {
   cl_int batch_first, reverse, input_forget, padding = 0;
 };
 
-struct Function {
-  std::string_view name;   // lower case
-  const char* expression;  // {0}: alpha, {1}: beta
-  int numbers;             // of alpha and beta, how many it takes
-  float alpha = 0, beta = 0;
-};
-
-constexpr Function kFunctions[] = {
-    {"tanh", "act_tanh(x)", 0},
-    {"sigmoid", "act_sigmoid(x)", 0},
-    {"relu", "act_relu(x)", 0},
-    {"affine", "act_affine(x, R({0:.9e}), R({1:.9e}))", 2, 1, 0},
-    {"leakyrelu", "act_leaky(x, R({0:.9e}))", 1, 0.01f},
-    {"thresholdedrelu", "act_thresholded(x, R({0:.9e}))", 1, 1},
-    {"scaledtanh", "act_scaled_tanh(x, R({0:.9e}), R({1:.9e}))", 2, 1, 1},
-    {"hardsigmoid", "act_hard_sigmoid(x, R({0:.9e}), R({1:.9e}))", 2, 0.2f, 0.5f},
-    {"elu", "act_elu(x, R({0:.9e}))", 1, 1},
-    {"softsign", "act_softsign(x)", 0},
-    {"softplus", "act_softplus(x)", 0},
-};
-
-const Function& FindFunction(std::string_view given) {
-  const std::string name = AsciiLower(given);
-  for (const Function& function : kFunctions) {
-    if (function.name == name) return function;
+/// Of x; {0} is alpha, {1} beta.
+const char* Expression(RecurrentFunction function) {
+  switch (function) {
+    case RecurrentFunction::kTanh: return "act_tanh(x)";
+    case RecurrentFunction::kSigmoid: return "act_sigmoid(x)";
+    case RecurrentFunction::kRelu: return "act_relu(x)";
+    case RecurrentFunction::kAffine: return "act_affine(x, R({0:.9e}), R({1:.9e}))";
+    case RecurrentFunction::kLeakyRelu: return "act_leaky(x, R({0:.9e}))";
+    case RecurrentFunction::kThresholdedRelu: return "act_thresholded(x, R({0:.9e}))";
+    case RecurrentFunction::kScaledTanh: return "act_scaled_tanh(x, R({0:.9e}), R({1:.9e}))";
+    case RecurrentFunction::kHardSigmoid: return "act_hard_sigmoid(x, R({0:.9e}), R({1:.9e}))";
+    case RecurrentFunction::kElu: return "act_elu(x, R({0:.9e}))";
+    case RecurrentFunction::kSoftsign: return "act_softsign(x)";
+    case RecurrentFunction::kSoftplus: return "act_softplus(x)";
   }
-  Fail(ErrorCode::kInvalidGraph, "activation '{}' is unknown", name);
+  return "";
 }
 
 /// Macros F, G, H of x, which look at the direction d.
-std::string Activations(const KernelInfo& info, size_t directions, std::initializer_list<const char*> defaults) {
-  auto names = info.attribute<std::vector<std::string>>("activations", {});
-  const auto alphas = info.attribute<std::vector<float>>("activation_alpha", {});
-  const auto betas = info.attribute<std::vector<float>>("activation_beta", {});
-  const size_t count = defaults.size() * directions;
-  const bool named = !names.empty();
-  while (!named && names.size() < count) names.insert(names.end(), defaults.begin(), defaults.end());
-  // RNN's schema gives two names by default, whatever the direction.
-  Require(names.size() >= count, "{} activations are named, {} are expected", names.size(), count);
-  std::vector<std::string> expressions;
-  size_t alpha = 0, beta = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const Function& function = FindFunction(names[i]);
-    float own_alpha = function.alpha, own_beta = function.beta;
-    // One number for each activation, or only for those that take one, in their order.
-    const size_t a = alphas.size() == names.size() ? i : alpha, b = betas.size() == names.size() ? i : beta;
-    if (named && function.numbers > 0 && a < alphas.size()) own_alpha = alphas[a];
-    if (named && function.numbers > 1 && b < betas.size()) own_beta = betas[b];
-    Require(std::isfinite(own_alpha) && std::isfinite(own_beta), "alpha or beta of activation '{}' is not finite",
-            names[i]);
-    alpha += function.numbers > 0;
-    beta += function.numbers > 1;
-    expressions.push_back(fmt::format(fmt::runtime(function.expression), own_alpha, own_beta));
-  }
-  std::string text;
-  for (size_t i = 0; i < defaults.size(); ++i) {
-    text += fmt::format("#define {}(x) (d == 0 ? {} : {})\n", "FGH"[i], expressions[i],
-                        expressions[(directions - 1) * defaults.size() + i]);
-  }
-  return text;
+std::string Activations(const RecurrentAttributes& attributes) {
+  const auto text = [](const RecurrentActivation& activation) {
+    Require(std::isfinite(activation.alpha) && std::isfinite(activation.beta), "alpha is {} and beta {} of an activation",
+            activation.alpha, activation.beta);
+    return fmt::format(fmt::runtime(Expression(activation.function)), activation.alpha, activation.beta);
+  };
+  const auto first = attributes.ActivationsOf(0), last = attributes.ActivationsOf(attributes.directions - 1);
+  std::string macros;
+  for (size_t i = 0; i < first.size(); ++i)
+    macros += fmt::format("#define {}(x) (d == 0 ? {} : {})\n", "FGH"[i], text(first[i]), text(last[i]));
+  return macros;
 }
 
 class Recurrent final : public Kernel {
@@ -174,10 +143,7 @@ class Recurrent final : public Kernel {
 
  private:
   std::string StepDefines(const KernelInfo& info) const {
-    const auto directions = static_cast<size_t>(attributes_.directions);
-    const std::string functions = lstm_  ? Activations(info, directions, {"Sigmoid", "Tanh", "Tanh"})
-                                  : gru_ ? Activations(info, directions, {"Sigmoid", "Tanh"})
-                                         : Activations(info, directions, {"Tanh"});
+    const std::string functions = Activations(attributes_);
     if (by_panels_) return BlockDefines(info.input_type(0), "#define ALONG_K_A\n", block_rows_) + functions;
     return types_ + fmt::format("#define LANES {}\n", kStateLanes) + functions;
   }

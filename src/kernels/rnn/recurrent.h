@@ -4,27 +4,9 @@
 
 #include <cstdint>
 
+#include "ops/recurrent/activation.h"
+
 namespace tessera::cpu {
-
-enum class RecurrentFunction : uint8_t {
-  kTanh,
-  kSigmoid,
-  kRelu,
-  kAffine,
-  kLeakyRelu,
-  kThresholdedRelu,
-  kScaledTanh,
-  kHardSigmoid,
-  kElu,
-  kSoftsign,
-  kSoftplus,
-};
-
-struct RecurrentActivation {
-  RecurrentFunction function = RecurrentFunction::kTanh;
-  float alpha = 0;
-  float beta = 0;
-};
 
 /// Arrays of `hidden` numbers. Gates hold what goes into the activations, biases included; `clip` bounds it (infinity:
 /// not).

@@ -16,6 +16,7 @@ TEST(RecurrentAttributes, DefaultsAndRefusals) {
     EXPECT_EQ(attributes.directions, 1);
     EXPECT_FALSE(attributes.reverse || attributes.batch_first || attributes.input_forget ||
                  attributes.linear_before_reset || attributes.clips());
+    EXPECT_TRUE(attributes.default_activations);
   }
   const RecurrentAttributes both(NodeOf("LSTM", 22, {{"direction", std::string("bidirectional")}, {"clip", 2.0f}}));
   EXPECT_EQ(both.directions, 2);
@@ -33,6 +34,35 @@ TEST(RecurrentAttributes, DefaultsAndRefusals) {
     const Node node = NodeOf("RNN", 14, {one.attribute});
     EXPECT_THAT(ErrorOf([&] { RecurrentAttributes{node}; }), HasSubstr(one.error));
   }
+}
+
+TEST(RecurrentAttributes, Activations) {
+  using enum RecurrentFunction;
+  using Names = std::vector<std::string>;
+  using Numbers = std::vector<float>;
+  const auto of = [](const char* op, std::vector<Attribute> attributes) {
+    return RecurrentAttributes(NodeOf(op, 14, std::move(attributes)));
+  };
+  const Attribute both = {"direction", std::string("bidirectional")};
+  EXPECT_EQ(of("LSTM", {both}).activations.size(), 6u);
+  EXPECT_EQ(of("LSTM", {}).activations, (std::vector<RecurrentActivation>{{kSigmoid}, {kTanh}, {kTanh}}));
+  EXPECT_TRUE(of("GRU", {{"activations", Names{"sigmoid", "TANH"}}}).default_activations);
+
+  // Numbers of those that take one, then one for each.
+  const auto elu = of("GRU", {both,
+                              {"activations", Names{"Tanh", "Elu", "Affine", "Relu"}},
+                              {"activation_alpha", Numbers{2, 3}},
+                              {"activation_beta", Numbers{4}}});
+  EXPECT_FALSE(elu.default_activations);
+  EXPECT_EQ(elu.ActivationsOf(0)[1], (RecurrentActivation{kElu, 2, 0}));
+  EXPECT_EQ(elu.ActivationsOf(1)[0], (RecurrentActivation{kAffine, 3, 4}));
+  const auto each = of("GRU", {{"activations", Names{"Tanh", "HardSigmoid"}}, {"activation_alpha", Numbers{1, 0.5f}}});
+  EXPECT_EQ(each.activations[1], (RecurrentActivation{kHardSigmoid, 0.5f, 0.5f}));
+
+  // RNN's schema names two by default.
+  EXPECT_EQ(of("RNN", {{"activations", Names{"Relu", "Tanh"}}}).activations.size(), 1u);
+  EXPECT_THAT(ErrorOf([&] { of("LSTM", {{"activations", Names{"Sigmoid"}}}); }), HasSubstr("1 activations are named, 3"));
+  EXPECT_THAT(ErrorOf([&] { of("RNN", {{"activations", Names{"Sine"}}}); }), HasSubstr("activation 'sine' is unknown"));
 }
 
 }  // namespace

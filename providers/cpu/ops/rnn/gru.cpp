@@ -12,8 +12,7 @@ class Gru final : public Recurrent<T> {
 
  public:
   explicit Gru(const KernelInfo& info)
-      : Recurrent<T>(info, {2, 1}, {RecurrentFunction::kSigmoid, RecurrentFunction::kTanh}, false),
-        linear_before_reset_(this->attributes_.linear_before_reset) {}
+      : Recurrent<T>(info, {2, 1}, false), linear_before_reset_(this->attributes_.linear_before_reset) {}
 
  private:
   bool folds_bias(int64_t gate) const override { return gate < 2 || !linear_before_reset_; }

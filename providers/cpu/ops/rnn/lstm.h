@@ -11,9 +11,7 @@ class Lstm : public Recurrent<T> {
   using F = typename Recurrent<T>::F;
 
  public:
-  explicit Lstm(const KernelInfo& info)
-      : Recurrent<T>(info, {4}, {RecurrentFunction::kSigmoid, RecurrentFunction::kTanh, RecurrentFunction::kTanh}, true),
-        input_forget_(this->attributes_.input_forget) {}
+  explicit Lstm(const KernelInfo& info) : Recurrent<T>(info, {4}, true), input_forget_(this->attributes_.input_forget) {}
 
  private:
   void Step(RecurrentRun<F>& run) const override {

@@ -20,13 +20,11 @@ constexpr size_t kAlignment = 16;  // elements that panels of a part fill up to
 }  // namespace
 
 template <class T>
-Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits,
-                        std::initializer_list<RecurrentFunction> activations, bool has_cell)
+Recurrent<T>::Recurrent(const KernelInfo& info, std::vector<int64_t> splits, bool has_cell)
     : attributes_(info.node()),
       directions_(attributes_.directions),
       clip_(static_cast<F>(attributes_.clip)),
       splits_(std::move(splits)),
-      activations_(ParseActivations(info, static_cast<size_t>(directions_), activations)),
       has_cell_(has_cell),
       reverse_(attributes_.reverse),
       batch_first_(attributes_.batch_first),

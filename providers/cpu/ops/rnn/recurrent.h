@@ -20,10 +20,6 @@
 
 namespace tessera::cpu {
 
-/// The operator's activations, `count` for each direction.
-std::vector<RecurrentActivation> ParseActivations(const KernelInfo& info, size_t directions,
-                                                  std::initializer_list<RecurrentFunction> defaults);
-
 /// Sizes of one run.
 struct RecurrentSizes {
   int64_t steps, batch, input, hidden, directions;
@@ -64,8 +60,7 @@ class Recurrent : public Kernel {
 
  protected:
   /// `splits` are the numbers of gates in each separate product with R.
-  Recurrent(const KernelInfo& info, std::vector<int64_t> splits, std::initializer_list<RecurrentFunction> activations,
-            bool has_cell);
+  Recurrent(const KernelInfo& info, std::vector<int64_t> splits, bool has_cell);
 
   /// Gates of the step hold X * W (and its share of the bias): adds what depends on the state and replaces the state.
   virtual void Step(RecurrentRun<F>& run) const = 0;
@@ -90,7 +85,7 @@ class Recurrent : public Kernel {
   std::span<const F> InputBias(KernelContext& context, const RecurrentSizes& sizes, const F* bias) const;
 
   const RecurrentActivation& activation(int64_t direction, size_t i) const {
-    return activations_[static_cast<size_t>(direction) * activations_.size() / static_cast<size_t>(directions_) + i];
+    return attributes_.ActivationsOf(direction)[i];
   }
 
   /// What InputProducts leaves where X has no numbers: the bias.
@@ -134,7 +129,6 @@ class Recurrent : public Kernel {
   void StoreState(const RecurrentRun<F>& run, const F* state, T* out) const;
 
   std::vector<int64_t> splits_;
-  std::vector<RecurrentActivation> activations_;
   bool has_cell_;
   bool reverse_ = false;
   bool batch_first_ = false;

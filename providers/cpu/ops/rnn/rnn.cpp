@@ -11,7 +11,7 @@ class Rnn final : public Recurrent<T> {
   using F = typename Recurrent<T>::F;
 
  public:
-  explicit Rnn(const KernelInfo& info) : Recurrent<T>(info, {1}, {RecurrentFunction::kTanh}, false) {}
+  explicit Rnn(const KernelInfo& info) : Recurrent<T>(info, {1}, false) {}
 
  private:
   void Step(RecurrentRun<F>& run) const override {
