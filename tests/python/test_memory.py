@@ -195,6 +195,17 @@ def test_torch_shares_both_ways() -> None:
     np.testing.assert_array_equal(result, tensor.numpy())
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["bfloat16", "float16", "float64", "int8", "uint8", "bool", "complex64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"],
+)
+def test_torch_types(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.zeros(2, 3, dtype=getattr(torch, name))
+    back = torch.from_dlpack(ort.OrtValue.from_dlpack(tensor))
+    assert (back.dtype, back.shape, back.data_ptr()) == (tensor.dtype, tensor.shape, tensor.data_ptr())
+
+
 def test_vectors() -> None:
     vector = ort.OrtValueVector()
     vector.push_back(ort.OrtValue.ortvalue_from_numpy(FOUR))

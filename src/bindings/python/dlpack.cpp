@@ -32,7 +32,19 @@ struct DlManagedTensor {
 };
 
 constexpr int32_t kCpu = 1, kCuda = 2, kCudaHost = 3, kOpenCl = 4;
-enum DlCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBFloat = 4, kComplex = 5, kBool = 6 };
+enum DlCode : uint8_t {
+  kInt = 0,
+  kUInt = 1,
+  kFloat = 2,
+  kBFloat = 4,
+  kComplex = 5,
+  kBool = 6,
+  kE4M3FN = 10,
+  kE4M3FNUZ = 11,
+  kE5M2 = 12,
+  kE5M2FNUZ = 13,
+  kE8M0 = 14
+};
 
 struct Row {
   ElementType type;
@@ -55,6 +67,11 @@ constexpr Row kRows[] = {
     {ElementType::kBool, kBool, 8},
     {ElementType::kComplex64, kComplex, 64},
     {ElementType::kComplex128, kComplex, 128},
+    {ElementType::kFloat8E4M3FN, kE4M3FN, 8},
+    {ElementType::kFloat8E4M3FNUZ, kE4M3FNUZ, 8},
+    {ElementType::kFloat8E5M2, kE5M2, 8},
+    {ElementType::kFloat8E5M2FNUZ, kE5M2FNUZ, 8},
+    {ElementType::kFloat8E8M0, kE8M0, 8},
 };
 
 DlType TypeOf(ElementType type) {
