@@ -3,9 +3,6 @@
 namespace tessera::c_abi {
 
 // What to use instead of entries that are not implemented.
-inline constexpr char kModelEditor[] =
-    "models are not built or changed through this table yet; write the model with the onnx package and give its bytes to "
-    "CreateSessionFromArray";
 inline constexpr char kCompiling[] =
     "models are not compiled ahead through this table yet; set SetOptimizedModelFilePath to keep the optimized model";
 inline constexpr char kControlFlow[] =

@@ -197,7 +197,7 @@ OrtStatusPtr AllocatorGetStats(const OrtAllocator* ort_allocator, OrtKeyValuePai
 OrtStatusPtr CreateAllocator(const OrtSession* session, const OrtMemoryInfo* mem_info, OrtAllocator** out) noexcept {
   return Guarded([&] {
     const OrtMemoryInfo& asked = Given(mem_info, "the memory info");
-    const Session& loaded = Given(session, "the session").session;
+    const Session& loaded = Given(session, "the session").loaded();
     Allocator& allocator = loaded.allocator(MemoryOf(asked));
     auto offered = std::make_unique<OfferedAllocator>(allocator, asked, loaded.state());
     offered->Shrink = ShrinkOffered;

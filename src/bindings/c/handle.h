@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 // How an entry tells a handle that is what it should be from what clients give by mistake.
 
@@ -48,5 +49,15 @@ void Release(T* handle) noexcept {
   handle->mark.Clear();
   delete handle;
 }
+
+struct ReleaseHandle {
+  template <Marked T>
+  void operator()(T* handle) const noexcept {
+    Release(handle);
+  }
+};
+/// What clients know by its handle and another object owns: its end is seen like a release.
+template <class T>
+using Owned = std::unique_ptr<T, ReleaseHandle>;
 
 }  // namespace tessera::c_abi

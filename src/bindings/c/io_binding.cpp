@@ -61,7 +61,7 @@ class ClientArray {
 }  // namespace
 
 OrtStatusPtr CreateIoBinding(OrtSession* session, OrtIoBinding** out) noexcept {
-  return Making(out, [&] { return new OrtIoBinding(Given(session, "the session").session); });
+  return Making(out, [&] { return new OrtIoBinding(Given(session, "the session").loaded()); });
 }
 
 void ReleaseIoBinding(OrtIoBinding* input) { Release(input); }
@@ -166,7 +166,7 @@ OrtStatusPtr RunWithBinding(OrtSession* session, const OrtRunOptions* run_option
     // The run writes the results of the binding, which clients hold as constant.
     auto& given = const_cast<OrtIoBinding&>(Given(binding_ptr, "the binding"));
     Require(given.unknown_output.empty(), "the model has no output '{}', which is bound", given.unknown_output);
-    Given(session, "the session").session.Run(given.binding, CoreOf(run_options));
+    Given(session, "the session").loaded().Run(given.binding, CoreOf(run_options));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/c/allocator.h"
+#include "bindings/c/editor/unfinished_session.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/session.h"
 #include "session/session_state.h"
@@ -18,8 +19,15 @@ const ModelMetadata& Metadata(const OrtModelMetadata* metadata) { return Given(m
 
 OrtStatusPtr SessionGetModelMetadata(const OrtSession* session, OrtModelMetadata** out) noexcept {
   return Guarded([&] {
-    const Model& model = Given(session, "the session").session.state()->model;
-    Give(out, [&] { return new OrtModelMetadata{{}, model.metadata, model.has_version}; });
+    const OrtSession& given = Given(session, "the session");
+    Give(out, [&] {
+      if (given.unfinished != nullptr) {
+        const EditedModel& model = given.unfinished->model;
+        return new OrtModelMetadata{{}, model.metadata(), model.has_version()};
+      }
+      const Model& model = given.loaded().state()->model;
+      return new OrtModelMetadata{{}, model.metadata, model.has_version};
+    });
   });
 }
 

@@ -104,7 +104,7 @@ class Outputs {
 void RunByNames(OrtSession& session, const OrtRunOptions* options, const char* const* input_names,
                 const OrtValue* const* inputs, size_t num_inputs, const char* const* output_names, size_t num_outputs,
                 OrtValue** outputs) {
-  Session::State& state = *session.session.state();
+  Session::State& state = *session.loaded().state();
   Require(num_inputs == 0 || (input_names != nullptr && inputs != nullptr), "{} inputs are null; give names and values",
           num_inputs);
   Require(num_outputs > 0 && output_names != nullptr && outputs != nullptr,
@@ -136,13 +136,13 @@ OrtStatusPtr RunAsync(OrtSession* session, const OrtRunOptions* run_options, con
                       size_t output_names_len, OrtValue** output, RunAsyncCallbackFn run_async_callback,
                       void* user_data) noexcept {
   return Guarded([&] {
-    OrtSession& loaded = Given(session, "the session");
+    OrtSession& given = Given(session, "the session");
     Require(run_async_callback != nullptr, "the callback is null; give a function");
-    Require(loaded.session.state()->resources.threads->num_threads() > 1,
+    Require(given.loaded().state()->resources.threads->num_threads() > 1,
             "the session has one intra-op thread, the caller's; RunAsync needs two or more");
-    loaded.async->Add([=, &loaded] {
+    given.async->Add([=, &given] {
       OrtStatusPtr status = Guarded(
-          [&] { RunByNames(loaded, run_options, input_names, input, input_len, output_names, output_names_len, output); });
+          [&] { RunByNames(given, run_options, input_names, input, input_len, output_names, output_names_len, output); });
       const bool failed = status != nullptr;
       run_async_callback(user_data, failed ? nullptr : output, failed ? 0 : output_names_len, status);
     });

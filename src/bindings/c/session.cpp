@@ -8,6 +8,7 @@
 #include "bindings/c/assigned_nodes.h"
 #include "bindings/c/async_runs.h"
 #include "bindings/c/devices.h"
+#include "bindings/c/editor/unfinished_session.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/memory_info.h"
 #include "bindings/c/session_options.h"
@@ -23,14 +24,66 @@ struct OrtPrepackedWeightsContainer {
 namespace tessera::c_abi {
 namespace {
 
-const Session& Loaded(const OrtSession* session) { return Given(session, "the session").session; }
+const Session& Loaded(const OrtSession* session) { return Given(session, "the session").loaded(); }
 
-/// With the client's options, or those that are the default. `model`: its file, if it has one.
-template <class Load>
+/// What a session says of its model, also while that is edited.
+template <class Answer>
+decltype(auto) OfModel(const OrtSession* session, const Answer& answer) {
+  const OrtSession& given = Given(session, "the session");
+  return given.unfinished != nullptr ? answer(given.unfinished->model) : answer(given.loaded());
+}
+const std::vector<NamedType>& InputsOf(const OrtSession* session) {
+  return OfModel(session, [](const auto& model) -> auto& { return model.inputs(); });
+}
+const std::vector<NamedType>& OutputsOf(const OrtSession* session) {
+  return OfModel(session, [](const auto& model) -> auto& { return model.outputs(); });
+}
+const std::vector<NamedType>& OverridableOf(const OrtSession* session) {
+  return OfModel(session, [](const auto& model) -> auto& { return model.overridable_initializers(); });
+}
+
 void Make(const OrtEnv* env, const OrtSessionOptions* options, const std::filesystem::path& model, OrtSession** out,
-          const Load& load) {
-  OrtEnv& environment = const_cast<OrtEnv&>(Given(env, "the environment"));  // there is one, which the client may change
+          const LoadSession& load) {
   Given(out, "out");
+  auto session = std::make_unique<OrtSession>();
+  Load(*session, env, options, model, load);
+  *out = session.release();
+}
+
+/// Where what reads the input wants it: the host where several memories do.
+const MemoryInfo& MemoryOfInput(const Session& session, size_t input) {
+  const Session::State& state = *session.state();
+  return state.resources.memories[static_cast<size_t>(state.MemoryOfInput(state.required[input]))].info;
+}
+
+std::string DenotationOf(const OrtSession& session, const std::string& value) {
+  if (session.unfinished != nullptr) return session.unfinished->model.Denotation(value);
+  const auto& denotations = session.loaded().state()->model.denotations;
+  const auto found = denotations.find(value);
+  return found == denotations.end() ? std::string() : found->second;
+}
+
+/// The type of an input or output, with what the model says that it stands for.
+OrtTypeInfo* InfoOfValue(const OrtSession* session, const NamedType& value) {
+  std::unique_ptr<OrtTypeInfo> info = InfoOf(value.type);
+  info->denotation = DenotationOf(*session, value.name);
+  return info.release();
+}
+
+const NamedType& At(const std::vector<NamedType>& all, size_t index, std::string_view what) {
+  if (index >= all.size()) Fail(ErrorCode::kFail, "the model has {} {}, number {} is asked for", all.size(), what, index);
+  return all[index];
+}
+
+}  // namespace
+
+void FailUnfinished() {
+  Fail(ErrorCode::kFail, "the session's model is edited: finish it by FinalizeModelEditorSession first");
+}
+
+void Load(OrtSession& session, const OrtEnv* env, const OrtSessionOptions* options, const std::filesystem::path& model,
+          const LoadSession& load) {
+  OrtEnv& environment = const_cast<OrtEnv&>(Given(env, "the environment"));  // there is one, which the client may change
   static const OrtSessionOptions plain;
   OrtSessionOptions given = options == nullptr ? plain : Given(options, "the session options");
   ChooseDevices(given, environment);
@@ -42,34 +95,14 @@ void Make(const OrtEnv* env, const OrtSessionOptions* options, const std::filesy
     log = std::make_unique<SessionLog>(given.log, core.log_id);
     core.log_id = log->id();
   }
-  auto session = std::make_unique<OrtSession>(load(core, environment.environment), std::move(log));
-  for (const LogLine& note : notes) session->session.state()->log(note.level, "{}", note.text);
+  Session loaded = load(core, environment.environment);
+  for (const LogLine& note : notes) loaded.state()->log(note.level, "{}", note.text);
   const auto record = given.config.find("session.record_ep_graph_assignment_info");
   if (record != given.config.end() && record->second == "1")
-    session->assigned = std::make_unique<AssignedNodes>(session->session.placement());
-  *out = session.release();
+    session.assigned = std::make_unique<AssignedNodes>(loaded.placement());
+  session.log = std::move(log);
+  session.session.emplace(std::move(loaded));
 }
-
-/// Where what reads the input wants it: the host where several memories do.
-const MemoryInfo& MemoryOfInput(const Session& session, size_t input) {
-  const Session::State& state = *session.state();
-  return state.resources.memories[static_cast<size_t>(state.MemoryOfInput(state.required[input]))].info;
-}
-
-/// The type of an input or output, with what the model says that it stands for.
-OrtTypeInfo* InfoOfValue(const OrtSession* session, const NamedType& value) {
-  std::unique_ptr<OrtTypeInfo> info = InfoOf(value.type);
-  const auto& denotations = Loaded(session).state()->model.denotations;
-  if (const auto found = denotations.find(value.name); found != denotations.end()) info->denotation = found->second;
-  return info.release();
-}
-
-const NamedType& At(const std::vector<NamedType>& all, size_t index, std::string_view what) {
-  if (index >= all.size()) Fail(ErrorCode::kFail, "the model has {} {}, number {} is asked for", all.size(), what, index);
-  return all[index];
-}
-
-}  // namespace
 
 OrtStatusPtr CreateSession(const OrtEnv* env, const char* model_path, const OrtSessionOptions* options,
                            OrtSession** out) noexcept {
@@ -116,45 +149,45 @@ OrtStatusPtr CreateSessionFromArrayWithPrepackedWeightsContainer(
 void ReleaseSession(OrtSession* input) { Release(input); }
 
 OrtStatusPtr SessionGetInputCount(const OrtSession* session, size_t* out) noexcept {
-  return Guarded([&] { Given(out, "out") = Loaded(session).inputs().size(); });
+  return Guarded([&] { Given(out, "out") = InputsOf(session).size(); });
 }
 
 OrtStatusPtr SessionGetOutputCount(const OrtSession* session, size_t* out) noexcept {
-  return Guarded([&] { Given(out, "out") = Loaded(session).outputs().size(); });
+  return Guarded([&] { Given(out, "out") = OutputsOf(session).size(); });
 }
 
 OrtStatusPtr SessionGetOverridableInitializerCount(const OrtSession* session, size_t* out) noexcept {
-  return Guarded([&] { Given(out, "out") = Loaded(session).overridable_initializers().size(); });
+  return Guarded([&] { Given(out, "out") = OverridableOf(session).size(); });
 }
 
 OrtStatusPtr SessionGetInputTypeInfo(const OrtSession* session, size_t index, OrtTypeInfo** type_info) noexcept {
-  return Making(type_info, [&] { return InfoOfValue(session, At(Loaded(session).inputs(), index, "inputs")); });
+  return Making(type_info, [&] { return InfoOfValue(session, At(InputsOf(session), index, "inputs")); });
 }
 
 OrtStatusPtr SessionGetOutputTypeInfo(const OrtSession* session, size_t index, OrtTypeInfo** type_info) noexcept {
-  return Making(type_info, [&] { return InfoOfValue(session, At(Loaded(session).outputs(), index, "outputs")); });
+  return Making(type_info, [&] { return InfoOfValue(session, At(OutputsOf(session), index, "outputs")); });
 }
 
 OrtStatusPtr SessionGetOverridableInitializerTypeInfo(const OrtSession* session, size_t index,
                                                       OrtTypeInfo** type_info) noexcept {
   return Guarded([&] {
-    const NamedType& input = At(Loaded(session).overridable_initializers(), index, "overridable initializers");
+    const NamedType& input = At(OverridableOf(session), index, "overridable initializers");
     Give(type_info, [&] { return InfoOfValue(session, input); });
   });
 }
 
 OrtStatusPtr SessionGetInputName(const OrtSession* session, size_t index, OrtAllocator* allocator, char** value) noexcept {
-  return Making(value, [&] { return CopyText(At(Loaded(session).inputs(), index, "inputs").name, allocator); });
+  return Making(value, [&] { return CopyText(At(InputsOf(session), index, "inputs").name, allocator); });
 }
 
 OrtStatusPtr SessionGetOutputName(const OrtSession* session, size_t index, OrtAllocator* allocator, char** value) noexcept {
-  return Making(value, [&] { return CopyText(At(Loaded(session).outputs(), index, "outputs").name, allocator); });
+  return Making(value, [&] { return CopyText(At(OutputsOf(session), index, "outputs").name, allocator); });
 }
 
 OrtStatusPtr SessionGetOverridableInitializerName(const OrtSession* session, size_t index, OrtAllocator* allocator,
                                                   char** value) noexcept {
   return Guarded([&] {
-    const NamedType& input = At(Loaded(session).overridable_initializers(), index, "overridable initializers");
+    const NamedType& input = At(OverridableOf(session), index, "overridable initializers");
     Give(value, [&] { return CopyText(input.name, allocator); });
   });
 }
@@ -203,7 +236,7 @@ OrtStatusPtr SessionGetEpDeviceForOutputs(const OrtSession* session, const OrtEp
 
 OrtStatusPtr SessionEndProfiling(OrtSession* session, OrtAllocator* allocator, char** out) noexcept {
   return Guarded([&] {
-    Session& loaded = Given(session, "the session").session;
+    Session& loaded = Given(session, "the session").loaded();
     const bool profiles = loaded.state()->profiler != nullptr;
     Give(out, [&] { return CopyText(profiles ? loaded.EndProfiling().string() : "", allocator); });
   });
@@ -240,7 +273,6 @@ OrtStatusPtr SessionReleaseCapturedGraph(OrtSession* session, int graph_annotati
 
 }  // namespace tessera::c_abi
 
-OrtSession::OrtSession(tessera::Session loaded, std::unique_ptr<tessera::c_abi::SessionLog> its_log)
-    : log(std::move(its_log)), session(std::move(loaded)), async(std::make_unique<tessera::c_abi::AsyncRuns>()) {}
+OrtSession::OrtSession() : async(std::make_unique<tessera::c_abi::AsyncRuns>()) {}
 
 OrtSession::~OrtSession() = default;

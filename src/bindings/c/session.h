@@ -1,6 +1,9 @@
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,16 +17,32 @@ namespace tessera::c_abi {
 
 class AsyncRuns;
 struct AssignedNodes;
+struct UnfinishedSession;
+
+[[noreturn]] void FailUnfinished();
 
 }  // namespace tessera::c_abi
 
 struct OrtSession {
-  OrtSession(tessera::Session loaded, std::unique_ptr<tessera::c_abi::SessionLog> its_log);
+  OrtSession();
   ~OrtSession();
+  OrtSession(const OrtSession&) = delete;
+  OrtSession& operator=(const OrtSession&) = delete;
+
+  /// Throws Error while the model is edited.
+  tessera::Session& loaded() {
+    if (!session) [[unlikely]]
+      tessera::c_abi::FailUnfinished();
+    return *session;
+  }
+  const tessera::Session& loaded() const { return const_cast<OrtSession*>(this)->loaded(); }
 
   tessera::c_abi::Mark<OrtSession> mark;
   std::unique_ptr<tessera::c_abi::SessionLog> log;  // outlives what writes to it
-  tessera::Session session;
+  std::shared_ptr<const void> weights;              // that stay in the program's memory
+  /// Until FinalizeModelEditorSession, in the session's place.
+  std::unique_ptr<tessera::c_abi::UnfinishedSession> unfinished;
+  std::optional<tessera::Session> session;
   std::unique_ptr<tessera::c_abi::AssignedNodes> assigned;  // where the options ask for it
   std::unique_ptr<tessera::c_abi::AsyncRuns> async;         // ends first
 };
@@ -35,6 +54,12 @@ struct OrtModelMetadata {
 };
 
 namespace tessera::c_abi {
+
+using LoadSession = std::function<Session(const SessionOptions&, const Environment&)>;
+/// Fills in the session, with the client's options, or those that are the default. `model`: its file, if it has one. Throws
+/// Error, which leaves the session as it was.
+void Load(OrtSession& session, const OrtEnv* env, const OrtSessionOptions* options, const std::filesystem::path& model,
+          const LoadSession& load);
 
 /// One run by names. `outputs`: null where the run allocates.
 void RunByNames(OrtSession& session, const OrtRunOptions* options, const char* const* input_names,

@@ -44,7 +44,7 @@ std::unique_ptr<OrtExternalInitializerInfo> FindExternal(const Tensor& tensor, c
 OrtStatusPtr ValueInfo_GetExternalInitializerInfo(const OrtValueInfo* value_info,
                                                   OrtExternalInitializerInfo** info) noexcept {
   return Guarded([&] {
-    const OrtValueInfo& value = Given(value_info, "the value info");
+    const OrtValueInfo& value = ReadableValue(value_info);
     Given(info, "out") = nullptr;
     const Tensor* tensor = value.initializer.tensor_if();
     if (tensor == nullptr || value.view == nullptr) return;

@@ -7,19 +7,14 @@
 #include "graph/graph.h"
 #include "graph/schema.h"
 
-using tessera::Graph;
-using tessera::GraphViewer;
-using tessera::kNone;
-using tessera::Node;
-using tessera::ValueIndex;
+namespace tessera::c_abi {
 
-struct OrtGraph::Enclosing {
-  std::unique_ptr<OrtGraph> view;
+struct GraphView::Enclosing {
+  std::unique_ptr<GraphView> view;
   const OrtNode* holder = nullptr;
 };
 
-OrtGraph::OrtGraph(const GraphViewer& its_viewer, std::shared_ptr<const tessera::c_abi::ModelFacts> its_facts,
-                   const OrtNode* its_parent)
+GraphView::GraphView(const GraphViewer& its_viewer, std::shared_ptr<const ModelFacts> its_facts, const OrtNode* its_parent)
     : viewer(its_viewer),
       facts(std::move(its_facts)),
       name(viewer.name()),
@@ -28,19 +23,19 @@ OrtGraph::OrtGraph(const GraphViewer& its_viewer, std::shared_ptr<const tessera:
   AddAll(nullptr);
 }
 
-OrtGraph::OrtGraph(const OrtGraph& nested, const Graph& around)
+GraphView::GraphView(const GraphView& nested, const Graph& around)
     : viewer(around), facts(nested.facts), name(viewer.name()), is_window(false), parent_(nullptr) {
   AddAll(nested.is_window ? nullptr : &nested);
 }
 
-OrtGraph::~OrtGraph() = default;
+GraphView::~GraphView() = default;
 
-const OrtNode* OrtGraph::parent() const {
+const OrtNode* GraphView::parent() const {
   const Graph* around = viewer.parent();
   if (parent_ != nullptr || around == nullptr) return parent_;
   std::call_once(enclosing_made_, [&] {
     auto made = std::make_unique<Enclosing>();
-    made->view.reset(new OrtGraph(*this, *around));
+    made->view.reset(new GraphView(*this, *around));
     for (const OrtNode* node : made->view->nodes) {
       for (const OrtNode::Nested& nested : node->nested) {
         if (&nested.graph->viewer.graph() == &viewer.graph()) made->holder = node;
@@ -51,7 +46,7 @@ const OrtNode* OrtGraph::parent() const {
   return enclosing_->holder;
 }
 
-void OrtGraph::AddAll(const OrtGraph* known) {
+void GraphView::AddAll(const GraphView* known) {
   inputs = FindAll(viewer.inputs());
   outputs = FindAll(viewer.outputs());
   for (const ValueIndex index : viewer.inputs()) {
@@ -61,11 +56,11 @@ void OrtGraph::AddAll(const OrtGraph* known) {
   for (const ValueIndex index : viewer.outputs()) Find(index)->is_output = true;
   nodes.reserve(viewer.nodes().size());
   own_nodes_.reserve(viewer.nodes().size());
-  for (const tessera::NodeIndex index : viewer.nodes()) AddNode(viewer.node(index), known);
+  for (const NodeIndex index : viewer.nodes()) AddNode(viewer.node(index), known);
   AddInitializers();
 }
 
-void OrtGraph::AddNode(const Node& node, const OrtGraph* known) {
+void GraphView::AddNode(const Node& node, const GraphView* known) {
   OrtNode& added = *own_nodes_.emplace_back(std::make_unique<OrtNode>(node, *this));
   nodes.push_back(&added);
   added.inputs = FindAll(node.inputs);
@@ -81,24 +76,23 @@ void OrtGraph::AddNode(const Node& node, const OrtGraph* known) {
     output.producer = &added;
     output.output = i;
   }
-  for (const tessera::Attribute& attribute : node.attributes) {
+  for (const Attribute& attribute : node.attributes) {
     added.attributes.emplace_back(attribute);
     const auto* graph = std::get_if<std::shared_ptr<Graph>>(&attribute.value);
     if (graph == nullptr) continue;
     OrtNode::Nested nested{attribute.name.c_str(), known, nullptr};
     if (known == nullptr || &known->viewer.graph() != graph->get()) {
-      nested.own = std::make_shared<const OrtGraph>(GraphViewer(**graph), facts, &added);
+      nested.own = std::make_shared<const GraphView>(GraphViewer(**graph), facts, &added);
       nested.graph = nested.own.get();
     }
     added.nested.push_back(std::move(nested));
   }
   // Providers rely on it that ONNX Runtime has put them there.
-  for (tessera::Attribute& attribute : tessera::DefaultAttributes(node))
-    added.attributes.emplace_back(std::move(attribute));
+  for (Attribute& attribute : DefaultAttributes(node)) added.attributes.emplace_back(std::move(attribute));
 }
 
 /// All that a graph has of its own and needs; for a window all that its nodes read.
-void OrtGraph::AddInitializers() {
+void GraphView::AddInitializers() {
   if (is_window) {
     std::unordered_set<const OrtValueInfo*> listed;
     for (const OrtNode* node : nodes) {
@@ -113,32 +107,30 @@ void OrtGraph::AddInitializers() {
   }
   for (size_t i = 0; i < viewer.num_values(); ++i) {
     const auto index = static_cast<ValueIndex>(i);
-    const tessera::GraphValue& value = viewer.value(index);
+    const GraphValue& value = viewer.value(index);
     const bool is_initializer = value.constant.has_value() || value.default_value.has_value();
     const bool is_used = !value.consumers.empty() || value.is_input || value.is_output;
     if (is_initializer && is_used) initializers.push_back(Find(index));
   }
 }
 
-OrtValueInfo* OrtGraph::Find(ValueIndex index) {
+OrtValueInfo* GraphView::Find(ValueIndex index) {
   if (index == kNone) return nullptr;
   std::unique_ptr<OrtValueInfo>& value = values_[index];
   if (value == nullptr) value = std::make_unique<OrtValueInfo>(viewer.graph(), index, this);
   return value.get();
 }
 
-std::vector<const OrtValueInfo*> OrtGraph::FindAll(std::span<const ValueIndex> indices) {
+std::vector<const OrtValueInfo*> GraphView::FindAll(std::span<const ValueIndex> indices) {
   std::vector<const OrtValueInfo*> found;
   found.reserve(indices.size());
   for (const ValueIndex index : indices) found.push_back(Find(index));
   return found;
 }
 
-namespace tessera::c_abi {
-
 std::unique_ptr<OrtGraph> ViewOf(const GraphViewer& graph, std::shared_ptr<const ModelFacts> facts) {
   if (facts == nullptr) facts = std::make_shared<const ModelFacts>();
-  return std::make_unique<OrtGraph>(graph, std::move(facts));
+  return std::make_unique<GraphView>(graph, std::move(facts));
 }
 
 std::unique_ptr<OrtNode> DetachedNode(const Node& node, const GraphViewer& graph) {
@@ -168,6 +160,6 @@ std::unique_ptr<OrtNode> DetachedNode(const Node& node, const GraphViewer& graph
 
 NodeIndex IndexOf(const OrtNode& node) noexcept { return node.node.index; }
 const Graph& GraphOf(const OrtNode& node) noexcept { return node.view->viewer.graph(); }
-const GraphViewer& ViewerOf(const OrtGraph& graph) noexcept { return graph.viewer; }
+const GraphViewer& ViewerOf(const OrtGraph& view) noexcept { return static_cast<const GraphView&>(view).viewer; }
 
 }  // namespace tessera::c_abi

@@ -22,6 +22,7 @@ std::unique_ptr<OrtNode> DetachedNode(const Node& node, const GraphViewer& graph
 NodeIndex IndexOf(const OrtNode& node) noexcept;
 /// The graph of a view's node, whose address tells nested ones apart. Not for detached nodes.
 const Graph& GraphOf(const OrtNode& node) noexcept;
-const GraphViewer& ViewerOf(const OrtGraph& graph) noexcept;
+/// Of a view.
+const GraphViewer& ViewerOf(const OrtGraph& view) noexcept;
 
 }  // namespace tessera::c_abi

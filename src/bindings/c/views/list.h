@@ -18,10 +18,10 @@ inline void RequireRoom(const void* to, size_t room, size_t count, std::string_v
   Require(to != nullptr || count == 0, "the array for {} {} is null", count, what);
 }
 
-/// How many there are in a list of a view's. `name`: what the view is of, for errors.
-template <class View, class List>
-OrtStatusPtr CountIn(const View* view, std::string_view name, List View::* list, size_t* out) noexcept {
-  return Guarded([&] { Given(out, "out") = (Given(view, name).*list).size(); });
+/// How many there are in a list of what `open` finds behind a handle.
+template <class Handle, class View, class List>
+OrtStatusPtr CountIn(const Handle* handle, const View& (*open)(const Handle*), List View::* list, size_t* out) noexcept {
+  return Guarded([&] { Given(out, "out") = (open(handle).*list).size(); });
 }
 
 template <class T>
@@ -30,11 +30,11 @@ void CopyList(std::span<const T* const> from, const T** to, size_t room, std::st
   std::ranges::copy(from, to);
 }
 
-/// The list of a view's in the client's array.
-template <class View, class T>
-OrtStatusPtr CopyFrom(const View* view, std::string_view name, std::vector<const T*> View::* list, const T** to,
-                      size_t room, std::string_view what) noexcept {
-  return Guarded([&] { CopyList<T>(Given(view, name).*list, to, room, what); });
+/// That list in the client's array.
+template <class Handle, class View, class T>
+OrtStatusPtr CopyFrom(const Handle* handle, const View& (*open)(const Handle*), std::vector<const T*> View::* list,
+                      const T** to, size_t room, std::string_view what) noexcept {
+  return Guarded([&] { CopyList<T>(open(handle).*list, to, room, what); });
 }
 
 }  // namespace tessera::c_abi

@@ -26,6 +26,7 @@ OrtStatusPtr CreateNode(const char* operator_name, const char* domain_name, cons
     OrtNode*& out = Given(node, "out");
     out = nullptr;
     auto made = std::make_unique<Node>();
+    made->index = 0;  // until a graph takes it
     made->op_type = &Given(operator_name, "the operator's name");
     made->domain = TextOf(domain_name);
     if (made->domain == "ai.onnx") made->domain.clear();

@@ -13,7 +13,7 @@ const OrtValueInfo& ValueInfo(const OrtValueInfo* info) { return Given(info, "th
 
 /// A value info of a view, which knows who makes and who reads it.
 const OrtValueInfo& ValueOfView(const OrtValueInfo* info) {
-  const OrtValueInfo& value = ValueInfo(info);
+  const OrtValueInfo& value = ReadableValue(info);
   if (value.view == nullptr) {
     Fail(ErrorCode::kFail, "value '{}' belongs to a node without a graph: nobody knows who makes or reads it", value.name);
   }
@@ -21,10 +21,18 @@ const OrtValueInfo& ValueOfView(const OrtValueInfo* info) {
 }
 
 OrtStatusPtr Answer(const OrtValueInfo* info, bool OrtValueInfo::* what, bool* out) noexcept {
-  return Guarded([&] { Given(out, "out") = ValueInfo(info).*what; });
+  return Guarded([&] { Given(out, "out") = ReadableValue(info).*what; });
 }
 
 }  // namespace
+
+const OrtValueInfo& ReadableValue(const OrtValueInfo* info) {
+  const OrtValueInfo& value = ValueInfo(info);
+  if (value.of_client)
+    Fail(ErrorCode::kNotImplemented, "value '{}' was made by CreateValueInfo, which knows its name and type only",
+         value.name);
+  return value;
+}
 
 const GraphValue& MadeValue(const Graph& graph, ValueIndex index) noexcept {
   const GraphValue& value = graph.value(index);
@@ -33,7 +41,8 @@ const GraphValue& MadeValue(const Graph& graph, ValueIndex index) noexcept {
 
 }  // namespace tessera::c_abi
 
-OrtValueInfo::OrtValueInfo(const tessera::Graph& of, tessera::ValueIndex index, const OrtGraph* its_view) : view(its_view) {
+OrtValueInfo::OrtValueInfo(const tessera::Graph& of, tessera::ValueIndex index, const tessera::c_abi::GraphView* its_view)
+    : view(its_view) {
   const tessera::TypeInfo& known = of.value(index).type;
   if (known.kind != tessera::ValueKind::kNone) type = tessera::c_abi::InfoOf(known);
   is_outer = of.value(index).outer != tessera::kNone;
@@ -47,8 +56,10 @@ OrtValueInfo::OrtValueInfo(const tessera::Graph& of, tessera::ValueIndex index, 
 
 namespace tessera::c_abi {
 
-// Views own their values.
-void ReleaseValueInfo(OrtValueInfo* /*input*/) {}
+// Views and graphs own theirs.
+void ReleaseValueInfo(OrtValueInfo* input) {
+  if (IsThere(input) && input->of_client && !input->is_taken) Release(input);
+}
 
 OrtStatusPtr GetValueInfoName(const OrtValueInfo* value_info, const char** name) noexcept {
   return Guarded([&] { Given(name, "out") = ValueInfo(value_info).name.c_str(); });
@@ -86,7 +97,7 @@ OrtStatusPtr ValueInfo_GetValueConsumers(const OrtValueInfo* value_info, const O
 
 OrtStatusPtr ValueInfo_GetInitializerValue(const OrtValueInfo* value_info, const OrtValue** initializer_value) noexcept {
   return Guarded([&] {
-    const OrtValue& value = ValueInfo(value_info).initializer;
+    const OrtValue& value = ReadableValue(value_info).initializer;
     Given(initializer_value, "out") = value.is_none() ? nullptr : &value;
   });
 }

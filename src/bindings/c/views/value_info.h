@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/c/handle.h"
@@ -12,19 +13,28 @@
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/provider/graph.h"
 
-/// A value of a graph's view, or of a node on its own.
+namespace tessera::c_abi {
+struct GraphView;
+}
+
+/// A value of a graph's view, of a node on its own, or of a graph that a client makes.
 struct OrtValueInfo {
   struct Consumer {
     const OrtNode* node;
     int64_t input;  // -1: a nested graph of the node reads it
   };
 
-  OrtValueInfo(const tessera::Graph& of, tessera::ValueIndex index, const OrtGraph* its_view);
+  OrtValueInfo(const tessera::Graph& of, tessera::ValueIndex index, const tessera::c_abi::GraphView* its_view);
+  /// A client's, which releases it, until a graph takes it.
+  OrtValueInfo(std::string its_name, std::unique_ptr<OrtTypeInfo> its_type)
+      : view(nullptr), of_client(true), name(std::move(its_name)), type(std::move(its_type)) {}
   OrtValueInfo(const OrtValueInfo&) = delete;
   OrtValueInfo& operator=(const OrtValueInfo&) = delete;
 
   tessera::c_abi::Mark<OrtValueInfo> mark;
-  const OrtGraph* const view;         // null: of a node on its own
+  const tessera::c_abi::GraphView* const view;  // null: of a node on its own
+  const bool of_client = false;
+  bool is_taken = false;              // by a graph of the client's
   std::string name;                   // as the graph has it that made the value
   std::unique_ptr<OrtTypeInfo> type;  // null where it is not known
   const OrtNode* producer = nullptr;  // null: none in this view
@@ -39,6 +49,9 @@ struct OrtValueInfo {
 };
 
 namespace tessera::c_abi {
+
+/// Throws Error(kNotImplemented) for one of a client's: what its graph is like is known once a session has it.
+const OrtValueInfo& ReadableValue(const OrtValueInfo* info);
 
 /// The value where it is made: in the graph itself, or where it captures it.
 const GraphValue& MadeValue(const Graph& graph, ValueIndex index) noexcept;
