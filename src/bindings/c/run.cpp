@@ -109,6 +109,7 @@ void RunByNames(OrtSession& session, const OrtRunOptions* options, const char* c
           num_inputs);
   Require(num_outputs > 0 && output_names != nullptr && outputs != nullptr,
           "no output is asked for; name at least one and give room for it");
+  const RunOptions& core = CoreOf(options);
   SmallArray<const Value*> given(state.model.graph->inputs().size());
   for (size_t k = 0; k < num_inputs; ++k) {
     // Of one that is given twice, the last one counts.
@@ -118,7 +119,7 @@ void RunByNames(OrtSession& session, const OrtRunOptions* options, const char* c
     LayOver(options->adapters, state, given.values());
   RequireInputs(state, given.values());
   Outputs wanted(state, output_names, num_outputs, outputs);
-  state.Run({given.values(), wanted.wanted(), wanted.results(), {}}, CoreOf(options));
+  state.Run({given.values(), wanted.wanted(), wanted.results(), {}}, core);
   wanted.Deliver();
 }
 
