@@ -75,3 +75,4 @@ void SparseCalls();
 void DeviceCalls();
 void PartCalls();
 void OperatorCalls();
+void ModelCalls();

@@ -416,5 +416,6 @@ int main(int argc, char** argv) {
   DeviceCalls();
   PartCalls();
   OperatorCalls();
+  ModelCalls();
   api->ReleaseEnv(env);
 }

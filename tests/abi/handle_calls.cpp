@@ -1,4 +1,4 @@
-// Calls every entry of the table with handles that clients get wrong, each call in a process of its own, and prints which
+// Calls every entry of the tables with handles that clients get wrong, each call in a process of its own, and prints which
 // the process survives: a line "Entry argument kind: end". Kinds: good, where nothing is wrong; freed, a handle that was
 // released; foreign, one of another type; zeros, memory that nothing was made in.
 //
@@ -22,6 +22,7 @@
 namespace {
 
 const OrtApi* api;
+const OrtModelEditorApi* editor;
 alignas(64) unsigned char rooms[12][4096];
 unsigned char zeros[8192];
 float numbers[6] = {1, 2, 3, 4, 5, 6};
@@ -68,6 +69,10 @@ KIND(OrtTensorTypeAndShapeInfo, ReleaseTensorTypeAndShapeInfo, Must(api->GetTens
 KIND(OrtTypeInfo, ReleaseTypeInfo, Must(api->GetTypeInfo(live<OrtValue>, &out)));
 KIND(OrtModelMetadata, ReleaseModelMetadata, Must(api->SessionGetModelMetadata(live<OrtSession>, &out)));
 KIND(OrtIoBinding, ReleaseIoBinding, Must(api->CreateIoBinding(live<OrtSession>, &out)));
+KIND(OrtValueInfo, ReleaseValueInfo, Must(editor->CreateValueInfo("v", live<OrtTypeInfo>, &out)));
+KIND(OrtNode, ReleaseNode, Must(editor->CreateNode("Neg", "", "n", nullptr, 0, nullptr, 0, nullptr, 0, &out)));
+KIND(OrtGraph, ReleaseGraph, Must(editor->CreateGraph(&out)));
+KIND(OrtModel, ReleaseModel, Must(editor->CreateModel(nullptr, nullptr, 0, &out)));
 KIND(OrtAllocator, ReleaseAllocator, Must(api->CreateAllocator(live<OrtSession>, live<OrtMemoryInfo>, &out)));
 
 template <>
@@ -205,11 +210,16 @@ int main(int argc, char** argv) {
   }
   std::setvbuf(stdout, nullptr, _IONBF, 0);
   api = &OpenLibrary(argv[1]);
+  editor = api->GetModelEditorApi();
   MakeAll<OrtEnv, OrtStatus, OrtMemoryInfo, OrtSessionOptions, OrtRunOptions, OrtThreadingOptions, OrtKeyValuePairs,
           OrtPrepackedWeightsContainer, OrtArenaCfg, OrtExternalInitializerInfo, OrtOpAttr, OrtValue, OrtSession,
-          OrtTensorTypeAndShapeInfo, OrtTypeInfo, OrtModelMetadata, OrtIoBinding, OrtAllocator>();
+          OrtTensorTypeAndShapeInfo, OrtTypeInfo, OrtModelMetadata, OrtIoBinding, OrtAllocator, OrtValueInfo, OrtNode,
+          OrtGraph, OrtModel>();
 #define ENTRY(name) Call(#name, api->name);
 #define LATER(name, advice) ENTRY(name)
 #define ABSENT(name, provider) ENTRY(name)
 #include "bindings/c/ort_api.inc"
+#undef ENTRY
+#define ENTRY(name) Call(#name, editor->name);
+#include "bindings/c/model_editor_api.inc"
 }

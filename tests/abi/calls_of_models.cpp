@@ -1,0 +1,852 @@
+// Models that the program builds, and loaded ones that it changes.
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "answers.h"
+
+namespace {
+
+constexpr auto kFloat = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
+constexpr auto kInt64 = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
+constexpr auto kString = ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
+constexpr auto kNoType = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+
+const OrtModelEditorApi* editor;
+
+OrtTensorTypeAndShapeInfo* TensorInfo(ONNXTensorElementDataType type, const std::vector<tiny::Dim>& dims) {
+  OrtTensorTypeAndShapeInfo* info = nullptr;
+  Must(api->CreateTensorTypeAndShapeInfo(&info));
+  Must(api->SetTensorElementType(info, type));
+  std::vector<int64_t> sizes;
+  std::vector<std::string> names;
+  for (const tiny::Dim& dim : dims) {
+    sizes.push_back(dim.symbol.empty() ? dim.size : -1);
+    names.emplace_back(dim.symbol);
+  }
+  std::vector<const char*> texts;
+  for (const std::string& name : names) texts.push_back(name.c_str());
+  Must(api->SetDimensions(info, sizes.data(), sizes.size()));
+  if (!dims.empty()) Must(api->SetSymbolicDimensions(info, texts.data(), texts.size()));
+  return info;
+}
+
+OrtTypeInfo* TensorType(ONNXTensorElementDataType type, const std::vector<tiny::Dim>& dims) {
+  OrtTensorTypeAndShapeInfo* info = TensorInfo(type, dims);
+  OrtTypeInfo* made = nullptr;
+  Must(editor->CreateTensorTypeInfo(info, &made));
+  api->ReleaseTensorTypeAndShapeInfo(info);
+  return made;
+}
+
+OrtValueInfo* ValueInfo(const char* name, ONNXTensorElementDataType type, const std::vector<tiny::Dim>& dims) {
+  OrtTypeInfo* info = TensorType(type, dims);
+  OrtValueInfo* made = nullptr;
+  Must(editor->CreateValueInfo(name, info, &made));
+  api->ReleaseTypeInfo(info);
+  return made;
+}
+
+OrtNode* Node(const char* op, const std::vector<const char*>& inputs, const std::vector<const char*>& outputs,
+              std::vector<OrtOpAttr*> attributes = {}, const char* domain = "", const char* name = "") {
+  OrtNode* node = nullptr;
+  Must(editor->CreateNode(op, domain, name, inputs.data(), inputs.size(), outputs.data(), outputs.size(), attributes.data(),
+                          attributes.size(), &node));
+  return node;
+}
+
+OrtOpAttr* FloatAttribute(const char* name, float value) {
+  OrtOpAttr* attribute = nullptr;
+  Must(api->CreateOpAttr(name, &value, 1, ORT_OP_ATTR_FLOAT, &attribute));
+  return attribute;
+}
+
+OrtOpAttr* IntAttribute(const char* name, int64_t value) {
+  OrtOpAttr* attribute = nullptr;
+  Must(api->CreateOpAttr(name, &value, 1, ORT_OP_ATTR_INT, &attribute));
+  return attribute;
+}
+
+/// A tensor of the library's memory: 1, 2, 3 ...
+OrtValue* Counted(const std::vector<int64_t>& shape) {
+  OrtAllocator* allocator = nullptr;
+  Must(api->GetAllocatorWithDefaultOptions(&allocator));
+  OrtValue* value = nullptr;
+  Must(api->CreateTensorAsOrtValue(allocator, shape.data(), shape.size(), kFloat, &value));
+  void* data = nullptr;
+  Must(api->GetTensorMutableData(value, &data));
+  size_t bytes = 0;
+  Must(api->GetTensorSizeInBytes(value, &bytes));
+  std::iota(static_cast<float*>(data), static_cast<float*>(data) + bytes / sizeof(float), 1.0F);
+  return value;
+}
+
+/// A graph under construction, which a model takes.
+struct Graph {
+  OrtGraph* graph = nullptr;
+
+  Graph() { Must(editor->CreateGraph(&graph)); }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() { api->ReleaseGraph(graph); }
+
+  Graph& Inputs(std::vector<OrtValueInfo*> values) {
+    Must(editor->SetGraphInputs(graph, values.data(), values.size()));
+    return *this;
+  }
+  Graph& Outputs(std::vector<OrtValueInfo*> values) {
+    Must(editor->SetGraphOutputs(graph, values.data(), values.size()));
+    return *this;
+  }
+  Graph& Add(OrtNode* node) {
+    Must(editor->AddNodeToGraph(graph, node));
+    return *this;
+  }
+  Graph& Weight(const char* name, OrtValue* value, bool external = false) {
+    Must(editor->AddInitializerToGraph(graph, name, value, external));
+    return *this;
+  }
+  OrtModel* Model(const std::vector<const char*>& domains = {""}, const std::vector<int>& versions = {18}) {
+    OrtModel* model = nullptr;
+    Must(editor->CreateModel(domains.data(), versions.data(), domains.size(), &model));
+    Must(editor->AddGraphToModel(model, graph));
+    graph = nullptr;
+    return model;
+  }
+};
+
+/// Prints the type as far as it goes.
+void PrintType(const char* call, const OrtTypeInfo* type) {
+  ONNXType kind = ONNX_TYPE_UNKNOWN;
+  Must(api->GetOnnxTypeFromTypeInfo(type, &kind));
+  std::printf("%s: kind %d", call, static_cast<int>(kind));
+  const OrtTensorTypeAndShapeInfo* tensor = nullptr;
+  Must(api->CastTypeInfoToTensorInfo(type, &tensor));
+  if (tensor != nullptr) {
+    ONNXTensorElementDataType element = kNoType;
+    Must(api->GetTensorElementType(tensor, &element));
+    size_t rank = 0;
+    Must(api->GetDimensionsCount(tensor, &rank));
+    std::vector<int64_t> dims(rank);
+    std::vector<const char*> names(rank);
+    Must(api->GetDimensions(tensor, dims.data(), rank));
+    Must(api->GetSymbolicDimensions(tensor, names.data(), rank));
+    std::printf(" element %d", static_cast<int>(element));
+    for (size_t i = 0; i < rank; ++i) std::printf(" %lld '%s'", static_cast<long long>(dims[i]), names[i]);
+  }
+  std::printf("\n");
+}
+
+/// A session of the model, which is released. Null where there is none, which the call's line says.
+struct Made {
+  OrtSession* session = nullptr;
+
+  Made(const char* call, OrtModel* model, bool keep = false, const char* optimized = nullptr) {
+    OrtSessionOptions* options = nullptr;
+    Must(api->CreateSessionOptions(&options));
+    Must(api->SetSessionLogSeverityLevel(options, 4));
+    if (optimized != nullptr) Must(api->SetOptimizedModelFilePath(options, optimized));
+    Print(call, editor->CreateSessionFromModel(env, model, options, &session));
+    if (!keep) api->ReleaseModel(model);
+    api->ReleaseSessionOptions(options);
+  }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+  ~Made() { api->ReleaseSession(session); }
+};
+
+/// Prints what the session computes of 1, 2, 3 ... as its only input.
+void RunCounted(const char* call, OrtSession* session, const char* input, const std::vector<int64_t>& shape,
+                const char* output) {
+  if (session == nullptr) return;
+  OrtValue* given = Counted(shape);
+  OrtValue* result = nullptr;
+  const OrtValue* inputs[] = {given};
+  OrtStatus* status = api->Run(session, nullptr, &input, inputs, 1, &output, 1, &result);
+  if (status != nullptr) {
+    Print(call, status);
+  } else {
+    void* data = nullptr;
+    Must(api->GetTensorMutableData(result, &data));
+    size_t bytes = 0;
+    Must(api->GetTensorSizeInBytes(result, &bytes));
+    std::printf("%s:", call);
+    for (size_t i = 0; i < bytes / sizeof(float); ++i)
+      std::printf(" %g", static_cast<double>(static_cast<float*>(data)[i]));
+    std::printf("\n");
+    api->ReleaseValue(result);
+  }
+  api->ReleaseValue(given);
+}
+
+void Types() {
+  OrtTensorTypeAndShapeInfo* shape = TensorInfo(kFloat, {{0, "n"}, {3}, {-1}});
+  OrtTypeInfo* type = nullptr;
+  Print("CreateTensorTypeInfo", editor->CreateTensorTypeInfo(shape, &type));
+  PrintType("a tensor's type", type);
+  OrtTypeInfo *sparse = nullptr, *map = nullptr, *sequence = nullptr, *optional = nullptr, *inner = nullptr;
+  Print("CreateSparseTensorTypeInfo", editor->CreateSparseTensorTypeInfo(shape, &sparse));
+  PrintType("a sparse tensor's type", sparse);
+  Print("CreateMapTypeInfo", editor->CreateMapTypeInfo(kInt64, type, &map));
+  PrintType("a map's type", map);
+  const OrtMapTypeInfo* of_map = nullptr;
+  Must(api->CastTypeInfoToMapTypeInfo(map, &of_map));
+  ONNXTensorElementDataType key = kNoType;
+  PrintValue("its key", api->GetMapKeyType(of_map, &key), key);
+  Must(api->GetMapValueType(of_map, &inner));
+  PrintType("its value", inner);
+  api->ReleaseTypeInfo(inner);
+  Print("CreateSequenceTypeInfo", editor->CreateSequenceTypeInfo(map, &sequence));
+  const OrtSequenceTypeInfo* of_sequence = nullptr;
+  Must(api->CastTypeInfoToSequenceTypeInfo(sequence, &of_sequence));
+  Must(api->GetSequenceElementType(of_sequence, &inner));
+  PrintType("a sequence's element", inner);
+  api->ReleaseTypeInfo(inner);
+  Print("CreateOptionalTypeInfo", editor->CreateOptionalTypeInfo(sequence, &optional));
+  const OrtOptionalTypeInfo* of_optional = nullptr;
+  Must(api->CastTypeInfoToOptionalTypeInfo(optional, &of_optional));
+  Must(api->GetOptionalContainedTypeInfo(of_optional, &inner));
+  PrintType("what an optional holds", inner);
+  api->ReleaseTypeInfo(inner);
+  OrtTypeInfo* none = nullptr;
+  Print("a map of floats as keys", editor->CreateMapTypeInfo(kFloat, type, &none));
+  api->ReleaseTypeInfo(std::exchange(none, nullptr));
+  OrtTensorTypeAndShapeInfo* empty = nullptr;
+  Must(api->CreateTensorTypeAndShapeInfo(&empty));
+  const int64_t below[] = {-2};
+  Print("a dimension below -1", api->SetDimensions(shape, below, 1));
+  Print("a tensor of no type", editor->CreateTensorTypeInfo(empty, &none));
+  api->ReleaseTypeInfo(std::exchange(none, nullptr));
+  api->ReleaseTensorTypeAndShapeInfo(empty);
+  const auto value_of = [](const char* call, const char* name, const OrtTypeInfo* its_type) {
+    OrtValueInfo* value = nullptr;
+    Print(call, editor->CreateValueInfo(name, its_type, &value));
+    api->ReleaseValueInfo(value);
+  };
+  value_of("CreateValueInfo of a sparse tensor", "v", sparse);
+  value_of("CreateValueInfo of a sequence", "v", sequence);
+  value_of("CreateValueInfo of a map", "v", map);
+  value_of("CreateValueInfo of an optional", "v", optional);
+  value_of("CreateValueInfo without a name", "", type);
+  value_of("CreateValueInfo without any name", nullptr, type);
+  value_of("CreateValueInfo without a type", "v", nullptr);
+  for (OrtTypeInfo* made : {type, sparse, map, sequence, optional}) api->ReleaseTypeInfo(made);
+  api->ReleaseTensorTypeAndShapeInfo(shape);
+}
+
+void PrintFlag(const char* call, decltype(OrtApi::ValueInfo_IsGraphOutput) entry, const OrtValueInfo* value) {
+  bool flag = false;
+  PrintValue(call, entry(value, &flag), flag);
+}
+
+void ReadValueInfo() {
+  OrtValueInfo* value = ValueInfo("X", kFloat, {{0, "n"}, {3}});
+  const char* name = nullptr;
+  PrintValue("a made value's name", api->GetValueInfoName(value, &name), name);
+  const OrtTypeInfo* type = nullptr;
+  Print("a made value's type is asked for", api->GetValueInfoTypeInfo(value, &type));
+  PrintType("a made value's type", type);
+  const OrtNode* producer = nullptr;
+  size_t count = 7;
+  Print("a made value's producer", api->ValueInfo_GetValueProducer(value, &producer, &count));
+  Print("a made value's consumers", api->ValueInfo_GetValueNumConsumers(value, &count));
+  const OrtNode* nodes[1] = {};
+  int64_t indices[1] = {};
+  Print("a made value's consumers themselves", api->ValueInfo_GetValueConsumers(value, nodes, indices, 1));
+  const OrtValue* weight = nullptr;
+  Print("a made value's weight", api->ValueInfo_GetInitializerValue(value, &weight));
+  OrtExternalInitializerInfo* external = nullptr;
+  Print("a made value's file", api->ValueInfo_GetExternalInitializerInfo(value, &external));
+  PrintFlag("whether a made value is required", api->ValueInfo_IsRequiredGraphInput, value);
+  PrintFlag("whether a made value is optional", api->ValueInfo_IsOptionalGraphInput, value);
+  PrintFlag("whether a made value is an output", api->ValueInfo_IsGraphOutput, value);
+  PrintFlag("whether a made value is constant", api->ValueInfo_IsConstantInitializer, value);
+  PrintFlag("whether a made value is captured", api->ValueInfo_IsFromOuterScope, value);
+  api->ReleaseValueInfo(value);
+}
+
+void ReadNode() {
+  OrtNode* node = Node("Gemm", {"A", "B"}, {"C"}, {FloatAttribute("alpha", 2)}, "ai.onnx", "gemm");
+  const char* text = nullptr;
+  PrintValue("a made node's name", api->Node_GetName(node, &text), text);
+  PrintValue("a made node's operator", api->Node_GetOperatorType(node, &text), text);
+  PrintValue("a made node's domain", api->Node_GetDomain(node, &text), text);
+  Print("a made node's provider", api->Node_GetEpName(node, &text));
+  size_t count = 7;
+  PrintValue("a made node's number", api->Node_GetId(node, &count), count);
+  int version = 7;
+  Print("a made node's version", api->Node_GetSinceVersion(node, &version));
+  PrintValue("a made node's inputs", api->Node_GetNumInputs(node, &count), count);
+  PrintValue("a made node's outputs", api->Node_GetNumOutputs(node, &count), count);
+  PrintValue("a made node's attributes", api->Node_GetNumAttributes(node, &count), count);
+  Print("a made node's captures", api->Node_GetNumImplicitInputs(node, &count));
+  Print("a made node's nested graphs", api->Node_GetNumSubgraphs(node, &count));
+  const OrtValueInfo* values[2] = {};
+  Print("a made node's inputs themselves", api->Node_GetInputs(node, values, 2));
+  Print("a made node's outputs themselves", api->Node_GetOutputs(node, values, 1));
+  Print("a made node's captures themselves", api->Node_GetImplicitInputs(node, values, 1));
+  const OrtOpAttr* attribute = nullptr;
+  Print("a made node's attributes themselves", api->Node_GetAttributes(node, &attribute, 1));
+  Print("a made node's attribute", api->Node_GetAttributeByName(node, "alpha", &attribute));
+  Print("an attribute that a made node has not", api->Node_GetAttributeByName(node, "gamma", &attribute));
+  const OrtGraph* graph = nullptr;
+  Print("a made node's nested graphs themselves", api->Node_GetSubgraphs(node, &graph, 1, nullptr));
+  Print("a made node's graph", api->Node_GetGraph(node, &graph));
+  api->ReleaseNode(node);
+}
+
+void ReadGraph() {
+  Graph made;
+  made.Inputs({ValueInfo("A", kFloat, {{2}}), ValueInfo("B", kFloat, {{2}})}).Outputs({ValueInfo("C", kFloat, {{2}})});
+  made.Weight("W", Counted({2})).Add(Node("Add", {"A", "B"}, {"C"})).Add(Node("Add", {"A", "W"}, {"D"}));
+  const OrtGraph* graph = made.graph;
+  const char* text = nullptr;
+  PrintValue("a made graph's name", api->Graph_GetName(graph, &text), text);
+  PrintValue("a made graph's path", api->Graph_GetModelPath(graph, &text), text);
+  int64_t version = 0;
+  Print("a made graph's format", api->Graph_GetOnnxIRVersion(graph, &version));
+  OrtModelMetadata* metadata = nullptr;
+  Print("a made graph's metadata", api->Graph_GetModelMetadata(graph, &metadata));
+  api->ReleaseModelMetadata(metadata);
+  size_t count = 7;
+  PrintValue("a made graph's inputs", api->Graph_GetNumInputs(graph, &count), count);
+  PrintValue("a made graph's outputs", api->Graph_GetNumOutputs(graph, &count), count);
+  PrintValue("a made graph's weights", api->Graph_GetNumInitializers(graph, &count), count);
+  PrintValue("a made graph's nodes", api->Graph_GetNumNodes(graph, &count), count);
+  Print("a made graph's opsets", api->Graph_GetNumOperatorSets(graph, &count));
+  int64_t versions[1] = {};
+  Print("a made graph's opsets themselves", api->Graph_GetOperatorSets(graph, &text, versions, 1));
+  const OrtValueInfo* values[2] = {};
+  Print("a made graph's inputs themselves", api->Graph_GetInputs(graph, values, 2));
+  Print("a made graph's outputs themselves", api->Graph_GetOutputs(graph, values, 1));
+  Print("a made graph's weights themselves", api->Graph_GetInitializers(graph, values, 1));
+  const OrtNode* nodes[2] = {};
+  Print("a made graph's nodes themselves", api->Graph_GetNodes(graph, nodes, 2));
+  Print("a made graph's parent", api->Graph_GetParentNode(graph, nodes));
+  OrtGraph* view = nullptr;
+  Print("a view of a made graph", api->Graph_GetGraphView(graph, nodes, 1, &view));
+}
+
+void WrongParts() {
+  Graph made;
+  OrtValueInfo* value = ValueInfo("A", kFloat, {{2}});
+  OrtValueInfo* twice[] = {value, value};
+  Print("an input twice", editor->SetGraphInputs(made.graph, twice, 2));
+  OrtValueInfo* missing[] = {value, nullptr};
+  Print("an input that is null", editor->SetGraphInputs(made.graph, missing, 2));
+  std::printf("the first is the graph's: %d\n", missing[0] == nullptr ? 1 : 0);
+  if (missing[0] == nullptr) value = ValueInfo("A", kFloat, {{2}});
+  Print("inputs of null", editor->SetGraphInputs(made.graph, nullptr, 1));
+  Print("no inputs", editor->SetGraphInputs(made.graph, nullptr, 0));
+  Print("inputs of no graph", editor->SetGraphInputs(nullptr, &value, 1));
+  Print("outputs of null", editor->SetGraphOutputs(made.graph, nullptr, 1));
+  Print("outputs of no graph", editor->SetGraphOutputs(nullptr, &value, 1));
+  Print("an output twice", editor->SetGraphOutputs(made.graph, twice, missing[0] == nullptr ? 0 : 2));
+  OrtValueInfo* taken = value;
+  Print("an input", editor->SetGraphInputs(made.graph, &taken, 1));
+  std::printf("it is null then: %d\n", taken == nullptr ? 1 : 0);
+  taken = value;
+  Print("an input as an output", editor->SetGraphOutputs(made.graph, &taken, 1));
+  Print("an input again", editor->SetGraphInputs(made.graph, &taken, 1));
+  OrtNode* node = Node("Add", {"A", "A"}, {"C"});
+  Print("a node", editor->AddNodeToGraph(made.graph, node));
+  Print("a node again", editor->AddNodeToGraph(made.graph, node));
+  Print("no node", editor->AddNodeToGraph(made.graph, nullptr));
+  Print("a node of no graph", editor->AddNodeToGraph(nullptr, node));
+  OrtModel *model = nullptr, *other = nullptr;
+  const char* domain = "";
+  const int version = 18;
+  Print("CreateModel", editor->CreateModel(&domain, &version, 1, &model));
+  Print("CreateModel of no domain", editor->CreateModel(nullptr, nullptr, 0, &other));
+  Print("no graph", editor->AddGraphToModel(model, nullptr));
+  Print("a graph of no model", editor->AddGraphToModel(nullptr, made.graph));
+  OrtGraph* graph = std::exchange(made.graph, nullptr);
+  Print("AddGraphToModel", editor->AddGraphToModel(model, graph));
+  const Graph second;
+  Print("a second graph", editor->AddGraphToModel(model, second.graph));
+  Print("the graph in itself again", editor->AddGraphToModel(model, graph));
+  api->ReleaseModel(other);
+  api->ReleaseModel(model);
+  api->ReleaseModel(nullptr);
+  api->ReleaseGraph(nullptr);
+  api->ReleaseNode(nullptr);
+  api->ReleaseValueInfo(nullptr);
+}
+
+void WrongWeights() {
+  Graph made;
+  OrtValue* value = Counted({2});
+  float few[31] = {}, just[32] = {};
+  OrtValue* small = Floats(few, {31});
+  OrtValue* enough = Floats(just, {32});
+  Print("a weight without a name", editor->AddInitializerToGraph(made.graph, "", value, false));
+  Print("a weight without any name", editor->AddInitializerToGraph(made.graph, nullptr, value, false));
+  Print("no weight", editor->AddInitializerToGraph(made.graph, "W", nullptr, false));
+  Print("a weight of no graph", editor->AddInitializerToGraph(nullptr, "W", value, false));
+  Print("an external weight of 124 bytes", editor->AddInitializerToGraph(made.graph, "S", small, true));
+  Print("an external weight of 128 bytes", editor->AddInitializerToGraph(made.graph, "E", enough, true));
+  Print("a weight", editor->AddInitializerToGraph(made.graph, "W", value, false));
+  Print("a weight of another name", editor->AddInitializerToGraph(made.graph, "V", value, false));
+  Print("another weight of the name", editor->AddInitializerToGraph(made.graph, "W", small, false));
+  Print("another weight of an external's name", editor->AddInitializerToGraph(made.graph, "E", small, false));
+  OrtValue* both[] = {small, small};
+  OrtValue* sequence = nullptr;
+  Must(api->CreateValue(both, 2, ONNX_TYPE_SEQUENCE, &sequence));
+  Print("a sequence as weight", editor->AddInitializerToGraph(made.graph, "L", sequence, false));
+  api->ReleaseValue(sequence);
+  api->ReleaseValue(small);
+}
+
+/// Z = 2 * X * W, whose weight is 4 by 8.
+Graph& Gemm(Graph& graph, OrtValue* weight, bool external) {
+  graph.Inputs({ValueInfo("X", kFloat, {{0, "rows"}, {4}})}).Outputs({ValueInfo("Z", kFloat, {{0, "rows"}, {8}})});
+  return graph.Add(Node("Gemm", {"X", "W"}, {"Z"}, {FloatAttribute("alpha", 2)}, "", "gemm")).Weight("W", weight, external);
+}
+
+void Sessions() {
+  Graph inside;
+  const Made plain("a made model", Gemm(inside, Counted({4, 8}), false).Model());
+  RunCounted("its run", plain.session, "X", {1, 4}, "Z");
+  OrtTypeInfo* type = nullptr;
+  Must(api->SessionGetInputTypeInfo(plain.session, 0, &type));
+  PrintType("its input", type);
+  api->ReleaseTypeInfo(type);
+  OrtModelMetadata* metadata = nullptr;
+  Must(api->SessionGetModelMetadata(plain.session, &metadata));
+  OrtAllocator* allocator = nullptr;
+  Must(api->GetAllocatorWithDefaultOptions(&allocator));
+  char* text = nullptr;
+  Must(api->ModelMetadataGetGraphName(metadata, allocator, &text));
+  std::printf("its graph's name: %s\n", text);
+  Must(api->AllocatorFree(allocator, text));
+  Must(api->ModelMetadataGetProducerName(metadata, allocator, &text));
+  std::printf("its maker: %s\n", text);
+  Must(api->AllocatorFree(allocator, text));
+  int64_t version = 0;
+  Must(api->ModelMetadataGetVersion(metadata, &version));
+  std::printf("its version: %lld\n", static_cast<long long>(version));
+  api->ReleaseModelMetadata(metadata);
+
+  std::vector<float> weight(32);
+  std::iota(weight.begin(), weight.end(), 1.0F);
+  Graph outside;
+  OrtModel* model = Gemm(outside, Floats(weight.data(), {4, 8}), true).Model({"ai.onnx"});
+  const Made first("a made model with an external weight", model, true);
+  RunCounted("its external run", first.session, "X", {1, 4}, "Z");
+  {
+    const Made again("a second session of it", model);
+    RunCounted("its second run", again.session, "X", {2, 4}, "Z");
+  }
+  RunCounted("its external run without the model", first.session, "X", {1, 4}, "Z");
+
+  Graph copied;
+  model = Gemm(copied, Floats(weight.data(), {4, 8}), false).Model();
+  const Made own("a made model with a weight of the program's", model);
+  weight.assign(32, 0);
+  RunCounted("its run when that is gone", own.session, "X", {1, 4}, "Z");
+}
+
+/// Y = op(X) of floats, with nodes as given.
+Graph& Chain(Graph& graph, const std::vector<OrtNode*>& nodes) {
+  graph.Inputs({ValueInfo("X", kFloat, {{3}})}).Outputs({ValueInfo("Y", kFloat, {{3}})});
+  for (OrtNode* node : nodes) graph.Add(node);
+  return graph;
+}
+
+void Structures() {
+  Graph constant;
+  const Made constants(
+      "a made model with a constant",
+      Chain(constant, {Node("Constant", {}, {"c"}, {FloatAttribute("value_float", 5)}), Node("Add", {"X", "c"}, {"Y"})})
+          .Model());
+  RunCounted("its sum with the constant", constants.session, "X", {3}, "Y");
+  Graph named_value;
+  const Made strange(
+      "a constant of a number as value",
+      Chain(named_value, {Node("Constant", {}, {"c"}, {FloatAttribute("value", 5)}), Node("Add", {"X", "c"}, {"Y"})})
+          .Model());
+  Graph backwards;
+  const Made order("nodes the wrong way round",
+                   Chain(backwards, {Node("Neg", {"t"}, {"Y"}), Node("Abs", {"X"}, {"t"})}).Model());
+  RunCounted("their run", order.session, "X", {3}, "Y");
+  Graph dangling;
+  const Made unknown_value("an input that nobody makes", Chain(dangling, {Node("Neg", {"nowhere"}, {"Y"})}).Model());
+  Graph no_operator;
+  const Made unknown_operator("an operator that is not there",
+                              Chain(no_operator, {Node("Nonsense", {"X"}, {"Y"})}).Model());
+  Graph no_domain;
+  const Made unknown_domain("a domain that is not imported",
+                            Chain(no_domain, {Node("Neg", {"X"}, {"Y"}, {}, "no.domain")}).Model());
+  Graph microsoft;
+  const Made extra("an operator of com.microsoft, not imported",
+                   Chain(microsoft, {Node("Gelu", {"X"}, {"Y"}, {}, "com.microsoft")}).Model());
+  Graph no_onnx;
+  const Made no_import("no import", Chain(no_onnx, {Node("Neg", {"X"}, {"Y"})}).Model({}, {}));
+  Graph other_import;
+  const Made only_microsoft("no import of ONNX",
+                            Chain(other_import, {Node("Neg", {"X"}, {"Y"})}).Model({"com.microsoft"}, {1}));
+  Graph late;
+  const Made too_late("an opset of the future", Chain(late, {Node("Neg", {"X"}, {"Y"})}).Model({""}, {1000}));
+  Graph zero;
+  const Made nothing("opset 0", Chain(zero, {Node("Neg", {"X"}, {"Y"})}).Model({""}, {0}));
+  Graph twice;
+  const Made two_makers("an output of two nodes",
+                        Chain(twice, {Node("Neg", {"X"}, {"Y"}), Node("Abs", {"X"}, {"Y"})}).Model());
+  Graph cyclic;
+  const Made cycle("a cycle", Chain(cyclic, {Node("Add", {"X", "Y"}, {"t"}), Node("Neg", {"t"}, {"Y"})}).Model());
+  Graph unused;
+  const Made more("a node that nobody reads",
+                  Chain(unused, {Node("Neg", {"X"}, {"Y"}), Node("Abs", {"X"}, {"t"})}).Model());
+  Graph unfilled;
+  const Made no_maker("an output that nobody makes", Chain(unfilled, {Node("Neg", {"X"}, {"t"})}).Model());
+  Graph passed;
+  const Made pass("a graph without nodes", Chain(passed, {}).Model());
+  Graph empty;
+  const Made none("an empty graph", empty.Model());
+  Graph other_type;
+  other_type.Inputs({ValueInfo("X", kFloat, {{3}})}).Outputs({ValueInfo("Y", kInt64, {{3}})});
+  const Made mistyped("an output of another type", other_type.Add(Node("Neg", {"X"}, {"Y"})).Model());
+  Graph other_shape;
+  other_shape.Inputs({ValueInfo("X", kFloat, {{3}})}).Outputs({ValueInfo("Y", kFloat, {{4}})});
+  const Made misshaped("an output of another shape", other_shape.Add(Node("Neg", {"X"}, {"Y"})).Model());
+  Graph absurd;
+  absurd.Inputs({ValueInfo("X", kFloat, {{INT64_MAX}, {INT64_MAX}})}).Outputs({ValueInfo("Y", kFloat, {{-1}})});
+  const Made absurd_shape("absurd dimensions", absurd.Add(Node("Neg", {"X"}, {"Y"})).Model());
+  Graph untyped;
+  untyped.Inputs({ValueInfo("X", kNoType, {{3}})}).Outputs({ValueInfo("Y", kFloat, {{3}})});
+  const Made no_type("an input of no type", untyped.Add(Node("Neg", {"X"}, {"Y"})).Model());
+  Graph shadowed;
+  Chain(shadowed, {Node("Add", {"X", "X"}, {"Y"})}).Weight("X", Counted({3}));
+  const Made overridable("a weight of an input's name", shadowed.Model());
+  size_t count = 7;
+  if (overridable.session != nullptr) {
+    PrintValue("the inputs beside it", api->SessionGetInputCount(overridable.session, &count), count);
+    PrintValue("the overridable ones with it", api->SessionGetOverridableInitializerCount(overridable.session, &count),
+               count);
+  }
+  Graph output_weight;
+  Chain(output_weight, {}).Weight("Y", Counted({3}));
+  const Made weight_out("a weight as output", output_weight.Model());
+  RunCounted("its run of the weight", weight_out.session, "X", {3}, "Y");
+  Graph double_input;
+  double_input.Inputs({ValueInfo("X", kFloat, {{3}}), ValueInfo("X", kFloat, {{3}})})
+      .Outputs({ValueInfo("Y", kFloat, {{3}})});
+  const Made same_names("two inputs of a name", double_input.Add(Node("Neg", {"X"}, {"Y"})).Model());
+  Graph attribute_twice;
+  const Made two_values(
+      "an attribute twice",
+      Chain(attribute_twice, {Node("LeakyRelu", {"X"}, {"Y"}, {FloatAttribute("alpha", 2), FloatAttribute("alpha", 3)})})
+          .Model());
+  Graph mistyped_attribute;
+  const Made wrong_attribute(
+      "an attribute of another type",
+      Chain(mistyped_attribute, {Node("LeakyRelu", {"X"}, {"Y"}, {IntAttribute("alpha", 2)})}).Model());
+  OrtModel* graphless = nullptr;
+  const char* domain = "";
+  const int version = 18;
+  Must(editor->CreateModel(&domain, &version, 1, &graphless));
+  api->ReleaseModel(graphless);
+}
+
+/// The number of tensors in a sequence, where inputs can be sequences.
+void Sequences() {
+  OrtTypeInfo *element = TensorType(kFloat, {{3}}), *type = nullptr;
+  Must(editor->CreateSequenceTypeInfo(element, &type));
+  api->ReleaseTypeInfo(element);
+  OrtValueInfo* input = nullptr;
+  OrtStatus* status = editor->CreateValueInfo("S", type, &input);
+  api->ReleaseTypeInfo(type);
+  if (status != nullptr) return api->ReleaseStatus(status);
+  Graph graph;
+  graph.Inputs({input}).Outputs({ValueInfo("N", kInt64, {})}).Add(Node("SequenceLength", {"S"}, {"N"}));
+  const Made made("a made model of a sequence", graph.Model());
+}
+
+/// The texts "a", "b", "c" become the output.
+void Texts() {
+  OrtAllocator* allocator = nullptr;
+  Must(api->GetAllocatorWithDefaultOptions(&allocator));
+  const int64_t shape[] = {3};
+  OrtValue* texts = nullptr;
+  Must(api->CreateTensorAsOrtValue(allocator, shape, 1, kString, &texts));
+  const char* words[] = {"a", "b", "c"};
+  Must(api->FillStringTensor(texts, words, 3));
+  Graph graph;
+  graph.Inputs({ValueInfo("X", kInt64, {{1}})}).Outputs({ValueInfo("Y", kString, {{1}})});
+  const Made made("a weight of texts", graph.Weight("W", texts).Add(Node("Gather", {"W", "X"}, {"Y"})).Model());
+}
+
+/// The optimized form of a made model, loaded again.
+void Written() {
+  const std::string path = (std::filesystem::temp_directory_path() / "made.onnx").string();
+  Graph graph;
+  {
+    const Made made("a made model that is written", Gemm(graph, Counted({4, 8}), false).Model(), false, path.c_str());
+  }
+  OrtSession* session = nullptr;
+  Print("it is loaded again", api->CreateSession(env, path.c_str(), nullptr, &session));
+  RunCounted("its run then", session, "X", {1, 4}, "Z");
+  api->ReleaseSession(session);
+  std::filesystem::remove(path);
+}
+
+/// A session of the model that is not finished.
+OrtSession* Unfinished(const char* call, const std::string& model) {
+  OrtSession* session = nullptr;
+  Print(call, editor->CreateModelEditorSessionFromArray(env, model.data(), model.size(), nullptr, &session));
+  return session;
+}
+
+void Edit(const char* call, OrtSession* session, OrtModel* model) {
+  Print(call, editor->ApplyModelToModelEditorSession(session, model));
+  api->ReleaseModel(model);
+}
+
+void Finish(const char* call, OrtSession* session) {
+  Print(call, editor->FinalizeModelEditorSession(session, nullptr, nullptr));
+}
+
+void Unchanged() {
+  OrtSession* session = Unfinished("an unfinished session", tiny::Identity(1));
+  if (session == nullptr) return;
+  int opset = 0;
+  PrintValue("its opset", editor->SessionGetOpsetForDomain(session, "", &opset), opset);
+  PrintValue("its opset by the other name", editor->SessionGetOpsetForDomain(session, "ai.onnx", &opset), opset);
+  PrintValue("its opset of Microsoft's", editor->SessionGetOpsetForDomain(session, "com.microsoft", &opset), opset);
+  Print("its opset of an unknown domain", editor->SessionGetOpsetForDomain(session, "nobody", &opset));
+  size_t count = 7;
+  PrintValue("its inputs before", api->SessionGetInputCount(session, &count), count);
+  PrintValue("its outputs before", api->SessionGetOutputCount(session, &count), count);
+  PrintValue("its overridable ones before", api->SessionGetOverridableInitializerCount(session, &count), count);
+  OrtAllocator* allocator = nullptr;
+  Must(api->GetAllocatorWithDefaultOptions(&allocator));
+  char* name = nullptr;
+  PrintValue("its input's name before", api->SessionGetInputName(session, 0, allocator, &name), name);
+  if (name != nullptr) Must(api->AllocatorFree(allocator, std::exchange(name, nullptr)));
+  PrintValue("its output's name before", api->SessionGetOutputName(session, 0, allocator, &name), name);
+  if (name != nullptr) Must(api->AllocatorFree(allocator, std::exchange(name, nullptr)));
+  Print("its second input's name before", api->SessionGetInputName(session, 1, allocator, &name));
+  OrtTypeInfo* type = nullptr;
+  Print("its input's type is asked for", api->SessionGetInputTypeInfo(session, 0, &type));
+  if (type != nullptr) PrintType("its input's type before", type);
+  api->ReleaseTypeInfo(type);
+  OrtModelMetadata* metadata = nullptr;
+  Print("its metadata before", api->SessionGetModelMetadata(session, &metadata));
+  api->ReleaseModelMetadata(metadata);
+  RunCounted("its run before", session, "X", {1, 3}, "Y");
+  OrtIoBinding* binding = nullptr;
+  Print("a binding before", api->CreateIoBinding(session, &binding));
+  api->ReleaseIoBinding(binding);
+  Finish("it is finished", session);
+  RunCounted("its run after", session, "X", {1, 3}, "Y");
+  PrintValue("its opset after", editor->SessionGetOpsetForDomain(session, "", &opset), opset);
+  Graph none;
+  Edit("a change after", session, none.Model({}, {}));
+  Finish("it is finished again", session);
+  api->ReleaseSession(session);
+  session = Unfinished("a session that stays unfinished", tiny::Identity(1));
+  api->ReleaseSession(session);
+}
+
+void Changed() {
+  OrtSession* session = Unfinished("a session for a new output", tiny::Identity(1));
+  Graph after;
+  after.Outputs({ValueInfo("Z", kFloat, {{0, "batch"}, {3}})})
+      .Add(Node("Add", {"Y", "W"}, {"Z"}))
+      .Weight("W", Counted({3}));
+  Edit("a node after", session, after.Model({}, {}));
+  size_t count = 7;
+  PrintValue("its outputs with it", api->SessionGetOutputCount(session, &count), count);
+  Finish("that is finished", session);
+  RunCounted("the run with a node after", session, "X", {1, 3}, "Z");
+  RunCounted("the output that was there", session, "X", {1, 3}, "Y");
+  api->ReleaseSession(session);
+
+  session = Unfinished("a session for a new input", tiny::Identity(1));
+  Graph before;
+  before.Inputs({ValueInfo("X0", kFloat, {{0, "batch"}, {3}})}).Add(Node("Neg", {"X0"}, {"X"}));
+  Edit("a node before", session, before.Model({""}, {17}));
+  Finish("that is finished, too", session);
+  RunCounted("the run with a node before", session, "X0", {1, 3}, "Y");
+  api->ReleaseSession(session);
+
+  session = Unfinished("a session for two changes", tiny::Identity(1));
+  Graph one, two;
+  one.Outputs({ValueInfo("Z1", kFloat, {{0, "batch"}, {3}})}).Add(Node("Neg", {"Y"}, {"Z1"}));
+  Edit("the first", session, one.Model({}, {}));
+  two.Outputs({ValueInfo("Z2", kFloat, {{0, "batch"}, {3}})}).Add(Node("Neg", {"Z1"}, {"Z2"}));
+  Edit("the second", session, two.Model({}, {}));
+  Finish("both are finished", session);
+  RunCounted("the run with both", session, "X", {1, 3}, "Z2");
+  api->ReleaseSession(session);
+
+  std::vector<float> weight(32, 1.0F);
+  session = Unfinished("a session for an external weight", tiny::Identity(1));
+  Graph external;
+  external.Outputs({ValueInfo("Z", kFloat, {{32}, {3}})});
+  external.Add(Node("Add", {"Y", "W"}, {"Z"})).Weight("W", Floats(weight.data(), {32, 1}), true);
+  Edit("that weight", session, external.Model({}, {}));
+  Finish("the weight is finished", session);
+  RunCounted("the run with that weight", session, "X", {32, 3}, "Z");
+  api->ReleaseSession(session);
+
+  session = Unfinished("a session for Microsoft's operator", tiny::Identity(1));
+  Graph microsoft;
+  microsoft.Outputs({ValueInfo("Z", kFloat, {{0, "batch"}, {3}})}).Add(Node("Gelu", {"Y"}, {"Z"}, {}, "com.microsoft"));
+  Edit("Microsoft's operator", session, microsoft.Model({"com.microsoft"}, {1}));
+  Finish("that operator is finished", session);
+  api->ReleaseSession(session);
+}
+
+/// Tries to change and finish a session that is like the others.
+void Refused(const char* call, Graph& graph, const std::vector<const char*>& domains = {},
+             const std::vector<int>& versions = {}) {
+  const std::string model = tiny::Identity(1);
+  OrtSession* session = nullptr;
+  Must(editor->CreateModelEditorSessionFromArray(env, model.data(), model.size(), nullptr, &session));
+  OrtModel* changes = graph.Model(domains, versions);
+  OrtStatus* status = editor->ApplyModelToModelEditorSession(session, changes);
+  const bool applied = status == nullptr;
+  Print(call, status);
+  if (applied) Finish((std::string(call) + ", finished").c_str(), session);
+  api->ReleaseModel(changes);
+  api->ReleaseSession(session);
+}
+
+void WrongChanges() {
+  Graph empty;
+  Refused("a change of nothing", empty);
+  Graph other_opset;
+  Refused("another opset", other_opset.Add(Node("Neg", {"Y"}, {"t"})), {""}, {18});
+  Graph dangling;
+  Refused("a change by a value that nobody makes", dangling.Add(Node("Neg", {"nowhere"}, {"t"})));
+  Graph again;
+  Refused("a change that makes a value again", again.Add(Node("Neg", {"X"}, {"Y"})));
+  Graph no_operator;
+  Refused("a change by an unknown operator", no_operator.Add(Node("Nonsense", {"X"}, {"t"})));
+  Graph no_domain;
+  Refused("a change by an unknown domain", no_domain.Add(Node("Neg", {"X"}, {"t"}, {}, "no.domain")));
+  Graph no_maker;
+  Refused("a change to an output that nobody makes", no_maker.Outputs({ValueInfo("nowhere", kFloat, {{3}})}));
+  Graph no_input;
+  Refused("a change that takes the input away", no_input.Inputs({ValueInfo("other", kFloat, {{3}})}));
+  Graph weight;
+  Refused("a weight of the input's name", weight.Weight("X", Counted({1, 3})));
+  OrtSession* session = nullptr;
+  const std::string model = tiny::Identity(1);
+  Print("bytes that are no model", editor->CreateModelEditorSessionFromArray(env, "garbage", 7, nullptr, &session));
+  Print("no bytes", editor->CreateModelEditorSessionFromArray(env, model.data(), 0, nullptr, &session));
+  Print("a file that is not there", editor->CreateModelEditorSession(env, "/nonexistent.onnx", nullptr, &session));
+  Must(api->CreateSessionFromArray(env, model.data(), model.size(), nullptr, &session));
+  int opset = 0;
+  PrintValue("the opset of a loaded session", editor->SessionGetOpsetForDomain(session, "", &opset), opset);
+  Graph none;
+  Edit("a change of a loaded session", session, none.Model({}, {}));
+  Finish("a loaded session is finished", session);
+  api->ReleaseSession(session);
+}
+
+/// Y = X + W and M = the largest of C, whose weight has 4 KiB and whose constant 80: parts that are left where they lie.
+std::string LargeParts() {
+  std::vector<float> weight(1024);
+  std::iota(weight.begin(), weight.end(), 1.0F);
+  tiny::Message graph, list, tensor;
+  list.Bytes(1, "value_floats").Number(20, 6);
+  std::vector<float> values(20000);
+  std::iota(values.begin(), values.end(), 1.0F);
+  list.Bytes(7, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+  tensor.Number(1, 1024).Number(2, 1).Bytes(8, "W");
+  tensor.Bytes(9, {reinterpret_cast<const char*>(weight.data()), weight.size() * sizeof(float)});
+  graph.Add(1, tiny::Node("Add", {"X", "W"}, {"Y"}, "add")).Add(1, tiny::Node("Constant", {}, {"C"}, "many").Add(5, list));
+  graph.Add(1, tiny::Node("ReduceMax", {"C"}, {"M"}, "largest")).Bytes(2, "parts").Add(5, tensor);
+  graph.Add(11, tiny::TensorValue("X", 1, {{1}})).Add(12, tiny::TensorValue("Y", 1, {{1024}}));
+  return tiny::Model(graph.Add(12, tiny::TensorValue("M", 1, {{1}})));
+}
+
+void Large() {
+  OrtSession* session = Unfinished("a session for large parts", LargeParts());
+  Graph graph;
+  graph.Outputs({ValueInfo("Z", kFloat, {{1}}), ValueInfo("M", kFloat, {{1}})});
+  Edit("their change", session, graph.Add(Node("ReduceMax", {"Y"}, {"Z"})).Model({}, {}));
+  Finish("they are finished", session);
+  RunCounted("the largest sum", session, "X", {1}, "Z");
+  RunCounted("the largest constant", session, "X", {1}, "M");
+  api->ReleaseSession(session);
+}
+
+/// A model in a file, and its weight in one beside it.
+void Files() {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "edited";
+  std::filesystem::create_directory(folder);
+  const std::string model = tiny::AddWeight(true);
+  std::ofstream(folder / "m.onnx", std::ios::binary).write(model.data(), static_cast<std::streamsize>(model.size()));
+  const float weight[] = {10, 20, 30};
+  std::ofstream(folder / "w.bin", std::ios::binary).write(reinterpret_cast<const char*>(weight), sizeof(weight));
+  OrtSession* session = nullptr;
+  Print("a session of a file", editor->CreateModelEditorSession(env, (folder / "m.onnx").c_str(), nullptr, &session));
+  int opset = 0;
+  PrintValue("the file's opset", editor->SessionGetOpsetForDomain(session, "", &opset), opset);
+  Graph graph;
+  graph.Outputs({ValueInfo("Z", kFloat, {{0, "n"}, {3}})}).Add(Node("Neg", {"Y"}, {"Z"}));
+  Edit("the file's change", session, graph.Model({}, {}));
+  Finish("the file is finished", session);
+  RunCounted("the file's run", session, "X", {1, 3}, "Z");
+  api->ReleaseSession(session);
+  std::filesystem::create_directory(folder / "links");
+  std::filesystem::create_symlink(folder / "m.onnx", folder / "links" / "m.onnx");
+  std::filesystem::create_symlink(folder / "w.bin", folder / "links" / "w.bin");
+  Print("a session of a link",
+        editor->CreateModelEditorSession(env, (folder / "links" / "m.onnx").c_str(), nullptr, &session));
+  Graph of_link;
+  of_link.Outputs({ValueInfo("Z", kFloat, {{0, "n"}, {3}})}).Add(Node("Neg", {"Y"}, {"Z"}));
+  Edit("the link's change", session, of_link.Model({}, {}));
+  Finish("the link is finished", session);
+  RunCounted("the link's run", session, "X", {1, 3}, "Z");
+  api->ReleaseSession(session);
+  std::filesystem::remove_all(folder);
+}
+
+/// If with two graphs in its attributes: how far the interface goes.
+void Nested() {
+  OrtOpAttr* attribute = nullptr;
+  Graph inner;
+  Print("an attribute that is a graph", api->CreateOpAttr("then_branch", inner.graph, 1, ORT_OP_ATTR_GRAPH, &attribute));
+  api->ReleaseOpAttr(std::exchange(attribute, nullptr));
+  OrtValue* value = Counted({3});
+  Print("an attribute that is a tensor", api->CreateOpAttr("value", value, 1, ORT_OP_ATTR_TENSOR, &attribute));
+  api->ReleaseOpAttr(attribute);
+  api->ReleaseValue(value);
+  OrtNode* node = nullptr;
+  OrtOpAttr* none = nullptr;
+  Print("a node with an attribute that is null",
+        editor->CreateNode("Neg", "", "n", nullptr, 0, nullptr, 0, &none, 1, &node));
+  api->ReleaseNode(node);
+}
+
+}  // namespace
+
+void ModelCalls() {
+  editor = api->GetModelEditorApi();
+  Types();
+  ReadValueInfo();
+  ReadNode();
+  ReadGraph();
+  WrongParts();
+  WrongWeights();
+  Sessions();
+  Structures();
+  Sequences();
+  Texts();
+  Written();
+  Unchanged();
+  Changed();
+  WrongChanges();
+  Large();
+  Files();
+  Nested();
+}
