@@ -13,9 +13,10 @@ namespace tessera::plugin {
 /// Owned by the session's provider and by all that the library made through it.
 class Ep {
  public:
-  /// Takes `ep` over. Throws Error where functions are missing that cannot be done without.
+  /// Takes `ep` over, which was made with the options that are shown to it. Throws Error where functions are missing that
+  /// cannot be done without.
   Ep(std::shared_ptr<Library> library, OrtEpFactory& factory, OrtEp& ep, std::vector<const OrtEpDevice*> devices,
-     std::unique_ptr<OrtLogger> logger, Entries config);
+     std::unique_ptr<OrtLogger> logger, const OrtSessionOptions& shown);
   ~Ep();
   Ep(const Ep&) = delete;
   Ep& operator=(const Ep&) = delete;
@@ -30,6 +31,10 @@ class Ep {
   const std::vector<const OrtEpDevice*>& devices() const noexcept { return devices_; }
   /// The session's entries as the library was shown them.
   const Entries& config() const noexcept { return config_; }
+  /// Throws Error where the program is to keep what is compiled outside of models, or gives it, by functions that the
+  /// library does not say it uses.
+  void RequireWritesContextData() const;
+  void RequireReadsContextData() const;
 
  private:
   const std::shared_ptr<Library> library_;
@@ -39,6 +44,7 @@ class Ep {
   const std::unique_ptr<OrtLogger> logger_;
   const Entries config_;
   std::string name_;
+  bool ignores_read_ = false, ignores_write_ = false;  // the program's functions for context data
 };
 
 }  // namespace tessera::plugin

@@ -7,6 +7,7 @@
 #include "bindings/c/entry.h"
 #include "bindings/c/memory_info.h"
 #include "bindings/c/run_options.h"
+#include "graph/microsoft/compiled.h"
 #include "graph/operator_definitions.h"
 #include "plugin/call.h"
 #include "plugin/compiled_kernel.h"
@@ -75,6 +76,12 @@ OperatorSet OperatorsOf(OrtEpFactory& factory) {
   if (count > 0) ThrowIfFailed(Call(factory.GetCustomOpDomains, &factory, domains.data(), count));
   for (const OrtCustomOpDomain* domain : domains) c_abi::Given(domain, "a domain of the library's operators");
   return OperatorSet(domains);
+}
+
+bool IsCompiled(const Node& node) { return node.op_type == kCompiledPart; }
+
+bool HoldsCompiled(const GraphViewer& graph) {
+  return std::ranges::any_of(graph.nodes(), [&](NodeIndex index) { return IsCompiled(graph.node(index)); });
 }
 
 }  // namespace
@@ -182,7 +189,7 @@ void PluginProvider::RequireMayCompile(const GraphViewer& graph) const {
   const auto forbidden = ep_->config().find("session.disable_model_compile");
   if (forbidden == ep_->config().end() || forbidden->second != "1") return;
   for (const NodeIndex index : graph.nodes()) {
-    if (graph.node(index).op_type == "EPContext") continue;
+    if (IsCompiled(graph.node(index))) continue;
     Fail(ErrorCode::kModelRequiresCompilation,
          "{} would have to compile {}, and session.disable_model_compile forbids it: load a model that was compiled ahead",
          name_, graph.node(index).Label(&graph));
@@ -204,6 +211,8 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
       kernels[i] = MakeRegistryKernel(ep_, *this, subgraphs[i].graph, services_, memory);
     } else {
       RequireMayCompile(subgraphs[i].graph);
+      if (HoldsCompiled(subgraphs[i].graph)) ep_->RequireReadsContextData();
+      if (context.context_nodes != nullptr) ep_->RequireWritesContextData();
       compiled.push_back({*subgraphs[i].fused_node, subgraphs[i].graph, claim.drops_constants});
       places.push_back(i);
     }

@@ -2,6 +2,7 @@
 
 #include "base/ascii.h"
 #include "base/check.h"
+#include "bindings/c/context_keys.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/session_options.h"
 #include "plugin/call.h"
@@ -13,10 +14,21 @@ namespace {
 
 /// A model to be written of what the library compiles, in the entries by which ONNX Runtime's clients ask for it.
 void ShowCompiledModel(const CompiledModelOptions& model, OrtSessionOptions& shown) {
-  if (model.path.empty() || shown.config.contains("ep.context_enable")) return;  // a client of the C ABI asks so itself
-  shown.config.insert_or_assign("ep.context_enable", "1");
-  shown.config.insert_or_assign("ep.context_file_path", model.path.string());
-  shown.config.insert_or_assign("ep.context_embed_mode", model.embed ? "1" : "0");
+  if (!model.wanted() || shown.config.contains(c_abi::kWriteCompiled)) return;  // a client of the C ABI asks so itself
+  shown.config.insert_or_assign(c_abi::kWriteCompiled, "1");
+  shown.config.insert_or_assign(c_abi::kCompiledPath, model.path.string());
+  shown.config.insert_or_assign(c_abi::kEmbedCompiled, model.embed ? "1" : "0");
+}
+
+/// What a client of the C ABI gives for what the library stores outside of models.
+void ShowContextData(const SessionOptions& session, OrtSessionOptions& shown) {
+  if (session.made_of == nullptr) return;
+  const auto& given = *static_cast<const OrtSessionOptions*>(session.made_of);
+  shown.source_model = given.source_model;
+  shown.read_context = given.read_context;
+  shown.read_context_state = given.read_context_state;
+  shown.write_context = given.write_context;
+  shown.write_context_state = given.write_context_state;
 }
 
 /// The session's options as the library reads them: its own under the provider's name, and those that stand for options of
@@ -32,6 +44,7 @@ OrtSessionOptions OptionsFor(const std::vector<const OrtEpDevice*>& devices, con
   shown.per_session_threads = !session.use_global_threads;
   c_abi::FillMirrors(shown);
   ShowCompiledModel(session.compiled_model, shown);
+  ShowContextData(session, shown);
   const std::string prefix = fmt::format("ep.{}.", AsciiLower(devices.front()->provider));
   for (const auto& [key, value] : options) shown.config.insert_or_assign(prefix + key, value);
   for (const OrtEpDevice* device : devices) {
@@ -72,7 +85,7 @@ std::unique_ptr<ExecutionProvider> Source::Create(const ProviderOptions& options
   }
   Require(made != nullptr, "the library made no provider");
   return std::make_unique<PluginProvider>(
-      std::make_shared<Ep>(std::move(library), factory, *made, devices_, std::move(logger), shown.config),
+      std::make_shared<Ep>(std::move(library), factory, *made, devices_, std::move(logger), shown),
       session.error_on_failure);
 }
 

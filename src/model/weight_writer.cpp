@@ -28,10 +28,6 @@ std::filesystem::path PathOfWeights(const ModelOutput& output) {
   Require(name.is_relative() && name.filename() == name && name != "." && name != "..",
           "the file for the written model's weights is '{}': give a name without a folder, as it lies beside the model",
           output.weights_file);
-  Require(
-      !output.path.empty(),
-      "the weights are to lie in '{}', beside a model that has no file: give the model's path, or take the weights, too",
-      output.weights_file);
   return output.path.parent_path() / name;
 }
 

@@ -76,3 +76,4 @@ void DeviceCalls();
 void PartCalls();
 void OperatorCalls();
 void ModelCalls();
+void CompileCalls();

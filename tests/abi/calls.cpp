@@ -417,5 +417,6 @@ int main(int argc, char** argv) {
   PartCalls();
   OperatorCalls();
   ModelCalls();
+  CompileCalls();
   api->ReleaseEnv(env);
 }

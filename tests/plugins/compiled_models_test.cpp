@@ -163,6 +163,7 @@ TEST_F(CompiledModels, AreWrittenForClientsOfTheCAbi) {
   OrtSessionOptions* options = nullptr;
   ok(api.CreateSessionOptions(&options));
   ok(api.AddSessionConfigEntry(options, "ep.context_enable", "1"));
+  ok(api.AddSessionConfigEntry(options, "ep.context_embed_mode", "1"));
   for (size_t i = 0; i < count; ++i) {
     if (std::string(api.EpDevice_EpName(devices[i])) != kProvider) continue;
     ok(api.SessionOptionsAppendExecutionProvider_V2(options, env, &devices[i], 1, nullptr, nullptr, 0));

@@ -114,9 +114,26 @@ struct Profiler : OrtEpProfilerImpl {
   }
 };
 
+/// The program's functions for what lies outside of models.
+struct DataFunctions {
+  OrtReadNamedBufferFunc read = nullptr;
+  OrtWriteNamedBufferFunc write = nullptr;
+  void *read_state = nullptr, *write_state = nullptr;
+
+  explicit DataFunctions(const OrtSessionOptions* options) {
+    const OrtEpApi& ep_api = *api->GetEpApi();
+    OrtEpContextConfig* config = nullptr;
+    Ignore(ep_api.SessionOptionsGetEpContextConfig(options, &config));
+    Ignore(ep_api.EpContextConfigGetEpContextDataReadFunc(config, &read, &read_state));
+    Ignore(ep_api.EpContextConfigGetEpContextDataWriteFunc(config, &write, &write_state));
+    ep_api.ReleaseEpContextConfig(config);
+  }
+};
+
 struct Ep : OrtEp {
   const bool writes, embeds, records;
   const std::filesystem::path file;
+  const DataFunctions functions;
   int runs = 0;
   std::vector<Work> done;  // of the run under way
   std::map<int, std::vector<Work>> recorded;
@@ -127,7 +144,8 @@ struct Ep : OrtEp {
         writes(EntryOf(options, "ep.context_enable") == "1"),
         embeds(EntryOf(options, "ep.context_embed_mode") == "1"),
         records(EntryOf(options, "ep.compilingexecutionprovider.record") == "1"),
-        file(EntryOf(options, "ep.context_file_path")) {
+        file(EntryOf(options, "ep.context_file_path")),
+        functions(options) {
     ort_version_supported = 31;
     GetName = [](const OrtEp*) -> const char* { return kName; };
     GetCapability = [](OrtEp*, const OrtGraph* graph, OrtEpGraphSupportInfo* support) noexcept -> OrtStatus* {
@@ -155,6 +173,12 @@ struct Ep : OrtEp {
       own.compatibility = std::to_string(NodesOf(graph).size()) + " compiled";
       return own.compatibility.c_str();
     };
+    if (EntryOf(options, "ep.compilingexecutionprovider.files_only") != "1") {
+      GetEpContextDataSupport = [](const OrtEp*, uint32_t* flags) noexcept -> OrtStatus* {
+        *flags = 3;
+        return nullptr;
+      };
+    }
     CreateProfiler = [](OrtEp*, OrtEpProfilerImpl** profiler) noexcept -> OrtStatus* {
       *profiler = new Profiler;
       return nullptr;
@@ -182,24 +206,40 @@ struct Ep : OrtEp {
 
   OrtStatus* CompileOne(const OrtGraph* graph, const OrtNode* fused, OrtNodeComputeInfo*& info, OrtNode*& context) {
     const OrtNode* node = NodesOf(graph).front();
+    float sign = -1;
     if (TypeOf(node) == "EPContext") {
-      info = new Info(*this, std::stof(Stored(graph, node)));
-    } else {
-      info = new Info(*this, -1);
+      std::string stored;
+      if (OrtStatus* status = Stored(graph, node, stored)) return status;
+      sign = std::stof(stored);
     }
+    info = new Info(*this, sign);
     return writes ? WriteContext(fused, static_cast<const Info*>(info)->sign, context) : nullptr;
   }
 
-  /// What a context node holds, or its file.
-  static std::string Stored(const OrtGraph* graph, const OrtNode* node) {
+  /// What a context node holds, or its file, or the program.
+  OrtStatus* Stored(const OrtGraph* graph, const OrtNode* node, std::string& stored) const {
     const std::string held = TextAttribute(node, "ep_cache_context");
-    if (IntAttribute(node, "embed_mode") == 1) return held;
+    if (IntAttribute(node, "embed_mode") == 1) {
+      stored = held;
+      return nullptr;
+    }
+    if (functions.read != nullptr) return Read(held, stored);
     const ORTCHAR_T* model = nullptr;
     Ignore(api->Graph_GetModelPath(graph, &model));
     std::ifstream stream(std::filesystem::path(model).parent_path() / held);
-    std::string stored;
     stream >> stored;
-    return stored;
+    return nullptr;
+  }
+
+  OrtStatus* Read(const std::string& name, std::string& stored) const {
+    OrtAllocator* allocator = nullptr;
+    Ignore(api->GetAllocatorWithDefaultOptions(&allocator));
+    void* buffer = nullptr;
+    size_t bytes = 0;
+    if (OrtStatus* status = functions.read(functions.read_state, name.c_str(), allocator, &buffer, &bytes)) return status;
+    stored.assign(static_cast<const char*>(buffer), bytes);
+    allocator->Free(allocator, buffer);
+    return nullptr;
   }
 
   OrtStatus* WriteContext(const OrtNode* fused, float sign, OrtNode*& context) const {
@@ -212,7 +252,12 @@ struct Ep : OrtEp {
     Ignore(api->GetValueInfoName(input, &input_name));
     Ignore(api->GetValueInfoName(output, &output_name));
     std::string held = std::to_string(sign) + std::string("\0\1", 2);  // any bytes
-    if (!embeds) {
+    if (!embeds && functions.write != nullptr) {
+      const std::string called = std::string(output_name) + ".bin";
+      if (OrtStatus* status = functions.write(functions.write_state, called.c_str(), held.data(), held.size()))
+        return status;
+      held = called;
+    } else if (!embeds) {
       const std::filesystem::path beside = file.parent_path() / (file.stem().string() + "_" + output_name + ".bin");
       std::ofstream(beside) << held;
       held = beside.filename().string();
@@ -260,6 +305,14 @@ struct Factory : OrtEpFactory {
     ort_version_supported = 31;
     GetName = [](const OrtEpFactory*) -> const char* { return kName; };
     GetVendor = [](const OrtEpFactory*) -> const char* { return "Tests"; };
+    GetVendorId = [](const OrtEpFactory*) -> uint32_t { return 0; };
+    GetVersion = [](const OrtEpFactory*) -> const char* { return "1.0.0"; };
+    // ONNX Runtime calls these whether a library has memory of its own or not.
+    CreateDataTransfer = [](OrtEpFactory*, OrtDataTransferImpl** transfer) noexcept -> OrtStatus* {
+      *transfer = nullptr;
+      return nullptr;
+    };
+    IsStreamAware = [](const OrtEpFactory*) { return false; };
     GetSupportedDevices = [](OrtEpFactory* self, const OrtHardwareDevice* const* devices, size_t, OrtEpDevice** found,
                              size_t, size_t* count) noexcept -> OrtStatus* {
       *count = 1;

@@ -95,6 +95,9 @@ void CopyOut(std::string_view text, char* out, size_t* size);
 #define ENTRY(name) std::remove_pointer_t<decltype(OrtModelEditorApi::name)> name;
 #include "bindings/c/model_editor_api.inc"
 #undef ENTRY
+#define ENTRY(name) std::remove_pointer_t<decltype(OrtCompileApi::name)> name;
+#include "bindings/c/compile_api.inc"
+#undef ENTRY
 #undef LATER
 #undef ABSENT
 #pragma GCC diagnostic pop

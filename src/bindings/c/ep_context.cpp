@@ -1,29 +1,47 @@
 // What clients give for compiled parts that providers keep outside of the model.
 
+#include "bindings/c/context_keys.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/session_options.h"
 
 struct OrtEpContextConfig {
+  tessera::c_abi::Mark<OrtEpContextConfig> mark;
   OrtReadNamedBufferFunc read = nullptr;
   void* read_state = nullptr;
+  OrtWriteNamedBufferFunc write = nullptr;
+  void* write_state = nullptr;
 };
 
 namespace tessera::c_abi {
+
+namespace {
+
+std::filesystem::path CompiledBeside(const std::filesystem::path& model) {
+  return model.parent_path() / (model.stem().string() + "_ctx.onnx");
+}
+
+}  // namespace
 
 void TakeCompiledModel(const OrtSessionOptions& given, const std::filesystem::path& model, SessionOptions& core) {
   const auto entry = [&](std::string_view key) {
     const auto found = given.config.find(key);
     return found == given.config.end() ? std::string() : found->second;
   };
-  if (entry("ep.context_enable") != "1") return;
+  core.made_of = &given;
   CompiledModelOptions& options = core.compiled_model;
-  options.path = entry("ep.context_file_path");
-  if (options.path.empty()) {
-    Require(!model.empty(), "a model from memory has no name to call its compiled form by: set ep.context_file_path");
-    options.path = model.parent_path() / (model.stem().string() + "_ctx.onnx");
+  if (given.compiled_model) {
+    options = *given.compiled_model;
+    if (options.path.empty() && !model.empty()) options.path = CompiledBeside(model);
+    return;
   }
-  options.weights_file = entry("ep.context_model_external_initializers_file_name");
-  options.embed = entry("ep.context_embed_mode") == "1";
+  if (entry(kWriteCompiled) != "1") return;
+  options.path = entry(kCompiledPath);
+  if (options.path.empty()) {
+    Require(!model.empty(), "a model from memory has no name to call its compiled form by: set {}", kCompiledPath);
+    options.path = CompiledBeside(model);
+  }
+  options.weights_file = entry(kCompiledWeights);
+  options.embed = entry(kEmbedCompiled) == "1";
 }
 
 OrtStatusPtr SessionOptionsSetWeightlessSourceModelBuffer(OrtSessionOptions* options, const void* source_model_data,
@@ -58,11 +76,14 @@ OrtStatusPtr SessionOptionsSetEpContextDataReadFunc(OrtSessionOptions* options, 
 OrtStatusPtr SessionOptionsGetEpContextConfig(const OrtSessionOptions* options, OrtEpContextConfig** config) noexcept {
   return Guarded([&] {
     const OrtSessionOptions& given = Given(options, "the session options");
-    Give(config, [&] { return new OrtEpContextConfig{given.read_context, given.read_context_state}; });
+    Give(config, [&] {
+      return new OrtEpContextConfig{
+          {}, given.read_context, given.read_context_state, given.write_context, given.write_context_state};
+    });
   });
 }
 
-void ReleaseEpContextConfig(OrtEpContextConfig* input) { delete input; }
+void ReleaseEpContextConfig(OrtEpContextConfig* input) { Release(input); }
 
 OrtStatusPtr EpContextConfigGetEpContextDataReadFunc(const OrtEpContextConfig* config, OrtReadNamedBufferFunc* read_func,
                                                      void** state) noexcept {
@@ -73,13 +94,12 @@ OrtStatusPtr EpContextConfigGetEpContextDataReadFunc(const OrtEpContextConfig* c
   });
 }
 
-// Models are not compiled ahead through this table.
 OrtStatusPtr EpContextConfigGetEpContextDataWriteFunc(const OrtEpContextConfig* config, OrtWriteNamedBufferFunc* write_func,
                                                       void** state) noexcept {
   return Guarded([&] {
-    Given(config, "the configuration");
-    Given(write_func, "the function") = nullptr;
-    Given(state, "the state") = nullptr;
+    const OrtEpContextConfig& given = Given(config, "the configuration");
+    Given(write_func, "the function") = given.write;
+    Given(state, "the state") = given.write == nullptr ? nullptr : given.write_state;
   });
 }
 

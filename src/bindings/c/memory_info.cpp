@@ -178,9 +178,10 @@ OrtStatusPtr CreateMemoryInfo_V2(const char* name, OrtMemoryInfoDeviceType devic
                                  OrtAllocatorType allocator_type, OrtMemoryInfo** out) noexcept {
   return Guarded([&] {
     const char* own_name = Interned(&Given(name, "the memory's name"));
+    // What the older entries know of memory that the host reaches, too.
+    const OrtMemType kind = mem_type == OrtDeviceMemoryType_HOST_ACCESSIBLE ? OrtMemTypeCPUOutput : OrtMemTypeDefault;
     Give(out, [&] {
-      return new OrtMemoryInfo{own_name, allocator_type, OrtMemTypeDefault, device_type,
-                               mem_type, vendor_id,      device_id,         alignment};
+      return new OrtMemoryInfo{own_name, allocator_type, kind, device_type, mem_type, vendor_id, device_id, alignment};
     });
   });
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,10 +40,15 @@ struct OrtSessionOptions {
   /// Operators of the client's, whose domains it keeps, and the libraries of those that the options load.
   std::vector<OrtCustomOpDomain*> custom_op_domains;
   std::vector<std::shared_ptr<const void>> custom_op_libraries;
-  /// For providers of libraries: the model that holds the weights of one without, and who reads what they stored.
+  /// For providers of libraries: the model that holds the weights of one without, and who reads and writes what they store
+  /// outside of models.
   std::span<const std::byte> source_model;
   OrtReadNamedBufferFunc read_context = nullptr;
   void* read_context_state = nullptr;
+  OrtWriteNamedBufferFunc write_context = nullptr;
+  void* write_context_state = nullptr;
+  /// What the options of a compilation say, in place of the entries "ep.context_*".
+  std::optional<tessera::CompiledModelOptions> compiled_model;
   /// Keeps the bytes of a model in memory as long as the session, which then does not copy them. The C ABI has no way to
   /// say so.
   std::shared_ptr<const void> model_owner;
@@ -59,7 +65,8 @@ struct LogLine {
 /// are for the log, of what has no effect.
 SessionOptions OptionsFor(const OrtSessionOptions& given, OrtEnv& env, std::vector<LogLine>& notes);
 
-/// The model to write of what providers compile of `model`, a file or, where it came as bytes, empty (ep.context_enable).
+/// The model to write of what providers compile of `model`, a file or, where it came as bytes, empty; and what they are
+/// shown of the client's options.
 void TakeCompiledModel(const OrtSessionOptions& given, const std::filesystem::path& model, SessionOptions& core);
 
 /// The client's weights.

@@ -22,7 +22,7 @@ struct Loaded {
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
 
-  const Session& core() const noexcept { return session->session; }
+  const Session& core() const noexcept { return *session->session; }
   /// The declared type of an input that a run may be given; null: there is none of that name. Programs mostly feed inputs
   /// in the model's order: `k` is looked at first.
   const NamedType* InputNamed(size_t k, std::string_view name) const noexcept;

@@ -1,20 +1,12 @@
 // Where initializers lie in files beside the model's.
 
-#include <filesystem>
-#include <memory>
+#include "bindings/c/views/external_initializer.h"
+
 #include <optional>
-#include <string>
 
 #include "base/mapped_file.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/views/graph_view.h"
-
-struct OrtExternalInitializerInfo {
-  tessera::c_abi::Mark<OrtExternalInitializerInfo> mark;
-  std::string file;
-  int64_t offset;
-  size_t bytes;
-};
 
 namespace tessera::c_abi {
 namespace {
@@ -27,7 +19,8 @@ std::string NameBesideModel(const fs::path& file, const fs::path& model) {
   return relative.empty() || *relative.begin() == ".." ? file.string() : relative.string();
 }
 
-/// Null where the initializer lies in the model's own file, or was copied into memory when it was read.
+}  // namespace
+
 std::unique_ptr<OrtExternalInitializerInfo> FindExternal(const Tensor& tensor, const fs::path& model) {
   const std::optional<FilePlace> place = FindInFiles(tensor.unaligned_raw(), tensor.byte_size());
   if (!place) return nullptr;
@@ -38,8 +31,6 @@ std::unique_ptr<OrtExternalInitializerInfo> FindExternal(const Tensor& tensor, c
   return std::make_unique<OrtExternalInitializerInfo>(OrtExternalInitializerInfo{
       {}, NameBesideModel(place->file, folder / "model"), static_cast<int64_t>(place->offset), tensor.byte_size()});
 }
-
-}  // namespace
 
 OrtStatusPtr ValueInfo_GetExternalInitializerInfo(const OrtValueInfo* value_info,
                                                   OrtExternalInitializerInfo** info) noexcept {
