@@ -48,7 +48,7 @@ def main():
     args = parser.parse_args()
     stream = random.Random(1)
     shutil.rmtree(args.output, ignore_errors=True)
-    folders = {name: args.output / name for name in ("model_bytes", "graphs", "values", "calls", "c_abi", "options", "files")}
+    folders = {name: args.output / name for name in ("model_bytes", "graphs", "values", "calls", "c_abi", "made_models", "options", "files")}
     for folder in folders.values():
         folder.mkdir(parents=True)
     models = sorted(model for folder in args.cases for model in folder.glob("*/model.onnx"))[:: args.every]
@@ -63,7 +63,7 @@ def main():
             value = data / f"input_{i}.pb"
             if value.exists() and value.stat().st_size < 1 << 10:
                 (folders["values"] / f"{name}_{value.stem}").write_bytes(bytes([type_of(info)]) + value.read_bytes())
-    for name in ("calls", "c_abi", "options", "files"):
+    for name in ("calls", "c_abi", "made_models", "options", "files"):
         for i in range(100):
             (folders[name] / f"random_{i}").write_bytes(stream.randbytes(stream.randrange(4, 300)))
     print(f"{len(models)} models in {args.output}")
