@@ -1,6 +1,7 @@
 // Convolutions and pools.
 
 #include <algorithm>
+#include <numeric>
 
 #include "model/gradient/rules.h"
 #include "ops/nn/conv.h"
@@ -103,8 +104,8 @@ size_t SpatialRank(const Step& s, Term x) {
 }
 
 std::vector<int64_t> SpatialAxes(size_t spatial) {
-  std::vector<int64_t> axes;
-  for (size_t i = 0; i < spatial; ++i) axes.push_back(static_cast<int64_t>(i) + 2);
+  std::vector<int64_t> axes(spatial);
+  std::iota(axes.begin(), axes.end(), 2);
   return axes;
 }
 

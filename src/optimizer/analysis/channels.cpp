@@ -12,7 +12,7 @@ namespace tessera {
 std::optional<Window> WindowBeforeImage(const WindowAttributes& attributes, std::span<const int64_t> kernel) {
   if (attributes.has_kernel() && !std::ranges::equal(attributes.kernel(), kernel)) return std::nullopt;
   try {
-    const Window window = attributes.Expand(Shape(kernel.size()).dims(), kernel);
+    Window window = attributes.Expand(Shape(kernel.size()).dims(), kernel);
     for (const Shape* sizes : {&window.kernel, &window.strides, &window.dilations, &window.begin, &window.end}) {
       if (std::ranges::any_of(*sizes, [](int64_t size) { return size > kMostOfWindow; })) return std::nullopt;
     }
