@@ -19,6 +19,7 @@
 #include "graph/shape_values.h"
 #include "model/proto.h"
 #include "onnx/defs/schema.h"
+#include "ops/movement/split.h"
 
 namespace tessera {
 namespace {
@@ -342,11 +343,7 @@ void CheckIndexAttributes(const Node& node) {
     }
   }
   // Split's function reserves memory for as many outputs as it is told.
-  const AttributeValue* outputs = node.op_type == "Split" ? node.FindAttribute("num_outputs") : nullptr;
-  const int64_t* count = outputs == nullptr ? nullptr : std::get_if<int64_t>(outputs);
-  if (count != nullptr && *count != static_cast<int64_t>(node.outputs.size())) {
-    Fail(ErrorCode::kInvalidGraph, "num_outputs is {}, but the node has {} outputs", *count, node.outputs.size());
-  }
+  if (node.domain.empty() && node.op_type == "Split") SplitAttributes{node};
 }
 
 /// What the provider says that defines the node's operator.

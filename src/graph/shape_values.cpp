@@ -4,7 +4,10 @@
 #include <functional>
 #include <string_view>
 
+#include "ops/movement/gather.h"
 #include "ops/movement/slice.h"
+#include "ops/movement/transpose.h"
+#include "ops/valid_attributes.h"
 
 namespace tessera {
 namespace {
@@ -158,7 +161,7 @@ std::optional<ShapeValue> SizeOf(const TypeInfo& type) {
 }
 
 std::optional<ShapeValue> Gather(const Node& node, const ShapeValue& data, const ShapeValue& indices) {
-  const int64_t axis = IntAttribute(node, "axis", 0);
+  const int64_t axis = GatherAttributes(node).axis;
   if (axis != 0 && axis != -1) return std::nullopt;
   const auto size = static_cast<int64_t>(data.size());
   ShapeValue result;
@@ -274,9 +277,8 @@ std::optional<ShapeValues::Matrix> ShapeValues::ComputeMatrix(const Node& node) 
   }
   if (from == nullptr) return std::nullopt;
   if (node.op_type == "Transpose") {
-    const AttributeValue* perm = node.FindAttribute("perm");
-    const auto* axes = perm == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(perm);
-    if (perm != nullptr && (axes == nullptr || *axes != std::vector<int64_t>{1, 0})) return std::nullopt;
+    const auto attributes = ValidAttributes<TransposeAttributes>(node);
+    if (!attributes || !(attributes->reverses || attributes->perm == std::vector<size_t>{1, 0})) return std::nullopt;
     Matrix result{from->columns, from->rows, {}};
     for (size_t i = 0; i < from->elements.size(); ++i) {
       result.elements.push_back(from->elements[i % from->rows * from->columns + i / from->rows]);
@@ -304,6 +306,7 @@ std::optional<ShapeValue> ShapeValues::Compute(const Node& node) {
   }
 
   std::vector<const ShapeValue*> in;
+  in.reserve(inputs.size());
   for (ValueIndex input : inputs) in.push_back(Find(input));
   const auto have = [&](size_t count) {
     return in.size() >= count &&

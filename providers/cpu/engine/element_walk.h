@@ -9,17 +9,12 @@ namespace tessera::cpu {
 
 class ElementWalk {
  public:
-  /// Throws Error where the shapes of data and indices do not fit.
-  ElementWalk(const Shape& data, const Shape& indices, int64_t axis_attribute) {
-    Require(data.rank() == indices.rank(), "data has shape {}, indices {}: the ranks differ", data, indices);
+  /// `axis` is that of ElementsAxis.
+  ElementWalk(const Shape& data, const Shape& indices, size_t axis) {
     const size_t rank = data.rank();
-    const size_t axis = NormalizeAxis(axis_attribute, rank);
     axis_size = data[axis];
     if (indices.num_elements() == 0) return;
     empty = false;
-    for (size_t i = 0; i < rank; ++i) {
-      Require(i == axis || indices[i] <= data[i], "dimension {} of indices is {}, of data {}", i, indices[i], data[i]);
-    }
     int64_t stride = data.num_elements();
     if (axis_size == 0) stride = 0;  // every index will be refused
     for (size_t i = 0; i < rank; ++i) {

@@ -11,19 +11,9 @@
 #include "cpu/engine/element.h"
 #include "cpu/engine/on_bytes.h"
 #include "cpu/types.h"
+#include "ops/movement/scatter.h"
 
 namespace tessera::cpu {
-
-enum class ScatterReduction { kNone, kAdd, kMul, kMax, kMin };
-
-inline ScatterReduction ParseScatterReduction(std::string_view name) {
-  if (name == "none") return ScatterReduction::kNone;
-  if (name == "add") return ScatterReduction::kAdd;
-  if (name == "mul") return ScatterReduction::kMul;
-  if (name == "max") return ScatterReduction::kMax;
-  if (name == "min") return ScatterReduction::kMin;
-  Fail(ErrorCode::kInvalidGraph, "reduction is '{}', expected none, add, mul, max or min", name);
-}
 
 /// Strings that are combined, not only moved, join and replace each other: no more than both inputs hold comes of it.
 inline void ReserveTexts(const Tensor& data, const Tensor& updates, Tensor& output) {
@@ -35,7 +25,7 @@ inline void ReserveTexts(const Tensor& data, const Tensor& updates, Tensor& outp
 
 template <class K>
 std::unique_ptr<Kernel> MakeScatter(const KernelInfo& info) {
-  const bool moves = ParseScatterReduction(info.attribute<std::string>("reduction", "none")) == ScatterReduction::kNone;
+  const bool moves = ScatterReductionOf(info.node()) == ScatterReduction::kNone;
   return moves ? MakeMovement<K>(info) : OnBytes(info, std::make_unique<K>(info));
 }
 

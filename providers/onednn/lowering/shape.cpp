@@ -6,14 +6,16 @@
 
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
+#include "ops/movement/concat.h"
+#include "ops/movement/reshape.h"
+#include "ops/movement/transpose.h"
 
 namespace tessera::onednn {
 namespace {
 
 std::string RefuseConcat(const GraphViewer& graph, const Node& node) {
-  const auto rank = static_cast<int64_t>(graph.value(node.inputs[0]).type.shape->size());
-  const auto axis = AttributeOr<int64_t>(node, "axis", 1);
-  return rank == 0 || axis < -rank || axis >= rank ? "its axis is outside the input" : std::string();
+  const auto axis = AxisWithin(ConcatAttributes(node).axis, graph.value(node.inputs[0]).type.shape->size());
+  return axis ? "" : "its axis is outside the input";
 }
 
 /// Makes the producers of the inputs write into `dst` itself, and copies the inputs that cannot. False, and nothing is
@@ -50,24 +52,17 @@ DataType AlignTypes(ProgramBuilder& builder, std::span<RegionValue> inputs) {
 
 void LowerConcat(ProgramBuilder& builder, const Node& node) {
   std::vector<RegionValue> inputs;
+  inputs.reserve(node.inputs.size());
   for (size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(builder.input(node, i));
   const DataType type = AlignTypes(builder, inputs);
-  const auto rank = static_cast<int64_t>(inputs[0].dims.size());
-  const auto given = AttributeOr<int64_t>(node, "axis", 1);
-  const auto axis = static_cast<size_t>(given < 0 ? given + rank : given);
-  Dims out = inputs[0].dims;
-  out[axis] = 0;
+  Shape joined(inputs[0].dims);
+  const size_t axis = NormalizeAxis(ConcatAttributes(node).axis, joined.rank());
   std::vector<Desc> descs;
-  for (const RegionValue& input : inputs) {
-    Require(input.dims.size() == out.size(), "inputs of {} and {} dimensions cannot be joined", input.dims.size(),
-            out.size());
-    for (size_t i = 0; i < out.size(); ++i) {
-      Require(i == axis || input.dims[i] == out[i], "dimension {} is {} in one input and {} in another", i, input.dims[i],
-              out[i]);
-    }
-    out[axis] += input.dims[axis];
-    descs.push_back(builder.desc(input.memory));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (i > 0) ConcatAttributes::Join(joined, Shape(inputs[i].dims), axis);
+    descs.push_back(builder.desc(inputs[i].memory));
   }
+  Dims out = ToDims(joined);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const auto pd = ConcatDesc(CpuEngine(), AnyLayout(out, type), static_cast<int>(axis), descs, attr);
@@ -109,30 +104,10 @@ std::string RefuseReshape(const GraphViewer& graph, const Node& node) {
 
 void LowerReshape(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  Dims out = *Integers(builder.region(), node, "shape");
-  const bool allow_zero = AttributeOr<int64_t>(node, "allowzero", 0) != 0;
-  int64_t count = 1, known = 1;
-  for (int64_t dim : x.dims) count *= dim;
-  std::optional<size_t> rest;
-  for (size_t i = 0; i < out.size(); ++i) {
-    if (out[i] == 0 && !allow_zero) {
-      Require(i < x.dims.size(), "dimension {} is to be copied, but the input has {}", i, x.dims.size());
-      out[i] = x.dims[i];
-    }
-    Require(out[i] >= -1 && (out[i] != -1 || !rest), "{} at dimension {} of the new shape", out[i], i);
-    if (out[i] == -1) {
-      rest = i;
-    } else {
-      known = known > 0 && out[i] > count ? count + 1 : known * out[i];  // no overflow: too many is as wrong as it gets
-    }
-  }
-  if (rest) {
-    Require(known > 0 && count % known == 0, "{} elements do not divide by {}", count, known);
-    out[*rest] = count / known;
-    known *= out[*rest];
-  }
-  Require(known == count, "{} elements do not fit the new shape", count);
-  SetReshaped(builder, node, x, std::move(out));
+  const Shape from(x.dims);
+  const Shape out = ReshapeAttributes(node).Resolve(from, *Integers(builder.region(), node, "shape"));
+  Require(out.num_elements() == from.num_elements(), "{} elements do not fit the new shape {}", from.num_elements(), out);
+  SetReshaped(builder, node, x, ToDims(out));
 }
 
 std::string RefuseAxes(const GraphViewer& graph, const Node& node) {
@@ -183,17 +158,12 @@ void LowerUnsqueeze(ProgramBuilder& builder, const Node& node) {
 void LowerTranspose(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
   const size_t rank = x.dims.size();
-  std::vector<int64_t> reverse;
-  for (size_t i = rank; i-- > 0;) reverse.push_back(static_cast<int64_t>(i));
-  const auto order = AttributeOr<std::vector<int64_t>>(node, "perm", reverse);
+  const TransposeAttributes attributes(node);
+  attributes.Check(rank);
   Dims strides(rank, 1), out(rank), out_strides(rank);
   for (size_t i = rank; i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(x.dims[i], 1);
-  std::vector<bool> seen(rank);
-  Require(order.size() == rank, "perm has {} entries for {} dimensions", order.size(), rank);
   for (size_t i = 0; i < rank; ++i) {
-    const auto from = static_cast<size_t>(order[i]);
-    Require(order[i] >= 0 && from < rank && !seen[from], "perm is not a permutation of {} axes", rank);
-    seen[from] = true;
+    const size_t from = attributes.From(i, rank);
     out[i] = x.dims[from];
     out_strides[i] = strides[from];
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "opencl/device/kernel.h"
+#include "ops/movement/one_hot.h"
 #include "ops/movement/range.h"
 
 namespace tessera::opencl {
@@ -94,23 +95,17 @@ class OneHot final : public Kernel {
  public:
   explicit OneHot(const KernelInfo& info)
       : kernel_(DeviceOf(info), "fill", Moved('X', info.input_type(2)) + Computed('I', info.input_type(0)), "one_hot"),
-        axis_(info.attribute<int64_t>("axis", -1)),
-        wraps_(info.since_version() >= 11) {}
+        attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& indices = context.required_input(0);
     const Tensor& values = context.required_input(2);
     const Shape& dims = indices.shape();
     const int64_t depth = Depth(context.required_input(1));
-    Require(depth >= 0, "depth is {}", depth);
-    Require(values.shape() == Shape{2}, "values has shape {}, expected [2]", values.shape());
-    const size_t axis = NormalizeAxis(axis_, dims.rank() + 1);
-    Shape result(dims.dims().first(axis));
-    result.Append(depth);
-    for (size_t i = axis; i < dims.rank(); ++i) result.Append(dims[i]);
-    Tensor& y = *context.output(0, result);
+    const size_t axis = attributes_.Axis(dims, depth, values.shape());
+    Tensor& y = *context.output(0, OneHotAttributes::ResultShape(dims, depth, axis));
     kernel_.Linear(context, y.num_elements(), indices, values, y, cl_long{depth},
-                   cl_long{dims.SizeOfRange(axis, dims.rank())}, wraps_);
+                   cl_long{dims.SizeOfRange(axis, dims.rank())}, cl_int{attributes_.wraps});
   }
 
  private:
@@ -123,8 +118,7 @@ class OneHot final : public Kernel {
   }
 
   Launchable kernel_;
-  int64_t axis_;
-  cl_int wraps_;
+  OneHotAttributes attributes_;
 };
 
 class EyeLike final : public Kernel {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "opencl/device/kernel.h"
+#include "ops/movement/gather.h"
 
 namespace tessera::opencl {
 namespace {
@@ -53,17 +54,13 @@ class Gather final : public Kernel {
   explicit Gather(const KernelInfo& info)
       : kernel_(DeviceOf(info), "gather", GatherTypes(info), "gather"),
         indices_(info),
-        axis_(info.attribute<int64_t>("axis", 0)) {}
+        axis_(GatherAttributes(info.node()).axis) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& indices = context.required_input(1);
     const size_t axis = NormalizeAxis(axis_, x.shape().rank());
-    Shape result;
-    for (size_t i = 0; i < axis; ++i) result.Append(x.shape()[i]);
-    for (int64_t dim : indices.shape()) result.Append(dim);
-    for (size_t i = axis + 1; i < x.shape().rank(); ++i) result.Append(x.shape()[i]);
-    Tensor& y = *context.output(0, result);
+    Tensor& y = *context.output(0, GatherAttributes::ResultShape(x.shape(), indices.shape(), axis));
     if (y.num_elements() == 0) return;
     const Buffer sent = indices_.Checked(indices, x.shape()[axis]);
     kernel_.Linear(context, y.num_elements(), x, BufferRange{sent.get(), 0}, y, cl_long{x.shape()[axis]},
@@ -81,16 +78,12 @@ class GatherElements final : public Kernel {
   explicit GatherElements(const KernelInfo& info)
       : kernel_(DeviceOf(info), "gather", GatherTypes(info), "gather_elements"),
         indices_(info),
-        axis_(info.attribute<int64_t>("axis", 0)) {}
+        axis_(GatherAttributes(info.node()).axis) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& indices = context.required_input(1);
-    const size_t axis = NormalizeAxis(axis_, x.shape().rank());
-    Require(indices.shape().rank() == x.shape().rank(), "indices are {} for data {}", indices.shape(), x.shape());
-    for (size_t i = 0; i < x.shape().rank(); ++i) {
-      Require(i == axis || indices.shape()[i] <= x.shape()[i], "indices are {} for data {}", indices.shape(), x.shape());
-    }
+    const size_t axis = ElementsAxis(x.shape(), indices.shape(), axis_);
     Tensor& y = *context.output(0, indices.shape());
     if (y.num_elements() == 0) return;
     const Buffer sent = indices_.Checked(indices, x.shape()[axis]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "opencl/ops/slices.h"
+#include "ops/movement/gather.h"
 
 namespace tessera::opencl {
 namespace {
@@ -28,29 +29,17 @@ class GatherSlices : public Kernel {
 
 class GatherND final : public GatherSlices {
  public:
-  explicit GatherND(const KernelInfo& info) : GatherSlices(info), batch_dims_(info.attribute<int64_t>("batch_dims", 0)) {
-    Require(batch_dims_ >= 0, "batch_dims is {}", batch_dims_);
-  }
+  explicit GatherND(const KernelInfo& info) : GatherSlices(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Shape& dims = context.required_input(0).shape();
     const Tensor& indices = context.required_input(1);
     const Shape& index_dims = indices.shape();
-    const auto batch = static_cast<size_t>(batch_dims_);
-    Require(indices.is(ElementType::kInt64) && dims.rank() > batch && index_dims.rank() > batch,
-            "batch_dims is {}, data has shape {}, indices {}", batch, dims, index_dims);
+    Require(indices.is(ElementType::kInt64), "indices are {}, expected int64", ElementTypeName(indices.type()));
+    const size_t first = attributes_.FirstOfSlice(dims, index_dims);
+    const auto batch = static_cast<size_t>(attributes_.batch_dims);
     const int64_t depth = index_dims.back();
-    Require(depth <= static_cast<int64_t>(dims.rank() - batch), "tuples of {} indices do not fit data of shape {}", depth,
-            dims);
-    Shape result;
-    for (size_t i = 0; i + 1 < index_dims.rank(); ++i) {
-      Require(i >= batch || index_dims[i] == dims[i], "batch dimension {} is {} in data, {} in indices", i, dims[i],
-              index_dims[i]);
-      result.Append(index_dims[i]);
-    }
-    const size_t first = batch + static_cast<size_t>(depth);
-    for (size_t i = first; i < dims.rank(); ++i) result.Append(dims[i]);
-    const Tensor& y = *context.output(0, result);
+    const Tensor& y = *context.output(0, SlicesShape(dims, index_dims, first));
     Gather(context, y, dims.SizeOfRange(first, dims.rank()), [&](std::span<int64_t> offsets) {
       const auto batches = static_cast<size_t>(dims.SizeOfRange(0, batch));
       const size_t each = offsets.size() / batches;
@@ -65,7 +54,7 @@ class GatherND final : public GatherSlices {
   }
 
  private:
-  int64_t batch_dims_;
+  GatherNDAttributes attributes_;
 };
 
 class ReverseSequence final : public GatherSlices {

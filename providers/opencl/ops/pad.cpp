@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "opencl/device/kernel.h"
+#include "ops/movement/pad.h"
 
 namespace tessera::opencl {
 namespace {
@@ -31,21 +32,17 @@ class PadKernel {
 
 class Pad final : public Kernel {
  public:
-  explicit Pad(const KernelInfo& info) : kernel_(info), pads_(info.attribute<std::vector<int64_t>>("pads", {})) {
-    const std::string mode = info.attribute<std::string>("mode", "constant");
-    mode_ = mode == "edge" ? 1 : mode == "reflect" ? 2 : mode == "wrap" ? 3 : 0;
-    if (info.since_version() < 11) {
-      const float value = info.attribute<float>("value", 0);
-      Require(value == 0 || info.input_type(0) == ElementType::kFloat, "a padding value is left to the CPU provider");
-      std::memcpy(&bits_, &value, sizeof value);
-    }
+  explicit Pad(const KernelInfo& info) : kernel_(info), attributes_(info.node()) {
+    // Of other types the value is 0: see ClaimNodes.
+    if (attributes_.from_attributes && info.input_type(0) == ElementType::kFloat)
+      std::memcpy(&bits_, &attributes_.value, sizeof attributes_.value);
   }
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
     const Tensor *given = context.input(1), *value = context.input(2), *axes = context.input(3);
-    const Shape pads = given != nullptr ? HostIntegers(*given) : Shape(pads_);
+    const Shape pads = given != nullptr ? HostIntegers(*given) : Shape(attributes_.pads);
     const Shape named = axes != nullptr ? HostIntegers(*axes) : Shape();
     const size_t count = axes != nullptr ? named.rank() : shape.rank();
     Require(pads.rank() == 2 * count, "there are {} pads for {} dimensions", pads.rank(), count);
@@ -71,12 +68,15 @@ class Pad final : public Kernel {
     std::copy(shape.begin(), shape.end(), s.b.begin());
     s.a = RowMajor(shape);
     BufferRange from = RangeOf(x);
-    if (mode_ != 0) from.offset += static_cast<size_t>(Crop(s, result)) * static_cast<size_t>(BitWidth(x.type())) / 8;
+    if (attributes_.mode != PadMode::kConstant)
+      from.offset += static_cast<size_t>(Crop(s, result)) * static_cast<size_t>(BitWidth(x.type())) / 8;
     for (size_t i = 0; i < shape.rank(); ++i) inside &= s.b[i] > 0;
     Tensor& y = *context.output(0, result);
-    Require(inside || mode_ == 0 || y.num_elements() == 0, "an empty tensor has no edge to pad from");
+    Require(inside || attributes_.mode == PadMode::kConstant || y.num_elements() == 0,
+            "an empty tensor has no edge to pad from");
     std::copy(result.begin(), result.end(), s.dims.begin());
-    kernel_(context, from, y, s, mode_, bits);
+    // Modes have the same numbers in pad.cl.
+    kernel_(context, from, y, s, static_cast<cl_int>(attributes_.mode), bits);
   }
 
  private:
@@ -93,8 +93,7 @@ class Pad final : public Kernel {
   }
 
   PadKernel kernel_;
-  std::vector<int64_t> pads_;
-  cl_int mode_ = 0;
+  PadAttributes attributes_;
   cl_ulong bits_ = 0;
 };
 

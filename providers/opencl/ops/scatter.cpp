@@ -6,26 +6,28 @@
 #include <numeric>
 
 #include "opencl/ops/slices.h"
+#include "ops/movement/scatter.h"
 
 namespace tessera::opencl {
 namespace {
 
-std::string Combination(const KernelInfo& info) {
-  const std::string reduction = info.attribute<std::string>("reduction", "none");
-  const bool real = kReals.contains(info.input_type(0));
-  if (reduction == "none") return "";
-  if (reduction == "add") return real ? "value + update" : "(TX)((WX)value + (WX)update)";
-  if (reduction == "mul") return real ? "value * update" : "(TX)((WX)value * (WX)update)";
-  // A NaN on either side is the result.
-  if (reduction == "max") return "value != value || value > update ? value : update";
-  if (reduction == "min") return "value != value || value < update ? value : update";
-  Fail(ErrorCode::kInvalidGraph, "reduction is '{}'", reduction);
+/// How `value` and `update` become one; empty where the update replaces it.
+std::string Combination(ScatterReduction reduction, bool real) {
+  switch (reduction) {
+    case ScatterReduction::kNone: return "";
+    case ScatterReduction::kAdd: return real ? "value + update" : "(TX)((WX)value + (WX)update)";
+    case ScatterReduction::kMul: return real ? "value * update" : "(TX)((WX)value * (WX)update)";
+    // A NaN on either side is the result.
+    case ScatterReduction::kMax: return "value != value || value > update ? value : update";
+    case ScatterReduction::kMin: return "value != value || value < update ? value : update";
+  }
+  return "";
 }
 
 class ScatterSlices : public Kernel {
  public:
   ScatterSlices(const KernelInfo& info, size_t index_input)
-      : combination_(Combination(info)),
+      : combination_(Combination(ScatterReductionOf(info.node()), kReals.contains(info.input_type(0)))),
         copy_(DeviceOf(info), "strided", Moved('X', info.input_type(0)), "copy"),
         kernel_(DeviceOf(info), "slices",
                 combination_.empty() ? Moved('X', info.input_type(0))
@@ -97,15 +99,9 @@ class ScatterND final : public ScatterSlices {
     const Tensor& data = context.required_input(0);
     const Tensor& indices = context.required_input(1);
     const Tensor& updates = context.required_input(2);
+    const int64_t depth = CheckScatterND(data, indices, updates);
     const Shape &dims = data.shape(), &index_dims = indices.shape();
-    Require(indices.is(ElementType::kInt64) && updates.type() == data.type() && dims.rank() > 0 && index_dims.rank() > 0,
-            "data has shape {}, indices {}", dims, index_dims);
-    const int64_t depth = index_dims.back();
-    Require(depth <= static_cast<int64_t>(dims.rank()), "tuples of {} indices do not fit data of shape {}", depth, dims);
-    Shape expected(index_dims.dims().first(index_dims.rank() - 1));
-    const int64_t tuples = expected.num_elements();
-    for (size_t i = static_cast<size_t>(depth); i < dims.rank(); ++i) expected.Append(dims[i]);
-    Require(updates.shape() == expected, "updates have shape {}, expected {}", updates.shape(), expected);
+    const int64_t tuples = index_dims.SizeOfRange(0, index_dims.rank() - 1);
     Scatter(context, data, updates, tuples, dims.SizeOfRange(static_cast<size_t>(depth), dims.rank()),
             [&](std::span<int64_t> offsets) { TupleOffsets(dims.dims(), depth, indices.values<int64_t>(), offsets); });
   }
@@ -113,20 +109,14 @@ class ScatterND final : public ScatterSlices {
 
 class ScatterElements final : public ScatterSlices {
  public:
-  explicit ScatterElements(const KernelInfo& info) : ScatterSlices(info, 1), axis_(info.attribute<int64_t>("axis", 0)) {}
+  explicit ScatterElements(const KernelInfo& info) : ScatterSlices(info, 1), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& data = context.required_input(0);
     const Tensor& indices = context.required_input(1);
     const Tensor& updates = context.required_input(2);
     const Shape &dims = data.shape(), &walked = indices.shape();
-    const size_t axis = NormalizeAxis(axis_, dims.rank());
-    Require(updates.shape() == walked && updates.type() == data.type(), "updates have shape {}, indices {}",
-            updates.shape(), walked);
-    Require(walked.rank() == dims.rank(), "indices are {} for data {}", walked, dims);
-    for (size_t i = 0; i < dims.rank(); ++i) {
-      Require(i == axis || walked[i] <= dims[i], "indices are {} for data {}", walked, dims);
-    }
+    const size_t axis = attributes_.Check(data, indices, updates);
     Scatter(context, data, updates, indices.num_elements(), 1, [&](std::span<int64_t> offsets) {
       const HostIndices index(indices);
       const auto strides = RowMajor(dims);
@@ -142,33 +132,24 @@ class ScatterElements final : public ScatterSlices {
   }
 
  private:
-  int64_t axis_;
+  ScatterElementsAttributes attributes_;
 };
 
 class TensorScatter final : public ScatterSlices {
  public:
-  explicit TensorScatter(const KernelInfo& info)
-      : ScatterSlices(info, 2),
-        axis_(info.attribute<int64_t>("axis", -2)),
-        circular_(info.attribute<std::string>("mode", "linear") == "circular") {}
+  explicit TensorScatter(const KernelInfo& info) : ScatterSlices(info, 2), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& past = context.required_input(0);
     const Tensor& update = context.required_input(1);
     const Tensor* given = context.input(2);
     const Shape &dims = past.shape(), &fresh = update.shape();
-    const size_t axis = NormalizeAxis(axis_, dims.rank());
-    bool fits = axis != 0 && update.type() == past.type() && fresh.rank() == dims.rank();
-    for (size_t i = 0; fits && i < dims.rank(); ++i) fits = i == axis ? fresh[i] <= dims[i] : fresh[i] == dims[i];
-    Require(fits, "update {} does not fit the cache {} along axis {}", fresh, dims, axis_);
-    Require(given == nullptr || (given->is(ElementType::kInt64) && given->shape() == Shape{dims[0]}),
-            "write_indices are {}, expected [{}]", OptionalShape{given}, dims[0]);
+    const size_t axis = attributes_.Check(past, update, given);
     const int64_t size = dims[axis], length = fresh[axis], inner = dims.SizeOfRange(axis + 1, dims.rank());
     const int64_t rows = dims.SizeOfRange(0, axis), per_batch = dims.SizeOfRange(1, axis);
     Scatter(context, past, update, rows * length, inner, [&](std::span<int64_t> offsets) {
       for (int64_t row = 0; row < rows; ++row) {
         int64_t at = given == nullptr ? 0 : given->data<int64_t>()[row / per_batch];
-        Require(circular_ || (at >= 0 && at <= size - length), "write index {} is outside [0, {}]", at, size - length);
         at = (at % size + size) % size;
         for (int64_t i = 0; i < length; ++i)
           offsets[static_cast<size_t>(row * length + i)] = (row * size + (at + i) % size) * inner;
@@ -177,8 +158,7 @@ class TensorScatter final : public ScatterSlices {
   }
 
  private:
-  int64_t axis_;
-  bool circular_;
+  TensorScatterAttributes attributes_;
 };
 
 }  // namespace

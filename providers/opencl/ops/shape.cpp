@@ -6,41 +6,23 @@
 #include <optional>
 
 #include "opencl/device/kernel.h"
+#include "ops/movement/reshape.h"
 
 namespace tessera::opencl {
 namespace {
 
 class Reshape final : public Kernel {
  public:
-  explicit Reshape(const KernelInfo& info) : allow_zero_(info.attribute<int64_t>("allowzero", 0) != 0) {}
+  explicit Reshape(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const Shape wanted = HostIntegers(context.required_input(1));
-    Shape result = wanted;
-    int64_t known = 1;
-    std::optional<size_t> open;
-    for (size_t i = 0; i < result.rank(); ++i) {
-      if (result[i] == 0 && !allow_zero_) {
-        Require(i < x.shape().rank(), "dimension {} is copied from an input of {} dimensions", i, x.shape().rank());
-        result[i] = x.shape()[i];
-      }
-      Require(result[i] >= -1 && !(result[i] == -1 && open), "shape {} cannot be resolved", wanted);
-      if (result[i] == -1) {
-        open = i;
-      } else {
-        Require(!__builtin_mul_overflow(known, result[i], &known), "shape {} cannot be resolved", wanted);
-      }
-    }
-    if (open) {
-      Require(known > 0 && x.num_elements() % known == 0, "{} elements do not fit shape {}", x.num_elements(), wanted);
-      result[*open] = x.num_elements() / known;
-    }
-    context.set_output(0, x.Reshaped(result));
+    const Shape target = HostIntegers(context.required_input(1));
+    context.set_output(0, x.Reshaped(attributes_.Resolve(x.shape(), target.dims())));
   }
 
  private:
-  bool allow_zero_;
+  ReshapeAttributes attributes_;
 };
 
 class Flatten final : public Kernel {

@@ -6,7 +6,11 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "opencl/device/kernel.h"
+#include "ops/movement/concat.h"
+#include "ops/movement/depth_to_space.h"
 #include "ops/movement/slice.h"
+#include "ops/movement/split.h"
+#include "ops/movement/transpose.h"
 
 namespace tessera::opencl {
 namespace {
@@ -62,82 +66,66 @@ class StridedKernel : public Kernel {
 
 class Transpose final : public StridedKernel {
  public:
-  explicit Transpose(const KernelInfo& info)
-      : StridedKernel(info), perm_(info.attribute<std::vector<int64_t>>("perm", {})) {}
+  explicit Transpose(const KernelInfo& info) : StridedKernel(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const size_t rank = x.shape().rank();
-    Require(perm_.empty() || perm_.size() == rank, "perm has {} entries for {} dimensions", perm_.size(), rank);
+    attributes_.Check(rank);
     Require(rank <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", rank, kMostDims);
     std::array<size_t, kMostDims> perm{};
     Shape result(rank);
-    unsigned seen = 0;
     for (size_t i = 0; i < rank; ++i) {
-      perm[i] = perm_.empty() ? rank - 1 - i : NormalizeAxis(perm_[i], rank);
-      seen |= 1u << perm[i];
+      perm[i] = attributes_.From(i, rank);
       result[i] = x.shape()[perm[i]];
     }
-    Require(seen + 1 == 1u << rank, "perm names a dimension twice");
     CopyTransposed(context, x, x.shape(), std::span(perm).first(rank), *context.output(0, result));
   }
 
  private:
-  std::vector<int64_t> perm_;
+  TransposeAttributes attributes_;
 };
 
 class DepthToSpace final : public StridedKernel {
  public:
-  explicit DepthToSpace(const KernelInfo& info)
-      : StridedKernel(info),
-        size_(info.attribute<int64_t>("blocksize")),
-        columns_first_(info.attribute<std::string>("mode", "DCR") == "CRD") {
-    Require(size_ > 0 && size_ < 65536, "blocksize is {}", size_);
-  }
+  explicit DepthToSpace(const KernelInfo& info) : StridedKernel(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& s = x.shape();
-    Require(s.rank() == 4 && s[1] % (size_ * size_) == 0, "input {} does not divide into blocks of {}", s, size_);
-    const int64_t channels = s[1] / (size_ * size_);
-    Tensor& y = *context.output(0, Shape{s[0], channels, CheckedMul(s[2], size_), CheckedMul(s[3], size_)});
-    if (columns_first_) {
+    const Shape space = attributes_.SpaceShape(s);
+    const int64_t channels = space[1], size = attributes_.block;
+    Tensor& y = *context.output(0, space);
+    if (attributes_.depth_last) {
       static constexpr size_t kPerm[] = {0, 1, 4, 2, 5, 3};
-      CopyTransposed(context, x, Shape{s[0], channels, size_, size_, s[2], s[3]}, kPerm, y);
+      CopyTransposed(context, x, Shape{s[0], channels, size, size, s[2], s[3]}, kPerm, y);
     } else {
       static constexpr size_t kPerm[] = {0, 3, 4, 1, 5, 2};
-      CopyTransposed(context, x, Shape{s[0], size_, size_, channels, s[2], s[3]}, kPerm, y);
+      CopyTransposed(context, x, Shape{s[0], size, size, channels, s[2], s[3]}, kPerm, y);
     }
   }
 
  private:
-  int64_t size_;
-  bool columns_first_;
+  DepthToSpaceAttributes attributes_;
 };
 
 class SpaceToDepth final : public StridedKernel {
  public:
-  explicit SpaceToDepth(const KernelInfo& info)
-      : StridedKernel(info),
-        size_(info.attribute<int64_t>("blocksize")),
-        channels_first_(info.attribute<std::string>("mode", "DCR") == "CRD") {
-    Require(size_ > 0 && size_ < 65536, "blocksize is {}", size_);
-  }
+  explicit SpaceToDepth(const KernelInfo& info) : StridedKernel(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& s = x.shape();
-    Require(s.rank() == 4 && s[2] % size_ == 0 && s[3] % size_ == 0, "input {} does not divide into blocks of {}", s,
-            size_);
-    Tensor& y = *context.output(0, Shape{s[0], CheckedMul(s[1], size_ * size_), s[2] / size_, s[3] / size_});
+    const Shape depth = attributes_.DepthShape(s);
+    const int64_t size = attributes_.block;
+    Tensor& y = *context.output(0, depth);
     static constexpr size_t kBlocksFirst[] = {0, 3, 5, 1, 2, 4}, kChannelsFirst[] = {0, 1, 3, 5, 2, 4};
-    CopyTransposed(context, x, Shape{s[0], s[1], s[2] / size_, size_, s[3] / size_, size_},
-                   channels_first_ ? kChannelsFirst : kBlocksFirst, y);
+    CopyTransposed(context, x, Shape{s[0], s[1], depth[2], size, depth[3], size},
+                   attributes_.depth_last ? kChannelsFirst : kBlocksFirst, y);
   }
 
  private:
-  int64_t size_;
-  bool channels_first_;
+  DepthToSpaceAttributes attributes_;
 };
 
 class Expand final : public StridedKernel {
@@ -239,19 +227,13 @@ class Slice final : public StridedKernel {
 
 class Concat final : public StridedKernel {
  public:
-  explicit Concat(const KernelInfo& info) : StridedKernel(info), axis_(info.attribute<int64_t>("axis", 1)) {}
+  explicit Concat(const KernelInfo& info) : StridedKernel(info), axis_(ConcatAttributes(info.node()).axis) {}
 
   void Compute(KernelContext& context) override {
     Shape result = context.required_input(0).shape();
     const size_t axis = NormalizeAxis(axis_, result.rank());
-    for (size_t i = 1; i < context.num_inputs(); ++i) {
-      const Shape& shape = context.required_input(i).shape();
-      Require(shape.rank() == result.rank(), "inputs {} and {} cannot be joined", result, shape);
-      for (size_t d = 0; d < shape.rank(); ++d) {
-        Require(d == axis || shape[d] == result[d], "inputs {} and {} cannot be joined along axis {}", result, shape, axis);
-      }
-      result[axis] += shape[axis];
-    }
+    for (size_t i = 1; i < context.num_inputs(); ++i)
+      ConcatAttributes::Join(result, context.required_input(i).shape(), axis);
     Tensor& y = *context.output(0, result);
     const auto strides = RowMajor(result);
     int64_t at = 0;
@@ -271,39 +253,30 @@ class Concat final : public StridedKernel {
 
 class Split final : public StridedKernel {
  public:
-  explicit Split(const KernelInfo& info)
-      : StridedKernel(info),
-        axis_(info.attribute<int64_t>("axis", 0)),
-        sizes_(info.attribute<std::vector<int64_t>>("split", {})) {}
+  explicit Split(const KernelInfo& info) : StridedKernel(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const size_t axis = NormalizeAxis(axis_, x.shape().rank());
+    const size_t axis = NormalizeAxis(attributes_.axis, x.shape().rank());
     const Tensor* given = context.input(1);
-    const Shape sizes = given != nullptr ? HostIntegers(*given) : Shape(sizes_);
-    const auto count = static_cast<int64_t>(context.num_outputs());
-    Require(sizes.rank() == 0 || static_cast<int64_t>(sizes.rank()) == count, "split has {} sizes for {} outputs",
-            sizes.rank(), count);
-    const int64_t even = (x.shape()[axis] + count - 1) / count;
+    const auto sizes = context.scratch<int64_t>(context.num_outputs());
+    attributes_.FindParts(x.shape()[axis], given != nullptr ? std::optional(given->values<int64_t>()) : std::nullopt,
+                          sizes);
     const auto strides = RowMajor(x.shape());
     int64_t at = 0;
-    for (int64_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < sizes.size(); ++i) {
       Shape part = x.shape();
-      part[axis] = sizes.rank() == 0 ? std::min(even, x.shape()[axis] - at) : sizes[static_cast<size_t>(i)];
-      Require(part[axis] >= 0 && part[axis] <= x.shape()[axis] - at, "the parts of a split exceed dimension {} of {}", axis,
-              x.shape());
+      part[axis] = sizes[i];
       Strided block = Block(part);
       block.a = strides;
       block.b = RowMajor(part);
-      if (Tensor* y = context.output(static_cast<size_t>(i), part)) Copy(context, x, *y, block, at * strides[axis]);
+      if (Tensor* y = context.output(i, part)) Copy(context, x, *y, block, at * strides[axis]);
       at += part[axis];
     }
-    Require(at == x.shape()[axis], "the parts of a split add up to {}, not {}", at, x.shape()[axis]);
   }
 
  private:
-  int64_t axis_;
-  std::vector<int64_t> sizes_;
+  SplitAttributes attributes_;
 };
 
 }  // namespace

@@ -1,6 +1,12 @@
 // Operators that move elements: their gradients move back.
 
 #include "model/gradient/rules.h"
+#include "ops/movement/concat.h"
+#include "ops/movement/depth_to_space.h"
+#include "ops/movement/pad.h"
+#include "ops/movement/scatter.h"
+#include "ops/movement/split.h"
+#include "ops/movement/transpose.h"
 
 namespace tessera::gradient {
 namespace {
@@ -25,6 +31,18 @@ Term ScatterBack(Step& s, Term x, Term positions) {
   return s.build.Reshape(sums, s.build.ShapeOf(x));
 }
 
+/// The same attributes, of the inverse.
+Attributes BlocksOf(const Step& s) {
+  const DepthToSpaceAttributes attributes(s.node());
+  return {Int("blocksize", attributes.block), Text("mode", attributes.depth_last ? "CRD" : "DCR")};
+}
+
+/// Whether updates are added to the data; they replace it otherwise.
+bool Adds(const Step& s, ScatterReduction reduction) {
+  s.Expect(reduction == ScatterReduction::kNone || reduction == ScatterReduction::kAdd, "with this reduction");
+  return reduction == ScatterReduction::kAdd;
+}
+
 void ExpectOnlyData(const Step& s) {
   for (size_t i = 1; i < s.num_x(); ++i) s.Expect(!s.wants(i), "with respect to another input than its first");
 }
@@ -42,18 +60,17 @@ void SelectionRule(Step& s) {
 void ReshapeRule(Step& s) { s.Give(0, s.build.Reshape(s.dy(), s.build.ShapeOf(s.x()))); }
 
 void TransposeRule(Step& s) {
-  const auto perm = s.attribute<std::vector<int64_t>>("perm", {});
-  if (perm.empty()) return s.Give(0, Apply("Transpose", s.dy()));
-  std::vector<int64_t> inverse(perm.size(), 0);
-  for (size_t i = 0; i < perm.size(); ++i) {
-    inverse[static_cast<size_t>(s.axis(perm[i], perm.size()))] = static_cast<int64_t>(i);
-  }
+  const TransposeAttributes attributes(s.node());
+  if (attributes.reverses) return s.Give(0, Apply("Transpose", s.dy()));
+  std::vector<int64_t> inverse(attributes.perm.size(), 0);
+  for (size_t i = 0; i < inverse.size(); ++i) inverse[attributes.perm[i]] = static_cast<int64_t>(i);
   s.Give(0, s.build.Transpose(s.dy(), std::move(inverse)));
 }
 
 void ConcatRule(Step& s) {
-  const int64_t axis = s.axis(s.attribute<int64_t>("axis", 1), s.rank(s.y()));
+  const int64_t axis = s.axis(ConcatAttributes(s.node()).axis, s.rank(s.y()));
   std::vector<Term> sizes;
+  sizes.reserve(s.num_x());
   for (size_t i = 0; i < s.num_x(); ++i) sizes.push_back(s.build.ShapeOf(s.x(i), axis, axis + 1));
   const std::vector<Term> inputs = {s.dy(), s.build.CallAll("Concat", sizes, 1, {Int("axis", 0)})[0]};
   const std::vector<Term> parts = s.build.CallAll("Split", inputs, s.num_x(), {Int("axis", axis)});
@@ -66,49 +83,43 @@ void SplitRule(Step& s) {
     s.Expect(s.has_y(i), "with an output left out");
     parts.push_back(s.dy(i) ? s.dy(i) : s.build.ZerosLike(s.y(i)));
   }
-  s.Give(0, s.build.CallAll("Concat", parts, 1, {Int("axis", s.attribute<int64_t>("axis", 0))})[0]);
+  s.Give(0, s.build.CallAll("Concat", parts, 1, {Int("axis", SplitAttributes(s.node()).axis)})[0]);
 }
 
 void ExpandRule(Step& s) { s.GiveSummed(0, s.dy()); }
 
 void GatherRule(Step& s) {
-  if (s.attribute<int64_t>("axis", 0) != 0) return SelectionRule(s);
+  if (GatherAttributes(s.node()).axis != 0) return SelectionRule(s);
   const Term rows = s.build.Call("Unsqueeze", {s.x(1), s.build.Ints({-1})});
   s.Give(0, s.build.Call("ScatterND", {s.build.ZerosLike(s.x()), s.build.Cast(rows, ElementType::kInt64), s.dy()},
                          {Text("reduction", "add")}));
 }
 
 void ScatterElementsRule(Step& s) {
-  const auto reduction = s.attribute<std::string>("reduction", "none");
-  s.Expect(reduction == "none" || reduction == "add", "with this reduction");
-  const Attribute axis = Int("axis", s.attribute<int64_t>("axis", 0));
+  const ScatterElementsAttributes attributes(s.node());
+  const bool adds = Adds(s, attributes.reduction);
+  const Attribute axis = Int("axis", attributes.axis);
   if (s.wants(0)) {
-    s.Give(0, reduction == "add" ? s.dy()
-                                 : s.build.Call("ScatterElements", {s.dy(), s.x(1), s.build.ZerosLike(s.x(2))}, {axis}));
+    s.Give(0, adds ? s.dy() : s.build.Call("ScatterElements", {s.dy(), s.x(1), s.build.ZerosLike(s.x(2))}, {axis}));
   }
   if (s.wants(2)) s.Give(2, s.build.Call("GatherElements", {s.dy(), s.x(1)}, {axis}));
 }
 
 void ScatterNDRule(Step& s) {
-  const auto reduction = s.attribute<std::string>("reduction", "none");
-  s.Expect(reduction == "none" || reduction == "add", "with this reduction");
+  const bool adds = Adds(s, ScatterReductionOf(s.node()));
   if (s.wants(0)) {
-    s.Give(0, reduction == "add" ? s.dy() : s.build.Call("ScatterND", {s.dy(), s.x(1), s.build.ZerosLike(s.x(2))}));
+    s.Give(0, adds ? s.dy() : s.build.Call("ScatterND", {s.dy(), s.x(1), s.build.ZerosLike(s.x(2))}));
   }
   if (s.wants(2)) s.Give(2, s.build.Call("GatherND", {s.dy(), s.x(1)}));
 }
 
 void PadRule(Step& s) {
-  Term pads, axes;
-  if (s.version() >= 11) {
-    pads = s.x(1);
-    axes = s.x(3);
-  } else {
-    pads = s.build.Ints(s.attribute<std::vector<int64_t>>(s.version() < 2 ? "paddings" : "pads", {}));
-  }
-  const auto mode = s.attribute<std::string>("mode", "constant");
-  if (mode != "constant") {
-    const Term from = s.build.Call("Pad", {Positions(s, s.x()), pads, Term(), axes}, {Text("mode", mode)});
+  const PadAttributes attributes(s.node());
+  const Term pads = attributes.from_attributes ? s.build.Ints(attributes.pads) : s.x(1);
+  const Term axes = attributes.from_attributes ? Term() : s.x(3);
+  if (attributes.mode != PadMode::kConstant) {
+    const Attribute mode = Text("mode", s.attribute<std::string>("mode", ""));
+    const Term from = s.build.Call("Pad", {Positions(s, s.x()), pads, Term(), axes}, {mode});
     return s.Give(0, ScatterBack(s, s.x(), from));
   }
   const Term inner = s.build.Call("Pad", {s.dy(), -pads, Term(), axes});
@@ -125,16 +136,8 @@ void TriluRule(Step& s) {
   s.Give(0, s.build.Call("Trilu", {s.dy(), s.x(1)}, {Int("upper", s.attribute<int64_t>("upper", 1))}));
 }
 
-void DepthToSpaceRule(Step& s) {
-  s.Give(0, s.build.Call("SpaceToDepth", {s.dy()},
-                         {Int("blocksize", s.attribute<int64_t>("blocksize", 1)),
-                          Text("mode", s.attribute<std::string>("mode", "DCR"))}));
-}
+void DepthToSpaceRule(Step& s) { s.Give(0, s.build.Call("SpaceToDepth", {s.dy()}, BlocksOf(s))); }
 
-void SpaceToDepthRule(Step& s) {
-  s.Give(0, s.build.Call("DepthToSpace", {s.dy()},
-                         {Int("blocksize", s.attribute<int64_t>("blocksize", 1)),
-                          Text("mode", s.attribute<std::string>("mode", "DCR"))}));
-}
+void SpaceToDepthRule(Step& s) { s.Give(0, s.build.Call("DepthToSpace", {s.dy()}, BlocksOf(s))); }
 
 }  // namespace tessera::gradient

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "graph/op_traits.h"
+#include "ops/movement/gather.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/row_part.h"
 
@@ -69,7 +70,7 @@ bool MovesRows(const Graph& graph, const Node& node) {
   if (shape == nullptr || shape->empty() || !node.domain.empty()) return false;
   const auto last = static_cast<int64_t>(shape->size()) - 1;
   if (node.op_type == "Gather") {
-    const int64_t axis = IntAttribute(node, "axis", 0);
+    const int64_t axis = GatherAttributes(node).axis;
     return axis >= -last - 1 && axis < last && axis != -1;
   }
   if (node.op_type == "Transpose") {

@@ -1,6 +1,9 @@
 #include "optimizer/analysis/row_part.h"
 
+#include "ops/movement/concat.h"
+#include "ops/movement/gather.h"
 #include "ops/movement/slice.h"
+#include "ops/movement/split.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/slice_bounds.h"
 
@@ -23,7 +26,7 @@ std::optional<RowPart> FromSlice(const Graph& graph, const Node& slice, int64_t 
 }
 
 std::optional<RowPart> FromSplit(const Graph& graph, const Node& split, ValueIndex value, int64_t rank, int64_t size) {
-  if (!IsLast(IntAttribute(split, "axis", 0), rank)) return std::nullopt;
+  if (!IsLast(SplitAttributes(split).axis, rank)) return std::nullopt;
   int64_t begin = 0;
   for (const ValueIndex output : split.outputs) {
     const SymbolicShape* shape = output == kNone ? nullptr : ShapeOf(graph, output);
@@ -101,7 +104,7 @@ std::optional<RowAlternation> RowAlternationOf(const Graph& graph, ValueIndex va
   if (IsOp(node, "Slice")) return FromStridedSlice(graph, node, rank, size);
   if (IsOp(node, "Gather")) {
     const Tensor* index = ConstantInput(graph, node, 1);
-    if (index == nullptr || index->shape().rank() != 0 || !IsLast(IntAttribute(node, "axis", 0), rank)) return std::nullopt;
+    if (index == nullptr || index->shape().rank() != 0 || !IsLast(GatherAttributes(node).axis, rank)) return std::nullopt;
     const auto which = Integers(index);
     return which && which->size() == 1
                ? FromPairs(graph, node.inputs[0], which->front() < 0 ? which->front() + 2 : which->front())
@@ -117,8 +120,8 @@ std::optional<RowAlternation> RowAlternationOf(const Graph& graph, ValueIndex va
 
 bool JoinsRows(const Graph& graph, const Node& concat) {
   const SymbolicShape* shape = ShapeOf(graph, concat.outputs[0]);
-  return IsOp(concat, "Concat") && shape != nullptr && !shape->empty() && concat.FindAttribute("axis") != nullptr &&
-         IsLast(IntAttribute(concat, "axis", 0), static_cast<int64_t>(shape->size()));
+  return IsOp(concat, "Concat") && shape != nullptr && !shape->empty() &&
+         IsLast(ConcatAttributes(concat).axis, static_cast<int64_t>(shape->size()));
 }
 
 }  // namespace tessera

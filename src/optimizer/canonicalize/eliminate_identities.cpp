@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 
+#include "ops/movement/reshape.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/neutral_element.h"
 #include "optimizer/analysis/slice_bounds.h"
@@ -41,7 +41,7 @@ bool ReshapeChangesNothing(const Graph& graph, const Node& node) {
   const SymbolicShape* from = ShapeOf(graph, node.inputs[0]);
   const auto target = IntegersOf(graph, node, 1, "shape");
   if (from == nullptr || !target || target->size() != from->size()) return false;
-  const bool zero_copies = IntAttribute(node, "allowzero", 0) == 0;
+  const bool zero_copies = !ReshapeAttributes(node).allow_zero;
   bool inferred = false;  // one dimension is what the others leave
   for (size_t i = 0; i < from->size(); ++i) {
     const int64_t wanted = (*target)[i];
@@ -62,13 +62,8 @@ bool FlattenChangesNothing(const Graph& graph, const Node& node) {
 }
 
 bool TransposeChangesNothing(const Graph& graph, const Node& node) {
-  const SymbolicShape* from = ShapeOf(graph, node.inputs[0]);
-  if (from == nullptr) return false;
-  const auto* perm = IntsAttribute(node, "perm");
-  if (perm == nullptr) return from->size() <= 1;
-  std::vector<int64_t> in_order(from->size());
-  std::iota(in_order.begin(), in_order.end(), 0);
-  return *perm == in_order;
+  const auto perm = PermutationOf(graph, node);
+  return perm && std::ranges::is_sorted(*perm);
 }
 
 bool SliceTakesAll(const Graph& graph, const Node& node) {

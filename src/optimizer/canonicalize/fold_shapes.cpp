@@ -6,6 +6,7 @@
 
 #include "base/load_limits.h"
 #include "graph/shape_values.h"
+#include "ops/movement/reshape.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -96,7 +97,7 @@ class ShapeFolding final : public Rewrite {
 
  private:
   static bool FixTarget(Graph& graph, const Node& node, ShapeValues& values) {
-    if (!IsOp(node, "Reshape") || node.inputs.size() != 2 || IntAttribute(node, "allowzero", 0) != 0) return false;
+    if (!IsOp(node, "Reshape") || node.inputs.size() != 2 || ReshapeAttributes(node).allow_zero) return false;
     const ValueIndex target = node.inputs[1];
     const SymbolicShape* from = HasInput(node, 0) ? ShapeOf(graph, node.inputs[0]) : nullptr;
     const ShapeValue* elements = graph.constant(target) != nullptr ? nullptr : values.Find(target);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/movement/pad.h"
 #include "ops/nn/pool.h"
 #include "ops/valid_attributes.h"
 #include "optimizer/analysis/channels.h"
@@ -22,8 +23,9 @@ bool IsZero(const Tensor& value) {
 
 bool PadsZeros(const Graph& graph, const Node& pad) {
   if (!IsOp(pad, "Pad") || !HasInput(pad, 0) || HasInput(pad, 3) || pad.since_version < 2) return false;
-  if (StringAttribute(pad, "mode", "constant") != "constant") return false;
-  if (pad.since_version < 11) return FloatAttribute(pad, "value", 0) == 0;
+  const auto attributes = ValidAttributes<PadAttributes>(pad);
+  if (!attributes || attributes->mode != PadMode::kConstant) return false;
+  if (attributes->from_attributes) return attributes->value == 0;
   const Tensor* value = ConstantInput(graph, pad, 2);
   return value == nullptr ? !HasInput(pad, 2) : IsZero(*value);
 }

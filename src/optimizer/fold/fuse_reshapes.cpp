@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "ops/movement/reshape.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -72,7 +73,7 @@ bool CannotFail(const Graph& graph, const Node& node) {
   if (from == nullptr || to == nullptr) return false;
   if (node.op_type == "Reshape") {
     const auto target = IntegersOf(graph, node, 1, "shape");
-    return target && AlwaysFits(*from, *target, IntAttribute(node, "allowzero", 0) == 0);
+    return target && AlwaysFits(*from, *target, !ReshapeAttributes(node).allow_zero);
   }
   const auto rank = static_cast<int64_t>(from->size());
   if (node.op_type == "Flatten") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/movement/gather.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -16,9 +17,7 @@ std::optional<size_t> PickedAxis(const Graph& graph, const Node& node, ValueInde
     return std::nullopt;
   const SymbolicShape* index = ShapeOf(graph, node.inputs[1]);
   if (index == nullptr || !index->empty()) return std::nullopt;
-  int64_t axis = IntAttribute(node, "axis", 0);
-  if (axis < 0) axis += static_cast<int64_t>(rank);
-  return axis >= 0 && axis < static_cast<int64_t>(rank) ? std::optional(static_cast<size_t>(axis)) : std::nullopt;
+  return AxisWithin(GatherAttributes(node).axis, rank);
 }
 
 class PickingBeforeTransposes final : public NodeRewrite {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "ops/movement/concat.h"
 #include "ops/movement/slice.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/slice_bounds.h"
@@ -38,7 +39,7 @@ class SliceGathering final : public NodeRewrite {
     const SymbolicShape* shape = ShapeOf(graph, source);
     if (shape == nullptr) return false;
     const auto rank = static_cast<int64_t>(shape->size());
-    const int64_t given = IntAttribute(concat, "axis", 1), axis = given < 0 ? given + rank : given;
+    const int64_t given = ConcatAttributes(concat).axis, axis = given < 0 ? given + rank : given;
     if (axis < 0 || axis >= rank) return false;
     const Dimension& size = (*shape)[static_cast<size_t>(axis)];
     if (!size.known() || size.value > static_cast<int64_t>(kMostIndices) || !HasBlocks(*shape, axis)) return false;

@@ -5,6 +5,7 @@
 
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
+#include "ops/movement/gather.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
@@ -38,7 +39,7 @@ std::optional<Columns> ColumnsOf(const Graph& graph, const Node& attention, size
   const SymbolicShape* packed = ShapeOf(graph, attention.inputs[input]);
   if (pack == nullptr || packed == nullptr || packed->size() != 3 || !IsOp(*pack, "Reshape")) return std::nullopt;
   const Node* gather = Producer(graph, *pack, 0);
-  if (gather == nullptr || !IsOp(*gather, "Gather") || IntAttribute(*gather, "axis", 0) != 2) return std::nullopt;
+  if (gather == nullptr || !IsOp(*gather, "Gather") || GatherAttributes(*gather).axis != 2) return std::nullopt;
   const Tensor* constant = ConstantInput(graph, *gather, 1);
   const auto index = Integers(constant);
   const Node* reshape = Producer(graph, *gather, 0);

@@ -6,6 +6,7 @@
 
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
+#include "ops/movement/concat.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 
@@ -54,7 +55,7 @@ std::optional<Grid> ComputedGrid(const Graph& graph, ValueIndex tuples) {
     return std::nullopt;
   const auto depth = static_cast<int64_t>(concat->inputs.size());
   const auto is_last = [&](int64_t axis) { return axis == -1 || axis == depth; };
-  if (!is_last(IntAttribute(*concat, "axis", 0))) return std::nullopt;
+  if (!is_last(ConcatAttributes(*concat).axis)) return std::nullopt;
   Grid grid;
   std::vector<ValueIndex> shapes;
   for (size_t i = 0; i < concat->inputs.size(); ++i) {
@@ -98,8 +99,8 @@ class ScatterGridPass final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& scatter = graph.node(index);
-    if (!IsOp(scatter, "ScatterND") || !HasOneOutput(scatter) || StringAttribute(scatter, "reduction", "none") != "none")
-      return false;
+    if (!IsOp(scatter, "ScatterND") || !HasOneOutput(scatter)) return false;
+    if (AttributeOr<std::string>(scatter, "reduction", "none") != "none") return false;
     if (VersionOf(graph, "Reshape") < 5) return false;
     const Tensor* constant = ConstantInput(graph, scatter, 1);
     const auto grid = constant == nullptr ? ComputedGrid(graph, scatter.inputs[1]) : ConstantGrid(*constant);

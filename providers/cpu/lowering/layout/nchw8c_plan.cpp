@@ -9,6 +9,7 @@
 #include "cpu/lowering/layout/nchw8c_movement.h"
 #include "graph/op_traits.h"
 #include "graph/private_names.h"
+#include "ops/movement/concat.h"
 #include "ops/nn/conv_transpose.h"
 #include "ops/nn/pool.h"
 #include "ops/normalization/batch_normalization.h"
@@ -218,7 +219,7 @@ class Planner {
   }
 
   std::optional<Nchw8cRole> ConcatRole(const Node& node) const {
-    const int64_t axis = IntAttribute(node, "axis", 1);
+    const int64_t axis = ConcatAttributes(node).axis;
     bool any = false;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!HasInput(node, i) || !Divides(graph_, node.inputs[i])) return std::nullopt;

@@ -1,6 +1,6 @@
 // Concat (1, 4, 11, 13): tensors one after another along `axis`.
 
-#include "base/checked.h"
+#include "ops/movement/concat.h"
 #include "cpu/engine/indices.h"
 #include "cpu/engine/on_bytes.h"
 #include "cpu/engine/parts.h"
@@ -11,9 +11,7 @@ namespace {
 
 class Concat final : public Kernel {
  public:
-  explicit Concat(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", 1)) {
-    Require(info.since_version() < 4 || info.has_attribute("axis"), "attribute 'axis' is required");
-  }
+  explicit Concat(const KernelInfo& info) : axis_(ConcatAttributes(info.node()).axis) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& first = context.required_input(0);
@@ -24,10 +22,7 @@ class Concat final : public Kernel {
       const Tensor& input = context.required_input(i);
       Require(input.type() == first.type(), "input {} is {}, input 0 {}", i, ElementTypeName(input.type()),
               ElementTypeName(first.type()));
-      bool matches = input.shape().rank() == rank;
-      for (size_t d = 0; matches && d < rank; ++d) matches = d == axis || input.shape()[d] == shape[d];
-      Require(matches, "input {} has shape {}, which does not fit {} along axis {}", i, input.shape(), first.shape(), axis);
-      shape[axis] = CheckedAdd(shape[axis], input.shape()[axis]);
+      ConcatAttributes::Join(shape, input.shape(), axis);
     }
     const ElementKind element = KindOf(first.type());
     if (shape.num_elements() == 0) return static_cast<void>(context.output(0, first.type(), shape));

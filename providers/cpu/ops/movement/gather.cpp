@@ -7,6 +7,7 @@
 #include "cpu/engine/on_bytes.h"
 #include "cpu/engine/strided_copy.h"
 #include "cpu/ops/ops.h"
+#include "ops/movement/gather.h"
 
 namespace tessera::cpu {
 namespace {
@@ -55,17 +56,14 @@ void GatherSlices(const GatherGeometry& g, ElementKind element, const std::byte*
 
 class Gather final : public Kernel {
  public:
-  explicit Gather(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", 0)) { info.AcceptUnaligned(0); }
+  explicit Gather(const KernelInfo& info) : axis_(GatherAttributes(info.node()).axis) { info.AcceptUnaligned(0); }
 
   void Compute(KernelContext& context) override {
     const Tensor& data = context.required_input(0);
     const Tensor& indices = context.required_input(1);
     const Shape& dims = data.shape();
     const size_t axis = NormalizeAxis(axis_, dims.rank());
-    Shape shape;
-    for (size_t i = 0; i < axis; ++i) shape.Append(dims[i]);
-    for (const int64_t dim : indices.shape()) shape.Append(dim);
-    for (size_t i = axis + 1; i < dims.rank(); ++i) shape.Append(dims[i]);
+    const Shape shape = GatherAttributes::ResultShape(dims, indices.shape(), axis);
     const ElementKind element = KindOf(data.type());
     Tensor* output = context.output(0, data.type(), shape);
     if (output->num_elements() == 0) return CheckOnly(indices, dims[axis]);

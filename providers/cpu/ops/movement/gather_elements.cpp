@@ -5,6 +5,7 @@
 #include "cpu/engine/on_bytes.h"
 #include "cpu/ops/ops.h"
 #include "kernels/transpose/indices.h"
+#include "ops/movement/gather.h"
 
 namespace tessera::cpu {
 namespace {
@@ -54,12 +55,12 @@ void GatherRow(const T* data, const Index* indices, int64_t length, int64_t stri
 
 class GatherElements final : public Kernel {
  public:
-  explicit GatherElements(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", 0)) {}
+  explicit GatherElements(const KernelInfo& info) : axis_(GatherAttributes(info.node()).axis) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& data = context.required_input(0);
     const Tensor& indices = context.required_input(1);
-    const ElementWalk walk(data.shape(), indices.shape(), axis_);
+    const ElementWalk walk(data.shape(), indices.shape(), ElementsAxis(data.shape(), indices.shape(), axis_));
     const ElementKind element = KindOf(data.type());
     Tensor* output = context.output(0, data.type(), indices.shape());
     if (walk.empty) return;

@@ -4,6 +4,7 @@
 #include "cpu/engine/index_tuples.h"
 #include "cpu/engine/on_bytes.h"
 #include "cpu/ops/ops.h"
+#include "ops/movement/gather.h"
 
 namespace tessera::cpu {
 namespace {
@@ -36,28 +37,16 @@ void GatherSlices(const TupleGeometry& g, ElementKind element, int64_t slice, co
 
 class GatherND final : public Kernel {
  public:
-  explicit GatherND(const KernelInfo& info) : batch_dims_(info.attribute<int64_t>("batch_dims", 0)) {
-    Require(batch_dims_ >= 0, "batch_dims is {}", batch_dims_);
-  }
+  explicit GatherND(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& data = context.required_input(0);
     const Tensor& indices = context.required_input(1);
     Require(indices.is(ElementType::kInt64), "indices are {}, expected int64", ElementTypeName(indices.type()));
     const Shape &dims = data.shape(), &index_dims = indices.shape();
-    const auto batch = static_cast<size_t>(batch_dims_);
-    Require(dims.rank() > batch && index_dims.rank() > batch, "batch_dims is {}, data has shape {}, indices {}", batch,
-            dims, index_dims);
+    const Shape shape = SlicesShape(dims, index_dims, attributes_.FirstOfSlice(dims, index_dims));
+    const auto batch = static_cast<size_t>(attributes_.batch_dims);
     const int64_t depth = index_dims.back();
-    Require(depth <= static_cast<int64_t>(dims.rank() - batch),
-            "tuples of {} indices do not fit data of shape {} after {} batch dimensions", depth, dims, batch);
-    Shape shape;
-    for (size_t i = 0; i + 1 < index_dims.rank(); ++i) {
-      Require(i >= batch || index_dims[i] == dims[i], "batch dimension {} is {} in data, {} in indices", i, dims[i],
-              index_dims[i]);
-      shape.Append(index_dims[i]);
-    }
-    for (size_t i = batch + static_cast<size_t>(depth); i < dims.rank(); ++i) shape.Append(dims[i]);
     const ElementKind element = KindOf(data.type());
     Tensor* output = context.output(0, data.type(), shape);
     const std::span<int64_t> steps = context.scratch<int64_t>(static_cast<size_t>(depth));
@@ -87,7 +76,7 @@ class GatherND final : public Kernel {
   }
 
  private:
-  const int64_t batch_dims_;
+  const GatherNDAttributes attributes_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "cpu/engine/strided_copy.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/movement/one_hot.h"
 
 namespace tessera::cpu {
 namespace {
@@ -50,8 +51,7 @@ void SetOn(const OneHotGeometry& g, const Index* indices, const T& on, T* output
 
 class OneHot final : public Kernel {
  public:
-  explicit OneHot(const KernelInfo& info)
-      : axis_(info.attribute<int64_t>("axis", -1)), wraps_(info.since_version() >= 11) {}
+  explicit OneHot(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& indices = context.required_input(0);
@@ -61,15 +61,10 @@ class OneHot final : public Kernel {
     Require(depth_input.num_elements() == 1, "depth has {} elements, expected one", depth_input.num_elements());
     const int64_t depth =
         VisitType(NumberTypes{}, depth_input.type(), [&]<class T>() { return ToIndex(*depth_input.data<T>()); });
-    Require(depth >= 0, "depth is {}", depth);
-    Require(values.num_elements() == 2 && values.shape().rank() == 1, "values has shape {}, expected [2]", values.shape());
-    const size_t axis = NormalizeAxis(axis_, dims.rank() + 1);
-    Shape shape;
-    for (size_t i = 0; i < axis; ++i) shape.Append(dims[i]);
-    shape.Append(depth);
-    for (size_t i = axis; i < dims.rank(); ++i) shape.Append(dims[i]);
+    const size_t axis = attributes_.Axis(dims, depth, values.shape());
+    const Shape shape = OneHotAttributes::ResultShape(dims, depth, axis);
     if (shape.num_elements() == 0) return static_cast<void>(context.output(0, values.type(), shape));
-    const OneHotGeometry g{depth, dims.SizeOfRange(axis, dims.rank()), wraps_};
+    const OneHotGeometry g{depth, dims.SizeOfRange(axis, dims.rank()), attributes_.wraps};
     if (indices.is(ElementType::kInt64)) return Run(context, g, indices.data<int64_t>(), values, shape);
     if (indices.is(ElementType::kInt32)) return Run(context, g, indices.data<int32_t>(), values, shape);
     const auto converted = context.scratch<int64_t>(static_cast<size_t>(indices.num_elements()));
@@ -116,8 +111,7 @@ class OneHot final : public Kernel {
   }
 
   static constexpr int64_t kCachedBytes = 16 * 1024;
-  const int64_t axis_;
-  const bool wraps_;
+  const OneHotAttributes attributes_;
 };
 
 }  // namespace

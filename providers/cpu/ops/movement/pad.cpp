@@ -1,6 +1,7 @@
 // Pad (1, 2: attributes; 11, 13: inputs; 18: axes; 19: wrap; 21, 23, 24, 25): adds elements around the data, negative pads
 // take some away. Those are cut first: what the other modes repeat is the rest.
 
+#include "ops/movement/pad.h"
 #include "base/checked.h"
 #include "cpu/engine/indices.h"
 #include "cpu/engine/on_bytes.h"
@@ -10,8 +11,6 @@
 
 namespace tessera::cpu {
 namespace {
-
-enum class Mode { kConstant, kReflect, kEdge, kWrap };
 
 /// One dimension: `copied` elements from `first` on land at `before` of `out`. Sizes count blocks or elements.
 struct Axis {
@@ -71,9 +70,9 @@ void PadConstant(const PadGeometry& g, const T* from, const T& value, T* to, int
 }
 
 /// Position `i` of the cut dimension of `size` elements that is beyond its ends.
-int64_t Repeated(Mode mode, int64_t i, int64_t size) {
-  if (mode == Mode::kEdge) return std::clamp<int64_t>(i, 0, size - 1);
-  const int64_t period = mode == Mode::kWrap ? size : std::max<int64_t>(1, 2 * (size - 1));
+int64_t Repeated(PadMode mode, int64_t i, int64_t size) {
+  if (mode == PadMode::kEdge) return std::clamp<int64_t>(i, 0, size - 1);
+  const int64_t period = mode == PadMode::kWrap ? size : std::max<int64_t>(1, 2 * (size - 1));
   i %= period;
   if (i < 0) i += period;
   return i < size ? i : period - i;
@@ -130,21 +129,10 @@ void PadRepeated(const Maps& maps, ElementKind element, const std::byte* from, s
 
 class Pad final : public Kernel {
  public:
-  explicit Pad(const KernelInfo& info) : from_attributes_(info.since_version() < 11) {
-    const auto mode = info.attribute<std::string>("mode", "constant");
-    if (mode == "reflect") {
-      mode_ = Mode::kReflect;
-    } else if (mode == "edge") {
-      mode_ = Mode::kEdge;
-    } else if (mode == "wrap" && info.since_version() >= 19) {
-      mode_ = Mode::kWrap;
-    } else {
-      Require(mode == "constant", "mode '{}' is unknown", mode);
-    }
-    if (!from_attributes_) return;
-    pads_ = info.attribute<std::vector<int64_t>>(info.since_version() == 1 ? "paddings" : "pads");
+  explicit Pad(const KernelInfo& info) : attributes_(info.node()) {
+    if (!attributes_.from_attributes) return;
     VisitType(FloatTypes{}, info.input_type(0), [&]<class T>() {
-      const T value(info.attribute<float>("value", 0.0f));
+      const T value(attributes_.value);
       std::memcpy(value_, &value, sizeof(T));
     });
   }
@@ -163,7 +151,7 @@ class Pad final : public Kernel {
     if (whole) return context.set_output(0, data);
     Tensor* output = context.output(0, data.type(), shape);
     if (output->num_elements() == 0) return;
-    if (mode_ == Mode::kConstant) {
+    if (attributes_.mode == PadMode::kConstant) {
       const void* value = ConstantValue(context, data);
       if (empty) {
         return FillParallel(context.threads(), output->mutable_raw(), value, output->num_elements(), KindOf(data.type()));
@@ -177,8 +165,9 @@ class Pad final : public Kernel {
  private:
   void FindAxes(KernelContext& context, const Shape& dims, std::span<Axis> axes) const {
     for (size_t d = 0; d < axes.size(); ++d) axes[d] = {dims[d], 0, 0, dims[d], dims[d]};
-    const Integers pads = from_attributes_ ? Integers(pads_) : Integers(context.required_input(1), "pads");
-    const Tensor* axes_input = from_attributes_ ? nullptr : context.input(3);
+    const Integers pads =
+        attributes_.from_attributes ? Integers(attributes_.pads) : Integers(context.required_input(1), "pads");
+    const Tensor* axes_input = attributes_.from_attributes ? nullptr : context.input(3);
     const size_t count = axes_input != nullptr ? static_cast<size_t>(axes_input->num_elements()) : axes.size();
     Require(pads.size() == 2 * count, "there are {} pads for {} axes, expected two for each", pads.size(), count);
     const auto set = [&](size_t i, size_t d) {
@@ -201,7 +190,7 @@ class Pad final : public Kernel {
   }
 
   const void* ConstantValue(KernelContext& context, const Tensor& data) const {
-    const Tensor* given = from_attributes_ ? nullptr : context.input(2);
+    const Tensor* given = attributes_.from_attributes ? nullptr : context.input(2);
     if (given == nullptr) return value_;
     Require(given->type() == data.type(), "constant_value is {}, data {}", ElementTypeName(given->type()),
             ElementTypeName(data.type()));
@@ -257,7 +246,7 @@ class Pad final : public Kernel {
       int64_t* of_axis = offsets.data() + last;
       const auto repeat = [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-          of_axis[i] = (axis.first + Repeated(mode_, i - axis.before, axis.copied)) * stride;
+          of_axis[i] = (axis.first + Repeated(attributes_.mode, i - axis.before, axis.copied)) * stride;
       };
       const int64_t after = axis.before + axis.copied;
       repeat(0, axis.before);
@@ -275,9 +264,7 @@ class Pad final : public Kernel {
     });
   }
 
-  const bool from_attributes_;
-  Mode mode_ = Mode::kConstant;
-  std::vector<int64_t> pads_;
+  const PadAttributes attributes_;
   alignas(16) std::byte value_[16] = {};
 };
 

@@ -24,18 +24,13 @@ void ScatterRow(T* output, const Index* indices, const T* updates, int64_t lengt
 
 class ScatterElements final : public Kernel {
  public:
-  explicit ScatterElements(const KernelInfo& info)
-      : axis_(info.attribute<int64_t>("axis", 0)),
-        reduction_(ParseScatterReduction(info.attribute<std::string>("reduction", "none"))) {}
+  explicit ScatterElements(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& data = context.required_input(0);
     const Tensor& indices = context.required_input(1);
     const Tensor& updates = context.required_input(2);
-    Require(updates.shape() == indices.shape(), "updates have shape {}, indices {}", updates.shape(), indices.shape());
-    Require(updates.type() == data.type(), "updates are {}, data {}", ElementTypeName(updates.type()),
-            ElementTypeName(data.type()));
-    const ElementWalk walk(data.shape(), indices.shape(), axis_);
+    const ElementWalk walk(data.shape(), indices.shape(), attributes_.Check(data, indices, updates));
     const ElementKind element = KindOf(data.type());
     Tensor* output = context.output(0, data.type(), data.shape());
     ReserveTexts(data, updates, *output);
@@ -45,7 +40,7 @@ class ScatterElements final : public Kernel {
     const int64_t total = shared < 0 ? 1 : walk.dims[shared].size;
     const double cost =
         (element.is_string ? 25.0 : 1.5) * static_cast<double>(indices.num_elements()) / static_cast<double>(total);
-    VisitScatter(data.type(), reduction_, [&]<class T, ScatterReduction kReduction>() {
+    VisitScatter(data.type(), attributes_.reduction, [&]<class T, ScatterReduction kReduction>() {
       T* to = static_cast<T*>(output->mutable_raw());
       const T* from = static_cast<const T*>(updates.raw());
       VisitIndices(indices, [&]<class Index>(const Index* index) {
@@ -60,8 +55,7 @@ class ScatterElements final : public Kernel {
   }
 
  private:
-  const int64_t axis_;
-  const ScatterReduction reduction_;
+  const ScatterElementsAttributes attributes_;
 };
 
 }  // namespace

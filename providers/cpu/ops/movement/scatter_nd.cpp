@@ -29,14 +29,13 @@ void ScatterPoint(T& target, const T& update) {
 
 class ScatterND final : public Kernel {
  public:
-  explicit ScatterND(const KernelInfo& info)
-      : reduction_(ParseScatterReduction(info.attribute<std::string>("reduction", "none"))) {}
+  explicit ScatterND(const KernelInfo& info) : reduction_(ScatterReductionOf(info.node())) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& data = context.required_input(0);
     const Tensor& indices = context.required_input(1);
     const Tensor& updates = context.required_input(2);
-    const int64_t depth = CheckShapes(data, indices, updates);
+    const int64_t depth = CheckScatterND(data, indices, updates);
     const ElementKind element = KindOf(data.type());
     Tensor* output = context.output(0, data.type(), data.shape());
     ReserveTexts(data, updates, *output);
@@ -88,22 +87,6 @@ class ScatterND final : public Kernel {
 
  private:
   static constexpr int64_t kMinSharedSlice = 256;
-
-  static int64_t CheckShapes(const Tensor& data, const Tensor& indices, const Tensor& updates) {
-    Require(indices.is(ElementType::kInt64), "indices are {}, expected int64", ElementTypeName(indices.type()));
-    Require(updates.type() == data.type(), "updates are {}, data {}", ElementTypeName(updates.type()),
-            ElementTypeName(data.type()));
-    const Shape &dims = data.shape(), &index_dims = indices.shape();
-    Require(dims.rank() > 0 && index_dims.rank() > 0, "data has shape {}, indices {}: scalars are not allowed", dims,
-            index_dims);
-    const int64_t depth = index_dims.back();
-    Require(depth <= static_cast<int64_t>(dims.rank()), "tuples of {} indices do not fit data of shape {}", depth, dims);
-    Shape expected;
-    for (size_t i = 0; i + 1 < index_dims.rank(); ++i) expected.Append(index_dims[i]);
-    for (size_t i = static_cast<size_t>(depth); i < dims.rank(); ++i) expected.Append(dims[i]);
-    Require(updates.shape() == expected, "updates have shape {}, expected {}", updates.shape(), expected);
-    return depth;
-  }
 
   const ScatterReduction reduction_;
 };

@@ -5,40 +5,22 @@
 #include "cpu/engine/on_bytes.h"
 #include "cpu/engine/strided_copy.h"
 #include "cpu/ops/ops.h"
+#include "ops/movement/scatter.h"
 
 namespace tessera::cpu {
 namespace {
 
 class TensorScatter final : public Kernel {
  public:
-  explicit TensorScatter(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", -2)) {
-    const auto mode = info.attribute<std::string>("mode", "linear");
-    Require(mode == "linear" || mode == "circular", "mode is '{}', expected linear or circular", mode);
-    circular_ = mode == "circular";
-  }
+  explicit TensorScatter(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& past = context.required_input(0);
     const Tensor& update = context.required_input(1);
     const Tensor* write_indices = context.input(2);
     const Shape &dims = past.shape(), &new_dims = update.shape();
-    const size_t axis = NormalizeAxis(axis_, dims.rank());
-    Require(axis != 0, "the sequence axis cannot be the batch axis");
-    bool fits = update.type() == past.type() && new_dims.rank() == dims.rank();
-    for (size_t i = 0; fits && i < dims.rank(); ++i) fits = i == axis ? new_dims[i] <= dims[i] : new_dims[i] == dims[i];
-    Require(fits, "update {} {} does not fit the cache {} {} along axis {}", ElementTypeName(update.type()), new_dims,
-            ElementTypeName(past.type()), dims, axis);
-    if (write_indices != nullptr) {
-      Require(write_indices->is(ElementType::kInt64) && write_indices->shape() == Shape{dims[0]},
-              "write_indices are {} {}, expected int64 [{}]", ElementTypeName(write_indices->type()),
-              write_indices->shape(), dims[0]);
-    }
+    const size_t axis = attributes_.Check(past, update, write_indices);
     const int64_t size = dims[axis], length = new_dims[axis];
-    for (int64_t b = 0; write_indices != nullptr && b < dims[0]; ++b) {
-      const int64_t at = write_indices->data<int64_t>()[b];
-      Require(circular_ || (at >= 0 && at <= size - length), "write index {} of batch {} is outside [0, {}]", at, b,
-              size - length);
-    }
     const ElementKind element = KindOf(past.type());
     Tensor* present = context.output(0, past.type(), dims);
     CopyUnlessInPlace(context.threads(), past, *present);
@@ -49,7 +31,7 @@ class TensorScatter final : public Kernel {
     context.threads().ParallelFor(rows, cost, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t wanted = write_indices != nullptr ? write_indices->data<int64_t>()[row / rows_per_batch] : 0;
-        const int64_t at = circular_ ? (wanted % size + size) % size : wanted;
+        const int64_t at = attributes_.circular ? (wanted % size + size) % size : wanted;
         const int64_t before_end = std::min(length, size - at);
         std::byte* to = Bytes(*present) + row * size * block;
         const std::byte* from = Bytes(update) + row * length * block;
@@ -60,8 +42,7 @@ class TensorScatter final : public Kernel {
   }
 
  private:
-  const int64_t axis_;
-  bool circular_ = false;
+  const TensorScatterAttributes attributes_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Transpose (1, 13, 21, 23, 24, 25): dimensions in the order of `perm`, reversed by default.
 
+#include "ops/movement/transpose.h"
 #include "cpu/engine/indices.h"
 #include "cpu/engine/on_bytes.h"
 #include "cpu/engine/strided_copy.h"
@@ -10,27 +11,19 @@ namespace {
 
 class Transpose final : public Kernel {
  public:
-  explicit Transpose(const KernelInfo& info) : reversed_(!info.has_attribute("perm")) {
-    perm_ = info.attribute<std::vector<int64_t>>("perm", {});
-    std::vector<bool> seen(perm_.size(), false);
-    for (int64_t& axis : perm_) {
-      axis = static_cast<int64_t>(NormalizeAxis(axis, perm_.size()));
-      Require(!seen[static_cast<size_t>(axis)], "perm names dimension {} twice", axis);
-      seen[static_cast<size_t>(axis)] = true;
-    }
-  }
+  explicit Transpose(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& data = context.required_input(0);
     const Shape& dims = data.shape();
     const size_t rank = dims.rank();
-    Require(reversed_ || perm_.size() == rank, "perm has {} dimensions, the data {}", perm_.size(), rank);
+    attributes_.Check(rank);
     Shape shape(rank);
     Shape strides(rank);
     bool in_order = true;
     size_t last = 0;
     for (size_t i = 0; i < rank; ++i) {
-      const size_t from = reversed_ ? rank - 1 - i : static_cast<size_t>(perm_[i]);
+      const size_t from = attributes_.From(i, rank);
       shape[i] = dims[from];
       if (dims[from] != 1) {
         in_order &= from >= last;
@@ -45,14 +38,13 @@ class Transpose final : public Kernel {
     for (size_t i = rank; i-- > 0; stride *= dims[i]) strides[i] = stride;
     for (size_t i = 0; i < rank; ++i) {
       stride /= shape[i];
-      copy.Add(shape[i], strides[reversed_ ? rank - 1 - i : static_cast<size_t>(perm_[i])], stride);
+      copy.Add(shape[i], strides[attributes_.From(i, rank)], stride);
     }
     copy.Run(context.threads(), data.raw(), output->mutable_raw());
   }
 
  private:
-  const bool reversed_;
-  std::vector<int64_t> perm_;
+  const TransposeAttributes attributes_;
 };
 
 }  // namespace
