@@ -2,9 +2,11 @@
 // to the CPU provider.
 
 #include <limits>
+#include <optional>
 
 #include "opencl/device/kernel.h"
 #include "opencl/gemm/panel_gemm.h"
+#include "ops/signal/dft.h"
 
 namespace tessera::opencl {
 namespace {
@@ -50,21 +52,13 @@ class Transform {
 
 class Dft final : public Kernel {
  public:
-  explicit Dft(const KernelInfo& info)
-      : transform_(info),
-        axis_(info.since_version() < 20 ? info.attribute<int64_t>("axis", 1) : -2),
-        axis_input_(info.since_version() >= 20),
-        onesided_(info.attribute<int64_t>("onesided", 0) != 0) {}
+  explicit Dft(const KernelInfo& info) : transform_(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    const auto rank = static_cast<int64_t>(shape.rank());
-    Require(rank >= 2 && (shape.back() == 1 || shape.back() == 2), "input is {}, [..., 1] or [..., 2] is expected", shape);
-    const int64_t given = axis_input_ ? Transform::Number(context, 2, axis_) : axis_,
-                  axis = given < 0 ? given + rank : given;
-    Require(axis >= 0 && axis < rank - 1, "axis {} is not a signal axis of {}", given, shape);
-    const auto a = static_cast<size_t>(axis);
+    const int64_t axis = attributes_.axis_is_input ? Transform::Number(context, 2, attributes_.axis) : attributes_.axis;
+    const size_t a = DftAttributes::SignalAxis(shape, axis);
     const cl_int length = Counted(Transform::Number(context, 1, shape[a]), "dft_length");
     const int64_t inner = shape.SizeOfRange(a + 1, shape.rank() - 1), components = shape.back();
     const Signals signals{.period = inner,
@@ -74,7 +68,7 @@ class Dft final : public Kernel {
                           .inner = inner,
                           .points = static_cast<cl_int>(std::min<int64_t>(shape[a], length)),
                           .length = length,
-                          .bins = onesided_ ? length / 2 + 1 : length,
+                          .bins = attributes_.onesided ? length / 2 + 1 : length,
                           .components = static_cast<cl_int>(components)};
     Shape result = shape;
     result[a] = signals.bins;
@@ -84,44 +78,36 @@ class Dft final : public Kernel {
 
  private:
   Transform transform_;
-  int64_t axis_;
-  bool axis_input_, onesided_;
+  DftAttributes attributes_;
 };
 
 class Stft final : public Kernel {
  public:
-  explicit Stft(const KernelInfo& info) : transform_(info), onesided_(info.attribute<int64_t>("onesided", 1) != 0) {}
+  explicit Stft(const KernelInfo& info) : transform_(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor* window = context.input(2);
-    const Shape& shape = x.shape();
-    Require(shape.rank() == 2 || (shape.rank() == 3 && (shape[2] == 1 || shape[2] == 2)),
-            "signal is {}, [batches, points, 1 or 2] is expected", shape);
-    const int64_t components = shape.rank() == 2 ? 1 : shape[2], points = shape[1], step = Transform::Number(context, 1, 0);
-    Require(step >= 1, "frame_step is {}", step);
-    Require(window == nullptr || (window->shape().rank() == 1 && window->type() == x.type()),
-            "window is {}, a vector of {} is expected", OptionalShape{window}, ElementTypeName(x.type()));
-    const cl_int length =
-        Counted(Transform::Number(context, 3, window != nullptr ? window->num_elements() : points), "frame_length");
-    Require(window == nullptr || window->num_elements() == length, "window is {} and frame_length is {}",
-            OptionalShape{window}, length);
-    const int64_t frames = points < length ? 0 : (points - length) / step + 1;
-    const Signals signals{.period = frames,
-                          .outer = points * components,
-                          .hop = frames > 1 ? step * components : 0,
-                          .step = components,
+    const int64_t step = Transform::Number(context, 1, 0);
+    const std::optional<int64_t> frame_length =
+        context.input(3) == nullptr ? std::nullopt : std::optional(Transform::Number(context, 3, 0));
+    const StftAttributes::Sizes sizes = attributes_.Fit(x, step, window, frame_length);
+    const cl_int length = Counted(sizes.length, "frame_length");
+    const Signals signals{.period = sizes.frames,
+                          .outer = sizes.points * sizes.components,
+                          .hop = sizes.frames > 1 ? step * sizes.components : 0,
+                          .step = sizes.components,
                           .inner = 1,
                           .points = length,
                           .length = length,
-                          .bins = onesided_ ? length / 2 + 1 : length,
-                          .components = static_cast<cl_int>(components)};
-    transform_(context, x, window, *context.output(0, Shape{shape[0], frames, signals.bins, 2}), signals);
+                          .bins = static_cast<cl_int>(sizes.bins),
+                          .components = static_cast<cl_int>(sizes.components)};
+    transform_(context, x, window, *context.output(0, sizes.result()), signals);
   }
 
  private:
   Transform transform_;
-  bool onesided_;
+  StftAttributes attributes_;
 };
 
 }  // namespace

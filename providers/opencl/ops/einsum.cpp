@@ -135,8 +135,7 @@ class Contraction {
 /// Every dimension that an ellipsis stands for is a label of its own, counted from the right.
 class Einsum final : public Kernel {
  public:
-  explicit Einsum(const KernelInfo& info)
-      : contraction_(info), equation_(info.attribute<std::string>("equation"), info.num_inputs()) {}
+  explicit Einsum(const KernelInfo& info) : contraction_(info), equation_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& a = context.required_input(0);

@@ -1,5 +1,6 @@
 // GridSample (16-22), one to three spatial dimensions.
 
+#include "ops/image/grid_sample.h"
 #include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
@@ -16,41 +17,30 @@ class GridSample final : public Kernel {
   explicit GridSample(const KernelInfo& info)
       : kernel_(DeviceOf(info), "grid_sample", Computed('X', info.input_type(0)) + Computed('G', info.input_type(1)),
                 "grid_sample"),
-        align_corners_(info.attribute<int64_t>("align_corners", 0) != 0) {
-    const auto mode = info.attribute<std::string>("mode", info.since_version() < 20 ? "bilinear" : "linear");
-    const auto padding = info.attribute<std::string>("padding_mode", "zeros");
-    mode_ = mode == "nearest" ? 0 : mode == "linear" || mode == "bilinear" ? 1 : 2;
-    padding_ = padding == "zeros" ? 0 : padding == "border" ? 1 : 2;
-    Require(mode_ < 2 || mode == "cubic" || mode == "bicubic", "mode '{}' is unknown", mode);
-    Require(padding_ < 2 || padding == "reflection", "padding_mode '{}' is unknown", padding);
-  }
+        attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& grid = context.required_input(1);
     const Shape &xs = x.shape(), &gs = grid.shape();
-    Require(xs.rank() >= 3 && xs.rank() <= 5 && gs.rank() == xs.rank() && gs[0] == xs[0] &&
-                gs.back() == static_cast<int64_t>(xs.rank()) - 2,
-            "the grid is {} for an input {}", gs, xs);
+    Require(xs.rank() <= 5, "X is {}: one to three spatial axes are sampled", xs);
+    const Shape result = GridSampleAttributes::ResultShape(xs, gs);
     Sampling s;
     s.rank = static_cast<cl_int>(xs.rank() - 2);
     s.channels = xs[1];
     s.points = gs.SizeOfRange(1, gs.rank() - 1);
-    s.mode = mode_;
-    s.padding = padding_;
-    s.align_corners = align_corners_;
-    Shape result{xs[0], xs[1]};
-    for (size_t i = 1; i + 1 < gs.rank(); ++i) result.Append(gs[i]);
+    // Modes and paddings have the same numbers in grid_sample.cl.
+    s.mode = static_cast<cl_int>(attributes_.mode);
+    s.padding = static_cast<cl_int>(attributes_.padding);
+    s.align_corners = attributes_.align_corners;
     for (size_t i = 2; i < xs.rank(); ++i) s.in[i - 2] = xs[i];
     const Tensor& y = *context.output(0, result);
-    Require(y.num_elements() == 0 || x.num_elements() > 0, "an empty image {} has no samples", xs);
     kernel_.Linear(context, y.num_elements(), x, grid, y, s);
   }
 
  private:
   Launchable kernel_;
-  cl_int mode_, padding_;
-  bool align_corners_;
+  GridSampleAttributes attributes_;
 };
 
 }  // namespace

@@ -17,22 +17,18 @@ class Loss final : public Kernel {
         combine_(DeviceOf(info), "losses", Defines(info), "combine"),
         sent_labels_(info, 1),
         element_bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)),
-        reduction_(ParseLossReduction(info.attribute<std::string>("reduction", "mean"))) {
-    if (info.has_attribute("ignore_index")) ignored_ = info.attribute<int64_t>("ignore_index");
-  }
+        attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& labels = context.required_input(1);
     const Tensor* weights = context.input(2);
     const Shape& shape = x.shape();
-    const Shape rest = CheckLabels(shape, labels.shape());
+    const Shape rest = LossAttributes::CheckLabels(x, labels.shape(), weights);
     const int64_t classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
-    Require(weights == nullptr || (weights->shape() == Shape{classes} && weights->is(x.type())),
-            "weights are {}; [{}] is expected", OptionalShape{weights}, classes);
     const int64_t count = rest.num_elements();
     const Tensor* logarithms = context.num_outputs() > 1 ? context.output(1, shape) : nullptr;
-    const bool reduces = reduction_ != LossReduction::kNone;
+    const bool reduces = attributes_.reduction != LossReduction::kNone;
     const Tensor& y = *context.output(0, reduces ? Shape{} : rest);
     // One place more, so that no labels are not an empty buffer.
     const Buffer sent = sent_labels_.Send(context, shape, count + 1,
@@ -45,7 +41,7 @@ class Loss final : public Kernel {
     loss_.Linear(context, count, x, labels_sent, weights, losses.range(), logarithms, cl_long{classes}, cl_long{inner},
                  cl_int{1});
     combine_.Groups(context, 1, kLanes, losses.range(), labels_sent, weights, y, cl_long{count},
-                    static_cast<cl_int>(reduction_ == LossReduction::kMean));
+                    static_cast<cl_int>(attributes_.reduction == LossReduction::kMean));
   }
 
  private:
@@ -53,7 +49,7 @@ class Loss final : public Kernel {
 
   static std::string Defines(const KernelInfo& info) {
     return Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kLanes) +
-           (info.node().op_type == "SoftmaxCrossEntropyLoss" ? "#define SOFTMAX\n" : "");
+           (LossAttributes(info.node()).softmax ? "#define SOFTMAX\n" : "");
   }
 
   /// The class of each position; -1 where it does not count.
@@ -62,17 +58,14 @@ class Loss final : public Kernel {
     std::ranges::fill(labels_sent, -1);
     for (int64_t i = 0; i < labels.num_elements(); ++i) {
       const int64_t label = given[i];
-      if (ignored_ && label == *ignored_) continue;
-      Require(label >= 0 && label < classes, "label {} is outside [0, {})", label, classes);
-      labels_sent[static_cast<size_t>(i)] = label;
+      if (attributes_.Counts(label, classes)) labels_sent[static_cast<size_t>(i)] = label;
     }
   }
 
   Launchable loss_, combine_;
   SentIntegers sent_labels_;
   size_t element_bytes_;
-  LossReduction reduction_;
-  std::optional<int64_t> ignored_;
+  LossAttributes attributes_;
 };
 
 }  // namespace

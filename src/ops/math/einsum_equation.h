@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/attribute.h"
 #include "base/check.h"
 
 namespace tessera {
@@ -18,6 +19,8 @@ class EinsumEquation {
  public:
   using Term = std::vector<int8_t>;  // label: 0..25 for A-Z, 26..51 for a-z
 
+  explicit EinsumEquation(const Node& node)
+      : EinsumEquation(AttributeOr<std::string>(node, "equation", ""), node.inputs.size()) {}
   EinsumEquation(std::string_view text, size_t operands) {
     std::string equation;
     for (char c : text) {

@@ -69,7 +69,7 @@ double EinsumOperations(const Graph& graph, const Node& node) {
   sizes.fill(1);
   double of_ellipsis = 1;
   try {
-    const EinsumEquation equation(StringAttribute(node, "equation", ""), node.inputs.size());
+    const EinsumEquation equation(node);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const Tensor* operand = ConstantInput(graph, node, i);
       if (operand == nullptr) return kWithoutEnd;

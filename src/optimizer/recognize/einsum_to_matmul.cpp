@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ops/math/einsum_equation.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -56,14 +57,9 @@ class EinsumMatMul final : public NodeRewrite {
  private:
   /// Nothing where it is malformed, or has an ellipsis or a diagonal.
   static std::optional<EinsumEquation> Parsed(const Node& node) {
-    try {
-      EinsumEquation equation(StringAttribute(node, "equation", ""), node.inputs.size());
-      const bool plain = std::ranges::none_of(equation.inputs(),
-                                              [](const Term& term) { return Has(term, kEllipsis) || HasRepeats(term); });
-      return plain ? std::optional(std::move(equation)) : std::nullopt;
-    } catch (const Error&) {
-      return std::nullopt;  // the kernel says so
-    }
+    auto equation = ValidAttributes<EinsumEquation>(node);
+    const auto is_plain = [](const Term& term) { return !Has(term, kEllipsis) && !HasRepeats(term); };
+    return equation && std::ranges::all_of(equation->inputs(), is_plain) ? std::move(equation) : std::nullopt;
   }
 
   struct Operand {
@@ -85,6 +81,7 @@ class EinsumMatMul final : public NodeRewrite {
       if (shape == nullptr || shape->size() != equation.inputs()[i].size()) return false;
     }
     std::vector<ValueIndex> factors;
+    factors.reserve(2);
     for (size_t i = 0; i < 2; ++i) factors.push_back(Spread(graph, node, {node.inputs[i], equation.inputs()[i]}, out));
     const ValueIndex product = graph.AddValue("", graph.value(node.outputs[0]).type);
     AddOperator(graph, "Mul", std::move(factors), product, node.index).name = node.name;

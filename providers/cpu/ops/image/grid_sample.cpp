@@ -14,22 +14,19 @@
 #include "cpu/engine/on_texts.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/image/grid_sample.h"
 
 namespace tessera::cpu {
 namespace {
 
-enum class Mode : uint8_t { kNearest, kLinear, kCubic };
-enum class Padding : uint8_t { kZeros, kBorder, kReflection };
-
 constexpr size_t kMaxSpatial = 6;
 constexpr int64_t kTile = 128;  // sampling points whose table is shared by all channels
 
-struct Settings {
-  Mode mode = Mode::kLinear;
-  Padding padding = Padding::kZeros;
-  bool align_corners = false;
-  int64_t taps() const { return mode == Mode::kNearest ? 1 : mode == Mode::kLinear ? 2 : 4; }
-};
+using Mode = GridSampleMode;
+using Padding = GridSamplePadding;
+
+/// Elements along an axis that a sample is made of.
+int64_t TapsOf(Mode mode) { return mode == Mode::kNearest ? 1 : mode == Mode::kLinear ? 2 : 4; }
 
 double Reflect(double x, double low, double high) {
   const double range = high - low;
@@ -43,11 +40,11 @@ double Reflect(double x, double low, double high) {
 /// One spatial axis of the input.
 class Axis {
  public:
-  Axis(const Settings& settings, int64_t size)
-      : settings_(settings),
+  Axis(const GridSampleAttributes& attributes, int64_t size)
+      : attributes_(attributes),
         size_(size),
-        low_(settings.align_corners ? 0.0 : -0.5),
-        high_(static_cast<double>(size) - (settings.align_corners ? 1.0 : 0.5)) {}
+        low_(attributes.align_corners ? 0.0 : -0.5),
+        high_(static_cast<double>(size) - (attributes.align_corners ? 1.0 : 0.5)) {}
 
   int64_t size() const { return size_; }
 
@@ -57,14 +54,14 @@ class Axis {
   template <class G>
   double Position(G normalized) const {
     const G length = static_cast<G>(size_);
-    double x = static_cast<double>(settings_.align_corners ? (normalized + 1) / 2 * (length - 1)
-                                                           : ((normalized + 1) * length - 1) / 2);
+    double x = static_cast<double>(attributes_.align_corners ? (normalized + 1) / 2 * (length - 1)
+                                                             : ((normalized + 1) * length - 1) / 2);
     if (std::isnan(x)) x = -8;  // outside
-    if (settings_.mode == Mode::kNearest) x = std::nearbyint(x);
+    if (attributes_.mode == Mode::kNearest) x = std::nearbyint(x);
     if (x < low_ || x > high_) {
-      if (settings_.padding == Padding::kBorder && settings_.mode != Mode::kCubic)
+      if (attributes_.padding == Padding::kBorder && attributes_.mode != Mode::kCubic)
         x = std::clamp(x, 0.0, static_cast<double>(size_ - 1));
-      if (settings_.padding == Padding::kReflection) {
+      if (attributes_.padding == Padding::kReflection) {
         x = Reflect(x, low_, high_);
         if (std::isnan(x)) x = 0;  // from infinity
       }
@@ -75,7 +72,7 @@ class Axis {
   /// The element at an integer position; -1: none.
   int64_t Index(int64_t i) const {
     if (i >= 0 && i < size_) return i;
-    switch (settings_.padding) {
+    switch (attributes_.padding) {
       case Padding::kZeros: return -1;
       case Padding::kBorder: return std::clamp<int64_t>(i, 0, size_ - 1);
       case Padding::kReflection:
@@ -87,14 +84,14 @@ class Axis {
   /// Weights of the taps around `x`; returns the position of the first.
   template <class F>
   int64_t Weights(double x, F* weights) const {
-    if (settings_.mode == Mode::kNearest) {
+    if (attributes_.mode == Mode::kNearest) {
       weights[0] = 1;
       return static_cast<int64_t>(x);
     }
     const double floor = std::floor(x);
     const F f = static_cast<F>(x - floor);
     const auto first = static_cast<int64_t>(floor);
-    if (settings_.mode == Mode::kLinear) {
+    if (attributes_.mode == Mode::kLinear) {
       weights[0] = 1 - f;
       weights[1] = f;
       return first;
@@ -110,7 +107,7 @@ class Axis {
   }
 
  private:
-  Settings settings_;
+  GridSampleAttributes attributes_;
   int64_t size_;
   double low_, high_;
 };
@@ -119,7 +116,8 @@ class Axis {
 template <class F>
 class TableBuilder {
  public:
-  TableBuilder(const Settings& settings, std::span<const int64_t> sizes) : settings_(settings), taps_(settings.taps()) {
+  TableBuilder(const GridSampleAttributes& attributes, std::span<const int64_t> sizes)
+      : attributes_(attributes), taps_(TapsOf(attributes.mode)) {
     rank_ = sizes.size();
     for (size_t i = 0; i < rank_; ++i) {
       sizes_[i] = sizes[i];
@@ -141,7 +139,7 @@ class TableBuilder {
       weight[0] = 1;
       int64_t filled = 1, stride = sizes_[rank_ - 1];
       for (size_t a = rank_ - 1; a-- > 0;) {
-        const Axis axis(settings_, sizes_[a]);
+        const Axis axis(attributes_, sizes_[a]);
         F weights[4];
         const int64_t first = axis.Weights(axis.Position(grid[rank_ - 1 - a]), weights);
         for (int64_t t = taps_; t-- > 0;) {
@@ -163,7 +161,7 @@ class TableBuilder {
   /// The innermost axis: weights of a window of neighbours. Returns its first position.
   template <class G>
   int64_t FillTaps(G coordinate, F* out) const {
-    const Axis axis(settings_, sizes_[rank_ - 1]);
+    const Axis axis(attributes_, sizes_[rank_ - 1]);
     F weights[4];
     const int64_t first = axis.Weights(axis.Position(coordinate), weights);
     const int64_t window = std::clamp<int64_t>(first, 0, axis.size() - width_);
@@ -176,7 +174,7 @@ class TableBuilder {
     return window;
   }
 
-  Settings settings_;
+  GridSampleAttributes attributes_;
   int64_t taps_;
   size_t rank_;
   int64_t sizes_[kMaxSpatial];
@@ -194,9 +192,9 @@ struct Problem {
 
 /// Calls body(image, first point, points, table) for every tile of sampling points.
 template <class F, class G, class Body>
-void ForEachTile(KernelContext& context, const Settings& settings, const Problem& problem, const G* grid,
+void ForEachTile(KernelContext& context, const GridSampleAttributes& attributes, const Problem& problem, const G* grid,
                  double channel_cost, Body body) {
-  const TableBuilder<F> builder(settings, problem.sizes);
+  const TableBuilder<F> builder(attributes, problem.sizes);
   const int64_t rows = builder.rows(), taps = builder.taps();
   const int64_t tiles = CeilDiv(problem.points, kTile), total = tiles * problem.batches;
   const int64_t chunks = std::min<int64_t>(total, 4 * context.threads().num_threads());
@@ -224,8 +222,9 @@ void ForEachTile(KernelContext& context, const Settings& settings, const Problem
 
 /// Nearest sampling of elements that are only moved.
 template <class E, class G>
-void Gather(KernelContext& context, const Settings& settings, const Problem& problem, const E* in, const G* grid, E* out) {
-  ForEachTile<float>(context, settings, problem, grid, 1.0,
+void Gather(KernelContext& context, const GridSampleAttributes& attributes, const Problem& problem, const E* in,
+            const G* grid, E* out) {
+  ForEachTile<float>(context, attributes, problem, grid, 1.0,
                      [&](int64_t image, int64_t first, const SampleTable<float>& table) {
                        PacedCancellationPoint look(100);
                        for (int64_t c = 0; c < problem.channels; ++c) {
@@ -254,9 +253,9 @@ F SumOfWeighted(const SampleTable<F>& table, const F* channel, int64_t p) {
 }
 
 template <class F, class G>
-void Interpolate(KernelContext& context, const Settings& settings, const Problem& problem, const F* in, const G* grid,
-                 F* out) {
-  ForEachTile<F>(context, settings, problem, grid, 0.4, [&](int64_t image, int64_t first, const SampleTable<F>& table) {
+void Interpolate(KernelContext& context, const GridSampleAttributes& attributes, const Problem& problem, const F* in,
+                 const G* grid, F* out) {
+  ForEachTile<F>(context, attributes, problem, grid, 0.4, [&](int64_t image, int64_t first, const SampleTable<F>& table) {
     PacedCancellationPoint look(100);
     for (int64_t c = 0; c < problem.channels; ++c) {
       look.Pass();
@@ -287,16 +286,16 @@ T FromNumber(F x) {
 
 /// Interpolates elements of T in numbers of F.
 template <class T, class F, class G>
-void InterpolateAs(KernelContext& context, const Settings& settings, const Problem& problem, const Tensor& input,
-                   const G* grid, Tensor& output) {
+void InterpolateAs(KernelContext& context, const GridSampleAttributes& attributes, const Problem& problem,
+                   const Tensor& input, const G* grid, Tensor& output) {
   if constexpr (std::is_same_v<T, F>) {
-    return Interpolate(context, settings, problem, input.data<F>(), grid, output.mutable_data<F>());
+    return Interpolate(context, attributes, problem, input.data<F>(), grid, output.mutable_data<F>());
   } else {
     const std::span<F> in = context.scratch<F>(static_cast<size_t>(input.num_elements()));
     const std::span<F> out = context.scratch<F>(static_cast<size_t>(output.num_elements()));
     const T* elements = input.data<T>();
     for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<F>(elements[i]);
-    Interpolate(context, settings, problem, in.data(), grid, out.data());
+    Interpolate(context, attributes, problem, in.data(), grid, out.data());
     T* results = output.mutable_data<T>();
     for (size_t i = 0; i < out.size(); ++i) results[i] = FromNumber<T>(out[i]);
   }
@@ -304,8 +303,8 @@ void InterpolateAs(KernelContext& context, const Settings& settings, const Probl
 
 /// Complex elements as two channels of numbers.
 template <class F, class G>
-void InterpolateComplex(KernelContext& context, const Settings& settings, Problem problem, const Tensor& input,
-                        const G* grid, Tensor& output) {
+void InterpolateComplex(KernelContext& context, const GridSampleAttributes& attributes, Problem problem,
+                        const Tensor& input, const G* grid, Tensor& output) {
   const auto in_size = static_cast<size_t>(input.num_elements()), out_size = static_cast<size_t>(output.num_elements());
   const std::span<F> in = context.scratch<F>(2 * in_size), out = context.scratch<F>(2 * out_size);
   const F* elements = static_cast<const F*>(input.raw());
@@ -316,7 +315,7 @@ void InterpolateComplex(KernelContext& context, const Settings& settings, Proble
     in[at + plane] = elements[2 * i + 1];
   }
   problem.channels *= 2;
-  Interpolate(context, settings, problem, in.data(), grid, out.data());
+  Interpolate(context, attributes, problem, in.data(), grid, out.data());
   F* results = static_cast<F*>(output.mutable_raw());
   for (size_t i = 0; i < out_size; ++i) {
     const size_t at = i / points * points * 2 + i % points;
@@ -331,25 +330,8 @@ struct Bytes16 {
 
 class GridSample final : public Kernel {
  public:
-  explicit GridSample(const KernelInfo& info) {
-    const auto mode = info.attribute<std::string>("mode", "linear");
-    if (mode == "nearest") {
-      settings_.mode = Mode::kNearest;
-    } else if (mode == "cubic" || mode == "bicubic") {
-      settings_.mode = Mode::kCubic;
-    } else {
-      Require(mode == "linear" || mode == "bilinear", "mode '{}' is unknown", mode);
-    }
-    const auto padding = info.attribute<std::string>("padding_mode", "zeros");
-    if (padding == "border") {
-      settings_.padding = Padding::kBorder;
-    } else if (padding == "reflection") {
-      settings_.padding = Padding::kReflection;
-    } else {
-      Require(padding == "zeros", "padding_mode '{}' is unknown", padding);
-    }
-    settings_.align_corners = info.attribute<int64_t>("align_corners", 0) != 0;
-    Require(settings_.mode == Mode::kNearest || info.input_type(0) != ElementType::kString,
+  explicit GridSample(const KernelInfo& info) : attributes_(info.node()) {
+    Require(attributes_.mode == Mode::kNearest || info.input_type(0) != ElementType::kString,
             "strings can be sampled in mode nearest only");
   }
 
@@ -358,18 +340,13 @@ class GridSample final : public Kernel {
     const Tensor& grid = context.required_input(1);
     const Shape &shape = input.shape(), &grid_shape = grid.shape();
     const size_t spatial = shape.rank() - 2;
-    Require(shape.rank() >= 3 && spatial <= kMaxSpatial && grid_shape.rank() == shape.rank() && grid_shape[0] == shape[0] &&
-                grid_shape.back() == static_cast<int64_t>(spatial),
-            "X is {} and grid {}: a grid of [{}, ..., {}] is expected", shape, grid_shape, shape.rank() > 0 ? shape[0] : 0,
-            static_cast<int64_t>(spatial));
-    Shape out_shape = shape;
-    for (size_t i = 0; i < spatial; ++i) out_shape[i + 2] = grid_shape[i + 1];
+    const Shape out_shape = GridSampleAttributes::ResultShape(shape, grid_shape);
+    Require(spatial <= kMaxSpatial, "X is {}: at most {} spatial axes are sampled", shape, kMaxSpatial);
     Tensor* output = context.output(0, input.type(), out_shape);
     if (output == nullptr || output->num_elements() == 0) return;
     Problem problem{shape[0], shape[1], shape.dims().subspan(2)};
     problem.plane = shape.SizeOfRange(2, shape.rank());
     problem.points = out_shape.SizeOfRange(2, shape.rank());
-    Require(problem.plane > 0, "X is {}: there is nothing to sample", shape);
     Require(problem.plane <= std::numeric_limits<int32_t>::max(), "X is {}: too large", shape);
 
     if (grid.is(ElementType::kDouble)) return Run(context, problem, input, grid.data<double>(), *output);
@@ -385,16 +362,16 @@ class GridSample final : public Kernel {
   template <class G>
   void Run(KernelContext& context, const Problem& problem, const Tensor& input, const G* grid, Tensor& output) const {
     const ElementType type = input.type();
-    if (settings_.mode == Mode::kNearest) {
+    if (attributes_.mode == Mode::kNearest) {
       if (type == ElementType::kString) {
         const auto given = context.scratch<std::string_view>(static_cast<size_t>(input.num_elements()));
         const auto taken = context.scratch<std::string_view>(static_cast<size_t>(output.num_elements()));
         std::ranges::copy(input.values<std::string>(), given.begin());
-        Gather(context, settings_, problem, given.data(), grid, taken.data());
+        Gather(context, attributes_, problem, given.data(), grid, taken.data());
         return WriteTexts(context, 0, output.shape(), taken);
       }
       const auto gather = [&]<class E>(E) {
-        Gather(context, settings_, problem, static_cast<const E*>(input.raw()), grid,
+        Gather(context, attributes_, problem, static_cast<const E*>(input.raw()), grid,
                static_cast<E*>(output.mutable_raw()));
       };
       switch (BitWidth(type)) {
@@ -405,17 +382,18 @@ class GridSample final : public Kernel {
         default: return gather(Bytes16{});
       }
     }
-    if (type == ElementType::kComplex64) return InterpolateComplex<float>(context, settings_, problem, input, grid, output);
+    if (type == ElementType::kComplex64)
+      return InterpolateComplex<float>(context, attributes_, problem, input, grid, output);
     if (type == ElementType::kComplex128)
-      return InterpolateComplex<double>(context, settings_, problem, input, grid, output);
-    if (type == ElementType::kBool) return InterpolateAs<bool, float>(context, settings_, problem, input, grid, output);
+      return InterpolateComplex<double>(context, attributes_, problem, input, grid, output);
+    if (type == ElementType::kBool) return InterpolateAs<bool, float>(context, attributes_, problem, input, grid, output);
     VisitType(NumberTypes{}, type, [&]<class T>() {
       constexpr bool wide = std::is_same_v<T, double> || (std::is_integral_v<T> && sizeof(T) >= 4);
-      InterpolateAs<T, std::conditional_t<wide, double, float>>(context, settings_, problem, input, grid, output);
+      InterpolateAs<T, std::conditional_t<wide, double, float>>(context, attributes_, problem, input, grid, output);
     });
   }
 
-  Settings settings_;
+  GridSampleAttributes attributes_;
 };
 
 }  // namespace

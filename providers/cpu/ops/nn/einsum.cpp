@@ -303,7 +303,7 @@ class Einsum final : public Kernel {
   using C = ComputeType<T>;
 
  public:
-  explicit Einsum(const KernelInfo& info) : equation_(info.attribute<std::string>("equation"), info.num_inputs()) {}
+  explicit Einsum(const KernelInfo& info) : equation_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const size_t count = equation_.inputs().size();

@@ -10,16 +10,10 @@
 #include "base/checked.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/image/roi_align.h"
 
 namespace tessera::cpu {
 namespace {
-
-/// Sampling positions of one axis of a region.
-struct Sampling {
-  double start;
-  double bin;
-  int64_t grid;  // samples in a bin
-};
 
 struct Sample {
   int64_t low, high;
@@ -27,9 +21,9 @@ struct Sample {
   bool inside;
 };
 
-Sample SampleAt(const Sampling& sampling, int64_t bin, int64_t i, int64_t size) {
+Sample SampleAt(const RoiSampling& sampling, int64_t bin, int64_t i, int64_t size) {
   double x = sampling.start + static_cast<double>(bin) * sampling.bin +
-             (static_cast<double>(i) + 0.5) * sampling.bin / static_cast<double>(sampling.grid);
+             (static_cast<double>(i) + 0.5) * sampling.bin / static_cast<double>(sampling.samples);
   if (!(x >= -1.0 && x <= static_cast<double>(size))) return {0, 0, 0, 0, false};
   x = std::max(x, 0.0);
   auto low = static_cast<int64_t>(x);
@@ -44,13 +38,13 @@ Sample SampleAt(const Sampling& sampling, int64_t bin, int64_t i, int64_t size) 
 
 /// Sums the samples of each bin into weights of the positions that they read.
 template <class F>
-void FillAxis(const Sampling& sampling, int64_t size, const RoiAxis<F>& axis) {
+void FillAxis(const RoiSampling& sampling, int64_t size, const RoiAxis<F>& axis) {
   PacedCancellationPoint look(5);
   for (int64_t b = 0; b < axis.bins; ++b) {
     look.Pass(1 + axis.stride / 16);
     F* weights = axis.weights + b * axis.stride;
     int64_t first = size, last = -1;
-    for (int64_t i = 0; i < sampling.grid; ++i) {
+    for (int64_t i = 0; i < sampling.samples; ++i) {
       look.Pass();
       const Sample sample = SampleAt(sampling, b, i, size);
       if (!sample.inside) continue;
@@ -74,7 +68,7 @@ void FillAxis(const Sampling& sampling, int64_t size, const RoiAxis<F>& axis) {
 }
 
 template <class F>
-void MaxPlane(const F* plane, int64_t height, int64_t width, const Sampling& rows, const Sampling& columns,
+void MaxPlane(const F* plane, int64_t height, int64_t width, const RoiSampling& rows, const RoiSampling& columns,
               int64_t out_height, int64_t out_width, F* out) {
   PacedCancellationPoint look(8);
   for (int64_t y = 0; y < out_height; ++y) {
@@ -82,9 +76,9 @@ void MaxPlane(const F* plane, int64_t height, int64_t width, const Sampling& row
       look.Pass();
       F best = 0;
       bool any = false;
-      for (int64_t i = 0; i < rows.grid; ++i) {
+      for (int64_t i = 0; i < rows.samples; ++i) {
         const Sample row = SampleAt(rows, y, i, height);
-        for (int64_t j = 0; j < columns.grid; ++j) {
+        for (int64_t j = 0; j < columns.samples; ++j) {
           look.Pass();
           const Sample column = SampleAt(columns, x, j, width);
           F value = 0;
@@ -125,43 +119,18 @@ class RoiAlign final : public Kernel {
   using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
  public:
-  explicit RoiAlign(const KernelInfo& info)
-      : out_height_(info.attribute<int64_t>("output_height", 1)),
-        out_width_(info.attribute<int64_t>("output_width", 1)),
-        sampling_ratio_(info.attribute<int64_t>("sampling_ratio", 0)),
-        spatial_scale_(info.attribute<float>("spatial_scale", 1.0f)) {
-    const auto mode = info.attribute<std::string>("mode", "avg");
-    Require(mode == "avg" || mode == "max", "mode is '{}', avg or max is expected", mode);
-    max_ = mode == "max";
-    const std::string early = info.since_version() < 16 ? "output_half_pixel" : "half_pixel";
-    const auto coordinates = info.attribute<std::string>("coordinate_transformation_mode", early);
-    Require(coordinates == "half_pixel" || coordinates == "output_half_pixel",
-            "coordinate_transformation_mode is '{}', half_pixel or output_half_pixel is expected", coordinates);
-    half_pixel_ = coordinates == "half_pixel";
-    Require(out_height_ > 0 && out_width_ > 0 && out_height_ < kLimit && out_width_ < kLimit, "output size is {} x {}",
-            out_height_, out_width_);
-    Require(sampling_ratio_ >= 0 && sampling_ratio_ < kLimit, "sampling_ratio is {}", sampling_ratio_);
-  }
+  explicit RoiAlign(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Tensor& rois = context.required_input(1);
     const Tensor& batches = context.required_input(2);
     const Shape& shape = input.shape();
-    Require(shape.rank() == 4, "X is {}, [batches, channels, height, width] is expected", shape);
-    Require(rois.shape().rank() == 2 && rois.shape()[1] == 4 && rois.is(input.type()),
-            "rois are {} of {}, [rois, 4] of {} is expected", rois.shape(), ElementTypeName(rois.type()),
-            ElementTypeName(input.type()));
-    const int64_t count = rois.shape()[0];
-    Require(batches.is(ElementType::kInt64) && batches.shape().rank() == 1 && batches.shape()[0] == count,
-            "batch_indices are {}, [{}] of int64 is expected", batches.shape(), count);
-    for (int64_t batch : batches.values<int64_t>()) {
-      Require(batch >= 0 && batch < shape[0], "batch index {} is outside {} images", batch, shape[0]);
-    }
-    Tensor* output = context.output(0, Shape{count, shape[1], out_height_, out_width_});
+    const Shape result = attributes_.ResultShape(input, rois, batches);
+    const int64_t count = result[0];
+    Tensor* output = context.output(0, result);
     if (output == nullptr || output->num_elements() == 0) return;
-    Require(shape[2] > 0 && shape[3] > 0, "X is {}: there is nothing to pool", shape);
-    Require(shape[2] < kLimit && shape[3] < kLimit, "X is {}: too large", shape);
+    Require(std::max(shape[2], shape[3]) < RoiAlignAttributes::kLimit, "X is {}: too large", shape);
 
     const F* numbers = AsNumbers<F, T>(context, input);
     F* out;
@@ -180,62 +149,47 @@ class RoiAlign final : public Kernel {
   }
 
  private:
-  static constexpr int64_t kLimit = int64_t{1} << 24;
-
-  Sampling MakeSampling(double start, double end, int64_t bins) const {
-    const double offset = half_pixel_ ? 0.5 : 0.0;
-    start = start * spatial_scale_ - offset;
-    double extent = end * spatial_scale_ - offset - start;
-    if (!half_pixel_) extent = std::max(extent, 1.0);
-    const double bin = extent / static_cast<double>(bins);
-    int64_t grid = sampling_ratio_;
-    if (grid == 0) {
-      Require(bin < static_cast<double>(kLimit), "a region of {} pixels is too large for adaptive sampling", extent);
-      grid = bin > 0 ? static_cast<int64_t>(std::ceil(bin)) : 0;
-    }
-    return {start, bin, grid};
-  }
-
   void Pool(KernelContext& context, const Shape& shape, const F* in, const T* rois, const int64_t* batches, int64_t count,
             F* out) const {
     const int64_t channels = shape[1], height = shape[2], width = shape[3];
-    const int64_t bins = out_height_ * out_width_;
+    const int64_t out_height = attributes_.out_height, out_width = attributes_.out_width, bins = out_height * out_width;
     // Regions are split by channels only as far as the threads need it: each part makes the region's tables anew.
     const int threads = context.threads().num_threads();
     const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>((2 * threads + count - 1) / count, 1, channels);
     const int64_t tasks = count * parts;
     const int64_t chunks = std::min<int64_t>(tasks, 4 * threads);
-    const int64_t numbers = CheckedAdd(CheckedAdd(CheckedMul(out_height_, height), CheckedMul(out_width_, width)), width);
-    const std::span<F> tables = context.scratch<F>(static_cast<size_t>(CheckedMul(max_ ? 1 : numbers, chunks)));
+    const int64_t numbers = CheckedAdd(CheckedAdd(CheckedMul(out_height, height), CheckedMul(out_width, width)), width);
+    const std::span<F> tables =
+        context.scratch<F>(static_cast<size_t>(CheckedMul(attributes_.maximum ? 1 : numbers, chunks)));
     const std::span<int32_t> indices =
-        context.scratch<int32_t>(static_cast<size_t>(CheckedMul(2 * (out_height_ + out_width_), chunks)));
+        context.scratch<int32_t>(static_cast<size_t>(CheckedMul(2 * (out_height + out_width), chunks)));
     const double cost = static_cast<double>(bins) * 10 * static_cast<double>(channels) * static_cast<double>(count);
     context.threads().ParallelFor(chunks, cost / static_cast<double>(chunks), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
-        F* table = tables.data() + (max_ ? 0 : c * numbers);
-        int32_t* index = indices.data() + c * 2 * (out_height_ + out_width_);
-        const RoiAxis<F> rows = {index, index + out_height_, table, height, out_height_};
-        index += 2 * out_height_;
-        const RoiAxis<F> columns = {index, index + out_width_, table + out_height_ * height, width, out_width_};
-        F* blended = table + out_height_ * height + out_width_ * width;
+        F* table = tables.data() + (attributes_.maximum ? 0 : c * numbers);
+        int32_t* index = indices.data() + c * 2 * (out_height + out_width);
+        const RoiAxis<F> rows = {index, index + out_height, table, height, out_height};
+        index += 2 * out_height;
+        const RoiAxis<F> columns = {index, index + out_width, table + out_height * height, width, out_width};
+        F* blended = table + out_height * height + out_width * width;
         for (int64_t task = tasks * c / chunks; task < tasks * (c + 1) / chunks; ++task) {
           const int64_t roi = task / parts, part = task % parts;
           const int64_t first = channels * part / parts, last = channels * (part + 1) / parts;
           const T* box = rois + roi * 4;
-          const Sampling y = MakeSampling(static_cast<double>(box[1]), static_cast<double>(box[3]), out_height_);
-          const Sampling x = MakeSampling(static_cast<double>(box[0]), static_cast<double>(box[2]), out_width_);
+          const RoiSampling y = attributes_.Sampling(static_cast<double>(box[1]), static_cast<double>(box[3]), out_height);
+          const RoiSampling x = attributes_.Sampling(static_cast<double>(box[0]), static_cast<double>(box[2]), out_width);
           const F* planes = in + batches[roi] * channels * height * width;
           F* target = out + roi * channels * bins;
-          if (max_) {
+          if (attributes_.maximum) {
             for (int64_t i = first; i < last; ++i) {
-              MaxPlane(planes + i * height * width, height, width, y, x, out_height_, out_width_, target + i * bins);
+              MaxPlane(planes + i * height * width, height, width, y, x, out_height, out_width, target + i * bins);
             }
             continue;
           }
           FillAxis(y, height, rows);
           FillAxis(x, width, columns);
           const auto samples =
-              static_cast<F>(std::max<double>(static_cast<double>(y.grid) * static_cast<double>(x.grid), 1.0));
+              static_cast<F>(std::max<double>(static_cast<double>(y.samples) * static_cast<double>(x.samples), 1.0));
           for (int64_t b = 0; b < rows.bins; ++b) {
             for (int32_t i = 0; i < rows.count[b]; ++i) rows.weights[b * rows.stride + i] /= samples;
           }
@@ -248,12 +202,7 @@ class RoiAlign final : public Kernel {
     });
   }
 
-  int64_t out_height_;
-  int64_t out_width_;
-  int64_t sampling_ratio_;
-  double spatial_scale_;
-  bool max_ = false;
-  bool half_pixel_ = true;
+  const RoiAlignAttributes attributes_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "cpu/ops/ops.h"
 #include "cpu/ops/signal/transform.h"
 #include "cpu/types.h"
+#include "ops/signal/dft.h"
 
 namespace tessera::cpu {
 namespace {
@@ -28,20 +29,13 @@ class Dft final : public Kernel {
 
  public:
   explicit Dft(const KernelInfo& info)
-      : axis_(info.since_version() < 20 ? info.attribute<int64_t>("axis", 1) : -2),
-        axis_input_(info.since_version() >= 20),
-        inverse_(info.attribute<int64_t>("inverse", 0) != 0),
-        onesided_(info.attribute<int64_t>("onesided", 0) != 0) {}
+      : attributes_(info.node()), inverse_(attributes_.inverse), onesided_(attributes_.onesided) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Shape& shape = input.shape();
-    const auto rank = static_cast<int64_t>(shape.rank());
-    Require(rank >= 2 && (shape.back() == 1 || shape.back() == 2), "input is {}, [..., 1] or [..., 2] is expected", shape);
-    const int64_t given = axis_input_ ? ReadLength(context, 2, axis_) : axis_;
-    const int64_t axis = given < 0 ? given + rank : given;
-    Require(axis >= 0 && axis < rank - 1, "axis {} is not a signal axis of {}", given, shape);
-    const auto a = static_cast<size_t>(axis);
+    const int64_t axis = attributes_.axis_is_input ? ReadLength(context, 2, attributes_.axis) : attributes_.axis;
+    const size_t a = DftAttributes::SignalAxis(shape, axis);
     const int64_t default_length = inverse_ && onesided_ ? CheckedMul(shape[a] - 1, int64_t{2}) : shape[a];
     const int64_t length = ReadLength(context, 1, default_length);
     Require(length >= 1 && length < (int64_t{1} << 31), "dft_length is {}", length);
@@ -134,10 +128,8 @@ class Dft final : public Kernel {
     });
   }
 
-  int64_t axis_;
-  bool axis_input_;
-  bool inverse_;
-  bool onesided_;
+  DftAttributes attributes_;
+  bool inverse_, onesided_;
   SpectrumCache<F> cache_;
 };
 

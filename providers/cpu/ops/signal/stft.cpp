@@ -1,11 +1,13 @@
 // STFT (ai.onnx 17).
 
 #include <cmath>
+#include <optional>
 
 #include "base/checked.h"
 #include "cpu/ops/ops.h"
 #include "cpu/ops/signal/transform.h"
 #include "cpu/types.h"
+#include "ops/signal/dft.h"
 
 namespace tessera::cpu {
 namespace {
@@ -15,29 +17,18 @@ class Stft final : public Kernel {
   using F = SignalNumber<T>;
 
  public:
-  explicit Stft(const KernelInfo& info) : onesided_(info.attribute<int64_t>("onesided", 1) != 0) {}
+  explicit Stft(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& signal = context.required_input(0);
     const Tensor* window = context.input(2);
-    const Shape& shape = signal.shape();
-    Require(shape.rank() == 2 || (shape.rank() == 3 && (shape[2] == 1 || shape[2] == 2)),
-            "signal is {}, [batches, points, 1 or 2] is expected", shape);
-    const int64_t components = shape.rank() == 2 ? 1 : shape[2], points = shape[1];
     const int64_t step = ReadLength(context, 1, 0);
-    Require(step >= 1, "frame_step is {}", step);
-    if (window != nullptr) {
-      Require(window->shape().rank() == 1 && window->is(signal.type()), "window is {} of {}, a vector of {} is expected",
-              window->shape(), ElementTypeName(window->type()), ElementTypeName(signal.type()));
-    }
-    const int64_t length = ReadLength(context, 3, window != nullptr ? window->num_elements() : points);
-    Require(length >= 1 && length < (int64_t{1} << 31), "frame_length is {}", length);
-    Require(window == nullptr || window->num_elements() == length, "window has {} points and frame_length is {}",
-            window == nullptr ? 0 : window->num_elements(), length);
-
-    const int64_t frames = points < length ? 0 : (points - length) / step + 1;
-    const int64_t bins = onesided_ ? length / 2 + 1 : length;
-    Tensor* output = context.output(0, Shape{shape[0], frames, bins, 2});
+    const std::optional<int64_t> frame_length =
+        context.input(3) == nullptr ? std::nullopt : std::optional(ReadLength(context, 3, 0));
+    const StftAttributes::Sizes sizes = attributes_.Fit(signal, step, window, frame_length);
+    const int64_t points = sizes.points, components = sizes.components, length = sizes.length, frames = sizes.frames,
+                  bins = sizes.bins;
+    Tensor* output = context.output(0, sizes.result());
     if (output == nullptr || output->num_elements() == 0) return;
 
     const auto spectrum = cache_.Get(context, length);
@@ -45,7 +36,7 @@ class Stft final : public Kernel {
     const T* weights = window == nullptr ? nullptr : window->data<T>();
     T* target = output->template mutable_data<T>();
     const int64_t size = CheckedAdd(CheckedMul(length + 2, int64_t{2}), spectrum->scratch());
-    ForEachSignal<F>(context, shape[0] * frames, size, TransformCost(length), [&](int64_t i, F* memory) {
+    ForEachSignal<F>(context, sizes.batches * frames, size, TransformCost(length), [&](int64_t i, F* memory) {
       F *re = memory, *im = memory + length + 2, *scratch = im + length + 2;
       const T* frame = source + (i / frames * points + i % frames * step) * components;
       for (int64_t k = 0; k < length; ++k) {
@@ -72,7 +63,7 @@ class Stft final : public Kernel {
   }
 
  private:
-  bool onesided_;
+  StftAttributes attributes_;
   SpectrumCache<F> cache_;
 };
 

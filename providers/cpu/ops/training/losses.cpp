@@ -15,26 +15,22 @@ namespace {
 template <class T>
 class Loss final : public Kernel {
  public:
-  explicit Loss(const KernelInfo& info)
-      : softmax_(info.node().op_type == "SoftmaxCrossEntropyLoss"),
-        reduction_(ParseLossReduction(info.attribute<std::string>("reduction", "mean"))) {
-    if (info.has_attribute("ignore_index")) ignored_ = info.attribute<int64_t>("ignore_index");
-  }
+  explicit Loss(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& labels = context.required_input(1);
     const Tensor* weights = context.input(2);
     const Shape& shape = x.shape();
-    const Shape rest = CheckLabels(shape, labels.shape());
+    const Shape rest = LossAttributes::CheckLabels(x, labels.shape(), weights);
     const int64_t classes = shape[1], inner = shape.SizeOfRange(2, shape.rank());
     const int64_t batch = inner == 0 ? 0 : shape[0];
-    Require(weights == nullptr || weights->shape() == Shape{classes}, "weights are {}; [{}] is expected",
-            OptionalShape{weights}, classes);
+    const bool softmax = attributes_.softmax;
+    const LossReduction reduction = attributes_.reduction;
 
     const T* scores = x.data<T>();
-    Tensor* kept = softmax_ && context.has_output(1) ? context.output(1, shape) : nullptr;
-    Tensor& y = *context.output(0, reduction_ == LossReduction::kNone ? rest : Shape{});
+    Tensor* kept = softmax && context.has_output(1) ? context.output(1, shape) : nullptr;
+    Tensor& y = *context.output(0, reduction == LossReduction::kNone ? rest : Shape{});
     double sum = 0, weight_sum = 0;
     PacedCancellationPoint look(10);
     for (int64_t n = 0; n < batch; ++n) {
@@ -42,10 +38,9 @@ class Loss final : public Kernel {
         look.Pass();
         const T* column = scores + n * classes * inner + d;
         const int64_t label = Label(labels, n * inner + d);
-        const bool counts = !ignored_ || label != *ignored_;
-        Require(!counts || (label >= 0 && label < classes), "label {} is outside [0, {})", label, classes);
+        const bool counts = attributes_.Counts(label, classes);
         double logarithm = 0;
-        if (softmax_) {
+        if (softmax) {
           const double normalizer = LogSumExp(column, classes, inner, look);
           if (kept != nullptr) {
             T* out = kept->mutable_data<T>() + n * classes * inner + d;
@@ -58,13 +53,13 @@ class Loss final : public Kernel {
         }
         const double weight = !counts ? 0.0 : weights != nullptr ? static_cast<double>(weights->data<T>()[label]) : 1.0;
         const double loss = counts ? -logarithm * weight : 0.0;
-        if (reduction_ == LossReduction::kNone) y.mutable_data<T>()[n * inner + d] = static_cast<T>(loss);
+        if (reduction == LossReduction::kNone) y.mutable_data<T>()[n * inner + d] = static_cast<T>(loss);
         sum += loss;
         weight_sum += weight;
       }
     }
-    if (reduction_ == LossReduction::kNone) return;
-    y.mutable_data<T>()[0] = static_cast<T>(reduction_ == LossReduction::kMean ? sum / weight_sum : sum);
+    if (reduction == LossReduction::kNone) return;
+    y.mutable_data<T>()[0] = static_cast<T>(reduction == LossReduction::kMean ? sum / weight_sum : sum);
   }
 
  private:
@@ -79,9 +74,7 @@ class Loss final : public Kernel {
     return top + std::log(sum);
   }
 
-  bool softmax_;
-  LossReduction reduction_;
-  std::optional<int64_t> ignored_;
+  const LossAttributes attributes_;
 };
 
 }  // namespace
