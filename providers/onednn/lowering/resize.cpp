@@ -2,9 +2,11 @@
 // whole multiples.
 
 #include <cmath>
+#include <numeric>
 
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
+#include "ops/image/resize.h"
 
 namespace tessera::onednn {
 namespace {
@@ -24,9 +26,10 @@ std::optional<Resizing> ResizingOf(const GraphViewer& graph, const Node& node) {
   if (sizes != nullptr && sizes->num_elements() == 0) sizes = nullptr;
   if ((scales == nullptr) == (sizes == nullptr)) return std::nullopt;
   const auto rank = graph.value(node.inputs[0]).type.shape->size();
-  std::vector<int64_t> all;
-  for (size_t i = 0; i < rank; ++i) all.push_back(static_cast<int64_t>(i));
-  const auto axes = AttributeOr<std::vector<int64_t>>(node, "axes", all);
+  std::vector<int64_t> all(rank);
+  std::iota(all.begin(), all.end(), 0);
+  const ResizeAttributes attributes(node);
+  const std::vector<int64_t>& axes = attributes.axes.empty() ? all : attributes.axes;
   const Tensor& given = scales != nullptr ? *scales : *sizes;
   if (given.num_elements() != static_cast<int64_t>(axes.size())) return std::nullopt;
   Resizing result{std::vector<double>(rank, 1), std::vector<int64_t>(rank, -1)};
@@ -53,30 +56,29 @@ bool FitsAxis(const Resizing& resizing, size_t i, const Dimension& dim, bool nea
   return !nearest && dim.known() && IsWhole(resizing.scales[i] * static_cast<double>(dim.value));
 }
 
-std::string RefuseModes(const Node& node) {
-  const auto text = [&](std::string_view name, const char* fallback) {
-    return AttributeOr<std::string>(node, name, fallback);
-  };
-  if (AttributeOr<int64_t>(node, "antialias", 0) != 0) return "oneDNN has no antialiasing";
-  if (text("keep_aspect_ratio_policy", "stretch") != "stretch") return "aspect ratios are left to the CPU provider";
-  const std::string mode = text("mode", "nearest"), positions = text("coordinate_transformation_mode", "half_pixel");
-  const bool centres = positions == "half_pixel" || positions == "half_pixel_symmetric";
-  if (mode == "linear") return centres ? "" : "oneDNN is linear between the centres of pixels only";
-  if (mode != "nearest") return "oneDNN has no " + mode + " interpolation";
-  const std::string rounding = text("nearest_mode", "round_prefer_floor");
-  const bool rounds = rounding == "round_prefer_floor" || rounding == "round_prefer_ceil";
-  return (centres && rounds) || (positions == "asymmetric" && rounding == "floor")
-             ? ""
-             : "oneDNN has the pixel nearest to each centre only";
+std::string RefuseModes(const ResizeAttributes& attributes) {
+  const ResampleOptions& options = attributes.options;
+  if (options.antialias) return "oneDNN has no antialiasing";
+  if (attributes.policy != AspectPolicy::kStretch) return "aspect ratios are left to the CPU provider";
+  const bool centres =
+      options.coordinates == CoordinateMode::kHalfPixel || options.coordinates == CoordinateMode::kHalfPixelSymmetric;
+  if (options.mode == ResampleMode::kLinear) return centres ? "" : "oneDNN is linear between the centres of pixels only";
+  if (options.mode != ResampleMode::kNearest) return "oneDNN has no cubic interpolation";
+  const bool rounds = options.nearest == NearestMode::kRoundPreferFloor || options.nearest == NearestMode::kRoundPreferCeil;
+  const bool floors = options.coordinates == CoordinateMode::kAsymmetric && options.nearest == NearestMode::kFloor;
+  return (centres && rounds) || floors ? "" : "oneDNN has the pixel nearest to each centre only";
 }
+
+bool TakesNearest(const ResizeAttributes& attributes) { return attributes.options.mode == ResampleMode::kNearest; }
 
 std::string RefuseResize(const GraphViewer& graph, const Node& node) {
   const SymbolicShape& x = *graph.value(node.inputs[0]).type.shape;
   if (x.size() < 3 || x.size() > 5) return "oneDNN resamples one to three spatial dimensions";
-  if (std::string reason = RefuseModes(node); !reason.empty()) return reason;
+  const ResizeAttributes attributes(node);
+  if (std::string reason = RefuseModes(attributes); !reason.empty()) return reason;
   const auto resizing = ResizingOf(graph, node);
   if (!resizing) return "its scales or sizes are not constants";
-  const bool nearest = AttributeOr<std::string>(node, "mode", "nearest") == "nearest";
+  const bool nearest = TakesNearest(attributes);
   for (size_t i = 0; i < x.size(); ++i) {
     const bool stays = resizing->sizes[i] < 0 ? resizing->scales[i] == 1 : x[i].known() && x[i].value == resizing->sizes[i];
     if (i < 2 && !stays) return "it resizes batch or channels";
@@ -94,7 +96,7 @@ void LowerResize(ProgramBuilder& builder, const Node& node) {
     out[i] = resizing.sizes[i] >= 0 ? resizing.sizes[i]
                                     : static_cast<int64_t>(std::floor(static_cast<double>(out[i]) * resizing.scales[i]));
   }
-  const bool nearest = AttributeOr<std::string>(node, "mode", "nearest") == "nearest";
+  const bool nearest = TakesNearest(ResizeAttributes(node));
   const auto algorithm = nearest ? dnnl::algorithm::resampling_nearest : dnnl::algorithm::resampling_linear;
   const Desc layout = builder.desc(x.memory);
   const auto pd = ResamplingDesc(CpuEngine(), algorithm, layout, AnyLayout(out, TypeOf(layout)), OwnScratchpad());

@@ -10,26 +10,19 @@
 #include "opencl/device/kernel.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/group_query_attention.h"
+#include "ops/image/resize.h"
+#include "ops/image/roi_align.h"
 #include "ops/math/gemm.h"
+#include "ops/movement/pad.h"
+#include "ops/movement/scatter.h"
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/layer_normalization.h"
 #include "ops/normalization/row_parameter.h"
 #include "ops/quantization/quantize_linear.h"
+#include "ops/signal/dft.h"
 
 namespace tessera::opencl {
 namespace {
-
-int64_t IntegerAttribute(const Node& node, std::string_view name, int64_t fallback) {
-  const AttributeValue* value = node.FindAttribute(name);
-  const int64_t* number = value == nullptr ? nullptr : std::get_if<int64_t>(value);
-  return number == nullptr ? fallback : *number;
-}
-
-std::string_view StringAttribute(const Node& node, std::string_view name, std::string_view fallback) {
-  const AttributeValue* value = node.FindAttribute(name);
-  const std::string* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
-  return text == nullptr ? fallback : std::string_view(*text);
-}
 
 bool HasInput(const Node& node, size_t i) { return i < node.inputs.size() && node.inputs[i] != kNone; }
 bool HasOutput(const Node& node, size_t i) { return i < node.outputs.size() && node.outputs[i] != kNone; }
@@ -123,7 +116,9 @@ std::string GroupQueryRefusal(const GraphViewer& graph, const Node& node) {
 /// steps by far.
 std::string TransformRefusal(const GraphViewer& graph, const Node& node) {
   constexpr int64_t kMostPoints = 4096;
-  if (IntegerAttribute(node, "inverse", 0) != 0) return "inverse transforms are left to the CPU provider";
+  const bool frames = node.op_type == "STFT";
+  const DftAttributes attributes(node);
+  if (attributes.inverse) return "inverse transforms are left to the CPU provider";
   const auto number = [&](size_t i) -> std::optional<int64_t> {
     const Tensor* tensor = HasInput(node, i) ? graph.constant(node.inputs[i]) : nullptr;
     if (tensor == nullptr || tensor->num_elements() != 1) return std::nullopt;
@@ -136,7 +131,6 @@ std::string TransformRefusal(const GraphViewer& graph, const Node& node) {
     if (at < 0 || at >= rank || !(*shape)[static_cast<size_t>(at)].known()) return std::nullopt;
     return (*shape)[static_cast<size_t>(at)].value;
   };
-  const bool frames = node.op_type == "STFT";
   const size_t length_input = frames ? 3 : 1;
   std::optional<int64_t> length;
   if (HasInput(node, length_input)) {
@@ -144,9 +138,7 @@ std::string TransformRefusal(const GraphViewer& graph, const Node& node) {
   } else if (frames) {
     length = HasInput(node, 2) ? KnownSize(graph.value(node.inputs[2]).type) : dimension(1);
   } else {
-    const auto axis = node.since_version < 20 ? IntegerAttribute(node, "axis", 1)
-                      : HasInput(node, 2)     ? number(2)
-                                              : std::optional<int64_t>(-2);
+    const auto axis = attributes.axis_is_input && HasInput(node, 2) ? number(2) : std::optional(attributes.axis);
     if (axis) length = dimension(*axis);
   }
   if (!length) return "transforms of lengths that are not known are left to the CPU provider";
@@ -184,11 +176,12 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
         return "a scale or bias that broadcasts is left to the CPU provider";
     }
   }
-  if (op == "Pad" && node.since_version < 11 && node.FindAttribute("value") != nullptr &&
-      type(0).element != ElementType::kFloat) {
-    return "this padding value is left to the CPU provider";
+  if (op == "Pad") {
+    const PadAttributes attributes(node);
+    if (attributes.from_attributes && attributes.value != 0 && type(0).element != ElementType::kFloat)
+      return "this padding value is left to the CPU provider";
   }
-  if (op.starts_with("Scatter") && StringAttribute(node, "reduction", "none") != "none" &&
+  if (op.starts_with("Scatter") && ScatterReductionOf(node) != ScatterReduction::kNone &&
       !kNumbers.contains(type(0).element)) {
     return "only numbers are combined on the device";
   }
@@ -197,7 +190,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
   if (op == "GroupQueryAttention") return GroupQueryRefusal(graph, node);
   if (op == "MatMulNBits" && HasInput(node, 4)) return "weights in another order (g_idx) are left to the CPU provider";
   if (std::string reason = IntegerMatMulRefusal(graph, node); !reason.empty()) return reason;
-  if ((op == "Resize" || op == "Upsample") && StringAttribute(node, "mode", "nearest") != "nearest" &&
+  if ((op == "Resize" || op == "Upsample") && ResizeAttributes(node).options.mode != ResampleMode::kNearest &&
       !kReals.contains(type(0).element)) {
     return "integers are interpolated on the CPU provider";
   }
@@ -208,7 +201,7 @@ std::string OperatorRefusal(const GraphViewer& graph, const Node& node) {
         sizes && sizes->size() == 1 && (*sizes)[0].known() && (*sizes)[0].value >= 1 && (*sizes)[0].value <= 3;
     if (!known) return "images of one to three dimensions are put together on the device";
   }
-  if (op == "RoiAlign" && IntegerAttribute(node, "sampling_ratio", 0) > 1024)
+  if (op == "RoiAlign" && RoiAlignAttributes(node).sampling_ratio > 1024)
     return "so many samples of a bin are left to the CPU provider";
   if (op == "QuantizeLinear" && QuantizeLinearAttributes(node).rounding() == ElementType::kDouble) {
     return "quotients in double are left to the CPU provider";

@@ -56,7 +56,7 @@ class Resize final : public Kernel {
     const auto [plan, y] = planner_.Plan(context);
     const Tensor& x = context.required_input(0);
     if (y == nullptr || plan->empty) return;
-    Require(plan->options.mode == cpu::ResampleMode::kNearest || kReals.contains(type_),
+    Require(plan->options.mode == ResampleMode::kNearest || kReals.contains(type_),
             "integers are interpolated on the CPU provider");
     const auto sent = Send(plan);
     const float fill = plan->options.extrapolation_value;
@@ -79,7 +79,7 @@ class Resize final : public Kernel {
     made->source = plan;
     Require(plan->dims.size() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", plan->dims.size(), kMostDims);
     made->plan.rank = static_cast<cl_int>(plan->dims.size());
-    made->plan.weighted = plan->options.mode != cpu::ResampleMode::kNearest;
+    made->plan.weighted = plan->options.mode != ResampleMode::kNearest;
     std::vector<cl_int> firsts;
     std::vector<double> weights;
     cl_long stride = 1;

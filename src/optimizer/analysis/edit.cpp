@@ -1,12 +1,13 @@
 #include "optimizer/analysis/edit.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/attribute.h"
 #include "graph/onnx_schemas.h"
 #include "graph/private_names.h"
 #include "onnx/defs/schema.h"
+#include "ops/movement/transpose.h"
+#include "ops/valid_attributes.h"
 
 namespace tessera {
 namespace {
@@ -125,11 +126,6 @@ const std::vector<int64_t>* IntsAttribute(const Node& node, std::string_view nam
   return FindTyped<std::vector<int64_t>>(node, name);
 }
 
-std::string_view StringAttribute(const Node& node, std::string_view name, std::string_view fallback) noexcept {
-  const auto* value = FindTyped<std::string>(node, name);
-  return value == nullptr ? fallback : std::string_view(*value);
-}
-
 void SetAttribute(Node& node, std::string_view name, AttributeValue value) {
   for (Attribute& held : node.attributes) {
     if (held.name == name) {
@@ -164,13 +160,12 @@ std::optional<Permutation> PermutationOf(const Graph& graph, const Node& node) {
   if (!IsOp(node, "Transpose") || !HasInput(node, 0)) return std::nullopt;
   const SymbolicShape* shape = ShapeOf(graph, node.inputs[0]);
   if (shape == nullptr) return std::nullopt;
-  Permutation in_order(shape->size());
-  std::iota(in_order.begin(), in_order.end(), 0);
-  const auto* perm = IntsAttribute(node, "perm");
-  if (perm == nullptr) return Permutation(in_order.rbegin(), in_order.rend());
-  if (perm->size() != in_order.size() || !std::is_permutation(perm->begin(), perm->end(), in_order.begin()))
-    return std::nullopt;
-  return *perm;
+  const auto attributes = ValidAttributes<TransposeAttributes>(node);
+  const size_t rank = shape->size();
+  if (!attributes || !(attributes->reverses || attributes->perm.size() == rank)) return std::nullopt;
+  Permutation permutation;
+  for (size_t i = 0; i < rank; ++i) permutation.push_back(static_cast<int64_t>(attributes->From(i, rank)));
+  return permutation;
 }
 
 const SymbolicShape* ShapeOf(const Graph& graph, ValueIndex index) noexcept {

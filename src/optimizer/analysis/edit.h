@@ -56,7 +56,6 @@ int64_t IntAttribute(const Node& node, std::string_view name, int64_t fallback) 
 float FloatAttribute(const Node& node, std::string_view name, float fallback) noexcept;
 /// Null when absent or of another type.
 const std::vector<int64_t>* IntsAttribute(const Node& node, std::string_view name) noexcept;
-std::string_view StringAttribute(const Node& node, std::string_view name, std::string_view fallback) noexcept;
 void SetAttribute(Node& node, std::string_view name, AttributeValue value);
 
 /// All elements of an int64 or int32 constant, or nothing when it is another or has more than `most`.

@@ -11,6 +11,8 @@
 #include "graph/infer_types.h"
 #include "graph/op_traits.h"
 #include "graph/shape_values.h"
+#include "ops/image/resize.h"
+#include "ops/movement/concat.h"
 #include "ops/valid_attributes.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
@@ -169,7 +171,7 @@ class SizeNaming final : public Rewrite {
 
   /// Where all inputs have one name for their size the output's is that: what inference did not see.
   void NameCommon(const Graph& graph, const Node& node, const SymbolicShape& out) {
-    const int64_t axis = node.op_type == "Concat" ? IntAttribute(node, "axis", 1) : -1;
+    const int64_t axis = node.op_type == "Concat" ? ConcatAttributes(node).axis : -1;
     const auto joined =
         static_cast<size_t>(axis < 0 && node.op_type == "Concat" ? axis + static_cast<int64_t>(out.size()) : axis);
     for (size_t i = 0; i < out.size(); ++i) {
@@ -187,10 +189,9 @@ class SizeNaming final : public Rewrite {
   /// To sizes that are computed from those of other tensors.
   void NameResized(const Graph& graph, const Node& node, ShapeValues& values) {
     const SymbolicShape* out = node.outputs.empty() || node.outputs[0] == kNone ? nullptr : ShapeOf(graph, node.outputs[0]);
-    const bool stretches =
-        StringAttribute(node, "keep_aspect_ratio_policy", "stretch") == "stretch" && node.FindAttribute("axes") == nullptr;
-    const ShapeValue* sizes =
-        stretches && node.since_version >= 11 && HasInput(node, 3) ? values.Find(node.inputs[3]) : nullptr;
+    const auto resize = ValidAttributes<ResizeAttributes>(node);
+    const bool stretches = resize && !resize->early && resize->policy == AspectPolicy::kStretch && resize->axes.empty();
+    const ShapeValue* sizes = stretches && HasInput(node, 3) ? values.Find(node.inputs[3]) : nullptr;
     if (out == nullptr || sizes == nullptr || sizes->size() != out->size()) return;
     for (size_t i = 0; i < out->size(); ++i) {
       const std::string& symbol = (*sizes)[i].symbol;
@@ -203,7 +204,7 @@ class SizeNaming final : public Rewrite {
   /// Known sizes and one that has a name.
   void Join(const Graph& graph, const Node& node, const SymbolicShape& out) {
     const auto rank = static_cast<int64_t>(out.size());
-    int64_t axis = IntAttribute(node, "axis", 1);
+    int64_t axis = ConcatAttributes(node).axis;
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) return;
     std::optional<Sum> sum;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/symbolic_shape.h"
+#include "ops/normalization/softmax.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -96,7 +97,7 @@ class ReshapeSinking final : public NodeRewrite {
       return true;
     }
     if (IsOp(node, "Softmax")) {
-      const int64_t axis = IntAttribute(node, "axis", node.since_version < 13 ? 1 : -1);
+      const int64_t axis = SoftmaxAttributes(node).axis;
       if (axis != -1 && axis != 2) return false;
       SetAttribute(parted, "axis", int64_t{3});
       return true;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "graph/op_traits.h"
+#include "ops/image/resize.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
@@ -16,8 +18,9 @@ namespace {
 bool Moves(const Node& node) {
   if (!node.domain.empty()) return false;
   if (node.op_type == "Resize") {  // outside of an image that is cut out, another number stands
-    return StringAttribute(node, "mode", "nearest") == "nearest" &&
-           StringAttribute(node, "coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
+    const auto resize = ValidAttributes<ResizeAttributes>(node);
+    return resize && resize->options.mode == ResampleMode::kNearest &&
+           resize->options.coordinates != CoordinateMode::kTfCropAndResize;
   }
   if (node.op_type == "MaxPool") return node.since_version >= 12;
   return Has(node, OpTrait::kMoves);

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "graph/private_names.h"
+#include "ops/normalization/softmax.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -46,7 +47,7 @@ bool IsRowSoftmax(const Graph& graph, const Node& node) {
   if (!IsOp(node, "Softmax") || !HasInput(node, 0)) return false;
   const SymbolicShape* shape = ShapeOf(graph, node.inputs[0]);
   if (shape == nullptr) return false;
-  const int64_t axis = IntAttribute(node, "axis", node.since_version < 13 ? 1 : -1);
+  const int64_t axis = SoftmaxAttributes(node).axis;
   return axis == -1 || axis == static_cast<int64_t>(shape->size()) - 1;
 }
 

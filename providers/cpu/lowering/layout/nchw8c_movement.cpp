@@ -4,7 +4,10 @@
 #include <numeric>
 
 #include "cpu/lowering/layout/nchw8c_plan.h"
+#include "ops/image/resize.h"
 #include "ops/movement/slice.h"
+#include "ops/movement/split.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/slice_bounds.h"
 
@@ -66,16 +69,18 @@ class Moving {
   }
 
   bool Resize() {
-    if (StringAttribute(node_, "coordinate_transformation_mode", "") == "tf_crop_and_resize") return false;
-    const auto* named = IntsAttribute(node_, "axes");
+    const auto attributes = ValidAttributes<ResizeAttributes>(node_);
+    if (!attributes || attributes->options.coordinates == CoordinateMode::kTfCropAndResize) return false;
+    const bool stretches = attributes->policy == AspectPolicy::kStretch;
+    const auto* named = attributes->axes.empty() ? nullptr : &attributes->axes;
     const auto axes = AxesOf(named);
     if (!axes) return false;
     if (named != nullptr) SetAttribute(result_.node, "axes", *axes);
-    const size_t scales = node_.since_version < 11 ? 1 : 2, sizes = 3;
-    if (node_.since_version >= 11 && HasInput(node_, sizes)) {
+    const size_t scales = attributes->early ? 1 : 2, sizes = 3;
+    if (!attributes->early && HasInput(node_, sizes)) {
       const Tensor* none = ConstantInput(graph_, node_, scales);
       if (HasInput(node_, scales) && (none == nullptr || none->num_elements() > 0)) return false;
-      return Sizes(sizes, *axes, named == nullptr);
+      return Sizes(sizes, *axes, named == nullptr, stretches);
     }
     return Scales(scales, *axes, named == nullptr);
   }
@@ -113,8 +118,8 @@ class Moving {
     return true;
   }
 
-  bool Sizes(size_t input, const std::vector<int64_t>& axes, bool all_axes) {
-    if (graph_.constant(node_.inputs[input]) == nullptr) return OpenSizes(input, axes, all_axes);
+  bool Sizes(size_t input, const std::vector<int64_t>& axes, bool all_axes, bool stretches) {
+    if (graph_.constant(node_.inputs[input]) == nullptr) return OpenSizes(input, axes, all_axes, stretches);
     auto sizes = Integers(ConstantInput(graph_, node_, input));
     if (!sizes || sizes->size() != axes.size()) return false;
     for (size_t i = 0; i < axes.size(); ++i) {
@@ -122,7 +127,7 @@ class Moving {
       const Dimension& size = shape_[static_cast<size_t>(axes[i])];
       if (!size.known() || size.value != (*sizes)[i]) return false;
       // With another policy these axes are scaled as the others are.
-      if (StringAttribute(node_, "keep_aspect_ratio_policy", "stretch") != "stretch") return false;
+      if (!stretches) return false;
       if (axes[i] == kChannelAxis) (*sizes)[i] /= kChannelBlock;
     }
     if (all_axes) sizes->push_back(kChannelBlock);
@@ -131,10 +136,10 @@ class Moving {
   }
 
   /// Computed in the run.
-  bool OpenSizes(size_t input, const std::vector<int64_t>& axes, bool all_axes) {
+  bool OpenSizes(size_t input, const std::vector<int64_t>& axes, bool all_axes, bool stretches) {
     const auto is_spatial = [](int64_t axis) { return axis > kChannelAxis; };
     if (!all_axes) return std::ranges::all_of(axes, is_spatial);
-    if (StringAttribute(node_, "keep_aspect_ratio_policy", "stretch") != "stretch") return false;
+    if (!stretches) return false;
     const SymbolicShape* output = ShapeOf(graph_, node_.outputs[0]);
     if (output == nullptr || output->size() != shape_.size()) return false;
     result_.sizes = input;
@@ -180,14 +185,15 @@ class Moving {
   }
 
   bool Split() {
-    const auto axis = node_.since_version < 2 ? std::nullopt : FromFront({IntAttribute(node_, "axis", 0)});
+    const SplitAttributes attributes(node_);
+    const auto axis = node_.since_version < 2 ? std::nullopt : FromFront({attributes.axis});
     const bool all = std::ranges::find(node_.outputs, kNone) == node_.outputs.end();  // parts are told by their indices
     if (!axis || !all) return false;
     SetAttribute(result_.node, "axis", axis->front());
     if (axis->front() != kChannelAxis) return true;
     const auto count = static_cast<int64_t>(node_.outputs.size());
     const bool in_input = HasInput(node_, 1);
-    if (!in_input && IntsAttribute(node_, "split") == nullptr) return channels_ / kChannelBlock % count == 0;
+    if (!in_input && attributes.sizes.empty()) return channels_ / kChannelBlock % count == 0;
     auto sizes = IntegersOf(graph_, node_, 1, "split");
     if (!sizes || static_cast<int64_t>(sizes->size()) != count) return false;
     for (int64_t& size : *sizes) {

@@ -198,13 +198,6 @@ bool IsIdentity(const ResampleOptions& options, int64_t in, const AxisRequest& r
 
 }  // namespace
 
-ResampleMode ParseResampleMode(const std::string& name) {
-  if (name == "nearest") return ResampleMode::kNearest;
-  if (name == "linear" || name == "bilinear") return ResampleMode::kLinear;
-  if (name == "cubic") return ResampleMode::kCubic;
-  Fail(ErrorCode::kInvalidGraph, "mode is '{}'; nearest, linear or cubic is expected", name);
-}
-
 AxisTable MakeAxisTable(const ResampleOptions& options, int64_t in, const AxisRequest& request, Allocator& memory) {
   constexpr int64_t kLongest = std::numeric_limits<int32_t>::max();
   Require(in <= kLongest && request.out <= kLongest, "an axis of {} elements resized to {} is too long", in, request.out);

@@ -8,35 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "ops/image/resize.h"
 #include "tessera/provider/function_ref.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
-
-enum class ResampleMode : uint8_t { kNearest, kLinear, kCubic };
-
-enum class CoordinateMode : uint8_t {
-  kHalfPixel,
-  kHalfPixelSymmetric,
-  kPytorchHalfPixel,
-  kAlignCorners,
-  kAsymmetric,
-  kTfHalfPixelForNn,
-  kTfCropAndResize,
-};
-
-/// kSimple: floor going up, ceil going down, as before version 11.
-enum class NearestMode : uint8_t { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil, kSimple };
-
-struct ResampleOptions {
-  ResampleMode mode = ResampleMode::kNearest;
-  CoordinateMode coordinates = CoordinateMode::kHalfPixel;
-  NearestMode nearest = NearestMode::kRoundPreferFloor;
-  bool antialias = false;
-  bool exclude_outside = false;
-  double cubic_a = -0.75;
-  float extrapolation_value = 0;
-};
 
 /// What happens along one axis.
 struct AxisRequest {
@@ -92,8 +68,5 @@ void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor&
 /// The two ways to run a plan that is neither empty nor the identity.
 void ResampleNearest(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output);
 void ResampleWeighted(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output);
-
-/// "nearest", "linear", "cubic" and the older "bilinear".
-ResampleMode ParseResampleMode(const std::string& name);
 
 }  // namespace tessera::cpu

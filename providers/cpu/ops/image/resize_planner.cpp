@@ -27,34 +27,6 @@ AxisRequest Scaled(int64_t in, double scale) {
           .scale_error = std::numeric_limits<float>::epsilon()};
 }
 
-CoordinateMode ParseCoordinates(const std::string& name) {
-  if (name == "half_pixel") return CoordinateMode::kHalfPixel;
-  if (name == "half_pixel_symmetric") return CoordinateMode::kHalfPixelSymmetric;
-  if (name == "pytorch_half_pixel") return CoordinateMode::kPytorchHalfPixel;
-  if (name == "align_corners") return CoordinateMode::kAlignCorners;
-  if (name == "asymmetric") return CoordinateMode::kAsymmetric;
-  if (name == "tf_half_pixel_for_nn") return CoordinateMode::kTfHalfPixelForNn;
-  if (name == "tf_crop_and_resize") return CoordinateMode::kTfCropAndResize;
-  Fail(ErrorCode::kInvalidGraph, "coordinate_transformation_mode '{}' is unknown", name);
-}
-
-NearestMode ParseNearest(const std::string& name) {
-  if (name == "round_prefer_floor") return NearestMode::kRoundPreferFloor;
-  if (name == "round_prefer_ceil") return NearestMode::kRoundPreferCeil;
-  if (name == "floor") return NearestMode::kFloor;
-  if (name == "ceil") return NearestMode::kCeil;
-  Fail(ErrorCode::kInvalidGraph, "nearest_mode '{}' is unknown", name);
-}
-
-/// Options of Resize 10 and of every Upsample.
-ResampleOptions EarlyOptions(const KernelInfo& info) {
-  ResampleOptions options;
-  options.mode = ParseResampleMode(info.attribute<std::string>("mode", "nearest"));
-  options.coordinates = CoordinateMode::kAsymmetric;
-  options.nearest = NearestMode::kSimple;
-  return options;
-}
-
 void CheckInterpolatable(const ResampleOptions& options, ElementType type) {
   Require(options.mode == ResampleMode::kNearest || type != ElementType::kString,
           "strings can be resized in mode nearest only");
@@ -99,33 +71,9 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanCache::Get(const Shape& s
   return plan;
 }
 
-ResizePlanner::ResizePlanner(const KernelInfo& info)
-    : upsample_(info.node().op_type == "Upsample"),
-      early_(upsample_ || info.since_version() < 11),
-      options_(early_ ? EarlyOptions(info) : ReadOptions(info)),
-      axes_(info.attribute<std::vector<int64_t>>("axes", {})),
-      session_memory_(info.allocator()) {
-  CheckInterpolatable(options_, info.input_type(0));
-  if (upsample_) ReadUpsampleScales(info);
-  const auto policy = info.attribute<std::string>("keep_aspect_ratio_policy", "stretch");
-  Require(policy == "stretch" || policy == "not_larger" || policy == "not_smaller",
-          "keep_aspect_ratio_policy '{}' is unknown", policy);
-  policy_ = policy == "stretch"      ? AspectPolicy::kStretch
-            : policy == "not_larger" ? AspectPolicy::kNotLarger
-                                     : AspectPolicy::kNotSmaller;
-}
-
-ResampleOptions ResizePlanner::ReadOptions(const KernelInfo& info) {
-  ResampleOptions options;
-  options.mode = ParseResampleMode(info.attribute<std::string>("mode", "nearest"));
-  options.coordinates = ParseCoordinates(info.attribute<std::string>("coordinate_transformation_mode", "half_pixel"));
-  options.nearest = ParseNearest(info.attribute<std::string>("nearest_mode", "round_prefer_floor"));
-  options.antialias = info.attribute<int64_t>("antialias", 0) != 0;
-  Require(!options.antialias || options.mode != ResampleMode::kNearest, "antialias does not apply to mode nearest");
-  options.exclude_outside = info.attribute<int64_t>("exclude_outside", 0) != 0;
-  options.cubic_a = info.attribute<float>("cubic_coeff_a", -0.75f);
-  options.extrapolation_value = info.attribute<float>("extrapolation_value", 0);
-  return options;
+ResizePlanner::ResizePlanner(const KernelInfo& info) : attributes_(info.node()), session_memory_(info.allocator()) {
+  CheckInterpolatable(attributes_.options, info.input_type(0));
+  if (attributes_.upsample) ReadUpsampleScales(info);
 }
 
 void ResizePlanner::ReadUpsampleScales(const KernelInfo& info) {
@@ -144,7 +92,7 @@ ResizePlanner::Planned ResizePlanner::Plan(KernelContext& context) {
     planned.output = context.output(0, context.required_input(0).type(), shape);
     reserved = true;
   };
-  planned.plan = upsample_ ? PlanUpsample(context, reserve) : PlanResize(context, reserve);
+  planned.plan = attributes_.upsample ? PlanUpsample(context, reserve) : PlanResize(context, reserve);
   if (!reserved) reserve(planned.plan->out_shape);
   return planned;
 }
@@ -153,18 +101,18 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanResize(KernelContext& con
                                                               FunctionRef<void(const Shape&)> reserve) {
   const Tensor& input = context.required_input(0);
   const Shape& shape = input.shape();
-  const Tensor* scales = context.input(early_ ? 1 : 2);
-  const Tensor* sizes = early_ ? nullptr : context.input(3);
-  const Tensor* roi = early_ ? nullptr : context.input(1);
+  const Tensor* scales = context.input(attributes_.early ? 1 : 2);
+  const Tensor* sizes = attributes_.early ? nullptr : context.input(3);
+  const Tensor* roi = attributes_.early ? nullptr : context.input(1);
   if (scales != nullptr && scales->num_elements() == 0 && shape.rank() > 0) scales = nullptr;
   if (sizes != nullptr && sizes->num_elements() == 0 && (shape.rank() > 0 || scales != nullptr)) sizes = nullptr;
   Require((scales != nullptr) != (sizes != nullptr), "exactly one of scales and sizes must be given");
-  if (options_.coordinates != CoordinateMode::kTfCropAndResize) roi = nullptr;
+  if (attributes_.options.coordinates != CoordinateMode::kTfCropAndResize) roi = nullptr;
 
   // Numbers the plan depends on: scales or sizes, then roi.
   const std::span<const double> numbers = Numbers(context, scales != nullptr ? *scales : *sizes, roi);
-  const size_t count = axes_.empty() ? shape.rank() : axes_.size();
-  const size_t expected = options_.coordinates == CoordinateMode::kTfCropAndResize ? 3 * count : count;
+  const size_t count = attributes_.axes.empty() ? shape.rank() : attributes_.axes.size();
+  const size_t expected = attributes_.options.coordinates == CoordinateMode::kTfCropAndResize ? 3 * count : count;
   Require(numbers.size() == expected, "{} has {} numbers and roi {} for {} axes", scales != nullptr ? "scales" : "sizes",
           (scales != nullptr ? scales : sizes)->num_elements(), roi == nullptr ? 0 : roi->num_elements(), count);
   return cache_.Get(shape, numbers,
@@ -183,7 +131,7 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& c
   return cache_.Get(shape, numbers, [&]() -> std::shared_ptr<const ResamplePlan> {
     std::vector<AxisRequest> requests(shape.rank());
     for (size_t i = 0; i < shape.rank(); ++i) requests[i] = Scaled(shape[i], numbers[i]);
-    return MakeResamplePlan(options_, shape, requests, reserve, TableMemory(context));
+    return MakeResamplePlan(attributes_.options, shape, requests, reserve, TableMemory(context));
   });
 }
 
@@ -197,16 +145,17 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::MakePlan(const Shape& shape, 
   std::vector<size_t> axes(count);
   std::vector<bool> seen(rank);
   for (size_t i = 0; i < count; ++i) {
-    const int64_t axis =
-        axes_.empty() ? static_cast<int64_t>(i) : axes_[i] + (axes_[i] < 0 ? static_cast<int64_t>(rank) : 0);
+    const int64_t axis = attributes_.axes.empty()
+                             ? static_cast<int64_t>(i)
+                             : attributes_.axes[i] + (attributes_.axes[i] < 0 ? static_cast<int64_t>(rank) : 0);
     Require(axis >= 0 && axis < static_cast<int64_t>(rank), "axis {} is outside a tensor of rank {}",
-            axes_.empty() ? axis : axes_[i], rank);
+            attributes_.axes.empty() ? axis : attributes_.axes[i], rank);
     axes[i] = static_cast<size_t>(axis);
     Require(!seen[axes[i]], "axis {} is named twice", axis);
     seen[axes[i]] = true;
     requests[axes[i]] = scales ? Scaled(shape[axes[i]], numbers[i]) : Sized(shape[axes[i]], numbers[i]);
   }
-  if (!scales && policy_ != AspectPolicy::kStretch) KeepAspect(shape, axes, requests);
+  if (!scales && attributes_.policy != AspectPolicy::kStretch) KeepAspect(shape, axes, requests);
   if (numbers.size() == 3 * count) {
     for (size_t i = 0; i < count; ++i) {
       const double start = numbers[count + i], end = numbers[2 * count + i];
@@ -215,15 +164,15 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::MakePlan(const Shape& shape, 
       requests[axes[i]].roi_end = end;
     }
   }
-  return MakeResamplePlan(options_, shape, requests, reserve, memory);
+  return MakeResamplePlan(attributes_.options, shape, requests, reserve, memory);
 }
 
 void ResizePlanner::KeepAspect(const Shape& shape, std::span<const size_t> axes, std::span<AxisRequest> requests) const {
   if (axes.empty()) return;
   double scale = requests[axes[0]].scale;
   for (size_t axis : axes) {
-    scale =
-        policy_ == AspectPolicy::kNotLarger ? std::min(scale, requests[axis].scale) : std::max(scale, requests[axis].scale);
+    scale = attributes_.policy == AspectPolicy::kNotLarger ? std::min(scale, requests[axis].scale)
+                                                           : std::max(scale, requests[axis].scale);
   }
   for (size_t axis : axes) {
     const double out = scale * static_cast<double>(shape[axis]) + 0.5;

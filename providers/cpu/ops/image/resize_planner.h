@@ -21,8 +21,6 @@ class ResizePlanner {
   Planned Plan(KernelContext& context);
 
  private:
-  enum class AspectPolicy : uint8_t { kStretch, kNotLarger, kNotSmaller };
-
   /// Plans depend on the shape and on a few numbers: the last one is kept for the runs that ask for the same.
   class PlanCache {
    public:
@@ -36,7 +34,6 @@ class ResizePlanner {
     std::shared_ptr<const ResamplePlan> plan_;
   };
 
-  static ResampleOptions ReadOptions(const KernelInfo& info);
   void ReadUpsampleScales(const KernelInfo& info);
   std::shared_ptr<const ResamplePlan> PlanResize(KernelContext& context, FunctionRef<void(const Shape&)> reserve);
   std::shared_ptr<const ResamplePlan> PlanUpsample(KernelContext& context, FunctionRef<void(const Shape&)> reserve);
@@ -49,10 +46,7 @@ class ResizePlanner {
   }
   void KeepAspect(const Shape& shape, std::span<const size_t> axes, std::span<AxisRequest> requests) const;
 
-  bool upsample_, early_;
-  ResampleOptions options_;
-  std::vector<int64_t> axes_;
-  AspectPolicy policy_ = AspectPolicy::kStretch;
+  const ResizeAttributes attributes_;
   bool scales_from_input_ = true;  // of Upsample
   std::vector<float> scales_;
   Allocator& session_memory_;
