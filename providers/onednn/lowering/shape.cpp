@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
 #include "ops/movement/concat.h"
+#include "ops/movement/flatten.h"
 #include "ops/movement/reshape.h"
 #include "ops/movement/transpose.h"
 
@@ -87,13 +88,7 @@ void SetReshaped(ProgramBuilder& builder, const Node& node, const RegionValue& x
 
 void LowerFlatten(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  const auto rank = static_cast<int64_t>(x.dims.size());
-  auto axis = AttributeOr<int64_t>(node, "axis", 1);
-  Require(axis >= -rank && axis <= rank, "axis {} is outside [-{}, {}]", axis, rank, rank);
-  if (axis < 0) axis += rank;
-  Dims out = {1, 1};
-  for (int64_t i = 0; i < rank; ++i) out[i < axis ? 0 : 1] *= x.dims[static_cast<size_t>(i)];
-  SetReshaped(builder, node, x, std::move(out));
+  SetReshaped(builder, node, x, ToDims(FlattenAttributes(node).ResultShape(Shape(x.dims))));
 }
 
 std::string RefuseReshape(const GraphViewer& graph, const Node& node) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "opencl/device/kernel.h"
+#include "ops/movement/flatten.h"
 #include "ops/movement/reshape.h"
 
 namespace tessera::opencl {
@@ -27,18 +28,15 @@ class Reshape final : public Kernel {
 
 class Flatten final : public Kernel {
  public:
-  explicit Flatten(const KernelInfo& info) : axis_(info.attribute<int64_t>("axis", 1)) {}
+  explicit Flatten(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const auto rank = static_cast<int64_t>(x.shape().rank());
-    Require(axis_ >= -rank && axis_ <= rank, "axis {} is outside [-{}, {}]", axis_, rank, rank);
-    const auto axis = static_cast<size_t>(axis_ < 0 ? axis_ + rank : axis_);
-    context.set_output(0, x.Reshaped(Shape{x.shape().SizeOfRange(0, axis), x.shape().SizeOfRange(axis, x.shape().rank())}));
+    context.set_output(0, x.Reshaped(attributes_.ResultShape(x.shape())));
   }
 
  private:
-  int64_t axis_;
+  FlattenAttributes attributes_;
 };
 
 class Identity final : public Kernel {

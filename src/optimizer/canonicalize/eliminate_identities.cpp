@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "ops/movement/flatten.h"
 #include "ops/movement/reshape.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/neutral_element.h"
@@ -57,7 +58,7 @@ bool ReshapeChangesNothing(const Graph& graph, const Node& node) {
 
 bool FlattenChangesNothing(const Graph& graph, const Node& node) {
   const SymbolicShape* from = ShapeOf(graph, node.inputs[0]);
-  const int64_t axis = IntAttribute(node, "axis", 1);
+  const int64_t axis = FlattenAttributes(node).axis;
   return from != nullptr && from->size() == 2 && (axis == 1 || axis == -1);
 }
 

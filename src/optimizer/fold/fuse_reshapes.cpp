@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "ops/movement/flatten.h"
 #include "ops/movement/reshape.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
@@ -75,11 +76,7 @@ bool CannotFail(const Graph& graph, const Node& node) {
     const auto target = IntegersOf(graph, node, 1, "shape");
     return target && AlwaysFits(*from, *target, !ReshapeAttributes(node).allow_zero);
   }
-  const auto rank = static_cast<int64_t>(from->size());
-  if (node.op_type == "Flatten") {
-    const int64_t axis = IntAttribute(node, "axis", 1);
-    return axis >= -rank && axis <= rank && to->size() == 2;
-  }
+  if (node.op_type == "Flatten") return FlattenAttributes(node).Fits(from->size()) && to->size() == 2;
   const auto axes = AxesOf(graph, node);
   return axes && (node.op_type == "Unsqueeze" || std::all_of(axes->begin(), axes->end(), [&](int64_t axis) {
                     return (*from)[static_cast<size_t>(axis)] == Dimension{1, {}};

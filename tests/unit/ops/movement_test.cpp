@@ -3,6 +3,7 @@
 #include "error_of.h"
 #include "ops/movement/concat.h"
 #include "ops/movement/depth_to_space.h"
+#include "ops/movement/flatten.h"
 #include "ops/movement/gather.h"
 #include "ops/movement/one_hot.h"
 #include "ops/movement/pad.h"
@@ -49,6 +50,14 @@ TEST(ReshapeAttributes, Resolve) {
   EXPECT_THAT(ErrorOf([&] { resolve(copies, {2}, {1, 0}); }), HasSubstr("dimension 1 of the new shape copies"));
   EXPECT_THAT(ErrorOf([&] { resolve(copies, {2}, {-2}); }), HasSubstr("dimension 0 of the new shape is -2"));
   EXPECT_THAT(ErrorOf([&] { resolve(zeros, {0}, {-1, 0}); }), HasSubstr("hold 0"));
+}
+
+TEST(FlattenAttributes, Matrices) {
+  const FlattenAttributes first(NodeOf("Flatten", 1)), last(NodeOf("Flatten", 11, {{"axis", int64_t{-1}}}));
+  EXPECT_EQ(first.ResultShape({2, 3, 4}), Shape({2, 12}));
+  EXPECT_EQ(first.ResultShape({5}), Shape({5, 1}));
+  EXPECT_EQ(last.ResultShape({2, 3, 4}), Shape({6, 4}));
+  EXPECT_THAT(ErrorOf([&] { first.ResultShape({}); }), HasSubstr("axis 1 is outside [0, 0]"));
 }
 
 TEST(TransposeAttributes, Permutations) {
