@@ -55,7 +55,7 @@ std::optional<WeightPlace> WeightWriter::Place(const std::string& name, const Te
     const std::vector<std::byte> gap(RoundUp(at_, output_.weight_alignment) - at_);
     Write(gap.data(), gap.size());
   }
-  const WeightPlace place{output_.weights_file, static_cast<int64_t>(at_), bytes};
+  WeightPlace place{output_.weights_file, static_cast<int64_t>(at_), bytes};
   Write(weight.unaligned_raw(), bytes);
   return place;
 }
