@@ -46,6 +46,8 @@ Where Tessera answers otherwise than ONNX Runtime does:
 - Models that a program builds (`OrtModelEditorApi`) have inputs and outputs of every type, and weights of texts, too. Weights whose data
   is external are read where they lie, however large; others are copied. A change of a loaded model that fails leaves it as it was, and
   its operators are looked for when the session is finished.
+- Packages of models (`OrtModelPackageApi`) are read within limits: 16 MiB of JSON, 64 levels, 16384 members of a file. Where they say that
+  files are written, they say so inside of the package.
 
 This page is written by `tools/c_api_page.py`.
 """

@@ -77,3 +77,4 @@ void PartCalls();
 void OperatorCalls();
 void ModelCalls();
 void CompileCalls();
+void PackageCalls();

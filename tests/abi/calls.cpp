@@ -418,5 +418,6 @@ int main(int argc, char** argv) {
   OperatorCalls();
   ModelCalls();
   CompileCalls();
+  PackageCalls();
   api->ReleaseEnv(env);
 }

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -23,6 +25,8 @@ namespace {
 
 const OrtApi* api;
 const OrtModelEditorApi* editor;
+const OrtModelPackageApi* packages;
+std::filesystem::path package_folder;  // of one component, "A", in one variant, "A"
 alignas(64) unsigned char rooms[12][4096];
 unsigned char zeros[8192];
 float numbers[6] = {1, 2, 3, 4, 5, 6};
@@ -42,17 +46,18 @@ struct Kind {
 template <class Handle>
 Handle* live = nullptr;
 
-#define KIND(handle, release, ...)                            \
-  template <>                                                 \
-  struct Kind<handle> {                                       \
-    static constexpr bool kKnown = true;                      \
-    static handle* Make() {                                   \
-      handle* out = nullptr;                                  \
-      __VA_ARGS__;                                            \
-      return out;                                             \
-    }                                                         \
-    static void Release(handle* made) { api->release(made); } \
+#define KIND_OF(table, handle, release, ...)                    \
+  template <>                                                   \
+  struct Kind<handle> {                                         \
+    static constexpr bool kKnown = true;                        \
+    static handle* Make() {                                     \
+      handle* out = nullptr;                                    \
+      __VA_ARGS__;                                              \
+      return out;                                               \
+    }                                                           \
+    static void Release(handle* made) { table->release(made); } \
   }
+#define KIND(handle, release, ...) KIND_OF(api, handle, release, __VA_ARGS__)
 
 KIND(OrtEnv, ReleaseEnv, Must(api->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "handles", &out)));
 KIND(OrtStatus, ReleaseStatus, out = api->CreateStatus(ORT_FAIL, "a status"));
@@ -74,6 +79,12 @@ KIND(OrtNode, ReleaseNode, Must(editor->CreateNode("Neg", "", "n", nullptr, 0, n
 KIND(OrtGraph, ReleaseGraph, Must(editor->CreateGraph(&out)));
 KIND(OrtModel, ReleaseModel, Must(editor->CreateModel(nullptr, nullptr, 0, &out)));
 KIND(OrtAllocator, ReleaseAllocator, Must(api->CreateAllocator(live<OrtSession>, live<OrtMemoryInfo>, &out)));
+KIND_OF(packages, OrtModelPackageOptions, ReleaseModelPackageOptions,
+        Must(packages->CreateModelPackageOptionsFromSessionOptions(live<OrtEnv>, live<OrtSessionOptions>, &out)));
+KIND_OF(packages, OrtModelPackageContext, ReleaseModelPackageContext,
+        Must(packages->CreateModelPackageContext(package_folder.c_str(), &out)));
+KIND_OF(packages, OrtModelPackageComponentContext, ReleaseModelPackageComponentContext,
+        Must(packages->SelectComponent(live<OrtModelPackageContext>, "A", live<OrtModelPackageOptions>, &out)));
 
 template <>
 struct Kind<OrtValue> {
@@ -201,6 +212,15 @@ void Call(const char* name, Result (*entry)(Parameters...)) {
   CallWith(name, entry, std::index_sequence_for<Parameters...>());
 }
 
+void WritePackage() {
+  package_folder = std::filesystem::temp_directory_path() / ("handles" + std::to_string(getpid()));
+  std::filesystem::create_directories(package_folder / "A");
+  std::ofstream(package_folder / "A" / "model.onnx", std::ios::binary) << tiny::Add();
+  std::ofstream(package_folder / "manifest.json")
+      << R"({"schema_version": "1.0", "components": {"A": {"variants": {"A": {"ep": "CPUExecutionProvider",)"
+      << R"("executor_info": {"ort": {"model_file": "model.onnx"}}}}}}})";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -211,10 +231,12 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IONBF, 0);
   api = &OpenLibrary(argv[1]);
   editor = api->GetModelEditorApi();
+  packages = api->GetModelPackageApi();
+  WritePackage();
   MakeAll<OrtEnv, OrtStatus, OrtMemoryInfo, OrtSessionOptions, OrtRunOptions, OrtThreadingOptions, OrtKeyValuePairs,
           OrtPrepackedWeightsContainer, OrtArenaCfg, OrtExternalInitializerInfo, OrtOpAttr, OrtValue, OrtSession,
           OrtTensorTypeAndShapeInfo, OrtTypeInfo, OrtModelMetadata, OrtIoBinding, OrtAllocator, OrtValueInfo, OrtNode,
-          OrtGraph, OrtModel>();
+          OrtGraph, OrtModel, OrtModelPackageOptions, OrtModelPackageContext, OrtModelPackageComponentContext>();
 #define ENTRY(name) Call(#name, api->name);
 #define LATER(name, advice) ENTRY(name)
 #define ABSENT(name, provider) ENTRY(name)
@@ -222,4 +244,8 @@ int main(int argc, char** argv) {
 #undef ENTRY
 #define ENTRY(name) Call(#name, editor->name);
 #include "bindings/c/model_editor_api.inc"
+#undef ENTRY
+#define ENTRY(name) Call("OrtModelPackageApi::" #name, packages->name);
+#include "bindings/c/model_package_api.inc"
+  std::filesystem::remove_all(package_folder);
 }

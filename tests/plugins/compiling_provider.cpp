@@ -300,6 +300,18 @@ OrtStatus* Info::Run(OrtKernelContext* context) const {
   return nullptr;
 }
 
+/// What a model was compiled for decides how it suits; what is unknown may do.
+OrtStatus* Judge(OrtEpFactory*, const OrtHardwareDevice* const*, size_t devices, const char* info,
+                 OrtCompiledModelCompatibility* answer) noexcept {
+  const std::string text = devices == 1 ? info : "no device of its own";
+  if (text == "failing") return api->CreateStatus(ORT_EP_FAIL, "the library fails");
+  *answer = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+  if (text == "this one") *answer = OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL;
+  if (text == "an older one") *answer = OrtCompiledModelCompatibility_EP_SUPPORTED_PREFER_RECOMPILATION;
+  if (text == "another one") *answer = OrtCompiledModelCompatibility_EP_UNSUPPORTED;
+  return nullptr;
+}
+
 struct Factory : OrtEpFactory {
   Factory() : OrtEpFactory{} {
     ort_version_supported = 31;
@@ -318,6 +330,7 @@ struct Factory : OrtEpFactory {
       *count = 1;
       return api->GetEpApi()->CreateEpDevice(self, devices[0], nullptr, nullptr, &found[0]);
     };
+    ValidateCompiledModelCompatibilityInfo = Judge;
     CreateEp = [](OrtEpFactory*, const OrtHardwareDevice* const*, const OrtKeyValuePairs* const*, size_t,
                   const OrtSessionOptions* options, const OrtLogger*, OrtEp** ep) noexcept -> OrtStatus* {
       *ep = new Ep(options);

@@ -6,6 +6,5 @@ namespace tessera::c_abi {
 inline constexpr char kControlFlow[] =
     "control flow is run by Tessera's own kernels, and a library is asked about its nested graphs as about any: leave If, "
     "Loop and Scan, or claim them as part of a group";
-inline constexpr char kModelPackages[] = "open the model of the variant that you want with CreateSession";
 
 }  // namespace tessera::c_abi

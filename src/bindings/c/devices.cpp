@@ -87,8 +87,15 @@ std::vector<const OrtEpDevice*> ChosenByDelegate(const OrtSessionOptions& option
 void AppendDevices(OrtSessionOptions& options, const OrtEnv& env, std::span<const OrtEpDevice* const> devices,
                    const ProviderOptions& given) {
   const OrtEpDevice& first = *devices.front();
-  if (first.factory == nullptr) return AppendProvider(options, first.provider, given);
-  options.core.providers.push_back({first.provider, given, LibrariesOf(env).SourceFor(devices)});
+  const bool of_library = first.factory != nullptr;
+  if (of_library) {
+    options.core.providers.push_back({first.provider, given, LibrariesOf(env).SourceFor(devices)});
+  } else {
+    AppendProvider(options, first.provider, given);
+  }
+  if (!options.first_provider.empty()) return;
+  options.first_provider = first.provider;
+  if (of_library) options.first_devices.assign(devices.begin(), devices.end());
 }
 
 }  // namespace

@@ -98,6 +98,9 @@ void CopyOut(std::string_view text, char* out, size_t* size);
 #define ENTRY(name) std::remove_pointer_t<decltype(OrtCompileApi::name)> name;
 #include "bindings/c/compile_api.inc"
 #undef ENTRY
+#define ENTRY(name) std::remove_pointer_t<decltype(OrtModelPackageApi::name)> name;
+#include "bindings/c/model_package_api.inc"
+#undef ENTRY
 #undef LATER
 #undef ABSENT
 #pragma GCC diagnostic pop

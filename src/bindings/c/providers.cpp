@@ -65,6 +65,7 @@ void AppendProvider(OrtSessionOptions& options, std::string_view name, const Pro
     options.config.insert_or_assign(fmt::format("ep.{}.{}", AsciiLower(full), key), value);
   }
   if (full == kBuiltIn[0].full) return;  // it is always there, last
+  if (options.first_provider.empty()) options.first_provider = full;
   auto& providers = options.core.providers;
   if (std::ranges::any_of(providers, [&](const ProviderRequest& request) { return request.name == full; })) return;
   providers.push_back({std::string(full), given});

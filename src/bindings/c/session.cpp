@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/mapped_file.h"
 #include "bindings/c/allocator.h"
 #include "bindings/c/assigned_nodes.h"
 #include "bindings/c/async_runs.h"
@@ -48,6 +49,25 @@ void Make(const OrtEnv* env, const OrtSessionOptions* options, const std::filesy
   auto session = std::make_unique<OrtSession>();
   Load(*session, env, options, model, load);
   *out = session.release();
+}
+
+void RefuseFolder(const std::filesystem::path& path) {
+  std::error_code error;
+  Require(!is_directory(path, error), "'{}' is a folder; a package of models is opened by CreateModelPackageContext",
+          path.string());
+}
+
+/// Of a file whose external data lies in another folder than its own.
+Session SessionWithWeights(const std::filesystem::path& model, const std::filesystem::path& weights,
+                           const SessionOptions& core, const Environment& environment) {
+  const MappedFile file = MapFile(model);
+  const auto maps = core.config.find("session.map_files");
+  const bool copies = maps != core.config.end() && maps->second == "0";
+  try {
+    return Session(file.bytes, core, environment, copies ? nullptr : file.owner, weights);
+  } catch (const Error& error) {
+    throw error.At(model.string());
+  }
 }
 
 /// Where what reads the input wants it: the host where several memories do.
@@ -107,9 +127,11 @@ void Load(OrtSession& session, const OrtEnv* env, const OrtSessionOptions* optio
 OrtStatusPtr CreateSession(const OrtEnv* env, const char* model_path, const OrtSessionOptions* options,
                            OrtSession** out) noexcept {
   return Guarded([&] {
-    const char* path = &Given(model_path, "the path");
+    const std::filesystem::path path = &Given(model_path, "the path");
+    RefuseFolder(path);
     Make(env, options, path, out, [&](const SessionOptions& core, const Environment& environment) {
-      return Session(std::filesystem::path(path), core, environment);
+      const std::filesystem::path weights = ExternalFolder(options);
+      return weights.empty() ? Session(path, core, environment) : SessionWithWeights(path, weights, core, environment);
     });
   });
 }

@@ -52,6 +52,9 @@ struct OrtSessionOptions {
   /// Keeps the bytes of a model in memory as long as the session, which then does not copy them. The C ABI has no way to
   /// say so.
   std::shared_ptr<const void> model_owner;
+  /// What variants of model packages are chosen for: the provider that was appended first, with the devices of a library's.
+  std::string first_provider;
+  std::vector<const OrtEpDevice*> first_devices;
 };
 
 namespace tessera::c_abi {
