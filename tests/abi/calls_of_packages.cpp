@@ -76,6 +76,9 @@ void Roots() {
   const fs::path of_link = Package({{"real.json", WithVariants("{}")}});
   fs::create_symlink("real.json", of_link / "manifest.json");
   packages->ReleaseModelPackageContext(Open("manifest that is a link", of_link));
+  const fs::path of_other = Package({});
+  fs::create_symlink(root / "manifest.json", of_other / "manifest.json");
+  packages->ReleaseModelPackageContext(Open("manifest behind a link", of_other));
   const fs::path of_circle = Package({});
   fs::create_symlink("manifest.json", of_circle / "manifest.json");
   Open("manifest that is a link to itself", of_circle);

@@ -88,10 +88,10 @@ class PackageReader {
   PackageComponent ReadComponent(const std::string& name, const Json& json) {
     if (json.is_object()) return ReadBody(name, json, places_.root);
     if (!json.is_string()) Fail(ErrorCode::kFail, "component '{}' is neither a path nor an object", name);
-    fs::path file = places_.Resolve(places_.root, *json.get_ptr<const std::string*>(), true);
+    const fs::path place = places_.Resolve(places_.root, *json.get_ptr<const std::string*>(), true);
     std::error_code error;
-    if (is_directory(file, error)) file /= "component.json";
-    return ReadBody(name, files_.Read(file), file.parent_path());
+    if (!is_directory(place, error)) return ReadBody(name, files_.Read(place), place.parent_path());
+    return ReadBody(name, files_.Read(places_.Resolve(place, "component.json", true)), place);
   }
 
  private:
@@ -212,7 +212,7 @@ Package ReadManifest(const fs::path& root) {
   Package package;
   package.places = PlacesOf(root);
   PackageFiles files;
-  const Json manifest = files.Read(package.places.root / "manifest.json");
+  const Json manifest = files.Read(package.places.Resolve(package.places.root, "manifest.json", true));
   RequireObject(manifest, "the manifest");
   const SchemaVersion version = VersionOf(manifest);
   package.schema_version = version.major;
