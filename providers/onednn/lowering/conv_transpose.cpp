@@ -67,9 +67,9 @@ void PlaceBlocks(ProgramBuilder& builder, MemoryIndex blocks, MemoryIndex image,
     from[2 * i + 1] = pixel;
     to[2 * i + 2] = in_image;
     to[2 * i + 1] = in_image * kernel[i];
-    in_block *= kernel[i];
-    pixel *= x[i + 2];
-    in_image *= kernel[i] * x[i + 2];
+    in_block = CheckedMul(in_block, kernel[i]);
+    pixel = CheckedMul(pixel, x[i + 2]);
+    in_image = CheckedMul(in_image, CheckedMul(kernel[i], x[i + 2]));
   }
   from[0] = pixel;
   to[0] = in_image;

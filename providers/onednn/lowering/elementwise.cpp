@@ -199,7 +199,7 @@ bool LowerChannelwise(ProgramBuilder& builder, const Node& node, const RegionVal
   const bool last = layout == Nhwc(image.dims, type);
   if (!last && layout != ChannelNchw8c(image.dims, type)) return false;
   if (numbers.dims[0] != image.dims[0] || numbers.dims[1] != image.dims[1]) return false;
-  if (Elements(numbers.dims) != image.dims[0] * image.dims[1]) return false;
+  if (Elements(numbers.dims) != Elements({image.dims[0], image.dims[1]})) return false;
   const Desc wanted = last ? Nhwc(numbers.dims, type) : ChannelNchw8c(numbers.dims, type);
   return AddBinary(builder, node, image.dims, image.memory, numbers.memory, wanted, true);
 }

@@ -80,7 +80,7 @@ void LowerGroups(ProgramBuilder& builder, const Node& node) {
     return builder.InPlainLayout(value);
   };
   const MemoryIndex scale = parameter(1), shift = parameter(2);
-  const MemoryIndex even = AddRows(builder, builder.InPlainLayout(x), x.dims[0] * groups,
+  const MemoryIndex even = AddRows(builder, builder.InPlainLayout(x), Elements({x.dims[0], groups}),
                                    groups == 0 ? 0 : channels / groups * pixels, attributes.epsilon, -1, -1);
   const std::vector<float> zeros(static_cast<size_t>(channels), 0.0f), ones(static_cast<size_t>(channels), 1.0f);
   const Desc layout = Plain({x.dims[0], channels, pixels});

@@ -226,8 +226,7 @@ void LowerMatMul(ProgramBuilder& builder, const Node& node) {
   p.b_dims = b.dims;
   if (b.dims.size() == 2) {
     // One matrix for every stack: a single tall matmul.
-    int64_t rows = 1;
-    for (size_t i = 0; i + 1 < a.dims.size(); ++i) rows *= a.dims[i];
+    const int64_t rows = Elements(Dims(a.dims.begin(), a.dims.end() - 1));
     p.a_dims = {rows, k};
     p.out = {rows, n};
     p.b_desc = weights ? AnyLayout(b.dims) : Plain(b.dims);

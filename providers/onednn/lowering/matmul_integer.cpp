@@ -89,7 +89,7 @@ QuantizedGemmShape MatMulShapeOf(const Dims& a, const Dims& b) {
   shape.out = shape.result;
   for (size_t i = 0; b.size() > 2 && i + 2 < a.size(); ++i) {
     Require(a[i] == b[i], "stacks of {} and {} matrices do not match", a[i], b[i]);
-    shape.matmul.matrices *= a[i];
+    shape.matmul.matrices = CheckedMul(shape.matmul.matrices, a[i]);
   }
   if (b.size() == 2) {  // one matrix for every stack: a single tall matmul
     shape.a = {Elements(Dims(a.begin(), a.end() - 1)), k};

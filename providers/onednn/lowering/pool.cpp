@@ -85,11 +85,11 @@ std::optional<Planes> PlanesOf(const Desc& layout, const WindowShape& window) {
                 .dilations = {1, 1, 1},
                 .begin = {0, 0, 0}};
   if (layout == Plain(dims, type)) {
-    planes.outer *= dims[1];
+    planes.outer = CheckedMul(planes.outer, dims[1]);
   } else if (layout == Nhwc(dims, type)) {
     planes.inner = dims[1];
   } else if (layout == ChannelNchw8c(dims, type) && dims[1] % block == 0) {
-    planes.outer *= dims[1] / block;
+    planes.outer = CheckedMul(planes.outer, dims[1] / block);
     planes.inner = block;
   } else {
     return std::nullopt;

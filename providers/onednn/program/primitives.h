@@ -2,6 +2,7 @@
 
 // One face for the primitive descriptors of oneDNN 2.6 (an operation descriptor inside) and 3.x (arguments in a row).
 
+#include <algorithm>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked.h"
 #include "ops/nn/window.h"
 #include "tessera/element_type.h"
 
@@ -31,9 +33,11 @@ inline Window WindowOf(const tessera::Window& fitted) {
   return window;
 }
 
+/// Throws Error where they are more than there are numbers for: a model may declare any size.
 inline int64_t Elements(const Dims& dims) {
+  if (std::ranges::find(dims, 0) != dims.end()) return 0;
   int64_t count = 1;
-  for (int64_t dim : dims) count *= dim;
+  for (const int64_t dim : dims) count = CheckedMul(count, dim);
   return count;
 }
 
