@@ -76,5 +76,7 @@ void DeviceCalls();
 void PartCalls();
 void OperatorCalls();
 void ModelCalls();
+void EditCalls();
 void CompileCalls();
+void ManifestCalls();  // which PackageCalls makes, in its folder
 void PackageCalls();

@@ -417,6 +417,7 @@ int main(int argc, char** argv) {
   PartCalls();
   OperatorCalls();
   ModelCalls();
+  EditCalls();
   CompileCalls();
   PackageCalls();
   api->ReleaseEnv(env);
