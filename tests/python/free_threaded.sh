@@ -21,8 +21,8 @@ export PYTHONDONTWRITEBYTECODE=1
 if [ ! -e "$ENVIRONMENT/.complete" ]; then
   rm -rf "$ENVIRONMENT/venv"
   "$PYTHON" -m venv "$ENVIRONMENT/venv"
-  # Never from source: not every release of numpy has files for every Python, and the newest that has is taken.
-  "$ENVIRONMENT/venv/bin/pip" install -q --disable-pip-version-check --only-binary=:all: numpy nanobind==3.1.0 pytest==9.2.0 onnx==1.23.2
+  # Never from source: not every release of numpy and onnx has files for every Python, and the newest that has is taken.
+  "$ENVIRONMENT/venv/bin/pip" install -q --disable-pip-version-check --only-binary=:all: numpy nanobind==3.1.0 pytest==9.2.0 onnx
   touch "$ENVIRONMENT/.complete"
 fi
 cmake --preset release -B "$ENVIRONMENT/build" -DTESSERA_DEPS="$DEPS" -DTESSERA_PYTHON="$ENVIRONMENT/venv/bin/python" \
