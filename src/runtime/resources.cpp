@@ -1,12 +1,33 @@
 #include "runtime/resources.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/cancellable_memory.h"
 #include "base/check.h"
+#include "base/overlap.h"
 #include "base/string_memory.h"
 
 namespace tessera {
+
+namespace {
+
+void CopyOnHost(const Tensor& from, Tensor& to, Allocator& allocator) {
+  const size_t bytes = from.byte_size();
+  if (bytes == 0) return;
+  void* target = to.mutable_raw();
+  const bool overlap = Overlap(from.unaligned_raw(), target, bytes);
+  if (from.type() == ElementType::kString) {
+    Require(!overlap, "two tensors of the same strings cannot be copied onto each other");
+    CopyStrings(from.values<std::string>(), to, 0, allocator);
+  } else if (overlap) {
+    std::memmove(target, from.unaligned_raw(), bytes);
+  } else {
+    CopyBytesCancellably(target, from.unaligned_raw(), bytes);
+  }
+}
+
+}  // namespace
 
 int16_t SessionResources::FindMemory(const MemoryInfo& info) const noexcept {
   for (size_t i = 0; i < memories.size(); ++i) {
@@ -17,14 +38,7 @@ int16_t SessionResources::FindMemory(const MemoryInfo& info) const noexcept {
 
 void SessionResources::Copy(const Tensor& from, Tensor& to, Stream* stream) const {
   if (from.unaligned_raw() == to.unaligned_raw() && from.memory() == to.memory()) return;
-  if (from.memory().host_accessible && to.memory().host_accessible) {
-    if (from.type() == ElementType::kString) {
-      CopyStrings(from.values<std::string>(), to, 0, *memories[kHost].allocator);
-    } else if (from.byte_size() > 0) {
-      CopyBytesCancellably(to.mutable_raw(), from.unaligned_raw(), from.byte_size());
-    }
-    return;
-  }
+  if (from.memory().host_accessible && to.memory().host_accessible) return CopyOnHost(from, to, *memories[kHost].allocator);
   Require(from.type() != ElementType::kString, "strings cannot leave host memory");
   for (const ProviderEntry& entry : providers) {
     if (entry.transfer == nullptr || !entry.transfer->CanCopy(from.memory(), to.memory())) continue;

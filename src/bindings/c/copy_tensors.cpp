@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/overlap.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/env.h"
 #include "bindings/c/value.h"
@@ -13,10 +14,12 @@ namespace tessera::c_abi {
 namespace {
 
 void CopyOnHost(const Tensor& from, Tensor& to) {
+  if (from.byte_size() == 0 || from.raw() == to.raw()) return;
   if (from.is(ElementType::kString)) {
+    Require(!Overlap(from.raw(), to.raw(), from.byte_size()), "two tensors of the same strings are copied onto each other");
     std::ranges::copy(from.values<std::string>(), to.mutable_data<std::string>());
-  } else if (from.byte_size() > 0) {
-    std::memcpy(to.mutable_raw(), from.raw(), from.byte_size());
+  } else {
+    std::memmove(to.mutable_raw(), from.raw(), from.byte_size());
   }
 }
 

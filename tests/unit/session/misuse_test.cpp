@@ -224,5 +224,18 @@ TEST(Misuse, CopiesThatDoNotFit) {
   EXPECT_NE(ErrorOf([&] { undefined.Clone(); }), "no error");
 }
 
+TEST(Misuse, CopiesBetweenTensorsThatShareMemory) {
+  const Session session = AddModel().Session();
+  std::vector<float> memory = {1, 2, 3, 4};
+  const Tensor from = Tensor::View(Shape{3}, std::span(memory).first(3));
+  Tensor to = Tensor::View(Shape{3}, std::span(memory).last(3));
+  session.Copy(from, to);
+  EXPECT_EQ(memory, (std::vector<float>{1, 1, 2, 3}));
+  std::vector<std::string> texts = {"a", "b", "c"};
+  const Tensor words = Tensor::View(Shape{2}, std::span(texts).first(2));
+  Tensor others = Tensor::View(Shape{2}, std::span(texts).last(2));
+  EXPECT_THAT(ErrorOf([&] { session.Copy(words, others); }), HasSubstr("the same strings"));
+}
+
 }  // namespace
 }  // namespace tessera
