@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-import requests
 from conftest import HERE
 
 ray = pytest.importorskip("ray", reason="engines.sh installs it")
+pa = pytest.importorskip("pyarrow", reason="engines.sh installs it")
+pq = pytest.importorskip("pyarrow.parquet", reason="engines.sh installs it")
+requests = pytest.importorskip("requests", reason="engines.sh installs it")
 EXAMPLES = HERE.parent.parent / "docs" / "examples"
 sys.path.insert(0, str(EXAMPLES))
 # Workers import the examples, too.
