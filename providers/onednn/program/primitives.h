@@ -81,10 +81,10 @@ inline bool IsEmpty(const Desc& desc) { return Elements(DimsOf(desc)) == 0; }
 /// Float32 for what is rounded.
 inline DataType Unrounded(DataType type) { return type == DataType::bf16 || type == DataType::f16 ? DataType::f32 : type; }
 
-/// Row-major strides: the layout of tensors outside a region.
+/// Row-major strides: the layout of tensors outside a region. Throws Error as Elements does.
 inline Desc Plain(const Dims& dims, DataType type = DataType::f32) {
   Dims strides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<dnnl::memory::dim>(dims[i], 1);
+  for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = CheckedMul(strides[i], std::max<dnnl::memory::dim>(dims[i], 1));
   return Desc(dims, type, strides);
 }
 
