@@ -54,8 +54,8 @@ Ep::Ep(std::shared_ptr<Library> library, OrtEpFactory& factory, OrtEp& ep, std::
     Require(name != nullptr && *name != '\0', "the library's provider says no name");
     name_ = name;
     const uint32_t uses = UsesOf(ep);
-    ignores_read_ = shown.read_context != nullptr && (uses & kReadsContextData) == 0;
-    ignores_write_ = shown.write_context != nullptr && (uses & kWritesContextData) == 0;
+    ignores_read_ = shown.context_functions.read != nullptr && (uses & kReadsContextData) == 0;
+    ignores_write_ = shown.context_functions.write != nullptr && (uses & kWritesContextData) == 0;
     WarnOfWeights(ep, config_, logger_->logger);
   } catch (...) {
     factory_.ReleaseEp(&factory_, &ep_);

@@ -25,10 +25,7 @@ void ShowContextData(const SessionOptions& session, OrtSessionOptions& shown) {
   if (session.made_of == nullptr) return;
   const auto& given = *static_cast<const OrtSessionOptions*>(session.made_of);
   shown.source_model = given.source_model;
-  shown.read_context = given.read_context;
-  shown.read_context_state = given.read_context_state;
-  shown.write_context = given.write_context;
-  shown.write_context_state = given.write_context_state;
+  shown.context_functions = given.context_functions;
 }
 
 /// The session's options as the library reads them: its own under the provider's name, and those that stand for options of

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tiny_model.h"
@@ -66,6 +67,37 @@ inline OrtValue* Floats(float* data, std::initializer_list<int64_t> shape) {
                                            ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &value));
   api->ReleaseMemoryInfo(info);
   return value;
+}
+
+/// A tensor's type: the element after `label`, then each dimension and its name.
+inline void PrintTensorType(const char* label, const OrtTensorTypeAndShapeInfo* tensor) {
+  ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  Must(api->GetTensorElementType(tensor, &element));
+  size_t rank = 0;
+  Must(api->GetDimensionsCount(tensor, &rank));
+  std::vector<int64_t> dims(rank);
+  std::vector<const char*> names(rank);
+  Must(api->GetDimensions(tensor, dims.data(), rank));
+  Must(api->GetSymbolicDimensions(tensor, names.data(), rank));
+  std::printf(" %s %d", label, static_cast<int>(element));
+  for (size_t i = 0; i < rank; ++i) std::printf(" %lld '%s'", static_cast<long long>(dims[i]), names[i]);
+}
+
+/// Runs a session of tiny::AddWeight, and prints the last number that it computes where that goes well.
+inline OrtStatus* RunSum(const char* call, OrtSession* session) {
+  float x[] = {10, 20, 30};
+  OrtValue *input = Floats(x, {1, 3}), *output = nullptr;
+  const OrtValue* given = input;
+  const char *in = "X", *out = "Y";
+  OrtStatus* status = api->Run(session, nullptr, &in, &given, 1, &out, 1, &output);
+  if (output != nullptr) {
+    void* data = nullptr;
+    Must(api->GetTensorMutableData(output, &data));
+    std::printf("%s computes: %g\n", call, static_cast<double>(static_cast<float*>(data)[2]));
+    api->ReleaseValue(output);
+  }
+  api->ReleaseValue(input);
+  return status;
 }
 
 /// Parts of the program, by what they are about.

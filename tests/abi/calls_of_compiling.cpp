@@ -43,18 +43,7 @@ void Try(const char* call, const Set& set) {
 void RunOf(const char* call, const void* model, size_t bytes, OrtSessionOptions* options = nullptr) {
   OrtSession* session = nullptr;
   if (OrtStatus* status = api->CreateSessionFromArray(env, model, bytes, options, &session)) return Print(call, status);
-  float x[] = {10, 20, 30};
-  OrtValue *input = Floats(x, {1, 3}), *output = nullptr;
-  const OrtValue* given = input;
-  const char *in = "X", *out = "Y";
-  Print(call, api->Run(session, nullptr, &in, &given, 1, &out, 1, &output));
-  if (output != nullptr) {
-    void* data = nullptr;
-    Must(api->GetTensorMutableData(output, &data));
-    std::printf("%s computes: %g\n", call, static_cast<double>(static_cast<float*>(data)[2]));
-    api->ReleaseValue(output);
-  }
-  api->ReleaseValue(input);
+  Print(call, RunSum(call, session));
   api->ReleaseSession(session);
 }
 

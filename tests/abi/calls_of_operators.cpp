@@ -310,16 +310,8 @@ struct Loaded {
     Must(api->SessionGetOutputTypeInfo(session, 0, &type));
     const OrtTensorTypeAndShapeInfo* tensor = nullptr;
     Must(api->CastTypeInfoToTensorInfo(type, &tensor));
-    ONNXTensorElementDataType element = kAny;
-    Must(api->GetTensorElementType(tensor, &element));
-    size_t rank = 0;
-    Must(api->GetDimensionsCount(tensor, &rank));
-    std::vector<int64_t> dims(rank);
-    std::vector<const char*> names(rank);
-    Must(api->GetDimensions(tensor, dims.data(), rank));
-    Must(api->GetSymbolicDimensions(tensor, names.data(), rank));
-    std::printf("%s: type %d", call, static_cast<int>(element));
-    for (size_t i = 0; i < rank; ++i) std::printf(" %lld '%s'", static_cast<long long>(dims[i]), names[i]);
+    std::printf("%s:", call);
+    PrintTensorType("type", tensor);
     std::printf("\n");
     api->ReleaseTypeInfo(type);
   }

@@ -124,18 +124,7 @@ inline void PrintType(const char* call, const OrtTypeInfo* type) {
   std::printf("%s: kind %d", call, static_cast<int>(kind));
   const OrtTensorTypeAndShapeInfo* tensor = nullptr;
   Must(api->CastTypeInfoToTensorInfo(type, &tensor));
-  if (tensor != nullptr) {
-    ONNXTensorElementDataType element = kNoType;
-    Must(api->GetTensorElementType(tensor, &element));
-    size_t rank = 0;
-    Must(api->GetDimensionsCount(tensor, &rank));
-    std::vector<int64_t> dims(rank);
-    std::vector<const char*> names(rank);
-    Must(api->GetDimensions(tensor, dims.data(), rank));
-    Must(api->GetSymbolicDimensions(tensor, names.data(), rank));
-    std::printf(" element %d", static_cast<int>(element));
-    for (size_t i = 0; i < rank; ++i) std::printf(" %lld '%s'", static_cast<long long>(dims[i]), names[i]);
-  }
+  if (tensor != nullptr) PrintTensorType("element", tensor);
   std::printf("\n");
 }
 

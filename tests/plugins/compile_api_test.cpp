@@ -2,17 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <onnxruntime_c_api.h>
 
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <string>
 
+#include "client.h"
 #include "temporary_folder.h"
 #include "unary_model.h"
-
-extern "C" const OrtApiBase* TesseraGetOrtApiBase() noexcept;
 
 namespace tessera {
 namespace {
@@ -40,43 +38,15 @@ struct Store {
   }
 };
 
-class CompileApi : public ::testing::Test {
+class CompileApi : public testing::ClientTest {
  protected:
-  CompileApi() {
-    Ok(api_.CreateEnv(ORT_LOGGING_LEVEL_FATAL, "test", &env_));
-    Ok(api_.RegisterExecutionProviderLibrary(env_, "compiling", COMPILING_PROVIDER));
-  }
-  ~CompileApi() override {
-    Ok(api_.UnregisterExecutionProviderLibrary(env_, "compiling"));
-    api_.ReleaseEnv(env_);
-  }
-
-  void Ok(OrtStatus* status) const {
-    if (status == nullptr) return;
-    ADD_FAILURE() << api_.GetErrorMessage(status);
-    api_.ReleaseStatus(status);
-  }
-  std::string ErrorOf(OrtStatus* status) const {
-    if (status == nullptr) return "none";
-    std::string text = api_.GetErrorMessage(status);
-    api_.ReleaseStatus(status);
-    return text;
-  }
+  CompileApi() : ClientTest("compiling", COMPILING_PROVIDER) {}
 
   /// With the provider, which may be given an option of its own.
   OrtSessionOptions* NewOptions(const char* key = nullptr) const {
     OrtSessionOptions* options = nullptr;
     Ok(api_.CreateSessionOptions(&options));
-    const OrtEpDevice* const* devices = nullptr;
-    size_t count = 0;
-    Ok(api_.GetEpDevices(env_, &devices, &count));
-    const char* value = "1";
-    for (size_t i = 0; i < count; ++i) {
-      if (std::string(api_.EpDevice_EpName(devices[i])) != kProvider) continue;
-      Ok(api_.SessionOptionsAppendExecutionProvider_V2(options, env_, &devices[i], 1, &key, &value,
-                                                       key == nullptr ? 0 : 1));
-      break;
-    }
+    Append(options, kProvider, key);
     return options;
   }
   OrtModelCompilationOptions* NewCompilation(const UnaryModel& model, const char* key = nullptr) const {
@@ -119,9 +89,7 @@ class CompileApi : public ::testing::Test {
     return model;
   }
 
-  const OrtApi& api_ = *TesseraGetOrtApiBase()->GetApi(31);
   const OrtCompileApi& compiling_ = *api_.GetCompileApi();
-  OrtEnv* env_ = nullptr;
   TemporaryFolder folder_;
   // -|-x| and |x|; compilations read the bytes where they are.
   const UnaryModel mixed_ = {{{"Neg", "x", "a"}, {"Abs", "a", "b"}, {"Neg", "b", "y"}}, {"y"}};

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <onnxruntime_c_api.h>
 #include <sys/stat.h>
 
 #include <cstring>
@@ -12,10 +11,9 @@
 #include <string>
 #include <utility>
 
+#include "client.h"
 #include "temporary_folder.h"
 #include "unary_model.h"
-
-extern "C" const OrtApiBase* TesseraGetOrtApiBase() noexcept;
 
 namespace tessera {
 namespace {
@@ -26,34 +24,10 @@ using testing::UnaryModel;
 
 constexpr const char* kProvider = "CompilingExecutionProvider";
 
-class ModelPackages : public ::testing::Test {
+class ModelPackages : public testing::ClientTest {
  protected:
-  ModelPackages() {
-    Ok(api_.CreateEnv(ORT_LOGGING_LEVEL_FATAL, "test", &env_));
-    Ok(api_.RegisterExecutionProviderLibrary(env_, "judging", COMPILING_PROVIDER));
-  }
-  ~ModelPackages() override {
-    if (registered_) Ok(api_.UnregisterExecutionProviderLibrary(env_, "judging"));
-    api_.ReleaseEnv(env_);
-  }
+  ModelPackages() : ClientTest("judging", COMPILING_PROVIDER) {}
 
-  void Ok(OrtStatus* status) const { EXPECT_EQ(ErrorOf(status), "none"); }
-  std::string ErrorOf(OrtStatus* status) const {
-    if (status == nullptr) return "none";
-    std::string text = api_.GetErrorMessage(status);
-    api_.ReleaseStatus(status);
-    return text;
-  }
-
-  void Append(OrtSessionOptions* options, const char* provider) const {
-    const OrtEpDevice* const* devices = nullptr;
-    size_t count = 0;
-    Ok(api_.GetEpDevices(env_, &devices, &count));
-    for (size_t i = 0; i < count; ++i) {
-      if (std::strcmp(api_.EpDevice_EpName(devices[i]), provider) != 0) continue;
-      return Ok(api_.SessionOptionsAppendExecutionProvider_V2(options, env_, &devices[i], 1, nullptr, nullptr, 0));
-    }
-  }
   OrtModelPackageOptions* NewOptions(std::initializer_list<const char*> providers) const {
     OrtSessionOptions* session = nullptr;
     OrtModelPackageOptions* options = nullptr;
@@ -102,10 +76,7 @@ class ModelPackages : public ::testing::Test {
     return name;
   }
 
-  const OrtApi& api_ = *TesseraGetOrtApiBase()->GetApi(31);
   const OrtModelPackageApi& packages_ = *api_.GetModelPackageApi();
-  OrtEnv* env_ = nullptr;
-  bool registered_ = true;
   TemporaryFolder folder_;
   const std::filesystem::path info_ = folder_.Write("ort.json", R"({"model_file": "model.onnx"})");
   const UnaryModel model_ = {{{"Neg", "x", "y"}}, {"y"}};
@@ -161,8 +132,7 @@ TEST_F(ModelPackages, SessionsHaveTheProvider) {
 TEST_F(ModelPackages, ALibraryThatIsGoneIsAnError) {
   OrtModelPackageContext* package = Open({{"any", ""}});
   OrtModelPackageOptions* options = NewOptions({kProvider});
-  Ok(api_.UnregisterExecutionProviderLibrary(env_, "judging"));
-  registered_ = false;
+  Unregister();
   OrtModelPackageComponentContext* chosen = nullptr;
   EXPECT_THAT(ErrorOf(packages_.SelectComponent(package, "m", options, &chosen)), HasSubstr("unregistered"));
   packages_.ReleaseModelPackageOptions(options);

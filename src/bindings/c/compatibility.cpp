@@ -1,5 +1,7 @@
 // What a model that a provider compiled says about where it can run.
 
+#include "bindings/c/compatibility.h"
+
 #include <string>
 
 #include "base/mapped_file.h"
@@ -30,6 +32,16 @@ std::string_view ProviderNamed(const char* name) {
 }
 
 }  // namespace
+
+OrtStatus* AskCompatibility(OrtEpFactory* factory, std::span<const OrtHardwareDevice* const> hardware, const char* info,
+                            OrtCompiledModelCompatibility& answer) {
+  constexpr uint32_t kFirstVersion = 23;
+  answer = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+  if (factory == nullptr || factory->ort_version_supported < kFirstVersion ||
+      factory->ValidateCompiledModelCompatibilityInfo == nullptr)
+    return nullptr;
+  return factory->ValidateCompiledModelCompatibilityInfo(factory, hardware.data(), hardware.size(), info, &answer);
+}
 
 OrtStatusPtr GetCompatibilityInfoFromModel(const ORTCHAR_T* model_path, const char* ep_type, OrtAllocator* allocator,
                                            char** compatibility_info) noexcept {

@@ -10,9 +10,9 @@
 
 #include "bindings/c/allocator.h"
 #include "bindings/c/context_keys.h"
+#include "bindings/c/editor/made_model.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/env.h"
-#include "bindings/c/model_editor.h"
 #include "bindings/c/session.h"
 #include "bindings/c/session_options.h"
 #include "bindings/c/value.h"
@@ -162,16 +162,12 @@ void CheckInput(const OrtModelCompilationOptions& options) {
 }
 
 /// The load that writes; what it loads is of no use to the client.
-void Load(const OrtEnv& env, const OrtModelCompilationOptions& options, OrtSessionOptions& session) {
+void Load(const OrtEnv& env, const OrtModelCompilationOptions& options, const OrtSessionOptions& session) {
   OrtSession* made = nullptr;
   if (!options.input.empty()) {
     ThrowIfFailed(CreateSession(&env, options.input.c_str(), &session, &made));
   } else if (options.input_model != nullptr) {
-    const BuiltModel built = Build(*options.input_model);
-    for (const auto& [name, bytes] : built.files)
-      session.files.insert_or_assign(name, std::pair(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-    session.model_owner = built.owner;
-    ThrowIfFailed(CreateSessionFromArray(&env, built.bytes->data(), built.bytes->size(), &session, &made));
+    ThrowIfFailed(CreateSessionFromModel(&env, options.input_model, &session, &made));
   } else {
     ThrowIfFailed(CreateSessionFromArray(&env, options.input_bytes.data(), options.input_bytes.size(), &session, &made));
   }
@@ -375,8 +371,9 @@ OrtStatusPtr ModelCompilationOptions_SetEpContextDataWriteFunc(OrtModelCompilati
                                                                OrtWriteNamedBufferFunc write_func, void* state) noexcept {
   return Guarded([&] {
     OrtModelCompilationOptions& options = Options(model_compile_options);
-    options.session.write_context = write_func;
-    options.session.write_context_state = write_func == nullptr ? nullptr : state;
+    ContextFunctions& functions = options.session.context_functions;
+    functions.write = write_func;
+    functions.write_state = write_func == nullptr ? nullptr : state;
   });
 }
 

@@ -6,10 +6,7 @@
 
 struct OrtEpContextConfig {
   tessera::c_abi::Mark<OrtEpContextConfig> mark;
-  OrtReadNamedBufferFunc read = nullptr;
-  void* read_state = nullptr;
-  OrtWriteNamedBufferFunc write = nullptr;
-  void* write_state = nullptr;
+  tessera::c_abi::ContextFunctions functions;
 };
 
 namespace tessera::c_abi {
@@ -67,19 +64,16 @@ OrtStatusPtr SessionOptionsGetWeightlessSourceModelBuffer(const OrtSessionOption
 OrtStatusPtr SessionOptionsSetEpContextDataReadFunc(OrtSessionOptions* options, OrtReadNamedBufferFunc read_func,
                                                     void* state) noexcept {
   return Guarded([&] {
-    OrtSessionOptions& given = Given(options, "the session options");
-    given.read_context = read_func;
-    given.read_context_state = state;
+    ContextFunctions& functions = Given(options, "the session options").context_functions;
+    functions.read = read_func;
+    functions.read_state = state;
   });
 }
 
 OrtStatusPtr SessionOptionsGetEpContextConfig(const OrtSessionOptions* options, OrtEpContextConfig** config) noexcept {
   return Guarded([&] {
     const OrtSessionOptions& given = Given(options, "the session options");
-    Give(config, [&] {
-      return new OrtEpContextConfig{
-          {}, given.read_context, given.read_context_state, given.write_context, given.write_context_state};
-    });
+    Give(config, [&] { return new OrtEpContextConfig{{}, given.context_functions}; });
   });
 }
 
@@ -88,7 +82,7 @@ void ReleaseEpContextConfig(OrtEpContextConfig* input) { Release(input); }
 OrtStatusPtr EpContextConfigGetEpContextDataReadFunc(const OrtEpContextConfig* config, OrtReadNamedBufferFunc* read_func,
                                                      void** state) noexcept {
   return Guarded([&] {
-    const OrtEpContextConfig& given = Given(config, "the configuration");
+    const ContextFunctions& given = Given(config, "the configuration").functions;
     Given(read_func, "the function") = given.read;
     Given(state, "the state") = given.read == nullptr ? nullptr : given.read_state;
   });
@@ -97,7 +91,7 @@ OrtStatusPtr EpContextConfigGetEpContextDataReadFunc(const OrtEpContextConfig* c
 OrtStatusPtr EpContextConfigGetEpContextDataWriteFunc(const OrtEpContextConfig* config, OrtWriteNamedBufferFunc* write_func,
                                                       void** state) noexcept {
   return Guarded([&] {
-    const OrtEpContextConfig& given = Given(config, "the configuration");
+    const ContextFunctions& given = Given(config, "the configuration").functions;
     Given(write_func, "the function") = given.write;
     Given(state, "the state") = given.write == nullptr ? nullptr : given.write_state;
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bindings/c/allocator.h"
+#include "bindings/c/compatibility.h"
 #include "bindings/c/devices.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/memory_info.h"
@@ -210,11 +211,7 @@ OrtStatusPtr GetModelCompatibilityForEpDevices(const OrtEpDevice* const* ep_devi
       hardware.push_back(device.device);
     }
     const char* info = &Given(compatibility_info, "the compatibility info");
-    if (factory == nullptr || factory->ort_version_supported < 23 ||
-        factory->ValidateCompiledModelCompatibilityInfo == nullptr)
-      return;
-    ThrowIfFailed(
-        factory->ValidateCompiledModelCompatibilityInfo(factory, hardware.data(), hardware.size(), info, out_status));
+    ThrowIfFailed(AskCompatibility(factory, hardware, info, *out_status));
   });
 }
 

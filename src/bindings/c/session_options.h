@@ -17,6 +17,18 @@
 #include "onnxruntime/onnxruntime_c_api.h"
 #include "tessera/session.h"
 
+namespace tessera::c_abi {
+
+/// The client's, which read and write what providers of libraries store outside of models.
+struct ContextFunctions {
+  OrtReadNamedBufferFunc read = nullptr;
+  void* read_state = nullptr;
+  OrtWriteNamedBufferFunc write = nullptr;
+  void* write_state = nullptr;
+};
+
+}  // namespace tessera::c_abi
+
 struct OrtSessionOptions {
   tessera::c_abi::Mark<OrtSessionOptions> mark;
   /// Set by it: whether loads with these options end.
@@ -40,13 +52,9 @@ struct OrtSessionOptions {
   /// Operators of the client's, whose domains it keeps, and the libraries of those that the options load.
   std::vector<OrtCustomOpDomain*> custom_op_domains;
   std::vector<std::shared_ptr<const void>> custom_op_libraries;
-  /// For providers of libraries: the model that holds the weights of one without, and who reads and writes what they store
-  /// outside of models.
+  /// For providers of libraries: the model that holds the weights of one without.
   std::span<const std::byte> source_model;
-  OrtReadNamedBufferFunc read_context = nullptr;
-  void* read_context_state = nullptr;
-  OrtWriteNamedBufferFunc write_context = nullptr;
-  void* write_context_state = nullptr;
+  tessera::c_abi::ContextFunctions context_functions;
   /// What the options of a compilation say, in place of the entries "ep.context_*".
   std::optional<tessera::CompiledModelOptions> compiled_model;
   /// Keeps the bytes of a model in memory as long as the session, which then does not copy them. The C ABI has no way to

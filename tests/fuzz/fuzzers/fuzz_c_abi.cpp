@@ -8,20 +8,12 @@
 #include <vector>
 
 #include "../fixed_models.h"
-#include "choices.h"
-#include "onnxruntime/onnxruntime_c_api.h"
-
-extern "C" const OrtApiBase* TesseraGetOrtApiBase() noexcept;
+#include "c_client.h"
 
 namespace tessera::fuzz {
 namespace {
 
 constexpr size_t kMostCalls = 64, kSlots = 4;
-
-const OrtApi& Api() {
-  static const OrtApi& api = *TesseraGetOrtApiBase()->GetApi(ORT_API_VERSION);
-  return api;
-}
 
 const std::vector<std::string>& SerializedModels() {
   static const auto* const models = [] {
@@ -32,21 +24,9 @@ const std::vector<std::string>& SerializedModels() {
   return *models;
 }
 
-/// An error is a good answer; its text can be read.
-bool Good(OrtStatusPtr status) {
-  if (status == nullptr) return true;
-  if (Api().GetErrorMessage(status) == nullptr || Api().GetErrorCode(status) == ORT_OK) std::abort();
-  Api().ReleaseStatus(status);
-  return false;
-}
-
-class Client {
+class Client : ClientParts {
  public:
-  explicit Client(std::span<const uint8_t> program) : choices_(program), memory_(4096) {
-    if (!Good(Api().CreateEnv(ORT_LOGGING_LEVEL_FATAL, "fuzz", &env_))) std::abort();
-    if (!Good(Api().CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &memory_info_))) std::abort();
-    if (!Good(Api().GetAllocatorWithDefaultOptions(&allocator_))) std::abort();
-  }
+  using ClientParts::ClientParts;
   ~Client() {
     for (OrtIoBinding*& binding : bindings_) Api().ReleaseIoBinding(binding);
     for (OrtSession*& session : sessions_) Api().ReleaseSession(session);
@@ -54,8 +34,6 @@ class Client {
     for (OrtSessionOptions*& options : options_) Api().ReleaseSessionOptions(options);
     for (OrtRunOptions*& options : run_options_) Api().ReleaseRunOptions(options);
     for (OrtTypeInfo*& type : types_) Api().ReleaseTypeInfo(type);
-    Api().ReleaseMemoryInfo(memory_info_);
-    Api().ReleaseEnv(env_);
   }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -130,12 +108,6 @@ class Client {
     }
   }
 
-  std::vector<int64_t> AnyShape() {
-    std::vector<int64_t> shape(choices_.Below(4));
-    for (int64_t& dim : shape)
-      dim = choices_.Below(12) == 0 ? choices_.Number<int64_t>() : static_cast<int64_t>(choices_.Below(5));
-    return shape;
-  }
   ONNXTensorElementDataType AnyElement() { return static_cast<ONNXTensorElementDataType>(choices_.Below(30)); }
 
   void MakeValue() {
@@ -143,13 +115,9 @@ class Client {
     const std::vector<int64_t> shape = AnyShape();
     const ONNXTensorElementDataType element = choices_.Below(3) == 0 ? AnyElement() : ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
     if (choices_.Flag()) {
-      int64_t count = 1;
-      for (const int64_t dim : shape) count = dim > 0 && dim < 64 ? count * dim : 64 * 64;
-      if (count < 4096) Good(Api().CreateTensorAsOrtValue(allocator_, shape.data(), shape.size(), element, &value));
+      MakeTensor(shape, element, value);
     } else {
-      const size_t offset = 16 * choices_.Below(8);
-      Good(Api().CreateTensorWithDataAsOrtValue(memory_info_, memory_.data() + offset, memory_.size() - offset,
-                                                shape.data(), shape.size(), element, &value));
+      ViewMemory(shape, element, value);
     }
   }
 
@@ -333,11 +301,6 @@ class Client {
     }
   }
 
-  Choices choices_;
-  std::vector<std::byte> memory_;
-  OrtEnv* env_ = nullptr;
-  OrtMemoryInfo* memory_info_ = nullptr;
-  OrtAllocator* allocator_ = nullptr;
   OrtValue* kept_ = nullptr;  // the buffer of the run that is under way
   OrtSession* sessions_[kSlots] = {};
   OrtSessionOptions* options_[kSlots] = {};

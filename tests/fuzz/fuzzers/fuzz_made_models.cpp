@@ -10,21 +10,14 @@
 #include <vector>
 
 #include "../fixed_models.h"
-#include "choices.h"
-#include "onnxruntime/onnxruntime_c_api.h"
+#include "c_client.h"
 #include "vocabulary.h"
-
-extern "C" const OrtApiBase* TesseraGetOrtApiBase() noexcept;
 
 namespace tessera::fuzz {
 namespace {
 
 constexpr size_t kMostCalls = 96, kMostNames = 6;
 
-const OrtApi& Api() {
-  static const OrtApi& api = *TesseraGetOrtApiBase()->GetApi(ORT_API_VERSION);
-  return api;
-}
 const OrtModelEditorApi& Editor() {
   static const OrtModelEditorApi& api = *Api().GetModelEditorApi();
   return api;
@@ -34,32 +27,12 @@ const OrtCompileApi& Compiling() {
   return api;
 }
 
-/// An error is a good answer; its text can be read.
-bool Good(OrtStatusPtr status) {
-  if (status == nullptr) return true;
-  if (Api().GetErrorMessage(status) == nullptr || Api().GetErrorCode(status) == ORT_OK) std::abort();
-  Api().ReleaseStatus(status);
-  return false;
-}
-
 template <class T>
 using Owned = std::unique_ptr<T, void (*)(T*)>;
 
-class Builder {
+class Builder : ClientParts {
  public:
-  explicit Builder(std::span<const uint8_t> program)
-      : choices_(program), random_(choices_.Number<uint32_t>()), memory_(4096) {
-    if (!Good(Api().CreateEnv(ORT_LOGGING_LEVEL_FATAL, "fuzz", &env_))) std::abort();
-    if (!Good(Api().CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &memory_info_))) std::abort();
-    if (!Good(Api().GetAllocatorWithDefaultOptions(&allocator_))) std::abort();
-  }
-  ~Builder() {
-    session_.reset();
-    Api().ReleaseMemoryInfo(memory_info_);
-    Api().ReleaseEnv(env_);
-  }
-  Builder(const Builder&) = delete;
-  Builder& operator=(const Builder&) = delete;
+  explicit Builder(std::span<const uint8_t> program) : ClientParts(program), random_(choices_.Number<uint32_t>()) {}
 
   void Run() {
     for (size_t i = 0; i < kMostCalls && !choices_.done(); ++i) Call();
@@ -90,12 +63,6 @@ class Builder {
   ONNXTensorElementDataType AnyElement() {
     return choices_.Below(4) == 0 ? static_cast<ONNXTensorElementDataType>(choices_.Below(30))
                                   : ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
-  }
-  std::vector<int64_t> AnyShape() {
-    std::vector<int64_t> shape(choices_.Below(4));
-    for (int64_t& dim : shape)
-      dim = choices_.Below(12) == 0 ? choices_.Number<int64_t>() : static_cast<int64_t>(choices_.Below(5));
-    return shape;
   }
 
   Owned<OrtTypeInfo> AnyType(int depth = 0) {
@@ -148,13 +115,9 @@ class Builder {
     OrtValue* value = nullptr;
     const bool external = choices_.Flag();
     if (external) {
-      const size_t offset = 16 * choices_.Below(8);
-      Good(Api().CreateTensorWithDataAsOrtValue(memory_info_, memory_.data() + offset, memory_.size() - offset,
-                                                shape.data(), shape.size(), AnyElement(), &value));
+      ViewMemory(shape, AnyElement(), value);
     } else {
-      int64_t count = 1;
-      for (const int64_t dim : shape) count = dim >= 0 && dim < 64 ? count * dim : 64 * 64;
-      if (count < 4096) Good(Api().CreateTensorAsOrtValue(allocator_, shape.data(), shape.size(), AnyElement(), &value));
+      MakeTensor(shape, AnyElement(), value);
     }
     if (!Good(Editor().AddInitializerToGraph(graph_.get(), AnyName(), value, external)) && value != nullptr)
       Api().ReleaseValue(value);
@@ -276,12 +239,7 @@ class Builder {
     Good(Api().SessionGetInputCount(session_.get(), &count));
   }
 
-  Choices choices_;
   Random random_;
-  std::vector<std::byte> memory_;  // of weights that stay the client's: it outlives what has them
-  OrtEnv* env_ = nullptr;
-  OrtMemoryInfo* memory_info_ = nullptr;
-  OrtAllocator* allocator_ = nullptr;
   std::string edited_;
   Owned<OrtGraph> graph_{nullptr, Api().ReleaseGraph};
   Owned<OrtModel> model_{nullptr, Api().ReleaseModel};

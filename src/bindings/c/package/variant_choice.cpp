@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "bindings/c/compatibility.h"
 #include "bindings/c/devices.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/session_options.h"
@@ -56,11 +57,8 @@ class AskedProvider {
   OrtCompiledModelCompatibility CompatibilityOf(const std::string& info,
                                                 const std::vector<const OrtHardwareDevice*>& hardware) const {
     OrtCompiledModelCompatibility answer = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
-    if (info.empty() || factory_ == nullptr || factory_->ort_version_supported < 23 ||
-        factory_->ValidateCompiledModelCompatibilityInfo == nullptr)
-      return answer;
-    OrtStatus* failed =
-        factory_->ValidateCompiledModelCompatibilityInfo(factory_, hardware.data(), hardware.size(), info.c_str(), &answer);
+    if (info.empty()) return answer;
+    OrtStatus* failed = AskCompatibility(factory_, hardware, info.c_str(), answer);
     if (failed == nullptr) return answer;
     ReleaseStatus(failed);
     return OrtCompiledModelCompatibility_EP_UNSUPPORTED;
