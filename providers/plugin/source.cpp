@@ -8,6 +8,7 @@
 #include "plugin/call.h"
 #include "plugin/ep.h"
 #include "plugin/plugin_provider.h"
+#include "plugin/session_view.h"
 
 namespace tessera::plugin {
 namespace {
@@ -34,8 +35,7 @@ OrtSessionOptions OptionsFor(const std::vector<const OrtEpDevice*>& devices, con
                              const SessionOptions& session) {
   OrtSessionOptions shown;
   shown.core = session;
-  shown.config = session.provider_config;
-  shown.config.insert(session.config.begin(), session.config.end());
+  shown.config = ConfigEntriesOf(session);
   shown.intra_op_threads = session.intra_op_threads;
   shown.inter_op_threads = session.inter_op_threads;
   shown.per_session_threads = !session.use_global_threads;
@@ -63,8 +63,7 @@ std::unique_ptr<ExecutionProvider> Source::Create(const ProviderOptions& options
   std::shared_ptr<Library> library = library_.lock();
   Require(library != nullptr, "library '{}' was unregistered", library_name_);
   const OrtSessionOptions shown = OptionsFor(devices_, options, session);
-  auto logger = std::make_unique<OrtLogger>(
-      Logger(session.log_id.empty() ? library_name_ : session.log_id, session.log_level.value_or(LogLevel::kWarning)));
+  auto logger = std::make_unique<OrtLogger>(LoggerOf(session, library_name_));
   std::vector<const OrtHardwareDevice*> hardware;
   std::vector<const OrtKeyValuePairs*> metadata;
   for (const OrtEpDevice* device : devices_) {

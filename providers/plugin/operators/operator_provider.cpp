@@ -8,6 +8,7 @@
 #include "bindings/c/logger.h"
 #include "graph/operator_definitions.h"
 #include "plugin/operators/operator_kernel.h"
+#include "plugin/session_view.h"
 #include "tessera/provider/execution_provider.h"
 
 namespace tessera::plugin {
@@ -91,10 +92,8 @@ class OperatorSource final : public ProviderSource {
 
   const ProviderFactory& factory() const noexcept override { return factory_; }
   std::unique_ptr<ExecutionProvider> Create(const ProviderOptions& /*options*/, const SessionOptions& session) override {
-    const LogLevel level = session.log_level.value_or(LogLevel::kWarning);
-    OperatorServices lent{{Logger(session.log_id.empty() ? "tessera" : session.log_id, level)}, session.provider_config};
-    lent.config.insert(session.config.begin(), session.config.end());
-    return std::make_unique<OperatorProvider>(kept_, std::move(lent));
+    return std::make_unique<OperatorProvider>(kept_,
+                                              OperatorServices{LoggerOf(session, "tessera"), ConfigEntriesOf(session)});
   }
 
  private:
