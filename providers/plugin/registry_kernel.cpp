@@ -9,8 +9,8 @@
 #include "bindings/c/entry.h"
 #include "bindings/c/ep/data_type.h"
 #include "bindings/c/type_info.h"
+#include "graph/formal_parameters.h"
 #include "graph/schema.h"
-#include "onnx/defs/schema.h"
 #include "plugin/call.h"
 #include "plugin/claims.h"
 #include "plugin/run.h"
@@ -22,13 +22,6 @@ using c_abi::ThrowIfFailed;
 
 constexpr uint32_t kFirstWithPrepack = 24;
 
-/// The schema's parameter that a node's i-th input or output belongs to: the last one may stand for many.
-const onnx::OpSchema::FormalParameter* ParameterAt(const std::vector<onnx::OpSchema::FormalParameter>& parameters,
-                                                   size_t i) {
-  if (parameters.empty()) return nullptr;
-  return &parameters[std::min(i, parameters.size() - 1)];
-}
-
 /// A definition without an end is of the operator's newest version when the library was written: what later ones mean it
 /// cannot know.
 bool IsForVersion(const OrtKernelDef& def, int version) {
@@ -38,12 +31,12 @@ bool IsForVersion(const OrtKernelDef& def, int version) {
 
 /// Whether values are of the types that the definition has for their parameter, by the name of its type or its own.
 bool TypesFit(const OrtKernelDef& def, const GraphViewer& graph, std::span<const ValueIndex> values,
-              const std::vector<onnx::OpSchema::FormalParameter>& parameters) {
+              const std::vector<FormalParameter>& formals) {
   for (size_t i = 0; i < values.size(); ++i) {
-    const onnx::OpSchema::FormalParameter* parameter = ParameterAt(parameters, i);
-    if (values[i] == kNone || parameter == nullptr) continue;
-    auto allowed = def.types.find(parameter->GetTypeStr());
-    if (allowed == def.types.end()) allowed = def.types.find(parameter->GetName());
+    const FormalParameter* formal = FormalOf(formals, i);
+    if (values[i] == kNone || formal == nullptr) continue;
+    auto allowed = def.types.find(formal->GetTypeStr());
+    if (allowed == def.types.end()) allowed = def.types.find(formal->GetName());
     if (allowed == def.types.end()) continue;
     const TypeInfo& type = graph.value(values[i]).type;
     const ONNXTensorElementDataType element = c_abi::ElementOf(type.element);

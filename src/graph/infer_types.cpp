@@ -13,6 +13,7 @@
 #include "base/value_type.h"
 #include "graph/corrected_inference.h"
 #include "graph/declared_rows.h"
+#include "graph/formal_parameters.h"
 #include "graph/infer_windows.h"
 #include "graph/operator_definitions.h"
 #include "graph/schema.h"
@@ -248,20 +249,12 @@ class NodeInference final : public onnx::InferenceContext {
   std::deque<NestedInference> inferencers_;
 };
 
-using Formals = std::vector<onnx::OpSchema::FormalParameter>;
-
-const onnx::OpSchema::FormalParameter* FormalOf(const Formals& formals, size_t i) {
-  if (formals.empty()) return nullptr;
-  if (i < formals.size()) return &formals[i];
-  return formals.back().GetOption() == onnx::OpSchema::Variadic ? &formals.back() : nullptr;
-}
-
 /// The type, without its shape, that an output shares with an input by the operator's type parameters.
 TypeInfo TypeByParameter(const Graph& graph, const Node& node, const onnx::OpSchema& schema, size_t output) {
-  const auto* formal = FormalOf(schema.outputs(), output);
+  const FormalParameter* formal = FormalOf(schema.outputs(), output);
   if (formal == nullptr || !formal->GetIsHomogeneous()) return {};
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const auto* input = FormalOf(schema.inputs(), i);
+    const FormalParameter* input = FormalOf(schema.inputs(), i);
     if (input == nullptr || node.inputs[i] == kNone || input->GetTypeStr() != formal->GetTypeStr()) continue;
     TypeInfo type = graph.value(node.inputs[i]).type;
     type.shape.reset();
@@ -414,7 +407,7 @@ void GraphInference::SetType(ValueIndex index, const TypeInfo& inferred) {
   if (const size_t now = HeldBytes(value.type); now > before) graph_.Charge(now - before);
 }
 
-bool Allows(const onnx::OpSchema::FormalParameter& formal, const std::string& type) {
+bool Allows(const FormalParameter& formal, const std::string& type) {
   const auto& allowed = formal.GetTypes();
   return allowed.empty() ||
          std::any_of(allowed.begin(), allowed.end(), [&](const std::string* name) { return *name == type; });
@@ -426,9 +419,10 @@ void CheckTypes(const Graph& graph, const Node& node) {
   const onnx::OpSchema* schema = FindSchema(graph, node);
   if (schema == nullptr) return;
   std::map<std::string, std::string> bound;  // type parameter -> type
-  const auto check = [&](const Formals& formals, const std::vector<ValueIndex>& values, std::string_view what) {
+  const auto check = [&](const std::vector<FormalParameter>& formals, const std::vector<ValueIndex>& values,
+                         std::string_view what) {
     for (size_t i = 0; i < values.size(); ++i) {
-      const auto* formal = FormalOf(formals, i);
+      const FormalParameter* formal = FormalOf(formals, i);
       if (formal == nullptr || values[i] == kNone) continue;
       const TypeInfo& type = graph.value(values[i]).type;
       if (!IsComplete(type)) continue;

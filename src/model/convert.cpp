@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/load_limits.h"
+#include "graph/formal_parameters.h"
 #include "graph/microsoft/schemas.h"
 #include "graph/operator_definitions.h"
 #include "graph/private_names.h"
@@ -142,7 +143,7 @@ void CheckInputs(const NodeProto& proto, const Node& node, const onnx::OpSchema&
       Fail(ErrorCode::kInvalidGraph, "input {} ('{}') is required", i, formals[i].GetName());
     }
   }
-  if (formals.empty() || formals.back().GetOption() != onnx::OpSchema::Variadic) return;
+  if (!IsVariadic(formals)) return;
   for (size_t i = formals.size() - 1; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kNone)
       Fail(ErrorCode::kInvalidGraph, "input {} ('{}') cannot be left out", i, formals.back().GetName());

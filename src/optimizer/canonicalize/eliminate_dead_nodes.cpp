@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/load_limits.h"
+#include "graph/formal_parameters.h"
 #include "graph/operator_definitions.h"
-#include "onnx/defs/schema.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -14,11 +14,6 @@ namespace {
 
 bool IsRead(const Graph& graph, ValueIndex index) {
   return index != kNone && (graph.value(index).is_output || !graph.value(index).consumers.empty());
-}
-
-/// Where outputs may be any number, theirs has a meaning: parts of a Split, states of a Loop, results of a branch.
-bool MayBeAnyNumber(const onnx::OpSchema& schema) {
-  return !schema.outputs().empty() && schema.outputs().back().GetOption() == onnx::OpSchema::Variadic;
 }
 
 /// Where the number of outputs says whether it trains, they all stay.
@@ -61,7 +56,8 @@ class DeadNodeElimination final : public Rewrite {
       graph.SetOutput(index, i, kNone);
       ++changes;
     }
-    while (!MayBeAnyNumber(*schema) && node.outputs.back() == kNone) node.outputs.pop_back();
+    // Where outputs may be any number, theirs has a meaning: parts of a Split, states of a Loop, results of a branch.
+    while (!IsVariadic(schema->outputs()) && node.outputs.back() == kNone) node.outputs.pop_back();
     return changes;
   }
 };

@@ -14,6 +14,7 @@
 #include "bindings/c/type_info.h"
 #include "bindings/c/value.h"
 #include "bindings/c/views/op_attr.h"
+#include "graph/formal_parameters.h"
 #include "graph/schema.h"
 #include "model/convert.h"
 #include "model/proto.h"
@@ -97,7 +98,7 @@ EagerModels::EagerModels(std::string domain, std::string op_type, int version, s
          domain_, op_type_, version_);
   }
   const auto takes = [](const auto& parameters, size_t count) {
-    return count <= parameters.size() || (!parameters.empty() && parameters.back().GetOption() == onnx::OpSchema::Variadic);
+    return count <= parameters.size() || IsVariadic(parameters);
   };
   Require(takes(schema_->inputs(), inputs) && takes(schema_->outputs(), outputs),
           "operator {} has {} inputs and {} outputs at most; {} and {} are asked for", op_type_, schema_->inputs().size(),
@@ -108,7 +109,7 @@ std::optional<InputTypes> EagerModels::TypesBy(std::span<const char* const> name
                                                std::span<const ONNXTensorElementDataType> types) const {
   InputTypes inputs;
   for (size_t i = 0; i < num_inputs_; ++i) {
-    const auto& parameter = schema_->inputs()[std::min(i, schema_->inputs().size() - 1)];
+    const FormalParameter& parameter = *FormalOf(schema_->inputs(), i);
     const auto named =
         std::ranges::find_if(names, [&](const char* name) { return name != nullptr && parameter.GetTypeStr() == name; });
     const auto& allowed = parameter.GetTypes();
