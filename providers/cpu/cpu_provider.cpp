@@ -3,6 +3,7 @@
 #include "cpu/ops/ops.h"
 #include "cpu/rounding.h"
 #include "tessera/providers/cpu.h"
+#include "tessera/providers/names.h"
 
 namespace tessera {
 namespace {
@@ -36,7 +37,7 @@ const KernelRegistry& CpuKernels() {
 
 class CpuProvider final : public ExecutionProvider {
  public:
-  std::string_view name() const noexcept override { return "CPUExecutionProvider"; }
+  std::string_view name() const noexcept override { return kCpuProvider; }
   const KernelRegistry& kernels() const noexcept override { return CpuKernels(); }
   /// Its kernels make use of what the optimizer allows; what the option allows takes constant weights, and instructions
   /// that pay.
@@ -56,7 +57,7 @@ class CpuProvider final : public ExecutionProvider {
 
 const ProviderFactory& CpuProviderFactory() {
   static const ProviderFactory factory = {
-      .name = "CPUExecutionProvider",
+      .name = kCpuProvider,
       .cli_name = "cpu",
       .options = kOptions,
       .create = [](const ProviderOptions&) -> std::unique_ptr<ExecutionProvider> {

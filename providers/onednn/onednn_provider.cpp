@@ -13,6 +13,7 @@
 #include "runtime/threads/openmp.h"
 #include "runtime/threads/openmp_team.h"
 #include "runtime/threads/thread_pools.h"
+#include "tessera/providers/names.h"
 #include "tessera/providers/onednn.h"
 
 namespace tessera {
@@ -186,7 +187,7 @@ class OnednnProvider final : public ExecutionProvider {
  public:
   OnednnProvider(DataType operand_type, Claims claims) : operand_type_(operand_type), claims_(claims) {}
 
-  std::string_view name() const noexcept override { return "DnnlExecutionProvider"; }
+  std::string_view name() const noexcept override { return kOnednnProvider; }
   const KernelRegistry& kernels() const noexcept override { return kernels_; }
 
   std::vector<ComputeCapability> GetCapability(const GraphViewer& graph, const KernelLookup&,
@@ -282,7 +283,7 @@ Claims ClaimsOf(const ProviderOptions& options, DataType operand_type) {
 
 const ProviderFactory& OnednnProviderFactory() {
   static const ProviderFactory factory = {
-      .name = "DnnlExecutionProvider",
+      .name = kOnednnProvider,
       .cli_name = "dnnl",
       .options = onednn::kOptions,
       .create = [](const ProviderOptions& options) -> std::unique_ptr<ExecutionProvider> {

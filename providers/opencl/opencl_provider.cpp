@@ -8,6 +8,7 @@
 #include "opencl/device/kernel.h"
 #include "opencl/device/sharing.h"
 #include "session/provider_options.h"
+#include "tessera/providers/names.h"
 #include "tessera/providers/opencl.h"
 
 namespace tessera {
@@ -124,7 +125,7 @@ class OpenclProvider final : public ExecutionProvider {
     }
   }
 
-  std::string_view name() const noexcept override { return "OpenCLExecutionProvider"; }
+  std::string_view name() const noexcept override { return kOpenclProvider; }
   const KernelRegistry& kernels() const noexcept override { return Kernels(); }
   MemoryInfo memory() const noexcept override { return kDeviceMemory; }
   std::unique_ptr<Allocator> CreateAllocator() override { return std::make_unique<DeviceAllocator>(device_, budget_); }
@@ -200,7 +201,7 @@ DeviceConstants& ConstantsOf(const KernelInfo& info) { return ProviderOf(info).c
 
 const ProviderFactory& OpenclProviderFactory() {
   static const ProviderFactory factory = {
-      .name = "OpenCLExecutionProvider",
+      .name = kOpenclProvider,
       .cli_name = "opencl",
       .device = DeviceType::kGpu,
       .options = opencl::kOptions,

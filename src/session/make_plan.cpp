@@ -11,6 +11,7 @@
 #include "session/session_builder.h"
 #include "session/tuning.h"
 #include "tessera/provider/execution_provider.h"
+#include "tessera/providers/names.h"
 
 namespace tessera {
 namespace {
@@ -30,9 +31,9 @@ bool HasKernelsBeforeLast(const GraphPartition& partition, const SessionResource
 }  // namespace
 
 PartitionOptions SessionBuilder::OptionsOfPartition(FailedKernels& failed) const {
-  const bool cpu_named = std::any_of(
-      options_.providers.begin(), options_.providers.end(),
-      [](const ProviderRequest& request) { return FindProvider(request.name) == FindProvider("CPUExecutionProvider"); });
+  const bool cpu_named =
+      std::any_of(options_.providers.begin(), options_.providers.end(),
+                  [](const ProviderRequest& request) { return FindProvider(request.name) == FindProvider(kCpuProvider); });
   return {.disable_cpu_fallback = config_.disable_cpu_fallback && !cpu_named,
           .min_island_nodes = config_.min_island_nodes,
           .precision = config_.precision,

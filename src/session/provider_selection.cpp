@@ -5,11 +5,11 @@
 #include "base/check.h"
 #include "session/precision.h"
 #include "session/provider_options.h"
+#include "tessera/providers/names.h"
 
 namespace tessera {
 namespace {
 
-constexpr std::string_view kCpu = "CPUExecutionProvider";
 constexpr Precision kRoundings[] = {Precision::kBFloat16, Precision::kFloat16};
 
 struct Request {
@@ -42,7 +42,7 @@ std::vector<Request> MergeRequests(const SessionOptions& session, const Environm
       own->options.insert(request.options.begin(), request.options.end());  // what the session says stays
     }
   }
-  const ProviderFactory* cpu = FindProvider(kCpu);
+  const ProviderFactory* cpu = FindProvider(kCpuProvider);
   if (find(cpu) == merged.end()) merged.push_back({cpu, {}, nullptr});
   std::stable_partition(merged.begin(), merged.end(), [&](const Request& request) { return request.factory != cpu; });
   return merged;
@@ -77,7 +77,7 @@ std::shared_ptr<ProviderSource> SourceOf(const ProviderRequest& request, const E
 
 void SkipProvider(std::string_view name, const std::exception& error, const SessionOptions& options, const Logger& log,
                   PlacementReport& report) {
-  if (options.error_on_failure || name == kCpu) {
+  if (options.error_on_failure || name == kCpuProvider) {
     Fail(ErrorCode::kEpFail, "{} cannot start: {}; leave it out of the providers that are asked for", name, error.what());
   }
   log(LogLevel::kWarning, "{} is skipped: {}", name, error.what());

@@ -13,6 +13,7 @@
 #include "session/provider_selection.h"
 #include "session/session_builder.h"
 #include "tessera/provider/execution_provider.h"
+#include "tessera/providers/names.h"
 
 namespace tessera {
 namespace {
@@ -121,7 +122,7 @@ void SessionBuilder::StartProvider(ActiveProvider active) {
 
 void SessionBuilder::AddHostMemory(const ProviderOptions& cpu) {
   const std::shared_ptr<Allocator> raw = MakeBudgetedAllocator(HostAllocator(), session_.run_memory);
-  const ArenaSettings settings = ArenaSettingsOf(cpu, *FindProvider("CPUExecutionProvider"),
+  const ArenaSettings settings = ArenaSettingsOf(cpu, *FindProvider(kCpuProvider),
                                                  {.extend = static_cast<ArenaExtend>(options_.arena.extend),
                                                   .limit = options_.arena.limit,
                                                   .limit_name = "cpu_mem_limit"});

@@ -8,7 +8,9 @@
 
 #include "base/check.h"
 #include "graph/algorithm.h"
+#include "ops/nn/conv.h"
 #include "optimizer/analysis/edit.h"
+#include "tessera/providers/names.h"
 
 namespace tessera {
 
@@ -24,7 +26,7 @@ std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
     const Node& node = graph.node(index);
     if (node.op_type != "Conv" && node.op_type != "FusedConv" && node.op_type != "Nchw8cConv") continue;
     const Tensor* weights = ConstantInput(graph, node, 1);
-    if (weights == nullptr || IntAttribute(node, "group", 1) != 1) continue;
+    if (weights == nullptr || GroupOf(node) != 1) continue;
     const size_t rank = weights->shape().rank();
     if (rank < 3 || rank > 5) continue;
     const auto window = weights->shape().dims().last(std::min<size_t>(rank - 2, 2));
@@ -207,7 +209,7 @@ class Tuner {
                    open);
     }
     for (const PlacementReport::ProviderEntry& entry : std::vector(best->state().placement.providers)) {
-      if (entry.nodes > 0 && entry.name != "CPUExecutionProvider") LeaveOutIfFaster(entry.name, best);
+      if (entry.nodes > 0 && entry.name != kCpuProvider) LeaveOutIfFaster(entry.name, best);
     }
     // A graph that is written must not say what this machine likes.
     if (session_.options.optimized_model_path.empty()) ChooseAlgorithms(*best);

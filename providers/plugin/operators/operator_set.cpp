@@ -9,14 +9,13 @@
 #include "bindings/c/type_info.h"
 #include "model/convert.h"
 #include "plugin/call.h"
+#include "tessera/providers/names.h"
 
 namespace tessera::plugin {
 namespace {
 
 // By the operator's version: which members of OrtCustomOp there are.
 constexpr uint32_t kFirstWithKinds = 8, kFirstWithVariadic = 14, kFirstWithInference = 17, kFirstWithAliases = 18;
-
-constexpr std::string_view kHostProvider = "CPUExecutionProvider";
 
 /// Throws Error for types that Tessera does not have.
 ElementType TypeOf(ONNXTensorElementDataType type) {
@@ -80,7 +79,7 @@ ClientOperator Described(const OrtCustomOp& op) {
   ClientOperator described{.op = &op, .name = c_abi::TextOf(Call(op.GetName, &op))};
   Require(!described.name.empty(), "an operator of the client's says no name");
   described.provider = c_abi::TextOf(Call(op.GetExecutionProviderType, &op));
-  if (described.provider == kHostProvider) described.provider.clear();
+  if (described.provider == kCpuProvider) described.provider.clear();
   described.last_version = std::numeric_limits<int>::max();
   if (op.version >= kFirstWithInference && op.GetStartVersion != nullptr) {
     described.first_version = Call(op.GetStartVersion, &op);

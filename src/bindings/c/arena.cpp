@@ -7,6 +7,7 @@
 #include "bindings/c/env.h"
 #include "runtime/memory/arena.h"
 #include "session/environment.h"
+#include "tessera/providers/names.h"
 
 struct OrtArenaCfg {
   tessera::c_abi::Mark<OrtArenaCfg> mark;
@@ -83,8 +84,7 @@ OrtStatusPtr CreateAndRegisterAllocatorV2(OrtEnv* env, const char* provider_type
                                           const char* const* /*provider_options_values*/, size_t /*num_keys*/) noexcept {
   return Guarded([&] {
     const std::string_view provider = &Given(provider_type, "the provider");
-    Require(provider == "CPUExecutionProvider", "the environment has no arena of {}'s, only CPUExecutionProvider's",
-            provider);
+    Require(provider == kCpuProvider, "the environment has no arena of {}'s, only {}'s", provider, kCpuProvider);
     ShareArena(env, mem_info, arena_cfg);
   });
 }

@@ -5,14 +5,9 @@
 #include "bindings/c/entry.h"
 #include "bindings/c/session.h"
 #include "plugin/operators/operator_provider.h"
+#include "tessera/providers/names.h"
 
 namespace tessera::c_abi {
-namespace {
-
-/// Who runs clients' operators, as clients know it.
-constexpr const char* kCpuProvider = "CPUExecutionProvider";
-
-}  // namespace
 
 AssignedNodes::AssignedNodes(const PlacementReport& placement) {
   const PlacementReport::NodeEntry* before = nullptr;
@@ -22,6 +17,7 @@ AssignedNodes::AssignedNodes(const PlacementReport& placement) {
                       before->provider == node.provider && before->graph == node.graph;
     if (!same) {
       parts.push_back(std::make_unique<OrtEpAssignedSubgraph>());
+      // Clients know their own operators as the CPU provider's.
       parts.back()->provider = node.provider == plugin::kOperatorProvider ? kCpuProvider : node.provider;
       list.push_back(parts.back().get());
     }

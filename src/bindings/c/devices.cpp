@@ -10,6 +10,7 @@
 #include "bindings/c/providers.h"
 #include "bindings/c/session_options.h"
 #include "plugin/libraries.h"
+#include "tessera/providers/names.h"
 
 namespace tessera::c_abi {
 namespace {
@@ -104,7 +105,7 @@ const OrtEpDevice& CpuDevice() {
   static const OrtEpDevice& device = []() -> const OrtEpDevice& {
     static const HardwareDevices hardware = FindHardware();
     auto* made = new OrtEpDevice;  // clients keep the pointer
-    made->provider = "CPUExecutionProvider";
+    made->provider = kCpuProvider;
     made->vendor = "Tessera";
     made->metadata.Set("version", version());
     made->device = hardware.front().get();

@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/session_options.h"
+#include "tessera/providers/names.h"
 
 namespace tessera::c_abi {
 namespace {
@@ -25,8 +26,7 @@ constexpr std::string_view kByEntryOnly[] = {"CUDA", "TensorRT", "ROCM", "CANN"}
 struct BuiltIn {
   std::string_view full, brief;
 };
-constexpr BuiltIn kBuiltIn[] = {
-    {"CPUExecutionProvider", "CPU"}, {"DnnlExecutionProvider", "dnnl"}, {"OpenCLExecutionProvider", "opencl"}};
+constexpr BuiltIn kBuiltIn[] = {{kCpuProvider, "CPU"}, {kOnednnProvider, "dnnl"}, {kOpenclProvider, "opencl"}};
 
 bool SameName(std::string_view a, std::string_view b) noexcept {
   return std::ranges::equal(a, b, [](char x, char y) { return AsciiLower(x) == AsciiLower(y); });
@@ -46,7 +46,7 @@ std::string_view BuiltInNamed(std::string_view name) {
 }
 
 /// What clients of the C ABI know: Java's binding ends at a name that ONNX Runtime does not have.
-bool IsInVocabulary(std::string_view name) { return name != "OpenCLExecutionProvider"; }
+bool IsInVocabulary(std::string_view name) { return name != kOpenclProvider; }
 
 }  // namespace
 

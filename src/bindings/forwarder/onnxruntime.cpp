@@ -2,6 +2,7 @@
 // so that a copy of it in a client's package is enough, and all callers of a process share one runtime.
 
 #include "onnxruntime/onnxruntime_c_api.h"
+#include "tessera/providers/names.h"
 
 // Of libtessera.so.
 extern "C" const OrtApiBase* TesseraGetOrtApiBase() noexcept;
@@ -20,11 +21,11 @@ const OrtApiBase* OrtGetApiBase() noexcept { return TesseraGetOrtApiBase(); }
 
 // Whether a provider has an arena is an option of the session here.
 OrtStatusPtr OrtSessionOptionsAppendExecutionProvider_CPU(OrtSessionOptions* options, int /*use_arena*/) noexcept {
-  return Append(options, "CPUExecutionProvider");
+  return Append(options, tessera::kCpuProvider);
 }
 
 OrtStatusPtr OrtSessionOptionsAppendExecutionProvider_Dnnl(OrtSessionOptions* options, int /*use_arena*/) noexcept {
-  return Append(options, "DnnlExecutionProvider");
+  return Append(options, tessera::kOnednnProvider);
 }
 
 // These answer as their entries of the table do: that the provider is not in this build.

@@ -9,6 +9,7 @@
 #include "bindings/python/device.h"
 #include "bindings/python/interpreter.h"
 #include "bindings/python/runtime.h"
+#include "tessera/providers/names.h"
 
 namespace tessera::python {
 namespace {
@@ -60,8 +61,7 @@ nb::dict Answer(uint32_t reasons, const char* notes, int32_t code) {
 
 /// Libraries say it of their providers; of those that are built in nothing speaks against a device.
 nb::dict Incompatibility(const std::string& provider, const HardwareDevice& device) {
-  if (provider == "CPUExecutionProvider" || provider == "DnnlExecutionProvider" || provider == "OpenCLExecutionProvider")
-    return Answer(0, nullptr, 0);
+  if (provider == kCpuProvider || provider == kOnednnProvider || provider == kOpenclProvider) return Answer(0, nullptr, 0);
   OrtDeviceEpIncompatibilityDetails* details = nullptr;
   Check(Api().GetHardwareDeviceEpIncompatibilityDetails(&Env(), provider.c_str(), device.described, &details));
   const std::unique_ptr<OrtDeviceEpIncompatibilityDetails, void (*)(OrtDeviceEpIncompatibilityDetails*)> owned(

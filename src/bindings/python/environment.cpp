@@ -9,6 +9,7 @@
 #include "bindings/python/interpreter.h"
 #include "bindings/python/runtime.h"
 #include "tessera/log.h"
+#include "tessera/providers/names.h"
 #include "tessera/session.h"
 
 /// The library's way to its table, under a name of its own: another ONNX Runtime may be in the process.
@@ -90,7 +91,7 @@ void SetSink(nb::object sink) {
 
 std::vector<std::string> AllProviders() {
   std::vector<std::string> names = available_providers();
-  for (const char* compiled_in : {"OpenCLExecutionProvider", "DnnlExecutionProvider", "CPUExecutionProvider"}) {
+  for (const char* compiled_in : {kOpenclProvider, kOnednnProvider, kCpuProvider}) {
     if (std::ranges::find(names, compiled_in) != names.end()) continue;
     names.insert(names.end() - 1, compiled_in);
   }
