@@ -100,7 +100,7 @@ OfferedAllocator::OfferedAllocator(Allocator& offered, OrtMemoryInfo its_info, s
 
 OfferedAllocator::~OfferedAllocator() {
   static_cast<OrtAllocator&>(*this) = kReleased;
-  __asm__ volatile("" : : "r"(this) : "memory");  // the compiler would leave out what nobody may read
+  KeepLastWrites(this);
 }
 
 OrtAllocator& DefaultAllocator() noexcept {

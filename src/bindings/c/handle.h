@@ -16,6 +16,10 @@ consteval uint64_t KindOf() {
   return hash;
 }
 
+/// Keeps what was written to an object just before its end: compilers leave such writes out, since no correct program reads
+/// them. They are for incorrect ones, which use a handle after its release.
+inline void KeepLastWrites(const void* object) noexcept { __asm__ volatile("" : : "r"(object) : "memory"); }
+
 /// A member of what clients hold by a pointer: says whether an object of this kind is there. After a release it says no
 /// as long as nothing else lies in the memory, and so do memory in which nothing was made and objects of other kinds.
 template <class T>
@@ -24,8 +28,7 @@ class Mark {
   constexpr bool Holds() const noexcept { return kind_ == KindOf<T>(); }
   void Clear() noexcept {
     kind_ = 0;
-    // The object ends after this, so that the compiler would leave the line before out.
-    __asm__ volatile("" : : "r"(this) : "memory");
+    KeepLastWrites(this);
   }
   constexpr bool operator==(const Mark&) const noexcept = default;
 

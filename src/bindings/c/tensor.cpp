@@ -179,7 +179,7 @@ void ReleaseValue(OrtValue* input) {
   if (input == nullptr) return;
   // Whoever asks once more finds nothing in it.
   static_cast<Value&>(*input) = Value();
-  __asm__ volatile("" : : "r"(input) : "memory");  // the object ends: the compiler would leave the line before out
+  KeepLastWrites(input);
   delete input;
 }
 
