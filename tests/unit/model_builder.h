@@ -2,6 +2,7 @@
 
 // Small models made in the test itself.
 
+#include <algorithm>
 #include <initializer_list>
 #include <map>
 #include <span>
@@ -27,6 +28,13 @@ class ModelBuilder {
   /// Dimensions: >= 0 fixed, -1 unknown.
   ModelBuilder& Input(const std::string& name, ElementType type, const std::vector<int64_t>& dims) {
     Declare(model_.mutable_graph()->add_input(), name, type, dims);
+    return *this;
+  }
+  /// Names a dimension of an input.
+  ModelBuilder& NameDim(std::string_view input, int axis, const std::string& name) {
+    auto& inputs = *model_.mutable_graph()->mutable_input();
+    const auto named = std::ranges::find_if(inputs, [&](const auto& info) { return info.name() == input; });
+    named->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(axis)->set_dim_param(name);
     return *this;
   }
   ModelBuilder& Output(const std::string& name, ElementType type, const std::vector<int64_t>& dims) {

@@ -255,16 +255,7 @@ Case OpenDimensions(int n) {
   Builder b;
   std::string v = "x";
   for (int i = 0; i < n; ++i) {
-    b.model().Input(Name("in", i), ElementType::kFloat, {-1, 3});
-    b.model()
-        .proto()
-        .mutable_graph()
-        ->mutable_input(i + 1)
-        ->mutable_type()
-        ->mutable_tensor_type()
-        ->mutable_shape()
-        ->mutable_dim(0)
-        ->set_dim_param(Name("rows", i));
+    b.model().Input(Name("in", i), ElementType::kFloat, {-1, 3}).NameDim(Name("in", i), 0, Name("rows", i));
     v = b.Add("Add", {v, b.Add("Neg", {Name("in", i)})});
   }
   Case made = b.Finish(v);

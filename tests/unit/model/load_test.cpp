@@ -200,9 +200,7 @@ TEST(Load, FreeDimensionsThatTheModelDoesNotHave) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {-1, -1}).Output("y", ElementType::kFloat, {-1, -1});
   model.Node("Neg", {"x"}, {"y"});
-  auto* shape = model.proto().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
-  shape->mutable_dim(0)->set_dim_param("sequence");
-  shape->mutable_dim(1)->set_dim_param("batch");
+  model.NameDim("x", 0, "sequence").NameDim("x", 1, "batch");
   SessionOptions options = OnCpu();
   options.free_dimensions = {{"batch", 2}, {"sequenz", 3}};
   EXPECT_THAT(ErrorOf([&] { model.Session(options); }),

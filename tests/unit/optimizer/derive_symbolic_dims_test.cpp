@@ -8,14 +8,7 @@ namespace {
 std::string WidthBehind(const char* auto_pad) {
   ModelBuilder model(13);
   model.Input("x", ElementType::kFloat, {1, 1, -1}).Output("y", ElementType::kFloat, {1, 1, -1});
-  model.proto()
-      .mutable_graph()
-      ->mutable_input(0)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(2)
-      ->set_dim_param("n");
+  model.NameDim("x", 2, "n");
   model.Floats("w", {1, 1, 3}, {1, 2, 3});
   auto& conv = model.Node("Conv", {"x", "w"}, {"c"});
   if (auto_pad != nullptr) Text(conv, "auto_pad", auto_pad);

@@ -9,8 +9,7 @@ namespace {
 ModelBuilder PartsOfRows(const std::vector<int64_t>& parts, int64_t batch = 2) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {batch, 5, 72}).Output("y", ElementType::kFloat, {batch, 5, 24});
-  auto* shape = model.proto().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
-  if (batch < 0) shape->mutable_dim(0)->set_dim_param("batch");
+  if (batch < 0) model.NameDim("x", 0, "batch");
   model.Ints("apart", {0, 0, 3, 3, 8}).Ints("joined", {0, 0, 24});
   model.Node("Reshape", {"x", "apart"}, {"p"});
   Transpose(model, "p", "t", {2, 0, 3, 1, 4});

@@ -128,18 +128,12 @@ TEST(FoldShapes, PadsAsMatrix) {
   }
 }
 
-/// Names dimensions of the model's first input.
-void NameDimensions(ModelBuilder& model, std::initializer_list<std::pair<int, const char*>> names) {
-  auto* shape = model.proto().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
-  for (const auto& [axis, name] : names) shape->mutable_dim(axis)->set_dim_param(name);
-}
-
 /// Reshape of x to what `parts` name: a dimension of x, or a constant.
 ModelBuilder ReshapeTo(const std::vector<std::string>& parts) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {-1, -1, 12})
       .Output("y", ElementType::kFloat, std::vector<int64_t>(parts.size(), -1));
-  NameDimensions(model, {{0, "batch"}, {1, "rows"}});
+  model.NameDim("x", 0, "batch").NameDim("x", 1, "rows");
   model.Ints("0", {0}).Ints("1", {1}).Ints("three", {3}).Ints("four", {4}).Ints("twelve", {12});
   model.Node("Shape", {"x"}, {"s"});
   model.Node("Gather", {"s", "0"}, {"batch"});

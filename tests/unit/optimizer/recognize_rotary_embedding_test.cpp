@@ -58,11 +58,7 @@ ModelBuilder TurningModel(const Turning& s, ElementType type = ElementType::kFlo
   const int64_t width = kWidth + s.rest;
   model.Input("x", type, {-1, 5, kHeads, width});
   model.Input("angles", type, {s.one_batch ? 1 : -1, 5, kHalf}).Output("y", type, {-1, -1, -1, width});
-  if (!s.one_batch) {
-    for (auto& input : *model.proto().mutable_graph()->mutable_input()) {
-      input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("batch");
-    }
-  }
+  if (!s.one_batch) model.NameDim("x", 0, "batch").NameDim("angles", 0, "batch");
   model.Node("Neg", {"angles"}, {"reversed"});
   Int(model.Node("Concat", {"angles", s.equal ? "angles" : "reversed"}, {"both"}), "axis", -1);
   model.Ints("axis", {s.heads_last ? 2 : 1});
@@ -117,10 +113,8 @@ ModelBuilder PairsModel(Pairs spelling, bool one_batch, bool equal = true) {
   model.Input("x", ElementType::kFloat, {-1, 5, kHeads, kWidth});
   model.Input("angles", ElementType::kFloat, {one_batch ? 1 : -1, 5, kHalf, 1})
       .Output("y", ElementType::kFloat, {-1, -1, -1, kWidth});
-  for (int i = 0; i < (one_batch ? 1 : 2); ++i) {
-    auto* input = model.proto().mutable_graph()->mutable_input(i);
-    input->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("batch");
-  }
+  model.NameDim("x", 0, "batch");
+  if (!one_batch) model.NameDim("angles", 0, "batch");
   // Each angle twice.
   model.Ints("rows", {0, 0, kWidth})
       .Ints("parted", {0, 0, 0, kHalf, 2})
@@ -206,14 +200,7 @@ TEST(RecognizeRotaryEmbedding, LeavesOthers) {
   read.Output("crossed", ElementType::kFloat, {-1, kHeads, 5, kWidth});
   expect_left(read);
   ModelBuilder unknown = TurningModel({});  // one batch of angles may turn several of x
-  unknown.proto()
-      .mutable_graph()
-      ->mutable_input(1)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(0)
-      ->set_dim_param("other");
+  unknown.NameDim("angles", 0, "other");
   expect_left(unknown);
 }
 

@@ -20,16 +20,7 @@ ModelBuilder Assigned(const Assignment& of, ElementType element = ElementType::k
   model.Input("x", element, {-1, 5, 2, 7})
       .Input("u", element, {-1, rows * 2 * columns})
       .Output("y", element, {-1, 5, 2, 7});
-  for (const int i : {0, 1}) {
-    model.proto()
-        .mutable_graph()
-        ->mutable_input(i)
-        ->mutable_type()
-        ->mutable_tensor_type()
-        ->mutable_shape()
-        ->mutable_dim(0)
-        ->set_dim_param("batch");
-  }
+  for (const char* input : {"x", "u"}) model.NameDim(input, 0, "batch");
   model.Ints("zero", {0})
       .Ints("one", {1})
       .Ints("last", {-1})

@@ -14,8 +14,7 @@ struct Window {
 ModelBuilder Depthwise(const Window& window, int64_t batch = 2) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {batch, 117, 19}).Output("y", ElementType::kFloat, {batch, -1, 19});
-  auto* shape = model.proto().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
-  if (batch < 0) shape->mutable_dim(0)->set_dim_param("batch");
+  if (batch < 0) model.NameDim("x", 0, "batch");
   model.Ints("to", {-1, 19, 9, 13}).Ints("back", {0, 19, -1});
   model.Floats("w", {19, 1, window.height, window.width},
                Numbers(static_cast<size_t>(19 * window.height * window.width), 0.1f));

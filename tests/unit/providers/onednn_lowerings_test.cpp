@@ -298,14 +298,7 @@ TEST(OnednnLowerings, GatesOfHardSigmoid) {
 TEST(OnednnLowerings, ResidualsOfUnknownLength) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1, 16, -1}).Output("y", ElementType::kFloat, {1, 16, -1});
-  model.proto()
-      .mutable_graph()
-      ->mutable_input(0)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(2)
-      ->set_dim_param("length");
+  model.NameDim("x", 2, "length");
   Weights(model, "w", {16, 16, 3});
   Weights(model, "v", {16, 16, 3});
   Weights(model, "u", {16, 16, 1});

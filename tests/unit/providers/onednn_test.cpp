@@ -20,15 +20,7 @@ using ::testing::HasSubstr;
 ModelBuilder Cnn(int64_t batch) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {batch, 3, 16, 16}).Output("y", ElementType::kFloat, {batch, 10});
-  if (batch < 0)
-    model.proto()
-        .mutable_graph()
-        ->mutable_input(0)
-        ->mutable_type()
-        ->mutable_tensor_type()
-        ->mutable_shape()
-        ->mutable_dim(0)
-        ->set_dim_param("N");
+  if (batch < 0) model.NameDim("x", 0, "N");
   Weights(model, "w1", {16, 3, 3, 3});
   Ints(model.Node("Conv", {"x", "w1"}, {"c1"}), "pads", {1, 1, 1, 1});
   for (const char* name : {"scale", "variance"}) Weights(model, name, {16}, 0.5f, 1.5f);
