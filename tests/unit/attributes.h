@@ -39,4 +39,20 @@ inline onnx::NodeProto& Float(onnx::NodeProto& node, const std::string& name, fl
   return node;
 }
 
+inline onnx::NodeProto& Floats(onnx::NodeProto& node, const std::string& name, const std::vector<float>& values) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::FLOATS);
+  for (const float value : values) attribute->add_floats(value);
+  return node;
+}
+
+inline onnx::NodeProto& Texts(onnx::NodeProto& node, const std::string& name, const std::vector<std::string>& values) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::STRINGS);
+  for (const std::string& value : values) attribute->add_strings(value);
+  return node;
+}
+
 }  // namespace tessera::testing

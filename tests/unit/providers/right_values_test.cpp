@@ -339,10 +339,7 @@ TEST_P(RightValues, RecurrentReluOfNaN) {
         .Floats("r", {1, hidden, hidden}, std::vector<float>(static_cast<size_t>(hidden * hidden)));
     auto& node = model.Node("RNN", {"x", "w", "r"}, {"", "y"});
     Int(node, "hidden_size", hidden);
-    auto& activations = *node.add_attribute();
-    activations.set_name("activations");
-    activations.set_type(onnx::AttributeProto::STRINGS);
-    activations.add_strings("Relu");
+    Texts(node, "activations", {"Relu"});
     Expect(model, {Numbers({1, 1, 1}, {kNaN})},
            {Numbers({1, 1, hidden}, std::vector<float>(static_cast<size_t>(hidden), kNaN))});
   }

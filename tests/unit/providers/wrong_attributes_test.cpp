@@ -89,10 +89,7 @@ TEST_P(WrongAttributes, ActivationsOfOneGate) {
   model.Input("x", ElementType::kFloat, {1, 1, 1}).Output("y", ElementType::kFloat, {1, 1, 1, 1});
   model.Floats("w", {1, 4, 1}, {1, 2, 3, 4}).Floats("r", {1, 4, 1}, {1, 2, 3, 4});
   auto& node = Int(model.Node("LSTM", {"x", "w", "r"}, {"y"}), "hidden_size", 1);
-  auto* names = node.add_attribute();
-  names->set_name("activations");
-  names->set_type(onnx::AttributeProto::STRINGS);
-  names->add_strings("Sigmoid");
+  Texts(node, "activations", {"Sigmoid"});
   EXPECT_THAT(ErrorOfRun(model, {Floats({1, 1, 1}, {1})}), HasSubstr("1 activations are named, 3 are expected"));
 }
 

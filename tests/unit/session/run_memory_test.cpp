@@ -3,15 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <functional>
-#include <memory>
-#include <numeric>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "base/memory_budget.h"
-#include "base/string_memory.h"
+#include "attributes.h"
 #include "error_of.h"
 #include "model_builder.h"
 
@@ -20,8 +18,13 @@ namespace {
 
 using ::testing::AllOf;
 using testing::ErrorOf;
+using testing::Floats;
 using ::testing::HasSubstr;
+using testing::Int;
+using testing::Ints;
 using testing::ModelBuilder;
+using testing::Text;
+using testing::Texts;
 
 constexpr std::string_view kLimit = "2M";
 
@@ -53,33 +56,6 @@ Tensor Zeros(ElementType type, const Shape& shape) {
 
 Tensor Bytes(std::vector<uint8_t> bytes) {
   return Tensor::Of<uint8_t>(Shape{static_cast<int64_t>(bytes.size())}, std::span<const uint8_t>(bytes));
-}
-
-template <class T>
-onnx::AttributeProto& AddAttribute(onnx::NodeProto& node, const char* name, onnx::AttributeProto::AttributeType type,
-                                   const std::vector<T>& values) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(type);
-  for (const T& value : values) {
-    if constexpr (std::is_same_v<T, std::string>) attribute.add_strings(value);
-    else if constexpr (std::is_same_v<T, float>) attribute.add_floats(value);
-    else attribute.add_ints(value);
-  }
-  return attribute;
-}
-
-void AddInt(onnx::NodeProto& node, const char* name, int64_t value) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INT);
-  attribute.set_i(value);
-}
-void AddText(onnx::NodeProto& node, const char* name, const std::string& value) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::STRING);
-  attribute.set_s(value);
 }
 
 ModelBuilder InDomain(const char* domain, int version) {
@@ -128,14 +104,14 @@ std::vector<Case> TextCases() {
        [] {
          ModelBuilder model;
          model.Input("a", kText, {-1}).Output("y", kText, {-1, -1}).Output("n", kInt, {-1});
-         AddText(model.Node("StringSplit", {"a"}, {"y", "n"}, "large"), "delimiter", ",");
+         Text(model.Node("StringSplit", {"a"}, {"y", "n"}, "large"), "delimiter", ",");
          return model;
        },
        [](int64_t n) -> std::vector<Value> { return {Texts({1}, std::string(static_cast<size_t>(n), ','))}; }, 40, 500'000},
       {"StringNormalizer",
        [] {
          return OneNode("StringNormalizer", {{kText, 1}}, kText, 1,
-                        [](auto& node) { AddText(node, "case_change_action", "UPPER"); });
+                        [](auto& node) { Text(node, "case_change_action", "UPPER"); });
        },
        [](int64_t n) -> std::vector<Value> { return {Texts({3}, Long(n))}; }, 30, 700'000},
       {"Tokenizer",
@@ -143,10 +119,10 @@ std::vector<Case> TextCases() {
          return OneNode(
              "Tokenizer", {{kText, 1}}, kText, 2,
              [](auto& node) {
-               AddInt(node, "mark", 1);
-               AddInt(node, "mincharnum", 1);
-               AddText(node, "pad_value", Long(1000));
-               AddAttribute<std::string>(node, "separators", onnx::AttributeProto::STRINGS, {" "});
+               Int(node, "mark", 1);
+               Int(node, "mincharnum", 1);
+               Text(node, "pad_value", Long(1000));
+               Texts(node, "separators", {" "});
              },
              "com.microsoft", 1);
        },
@@ -160,7 +136,7 @@ std::vector<Case> TextCases() {
        2, 6},
       {"Cast",
        [] {
-         return OneNode("Cast", {{kInt, 1}}, kText, 1, [](auto& node) { AddInt(node, "to", onnx::TensorProto::STRING); });
+         return OneNode("Cast", {{kInt, 1}}, kText, 1, [](auto& node) { Int(node, "to", onnx::TensorProto::STRING); });
        },
        [](int64_t n) -> std::vector<Value> { return {Zeros(kInt, {n})}; }, 10, 40'000},
       {"LabelEncoder",
@@ -168,8 +144,8 @@ std::vector<Case> TextCases() {
          return OneNode(
              "LabelEncoder", {{kInt, 1}}, kText, 1,
              [](auto& node) {
-               AddAttribute<int64_t>(node, "keys_int64s", onnx::AttributeProto::INTS, {0, 1});
-               AddAttribute<std::string>(node, "values_strings", onnx::AttributeProto::STRINGS, {Long(900), "short"});
+               Ints(node, "keys_int64s", {0, 1});
+               Texts(node, "values_strings", {Long(900), "short"});
              },
              "ai.onnx.ml", 2);
        },
@@ -183,8 +159,8 @@ std::vector<Case> TextCases() {
          model.Input("a", kReal, {-1, 2}).Output("y", kText, {-1}).Output("s", kReal, {-1, 2});
          auto& node = model.Node("LinearClassifier", {"a"}, {"y", "s"}, "large");
          node.set_domain("ai.onnx.ml");
-         AddAttribute<float>(node, "coefficients", onnx::AttributeProto::FLOATS, {1, 2, 3, 4});
-         AddAttribute<std::string>(node, "classlabels_strings", onnx::AttributeProto::STRINGS, {"no", Long(700)});
+         Floats(node, "coefficients", {1, 2, 3, 4});
+         Texts(node, "classlabels_strings", {"no", Long(700)});
          return model;
        },
        [](int64_t n) -> std::vector<Value> { return {Zeros(kReal, {n, 2})}; }, 5, 4000},
@@ -207,7 +183,7 @@ std::vector<Case> MovedTextCases() {
       {"Pad", [] { return OneNode("Pad", {{kText, 1}, {kInt, 1}, {kText, 0}}, kText, 1); },
        [pads](int64_t n) -> std::vector<Value> { return {Texts({1}, "a"), pads(n), Texts({}, Long(1300))}; }, 2, 3000},
       {"PadEdge",
-       [] { return OneNode("Pad", {{kText, 1}, {kInt, 1}}, kText, 1, [](auto& node) { AddText(node, "mode", "edge"); }); },
+       [] { return OneNode("Pad", {{kText, 1}, {kInt, 1}}, kText, 1, [](auto& node) { Text(node, "mode", "edge"); }); },
        [pads](int64_t n) -> std::vector<Value> { return {Texts({1}, Long(1300)), pads(n)}; }, 2, 3000},
       {"Where", [] { return OneNode("Where", {{ElementType::kBool, 1}, {kText, 0}, {kText, 0}}, kText, 1); },
        [](int64_t n) -> std::vector<Value> {
@@ -215,7 +191,7 @@ std::vector<Case> MovedTextCases() {
        },
        5, 4000},
       {"Concat",
-       [] { return OneNode("Concat", {{kText, 1}, {kText, 1}}, kText, 1, [](auto& node) { AddInt(node, "axis", 0); }); },
+       [] { return OneNode("Concat", {{kText, 1}, {kText, 1}}, kText, 1, [](auto& node) { Int(node, "axis", 0); }); },
        [](int64_t n) -> std::vector<Value> { return {Texts({n}, Long(1000)), Texts({1}, Long(5))}; }, 3, 2500},
       {"Transpose", [] { return OneNode("Transpose", {{kText, 2}}, kText, 2); },
        [](int64_t n) -> std::vector<Value> { return {Texts({n, 2}, Long(1000))}; }, 3, 2000},
@@ -237,7 +213,7 @@ std::vector<Case> MovedTextCases() {
       {"ScatterAdd",
        [] {
          return OneNode("ScatterElements", {{kText, 1}, {kInt, 1}, {kText, 1}}, kText, 1,
-                        [](auto& node) { AddText(node, "reduction", "add"); });
+                        [](auto& node) { Text(node, "reduction", "add"); });
        },
        [](int64_t n) -> std::vector<Value> { return {Texts({n}, "a"), Zeros(kInt, {n}), Texts({n}, Long(900))}; }, 2, 3000},
       {"Unique", [] { return OneNode("Unique", {{kText, 1}}, kText, 1); },
@@ -311,7 +287,7 @@ std::vector<Case> TableCases() {
        [] {
          ModelBuilder model;
          model.Input("a", kReal, {-1}).Input("s", kInt, {1}).Output("y", kReal, {-1});
-         AddText(model.Node("Resize", {"a", "", "", "s"}, {"y"}, "large"), "mode", "linear");
+         Text(model.Node("Resize", {"a", "", "", "s"}, {"y"}, "large"), "mode", "linear");
          return model;
        },
        [](int64_t n) -> std::vector<Value> { return {Zeros(kReal, {2}), Ints({n})}; }, 40, 90'000},
@@ -341,7 +317,7 @@ std::vector<Case> TableCases() {
          model.Input("a", kReal, {-1, 2});
          auto& node = model.Node("ZipMap", {"a"}, {"y"}, "large");
          node.set_domain("ai.onnx.ml");
-         AddAttribute<int64_t>(node, "classlabels_int64s", onnx::AttributeProto::INTS, {7, 9});
+         Ints(node, "classlabels_int64s", {7, 9});
          auto* output = model.proto().mutable_graph()->add_output();
          output->set_name("y");
          auto* map = output->mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_map_type();
@@ -400,33 +376,6 @@ INSTANTIATE_TEST_SUITE_P(Texts, RunMemory, ::testing::ValuesIn(TextCases()), kNa
 INSTANTIATE_TEST_SUITE_P(MovedTexts, RunMemory, ::testing::ValuesIn(MovedTextCases()), kNameOfCase);
 INSTANTIATE_TEST_SUITE_P(Tables, RunMemory, ::testing::ValuesIn(TableCases()), kNameOfCase);
 
-TEST(StringMemory, CountsAsLongAsTheStringsLive) {
-  const auto budget = std::make_shared<MemoryBudget>("some.limit", 10'000);
-  const auto allocator = MakeBudgetedAllocator(HostAllocator(), budget);
-  Tensor copy = Texts({4}, Long(1000)).Clone(*allocator);
-  const Tensor other = copy.Reshaped({2, 2});
-  EXPECT_GT(budget->used(), 4000);
-  EXPECT_LT(budget->used(), 5000);
-  copy = Tensor();
-  EXPECT_GT(budget->used(), 4000);
-  EXPECT_THAT(ErrorOf([&] { other.Clone(*allocator).Clone(*allocator); }), HasSubstr("some.limit exceeded"));
-  EXPECT_LT(budget->used(), 5000);
-  EXPECT_EQ(other.data<std::string>()[3], Long(1000));
-}
-
-TEST(StringMemory, OfACallersBufferCountsWhileItIsWritten) {
-  const auto budget = std::make_shared<MemoryBudget>("some.limit", 3000);
-  const auto allocator = MakeBudgetedAllocator(HostAllocator(), budget);
-  std::vector<std::string> buffer(2);
-  Tensor target = Tensor::View<std::string>(Shape{2}, buffer);
-  const std::vector<std::string> texts = {Long(1000), Long(1000)};
-  CopyStrings(texts, target, 0, *allocator);
-  EXPECT_EQ(budget->used(), 0);
-  EXPECT_EQ(buffer, texts);
-  EXPECT_NE(ErrorOf([&] { CopyStrings(std::vector<std::string>(1, Long(5000)), target, 0, *allocator); }), "no error");
-  EXPECT_EQ(buffer, texts);
-}
-
 TEST(HeldResults, CountUntilTheyAreGone) {
   SessionOptions options;
   options.config["session.run_memory_limit"] = kLimit;
@@ -449,7 +398,7 @@ TEST(Maps, OfScalarsShareOneTensor) {
   const Case zip = TableCases()[3];
   const Session session = zip.model().Session();
   std::vector<Value> results(1);
-  const std::vector<Value> inputs = {testing::Floats({2, 2}, {1, 2, 3, 4})};
+  const std::vector<Value> inputs = {Floats({2, 2}, {1, 2, 3, 4})};
   session.Run(inputs, results);
   const auto& maps = results[0].sequence().elements;
   ASSERT_EQ(maps.size(), 2u);
@@ -459,42 +408,6 @@ TEST(Maps, OfScalarsShareOneTensor) {
   EXPECT_EQ(*second.at(1).tensor().data<float>(), 4);
   EXPECT_EQ(second.at(0).tensor().shape(), Shape{});
   EXPECT_EQ(second.keys.raw(), maps[0].map().keys.raw());
-}
-
-/// Columns far to the right are no memory of the session.
-TEST(LoadMemory, OfColumnsFollowsThoseThatCount) {
-  ModelBuilder model;
-  model.Input("a", kInt, {-1}).Output("y", kReal, {-1});
-  auto& node = model.Node("TfIdfVectorizer", {"a"}, {"y"}, "large");
-  AddText(node, "mode", "TFIDF");
-  for (const char* name : {"min_gram_length", "max_gram_length"}) AddInt(node, name, 1);
-  AddInt(node, "max_skip_count", 0);
-  AddAttribute<int64_t>(node, "ngram_counts", onnx::AttributeProto::INTS, {0});
-  AddAttribute<int64_t>(node, "ngram_indexes", onnx::AttributeProto::INTS, {3, 6'000'000, 3});
-  AddAttribute<int64_t>(node, "pool_int64s", onnx::AttributeProto::INTS, {5, 6, 7});
-  AddAttribute<float>(node, "weights", onnx::AttributeProto::FLOATS, {1, 10, 100});
-  SessionOptions options;
-  options.config["session.load_memory_limit"] = "1M";
-  std::vector<Value> results(1);
-  const std::vector<Value> inputs = {Ints({5, 6, 6, 7, 8})};
-  model.Session(options).Run(inputs, results);
-  const auto counts = results[0].tensor().values<float>();
-  ASSERT_EQ(counts.size(), 6'000'001u);
-  EXPECT_EQ(counts[3], 200);  // two, by the last weight of their column
-  EXPECT_EQ(counts[6'000'000], 20);
-  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0.0), 220);
-}
-
-TEST(LoadMemory, OfPackedWeightsCounts) {
-  ModelBuilder model;
-  model.Input("a", kReal, {-1, 400}).Output("y", kReal, {-1, 400});
-  model.Floats("w", {400, 400}, std::vector<float>(160'000, 1));
-  model.Node("MatMul", {"a", "w"}, {"y"}, "large");
-  SessionOptions options;
-  options.config["session.load_memory_limit"] = "300k";
-  EXPECT_THAT(ErrorOf([&] { model.Session(options); }), HasSubstr("session.load_memory_limit exceeded"));
-  options.config["session.load_memory_limit"] = "8M";
-  EXPECT_EQ(ErrorOf([&] { model.Session(options); }), "no error");
 }
 
 }  // namespace

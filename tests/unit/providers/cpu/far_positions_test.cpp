@@ -80,16 +80,8 @@ TEST(FarPositions, VotesOfInnerNodesAreChecked) {
   Ints(node, "class_nodeids", {0});
   Ints(node, "class_ids", {123456789});
   Ints(node, "classlabels_int64s", {0, 1});
-  auto* modes = node.add_attribute();
-  modes->set_name("nodes_modes");
-  modes->set_type(onnx::AttributeProto::STRINGS);
-  for (const char* mode : {"BRANCH_LEQ", "LEAF", "LEAF"}) modes->add_strings(mode);
-  for (const auto& [name, count] : {std::pair{"nodes_values", 3}, std::pair{"class_weights", 1}}) {
-    auto* values = node.add_attribute();
-    values->set_name(name);
-    values->set_type(onnx::AttributeProto::FLOATS);
-    for (int i = 0; i < count; ++i) values->add_floats(1.0f);
-  }
+  Texts(node, "nodes_modes", {"BRANCH_LEQ", "LEAF", "LEAF"});
+  Floats(Floats(node, "nodes_values", {1, 1, 1}), "class_weights", {1});
   EXPECT_THAT(ErrorOf([&] { model.Session(); }), HasSubstr("votes for target 123456789, there are 2"));
 }
 

@@ -12,13 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-void AddFloats(onnx::NodeProto& node, const char* name, const std::vector<float>& values) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::FLOATS);
-  for (const float value : values) attribute->add_floats(value);
-}
-
 ModelBuilder Classifier(const std::vector<float>& coefficients) {
   ModelBuilder model;
   auto* import = model.proto().add_opset_import();
@@ -29,8 +22,8 @@ ModelBuilder Classifier(const std::vector<float>& coefficients) {
       .Output("label", ElementType::kInt64, {-1});
   auto& node = model.Node("LinearClassifier", {"x"}, {"label", "scores"});
   node.set_domain("ai.onnx.ml");
-  AddFloats(node, "coefficients", coefficients);
-  AddFloats(node, "intercepts", {0, 1, 0});
+  Floats(node, "coefficients", coefficients);
+  Floats(node, "intercepts", {0, 1, 0});
   Ints(node, "classlabels_ints", {10, 20, 30});
   return model;
 }
@@ -67,7 +60,7 @@ TEST(LinearModels, RegressorsToo) {
   model.Input("x", ElementType::kFloat, {2, 2}).Output("y", ElementType::kFloat, {2, 2});
   auto& node = model.Node("LinearRegressor", {"x"}, {"y"});
   node.set_domain("ai.onnx.ml");
-  AddFloats(node, "coefficients", {1, 2, 3, 4, 5, 6});
+  Floats(node, "coefficients", {1, 2, 3, 4, 5, 6});
   Int(node, "targets", 2);
   const Session session = model.Session();
   const std::vector<Value> inputs = {Floats({2, 2}, {1, 2, 3, 4})};

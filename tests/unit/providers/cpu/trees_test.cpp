@@ -13,6 +13,7 @@
 namespace tessera {
 namespace {
 
+using testing::Floats;
 using testing::Int;
 using testing::Ints;
 using testing::ModelBuilder;
@@ -96,13 +97,6 @@ std::vector<T> Collect(const std::vector<Tree>& trees,
   return list;
 }
 
-void SetFloats(onnx::NodeProto& node, const char* name, const std::vector<float>& values) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::FLOATS);
-  for (const float value : values) attribute->add_floats(value);
-}
-
 ModelBuilder Regressor(const std::vector<Tree>& trees, int64_t targets) {
   ModelBuilder model(17);
   auto* import = model.proto().add_opset_import();
@@ -128,8 +122,8 @@ ModelBuilder Regressor(const std::vector<Tree>& trees, int64_t targets) {
        [](size_t, size_t, const TreeNode& from) { return std::max<int64_t>(from.on_false, 0); });
   ints("nodes_missing_value_tracks_true", false,
        [](size_t, size_t, const TreeNode& from) { return from.missing_tracks_true ? 1 : 0; });
-  SetFloats(node, "nodes_values",
-            Collect<float>(trees, [](size_t, size_t, const TreeNode& from, auto& list) { list.push_back(from.value); }));
+  Floats(node, "nodes_values",
+         Collect<float>(trees, [](size_t, size_t, const TreeNode& from, auto& list) { list.push_back(from.value); }));
   auto* modes = node.add_attribute();
   modes->set_name("nodes_modes");
   modes->set_type(onnx::AttributeProto::STRINGS);
@@ -139,9 +133,9 @@ ModelBuilder Regressor(const std::vector<Tree>& trees, int64_t targets) {
   ints("target_treeids", true, tree_of);
   ints("target_nodeids", true, id_of);
   ints("target_ids", true, [](size_t, size_t, const TreeNode& from) { return from.target; });
-  SetFloats(node, "target_weights", Collect<float>(trees, [](size_t, size_t, const TreeNode& from, auto& list) {
-              if (from.mode == "LEAF") list.push_back(from.vote);
-            }));
+  Floats(node, "target_weights", Collect<float>(trees, [](size_t, size_t, const TreeNode& from, auto& list) {
+           if (from.mode == "LEAF") list.push_back(from.vote);
+         }));
   return model;
 }
 
