@@ -5,23 +5,19 @@
 
 #include "base/check.h"
 #include "graph/infer_types.h"
-#include "graph/microsoft/compiled.h"
-#include "graph/op_traits.h"
-#include "graph/operator_definitions.h"
 #include "graph/private_names.h"
 #include "graph/provenance.h"
 #include "graph/schema.h"
 #include "partition/early_claims.h"
+#include "partition/islands.h"
 #include "partition/placement.h"
 #include "partition/registry_lookup.h"
 #include "partition/unit_graph.h"
+#include "partition/untaken_node.h"
 #include "runtime/step_context.h"
 
 namespace tessera {
 namespace {
-
-/// Operators that are worth a trip to a device by themselves.
-bool IsHeavy(const Node& node) { return Has(node, OpTrait::kMatMul); }
 
 class Partitioner {
  public:
@@ -389,31 +385,12 @@ class Partitioner {
   /// Small groups of nodes on a device between nodes on the host: the copies in and out cost more than they win.
   void GiveBackIslands(int16_t index) {
     if (options_.min_island_nodes <= 1) return;
-    std::vector<bool> seen(owner_.size());
     const auto mine = [&](NodeIndex node) {
       const int32_t owner = owner_[static_cast<size_t>(node)];
       return owner >= 0 && made_[static_cast<size_t>(owner)].provider == index;
     };
-    for (const NodeIndex start : graph_.TopologicalOrder()) {
-      if (seen[static_cast<size_t>(start)] || !mine(start)) continue;
-      std::vector<NodeIndex> island = {start};
-      seen[static_cast<size_t>(start)] = true;
-      size_t neighbours = 0;
-      bool heavy = false;
-      for (size_t i = 0; i < island.size(); ++i) {
-        heavy |= IsHeavy(graph_.node(island[i])) || graph_.node(island[i]).domain == kFusedDomain;
-        for (const auto edges : {units_.predecessors(island[i]), units_.successors(island[i])}) {
-          for (const NodeIndex other : edges) {
-            if (!mine(other)) {
-              ++neighbours;
-            } else if (!seen[static_cast<size_t>(other)]) {
-              seen[static_cast<size_t>(other)] = true;
-              island.push_back(other);
-            }
-          }
-        }
-      }
-      if (heavy || neighbours == 0 || static_cast<int64_t>(island.size()) >= options_.min_island_nodes) continue;
+    ForEachIsland(graph_, units_, mine, [&](std::span<const NodeIndex> island) {
+      if (static_cast<int64_t>(island.size()) >= options_.min_island_nodes) return;
       for (const NodeIndex node : island) {
         const int32_t owner = owner_[static_cast<size_t>(node)];
         if (owner >= 0) GiveBack(made_[static_cast<size_t>(owner)]);  // not with another node of its unit
@@ -421,51 +398,14 @@ class Partitioner {
             node, provider(index).name(),
             fmt::format("an island of {} between nodes elsewhere: its copies would cost more than it wins", island.size()));
       }
-    }
+    });
   }
 
   void CheckAllTaken() const {
     for (const NodeIndex index : graph_.TopologicalOrder()) {
       if (owner_[static_cast<size_t>(index)] >= 0) continue;
-      const Node& node = graph_.node(index);
-      std::string reasons = EarlyReasons(index);
-      for (const auto& [name, reason] : refusals_[static_cast<size_t>(index)])
-        reasons += fmt::format("; {}: {}", name, reason);
-      if (options_.disable_cpu_fallback) reasons += "; CPUExecutionProvider: not asked (disable_cpu_fallback)";
-      // What nobody knows is no operator; clients of the C ABI tell that from one that has no kernel here.
-      const bool is_known = FindSchemaBehindLayout(node) != nullptr || DefinerOf(graph_, node) != nullptr;
-      Fail(is_known ? ErrorCode::kNotImplemented : ErrorCode::kFail, "{}{} (version {}): no provider runs it{}; {}", path_,
-           node.Label(&viewer_), node.since_version, reasons, RemedyFor(node, is_known));
+      FailForUntaken(graph_, index, path_, refusals_[static_cast<size_t>(index)], options_);
     }
-  }
-
-  /// Why those did not take it who were asked for the model as written.
-  std::string EarlyReasons(NodeIndex index) const {
-    std::string reasons;
-    const int32_t origin = graph_.origin(index).index;
-    if (options_.early == nullptr || origin == kNone) return reasons;
-    const auto refused = options_.early->refusals.find(origin);
-    if (refused == options_.early->refusals.end()) return reasons;
-    for (const auto& [name, reason] : refused->second) reasons += fmt::format("; {}: {}", name, reason);
-    return reasons;
-  }
-
-  /// Domains that ONNX Runtime keeps to itself get into a file only when it saves a model after its last optimizations.
-  static std::string RemedyFor(const Node& node, bool is_known) {
-    if (node.domain == "com.microsoft" && node.op_type == kCompiledPart) {
-      const AttributeValue* value = node.FindAttribute("source");
-      const auto* source = value == nullptr ? nullptr : std::get_if<std::string>(value);
-      return fmt::format("it holds what {} compiled: register that provider's library, and name the provider",
-                         source == nullptr || source->empty() ? "a provider" : *source);
-    }
-    if (node.domain == "com.microsoft.nchwc" || node.domain == "com.ms.internal.nhwc") {
-      return "ONNX Runtime lays tensors out so for its own kernels: load the original model, or save the optimized one at "
-             "its level 'extended'";
-    }
-    if (!is_known)
-      return "it is no operator of ONNX or com.microsoft: register the library that has it (OperatorLibraries, "
-             "RegisterCustomOpsLibrary), name a provider that knows it, or export the model without it";
-    return "name a provider that does, or export the model without this operator";
   }
 
   Graph& graph_;
