@@ -13,6 +13,7 @@
 #include "model_builder.h"
 #include "onednn/program/primitives.h"
 #include "random_numbers.h"
+#include "tessera/providers/names.h"
 #include "tessera/session.h"
 
 namespace tessera::testing {
@@ -80,6 +81,25 @@ inline Session ExpectSameAsCpu(const ModelBuilder& model, const std::vector<Valu
     for (size_t i = 0; i < results.size(); ++i) ExpectRoughly(ToVector(rounded[i]), ToVector(expected[i]));
   }
   return session;
+}
+
+/// Runs each node as the model has it on both providers and compares; `takes`: whether oneDNN has them all, or none.
+inline void ExpectOnOnednn(const ModelBuilder& model, const std::vector<Value>& inputs, bool takes = true,
+                           float tolerance = 1e-4f) {
+  SessionOptions options = OnProvider("dnnl"), plain = OnProvider("cpu");
+  options.optimization_level = plain.optimization_level = OptimizationLevel::kNone;
+  const Session session = model.Session(options);
+  for (const auto& node : session.placement().nodes) {
+    EXPECT_EQ(node.provider, takes ? kOnednnProvider : kCpuProvider)
+        << node.op_type << (node.refusals.empty() ? "" : ": " + node.refusals[0].second);
+  }
+  std::vector<Value> results(session.outputs().size()), expected(results.size());
+  session.Run(inputs, results);
+  model.Session(plain).Run(inputs, expected);
+  for (size_t i = 0; i < results.size(); ++i) {
+    ASSERT_EQ(results[i].tensor().shape(), expected[i].tensor().shape());
+    ExpectNear(ToVector(results[i]), ToVector(expected[i]), tolerance);
+  }
 }
 
 }  // namespace tessera::testing

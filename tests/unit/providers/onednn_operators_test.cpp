@@ -7,25 +7,6 @@
 namespace tessera::testing {
 namespace {
 
-/// Runs on both providers and compares; every node that `takes` says is oneDNN's.
-void ExpectOnOnednn(const ModelBuilder& model, const std::vector<Value>& inputs, bool takes = true,
-                    float tolerance = 1e-4f) {
-  SessionOptions options = OnProvider("dnnl"), plain = OnProvider("cpu");
-  options.optimization_level = plain.optimization_level = OptimizationLevel::kNone;
-  const Session session = model.Session(options);
-  for (const auto& node : session.placement().nodes) {
-    EXPECT_EQ(node.provider, takes ? "DnnlExecutionProvider" : "CPUExecutionProvider")
-        << node.op_type << (node.refusals.empty() ? "" : ": " + node.refusals[0].second);
-  }
-  std::vector<Value> results(session.outputs().size()), expected(results.size());
-  session.Run(inputs, results);
-  model.Session(plain).Run(inputs, expected);
-  for (size_t i = 0; i < results.size(); ++i) {
-    ASSERT_EQ(results[i].tensor().shape(), expected[i].tensor().shape());
-    ExpectNear(ToVector(results[i]), ToVector(expected[i]), tolerance);
-  }
-}
-
 TEST(OnednnOperators, Reductions) {
   for (const char* op : {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare"}) {
     for (const std::vector<int64_t>& axes : {std::vector<int64_t>{2}, {-1, 1}, {0}, {}, {3}}) {
@@ -339,87 +320,6 @@ TEST(OnednnOperators, GroupNormalizations) {
   }
 }
 
-struct AttentionCase {
-  const char* name;
-  int64_t q_heads, kv_heads;
-  bool packed = false;
-  std::vector<int64_t> mask;
-  int64_t causal = 0;
-  float scale = 0;  // 0: the usual
-  bool takes = true;
-};
-
-TEST(OnednnOperators, Attention) {
-  constexpr int64_t kBatch = 2, kQueries = 5, kKeys = 7, kWidth = 16, kValueWidth = 9;
-  const AttentionCase cases[] = {
-      {.name = "plain", .q_heads = 3, .kv_heads = 3},
-      {.name = "rows of heads", .q_heads = 3, .kv_heads = 3, .packed = true},
-      {.name = "shared keys", .q_heads = 6, .kv_heads = 2, .packed = true, .scale = 0.3f},
-      {.name = "causal", .q_heads = 4, .kv_heads = 2, .causal = 1},
-      {.name = "mask", .q_heads = 2, .kv_heads = 2, .mask = {kBatch, 1, kQueries, kKeys}},
-      {.name = "mask of keys", .q_heads = 2, .kv_heads = 2, .mask = {kKeys}, .causal = 1},
-      {.name = "mask of few keys", .q_heads = 2, .kv_heads = 2, .mask = {2, 1, 3}},
-      {.name = "mask of heads", .q_heads = 4, .kv_heads = 2, .packed = true, .mask = {4, kQueries, kKeys}}};
-  for (const AttentionCase& c : cases) {
-    SCOPED_TRACE(c.name);
-    ModelBuilder model(23);
-    const auto shape = [&](int64_t heads, int64_t rows, int64_t width) {
-      return c.packed ? std::vector<int64_t>{kBatch, rows, heads * width}
-                      : std::vector<int64_t>{kBatch, heads, rows, width};
-    };
-    const std::vector<int64_t> q = shape(c.q_heads, kQueries, kWidth), k = shape(c.kv_heads, kKeys, kWidth),
-                               v = shape(c.kv_heads, kKeys, kValueWidth);
-    model.Input("q", ElementType::kFloat, q).Input("k", ElementType::kFloat, k).Input("v", ElementType::kFloat, v);
-    model.Output("y", ElementType::kFloat, shape(c.q_heads, kQueries, kValueWidth));
-    std::vector<Value> values = {RandomTensor(Shape(q), 4), RandomTensor(Shape(k), 5), RandomTensor(Shape(v), 6)};
-    std::vector<std::string> inputs = {"q", "k", "v"};
-    if (!c.mask.empty()) {
-      inputs.push_back("m");
-      model.Input("m", ElementType::kFloat, c.mask);
-      std::vector<float> mask = Random(static_cast<size_t>(Shape(c.mask).num_elements()), 7);
-      // Single keys, and in a mask of queries all of one row.
-      for (size_t i = 0; i < mask.size(); ++i) {
-        if (i % 5 == 1 || (mask.size() > kKeys * 2 && i / kKeys % kQueries == 2))
-          mask[i] = -std::numeric_limits<float>::infinity();
-      }
-      values.emplace_back(Tensor::Of<float>(Shape(c.mask), mask));
-    }
-    auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), "Attention", inputs, {"y"});
-    if (c.packed) {
-      Int(node, "q_num_heads", c.q_heads);
-      Int(node, "kv_num_heads", c.kv_heads);
-    }
-    if (c.causal != 0) Int(node, "is_causal", c.causal);
-    if (c.scale != 0) Float(node, "scale", c.scale);
-    ExpectOnOnednn(model, values, c.takes);
-  }
-}
-
-/// Factors are rounded to what the session allows.
-TEST(OnednnOperators, RoundedAttention) {
-  ModelBuilder model(23);
-  model.Input("x", ElementType::kFloat, {2, 24, 64}).Output("y", ElementType::kFloat, {2, 24, 64});
-  auto& node = model.Node("Attention", {"x", "x", "x"}, {"y"});
-  Int(node, "q_num_heads", 2);
-  Int(node, "kv_num_heads", 2);
-  ExpectSameAsCpu(model, {RandomTensor({2, 24, 64}, 4)});
-  if (!HasBfloat16()) GTEST_SKIP() << "no products of bfloat16 here";
-  SessionOptions options = OnProvider("dnnl");
-  options.providers[0].options["precision"] = "bf16";
-  EXPECT_EQ(model.Session(options).placement().nodes[0].precision, "bf16");
-}
-
-TEST(OnednnOperators, AttentionThatIsLeft) {
-  for (const char* attribute : {"softcap", "left_window_size"}) {
-    ModelBuilder model(25);
-    model.Input("x", ElementType::kFloat, {1, 2, 6, 4}).Output("y", ElementType::kFloat, {1, 2, 6, 4});
-    auto& node = model.Node("Attention", {"x", "x", "x"}, {"y"});
-    if (std::string_view(attribute) == "softcap") Float(node, attribute, 2);
-    else Int(node, attribute, 1);
-    ExpectOnOnednn(model, {RandomTensor({1, 2, 6, 4}, 4)}, false);
-  }
-}
-
 /// Scales for a tensor, for each index of an axis and for each block along it, of elements in rows and as a convolution
 /// leaves them.
 TEST(OnednnOperators, Quantizers) {
@@ -477,64 +377,6 @@ TEST(OnednnOperators, QuantizersOfOtherPrecisionAreLeft) {
   model.Floats("s", {}, {0.01f}).Codes("z", ElementType::kUInt8, {}, {128});
   Int(model.Node("QuantizeLinear", {"x", "s", "z"}, {"y"}), "precision", static_cast<int64_t>(ElementType::kFloat16));
   EXPECT_EQ(model.Session(OnProvider("dnnl")).placement().nodes[0].provider, "CPUExecutionProvider");
-}
-
-/// `states`: 0 none given, 1 the first, 2 both.
-void TestRecurrent(const std::string& op, const char* direction, int64_t resets_after, bool bias, int states) {
-  SCOPED_TRACE(::testing::Message() << op << " " << direction << ", linear_before_reset " << resets_after << ", bias "
-                                    << bias << ", states " << states);
-  constexpr int64_t kSteps = 5, kBatch = 3, kInputs = 7, kHidden = 6;
-  const int64_t directions = std::string_view(direction) == "bidirectional" ? 2 : 1, gates = op == "LSTM" ? 4 : 3;
-  ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {kSteps, kBatch, kInputs})
-      .Output("y", ElementType::kFloat, {kSteps, directions, kBatch, kHidden});
-  model.Output("yh", ElementType::kFloat, {directions, kBatch, kHidden});
-  Weights(model, "w", {directions, gates * kHidden, kInputs});
-  Weights(model, "r", {directions, gates * kHidden, kHidden});
-  Weights(model, "b", {directions, 2 * gates * kHidden});
-  std::vector<Value> values = {RandomTensor({kSteps, kBatch, kInputs}, 4)};
-  for (int i = 0; i < states; ++i) {
-    model.Input("s" + std::to_string(i), ElementType::kFloat, {directions, kBatch, kHidden});
-    values.push_back(RandomTensor({directions, kBatch, kHidden}, 5 + static_cast<unsigned>(i)));
-  }
-  std::vector<std::string> inputs = {"x", "w", "r", bias ? "b" : "", ""}, outputs = {"y", "yh"};
-  for (int i = 0; i < states; ++i) inputs.push_back("s" + std::to_string(i));
-  if (op == "LSTM") {
-    outputs.push_back("yc");
-    model.Output("yc", ElementType::kFloat, {directions, kBatch, kHidden});
-  }
-  auto& node = ModelBuilder::AddNode(*model.proto().mutable_graph(), op, inputs, outputs);
-  Int(node, "hidden_size", kHidden);
-  Text(node, "direction", direction);
-  if (op == "GRU") Int(node, "linear_before_reset", resets_after);
-  ExpectOnOnednn(model, values);
-}
-
-TEST(OnednnOperators, Recurrences) {
-  for (const char* direction : {"forward", "reverse", "bidirectional"}) {
-    for (const bool bias : {true, false}) {
-      for (const int states : {0, 1, 2}) TestRecurrent("LSTM", direction, 0, bias, states);
-      for (const int64_t resets_after : {0, 1}) {
-        for (const int states : {0, 1}) TestRecurrent("GRU", direction, resets_after, bias, states);
-      }
-    }
-  }
-}
-
-/// Only the last state is asked for, and what follows reads it.
-TEST(OnednnOperators, LastStates) {
-  ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {4, 2, 7}).Output("y", ElementType::kFloat, {2, 1, 2, 3});
-  Weights(model, "w", {2, 24, 7});
-  Weights(model, "r", {2, 24, 6});
-  model.Floats("p", {6, 3}, Random(18, 3));
-  auto& node = model.Node("LSTM", {"x", "w", "r"}, {"", "h"});
-  Int(node, "hidden_size", 6);
-  Text(node, "direction", "bidirectional");
-  model.Node("MatMul", {"h", "p"}, {"m"});
-  model.Ints("shape", {2, 1, 2, 3});
-  model.Node("Reshape", {"m", "shape"}, {"y"});
-  ExpectOnOnednn(model, {RandomTensor({4, 2, 7}, 4)});
 }
 
 }  // namespace
