@@ -15,6 +15,7 @@
 #include "runtime/kernel_info.h"
 #include "runtime/memory/packed_store.h"
 #include "runtime/plan/copy_kernel.h"
+#include "runtime/plan/dependencies.h"
 #include "runtime/plan/late_kernel.h"
 #include "runtime/plan/region.h"
 #include "runtime/step_context.h"
@@ -63,8 +64,8 @@ class PlanBuilder {
     }
     MakeKernels();
     if (HasFailed()) return nullptr;
-    FindLifetimes();
-    FindOrder();
+    FindLifetimes(*plan_, escaping_);
+    FindDependencies(*plan_);
     return std::move(plan_);
   }
 
@@ -403,85 +404,6 @@ class PlanBuilder {
       if (tensor == nullptr || slot.memory != SessionResources::kHost) continue;
       tensor->raw();
       if (resources_.packed != nullptr) resources_.packed->NoteAligned(*tensor);
-    }
-  }
-
-  void FindLifetimes() {
-    Plan& plan = *plan_;
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-      for (const SlotIndex slot : plan.inputs_of(plan.steps[i])) {
-        if (slot != kNone) plan.slots[static_cast<size_t>(slot)].last_use = static_cast<int32_t>(i);
-      }
-    }
-    // An asynchronous upload reads its source until the run synchronizes.
-    for (const Step& step : plan.steps) {
-      if (step.kind != StepKind::kCopy ||
-          plan.slots[static_cast<size_t>(plan.outputs_of(step)[0])].memory == SessionResources::kHost)
-        continue;
-      Slot& source = plan.slots[static_cast<size_t>(plan.inputs_of(step)[0])];
-      source.hold_until = static_cast<int32_t>(plan.steps.size());
-      if (source.source == SlotSource::kStep && !source.is_output) plan.held_slots.push_back(plan.inputs_of(step)[0]);
-    }
-    std::vector<std::vector<SlotIndex>> freed(plan.steps.size());
-    for (size_t i = 0; i < plan.slots.size(); ++i) {
-      Slot& slot = plan.slots[i];
-      if (slot.source != SlotSource::kStep || slot.is_output) continue;
-      slot.plannable = slot.element != ElementType::kUndefined && slot.element != ElementType::kString;
-      const bool held = slot.hold_until == static_cast<int32_t>(plan.steps.size());
-      if (!held) freed[static_cast<size_t>(std::max(slot.last_use, slot.producer))].push_back(static_cast<SlotIndex>(i));
-    }
-    for (const SlotIndex slot : escaping_) plan.slots[static_cast<size_t>(slot)].plannable = false;
-    for (const Plan::BorderCopy& copy : plan.output_copies) {
-      if (plan.slots[static_cast<size_t>(copy.device)].source != SlotSource::kStep) continue;
-      plan.slots[static_cast<size_t>(copy.device)].plannable = false;
-    }
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-      plan.steps[i].first_free = static_cast<uint32_t>(plan.free_slots.size());
-      plan.steps[i].num_free = static_cast<uint32_t>(freed[i].size());
-      plan.free_slots.insert(plan.free_slots.end(), freed[i].begin(), freed[i].end());
-    }
-  }
-
-  /// Successors of each step, readers of each slot, and which copies a run may skip.
-  void FindOrder() {
-    Plan& plan = *plan_;
-    std::vector<std::vector<int32_t>> successors(plan.steps.size());
-    plan.readers.assign(plan.slots.size(), 0);
-    plan.host_reads_input.assign(plan.graph_inputs.size(), false);
-    std::vector<size_t> input_of(plan.slots.size(), plan.graph_inputs.size());
-    for (size_t i = 0; i < plan.graph_inputs.size(); ++i) {
-      if (plan.graph_inputs[i] != kNone) input_of[static_cast<size_t>(plan.graph_inputs[i])] = i;
-    }
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-      Step& step = plan.steps[i];
-      std::vector<int32_t> before;
-      for (const SlotIndex slot : plan.inputs_of(step)) {
-        if (slot == kNone) continue;
-        ++plan.readers[static_cast<size_t>(slot)];
-        const int32_t producer = plan.slots[static_cast<size_t>(slot)].producer;
-        if (producer >= 0) before.push_back(producer);
-        const size_t position = input_of[static_cast<size_t>(slot)];
-        if (position == plan.graph_inputs.size()) continue;
-        if (step.kind == StepKind::kCopy) {
-          plan.input_copies.push_back({position, static_cast<int32_t>(i), plan.outputs_of(step)[0]});
-        } else {
-          plan.host_reads_input[position] = true;
-        }
-      }
-      std::sort(before.begin(), before.end());
-      before.erase(std::unique(before.begin(), before.end()), before.end());
-      step.num_predecessors = static_cast<uint32_t>(before.size());
-      for (const int32_t producer : before) successors[static_cast<size_t>(producer)].push_back(static_cast<int32_t>(i));
-    }
-    std::ranges::stable_sort(plan.input_copies, {}, &Plan::BorderCopy::border);
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-      plan.steps[i].first_successor = static_cast<uint32_t>(plan.successors.size());
-      plan.steps[i].num_successors = static_cast<uint32_t>(successors[i].size());
-      plan.successors.insert(plan.successors.end(), successors[i].begin(), successors[i].end());
-    }
-    for (size_t i = 0; i < plan.graph_inputs.size(); ++i) {
-      const SlotIndex slot = plan.graph_inputs[i];
-      if (slot != kNone && plan.slots[static_cast<size_t>(slot)].is_output) plan.host_reads_input[i] = true;
     }
   }
 
