@@ -34,6 +34,7 @@
 
 #include "command_line/command_line.h"
 #include "hostile_model.h"
+#include "input_growth.h"
 #include "model/proto.h"
 #include "provider_options.h"
 #include "tessera/provider/execution_provider.h"
@@ -81,105 +82,6 @@ std::vector<std::byte> Read(const fs::path& path) {
   const std::vector<char> chars((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const auto* data = reinterpret_cast<const std::byte*>(chars.data());
   return {data, data + chars.size()};
-}
-
-/// One way of growing: all axes of one size, one axis, or a number in an input.
-struct Growth {
-  int64_t size = 0;  // of axes; 0: not this way
-  int input = -1;
-  int axis = -1;         // of the input
-  int64_t element = -1;  // of the input, a number
-  auto operator<=>(const Growth&) const = default;
-};
-
-Tensor Repeat(const Tensor& tensor, size_t axis, int64_t times) {
-  Shape shape = tensor.shape();
-  const int64_t outer = shape.SizeOfRange(0, axis), inner = shape.SizeOfRange(axis, shape.rank());
-  shape[axis] *= times;
-  Tensor grown(tensor.type(), shape);
-  if (tensor.is(ElementType::kString)) {
-    for (int64_t i = 0; i < outer * times; ++i) {
-      const std::string* from = tensor.data<std::string>() + i / times * inner;
-      std::copy_n(from, inner, grown.mutable_data<std::string>() + i * inner);
-    }
-    return grown;
-  }
-  const size_t row = tensor.byte_size() / static_cast<size_t>(std::max<int64_t>(outer, 1));
-  for (int64_t i = 0; i < outer * times; ++i) {
-    std::memcpy(static_cast<std::byte*>(grown.mutable_raw()) + static_cast<size_t>(i) * row,
-                static_cast<const std::byte*>(tensor.raw()) + static_cast<size_t>(i / times) * row, row);
-  }
-  return grown;
-}
-
-bool IsPacked(ElementType type) {
-  return type == ElementType::kInt4 || type == ElementType::kUInt4 || type == ElementType::kInt2 ||
-         type == ElementType::kUInt2;
-}
-
-template <class T>
-Tensor Enlarge(const Tensor& tensor, int64_t element, int64_t times) {
-  Tensor grown(tensor.type(), tensor.shape());
-  std::copy_n(tensor.data<T>(), tensor.num_elements(), grown.mutable_data<T>());
-  grown.mutable_data<T>()[element] = static_cast<T>(grown.mutable_data<T>()[element] * static_cast<T>(times));
-  return grown;
-}
-
-/// The inputs grown `times`; nothing where the way is not theirs.
-std::optional<std::vector<Value>> Grow(const std::vector<Value>& inputs, const Growth& way, int64_t times) {
-  std::vector<Value> grown = inputs;
-  bool changed = false;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor* tensor = inputs[i].tensor_if();
-    if (tensor == nullptr || !tensor->defined() || IsPacked(tensor->type())) continue;
-    if (way.element >= 0) {
-      if (static_cast<int>(i) != way.input || way.element >= tensor->num_elements()) continue;
-      if (tensor->is(ElementType::kInt64)) grown[i] = Enlarge<int64_t>(*tensor, way.element, times);
-      else if (tensor->is(ElementType::kInt32)) grown[i] = Enlarge<int32_t>(*tensor, way.element, times);
-      else if (tensor->is(ElementType::kFloat)) grown[i] = Enlarge<float>(*tensor, way.element, times);
-      else continue;
-      changed = true;
-      continue;
-    }
-    for (size_t axis = 0; axis < tensor->shape().rank(); ++axis) {
-      const bool here = way.size > 0 ? inputs[i].tensor().shape()[axis] == way.size
-                                     : static_cast<int>(i) == way.input && static_cast<int>(axis) == way.axis;
-      if (!here || inputs[i].tensor().shape()[axis] == 0) continue;
-      grown[i] = Repeat(grown[i].tensor(), axis, times);
-      changed = true;
-    }
-  }
-  if (!changed) return std::nullopt;
-  return grown;
-}
-
-double BytesOf(const std::vector<Value>& inputs) {
-  double bytes = 0;
-  for (const Value& input : inputs) {
-    if (const Tensor* tensor = input.tensor_if(); tensor != nullptr && tensor->defined())
-      bytes += static_cast<double>(tensor->byte_size());
-  }
-  return bytes;
-}
-
-std::vector<Growth> WaysOf(const std::vector<Value>& inputs) {
-  std::set<int64_t> sizes;
-  std::vector<Growth> ways;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor* tensor = inputs[i].tensor_if();
-    if (tensor == nullptr || !tensor->defined()) continue;
-    for (size_t axis = 0; axis < tensor->shape().rank(); ++axis) {
-      const int64_t size = tensor->shape()[axis];
-      if (size > 0 && sizes.insert(size).second) ways.push_back({.size = size});
-      if (size > 0) ways.push_back({.input = static_cast<int>(i), .axis = static_cast<int>(axis)});
-    }
-    const bool number = tensor->is(ElementType::kInt64) || tensor->is(ElementType::kInt32) ||
-                        (tensor->is(ElementType::kFloat) && tensor->num_elements() == 1);
-    for (int64_t e = 0; number && tensor->num_elements() <= 4 && e < tensor->num_elements(); ++e) {
-      ways.push_back({.input = static_cast<int>(i), .element = e});
-    }
-  }
-  return ways;
 }
 
 /// What the parent reads.
