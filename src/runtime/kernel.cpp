@@ -14,25 +14,49 @@ const TypeInfo& InfoOf(const GraphViewer& graph, const std::vector<ValueIndex>& 
   return i < values.size() && values[i] != kNone ? graph.value(values[i]).type : kNoType;
 }
 
-/// The type in `types` that breaks a constraint, or null.
-const TypeInfo* Violation(const GraphViewer& graph, const std::vector<ValueIndex>& values, size_t i, TypeSet allowed) {
-  const TypeInfo& info = InfoOf(graph, values, i);
-  return info.is_tensor() && info.element != ElementType::kUndefined && !allowed.contains(info.element) ? &info : nullptr;
+/// Whether a static type breaks a constraint; one that is not known does not.
+bool Violates(const TypeInfo& info, TypeSet allowed) {
+  return info.is_tensor() && info.element != ElementType::kUndefined && !allowed.contains(info.element);
+}
+
+/// A node of which nothing was made yet.
+class Candidate final : public NodeInfo {
+ public:
+  Candidate(const GraphViewer& graph, const Node& node) : graph_(graph), node_(node) {}
+  const Node& node() const noexcept override { return node_; }
+  const GraphViewer& graph() const noexcept override { return graph_; }
+
+ private:
+  const GraphViewer& graph_;
+  const Node& node_;
+};
+
+/// The input or output whose type a kernel does not have, in one phrase; empty where it has all.
+std::string TypeRefusal(const KernelDef& def, const NodeInfo& info) {
+  for (const auto& [input, types] : def.input_types()) {
+    if (const TypeInfo& type = info.input_info(input); Violates(type, types))
+      return fmt::format("input {} is {}", input, type.ToString());
+  }
+  for (const auto& [output, types] : def.output_types()) {
+    if (const TypeInfo& type = info.output_info(output); Violates(type, types))
+      return fmt::format("output {} is {}", output, type.ToString());
+  }
+  return {};
 }
 
 }  // namespace
 
-const TypeInfo& KernelInfo::input_info(size_t i) const noexcept { return InfoOf(graph(), node().inputs, i); }
-const TypeInfo& KernelInfo::output_info(size_t i) const noexcept { return InfoOf(graph(), node().outputs, i); }
+const TypeInfo& NodeInfo::input_info(size_t i) const noexcept { return InfoOf(graph(), node().inputs, i); }
+const TypeInfo& NodeInfo::output_info(size_t i) const noexcept { return InfoOf(graph(), node().outputs, i); }
 
-const Tensor* KernelInfo::constant_input(size_t i) const noexcept {
+const Tensor* NodeInfo::constant_input(size_t i) const noexcept {
   return has_input(i) ? graph().constant(node().inputs[i]) : nullptr;
 }
 
-void KernelInfo::ThrowMissing(std::string_view name) const {
+void NodeInfo::ThrowMissing(std::string_view name) const {
   Fail(ErrorCode::kInvalidGraph, "attribute '{}' is required", name);
 }
-void KernelInfo::ThrowWrongType(std::string_view name) const {
+void NodeInfo::ThrowWrongType(std::string_view name) const {
   Fail(ErrorCode::kInvalidGraph, "attribute '{}' has another type than the operator's schema says", name);
 }
 
@@ -82,6 +106,18 @@ KernelDef& KernelDef::Factory(KernelFactory factory) {
   factory_ = factory;
   return *this;
 }
+KernelDef& KernelDef::Unless(KernelRefusal refusal) {
+  refusals_.push_back(refusal);
+  return *this;
+}
+std::string KernelDef::Refusal(const NodeInfo& info) const try {
+  for (const KernelRefusal refusal : refusals_) {
+    if (std::string reason = refusal(info); !reason.empty()) return reason;
+  }
+  return {};
+} catch (const Error& error) {  // of an attribute
+  return error.what();
+}
 bool KernelDef::is_host_input(size_t input) const noexcept {
   return std::find(host_inputs_.begin(), host_inputs_.end(), input) != host_inputs_.end();
 }
@@ -105,27 +141,13 @@ const KernelDef* KernelRegistry::Find(const GraphViewer& graph, const Node& node
     if (why != nullptr) *why = "no kernel for this operator";
     return nullptr;
   }
+  const Candidate candidate(graph, node);
   std::string reason = fmt::format("no kernel for version {}", node.since_version);
   for (const KernelDef& def : found->second) {
     if (node.since_version < def.first_version() || node.since_version > def.last_version()) continue;
-    const TypeInfo* violation = nullptr;
-    for (const auto& [input, types] : def.input_types()) {
-      violation = Violation(graph, node.inputs, input, types);
-      if (violation != nullptr) {
-        reason = fmt::format("input {} is {}", input, violation->ToString());
-        break;
-      }
-    }
-    if (violation == nullptr) {
-      for (const auto& [output, types] : def.output_types()) {
-        violation = Violation(graph, node.outputs, output, types);
-        if (violation != nullptr) {
-          reason = fmt::format("output {} is {}", output, violation->ToString());
-          break;
-        }
-      }
-    }
-    if (violation == nullptr) return &def;
+    reason = TypeRefusal(def, candidate);
+    if (reason.empty()) reason = def.Refusal(candidate);
+    if (reason.empty()) return &def;
   }
   if (why != nullptr) *why = std::move(reason);
   return nullptr;

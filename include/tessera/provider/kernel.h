@@ -51,30 +51,13 @@ class TESSERA_API SubgraphRunner {
   virtual void RunTaking(KernelContext& context, std::span<Value> inputs, std::span<Value> outputs) = 0;
 };
 
-/// What a kernel learns when it is created, once per node and session.
-class TESSERA_API KernelInfo {
+/// A node, and what its graph knows of it before anything runs.
+class TESSERA_API NodeInfo {
  public:
-  virtual ~KernelInfo() = default;
+  virtual ~NodeInfo() = default;
 
   virtual const Node& node() const noexcept = 0;
   virtual const GraphViewer& graph() const noexcept = 0;
-  virtual const ExecutionProvider& provider() const noexcept = 0;
-  /// The session's intra-op threads, for work at load such as prepacking.
-  virtual ThreadPool& threads() const noexcept = 0;
-  /// Host memory for what the kernel keeps, counted against the limit of the session's load. Tables that lie elsewhere are
-  /// counted by a MemoryCharge on it.
-  virtual Allocator& allocator() const noexcept = 0;
-  /// The nested graph of a graph attribute; throws Error when there is none.
-  virtual SubgraphRunner& subgraph(std::string_view attribute) const = 0;
-  /// A value made from constant data (packed weights), shared by every kernel and session of the process that asks with the
-  /// same key for the same constant while any of them lives. `make` runs at most once per live value.
-  virtual std::shared_ptr<const void> SharedPrepack(const Tensor& constant, std::string_view key,
-                                                    const std::function<std::shared_ptr<const void>()>& make) const = 0;
-  /// Says that the kernel keeps its own form of constant input `i`, and Compute never reads it: its memory may be dropped.
-  virtual void ReleaseConstant(size_t input) const = 0;
-  /// Says that Compute reads input `i` by Tensor::unaligned_raw() only: a constant may stay where it lies in the model's
-  /// file.
-  virtual void AcceptUnaligned(size_t input) const = 0;
 
   size_t num_inputs() const noexcept { return node().inputs.size(); }
   size_t num_outputs() const noexcept { return node().outputs.size(); }
@@ -122,6 +105,28 @@ class TESSERA_API KernelInfo {
   }
   [[noreturn]] void ThrowMissing(std::string_view name) const;
   [[noreturn]] void ThrowWrongType(std::string_view name) const;
+};
+
+/// What a kernel learns when it is created, once per node and session.
+class TESSERA_API KernelInfo : public NodeInfo {
+ public:
+  virtual const ExecutionProvider& provider() const noexcept = 0;
+  /// The session's intra-op threads, for work at load such as prepacking.
+  virtual ThreadPool& threads() const noexcept = 0;
+  /// Host memory for what the kernel keeps, counted against the limit of the session's load. Tables that lie elsewhere are
+  /// counted by a MemoryCharge on it.
+  virtual Allocator& allocator() const noexcept = 0;
+  /// The nested graph of a graph attribute; throws Error when there is none.
+  virtual SubgraphRunner& subgraph(std::string_view attribute) const = 0;
+  /// A value made from constant data (packed weights), shared by every kernel and session of the process that asks with the
+  /// same key for the same constant while any of them lives. `make` runs at most once per live value.
+  virtual std::shared_ptr<const void> SharedPrepack(const Tensor& constant, std::string_view key,
+                                                    const std::function<std::shared_ptr<const void>()>& make) const = 0;
+  /// Says that the kernel keeps its own form of constant input `i`, and Compute never reads it: its memory may be dropped.
+  virtual void ReleaseConstant(size_t input) const = 0;
+  /// Says that Compute reads input `i` by Tensor::unaligned_raw() only: a constant may stay where it lies in the model's
+  /// file.
+  virtual void AcceptUnaligned(size_t input) const = 0;
 };
 
 /// What a kernel sees during one Compute. Nothing in it allocates in the steady state.
@@ -209,6 +214,9 @@ class TESSERA_API Kernel {
 
 using KernelFactory = std::unique_ptr<Kernel> (*)(const KernelInfo& info);
 
+/// Says in one phrase why a kernel cannot compute a node ("training is left to the CPU provider"); empty where it can.
+using KernelRefusal = std::string (*)(const NodeInfo& info);
+
 inline constexpr int kLatestVersion = std::numeric_limits<int>::max();
 
 /// What a kernel implements, and how to make it.
@@ -237,6 +245,9 @@ class TESSERA_API KernelDef {
   KernelDef& HostInput(size_t input);
   KernelDef& HostOutput(size_t output);
   KernelDef& Factory(KernelFactory factory);
+  /// Leaves nodes that `refusal` gives a reason for: what versions and types cannot say, as an attribute, a rank, or an
+  /// input that must be constant. Where several are given, the first reason counts; an Error that one throws is a reason.
+  KernelDef& Unless(KernelRefusal refusal);
 
   template <std::derived_from<Kernel> K>
   KernelDef& Make() {
@@ -254,6 +265,8 @@ class TESSERA_API KernelDef {
   bool is_host_input(size_t input) const noexcept;
   bool is_host_output(size_t output) const noexcept;
   KernelFactory factory() const noexcept { return factory_; }
+  /// Why this kernel cannot compute a node of its versions and types; empty where it can.
+  std::string Refusal(const NodeInfo& info) const;
 
  private:
   std::string op_type_;
@@ -267,6 +280,7 @@ class TESSERA_API KernelDef {
   std::vector<size_t> host_inputs_;
   std::vector<size_t> host_outputs_;
   KernelFactory factory_ = nullptr;
+  std::vector<KernelRefusal> refusals_;
 };
 
 inline KernelDef Op(std::string_view op_type, std::string_view domain = "") { return KernelDef(op_type, domain); }
@@ -281,7 +295,7 @@ class TESSERA_API KernelRegistry {
   void Add(const KernelDef& def);
 
   /// The kernel for a node with its static types, or null; `why` then receives the reason in one phrase ("no kernel for
-  /// op version 9", "input 0 is tensor(double)").
+  /// version 9", "input 0 is tensor(double)", what a KernelDef::Unless says).
   const KernelDef* Find(const GraphViewer& graph, const Node& node, std::string* why = nullptr) const;
 
   /// Every definition, by domain, op type and version: the support tables are made from it.

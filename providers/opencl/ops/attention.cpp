@@ -263,6 +263,10 @@ class Attention final : public Kernel {
   SentIntegers lengths_;
 };
 
+std::string ColumnsRefusal(const NodeInfo& info) {
+  return AttentionAttributes(info.node()).columns.empty() ? "" : "columns are picked by the CPU provider";
+}
+
 }  // namespace
 
 void RegisterAttention(KernelRegistry& registry) {
@@ -274,6 +278,7 @@ void RegisterAttention(KernelRegistry& registry) {
                      .Types(2, kReals)
                      .Types(3, kNumbers | TypeSet{ElementType::kBool})
                      .HostInput(6)
+                     .Unless(ColumnsRefusal)
                      .Make<Attention>());
   }
 }

@@ -32,6 +32,16 @@ class Cast final : public Elementwise {
 };
 
 }  // namespace
+std::string RoundingRefusal(const NodeInfo& info) {
+  const ElementType from = info.input_type(0), to = info.output_type(0);
+  const TypeSet rounded = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
+  if (kFloat8s.contains(to) && !rounded.contains(from))
+    return "only floats of 16 and 32 bits are rounded to 8 on the device";
+  if (kFloat8s.contains(from) && !kReals.contains(to)) return "floats of 8 bits become real numbers only on the device";
+  const bool half = to == ElementType::kFloat16 || to == ElementType::kBFloat16;
+  return half && from == ElementType::kDouble ? "double to half is rounded once on the CPU provider only" : "";
+}
+
 
 void RegisterCast(KernelRegistry& registry) {
   constexpr TypeSet kCastable = kNumbers | TypeSet{ElementType::kBool};
@@ -41,6 +51,7 @@ void RegisterCast(KernelRegistry& registry) {
                      .Types(0, kCastable | kFloat8s | kPackedIntegers)
                      .OutputTypes(0, kCastable | kFloat8s)
                      .Make<Cast>());
+                     .Unless(RoundingRefusal)
   }
 }
 

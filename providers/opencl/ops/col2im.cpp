@@ -28,6 +28,12 @@ class Col2Im final : public Kernel {
     Require(xs.rank() == 3 && xs[1] % taps == 0 && xs[2] == columns,
             "the input is {}, [batch, channels * {}, {}] is expected for blocks {} of an image {}", xs, taps, columns,
             block, image);
+std::string ImageRankRefusal(const NodeInfo& info) {
+  const auto& sizes = info.input_info(1).shape;
+  const bool known = sizes && sizes->size() == 1 && (*sizes)[0].known() && (*sizes)[0].value >= 1 && (*sizes)[0].value <= 3;
+  return known ? "" : "images of one to three dimensions are put together on the device";
+}
+
     Shape result{xs[0], xs[1] / taps};
     for (const int64_t size : image) result.Append(size);
     const Tensor& y = *context.output(0, result);
@@ -46,7 +52,8 @@ class Col2Im final : public Kernel {
 }  // namespace
 
 void RegisterCol2Im(KernelRegistry& registry) {
-  registry.Add(Op("Col2Im").Versions(18).Types(0, kNumbers).HostInput(1).HostInput(2).Make<Col2Im>());
+  registry.Add(
+      Op("Col2Im").Versions(18).Types(0, kNumbers).HostInput(1).HostInput(2).Unless(ImageRankRefusal).Make<Col2Im>());
 }
 
 }  // namespace tessera::opencl

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "opencl/claims/refusals.h"
 #include "opencl/conv/depthwise.h"
 #include "opencl/conv/window.h"
 #include "opencl/conv/winograd.h"
@@ -256,6 +257,8 @@ class Conv final : public Kernel {
 
 }  // namespace
 
-void RegisterConvolution(KernelRegistry& registry) { registry.Add(Op("Conv").Versions(1).Types(0, kReals).Make<Conv>()); }
+void RegisterConvolution(KernelRegistry& registry) {
+  registry.Add(Op("Conv").Versions(1).Types(0, kReals).Unless(SpatialRefusal).Make<Conv>());
+}
 
 }  // namespace tessera::opencl

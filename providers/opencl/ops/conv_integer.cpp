@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "opencl/claims/refusals.h"
 #include "opencl/conv/window.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/quantized_operands.h"
@@ -264,12 +265,18 @@ class IntegerConv final : public Kernel {
 }  // namespace
 
 void RegisterIntegerConv(KernelRegistry& registry) {
-  registry.Add(Op("ConvInteger").Versions(10).Types(0, kImageBytes).Types(1, kImageBytes).Make<IntegerConv>());
+  registry.Add(Op("ConvInteger")
+                   .Versions(10)
+                   .Types(0, kImageBytes)
+                   .Types(1, kImageBytes)
+                   .Unless([](const NodeInfo& info) { return ScaleRefusal(info, {2}, {3}); })
+                   .Make<IntegerConv>());
   registry.Add(Op("QLinearConv")
                    .Versions(10)
                    .Types(0, kImageBytes)
                    .Types(3, kImageBytes)
                    .OutputTypes(0, kImageBytes)
+                   .Unless([](const NodeInfo& info) { return ScaleRefusal(info, {1, 2, 6, 7}, {4, 5}); })
                    .Make<IntegerConv>());
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "opencl/claims/refusals.h"
 #include "opencl/conv/window.h"
 #include "opencl/device/kernel.h"
 #include "opencl/gemm/panel_gemm.h"
@@ -181,7 +182,7 @@ class ConvTranspose final : public Kernel {
 }  // namespace
 
 void RegisterConvTranspose(KernelRegistry& registry) {
-  registry.Add(Op("ConvTranspose").Versions(1).Types(0, kReals).Make<ConvTranspose>());
+  registry.Add(Op("ConvTranspose").Versions(1).Types(0, kReals).Unless(SpatialRefusal).Make<ConvTranspose>());
 }
 
 }  // namespace tessera::opencl

@@ -48,10 +48,15 @@ class DeformConv final : public Kernel {
   int64_t group_, offset_group_;
 };
 
+std::string ImageRefusal(const NodeInfo& info) {
+  const auto& shape = info.input_info(0).shape;
+  return shape && shape->size() == 4 ? "" : "images only are sampled at offsets";
+}
+
 }  // namespace
 
 void RegisterDeformConv(KernelRegistry& registry) {
-  registry.Add(Op("DeformConv").Versions(19).Types(0, kReals).Make<DeformConv>());
+  registry.Add(Op("DeformConv").Versions(19).Types(0, kReals).Unless(ImageRefusal).Make<DeformConv>());
 }
 
 }  // namespace tessera::opencl

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "opencl/claims/refusals.h"
 #include "opencl/device/kernel.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "ops/signal/dft.h"
@@ -110,11 +111,46 @@ class Stft final : public Kernel {
   StftAttributes attributes_;
 };
 
+/// Transforms are sums over all points for each bin: where these are many, the CPU provider's fast transforms take fewer
+/// steps by far.
+std::string LengthRefusal(std::optional<int64_t> length) {
+  constexpr int64_t kMostPoints = 4096;
+  if (!length) return "transforms of lengths that are not known are left to the CPU provider";
+  return *length > kMostPoints ? fmt::format("transforms of more than {} points are left to the CPU provider", kMostPoints)
+                               : "";
+}
+
+std::optional<int64_t> ConstantInteger(const NodeInfo& info, size_t input) {
+  const Tensor* tensor = info.constant_input(input);
+  if (tensor == nullptr || tensor->num_elements() != 1) return std::nullopt;
+  if (tensor->is(ElementType::kInt32)) return *tensor->data<int32_t>();
+  return tensor->is(ElementType::kInt64) ? std::optional(*tensor->data<int64_t>()) : std::nullopt;
+}
+
+std::optional<int64_t> KnownDimension(const TypeInfo& type, int64_t axis) {
+  const auto at = AxisWithin(axis, type.shape ? type.shape->size() : 0);
+  return at && (*type.shape)[*at].known() ? std::optional((*type.shape)[*at].value) : std::nullopt;
+}
+
+std::string DftRefusal(const NodeInfo& info) {
+  const DftAttributes attributes(info.node());
+  if (attributes.inverse) return "inverse transforms are left to the CPU provider";
+  if (info.has_input(1)) return LengthRefusal(ConstantInteger(info, 1));
+  const bool given = attributes.axis_is_input && info.has_input(2);
+  const auto axis = given ? ConstantInteger(info, 2) : std::optional(attributes.axis);
+  return LengthRefusal(axis ? KnownDimension(info.input_info(0), *axis) : std::nullopt);
+}
+
+std::string StftRefusal(const NodeInfo& info) {
+  if (info.has_input(3)) return LengthRefusal(ConstantInteger(info, 3));
+  return LengthRefusal(info.has_input(2) ? KnownSize(info.input_info(2)) : KnownDimension(info.input_info(0), 1));
+}
+
 }  // namespace
 
 void RegisterTransform(KernelRegistry& registry) {
-  registry.Add(Op("DFT").Versions(17).Types(0, kReals).HostInput(1).HostInput(2).Make<Dft>());
-  registry.Add(Op("STFT").Versions(17).Types(0, kReals).HostInput(1).HostInput(3).Make<Stft>());
+  registry.Add(Op("DFT").Versions(17).Types(0, kReals).HostInput(1).HostInput(2).Unless(DftRefusal).Make<Dft>());
+  registry.Add(Op("STFT").Versions(17).Types(0, kReals).HostInput(1).HostInput(3).Unless(StftRefusal).Make<Stft>());
 }
 
 }  // namespace tessera::opencl

@@ -31,9 +31,20 @@ class Dropout final : public Kernel {
 };
 
 }  // namespace
+std::string TrainingRefusal(const NodeInfo& info) {
+  return DropoutMayTrain(info.node(), info.constant_input(2)) ? "training is left to the CPU provider" : "";
+}
+
 
 void RegisterDropout(KernelRegistry& registry) {
-  registry.Add(Op("Dropout").Versions(7).Types(0, kReals).HostInput(1).HostInput(2).Alias(0, 0).Make<Dropout>());
+  registry.Add(Op("Dropout")
+                   .Versions(7)
+                   .Types(0, kReals)
+                   .HostInput(1)
+                   .HostInput(2)
+                   .Alias(0, 0)
+                   .Unless(TrainingRefusal)
+                   .Make<Dropout>());
 }
 
 }  // namespace tessera::opencl

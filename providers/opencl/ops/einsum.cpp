@@ -260,12 +260,16 @@ class FusedMatMul final : public Kernel {
   Contraction contraction_;
 };
 
+std::string ManyOperandsRefusal(const NodeInfo& info) {
+  return info.num_inputs() > 2 ? "three operands and more are left to the CPU provider" : "";
+}
+
 }  // namespace
 
 void RegisterContraction(KernelRegistry& registry) {
   constexpr TypeSet kSummed =
       kReals | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
-  registry.Add(Op("Einsum").Versions(12).Types(0, kSummed).Make<Einsum>());
+  registry.Add(Op("Einsum").Versions(12).Types(0, kSummed).Unless(ManyOperandsRefusal).Make<Einsum>());
   registry.Add(Op("FusedMatMul", "com.microsoft").Types(0, kReals).Make<FusedMatMul>());
   registry.Add(Op("TransposeMatMul", "com.microsoft").Types(0, kReals).Make<FusedMatMul>());
 }

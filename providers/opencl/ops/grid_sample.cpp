@@ -1,6 +1,7 @@
 // GridSample (16-22), one to three spatial dimensions.
 
 #include "ops/image/grid_sample.h"
+#include "opencl/claims/refusals.h"
 #include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
@@ -46,7 +47,7 @@ class GridSample final : public Kernel {
 }  // namespace
 
 void RegisterGridSample(KernelRegistry& registry) {
-  registry.Add(Op("GridSample").Versions(16).Types(0, kReals).Types(1, kReals).Make<GridSample>());
+  registry.Add(Op("GridSample").Versions(16).Types(0, kReals).Types(1, kReals).Unless(SpatialRefusal).Make<GridSample>());
 }
 
 }  // namespace tessera::opencl

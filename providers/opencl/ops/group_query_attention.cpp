@@ -187,6 +187,20 @@ class GroupQueryAttention final : public Kernel {
   ScaledDotProduct attention_;
 };
 
+std::string GroupQueryRefusal(const NodeInfo& info) {
+  const GroupQueryAttentionAttributes attributes(info.node());
+  if (info.has_input(10) || info.has_input(11) || info.has_input(14) || info.has_input(15) || attributes.smooth)
+    return "biases, sinks and norms of heads are left to the CPU provider";
+  if (info.has_output(3)) return "scores are given out by the CPU provider only";
+  if (attributes.keys.exists || attributes.values.exists) return "quantized caches are not read on the device";
+  if (attributes.slides) return "caches of the size of the window are not supported";
+  for (const size_t i : {1, 2, 3, 4, 7, 8}) {
+    if (info.has_input(i) && info.input_type(i) != info.input_type(0))
+      return "queries and caches of several types are left to the CPU provider";
+  }
+  return {};
+}
+
 }  // namespace
 
 void RegisterGroupQuery(KernelRegistry& registry) {
@@ -200,6 +214,7 @@ void RegisterGroupQuery(KernelRegistry& registry) {
                    .HostInput(9)
                    .InPlace(3, 1)
                    .InPlace(4, 2)
+                   .Unless(GroupQueryRefusal)
                    .Make<GroupQueryAttention>());
 }
 

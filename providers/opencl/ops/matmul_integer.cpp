@@ -7,9 +7,11 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "graph/private_names.h"
+#include "opencl/claims/refusals.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/quantized_operands.h"
 #include "opencl/gemm/tile_gemm.h"
+#include "ops/math/gemm.h"
 #include "ops/math/matmul.h"
 
 namespace tessera::opencl {
@@ -201,16 +203,42 @@ class IntegerMatMul final : public Kernel {
   std::shared_ptr<const ConstantBlock> packed_b_;
 };
 
+/// Of A B with a bias for each column, what QLinearMatMul lacks; the optimizer makes no others.
+std::string QGemmRefusal(const NodeInfo& info) {
+  if (!info.has_input(7)) return "results that are not quantized are left to the CPU provider";
+  const GemmAttributes attributes(info.node());
+  if (attributes.trans_a || attributes.trans_b) return "transposed operands are left to the CPU provider";
+  if (attributes.alpha != 1) return "an alpha is left to the CPU provider";
+  if (!info.has_input(6)) return {};
+  const auto &bias = info.input_info(6).shape, &b = info.input_info(3).shape;
+  const bool by_column = bias && b && bias->size() == 1 && b->size() == 2 && (*bias)[0].known() && (*b)[1].known() &&
+                         (*bias)[0].value == (*b)[1].value;
+  return by_column ? "" : "a bias that is not one for each column is left to the CPU provider";
+}
+
 }  // namespace
 
 void RegisterIntegerMatMul(KernelRegistry& registry) {
   constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
-  registry.Add(Op("MatMulInteger").Versions(10).Types(0, kInt8s).Types(1, kInt8s).Make<IntegerMatMul>());
+  registry.Add(Op("MatMulInteger")
+                   .Versions(10)
+                   .Types(0, kInt8s)
+                   .Types(1, kInt8s)
+                   .Unless([](const NodeInfo& info) { return ScaleRefusal(info, {2}, {3}); })
+                   .Make<IntegerMatMul>());
   registry.Add(Op("MatMulIntegerToFloat", "com.microsoft")
                    .Types(0, kInt8s)
                    .Types(1, kInt8s)
                    .Types(2, {ElementType::kFloat})
                    .Types(3, {ElementType::kFloat})
+                   .Unless([](const NodeInfo& info) { return ScaleRefusal(info, {2, 4}, {3, 5}); })
+                   .Make<IntegerMatMul>());
+  registry.Add(Op("QGemm", "com.microsoft")
+                   .Types(0, kInt8s)
+                   .Types(3, kInt8s)
+                   .OutputTypes(0, kInt8s)
+                   .Unless(QGemmRefusal)
+                   .Unless([](const NodeInfo& info) { return ScaleRefusal(info, {1, 2, 7, 8}, {4, 5}); })
                    .Make<IntegerMatMul>());
   registry.Add(Op("QGemm", "com.microsoft").Types(0, kInt8s).Types(3, kInt8s).OutputTypes(0, kInt8s).Make<IntegerMatMul>());
   registry.Add(Op("QLinearMatMul")
@@ -218,6 +246,7 @@ void RegisterIntegerMatMul(KernelRegistry& registry) {
                    .Types(0, kInt8s)
                    .Types(1, kScales)
                    .Types(3, kInt8s)
+                   .Unless([](const NodeInfo& info) { return ScaleRefusal(info, {1, 2, 6, 7}, {4, 5}); })
                    .OutputTypes(0, kInt8s)
                    .Make<IntegerMatMul>());
 }

@@ -206,11 +206,16 @@ class MatMulNBits final : public Kernel {
   std::shared_ptr<const ConstantBlock> packed_, packed_scales_, packed_zeros_;
 };
 
+std::string OrderRefusal(const NodeInfo& info) {
+  return info.has_input(4) ? "weights in another order (g_idx) are left to the CPU provider" : "";
+}
+
 }  // namespace
 
 void RegisterNBits(KernelRegistry& registry) {
   registry.Add(Op("MatMulNBits", "com.microsoft")
                    .Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})
+                   .Unless(OrderRefusal)
                    .Make<MatMulNBits>());
 }
 

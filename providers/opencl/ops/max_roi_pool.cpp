@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <vector>
+#include "opencl/claims/refusals.h"
 
 #include "opencl/device/kernel.h"
 
@@ -70,7 +71,7 @@ class MaxRoiPool final : public Kernel {
 }  // namespace
 
 void RegisterMaxRoiPool(KernelRegistry& registry) {
-  registry.Add(Op("MaxRoiPool").Versions(1).Types(0, kReals).HostInput(1).Make<MaxRoiPool>());
+  registry.Add(Op("MaxRoiPool").Versions(1).Types(0, kReals).HostInput(1).Unless(SpatialRefusal).Make<MaxRoiPool>());
 }
 
 }  // namespace tessera::opencl

@@ -8,6 +8,7 @@
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/group_normalization.h"
 #include "ops/normalization/layer_normalization.h"
+#include "ops/normalization/row_parameter.h"
 #include "ops/normalization/lrn.h"
 #include "ops/normalization/softmax.h"
 
@@ -198,17 +199,51 @@ class Lrn final : public Kernel {
   LrnAttributes attributes_;
 };
 
+std::string BroadcastRefusal(const NodeInfo& info) {
+  const auto& shape = info.input_info(0).shape;
+  const auto first = AxisWithin(LayerNormalizationAttributes(info.node()).axis, shape ? shape->size() : 0);
+  if (!first) return "the normalized dimensions are not known";
+  for (size_t i = 1; i < info.num_inputs(); ++i) {
+    const auto& parameter = info.input_info(i).shape;
+    if (info.has_input(i) && !(parameter && IsOfRow(*shape, *first, *parameter)))
+      return "a scale or bias that broadcasts is left to the CPU provider";
+  }
+  return {};
+}
+
+std::string StatisticsRefusal(const NodeInfo& info) {
+  if (info.has_output(1)) return "only the first output is computed on the device";
+  const BatchNormalizationAttributes attributes(info.node());
+  if (attributes.training) return "training is left to the CPU provider";
+  return attributes.spatial ? "" : "statistics of each element are left to the CPU provider";
+}
+
 }  // namespace
 
 void RegisterNormalization(KernelRegistry& registry) {
   registry.Add(Op("Softmax").Versions(1).Types(0, kReals).Make<Softmax>());
   registry.Add(Op("LogSoftmax").Versions(1).Types(0, kReals).Make<Softmax>());
-  registry.Add(Op("LayerNormalization").Versions(1).Types(0, kReals).Make<TrailingNormalization>());
-  registry.Add(Op("SimplifiedLayerNormalization").Types(0, kReals).Types(1, kReals).Make<TrailingNormalization>());
-  registry.Add(Op("RMSNormalization").Versions(23).Types(0, kReals).Types(1, kReals).Make<TrailingNormalization>());
+  registry.Add(
+      Op("LayerNormalization").Versions(1).Types(0, kReals).Unless(BroadcastRefusal).Make<TrailingNormalization>());
+  registry.Add(Op("SimplifiedLayerNormalization")
+                   .Types(0, kReals)
+                   .Types(1, kReals)
+                   .Unless(BroadcastRefusal)
+                   .Make<TrailingNormalization>());
+  registry.Add(Op("RMSNormalization")
+                   .Versions(23)
+                   .Types(0, kReals)
+                   .Types(1, kReals)
+                   .Unless(BroadcastRefusal)
+                   .Make<TrailingNormalization>());
   registry.Add(Op("InstanceNormalization").Versions(6).Types(0, kReals).Make<GroupNormalization>());
   registry.Add(Op("GroupNormalization").Versions(18).Types(0, kReals).Make<GroupNormalization>());
-  registry.Add(Op("BatchNormalization").Versions(7).Types(0, kReals).InPlace(0, 0).Make<BatchNormalization>());
+  registry.Add(Op("BatchNormalization")
+                   .Versions(7)
+                   .Types(0, kReals)
+                   .InPlace(0, 0)
+                   .Unless(StatisticsRefusal)
+                   .Make<BatchNormalization>());
   registry.Add(Op("LRN").Versions(1).Types(0, kReals).Make<Lrn>());
 }
 

@@ -108,6 +108,13 @@ class CenterCropPad final : public Kernel {
     const Shape target = HostIntegers(context.required_input(1));
     const size_t count = names_axes_ ? axes_.size() : shape.rank();
     Require(target.rank() == count, "shape has {} numbers for {} axes", target.rank(), count);
+/// The attribute of early versions is a float.
+std::string PaddingValueRefusal(const NodeInfo& info) {
+  const PadAttributes attributes(info.node());
+  const bool rounds = attributes.from_attributes && attributes.value != 0 && info.input_type(0) != ElementType::kFloat;
+  return rounds ? "this padding value is left to the CPU provider" : "";
+}
+
     Strided s = Block(shape);
     Shape result = shape;
     for (size_t i = 0; i < count; ++i) {
@@ -117,6 +124,7 @@ class CenterCropPad final : public Kernel {
       s.c[axis] = target[i] >= shape[axis] ? (target[i] - shape[axis]) / 2 : -((shape[axis] - target[i]) / 2);
     }
     Tensor& y = *context.output(0, result);
+                   .Unless(PaddingValueRefusal)
     std::copy(shape.begin(), shape.end(), s.b.begin());
     std::copy(result.begin(), result.end(), s.dims.begin());
     s.a = RowMajor(shape);

@@ -2,6 +2,7 @@
 
 #include "ops/nn/pool.h"
 #include "base/rounding.h"
+#include "opencl/claims/refusals.h"
 #include "opencl/conv/window.h"
 #include "opencl/device/kernel.h"
 
@@ -86,9 +87,10 @@ class Pool final : public Kernel {
 }  // namespace
 
 void RegisterPooling(KernelRegistry& registry) {
-  registry.Add(Op("MaxPool").Versions(1).Types(0, kReals | TypeSet{ElementType::kInt8, ElementType::kUInt8}).Make<Pool>());
+  constexpr TypeSet kOrdered = kReals | TypeSet{ElementType::kInt8, ElementType::kUInt8};
+  registry.Add(Op("MaxPool").Versions(1).Types(0, kOrdered).Unless(SpatialRefusal).Make<Pool>());
   for (const char* op : {"AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"}) {
-    registry.Add(Op(op).Versions(1).Types(0, kReals).Make<Pool>());
+    registry.Add(Op(op).Versions(1).Types(0, kReals).Unless(SpatialRefusal).Make<Pool>());
   }
 }
 

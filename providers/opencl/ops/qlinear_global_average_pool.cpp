@@ -1,6 +1,7 @@
 // QLinearGlobalAveragePool, com.microsoft, version 1.
 
 #include "ops/quantization/qlinear_global_average_pool.h"
+#include "opencl/claims/refusals.h"
 #include "opencl/ops/qlinear.h"
 
 namespace tessera::opencl {
@@ -31,7 +32,10 @@ class QLinearGlobalAveragePool final : public Kernel {
 }  // namespace
 
 void RegisterQLinearGlobalAveragePool(KernelRegistry& registry) {
-  registry.Add(Op("QLinearGlobalAveragePool", "com.microsoft").Types(0, kInt8s).Make<QLinearGlobalAveragePool>());
+  registry.Add(Op("QLinearGlobalAveragePool", "com.microsoft")
+                   .Types(0, kInt8s)
+                   .Unless(SpatialRefusal)
+                   .Make<QLinearGlobalAveragePool>());
 }
 
 }  // namespace tessera::opencl

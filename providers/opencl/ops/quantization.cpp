@@ -148,6 +148,11 @@ class DynamicQuantizeLinear final : public Kernel {
   Launchable extremes_, choose_, quantize_;
 };
 
+std::string QuotientRefusal(const NodeInfo& info) {
+  const bool in_double = QuantizeLinearAttributes(info.node()).rounding() == ElementType::kDouble;
+  return in_double ? "quotients in double are left to the CPU provider" : "";
+}
+
 }  // namespace
 
 void RegisterQuantization(KernelRegistry& registry) {
@@ -156,6 +161,7 @@ void RegisterQuantization(KernelRegistry& registry) {
                    .Types(0, kScales)
                    .Types(1, kScales)
                    .OutputTypes(0, kQuantized | kFloat8s | kPackedIntegers)
+                   .Unless(QuotientRefusal)
                    .Make<Linear>());
   registry.Add(Op("DequantizeLinear")
                    .Versions(10)

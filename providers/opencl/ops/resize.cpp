@@ -117,12 +117,24 @@ class Resize final : public Kernel {
   std::shared_ptr<const SentPlan> sent_;
 };
 
+std::string InterpolationRefusal(const NodeInfo& info) {
+  const bool copies = ResizeAttributes(info.node()).options.mode == ResampleMode::kNearest;
+  return copies || kReals.contains(info.input_type(0)) ? "" : "integers are interpolated on the CPU provider";
+}
+
 }  // namespace
 
 void RegisterResize(KernelRegistry& registry) {
   constexpr TypeSet kResizable = kNumbers | TypeSet{ElementType::kBool};
-  registry.Add(Op("Resize").Versions(10).Types(0, kResizable).HostInput(1).HostInput(2).HostInput(3).Make<Resize>());
-  registry.Add(Op("Upsample").Versions(1).Types(0, kResizable).HostInput(1).Make<Resize>());
+  registry.Add(Op("Resize")
+                   .Versions(10)
+                   .Types(0, kResizable)
+                   .HostInput(1)
+                   .HostInput(2)
+                   .HostInput(3)
+                   .Unless(InterpolationRefusal)
+                   .Make<Resize>());
+  registry.Add(Op("Upsample").Versions(1).Types(0, kResizable).HostInput(1).Unless(InterpolationRefusal).Make<Resize>());
 }
 
 }  // namespace tessera::opencl

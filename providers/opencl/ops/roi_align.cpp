@@ -64,10 +64,16 @@ class RoiAlign final : public Kernel {
   RoiAlignAttributes attributes_;
 };
 
+std::string SamplesRefusal(const NodeInfo& info) {
+  return RoiAlignAttributes(info.node()).sampling_ratio > 1024 ? "so many samples of a bin are left to the CPU provider"
+                                                               : "";
+}
+
 }  // namespace
 
 void RegisterRoiAlign(KernelRegistry& registry) {
-  registry.Add(Op("RoiAlign").Versions(10).Types(0, kReals).HostInput(1).HostInput(2).Make<RoiAlign>());
+  registry.Add(
+      Op("RoiAlign").Versions(10).Types(0, kReals).HostInput(1).HostInput(2).Unless(SamplesRefusal).Make<RoiAlign>());
 }
 
 }  // namespace tessera::opencl

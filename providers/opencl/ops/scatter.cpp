@@ -161,12 +161,35 @@ class TensorScatter final : public ScatterSlices {
   TensorScatterAttributes attributes_;
 };
 
+std::string ReductionRefusal(const NodeInfo& info) {
+  const bool reduces = ScatterReductionOf(info.node()) != ScatterReduction::kNone;
+  return reduces && !kNumbers.contains(info.input_type(0)) ? "only numbers are combined on the device" : "";
+}
+
 }  // namespace
 
 void RegisterScatter(KernelRegistry& registry) {
-  registry.Add(Op("ScatterND").Versions(11).Types(0, kMovable).HostInput(1).InPlace(0, 0).Make<ScatterND>());
-  registry.Add(Op("ScatterElements").Versions(11).Types(0, kMovable).HostInput(1).InPlace(0, 0).Make<ScatterElements>());
-  registry.Add(Op("Scatter").Versions(9).Types(0, kMovable).HostInput(1).InPlace(0, 0).Make<ScatterElements>());
+  registry.Add(Op("ScatterND")
+                   .Versions(11)
+                   .Types(0, kMovable)
+                   .HostInput(1)
+                   .InPlace(0, 0)
+                   .Unless(ReductionRefusal)
+                   .Make<ScatterND>());
+  registry.Add(Op("ScatterElements")
+                   .Versions(11)
+                   .Types(0, kMovable)
+                   .HostInput(1)
+                   .InPlace(0, 0)
+                   .Unless(ReductionRefusal)
+                   .Make<ScatterElements>());
+  registry.Add(Op("Scatter")
+                   .Versions(9)
+                   .Types(0, kMovable)
+                   .HostInput(1)
+                   .InPlace(0, 0)
+                   .Unless(ReductionRefusal)
+                   .Make<ScatterElements>());
   registry.Add(Op("TensorScatter").Versions(24).Types(0, kMovable).HostInput(2).InPlace(0, 0).Make<TensorScatter>());
 }
 

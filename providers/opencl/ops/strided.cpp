@@ -252,6 +252,13 @@ class Concat final : public StridedKernel {
 };
 
 class Split final : public StridedKernel {
+/// Each dimension becomes two: that of the repeats, and its own.
+std::string RepeatsRefusal(const NodeInfo& info) {
+  const auto& shape = info.input_info(0).shape;
+  const bool fits = shape && 2 * shape->size() <= kMostDims;
+  return fits ? "" : fmt::format("repeats of more than {} dimensions", kMostDims / 2);
+}
+
  public:
   explicit Split(const KernelInfo& info) : StridedKernel(info), attributes_(info.node()) {}
 
@@ -286,7 +293,7 @@ void RegisterStrided(KernelRegistry& registry) {
   registry.Add(Op("DepthToSpace").Versions(1).Types(0, kMovable).Make<DepthToSpace>());
   registry.Add(Op("SpaceToDepth").Versions(1).Types(0, kMovable).Make<SpaceToDepth>());
   registry.Add(Op("Expand").Versions(8).Types(0, kMovable).HostInput(1).Make<Expand>());
-  registry.Add(Op("Tile").Versions(6).Types(0, kMovable).HostInput(1).Make<Tile>());
+  registry.Add(Op("Tile").Versions(6).Types(0, kMovable).HostInput(1).Unless(RepeatsRefusal).Make<Tile>());
   registry.Add(
       Op("Slice").Versions(1).Types(0, kMovable).HostInput(1).HostInput(2).HostInput(3).HostInput(4).Make<Slice>());
   registry.Add(Op("Concat").Versions(1).Types(0, kMovable).Make<Concat>());
