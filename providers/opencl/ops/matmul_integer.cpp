@@ -240,14 +240,13 @@ void RegisterIntegerMatMul(KernelRegistry& registry) {
                    .Unless(QGemmRefusal)
                    .Unless([](const NodeInfo& info) { return ScaleRefusal(info, {1, 2, 7, 8}, {4, 5}); })
                    .Make<IntegerMatMul>());
-  registry.Add(Op("QGemm", "com.microsoft").Types(0, kInt8s).Types(3, kInt8s).OutputTypes(0, kInt8s).Make<IntegerMatMul>());
   registry.Add(Op("QLinearMatMul")
                    .Versions(10)
                    .Types(0, kInt8s)
                    .Types(1, kScales)
                    .Types(3, kInt8s)
-                   .Unless([](const NodeInfo& info) { return ScaleRefusal(info, {1, 2, 6, 7}, {4, 5}); })
                    .OutputTypes(0, kInt8s)
+                   .Unless([](const NodeInfo& info) { return ScaleRefusal(info, {1, 2, 6, 7}, {4, 5}); })
                    .Make<IntegerMatMul>());
 }
 
