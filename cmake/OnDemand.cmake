@@ -69,18 +69,6 @@ if(TESSERA_OPENED_ON_DEMAND)
   target_sources(tessera PRIVATE ${PROJECT_SOURCE_DIR}/src/bindings/on_demand/stubs.cpp)
 endif()
 
-# Highway's library: it has a source of its own, as kernels choose by it before any error could be told.
-set(highway_soname "")
-foreach(library ${TESSERA_HWY_LINK_LIBRARIES})
-  if(library MATCHES "/libhwy\\.so")
-    tessera_soname(highway_soname "${library}")
-  endif()
-endforeach()
-if(highway_soname)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/highway_library.h
-       CONTENT "#pragma once\n\ninline constexpr char kHighwayLibrary[] = \"@highway_soname@\";\n" @ONLY)
-  target_sources(tessera PRIVATE ${PROJECT_SOURCE_DIR}/src/bindings/on_demand/highway.cpp)
-  target_include_directories(tessera PRIVATE ${PROJECT_BINARY_DIR}/generated)
-  list(APPEND TESSERA_OPENED_ON_DEMAND ${highway_soname})
-endif()
+# Highway's library, of which two functions are needed, is not.
+target_sources(tessera PRIVATE ${PROJECT_SOURCE_DIR}/src/bindings/on_demand/highway.cpp)
 message(STATUS "Opened on demand: ${TESSERA_OPENED_ON_DEMAND}")
