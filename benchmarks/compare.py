@@ -3,12 +3,14 @@
 
     benchmarks/compare.py MODELS_DIR [--threads 1,4] [--rounds N] [--only REGEX] [--provider cpu,dnnl] [--json FILE]
     benchmarks/compare.py MODELS_DIR --throughput
+    benchmarks/compare.py MODELS_DIR --before BUILD      # this build beside that of another commit
 
 Every measurement is its own process; the runtimes take turns, and a row shows medians over the rounds. All get the same seeded
 inputs, and their outputs are compared with ONNX Runtime's. A ratio is the peer's time over Tessera's: above 1.0, Tessera is
 faster. --throughput: as many callers as cores on one session, one thread each; runs a second instead of latency. --context: Tessera
 loads from a context that it wrote before. Before each measurement files are read and memory is touched, so that loads are compared
-and not what of both the kernel and a virtual machine's host have at hand.
+and not what of both the kernel and a virtual machine's host have at hand. --before: the peer is the Tessera of another commit, built
+there, with the first provider; what it reads of the command line must be what this one reads.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from environments import enter
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = ("numpy", "onnx==1.23.2", "onnxruntime==1.31.1", "openvino==2026.4.1")
-NAMES = {"ort": "ORT", "openvino": "OpenVINO", "openvino-default": "OpenVINO (own precision)"}
+NAMES = {"ort": "ORT", "openvino": "OpenVINO", "openvino-default": "OpenVINO (own precision)", "before": "before"}
 
 
 class Failed(Exception):
@@ -90,6 +92,8 @@ class Measurer:
         common = [self.model, "--inputs", self.work, "--seconds", str(seconds), "--threads", str(threads),
                   "--callers", str(self.arguments.callers), "--warmup", str(self.arguments.warmup)]
         common += [part for entry in self.arguments.config for part in ("--config", entry)]
+        if runtime == "before":
+            return [self.arguments.before / "bin/tessera_perf", *common, "-e", self.arguments.provider[0], "--json"]
         if runtime in NAMES:
             return [sys.executable, HERE / "peers.py", runtime, *common]
         options = ["--precision", self.arguments.precision] if self.arguments.precision else []
@@ -209,7 +213,8 @@ def parse():
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE",
                         help="a session configuration entry of Tessera and ONNX Runtime")
     parser.add_argument("--provider", type=split, default=["cpu", "dnnl"])
-    parser.add_argument("--peers", type=split, default=["ort", "openvino"], help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--peers", type=split, default=["ort", "openvino"], help="of ort, openvino, openvino-default")
+    parser.add_argument("--before", type=pathlib.Path, metavar="BUILD", help="the build folder of the Tessera to compare with, for peers")
     parser.add_argument("--throughput", action="store_true")
     parser.add_argument("--context", action="store_true")
     parser.add_argument("--fastest", dest="statistic", action="store_const", const="min", default="median",
@@ -219,6 +224,8 @@ def parse():
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build")
     parser.add_argument("--venv", type=pathlib.Path, default=HERE.parent / "build/peers-venv")
     arguments = parser.parse_args()
+    if arguments.before:
+        arguments.provider, arguments.peers = arguments.provider[:1], ["before"]
     arguments.callers = os.cpu_count() if arguments.throughput else 1
     if arguments.throughput:
         arguments.threads = [1]
