@@ -6,6 +6,7 @@
 
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/image_rows.h"
+#include "cpu/ops/nn/packed_weights.h"
 #include "cpu/ops/nn/winograd_conv.h"
 #include "runtime/memory/packed_store.h"
 
@@ -19,6 +20,10 @@ void PackByTaps(ThreadPool& threads, const Tensor& weights, float* packed) {
   const Shape& shape = weights.shape();
   const int64_t outputs = shape[0], channels = shape[1], taps = shape.SizeOfRange(2, shape.rank());
   std::vector<float> by_taps(static_cast<size_t>(weights.num_elements()));
+  if (taps == 1) {
+    PackGemmBInStrips<float>(threads, channels, outputs, weights.unaligned_data<float>(), true, packed);
+    return;
+  }
   TransposePlanes(threads, outputs, channels, taps, weights.unaligned_data<float>(), by_taps.data());
   PackGemmB<float>(threads, taps * channels, outputs, by_taps.data(), 1, taps * channels, packed);
 }
