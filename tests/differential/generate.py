@@ -28,6 +28,7 @@ import recipes_generation  # noqa: F401
 import recipes_images  # noqa: F401
 import recipes_ml  # noqa: F401
 import recipes_microsoft  # noqa: F401
+import recipes_microsoft_attention  # noqa: F401
 import recipes_microsoft_decoders  # noqa: F401
 import recipes_microsoft_fused  # noqa: F401
 import recipes_microsoft_quantized  # noqa: F401

@@ -6,7 +6,8 @@ import numpy as np
 from onnx import TensorProto
 
 from recipe import choice, onnxruntime, ort_session, recipe, to_model, values
-from recipes_microsoft import contrib, heads_and_width, key_mask, maybe, rotary_tables
+from recipes_microsoft import contrib, maybe
+from recipes_microsoft_attention import heads_and_width, key_mask, rotary_tables
 
 
 def cache_codes(rng, sizes, width, bits):

@@ -4,7 +4,8 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from recipe import broadcastable, choice, recipe, shape, values
-from recipes_microsoft import contrib, heads_and_width, key_mask, maybe
+from recipes_microsoft import contrib, maybe
+from recipes_microsoft_attention import heads_and_width, key_mask
 
 
 def codes(rng, dims, dtype, narrow=False):
