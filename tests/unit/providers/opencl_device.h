@@ -105,6 +105,14 @@ inline void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& i
   ExpectClose(ResultsOf(session, inputs), ResultsOf(cpu, inputs), tolerance);
 }
 
+inline void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& inputs, float tolerance) {
+  ExpectAsOnCpu(model, inputs, {}, tolerance);
+}
+
+inline Value Integers(const Shape& shape, const std::vector<int64_t>& values) {
+  return Value(Tensor::Of<int64_t>(shape, values));
+}
+
 /// A convolution of images `x` with filters `w`.
 struct ConvolutionCase {
   std::vector<int64_t> x, w, pads, strides, dilations;
