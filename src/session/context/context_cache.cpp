@@ -20,6 +20,16 @@ constexpr uint32_t kModelFile = 0;
 
 std::string Feature(const char* name, bool supported) { return supported ? std::string(" ") + name : std::string(); }
 
+/// Pairs of texts.
+template <class Pairs>
+void WritePairs(const Pairs& pairs, ByteWriter& out) {
+  out.Put<uint64_t>(pairs.size());
+  for (const auto& [first, second] : pairs) {
+    out.PutText(first);
+    out.PutText(second);
+  }
+}
+
 void WriteMetadata(const ModelMetadata& metadata, ByteWriter& out) {
   for (const std::string* text : {&metadata.producer_name, &metadata.producer_version, &metadata.domain,
                                   &metadata.description, &metadata.graph_name, &metadata.graph_description}) {
@@ -27,11 +37,7 @@ void WriteMetadata(const ModelMetadata& metadata, ByteWriter& out) {
   }
   out.Put(metadata.version);
   out.Put(metadata.ir_version);
-  out.Put<uint64_t>(metadata.custom.size());
-  for (const auto& [key, value] : metadata.custom) {
-    out.PutText(key);
-    out.PutText(value);
-  }
+  WritePairs(metadata.custom, out);
   out.Put<uint64_t>(metadata.opsets.size());
   for (const auto& [domain, version] : metadata.opsets) {
     out.PutText(domain);
@@ -250,11 +256,7 @@ void ContextCache::Record(const Model& model, const OptimizationReport& optimiza
     model_bytes_ = {};
     model_bytes_.Put<uint64_t>(optimization.nodes_before);
     model_bytes_.Put<uint64_t>(optimization.nodes_after);
-    model_bytes_.Put<uint64_t>(left_out.size());
-    for (const auto& [provider, why] : left_out) {
-      model_bytes_.PutText(provider);
-      model_bytes_.PutText(why);
-    }
+    WritePairs(left_out, model_bytes_);
     model_bytes_.Put<uint64_t>(model.warnings.size());
     for (const std::string& warning : model.warnings) model_bytes_.PutText(warning);
     WriteMetadata(model.metadata, model_bytes_);
@@ -299,58 +301,52 @@ void ContextCache::NoteAligned(const Tensor& constant) {
   if (number != numbers_.end()) aligned_[number->second] = true;
 }
 
+void ContextCache::WriteTensors(ByteWriter& out, ContextLayout& data, std::vector<std::filesystem::path>& files) const {
+  out.Put<uint64_t>(tensors_.size());
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const Tensor& tensor = tensors_[i];
+    WriteTensorHeader(tensor, out);
+    if (tensor.is(ElementType::kString)) {
+      out.Put(Place::kText);
+      out.Put<uint64_t>(static_cast<uint64_t>(tensor.num_elements()));
+      for (const std::string& text : tensor.values<std::string>()) out.PutText(text);
+      continue;
+    }
+    const auto place = FindInFiles(tensor.unaligned_raw(), tensor.byte_size());
+    const bool wants_copy = aligned_[i] && !IsAligned(tensor.type(), tensor.unaligned_raw());
+    if (embed_ || !place || wants_copy) {
+      out.Put(Place::kData);
+      out.Put<uint64_t>(data.Add(wants_copy ? tensor.raw() : tensor.unaligned_raw(), tensor.byte_size()));
+      continue;
+    }
+    auto file = std::find(files.begin(), files.end(), place->file);
+    if (file == files.end()) file = files.insert(files.end(), place->file);
+    out.Put(Place::kFile);
+    out.Put<uint32_t>(static_cast<uint32_t>(file - files.begin()));
+    out.Put<uint64_t>(place->offset);
+  }
+}
+
+void ContextCache::WritePacked(ByteWriter& out, ContextLayout& data) const {
+  out.Put<uint64_t>(packed_.size());
+  for (const auto& [key, packed] : packed_) {
+    out.Put<uint32_t>(key.first);
+    out.PutText(key.second);
+    WriteTensorHeader(*packed, out);
+    out.Put<uint64_t>(data.Add(packed->raw(), packed->byte_size()));
+  }
+}
+
 void ContextCache::Write(ThreadPool& threads, const LoadLimits& limits) {
   if (!report_.written) return;
   try {
-    const std::filesystem::path model = model_.empty() ? model_ : std::filesystem::absolute(model_);
-    std::vector<std::filesystem::path> files = {model};
+    std::vector<std::filesystem::path> files = {model_.empty() ? model_ : std::filesystem::absolute(model_)};
     ContextLayout data;
     ByteWriter description, tensors;
-    const auto lay_out = [&](const Tensor& tensor, const void* bytes) {
-      WriteTensorHeader(tensor, tensors);
-      tensors.Put(Place::kData);
-      tensors.Put<uint64_t>(data.Add(bytes, tensor.byte_size()));
-    };
-    tensors.Put<uint64_t>(tensors_.size());
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      const Tensor& tensor = tensors_[i];
-      if (tensor.is(ElementType::kString)) {
-        WriteTensorHeader(tensor, tensors);
-        tensors.Put(Place::kText);
-        tensors.Put<uint64_t>(static_cast<uint64_t>(tensor.num_elements()));
-        for (const std::string& text : tensor.values<std::string>()) tensors.PutText(text);
-        continue;
-      }
-      const auto place = FindInFiles(tensor.unaligned_raw(), tensor.byte_size());
-      const bool wants_copy = aligned_[i] && !IsAligned(tensor.type(), tensor.unaligned_raw());
-      if (embed_ || !place || wants_copy) {
-        lay_out(tensor, wants_copy ? tensor.raw() : tensor.unaligned_raw());
-        continue;
-      }
-      auto file = std::find(files.begin(), files.end(), place->file);
-      if (file == files.end()) file = files.insert(files.end(), place->file);
-      WriteTensorHeader(tensor, tensors);
-      tensors.Put(Place::kFile);
-      tensors.Put<uint32_t>(static_cast<uint32_t>(file - files.begin()));
-      tensors.Put<uint64_t>(place->offset);
-    }
-    tensors.Put<uint64_t>(packed_.size());
-    for (const auto& [key, packed] : packed_) {
-      tensors.Put<uint32_t>(key.first);
-      tensors.PutText(key.second);
-      WriteTensorHeader(*packed, tensors);
-      tensors.Put<uint64_t>(data.Add(packed->raw(), packed->byte_size()));
-    }
-    description.Put<uint64_t>(conditions_.size());
-    for (const auto& [name, value] : conditions_) {
-      description.PutText(name);
-      description.PutText(value);
-    }
-    description.Put<uint64_t>(external_files_.size());
-    for (const auto& [place, stamp] : external_files_) {
-      description.PutText(place);
-      description.PutText(stamp);
-    }
+    WriteTensors(tensors, data, files);
+    WritePacked(tensors, data);
+    WritePairs(conditions_, description);
+    WritePairs(external_files_, description);
     description.Put<uint64_t>(files.size());
     for (const std::filesystem::path& file : files) {
       description.PutText(file.string());

@@ -72,6 +72,9 @@ class ContextCache final : public PackedStore {
   std::vector<Tensor> ReadTensors(ByteReader& in, const ContextFile& file, const LoadOptions& options);
   void CheckConditions(ByteReader& in) const;
   void NumberConstants(std::span<const Tensor> tensors);
+  /// Their bytes go into `data`, or stay in a file of the model's, which is added to `files`.
+  void WriteTensors(ByteWriter& out, ContextLayout& data, std::vector<std::filesystem::path>& files) const;
+  void WritePacked(ByteWriter& out, ContextLayout& data) const;
 
   const std::filesystem::path path_;
   const std::filesystem::path model_;
