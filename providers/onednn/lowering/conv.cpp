@@ -105,85 +105,98 @@ bool HasFast(const Describe& describe) {
   }
 }
 
-void LowerConv(ProgramBuilder& builder, const Node& node) {
-  const RegionValue x = builder.input(node, 0), w = builder.input(node, 1);
-  const ConvAttributes attributes(node);
-  const int64_t group = attributes.group;
-  const WindowShape window = WindowShapeOf(attributes.Fit(Shape(x.dims), Shape(w.dims), nullptr));
-  Dims out = {x.dims[0], w.dims[0]};
-  out.insert(out.end(), window.output.begin(), window.output.end());
-  Dims weights = w.dims;
-  if (group > 1) {
-    weights[0] /= group;
-    weights.insert(weights.begin(), group);
-  }
-
-  const double operations =
-      2.0 * static_cast<double>(Elements(out)) * static_cast<double>(w.dims[1] * Elements(window.window.kernel));
-  builder.CountOperations(operations);
-  ChannelAffine affine;
-  ValueIndex value = node.outputs[0];
-  bool has_bias = builder.has_input(node, 2);
+/// Weights, of these dimensions, and bias. What follows and scales or shifts channels is folded into constant ones; `value`
+/// becomes what is computed then.
+Parameters ParametersOf(ProgramBuilder& builder, const Node& node, const Dims& weights, const Dims& out,
+                        ValueIndex& value) {
+  const RegionValue w = builder.input(node, 1);
+  const bool has_bias = builder.has_input(node, 2);
   if (has_bias) {
     const Dims dims = builder.input(node, 2).dims;
     Require(dims == Dims{w.dims[0]}, "B needs one element for each of {} outputs", w.dims[0]);
   }
   if (builder.constant(node, 1) != nullptr && (!has_bias || builder.constant(node, 2) != nullptr)) {
+    ChannelAffine affine;
     builder.FollowAffine(affine, value, out);
+    if (!affine.empty()) return Fold(builder, node, Plain(weights), affine);
   }
-  Parameters parameters{-1, std::nullopt};
-  if (affine.empty()) {
-    const MemoryIndex rows = builder.InRows(w);
-    parameters.weights = builder.Alias(rows, Plain(weights, TypeOf(builder.desc(rows))));
-    if (has_bias) parameters.bias = builder.InPlainLayout(builder.input(node, 2));
-  } else {
-    parameters = Fold(builder, node, Plain(weights), affine);
-    has_bias = true;
-  }
+  const MemoryIndex rows = builder.InRows(w);
+  Parameters parameters{builder.Alias(rows, Plain(weights, TypeOf(builder.desc(rows)))), std::nullopt};
+  if (has_bias) parameters.bias = builder.InPlainLayout(builder.input(node, 2));
+  return parameters;
+}
 
-  const ConvolutionShape shape{x.dims, w.dims, out, group, window.window};
-  if (const auto constant = builder.constant(parameters.weights); constant != nullptr && !builder.rounds() &&
-                                                                  NamedImplementation(node).empty() &&
-                                                                  SuitsWinograd(shape, ChosenAlgorithm(node))) {
-    return LowerWinograd(builder, shape, value, x.memory, constant, has_bias ? &*parameters.bias : nullptr);
-  }
+double OperationsOf(const ConvolutionShape& shape) {
+  return 2.0 * static_cast<double>(Elements(shape.out)) *
+         static_cast<double>(shape.weights[1] * Elements(shape.window.kernel));
+}
+
+/// Adds oneDNN's primitive, or one for each part of a long convolution, with what follows `value` inside.
+void AddConvolution(ProgramBuilder& builder, const Node& node, const ConvolutionShape& shape, ValueIndex value,
+                    MemoryIndex x, const Parameters& parameters) {
+  const Dims& out = shape.out;
+  const Dims weights = builder.dims(parameters.weights);
+  const Window& window = shape.window;
+  const Desc bias_vector = Plain({shape.weights[0]});
+  const Desc* bias = parameters.bias ? &bias_vector : nullptr;
   auto fusion = builder.FuseFollowers(value, out);
-  const Desc bias = Plain({w.dims[0]});
   bool by_rows = false;  // the images lie pixel after pixel, so that some of their rows can be computed by themselves
   const auto images = [&](const Dims& dims, DataType type) { return by_rows ? Nhwc(dims, type) : AnyLayout(dims, type); };
   const auto describe = [&](DataType type, const Desc* dst, const dnnl::primitive_attr& attr) {
-    return ConvolutionDesc(CpuEngine(), images(x.dims, type), AnyLayout(weights, type), has_bias ? &bias : nullptr,
-                           dst ? *dst : images(out, type), window.window, attr);
+    return ConvolutionDesc(CpuEngine(), images(shape.in, type), AnyLayout(weights, type), bias,
+                           dst ? *dst : images(out, type), window, attr);
   };
-  const DataType type = OperandType(builder, RoundedInputs(w.dims[1], Elements(window.window.kernel), group),
+  const DataType type = OperandType(builder, RoundedInputs(shape.weights[1], Elements(window.kernel), shape.group),
                                     [&](DataType operands) { return describe(operands, nullptr, {}); });
-  if (IsLong(ProductNs(operations, {}) / static_cast<double>(std::max<int64_t>(out[0], 1)))) {
+  if (IsLong(ProductNs(OperationsOf(shape), {}) / static_cast<double>(std::max<int64_t>(out[0], 1)))) {
     by_rows = true;
     by_rows = HasFast([&] { return describe(type, nullptr, OwnScratchpad()); });
   }
-  std::vector<MemoryIndex> read = {x.memory, parameters.weights};
-  if (has_bias) read.push_back(*parameters.bias);
+  std::vector<MemoryIndex> read = {x, parameters.weights};
+  if (parameters.bias) read.push_back(*parameters.bias);
   const Desc layout = DescribeFused(builder, fusion, read, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
                         return describe(type, dst, attr);
                       }).dst_desc();
-  const auto pd =
-      DescribeWanted<dnnl::convolution_forward>(builder, node, x.memory, fusion, has_bias ? &bias : nullptr, [&] {
-        return fusion.ops.empty() ? describe(type, nullptr, OwnScratchpad())
-                                  : describe(type, &layout, fusion.Attributes(layout));
-      });
+  const auto pd = DescribeWanted<dnnl::convolution_forward>(builder, node, x, fusion, bias, [&] {
+    return fusion.ops.empty() ? describe(type, nullptr, OwnScratchpad())
+                              : describe(type, &layout, fusion.Attributes(layout));
+  });
   const auto sum = fusion.destination();
   const MemoryIndex dst = sum ? *sum : builder.Temporary(pd.dst_desc());
   std::vector<std::pair<int, MemoryIndex>> arguments = {
-      {DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
+      {DNNL_ARG_SRC, builder.InLayout(x, pd.src_desc())},
       {DNNL_ARG_WEIGHTS, builder.InLayout(parameters.weights, pd.weights_desc())},
       {DNNL_ARG_DST, dst}};
-  if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, *parameters.bias);
+  if (parameters.bias) arguments.emplace_back(DNNL_ARG_BIAS, *parameters.bias);
   const bool any_rows = by_rows || IsReference(pd.impl_info_str());
   const auto boxes = BoxesOf(out, any_rows ? RowAxes() : std::vector<CutAxis>{CutAxis{.axis = 0}},
-                             ProductNs(operations, pd.impl_info_str()));
-  if (AddInParts(builder, boxes, window.window, pd.impl_info_str(), arguments, fusion))
+                             ProductNs(OperationsOf(shape), pd.impl_info_str()));
+  if (AddInParts(builder, boxes, window, pd.impl_info_str(), arguments, fusion))
     return builder.SetFused(fusion, {out, dst});
   builder.AddFused(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
+}
+
+void LowerConv(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0), w = builder.input(node, 1);
+  const ConvAttributes attributes(node);
+  const WindowShape window = WindowShapeOf(attributes.Fit(Shape(x.dims), Shape(w.dims), nullptr));
+  Dims out = {x.dims[0], w.dims[0]};
+  out.insert(out.end(), window.output.begin(), window.output.end());
+  Dims weights = w.dims;
+  if (attributes.group > 1) {
+    weights[0] /= attributes.group;
+    weights.insert(weights.begin(), attributes.group);
+  }
+  const ConvolutionShape shape{x.dims, w.dims, out, attributes.group, window.window};
+  builder.CountOperations(OperationsOf(shape));
+  ValueIndex value = node.outputs[0];
+  const Parameters parameters = ParametersOf(builder, node, weights, out, value);
+  if (const auto constant = builder.constant(parameters.weights); constant != nullptr && !builder.rounds() &&
+                                                                  NamedImplementation(node).empty() &&
+                                                                  SuitsWinograd(shape, ChosenAlgorithm(node))) {
+    return LowerWinograd(builder, shape, value, x.memory, constant, parameters.bias ? &*parameters.bias : nullptr);
+  }
+  AddConvolution(builder, node, shape, value, x.memory, parameters);
 }
 
 constexpr Lowering kConvolutionLowerings[] = {{"Conv", 1, kLatestVersion, false, RefuseConv, LowerConv}};

@@ -119,35 +119,13 @@ bool LowerTiled(ProgramBuilder& builder, const Node& node, const RegionValue& x,
   return true;
 }
 
-void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
-  const RegionValue x = builder.input(node, 0), w = builder.input(node, 1);
-  const ConvTransposeAttributes attributes(node);
-  const int64_t group = attributes.group;
-  const Shape weights_shape(w.dims);
-  const tessera::Window fitted = attributes.Fit(Shape(x.dims), weights_shape, nullptr);
-  const Window window = WindowOf(fitted);
-  Dims out = {x.dims[0], attributes.Outputs(weights_shape)};
-  for (size_t i = 0; i < fitted.rank(); ++i) {
-    // oneDNN finds the input's size from the output's: more padding than that would be another input.
-    const int64_t padding = attributes.output_padding.rank() == 0 ? 0 : attributes.output_padding[i];
-    Require(padding < fitted.strides[i], "output_padding {} is not below the stride {}", padding, fitted.strides[i]);
-    out.push_back(fitted.input[i]);
-    Require(out.back() > 0, "the output has {} elements in dimension {}", out.back(), i + 2);
-  }
-  const bool has_bias = builder.has_input(node, 2);
-  if (has_bias) {
-    const Dims dims = builder.input(node, 2).dims;
-    Require(dims == Dims{out[1]}, "B needs one element for each of {} outputs", out[1]);
-  }
-  builder.CountOperations(2.0 * static_cast<double>(Elements(x.dims)) * static_cast<double>(w.dims[1]) *
-                          static_cast<double>(Elements(window.kernel)));
-  if (group == 1 && IsTiled(window, x.dims, out) && LowerTiled(builder, node, x, w, window, out)) return;
-  // ONNX has inputs before outputs: [groups * inputs, outputs, kernel]; oneDNN groups, outputs, inputs, kernel.
-  int64_t points = 1;
-  for (int64_t size : window.kernel) points *= size;
-  Dims weights = {group, w.dims[1], w.dims[0] / group};
+/// ONNX has inputs before outputs: [groups * inputs, outputs, kernel]; oneDNN groups, outputs, inputs, kernel.
+Desc WeightsOf(const Dims& w, int64_t group) {
+  const Dims kernel(w.begin() + 2, w.end());
+  int64_t points = Elements(kernel);
+  Dims weights = {group, w[1], w[0] / group};
   Dims strides = {weights[2] * weights[1] * points, points, weights[1] * points};
-  for (int64_t size : window.kernel) {
+  for (int64_t size : kernel) {
     weights.push_back(size);
     strides.push_back(points /= size);
   }
@@ -155,46 +133,85 @@ void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
     weights.erase(weights.begin());
     strides.erase(strides.begin());
   }
-  const MemoryIndex given = builder.Alias(builder.InPlainLayout(w), Desc(weights, dnnl::memory::data_type::f32, strides));
+  return {weights, DataType::f32, strides};
+}
+
+/// The output's dimensions.
+Dims OutputOf(const ConvTransposeAttributes& attributes, const tessera::Window& fitted, int64_t images,
+              const Shape& weights) {
+  Dims out = {images, attributes.Outputs(weights)};
+  for (size_t i = 0; i < fitted.rank(); ++i) {
+    // oneDNN finds the input's size from the output's: more padding than that would be another input.
+    const int64_t padding = attributes.output_padding.rank() == 0 ? 0 : attributes.output_padding[i];
+    Require(padding < fitted.strides[i], "output_padding {} is not below the stride {}", padding, fitted.strides[i]);
+    out.push_back(fitted.input[i]);
+    Require(out.back() > 0, "the output has {} elements in dimension {}", out.back(), i + 2);
+  }
+  return out;
+}
+
+/// The deconvolution that `whole` are the arguments of, its bias last, as a primitive for some images each; false where it
+/// stays whole.
+bool AddInParts(ProgramBuilder& builder, const std::vector<Box>& boxes, const Window& window, const Desc& weights,
+                const std::vector<std::pair<int, MemoryIndex>>& whole, const ProgramBuilder::Fusion& fusion) {
+  if (boxes.size() == 1) return false;
+  const MemoryIndex src = whole[0].second, dst = whole[2].second;
+  const Desc bias = whole.size() > 3 ? builder.desc(whole[3].second) : Desc();
+  for (const Box& box : boxes) {
+    CancellationPoint();
+    const Dims seen = builder.dims(src);
+    Box input{Dims(seen.size(), 0), seen};
+    input.first[0] = box.first[0];
+    input.count[0] = box.count[0];
+    const auto from = builder.Part(src, input), to = builder.Part(dst, box);
+    auto arguments = whole;
+    if (!from || !to || !builder.AddOperands(fusion, dst, box, arguments)) return false;
+    arguments[0].second = *from;
+    arguments[2].second = *to;
+    const Desc out = builder.desc(*to);
+    const auto pd = DeconvolutionDesc(CpuEngine(), builder.desc(*from), weights, whole.size() > 3 ? &bias : nullptr, out,
+                                      window, fusion.Attributes(out));
+    const Desc scratchpad = pd.scratchpad_desc();
+    builder.Add(dnnl::deconvolution_forward(pd), std::move(arguments), &scratchpad);
+  }
+  return true;
+}
+
+void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
+  const RegionValue x = builder.input(node, 0), w = builder.input(node, 1);
+  const ConvTransposeAttributes attributes(node);
+  const Shape weights_shape(w.dims);
+  const tessera::Window fitted = attributes.Fit(Shape(x.dims), weights_shape, nullptr);
+  const Window window = WindowOf(fitted);
+  const Dims out = OutputOf(attributes, fitted, x.dims[0], weights_shape);
+  const bool has_bias = builder.has_input(node, 2);
+  if (has_bias) {
+    const Dims dims = builder.input(node, 2).dims;
+    Require(dims == Dims{out[1]}, "B needs one element for each of {} outputs", out[1]);
+  }
+  const double operations =
+      2.0 * static_cast<double>(Elements(x.dims)) * static_cast<double>(w.dims[1] * Elements(window.kernel));
+  builder.CountOperations(operations);
+  if (attributes.group == 1 && IsTiled(window, x.dims, out) && LowerTiled(builder, node, x, w, window, out)) return;
+  const Desc grouped = WeightsOf(w.dims, attributes.group);
+  const MemoryIndex weights = builder.Alias(builder.InPlainLayout(w), grouped);
   const Desc bias = Plain({out[1]});
   auto fusion = builder.FuseFollowers(node.outputs[0], out);
-  std::vector<MemoryIndex> read = {x.memory, given};
+  std::vector<MemoryIndex> read = {x.memory, weights};
   if (has_bias) read.push_back(builder.InPlainLayout(builder.input(node, 2)));
   const auto pd = DescribeFused(builder, fusion, read, [&](const Desc* dst, const dnnl::primitive_attr& attr) {
-    return DeconvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(weights), has_bias ? &bias : nullptr,
+    return DeconvolutionDesc(CpuEngine(), AnyLayout(x.dims), AnyLayout(DimsOf(grouped)), has_bias ? &bias : nullptr,
                              dst ? *dst : AnyLayout(out), window, attr);
   });
   const auto sum = fusion.destination();
   const MemoryIndex dst = sum ? *sum : builder.Temporary(pd.dst_desc());
   std::vector<std::pair<int, MemoryIndex>> arguments = {{DNNL_ARG_SRC, builder.InLayout(x.memory, pd.src_desc())},
-                                                        {DNNL_ARG_WEIGHTS, builder.InLayout(given, pd.weights_desc())},
+                                                        {DNNL_ARG_WEIGHTS, builder.InLayout(weights, pd.weights_desc())},
                                                         {DNNL_ARG_DST, dst}};
   if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, read.back());
-  const double ns =
-      ProductNs(2.0 * static_cast<double>(Elements(x.dims)) * static_cast<double>(w.dims[1] * Elements(window.kernel)),
-                pd.impl_info_str());
-  const auto boxes = BoxesOf(out, std::array{CutAxis{0}}, ns);
-  for (const Box& box : boxes) {
-    CancellationPoint();
-    auto of_box = arguments;
-    const Dims seen = builder.dims(arguments[0].second);
-    Box input{Dims(seen.size(), 0), seen};
-    input.first[0] = box.first[0];
-    input.count[0] = box.count[0];
-    const auto src = builder.Part(arguments[0].second, input), to = builder.Part(dst, box);
-    if (boxes.size() == 1 || !src || !to || !builder.AddOperands(fusion, dst, box, of_box)) {
-      return builder.AddFused(dnnl::deconvolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion,
-                              {out, dst});
-    }
-    of_box[0].second = *src;
-    of_box[2].second = *to;
-    const Desc result = builder.desc(*to);
-    const auto of_part = DeconvolutionDesc(CpuEngine(), builder.desc(*src), pd.weights_desc(), has_bias ? &bias : nullptr,
-                                           result, window, fusion.Attributes(result));
-    const Desc scratchpad = of_part.scratchpad_desc();
-    builder.Add(dnnl::deconvolution_forward(of_part), std::move(of_box), &scratchpad);
-  }
-  builder.SetFused(fusion, {out, dst});
+  const auto boxes = BoxesOf(out, std::array{CutAxis{0}}, ProductNs(operations, pd.impl_info_str()));
+  if (AddInParts(builder, boxes, window, pd.weights_desc(), arguments, fusion)) return builder.SetFused(fusion, {out, dst});
+  builder.AddFused(dnnl::deconvolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
 }
 
 constexpr Lowering kDeconvolutionLowerings[] = {

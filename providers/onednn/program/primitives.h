@@ -150,37 +150,26 @@ struct RecurrentDescs {
 
 #if DNNL_VERSION_MAJOR >= 3
 
+/// Of convolution_forward and deconvolution_forward.
+template <class Primitive>
+typename Primitive::primitive_desc WindowedDesc(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& src,
+                                                const Desc& weights, const Desc* bias, const Desc& dst, const Window& w,
+                                                const dnnl::primitive_attr& attr) {
+  constexpr auto kind = dnnl::prop_kind::forward_inference;
+  const Desc biases = bias ? *bias : Desc();
+  return {engine, kind, algorithm, src, weights, biases, dst, w.strides, w.dilations, w.pad_begin, w.pad_end, attr};
+}
 inline dnnl::convolution_forward::primitive_desc ConvolutionDesc(const dnnl::engine& engine, const Desc& src,
                                                                  const Desc& weights, const Desc* bias, const Desc& dst,
                                                                  const Window& w, const dnnl::primitive_attr& attr) {
-  return {engine,
-          dnnl::prop_kind::forward_inference,
-          dnnl::algorithm::convolution_direct,
-          src,
-          weights,
-          bias ? *bias : Desc(),
-          dst,
-          w.strides,
-          w.dilations,
-          w.pad_begin,
-          w.pad_end,
-          attr};
+  return WindowedDesc<dnnl::convolution_forward>(engine, dnnl::algorithm::convolution_direct, src, weights, bias, dst, w,
+                                                 attr);
 }
 inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src,
                                                                      const Desc& weights, const Desc* bias, const Desc& dst,
                                                                      const Window& w, const dnnl::primitive_attr& attr) {
-  return {engine,
-          dnnl::prop_kind::forward_inference,
-          dnnl::algorithm::deconvolution_direct,
-          src,
-          weights,
-          bias ? *bias : Desc(),
-          dst,
-          w.strides,
-          w.dilations,
-          w.pad_begin,
-          w.pad_end,
-          attr};
+  return WindowedDesc<dnnl::deconvolution_forward>(engine, dnnl::algorithm::deconvolution_direct, src, weights, bias, dst,
+                                                   w, attr);
 }
 inline dnnl::pooling_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
                                                          const Desc& src, const Desc& dst, const Window& w,
@@ -276,27 +265,28 @@ class Movable : public Primitive::primitive_desc {
   std::shared_ptr<const typename Primitive::desc> operation_;
 };
 
+/// Of convolution_forward and deconvolution_forward.
+template <class Primitive>
+typename Primitive::desc WindowedDesc(dnnl::algorithm algorithm, const Desc& src, const Desc& weights, const Desc* bias,
+                                      const Desc& dst, const Window& w) {
+  using Of = typename Primitive::desc;
+  constexpr auto kind = dnnl::prop_kind::forward_inference;
+  return bias ? Of(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
+              : Of(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
+}
 inline Movable<dnnl::convolution_forward> ConvolutionDesc(const dnnl::engine& engine, const Desc& src, const Desc& weights,
                                                           const Desc* bias, const Desc& dst, const Window& w,
                                                           const dnnl::primitive_attr& attr) {
   using Convolution = dnnl::convolution_forward;
-  constexpr auto kind = dnnl::prop_kind::forward_inference;
-  constexpr auto algorithm = dnnl::algorithm::convolution_direct;
-  const auto op =
-      bias ? Convolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
-           : Convolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
-  return {std::make_shared<const Convolution::desc>(op), attr, engine};
+  return {std::make_shared<const Convolution::desc>(
+              WindowedDesc<Convolution>(dnnl::algorithm::convolution_direct, src, weights, bias, dst, w)),
+          attr, engine};
 }
 inline dnnl::deconvolution_forward::primitive_desc DeconvolutionDesc(const dnnl::engine& engine, const Desc& src,
                                                                      const Desc& weights, const Desc* bias, const Desc& dst,
                                                                      const Window& w, const dnnl::primitive_attr& attr) {
-  using Deconvolution = dnnl::deconvolution_forward;
-  constexpr auto kind = dnnl::prop_kind::forward_inference;
-  constexpr auto algorithm = dnnl::algorithm::deconvolution_direct;
-  const auto op =
-      bias ? Deconvolution::desc(kind, algorithm, src, weights, *bias, dst, w.strides, w.dilations, w.pad_begin, w.pad_end)
-           : Deconvolution::desc(kind, algorithm, src, weights, dst, w.strides, w.dilations, w.pad_begin, w.pad_end);
-  return {op, attr, engine};
+  return {WindowedDesc<dnnl::deconvolution_forward>(dnnl::algorithm::deconvolution_direct, src, weights, bias, dst, w),
+          attr, engine};
 }
 inline dnnl::pooling_v2_forward::primitive_desc PoolingDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
                                                             const Desc& src, const Desc& dst, const Window& w,
