@@ -92,71 +92,98 @@ void ShortRows(const ArgKernels<T>& kernels, const T* x, int64_t rows, int64_t c
   }
 }
 
+/// What ArgExtreme was asked for.
+template <class T>
+struct Search {
+  using C = ComputeType<T>;
+  const ArgKernels<C>& kernels;
+  const AxisView& view;
+  const T* x;
+  bool minimum, last;
+  int64_t* index;
+
+  /// Of one element, on one thread.
+  static constexpr double kElementNs = std::is_same_v<T, C> ? 0.05 * sizeof(T) : 0.4;
+  double row_ns() const { return kElementNs * static_cast<double>(view.count) + 10; }
+};
+
+template <class T>
+void WholeRows(ThreadPool& threads, const Search<T>& of) {
+  const int64_t count = of.view.count;
+  threads.ParallelFor(of.view.outer, of.row_ns(), [&](int64_t begin, int64_t end) {
+    if constexpr (std::is_same_v<T, ComputeType<T>>) {
+      if (count <= kShortRow && end - begin >= kLeastRowsAbreast) {
+        return ShortRows(of.kernels, of.x + begin * count, end - begin, count, of.minimum, of.last, of.index + begin);
+      }
+    }
+    for (int64_t o = begin; o < end; ++o) of.index[o] = Row(of.kernels, of.x + o * count, count, of.minimum, of.last);
+  });
+}
+
+/// Parts of few long rows side by side, then the extreme of each row's.
+template <class T>
+void RowsInParts(KernelContext& context, const Search<T>& of, int64_t parts) {
+  using C = ComputeType<T>;
+  const int64_t outer = of.view.outer, count = of.view.count;
+  const auto partial = context.scratch<int64_t>(static_cast<size_t>(outer * parts));
+  context.threads().ParallelFor(outer * parts, of.row_ns() / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = count * (i % parts) / parts, past = count * (i % parts + 1) / parts;
+      partial[static_cast<size_t>(i)] =
+          first + Row(of.kernels, of.x + i / parts * count + first, past - first, of.minimum, of.last);
+    }
+  });
+  for (int64_t o = 0; o < outer; ++o) {
+    const T* row = of.x + o * count;
+    int64_t best = partial[static_cast<size_t>(o * parts)];
+    for (int64_t p = 1; p < parts; ++p) {
+      const int64_t at = partial[static_cast<size_t>(o * parts + p)];
+      if (Wins(static_cast<C>(row[best]), static_cast<C>(row[at]), of.minimum, of.last)) best = at;
+    }
+    of.index[o] = best;
+  }
+}
+
+/// Along an axis that is not the last: some columns at a time.
+template <class T>
+void AcrossColumns(KernelContext& context, const Search<T>& of) {
+  using C = ComputeType<T>;
+  const int64_t count = of.view.count, inner = of.view.inner;
+  Require(count <= std::numeric_limits<int32_t>::max(), "an axis of {} elements is too long", count);
+  const int64_t blocks = CeilDiv(inner, kArgColumns);
+  const double unit_ns = 3 * of.kElementNs * static_cast<double>(count * std::min(inner, kArgColumns)) + 20;
+  const int64_t units = of.view.outer * blocks;
+  const int64_t slots = SlotCount(context.threads(), units, unit_ns);
+  const int64_t panel_size = std::is_same_v<T, C> ? 0 : count * std::min(inner, kArgColumns);
+  const auto panels = context.scratch<C>(static_cast<size_t>(CheckedMul(panel_size, slots)));
+  ParallelSlots(context.threads(), slots, units, unit_ns, [&](int64_t slot, int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t column = unit % blocks * kArgColumns, columns = std::min(kArgColumns, inner - column);
+      const T* in = of.x + unit / blocks * count * inner + column;
+      int64_t* out = of.index + unit / blocks * inner + column;
+      if constexpr (std::is_same_v<T, C>) {
+        (void)slot;
+        Columns(of.kernels, in, count, inner, columns, of.minimum, of.last, out);
+      } else {
+        C* panel = panels.data() + slot * panel_size;
+        for (int64_t i = 0; i < count; ++i) LoadRow(in + i * inner, panel + i * columns, columns);
+        Columns(of.kernels, panel, count, columns, columns, of.minimum, of.last, out);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 template <class T>
 void ArgExtreme(KernelContext& context, const AxisView& view, const T* x, bool minimum, bool last, int64_t* index) {
-  using C = ComputeType<T>;
-  const ArgKernels<C>& kernels = ArgKernelsOf<C>(minimum);
+  const Search<T> of{ArgKernelsOf<ComputeType<T>>(minimum), view, x, minimum, last, index};
+  if (view.inner != 1) return AcrossColumns(context, of);
   ThreadPool& threads = context.threads();
-  const int64_t outer = view.outer, count = view.count, inner = view.inner;
-  const double element_ns = std::is_same_v<T, C> ? 0.05 * sizeof(T) : 0.4;
-  if (inner == 1) {
-    const double row_ns = element_ns * static_cast<double>(count) + 10;
-    const int64_t parts = outer >= threads.num_threads()
-                              ? 1
-                              : SlotCount(threads, CeilDiv(count, kConvertAtOnce), element_ns * kConvertAtOnce);
-    if (parts == 1) {
-      threads.ParallelFor(outer, row_ns, [&](int64_t begin, int64_t end) {
-        if constexpr (std::is_same_v<T, C>) {
-          if (count <= kShortRow && end - begin >= kLeastRowsAbreast) {
-            return ShortRows(kernels, x + begin * count, end - begin, count, minimum, last, index + begin);
-          }
-        }
-        for (int64_t o = begin; o < end; ++o) index[o] = Row(kernels, x + o * count, count, minimum, last);
-      });
-      return;
-    }
-    const auto partial = context.scratch<int64_t>(static_cast<size_t>(outer * parts));
-    threads.ParallelFor(outer * parts, row_ns / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = count * (i % parts) / parts, past = count * (i % parts + 1) / parts;
-        partial[static_cast<size_t>(i)] = first + Row(kernels, x + i / parts * count + first, past - first, minimum, last);
-      }
-    });
-    for (int64_t o = 0; o < outer; ++o) {
-      const T* row = x + o * count;
-      int64_t best = partial[static_cast<size_t>(o * parts)];
-      for (int64_t p = 1; p < parts; ++p) {
-        const int64_t at = partial[static_cast<size_t>(o * parts + p)];
-        if (Wins(static_cast<C>(row[best]), static_cast<C>(row[at]), minimum, last)) best = at;
-      }
-      index[o] = best;
-    }
-    return;
-  }
-  Require(count <= std::numeric_limits<int32_t>::max(), "an axis of {} elements is too long", count);
-  const int64_t blocks = CeilDiv(inner, kArgColumns);
-  const double unit_ns = 3 * element_ns * static_cast<double>(count * std::min(inner, kArgColumns)) + 20;
-  const int64_t units = outer * blocks;
-  const int64_t slots = SlotCount(threads, units, unit_ns);
-  const int64_t panel_size = std::is_same_v<T, C> ? 0 : count * std::min(inner, kArgColumns);
-  const auto panels = context.scratch<C>(static_cast<size_t>(CheckedMul(panel_size, slots)));
-  ParallelSlots(threads, slots, units, unit_ns, [&](int64_t slot, int64_t begin, int64_t end) {
-    for (int64_t unit = begin; unit < end; ++unit) {
-      const int64_t column = unit % blocks * kArgColumns, columns = std::min(kArgColumns, inner - column);
-      const T* in = x + unit / blocks * count * inner + column;
-      int64_t* out = index + unit / blocks * inner + column;
-      if constexpr (std::is_same_v<T, C>) {
-        (void)slot;
-        Columns(kernels, in, count, inner, columns, minimum, last, out);
-      } else {
-        C* panel = panels.data() + slot * panel_size;
-        for (int64_t i = 0; i < count; ++i) LoadRow(in + i * inner, panel + i * columns, columns);
-        Columns(kernels, panel, count, columns, columns, minimum, last, out);
-      }
-    }
-  });
+  const int64_t parts = view.outer >= threads.num_threads()
+                            ? 1
+                            : SlotCount(threads, CeilDiv(view.count, kConvertAtOnce), of.kElementNs * kConvertAtOnce);
+  parts == 1 ? WholeRows(threads, of) : RowsInParts(context, of, parts);
 }
 
 #define TESSERA_ARG(T) template void ArgExtreme<T>(KernelContext&, const AxisView&, const T*, bool, bool, int64_t*)
