@@ -301,21 +301,39 @@ class TreeEnsembleRegressor final : public Kernel {
   Forest<T> forest_;
 };
 
-/// Reads TreeEnsemble's form: inner nodes and leaves apart.
+/// TreeEnsemble's form: inner nodes and leaves apart.
 template <class T>
-ForestSource<T> ReadTreeEnsemble(const KernelInfo& info) {
-  ForestSource<T> source;
-  const auto splits = Numbers<T>(info.attribute<Tensor>("nodes_splits"), "nodes_splits");
+struct TreeEnsembleAttributes {
+  explicit TreeEnsembleAttributes(const KernelInfo& info);
+
+  /// The node's number in a forest, where leaves come behind the inner nodes.
+  uint32_t Child(int64_t id, bool is_leaf) const {
+    const size_t inner = splits.size(), size = is_leaf ? targets.size() : inner;
+    Require(id >= 0 && static_cast<size_t>(id) < size, "child {} is outside {} {}", id, size, is_leaf ? "leaves" : "nodes");
+    return static_cast<uint32_t>((is_leaf ? inner : 0) + static_cast<size_t>(id));
+  }
+
+  std::vector<T> splits;
+  Tensor modes;
+  std::vector<int64_t> features, on_true, on_false, true_leafs, false_leafs;
+  std::vector<int64_t> missing;  // none: to the false side
+  std::vector<int64_t> targets;  // of the leaves, as their weights
+  std::vector<T> weights, members;
+};
+
+template <class T>
+TreeEnsembleAttributes<T>::TreeEnsembleAttributes(const KernelInfo& info)
+    : splits(Numbers<T>(info.attribute<Tensor>("nodes_splits"), "nodes_splits")),
+      modes(info.attribute<Tensor>("nodes_modes")),
+      features(info.attribute<std::vector<int64_t>>("nodes_featureids")),
+      on_true(info.attribute<std::vector<int64_t>>("nodes_truenodeids")),
+      on_false(info.attribute<std::vector<int64_t>>("nodes_falsenodeids")),
+      true_leafs(info.attribute<std::vector<int64_t>>("nodes_trueleafs")),
+      false_leafs(info.attribute<std::vector<int64_t>>("nodes_falseleafs")),
+      missing(info.attribute<std::vector<int64_t>>("nodes_missing_value_tracks_true", {})),
+      targets(info.attribute<std::vector<int64_t>>("leaf_targetids")),
+      weights(Numbers<T>(info.attribute<Tensor>("leaf_weights"), "leaf_weights")) {
   const size_t count = splits.size();
-  const auto modes = info.attribute<Tensor>("nodes_modes");
-  const auto features = info.attribute<std::vector<int64_t>>("nodes_featureids");
-  const auto on_true = info.attribute<std::vector<int64_t>>("nodes_truenodeids");
-  const auto on_false = info.attribute<std::vector<int64_t>>("nodes_falsenodeids");
-  const auto true_leafs = info.attribute<std::vector<int64_t>>("nodes_trueleafs");
-  const auto false_leafs = info.attribute<std::vector<int64_t>>("nodes_falseleafs");
-  const auto missing = info.attribute<std::vector<int64_t>>("nodes_missing_value_tracks_true", {});
-  const auto targets = info.attribute<std::vector<int64_t>>("leaf_targetids");
-  const auto weights = Numbers<T>(info.attribute<Tensor>("leaf_weights"), "leaf_weights");
   Require(modes.is(ElementType::kUInt8) && static_cast<size_t>(modes.num_elements()) == count,
           "attribute 'nodes_modes' is {} {}, uint8 [{}] is expected", ElementTypeName(modes.type()), modes.shape(), count);
   RequireSize(features, count, "nodes_featureids");
@@ -325,28 +343,28 @@ ForestSource<T> ReadTreeEnsemble(const KernelInfo& info) {
   RequireSize(false_leafs, count, "nodes_falseleafs");
   if (!missing.empty()) RequireSize(missing, count, "nodes_missing_value_tracks_true");
   RequireSize(weights, targets.size(), "leaf_weights");
-  if (info.has_attribute("membership_values")) {
-    source.members = Numbers<T>(info.attribute<Tensor>("membership_values"), "membership_values");
-  }
+  if (info.has_attribute("membership_values"))
+    members = Numbers<T>(info.attribute<Tensor>("membership_values"), "membership_values");
   ForestNumber(static_cast<int64_t>(count + targets.size()), "the number of nodes and leaves");
-  ForestNumber(static_cast<int64_t>(source.members.size()), "the number of members");
-  const auto child = [&](int64_t id, int64_t is_leaf) {
-    const size_t size = is_leaf != 0 ? targets.size() : count;
-    Require(id >= 0 && static_cast<size_t>(id) < size, "child {} is outside {} {}", id, size,
-            is_leaf != 0 ? "leaves" : "nodes");
-    return static_cast<uint32_t>(is_leaf != 0 ? count + static_cast<size_t>(id) : static_cast<size_t>(id));
-  };
+  ForestNumber(static_cast<int64_t>(members.size()), "the number of members");
+}
+
+template <class T>
+ForestSource<T> ReadTreeEnsemble(const KernelInfo& info) {
+  TreeEnsembleAttributes<T> given(info);
+  ForestSource<T> source;
+  source.members = std::move(given.members);
   size_t member = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const uint8_t mode = modes.data<uint8_t>()[i];
+  for (size_t i = 0; i < given.splits.size(); ++i) {
+    const uint8_t mode = given.modes.template data<uint8_t>()[i];
     Require(mode <= 6, "attribute 'nodes_modes' holds {}, 0 to 6 is expected", mode);
     auto& node = source.nodes.emplace_back();
     node.branch = static_cast<Branch>(mode);
-    node.missing_tracks_true = !missing.empty() && missing[i] != 0;
-    node.feature = ForestNumber(features[i], "a tested feature");
-    node.value = splits[i];
-    node.on_true = child(on_true[i], true_leafs[i]);
-    node.on_false = child(on_false[i], false_leafs[i]);
+    node.missing_tracks_true = !given.missing.empty() && given.missing[i] != 0;
+    node.feature = ForestNumber(given.features[i], "a tested feature");
+    node.value = given.splits[i];
+    node.on_true = given.Child(given.on_true[i], given.true_leafs[i] != 0);
+    node.on_false = given.Child(given.on_false[i], given.false_leafs[i] != 0);
     if (node.branch != Branch::kMember) continue;
     // One set of members after another, a NaN behind each.
     node.first = static_cast<uint32_t>(member);
@@ -354,15 +372,17 @@ ForestSource<T> ReadTreeEnsemble(const KernelInfo& info) {
     Require(member < source.members.size(), "membership_values has fewer sets than there are BRANCH_MEMBER nodes");
     node.count = static_cast<uint32_t>(member++) - node.first;
   }
+  const std::vector<int64_t>& targets = given.targets;
   for (size_t i = 0; i < targets.size(); ++i) {
     auto& leaf = source.nodes.emplace_back();
     leaf.first = static_cast<uint32_t>(i);
     leaf.count = 1;
-    source.votes.push_back({targets[i], weights[i]});
+    source.votes.push_back({targets[i], given.weights[i]});
     source.targets = std::max(source.targets, targets[i] < std::numeric_limits<int32_t>::max() ? targets[i] + 1 : 1);
   }
   source.targets = info.attribute<int64_t>("n_targets", source.targets);
-  for (const int64_t root : info.attribute<std::vector<int64_t>>("tree_roots")) source.roots.push_back(child(root, 0));
+  for (const int64_t root : info.attribute<std::vector<int64_t>>("tree_roots"))
+    source.roots.push_back(given.Child(root, false));
   return source;
 }
 
