@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/cancellation.h"
-#include "base/checked.h"
 #include "cpu/engine/packed.h"
+#include "runtime/inner_context.h"
 
 namespace tessera::cpu {
 namespace {
@@ -24,10 +24,10 @@ void PackAll(const Tensor& unpacked, Tensor& packed) {
 }
 
 /// What the wrapped kernel sees.
-class BytesContext final : public KernelContext {
+class BytesContext final : public InnerContext {
  public:
   BytesContext(KernelContext& outer, const std::vector<ElementType>& output_types)
-      : outer_(outer),
+      : InnerContext(outer),
         output_types_(output_types),
         values_(outer.num_inputs()),
         pointers_(outer.num_inputs()),
@@ -53,7 +53,6 @@ class BytesContext final : public KernelContext {
     }
   }
 
-  bool has_output(size_t i) const noexcept override { return outer_.has_output(i); }
   Tensor* output(size_t i, const Shape& shape) override {
     if (!has_output(i)) return nullptr;
     if (i >= outputs_.size() || !IsPacked(output_types_[i])) return outer_.output(i, shape);
@@ -75,18 +74,8 @@ class BytesContext final : public KernelContext {
     }
     outer_.set_output(i, std::move(value));
   }
-  ThreadPool& threads() const noexcept override { return outer_.threads(); }
-  Stream* stream() const noexcept override { return outer_.stream(); }
-  Allocator& allocator() const noexcept override { return outer_.allocator(); }
-  bool cancelled() const noexcept override { return outer_.cancelled(); }
-
- protected:
-  void* ScratchBytes(size_t count, size_t element_size) override {
-    return outer_.scratch<std::byte>(CheckedMul(count, element_size)).data();
-  }
 
  private:
-  KernelContext& outer_;
   const std::vector<ElementType>& output_types_;
   std::vector<Value> values_;
   std::vector<const Value*> pointers_;

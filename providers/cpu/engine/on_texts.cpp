@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/cancellation.h"
-#include "base/checked.h"
 #include "base/string_memory.h"
+#include "runtime/inner_context.h"
 
 namespace tessera::cpu {
 namespace {
@@ -19,10 +19,10 @@ std::span<const std::string_view> TextsOf(const Tensor& views) {
 }
 
 /// What the wrapped kernel sees.
-class TextContext final : public KernelContext {
+class TextContext final : public InnerContext {
  public:
   explicit TextContext(KernelContext& outer)
-      : outer_(outer), given_(outer.num_inputs()), pointers_(outer.num_inputs()), made_(outer.num_outputs()) {
+      : InnerContext(outer), given_(outer.num_inputs()), pointers_(outer.num_inputs()), made_(outer.num_outputs()) {
     for (size_t i = 0; i < pointers_.size(); ++i) {
       pointers_[i] = outer.input_value(i);
       const Tensor* tensor = pointers_[i] == nullptr ? nullptr : pointers_[i]->tensor_if();
@@ -47,7 +47,6 @@ class TextContext final : public KernelContext {
     }
   }
 
-  bool has_output(size_t i) const noexcept override { return outer_.has_output(i); }
   /// Of what the graph states: strings, since a kernel that moves them says so by their views' type elsewhere.
   Tensor* output(size_t i, const Shape& shape) override { return output(i, kViews, shape); }
   Tensor* output(size_t i, ElementType type, const Shape& shape) override {
@@ -68,18 +67,8 @@ class TextContext final : public KernelContext {
     }
     WriteTexts(outer_, i, tensor->shape(), TextsOf(*tensor));
   }
-  ThreadPool& threads() const noexcept override { return outer_.threads(); }
-  Stream* stream() const noexcept override { return outer_.stream(); }
-  Allocator& allocator() const noexcept override { return outer_.allocator(); }
-  bool cancelled() const noexcept override { return outer_.cancelled(); }
-
- protected:
-  void* ScratchBytes(size_t count, size_t element_size) override {
-    return outer_.scratch<std::byte>(CheckedMul(count, element_size)).data();
-  }
 
  private:
-  KernelContext& outer_;
   std::vector<Value> given_;
   std::vector<const Value*> pointers_;
   std::vector<Tensor> made_;

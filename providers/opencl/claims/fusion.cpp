@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "opencl/device/sources.h"
 #include "opencl/ops/elementwise.h"
+#include "runtime/inner_context.h"
 
 namespace tessera::opencl {
 namespace {
@@ -278,31 +279,13 @@ class AnchorInfo final : public KernelInfo, public HasEpilogue {
 };
 
 /// The run of a fused node as its anchor sees it.
-class AnchorContext final : public KernelContext {
+class AnchorContext final : public InnerContext {
  public:
-  AnchorContext(KernelContext& outer, std::span<const Value* const> inputs) : outer_(outer) {
+  AnchorContext(KernelContext& outer, std::span<const Value* const> inputs) : InnerContext(outer) {
     inputs_ = inputs;
     num_outputs_ = 1;
   }
   bool has_output(size_t i) const noexcept override { return i == 0; }
-  Tensor* output(size_t i, const Shape& shape) override { return outer_.output(i, shape); }
-  Tensor* output(size_t i, ElementType type, const Shape& shape) override { return outer_.output(i, type, shape); }
-  void set_output(size_t i, Value value) override { outer_.set_output(i, std::move(value)); }
-  ThreadPool& threads() const noexcept override { return outer_.threads(); }
-  Stream* stream() const noexcept override { return outer_.stream(); }
-  Allocator& allocator() const noexcept override { return outer_.allocator(); }
-  bool cancelled() const noexcept override { return outer_.cancelled(); }
-
- protected:
-  void* ScratchBytes(size_t count, size_t element_size) override {
-    size_t bytes = 0;
-    Require(!__builtin_mul_overflow(count, element_size, &bytes), "{} elements of {} bytes are too many", count,
-            element_size);
-    return outer_.scratch<std::byte>(bytes).data();
-  }
-
- private:
-  KernelContext& outer_;
 };
 
 class FusedKernel final : public Kernel {
