@@ -155,6 +155,24 @@ void ParseBlocks(const std::string* text, int64_t count, ElementType type, const
   }
 }
 
+/// Integers that int64_t holds.
+constexpr TypeSet kFitInt64 = {ElementType::kInt8,  ElementType::kInt16,  ElementType::kInt32,  ElementType::kInt64,
+                               ElementType::kUInt8, ElementType::kUInt16, ElementType::kUInt32, ElementType::kInt4,
+                               ElementType::kUInt4, ElementType::kInt2,   ElementType::kUInt2};
+
+/// Formats numbers of `type` that are cast to T first.
+template <class T, class FormatOne>
+void FormatBlocks(ElementType type, const void* from, int64_t begin, int64_t count, const FormatOne& format,
+                  std::string* out) {
+  const ElementCast widen(type, ElementTypeOf<T>);
+  for (int64_t done = 0; done < count; done += kTextBlock) {
+    const int64_t size = std::min(kTextBlock, count - done);
+    T values[kTextBlock];
+    widen.Run(from, begin + done, values, 0, size);
+    for (int64_t i = 0; i < size; ++i) out[done + i] = format(values[i]);
+  }
+}
+
 }  // namespace
 
 void FormatNumbers(ElementType type, const void* from, int64_t begin, int64_t count, std::string* out) {
@@ -171,37 +189,12 @@ void FormatNumbers(ElementType type, const void* from, int64_t begin, int64_t co
     case ElementType::kUInt64:
       for (int64_t i = 0; i < count; ++i) out[i] = std::to_string(static_cast<const uint64_t*>(from)[begin + i]);
       return;
-    case ElementType::kInt8:
-    case ElementType::kInt16:
-    case ElementType::kInt32:
-    case ElementType::kInt64:
-    case ElementType::kUInt8:
-    case ElementType::kUInt16:
-    case ElementType::kUInt32:
-    case ElementType::kInt4:
-    case ElementType::kUInt4:
-    case ElementType::kInt2:
-    case ElementType::kUInt2: {
-      const ElementCast widen(type, ElementType::kInt64);
-      for (int64_t done = 0; done < count; done += kTextBlock) {
-        const int64_t size = std::min(kTextBlock, count - done);
-        int64_t values[kTextBlock];
-        widen.Run(from, begin + done, values, 0, size);
-        for (int64_t i = 0; i < size; ++i) out[done + i] = std::to_string(values[i]);
-      }
-      return;
-    }
-    default: {
-      const ElementCast widen(type, ElementType::kFloat);
-      const ElementCast narrow(ElementType::kFloat, type);
-      for (int64_t done = 0; done < count; done += kTextBlock) {
-        const int64_t size = std::min(kTextBlock, count - done);
-        float values[kTextBlock];
-        widen.Run(from, begin + done, values, 0, size);
-        for (int64_t i = 0; i < size; ++i) out[done + i] = FormatNarrow(values[i], narrow, widen);
-      }
-    }
+    default: break;
   }
+  if (kFitInt64.contains(type))
+    return FormatBlocks<int64_t>(type, from, begin, count, [](int64_t value) { return std::to_string(value); }, out);
+  const ElementCast widen(type, ElementType::kFloat), narrow(ElementType::kFloat, type);
+  FormatBlocks<float>(type, from, begin, count, [&](float value) { return FormatNarrow(value, narrow, widen); }, out);
 }
 
 void ParseNumbers(const std::string* text, int64_t count, ElementType type, const CastOptions& options, void* to,
@@ -209,20 +202,11 @@ void ParseNumbers(const std::string* text, int64_t count, ElementType type, cons
   switch (type) {
     case ElementType::kBool: return ParseBlocks<bool>(text, count, type, options, to, begin);
     case ElementType::kUInt64: return ParseBlocks<uint64_t>(text, count, type, options, to, begin);
-    case ElementType::kInt8:
-    case ElementType::kInt16:
-    case ElementType::kInt32:
-    case ElementType::kInt64:
-    case ElementType::kUInt8:
-    case ElementType::kUInt16:
-    case ElementType::kUInt32:
-    case ElementType::kInt4:
-    case ElementType::kUInt4:
-    case ElementType::kInt2:
-    case ElementType::kUInt2: return ParseBlocks<int64_t>(text, count, type, options, to, begin);
     case ElementType::kFloat: return ParseBlocks<float>(text, count, type, options, to, begin);
-    default: return ParseBlocks<double>(text, count, type, options, to, begin);
+    default: break;
   }
+  kFitInt64.contains(type) ? ParseBlocks<int64_t>(text, count, type, options, to, begin)
+                           : ParseBlocks<double>(text, count, type, options, to, begin);
 }
 
 }  // namespace tessera::cpu

@@ -4,6 +4,14 @@
 
 namespace tessera::cpu {
 
+QuantizationInputs::QuantizationInputs(KernelContext& context, ElementType type, const QuantizeLinearAttributes& attributes)
+    : x(context.required_input(0)),
+      scale(context.required_input(1)),
+      zero(context.input(2)),
+      layout(x.shape(), scale.shape(), attributes.axis, attributes.block_size) {
+  Require(x.type() == type, "input 0 is tensor({}), expected tensor({})", ElementTypeName(x.type()), ElementTypeName(type));
+}
+
 const float* ReadScales(KernelContext& context, const Tensor& scales) {
   if (scales.type() == ElementType::kFloat) return scales.data<float>();
   const auto values = context.scratch<float>(static_cast<size_t>(scales.num_elements()));

@@ -11,6 +11,16 @@
 
 namespace tessera::cpu {
 
+/// What QuantizeLinear and DequantizeLinear read: elements of `type`, and what they are scaled and shifted by.
+struct QuantizationInputs {
+  QuantizationInputs(KernelContext& context, ElementType type, const QuantizeLinearAttributes& attributes);
+
+  const Tensor& x;
+  const Tensor& scale;
+  const Tensor* zero;  // may be null
+  const QuantizationLayout layout;
+};
+
 /// The scales as floats: the tensor's own elements, or converted into scratch memory.
 const float* ReadScales(KernelContext& context, const Tensor& scales);
 

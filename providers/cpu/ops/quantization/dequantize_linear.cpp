@@ -38,19 +38,15 @@ class DequantizeLinear final : public Kernel {
   }
 
   void Compute(KernelContext& context) override {
-    const Tensor& x = context.required_input(0);
-    const Tensor& scale = context.required_input(1);
-    const Tensor* zero = context.input(2);
-    Require(x.type() == load_.from(), "input 0 is tensor({}), expected tensor({})", ElementTypeName(x.type()),
-            ElementTypeName(load_.from()));
-    const QuantizationLayout layout(x.shape(), scale.shape(), attributes_.axis, attributes_.block_size);
+    const QuantizationInputs inputs(context, load_.from(), attributes_);
+    const Tensor &x = inputs.x, &scale = inputs.scale;
     Tensor* y = context.output(0, output_type_, x.shape());
     if (y == nullptr) return;
-    Job job{layout, x.raw(), y->mutable_raw(), ReadScales(context, scale), nullptr, nullptr};
+    Job job{inputs.layout, x.raw(), y->mutable_raw(), ReadScales(context, scale), nullptr, nullptr};
     if (x.type() == ElementType::kInt32) {
-      job.int_zeros = ReadZeroPoints<int32_t>(context, zero, x.type(), scale.num_elements());
+      job.int_zeros = ReadZeroPoints<int32_t>(context, inputs.zero, x.type(), scale.num_elements());
     } else {
-      job.zeros = ReadZeroPoints<float>(context, zero, x.type(), scale.num_elements());
+      job.zeros = ReadZeroPoints<float>(context, inputs.zero, x.type(), scale.num_elements());
     }
     const bool direct = loop_ != nullptr || x.type() == ElementType::kInt32;
     if (direct && output_type_ == ElementType::kFloat) {

@@ -61,16 +61,12 @@ class QuantizeLinear final : public Kernel {
   }
 
   void Compute(KernelContext& context) override {
-    const Tensor& x = context.required_input(0);
-    const Tensor& scale = context.required_input(1);
-    const Tensor* zero = context.input(2);
-    Require(x.type() == load_.from(), "input 0 is tensor({}), expected tensor({})", ElementTypeName(x.type()),
-            ElementTypeName(load_.from()));
-    const QuantizationLayout layout(x.shape(), scale.shape(), attributes_.axis, attributes_.block_size);
+    const QuantizationInputs inputs(context, load_.from(), attributes_);
+    const Tensor &x = inputs.x, &scale = inputs.scale;
     Tensor* y = context.output(0, output_type_, x.shape());
     if (y == nullptr) return;
-    const float* zeros = ReadZeroPoints<float>(context, zero, output_type_, scale.num_elements());
-    Job job{layout, x.raw(), y->mutable_raw(), nullptr, nullptr, zeros, zero != nullptr};
+    const float* zeros = ReadZeroPoints<float>(context, inputs.zero, output_type_, scale.num_elements());
+    Job job{inputs.layout, x.raw(), y->mutable_raw(), nullptr, nullptr, zeros, inputs.zero != nullptr};
     if (wide_ == ElementType::kDouble) {
       const auto values = context.scratch<double>(static_cast<size_t>(scale.num_elements()));
       ElementCast(scale.type(), ElementType::kDouble).Run(scale.raw(), 0, values.data(), 0, scale.num_elements());

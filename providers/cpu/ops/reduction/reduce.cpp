@@ -41,37 +41,21 @@ void StoreMean(const W* values, int64_t count, int64_t reduced, T* out) {
   }
 }
 
+/// Sums of integers wrap to T before they are finished; floats keep their wide sums up to the end.
 template <class T, class W>
 void StoreFolded(Finish finish, const W* values, int64_t count, int64_t reduced, T* out) {
+  using Whole = std::conditional_t<std::is_integral_v<T>, T, W>;
+  const auto whole = [](W value) { return static_cast<double>(static_cast<Whole>(value)); };
   switch (finish) {
     case Finish::kNone:
       for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(values[i]);
       break;
     case Finish::kMean: StoreMean(values, count, reduced, out); break;
     case Finish::kSqrt:
-      for (int64_t i = 0; i < count; ++i) out[i] = FromDouble<T>(std::sqrt(static_cast<double>(static_cast<T>(values[i]))));
+      for (int64_t i = 0; i < count; ++i) out[i] = FromDouble<T>(std::sqrt(whole(values[i])));
       break;
     case Finish::kLog:
-      for (int64_t i = 0; i < count; ++i) out[i] = FromDouble<T>(std::log(static_cast<double>(static_cast<T>(values[i]))));
-      break;
-  }
-}
-
-/// Floats keep their wide sums up to the end.
-template <class T>
-void StoreFolded(Finish finish, const double* values, int64_t count, int64_t reduced, T* out)
-  requires(!std::is_integral_v<T>)
-{
-  switch (finish) {
-    case Finish::kNone:
-      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(values[i]);
-      break;
-    case Finish::kMean: StoreMean(values, count, reduced, out); break;
-    case Finish::kSqrt:
-      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(std::sqrt(values[i]));
-      break;
-    case Finish::kLog:
-      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(std::log(values[i]));
+      for (int64_t i = 0; i < count; ++i) out[i] = FromDouble<T>(std::log(whole(values[i])));
       break;
   }
 }
