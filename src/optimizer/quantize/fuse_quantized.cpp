@@ -120,6 +120,19 @@ class QuantizedFusion final : public NodeRewrite {
     return fused ? std::optional(probe(std::move(*fused))) : std::nullopt;
   }
 
+  /// What two quantized operands and the result are given as: values, scales and zero points.
+  static std::vector<ValueIndex> OperandsOf(Graph& graph, const Quantization& lhs, const Quantization& rhs,
+                                            const Quantization& to) {
+    return {lhs.quantized,
+            lhs.scale,
+            ZeroPointInput(graph, lhs),
+            rhs.quantized,
+            rhs.scale,
+            ZeroPointInput(graph, rhs),
+            to.scale,
+            ZeroPointInput(graph, to)};
+  }
+
   static std::optional<Node> Convolution(Graph& graph, const Node& conv, const Quantization& to) {
     const auto x = PlainDequantizationOf(graph, conv.inputs[0]);
     const auto w = HasInput(conv, 1) ? DequantizationOf(graph, conv.inputs[1]) : std::nullopt;
@@ -140,14 +153,7 @@ class QuantizedFusion final : public NodeRewrite {
     fused.op_type = "QLinearConv";
     fused.since_version = VersionOf(graph, fused.op_type);
     fused.attributes = conv.attributes;
-    fused.inputs = {x->quantized,
-                    x->scale,
-                    ZeroPointInput(graph, *x),
-                    w->quantized,
-                    w->scale,
-                    ZeroPointInput(graph, *w),
-                    to.scale,
-                    ZeroPointInput(graph, to)};
+    fused.inputs = OperandsOf(graph, *x, *w, to);
     if (bias) fused.inputs.push_back(graph.AddConstant("", std::move(*bias)));
     return fused;
   }
@@ -168,14 +174,7 @@ class QuantizedFusion final : public NodeRewrite {
     Node fused;
     fused.op_type = "QLinearMatMul";
     fused.since_version = VersionOf(graph, fused.op_type);
-    fused.inputs = {a->quantized,
-                    a->scale,
-                    ZeroPointInput(graph, *a),
-                    b->quantized,
-                    b->scale,
-                    ZeroPointInput(graph, *b),
-                    to.scale,
-                    ZeroPointInput(graph, to)};
+    fused.inputs = OperandsOf(graph, *a, *b, to);
     return fused;
   }
 
@@ -216,14 +215,7 @@ class QuantizedFusion final : public NodeRewrite {
     fused.op_type = "QLinear" + node.op_type;
     fused.domain = kMicrosoftDomain;
     fused.since_version = 1;
-    fused.inputs = {a->quantized,
-                    a->scale,
-                    ZeroPointInput(graph, *a),
-                    b->quantized,
-                    b->scale,
-                    ZeroPointInput(graph, *b),
-                    to.scale,
-                    ZeroPointInput(graph, to)};
+    fused.inputs = OperandsOf(graph, *a, *b, to);
     return fused;
   }
 
