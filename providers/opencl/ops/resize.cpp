@@ -1,12 +1,12 @@
-// Resize (10-19), Upsample (1-10). The CPU provider's plans say which elements an output position reads, with which
-// weights; their tables are sent once for each plan.
+// Resize (10-19), Upsample (1-10). Plans say which elements an output position reads, with which weights; their tables
+// are sent once for each plan.
 
 #include <cmath>
 #include <limits>
 #include <mutex>
 
-#include "cpu/ops/image/resize_planner.h"
 #include "opencl/device/kernel.h"
+#include "ops/image/resize_planner.h"
 
 namespace tessera::opencl {
 namespace {
@@ -19,7 +19,7 @@ struct DevicePlan {
 
 /// Tables of one plan on the device. Buffers without elements are none.
 struct SentPlan {
-  std::shared_ptr<const cpu::ResamplePlan> source;
+  std::shared_ptr<const ResamplePlan> source;
   DevicePlan plan;
   Buffer firsts, weights;
 };
@@ -72,7 +72,7 @@ class Resize final : public Kernel {
   }
 
  private:
-  std::shared_ptr<const SentPlan> Send(const std::shared_ptr<const cpu::ResamplePlan>& plan) {
+  std::shared_ptr<const SentPlan> Send(const std::shared_ptr<const ResamplePlan>& plan) {
     const std::lock_guard lock(mutex_);
     if (sent_ != nullptr && sent_->source == plan) return sent_;
     auto made = std::make_shared<SentPlan>();
@@ -84,13 +84,13 @@ class Resize final : public Kernel {
     std::vector<double> weights;
     cl_long stride = 1;
     for (size_t d = plan->dims.size(); d-- > 0;) {
-      const cpu::ResampleDim& dim = plan->dims[d];
+      const ResampleDim& dim = plan->dims[d];
       made->plan.in_stride[d] = stride;
       made->plan.out[d] = dim.out;
       made->plan.first[d] = -1;
       stride *= dim.in;
       if (dim.table == nullptr) continue;
-      const cpu::AxisTable& table = *dim.table;
+      const AxisTable& table = *dim.table;
       made->plan.first[d] = static_cast<cl_long>(firsts.size());
       made->plan.weights[d] = static_cast<cl_long>(weights.size());
       made->plan.taps[d] = table.taps;
@@ -111,7 +111,7 @@ class Resize final : public Kernel {
   Device& device_;
   const bool by_rows_;  // on processors
   LazyLaunchable kernel_, rows_;
-  cpu::ResizePlanner planner_;
+  ResizePlanner planner_;
   ElementType type_;
   std::mutex mutex_;
   std::shared_ptr<const SentPlan> sent_;

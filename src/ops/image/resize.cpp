@@ -50,6 +50,13 @@ AspectPolicy ParsePolicy(const Node& node) {
   return AspectPolicy::kStretch;
 }
 
+/// Of Upsample: in version 1 of height and width alone.
+std::vector<float> ParseScales(const Node& node) {
+  if (node.op_type != "Upsample" || node.since_version >= 9) return {};
+  if (node.since_version > 1) return AttributeOr<std::vector<float>>(node, "scales", {});
+  return {1, 1, AttributeOr<float>(node, "height_scale", 1), AttributeOr<float>(node, "width_scale", 1)};
+}
+
 ResampleOptions ParseOptions(const Node& node, bool early) {
   ResampleOptions options;
   options.mode = ParseMode(node);
@@ -73,6 +80,8 @@ ResampleOptions ParseOptions(const Node& node, bool early) {
 ResizeAttributes::ResizeAttributes(const Node& node)
     : upsample(node.op_type == "Upsample"),
       early(upsample || node.since_version < 11),
+      scales_in_input(!upsample || node.since_version >= 9),
+      scales(ParseScales(node)),
       options(ParseOptions(node, early)),
       axes(AttributeOr<std::vector<int64_t>>(node, "axes", {})),
       policy(ParsePolicy(node)) {}

@@ -43,6 +43,8 @@ struct ResizeAttributes {
 
   bool upsample;
   bool early;  // scales are all that there is beside the mode: Upsample, and Resize before version 11
+  bool scales_in_input;
+  std::vector<float> scales;  // else
   ResampleOptions options;
   std::vector<int64_t> axes;  // that scales and sizes are for; empty: all
   AspectPolicy policy;

@@ -1,4 +1,4 @@
-#include "cpu/ops/image/resample.h"
+#include "ops/image/resample_plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/string_memory.h"
 
-namespace tessera::cpu {
+namespace tessera {
 namespace {
 
 /// The length that an axis is scaled to before it is rounded; a whole number where only rounding makes it another.
@@ -257,19 +257,4 @@ std::unique_ptr<ResamplePlan> MakeResamplePlan(const ResampleOptions& options, c
   return plan;
 }
 
-void RunResample(KernelContext& context, const ResamplePlan& plan, const Tensor& input, Tensor& output) {
-  if (plan.empty) return;
-  if (plan.identity) {
-    if (input.is(ElementType::kString)) {
-      CopyStrings(input.values<std::string>(), output, 0, context.allocator());
-    } else {
-      CopyBytesCancellably(output.mutable_raw(), input.raw(), input.byte_size());
-    }
-  } else if (plan.options.mode == ResampleMode::kNearest) {
-    ResampleNearest(context, plan, input, output);
-  } else {
-    ResampleWeighted(context, plan, input, output);
-  }
-}
-
-}  // namespace tessera::cpu
+}  // namespace tessera

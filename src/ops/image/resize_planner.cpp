@@ -1,13 +1,12 @@
-#include "cpu/ops/image/resize_planner.h"
+#include "ops/image/resize_planner.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/check.h"
-#include "cpu/types.h"
 
-namespace tessera::cpu {
+namespace tessera {
 namespace {
 
 void CheckScale(double scale) {
@@ -33,10 +32,16 @@ void CheckInterpolatable(const ResampleOptions& options, ElementType type) {
 }
 
 void Append(const Tensor& tensor, std::span<double> numbers) {
-  VisitType(TypeList<float, double, Float16, int64_t>{}, tensor.type(), [&]<class T>() {
-    std::transform(tensor.data<T>(), tensor.data<T>() + tensor.num_elements(), numbers.begin(),
-                   [](T x) { return static_cast<double>(x); });
-  });
+  const auto append = [&](const auto& values) {
+    std::ranges::transform(values, numbers.begin(), [](auto x) { return static_cast<double>(x); });
+  };
+  switch (tensor.type()) {
+    case ElementType::kFloat: return append(tensor.values<float>());
+    case ElementType::kDouble: return append(tensor.values<double>());
+    case ElementType::kFloat16: return append(tensor.values<Float16>());
+    case ElementType::kInt64: return append(tensor.values<int64_t>());
+    default: Fail(ErrorCode::kNotImplemented, "scales, sizes or roi are {}", ElementTypeName(tensor.type()));
+  }
 }
 
 std::span<const double> Numbers(KernelContext& context, const Tensor& target, const Tensor* roi) {
@@ -73,16 +78,6 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanCache::Get(const Shape& s
 
 ResizePlanner::ResizePlanner(const KernelInfo& info) : attributes_(info.node()), session_memory_(info.allocator()) {
   CheckInterpolatable(attributes_.options, info.input_type(0));
-  if (attributes_.upsample) ReadUpsampleScales(info);
-}
-
-void ResizePlanner::ReadUpsampleScales(const KernelInfo& info) {
-  scales_from_input_ = info.since_version() >= 9;
-  if (info.since_version() == 1) {
-    scales_ = {1, 1, info.attribute<float>("height_scale"), info.attribute<float>("width_scale")};
-  } else if (!scales_from_input_) {
-    scales_ = info.attribute<std::vector<float>>("scales");
-  }
 }
 
 ResizePlanner::Planned ResizePlanner::Plan(KernelContext& context) {
@@ -122,9 +117,10 @@ std::shared_ptr<const ResamplePlan> ResizePlanner::PlanResize(KernelContext& con
 std::shared_ptr<const ResamplePlan> ResizePlanner::PlanUpsample(KernelContext& context,
                                                                 FunctionRef<void(const Shape&)> reserve) {
   const Shape& shape = context.required_input(0).shape();
-  Require(!scales_from_input_ || context.required_input(1).is(ElementType::kFloat), "scales must be float");
+  const bool in_input = attributes_.scales_in_input;
+  Require(!in_input || context.required_input(1).is(ElementType::kFloat), "scales must be float");
   const std::span<const float> scales =
-      scales_from_input_ ? context.required_input(1).values<float>() : std::span<const float>(scales_);
+      in_input ? context.required_input(1).values<float>() : std::span(attributes_.scales);
   Require(scales.size() == shape.rank(), "{} scales are given for a tensor of rank {}", scales.size(), shape.rank());
   const std::span<double> numbers = context.scratch<double>(scales.size());
   std::ranges::copy(scales, numbers.begin());
@@ -182,4 +178,4 @@ void ResizePlanner::KeepAspect(const Shape& shape, std::span<const size_t> axes,
   }
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera

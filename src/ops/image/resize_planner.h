@@ -5,9 +5,9 @@
 
 #include <mutex>
 
-#include "cpu/ops/image/resample.h"
+#include "ops/image/resample_plan.h"
 
-namespace tessera::cpu {
+namespace tessera {
 
 class ResizePlanner {
  public:
@@ -34,7 +34,6 @@ class ResizePlanner {
     std::shared_ptr<const ResamplePlan> plan_;
   };
 
-  void ReadUpsampleScales(const KernelInfo& info);
   std::shared_ptr<const ResamplePlan> PlanResize(KernelContext& context, FunctionRef<void(const Shape&)> reserve);
   std::shared_ptr<const ResamplePlan> PlanUpsample(KernelContext& context, FunctionRef<void(const Shape&)> reserve);
   std::shared_ptr<const ResamplePlan> MakePlan(const Shape& shape, std::span<const double> numbers, size_t count,
@@ -47,10 +46,8 @@ class ResizePlanner {
   void KeepAspect(const Shape& shape, std::span<const size_t> axes, std::span<AxisRequest> requests) const;
 
   const ResizeAttributes attributes_;
-  bool scales_from_input_ = true;  // of Upsample
-  std::vector<float> scales_;
   Allocator& session_memory_;
   PlanCache cache_;
 };
 
-}  // namespace tessera::cpu
+}  // namespace tessera

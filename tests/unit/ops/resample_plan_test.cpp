@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "cpu/ops/image/resample.h"
+#include "ops/image/resample_plan.h"
 #include "tessera/memory.h"
 
-namespace tessera::cpu {
+namespace tessera::testing {
 namespace {
 
 AxisTable TableOf(int64_t in, int64_t out, double start, double end) {
@@ -38,4 +38,4 @@ TEST(CropTables, WhatIsBesideLiesOutside) {
 }
 
 }  // namespace
-}  // namespace tessera::cpu
+}  // namespace tessera::testing
