@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/attribute.h"
 #include "graph/graph.h"
+#include "ops/control_flow/scan.h"
 
 namespace tessera {
 
@@ -18,7 +18,7 @@ class DeclaredRows {
     for (const auto& [name, body] : graph.Subgraphs(node.index)) {
       const auto given = static_cast<int64_t>(body->inputs().size());
       // Loop's body takes an iteration and a condition, and gives a condition, beside what goes round.
-      const int64_t others = node.op_type == "Loop" ? 1 : AttributeOr<int64_t>(node, "num_scan_inputs", 0);
+      const int64_t others = node.op_type == "Loop" ? 1 : ScannedInputs(node);
       for (size_t i = static_cast<size_t>(given - std::clamp<int64_t>(others, 0, given)); i < body->outputs().size(); ++i) {
         GraphValue& value = body->value(body->outputs()[i]);
         if (value.type.shape) declared_.emplace_back(&value.type, *value.type.shape);

@@ -4,9 +4,12 @@
 #include <functional>
 #include <string_view>
 
+#include "ops/movement/constant_of_shape.h"
 #include "ops/movement/gather.h"
+#include "ops/movement/shape.h"
 #include "ops/movement/slice.h"
 #include "ops/movement/transpose.h"
+#include "ops/reduction/reduce.h"
 #include "ops/valid_attributes.h"
 
 namespace tessera {
@@ -17,12 +20,6 @@ constexpr size_t kMostElements = 1024;
 constexpr size_t kLongestSymbol = 64;
 
 const ShapeElement kUnknown;
-
-int64_t IntAttribute(const Node& node, std::string_view name, int64_t fallback) {
-  const AttributeValue* value = node.FindAttribute(name);
-  const auto* number = value == nullptr ? nullptr : std::get_if<int64_t>(value);
-  return number == nullptr ? fallback : *number;
-}
 
 std::optional<ShapeValue> Read(const Tensor& tensor) {
   if (tensor.shape().rank() > 1 || static_cast<size_t>(tensor.num_elements()) > kMostElements) return std::nullopt;
@@ -142,12 +139,10 @@ std::optional<size_t> BroadcastSize(std::initializer_list<const ShapeValue*> val
 
 std::optional<ShapeValue> ShapeOf(const Node& node, const TypeInfo& type) {
   if (!type.is_tensor() || !type.shape) return std::nullopt;
-  const auto rank = static_cast<int64_t>(type.shape->size());
-  const auto clamp = [&](int64_t bound) { return std::clamp<int64_t>(bound < 0 ? bound + rank : bound, 0, rank); };
-  const int64_t start = clamp(IntAttribute(node, "start", 0)), end = clamp(IntAttribute(node, "end", rank));
+  const auto [start, end] = ShapeAttributes(node).Range(type.shape->size());
   ShapeValue result;
-  for (int64_t i = start; i < end; ++i) {
-    const Dimension& dim = (*type.shape)[static_cast<size_t>(i)];
+  for (size_t i = start; i < end; ++i) {
+    const Dimension& dim = (*type.shape)[i];
     result.push_back({dim.known(), dim.known() ? dim.value : 0, dim.symbol});
   }
   return result;
@@ -350,7 +345,7 @@ std::optional<ShapeValue> ShapeValues::Compute(const Node& node) {
     const auto step = inputs.size() > 4 && inputs[4] != kNone ? known(4) : std::optional<int64_t>(1);
     return start && end && step ? Slice(*in[0], *start, *end, *step) : std::nullopt;
   }
-  if (op == "ReduceProd" && IntAttribute(node, "noop_with_empty_axes", 0) == 0) {
+  if (op == "ReduceProd" && !ReduceAttributes(node).noop_with_empty_axes) {
     ShapeElement product = ShapeElement::Of(1);
     for (const ShapeElement& element : *in[0]) product = Mul(product, element);
     return ShapeValue{product};
@@ -359,9 +354,8 @@ std::optional<ShapeValue> ShapeValues::Compute(const Node& node) {
   if (op == "ConstantOfShape") {
     const auto count = known(0);
     if (!count || *count < 0 || static_cast<size_t>(*count) > kMostElements || in[0]->size() != 1) return std::nullopt;
-    const AttributeValue* fill = node.FindAttribute("value");
-    const auto* tensor = fill == nullptr ? nullptr : std::get_if<Tensor>(fill);
-    const auto element = tensor == nullptr ? std::nullopt : Read(*tensor);
+    const auto attributes = ValidAttributes<ConstantOfShapeAttributes>(node);
+    const auto element = attributes ? Read(attributes->value) : std::nullopt;
     if (!element || element->size() != 1) return std::nullopt;
     return ShapeValue(static_cast<size_t>(*count), element->front());
   }

@@ -88,8 +88,10 @@ bool LosesNan(const Eltwise& eltwise);
 /// A primitive or a step of our own; its result lies as `x` does, or in rows.
 MemoryIndex AddEltwise(ProgramBuilder& builder, MemoryIndex x, const Eltwise& eltwise);
 
-/// Integers from an attribute, or from constant input 1 of later versions.
-std::optional<std::vector<int64_t>> Integers(const GraphViewer& graph, const Node& node, std::string_view attribute);
+/// Input `i`, null where it is left out or no constant.
+const Tensor* ConstantInput(const GraphViewer& graph, const Node& node, size_t i);
+/// The same of int64, as the list that it is.
+std::optional<std::vector<int64_t>> ConstantIntegers(const GraphViewer& graph, const Node& node, size_t i);
 
 /// Attributes of a primitive whose scratchpad is the program's.
 inline dnnl::primitive_attr OwnScratchpad() {

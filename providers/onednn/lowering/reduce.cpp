@@ -35,8 +35,8 @@ const Reduction& ReductionOf(const Node& node) {
 
 /// The axes as they are given, none for all.
 std::optional<std::vector<int64_t>> ReducedAxes(const GraphViewer& graph, const Node& node) {
-  const bool omitted = node.FindAttribute("axes") == nullptr && (node.inputs.size() < 2 || node.inputs[1] == kNone);
-  return omitted ? std::vector<int64_t>() : Integers(graph, node, "axes");
+  const bool in_input = node.inputs.size() > 1 && node.inputs[1] != kNone;
+  return in_input ? ConstantIntegers(graph, node, 1) : ReduceAttributes(node).axes;
 }
 
 std::string RefuseReduction(const GraphViewer& graph, const Node& node) {

@@ -9,7 +9,9 @@
 #include "ops/movement/concat.h"
 #include "ops/movement/flatten.h"
 #include "ops/movement/reshape.h"
+#include "ops/movement/squeeze.h"
 #include "ops/movement/transpose.h"
+#include "ops/random/dropout.h"
 
 namespace tessera::onednn {
 namespace {
@@ -91,8 +93,13 @@ void LowerFlatten(ProgramBuilder& builder, const Node& node) {
   SetReshaped(builder, node, x, ToDims(FlattenAttributes(node).ResultShape(Shape(x.dims))));
 }
 
+std::optional<std::vector<int64_t>> TargetOf(const GraphViewer& graph, const Node& node) {
+  const ReshapeAttributes attributes(node);
+  return attributes.from_attribute ? attributes.shape : ConstantIntegers(graph, node, 1);
+}
+
 std::string RefuseReshape(const GraphViewer& graph, const Node& node) {
-  const auto shape = Integers(graph, node, "shape");
+  const auto shape = TargetOf(graph, node);
   if (!shape) return "its shape is not a constant";
   return shape->size() > 6 ? "its result has more than 6 dimensions" : std::string();
 }
@@ -100,54 +107,33 @@ std::string RefuseReshape(const GraphViewer& graph, const Node& node) {
 void LowerReshape(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
   const Shape from(x.dims);
-  const Shape out = ReshapeAttributes(node).Resolve(from, *Integers(builder.region(), node, "shape"));
+  const Shape out = ReshapeAttributes(node).Resolve(from, *TargetOf(builder.region(), node));
   Require(out.num_elements() == from.num_elements(), "{} elements do not fit the new shape {}", from.num_elements(), out);
   SetReshaped(builder, node, x, ToDims(out));
 }
 
 std::string RefuseAxes(const GraphViewer& graph, const Node& node) {
-  const bool omitted = node.op_type == "Squeeze" && node.FindAttribute("axes") == nullptr &&
-                       (node.inputs.size() < 2 || node.inputs[1] == kNone);
-  return omitted || Integers(graph, node, "axes") ? std::string() : "its axes are not constants";
+  const bool in_input = node.inputs.size() > 1 && node.inputs[1] != kNone;
+  return !in_input || ConstantInput(graph, node, 1) != nullptr ? "" : "its axes are not constants";
+}
+
+/// Of a node that RefuseAxes lets through.
+std::optional<IntegerList> AxesOf(const ProgramBuilder& builder, const SqueezeAttributes& attributes, const Node& node) {
+  return attributes.Axes(ConstantInput(builder.region(), node, 1));
 }
 
 void LowerSqueeze(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  const auto rank = static_cast<int64_t>(x.dims.size());
-  std::vector<bool> drop(x.dims.size());
-  if (const auto axes = Integers(builder.region(), node, "axes")) {
-    for (int64_t axis : *axes) {
-      Require(axis >= -rank && axis < rank, "axis {} is outside [-{}, {})", axis, rank, rank);
-      const auto at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
-      Require(x.dims[at] == 1, "dimension {} is {}, not 1", at, x.dims[at]);
-      drop[at] = true;
-    }
-  } else {
-    for (size_t i = 0; i < x.dims.size(); ++i) drop[i] = x.dims[i] == 1;
-  }
-  Dims out;
-  for (size_t i = 0; i < x.dims.size(); ++i) {
-    if (!drop[i]) out.push_back(x.dims[i]);
-  }
-  SetReshaped(builder, node, x, std::move(out));
+  const SqueezeAttributes attributes(node);
+  SetReshaped(builder, node, x, ToDims(SqueezedShape(Shape(x.dims), AxesOf(builder, attributes, node))));
 }
 
 void LowerUnsqueeze(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  const auto axes = Integers(builder.region(), node, "axes");
-  const auto rank = static_cast<int64_t>(x.dims.size() + axes->size());
-  std::vector<bool> added(static_cast<size_t>(rank));
-  for (int64_t axis : *axes) {
-    Require(axis >= -rank && axis < rank, "axis {} is outside [-{}, {})", axis, rank, rank);
-    const auto at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
-    Require(!added[at], "axis {} is given twice", at);
-    added[at] = true;
-  }
-  Require(rank <= 6, "the result has {} dimensions, at most 6 are lowered", rank);
-  Dims out;
-  size_t next = 0;
-  for (bool is_new : added) out.push_back(is_new ? 1 : x.dims[next++]);
-  SetReshaped(builder, node, x, std::move(out));
+  const SqueezeAttributes attributes(node);
+  const Shape out = UnsqueezedShape(Shape(x.dims), AxesOf(builder, attributes, node));
+  Require(out.rank() <= 6, "the result has {} dimensions, at most 6 are lowered", out.rank());
+  SetReshaped(builder, node, x, ToDims(out));
 }
 
 void LowerTranspose(ProgramBuilder& builder, const Node& node) {
@@ -174,12 +160,7 @@ void LowerTranspose(ProgramBuilder& builder, const Node& node) {
 }
 
 std::string RefuseDropout(const GraphViewer& graph, const Node& node) {
-  if (node.since_version < 7) return AttributeOr<int64_t>(node, "is_test", 0) == 0 ? "it trains" : std::string();
-  if (node.inputs.size() < 3 || node.inputs[2] == kNone) return {};
-  const Tensor* training = graph.constant(node.inputs[2]);
-  const bool off = training != nullptr && training->is(ElementType::kBool) && training->num_elements() == 1 &&
-                   !training->data<bool>()[0];
-  return off ? std::string() : "it may train";
+  return DropoutMayTrain(node, ConstantInput(graph, node, 2)) ? "it may train" : "";
 }
 
 void LowerIdentity(ProgramBuilder& builder, const Node& node) { builder.SetOutput(node, builder.input(node, 0)); }
@@ -198,10 +179,12 @@ constexpr Lowering kShapeLowerings[] = {
 
 std::span<const Lowering> ShapeLowerings() { return kShapeLowerings; }
 
-std::optional<std::vector<int64_t>> Integers(const GraphViewer& graph, const Node& node, std::string_view attribute) {
-  if (node.FindAttribute(attribute) != nullptr) return AttributeOr<std::vector<int64_t>>(node, attribute, {});
-  if (node.inputs.size() < 2 || node.inputs[1] == kNone) return std::nullopt;
-  const Tensor* tensor = graph.constant(node.inputs[1]);
+const Tensor* ConstantInput(const GraphViewer& graph, const Node& node, size_t i) {
+  return i < node.inputs.size() && node.inputs[i] != kNone ? graph.constant(node.inputs[i]) : nullptr;
+}
+
+std::optional<std::vector<int64_t>> ConstantIntegers(const GraphViewer& graph, const Node& node, size_t i) {
+  const Tensor* tensor = ConstantInput(graph, node, i);
   if (tensor == nullptr || !tensor->is(ElementType::kInt64)) return std::nullopt;
   const auto values = tensor->values<int64_t>();
   return std::vector<int64_t>(values.begin(), values.end());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "opencl/device/sources.h"
+#include "ops/integer_list.h"
 
 namespace tessera::opencl {
 namespace {
@@ -181,11 +182,9 @@ std::span<const Tensor* const> Epilogue::Collect(const KernelContext& context, c
 }
 
 Shape HostIntegers(const Tensor& tensor) {
-  Require(tensor.shape().rank() <= 1, "sizes or axes are {}; one dimension is expected", tensor.shape());
-  if (tensor.is(ElementType::kInt64)) return Shape(tensor.values<int64_t>());
-  Require(tensor.is(ElementType::kInt32), "sizes or axes are tensor({})", ElementTypeName(tensor.type()));
-  Shape integers;
-  for (const int32_t value : tensor.values<int32_t>()) integers.Append(value);
+  const IntegerList list(tensor, "a list of sizes or axes");
+  Shape integers(list.size());
+  for (size_t i = 0; i < list.size(); ++i) integers[i] = list[i];
   return integers;
 }
 

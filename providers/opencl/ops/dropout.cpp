@@ -1,5 +1,6 @@
 // Dropout (7, 10, 12, 13, 22) of inference: its input, and a mask that is true everywhere.
 
+#include "ops/random/dropout.h"
 #include "opencl/device/kernel.h"
 
 namespace tessera::opencl {
@@ -30,11 +31,11 @@ class Dropout final : public Kernel {
   cl_ulong one_ = 1;  // of the mask's type: bool, before version 10 that of the input
 };
 
-}  // namespace
 std::string TrainingRefusal(const NodeInfo& info) {
   return DropoutMayTrain(info.node(), info.constant_input(2)) ? "training is left to the CPU provider" : "";
 }
 
+}  // namespace
 
 void RegisterDropout(KernelRegistry& registry) {
   registry.Add(Op("Dropout")

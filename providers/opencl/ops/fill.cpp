@@ -4,8 +4,11 @@
 #include <cstring>
 
 #include "opencl/device/kernel.h"
+#include "ops/movement/constant_of_shape.h"
+#include "ops/movement/eye_like.h"
 #include "ops/movement/one_hot.h"
 #include "ops/movement/range.h"
+#include "ops/movement/trilu.h"
 
 namespace tessera::opencl {
 namespace {
@@ -14,14 +17,14 @@ class ConstantOfShape final : public Kernel {
  public:
   explicit ConstantOfShape(const KernelInfo& info)
       : kernel_(DeviceOf(info), "fill", Moved('X', info.output_type(0)), "fill") {
-    const Tensor value = info.attribute<Tensor>("value", Tensor());
-    Require(!value.defined() || (value.num_elements() == 1 && value.byte_size() <= sizeof bits_),
-            "the value is not one element");
-    if (value.defined()) std::memcpy(&bits_, value.raw(), value.byte_size());
+    const Tensor value = ConstantOfShapeAttributes(info.node()).value;
+    Require(value.byte_size() <= sizeof bits_, "the value has {} bytes, at most {} are expected", value.byte_size(),
+            sizeof bits_);
+    std::memcpy(&bits_, value.raw(), value.byte_size());
   }
 
   void Compute(KernelContext& context) override {
-    Tensor& y = *context.output(0, HostIntegers(context.required_input(0)));
+    Tensor& y = *context.output(0, ConstantOfShapeAttributes::ResultShape(context.required_input(0)));
     kernel_.Linear(context, y.num_elements(), y, bits_);
   }
 
@@ -43,24 +46,9 @@ class Range final : public Kernel {
             "range") {}
 
   void Compute(KernelContext& context) override {
-    const auto scalar = [&](size_t i) {
-      const Tensor& tensor = context.required_input(i);
-      Require(tensor.num_elements() == 1 && tensor.is(ElementTypeOf<T>),
-              "start, limit and delta must be scalars of one type");
-      return tensor.data<T>()[0];
-    };
-    const T start = scalar(0), limit = scalar(1), delta = scalar(2);
-    Require(delta != 0, "delta is 0");
-    std::optional<int64_t> length;
-    if constexpr (std::is_integral_v<T>) {
-      length = RangeLength(int64_t{start}, int64_t{limit}, int64_t{delta});
-    } else {
-      length = RangeLength(static_cast<double>(limit - start), static_cast<double>(delta));
-    }
-    Require(length.has_value(), "a range from {} to {} in steps of {} has no length or too large a one", start, limit,
-            delta);
-    Tensor& y = *context.output(0, Shape{*length});
-    kernel_.Linear(context, y.num_elements(), y, static_cast<Step>(start), static_cast<Step>(delta));
+    const RangeBounds<T> bounds(context.required_input(0), context.required_input(1), context.required_input(2));
+    Tensor& y = *context.output(0, Shape{bounds.Count()});
+    kernel_.Linear(context, y.num_elements(), y, static_cast<Step>(bounds.start), static_cast<Step>(bounds.delta));
   }
 
  private:
@@ -71,17 +59,12 @@ class Trilu final : public Kernel {
  public:
   explicit Trilu(const KernelInfo& info)
       : kernel_(DeviceOf(info), "fill", Moved('X', info.input_type(0)), "triangle"),
-        upper_(info.attribute<int64_t>("upper", 1) != 0) {}
+        upper_(TriluAttributes(info.node()).upper) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const Tensor* offset = context.input(1);
-    const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "the input is {}; at least two dimensions are expected", shape);
-    Require(offset == nullptr || (offset->num_elements() == 1 && offset->is(ElementType::kInt64)), "k is not one int64");
-    const int64_t rows = shape[shape.rank() - 2], columns = shape.back();
-    const int64_t k = offset == nullptr ? 0 : std::clamp<int64_t>(offset->data<int64_t>()[0], -rows, columns);
-    Tensor& y = *context.output(0, shape);
+    const auto [rows, columns, k] = TriluAttributes::Diagonal(x.shape(), context.input(1));
+    Tensor& y = *context.output(0, x.shape());
     kernel_.Linear(context, y.num_elements(), x, y, cl_long{rows}, cl_long{columns}, cl_long{k},
                    static_cast<cl_int>(upper_));
   }
@@ -124,19 +107,18 @@ class OneHot final : public Kernel {
 class EyeLike final : public Kernel {
  public:
   explicit EyeLike(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "fill", Computed('X', info.output_type(0)), "diagonal"),
-        k_(info.attribute<int64_t>("k", 0)) {}
+      : kernel_(DeviceOf(info), "fill", Computed('X', info.output_type(0)), "diagonal"), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Shape& dims = context.required_input(0).shape();
-    Require(dims.rank() == 2, "the input has shape {}, expected a matrix", dims);
+    const DiagonalOfMatrix diagonal = attributes_.Diagonal(dims);
     Tensor& y = *context.output(0, dims);
-    kernel_.Linear(context, y.num_elements(), y, cl_long{dims[1]}, cl_long{k_});
+    kernel_.Linear(context, y.num_elements(), y, cl_long{diagonal.columns}, cl_long{diagonal.k});
   }
 
  private:
   Launchable kernel_;
-  int64_t k_;
+  EyeLikeAttributes attributes_;
 };
 
 template <class T, class Step>

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "opencl/ops/slices.h"
+#include "ops/movement/compress.h"
 #include "ops/movement/gather.h"
+#include "ops/movement/reverse_sequence.h"
 
 namespace tessera::opencl {
 namespace {
@@ -59,73 +61,53 @@ class GatherND final : public GatherSlices {
 
 class ReverseSequence final : public GatherSlices {
  public:
-  explicit ReverseSequence(const KernelInfo& info)
-      : GatherSlices(info),
-        time_axis_(info.attribute<int64_t>("time_axis", 0)),
-        batch_axis_(info.attribute<int64_t>("batch_axis", 1)) {
-    Require((time_axis_ == 0 && batch_axis_ == 1) || (time_axis_ == 1 && batch_axis_ == 0),
-            "time_axis is {} and batch_axis {}, one of them must be 0 and the other 1", time_axis_, batch_axis_);
-  }
+  explicit ReverseSequence(const KernelInfo& info) : GatherSlices(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Shape& dims = context.required_input(0).shape();
-    const Tensor& given = context.required_input(1);
-    Require(dims.rank() >= 2, "input has shape {}, at least two dimensions are expected", dims);
-    const int64_t times = dims[static_cast<size_t>(time_axis_)], batch = dims[static_cast<size_t>(batch_axis_)];
-    Require(given.is(ElementType::kInt64) && given.shape() == Shape{batch}, "sequence_lens has shape {}, expected [{}]",
-            given.shape(), batch);
-    const auto lengths = given.values<int64_t>();
-    for (int64_t length : lengths)
-      Require(length >= 0 && length <= times, "a length is {}, sequences have {} steps", length, times);
+    const auto lengths = attributes_.Lengths(dims, context.required_input(1));
+    const bool time_first = attributes_.time_first;
     const int64_t row = dims.SizeOfRange(2, dims.rank());
     const Tensor& y = *context.output(0, dims);
     Gather(context, y, row, [&](std::span<int64_t> offsets) {
       for (int64_t i = 0; i < dims[0]; ++i) {
         for (int64_t k = 0; k < dims[1]; ++k) {
-          const int64_t time = time_axis_ == 0 ? i : k, entry = time_axis_ == 0 ? k : i;
+          const int64_t time = time_first ? i : k, entry = time_first ? k : i;
           const int64_t length = lengths[static_cast<size_t>(entry)], from = time < length ? length - 1 - time : time;
-          offsets[static_cast<size_t>(i * dims[1] + k)] = (time_axis_ == 0 ? from * dims[1] + k : i * dims[1] + from) * row;
+          offsets[static_cast<size_t>(i * dims[1] + k)] = (time_first ? from * dims[1] + k : i * dims[1] + from) * row;
         }
       }
     });
   }
 
  private:
-  int64_t time_axis_, batch_axis_;
+  ReverseSequenceAttributes attributes_;
 };
 
 class Compress final : public GatherSlices {
  public:
-  explicit Compress(const KernelInfo& info)
-      : GatherSlices(info), flattens_(!info.has_attribute("axis")), axis_(info.attribute<int64_t>("axis", 0)) {}
+  explicit Compress(const KernelInfo& info) : GatherSlices(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& condition = context.required_input(1);
-    const Shape dims = flattens_ ? Shape{x.num_elements()} : x.shape();
-    Require(condition.shape().rank() == 1 && condition.is(ElementType::kBool),
-            "the condition is {}, expected a list of bool", condition.shape());
-    const size_t axis = NormalizeAxis(axis_, dims.rank());
-    const int64_t length = std::min(dims[axis], condition.num_elements());
+    const AxisView view = attributes_.View(x.shape(), condition);
+    const int64_t length = std::min(view.count, condition.num_elements());
     const auto* wanted = static_cast<const uint8_t*>(condition.raw());
     const int64_t kept = length - std::count(wanted, wanted + length, uint8_t{0});
-    Shape result = dims;
-    result[axis] = kept;
-    const int64_t inner = dims.SizeOfRange(axis + 1, dims.rank());
-    const Tensor& y = *context.output(0, result);
-    Gather(context, y, inner, [&](std::span<int64_t> offsets) {
+    const Tensor& y = *context.output(0, attributes_.ResultShape(x.shape(), kept));
+    Gather(context, y, view.inner, [&](std::span<int64_t> offsets) {
       size_t to = 0;
-      for (int64_t row = 0; row < dims.SizeOfRange(0, axis); ++row) {
+      for (int64_t row = 0; row < view.outer; ++row) {
         for (int64_t i = 0; i < length; ++i) {
-          if (wanted[i] != 0) offsets[to++] = (row * dims[axis] + i) * inner;
+          if (wanted[i] != 0) offsets[to++] = (row * view.count + i) * view.inner;
         }
       }
     });
   }
 
  private:
-  bool flattens_;
-  int64_t axis_;
+  CompressAttributes attributes_;
 };
 
 }  // namespace

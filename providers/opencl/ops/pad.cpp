@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "opencl/device/kernel.h"
+#include "ops/movement/center_crop_pad.h"
 #include "ops/movement/pad.h"
 
 namespace tessera::opencl {
@@ -41,30 +42,18 @@ class Pad final : public Kernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    const Tensor *given = context.input(1), *value = context.input(2), *axes = context.input(3);
-    const Shape pads = given != nullptr ? HostIntegers(*given) : Shape(attributes_.pads);
-    const Shape named = axes != nullptr ? HostIntegers(*axes) : Shape();
-    const size_t count = axes != nullptr ? named.rank() : shape.rank();
-    Require(pads.rank() == 2 * count, "there are {} pads for {} dimensions", pads.rank(), count);
+    const PaddedShape padded = attributes_.Pads(shape, context.input(1), context.input(3));
+    const Shape& result = padded.result;
     cl_ulong bits = bits_;
-    if (value != nullptr) {
+    if (const Tensor* value = context.input(2); value != nullptr) {
       Require(value->num_elements() == 1 && value->type() == x.type(),
               "the padding value is not one element of the input's type");
       bits = 0;
       std::memcpy(&bits, value->raw(), value->byte_size());
     }
     Strided s = Block(shape);
-    Shape result = shape;
     bool inside = true;  // every dimension that is read has elements
-    for (size_t i = 0; i < count; ++i) {
-      const size_t axis = axes != nullptr ? NormalizeAxis(named[i], shape.rank()) : i;
-      constexpr int64_t kMost = int64_t{1} << 40;
-      Require(pads[i] > -kMost && pads[i] < kMost && pads[count + i] > -kMost && pads[count + i] < kMost,
-              "a pad is too large");
-      s.c[axis] = pads[i];
-      result[axis] = shape[axis] + pads[i] + pads[count + i];
-      Require(result[axis] >= 0, "pads cut dimension {} of {} below 0", axis, shape);
-    }
+    std::copy(padded.before.begin(), padded.before.end(), s.c.begin());
     std::copy(shape.begin(), shape.end(), s.b.begin());
     s.a = RowMajor(shape);
     BufferRange from = RangeOf(x);
@@ -99,32 +88,15 @@ class Pad final : public Kernel {
 
 class CenterCropPad final : public Kernel {
  public:
-  explicit CenterCropPad(const KernelInfo& info)
-      : kernel_(info), names_axes_(info.has_attribute("axes")), axes_(info.attribute<std::vector<int64_t>>("axes", {})) {}
+  explicit CenterCropPad(const KernelInfo& info) : kernel_(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    const Shape target = HostIntegers(context.required_input(1));
-    const size_t count = names_axes_ ? axes_.size() : shape.rank();
-    Require(target.rank() == count, "shape has {} numbers for {} axes", target.rank(), count);
-/// The attribute of early versions is a float.
-std::string PaddingValueRefusal(const NodeInfo& info) {
-  const PadAttributes attributes(info.node());
-  const bool rounds = attributes.from_attributes && attributes.value != 0 && info.input_type(0) != ElementType::kFloat;
-  return rounds ? "this padding value is left to the CPU provider" : "";
-}
-
+    const Shape result = attributes_.ResultShape(shape, context.required_input(1));
     Strided s = Block(shape);
-    Shape result = shape;
-    for (size_t i = 0; i < count; ++i) {
-      const size_t axis = names_axes_ ? NormalizeAxis(axes_[i], shape.rank()) : i;
-      Require(target[i] >= 0, "a target is {}", target[i]);
-      result[axis] = target[i];
-      s.c[axis] = target[i] >= shape[axis] ? (target[i] - shape[axis]) / 2 : -((shape[axis] - target[i]) / 2);
-    }
+    for (size_t i = 0; i < shape.rank(); ++i) s.c[i] = CenterCropPadAttributes::Before(shape[i], result[i]);
     Tensor& y = *context.output(0, result);
-                   .Unless(PaddingValueRefusal)
     std::copy(shape.begin(), shape.end(), s.b.begin());
     std::copy(result.begin(), result.end(), s.dims.begin());
     s.a = RowMajor(shape);
@@ -133,9 +105,15 @@ std::string PaddingValueRefusal(const NodeInfo& info) {
 
  private:
   PadKernel kernel_;
-  bool names_axes_;
-  std::vector<int64_t> axes_;
+  CenterCropPadAttributes attributes_;
 };
+
+/// The attribute of early versions is a float.
+std::string PaddingValueRefusal(const NodeInfo& info) {
+  const PadAttributes attributes(info.node());
+  const bool rounds = attributes.from_attributes && attributes.value != 0 && info.input_type(0) != ElementType::kFloat;
+  return rounds ? "this padding value is left to the CPU provider" : "";
+}
 
 }  // namespace
 
@@ -146,6 +124,7 @@ void RegisterPad(KernelRegistry& registry) {
                    .HostInput(1)
                    .HostInput(2)
                    .HostInput(3)
+                   .Unless(PaddingValueRefusal)
                    .Make<Pad>());
   registry.Add(
       Op("CenterCropPad").Versions(18).Types(0, kNumbers | TypeSet{ElementType::kBool}).HostInput(1).Make<CenterCropPad>());

@@ -2,12 +2,12 @@
 // type. Shape, Size.
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 
 #include "opencl/device/kernel.h"
 #include "ops/movement/flatten.h"
 #include "ops/movement/reshape.h"
+#include "ops/movement/shape.h"
+#include "ops/movement/squeeze.h"
 
 namespace tessera::opencl {
 namespace {
@@ -45,88 +45,46 @@ class Identity final : public Kernel {
   void Compute(KernelContext& context) override { context.set_output(0, context.required_input(0)); }
 };
 
-/// Axes as an attribute (before version 13) or a host input.
-class SqueezeBase : public Kernel {
+class Squeeze final : public Kernel {
  public:
-  explicit SqueezeBase(const KernelInfo& info) : axes_(info.attribute<std::vector<int64_t>>("axes", {})) {}
+  explicit Squeeze(const KernelInfo& info) : attributes_(info.node()) {}
 
- protected:
-  /// Marks axes of a shape of `rank` dimensions; all false when none is named.
-  std::array<bool, 64> Marked(KernelContext& context, size_t rank) const {
-    const Tensor* given = context.input(1);
-    const Shape axes = given != nullptr ? HostIntegers(*given) : Shape(axes_);
-    std::array<bool, 64> marked{};
-    const auto r = static_cast<int64_t>(rank);
-    Require(r <= 64, "{} dimensions are too many", r);
-    for (int64_t axis : axes) {
-      Require(axis >= -r && axis < r, "axis {} is outside [-{}, {})", axis, r, r);
-      marked[static_cast<size_t>(axis < 0 ? axis + r : axis)] = true;
-    }
-    return marked;
-  }
-  bool names_axes(KernelContext& context) const {
-    return context.input(1) != nullptr ? context.input(1)->num_elements() > 0 : !axes_.empty();
-  }
-  size_t count(KernelContext& context) const {
-    return context.input(1) != nullptr ? static_cast<size_t>(context.input(1)->num_elements()) : axes_.size();
+  void Compute(KernelContext& context) override {
+    const Tensor& x = context.required_input(0);
+    context.set_output(0, x.Reshaped(SqueezedShape(x.shape(), attributes_.Axes(context.input(1)))));
   }
 
  private:
-  std::vector<int64_t> axes_;
+  SqueezeAttributes attributes_;
 };
 
-class Squeeze final : public SqueezeBase {
+class Unsqueeze final : public Kernel {
  public:
-  using SqueezeBase::SqueezeBase;
-  void Compute(KernelContext& context) override {
-    const Tensor& x = context.required_input(0);
-    const auto marked = Marked(context, x.shape().rank());
-    const bool named = names_axes(context);
-    Shape result;
-    for (size_t i = 0; i < x.shape().rank(); ++i) {
-      const bool gone = named ? marked[i] : x.shape()[i] == 1;
-      Require(!gone || x.shape()[i] == 1, "dimension {} of {} is not 1", i, x.shape());
-      if (!gone) result.Append(x.shape()[i]);
-    }
-    context.set_output(0, x.Reshaped(result));
-  }
-};
+  explicit Unsqueeze(const KernelInfo& info) : attributes_(info.node()) {}
 
-class Unsqueeze final : public SqueezeBase {
- public:
-  using SqueezeBase::SqueezeBase;
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const size_t rank = x.shape().rank() + count(context);
-    const auto marked = Marked(context, rank);
-    Shape result;
-    size_t next = 0;
-    for (size_t i = 0; i < rank; ++i) {
-      Require(marked[i] || next < x.shape().rank(), "an axis is named twice");
-      result.Append(marked[i] ? 1 : x.shape()[next++]);
-    }
-    context.set_output(0, x.Reshaped(result));
+    context.set_output(0, x.Reshaped(UnsqueezedShape(x.shape(), attributes_.Axes(context.input(1)))));
   }
+
+ private:
+  SqueezeAttributes attributes_;
 };
 
 /// Only the shape is read: the data stays where it is.
 class ShapeOf final : public Kernel {
  public:
-  explicit ShapeOf(const KernelInfo& info)
-      : start_(info.attribute<int64_t>("start", 0)), end_(info.attribute<int64_t>("end", kToTheEnd)) {}
+  explicit ShapeOf(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Shape& shape = context.required_input(0).shape();
-    const auto rank = static_cast<int64_t>(shape.rank());
-    const auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
-    const int64_t begin = clamp(start_), end = std::max(begin, clamp(end_));
-    Tensor& y = *context.output(0, Shape{end - begin});
-    std::copy(shape.begin() + begin, shape.begin() + end, y.mutable_data<int64_t>());
+    const auto [first, last] = attributes_.Range(shape.rank());
+    Tensor& y = *context.output(0, Shape{static_cast<int64_t>(last - first)});
+    std::copy(shape.begin() + first, shape.begin() + last, y.mutable_data<int64_t>());
   }
 
  private:
-  static constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
-  int64_t start_, end_;
+  ShapeAttributes attributes_;
 };
 
 class BitCast final : public Kernel {

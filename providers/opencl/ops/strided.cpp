@@ -8,8 +8,10 @@
 #include "opencl/device/kernel.h"
 #include "ops/movement/concat.h"
 #include "ops/movement/depth_to_space.h"
+#include "ops/movement/expand.h"
 #include "ops/movement/slice.h"
 #include "ops/movement/split.h"
+#include "ops/movement/tile.h"
 #include "ops/movement/transpose.h"
 
 namespace tessera::opencl {
@@ -134,14 +136,7 @@ class Expand final : public StridedKernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
-    const Shape sizes = HostIntegers(context.required_input(1));
-    Shape result(std::max(sizes.rank(), x.shape().rank()), 1);
-    for (size_t i = 0; i < sizes.rank(); ++i) result[result.rank() - sizes.rank() + i] = sizes[i];
-    for (size_t i = 0; i < x.shape().rank(); ++i) {
-      int64_t& dim = result[result.rank() - x.shape().rank() + i];
-      Require(dim == 1 || x.shape()[i] == 1 || dim == x.shape()[i], "{} does not expand to {}", x.shape(), result);
-      if (x.shape()[i] != 1) dim = x.shape()[i];
-    }
+    const Shape result = ExpandedShape(x.shape(), context.required_input(1));
     Tensor& y = *context.output(0, result);
     Strided block = Block(result);
     block.a = BroadcastStrides(x.shape(), result);
@@ -157,10 +152,9 @@ class Tile final : public StridedKernel {
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
-    const Shape repeats = HostIntegers(context.required_input(1));
-    Require(repeats.rank() == shape.rank(), "there are {} repeats for {} dimensions", repeats.rank(), shape.rank());
+    const Shape repeats = RepeatsOf(shape, context.required_input(1)), result = TiledShape(shape, repeats);
     const auto strides = RowMajor(shape);
-    Shape result(shape.rank()), parts;  // a repeat, then the dimension, where they are more than one
+    Shape parts;  // a repeat, then the dimension, where they are more than one
     std::array<cl_long, 2 * kMostDims> from{};
     const auto add = [&](int64_t size, cl_long stride) {
       if (size == 1) return;
@@ -168,7 +162,6 @@ class Tile final : public StridedKernel {
       parts.Append(size);
     };
     for (size_t i = 0; i < shape.rank(); ++i) {
-      Require(repeats[i] >= 0 && !__builtin_mul_overflow(shape[i], repeats[i], &result[i]), "a repeat is {}", repeats[i]);
       add(repeats[i], 0);
       add(shape[i], strides[i]);
     }
@@ -180,40 +173,20 @@ class Tile final : public StridedKernel {
   }
 };
 
-/// Starts, ends and axes are attributes before version 10.
 class Slice final : public StridedKernel {
  public:
-  explicit Slice(const KernelInfo& info)
-      : StridedKernel(info),
-        starts_(info.attribute<std::vector<int64_t>>("starts", {})),
-        ends_(info.attribute<std::vector<int64_t>>("ends", {})),
-        axes_(info.attribute<std::vector<int64_t>>("axes", {})) {}
+  explicit Slice(const KernelInfo& info) : StridedKernel(info), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Shape& shape = x.shape();
     Strided block = Block(shape);
     block.a = RowMajor(shape);
-    Shape result = shape;
-    const auto given = [&](size_t input, const std::vector<int64_t>& attribute) {
-      const Tensor* tensor = context.input(input);
-      return tensor != nullptr ? HostIntegers(*tensor) : Shape(attribute);
-    };
-    const Shape starts = given(1, starts_), ends = given(2, ends_), axes = given(3, axes_), steps = given(4, {});
-    const auto fits = [&](const Shape& list) { return list.rank() == 0 || list.rank() == starts.rank(); };
-    Require(ends.rank() == starts.rank() && fits(axes) && fits(steps), "starts, ends, axes and steps differ in length");
+    const auto [starts, result, steps] = attributes_.Ranges(shape, GivenSlicesOf(context));
     int64_t from = 0;
-    unsigned seen = 0;
-    for (size_t i = 0; i < starts.rank(); ++i) {
-      const size_t axis = NormalizeAxis(axes.rank() > 0 ? axes[i] : static_cast<int64_t>(i), shape.rank());
-      Require((seen >> axis & 1u) == 0, "axis {} is named twice", axis);
-      seen |= 1u << axis;
-      const int64_t step = steps.rank() > 0 ? steps[i] : 1;
-      Require(step != 0, "a step is 0");
-      const SliceRange range = ClampSlice(starts[i], ends[i], step, shape[axis]);
-      result[axis] = range.count;
-      from += range.start * block.a[axis];
-      block.a[axis] *= range.count > 1 ? range.step : 0;
+    for (size_t i = 0; i < shape.rank(); ++i) {
+      from += starts[i] * block.a[i];
+      block.a[i] *= result[i] > 1 ? steps[i] : 0;
     }
     Tensor& y = *context.output(0, result);
     std::copy(result.begin(), result.end(), block.dims.begin());
@@ -222,7 +195,7 @@ class Slice final : public StridedKernel {
   }
 
  private:
-  std::vector<int64_t> starts_, ends_, axes_;
+  SliceAttributes attributes_;
 };
 
 class Concat final : public StridedKernel {
@@ -252,13 +225,6 @@ class Concat final : public StridedKernel {
 };
 
 class Split final : public StridedKernel {
-/// Each dimension becomes two: that of the repeats, and its own.
-std::string RepeatsRefusal(const NodeInfo& info) {
-  const auto& shape = info.input_info(0).shape;
-  const bool fits = shape && 2 * shape->size() <= kMostDims;
-  return fits ? "" : fmt::format("repeats of more than {} dimensions", kMostDims / 2);
-}
-
  public:
   explicit Split(const KernelInfo& info) : StridedKernel(info), attributes_(info.node()) {}
 
@@ -285,6 +251,13 @@ std::string RepeatsRefusal(const NodeInfo& info) {
  private:
   SplitAttributes attributes_;
 };
+
+/// Each dimension becomes two: that of the repeats, and its own.
+std::string RepeatsRefusal(const NodeInfo& info) {
+  const auto& shape = info.input_info(0).shape;
+  const bool fits = shape && 2 * shape->size() <= kMostDims;
+  return fits ? "" : fmt::format("repeats of more than {} dimensions", kMostDims / 2);
+}
 
 }  // namespace
 

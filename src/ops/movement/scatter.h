@@ -24,6 +24,12 @@ inline ScatterReduction ScatterReductionOf(const Node& node) {
   Fail(ErrorCode::kInvalidGraph, "reduction is '{}', expected none, add, mul, max or min", name);
 }
 
+struct ScatterNDAttributes {
+  explicit ScatterNDAttributes(const Node& node) : reduction(ScatterReductionOf(node)) {}
+
+  ScatterReduction reduction;
+};
+
 struct ScatterElementsAttributes {
   explicit ScatterElementsAttributes(const Node& node)
       : axis(AttributeOr<int64_t>(node, "axis", 0)), reduction(ScatterReductionOf(node)) {}

@@ -3,9 +3,7 @@
 // CumSum (11, 14), CumProd (26).
 
 #include "base/attribute.h"
-#include "base/check.h"
-#include "ops/axis.h"
-#include "tessera/value.h"
+#include "ops/integer_list.h"
 
 namespace tessera {
 
@@ -16,10 +14,7 @@ struct CumSumAttributes {
 
   /// The axis that input 1 names, in host memory. Throws Error where it names none of x.
   static AxisView View(const Shape& x, const Tensor& axis) {
-    const bool wide = axis.is(ElementType::kInt64);
-    Require(axis.num_elements() == 1, "axis has shape {}, one element is expected", axis.shape());
-    Require(wide || axis.is(ElementType::kInt32), "axis is {}, int32 or int64 is expected", ElementTypeName(axis.type()));
-    return AxisView(x, NormalizeAxis(wide ? *axis.data<int64_t>() : *axis.data<int32_t>(), x.rank()));
+    return AxisView(x, NormalizeAxis(ScalarInteger(axis, "axis"), x.rank()));
   }
 
   bool exclusive, reverse;

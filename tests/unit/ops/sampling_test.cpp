@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "error_of.h"
+#include "ops/image/affine_grid.h"
 #include "ops/image/grid_sample.h"
 #include "ops/image/resize.h"
 #include "ops/image/roi_align.h"
@@ -73,6 +74,27 @@ TEST(ResizeAttributes, Versions) {
   EXPECT_EQ(late.options.nearest, NearestMode::kCeil);
   EXPECT_EQ(late.policy, AspectPolicy::kNotLarger);
   EXPECT_EQ(late.axes.size(), 2u);
+}
+
+TEST(ResizeAttributes, ScalesOfUpsample) {
+  const ResizeAttributes first(NodeOf("Upsample", 1, {{"height_scale", 2.0f}, {"width_scale", 3.0f}})),
+      listed(NodeOf("Upsample", 7, {{"scales", std::vector<float>{1, 1, 2, 2}}})), late(NodeOf("Upsample", 9));
+  EXPECT_EQ(first.scales, (std::vector<float>{1, 1, 2, 3}));
+  EXPECT_EQ(listed.scales, (std::vector<float>{1, 1, 2, 2}));
+  EXPECT_FALSE(first.scales_in_input || listed.scales_in_input);
+  EXPECT_TRUE(late.scales_in_input && ResizeAttributes(NodeOf("Resize", 10)).scales_in_input);
+}
+
+TEST(AffineGridAttributes, ResultShape) {
+  EXPECT_FALSE(AffineGridAttributes(NodeOf("AffineGrid", 20)).align_corners);
+  const auto shape = [](const Shape& theta, const std::vector<int64_t>& size) {
+    return AffineGridAttributes::ResultShape(theta, Tensor::Of<int64_t>({static_cast<int64_t>(size.size())}, size));
+  };
+  EXPECT_EQ(shape({2, 2, 3}, {2, 5, 6, 7}), Shape({2, 6, 7, 2}));
+  EXPECT_EQ(shape({2, 3, 4}, {2, 5, 6, 7, 8}), Shape({2, 6, 7, 8, 3}));
+  EXPECT_THAT(ErrorOf([&] { shape({2, 2, 3}, {3, 5, 6, 7}); }), HasSubstr("theta is [2,2,3], [3,2,3] is expected"));
+  EXPECT_THAT(ErrorOf([&] { shape({2, 2, 3}, {2, 5, 6}); }), HasSubstr("4 or 5 numbers"));
+  EXPECT_THAT(ErrorOf([&] { shape({2, 2, 3}, {2, 5, 6, -7}); }), HasSubstr("size -7 is negative"));
 }
 
 TEST(ResizeAttributes, WhatIsUnknown) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "error_of.h"
+#include "ops/nn/col2im.h"
 
 namespace tessera {
 namespace {
@@ -82,6 +83,23 @@ TEST(Window, WhatOverflowsIsAnError) {
   EXPECT_THAT(testing::ErrorOf([&] { Fit({}, {4}, {huge}); }), HasSubstr("spatial axis 0"));
   EXPECT_THAT(testing::ErrorOf([&] { Fit({{"strides", Ints{1, 1}}}, {4}, {2}); }), HasSubstr("'strides' has 2 values"));
   EXPECT_THAT(testing::ErrorOf([&] { Fit({{"auto_pad", std::string("OTHER")}}, {4}, {2}); }), HasSubstr("OTHER"));
+}
+
+TEST(Col2ImAttributes, ColumnsOfBlocks) {
+  const Col2ImAttributes attributes(WindowNode({{"strides", Ints{1, 2}}}));
+  const auto sizes = [](const Ints& values) { return Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values); };
+  const Tensor image = sizes({4, 5}), block = sizes({2, 1});
+  const Window window = attributes.Fit({3, 14, 9}, image, block);
+  EXPECT_EQ(window.output, Shape({3, 3}));
+  EXPECT_EQ(Col2ImAttributes::ResultShape({3, 14, 9}, window), Shape({3, 7, 4, 5}));
+  const auto error = [&](const Shape& x, const Tensor& of_image, const Tensor& of_block) {
+    return testing::ErrorOf([&] { attributes.Fit(x, of_image, of_block); });
+  };
+  EXPECT_THAT(error({14, 9}, image, block), HasSubstr("must have 3 dimensions"));
+  EXPECT_THAT(error({3, 13, 9}, image, block), HasSubstr("not a multiple of the block's 2 elements"));
+  EXPECT_THAT(error({3, 14, 8}, image, block), HasSubstr("has 8 columns, the image has 9 blocks"));
+  EXPECT_THAT(error({3, 14, 9}, sizes({4, 0}), block), HasSubstr("image_shape holds 0"));
+  EXPECT_THAT(error({3, 14, 9}, image, sizes({})), HasSubstr("block_shape is empty"));
 }
 
 }  // namespace

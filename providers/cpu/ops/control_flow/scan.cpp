@@ -5,6 +5,7 @@
 #include "base/cancellation.h"
 #include "cpu/ops/control_flow/rows.h"
 #include "cpu/ops/ops.h"
+#include "ops/control_flow/scan.h"
 
 namespace tessera::cpu {
 namespace {
@@ -53,7 +54,7 @@ Shape WithDim(const Shape& shape, size_t axis, int64_t dim) {
 class ScanBody {
  public:
   ScanBody(const KernelInfo& info, size_t first) : body(info.subgraph("body")) {
-    const auto scan_count = info.attribute<int64_t>("num_scan_inputs");
+    const int64_t scan_count = ScannedInputs(info.node());
     const size_t given = info.num_inputs() > first ? info.num_inputs() - first : 0;
     Require(scan_count >= 1 && static_cast<size_t>(scan_count) <= given, "num_scan_inputs is {}, the node has {} inputs",
             scan_count, given);

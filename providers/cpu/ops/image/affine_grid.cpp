@@ -1,5 +1,7 @@
 // AffineGrid (ai.onnx 20).
 
+#include "ops/image/affine_grid.h"
+
 #include "base/check.h"
 #include "base/checked.h"
 #include "cpu/ops/ops.h"
@@ -13,31 +15,20 @@ class AffineGrid final : public Kernel {
   using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
  public:
-  explicit AffineGrid(const KernelInfo& info) : align_corners_(info.attribute<int64_t>("align_corners", 0) != 0) {}
+  explicit AffineGrid(const KernelInfo& info) : align_corners_(AffineGridAttributes(info.node()).align_corners) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& theta = context.required_input(0);
-    const Tensor& size = context.required_input(1);
-    Require(
-        size.is(ElementType::kInt64) && size.shape().rank() == 1 && (size.num_elements() == 4 || size.num_elements() == 5),
-        "size is {}, 4 or 5 numbers are expected", size.shape());
-    const int64_t axes = size.num_elements() - 2;
-    const int64_t* dims = size.data<int64_t>();
-    for (int64_t i = 0; i < axes + 2; ++i) Require(dims[i] >= 0, "size {} is negative", dims[i]);
-    const Shape expected{dims[0], axes, axes + 1};
-    Require(theta.shape() == expected, "theta is {}, {} is expected", theta.shape(), expected);
-    Shape shape(static_cast<size_t>(axes) + 2);
-    shape[0] = dims[0];
-    for (int64_t i = 0; i < axes; ++i) shape[static_cast<size_t>(i) + 1] = dims[i + 2];
-    shape[static_cast<size_t>(axes) + 1] = axes;
+    const Shape shape = AffineGridAttributes::ResultShape(theta.shape(), context.required_input(1));
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
 
-    const int64_t depth = axes == 3 ? dims[2] : 1, height = dims[axes], width = dims[axes + 1];
+    const int64_t axes = shape.back(), depth = axes == 3 ? shape[1] : 1, height = shape[shape.rank() - 3],
+                  width = shape[shape.rank() - 2];
     T* out = output->template mutable_data<T>();
     const T* matrices = theta.data<T>();
     context.threads().ParallelFor(
-        dims[0] * depth * height, static_cast<double>(width * axes), [&](int64_t begin, int64_t end) {
+        shape[0] * depth * height, static_cast<double>(width * axes), [&](int64_t begin, int64_t end) {
           for (int64_t row = begin; row < end; ++row) {
             const T* matrix = matrices + row / (depth * height) * axes * (axes + 1);
             const F y = Coordinate(row % height, height), z = Coordinate(row / height % depth, depth);

@@ -6,33 +6,20 @@
 #include "cpu/engine/on_bytes.h"
 #include "cpu/engine/strided_copy.h"
 #include "cpu/ops/ops.h"
+#include "ops/movement/center_crop_pad.h"
 
 namespace tessera::cpu {
 namespace {
 
 class CenterCropPad final : public Kernel {
  public:
-  explicit CenterCropPad(const KernelInfo& info) : all_axes_(!info.has_attribute("axes")) {
-    axes_ = info.attribute<std::vector<int64_t>>("axes", {});
-  }
+  explicit CenterCropPad(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
-    const Integers target(context.required_input(1), "shape");
     const Shape& dims = input.shape();
     const size_t rank = dims.rank();
-    const size_t count = all_axes_ ? rank : axes_.size();
-    Require(target.size() == count, "shape has {} numbers for {} axes", target.size(), count);
-    Shape shape = dims;
-    const auto set = [&](size_t i, size_t axis) {
-      Require(target[i] >= 0, "shape[{}] is {}", i, target[i]);
-      shape[axis] = target[i];
-    };
-    if (all_axes_) {
-      for (size_t i = 0; i < rank; ++i) set(i, i);
-    } else {
-      MarkAxes(Integers(axes_), rank, set);
-    }
+    const Shape shape = attributes_.ResultShape(dims, context.required_input(1));
     if (shape == dims) return context.set_output(0, input);
 
     const ElementKind element = KindOf(input.type());
@@ -46,8 +33,9 @@ class CenterCropPad final : public Kernel {
     for (size_t i = 0; i < rank; ++i) {
       src_stride /= dims[i];
       dst_stride /= shape[i];
-      src += std::max<int64_t>(dims[i] - shape[i], 0) / 2 * src_stride;
-      dst += std::max<int64_t>(shape[i] - dims[i], 0) / 2 * dst_stride;
+      const int64_t before = CenterCropPadAttributes::Before(dims[i], shape[i]);
+      src += std::max<int64_t>(-before, 0) * src_stride;
+      dst += std::max<int64_t>(before, 0) * dst_stride;
       copy.Add(std::min(dims[i], shape[i]), src_stride, dst_stride);
     }
     copy.Run(context.threads(), Bytes(input) + src * element.bytes, Bytes(*output) + dst * element.bytes);
@@ -59,8 +47,7 @@ class CenterCropPad final : public Kernel {
     FillParallel(context.threads(), output.mutable_raw(), kZero.data(), output.num_elements(), element);
   }
 
-  const bool all_axes_;
-  std::vector<int64_t> axes_;
+  const CenterCropPadAttributes attributes_;
 };
 
 }  // namespace

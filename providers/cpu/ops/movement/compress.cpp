@@ -1,5 +1,7 @@
 // Compress (9, 11, 28): the slices along `axis`, or the elements, for which the condition holds.
 
+#include "ops/movement/compress.h"
+
 #include "base/cancellation.h"
 #include "base/rounding.h"
 #include "cpu/engine/indices.h"
@@ -35,26 +37,18 @@ struct Run {
 
 class Compress final : public Kernel {
  public:
-  explicit Compress(const KernelInfo& info)
-      : has_axis_(info.has_attribute("axis")), axis_(info.attribute<int64_t>("axis", 0)) {}
+  explicit Compress(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     const Tensor& condition = context.required_input(1);
-    const Shape& dims = input.shape();
-    Require(condition.shape().rank() == 1, "the condition has shape {}, expected a list", condition.shape());
-    const size_t axis = has_axis_ ? NormalizeAxis(axis_, dims.rank()) : 0;
-    const int64_t dim = has_axis_ ? dims[axis] : input.num_elements();
+    const auto [outer, dim, inner] = attributes_.View(input.shape(), condition);
     const int64_t length = std::min(dim, condition.num_elements());
     const auto* wanted = static_cast<const uint8_t*>(condition.raw());
     const int64_t kept = CountTrue(wanted, length);
-    Shape shape = has_axis_ ? dims : Shape{0};
-    shape[axis] = kept;
-    Tensor* output = context.output(0, shape);
+    Tensor* output = context.output(0, attributes_.ResultShape(input.shape(), kept));
     if (output->num_elements() == 0) return;
     const ElementKind element = KindOf(input.type());
-    const int64_t outer = has_axis_ ? dims.SizeOfRange(0, axis) : 1;
-    const int64_t inner = has_axis_ ? dims.SizeOfRange(axis + 1, dims.rank()) : 1;
     if (inner > 1) return CopySlices(context, input, wanted, length, dim, outer, inner, kept, *output);
     VisitElement(element, [&]<class T>() {
       const T* from = static_cast<const T*>(input.raw());
@@ -121,8 +115,7 @@ class Compress final : public Kernel {
     });
   }
 
-  const bool has_axis_;
-  const int64_t axis_;
+  const CompressAttributes attributes_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // ConstantOfShape (9, 20, 21, 23, 24, 25): a tensor of the given shape, every element `value`.
 
-#include "cpu/engine/indices.h"
+#include "ops/movement/constant_of_shape.h"
+
 #include "cpu/engine/on_texts.h"
 #include "cpu/engine/packed.h"
 #include "cpu/engine/strided_copy.h"
@@ -11,9 +12,7 @@ namespace {
 
 class ConstantOfShape final : public Kernel {
  public:
-  explicit ConstantOfShape(const KernelInfo& info) : value_(info.attribute<Tensor>("value", Tensor())) {
-    if (!value_.defined()) value_ = Tensor::Of<float>({1}, std::span<const float>(&kZero, 1));
-    Require(value_.num_elements() == 1, "value has {} elements, expected one", value_.num_elements());
+  explicit ConstantOfShape(const KernelInfo& info) : value_(ConstantOfShapeAttributes(info.node()).value) {
     if (!IsPacked(value_.type())) return;
     const int bits = BitWidth(value_.type());
     unsigned bits_of_value = *static_cast<const uint8_t*>(value_.raw()) & ((1u << bits) - 1);
@@ -22,12 +21,7 @@ class ConstantOfShape final : public Kernel {
   }
 
   void Compute(KernelContext& context) override {
-    const Integers dims(context.required_input(0), "shape");
-    Shape shape;
-    for (size_t i = 0; i < dims.size(); ++i) {
-      Require(dims[i] >= 0, "dimension {} is {}", i, dims[i]);
-      shape.Append(dims[i]);
-    }
+    const Shape shape = ConstantOfShapeAttributes::ResultShape(context.required_input(0));
     if (value_.is(ElementType::kString)) {
       const auto texts = context.scratch<std::string_view>(static_cast<size_t>(shape.num_elements()));
       FillCancellably(texts.data(), static_cast<int64_t>(texts.size()), std::string_view(*value_.data<std::string>()));
@@ -46,7 +40,6 @@ class ConstantOfShape final : public Kernel {
   }
 
  private:
-  static constexpr float kZero = 0;
   Tensor value_;
   uint8_t packed_byte_ = 0;
 };

@@ -1,5 +1,6 @@
 // EyeLike (9, 22): ones on one diagonal of a matrix shaped like the input, whose data is never touched.
 
+#include "ops/movement/eye_like.h"
 #include "cpu/engine/strided_copy.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
@@ -9,7 +10,7 @@ namespace {
 
 class EyeLike final : public Kernel {
  public:
-  explicit EyeLike(const KernelInfo& info) : element_(KindOf(info.output_type(0))), k_(info.attribute<int64_t>("k", 0)) {
+  explicit EyeLike(const KernelInfo& info) : element_(KindOf(info.output_type(0))), attributes_(info.node()) {
     using Types = TypeList<float, double, Float16, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
                            uint64_t, bool>;
     VisitType(Types{}, info.output_type(0), [&]<class T>() {
@@ -20,9 +21,9 @@ class EyeLike final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Shape& dims = context.required_input(0).shape();
-    Require(dims.rank() == 2, "the input has shape {}, expected a matrix", dims);
+    const DiagonalOfMatrix diagonal = attributes_.Diagonal(dims);
+    const int64_t rows = diagonal.rows, columns = diagonal.columns, k = diagonal.k;
     Tensor* output = context.output(0, dims);
-    const int64_t rows = dims[0], columns = dims[1], k = std::clamp<int64_t>(k_, -rows, columns);
     const std::byte zeros[8] = {};
     FillParallel(context.threads(), output->mutable_raw(), zeros, output->num_elements(), element_);
     const int64_t count = std::min(rows - std::max<int64_t>(-k, 0), columns - std::max<int64_t>(k, 0));
@@ -39,7 +40,7 @@ class EyeLike final : public Kernel {
 
  private:
   const ElementKind element_;
-  const int64_t k_;
+  const EyeLikeAttributes attributes_;
   std::byte one_[8] = {};
 };
 

@@ -164,28 +164,14 @@ class Pad final : public Kernel {
 
  private:
   void FindAxes(KernelContext& context, const Shape& dims, std::span<Axis> axes) const {
-    for (size_t d = 0; d < axes.size(); ++d) axes[d] = {dims[d], 0, 0, dims[d], dims[d]};
-    const Integers pads =
-        attributes_.from_attributes ? Integers(attributes_.pads) : Integers(context.required_input(1), "pads");
-    const Tensor* axes_input = attributes_.from_attributes ? nullptr : context.input(3);
-    const size_t count = axes_input != nullptr ? static_cast<size_t>(axes_input->num_elements()) : axes.size();
-    Require(pads.size() == 2 * count, "there are {} pads for {} axes, expected two for each", pads.size(), count);
-    const auto set = [&](size_t i, size_t d) {
-      constexpr int64_t kLimit = int64_t{1} << 62;
-      const int64_t before = pads[i], after = pads[i + count];
-      Require(std::min(before, after) > -kLimit && std::max(before, after) < kLimit, "axis {} has pads {} and {}", d,
-              before, after);
+    const PaddedShape padded = attributes_.Pads(dims, context.input(1), context.input(3));
+    for (size_t d = 0; d < axes.size(); ++d) {
       Axis& axis = axes[d];
-      axis.out = CheckedAdd(CheckedAdd(axis.in, before), after);
-      Require(axis.out >= 0, "pads {} and {} take more than the {} elements of axis {}", before, after, axis.in, d);
-      axis.first = std::max<int64_t>(-before, 0);
-      axis.before = std::max<int64_t>(before, 0);
-      axis.copied = axis.in - axis.first - std::max<int64_t>(-after, 0);
-    };
-    if (axes_input != nullptr) {
-      MarkAxes(Integers(*axes_input, "axes"), axes.size(), set);
-    } else {
-      for (size_t d = 0; d < axes.size(); ++d) set(d, d);
+      axis.in = dims[d];
+      axis.out = padded.result[d];
+      axis.first = std::max<int64_t>(-padded.before[d], 0);
+      axis.before = std::max<int64_t>(padded.before[d], 0);
+      axis.copied = axis.in - axis.first - std::max<int64_t>(-padded.after[d], 0);
     }
   }
 

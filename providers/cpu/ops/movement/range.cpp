@@ -9,25 +9,6 @@ namespace tessera::cpu {
 namespace {
 
 template <class T>
-T Scalar(const KernelContext& context, size_t input, const char* name) {
-  const Tensor& tensor = context.required_input(input);
-  Require(tensor.is(ElementTypeOf<T>), "{} is {}, expected {}", name, ElementTypeName(tensor.type()),
-          ElementTypeName(ElementTypeOf<T>));
-  Require(tensor.num_elements() == 1, "{} has {} elements, expected one", name, tensor.num_elements());
-  return *tensor.data<T>();
-}
-
-/// Halves are printed as numbers.
-template <class T>
-auto ToPrint(T x) {
-  if constexpr (std::is_integral_v<T>) {
-    return x;
-  } else {
-    return static_cast<double>(x);
-  }
-}
-
-template <class T>
 void Fill(T start, T delta, int64_t begin, int64_t end, T* output) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;  // wraps
@@ -50,24 +31,16 @@ void Fill(T start, T delta, int64_t begin, int64_t end, T* output) {
 template <class T>
 class Range final : public Kernel {
  public:
-  explicit Range(const KernelInfo& info) : stash_double_(info.attribute<int64_t>("stash_type", 1) == 11) {
+  explicit Range(const KernelInfo& info) {
     const auto stash = info.attribute<int64_t>("stash_type", 1);
     Require(!kHalf || stash == 1 || stash == 11, "stash_type is {}, expected float or double", stash);
+    stash_double_ = stash == 11;
   }
 
   void Compute(KernelContext& context) override {
-    const T start = Scalar<T>(context, 0, "start"), limit = Scalar<T>(context, 1, "limit"),
-            delta = Scalar<T>(context, 2, "delta");
-    Require(delta != 0, "delta is 0");
-    std::optional<int64_t> length;
-    if constexpr (std::is_integral_v<T>) {
-      length = RangeLength(int64_t{start}, int64_t{limit}, int64_t{delta});
-    } else {
-      length = RangeLength(static_cast<double>(limit - start), static_cast<double>(delta));
-    }
-    Require(length.has_value(), "a range from {} to {} in steps of {} has no length or too large a one", ToPrint(start),
-            ToPrint(limit), ToPrint(delta));
-    const int64_t count = *length;
+    const RangeBounds<T> bounds(context.required_input(0), context.required_input(1), context.required_input(2));
+    const T start = bounds.start, delta = bounds.delta;
+    const int64_t count = bounds.Count();
     T* output = context.output(0, {count})->template mutable_data<T>();
     context.threads().ParallelFor(count, kHalf ? 2 : 0.5, [&](int64_t begin, int64_t end) {
       if constexpr (kHalf) {
@@ -84,7 +57,7 @@ class Range final : public Kernel {
 
  private:
   static constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
-  const bool stash_double_;
+  bool stash_double_;
 };
 
 using Types = TypeList<float, double, int16_t, int32_t, int64_t, Float16, BFloat16>;

@@ -1,6 +1,7 @@
 // ReverseSequence (10, 28): the first sequence_lens[i] steps of each sequence in reverse order, the others as they are.
 
-#include "cpu/engine/indices.h"
+#include "ops/movement/reverse_sequence.h"
+
 #include "cpu/engine/on_bytes.h"
 #include "cpu/engine/strided_copy.h"
 #include "cpu/ops/ops.h"
@@ -10,25 +11,13 @@ namespace {
 
 class ReverseSequence final : public Kernel {
  public:
-  explicit ReverseSequence(const KernelInfo& info)
-      : time_axis_(info.attribute<int64_t>("time_axis", 0)), batch_axis_(info.attribute<int64_t>("batch_axis", 1)) {
-    Require((time_axis_ == 0 && batch_axis_ == 1) || (time_axis_ == 1 && batch_axis_ == 0),
-            "time_axis is {} and batch_axis {}, one of them must be 0 and the other 1", time_axis_, batch_axis_);
-  }
+  explicit ReverseSequence(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
-    const Tensor& lengths = context.required_input(1);
     const Shape& dims = input.shape();
-    Require(dims.rank() >= 2, "input has shape {}, at least two dimensions are expected", dims);
-    const int64_t times = dims[static_cast<size_t>(time_axis_)], batch = dims[static_cast<size_t>(batch_axis_)];
-    Require(lengths.is(ElementType::kInt64), "sequence_lens is {}, expected int64", ElementTypeName(lengths.type()));
-    Require(lengths.shape() == Shape{batch}, "sequence_lens has shape {}, expected [{}]", lengths.shape(), batch);
-    const int64_t* length = lengths.data<int64_t>();
-    for (int64_t i = 0; i < batch; ++i) {
-      Require(length[i] >= 0 && length[i] <= times, "sequence_lens[{}] is {}, sequences have {} steps", i, length[i],
-              times);
-    }
+    const int64_t* length = attributes_.Lengths(dims, context.required_input(1)).data();
+    const int64_t times = attributes_.Times(dims), batch = attributes_.Batch(dims);
     Tensor* output = context.output(0, input.type(), dims);
     if (output->num_elements() == 0) return;
     const ElementKind element = KindOf(input.type());
@@ -39,7 +28,7 @@ class ReverseSequence final : public Kernel {
         const T* from = static_cast<const T*>(input.raw());
         T* to = static_cast<T*>(output->mutable_raw());
         for (int64_t i = begin; i < end; ++i) {
-          if (time_axis_ == 0) {
+          if (attributes_.time_first) {
             GatherStep(from, to + i * batch * row, i, batch, row, length);
           } else {
             ReverseRows(from + i * times * row, to + i * times * row, times, row, length[i]);
@@ -75,7 +64,7 @@ class ReverseSequence final : public Kernel {
     CopyCancellably(to + length * row, from + length * row, (times - length) * row);
   }
 
-  const int64_t time_axis_, batch_axis_;
+  const ReverseSequenceAttributes attributes_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Slice (1: attributes; 10, 11, 13: inputs): start, end and step per axis, clamped as ops/movement/slice.h has it.
+// Slice (1, 10, 11, 13): start, end and step per axis, as ops/movement/slice.h has them.
 
 #include "ops/movement/slice.h"
 
@@ -13,20 +13,13 @@ namespace {
 
 class Slice final : public Kernel {
  public:
-  explicit Slice(const KernelInfo& info) : from_attributes_(info.since_version() < 10), may_stay_(MayStayInPlace(info, 0)) {
-    if (!from_attributes_) return;
-    starts_ = info.attribute<std::vector<int64_t>>("starts");
-    ends_ = info.attribute<std::vector<int64_t>>("ends");
-    axes_ = info.attribute<std::vector<int64_t>>("axes", {});
-  }
+  explicit Slice(const KernelInfo& info) : attributes_(info.node()), may_stay_(MayStayInPlace(info, 0)) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& data = context.required_input(0);
     const Shape& dims = data.shape();
     const size_t rank = dims.rank();
-    Shape shape = dims;
-    Shape starts(rank, 0), steps(rank, 1);
-    FindRanges(context, dims, shape, starts, steps);
+    const auto [starts, shape, steps] = attributes_.Ranges(dims, GivenSlicesOf(context));
     bool whole = true;
     for (size_t i = 0; i < rank; ++i) whole &= shape[i] == dims[i] && (steps[i] == 1 || dims[i] <= 1);
     if (whole) return context.set_output(0, data);
@@ -50,36 +43,8 @@ class Slice final : public Kernel {
   }
 
  private:
-  void FindRanges(KernelContext& context, const Shape& dims, Shape& shape, Shape& starts, Shape& steps) const {
-    const Integers first = from_attributes_ ? Integers(starts_) : Integers(context.required_input(1), "starts");
-    const Integers end = from_attributes_ ? Integers(ends_) : Integers(context.required_input(2), "ends");
-    const Tensor* axes_input = from_attributes_ ? nullptr : context.input(3);
-    const Tensor* steps_input = from_attributes_ ? nullptr : context.input(4);
-    const Integers axes = axes_input != nullptr ? Integers(*axes_input, "axes") : Integers(axes_);
-    const Integers step = steps_input != nullptr ? Integers(*steps_input, "steps") : Integers(axes_);
-    const bool has_axes = axes_input != nullptr || !axes_.empty();
-    Require(first.size() == end.size(), "{} starts and {} ends were given", first.size(), end.size());
-    Require(!has_axes || axes.size() == first.size(), "{} starts and {} axes were given", first.size(), axes.size());
-    Require(steps_input == nullptr || step.size() == first.size(), "{} starts and {} steps were given", first.size(),
-            step.size());
-    Require(first.size() <= dims.rank(), "{} starts were given for shape {}", first.size(), dims);
-    const auto set = [&](size_t i, size_t axis) {
-      const int64_t by = steps_input != nullptr ? step[i] : 1;
-      Require(by != 0, "a step is 0");
-      const SliceRange range = ClampSlice(first[i], end[i], by, dims[axis]);
-      starts[axis] = range.start;
-      shape[axis] = range.count;
-      steps[axis] = range.step;
-    };
-    if (has_axes) {
-      MarkAxes(axes, dims.rank(), set);
-    } else {
-      for (size_t i = 0; i < first.size(); ++i) set(i, i);
-    }
-  }
-
-  const bool from_attributes_, may_stay_;
-  std::vector<int64_t> starts_, ends_, axes_;
+  const SliceAttributes attributes_;
+  const bool may_stay_;
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Tile (1: count and axis as tensors of the data's type; 6, 13: repeats per dimension).
 
-#include "base/checked.h"
-#include "cpu/engine/indices.h"
+#include "ops/movement/tile.h"
 #include "cpu/engine/on_bytes.h"
 #include "cpu/engine/strided_copy.h"
 #include "cpu/ops/ops.h"
@@ -33,18 +32,10 @@ class Tile final : public Kernel {
       repeats[NormalizeAxis(ScalarOf(context.required_input(2), "axis"), rank)] =
           ScalarOf(context.required_input(1), "tiles");
     } else {
-      const Integers given(context.required_input(1), "repeats");
-      Require(given.size() == rank, "repeats has {} numbers for shape {}", given.size(), dims);
-      for (size_t i = 0; i < rank; ++i) repeats[i] = given[i];
+      repeats = RepeatsOf(dims, context.required_input(1));
     }
-    Shape shape(rank);
-    bool whole = true;
-    for (size_t i = 0; i < rank; ++i) {
-      Require(repeats[i] >= 0, "repeat {} of dimension {} is negative", repeats[i], i);
-      shape[i] = CheckedMul(dims[i], repeats[i]);
-      whole &= repeats[i] == 1;
-    }
-    if (whole) return context.set_output(0, input);
+    const Shape shape = TiledShape(dims, repeats);
+    if (std::ranges::all_of(repeats, [](int64_t repeat) { return repeat == 1; })) return context.set_output(0, input);
     Tensor* output = context.output(0, input.type(), shape);
     int64_t dst_stride = output->num_elements(), src_stride = input.num_elements();
     if (dst_stride == 0) return;

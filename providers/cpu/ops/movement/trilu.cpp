@@ -1,5 +1,7 @@
 // Trilu (14): the upper or lower triangle of each matrix, the rest zero.
 
+#include "ops/movement/trilu.h"
+
 #include "cpu/engine/element.h"
 #include "cpu/engine/indices.h"
 #include "cpu/engine/on_bytes.h"
@@ -14,17 +16,14 @@ void ClearElements(std::byte* dst, int64_t count, ElementKind element) {
 
 class Trilu final : public Kernel {
  public:
-  explicit Trilu(const KernelInfo& info) : upper_(info.attribute<int64_t>("upper", 1) != 0) {}
+  explicit Trilu(const KernelInfo& info) : upper_(TriluAttributes(info.node()).upper) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
-    const Tensor* offset = context.input(1);
     const Shape& dims = input.shape();
-    Require(dims.rank() >= 2, "the input has shape {}, expected at least two dimensions", dims);
-    const int64_t rows = dims[dims.rank() - 2], columns = dims.back();
+    const DiagonalOfMatrix diagonal = TriluAttributes::Diagonal(dims, context.input(1));
+    const int64_t rows = diagonal.rows, columns = diagonal.columns, k = diagonal.k;
     const ElementKind element = KindOf(input.type());
-    // Beyond the corners nothing changes, and sums stay small.
-    const int64_t k = std::clamp<int64_t>(offset == nullptr ? 0 : ScalarInteger(*offset, "k"), -rows, columns);
     Tensor* output = context.output(0, dims);
     if (output->num_elements() == 0) return;
     const std::byte* from = Bytes(input);

@@ -11,17 +11,10 @@
 #include "cpu/ops/nn/transposed_gather.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "ops/nn/col2im.h"
 
 namespace tessera::cpu {
 namespace {
-
-Shape ReadShape(const Tensor& tensor, std::string_view name) {
-  Require(tensor.is(ElementType::kInt64) && tensor.shape().rank() == 1 && tensor.num_elements() > 0,
-          "{} must be a list of int64, it is {}", name, tensor.shape());
-  const Shape shape(tensor.values<int64_t>());
-  for (int64_t dim : shape) Require(dim > 0 && dim <= INT32_MAX, "{} holds {}", name, dim);
-  return shape;
-}
 
 template <class T>
 void Add(T& pixel, const T& value) {
@@ -83,19 +76,9 @@ class Col2Im final : public Kernel {
 
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
-    const Shape image = ReadShape(context.required_input(1), "image_shape");
-    const Shape block = ReadShape(context.required_input(2), "block_shape");
-    const Window window = attributes_.Fit(image.dims(), block.dims());
-    const int64_t positions = block.num_elements();
-    Require(input.shape().rank() == 3, "the input must have 3 dimensions, it is {}", input.shape());
-    Require(input.shape()[1] % positions == 0, "axis 1 of the input {} is not a multiple of the block's {} elements",
-            input.shape(), positions);
-    const int64_t columns = window.output.num_elements();
-    Require(input.shape()[2] == columns, "the input {} has {} columns, the image has {} blocks", input.shape(),
-            input.shape()[2], columns);
-    const int64_t channels = input.shape()[1] / positions;
-    Shape shape{input.shape()[0], channels};
-    for (int64_t dim : image) shape.Append(dim);
+    const Window window = attributes_.Fit(input.shape(), context.required_input(1), context.required_input(2));
+    const Shape shape = Col2ImAttributes::ResultShape(input.shape(), window);
+    const int64_t planes = shape[0] * shape[1];
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
     if constexpr (std::is_same_v<T, std::string>)
@@ -106,15 +89,15 @@ class Col2Im final : public Kernel {
       const TransposedProblem<C> problem{.batch = 1,
                                          .groups = 1,
                                          .channels = 0,
-                                         .outputs = shape[0] * channels,
-                                         .kernel = positions,
-                                         .columns = columns,
-                                         .pixels = image.num_elements(),
+                                         .outputs = planes,
+                                         .kernel = window.kernel.num_elements(),
+                                         .columns = window.output.num_elements(),
+                                         .pixels = window.input.num_elements(),
                                          .out = result.data()};
       const TransposedTables tables(context, window);
       RowGathering<C>(context, problem, tables).Run(in, 0);
     } else {
-      Scatter(context, window, shape[0] * channels, in, result.data());
+      Scatter(context, window, planes, in, result.data());
     }
     result.Finish();
   }
@@ -133,7 +116,7 @@ class Col2Im final : public Kernel {
     });
   }
 
-  WindowAttributes attributes_;
+  Col2ImAttributes attributes_;
 };
 
 }  // namespace

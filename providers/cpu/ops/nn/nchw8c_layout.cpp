@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "cpu/ops/ops.h"
+#include "ops/movement/shape.h"
 #include "ops/movement/slice.h"
 
 namespace tessera::cpu {
@@ -90,21 +91,20 @@ class FromNchw8c final : public Kernel {
 class Nchw8cShapeOf final : public Kernel {
  public:
   explicit Nchw8cShapeOf(const KernelInfo& info)
-      : channels_(info.attribute<int64_t>("channels")),
-        start_(info.attribute<int64_t>("start", 0)),
-        end_(info.attribute<int64_t>("end", std::numeric_limits<int64_t>::max())) {}
+      : channels_(info.attribute<int64_t>("channels")), attributes_(info.node()) {}
   void Compute(KernelContext& context) override {
     const Tensor& input = context.required_input(0);
     RequireNchw8c(input);
     Shape plain = PlainShape(input.shape(), SpatialDims(input.shape()));
     plain[1] = channels_;
-    const SliceRange range = ClampSlice(start_, end_, 1, static_cast<int64_t>(plain.rank()));
-    Tensor* output = context.output(0, Shape{range.count});
-    if (output != nullptr) std::copy_n(plain.dims().begin() + range.start, range.count, output->mutable_data<int64_t>());
+    const auto [first, last] = attributes_.Range(plain.rank());
+    Tensor* output = context.output(0, Shape{static_cast<int64_t>(last - first)});
+    if (output != nullptr) std::copy(plain.begin() + first, plain.begin() + last, output->mutable_data<int64_t>());
   }
 
  private:
-  int64_t channels_, start_, end_;
+  int64_t channels_;
+  ShapeAttributes attributes_;
 };
 
 /// X times, or plus, a number for each channel, [N or 1, C, 1...].
