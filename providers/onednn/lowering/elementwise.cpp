@@ -9,6 +9,10 @@
 #include "base/check.h"
 #include "kernels/elementwise/swish.h"
 #include "onednn/lowering/lowering.h"
+#include "ops/activation/activation.h"
+#include "ops/activation/clip.h"
+#include "ops/activation/gelu.h"
+#include "ops/valid_attributes.h"
 
 namespace tessera::onednn {
 namespace {
@@ -29,9 +33,10 @@ std::optional<float> ScalarConstant(const GraphViewer& graph, const Node& node, 
 
 std::optional<Eltwise> AsClip(const GraphViewer& graph, const Node& node) {
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
-  if (node.since_version < 11) {  // their defaults are numbers
-    low = AttributeOr<float>(node, "min", std::numeric_limits<float>::lowest());
-    high = AttributeOr<float>(node, "max", std::numeric_limits<float>::max());
+  const ClipAttributes attributes(node);
+  if (attributes.from_attributes) {
+    low = attributes.low.value_or(low);
+    high = attributes.high.value_or(high);
   } else {
     for (size_t i = 1; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kNone) continue;
@@ -129,8 +134,8 @@ void LowerUnary(ProgramBuilder& builder, const Node& node) {
 /// max(0, min(1, alpha * x + beta)): oneDNN 2.6 has it in two steps.
 void LowerHardSigmoid(ProgramBuilder& builder, const Node& node) {
   const RegionValue x = builder.input(node, 0);
-  const float alpha = AttributeOr<float>(node, "alpha", 0.2f), beta = AttributeOr<float>(node, "beta", 0.5f);
-  const MemoryIndex linear = AddEltwise(builder, x.memory, {algorithm::eltwise_linear, alpha, beta});
+  const ActivationAttributes attributes(node);
+  const MemoryIndex linear = AddEltwise(builder, x.memory, {algorithm::eltwise_linear, attributes.alpha, attributes.beta});
   builder.SetOutput(node, {x.dims, AddEltwise(builder, linear, {algorithm::eltwise_clip, 0.0f, 1.0f})});
 }
 
@@ -292,10 +297,10 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
   if (!node.domain.empty()) return std::nullopt;
   const std::string& op = node.op_type;
   if (op == "Relu") return Eltwise{algorithm::eltwise_relu};
-  if (op == "LeakyRelu") return Eltwise{algorithm::eltwise_relu, AttributeOr<float>(node, "alpha", 0.01f)};
+  if (op == "LeakyRelu") return Eltwise{algorithm::eltwise_relu, ActivationAttributes(node).alpha};
   if (op == "Sigmoid") return Eltwise{algorithm::eltwise_logistic};
   if (op == "Tanh") return Eltwise{algorithm::eltwise_tanh};
-  if (op == "Elu") return Eltwise{algorithm::eltwise_elu, AttributeOr<float>(node, "alpha", 1.0f)};
+  if (op == "Elu") return Eltwise{algorithm::eltwise_elu, ActivationAttributes(node).alpha};
   if (op == "Abs") return Eltwise{algorithm::eltwise_abs};
   if (op == "Sqrt") return Eltwise{algorithm::eltwise_sqrt};
   if (op == "Clip") return AsClip(graph, node);
@@ -304,7 +309,7 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
   if (op == "Reciprocal") return Eltwise{algorithm::eltwise_pow, 1.0f, -1.0f};
   if (op == "Round") return Eltwise{algorithm::eltwise_round};
   if (op == "Mish") return Eltwise{algorithm::eltwise_mish};
-  if (op == "Swish") return Eltwise{algorithm::eltwise_swish, AttributeOr<float>(node, "alpha", 1.0f)};
+  if (op == "Swish") return Eltwise{algorithm::eltwise_swish, ActivationAttributes(node).alpha};
   if (op == "Pow") {
     const auto exponent = ScalarConstant(graph, node, 1);
     const bool is_root = exponent && *exponent == 0.5f;
@@ -318,8 +323,9 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
   if (op == "HardSwish") return Eltwise{algorithm::eltwise_hardswish};
 #endif
   if (op == "Gelu") {
-    return Eltwise{AttributeOr<std::string>(node, "approximate", "none") == "tanh" ? algorithm::eltwise_gelu_tanh
-                                                                                   : algorithm::eltwise_gelu_erf};
+    const auto gelu = ValidAttributes<GeluAttributes>(node);
+    if (!gelu) return std::nullopt;
+    return Eltwise{gelu->tanh ? algorithm::eltwise_gelu_tanh : algorithm::eltwise_gelu_erf};
   }
   return std::nullopt;
 }

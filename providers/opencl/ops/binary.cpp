@@ -4,6 +4,9 @@
 #include <algorithm>
 
 #include "opencl/ops/elementwise.h"
+#include "ops/activation/activation.h"
+#include "ops/logical/bit_shift.h"
+#include "ops/math/mod.h"
 
 namespace tessera::opencl {
 namespace {
@@ -45,7 +48,7 @@ constexpr Binary kBinaries[] = {
 
 template <size_t I>
 std::unique_ptr<Kernel> MakeBinary(const KernelInfo& info) {
-  return std::make_unique<Elementwise>(info, kBinaries[I].expression, info.attribute<float>("alpha", 1.0f));
+  return std::make_unique<Elementwise>(info, kBinaries[I].expression, ActivationAttributes(info.node()).alpha);
 }
 
 template <size_t... I>
@@ -60,14 +63,13 @@ void AddBinaries(KernelRegistry& registry, std::index_sequence<I...>) {
 }
 
 std::unique_ptr<Kernel> MakeMod(const KernelInfo& info) {
-  const bool dividend_sign = info.attribute<int64_t>("fmod", 0) != 0;
   const char* remainder = kReals.contains(info.input_type(0)) ? "fmod(a, b)" : "REMAINDER(a, b)";
-  return std::make_unique<Elementwise>(info, dividend_sign ? remainder : "modulo(a, b)");
+  return std::make_unique<Elementwise>(info, ModAttributes(info.node()).truncates ? remainder : "modulo(a, b)");
 }
 
 /// Shifts by the width or more move everything out.
 std::unique_ptr<Kernel> MakeBitShift(const KernelInfo& info) {
-  const bool left = info.attribute<std::string>("direction") == "LEFT";
+  const bool left = BitShiftAttributes(info.node()).left;
   const int width = BitWidth(info.input_type(0));
   const std::string expression =
       left ? fmt::format("(ulong)b >= {} ? (TA)0 : (TA)((WA)a << (b & {}))", width, width - 1)

@@ -1,5 +1,6 @@
 // Cast (6-28) and CastLike (15-28), to and from floats of 8 bits and from packed integers too.
 
+#include "ops/math/cast.h"
 #include "opencl/ops/elementwise.h"
 
 namespace tessera::opencl {
@@ -24,14 +25,13 @@ class Cast final : public Elementwise {
 
  private:
   static std::string Types(const KernelInfo& info) {
-    std::string types = fmt::format("#define SATURATE {}\n", info.attribute<int64_t>("saturate", 1) != 0 ? 1 : 0) +
+    std::string types = fmt::format("#define SATURATE {}\n", CastAttributes(info.node()).saturate ? 1 : 0) +
                         Computed('Y', info.output_type(0));
     for (const char name : {'A', 'B', 'C'}) types += Computed(name, info.input_type(0));
     return types;
   }
 };
 
-}  // namespace
 std::string RoundingRefusal(const NodeInfo& info) {
   const ElementType from = info.input_type(0), to = info.output_type(0);
   const TypeSet rounded = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
@@ -42,6 +42,7 @@ std::string RoundingRefusal(const NodeInfo& info) {
   return half && from == ElementType::kDouble ? "double to half is rounded once on the CPU provider only" : "";
 }
 
+}  // namespace
 
 void RegisterCast(KernelRegistry& registry) {
   constexpr TypeSet kCastable = kNumbers | TypeSet{ElementType::kBool};
@@ -50,8 +51,8 @@ void RegisterCast(KernelRegistry& registry) {
                      .Versions(version)
                      .Types(0, kCastable | kFloat8s | kPackedIntegers)
                      .OutputTypes(0, kCastable | kFloat8s)
-                     .Make<Cast>());
                      .Unless(RoundingRefusal)
+                     .Make<Cast>());
   }
 }
 

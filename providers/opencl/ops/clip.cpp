@@ -1,18 +1,15 @@
 // Clip (1-13).
 
-#include <limits>
-
+#include "ops/activation/clip.h"
 #include "opencl/ops/elementwise.h"
 
 namespace tessera::opencl {
 namespace {
 
-/// Bounds are attributes before version 11, with defaults from version 6 on, then scalars that may be omitted. Keeps NaN.
+/// Inputs are scalars that may be omitted. Keeps NaN.
 class Clip final : public Elementwise {
  public:
-  explicit Clip(const KernelInfo& info)
-      : Elementwise(info, Expression(info), info.attribute<float>("min", std::numeric_limits<float>::lowest()),
-                    info.attribute<float>("max", std::numeric_limits<float>::max())) {}
+  explicit Clip(const KernelInfo& info) : Clip(info, ClipAttributes(info.node())) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -28,12 +25,15 @@ class Clip final : public Elementwise {
   }
 
  private:
-  static std::string Expression(const KernelInfo& info) {
-    const bool has_defaults = info.since_version() >= 6 && info.since_version() < 11;
-    const auto bound = [&](size_t i, const char* attribute, const char* input, const char* scalar) {
-      return info.has_input(i) ? input : has_defaults || info.has_attribute(attribute) ? scalar : "";
+  Clip(const KernelInfo& info, const ClipAttributes& attributes)
+      : Elementwise(info, Expression(info, attributes), attributes.low.value_or(0), attributes.high.value_or(0)) {}
+
+  static std::string Expression(const KernelInfo& info, const ClipAttributes& attributes) {
+    const auto bound = [&](size_t i, bool is_attribute, const char* input, const char* scalar) {
+      return info.has_input(i) ? input : is_attribute ? scalar : "";
     };
-    const std::string low = bound(1, "min", "b", "(TA)alpha"), high = bound(2, "max", "c", "(TA)beta");
+    const std::string low = bound(1, attributes.low.has_value(), "b", "(TA)alpha"),
+                      high = bound(2, attributes.high.has_value(), "c", "(TA)beta");
     const std::string raised = low.empty() ? "a" : fmt::format("(a < {0} ? {0} : a)", low);
     return high.empty() ? raised : fmt::format("{0} > {1} ? {1} : {0}", raised, high);
   }

@@ -1,7 +1,10 @@
 // Operators of one tensor, element by element: one expression of OpenCL C each, in the table below; Gelu.
 
-#include "base/attribute.h"
 #include "opencl/ops/elementwise.h"
+#include "ops/activation/activation.h"
+#include "ops/activation/gelu.h"
+#include "ops/logical/is_inf.h"
+#include "ops/valid_attributes.h"
 
 namespace tessera::opencl {
 namespace {
@@ -11,9 +14,6 @@ struct Unary {
   int version;
   const char* expression;  // over a, alpha, beta
   TypeSet types = kReals;
-  float alpha = 0, beta = 0;
-  const char* alpha_name = "alpha";
-  const char* beta_name = "beta";
 };
 
 constexpr TypeSet kBool = {ElementType::kBool};
@@ -52,16 +52,14 @@ constexpr Unary kUnaries[] = {
     {"Softsign", 1, "a / (R(1.0) + fabs(a))"},
     {"Mish", 18, "a * saturated_tanh(softplus(a))"},
     {"HardSwish", 14, "a * fmax((TA)0, fmin((TA)1, a / (TA)6 + R(0.5)))"},
-    {"LeakyRelu", 1, "a < 0 ? a * alpha : a", kReals, 0.01f},
-    {"ThresholdedRelu", 10, "a > alpha ? a : (TA)0", kReals, 1.0f},
-    {"Elu", 1, "a < 0 ? alpha * expm1(a) : a", kReals, 1.0f},
-    {"Selu", 6, "beta * (a < 0 ? alpha * expm1(a) : a)", kReals, 1.67326319217681884765625f, 1.05070102214813232421875f,
-     "alpha", "gamma"},
-    {"Celu", 12, "a < 0 ? alpha * expm1(a / alpha) : a", kReals, 1.0f},
-    {"HardSigmoid", 1, "a * alpha + beta < 0 ? (TA)0 : a * alpha + beta > 1 ? (TA)1 : a * alpha + beta", kReals, 0.2f,
-     0.5f},
-    {"Swish", 24, "a * sigmoid(alpha * a)", kReals, 1.0f},
-    {"Shrink", 9, "a < -(TA)alpha ? a + beta : a > (TA)alpha ? a - beta : (TA)0", kReals, 0.5f, 0.0f, "lambd", "bias"},
+    {"LeakyRelu", 1, "a < 0 ? a * alpha : a"},
+    {"ThresholdedRelu", 10, "a > alpha ? a : (TA)0"},
+    {"Elu", 1, "a < 0 ? alpha * expm1(a) : a"},
+    {"Selu", 6, "beta * (a < 0 ? alpha * expm1(a) : a)"},
+    {"Celu", 12, "a < 0 ? alpha * expm1(a / alpha) : a"},
+    {"HardSigmoid", 1, "a * alpha + beta < 0 ? (TA)0 : a * alpha + beta > 1 ? (TA)1 : a * alpha + beta"},
+    {"Swish", 24, "a * sigmoid(alpha * a)"},
+    {"Shrink", 9, "a < -(TA)alpha ? a + beta : a > (TA)alpha ? a - beta : (TA)0"},
     {"IsNaN", 9, "isnan(a)"},
     {"Not", 1, "!a", kBool},
     {"BitwiseNot", 18, "~a", kIntegers},
@@ -69,9 +67,8 @@ constexpr Unary kUnaries[] = {
 
 template <size_t I>
 std::unique_ptr<Kernel> MakeUnary(const KernelInfo& info) {
-  const Unary& op = kUnaries[I];
-  return std::make_unique<Elementwise>(info, op.expression, info.attribute<float>(op.alpha_name, op.alpha),
-                                       info.attribute<float>(op.beta_name, op.beta));
+  const ActivationAttributes attributes(info.node());
+  return std::make_unique<Elementwise>(info, kUnaries[I].expression, attributes.alpha, attributes.beta);
 }
 
 template <size_t... I>
@@ -84,9 +81,10 @@ void AddUnaries(KernelRegistry& registry, std::index_sequence<I...>) {
    ...);
 }
 
+const char* GeluExpression(const GeluAttributes& attributes) { return attributes.tanh ? "tanh_gelu(a)" : "erf_gelu(a)"; }
+
 std::unique_ptr<Kernel> MakeGelu(const KernelInfo& info) {
-  const bool tanh = info.attribute<std::string>("approximate", "none") == "tanh";
-  return std::make_unique<Elementwise>(info, tanh ? "tanh_gelu(a)" : "erf_gelu(a)");
+  return std::make_unique<Elementwise>(info, GeluExpression(GeluAttributes(info.node())));
 }
 
 /// com.microsoft's: with a bias, of the tanh approximation, of the logistic one.
@@ -97,13 +95,13 @@ std::unique_ptr<Kernel> MakeFastGelu(const KernelInfo& info) {
   return std::make_unique<Elementwise>(info, info.has_input(1) ? "tanh_gelu(a + b)" : "tanh_gelu(a)");
 }
 std::unique_ptr<Kernel> MakeQuickGelu(const KernelInfo& info) {
-  return std::make_unique<Elementwise>(info, "a * sigmoid(alpha * a)", info.attribute<float>("alpha", 1.702f));
+  return std::make_unique<Elementwise>(info, "a * sigmoid(alpha * a)", ActivationAttributes(info.node()).alpha);
 }
 
 std::unique_ptr<Kernel> MakeIsInf(const KernelInfo& info) {
-  const bool negative = info.attribute<int64_t>("detect_negative", 1) != 0,
-             positive = info.attribute<int64_t>("detect_positive", 1) != 0;
-  return std::make_unique<Elementwise>(info, fmt::format("isinf(a) && (a < 0 ? {:d} : {:d})", negative, positive));
+  const IsInfAttributes counted(info.node());
+  return std::make_unique<Elementwise>(
+      info, fmt::format("isinf(a) && (a < 0 ? {:d} : {:d})", counted.negative, counted.positive));
 }
 
 }  // namespace
@@ -111,14 +109,14 @@ std::unique_ptr<Kernel> MakeIsInf(const KernelInfo& info) {
 std::optional<UnaryExpression> UnaryExpressionOf(const Node& node) {
   if (!node.domain.empty()) return std::nullopt;
   if (node.op_type == "Gelu") {
-    return UnaryExpression{AttributeOr<std::string>(node, "approximate", "none") == "tanh" ? "tanh_gelu(a)"
-                                                                                           : "erf_gelu(a)"};
+    const auto gelu = ValidAttributes<GeluAttributes>(node);
+    return gelu ? std::optional(UnaryExpression{GeluExpression(*gelu)}) : std::nullopt;
   }
   for (const Unary& op : kUnaries) {
     if (node.op_type != op.op_type || !op.types.contains(ElementType::kFloat) || op.version > node.since_version) continue;
     if (node.op_type == "IsNaN") continue;  // not of its input's type
-    return UnaryExpression{op.expression, AttributeOr(node, op.alpha_name, op.alpha),
-                           AttributeOr(node, op.beta_name, op.beta)};
+    const ActivationAttributes attributes(node);
+    return UnaryExpression{op.expression, attributes.alpha, attributes.beta};
   }
   return std::nullopt;
 }

@@ -9,6 +9,7 @@
 
 #include "cpu/engine/elementwise-inl.h"
 #include "kernels/elementwise/math-inl.h"
+#include "ops/activation/activation.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
@@ -110,7 +111,7 @@ class FastGelu final : public UnaryKernel {
 class QuickGelu final : public UnaryKernel {
  public:
   explicit QuickGelu(const KernelInfo& info)
-      : UnaryKernel(info, Body(ComputeTypeOf(info.input_type(0)), info.attribute<float>("alpha", 1.702f))) {}
+      : UnaryKernel(info, Body(ComputeTypeOf(info.input_type(0)), ActivationAttributes(info.node()).alpha)) {}
 
  private:
   static Elementwise Body(ElementType type, float alpha) {

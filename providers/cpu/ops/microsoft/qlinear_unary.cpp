@@ -7,6 +7,7 @@
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "kernels/quantize/lookup.h"
+#include "ops/activation/activation.h"
 
 namespace tessera::cpu {
 namespace {
@@ -52,7 +53,7 @@ class QLinearSigmoid final : public QLinearUnary {
 
 class QLinearLeakyRelu final : public QLinearUnary {
  public:
-  explicit QLinearLeakyRelu(const KernelInfo& info) : QLinearUnary(info), alpha_(info.attribute<float>("alpha", 0.01f)) {}
+  explicit QLinearLeakyRelu(const KernelInfo& info) : QLinearUnary(info), alpha_(ActivationAttributes(info.node()).alpha) {}
 
  private:
   float Map(float x) const override { return x >= 0 ? x : alpha_ * x; }
