@@ -27,8 +27,6 @@ constexpr std::string_view kSensitive[] = {"BatchNormalization",
                                            "Resize",
                                            "Upsample"};
 
-using Permutation = std::vector<int64_t>;
-
 /// Which axis of the other layout each axis is.
 Permutation PermutationTo(bool last, size_t rank) {
   Permutation permutation(rank);
@@ -113,10 +111,6 @@ bool HasSizesToPermute(const Graph& graph, const Node& node, size_t rank) {
   return true;
 }
 
-const Permutation* PermutationOf(const Node& node) {
-  return IsOp(node, "Transpose") ? IntsAttribute(node, "perm") : nullptr;
-}
-
 }  // namespace
 
 bool CanHaveChannelsLast(const Graph& graph, const Node& node) {
@@ -148,12 +142,12 @@ void SetChannelsLast(Graph& graph, NodeIndex index, bool last) {
 void CancelTransposes(Graph& graph) {
   const std::vector<NodeIndex> order = graph.TopologicalOrder();
   for (const NodeIndex index : order) {
-    const Permutation* second = PermutationOf(graph.node(index));
-    if (second == nullptr) continue;
+    const auto second = PermutationOf(graph, graph.node(index));
+    if (!second) continue;
     const ValueIndex output = graph.node(index).outputs[0];
     const NodeIndex producer = graph.value(graph.node(index).inputs[0]).producer;
-    const Permutation* first = producer == kNone ? nullptr : PermutationOf(graph.node(producer));
-    if (first == nullptr || !Undo(*first, *second) || graph.value(output).is_output) continue;
+    const auto first = producer == kNone ? std::nullopt : PermutationOf(graph, graph.node(producer));
+    if (!first || !Undo(*first, *second) || graph.value(output).is_output) continue;
     graph.ReplaceUses(output, graph.node(producer).inputs[0]);
     graph.RemoveNode(index);
     RemoveUnread(graph, producer);

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "graph/algorithm.h"
+#include "ops/nn/conv.h"
 #include "optimizer/analysis/edit.h"
 #include "tessera/providers/names.h"
 
@@ -25,7 +26,7 @@ std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
     const Node& node = graph.node(index);
     if (node.op_type != "Conv" && node.op_type != "FusedConv" && node.op_type != "Nchw8cConv") continue;
     const Tensor* weights = ConstantInput(graph, node, 1);
-    if (weights == nullptr || IntAttribute(node, "group", 1) != 1) continue;
+    if (weights == nullptr || GroupOf(node) != 1) continue;
     const size_t rank = weights->shape().rank();
     if (rank < 3 || rank > 5) continue;
     const auto window = weights->shape().dims().last(std::min<size_t>(rank - 2, 2));

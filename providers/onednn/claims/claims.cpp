@@ -7,6 +7,8 @@
 #include "kernels/conv/winograd/winograd.h"
 #include "kernels/gemm/gemm_bf16.h"
 #include "onednn/lowering/lowering.h"
+#include "ops/nn/conv.h"
+#include "ops/valid_attributes.h"
 
 namespace tessera::onednn {
 namespace {
@@ -44,9 +46,9 @@ bool IsTransformed(const GraphViewer& graph, const Node& node) {
   const SymbolicShape& weights = *graph.value(node.inputs[1]).type.shape;
   if (node.op_type == "ConvTranspose" || weights.size() != 4) return false;
   if (!std::all_of(weights.begin(), weights.end(), [](const Dimension& dim) { return dim.known(); })) return false;
-  const auto strides = AttributeOr<std::vector<int64_t>>(node, "strides", {});
-  if (std::any_of(strides.begin(), strides.end(), [](int64_t stride) { return stride != 1; })) return false;
-  const int64_t groups = std::max<int64_t>(AttributeOr<int64_t>(node, "group", 1), 1);
+  const auto window = ValidAttributes<WindowAttributes>(node);
+  if (!window || std::ranges::any_of(window->strides(), [](int64_t stride) { return stride != 1; })) return false;
+  const int64_t groups = std::max<int64_t>(GroupOf(node), 1);
   return cpu::HasWinogradForm(weights[2].value, weights[3].value, 1) &&
          cpu::WinogradMayPay(weights[1].value, weights[0].value / groups, groups);
 }
@@ -54,9 +56,8 @@ bool IsTransformed(const GraphViewer& graph, const Node& node) {
 std::string WhyLeaveQuantized(const Node& node) {
   if (!HasTiles()) return "without AMX the CPU provider computes with 8-bit integers as fast; option claims=all claims it";
   // Tiles are of channels that meet.
-  return AttributeOr<int64_t>(node, "group", 1) == 1
-             ? ""
-             : "the CPU provider convolves groups of 8-bit integers as fast; option claims=all claims it";
+  return GroupOf(node) == 1 ? ""
+                            : "the CPU provider convolves groups of 8-bit integers as fast; option claims=all claims it";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "onednn/lowering/lowering.h"
 #include "ops/attention/attention.h"
+#include "ops/nn/conv.h"
 
 namespace tessera::onednn {
 namespace {
@@ -74,7 +75,7 @@ bool RoundsOperands(const GraphViewer& graph, const Node& node) {
   };  // sizes are only what a model says
   int64_t window = 1;
   for (const Dimension& dim : std::span(shape).subspan(2)) window *= enough(dim);
-  return RoundedInputs(enough(shape[1]), window, AttributeOr<int64_t>(node, "group", 1)) >= kFewestRounded;
+  return RoundedInputs(enough(shape[1]), window, GroupOf(node)) >= kFewestRounded;
 }
 
 namespace {

@@ -4,6 +4,12 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/activation/activation.h"
+#include "ops/activation/clip.h"
+#include "ops/activation/gelu.h"
+#include "ops/math/legacy_broadcast.h"
+#include "ops/math/mod.h"
+
 namespace tessera::gradient {
 namespace {
 
@@ -23,14 +29,12 @@ Term Abs(Term x) { return Apply("Abs", x); }
 Term Sigmoid(Term x) { return Apply("Sigmoid", x); }
 Term Tanh(Term x) { return Apply("Tanh", x); }
 
-double Alpha(const Step& s, float fallback) { return s.attribute<float>("alpha", fallback); }
+double Alpha(const Step& s) { return ActivationAttributes(s.node()).alpha; }
 
 void Selu(Step& s) {
-  const bool first = s.version() < 6;
-  const double alpha = Alpha(s, first ? 1.6732f : 1.67326319217681884765625f);
-  const double gamma = s.attribute<float>("gamma", first ? 1.0507f : 1.05070102214813232421875f);
-  const Term scaled = s.dy() * gamma;
-  s.Give(0, s.build.Where(s.x() > 0.0, scaled, scaled * (Exp(s.x()) * alpha)));
+  const ActivationAttributes attributes(s.node());
+  const Term scaled = s.dy() * attributes.beta;
+  s.Give(0, s.build.Where(s.x() > 0.0, scaled, scaled * (Exp(s.x()) * attributes.alpha)));
 }
 
 void HardSwish(Step& s) {
@@ -45,14 +49,14 @@ void Mish(Step& s) {
 }
 
 void Swish(Step& s) {
-  const double alpha = Alpha(s, 1.0f);
+  const double alpha = Alpha(s);
   const Term sigmoid = Sigmoid(s.x() * alpha);
   Times(s, sigmoid + s.x() * sigmoid * (1.0 - sigmoid) * alpha);
 }
 
 void Gelu(Step& s) {
   const Term x = s.x();
-  if (s.attribute<std::string>("approximate", "none") == "none") {
+  if (!GeluAttributes(s.node()).tanh) {
     const Term below = (Apply("Erf", x / std::numbers::sqrt2) + 1) * 0.5;
     return Times(s, below + x * Exp(Square(x) * -0.5) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2));
   }
@@ -63,12 +67,12 @@ void Gelu(Step& s) {
 }
 
 void Clip(Step& s) {
-  // Bounds are attributes before version 11, then inputs.
-  const auto bound = [&](size_t input, const char* name) {
-    if (s.version() >= 11) return s.x(input);
-    return s.has_attribute(name) ? s.build.Number(s.attribute<float>(name, 0), s.dy().element) : Term();
+  const ClipAttributes attributes(s.node());
+  const auto bound = [&](size_t input, std::optional<float> attribute) {
+    if (!attributes.from_attributes) return s.x(input);
+    return attribute ? s.build.Number(*attribute, s.dy().element) : Term();
   };
-  const Term low = bound(1, "min"), high = bound(2, "max");
+  const Term low = bound(1, attributes.low), high = bound(2, attributes.high);
   const Term zero = s.build.Number(0, s.dy().element);
   Term inside = s.dy();
   if (high) inside = s.build.Where(s.x() > high, zero, inside);
@@ -108,8 +112,9 @@ Alignment AlignmentOf(const Step& s, Term a, Term b, int64_t axis) {
 class Operands {
  public:
   explicit Operands(Step& s) : step_(s), a(s.x(0)), b(s.x(1)) {
-    if (s.version() >= 7 || s.attribute<int64_t>("broadcast", 0) == 0 || !s.has_attribute("axis")) return;
-    alignment_ = AlignmentOf(s, a, b, s.attribute<int64_t>("axis", 0));
+    const LegacyBroadcastAttributes attributes(s.node());
+    if (s.version() >= 7 || !attributes.broadcasts || !attributes.axis) return;
+    alignment_ = AlignmentOf(s, a, b, *attributes.axis);
     if (!alignment_.trailing.empty()) b = s.build.Call("Unsqueeze", {b, s.build.Ints(alignment_.trailing)});
   }
 
@@ -165,8 +170,8 @@ void Mod(Step& s) {
   Term of_b;
   if (s.wants(1)) {
     const Term ratio = o.a / o.b;
-    const bool truncates = s.attribute<int64_t>("fmod", 0) != 0;
-    of_b = -(s.dy() * (truncates ? Apply("Sign", ratio) * Apply("Floor", Abs(ratio)) : Apply("Floor", ratio)));
+    of_b = -(s.dy() * (ModAttributes(s.node()).truncates ? Apply("Sign", ratio) * Apply("Floor", Abs(ratio))
+                                                         : Apply("Floor", ratio)));
   }
   o.Give(s.dy(), of_b);
 }
@@ -241,7 +246,7 @@ constexpr Entry kRules[] = {
     {"Cast", CastRule},
     {"CastLike", CastRule},
     {"Ceil", Nothing},
-    {"Celu", [](Step& s) { Below(s, Exp(s.x() / Alpha(s, 1.0f))); }},
+    {"Celu", [](Step& s) { Below(s, Exp(s.x() / Alpha(s))); }},
     {"Clip", Clip},
     {"Compress", SelectionRule},
     {"Concat", ConcatRule},
@@ -255,7 +260,7 @@ constexpr Entry kRules[] = {
     {"Div", Div},
     {"Dropout", DropoutRule},
     {"Einsum", EinsumRule},
-    {"Elu", [](Step& s) { Below(s, Exp(s.x()) * Alpha(s, 1.0f)); }},
+    {"Elu", [](Step& s) { Below(s, Exp(s.x()) * Alpha(s)); }},
     {"Erf", [](Step& s) { Times(s, Exp(-Square(s.x())) * (2 * std::numbers::inv_sqrtpi)); }},
     {"Exp", [](Step& s) { Times(s, s.y()); }},
     {"Expand", ExpandRule},
@@ -271,7 +276,7 @@ constexpr Entry kRules[] = {
     {"GlobalMaxPool", GlobalMaxPoolRule},
     {"HardSigmoid",
      [](Step& s) {
-       const Term scaled = s.dy() * Alpha(s, 0.2f), zero = s.build.Number(0, s.dy().element);
+       const Term scaled = s.dy() * Alpha(s), zero = s.build.Number(0, s.dy().element);
        s.Give(0, s.build.Where(And(s.y() > 0.0, s.y() < 1.0), scaled, zero));
      }},
     {"HardSwish", HardSwish},
@@ -279,7 +284,7 @@ constexpr Entry kRules[] = {
     {"Identity", [](Step& s) { s.Give(0, s.dy()); }},
     {"InstanceNormalization", InstanceNormalizationRule},
     {"LRN", LrnRule},
-    {"LeakyRelu", [](Step& s) { Below(s, s.build.Number(Alpha(s, 0.01f), s.dy().element)); }},
+    {"LeakyRelu", [](Step& s) { Below(s, s.build.Number(Alpha(s), s.dy().element)); }},
     {"Log", [](Step& s) { s.Give(0, s.dy() / s.x()); }},
     {"LogSoftmax", LogSoftmaxRule},
     {"LpNormalization", LpNormalizationRule},
@@ -317,7 +322,7 @@ constexpr Entry kRules[] = {
     {"ScatterElements", ScatterElementsRule},
     {"ScatterND", ScatterNDRule},
     {"Selu", Selu},
-    {"Shrink", [](Step& s) { Pass(s, Abs(s.x()) > s.build.Number(s.attribute<float>("lambd", 0.5f), s.dy().element)); }},
+    {"Shrink", [](Step& s) { Pass(s, Abs(s.x()) > s.build.Number(Alpha(s), s.dy().element)); }},
     {"Sigmoid", [](Step& s) { Times(s, s.y() * (1.0 - s.y())); }},
     {"Sign", Nothing},
     {"Sin", [](Step& s) { Times(s, Apply("Cos", s.x())); }},
@@ -335,7 +340,7 @@ constexpr Entry kRules[] = {
     {"Swish", Swish},
     {"Tan", [](Step& s) { Times(s, Square(s.y()) + 1); }},
     {"Tanh", [](Step& s) { Times(s, OneMinusSquare(s.y())); }},
-    {"ThresholdedRelu", [](Step& s) { Pass(s, s.x() > Alpha(s, 1.0f)); }},
+    {"ThresholdedRelu", [](Step& s) { Pass(s, s.x() > Alpha(s)); }},
     {"Tile", SelectionRule},
     {"TopK", TopKRule},
     {"Transpose", TransposeRule},

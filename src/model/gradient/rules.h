@@ -4,7 +4,6 @@
 
 #include <string_view>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "model/gradient/builder.h"
 
@@ -39,12 +38,6 @@ class Step {
     if (wants(i)) gradients_[i] = build.SumTo(gradient, y(), x(i));
   }
   const std::vector<Term>& gradients() const noexcept { return gradients_; }
-
-  bool has_attribute(std::string_view name) const noexcept { return node_.FindAttribute(name) != nullptr; }
-  template <class T>
-  T attribute(std::string_view name, T fallback) const {
-    return AttributeOr<T>(node_, name, std::move(fallback));
-  }
 
   /// Its rank, which the graph must tell.
   size_t rank(Term x) const {

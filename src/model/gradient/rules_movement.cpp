@@ -7,6 +7,7 @@
 #include "ops/movement/scatter.h"
 #include "ops/movement/split.h"
 #include "ops/movement/transpose.h"
+#include "ops/movement/trilu.h"
 
 namespace tessera::gradient {
 namespace {
@@ -118,7 +119,7 @@ void PadRule(Step& s) {
   const Term pads = attributes.from_attributes ? s.build.Ints(attributes.pads) : s.x(1);
   const Term axes = attributes.from_attributes ? Term() : s.x(3);
   if (attributes.mode != PadMode::kConstant) {
-    const Attribute mode = Text("mode", s.attribute<std::string>("mode", ""));
+    const Attribute mode = Text("mode", std::string(NameOf(attributes.mode)));
     const Term from = s.build.Call("Pad", {Positions(s, s.x()), pads, Term(), axes}, {mode});
     return s.Give(0, ScatterBack(s, s.x(), from));
   }
@@ -133,7 +134,7 @@ void PadRule(Step& s) {
 }
 
 void TriluRule(Step& s) {
-  s.Give(0, s.build.Call("Trilu", {s.dy(), s.x(1)}, {Int("upper", s.attribute<int64_t>("upper", 1))}));
+  s.Give(0, s.build.Call("Trilu", {s.dy(), s.x(1)}, {Int("upper", TriluAttributes(s.node()).upper)}));
 }
 
 void DepthToSpaceRule(Step& s) { s.Give(0, s.build.Call("SpaceToDepth", {s.dy()}, BlocksOf(s))); }

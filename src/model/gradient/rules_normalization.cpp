@@ -4,7 +4,9 @@
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/group_normalization.h"
 #include "ops/normalization/lp_normalization.h"
+#include "ops/normalization/lrn.h"
 #include "ops/normalization/softmax.h"
+#include "ops/random/dropout.h"
 
 namespace tessera::gradient {
 namespace {
@@ -122,9 +124,9 @@ void LpNormalizationRule(Step& s) {
 void LrnRule(Step& s) {
   Builder& build = s.build;
   const Term x = s.x();
-  const auto size = s.attribute<int64_t>("size", 1);
-  const double alpha = s.attribute<float>("alpha", 1e-4f), beta = s.attribute<float>("beta", 0.75f);
-  s.Expect(size > 0, "with this size");
+  const LrnAttributes attributes(s.node());
+  const int64_t size = attributes.size;
+  const double beta = attributes.beta;
   // Sums over neighbouring channels: a window over [N, 1, C, rest].
   const int64_t before = (size - 1) / 2, after = size - 1 - before;
   const std::vector<Term> parts = {build.ShapeOf(x, 0, 1), build.Ints({1}), build.ShapeOf(x, 1, 2), build.Ints({-1})};
@@ -134,19 +136,17 @@ void LrnRule(Step& s) {
     const Term total = build.Call("Conv", {build.Reshape(t, planes), ones}, {IntList("pads", {first, 0, last, 0})});
     return build.Reshape(total, build.ShapeOf(x));
   };
-  const double scale = alpha / static_cast<double>(size);
-  const Term base = sum(x * x, before, after) * scale + s.attribute<float>("bias", 1.0f);
+  const double scale = attributes.alpha / static_cast<double>(size);
+  const Term base = sum(x * x, before, after) * scale + attributes.bias;
   const Term power = build.Call("Pow", {base, build.Number(-beta, x.element)});
   const Term through = sum(s.dy() * x * (power / base), after, before);
   s.Give(0, s.dy() * power - x * through * (2 * beta * scale));
 }
 
 void DropoutRule(Step& s) {
-  const bool may_train = s.version() >= 12 && s.has_x(2);
-  const Tensor* constant = may_train ? s.build.graph().constant(s.node().inputs[2]) : nullptr;
-  const bool trains = may_train && !(constant != nullptr && constant->is(ElementType::kBool) &&
-                                     constant->num_elements() == 1 && !*constant->data<bool>());
-  if (!trains) return s.Give(0, s.dy());
+  // Before there was an input for it, kernels infer whatever is_test says.
+  const bool may_train = s.has_x(2) && DropoutMayTrain(s.node(), s.build.graph().constant(s.node().inputs[2]));
+  if (!may_train) return s.Give(0, s.dy());
   s.Expect(s.has_y(1), "in training, unless it gives its mask");
   const ElementType element = s.dy().element;
   const Term ratio = s.has_x(1) ? s.build.Cast(s.x(1), element) : s.build.Number(0.5, element);

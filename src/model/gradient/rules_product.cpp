@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/gradient/rules.h"
+#include "ops/math/einsum_equation.h"
 #include "ops/math/gemm.h"
 
 namespace tessera::gradient {
@@ -20,44 +21,22 @@ Term Gemm(Builder& build, Term a, Term b, bool trans_a, bool trans_b, float alph
   return build.Call("Gemm", {a, b}, {Int("transA", trans_a), Int("transB", trans_b), {"alpha", alpha}});
 }
 
-/// "ab,b->a": what each operand and the result call their dimensions; '.' stands for an ellipsis.
+/// What each operand and the result call their dimensions; '.' stands for an ellipsis.
 struct Equation {
+  explicit Equation(const EinsumEquation& parsed) : result(TextOf(parsed.output())) {
+    for (const EinsumEquation::Term& term : parsed.inputs()) operands.push_back(TextOf(term));
+  }
+
   std::vector<std::string> operands;
   std::string result;
-};
 
-Equation ParseEquation(const Step& s, const std::string& text, size_t operands) {
-  Equation equation;
-  std::string term;
-  bool has_result = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == ' ') continue;
-    if (text.compare(i, 3, "...") == 0) {
-      term += '.';
-      i += 2;
-    } else if (text[i] == ',' || text.compare(i, 2, "->") == 0) {
-      equation.operands.push_back(std::move(term));
-      term.clear();
-      if (text[i] == '-') {
-        has_result = true;
-        ++i;
-      }
-    } else {
-      term += text[i];
-    }
+ private:
+  static std::string TextOf(const EinsumEquation::Term& term) {
+    std::string text;
+    for (const int8_t label : term) text += label == kEllipsis ? '.' : LetterOf(label);
+    return text;
   }
-  (has_result ? equation.result : equation.operands.emplace_back()) = std::move(term);
-  s.Expect(equation.operands.size() == operands, "whose equation has another number of operands");
-  if (has_result) return equation;
-  // Without a result: the ellipsis, then the labels that appear once, in alphabetical order.
-  std::string all;
-  for (const std::string& operand : equation.operands) all += operand;
-  std::sort(all.begin(), all.end());  // '.' is before the letters
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i] == '.' ? i == 0 : std::count(all.begin(), all.end(), all[i]) == 1) equation.result += all[i];
-  }
-  return equation;
-}
+};
 
 std::string WithDots(const std::string& labels) {
   std::string text;
@@ -116,7 +95,7 @@ void GemmRule(Step& s) {
 }
 
 void EinsumRule(Step& s) {
-  const Equation equation = ParseEquation(s, s.attribute<std::string>("equation", ""), s.num_x());
+  const Equation equation{EinsumEquation(s.node())};
   const bool has_dots = equation.result.find('.') != std::string::npos;
   for (size_t i = 0; i < s.num_x(); ++i) {
     if (!s.wants(i)) continue;

@@ -3,19 +3,21 @@
 #include "model/gradient/rules.h"
 #include "ops/reduction/cum_sum.h"
 #include "ops/reduction/reduce.h"
+#include "ops/reduction/top_k.h"
 
 namespace tessera::gradient {
 namespace {
 
+/// From the attribute or from the input that it became; nothing where none are given.
+Term Axes(Step& s) {
+  const std::vector<int64_t> attribute = ReduceAttributes(s.node()).axes;
+  return attribute.empty() ? s.x(1) : s.build.Ints(attribute);
+}
+
 /// `t`, which has the output's shape, so that it broadcasts to the input.
 Term Spread(Step& s, Term t) {
   if (ReduceAttributes(s.node()).keepdims) return t;
-  Term axes;
-  if (s.has_attribute("axes")) {
-    axes = s.build.Ints(s.attribute<std::vector<int64_t>>("axes", {}));
-  } else if (s.has_x(1)) {
-    axes = s.x(1);
-  }
+  const Term axes = Axes(s);
   return axes ? s.build.Call("Unsqueeze", {t, axes}) : t;  // without axes a scalar remains, or all stays as it is
 }
 
@@ -38,11 +40,9 @@ void ReduceMeanRule(Step& s) { GiveExpanded(s, Spread(s, s.dy()) / Count(s)); }
 void ReduceExtremeRule(Step& s) {
   const Term chosen = s.build.Cast(Equal(s.x(), Spread(s, s.y())), s.dy().element);
   // Where several elements are the extreme one, they share.
-  Term axes = s.x(1);
-  if (s.has_attribute("axes")) axes = s.build.Ints(s.attribute<std::vector<int64_t>>("axes", {}));
   const ReduceAttributes attributes(s.node());
   const Term count =
-      s.build.Call("ReduceSum", {chosen, axes},
+      s.build.Call("ReduceSum", {chosen, Axes(s)},
                    {Int("keepdims", attributes.keepdims), Int("noop_with_empty_axes", attributes.noop_with_empty_axes)});
   s.Give(0, chosen * Spread(s, s.dy() / count));
 }
@@ -77,7 +77,7 @@ void CumSumRule(Step& s) {
 
 void TopKRule(Step& s) {
   s.Give(0, s.build.Call("ScatterElements", {s.build.ZerosLike(s.x()), s.y(1), s.dy()},
-                         {Int("axis", s.attribute<int64_t>("axis", -1))}));
+                         {Int("axis", TopKAttributes(s.node()).axis)}));
 }
 
 }  // namespace tessera::gradient

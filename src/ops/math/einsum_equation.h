@@ -15,9 +15,12 @@ namespace tessera {
 
 inline constexpr int8_t kEllipsis = -1;
 
+/// Of a label: 0..25 for A-Z, 26..51 for a-z.
+constexpr char LetterOf(int8_t label) noexcept { return static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26); }
+
 class EinsumEquation {
  public:
-  using Term = std::vector<int8_t>;  // label: 0..25 for A-Z, 26..51 for a-z
+  using Term = std::vector<int8_t>;  // labels
 
   explicit EinsumEquation(const Node& node)
       : EinsumEquation(AttributeOr<std::string>(node, "equation", ""), node.inputs.size()) {}

@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-ConvAttributes::ConvAttributes(const Node& node) : window(node), group(AttributeOr<int64_t>(node, "group", 1)) {
+ConvAttributes::ConvAttributes(const Node& node) : window(node), group(GroupOf(node)) {
   Require(group > 0, "attribute 'group' is {}, which must be positive", group);
 }
 

@@ -8,6 +8,9 @@
 
 namespace tessera {
 
+/// The groups of a convolution of any kind, as passes read them; kernels refuse less than one.
+inline int64_t GroupOf(const Node& node) { return AttributeOr<int64_t>(node, "group", 1); }
+
 struct ConvAttributes {
   explicit ConvAttributes(const Node& node);
 

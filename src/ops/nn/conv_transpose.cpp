@@ -5,12 +5,13 @@
 #include "base/attribute.h"
 #include "base/check.h"
 #include "base/checked.h"
+#include "ops/nn/conv.h"
 
 namespace tessera {
 
 ConvTransposeAttributes::ConvTransposeAttributes(const Node& node)
     : window(node),
-      group(AttributeOr<int64_t>(node, "group", 1)),
+      group(GroupOf(node)),
       output_padding(ListAttribute(node, "output_padding")),
       output_shape(ListAttribute(node, "output_shape")) {
   Require(group > 0, "attribute 'group' is {}, which must be positive", group);

@@ -50,6 +50,9 @@ class WindowAttributes {
 
   bool has_kernel() const { return kernel_.rank() != 0; }
   const Shape& kernel() const { return kernel_; }
+  /// Empty: 1 along each axis.
+  const Shape& strides() const { return strides_; }
+  const Shape& dilations() const { return dilations_; }
   AutoPad auto_pad() const { return auto_pad_; }
   const Shape& pads() const { return pads_; }
   /// The padding follows from the sizes.

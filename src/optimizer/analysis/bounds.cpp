@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/activation/clip.h"
 #include "optimizer/analysis/edit.h"
 
 namespace tessera {
@@ -24,11 +25,10 @@ std::optional<Bounds> BoundsOf(const Graph& graph, const Node& node) {
     return bounds;
   }
   if (!IsOp(node, "Clip")) return std::nullopt;
-  if (node.since_version < 11) {
-    // Version 1 has no bounds unless they are given; in version 6 the attributes have defaults.
-    if (node.since_version >= 6) bounds = {std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max()};
-    bounds = {FloatAttribute(node, "min", static_cast<float>(bounds.low)),
-              FloatAttribute(node, "max", static_cast<float>(bounds.high))};
+  const ClipAttributes attributes(node);
+  if (attributes.from_attributes) {
+    if (attributes.low) bounds.low = *attributes.low;
+    if (attributes.high) bounds.high = *attributes.high;
   } else {
     const auto low = BoundAt(graph, node, 1, bounds.low), high = BoundAt(graph, node, 2, bounds.high);
     if (!low || !high) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ops/math/gemm.h"
+#include "ops/nn/conv.h"
 #include "optimizer/analysis/edit.h"
 
 namespace tessera {
@@ -29,7 +30,7 @@ std::optional<Product> ProductOf(const Graph& graph, ValueIndex index) {
   if (!node.domain.empty() || !HasInput(node, 1)) return std::nullopt;
   const auto weights = StaticShapeOf(graph, node.inputs[1]);
   if (!weights || weights->rank() < 2) return std::nullopt;
-  const int64_t group = IntAttribute(node, "group", 1);
+  const int64_t group = GroupOf(node);
   if (group <= 0) return std::nullopt;  // the kernel says so
   if (node.op_type == "Conv" && weights->rank() > 2) return Product{producer, (*weights)[0], weights->rank()};
   if (node.op_type == "ConvTranspose" && weights->rank() > 2 && group <= (*weights)[0]) {

@@ -6,6 +6,8 @@
 #include "graph/onnx_schemas.h"
 #include "graph/private_names.h"
 #include "onnx/defs/schema.h"
+#include "ops/movement/pad.h"
+#include "ops/movement/reshape.h"
 #include "ops/movement/transpose.h"
 #include "ops/valid_attributes.h"
 
@@ -112,20 +114,6 @@ const Tensor* ConstantInput(const Graph& graph, const Node& node, size_t i) noex
   return HasInput(node, i) ? graph.constant(node.inputs[i]) : nullptr;
 }
 
-int64_t IntAttribute(const Node& node, std::string_view name, int64_t fallback) noexcept {
-  const auto* value = FindTyped<int64_t>(node, name);
-  return value == nullptr ? fallback : *value;
-}
-
-float FloatAttribute(const Node& node, std::string_view name, float fallback) noexcept {
-  const auto* value = FindTyped<float>(node, name);
-  return value == nullptr ? fallback : *value;
-}
-
-const std::vector<int64_t>* IntsAttribute(const Node& node, std::string_view name) noexcept {
-  return FindTyped<std::vector<int64_t>>(node, name);
-}
-
 void SetAttribute(Node& node, std::string_view name, AttributeValue value) {
   for (Attribute& held : node.attributes) {
     if (held.name == name) {
@@ -149,11 +137,21 @@ std::optional<std::vector<int64_t>> Integers(const Tensor* tensor, size_t most) 
   return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> IntegersOf(const Graph& graph, const Node& node, size_t input,
-                                               std::string_view attribute) {
+std::optional<std::vector<int64_t>> AxesOf(const Graph& graph, const Node& node, size_t input) {
   if (HasInput(node, input)) return Integers(ConstantInput(graph, node, input));
-  if (const auto* values = IntsAttribute(node, attribute)) return *values;
-  return std::nullopt;
+  const auto* attribute = FindTyped<std::vector<int64_t>>(node, "axes");
+  return attribute == nullptr ? std::nullopt : std::optional(*attribute);
+}
+
+std::optional<std::vector<int64_t>> PadsOf(const Graph& graph, const Node& pad) {
+  const auto attributes = ValidAttributes<PadAttributes>(pad);
+  if (!attributes) return std::nullopt;
+  return attributes->from_attributes ? attributes->pads : Integers(ConstantInput(graph, pad, 1));
+}
+
+std::optional<std::vector<int64_t>> TargetOf(const Graph& graph, const Node& reshape) {
+  const ReshapeAttributes attributes(reshape);
+  return attributes.from_attribute ? attributes.shape : Integers(ConstantInput(graph, reshape, 1));
 }
 
 std::optional<Permutation> PermutationOf(const Graph& graph, const Node& node) {

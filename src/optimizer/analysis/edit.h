@@ -52,17 +52,16 @@ bool HasOneReader(const Graph& graph, ValueIndex index) noexcept;
 
 bool HasInput(const Node& node, size_t i) noexcept;
 const Tensor* ConstantInput(const Graph& graph, const Node& node, size_t i) noexcept;
-int64_t IntAttribute(const Node& node, std::string_view name, int64_t fallback) noexcept;
-float FloatAttribute(const Node& node, std::string_view name, float fallback) noexcept;
-/// Null when absent or of another type.
-const std::vector<int64_t>* IntsAttribute(const Node& node, std::string_view name) noexcept;
 void SetAttribute(Node& node, std::string_view name, AttributeValue value);
 
 /// All elements of an int64 or int32 constant, or nothing when it is another or has more than `most`.
 std::optional<std::vector<int64_t>> Integers(const Tensor* tensor, size_t most = 64);
-/// The same from an input, or from the attribute that it was in older versions.
-std::optional<std::vector<int64_t>> IntegersOf(const Graph& graph, const Node& node, size_t input,
-                                               std::string_view attribute);
+/// The axes of a Squeeze, an Unsqueeze or a reduction as they are given, in an input or in the attribute of older versions;
+/// of Slice and Pad, in input 3. Nothing where none are, or not as a constant.
+std::optional<std::vector<int64_t>> AxesOf(const Graph& graph, const Node& node, size_t input = 1);
+/// The same: the pads of a Pad, and the target of a Reshape.
+std::optional<std::vector<int64_t>> PadsOf(const Graph& graph, const Node& pad);
+std::optional<std::vector<int64_t>> TargetOf(const Graph& graph, const Node& reshape);
 
 using Permutation = std::vector<int64_t>;
 /// Of a Transpose. Nothing where the rank is not known, or perm is none of that rank: that error is the kernel's.

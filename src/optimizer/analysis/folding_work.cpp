@@ -7,6 +7,9 @@
 
 #include "ops/math/einsum_equation.h"
 #include "ops/math/gemm.h"
+#include "ops/nn/window.h"
+#include "ops/normalization/lrn.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
 
 namespace tessera {
@@ -105,12 +108,15 @@ double InnerSize(const Graph& graph, const Node& node) {
   if (IsGemm(node) && first != nullptr) return Size(*first, GemmAttributes(node).trans_a ? 0 : 1);
   if (IsConv(node) && weights != nullptr)
     return Elements(*weights) / std::max(Size(*weights, node.op_type == "ConvTranspose" ? 1 : 0), 1.0);
-  if (const auto* window = IntsAttribute(node, "kernel_shape")) {
+  if (const auto window = ValidAttributes<WindowAttributes>(node); window && window->has_kernel()) {
     double elements = 1;
-    for (const int64_t size : *window) elements *= static_cast<double>(std::max<int64_t>(size, 1));
+    for (const int64_t size : window->kernel()) elements *= static_cast<double>(size);
     return elements;
   }
-  if (node.op_type == "LRN") return static_cast<double>(std::max<int64_t>(IntAttribute(node, "size", 1), 1));
+  if (node.op_type == "LRN") {
+    const auto attributes = ValidAttributes<LrnAttributes>(node);
+    return attributes ? static_cast<double>(attributes->size) : 1;
+  }
   // Lengths that are prime are computed by matrix products in the worst case.
   if ((node.op_type == "DFT" || node.op_type == "STFT") && first != nullptr) return Elements(*first);
   return 1;

@@ -2,6 +2,8 @@
 
 #include "graph/microsoft/schemas.h"
 #include "ops/math/gemm.h"
+#include "ops/math/matmul_nbits.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -77,8 +79,8 @@ NodeIndex ReplaceByNBits(Graph& graph, NodeIndex index, const NBitsMatrix& matri
 }
 
 bool AllowInt8(Node& node) {
-  if (IntAttribute(node, "bits", 4) == 2 || HasInput(node, kGroups) ||
-      IntAttribute(node, "accuracy_level", 0) == kInt8AccuracyLevel)
+  const auto attributes = ValidAttributes<MatMulNBitsAttributes>(node);
+  if (!attributes || attributes->bits == 2 || HasInput(node, kGroups) || attributes->accuracy_level == kInt8AccuracyLevel)
     return false;
   SetAttribute(node, "accuracy_level", kInt8AccuracyLevel);
   node.hints.precision = Precision::kInt8Dynamic;
@@ -97,7 +99,8 @@ bool FoldNBitsBias(Graph& graph, NodeIndex index) {
   if (added == nullptr || added->type() != ElementOf(graph, matmul) || added->shape().rank() > shape->size()) return false;
   Shape dims = added->shape();
   if (dims.rank() > 2 && dims.back() == added->num_elements()) dims = Shape{dims.back()};  // [1, 1, n]
-  const auto bias = ColumnBias(added->Reshaped(dims), IntAttribute(node, "N", 0));
+  const auto attributes = ValidAttributes<MatMulNBitsAttributes>(node);
+  const auto bias = attributes ? ColumnBias(added->Reshaped(dims), attributes->n) : std::nullopt;
   if (!bias || !BypassNode(graph, add.index, matmul)) return false;
   const ValueIndex constant = graph.AddConstant("", *bias);
   Node& summed = graph.node(index);

@@ -4,6 +4,14 @@
 #include <numeric>
 
 #include "graph/op_traits.h"
+#include "ops/movement/concat.h"
+#include "ops/movement/slice.h"
+#include "ops/movement/split.h"
+#include "ops/normalization/softmax.h"
+#include "ops/quantization/quantize_linear.h"
+#include "ops/reduction/arg_max.h"
+#include "ops/reduction/reduce.h"
+#include "ops/valid_attributes.h"
 
 namespace tessera {
 namespace {
@@ -34,18 +42,25 @@ class Permuting {
     if (op == "Concat") {
       result_.data.resize(node_.inputs.size());
       std::iota(result_.data.begin(), result_.data.end(), 0);
-      return node_.FindAttribute("axis") != nullptr && Axis("axis", 0);
+      return Axis(ConcatAttributes(node_).axis);
     }
-    if (op == "Split") return Axis("axis", 0);
-    if (op == "Softmax" || op == "LogSoftmax" || op == "Hardmax") return node_.since_version >= 13 && Axis("axis", -1);
+    if (op == "Split") {
+      const auto attributes = ValidAttributes<SplitAttributes>(node_);
+      return attributes && Axis(attributes->axis);
+    }
+    if (op == "Softmax" || op == "LogSoftmax" || op == "Hardmax") {
+      const SoftmaxAttributes attributes(node_);
+      return !attributes.flattens && Axis(attributes.axis);
+    }
     if (op == "QuantizeLinear" || op == "DequantizeLinear") return Quantization();
     if (op == "Slice") return Slice();
     if (op == "Pad") return Pad();
     if (op == "Squeeze") return Axes(1, true) && Drops();
-    if (traits.Has(OpTrait::kReduces)) return Axes(1, false) && (IntAttribute(node_, "keepdims", 1) != 0 || Drops());
+    if (traits.Has(OpTrait::kReduces)) return Axes(1, false) && (ReduceAttributes(node_).keepdims || Drops());
     if (op != "ArgMax" && op != "ArgMin") return false;
-    axes_ = {IntAttribute(node_, "axis", 0)};
-    return Axis("axis", 0) && (IntAttribute(node_, "keepdims", 1) != 0 || Drops());
+    const ArgMaxAttributes attributes(node_);
+    axes_ = {attributes.axis};
+    return Axis(attributes.axis) && (attributes.keepdims || Drops());
   }
 
   bool HasRank(ValueIndex value) const {
@@ -81,9 +96,9 @@ class Permuting {
     return axes;
   }
 
-  bool Axis(std::string_view name, int64_t fallback) {
-    const auto moved = Moved(IntAttribute(node_, name, fallback));
-    if (moved) SetAttribute(result_.node, name, *moved);
+  bool Axis(int64_t axis) {
+    const auto moved = Moved(axis);
+    if (moved) SetAttribute(result_.node, "axis", *moved);
     return moved.has_value();
   }
 
@@ -93,9 +108,9 @@ class Permuting {
     if (!given) {
       axes_.resize(perm_.size());
       std::iota(axes_.begin(), axes_.end(), 0);
-      return !required && IntAttribute(node_, "noop_with_empty_axes", 0) == 0;
+      return !required && !ReduceAttributes(node_).noop_with_empty_axes;
     }
-    const auto axes = IntegersOf(graph_, node_, input, "axes");
+    const auto axes = AxesOf(graph_, node_, input);
     const auto moved = axes && !axes->empty() ? Moved(*axes) : std::nullopt;
     if (!moved || (HasInput(node_, input) && ElementOf(graph_, node_.inputs[input]) != ElementType::kInt64)) return false;
     axes_ = *axes;
@@ -129,25 +144,24 @@ class Permuting {
 
   bool Quantization() {
     const SymbolicShape* scale = HasInput(node_, 1) ? ShapeOf(graph_, node_.inputs[1]) : nullptr;
-    if (scale == nullptr || scale->size() > 1 || IntAttribute(node_, "block_size", 0) != 0) return false;
-    return scale->empty() || scale->front().value == 1 || (node_.since_version >= 13 && Axis("axis", 1));
+    const auto attributes = ValidAttributes<QuantizeLinearAttributes>(node_);
+    if (scale == nullptr || scale->size() > 1 || !attributes || attributes->block_size != 0) return false;
+    return scale->empty() || scale->front().value == 1 || (node_.since_version >= 13 && Axis(attributes->axis));
   }
 
   bool Slice() {
-    if (HasInput(node_, 3) || node_.FindAttribute("axes") != nullptr) return Axes(3, true);
-    const bool in_inputs = node_.since_version >= 10;
-    std::optional<size_t> count;
-    if (in_inputs) {
+    const SliceAttributes attributes(node_);
+    if (HasInput(node_, 3) || !attributes.axes.empty()) return Axes(3, true);
+    size_t count = attributes.starts.size();
+    if (!attributes.from_attributes) {
       const SymbolicShape* starts = HasInput(node_, 1) ? ShapeOf(graph_, node_.inputs[1]) : nullptr;
       if (starts == nullptr || starts->size() != 1 || !starts->front().known()) return false;
       if (ElementOf(graph_, node_.inputs[1]) != ElementType::kInt64) return false;
       count = static_cast<size_t>(starts->front().value);
-    } else if (const auto* starts = IntsAttribute(node_, "starts")) {
-      count = starts->size();
     }
-    if (!count || *count > perm_.size()) return false;
-    std::vector<int64_t> axes(perm_.begin(), perm_.begin() + static_cast<ptrdiff_t>(*count));
-    if (in_inputs) {
+    if (count > perm_.size()) return false;
+    std::vector<int64_t> axes(perm_.begin(), perm_.begin() + static_cast<ptrdiff_t>(count));
+    if (!attributes.from_attributes) {
       result_.node.inputs.resize(std::max<size_t>(node_.inputs.size(), 4), kNone);
       result_.integers.emplace_back(3, std::move(axes));
     } else {
@@ -159,7 +173,7 @@ class Permuting {
   bool Pad() {
     if (node_.since_version < 2) return false;
     if (HasInput(node_, 3)) return Axes(3, true);
-    const auto pads = IntegersOf(graph_, node_, 1, "pads");
+    const auto pads = PadsOf(graph_, node_);
     const size_t rank = perm_.size();
     if (!pads || pads->size() != 2 * rank) return false;
     std::vector<int64_t> moved(2 * rank);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/quantization/quantize_linear.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/tensor_contents.h"
@@ -15,7 +17,9 @@ std::optional<Quantization> Read(const Graph& graph, const Node& node, ValueInde
   Quantization result = {
       .node = node.index, .quantized = quantized, .numbers = numbers, .type = ElementOf(graph, quantized)};
   if (!IsByte(result.type) || ElementOf(graph, numbers) != ElementType::kFloat) return std::nullopt;
-  if (IntAttribute(node, "block_size", 0) != 0) return std::nullopt;
+  const auto attributes = ValidAttributes<QuantizeLinearAttributes>(node);
+  if (!attributes || attributes->block_size != 0) return std::nullopt;
+  result.axis = attributes->axis;
   result.scales = ConstantInput(graph, node, 1);
   if (result.scales == nullptr || !result.scales->is(ElementType::kFloat) || result.scales->num_elements() == 0)
     return std::nullopt;
@@ -23,7 +27,6 @@ std::optional<Quantization> Read(const Graph& graph, const Node& node, ValueInde
   if (!std::all_of(scales.begin(), scales.end(), [](float scale) { return scale > 0 && std::isnormal(scale); }))
     return std::nullopt;
   result.scale = node.inputs[1];
-  result.axis = IntAttribute(node, "axis", 1);
   if (!HasInput(node, 2)) return result;
   result.zeros = ConstantInput(graph, node, 2);
   if (result.zeros == nullptr || !result.zeros->is(result.type)) return std::nullopt;
@@ -63,8 +66,8 @@ std::optional<Quantization> PlainDequantizationOf(const Graph& graph, ValueIndex
 std::optional<Quantization> QuantizationOf(const Graph& graph, const Node& node) {
   if (!IsOp(node, "QuantizeLinear") || !HasInput(node, 0) || !HasInput(node, 1) || node.outputs.empty())
     return std::nullopt;
-  const int64_t precision = IntAttribute(node, "precision", 0);
-  if (precision != 0 && precision != static_cast<int64_t>(ElementType::kFloat)) return std::nullopt;
+  const auto attributes = ValidAttributes<QuantizeLinearAttributes>(node);
+  if (!attributes || (attributes->precision != 0 && attributes->rounding() != ElementType::kFloat)) return std::nullopt;
   auto result = Read(graph, node, node.outputs[0], node.inputs[0]);
   if (result && !result->per_tensor()) return std::nullopt;
   return result;

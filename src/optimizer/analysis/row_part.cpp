@@ -111,7 +111,7 @@ std::optional<RowAlternation> RowAlternationOf(const Graph& graph, ValueIndex va
                : std::nullopt;
   }
   if (!IsOp(node, "Squeeze")) return std::nullopt;
-  const auto axes = IntegersOf(graph, node, 1, "axes");
+  const auto axes = AxesOf(graph, node);
   const auto part = RowPartOf(graph, node.inputs[0]);
   if (!axes || axes->size() != 1 || !IsLast(axes->front(), rank) || !part || part->end != part->begin + 1)
     return std::nullopt;

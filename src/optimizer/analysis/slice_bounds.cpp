@@ -4,26 +4,31 @@
 #include <numeric>
 #include <set>
 
+#include "ops/movement/slice.h"
 #include "optimizer/analysis/edit.h"
 
 namespace tessera {
 
 std::optional<SliceBounds> SliceBoundsOf(const Graph& graph, const Node& slice) {
   const SymbolicShape* from = ShapeOf(graph, slice.inputs[0]);
-  auto starts = IntegersOf(graph, slice, 1, "starts"), ends = IntegersOf(graph, slice, 2, "ends");
+  const SliceAttributes attributes(slice);
+  const auto given = [&](size_t input, const std::vector<int64_t>& attribute) {
+    return attributes.from_attributes ? std::optional(attribute) : Integers(ConstantInput(graph, slice, input));
+  };
+  auto starts = given(1, attributes.starts), ends = given(2, attributes.ends);
   if (!starts || !ends || starts->size() != ends->size()) return std::nullopt;
   const size_t count = starts->size();
   SliceBounds bounds{std::move(*starts), std::move(*ends), std::vector<int64_t>(count), std::vector<int64_t>(count, 1)};
   std::iota(bounds.axes.begin(), bounds.axes.end(), 0);
-  if (HasInput(slice, 3) || slice.FindAttribute("axes") != nullptr) {
-    auto given = IntegersOf(graph, slice, 3, "axes");
-    if (!given) return std::nullopt;
-    bounds.axes = std::move(*given);
+  if (HasInput(slice, 3) || !attributes.axes.empty()) {
+    auto axes = given(3, attributes.axes);
+    if (!axes) return std::nullopt;
+    bounds.axes = std::move(*axes);
   }
   if (HasInput(slice, 4)) {
-    auto given = Integers(ConstantInput(graph, slice, 4));
-    if (!given) return std::nullopt;
-    bounds.steps = std::move(*given);
+    auto steps = given(4, {});
+    if (!steps) return std::nullopt;
+    bounds.steps = std::move(*steps);
   }
   if (bounds.axes.size() != count || bounds.steps.size() != count ||
       std::ranges::find(bounds.steps, 0) != bounds.steps.end())

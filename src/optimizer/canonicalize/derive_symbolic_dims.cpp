@@ -66,7 +66,7 @@ Steps StepsOfWindow(const Graph& graph, const Node& node, size_t rank) {
 
 Steps StepsOfPad(const Graph& graph, const Node& node, size_t rank) {
   Steps result(rank);
-  const auto pads = IntegersOf(graph, node, 1, "pads");
+  const auto pads = PadsOf(graph, node);
   if (node.since_version < 2 || HasInput(node, 3) || !pads || pads->size() != 2 * rank || !AreWithin(*pads, 0))
     return result;
   for (size_t i = 0; i < rank; ++i) result[i] = Step{(*pads)[i] + (*pads)[i + rank]};

@@ -8,6 +8,7 @@
 
 #include "ops/movement/flatten.h"
 #include "ops/movement/reshape.h"
+#include "ops/random/dropout.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/neutral_element.h"
 #include "optimizer/analysis/slice_bounds.h"
@@ -22,15 +23,8 @@ bool Always(const Graph&, const Node&) { return true; }
 
 bool HasOneInput(const Graph&, const Node& node) { return node.inputs.size() == 1; }
 
-bool IsFalse(const Tensor& tensor) {
-  return tensor.is(ElementType::kBool) && tensor.num_elements() == 1 && !*tensor.data<bool>();
-}
-
 bool DropoutDoesNothing(const Graph& graph, const Node& node) {
-  if (node.since_version < 7) return IntAttribute(node, "is_test", 0) != 0;
-  if (node.since_version < 12 || !HasInput(node, 2)) return true;
-  const Tensor* training = ConstantInput(graph, node, 2);
-  return training != nullptr && IsFalse(*training);
+  return !DropoutMayTrain(node, ConstantInput(graph, node, 2));
 }
 
 bool KeepsElementType(const Graph& graph, const Node& node) {
@@ -40,7 +34,7 @@ bool KeepsElementType(const Graph& graph, const Node& node) {
 
 bool ReshapeChangesNothing(const Graph& graph, const Node& node) {
   const SymbolicShape* from = ShapeOf(graph, node.inputs[0]);
-  const auto target = IntegersOf(graph, node, 1, "shape");
+  const auto target = TargetOf(graph, node);
   if (from == nullptr || !target || target->size() != from->size()) return false;
   const bool zero_copies = !ReshapeAttributes(node).allow_zero;
   bool inferred = false;  // one dimension is what the others leave
@@ -82,7 +76,7 @@ bool SliceTakesAll(const Graph& graph, const Node& node) {
 
 bool PadsNothing(const Graph& graph, const Node& node) {
   const SymbolicShape* from = ShapeOf(graph, node.inputs[0]);
-  const auto pads = IntegersOf(graph, node, 1, node.since_version < 2 ? "paddings" : "pads");
+  const auto pads = PadsOf(graph, node);
   if (from == nullptr || !pads || HasInput(node, 3)) return false;
   return pads->size() == 2 * from->size() && std::all_of(pads->begin(), pads->end(), [](int64_t pad) { return pad == 0; });
 }
@@ -107,7 +101,7 @@ bool TilesOnce(const Graph& graph, const Node& node) {
 }
 
 bool HasNoAxes(const Graph& graph, const Node& node) {
-  const auto axes = IntegersOf(graph, node, 1, "axes");
+  const auto axes = AxesOf(graph, node);
   return axes && axes->empty();
 }
 

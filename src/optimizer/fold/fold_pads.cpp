@@ -89,7 +89,7 @@ class PadFolding final : public NodeRewrite {
   /// The node's own padding and what Pad adds; nothing where that cuts, or adds to other axes than those of the image.
   static std::optional<std::vector<int64_t>> Joined(const Graph& graph, const WindowAttributes& window, const Node& pad) {
     const SymbolicShape* shape = ShapeOf(graph, pad.inputs[0]);
-    const auto around = IntegersOf(graph, pad, 1, "pads");
+    const auto around = PadsOf(graph, pad);
     if (shape == nullptr || shape->size() < 3 || !around || around->size() != 2 * shape->size()) return std::nullopt;
     const size_t rank = shape->size(), spatial = rank - 2;
     std::vector<int64_t> pads(2 * spatial, 0);

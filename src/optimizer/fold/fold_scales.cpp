@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/math/gemm.h"
+#include "ops/nn/conv.h"
 #include "ops/normalization/batch_normalization.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
@@ -61,7 +62,7 @@ Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<
   const T* const from = weights.data<T>();
   T* const to = scaled.mutable_data<T>();
   const int64_t columns = shape[1], inner = shape.SizeOfRange(2, shape.rank());
-  const int64_t rows_of_group = shape[0] / IntAttribute(node, "group", 1);
+  const int64_t rows_of_group = shape[0] / GroupOf(node);
   const bool by_row = node.op_type == "Conv" || GemmAttributes(node).trans_b;
   const auto multiply = [&](int64_t begin, int64_t end, double factor) {
     const T typed = static_cast<T>(factor);
@@ -102,7 +103,7 @@ class ScaleFolding final : public NodeRewrite {
     const Node& source = graph.node(product->node);
     const Tensor* weights = ConstantInput(graph, source, 1);
     if (weights == nullptr || (!weights->is(ElementType::kFloat) && !weights->is(ElementType::kDouble))) return false;
-    if (source.op_type == "ConvTranspose" && weights->shape()[0] % IntAttribute(source, "group", 1) != 0) return false;
+    if (source.op_type == "ConvTranspose" && weights->shape()[0] % GroupOf(source) != 0) return false;
     const auto affine = IsOp(node, "BatchNormalization") ? AffineOfBatchNormalization(graph, node, *product)
                                                          : AffineOfFactor(graph, node, 1 - input, *product);
     auto bias = BiasOf(graph, *product, weights->type());

@@ -55,9 +55,9 @@ bool AlwaysFits(const SymbolicShape& from, const std::vector<int64_t>& target, b
 }
 
 /// The dimensions that a Squeeze removes or an Unsqueeze adds, when they are given and inside the tensor.
-std::optional<std::set<int64_t>> AxesOf(const Graph& graph, const Node& node) {
+std::optional<std::set<int64_t>> ChangedAxes(const Graph& graph, const Node& node) {
   const SymbolicShape* from = ShapeOf(graph, node.inputs[0]);
-  const auto axes = IntegersOf(graph, node, 1, "axes");
+  const auto axes = AxesOf(graph, node);
   if (from == nullptr || !axes) return std::nullopt;
   const auto bound = static_cast<int64_t>(from->size() + (node.op_type == "Unsqueeze" ? axes->size() : 0));
   std::set<int64_t> seen;
@@ -73,11 +73,11 @@ bool CannotFail(const Graph& graph, const Node& node) {
   const SymbolicShape *from = ShapeOf(graph, node.inputs[0]), *to = ShapeOf(graph, node.outputs[0]);
   if (from == nullptr || to == nullptr) return false;
   if (node.op_type == "Reshape") {
-    const auto target = IntegersOf(graph, node, 1, "shape");
+    const auto target = TargetOf(graph, node);
     return target && AlwaysFits(*from, *target, !ReshapeAttributes(node).allow_zero);
   }
   if (node.op_type == "Flatten") return FlattenAttributes(node).Fits(from->size()) && to->size() == 2;
-  const auto axes = AxesOf(graph, node);
+  const auto axes = ChangedAxes(graph, node);
   return axes && (node.op_type == "Unsqueeze" || std::all_of(axes->begin(), axes->end(), [&](int64_t axis) {
                     return (*from)[static_cast<size_t>(axis)] == Dimension{1, {}};
                   }));
@@ -88,7 +88,7 @@ bool Undo(const Graph& graph, const Node& first, const Node& second) {
   const bool pair = (first.op_type == "Squeeze" && second.op_type == "Unsqueeze") ||
                     (first.op_type == "Unsqueeze" && second.op_type == "Squeeze");
   if (!pair) return false;
-  const auto a = AxesOf(graph, first), b = AxesOf(graph, second);
+  const auto a = ChangedAxes(graph, first), b = ChangedAxes(graph, second);
   return a && b && *a == *b;
 }
 
@@ -112,7 +112,7 @@ class ReshapeFusion final : public NodeRewrite {
  private:
   /// The target does not look at the input's dimensions.
   static bool TargetStandsAlone(const Graph& graph, const Node& node) {
-    const auto target = IntegersOf(graph, node, 1, "shape");
+    const auto target = TargetOf(graph, node);
     return target && std::find(target->begin(), target->end(), 0) == target->end();
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/math/gemm.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
 
@@ -64,8 +65,8 @@ class TransposeFusion final : public NodeRewrite {
       Node& node = graph.node(index);
       const auto source = Transposed(graph, node, i);
       if (!source) continue;
-      const std::string_view name = i == 0 ? "transA" : "transB";
-      SetAttribute(node, name, int64_t{IntAttribute(node, name, 0) == 0});
+      const GemmAttributes attributes(node);
+      SetAttribute(node, i == 0 ? "transA" : "transB", int64_t{i == 0 ? !attributes.trans_a : !attributes.trans_b});
       graph.SetInput(index, i, *source);
       changed = true;
     }

@@ -7,6 +7,8 @@
 
 #include "graph/microsoft/schemas.h"
 #include "ops/math/gemm.h"
+#include "ops/quantization/quantize_linear.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -40,8 +42,9 @@ std::optional<Tensor> IntegerBias(const Tensor& bias, const Quantization& x, con
 std::optional<Tensor> FloatVector(const Graph& graph, const Node& node, size_t input) {
   if (const Tensor* constant = ConstantInput(graph, node, input)) return *constant;
   const Node* producer = Producer(graph, node, input);
-  if (producer == nullptr || !IsOp(*producer, "DequantizeLinear") || IntAttribute(*producer, "block_size", 0) != 0)
-    return std::nullopt;
+  if (producer == nullptr || !IsOp(*producer, "DequantizeLinear")) return std::nullopt;
+  const auto attributes = ValidAttributes<QuantizeLinearAttributes>(*producer);
+  if (!attributes || attributes->block_size != 0) return std::nullopt;
   if (ElementOf(graph, producer->outputs[0]) != ElementType::kFloat) return std::nullopt;
   const Tensor* quantized = ConstantInput(graph, *producer, 0);
   const Tensor* scales = ConstantInput(graph, *producer, 1);

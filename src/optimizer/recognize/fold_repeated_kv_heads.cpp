@@ -18,7 +18,7 @@ struct Repetition {
 bool InsertsOne(const Graph& graph, const Node& node) {
   const SymbolicShape* from = ShapeOf(graph, node.inputs[0]);
   if (!IsOp(node, "Unsqueeze") || from == nullptr || from->size() != 4) return false;
-  const auto axes = IntegersOf(graph, node, 1, "axes");
+  const auto axes = AxesOf(graph, node);
   return axes && axes->size() == 1 && ((*axes)[0] == 2 || (*axes)[0] == -3);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/activation/activation.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -37,8 +38,8 @@ ValueIndex GatedOf(const Graph& graph, ValueIndex value) {
   const NodeIndex producer = graph.value(value).producer;
   if (producer == kNone || !IsOp(graph.node(producer), "HardSigmoid")) return kNone;
   const Node& gate = graph.node(producer);
-  const bool is_sixth =
-      std::abs(FloatAttribute(gate, "alpha", 0.2f) - kSixth) < 1e-6f && FloatAttribute(gate, "beta", 0.5f) == 0.5f;
+  const ActivationAttributes attributes(gate);
+  const bool is_sixth = std::abs(attributes.alpha - kSixth) < 1e-6f && attributes.beta == 0.5f;
   return is_sixth ? gate.inputs[0] : kNone;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "ops/math/gemm.h"
+#include "ops/quantization/quantize_linear.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/matmul_nbits.h"
 #include "optimizer/rewrites.h"
@@ -56,8 +58,10 @@ class NBitsRecognition final : public NodeRewrite {
     if (quantized.values == nullptr || quantized.scales == nullptr) return false;
     quantized.zeros = ConstantInput(graph, source, 2);
     if (HasInput(source, 2) && quantized.zeros == nullptr) return false;
-    quantized.axis = IntAttribute(source, "axis", 1);
-    quantized.block_size = IntAttribute(source, "block_size", 0);
+    const auto attributes = ValidAttributes<QuantizeLinearAttributes>(source);
+    if (!attributes) return false;
+    quantized.axis = attributes->axis;
+    quantized.block_size = attributes->block_size;
     const auto readers = ReadersOf(graph, matrix, false);
     if (!readers || readers->empty()) return false;
     // One form serves all readers, so that the weights stay in memory once.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/reduction/reduce.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
@@ -22,9 +23,9 @@ struct NormalizationPattern {
 
 /// The mean over the last -axis dimensions, which stay as ones.
 std::optional<int64_t> MeanAxis(const Graph& graph, const Node& node) {
-  if (!IsOp(node, "ReduceMean") || !HasInput(node, 0) || IntAttribute(node, "keepdims", 1) == 0) return std::nullopt;
+  if (!IsOp(node, "ReduceMean") || !HasInput(node, 0) || !ReduceAttributes(node).keepdims) return std::nullopt;
   const SymbolicShape* shape = ShapeOf(graph, node.inputs[0]);
-  auto axes = IntegersOf(graph, node, 1, "axes");
+  auto axes = AxesOf(graph, node);
   if (shape == nullptr || !axes || axes->empty() || axes->size() > shape->size()) return std::nullopt;
   const auto rank = static_cast<int64_t>(shape->size()), count = static_cast<int64_t>(axes->size());
   for (int64_t& axis : *axes) axis = axis < 0 ? axis : axis - rank;

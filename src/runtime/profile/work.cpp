@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/attribute.h"
 #include "graph/op_traits.h"
+#include "ops/math/gemm.h"
 
 namespace tessera {
 namespace {
@@ -24,7 +24,7 @@ double OfConvolution(const Shape* elements, const Shape* weights) {
 
 double OfMatMul(const Node& node, const Shape* lhs, const Shape* result) {
   if (lhs == nullptr || result == nullptr || lhs->rank() == 0) return 0;
-  const bool transposed = AttributeOr<int64_t>(node, "transA", 0) != 0 && lhs->rank() > 1;
+  const bool transposed = GemmAttributes(node).trans_a && lhs->rank() > 1;
   return 2 * Elements(*result) * static_cast<double>((*lhs)[lhs->rank() - (transposed ? 2 : 1)]);
 }
 

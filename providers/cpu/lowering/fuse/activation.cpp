@@ -1,6 +1,7 @@
 #include "cpu/lowering/fuse/activation.h"
 
 #include "graph/private_names.h"
+#include "ops/activation/activation.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
 
@@ -9,9 +10,10 @@ namespace tessera {
 std::optional<Activation> ActivationOf(const Graph& graph, const Node& node) {
   if (IsOp(node, "Relu")) return Activation{"Relu"};
   if (IsOp(node, "HardSwish")) return Activation{"HardSwish"};
-  if (IsOp(node, "LeakyRelu")) return Activation{"LeakyRelu", FloatAttribute(node, "alpha", 0.01f)};
+  if (IsOp(node, "LeakyRelu")) return Activation{"LeakyRelu", ActivationAttributes(node).alpha};
   if (IsOp(node, "HardSigmoid")) {
-    return Activation{"HardSigmoid", FloatAttribute(node, "alpha", 0.2f), FloatAttribute(node, "beta", 0.5f)};
+    const ActivationAttributes attributes(node);
+    return Activation{"HardSigmoid", attributes.alpha, attributes.beta};
   }
   const auto bounds = IsOp(node, "Clip") ? BoundsOf(graph, node) : std::nullopt;
   if (!bounds) return std::nullopt;

@@ -7,6 +7,8 @@
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
 #include "ops/movement/concat.h"
+#include "ops/movement/scatter.h"
+#include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 
@@ -61,7 +63,7 @@ std::optional<Grid> ComputedGrid(const Graph& graph, ValueIndex tuples) {
   for (size_t i = 0; i < concat->inputs.size(); ++i) {
     const Node* unsqueeze = Producer(graph, *concat, i);
     if (unsqueeze == nullptr || !IsOp(*unsqueeze, "Unsqueeze")) return std::nullopt;
-    const auto axes = IntegersOf(graph, *unsqueeze, 1, "axes");
+    const auto axes = AxesOf(graph, *unsqueeze);
     const Node* expand = Producer(graph, *unsqueeze, 0);
     if (!axes || axes->size() != 1 || !is_last(axes->front()) || expand == nullptr || !IsOp(*expand, "Expand"))
       return std::nullopt;
@@ -100,7 +102,8 @@ class ScatterGridPass final : public NodeRewrite {
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& scatter = graph.node(index);
     if (!IsOp(scatter, "ScatterND") || !HasOneOutput(scatter)) return false;
-    if (AttributeOr<std::string>(scatter, "reduction", "none") != "none") return false;
+    const auto attributes = ValidAttributes<ScatterNDAttributes>(scatter);
+    if (!attributes || attributes->reduction != ScatterReduction::kNone) return false;
     if (VersionOf(graph, "Reshape") < 5) return false;
     const Tensor* constant = ConstantInput(graph, scatter, 1);
     const auto grid = constant == nullptr ? ComputedGrid(graph, scatter.inputs[1]) : ConstantGrid(*constant);

@@ -89,12 +89,10 @@ class Moving {
     if (node_.since_version < 7) return false;
     const auto axes = AxesOf(nullptr);
     if (node_.since_version >= 9) return Scales(1, *axes, true);
-    const AttributeValue* attribute = node_.FindAttribute("scales");
-    const auto* scales = attribute == nullptr ? nullptr : std::get_if<std::vector<float>>(attribute);
-    if (scales == nullptr || !KeepsChannels(*scales, *axes)) return false;
-    std::vector<float> more = *scales;
-    more.push_back(1);
-    SetAttribute(result_.node, "scales", std::move(more));
+    auto attributes = ValidAttributes<ResizeAttributes>(node_);
+    if (!attributes || !KeepsChannels(attributes->scales, *axes)) return false;
+    attributes->scales.push_back(1);
+    SetAttribute(result_.node, "scales", std::move(attributes->scales));
     return true;
   }
 
@@ -148,7 +146,7 @@ class Moving {
 
   bool Pad() {
     const bool in_inputs = node_.since_version >= 11;
-    const auto pads = node_.since_version < 2 ? std::nullopt : IntegersOf(graph_, node_, 1, "pads");
+    const auto pads = node_.since_version < 2 ? std::nullopt : PadsOf(graph_, node_);
     const auto named = Integers(ConstantInput(graph_, node_, 3));
     const auto axes = AxesOf(named ? &*named : nullptr);
     if (!pads || !axes || HasInput(node_, 3) != named.has_value() || pads->size() != 2 * axes->size()) return false;
@@ -194,7 +192,7 @@ class Moving {
     const auto count = static_cast<int64_t>(node_.outputs.size());
     const bool in_input = HasInput(node_, 1);
     if (!in_input && attributes.sizes.empty()) return channels_ / kChannelBlock % count == 0;
-    auto sizes = IntegersOf(graph_, node_, 1, "split");
+    auto sizes = in_input ? Integers(ConstantInput(graph_, node_, 1)) : std::optional(attributes.sizes);
     if (!sizes || static_cast<int64_t>(sizes->size()) != count) return false;
     for (int64_t& size : *sizes) {
       if (size % kChannelBlock != 0) return false;

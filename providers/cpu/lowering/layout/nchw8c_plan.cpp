@@ -10,9 +10,12 @@
 #include "graph/op_traits.h"
 #include "graph/private_names.h"
 #include "ops/movement/concat.h"
+#include "ops/nn/conv.h"
 #include "ops/nn/conv_transpose.h"
 #include "ops/nn/pool.h"
 #include "ops/normalization/batch_normalization.h"
+#include "ops/normalization/group_normalization.h"
+#include "ops/reduction/reduce.h"
 #include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -126,7 +129,7 @@ class Planner {
     const Tensor* weights = ConstantInput(graph_, node, 1);
     if (weights == nullptr || !weights->is(ElementType::kFloat)) return std::nullopt;
     const Shape& shape = weights->shape();
-    const int64_t group = IntAttribute(node, "group", 1);
+    const int64_t group = GroupOf(node);
     const int64_t channels = Channels(graph_, node.inputs[0]);
     if (channels == 0 || shape.rank() != RankOf(graph_, node.inputs[0])) return std::nullopt;
     if (group <= 0 || shape[0] <= 0 || shape[1] <= 0 || channels % group != 0 || channels / group != shape[1] ||
@@ -163,8 +166,7 @@ class Planner {
     if (weights == nullptr || !weights->is(ElementType::kFloat) || channels == 0 || channels % kChannelBlock != 0)
       return std::nullopt;
     const Shape& shape = weights->shape();
-    if (shape.rank() != RankOf(graph_, node.inputs[0]) || shape[0] != channels || IntAttribute(node, "group", 1) != 1)
-      return std::nullopt;
+    if (shape.rank() != RankOf(graph_, node.inputs[0]) || shape[0] != channels || GroupOf(node) != 1) return std::nullopt;
     if (weights->num_elements() == 0 || Channels(graph_, node.outputs[0]) != shape[1]) return std::nullopt;
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
     if (!IsNchw8c(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
@@ -197,8 +199,9 @@ class Planner {
 
   /// Of 16 in whole blocks.
   static int64_t FewestToFill(const Node& node, std::span<const int64_t> window) {
-    const std::vector<int64_t>* strides = IntsAttribute(node, "strides");
-    const bool strided = strides != nullptr && std::ranges::any_of(*strides, [](int64_t stride) { return stride != 1; });
+    const auto attributes = ValidAttributes<WindowAttributes>(node);
+    const bool strided =
+        attributes && std::ranges::any_of(attributes->strides(), [](int64_t stride) { return stride != 1; });
     const auto all = [&](int64_t taps) { return std::ranges::all_of(window, [&](int64_t size) { return size == taps; }); };
     if (all(1)) return kFewestOfPixel;
     if (strided || window.size() < 2 || node.op_type == "ConvTranspose") return kFewestOfWindow;
@@ -210,7 +213,7 @@ class Planner {
   bool MayPad(const Node& node, const Shape& weights) const {
     const size_t axis = node.op_type == "ConvTranspose" ? 1 : 0;  // of the outputs
     const Tensor* bias = ConstantInput(graph_, node, 2);
-    if (IntAttribute(node, "group", 1) != 1 || weights[1 - axis] % kChannelBlock != 0) return false;
+    if (GroupOf(node) != 1 || weights[1 - axis] % kChannelBlock != 0) return false;
     const int64_t outputs = weights[axis];
     if (16 * outputs < FewestToFill(node, weights.dims().subspan(2)) * RoundUp(outputs, kChannelBlock) ||
         weights.num_elements() < kLeastDepth * outputs)
@@ -276,8 +279,8 @@ class Planner {
   }
 
   bool AveragesImage(const Node& node) const {
-    if (!IsOp(node, "ReduceMean") || IntAttribute(node, "keepdims", 1) == 0) return false;
-    auto axes = IntegersOf(graph_, node, 1, "axes");
+    if (!IsOp(node, "ReduceMean") || !ReduceAttributes(node).keepdims) return false;
+    auto axes = AxesOf(graph_, node);
     const auto rank = static_cast<int64_t>(RankOf(graph_, node.inputs[0]));
     if (!axes || static_cast<int64_t>(axes->size()) != rank - 2) return false;
     for (int64_t& axis : *axes) axis += axis < 0 ? rank : 0;
@@ -302,9 +305,10 @@ class Planner {
     for (const size_t i : {size_t{1}, size_t{2}}) {
       if (!HasInput(node, i) || ElementOf(graph_, node.inputs[i]) != ElementType::kFloat) return false;
     }
-    const int64_t channels = Channels(graph_, node.outputs[0]),
-                  groups = instances ? channels : IntAttribute(node, "num_groups", 0);
-    if (groups <= 0 || channels % groups != 0) return false;
+    const auto attributes = ValidAttributes<GroupNormalizationAttributes>(node);
+    if (!attributes) return false;
+    const int64_t channels = Channels(graph_, node.outputs[0]), groups = instances ? channels : attributes->num_groups;
+    if (channels % groups != 0) return false;
     const int64_t each = channels / groups;
     return each % kChannelBlock == 0 || kChannelBlock % each == 0;
   }
@@ -339,15 +343,15 @@ class Planner {
 
   /// A depthwise convolution of images that blocks compute enough faster to pay for its own moves: up to 8 times, measured.
   bool IsSlowOnPlanes(const Node& conv, const Shape& weights) const {
-    if (weights.rank() != 4 || weights[1] != 1 || IntAttribute(conv, "group", 1) != weights[0]) return false;
+    if (weights.rank() != 4 || weights[1] != 1 || GroupOf(conv) != weights[0]) return false;
     if (std::min(weights[2], weights[3]) > kLargestWindowOfPlanes) return true;
-    const auto exceeds_one = [&](std::string_view name) {
-      const auto* values = IntsAttribute(conv, name);
-      return values != nullptr && std::ranges::any_of(*values, [](int64_t value) { return value > 1; });
+    const auto attributes = ValidAttributes<WindowAttributes>(conv);
+    const auto exceed_one = [](const Shape& steps) {
+      return std::ranges::any_of(steps, [](int64_t step) { return step > 1; });
     };
-    if (std::min(weights[2], weights[3]) < 3 || !exceeds_one("dilations")) return false;
+    if (std::min(weights[2], weights[3]) < 3 || !attributes || !exceed_one(attributes->dilations())) return false;
     const Dimension& row = (*ShapeOf(graph_, conv.inputs[0]))[3];
-    return exceeds_one("strides") || (row.known() && row.value <= kLongRow);
+    return exceed_one(attributes->strides()) || (row.known() && row.value <= kLongRow);
   }
 
   /// A depthwise convolution alone: Conv brings an image into blocks one by one, and out of them while they are in the

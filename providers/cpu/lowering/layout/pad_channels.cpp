@@ -9,6 +9,7 @@
 #include "cpu/lowering/layout/nchw8c_plan.h"
 #include "cpu/lowering/lowering.h"
 #include "graph/op_traits.h"
+#include "ops/nn/conv.h"
 #include "optimizer/analysis/edit.h"
 
 namespace tessera {
@@ -56,7 +57,7 @@ class ChannelPadding final : public NodeRewrite {
  private:
   /// One group, constant weights of floats.
   static bool IsPlainConv(const Graph& graph, const Node& node) {
-    if (!IsConv(node) || !HasOneOutput(node) || IntAttribute(node, "group", 1) != 1) return false;
+    if (!IsConv(node) || !HasOneOutput(node) || GroupOf(node) != 1) return false;
     const Tensor* weights = ConstantInput(graph, node, 1);
     return weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() >= 4 &&
            weights->num_elements() > 0;

@@ -15,6 +15,7 @@
 #include "cpu/lowering/layout/nchw8c_plan.h"
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
+#include "ops/nn/conv.h"
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/group_normalization.h"
 #include "optimizer/analysis/bounds.h"
@@ -66,16 +67,14 @@ class GraphBlocking {
     const Tensor* weights = ConstantInput(graph_, conv, 1);
     const Shape& shape = weights->shape();
     if (shape[1] % kChannelBlock != 0) return false;
-    const std::vector<int64_t>* pads = IntsAttribute(conv, "pads");
-    const auto all_ones = [&](std::string_view name) {
-      const std::vector<int64_t>* numbers = IntsAttribute(conv, name);
-      return numbers == nullptr ||
-             std::all_of(numbers->begin(), numbers->end(), [](int64_t number) { return number == 1; });
+    const WindowAttributes window(conv);
+    const auto all_ones = [](const Shape& steps) {
+      return std::ranges::all_of(steps, [](int64_t step) { return step == 1; });
     };
     const bool transforms =
-        all_ones("strides") && shape.rank() > 3 && shape[shape.rank() - 1] == 3 && shape[shape.rank() - 2] == 3;
-    if (pads == nullptr || transforms || !all_ones("dilations")) return false;
-    return std::any_of(pads->begin(), pads->end(), [](int64_t pad) { return pad > 0; });
+        all_ones(window.strides()) && shape.rank() > 3 && shape[shape.rank() - 1] == 3 && shape[shape.rank() - 2] == 3;
+    if (transforms || !all_ones(window.dilations())) return false;
+    return std::ranges::any_of(window.pads(), [](int64_t pad) { return pad > 0; });
   }
 
   static Node Make(std::string_view op_type, std::vector<ValueIndex> inputs) {
@@ -225,8 +224,7 @@ class GraphBlocking {
   void JoinGroups(Node& conv) {
     const Tensor weights = *ConstantInput(graph_, conv, 1);
     const Shape& shape = weights.shape();
-    const int64_t group = IntAttribute(conv, "group", 1), outputs = shape[0] / group,
-                  row = shape.SizeOfRange(1, shape.rank());
+    const int64_t group = GroupOf(conv), outputs = shape[0] / group, row = shape.SizeOfRange(1, shape.rank());
     const int64_t joined = shape[1] == 1 && outputs == 1 ? 1 : GroupsInBlock(shape, group);
     if (joined <= 1) return;
     Shape wide_shape = shape;

@@ -12,6 +12,8 @@
 #include "cpu/lowering/lowering.h"
 #include "graph/microsoft/schemas.h"
 #include "graph/private_names.h"
+#include "ops/nn/conv.h"
+#include "ops/quantization/qlinear_global_average_pool.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/permuted_node.h"
@@ -87,7 +89,7 @@ class NhwcPlanner {
     if (node.domain == kTesseraDomain && node.op_type == "QuantizedLookup") return Role::kMap;
     if (node.domain != kMicrosoftDomain) return std::nullopt;
     if (node.op_type == "QLinearGlobalAveragePool") {
-      return IntAttribute(node, "channels_last", 0) == 0 ? std::optional(Role::kAverage) : std::nullopt;
+      return QLinearGlobalAveragePoolAttributes(node).channels_last ? std::nullopt : std::optional(Role::kAverage);
     }
     const bool binary = (node.op_type == "QLinearAdd" || node.op_type == "QLinearMul") && HasInput(node, 3);
     return binary && nhwc_.contains(node.inputs[3]) ? std::optional(Role::kMap) : std::nullopt;
@@ -105,7 +107,7 @@ class NhwcPlanner {
     const Tensor* weights = ConstantInput(graph_, node, 3);
     if (weights == nullptr || !IsByte(weights->type()) || weights->shape().rank() != 4 || weights->num_elements() == 0)
       return false;
-    const int64_t group = IntAttribute(node, "group", 1), channels = weights->shape()[1], outputs = weights->shape()[0];
+    const int64_t group = GroupOf(node), channels = weights->shape()[1], outputs = weights->shape()[0];
     const int64_t given = (*ShapeOf(graph_, node.inputs[0]))[1].value;
     if (group <= 0 || outputs % group != 0 || given % group != 0 || given / group != channels) return false;
     if (!HasConstantZeroPoints(node, *weights)) return false;

@@ -8,6 +8,7 @@
 #include "cpu/ops/nn/nchw8c_winograd.h"
 #include "cpu/ops/ops.h"
 #include "graph/algorithm.h"
+#include "ops/nn/conv.h"
 #include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
@@ -17,7 +18,7 @@ class Nchw8cConv final : public Kernel {
  public:
   explicit Nchw8cConv(const KernelInfo& info)
       : attributes_(info.node()),
-        group_(info.attribute<int64_t>("group", 1)),
+        group_(GroupOf(info.node())),
         source_(SourceOf(info)),
         algorithm_(ChosenAlgorithm(info.node())),
         epilogue_(ParseNchw8cActivation(info)) {

@@ -4,22 +4,21 @@
 #include "base/checked.h"
 #include "cpu/ops/nn/nchw8c_layout.h"
 #include "cpu/ops/ops.h"
+#include "ops/normalization/group_normalization.h"
 
 namespace tessera::cpu {
 namespace {
 
 class Nchw8cGroupNormalization final : public Kernel {
  public:
-  explicit Nchw8cGroupNormalization(const KernelInfo& info)
-      : epsilon_(info.attribute<float>("epsilon", 1e-5f)), groups_(info.attribute<int64_t>("num_groups")) {}
+  explicit Nchw8cGroupNormalization(const KernelInfo& info) : attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor &input = context.required_input(0), &scale = context.required_input(1), &bias = context.required_input(2);
     RequireNchw8c(input);
     const Shape& shape = input.shape();
     const int64_t channels = CheckedMul(shape[1], kChannelBlock);
-    Require(groups_ > 0 && channels % groups_ == 0, "{} channels do not fall into {} groups", channels, groups_);
-    const int64_t of_group = channels / groups_;
+    const int64_t of_group = channels / attributes_.Groups({shape[0], channels});
     Require(of_group % kChannelBlock == 0 || kChannelBlock % of_group == 0,
             "groups of {} channels do not divide into blocks", of_group);
     for (const Tensor* each : {&scale, &bias}) {
@@ -28,7 +27,8 @@ class Nchw8cGroupNormalization final : public Kernel {
     }
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    const Nchw8cGroups groups{Pixels(shape), CeilDiv(of_group, kChannelBlock), std::min(of_group, kChannelBlock), epsilon_};
+    const Nchw8cGroups groups{Pixels(shape), CeilDiv(of_group, kChannelBlock), std::min(of_group, kChannelBlock),
+                              attributes_.epsilon};
     const int64_t units = shape[1] / groups.blocks, size = groups.blocks * groups.pixels * kChannelBlock;
     const double cost = 50 + 1.2 * static_cast<double>(groups.blocks * groups.pixels);
     context.threads().ParallelFor(shape[0] * units, cost, [&](int64_t begin, int64_t end) {
@@ -41,8 +41,7 @@ class Nchw8cGroupNormalization final : public Kernel {
   }
 
  private:
-  float epsilon_;
-  int64_t groups_;
+  GroupNormalizationAttributes attributes_;
 };
 
 }  // namespace
