@@ -2,6 +2,7 @@
 
 #include "base/cancellation.h"
 #include "base/check.h"
+#include "kernels/gemm/gemm.h"
 #include "onednn/lowering/lowering.h"
 #include "onednn/program/epilogue.h"
 #include "onednn/program/implementations.h"
@@ -23,12 +24,12 @@ struct MatMul {
 /// The CPU provider's matmul, with weights packed once.
 class MatMulStep final : public NativeStep {
  public:
-  MatMulStep(int64_t m, int64_t n, int64_t k, const cpu::GemmEpilogue<float>& activation, bool has_bias)
+  MatMulStep(int64_t m, int64_t n, int64_t k, const cpu::Activation<float>& activation, bool has_bias)
       : has_bias_(has_bias) {
     args_.m = m;
     args_.n = args_.c_row = n;
     args_.k = args_.a_row = k;
-    args_.epilogue = activation;
+    args_.epilogue.activation = activation;
   }
 
   /// A, packed B, destination, then bias and residual as far as there are.
@@ -38,7 +39,7 @@ class MatMulStep final : public NativeStep {
     args.packed_b = static_cast<const float*>(memories[1]);
     args.c = static_cast<float*>(memories[2]);
     const size_t residual = has_bias_ ? 4 : 3;
-    if (has_bias_) args.epilogue.col_bias = static_cast<const float*>(memories[3]);
+    if (has_bias_) args.epilogue.bias = static_cast<const float*>(memories[3]);
     if (residual < memories.size()) args.epilogue.residual = static_cast<const float*>(memories[residual]);
     cpu::Gemm(threads, args);
   }

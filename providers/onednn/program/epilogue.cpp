@@ -3,23 +3,15 @@
 namespace tessera::onednn {
 namespace {
 
-using cpu::GemmActivation;
-using cpu::GemmEpilogue;
+using cpu::ActivationKind;
 
-std::optional<GemmEpilogue<float>> AsActivation(const ProgramBuilder::Fusion::Op& op) {
-  GemmEpilogue<float> epilogue;
-  epilogue.alpha = op.alpha;
-  epilogue.beta = op.beta;
-  if (op.eltwise == dnnl::algorithm::eltwise_relu) {
-    epilogue.activation = op.alpha == 0 ? GemmActivation::kRelu : GemmActivation::kLeakyRelu;
-  } else if (op.eltwise == dnnl::algorithm::eltwise_clip) {
-    epilogue.activation = GemmActivation::kClip;
-  } else if (op.eltwise == dnnl::algorithm::eltwise_hardswish) {
-    epilogue.activation = GemmActivation::kHardSwish;
-  } else {
-    return std::nullopt;
-  }
-  return epilogue;
+std::optional<cpu::Activation<float>> AsActivation(const ProgramBuilder::Fusion::Op& op) {
+  const auto make = [&](ActivationKind kind) { return cpu::Activation<float>{kind, op.alpha, op.beta}; };
+  if (op.eltwise == dnnl::algorithm::eltwise_relu)
+    return make(op.alpha == 0 ? ActivationKind::kRelu : ActivationKind::kLeakyRelu);
+  if (op.eltwise == dnnl::algorithm::eltwise_clip) return make(ActivationKind::kClip);
+  if (op.eltwise == dnnl::algorithm::eltwise_hardswish) return make(ActivationKind::kHardSwish);
+  return std::nullopt;
 }
 
 bool IsAddition(const ProgramBuilder::Fusion::Op& op) { return !op.eltwise && op.binary == dnnl::algorithm::binary_add; }

@@ -2,14 +2,14 @@
 
 // What a step of our own does to its results: the operators that follow it, as far as it can apply them.
 
-#include "kernels/gemm/gemm.h"
+#include "kernels/elementwise/activation.h"
 #include "onednn/program/builder.h"
 
 namespace tessera::onednn {
 
 struct Epilogue {
   ProgramBuilder::Fusion fusion;
-  cpu::GemmEpilogue<float> activation;  // its pointers are the step's to fill in
+  cpu::Activation<float> activation;
   MemoryIndex destination;
   std::optional<MemoryIndex> residual;  // laid out as the destination, or the destination itself
 };

@@ -13,7 +13,6 @@ namespace tessera::onednn {
 namespace {
 
 using cpu::GemmArgs;
-using cpu::GemmEpilogue;
 using cpu::kWinogradPoints;
 using cpu::Nchw8cWinograd;
 
@@ -42,7 +41,7 @@ Cut ChooseCut(const Nchw8cWinograd& shape, int64_t threads) {
 
 class WinogradStep final : public NativeStep {
  public:
-  WinogradStep(const Nchw8cWinograd& shape, const Cut& cut, const GemmEpilogue<float>& activation, bool has_bias)
+  WinogradStep(const Nchw8cWinograd& shape, const Cut& cut, const cpu::Activation<float>& activation, bool has_bias)
       : shape_(shape), cut_(cut), activation_(activation), has_bias_(has_bias) {}
 
   /// Floats that it needs on the way.
@@ -56,9 +55,9 @@ class WinogradStep final : public NativeStep {
     p.destination = static_cast<float*>(memories[2]);
     p.columns = static_cast<float*>(memories[3]);
     p.products = p.columns + cut_.parts * columns();
-    p.epilogue = activation_;
+    p.epilogue.activation = activation_;
     const size_t residual = has_bias_ ? 5 : 4;
-    if (has_bias_) p.epilogue.col_bias = static_cast<const float*>(memories[4]);
+    if (has_bias_) p.epilogue.bias = static_cast<const float*>(memories[4]);
     if (residual < memories.size()) p.epilogue.residual = static_cast<const float*>(memories[residual]);
     if (cut_.by_steps) {
       BySteps(p, threads);
@@ -74,7 +73,7 @@ class WinogradStep final : public NativeStep {
     float* destination;
     float* columns;
     float* products;
-    GemmEpilogue<float> epilogue;
+    cpu::Epilogue<float> epilogue;
   };
 
   /// Floats of a part's columns and of its products.
@@ -136,7 +135,7 @@ class WinogradStep final : public NativeStep {
 
   Nchw8cWinograd shape_;
   Cut cut_;
-  GemmEpilogue<float> activation_;
+  cpu::Activation<float> activation_;
   bool has_bias_;
 };
 

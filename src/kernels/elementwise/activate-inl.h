@@ -1,6 +1,6 @@
-// What an epilogue's activation does to a vector; included once per instruction set.
+// What activations do to a vector; included once per instruction set.
 
-#include "kernels/gemm/gemm.h"
+#include "kernels/elementwise/activation.h"
 
 #if defined(TESSERA_ACTIVATE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_ACTIVATE_INL_H
@@ -17,21 +17,46 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// NaN stays NaN in all of them: comparisons fail, and x86's minima and maxima give the second operand.
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Relu(D d, V v) {
+  return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Clip(D d, V v, hn::TFromD<D> low, hn::TFromD<D> high) {
+  return hn::Min(hn::Set(d, high), hn::Max(hn::Set(d, low), v));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V LeakyRelu(D d, V v, hn::TFromD<D> slope) {
+  return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, slope)), v);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V HardSigmoid(D d, V v, hn::TFromD<D> slope, hn::TFromD<D> offset) {
+  return hn::Min(hn::Set(d, hn::TFromD<D>{1}), hn::Max(hn::Zero(d), hn::MulAdd(v, hn::Set(d, slope), hn::Set(d, offset))));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V HardSwish(D d, V v) {
+  return hn::Mul(v, HardSigmoid(d, v, static_cast<hn::TFromD<D>>(1.0 / 6), hn::TFromD<D>{0.5}));
+}
+
+/// Those that every kernel applies; the others leave v as it is.
 template <class T, class D, class V>
-HWY_INLINE V Activate(D d, V v, const GemmEpilogue<T>& e) {
-  switch (e.activation) {
-    case GemmActivation::kNone: return v;
-    case GemmActivation::kRelu:  // NaN stays NaN: the comparison fails
-      return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v);
-    case GemmActivation::kClip:  // so that NaN stays NaN: x86 gives the second operand then
-      return hn::Min(hn::Set(d, e.beta), hn::Max(hn::Set(d, e.alpha), v));
-    case GemmActivation::kLeakyRelu: return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, e.alpha)), v);
-    case GemmActivation::kHardSigmoid:
-      return hn::Min(hn::Set(d, T{1}), hn::Max(hn::Zero(d), hn::MulAdd(v, hn::Set(d, e.alpha), hn::Set(d, e.beta))));
-    case GemmActivation::kHardSwish: {
-      const V gate = hn::MulAdd(v, hn::Set(d, static_cast<T>(1.0 / 6)), hn::Set(d, T{0.5}));
-      return hn::Mul(v, hn::Min(hn::Set(d, T{1}), hn::Max(hn::Zero(d), gate)));
-    }
+HWY_INLINE V Activate(D d, V v, const Activation<T>& activation) {
+  switch (activation.kind) {
+    case ActivationKind::kRelu: return Relu(d, v);
+    case ActivationKind::kClip: return Clip(d, v, activation.alpha, activation.beta);
+    case ActivationKind::kLeakyRelu: return LeakyRelu(d, v, activation.alpha);
+    case ActivationKind::kHardSigmoid: return HardSigmoid(d, v, activation.alpha, activation.beta);
+    case ActivationKind::kHardSwish: return HardSwish(d, v);
+    case ActivationKind::kNone:
+    case ActivationKind::kPRelu:
+    case ActivationKind::kSigmoid:
+    case ActivationKind::kSilu: break;
   }
   return v;
 }

@@ -36,11 +36,6 @@ struct Panels {
   bool from_afar = false;  // prepacked, is read in order of k and is not in the second cache
 };
 
-HWY_INLINE bool HasWork(const GemmEpilogue<T>& epilogue) {
-  return epilogue.row_bias != nullptr || epilogue.col_bias != nullptr || epilogue.residual != nullptr ||
-         epilogue.activation != GemmActivation::kNone;
-}
-
 constexpr int64_t kNearBytes = 32 << 10;  // of B, which stay near while rows of C are written whole
 
 /// Columns of B that are packed at a time: more of shallow ones.
@@ -92,13 +87,14 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   if constexpr (!std::is_same_v<B, T>) {
     if (m1 - m0 > kRows) return MultiplyWidened(args, a, m0, m1, n0, n1, panels, k0, kc);
   }
-  const GemmEpilogue<T>& epilogue = args.epilogue;
+  const Epilogue<T>& epilogue = args.epilogue;
+  const T *row_bias = epilogue.row_bias(), *col_bias = epilogue.col_bias();
   TileOut out{};
   out.c_row = args.c_row;
   out.alpha = args.alpha;
   out.add = args.accumulate || k0 > 0;
-  out.last = k0 + kc >= args.k && HasWork(epilogue);
-  out.epilogue = &epilogue;
+  out.last = k0 + kc >= args.k && epilogue;
+  out.activation = epilogue.activation;
   constexpr int64_t kShallow = 128;
   const MicroKernelFn<B> whole = kc <= kShallow ? MicroKernel<B, kRows, 2, false> : MicroKernel<B, kRows, 2>;
   const auto tile = [&](int64_t m, int64_t n, BlockPrefetch* ahead) {
@@ -107,8 +103,8 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
     const T* from = a.a + (m - m0) * a.tile;
     out.c = args.c + m * args.c_row + n;
     if (out.last) {
-      out.row_bias = epilogue.row_bias == nullptr ? nullptr : epilogue.row_bias + m;
-      out.col_bias = epilogue.col_bias == nullptr ? nullptr : epilogue.col_bias + n;
+      out.row_bias = row_bias == nullptr ? nullptr : row_bias + m;
+      out.col_bias = col_bias == nullptr ? nullptr : col_bias + n;
       out.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + m * args.c_row + n;
     }
     if (rows == kRows && width == kWidth) return whole(from, a.row, a.k, b, panels.b_k, kc, out, ahead);
@@ -158,8 +154,7 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
       GemmArgs<T> block = args;
       block.c = buffer;
       block.c_row = kBufferedColumns;
-      if (args.epilogue.row_bias != nullptr) block.epilogue.row_bias += m;
-      if (args.epilogue.col_bias != nullptr) block.epilogue.col_bias += n;
+      block.epilogue = args.epilogue.From(args.epilogue.channels_are_rows ? m : n, 0);
       for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {
         CancellationPoint();
         const int64_t kc = std::min(depth, args.k - k0);

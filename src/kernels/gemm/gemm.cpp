@@ -142,7 +142,7 @@ bool SwapToRow(const GemmArgs<T>& args, GemmArgs<T>& swapped) {
   swapped.b = args.a;
   swapped.b_k = args.a_k;
   swapped.b_col = args.a_row;
-  std::swap(swapped.epilogue.row_bias, swapped.epilogue.col_bias);
+  swapped.epilogue.channels_are_rows = !args.epilogue.channels_are_rows;
   return true;
 }
 

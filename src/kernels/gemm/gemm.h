@@ -2,30 +2,18 @@
 
 // Matrix multiplication: the one engine behind MatMul, Gemm, Conv, Einsum, Attention and the recurrent operators.
 //
-// C[m,n] = activation(alpha * A[m,k] * B[k,n] (+ C) + bias). B is read in panels of GemmPanelWidth() columns, packed once
+// C[m,n] = epilogue(alpha * A[m,k] * B[k,n] (+ C)). B is read in panels of GemmPanelWidth() columns, packed once
 // when it is constant (PackGemmB) or on the way through the caches otherwise. A is read in place.
 
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/epilogue.h"
 #include "tessera/provider/function_ref.h"
 #include "tessera/provider/thread_pool.h"
 #include "tessera/value.h"
 
 namespace tessera::cpu {
-
-enum class GemmActivation : uint8_t { kNone, kRelu, kClip, kLeakyRelu, kHardSigmoid, kHardSwish };
-
-/// What happens to a tile of C before it is stored for the last time.
-template <class T>
-struct GemmEpilogue {
-  const T* row_bias = nullptr;  // [m]
-  const T* col_bias = nullptr;  // [n]
-  const T* residual = nullptr;  // laid out as C
-  GemmActivation activation = GemmActivation::kNone;
-  T alpha = 0;  // kClip: lower bound; kLeakyRelu, kHardSigmoid: slope
-  T beta = 0;   // kClip: upper bound; kHardSigmoid: offset
-};
 
 /// Makes panels of B on the fly (convolution's implicit matrix).
 template <class T>
@@ -64,7 +52,7 @@ struct GemmArgs {
   int64_t c_col = 1;  // other than 1: c_row must be 1 and B packed; neither `accumulate` nor a residual
   T alpha = 1;
   bool accumulate = false;  // add to what C holds
-  GemmEpilogue<T> epilogue;
+  Epilogue<T> epilogue;
 };
 
 /// Elements of a packed B: whole panels.

@@ -43,8 +43,7 @@ struct TileOut {
   int64_t width;  // columns that C has
   float alpha;
   bool add;  // to what C holds
-  GemmActivation activation;
-  const GemmEpilogue<float>* epilogue;
+  Activation<float> activation;
   const float* row_bias;  // of the tile's first row; null: none
   const float* bias;      // of its first column; null: none
   const float* residual;  // rows as C's; null: none
@@ -68,8 +67,8 @@ HWY_NOINLINE void StoreEdge(float* tile, int rows, const TileOut& out) {
       if (out.bias != nullptr) tile[j] += out.bias[j];
       if (out.residual != nullptr) tile[j] += out.residual[r * out.c_row + j];
     }
-    for (int j = 0; j < kWidth && out.activation != GemmActivation::kNone; j += kLanes) {
-      hn::StoreU(Activate(d, hn::LoadU(d, tile + j), *out.epilogue), d, tile + j);
+    for (int j = 0; j < kWidth && out.activation; j += kLanes) {
+      hn::StoreU(Activate(d, hn::LoadU(d, tile + j), out.activation), d, tile + j);
     }
     std::copy_n(tile, out.width, c);
   }
@@ -107,8 +106,7 @@ HWY_INLINE void Store(V (&acc)[R][2], const TileOut& out) {
   if (out.residual != nullptr)
     ForEachAccumulator(acc,
                        [&](V sum, int r, int j) { return hn::Add(sum, hn::LoadU(d, out.residual + r * out.c_row + j)); });
-  if (out.activation != GemmActivation::kNone)
-    ForEachAccumulator(acc, [&](V sum, int, int) { return Activate(d, sum, *out.epilogue); });
+  if (out.activation) ForEachAccumulator(acc, [&](V sum, int, int) { return Activate(d, sum, out.activation); });
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
     hn::StoreU(acc[r][0], d, out.c + r * out.c_row);
@@ -203,20 +201,19 @@ void MultiplyPanel(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n, 
   for (int64_t p = 0; p == 0 || p < pairs; p += depth) {
     CancellationPoint();
     const int64_t count = std::min(depth, pairs - p);
-    const GemmEpilogue<float>& epilogue = args.epilogue;
+    const Epilogue<float>& epilogue = args.epilogue;
     TileOut out{};
     out.c_row = args.c_row;
     out.width = width;
     out.alpha = args.alpha;
     out.add = args.accumulate || p > 0;
-    out.epilogue = &epilogue;
     const bool last = p + count >= pairs;
     if (last) out.activation = epilogue.activation;
-    if (last && epilogue.col_bias != nullptr) out.bias = epilogue.col_bias + n;
+    if (last && epilogue.col_bias() != nullptr) out.bias = epilogue.col_bias() + n;
     for (int64_t m = m0; m < m1; m += height) {
       const int64_t at = m * args.c_row + n;
       out.c = args.c + at;
-      if (last && epilogue.row_bias != nullptr) out.row_bias = epilogue.row_bias + m;
+      if (last && epilogue.row_bias() != nullptr) out.row_bias = epilogue.row_bias() + m;
       if (last && epilogue.residual != nullptr) out.residual = epilogue.residual + at;
       const TileFn tile = TileOfRows<Product>(std::make_index_sequence<kRows>{}, std::min(height, m1 - m));
       tile(args.a + m * a_row + 2 * p, a_row, args.packed_b + n * b_column + 2 * p * kWidth, count, out, prefetch);

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/cpu_features.h"
+#include "kernels/epilogue.h"
 #include "kernels/gemm/gemm.h"
 #include "tessera/numeric.h"
 #include "tessera/provider/thread_pool.h"
@@ -27,7 +28,7 @@ struct GemmBf16Args {
   int64_t c_row = 0;
   float alpha = 1;
   bool accumulate = false;  // add to what C holds
-  GemmEpilogue<float> epilogue;
+  Epilogue<float> epilogue;
 };
 
 /// Whether the processor has the instructions, and this build kernels with them.

@@ -54,10 +54,10 @@ struct TileOut {
   T* c;
   int64_t c_row;
   T alpha;
-  bool add;                         // C already holds a part of the result
-  bool last;                        // the epilogue applies
-  const GemmEpilogue<T>* epilogue;  // pointers moved to this tile
-  const T* row_bias;
+  bool add;   // C already holds a part of the result
+  bool last;  // the epilogue, all that follows, applies
+  Activation<T> activation;
+  const T* row_bias;  // of this tile, as what follows
   const T* col_bias;
   const T* residual;
 };
@@ -87,9 +87,7 @@ HWY_INLINE void StoreTile(D d, V (&acc)[R][N], const TileOut& out) {
       ForTile(acc, [&](V v, int, int j) { return hn::Add(v, hn::LoadU(d, out.col_bias + j * kLanes)); });
     }
     if (out.residual != nullptr) ForTile(acc, [&](V v, int r, int j) { return hn::Add(v, at(out.residual, r, j)); });
-    if (out.epilogue->activation != GemmActivation::kNone) {
-      ForTile(acc, [&](V v, int, int) { return Activate(d, v, *out.epilogue); });
-    }
+    if (out.activation) ForTile(acc, [&](V v, int, int) { return Activate(d, v, out.activation); });
   }
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {

@@ -17,14 +17,14 @@ namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
 HWY_INLINE T FinishOne(const GemmArgs<T>& args, T sum, int64_t column) {
+  const Epilogue<T>& epilogue = args.epilogue;
   T v = args.alpha * sum;
   if (args.accumulate) v += args.c[column];
-  if (args.epilogue.row_bias != nullptr) v += args.epilogue.row_bias[0];
-  if (args.epilogue.col_bias != nullptr) v += args.epilogue.col_bias[column];
-  if (args.epilogue.residual != nullptr) v += args.epilogue.residual[column];
-  if (args.epilogue.activation == GemmActivation::kNone) return v;
+  if (epilogue.bias != nullptr) v += epilogue.bias[epilogue.channels_are_rows ? 0 : column];
+  if (epilogue.residual != nullptr) v += epilogue.residual[column];
+  if (!epilogue.activation) return v;
   const D full;
-  return hn::GetLane(Activate(full, hn::Set(full, v), args.epilogue));
+  return hn::GetLane(Activate(full, hn::Set(full, v), epilogue.activation));
 }
 
 constexpr double kReadNs = 0.1;                                                 // of an element of B, from afar
@@ -138,9 +138,9 @@ HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unus
                         args.alpha,
                         args.accumulate,
                         true,
-                        &args.epilogue,
-                        args.epilogue.row_bias,
-                        args.epilogue.col_bias == nullptr ? nullptr : args.epilogue.col_bias + column,
+                        args.epilogue.activation,
+                        args.epilogue.row_bias(),
+                        args.epilogue.col_bias() == nullptr ? nullptr : args.epilogue.col_bias() + column,
                         args.epilogue.residual == nullptr ? nullptr : args.epilogue.residual + column};
       V one[1][1] = {{sum}};
       StoreTile<1, 1>(d, one, out);
@@ -198,8 +198,7 @@ HWY_INLINE void DotTile(const GemmArgs<T>& args, const T* HWY_RESTRICT b, int64_
   GemmArgs<T> row = args;
   for (int r = 0; r < R; ++r) {
     row.c = args.c + (m + r) * args.c_row;
-    if (args.epilogue.row_bias != nullptr) row.epilogue.row_bias = args.epilogue.row_bias + m + r;
-    if (args.epilogue.residual != nullptr) row.epilogue.residual = args.epilogue.residual + (m + r) * args.c_row;
+    row.epilogue = args.epilogue.From(args.epilogue.channels_are_rows ? m + r : 0, (m + r) * args.c_row);
     for (int j = 0; j < N; ++j) row.c[n + j] = FinishOne(row, hn::GetLane(hn::SumOfLanes(d, acc[r][j])), n + j);
   }
 }

@@ -7,26 +7,31 @@
 
 namespace tessera {
 
-std::optional<Activation> ActivationOf(const Graph& graph, const Node& node) {
-  if (IsOp(node, "Relu")) return Activation{"Relu"};
-  if (IsOp(node, "HardSwish")) return Activation{"HardSwish"};
-  if (IsOp(node, "LeakyRelu")) return Activation{"LeakyRelu", ActivationAttributes(node).alpha};
+using cpu::Activation;
+using cpu::ActivationKind;
+
+std::optional<Activation<float>> ActivationOf(const Graph& graph, const Node& node) {
+  const auto make = [](ActivationKind kind, float alpha = 0, float beta = 0) {
+    return Activation<float>{kind, alpha, beta};
+  };
+  if (IsOp(node, "Relu")) return make(ActivationKind::kRelu);
+  if (IsOp(node, "HardSwish")) return make(ActivationKind::kHardSwish);
+  if (IsOp(node, "PRelu")) return make(ActivationKind::kPRelu);
+  if (IsOp(node, "Sigmoid")) return make(ActivationKind::kSigmoid);
+  if (IsOp(node, "LeakyRelu")) return make(ActivationKind::kLeakyRelu, ActivationAttributes(node).alpha);
   if (IsOp(node, "HardSigmoid")) {
     const ActivationAttributes attributes(node);
-    return Activation{"HardSigmoid", attributes.alpha, attributes.beta};
+    return make(ActivationKind::kHardSigmoid, attributes.alpha, attributes.beta);
   }
   const auto bounds = IsOp(node, "Clip") ? BoundsOf(graph, node) : std::nullopt;
   if (!bounds) return std::nullopt;
-  return Activation{"Clip", static_cast<float>(bounds->low), static_cast<float>(bounds->high)};
+  return make(ActivationKind::kClip, static_cast<float>(bounds->low), static_cast<float>(bounds->high));
 }
 
-void SetActivation(Node& node, const Activation& activation) {
-  SetAttribute(node, "activation", activation.name);
-  SetAttribute(node, "activation_alpha", activation.alpha);
-  SetAttribute(node, "activation_beta", activation.beta);
+std::optional<Activation<float>> ActivationInRegisters(const Graph& graph, const Node& node) {
+  const auto activation = ActivationOf(graph, node);
+  return activation && cpu::AppliesInRegisters(activation->kind) ? activation : std::nullopt;
 }
-
-bool HasActivation(const Node& node) { return node.FindAttribute("activation") != nullptr; }
 
 bool IsConv(const Node& node) {
   return IsOp(node, "Conv") || (node.domain == kTesseraDomain && node.op_type == "FusedConv");

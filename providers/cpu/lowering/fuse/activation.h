@@ -1,25 +1,17 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
+#include "cpu/fused_activation.h"
 #include "graph/graph.h"
 
 namespace tessera {
 
-/// What the CPU provider's matmuls and convolutions can apply to their results in the epilogue.
-struct Activation {
-  std::string name;
-  float alpha = 0, beta = 0;
-};
+/// What a node does, as the epilogue of a matmul or of a convolution in NCHW8c applies it; of PRelu without its slopes.
+std::optional<cpu::Activation<float>> ActivationOf(const Graph& graph, const Node& node);
 
-std::optional<Activation> ActivationOf(const Graph& graph, const Node& node);
-
-/// Gives a node of ai.tessera the attributes that say so.
-void SetActivation(Node& node, const Activation& activation);
-
-/// Whether the node's attributes name an activation.
-bool HasActivation(const Node& node);
+/// The same where every epilogue can apply it.
+std::optional<cpu::Activation<float>> ActivationInRegisters(const Graph& graph, const Node& node);
 
 /// Conv of ai.onnx, or FusedConv of ai.tessera, which is the same with an activation.
 bool IsConv(const Node& node);

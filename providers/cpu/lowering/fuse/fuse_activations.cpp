@@ -19,14 +19,14 @@ class ActivationFusion final : public NodeRewrite {
     const Node* after = OnlyReader(graph, between);
     if (after == nullptr || after->inputs[0] != between || !HasOneOutput(*after)) return false;
     if (ElementOf(graph, between) != ElementType::kFloat) return false;
-    const auto activation = ActivationOf(graph, *after);
+    const auto activation = ActivationInRegisters(graph, *after);
     if (!activation || !context.Lowers(conv) || !context.Lowers(*after)) return false;
     Node fused = conv;
     fused.domain = kTesseraDomain;
     fused.op_type = "FusedConv";
     fused.since_version = 1;
     fused.outputs = after->outputs;
-    SetActivation(fused, *activation);
+    cpu::SetActivation(fused, *activation);
     const NodeIndex gone = after->index;
     graph.RemoveNode(gone);
     graph.RemoveNode(index);

@@ -20,7 +20,7 @@ namespace {
 struct WeightedSum {
   ValueIndex x = kNone, w = kNone, bias = kNone, residual = kNone;
   bool transposed = false;
-  std::optional<Activation> activation;
+  std::optional<cpu::Activation<float>> activation;
   ValueIndex result = kNone;
   std::vector<NodeIndex> nodes;
 };
@@ -88,7 +88,7 @@ class LinearFusion final : public NodeRewrite {
     while (linear.inputs.back() == kNone) linear.inputs.pop_back();
     linear.outputs = {weighted->result};
     if (weighted->transposed) SetAttribute(linear, "transB", int64_t{1});
-    if (weighted->activation) SetActivation(linear, *weighted->activation);
+    if (weighted->activation) cpu::SetActivation(linear, *weighted->activation);
     if (!MayFuse(graph, linear, context)) return false;
     // What is added may be computed later than the MatMul.
     const NodeIndex before = weighted->nodes.back();
@@ -104,7 +104,7 @@ class LinearFusion final : public NodeRewrite {
     const Node* reader = OnlyReader(graph, weighted.result);
     if (reader == nullptr || !HasOneOutput(*reader) || ElementOf(graph, reader->outputs[0]) != ElementType::kFloat)
       return false;
-    if (reader->inputs[0] == weighted.result) weighted.activation = ActivationOf(graph, *reader);
+    if (reader->inputs[0] == weighted.result) weighted.activation = ActivationInRegisters(graph, *reader);
     if (!weighted.activation && !AbsorbAddition(graph, *reader, weighted)) return false;
     weighted.nodes.push_back(reader->index);
     weighted.result = reader->outputs[0];

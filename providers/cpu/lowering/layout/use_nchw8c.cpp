@@ -293,7 +293,7 @@ class GraphBlocking {
     const Node& node = graph_.node(graph_.value(found->second).producer);
     const bool is_conv =
         (node.op_type == kNchw8cConv || node.op_type == kNchw8cConvTranspose) && node.domain == kTesseraDomain;
-    return is_conv && !HasActivation(node) ? &node : nullptr;
+    return is_conv && !cpu::HasActivation(node) ? &node : nullptr;
   }
 
   /// The convolution takes over what `old` computes.
@@ -324,20 +324,15 @@ class GraphBlocking {
 
   bool FuseActivation(const Node& old) {
     const Node* found = FreeConv(old.inputs[0], {old.index});
-    const auto activation = ActivationInBlocks(old);
+    const auto activation = ActivationOf(graph_, old);
     if (found != nullptr && activation) {
       Node conv = *found;
-      SetActivation(conv, *activation);
-      if (IsOp(old, "PRelu")) SetSlopes(conv, *ConstantInput(graph_, old, 1));
+      cpu::SetActivation(conv, *activation);
+      if (activation->kind == cpu::ActivationKind::kPRelu) SetSlopes(conv, *ConstantInput(graph_, old, 1));
       ReplaceWith(old, std::move(conv));
       return true;
     }
     return FuseSilu(old);
-  }
-
-  std::optional<Activation> ActivationInBlocks(const Node& node) const {
-    if (IsOp(node, "PRelu") || IsOp(node, "Sigmoid")) return Activation{node.op_type};
-    return ActivationOf(graph_, node);
   }
 
   /// PRelu's, one for each channel.
@@ -360,7 +355,7 @@ class GraphBlocking {
     const Node* found = FreeConv(x, {sigmoid.index, mul.index});
     if (found == nullptr) return false;
     Node conv = *found;
-    SetActivation(conv, {"Silu"});
+    cpu::SetActivation(conv, {cpu::ActivationKind::kSilu});
     graph_.RemoveNode(sigmoid.index);
     ReplaceWith(mul, std::move(conv));
     return true;

@@ -101,7 +101,7 @@ class Attention final : public Kernel {
     args.b_k = columns;
     args.c = out;
     args.c_row = columns;
-    args.epilogue.col_bias = ComputeView<T>(context, bias);
+    args.epilogue.bias = ComputeView<T>(context, bias);
     RunGemms<float>(context, 1, [&](int64_t) { return args; });
     return out;
   }

@@ -43,7 +43,7 @@ class FloatExperts final : public Experts {
     }
     args.c = c;
     args.c_row = args.n;
-    if (matrices.bias != nullptr) args.epilogue.col_bias = matrices.bias + expert * args.n;
+    if (matrices.bias != nullptr) args.epilogue.bias = matrices.bias + expert * args.n;
     Gemm(context.threads(), args);
   }
 

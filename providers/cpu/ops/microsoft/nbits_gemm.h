@@ -28,7 +28,7 @@ class NBitsPanels final : public GemmPanelSource<float> {
     args.source = this;
     args.c = c;
     args.c_row = w_.n;
-    args.epilogue.col_bias = bias;
+    args.epilogue.bias = bias;
     return args;
   }
 

@@ -43,7 +43,7 @@ class LinearModel {
     args.b_col = rows.features;
     args.c = scores;
     args.c_row = targets_;
-    args.epilogue.col_bias = intercepts_.empty() ? nullptr : intercepts_.data();
+    args.epilogue.bias = intercepts_.empty() ? nullptr : intercepts_.data();
     if (args.m == 0) return;
     Gemm(context.threads(), args, context.scratch<float>(GemmWorkspaceSize(args, context.threads().num_threads())).data());
   }

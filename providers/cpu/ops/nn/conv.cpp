@@ -7,9 +7,9 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "cpu/engine/strided_copy.h"
+#include "cpu/fused_activation.h"
 #include "cpu/ops/nn/conv_input.h"
 #include "cpu/ops/nn/float_view.h"
-#include "cpu/ops/nn/fused_activation.h"
 #include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/kn2row_conv.h"
 #include "cpu/ops/nn/nchw8c_depthwise.h"
@@ -67,9 +67,8 @@ struct ConvProblem {
   int64_t batch, channels, outputs, groups, pixels, kernel_size, plane;  // plane: elements of an input channel
   const C* input;
   const C* weights;
-  const C* bias;
   C* out;
-  GemmEpilogue<C> epilogue;
+  Epilogue<C> epilogue;
 
   int64_t group_channels() const { return channels / groups; }
   int64_t group_outputs() const { return outputs / groups; }
@@ -83,8 +82,8 @@ struct ConvProblem {
     args.a_row = args.k;
     args.c = out + (image * outputs + group * args.m) * pixels;
     args.c_row = pixels;
-    args.epilogue = epilogue;
-    args.epilogue.row_bias = bias == nullptr ? nullptr : bias + group * args.m;
+    args.epilogue = epilogue.From(group * args.m, 0);
+    args.epilogue.channels_are_rows = true;
     return args;
   }
 };
@@ -117,7 +116,6 @@ GemmArgs<C> ProductWithPackedWeights(const ConvProblem<C>& problem, const C* pac
   args.c_row = 1;
   args.c_col = problem.pixels;
   args.epilogue = problem.epilogue;
-  args.epilogue.col_bias = problem.bias;
   return args;
 }
 
@@ -183,7 +181,7 @@ bool DepthwisePlanes(KernelContext& context, const ConvProblem<float>& problem, 
 /// One input channel per group over an image; false where there is no kernel for it.
 bool DepthwiseImage(KernelContext& context, const ConvProblem<float>& problem, const Window& window) {
   if (window.rank() != 2) return false;
-  const DepthwiseTensors tensors{problem.input, problem.weights, problem.bias, problem.out, problem.epilogue};
+  const DepthwiseTensors tensors{problem.input, problem.weights, problem.out, problem.epilogue};
   if (DepthwisePlanes(context, problem, window, tensors)) return true;
   return problem.group_outputs() == 1 &&
          ConvolveDepthwiseByBlocks(context, window, problem.batch, problem.channels, tensors);
@@ -201,6 +199,7 @@ void Depthwise(KernelContext& context, const ConvProblem<C>& problem, const Conv
   const int64_t parts =
       std::clamp<int64_t>(planes, 1, context.threads().num_threads() == 1 ? 1 : 4 * context.threads().num_threads());
   const int64_t size = (input.channel_size() + kSlack + 15) / 16 * 16;
+  const C* bias = problem.epilogue.bias;
   const auto buffers = context.scratch<C>(static_cast<size_t>(CheckedMul(parts, size)));
   const double cost = static_cast<double>(problem.pixels * problem.group_outputs() * problem.kernel_size) * 0.05 +
                       static_cast<double>(input.channel_size()) * 0.1;
@@ -224,8 +223,8 @@ void Depthwise(KernelContext& context, const ConvProblem<C>& problem, const Conv
               ComputeDepthwisePlane<C>({buffer, input.row_offsets().data(),
                                         static_cast<int64_t>(input.row_offsets().size()), input.output_width(),
                                         input.kernel_offsets().data(), problem.weights + output * problem.kernel_size,
-                                        problem.kernel_size, problem.bias == nullptr ? C{0} : problem.bias[output],
-                                        &problem.epilogue, problem.out + at * problem.pixels});
+                                        problem.kernel_size, bias == nullptr ? C{0} : bias[output],
+                                        problem.epilogue.activation, problem.out + at * problem.pixels});
             }
           }
         }
@@ -280,7 +279,8 @@ void General(KernelContext& context, const ConvProblem<C>& problem, const ConvIn
 template <class T>
 class Conv final : public Kernel {
  public:
-  explicit Conv(const KernelInfo& info) : attributes_(info.node()), epilogue_(FusedActivation<ComputeType<T>>(info)) {
+  explicit Conv(const KernelInfo& info)
+      : attributes_(info.node()), activation_(FusedActivationInRegisters<ComputeType<T>>(info)) {
     if (attributes_.group != 1) return;
     if constexpr (std::is_same_v<T, float>) {
       small_images_.emplace(info, attributes_.window);
@@ -312,20 +312,19 @@ class Conv final : public Kernel {
                            window.input.num_elements(),
                            ComputeView<T>(context, &input),
                            ComputeView<T>(context, weights),
-                           ComputeView<T>(context, bias),
                            result.data(),
-                           epilogue_};
+                           {.bias = ComputeView<T>(context, bias), .activation = activation_}};
     if constexpr (std::is_same_v<T, float>) {
       if (small_images_ && small_images_->released_weights() != nullptr) {
-        small_images_->Convolve(context, window, problem.batch, problem.input, problem.bias, problem.epilogue, problem.out);
+        small_images_->Convolve(context, window, problem.batch, problem.input, problem.epilogue, problem.out);
         return;
       }
       if (winograd_ && winograd_->Suits(window, problem.batch)) {
-        winograd_->Convolve(context, window, problem.batch, problem.input, problem.bias, problem.epilogue, problem.out);
+        winograd_->Convolve(context, window, problem.batch, problem.input, problem.epilogue, problem.out);
         return;
       }
       if (few_outputs_ && few_outputs_->Suits(window)) {
-        few_outputs_->Convolve(context, window, problem.batch, problem.input, problem.bias, problem.epilogue, problem.out);
+        few_outputs_->Convolve(context, window, problem.batch, problem.input, problem.epilogue, problem.out);
         return;
       }
     }
@@ -415,7 +414,7 @@ class Conv final : public Kernel {
   }
 
   ConvAttributes attributes_;
-  GemmEpilogue<ComputeType<T>> epilogue_;  // without biases
+  Activation<ComputeType<T>> activation_;
   std::optional<WinogradConv> winograd_;
   std::optional<Kn2RowConv> few_outputs_;
   std::optional<SmallImagesConv> small_images_;

@@ -87,7 +87,7 @@ class ConvTranspose final : public Kernel {
         const int64_t group = i % problem.groups;
         auto args = problem.Gemm(i / problem.groups, group, 0, problem.outputs,
                                  problem.out + i * problem.outputs * problem.columns);
-        args.epilogue.row_bias = problem.bias == nullptr ? nullptr : problem.bias + group * problem.outputs;
+        args.epilogue = {.bias = problem.bias_of(group * problem.outputs), .channels_are_rows = true};
         return args;
       });
       return;

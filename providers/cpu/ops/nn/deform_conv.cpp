@@ -74,7 +74,7 @@ class DeformConv final : public Kernel {
         args.b_k = pixels;
         args.c = result.data() + (image * outputs + g * args.m) * pixels;
         args.c_row = pixels;
-        args.epilogue.row_bias = biases == nullptr ? nullptr : biases + g * args.m;
+        args.epilogue = {.bias = biases == nullptr ? nullptr : biases + g * args.m, .channels_are_rows = true};
         return args;
       });
     }

@@ -93,7 +93,7 @@ class FloatGemm final : public Kernel {
       for (int64_t i = 0; i < count; ++i) scaled[i] = c[i * step] * beta;
       bias = scaled.data();
     }
-    (by_row ? args.epilogue.row_bias : args.epilogue.col_bias) = bias;
+    args.epilogue = {.bias = bias, .channels_are_rows = by_row};
   }
 
   GemmAttributes attributes_;

@@ -44,7 +44,7 @@ bool Kn2RowConv::Suits(const Window& window) const {
 }
 
 void Kn2RowConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
-                          const float* bias, const GemmEpilogue<float>& epilogue, float* output) const {
+                          const Epilogue<float>& epilogue, float* output) const {
   Window transposed_window = window;
   std::swap(transposed_window.input, transposed_window.output);
   for (size_t i = 0; i < window.rank(); ++i) transposed_window.begin[i] = window.extent(i) - 1 - window.begin[i];
@@ -58,9 +58,9 @@ void Kn2RowConv::Convolve(KernelContext& context, const Window& window, int64_t 
                                          input,
                                          nullptr,
                                          transposed_->data<float>(),
-                                         bias,
+                                         epilogue.bias,
                                          output,
-                                         epilogue};
+                                         epilogue.activation};
   GatherMatMul(context, problem, TransposedTables(context, transposed_window));
 }
 

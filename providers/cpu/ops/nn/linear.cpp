@@ -2,7 +2,7 @@
 // optional: B, N numbers; R, as large as the result. All are floats, but W may be float16 or bfloat16. Lowering makes it
 // (fuse_linear).
 
-#include "cpu/ops/nn/fused_activation.h"
+#include "cpu/fused_activation.h"
 #include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/packed_matrices.h"
 #include "cpu/ops/ops.h"
@@ -14,7 +14,7 @@ namespace {
 
 class Linear final : public Kernel {
  public:
-  explicit Linear(const KernelInfo& info) : epilogue_(FusedActivation<float>(info)) {
+  explicit Linear(const KernelInfo& info) : activation_(FusedActivationInRegisters<float>(info)) {
     const Tensor* w = info.constant_input(1);
     const bool real =
         w != nullptr && (w->is(ElementType::kFloat) || w->is(ElementType::kFloat16) || w->is(ElementType::kBFloat16));
@@ -47,14 +47,14 @@ class Linear final : public Kernel {
     packed_.SetB(args);
     args.c = output->mutable_data<float>();
     args.c_row = n_;
-    args.epilogue = epilogue_;
-    args.epilogue.col_bias = bias == nullptr ? nullptr : bias->data<float>();
-    args.epilogue.residual = residual == nullptr ? nullptr : residual->data<float>();
+    args.epilogue = {.bias = bias == nullptr ? nullptr : bias->data<float>(),
+                     .residual = residual == nullptr ? nullptr : residual->data<float>(),
+                     .activation = activation_};
     RunGemms<float>(context, 1, [&](int64_t) { return args; });
   }
 
  private:
-  GemmEpilogue<float> epilogue_;  // only the activation
+  Activation<float> activation_;
   int64_t k_, n_;
   PackedMatrices packed_;
 };

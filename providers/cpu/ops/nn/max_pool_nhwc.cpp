@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/check.h"
 #include "cpu/ops/ops.h"
 #include "graph/private_names.h"
 #include "kernels/pool/max_bytes.h"

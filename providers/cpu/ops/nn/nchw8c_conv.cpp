@@ -3,6 +3,7 @@
 // C, ...] of one to three spatial axes; the first reads it plane by plane, the second converts it to NCHW8c.
 
 #include "base/weight_memory.h"
+#include "cpu/fused_activation.h"
 #include "cpu/ops/nn/nchw8c_dense.h"
 #include "cpu/ops/nn/nchw8c_layout.h"
 #include "cpu/ops/nn/nchw8c_winograd.h"
@@ -21,7 +22,7 @@ class Nchw8cConv final : public Kernel {
         group_(GroupOf(info.node())),
         source_(SourceOf(info)),
         algorithm_(ChosenAlgorithm(info.node())),
-        epilogue_(ParseNchw8cActivation(info)) {
+        activation_(FusedActivation(info)) {
     const Tensor* weights = info.constant_input(1);
     Require(weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() > 2 &&
                 weights->shape().rank() <= kSpatialAxes + 2,
@@ -45,7 +46,7 @@ class Nchw8cConv final : public Kernel {
     const Window fitted = CheckInput(input), window = fitted.WithRank(kSpatialAxes);
     const Shape shape = Nchw8cShape(input.shape()[0], outputs() / kChannelBlock, fitted.output.dims());
     Tensor* output = context.output(0, shape);
-    const Nchw8cEpilogue epilogue = WithOperands(epilogue_, context, shape);
+    const Epilogue<float> epilogue = EpilogueOf(activation_, context, shape);
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t batch = input.shape()[0];
     if (depthwise_) {
@@ -173,7 +174,7 @@ class Nchw8cConv final : public Kernel {
   }
 
   void Depthwise(KernelContext& context, const Window& fitted, int64_t batch, const float* input,
-                 const Nchw8cEpilogue& epilogue, float* output) const {
+                 const Epilogue<float>& epilogue, float* output) const {
     const Nchw8cWindow window = ToNchw8cWindow(fitted);
     const int64_t blocks = outputs() / kChannelBlock;
     const double cost = 20 + static_cast<double>(window.x.output) * (2 + 1.2 * static_cast<double>(positions()));
@@ -187,7 +188,7 @@ class Nchw8cConv final : public Kernel {
   int64_t group_;
   Source source_;
   Algorithm algorithm_;
-  Nchw8cEpilogue epilogue_;  // only the activation
+  Activation<float> activation_;
   bool depthwise_ = false;
   Shape weights_shape_;
   Nchw8cDense dense_;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cpu/fused_activation.h"
 #include "cpu/ops/nn/nchw8c_layout.h"
 #include "cpu/ops/nn/nchw8c_winograd.h"
 #include "cpu/ops/ops.h"
@@ -20,7 +21,7 @@ namespace {
 
 class Nchw8cConvTranspose final : public Kernel {
  public:
-  explicit Nchw8cConvTranspose(const KernelInfo& info) : attributes_(info.node()), epilogue_(ParseNchw8cActivation(info)) {
+  explicit Nchw8cConvTranspose(const KernelInfo& info) : attributes_(info.node()), activation_(FusedActivation(info)) {
     const Tensor* weights = info.constant_input(1);
     Require(weights != nullptr && weights->is(ElementType::kFloat) &&
                 (weights->shape().rank() == 4 || weights->shape().rank() == 5),
@@ -51,7 +52,7 @@ class Nchw8cConvTranspose final : public Kernel {
     Require(FitsForm(window, form_), "the pads differ from those that were known at load");
     const Shape shape = Nchw8cShape(from[0], outputs() / kChannelBlock, fitted.output.dims());
     Tensor* output = context.output(0, shape);
-    const Nchw8cEpilogue epilogue = WithOperands(epilogue_, context, shape);
+    const Epilogue<float> epilogue = EpilogueOf(activation_, context, shape);
     if (output == nullptr || output->num_elements() == 0) return;
     ConvolveNchw8cWinograd(context, form_, window, Channels(from[0]), transformed_->data<float>(), input.data<float>(),
                            epilogue, output->mutable_data<float>());
@@ -105,7 +106,7 @@ class Nchw8cConvTranspose final : public Kernel {
   }
 
   ConvTransposeAttributes attributes_;
-  Nchw8cEpilogue epilogue_;  // only the activation
+  Activation<float> activation_;
   Shape weights_shape_;
   WinogradForm form_{};
   std::shared_ptr<const Tensor> transformed_;  // for `form_`

@@ -221,7 +221,7 @@ void Nchw8cDense::Pack(ThreadPool& threads, const float* weights, float* packed)
   });
 }
 
-Nchw8cGemm Nchw8cDense::Start(const Window& window, const Nchw8cEpilogue& epilogue) const {
+Nchw8cGemm Nchw8cDense::Start(const Window& window, const Epilogue<float>& epilogue) const {
   Nchw8cGemm gemm;
   gemm.step = step_;
   gemm.depth = depth();
@@ -264,7 +264,7 @@ size_t Nchw8cDense::WriteSteps(const Window& window, const Region& taps, std::sp
 }
 
 void Nchw8cDense::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed,
-                           const float* input, const Nchw8cEpilogue& epilogue, float* output) const {
+                           const float* input, const Epilogue<float>& epilogue, float* output) const {
   if (ReadsRegions()) {
     const Regions regions(window);
     if (regions.Pay()) return ByRegions(context, window, regions, batch, packed, input, epilogue, output);
@@ -279,7 +279,7 @@ double Nchw8cDense::ShareOfPlane(const Window& window) const {
 }
 
 void Nchw8cDense::ByRegions(KernelContext& context, const Window& window, const Regions& regions, int64_t batch,
-                            const float* packed, const float* input, const Nchw8cEpilogue& epilogue, float* output) const {
+                            const float* packed, const float* input, const Epilogue<float>& epilogue, float* output) const {
   const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(window.output.num_elements()));
   ForOutputPixels(window, window.input.dims(), window.begin.dims(), unit(),
                   [&](size_t pixel, int64_t at) { pixel_offsets[pixel] = at; });
@@ -315,7 +315,7 @@ void Nchw8cDense::ByRegions(KernelContext& context, const Window& window, const 
 }
 
 void Nchw8cDense::Whole(KernelContext& context, const Window& window, int64_t batch, const float* packed,
-                        const float* input, const Nchw8cEpilogue& epilogue, float* output) const {
+                        const float* input, const Epilogue<float>& epilogue, float* output) const {
   const PaddedImage padded(window);
   const int64_t plane_size = CheckedMul(padded.pixels(), unit());
   const int64_t image_size = CheckedMul(planes(), plane_size);

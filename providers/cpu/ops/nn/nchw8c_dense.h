@@ -29,7 +29,7 @@ class Nchw8cDense {
   double ShareOfPlane(const Window& window) const;
 
   void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
-                const Nchw8cEpilogue& epilogue, float* output) const;
+                const Epilogue<float>& epilogue, float* output) const;
 
  private:
   struct Region;
@@ -43,14 +43,14 @@ class Nchw8cDense {
   int64_t unit() const { return source_ == Source::kPlanes ? 1 : kChannelBlock; }
   int64_t planes() const { return group_channels_ * group_ / unit(); }
 
-  Nchw8cGemm Start(const Window& window, const Nchw8cEpilogue& epilogue) const;
+  Nchw8cGemm Start(const Window& window, const Epilogue<float>& epilogue) const;
   /// The GEMM of an image's group.
   Nchw8cGemm Part(const Nchw8cGemm& first, int64_t image, int64_t group, const float* packed, int64_t image_size) const;
   size_t WriteSteps(const Window& window, const Region& taps, std::span<const int64_t> plane, Nchw8cStep* steps) const;
   void ByRegions(KernelContext& context, const Window& window, const Regions& regions, int64_t batch, const float* packed,
-                 const float* input, const Nchw8cEpilogue& epilogue, float* output) const;
+                 const float* input, const Epilogue<float>& epilogue, float* output) const;
   void Whole(KernelContext& context, const Window& window, int64_t batch, const float* packed, const float* input,
-             const Nchw8cEpilogue& epilogue, float* output) const;
+             const Epilogue<float>& epilogue, float* output) const;
   void RunImages(KernelContext& context, const Nchw8cGemm& first, int64_t images, int64_t image_size,
                  const float* packed) const;
 

@@ -1,8 +1,6 @@
 #include "cpu/ops/nn/nchw8c_depthwise.h"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 
 #include "base/checked.h"
 #include "cpu/engine/slots.h"
@@ -14,18 +12,6 @@ namespace {
 constexpr int64_t kLeastKernel = 3;  // of either axis: less pays for no conversion, except of rows that fill vectors badly
 constexpr int64_t kShortRow = 32;
 constexpr int64_t kMostBytes = 768 << 10;  // of a block before and after, which stay in the second cache
-
-std::optional<Nchw8cEpilogue> InBlocks(const GemmEpilogue<float>& epilogue) {
-  const auto with = [](Nchw8cActivation activation, float alpha, float beta) {
-    return Nchw8cEpilogue{.activation = activation, .alpha = alpha, .beta = beta};
-  };
-  switch (epilogue.activation) {
-    case GemmActivation::kNone: return Nchw8cEpilogue{};
-    case GemmActivation::kRelu: return with(Nchw8cActivation::kClip, 0, std::numeric_limits<float>::infinity());
-    case GemmActivation::kClip: return with(Nchw8cActivation::kClip, epilogue.alpha, epilogue.beta);
-    default: return std::nullopt;
-  }
-}
 
 /// The columns that windows read, with zeros around the image, so that no window asks where it ends.
 struct PaddedRows {
@@ -59,8 +45,9 @@ std::span<const float> BlockWeights(KernelContext& context, const float* weights
 bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int64_t batch, int64_t channels,
                                const DepthwiseTensors& tensors) {
   ThreadPool& threads = context.threads();
-  const std::optional<Nchw8cEpilogue> epilogue = InBlocks(tensors.epilogue);
-  if (!SuitsChannelBlocks() || !epilogue || window.rank() != 2 || channels % kChannelBlock != 0) return false;
+  const Activation<float>& activation = tensors.epilogue.activation;
+  if (activation && !Clamps(activation.kind)) return false;
+  if (!SuitsChannelBlocks() || window.rank() != 2 || channels % kChannelBlock != 0) return false;
   if (std::min(window.kernel[0], window.kernel[1]) < kLeastKernel && window.output[1] > kShortRow) return false;
   const int64_t blocks = channels / kChannelBlock, items = batch * blocks;
   const int64_t out = window.output.num_elements(), positions = window.kernel.num_elements();
@@ -81,10 +68,8 @@ bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int
     std::fill_n(image, in * kChannelBlock, 0.0f);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t channel = i % blocks * kChannelBlock;
-      Nchw8cEpilogue of_block = *epilogue;
-      of_block.bias = tensors.bias == nullptr ? nullptr : tensors.bias + channel;
       padded.Block(tensors.input + i * kChannelBlock * window.input.num_elements(), image);
-      ConvolveNchw8cDepthwise(blocked, image, weights.data() + channel * positions, 1, of_block, 0,
+      ConvolveNchw8cDepthwise(blocked, image, weights.data() + channel * positions, 1, tensors.epilogue.From(channel, 0), 0,
                               blocked.z.output * blocked.y.output, result);
       UnblockChannels(result, out, 0, out, kChannelBlock, tensors.output + i * kChannelBlock * out);
     }

@@ -46,10 +46,9 @@ inline Shape Nchw8cShape(int64_t batch, int64_t blocks, std::span<const int64_t>
   return shape;
 }
 
-/// The epilogue of a convolution: the activation that its node states, and bias and residual, its inputs 2 and 3, for
-/// an output of this shape. Throws Error where they do not fit.
-Nchw8cEpilogue ParseNchw8cActivation(const KernelInfo& info);
-Nchw8cEpilogue WithOperands(Nchw8cEpilogue epilogue, KernelContext& context, const Shape& output);
+/// The epilogue of a convolution with an output of this shape: bias, residual and slopes are its inputs 2 to 4. Throws
+/// Error where they do not fit.
+Epilogue<float> EpilogueOf(const Activation<float>& activation, KernelContext& context, const Shape& output);
 
 /// Planes of all channels, eight to each of `blocks`, to NCHW8c of `pixels`; split among threads.
 void BringIntoBlocks(KernelContext& context, const float* planes, int64_t blocks, int64_t pixels, float* to);

@@ -26,7 +26,7 @@ class Nchw8cRun {
  public:
   /// `images`: a group's channels of a batch's image each.
   Nchw8cRun(KernelContext& context, const Nchw8cTileRows& slice, const Window& window, int64_t images, int64_t groups,
-            const float* weights, const float* input, const Nchw8cEpilogue& epilogue, float* output)
+            const float* weights, const float* input, const Epilogue<float>& epilogue, float* output)
       : context_(context),
         slice_(slice),
         window_(window),
@@ -184,7 +184,7 @@ class Nchw8cRun {
   void Output(const Nchw8cTileRows& block, int64_t slice, int64_t begin, int64_t end, const Nchw8cBuffers& buffers) const {
     const int64_t image = slice / window_.output[0], z = slice % window_.output[0];
     const int64_t at = image * block.output_blocks * block.output_plane + z * block.y.size * block.x.size * kChannelBlock;
-    const Nchw8cEpilogue epilogue = epilogue_.From(GroupOf(slice) * block.output_blocks * kChannelBlock, at);
+    const Epilogue<float> epilogue = epilogue_.From(GroupOf(slice) * block.output_blocks * kChannelBlock, at);
     FinishTileRows(block, buffers.products, epilogue, begin, end, output_ + at);
   }
 
@@ -196,7 +196,7 @@ class Nchw8cRun {
   const WinogradForm form_;
   const float* weights_;
   const float* input_;
-  const Nchw8cEpilogue& epilogue_;
+  const Epilogue<float>& epilogue_;
   float* output_;
 };
 
@@ -349,7 +349,7 @@ std::shared_ptr<const Tensor> PackNchw8cWinograd(ThreadPool& threads, WinogradFo
 }
 
 void ConvolveNchw8cWinograd(KernelContext& context, WinogradForm form, const Window& image, const Nchw8cChannels& of,
-                            const float* weights, const float* input, const Nchw8cEpilogue& epilogue, float* output) {
+                            const float* weights, const float* input, const Epilogue<float>& epilogue, float* output) {
   const Window window = Upright(image);
   Nchw8cTileRows slice{};
   slice.form = form;

@@ -35,6 +35,6 @@ std::shared_ptr<const Tensor> PackNchw8cWinograd(ThreadPool& threads, WinogradFo
 
 /// `window`, of kSpatialAxes, must be one that the form fits.
 void ConvolveNchw8cWinograd(KernelContext& context, WinogradForm form, const Window& window, const Nchw8cChannels& of,
-                            const float* weights, const float* input, const Nchw8cEpilogue& epilogue, float* output);
+                            const float* weights, const float* input, const Epilogue<float>& epilogue, float* output);
 
 }  // namespace tessera::cpu

@@ -8,6 +8,7 @@
 #include "cpu/ops/nn/image_rows.h"
 #include "cpu/ops/nn/packed_weights.h"
 #include "cpu/ops/nn/winograd_conv.h"
+#include "kernels/gemm/gemm.h"
 #include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
@@ -49,7 +50,7 @@ SmallImagesConv::SmallImagesConv(const KernelInfo& info, const WindowAttributes&
 }
 
 void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
-                               const float* bias, const GemmEpilogue<float>& epilogue, float* output) const {
+                               const Epilogue<float>& epilogue, float* output) const {
   const int64_t outputs = weights_shape_[0], channels = weights_shape_[1], taps = window.kernel.num_elements();
   const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements(), k = CheckedMul(taps, channels);
   const int64_t together = std::clamp<int64_t>(kRowsTogether / pixels, 1, batch), most = CheckedMul(together, pixels);
@@ -67,7 +68,6 @@ void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int
   args.packed_b = packed_->data<float>();
   args.c_row = outputs;
   args.epilogue = epilogue;
-  args.epilogue.col_bias = bias;
   args.m = most;
   const size_t workspace_size = GemmWorkspaceSize(args, context.threads().num_threads());
   float* workspace = workspace_size == 0 ? nullptr : context.scratch<float>(workspace_size).data();

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "kernels/gemm/gemm.h"
+#include "kernels/epilogue.h"
 #include "ops/nn/window.h"
 #include "tessera/provider/kernel.h"
 
@@ -20,8 +20,8 @@ class SmallImagesConv {
 
   /// Null where no weights are held.
   const Shape* released_weights() const { return packed_ == nullptr ? nullptr : &weights_shape_; }
-  void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
-                const GemmEpilogue<float>& epilogue, float* output) const;
+  void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
+                const Epilogue<float>& epilogue, float* output) const;
 
  private:
   Shape weights_shape_;

@@ -27,7 +27,7 @@ struct TransposedProblem {
   const C* transposed;  // [group, output, kernel, channel]
   const C* bias;
   C* out;
-  GemmEpilogue<C> epilogue = {};  // its activation alone
+  Activation<C> activation = {};
 
   const C* bias_of(int64_t output) const { return bias == nullptr ? nullptr : bias + output; }
   /// GEMMs of one image have few columns for the weights that they read.
@@ -119,7 +119,7 @@ void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, co
       plane.weight_step = problem.outputs * problem.kernel;
       plane.bias = problem.bias_of(output);
       plane.out = problem.out + index * problem.pixels;
-      plane.epilogue = problem.epilogue;
+      plane.activation = problem.activation;
       scratch.Give(part, plane);
       ComputeTransposedRows<C>(tables.geometry(), plane, row, row + count);
       begin += count;
@@ -140,7 +140,7 @@ TransposedPlanes<C> ColumnsPlanes(const TransposedProblem<C>& problem, const C* 
   planes.bias = problem.bias_of(output);
   planes.out = problem.out + (i * problem.groups * problem.outputs + output) * problem.pixels;
   planes.out_step = problem.pixels;
-  planes.epilogue = problem.epilogue;
+  planes.activation = problem.activation;
   return planes;
 }
 

@@ -31,8 +31,7 @@ bool IsWinograd1d(const Window& window) {
 }
 
 void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t batch, int64_t channels, int64_t outputs,
-                        const float* weights, const float* input, const float* bias, const GemmEpilogue<float>& epilogue,
-                        float* output) {
+                        const float* weights, const float* input, const Epilogue<float>& epilogue, float* output) {
   const int64_t length = window.input[0], output_length = window.output[0];
   Winograd1d shape{channels, outputs, length, output_length, window.dilations[0], window.begin[0], 0, 0};
   const int64_t threads = context.threads().num_threads();
@@ -59,7 +58,7 @@ void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t ba
         block.end_tile = std::min(block.first_tile + tiles, all);
         TransformWinograd1dInput(block, input + image * channels * length, columns);
         MultiplyWinogradPoints(block, 0, kWinograd1dPoints, weights, columns, matmul_out);
-        TransformWinograd1dOutput(block, matmul_out, bias, epilogue, output + image * outputs * output_length);
+        TransformWinograd1dOutput(block, matmul_out, epilogue, output + image * outputs * output_length);
       }
     }
   });

@@ -2,7 +2,7 @@
 
 // Winograd convolution of three taps along one axis, where it pays.
 
-#include "kernels/gemm/gemm.h"
+#include "kernels/epilogue.h"
 #include "ops/nn/window.h"
 #include "tessera/provider/kernel.h"
 
@@ -13,7 +13,6 @@ bool IsWinograd1d(const Window& window);
 
 /// `weights`: transformed, [6][outputs][channels].
 void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t batch, int64_t channels, int64_t outputs,
-                        const float* weights, const float* input, const float* bias, const GemmEpilogue<float>& epilogue,
-                        float* output);
+                        const float* weights, const float* input, const Epilogue<float>& epilogue, float* output);
 
 }  // namespace tessera::cpu

@@ -37,13 +37,12 @@ struct Buffers {
 class Run {
  public:
   Run(KernelContext& context, const WinogradBlock& image, int64_t batch, const float* weights, const float* input,
-      const float* bias, const GemmEpilogue<float>& epilogue, float* output)
+      const Epilogue<float>& epilogue, float* output)
       : context_(context),
         image_(image),
         batch_(batch),
         weights_(weights),
         input_(input),
-        bias_(bias),
         epilogue_(epilogue),
         output_(output) {}
 
@@ -127,7 +126,7 @@ class Run {
   }
 
   void Output(const WinogradBlock& block, int64_t image, int64_t begin, int64_t end, const Buffers& buffers) const {
-    TransformWinogradOutput(block, buffers.products.data(), bias_, epilogue_, begin, end,
+    TransformWinogradOutput(block, buffers.products.data(), epilogue_, begin, end,
                             output_ + image * block.outputs * block.output_height * block.output_width);
   }
 
@@ -136,8 +135,7 @@ class Run {
   const int64_t batch_;
   const float* weights_;
   const float* input_;
-  const float* bias_;
-  const GemmEpilogue<float>& epilogue_;
+  const Epilogue<float>& epilogue_;
   float* output_;
 };
 
@@ -219,9 +217,9 @@ bool WinogradConv::Suits(const Window& window, int64_t batch) const {
 }
 
 void WinogradConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
-                            const float* bias, const GemmEpilogue<float>& epilogue, float* output) const {
+                            const Epilogue<float>& epilogue, float* output) const {
   if (window.rank() == 1) {
-    ConvolveWinograd1d(context, window, batch, channels(), outputs(), transformed(), input, bias, epilogue, output);
+    ConvolveWinograd1d(context, window, batch, channels(), outputs(), transformed(), input, epilogue, output);
     return;
   }
   WinogradBlock image{channels(),
@@ -234,7 +232,7 @@ void WinogradConv::Convolve(KernelContext& context, const Window& window, int64_
                       window.begin[1],
                       0,
                       CeilDiv(window.output[0], kWinogradTile)};
-  Run run(context, image, batch, transformed(), input, bias, epilogue, output);
+  Run run(context, image, batch, transformed(), input, epilogue, output);
   const int64_t threads = context.threads().num_threads();
   if (threads > 1 && batch * image.end_row < 3 * threads) {
     run.BySteps();

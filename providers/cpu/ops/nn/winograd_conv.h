@@ -25,8 +25,8 @@ class WinogradConv {
   /// The weights' shape, when they were released: only Convolve can compute then.
   const Shape* released_weights() const { return released_ ? &weights_shape_ : nullptr; }
   bool Suits(const Window& window, int64_t batch) const;
-  void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input, const float* bias,
-                const GemmEpilogue<float>& epilogue, float* output) const;
+  void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
+                const Epilogue<float>& epilogue, float* output) const;
 
  private:
   const float* transformed() const { return transformed_->data<float>(); }

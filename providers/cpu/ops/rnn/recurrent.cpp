@@ -226,7 +226,7 @@ void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s
     }
     args.c = gates + d * args.m * width;
     args.c_row = width;
-    args.epilogue.col_bias = acc.data();
+    args.epilogue.bias = acc.data();
     if (rounds_) {
       RoundedProduct(context.threads(), args, pairs);
       continue;
@@ -286,7 +286,7 @@ void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* 
   args.c = out;
   args.c_row = out_row;
   args.accumulate = accumulate;
-  args.epilogue.col_bias = bias;
+  args.epilogue.bias = bias;
   if (!rounds_) return Gemm<F>(*run.threads, args);
   auto* pairs = reinterpret_cast<BFloat16*>(run.state_workspace);
   if constexpr (std::is_same_v<F, float>) RoundToPairs(state, args.m, args.k, pairs);

@@ -84,7 +84,7 @@ class WordConvEmbedding final : public Kernel {
     gemm.b_col = gemm.k;
     gemm.c = scratch.windows.data();
     gemm.c_row = m;
-    gemm.epilogue.col_bias = bias.data<float>();
+    gemm.epilogue.bias = bias.data<float>();
     GemmSerial(gemm);
     for (int64_t i = 0; i < gemm.m; ++i) {
       for (int64_t j = 0; j < m; ++j) y[j] = std::max(scratch.windows[static_cast<size_t>(i * m + j)], y[j]);

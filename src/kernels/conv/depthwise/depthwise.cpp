@@ -55,11 +55,11 @@ BandLayout LayOutBand(const DepthwiseShape& shape) {
   return layout;
 }
 
-void ActivateSpan(const GemmEpilogue<float>& epilogue, float* values, int64_t count) {
+void ActivateSpan(const Activation<float>& activation, float* values, int64_t count) {
   const D d;
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) hn::StoreU(Activate(d, hn::LoadU(d, values + i), epilogue), d, values + i);
-  for (; i < count; ++i) values[i] = hn::GetLane(Activate(d, hn::Set(d, values[i]), epilogue));
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(Activate(d, hn::LoadU(d, values + i), activation), d, values + i);
+  for (; i < count; ++i) values[i] = hn::GetLane(Activate(d, hn::Set(d, values[i]), activation));
 }
 
 /// Writes the padded rows of the band whose first output row is `first`, `row_size` apart.
@@ -279,10 +279,10 @@ void Planes(const DepthwiseShape& shape, const DepthwiseTensors& tensors, int64_
             for (int kx = 0; kx < K; ++kx) hn::Store(hn::Set(d, from[ky * K + kx]), d, weights + (kx * K + ky) * kLanes);
           }
           const BandOut target{output + first * shape.output_width, output + pixels, shape.output_width,
-                               tensors.bias == nullptr ? 0.0f : tensors.bias[channel]};
+                               tensors.epilogue.bias == nullptr ? 0.0f : tensors.epilogue.bias[channel]};
           ConvolveBand<K, S>(layout, band, weights, target, rows, prefetch);
-          if (tensors.epilogue.activation != GemmActivation::kNone) {
-            ActivateSpan(tensors.epilogue, target.out, rows * shape.output_width);
+          if (tensors.epilogue.activation) {
+            ActivateSpan(tensors.epilogue.activation, target.out, rows * shape.output_width);
           }
         }
         if (channel == shape.channels * shape.multiplier) channel = 0;

@@ -3,7 +3,9 @@
 // Depthwise convolution over images with a small square kernel: bands of the padded input pass through the L1 cache, and a
 // tile of output rows shares every vector of input, or a vector has one pixel of several planes.
 
-#include "kernels/gemm/gemm.h"
+#include <cstdint>
+
+#include "kernels/epilogue.h"
 
 namespace tessera::cpu {
 
@@ -20,9 +22,8 @@ struct DepthwiseShape {
 struct DepthwiseTensors {
   const float* input;
   const float* weights;
-  const float* bias;  // may be null
   float* output;
-  GemmEpilogue<float> epilogue;  // its activation alone
+  Epilogue<float> epilogue;  // without a residual
 };
 
 /// Whether ConvolveDepthwise knows the shape.

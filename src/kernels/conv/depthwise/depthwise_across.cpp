@@ -151,10 +151,10 @@ void ConvolveRows(const float* band, int64_t row_size, const Group& group, int64
   }
 }
 
-void Activate(const GemmEpilogue<float>& epilogue, float* pixels, int64_t count) {
+void ActivatePixels(const Activation<float>& activation, float* pixels, int64_t count) {
   const D d;
   for (int64_t i = 0; i < count * kLanes; i += kLanes)
-    hn::Store(Activate(d, hn::Load(d, pixels + i), epilogue), d, pixels + i);
+    hn::Store(Activate(d, hn::Load(d, pixels + i), activation), d, pixels + i);
 }
 
 /// The planes of one group in bands.
@@ -181,7 +181,7 @@ class GroupConvolution {
           group_.outputs[r] = tensors_.output + (PlaneOf(plane, r) * shape_.multiplier + i) * pixels;
         ConvolveRows<K, S>(band_, row_size_, group_, rows, shape_.output_width, output_);
         const int64_t made = rows * shape_.output_width;
-        if (tensors_.epilogue.activation != GemmActivation::kNone) Activate(tensors_.epilogue, output_, made);
+        if (tensors_.epilogue.activation) ActivatePixels(tensors_.epilogue.activation, output_, made);
         GatherPixels(output_, made, group_, y * shape_.output_width);
       }
     }
@@ -195,7 +195,7 @@ class GroupConvolution {
     for (int64_t r = 0; r < kLanes; ++r) {
       const int64_t channel = PlaneOf(plane, r) % shape_.channels * shape_.multiplier + multiple;
       group_.weights[r] = tensors_.weights + channel * K * K;
-      group_.bias[r] = tensors_.bias == nullptr ? 0.0f : tensors_.bias[channel];
+      group_.bias[r] = tensors_.epilogue.bias == nullptr ? 0.0f : tensors_.epilogue.bias[channel];
     }
     SpreadPixels(group_.weights, 0, K * K, K * K, 0, group_.taps);
   }

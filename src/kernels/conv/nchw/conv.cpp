@@ -101,7 +101,7 @@ HWY_INLINE void DepthwiseVectors(const DepthwisePlane<T>& plane, Cursor<T>& curs
   const T* end = plane.out + plane.row_count * plane.output_width;
 #pragma GCC unroll 8
   for (int i = 0; i < N; ++i) {
-    const V v = Activate(d, acc[i], *plane.epilogue);
+    const V v = Activate(d, acc[i], plane.activation);
     if (end - to[i] >= lanes) {
       hn::StoreU(v, d, to[i]);  // what reaches past the row is overwritten by the next
     } else {

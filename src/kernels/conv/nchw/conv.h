@@ -3,9 +3,10 @@
 // Convolution as a GEMM without the im2col matrix: the input is laid out once so that every kernel position is one
 // offset and every row of output pixels is contiguous; panels of the GEMM are then copied from it as they are needed.
 
+#include <cstdint>
 #include <span>
 
-#include "kernels/gemm/gemm.h"
+#include "kernels/elementwise/activation.h"
 
 namespace tessera::cpu {
 
@@ -32,7 +33,7 @@ struct DepthwisePlane {
   const T* weights;
   int64_t kernel_size;
   T bias;
-  const GemmEpilogue<T>* epilogue;
+  Activation<T> activation;
   T* out;
 };
 template <class T>

@@ -277,23 +277,23 @@ void SumRow(const TransposedGeometry& geometry, const TransposedPlanes<T>& plane
 }
 
 template <class T>
-void ActivateRow(const GemmEpilogue<T>& epilogue, int64_t count, T* row) {
+void ActivateRow(const Activation<T>& activation, int64_t count, T* row) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(Activate(d, hn::LoadU(d, row + i), epilogue), d, row + i);
+  for (; i + lanes <= count; i += lanes) hn::StoreU(Activate(d, hn::LoadU(d, row + i), activation), d, row + i);
   const hn::CappedTag<T, 1> one;
-  for (; i < count; ++i) hn::StoreU(Activate(one, hn::LoadU(one, row + i), epilogue), one, row + i);
+  for (; i < count; ++i) hn::StoreU(Activate(one, hn::LoadU(one, row + i), activation), one, row + i);
 }
 
 template <class T>
 void Rows(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t begin, int64_t end) {
-  const bool pairs = IsPairs(geometry, planes), activates = planes.epilogue.activation != GemmActivation::kNone;
+  const bool pairs = IsPairs(geometry, planes);
   for (int64_t row = begin; row < end; ++row) {
     SumRow(geometry, planes, row, pairs);
     T* first = planes.out + row * geometry.output_width;
-    for (int64_t i = 0; i < planes.count && activates; ++i)
-      ActivateRow(planes.epilogue, geometry.output_width, first + i * planes.out_step);
+    for (int64_t i = 0; i < planes.count && planes.activation; ++i)
+      ActivateRow(planes.activation, geometry.output_width, first + i * planes.out_step);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/rounding.h"
-#include "kernels/gemm/gemm.h"
+#include "kernels/elementwise/activation.h"
 
 namespace tessera::cpu {
 
@@ -61,9 +61,9 @@ struct TransposedPlanes {
   const T* bias;         // of each; null: none
   T* out;
   int64_t out_step;
-  T* buffer;                 // phases * TransposedPhaseSize() elements
-  TransposedTap<T>* taps;    // as many as can meet in two phases of a row
-  GemmEpilogue<T> epilogue;  // its activation alone
+  T* buffer;               // phases * TransposedPhaseSize() elements
+  TransposedTap<T>* taps;  // as many as can meet in two phases of a row
+  Activation<T> activation;
 };
 
 inline int64_t TransposedPhaseSize(const TransposedGeometry& geometry) {

@@ -125,14 +125,14 @@ struct TileRun {
   int64_t block;  // elements from block to block
   const float* bias;
   const float* residual;
-  const Nchw8cEpilogue* epilogue;
+  const Epilogue<float>* epilogue;
   bool first, last;      // of the visits to the tiles
   BlockPrefetch* ahead;  // the weights that come next, of each joined group
 };
 
 template <int B, int P>
 HWY_INLINE void StoreTile(GroupVector<B> (&acc)[P][kGroupVectors<B>], const TileRun& run, int64_t pixel) {
-  const Clamp clamp(*run.epilogue);
+  const Clamp clamp(run.epilogue->activation);
   float* out = run.out + pixel * kChannelBlock;
   const float* residual = run.last && run.residual != nullptr ? run.residual + pixel * kChannelBlock : nullptr;
   const bool clamps = run.last && clamp.active;
@@ -235,7 +235,7 @@ void MultiplyPart(const Nchw8cGemm& gemm, int64_t first_block, int64_t blocks, c
   const int64_t size = pixels.count / tiles;
   const int64_t larger = pixels.count % tiles;
   const int64_t at = first_block * gemm.pixels * kChannelBlock;
-  const Nchw8cEpilogue& epilogue = gemm.epilogue;
+  const Epilogue<float>& epilogue = gemm.epilogue;
   const int64_t steps = step_end - step_begin, joined = blocks == kJoined && kJoinsGroups ? 2 : 1;
   const BlockPrefetch share(steps * gemm.step * blocks / joined * kChannelBlock * int64_t{sizeof(float)},
                             tiles * pixels.rows * steps);
@@ -258,7 +258,7 @@ void MultiplyPart(const Nchw8cGemm& gemm, int64_t first_block, int64_t blocks, c
                     ahead};
   const TileKernel kernel = KernelFor(gemm, blocks, size);
   const TileKernel larger_kernel = larger == 0 ? nullptr : KernelFor(gemm, blocks, size + 1);
-  const bool activates = run.last && ActivatesStored(epilogue);
+  const bool activates = run.last && ActivatesStored(epilogue.activation.kind);
   const auto compute = [&](TileKernel tile_kernel, int64_t pixel, int64_t tile_size, int64_t end) {
     while (pixel < end) {
       const int64_t some = std::min((end - pixel) / tile_size, activates ? kTilesTogether : INT64_MAX);

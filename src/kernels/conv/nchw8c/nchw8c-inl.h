@@ -1,6 +1,7 @@
 // A pixel's block of eight channels as vectors, and the epilogue; included once per instruction set.
 
 #include "kernels/conv/nchw8c/nchw8c.h"
+#include "kernels/elementwise/activate-inl.h"
 #include "kernels/elementwise/math-inl.h"
 
 #if defined(TESSERA_BLOCKED_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -28,13 +29,15 @@ constexpr int kBlockVectors = kChannelBlock / kBlockLanes;
 
 /// Relu and Clip run in registers, the others over what was stored.
 struct Clamp {
-  explicit Clamp(const Nchw8cEpilogue& epilogue)
-      : active(epilogue.activation == Nchw8cActivation::kClip), low(epilogue.alpha), high(epilogue.beta) {}
+  explicit Clamp(const Activation<float>& activation) : active(Clamps(activation.kind)) {
+    const bool clips = activation.kind == ActivationKind::kClip;
+    low = clips ? activation.alpha : 0;
+    high = clips ? activation.beta : std::numeric_limits<float>::infinity();
+  }
 
   template <class V>
   HWY_INLINE V operator()(V v) const {
-    const hn::DFromV<V> d;
-    return hn::Min(hn::Set(d, high), hn::Max(hn::Set(d, low), v));  // in this order NaN stays NaN
+    return Clip(hn::DFromV<V>(), v, low, high);
   }
 
   bool active;
@@ -47,20 +50,19 @@ HWY_INLINE void ForVectors(float* values, int64_t count, F f) {
   const hn::ScalableTag<float> d;
   constexpr int kLanes = static_cast<int>(HWY_LANES(float));
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) hn::StoreU(f(hn::LoadU(d, values + i)), d, values + i);
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(f(d, hn::LoadU(d, values + i)), d, values + i);
   if constexpr (kLanes > kChannelBlock) {
     const BlockTag one;
-    for (; i < count; i += kChannelBlock) hn::StoreU(f(hn::LoadU(one, values + i)), one, values + i);
+    for (; i < count; i += kChannelBlock) hn::StoreU(f(one, hn::LoadU(one, values + i)), one, values + i);
   }
 }
 
 /// v / (1 + e^-v), e^-v as in vmath::Sigmoid. What is less than -87 counts as -87, whose result is -1e-36.
-template <class V>
-HWY_INLINE V Silu(V v) {
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Silu(D d, V v) {
   constexpr float kC[] = {
       1.0f, -1.0f, 0.499992311000824f, -0.16667114198207855f, 0.041890114545822144f, -0.008312525227665901f};
-  const hn::DFromV<V> d;
-  const hn::RebindToUnsigned<hn::DFromV<V>> du;
+  const hn::RebindToUnsigned<D> du;
   const auto magic = hn::Set(d, 12582912.0f);
   v = hn::Max(hn::Set(d, -87.0f), v);  // in this order NaN stays NaN
   const auto bounded = hn::Min(hn::Set(d, 87.0f), v);
@@ -83,34 +85,26 @@ HWY_INLINE void Slope(const float* slopes, float* values, int64_t count) {
   }
 }
 
-/// Activations other than kClip, over whole pixels of a block, the epilogue's `block`th.
-[[maybe_unused]] HWY_NOINLINE void ActivateStored(const Nchw8cEpilogue& epilogue, int64_t block, float* values,
+/// Activations other than clamps, over whole pixels of a block, the epilogue's `block`th.
+[[maybe_unused]] HWY_NOINLINE void ActivateStored(const Epilogue<float>& epilogue, int64_t block, float* values,
                                                   int64_t count) {
-  // For vectors of any width.
-  const auto all = [](auto v, float number) { return hn::Set(hn::DFromV<decltype(v)>(), number); };
-  const auto unit = [&](auto v) { return hn::Min(all(v, 1), hn::Max(all(v, 0), v)); };
-  const float alpha = epilogue.alpha, beta = epilogue.beta;
-  switch (epilogue.activation) {
-    case Nchw8cActivation::kNone:
-    case Nchw8cActivation::kClip: return;
-    case Nchw8cActivation::kLeakyRelu:
-      return ForVectors(values, count,
-                        [&](auto v) { return hn::IfThenElse(hn::Lt(v, all(v, 0)), hn::Mul(v, all(v, alpha)), v); });
-    case Nchw8cActivation::kPRelu: return Slope(epilogue.slopes + block * kChannelBlock, values, count);
-    case Nchw8cActivation::kHardSigmoid:
-      return ForVectors(values, count, [&](auto v) { return unit(hn::MulAdd(v, all(v, alpha), all(v, beta))); });
-    case Nchw8cActivation::kHardSwish:
-      return ForVectors(values, count,
-                        [&](auto v) { return hn::Mul(v, unit(hn::MulAdd(v, all(v, 1.0f / 6), all(v, 0.5f)))); });
-    case Nchw8cActivation::kSigmoid:
-      return ForVectors(values, count, [](auto v) { return vmath::Sigmoid(hn::DFromV<decltype(v)>(), v); });
-    case Nchw8cActivation::kSilu: return ForVectors(values, count, [](auto v) { return Silu(v); });
+  const float alpha = epilogue.activation.alpha, beta = epilogue.activation.beta;
+  switch (epilogue.activation.kind) {
+    case ActivationKind::kNone:
+    case ActivationKind::kRelu:
+    case ActivationKind::kClip: return;
+    case ActivationKind::kLeakyRelu:
+      return ForVectors(values, count, [&](auto d, auto v) { return LeakyRelu(d, v, alpha); });
+    case ActivationKind::kPRelu: return Slope(epilogue.slopes + block * kChannelBlock, values, count);
+    case ActivationKind::kHardSigmoid:
+      return ForVectors(values, count, [&](auto d, auto v) { return HardSigmoid(d, v, alpha, beta); });
+    case ActivationKind::kHardSwish: return ForVectors(values, count, [](auto d, auto v) { return HardSwish(d, v); });
+    case ActivationKind::kSigmoid: return ForVectors(values, count, [](auto d, auto v) { return vmath::Sigmoid(d, v); });
+    case ActivationKind::kSilu: return ForVectors(values, count, [](auto d, auto v) { return Silu(d, v); });
   }
 }
 
-HWY_INLINE bool ActivatesStored(const Nchw8cEpilogue& epilogue) {
-  return epilogue.activation != Nchw8cActivation::kNone && epilogue.activation != Nchw8cActivation::kClip;
-}
+HWY_INLINE bool ActivatesStored(ActivationKind kind) { return kind != ActivationKind::kNone && !Clamps(kind); }
 
 }  // namespace
 }  // namespace tessera::cpu::HWY_NAMESPACE

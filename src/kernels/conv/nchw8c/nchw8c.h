@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/conv/winograd/axis.h"
+#include "kernels/epilogue.h"
 
 namespace tessera::cpu {
 
@@ -13,27 +14,6 @@ constexpr int64_t kChannelBlock = 8;
 
 /// Whether this machine's vectors hold one block.
 bool SuitsChannelBlocks();
-
-enum class Nchw8cActivation : uint8_t { kNone, kClip, kLeakyRelu, kPRelu, kHardSigmoid, kHardSwish, kSigmoid, kSilu };
-
-/// What happens to an accumulator before it is stored.
-struct Nchw8cEpilogue {
-  const float* bias = nullptr;      // [channels]
-  const float* residual = nullptr;  // laid out as the output
-  const float* slopes = nullptr;    // kPRelu: [channels]
-  Nchw8cActivation activation = Nchw8cActivation::kNone;
-  float alpha = 0;  // kClip: lower bound; kLeakyRelu, kHardSigmoid: slope
-  float beta = 0;   // kClip: upper bound; kHardSigmoid: offset
-
-  /// Of what begins at a channel, which is `at` elements from the first in memory.
-  Nchw8cEpilogue From(int64_t channel, int64_t at) const {
-    Nchw8cEpilogue part = *this;
-    if (bias != nullptr) part.bias += channel;
-    if (residual != nullptr) part.residual += at;
-    if (slopes != nullptr) part.slopes += channel;
-    return part;
-  }
-};
 
 /// Some adjacent inputs.
 struct Nchw8cStep {
@@ -54,7 +34,7 @@ struct Nchw8cGemm {
   int64_t output_blocks = 0;
   const float* weights = nullptr;  // from PackNchw8cWeights
   float* output = nullptr;         // [output_blocks][pixels][8]
-  Nchw8cEpilogue epilogue;
+  Epilogue<float> epilogue;
 };
 
 /// `rows` times `count` neighbouring pixels.
@@ -90,7 +70,7 @@ struct Nchw8cWindow {
 /// One input channel for each output. Rows [begin, end) of all blocks' output rows; `blocks` to an image. Weights are
 /// [blocks][kernel positions][8].
 void ConvolveNchw8cDepthwise(const Nchw8cWindow& window, const float* input, const float* weights, int64_t blocks,
-                             const Nchw8cEpilogue& epilogue, int64_t begin, int64_t end, float* output);
+                             const Epilogue<float>& epilogue, int64_t begin, int64_t end, float* output);
 
 enum class Nchw8cPool : uint8_t { kMax, kAverage, kAverageWithPads };
 
@@ -143,7 +123,7 @@ struct Nchw8cTileRows {
 void TransformTileRows(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns);
 
 /// `products`, a matrix [output_blocks][tiles][8] of each point, to output blocks [begin, end) of an image.
-void FinishTileRows(const Nchw8cTileRows& shape, const float* products, const Nchw8cEpilogue& epilogue, int64_t begin,
+void FinishTileRows(const Nchw8cTileRows& shape, const float* products, const Epilogue<float>& epilogue, int64_t begin,
                     int64_t end, float* image);
 
 }  // namespace tessera::cpu

@@ -115,11 +115,11 @@ void Input(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64
 
 /// FinishTile along one axis, of whose pixels the first `pixels` are stored, `step` elements apart.
 template <class T>
-HWY_INLINE void Finish1d(const float* from, int64_t matrix, const Nchw8cEpilogue& epilogue, const float* bias,
+HWY_INLINE void Finish1d(const float* from, int64_t matrix, const Epilogue<float>& epilogue, const float* bias,
                          const float* residual, int64_t pixels, int64_t step, float* out) {
   constexpr int kPoints = T::kOf1d.points, kSide = T::kOf1d.side;
   const BlockTag d;
-  const Clamp clamp(epilogue);
+  const Clamp clamp(epilogue.activation);
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
     BlockVector x[kPoints], y[kSide];
 #pragma GCC unroll 6
@@ -138,7 +138,7 @@ HWY_INLINE void Finish1d(const float* from, int64_t matrix, const Nchw8cEpilogue
 
 /// A tile's output pixels, of which the first `rows` and `columns` are stored, `row_size` and `pixel` elements apart.
 template <class T>
-HWY_INLINE void FinishTile(const float* from, int64_t matrix, const Nchw8cEpilogue& epilogue, const float* bias,
+HWY_INLINE void FinishTile(const float* from, int64_t matrix, const Epilogue<float>& epilogue, const float* bias,
                            const float* residual, int64_t rows, int64_t columns, int64_t row_size, int64_t pixel,
                            float* out) {
   if constexpr (T::kIs1d) {
@@ -146,7 +146,7 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const Nchw8cEpilog
   }
   constexpr int kPointsY = T::kOfY.points, kPointsX = T::kOfX.points, kRows = T::kOfY.side, kColumns = T::kOfX.side;
   const BlockTag d;
-  const Clamp clamp(epilogue);
+  const Clamp clamp(epilogue.activation);
   for (int v = 0; v < kChannelBlock; v += kBlockLanes) {
     HWY_ALIGN float half[kRows * kPointsX * kBlockLanes];
     for (int j = 0; j < kPointsX; ++j) {
@@ -176,10 +176,10 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const Nchw8cEpilog
 }
 
 template <class T>
-void Output(const Nchw8cTileRows& shape, const float* products, const Nchw8cEpilogue& epilogue, int64_t begin, int64_t end,
+void Output(const Nchw8cTileRows& shape, const float* products, const Epilogue<float>& epilogue, int64_t begin, int64_t end,
             float* image) {
   const int64_t row_size = shape.x.size * kChannelBlock;
-  const bool activates = ActivatesStored(epilogue), dilated = shape.y.dilation > 1;
+  const bool activates = ActivatesStored(epilogue.activation.kind), dilated = shape.y.dilation > 1;
   for (int64_t block = begin; block < end; ++block) {
     const float* from = products + block * shape.tiles() * kChannelBlock;
     const float* bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block * kChannelBlock;
@@ -219,7 +219,7 @@ using AllForms = std::make_index_sequence<std::size(kWinogradForms)>;
 void WinogradInputInBlocks(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
   ForForm(shape.form, AllForms(), [&](auto tiles) { Input<decltype(tiles)>(shape, image, begin, end, columns); });
 }
-void WinogradOutputInBlocks(const Nchw8cTileRows& shape, const float* products, const Nchw8cEpilogue& epilogue,
+void WinogradOutputInBlocks(const Nchw8cTileRows& shape, const float* products, const Epilogue<float>& epilogue,
                             int64_t begin, int64_t end, float* image) {
   ForForm(shape.form, AllForms(),
           [&](auto tiles) { Output<decltype(tiles)>(shape, products, epilogue, begin, end, image); });
@@ -237,7 +237,7 @@ HWY_EXPORT(WinogradOutputInBlocks);
 void TransformTileRows(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
   HWY_DYNAMIC_DISPATCH(WinogradInputInBlocks)(shape, image, begin, end, columns);
 }
-void FinishTileRows(const Nchw8cTileRows& shape, const float* products, const Nchw8cEpilogue& epilogue, int64_t begin,
+void FinishTileRows(const Nchw8cTileRows& shape, const float* products, const Epilogue<float>& epilogue, int64_t begin,
                     int64_t end, float* image) {
   HWY_DYNAMIC_DISPATCH(WinogradOutputInBlocks)(shape, products, epilogue, begin, end, image);
 }

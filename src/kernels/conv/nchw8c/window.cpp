@@ -274,10 +274,10 @@ DepthwiseKernel DepthwiseRowKernel(const Nchw8cWindow& w) {
 }
 
 void Depthwise(const Nchw8cWindow& w, const float* input, const float* weights, int64_t blocks,
-               const Nchw8cEpilogue& epilogue, int64_t begin, int64_t end, float* output) {
+               const Epilogue<float>& epilogue, int64_t begin, int64_t end, float* output) {
   const int64_t row_size = w.x.output * kChannelBlock;
   const auto compute = DepthwiseRowKernel(w);
-  DepthwiseRow op{nullptr, nullptr, nullptr, nullptr, Clamp(epilogue)};
+  DepthwiseRow op{nullptr, nullptr, nullptr, nullptr, Clamp(epilogue.activation)};
   int64_t current = -1;
   ForRows(w, input, begin, end, [&](const RowPlan& plan, int64_t image, int64_t row) {
     if (image != current) {
@@ -289,7 +289,7 @@ void Depthwise(const Nchw8cWindow& w, const float* input, const float* weights, 
     op.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + row * row_size;
     op.out = output + row * row_size;
     compute(plan, op);
-    if (ActivatesStored(epilogue)) ActivateStored(epilogue, image % blocks, op.out, row_size);
+    if (ActivatesStored(epilogue.activation.kind)) ActivateStored(epilogue, image % blocks, op.out, row_size);
   });
 }
 
@@ -305,7 +305,7 @@ void Pool(const Nchw8cWindow& w, Nchw8cPool kind, const float* input, int64_t be
 }  // namespace
 
 void DepthwiseInBlocks(const Nchw8cWindow& w, const float* input, const float* weights, int64_t blocks,
-                       const Nchw8cEpilogue& epilogue, int64_t begin, int64_t end, float* output) {
+                       const Epilogue<float>& epilogue, int64_t begin, int64_t end, float* output) {
   Depthwise(w, input, weights, blocks, epilogue, begin, end, output);
 }
 void PoolInBlocks(const Nchw8cWindow& w, Nchw8cPool kind, const float* input, int64_t begin, int64_t end, float* output) {
@@ -321,7 +321,7 @@ HWY_EXPORT(DepthwiseInBlocks);
 HWY_EXPORT(PoolInBlocks);
 
 void ConvolveNchw8cDepthwise(const Nchw8cWindow& window, const float* input, const float* weights, int64_t blocks,
-                             const Nchw8cEpilogue& epilogue, int64_t begin, int64_t end, float* output) {
+                             const Epilogue<float>& epilogue, int64_t begin, int64_t end, float* output) {
   HWY_DYNAMIC_DISPATCH(DepthwiseInBlocks)(window, input, weights, blocks, epilogue, begin, end, output);
 }
 void PoolNchw8c(const Nchw8cWindow& window, Nchw8cPool kind, const float* input, int64_t begin, int64_t end,

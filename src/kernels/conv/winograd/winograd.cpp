@@ -172,14 +172,14 @@ void InputImage(const WinogradBlock& block, const float* image, int64_t begin, i
   }
 }
 
-void OutputImage(const WinogradBlock& block, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
-                 int64_t begin, int64_t end, float* image) {
+void OutputImage(const WinogradBlock& block, const float* products, const Epilogue<float>& epilogue, int64_t begin,
+                 int64_t end, float* image) {
   const D d;
   const int64_t tiles_x = block.tiles_x();
   const int64_t product_row = block.product_row();
   const int64_t product = block.product_matrix();
   for (int64_t k = begin; k < end; ++k) {
-    const V offset = hn::Set(d, bias == nullptr ? 0.0f : bias[k]);
+    const V offset = hn::Set(d, epilogue.bias == nullptr ? 0.0f : epilogue.bias[k]);
     float* plane = image + k * block.output_height * block.output_width;
     for (int64_t row = block.first_row; row < block.end_row; ++row) {
       for (int64_t tile = 0; tile < tiles_x; tile += kLanes) {
@@ -201,7 +201,7 @@ void OutputImage(const WinogradBlock& block, const float* products, const float*
           V y[4];
           OutputTransform(d, columns[i], y);
 #pragma GCC unroll 4
-          for (int j = 0; j < 4; ++j) y[j] = Activate(d, hn::Add(y[j], offset), epilogue);
+          for (int j = 0; j < 4; ++j) y[j] = Activate(d, hn::Add(y[j], offset), epilogue.activation);
           float* to = plane + (row * kWinogradTile + i) * block.output_width + x;
           if (remaining >= 4 * kLanes) {
             hn::StoreInterleaved4(y[0], y[1], y[2], y[3], d, to);
@@ -225,9 +225,9 @@ void WinogradInput(const WinogradBlock& block, const float* image, int64_t begin
                    float* columns) {
   InputImage(block, image, begin, end, buffer, columns);
 }
-void WinogradOutput(const WinogradBlock& block, const float* products, const float* bias,
-                    const GemmEpilogue<float>& epilogue, int64_t begin, int64_t end, float* image) {
-  OutputImage(block, products, bias, epilogue, begin, end, image);
+void WinogradOutput(const WinogradBlock& block, const float* products, const Epilogue<float>& epilogue, int64_t begin,
+                    int64_t end, float* image) {
+  OutputImage(block, products, epilogue, begin, end, image);
 }
 
 void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed) {
@@ -300,9 +300,9 @@ void TransformWinogradInput(const WinogradBlock& block, const float* image, int6
   HWY_DYNAMIC_DISPATCH(WinogradInput)(block, image, begin, end, buffer, columns);
 }
 
-void TransformWinogradOutput(const WinogradBlock& block, const float* products, const float* bias,
-                             const GemmEpilogue<float>& epilogue, int64_t begin, int64_t end, float* image) {
-  HWY_DYNAMIC_DISPATCH(WinogradOutput)(block, products, bias, epilogue, begin, end, image);
+void TransformWinogradOutput(const WinogradBlock& block, const float* products, const Epilogue<float>& epilogue,
+                             int64_t begin, int64_t end, float* image) {
+  HWY_DYNAMIC_DISPATCH(WinogradOutput)(block, products, epilogue, begin, end, image);
 }
 
 bool WinogradMayPay(int64_t channels, int64_t outputs, int64_t groups) {

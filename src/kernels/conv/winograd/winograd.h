@@ -7,6 +7,7 @@
 
 #include "base/rounding.h"
 #include "kernels/conv/winograd/axis.h"
+#include "kernels/epilogue.h"
 #include "kernels/gemm/gemm.h"
 
 namespace tessera::cpu {
@@ -55,8 +56,8 @@ void TransformWinogradInput(const WinogradBlock& block, const float* image, int6
                             float* columns);
 
 /// `products`, 36 matrices [outputs][product_row()], to the output image, outputs [begin, end). Reads up to 16 values past
-/// a row's tiles.
-void TransformWinogradOutput(const WinogradBlock& block, const float* products, const float* bias,
-                             const GemmEpilogue<float>& epilogue, int64_t begin, int64_t end, float* image);
+/// a row's tiles. The epilogue has no residual.
+void TransformWinogradOutput(const WinogradBlock& block, const float* products, const Epilogue<float>& epilogue,
+                             int64_t begin, int64_t end, float* image);
 
 }  // namespace tessera::cpu

@@ -130,12 +130,11 @@ void InputLines(const Winograd1d& shape, const float* image, float* columns) {
   }
 }
 
-void OutputLines(const Winograd1d& shape, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
-                 float* image) {
+void OutputLines(const Winograd1d& shape, const float* products, const Epilogue<float>& epilogue, float* image) {
   const D d;
   const int64_t matrix = shape.product_matrix();
   for (int64_t k = 0; k < shape.outputs; ++k) {
-    const V offset = hn::Set(d, bias == nullptr ? 0.0f : bias[k]);
+    const V offset = hn::Set(d, epilogue.bias == nullptr ? 0.0f : epilogue.bias[k]);
     const float* row = products + k * shape.product_row();
     for (int64_t tile = 0; tile < shape.tiles(); tile += kLanes) {
       V x[6], y[4];
@@ -143,7 +142,7 @@ void OutputLines(const Winograd1d& shape, const float* products, const float* bi
       for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, row + tile + i * matrix);
       OutputTransform(d, x, y);
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) y[i] = Activate(d, hn::Add(y[i], offset), epilogue);
+      for (int i = 0; i < 4; ++i) y[i] = Activate(d, hn::Add(y[i], offset), epilogue.activation);
       StoreTiles(shape, y, shape.first_tile + tile, image + k * shape.output_length);
     }
   }
@@ -152,9 +151,8 @@ void OutputLines(const Winograd1d& shape, const float* products, const float* bi
 }  // namespace
 
 void LineInput(const Winograd1d& shape, const float* image, float* columns) { InputLines(shape, image, columns); }
-void LineOutput(const Winograd1d& shape, const float* products, const float* bias, const GemmEpilogue<float>& epilogue,
-                float* image) {
-  OutputLines(shape, products, bias, epilogue, image);
+void LineOutput(const Winograd1d& shape, const float* products, const Epilogue<float>& epilogue, float* image) {
+  OutputLines(shape, products, epilogue, image);
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -181,9 +179,9 @@ void TransformWinograd1dInput(const Winograd1d& shape, const float* image, float
   HWY_DYNAMIC_DISPATCH(LineInput)(shape, image, columns);
 }
 
-void TransformWinograd1dOutput(const Winograd1d& shape, const float* products, const float* bias,
-                               const GemmEpilogue<float>& epilogue, float* image) {
-  HWY_DYNAMIC_DISPATCH(LineOutput)(shape, products, bias, epilogue, image);
+void TransformWinograd1dOutput(const Winograd1d& shape, const float* products, const Epilogue<float>& epilogue,
+                               float* image) {
+  HWY_DYNAMIC_DISPATCH(LineOutput)(shape, products, epilogue, image);
 }
 
 }  // namespace tessera::cpu

@@ -5,6 +5,7 @@
 // follow those that begin where they end.
 
 #include "base/rounding.h"
+#include "kernels/epilogue.h"
 #include "kernels/gemm/gemm.h"
 
 namespace tessera::cpu {
@@ -40,8 +41,9 @@ struct Winograd1d {
 /// An image [channels, length] to `columns`: six matrices [channels, tiles], each packed as GemmArgs::packed_b.
 void TransformWinograd1dInput(const Winograd1d& shape, const float* image, float* columns);
 
-/// `products`, six matrices [outputs][product_row()], to the output image [outputs, output_length].
-void TransformWinograd1dOutput(const Winograd1d& shape, const float* products, const float* bias,
-                               const GemmEpilogue<float>& epilogue, float* image);
+/// `products`, six matrices [outputs][product_row()], to the output image [outputs, output_length]. The epilogue
+/// has no residual.
+void TransformWinograd1dOutput(const Winograd1d& shape, const float* products, const Epilogue<float>& epilogue,
+                               float* image);
 
 }  // namespace tessera::cpu

@@ -86,7 +86,7 @@ void InputBlocks(const Nchw8cWinograd& s, const Nchw8cTiles& tiles, const float*
 
 template <int kBlock>
 void OutputBlocks(const Nchw8cWinograd& s, const Nchw8cTiles& tiles, const float* products, int64_t matrix,
-                  const GemmEpilogue<float>& epilogue, float* images) {
+                  const Epilogue<float>& epilogue, float* images) {
   const hn::CappedTag<float, kBlock> d;
   using V = hn::Vec<decltype(d)>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -109,7 +109,7 @@ void OutputBlocks(const Nchw8cWinograd& s, const Nchw8cTiles& tiles, const float
 #pragma GCC unroll 4
           for (int i = 0; i < 4; ++i) half[i][j] = y[i];
         }
-        const V bias = epilogue.col_bias == nullptr ? hn::Zero(d) : hn::LoadU(d, epilogue.col_bias + channel);
+        const V bias = epilogue.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, epilogue.bias + channel);
         for (int64_t i = 0; i < rows; ++i) {
           V y[4];
           OutputTransform(d, half[i], y);
@@ -118,7 +118,7 @@ void OutputBlocks(const Nchw8cWinograd& s, const Nchw8cTiles& tiles, const float
             V v = hn::Add(y[j], bias);
             const int64_t to = first + j * s.x.dilation * kBlock;
             if (epilogue.residual != nullptr) v = hn::Add(v, hn::LoadU(d, epilogue.residual + to));
-            hn::StoreU(Activate(d, v, epilogue), d, images + to);
+            hn::StoreU(Activate(d, v, epilogue.activation), d, images + to);
           }
         }
       }
@@ -133,7 +133,7 @@ void Nchw8cInput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const fl
   (shape.block == 16 ? InputBlocks<16> : InputBlocks<8>)(shape, tiles, images, matrix, columns);
 }
 void Nchw8cOutput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* products, int64_t matrix,
-                  const GemmEpilogue<float>& epilogue, float* images) {
+                  const Epilogue<float>& epilogue, float* images) {
   (shape.block == 16 ? OutputBlocks<16> : OutputBlocks<8>)(shape, tiles, products, matrix, epilogue, images);
 }
 
@@ -152,7 +152,7 @@ void TransformNchw8cInput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles,
 }
 
 void TransformNchw8cOutput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* products, int64_t matrix,
-                           const GemmEpilogue<float>& epilogue, float* images) {
+                           const Epilogue<float>& epilogue, float* images) {
   HWY_DYNAMIC_DISPATCH(Nchw8cOutput)(shape, tiles, products, matrix, epilogue, images);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/rounding.h"
 #include "kernels/conv/winograd/winograd.h"
+#include "kernels/epilogue.h"
 
 namespace tessera::cpu {
 
@@ -35,9 +36,9 @@ struct Nchw8cTiles {
 void TransformNchw8cInput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* images, int64_t matrix,
                           float* columns);
 
-/// `products`, 36 matrices [tiles, outputs], `matrix` elements apart, to output images. The epilogue's col_bias has
-/// `outputs` elements, its residual is laid out as `images` and may be the same.
+/// `products`, 36 matrices [tiles, outputs], `matrix` elements apart, to output images. The epilogue's
+/// residual may be `images`.
 void TransformNchw8cOutput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* products, int64_t matrix,
-                           const GemmEpilogue<float>& epilogue, float* images);
+                           const Epilogue<float>& epilogue, float* images);
 
 }  // namespace tessera::cpu

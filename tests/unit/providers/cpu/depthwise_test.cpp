@@ -39,7 +39,7 @@ void Check(const DepthwiseShape& s, int64_t planes) {
                            bias = Random(outputs);
   std::vector<float> output(static_cast<size_t>(planes * s.multiplier * pixels), -9.0f);
   const int64_t half = planes / 2;
-  const DepthwiseTensors tensors{input.data(), weights.data(), bias.data(), output.data(), {}};
+  const DepthwiseTensors tensors{input.data(), weights.data(), output.data(), {.bias = bias.data()}};
   ConvolveDepthwise(s, tensors, 0, half);
   ConvolveDepthwise(s, tensors, half, planes);
   for (int64_t i = 0; i < planes * s.multiplier; ++i) {

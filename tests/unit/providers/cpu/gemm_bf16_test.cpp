@@ -54,7 +54,7 @@ void CheckPairs(const PairedProduct& p, const GemmBf16Kernels& kernels, SessionT
               .c = c.data(),
               .c_row = c_row,
               .accumulate = p.accumulate,
-              .epilogue = {.col_bias = p.bias ? bias.data() : nullptr}});
+              .epilogue = {.bias = p.bias ? bias.data() : nullptr}});
   for (int64_t i = 0; i < p.m; ++i) {
     for (int64_t j = 0; j < c_row; ++j) {
       const auto at = static_cast<size_t>(i * c_row + j);

@@ -27,7 +27,8 @@ struct Product {
   Order order = Order::kRows;
   Right right = Right::kPacked;
   bool column_major = false;  // C
-  bool extras = false;        // alpha, sums that are there, biases, a residual and an activation
+  bool extras = false;        // alpha, sums that are there, a bias, a residual and an activation
+  bool channels_are_rows = false;
 };
 
 /// Kernels of one instruction set instead of the best one.
@@ -69,8 +70,7 @@ class Operands {
       : a_(Numbers<T>(2 * p.m * p.k, 1)),
         b_(Numbers<T>(p.k * p.n, 2)),
         c_(Numbers<T>(p.m * p.n, 3)),
-        row_bias_(Numbers<T>(p.m, 4)),
-        col_bias_(Numbers<T>(p.n, 5)),
+        bias_(Numbers<T>(p.channels_are_rows ? p.m : p.n, 4)),
         residual_(Numbers<T>(p.m * p.n, 6)),
         source_(b_.data(), p.n) {
     if constexpr (std::is_same_v<T, float>) {
@@ -90,10 +90,9 @@ class Operands {
     args.c_col = p.column_major ? p.m : 1;
     if (!p.extras) return;
     args.alpha = T{0.5};
-    args.epilogue.row_bias = row_bias_.data();
-    args.epilogue.col_bias = col_bias_.data();
-    args.epilogue.activation = GemmActivation::kLeakyRelu;
-    args.epilogue.alpha = T{0.25};
+    args.epilogue = {.bias = bias_.data(),
+                     .activation = {ActivationKind::kLeakyRelu, T{0.25}},
+                     .channels_are_rows = p.channels_are_rows};
     args.accumulate = !p.column_major;
     if (!p.column_major) args.epilogue.residual = residual_.data();
   }
@@ -108,9 +107,9 @@ class Operands {
           sum += At(a_, i * args.a_row + p * args.a_k) * At(b_, p * args.b_k + j * args.b_col);
         sum *= args.alpha;
         if (args.accumulate) sum += At(c_, i * args.c_row + j);
-        if (args.epilogue.row_bias != nullptr) sum += At(row_bias_, i) + At(col_bias_, j);
+        if (args.epilogue.bias != nullptr) sum += At(bias_, args.epilogue.channels_are_rows ? i : j);
         if (args.epilogue.residual != nullptr) sum += At(residual_, i * args.c_row + j);
-        expected.push_back(args.epilogue.activation == GemmActivation::kLeakyRelu && sum < 0 ? sum / 4 : sum);
+        expected.push_back(args.epilogue.activation && sum < 0 ? sum / 4 : sum);
       }
     }
     return expected;
@@ -153,7 +152,7 @@ class Operands {
 
   static double At(const std::vector<T>& values, int64_t i) { return static_cast<double>(values[static_cast<size_t>(i)]); }
 
-  std::vector<T> a_, b_, c_, row_bias_, col_bias_, residual_;
+  std::vector<T> a_, b_, c_, bias_, residual_;
   RowMajorSource<T> source_;
 };
 
@@ -161,7 +160,8 @@ template <class T>
 void Check(const Product& p, ThreadPool& threads) {
   SCOPED_TRACE(::testing::Message() << sizeof(T) << " bytes, m " << p.m << ", n " << p.n << ", k " << p.k << ", order "
                                     << static_cast<int>(p.order) << ", right " << static_cast<int>(p.right)
-                                    << ", column-major " << p.column_major << ", extras " << p.extras << ", threads "
+                                    << ", column-major " << p.column_major << ", extras " << p.extras
+                                    << ", channels are rows " << p.channels_are_rows << ", threads "
                                     << threads.num_threads());
   Operands<T> operands(p);
   const std::vector<double> expected = operands.Expected();
@@ -175,7 +175,13 @@ void Check(const Product& p, ThreadPool& threads) {
   }
 }
 
-void CheckAll(const std::vector<Product>& products) {
+/// Those with extras with both kinds of bias.
+void CheckAll(std::vector<Product> products) {
+  for (size_t i = 0, count = products.size(); i < count; ++i) {
+    if (!products[i].extras) continue;
+    products.push_back(products[i]);
+    products.back().channels_are_rows = true;
+  }
   const auto serial = MakeSerialPool();
   const auto several = MakeWorkerPool(3);
   const RunScope scope(*several);
