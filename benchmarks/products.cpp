@@ -64,27 +64,24 @@ void RunFloat(benchmark::State& state, const Product& product, const std::shared
   const size_t size = cpu::PackedGemmBSize<float>(product.k, product.n);
   const size_t copies = product.cold ? ColdCopies(size * sizeof(float)) : 1;
   std::vector<float> packed(product.constant_b ? size * copies : 0);
-  cpu::GemmArgs<float> args;
+  cpu::GemmProblem<float> args;
   args.m = product.m;
   args.n = product.n;
   args.k = product.k;
-  args.a = a.data();
-  args.a_row = product.k;
-  args.b = b.data();
-  args.b_k = product.n;
-  args.c = c.data();
-  args.c_row = product.n;
+  args.lhs = {.data = a.data(), .row = product.k};
+  args.rhs = {.data = b.data(), .k = product.n};
+  args.out = {.data = c.data(), .row = product.n};
   if (product.constant_b) {
     for (size_t i = 0; i < copies; ++i) {
       cpu::PackGemmB(*pool, product.k, product.n, b.data(), product.n, 1, packed.data() + i * size);
     }
-    args.packed_b = packed.data();
+    args.rhs.packed = packed.data();
   }
   std::vector<float> workspace(cpu::GemmWorkspaceSize(args, pool->num_threads()));
   size_t turn = 0;
   for (auto _ : state) {
     cpu::Gemm(*pool, args, workspace.empty() ? nullptr : workspace.data());
-    if (product.cold) args.packed_b = packed.data() + ++turn % copies * size;
+    if (product.cold) args.rhs.packed = packed.data() + ++turn % copies * size;
   }
   CountOperations(state, product.m, product.n, product.k);
 }

@@ -84,16 +84,13 @@ class Elimination {
 
   /// Rows [row, last) of `to` less A's columns [k, end) times rows [k, end) of `to`, from column `first` on.
   void Subtract(int64_t row, int64_t last, int64_t k, int64_t end, C* to, int64_t first) {
-    GemmArgs<C> args;
+    GemmProblem<C> args;
     args.m = last - row;
     args.n = n_ - first;
     args.k = end - k;
-    args.a = a_ + row * n_ + k;
-    args.a_row = n_;
-    args.b = to + k * n_ + first;
-    args.b_k = n_;
-    args.c = to + row * n_ + first;
-    args.c_row = n_;
+    args.lhs = {.data = a_ + row * n_ + k, .row = n_};
+    args.rhs = {.data = to + k * n_ + first, .k = n_};
+    args.out = {.data = to + row * n_ + first, .row = n_};
     args.alpha = C{-1};
     args.accumulate = true;
     Gemm<C>(threads_, args);

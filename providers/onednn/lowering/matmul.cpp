@@ -27,17 +27,17 @@ class MatMulStep final : public NativeStep {
   MatMulStep(int64_t m, int64_t n, int64_t k, const cpu::Activation<float>& activation, bool has_bias)
       : has_bias_(has_bias) {
     args_.m = m;
-    args_.n = args_.c_row = n;
-    args_.k = args_.a_row = k;
+    args_.n = args_.out.row = n;
+    args_.k = args_.lhs.row = k;
     args_.epilogue.activation = activation;
   }
 
   /// A, packed B, destination, then bias and residual as far as there are.
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
-    cpu::GemmArgs<float> args = args_;
-    args.a = static_cast<const float*>(memories[0]);
-    args.packed_b = static_cast<const float*>(memories[1]);
-    args.c = static_cast<float*>(memories[2]);
+    cpu::GemmProblem<float> args = args_;
+    args.lhs.data = static_cast<const float*>(memories[0]);
+    args.rhs.packed = static_cast<const float*>(memories[1]);
+    args.out.data = static_cast<float*>(memories[2]);
     const size_t residual = has_bias_ ? 4 : 3;
     if (has_bias_) args.epilogue.bias = static_cast<const float*>(memories[3]);
     if (residual < memories.size()) args.epilogue.residual = static_cast<const float*>(memories[residual]);
@@ -45,7 +45,7 @@ class MatMulStep final : public NativeStep {
   }
 
  private:
-  cpu::GemmArgs<float> args_;
+  cpu::GemmProblem<float> args_;
   bool has_bias_;
 };
 

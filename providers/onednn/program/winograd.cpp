@@ -12,7 +12,7 @@
 namespace tessera::onednn {
 namespace {
 
-using cpu::GemmArgs;
+using cpu::GemmProblem;
 using cpu::kWinogradPoints;
 using cpu::Nchw8cWinograd;
 
@@ -84,17 +84,17 @@ class WinogradStep final : public NativeStep {
 
   void Multiply(int64_t tiles, const float* weights, const float* columns, float* products, int64_t begin,
                 int64_t end) const {
-    GemmArgs<float> args;
+    GemmProblem<float> args;
     args.m = tiles;
     args.n = shape_.outputs;
     args.k = shape_.channels;
-    args.a_row = shape_.channels;
-    args.c_row = shape_.outputs;
+    args.lhs.row = shape_.channels;
+    args.out.row = shape_.outputs;
     const auto packed = static_cast<int64_t>(cpu::PackedGemmBSize<float>(args.k, args.n));
     for (int64_t i = begin; i < end; ++i) {
-      args.a = columns + i * shape_.column_matrix(cut_.tiles);
-      args.packed_b = weights + i * packed;
-      args.c = products + i * shape_.product_matrix(cut_.tiles);
+      args.lhs.data = columns + i * shape_.column_matrix(cut_.tiles);
+      args.rhs.packed = weights + i * packed;
+      args.out.data = products + i * shape_.product_matrix(cut_.tiles);
       cpu::GemmSerial(args);
     }
   }

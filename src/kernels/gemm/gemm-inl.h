@@ -22,8 +22,8 @@ namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
 /// k steps at a time that divide k evenly, at most `most`.
-HWY_INLINE int64_t DepthStep(const GemmArgs<T>& args, int64_t most = kDepth) {
-  const int64_t steps = CeilDiv(args.k, args.panel_type == PanelType::kWhole ? most : kWidenedDepth);
+HWY_INLINE int64_t DepthStep(const GemmProblem<T>& args, int64_t most = kDepth) {
+  const int64_t steps = CeilDiv(args.k, args.rhs.type == PanelType::kWhole ? most : kWidenedDepth);
   return steps <= 1 ? std::max<int64_t>(args.k, 1) : CeilDiv(args.k, steps);
 }
 
@@ -47,12 +47,12 @@ HWY_INLINE int64_t ColumnsTogether(int64_t depth) {
 
 /// `meanwhile`: what a panel that stays near leaves time for.
 template <class B>
-void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+void MultiplyBlock(const GemmProblem<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                    const Panels<B>& panels, int64_t k0, int64_t kc, BlockPrefetch* meanwhile = nullptr);
 
 /// Panels of 16 bits that several tiles read: each becomes floats once. kc is at most kWidenedDepth.
 template <class B>
-void MultiplyWidened(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+void MultiplyWidened(const GemmProblem<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                      const Panels<B>& panels, int64_t k0, int64_t kc) {
   const WorkArray<T> buffer(kWidenedDepth * kWidth);
   const B* panel = panels.data;
@@ -64,25 +64,26 @@ void MultiplyWidened(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t
   }
 }
 
-/// Panels of args.packed_b from column n and row k0 on, in the order of visit().
+/// Panels of args.rhs.packed from column n and row k0 on, in the order of visit().
 template <class Visit>
-HWY_INLINE void WithPackedPanels(const GemmArgs<T>& args, int64_t n, int64_t k0, bool from_afar, const Visit& visit) {
-  const int64_t stride = (args.packed_k == 0 ? args.k : args.packed_k) * kWidth, at = n / kWidth * stride + k0 * kWidth;
+HWY_INLINE void WithPackedPanels(const GemmProblem<T>& args, int64_t n, int64_t k0, bool from_afar, const Visit& visit) {
+  const int64_t stride = (args.rhs.packed_k == 0 ? args.k : args.rhs.packed_k) * kWidth,
+                at = n / kWidth * stride + k0 * kWidth;
   if constexpr (std::is_same_v<T, float>) {
-    if (args.panel_type == PanelType::kBFloat16) {
-      return visit(Panels<BFloat16>{static_cast<const BFloat16*>(args.packed_b) + at, stride, kWidth, from_afar});
+    if (args.rhs.type == PanelType::kBFloat16) {
+      return visit(Panels<BFloat16>{static_cast<const BFloat16*>(args.rhs.packed) + at, stride, kWidth, from_afar});
     }
     if constexpr (kConvertsFloat16) {
-      if (args.panel_type == PanelType::kFloat16) {
-        return visit(Panels<Float16>{static_cast<const Float16*>(args.packed_b) + at, stride, kWidth, from_afar});
+      if (args.rhs.type == PanelType::kFloat16) {
+        return visit(Panels<Float16>{static_cast<const Float16*>(args.rhs.packed) + at, stride, kWidth, from_afar});
       }
     }
   }
-  visit(Panels<T>{static_cast<const T*>(args.packed_b) + at, stride, kWidth, from_afar});
+  visit(Panels<T>{static_cast<const T*>(args.rhs.packed) + at, stride, kWidth, from_afar});
 }
 
 template <class B>
-void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+void MultiplyBlock(const GemmProblem<T>& args, const Rows& a, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                    const Panels<B>& panels, int64_t k0, int64_t kc, BlockPrefetch* meanwhile) {
   if constexpr (!std::is_same_v<B, T>) {
     if (m1 - m0 > kRows) return MultiplyWidened(args, a, m0, m1, n0, n1, panels, k0, kc);
@@ -90,7 +91,7 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
   const Epilogue<T>& epilogue = args.epilogue;
   const T *row_bias = epilogue.row_bias(), *col_bias = epilogue.col_bias();
   TileOut out{};
-  out.c_row = args.c_row;
+  out.c_row = args.out.row;
   out.alpha = args.alpha;
   out.add = args.accumulate || k0 > 0;
   out.last = k0 + kc >= args.k && epilogue;
@@ -101,11 +102,11 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
     const int64_t rows = std::min<int64_t>(kRows, m1 - m), width = std::min<int64_t>(kWidth, n1 - n);
     const B* b = panels.data + (n - n0) / kWidth * panels.stride;
     const T* from = a.a + (m - m0) * a.tile;
-    out.c = args.c + m * args.c_row + n;
+    out.c = args.out.data + m * args.out.row + n;
     if (out.last) {
       out.row_bias = row_bias == nullptr ? nullptr : row_bias + m;
       out.col_bias = col_bias == nullptr ? nullptr : col_bias + n;
-      out.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + m * args.c_row + n;
+      out.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + m * args.out.row + n;
     }
     if (rows == kRows && width == kWidth) return whole(from, a.row, a.k, b, panels.b_k, kc, out, ahead);
     const MicroKernelFn<B> kernel = KernelFor<B>(rows, width);
@@ -132,7 +133,7 @@ void MultiplyBlock(const GemmArgs<T>& args, const Rows& a, int64_t m0, int64_t m
 }
 
 template <class B>
-void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const Panels<B>& panels,
+void TileTransposedA(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1, const Panels<B>& panels,
                      int64_t k0, int64_t kc) {
   const WorkArray<T> rows(kCopySize);
   for (int64_t m = m0; m < m1; m += kCopiedRows) {
@@ -142,8 +143,8 @@ void TileTransposedA(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0
   }
 }
 
-/// For args.c_col other than 1: blocks of C are finished in a buffer and transposed from there.
-void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+/// For args.out.col other than 1: blocks of C are finished in a buffer and transposed from there.
+void TileToColumns(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   const WorkArray<T> rows(kCopySize + kCopiedRows * kBufferedColumns);
   T* buffer = rows + kCopySize;
   const int64_t depth = DepthStep(args);
@@ -151,9 +152,8 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
     const int64_t m_end = std::min(m1, m + kCopiedRows);
     for (int64_t n = n0; n < n1; n += kBufferedColumns) {
       const int64_t n_end = std::min(n1, n + kBufferedColumns);
-      GemmArgs<T> block = args;
-      block.c = buffer;
-      block.c_row = kBufferedColumns;
+      GemmProblem<T> block = args;
+      block.out = {.data = buffer, .row = kBufferedColumns};
       block.epilogue = args.epilogue.From(args.epilogue.channels_are_rows ? m : n, 0);
       for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {
         CancellationPoint();
@@ -162,14 +162,14 @@ void TileToColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, 
         WithPackedPanels(args, n, k0, false,
                          [&](const auto& panels) { MultiplyBlock(block, a, 0, m_end - m, 0, n_end - n, panels, k0, kc); });
       }
-      StoreTransposed(buffer, m_end - m, n_end - n, args.c + m + n * args.c_col, args.c_col);
+      StoreTransposed(buffer, m_end - m, n_end - n, args.out.data + m + n * args.out.col, args.out.col);
     }
   }
 }
 
 /// Packed B, contiguous rows of A: blocks of A are copied in the order that tiles read them, which spares instructions and
 /// the TLB and keeps rows that are a power of two apart from sharing cache sets.
-void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+void TileOfCopiedRows(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   constexpr int64_t kTogether = 24 * kColumns;  // enough to pay for the copy
   const WorkArray<T> rows(kCopySize);
   // Blocks of about the same height: the last would pay for all of B with few rows.
@@ -197,16 +197,16 @@ void TileOfCopiedRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n
 
 constexpr int64_t kStreamed = int64_t{4} << 20;  // elements of B between cancellation points
 
-void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  if (args.c_col != 1) return TileToColumns(args, m0, m1, n0, n1);
+void Tile(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  if (args.out.col != 1) return TileToColumns(args, m0, m1, n0, n1);
   if (TakesFewColumns(args, m1 - m0, n1 - n0)) return FewColumns(args, m0, m1, n0, n1 - n0);
-  if (args.packed_b != nullptr && args.a_k == 1 && n1 - n0 >= kColumns && m1 - m0 > kRows && args.k > 0) {
+  if (args.rhs.packed != nullptr && args.lhs.k == 1 && n1 - n0 >= kColumns && m1 - m0 > kRows && args.k > 0) {
     return TileOfCopiedRows(args, m0, m1, n0, n1);
   }
-  const bool packed = args.packed_b != nullptr;
-  if (packed && args.a_k == 1 && m1 - m0 <= kRows && args.k > 0) {
+  const bool packed = args.rhs.packed != nullptr;
+  if (packed && args.lhs.k == 1 && m1 - m0 <= kRows && args.k > 0) {
     // Every panel is read once: in its whole depth, so that B is one stream from memory.
-    const Rows a{args.a + m0 * args.a_row, args.a_row, 1, args.a_row};
+    const Rows a{args.lhs.data + m0 * args.lhs.row, args.lhs.row, 1, args.lhs.row};
     const int64_t together = std::max<int64_t>(kStreamed / args.k / kWidth, 1) * kWidth;
     for (int64_t n = n0; n < n1; n += together) {
       CancellationPoint();
@@ -217,7 +217,7 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
     return;
   }
   const WorkArray<T> buffer(kDepth * kColumns + kWidth);
-  const bool in_place = !packed && args.source == nullptr && args.b_col == 1 && m1 - m0 <= kRows;
+  const bool in_place = !packed && args.rhs.source == nullptr && args.rhs.col == 1 && m1 - m0 <= kRows;
   const int64_t depth = DepthStep(args), together = ColumnsTogether(depth);
   for (int64_t n = n0; n < n1; n += together) {
     const int64_t n_end = std::min(n1, n + together);
@@ -227,35 +227,35 @@ void Tile(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n
       const int64_t kc = std::min(depth, args.k - k0);
       const auto multiply = [&](int64_t from, int64_t to, const auto& panels) {
         if (from == to) return;
-        if (args.a_k != 1) {
+        if (args.lhs.k != 1) {
           TileTransposedA(args, m0, m1, from, to, panels, k0, kc);
           return;
         }
         for (int64_t m = m0; m < m1; m += kRowBlock) {
           CancellationPoint();
-          MultiplyBlock(args, {args.a + m * args.a_row + k0, args.a_row, 1, args.a_row}, m, std::min(m1, m + kRowBlock),
-                        from, to, panels, k0, kc);
+          MultiplyBlock(args, {args.lhs.data + m * args.lhs.row + k0, args.lhs.row, 1, args.lhs.row}, m,
+                        std::min(m1, m + kRowBlock), from, to, panels, k0, kc);
         }
       };
       if (packed) {
         WithPackedPanels(args, n, k0, false, [&](const auto& panels) { multiply(n, n_end, panels); });
         continue;
       }
-      if (in_place) multiply(n, n_direct, Panels<T>{args.b + k0 * args.b_k + n, kWidth, args.b_k});
+      if (in_place) multiply(n, n_direct, Panels<T>{args.rhs.data + k0 * args.rhs.k + n, kWidth, args.rhs.k});
       int64_t j = n_direct;
       constexpr int64_t kPageBytes = 4096;
-      if (args.source == nullptr && args.b_col == 1 && args.b_k * static_cast<int64_t>(sizeof(T)) >= kPageBytes) {
+      if (args.rhs.source == nullptr && args.rhs.col == 1 && args.rhs.k * static_cast<int64_t>(sizeof(T)) >= kPageBytes) {
         const int64_t panels = (n_end - j) / kWidth;
-        PackWholePanels(args.b + k0 * args.b_k + j, args.b_k, kc, panels, buffer);
+        PackWholePanels(args.rhs.data + k0 * args.rhs.k + j, args.rhs.k, kc, panels, buffer);
         j += panels * kWidth;
       }
       for (; j < n_end; j += kWidth) {
         const int64_t width = std::min<int64_t>(kWidth, n_end - j);
         T* panel = buffer + (j - n_direct) * kc;
-        if (args.source != nullptr) {
-          args.source->Pack(k0, kc, j, width, panel);
+        if (args.rhs.source != nullptr) {
+          args.rhs.source->Pack(k0, kc, j, width, panel);
         } else {
-          PackPanel(args.b + k0 * args.b_k + j * args.b_col, args.b_k, args.b_col, kc, width, panel);
+          PackPanel(args.rhs.data + k0 * args.rhs.k + j * args.rhs.col, args.rhs.k, args.rhs.col, kc, width, panel);
         }
       }
       multiply(n_direct, n_end, Panels<T>{buffer.data(), kc * kWidth, kWidth});

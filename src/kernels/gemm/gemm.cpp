@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "kernels/gemm/gemm_bf16.h"
 #include "kernels/gemm/gemm_tile.h"
 
 namespace tessera::cpu {
@@ -34,7 +35,7 @@ constexpr double kReadNs = sizeof(T) * 0.0125;
 
 /// Of a whole GEMM on one core.
 template <class T>
-double ProductNs(const GemmArgs<T>& args) {
+double ProductNs(const GemmProblem<T>& args) {
   const double weights = static_cast<double>(args.n) * static_cast<double>(args.k);
   return weights * std::max(static_cast<double>(args.m) * kMulAddNs<T>, kReadNs<T>);
 }
@@ -78,14 +79,14 @@ std::pair<Grid, double> SplitCopiedRows(int64_t blocks, int64_t panels, int64_t 
 
 /// `whole_b`: B is or will be packed as a whole, so that tasks of different rows share it.
 template <class T>
-Grid SplitWork(const GemmArgs<T>& args, int64_t parts, bool whole_b) {
+Grid SplitWork(const GemmProblem<T>& args, int64_t parts, bool whole_b) {
   const int64_t width = Kernels<T>().panel_width;
   const int64_t block = Kernels<T>().row_block;
   Grid grid{std::max<int64_t>(args.m, 1), std::max<int64_t>(args.n, 1), 1, 1};
   if (parts <= 1) return grid;
   const int64_t panels = CeilDiv(grid.columns, width);
   const int64_t blocks = CeilDiv(grid.rows, block);
-  const bool copies_rows = args.packed_b != nullptr && args.a_k == 1 && args.c_col == 1 && blocks > 1;
+  const bool copies_rows = args.rhs.packed != nullptr && args.lhs.k == 1 && args.out.col == 1 && blocks > 1;
   const int64_t want = 3 * parts;
   if (copies_rows) {
     double least = std::numeric_limits<double>::infinity();
@@ -111,7 +112,7 @@ Grid SplitWork(const GemmArgs<T>& args, int64_t parts, bool whole_b) {
 }
 
 template <class T>
-void RunTask(const GemmArgs<T>& args, const Grid& grid, int64_t task) {
+void RunTask(const GemmProblem<T>& args, const Grid& grid, int64_t task) {
   const int64_t m0 = task / grid.column_tasks * grid.rows;
   const int64_t n0 = task % grid.column_tasks * grid.columns;
   Kernels<T>().tile(args, m0, std::min(args.m, m0 + grid.rows), n0, std::min(args.n, n0 + grid.columns));
@@ -121,38 +122,35 @@ enum class VectorPath { kNone, kDots, kRowTimesMatrix };
 
 /// One row or one column: bound by the reading of the matrix.
 template <class T>
-VectorPath ChooseVectorPath(const GemmArgs<T>& args) {
-  if (args.m != 1 || args.packed_b != nullptr || args.source != nullptr) return VectorPath::kNone;
-  if (args.b_k == 1 && args.a_k == 1 && args.n > 0) return VectorPath::kDots;
-  if (args.b_col == 1) return VectorPath::kRowTimesMatrix;
+VectorPath ChooseVectorPath(const GemmProblem<T>& args) {
+  if (args.m != 1 || args.rhs.packed != nullptr || args.rhs.source != nullptr) return VectorPath::kNone;
+  if (args.rhs.k == 1 && args.lhs.k == 1 && args.n > 0) return VectorPath::kDots;
+  if (args.rhs.col == 1) return VectorPath::kRowTimesMatrix;
   return VectorPath::kNone;
 }
 
 /// A GEMM with one column as one with one row: C' = B' A'. Only where C's column is contiguous.
 template <class T>
-bool SwapToRow(const GemmArgs<T>& args, GemmArgs<T>& swapped) {
-  if (args.n != 1 || args.m == 1 || args.c_row != 1 || args.packed_b != nullptr || args.source != nullptr) return false;
+bool SwapToRow(const GemmProblem<T>& args, GemmProblem<T>& swapped) {
+  if (args.n != 1 || args.m == 1 || args.out.row != 1 || args.rhs.packed != nullptr || args.rhs.source != nullptr)
+    return false;
   if (args.epilogue.residual != nullptr) return false;
   swapped = args;
   swapped.m = 1;
   swapped.n = args.m;
-  swapped.a = args.b;
-  swapped.a_row = args.b_col;
-  swapped.a_k = args.b_k;
-  swapped.b = args.a;
-  swapped.b_k = args.a_k;
-  swapped.b_col = args.a_row;
+  swapped.lhs = {.data = args.rhs.data, .row = args.rhs.col, .k = args.rhs.k};
+  swapped.rhs = {.data = args.lhs.data, .k = args.lhs.k, .col = args.lhs.row};
   swapped.epilogue.channels_are_rows = !args.epilogue.channels_are_rows;
   return true;
 }
 
 template <class T>
-void RunVector(const GemmArgs<T>& args, VectorPath path, int64_t begin, int64_t end) {
+void RunVector(const GemmProblem<T>& args, VectorPath path, int64_t begin, int64_t end) {
   (path == VectorPath::kDots ? Kernels<T>().dots : Kernels<T>().row_times_matrix)(args, begin, end);
 }
 
 template <class T>
-void PackSource(ThreadPool& threads, const GemmArgs<T>& args, T* packed) {
+void PackSource(ThreadPool& threads, const GemmProblem<T>& args, T* packed) {
   const int64_t width = Kernels<T>().panel_width;
   constexpr int64_t kStep = 128;
   const int64_t steps = CeilDiv(args.k, kStep);
@@ -160,9 +158,25 @@ void PackSource(ThreadPool& threads, const GemmArgs<T>& args, T* packed) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / steps * width;
       const int64_t k = i % steps * kStep;
-      args.source->Pack(k, std::min(kStep, args.k - k), n, std::min(width, args.n - n), packed + n * args.k + k * width);
+      args.rhs.source->Pack(k, std::min(kStep, args.k - k), n, std::min(width, args.n - n),
+                            packed + n * args.k + k * width);
     }
   });
+}
+
+template <class T>
+bool RoundsLhs(const GemmProblem<T>& args) {
+  return args.rhs.type == PanelType::kPairs && args.lhs.pairs == nullptr;
+}
+
+/// A's rows are contiguous where it has to be rounded, to `workspace`.
+void GemmOfPairs(ThreadPool& threads, const GemmProblem<float>& args, float* workspace) {
+  if (!RoundsLhs(args)) return GemmBf16(KernelsBf16(), threads, args);
+  auto* pairs = reinterpret_cast<BFloat16*>(workspace);
+  RoundToPairs(threads, args.lhs.data, args.m, args.k, pairs);
+  GemmProblem<float> rounded = args;
+  rounded.lhs = {.row = PairedSize(args.k), .pairs = pairs};
+  GemmBf16(KernelsBf16(), threads, rounded);
 }
 
 }  // namespace
@@ -200,19 +214,23 @@ void PackGemmB(ThreadPool& threads, int64_t k, int64_t n, const T* b, int64_t b_
 }
 
 template <class T>
-size_t GemmWorkspaceSize(const GemmArgs<T>& args, int threads) {
-  if (args.packed_b != nullptr || threads <= 1) return 0;
-  GemmArgs<T> swapped;
+size_t GemmWorkspaceSize(const GemmProblem<T>& args, int threads) {
+  if (RoundsLhs(args)) return static_cast<size_t>(CheckedMul(args.m, PairedSize(args.k)) / 2);
+  if (args.rhs.packed != nullptr || threads <= 1) return 0;
+  GemmProblem<T> swapped;
   if (ChooseVectorPath(args) != VectorPath::kNone || SwapToRow(args, swapped)) return 0;
   const Grid grid = SplitWork(args, threads, true);
   return grid.row_tasks > 1 ? PackedGemmBSize<T>(args.k, args.n) : 0;
 }
 
 template <class T>
-void GemmSerial(const GemmArgs<T>& args) {
+void GemmSerial(const GemmProblem<T>& args) {
   if (args.m <= 0 || args.n <= 0) return;
-  GemmArgs<T> swapped;
-  const GemmArgs<T>& chosen = SwapToRow(args, swapped) ? swapped : args;
+  if constexpr (std::is_same_v<T, float>) {
+    if (args.rhs.type == PanelType::kPairs) return KernelsBf16().multiply(args, 0, args.m, 0, args.n);
+  }
+  GemmProblem<T> swapped;
+  const GemmProblem<T>& chosen = SwapToRow(args, swapped) ? swapped : args;
   const VectorPath path = ChooseVectorPath(chosen);
   if (path != VectorPath::kNone) {
     RunVector(chosen, path, 0, chosen.n);
@@ -222,12 +240,15 @@ void GemmSerial(const GemmArgs<T>& args) {
 }
 
 template <class T>
-void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace) {
+void Gemm(ThreadPool& threads, const GemmProblem<T>& args, T* workspace) {
   if (args.m <= 0 || args.n <= 0) return;
+  if constexpr (std::is_same_v<T, float>) {
+    if (args.rhs.type == PanelType::kPairs) return GemmOfPairs(threads, args, workspace);
+  }
   const double ns = ProductNs(args);
   const bool serial = threads.num_threads() == 1 || ns < ThreadPool::kSerialBelowNs;
-  GemmArgs<T> swapped;
-  const GemmArgs<T>& chosen = SwapToRow(args, swapped) ? swapped : args;
+  GemmProblem<T> swapped;
+  const GemmProblem<T>& chosen = SwapToRow(args, swapped) ? swapped : args;
   const VectorPath path = ChooseVectorPath(chosen);
   if (path != VectorPath::kNone) {
     const int64_t step = 64;
@@ -241,15 +262,15 @@ void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace) {
     Kernels<T>().tile(args, 0, args.m, 0, args.n);
     return;
   }
-  const Grid grid = SplitWork(args, threads.num_threads(), args.packed_b != nullptr || workspace != nullptr);
-  GemmArgs<T> packed = args;
-  if (grid.row_tasks > 1 && args.packed_b == nullptr && workspace != nullptr) {
-    if (args.source != nullptr) {
+  const Grid grid = SplitWork(args, threads.num_threads(), args.rhs.packed != nullptr || workspace != nullptr);
+  GemmProblem<T> packed = args;
+  if (grid.row_tasks > 1 && args.rhs.packed == nullptr && workspace != nullptr) {
+    if (args.rhs.source != nullptr) {
       PackSource(threads, args, workspace);
     } else {
-      PackGemmB(threads, args.k, args.n, args.b, args.b_k, args.b_col, workspace);
+      PackGemmB(threads, args.k, args.n, args.rhs.data, args.rhs.k, args.rhs.col, workspace);
     }
-    packed.packed_b = workspace;
+    packed.rhs.packed = workspace;
   }
   threads.ParallelFor(grid.tasks(), ns / static_cast<double>(grid.tasks()), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) RunTask(packed, grid, i);
@@ -257,17 +278,18 @@ void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace) {
 }
 
 template <class T>
-void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, FunctionRef<GemmArgs<T>(int64_t)> problem) {
+void GemmBatch(ThreadPool& threads, int64_t count, const GemmProblem<T>& shape,
+               FunctionRef<GemmProblem<T>(int64_t)> problem) {
   if (shape.m <= 0 || shape.n <= 0 || count <= 0) return;
   // Whole problems where there are enough of them; a problem is split only to keep every thread busy.
   const int64_t parts = count >= 4 * threads.num_threads() || threads.num_threads() == 1 || shape.m == 1 || shape.n == 1
                             ? 1
                             : CeilDiv(2 * threads.num_threads(), count);
-  const Grid grid = SplitWork(shape, parts, shape.packed_b != nullptr);
+  const Grid grid = SplitWork(shape, parts, shape.rhs.packed != nullptr);
   const double cost = ProductNs(shape) / static_cast<double>(grid.tasks());
   threads.ParallelFor(count * grid.tasks(), cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const GemmArgs<T> args = problem(i / grid.tasks());
+      const GemmProblem<T> args = problem(i / grid.tasks());
       if (grid.tasks() == 1) {
         GemmSerial(args);
       } else {
@@ -282,10 +304,10 @@ void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, Fun
   template void PackGemmPanel<T>(const T*, int64_t, int64_t, int64_t, int64_t, T*);          \
   template size_t PackedGemmBSize<T>(int64_t, int64_t);                                      \
   template void PackGemmB<T>(ThreadPool&, int64_t, int64_t, const T*, int64_t, int64_t, T*); \
-  template size_t GemmWorkspaceSize<T>(const GemmArgs<T>&, int);                             \
-  template void Gemm<T>(ThreadPool&, const GemmArgs<T>&, T*);                                \
-  template void GemmSerial<T>(const GemmArgs<T>&);                                           \
-  template void GemmBatch<T>(ThreadPool&, int64_t, const GemmArgs<T>&, FunctionRef<GemmArgs<T>(int64_t)>);
+  template size_t GemmWorkspaceSize<T>(const GemmProblem<T>&, int);                          \
+  template void Gemm<T>(ThreadPool&, const GemmProblem<T>&, T*);                             \
+  template void GemmSerial<T>(const GemmProblem<T>&);                                        \
+  template void GemmBatch<T>(ThreadPool&, int64_t, const GemmProblem<T>&, FunctionRef<GemmProblem<T>(int64_t)>);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 #undef TESSERA_INSTANTIATE

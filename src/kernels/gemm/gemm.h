@@ -7,49 +7,79 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/epilogue.h"
+#include "tessera/numeric.h"
 #include "tessera/provider/function_ref.h"
 #include "tessera/provider/thread_pool.h"
-#include "tessera/value.h"
 
 namespace tessera::cpu {
 
-/// Makes panels of B on the fly (convolution's implicit matrix).
+/// What the products are made of that are added up in accumulators of type T.
 template <class T>
+using GemmElement = std::conditional_t<std::is_same_v<T, int32_t>, int16_t, T>;
+
+/// Makes panels of B on the fly (convolution's implicit matrix).
+template <class E>
 class GemmPanelSource {
  public:
-  /// Writes rows [k0, k0 + kc) of columns [n0, n0 + width) to `out`, row after row, each GemmPanelWidth() long; columns
-  /// past `width` are written too, with anything finite.
-  virtual void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, T* out) const = 0;
+  /// Writes rows [k0, k0 + kc) of columns [n0, n0 + width) to `out`, row after row, each a panel wide; columns past `width`
+  /// are written too, with anything finite. Of int16, pairs of rows, and k0 is even.
+  virtual void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, E* out) const = 0;
 
  protected:
   ~GemmPanelSource() = default;
 };
 
-/// What panels of a packed B of floats hold. Those of 16 bits become floats on their way into registers, but pairs of
-/// bfloat16 are multiplied as they are, by GemmBf16 (kernels/gemm/gemm_bf16.h) only.
-enum class PanelType : uint8_t { kWhole, kFloat16, kBFloat16, kPairs };
+/// What panels of a packed B hold.
+enum class PanelType : uint8_t {
+  kWhole,  // elements
+  // Of floats:
+  kFloat16,   // which become floats on their way into registers
+  kBFloat16,  // the same
+  kPairs,     // pairs of bfloat16, which are multiplied as they are (kernels/gemm/gemm_bf16.h)
+  // Of int32:
+  kInt8,  // which become int16 on their way into registers
+};
+
+/// m rows of k elements.
+template <class T>
+struct GemmLhs {
+  const GemmElement<T>* data = nullptr;
+  int64_t row = 0;                  // stride between rows; one of the two strides is usually 1
+  int64_t k = 1;                    // of int32, 1: rows are of whole pairs (WidenRows)
+  const BFloat16* pairs = nullptr;  // in place of `data` where B is kPairs, rows of whole pairs (RoundToPairs)
+};
+
+/// k rows of n elements: the first of `packed`, `source` and `data` that is set.
+template <class T>
+struct GemmRhs {
+  const void* packed = nullptr;
+  PanelType type = PanelType::kWhole;
+  int64_t packed_k = 0;  // rows of the whole packed matrix, when this GEMM reads some of them; 0: k
+  const GemmPanelSource<GemmElement<T>>* source = nullptr;
+  const GemmElement<T>* data = nullptr;  // none of int32
+  int64_t k = 0;                         // stride between rows
+  int64_t col = 1;
+};
 
 template <class T>
-struct GemmArgs {
+struct GemmOut {
+  T* data = nullptr;
+  int64_t row = 0;
+  int64_t col = 1;  // other than 1: `row` must be 1 and B packed; neither `accumulate` nor a residual
+};
+
+/// T, the type of accumulators and results: float, double; int32_t, which has neither alpha nor an epilogue.
+template <class T>
+struct GemmProblem {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
-  const T* a = nullptr;
-  int64_t a_row = 0;  // stride between rows; one of the two strides is usually 1
-  int64_t a_k = 1;
-  // B: the first of these that is set.
-  const void* packed_b = nullptr;
-  PanelType panel_type = PanelType::kWhole;  // T, or of floats 16 bits
-  int64_t packed_k = 0;                      // rows of the whole packed matrix, when this GEMM reads some of them; 0: k
-  const GemmPanelSource<T>* source = nullptr;
-  const T* b = nullptr;
-  int64_t b_k = 0;
-  int64_t b_col = 1;
-  T* c = nullptr;
-  int64_t c_row = 0;
-  int64_t c_col = 1;  // other than 1: c_row must be 1 and B packed; neither `accumulate` nor a residual
+  GemmLhs<T> lhs;
+  GemmRhs<T> rhs;
+  GemmOut<T> out;
   T alpha = 1;
   bool accumulate = false;  // add to what C holds
   Epilogue<T> epilogue;
@@ -71,20 +101,24 @@ bool HasGemmPanels(PanelType type);
 /// `rows` rows of a packed panel of floats, as panels of the type have them: half as many bytes. `type` is one of 16 bits.
 void NarrowGemmPanel(PanelType type, const float* panel, int64_t rows, uint16_t* out);
 
-/// Elements of scratch that Gemm wants for these arguments; with none given it still works, slower where rows are few.
+/// Elements of scratch that Gemm wants for these arguments; with none given it still works, slower where rows are few,
+/// unless it has to round A (B is kPairs, A is not).
 template <class T>
-size_t GemmWorkspaceSize(const GemmArgs<T>& args, int threads);
+size_t GemmWorkspaceSize(const GemmProblem<T>& args, int threads);
 
 template <class T>
-void Gemm(ThreadPool& threads, const GemmArgs<T>& args, T* workspace = nullptr);
+void Gemm(ThreadPool& threads, const GemmProblem<T>& args, T* workspace = nullptr);
+template <>
+void Gemm<int32_t>(ThreadPool&, const GemmProblem<int32_t>&, int32_t*);  // gemm_int8.cpp
 
 /// On the calling thread.
 template <class T>
-void GemmSerial(const GemmArgs<T>& args);
+void GemmSerial(const GemmProblem<T>& args);
 
 /// A batch: `count` independent GEMMs of the same m, n and k; `problem(i)` describes the i-th.
 template <class T>
-void GemmBatch(ThreadPool& threads, int64_t count, const GemmArgs<T>& shape, FunctionRef<GemmArgs<T>(int64_t)> problem);
+void GemmBatch(ThreadPool& threads, int64_t count, const GemmProblem<T>& shape,
+               FunctionRef<GemmProblem<T>(int64_t)> problem);
 
 extern template size_t PackedGemmBSize<float>(int64_t, int64_t);
 extern template size_t PackedGemmBSize<double>(int64_t, int64_t);
@@ -94,14 +128,15 @@ extern template int64_t GemmPanelWidth<float>();
 extern template int64_t GemmPanelWidth<double>();
 extern template void PackGemmB<float>(ThreadPool&, int64_t, int64_t, const float*, int64_t, int64_t, float*);
 extern template void PackGemmB<double>(ThreadPool&, int64_t, int64_t, const double*, int64_t, int64_t, double*);
-extern template size_t GemmWorkspaceSize<float>(const GemmArgs<float>&, int);
-extern template size_t GemmWorkspaceSize<double>(const GemmArgs<double>&, int);
-extern template void Gemm<float>(ThreadPool&, const GemmArgs<float>&, float*);
-extern template void Gemm<double>(ThreadPool&, const GemmArgs<double>&, double*);
-extern template void GemmSerial<float>(const GemmArgs<float>&);
-extern template void GemmSerial<double>(const GemmArgs<double>&);
-extern template void GemmBatch<float>(ThreadPool&, int64_t, const GemmArgs<float>&, FunctionRef<GemmArgs<float>(int64_t)>);
-extern template void GemmBatch<double>(ThreadPool&, int64_t, const GemmArgs<double>&,
-                                       FunctionRef<GemmArgs<double>(int64_t)>);
+extern template size_t GemmWorkspaceSize<float>(const GemmProblem<float>&, int);
+extern template size_t GemmWorkspaceSize<double>(const GemmProblem<double>&, int);
+extern template void Gemm<float>(ThreadPool&, const GemmProblem<float>&, float*);
+extern template void Gemm<double>(ThreadPool&, const GemmProblem<double>&, double*);
+extern template void GemmSerial<float>(const GemmProblem<float>&);
+extern template void GemmSerial<double>(const GemmProblem<double>&);
+extern template void GemmBatch<float>(ThreadPool&, int64_t, const GemmProblem<float>&,
+                                      FunctionRef<GemmProblem<float>(int64_t)>);
+extern template void GemmBatch<double>(ThreadPool&, int64_t, const GemmProblem<double>&,
+                                       FunctionRef<GemmProblem<double>(int64_t)>);
 
 }  // namespace tessera::cpu

@@ -188,22 +188,28 @@ TileFn TileOfRows(std::index_sequence<R...>, int64_t rows) {
   return kTiles[rows - 1];
 }
 
+HWY_INLINE const BFloat16* PackedPairs(const GemmProblem<float>& args) {
+  return static_cast<const BFloat16*>(args.rhs.packed);
+}
+
 /// Elements of a packed B's column.
-HWY_INLINE int64_t PanelColumn(const GemmBf16Args& args) { return PairedSize(args.packed_k == 0 ? args.k : args.packed_k); }
+HWY_INLINE int64_t PanelColumn(const GemmProblem<float>& args) {
+  return PairedSize(args.rhs.packed_k == 0 ? args.k : args.rhs.packed_k);
+}
 
 /// Rows [m0, m1) of one panel, tiles as alike in height as can be. `depth` pairs at a time.
 template <class Product>
-void MultiplyPanel(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n, int64_t n1, int64_t depth,
+void MultiplyPanel(const GemmProblem<float>& args, int64_t m0, int64_t m1, int64_t n, int64_t n1, int64_t depth,
                    BlockPrefetch& prefetch) {
   const int64_t pairs = CeilDiv(args.k, 2), width = std::min<int64_t>(kWidth, n1 - n);
-  const int64_t a_row = args.a_row == 0 ? 2 * pairs : args.a_row, b_column = PanelColumn(args);
+  const int64_t a_row = args.lhs.row == 0 ? 2 * pairs : args.lhs.row, b_column = PanelColumn(args);
   const int64_t height = CeilDiv(m1 - m0, CeilDiv(m1 - m0, kRows));
   for (int64_t p = 0; p == 0 || p < pairs; p += depth) {
     CancellationPoint();
     const int64_t count = std::min(depth, pairs - p);
     const Epilogue<float>& epilogue = args.epilogue;
     TileOut out{};
-    out.c_row = args.c_row;
+    out.c_row = args.out.row;
     out.width = width;
     out.alpha = args.alpha;
     out.add = args.accumulate || p > 0;
@@ -211,18 +217,19 @@ void MultiplyPanel(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n, 
     if (last) out.activation = epilogue.activation;
     if (last && epilogue.col_bias() != nullptr) out.bias = epilogue.col_bias() + n;
     for (int64_t m = m0; m < m1; m += height) {
-      const int64_t at = m * args.c_row + n;
-      out.c = args.c + at;
+      const int64_t at = m * args.out.row + n;
+      out.c = args.out.data + at;
       if (last && epilogue.row_bias() != nullptr) out.row_bias = epilogue.row_bias() + m;
       if (last && epilogue.residual != nullptr) out.residual = epilogue.residual + at;
       const TileFn tile = TileOfRows<Product>(std::make_index_sequence<kRows>{}, std::min(height, m1 - m));
-      tile(args.a + m * a_row + 2 * p, a_row, args.packed_b + n * b_column + 2 * p * kWidth, count, out, prefetch);
+      tile(args.lhs.pairs + m * a_row + 2 * p, a_row, PackedPairs(args) + n * b_column + 2 * p * kWidth, count, out,
+           prefetch);
     }
   }
 }
 
 template <class Product>
-void Multiply(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+void Multiply(const GemmProblem<float>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   const int64_t pairs = std::max<int64_t>(CeilDiv(args.k, 2), 1);
   // Where one tile has all rows, B is a stream that the processor itself reads ahead; else panels are to stay near.
   const bool streams = m1 - m0 <= kRows;
@@ -233,7 +240,7 @@ void Multiply(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int6
     const int64_t end = std::min(m1, m + block);
     BlockPrefetch prefetch(streams ? 0 : 4 * pairs * kWidth, CeilDiv(end - m, kRows) * CeilDiv(pairs, kAskingSteps));
     for (int64_t n = n0; n < n1; n += kWidth) {
-      if (n + kWidth < n1) prefetch.Begin(args.packed_b + (n + kWidth) * PanelColumn(args));
+      if (n + kWidth < n1) prefetch.Begin(PackedPairs(args) + (n + kWidth) * PanelColumn(args));
       MultiplyPanel<Product>(args, m, end, n, n1, depth, prefetch);
     }
   }
@@ -262,21 +269,17 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tessera::cpu {
-namespace {
-
-const GemmBf16Kernels& Kernels() {
-  static const GemmBf16Kernels kernels = KernelsBf16(false);
-  return kernels;
-}
-
-}  // namespace
 
 HWY_EXPORT(TableBf16);
 HWY_EXPORT(RoundPairs);
 
-GemmBf16Kernels KernelsBf16(bool emulated) { return HWY_DYNAMIC_DISPATCH(TableBf16)(emulated); }
+const GemmBf16Kernels& KernelsBf16() {
+  static const GemmBf16Kernels kernels = HWY_DYNAMIC_DISPATCH(TableBf16)(false);
+  return kernels;
+}
+GemmBf16Kernels EmulatedKernelsBf16() { return HWY_DYNAMIC_DISPATCH(TableBf16)(true); }
 
-bool HasGemmBf16() { return Kernels().available; }
+bool HasGemmBf16() { return KernelsBf16().available; }
 
 void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out) {
   if (k % 2 == 0) return ConvertFromFloat(rows, out, count * k);
@@ -284,6 +287,13 @@ void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out) {
     ConvertFromFloat(rows, out, k);
     out[k] = BFloat16::FromBits(0);
   }
+}
+
+void RoundToPairs(ThreadPool& threads, const float* rows, int64_t count, int64_t k, BFloat16* out) {
+  const int64_t row = PairedSize(k);
+  threads.ParallelFor(count, static_cast<double>(row) * 0.1, [&](int64_t begin, int64_t end) {
+    RoundToPairs(rows + begin * k, end - begin, k, out + begin * row);
+  });
 }
 
 size_t PackedGemmBf16Size(int64_t k, int64_t n) { return 2 * PackedGemmBSize<float>(CeilDiv(k, 2), n); }
@@ -332,9 +342,7 @@ template void PackGemmBf16Panel(const float*, int64_t, bool, int64_t, int64_t, B
 template void PackGemmBf16Panel(const Float16*, int64_t, bool, int64_t, int64_t, BFloat16*);
 template void PackGemmBf16Panel(const BFloat16*, int64_t, bool, int64_t, int64_t, BFloat16*);
 
-void GemmBf16(ThreadPool& threads, const GemmBf16Args& args) { GemmBf16By(Kernels(), threads, args); }
-
-void GemmBf16By(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmBf16Args& args) {
+void GemmBf16(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmProblem<float>& args) {
   if (args.m <= 0 || args.n <= 0) return;
   constexpr double kMulAddNs = 0.01;
   constexpr int64_t kRowsToRead = 4;  // their GEMMs are bound by reading B

@@ -1,35 +1,18 @@
 #pragma once
 
-// GEMM whose operands are rounded to bfloat16, for the operators that a session lets do so:
-// C[m,n] = epilogue(A[m,k] * B[k,n] (+ C)), accumulated in float32. Adjacent elements in k are multiplied in pairs; the
-// last is one with a zero where k is odd.
+// GEMM whose operands are rounded to bfloat16, for the operators that a session lets do so, and accumulated in float32.
+// Adjacent elements in k are multiplied in pairs; the last is one with a zero where k is odd.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/cpu_features.h"
-#include "kernels/epilogue.h"
 #include "kernels/gemm/gemm.h"
 #include "tessera/numeric.h"
 #include "tessera/provider/thread_pool.h"
 
 namespace tessera::cpu {
-
-struct GemmBf16Args {
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  const BFloat16* a = nullptr;         // from RoundToPairs
-  int64_t a_row = 0;                   // between rows, even; 0: PairedSize(k)
-  const BFloat16* packed_b = nullptr;  // from PackGemmBf16
-  int64_t packed_k = 0;                // rows of the whole packed matrix, when this GEMM reads some of them; 0: k
-  float* c = nullptr;
-  int64_t c_row = 0;
-  float alpha = 1;
-  bool accumulate = false;  // add to what C holds
-  Epilogue<float> epilogue;
-};
 
 /// Whether the processor has the instructions, and this build kernels with them.
 bool HasGemmBf16();
@@ -41,6 +24,7 @@ constexpr int64_t PairedSize(int64_t k) { return k + k % 2; }
 
 /// Rows of k numbers, one after the other, each as pairs.
 void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out);
+void RoundToPairs(ThreadPool& threads, const float* rows, int64_t count, int64_t k, BFloat16* out);
 
 /// Elements of a packed B.
 size_t PackedGemmBf16Size(int64_t k, int64_t n);
@@ -62,19 +46,20 @@ void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const S* b, BFloat1
   });
 }
 
-void GemmBf16(ThreadPool& threads, const GemmBf16Args& args);
-
 /// For one instruction set.
 struct GemmBf16Kernels {
   bool available = false;
   int64_t width = 0;  // columns of a panel of B
   int64_t rows = 0;   // of a tile in registers
   /// Rows [m0, m1) and columns [n0, n1) of C; n0 is a multiple of the width.
-  void (*multiply)(const GemmBf16Args& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) = nullptr;
+  void (*multiply)(const GemmProblem<float>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) = nullptr;
 };
 
-/// Of the best instruction set here. Tests run those whose dot products are emulated.
-GemmBf16Kernels KernelsBf16(bool emulated);
-void GemmBf16By(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmBf16Args& args);
+/// Of the best instruction set here; tests run those whose dot products are emulated, too.
+const GemmBf16Kernels& KernelsBf16();
+GemmBf16Kernels EmulatedKernelsBf16();
+
+/// A GEMM whose A is pairs.
+void GemmBf16(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmProblem<float>& args);
 
 }  // namespace tessera::cpu

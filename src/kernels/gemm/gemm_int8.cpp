@@ -28,7 +28,7 @@ namespace tessera::cpu {
 struct Int8Kernels {
   int64_t width;
   int64_t rows;
-  void (*tile)(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+  void (*tile)(const GemmProblem<int32_t>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
   void (*interleave)(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,
                      const int32_t* zero_points, int64_t zero_point_step, int16_t* out);
   void (*requantize)(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
@@ -123,27 +123,27 @@ MicroKernelFn<B> KernelFor(int64_t rows, int64_t width) {
 }
 
 template <class Product, class B>
-void MultiplyPanel(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n, int64_t width, const B* b, int64_t pair0,
-                   int64_t pairs) {
-  const int64_t a_row = 2 * Pairs(args.k);
+void MultiplyPanel(const GemmProblem<int32_t>& args, int64_t m0, int64_t m1, int64_t n, int64_t width, const B* b,
+                   int64_t pair0, int64_t pairs) {
+  const int64_t a_row = args.lhs.row;
   PacedCancellationPoint look(2);
   for (int64_t m = m0; m < m1; m += kRows) {
     look.Pass(pairs);
     const int64_t rows = std::min<int64_t>(kRows, m1 - m);
     const MicroKernelFn<B> kernel = KernelFor<Product, B>(rows, width);
-    const int16_t* a = args.a + m * a_row + 2 * pair0;
-    int32_t* c = args.c + m * args.c_row + n;
+    const int16_t* a = args.lhs.data + m * a_row + 2 * pair0;
+    int32_t* c = args.out.data + m * args.out.row + n;
     if (width == kWidth || width == kLanes) {
-      kernel(a, a_row, b, pairs, c, args.c_row, pair0 > 0);
+      kernel(a, a_row, b, pairs, c, args.out.row, pair0 > 0);
       continue;
     }
     HWY_ALIGN int32_t buffer[kRows * kWidth];
     const size_t bytes = static_cast<size_t>(width) * sizeof(int32_t);
     if (pair0 > 0) {
-      for (int64_t r = 0; r < rows; ++r) std::memcpy(buffer + r * kWidth, c + r * args.c_row, bytes);
+      for (int64_t r = 0; r < rows; ++r) std::memcpy(buffer + r * kWidth, c + r * args.out.row, bytes);
     }
     kernel(a, a_row, b, pairs, buffer, kWidth, pair0 > 0);
-    for (int64_t r = 0; r < rows; ++r) std::memcpy(c + r * args.c_row, buffer + r * kWidth, bytes);
+    for (int64_t r = 0; r < rows; ++r) std::memcpy(c + r * args.out.row, buffer + r * kWidth, bytes);
   }
 }
 
@@ -177,11 +177,11 @@ HWY_INLINE void MultiplyRowByPanels(const int16_t* HWY_RESTRICT a, const B* HWY_
 
 /// Row `m` of A by columns [n0, n1) of a packed B.
 template <class Product, class B>
-void MultiplyRow(const Int8GemmArgs& args, const B* packed, int64_t m, int64_t n0, int64_t n1) {
+void MultiplyRow(const GemmProblem<int32_t>& args, const B* packed, int64_t m, int64_t n0, int64_t n1) {
   constexpr int64_t kTogether = 4;
   const int64_t pairs = Pairs(args.k), panel = 2 * pairs * kWidth;
-  const int16_t* a = args.a + m * 2 * pairs;
-  int32_t* c = args.c + m * args.c_row;
+  const int16_t* a = args.lhs.data + m * args.lhs.row;
+  int32_t* c = args.out.data + m * args.out.row;
   PacedCancellationPoint look(2);
   int64_t n = n0;
   for (; n + kTogether * kWidth <= n1; n += kTogether * kWidth) {
@@ -196,32 +196,41 @@ void MultiplyRow(const Int8GemmArgs& args, const B* packed, int64_t m, int64_t n
   }
 }
 
-template <class Product>
-void Tile(const Int8GemmArgs& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  if (m1 - m0 == 1 && args.packed_b != nullptr) return MultiplyRow<Product>(args, args.packed_b, m0, n0, n1);
-  if (m1 - m0 == 1 && args.narrow_b != nullptr) return MultiplyRow<Product>(args, args.narrow_b, m0, n0, n1);
-  const bool packed = args.packed_b != nullptr || args.narrow_b != nullptr;
-  const WorkArray<int16_t> buffer(static_cast<size_t>(packed ? 0 : kDepth * kColumns));
+/// Calls visit(n, width, k, kc) for the parts of panels that cover columns [n0, n1), in the order in which they are read.
+template <class Visit>
+HWY_INLINE void ForPanels(int64_t k_end, int64_t n0, int64_t n1, const Visit& visit) {
   for (int64_t n = n0; n < n1; n += kColumns) {
     const int64_t n_end = std::min(n1, n + kColumns);
-    for (int64_t k = 0; k == 0 || k < args.k; k += kDepth) {
-      const int64_t kc = std::min(kDepth, args.k - k);
+    for (int64_t k = 0; k == 0 || k < k_end; k += kDepth) {
       CancellationPoint();
-      for (int64_t j = n; j < n_end; j += kWidth) {
-        const int64_t width = std::min<int64_t>(kWidth, n_end - j);
-        const int64_t place = j * 2 * Pairs(args.k) + k * kWidth;
-        if (args.packed_b != nullptr) {
-          MultiplyPanel<Product>(args, m0, m1, j, width, args.packed_b + place, k / 2, Pairs(kc));
-        } else if (args.narrow_b != nullptr) {
-          MultiplyPanel<Product>(args, m0, m1, j, width, args.narrow_b + place, k / 2, Pairs(kc));
-        } else {
-          int16_t* panel = buffer + (j - n) * kDepth;
-          args.source->Pack(k, kc, j, width, panel);
-          MultiplyPanel<Product>(args, m0, m1, j, width, static_cast<const int16_t*>(panel), k / 2, Pairs(kc));
-        }
-      }
+      for (int64_t j = n; j < n_end; j += kWidth)
+        visit(j, std::min<int64_t>(kWidth, n_end - j), k, std::min(kDepth, k_end - k));
     }
   }
+}
+
+template <class Product, class B>
+void TileOfPanels(const GemmProblem<int32_t>& args, const B* packed, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  if (m1 - m0 == 1) return MultiplyRow<Product>(args, packed, m0, n0, n1);
+  ForPanels(args.k, n0, n1, [&](int64_t n, int64_t width, int64_t k, int64_t kc) {
+    const B* panel = packed + n * 2 * Pairs(args.k) + k * kWidth;
+    MultiplyPanel<Product>(args, m0, m1, n, width, panel, k / 2, Pairs(kc));
+  });
+}
+
+template <class Product>
+void Tile(const GemmProblem<int32_t>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  if (args.rhs.packed != nullptr) {
+    if (args.rhs.type == PanelType::kInt8)
+      return TileOfPanels<Product>(args, static_cast<const int8_t*>(args.rhs.packed), m0, m1, n0, n1);
+    return TileOfPanels<Product>(args, static_cast<const int16_t*>(args.rhs.packed), m0, m1, n0, n1);
+  }
+  const WorkArray<int16_t> buffer(kDepth * kWidth);
+  int16_t* panel = buffer;
+  ForPanels(args.k, n0, n1, [&](int64_t n, int64_t width, int64_t k, int64_t kc) {
+    args.rhs.source->Pack(k, kc, n, width, panel);
+    MultiplyPanel<Product, int16_t>(args, m0, m1, n, width, panel, k / 2, Pairs(kc));
+  });
 }
 
 template <class T>
@@ -403,7 +412,7 @@ size_t PackedInt8Size(int64_t k, int64_t n) {
   return static_cast<size_t>(CheckedMul(CheckedMul(CeilDiv(n, width), width), 2 * Pairs(k)));
 }
 
-void PackInt8(ThreadPool& threads, int64_t k, int64_t n, const Int8PanelSource& source, int16_t* packed) {
+void PackInt8(ThreadPool& threads, int64_t k, int64_t n, const GemmPanelSource<int16_t>& source, int16_t* packed) {
   const int64_t width = Kernels().width;
   threads.ParallelFor(CeilDiv(n, width), static_cast<double>(k * width) * 0.5, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -428,7 +437,8 @@ void PackNarrowInt8(ThreadPool& threads, int64_t k, int64_t n, const uint8_t* b,
   });
 }
 
-void Int8Gemm(ThreadPool& threads, const Int8GemmArgs& args) {
+template <>
+void Gemm<int32_t>(ThreadPool& threads, const GemmProblem<int32_t>& args, int32_t* /*workspace*/) {
   if (args.m <= 0 || args.n <= 0) return;
   const Int8Kernels& kernels = Kernels();
   const int64_t panels = CeilDiv(args.n, kernels.width);

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tessera/provider/thread_pool.h"
+#include "kernels/gemm/gemm.h"
 
 namespace tessera::cpu {
 
@@ -46,36 +46,12 @@ void AddScaled(const int32_t* sums, int64_t count, const QuantizedRow& row, cons
 void InterleavePairs(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,
                      const int32_t* zero_points, int64_t zero_point_step, int16_t* out);
 
-class Int8PanelSource {
- public:
-  /// Pairs [k0 / 2, (k0 + kc + 1) / 2) of columns [n0, n0 + width); k0 is even.
-  virtual void Pack(int64_t k0, int64_t kc, int64_t n0, int64_t width, int16_t* out) const = 0;
-
- protected:
-  ~Int8PanelSource() = default;
-};
-
-struct Int8GemmArgs {
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  const int16_t* a = nullptr;  // WidenRows
-  // B: the first of these that is set.
-  const int16_t* packed_b = nullptr;
-  const int8_t* narrow_b = nullptr;  // PackNarrowInt8
-  const Int8PanelSource* source = nullptr;
-  int32_t* c = nullptr;
-  int64_t c_row = 0;
-};
-
 /// Elements of a packed B.
 size_t PackedInt8Size(int64_t k, int64_t n);
-void PackInt8(ThreadPool& threads, int64_t k, int64_t n, const Int8PanelSource& source, int16_t* packed);
-/// The same of a row-major B in half the memory, which is widened as it is read: without zero points, unsigned bytes less
-/// 128.
+void PackInt8(ThreadPool& threads, int64_t k, int64_t n, const GemmPanelSource<int16_t>& source, int16_t* packed);
+/// PanelType::kInt8: the same of a row-major B in half the memory, which is widened as it is read: without zero points,
+/// unsigned bytes less 128.
 void PackNarrowInt8(ThreadPool& threads, int64_t k, int64_t n, const uint8_t* b, bool is_signed, int8_t* packed);
-
-void Int8Gemm(ThreadPool& threads, const Int8GemmArgs& args);
 
 /// out[i] = saturate(round(in[i] * scale) + zero_point); `scales` advances by scale_step.
 void RequantizeRow(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,

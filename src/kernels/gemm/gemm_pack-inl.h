@@ -5,6 +5,7 @@
 #include "kernels/gemm/gemm_tile-inl.h"
 #include "kernels/gemm/gemm_tile.h"
 #include "kernels/transpose/transpose_block-inl.h"
+#include "tessera/value.h"
 
 #if defined(TESSERA_GEMM_PACK_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_PACK_INL_H
@@ -77,22 +78,22 @@ void PackPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width,
 }
 
 /// Rows of A that are neither contiguous in k nor adjacent become contiguous in k.
-HWY_INLINE void CopyRows(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* out) {
+HWY_INLINE void CopyRows(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* out) {
   for (int64_t p = 0; p < kc; ++p) {
-    const T* source = args.a + m0 * args.a_row + (k0 + p) * args.a_k;
-    for (int64_t i = 0; i < m1 - m0; ++i) out[i * kc + p] = source[i * args.a_row];
+    const T* source = args.lhs.data + m0 * args.lhs.row + (k0 + p) * args.lhs.k;
+    for (int64_t i = 0; i < m1 - m0; ++i) out[i * kc + p] = source[i * args.lhs.row];
   }
 }
 
 /// Rows of A that are adjacent in memory: each tile's are copied together, k after k.
-HWY_INLINE void PackTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* out) {
+HWY_INLINE void PackTiles(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* out) {
   const D d;
-  const T* end = args.a + args.m + (args.k - 1) * args.a_k;
+  const T* end = args.lhs.data + args.m + (args.k - 1) * args.lhs.k;
   for (int64_t m = m0; m < m1; m += kRows, out += kRows * kc) {
     const int64_t rows = std::min<int64_t>(kRows, m1 - m);
-    const T* from = args.a + m + k0 * args.a_k;
+    const T* from = args.lhs.data + m + k0 * args.lhs.k;
     T* to = out;
-    for (int64_t p = 0; p < kc; ++p, from += args.a_k, to += kRows) {
+    for (int64_t p = 0; p < kc; ++p, from += args.lhs.k, to += kRows) {
       if (end - from >= kRows + kLanes) {  // what reaches past the rows is overwritten by the next
         for (int64_t r = 0; r < kRows; r += kLanes) hn::StoreU(hn::LoadU(d, from + r), d, to + r);
       } else {
@@ -106,13 +107,13 @@ HWY_INLINE void PackTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64
 constexpr int64_t kCopySize = kMostCopied + kLanes;
 
 /// Copies of A's rows, at most kMostCopied elements, in the order that a tile reads them. `rows` holds kCopySize.
-Rows CopyTiles(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* rows) {
-  if (args.a_row == 1) {
+Rows CopyTiles(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t k0, int64_t kc, T* rows) {
+  if (args.lhs.row == 1) {
     PackTiles(args, m0, m1, k0, kc, rows);
-  } else if (args.a_k == 1) {
+  } else if (args.lhs.k == 1) {
     for (int64_t m = m0; m < m1; m += kRows) {
-      PackTransposed(args.a + m * args.a_row + k0, args.a_row, kc, std::min<int64_t>(kRows, m1 - m), rows + (m - m0) * kc,
-                     kRows);
+      PackTransposed(args.lhs.data + m * args.lhs.row + k0, args.lhs.row, kc, std::min<int64_t>(kRows, m1 - m),
+                     rows + (m - m0) * kc, kRows);
     }
   } else {
     CopyRows(args, m0, m1, k0, kc, rows);

@@ -95,6 +95,26 @@ struct OutputStage {
 /// Columns of a panel.
 int64_t PanelWidth();
 
+/// k bytes a row, one after the other. Signed bytes count 128 more.
+struct GemmLhsU8 {
+  const uint8_t* data;
+  bool is_signed;
+};
+
+/// C[m,n] = output stage(A[m,k] * weights[k,n]).
+struct GemmU8S8Problem {
+  int64_t m;
+  GemmLhsU8 lhs;
+  const PackedWeightsS8* rhs;  // of PanelLayout::kVectors; they know n and k
+  OutputStage out;             // row sums are computed where there are weight zeros
+};
+
+/// Bytes, from a line of the cache on.
+size_t GemmWorkspaceSize(const GemmU8S8Problem& problem);
+void Gemm(ThreadPool& threads, const GemmU8S8Problem& problem, std::byte* workspace);
+
+// What it is made of. Convolutions call these themselves: they pack pixels on the way.
+
 /// Rows of whole groups, of bytes, or of 16 bits where the weights are wide.
 struct RowsU8 {
   const uint8_t* data;

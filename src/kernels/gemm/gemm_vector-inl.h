@@ -16,10 +16,10 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-HWY_INLINE T FinishOne(const GemmArgs<T>& args, T sum, int64_t column) {
+HWY_INLINE T FinishOne(const GemmProblem<T>& args, T sum, int64_t column) {
   const Epilogue<T>& epilogue = args.epilogue;
   T v = args.alpha * sum;
-  if (args.accumulate) v += args.c[column];
+  if (args.accumulate) v += args.out.data[column];
   if (epilogue.bias != nullptr) v += epilogue.bias[epilogue.channels_are_rows ? 0 : column];
   if (epilogue.residual != nullptr) v += epilogue.residual[column];
   if (!epilogue.activation) return v;
@@ -31,22 +31,22 @@ constexpr double kReadNs = 0.1;                                                 
 constexpr int64_t kLongRow = int64_t{1} << 20, kLongColumn = int64_t{1} << 16;  // steps in k between cancellation points
 
 /// One row times transposed B: a dot product per column, four columns at a time so that x is loaded once.
-void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
+void Dots(const GemmProblem<T>& args, int64_t n0, int64_t n1) {
   const D d;
   const int64_t k = args.k;
   int64_t n = n0;
   PacedCancellationPoint look(kReadNs);
   for (; n + 4 <= n1; n += 4) {
     look.Pass(4 * k);
-    const T* b0 = args.b + n * args.b_col;
-    const T* b1 = b0 + args.b_col;
-    const T* b2 = b1 + args.b_col;
-    const T* b3 = b2 + args.b_col;
+    const T* b0 = args.rhs.data + n * args.rhs.col;
+    const T* b1 = b0 + args.rhs.col;
+    const T* b2 = b1 + args.rhs.col;
+    const T* b3 = b2 + args.rhs.col;
     V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     int64_t p = 0;
     for (; p + 2 * kLanes <= k; p += 2 * kLanes) {
-      const V x0 = hn::LoadU(d, args.a + p);
-      const V x1 = hn::LoadU(d, args.a + p + kLanes);
+      const V x0 = hn::LoadU(d, args.lhs.data + p);
+      const V x1 = hn::LoadU(d, args.lhs.data + p + kLanes);
       s0 = hn::MulAdd(x0, hn::LoadU(d, b0 + p), s0);
       s1 = hn::MulAdd(x0, hn::LoadU(d, b1 + p), s1);
       s2 = hn::MulAdd(x0, hn::LoadU(d, b2 + p), s2);
@@ -58,7 +58,7 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
     }
     for (; p < k; p += kLanes) {
       const int64_t left = std::min<int64_t>(k - p, kLanes);
-      const V x = LoadFirst(d, args.a + p, left);
+      const V x = LoadFirst(d, args.lhs.data + p, left);
       s0 = hn::MulAdd(x, LoadFirst(d, b0 + p, left), s0);
       s1 = hn::MulAdd(x, LoadFirst(d, b1 + p, left), s1);
       s2 = hn::MulAdd(x, LoadFirst(d, b2 + p, left), s2);
@@ -66,11 +66,11 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
     }
     const T acc[4] = {hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, t0))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s1, t1))),
                       hn::GetLane(hn::SumOfLanes(d, hn::Add(s2, t2))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s3, t3)))};
-    for (int i = 0; i < 4; ++i) args.c[n + i] = FinishOne(args, acc[i], n + i);
+    for (int i = 0; i < 4; ++i) args.out.data[n + i] = FinishOne(args, acc[i], n + i);
   }
   for (; n < n1; ++n) {
     look.Pass(k);
-    const T* b = args.b + n * args.b_col;
+    const T* b = args.rhs.data + n * args.rhs.col;
     V s[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
     int64_t p = 0;
     while (p + 4 * kLanes <= k) {
@@ -78,31 +78,32 @@ void Dots(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
       for (const int64_t end = std::min(k, p + kLongRow); p + 4 * kLanes <= end; p += 4 * kLanes) {
 #pragma GCC unroll 4
         for (int u = 0; u < 4; ++u) {
-          s[u] = hn::MulAdd(hn::LoadU(d, args.a + p + u * kLanes), hn::LoadU(d, b + p + u * kLanes), s[u]);
+          s[u] = hn::MulAdd(hn::LoadU(d, args.lhs.data + p + u * kLanes), hn::LoadU(d, b + p + u * kLanes), s[u]);
         }
       }
     }
     for (; p < k; p += kLanes) {
       const int64_t left = std::min<int64_t>(k - p, kLanes);
-      s[0] = hn::MulAdd(LoadFirst(d, args.a + p, left), LoadFirst(d, b + p, left), s[0]);
+      s[0] = hn::MulAdd(LoadFirst(d, args.lhs.data + p, left), LoadFirst(d, b + p, left), s[0]);
     }
-    args.c[n] = FinishOne(args, hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s[0], s[1]), hn::Add(s[2], s[3])))), n);
+    args.out.data[n] =
+        FinishOne(args, hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s[0], s[1]), hn::Add(s[2], s[3])))), n);
   }
 }
 
 /// kVectors vectors of columns from `n` on, down all of k; kPartial: only the first `columns` of one. Each addition waits
 /// for the one before, so that few vectors get several accumulators each.
 template <int kVectors, bool kPartial = false>
-HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unused]] int64_t columns = kLanes) {
+HWY_INLINE void RowTimesColumns(const GemmProblem<T>& args, int64_t n, [[maybe_unused]] int64_t columns = kLanes) {
   static_assert(kVectors == 1 || !kPartial);
   constexpr int kAccumulators = kVectors >= 4 ? 1 : 4 / kVectors;
   const D d;
   V acc[kAccumulators][kVectors];
 #pragma GCC unroll 8
   for (int i = 0; i < kAccumulators * kVectors; ++i) acc[i / kVectors][i % kVectors] = hn::Zero(d);
-  const T* b = args.b + n;
+  const T* b = args.rhs.data + n;
   const auto add = [&](int64_t p, V* acc) HWY_ATTR {
-    const V x = hn::Set(d, args.a[p * args.a_k]);
+    const V x = hn::Set(d, args.lhs.data[p * args.lhs.k]);
 #pragma GCC unroll 8
     for (int j = 0; j < kVectors; ++j) {
       if constexpr (kPartial) {
@@ -111,7 +112,7 @@ HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unus
         acc[j] = hn::MulAdd(x, hn::LoadU(d, b + j * kLanes), acc[j]);
       }
     }
-    b += args.b_k;
+    b += args.rhs.k;
   };
   int64_t p = 0;
   while (p + kAccumulators <= args.k) {
@@ -131,10 +132,10 @@ HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unus
     if constexpr (kPartial) {
       HWY_ALIGN T lanes[kLanes];
       hn::Store(sum, d, lanes);
-      for (int64_t i = 0; i < columns; ++i) args.c[column + i] = FinishOne(args, lanes[i], column + i);
+      for (int64_t i = 0; i < columns; ++i) args.out.data[column + i] = FinishOne(args, lanes[i], column + i);
     } else {
-      const TileOut out{args.c + column,
-                        args.c_row,
+      const TileOut out{args.out.data + column,
+                        args.out.row,
                         args.alpha,
                         args.accumulate,
                         true,
@@ -149,7 +150,7 @@ HWY_INLINE void RowTimesColumns(const GemmArgs<T>& args, int64_t n, [[maybe_unus
 }
 
 /// One row times row-major B: eight vectors of columns at a time.
-void RowTimesMatrix(const GemmArgs<T>& args, int64_t n0, int64_t n1) {
+void RowTimesMatrix(const GemmProblem<T>& args, int64_t n0, int64_t n1) {
   int64_t n = n0;
   for (; n + 8 * kLanes <= n1; n += 8 * kLanes) RowTimesColumns<8>(args, n);
   for (; n + 4 * kLanes <= n1; n += 4 * kLanes) RowTimesColumns<4>(args, n);
@@ -165,16 +166,16 @@ constexpr int kFewColumns = 4;
 constexpr int64_t kFewestDots = 16, kLeastDepthOfDots = 8 * kLanes,
                   kMostDepthOfDots = (16 << 10) / static_cast<int64_t>(sizeof(T));
 
-HWY_INLINE bool TakesFewColumns(const GemmArgs<T>& args, int64_t rows, int64_t columns) {
-  return args.packed_b != nullptr && args.panel_type == PanelType::kWhole && args.a_k == 1 && args.packed_k == 0 &&
+HWY_INLINE bool TakesFewColumns(const GemmProblem<T>& args, int64_t rows, int64_t columns) {
+  return args.rhs.packed != nullptr && args.rhs.type == PanelType::kWhole && args.lhs.k == 1 && args.rhs.packed_k == 0 &&
          columns <= kFewColumns && rows >= kFewestDots && args.k >= kLeastDepthOfDots && args.k <= kMostDepthOfDots;
 }
 
 /// R rows by N columns, which are args.k apart at `b`.
 template <int R, int N>
-HWY_INLINE void DotTile(const GemmArgs<T>& args, const T* HWY_RESTRICT b, int64_t m, int64_t n) {
+HWY_INLINE void DotTile(const GemmProblem<T>& args, const T* HWY_RESTRICT b, int64_t m, int64_t n) {
   const D d;
-  const T* a = args.a + m * args.a_row;
+  const T* a = args.lhs.data + m * args.lhs.row;
   V acc[R][N];
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
@@ -187,7 +188,7 @@ HWY_INLINE void DotTile(const GemmArgs<T>& args, const T* HWY_RESTRICT b, int64_
     for (int j = 0; j < N; ++j) columns[j] = load(b + j * args.k);
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
-      const V row = load(a + r * args.a_row);
+      const V row = load(a + r * args.lhs.row);
 #pragma GCC unroll 4
       for (int j = 0; j < N; ++j) acc[r][j] = hn::MulAdd(row, columns[j], acc[r][j]);
     }
@@ -195,17 +196,17 @@ HWY_INLINE void DotTile(const GemmArgs<T>& args, const T* HWY_RESTRICT b, int64_
   int64_t p = 0;
   for (; p + kLanes <= args.k; p += kLanes) add([&](const T* from) HWY_ATTR { return hn::LoadU(d, from + p); });
   if (p < args.k) add([&](const T* from) HWY_ATTR { return LoadFirst(d, from + p, args.k - p); });
-  GemmArgs<T> row = args;
+  GemmProblem<T> row = args;
   for (int r = 0; r < R; ++r) {
-    row.c = args.c + (m + r) * args.c_row;
-    row.epilogue = args.epilogue.From(args.epilogue.channels_are_rows ? m + r : 0, (m + r) * args.c_row);
-    for (int j = 0; j < N; ++j) row.c[n + j] = FinishOne(row, hn::GetLane(hn::SumOfLanes(d, acc[r][j])), n + j);
+    row.out.data = args.out.data + (m + r) * args.out.row;
+    row.epilogue = args.epilogue.From(args.epilogue.channels_are_rows ? m + r : 0, (m + r) * args.out.row);
+    for (int j = 0; j < N; ++j) row.out.data[n + j] = FinishOne(row, hn::GetLane(hn::SumOfLanes(d, acc[r][j])), n + j);
   }
 }
 
 /// Rows by N columns from column `n` on, the first of a panel.
 template <int N>
-void DotsOfColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n, const T* panel) {
+void DotsOfColumns(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n, const T* panel) {
   const WorkArray<T> columns(static_cast<size_t>(N * args.k));
   for (int64_t p = 0; p < args.k; ++p) {
     for (int j = 0; j < N; ++j) columns[j * args.k + p] = panel[p * kWidth + j];
@@ -219,8 +220,8 @@ void DotsOfColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n, c
   for (; m < m1; ++m) DotTile<1, N>(args, columns, m, n);
 }
 
-void FewColumns(const GemmArgs<T>& args, int64_t m0, int64_t m1, int64_t n, int64_t columns) {
-  const T* panel = static_cast<const T*>(args.packed_b) + n * args.k;
+void FewColumns(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n, int64_t columns) {
+  const T* panel = static_cast<const T*>(args.rhs.packed) + n * args.k;
   switch (columns) {
     case 1: return DotsOfColumns<1>(args, m0, m1, n, panel);
     case 2: return DotsOfColumns<2>(args, m0, m1, n, panel);

@@ -59,43 +59,36 @@ class WholeMatMuls {
   void Begin(const QueryBlock<C>& /*block*/) const {}
 
   void MultiplyKeys(const QueryBlock<C>& block, int64_t k0, int64_t keys) const {
-    GemmArgs<C> args;
+    GemmProblem<C> args;
     args.m = block.count;
     // Panels of packed keys end with zeros, and whole vectors need no detour to be stored.
     args.n = packs_ ? Stride(keys) : keys;
     args.k = s_.width;
-    args.a = p_.q.at(block.b, block.h) + block.q0 * p_.q.row;
-    args.a_row = p_.q.row;
-    args.c = block.scores;
-    args.c_row = Stride(keys);
+    args.lhs = {.data = p_.q.at(block.b, block.h) + block.q0 * p_.q.row, .row = p_.q.row};
+    args.out = {.data = block.scores, .row = Stride(keys)};
     args.alpha = p_.scale;
     if (packs_) {
-      args.packed_b = block.packed + k0 * s_.width;
+      args.rhs.packed = block.packed + k0 * s_.width;
     } else {
-      args.b = p_.k.at(block.b, KeyHead(block)) + k0 * p_.k.row;
-      args.b_k = 1;
-      args.b_col = p_.k.row;
+      args.rhs = {.data = p_.k.at(block.b, KeyHead(block)) + k0 * p_.k.row, .k = 1, .col = p_.k.row};
     }
     GemmSerial(args);
   }
 
   void MultiplyValues(const QueryBlock<C>& block, int64_t k0, int64_t keys, bool accumulate) const {
-    GemmArgs<C> args;
+    GemmProblem<C> args;
     args.m = block.count;
     args.n = s_.value_width;
     args.k = keys;
-    args.a = block.scores;
-    args.a_row = Stride(keys);
-    args.c = p_.y.at(block.b, block.h) + block.q0 * p_.y.row;
-    args.c_row = p_.y.row;
+    args.lhs = {.data = block.scores, .row = Stride(keys)};
+    args.out = {.data = p_.y.at(block.b, block.h) + block.q0 * p_.y.row, .row = p_.y.row};
     args.accumulate = accumulate;
     const C* values = p_.v.at(block.b, KeyHead(block)) + k0 * p_.v.row;
     if (packs_) {
-      args.packed_b = packs_values_ ? block.packed + k_size_ + k0 * width_ : values;
-      args.packed_k = s_.keys;
+      args.rhs.packed = packs_values_ ? block.packed + k_size_ + k0 * width_ : values;
+      args.rhs.packed_k = s_.keys;
     } else {
-      args.b = values;
-      args.b_k = p_.v.row;
+      args.rhs = {.data = values, .k = p_.v.row};
     }
     GemmSerial(args);
   }

@@ -54,42 +54,30 @@ class RoundedMatMuls {
   }
 
   void MultiplyKeys(const QueryBlock<float>& block, int64_t k0, int64_t keys) const {
-    GemmBf16Args args;
-    args.m = block.count;
-    args.n = Stride(keys);
-    args.k = s_.width;
-    args.a = AsPairs(block.own);
-    args.packed_b = AsPairs(block.packed) + k0 * PairedSize(s_.width);
-    args.c = block.scores;
-    args.c_row = args.n;
-    args.alpha = p_.scale;
-    kernels_.multiply(args, 0, args.m, 0, args.n);
+    const int64_t stride = Stride(keys);
+    GemmSerial<float>({.m = block.count,
+                       .n = stride,
+                       .k = s_.width,
+                       .lhs = {.pairs = AsPairs(block.own)},
+                       .rhs = {.packed = AsPairs(block.packed) + k0 * PairedSize(s_.width), .type = PanelType::kPairs},
+                       .out = {.data = block.scores, .row = stride},
+                       .alpha = p_.scale});
   }
 
   void MultiplyValues(const QueryBlock<float>& block, int64_t k0, int64_t keys, bool accumulate) const {
-    GemmBf16Args args;
     BFloat16* exponentials = AsPairs(block.own) + block.count * PairedSize(s_.width);
     ConvertFromFloat(block.scores, exponentials, block.count * Stride(keys));
-    args.m = block.count;
-    args.n = s_.value_width;
-    args.k = keys;
-    args.a = exponentials;
-    args.a_row = Stride(keys);
-    args.packed_b = AsPairs(block.packed + k_size_) + k0 * width_;
-    args.packed_k = s_.keys;
-    args.c = p_.y.at(block.b, block.h) + block.q0 * p_.y.row;
-    args.c_row = p_.y.row;
-    args.accumulate = accumulate;
-    kernels_.multiply(args, 0, args.m, 0, args.n);
+    GemmSerial<float>(
+        {.m = block.count,
+         .n = s_.value_width,
+         .k = keys,
+         .lhs = {.row = Stride(keys), .pairs = exponentials},
+         .rhs = {.packed = AsPairs(block.packed + k_size_) + k0 * width_, .type = PanelType::kPairs, .packed_k = s_.keys},
+         .out = {.data = p_.y.at(block.b, block.h) + block.q0 * p_.y.row, .row = p_.y.row},
+         .accumulate = accumulate});
   }
 
  private:
-  /// Asked for once: the question to the processor takes longer than a small product.
-  static const GemmBf16Kernels& Kernels() {
-    static const GemmBf16Kernels kernels = KernelsBf16(false);
-    return kernels;
-  }
-
   static BFloat16* AsPairs(float* workspace) { return reinterpret_cast<BFloat16*>(workspace); }
   static const BFloat16* AsPairs(const float* workspace) { return reinterpret_cast<const BFloat16*>(workspace); }
 
@@ -117,7 +105,6 @@ class RoundedMatMuls {
 
   const AttentionProblem<float>& p_;
   const AttentionSizes& s_;
-  const GemmBf16Kernels& kernels_ = Kernels();
   const int64_t width_ = GemmPanelWidth<float>();
   int64_t k_size_ = 0, v_size_ = 0;
 };

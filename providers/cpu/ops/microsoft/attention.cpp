@@ -90,17 +90,14 @@ class Attention final : public Kernel {
     Require(bias == nullptr || bias->num_elements() == columns, "the bias is {}; [{}] is expected", OptionalShape{bias},
             columns);
     float* out = context.scratch<float>(static_cast<size_t>(CheckedMul(rows, columns))).data();
-    GemmArgs<float> args;
+    GemmProblem<float> args;
     args.m = rows;
     args.n = columns;
     args.k = k;
-    args.a = ComputeView<T>(context, &x);
-    args.a_row = k;
-    if (packed_) packed_.SetB(args);
-    else args.b = ComputeView<T>(context, context.input(1));
-    args.b_k = columns;
-    args.c = out;
-    args.c_row = columns;
+    args.lhs = {.data = ComputeView<T>(context, &x), .row = k};
+    args.rhs =
+        packed_ ? packed_.Rhs<float>() : GemmRhs<float>{.data = ComputeView<T>(context, context.input(1)), .k = columns};
+    args.out = {.data = out, .row = columns};
     args.epilogue.bias = ComputeView<T>(context, bias);
     RunGemms<float>(context, 1, [&](int64_t) { return args; });
     return out;

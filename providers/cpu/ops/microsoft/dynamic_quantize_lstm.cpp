@@ -76,15 +76,14 @@ void AddMatMul(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, cons
     const auto most = static_cast<int32_t>(std::min<int64_t>(INT16_MAX, INT32_MAX / (kLargestWeight * depth)));
     for (int64_t r = 0; r < rows; ++r)
       quantized[r] = QuantizeToPairs(a + r * matrix.k + k0, depth, most, operands + r * 2 * Pairs(depth));
-    Int8GemmArgs args;
+    GemmProblem<int32_t> args;
     args.m = rows;
     args.n = matrix.n;
     args.k = depth;
-    args.a = operands;
-    args.narrow_b = panels;
-    args.c = accumulators;
-    args.c_row = matrix.n;
-    Int8Gemm(threads, args);
+    args.lhs = {.data = operands, .row = 2 * Pairs(depth)};
+    args.rhs = {.packed = panels, .type = PanelType::kInt8};
+    args.out = {.data = accumulators, .row = matrix.n};
+    Gemm(threads, args);
     panels += PackedInt8Size(depth, matrix.n);
     threads.ParallelFor(rows, static_cast<double>(matrix.n) * 0.3, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {

@@ -66,19 +66,13 @@ class FusedMatMul final : public Kernel {
     const C* b_values = ComputeView<T>(context, b);
     ComputeResult<T> result(context, *output);
     int64_t count = shape.batch.num_elements();
-    GemmArgs<C> args;
+    GemmProblem<C> args;
     args.m = shape.m;
     args.n = shape.n;
     args.k = shape.k;
-    args.a = a_values;
-    args.a_row = left.row;
-    args.a_k = left.column;
-    if (packed_b_) packed_b_.SetB(args);
-    args.b = b_values;
-    args.b_k = right.row;
-    args.b_col = right.column;
-    args.c = result.data();
-    args.c_row = shape.n;
+    args.lhs = {.data = a_values, .row = left.row, .k = left.column};
+    args.rhs = packed_b_ ? packed_b_.Rhs<C>() : GemmRhs<C>{.data = b_values, .k = right.row, .col = right.column};
+    args.out = {.data = result.data(), .row = shape.n};
     args.alpha = static_cast<C>(attributes_.alpha);
     const bool one_b = right.shape.rank() <= 2;
     if (one_b && left.batch == shape.m * left.row) {  // one matrix for every batch: more rows of A
@@ -91,10 +85,10 @@ class FusedMatMul final : public Kernel {
       const auto a_matrices = OperandMatrices(context, left.shape, shape.batch, count);
       const auto b_matrices = OperandMatrices(context, right.shape, shape.batch, count);
       RunGemms<C>(context, count, [&](int64_t i) {
-        GemmArgs<C> one = args;
-        one.a += a_matrices[i] * left.batch;
-        if (!packed_b_) one.b += b_matrices[i] * right.batch;
-        one.c += i * shape.m * shape.n;
+        GemmProblem<C> one = args;
+        one.lhs.data += a_matrices[i] * left.batch;
+        if (!packed_b_) one.rhs.data += b_matrices[i] * right.batch;
+        one.out.data += i * shape.m * shape.n;
         return one;
       });
     }

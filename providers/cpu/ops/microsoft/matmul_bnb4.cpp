@@ -92,41 +92,39 @@ class MatMulBnb4 final : public Kernel {
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
     const Bnb4Weights weights{b.data<uint8_t>(), ComputeView<T>(context, &scales), pairs_, block_};
-    GemmArgs<float> args;
+    GemmProblem<float> args;
     args.m = a.num_elements() / inner;
     args.k = inner;
-    args.a = ComputeView<T>(context, &a);
-    args.a_row = inner;
-    args.c = result.data();
-    args.c_row = outer;
+    args.lhs = {.data = ComputeView<T>(context, &a), .row = inner};
+    args.out = {.data = result.data(), .row = outer};
     Multiply(context, weights, args, outer);
     result.Finish();
   }
 
  private:
   /// Columns of the result are rows of the weights, or columns where those are not transposed.
-  void Multiply(KernelContext& context, const Bnb4Weights& weights, const GemmArgs<float>& all, int64_t columns) const {
+  void Multiply(KernelContext& context, const Bnb4Weights& weights, const GemmProblem<float>& all, int64_t columns) const {
     const int64_t groups = CeilDiv(columns, kLinesTogether);
     const double cost = static_cast<double>(kLinesTogether * all.k) * (0.6 + 0.05 * static_cast<double>(all.m));
     const int64_t slots = SlotCount(context.threads(), groups, cost);
     const auto values = context.scratch<float>(static_cast<size_t>(CheckedMul(CheckedMul(all.k, kLinesTogether), slots)));
     ParallelSlots(context.threads(), slots, groups, cost, [&](int64_t slot, int64_t begin, int64_t end) {
-      GemmArgs<float> args = all;
+      GemmProblem<float> args = all;
       float* floats = values.data() + slot * all.k * kLinesTogether;
-      args.b = floats;
+      args.rhs.data = floats;
       for (int64_t group = begin; group < end; ++group) {
         const int64_t first = group * kLinesTogether;
         args.n = std::min(columns - first, kLinesTogether);
-        args.c = all.c + first;
+        args.out.data = all.out.data + first;
         if (transposed_) {
           weights.Read(first * k_, (first + args.n) * k_, floats);
-          args.b_k = 1;
-          args.b_col = k_;
+          args.rhs.k = 1;
+          args.rhs.col = k_;
         } else {
           for (int64_t row = 0; row < n_; ++row)
             weights.Read(row * k_ + first, row * k_ + first + args.n, floats + row * args.n);
-          args.b_k = args.n;
-          args.b_col = 1;
+          args.rhs.k = args.n;
+          args.rhs.col = 1;
         }
         GemmSerial(args);
       }

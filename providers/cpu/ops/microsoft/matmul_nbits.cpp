@@ -48,7 +48,7 @@ class MatMulNBits final : public Kernel {
     ComputeResult<T> result(context, *output);
     if (groups != nullptr) {
       const NBitsPanels panels(weights, groups);
-      const GemmArgs<float> args = panels.MakeGemm(rows, values, bias, result.data());
+      const GemmProblem<float> args = panels.MakeGemm(rows, values, bias, result.data());
       RunGemms<float>(context, 1, [&](int64_t) { return args; });
     } else {
       MultiplyByNBits(context, weights, quantizes_a_, rows, values, bias, result.data(), true);

@@ -28,21 +28,14 @@ class FloatExperts final : public Experts {
   void Multiply(KernelContext& context, Matrix matrix, int64_t expert, const float* a, int64_t rows,
                 float* c) const override {
     const ExpertMatrices& matrices = matrices_[matrix];
-    GemmArgs<float> args;
+    GemmProblem<float> args;
     args.m = rows;
     args.n = matrices.shape[1];
     args.k = matrices.shape[2];
-    args.a = a;
-    args.a_row = args.k;
-    if (matrices.packed) {
-      matrices.packed.SetB(args, expert);
-    } else {
-      args.b = matrices.plain + expert * args.n * args.k;
-      args.b_k = 1;
-      args.b_col = args.k;
-    }
-    args.c = c;
-    args.c_row = args.n;
+    args.lhs = {.data = a, .row = args.k};
+    args.rhs = matrices.packed ? matrices.packed.Rhs<float>(expert)
+                               : GemmRhs<float>{.data = matrices.plain + expert * args.n * args.k, .k = 1, .col = args.k};
+    args.out = {.data = c, .row = args.n};
     if (matrices.bias != nullptr) args.epilogue.bias = matrices.bias + expert * args.n;
     Gemm(context.threads(), args);
   }

@@ -112,7 +112,7 @@ void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool q
   if (by_limbs && MultiplyQuantized(context, weights, kFloatLimbs, rows, a, bias, c)) return;
   if (rows <= kFewRows) return MultiplyFew(context, weights, rows, a, bias, c);
   const NBitsPanels panels(weights, nullptr);
-  const GemmArgs<float> args = panels.MakeGemm(rows, a, bias, c);
+  const GemmProblem<float> args = panels.MakeGemm(rows, a, bias, c);
   if (shares_panels) {
     RunGemms<float>(context, 1, [&](int64_t) { return args; });
   } else {

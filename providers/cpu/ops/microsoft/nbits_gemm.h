@@ -18,16 +18,14 @@ class NBitsPanels final : public GemmPanelSource<float> {
   NBitsPanels(const NBitsWeights& weights, const int32_t* groups) : w_(weights), groups_(groups) {}
 
   /// rows * weights + bias.
-  GemmArgs<float> MakeGemm(int64_t rows, const float* a, const float* bias, float* c) const {
-    GemmArgs<float> args;
+  GemmProblem<float> MakeGemm(int64_t rows, const float* a, const float* bias, float* c) const {
+    GemmProblem<float> args;
     args.m = rows;
     args.n = w_.n;
     args.k = w_.k;
-    args.a = a;
-    args.a_row = w_.k;
-    args.source = this;
-    args.c = c;
-    args.c_row = w_.n;
+    args.lhs = {.data = a, .row = w_.k};
+    args.rhs.source = this;
+    args.out = {.data = c, .row = w_.n};
     args.epilogue.bias = bias;
     return args;
   }

@@ -32,17 +32,13 @@ class LinearModel {
     Require(CheckedMul(rows.features, targets_) <= static_cast<int64_t>(coefficients_.size()),
             "X has {} features, the model has {} coefficients for {} targets", rows.features, coefficients_.size(),
             targets_);
-    GemmArgs<float> args;
+    GemmProblem<float> args;
     args.m = rows.count;
     args.n = targets_;
     args.k = rows.features;
-    args.a = ElementsAs<float>(context, x);
-    args.a_row = rows.features;
-    args.b = coefficients_.data();
-    args.b_k = 1;
-    args.b_col = rows.features;
-    args.c = scores;
-    args.c_row = targets_;
+    args.lhs = {.data = ElementsAs<float>(context, x), .row = rows.features};
+    args.rhs = {.data = coefficients_.data(), .k = 1, .col = rows.features};
+    args.out = {.data = scores, .row = targets_};
     args.epilogue.bias = intercepts_.empty() ? nullptr : intercepts_.data();
     if (args.m == 0) return;
     Gemm(context.threads(), args, context.scratch<float>(GemmWorkspaceSize(args, context.threads().num_threads())).data());

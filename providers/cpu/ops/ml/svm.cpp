@@ -55,17 +55,13 @@ class KernelMatrix {
                                     });
       return;
     }
-    GemmArgs<float> args;
+    GemmProblem<float> args;
     args.m = rows.count;
     args.n = count_;
     args.k = features_;
-    args.a = x;
-    args.a_row = features_;
-    args.b = vectors_.data();
-    args.b_k = 1;
-    args.b_col = features_;
-    args.c = out;
-    args.c_row = count_;
+    args.lhs = {.data = x, .row = features_};
+    args.rhs = {.data = vectors_.data(), .k = 1, .col = features_};
+    args.out = {.data = out, .row = count_};
     Gemm(context.threads(), args, context.scratch<float>(GemmWorkspaceSize(args, context.threads().num_threads())).data());
     if (kernel_ == SvmKernel::kLinear) return;
     context.threads().ParallelFor(rows.count, static_cast<double>(count_ * 12), [&](int64_t begin, int64_t end) {

@@ -73,15 +73,13 @@ struct ConvProblem {
   int64_t group_channels() const { return channels / groups; }
   int64_t group_outputs() const { return outputs / groups; }
 
-  GemmArgs<C> Gemm(int64_t image, int64_t group) const {
-    GemmArgs<C> args;
+  GemmProblem<C> Gemm(int64_t image, int64_t group) const {
+    GemmProblem<C> args;
     args.m = group_outputs();
     args.n = pixels;
     args.k = group_channels() * kernel_size;
-    args.a = weights + group * args.m * args.k;
-    args.a_row = args.k;
-    args.c = out + (image * outputs + group * args.m) * pixels;
-    args.c_row = pixels;
+    args.lhs = {.data = weights + group * args.m * args.k, .row = args.k};
+    args.out = {.data = out + (image * outputs + group * args.m) * pixels, .row = pixels};
     args.epilogue = epilogue.From(group * args.m, 0);
     args.epilogue.channels_are_rows = true;
     return args;
@@ -92,9 +90,8 @@ struct ConvProblem {
 template <class C>
 void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
   RunGemms<C>(context, problem.batch * problem.groups, [&](int64_t i) {
-    GemmArgs<C> args = problem.Gemm(i / problem.groups, i % problem.groups);
-    args.b = problem.input + i * problem.group_channels() * problem.pixels;
-    args.b_k = problem.pixels;
+    GemmProblem<C> args = problem.Gemm(i / problem.groups, i % problem.groups);
+    args.rhs = {.data = problem.input + i * problem.group_channels() * problem.pixels, .k = problem.pixels};
     return args;
   });
 }
@@ -103,18 +100,14 @@ void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
 /// columns and its pixels the rows, of which a small image has too few to fill panels. `columns`: [channels * kernel
 /// positions, pixels].
 template <class C>
-GemmArgs<C> ProductWithPackedWeights(const ConvProblem<C>& problem, const C* packed, const C* columns, int64_t image) {
-  GemmArgs<C> args;
+GemmProblem<C> ProductWithPackedWeights(const ConvProblem<C>& problem, const C* packed, const C* columns, int64_t image) {
+  GemmProblem<C> args;
   args.m = problem.pixels;
   args.n = problem.outputs;
   args.k = problem.channels * problem.kernel_size;
-  args.a = columns;
-  args.a_row = 1;
-  args.a_k = problem.pixels;
-  args.packed_b = packed;
-  args.c = problem.out + image * problem.outputs * problem.pixels;
-  args.c_row = 1;
-  args.c_col = problem.pixels;
+  args.lhs = {.data = columns, .row = 1, .k = problem.pixels};
+  args.rhs.packed = packed;
+  args.out = {.data = problem.out + image * problem.outputs * problem.pixels, .row = 1, .col = problem.pixels};
   args.epilogue = problem.epilogue;
   return args;
 }
@@ -269,8 +262,8 @@ void General(KernelContext& context, const ConvProblem<C>& problem, const ConvIn
       new (panels + i) ConvPanels<C>(input, base + i * problem.group_channels() * input.channel_size(), end, offsets);
     }
     RunGemms<C>(context, images * problem.groups, [&](int64_t i) {
-      GemmArgs<C> args = problem.Gemm(image + i / problem.groups, i % problem.groups);
-      args.source = panels + i;
+      GemmProblem<C> args = problem.Gemm(image + i / problem.groups, i % problem.groups);
+      args.rhs.source = panels + i;
       return args;
     });
   }

@@ -64,16 +64,13 @@ class DeformConv final : public Kernel {
       SampleColumns(context, window, channels, x + image * channels * window.input.num_elements(),
                     offsets + image * offset_group_ * kernel * 2 * pixels, image_mask, columns.data());
       RunGemms<C>(context, group_, [&](int64_t g) {
-        GemmArgs<C> args;
+        GemmProblem<C> args;
         args.m = outputs / group_;
         args.n = pixels;
         args.k = channels / group_ * kernel;
-        args.a = w + g * args.m * args.k;
-        args.a_row = args.k;
-        args.b = columns.data() + g * args.k * pixels;
-        args.b_k = pixels;
-        args.c = result.data() + (image * outputs + g * args.m) * pixels;
-        args.c_row = pixels;
+        args.lhs = {.data = w + g * args.m * args.k, .row = args.k};
+        args.rhs = {.data = columns.data() + g * args.k * pixels, .k = pixels};
+        args.out = {.data = result.data() + (image * outputs + g * args.m) * pixels, .row = pixels};
         args.epilogue = {.bias = biases == nullptr ? nullptr : biases + g * args.m, .channels_are_rows = true};
         return args;
       });

@@ -251,15 +251,15 @@ class Contraction {
     if (Collapse(a, rows) < 0 || Collapse(a, inner) < 0) a = Copy(a, Join(Order(repeated & a.labels), rows, inner));
     if (Collapse(b, columns) < 0 || Collapse(b, inner) < 0) b = Copy(b, Join(Order(repeated & b.labels), inner, columns));
     const View<C> c = Target(batch, rows, columns, out);
-    GemmArgs<C> args;
+    GemmProblem<C> args;
     args.m = SizeOf(rows, sizes_);
     args.n = SizeOf(columns, sizes_);
     args.k = SizeOf(inner, sizes_);
-    args.a_row = Collapse(a, rows);
-    args.a_k = Collapse(a, inner);
-    args.b_k = Collapse(b, inner);
-    args.b_col = Collapse(b, columns);
-    args.c_row = std::max(Collapse(c, rows), args.n);  // of one row any
+    args.lhs.row = Collapse(a, rows);
+    args.lhs.k = Collapse(a, inner);
+    args.rhs.k = Collapse(b, inner);
+    args.rhs.col = Collapse(b, columns);
+    args.out.row = std::max(Collapse(c, rows), args.n);  // of one row any
     const int64_t count = SizeOf(batch, sizes_);
     const auto offsets = context_.scratch<Offsets>(static_cast<size_t>(count));
     int64_t filled = 0;
@@ -270,10 +270,10 @@ class Contraction {
     C* const results = const_cast<C*>(c.data);
     RunGemms<C>(context_, count, [&](int64_t i) {
       const Offsets& at = offsets[static_cast<size_t>(i)];
-      GemmArgs<C> one = args;
-      one.a = a.data + at.a;
-      one.b = b.data + at.b;
-      one.c = results + at.c;
+      GemmProblem<C> one = args;
+      one.lhs.data = a.data + at.a;
+      one.rhs.data = b.data + at.b;
+      one.out.data = results + at.c;
       return one;
     });
     return c;

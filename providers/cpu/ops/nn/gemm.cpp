@@ -22,19 +22,14 @@ T FromDouble(double value) {
 }
 
 template <class C>
-GemmArgs<C> Describe(const GemmAttributes& attributes, const GemmSizes& sizes, const C* a, const C* b, C* out) {
-  GemmArgs<C> args;
+GemmProblem<C> Describe(const GemmAttributes& attributes, const GemmSizes& sizes, const C* a, const C* b, C* out) {
+  GemmProblem<C> args;
   args.m = sizes.m;
   args.n = sizes.n;
   args.k = sizes.k;
-  args.a = a;
-  args.a_row = attributes.trans_a ? 1 : sizes.k;
-  args.a_k = attributes.trans_a ? sizes.m : 1;
-  args.b = b;
-  args.b_k = attributes.trans_b ? 1 : sizes.n;
-  args.b_col = attributes.trans_b ? sizes.k : 1;
-  args.c = out;
-  args.c_row = sizes.n;
+  args.lhs = {.data = a, .row = attributes.trans_a ? 1 : sizes.k, .k = attributes.trans_a ? sizes.m : 1};
+  args.rhs = {.data = b, .k = attributes.trans_b ? 1 : sizes.n, .col = attributes.trans_b ? sizes.k : 1};
+  args.out = {.data = out, .row = sizes.n};
   return args;
 }
 
@@ -60,9 +55,9 @@ class FloatGemm final : public Kernel {
     Tensor* output = context.output(0, Shape{sizes.m, sizes.n});
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
-    GemmArgs<C> args =
+    GemmProblem<C> args =
         Describe<C>(attributes_, sizes, ComputeView<T>(context, &a), ComputeView<T>(context, b), result.data());
-    if (packed_b_) packed_b_.SetB(args);
+    if (packed_b_) args.rhs = packed_b_.Rhs<C>();
     args.alpha = static_cast<C>(attributes_.alpha);
     if (c != nullptr && attributes_.beta != 0) AddC(context, ComputeView<T>(context, c), addend, args);
     RunGemms<C>(context, 1, [&](int64_t) { return args; });
@@ -70,7 +65,7 @@ class FloatGemm final : public Kernel {
   }
 
  private:
-  void AddC(KernelContext& context, const C* c, GemmAddend addend, GemmArgs<C>& args) const {
+  void AddC(KernelContext& context, const C* c, GemmAddend addend, GemmProblem<C>& args) const {
     const C beta = static_cast<C>(attributes_.beta);
     if (addend.row != 0 && addend.column != 0) {
       if (attributes_.beta == 1) {
@@ -78,9 +73,10 @@ class FloatGemm final : public Kernel {
         return;
       }
       const int64_t n = args.n;
-      context.threads().ParallelFor(args.m, static_cast<double>(n) * 0.3, [&, out = args.c](int64_t begin, int64_t end) {
-        for (int64_t i = begin * n; i < end * n; ++i) out[i] = c[i] * beta;
-      });
+      context.threads().ParallelFor(args.m, static_cast<double>(n) * 0.3,
+                                    [&, out = args.out.data](int64_t begin, int64_t end) {
+                                      for (int64_t i = begin * n; i < end * n; ++i) out[i] = c[i] * beta;
+                                    });
       args.accumulate = true;
       return;
     }
@@ -116,8 +112,8 @@ class IntegerGemm final : public Kernel {
     const GemmAddend addend = c == nullptr ? GemmAddend{} : BroadcastAddend(c->shape(), sizes.m, sizes.n);
     Tensor* output = context.output(0, Shape{sizes.m, sizes.n});
     if (output == nullptr || output->num_elements() == 0) return;
-    const GemmArgs<U> args = Describe<U>(attributes_, sizes, static_cast<const U*>(a.raw()), static_cast<const U*>(b.raw()),
-                                         static_cast<U*>(output->mutable_raw()));
+    const GemmProblem<U> args = Describe<U>(attributes_, sizes, static_cast<const U*>(a.raw()),
+                                            static_cast<const U*>(b.raw()), static_cast<U*>(output->mutable_raw()));
     RunGemms<U>(context, 1, [&](int64_t) { return args; });
     const bool scaled = attributes_.alpha != 1 || (c != nullptr && attributes_.beta != 1);
     T* out = output->mutable_data<T>();

@@ -6,34 +6,34 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "cpu/ops/nn/rounded_gemm.h"
 #include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_u8s8.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 
 /// Rows [m0, m1) of an integer GEMM. Alpha and the epilogue do not apply.
 template <class T>
-void IntegerGemmRows(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
+void IntegerGemmRows(const GemmProblem<T>& args, int64_t m0, int64_t m1) {
   static_assert(std::is_unsigned_v<T>);
   // Narrow types would be promoted to int, where overflow is undefined.
   using Sum = std::conditional_t<(sizeof(T) < 4), uint32_t, T>;
   for (int64_t i = m0; i < m1; ++i) {
-    T* c = args.c + i * args.c_row;
+    T* c = args.out.data + i * args.out.row;
     if (!args.accumulate) std::fill_n(c, args.n, T{0});
-    const T* a = args.a + i * args.a_row;
-    if (args.b_col == 1) {
+    const T* a = args.lhs.data + i * args.lhs.row;
+    if (args.rhs.col == 1) {
       for (int64_t p = 0; p < args.k; ++p) {
-        const Sum x = a[p * args.a_k];
-        const T* b = args.b + p * args.b_k;
+        const Sum x = a[p * args.lhs.k];
+        const T* b = args.rhs.data + p * args.rhs.k;
         for (int64_t j = 0; j < args.n; ++j) c[j] = static_cast<T>(c[j] + x * b[j]);
       }
       continue;
     }
     for (int64_t j = 0; j < args.n; ++j) {
-      const T* b = args.b + j * args.b_col;
+      const T* b = args.rhs.data + j * args.rhs.col;
       Sum sum = 0;
-      for (int64_t p = 0; p < args.k; ++p) sum += static_cast<Sum>(a[p * args.a_k]) * static_cast<Sum>(b[p * args.b_k]);
+      for (int64_t p = 0; p < args.k; ++p) sum += static_cast<Sum>(a[p * args.lhs.k]) * static_cast<Sum>(b[p * args.rhs.k]);
       c[j] = static_cast<T>(c[j] + sum);
     }
   }
@@ -41,18 +41,15 @@ void IntegerGemmRows(const GemmArgs<T>& args, int64_t m0, int64_t m1) {
 
 /// `count` GEMMs of one shape, in parallel.
 template <class C>
-void RunGemms(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int64_t)> gemm_args) {
+void RunGemms(KernelContext& context, int64_t count, FunctionRef<GemmProblem<C>(int64_t)> gemm_args) {
   if (count == 0) return;
-  const GemmArgs<C> first = gemm_args(0);
+  const GemmProblem<C> first = gemm_args(0);
   if (first.m == 0 || first.n == 0) return;
   ThreadPool& threads = context.threads();
   if constexpr (std::is_floating_point_v<C>) {
     if (count > 1) {
       GemmBatch<C>(threads, count, first, gemm_args);
       return;
-    }
-    if constexpr (std::is_same_v<C, float>) {
-      if (first.panel_type == PanelType::kPairs) return RunRoundedGemm(context, first);
     }
     const size_t size = GemmWorkspaceSize(first, threads.num_threads());
     Gemm(threads, first, size == 0 ? nullptr : context.scratch<C>(size).data());
@@ -67,6 +64,11 @@ void RunGemms(KernelContext& context, int64_t count, FunctionRef<GemmArgs<C>(int
       }
     });
   }
+}
+
+/// One of bytes.
+inline void RunGemm(KernelContext& context, const GemmU8S8Problem& problem) {
+  Gemm(context.threads(), problem, context.scratch<std::byte>(GemmWorkspaceSize(problem)).data());
 }
 
 }  // namespace tessera::cpu

@@ -19,7 +19,7 @@ struct WideWeights {
 };
 
 /// Panels of one image's implicit im2col matrix, from the 8-bit layout of ConvInput.
-class ConvInt8Panels final : public Int8PanelSource {
+class ConvInt8Panels final : public GemmPanelSource<int16_t> {
  public:
   ConvInt8Panels(const ConvInput& input, const uint8_t* base, const uint8_t* end, std::span<const int64_t> offsets,
                  bool is_signed, const int32_t* zero_point)
@@ -203,22 +203,22 @@ class IntegerConv {
         offsets[c * kernel + k] = c * layout.channel_size() + layout.kernel_offsets()[static_cast<size_t>(k)];
       }
     }
-    Int8GemmArgs args;
+    GemmProblem<int32_t> args;
     args.m = shape[1] / group_;
     args.n = pixels;
     args.k = channels * kernel;
-    args.c_row = pixels;
+    args.out.row = pixels;
     for (int64_t i = 0; i < shape[0] * group_; ++i) {
       const int64_t first = i % group_ * args.m;
       const ConvInt8Panels panels(layout, base + i * channels * layout.channel_size(), end, offsets, is_signed, x_zero);
-      args.a = weights.values + first * weights.row;
-      args.source = &panels;
-      args.c = out + (i / group_ * shape[1] + first) * pixels;
-      Int8Gemm(context.threads(), args);
+      args.lhs = {.data = weights.values + first * weights.row, .row = weights.row};
+      args.rhs.source = &panels;
+      args.out.data = out + (i / group_ * shape[1] + first) * pixels;
+      Gemm(context.threads(), args);
       if (in.bias == nullptr) continue;
       for (int64_t m = 0; m < args.m; ++m) {
         const auto bias = static_cast<uint32_t>(in.bias->data<int32_t>()[first + m]);
-        auto* row = reinterpret_cast<uint32_t*>(args.c + m * pixels);
+        auto* row = reinterpret_cast<uint32_t*>(args.out.data + m * pixels);
         for (int64_t p = 0; p < pixels; ++p) row[p] += bias;
       }
     }

@@ -71,7 +71,7 @@ inline std::span<const int32_t> ReadZeroPoints(KernelContext& context, const Ten
 inline bool IsSigned(ElementType type) { return type == ElementType::kInt8; }
 
 /// Panels of a row-major B.
-class DenseInt8Panels final : public Int8PanelSource {
+class DenseInt8Panels final : public GemmPanelSource<int16_t> {
  public:
   DenseInt8Panels(const uint8_t* b, bool is_signed, int64_t n, const int32_t* zero_points, int64_t step)
       : b_(b), signed_(is_signed), n_(n), zero_points_(zero_points), step_(step) {}
@@ -157,16 +157,16 @@ MatMulShape IntegerMatMul(KernelContext& context, const IntegerMatMulInputs& in,
       begin += rows;
     }
   });
-  Int8GemmArgs args;
+  GemmProblem<int32_t> args;
   args.k = shape.k;
   args.n = shape.n;
-  args.c_row = shape.n;
+  args.out.row = shape.n;
   args.m = b_count == 1 ? shape.m * batch : shape.m;
-  args.a = wide.data();
-  args.c = out;
+  args.lhs = {.data = wide.data(), .row = a_row};
+  args.out.data = out;
   if (in.b == nullptr) {
-    args.packed_b = in.packed->data();
-    Int8Gemm(context.threads(), args);
+    args.rhs.packed = in.packed->data();
+    Gemm(context.threads(), args);
     return shape;
   }
   const auto b_zero = CheckPerChannel(ReadZeroPoints(context, in.b_zero), shape.n, b_count, "B's zero point");
@@ -176,10 +176,10 @@ MatMulShape IntegerMatMul(KernelContext& context, const IntegerMatMulInputs& in,
     const int64_t b = b_matrices[i];
     const DenseInt8Panels panels(static_cast<const uint8_t*>(in.b->raw()) + b * shape.k * shape.n, IsSigned(in.b->type()),
                                  shape.n, b_zero.of(b), b_zero.step());
-    args.source = &panels;
-    args.a = wide.data() + a_matrices[i] * shape.m * a_row;
-    args.c = out + i * shape.m * shape.n;
-    Int8Gemm(context.threads(), args);
+    args.rhs.source = &panels;
+    args.lhs.data = wide.data() + a_matrices[i] * shape.m * a_row;
+    args.out.data = out + i * shape.m * shape.n;
+    Gemm(context.threads(), args);
   }
   return shape;
 }

@@ -38,15 +38,13 @@ class Linear final : public Kernel {
             "R must be floats, as many as in the result {}", shape);
     Tensor* output = context.output(0, shape);
     if (output == nullptr || output->num_elements() == 0) return;
-    GemmArgs<float> args;
+    GemmProblem<float> args;
     args.m = output->num_elements() / n_;
     args.n = n_;
     args.k = k_;
-    args.a = x.data<float>();
-    args.a_row = k_;
-    packed_.SetB(args);
-    args.c = output->mutable_data<float>();
-    args.c_row = n_;
+    args.lhs = {.data = x.data<float>(), .row = k_};
+    args.rhs = packed_.Rhs<float>();
+    args.out = {.data = output->mutable_data<float>(), .row = n_};
     args.epilogue = {.bias = bias == nullptr ? nullptr : bias->data<float>(),
                      .residual = residual == nullptr ? nullptr : residual->data<float>(),
                      .activation = activation_};

@@ -42,17 +42,14 @@ class MatMul final : public Kernel {
       count = 1;
     }
     const auto gemm_args = [&](int64_t a_matrix, int64_t b_matrix, int64_t i) {
-      GemmArgs<C> args;
+      GemmProblem<C> args;
       args.m = shape.m;
       args.n = shape.n;
       args.k = shape.k;
-      args.a = a_values + a_matrix * shape.m * shape.k;
-      args.a_row = shape.k;
-      if (packed_b_) packed_b_.SetB(args, b_matrix);
-      args.b = b_values == nullptr ? nullptr : b_values + b_matrix * shape.k * shape.n;
-      args.b_k = shape.n;
-      args.c = result.data() + i * shape.m * shape.n;
-      args.c_row = shape.n;
+      args.lhs = {.data = a_values + a_matrix * shape.m * shape.k, .row = shape.k};
+      args.rhs = packed_b_ ? packed_b_.Rhs<C>(b_matrix)
+                           : GemmRhs<C>{.data = b_values + b_matrix * shape.k * shape.n, .k = shape.n};
+      args.out = {.data = result.data() + i * shape.m * shape.n, .row = shape.n};
       return args;
     };
     if (count == 1) {

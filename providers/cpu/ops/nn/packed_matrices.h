@@ -35,12 +35,11 @@ class PackedMatrices {
 
   explicit operator bool() const { return panels_ != nullptr; }
 
-  /// Lets a GEMM read the i-th.
+  /// The i-th, for a GEMM.
   template <class C>
-  void SetB(GemmArgs<C>& args, int64_t i = 0) const {
+  GemmRhs<C> Rhs(int64_t i = 0) const {
     const auto element = static_cast<int64_t>(panels_->byte_size()) / panels_->num_elements();
-    args.packed_b = static_cast<const std::byte*>(panels_->raw()) + i * panels_->shape()[1] * element;
-    args.panel_type = type_;
+    return {.packed = static_cast<const std::byte*>(panels_->raw()) + i * panels_->shape()[1] * element, .type = type_};
   }
 
  private:

@@ -128,16 +128,13 @@ class QLinearMatMulOfFloats final : public Kernel {
                of_b = OperandMatrices(context, b_shape, shape.batch, batch);
     const auto sums = context.scratch<float>(static_cast<size_t>(output->num_elements()));
     RunGemms<float>(context, batch, [&](int64_t i) {
-      GemmArgs<float> args;
+      GemmProblem<float> args;
       args.m = shape.m;
       args.n = shape.n;
       args.k = shape.k;
-      args.a = a.data() + of_a[i] * shape.m * shape.k;
-      args.a_row = shape.k;
-      args.b = b.data() + of_b[i] * shape.k * shape.n;
-      args.b_k = shape.n;
-      args.c = sums.data() + i * shape.m * shape.n;
-      args.c_row = shape.n;
+      args.lhs = {.data = a.data() + of_a[i] * shape.m * shape.k, .row = shape.k};
+      args.rhs = {.data = b.data() + of_b[i] * shape.k * shape.n, .k = shape.n};
+      args.out = {.data = sums.data() + i * shape.m * shape.n, .row = shape.n};
       return args;
     });
     Quantize(context, shape, sums, *output);

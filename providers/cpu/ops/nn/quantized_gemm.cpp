@@ -5,8 +5,8 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/integer_matmul.h"
-#include "cpu/ops/nn/matmul_u8s8.h"
 #include "cpu/ops/nn/shared_weights.h"
 #include "cpu/types.h"
 
@@ -72,7 +72,10 @@ void QuantizedGemm::Run(KernelContext& context, const Tensor& a, int64_t rows, i
     std::fill(zeros.begin() + n, zeros.end(), 0);
     store.weight_zeros = zeros.data();
   }
-  MultiplyU8S8(context, *weights_, {static_cast<const uint8_t*>(a.raw()), a.is(ElementType::kInt8), rows, k}, store);
+  RunGemm(context, {.m = rows,
+                    .lhs = {static_cast<const uint8_t*>(a.raw()), a.is(ElementType::kInt8)},
+                    .rhs = weights_.get(),
+                    .out = store});
 }
 
 }  // namespace tessera::cpu

@@ -61,12 +61,12 @@ void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int
   float* by_pixels = plane == 1 ? nullptr : allocate(CheckedMul(together, plane), channels);
   float* gathered = AreRows(indices, taps, plane) ? nullptr : allocate(most, k);
   float* results = pixels == 1 ? nullptr : allocate(most, outputs);
-  GemmArgs<float> args;
+  GemmProblem<float> args;
   args.n = outputs;
   args.k = k;
-  args.a_row = k;
-  args.packed_b = packed_->data<float>();
-  args.c_row = outputs;
+  args.lhs.row = k;
+  args.rhs.packed = packed_->data<float>();
+  args.out.row = outputs;
   args.epilogue = epilogue;
   args.m = most;
   const size_t workspace_size = GemmWorkspaceSize(args, context.threads().num_threads());
@@ -80,8 +80,8 @@ void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int
     }
     if (gathered != nullptr) GatherRows(context.threads(), indices, taps, plane, channels, images, 0.0f, from, gathered);
     args.m = images * pixels;
-    args.a = gathered != nullptr ? gathered : from;
-    args.c = results != nullptr ? results : output + i * outputs;
+    args.lhs.data = gathered != nullptr ? gathered : from;
+    args.out.data = results != nullptr ? results : output + i * outputs;
     Gemm(context.threads(), args, workspace);
     if (results != nullptr)
       TransposePlanes(context.threads(), images, pixels, outputs, results, output + i * outputs * pixels);

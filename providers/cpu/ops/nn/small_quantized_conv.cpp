@@ -1,8 +1,8 @@
 #include "cpu/ops/nn/small_quantized_conv.h"
 
 #include "base/rounding.h"
+#include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/image_rows.h"
-#include "cpu/ops/nn/matmul_u8s8.h"
 #include "cpu/ops/nn/shared_weights.h"
 #include "cpu/ops/nn/winograd_conv.h"
 
@@ -61,7 +61,7 @@ void SmallQuantizedConv::Run(KernelContext& context, const Window& window, Tenso
   OutputStage store = call.Store(outputs);
   if (pixels > 1) store.data = allocate(rows, CheckedMul(outputs, store.size()));
   if (!weight_zeros_.empty()) store.weight_zeros = weight_zeros_.data();
-  MultiplyU8S8(context, *packed_, {from, call.x.is(ElementType::kInt8), rows, taps * channels}, store);
+  RunGemm(context, {.m = rows, .lhs = {from, call.x.is(ElementType::kInt8)}, .rhs = packed_.get(), .out = store});
   if (pixels == 1) return;
   if (store.kind == OutputStage::kAccumulators) {
     TransposePlanes(threads, images, pixels, outputs, static_cast<const int32_t*>(store.data), y.mutable_data<int32_t>());

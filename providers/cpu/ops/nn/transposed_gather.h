@@ -37,23 +37,18 @@ struct TransposedProblem {
   const C* image(int64_t i, int64_t group) const { return input + (i * groups + group) * channels * columns; }
 
   /// columns = W' X for `count` outputs of a group.
-  GemmArgs<C> Gemm(int64_t i, int64_t group, int64_t first, int64_t count, C* to) const {
-    GemmArgs<C> args;
+  GemmProblem<C> Gemm(int64_t i, int64_t group, int64_t first, int64_t count, C* to) const {
+    GemmProblem<C> args;
     args.m = count * kernel;
     args.n = columns;
     args.k = channels;
     if (transposed != nullptr) {
-      args.a = transposed + (group * outputs + first) * kernel * channels;
-      args.a_row = channels;
+      args.lhs = {.data = transposed + (group * outputs + first) * kernel * channels, .row = channels};
     } else {
-      args.a = weights + (group * channels * outputs + first) * kernel;
-      args.a_row = 1;
-      args.a_k = outputs * kernel;
+      args.lhs = {.data = weights + (group * channels * outputs + first) * kernel, .row = 1, .k = outputs * kernel};
     }
-    args.b = image(i, group);
-    args.b_k = columns;
-    args.c = to;
-    args.c_row = columns;
+    args.rhs = {.data = image(i, group), .k = columns};
+    args.out = {.data = to, .row = columns};
     return args;
   }
 };
@@ -247,10 +242,10 @@ void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, c
       const int64_t matrix = item / blocks, first = item % blocks * block;
       const int64_t group = matrix % problem.groups, first_image = matrix / problem.groups;
       const int64_t count = std::min(block, problem.outputs - first);
-      GemmArgs<C> args = problem.Gemm(0, group, first, count, buffer);
-      args.n = args.b_k = args.c_row = columns;
-      args.b = matrix_of(matrix);
-      if (packs) args.packed_b = packed.data() + matrix * static_cast<int64_t>(panel);
+      GemmProblem<C> args = problem.Gemm(0, group, first, count, buffer);
+      args.n = args.rhs.k = args.out.row = columns;
+      args.rhs.data = matrix_of(matrix);
+      if (packs) args.rhs.packed = packed.data() + matrix * static_cast<int64_t>(panel);
       GemmSerial(args);
       for (int64_t image = 0; image < images; ++image) {
         auto planes = ColumnsPlanes<C>(problem, buffer + image * problem.columns, columns, first_image + image,

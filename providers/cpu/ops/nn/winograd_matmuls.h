@@ -15,16 +15,16 @@ inline constexpr int64_t kColumnsTogether = 8;  // half a panel of the widest co
 template <class Block>
 void MultiplyWinogradPoints(const Block& block, int64_t begin, int64_t end, const float* weights, const float* columns,
                             float* products) {
-  GemmArgs<float> args;
+  GemmProblem<float> args;
   args.m = block.outputs;
   args.n = CeilDiv(block.tiles(), kColumnsTogether) * kColumnsTogether;  // the buffer holds more, and none is cheaper
   args.k = block.channels;
-  args.a_row = block.channels;
-  args.c_row = block.product_row();
+  args.lhs.row = block.channels;
+  args.out.row = block.product_row();
   for (int64_t i = begin; i < end; ++i) {
-    args.a = weights + i * args.m * args.k;
-    args.packed_b = columns + i * block.column_matrix();
-    args.c = products + i * block.product_matrix();
+    args.lhs.data = weights + i * args.m * args.k;
+    args.rhs.packed = columns + i * block.column_matrix();
+    args.out.data = products + i * block.product_matrix();
     GemmSerial(args);
   }
 }

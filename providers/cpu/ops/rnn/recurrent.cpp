@@ -9,7 +9,6 @@
 #include "base/mapped_file.h"
 #include "base/rounding.h"
 #include "base/weight_memory.h"
-#include "cpu/ops/nn/rounded_gemm.h"
 #include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
@@ -118,6 +117,7 @@ auto Recurrent<T>::PackConstant(const KernelInfo& info, size_t input, const std:
     ForgetPages(weights->unaligned_raw(), weights->byte_size());
     return made;
   });
+  packed.type = rounds_ ? PanelType::kPairs : PanelTypeOf(packed.panels->type());
   info.AcceptUnaligned(input);
   return packed;
 }
@@ -207,30 +207,21 @@ void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s
   const F* x = Numbers(context, 0);
   const F* w = packed_w_.panels == nullptr ? Numbers(context, 1) : nullptr;
   const int64_t width = gates_ * s.hidden;
-  const BFloat16* pairs = rounds_ ? RoundedInput(context, s, x) : nullptr;
+  const BFloat16* pairs = RoundedInput(context, s, x);
   for (int64_t d = 0; d < s.directions; ++d) {
     const std::span<const F> acc = InputBias(context, s, bias == nullptr ? nullptr : bias + d * 2 * width);
-    GemmArgs<F> args;
+    GemmProblem<F> args;
     args.m = s.steps * s.batch;
     args.n = width;
     args.k = s.input;
-    args.a = x;
-    args.a_row = s.input;
+    args.lhs = pairs != nullptr ? GemmLhs<F>{.pairs = pairs} : GemmLhs<F>{.data = x, .row = s.input};
     if (w == nullptr) {
-      args.packed_b = packed_w_.part(static_cast<size_t>(d));
-      args.panel_type = packed_w_.panel_type();
+      args.rhs = {.packed = packed_w_.part(static_cast<size_t>(d)), .type = packed_w_.type};
     } else {
-      args.b = w + d * width * s.input;
-      args.b_k = 1;
-      args.b_col = s.input;
+      args.rhs = {.data = w + d * width * s.input, .k = 1, .col = s.input};
     }
-    args.c = gates + d * args.m * width;
-    args.c_row = width;
+    args.out = {.data = gates + d * args.m * width, .row = width};
     args.epilogue.bias = acc.data();
-    if (rounds_) {
-      RoundedProduct(context.threads(), args, pairs);
-      continue;
-    }
     const size_t workspace = GemmWorkspaceSize(args, context.threads().num_threads());
     Gemm(context.threads(), args, workspace == 0 ? nullptr : context.scratch<F>(workspace).data());
   }
@@ -249,48 +240,39 @@ void Recurrent<T>::FillGates(KernelContext& context, const RecurrentSizes& s, co
   }
 }
 
-/// X as pairs of bfloat16.
+/// X as pairs of bfloat16, where operands are rounded.
 template <class T>
 const BFloat16* Recurrent<T>::RoundedInput(KernelContext& context, const RecurrentSizes& s, const F* x) const {
-  if constexpr (std::is_same_v<F, float>) return RoundRows(context, x, s.steps * s.batch, s.input);
-  else return nullptr;
-}
-
-/// `args` with A as pairs of bfloat16 and packed B of them.
-template <class T>
-void Recurrent<T>::RoundedProduct(ThreadPool& threads, const GemmArgs<F>& args, const BFloat16* pairs) const {
   if constexpr (std::is_same_v<F, float>) {
-    GemmBf16(threads, {.m = args.m,
-                       .n = args.n,
-                       .k = args.k,
-                       .a = pairs,
-                       .packed_b = static_cast<const BFloat16*>(args.packed_b),
-                       .c = args.c,
-                       .c_row = args.c_row,
-                       .accumulate = args.accumulate,
-                       .epilogue = args.epilogue});
+    if (!rounds_) return nullptr;
+    const int64_t rows = s.steps * s.batch;
+    BFloat16* pairs = context.scratch<BFloat16>(static_cast<size_t>(CheckedMul(rows, PairedSize(s.input)))).data();
+    RoundToPairs(context.threads(), x, rows, s.input, pairs);
+    return pairs;
   }
+  return nullptr;
 }
 
 template <class T>
 void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row,
                               bool accumulate, const F* bias) const {
-  GemmArgs<F> args;
+  GemmProblem<F> args;
   args.m = run.sizes.batch;
   args.n = splits_[part] * run.sizes.hidden;
   args.k = run.sizes.hidden;
-  args.a = state;
-  args.a_row = run.sizes.hidden;
-  args.packed_b = run.packed_r[part];
-  args.panel_type = packed_r_.panel_type();
-  args.c = out;
-  args.c_row = out_row;
+  args.lhs = {.data = state, .row = run.sizes.hidden};
+  args.rhs = {.packed = run.packed_r[part], .type = packed_r_.type};
+  args.out = {.data = out, .row = out_row};
   args.accumulate = accumulate;
   args.epilogue.bias = bias;
-  if (!rounds_) return Gemm<F>(*run.threads, args);
-  auto* pairs = reinterpret_cast<BFloat16*>(run.state_workspace);
-  if constexpr (std::is_same_v<F, float>) RoundToPairs(state, args.m, args.k, pairs);
-  RoundedProduct(*run.threads, args, pairs);
+  if constexpr (std::is_same_v<F, float>) {
+    if (rounds_) {
+      auto* pairs = reinterpret_cast<BFloat16*>(run.state_workspace);
+      RoundToPairs(state, args.m, args.k, pairs);
+      args.lhs = {.pairs = pairs};
+    }
+  }
+  Gemm<F>(*run.threads, args);
 }
 
 template <class T>

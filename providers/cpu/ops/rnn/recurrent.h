@@ -101,9 +101,9 @@ class Recurrent : public Kernel {
   struct Packed {
     std::shared_ptr<const Tensor> panels;  // null: the weights are no constants
     std::vector<size_t> offsets;           // [direction, part], and the end
+    PanelType type = PanelType::kWhole;
 
     size_t element_size() const { return panels == nullptr ? sizeof(F) : panels->byte_size() / offsets.back(); }
-    PanelType panel_type() const { return panels == nullptr ? PanelType::kWhole : PanelTypeOf(panels->type()); }
     const void* part(size_t i) const { return static_cast<const std::byte*>(panels->raw()) + offsets[i] * element_size(); }
   };
 
@@ -118,7 +118,6 @@ class Recurrent : public Kernel {
   void PackPart(ThreadPool& threads, int64_t inner, int64_t rows, const T* weights, size_t offset, Tensor& packed) const;
   Packed PackConstant(const KernelInfo& info, size_t input, const std::string& key, std::span<const int64_t> splits) const;
   const BFloat16* RoundedInput(KernelContext& context, const RecurrentSizes& sizes, const F* x) const;
-  void RoundedProduct(ThreadPool& threads, const GemmArgs<F>& args, const BFloat16* pairs) const;
   /// Row of entry `b` in a tensor of states.
   int64_t StateRow(const RecurrentRun<F>& run, int64_t b) const {
     return batch_first_ ? (run.first + b) * directions_ + run.direction : run.direction * run.whole_batch + run.first + b;

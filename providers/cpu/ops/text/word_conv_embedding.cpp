@@ -73,17 +73,14 @@ class WordConvEmbedding final : public Kernel {
     for (int64_t i = 0; i < length; ++i) {
       std::copy_n(table.data<float>() + word[static_cast<size_t>(i)] * n, n, scratch.characters.data() + i * n);
     }
-    GemmArgs<float> gemm;
+    GemmProblem<float> gemm;
     gemm.m = length - window + 1;
     gemm.n = m;
     gemm.k = window * n;
-    gemm.a = scratch.characters.data();
-    gemm.a_row = n;  // windows overlap
-    gemm.b = filters.data<float>();
-    gemm.b_k = 1;
-    gemm.b_col = gemm.k;
-    gemm.c = scratch.windows.data();
-    gemm.c_row = m;
+    gemm.lhs.data = scratch.characters.data();
+    gemm.lhs.row = n;  // windows overlap
+    gemm.rhs = {.data = filters.data<float>(), .k = 1, .col = gemm.k};
+    gemm.out = {.data = scratch.windows.data(), .row = m};
     gemm.epilogue.bias = bias.data<float>();
     GemmSerial(gemm);
     for (int64_t i = 0; i < gemm.m; ++i) {

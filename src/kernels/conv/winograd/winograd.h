@@ -51,7 +51,7 @@ void TransformWinogradFilters(WinogradForm form, const float* filters, int64_t c
 /// Elements of the buffer that TransformWinogradInput wants.
 int64_t WinogradBufferSize(const WinogradBlock& block);
 
-/// Channels [begin, end) of an image to `columns`: 36 matrices [channels, tiles], each packed as GemmArgs::packed_b.
+/// Channels [begin, end) of an image to `columns`: 36 matrices [channels, tiles], each packed as GemmRhs::packed.
 void TransformWinogradInput(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer,
                             float* columns);
 

@@ -38,7 +38,7 @@ struct Winograd1d {
   int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
 };
 
-/// An image [channels, length] to `columns`: six matrices [channels, tiles], each packed as GemmArgs::packed_b.
+/// An image [channels, length] to `columns`: six matrices [channels, tiles], each packed as GemmRhs::packed.
 void TransformWinograd1dInput(const Winograd1d& shape, const float* image, float* columns);
 
 /// `products`, six matrices [outputs][product_row()], to the output image [outputs, output_length]. The epilogue

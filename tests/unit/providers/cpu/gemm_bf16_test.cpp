@@ -24,8 +24,8 @@ struct PairedProduct {
 
 /// Kernels that this machine has; products are emulated where it has none.
 std::vector<GemmBf16Kernels> PairKernels() {
-  std::vector<GemmBf16Kernels> kinds = {KernelsBf16(true)};
-  if (HasGemmBf16()) kinds.push_back(KernelsBf16(false));
+  std::vector<GemmBf16Kernels> kinds = {EmulatedKernelsBf16()};
+  if (HasGemmBf16()) kinds.push_back(KernelsBf16());
   return kinds;
 }
 
@@ -45,16 +45,15 @@ void CheckPairs(const PairedProduct& p, const GemmBf16Kernels& kernels, SessionT
   std::vector<BFloat16> pairs(static_cast<size_t>(p.m * PairedSize(p.k))), packed(PackedGemmBf16Size(p.k, p.n));
   RoundToPairs(a.data(), p.m, p.k, pairs.data());
   PackGemmBf16(pool, p.k, p.n, b.data(), packed.data());
-  GemmBf16By(kernels, pool,
-             {.m = p.m,
-              .n = p.n,
-              .k = p.k,
-              .a = pairs.data(),
-              .packed_b = packed.data(),
-              .c = c.data(),
-              .c_row = c_row,
-              .accumulate = p.accumulate,
-              .epilogue = {.bias = p.bias ? bias.data() : nullptr}});
+  GemmBf16(kernels, pool,
+           {.m = p.m,
+            .n = p.n,
+            .k = p.k,
+            .lhs = {.pairs = pairs.data()},
+            .rhs = {.packed = packed.data(), .type = PanelType::kPairs},
+            .out = {.data = c.data(), .row = c_row},
+            .accumulate = p.accumulate,
+            .epilogue = {.bias = p.bias ? bias.data() : nullptr}});
   for (int64_t i = 0; i < p.m; ++i) {
     for (int64_t j = 0; j < c_row; ++j) {
       const auto at = static_cast<size_t>(i * c_row + j);

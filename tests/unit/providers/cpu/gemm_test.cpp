@@ -80,14 +80,16 @@ class Operands {
     args.m = p.m;
     args.n = p.n;
     args.k = p.k;
-    args.a = a_.data();
-    args.a_row = p.order == Order::kRows ? p.k : p.order == Order::kNeither ? 2 * p.k : 1;
-    args.a_k = p.order == Order::kColumns ? p.m : p.order == Order::kNeither ? 2 : 1;
-    args.b_k = p.right == Right::kColumns ? 1 : p.n;
-    args.b_col = p.right == Right::kColumns ? p.k : 1;
-    args.c = c_.data();
-    args.c_row = p.column_major ? 1 : p.n;
-    args.c_col = p.column_major ? p.m : 1;
+    args.lhs = {.data = a_.data(),
+                .row = p.order == Order::kRows      ? p.k
+                       : p.order == Order::kNeither ? 2 * p.k
+                                                    : 1,
+                .k = p.order == Order::kColumns   ? p.m
+                     : p.order == Order::kNeither ? 2
+                                                  : 1};
+    args.rhs.k = p.right == Right::kColumns ? 1 : p.n;
+    args.rhs.col = p.right == Right::kColumns ? p.k : 1;
+    args.out = {.data = c_.data(), .row = p.column_major ? 1 : p.n, .col = p.column_major ? p.m : 1};
     if (!p.extras) return;
     args.alpha = T{0.5};
     args.epilogue = {.bias = bias_.data(),
@@ -104,11 +106,11 @@ class Operands {
       for (int64_t j = 0; j < args.n; ++j) {
         double sum = 0;
         for (int64_t p = 0; p < args.k; ++p)
-          sum += At(a_, i * args.a_row + p * args.a_k) * At(b_, p * args.b_k + j * args.b_col);
+          sum += At(a_, i * args.lhs.row + p * args.lhs.k) * At(b_, p * args.rhs.k + j * args.rhs.col);
         sum *= args.alpha;
-        if (args.accumulate) sum += At(c_, i * args.c_row + j);
+        if (args.accumulate) sum += At(c_, i * args.out.row + j);
         if (args.epilogue.bias != nullptr) sum += At(bias_, args.epilogue.channels_are_rows ? i : j);
-        if (args.epilogue.residual != nullptr) sum += At(residual_, i * args.c_row + j);
+        if (args.epilogue.residual != nullptr) sum += At(residual_, i * args.out.row + j);
         expected.push_back(args.epilogue.activation && sum < 0 ? sum / 4 : sum);
       }
     }
@@ -120,23 +122,23 @@ class Operands {
     std::vector<T> packed(packs ? PackedGemmBSize<T>(args.k, args.n) + 1 : 0);
     std::vector<uint16_t> narrow(IsNarrow(right) ? packed.size() : 0);
     if (packs) {
-      PackGemmB<T>(threads, args.k, args.n, b_.data(), args.b_k, args.b_col, packed.data());
-      args.packed_b = packed.data();
+      PackGemmB<T>(threads, args.k, args.n, b_.data(), args.rhs.k, args.rhs.col, packed.data());
+      args.rhs.packed = packed.data();
       if constexpr (std::is_same_v<T, float>) {
         if (IsNarrow(right)) Narrow(right == Right::kFloat16 ? PanelType::kFloat16 : PanelType::kBFloat16, packed, narrow);
       }
     } else if (right == Right::kSource) {
-      args.source = &source_;
+      args.rhs.source = &source_;
     } else {
-      args.b = b_.data();
+      args.rhs.data = b_.data();
     }
     std::vector<T> workspace(GemmWorkspaceSize<T>(args, threads.num_threads()));
     Gemm<T>(threads, args, workspace.empty() ? nullptr : workspace.data());
   }
 
-  double result(int64_t i, int64_t j) const { return At(c_, i * args.c_row + j * args.c_col); }
+  double result(int64_t i, int64_t j) const { return At(c_, i * args.out.row + j * args.out.col); }
 
-  GemmArgs<T> args;
+  GemmProblem<T> args;
 
  private:
   template <class Half>
@@ -146,8 +148,8 @@ class Operands {
 
   void Narrow(PanelType type, const std::vector<float>& packed, std::vector<uint16_t>& narrow) {
     NarrowGemmPanel(type, packed.data(), static_cast<int64_t>(packed.size()) / GemmPanelWidth<float>(), narrow.data());
-    args.packed_b = narrow.data();
-    args.panel_type = type;
+    args.rhs.packed = narrow.data();
+    args.rhs.type = type;
   }
 
   static double At(const std::vector<T>& values, int64_t i) { return static_cast<double>(values[static_cast<size_t>(i)]); }

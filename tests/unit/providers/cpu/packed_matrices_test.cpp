@@ -42,15 +42,13 @@ void CheckProduct(ThreadPool& threads, const PackedMatrices& packed, const std::
                   int64_t k, int64_t n, bool transposed) {
   const std::vector<float> a = testing::Random(static_cast<size_t>(m * k), 11);
   std::vector<float> c(static_cast<size_t>(m * n), -1);
-  GemmArgs<float> args;
+  GemmProblem<float> args;
   args.m = m;
   args.n = n;
   args.k = k;
-  args.a = a.data();
-  args.a_row = k;
-  args.c = c.data();
-  args.c_row = n;
-  packed.SetB(args, matrix);
+  args.lhs = {.data = a.data(), .row = k};
+  args.out = {.data = c.data(), .row = n};
+  args.rhs = packed.Rhs<float>(matrix);
   Gemm<float>(threads, args);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
