@@ -1,5 +1,6 @@
-// Operations a second of matrix products at the shapes of real networks, of floats, of bytes and with weights of 4 and 8
-// bits: build/bin/bench_products. "cold": weights come from memory, as a network of many layers reads them.
+// Operations a second of matrix products: of each micro-kernel of kernels.inc by itself, and at the shapes of real
+// networks, of floats, of bytes and with weights of 4 and 8 bits: build/bin/bench_products. "cold": weights come from
+// memory, as a network of many layers reads them.
 
 #include <benchmark/benchmark.h>
 
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/rounding.h"
+#include "gemm_operands.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_u8s8.h"
 #include "kernels/gemm/nbits/nbits.h"
@@ -18,6 +20,24 @@
 
 namespace tessera {
 namespace {
+
+void CountOperations(benchmark::State& state, int64_t m, int64_t n, int64_t k) {
+  const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  state.counters["FLOP"] = benchmark::Counter(operations, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+/// Operands that stay in the second cache, on one thread.
+template <class Lhs, class Rhs, class T>
+void RunKernel(benchmark::State& state, const char* name, cpu::PanelType panels) {
+  constexpr int64_t kM = 96, kN = 256, kK = 384;
+  const auto pool = MakeSerialPool();
+  const RunScope scope(*pool);
+  const auto* kernel = cpu::KernelNamed<Lhs, T>(name);
+  if (kernel == nullptr) return state.SkipWithError("no such instructions here");
+  const cpu::GemmOperands<Lhs, Rhs, T> operands(*pool, panels, kM, kN, kK);
+  for (auto _ : state) kernel->multiply(operands.problem, 0, kM, 0, kN);
+  CountOperations(state, kM, kN, kK);
+}
 
 struct Product {
   const char* name;
@@ -50,11 +70,6 @@ constexpr Product kProducts[] = {
 
 /// Enough copies of something of `bytes` that none is in a cache when its turn comes.
 size_t ColdCopies(size_t bytes) { return (size_t{128} << 20) / bytes + 1; }
-
-void CountOperations(benchmark::State& state, int64_t m, int64_t n, int64_t k) {
-  const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  state.counters["FLOP"] = benchmark::Counter(operations, benchmark::Counter::kIsIterationInvariantRate);
-}
 
 void RunFloat(benchmark::State& state, const Product& product, const std::shared_ptr<SessionThreadPool>& pool) {
   const RunScope scope(*pool);
@@ -208,6 +223,13 @@ void RegisterCase(const Case& product, F run, const std::shared_ptr<SessionThrea
   })->UseRealTime();
 }
 
+void RegisterKernels() {
+#define TESSERA_GEMM_KERNEL(name, needs, Lhs, Rhs, T, rows, wide_rows, unroll, panels) \
+  benchmark::RegisterBenchmark(                                                        \
+      "kernel " #name, [](benchmark::State& state) { RunKernel<Lhs, Rhs, T>(state, #name, cpu::PanelType::panels); });
+#include "kernels/gemm/kernels.inc"
+}
+
 void Register(const std::shared_ptr<SessionThreadPool>& pool) {
   for (const Product& product : kProducts) RegisterCase(product, RunFloat, pool);
   for (const QuantizedGemmCase& product : kQuantizedGemm) RegisterCase(product, RunBytes, pool);
@@ -220,6 +242,7 @@ void Register(const std::shared_ptr<SessionThreadPool>& pool) {
 int main(int argc, char** argv) {
   using namespace tessera;
   benchmark::Initialize(&argc, argv);
+  RegisterKernels();
   Register(MakeSerialPool());
   Register(MakeWorkerPool(UsableCores()));
   benchmark::RunSpecifiedBenchmarks();

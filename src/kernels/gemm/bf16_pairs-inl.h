@@ -38,6 +38,8 @@ struct EmulatedPairProduct {
   using Accumulators = PairProduct::Accumulators;
   using Pairs = PairProduct::Pairs;
 
+  static constexpr bool kPossible = true;
+  static bool Available() { return true; }
   HWY_INLINE Accumulators Add(Accumulators sum, Pairs a, Pairs b) const {
     namespace hn = hwy::HWY_NAMESPACE;
     const hn::ScalableTag<float> d;

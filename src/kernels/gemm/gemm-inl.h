@@ -21,9 +21,10 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-/// k steps at a time that divide k evenly, at most `most`.
+/// k steps at a time that divide k evenly, at most `most`, for panels of B.
+template <class B>
 HWY_INLINE int64_t DepthStep(const GemmProblem<T>& args, int64_t most = kDepth) {
-  const int64_t steps = CeilDiv(args.k, args.rhs.type == PanelType::kWhole ? most : kWidenedDepth);
+  const int64_t steps = CeilDiv(args.k, std::is_same_v<B, T> ? most : kWidenedDepth);
   return steps <= 1 ? std::max<int64_t>(args.k, 1) : CeilDiv(args.k, steps);
 }
 
@@ -64,22 +65,11 @@ void MultiplyWidened(const GemmProblem<T>& args, const Rows& a, int64_t m0, int6
   }
 }
 
-/// Panels of args.rhs.packed from column n and row k0 on, in the order of visit().
-template <class Visit>
-HWY_INLINE void WithPackedPanels(const GemmProblem<T>& args, int64_t n, int64_t k0, bool from_afar, const Visit& visit) {
-  const int64_t stride = (args.rhs.packed_k == 0 ? args.k : args.rhs.packed_k) * kWidth,
-                at = n / kWidth * stride + k0 * kWidth;
-  if constexpr (std::is_same_v<T, float>) {
-    if (args.rhs.type == PanelType::kBFloat16) {
-      return visit(Panels<BFloat16>{static_cast<const BFloat16*>(args.rhs.packed) + at, stride, kWidth, from_afar});
-    }
-    if constexpr (kConvertsFloat16) {
-      if (args.rhs.type == PanelType::kFloat16) {
-        return visit(Panels<Float16>{static_cast<const Float16*>(args.rhs.packed) + at, stride, kWidth, from_afar});
-      }
-    }
-  }
-  visit(Panels<T>{static_cast<const T*>(args.rhs.packed) + at, stride, kWidth, from_afar});
+/// Panels of args.rhs.packed from column n and row k0 on.
+template <class B>
+HWY_INLINE Panels<B> PackedPanels(const GemmProblem<T>& args, int64_t n, int64_t k0, bool from_afar = false) {
+  const int64_t stride = (args.rhs.packed_k == 0 ? args.k : args.rhs.packed_k) * kWidth;
+  return {static_cast<const B*>(args.rhs.packed) + n / kWidth * stride + k0 * kWidth, stride, kWidth, from_afar};
 }
 
 template <class B>
@@ -144,10 +134,11 @@ void TileTransposedA(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t
 }
 
 /// For args.out.col other than 1: blocks of C are finished in a buffer and transposed from there.
+template <class B>
 void TileToColumns(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   const WorkArray<T> rows(kCopySize + kCopiedRows * kBufferedColumns);
   T* buffer = rows + kCopySize;
-  const int64_t depth = DepthStep(args);
+  const int64_t depth = DepthStep<B>(args);
   for (int64_t m = m0; m < m1; m += kCopiedRows) {
     const int64_t m_end = std::min(m1, m + kCopiedRows);
     for (int64_t n = n0; n < n1; n += kBufferedColumns) {
@@ -159,8 +150,7 @@ void TileToColumns(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n
         CancellationPoint();
         const int64_t kc = std::min(depth, args.k - k0);
         const Rows a = CopyTiles(args, m, m_end, k0, kc, rows);
-        WithPackedPanels(args, n, k0, false,
-                         [&](const auto& panels) { MultiplyBlock(block, a, 0, m_end - m, 0, n_end - n, panels, k0, kc); });
+        MultiplyBlock(block, a, 0, m_end - m, 0, n_end - n, PackedPanels<B>(args, n, k0), k0, kc);
       }
       StoreTransposed(buffer, m_end - m, n_end - n, args.out.data + m + n * args.out.col, args.out.col);
     }
@@ -169,11 +159,12 @@ void TileToColumns(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n
 
 /// Packed B, contiguous rows of A: blocks of A are copied in the order that tiles read them, which spares instructions and
 /// the TLB and keeps rows that are a power of two apart from sharing cache sets.
+template <class B>
 void TileOfCopiedRows(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   constexpr int64_t kTogether = 24 * kColumns;  // enough to pay for the copy
   const WorkArray<T> rows(kCopySize);
   // Blocks of about the same height: the last would pay for all of B with few rows.
-  const int64_t depth = DepthStep(args, kMostDepth);
+  const int64_t depth = DepthStep<B>(args, kMostDepth);
   const int64_t blocks = CeilDiv(m1 - m0, std::min(kCopiedRows, kMostCopied / depth / kRows * kRows));
   const int64_t height = RoundUp(CeilDiv(m1 - m0, blocks), kRows);
   const bool shallow = ColumnsTogether(args.k) > kColumns;
@@ -187,9 +178,8 @@ void TileOfCopiedRows(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_
         CancellationPoint();
         const int64_t kc = std::min(depth, args.k - k0);
         const Rows a = CopyTiles(args, m, end, k0, kc, rows);
-        WithPackedPanels(args, n, k0, !shallow && (m == m0 || leaves_cache), [&](const auto& panels) {
-          MultiplyBlock(args, a, m, end, n, std::min(n1, n + together), panels, k0, kc);
-        });
+        const Panels<B> panels = PackedPanels<B>(args, n, k0, !shallow && (m == m0 || leaves_cache));
+        MultiplyBlock(args, a, m, end, n, std::min(n1, n + together), panels, k0, kc);
       }
     }
   }
@@ -197,76 +187,117 @@ void TileOfCopiedRows(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_
 
 constexpr int64_t kStreamed = int64_t{4} << 20;  // elements of B between cancellation points
 
-void Tile(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  if (args.out.col != 1) return TileToColumns(args, m0, m1, n0, n1);
-  if (TakesFewColumns(args, m1 - m0, n1 - n0)) return FewColumns(args, m0, m1, n0, n1 - n0);
-  if (args.rhs.packed != nullptr && args.lhs.k == 1 && n1 - n0 >= kColumns && m1 - m0 > kRows && args.k > 0) {
-    return TileOfCopiedRows(args, m0, m1, n0, n1);
+/// A few rows and packed B: every panel is read once, in its whole depth, so that B is one stream from memory.
+template <class B>
+void TileOfFewRows(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  const Rows a{args.lhs.data + m0 * args.lhs.row, args.lhs.row, 1, args.lhs.row};
+  const int64_t together = std::max<int64_t>(kStreamed / args.k / kWidth, 1) * kWidth;
+  for (int64_t n = n0; n < n1; n += together) {
+    CancellationPoint();
+    MultiplyBlock(args, a, m0, m1, n, std::min(n1, n + together), PackedPanels<B>(args, n, 0), 0, args.k);
   }
-  const bool packed = args.rhs.packed != nullptr;
-  if (packed && args.lhs.k == 1 && m1 - m0 <= kRows && args.k > 0) {
-    // Every panel is read once: in its whole depth, so that B is one stream from memory.
-    const Rows a{args.lhs.data + m0 * args.lhs.row, args.lhs.row, 1, args.lhs.row};
-    const int64_t together = std::max<int64_t>(kStreamed / args.k / kWidth, 1) * kWidth;
-    for (int64_t n = n0; n < n1; n += together) {
-      CancellationPoint();
-      WithPackedPanels(args, n, 0, false, [&](const auto& panels) {
-        MultiplyBlock(args, a, m0, m1, n, std::min(n1, n + together), panels, 0, args.k);
-      });
-    }
-    return;
+}
+
+/// Columns [from, to), whose panels these are, by rows of A where they are.
+template <class B>
+void MultiplyColumns(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t from, int64_t to, const Panels<B>& panels,
+                     int64_t k0, int64_t kc) {
+  if (from == to) return;
+  if (args.lhs.k != 1) return TileTransposedA(args, m0, m1, from, to, panels, k0, kc);
+  for (int64_t m = m0; m < m1; m += kRowBlock) {
+    CancellationPoint();
+    MultiplyBlock(args, {args.lhs.data + m * args.lhs.row + k0, args.lhs.row, 1, args.lhs.row}, m,
+                  std::min(m1, m + kRowBlock), from, to, panels, k0, kc);
   }
+}
+
+/// B is packed on the way, or read where it is.
+void TileOfPlain(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
   const WorkArray<T> buffer(kDepth * kColumns + kWidth);
-  const bool in_place = !packed && args.rhs.source == nullptr && args.rhs.col == 1 && m1 - m0 <= kRows;
-  const int64_t depth = DepthStep(args), together = ColumnsTogether(depth);
+  const GemmRhs<T>& b = args.rhs;
+  const bool in_place = b.source == nullptr && b.col == 1 && m1 - m0 <= kRows;
+  const int64_t depth = DepthStep<T>(args), together = ColumnsTogether(depth);
   for (int64_t n = n0; n < n1; n += together) {
     const int64_t n_end = std::min(n1, n + together);
     // Reading B in place must not run past its last column.
     const int64_t n_direct = in_place ? n + (n_end - n) / kWidth * kWidth : n;
     for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth) {
       const int64_t kc = std::min(depth, args.k - k0);
-      const auto multiply = [&](int64_t from, int64_t to, const auto& panels) {
-        if (from == to) return;
-        if (args.lhs.k != 1) {
-          TileTransposedA(args, m0, m1, from, to, panels, k0, kc);
-          return;
-        }
-        for (int64_t m = m0; m < m1; m += kRowBlock) {
-          CancellationPoint();
-          MultiplyBlock(args, {args.lhs.data + m * args.lhs.row + k0, args.lhs.row, 1, args.lhs.row}, m,
-                        std::min(m1, m + kRowBlock), from, to, panels, k0, kc);
-        }
-      };
-      if (packed) {
-        WithPackedPanels(args, n, k0, false, [&](const auto& panels) { multiply(n, n_end, panels); });
-        continue;
-      }
-      if (in_place) multiply(n, n_direct, Panels<T>{args.rhs.data + k0 * args.rhs.k + n, kWidth, args.rhs.k});
+      if (in_place) MultiplyColumns(args, m0, m1, n, n_direct, Panels<T>{b.data + k0 * b.k + n, kWidth, b.k}, k0, kc);
       int64_t j = n_direct;
       constexpr int64_t kPageBytes = 4096;
-      if (args.rhs.source == nullptr && args.rhs.col == 1 && args.rhs.k * static_cast<int64_t>(sizeof(T)) >= kPageBytes) {
+      if (b.source == nullptr && b.col == 1 && b.k * static_cast<int64_t>(sizeof(T)) >= kPageBytes) {
         const int64_t panels = (n_end - j) / kWidth;
-        PackWholePanels(args.rhs.data + k0 * args.rhs.k + j, args.rhs.k, kc, panels, buffer);
+        PackWholePanels(b.data + k0 * b.k + j, b.k, kc, panels, buffer);
         j += panels * kWidth;
       }
       for (; j < n_end; j += kWidth) {
         const int64_t width = std::min<int64_t>(kWidth, n_end - j);
         T* panel = buffer + (j - n_direct) * kc;
-        if (args.rhs.source != nullptr) {
-          args.rhs.source->Pack(k0, kc, j, width, panel);
+        if (b.source != nullptr) {
+          b.source->Pack(k0, kc, j, width, panel);
         } else {
-          PackPanel(args.rhs.data + k0 * args.rhs.k + j * args.rhs.col, args.rhs.k, args.rhs.col, kc, width, panel);
+          PackPanel(b.data + k0 * b.k + j * b.col, b.k, b.col, kc, width, panel);
         }
       }
-      multiply(n_direct, n_end, Panels<T>{buffer.data(), kc * kWidth, kWidth});
+      MultiplyColumns(args, m0, m1, n_direct, n_end, Panels<T>{buffer.data(), kc * kWidth, kWidth}, k0, kc);
     }
   }
 }
 
+/// Panels of B's elements where it is packed.
+template <class B>
+void Tile(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  if (args.out.col != 1) return TileToColumns<B>(args, m0, m1, n0, n1);
+  if constexpr (std::is_same_v<B, T>) {
+    if (TakesFewColumns(args, m1 - m0, n1 - n0)) return FewColumns(args, m0, m1, n0, n1 - n0);
+    if (args.rhs.packed == nullptr) return TileOfPlain(args, m0, m1, n0, n1);
+  }
+  if (args.lhs.k == 1 && args.k > 0) {
+    if (m1 - m0 <= kRows) return TileOfFewRows<B>(args, m0, m1, n0, n1);
+    if (n1 - n0 >= kColumns) return TileOfCopiedRows<B>(args, m0, m1, n0, n1);
+  }
+  const int64_t depth = DepthStep<B>(args), together = ColumnsTogether(depth);
+  for (int64_t n = n0; n < n1; n += together) {
+    for (int64_t k0 = 0; k0 == 0 || k0 < args.k; k0 += depth)
+      MultiplyColumns(args, m0, m1, n, std::min(n1, n + together), PackedPanels<B>(args, n, k0), k0,
+                      std::min(depth, args.k - k0));
+  }
+}
+
+// What rows of kernels.inc need.
+struct Vectors {
+  static constexpr bool kAvailable = true;
+};
+struct F16C {
+  static constexpr bool kAvailable = kConvertsFloat16;
+};
+
+template <class Needs, class B>
+constexpr auto TileIfAvailable() -> decltype(GemmKernel<T>::multiply) {
+  if constexpr (Needs::kAvailable) return Tile<B>;
+  else return nullptr;
+}
+
+#define GEMM_ROW(name, Needs, Lhs, Rhs, Out, few, many, steps, format) \
+  {#name,                                                              \
+   PanelType::format,                                                  \
+   HWY_TARGET == HWY_AVX3 ? many : few,                                \
+   kWidth,                                                             \
+   steps,                                                              \
+   Needs::kAvailable,                                                  \
+   false,                                                              \
+   TileIfAvailable<Needs, Rhs>()},
+constexpr GemmKernel<T> kKernels[] = {
+#include "kernels/gemm/kernels.inc"
+};
+#undef GEMM_ROW
+static_assert(std::ranges::all_of(kKernels, [](const auto& row) { return row.rows == kRows && row.unroll == kUnroll; }));
+
 template <class U>
 constexpr GemmKernels<U> KernelTable() {
-  GemmKernels<U> table{kWidth, kRows,     kColumns, kCopiedRows, kCopyCost, kReadCost,
-                       Tile,   PackPanel, nullptr,  nullptr,     Dots,      RowTimesMatrix};
+  GemmKernels<U> table{kWidth,   kRows,     kColumns, kCopiedRows, kCopyCost, kReadCost,
+                       kKernels, PackPanel, nullptr,  nullptr,     Dots,      RowTimesMatrix};
   if constexpr (std::is_same_v<U, float>) {
     table.to_bfloat16 = NarrowPanel<BFloat16>;
     if constexpr (kConvertsFloat16) table.to_float16 = NarrowPanel<Float16>;

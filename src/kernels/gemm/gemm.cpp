@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "kernels/gemm/gemm_bf16.h"
-#include "kernels/gemm/gemm_tile.h"
+#include "kernels/gemm/gemm_kernels.h"
 
 namespace tessera::cpu {
 namespace {
@@ -112,10 +112,15 @@ Grid SplitWork(const GemmProblem<T>& args, int64_t parts, bool whole_b) {
 }
 
 template <class T>
+void Multiply(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+  FindGemmKernel(Kernels<T>().rows, args.rhs.type)->multiply(args, m0, m1, n0, n1);
+}
+
+template <class T>
 void RunTask(const GemmProblem<T>& args, const Grid& grid, int64_t task) {
   const int64_t m0 = task / grid.column_tasks * grid.rows;
   const int64_t n0 = task % grid.column_tasks * grid.columns;
-  Kernels<T>().tile(args, m0, std::min(args.m, m0 + grid.rows), n0, std::min(args.n, n0 + grid.columns));
+  Multiply(args, m0, std::min(args.m, m0 + grid.rows), n0, std::min(args.n, n0 + grid.columns));
 }
 
 enum class VectorPath { kNone, kDots, kRowTimesMatrix };
@@ -171,12 +176,12 @@ bool RoundsLhs(const GemmProblem<T>& args) {
 
 /// A's rows are contiguous where it has to be rounded, to `workspace`.
 void GemmOfPairs(ThreadPool& threads, const GemmProblem<float>& args, float* workspace) {
-  if (!RoundsLhs(args)) return GemmBf16(KernelsBf16(), threads, args);
+  if (!RoundsLhs(args)) return GemmBf16(threads, args);
   auto* pairs = reinterpret_cast<BFloat16*>(workspace);
   RoundToPairs(threads, args.lhs.data, args.m, args.k, pairs);
   GemmProblem<float> rounded = args;
   rounded.lhs = {.row = PairedSize(args.k), .pairs = pairs};
-  GemmBf16(KernelsBf16(), threads, rounded);
+  GemmBf16(threads, rounded);
 }
 
 }  // namespace
@@ -197,7 +202,9 @@ void PackGemmPanel(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t wi
   Kernels<T>().pack(b, b_k, b_col, k, width, packed);
 }
 
-bool HasGemmPanels(PanelType type) { return type != PanelType::kFloat16 || GemmKernelsF32().to_float16 != nullptr; }
+bool HasGemmPanels(PanelType type) {
+  return FindGemmKernel(type == PanelType::kPairs ? GemmKernelsBf16() : GemmKernelsF32().rows, type) != nullptr;
+}
 
 void NarrowGemmPanel(PanelType type, const float* panel, int64_t rows, uint16_t* out) {
   (type == PanelType::kFloat16 ? GemmKernelsF32().to_float16 : GemmKernelsF32().to_bfloat16)(panel, rows, out);
@@ -227,7 +234,8 @@ template <class T>
 void GemmSerial(const GemmProblem<T>& args) {
   if (args.m <= 0 || args.n <= 0) return;
   if constexpr (std::is_same_v<T, float>) {
-    if (args.rhs.type == PanelType::kPairs) return KernelsBf16().multiply(args, 0, args.m, 0, args.n);
+    if (args.rhs.type == PanelType::kPairs)
+      return FindGemmKernel(GemmKernelsBf16(), PanelType::kPairs)->multiply(args, 0, args.m, 0, args.n);
   }
   GemmProblem<T> swapped;
   const GemmProblem<T>& chosen = SwapToRow(args, swapped) ? swapped : args;
@@ -235,7 +243,7 @@ void GemmSerial(const GemmProblem<T>& args) {
   if (path != VectorPath::kNone) {
     RunVector(chosen, path, 0, chosen.n);
   } else {
-    Kernels<T>().tile(args, 0, args.m, 0, args.n);
+    Multiply(args, 0, args.m, 0, args.n);
   }
 }
 
@@ -259,7 +267,7 @@ void Gemm(ThreadPool& threads, const GemmProblem<T>& args, T* workspace) {
     return;
   }
   if (serial) {
-    Kernels<T>().tile(args, 0, args.m, 0, args.n);
+    Multiply(args, 0, args.m, 0, args.n);
     return;
   }
   const Grid grid = SplitWork(args, threads.num_threads(), args.rhs.packed != nullptr || workspace != nullptr);

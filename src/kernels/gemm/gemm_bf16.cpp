@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -258,10 +259,28 @@ void RoundPairs(const float* first, const float* second, int64_t count, BFloat16
   }
 }
 
-GemmBf16Kernels TableBf16(bool emulated) {
-  if (emulated) return {true, kWidth, kRows, Multiply<EmulatedPairProduct>};
-  if constexpr (PairProduct::kPossible) return {PairProduct::Available(), kWidth, kRows, Multiply<PairProduct>};
-  return {};
+namespace {
+
+// What rows of kernels.inc need.
+using Avx512Bf16 = PairProduct;
+using Emulated = EmulatedPairProduct;
+
+template <class Product>
+constexpr auto MultiplyIfPossible() -> decltype(GemmKernel<float>::multiply) {
+  if constexpr (Product::kPossible) return Multiply<Product>;
+  else return nullptr;
+}
+
+}  // namespace
+
+#define TESSERA_GEMM_BF16(name, Product, Lhs, Rhs, Out, few, many, steps, format)     \
+  {#name, PanelType::format,    HWY_TARGET == HWY_AVX3 ? many : few,          kWidth, \
+   steps, Product::Available(), std::is_same_v<Product, EmulatedPairProduct>, MultiplyIfPossible<Product>()},
+GemmKernelRows<float> KernelsOfPairs() {
+  static const GemmKernel<float> kernels[] = {
+#include "kernels/gemm/kernels.inc"
+  };
+  return kernels;
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -270,16 +289,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-HWY_EXPORT(TableBf16);
+HWY_EXPORT(KernelsOfPairs);
 HWY_EXPORT(RoundPairs);
 
-const GemmBf16Kernels& KernelsBf16() {
-  static const GemmBf16Kernels kernels = HWY_DYNAMIC_DISPATCH(TableBf16)(false);
-  return kernels;
-}
-GemmBf16Kernels EmulatedKernelsBf16() { return HWY_DYNAMIC_DISPATCH(TableBf16)(true); }
+GemmKernelRows<float> GemmKernelsBf16() { return HWY_DYNAMIC_DISPATCH(KernelsOfPairs)(); }
 
-bool HasGemmBf16() { return KernelsBf16().available; }
+bool HasGemmBf16() { return FindGemmKernel(GemmKernelsBf16(), PanelType::kPairs) != nullptr; }
 
 void RoundToPairs(const float* rows, int64_t count, int64_t k, BFloat16* out) {
   if (k % 2 == 0) return ConvertFromFloat(rows, out, count * k);
@@ -342,23 +357,27 @@ template void PackGemmBf16Panel(const float*, int64_t, bool, int64_t, int64_t, B
 template void PackGemmBf16Panel(const Float16*, int64_t, bool, int64_t, int64_t, BFloat16*);
 template void PackGemmBf16Panel(const BFloat16*, int64_t, bool, int64_t, int64_t, BFloat16*);
 
-void GemmBf16(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmProblem<float>& args) {
+void GemmBf16(ThreadPool& threads, const GemmProblem<float>& args) {
+  GemmBf16(*FindGemmKernel(GemmKernelsBf16(), PanelType::kPairs), threads, args);
+}
+
+void GemmBf16(const GemmKernel<float>& kernel, ThreadPool& threads, const GemmProblem<float>& args) {
   if (args.m <= 0 || args.n <= 0) return;
   constexpr double kMulAddNs = 0.01;
   constexpr int64_t kRowsToRead = 4;  // their GEMMs are bound by reading B
   const double ns = kMulAddNs * static_cast<double>(std::max(args.m, kRowsToRead)) * static_cast<double>(args.n * args.k);
   const int parts = threads.num_threads();
-  if (parts == 1 || ns < ThreadPool::kSerialBelowNs) return kernels.multiply(args, 0, args.m, 0, args.n);
-  const int64_t want = args.m <= kernels.rows ? parts : 3 * parts, panels = CeilDiv(args.n, kernels.width);
-  const int64_t columns = CeilDiv(panels, std::min(panels, want)) * kernels.width, column_tasks = CeilDiv(args.n, columns);
-  const int64_t blocks = CeilDiv(args.m, kernels.rows);
-  const int64_t rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, column_tasks))) * kernels.rows,
+  if (parts == 1 || ns < ThreadPool::kSerialBelowNs) return kernel.multiply(args, 0, args.m, 0, args.n);
+  const int64_t want = args.m <= kernel.rows ? parts : 3 * parts, panels = CeilDiv(args.n, kernel.columns);
+  const int64_t columns = CeilDiv(panels, std::min(panels, want)) * kernel.columns, column_tasks = CeilDiv(args.n, columns);
+  const int64_t blocks = CeilDiv(args.m, kernel.rows);
+  const int64_t rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, column_tasks))) * kernel.rows,
                 row_tasks = CeilDiv(args.m, rows);
   threads.ParallelFor(row_tasks * column_tasks, ns / static_cast<double>(row_tasks * column_tasks),
                       [&](int64_t begin, int64_t end) {
                         for (int64_t i = begin; i < end; ++i) {
                           const int64_t m = i / column_tasks * rows, n = i % column_tasks * columns;
-                          kernels.multiply(args, m, std::min(args.m, m + rows), n, std::min(args.n, n + columns));
+                          kernel.multiply(args, m, std::min(args.m, m + rows), n, std::min(args.n, n + columns));
                         }
                       });
 }

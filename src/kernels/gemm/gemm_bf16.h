@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/cpu_features.h"
-#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_kernels.h"
 #include "tessera/numeric.h"
 #include "tessera/provider/thread_pool.h"
 
@@ -46,20 +46,8 @@ void PackGemmBf16(ThreadPool& threads, int64_t k, int64_t n, const S* b, BFloat1
   });
 }
 
-/// For one instruction set.
-struct GemmBf16Kernels {
-  bool available = false;
-  int64_t width = 0;  // columns of a panel of B
-  int64_t rows = 0;   // of a tile in registers
-  /// Rows [m0, m1) and columns [n0, n1) of C; n0 is a multiple of the width.
-  void (*multiply)(const GemmProblem<float>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) = nullptr;
-};
-
-/// Of the best instruction set here; tests run those whose dot products are emulated, too.
-const GemmBf16Kernels& KernelsBf16();
-GemmBf16Kernels EmulatedKernelsBf16();
-
-/// A GEMM whose A is pairs.
-void GemmBf16(const GemmBf16Kernels& kernels, ThreadPool& threads, const GemmProblem<float>& args);
+/// A GEMM whose A is pairs, by one of GemmKernelsBf16().
+void GemmBf16(const GemmKernel<float>& kernel, ThreadPool& threads, const GemmProblem<float>& args);
+void GemmBf16(ThreadPool& threads, const GemmProblem<float>& args);
 
 }  // namespace tessera::cpu

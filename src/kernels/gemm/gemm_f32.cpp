@@ -7,10 +7,11 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "kernels/gemm/gemm_tile.h"
+#include "kernels/gemm/gemm_kernels.h"
 
 #define GEMM_T float
 #define GEMM_KERNELS KernelsF32
+#define TESSERA_GEMM_F32 GEMM_ROW
 #include "kernels/gemm/gemm-inl.h"
 #undef GEMM_KERNELS
 #undef GEMM_T

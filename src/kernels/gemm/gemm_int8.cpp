@@ -20,6 +20,7 @@
 #include "base/work_array.h"
 #include "kernels/gemm/dot-inl.h"
 #include "kernels/gemm/gemm_int8.h"
+#include "kernels/gemm/gemm_kernels.h"
 #include "kernels/vector/pin-inl.h"
 
 #ifndef TESSERA_INT8_KERNELS  // once, though this file is included per target
@@ -28,7 +29,7 @@ namespace tessera::cpu {
 struct Int8Kernels {
   int64_t width;
   int64_t rows;
-  void (*tile)(const GemmProblem<int32_t>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+  GemmKernelRows<int32_t> kernels;
   void (*interleave)(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,
                      const int32_t* zero_points, int64_t zero_point_step, int16_t* out);
   void (*requantize)(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
@@ -59,6 +60,8 @@ constexpr int64_t kColumns = 128;  // columns of B packed at a time
 
 /// Products of pairs where there is no instruction that adds them up.
 struct WidenedPairs {
+  static constexpr bool kPossible = true;
+  static bool Available() { return true; }
   HWY_INLINE V32 AddPairs(V32 sum, V16 a, V16 b) const {
     V32 unused = hn::Zero(D32());
     sum = hn::ReorderWidenMulAccumulate(D32(), a, b, sum, unused);
@@ -218,13 +221,11 @@ void TileOfPanels(const GemmProblem<int32_t>& args, const B* packed, int64_t m0,
   });
 }
 
-template <class Product>
+/// B is panels of its elements, or makes them.
+template <class Product, class B>
 void Tile(const GemmProblem<int32_t>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-  if (args.rhs.packed != nullptr) {
-    if (args.rhs.type == PanelType::kInt8)
-      return TileOfPanels<Product>(args, static_cast<const int8_t*>(args.rhs.packed), m0, m1, n0, n1);
-    return TileOfPanels<Product>(args, static_cast<const int16_t*>(args.rhs.packed), m0, m1, n0, n1);
-  }
+  if (args.rhs.packed != nullptr)
+    return TileOfPanels<Product>(args, static_cast<const B*>(args.rhs.packed), m0, m1, n0, n1);
   const WorkArray<int16_t> buffer(kDepth * kWidth);
   int16_t* panel = buffer;
   ForPanels(args.k, n0, n1, [&](int64_t n, int64_t width, int64_t k, int64_t kc) {
@@ -356,12 +357,35 @@ void AddScaledAccumulators(const int32_t* HWY_RESTRICT sums, int64_t count, cons
 
 }  // namespace
 
-Int8Kernels Int8Table() {
-  auto* tile = Tile<WidenedPairs>;
-  if constexpr (DotProduct::kPossible) {
-    if (DotProduct::Available()) tile = Tile<DotProduct>;
-  }
-  return {kWidth, kRows, tile, Interleave, Requantize, QuantizeFloats, AddScaledAccumulators};
+namespace {
+
+// What rows of kernels.inc need.
+using Vnni = DotProduct;
+using Vectors = WidenedPairs;
+
+template <class Product, class B>
+constexpr auto TileIfPossible() -> decltype(GemmKernel<int32_t>::multiply) {
+  if constexpr (Product::kPossible) return Tile<Product, B>;
+  else return nullptr;
+}
+
+}  // namespace
+
+#define TESSERA_GEMM_INT32(name, Product, Lhs, Rhs, Out, few, many, steps, format) \
+  {#name,                                                                          \
+   PanelType::format,                                                              \
+   HWY_TARGET == HWY_AVX3 ? many : few,                                            \
+   kWidth,                                                                         \
+   steps,                                                                          \
+   Product::Available(),                                                           \
+   false,                                                                          \
+   TileIfPossible<Product, Rhs>()},
+const Int8Kernels& Int8Table() {
+  static const GemmKernel<int32_t> kernels[] = {
+#include "kernels/gemm/kernels.inc"
+  };
+  static const Int8Kernels table = {kWidth, kRows, kernels, Interleave, Requantize, QuantizeFloats, AddScaledAccumulators};
+  return table;
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -373,10 +397,7 @@ namespace {
 
 HWY_EXPORT(Int8Table);
 
-const Int8Kernels& Kernels() {
-  static const Int8Kernels kernels = HWY_DYNAMIC_DISPATCH(Int8Table)();
-  return kernels;
-}
+const Int8Kernels& Kernels() { return HWY_DYNAMIC_DISPATCH(Int8Table)(); }
 
 template <class T>
 void WidenTyped(const T* in, int64_t rows, int64_t k, int64_t row_stride, const int32_t* zero_points, int64_t step,
@@ -390,6 +411,8 @@ void WidenTyped(const T* in, int64_t rows, int64_t k, int64_t row_stride, const 
 }
 
 }  // namespace
+
+GemmKernelRows<int32_t> GemmKernelsInt32() { return Kernels().kernels; }
 
 int64_t Int8PanelWidth() { return Kernels().width; }
 
@@ -441,6 +464,7 @@ template <>
 void Gemm<int32_t>(ThreadPool& threads, const GemmProblem<int32_t>& args, int32_t* /*workspace*/) {
   if (args.m <= 0 || args.n <= 0) return;
   const Int8Kernels& kernels = Kernels();
+  const GemmKernel<int32_t>& kernel = *FindGemmKernel(kernels.kernels, args.rhs.type);
   const int64_t panels = CeilDiv(args.n, kernels.width);
   const int64_t blocks = CeilDiv(args.m, kernels.rows);
   const int64_t want = threads.num_threads() == 1 ? 1 : 3 * threads.num_threads();
@@ -458,7 +482,7 @@ void Gemm<int32_t>(ThreadPool& threads, const GemmProblem<int32_t>& args, int32_
     for (int64_t i = begin; i < end; ++i) {
       const int64_t m = i / column_tasks * rows;
       const int64_t n = i % column_tasks * columns;
-      kernels.tile(args, m, std::min(args.m, m + rows), n, std::min(args.n, n + columns));
+      kernel.multiply(args, m, std::min(args.m, m + rows), n, std::min(args.n, n + columns));
     }
   });
 }

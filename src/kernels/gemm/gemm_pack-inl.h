@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/gemm/gemm_kernels.h"
 #include "kernels/gemm/gemm_tile-inl.h"
-#include "kernels/gemm/gemm_tile.h"
 #include "kernels/transpose/transpose_block-inl.h"
 #include "tessera/value.h"
 

@@ -34,6 +34,7 @@ constexpr size_t kLineBytes = 64;
 constexpr int kLanes = static_cast<int>(HWY_LANES(T));
 constexpr int kWidth = 2 * kLanes;                      // columns of a panel
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;  // rows of a register tile
+constexpr int kUnroll = 4;                              // steps in k
 // Rows of B per visit: a panel of it stays in L1. Wide vectors read it from L2, in order, which the processor prefetches:
 // adding to C costs them more.
 constexpr int64_t kDepth = HWY_TARGET == HWY_AVX3 ? sizeof(T) == 4 ? 384 : 192 : sizeof(T) == 4 ? 320 : 160;
@@ -101,7 +102,7 @@ HWY_INLINE void StoreTile(D d, V (&acc)[R][N], const TileOut& out) {
 template <int R, int N, class B, class RowStride, class AStride, class BStride>
 HWY_INLINE void Accumulate(V (&acc)[R][N], const T* a, RowStride a_row, AStride a_k, const B* b, BStride b_k, int64_t k) {
   const D d;
-#pragma GCC unroll 4
+#pragma GCC unroll kUnroll
   for (int64_t p = 0; p < k; ++p) {
     V bv[N];
     LoadColumns(d, b, bv);

@@ -167,8 +167,8 @@ constexpr int64_t kFewestDots = 16, kLeastDepthOfDots = 8 * kLanes,
                   kMostDepthOfDots = (16 << 10) / static_cast<int64_t>(sizeof(T));
 
 HWY_INLINE bool TakesFewColumns(const GemmProblem<T>& args, int64_t rows, int64_t columns) {
-  return args.rhs.packed != nullptr && args.rhs.type == PanelType::kWhole && args.lhs.k == 1 && args.rhs.packed_k == 0 &&
-         columns <= kFewColumns && rows >= kFewestDots && args.k >= kLeastDepthOfDots && args.k <= kMostDepthOfDots;
+  return args.rhs.packed != nullptr && args.lhs.k == 1 && args.rhs.packed_k == 0 && columns <= kFewColumns &&
+         rows >= kFewestDots && args.k >= kLeastDepthOfDots && args.k <= kMostDepthOfDots;
 }
 
 /// R rows by N columns, which are args.k apart at `b`.

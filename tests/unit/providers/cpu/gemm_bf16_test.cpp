@@ -22,11 +22,13 @@ struct PairedProduct {
   bool accumulate = false, bias = false;
 };
 
-/// Kernels that this machine has; products are emulated where it has none.
-std::vector<GemmBf16Kernels> PairKernels() {
-  std::vector<GemmBf16Kernels> kinds = {EmulatedKernelsBf16()};
-  if (HasGemmBf16()) kinds.push_back(KernelsBf16());
-  return kinds;
+/// Kernels that this machine has, and those that emulate.
+std::vector<GemmKernel<float>> PairKernels() {
+  std::vector<GemmKernel<float>> kernels;
+  for (const GemmKernel<float>& kernel : GemmKernelsBf16()) {
+    if (kernel.available) kernels.push_back(kernel);
+  }
+  return kernels;
 }
 
 std::vector<float> WholeNumbers(int64_t count, unsigned seed) {
@@ -36,7 +38,7 @@ std::vector<float> WholeNumbers(int64_t count, unsigned seed) {
   return numbers;
 }
 
-void CheckPairs(const PairedProduct& p, const GemmBf16Kernels& kernels, SessionThreadPool& pool) {
+void CheckPairs(const PairedProduct& p, const GemmKernel<float>& kernel, SessionThreadPool& pool) {
   const RunScope scope(pool);
   const std::vector<float> a = WholeNumbers(p.m * p.k, 1), b = WholeNumbers(p.n * p.k, 2), bias = WholeNumbers(p.n, 3);
   const int64_t c_row = p.n + 3;
@@ -45,7 +47,7 @@ void CheckPairs(const PairedProduct& p, const GemmBf16Kernels& kernels, SessionT
   std::vector<BFloat16> pairs(static_cast<size_t>(p.m * PairedSize(p.k))), packed(PackedGemmBf16Size(p.k, p.n));
   RoundToPairs(a.data(), p.m, p.k, pairs.data());
   PackGemmBf16(pool, p.k, p.n, b.data(), packed.data());
-  GemmBf16(kernels, pool,
+  GemmBf16(kernel, pool,
            {.m = p.m,
             .n = p.n,
             .k = p.k,
@@ -70,22 +72,22 @@ void CheckPairs(const PairedProduct& p, const GemmBf16Kernels& kernels, SessionT
 
 TEST(GemmBf16, EdgesOfTilesAndPanels) {
   const auto pool = MakeSerialPool();
-  for (const GemmBf16Kernels& kernels : PairKernels()) {
-    for (int64_t m = 1; m <= 26; ++m) CheckPairs({m, 37, 11, m % 2 == 0, m % 3 == 0}, kernels, *pool);
-    for (int64_t n = 1; n <= 66; ++n) CheckPairs({3, n, 6, n % 2 == 0, n % 3 == 0}, kernels, *pool);
-    for (int64_t k = 0; k <= 20; ++k) CheckPairs({k % 5 + 1, 64, k, k % 2 == 0, k % 3 == 0}, kernels, *pool);
+  for (const GemmKernel<float>& kernel : PairKernels()) {
+    for (int64_t m = 1; m <= 26; ++m) CheckPairs({m, 37, 11, m % 2 == 0, m % 3 == 0}, kernel, *pool);
+    for (int64_t n = 1; n <= 66; ++n) CheckPairs({3, n, 6, n % 2 == 0, n % 3 == 0}, kernel, *pool);
+    for (int64_t k = 0; k <= 20; ++k) CheckPairs({k % 5 + 1, 64, k, k % 2 == 0, k % 3 == 0}, kernel, *pool);
   }
 }
 
 TEST(GemmBf16, ManyBlocksOnSomeThreads) {
   const auto pool = MakeWorkerPool(3, false);
-  for (const GemmBf16Kernels& kernels : PairKernels()) {
-    CheckPairs({130, 200, 1001, false, true}, kernels, *pool);
-    CheckPairs({700, 100, 390, true, true}, kernels, *pool);
-    CheckPairs({4, 1024, 256, true}, kernels, *pool);
-    CheckPairs({40, 33, 777}, kernels, *pool);
-    CheckPairs({30, 70, 3301, false, true}, kernels, *pool);
-    CheckPairs({300, 8, 50}, kernels, *pool);
+  for (const GemmKernel<float>& kernel : PairKernels()) {
+    CheckPairs({130, 200, 1001, false, true}, kernel, *pool);
+    CheckPairs({700, 100, 390, true, true}, kernel, *pool);
+    CheckPairs({4, 1024, 256, true}, kernel, *pool);
+    CheckPairs({40, 33, 777}, kernel, *pool);
+    CheckPairs({30, 70, 3301, false, true}, kernel, *pool);
+    CheckPairs({300, 8, 50}, kernel, *pool);
   }
 }
 

@@ -1,11 +1,40 @@
 #pragma once
 
-// What the target-specific micro-kernels (gemm_f32.cpp, gemm_f64.cpp) offer to the scheduler in gemm.cpp.
+// What the files of micro-kernels offer to those that split GEMMs among threads, and to tests and benchmarks.
+
+#include <span>
 
 #include "kernels/gemm/gemm.h"
 
 namespace tessera::cpu {
 
+/// A row of kernels.inc, for one instruction set.
+template <class T>
+struct GemmKernel {
+  const char* name;
+  PanelType panels;
+  int64_t rows, columns;  // of a tile; panels are as wide
+  int64_t unroll;         // steps in k
+  bool available;         // on this processor
+  bool emulated;          // for tests
+  /// Rows [m0, m1) and columns [n0, n1) of C; n0 is a multiple of the panels' width. Null where the instruction set has
+  /// none.
+  void (*multiply)(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+};
+
+template <class T>
+using GemmKernelRows = std::span<const GemmKernel<T>>;
+
+/// The first that multiplies panels of the type here, null: none.
+template <class T>
+const GemmKernel<T>* FindGemmKernel(GemmKernelRows<T> rows, PanelType panels) {
+  for (const GemmKernel<T>& row : rows) {
+    if (row.panels == panels && row.available && !row.emulated) return &row;
+  }
+  return nullptr;
+}
+
+/// Of GEMMs of float and double.
 template <class T>
 struct GemmKernels {
   int64_t panel_width;     // columns of a panel of B
@@ -14,8 +43,7 @@ struct GemmKernels {
   int64_t copied_rows;     // of A that a tile copies at a time; it reads B once for each time
   double copy_cost;        // time to copy an element of A, relative to that of a multiply-add
   double read_cost;        // and to read one of B
-  /// Rows [m0, m1) and columns [n0, n1) of C; n0 is a multiple of the panel width.
-  void (*tile)(const GemmProblem<T>& args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+  GemmKernelRows<T> rows;
   /// One panel: rows [0, k) of columns [0, width); columns up to the panel width become zero.
   void (*pack)(const T* b, int64_t b_k, int64_t b_col, int64_t k, int64_t width, T* out);
   /// NarrowGemmPanel, of floats; null where there are no panels of the type.
@@ -27,7 +55,10 @@ struct GemmKernels {
   void (*row_times_matrix)(const GemmProblem<T>& args, int64_t n0, int64_t n1);
 };
 
+// Of the best instruction set here.
 const GemmKernels<float>& GemmKernelsF32();
 const GemmKernels<double>& GemmKernelsF64();
+GemmKernelRows<float> GemmKernelsBf16();  // of pairs
+GemmKernelRows<int32_t> GemmKernelsInt32();
 
 }  // namespace tessera::cpu
