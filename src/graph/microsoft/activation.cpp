@@ -35,9 +35,7 @@ bool BiasDropoutBody(const Context& context, Body& body) {
   return true;
 }
 
-}  // namespace
-
-void AddActivationSchemas(MicrosoftSchemas& schemas) {
+void AddGelus(MicrosoftSchemas& schemas) {
   Define(schemas, "Gelu").In("X").Out("Y").Type("T", kAnyFloat).LikeFirstInput().Body("Y = Gelu(X)");
   Define(schemas, "QuickGelu")
       .Float("alpha", 1.702f)
@@ -63,20 +61,22 @@ void AddActivationSchemas(MicrosoftSchemas& schemas) {
       left, right = Split <axis = -1, num_outputs = 2> (sum)
       gelu = Gelu (right)
       Y = Mul (left, gelu))");
-  const Types halves = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
+}
+
+void AddWithBias(MicrosoftSchemas& schemas) {
   Define(schemas, "BiasAdd")
       .In("X")
       .In("bias")
       .In("skip")
       .Out("Y")
-      .Type("T", halves)
+      .Type("T", kFloatAndHalves)
       .Body("sum = Add (X, bias) Y = Add (sum, skip)");
   Define(schemas, "GatedAdd")
       .In("X")
       .In("Y")
       .In("gate")
       .Out("output")
-      .Type("T", halves)
+      .Type("T", kFloatAndHalves)
       .Body("gated = Mul (Y, gate) output = Add (X, gated)");
   // Rounded to T after each step.
   Define(schemas, "ScaledSiLU")
@@ -84,8 +84,8 @@ void AddActivationSchemas(MicrosoftSchemas& schemas) {
       .In("X")
       .OptionalIn("scale", "M")
       .Out("Y")
-      .Type("T", halves)
-      .Type("M", halves)
+      .Type("T", kFloatAndHalves)
+      .Type("M", kFloatAndHalves)
       .Body([](const Context& context, Body& body) {
         body.Const("alpha", FloatOf(context, "alpha", 1));
         body.Add(
@@ -118,6 +118,13 @@ void AddActivationSchemas(MicrosoftSchemas& schemas) {
       .Type("T1", kAnyFloat)
       .Type("T2", {"tensor(bool)"})
       .Body(BiasDropoutBody);
+}
+
+}  // namespace
+
+void AddActivationSchemas(MicrosoftSchemas& schemas) {
+  AddGelus(schemas);
+  AddWithBias(schemas);
 }
 
 }  // namespace tessera

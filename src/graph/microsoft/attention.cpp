@@ -7,7 +7,6 @@
 namespace tessera {
 namespace {
 
-const Types kReals = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
 const Types kInt32 = {"tensor(int32)"};
 
 /// Output 0 with the query's first two dimensions and `hidden` elements; caches of the query's element type, their sizes
@@ -92,6 +91,64 @@ bool GateBody(const Define::Context& context, onnx::FunctionBuilder& body) {
   return true;
 }
 
+/// SparseAttention's `blocks` [layout, row, column], true where a block is shown, of the rows' ends and the columns of
+/// their entries.
+constexpr const char* kShownBlocks = R"(
+    row_ends = Slice (block_row_indices, second, end, second)
+    ends = Cast <to = 7> (row_ends)
+    row_count = Shape <start = 1, end = 2> (ends)
+    rows = Squeeze (row_count)
+    row_range = Range (zero, rows, one)
+    columns = Cast <to = 7> (block_col_indices)
+    entry_count = Shape <start = 1, end = 2> (columns)
+    entries = Squeeze (entry_count)
+    entry_range = Range (zero, entries, one)
+    ends3 = Unsqueeze (ends, second)
+    entry2 = Unsqueeze (entry_range, second)
+    behind = LessOrEqual (ends3, entry2)
+    behind_count = Cast <to = 7> (behind)
+    entry_row = ReduceSum <keepdims = 1> (behind_count, third)
+    entry_column = Unsqueeze (columns, third)
+    in_row = Equal (entry_row, row_range)
+    in_column = Equal (entry_column, row_range)
+    in_row_real = Cast <to = 1> (in_row)
+    in_column_real = Cast <to = 1> (in_column)
+    by_row = Transpose <perm = [0, 2, 1]> (in_row_real)
+    found = MatMul (by_row, in_column_real)
+    blocks = Cast <to = 9> (found))";
+
+/// Its `bias` for the queries' heads, steps and keys, and `ends_of_keys`, the last key's place in each sequence.
+constexpr const char* kBiasOfBlocks = R"(
+    step_count = Shape <start = 1, end = 2> (query)
+    steps = Squeeze (step_count)
+    step_range = Range (zero, steps, one)
+    lengths_wide = Cast <to = 7> (key_total_sequence_lengths)
+    lengths = Reshape (lengths_wide, flat)
+    before = Sub (lengths, steps)
+    past = Max (before, zero)
+    past2 = Unsqueeze (past, second)
+    positions = Add (past2, step_range)
+    query_blocks = Div (positions, block)
+    total_wide = Cast <to = 7> (total_sequence_length)
+    total = Squeeze (total_wide)
+    key_range = Range (zero, total, one)
+    key_blocks = Div (key_range, block)
+    of_queries = Gather <axis = 1> (blocks, query_blocks)
+    of_layouts = Gather <axis = 3> (of_queries, key_blocks)
+    shown = Transpose <perm = [1, 0, 2, 3]> (of_layouts)
+    layouts = Shape <start = 0, end = 1> (block_row_indices)
+    times = Div (heads, layouts)
+    repeats = Concat <axis = 0> (second, times, second, second)
+    shown_by_heads = Tile (shown, repeats)
+    nothing = Constant <value = float {0.0}> ()
+    infinity = Constant <value = float {3.0e38}> ()
+    ten = Constant <value = float {-10.0}> ()
+    hidden = Mul (infinity, ten)
+    bias_real = Where (shown_by_heads, nothing, hidden)
+    bias = CastLike (bias_real, query)
+    last = CastLike (one, key_total_sequence_lengths)
+    ends_of_keys = Sub (key_total_sequence_lengths, last))";
+
 /// GroupQueryAttention with a bias that hides what the blocks do not show. Which blocks [layout, rows, columns] do depends
 /// on initializers alone, as a rule, and is computed when the model is loaded.
 bool SparseAttentionBody(const Define::Context& context, onnx::FunctionBuilder& body) {
@@ -105,59 +162,8 @@ bool SparseAttentionBody(const Define::Context& context, onnx::FunctionBuilder& 
   body.Const("third", std::vector<int64_t>{2})
       .Const("end", std::vector<int64_t>{1 << 30})
       .Const("flat", std::vector<int64_t>{-1});
-  body.Add(R"(
-      row_ends = Slice (block_row_indices, second, end, second)
-      ends = Cast <to = 7> (row_ends)
-      row_count = Shape <start = 1, end = 2> (ends)
-      rows = Squeeze (row_count)
-      row_range = Range (zero, rows, one)
-      columns = Cast <to = 7> (block_col_indices)
-      entry_count = Shape <start = 1, end = 2> (columns)
-      entries = Squeeze (entry_count)
-      entry_range = Range (zero, entries, one)
-      ends3 = Unsqueeze (ends, second)
-      entry2 = Unsqueeze (entry_range, second)
-      behind = LessOrEqual (ends3, entry2)
-      behind_count = Cast <to = 7> (behind)
-      entry_row = ReduceSum <keepdims = 1> (behind_count, third)
-      entry_column = Unsqueeze (columns, third)
-      in_row = Equal (entry_row, row_range)
-      in_column = Equal (entry_column, row_range)
-      in_row_real = Cast <to = 1> (in_row)
-      in_column_real = Cast <to = 1> (in_column)
-      by_row = Transpose <perm = [0, 2, 1]> (in_row_real)
-      found = MatMul (by_row, in_column_real)
-      blocks = Cast <to = 9> (found))");
-  body.Add(R"(
-      step_count = Shape <start = 1, end = 2> (query)
-      steps = Squeeze (step_count)
-      step_range = Range (zero, steps, one)
-      lengths_wide = Cast <to = 7> (key_total_sequence_lengths)
-      lengths = Reshape (lengths_wide, flat)
-      before = Sub (lengths, steps)
-      past = Max (before, zero)
-      past2 = Unsqueeze (past, second)
-      positions = Add (past2, step_range)
-      query_blocks = Div (positions, block)
-      total_wide = Cast <to = 7> (total_sequence_length)
-      total = Squeeze (total_wide)
-      key_range = Range (zero, total, one)
-      key_blocks = Div (key_range, block)
-      of_queries = Gather <axis = 1> (blocks, query_blocks)
-      of_layouts = Gather <axis = 3> (of_queries, key_blocks)
-      shown = Transpose <perm = [1, 0, 2, 3]> (of_layouts)
-      layouts = Shape <start = 0, end = 1> (block_row_indices)
-      times = Div (heads, layouts)
-      repeats = Concat <axis = 0> (second, times, second, second)
-      shown_by_heads = Tile (shown, repeats)
-      nothing = Constant <value = float {0.0}> ()
-      infinity = Constant <value = float {3.0e38}> ()
-      ten = Constant <value = float {-10.0}> ()
-      hidden = Mul (infinity, ten)
-      bias_real = Where (shown_by_heads, nothing, hidden)
-      bias = CastLike (bias_real, query)
-      last = CastLike (one, key_total_sequence_lengths)
-      ends_of_keys = Sub (key_total_sequence_lengths, last))");
+  body.Add(kShownBlocks);
+  body.Add(kBiasOfBlocks);
   const auto optional = [&](int input, const char* name) { return std::string(context.hasInput(input) ? name : R"("")"); };
   body.Add((R"(output, present_key, present_value = com.microsoft.GroupQueryAttention <do_rotary: int = @do_rotary,
       kv_num_heads: int = @kv_num_heads, num_heads: int = @num_heads, rotary_interleaved: int = @rotary_interleaved, scale: float = @scale>
@@ -169,9 +175,18 @@ bool SparseAttentionBody(const Define::Context& context, onnx::FunctionBuilder& 
   return true;
 }
 
-}  // namespace
+Define& MultiHeadOutputs(Define& schema) {
+  return schema.Out("output")
+      .OptionalOut("present_key")
+      .OptionalOut("present_value")
+      .OptionalOut("qk", "QK")
+      .Type("T", kFloatAndHalves)
+      .Type("QK", kFloatAndHalves)
+      .Type("M", kInt32)
+      .Infer(InferMultiHeadAttention);
+}
 
-void AddAttentionSchemas(MicrosoftSchemas& schemas) {
+void AddMultiHeadAttention(MicrosoftSchemas& schemas) {
   Define(schemas, "Attention")
       .Int("do_rotary")
       .Float("mask_filter_value")
@@ -190,7 +205,7 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("past_sequence_length", "M")
       .Out("output")
       .OptionalOut("present")
-      .Type("T", kReals)
+      .Type("T", kFloatAndHalves)
       .Type("M", kInt32)
       .Infer(InferAttention);
   Define(schemas, "MultiHeadAttention")
@@ -208,14 +223,10 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("past_value")
       .OptionalIn("past_sequence_length", "M")
       .OptionalIn("cache_indirection", "M")
-      .Out("output")
-      .OptionalOut("present_key")
-      .OptionalOut("present_value")
-      .OptionalOut("qk", "QK")
-      .Type("T", kReals)
-      .Type("QK", kReals)
-      .Type("M", kInt32)
-      .Infer(InferMultiHeadAttention);
+      .With(MultiHeadOutputs);
+}
+
+void AddDecoderMaskedAttention(MicrosoftSchemas& schemas) {
   Define(schemas, "DecoderMaskedMultiHeadAttention")
       .Float("mask_filter_value")
       .RequiredInt("num_heads")
@@ -233,14 +244,10 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("beam_width", "M")
       .OptionalIn("cache_indirection", "M")
       .OptionalIn("bias")
-      .Out("output")
-      .OptionalOut("present_key")
-      .OptionalOut("present_value")
-      .OptionalOut("qk", "QK")
-      .Type("T", kReals)
-      .Type("QK", kReals)
-      .Type("M", kInt32)
-      .Infer(InferMultiHeadAttention);
+      .With(MultiHeadOutputs);
+}
+
+void AddGroupQueryAttention(MicrosoftSchemas& schemas) {
   Define(schemas, "GroupQueryAttention")
       .Int("causal", 1)
       .Int("do_rotary", 0)
@@ -277,12 +284,15 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .OptionalOut("present_key", "T_CACHE")
       .OptionalOut("present_value", "T_CACHE")
       .OptionalOut("output_qk")
-      .Type("T", kReals)
+      .Type("T", kFloatAndHalves)
       .Type("T_CACHE", {"tensor(float)", "tensor(float16)", "tensor(bfloat16)", "tensor(uint8)", "tensor(int8)",
                         "tensor(float8e4m3fn)"})
       .Type("T_KV_SCALE", {"tensor(float)"})
       .Type("M", kInt32)
       .Infer(InferGroupQueryAttention);
+}
+
+void AddSparseAttention(MicrosoftSchemas& schemas) {
   Define(schemas, "SparseAttention")
       .Int("do_rotary", 0)
       .RequiredInt("kv_num_heads")
@@ -304,9 +314,12 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .Out("output")
       .Out("present_key")
       .Out("present_value")
-      .Type("T", kReals)
+      .Type("T", kFloatAndHalves)
       .Type("M", kInt32)
       .Body(SparseAttentionBody);
+}
+
+void AddLinearAttention(MicrosoftSchemas& schemas) {
   Define(schemas, "LinearAttention")
       .Int("chunk_size", 64)
       .RequiredInt("kv_num_heads")
@@ -322,8 +335,8 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("beta")
       .Out("output")
       .Out("present_state", "S")
-      .Type("T", kReals)
-      .Type("S", kReals)
+      .Type("T", kFloatAndHalves)
+      .Type("S", kFloatAndHalves)
       .Infer(InferLinearAttention);
   Define(schemas, "CausalConvWithState")
       .String("activation", "none")
@@ -337,7 +350,7 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("past_state")
       .Out("output")
       .Out("present_state")
-      .Type("T", kReals)
+      .Type("T", kFloatAndHalves)
       .Infer(InferCausalConv);
   Define(schemas, "LinearAttentionGate")
       .In("a")
@@ -346,27 +359,13 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("b")
       .Out("decay")
       .OptionalOut("beta")
-      .Type("T", kReals)
+      .Type("T", kFloatAndHalves)
       .Type("TF", {"tensor(float)"})
       .Body(GateBody);
-  Define(schemas, "MRotaryEmbedding")
-      .Int("interleaved", 0)
-      .Int("is_packed_batching", 0)
-      .Int("mrope_layout", 0)
-      .RequiredInts("mrope_section")
-      .Int("num_heads", 0)
-      .Int("rotary_embedding_dim", 0)
-      .Float("scale", 1)
-      .In("input")
-      .In("position_ids", "M")
-      .In("cos_cache")
-      .In("sin_cache")
-      .Out("output")
-      .Type("T", kReals)
-      .Type("M", {"tensor(int64)"})
-      .LikeFirstInput();
-  Define(schemas, "RotaryEmbedding")
-      .Int("interleaved", 0)
+}
+
+Define& Rotation(Define& schema) {
+  return schema.Int("interleaved", 0)
       .Int("is_packed_batching", 0)
       .Int("num_heads", 0)
       .Int("rotary_embedding_dim", 0)
@@ -376,9 +375,25 @@ void AddAttentionSchemas(MicrosoftSchemas& schemas) {
       .In("cos_cache")
       .In("sin_cache")
       .Out("output")
-      .Type("T", kReals)
+      .Type("T", kFloatAndHalves)
       .Type("M", {"tensor(int64)"})
       .LikeFirstInput();
+}
+
+void AddRotaryEmbeddings(MicrosoftSchemas& schemas) {
+  Define(schemas, "MRotaryEmbedding").Int("mrope_layout", 0).RequiredInts("mrope_section").With(Rotation);
+  Define(schemas, "RotaryEmbedding").With(Rotation);
+}
+
+}  // namespace
+
+void AddAttentionSchemas(MicrosoftSchemas& schemas) {
+  AddMultiHeadAttention(schemas);
+  AddDecoderMaskedAttention(schemas);
+  AddGroupQueryAttention(schemas);
+  AddSparseAttention(schemas);
+  AddLinearAttention(schemas);
+  AddRotaryEmbeddings(schemas);
 }
 
 }  // namespace tessera

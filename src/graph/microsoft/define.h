@@ -31,6 +31,8 @@ void AddCompiledSchemas(MicrosoftSchemas& schemas);
 
 using Types = std::vector<std::string>;
 inline const Types kAnyFloat = {"tensor(float)", "tensor(double)", "tensor(float16)", "tensor(bfloat16)"};
+/// float, and what is half as wide.
+inline const Types kFloatAndHalves = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
 inline const Types kBytes = {"tensor(uint8)", "tensor(int8)"};
 
 /// One schema: `Define(schemas, "Gelu").In("X").Out("Y").Type("T", kAnyFloat)`. Inputs and outputs are of type T unless
@@ -65,6 +67,9 @@ class Define {
   Define& Graph(const char* name) { return Attribute(name, onnx::AttributeProto::GRAPH); }
   Define& RequiredGraph(const char* name);
 
+  /// Adds what several schemas have in common.
+  Define& With(Define& (*part)(Define& schema)) { return part(*this); }
+
   Define& Infer(onnx::InferenceFunction function);
   /// The first output has the first input's type and shape.
   Define& LikeFirstInput();
@@ -83,6 +88,9 @@ class Define {
   int inputs_ = 0;
   int outputs_ = 0;
 };
+
+/// For Define::With: the attributes of Conv.
+Define& ConvAttributes(Define& schema);
 
 int64_t IntOf(const Define::Context& context, const char* name, int64_t fallback);
 float FloatOf(const Define::Context& context, const char* name, float fallback);

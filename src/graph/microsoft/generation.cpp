@@ -130,9 +130,7 @@ Define& AddSearch(Define& schema, int64_t model_type = 0) {
       .Graph("encoder");
 }
 
-}  // namespace
-
-void AddGenerationSchemas(MicrosoftSchemas& schemas) {
+void AddTokenRules(MicrosoftSchemas& schemas) {
   Define(schemas, "NGramRepeatBlock")
       .RequiredInt("ngram_size")
       .In("input_ids", "Tid")
@@ -161,6 +159,9 @@ void AddGenerationSchemas(MicrosoftSchemas& schemas) {
       .Type("F", {"tensor(float)"})
       .Type("I", {"tensor(int32)"})
       .Infer(InferWarping);
+}
+
+void AddNGramHashes(MicrosoftSchemas& schemas) {
   const Types ids = {"tensor(int32)", "tensor(int64)"};
   Define(schemas, "NGramHashMapping")
       .RequiredInt("max_ngram_size")
@@ -201,28 +202,48 @@ void AddGenerationSchemas(MicrosoftSchemas& schemas) {
       .Type("M", ids)
       .Type("S", kInt32Only)
       .Infer([](onnx::InferenceContext& context) { InferHashes(context, 3); });
-  AddSearch(Define(schemas, "GreedySearch").RequiredInt("eos_token_id"))
-      .In("input_ids", "I")
+}
+
+Define& GreedyInputs(Define& schema) {
+  return schema.In("input_ids", "I")
       .In("max_length", "I")
       .OptionalIn("min_length", "I")
       .OptionalIn("repetition_penalty")
       .OptionalIn("vocab_mask", "I")
       .OptionalIn("prefix_vocab_mask", "I")
-      .OptionalIn("attention_mask", "I")
+      .OptionalIn("attention_mask", "I");
+}
+
+void AddGreedySearches(MicrosoftSchemas& schemas) {
+  AddSearch(Define(schemas, "GreedySearch").RequiredInt("eos_token_id"))
+      .With(GreedyInputs)
       .Out("sequences", "I")
       .Type("T", {"tensor(float)"})
       .Type("I", kInt32Only)
       .Infer(InferGreedySearch);
-  AddSearch(Define(schemas, "WhisperBeamSearch").RequiredInt("eos_token_id"), 2)
-      .Int("early_stopping", 0)
-      .Int("decoder_output_cross_qk")
-      .Int("translate_token_id")
-      .Int("transcribe_token_id")
-      .Int("start_of_lm_token_id")
-      .Int("no_speech_token_id")
-      .Int("no_timestamps_token_id")
-      .Int("beginning_timestamp_token_id")
-      .In("input_ids", "F")
+  AddSearch(Define(schemas, "Sampling").RequiredInt("eos_token_id"))
+      .Float("temperature", 1)
+      .Float("top_p", 0)
+      .Float("filter_value", -1e20f)
+      .Int("min_tokens_to_keep", 0)
+      .Float("presence_penalty", 0)
+      .Int("custom", 0)
+      .With(GreedyInputs)
+      .OptionalIn("presence_mask", "I")
+      .OptionalIn("seed", "I")
+      .Out("sequences", "I")
+      .OptionalOut("filtered_logits")
+      .Type("T", {"tensor(float)"})
+      .Type("I", kInt32Only)
+      .Infer([](onnx::InferenceContext& context) {
+        InferGreedySearch(context);
+        if (context.getNumOutputs() > 1 && context.hasOutput(1))
+          onnx::updateOutputElemType(context, 1, onnx::TensorProto::FLOAT);
+      });
+}
+
+Define& BeamInputs(Define& schema) {
+  return schema.In("input_ids", "F")
       .In("max_length", "I")
       .OptionalIn("min_length", "I")
       .In("num_beams", "I")
@@ -233,7 +254,34 @@ void AddGenerationSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("prefix_vocab_mask", "M")
       .OptionalIn("attention_mask", "I")
       .OptionalIn("decoder_input_ids", "I")
-      .OptionalIn("logits_processor", "I")
+      .OptionalIn("logits_processor", "I");
+}
+
+void AddBeamSearch(MicrosoftSchemas& schemas) {
+  AddSearch(Define(schemas, "BeamSearch").RequiredInt("eos_token_id"))
+      .Int("early_stopping", 0)
+      .With(BeamInputs)
+      .Out("sequences", "I")
+      .OptionalOut("sequences_scores")
+      .OptionalOut("scores")
+      .Type("T", {"tensor(float)", "tensor(float16)"})
+      .Type("F", {"tensor(float)", "tensor(int32)", "tensor(float16)"})
+      .Type("I", kInt32Only)
+      .Type("M", kInt32Only)
+      .Infer(InferBeamSearch);
+}
+
+void AddWhisperBeamSearch(MicrosoftSchemas& schemas) {
+  AddSearch(Define(schemas, "WhisperBeamSearch").RequiredInt("eos_token_id"), 2)
+      .Int("early_stopping", 0)
+      .Int("decoder_output_cross_qk")
+      .Int("translate_token_id")
+      .Int("transcribe_token_id")
+      .Int("start_of_lm_token_id")
+      .Int("no_speech_token_id")
+      .Int("no_timestamps_token_id")
+      .Int("beginning_timestamp_token_id")
+      .With(BeamInputs)
       .OptionalIn("cross_qk_layer_head", "I")
       .OptionalIn("extra_decoding_ids", "I")
       .OptionalIn("temperature")
@@ -248,53 +296,16 @@ void AddGenerationSchemas(MicrosoftSchemas& schemas) {
       .Type("M", kInt32Only)
       .Type("V", {"tensor(float)"})
       .Infer(InferBeamSearch);
-  AddSearch(Define(schemas, "Sampling").RequiredInt("eos_token_id"))
-      .Float("temperature", 1)
-      .Float("top_p", 0)
-      .Float("filter_value", -1e20f)
-      .Int("min_tokens_to_keep", 0)
-      .Float("presence_penalty", 0)
-      .Int("custom", 0)
-      .In("input_ids", "I")
-      .In("max_length", "I")
-      .OptionalIn("min_length", "I")
-      .OptionalIn("repetition_penalty")
-      .OptionalIn("vocab_mask", "I")
-      .OptionalIn("prefix_vocab_mask", "I")
-      .OptionalIn("attention_mask", "I")
-      .OptionalIn("presence_mask", "I")
-      .OptionalIn("seed", "I")
-      .Out("sequences", "I")
-      .OptionalOut("filtered_logits")
-      .Type("T", {"tensor(float)"})
-      .Type("I", kInt32Only)
-      .Infer([](onnx::InferenceContext& context) {
-        InferGreedySearch(context);
-        if (context.getNumOutputs() > 1 && context.hasOutput(1))
-          onnx::updateOutputElemType(context, 1, onnx::TensorProto::FLOAT);
-      });
-  AddSearch(Define(schemas, "BeamSearch").RequiredInt("eos_token_id"))
-      .Int("early_stopping", 0)
-      .In("input_ids", "F")
-      .In("max_length", "I")
-      .OptionalIn("min_length", "I")
-      .In("num_beams", "I")
-      .In("num_return_sequences", "I")
-      .OptionalIn("length_penalty")
-      .OptionalIn("repetition_penalty")
-      .OptionalIn("vocab_mask", "M")
-      .OptionalIn("prefix_vocab_mask", "M")
-      .OptionalIn("attention_mask", "I")
-      .OptionalIn("decoder_input_ids", "I")
-      .OptionalIn("logits_processor", "I")
-      .Out("sequences", "I")
-      .OptionalOut("sequences_scores")
-      .OptionalOut("scores")
-      .Type("T", {"tensor(float)", "tensor(float16)"})
-      .Type("F", {"tensor(float)", "tensor(int32)", "tensor(float16)"})
-      .Type("I", kInt32Only)
-      .Type("M", kInt32Only)
-      .Infer(InferBeamSearch);
+}
+
+}  // namespace
+
+void AddGenerationSchemas(MicrosoftSchemas& schemas) {
+  AddTokenRules(schemas);
+  AddNGramHashes(schemas);
+  AddGreedySearches(schemas);
+  AddBeamSearch(schemas);
+  AddWhisperBeamSearch(schemas);
 }
 
 }  // namespace tessera

@@ -133,60 +133,12 @@ void InferPackedProduct(onnx::InferenceContext& context) {
   onnx::updateOutputShape(context, 0, result);
 }
 
-}  // namespace
-
-void AddMatMulSchemas(MicrosoftSchemas& schemas) {
+void AddMatMuls(MicrosoftSchemas& schemas) {
   for (const char* name : {"FusedMatMul", "TransposeMatMul"}) {
     Define define(schemas, name);
     define.Float("alpha", 1).Int("transA", 0).Int("transB", 0).Int("transBatchA", 0).Int("transBatchB", 0);
     define.In("A").In("B").Out("Y").Type("T", kAnyFloat).Infer(InferFusedMatMul);
   }
-  Define(schemas, "FusedConv")
-      .String("activation")
-      .Floats("activation_params")
-      .String("auto_pad", "NOTSET")
-      .Ints("dilations")
-      .Int("group", 1)
-      .Ints("kernel_shape")
-      .Ints("pads")
-      .Ints("strides")
-      .In("X")
-      .In("W")
-      .OptionalIn("B")
-      .OptionalIn("Z")
-      .Out("Y")
-      .Type("T", {"tensor(float)", "tensor(float16)", "tensor(double)"})
-      .Body(FusedConvBody);
-  const Types reals = {"tensor(float)", "tensor(float16)"};
-  Define(schemas, "NhwcConv")
-      .String("auto_pad", "NOTSET")
-      .Ints("dilations")
-      .Int("group", 1)
-      .Ints("kernel_shape")
-      .Ints("pads")
-      .Ints("strides")
-      .In("X")
-      .In("W")
-      .OptionalIn("B")
-      .Out("Y")
-      .Type("T", reals)
-      .Body([](const Define::Context& context, onnx::FunctionBuilder& body) { return NhwcConvBody(context, body, false); });
-  Define(schemas, "NhwcFusedConv")
-      .String("activation")
-      .Floats("activation_params")
-      .String("auto_pad", "NOTSET")
-      .Ints("dilations")
-      .Int("group", 1)
-      .Ints("kernel_shape")
-      .Ints("pads")
-      .Ints("strides")
-      .In("X")
-      .In("W")
-      .OptionalIn("B")
-      .OptionalIn("Z")
-      .Out("Y")
-      .Type("T", reals)
-      .Body([](const Define::Context& context, onnx::FunctionBuilder& body) { return NhwcConvBody(context, body, true); });
   Define(schemas, "FusedGemm")
       .String("activation")
       .Float("activation_alpha")
@@ -223,7 +175,41 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas) {
                                      : "Y = com.microsoft.FastGelu (product)");
         return true;
       });
-  const Types floats = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
+}
+
+/// A convolution, what it is added to, and the activation of the sum.
+Define& FusedConv(Define& schema) {
+  return schema.String("activation")
+      .Floats("activation_params")
+      .With(ConvAttributes)
+      .In("X")
+      .In("W")
+      .OptionalIn("B")
+      .OptionalIn("Z")
+      .Out("Y");
+}
+
+void AddConvolutions(MicrosoftSchemas& schemas) {
+  const Types reals = {"tensor(float)", "tensor(float16)"};
+  Define(schemas, "FusedConv")
+      .With(FusedConv)
+      .Type("T", {"tensor(float)", "tensor(float16)", "tensor(double)"})
+      .Body(FusedConvBody);
+  Define(schemas, "NhwcConv")
+      .With(ConvAttributes)
+      .In("X")
+      .In("W")
+      .OptionalIn("B")
+      .Out("Y")
+      .Type("T", reals)
+      .Body([](const Define::Context& context, onnx::FunctionBuilder& body) { return NhwcConvBody(context, body, false); });
+  Define(schemas, "NhwcFusedConv")
+      .With(FusedConv)
+      .Type("T", reals)
+      .Body([](const Define::Context& context, onnx::FunctionBuilder& body) { return NhwcConvBody(context, body, true); });
+}
+
+void AddBlockQuantizedMatMuls(MicrosoftSchemas& schemas) {
   Define(schemas, "MatMulNBits")
       .RequiredInt("K")
       .RequiredInt("N")
@@ -238,7 +224,7 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("g_idx", "T4")
       .OptionalIn("bias")
       .Out("Y")
-      .Type("T", floats)
+      .Type("T", kFloatAndHalves)
       .Type("T2", {"tensor(uint8)"})
       .Type("T3", {"tensor(uint8)", "tensor(float)", "tensor(float16)", "tensor(bfloat16)"})
       .Type("T4", {"tensor(int32)"})
@@ -254,21 +240,25 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas) {
       .In("B", "T2")
       .In("absmax")
       .Out("Y")
-      .Type("T", floats)
+      .Type("T", kFloatAndHalves)
       .Type("T2", {"tensor(uint8)"})
       .Infer(InferPackedProduct);
-  const auto with_mixture = [](Define& define) -> Define& {
-    return define.String("activation_type", "relu")
-        .Int("k", 1)
-        .Int("normalize_routing_weights", 0)
-        .Int("use_sparse_mixer", 0)
-        .Int("swiglu_fusion", 0)
-        .Float("swiglu_limit")
-        .Float("activation_alpha", 1)
-        .Float("activation_beta", 0);
-  };
-  Define moe(schemas, "MoE");
-  with_mixture(moe)
+}
+
+Define& MixtureAttributes(Define& schema) {
+  return schema.String("activation_type", "relu")
+      .Int("k", 1)
+      .Int("normalize_routing_weights", 0)
+      .Int("use_sparse_mixer", 0)
+      .Int("swiglu_fusion", 0)
+      .Float("swiglu_limit")
+      .Float("activation_alpha", 1)
+      .Float("activation_beta", 0);
+}
+
+void AddMixturesOfExperts(MicrosoftSchemas& schemas) {
+  Define(schemas, "MoE")
+      .With(MixtureAttributes)
       .In("input")
       .In("router_probs")
       .In("fc1_experts_weights")
@@ -278,10 +268,10 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("fc3_experts_weights")
       .OptionalIn("fc3_experts_bias")
       .Out("output")
-      .Type("T", floats)
+      .Type("T", kFloatAndHalves)
       .LikeFirstInput();
-  Define qmoe(schemas, "QMoE");
-  with_mixture(qmoe)
+  Define(schemas, "QMoE")
+      .With(MixtureAttributes)
       .Int("expert_weight_bits", 4)
       .Int("fc1_expert_weight_bits")
       .Int("fc2_expert_weight_bits")
@@ -306,10 +296,19 @@ void AddMatMulSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("fc3_zero_points", "T1")
       .OptionalIn("router_weights")
       .Out("output")
-      .Type("T", floats)
+      .Type("T", kFloatAndHalves)
       .Type("T1", {"tensor(uint8)"})
-      .Type("T2", floats)
+      .Type("T2", kFloatAndHalves)
       .LikeFirstInput();
+}
+
+}  // namespace
+
+void AddMatMulSchemas(MicrosoftSchemas& schemas) {
+  AddMatMuls(schemas);
+  AddConvolutions(schemas);
+  AddBlockQuantizedMatMuls(schemas);
+  AddMixturesOfExperts(schemas);
 }
 
 }  // namespace tessera

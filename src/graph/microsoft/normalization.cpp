@@ -6,6 +6,7 @@ namespace tessera {
 namespace {
 
 const Types kFloatOnly = {"tensor(float)"};
+const Types kAllFloats = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)", "tensor(double)"};
 
 void InferSkip(onnx::InferenceContext& context) {
   onnx::propagateShapeAndTypeFromFirstInput(context);
@@ -126,38 +127,32 @@ bool GatedRmsNormBody(const Context& context, Body& body) {
   return true;
 }
 
-}  // namespace
+Define& SkipOutputs(Define& schema) {
+  return schema.OptionalIn("bias")
+      .Out("output")
+      .OptionalOut("mean", "U")
+      .OptionalOut("inv_std_var", "U")
+      .OptionalOut("input_skip_bias_sum")
+      .Type("T", kAllFloats)
+      .Type("U", kFloatOnly)
+      .Infer(InferSkip);
+}
 
-void AddNormalizationSchemas(MicrosoftSchemas& schemas) {
-  const Types floats = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)", "tensor(double)"};
+void AddLayerNormalizations(MicrosoftSchemas& schemas) {
+  const Types statistics = {"tensor(float)", "tensor(double)"};
   Define(schemas, "SkipLayerNormalization")
       .Float("epsilon", 1e-12f)
       .In("input")
       .In("skip")
       .In("gamma")
       .OptionalIn("beta")
-      .OptionalIn("bias")
-      .Out("output")
-      .OptionalOut("mean", "U")
-      .OptionalOut("inv_std_var", "U")
-      .OptionalOut("input_skip_bias_sum")
-      .Type("T", floats)
-      .Type("U", kFloatOnly)
-      .Infer(InferSkip);
+      .With(SkipOutputs);
   Define(schemas, "SkipSimplifiedLayerNormalization")
       .Float("epsilon", 1e-12f)
       .In("input")
       .In("skip")
       .In("gamma")
-      .OptionalIn("bias")
-      .Out("output")
-      .OptionalOut("mean", "U")
-      .OptionalOut("inv_std_var", "U")
-      .OptionalOut("input_skip_bias_sum")
-      .Type("T", floats)
-      .Type("U", kFloatOnly)
-      .Infer(InferSkip);
-  const Types statistics = {"tensor(float)", "tensor(double)"};
+      .With(SkipOutputs);
   Define(schemas, "SimplifiedLayerNormalization", "")
       .Int("axis", -1)
       .Float("epsilon", 1e-5f)
@@ -166,9 +161,9 @@ void AddNormalizationSchemas(MicrosoftSchemas& schemas) {
       .In("scale", "V")
       .Out("Y", "V")
       .OptionalOut("inv_std_var", "U")
-      .Type("T", floats)
+      .Type("T", kAllFloats)
       .Type("U", statistics)
-      .Type("V", floats)
+      .Type("V", kAllFloats)
       .Infer(InferLayerNormalization);
   Define(schemas, "LayerNormalization", "")
       .Int("axis", -1)
@@ -180,38 +175,41 @@ void AddNormalizationSchemas(MicrosoftSchemas& schemas) {
       .Out("Y", "V")
       .OptionalOut("Mean", "U")
       .OptionalOut("InvStdDev", "U")
-      .Type("T", floats)
+      .Type("T", kAllFloats)
       .Type("U", statistics)
-      .Type("V", floats)
+      .Type("V", kAllFloats)
       .Infer(InferLayerNormalization);
-  const Types halves = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
-  Define(schemas, "GroupNorm")
-      .RequiredInt("activation")
+}
+
+Define& GroupNormalization(Define& schema) {
+  return schema.RequiredInt("activation")
       .Int("channels_last", 1)
       .Float("epsilon", 1e-5f)
       .RequiredInt("groups")
       .In("X")
       .In("gamma", "M")
-      .In("beta", "M")
+      .In("beta", "M");
+}
+
+void AddGroupNormalizations(MicrosoftSchemas& schemas) {
+  Define(schemas, "GroupNorm")
+      .With(GroupNormalization)
       .Out("Y")
-      .Type("T", halves)
-      .Type("M", halves)
+      .Type("T", kFloatAndHalves)
+      .Type("M", kFloatAndHalves)
       .Body([](const Context& context, Body& body) { return GroupNormBody(context, body, false); });
   Define(schemas, "SkipGroupNorm")
-      .RequiredInt("activation")
-      .Int("channels_last", 1)
-      .Float("epsilon", 1e-5f)
-      .RequiredInt("groups")
-      .In("X")
-      .In("gamma", "M")
-      .In("beta", "M")
+      .With(GroupNormalization)
       .In("skip")
       .OptionalIn("bias")
       .Out("Y")
       .OptionalOut("S")
-      .Type("T", halves)
-      .Type("M", halves)
+      .Type("T", kFloatAndHalves)
+      .Type("M", kFloatAndHalves)
       .Body([](const Context& context, Body& body) { return GroupNormBody(context, body, true); });
+}
+
+void AddOtherNormalizations(MicrosoftSchemas& schemas) {
   Define(schemas, "GatedRMSNorm")
       .String("activation", "silu")
       .Float("epsilon", 1e-5f)
@@ -219,7 +217,7 @@ void AddNormalizationSchemas(MicrosoftSchemas& schemas) {
       .In("scale")
       .In("gate")
       .Out("Y")
-      .Type("T", halves)
+      .Type("T", kFloatAndHalves)
       .Body(GatedRmsNormBody);
   Define(schemas, "EmbedLayerNormalization")
       .Float("epsilon", 1e-12f)
@@ -239,6 +237,14 @@ void AddNormalizationSchemas(MicrosoftSchemas& schemas) {
       .Type("T1", {"tensor(int32)"})
       .Type("T", {"tensor(float)", "tensor(float16)"})
       .Infer(InferEmbed);
+}
+
+}  // namespace
+
+void AddNormalizationSchemas(MicrosoftSchemas& schemas) {
+  AddLayerNormalizations(schemas);
+  AddGroupNormalizations(schemas);
+  AddOtherNormalizations(schemas);
 }
 
 }  // namespace tessera

@@ -200,7 +200,7 @@ void InferBinary(onnx::InferenceContext& context) {
   onnx::updateOutputShape(context, 0, result);
 }
 
-void AddElementwise(MicrosoftSchemas& schemas) {
+void AddQuantizedElementwise(MicrosoftSchemas& schemas) {
   for (const char* name : {"QLinearAdd", "QLinearMul"}) {
     Define(schemas, name)
         .In("A")
@@ -246,6 +246,9 @@ void AddElementwise(MicrosoftSchemas& schemas) {
       .Type("TF", kFloat)
       .Type("TV", {"tensor(uint8)", "tensor(int8)", "tensor(float)"})
       .Body(ConcatBody);
+}
+
+void AddLinearQuantization(MicrosoftSchemas& schemas) {
   const Types codes = {"tensor(int8)", "tensor(uint8)", "tensor(int16)", "tensor(uint16)", "tensor(int4)", "tensor(uint4)"};
   const Types reals = {"tensor(float)", "tensor(float16)"};
   Types wider = codes;
@@ -270,10 +273,7 @@ void AddElementwise(MicrosoftSchemas& schemas) {
       .Body("y = DequantizeLinear <axis: int = @axis> (x, x_scale, x_zero_point)");
 }
 
-}  // namespace
-
-void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
-  AddElementwise(schemas);
+void AddQuantizedWhere(MicrosoftSchemas& schemas) {
   Define(schemas, "QLinearWhere")
       .In("condition", "B")
       .In("X")
@@ -289,6 +289,9 @@ void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
       .Type("TF", kFloat)
       .Type("T", kBytes)
       .Body(kWhere);
+}
+
+void AddQuantizedEmbedding(MicrosoftSchemas& schemas) {
   Define(schemas, "QEmbedLayerNormalization")
       .Float("epsilon", 1e-12f)
       .In("input_ids", "T1")
@@ -315,6 +318,9 @@ void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
       .Type("T1", {"tensor(int32)"})
       .Type("T2", kBytes)
       .Body(QEmbedLayerNormalizationBody);
+}
+
+void AddQuantizedMatMuls(MicrosoftSchemas& schemas) {
   Define(schemas, "DynamicQuantizeMatMul")
       .In("A", "T1")
       .In("B", "T2")
@@ -360,6 +366,9 @@ void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
       .Type("TY", {"tensor(float)", "tensor(uint8)", "tensor(int8)"})
       .Infer(InferQGemm)
       .Body(QGemmBody);
+}
+
+void AddQuantizedAttention(MicrosoftSchemas& schemas) {
   Define(schemas, "QAttention")
       .Int("do_rotary", 0)
       .Float("mask_filter_value")
@@ -383,6 +392,9 @@ void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
       .Type("T3", {"tensor(float)", "tensor(float16)"})
       .Type("T4", {"tensor(int32)"})
       .Body(QAttentionBody);
+}
+
+void AddQuantizedLstm(MicrosoftSchemas& schemas) {
   Define(schemas, "DynamicQuantizeLSTM")
       .Floats("activation_alpha")
       .Floats("activation_beta")
@@ -410,6 +422,18 @@ void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
       .Type("T1", {"tensor(int32)"})
       .Type("T2", kBytes)
       .Body(kDynamicQuantizeLstm);
+}
+
+}  // namespace
+
+void AddQuantizationSchemas(MicrosoftSchemas& schemas) {
+  AddQuantizedElementwise(schemas);
+  AddLinearQuantization(schemas);
+  AddQuantizedWhere(schemas);
+  AddQuantizedEmbedding(schemas);
+  AddQuantizedMatMuls(schemas);
+  AddQuantizedAttention(schemas);
+  AddQuantizedLstm(schemas);
 }
 
 }  // namespace tessera

@@ -84,9 +84,7 @@ void InferGlobalAverage(onnx::InferenceContext& context) {
   onnx::updateOutputShape(context, 0, result);
 }
 
-}  // namespace
-
-void AddQuantizedWindowSchemas(MicrosoftSchemas& schemas) {
+void AddQuantizedPools(MicrosoftSchemas& schemas) {
   Define(schemas, "QLinearAveragePool")
       .String("auto_pad", "NOTSET")
       .Int("ceil_mode", 0)
@@ -125,14 +123,12 @@ void AddQuantizedWindowSchemas(MicrosoftSchemas& schemas) {
       .Out("y")
       .Type("T", kBytes)
       .Body([](const Context& context, Body& body) { return AroundTransposes(context, body, "x", "y", kMaxPool); });
+}
+
+void AddQuantizedConv(MicrosoftSchemas& schemas) {
   Define(schemas, "QLinearConv")
-      .String("auto_pad", "NOTSET")
       .Int("channels_last", 0)
-      .Ints("dilations")
-      .Int("group", 1)
-      .Ints("kernel_shape")
-      .Ints("pads")
-      .Ints("strides")
+      .With(ConvAttributes)
       .In("x", "T1")
       .In("x_scale", "tensor(float)")
       .In("x_zero_point", "T1")
@@ -153,6 +149,13 @@ void AddQuantizedWindowSchemas(MicrosoftSchemas& schemas) {
         body.Add("first = Identity (x)").Add(fmt::format("y{}", kQLinearConv).c_str());
         return true;
       });
+}
+
+}  // namespace
+
+void AddQuantizedWindowSchemas(MicrosoftSchemas& schemas) {
+  AddQuantizedPools(schemas);
+  AddQuantizedConv(schemas);
 }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #include "graph/microsoft/schemas.h"
 
+#include "graph/formal_parameters.h"
 #include "graph/microsoft/define.h"
 
 namespace tessera {
@@ -10,7 +11,7 @@ constexpr int kBodyOpset = 24;
 
 /// A variadic input `x` goes by x0, x1, ... in the body.
 void NameVariadicInputs(const Define::Context& context, const onnx::OpSchema& schema, onnx::FunctionProto& body) {
-  if (schema.inputs().empty() || schema.inputs().back().GetOption() != onnx::OpSchema::Variadic) return;
+  if (!IsVariadic(schema.inputs())) return;
   const std::string name = schema.inputs().back().GetName();
   body.mutable_input()->RemoveLast();
   const int first = body.input_size();
@@ -136,6 +137,15 @@ Define& Define::Body(const char* nodes) {
     builder.Add(nodes);
     return true;
   });
+}
+
+Define& ConvAttributes(Define& schema) {
+  return schema.String("auto_pad", "NOTSET")
+      .Ints("dilations")
+      .Int("group", 1)
+      .Ints("kernel_shape")
+      .Ints("pads")
+      .Ints("strides");
 }
 
 int64_t IntOf(const Define::Context& context, const char* name, int64_t fallback) {

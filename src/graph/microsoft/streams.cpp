@@ -11,8 +11,6 @@ namespace {
 using Context = Define::Context;
 using Body = onnx::FunctionBuilder;
 
-const Types kHalves = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
-
 /// Adds `grouped`, the streams as floats [..., C, H], and of their shape `lead` ([...]), `branches` ([C]) and `features`
 /// ([H]).
 bool AddGroups(const Context& context, Body& body, const char* streams) {
@@ -168,8 +166,8 @@ void AddStreamSchemas(MicrosoftSchemas& schemas) {
       .In("streams")
       .In("pre_mix", "M")
       .Out("output")
-      .Type("T", kHalves)
-      .Type("M", kHalves)
+      .Type("T", kFloatAndHalves)
+      .Type("M", kFloatAndHalves)
       .Body(PreMixBody);
   Define(schemas, "HyperConnectionPostMix")
       .Int("num_branches", 0)
@@ -178,8 +176,8 @@ void AddStreamSchemas(MicrosoftSchemas& schemas) {
       .In("post_mix", "M")
       .OptionalIn("stream_mix", "M")
       .Out("output")
-      .Type("T", kHalves)
-      .Type("M", kHalves)
+      .Type("T", kFloatAndHalves)
+      .Type("M", kFloatAndHalves)
       .Body(PostMixBody);
   Define(schemas, "BranchwiseRMSNorm")
       .Int("num_branches", 0)
@@ -187,8 +185,8 @@ void AddStreamSchemas(MicrosoftSchemas& schemas) {
       .In("X")
       .OptionalIn("scale", "M")
       .Out("Y")
-      .Type("T", kHalves)
-      .Type("M", kHalves)
+      .Type("T", kFloatAndHalves)
+      .Type("M", kFloatAndHalves)
       .Body(BranchwiseNormBody);
   Define(schemas, "EngramGate")
       .Float("epsilon", 1e-5f)
@@ -200,7 +198,7 @@ void AddStreamSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("conv_norm_scale")
       .Out("output")
       .OptionalOut("gated_value_normed")
-      .Type("T", kHalves)
+      .Type("T", kFloatAndHalves)
       .Body(EngramGateBody);
 }
 

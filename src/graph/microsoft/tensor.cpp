@@ -161,9 +161,7 @@ void InferCropAndResize(onnx::InferenceContext& context) {
   onnx::updateOutputShape(context, 0, result);
 }
 
-}  // namespace
-
-void AddTensorSchemas(MicrosoftSchemas& schemas) {
+void AddGathers(MicrosoftSchemas& schemas) {
   Define(schemas, "GatherBlockQuantized")
       .Int("bits", 4)
       .Int("block_size", 128)
@@ -175,9 +173,21 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       .OptionalIn("zero_points", "T1")
       .Out("output", "T2")
       .Type("T1", {"tensor(int4)", "tensor(uint4)", "tensor(uint8)"})
-      .Type("T2", {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"})
+      .Type("T2", kFloatAndHalves)
       .Type("Tind", {"tensor(int32)", "tensor(int64)"})
       .Infer(InferGatherBlockQuantized);
+  Define(schemas, "GatherND")
+      .In("data")
+      .In("indices", "Tind")
+      .Out("output")
+      .Type("T", kEverything)
+      .Type("Tind", {"tensor(int32)", "tensor(int64)"})
+      .Body("wide = Cast <to = 7> (indices) output = GatherND (data, wide)");
+}
+
+void AddMovement(MicrosoftSchemas& schemas) {
+  const Types echoed = {"tensor(uint32)",  "tensor(uint64)", "tensor(int32)", "tensor(int64)",
+                        "tensor(float16)", "tensor(float)",  "tensor(double)"};
   Define(schemas, "Trilu")
       .Int("upper", 1)
       .In("X")
@@ -192,18 +202,31 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       .Out("counts", "tensor(int64)")
       .Type("T", kEverything)
       .Body("y, first, idx, counts = Unique <sorted = 0> (x)");
-  Define(schemas, "GatherND")
-      .In("data")
-      .In("indices", "Tind")
-      .Out("output")
-      .Type("T", kEverything)
-      .Type("Tind", {"tensor(int32)", "tensor(int64)"})
-      .Body("wide = Cast <to = 7> (indices) output = GatherND (data, wide)");
   Define(schemas, "ExpandDims").In("X").In("axis", "tensor(int32)").Out("Y").Type("T", kEverything).Body(R"(
       one = Constant <value = int64[1] {1}> ()
       wide = Cast <to = 7> (axis)
       axes = Reshape (wide, one)
       Y = Unsqueeze (X, axes))");
+  Define(schemas, "Pad")
+      .String("mode", "constant")
+      .In("data")
+      .In("pads", "tensor(int64)")
+      .OptionalIn("value")
+      .Out("output")
+      .Type("T", kFloats)
+      .Body(PadBody);
+  Define(schemas, "UnfoldTensor")
+      .Int("dim", -1)
+      .RequiredInt("size")
+      .Int("step", 1)
+      .In("input")
+      .Out("output")
+      .Type("T", kEverything)
+      .Infer(InferUnfold);
+  Define(schemas, "SampleOp").In("X").Out("Y").Type("T", echoed).Body("Y = Identity (X)");
+}
+
+void AddImageOperators(MicrosoftSchemas& schemas) {
   Define(schemas, "GridSample")
       .Int("align_corners", 0)
       .String("mode", "bilinear")
@@ -213,14 +236,6 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       .Out("Y", "T1")
       .Type("T1", kEverything)
       .Body(GridSampleBody);
-  Define(schemas, "Pad")
-      .String("mode", "constant")
-      .In("data")
-      .In("pads", "tensor(int64)")
-      .OptionalIn("value")
-      .Out("output")
-      .Type("T", kFloats)
-      .Body(PadBody);
   Define(schemas, "ConvTransposeWithDynamicPads")
       .String("auto_pad", "NOTSET")
       .Ints("dilations")
@@ -235,7 +250,6 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       .Out("Y")
       .Type("T", kFloats)
       .Body(ConvTransposeBody);
-  Define(schemas, "Inverse").In("X").Out("Y").Type("T", kFloats).LikeFirstInput();
   Define(schemas, "CropAndResize")
       .Float("extrapolation_value", 0)
       .String("mode", "bilinear")
@@ -247,6 +261,10 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       .Type("T1", kFloats)
       .Type("T2", {"tensor(int32)"})
       .Infer(InferCropAndResize);
+}
+
+void AddArithmetic(MicrosoftSchemas& schemas) {
+  Define(schemas, "Inverse").In("X").Out("Y").Type("T", kFloats).LikeFirstInput();
   Define(schemas, "CDist")
       .String("metric", "sqeuclidean")
       .In("A")
@@ -269,6 +287,9 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       .Type("T1", kHashed)
       .Type("T2", {"tensor(uint32)", "tensor(int32)"})
       .Infer(InferMurmurHash);
+}
+
+void AddTextOperators(MicrosoftSchemas& schemas) {
   Define(schemas, "Tokenizer")
       .RequiredInt("mark")
       .RequiredInt("mincharnum")
@@ -279,14 +300,6 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       .Out("Y")
       .Type("T", {"tensor(string)"})
       .Infer(InferTokenizer);
-  Define(schemas, "UnfoldTensor")
-      .Int("dim", -1)
-      .RequiredInt("size")
-      .Int("step", 1)
-      .In("input")
-      .Out("output")
-      .Type("T", kEverything)
-      .Infer(InferUnfold);
   Define(schemas, "WordConvEmbedding")
       .Int("embedding_size")
       .Int("conv_window_size")
@@ -299,9 +312,16 @@ void AddTensorSchemas(MicrosoftSchemas& schemas) {
       .Type("T", {"tensor(int32)"})
       .Type("T1", {"tensor(float)"})
       .Infer(InferWordEmbedding);
-  const Types echoed = {"tensor(uint32)",  "tensor(uint64)", "tensor(int32)", "tensor(int64)",
-                        "tensor(float16)", "tensor(float)",  "tensor(double)"};
-  Define(schemas, "SampleOp").In("X").Out("Y").Type("T", echoed).Body("Y = Identity (X)");
+}
+
+}  // namespace
+
+void AddTensorSchemas(MicrosoftSchemas& schemas) {
+  AddGathers(schemas);
+  AddMovement(schemas);
+  AddImageOperators(schemas);
+  AddArithmetic(schemas);
+  AddTextOperators(schemas);
 }
 
 }  // namespace tessera
