@@ -9,57 +9,15 @@
 #endif
 
 #include <cmath>
-#include <cstdint>
 #include <limits>
-#include <type_traits>
+
+#include "kernels/elementwise/polynomial-inl.h"
+#include "kernels/elementwise/trigonometry-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace vmath {
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <class D>
-using TOf = hn::TFromD<D>;
-template <class D>
-using VOf = hn::Vec<D>;
-template <class D>
-inline constexpr bool kIsFloat = std::is_same_v<TOf<D>, float>;
-
-/// Chooses between the constants of the two types.
-template <class D>
-HWY_INLINE VOf<D> Const(D d, float f, double g) {
-  if constexpr (kIsFloat<D>) {
-    return hn::Set(d, f);
-  } else {
-    return hn::Set(d, g);
-  }
-}
-
-/// f on every lane, one after the other.
-template <class D, class V, class F>
-HWY_NOINLINE V PerLane(D d, V x, F f) {
-  HWY_ALIGN TOf<D> lanes[HWY_MAX_BYTES / sizeof(TOf<D>)];
-  hn::Store(x, d, lanes);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = f(lanes[i]);
-  return hn::Load(d, lanes);
-}
-
-/// c[0] + c[1] x + c[2] x^2 + ...
-template <class D, class V, class T, size_t kCount>
-HWY_INLINE V Polynomial(D d, V x, const T (&c)[kCount]) {
-  V sum = hn::Set(d, c[kCount - 1]);
-  for (size_t i = kCount - 1; i-- > 0;) sum = hn::MulAdd(sum, x, hn::Set(d, c[i]));
-  return sum;
-}
-
-/// x P(x^2) / Q(x^2) within [-1, 1], NaN kept.
-template <class D, class V, class T, size_t kP, size_t kQ>
-HWY_INLINE V OddRatio(D d, V x, const T (&p)[kP], const T (&q)[kQ]) {
-  const V square = hn::Mul(x, x);
-  const V y = hn::Div(hn::Mul(x, Polynomial(d, square, p)), Polynomial(d, square, q));
-  return hn::Max(hn::Set(d, T(-1)), hn::Min(hn::Set(d, T(1)), y));
-}
 
 /// 2^n for integral n in the normal range: n + bias lands in the low mantissa bits and moves up into the exponent.
 template <class D, class V>
@@ -371,150 +329,6 @@ HWY_INLINE V Atanh(D d, V x) {
   const V ratio = hn::Div(hn::Add(a, a), hn::Sub(one, a));
   const V y = hn::Mul(hn::Set(d, T(0.5)), Log1pOfPositive(d, ratio));
   return hn::CopySign(hn::IfThenElse(hn::Gt(a, one), hn::Set(d, std::numeric_limits<T>::quiet_NaN()), y), x);
-}
-
-// ---- trigonometry: float on vectors, double lane by lane ----
-
-// Beyond it the reduction by parts of pi/2 loses bits; without FMA sooner.
-#if HWY_TARGET == HWY_SSE4
-inline constexpr float kTrigLimit = 8000.0f;
-#else
-inline constexpr float kTrigLimit = 30000.0f;
-#endif
-
-/// x = n pi/2 + r; returns the low bits of n.
-template <class D, class V>
-HWY_INLINE auto ReducePi2(D d, V x, V& r) {
-  const hn::RebindToUnsigned<D> du;
-  const V n = hn::Round(hn::Mul(x, hn::Set(d, 0.636619772367581343f)));
-#if HWY_TARGET == HWY_SSE4
-  r = hn::NegMulAdd(n, hn::Set(d, 1.5703125f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, 4.837512969970703125e-4f), r);
-  r = hn::NegMulAdd(n, hn::Set(d, 7.54978995489188216e-8f), r);
-#else
-  r = hn::NegMulAdd(n, hn::Set(d, 1.57079601287841797f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, 3.13916473e-07f), r);
-  r = hn::NegMulAdd(n, hn::Set(d, 5.39030253e-15f), r);
-#endif
-  return hn::BitCast(du, hn::Add(n, hn::Set(d, 12582912.0f)));
-}
-template <class D, class V>
-HWY_INLINE V SinPolynomial(D d, V r) {
-  constexpr float kC[] = {-1.6666654611e-1f, 8.3321608736e-3f, -1.9515295891e-4f};
-  const V s = hn::Mul(r, r);
-  return hn::MulAdd(hn::Mul(r, s), Polynomial(d, s, kC), r);
-}
-template <class D, class V>
-HWY_INLINE V CosPolynomial(D d, V r) {
-  constexpr float kC[] = {4.166664568298827e-2f, -1.388731625493765e-3f, 2.443315711809948e-5f};
-  const V s = hn::Mul(r, r);
-  const V high = hn::NegMulAdd(hn::Set(d, 0.5f), s, hn::Set(d, 1.0f));
-  return hn::MulAdd(hn::Mul(s, s), Polynomial(d, s, kC), high);
-}
-template <class D, class V>
-HWY_INLINE bool InTrigRange(D d, V x) {
-  return hn::AllTrue(d, hn::Le(hn::Abs(x), hn::Set(d, kTrigLimit)));
-}
-
-/// sin(x + quarter pi/2)
-template <uint32_t kQuarter, class D, class V>
-HWY_INLINE V SinShifted(D d, V x) {
-  const hn::RebindToUnsigned<D> du;
-  V r;
-  const auto n = hn::Add(ReducePi2(d, x, r), hn::Set(du, kQuarter));
-  const auto odd = hn::RebindMask(d, hn::Ne(hn::And(n, hn::Set(du, 1u)), hn::Zero(du)));
-  const auto sign = hn::ShiftLeft<30>(hn::And(n, hn::Set(du, 2u)));
-  const V y = hn::IfThenElse(odd, CosPolynomial(d, r), SinPolynomial(d, r));
-  return hn::BitCast(d, hn::Xor(hn::BitCast(du, y), sign));
-}
-template <class D, class V>
-HWY_INLINE V Sin(D d, V x) {
-  if constexpr (kIsFloat<D>) {
-    if (HWY_LIKELY(InTrigRange(d, x))) return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, SinShifted<0>(d, x));
-  }
-  return PerLane(d, x, [](TOf<D> v) { return std::sin(v); });
-}
-template <class D, class V>
-HWY_INLINE V Cos(D d, V x) {
-  if constexpr (kIsFloat<D>) {
-    if (HWY_LIKELY(InTrigRange(d, x))) return SinShifted<1>(d, x);
-  }
-  return PerLane(d, x, [](TOf<D> v) { return std::cos(v); });
-}
-template <class D, class V>
-HWY_INLINE V Tan(D d, V x) {
-  if constexpr (kIsFloat<D>) {
-    if (HWY_LIKELY(InTrigRange(d, x))) {
-      constexpr float kC[] = {3.33331568548e-1f, 1.33387994085e-1f, 5.34112807005e-2f,
-                              2.44301354525e-2f, 3.11992232697e-3f, 9.38540185543e-3f};
-      const hn::RebindToUnsigned<D> du;
-      V r;
-      const auto n = ReducePi2(d, x, r);
-      const auto odd = hn::RebindMask(d, hn::Ne(hn::And(n, hn::Set(du, 1u)), hn::Zero(du)));
-      const V s = hn::Mul(r, r);
-      const V y = hn::MulAdd(hn::Mul(r, s), Polynomial(d, s, kC), r);
-      const V z = hn::IfThenElse(odd, hn::Div(hn::Set(d, -1.0f), y), y);
-      return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, z);
-    }
-  }
-  return PerLane(d, x, [](TOf<D> v) { return std::tan(v); });
-}
-
-/// asin on [0, 0.5]; `square` is a^2.
-template <class D, class V>
-HWY_INLINE V AsinPolynomial(D d, V a, V square) {
-  constexpr float kC[] = {1.6666752422e-1f, 7.4953002686e-2f, 4.5470025998e-2f, 2.4181311049e-2f, 4.2163199048e-2f};
-  return hn::MulAdd(hn::Mul(a, square), Polynomial(d, square, kC), a);
-}
-template <class D, class V>
-HWY_INLINE V Asin(D d, V x) {
-  if constexpr (kIsFloat<D>) {
-    const V half = hn::Set(d, 0.5f);
-    const V a = hn::Abs(x);
-    const auto large = hn::Gt(a, half);
-    const V square = hn::IfThenElse(large, hn::NegMulAdd(half, a, half), hn::Mul(a, a));
-    const V root = hn::IfThenElse(large, hn::Sqrt(square), a);  // NaN where |x| > 1
-    const V p = AsinPolynomial(d, root, square);
-    return hn::CopySign(hn::IfThenElse(large, hn::NegMulAdd(hn::Set(d, 2.0f), p, hn::Set(d, 1.57079632679f)), p), x);
-  } else {
-    return PerLane(d, x, [](double v) { return std::asin(v); });
-  }
-}
-template <class D, class V>
-HWY_INLINE V Acos(D d, V x) {
-  if constexpr (kIsFloat<D>) {
-    const V half = hn::Set(d, 0.5f);
-    const V a = hn::Abs(x);
-    const auto large = hn::Gt(a, half);
-    const V square = hn::IfThenElse(large, hn::NegMulAdd(half, a, half), hn::Mul(a, a));
-    const V root = hn::IfThenElse(large, hn::Sqrt(square), x);
-    const V p = AsinPolynomial(d, root, square);
-    const V near = hn::Sub(hn::Set(d, 1.57079632679f), p);
-    const V twice = hn::Add(p, p);
-    const V far = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 3.14159265359f), twice), twice);
-    return hn::IfThenElse(large, far, near);
-  } else {
-    return PerLane(d, x, [](double v) { return std::acos(v); });
-  }
-}
-template <class D, class V>
-HWY_INLINE V Atan(D d, V x) {
-  if constexpr (kIsFloat<D>) {
-    constexpr float kC[] = {-3.33329491539e-1f, 1.99777106478e-1f, -1.38776856032e-1f, 8.05374449538e-2f};
-    const V one = hn::Set(d, 1.0f);
-    const V a = hn::Abs(x);
-    const auto large = hn::Gt(a, hn::Set(d, 2.414213562373095f));
-    const auto middle = hn::Gt(a, hn::Set(d, 0.4142135623730950f));
-    const V top = hn::IfThenElse(large, hn::Neg(one), hn::IfThenElse(middle, hn::Sub(a, one), a));
-    const V bottom = hn::IfThenElse(large, a, hn::IfThenElse(middle, hn::Add(a, one), one));
-    const V t = hn::Div(top, bottom);
-    const V base =
-        hn::IfThenElse(large, hn::Set(d, 1.57079632679f), hn::IfThenElseZero(middle, hn::Set(d, 0.785398163397f)));
-    const V s = hn::Mul(t, t);
-    return hn::CopySign(hn::Add(base, hn::MulAdd(hn::Mul(t, s), Polynomial(d, s, kC), t)), x);
-  } else {
-    return PerLane(d, x, [](double v) { return std::atan(v); });
-  }
 }
 
 }  // namespace vmath
