@@ -378,8 +378,6 @@ void Recurrent<T>::Compute(KernelContext& context) {
 
   const std::span<const void* const> packed = StateWeights(context, s);
 
-  // Entries of the batch do not depend on each other: parts of it run side by side without meeting at every step, and so do
-  // two directions.
   const int64_t block = s.batch * s.hidden;
   const std::span<F> states = context.scratch<F>(static_cast<size_t>(CheckedMul(block, s.directions * 4)));
   const auto entry_workspace = static_cast<int64_t>(StateWorkspace(s));
@@ -404,19 +402,25 @@ void Recurrent<T>::Compute(KernelContext& context) {
     run.temp = run.h + 2 * count * s.hidden;
     RunDirection(run, gates, initial_h, initial_c, y, y_h, y_c);
   };
-  const int64_t batch_parts = BatchParts(s, context.threads().num_threads());
-  const double step_work = static_cast<double>(block) * static_cast<double>(width);
-  if (batch_parts > 1 || (s.directions == 2 && step_work < 4e6)) {
-    const double cost = static_cast<double>(s.steps) * step_work * 0.05 / static_cast<double>(batch_parts);
-    context.threads().ParallelFor(s.directions * batch_parts, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t part = i % batch_parts, first = s.batch * part / batch_parts;
-        run_part(i / batch_parts, first, s.batch * (part + 1) / batch_parts - first);
-      }
-    });
-  } else {
+  ForEachPart(context.threads(), s, run_part);
+}
+
+template <class T>
+void Recurrent<T>::ForEachPart(ThreadPool& threads, const RecurrentSizes& s,
+                               FunctionRef<void(int64_t direction, int64_t first, int64_t count)> run_part) const {
+  const int64_t batch_parts = BatchParts(s, threads.num_threads());
+  const double step_work = static_cast<double>(s.batch * s.hidden) * static_cast<double>(gates_ * s.hidden);
+  if (batch_parts == 1 && (s.directions == 1 || step_work >= 4e6)) {
     for (int64_t d = 0; d < s.directions; ++d) run_part(d, 0, s.batch);
+    return;
   }
+  const double cost = static_cast<double>(s.steps) * step_work * 0.05 / static_cast<double>(batch_parts);
+  threads.ParallelFor(s.directions * batch_parts, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t part = i % batch_parts, first = s.batch * part / batch_parts;
+      run_part(i / batch_parts, first, s.batch * (part + 1) / batch_parts - first);
+    }
+  });
 }
 
 /// Every part reads all of R at every step: worth it where R stays in a core's cache or serves many entries.

@@ -17,6 +17,7 @@
 #include "kernels/gemm/gemm_bf16.h"
 #include "kernels/rnn/recurrent.h"
 #include "ops/recurrent/recurrent.h"
+#include "tessera/provider/function_ref.h"
 
 namespace tessera::cpu {
 
@@ -122,6 +123,10 @@ class Recurrent : public Kernel {
   int64_t StateRow(const RecurrentRun<F>& run, int64_t b) const {
     return batch_first_ ? (run.first + b) * directions_ + run.direction : run.direction * run.whole_batch + run.first + b;
   }
+  /// Entries of the batch do not depend on each other: parts of it run side by side without meeting at every step, and so
+  /// do two directions.
+  void ForEachPart(ThreadPool& threads, const RecurrentSizes& s,
+                   FunctionRef<void(int64_t direction, int64_t first, int64_t count)> run_part) const;
   int64_t BatchParts(const RecurrentSizes& sizes, int threads) const;
   void FillState(const RecurrentRun<F>& run, const F* initial, F* state) const;
   void RunDirection(RecurrentRun<F> run, F* gates, const F* initial_h, const F* initial_c, T* y, T* y_h, T* y_c) const;
