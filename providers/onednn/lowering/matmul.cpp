@@ -134,26 +134,27 @@ bool AddInParts(ProgramBuilder& builder, std::span<const Box> boxes, const MatMu
   return true;
 }
 
+/// The bias or zeros: oneDNN would leave the output of a matmul without products as it is.
+MemoryIndex SumOfNothing(ProgramBuilder& builder, const MatMul& p, const Dims& result) {
+  const std::vector<float> zeros(static_cast<size_t>(Elements(p.out)), 0);
+  if (!p.bias) return builder.Alias(builder.Constant(p.out, zeros), Plain(result));
+  const MemoryIndex dst = builder.Temporary(Plain(result));
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto pd =
+      BinaryDesc(CpuEngine(), dnnl::algorithm::binary_add, Plain(p.out), builder.desc(*p.bias), Plain(p.out), attr);
+  const Desc scratchpad = pd.scratchpad_desc();
+  builder.Add(dnnl::binary(pd),
+              {{DNNL_ARG_SRC_0, builder.Constant(p.out, zeros)}, {DNNL_ARG_SRC_1, *p.bias}, {DNNL_ARG_DST, dst}},
+              &scratchpad);
+  return dst;
+}
+
 void AddBatchedMatMul(ProgramBuilder& builder, const Node& node, MatMul p, const Dims& result) {
   const int64_t count = Elements(p.out);
   builder.CountOperations(2.0 * static_cast<double>(count) * static_cast<double>(p.a_dims.back()));
   if (count == 0) return builder.SetOutput(node, {result, builder.Temporary(Plain(result))});
-  if (p.a_dims.back() == 0) {  // a sum of nothing: oneDNN would leave the output as it is
-    const std::vector<float> zeros(static_cast<size_t>(count), 0);
-    MemoryIndex dst = builder.Alias(builder.Constant(p.out, zeros), Plain(result));
-    if (p.bias) {
-      dst = builder.Temporary(Plain(result));
-      dnnl::primitive_attr attr;
-      attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-      const auto pd =
-          BinaryDesc(CpuEngine(), dnnl::algorithm::binary_add, Plain(p.out), builder.desc(*p.bias), Plain(p.out), attr);
-      const Desc scratchpad = pd.scratchpad_desc();
-      builder.Add(dnnl::binary(pd),
-                  {{DNNL_ARG_SRC_0, builder.Constant(p.out, zeros)}, {DNNL_ARG_SRC_1, *p.bias}, {DNNL_ARG_DST, dst}},
-                  &scratchpad);
-    }
-    return builder.SetOutput(node, {result, dst});
-  }
+  if (p.a_dims.back() == 0) return builder.SetOutput(node, {result, SumOfNothing(builder, p, result)});
   ValueIndex value = node.outputs[0];
   if (!p.bias && p.out.size() == 2) p.bias = builder.FollowBias(value, p.out[1]);
   if (!builder.rounds() && SuitsOwnMatMul(builder, p)) return AddOwnMatMul(builder, value, p, result);
