@@ -137,6 +137,33 @@ std::optional<size_t> BroadcastSize(std::initializer_list<const ShapeValue*> val
   return size;
 }
 
+std::optional<ShapeValue> Elementwise(Binary binary, const ShapeValue& a, const ShapeValue& b) {
+  const auto size = BroadcastSize({&a, &b});
+  if (!size) return std::nullopt;
+  ShapeValue result;
+  for (size_t i = 0; i < *size; ++i) result.push_back(binary(Broadcast(a, i), Broadcast(b, i)));
+  return result;
+}
+
+std::optional<ShapeValue> Where(const ShapeValue& conditions, const ShapeValue& a, const ShapeValue& b) {
+  const auto size = BroadcastSize({&conditions, &a, &b});
+  if (!size) return std::nullopt;
+  ShapeValue result;
+  for (size_t i = 0; i < *size; ++i) {
+    const ShapeElement& condition = Broadcast(conditions, i);
+    const ShapeElement &yes = Broadcast(a, i), &no = Broadcast(b, i);
+    result.push_back(condition.known ? (condition.value != 0 ? yes : no) : yes == no ? yes : kUnknown);
+  }
+  return result;
+}
+
+ShapeValue Not(const ShapeValue& value) {
+  ShapeValue result;
+  for (const ShapeElement& element : value)
+    result.push_back(element.known ? ShapeElement::Of(element.value == 0) : kUnknown);
+  return result;
+}
+
 std::optional<ShapeValue> ShapeOf(const Node& node, const TypeInfo& type) {
   if (!type.is_tensor() || !type.shape) return std::nullopt;
   const auto [start, end] = ShapeAttributes(node).Range(type.shape->size());
@@ -310,30 +337,10 @@ std::optional<ShapeValue> ShapeValues::Compute(const Node& node) {
   const auto known = [&](size_t i) { return KnownInput(node, i); };
   if (!have(1)) return std::nullopt;
   if (op == "Identity" || op == "Cast" || op == "Squeeze" || op == "Unsqueeze" || op == "Reshape") return *in[0];
-  if (const Binary binary = BinaryOf(op); binary != nullptr && inputs.size() == 2 && have(2)) {
-    const auto size = BroadcastSize({in[0], in[1]});
-    if (!size) return std::nullopt;
-    ShapeValue result;
-    for (size_t i = 0; i < *size; ++i) result.push_back(binary(Broadcast(*in[0], i), Broadcast(*in[1], i)));
-    return result;
-  }
-  if (op == "Where" && have(3)) {
-    const auto size = BroadcastSize({in[0], in[1], in[2]});
-    if (!size) return std::nullopt;
-    ShapeValue result;
-    for (size_t i = 0; i < *size; ++i) {
-      const ShapeElement& condition = Broadcast(*in[0], i);
-      const ShapeElement &yes = Broadcast(*in[1], i), &no = Broadcast(*in[2], i);
-      result.push_back(condition.known ? (condition.value != 0 ? yes : no) : yes == no ? yes : kUnknown);
-    }
-    return result;
-  }
-  if (op == "Not") {
-    ShapeValue result;
-    for (const ShapeElement& element : *in[0])
-      result.push_back(element.known ? ShapeElement::Of(element.value == 0) : kUnknown);
-    return result;
-  }
+  if (const Binary binary = BinaryOf(op); binary != nullptr && inputs.size() == 2 && have(2))
+    return Elementwise(binary, *in[0], *in[1]);
+  if (op == "Where" && have(3)) return Where(*in[0], *in[1], *in[2]);
+  if (op == "Not") return Not(*in[0]);
   if (op == "Concat" && have(in.size())) {
     ShapeValue result;
     for (const ShapeValue* part : in) result.insert(result.end(), part->begin(), part->end());
