@@ -15,18 +15,33 @@ namespace {
 
 thread_local bool ends_elsewhere = false;
 
+/// The entries of a dictionary as texts.
+class Entries {
+ public:
+  explicit Entries(const nb::dict& given) {
+    for (const auto& [key, value] : given) {
+      texts_.emplace_back(nb::str(key).c_str());
+      texts_.emplace_back(nb::str(value).c_str());
+    }
+    for (size_t i = 0; i < texts_.size(); i += 2) {
+      keys_.push_back(texts_[i].c_str());
+      values_.push_back(texts_[i + 1].c_str());
+    }
+  }
+
+  size_t size() const noexcept { return keys_.size(); }
+  const char* const* keys() const noexcept { return keys_.data(); }
+  const char* const* values() const noexcept { return values_.data(); }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<const char*> keys_, values_;
+};
+
 void AppendProvider(OrtSessionOptions& options, const std::string& name, const nb::dict& given) {
-  std::vector<std::string> texts;
-  for (const auto& [key, value] : given) {
-    texts.emplace_back(nb::str(key).c_str());
-    texts.emplace_back(nb::str(value).c_str());
-  }
-  std::vector<const char*> keys, values;
-  for (size_t i = 0; i < texts.size(); i += 2) {
-    keys.push_back(texts[i].c_str());
-    values.push_back(texts[i + 1].c_str());
-  }
-  Check(Api().SessionOptionsAppendExecutionProvider(&options, name.c_str(), keys.data(), values.data(), keys.size()));
+  const Entries entries(given);
+  Check(Api().SessionOptionsAppendExecutionProvider(&options, name.c_str(), entries.keys(), entries.values(),
+                                                    entries.size()));
 }
 
 OrtStatus* Load(const OrtSessionOptions& options, nb::handle model, bool from_file, OrtSession*& made) {
@@ -73,17 +88,8 @@ uint64_t ProfilingStart(const PySession& self) {
 }
 
 void SetDynamicOptions(const PySession& self, const nb::dict& options) {
-  std::vector<std::string> texts;
-  for (const auto& [key, value] : options) {
-    texts.emplace_back(nb::str(key).c_str());
-    texts.emplace_back(nb::str(value).c_str());
-  }
-  std::vector<const char*> keys, values;
-  for (size_t i = 0; i < texts.size(); i += 2) {
-    keys.push_back(texts[i].c_str());
-    values.push_back(texts[i + 1].c_str());
-  }
-  Check(Api().SetEpDynamicOptions(self.loaded()->session, keys.data(), values.data(), keys.size()));
+  const Entries entries(options);
+  Check(Api().SetEpDynamicOptions(self.loaded()->session, entries.keys(), entries.values(), entries.size()));
 }
 
 HeldValue CreateValue(const PySession&, const std::vector<int64_t>& shape, nb::handle type, const Device& device) {
