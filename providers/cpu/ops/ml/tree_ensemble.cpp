@@ -118,6 +118,7 @@ std::vector<uint32_t> RootsOf(const ForestSource<T>& source, std::span<const int
   roots.erase(rest.begin(), rest.end());
   Require(roots.size() == num_trees, "a tree has no root: every node of it is another's child, which makes a cycle");
   std::vector<uint32_t> positions;
+  positions.reserve(roots.size());
   for (const auto& [tree, root] : roots) positions.push_back(root);
   return positions;
 }
