@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "graph/private_names.h"
-#include "kernels/conv/winograd/winograd.h"
+#include "kernels/conv/choose/choose.h"
+#include "kernels/conv/choose/costs.h"
 #include "kernels/gemm/gemm_bf16.h"
 #include "onednn/lowering/lowering.h"
 #include "ops/nn/conv.h"
-#include "ops/valid_attributes.h"
 
 namespace tessera::onednn {
 namespace {
@@ -43,14 +44,10 @@ double MultiplyAdds(const GraphViewer& graph, const Node& node) {
 
 /// Whether the CPU provider may compute it through Winograd's transform, with a multiple of the speed of sums.
 bool IsTransformed(const GraphViewer& graph, const Node& node) {
-  const SymbolicShape& weights = *graph.value(node.inputs[1]).type.shape;
-  if (node.op_type == "ConvTranspose" || weights.size() != 4) return false;
-  if (!std::all_of(weights.begin(), weights.end(), [](const Dimension& dim) { return dim.known(); })) return false;
-  const auto window = ValidAttributes<WindowAttributes>(node);
-  if (!window || std::ranges::any_of(window->strides(), [](int64_t stride) { return stride != 1; })) return false;
-  const int64_t groups = std::max<int64_t>(GroupOf(node), 1);
-  return cpu::HasWinogradForm(weights[2].value, weights[3].value, 1) &&
-         cpu::WinogradMayPay(weights[1].value, weights[0].value / groups, groups);
+  const std::optional<Shape> weights = ToShape(*graph.value(node.inputs[1]).type.shape);
+  if (node.op_type == "ConvTranspose" || !weights || weights->rank() != 4) return false;
+  const auto conv = cpu::DescribeValidConv(node, {}, *weights);
+  return conv && MayTransform(*conv);
 }
 
 std::string WhyLeaveQuantized(const Node& node) {
@@ -78,8 +75,7 @@ std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) 
 }
 
 bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& claimed) {
-  // Speeds beside float32's peak, measured on Zen 4.
-  constexpr double kTransformed = 2.2, kSummed = 0.95, kRounded = 1.8;
+  const cpu::Bf16Speeds& speeds = cpu::ConvCostsHere().bf16;
   double transformed = 0, summed = 0;
   for (const NodeIndex index : graph.nodes()) {
     const Node& node = graph.node(index);
@@ -88,7 +84,8 @@ bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& clai
     if (!left && !(claimed[static_cast<size_t>(index)] && IsOneOf(node, kConvolutions))) continue;
     (IsTransformed(graph, node) ? transformed : summed) += MultiplyAdds(graph, node);
   }
-  return transformed > 0 && transformed / kTransformed + summed / kSummed < (transformed + summed) / kRounded;
+  return transformed > 0 &&
+         transformed / speeds.transformed + summed / speeds.direct < (transformed + summed) / speeds.rounded;
 }
 
 bool IsMatMul(const Node& node) { return IsOneOf(node, kMatMuls); }

@@ -193,7 +193,7 @@ void LowerConv(ProgramBuilder& builder, const Node& node) {
   const Parameters parameters = ParametersOf(builder, node, weights, out, value);
   if (const auto constant = builder.constant(parameters.weights); constant != nullptr && !builder.rounds() &&
                                                                   NamedImplementation(node).empty() &&
-                                                                  SuitsWinograd(shape, ChosenAlgorithm(node))) {
+                                                                  SuitsWinograd(shape, node.hints.algorithm)) {
     return LowerWinograd(builder, shape, value, x.memory, constant, parameters.bias ? &*parameters.bias : nullptr);
   }
   AddConvolution(builder, node, shape, value, x.memory, parameters);

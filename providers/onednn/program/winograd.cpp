@@ -4,6 +4,7 @@
 
 #include "base/cancellation.h"
 #include "base/rounding.h"
+#include "kernels/conv/choose/choose.h"
 #include "kernels/conv/winograd/winograd_nchw8c.h"
 #include "onednn/program/epilogue.h"
 #include "onednn/program/shared_weights.h"
@@ -177,21 +178,27 @@ std::shared_ptr<const dnnl::memory> Transformed(const ProgramBuilder& builder,
 
 }  // namespace
 
-bool SuitsWinograd(const ConvolutionShape& shape, Algorithm algorithm) {
-  const Window& w = shape.window;
-  if (shape.in.size() != 4 || shape.group != 1) return false;
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t dilation = w.dilations[i] + 1;
-    if (w.kernel[i] != 3 || w.strides[i] != 1 || dilation > shape.out[i + 2]) return false;
-    if (w.pad_begin[i] > 2 * dilation || w.pad_end[i] > 2 * dilation) return false;
-  }
-  if (shape.in[1] % ChannelBlock() != 0 || shape.out[1] % ChannelBlock() != 0) return false;
-  if (algorithm != Algorithm::kAny)
-    return algorithm == Algorithm::kWinograd && cpu::WinogradMayPay(shape.in[1], shape.out[1]);
-  constexpr double kTileNs = 6;  // to transform a channel's tile on one core
-  const Dims dilations = {w.dilations[0] + 1, w.dilations[1] + 1};
-  const cpu::WinogradArea area(shape.out[0], std::span<const int64_t>(shape.out).subspan(2), dilations);
-  return cpu::WinogradPays(shape.in[1], shape.out[1], area, kTileNs);
+bool SuitsWinograd(const ConvolutionShape& shape, std::string_view hint) {
+  if (shape.out[0] == 0 || shape.in[1] % ChannelBlock() != 0 || shape.out[1] % ChannelBlock() != 0) return false;
+  cpu::ConvProblem problem{.layout = cpu::ConvLayout::kNchwc,
+                           .batch = shape.out[0],
+                           .channels = shape.in[1],
+                           .outputs = shape.out[1],
+                           .groups = shape.group};
+  const auto spatial = [](const Dims& dims) { return Shape(std::span(dims).subspan(2)); };
+  problem.window = {spatial(shape.in),
+                    spatial(shape.out),
+                    Shape(shape.window.kernel),
+                    Shape(shape.window.strides),
+                    Shape(shape.window.dilations),
+                    Shape(shape.window.pad_begin),
+                    Shape(shape.window.pad_end)};
+  for (int64_t& dilation : problem.window.dilations) ++dilation;
+  cpu::ConvPreference preference = cpu::ConvPreference::Parse(hint);
+  // What else the CPU provider has is the library's own here.
+  if (preference.algorithm != cpu::ConvAlgorithm::kWinograd) preference = {cpu::ConvPreference::kDirect};
+  const cpu::ConvCandidates ranked = RankConvAlgorithms(problem).Preferring(preference);
+  return ranked.front().algorithm == cpu::ConvAlgorithm::kWinograd;
 }
 
 void LowerWinograd(ProgramBuilder& builder, const ConvolutionShape& shape, ValueIndex value, MemoryIndex source,

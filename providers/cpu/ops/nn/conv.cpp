@@ -1,5 +1,6 @@
-// Conv (1, 11, 22): any number of spatial axes, groups, dilations.
+// Conv (1, 11, 22): any number of spatial axes, groups, dilations. kernels/conv/choose says by which algorithm.
 
+#include <algorithm>
 #include <new>
 #include <optional>
 
@@ -19,6 +20,7 @@
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "graph/private_names.h"
+#include "kernels/conv/choose/choose.h"
 #include "kernels/conv/depthwise/depthwise.h"
 #include "ops/nn/conv.h"
 
@@ -63,7 +65,7 @@ class ConvPanels final : public GemmPanelSource<T> {
 
 /// One convolution's tensors and sizes.
 template <class C>
-struct ConvProblem {
+struct ConvTensors {
   int64_t batch, channels, outputs, groups, pixels, kernel_size, plane;  // plane: elements of an input channel
   const C* input;
   const C* weights;
@@ -88,7 +90,7 @@ struct ConvProblem {
 
 /// Kernel of one pixel, unit strides, no padding: a plain GEMM.
 template <class C>
-void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
+void Pointwise(KernelContext& context, const ConvTensors<C>& problem) {
   RunGemms<C>(context, problem.batch * problem.groups, [&](int64_t i) {
     GemmProblem<C> args = problem.Gemm(i / problem.groups, i % problem.groups);
     args.rhs = {.data = problem.input + i * problem.group_channels() * problem.pixels, .k = problem.pixels};
@@ -100,7 +102,7 @@ void Pointwise(KernelContext& context, const ConvProblem<C>& problem) {
 /// columns and its pixels the rows, of which a small image has too few to fill panels. `columns`: [channels * kernel
 /// positions, pixels].
 template <class C>
-GemmProblem<C> ProductWithPackedWeights(const ConvProblem<C>& problem, const C* packed, const C* columns, int64_t image) {
+GemmProblem<C> ProductWithPackedWeights(const ConvTensors<C>& problem, const C* packed, const C* columns, int64_t image) {
   GemmProblem<C> args;
   args.m = problem.pixels;
   args.n = problem.outputs;
@@ -113,14 +115,14 @@ GemmProblem<C> ProductWithPackedWeights(const ConvProblem<C>& problem, const C* 
 }
 
 template <class C>
-void PointwiseWithPackedWeights(KernelContext& context, const ConvProblem<C>& problem, const C* packed) {
+void PointwiseWithPackedWeights(KernelContext& context, const ConvTensors<C>& problem, const C* packed) {
   RunGemms<C>(context, problem.batch, [&](int64_t i) {
     return ProductWithPackedWeights(problem, packed, problem.input + i * problem.channels * problem.pixels, i);
   });
 }
 
 template <class C>
-void GeneralWithPackedWeights(KernelContext& context, const ConvProblem<C>& problem, const ConvInput& input,
+void GeneralWithPackedWeights(KernelContext& context, const ConvTensors<C>& problem, const ConvInput& input,
                               const C* packed) {
   const int64_t column_rows = CheckedMul(problem.channels, problem.kernel_size);
   const auto columns = context.scratch<C>(static_cast<size_t>(CheckedMul(column_rows, problem.pixels)));
@@ -152,15 +154,12 @@ void GeneralWithPackedWeights(KernelContext& context, const ConvProblem<C>& prob
   }
 }
 
-/// One input channel per group, a small square kernel over an image; false for others.
-bool DepthwisePlanes(KernelContext& context, const ConvProblem<float>& problem, const Window& window,
-                     const DepthwiseTensors& tensors) {
-  if (window.kernel[0] != window.kernel[1] || window.strides[0] != window.strides[1]) return false;
-  if (window.dilations[0] != 1 || window.dilations[1] != 1) return false;
+/// One input channel per group, a small square kernel over an image.
+void DepthwisePlanes(KernelContext& context, const ConvTensors<float>& problem, const Window& window) {
+  const DepthwiseTensors tensors{problem.input, problem.weights, problem.out, problem.epilogue};
   const DepthwiseShape shape{problem.channels, problem.group_outputs(), window.input[0], window.input[1],
                              window.output[0], window.output[1],        window.begin[0], window.begin[1],
                              window.kernel[0], window.strides[0]};
-  if (!SuitsDepthwise(shape)) return false;
   const double cost = static_cast<double>(problem.pixels * problem.group_outputs() * problem.kernel_size) * 0.03 + 20 +
                       static_cast<double>(problem.plane) * 0.05;
   const int64_t planes = problem.batch * problem.channels, together = DepthwisePlanesTogether(shape);
@@ -168,26 +167,11 @@ bool DepthwisePlanes(KernelContext& context, const ConvProblem<float>& problem, 
                                 [&](int64_t begin, int64_t end) {
                                   ConvolveDepthwise(shape, tensors, begin * together, std::min(end * together, planes));
                                 });
-  return true;
-}
-
-/// One input channel per group over an image; false where there is no kernel for it.
-bool DepthwiseImage(KernelContext& context, const ConvProblem<float>& problem, const Window& window) {
-  if (window.rank() != 2) return false;
-  const DepthwiseTensors tensors{problem.input, problem.weights, problem.out, problem.epilogue};
-  if (DepthwisePlanes(context, problem, window, tensors)) return true;
-  return problem.group_outputs() == 1 &&
-         ConvolveDepthwiseByBlocks(context, window, problem.batch, problem.channels, tensors);
-}
-
-template <class C>
-bool DepthwiseImage(KernelContext&, const ConvProblem<C>&, const Window&) {
-  return false;
 }
 
 /// One input channel per group.
 template <class C>
-void Depthwise(KernelContext& context, const ConvProblem<C>& problem, const ConvInput& input) {
+void Depthwise(KernelContext& context, const ConvTensors<C>& problem, const ConvInput& input) {
   const int64_t planes = problem.batch * problem.channels;
   const int64_t parts =
       std::clamp<int64_t>(planes, 1, context.threads().num_threads() == 1 ? 1 : 4 * context.threads().num_threads());
@@ -225,7 +209,7 @@ void Depthwise(KernelContext& context, const ConvProblem<C>& problem, const Conv
 }
 
 template <class C>
-void General(KernelContext& context, const ConvProblem<C>& problem, const ConvInput& input) {
+void General(KernelContext& context, const ConvTensors<C>& problem, const ConvInput& input) {
   const int64_t k = problem.group_channels() * problem.kernel_size;
   const auto offsets = context.scratch<int64_t>(static_cast<size_t>(k));
   for (int64_t c = 0; c < problem.group_channels(); ++c) {
@@ -273,96 +257,115 @@ template <class T>
 class Conv final : public Kernel {
  public:
   explicit Conv(const KernelInfo& info)
-      : attributes_(info.node()), activation_(FusedActivationInRegisters<ComputeType<T>>(info)) {
-    if (attributes_.group != 1) return;
-    if constexpr (std::is_same_v<T, float>) {
-      small_images_.emplace(info, attributes_.window);
-      if (small_images_->released_weights() != nullptr) return;
-      winograd_.emplace(info, 1, attributes_.window);
-      if (winograd_->released_weights() != nullptr) return;
-      few_outputs_.emplace(info);
+      : attributes_(info.node()),
+        activation_(FusedActivationInRegisters<ComputeType<T>>(info)),
+        preference_(ConvPreference::Parse(info.node().hints.algorithm)) {
+    const Tensor* weights = info.constant_input(1);
+    if (attributes_.group != 1 || weights == nullptr || !weights->is(ElementTypeOf<T>) || weights->shape().rank() < 3 ||
+        weights->num_elements() == 0)
+      return;
+    weights_shape_ = weights->shape();
+    ConvProblem likely =
+        DescribeLikelyConv(info.node(), info.input_info(0).shape.value_or(SymbolicShape()), weights_shape_);
+    likely.types = kTypes;
+    known_image_ = likely.known_image;
+    for (const ConvCandidate& candidate : RankConvAlgorithms(likely).Preferring(preference_)) {
+      Pack(info, candidate.algorithm);
+      if (known_image_) return;  // nothing else computes it
     }
-    PackWeights(info);
   }
 
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;
     const Tensor& input = context.required_input(0);
-    const Shape* released = ReleasedWeights();
-    const Tensor* weights = released != nullptr ? nullptr : &context.required_input(1);
-    const Shape& weights_shape = released != nullptr ? *released : weights->shape();
+    const Tensor* weights = released_ ? nullptr : &context.required_input(1);
+    const Shape& weights_shape = released_ ? weights_shape_ : weights->shape();
     const Tensor* bias = context.input(2);
     const Window window = attributes_.Fit(input.shape(), weights_shape, bias);
     Tensor* output = context.output(0, ConvAttributes::ResultShape(input.shape(), weights_shape, window));
     if (output == nullptr || output->num_elements() == 0) return;
     ComputeResult<T> result(context, *output);
-    ConvProblem<C> problem{input.shape()[0],
-                           input.shape()[1],
-                           weights_shape[0],
-                           attributes_.group,
-                           window.output.num_elements(),
-                           window.kernel.num_elements(),
-                           window.input.num_elements(),
-                           ComputeView<T>(context, &input),
-                           ComputeView<T>(context, weights),
-                           result.data(),
-                           {.bias = ComputeView<T>(context, bias), .activation = activation_}};
-    if constexpr (std::is_same_v<T, float>) {
-      if (small_images_ && small_images_->released_weights() != nullptr) {
-        small_images_->Convolve(context, window, problem.batch, problem.input, problem.epilogue, problem.out);
-        return;
-      }
-      if (winograd_ && winograd_->Suits(window, problem.batch)) {
-        winograd_->Convolve(context, window, problem.batch, problem.input, problem.epilogue, problem.out);
-        return;
-      }
-      if (few_outputs_ && few_outputs_->Suits(window)) {
-        few_outputs_->Convolve(context, window, problem.batch, problem.input, problem.epilogue, problem.out);
-        return;
-      }
-    }
-    Run(context, window, problem);
+    const ConvTensors<C> tensors{input.shape()[0],
+                                 input.shape()[1],
+                                 weights_shape[0],
+                                 attributes_.group,
+                                 window.output.num_elements(),
+                                 window.kernel.num_elements(),
+                                 window.input.num_elements(),
+                                 ComputeView<T>(context, &input),
+                                 ComputeView<T>(context, weights),
+                                 result.data(),
+                                 {.bias = ComputeView<T>(context, bias), .activation = activation_}};
+    Run(context, Choose(context, window, input.shape(), weights_shape), window, tensors);
     result.Finish();
   }
 
   std::string Implementation(KernelContext& context) override {
-    const Shape* released = ReleasedWeights();
-    const Shape& weights = released != nullptr ? *released : context.required_input(1).shape();
+    const Shape& weights = released_ ? weights_shape_ : context.required_input(1).shape();
     const Shape& input = context.required_input(0).shape();
-    const Window window = attributes_.Fit(input, weights, context.input(2));
-    if constexpr (std::is_same_v<T, float>) {
-      if (small_images_ && small_images_->released_weights() != nullptr) return "GEMM over the windows of all images";
-      if (winograd_ && winograd_->Suits(window, input[0])) return "Winograd";
-      if (few_outputs_ && few_outputs_->Suits(window)) return "kn2row";
-    }
-    if (window.kernel.num_elements() == 1) return "GEMM";
-    return attributes_.group > 1 && attributes_.group == input[1] ? "depthwise" : "im2col";
+    return std::string(NameOf(Choose(context, attributes_.Fit(input, weights, context.input(2)), input, weights)));
   }
 
  private:
-  /// For images known to be small.
-  void PackWeights(const KernelInfo& info) {
-    constexpr int64_t kMostPixels = 256;
-    constexpr int64_t kFewestOutputs = 16;
-    const Tensor* weights = info.constant_input(1);
-    const std::optional<Shape> image = KnownImageShape(info);
-    if (weights == nullptr || !image || weights->shape().rank() != image->rank() + 2) return;
-    packed_shape_ = weights->shape();
-    const Window window = attributes_.window.Fit(image->dims(), packed_shape_.dims().subspan(2));
-    if (window.output.num_elements() > kMostPixels || packed_shape_[0] < kFewestOutputs) return;
-    packed_ = PackConstantInput<T>(info, 1, 1, packed_shape_.SizeOfRange(1, packed_shape_.rank()), packed_shape_[0], true);
+  static constexpr ConvTypes kTypes = std::is_same_v<T, float> ? ConvTypes::kFloat : ConvTypes::kOtherFloat;
+
+  /// Weights for the algorithm, where it wants them otherwise than they are.
+  void Pack(const KernelInfo& info, ConvAlgorithm algorithm) {
+    switch (algorithm) {
+      case ConvAlgorithm::kGemmPackedWeights:
+      case ConvAlgorithm::kIm2colPackedWeights:
+        packed_ =
+            PackConstantInput<T>(info, 1, 1, weights_shape_.SizeOfRange(1, weights_shape_.rank()), weights_shape_[0], true);
+        released_ = algorithm;
+        return;
+      case ConvAlgorithm::kBatchedIm2col:
+        small_images_.emplace(info);
+        released_ = algorithm;
+        return;
+      case ConvAlgorithm::kWinograd:
+        winograd_.emplace(info);
+        if (!known_image_) return;
+        released_ = algorithm;
+        info.ReleaseConstant(1);
+        return;
+      case ConvAlgorithm::kKn2Row: kn2row_.emplace(info); return;
+      default: return;
+    }
   }
 
-  /// The shape of weights that are kept packed only; null: they are the input's.
-  const Shape* ReleasedWeights() const {
-    if (packed_) return &packed_shape_;
-    const Shape* small = small_images_ ? small_images_->released_weights() : nullptr;
-    return small != nullptr || !winograd_ ? small : winograd_->released_weights();
+  /// The algorithm that the weights were packed for, or else the best that can run.
+  ConvAlgorithm Choose(KernelContext& context, const Window& window, const Shape& input, const Shape& weights) const {
+    if (released_) return *released_;
+    const ConvProblem problem{.types = kTypes,
+                              .batch = input[0],
+                              .channels = input[1],
+                              .outputs = weights[0],
+                              .groups = attributes_.group,
+                              .window = window,
+                              .constant_weights = weights_shape_.rank() > 0,
+                              .known_image = known_image_,
+                              .threads = context.threads().num_threads()};
+    const ConvCandidates ranked = RankConvAlgorithms(problem).Preferring(preference_);
+    return std::ranges::find_if(ranked, [&](const ConvCandidate& candidate) { return CanRun(candidate.algorithm); })
+        ->algorithm;
+  }
+
+  bool CanRun(ConvAlgorithm algorithm) const {
+    switch (algorithm) {
+      case ConvAlgorithm::kWinograd: return winograd_.has_value();
+      case ConvAlgorithm::kKn2Row: return kn2row_.has_value();
+      case ConvAlgorithm::kDepthwiseNchw8c: return !activation_ || Clamps(activation_.kind);
+      case ConvAlgorithm::kBatchedIm2col:
+      case ConvAlgorithm::kGemmPackedWeights:
+      case ConvAlgorithm::kIm2colPackedWeights: return false;
+      default: return true;
+    }
   }
 
   /// A pointwise convolution with strides is one without, of the pixels that it reads.
   template <class C>
-  static ConvProblem<C> OfPixelsRead(KernelContext& context, const Window& window, const ConvProblem<C>& problem) {
+  static ConvTensors<C> OfPixelsRead(KernelContext& context, const Window& window, const ConvTensors<C>& problem) {
+    if (std::ranges::all_of(window.strides, [](int64_t stride) { return stride == 1; })) return problem;
     const int64_t channels = problem.batch * problem.channels;
     C* pixels = context.scratch<C>(static_cast<size_t>(channels * problem.pixels)).data();
     StridedCopy copy(ElementKind{.bytes = sizeof(C)});
@@ -374,45 +377,54 @@ class Conv final : public Kernel {
       copy.Add(window.output[i], from * window.strides[i], to);
     }
     copy.Run(context.threads(), problem.input, pixels);
-    ConvProblem<C> picked = problem;
+    ConvTensors<C> picked = problem;
     picked.input = pixels;
     picked.plane = problem.pixels;
     return picked;
   }
 
   template <class C>
-  void Run(KernelContext& context, const Window& window, const ConvProblem<C>& problem) const {
-    bool pointwise = problem.kernel_size == 1 && problem.plane > 0, strided = false;
-    for (size_t i = 0; i < window.rank(); ++i) {
-      pointwise = pointwise && window.begin[i] == 0 && window.end[i] == 0;
-      strided = strided || window.strides[i] != 1;
+  void Run(KernelContext& context, ConvAlgorithm algorithm, const Window& window, const ConvTensors<C>& tensors) const {
+    switch (algorithm) {
+      case ConvAlgorithm::kGemm: return Pointwise(context, OfPixelsRead(context, window, tensors));
+      case ConvAlgorithm::kGemmPackedWeights:
+        return PointwiseWithPackedWeights(context, OfPixelsRead(context, window, tensors), packed_->template data<C>());
+      case ConvAlgorithm::kIm2colPackedWeights:
+        return GeneralWithPackedWeights(context, tensors, ConvInput(context, window), packed_->template data<C>());
+      case ConvAlgorithm::kDepthwise: return Depthwise(context, tensors, ConvInput(context, window));
+      case ConvAlgorithm::kIm2col: return General(context, tensors, ConvInput(context, window));
+      default: break;
     }
-    RunAs(context, window, pointwise && strided ? OfPixelsRead(context, window, problem) : problem, pointwise);
+    if constexpr (kTypes == ConvTypes::kFloat) RunFloats(context, algorithm, window, tensors);
   }
 
-  template <class C>
-  void RunAs(KernelContext& context, const Window& window, const ConvProblem<C>& problem, bool pointwise) const {
-    const bool depthwise = problem.channels == problem.groups && problem.groups > 1 && problem.kernel_size > 1;
-    if (packed_) {
-      const C* packed = packed_->data<C>();
-      if (pointwise) return PointwiseWithPackedWeights(context, problem, packed);
-      return GeneralWithPackedWeights(context, problem, ConvInput(context, window), packed);
-    }
-    if (pointwise) {
-      Pointwise(context, problem);
-    } else if (!depthwise || !DepthwiseImage(context, problem, window)) {
-      const ConvInput layout(context, window);
-      depthwise ? Depthwise(context, problem, layout) : General(context, problem, layout);
+  /// What only floats have a kernel for.
+  void RunFloats(KernelContext& context, ConvAlgorithm algorithm, const Window& window,
+                 const ConvTensors<float>& tensors) const {
+    const auto run = [&](const auto& conv) {
+      conv.Convolve(context, window, tensors.batch, tensors.input, tensors.epilogue, tensors.out);
+    };
+    switch (algorithm) {
+      case ConvAlgorithm::kBatchedIm2col: return run(*small_images_);
+      case ConvAlgorithm::kWinograd: return run(*winograd_);
+      case ConvAlgorithm::kKn2Row: return run(*kn2row_);
+      case ConvAlgorithm::kDepthwisePlanes: return DepthwisePlanes(context, tensors, window);
+      default:
+        ConvolveDepthwiseByBlocks(context, window, tensors.batch, tensors.channels,
+                                  {tensors.input, tensors.weights, tensors.out, tensors.epilogue});
     }
   }
 
   ConvAttributes attributes_;
   Activation<ComputeType<T>> activation_;
-  std::optional<WinogradConv> winograd_;
-  std::optional<Kn2RowConv> few_outputs_;
-  std::optional<SmallImagesConv> small_images_;
-  Shape packed_shape_;
+  ConvPreference preference_;
+  Shape weights_shape_;  // of weights that may be packed
+  bool known_image_ = false;
+  std::optional<ConvAlgorithm> released_;  // the one whose packed weights replace the others
   std::shared_ptr<const Tensor> packed_;
+  std::optional<SmallImagesConv> small_images_;
+  std::optional<WinogradConv> winograd_;
+  std::optional<Kn2RowConv> kn2row_;
 };
 
 }  // namespace

@@ -12,17 +12,20 @@ namespace {
 
 class ConvInteger final : public Kernel {
  public:
-  explicit ConvInteger(const KernelInfo& info) {
-    if (small_.emplace(info, kConvInteger)) return;
-    small_.reset();
-    if (fast_.emplace(info, kConvInteger)) return;
-    fast_.reset();
-    conv_.emplace(info, kConvInteger.weights, kConvInteger.w_zero);
+  explicit ConvInteger(const KernelInfo& info) : algorithm_(ChooseQuantizedConv(info, kConvInteger)) {
+    switch (algorithm_) {
+      case ConvAlgorithm::kBatchedIm2col: small_.emplace(info, kConvInteger); break;
+      case ConvAlgorithm::kIm2col:
+      case ConvAlgorithm::kDepthwise: fast_.emplace(info, kConvInteger); break;
+      default: conv_.emplace(info, kConvInteger.weights, kConvInteger.w_zero);
+    }
   }
 
   void Compute(KernelContext& context) override {
     small_ ? Fast(context, *small_) : fast_ ? Fast(context, *fast_) : General(context);
   }
+
+  std::string Implementation(KernelContext& /*context*/) override { return std::string(NameOf(algorithm_)); }
 
  private:
   template <class C>
@@ -45,6 +48,7 @@ class ConvInteger final : public Kernel {
     });
   }
 
+  ConvAlgorithm algorithm_;
   std::optional<SmallQuantizedConv> small_;
   std::optional<QuantizedConv> fast_;
   std::optional<IntegerConv> conv_;

@@ -1,6 +1,6 @@
 #include "cpu/ops/nn/kn2row_conv.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/transposed_gather.h"
@@ -9,15 +9,10 @@
 namespace tessera::cpu {
 
 Kn2RowConv::Kn2RowConv(const KernelInfo& info) {
-  constexpr int64_t kMostOutputs = 6, kFewestChannels = 16;
   const Tensor* weights = info.constant_input(1);
-  if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() < 3 ||
-      weights->num_elements() == 0)
-    return;
   weights_shape_ = weights->shape();
   const int64_t outputs = weights_shape_[0], channels = weights_shape_[1],
                 taps = weights_shape_.SizeOfRange(2, weights_shape_.rank());
-  if (outputs > kMostOutputs || channels < kFewestChannels || taps == 1) return;
   transposed_ = SharedTensor(info, *weights, "few_outputs", ElementType::kFloat, weights_shape_, [&] {
     auto transposed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
     const float* from = weights->unaligned_data<float>();
@@ -28,19 +23,6 @@ Kn2RowConv::Kn2RowConv(const KernelInfo& info) {
     }
     return transposed;
   });
-}
-
-bool Kn2RowConv::Suits(const Window& window) const {
-  constexpr double kMostMultiplications =
-      16 << 20;  // 64 MiB of them at a time; or as many as a padded copy of the input would have elements
-  if (transposed_ == nullptr) return false;
-  double pixels = 1;
-  for (size_t i = 0; i < window.rank(); ++i) {
-    if (window.strides[i] != 1 || window.begin[i] >= window.extent(i) || window.input[i] == 0) return false;
-    pixels *= static_cast<double>(window.input[i]);
-  }
-  const double multiplications = pixels * static_cast<double>(weights_shape_[0] * window.kernel.num_elements());
-  return multiplications <= std::max(kMostMultiplications, pixels * static_cast<double>(weights_shape_[1]));
 }
 
 void Kn2RowConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,

@@ -12,13 +12,12 @@
 
 namespace tessera::cpu {
 
-/// Holds no weights where that does not pay.
 class Kn2RowConv {
  public:
-  /// Of a convolution with one group, whose weights are input 1.
+  /// Of a convolution with one group, whose weights are input 1, constant floats.
   explicit Kn2RowConv(const KernelInfo& info);
 
-  bool Suits(const Window& window) const;
+  /// `window` is one that kernels/conv/choose offers kn2row for.
   void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
                 const Epilogue<float>& epilogue, float* output) const;
 

@@ -8,7 +8,8 @@
 #include "cpu/ops/nn/nchw8c_layout.h"
 #include "cpu/ops/nn/nchw8c_winograd.h"
 #include "cpu/ops/ops.h"
-#include "graph/algorithm.h"
+#include "kernels/conv/choose/choose.h"
+#include "kernels/conv/winograd/fit.h"
 #include "ops/nn/conv.h"
 #include "runtime/memory/packed_store.h"
 
@@ -20,8 +21,8 @@ class Nchw8cConv final : public Kernel {
   explicit Nchw8cConv(const KernelInfo& info)
       : attributes_(info.node()),
         group_(GroupOf(info.node())),
-        source_(SourceOf(info)),
-        algorithm_(ChosenAlgorithm(info.node())),
+        layout_(LayoutOf(info.node())),
+        preference_(ConvPreference::Parse(info.node().hints.algorithm)),
         activation_(FusedActivation(info)) {
     const Tensor* weights = info.constant_input(1);
     Require(weights != nullptr && weights->is(ElementType::kFloat) && weights->shape().rank() > 2 &&
@@ -32,11 +33,11 @@ class Nchw8cConv final : public Kernel {
             "{} outputs in {} groups do not divide into blocks", outputs(), group_);
     depthwise_ = group_ > 1 && weights_shape_[1] == 1 && outputs() == group_;
     const bool divides = weights_shape_[1] % kChannelBlock == 0 && outputs() / group_ % kChannelBlock == 0;
-    Require(source_ == Source::kPlanes ? group_ == 1 : depthwise_ || divides,
+    Require(layout_ == ConvLayout::kNchw8cFromPlanes ? group_ == 1 : depthwise_ || divides,
             "the weights {} in {} groups do not divide into blocks", weights_shape_, group_);
     const Window window = attributes_.Expand(Shape(kernel().size(), 1).dims(), kernel()).WithRank(kSpatialAxes);
-    Require(!depthwise_ || source_ == Source::kBlocks, "a depthwise convolution reads blocks");
-    if (!depthwise_) dense_ = Nchw8cDense(outputs(), weights_shape_[1], window, group_, source_);
+    Require(!depthwise_ || layout_ == ConvLayout::kNchw8c, "a depthwise convolution reads blocks");
+    if (!depthwise_) dense_ = Nchw8cDense(outputs(), weights_shape_[1], window, group_, layout_);
     Prepare(info, *weights);
     info.ReleaseConstant(1);
   }
@@ -51,9 +52,9 @@ class Nchw8cConv final : public Kernel {
     const int64_t batch = input.shape()[0];
     if (depthwise_) {
       Depthwise(context, window, batch, input.data<float>(), epilogue, output->mutable_data<float>());
-    } else if (TakesWinograd(window, batch)) {
-      Require(FitsForm(window, form_), "the image is {}, its size was declared to be another: correct its value_info",
-              input.shape());
+    } else if (transformed_ && Choose(window, batch) == ConvAlgorithm::kWinograd) {
+      Require(FitsForm(Upright(window), form_),
+              "the image is {}, its size was declared to be another: correct its value_info", input.shape());
       ConvolveNchw8cWinograd(context, form_, window, Channels(batch), transformed_->data<float>(), InBlocks(context, input),
                              epilogue, output->mutable_data<float>());
     } else {
@@ -63,22 +64,24 @@ class Nchw8cConv final : public Kernel {
   }
 
   std::string Implementation(KernelContext& context) override {
-    if (depthwise_) return "depthwise";
     const Tensor& input = context.required_input(0);
-    const Window window = CheckInput(input).WithRank(kSpatialAxes);
-    return TakesWinograd(window, input.shape()[0]) ? "Winograd" : "direct";
+    return std::string(NameOf(Choose(CheckInput(input).WithRank(kSpatialAxes), input.shape()[0])));
   }
 
  private:
-  using Source = Nchw8cDense::Source;
-
-  bool TakesWinograd(const Window& window, int64_t batch) const {
-    return transformed_ && (!packed_ || ChooseForm(window, batch) == form_);
-  }
-
-  static Source SourceOf(const KernelInfo& info) {
-    if (info.attribute<int64_t>("plain_input", 0) != 0) return Source::kPlanes;
-    return info.attribute<int64_t>("block_input", 0) != 0 ? Source::kPlanesToBlocks : Source::kBlocks;
+  /// The best algorithm whose weights were packed.
+  ConvAlgorithm Choose(const Window& window, int64_t batch) const {
+    if (transformed_ && !packed_) return ConvAlgorithm::kWinograd;
+    const ConvProblem problem{.layout = layout_,
+                              .batch = batch,
+                              .channels = channels(),
+                              .outputs = outputs(),
+                              .groups = group_,
+                              .window = window};
+    const ConvCandidates ranked = RankConvAlgorithms(problem).Preferring(preference_);
+    const ConvCandidate& best = ranked.front();
+    if (best.algorithm != ConvAlgorithm::kWinograd || (transformed_ && best.form == form_)) return best.algorithm;
+    return ranked.Find(ConvAlgorithm::kDirect) ? ConvAlgorithm::kDirect : ConvAlgorithm::kDirectByRegions;
   }
 
   int64_t outputs() const { return weights_shape_[0]; }
@@ -86,23 +89,24 @@ class Nchw8cConv final : public Kernel {
   std::span<const int64_t> kernel() const { return weights_shape_.dims().subspan(2); }
   int64_t positions() const { return weights_shape_.SizeOfRange(2, weights_shape_.rank()); }
 
-  /// Weights for Winograd's transform, for direct convolution, or where the image's size is not known for both.
+  /// Weights for the best algorithm, and for direct convolution where the image's size is not known.
   void Prepare(const KernelInfo& info, const Tensor& weights) {
-    if (source_ != Source::kPlanes && !depthwise_) {
-      const Window likely = LikelyWindow(info);
-      const auto form = likely.rank() == 0 ? std::nullopt : ChooseForm(likely.WithRank(kSpatialAxes), LikelyBatch(info));
-      if (form) {
-        form_ = *form;
-        const Shape shape{group_, form_.planes(), outputs() / group_,
-                          weights_shape_.SizeOfRange(1, std::max<size_t>(weights_shape_.rank(), 4) - 2)};
-        const std::string key =
-            fmt::format("nchw8c_winograd {} {} {}", static_cast<int>(form_.y), static_cast<int>(form_.x), group_);
-        transformed_ = SharedTensor(info, weights, key, ElementType::kFloat, shape,
-                                    [&] { return PackNchw8cWinograd(info.threads(), form_, group_, weights); });
-        if (KnowsImage(info)) return;
-      }
+    const ConvProblem likely =
+        DescribeLikelyConv(info.node(), info.input_info(0).shape.value_or(SymbolicShape()), weights_shape_);
+    const ConvCandidate best = RankConvAlgorithms(likely).Preferring(preference_).front();
+    if (best.algorithm == ConvAlgorithm::kWinograd) {
+      form_ = best.form;
+      const Shape shape{group_, form_.planes(), outputs() / group_,
+                        weights_shape_.SizeOfRange(1, std::max<size_t>(weights_shape_.rank(), 4) - 2)};
+      const std::string key =
+          fmt::format("nchw8c_winograd {} {} {}", static_cast<int>(form_.y), static_cast<int>(form_.x), group_);
+      transformed_ = SharedTensor(info, weights, key, ElementType::kFloat, shape,
+                                  [&] { return PackNchw8cWinograd(info.threads(), form_, group_, weights); });
+      if (likely.known_image) return;
     }
-    const char* form = depthwise_ ? "nchw8c_depthwise" : source_ == Source::kPlanes ? "nchw8c_plain" : "blocked";
+    const char* form = depthwise_                                 ? "nchw8c_depthwise"
+                       : layout_ == ConvLayout::kNchw8cFromPlanes ? "nchw8c_plain"
+                                                                  : "blocked";
     const std::string key = fmt::format("{} {}", form, group_);
     packed_ = SharedTensor(info, weights, key, ElementType::kFloat, weights_shape_, [&] {
       auto packed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
@@ -112,41 +116,19 @@ class Nchw8cConv final : public Kernel {
     });
   }
 
-  /// The image's size is known before it is seen.
-  bool KnowsImage(const KernelInfo& info) const {
-    const auto& data = info.input_info(0).shape;
-    const auto known = [](const Dimension& size) { return size.known(); };
-    return data && data->size() == kernel().size() + (source_ == Source::kBlocks ? 3 : 2) &&
-           std::all_of(data->begin() + 2, data->end(), known);
-  }
-  int64_t LikelyBatch(const KernelInfo& info) const {
-    return KnowsImage(info) && info.input_info(0).shape->front().known() ? info.input_info(0).shape->front().value : 1;
-  }
-  /// Over the image as far as it is known; nothing where the kernel is larger.
-  Window LikelyWindow(const KernelInfo& info) const {
-    constexpr int64_t kLikelySide = 56, kLikelyLine = 1024;
-    Shape image(kernel().size(), kernel().size() == 1 ? kLikelyLine : kLikelySide);
-    if (KnowsImage(info)) {
-      for (size_t i = 0; i < image.rank(); ++i) image[i] = (*info.input_info(0).shape)[i + 2].value;
-    }
-    const Window window = attributes_.Expand(image.dims(), kernel());
-    for (size_t i = 0; i < window.rank(); ++i) {
-      if (window.extent(i) > window.input[i] + window.begin[i] + window.end[i]) return {};
-    }
-    return attributes_.Fit(image.dims(), kernel());
+  /// The input's shape as far as it is known, [N, channels or their blocks, ...].
+  SymbolicShape PlainImage(const KernelInfo& info) const {
+    SymbolicShape image = info.input_info(0).shape.value_or(SymbolicShape());
+    if (layout_ == ConvLayout::kNchw8c && !image.empty()) image.pop_back();
+    return image;
   }
 
   Nchw8cChannels Channels(int64_t batch) const { return {batch, group_, weights_shape_[1], outputs() / group_}; }
 
-  std::optional<WinogradForm> ChooseForm(const Window& window, int64_t batch) const {
-    if (algorithm_ == Algorithm::kDirect) return std::nullopt;
-    return ChooseNchw8cWinograd(window, Channels(batch), algorithm_ == Algorithm::kWinograd, dense_.ShareOfPlane(window));
-  }
-
   /// The input in place, or, in planes, converted to blocks.
   const float* InBlocks(KernelContext& context, const Tensor& input) const {
     const auto* from = input.data<float>();
-    if (source_ == Source::kBlocks) return from;
+    if (layout_ == ConvLayout::kNchw8c) return from;
     float* blocks = context.scratch<float>(static_cast<size_t>(input.num_elements())).data();
     const int64_t pixels = input.shape().SizeOfRange(2, input.shape().rank());
     BringIntoBlocks(context, from, input.num_elements() / (pixels * kChannelBlock), pixels, blocks);
@@ -162,7 +144,7 @@ class Nchw8cConv final : public Kernel {
 
   Window CheckInput(const Tensor& input) const {
     const Shape& shape = input.shape();
-    const bool blocked = source_ == Source::kBlocks;
+    const bool blocked = layout_ == ConvLayout::kNchw8c;
     Require(input.is(ElementType::kFloat) && shape.rank() == weights_shape_.rank() + (blocked ? 1 : 0),
             "the input is {}, the weights are {}", shape, weights_shape_);
     if (blocked) RequireNchw8c(input);
@@ -186,8 +168,8 @@ class Nchw8cConv final : public Kernel {
 
   WindowAttributes attributes_;
   int64_t group_;
-  Source source_;
-  Algorithm algorithm_;
+  ConvLayout layout_;
+  ConvPreference preference_;
   Activation<float> activation_;
   bool depthwise_ = false;
   Shape weights_shape_;

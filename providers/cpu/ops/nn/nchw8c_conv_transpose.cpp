@@ -13,6 +13,8 @@
 #include "cpu/ops/nn/nchw8c_layout.h"
 #include "cpu/ops/nn/nchw8c_winograd.h"
 #include "cpu/ops/ops.h"
+#include "kernels/conv/choose/choose.h"
+#include "kernels/conv/winograd/fit.h"
 #include "ops/nn/conv_transpose.h"
 #include "runtime/memory/packed_store.h"
 
@@ -30,9 +32,14 @@ class Nchw8cConvTranspose final : public Kernel {
     Require(attributes_.group == 1 && weights->num_elements() > 0 && channels() % kChannelBlock == 0 &&
                 outputs() % kChannelBlock == 0,
             "the weights {} in {} groups do not divide into blocks", weights_shape_, attributes_.group);
-    const auto form = ChooseNchw8cTransposed(LikelyWindow(info), Channels(LikelyBatch(info)));
-    Require(form.has_value(), "no window of {} with these strides and pads is computed in blocks", weights_shape_);
-    form_ = *form;
+    const ConvCandidates ranked = RankConvAlgorithms({.layout = ConvLayout::kNchw8c,
+                                                      .transposed = true,
+                                                      .batch = LikelyBatch(info),
+                                                      .channels = channels(),
+                                                      .outputs = outputs(),
+                                                      .window = LikelyWindow(info)});
+    Require(!ranked.empty(), "no window of {} with these strides and pads is computed in blocks", weights_shape_);
+    form_ = ranked.front().form;
     const Shape shape{1, form_.num_weights(), outputs(),
                       weights_shape_.SizeOfRange(2, weights_shape_.rank() - 2) * channels()};
     const std::string key = fmt::format("nchw8c_transposed {}", static_cast<int>(form_.y));
@@ -49,7 +56,7 @@ class Nchw8cConvTranspose final : public Kernel {
     Require(from.rank() == weights_shape_.rank() + 1 && from[1] * kChannelBlock == channels(),
             "the input is {}, the weights are {}", from, weights_shape_);
     const Window fitted = Fit(SpatialDims(from)), window = fitted.WithRank(kSpatialAxes);
-    Require(FitsForm(window, form_), "the pads differ from those that were known at load");
+    Require(FitsForm(Upright(window), form_), "the pads differ from those that were known at load");
     const Shape shape = Nchw8cShape(from[0], outputs() / kChannelBlock, fitted.output.dims());
     Tensor* output = context.output(0, shape);
     const Epilogue<float> epilogue = EpilogueOf(activation_, context, shape);

@@ -1,7 +1,6 @@
 #include "cpu/ops/nn/nchw8c_dense.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 #include "base/checked.h"
@@ -109,99 +108,15 @@ void ForOutputPixels(const Window& window, std::span<const int64_t> plane, std::
   }
 }
 
-/// Outputs along one axis that read the same kernel positions inside the input.
-struct Band {
-  int64_t begin, end;
-  int64_t first_tap, end_tap;
-  int64_t taps() const { return end_tap - first_tap; }
-};
-
-constexpr size_t kMostBands = 16;
-
-struct Bands {
-  std::array<Band, kMostBands> held;
-  size_t count = 0;
-
-  /// False when there are too many.
-  bool Find(const Window& window, size_t axis) {
-    for (int64_t o = 0; o < window.output[axis]; ++o) {
-      const int64_t start = o * window.strides[axis] - window.begin[axis];
-      const int64_t dilation = window.dilations[axis], kernel = window.kernel[axis], size = window.input[axis];
-      const int64_t first = start >= 0 ? 0 : std::min(kernel, CeilDiv(-start, dilation));
-      const int64_t end = start >= size ? first : std::clamp(CeilDiv(size - start, dilation), first, kernel);
-      if (count > 0 && held[count - 1].first_tap == first && held[count - 1].end_tap == end) {
-        held[count - 1].end = o + 1;
-        continue;
-      }
-      if (count == kMostBands) return false;
-      held[count++] = {o, o + 1, first, end};
-    }
-    return true;
-  }
-};
-
 }  // namespace
 
-/// Pixels that read the same kernel positions.
-struct Nchw8cDense::Region {
-  Band z, y, x;
-};
-
-class Nchw8cDense::Regions {
- public:
-  explicit Regions(const Window& window) : window_(window), found_(true) {
-    for (size_t i = 0; i < kSpatialAxes; ++i) found_ = found_ && bands_[i].Find(window, i);
-  }
-
-  size_t count() const { return bands_[0].count * of_slice(); }
-  /// How many a slice has.
-  size_t of_slice() const { return bands_[1].count * bands_[2].count; }
-  Region at(size_t i) const {
-    const size_t row = bands_[2].count;
-    return {bands_[0].held[i / of_slice()], bands_[1].held[i % of_slice() / row], bands_[2].held[i % row]};
-  }
-  /// The number of region `i` of the output's slice `z`.
-  size_t InSlice(int64_t z, size_t i) const {
-    size_t band = 0;
-    while (bands_[0].held[band].end <= z) ++band;
-    return band * of_slice() + i;
-  }
-
-  /// Where much of the kernel would read padding, as with large dilations, or whole slices are all the padding there is.
-  bool Pay() const {
-    if (!found_) return false;
-    if (bands_[0].count > 1 && bands_[1].count == 1 && bands_[2].count == 1) return true;
-    // Whole rows of pixels make whole tiles.
-    return Share(0) < (bands_[2].count == 1 ? 0.95 : 0.8);
-  }
-
-  /// Of the kernel positions that all outputs read along the axes from `first` on, those inside the input.
-  double Share(size_t first) const {
-    constexpr int64_t kFewestColumns = 4;  // what fewer cost too
-    double share = 1;
-    for (size_t axis = first; axis < kSpatialAxes; ++axis) {
-      int64_t inside = 0;
-      for (const Band& band : std::span(bands_[axis].held).first(bands_[axis].count)) {
-        inside += band.taps() * std::max(band.end - band.begin, axis + 1 == kSpatialAxes ? kFewestColumns : 1);
-      }
-      share *= static_cast<double>(inside) / static_cast<double>(window_.kernel[axis] * window_.output[axis]);
-    }
-    return share;
-  }
-
- private:
-  const Window& window_;
-  std::array<Bands, kSpatialAxes> bands_;
-  bool found_;
-};
-
-Nchw8cDense::Nchw8cDense(int64_t outputs, int64_t channels, const Window& window, int64_t group, Source source)
+Nchw8cDense::Nchw8cDense(int64_t outputs, int64_t channels, const Window& window, int64_t group, ConvLayout layout)
     : outputs_(outputs),
       group_channels_(channels),
       positions_(window.kernel.num_elements()),
       group_(group),
-      source_(source) {
-  if (source != Source::kPlanes) return;
+      layout_(layout) {
+  if (layout != ConvLayout::kNchw8cFromPlanes) return;
   step_ = 1;
   for (const int64_t step : {3, 4, 5, 6, 7, 8, 11}) {  // the steps of MultiplyNchw8c
     if (window.dilations[2] == 1 && window.kernel[2] % step == 0) step_ = step;
@@ -243,10 +158,10 @@ Nchw8cGemm Nchw8cDense::Part(const Nchw8cGemm& first, int64_t image, int64_t gro
 }
 
 /// The steps at the region's kernel positions, in planes of these sizes; returns their number.
-size_t Nchw8cDense::WriteSteps(const Window& window, const Region& taps, std::span<const int64_t> plane,
+size_t Nchw8cDense::WriteSteps(const Window& window, const Nchw8cRegion& taps, std::span<const int64_t> plane,
                                Nchw8cStep* steps) const {
   size_t count = 0;
-  const int64_t together = source_ == Source::kPlanes ? step_ : 1;  // kernel positions in a step
+  const int64_t together = layout_ == ConvLayout::kNchw8cFromPlanes ? step_ : 1;  // kernel positions in a step
   const int64_t plane_pixels = plane[0] * plane[1] * plane[2];
   for (int64_t c = 0; c < group_channels_ / unit(); ++c) {
     for (int64_t z = taps.z.first_tap; z < taps.z.end_tap; ++z) {
@@ -266,19 +181,13 @@ size_t Nchw8cDense::WriteSteps(const Window& window, const Region& taps, std::sp
 void Nchw8cDense::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* packed,
                            const float* input, const Epilogue<float>& epilogue, float* output) const {
   if (ReadsRegions()) {
-    const Regions regions(window);
+    const Nchw8cRegions regions(window);
     if (regions.Pay()) return ByRegions(context, window, regions, batch, packed, input, epilogue, output);
   }
   Whole(context, window, batch, packed, input, epilogue, output);
 }
 
-double Nchw8cDense::ShareOfPlane(const Window& window) const {
-  if (!ReadsRegions() || window.output.num_elements() == 0) return 1;
-  const Regions regions(window);
-  return regions.Pay() ? regions.Share(1) : 1;
-}
-
-void Nchw8cDense::ByRegions(KernelContext& context, const Window& window, const Regions& regions, int64_t batch,
+void Nchw8cDense::ByRegions(KernelContext& context, const Window& window, const Nchw8cRegions& regions, int64_t batch,
                             const float* packed, const float* input, const Epilogue<float>& epilogue, float* output) const {
   const auto pixel_offsets = context.scratch<int64_t>(static_cast<size_t>(window.output.num_elements()));
   ForOutputPixels(window, window.input.dims(), window.begin.dims(), unit(),
@@ -301,7 +210,7 @@ void Nchw8cDense::ByRegions(KernelContext& context, const Window& window, const 
     for (int64_t i = begin; i < end; ++i) {
       const int64_t slice = i % tasks / parts / of_slice;
       const size_t number = regions.InSlice(slice, static_cast<size_t>(i % tasks / parts % of_slice));
-      const Region region = regions.at(number);
+      const Nchw8cRegion region = regions.at(number);
       Nchw8cGemm gemm = Part(first, i / tasks / group_, i / tasks % group_, packed, image_size);
       gemm.steps = steps.data() + number * most;
       gemm.num_steps = static_cast<int64_t>(num_steps[number]);
@@ -321,7 +230,7 @@ void Nchw8cDense::Whole(KernelContext& context, const Window& window, int64_t ba
   const int64_t image_size = CheckedMul(planes(), plane_size);
   const int64_t image_bytes = CheckedMul(image_size, static_cast<int64_t>(sizeof(float)));
   const int64_t fitting = std::clamp<int64_t>(kPaddedRoundBytes / std::max<int64_t>(image_bytes, 1), 1, batch);
-  const bool copies = !padded.in_place || source_ == Source::kPlanesToBlocks;
+  const bool copies = !padded.in_place || layout_ == ConvLayout::kNchw8cFromNchw;
   const int64_t round = copies ? fitting : batch;
   const int64_t source_plane = window.input.num_elements() * unit();
   const bool in_order = unit() > 1 && padded.in_place && positions_ == 1 &&
@@ -334,7 +243,7 @@ void Nchw8cDense::Whole(KernelContext& context, const Window& window, int64_t ba
                     [&](size_t pixel, int64_t at) { pixel_offsets[pixel] = at; });
   }
   const auto steps = context.scratch<Nchw8cStep>(static_cast<size_t>(depth() / step_));
-  const auto whole = [&](size_t i) { return Band{0, window.output[i], 0, window.kernel[i]}; };
+  const auto whole = [&](size_t i) { return Nchw8cBand{0, window.output[i], 0, window.kernel[i]}; };
   gemm.num_steps =
       static_cast<int64_t>(WriteSteps(window, {whole(0), whole(1), whole(2)}, padded.size.dims(), steps.data()));
   gemm.steps = steps.data();
@@ -349,7 +258,7 @@ void Nchw8cDense::Whole(KernelContext& context, const Window& window, int64_t ba
         for (int64_t i = begin; i < end; ++i) {
           const float* from = input + (image * planes() + i) * source_plane;
           float* to = buffer.data() + i * plane_size;
-          source_ == Source::kPlanesToBlocks ? padded.Block(from, to) : padded.Pad(from, unit(), to);
+          layout_ == ConvLayout::kNchw8cFromNchw ? padded.Block(from, to) : padded.Pad(from, unit(), to);
         }
       });
       gemm.input = buffer.data();

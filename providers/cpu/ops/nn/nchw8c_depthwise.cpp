@@ -9,10 +9,6 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLeastKernel = 3;  // of either axis: less pays for no conversion, except of rows that fill vectors badly
-constexpr int64_t kShortRow = 32;
-constexpr int64_t kMostBytes = 768 << 10;  // of a block before and after, which stay in the second cache
-
 /// The columns that windows read, with zeros around the image, so that no window asks where it ends.
 struct PaddedRows {
   explicit PaddedRows(const Window& w)
@@ -42,18 +38,12 @@ std::span<const float> BlockWeights(KernelContext& context, const float* weights
 
 }  // namespace
 
-bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int64_t batch, int64_t channels,
+void ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int64_t batch, int64_t channels,
                                const DepthwiseTensors& tensors) {
   ThreadPool& threads = context.threads();
-  const Activation<float>& activation = tensors.epilogue.activation;
-  if (activation && !Clamps(activation.kind)) return false;
-  if (!SuitsChannelBlocks() || window.rank() != 2 || channels % kChannelBlock != 0) return false;
-  if (std::min(window.kernel[0], window.kernel[1]) < kLeastKernel && window.output[1] > kShortRow) return false;
   const int64_t blocks = channels / kChannelBlock, items = batch * blocks;
   const int64_t out = window.output.num_elements(), positions = window.kernel.num_elements();
   const PaddedRows padded(window);
-  if (items < threads.num_threads() || padded.left >= padded.padded) return false;
-  if (CheckedMul(padded.pixels() + out, kChannelBlock * int64_t{sizeof(float)}) > kMostBytes) return false;
   Nchw8cWindow blocked = ToNchw8cWindow(window.WithRank(kSpatialAxes));
   blocked.x.input = padded.padded;
   blocked.x.pad = 0;
@@ -74,7 +64,6 @@ bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int
       UnblockChannels(result, out, 0, out, kChannelBlock, tensors.output + i * kChannelBlock * out);
     }
   });
-  return true;
 }
 
 }  // namespace tessera::cpu

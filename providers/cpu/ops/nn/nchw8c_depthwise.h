@@ -9,9 +9,8 @@
 
 namespace tessera::cpu {
 
-/// Images of `channels` planes, one output each; the window has two axes. False, with nothing done, where NCHW8c does not
-/// pay.
-bool ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int64_t batch, int64_t channels,
+/// Images of `channels` planes, one output each; the window is one that kernels/conv/choose offers NCHW8c for.
+void ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int64_t batch, int64_t channels,
                                const DepthwiseTensors& tensors);
 
 }  // namespace tessera::cpu

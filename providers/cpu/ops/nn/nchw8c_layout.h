@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "graph/private_names.h"
+#include "kernels/conv/choose/problem.h"
 #include "kernels/conv/nchw8c/nchw8c.h"
 #include "ops/nn/window.h"
 #include "tessera/provider/kernel.h"
@@ -14,9 +15,6 @@ namespace tessera::cpu {
 inline KernelDef Nchw8cOp(std::string op_type) {
   return Op(std::move(op_type), kTesseraDomain).Types(0, {ElementType::kFloat});
 }
-
-/// Windows over images with fewer axes have ones before them: one slice.
-constexpr size_t kSpatialAxes = 3;
 
 /// Throws Error unless the tensor is in NCHW8c.
 inline void RequireNchw8c(const Tensor& tensor) {

@@ -1,7 +1,6 @@
 #include "cpu/ops/nn/nchw8c_winograd.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/cancellation.h"
@@ -9,6 +8,7 @@
 #include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/nchw8c_layout.h"
+#include "kernels/conv/winograd/fit.h"
 #include "kernels/conv/winograd/winograd.h"
 
 namespace tessera::cpu {
@@ -219,21 +219,6 @@ int64_t ChooseNchw8cRows(const Nchw8cTileRows& slice, int64_t slices, int64_t th
   return best;
 }
 
-/// The form has as many taps along the axis as the window, in an image large enough.
-bool Fits(const Window& window, size_t axis, WinogradAxisForm form) {
-  const WinogradPlanes of = PlanesOf(form);
-  if (window.kernel[axis] != of.taps || window.strides[axis] != of.stride) return false;
-  const int64_t dilation = window.dilations[axis], most = (of.taps - 1) * dilation;
-  if (of.transposed()) return dilation == 1 && window.begin[axis] % of.stride == of.transpose.pad;
-  if (window.begin[axis] > most || window.end[axis] > most) return false;
-  return of.taps == 1 || (dilation <= window.output[axis] && (of.stride == 1 || dilation == 1));
-}
-/// Tiles along an axis of output pixels.
-WinogradAxis Axis(const Window& window, size_t axis, WinogradAxisForm form) {
-  const WinogradPlanes of = PlanesOf(form);
-  return {window.output[axis], of.taps == 1 ? 1 : window.dilations[axis], of.side};
-}
-
 /// How far before the image the first tile's inputs begin.
 int64_t Lead(const Window& window, size_t axis, WinogradAxisForm form) {
   const WinogradPlanes of = PlanesOf(form);
@@ -241,78 +226,7 @@ int64_t Lead(const Window& window, size_t axis, WinogradAxisForm form) {
                          : window.begin[axis];
 }
 
-/// The form along the image's height, whose rows of tiles are what threads and caches share.
-Window Upright(const Window& window) {
-  constexpr size_t kY = kSpatialAxes - 2, kX = kSpatialAxes - 1;
-  Window upright = window;
-  if (window.input[kY] != 1 || window.output[kY] != 1 || window.kernel[kY] != 1) return upright;
-  for (Shape Window::* const sizes : {&Window::input, &Window::output, &Window::kernel, &Window::strides,
-                                      &Window::dilations, &Window::begin, &Window::end}) {
-    std::swap((upright.*sizes)[kY], (upright.*sizes)[kX]);
-  }
-  return upright;
-}
-
-/// Of a group, on one core: a GEMM of so many pixels (tiles) by so many weights, which are read from memory meanwhile.
-double GemmNs(double pixels, double weights) {
-  constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2, kApart = 0.3;  // a multiply-add, a weight; what does not overlap
-  constexpr double kFewestPixels = 4;                                   // what fewer cost too
-  const double products = std::max(pixels, kFewestPixels) * weights * kProductNs, reads = weights * kReadNs;
-  return std::max(products, reads) + kApart * std::min(products, reads);
-}
-
-double TransformedNs(WinogradForm form, const Window& window, int64_t images, int64_t depth, int64_t outputs) {
-  constexpr double kPlaneNs = 0.11;  // to transform a channel's plane of a tile
-  const double tiles = static_cast<double>(images) * static_cast<double>(Axis(window, 1, form.y).tiles()) *
-                       static_cast<double>(Axis(window, 2, form.x).tiles());
-  const double transformed = static_cast<double>(depth * form.planes() + outputs * form.points());
-  return GemmNs(tiles, static_cast<double>(form.num_weights()) * static_cast<double>(depth * outputs)) +
-         tiles * transformed * kPlaneNs;
-}
-
 }  // namespace
-
-bool FitsForm(const Window& image, WinogradForm form) {
-  const Window window = Upright(image);
-  return Fits(window, kSpatialAxes - 2, form.y) && Fits(window, kSpatialAxes - 1, form.x);
-}
-
-std::optional<WinogradForm> ChooseNchw8cWinograd(const Window& image, const Nchw8cChannels& of, bool forced, double share) {
-  const Window window = Upright(image);
-  constexpr int64_t kManyPairs = 512 * 512;  // up to four times so many weights must save half the time
-  constexpr int64_t kMostWeights = int64_t{36} << 20;
-  const int64_t depth = of.channels * window.kernel[0], images = of.batch * window.output[0];
-  if (!WinogradMayPay(depth, of.outputs, of.group)) return std::nullopt;
-  const double pixels = static_cast<double>(images * window.output[1] * window.output[2]);
-  const double most = depth * of.outputs > kManyPairs / of.group ? 0.5 : 0.9;
-  const double weights = static_cast<double>(depth * of.outputs * window.kernel[1] * window.kernel[2]);
-  double least = forced ? std::numeric_limits<double>::infinity() : most * GemmNs(share * pixels, weights);
-  std::optional<WinogradForm> best;
-  for (const WinogradForm form : kWinogradForms) {
-    if (form.transposed() || !FitsForm(image, form) || depth * of.outputs > kMostWeights / form.num_weights()) continue;
-    const double time = TransformedNs(form, window, images, depth, of.outputs);
-    if (time >= least) continue;
-    least = time;
-    best = form;
-  }
-  return best;
-}
-
-std::optional<WinogradForm> ChooseNchw8cTransposed(const Window& window, const Nchw8cChannels& of) {
-  constexpr double kMostOfWeights = 0.9;  // more of them must save so much
-  const int64_t depth = of.channels * CeilDiv(window.kernel[0], window.strides[0]), images = of.batch * window.output[0];
-  std::optional<WinogradForm> best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const WinogradForm form : kWinogradForms) {
-    if (!form.transposed() || !FitsForm(window, form)) continue;
-    const bool larger = form.num_weights() > window.kernel[1] * window.kernel[2];
-    const double time = TransformedNs(form, window, images, depth, of.outputs) / (larger ? kMostOfWeights : 1);
-    if (time >= least) continue;
-    least = time;
-    best = form;
-  }
-  return best;
-}
 
 std::shared_ptr<const Tensor> PackNchw8cWinograd(ThreadPool& threads, WinogradForm form, int64_t group,
                                                  const Tensor& weights) {
@@ -362,8 +276,8 @@ void ConvolveNchw8cWinograd(KernelContext& context, WinogradForm form, const Win
   slice.width = window.input[2];
   slice.pad_top = Lead(window, 1, form.y);
   slice.pad_left = Lead(window, 2, form.x);
-  slice.y = Axis(window, 1, form.y);
-  slice.x = Axis(window, 2, form.x);
+  slice.y = TilesAlong(window, 1, form.y);
+  slice.x = TilesAlong(window, 2, form.x);
   slice.end_row = slice.y.tiles();
   Nchw8cRun run(context, slice, window, of.batch * of.group, of.group, weights, input, epilogue, output);
   const int64_t threads = context.threads().num_threads(), slices = of.batch * of.group * window.output[0];

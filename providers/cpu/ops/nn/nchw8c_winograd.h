@@ -3,7 +3,6 @@
 // Winograd convolution in NCHW8c along the last two axes.
 
 #include <memory>
-#include <optional>
 
 #include "kernels/conv/nchw8c/nchw8c.h"
 #include "ops/nn/window.h"
@@ -16,17 +15,6 @@ struct Nchw8cChannels {
   int64_t batch, group;
   int64_t channels, outputs;
 };
-
-/// The fastest form for a window of kSpatialAxes; none where direct convolution is. `forced`: the fastest
-/// of those that fit, whatever direct convolution costs. `share`: of the window's multiplications that it would compute.
-std::optional<WinogradForm> ChooseNchw8cWinograd(const Window& image, const Nchw8cChannels& of, bool forced,
-                                                 double share = 1);
-
-/// The same for a transposed convolution, whose window says what output pixels its inputs reach
-/// (ConvTransposeAttributes::Fit), but with its input as `input` and its output as `output`: of one group. None where no
-/// form fits.
-std::optional<WinogradForm> ChooseNchw8cTransposed(const Window& window, const Nchw8cChannels& of);
-bool FitsForm(const Window& window, WinogradForm form);
 
 /// weights[outputs of all groups][channels][slices][taps of y][taps of x] transformed and packed, [group][planes of the
 /// form][...].

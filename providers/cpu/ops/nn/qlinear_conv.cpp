@@ -13,17 +13,20 @@ namespace {
 
 class QLinearConv final : public Kernel {
  public:
-  explicit QLinearConv(const KernelInfo& info) {
-    if (small_.emplace(info, kQLinearConv)) return;
-    small_.reset();
-    if (fast_.emplace(info, kQLinearConv)) return;
-    fast_.reset();
-    conv_.emplace(info, 3, 5);
+  explicit QLinearConv(const KernelInfo& info) : algorithm_(ChooseQuantizedConv(info, kQLinearConv)) {
+    switch (algorithm_) {
+      case ConvAlgorithm::kBatchedIm2col: small_.emplace(info, kQLinearConv); break;
+      case ConvAlgorithm::kIm2col:
+      case ConvAlgorithm::kDepthwise: fast_.emplace(info, kQLinearConv); break;
+      default: conv_.emplace(info, kQLinearConv.weights, kQLinearConv.w_zero);
+    }
   }
 
   void Compute(KernelContext& context) override {
     small_ ? Fast(context, *small_) : fast_ ? Fast(context, *fast_) : General(context);
   }
+
+  std::string Implementation(KernelContext& /*context*/) override { return std::string(NameOf(algorithm_)); }
 
  private:
   template <class C>
@@ -65,6 +68,7 @@ class QLinearConv final : public Kernel {
         });
   }
 
+  ConvAlgorithm algorithm_;
   std::optional<SmallQuantizedConv> small_;
   std::optional<QuantizedConv> fast_;
   std::optional<IntegerConv> conv_;

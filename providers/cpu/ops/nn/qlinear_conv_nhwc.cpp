@@ -15,6 +15,7 @@
 #include "cpu/ops/nn/shared_weights.h"
 #include "cpu/ops/ops.h"
 #include "graph/private_names.h"
+#include "kernels/conv/choose/choose.h"
 #include "kernels/conv/depthwise/depthwise_nhwc_int8.h"
 #include "kernels/gemm/rows_u8s8.h"
 
@@ -51,7 +52,7 @@ class QLinearConvNhwc final : public Kernel {
     const bool is_signed = w->is(ElementType::kInt8);
     const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(5), weights_[0]);
     // Rows of groups are unsigned, quantized values of int8 with the first bit flipped.
-    if (Depthwise()) {
+    if (Choose() == ConvAlgorithm::kDepthwise) {
       requantization_.emplace(info, PackTaps(bytes, is_signed, zeros), weights_[0], 0);
     } else {
       requantization_.emplace(info, PackGroups(info, *w, zeros), weights_[0],
@@ -72,8 +73,18 @@ class QLinearConvNhwc final : public Kernel {
     depthwise_ ? RunDepthwise(context, call) : RunGroups(context, call);
   }
 
+  std::string Implementation(KernelContext& /*context*/) override { return std::string(NameOf(Choose())); }
+
  private:
-  bool Depthwise() const { return weights_[1] == 1 && weights_[0] == group_ && group_ >= DepthwiseLastWidth(); }
+  ConvAlgorithm Choose() const {
+    return RankConvAlgorithms({.layout = ConvLayout::kNhwc,
+                               .types = ConvTypes::kBytes,
+                               .channels = weights_[1] * group_,
+                               .outputs = weights_[0],
+                               .groups = group_})
+        .front()
+        .algorithm;
+  }
 
   std::vector<Requantization::Channel> PackTaps(const uint8_t* bytes, bool is_signed, const std::vector<int32_t>& zeros) {
     const int64_t taps = weights_[2] * weights_[3];

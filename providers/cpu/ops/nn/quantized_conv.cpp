@@ -10,9 +10,8 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kMostPanelBytes = 320 << 10;  // of one panel
-constexpr int64_t kChunkBytes = 160 << 10;      // of panels that stay in the second cache while weights stream
-constexpr int64_t kChannelBytes = 48 << 10;     // of a channel that is laid out for a depthwise convolution
+constexpr int64_t kChunkBytes = 160 << 10;   // of panels that stay in the second cache while weights stream
+constexpr int64_t kChannelBytes = 48 << 10;  // of a channel that is laid out for a depthwise convolution
 constexpr int64_t kReadBehind = 64;
 
 /// Pixels [first, first + width) of the output, in the layout's order; returns the number of runs.
@@ -33,16 +32,22 @@ size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width
 
 }  // namespace
 
+ConvAlgorithm ChooseQuantizedConv(const KernelInfo& info, const ConvInputs& inputs) {
+  const Tensor* w = info.constant_input(inputs.weights);
+  if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 ||
+      !ConvAttributes(info.node()).FitsGroups(w->shape()) || !HasConstantZeros(info, *w, inputs))
+    return ConvAlgorithm::kIm2colInt16;
+  ConvProblem likely = DescribeLikelyConv(info.node(), info.input_info(0).shape.value_or(SymbolicShape()), w->shape());
+  likely.types = inputs.gives_sums() ? ConvTypes::kBytesToInt32 : ConvTypes::kBytes;
+  return RankConvAlgorithms(likely).front().algorithm;
+}
+
 QuantizedConv::QuantizedConv(const KernelInfo& info, const ConvInputs& inputs)
     : attributes_(info.node()), group_(attributes_.group) {
   const Tensor* w = info.constant_input(inputs.weights);
-  if (w == nullptr || w->shape().rank() < 3 || w->num_elements() == 0 || !attributes_.FitsGroups(w->shape())) return;
-  if (!HasConstantZeros(info, *w, inputs)) return;
   weights_ = w->shape();
-  if (Depthwise() && inputs.gives_sums()) return;
   const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(inputs.w_zero), weights_[0]);
   std::vector<Requantization::Channel> packed_channels = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
-  if (packed_channels.empty()) return;
   // Panels are unsigned, quantized values of int8 with the first bit flipped.
   requantization_.emplace(info, std::move(packed_channels), weights_[0],
                           !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0, inputs);
@@ -68,14 +73,13 @@ std::vector<Requantization::Channel> QuantizedConv::PackTaps(const Tensor& weigh
 std::vector<Requantization::Channel> QuantizedConv::PackGroups(const KernelInfo& info, const Tensor& weights,
                                                                const std::vector<int32_t>& zeros) {
   const int64_t outputs = weights_[0] / group_, k = weights.num_elements() / weights_[0];
-  if (PanelBytes(k, true) > kMostPanelBytes || outputs < 4 || k > INT32_MAX) return {};
   const auto* bytes = static_cast<const uint8_t*>(weights.raw());
   std::vector<Requantization::Channel> packed_channels;
   for (int64_t g = 0; g < group_; ++g) {
     const WeightSource source{bytes + g * outputs * k, weights.is(ElementType::kInt8), outputs, k, k, 1};
     auto packed = SharedWeights(info, weights, fmt::format("u8s8_conv {} of {}", g, group_),
                                 [&] { return PackWeightsS8(info.threads(), source, PanelLayout::kBroadcast); });
-    if (packed == nullptr) return {};
+    Require(packed != nullptr, "the weights cannot be packed here");
     Requantization::Append(*packed, g * outputs, packed_channels);
     groups_.push_back(std::move(packed));
   }

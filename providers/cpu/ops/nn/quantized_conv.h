@@ -9,17 +9,20 @@
 
 #include "cpu/ops/nn/integer_conv.h"
 #include "cpu/ops/nn/requantization.h"
+#include "kernels/conv/choose/choose.h"
 #include "kernels/gemm/gemm_u8s8.h"
 
 namespace tessera::cpu {
 
+/// The algorithm of QLinearConv or ConvInteger, by what is known when the kernel is made.
+ConvAlgorithm ChooseQuantizedConv(const KernelInfo& info, const ConvInputs& inputs);
+
 class QuantizedConv {
  public:
-  /// Gives the weights' memory back where they are packed.
+  /// Gives the weights' memory back. The convolution is one that kernels/conv/choose offers im2col of bytes or a depthwise
+  /// kernel for.
   QuantizedConv(const KernelInfo& info, const ConvInputs& inputs);
 
-  /// False: the weights or their zero points are not constant, or this is not faster here.
-  explicit operator bool() const { return requantization_.has_value(); }
   int64_t outputs() const { return weights_[0]; }
   Window Fit(const Shape& x, const Tensor* bias) const { return attributes_.Fit(x, weights_, bias); }
 
@@ -29,7 +32,6 @@ class QuantizedConv {
   bool Depthwise() const { return group_ > 1 && weights_[1] == 1; }
   /// `zeros`: those of the weights as int8, by channel; empty: none.
   std::vector<Requantization::Channel> PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros);
-  /// Nothing: this is not faster here.
   std::vector<Requantization::Channel> PackGroups(const KernelInfo& info, const Tensor& weights,
                                                   const std::vector<int32_t>& zeros);
   void RunDepthwise(KernelContext& context, const ConvCall& call) const;

@@ -1,13 +1,11 @@
 #include "cpu/ops/nn/small_images.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/image_rows.h"
 #include "cpu/ops/nn/packed_weights.h"
-#include "cpu/ops/nn/winograd_conv.h"
 #include "kernels/gemm/gemm.h"
 #include "runtime/memory/packed_store.h"
 
@@ -31,15 +29,9 @@ void PackByTaps(ThreadPool& threads, const Tensor& weights, float* packed) {
 
 }  // namespace
 
-SmallImagesConv::SmallImagesConv(const KernelInfo& info, const WindowAttributes& attributes) {
-  constexpr int64_t kMostPixels = 32, kFewestOutputs = 16, kFewestChannels = 8;
+SmallImagesConv::SmallImagesConv(const KernelInfo& info) {
   const Tensor* weights = info.constant_input(1);
-  const std::optional<Shape> image = KnownImageShape(info);
-  if (weights == nullptr || !image || !weights->is(ElementType::kFloat) || weights->num_elements() == 0) return;
-  const Shape& shape = weights->shape();
-  if (shape.rank() != image->rank() + 2 || shape[0] < kFewestOutputs || shape[1] < kFewestChannels) return;
-  if (attributes.Fit(image->dims(), shape.dims().subspan(2)).output.num_elements() > kMostPixels) return;
-  weights_shape_ = shape;
+  const Shape& shape = weights_shape_ = weights->shape();
   const Shape size{static_cast<int64_t>(PackedGemmBSize<float>(shape.SizeOfRange(1, shape.rank()), shape[0]))};
   packed_ = SharedTensor(info, *weights, "small_images", ElementType::kFloat, size, [&] {
     auto packed = std::make_shared<Tensor>(ElementType::kFloat, size, WeightMemory());

@@ -12,14 +12,11 @@
 
 namespace tessera::cpu {
 
-/// Holds no weights where images are not known to be small.
 class SmallImagesConv {
  public:
-  /// Of a convolution with one group, whose weights are input 1: where they are held here, the input is released.
-  SmallImagesConv(const KernelInfo& info, const WindowAttributes& attributes);
+  /// Of a convolution with one group, whose weights are input 1, constant floats, which are released.
+  explicit SmallImagesConv(const KernelInfo& info);
 
-  /// Null where no weights are held.
-  const Shape* released_weights() const { return packed_ == nullptr ? nullptr : &weights_shape_; }
   void Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
                 const Epilogue<float>& epilogue, float* output) const;
 

@@ -4,28 +4,20 @@
 #include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/image_rows.h"
 #include "cpu/ops/nn/shared_weights.h"
-#include "cpu/ops/nn/winograd_conv.h"
 
 namespace tessera::cpu {
 
 SmallQuantizedConv::SmallQuantizedConv(const KernelInfo& info, const ConvInputs& inputs) : attributes_(info.node()) {
-  constexpr int64_t kMostPixels = 64, kFewestOutputs = 16, kFewestChannels = 8;
   const Tensor* w = info.constant_input(inputs.weights);
-  const std::optional<Shape> image = KnownImageShape(info);
-  if (w == nullptr || !image || w->num_elements() == 0 || attributes_.group != 1 || !HasConstantZeros(info, *w, inputs))
-    return;
   weights_ = w->shape();
-  if (weights_.rank() != image->rank() + 2 || weights_[0] < kFewestOutputs || weights_[1] < kFewestChannels) return;
-  if (attributes_.window.Fit(image->dims(), weights_.dims().subspan(2)).output.num_elements() > kMostPixels) return;
   const int64_t outputs = weights_[0], channels = weights_[1], k = w->num_elements() / outputs;
-  if (k > INT32_MAX) return;
   packed_ = SharedWeights(info, *w, "u8s8_taps", [&] {
     std::vector<uint8_t> by_taps(static_cast<size_t>(w->num_elements()));
     TransposePlanes(info.threads(), outputs, channels, k / channels, static_cast<const uint8_t*>(w->raw()), by_taps.data());
     return PackWeightsS8(info.threads(), {by_taps.data(), w->is(ElementType::kInt8), outputs, k, k, 1},
                          PanelLayout::kVectors);
   });
-  if (packed_ == nullptr) return;
+  Require(packed_ != nullptr, "the weights cannot be packed here");
   std::vector<Requantization::Channel> packed_channels;
   Requantization::Append(*packed_, 0, packed_channels);
   packed_channels.resize(static_cast<size_t>(RoundUp(outputs, packed_->width)));

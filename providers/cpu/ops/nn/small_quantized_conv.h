@@ -15,12 +15,9 @@ namespace tessera::cpu {
 
 class SmallQuantizedConv {
  public:
-  /// Gives the weights' memory back where they are packed.
+  /// Gives the weights' memory back. The convolution is one that kernels/conv/choose offers one GEMM over all images for.
   SmallQuantizedConv(const KernelInfo& info, const ConvInputs& inputs);
 
-  /// False: the weights or their zero points are not constant, images are not known to be small, or this is not faster
-  /// here.
-  explicit operator bool() const { return requantization_.has_value(); }
   int64_t outputs() const { return weights_[0]; }
   Window Fit(const Shape& x, const Tensor* bias) const { return attributes_.Fit(x, weights_, bias); }
 

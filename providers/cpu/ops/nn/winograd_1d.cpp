@@ -26,10 +26,6 @@ int64_t ChooseTiles(const Winograd1d& shape, int64_t batch, int64_t threads) {
 
 }  // namespace
 
-bool IsWinograd1d(const Window& window) {
-  return window.rank() == 1 && window.kernel[0] == 3 && window.strides[0] == 1 && window.output[0] > 0;
-}
-
 void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t batch, int64_t channels, int64_t outputs,
                         const float* weights, const float* input, const Epilogue<float>& epilogue, float* output) {
   const int64_t length = window.input[0], output_length = window.output[0];

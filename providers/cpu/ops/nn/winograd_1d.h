@@ -1,15 +1,12 @@
 #pragma once
 
-// Winograd convolution of three taps along one axis, where it pays.
+// Winograd convolution of three taps, one step at a time, along one axis.
 
 #include "kernels/epilogue.h"
 #include "ops/nn/window.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
-
-/// Three taps, one step at a time, along one axis.
-bool IsWinograd1d(const Window& window);
 
 /// `weights`: transformed, [6][outputs][channels].
 void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t batch, int64_t channels, int64_t outputs,

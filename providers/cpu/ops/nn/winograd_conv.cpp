@@ -1,7 +1,6 @@
 #include "cpu/ops/nn/winograd_conv.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/cancellation.h"
 #include "base/checked.h"
@@ -16,17 +15,6 @@ namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kBlockBytes = 768 << 10;  // of columns and GEMM results under way in a thread: about its L2
-
-/// Three-by-three in an image or three along one axis, one step at a time.
-bool Fits(const Window& window) {
-  if (window.rank() == 1) return IsWinograd1d(window);
-  if (window.rank() != 2) return false;
-  for (size_t i = 0; i < 2; ++i) {
-    if (window.kernel[i] != 3 || window.strides[i] != 1 || window.dilations[i] != 1) return false;
-    if (window.begin[i] > 2 || window.end[i] > 2) return false;
-  }
-  return true;
-}
 
 struct Buffers {
   std::span<float> columns;
@@ -162,30 +150,10 @@ int64_t ChooseRows(const WinogradBlock& image, int64_t batch, int64_t threads) {
 
 }  // namespace
 
-std::optional<Shape> KnownImageShape(const KernelInfo& info) {
-  const auto& data = info.input_info(0).shape;
-  if (!data || data->size() < 3) return std::nullopt;
-  return ToShape(SymbolicShape(data->begin() + 2, data->end()));
-}
-
-WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAttributes& attributes)
-    : algorithm_(ChosenAlgorithm(info.node())) {
-  const Tensor* constant = info.constant_input(input);
-  if (constant == nullptr || !constant->is(ElementType::kFloat)) return;
+WinogradConv::WinogradConv(const KernelInfo& info) {
+  const Tensor* constant = info.constant_input(1);
   weights_shape_ = constant->shape();
-  const size_t axes = weights_shape_.rank() - std::min<size_t>(weights_shape_.rank(), 2);
-  if (axes != 1 && axes != 2) return;
-  if (!std::ranges::all_of(weights_shape_.dims().subspan(2), [](int64_t size) { return size == 3; })) return;
-  if (algorithm_ == Algorithm::kDirect || !WinogradMayPay(channels(), outputs())) return;
-  const std::optional<Shape> image = KnownImageShape(info);
-  if (image && image->rank() == axes) {
-    const Window window = attributes.Fit(image->dims(), weights_shape_.dims().subspan(2));
-    const Dimension& batch = info.input_info(0).shape->front();
-    if (!Fits(window) || !Pays(window, batch.known() ? batch.value : 1)) return;
-    released_ = true;
-    info.ReleaseConstant(input);
-  }
-  const bool is_1d = axes == 1;
+  const bool is_1d = weights_shape_.rank() == 3;
   const Shape shape{is_1d ? kWinograd1dPoints : kWinogradPoints, outputs(), channels()};
   transformed_ = SharedTensor(info, *constant, "winograd", ElementType::kFloat, shape, [&] {
     auto transformed = std::make_shared<Tensor>(ElementType::kFloat, shape, WeightMemory());
@@ -198,22 +166,6 @@ WinogradConv::WinogradConv(const KernelInfo& info, size_t input, const WindowAtt
         });
     return transformed;
   });
-}
-
-bool WinogradConv::Pays(const Window& window, int64_t batch) const {
-  constexpr double kTileNs = 5,
-                   kImageNs =
-                       5000;  // of a channel's tile; of an image's products, which are many and small, to begin and end
-  if (algorithm_ != Algorithm::kAny) return algorithm_ == Algorithm::kWinograd;
-  if (window.rank() == 1) return Winograd1dPays(batch, channels(), outputs(), window.output[0], window.dilations[0]);
-  const WinogradArea area(batch, window.output.dims(), window.dilations.dims());
-  const double begins_ns =
-      kImageNs * static_cast<double>(batch) / (area.tiles * static_cast<double>(channels() + outputs()));
-  return WinogradPays(channels(), outputs(), area, kTileNs + begins_ns);
-}
-
-bool WinogradConv::Suits(const Window& window, int64_t batch) const {
-  return transformed_ != nullptr && Fits(window) && (released_ || Pays(window, batch));
 }
 
 void WinogradConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,

@@ -305,31 +305,6 @@ void TransformWinogradOutput(const WinogradBlock& block, const float* products, 
   HWY_DYNAMIC_DISPATCH(WinogradOutput)(block, products, epilogue, begin, end, image);
 }
 
-bool WinogradMayPay(int64_t channels, int64_t outputs, int64_t groups) {
-  constexpr int64_t kFewestChannels = 8, kFewestOfGroup = 16;
-  constexpr int64_t kMostPairs = 1024 * 1024;  // 144 MiB of transformed weights
-  const int64_t fewest = groups == 1 ? kFewestChannels : kFewestOfGroup;
-  return outputs >= fewest && channels >= fewest && outputs <= kMostPairs / channels;
-}
-
-WinogradArea::WinogradArea(int64_t batch, std::span<const int64_t> output, std::span<const int64_t> dilations)
-    : pixels(static_cast<double>(batch)), tiles(pixels) {
-  for (size_t i = 0; i < output.size(); ++i) {
-    pixels *= static_cast<double>(output[i]);
-    tiles *= static_cast<double>(WinogradAxis{output[i], dilations[i]}.tiles());
-  }
-}
-
-bool WinogradPays(int64_t channels, int64_t outputs, const WinogradArea& area, double tile_ns) {
-  constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2;  // a multiply-add, a weight
-  constexpr double kManyPairs = 512.0 * 512;              // four times so many weights must save half the time
-  if (!WinogradMayPay(channels, outputs)) return false;
-  const double pairs = static_cast<double>(channels * outputs);
-  const double transformed = kWinogradPoints * pairs * (std::max(area.tiles, 8.0) * kProductNs + kReadNs) +
-                             area.tiles * static_cast<double>(channels + outputs) * tile_ns;
-  return transformed < (pairs > kManyPairs ? 0.5 : 0.9) * 9 * pairs * area.pixels * kProductNs;
-}
-
 void TransformWinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed) {
   HWY_DYNAMIC_DISPATCH(WinogradFilters)(form, filters, count, matrix, transformed);
 }

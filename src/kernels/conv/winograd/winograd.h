@@ -3,8 +3,6 @@
 // Winograd convolution F(4x4, 3x3): each 4x4 tile of output pixels needs 36 multiplications a channel instead of 144. The
 // tiles' columns go through 36 GEMMs, between a transform of the input and one of the output.
 
-#include <span>
-
 #include "base/rounding.h"
 #include "kernels/conv/winograd/axis.h"
 #include "kernels/epilogue.h"
@@ -13,18 +11,6 @@
 namespace tessera::cpu {
 
 constexpr int64_t kWinogradPoints = 36;  // multiplications of a tile
-
-/// Neither so few channels that the transforms cost more than the GEMMs save, nor so many that their weights fill
-/// memory; both of a group.
-bool WinogradMayPay(int64_t channels, int64_t outputs, int64_t groups = 1);
-/// How many output pixels there are and how many tiles hold them; where pixels are a dilation apart, each offset has its
-/// own.
-struct WinogradArea {
-  WinogradArea(int64_t batch, std::span<const int64_t> output, std::span<const int64_t> dilations);
-  double pixels, tiles;
-};
-/// Whether the transform is faster than a direct convolution on one core. `tile_ns`: to transform a channel's tile.
-bool WinogradPays(int64_t channels, int64_t outputs, const WinogradArea& area, double tile_ns);
 
 /// One image, stride 1, some rows of its tiles.
 struct WinogradBlock {

@@ -164,17 +164,6 @@ namespace tessera::cpu {
 HWY_EXPORT(LineInput);
 HWY_EXPORT(LineOutput);
 
-bool Winograd1dPays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_length, int64_t dilation) {
-  constexpr double kProductNs = 1.0 / 45, kReadNs = 0.2, kTileNs = 2.2;  // a multiply-add, a weight, a channel's tile
-  if (!WinogradMayPay(channels, outputs) || output_length <= 0) return false;
-  const Winograd1d shape{channels, outputs, 0, output_length, dilation, 0, 0, 0};
-  const double pairs = static_cast<double>(channels * outputs);
-  const double tiles = static_cast<double>(batch) * static_cast<double>(shape.all_tiles());
-  const double transformed = kWinograd1dPoints * pairs * (std::max(tiles, 8.0) * kProductNs + kReadNs) +
-                             tiles * static_cast<double>(channels + outputs) * kTileNs;
-  return transformed < 0.9 * 3 * pairs * static_cast<double>(batch) * static_cast<double>(output_length) * kProductNs;
-}
-
 void TransformWinograd1dInput(const Winograd1d& shape, const float* image, float* columns) {
   HWY_DYNAMIC_DISPATCH(LineInput)(shape, image, columns);
 }

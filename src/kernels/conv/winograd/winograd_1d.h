@@ -13,9 +13,6 @@ namespace tessera::cpu {
 constexpr int64_t kWinograd1dTile = 4;
 constexpr int64_t kWinograd1dPoints = 6;  // multiplications of a tile
 
-/// Whether the transform is faster than a direct convolution on one core.
-bool Winograd1dPays(int64_t batch, int64_t channels, int64_t outputs, int64_t output_length, int64_t dilation);
-
 /// One image of one spatial axis, stride 1, some of its tiles.
 struct Winograd1d {
   int64_t channels, outputs;

@@ -1,4 +1,4 @@
-#include "cpu/ops/nn/nchw8c_winograd.h"
+// The forms of Winograd's transform that convolutions in NCHW8c are computed by.
 
 #include <gtest/gtest.h>
 
@@ -6,13 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "cpu/ops/nn/nchw8c_dense.h"
+#include "kernels/conv/choose/choose.h"
+#include "kernels/conv/nchw8c/regions.h"
 #include "kernels/conv/winograd/winograd.h"
 
 namespace tessera {
 namespace {
 
-using cpu::Nchw8cChannels;
 using cpu::WinogradForm;
 using Axis = cpu::WinogradAxisForm;
 
@@ -34,8 +34,25 @@ Window Taps(int64_t y, int64_t x, int64_t output, int64_t stride = 1, int64_t di
 }
 Window Square(int64_t output, int64_t stride, int64_t dilation = 1) { return Taps(3, 3, output, stride, dilation); }
 
-std::optional<WinogradForm> Choose(const Window& window, const Nchw8cChannels& of, bool forced = false) {
-  return cpu::ChooseNchw8cWinograd(window, of, forced);
+/// `channels` and `outputs` of each group.
+struct Channels {
+  int64_t batch, groups, channels, outputs;
+};
+
+cpu::ConvProblem Problem(const Window& window, const Channels& of) {
+  return {.layout = cpu::ConvLayout::kNchw8c,
+          .batch = of.batch,
+          .channels = of.groups * of.channels,
+          .outputs = of.groups * of.outputs,
+          .groups = of.groups,
+          .window = window};
+}
+
+/// None where a direct convolution is faster, or all others where the transform is asked for.
+std::optional<WinogradForm> Choose(const Window& window, const Channels& of, bool forced = false) {
+  const auto preference = cpu::ConvPreference::Parse(forced ? "winograd" : "");
+  const cpu::ConvCandidate best = RankConvAlgorithms(Problem(window, of)).Preferring(preference).front();
+  return best.algorithm == cpu::ConvAlgorithm::kWinograd ? std::optional(best.form) : std::nullopt;
 }
 
 TEST(Nchw8cWinogradTest, LargeImagesTakeTilesOfFour) {
@@ -50,14 +67,16 @@ TEST(Nchw8cWinogradTest, SmallImagesTakeTilesOfTwo) {
   EXPECT_EQ(Choose(Square(3, 1), {1, 1, 64, 64}), std::nullopt);
 }
 
-/// Sums leave out what only reads padding.
-TEST(Nchw8cWinogradTest, LargeDilationsTakeSums) {
-  const Window atrous = Square(20, 1, 12);
-  const cpu::Nchw8cDense dense(256, 960, atrous, 1, cpu::Nchw8cDense::Source::kBlocks);
-  EXPECT_DOUBLE_EQ(dense.ShareOfPlane(atrous), 0.36);
-  EXPECT_TRUE(Choose(atrous, {1, 1, 960, 256}).has_value());
-  EXPECT_EQ(cpu::ChooseNchw8cWinograd(atrous, {1, 1, 960, 256}, false, dense.ShareOfPlane(atrous)), std::nullopt);
-  EXPECT_DOUBLE_EQ(dense.ShareOfPlane(Square(20, 1, 2)), 1);
+/// Regions leave out what only reads padding.
+TEST(Nchw8cWinogradTest, LargeDilationsAreConvolvedByRegions) {
+  const Window atrous = Square(20, 1, 12), near = Square(20, 1, 2);
+  const cpu::Nchw8cRegions regions(atrous);
+  EXPECT_TRUE(regions.Pay());
+  EXPECT_DOUBLE_EQ(regions.Share(1), 0.36);
+  EXPECT_FALSE(cpu::Nchw8cRegions(near).Pay());
+  const cpu::ConvCandidates ranked = RankConvAlgorithms(Problem(atrous, {1, 1, 960, 256}));
+  EXPECT_EQ(ranked.front().algorithm, cpu::ConvAlgorithm::kDirectByRegions);
+  EXPECT_NE(ranked.Find(cpu::ConvAlgorithm::kWinograd), nullptr);
 }
 
 TEST(Nchw8cWinogradTest, StridedImagesTakeTheirOwn) {
@@ -91,7 +110,10 @@ std::optional<WinogradForm> ChooseTransposed(int64_t taps, int64_t stride, int64
   window.strides = {1, stride, stride};
   window.dilations = {1, 1, 1};
   window.begin = window.end = {0, pad, pad};
-  return cpu::ChooseNchw8cTransposed(window, {1, 1, channels, channels});
+  cpu::ConvProblem problem = Problem(window, {1, 1, channels, channels});
+  problem.transposed = true;
+  const cpu::ConvCandidates ranked = RankConvAlgorithms(problem);
+  return ranked.empty() ? std::nullopt : std::optional(ranked.front().form);
 }
 
 TEST(Nchw8cWinogradTest, TransposedWindowsTakeTheirOwn) {

@@ -1,11 +1,10 @@
-#include "kernels/conv/winograd/winograd_1d.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "attributes.h"
+#include "kernels/conv/choose/choose.h"
 #include "model_builder.h"
 #include "waves.h"
 
@@ -18,6 +17,13 @@ struct Winograd1dCase {
   int64_t dilation, begin, end;  // padding before and after
   bool known;                    // the length, when the session is made
 };
+
+/// Of `pixels` outputs, without padding.
+bool TakesWinograd(int64_t batch, int64_t channels, int64_t outputs, int64_t pixels, int64_t dilation) {
+  const Window window{{pixels + 2 * dilation}, {pixels}, {3}, {1}, {dilation}, {0}, {0}};
+  const cpu::ConvProblem problem{.batch = batch, .channels = channels, .outputs = outputs, .window = window};
+  return RankConvAlgorithms(problem).front().algorithm == cpu::ConvAlgorithm::kWinograd;
+}
 
 class Winograd1dTest : public ::testing::TestWithParam<Winograd1dCase> {};
 
@@ -45,7 +51,7 @@ std::vector<double> Convolve(const Winograd1dCase& test, const std::vector<float
 TEST_P(Winograd1dTest, GiveWhatTheSumGives) {
   const Winograd1dCase& test = GetParam();
   const int64_t pixels = test.length + test.begin + test.end - 2 * test.dilation;
-  ASSERT_TRUE(cpu::Winograd1dPays(test.batch, test.channels, test.outputs, pixels, test.dilation));
+  ASSERT_TRUE(TakesWinograd(test.batch, test.channels, test.outputs, pixels, test.dilation));
   const std::vector<float> x = Waves(test.batch * test.channels * test.length, 0.71f);
   const std::vector<float> w = Waves(test.outputs * test.channels * 3, 0.37f), b = Waves(test.outputs, 1.1f);
   ModelBuilder model(17);
@@ -91,11 +97,11 @@ INSTANTIATE_TEST_SUITE_P(Lines, Winograd1dTest,
 
 /// Tiles of few pixels take as many products as the pixels do, or more.
 TEST(WinogradLinePaysTest, NotForFewPixelsOrChannels) {
-  EXPECT_TRUE(cpu::Winograd1dPays(1, 128, 128, 1000, 1));
-  EXPECT_FALSE(cpu::Winograd1dPays(1, 128, 128, 1000, 900));
-  EXPECT_FALSE(cpu::Winograd1dPays(1, 128, 128, 0, 1));
-  EXPECT_FALSE(cpu::Winograd1dPays(1, 128, 128, 4, 1));
-  EXPECT_FALSE(cpu::Winograd1dPays(1, 8, 128, 1000, 1));
+  EXPECT_TRUE(TakesWinograd(1, 128, 128, 1000, 1));
+  EXPECT_FALSE(TakesWinograd(1, 128, 128, 1000, 900));
+  EXPECT_FALSE(TakesWinograd(1, 128, 128, 0, 1));
+  EXPECT_FALSE(TakesWinograd(1, 128, 128, 4, 1));
+  EXPECT_FALSE(TakesWinograd(1, 8, 128, 1000, 1));
 }
 
 }  // namespace

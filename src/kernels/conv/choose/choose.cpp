@@ -1,0 +1,259 @@
+#include "kernels/conv/choose/choose.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "kernels/conv/choose/costs.h"
+#include "kernels/conv/choose/estimates.h"
+#include "kernels/conv/depthwise/depthwise.h"
+#include "kernels/conv/depthwise/depthwise_nhwc_int8.h"
+#include "kernels/conv/nchw8c/nchw8c.h"
+#include "kernels/conv/nchw8c/regions.h"
+#include "kernels/conv/winograd/fit.h"
+#include "kernels/gemm/gemm_u8s8.h"
+#include "kernels/gemm/rows_u8s8.h"
+
+namespace tessera::cpu {
+namespace {
+
+constexpr std::pair<ConvAlgorithm, std::string_view> kNames[] = {
+    {ConvAlgorithm::kGemm, "GEMM"},
+    {ConvAlgorithm::kIm2col, "im2col"},
+    {ConvAlgorithm::kGemmPackedWeights, "GEMM, packed weights"},
+    {ConvAlgorithm::kIm2colPackedWeights, "im2col, packed weights"},
+    {ConvAlgorithm::kBatchedIm2col, "im2col, all images"},
+    {ConvAlgorithm::kKn2Row, "kn2row"},
+    {ConvAlgorithm::kWinograd, "Winograd"},
+    {ConvAlgorithm::kDirect, "direct"},
+    {ConvAlgorithm::kDirectByRegions, "direct, by regions"},
+    {ConvAlgorithm::kDepthwise, "depthwise"},
+    {ConvAlgorithm::kDepthwisePlanes, "depthwise, planes"},
+    {ConvAlgorithm::kDepthwiseNchw8c, "depthwise, NCHW8c"},
+    {ConvAlgorithm::kIm2colInt16, "im2col, int16"},
+};
+
+/// Neither so few channels that the transforms cost more than the GEMMs save, nor so many that their weights fill memory;
+/// `depth`: what an output pixel reads of a group along axes that are not transformed.
+bool HasChannelsToTransform(const ConvProblem& problem, int64_t depth, const WinogradCosts& costs) {
+  const int64_t outputs = problem.group_outputs();
+  const int64_t fewest = problem.groups == 1 ? costs.fewest_channels : costs.fewest_group_channels;
+  return outputs >= fewest && depth >= fewest && outputs <= costs.most_pairs / depth;
+}
+
+/// F(4x4, 3x3), with taps that may be apart in oneDNN's layout, or F(4, 3) along a line in NCHW, one step at a time.
+bool FitsWinograd(const ConvProblem& problem) {
+  const Window& window = problem.window;
+  const bool nchwc = problem.layout == ConvLayout::kNchwc;
+  if (problem.groups != 1 || problem.strided() || window.output.num_elements() == 0) return false;
+  if (window.rank() == 1) return !nchwc && window.kernel[0] == 3;
+  if (window.rank() != 2) return false;
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t dilation = window.dilations[i];
+    if (window.kernel[i] != 3 || dilation > (nchwc ? window.output[i] : 1)) return false;
+    if (window.begin[i] > 2 * dilation || window.end[i] > 2 * dilation) return false;
+  }
+  return true;
+}
+
+void AddWinograd(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
+  if (!problem.constant_weights || !FitsWinograd(problem) ||
+      !HasChannelsToTransform(problem, problem.channels, costs.winograd))
+    return;
+  const bool many = problem.window.rank() > 1 && problem.channels * problem.outputs > costs.winograd.many_pairs;
+  const double margin = many ? costs.winograd.many_pairs_margin : costs.winograd.margin;
+  ranked.Add(ConvAlgorithm::kWinograd, WinogradNs(problem, costs) / margin);
+}
+
+bool IsPointwise(const ConvProblem& problem) {
+  const auto none = [](const Shape& pads) { return std::ranges::all_of(pads, [](int64_t pad) { return pad == 0; }); };
+  const Window& window = problem.window;
+  return problem.taps() == 1 && window.input.num_elements() > 0 && none(window.begin) && none(window.end);
+}
+
+/// The output is so small, and known to be, that the windows of all images make one GEMM with the packed weights.
+bool IsBatched(const ConvProblem& problem, const BatchedIm2colLimits& limits) {
+  return problem.constant_weights && problem.known_image && problem.groups == 1 &&
+         problem.outputs >= limits.fewest_outputs && problem.channels >= limits.fewest_channels &&
+         problem.window.output.num_elements() <= limits.most_pixels;
+}
+
+bool FitsKn2Row(const ConvProblem& problem, const DirectLimits& limits) {
+  const Window& window = problem.window;
+  if (!problem.constant_weights || problem.groups != 1 || problem.taps() == 1 || problem.strided() ||
+      problem.outputs > limits.kn2row_outputs || problem.channels < limits.kn2row_channels)
+    return false;
+  for (size_t i = 0; i < window.rank(); ++i) {
+    if (window.begin[i] >= window.extent(i) || window.input[i] == 0) return false;
+  }
+  const double pixels = static_cast<double>(window.input.num_elements());
+  const double elements = pixels * static_cast<double>(problem.outputs * problem.taps());
+  return elements <= std::max(limits.kn2row_elements, pixels * static_cast<double>(problem.channels));
+}
+
+DepthwiseShape DepthwiseShapeOf(const ConvProblem& problem) {
+  const Window& window = problem.window;
+  return {problem.channels, problem.group_outputs(), window.input[0], window.input[1],  window.output[0],
+          window.output[1], window.begin[0],         window.begin[1], window.kernel[0], window.strides[0]};
+}
+
+bool FitsDepthwisePlanes(const ConvProblem& problem) {
+  const Window& window = problem.window;
+  return window.rank() == 2 && window.kernel[0] == window.kernel[1] && window.strides[0] == window.strides[1] &&
+         !problem.dilated() && SuitsDepthwise(DepthwiseShapeOf(problem));
+}
+
+bool FitsDepthwiseNchw8c(const ConvProblem& problem, const DepthwiseCosts& costs) {
+  const Window& window = problem.window;
+  if (!SuitsChannelBlocks() || window.rank() != 2 || problem.group_outputs() != 1 || problem.channels % kChannelBlock != 0)
+    return false;
+  if (std::min(window.kernel[0], window.kernel[1]) < costs.nchw8c_kernel && window.output[1] > costs.nchw8c_short_row)
+    return false;
+  if (problem.batch * problem.channels / kChannelBlock < problem.threads) return false;
+  const int64_t row = (window.output[1] - 1) * window.strides[1] + window.extent(1);  // that windows read, with padding
+  if (window.begin[1] >= row) return false;
+  const int64_t pixels = window.input[0] * row + window.output.num_elements();
+  return pixels <= costs.nchw8c_bytes / (kChannelBlock * int64_t{sizeof(float)});
+}
+
+void RankDepthwise(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
+  const double multiply_adds = problem.multiply_adds();
+  if (problem.types == ConvTypes::kFloat) {
+    if (FitsDepthwisePlanes(problem))
+      ranked.Add(ConvAlgorithm::kDepthwisePlanes, multiply_adds * costs.depthwise.planes_ns);
+    if (FitsDepthwiseNchw8c(problem, costs.depthwise))
+      ranked.Add(ConvAlgorithm::kDepthwiseNchw8c, multiply_adds * costs.depthwise.nchw8c_ns);
+  }
+  ranked.Add(ConvAlgorithm::kDepthwise, multiply_adds * costs.depthwise.rows_ns);
+}
+
+void RankNchw(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
+  if (problem.depthwise() && problem.taps() > 1) return RankDepthwise(problem, costs, ranked);
+  const double ns = MultiplyNs(problem, costs);
+  const bool is_float = problem.types == ConvTypes::kFloat, pointwise = IsPointwise(problem);
+  const bool batched = is_float && IsBatched(problem, costs.batched);
+  if (batched) ranked.Add(ConvAlgorithm::kBatchedIm2col, ns);
+  if (is_float && FitsKn2Row(problem, costs.direct)) ranked.Add(ConvAlgorithm::kKn2Row, ns);
+  if (IsBatched(problem, {costs.direct.packed_pixels, costs.direct.packed_outputs, 0}))
+    ranked.Add(pointwise ? ConvAlgorithm::kGemmPackedWeights : ConvAlgorithm::kIm2colPackedWeights, ns);
+  const double rows = static_cast<double>(problem.group_outputs());
+  const double few = std::max(rows, costs.direct.fewest_rows) / std::max(rows, 1.0);
+  ranked.Add(pointwise ? ConvAlgorithm::kGemm : ConvAlgorithm::kIm2col, ns * few);
+  if (is_float && !batched) AddWinograd(problem, costs, ranked);
+}
+
+void AddForms(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
+  const int64_t depth = SliceDepth(problem), pairs = depth * problem.group_outputs();
+  const WinogradCosts& winograd = costs.winograd;
+  if (!problem.transposed && !HasChannelsToTransform(problem, depth, winograd)) return;
+  const double margin = pairs > winograd.many_pairs / problem.groups ? winograd.many_pairs_margin : winograd.margin;
+  const Window window = Upright(problem.window);
+  const int64_t taps = window.kernel[1] * window.kernel[2];
+  for (const WinogradForm form : kWinogradForms) {
+    if (form.transposed() != problem.transposed || !FitsForm(window, form)) continue;
+    if (!problem.transposed && pairs > winograd.most_weights / form.num_weights()) continue;
+    // Of transposed convolutions all forms are such, and those with more weights must save something.
+    const double share = !problem.transposed ? margin : form.num_weights() > taps ? winograd.margin : 1;
+    ranked.Add(ConvAlgorithm::kWinograd, Nchw8cWinogradNs(problem, window, form, costs) / share, form);
+  }
+}
+
+/// Of the multiplications with all of the window's taps, those that a direct convolution by regions does, but for the first
+/// axis, along which Winograd's transform leaves out what reads padding, too. Nothing where regions do not pay.
+std::optional<double> ShareByRegions(const ConvProblem& problem) {
+  if (problem.layout != ConvLayout::kNchw8c || problem.taps() == 1) return std::nullopt;
+  const Nchw8cRegions regions(problem.window);
+  return regions.Pay() ? std::optional(regions.Share(1)) : std::nullopt;
+}
+
+void RankNchw8c(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
+  if (problem.depthwise() && problem.outputs == problem.groups) {
+    ranked.Add(ConvAlgorithm::kDepthwise, problem.multiply_adds() * costs.depthwise.planes_ns);
+    return;
+  }
+  if (!problem.transposed) {
+    const std::optional<double> share = ShareByRegions(problem);
+    ranked.Add(share ? ConvAlgorithm::kDirectByRegions : ConvAlgorithm::kDirect,
+               Nchw8cDirectNs(problem, share.value_or(1), costs));
+  }
+  if (problem.layout != ConvLayout::kNchw8cFromPlanes) AddForms(problem, costs, ranked);
+}
+
+void RankBytes(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
+  const double ns = MultiplyNs(problem, costs);
+  const bool packs = problem.constant_weights && problem.depth() <= INT32_MAX && PaddedRowsWidth() > 0;
+  if (packs && IsBatched(problem, costs.bytes.batched)) ranked.Add(ConvAlgorithm::kBatchedIm2col, ns);
+  if (problem.depthwise()) {
+    if (problem.constant_weights && problem.types == ConvTypes::kBytes) ranked.Add(ConvAlgorithm::kDepthwise, ns);
+  } else if (packs && problem.group_outputs() >= costs.bytes.fewest_outputs &&
+             PanelBytes(problem.depth(), true) <= costs.bytes.panel_bytes) {
+    ranked.Add(ConvAlgorithm::kIm2col, ns);
+  }
+  ranked.Add(ConvAlgorithm::kIm2colInt16, 2 * ns);
+}
+
+void RankNhwc(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
+  const bool blocks = problem.depthwise() && problem.outputs == problem.groups && problem.groups >= DepthwiseLastWidth();
+  ranked.Add(blocks ? ConvAlgorithm::kDepthwise : ConvAlgorithm::kIm2col, MultiplyNs(problem, costs));
+}
+
+}  // namespace
+
+std::string_view NameOf(ConvAlgorithm algorithm) {
+  return std::ranges::find(kNames, algorithm, &std::pair<ConvAlgorithm, std::string_view>::first)->second;
+}
+
+ConvPreference ConvPreference::Parse(std::string_view hint) {
+  if (hint == "direct") return {kDirect};
+  if (hint == "winograd") return {kAlgorithm, ConvAlgorithm::kWinograd};
+  const auto* found = std::ranges::find(kNames, hint, &std::pair<ConvAlgorithm, std::string_view>::second);
+  return found == std::end(kNames) ? ConvPreference{} : ConvPreference{kAlgorithm, found->first};
+}
+
+const ConvCandidate* ConvCandidates::Find(ConvAlgorithm algorithm) const {
+  const auto* found = std::ranges::find(*this, algorithm, &ConvCandidate::algorithm);
+  return found == end() ? nullptr : found;
+}
+
+void ConvCandidates::Add(ConvAlgorithm algorithm, double ns, WinogradForm form) {
+  size_t at = count_++;
+  for (; at > 0 && held_[at - 1].ns > ns; --at) held_[at] = held_[at - 1];
+  held_[at] = {algorithm, ns, form};
+}
+
+ConvCandidates ConvCandidates::Preferring(ConvPreference preference) const {
+  ConvCandidates ordered;
+  for (const bool wanted : {true, false}) {
+    for (const ConvCandidate& candidate : *this) {
+      if (preference.Wants(candidate.algorithm) == wanted) ordered.held_[ordered.count_++] = candidate;
+    }
+  }
+  return ordered;
+}
+
+ConvCandidates RankConvAlgorithms(const ConvProblem& problem, const ConvCosts& costs) {
+  ConvCandidates ranked;
+  const bool bytes = problem.types == ConvTypes::kBytes || problem.types == ConvTypes::kBytesToInt32;
+  switch (problem.layout) {
+    case ConvLayout::kNchw: bytes ? RankBytes(problem, costs, ranked) : RankNchw(problem, costs, ranked); break;
+    case ConvLayout::kNchw8c:
+    case ConvLayout::kNchw8cFromPlanes:
+    case ConvLayout::kNchw8cFromNchw: RankNchw8c(problem, costs, ranked); break;
+    case ConvLayout::kNchwc:
+      ranked.Add(ConvAlgorithm::kDirect, MultiplyNs(problem, costs));
+      AddWinograd(problem, costs, ranked);
+      break;
+    case ConvLayout::kNhwc: RankNhwc(problem, costs, ranked); break;
+  }
+  return ranked;
+}
+
+ConvCandidates RankConvAlgorithms(const ConvProblem& problem) { return RankConvAlgorithms(problem, ConvCostsHere()); }
+
+bool MayTransform(const ConvProblem& problem) {
+  const Shape& kernel = problem.window.kernel;
+  return kernel.rank() == 2 && !problem.transposed && !problem.strided() && HasWinogradForm(kernel[0], kernel[1], 1) &&
+         HasChannelsToTransform(problem, problem.group_channels(), ConvCostsHere().winograd);
+}
+
+}  // namespace tessera::cpu

@@ -1,0 +1,31 @@
+#include "kernels/conv/choose/costs.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/cpu_features.h"
+#include "kernels/gemm/gemm.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// A row states what differs from the usual costs, which were measured on Zen 3 and Zen 4.
+constexpr ConvCosts kCosts[] = {
+    {.machine = "SSE4.2", .lanes = 4, .byte_dot_products = false},
+    {.machine = "AVX2", .lanes = 8, .byte_dot_products = false},
+    {.machine = "AVX2, VNNI", .lanes = 8, .byte_dot_products = true},
+    {.machine = "AVX-512", .lanes = 16, .byte_dot_products = false},
+    {.machine = "AVX-512, VNNI", .lanes = 16, .byte_dot_products = true},
+};
+
+}  // namespace
+
+const ConvCosts& ConvCostsHere() {
+  static const bool dot_products = HasByteDotProducts();
+  const int64_t lanes = GemmPanelWidth<float>() / 2;
+  const auto* found = std::ranges::find_if(
+      kCosts, [&](const ConvCosts& row) { return row.lanes == lanes && row.byte_dot_products == dot_products; });
+  return found == std::end(kCosts) ? kCosts[0] : *found;
+}
+
+}  // namespace tessera::cpu

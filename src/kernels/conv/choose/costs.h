@@ -1,0 +1,122 @@
+#pragma once
+
+// What estimates and limits of convolutions are made of: one row for each class of machines (costs.cpp). Times are of one
+// core, in nanoseconds. `bench_chooser` says where a pick by them is more than 5 % slower than the best candidate.
+
+#include <cstdint>
+#include <string_view>
+
+namespace tessera::cpu {
+
+/// A GEMM for each point of a tile, and the transforms around them.
+struct WinogradCosts {
+  /// And outputs, of a convolution in one group and of each of several: of fewer the transforms cost more than they save.
+  int64_t fewest_channels = 8, fewest_group_channels = 16;
+  /// Pairs of a channel and an output: 144 MiB of transformed weights.
+  int64_t most_pairs = 1024 * 1024;
+  /// Transformed, in NCHW8c.
+  int64_t most_weights = int64_t{36} << 20;
+  /// The share of direct convolution's time that it must beat: of so many pairs up to four times as many weights must save
+  /// half the time.
+  double margin = 0.9, many_pairs_margin = 0.5;
+  int64_t many_pairs = 512 * 512;
+  /// What fewer tiles, or pixels, cost too.
+  double fewest_tiles = 8, fewest_pixels = 4;
+  /// To transform a channel's tile: in NCHW, of one axis in NCHW, and in oneDNN's layout; a channel's plane of one in
+  /// NCHW8c.
+  double tile_ns = 5, line_tile_ns = 2.2, nchwc_tile_ns = 6, nchw8c_plane_ns = 0.11;
+  /// In NCHW, to begin and end an image's GEMMs, which are many and small.
+  double image_ns = 5000;
+};
+
+/// One GEMM over the windows of all images: how few pixels an image's output has, of how many outputs and channels.
+struct BatchedIm2colLimits {
+  int64_t most_pixels, fewest_outputs, fewest_channels;
+};
+
+struct DirectLimits {
+  /// Weights are the packed operand of images with so few pixels.
+  int64_t packed_pixels = 256, packed_outputs = 16;
+  /// kn2row's products are 64 MiB at a time, or as many as a padded copy of the input would have elements.
+  int64_t kn2row_outputs = 6, kn2row_channels = 16;
+  double kn2row_elements = 16 << 20;
+  /// Of a GEMM: what fewer outputs cost too.
+  double fewest_rows = 7;
+};
+
+struct DepthwiseCosts {
+  /// A multiply-add in each of NCHW's kernels.
+  double planes_ns = 0.03, nchw8c_ns = 0.04, rows_ns = 0.05;
+  /// Each image in NCHW8c for itself: smaller windows do not pay for the conversion, except of rows that fill vectors
+  /// badly; a block before and after stays in the second cache.
+  int64_t nchw8c_kernel = 3, nchw8c_short_row = 32, nchw8c_bytes = 768 << 10;
+};
+
+/// Direct convolution in NCHW8c by regions that read the same taps, without those that read padding, where so small a share
+/// remains. Whole rows make whole tiles.
+struct RegionLimits {
+  double most_of_rows = 0.95, most = 0.8;
+  /// What fewer cost too.
+  int64_t fewest_columns = 4;
+};
+
+struct ByteLimits {
+  BatchedIm2colLimits batched = {64, 16, 8};
+  /// Im2col: bytes of one panel of pixels, and outputs of a group.
+  int64_t panel_bytes = 320 << 10, fewest_outputs = 4;
+  /// Of a group in NHWC, where fewer make no rows to speak of, and of a depthwise convolution: what fills the vectors of
+  /// any machine.
+  int64_t nhwc_channels = 4, nhwc_depthwise_channels = 32;
+  /// Of adjacent weights in NHWC, those that take two steps where the processor has no dot products of bytes.
+  double large_pairs = 1.0 / 16;
+};
+
+/// When images of floats are kept in NCHW8c.
+struct Nchw8cLimits {
+  /// A first convolution reads so many plane by plane.
+  int64_t plane_channels = 7;
+  /// Computed as one: three quarters of its multiplications are with zeros.
+  int64_t groups_in_block = 4;
+  /// Outputs may be padded to whole blocks, of which so many 16ths are outputs, where each adds so many products: fewer of
+  /// windows that fit Winograd's transform.
+  int64_t fill_three = 8, fill_transformed = 9, fill_window = 10, fill_pixel = 15, fill_depth = 128;
+  /// Of what is computed, channels that pad_channels adds are no more than one of so many.
+  int64_t added_channels = 8;
+  /// Images of so few pixels that tiles of one would hardly be filled: NCHW puts the pixels of many into one GEMM.
+  int64_t few_pixels = 9, few_pixels_of_many = 16, many_images = 16;
+  /// A convolution of so many multiplications for each element that it reads or writes in NCHW8c pays for its own moves;
+  /// of a window, whose inputs NCHW gathers, of fewer.
+  double worth_moving = 128, worth_moving_window = 60;
+  /// Depthwise windows up to this size have kernels of their own in NCHW, as long as no elements are left out between their
+  /// taps; where some are, those keep up on long rows only. Larger ones are up to 8 times as fast in NCHW8c, measured.
+  int64_t nchw_window = 5, long_row = 64;
+};
+
+/// Speeds beside the peak of float32, of the CPU provider's convolutions and of oneDNN's in bfloat16, measured on Zen 4.
+struct Bf16Speeds {
+  double transformed = 2.2, direct = 0.95, rounded = 1.8;
+};
+
+struct ConvCosts {
+  std::string_view machine;
+  /// Floats of a vector, and whether products of bytes sum in 32 bits at once (VNNI).
+  int64_t lanes;
+  bool byte_dot_products;
+  /// A multiply-add of floats, and to read a weight from memory; of the shorter of the two sums, what does not overlap.
+  double product_ns = 1.0 / 45, weight_ns = 0.2, apart = 0.3;
+  /// That a region must compute in convolutions for each that changes its layout.
+  double elements_per_move = 2;
+  WinogradCosts winograd = {};
+  BatchedIm2colLimits batched = {32, 16, 8};
+  DirectLimits direct = {};
+  DepthwiseCosts depthwise = {};
+  RegionLimits regions = {};
+  ByteLimits bytes = {};
+  Nchw8cLimits nchw8c = {};
+  Bf16Speeds bf16 = {};
+};
+
+/// Of the instruction set that kernels are dispatched to.
+const ConvCosts& ConvCostsHere();
+
+}  // namespace tessera::cpu

@@ -1,0 +1,62 @@
+#include "kernels/conv/choose/estimates.h"
+
+#include <algorithm>
+
+#include "kernels/conv/winograd/fit.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// Of a channel and an output of a group.
+double Pairs(const ConvProblem& problem) { return static_cast<double>(problem.group_channels() * problem.group_outputs()); }
+
+double Images(const ConvProblem& problem) { return static_cast<double>(std::max<int64_t>(problem.batch, 1)); }
+
+/// A GEMM of so many pixels (tiles) by so many weights, which are read from memory meanwhile.
+double Nchw8cGemmNs(double pixels, double weights, const ConvCosts& costs) {
+  const double products = std::max(pixels, costs.winograd.fewest_pixels) * weights * costs.product_ns;
+  const double reads = weights * costs.weight_ns;
+  return std::max(products, reads) + costs.apart * std::min(products, reads);
+}
+
+}  // namespace
+
+double MultiplyNs(const ConvProblem& problem, const ConvCosts& costs) { return problem.multiply_adds() * costs.product_ns; }
+
+double WinogradNs(const ConvProblem& problem, const ConvCosts& costs) {
+  const WinogradCosts& winograd = costs.winograd;
+  const WinogradPlanes axis = PlanesOf(WinogradAxisForm::kFour);
+  double points = 1, tiles = Images(problem);
+  for (size_t i = 0; i < problem.window.rank(); ++i) {
+    points *= static_cast<double>(axis.points);
+    tiles *= static_cast<double>(TilesAlong(problem.window, i, WinogradAxisForm::kFour).tiles());
+  }
+  const double transformed = static_cast<double>(problem.channels + problem.outputs);
+  const bool line = problem.window.rank() == 1, nchwc = problem.layout == ConvLayout::kNchwc;
+  const double tile_ns = line ? winograd.line_tile_ns : nchwc ? winograd.nchwc_tile_ns : winograd.tile_ns;
+  const double begin_ns = line || nchwc ? 0 : winograd.image_ns * Images(problem);
+  return points * Pairs(problem) * (std::max(tiles, winograd.fewest_tiles) * costs.product_ns + costs.weight_ns) +
+         tiles * transformed * tile_ns + begin_ns;
+}
+
+int64_t SliceDepth(const ConvProblem& problem) {
+  const int64_t slices = problem.window.kernel[0];
+  return problem.group_channels() * (problem.transposed ? CeilDiv(slices, problem.window.strides[0]) : slices);
+}
+
+double Nchw8cDirectNs(const ConvProblem& problem, double share, const ConvCosts& costs) {
+  const double weights = Pairs(problem) * static_cast<double>(problem.taps());
+  return Nchw8cGemmNs(share * problem.output_pixels(), weights, costs);
+}
+
+double Nchw8cWinogradNs(const ConvProblem& problem, const Window& window, WinogradForm form, const ConvCosts& costs) {
+  const int64_t depth = SliceDepth(problem), outputs = problem.group_outputs();
+  const double images = Images(problem) * static_cast<double>(window.output[0]);
+  const double tiles = images * static_cast<double>(TilesAlong(window, 1, form.y).tiles()) *
+                       static_cast<double>(TilesAlong(window, 2, form.x).tiles());
+  const double transformed = static_cast<double>(depth * form.planes() + outputs * form.points());
+  return Nchw8cGemmNs(tiles, static_cast<double>(form.num_weights()) * static_cast<double>(depth * outputs), costs) +
+         tiles * transformed * costs.winograd.nchw8c_plane_ns;
+}
+
+}  // namespace tessera::cpu
