@@ -9,6 +9,7 @@
 #include "cpu/lowering/layout/nchw8c_movement.h"
 #include "graph/op_traits.h"
 #include "graph/private_names.h"
+#include "kernels/conv/choose/layout.h"
 #include "ops/movement/concat.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/conv_transpose.h"
@@ -24,20 +25,8 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kMostPlainChannels = 7;  // that a first convolution reads plane by plane
-constexpr int64_t kMostGroupsInBlock = 4;  // computed as one: three quarters of its multiplications are with zeros
-/// Outputs may be padded to whole blocks, of which so many 16ths are outputs, where each adds so many products: fewer of
-/// windows that fit Winograd's transform.
-constexpr int64_t kFewestOfThree = 8, kFewestTransformed = 9, kFewestOfWindow = 10, kFewestOfPixel = 15, kLeastDepth = 128;
-/// A region must compute so many elements in convolutions for each that it moves into the layout or out of it.
-constexpr double kFewestElementsPerMove = 2;
-/// A convolution of so many multiplications for each element that it reads or writes in NCHW8c pays for its own moves.
-constexpr double kWorthMoving = 128;
-/// Of a window, whose inputs are gathered where they are not in NCHW8c.
-constexpr double kWorthMovingWindow = 60;
-/// Depthwise windows up to this size have kernels of their own for planes, as long as no elements are left out between
-/// their taps; where some are, those for planes keep up on long rows only.
-constexpr int64_t kLargestWindowOfPlanes = 5, kLongRow = 64;
+using cpu::ConvLayout;
+using cpu::ConvProblem;
 
 bool IsOneOf(const Node& node, std::initializer_list<std::string_view> names) {
   return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
@@ -138,26 +127,41 @@ class Planner {
     if (Channels(graph_, node.outputs[0]) != shape[0]) return std::nullopt;
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
     if (!IsNchw8c(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
-    if (group == 1 && shape[0] >= kChannelBlock && channels >= kChannelBlock && IsProductOfSmallImages(node, shape))
-      return std::nullopt;
-    if (!Divides(graph_, node.outputs[0])) return MayPad(node, shape) ? std::optional(Nchw8cRole::kConv) : std::nullopt;
-    if (group == 1 && channels <= kMostPlainChannels) return Nchw8cRole::kFirstConv;
-    const bool depthwise = shape[1] == 1 && shape[0] == group;
-    return depthwise || GroupsInBlock(shape, group) > 0 ? std::optional(Nchw8cRole::kConv) : std::nullopt;
+    const auto conv = Describe(node, shape);
+    if (!conv || (!Divides(graph_, node.outputs[0]) && !MayPad(node, shape[0]))) return std::nullopt;
+    switch (ChooseFloatLayout(*conv)) {
+      case ConvLayout::kNchw8c: return Nchw8cRole::kConv;
+      case ConvLayout::kNchw8cFromPlanes: return Nchw8cRole::kFirstConv;
+      default: return std::nullopt;
+    }
   }
 
-  /// Images of so few pixels that rows of vectors, or tiles, of one image would hardly be filled: the plain operator puts
-  /// the pixels of many into one GEMM.
-  bool IsProductOfSmallImages(const Node& node, const Shape& weights) const {
-    constexpr int64_t kFewPixels = 9, kFewPixelsOfMany = 16, kManyImages = 16;
-    if (weights.SizeOfRange(2, weights.rank()) == 1) return false;
-    const SymbolicShape& image = *ShapeOf(graph_, node.outputs[0]);
-    int64_t pixels = 1;
-    for (size_t i = 2; i < image.size(); ++i) {
-      if (!image[i].known() || image[i].value > kFewPixelsOfMany) return false;
-      pixels = std::min(pixels * image[i].value, kFewPixelsOfMany + 1);
+  /// With its sizes as far as they are known.
+  std::optional<ConvProblem> Describe(const Node& conv, const Shape& weights) const {
+    if (conv.op_type == "ConvTranspose") return DescribeTransposed(conv, weights);
+    return cpu::DescribeValidConv(conv, *ShapeOf(graph_, conv.inputs[0]), weights, ShapeOf(graph_, conv.outputs[0]));
+  }
+
+  std::optional<ConvProblem> DescribeTransposed(const Node& conv, const Shape& weights) const {
+    constexpr int64_t kAnySize = int64_t{1} << 20;
+    const auto attributes = ValidAttributes<ConvTransposeAttributes>(conv);
+    const SymbolicShape &image = *ShapeOf(graph_, conv.inputs[0]), &result = *ShapeOf(graph_, conv.outputs[0]);
+    if (!attributes || image.size() < 4) return std::nullopt;
+    Shape sizes(image.size() - 2);
+    for (size_t i = 0; i < sizes.rank(); ++i) {
+      if (!image[i + 2].known() && attributes->output_shape.rank() > 0) return std::nullopt;  // pads follow from both
+      sizes[i] = image[i + 2].known() ? image[i + 2].value : kAnySize;
     }
-    return pixels <= kFewPixels || (pixels <= kFewPixelsOfMany && image[0].known() && image[0].value >= kManyImages);
+    ConvProblem problem{.transposed = true,
+                        .batch = std::max<int64_t>(image[0].value, 0),
+                        .channels = weights[0],
+                        .outputs = weights[1],
+                        .window = attributes->FitImage(sizes.dims(), weights.dims().subspan(2))};
+    for (size_t i = 0; i < sizes.rank(); ++i) {
+      problem.window.input[i] = std::max<int64_t>(image[i + 2].value, 0);
+      problem.window.output[i] = std::max<int64_t>(result[i + 2].value, 0);
+    }
+    return problem;
   }
 
   std::optional<Nchw8cRole> TransposedRole(const Node& node) const {
@@ -170,54 +174,14 @@ class Planner {
     if (weights->num_elements() == 0 || Channels(graph_, node.outputs[0]) != shape[1]) return std::nullopt;
     if (HasInput(node, 2) && ElementOf(graph_, node.inputs[2]) != ElementType::kFloat) return std::nullopt;
     if (!IsNchw8c(node, 0) && IsOnePixel(graph_, node.inputs[0])) return std::nullopt;
-    if (!Divides(graph_, node.outputs[0]) && !MayPad(node, shape)) return std::nullopt;
-    return TransposesInBlocks(node, shape) ? std::optional(Nchw8cRole::kTranspose) : std::nullopt;
+    if (!Divides(graph_, node.outputs[0]) && !MayPad(node, shape[1])) return std::nullopt;
+    const auto conv = Describe(node, shape);
+    return conv && ChooseFloatLayout(*conv) == ConvLayout::kNchw8c ? std::optional(Nchw8cRole::kTranspose) : std::nullopt;
   }
 
-  /// Nchw8cConvTranspose has the window: as many taps as the stride, or three to five at stride 2.
-  bool TransposesInBlocks(const Node& node, const Shape& weights) const {
-    constexpr int64_t kAnySize = int64_t{1} << 20;
-    const ConvTransposeAttributes attributes(node);
-    const SymbolicShape& image = *ShapeOf(graph_, node.inputs[0]);
-    if (image.size() < 4) return false;
-    Shape sizes(image.size() - 2);
-    for (size_t i = 0; i < sizes.rank(); ++i) {
-      if (!image[i + 2].known() && attributes.output_shape.rank() > 0) return false;  // the pads follow from both
-      sizes[i] = image[i + 2].known() ? image[i + 2].value : kAnySize;
-    }
-    const Window window = attributes.FitImage(sizes.dims(), weights.dims().subspan(2));
-    for (size_t i = sizes.rank() - 2; i < sizes.rank(); ++i) {
-      const int64_t taps = window.kernel[i], stride = window.strides[i], pad = window.begin[i];
-      const bool spreads = taps == stride && pad == 0 && (taps == 2 || taps == 4);
-      const bool takes_turns =
-          stride == 2 && ((taps == 3 && pad <= 1) || (taps == 4 && pad == 1) || (taps == 5 && (pad == 1 || pad == 2)));
-      if ((!spreads && !takes_turns) || window.dilations[i] != 1) return false;
-      if (taps != window.kernel.back() || stride != window.strides.back() || pad != window.begin.back()) return false;
-    }
-    return true;
-  }
-
-  /// Of 16 in whole blocks.
-  static int64_t FewestToFill(const Node& node, std::span<const int64_t> window) {
-    const auto attributes = ValidAttributes<WindowAttributes>(node);
-    const bool strided =
-        attributes && std::ranges::any_of(attributes->strides(), [](int64_t stride) { return stride != 1; });
-    const auto all = [&](int64_t taps) { return std::ranges::all_of(window, [&](int64_t size) { return size == taps; }); };
-    if (all(1)) return kFewestOfPixel;
-    if (strided || window.size() < 2 || node.op_type == "ConvTranspose") return kFewestOfWindow;
-    if (all(3)) return kFewestOfThree;
-    return all(5) || all(7) ? kFewestTransformed : kFewestOfWindow;
-  }
-
-  /// Outputs of zero weights may fill the last block of this convolution.
-  bool MayPad(const Node& node, const Shape& weights) const {
-    const size_t axis = node.op_type == "ConvTranspose" ? 1 : 0;  // of the outputs
+  /// Outputs of zero weights may fill the last block: the bias gets zeros, too.
+  bool MayPad(const Node& node, int64_t outputs) const {
     const Tensor* bias = ConstantInput(graph_, node, 2);
-    if (GroupOf(node) != 1 || weights[1 - axis] % kChannelBlock != 0) return false;
-    const int64_t outputs = weights[axis];
-    if (16 * outputs < FewestToFill(node, weights.dims().subspan(2)) * RoundUp(outputs, kChannelBlock) ||
-        weights.num_elements() < kLeastDepth * outputs)
-      return false;
     return !HasInput(node, 2) || (bias != nullptr && bias->shape() == Shape{outputs});
   }
 
@@ -323,41 +287,17 @@ class Planner {
     return true;
   }
 
-  /// What blocks save a convolution, in elements that are moved at no loss.
+  /// What NCHW8c saves a convolution, in elements that are moved at no loss.
   double Gain(const Node& conv, Nchw8cRole role) const {
-    const Shape& weights = ConstantInput(graph_, conv, 1)->shape();
-    const double in = KnownElements(graph_, conv.inputs[0]), out = KnownElements(graph_, conv.outputs[0]),
-                 elements = in + out;
-    if (role == Nchw8cRole::kTranspose) {
-      const bool pays = in * static_cast<double>(weights.num_elements() / weights[0]) >= kWorthMoving * elements;
-      return pays ? (kFewestElementsPerMove + 1) * elements : elements;
-    }
-    // Of an odd number of blocks the last are computed with half vectors where a vector holds two.
-    const bool pairs = weights[0] % (2 * kChannelBlock) == 0;
-    const double moved = role == Nchw8cRole::kFirstConv && pairs ? out : elements;
-    const double products = out * static_cast<double>(weights.num_elements() / weights[0]);
-    const bool gathers = role == Nchw8cRole::kConv && weights.SizeOfRange(2, weights.rank()) > 1;
-    const bool pays = products >= (gathers ? kWorthMovingWindow : kWorthMoving) * moved || IsSlowOnPlanes(conv, weights);
-    return pays ? (kFewestElementsPerMove + 1) * elements : elements;
-  }
-
-  /// A depthwise convolution of images that blocks compute enough faster to pay for its own moves: up to 8 times, measured.
-  bool IsSlowOnPlanes(const Node& conv, const Shape& weights) const {
-    if (weights.rank() != 4 || weights[1] != 1 || GroupOf(conv) != weights[0]) return false;
-    if (std::min(weights[2], weights[3]) > kLargestWindowOfPlanes) return true;
-    const auto attributes = ValidAttributes<WindowAttributes>(conv);
-    const auto exceed_one = [](const Shape& steps) {
-      return std::ranges::any_of(steps, [](int64_t step) { return step > 1; });
-    };
-    if (std::min(weights[2], weights[3]) < 3 || !attributes || !exceed_one(attributes->dilations())) return false;
-    const Dimension& row = (*ShapeOf(graph_, conv.inputs[0]))[3];
-    return exceed_one(attributes->strides()) || (row.known() && row.value <= kLongRow);
+    const bool from_planes = role == Nchw8cRole::kFirstConv;
+    return Nchw8cGain(*Describe(conv, ConstantInput(graph_, conv, 1)->shape()),
+                      from_planes ? ConvLayout::kNchw8cFromPlanes : ConvLayout::kNchw8c);
   }
 
   /// A depthwise convolution alone: Conv brings an image into blocks one by one, and out of them while they are in the
   /// caches.
   bool MovesByItself(const Node& node, Nchw8cRole role) const {
-    return role == Nchw8cRole::kConv && IsSlowOnPlanes(node, ConstantInput(graph_, node, 1)->shape());
+    return role == Nchw8cRole::kConv && ConvertsInKernel(*Describe(node, ConstantInput(graph_, node, 1)->shape()));
   }
 
   /// Any of the node's blocked values.
@@ -451,9 +391,9 @@ class Planner {
           entries.emplace(region, node.inputs[i]);
       }
     }
-    for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerMove * KnownElements(graph_, value);
+    for (const auto& [region, value] : entries) gains[region] -= cpu::ElementsPerMove() * KnownElements(graph_, value);
     for (const ValueIndex value : blocked_) {
-      if (LeavesBlocks(value)) gains[regions_.Of(value)] -= kFewestElementsPerMove * KnownElements(graph_, value);
+      if (LeavesBlocks(value)) gains[regions_.Of(value)] -= cpu::ElementsPerMove() * KnownElements(graph_, value);
     }
     std::erase_if(plan_.roles, [&](const auto& entry) {
       const Node& node = graph_.node(entry.first);
@@ -506,13 +446,6 @@ Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size, Allocator& m
     std::fill(to + from_row, to + to_row, 0.0f);
   }
   return result;
-}
-
-int64_t GroupsInBlock(const Shape& weights, int64_t group) {
-  for (int64_t count = 1; count <= kMostGroupsInBlock && group % count == 0; count *= 2) {
-    if (weights[1] * count % kChannelBlock == 0 && weights[0] / group * count % kChannelBlock == 0) return count;
-  }
-  return 0;
 }
 
 bool ComputesInBlocks(const Graph& graph, const RewriteContext& context) {

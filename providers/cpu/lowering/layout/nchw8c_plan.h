@@ -7,11 +7,12 @@
 #include <set>
 
 #include "graph/graph.h"
+#include "kernels/conv/nchw8c/nchw8c.h"
 #include "optimizer/rewrite.h"
 
 namespace tessera {
 
-inline constexpr int64_t kChannelBlock = 8;
+using cpu::kChannelBlock;
 inline constexpr std::string_view kNchw8cConv = "Nchw8cConv", kNchw8cConvTranspose = "Nchw8cConvTranspose";
 
 enum class Nchw8cRole {
@@ -42,10 +43,6 @@ struct Nchw8cPlan {
 
 /// With zeros behind a tensor of floats along an axis.
 Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size, Allocator& memory);
-
-/// Neighbouring groups of a convolution with `weights` [M, C/group, kernel...] that fill whole blocks together; 0: too
-/// many.
-int64_t GroupsInBlock(const Shape& weights, int64_t group);
 
 /// An image's channels fill whole blocks, but for what a convolution in one group computes for others than these nodes:
 /// outputs of zero weights fill its last block. Leaves out regions where the way into the layout and out of it would cost

@@ -9,13 +9,13 @@
 #include "cpu/lowering/layout/nchw8c_plan.h"
 #include "cpu/lowering/lowering.h"
 #include "graph/op_traits.h"
+#include "kernels/conv/choose/layout.h"
 #include "ops/nn/conv.h"
 #include "optimizer/analysis/edit.h"
 
 namespace tessera {
 namespace {
 
-constexpr int64_t kLeastShare = 8;  // of what is computed, added channels are no more than one of so many
 constexpr size_t kMostValues = 64;  // that are looked at after a convolution
 
 /// What is between a convolution and those that read it.
@@ -35,9 +35,8 @@ class ChannelPadding final : public NodeRewrite {
     if (!IsPlainConv(graph, graph.node(index))) return false;
     const Node conv = graph.node(index);
     const Tensor* bias = ConstantInput(graph, conv, 2);
-    const int64_t channels = ConstantInput(graph, conv, 1)->shape()[0], padded = RoundUp(channels, kChannelBlock),
-                  more = padded - channels;
-    if (more == 0 || more * kLeastShare > padded || !context.Lowers(graph.node(index))) return false;
+    const int64_t channels = ConstantInput(graph, conv, 1)->shape()[0], padded = RoundUp(channels, kChannelBlock);
+    if (padded == channels || !cpu::MayAddChannels(channels) || !context.Lowers(graph.node(index))) return false;
     if (HasInput(conv, 2) && (bias == nullptr || !bias->is(ElementType::kFloat) || bias->num_elements() != channels))
       return false;
     PaddedValues between;

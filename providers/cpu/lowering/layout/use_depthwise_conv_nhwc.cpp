@@ -4,6 +4,7 @@
 
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
+#include "kernels/conv/depthwise/depthwise_nhwc.h"
 #include "ops/nn/conv.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/fused_kernels.h"
@@ -11,8 +12,6 @@
 
 namespace tessera {
 namespace {
-
-constexpr int64_t kFewestTokenChannels = 16;  // that fill the vectors of any machine
 
 class DepthwiseConvNhwcTokens final : public NodeRewrite {
  protected:
@@ -47,7 +46,7 @@ class DepthwiseConvNhwcTokens final : public NodeRewrite {
     if (!HasOneOutput(conv) || weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 4)
       return false;
     const int64_t channels = weights->shape()[0];
-    if (weights->shape()[1] != 1 || channels < kFewestTokenChannels || GroupOf(conv) != channels) return false;
+    if (weights->shape()[1] != 1 || channels < cpu::kDepthwisePixelChannels || GroupOf(conv) != channels) return false;
     const auto known = [&](ValueIndex image) {
       const SymbolicShape* shape = ShapeOf(graph, image);
       return shape != nullptr && shape->size() == 4 && (*shape)[1].known() && (*shape)[2].known() && (*shape)[3].known();

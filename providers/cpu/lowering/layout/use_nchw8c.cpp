@@ -15,6 +15,7 @@
 #include "cpu/lowering/layout/nchw8c_plan.h"
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
+#include "kernels/conv/choose/layout.h"
 #include "ops/nn/conv.h"
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/group_normalization.h"
@@ -52,7 +53,9 @@ class GraphBlocking {
   void EnterWhilePadding(ValueIndex plain, ValueIndex blocked) {
     if (!HasOneReader(graph_, blocked)) return;
     Node conv = graph_.node(graph_.value(blocked).consumers[0]);
-    if (conv.op_type != kNchw8cConv || conv.domain != kTesseraDomain || conv.inputs[0] != blocked || !Pads(conv)) return;
+    if (conv.op_type != kNchw8cConv || conv.domain != kTesseraDomain || conv.inputs[0] != blocked) return;
+    const auto problem = cpu::DescribeValidConv(conv, *ShapeOf(graph_, plain), ConstantInput(graph_, conv, 1)->shape());
+    if (!problem || !ReadsPaddedCopy(*problem)) return;
     const NodeIndex entry = graph_.value(blocked).producer, before = conv.index;
     conv.inputs[0] = plain;
     conv.index = kNone;
@@ -60,21 +63,6 @@ class GraphBlocking {
     graph_.RemoveNode(before);
     graph_.RemoveNode(entry);
     graph_.AddNode(std::move(conv), before);
-  }
-
-  /// Neither depthwise nor Winograd's transform nor dilated, which read the image where it is.
-  bool Pads(const Node& conv) const {
-    const Tensor* weights = ConstantInput(graph_, conv, 1);
-    const Shape& shape = weights->shape();
-    if (shape[1] % kChannelBlock != 0) return false;
-    const WindowAttributes window(conv);
-    const auto all_ones = [](const Shape& steps) {
-      return std::ranges::all_of(steps, [](int64_t step) { return step == 1; });
-    };
-    const bool transforms =
-        all_ones(window.strides()) && shape.rank() > 3 && shape[shape.rank() - 1] == 3 && shape[shape.rank() - 2] == 3;
-    if (transforms || !all_ones(window.dilations())) return false;
-    return std::ranges::any_of(window.pads(), [](int64_t pad) { return pad > 0; });
   }
 
   static Node Make(std::string_view op_type, std::vector<ValueIndex> inputs) {
@@ -225,7 +213,7 @@ class GraphBlocking {
     const Tensor weights = *ConstantInput(graph_, conv, 1);
     const Shape& shape = weights.shape();
     const int64_t group = GroupOf(conv), outputs = shape[0] / group, row = shape.SizeOfRange(1, shape.rank());
-    const int64_t joined = shape[1] == 1 && outputs == 1 ? 1 : GroupsInBlock(shape, group);
+    const int64_t joined = shape[1] == 1 && outputs == 1 ? 1 : cpu::GroupsInBlock(shape[1], outputs, group);
     if (joined <= 1) return;
     Shape wide_shape = shape;
     wide_shape[1] *= joined;

@@ -12,6 +12,7 @@
 #include "cpu/lowering/lowering.h"
 #include "graph/microsoft/schemas.h"
 #include "graph/private_names.h"
+#include "kernels/conv/choose/layout.h"
 #include "ops/nn/conv.h"
 #include "ops/quantization/qlinear_global_average_pool.h"
 #include "optimizer/analysis/edit.h"
@@ -24,12 +25,7 @@ namespace tessera {
 namespace {
 
 constexpr std::string_view kDomain = kTesseraDomain, kConvName = "QLinearConvNhwc";
-constexpr int64_t kFewestChannels = 4;    // of a group: fewer make no rows to speak of
-constexpr int64_t kFewestDepthwise = 32;  // channels that fill the vectors of any machine
 constexpr int64_t kMostPairsLookedAt = 1 << 16;
-constexpr double kMostLargePairs =
-    1.0 / 16;  // of adjacent weights that the GEMM of bytes multiplies in two steps without VNNI
-constexpr double kFewestElementsPerTurn = 2;  // that convolutions compute for each that is transposed
 
 /// The permutation that converts images back.
 const Permutation kBack = {0, 3, 1, 2};
@@ -111,9 +107,8 @@ class NhwcPlanner {
     const int64_t given = (*ShapeOf(graph_, node.inputs[0]))[1].value;
     if (group <= 0 || outputs % group != 0 || given % group != 0 || given / group != channels) return false;
     if (!HasConstantZeroPoints(node, *weights)) return false;
-    if (channels == 1 && outputs == group && group > 1) return group >= kFewestDepthwise;
-    return outputs / group >= kFewestChannels && (group == 1 || channels >= kFewestChannels) &&
-           (HasByteDotProducts() || HasFewLargePairs(*weights));
+    const auto conv = cpu::DescribeValidConv(node, *ShapeOf(graph_, node.inputs[0]), weights->shape());
+    return conv && SuitsNhwc(*conv, HasByteDotProducts() ? 0 : ShareOfLargePairs(*weights));
   }
 
   bool HasConstantZeroPoints(const Node& node, const Tensor& weights) const {
@@ -123,7 +118,8 @@ class NhwcPlanner {
            (zeros->num_elements() == 1 || zeros->num_elements() == weights.shape()[0]);
   }
 
-  static bool HasFewLargePairs(const Tensor& weights) {
+  /// Of adjacent weights: those that the GEMM of bytes multiplies in two steps without VNNI.
+  static double ShareOfLargePairs(const Tensor& weights) {
     const auto* quantized = static_cast<const uint8_t*>(weights.raw());
     const bool is_signed = weights.is(ElementType::kInt8);
     const int64_t pairs = weights.num_elements() / 2;
@@ -133,7 +129,7 @@ class NhwcPlanner {
       return is_signed ? static_cast<int>(static_cast<int8_t>(quantized[i])) : quantized[i] - 128;
     };
     for (int64_t i = 0; i < pairs; i += step, ++looked_at) large += std::abs(value(2 * i) + value(2 * i + 1)) > 128 ? 1 : 0;
-    return static_cast<double>(large) <= kMostLargePairs * static_cast<double>(looked_at);
+    return looked_at == 0 ? 0 : static_cast<double>(large) / static_cast<double>(looked_at);
   }
 
   void DropCostlyRegions() {
@@ -155,9 +151,9 @@ class NhwcPlanner {
         if (!nhwc_.contains(node.inputs[i])) entries.emplace(region, node.inputs[i]);
       }
     }
-    for (const auto& [region, value] : entries) gains[region] -= kFewestElementsPerTurn * KnownElements(graph_, value);
+    for (const auto& [region, value] : entries) gains[region] -= cpu::ElementsPerMove() * KnownElements(graph_, value);
     for (const ValueIndex value : nhwc_) {
-      if (Leaves(value)) gains[regions_.Of(value)] -= kFewestElementsPerTurn * KnownElements(graph_, value);
+      if (Leaves(value)) gains[regions_.Of(value)] -= cpu::ElementsPerMove() * KnownElements(graph_, value);
     }
     std::erase_if(roles_, [&](const auto& entry) { return gains[regions_.Of(graph_.node(entry.first).outputs[0])] <= 0; });
   }
