@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "graph/algorithm.h"
-#include "ops/nn/conv.h"
+#include "kernels/conv/choose/choose.h"
 #include "optimizer/analysis/edit.h"
 #include "tessera/providers/names.h"
 
@@ -18,22 +18,24 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Those that kernels may have several algorithms for, sorted: convolutions in one group whose constant weights are windows
-/// along the last two axes or a line.
-std::vector<NodeIndex> NodesWithAlgorithms(const Graph& graph) {
-  std::vector<NodeIndex> nodes;
-  for (const NodeIndex index : graph.TopologicalOrder()) {
-    const Node& node = graph.node(index);
-    if (node.op_type != "Conv" && node.op_type != "FusedConv" && node.op_type != "Nchw8cConv") continue;
-    const Tensor* weights = ConstantInput(graph, node, 1);
-    if (weights == nullptr || GroupOf(node) != 1) continue;
-    const size_t rank = weights->shape().rank();
-    if (rank < 3 || rank > 5) continue;
-    const auto window = weights->shape().dims().last(std::min<size_t>(rank - 2, 2));
-    if (std::ranges::any_of(window, [](int64_t size) { return size > 1; })) nodes.push_back(index);
+/// What a convolution may be computed by, best first; nothing where it is not one, or its kernel refuses it.
+std::vector<std::string_view> AlgorithmsOf(const Graph& graph, const Node& node) {
+  if (node.op_type != "Conv" && node.op_type != "FusedConv" && node.op_type != "Nchw8cConv") return {};
+  const Tensor* weights = ConstantInput(graph, node, 1);
+  const SymbolicShape* input = ShapeOf(graph, node.inputs[0]);
+  if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() < 3) return {};
+  std::vector<std::string_view> names;
+  try {
+    const cpu::ConvProblem likely =
+        cpu::DescribeLikelyConv(node, input == nullptr ? SymbolicShape() : *input, weights->shape());
+    for (const cpu::ConvCandidate& candidate : RankConvAlgorithms(likely)) {
+      const std::string_view name = NameOf(candidate.algorithm);
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+  } catch (const Error&) {
+    names.clear();
   }
-  std::sort(nodes.begin(), nodes.end());
-  return nodes;
+  return names;
 }
 
 }  // namespace
@@ -56,11 +58,18 @@ class Trial::TimedKernel final : public Kernel {
 };
 
 std::map<NodeIndex, std::string> Trial::AlgorithmsFor(const Graph& graph) {
-  nodes_ = NodesWithAlgorithms(graph);
-  std::map<NodeIndex, std::string> algorithms;
-  if (algorithm_.empty() || algorithm_ == kTimedAlgorithm) return algorithms;
-  for (const NodeIndex node : nodes_) algorithms.emplace(node, algorithm_);
-  return algorithms;
+  nodes_.clear();
+  algorithms_.clear();
+  for (const NodeIndex index : graph.TopologicalOrder()) {
+    const std::vector<std::string_view> names = AlgorithmsOf(graph, graph.node(index));
+    if (names.size() < 2) continue;
+    nodes_.push_back(index);
+    most_algorithms_ = std::max(most_algorithms_, names.size());
+    if (place_ && *place_ < names.size()) algorithms_.emplace(index, names[*place_]);
+    if (!algorithm_.empty() && !times_library()) algorithms_.emplace(index, algorithm_);
+  }
+  std::sort(nodes_.begin(), nodes_.end());
+  return algorithms_;
 }
 
 void Trial::NoteUnits(const Graph& graph, const GraphPartition& partition) {
@@ -147,10 +156,9 @@ std::string OpenDimensions(const Session::State& session) {
 /// A session that is timed.
 class Candidate {
  public:
-  Candidate(const SessionOptions& options, const std::shared_ptr<Environment::State>& environment,
-            LeftOutProviders left_out, std::string_view algorithm, const Session::State::Origin& origin,
-            const Session::State::LoadFunction& load)
-      : trial_(std::move(left_out), algorithm), state_(options, environment) {
+  Candidate(const SessionOptions& options, const std::shared_ptr<Environment::State>& environment, Trial trial,
+            const Session::State::Origin& origin, const Session::State::LoadFunction& load)
+      : trial_(std::move(trial)), state_(options, environment) {
     state_.Load(origin, load, &trial_);
     inputs_ = MakeUpInputs(state_);
     given_.resize(state_.model.graph->inputs().size());
@@ -203,7 +211,7 @@ class Tuner {
   }
 
   Tuning Run() {
-    auto best = Make({});
+    auto best = Make(Trial({}, ""));
     if (const std::string open = OpenDimensions(best->state()); !open.empty()) {
       session_.log(LogLevel::kWarning, "tuning: the model leaves {} open, 1 is timed: fix sizes with free_dimensions",
                    open);
@@ -219,9 +227,9 @@ class Tuner {
  private:
   const LoadLimits& limits() const { return *session_.resources.limits; }
 
-  std::unique_ptr<Candidate> Make(const LeftOutProviders& left_out, std::string_view algorithm = {}) const {
+  std::unique_ptr<Candidate> Make(Trial trial) const {
     limits().Check();
-    return std::make_unique<Candidate>(options_, session_.environment, left_out, algorithm, origin_, load_);
+    return std::make_unique<Candidate>(options_, session_.environment, std::move(trial), origin_, load_);
   }
 
   void LeaveOutIfFaster(const std::string& provider, std::unique_ptr<Candidate>& best) {
@@ -229,7 +237,7 @@ class Tuner {
     fewer.emplace_back(provider, "");
     std::unique_ptr<Candidate> without;
     try {
-      without = Make(fewer);
+      without = Make(Trial(fewer, ""));
     } catch (const Error& error) {  // the others do not take all of its nodes
       limits().Check();
       session_.log(LogLevel::kInfo, "tuning: without {}: {}", provider, error.what());
@@ -249,17 +257,16 @@ class Tuner {
   /// implementation that took least time by itself.
   void ChooseAlgorithms(Candidate& best) {
     std::vector<std::unique_ptr<Candidate>> others;
-    if (!best.trial().nodes().empty()) {
-      for (const std::string_view algorithm : {kDirectAlgorithm, kWinogradAlgorithm})
-        others.push_back(Make(tuning_.left_out, algorithm));
-    }
-    if (CompilesSubgraphs(best.state())) others.push_back(Make(tuning_.left_out, kTimedAlgorithm));
+    others.reserve(best.trial().most_algorithms() + 1);
+    for (size_t place = 0; place < best.trial().most_algorithms(); ++place)
+      others.push_back(Make(Trial::OfPlace(tuning_.left_out, place)));
+    if (CompilesSubgraphs(best.state())) others.push_back(Make(Trial(tuning_.left_out, kTimedAlgorithm)));
     if (others.empty()) return;
     std::vector<Candidate*> all = {&best};
     for (const auto& other : others) all.push_back(other.get());
     Race(all, limits());
     Trial::Times fastest = best.trial().times();
-    for (const auto& tried : others) TakeFaster(tried->trial(), best.trial().nodes(), fastest);
+    for (const auto& tried : others) TakeFaster(tried->trial(), fastest);
     session_.log(
         LogLevel::kInfo,
         "tuning: {} convolutions and products run faster by another algorithm than the usual one, of {} with several",
@@ -271,19 +278,17 @@ class Tuner {
                        [](const auto& node) { return !node.fused_into.empty(); });
   }
 
-  /// The algorithms of the kernels that took less than the fastest until now. `nodes`: those that may take the trial's.
-  void TakeFaster(const Trial& tried, const std::vector<NodeIndex>& nodes, Trial::Times& fastest) {
-    const bool timed = tried.algorithm() == kTimedAlgorithm;
+  /// The algorithms of the kernels that took less than the fastest until now.
+  void TakeFaster(const Trial& tried, Trial::Times& fastest) {
+    const std::map<NodeIndex, std::string>& names = tried.times_library() ? tried.timed() : tried.algorithms();
     for (const auto& [unit, time] : tried.times()) {
       const auto known = fastest.find(unit);
       if (known == fastest.end() || time > kGain * known->second) continue;
       known->second = time;
       for (const NodeIndex node : unit) {
-        const auto found = tried.timed().find(node);
-        if (timed) tuning_.algorithms.erase(node);
-        if (found != tried.timed().end()) tuning_.algorithms[node] = found->second;
-        else if (!timed && std::binary_search(nodes.begin(), nodes.end(), node))
-          tuning_.algorithms[node] = tried.algorithm();
+        const auto found = names.find(node);
+        if (tried.times_library()) tuning_.algorithms.erase(node);
+        if (found != names.end()) tuning_.algorithms[node] = found->second;
       }
     }
   }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -30,14 +31,24 @@ class Trial {
  public:
   /// `algorithm`: of all nodes that have several; empty: the kernels' own choice.
   Trial(LeftOutProviders left_out, std::string_view algorithm) : left_out_(std::move(left_out)), algorithm_(algorithm) {}
+  /// Each node that has several is computed by the one at this place of their ranking, 0 for the best.
+  static Trial OfPlace(LeftOutProviders left_out, size_t place) {
+    Trial trial(std::move(left_out), "");
+    trial.place_ = place;
+    return trial;
+  }
 
   const LeftOutProviders& left_out() const noexcept { return left_out_; }
-  const std::string& algorithm() const noexcept { return algorithm_; }
+  /// What nodes are asked to be computed by, for NodeHints::algorithm.
   std::map<NodeIndex, std::string> AlgorithmsFor(const Graph& graph);
+  const std::map<NodeIndex, std::string>& algorithms() const noexcept { return algorithms_; }
+  /// How many the node with most of them has.
+  size_t most_algorithms() const noexcept { return most_algorithms_; }
   /// The graph whose nodes are noted.
   void NoteImplementationsOf(const Graph& graph) noexcept { notes_.SetGraph(graph); }
   /// Where kernels are made that are to be timed one implementation against another; else null.
-  ImplementationNotes* notes() noexcept { return algorithm_ == kTimedAlgorithm ? &notes_ : nullptr; }
+  ImplementationNotes* notes() noexcept { return times_library() ? &notes_ : nullptr; }
+  bool times_library() const noexcept { return algorithm_ == kTimedAlgorithm; }
   const std::map<NodeIndex, std::string>& timed() const noexcept { return notes_.chosen(); }
   /// Those that have several algorithms, sorted.
   const std::vector<NodeIndex>& nodes() const noexcept { return nodes_; }
@@ -54,7 +65,10 @@ class Trial {
   class TimedKernel;
   LeftOutProviders left_out_;
   std::string algorithm_;
+  std::optional<size_t> place_;
   std::vector<NodeIndex> nodes_;
+  std::map<NodeIndex, std::string> algorithms_;
+  size_t most_algorithms_ = 0;
   ImplementationNotes notes_;
   std::map<const Node*, std::vector<NodeIndex>> units_;
   std::vector<std::shared_ptr<TimedKernel>> kernels_;
