@@ -163,8 +163,31 @@ U8S8Kernels PairKernelsU8S8() {
   return kernels;
 }
 
+namespace {
+
+// What rows of kernels.inc need.
+U8S8Kernels Vnni() { return DotKernelsU8S8(false); }
+U8S8Kernels Vectors() { return PairKernelsU8S8(); }
+U8S8Kernels Emulated() { return DotKernelsU8S8(true); }
+
+}  // namespace
+
+#define TESSERA_GEMM_U8S8(name, Needs, Lhs, Rhs, T, few, many, steps, format) {#name, Needs(), Needs == Emulated},
+std::span<const U8S8Row> RowsU8S8() {
+  static const U8S8Row rows[] = {
+#include "kernels/gemm/kernels.inc"
+  };
+  return rows;
+}
+
 const U8S8Kernels& KernelsU8S8() {
-  static const U8S8Kernels kernels = DotKernelsU8S8(false).available ? DotKernelsU8S8(false) : PairKernelsU8S8();
+  static const U8S8Kernels& kernels = [&]() -> const U8S8Kernels& {
+    static const U8S8Kernels none;
+    for (const U8S8Row& row : RowsU8S8()) {
+      if (row.kernels.available && !row.emulated) return row.kernels;
+    }
+    return none;
+  }();
   return kernels;
 }
 

@@ -2,6 +2,8 @@
 
 // What the micro-kernels of unsigned with signed bytes offer, and what pack_u8s8.cpp packs weights for.
 
+#include <span>
+
 #include "kernels/gemm/gemm_u8s8.h"
 #include "kernels/gemm/rows_u8s8.h"
 
@@ -23,10 +25,18 @@ struct U8S8Kernels {
   PaddedRowsFn multiply_padded_rows = nullptr;
 };
 
-/// Of the best instruction set here.
+/// A row of kernels.inc, for one instruction set.
+struct U8S8Row {
+  const char* name;
+  U8S8Kernels kernels;
+  bool emulated;  // for tests
+};
+
+/// For the best instruction set here, and the first of them that multiplies; it is not available where none does.
+std::span<const U8S8Row> RowsU8S8();
 const U8S8Kernels& KernelsU8S8();
 
-/// Those by multiply-adds of pairs, and by dot products. Tests run the latter with dot products that are emulated.
+/// Those by multiply-adds of pairs, and by dot products.
 U8S8Kernels PairKernelsU8S8();
 U8S8Kernels DotKernelsU8S8(bool emulated);
 

@@ -21,16 +21,10 @@ struct QuantizedGemmCase {
   int code;    // of the other operand; -1: any
 };
 
-/// Kernels, and whether this machine has them; dot products are emulated where it has none.
-struct Kind {
-  const char* name;
-  U8S8Kernels kernels;
-};
-
-std::vector<Kind> Kinds() {
-  std::vector<Kind> kinds = {
-      {"pairs", PairKernelsU8S8()}, {"emulated dots", DotKernelsU8S8(true)}, {"dots", DotKernelsU8S8(false)}};
-  std::erase_if(kinds, [](const Kind& kind) { return !kind.kernels.available; });
+/// The rows of kernels.inc that this machine has.
+std::vector<U8S8Row> Kinds() {
+  std::vector<U8S8Row> kinds(RowsU8S8().begin(), RowsU8S8().end());
+  std::erase_if(kinds, [](const U8S8Row& kind) { return !kind.kernels.available; });
   return kinds;
 }
 
@@ -192,21 +186,21 @@ void CheckPaddedRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, 
 }
 
 TEST_P(QuantizedGemm, AreExact) {
-  for (const Kind& kind : Kinds()) {
+  for (const U8S8Row& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
     CheckRows(GetParam(), kind.kernels);
   }
 }
 
 TEST_P(QuantizedGemm, OfPixelsAreExact) {
-  for (const Kind& kind : Kinds()) {
+  for (const U8S8Row& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
     for (const bool with_zeros : {false, true}) CheckPanels(GetParam(), kind.kernels, with_zeros);
   }
 }
 
 TEST_P(QuantizedGemm, OfRowsThatBecomeCodesAreExact) {
-  for (const Kind& kind : Kinds()) {
+  for (const U8S8Row& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
     for (const bool with_zeros : {false, true}) {
       for (const bool is_signed : {false, true}) CheckPaddedRows(GetParam(), kind.kernels, with_zeros, is_signed);
@@ -217,7 +211,7 @@ TEST_P(QuantizedGemm, OfRowsThatBecomeCodesAreExact) {
 /// Of more weights than stay in a cache: sums of parts are kept and added to.
 TEST(QuantizedGemmDeep, AreExact) {
   const QuantizedGemmCase test{29, 40, 9001, 25, -1};
-  for (const Kind& kind : Kinds()) {
+  for (const U8S8Row& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
     CheckRows(test, kind.kernels);
     CheckPanels(test, kind.kernels, true);
@@ -291,7 +285,7 @@ void CheckSources(const QuantizedGemmCase& test, const U8S8Kernels& kernels, Pan
 }
 
 TEST(QuantizedGemmPacking, SourcesOfAnyOrderAndSignAgree) {
-  for (const Kind& kind : Kinds()) {
+  for (const U8S8Row& kind : Kinds()) {
     for (const int spread : {5, 39, 60, 0}) {
       for (const auto& [n, k] : {std::array<int64_t, 2>{1, 1}, {17, 7}, {16, 64}, {40, 130}, {33, 257}}) {
         SCOPED_TRACE(::testing::Message() << kind.name << ", spread " << spread << ", " << n << " lines of " << k);
