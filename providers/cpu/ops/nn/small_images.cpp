@@ -18,11 +18,11 @@ constexpr int64_t kRowsTogether = 192;  // of a GEMM: what it reads of them stay
 void PackByTaps(ThreadPool& threads, const Tensor& weights, float* packed) {
   const Shape& shape = weights.shape();
   const int64_t outputs = shape[0], channels = shape[1], taps = shape.SizeOfRange(2, shape.rank());
-  std::vector<float> by_taps(static_cast<size_t>(weights.num_elements()));
   if (taps == 1) {
     PackGemmBInStrips<float>(threads, channels, outputs, weights.unaligned_data<float>(), true, packed);
     return;
   }
+  std::vector<float> by_taps(static_cast<size_t>(weights.num_elements()));
   TransposePlanes(threads, outputs, channels, taps, weights.unaligned_data<float>(), by_taps.data());
   PackGemmB<float>(threads, taps * channels, outputs, by_taps.data(), 1, taps * channels, packed);
 }
