@@ -1,6 +1,6 @@
 // Span loops from functors, compiled once per instruction set: include it after hwy/highway.h in a file that
 // foreach_target.h includes again. The functors are either plain expressions that the compiler vectorizes or are written
-// on Highway's vectors.
+// on Highway's vectors. One that holds something is read from the loop's params.
 
 #if defined(TESSERA_ELEMENTWISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_ELEMENTWISE_INL_H_
@@ -21,34 +21,37 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-struct NoParams {};
+template <class F>
+HWY_INLINE F ReadFunctor(const void* params) {
+  F f;
+  if constexpr (!std::is_empty_v<F>) std::memcpy(static_cast<void*>(&f), params, sizeof(F));
+  return f;
+}
 
-/// F: `T operator()(T x) const` or, with constants, `F(const Params&)` where F::Params is their type. The pragma allows
-/// exact aliasing of input and output.
-template <class T, class R, class F, class P = NoParams>
+/// F: `R operator()(T x) const`. The pragma allows exact aliasing of input and output.
+template <class T, class R, class F>
 void UnaryLoop(const void* const* inputs, unsigned, void* output, int64_t count, const void* params) {
   const T* x = static_cast<const T*>(inputs[0]);
   R* y = static_cast<R*>(output);
-  F f;
-  if constexpr (!std::is_same_v<P, NoParams>) std::memcpy(static_cast<void*>(&f), params, sizeof(F));
+  const F f = ReadFunctor<F>(params);
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) y[i] = f(x[i]);
 }
 
-template <class T, class U, class R, class F, class P = NoParams>
+/// F: `R operator()(T a, T b) const`.
+template <class T, class R, class F>
 void BinaryLoop(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void* params) {
   const T* a = static_cast<const T*>(inputs[0]);
-  const U* b = static_cast<const U*>(inputs[1]);
+  const T* b = static_cast<const T*>(inputs[1]);
   R* y = static_cast<R*>(output);
-  F f;
-  if constexpr (!std::is_same_v<P, NoParams>) std::memcpy(static_cast<void*>(&f), params, sizeof(F));
+  const F f = ReadFunctor<F>(params);
   if (count == 1) {
     y[0] = f(a[0], b[0]);
     return;
   }
   switch (advancing & 3) {
     case 1: {
-      const U scalar = *b;
+      const T scalar = *b;
 #pragma GCC ivdep
       for (int64_t i = 0; i < count; ++i) y[i] = f(a[i], scalar);
       break;
@@ -67,14 +70,13 @@ void BinaryLoop(const void* const* inputs, unsigned advancing, void* output, int
 
 /// F on vectors: `V operator()(D d, V x) const`. The tail goes through a buffer, so F sees only full vectors (zeros fill
 /// it).
-template <class T, class F, bool kHasParams = false>
+template <class T, class F>
 void VectorUnaryLoop(const void* const* inputs, unsigned, void* output, int64_t count, const void* params) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const T* x = static_cast<const T*>(inputs[0]);
   T* y = static_cast<T*>(output);
-  F f;
-  if constexpr (kHasParams) std::memcpy(static_cast<void*>(&f), params, sizeof(F));
+  const F f = ReadFunctor<F>(params);
   int64_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
     const auto first = f(d, hn::LoadU(d, x + i));
@@ -93,15 +95,14 @@ void VectorUnaryLoop(const void* const* inputs, unsigned, void* output, int64_t 
 }
 
 /// F on vectors: `V operator()(D d, V a, V b) const`.
-template <class T, class F, bool kHasParams = false>
+template <class T, class F>
 void VectorBinaryLoop(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void* params) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const T* a = static_cast<const T*>(inputs[0]);
   const T* b = static_cast<const T*>(inputs[1]);
   T* y = static_cast<T*>(output);
-  F f;
-  if constexpr (kHasParams) std::memcpy(static_cast<void*>(&f), params, sizeof(F));
+  const F f = ReadFunctor<F>(params);
   const bool a_advances = (advancing & 1) != 0;
   const bool b_advances = (advancing & 2) != 0;
   const auto a_scalar = hn::Set(d, *a);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/math/legacy_broadcast.h"
+
 namespace tessera::cpu {
 namespace {
 
@@ -68,6 +70,7 @@ void RunThroughFloat(const ThroughFloat& how, const Elementwise& body, const voi
 UnaryKernel::UnaryKernel(const KernelInfo& info, const Elementwise& body)
     : body_(body), input_type_(info.input_type(0)), output_type_(info.output_type(0)) {
   if (output_type_ == ElementType::kUndefined) output_type_ = input_type_;
+  if (body.to_bool) output_type_ = ElementType::kBool;
   input_size_ = SizeOf(input_type_);
   output_size_ = SizeOf(output_type_);
 }
@@ -95,13 +98,15 @@ void UnaryKernel::Compute(KernelContext& context) {
 BinaryKernel::BinaryKernel(const KernelInfo& info, const Elementwise& body)
     : body_(body), a_type_(info.input_type(0)), b_type_(info.input_type(1)), output_type_(info.output_type(0)) {
   if (output_type_ == ElementType::kUndefined) output_type_ = a_type_;
+  if (body.to_bool) output_type_ = ElementType::kBool;
   a_size_ = SizeOf(a_type_);
   b_size_ = SizeOf(b_type_);
   output_size_ = SizeOf(output_type_);
   legacy_ = info.since_version() < 7;
   if (legacy_) {
-    legacy_broadcast_ = info.attribute<int64_t>("broadcast", 0) != 0;
-    legacy_axis_ = info.attribute<int64_t>("axis", kSuffix);
+    const LegacyBroadcastAttributes attributes(info.node());
+    legacy_broadcast_ = attributes.broadcasts;
+    legacy_axis_ = attributes.axis.value_or(kSuffix);
   }
 }
 

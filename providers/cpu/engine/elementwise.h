@@ -2,6 +2,7 @@
 
 // Kernels made from a span loop: what all elementwise operators have in common.
 
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -21,18 +22,8 @@ struct Elementwise {
   alignas(8) unsigned char params[32] = {};
   /// The loop works on the 16-bit floats themselves: UnaryKernel does not convert them.
   bool on_halves = false;
-
-  /// With the two constants P<float>, or P<double> where the loop computes in double.
-  template <template <class> class P>
-  static Elementwise With(SpanLoop loop, double cost_ns, bool in_double, float first, float second) {
-    Elementwise body{loop, cost_ns};
-    if (in_double) {
-      body.set_params(P<double>{first, second});
-    } else {
-      body.set_params(P<float>{first, second});
-    }
-    return body;
-  }
+  /// The loop writes bools, whatever it reads.
+  bool to_bool = false;
 
   template <class P>
   void set_params(const P& value) {
@@ -44,6 +35,18 @@ struct Elementwise {
 /// float for the 16-bit types, which are computed in float; the type itself for others.
 template <class T>
 using ComputeType = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>, float, T>;
+
+template <class T>
+struct WrappingOf {
+  using Type = T;
+};
+template <std::integral T>
+struct WrappingOf<T> {
+  using Type = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
+};
+/// An unsigned type that integer arithmetic on T wraps in, wide enough not to be promoted to int; floats as they are.
+template <class T>
+using Wrapping = typename WrappingOf<T>::Type;
 
 constexpr bool IsHalf(ElementType type) { return type == ElementType::kFloat16 || type == ElementType::kBFloat16; }
 /// The element type that a loop for `type` computes in.

@@ -1,6 +1,7 @@
 #pragma once
 
-// The operators of the CPU provider: one line each in the families' ops.inc, one function each beside its kernel.
+// The operators of the CPU provider: one line each in the families' ops.inc, one function each beside its kernel. Of
+// elementwise operators, a line is a table of them.
 
 #include "tessera/provider/kernel.h"
 

@@ -262,6 +262,20 @@ HWY_INLINE V Gelu(D d, V x) {
   return hn::MulAdd(half, Erf(d, hn::Mul(x, hn::Set(d, T(0.70710678118654752440)))), half);
 }
 
+/// alpha (e^x - 1) below 0
+template <class D, class V>
+HWY_INLINE V Elu(D d, V x, V alpha) {
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(alpha, Expm1(d, x)), x);
+}
+
+/// max(0, x) + min(0, alpha (e^(x/alpha) - 1))
+template <class D, class V>
+HWY_INLINE V Celu(D d, V x, V alpha) {
+  const V zero = hn::Zero(d);
+  const V curve = hn::Mul(alpha, Expm1(d, hn::Div(x, alpha)));
+  return hn::Add(hn::IfThenElse(hn::Lt(x, zero), zero, x), hn::IfThenElse(hn::Gt(curve, zero), zero, curve));
+}
+
 /// log(1 + e^x)
 template <class D, class V>
 HWY_INLINE V Softplus(D d, V x) {

@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "cpu/engine/elementwise-inl.h"
+#include "ops/activation/clip.h"
 
 #ifndef TESSERA_OPS_CLIP_ONCE
 #define TESSERA_OPS_CLIP_ONCE
@@ -38,26 +39,10 @@ struct ClipOf {
   }
 };
 
-template <class T>
-SpanLoop LoopOf() {
-  return UnaryLoop<T, T, ClipOf<T>, Bounds<T>>;
-}
-
 }  // namespace
 
 SpanLoop FindClipLoop(ElementType type) {
-  switch (type) {
-    case ElementType::kFloat: return LoopOf<float>();
-    case ElementType::kDouble: return LoopOf<double>();
-    case ElementType::kInt8: return LoopOf<int8_t>();
-    case ElementType::kInt16: return LoopOf<int16_t>();
-    case ElementType::kInt32: return LoopOf<int32_t>();
-    case ElementType::kInt64: return LoopOf<int64_t>();
-    case ElementType::kUInt8: return LoopOf<uint8_t>();
-    case ElementType::kUInt16: return LoopOf<uint16_t>();
-    case ElementType::kUInt32: return LoopOf<uint32_t>();
-    default: return LoopOf<uint64_t>();
-  }
+  return LoopOfNumber(type, []<class T>() -> SpanLoop { return UnaryLoop<T, T, ClipOf<T>>; });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -76,17 +61,12 @@ class Clip final : public Kernel {
   using C = ComputeType<T>;
 
   explicit Clip(const KernelInfo& info) : loop_(HWY_DYNAMIC_DISPATCH(FindClipLoop)(ElementTypeOf<C>)) {
-    // Without a bound infinities stay, too, but where the attributes have defaults, which are the largest floats.
+    // Without a bound infinities stay, too.
     if constexpr (std::is_floating_point_v<C>) {
-      bounds_ = {-std::numeric_limits<C>::infinity(), std::numeric_limits<C>::infinity()};
-    }
-    if constexpr (std::is_floating_point_v<C>) {
-      const int version = info.since_version();
-      if (version >= 6 && version < 11) bounds_ = {std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max()};
-      if (version < 11) {
-        if (info.has_attribute("min")) bounds_.low = info.attribute<float>("min");
-        if (info.has_attribute("max")) bounds_.high = info.attribute<float>("max");
-      }
+      const C infinity = std::numeric_limits<C>::infinity();
+      const ClipAttributes attributes(info.node());
+      bounds_ = {attributes.low ? static_cast<C>(*attributes.low) : -infinity,
+                 attributes.high ? static_cast<C>(*attributes.high) : infinity};
     }
   }
 

@@ -1,7 +1,5 @@
 // PRelu (1, 6, 7, 9, 16): x where x > 0 (or NaN), else slope * x.
 
-#include <type_traits>
-
 #include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -9,39 +7,20 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "cpu/engine/elementwise-inl.h"
+#include "cpu/engine/elementwise_row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-struct PReluOf {
-  template <class T>
-  T operator()(T x, T slope) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      const T scaled = x * slope;
-      return x > T(0) ? x : scaled;
-    } else {
-      using U = std::make_unsigned_t<T>;
-      const T scaled = static_cast<T>(static_cast<U>(x) * static_cast<U>(slope));
-      return x > T(0) ? x : scaled;
-    }
-  }
-};
+constexpr TypeSet kPReluTypes =
+    kFloats | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
+constexpr ElementwiseRow kPRelu = TESSERA_BINARY(PRelu, 1, kPReluTypes, a > T(0) ? a : T(W(a) * W(b))).Costs(0.25);
 
 }  // namespace
 
-SpanLoop FindPReluLoop(ElementType type) {
-  switch (type) {
-    case ElementType::kFloat: return BinaryLoop<float, float, float, PReluOf>;
-    case ElementType::kDouble: return BinaryLoop<double, double, double, PReluOf>;
-    case ElementType::kInt32: return BinaryLoop<int32_t, int32_t, int32_t, PReluOf>;
-    case ElementType::kInt64: return BinaryLoop<int64_t, int64_t, int64_t, PReluOf>;
-    case ElementType::kUInt32: return BinaryLoop<uint32_t, uint32_t, uint32_t, PReluOf>;
-    default: return BinaryLoop<uint64_t, uint64_t, uint64_t, PReluOf>;
-  }
-}
+const ElementwiseRow& PReluRow() { return kPRelu; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::cpu
@@ -49,14 +28,13 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tessera::cpu {
-HWY_EXPORT(FindPReluLoop);
+HWY_EXPORT(PReluRow);
 
 namespace {
 
 class PRelu final : public BinaryKernel {
  public:
-  explicit PRelu(const KernelInfo& info)
-      : BinaryKernel(info, {HWY_DYNAMIC_DISPATCH(FindPReluLoop)(ComputeTypeOf(info.input_type(0))), 0.25}) {
+  explicit PRelu(const KernelInfo& info) : BinaryKernel(info, ToElementwise(HWY_DYNAMIC_DISPATCH(PReluRow)(), info)) {
     Require(info.input_type(0) == info.input_type(1), "inputs are tensor({}) and tensor({}), expected one type",
             ElementTypeName(info.input_type(0)), ElementTypeName(info.input_type(1)));
   }
@@ -98,8 +76,7 @@ class PRelu final : public BinaryKernel {
 }  // namespace
 
 void RegisterPRelu(KernelRegistry& registry) {
-  const TypeSet types =
-      kFloats | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
+  const TypeSet types = HWY_DYNAMIC_DISPATCH(PReluRow)().types.set;
   registry.Add(Op("PRelu").Versions(1).Types(0, types).Types(1, types).InPlace(0, 0).Make<PRelu>());
 }
 

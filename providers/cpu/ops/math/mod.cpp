@@ -12,6 +12,7 @@
 
 #include "cpu/engine/elementwise-inl.h"
 #include "cpu/ops/math/quotient-inl.h"
+#include "ops/math/mod.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
@@ -91,7 +92,7 @@ template <bool kFloor>
 void ModInt64Loop(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void* params) {
   const int64_t divisor = *static_cast<const int64_t*>(inputs[1]);
   if ((advancing & 3) != 1 || !InvariantDivisor::Suits(divisor, count)) {
-    return BinaryLoop<int64_t, int64_t, int64_t, ModOf<kFloor>>(inputs, advancing, output, count, params);
+    return BinaryLoop<int64_t, int64_t, ModOf<kFloor>>(inputs, advancing, output, count, params);
   }
   const InvariantDivisor by(divisor);
   const auto* x = static_cast<const int64_t*>(inputs[0]);
@@ -105,7 +106,7 @@ SpanLoop LoopOf(ElementType type) {
     if constexpr (std::is_same_v<T, int64_t>) return ModInt64Loop<kFloor>;
     else if constexpr (std::is_floating_point_v<T> && HWY_TARGET <= HWY_AVX2)
       return VectorBinaryLoop<T, VectorModOf<kFloor>>;
-    else return BinaryLoop<T, T, T, ModOf<kFloor>>;
+    else return BinaryLoop<T, T, ModOf<kFloor>>;
   });
 }
 
@@ -132,9 +133,8 @@ class Mod final : public BinaryKernel {
 
  private:
   static Elementwise Body(const KernelInfo& info) {
-    const int64_t fmod = info.attribute<int64_t>("fmod", 0);
-    Require(fmod == 0 || fmod == 1, "attribute 'fmod' is {}, expected 0 or 1", fmod);
-    const SpanLoop loop = HWY_DYNAMIC_DISPATCH(FindModLoop)(fmod == 0, ComputeTypeOf(info.input_type(0)));
+    const bool floor = !ModAttributes(info.node()).truncates;
+    const SpanLoop loop = HWY_DYNAMIC_DISPATCH(FindModLoop)(floor, ComputeTypeOf(info.input_type(0)));
     if (loop == nullptr)
       Fail(ErrorCode::kNotImplemented, "no remainders of tensor({})", ElementTypeName(info.input_type(0)));
     return {loop, 2.0};

@@ -1,4 +1,4 @@
-// Quotients of integers that truncate: what Div and Mod share. Included once per target after hwy/highway.h.
+// Quotients, those of integers truncated: what Div and Mod share. Included once per target after hwy/highway.h.
 
 #if defined(TESSERA_QUOTIENT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_QUOTIENT_INL_H
@@ -11,19 +11,19 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cpu/engine/elementwise.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// An unsigned type that integer arithmetic on T wraps in, wide enough not to be promoted to int.
-template <class T>
-using Wrapping = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
-
 /// 0 where an integer is divided by 0, and the smallest one divided by -1 wraps. Loops of it are vectorized below 64 bits.
 template <class T>
 T Quotient(T a, T b) {
-  if constexpr (sizeof(T) < 8) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return a / b;
+  } else if constexpr (sizeof(T) < 8) {
     // The floating-point quotient of such integers never rounds up to the next integer.
     using F = std::conditional_t<(sizeof(T) < 4), float, double>;
     using Wide = std::conditional_t<(sizeof(T) < 4) || std::is_signed_v<T>, int32_t, int64_t>;

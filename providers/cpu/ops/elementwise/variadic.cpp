@@ -1,24 +1,56 @@
-// Max, Min, Sum, Mean (1, 6, 8, 12, 13): any number of inputs that broadcast.
+// Operators of any number of tensors that broadcast: Max, Min, Sum, Mean (1, 6, 8, 12, 13).
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/work_array.h"
-#include "cpu/ops/math/arithmetic.h"
+#include "kernels/vector/targets.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/ops/elementwise/variadic.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "cpu/engine/element.h"
+#include "cpu/engine/elementwise_row-inl.h"
+#include "cpu/ops/elementwise/scalar-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// What becomes of two inputs; of Mean, of the sum of all and their number.
+constexpr ElementwiseRow kVariadics[] = {
+    TESSERA_BINARY(Max, 1, kNumbers, Larger(a, b)).Costs(0.2, 0.4),
+    TESSERA_BINARY(Min, 1, kNumbers, Smaller(a, b)).Costs(0.2, 0.4),
+    TESSERA_BINARY(Sum, 1, kFloats, a + b).Costs(0.2, 0.4),
+    TESSERA_BINARY(Mean, 1, kFloats, a / b).Costs(0.2, 0.4),
+};
+
+}  // namespace
+
+std::span<const ElementwiseRow> Variadics() { return kVariadics; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+HWY_EXPORT(Variadics);
+
 namespace {
 
 /// The output chunk by chunk: all inputs are folded into a chunk while it is in the cache.
-template <Arithmetic kOp, bool kMean>
 class Variadic final : public Kernel {
  public:
-  explicit Variadic(const KernelInfo& info)
-      : type_(info.input_type(0)),
-        size_(static_cast<size_t>(BitWidth(type_)) / 8),
-        loop_(ArithmeticLoop(kOp, type_)),
-        cost_ns_(ArithmeticCost(kOp, type_)) {
+  /// `fold` is what becomes of two inputs; `divide`, where it is given, of the result and the number of inputs.
+  Variadic(const KernelInfo& info, const Elementwise& fold, const std::optional<Elementwise>& divide)
+      : fold_(fold), divide_(divide), type_(info.input_type(0)), size_(static_cast<size_t>(BitWidth(type_)) / 8) {
     Require(info.num_inputs() > 0, "at least one input is required");
-    if (kMean) scale_loop_ = ArithmeticLoop(Arithmetic::kDiv, type_);
   }
 
   void Compute(KernelContext& context) override {
@@ -30,7 +62,7 @@ class Variadic final : public Kernel {
               ElementTypeName(type_));
       if (i > 0 && !(input.shape() == shape)) shape = BroadcastShape(shape, input.shape());
     }
-    bool uniform = count == 2 && !kMean && !IsHalf(type_);
+    bool uniform = count == 2 && !divide_ && !IsHalf(type_);
     for (size_t i = 0; i < count; ++i) uniform = uniform && context.required_input(i).shape() == shape;
     Tensor* y = context.output(0, type_, shape);
     if (y == nullptr) return;
@@ -40,9 +72,10 @@ class Variadic final : public Kernel {
     if (uniform) {
       const Operand operands[] = {{context.required_input(0).raw(), &shape, size_},
                                   {context.required_input(1).raw(), &shape, size_}};
-      return BroadcastFlat(operands, 3, total, output, size_, loop_, nullptr, cost_ns_, context.threads());
+      return BroadcastFlat(operands, 3, total, output, size_, fold_.loop, fold_.params, fold_.cost_ns, context.threads());
     }
-    const double cost_ns = cost_ns_ * static_cast<double>(count) + (IsHalf(type_) ? 0.3 * static_cast<double>(count) : 0);
+    const double cost_ns =
+        fold_.cost_ns * static_cast<double>(count) + (IsHalf(type_) ? 0.3 * static_cast<double>(count) : 0);
     context.threads().ParallelFor(total, cost_ns, [&](int64_t begin, int64_t end) {
       for (; begin < end; begin += kChunk) {
         Fold(context, shape, begin, std::min(kChunk, end - begin), output + begin * static_cast<int64_t>(size_));
@@ -97,10 +130,10 @@ class Variadic final : public Kernel {
     }
     for (size_t i = 1; i < count; ++i) {
       inputs[1] = Load(context.required_input(i), shape, begin, size, gathered + kChunk, converted + kChunk, advances[1]);
-      loop_(inputs, advances[1] ? 3 : 1, target, size, nullptr);
+      fold_.loop(inputs, advances[1] ? 3 : 1, target, size, fold_.params);
       inputs[0] = target;
     }
-    if (kMean && count > 1) Divide(count, size, target);
+    if (divide_ && count > 1) Divide(count, size, target);
     if (type_ == ElementType::kFloat16) ConvertFromFloat(sum, static_cast<Float16*>(output), size);
     if (type_ == ElementType::kBFloat16) ConvertFromFloat(sum, static_cast<BFloat16*>(output), size);
   }
@@ -111,8 +144,7 @@ class Variadic final : public Kernel {
       if (source != target) std::memmove(target, source, static_cast<size_t>(size) * width);
       return;
     }
-    for (int64_t i = 0; i < size; ++i)
-      std::memcpy(static_cast<char*>(target) + static_cast<size_t>(i) * width, source, width);
+    FillElements(static_cast<std::byte*>(target), source, size, {static_cast<int64_t>(width), false});
   }
 
   void Divide(size_t count, int64_t size, void* target) const {
@@ -120,29 +152,32 @@ class Variadic final : public Kernel {
     const double divisor_d = static_cast<double>(count);
     const void* divisor = type_ == ElementType::kDouble ? static_cast<const void*>(&divisor_d) : &divisor_f;
     const void* inputs[2] = {target, divisor};
-    scale_loop_(inputs, 1, target, size, nullptr);
+    divide_->loop(inputs, 1, target, size, divide_->params);
   }
 
-  ElementType type_;
-  size_t size_;
-  SpanLoop loop_;
-  SpanLoop scale_loop_ = nullptr;
-  double cost_ns_;
+  const Elementwise fold_;
+  const std::optional<Elementwise> divide_;
+  const ElementType type_;
+  const size_t size_;
 };
+
+std::unique_ptr<Kernel> MakeVariadic(const KernelInfo& info) {
+  const std::span<const ElementwiseRow> rows = HWY_DYNAMIC_DISPATCH(Variadics)();
+  const auto find = [&](std::string_view op_type) {
+    return ToElementwise(*std::ranges::find(rows, op_type, &ElementwiseRow::op_type), info);
+  };
+  const std::string& op_type = info.node().op_type;
+  if (op_type == "Mean") return std::make_unique<Variadic>(info, find("Sum"), find("Mean"));
+  return std::make_unique<Variadic>(info, find(op_type), std::nullopt);
+}
 
 }  // namespace
 
-void RegisterMax(KernelRegistry& registry) {
-  registry.Add(Op("Max").Versions(1).Types(0, kNumbers).Make<Variadic<Arithmetic::kMax, false>>());
-}
-void RegisterMin(KernelRegistry& registry) {
-  registry.Add(Op("Min").Versions(1).Types(0, kNumbers).Make<Variadic<Arithmetic::kMin, false>>());
-}
-void RegisterSum(KernelRegistry& registry) {
-  registry.Add(Op("Sum").Versions(1).Types(0, kFloats).Make<Variadic<Arithmetic::kAdd, false>>());
-}
-void RegisterMean(KernelRegistry& registry) {
-  registry.Add(Op("Mean").Versions(1).Types(0, kFloats).Make<Variadic<Arithmetic::kAdd, true>>());
+void RegisterVariadic(KernelRegistry& registry) {
+  for (const ElementwiseRow& row : HWY_DYNAMIC_DISPATCH(Variadics)()) {
+    registry.Add(Op(row.op_type).Versions(row.version).Types(0, row.types.set).Factory(MakeVariadic));
+  }
 }
 
 }  // namespace tessera::cpu
+#endif
