@@ -1,7 +1,5 @@
 #include "kernels/elementwise/cast.h"
 
-#include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "kernels/vector/targets.h"
@@ -12,32 +10,19 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/elementwise/truncate-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-
-/// Truncates; the smallest integer where the value does not fit.
-template <class I, class F>
-inline I Truncate(F x) {
-  constexpr F kLimit = static_cast<F>(std::numeric_limits<I>::max() / 2 + 1) * 2;
-  return std::abs(x) < kLimit ? static_cast<I>(x) : std::numeric_limits<I>::min();
-}
 
 template <class To, class From>
 inline To Convert(From x) {
   if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>) {
-      return static_cast<To>(Truncate<int32_t>(x));
-    } else if constexpr (std::is_same_v<To, uint64_t>) {
-      constexpr From kHalf = static_cast<From>(0x1p63);
-      const bool high = x >= kHalf;
-      return static_cast<uint64_t>(Truncate<int64_t>(high ? x - kHalf : x)) ^ (high ? uint64_t{1} << 63 : 0);
-    } else {
-      return static_cast<To>(Truncate<int64_t>(x));
-    }
+    return TruncateTo<To>(x);
   } else {
     return static_cast<To>(x);
   }

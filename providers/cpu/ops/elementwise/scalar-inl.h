@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "cpu/engine/elementwise.h"
+#include "kernels/elementwise/truncate-inl.h"
 #include "tessera/numeric.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -82,7 +83,7 @@ T Shrink(T x, Real lambda, Real bias) {
   Real y = value > lambda ? value - bias : Real(0);
   y = value < -lambda ? value + bias : y;
   if constexpr (std::is_floating_point_v<T>) return y;
-  else return static_cast<T>(static_cast<int64_t>(y));
+  else return TruncateTo<T>(y);
 }
 
 }  // namespace
