@@ -8,8 +8,8 @@
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/group_normalization.h"
 #include "ops/normalization/layer_normalization.h"
-#include "ops/normalization/row_parameter.h"
 #include "ops/normalization/lrn.h"
+#include "ops/normalization/row_parameter.h"
 #include "ops/normalization/softmax.h"
 
 namespace tessera::opencl {
