@@ -15,6 +15,7 @@
 #include "cpu/engine/cast.h"
 #include "cpu/engine/elementwise-inl.h"
 #include "kernels/elementwise/math-inl.h"
+#include "kernels/elementwise/truncate-inl.h"
 
 #ifndef TESSERA_OPS_POW_ONCE
 #define TESSERA_OPS_POW_ONCE
@@ -164,12 +165,6 @@ T IntegerPower(T base, int64_t exponent, bool is_unsigned) {
   return static_cast<T>(result);
 }
 
-template <class T>
-T TruncateTo(double value) {
-  constexpr double kLimit = -static_cast<double>(std::numeric_limits<T>::min());
-  return value >= -kLimit && value < kLimit ? static_cast<T>(value) : std::numeric_limits<T>::min();
-}
-
 /// `count` results with exponents of the type that the base is raised in: double, or int64 for integers to integers.
 template <class T, class E>
 void Powers(const T* x, int64_t x_step, const E* y, int64_t y_step, T* z, int64_t count, bool is_unsigned) {
@@ -177,7 +172,8 @@ void Powers(const T* x, int64_t x_step, const E* y, int64_t y_step, T* z, int64_
     const T base = x[i * x_step];
     const E exponent = y[i * y_step];
     if constexpr (std::is_integral_v<E>) z[i] = IntegerPower(base, exponent, is_unsigned);
-    else if constexpr (std::is_integral_v<T>) z[i] = TruncateTo<T>(std::pow(static_cast<double>(base), exponent));
+    else if constexpr (std::is_integral_v<T>)
+      z[i] = HWY_NAMESPACE::Truncate<T>(std::pow(static_cast<double>(base), exponent));
     else z[i] = static_cast<T>(std::pow(static_cast<double>(base), exponent));
   }
 }
