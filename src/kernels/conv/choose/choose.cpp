@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "graph/algorithm.h"
 #include "kernels/conv/choose/costs.h"
 #include "kernels/conv/choose/estimates.h"
 #include "kernels/conv/depthwise/depthwise.h"
@@ -204,8 +205,8 @@ std::string_view NameOf(ConvAlgorithm algorithm) {
 }
 
 ConvPreference ConvPreference::Parse(std::string_view hint) {
-  if (hint == "direct") return {kDirect};
-  if (hint == "winograd") return {kAlgorithm, ConvAlgorithm::kWinograd};
+  if (hint == kDirectAlgorithm) return {kDirect};
+  if (hint == kWinogradAlgorithm) return {kAlgorithm, ConvAlgorithm::kWinograd};
   const auto* found = std::ranges::find(kNames, hint, &std::pair<ConvAlgorithm, std::string_view>::second);
   return found == std::end(kNames) ? ConvPreference{} : ConvPreference{kAlgorithm, found->first};
 }
