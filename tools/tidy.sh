@@ -11,6 +11,7 @@ readonly DEPS=${TESSERA_DEPS:-/opt/tessera}
 # The Python module's sources where there is what they include.
 python_flags=$("$DEPS/venv/bin/python" -c 'import nanobind, numpy, sysconfig
 for folder in nanobind.include_dir(), numpy.get_include(), sysconfig.get_paths()["include"]: print("-isystem", folder)' 2>/dev/null || true)
+openjpeg_flags=$(pkg-config --cflags-only-I libopenjp2 2>/dev/null | sed 's/-I/-isystem /g' || true)
 skipped=^$
 [ -n "$python_flags" ] || skipped=^src/bindings/python/
 sources() { git ls-files 'src/*.cpp' 'providers/*.cpp' 'tools/*.cpp' | grep -v "$skipped"; }
@@ -25,5 +26,5 @@ esac
 onnx=$(echo "$DEPS"/onnx-*/include)
 flags=(-std=c++20 -march=x86-64-v2 -Wno-everything -Iinclude -Isrc -Iproviders -Itools -Itools/onnx_test_runner -Itools/tessera_perf
        -Itools/tessera_inspect -I"$BUILD/generated" -isystem "$onnx" -isystem /usr/include/eigen3 '-DTESSERA_VERSION="0"'
-       $python_flags -DCL_TARGET_OPENCL_VERSION=120 -DONNX_ML=1 -DONNX_NAMESPACE=onnx -DONNX_USE_LITE_PROTO=1 -DSPDLOG_FMT_EXTERNAL -DFMT_SHARED)
+       $python_flags $openjpeg_flags -DCL_TARGET_OPENCL_VERSION=120 -DONNX_ML=1 -DONNX_NAMESPACE=onnx -DONNX_USE_LITE_PROTO=1 -DSPDLOG_FMT_EXTERNAL -DFMT_SHARED)
 echo "$files" | xargs -P "$(nproc)" -I{} clang-tidy-19 --quiet {} -- "${flags[@]}"

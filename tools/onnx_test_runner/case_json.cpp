@@ -22,6 +22,7 @@ void ReadTolerance(const std::filesystem::path& path, TestCase& test) {
 
 std::string ToJson(const TestCase& test) {
   std::vector<std::string> data_sets;
+  data_sets.reserve(test.data_sets.size());
   for (const std::filesystem::path& path : test.data_sets) data_sets.push_back(path.string());
   const nlohmann::json json = {{"name", test.name},
                                {"group", test.folder_group},

@@ -180,6 +180,7 @@ std::optional<Difference> CompareMaps(const Map& actual, const Map& expected, co
                                       double& largest_error) {
   const auto keys = [](const Map& map) {
     std::vector<std::string> names;
+    names.reserve(static_cast<size_t>(map.keys.num_elements()));
     for (int64_t i = 0; i < map.keys.num_elements(); ++i) {
       names.push_back(map.keys.is(ElementType::kString)
                           ? map.keys.data<std::string>()[i]

@@ -37,6 +37,7 @@ class Worker {
       throw std::system_error(error, std::generic_category(), "pipe");
     }
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 2);
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     char worker_flag[] = "--worker";
     argv.push_back(worker_flag);

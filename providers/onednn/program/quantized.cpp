@@ -22,6 +22,7 @@ void ForEachQuantized(const QuantizedWeight& weight, const Body& body) {
 
 std::vector<int32_t> Zeros(const QuantizedWeight& weight) {
   std::vector<int32_t> zeros;
+  zeros.reserve(static_cast<size_t>(weight.channels()));
   for (int64_t c = 0; c < weight.channels(); ++c) zeros.push_back(weight.zero(c));
   return zeros;
 }

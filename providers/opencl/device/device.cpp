@@ -39,6 +39,7 @@ std::string PlatformString(cl_platform_id id, cl_platform_info what) {
 template <class T>
 T DeviceValue(cl_device_id id, cl_device_info what) {
   T value{};
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): OpenCL's handles are pointers, and the handle itself is what is asked for
   Check(clGetDeviceInfo(id, what, sizeof value, &value, nullptr), "clGetDeviceInfo");
   return value;
 }

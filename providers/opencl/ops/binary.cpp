@@ -57,7 +57,7 @@ void AddBinaries(KernelRegistry& registry, std::index_sequence<I...>) {
     KernelDef def = Op(op.op_type).Versions(op.version).Types(0, op.types).Types(1, op.types).Factory(factory);
     // A comparison's input may have the result's size in bytes without having its shape.
     if (!op.compares) def.InPlace(0, 0).InPlace(1, 0);
-    registry.Add(std::move(def));
+    registry.Add(def);
   };
   (add(kBinaries[I], MakeBinary<I>), ...);
 }

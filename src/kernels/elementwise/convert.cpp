@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
+namespace hn = hwy::HWY_NAMESPACE;  // NOLINT(misc-unused-alias-decls): the targets above SSE4 use it
 
 // Highway's emulation of these conversions on SSE4 does not cover infinities and NaNs, hence loops over the bits there.
 #if HWY_TARGET == HWY_SSE4

@@ -302,6 +302,7 @@ class Differentiation {
     }
     if (!reached) return;
     std::vector<bool> wanted;
+    wanted.reserve(node.inputs.size());
     for (ValueIndex input : node.inputs) wanted.push_back(input != kNone && active.contains(input));
     std::vector<Term> of_inputs;
     if (const gradient::Rule rule = gradient::FindRule(node)) {

@@ -97,6 +97,7 @@ void InstanceNormalizationRule(Step& s) {
   Builder& build = s.build;
   const Channels channels(s);
   std::vector<int64_t> spatial;
+  spatial.reserve(channels.trailing.size());
   for (int64_t axis : channels.trailing) spatial.push_back(axis + 1);
   const Term axes = build.Ints(spatial), x = s.x();
   const Term centered = x - MeanOver(build, x, axes);

@@ -168,6 +168,7 @@ class Placer {
   /// others are then parts of it as a whole.
   void PlaceParts(MemoryPlan& result) {
     std::vector<std::pair<size_t, const MemoryTrace::Join*>> joins;
+    joins.reserve(trace_.joins.size());
     for (const MemoryTrace::Join& join : trace_.joins) {
       joins.emplace_back(std::accumulate(join.bytes.begin(), join.bytes.end(), size_t{0}), &join);
     }

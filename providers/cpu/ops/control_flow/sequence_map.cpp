@@ -35,6 +35,7 @@ class SequenceMap final : public Kernel {
       }
     }
     std::vector<Sequence> results;
+    results.reserve(element_types_.size());
     for (const TypeInfo& type : element_types_) results.push_back(MakeSequence(context, type, length));
     for (size_t k = 0; k < length; ++k) {
       CancellationPoint();

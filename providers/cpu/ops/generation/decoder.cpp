@@ -104,8 +104,8 @@ Tensor TakeRows(const Tensor& source, size_t axis, std::span<const int32_t> rows
 }
 
 Tensor RepeatRows(const Tensor& source, int64_t beams, Allocator& memory) {
-  std::vector<int32_t> rows;
-  for (int64_t i = 0; i < source.shape()[0] * beams; ++i) rows.push_back(static_cast<int32_t>(i / beams));
+  std::vector<int32_t> rows(static_cast<size_t>(source.shape()[0] * beams));
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int32_t>(i / static_cast<size_t>(beams));
   return TakeRows(source, 0, rows, memory);
 }
 

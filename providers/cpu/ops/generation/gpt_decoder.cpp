@@ -69,6 +69,7 @@ class GptDecoding final : public Decoding {
       if (!padding) ++positions_.back();
     }
     std::vector<int32_t> expanded;
+    expanded.reserve(static_cast<size_t>(rows_));
     for (int64_t i = 0; i < rows_; ++i) expanded.push_back(positions_[static_cast<size_t>(i / beams)]);
     positions_ = std::move(expanded);
     inputs_ = {RepeatRows(ids, beams, memory), RepeatRows(positions, beams, memory), RepeatRows(seen, beams, memory)};

@@ -181,8 +181,7 @@ void Powers(const T* x, int64_t x_step, const E* y, int64_t y_step, T* z, int64_
 /// The span loop for a base of type T and exponents that are computed in as E.
 template <class T, class E>
 void Loop(const void* const* inputs, unsigned advancing, void* output, int64_t count, const void* params) {
-  const Exponents* exponents;
-  std::memcpy(&exponents, params, sizeof(exponents));
+  const Exponents* const exponents = *static_cast<const Exponents* const*>(params);
   const T* x = static_cast<const T*>(inputs[0]);
   T* z = static_cast<T*>(output);
   const int64_t x_step = advancing & 1;

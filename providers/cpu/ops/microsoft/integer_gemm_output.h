@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/check.h"
 #include "cpu/ops/nn/quantized_gemm.h"
 #include "kernels/gemm/gemm_int8.h"
 

@@ -1,5 +1,7 @@
 // LabelEncoder, versions 1, 2, 4; CategoryMapper and OneHotEncoder, version 1; ai.onnx.ml.
 
+#include <numeric>
+
 #include "cpu/engine/on_texts.h"
 #include "cpu/ops/ml/features.h"
 #include "cpu/ops/ml/lookup.h"
@@ -120,8 +122,8 @@ std::unique_ptr<Kernel> MakeTwoWay(const KernelInfo& info, std::vector<std::stri
 
 std::unique_ptr<Kernel> MakeLabelEncoder1(const KernelInfo& info) {
   auto strings = info.attribute<std::vector<std::string>>("classes_strings", {});
-  std::vector<int64_t> positions;
-  for (size_t i = 0; i < strings.size(); ++i) positions.push_back(static_cast<int64_t>(i));
+  std::vector<int64_t> positions(strings.size());
+  std::iota(positions.begin(), positions.end(), int64_t{0});
   return MakeTwoWay(info, std::move(strings), std::move(positions));
 }
 

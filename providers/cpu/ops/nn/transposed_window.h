@@ -2,8 +2,11 @@
 
 // Which kernel and input positions of a ConvTranspose meet in which output pixels.
 
+#include <algorithm>
+
 #include "kernels/conv/nchw/conv_transpose.h"
 #include "ops/nn/window.h"
+#include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
 

@@ -3,6 +3,7 @@
 #include "bindings/c/ep/kernel_def.h"
 
 #include "bindings/c/entry.h"
+#include "bindings/c/ep/data_type.h"
 
 namespace tessera::c_abi {
 namespace {

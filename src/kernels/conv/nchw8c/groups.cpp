@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -41,7 +42,7 @@ LaneTotals SumLanes(const float* from, int64_t pixels, const float* shift) {
     for (; i < pixels; ++i) sums[0] = add(sums[0], i);
     HWY_ALIGN float lanes[kBlockLanes];
     hn::Store(hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])), d, lanes);
-    for (int lane = 0; lane < kBlockLanes; ++lane) totals[static_cast<size_t>(v + lane)] = static_cast<double>(lanes[lane]);
+    std::copy_n(lanes, kBlockLanes, totals.begin() + v);
   }
   return totals;
 }
