@@ -35,8 +35,7 @@ constexpr size_t kUnalignedFrom = size_t{32} << 10;
 
 Tensor PlainBools(const Shape& shape, std::span<const std::byte> bytes, const LoadLimits& limits) {
   Tensor tensor(ElementType::kBool, shape, limits.memory());
-  std::memcpy(tensor.mutable_raw(), bytes.data(), bytes.size());
-  MakePlainBools({static_cast<std::byte*>(tensor.mutable_raw()), bytes.size()});
+  CopyAsPlainBools(bytes, static_cast<std::byte*>(tensor.mutable_raw()));
   return tensor;
 }
 

@@ -7,9 +7,10 @@ namespace {
 
 std::optional<Tensor> WithPlainBools(const Tensor& tensor, Allocator& allocator) {
   if (!tensor.is(ElementType::kBool) || !tensor.memory().host_accessible) return std::nullopt;
-  if (ArePlainBools({static_cast<const std::byte*>(tensor.raw()), tensor.byte_size()})) return std::nullopt;
-  Tensor plain = tensor.Clone(allocator);
-  MakePlainBools({static_cast<std::byte*>(plain.mutable_raw()), plain.byte_size()});
+  const std::span bytes(static_cast<const std::byte*>(tensor.raw()), tensor.byte_size());
+  if (ArePlainBools(bytes)) return std::nullopt;
+  Tensor plain(ElementType::kBool, tensor.shape(), allocator);
+  CopyAsPlainBools(bytes, static_cast<std::byte*>(plain.mutable_raw()));
   return plain;
 }
 

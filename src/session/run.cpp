@@ -312,6 +312,7 @@ void Session::State::RunOnce(const Request& request, const RunOptions& run_optio
       one_at_a_time == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(*one_at_a_time);
   WatchedRun watched(watch_runs, run_options);
   watched.Start();
+  const CancelScope cancel_scope(&stop);
   const Executor::Lease frame(*executor);
   for (const auto& [slot, value] : plan.defaults) frame->value(slot) = value;
   for (size_t i = 0; i < request.inputs.size(); ++i) {
@@ -322,7 +323,6 @@ void Session::State::RunOnce(const Request& request, const RunOptions& run_optio
   SmallArray<SlotIndex> slots(request.wanted.size());
   for (size_t k = 0; k < request.wanted.size(); ++k) slots.values()[k] = BindResult(*this, *frame, request, k);
   CheckResultBuffers(*this, request, slots.values());
-  const CancelScope cancel_scope(&stop);
   CancellablePool threads(*resources.threads, stop);
   const bool profiling = recorder != nullptr && recorder->recording();
   RunState run{.stop = stop, .threads = &threads, .profiler = profiling ? recorder : nullptr};

@@ -5,7 +5,10 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "attributes.h"
+#include "base/cancellation.h"
 #include "model/loading.h"
 
 namespace tessera::testing {
@@ -50,12 +53,25 @@ std::vector<Value> ResultsFor(const ModelBuilder& model, const std::vector<Value
 TEST(Bools, Spans) {
   EXPECT_TRUE(ArePlainBools({}));
   for (const uint8_t byte : {0, 1, 2, 3, 128}) {
-    std::vector<std::byte> bytes(100, std::byte{1});
-    bytes[77] = std::byte{byte};
-    EXPECT_EQ(ArePlainBools(bytes), byte < 2);
-    MakePlainBools(bytes);
-    EXPECT_EQ(bytes[77], byte == 0 ? std::byte{0} : std::byte{1});
+    for (size_t at = 0; at < 200; ++at) {
+      std::vector<std::byte> bytes(200, std::byte{1});
+      bytes[at] = std::byte{byte};
+      EXPECT_EQ(ArePlainBools(bytes), byte < 2) << at;
+      CopyAsPlainBools(bytes, bytes.data());
+      std::vector<std::byte> expected(200, std::byte{1});
+      expected[at] = std::byte{byte != 0};
+      EXPECT_EQ(bytes, expected) << at;
+    }
   }
+}
+
+TEST(Bools, LongSpansLookWhetherTheirRunEnds) {
+  const std::vector<std::byte> bytes(40 << 20, std::byte{1});
+  EXPECT_TRUE(ArePlainBools(bytes));
+  const std::atomic<bool> ends = true;
+  const StopSignal stop(&ends);
+  const CancelScope scope(&stop);
+  EXPECT_THROW(ArePlainBools(bytes), Error);
 }
 
 TEST(Bools, OfModels) {

@@ -1,6 +1,5 @@
 // BitCast (26).
 
-#include <algorithm>
 #include <span>
 
 #include "base/bools.h"
@@ -28,8 +27,7 @@ class BitCast final : public Kernel {
       return context.set_output(0, Tensor::Share(to_, x.shape(), const_cast<void*>(x.raw()), x.owner(), x.memory()));
     }
     Tensor plain(to_, x.shape(), context.allocator());
-    std::ranges::copy(bytes, static_cast<std::byte*>(plain.mutable_raw()));
-    MakePlainBools({static_cast<std::byte*>(plain.mutable_raw()), bytes.size()});
+    CopyAsPlainBools(bytes, static_cast<std::byte*>(plain.mutable_raw()));
     context.set_output(0, std::move(plain));
   }
 
