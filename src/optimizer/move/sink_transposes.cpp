@@ -58,42 +58,7 @@ class PermutableRegion {
   const std::vector<NodeIndex>& made() const noexcept { return made_; }
 
   /// Keeps the nodes for which there is then least to transpose. False where that is no less than now.
-  bool Choose() {
-    constexpr size_t kAsIs = 0, kPermuted = 1;
-    std::map<NodeIndex, size_t> vertices;
-    for (const NodeIndex index : order_) vertices.emplace(index, 2 + vertices.size());
-    size_t next = 2 + vertices.size();
-    MinCut cut(next + 2 * values_.size());
-    int64_t now = 0;
-    for (const ValueIndex value : values_) {
-      const int64_t cost = CostOf(graph_, value, perm_);
-      const NodeIndex producer = graph_.value(value).producer;
-      const auto inside = vertices.find(producer);
-      const size_t from = inside != vertices.end() ? inside->second : SourceOf(value) != kNone ? kPermuted : kAsIs;
-      // The value is transposed once, for whichever of its readers are on the other side.
-      const size_t to_permuted = next++, to_as_is = next++;
-      cut.AddEdge(from, to_permuted, cost);
-      cut.AddEdge(to_as_is, from, cost);
-      bool transposed = false;
-      const auto add_reader = [&](size_t reader) {
-        cut.AddEdge(to_permuted, reader, MinCut::kUncut);
-        cut.AddEdge(reader, to_as_is, MinCut::kUncut);
-        transposed = transposed || (from == kPermuted) != (reader == kPermuted);
-      };
-      for (const NodeIndex reader : graph_.value(value).consumers) {
-        if (ReadsPermuted(reader, value)) {
-          add_reader(vertices.at(reader));
-        } else {
-          add_reader(IsInverse(reader) ? kPermuted : kAsIs);
-        }
-      }
-      if (graph_.value(value).is_output) add_reader(kAsIs);
-      if (transposed) now += cost;
-    }
-    if (cut.Solve(kAsIs, kPermuted) >= now) return false;
-    std::erase_if(nodes_, [&](const auto& entry) { return cut.IsOnSourceSide(vertices.at(entry.first)); });
-    return true;
-  }
+  bool Choose() { return Choose(Joining::kReads) || (perm_ == inverse_ && Choose(Joining::kGives)); }
 
   void Rewrite() {
     std::vector<std::pair<ValueIndex, NodeIndex>> given;
@@ -114,6 +79,54 @@ class PermutableRegion {
   }
 
  private:
+  /// A Transpose between two values of the region, by a permutation that is its own inverse, gives the first one's other
+  /// form and comes of the second one's. It counts as one of both: as both, turning the region over and back would gain
+  /// each time.
+  enum class Joining { kGives, kReads };
+
+  bool Joins(NodeIndex transpose) const {
+    const Node& node = graph_.node(transpose);
+    return perm_ == inverse_ && values_.contains(node.inputs[0]) && values_.contains(node.outputs[0]);
+  }
+
+  bool Choose(Joining joining) {
+    constexpr size_t kAsIs = 0, kPermuted = 1;
+    std::map<NodeIndex, size_t> vertices;
+    for (const NodeIndex index : order_) vertices.emplace(index, 2 + vertices.size());
+    size_t next = 2 + vertices.size();
+    MinCut cut(next + 2 * values_.size());
+    int64_t now = 0;
+    for (const ValueIndex value : values_) {
+      const int64_t cost = CostOf(graph_, value, perm_);
+      const NodeIndex producer = graph_.value(value).producer;
+      const auto inside = vertices.find(producer);
+      const bool made_here = SourceOf(value) != kNone && !(joining == Joining::kReads && Joins(producer));
+      const size_t from = inside != vertices.end() ? inside->second : made_here ? kPermuted : kAsIs;
+      // The value is transposed once, for whichever of its readers are on the other side.
+      const size_t to_permuted = next++, to_as_is = next++;
+      cut.AddEdge(from, to_permuted, cost);
+      cut.AddEdge(to_as_is, from, cost);
+      bool transposed = false;
+      const auto add_reader = [&](size_t reader) {
+        cut.AddEdge(to_permuted, reader, MinCut::kUncut);
+        cut.AddEdge(reader, to_as_is, MinCut::kUncut);
+        transposed = transposed || (from == kPermuted) != (reader == kPermuted);
+      };
+      for (const NodeIndex reader : graph_.value(value).consumers) {
+        if (ReadsPermuted(reader, value)) {
+          add_reader(vertices.at(reader));
+        } else {
+          add_reader(IsInverse(reader) && !(joining == Joining::kGives && Joins(reader)) ? kPermuted : kAsIs);
+        }
+      }
+      if (graph_.value(value).is_output) add_reader(kAsIs);
+      if (transposed) now += cost;
+    }
+    if (cut.Solve(kAsIs, kPermuted) >= now) return false;
+    std::erase_if(nodes_, [&](const auto& entry) { return cut.IsOnSourceSide(vertices.at(entry.first)); });
+    return true;
+  }
+
   bool AddNode(NodeIndex index) {
     if (index == kNone || nodes_.contains(index) || refused_.contains(index)) return false;
     auto permuted = Permuted(graph_, graph_.node(index), perm_);

@@ -196,6 +196,24 @@ TEST(SinkTransposes, TransposesWhatIsSmaller) {
   EXPECT_EQ(rewriting.Difference(), "");
 }
 
+// Each Transpose is a way into the region and a way back: which it counts as, the region is turned over once.
+TEST(SinkTransposes, APermutationThatIsItsOwnInverse) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {4, 4}).Output("y", ElementType::kFloat, {4, 4}).Floats("two", {}, {2});
+  model.Node("Mul", {"x", "two"}, {"m"});
+  std::string sum = "x";
+  for (const std::string from : {"x", "m"}) {
+    Transpose(model, from, from + "t", {1, 0});
+    model.Node("Softmax", {from + "t"}, {from + "s"});
+    model.Node("Add", {sum, from + "s"}, {from == "m" ? "y" : from + "a"});
+    sum = from + "a";
+  }
+  const Rewriting rewriting(model, {"sink_transposes", "eliminate_dead_nodes"});
+  EXPECT_EQ(rewriting.after(), "Transpose Mul Softmax Add Softmax Add");
+  EXPECT_EQ(rewriting.report().passes[0].changes, 1u);
+  EXPECT_EQ(rewriting.Difference(), "");
+}
+
 TEST(SinkTransposes, OutputsKeepTheirNames) {
   ModelBuilder model;
   model.Input("c", ElementType::kFloat, {2, 4, 3, 5})
