@@ -57,7 +57,8 @@ void CopyAsPlainBools(std::span<const std::byte> bytes, std::byte* to) {
       word = ToBools(word);
       std::memcpy(to + begin, &word, sizeof word);
     }
-    for (; begin < end; ++begin) to[begin] = bytes[static_cast<size_t>(begin)] != std::byte{0} ? std::byte{1} : std::byte{0};
+    for (; begin < end; ++begin)
+      to[begin] = bytes[static_cast<size_t>(begin)] != std::byte{0} ? std::byte{1} : std::byte{0};
   });
 }
 

@@ -32,8 +32,13 @@ inline constexpr std::ptrdiff_t kSortedWhole = std::ptrdiff_t{1} << 14;
 /// Calls algorithm(compare) with a comparison that looks where `count` elements are many.
 template <class Compare, class Algorithm>
 void WithCancellableCompare(std::ptrdiff_t count, Compare compare, Algorithm&& algorithm) {
-  if (count <= kSortedWhole) return algorithm(compare);
-  PacedCancellationPoint look(10);
+  constexpr double kCompareNs = 10;
+  if (count <= kSortedWhole) {
+    constexpr double kDepth = 8;  // of what is sorted whole, on average
+    CountWork(static_cast<double>(count) * kDepth * kCompareNs);
+    return algorithm(compare);
+  }
+  PacedCancellationPoint look(kCompareNs);
   algorithm(CancellableCompare<Compare>(compare, look));
 }
 

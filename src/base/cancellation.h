@@ -36,12 +36,33 @@ void CancellationPoint();
 /// How much estimated work, in nanoseconds, lies between cancellation points: estimates may be ten times too low.
 inline constexpr double kCancellationPointNs = 500'000;
 
-/// A cancellation point for loops with shorter steps: looks once for every kCancellationPointNs of estimated work.
+/// Estimated work of this thread since it looked last, of loops that were each too short to look: a million of them are
+/// long, whoever calls them.
+inline constinit thread_local double unwatched_ns = 0;
+
+/// Counts work that has no cancellation point of its own: looks where it has become too much.
+inline void CountWork(double ns) {
+  unwatched_ns += ns;
+  if (unwatched_ns < kCancellationPointNs) [[likely]]
+    return;
+  unwatched_ns = 0;
+  CancellationPoint();
+}
+
+/// A cancellation point for loops with shorter steps: looks once for every kCancellationPointNs of estimated work, that of
+/// loops before it included.
 class PacedCancellationPoint {
  public:
   /// `cost_ns`: of one unit of work.
-  explicit PacedCancellationPoint(double cost_ns) noexcept
-      : every_(std::max<int64_t>(1, static_cast<int64_t>(kCancellationPointNs / cost_ns))), left_(every_) {}
+  explicit PacedCancellationPoint(double cost_ns)
+      : cost_ns_(cost_ns),
+        every_(std::max<int64_t>(1, static_cast<int64_t>(kCancellationPointNs / cost_ns))),
+        left_(every_) {
+    CountWork(0);
+  }
+  ~PacedCancellationPoint() { unwatched_ns += static_cast<double>(every_ - left_) * cost_ns_; }
+  PacedCancellationPoint(const PacedCancellationPoint&) = delete;
+  PacedCancellationPoint& operator=(const PacedCancellationPoint&) = delete;
   void Pass(int64_t units = 1) {
     left_ -= units;
     if (left_ > 0) [[likely]]
@@ -51,6 +72,7 @@ class PacedCancellationPoint {
   }
 
  private:
+  const double cost_ns_;
   const int64_t every_;
   int64_t left_;
 };
@@ -68,7 +90,9 @@ void InCancellablePieces(int64_t begin, int64_t end, double cost_ns, Body&& body
     begin += piece;
     CancellationPoint();
   }
-  if (begin < end) body(begin, end);
+  if (begin >= end) return;
+  CountWork(static_cast<double>(end - begin) * cost_ns);
+  body(begin, end);
 }
 
 }  // namespace tessera

@@ -65,6 +65,7 @@ double MedianOf(std::vector<double> numbers) {
 }
 
 constexpr double kLongMs = 400;  // a run that is worth cancelling
+constexpr double kShortMs = 40;  // one that is not, but the longest that inputs of the size make
 constexpr double kCancelAtMs = 100;
 constexpr double kPatienceMs = 1500;  // while inputs grow: longer runs are cancelled
 constexpr double kLateMs = 50;
@@ -120,8 +121,9 @@ class Case {
       Load();
       result_.run_ms = TimeOf(inputs_);
     }
-    if (result_.run_ms < 1.5 * kCancelAtMs) return;
-    for (const double at : {kCancelAtMs, kCancelAtMs / 3, std::min(2.5 * kCancelAtMs, result_.run_ms / 2)}) Cancel(at);
+    if (result_.run_ms < kShortMs) return;
+    for (const double at : {0.6, 0.2, 0.4}) Cancel(std::min(kCancelAtMs, at * result_.run_ms));
+    if (result_.run_ms > 5 * kCancelAtMs) Cancel(2.5 * kCancelAtMs);
   }
 
  private:

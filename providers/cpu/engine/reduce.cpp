@@ -271,14 +271,18 @@ class TensorFold {
     std::fill_n(wide.data(), width, FoldIdentity<Wide<C>>(fold_));
     const int64_t whole = rows / together;
     if constexpr (std::is_same_v<T, C>) {
-      kernels_.columns(x, whole, width, width, nullptr, wide);
+      InCancellablePieces(0, whole, kElementNs * static_cast<double>(width), [&](int64_t begin, int64_t end) {
+        kernels_.columns(x + begin * width, end - begin, width, width, nullptr, wide);
+      });
       if (rows % together != 0) {
         kernels_.columns(x + whole * width, 1, width, rows % together * count, nullptr, wide);
       }
     } else {
       const WorkArray<C> buffer(static_cast<size_t>(width));
+      PacedCancellationPoint look(kElementNs);
       for (int64_t begin = 0; begin < rows; begin += together) {
         const int64_t n = std::min(together, rows - begin) * count;
+        look.Pass(n);
         LoadRow(x + begin * count, buffer.data(), n);
         kernels_.columns(buffer, 1, n, n, nullptr, wide);
       }

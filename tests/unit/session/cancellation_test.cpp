@@ -67,6 +67,27 @@ TEST(Cancellation, PointsArePacedByCost) {
   EXPECT_EQ(done, 1'999'996);
 }
 
+// Of images with few boxes each, say, there may be many.
+TEST(Cancellation, ManyShortLoopsAreCancelled) {
+  std::atomic<bool> flag = true;
+  const StopSignal stop(&flag);
+  const CancelScope scope(&stop);
+  std::vector<int> few(100);
+  const std::function<void()> loops[] = {
+      [] { InCancellablePieces(0, 100, 1.0, [](int64_t, int64_t) {}); },
+      [] {
+        PacedCancellationPoint look(1.0);
+        for (int i = 0; i < 100; ++i) look.Pass();
+      },
+      [&] { SortCancellably(few.begin(), few.end()); },
+  };
+  for (const auto& loop : loops) {
+    int done = 0;
+    EXPECT_THROW(for (; done < 1'000'000; ++done) loop(), Error);
+    EXPECT_LE(done * 100, kCancellationPointNs);
+  }
+}
+
 TEST(Cancellation, LongSortsAreCancelled) {
   std::vector<int> numbers(1 << 20);
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int>(i * 2654435761u % 1000003);

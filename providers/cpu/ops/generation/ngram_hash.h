@@ -8,8 +8,10 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "tessera/provider/kernel.h"
 
@@ -20,6 +22,28 @@ template <class T>
 struct TokenSequence {
   std::span<const T> ids, past;
   std::span<const int32_t> segments, past_segments;
+};
+
+/// The tokens of a sequence with their history before, of which there is always as much as counts.
+template <class T>
+class ExtendedTokens {
+ public:
+  ExtendedTokens(std::vector<T> history, std::span<const T> ids) : history_(std::move(history)), ids_(ids) {}
+
+  int64_t size() const { return Reach() + static_cast<int64_t>(ids_.size()); }
+  T operator[](int64_t at) const {
+    return at < Reach() ? history_[static_cast<size_t>(at)] : ids_[static_cast<size_t>(at - Reach())];
+  }
+  /// `count` of them from `begin` on.
+  void Copy(int64_t begin, int64_t count, T* to) const {
+    for (int64_t i = 0; i < count; ++i) to[i] = (*this)[begin + i];
+  }
+
+ private:
+  int64_t Reach() const { return static_cast<int64_t>(history_.size()); }
+
+  std::vector<T> history_;
+  std::span<const T> ids_;
 };
 
 template <class T>
@@ -65,18 +89,17 @@ class NGramHash {
             end == nullptr ? std::nullopt : std::optional<T>(*end->data<T>())};
   }
 
-  /// The tokens with their history before, `reach` of which there is always.
-  std::vector<T> Extended(const TokenSequence<T>& sequence, const Inputs& inputs) const {
-    std::vector<T> tokens(static_cast<size_t>(reach()), inputs.end.value_or(pad_));
-    std::ranges::copy(sequence.past, tokens.begin());
-    tokens.insert(tokens.end(), sequence.ids.begin(), sequence.ids.end());
-    return tokens;
+  ExtendedTokens<T> Extended(const TokenSequence<T>& sequence, const Inputs& inputs) const {
+    std::vector<T> history(static_cast<size_t>(reach()), inputs.end.value_or(pad_));
+    std::ranges::copy(sequence.past, history.begin());
+    return {std::move(history), sequence.ids};
   }
 
   /// Into `hashes`, `heads` for each token.
   void Compute(KernelContext& context, const TokenSequence<T>& sequence, const Inputs& inputs, T* hashes) const {
-    const std::vector<T> tokens = Extended(sequence, inputs);
-    const std::vector<int64_t> resets = Resets(tokens, sequence, inputs);
+    const ExtendedTokens<T> tokens = Extended(sequence, inputs);
+    const std::span<int64_t> resets = context.scratch<int64_t>(sequence.ids.size());
+    FindResets(tokens, sequence, inputs, resets);
     const T none = inputs.end.value_or(pad_);
     const auto count = static_cast<int64_t>(sequence.ids.size());
     context.threads().ParallelFor(count, static_cast<double>(heads_ * 4 + size_), [&](int64_t begin, int64_t end) {
@@ -84,7 +107,7 @@ class NGramHash {
         Bits mix = 0;
         for (int64_t k = 0; k < size_; ++k) {
           const int64_t at = reach() + i - k;
-          const T token = at <= resets[static_cast<size_t>(i)] ? none : tokens[static_cast<size_t>(at)];
+          const T token = at <= resets[static_cast<size_t>(i)] ? none : tokens[at];
           mix ^= static_cast<Bits>(token) * static_cast<Bits>(inputs.multipliers[static_cast<size_t>(k)]);
           if (k > 0) Reduce(static_cast<T>(mix), (k - 1) * per_size_, inputs, hashes + i * heads_);
         }
@@ -96,22 +119,22 @@ class NGramHash {
   using Bits = std::make_unsigned_t<T>;
 
   /// For each token, the last of the extended ones that does not count any more for it; -1 when all do.
-  std::vector<int64_t> Resets(std::span<const T> tokens, const TokenSequence<T>& sequence, const Inputs& inputs) const {
-    std::vector<int64_t> resets;
-    resets.reserve(sequence.ids.size());
+  void FindResets(const ExtendedTokens<T>& tokens, const TokenSequence<T>& sequence, const Inputs& inputs,
+                  std::span<int64_t> resets) const {
+    PacedCancellationPoint look(3);
     const auto& past = sequence.past_segments;
     int64_t last = -1;
-    for (int64_t at = 1; at < static_cast<int64_t>(tokens.size()); ++at) {  // is there a border before `at`?
+    for (int64_t at = 1; at < tokens.size(); ++at) {  // is there a border before `at`?
+      look.Pass();
       const int64_t i = at - reach();
-      bool border = resets_ && inputs.end && tokens[static_cast<size_t>(at - 1)] == *inputs.end;
+      bool border = resets_ && inputs.end && tokens[at - 1] == *inputs.end;
       if (i > 0 && !sequence.segments.empty())
         border |= sequence.segments[static_cast<size_t>(i)] != sequence.segments[static_cast<size_t>(i - 1)];
       if (i == 0 && !past.empty()) border |= sequence.segments[0] != past.back();
       if (i < 0 && !past.empty()) border |= past[static_cast<size_t>(at)] != past[static_cast<size_t>(at - 1)];
       if (border) last = at - 1;
-      if (i >= 0) resets.push_back(last);
+      if (i >= 0) resets[static_cast<size_t>(i)] = last;
     }
-    return resets;
   }
 
   void Reduce(T mix, int64_t head, const Inputs& inputs, T* hashes) const {

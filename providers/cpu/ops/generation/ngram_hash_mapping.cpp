@@ -33,8 +33,8 @@ class NGramHashMapping final : public Kernel {
       if (hashes != nullptr)
         hash_.Compute(context, sequence, inputs, hashes->mutable_data<T>() + i * length * hash_.heads());
       if (present == nullptr) continue;
-      const std::vector<T> tokens = hash_.Extended(sequence, inputs);
-      std::copy(tokens.end() - reach, tokens.end(), present->mutable_data<T>() + i * reach);
+      const ExtendedTokens<T> tokens = hash_.Extended(sequence, inputs);
+      tokens.Copy(tokens.size() - reach, reach, present->mutable_data<T>() + i * reach);
     }
   }
 

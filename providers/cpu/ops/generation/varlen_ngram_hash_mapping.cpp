@@ -1,5 +1,6 @@
 // VarlenNGramHashMapping, com.microsoft, version 1: NGramHashMapping of sequences that lie one after the other.
 
+#include "base/cancellable_memory.h"
 #include "cpu/ops/generation/ngram_hash.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
@@ -41,15 +42,18 @@ class VarlenNGramHashMapping final : public Kernel {
                                       PartOf<int32_t>(context.input(kSegments), begin, length),
                                       PartOf<int32_t>(context.input(kPastSegments), i * reach, reach)};
       if (hashes != nullptr) hash_.Compute(context, sequence, inputs, hashes->mutable_data<T>() + begin * hash_.heads());
-      const std::vector<T> tokens = hash_.Extended(sequence, inputs);
-      if (present != nullptr) std::copy(tokens.end() - reach, tokens.end(), present->mutable_data<T>() + i * reach);
+      const ExtendedTokens<T> tokens = hash_.Extended(sequence, inputs);
+      if (present != nullptr) tokens.Copy(tokens.size() - reach, reach, present->mutable_data<T>() + i * reach);
       if (present_segments != nullptr) CopySegments(sequence, present_segments->mutable_data<int32_t>() + i * reach);
       if (states == nullptr || capacity_ == 0) continue;
       const int64_t captured =
           std::clamp<int64_t>(context.input(kCaptured)->template data<int32_t>()[i], 0, std::min(length, capacity_));
       T* state = states->mutable_data<T>() + i * capacity_ * reach;
-      std::fill_n(state, capacity_ * reach, hash_.pad());
-      for (int64_t j = 0; j < captured; ++j) std::copy_n(tokens.begin() + j + 1, reach, state + j * reach);
+      FillCancellably(state, capacity_ * reach, hash_.pad());
+      for (int64_t j = 0; j < captured; ++j) {
+        CountWork(static_cast<double>(reach));
+        tokens.Copy(j + 1, reach, state + j * reach);
+      }
     }
   }
 
@@ -73,10 +77,12 @@ class VarlenNGramHashMapping final : public Kernel {
 
   /// The last ones; before the first there is the past, or more of the first.
   void CopySegments(const TokenSequence<T>& sequence, int32_t* present) const {
-    std::vector<int32_t> segments(sequence.past_segments.begin(), sequence.past_segments.end());
-    if (segments.empty()) segments.assign(static_cast<size_t>(hash_.reach()), sequence.segments.front());
-    segments.insert(segments.end(), sequence.segments.begin(), sequence.segments.end());
-    std::copy(segments.end() - hash_.reach(), segments.end(), present);
+    const auto& past = sequence.past_segments;
+    const int64_t reach = hash_.reach(), missing = reach - static_cast<int64_t>(sequence.segments.size());
+    for (int64_t j = 0; j < reach; ++j) {
+      if (j >= missing) present[j] = sequence.segments[static_cast<size_t>(j - missing)];
+      else present[j] = past.empty() ? sequence.segments.front() : past[static_cast<size_t>(j + reach - missing)];
+    }
   }
 
   NGramHash<T> hash_;
