@@ -1,8 +1,9 @@
 // QGemm, com.microsoft, version 1: Gemm of 8-bit matrices, to floats or to quantized values.
 
-#include <algorithm>
 #include <optional>
 
+#include "base/cancellable_memory.h"
+#include "cpu/engine/strided_copy.h"
 #include "cpu/ops/microsoft/integer_gemm_output.h"
 #include "cpu/ops/nn/integer_matmul.h"
 #include "cpu/ops/nn/quantized_gemm.h"
@@ -58,13 +59,7 @@ class QGemm final : public Kernel {
     const auto accumulators = context.scratch<int32_t>(static_cast<size_t>(output->num_elements()));
     IntegerMatMul(context, {&left, &right, context.input(2), context.input(5), nullptr},
                   [&](const MatMulShape&) { return accumulators.data(); });
-    for (int64_t m = 0; m < shape.m && bias.values != nullptr; ++m) {
-      const int32_t* row = bias.values + m * bias.row_step;
-      for (int64_t j = 0; j < shape.n; ++j) {
-        int32_t& acc = accumulators[m * shape.n + j];
-        acc = static_cast<int32_t>(static_cast<uint32_t>(acc) + static_cast<uint32_t>(row[j]));
-      }
-    }
+    if (bias.values != nullptr) AddBias(context, bias, shape, accumulators.data());
     StoreGemm(context, accumulators.data(), shape.m, shape.n, out);
   }
 
@@ -81,10 +76,10 @@ class QGemm final : public Kernel {
     Require(matrix.shape().rank() == 2, "an operand is {}, a matrix is expected", matrix.shape());
     const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
     const auto bytes = context.scratch<uint8_t>(static_cast<size_t>(matrix.num_elements()));
-    const auto* from = static_cast<const uint8_t*>(matrix.raw());
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < columns; ++j) bytes[j * rows + i] = from[i * columns + j];
-    }
+    StridedCopy copy(KindOf(matrix.type()));
+    copy.Add(columns, 1, rows);
+    copy.Add(rows, columns, 1);
+    copy.Run(context.threads(), matrix.raw(), bytes.data());
     return Tensor::View(matrix.type(), Shape{columns, rows}, bytes.data());
   }
 
@@ -97,8 +92,21 @@ class QGemm final : public Kernel {
             "C is {}, which does not broadcast to {}", c->shape(), shape.output);
     if (columns == shape.n) return {c->data<int32_t>(), rows == 1 ? 0 : shape.n};
     const auto spread = context.scratch<int32_t>(static_cast<size_t>(CheckedMul(rows, shape.n)));
-    for (int64_t i = 0; i < rows; ++i) std::fill_n(spread.begin() + i * shape.n, shape.n, c->data<int32_t>()[i]);
+    for (int64_t i = 0; i < rows; ++i) FillCancellably(spread.data() + i * shape.n, shape.n, c->data<int32_t>()[i]);
     return {spread.data(), rows == 1 ? 0 : shape.n};
+  }
+
+  static void AddBias(KernelContext& context, const IntegerBias& bias, const MatMulShape& shape, int32_t* accumulators) {
+    constexpr double kElementNs = 0.3;
+    context.threads().ParallelFor(shape.m, kElementNs * static_cast<double>(shape.n), [&](int64_t begin, int64_t end) {
+      for (int64_t m = begin; m < end; ++m) {
+        const int32_t* row = bias.values + m * bias.row_step;
+        int32_t* sums = accumulators + m * shape.n;
+        for (int64_t j = 0; j < shape.n; ++j) {
+          sums[j] = static_cast<int32_t>(static_cast<uint32_t>(sums[j]) + static_cast<uint32_t>(row[j]));
+        }
+      }
+    });
   }
 
   GemmAttributes attributes_;
