@@ -360,29 +360,6 @@ std::map<std::string, std::string> ReadGrowths(const std::string& path) {
   return growths;
 }
 
-std::vector<Task> FindTasks(const std::vector<std::string>& folders, const std::regex& names, int per_operator,
-                            const std::map<std::string, std::string>& growths) {
-  std::map<std::string, int> counts;
-  std::vector<fs::path> paths;
-  for (const std::string& folder : folders) {
-    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.path().filename() == "model.onnx") paths.push_back(entry.path().parent_path());
-    }
-  }
-  std::sort(paths.begin(), paths.end());
-  std::vector<Task> tasks;
-  for (const fs::path& path : paths) {
-    const std::string op = OperatorOf(path);
-    if (op.empty() || !std::regex_search(op + " " + path.filename().string(), names) || ++counts[op] > per_operator)
-      continue;
-    Task task{.folder = path, .growth = {}, .failure = {}};
-    snprintf(task.result.op, sizeof task.result.op, "%s", op.c_str());
-    if (const auto found = growths.find(path.filename().string()); found != growths.end()) task.growth = found->second;
-    tasks.push_back(std::move(task));
-  }
-  return tasks;
-}
-
 /// The operators that the provider, by its short name, has kernels for or compiles.
 std::set<std::string> OperatorsOf(const std::string& cli_name, const ProviderOptions& options) {
   std::set<std::string> names;
@@ -402,6 +379,31 @@ std::set<std::string> OperatorsOf(const std::string& cli_name, const ProviderOpt
   return names;
 }
 
+/// Of the operators.
+std::vector<Task> FindTasks(const std::vector<std::string>& folders, const std::set<std::string>& operators,
+                            const std::regex& names, int per_operator, const std::map<std::string, std::string>& growths) {
+  std::map<std::string, int> counts;
+  std::vector<fs::path> paths;
+  for (const std::string& folder : folders) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      if (entry.path().filename() == "model.onnx") paths.push_back(entry.path().parent_path());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Task> tasks;
+  for (const fs::path& path : paths) {
+    const std::string op = OperatorOf(path);
+    if (!operators.contains(op) || !std::regex_search(op + " " + path.filename().string(), names) ||
+        ++counts[op] > per_operator)
+      continue;
+    Task task{.folder = path, .growth = {}, .failure = {}};
+    snprintf(task.result.op, sizeof task.result.op, "%s", op.c_str());
+    if (const auto found = growths.find(path.filename().string()); found != growths.end()) task.growth = found->second;
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
 /// Says which of them no case ran for long enough.
 void PrintMissing(std::set<std::string> operators, const std::vector<Task>& tasks) {
   for (const Task& task : tasks) {
@@ -418,6 +420,7 @@ void Print(std::vector<Task> tasks) {
   size_t cancelled = 0, late = 0, finished = 0, brief = 0;
   fmt::print(
       "| operator | case | provider | run ms | MB | latency ms | of processors |  |\n|---|---|---|--:|--:|--:|--:|---|\n");
+  std::erase_if(tasks, [](const Task& task) { return task.result.run_ms == 0 && task.failure.empty(); });  // not tried
   for (const Task& task : tasks) {
     const Result& r = task.result;
     cancelled += r.outcome == 1 ? 1 : 0;
@@ -441,7 +444,7 @@ int Main(int argc, char** argv) {
   std::vector<std::string> folders, provider_options;
   Settings settings;
   std::string provider, names = ".", growth_file;
-  int per_operator = 1;
+  int per_operator = 3;
   double gigabytes = 1;
   settings.session.intra_op_threads = 1;
   settings.session.log_level = LogLevel::kFatal;
@@ -450,7 +453,8 @@ int Main(int argc, char** argv) {
   app.Add("-i", provider_options, kProviderOptionsHelp);
   app.Add("-t", settings.session.intra_op_threads, "Threads of a session").Range(1, 1024);
   app.Add("-n", names, "Only operators and cases that match this");
-  app.Add("--per-operator", per_operator, "Cases of an operator").Range(1, std::numeric_limits<int>::max());
+  app.Add("--per-operator", per_operator, "Cases of an operator that are tried until one of them runs for long")
+      .Range(1, std::numeric_limits<int>::max());
   app.Add("--growth", growth_file, "File that tells how inputs grow; what is found out is added to it");
   app.Flag("--declare", settings.declare, "Declare the shapes of grown inputs");
   app.Add("--memory", gigabytes, "Most gigabytes of inputs");
@@ -459,11 +463,16 @@ int Main(int argc, char** argv) {
   settings.most_bytes = gigabytes * 1e9;
   SetProviders(settings.session, provider.empty() ? std::vector<std::string>() : std::vector{provider}, provider_options);
   settings.session.config["session.min_island_nodes"] = "0";
-  std::vector<Task> tasks = FindTasks(folders, std::regex(names), per_operator, ReadGrowths(growth_file));
+  const std::set<std::string> operators = OperatorsOf(
+      provider.empty() ? "cpu" : provider, provider.empty() ? ProviderOptions() : settings.session.providers[0].options);
+  std::vector<Task> tasks = FindTasks(folders, operators, std::regex(names), per_operator, ReadGrowths(growth_file));
+  std::set<std::string> measured;
   for (size_t i = 0; i < tasks.size(); ++i) {
+    if (measured.contains(tasks[i].result.op)) continue;
     const bool known = !tasks[i].growth.empty();
     RunTask(settings, tasks[i]);
     const Result& r = tasks[i].result;
+    if (r.outcome != 0) measured.insert(r.op);
     if (!growth_file.empty() && !known && r.growth[0] != 0) {
       std::ofstream(growth_file, std::ios::app) << tasks[i].folder.filename().string() << ' ' << r.growth << '\n';
     }
@@ -471,9 +480,7 @@ int Main(int argc, char** argv) {
                tasks[i].folder.filename().string(), r.run_ms, r.latency_ms, r.processor_ms, tasks[i].failure);
   }
   Print(tasks);
-  PrintMissing(OperatorsOf(provider.empty() ? "cpu" : provider,
-                           provider.empty() ? ProviderOptions() : settings.session.providers[0].options),
-               tasks);
+  PrintMissing(operators, tasks);
   return 0;
 }
 

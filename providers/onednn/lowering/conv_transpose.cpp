@@ -12,18 +12,29 @@
 namespace tessera::onednn {
 namespace {
 
+/// Whether one image, nothing of which is dense in the input and in the output, takes longer than a cancelled run may wait;
+/// of images or windows whose size is not known, whether large windows may.
+bool MayBeLong(const SymbolicShape& x, const SymbolicShape& w) {
+  constexpr double kMostTaps = 64;
+  double operations = 2, taps = 1;
+  bool known = true;
+  for (size_t i = 1; i < x.size(); ++i) {
+    operations *=
+        static_cast<double>(std::max<int64_t>(x[i].value, 0)) * static_cast<double>(std::max<int64_t>(w[i].value, 0));
+    if (i == 1) continue;
+    known = known && x[i].known() && w[i].known();
+    taps *= w[i].known() ? static_cast<double>(w[i].value) : kMostTaps + 1;
+  }
+  return IsLong(ProductNs(operations, {})) || (!known && taps > kMostTaps);
+}
+
 std::string RefuseConvTranspose(const GraphViewer& graph, const Node& node) {
   const auto& x = graph.value(node.inputs[0]).type.shape;
   if (x->size() < 3 || x->size() > 5) return "oneDNN convolves one to three spatial dimensions";
   if (graph.value(node.inputs[1]).type.shape->size() != x->size()) return "weights and input have different ranks";
   const ConvTransposeAttributes attributes(node);
   if (attributes.output_shape.rank() > 0) return "output_shape is left to the CPU provider";
-  // Nothing of one image is dense in the input and in the output.
-  double operations = 2;
-  for (size_t i = 1; i < x->size(); ++i) operations *= static_cast<double>(std::max<int64_t>((*x)[i].value, 0));
-  const auto& w = graph.value(node.inputs[1]).type.shape;
-  for (size_t i = 1; i < w->size(); ++i) operations *= static_cast<double>(std::max<int64_t>((*w)[i].value, 0));
-  if (IsLong(ProductNs(operations, {})))
+  if (MayBeLong(*x, *graph.value(node.inputs[1]).type.shape))
     return "an image takes longer than cancelled runs may wait, and oneDNN cannot be interrupted";
   return attributes.window.pads_to_same() ? "auto_pad is left to the CPU provider" : "";
 }

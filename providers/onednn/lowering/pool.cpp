@@ -116,7 +116,6 @@ class LargestStep final : public NativeStep {
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
     const auto* x = static_cast<const T*>(memories[0]);
     auto* y = static_cast<T*>(memories[1]);
-    constexpr double kNsPerTap = 0.2;
     const double ns = kNsPerTap * static_cast<double>(p_.inner) *
                       static_cast<double>(p_.input[2] * p_.kernel[0] * p_.kernel[1] + p_.output[2] * p_.kernel[2]);
     threads.ParallelFor(p_.outer * p_.output[0] * p_.output[1], ns, [&](int64_t begin, int64_t end) {
@@ -128,15 +127,16 @@ class LargestStep final : public NativeStep {
   }
 
  private:
+  static constexpr double kNsPerTap = 0.2;
   static constexpr T Least() { return static_cast<T>(-std::numeric_limits<float>::infinity()); }
 
   /// Calls use(place) for each tap of a window that is inside.
   template <class Use>
   void ForTaps(size_t axis, int64_t output, const Use& use) const {
     int64_t place = output * p_.strides[axis] - p_.begin[axis];
-    for (int64_t i = 0; i < p_.kernel[axis] && place < p_.input[axis]; ++i, place += p_.dilations[axis]) {
-      if (place >= 0) use(place);
-    }
+    const int64_t outside = place < 0 ? CeilDiv(-place, p_.dilations[axis]) : 0;
+    place += outside * p_.dilations[axis];
+    for (int64_t i = outside; i < p_.kernel[axis] && place < p_.input[axis]; ++i, place += p_.dilations[axis]) use(place);
   }
 
   /// The lines under the windows as one, then along that.
@@ -144,14 +144,21 @@ class LargestStep final : public NativeStep {
     const int64_t plane = row / (p_.output[0] * p_.output[1]), width = p_.input[2] * p_.inner;
     std::fill_n(row_maxima, width, Least());
     ForTaps(0, row / p_.output[1] % p_.output[0], [&](int64_t z) {
-      ForTaps(1, row % p_.output[1],
-              [&](int64_t down) { Join(x + ((plane * p_.input[0] + z) * p_.input[1] + down) * width, width, row_maxima); });
+      ForTaps(1, row % p_.output[1], [&](int64_t down) {
+        CountWork(kNsPerTap * static_cast<double>(width));
+        Join(x + ((plane * p_.input[0] + z) * p_.input[1] + down) * width, width, row_maxima);
+      });
     });
     std::fill_n(y, p_.output[2] * p_.inner, Least());
-    for (int64_t tap = 0; tap < p_.kernel[2]; ++tap) {
+    // The other taps see nothing, wherever the window is.
+    const int64_t last_begin = (p_.output[2] - 1) * p_.strides[2] - p_.begin[2];
+    const int64_t first_tap = last_begin < 0 ? CeilDiv(-last_begin, p_.dilations[2]) : 0;
+    const int64_t last_tap = std::min(p_.kernel[2] - 1, (p_.input[2] - 1 + p_.begin[2]) / p_.dilations[2]);
+    for (int64_t tap = first_tap; tap <= last_tap; ++tap) {
       const int64_t offset = tap * p_.dilations[2] - p_.begin[2], stride = p_.strides[2];
       const int64_t first = offset < 0 ? CeilDiv(-offset, stride) : 0;
       const int64_t end = offset < p_.input[2] ? std::min(p_.output[2], CeilDiv(p_.input[2] - offset, stride)) : 0;
+      CountWork(kNsPerTap * static_cast<double>(p_.output[2] * p_.inner));
       if (stride == 1 && first < end)
         Join(row_maxima + (first + offset) * p_.inner, (end - first) * p_.inner, y + first * p_.inner);
       for (int64_t i = first; stride > 1 && i < end; ++i)
@@ -220,8 +227,13 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
                                   pd.impl_info_str());
   builder.SetOutput(node, {out, dst});
   auto axes = ChannelAxes(out);
-  for (size_t i = 2; i < out.size() && IsReference(pd.impl_info_str()); ++i) axes.push_back({.axis = i});
-  if (AddInParts(builder, BoxesOf(out, axes, ns), algorithm, window.window, src, dst)) return;
+  auto boxes = BoxesOf(out, axes, ns);
+  // Parts of a plane are left to the implementation for every layout, which is slow: only where planes take too long.
+  if (IsReference(pd.impl_info_str()) || IsLong(ns / static_cast<double>(boxes.size()))) {
+    for (size_t i = 2; i < out.size(); ++i) axes.push_back({.axis = i});
+    boxes = BoxesOf(out, axes, ns);
+  }
+  if (AddInParts(builder, boxes, algorithm, window.window, src, dst)) return;
   const Desc scratchpad = pd.scratchpad_desc();
   builder.Add(Pooling(pd), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, dst}}, &scratchpad);
 }

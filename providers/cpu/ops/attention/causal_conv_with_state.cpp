@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/cancellation.h"
+#include "base/cancellable_memory.h"
 #include "base/checked.h"
 #include "cpu/ops/attention/real_tensor.h"
 #include "cpu/ops/ops.h"
@@ -32,9 +32,9 @@ class CausalConvWithState final : public Kernel {
     const int64_t parts = std::clamp<int64_t>(sizes.batch * sizes.channels, 1, 4 * context.threads().num_threads());
     const auto buffer = context.scratch<float>(static_cast<size_t>(CheckedMul(parts, CheckedAdd(padded, sizes.length))));
     const int64_t rows = sizes.batch * sizes.channels;
-    const double cost =
-        (static_cast<double>(padded) * 1.0 + static_cast<double>(sizes.length) * static_cast<double>(sizes.k) * 0.1 + 20) *
-        static_cast<double>(rows) / static_cast<double>(parts);
+    const double cost = (static_cast<double>(padded) * kMovedNs +
+                         static_cast<double>(sizes.length) * static_cast<double>(sizes.k) * kTapNs + 20) *
+                        static_cast<double>(rows) / static_cast<double>(parts);
     context.threads().ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         float* whole = buffer.data() + part * (padded + sizes.length);
@@ -43,29 +43,36 @@ class CausalConvWithState final : public Kernel {
           CancellationPoint();
           const int64_t channel = row % sizes.channels;
           if (past == nullptr) {
-            std::fill_n(whole, sizes.carried(), 0.0f);
+            FillCancellably(whole, sizes.carried(), 0.0f);
           } else {
             LoadReals(*past, row * sizes.carried(), sizes.carried(), whole);
           }
-          LoadReals(x, row * sizes.length, sizes.length, whole + sizes.carried());
+          InCancellablePieces(0, sizes.length, kMovedNs, [&](int64_t from, int64_t to) {
+            LoadReals(x, row * sizes.length + from, to - from, whole + sizes.carried() + from);
+          });
           if (present != nullptr) StoreReals(whole + sizes.length, sizes.carried(), *present, row * sizes.carried());
           if (y == nullptr) continue;
-          CausalConvRow(whole, weights + channel * sizes.k, sizes.k, biases == nullptr ? 0.0f : biases[channel],
-                        sizes.length, out);
-          if (silu_) {
-            if (!x.is(ElementType::kFloat)) {  // the function acts on the rounded sums
-              StoreReals(out, sizes.length, *y, row * sizes.length);
-              LoadReals(*y, row * sizes.length, sizes.length, out);
+          const double sum_ns = static_cast<double>(sizes.k) * kTapNs + kMovedNs;
+          InCancellablePieces(0, sizes.length, sum_ns, [&](int64_t from, int64_t to) {
+            CausalConvRow(whole + from, weights + channel * sizes.k, sizes.k, biases == nullptr ? 0.0f : biases[channel],
+                          to - from, out + from);
+            if (silu_) {
+              if (!x.is(ElementType::kFloat)) {  // the function acts on the rounded sums
+                StoreReals(out + from, to - from, *y, row * sizes.length + from);
+                LoadReals(*y, row * sizes.length + from, to - from, out + from);
+              }
+              SwishRow(out + from, to - from, 1);
             }
-            SwishRow(out, sizes.length, 1);
-          }
-          StoreReals(out, sizes.length, *y, row * sizes.length);
+            StoreReals(out + from, to - from, *y, row * sizes.length + from);
+          });
         }
       }
     });
   }
 
  private:
+  static constexpr double kMovedNs = 1, kTapNs = 0.1;
+
   bool silu_;
 };
 

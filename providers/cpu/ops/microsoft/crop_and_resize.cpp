@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "cpu/engine/convert_row.h"
 #include "cpu/ops/ops.h"
@@ -50,27 +51,33 @@ class CropAndResize final : public Kernel {
     if (y == nullptr || y->num_elements() == 0) return;
     if (x.num_elements() == 0) Fail(ErrorCode::kInvalidArgument, "X is {}: there is nothing to crop", s.ToString());
     const auto columns = context.scratch<Sample<C>>(static_cast<size_t>(CheckedMul(b[0], width)));
+    PacedCancellationPoint look(10);
     for (int64_t i = 0; i < b[0] * width; ++i) {
+      look.Pass();
       const T* box = boxes.data<T>() + i / width * 4;
       columns[i] = SampleAt(static_cast<C>(box[1]), static_cast<C>(box[3]), i % width, width, s[3]);
     }
     context.threads().ParallelFor(
-        CheckedMul(b[0] * channels, height), static_cast<double>(width) * 4, [&](int64_t begin, int64_t end) {
+        CheckedMul(b[0] * channels, height), static_cast<double>(width) * kPixelNs, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const int64_t n = i / height / channels, channel = i / height % channels;
             const T* box = boxes.data<T>() + n * 4;
             const Sample<C> row = SampleAt(static_cast<C>(box[0]), static_cast<C>(box[2]), i % height, height, s[2]);
             const T* plane = x.data<T>() + (images.data<int32_t>()[n] * channels + channel) * s[2] * s[3];
             T* out = y->mutable_data<T>() + i * width;
-            for (int64_t j = 0; j < width; ++j) {
-              const Sample<C>& column = columns[n * width + j];
-              out[j] = static_cast<T>(row.inside && column.inside ? Read(plane, s[3], row, column) : outside_);
-            }
+            InCancellablePieces(0, width, kPixelNs, [&](int64_t from, int64_t to) {
+              for (int64_t j = from; j < to; ++j) {
+                const Sample<C>& column = columns[n * width + j];
+                out[j] = static_cast<T>(row.inside && column.inside ? Read(plane, s[3], row, column) : outside_);
+              }
+            });
           }
         });
   }
 
  private:
+  static constexpr double kPixelNs = 4;
+
   Sample<C> SampleAt(C first, C last, int64_t i, int64_t count, int64_t size) const {
     const C limit = static_cast<C>(size - 1);
     const C step = count > 1 ? (last - first) * limit / static_cast<C>(count - 1) : C{0};

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/cancellable_memory.h"
+#include "base/cancellable_sort.h"
 #include "base/checked.h"
 #include "kernels/elementwise/swish.h"
 
@@ -31,8 +32,8 @@ struct Choice {
 void ChooseLargest(const float* logits, std::span<int32_t> order, int64_t k, int32_t* chosen) {
   const auto key = [&](int32_t e) { return std::isnan(logits[e]) ? -std::numeric_limits<float>::infinity() : logits[e]; };
   std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + k, order.end(),
-                    [&](int32_t a, int32_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
+  PartialSortCancellably(order.begin(), order.begin() + k, order.end(),
+                         [&](int32_t a, int32_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
   std::copy_n(order.begin(), k, chosen);
 }
 
@@ -43,7 +44,9 @@ void MixSparsely(const float* logits, int64_t count, const Choice& choice) {
   for (int i = 0; i < 2; ++i) {
     const int32_t best = choice.experts[i];
     float sum = 0;
+    PacedCancellationPoint look(10);
     for (int32_t e = 0; e < count; ++e) {
+      look.Pass();
       if (i == 1 && e == choice.experts[0]) continue;
       const bool near = (logits[best] - logits[e]) / std::max(std::abs(logits[e]), logits[best]) <= kTolerance;
       if (near || e == best) sum += std::exp(logits[e] - logits[best]);
@@ -59,36 +62,58 @@ void Route(const MixtureAttributes& a, RouterSoftmax softmax, std::span<int32_t>
   if (a.sparse_mixer) return MixSparsely(logits, experts, choice);
   const float most = logits[choice.experts[0]];
   const auto share = [&](int64_t e) { return weights != nullptr ? weights[e] : std::exp(logits[e] - most); };
-  for (int64_t i = 0; i < a.k; ++i) choice.weights[i] = share(choice.experts[i]);
+  PacedCancellationPoint look(8);
+  for (int64_t i = 0; i < a.k; ++i) {
+    look.Pass();
+    choice.weights[i] = share(choice.experts[i]);
+  }
   float whole = 0;
   if (a.normalizes || (weights == nullptr && softmax == RouterSoftmax::kOfChosen)) {
     for (int64_t i = 0; i < a.k; ++i) whole += choice.weights[i];
   } else if (weights == nullptr) {
-    for (int64_t e = 0; e < experts; ++e) whole += share(e);
+    for (int64_t e = 0; e < experts; ++e) {
+      look.Pass();
+      whole += share(e);
+    }
   } else {
     return;
   }
   for (int64_t i = 0; i < a.k; ++i) choice.weights[i] /= whole;
 }
 
-/// The first product's columns, and the third's where there are any, become `inner` numbers.
-void Activate(const MixtureAttributes& a, int64_t inner, const float* first, const float* third, float* to) {
-  if (a.activation == ExpertActivation::kSwiGlu) {
-    const bool interleaved = a.gates == GateColumns::kInterleaved;
-    const float* values = interleaved ? first + 1 : third != nullptr ? third : first + inner;
-    const int64_t step = interleaved ? 2 : 1;
-    for (int64_t i = 0; i < inner; ++i) to[i] = std::min(first[i * step], a.limit);
-    SwishRow(to, inner, a.alpha);
-    for (int64_t i = 0; i < inner; ++i) to[i] *= std::clamp(values[i * step], -a.limit, a.limit) + a.beta;
-    return;
-  }
-  std::copy_n(first, inner, to);
-  if (a.activation == ExpertActivation::kGelu) FastGeluRow(to, inner);
-  if (a.activation == ExpertActivation::kSilu) SwishRow(to, inner, 1);
-  for (int64_t i = 0; i < inner; ++i) {
+constexpr double kActivationNs = 1.5;  // of one number
+
+/// Numbers by their gates, which are `step` floats apart, as the values are.
+void ActivateSwiGlu(const MixtureAttributes& a, int64_t count, const float* gates, const float* values, int64_t step,
+                    float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = std::min(gates[i * step], a.limit);
+  SwishRow(to, count, a.alpha);
+  for (int64_t i = 0; i < count; ++i) to[i] *= std::clamp(values[i * step], -a.limit, a.limit) + a.beta;
+}
+
+/// `third`: null, or what the results are multiplied by.
+void ActivatePlain(const MixtureAttributes& a, int64_t count, const float* first, const float* third, float* to) {
+  std::copy_n(first, count, to);
+  if (a.activation == ExpertActivation::kGelu) FastGeluRow(to, count);
+  if (a.activation == ExpertActivation::kSilu) SwishRow(to, count, 1);
+  for (int64_t i = 0; i < count; ++i) {
     if (a.activation == ExpertActivation::kRelu) to[i] = std::max(to[i], 0.0f);
     if (third != nullptr) to[i] *= third[i];
   }
+}
+
+/// The first product's columns, and the third's where there are any, become `inner` numbers.
+void Activate(const MixtureAttributes& a, int64_t inner, const float* first, const float* third, float* to) {
+  const bool interleaved = a.gates == GateColumns::kInterleaved;
+  const float* values = interleaved ? first + 1 : third != nullptr ? third : first + inner;
+  const int64_t step = interleaved ? 2 : 1;
+  InCancellablePieces(0, inner, kActivationNs, [&](int64_t begin, int64_t end) {
+    if (a.activation == ExpertActivation::kSwiGlu) {
+      ActivateSwiGlu(a, end - begin, first + begin * step, values + begin * step, step, to + begin);
+    } else {
+      ActivatePlain(a, end - begin, first + begin, third == nullptr ? nullptr : third + begin, to + begin);
+    }
+  });
 }
 
 /// Tokens by expert: those of expert e are order[begin[e]] to order[begin[e + 1]], as token * k + place.
@@ -179,13 +204,10 @@ void RunMixture(KernelContext& context, const MixtureAttributes& attributes, con
     const int64_t begin = tokens.begin[static_cast<size_t>(e)], count = tokens.begin[static_cast<size_t>(e) + 1] - begin;
     if (count == 0) continue;
     const int64_t* order = tokens.order.data() + begin;
-    for (int64_t i = 0; i < count; ++i) {
-      look.Pass(s.hidden + 8);
-      std::copy_n(x + order[i] / k * s.hidden, s.hidden, in + i * s.hidden);
-    }
+    for (int64_t i = 0; i < count; ++i) CopyCancellably(in + i * s.hidden, x + order[i] / k * s.hidden, s.hidden);
     experts.Multiply(context, Experts::kFirst, e, in, count, first);
     if (third != nullptr) experts.Multiply(context, Experts::kThird, e, in, count, third);
-    context.threads().ParallelFor(count, static_cast<double>(columns) * 1.5, [&](int64_t from, int64_t to) {
+    context.threads().ParallelFor(count, static_cast<double>(columns) * kActivationNs, [&](int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
         Activate(attributes, s.inner, first + i * columns, third == nullptr ? nullptr : third + i * s.inner,
                  inner + i * s.inner);
@@ -193,10 +215,11 @@ void RunMixture(KernelContext& context, const MixtureAttributes& attributes, con
     });
     experts.Multiply(context, Experts::kSecond, e, inner, count, out);
     for (int64_t i = 0; i < count; ++i) {
-      look.Pass(s.hidden + 8);
       const float gate = gates[static_cast<size_t>(order[i])];
       float* sum = y + order[i] / k * s.hidden;
-      for (int64_t j = 0; j < s.hidden; ++j) sum[j] += gate * out[i * s.hidden + j];
+      InCancellablePieces(0, s.hidden, 1, [&](int64_t from, int64_t to) {
+        for (int64_t j = from; j < to; ++j) sum[j] += gate * out[i * s.hidden + j];
+      });
     }
   }
 }

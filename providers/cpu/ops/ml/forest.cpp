@@ -113,6 +113,11 @@ void Forest<T>::Flatten(const ForestSource<T>& source) {
   std::vector<uint32_t> order;
   order.reserve(source.nodes.size());
   for (const uint32_t root : source.roots) OrderTree(source, root, state, order);
+  // What no root leads to is no part of the trees, and an error where it is a cycle.
+  std::vector<uint32_t> apart;
+  for (size_t i = 0; i < source.nodes.size(); ++i) {
+    if (state[i] == 0) OrderTree(source, static_cast<uint32_t>(i), state, apart);
+  }
   std::vector<uint32_t> node_ids(source.nodes.size(), 0);
   uint32_t num_nodes = 0, num_leaves = 0;
   bool any_member = false;
