@@ -126,7 +126,7 @@ class Normalizer final : public Kernel {
     } else {
       for (int64_t row = 0; row < rows; ++row) {
         InCancellablePieces(0, width, kElementNs, [&](int64_t begin, int64_t end) {
-          kernels.rows(in + row * width + begin, 1, end - begin, width, nullptr, acc + row);
+          kernels.rows(in + row * width + begin, 1, width, end - begin, nullptr, acc + row);
         });
       }
     }
