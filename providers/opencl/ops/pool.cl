@@ -28,6 +28,15 @@ static inline int taps(int o, int d, Geometry g, Rules r) {
   return clamp((room + g.dilation[d] - 1) / g.dilation[d], 0, g.window[d]);
 }
 
+// Taps [low, high) of one dimension that may fall on elements, for outputs from `o` on, of `outputs` many: windows may be far larger
+// than what they look at.
+static inline int2 seen(int o, int outputs, int d, Geometry g) {
+  const long first = (long)o * g.stride[d] - g.pad[d], last = first + (long)(outputs - 1) * g.stride[d];
+  const long low = last < 0 ? (-last + g.dilation[d] - 1) / g.dilation[d] : 0;
+  const long high = first < g.in[d] ? ((long)g.in[d] - 1 - first) / g.dilation[d] + 1 : 0;
+  return (int2)((int)min(low, (long)g.window[d]), (int)min(high, (long)g.window[d]));
+}
+
 #ifdef KERNEL_pool
 // One work item computes one output element.
 __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, __global uchar* indices_, ulong io, Geometry g,
@@ -39,15 +48,13 @@ __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_
   TX value = INITIAL;
   int count = 0;
   long at = -1;
-  for (int k0 = 0; k0 < g.window[0]; ++k0) {
+  const int2 s0 = seen(o[0], 1, 0, g), s1 = seen(o[1], 1, 1, g), s2 = seen(o[2], 1, 2, g);
+  for (int k0 = s0.x; k0 < s0.y; ++k0) {
     const int i0 = o[0] * g.stride[0] + k0 * g.dilation[0] - g.pad[0];
-    if (i0 < 0 || i0 >= g.in[0]) continue;
-    for (int k1 = 0; k1 < g.window[1]; ++k1) {
+    for (int k1 = s1.x; k1 < s1.y; ++k1) {
       const int i1 = o[1] * g.stride[1] + k1 * g.dilation[1] - g.pad[1];
-      if (i1 < 0 || i1 >= g.in[1]) continue;
-      for (int k2 = 0; k2 < g.window[2]; ++k2) {
+      for (int k2 = s2.x; k2 < s2.y; ++k2) {
         const int i2 = o[2] * g.stride[2] + k2 * g.dilation[2] - g.pad[2];
-        if (i2 < 0 || i2 >= g.in[2]) continue;
         const long here = ((long)i0 * g.in[1] + i1) * g.in[2] + i2;
         const TX element = GET_X(x_ + xo, first + here);
 #if defined(MEAN) || defined(NORM)
@@ -80,14 +87,13 @@ __kernel void pool_rows(__global uchar* x_, ulong xo, __global uchar* y_, ulong 
   TX value[COLUMNS];
   int count[COLUMNS];
   for (int j = 0; j < COLUMNS; ++j) value[j] = INITIAL, count[j] = 0;
-  for (int k0 = 0; k0 < g.window[0]; ++k0) {
+  const int2 s0 = seen(o0, 1, 0, g), s1 = seen(o1, 1, 1, g), s2 = seen(o2, width, 2, g);
+  for (int k0 = s0.x; k0 < s0.y; ++k0) {
     const int i0 = o0 * g.stride[0] + k0 * g.dilation[0] - g.pad[0];
-    if (i0 < 0 || i0 >= g.in[0]) continue;
-    for (int k1 = 0; k1 < g.window[1]; ++k1) {
+    for (int k1 = s1.x; k1 < s1.y; ++k1) {
       const int i1 = o1 * g.stride[1] + k1 * g.dilation[1] - g.pad[1];
-      if (i1 < 0 || i1 >= g.in[1]) continue;
       const __global uchar* row = x_ + xo + (((long)get_global_id(2) * g.in[0] + i0) * g.in[1] + i1) * g.in[2] * BYTES;
-      for (int k2 = 0; k2 < g.window[2]; ++k2) {
+      for (int k2 = s2.x; k2 < s2.y; ++k2) {
         const int i2 = o2 * stride + k2 * g.dilation[2] - g.pad[2];
         if (i2 >= 0 && i2 + COLUMNS * stride <= g.in[2]) {
           TX element[COLUMNS];
@@ -111,7 +117,7 @@ __kernel void pool_rows(__global uchar* x_, ulong xo, __global uchar* y_, ulong 
       }
     }
   }
-  const long to = ((long)get_global_id(2) * get_global_size(1) + get_global_id(1)) * g.out[2] + o2;
+  const long to = ((long)get_global_id(2) * g.out[0] * g.out[1] + get_global_id(1)) * g.out[2] + o2;
   for (int j = 0; j < width; ++j) {
     if (r.include_padding) count[j] = taps(o0, 0, g, r) * taps(o1, 1, g, r) * taps(o2 + j, 2, g, r);
     PUT_X(y_ + yo, to + j, FINISH(value[j], count[j]));
