@@ -32,6 +32,12 @@ def add() -> bytes:
     return model([node], inputs, [tensor("z", FLOAT, ["batch", 4])], custom={"key": "value"}).SerializeToString()
 
 
+def add_chain(length: int) -> bytes:
+    names = ["x", *(f"v{i}" for i in range(length - 1)), "y"]
+    nodes = [helper.make_node("Add", [names[i], "x"], [names[i + 1]]) for i in range(length)]
+    return model(nodes, [tensor("x", FLOAT, ["n"])], [tensor("y", FLOAT, ["n"])]).SerializeToString()
+
+
 def sequence() -> bytes:
     node = helper.make_node("SequenceConstruct", ["x", "x"], ["y"])
     output = helper.make_tensor_sequence_value_info("y", FLOAT, None)

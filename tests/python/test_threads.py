@@ -185,6 +185,17 @@ def test_options_that_others_change() -> None:
     together(work)
 
 
+def test_a_load_that_another_thread_cancels() -> None:
+    options, model = one_thread(), models.add_chain(30_000)
+    timer = threading.Timer(0.02, lambda: options.set_load_cancellation_flag(True))
+    timer.start()
+    with pytest.raises(ort.ModelLoadCanceled, match="cancelled"):
+        ort.InferenceSession(model, options)
+    timer.join()
+    options.set_load_cancellation_flag(False)
+    ort.InferenceSession(models.identity(), options).run(None, {"x": FOUR})
+
+
 def test_run_options_that_others_change() -> None:
     s, options = ort.InferenceSession(models.identity()), ort.RunOptions()
 

@@ -184,6 +184,7 @@ Compiler::Compiler(const PySessionOptions& options, nb::handle model, bool from_
       least_weight_(least_weight),
       flags_(flags),
       level_(level) {
+  options_.EndLoadsWith(options);
   if (from_file) {
     path_ = nb::cast<std::string>(model);
   } else {

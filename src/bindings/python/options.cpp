@@ -396,6 +396,7 @@ void PySessionOptions::Forget() {
 
 Owned PySessionOptions::ForSession() const {
   Owned copy = CopyOf(*options);
+  copy->cancel = options->cancel;
   if (profiling) CheckCall(Api().EnableProfiling(copy.get(), profile_prefix.c_str()));
   return copy;
 }

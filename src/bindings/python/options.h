@@ -22,6 +22,9 @@ struct PySessionOptions {
   PySessionOptions(const PySessionOptions& other);
   PySessionOptions& operator=(const PySessionOptions&) = delete;
 
+  /// Loads with these options end, too, where loads with the others, which the program holds, are cancelled.
+  void EndLoadsWith(const PySessionOptions& held) { options->cancel = held.options->cancel; }
+
   /// With profiling and the options of a session that have no setting of their own, for one session.
   std::unique_ptr<OrtSessionOptions, void (*)(OrtSessionOptions*)> ForSession() const;
 

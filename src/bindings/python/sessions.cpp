@@ -172,7 +172,9 @@ const NamedType* Loaded::InputNamed(size_t k, std::string_view name) const noexc
 }
 
 PySession::PySession(const PySessionOptions& options, nb::object model, bool from_file, bool /*read_config*/)
-    : options_(options), model_(std::move(model)), from_file_(from_file) {}
+    : options_(options), model_(std::move(model)), from_file_(from_file) {
+  options_.EndLoadsWith(options);
+}
 
 std::shared_ptr<Loaded> PySession::loaded() const {
   const std::lock_guard lock(mutex_);

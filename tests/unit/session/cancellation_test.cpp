@@ -256,6 +256,16 @@ const LongRun kLongRuns[] = {
                 {"rois", "images"});
      },
      [] { return std::vector<Value>{Ramp({1, 1, 16, 16})}; }},
+    {"CausalConvWithState of one channel",
+     [](ModelBuilder& model) {
+       model.Floats("w", {1, 1, 200'000}, std::vector<float>(200'000, 0.5f));
+       const auto more = [](onnx::NodeProto& node) {
+         node.set_domain("com.microsoft");
+         node.add_output("state");
+       };
+       OneInput(model, "CausalConvWithState", 3, more, {"w"});
+     },
+     [] { return std::vector<Value>{Ramp({1, 1, 4'000'000})}; }},
     {"LSTM",
      [](ModelBuilder& model) {
        model.Floats("w", {1, 4, 1}, {0.1f, 0.2f, 0.3f, 0.4f});

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "attributes.h"
+#include "error_of.h"
 #include "model_builder.h"
 
 namespace tessera {
@@ -162,6 +163,13 @@ TEST_P(Trees, AreTheSameByEveryWay) {
           << rows << " rows";
     }
   }
+}
+
+// Another node that is nobody's child would pass for the root.
+TEST(Trees, CyclesThatNoRootLeadsTo) {
+  const Tree tree = {{.on_true = 0, .on_false = 2, .mode = "BRANCH_LEQ"}, {.vote = 1}, {.vote = 2}};
+  const ModelBuilder model = Regressor({tree}, 1);
+  EXPECT_THAT(testing::ErrorOf([&] { model.Session(SessionOptions()); }), ::testing::HasSubstr("node 0 is below itself"));
 }
 
 const std::vector<std::string> kLeq = {"BRANCH_LEQ"}, kLt = {"BRANCH_LT"}, kBoth = {"BRANCH_LEQ", "BRANCH_LT"},
