@@ -18,7 +18,10 @@ enum class CaseChange { kNone, kLower, kUpper };
 std::string ChangeCase(const std::string& text, CaseChange change) {
   if (change == CaseChange::kNone) return text;
   std::string result;
+  result.reserve(text.size());
+  PacedCancellationPoint look(20);
   for (std::string_view rest = text; !rest.empty();) {
+    look.Pass();
     const auto [code, bytes] = FirstCharacter(rest, text);
     rest.remove_prefix(bytes);
     utf8proc_uint8_t encoded[4];
@@ -56,9 +59,9 @@ class StringNormalizer final : public Kernel {
     MemoryCharge charge(context.allocator(), CheckedMul<size_t>(TextBytes(x.values<std::string>()), 4));
     std::vector<std::string> kept;
     kept.reserve(static_cast<size_t>(x.num_elements()) + 1);
-    PacedCancellationPoint look(20);  // of a character
+    PacedCancellationPoint look(50);
     for (const std::string& text : x.values<std::string>()) {
-      look.Pass(1 + static_cast<int64_t>(text.size()));
+      look.Pass();
       const bool stops =
           !stop_words_.empty() && stop_words_.contains(case_sensitive_ ? text : ChangeCase(text, compare_case_));
       if (!stops) kept.push_back(ChangeCase(text, action_));
