@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "base/cancellable_memory.h"
-#include "cpu/engine/strided_copy.h"
 #include "cpu/ops/microsoft/integer_gemm_output.h"
+#include "cpu/ops/nn/image_rows.h"
 #include "cpu/ops/nn/integer_matmul.h"
 #include "cpu/ops/nn/quantized_gemm.h"
 #include "cpu/ops/ops.h"
@@ -76,10 +76,7 @@ class QGemm final : public Kernel {
     Require(matrix.shape().rank() == 2, "an operand is {}, a matrix is expected", matrix.shape());
     const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
     const auto bytes = context.scratch<uint8_t>(static_cast<size_t>(matrix.num_elements()));
-    StridedCopy copy(KindOf(matrix.type()));
-    copy.Add(columns, 1, rows);
-    copy.Add(rows, columns, 1);
-    copy.Run(context.threads(), matrix.raw(), bytes.data());
+    TransposePlanes(context.threads(), 1, rows, columns, static_cast<const uint8_t*>(matrix.raw()), bytes.data());
     return Tensor::View(matrix.type(), Shape{columns, rows}, bytes.data());
   }
 
