@@ -58,7 +58,7 @@ class PermutableRegion {
   const std::vector<NodeIndex>& made() const noexcept { return made_; }
 
   /// Keeps the nodes for which there is then least to transpose. False where that is no less than now.
-  bool Choose() { return Choose(Joining::kReads) || (perm_ == inverse_ && Choose(Joining::kGives)); }
+  bool Choose() { return Choose(Joining::kReads) || (AnyJoins() && Choose(Joining::kGives)); }
 
   void Rewrite() {
     std::vector<std::pair<ValueIndex, NodeIndex>> given;
@@ -87,6 +87,12 @@ class PermutableRegion {
   bool Joins(NodeIndex transpose) const {
     const Node& node = graph_.node(transpose);
     return perm_ == inverse_ && values_.contains(node.inputs[0]) && values_.contains(node.outputs[0]);
+  }
+
+  /// Where none does, both ways of counting are the same.
+  bool AnyJoins() const {
+    return std::ranges::any_of(
+        values_, [&](ValueIndex value) { return SourceOf(value) != kNone && Joins(graph_.value(value).producer); });
   }
 
   bool Choose(Joining joining) {
