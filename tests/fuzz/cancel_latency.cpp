@@ -379,7 +379,7 @@ std::set<std::string> OperatorsOf(const std::string& cli_name, const ProviderOpt
   return names;
 }
 
-/// Of the operators.
+/// Cases of these operators, the first ones of each.
 std::vector<Task> FindTasks(const std::vector<std::string>& folders, const std::set<std::string>& operators,
                             const std::regex& names, int per_operator, const std::map<std::string, std::string>& growths) {
   std::map<std::string, int> counts;
@@ -420,7 +420,6 @@ void Print(std::vector<Task> tasks) {
   size_t cancelled = 0, late = 0, finished = 0, brief = 0;
   fmt::print(
       "| operator | case | provider | run ms | MB | latency ms | of processors |  |\n|---|---|---|--:|--:|--:|--:|---|\n");
-  std::erase_if(tasks, [](const Task& task) { return task.result.run_ms == 0 && task.failure.empty(); });  // not tried
   for (const Task& task : tasks) {
     const Result& r = task.result;
     cancelled += r.outcome == 1 ? 1 : 0;
@@ -467,20 +466,22 @@ int Main(int argc, char** argv) {
       provider.empty() ? "cpu" : provider, provider.empty() ? ProviderOptions() : settings.session.providers[0].options);
   std::vector<Task> tasks = FindTasks(folders, operators, std::regex(names), per_operator, ReadGrowths(growth_file));
   std::set<std::string> measured;
+  std::vector<Task> tried;
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (measured.contains(tasks[i].result.op)) continue;
     const bool known = !tasks[i].growth.empty();
     RunTask(settings, tasks[i]);
     const Result& r = tasks[i].result;
     if (r.outcome != 0) measured.insert(r.op);
+    tried.push_back(tasks[i]);
     if (!growth_file.empty() && !known && r.growth[0] != 0) {
       std::ofstream(growth_file, std::ios::app) << tasks[i].folder.filename().string() << ' ' << r.growth << '\n';
     }
     fmt::print(stderr, "{}/{} {} {:.0f} ms, {:.1f} ms late ({:.1f}) {}\n", i + 1, tasks.size(),
                tasks[i].folder.filename().string(), r.run_ms, r.latency_ms, r.processor_ms, tasks[i].failure);
   }
-  Print(tasks);
-  PrintMissing(operators, tasks);
+  Print(tried);
+  PrintMissing(operators, tried);
   return 0;
 }
 
