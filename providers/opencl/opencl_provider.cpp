@@ -140,6 +140,7 @@ class OpenclProvider final : public ExecutionProvider {
   void Attach(const SessionServices& services) override {
     ExecutionProvider::Attach(services);
     constants_.set_shared(services.share_prepacked);
+    if (device_->capabilities().shares_host_memory) constants_.set_host_memory(services.memory);
     trace_ = services.trace;
   }
 

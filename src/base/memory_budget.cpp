@@ -37,22 +37,22 @@ namespace {
 
 class BudgetedAllocator final : public Allocator {
  public:
-  BudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget, std::function<void()> before)
-      : raw_(raw), budget_(std::move(budget)), before_(std::move(before)) {}
+  BudgetedAllocator(std::shared_ptr<Allocator> raw, std::shared_ptr<MemoryBudget> budget, std::function<void()> before)
+      : raw_(std::move(raw)), budget_(std::move(budget)), before_(std::move(before)) {}
 
-  const MemoryInfo& memory() const noexcept override { return raw_.memory(); }
-  bool addressable() const noexcept override { return raw_.addressable(); }
+  const MemoryInfo& memory() const noexcept override { return raw_->memory(); }
+  bool addressable() const noexcept override { return raw_->addressable(); }
 
   void* Allocate(size_t bytes) override {
     if (before_) before_();
     budget_->Charge(bytes);
     void* buffer = nullptr;
     try {
-      buffer = raw_.Allocate(bytes);
+      buffer = raw_->Allocate(bytes);
       const std::lock_guard lock(mutex_);
       sizes_.emplace(buffer, bytes);
     } catch (...) {
-      if (buffer != nullptr) raw_.Free(buffer);
+      if (buffer != nullptr) raw_->Free(buffer);
       budget_->Refund(bytes);
       throw;
     }
@@ -70,7 +70,7 @@ class BudgetedAllocator final : public Allocator {
       bytes = found->second;
       sizes_.erase(found);
     }
-    raw_.Free(buffer);
+    raw_->Free(buffer);
     budget_->Refund(bytes);
     Release(1);
   }
@@ -86,18 +86,18 @@ class BudgetedAllocator final : public Allocator {
   }
 
   AllocatorStats stats() const override {
-    AllocatorStats stats = raw_.stats();
+    AllocatorStats stats = raw_->stats();
     if (budget_->limit() > 0) stats.limit = budget_->limit();
     return stats;
   }
-  void Shrink() override { raw_.Shrink(); }
+  void Shrink() override { raw_->Shrink(); }
 
   void Release(size_t holds) noexcept {
     if (holds_.fetch_sub(holds, std::memory_order_acq_rel) == holds) delete this;
   }
 
  private:
-  Allocator& raw_;
+  const std::shared_ptr<Allocator> raw_;
   const std::shared_ptr<MemoryBudget> budget_;
   const std::function<void()> before_;
   ForkMutex mutex_;
@@ -107,10 +107,16 @@ class BudgetedAllocator final : public Allocator {
 
 }  // namespace
 
+std::shared_ptr<Allocator> MakeBudgetedAllocator(std::shared_ptr<Allocator> raw, std::shared_ptr<MemoryBudget> budget,
+                                                 std::function<void()> before) {
+  return std::shared_ptr<Allocator>(new BudgetedAllocator(std::move(raw), std::move(budget), std::move(before)),
+                                    [](Allocator* allocator) { static_cast<BudgetedAllocator*>(allocator)->Release(1); });
+}
+
 std::shared_ptr<Allocator> MakeBudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget,
                                                  std::function<void()> before) {
-  return std::shared_ptr<Allocator>(new BudgetedAllocator(raw, std::move(budget), std::move(before)),
-                                    [](Allocator* allocator) { static_cast<BudgetedAllocator*>(allocator)->Release(1); });
+  return MakeBudgetedAllocator(std::shared_ptr<Allocator>(std::shared_ptr<void>(), &raw), std::move(budget),
+                               std::move(before));
 }
 
 }  // namespace tessera

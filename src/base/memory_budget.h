@@ -40,6 +40,9 @@ class MemoryBudget {
 /// `raw` as an allocator whose buffers and charges count against a budget. Lives until its owner, every buffer and every
 /// charge are gone, so that tensors may outlive the session that made them. `before`: asked before anything is taken, may
 /// throw; not null, it need only live as long as who takes.
+std::shared_ptr<Allocator> MakeBudgetedAllocator(std::shared_ptr<Allocator> raw, std::shared_ptr<MemoryBudget> budget,
+                                                 std::function<void()> before = {});
+/// Of an allocator that lives longer than all of them.
 std::shared_ptr<Allocator> MakeBudgetedAllocator(Allocator& raw, std::shared_ptr<MemoryBudget> budget,
                                                  std::function<void()> before = {});
 

@@ -11,7 +11,9 @@ namespace {
 /// A block that one session reads.
 class Counted {
  public:
-  Counted(std::shared_ptr<Budget> budget, size_t bytes) : budget_(std::move(budget)), bytes_(bytes) {
+  /// `host`: null, or the memory that the device shares.
+  Counted(std::shared_ptr<Budget> budget, Allocator* host, size_t bytes)
+      : host_(host == nullptr ? MemoryCharge() : MemoryCharge(*host, bytes)), budget_(std::move(budget)), bytes_(bytes) {
     budget_->Take(bytes_);
   }
   ~Counted() { budget_->Return(bytes_); }
@@ -21,6 +23,7 @@ class Counted {
   std::shared_ptr<const ConstantBlock> block;
 
  private:
+  MemoryCharge host_;
   std::shared_ptr<Budget> budget_;
   size_t bytes_;
 };
@@ -50,7 +53,7 @@ std::shared_ptr<const ConstantBlock> DeviceConstants::Form(const Tensor& constan
   if (owner != nullptr && SameOwner(held.owner, owner)) {
     if (auto block = held.block.lock()) return block;
   }
-  const auto counted = std::make_shared<Counted>(budget_, bytes);
+  const auto counted = std::make_shared<Counted>(budget_, host_, bytes);
   counted->block = Make(constant, form, bytes, fill);
   const std::shared_ptr<const ConstantBlock> block(counted, counted->block.get());
   held = {block, owner};

@@ -43,6 +43,8 @@ class DeviceConstants {
 
   /// False: each session has copies of its own.
   void set_shared(bool shared) noexcept { shared_ = shared; }
+  /// Where the device shares the host's memory: what counts its bytes for the session, which outlives all blocks.
+  void set_host_memory(Allocator* memory) noexcept { host_ = memory; }
 
   /// `bytes` bytes that `fill` makes of a constant, unless they are there already; `form` tells them from its other forms.
   std::shared_ptr<const ConstantBlock> Form(const Tensor& constant, std::string_view form, size_t bytes, const Fill& fill);
@@ -63,6 +65,7 @@ class DeviceConstants {
   const std::shared_ptr<const Queue> queue_;
   const std::shared_ptr<Budget> budget_;
   bool shared_ = true;
+  Allocator* host_ = nullptr;
   std::mutex mutex_;
   std::map<Key, Held> held_;
 };

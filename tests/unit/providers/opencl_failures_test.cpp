@@ -9,6 +9,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "error_of.h"
 #include "model_builder.h"
 #include "opencl/device/memory.h"
 #include "providers/opencl_device.h"
@@ -18,6 +19,7 @@ namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::ErrorOf;
 using testing::Floats;
 using ::testing::HasSubstr;
 using testing::kOpencl;
@@ -156,6 +158,48 @@ TEST(OpenclFailures, AConstantThatDoesNotFitTheLimitLeavesItsNodeToTheNextProvid
       EXPECT_EQ(node.provider == kOpencl, node.op_type != "Gather") << node.op_type;
     }
   }
+}
+
+/// Whether the device's memory is the host's.
+bool SharesHostMemory() { return HasDevice() && opencl::Device::Open({})->capabilities().shares_host_memory; }
+
+TEST(OpenclFailures, MemoryOfTheHostCountsForTheSessionsRuns) {
+  if (!SharesHostMemory()) GTEST_SKIP() << "there is no OpenCL device in the host's memory";
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {-1}).Output("y", ElementType::kFloat, {-1, 2});
+  model.Node("TopK", {"x", "k"}, {"t", "i"}, "first");
+  model.Node("Expand", {"t", "many"}, {"y"}, "second");
+  model.Ints("k", {2}).Input("many", ElementType::kInt64, {2});
+  for (const bool arena : {true, false}) {
+    SessionOptions options = On({}, true);
+    options.enable_arena = arena;
+    options.config["session.run_memory_limit"] = "64k";
+    const Session session = model.Session(options);
+    const auto error = [&](int64_t rows) {
+      return ErrorOf([&] {
+        std::vector<Value> results(1);
+        session.Run(std::vector<Value>{Floats({3}, {3, 1, 2}), Tensor::Of<int64_t>({2}, std::vector<int64_t>{rows, 2})},
+                    results);
+      });
+    };
+    EXPECT_EQ(error(100), "no error");
+    EXPECT_THAT(error(100'000), HasSubstr("session.run_memory_limit exceeded")) << arena;
+    EXPECT_EQ(error(100), "no error") << arena;
+  }
+}
+
+TEST(OpenclFailures, CopiesOfConstantsInMemoryOfTheHostCountForTheLoad) {
+  if (!SharesHostMemory()) GTEST_SKIP() << "there is no OpenCL device in the host's memory";
+  constexpr int64_t kSize = 512;
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {1, kSize}).Output("y", ElementType::kFloat, {1, kSize});
+  model.Floats("w", {kSize, kSize}, std::vector<float>(kSize * kSize, 0.5f));
+  model.Node("MatMul", {"x", "w"}, {"y"}, "product");
+  SessionOptions options = On({{"kernels", "panels"}}, true);
+  options.config["session.load_memory_limit"] = std::to_string(kSize * kSize * sizeof(float) * 3 / 2);
+  EXPECT_THAT(ErrorOf([&] { model.Session(options); }), HasSubstr("session.load_memory_limit exceeded"));
+  options.config.erase("session.load_memory_limit");
+  EXPECT_EQ(ErrorOf([&] { model.Session(options); }), "no error");
 }
 
 TEST(OpenclFailures, AFileWhereTheCacheShouldBeIsNoError) {
