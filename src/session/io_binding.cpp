@@ -26,7 +26,7 @@ IoBinding::IoBinding(const Session& session) : state_(std::make_unique<State>())
   Require(session.state() != nullptr, "a binding needs a session with a model, this one was moved from");
   OnlyErrors([&] {
     state_->session = session.state();
-    state_->inputs.resize(session.state()->model.graph->inputs().size());
+    state_->inputs.resize(session.state()->model->graph->inputs().size());
     state_->given.resize(state_->inputs.size());
   });
 }
@@ -43,24 +43,25 @@ void IoBinding::BindInput(std::string_view name, Value value) {
   State& bound = state();
   Session::State& session = *bound.session;
   session.RequireUsableAfterFork();
-  const size_t position = session.InputPosition(name);
-  session.CheckInput(position, value);
-  if (auto plain = OnlyErrors(
-          [&] { return WithPlainBools(value, *session.resources.memories[SessionResources::kHost].allocator); })) {
+  const LoadedModel& model = *session.model;
+  const size_t position = model.InputPosition(name);
+  model.CheckInput(position, value);
+  if (auto plain =
+          OnlyErrors([&] { return WithPlainBools(value, *model.resources.memories[SessionResources::kHost].allocator); })) {
     value = *std::move(plain);
   }
-  const int16_t memory = session.MemoryOfInput(position);
-  const MemorySpace& space = session.resources.memories[static_cast<size_t>(memory)];
+  const int16_t memory = model.MemoryOfInput(position);
+  const MemorySpace& space = model.resources.memories[static_cast<size_t>(memory)];
   if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && tensor->memory() != space.info) {
     const bool both_on_host = tensor->memory().host_accessible && space.info.host_accessible;
-    if (!both_on_host) value = OnlyErrors([&] { return CloneInMemory(*tensor, *space.allocator, session.resources); });
+    if (!both_on_host) value = OnlyErrors([&] { return CloneInMemory(*tensor, *space.allocator, model.resources); });
   }
   bound.inputs[position] = std::move(value);
   bound.given[position] = &bound.inputs[position];
 }
 
 void IoBinding::State::Place(std::string_view name, int16_t memory, Value buffer) {
-  const size_t position = session->OutputPosition(name);
+  const size_t position = session->model->OutputPosition(name);
   const auto at = static_cast<size_t>(std::find(wanted.begin(), wanted.end(), position) - wanted.begin());
   if (at == wanted.size()) OnlyErrors([&] { Append(name, position); });
   memories[at] = memory;
@@ -84,15 +85,16 @@ void IoBinding::State::Append(std::string_view name, size_t position) {
 
 void IoBinding::BindOutput(std::string_view name, Tensor buffer) {
   Require(buffer.defined(), "the buffer for output '{}' is not a tensor yet", name);
-  const int16_t memory =
-      buffer.memory().host_accessible ? SessionResources::kHost : state().session->resources.FindMemory(buffer.memory());
+  const int16_t memory = buffer.memory().host_accessible ? SessionResources::kHost
+                                                         : state().session->model->resources.FindMemory(buffer.memory());
   Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use", name,
           buffer.memory().name);
   state().Place(name, memory, std::move(buffer));
 }
 
 void IoBinding::BindOutput(std::string_view name, const MemoryInfo& memory) {
-  const int16_t index = memory.host_accessible ? SessionResources::kHost : state().session->resources.FindMemory(memory);
+  const int16_t index =
+      memory.host_accessible ? SessionResources::kHost : state().session->model->resources.FindMemory(memory);
   Require(index >= 0, "the session has no memory {} for output '{}'", memory.name, name);
   state().Place(name, index, Value());
 }
@@ -123,9 +125,9 @@ void Session::Run(IoBinding& binding, const RunOptions& options) const {
   IoBinding::State& bound = binding.state();
   Require(bound.session == state_, "the binding belongs to another session");
   Require(!bound.wanted.empty(), "no output is bound, nothing would be computed; call BindOutput");
-  for (const size_t position : session.required) {
+  for (const size_t position : session.model->required) {
     Require(bound.given[position] != nullptr, "input '{}' is not bound; call BindInput",
-            session.graph_input(position).name);
+            session.model->graph_input(position).name);
   }
   OnlyErrors([&] {
     bound.outputs = bound.buffers;

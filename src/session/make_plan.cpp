@@ -40,7 +40,7 @@ PartitionOptions SessionBuilder::OptionsOfPartition(FailedKernels& failed) const
           .error_on_failure = options_.error_on_failure,
           .failed = &failed,
           .compile = {.packed = resources_.packed, .notes = trial_ == nullptr ? nullptr : trial_->notes()},
-          .early = &session_.early};
+          .early = &made_.early};
 }
 
 /// Gives the nodes to providers, and lets these rewrite theirs. Where a kernel failed, what it was to run is given to the
@@ -54,9 +54,9 @@ void SessionBuilder::AssignAndLower(FailedKernels& failed) {
   if (options_.optimization_level == OptimizationLevel::kNone) return;
   const bool typed = TypesAreKnown(*model_.graph);
   const ProfileScope scope(session_.profiler.get(), "lower", "Load");
-  LowerGraph(*model_.graph, resources_, OptionsOfOptimizer(), session_.optimization);
+  LowerGraph(*model_.graph, resources_, OptionsOfOptimizer(), made_.optimization);
   if (!typed) CheckTypes(*model_.graph);
-  log_(LogLevel::kVerbose, "{}", session_.optimization.ToText());
+  log_(LogLevel::kVerbose, "{}", made_.optimization.ToText());
 }
 
 void SessionBuilder::MakePlan() {
@@ -70,21 +70,21 @@ void SessionBuilder::MakePlan() {
     AssignAndLower(failed);
   }
   failed.SettleConstants(true);
-  ReportModelNodes(*model_.graph, assignment_ ? &*assignment_ : nullptr, session_.placement);
-  AddRefusals(session_.early, session_.placement);
-  if (session_.profiler != nullptr) session_.profiler->NameModelNodes(NamesForProfile(session_.placement));
+  ReportModelNodes(*model_.graph, assignment_ ? &*assignment_ : nullptr, made_.placement);
+  AddRefusals(made_.early, made_.placement);
+  if (session_.profiler != nullptr) session_.profiler->NameModelNodes(NamesForProfile(made_.placement));
   assignment_.reset();
   if (trial_ != nullptr) trial_->Watch(*plan);
-  session_.executor = std::make_unique<Executor>(std::move(plan), resources_, false);
+  made_.executor = std::make_unique<Executor>(std::move(plan), resources_, false);
 }
 
 std::unique_ptr<Plan> SessionBuilder::TryPlan(FailedKernels& failed) {
-  session_.placement = started_;
+  made_.placement = started_;
   GraphPartition partition;
   {
     const ProfileScope scope(session_.profiler.get(), "partition", "Load");
     const size_t failures = failed.size();
-    partition = PartitionGraph(*model_.graph, resources_, OptionsOfPartition(failed), session_.placement, log_,
+    partition = PartitionGraph(*model_.graph, resources_, OptionsOfPartition(failed), made_.placement, log_,
                                assignment_ ? &*assignment_ : nullptr);
     if (failed.size() > failures) return nullptr;
   }
@@ -94,7 +94,7 @@ std::unique_ptr<Plan> SessionBuilder::TryPlan(FailedKernels& failed) {
   // Constants that their kernels need no more then stay in memory until all kernels are made: the last provider's have no
   // other to go to.
   const bool may_fail = !options_.error_on_failure && HasKernelsBeforeLast(partition, resources_);
-  return BuildPlan(*model_.graph, std::move(partition), resources_, session_.placement, may_fail ? &failed : nullptr);
+  return BuildPlan(*model_.graph, std::move(partition), resources_, made_.placement, may_fail ? &failed : nullptr);
 }
 
 /// Where no node went to a provider that brings libgomp's team, the session's own workers serve better: their loops wait
@@ -104,10 +104,10 @@ void SessionBuilder::ChooseThreads() {
     const ProviderFactory* factory = FindProvider(provider);
     return factory != nullptr && factory->uses_openmp;
   };
-  const bool used = std::any_of(session_.placement.nodes.begin(), session_.placement.nodes.end(),
+  const bool used = std::any_of(made_.placement.nodes.begin(), made_.placement.nodes.end(),
                                 [&](const PlacementReport::NodeEntry& node) { return brings_openmp(node.provider); });
-  if (used == session_.openmp_threads) return;
-  session_.openmp_threads = used;
+  if (used == made_.openmp_threads) return;
+  made_.openmp_threads = used;
   MakeThreads();
   for (ProviderEntry& entry : resources_.providers) Attach(*entry.provider);
 }

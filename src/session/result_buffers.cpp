@@ -157,15 +157,15 @@ constexpr size_t kFewPairs = size_t{1} << 16;
 
 }  // namespace
 
-void CheckResultBuffers(const Session::State& session, const Session::State::Request& request,
+void CheckResultBuffers(const LoadedModel& model, const Session::State::Request& request,
                         std::span<const SlotIndex> slots) {
-  const SessionResources& resources = session.resources;
-  const Plan& plan = session.executor->plan();
+  const SessionResources& resources = model.resources;
+  const Plan& plan = model.executor->plan();
   if (request.wanted.size() * (request.inputs.size() + request.wanted.size()) > kFewPairs && AllLieApart(request)) return;
   for (size_t k = 0; k < request.wanted.size(); ++k) {
     const Tensor* buffer = request.results[k].tensor_if();
     if (buffer == nullptr || !buffer->defined()) continue;
-    const std::string_view name = session.outputs[request.wanted[k]].name;
+    const std::string_view name = model.outputs[request.wanted[k]].name;
     bool overwrites = false;  // a node that works in place on one of its inputs may not find the other changed as well
     for (size_t i = 0; i < request.inputs.size(); ++i) {
       if (request.inputs[i] == nullptr) continue;
@@ -176,14 +176,14 @@ void CheckResultBuffers(const Session::State& session, const Session::State::Req
       Fail(ErrorCode::kInvalidArgument,
            "the buffer given for output '{}' overlaps input '{}', which the run would overwrite while it reads; give "
            "another one, or none",
-           name, session.graph_input(i).name);
+           name, model.graph_input(i).name);
     }
     for (size_t other = 0; other < k; ++other) {
       const Tensor* given = request.results[other].tensor_if();
       if (given == nullptr || !given->defined() || !Overlap(*buffer, *given, resources)) [[likely]]
         continue;
       Fail(ErrorCode::kInvalidArgument, "the buffers given for outputs '{}' and '{}' overlap; give each its own",
-           session.outputs[request.wanted[other]].name, name);
+           model.outputs[request.wanted[other]].name, name);
     }
   }
 }

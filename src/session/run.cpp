@@ -12,56 +12,11 @@
 #include "runtime/threads/float_mode.h"
 #include "session/model_nodes.h"
 #include "session/plain_bools.h"
-#include "session/provider_options.h"
 #include "session/recorded_runs.h"
 #include "session/result_buffers.h"
 #include "session/session_state.h"
 
 namespace tessera {
-namespace {
-
-void CheckTensor(const GraphValue& declared, const Tensor& given) {
-  const TypeInfo& type = declared.type;
-  Require(type.element == ElementType::kUndefined || type.element == given.type(),
-          "input '{}' is {}, but the model expects {}", declared.name,
-          given.defined() ? ElementTypeName(given.type()) : "nothing", ElementTypeName(type.element));
-  if (!type.shape) return;
-  const Shape& shape = given.shape();
-  bool fits = shape.rank() == type.shape->size();
-  for (size_t i = 0; fits && i < shape.rank(); ++i) fits = !(*type.shape)[i].known() || (*type.shape)[i].value == shape[i];
-  if (fits) return;
-  Fail(ErrorCode::kInvalidArgument, "input '{}' has shape {}, but the model expects {}", declared.name, shape,
-       ToString(*type.shape));
-}
-
-/// Whether kernels that expect the type may read the value: kinds and element types all the way down, and parts that fit
-/// each other.
-bool Holds(const Value& value, const TypeInfo& type) {
-  const auto is_element = [&type](ElementType element) {
-    return type.element == ElementType::kUndefined || type.element == element;
-  };
-  if (type.kind == ValueKind::kNone) return true;
-  if (type.kind == ValueKind::kOptional) return value.is_none() || type.inner == nullptr || Holds(value, *type.inner);
-  if (value.kind() != type.kind) return false;
-  const auto holds_inner = [&type](const Value& part) { return type.inner == nullptr || Holds(part, *type.inner); };
-  switch (type.kind) {
-    case ValueKind::kTensor: return is_element(value.tensor().type());
-    case ValueKind::kSequence:
-      return std::all_of(value.sequence().elements.begin(), value.sequence().elements.end(), holds_inner);
-    case ValueKind::kMap: {
-      const Map& map = value.map();
-      if (!is_element(map.keys.type()) || map.keys.num_elements() != static_cast<int64_t>(map.size())) return false;
-      if (!map.scalars.defined()) return std::all_of(map.values.begin(), map.values.end(), holds_inner);
-      return BitWidth(map.scalars.type()) >= 8 && (map.size() == 0 || holds_inner(map.at(0)));
-    }
-    case ValueKind::kSparseTensor: return is_element(value.sparse_tensor().values.type());
-    case ValueKind::kNone:
-    case ValueKind::kOptional: break;
-  }
-  return false;
-}
-
-}  // namespace
 
 RunOptions::RunOptions(RunOptions&& other) noexcept
     : tag(std::move(other.tag)),
@@ -73,49 +28,6 @@ RunOptions::RunOptions(RunOptions&& other) noexcept
       cancelled_(other.cancelled()) {}
 void RunOptions::Cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
 void RunOptions::ResetCancel() noexcept { cancelled_.store(false, std::memory_order_relaxed); }
-
-size_t Session::State::InputPosition(std::string_view name) const {
-  const auto found = input_position.find(name);
-  if (found == input_position.end()) {
-    std::vector<std::string> names;
-    names.reserve(inputs.size() + overridable.size());
-    for (const NamedType& input : inputs) names.push_back(input.name);
-    for (const NamedType& input : overridable) names.push_back(input.name);
-    Fail(ErrorCode::kInvalidArgument, "the model has no input '{}' (inputs: {})", name,
-         JoinNames(names, [](const std::string& known) { return known; }));
-  }
-  return found->second;
-}
-
-size_t Session::State::OutputPosition(std::string_view name) const {
-  const auto found = output_position.find(name);
-  if (found == output_position.end()) {
-    Fail(ErrorCode::kInvalidArgument, "the model has no output '{}' (outputs: {})", name,
-         JoinNames(outputs, [](const NamedType& known) { return known.name; }));
-  }
-  return found->second;
-}
-
-void Session::State::CheckInput(size_t position, const Value& value) const {
-  const GraphValue& declared = graph_input(position);
-  if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && declared.type.is_tensor())
-    return CheckTensor(declared, *tensor);
-  if (!Holds(value, declared.type)) {
-    Fail(ErrorCode::kInvalidArgument, "input '{}' is {}, but the model expects {}", declared.name,
-         value.is_none() ? "nothing" : value.type().ToString(), declared.type.ToString());
-  }
-}
-
-int16_t Session::State::MemoryOfInput(size_t position) const noexcept {
-  const Plan& plan = executor->plan();
-  int16_t memory = SessionResources::kHost;
-  if (plan.host_reads_input[position]) return memory;
-  for (const Plan::BorderCopy& copy : Plan::CopiesOf(plan.input_copies, position)) {
-    if (memory != SessionResources::kHost) return SessionResources::kHost;
-    memory = plan.slots[static_cast<size_t>(copy.device)].memory;
-  }
-  return memory;
-}
 
 namespace {
 
@@ -178,15 +90,15 @@ SlotIndex ResultSlot(Frame& frame, size_t output, int16_t memory) {
 
 /// The slot that the run leaves wanted output `k` in; a buffer that the caller gives for it takes the slot's place where it
 /// can.
-SlotIndex BindResult(const Session::State& session, Frame& frame, const Session::State::Request& request, size_t k) {
+SlotIndex BindResult(const LoadedModel& model, Frame& frame, const Session::State::Request& request, size_t k) {
   const size_t output = request.wanted[k];
   const Tensor* buffer = request.results[k].tensor_if();
   const bool given = buffer != nullptr && buffer->defined();
   int16_t memory = request.memories.empty() ? SessionResources::kHost : request.memories[k];
   if (given) {
-    memory = buffer->memory().host_accessible ? SessionResources::kHost : session.resources.FindMemory(buffer->memory());
+    memory = buffer->memory().host_accessible ? SessionResources::kHost : model.resources.FindMemory(buffer->memory());
     Require(memory >= 0, "the buffer for output '{}' lies in {} memory, which the session does not use",
-            session.outputs[output].name, buffer->memory().name);
+            model.outputs[output].name, buffer->memory().name);
   }
   if (given && memory == SessionResources::kHost) {
     if (const SlotIndex shared = ShareResult(frame, output, *buffer); shared != kNone) return shared;
@@ -201,7 +113,7 @@ SlotIndex BindResult(const Session::State& session, Frame& frame, const Session:
 class Allowance {
  public:
   Allowance(const Session::State& session, std::span<const Value* const> inputs)
-      : budget_(session.config.run_memory_limit == kAutomaticLimit ? session.run_memory.get() : nullptr) {
+      : budget_(session.config.run_memory_limit == kAutomaticLimit ? session.model->run_memory.get() : nullptr) {
     if (budget_ == nullptr) return;
     for (const Value* input : inputs) {
       if (input != nullptr) bytes_ += static_cast<int64_t>(std::min(HeldBytes(*input), kMostInputBytes));
@@ -224,15 +136,15 @@ class Allowance {
 /// Gives idle memory back after a run that asks for it, also one that fails.
 class ShrinkAfter {
  public:
-  ShrinkAfter(Session::State& session, const RunOptions& options) : session_(options.shrink_arenas ? &session : nullptr) {}
+  ShrinkAfter(const LoadedModel& model, const RunOptions& options) : model_(options.shrink_arenas ? &model : nullptr) {}
   ~ShrinkAfter() {
-    if (session_ != nullptr) session_->Shrink();
+    if (model_ != nullptr) model_->Shrink();
   }
   ShrinkAfter(const ShrinkAfter&) = delete;
   ShrinkAfter& operator=(const ShrinkAfter&) = delete;
 
  private:
-  Session::State* const session_;
+  const LoadedModel* const model_;
 };
 
 /// Tells the providers that ask of a run's start and end.
@@ -272,21 +184,16 @@ void Session::State::Run(const Request& request, const RunOptions& run_options) 
 
 void Session::State::Run(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
   RequireUsableAfterFork();
-  if (!openmp_threads) return RunHere(request, run_options, stop);
+  if (!model->openmp_threads) return RunHere(request, run_options, stop);
   const InsideLibrary inside(ForeignThreads::kOneDnn);
   RunOffForkedThread([&] { RunHere(request, run_options, stop); });
 }
 
 std::unique_ptr<Profiler> Session::State::ProfilerOfRun(const RunOptions& run_options) const {
   auto own = std::make_unique<Profiler>(run_options.profile_prefix);
-  own->NameModelNodes(NamesForProfile(placement));
-  StartProviders(*own);
+  own->NameModelNodes(NamesForProfile(model->placement));
+  model->StartProviders(*own);
   return own;
-}
-
-void Session::State::StartProviders(Profiler& profile) const {
-  for (const ProviderEntry& entry : resources.providers)
-    profile.AddProvider(entry.provider->name(), entry.provider->StartProfile(profile.origin()));
 }
 
 void Session::State::RunHere(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
@@ -297,23 +204,25 @@ void Session::State::RunHere(const Request& request, const RunOptions& run_optio
 
 void Session::State::RunOnce(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
   const CallersFloatMode float_mode(config.denormal_as_zero ? WithoutDenormals(kPlainFloatMode) : kPlainFloatMode);
-  const ShrinkAfter shrink(*this, run_options);
+  const SessionResources& resources = model->resources;
+  const ShrinkAfter shrink(*model, run_options);
   for (size_t i = 0; i < request.inputs.size(); ++i) {
-    if (request.inputs[i] != nullptr) CheckInput(i, *request.inputs[i]);
+    if (request.inputs[i] != nullptr) model->CheckInput(i, *request.inputs[i]);
   }
   const auto start = run_options.log_level == LogLevel::kVerbose ? Profiler::Clock::now() : Profiler::Clock::time_point();
   const Allowance allowance(*this, request.inputs);
-  const Plan& plan = executor->plan();
+  Executor& executor = *model->executor;
+  const Plan& plan = executor.plan();
   const std::unique_ptr<Profiler> own = run_options.profile_prefix.empty() ? nullptr : ProfilerOfRun(run_options);
   Profiler* const recorder = own != nullptr ? own.get() : profiler.get();
   const ProfileScope profile(recorder, "run", "Session");
   const RunScope scope(*resources.threads);
   const auto alone =
       one_at_a_time == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(*one_at_a_time);
-  WatchedRun watched(watch_runs, run_options);
+  WatchedRun watched(model->watch_runs, run_options);
   watched.Start();
   const CancelScope cancel_scope(&stop);
-  const Executor::Lease frame(*executor);
+  const Executor::Lease frame(executor);
   for (const auto& [slot, value] : plan.defaults) frame->value(slot) = value;
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     if (request.inputs[i] == nullptr) continue;
@@ -321,12 +230,12 @@ void Session::State::RunOnce(const Request& request, const RunOptions& run_optio
     SetInput(*frame, i, plain ? *plain : *request.inputs[i]);
   }
   SmallArray<SlotIndex> slots(request.wanted.size());
-  for (size_t k = 0; k < request.wanted.size(); ++k) slots.values()[k] = BindResult(*this, *frame, request, k);
-  CheckResultBuffers(*this, request, slots.values());
+  for (size_t k = 0; k < request.wanted.size(); ++k) slots.values()[k] = BindResult(*model, *frame, request, k);
+  CheckResultBuffers(*model, request, slots.values());
   CancellablePool threads(*resources.threads, stop);
   const bool profiling = recorder != nullptr && recorder->recording();
   RunState run{.stop = stop, .threads = &threads, .profiler = profiling ? recorder : nullptr};
-  executor->Run(*frame, run);
+  executor.Run(*frame, run);
   watched.End();
   for (size_t k = 0; k < request.wanted.size(); ++k) {
     const SlotIndex slot = slots.values()[k];
@@ -336,7 +245,7 @@ void Session::State::RunOnce(const Request& request, const RunOptions& run_optio
         computed->memory() != buffer->memory()) {
       resources.SharingOf(plan.slots[static_cast<size_t>(slot)].memory)->Written(*computed);
     } else {
-      executor->StoreResult(*frame, slot, request.results[k]);
+      executor.StoreResult(*frame, slot, request.results[k]);
     }
   }
   for (size_t k = 0; k < request.memories.size(); ++k) {
@@ -361,22 +270,22 @@ std::vector<Value> Session::Run(std::span<const std::string> input_names, std::s
 std::vector<Value> Session::State::RunByName(std::span<const std::string> input_names, std::span<const Value> inputs,
                                              std::span<const std::string> output_names, const RunOptions& run_options) {
   Require(input_names.size() == inputs.size(), "{} input names are given for {} inputs", input_names.size(), inputs.size());
-  SmallArray<const Value*> pointers(model.graph->inputs().size());
+  SmallArray<const Value*> pointers(model->graph->inputs().size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Value*& pointer = pointers.values()[InputPosition(input_names[i])];
+    const Value*& pointer = pointers.values()[model->InputPosition(input_names[i])];
     Require(pointer == nullptr, "input '{}' is given twice; give it once", input_names[i]);
     pointer = &inputs[i];
   }
   std::vector<size_t> wanted;
-  if (output_names.empty()) wanted = all_outputs;
-  std::vector<bool> asked(output_names.empty() ? 0 : outputs.size());
+  if (output_names.empty()) wanted = model->all_outputs;
+  std::vector<bool> asked(output_names.empty() ? 0 : model->outputs.size());
   for (const std::string& name : output_names) {
-    wanted.push_back(OutputPosition(name));
+    wanted.push_back(model->OutputPosition(name));
     Require(!asked[wanted.back()], "output '{}' is asked for twice; ask once", name);
     asked[wanted.back()] = true;
   }
-  for (const size_t position : required) {
-    const GraphValue& input = graph_input(position);
+  for (const size_t position : model->required) {
+    const GraphValue& input = model->graph_input(position);
     if (pointers.values()[position] != nullptr) continue;
     Fail(ErrorCode::kInvalidArgument, "input '{}' is missing: give {}{}", input.name, input.type.ToString(),
          input.type.shape ? fmt::format(" {}", ToString(*input.type.shape)) : "");
@@ -388,21 +297,16 @@ std::vector<Value> Session::State::RunByName(std::span<const std::string> input_
 
 void Session::Run(std::span<const Value> inputs, std::span<Value> results, const RunOptions& options) const {
   State& state = loaded();
-  Require(inputs.size() == state.inputs.size(), "the model has {} inputs, {} are given", state.inputs.size(),
+  const LoadedModel& model = *state.model;
+  Require(inputs.size() == model.inputs.size(), "the model has {} inputs, {} are given", model.inputs.size(),
           inputs.size());
-  Require(results.size() == state.outputs.size(), "the model has {} outputs, room for {} is given", state.outputs.size(),
+  Require(results.size() == model.outputs.size(), "the model has {} outputs, room for {} is given", model.outputs.size(),
           results.size());
   OnlyErrors([&] {
-    SmallArray<const Value*> pointers(state.model.graph->inputs().size());
-    for (size_t i = 0; i < inputs.size(); ++i) pointers.values()[state.required[i]] = &inputs[i];
-    state.Run({pointers.values(), state.all_outputs, results, {}}, options);
+    SmallArray<const Value*> pointers(model.graph->inputs().size());
+    for (size_t i = 0; i < inputs.size(); ++i) pointers.values()[model.required[i]] = &inputs[i];
+    state.Run({pointers.values(), model.all_outputs, results, {}}, options);
   });
-}
-
-void Session::State::Shrink() noexcept try {
-  executor->ReleaseIdle();
-  for (const MemorySpace& memory : resources.memories) memory.allocator->Shrink();
-} catch (...) {  // a device keeps its memory; the run's own error, if any, is the one to report
 }
 
 }  // namespace tessera

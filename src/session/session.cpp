@@ -47,19 +47,19 @@ Session::State& Session::loaded() const {
   return *state_;
 }
 
-const std::vector<NamedType>& Session::inputs() const { return loaded().inputs; }
-const std::vector<NamedType>& Session::outputs() const { return loaded().outputs; }
-const std::vector<NamedType>& Session::overridable_initializers() const { return loaded().overridable; }
-const ModelMetadata& Session::metadata() const { return loaded().model.metadata; }
-const ModelSizes& Session::sizes() const { return loaded().sizes; }
-const PlacementReport& Session::placement() const { return loaded().placement; }
-const OptimizationReport& Session::optimization() const { return loaded().optimization; }
-const ContextReport& Session::context() const { return loaded().context; }
-const std::vector<std::string>& Session::warnings() const { return loaded().model.warnings; }
+const std::vector<NamedType>& Session::inputs() const { return loaded().model->inputs; }
+const std::vector<NamedType>& Session::outputs() const { return loaded().model->outputs; }
+const std::vector<NamedType>& Session::overridable_initializers() const { return loaded().model->overridable; }
+const ModelMetadata& Session::metadata() const { return loaded().model->metadata; }
+const ModelSizes& Session::sizes() const { return loaded().model->sizes; }
+const PlacementReport& Session::placement() const { return loaded().model->placement; }
+const OptimizationReport& Session::optimization() const { return loaded().model->optimization; }
+const ContextReport& Session::context() const { return loaded().model->context; }
+const std::vector<std::string>& Session::warnings() const { return loaded().model->warnings; }
 
 std::vector<MemoryUse> Session::memory_use() const {
   std::vector<MemoryUse> use;
-  for (const MemorySpace& memory : loaded().resources.memories) {
+  for (const MemorySpace& memory : loaded().model->resources.memories) {
     use.push_back({std::string(memory.info.name), memory.allocator->stats()});
   }
   return use;
@@ -67,7 +67,7 @@ std::vector<MemoryUse> Session::memory_use() const {
 
 std::vector<std::string> Session::providers() const {
   std::vector<std::string> names;
-  for (const ProviderEntry& entry : loaded().resources.providers) {
+  for (const ProviderEntry& entry : loaded().model->resources.providers) {
     if (!entry.of_program) names.emplace_back(entry.provider->name());
   }
   return names;
@@ -75,7 +75,7 @@ std::vector<std::string> Session::providers() const {
 
 Allocator& Session::allocator(const MemoryInfo& memory) const {
   loaded().RequireUsableAfterFork();
-  const SessionResources& resources = loaded().resources;
+  const SessionResources& resources = loaded().model->resources;
   const int16_t index = resources.FindMemory(memory);
   Require(index >= 0, "the session has no memory {}", memory.name);
   return *resources.memories[static_cast<size_t>(index)].allocator;
@@ -86,7 +86,7 @@ void Session::Copy(const Tensor& from, Tensor& to) const {
           ElementTypeName(from.type()), from.shape(), ElementTypeName(to.type()), to.shape());
   State& state = loaded();
   state.RequireUsableAfterFork();
-  OnlyErrors([&] { state.resources.Copy(from, to); });
+  OnlyErrors([&] { state.model->resources.Copy(from, to); });
 }
 
 std::filesystem::path Session::EndProfiling() {

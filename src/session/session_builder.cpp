@@ -28,7 +28,7 @@ constexpr size_t kMostModelBytes = size_t{1} << 48;  // no product with it overf
 
 }  // namespace
 
-void SessionBuilder::Build() {
+std::unique_ptr<const LoadedModel> SessionBuilder::Build() {
   const CallersFloatMode float_mode;
   StartLimits();
   const CancelScope stop(&resources_.limits->stop(), LoadLimits::ThrowStopped);
@@ -36,7 +36,7 @@ void SessionBuilder::Build() {
     const ProfileScope scope(session_.profiler.get(), "start providers", "Load");
     StartResources();
   }
-  const InsideLibrary inside(ForeignThreads::kOneDnn, session_.openmp_threads);
+  const InsideLibrary inside(ForeignThreads::kOneDnn, made_.openmp_threads);
   const std::unique_ptr<ContextCache> cache = MakeContext();
   // What a context holds was rewritten for the providers: no model is written from it.
   if (cache == nullptr || !options_.optimized_model_path.empty() || !LoadFromContext(*cache)) {
@@ -47,7 +47,7 @@ void SessionBuilder::Build() {
     FailedKernels none;
     AssignAndLower(none);
     SetAlgorithms(*model_.graph, trial_ != nullptr ? trial_->AlgorithmsFor(*model_.graph) : tuning.algorithms);
-    if (cache != nullptr) cache->Record(model_, session_.optimization, tuning.left_out);
+    if (cache != nullptr) cache->Record(model_, made_.optimization, tuning.left_out);
     resources_.packed = cache.get();
     MakePlan();
     if (cache != nullptr) {
@@ -61,14 +61,15 @@ void SessionBuilder::Build() {
   resources_.limits->Finish();
   for (const std::string& warning : model_.warnings) log_(LogLevel::kWarning, "{}", warning);
   if (cache != nullptr) {
-    session_.context = cache->report();
-    const bool failed = !session_.context.used && !session_.context.written;
-    log_(failed ? LogLevel::kWarning : LogLevel::kInfo, "context {}: {}", session_.context.path.string(),
-         session_.context.detail);
+    made_.context = cache->report();
+    const bool failed = !made_.context.used && !made_.context.written;
+    log_(failed ? LogLevel::kWarning : LogLevel::kInfo, "context {}: {}", made_.context.path.string(),
+         made_.context.detail);
   }
   Describe();
-  CheckPrecisionUsed(config_.precision, session_.placement, log_);
-  if (log_.enabled(LogLevel::kVerbose)) log_(LogLevel::kVerbose, "placement:\n{}", session_.placement.ToText());
+  CheckPrecisionUsed(config_.precision, made_.placement, log_);
+  if (log_.enabled(LogLevel::kVerbose)) log_(LogLevel::kVerbose, "placement:\n{}", made_.placement.ToText());
+  return std::move(loaded_);
 }
 
 void SessionBuilder::StartLimits() {
@@ -78,13 +79,13 @@ void SessionBuilder::StartLimits() {
   resources_.limits = std::make_shared<LoadLimits>(
       budget("session.load_memory_limit", config_.load_memory_limit, session_.environment->load_memory),
       options_.load_cancel, options_.load_timeout);
-  session_.run_memory = budget("session.run_memory_limit", config_.run_memory_limit, session_.environment->run_memory);
+  made_.run_memory = budget("session.run_memory_limit", config_.run_memory_limit, session_.environment->run_memory);
 }
 
 void SessionBuilder::AllowFor(size_t model_bytes) {
   const auto bytes = static_cast<int64_t>(std::min(model_bytes, kMostModelBytes));
   if (config_.load_memory_limit == kAutomaticLimit) resources_.limits->budget().Extend(kLoadTimesModel * bytes);
-  if (config_.run_memory_limit == kAutomaticLimit) session_.run_memory->Extend(Session::State::kRunTimesGiven * bytes);
+  if (config_.run_memory_limit == kAutomaticLimit) made_.run_memory->Extend(Session::State::kRunTimesGiven * bytes);
 }
 
 void SessionBuilder::WriteOptimizedModel() const {
@@ -92,7 +93,7 @@ void SessionBuilder::WriteOptimizedModel() const {
   // Operators of the program's are nodes as before; what others compiled cannot be written.
   const ContextNode as_it_was;
   const auto part_of = [&](const Node& node) -> std::optional<OpaquePart> {
-    const EarlyPart* part = FindEarlyPart(session_.early.parts, node);
+    const EarlyPart* part = FindEarlyPart(made_.early.parts, node);
     if (part == nullptr || !resources_.providers[static_cast<size_t>(part->provider)].of_program) return std::nullopt;
     return OpaquePart{&as_it_was, part->graph.get()};
   };
@@ -158,10 +159,10 @@ bool SessionBuilder::LoadFromContext(ContextCache& cache) {
       std::error_code error;
       const uintmax_t copied = config_.map_files ? 0 : std::filesystem::file_size(cache.path(), error);
       if (!error) AllowFor(copied);
-      auto held = cache.Read(resources_.load_threads(), OptionsOfLoad(), session_.optimization);
+      auto held = cache.Read(resources_.load_threads(), OptionsOfLoad(), made_.optimization);
       if (!held) return false;
       model_ = std::move(held->model);
-      session_.sizes = SizesOf(*model_.graph);
+      made_.sizes = SizesOf(*model_.graph);
       LeaveOut(held->left_out);
     }
     resources_.packed = &cache;
@@ -171,10 +172,10 @@ bool SessionBuilder::LoadFromContext(ContextCache& cache) {
     resources_.CheckLoad();
     // The same may be wrong with the model; then it fails once more.
     cache.Reject(error.what());
-    session_.executor.reset();
+    made_.executor.reset();
     resources_.ForgetDeviceConstants();  // they are told by where the model's are
     model_ = {};
-    session_.optimization = {};
+    made_.optimization = {};
     if (resources_.providers.size() < providers) {  // what the context leaves out takes part again
       started_ = {};
       resources_.providers.clear();
@@ -189,7 +190,7 @@ Tuning SessionBuilder::ChooseTuning() const {
   if (trial_ != nullptr) return {.left_out = trial_->left_out(), .algorithms = {}};
   if (!config_.tuning) return {};
   const ProfileScope scope(session_.profiler.get(), "tune", "Load");
-  return Tune(session_, origin_, load_);
+  return Tune(session_, *resources_.limits, origin_, load_);
 }
 
 void SessionBuilder::LeaveOut(const LeftOutProviders& names) {
@@ -229,18 +230,18 @@ void SessionBuilder::LoadAndOptimize() {
   {
     const ProfileScope scope(session_.profiler.get(), "load model", "Load");
     model_ = load_(OptionsOfLoad());
-    session_.sizes = SizesOf(*model_.graph);
+    made_.sizes = SizesOf(*model_.graph);
   }
   for (const ProviderEntry& entry : resources_.providers) entry.provider->OnModel(model_.metadata, origin_.file);
   const bool typed = TypesAreKnown(*model_.graph);
-  session_.optimization = {};
+  made_.optimization = {};
   if (options_.optimization_level != OptimizationLevel::kNone) Canonicalize();
   {
     const ProfileScope scope(session_.profiler.get(), "claims of the model as written", "Load");
     FailedKernels none;
     const bool context_nodes = options_.compiled_model.wanted();
-    session_.early = DrawEarlyClaims(*model_.graph, resources_, OptionsOfPartition(none), context_nodes, log_);
-    WriteCompiledModel(model_, session_.early, resources_, options_.compiled_model, log_);
+    made_.early = DrawEarlyClaims(*model_.graph, resources_, OptionsOfPartition(none), context_nodes, log_);
+    WriteCompiledModel(model_, made_.early, resources_, options_.compiled_model, log_);
   }
   if (options_.optimization_level == OptimizationLevel::kNone) return;
   Optimize();
@@ -249,14 +250,14 @@ void SessionBuilder::LoadAndOptimize() {
 
 void SessionBuilder::Canonicalize() {
   const ProfileScope scope(session_.profiler.get(), "canonicalize", "Load");
-  Append(session_.optimization, CanonicalizeGraph(*model_.graph, resources_, OptionsOfOptimizer()));
+  Append(made_.optimization, CanonicalizeGraph(*model_.graph, resources_, OptionsOfOptimizer()));
 }
 
 void SessionBuilder::Optimize() {
   const ProfileScope scope(session_.profiler.get(), "optimize", "Load");
   OptimizerOptions optimizer = OptionsOfOptimizer();
   optimizer.writable = !options_.optimized_model_path.empty();
-  Append(session_.optimization, OptimizeGraph(*model_.graph, resources_, optimizer));
+  Append(made_.optimization, OptimizeGraph(*model_.graph, resources_, optimizer));
 }
 
 OptimizerOptions SessionBuilder::OptionsOfOptimizer() const {
@@ -268,15 +269,15 @@ OptimizerOptions SessionBuilder::OptionsOfOptimizer() const {
 }
 
 void SessionBuilder::TellProviders() {
-  if (session_.profiler != nullptr) session_.StartProviders(*session_.profiler);
+  if (session_.profiler != nullptr) made_.StartProviders(*session_.profiler);
   for (const ProviderEntry& entry : resources_.providers) {
     ExecutionProvider& provider = *entry.provider;
     provider.OnLoaded();
-    if (provider.WatchesRuns()) session_.watch_runs.push_back(&provider);
-    if (!provider.AllowsConcurrentRuns()) session_.one_at_a_time = std::make_unique<std::mutex>();
+    if (provider.WatchesRuns()) made_.watch_runs.push_back(&provider);
+    if (!provider.AllowsConcurrentRuns()) made_.one_run_at_a_time = true;
     if (provider.RecordsRuns() != ExecutionProvider::Recording::kNone) {
-      RequireRecordable(session_.executor->plan(), resources_, provider);
-      session_.recorded = std::make_unique<RecordedRuns>(provider);
+      RequireRecordable(made_.executor->plan(), resources_, provider);
+      made_.recorder = &provider;
     }
   }
 }
@@ -285,19 +286,19 @@ void SessionBuilder::Describe() {
   const Graph& graph = *model_.graph;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const GraphValue& value = graph.value(graph.inputs()[i]);
-    session_.input_position[value.name] = i;
+    made_.input_position[value.name] = i;
     if (value.default_value.has_value()) {
-      session_.overridable.push_back({value.name, value.type});
+      made_.overridable.push_back({value.name, value.type});
     } else {
-      session_.inputs.push_back({value.name, value.type});
-      session_.required.push_back(i);
+      made_.inputs.push_back({value.name, value.type});
+      made_.required.push_back(i);
     }
   }
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     const GraphValue& value = graph.value(graph.outputs()[i]);
-    session_.output_position[value.name] = i;
-    session_.outputs.push_back({value.name, value.type});
-    session_.all_outputs.push_back(i);
+    made_.output_position[value.name] = i;
+    made_.outputs.push_back({value.name, value.type});
+    made_.all_outputs.push_back(i);
   }
 }
 

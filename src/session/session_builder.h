@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "optimizer/optimizer.h"
 #include "partition/partition.h"
 #include "session/provider_selection.h"
 #include "session/session_state.h"
@@ -15,26 +16,20 @@ namespace tessera {
 class ContextCache;
 struct Tuning;
 
-/// Fills a session's state, and holds what only its load needs.
+/// Makes what a session runs, and holds what only that needs.
 class SessionBuilder {
  public:
   using Origin = Session::State::Origin;
   using LoadFunction = Session::State::LoadFunction;
 
-  /// As Session::State::Load. All of it outlives the builder.
-  SessionBuilder(Session::State& session, const Origin& origin, const LoadFunction& load, Trial* trial) noexcept
-      : session_(session),
-        options_(session.options),
-        config_(session.config),
-        log_(session.log),
-        model_(session.model),
-        resources_(session.resources),
-        origin_(origin),
-        load_(load),
-        trial_(trial) {}
+  /// As Session::State::Load. All of it outlives the builder, and the session what is built, too.
+  SessionBuilder(const Session::State& session, const Origin& origin, const LoadFunction& load, Trial* trial)
+      : session_(session), origin_(origin), load_(load), trial_(trial) {
+    resources_.profiler = session.profiler.get();
+  }
 
-  /// Throws Error; the session can then only be destroyed.
-  void Build();
+  /// Once. Throws Error.
+  std::unique_ptr<const LoadedModel> Build();
 
  private:
   // session_builder.cpp
@@ -71,12 +66,14 @@ class SessionBuilder {
   std::unique_ptr<Plan> TryPlan(FailedKernels& failed);
   void ChooseThreads();
 
-  Session::State& session_;
-  const SessionOptions& options_;
-  const SessionConfig& config_;
-  const Logger& log_;
-  Model& model_;
-  SessionResources& resources_;
+  const Session::State& session_;
+  const SessionOptions& options_ = session_.options;
+  const SessionConfig& config_ = session_.config;
+  const Logger& log_ = session_.log;
+  std::unique_ptr<LoadedModel> loaded_ = std::make_unique<LoadedModel>();
+  LoadedModel& made_ = *loaded_;
+  Model& model_ = made_;
+  SessionResources& resources_ = made_.resources;
   const Origin& origin_;
   const LoadFunction& load_;
   Trial* const trial_;                    // the session is made to be timed; else null

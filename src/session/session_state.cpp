@@ -39,7 +39,6 @@ Session::State::State(const SessionOptions& session_options, std::shared_ptr<Env
     }
   }
   if (!options.profile_prefix.empty()) profiler = std::make_unique<Profiler>(options.profile_prefix);
-  resources.profiler = profiler.get();
   config.precision = UsablePrecision(config.precision, "session.precision", log);
   for (const std::string& name : config.without_effect)
     log(LogLevel::kWarning, "session configuration entry '{}' has no effect here", name);
@@ -55,26 +54,28 @@ std::shared_ptr<Session::State> Session::State::Make(const SessionOptions& sessi
 }
 
 void Session::State::Load(const Origin& origin, const LoadFunction& load, Trial* trial) {
-  RunOffForkedThread([&] { SessionBuilder(*this, origin, load, trial).Build(); });
+  RunOffForkedThread([&] { model = SessionBuilder(*this, origin, load, trial).Build(); });
+  if (model->one_run_at_a_time) one_at_a_time = std::make_unique<std::mutex>();
+  if (model->recorder != nullptr) recorded = std::make_unique<RecordedRuns>(*model->recorder);
 }
 
 /// What another thread was running when this process was forked never ends here, and drivers of devices do not survive that
 /// at all.
 bool Session::State::LostAtFork() const noexcept {
   if (generation_.load(std::memory_order_acquire) == ForkGeneration()) return false;
-  return executor == nullptr || executor->leased() > 0 || resources.has_streams;
+  return model == nullptr || model->executor->leased() > 0 || model->resources.has_streams;
 }
 
 void Session::State::ComeFromParent() {
   const std::lock_guard lock(coming_from_parent_);
   if (generation_.load(std::memory_order_acquire) == ForkGeneration()) return;
   constexpr std::string_view kRemedy = "make a session in this process, or fork before the session is made";
-  if (resources.has_streams) {
+  if (model->resources.has_streams) {
     Fail(ErrorCode::kEpFail,
          "the session computes on a device ({}), whose driver does not work in a process that was forked since; {}",
-         resources.memories.back().info.name, kRemedy);
+         model->resources.memories.back().info.name, kRemedy);
   }
-  if (openmp_threads && LostInFork(ForeignThreads::kOneDnn)) {
+  if (model->openmp_threads && LostInFork(ForeignThreads::kOneDnn)) {
     Fail(ErrorCode::kEpFail, "another thread was in oneDNN when this process was forked, whose locks it holds for ever; {}",
          "start a process of its own (exec)");
   }

@@ -11,16 +11,10 @@
 
 #include "base/fork.h"
 #include "base/log.h"
-#include "base/seeded_hash.h"
-#include "model/model.h"
-#include "optimizer/optimizer.h"
-#include "partition/early_claims.h"
-#include "partition/partition.h"
-#include "runtime/executor.h"
 #include "runtime/profile/profiler.h"
-#include "runtime/resources.h"
 #include "session/config.h"
 #include "session/environment.h"
+#include "session/loaded_model.h"
 #include "tessera/session.h"
 
 namespace tessera {
@@ -31,34 +25,16 @@ class Trial;
 /// Providers that a session does without, and why.
 using LeftOutProviders = std::vector<std::pair<std::string, std::string>>;
 
-/// A session: what SessionBuilder made of a model, and its runs.
+/// A session: what it was asked for, the model that SessionBuilder made by that, and its runs.
 struct Session::State {
   std::shared_ptr<Environment::State> environment;
   SessionOptions options;
   SessionConfig config;
   Logger log;
   std::unique_ptr<Profiler> profiler;
-  std::shared_ptr<MemoryBudget> run_memory;  // before what is counted against it
-  Model model;
-  SessionResources resources;
-  ModelSizes sizes;
-  OptimizationReport optimization;
-  EarlyParts early;  // what opaque nodes of the graph stand for
-  ContextReport context;
-  PlacementReport placement;
-  bool openmp_threads = false;                 // the pool is libgomp's team
-  std::unique_ptr<Executor> executor;          // destroyed first
-  std::vector<ExecutionProvider*> watch_runs;  // providers that want to know of each
-  std::unique_ptr<std::mutex> one_at_a_time;   // null: runs may overlap
-  std::unique_ptr<RecordedRuns> recorded;      // null: no provider records
-
-  std::vector<NamedType> inputs;
-  std::vector<NamedType> outputs;
-  std::vector<NamedType> overridable;
-  std::vector<size_t> required;      // positions of `inputs` among the graph's inputs
-  std::vector<size_t> all_outputs;   // 0, 1, ...
-  StringMap<size_t> input_position;  // among the graph's inputs
-  StringMap<size_t> output_position;
+  std::unique_ptr<const LoadedModel> model;   // null until it is loaded
+  std::unique_ptr<std::mutex> one_at_a_time;  // null: runs may overlap
+  std::unique_ptr<RecordedRuns> recorded;     // null: no provider records
 
   State(const SessionOptions& session_options, std::shared_ptr<Environment::State> session_environment);
   ~State();
@@ -91,10 +67,6 @@ struct Session::State {
   void Run(const Request& request, const RunOptions& options, const StopSignal& stop);
   std::vector<Value> RunByName(std::span<const std::string> input_names, std::span<const Value> inputs,
                                std::span<const std::string> output_names, const RunOptions& options);
-  /// Gives idle memory back.
-  void Shrink() noexcept;
-  /// The providers' parts in a profile.
-  void StartProviders(Profiler& profile) const;
   /// In a process that was forked since the session was made: throws Error where the session cannot be used there.
   void RequireUsableAfterFork() {
     if (generation_.load(std::memory_order_acquire) != ForkGeneration()) [[unlikely]]
@@ -102,15 +74,6 @@ struct Session::State {
   }
   /// Where the limit of runs' memory follows what they are given: times their bytes.
   static constexpr int64_t kRunTimesGiven = 256;
-
-  /// The only memory that reads input `position`, the host when there are several.
-  int16_t MemoryOfInput(size_t position) const noexcept;
-  size_t InputPosition(std::string_view name) const;  // throws Error listing the names there are
-  size_t OutputPosition(std::string_view name) const;
-  void CheckInput(size_t position, const Value& value) const;
-  const GraphValue& graph_input(size_t position) const noexcept {
-    return model.graph->value(model.graph->inputs()[position]);
-  }
 
  private:
   void RunHere(const Request& request, const RunOptions& options, const StopSignal& stop);

@@ -49,14 +49,14 @@ ThreadOptions ThreadsOf(const SessionOptions& options, const SessionConfig& conf
 
 void SessionBuilder::MakeThreads() {
   if (options_.use_global_threads) {
-    resources_.threads = session_.environment->GlobalThreads(session_.openmp_threads);
+    resources_.threads = session_.environment->GlobalThreads(made_.openmp_threads);
   } else {
     const int threads = options_.intra_op_threads > 0 ? options_.intra_op_threads : UsableCores();
     resources_.threads =
-        session_.openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, ThreadsOf(options_, config_));
+        made_.openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, ThreadsOf(options_, config_));
   }
   resources_.load_pool = std::make_unique<LoadPool>(*resources_.threads, *resources_.limits);
-  if (session_.openmp_threads)
+  if (made_.openmp_threads)
     PrepareOpenMpTeam(resources_.threads->num_threads());  // oneDNN computes on it while the session loads, too
 }
 
@@ -70,7 +70,7 @@ void SessionBuilder::Attach(ExecutionProvider& provider) const {
 
 void SessionBuilder::StartResources() {
   std::vector<ActiveProvider> active = StartProviders(options_, *session_.environment, config_.precision, log_, started_);
-  session_.openmp_threads =
+  made_.openmp_threads =
       std::any_of(active.begin(), active.end(), [](const auto& one) { return one.factory->uses_openmp; });
   MakeThreads();
   resources_.parallel = options_.execution_mode == ExecutionMode::kParallel;
@@ -108,6 +108,8 @@ void SessionBuilder::StartProvider(ActiveProvider active) {
   if (known < 0) {
     const ArenaSettings settings =
         ArenaSettingsOf(entry.provider->options(), *active.factory, {.limit_name = "memory limit"});
+    // Where a device shares the host's memory, what it takes is the host's.
+    if (entry.sharing != nullptr) raw = MakeBudgetedAllocator(std::move(raw), made_.run_memory);
     std::shared_ptr<Allocator> allocator;
     if (options_.enable_arena) {
       allocator = Arena::Make(std::move(raw), settings);
@@ -121,7 +123,7 @@ void SessionBuilder::StartProvider(ActiveProvider active) {
 }
 
 void SessionBuilder::AddHostMemory(const ProviderOptions& cpu) {
-  const std::shared_ptr<Allocator> raw = MakeBudgetedAllocator(HostAllocator(), session_.run_memory);
+  const std::shared_ptr<Allocator> raw = MakeBudgetedAllocator(HostAllocator(), made_.run_memory);
   const ArenaSettings settings = ArenaSettingsOf(cpu, *FindProvider(kCpuProvider),
                                                  {.extend = static_cast<ArenaExtend>(options_.arena.extend),
                                                   .limit = options_.arena.limit,

@@ -128,9 +128,9 @@ Tensor MakeUp(ElementType type, const Shape& shape) {
 }
 
 /// Where the model leaves a dimension open, 1.
-std::vector<Value> MakeUpInputs(const Session::State& session) {
+std::vector<Value> MakeUpInputs(const LoadedModel& model) {
   std::vector<Value> inputs;
-  for (const NamedType& input : session.inputs) {
+  for (const NamedType& input : model.inputs) {
     Require(input.type.is_tensor() && input.type.shape.has_value(),
             "input '{}' is {}: only tensors of known rank can be made up", input.name, input.type);
     Shape shape;
@@ -140,9 +140,9 @@ std::vector<Value> MakeUpInputs(const Session::State& session) {
   return inputs;
 }
 
-std::string OpenDimensions(const Session::State& session) {
+std::string OpenDimensions(const LoadedModel& model) {
   std::string text;
-  for (const NamedType& input : session.inputs) {
+  for (const NamedType& input : model.inputs) {
     const SymbolicShape& shape = *input.type.shape;
     for (size_t i = 0; i < shape.size(); ++i) {
       if (shape[i].known()) continue;
@@ -160,22 +160,22 @@ class Candidate {
             const Session::State::Origin& origin, const Session::State::LoadFunction& load)
       : trial_(std::move(trial)), state_(options, environment) {
     state_.Load(origin, load, &trial_);
-    inputs_ = MakeUpInputs(state_);
-    given_.resize(state_.model.graph->inputs().size());
-    for (size_t i = 0; i < inputs_.size(); ++i) given_[state_.required[i]] = &inputs_[i];
+    inputs_ = MakeUpInputs(model());
+    given_.resize(model().graph->inputs().size());
+    for (size_t i = 0; i < inputs_.size(); ++i) given_[model().required[i]] = &inputs_[i];
   }
 
   /// `stop`: of the load that the times are for.
   void Run(const StopSignal& stop) {
-    std::vector<Value> results(state_.outputs.size());
+    std::vector<Value> results(model().outputs.size());
     const auto start = Clock::now();
-    state_.Run({given_, state_.all_outputs, results, {}}, RunOptions(), stop);
+    state_.Run({given_, model().all_outputs, results, {}}, RunOptions(), stop);
     fastest_ = std::min(fastest_, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
   }
 
   double fastest() const { return fastest_; }
   const Trial& trial() const { return trial_; }
-  const Session::State& state() const { return state_; }
+  const LoadedModel& model() const { return *state_.model; }
 
  private:
   Trial trial_;
@@ -200,9 +200,10 @@ void Race(std::span<Candidate* const> candidates, const LoadLimits& limits) {
 
 class Tuner {
  public:
-  Tuner(const Session::State& session, const Session::State::Origin& origin, const Session::State::LoadFunction& load)
-      : session_(session), origin_(origin), load_(load), options_(session.options) {
-    options_.load_timeout = limits().time_left();
+  Tuner(const Session::State& session, const LoadLimits& limits, const Session::State::Origin& origin,
+        const Session::State::LoadFunction& load)
+      : session_(session), limits_(limits), origin_(origin), load_(load), options_(session.options) {
+    options_.load_timeout = limits.time_left();
     options_.profile_prefix.clear();
     options_.optimized_model_path.clear();
     options_.compiled_model = {};
@@ -212,11 +213,11 @@ class Tuner {
 
   Tuning Run() {
     auto best = Make(Trial({}, ""));
-    if (const std::string open = OpenDimensions(best->state()); !open.empty()) {
+    if (const std::string open = OpenDimensions(best->model()); !open.empty()) {
       session_.log(LogLevel::kWarning, "tuning: the model leaves {} open, 1 is timed: fix sizes with free_dimensions",
                    open);
     }
-    for (const PlacementReport::ProviderEntry& entry : std::vector(best->state().placement.providers)) {
+    for (const PlacementReport::ProviderEntry& entry : std::vector(best->model().placement.providers)) {
       if (entry.nodes > 0 && entry.name != kCpuProvider) LeaveOutIfFaster(entry.name, best);
     }
     // A graph that is written must not say what this machine likes.
@@ -225,10 +226,8 @@ class Tuner {
   }
 
  private:
-  const LoadLimits& limits() const { return *session_.resources.limits; }
-
   std::unique_ptr<Candidate> Make(Trial trial) const {
-    limits().Check();
+    limits_.Check();
     return std::make_unique<Candidate>(options_, session_.environment, std::move(trial), origin_, load_);
   }
 
@@ -239,11 +238,11 @@ class Tuner {
     try {
       without = Make(Trial(fewer, ""));
     } catch (const Error& error) {  // the others do not take all of its nodes
-      limits().Check();
+      limits_.Check();
       session_.log(LogLevel::kInfo, "tuning: without {}: {}", provider, error.what());
       return;
     }
-    Race(std::array{best.get(), without.get()}, limits());
+    Race(std::array{best.get(), without.get()}, limits_);
     session_.log(LogLevel::kInfo, "tuning: {:.3f} ms a run, {:.3f} ms without {}", best->fastest(), without->fastest(),
                  provider);
     if (without->fastest() > kGain * best->fastest()) return;
@@ -260,11 +259,11 @@ class Tuner {
     others.reserve(best.trial().most_algorithms() + 1);
     for (size_t place = 0; place < best.trial().most_algorithms(); ++place)
       others.push_back(Make(Trial::OfPlace(tuning_.left_out, place)));
-    if (CompilesSubgraphs(best.state())) others.push_back(Make(Trial(tuning_.left_out, kTimedAlgorithm)));
+    if (CompilesSubgraphs(best.model())) others.push_back(Make(Trial(tuning_.left_out, kTimedAlgorithm)));
     if (others.empty()) return;
     std::vector<Candidate*> all = {&best};
     for (const auto& other : others) all.push_back(other.get());
-    Race(all, limits());
+    Race(all, limits_);
     Trial::Times fastest = best.trial().times();
     for (const auto& tried : others) TakeFaster(tried->trial(), fastest);
     session_.log(
@@ -273,8 +272,8 @@ class Tuner {
         tuning_.algorithms.size(), Several(best, others));
   }
 
-  static bool CompilesSubgraphs(const Session::State& state) {
-    return std::any_of(state.placement.nodes.begin(), state.placement.nodes.end(),
+  static bool CompilesSubgraphs(const LoadedModel& model) {
+    return std::any_of(model.placement.nodes.begin(), model.placement.nodes.end(),
                        [](const auto& node) { return !node.fused_into.empty(); });
   }
 
@@ -302,6 +301,7 @@ class Tuner {
   }
 
   const Session::State& session_;
+  const LoadLimits& limits_;
   const Session::State::Origin& origin_;
   const Session::State::LoadFunction& load_;
   SessionOptions options_;
@@ -310,11 +310,12 @@ class Tuner {
 
 }  // namespace
 
-Tuning Tune(const Session::State& session, const Session::State::Origin& origin, const Session::State::LoadFunction& load) {
+Tuning Tune(const Session::State& session, const LoadLimits& limits, const Session::State::Origin& origin,
+            const Session::State::LoadFunction& load) {
   try {
-    return Tuner(session, origin, load).Run();
+    return Tuner(session, limits, origin, load).Run();
   } catch (const Error& error) {
-    session.resources.CheckLoad();
+    limits.Check();
     session.log(LogLevel::kWarning, "not tuned: {}", error.what());
     return {};
   }

@@ -76,7 +76,9 @@ class Trial {
 
 void SetAlgorithms(Graph& graph, const std::map<NodeIndex, std::string>& algorithms);
 
-/// Makes sessions like `session` and times them. What fails leaves everything as it is without tuning, with a warning.
-Tuning Tune(const Session::State& session, const Session::State::Origin& origin, const Session::State::LoadFunction& load);
+/// Makes sessions like `session` and times them, within the limits of its load. What fails leaves everything as it is
+/// without tuning, with a warning.
+Tuning Tune(const Session::State& session, const LoadLimits& limits, const Session::State::Origin& origin,
+            const Session::State::LoadFunction& load);
 
 }  // namespace tessera

@@ -31,7 +31,7 @@ template <class Bind>
 void BindKnown(OrtIoBinding* binding_ptr, const char* name, const Bind& bind) {
   OrtIoBinding& given = Given(binding_ptr, "the binding");
   const std::string_view output = &Given(name, "the output's name");
-  if (!given.state->output_position.contains(output)) {
+  if (!given.state->model->output_position.contains(output)) {
     if (given.unknown_output.empty()) given.unknown_output = output;
     return;
   }
@@ -70,7 +70,7 @@ OrtStatusPtr BindInput(OrtIoBinding* binding_ptr, const char* name, const OrtVal
   return Guarded([&] {
     OrtIoBinding& given = Given(binding_ptr, "the binding");
     const std::string_view input = &Given(name, "the input's name");
-    if (!given.state->input_position.contains(input))
+    if (!given.state->model->input_position.contains(input))
       Fail(ErrorCode::kFail, "the model has no input '{}'; SessionGetInputName lists those it has", input);
     given.binding.BindInput(input, Given(val_ptr, "the value"));
   });

@@ -73,11 +73,10 @@ MappedFile FileAt(const char* path) {
 
 }  // namespace
 
-void LayOver(const std::vector<const OrtLoraAdapter*>& adapters, const Session::State& state,
-             std::span<const Value*> given) {
+void LayOver(const std::vector<const OrtLoraAdapter*>& adapters, const LoadedModel& model, std::span<const Value*> given) {
   for (const OrtLoraAdapter* adapter : adapters) {
     for (const auto& [name, value] : adapter->tensors) {
-      const Value*& place = given[state.InputPosition(name)];
+      const Value*& place = given[model.InputPosition(name)];
       if (place == nullptr) place = &value;
     }
   }

@@ -6,7 +6,7 @@
 #include "base/seeded_hash.h"
 #include "bindings/c/handle.h"
 #include "onnxruntime/onnxruntime_c_api.h"
-#include "session/session_state.h"
+#include "session/loaded_model.h"
 #include "tessera/value.h"
 
 struct OrtLoraAdapter {
@@ -17,7 +17,6 @@ struct OrtLoraAdapter {
 namespace tessera::c_abi {
 
 /// Gives a run the adapters' tensors for the inputs that have their names and that the client gave nothing for.
-void LayOver(const std::vector<const OrtLoraAdapter*>& adapters, const Session::State& state,
-             std::span<const Value*> given);
+void LayOver(const std::vector<const OrtLoraAdapter*>& adapters, const LoadedModel& model, std::span<const Value*> given);
 
 }  // namespace tessera::c_abi

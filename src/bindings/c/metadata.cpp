@@ -25,7 +25,7 @@ OrtStatusPtr SessionGetModelMetadata(const OrtSession* session, OrtModelMetadata
         const EditedModel& model = given.unfinished->model;
         return new OrtModelMetadata{{}, model.metadata(), model.has_version()};
       }
-      const Model& model = given.loaded().state()->model;
+      const Model& model = *given.loaded().state()->model;
       return new OrtModelMetadata{{}, model.metadata, model.has_version};
     });
   });

@@ -16,23 +16,23 @@ namespace tessera::c_abi {
 namespace {
 
 /// The position of a run's k-th input among the graph's. Most clients name them in the model's order.
-size_t InputAt(const Session::State& state, size_t k, const char* name) {
+size_t InputAt(const LoadedModel& model, size_t k, const char* name) {
   const std::string_view given = &Given(name, "the name of an input");
-  if (k < state.inputs.size() && state.inputs[k].name == given) return state.required[k];
-  return state.InputPosition(given);
+  if (k < model.inputs.size() && model.inputs[k].name == given) return model.required[k];
+  return model.InputPosition(given);
 }
 
-size_t OutputAt(const Session::State& state, size_t k, const char* name) {
+size_t OutputAt(const LoadedModel& model, size_t k, const char* name) {
   const std::string_view given = &Given(name, "the name of an output");
-  if (k < state.outputs.size() && state.outputs[k].name == given) return k;
-  return state.OutputPosition(given);
+  if (k < model.outputs.size() && model.outputs[k].name == given) return k;
+  return model.OutputPosition(given);
 }
 
 /// Throws where an input is missing that something in the model reads.
-void RequireInputs(const Session::State& state, std::span<const Value* const> given) {
-  for (const size_t position : state.required) {
-    if (given[position] != nullptr || state.executor->plan().graph_inputs[position] == kNone) continue;
-    const GraphValue& input = state.graph_input(position);
+void RequireInputs(const LoadedModel& model, std::span<const Value* const> given) {
+  for (const size_t position : model.required) {
+    if (given[position] != nullptr || model.executor->plan().graph_inputs[position] == kNone) continue;
+    const GraphValue& input = model.graph_input(position);
     Fail(ErrorCode::kFail, "input '{}' is missing: give {}{}", input.name, input.type.ToString(),
          input.type.shape ? fmt::format(" {}", ToString(*input.type.shape)) : "");
   }
@@ -58,10 +58,10 @@ void Repeat(const Value& result, OrtValue*& output) {
 /// The outputs of a run: each once for the session, in the order in which they are named first.
 class Outputs {
  public:
-  Outputs(const Session::State& state, const char* const* names, size_t count, OrtValue** outputs)
+  Outputs(const LoadedModel& model, const char* const* names, size_t count, OrtValue** outputs)
       : outputs_(outputs), index_(count), wanted_(count), results_(count) {
     for (size_t k = 0; k < count; ++k) {
-      const size_t position = OutputAt(state, k, names[k]);
+      const size_t position = OutputAt(model, k, names[k]);
       const auto known = wanted_.values().first(unique_);
       const auto found = std::ranges::find(known, position);
       index_[k] = static_cast<size_t>(found - known.begin());
@@ -109,16 +109,17 @@ void RunByNames(OrtSession& session, const OrtRunOptions* options, const char* c
           num_inputs);
   Require(num_outputs > 0 && output_names != nullptr && outputs != nullptr,
           "no output is asked for; name at least one and give room for it");
+  const LoadedModel& model = *state.model;
   const RunOptions& core = CoreOf(options);
-  SmallArray<const Value*> given(state.model.graph->inputs().size());
+  SmallArray<const Value*> given(model.graph->inputs().size());
   for (size_t k = 0; k < num_inputs; ++k) {
     // Of one that is given twice, the last one counts.
-    given[InputAt(state, k, input_names[k])] = &Given(inputs[k], "the value of an input");
+    given[InputAt(model, k, input_names[k])] = &Given(inputs[k], "the value of an input");
   }
   if (options != nullptr && !options->adapters.empty()) [[unlikely]]
-    LayOver(options->adapters, state, given.values());
-  RequireInputs(state, given.values());
-  Outputs wanted(state, output_names, num_outputs, outputs);
+    LayOver(options->adapters, model, given.values());
+  RequireInputs(model, given.values());
+  Outputs wanted(model, output_names, num_outputs, outputs);
   state.Run({given.values(), wanted.wanted(), wanted.results(), {}}, core);
   wanted.Deliver();
 }
@@ -139,7 +140,7 @@ OrtStatusPtr RunAsync(OrtSession* session, const OrtRunOptions* run_options, con
   return Guarded([&] {
     OrtSession& given = Given(session, "the session");
     Require(run_async_callback != nullptr, "the callback is null; give a function");
-    Require(given.loaded().state()->resources.threads->num_threads() > 1,
+    Require(given.loaded().state()->model->resources.threads->num_threads() > 1,
             "the session has one intra-op thread, the caller's; RunAsync needs two or more");
     given.async->Add([=, &given] {
       OrtStatusPtr status = Guarded(

@@ -72,13 +72,13 @@ Session SessionWithWeights(const std::filesystem::path& model, const std::filesy
 
 /// Where what reads the input wants it: the host where several memories do.
 const MemoryInfo& MemoryOfInput(const Session& session, size_t input) {
-  const Session::State& state = *session.state();
-  return state.resources.memories[static_cast<size_t>(state.MemoryOfInput(state.required[input]))].info;
+  const LoadedModel& model = *session.state()->model;
+  return model.resources.memories[static_cast<size_t>(model.MemoryOfInput(model.required[input]))].info;
 }
 
 std::string DenotationOf(const OrtSession& session, const std::string& value) {
   if (session.unfinished != nullptr) return session.unfinished->model.Denotation(value);
-  const auto& denotations = session.loaded().state()->model.denotations;
+  const auto& denotations = session.loaded().state()->model->denotations;
   const auto found = denotations.find(value);
   return found == denotations.end() ? std::string() : found->second;
 }
@@ -282,7 +282,8 @@ OrtStatusPtr SetEpDynamicOptions(OrtSession* sess, const char* const* keys, cons
       Require(keys[i] != nullptr && *keys[i] != '\0' && values[i] != nullptr, "option {} has no name or no value", i);
       options.emplace_back(keys[i], values[i]);
     }
-    for (const ProviderEntry& entry : loaded.state()->resources.providers) entry.provider->SetDynamicOptions(options);
+    for (const ProviderEntry& entry : loaded.state()->model->resources.providers)
+      entry.provider->SetDynamicOptions(options);
   });
 }
 

@@ -54,7 +54,7 @@ ModelBuilder Products() {
 
 void ExpectNothingBeyondSchemas(const SessionOptions& options) {
   for (const ModelBuilder& model : {ConvNet(), Scores(), Products()}) {
-    EXPECT_EQ(BeyondSchemas(*model.Session(options).state()->model.graph), "") << model.bytes().size();
+    EXPECT_EQ(BeyondSchemas(*model.Session(options).state()->model->graph), "") << model.bytes().size();
   }
 }
 
@@ -77,7 +77,7 @@ TEST(PublicNodes, MeanWhatTheirSchemasSayAtLessPrecision) {
 TEST(PublicNodes, AreNamedWhereTheyHaveMore) {
   ModelBuilder model = Products();
   const auto session = model.Session(SessionOptions());
-  Graph& graph = *session.state()->model.graph;
+  Graph& graph = *session.state()->model->graph;
   for (const NodeIndex index : graph.TopologicalOrder()) graph.node(index).domain.clear();
   Node more;
   more.op_type = "Relu";

@@ -55,10 +55,10 @@ std::shared_ptr<Session::State> GraphSession(std::span<const std::byte> bytes, s
 }
 
 std::vector<Value> RunGraph(Session::State& session, const std::vector<Value>& inputs) {
-  std::vector<const Value*> given(session.model.graph->inputs().size());
-  for (size_t i = 0; i < inputs.size(); ++i) given[session.required[i]] = &inputs[i];
-  std::vector<Value> results(session.outputs.size());
-  session.Run({given, session.all_outputs, results, {}}, RunOptions());
+  std::vector<const Value*> given(session.model->graph->inputs().size());
+  for (size_t i = 0; i < inputs.size(); ++i) given[session.model->required[i]] = &inputs[i];
+  std::vector<Value> results(session.model->outputs.size());
+  session.Run({given, session.model->all_outputs, results, {}}, RunOptions());
   return results;
 }
 
@@ -108,8 +108,8 @@ Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes)
     if (passes.empty() || std::find(passes.begin(), passes.end(), entry.name) != passes.end()) entries.push_back(entry);
   }
   if (!passes.empty() && entries.size() != passes.size()) throw std::invalid_argument("there is no such pass");
-  report_ = RunRewrites(*model_.graph, session.state()->resources, entries,
-                        {.lowered_for = session.state()->resources.providers.back().provider.get()});
+  report_ = RunRewrites(*model_.graph, session.state()->model->resources, entries,
+                        {.lowered_for = session.state()->model->resources.providers.back().provider.get()});
   EXPECT_EQ(BeyondSchemas(*model_.graph), "");
   after_ = Operators(*model_.graph);
   ByteWriter writer;
@@ -161,9 +161,9 @@ std::string Rewriting::Difference(const std::vector<Value>& inputs, bool roundin
   const Session original = CpuSession(original_);
   const std::shared_ptr<Session::State> rewritten = GraphSession(rewritten_, tensors_);
   std::vector<Value> expected(original.outputs().size());
-  if (expected.size() != rewritten->outputs.size()) return "another number of outputs";
+  if (expected.size() != rewritten->model->outputs.size()) return "another number of outputs";
   for (size_t i = 0; i < expected.size(); ++i) {
-    const NamedType &a = original.outputs()[i], &b = rewritten->outputs[i];
+    const NamedType &a = original.outputs()[i], &b = rewritten->model->outputs[i];
     if (a.name != b.name || a.type.ToString() != b.type.ToString())
       return fmt::format("output {} is {} {}", a.name, b.name, b.type.ToString());
   }

@@ -75,7 +75,7 @@ TEST(Environment, SessionProvidersExtendTheDefaults) {
   options.providers = {{"toy", {{"ops", "Add"}}}};  // its own option wins, the other one stays
   const Session session = AddModel().Session(options, environment);
   EXPECT_EQ(session.placement().nodes[0].provider, "ToyExecutionProvider");
-  EXPECT_EQ(session.state()->resources.providers[0].provider->options().at("number"), "5");
+  EXPECT_EQ(session.state()->model->resources.providers[0].provider->options().at("number"), "5");
   EXPECT_THAT(RunAdd(session), ElementsAre(11, 22));
 }
 
@@ -179,10 +179,10 @@ TEST(Environment, SessionsShareItsThreads) {
   std::vector<Session> more;
   for (int i = 0; i < 5; ++i) more.push_back(AddModel().Session(options, environment));
   EXPECT_EQ(CountThreads(), threads);
-  EXPECT_EQ(first.state()->resources.threads->num_threads(), 3);
+  EXPECT_EQ(first.state()->model->resources.threads->num_threads(), 3);
   for (const Session& session : more) {
-    EXPECT_EQ(session.state()->resources.threads, first.state()->resources.threads);
-    EXPECT_EQ(session.state()->resources.inter_op_arena, first.state()->resources.inter_op_arena);
+    EXPECT_EQ(session.state()->model->resources.threads, first.state()->model->resources.threads);
+    EXPECT_EQ(session.state()->model->resources.inter_op_arena, first.state()->model->resources.inter_op_arena);
     EXPECT_THAT(RunAdd(session), ElementsAre(11, 22));
   }
   const Environment none;

@@ -322,7 +322,7 @@ TEST(Session, IdleMemoryCountsNotAgainstTheLimit) {
     session.Run(std::vector<Value>{Tensor::Of<float>(Shape{static_cast<int64_t>(ones.size())}, ones)}, results);
     return results[0].tensor().data<float>()[0];
   };
-  Executor& executor = *session.state()->executor;
+  Executor& executor = *session.state()->model->executor;
   for (int i = 0; i < 2; ++i) run(128);
   {
     const Executor::Lease first(executor);

@@ -130,11 +130,11 @@ TEST_F(TuningTest, EveryAlgorithmComputesTheSame) {
       const Value input = Floats({1, 32, 24, 24}, Waves(32 * 24 * 24, 0.7f, 0.5f));
       const Value* const given = &input;
       std::vector<Value> results(1);
-      state.Run({std::span(&given, 1), state.all_outputs, results, {}}, RunOptions());
+      state.Run({std::span(&given, 1), state.model->all_outputs, results, {}}, RunOptions());
       const std::vector<float> actual = ToVector(results[0]);
       for (size_t i = 0; i < expected.size(); ++i)
         ASSERT_NEAR(actual[i], expected[i], 1e-4) << algorithm << ' ' << provider << ' ' << i;
-      ASSERT_EQ(trial.times().size(), state.executor->plan().steps.size());
+      ASSERT_EQ(trial.times().size(), state.model->executor->plan().steps.size());
     }
   }
 }
@@ -155,7 +155,7 @@ TEST_F(TuningTest, EveryImplementationComputesTheSame) {
     const Value input = Floats({1, 32, 24, 24}, Waves(32 * 24 * 24, 0.7f, 0.5f));
     const Value* const given = &input;
     std::vector<Value> results(1);
-    state.Run({std::span(&given, 1), state.all_outputs, results, {}}, RunOptions());
+    state.Run({std::span(&given, 1), state.model->all_outputs, results, {}}, RunOptions());
     const std::vector<float> actual = ToVector(results[0]);
     for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4) << name << ' ' << i;
     for (const auto& [node, chosen] : trial.timed()) EXPECT_TRUE(chosen.starts_with("oneDNN ")) << chosen;

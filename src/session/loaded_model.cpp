@@ -1,0 +1,109 @@
+#include "session/loaded_model.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+#include "session/provider_options.h"
+
+namespace tessera {
+namespace {
+
+void CheckTensor(const GraphValue& declared, const Tensor& given) {
+  const TypeInfo& type = declared.type;
+  Require(type.element == ElementType::kUndefined || type.element == given.type(),
+          "input '{}' is {}, but the model expects {}", declared.name,
+          given.defined() ? ElementTypeName(given.type()) : "nothing", ElementTypeName(type.element));
+  if (!type.shape) return;
+  const Shape& shape = given.shape();
+  bool fits = shape.rank() == type.shape->size();
+  for (size_t i = 0; fits && i < shape.rank(); ++i) fits = !(*type.shape)[i].known() || (*type.shape)[i].value == shape[i];
+  if (fits) return;
+  Fail(ErrorCode::kInvalidArgument, "input '{}' has shape {}, but the model expects {}", declared.name, shape,
+       ToString(*type.shape));
+}
+
+/// Whether kernels that expect the type may read the value: kinds and element types all the way down, and parts that fit
+/// each other.
+bool Holds(const Value& value, const TypeInfo& type) {
+  const auto is_element = [&type](ElementType element) {
+    return type.element == ElementType::kUndefined || type.element == element;
+  };
+  if (type.kind == ValueKind::kNone) return true;
+  if (type.kind == ValueKind::kOptional) return value.is_none() || type.inner == nullptr || Holds(value, *type.inner);
+  if (value.kind() != type.kind) return false;
+  const auto holds_inner = [&type](const Value& part) { return type.inner == nullptr || Holds(part, *type.inner); };
+  switch (type.kind) {
+    case ValueKind::kTensor: return is_element(value.tensor().type());
+    case ValueKind::kSequence:
+      return std::all_of(value.sequence().elements.begin(), value.sequence().elements.end(), holds_inner);
+    case ValueKind::kMap: {
+      const Map& map = value.map();
+      if (!is_element(map.keys.type()) || map.keys.num_elements() != static_cast<int64_t>(map.size())) return false;
+      if (!map.scalars.defined()) return std::all_of(map.values.begin(), map.values.end(), holds_inner);
+      return BitWidth(map.scalars.type()) >= 8 && (map.size() == 0 || holds_inner(map.at(0)));
+    }
+    case ValueKind::kSparseTensor: return is_element(value.sparse_tensor().values.type());
+    case ValueKind::kNone:
+    case ValueKind::kOptional: break;
+  }
+  return false;
+}
+
+}  // namespace
+
+size_t LoadedModel::InputPosition(std::string_view name) const {
+  const auto found = input_position.find(name);
+  if (found == input_position.end()) {
+    std::vector<std::string> names;
+    names.reserve(inputs.size() + overridable.size());
+    for (const NamedType& input : inputs) names.push_back(input.name);
+    for (const NamedType& input : overridable) names.push_back(input.name);
+    Fail(ErrorCode::kInvalidArgument, "the model has no input '{}' (inputs: {})", name,
+         JoinNames(names, [](const std::string& known) { return known; }));
+  }
+  return found->second;
+}
+
+size_t LoadedModel::OutputPosition(std::string_view name) const {
+  const auto found = output_position.find(name);
+  if (found == output_position.end()) {
+    Fail(ErrorCode::kInvalidArgument, "the model has no output '{}' (outputs: {})", name,
+         JoinNames(outputs, [](const NamedType& known) { return known.name; }));
+  }
+  return found->second;
+}
+
+void LoadedModel::CheckInput(size_t position, const Value& value) const {
+  const GraphValue& declared = graph_input(position);
+  if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && declared.type.is_tensor())
+    return CheckTensor(declared, *tensor);
+  if (!Holds(value, declared.type)) {
+    Fail(ErrorCode::kInvalidArgument, "input '{}' is {}, but the model expects {}", declared.name,
+         value.is_none() ? "nothing" : value.type().ToString(), declared.type.ToString());
+  }
+}
+
+int16_t LoadedModel::MemoryOfInput(size_t position) const noexcept {
+  const Plan& plan = executor->plan();
+  int16_t memory = SessionResources::kHost;
+  if (plan.host_reads_input[position]) return memory;
+  for (const Plan::BorderCopy& copy : Plan::CopiesOf(plan.input_copies, position)) {
+    if (memory != SessionResources::kHost) return SessionResources::kHost;
+    memory = plan.slots[static_cast<size_t>(copy.device)].memory;
+  }
+  return memory;
+}
+
+void LoadedModel::StartProviders(Profiler& profile) const {
+  for (const ProviderEntry& entry : resources.providers)
+    profile.AddProvider(entry.provider->name(), entry.provider->StartProfile(profile.origin()));
+}
+
+void LoadedModel::Shrink() const noexcept try {
+  executor->ReleaseIdle();
+  for (const MemorySpace& memory : resources.memories) memory.allocator->Shrink();
+} catch (...) {  // a device keeps its memory; the run's own error, if any, is the one to report
+}
+
+}  // namespace tessera
