@@ -2,7 +2,9 @@
 // problems is timed, in NCHW and as lowering leaves the convolution, and picks that are more than 5 % slower than the best
 // candidate are listed.
 //
-//   bench_chooser [--filter TEXT] [--threads N] [--ms N] [--all]
+//   bench_chooser [--filter TEXT] [--threads N] [--ms N] [--all] [--models FILE...]
+//
+// --models: of these instead, each a convolution of floats with one input (benchmarks/sweep_points.py writes such).
 
 #include <fmt/format.h>
 
@@ -10,6 +12,9 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -18,6 +23,7 @@
 
 #include "attributes.h"
 #include "model_builder.h"
+#include "pick_summary.h"
 #include "session/session_state.h"
 #include "session/tuning.h"
 #include "waves.h"
@@ -30,6 +36,7 @@ struct Arguments {
   int threads = 1;
   int ms = 60;  // that a candidate runs at most
   bool all = false;
+  std::vector<std::filesystem::path> models;
 };
 
 /// A convolution of a square image that keeps its size, but for strides.
@@ -105,7 +112,7 @@ class Timed {
         {}, [&](const LoadOptions& load) { return LoadModel(std::as_bytes(std::span(model)), nullptr, "", load); },
         &trial_);
     Shape shape;
-    for (const Dimension& size : *state_.inputs.front().type.shape) shape.Append(size.value);
+    for (const Dimension& size : *state_.model->inputs.front().type.shape) shape.Append(size.value);
     Tensor input(ElementType::kFloat, shape);
     const std::vector<float> waves = testing::Waves(shape.num_elements(), 0.3f, 0.5f);
     std::ranges::copy(waves, input.mutable_data<float>());
@@ -116,7 +123,7 @@ class Timed {
     const Value* const given = &input_;
     std::vector<Value> results(1);
     const double start = Now();
-    state_.Run({std::span(&given, 1), state_.all_outputs, results, {}}, RunOptions());
+    state_.Run({std::span(&given, 1), state_.model->all_outputs, results, {}}, RunOptions());
     ns_ = std::min(ns_, Now() - start);
   }
   /// Of the fastest run, conversions between layouts with it.
@@ -146,16 +153,10 @@ class Timed {
   double ns_ = std::numeric_limits<double>::infinity();
 };
 
-struct Result {
-  double pick_ns = 0, best_ns = std::numeric_limits<double>::infinity();
-  std::string pick, best;
-};
-
 /// All candidates run in turn, so that what else the machine does slows all of them; each a few times, so that none has the
 /// caches of another. The first is what the kernel picks.
-Result Race(const Problem& problem, const Arguments& arguments, OptimizationLevel level) {
+PickResult Race(const std::string& model, const Arguments& arguments, OptimizationLevel level) {
   constexpr int kFewestTurns = 5, kMostTurns = 100, kTogether = 3;
-  const std::string model = ModelOf(problem);
   std::vector<std::unique_ptr<Timed>> timed;
   do {
     timed.push_back(std::make_unique<Timed>(model, arguments, level, Trial::OfPlace({}, timed.size())));
@@ -167,53 +168,41 @@ Result Race(const Problem& problem, const Arguments& arguments, OptimizationLeve
     }
     spent += kTogether * timed.front()->ns();
   }
-  Result result;
+  PickResult result;
   for (const auto& one : timed) {
     if (arguments.all) fmt::print("    {:<28} {:>12.1f} us\n", one->name(), one->ns() / 1000);
-    if (one == timed.front()) result.pick_ns = one->ns(), result.pick = one->name();
-    if (one->ns() < result.best_ns) result.best_ns = one->ns(), result.best = one->name();
+    result.Add(one->name(), one->ns());
   }
   return result;
 }
 
-/// How the picks compare with the best candidates.
-class Summary {
- public:
-  void Add(const Problem& problem, std::string_view layout, const Result& result) {
-    const double slower = result.pick_ns / result.best_ns - 1;
-    ++count_;
-    log_sum_ += std::log1p(slower);
-    if (slower <= kSlow) return;
-    ++slow_;
-    fmt::print("{:<44} {:<8} {:>10.1f} us by {}, {:.0f} % more than by {}\n", problem.Text(), layout, result.pick_ns / 1000,
-               result.pick, 100 * slower, result.best);
-    std::fflush(stdout);
+void RaceInBothLayouts(const std::string& text, const std::string& model, const Arguments& arguments,
+                       PickSummary& summary) {
+  if (arguments.all) fmt::print("{}\n", text);
+  const PickResult nchw = Race(model, arguments, OptimizationLevel::kNone);
+  PickResult lowered = Race(model, arguments, OptimizationLevel::kAll);
+  summary.Add(text + " NCHW", nchw);
+  if (nchw.best_ns < lowered.best_ns) {
+    lowered.best_ns = nchw.best_ns;
+    lowered.best = nchw.best + " in NCHW";
   }
-  void Print() const {
-    fmt::print("{} of {} picks are more than {:.0f} % slower than the best candidate, all {:.2f} % on average\n", slow_,
-               count_, 100 * kSlow, 100 * std::expm1(log_sum_ / std::max(count_, 1)));
-  }
+  summary.Add(text + " lowered", lowered);
+}
 
- private:
-  static constexpr double kSlow = 0.05;
-  double log_sum_ = 0;
-  int count_ = 0, slow_ = 0;
-};
+std::string BytesOf(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorCode::kNoSuchFile, path.string() + " cannot be read");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 void Run(const Arguments& arguments) {
   constexpr double kMostMultiplyAdds = 3e9;
-  Summary summary;
-  for (const Problem& problem : Problems()) {
+  PickSummary summary;
+  for (const std::filesystem::path& path : arguments.models)
+    RaceInBothLayouts(path.stem().string(), BytesOf(path), arguments, summary);
+  for (const Problem& problem : arguments.models.empty() ? Problems() : std::vector<Problem>()) {
     if (problem.Text().find(arguments.filter) == std::string::npos || problem.multiply_adds() > kMostMultiplyAdds) continue;
-    if (arguments.all) fmt::print("{}\n", problem.Text());
-    const Result nchw = Race(problem, arguments, OptimizationLevel::kNone);
-    Result lowered = Race(problem, arguments, OptimizationLevel::kAll);
-    summary.Add(problem, "NCHW", nchw);
-    if (nchw.best_ns < lowered.best_ns) {
-      lowered.best_ns = nchw.best_ns;
-      lowered.best = nchw.best + " in NCHW";
-    }
-    summary.Add(problem, "lowered", lowered);
+    RaceInBothLayouts(problem.Text(), ModelOf(problem), arguments, summary);
   }
   summary.Print();
 }
@@ -228,6 +217,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", arguments.threads);
   app.add_option("--ms", arguments.ms, "Milliseconds for each candidate");
   app.add_flag("--all", arguments.all, "Print each candidate's time");
+  app.add_option("--models", arguments.models, "Models of one convolution each instead")->check(CLI::ExistingFile);
   CLI11_PARSE(app, argc, argv);
   tessera::Run(arguments);
   return 0;

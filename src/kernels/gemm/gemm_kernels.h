@@ -3,6 +3,7 @@
 // What the files of micro-kernels offer to those that split GEMMs among threads, and to tests and benchmarks.
 
 #include <span>
+#include <type_traits>
 
 #include "kernels/gemm/gemm.h"
 
@@ -55,9 +56,25 @@ struct GemmKernels {
   void (*row_times_matrix)(const GemmProblem<T>& args, int64_t n0, int64_t n1);
 };
 
+struct GemmChoice;
+
+/// Gemm, by a choice that may be another than ChooseGemm's; `workspace` where it packs B.
+template <class T>
+void RunGemm(ThreadPool& threads, const GemmProblem<T>& args, const GemmChoice& choice, T* workspace);
+extern template void RunGemm<float>(ThreadPool&, const GemmProblem<float>&, const GemmChoice&, float*);
+extern template void RunGemm<double>(ThreadPool&, const GemmProblem<double>&, const GemmChoice&, double*);
+
 // Of the best instruction set here.
 const GemmKernels<float>& GemmKernelsF32();
 const GemmKernels<double>& GemmKernelsF64();
+template <class T>
+const GemmKernels<T>& GemmKernelsOf() {
+  if constexpr (std::is_same_v<T, float>) {
+    return GemmKernelsF32();
+  } else {
+    return GemmKernelsF64();
+  }
+}
 GemmKernelRows<float> GemmKernelsBf16();  // of pairs
 GemmKernelRows<int32_t> GemmKernelsInt32();
 

@@ -6,14 +6,13 @@
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/float_view.h"
 #include "cpu/ops/nn/gemm_calls.h"
+#include "kernels/gemm/choose.h"
 #include "kernels/gemm/nbits/quantized.h"
 #include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kFewRows = 12;
-constexpr int64_t kFewQuantizedRows = 8;
 constexpr int64_t kRowsOfTask = 24;  // that pay for a panel
 constexpr size_t kCacheLine = 64;
 
@@ -32,25 +31,20 @@ void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, co
   });
 }
 
-/// A as numbers of kByteLimbs, as accuracy_level allows, or kFloatLimbs. False where they cannot stand for A.
-bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, int limbs, int64_t rows, const float* a,
-                       const float* bias, float* c) {
-  std::byte* workspace = context.scratch<std::byte>(static_cast<size_t>(rows) * QuantizedWorkspace(w, limbs)).data();
-  return MultiplyQuantizedRows(context.threads(), w, limbs, rows, a, bias, c, workspace);
-}
-
-}  // namespace
-
+/// Bytes that each row needs.
 size_t QuantizedWorkspace(const NBitsWeights& w, int limbs) {
   const auto groups = static_cast<size_t>(NBitsGroups(w)), blocks = static_cast<size_t>(w.blocks);
   return RoundUp<size_t>(static_cast<size_t>(QuantizedNBitsSize(w, limbs)), kCacheLine) +
          RoundUp(3 * groups * sizeof(float), kCacheLine) + RoundUp(blocks * sizeof(float), kCacheLine);
 }
 
-bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs, int64_t rows, const float* a,
-                           const float* bias, float* c, std::byte* workspace) {
+/// The product with A as integers of the choice's limbs, in `workspace`, which begins a line of the cache. False where
+/// these cannot stand for A.
+bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, const NBitsChoice& choice, int64_t rows,
+                           const float* a, const float* bias, float* c, std::byte* workspace) {
   const int64_t groups = NBitsGroups(w);
-  const bool few = rows <= (limbs == kByteLimbs ? kFewQuantizedRows : kFewRows);
+  const int limbs = choice.limbs;
+  const bool few = choice.few();
   QuantizedRows quantized{.quantized = reinterpret_cast<int8_t*>(workspace), .limbs = limbs, .few = few};
   quantized.scales =
       reinterpret_cast<float*>(workspace + rows * RoundUp<int64_t>(QuantizedNBitsSize(w, limbs), kCacheLine));
@@ -89,6 +83,14 @@ bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, int limbs
   return true;
 }
 
+bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, const NBitsChoice& choice, int64_t rows,
+                       const float* a, const float* bias, float* c) {
+  std::byte* workspace = context.scratch<std::byte>(static_cast<size_t>(rows) * QuantizedWorkspace(w, choice.limbs)).data();
+  return MultiplyQuantizedRows(context.threads(), w, choice, rows, a, bias, c, workspace);
+}
+
+}  // namespace
+
 std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t input) {
   const Tensor* fp16 = info.constant_input(input);
   const bool float16 = fp16 != nullptr && fp16->is(ElementType::kFloat16);
@@ -104,13 +106,12 @@ std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t in
 
 void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool quantizes, int64_t rows, const float* a,
                      const float* bias, float* c, bool shares_panels) {
-  if (quantizes) {
-    MultiplyQuantized(context, weights, kByteLimbs, rows, a, bias, c);
-    return;
+  NBitsChoice choice = ChooseNBitsGemm(weights, rows, quantizes);
+  if (choice.quantized()) {
+    if (MultiplyQuantized(context, weights, choice, rows, a, bias, c)) return;
+    choice = ChooseNBitsGemm(weights, rows, false, false);
   }
-  const bool by_limbs = MultipliesNBitsByLimbs(weights) && (rows <= kFewRows || weights.bits == 4);
-  if (by_limbs && MultiplyQuantized(context, weights, kFloatLimbs, rows, a, bias, c)) return;
-  if (rows <= kFewRows) return MultiplyFew(context, weights, rows, a, bias, c);
+  if (choice.few()) return MultiplyFew(context, weights, rows, a, bias, c);
   const NBitsPanels panels(weights, nullptr);
   const GemmProblem<float> args = panels.MakeGemm(rows, a, bias, c);
   if (shares_panels) {

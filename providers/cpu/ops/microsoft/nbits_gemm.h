@@ -1,6 +1,6 @@
 #pragma once
 
-// Products of floats with weights of 2, 4 or 8 bits, chosen by the number of rows.
+// GEMM of floats with weights of 2, 4 or 8 bits, by the path that ChooseNBitsGemm chooses.
 
 #include <algorithm>
 #include <memory>
@@ -59,13 +59,5 @@ std::shared_ptr<const Tensor> ConstantAsFloats(const KernelInfo& info, size_t in
 /// floats.
 void MultiplyByNBits(KernelContext& context, const NBitsWeights& weights, bool quantizes, int64_t rows, const float* a,
                      const float* bias, float* c, bool shares_panels);
-
-/// Bytes that MultiplyQuantizedRows needs for each row.
-size_t QuantizedWorkspace(const NBitsWeights& weights, int limbs);
-
-/// The same product with a as numbers of kByteLimbs or kFloatLimbs, in `workspace`, which begins a line of the cache. False
-/// where these cannot stand for a.
-bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& weights, int limbs, int64_t rows, const float* a,
-                           const float* bias, float* c, std::byte* workspace);
 
 }  // namespace tessera::cpu

@@ -1,0 +1,196 @@
+#include "kernels/gemm/choose.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "base/rounding.h"
+#include "kernels/gemm/gemm_kernels.h"
+#include "kernels/gemm/nbits/quantized.h"
+#include "tessera/provider/thread_pool.h"
+
+namespace tessera::cpu {
+namespace {
+
+/// Nanoseconds of one multiply-add on one core, roughly: 16 per cycle at 2.5 GHz for f32.
+template <class T>
+constexpr double kMulAddNs = sizeof(T) == 4 ? 0.025 : 0.05;
+/// And of an element of B that is read, which bounds GEMMs of a row or two: 80 GB/s.
+template <class T>
+constexpr double kReadNs = sizeof(T) * 0.0125;
+
+/// Of a whole GEMM on one core.
+template <class T>
+double ProductNs(const GemmProblem<T>& args) {
+  const double weights = static_cast<double>(args.n) * static_cast<double>(args.k);
+  return weights * std::max(static_cast<double>(args.m) * kMulAddNs<T>, kReadNs<T>);
+}
+
+/// Where every task copies the rows of A that it reads, and streams B once for every `copied_rows` of them: of grids of
+/// about `want` tasks the one for which that and uneven shares are fastest, and its time.
+template <class T>
+std::pair<GemmGrid, double> SplitCopiedRows(int64_t blocks, int64_t panels, int64_t parts, int64_t want) {
+  constexpr double kWait = 0.1;  // of a task, for a thread that others hold up
+  const GemmKernels<T>& kernels = GemmKernelsOf<T>();
+  GemmGrid best;
+  double least = 0;
+  // In growing steps, so that many threads do not make this long.
+  for (int64_t row_tasks = 1; row_tasks <= std::min(blocks, want); row_tasks += std::max<int64_t>(row_tasks / 2, 1)) {
+    const int64_t task_blocks = CeilDiv(blocks, row_tasks);
+    const int64_t task_panels = CeilDiv(panels, std::min(panels, CeilDiv(want, row_tasks)));
+    const GemmGrid grid{task_blocks * kernels.row_block, task_panels * kernels.panel_width, CeilDiv(blocks, task_blocks),
+                        CeilDiv(panels, task_panels)};
+    const double task = static_cast<double>(task_blocks * task_panels);
+    const double share = std::max(static_cast<double>(blocks * panels) / static_cast<double>(parts), task);
+    const double uneven = grid.tasks() % parts == 0 ? 0 : task / 2;
+    const double time = (share + uneven + kWait * task) *
+                        (1 + kernels.copy_cost / static_cast<double>(grid.columns) +
+                         kernels.read_cost / static_cast<double>(std::min(grid.rows, kernels.copied_rows)));
+    if (row_tasks == 1 || time < least) {
+      best = grid;
+      least = time;
+    }
+  }
+  return {best, least};
+}
+
+/// `whole_b`: B is or will be packed as a whole, so that tasks of different rows share it.
+template <class T>
+GemmGrid SplitWork(const GemmProblem<T>& args, int64_t parts, bool whole_b) {
+  const int64_t width = GemmKernelsOf<T>().panel_width;
+  const int64_t block = GemmKernelsOf<T>().row_block;
+  GemmGrid grid{std::max<int64_t>(args.m, 1), std::max<int64_t>(args.n, 1), 1, 1};
+  if (parts <= 1) return grid;
+  const int64_t panels = CeilDiv(grid.columns, width);
+  const int64_t blocks = CeilDiv(grid.rows, block);
+  const bool copies_rows = args.rhs.packed != nullptr && args.lhs.k == 1 && args.out.col == 1 && blocks > 1;
+  const int64_t want = 3 * parts;
+  if (copies_rows) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const int64_t tasks : {want, 2 * parts, parts}) {
+      const auto [other, time] = SplitCopiedRows<T>(blocks, panels, parts, tasks);
+      if (time >= least) continue;
+      grid = other;
+      least = time;
+    }
+    return grid;
+  }
+  const int64_t most =
+      std::max<int64_t>(GemmKernelsOf<T>().packed_columns / width, 1);  // panels that a tile's buffer holds
+  int64_t per_task = std::clamp<int64_t>(panels / want, 1, most);
+  if (panels < 4 * parts && whole_b && args.m >= args.n) per_task = std::min(panels, most);
+  grid.columns = per_task * width;
+  grid.column_tasks = CeilDiv(panels, per_task);
+  if (grid.column_tasks < want && grid.column_tasks % parts != 0 && blocks > 1) {
+    const int64_t rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, grid.column_tasks)));
+    grid.rows = rows * block;
+    grid.row_tasks = CeilDiv(blocks, rows);
+  }
+  return grid;
+}
+
+/// Columns of a task of one row, which is bound by the reading of B, and what an element of B costs it.
+constexpr int64_t kVectorColumns = 64;
+constexpr double kVectorNs = 0.1;
+
+/// Rows of A by weights of a few bits: up to so many read the weights as they are stored, of integers of one byte fewer,
+/// because making panels of bytes costs less.
+constexpr int64_t kFewRows = 12, kFewRowsOfBytes = 8;
+
+template <class T>
+bool IsSingleColumn(const GemmProblem<T>& problem) {
+  return problem.n == 1 && problem.m != 1 && problem.out.row == 1 && problem.rhs.packed == nullptr &&
+         problem.rhs.source == nullptr && problem.epilogue.residual == nullptr;
+}
+
+template <class T>
+GemmPath PathOfRow(const GemmProblem<T>& problem) {
+  if (problem.m != 1 || problem.rhs.packed != nullptr || problem.rhs.source != nullptr) return GemmPath::kTiles;
+  if (problem.rhs.k == 1 && problem.lhs.k == 1 && problem.n > 0) return GemmPath::kDots;
+  return problem.rhs.col == 1 ? GemmPath::kRowTimesMatrix : GemmPath::kTiles;
+}
+
+template <class T>
+GemmChoice ChooseTiles(const GemmProblem<T>& problem, int64_t parts, bool may_pack) {
+  GemmChoice choice{.grid = SplitWork(problem, parts, problem.rhs.packed != nullptr || may_pack)};
+  choice.packs_rhs = choice.grid.row_tasks > 1 && problem.rhs.packed == nullptr && may_pack;
+  choice.task_ns = ProductNs(problem) / static_cast<double>(choice.grid.tasks());
+  return choice;
+}
+
+}  // namespace
+
+std::string_view NameOf(GemmPath path) {
+  switch (path) {
+    case GemmPath::kTiles: return "tiles";
+    case GemmPath::kDots: return "dots";
+    case GemmPath::kRowTimesMatrix: return "row times matrix";
+  }
+  return "";
+}
+
+template <class T>
+GemmProblem<T> TransposedGemm(const GemmProblem<T>& problem) {
+  GemmProblem<T> transposed = problem;
+  transposed.m = 1;
+  transposed.n = problem.m;
+  transposed.lhs = {.data = problem.rhs.data, .row = problem.rhs.col, .k = problem.rhs.k};
+  transposed.rhs = {.data = problem.lhs.data, .k = problem.lhs.k, .col = problem.lhs.row};
+  transposed.epilogue.channels_are_rows = !problem.epilogue.channels_are_rows;
+  return transposed;
+}
+
+template <class T>
+GemmChoice ChooseGemmPath(const GemmProblem<T>& problem) {
+  GemmChoice choice;
+  choice.grid = {problem.m, problem.n, 1, 1};
+  if (IsSingleColumn(problem)) {
+    choice.path = PathOfRow(TransposedGemm(problem));
+    choice.transposed = choice.path != GemmPath::kTiles;
+    if (choice.transposed) std::swap(choice.grid.rows, choice.grid.columns);
+  } else {
+    choice.path = PathOfRow(problem);
+  }
+  return choice;
+}
+
+template <class T>
+GemmChoice ChooseGemm(const GemmProblem<T>& problem, int threads, bool may_pack) {
+  GemmChoice choice = ChooseGemmPath(problem);
+  if (choice.path == GemmPath::kTiles) {
+    const bool alone = threads == 1 || ProductNs(problem) < ThreadPool::kSerialBelowNs;
+    return ChooseTiles(problem, alone ? 1 : threads, may_pack);
+  }
+  choice.grid.column_tasks = CeilDiv(choice.grid.columns, kVectorColumns);
+  choice.grid.columns = kVectorColumns;
+  choice.task_ns = static_cast<double>(kVectorColumns) * static_cast<double>(problem.k) * kVectorNs;
+  return choice;
+}
+
+template <class T>
+GemmChoice ChooseGemmOfBatch(const GemmProblem<T>& problem, int64_t count, int threads) {
+  const bool whole = count >= 4 * int64_t{threads} || threads == 1 || problem.m == 1 || problem.n == 1;
+  return ChooseTiles(problem, whole ? 1 : CeilDiv(2 * int64_t{threads}, count), false);
+}
+
+NBitsChoice ChooseNBitsGemm(const NBitsWeights& weights, int64_t rows, bool to_bytes, bool exact) {
+  const auto quantized = [rows](int limbs, int64_t few) {
+    return NBitsChoice{rows <= few ? NBitsPath::kQuantizedRows : NBitsPath::kQuantizedPanels, limbs};
+  };
+  if (to_bytes) return quantized(kByteLimbs, kFewRowsOfBytes);
+  if (exact && MultipliesNBitsByLimbs(weights) && (rows <= kFewRows || weights.bits == 4))
+    return quantized(kFloatLimbs, kFewRows);
+  return {rows <= kFewRows ? NBitsPath::kRows : NBitsPath::kFloatPanels, 0};
+}
+
+#define TESSERA_INSTANTIATE(T)                                         \
+  template GemmProblem<T> TransposedGemm<T>(const GemmProblem<T>&);    \
+  template GemmChoice ChooseGemmPath<T>(const GemmProblem<T>&);        \
+  template GemmChoice ChooseGemm<T>(const GemmProblem<T>&, int, bool); \
+  template GemmChoice ChooseGemmOfBatch<T>(const GemmProblem<T>&, int64_t, int);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::cpu
