@@ -73,8 +73,10 @@ INSTANTIATE_TEST_SUITE_P(
     Floats, RankedConvolutions,
     ::testing::Values(
         RankedCase{"Pointwise", Square({64, 128, 56}), "GEMM"},
-        RankedCase{"PointwiseOfFewPixels", Square({64, 128, 14}), "GEMM, packed weights < GEMM"},
-        RankedCase{"PointwiseOfHandfuls", Square({64, 128, 4}), "im2col, all images < GEMM, packed weights < GEMM"},
+        RankedCase{"PointwiseOfWholeVectors", Square({64, 128, 16}), "GEMM < GEMM, packed weights"},
+        RankedCase{"PointwiseOfFewPixels", Square({64, 128, 5}), "GEMM, packed weights < GEMM"},
+        RankedCase{"PointwiseOfHandfuls", Square({64, 128, 4, 1, 1, 1, 8}),
+                   "im2col, all images < GEMM < GEMM, packed weights"},
         RankedCase{"PointwiseOfUnknownImages", Unknown(Square({64, 128, 4})), "GEMM"},
         RankedCase{"PointwiseWithComputedWeights", Computed(Square({64, 128, 4})), "GEMM"},
         RankedCase{"Window", Square({64, 128, 56, 3}), "Winograd < im2col"},

@@ -128,18 +128,33 @@ void RankDepthwise(const ConvProblem& problem, const ConvCosts& costs, ConvCandi
   ranked.Add(ConvAlgorithm::kDepthwise, multiply_adds * costs.depthwise.rows_ns);
 }
 
+/// Planes so small that a GEMM of each would hardly begin.
+bool HasSmallPlanes(const ConvProblem& problem, const DepthwiseCosts& costs) {
+  return problem.known_image && problem.window.output.num_elements() <= costs.small_plane;
+}
+
+/// An image's pixels as the columns of a GEMM: whole vectors, over how many there are.
+double PaddedPixels(const ConvProblem& problem, const DirectLimits& limits) {
+  const int64_t pixels = problem.window.output.num_elements();
+  if (!problem.known_image || pixels == 0) return 1;
+  return static_cast<double>(RoundUp(pixels, limits.columns)) / static_cast<double>(pixels);
+}
+
 void RankNchw(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
-  if (problem.depthwise() && problem.taps() > 1) return RankDepthwise(problem, costs, ranked);
+  if (problem.depthwise() && (problem.taps() > 1 || HasSmallPlanes(problem, costs.depthwise)))
+    return RankDepthwise(problem, costs, ranked);
   const double ns = MultiplyNs(problem, costs);
   const bool is_float = problem.types == ConvTypes::kFloat, pointwise = IsPointwise(problem);
-  const bool batched = is_float && IsBatched(problem, costs.batched);
+  // One image's pixels are a matrix as they lie.
+  const bool batched = is_float && IsBatched(problem, costs.batched) && !(pointwise && problem.batch == 1);
   if (batched) ranked.Add(ConvAlgorithm::kBatchedIm2col, ns);
   if (is_float && FitsKn2Row(problem, costs.direct)) ranked.Add(ConvAlgorithm::kKn2Row, ns);
-  if (IsBatched(problem, {costs.direct.packed_pixels, costs.direct.packed_outputs, 0}))
-    ranked.Add(pointwise ? ConvAlgorithm::kGemmPackedWeights : ConvAlgorithm::kIm2colPackedWeights, ns);
   const double rows = static_cast<double>(problem.group_outputs());
+  if (IsBatched(problem, {costs.direct.packed_pixels, costs.direct.packed_outputs, 0}))
+    ranked.Add(pointwise ? ConvAlgorithm::kGemmPackedWeights : ConvAlgorithm::kIm2colPackedWeights,
+               ns * (costs.direct.packed + costs.direct.packed_output / rows));
   const double few = std::max(rows, costs.direct.fewest_rows) / std::max(rows, 1.0);
-  ranked.Add(pointwise ? ConvAlgorithm::kGemm : ConvAlgorithm::kIm2col, ns * few);
+  ranked.Add(pointwise ? ConvAlgorithm::kGemm : ConvAlgorithm::kIm2col, ns * few * PaddedPixels(problem, costs.direct));
   if (is_float && !batched) AddWinograd(problem, costs, ranked);
 }
 
@@ -147,15 +162,18 @@ void AddForms(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates
   const int64_t depth = SliceDepth(problem), pairs = depth * problem.group_outputs();
   const WinogradCosts& winograd = costs.winograd;
   if (!problem.transposed && !HasChannelsToTransform(problem, depth, winograd)) return;
-  const double margin = pairs > winograd.many_pairs / problem.groups ? winograd.many_pairs_margin : winograd.margin;
+  const bool many = pairs > winograd.many_pairs / problem.groups;
   const Window window = Upright(problem.window);
   const int64_t taps = window.kernel[1] * window.kernel[2];
   for (const WinogradForm form : kWinogradForms) {
     if (form.transposed() != problem.transposed || !FitsForm(window, form)) continue;
     if (!problem.transposed && pairs > winograd.most_weights / form.num_weights()) continue;
+    const bool line = form.y == WinogradAxisForm::kOne || form.x == WinogradAxisForm::kOne;
     // Of transposed convolutions all forms are such, and those with more weights must save something.
-    const double share = !problem.transposed ? margin : form.num_weights() > taps ? winograd.margin : 1;
-    ranked.Add(ConvAlgorithm::kWinograd, Nchw8cWinogradNs(problem, window, form, costs) / share, form);
+    const double margin = problem.transposed ? (form.num_weights() > taps ? winograd.margin : 1)
+                          : many && !line    ? winograd.many_pairs_margin
+                                             : winograd.margin;
+    ranked.Add(ConvAlgorithm::kWinograd, Nchw8cWinogradNs(problem, window, form, costs) / margin, form);
   }
 }
 

@@ -26,17 +26,19 @@ double MultiplyNs(const ConvProblem& problem, const ConvCosts& costs) { return p
 double WinogradNs(const ConvProblem& problem, const ConvCosts& costs) {
   const WinogradCosts& winograd = costs.winograd;
   const WinogradPlanes axis = PlanesOf(WinogradAxisForm::kFour);
-  double points = 1, tiles = Images(problem);
+  // oneDNN multiplies the tiles of all images at once; in NCHW each image reads the weights.
+  const bool line = problem.window.rank() == 1, nchwc = problem.layout == ConvLayout::kNchwc;
+  const double times = line || nchwc ? 1 : Images(problem);
+  double points = 1, tiles = Images(problem) / times;
   for (size_t i = 0; i < problem.window.rank(); ++i) {
     points *= static_cast<double>(axis.points);
     tiles *= static_cast<double>(TilesAlong(problem.window, i, WinogradAxisForm::kFour).tiles());
   }
   const double transformed = static_cast<double>(problem.channels + problem.outputs);
-  const bool line = problem.window.rank() == 1, nchwc = problem.layout == ConvLayout::kNchwc;
   const double tile_ns = line ? winograd.line_tile_ns : nchwc ? winograd.nchwc_tile_ns : winograd.tile_ns;
-  const double begin_ns = line || nchwc ? 0 : winograd.image_ns * Images(problem);
-  return points * Pairs(problem) * (std::max(tiles, winograd.fewest_tiles) * costs.product_ns + costs.weight_ns) +
-         tiles * transformed * tile_ns + begin_ns;
+  const double begin_ns = line || nchwc ? 0 : winograd.image_ns;
+  return times * (points * Pairs(problem) * (std::max(tiles, winograd.fewest_tiles) * costs.product_ns + costs.weight_ns) +
+                  tiles * transformed * tile_ns + begin_ns);
 }
 
 int64_t SliceDepth(const ConvProblem& problem) {
@@ -46,17 +48,18 @@ int64_t SliceDepth(const ConvProblem& problem) {
 
 double Nchw8cDirectNs(const ConvProblem& problem, double share, const ConvCosts& costs) {
   const double weights = Pairs(problem) * static_cast<double>(problem.taps());
-  return Nchw8cGemmNs(share * problem.output_pixels(), weights, costs);
+  return Images(problem) * Nchw8cGemmNs(share * problem.output_pixels() / Images(problem), weights, costs);
 }
 
 double Nchw8cWinogradNs(const ConvProblem& problem, const Window& window, WinogradForm form, const ConvCosts& costs) {
   const int64_t depth = SliceDepth(problem), outputs = problem.group_outputs();
   const double images = Images(problem) * static_cast<double>(window.output[0]);
-  const double tiles = images * static_cast<double>(TilesAlong(window, 1, form.y).tiles()) *
+  const double tiles = static_cast<double>(TilesAlong(window, 1, form.y).tiles()) *
                        static_cast<double>(TilesAlong(window, 2, form.x).tiles());
   const double transformed = static_cast<double>(depth * form.planes() + outputs * form.points());
-  return Nchw8cGemmNs(tiles, static_cast<double>(form.num_weights()) * static_cast<double>(depth * outputs), costs) +
-         tiles * transformed * costs.winograd.nchw8c_plane_ns;
+  return images *
+         (Nchw8cGemmNs(tiles, static_cast<double>(form.num_weights()) * static_cast<double>(depth * outputs), costs) +
+          tiles * transformed * costs.winograd.nchw8c_plane_ns);
 }
 
 }  // namespace tessera::cpu

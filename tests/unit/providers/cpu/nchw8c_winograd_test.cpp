@@ -145,6 +145,13 @@ TEST(Nchw8cWinogradTest, InfiniteWeightsStayInTheirOwnFactors) {
   EXPECT_EQ(num_weights, filter);
 }
 
+/// A transformed line has twice as many weights at most, not four times.
+TEST(Nchw8cWinogradTest, ManyChannelsAreTransformedAlongLines) {
+  EXPECT_EQ(Choose(Square(7, 1), {1, 1, 768, 768}), std::nullopt);
+  EXPECT_EQ(Choose(Taps(1, 3, 28), {1, 1, 768, 768}), (WinogradForm{Axis::kOne, Axis::kFour}));
+  EXPECT_EQ(Choose(Taps(7, 1, 28), {1, 1, 1024, 1024}), (WinogradForm{Axis::kThreeOfSeven, Axis::kOne}));
+}
+
 /// Its rows of tiles are shared out: it lies along the first axis.
 TEST(Nchw8cWinogradTest, ALineIsTransformedAsAColumn) {
   const auto choose = [](int64_t taps) {
