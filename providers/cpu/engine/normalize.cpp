@@ -182,6 +182,17 @@ void AffineOfReduced(KernelContext& context, const Reduction& reduction, const R
   });
 }
 
+void VisitPlanes(KernelContext& context, int64_t planes, int64_t channels, int64_t size,
+                 FunctionRef<void(int64_t first, int64_t count, int64_t channel)> visit) {
+  context.threads().ParallelFor(planes, 10 + 0.3 * static_cast<double>(size), [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t channel = begin % channels, count = std::min(channels - channel, end - begin);
+      visit(begin, count, channel);
+      begin += count;
+    }
+  });
+}
+
 template <class C>
 void MomentsOfReduced(KernelContext& context, const Reduction& reduction, const Tensor& x, C* mean, double* variance) {
   const double count = static_cast<double>(reduction.reduced);

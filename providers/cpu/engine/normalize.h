@@ -29,6 +29,14 @@ template <class C>
 void AffineOfReduced(KernelContext& context, const Reduction& reduction, const RowReader<C>& x, const RowWriter<C>& y,
                      const C* mean, const C* a, const C* b);
 
+/// Planes of so many elements are gone through one by one (VisitPlanes); longer ones are shared by threads.
+inline constexpr int64_t kMostOfPlane = 4096;
+
+/// Calls `visit(first, count, channel)` for runs of planes of `size` elements, one of each of `channels` channels after
+/// another, from several threads: planes [first, first + count) are of the channels from `channel` on.
+void VisitPlanes(KernelContext& context, int64_t planes, int64_t channels, int64_t size,
+                 FunctionRef<void(int64_t first, int64_t count, int64_t channel)> visit);
+
 /// Mean and variance (of the population) of each output of `reduction`.
 template <class C>
 void MomentsOfReduced(KernelContext& context, const Reduction& reduction, const Tensor& x, C* mean, double* variance);

@@ -37,6 +37,15 @@ HWY_INLINE double SumBlock(const T* HWY_RESTRICT x, int64_t count, T shift_value
       return hn::Add(acc, v);
     }
   };
+  const auto add_first = [&](auto acc, const T* at, int64_t n) HWY_ATTR {
+    const auto v = LoadFirst(d, at, n);
+    if constexpr (kSquares) {
+      const auto centered = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n)), hn::Sub(v, shift));
+      return hn::MulAdd(centered, centered, acc);
+    } else {
+      return hn::Add(acc, v);
+    }
+  };
   int64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
     a0 = add(a0, x + i);
@@ -45,12 +54,8 @@ HWY_INLINE double SumBlock(const T* HWY_RESTRICT x, int64_t count, T shift_value
     a3 = add(a3, x + i + 3 * lanes);
   }
   for (; i + lanes <= count; i += lanes) a0 = add(a0, x + i);
-  double total = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a0, a1), hn::Add(a2, a3))));
-  for (; i < count; ++i) {
-    const double centered = static_cast<double>(x[i]) - static_cast<double>(shift_value);
-    total += kSquares ? centered * centered : static_cast<double>(x[i]);
-  }
-  return total;
+  if (i < count) a1 = add_first(a1, x + i, count - i);
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a0, a1), hn::Add(a2, a3))));
 }
 
 template <bool kSquares, class T>
@@ -139,8 +144,36 @@ void StandardizeRows(const T* x, T* y, int64_t rows, int64_t count, bool center,
 }
 
 template <class T>
+void AffinePlanes(const T* x, T* y, int64_t planes, int64_t count, const T* mean, const T* a, const T* b) {
+  if (count == 1) return AffineEach(x, y, planes, mean, a, b);
+  for (int64_t p = 0; p < planes; ++p) Affine(x + p * count, y + p * count, count, mean[p], a[p], b[p]);
+}
+
+template <class T>
+void StandardizePlanes(const T* x, T* y, int64_t planes, int64_t count, double epsilon, const T* scale, const T* bias) {
+  const double share = 1 / static_cast<double>(count);
+  HWY_ALIGN double inverse[kAbreast] = {};
+  double means[kAbreast];
+  for (int64_t first = 0; first < planes; first += kAbreast, x += kAbreast * count, y += kAbreast * count) {
+    const int64_t n = std::min(kAbreast, planes - first);
+    for (int64_t p = 0; p < n; ++p) {
+      means[p] = Sum<false>(x + p * count, count, T{0}) * share;
+      const T shift = static_cast<T>(means[p]);
+      inverse[p] = SquaresAboutMean(Sum<true>(x + p * count, count, shift), means[p], static_cast<double>(shift),
+                                    static_cast<double>(count));
+    }
+    Invert(inverse, count, epsilon);
+    for (int64_t p = 0; p < n; ++p) {
+      const T a = static_cast<T>(static_cast<double>(scale[first + p]) * inverse[p]);
+      Affine(x + p * count, y + p * count, count, static_cast<T>(means[p]), a, bias[first + p]);
+    }
+  }
+}
+
+template <class T>
 NormalizeKernels<T> Table() {
-  return {FindMoments<T>, SumSquares<T>, Affine<T>, AffineEach<T>, Standardize<T>, StandardizeRows<T>};
+  return {FindMoments<T>, SumSquares<T>,      Affine<T>,       AffineEach<T>,
+          Standardize<T>, StandardizeRows<T>, AffinePlanes<T>, StandardizePlanes<T>};
 }
 
 }  // namespace

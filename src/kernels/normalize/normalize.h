@@ -22,6 +22,12 @@ struct NormalizeKernels {
   /// they are.
   void (*standardize_rows)(const T* x, T* y, int64_t rows, int64_t count, bool center, double epsilon, const T* scale,
                            const T* bias);
+  // Planes of `count` >= 1 elements that follow each other, by coefficients of each.
+  /// y = (x - mean[r]) * a[r] + b[r] of plane r.
+  void (*affine_planes)(const T* x, T* y, int64_t planes, int64_t count, const T* mean, const T* a, const T* b);
+  /// y = (x - mean of plane r) / sqrt(variance of plane r + epsilon) * scale[r] + bias[r].
+  void (*standardize_planes)(const T* x, T* y, int64_t planes, int64_t count, double epsilon, const T* scale,
+                             const T* bias);
 };
 
 /// T: float, double.

@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/quantize/quantized_values-inl.h"
+#include "kernels/vector/load_first-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
@@ -82,6 +83,32 @@ void Quantize(const float* x, const float* scales, const float* zeros, int64_t s
   for (; i < count; ++i) y[i] = QuantizeOne<T>(x[i] / scale, zero, low, high);
 }
 
+/// Bytes with one scale and zero point, short rows of them too: the planes of small images.
+template <class T>
+HWY_INLINE void DequantizeBytes(const T* x, float scale, float zero, float* y, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Rebind<T, decltype(d)> d8;
+  constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float));
+  const auto scales = hn::Set(d, scale), zeros = hn::Set(d, zero);
+  const auto wide = [&](const T* from) HWY_ATTR {
+    return hn::Mul(hn::Sub(hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(d8, from))), zeros), scales);
+  };
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+    const auto a = wide(x + i), b = wide(x + i + kLanes), c = wide(x + i + 2 * kLanes), e = wide(x + i + 3 * kLanes);
+    hn::StoreU(a, d, y + i);
+    hn::StoreU(b, d, y + i + kLanes);
+    hn::StoreU(c, d, y + i + 2 * kLanes);
+    hn::StoreU(e, d, y + i + 3 * kLanes);
+  }
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(wide(x + i), d, y + i);
+  if (i == count) return;
+  T rest[kLanes] = {};
+  std::copy(x + i, x + count, rest);
+  StoreFirst(d, wide(rest), y + i, count - i);
+}
+
 template <class T>
 void Dequantize(const void* in, const float* scales, const float* zeros, int64_t step, float* y, int64_t count) {
   const T* x = static_cast<const T*>(in);
@@ -92,8 +119,12 @@ void Dequantize(const void* in, const float* scales, const float* zeros, int64_t
   }
   const float zero = *zeros;
   const float scale = *scales;
+  if constexpr (sizeof(T) == 1) {
+    DequantizeBytes(x, scale, zero, y, count);
+  } else {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
+    for (int64_t i = 0; i < count; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
+  }
 }
 
 }  // namespace

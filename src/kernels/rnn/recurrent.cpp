@@ -10,6 +10,7 @@
 
 #include "kernels/elementwise/math-inl.h"
 #include "kernels/rnn/recurrent.h"
+#include "kernels/vector/load_first-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu {
@@ -37,6 +38,35 @@ F Scalar(const RecurrentActivation& activation, F x) {
 
 bool Is(const RecurrentActivation& activation, RecurrentFunction function) { return activation.function == function; }
 
+/// A vector's worth of numbers from `first` on, or so many as are left.
+template <class D, bool kWhole>
+class Part {
+ public:
+  HWY_INLINE Part(D d, int64_t first, int64_t count) : d_(d), first_(first), count_(count) {}
+  HWY_INLINE hn::Vec<D> Load(const hn::TFromD<D>* from) const {
+    return kWhole ? hn::LoadU(d_, from + first_) : LoadFirst(d_, from + first_, count_);
+  }
+  HWY_INLINE void Store(hn::Vec<D> v, hn::TFromD<D>* to) const {
+    kWhole ? hn::StoreU(v, d_, to + first_) : StoreFirst(d_, v, to + first_, count_);
+  }
+
+ private:
+  D d_;
+  int64_t first_;
+  int64_t count_;
+};
+
+/// `step(part)` for all of `count` numbers.
+template <class F, class Step>
+HWY_INLINE void ForParts(int64_t count, const Step& step) {
+  const hn::ScalableTag<F> d;
+  using D = hn::ScalableTag<F>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) step(Part<D, true>(d, i, lanes));
+  if (i < count) step(Part<D, false>(d, i, count - i));
+}
+
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Clip(D d, V x, hn::TFromD<D> clip) {
   return hn::Min(hn::Set(d, clip),
@@ -63,83 +93,79 @@ HWY_INLINE void LstmLane(const LstmRow<F>& row, int64_t i) {
 
 template <class F>
 void Lstm(const LstmRow<F>& row) {
-  int64_t i = 0;
-  if (Is(row.f, RecurrentFunction::kSigmoid) && Is(row.g, RecurrentFunction::kTanh) &&
-      Is(row.h, RecurrentFunction::kTanh)) {
-    const hn::ScalableTag<F> d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const auto gate = [&](const F* values, const F* peephole, auto state) {
-      auto x = hn::LoadU(d, values + i);
-      if (peephole != nullptr) x = hn::MulAdd(hn::LoadU(d, peephole + i), state, x);
+  if (!Is(row.f, RecurrentFunction::kSigmoid) || !Is(row.g, RecurrentFunction::kTanh) ||
+      !Is(row.h, RecurrentFunction::kTanh)) {
+    for (int64_t i = 0; i < row.hidden; ++i) LstmLane(row, i);
+    return;
+  }
+  const hn::ScalableTag<F> d;
+  ForParts<F>(row.hidden, [&](const auto& part) HWY_ATTR {
+    const auto gate = [&](const F* values, const F* peephole, auto state) HWY_ATTR {
+      auto x = part.Load(values);
+      if (peephole != nullptr) x = hn::MulAdd(part.Load(peephole), state, x);
       return vmath::Sigmoid(d, Clip(d, x, row.clip));
     };
-    for (; i + lanes <= row.hidden; i += lanes) {
-      const auto old = hn::LoadU(d, row.c + i);
-      const auto in = gate(row.input, row.peephole_input, old);
-      const auto forget = row.input_forget ? hn::Sub(hn::Set(d, F{1}), in) : gate(row.forget, row.peephole_forget, old);
-      const auto cell = vmath::Tanh(d, Clip(d, hn::LoadU(d, row.cell + i), row.clip));
-      const auto c = hn::MulAdd(forget, old, hn::Mul(in, cell));
-      hn::StoreU(c, d, row.c + i);
-      hn::StoreU(hn::Mul(gate(row.output, row.peephole_output, c), vmath::Tanh(d, c)), d, row.out + i);
-    }
-  }
-  for (; i < row.hidden; ++i) LstmLane(row, i);
+    const auto old = part.Load(row.c);
+    const auto in = gate(row.input, row.peephole_input, old);
+    const auto forget = row.input_forget ? hn::Sub(hn::Set(d, F{1}), in) : gate(row.forget, row.peephole_forget, old);
+    const auto cell = vmath::Tanh(d, Clip(d, part.Load(row.cell), row.clip));
+    const auto c = hn::MulAdd(forget, old, hn::Mul(in, cell));
+    part.Store(c, row.c);
+    part.Store(hn::Mul(gate(row.output, row.peephole_output, c), vmath::Tanh(d, c)), row.out);
+  });
 }
 
 template <class F>
 void Reset(const GruRow<F>& row) {
-  int64_t i = 0;
-  if (Is(row.f, RecurrentFunction::kSigmoid)) {
-    const hn::ScalableTag<F> d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (; i + lanes <= row.hidden; i += lanes) {
-      hn::StoreU(vmath::Sigmoid(d, Clip(d, hn::LoadU(d, row.update + i), row.clip)), d, row.update + i);
-      const auto reset = vmath::Sigmoid(d, Clip(d, hn::LoadU(d, row.reset + i), row.clip));
-      hn::StoreU(reset, d, row.reset + i);
-      if (row.reset_state != nullptr) hn::StoreU(hn::Mul(reset, hn::LoadU(d, row.state + i)), d, row.reset_state + i);
+  if (!Is(row.f, RecurrentFunction::kSigmoid)) {
+    for (int64_t i = 0; i < row.hidden; ++i) {
+      row.update[i] = Scalar(row.f, Clip(row.update[i], row.clip));
+      row.reset[i] = Scalar(row.f, Clip(row.reset[i], row.clip));
+      if (row.reset_state != nullptr) row.reset_state[i] = row.reset[i] * row.state[i];
     }
+    return;
   }
-  for (; i < row.hidden; ++i) {
-    row.update[i] = Scalar(row.f, Clip(row.update[i], row.clip));
-    row.reset[i] = Scalar(row.f, Clip(row.reset[i], row.clip));
-    if (row.reset_state != nullptr) row.reset_state[i] = row.reset[i] * row.state[i];
-  }
+  const hn::ScalableTag<F> d;
+  ForParts<F>(row.hidden, [&](const auto& part) HWY_ATTR {
+    part.Store(vmath::Sigmoid(d, Clip(d, part.Load(row.update), row.clip)), row.update);
+    const auto reset = vmath::Sigmoid(d, Clip(d, part.Load(row.reset), row.clip));
+    part.Store(reset, row.reset);
+    if (row.reset_state != nullptr) part.Store(hn::Mul(reset, part.Load(row.state)), row.reset_state);
+  });
 }
 
 template <class F>
 void Gru(const GruRow<F>& row) {
-  int64_t i = 0;
-  if (Is(row.g, RecurrentFunction::kTanh)) {
-    const hn::ScalableTag<F> d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (; i + lanes <= row.hidden; i += lanes) {
-      auto x = hn::LoadU(d, row.candidate + i);
-      if (row.recurrent != nullptr) x = hn::MulAdd(hn::LoadU(d, row.reset + i), hn::LoadU(d, row.recurrent + i), x);
-      const auto candidate = vmath::Tanh(d, Clip(d, x, row.clip));
-      const auto update = hn::LoadU(d, row.update + i), state = hn::LoadU(d, row.state + i);
-      hn::StoreU(hn::MulAdd(update, hn::Sub(state, candidate), candidate), d, row.state + i);
+  if (!Is(row.g, RecurrentFunction::kTanh)) {
+    for (int64_t i = 0; i < row.hidden; ++i) {
+      const F x = row.candidate[i] + (row.recurrent == nullptr ? F{0} : row.reset[i] * row.recurrent[i]);
+      const F candidate = Scalar(row.g, Clip(x, row.clip));
+      row.state[i] = (1 - row.update[i]) * candidate + row.update[i] * row.state[i];
     }
+    return;
   }
-  for (; i < row.hidden; ++i) {
-    const F x = row.candidate[i] + (row.recurrent == nullptr ? F{0} : row.reset[i] * row.recurrent[i]);
-    const F candidate = Scalar(row.g, Clip(x, row.clip));
-    row.state[i] = (1 - row.update[i]) * candidate + row.update[i] * row.state[i];
-  }
+  const hn::ScalableTag<F> d;
+  ForParts<F>(row.hidden, [&](const auto& part) HWY_ATTR {
+    auto x = part.Load(row.candidate);
+    if (row.recurrent != nullptr) x = hn::MulAdd(part.Load(row.reset), part.Load(row.recurrent), x);
+    const auto candidate = vmath::Tanh(d, Clip(d, x, row.clip));
+    const auto update = part.Load(row.update), state = part.Load(row.state);
+    part.Store(hn::MulAdd(update, hn::Sub(state, candidate), candidate), row.state);
+  });
 }
 
 template <class F>
 void Simple(const RecurrentActivation& activation, F clip, int64_t hidden, const F* gate, F* out) {
-  const hn::ScalableTag<F> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const bool tanh = Is(activation, RecurrentFunction::kTanh), relu = Is(activation, RecurrentFunction::kRelu);
-  int64_t i = 0;
-  if (tanh || relu || Is(activation, RecurrentFunction::kSigmoid)) {
-    for (; i + lanes <= hidden; i += lanes) {
-      const auto x = Clip(d, hn::LoadU(d, gate + i), clip);
-      hn::StoreU(tanh ? vmath::Tanh(d, x) : relu ? hn::Max(hn::Zero(d), x) : vmath::Sigmoid(d, x), d, out + i);
-    }
+  if (!tanh && !relu && !Is(activation, RecurrentFunction::kSigmoid)) {
+    for (int64_t i = 0; i < hidden; ++i) out[i] = Scalar(activation, Clip(gate[i], clip));
+    return;
   }
-  for (; i < hidden; ++i) out[i] = Scalar(activation, Clip(gate[i], clip));
+  const hn::ScalableTag<F> d;
+  ForParts<F>(hidden, [&](const auto& part) HWY_ATTR {
+    const auto x = Clip(d, part.Load(gate), clip);
+    part.Store(tanh ? vmath::Tanh(d, x) : relu ? hn::Max(hn::Zero(d), x) : vmath::Sigmoid(d, x), out);
+  });
 }
 
 void LstmF32(const LstmRow<float>& row) { Lstm(row); }

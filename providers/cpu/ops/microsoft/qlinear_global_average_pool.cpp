@@ -6,24 +6,11 @@
 #include "cpu/ops/microsoft/quantized_scalar.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "kernels/reduce/sum_bytes.h"
 #include "ops/quantization/qlinear_global_average_pool.h"
 
 namespace tessera::cpu {
 namespace {
-
-template <class T>
-int64_t SumOf(const T* quantized, int64_t count) {
-  int64_t total = 0;
-  while (count > 0) {  // 32 bits hold this many
-    const int64_t some = std::min<int64_t>(count, 1 << 16);
-    int32_t sum = 0;
-    for (int64_t i = 0; i < some; ++i) sum += quantized[i];
-    total += sum;
-    quantized += some;
-    count -= some;
-  }
-  return total;
-}
 
 constexpr int64_t kTogether = 64;  // channels
 
@@ -62,23 +49,22 @@ class QLinearGlobalAveragePool final : public Kernel {
       const float low = is_signed ? -128.0f : 0.0f, high = is_signed ? 127.0f : 255.0f;
       return static_cast<uint8_t>(static_cast<int>(rounded >= low ? std::min(rounded, high) : low));
     };
-    context.threads().ParallelFor(y->num_elements(), static_cast<double>(pixels) * 0.1, [&](int64_t begin, int64_t end) {
-      if (!attributes_.channels_last) {
-        for (int64_t i = begin; i < end; ++i) {
-          to[i] = code_of(is_signed ? SumOf(reinterpret_cast<const int8_t*>(from) + i * pixels, pixels)
-                                    : SumOf(from + i * pixels, pixels));
-        }
-        return;
-      }
-      int64_t sums[kTogether];
-      for (int64_t i = begin, count = 0; i < end; i += count) {
-        count = std::min({end - i, kTogether, channels - i % channels});
-        const uint8_t* first = from + i / channels * channels * pixels + i % channels;
-        is_signed ? SumInterleaved(reinterpret_cast<const int8_t*>(first), pixels, channels, count, sums)
-                  : SumInterleaved(first, pixels, channels, count, sums);
-        for (int64_t j = 0; j < count; ++j) to[i + j] = code_of(sums[j]);
-      }
-    });
+    context.threads().ParallelFor(
+        y->num_elements(), 5 + static_cast<double>(pixels) * 0.05, [&](int64_t begin, int64_t end) {
+          int64_t sums[kTogether];
+          for (int64_t i = begin, count = 0; i < end; i += count) {
+            if (attributes_.channels_last) {
+              count = std::min({end - i, kTogether, channels - i % channels});
+              const uint8_t* first = from + i / channels * channels * pixels + i % channels;
+              is_signed ? SumInterleaved(reinterpret_cast<const int8_t*>(first), pixels, channels, count, sums)
+                        : SumInterleaved(first, pixels, channels, count, sums);
+            } else {
+              count = std::min(end - i, kTogether);
+              SumBytes(from + i * pixels, is_signed, count, pixels, sums);
+            }
+            for (int64_t j = 0; j < count; ++j) to[i + j] = code_of(sums[j]);
+          }
+        });
   }
 
  private:

@@ -5,6 +5,7 @@
 #include "cpu/engine/normalize.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "kernels/normalize/normalize.h"
 #include "ops/normalization/batch_normalization.h"
 
 namespace tessera::cpu {
@@ -42,8 +43,19 @@ class BatchNormalization final : public Kernel {
     }
     if (y == nullptr || y->num_elements() == 0) return;
     for (size_t i = 0; i < channels; ++i) a[i] = static_cast<C>(a[i] / std::sqrt(variance[i] + epsilon_));
-    AffineOfReduced<C>(context, Reduction(shape, reduced), RowReader<C>(x), RowWriter<C>(*y), mean.data(), a.data(),
-                       b.data());
+    const RowReader<C> reader(x);
+    const RowWriter<C> writer(*y);
+    const int64_t plane = shape.rank() < 2 ? 1 : shape.SizeOfRange(2, shape.rank());
+    if (spatial_ && shape.rank() >= 2 && plane <= kMostOfPlane && reader.direct() && writer.direct()) {
+      const C* in = x.data<C>();
+      C* out = y->mutable_data<C>();
+      VisitPlanes(context, shape[0] * shape[1], shape[1], plane, [&](int64_t first, int64_t count, int64_t channel) {
+        kernels_.affine_planes(in + first * plane, out + first * plane, count, plane, mean.data() + channel,
+                               a.data() + channel, b.data() + channel);
+      });
+      return;
+    }
+    AffineOfReduced<C>(context, Reduction(shape, reduced), reader, writer, mean.data(), a.data(), b.data());
   }
 
  private:
@@ -76,6 +88,7 @@ class BatchNormalization final : public Kernel {
     }
   }
 
+  const NormalizeKernels<C>& kernels_ = NormalizeKernelsOf<C>();
   double epsilon_;
   double momentum_;
   bool spatial_;

@@ -28,8 +28,19 @@ class GroupNormalization final : public Kernel {
     Load(context, 2, parameters, bias.data());
     if (y == nullptr || y->num_elements() == 0) return;
     const int64_t per_group = channels / groups;
+    const RowReader<C> reader(x);
+    const RowWriter<C> writer(*y);
+    if (per_group == 1 && spatial <= kMostOfPlane && reader.direct() && writer.direct()) {
+      const C* in = x.data<C>();
+      C* out = y->mutable_data<C>();
+      VisitPlanes(context, shape[0] * channels, channels, spatial, [&](int64_t first, int64_t count, int64_t channel) {
+        kernels_.standardize_planes(in + first * spatial, out + first * spatial, count, spatial, epsilon_,
+                                    scale.data() + channel, bias.data() + channel);
+      });
+      return;
+    }
     NormalizeRows<C>(
-        context, RowReader<C>(x), RowWriter<C>(*y), shape[0] * groups, per_group * spatial, true, epsilon_, nullptr,
+        context, reader, writer, shape[0] * groups, per_group * spatial, true, epsilon_, nullptr,
         [&](int64_t row, int64_t first, int64_t count, const C* in, C* out, RowStatistics s) {
           const int64_t group = row % groups;
           for (int64_t i = 0; i < count;) {
