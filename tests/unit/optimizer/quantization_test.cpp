@@ -69,8 +69,12 @@ QuantizedOutcome RunAt(const ModelBuilder& model, OptimizationLevel level, const
   options.intra_op_threads = 2;
   const Session session = model.Session(options);
   QuantizedOutcome outcome;
-  for (const auto& node : session.placement().nodes)
-    outcome.operators += (outcome.operators.empty() ? "" : " ") + node.op_type;
+  for (const auto& node : session.placement().nodes) {
+    if (node.inserted) continue;  // between layouts, which follow the machine
+    const std::string_view type(node.op_type);
+    outcome.operators += outcome.operators.empty() ? "" : " ";
+    outcome.operators += type == "QLinearConvNhwc" ? "QLinearConv" : type;
+  }
   std::vector<Value> results(1);
   session.Run(std::vector<Value>{x}, results);
   outcome.y = results[0].tensor();

@@ -107,8 +107,12 @@ class NhwcPlanner {
     const int64_t given = (*ShapeOf(graph_, node.inputs[0]))[1].value;
     if (group <= 0 || outputs % group != 0 || given % group != 0 || given / group != channels) return false;
     if (!HasConstantZeroPoints(node, *weights)) return false;
-    const auto conv = cpu::DescribeValidConv(node, *ShapeOf(graph_, node.inputs[0]), weights->shape());
+    const auto conv = Described(node);
     return conv && SuitsNhwc(*conv, HasByteDotProducts() ? 0 : ShareOfLargePairs(*weights));
+  }
+
+  std::optional<cpu::ConvProblem> Described(const Node& node) const {
+    return cpu::DescribeValidConv(node, *ShapeOf(graph_, node.inputs[0]), ConstantInput(graph_, node, 3)->shape());
   }
 
   bool HasConstantZeroPoints(const Node& node, const Tensor& weights) const {
@@ -145,8 +149,7 @@ class NhwcPlanner {
     for (const auto& [index, role] : roles_) {
       const Node& node = graph_.node(index);
       const ValueIndex region = regions_.Of(node.outputs[0]);
-      if (role == Role::kConv)
-        gains[region] += KnownElements(graph_, node.inputs[0]) + KnownElements(graph_, node.outputs[0]);
+      if (role == Role::kConv) gains[region] += cpu::NhwcGain(*Described(node));
       for (const size_t i : Images(node, role)) {
         if (!nhwc_.contains(node.inputs[i])) entries.emplace(region, node.inputs[i]);
       }

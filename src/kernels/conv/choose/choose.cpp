@@ -72,13 +72,6 @@ bool IsPointwise(const ConvProblem& problem) {
   return problem.taps() == 1 && window.input.num_elements() > 0 && none(window.begin) && none(window.end);
 }
 
-/// The output is so small, and known to be, that the windows of all images make one GEMM with the packed weights.
-bool IsBatched(const ConvProblem& problem, const BatchedIm2colLimits& limits) {
-  return problem.constant_weights && problem.known_image && problem.groups == 1 &&
-         problem.outputs >= limits.fewest_outputs && problem.channels >= limits.fewest_channels &&
-         problem.window.output.num_elements() <= limits.most_pixels;
-}
-
 bool FitsKn2Row(const ConvProblem& problem, const DirectLimits& limits) {
   const Window& window = problem.window;
   if (!problem.constant_weights || problem.groups != 1 || problem.taps() == 1 || problem.strided() ||
@@ -133,11 +126,9 @@ bool HasSmallPlanes(const ConvProblem& problem, const DepthwiseCosts& costs) {
   return problem.known_image && problem.window.output.num_elements() <= costs.small_plane;
 }
 
-/// An image's pixels as the columns of a GEMM: whole vectors, over how many there are.
-double PaddedPixels(const ConvProblem& problem, const DirectLimits& limits) {
-  const int64_t pixels = problem.window.output.num_elements();
-  if (!problem.known_image || pixels == 0) return 1;
-  return static_cast<double>(RoundUp(pixels, limits.columns)) / static_cast<double>(pixels);
+/// Columns of a GEMM in whole vectors, over how many there are.
+double Padded(int64_t columns, const DirectLimits& limits) {
+  return columns == 0 ? 1 : static_cast<double>(RoundUp(columns, limits.columns)) / static_cast<double>(columns);
 }
 
 void RankNchw(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
@@ -146,15 +137,17 @@ void RankNchw(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates
   const double ns = MultiplyNs(problem, costs);
   const bool is_float = problem.types == ConvTypes::kFloat, pointwise = IsPointwise(problem);
   // One image's pixels are a matrix as they lie.
-  const bool batched = is_float && IsBatched(problem, costs.batched) && !(pointwise && problem.batch == 1);
-  if (batched) ranked.Add(ConvAlgorithm::kBatchedIm2col, ns);
+  const bool batched = is_float && FitsBatched(problem, costs.batched) && !(pointwise && problem.batch == 1);
+  // Windows are gathered anyway; rows of a pixel each are worth it where outputs fill vectors.
+  if (batched) ranked.Add(ConvAlgorithm::kBatchedIm2col, pointwise ? ns * Padded(problem.outputs, costs.direct) : ns);
   if (is_float && FitsKn2Row(problem, costs.direct)) ranked.Add(ConvAlgorithm::kKn2Row, ns);
   const double rows = static_cast<double>(problem.group_outputs());
-  if (IsBatched(problem, {costs.direct.packed_pixels, costs.direct.packed_outputs, 0}))
+  if (FitsBatched(problem, {costs.direct.packed_pixels, costs.direct.packed_outputs, 0, 0, 0}))
     ranked.Add(pointwise ? ConvAlgorithm::kGemmPackedWeights : ConvAlgorithm::kIm2colPackedWeights,
                ns * (costs.direct.packed + costs.direct.packed_output / rows));
   const double few = std::max(rows, costs.direct.fewest_rows) / std::max(rows, 1.0);
-  ranked.Add(pointwise ? ConvAlgorithm::kGemm : ConvAlgorithm::kIm2col, ns * few * PaddedPixels(problem, costs.direct));
+  const double pixels = problem.known_image ? Padded(problem.window.output.num_elements(), costs.direct) : 1;
+  ranked.Add(pointwise ? ConvAlgorithm::kGemm : ConvAlgorithm::kIm2col, ns * few * pixels);
   if (is_float && !batched) AddWinograd(problem, costs, ranked);
 }
 
@@ -201,7 +194,7 @@ void RankNchw8c(const ConvProblem& problem, const ConvCosts& costs, ConvCandidat
 void RankBytes(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
   const double ns = MultiplyNs(problem, costs);
   const bool packs = problem.constant_weights && problem.depth() <= INT32_MAX && PaddedRowsWidth() > 0;
-  if (packs && IsBatched(problem, costs.bytes.batched)) ranked.Add(ConvAlgorithm::kBatchedIm2col, ns);
+  if (packs && FitsBatched(problem, costs.bytes.batched)) ranked.Add(ConvAlgorithm::kBatchedIm2col, ns);
   if (problem.depthwise()) {
     if (problem.constant_weights && problem.types == ConvTypes::kBytes) ranked.Add(ConvAlgorithm::kDepthwise, ns);
   } else if (packs && problem.group_outputs() >= costs.bytes.fewest_outputs &&
@@ -217,6 +210,13 @@ void RankNhwc(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates
 }
 
 }  // namespace
+
+bool FitsBatched(const ConvProblem& problem, const BatchedIm2colLimits& limits) {
+  const int64_t pixels = problem.window.output.num_elements();
+  const int64_t most = problem.outputs < limits.usual_outputs ? limits.most_pixels_of_few : limits.most_pixels;
+  return problem.constant_weights && problem.known_image && problem.groups == 1 &&
+         problem.outputs >= limits.fewest_outputs && problem.channels >= limits.fewest_channels && pixels <= most;
+}
 
 std::string_view NameOf(ConvAlgorithm algorithm) {
   return std::ranges::find(kNames, algorithm, &std::pair<ConvAlgorithm, std::string_view>::first)->second;

@@ -12,6 +12,7 @@
 
 namespace tessera::cpu {
 
+struct BatchedIm2colLimits;
 struct ConvCosts;
 
 enum class ConvAlgorithm : uint8_t {
@@ -77,6 +78,9 @@ class ConvCandidates {
 /// Empty: no kernel computes it in this layout.
 ConvCandidates RankConvAlgorithms(const ConvProblem& problem, const ConvCosts& costs);
 ConvCandidates RankConvAlgorithms(const ConvProblem& problem);
+
+/// Whether the windows of all images make one GEMM with the packed weights: the output is so small, and known to be.
+bool FitsBatched(const ConvProblem& problem, const BatchedIm2colLimits& limits);
 
 /// Whether Winograd's transform may compute the convolution, whatever its image: its window fits a form, and it has neither
 /// so few channels that the transforms cost more than they save nor so many that their weights fill memory.

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "base/rounding.h"
+#include "kernels/conv/choose/choose.h"
 #include "kernels/conv/choose/costs.h"
 #include "kernels/conv/nchw8c/nchw8c.h"
 
@@ -123,6 +124,41 @@ bool SuitsNhwc(const ConvProblem& problem, double large_pairs) {
   if (problem.groups > 1 && IsDepthwise(problem)) return problem.groups >= limits.nhwc_depthwise_channels;
   return problem.group_outputs() >= limits.nhwc_channels &&
          (problem.groups == 1 || problem.group_channels() >= limits.nhwc_channels) && large_pairs <= limits.large_pairs;
+}
+
+namespace {
+
+/// Nanoseconds that the convolution takes more where bytes lie in planes.
+double NchwLossNs(const ConvProblem& problem) {
+  const ByteLimits& limits = ConvCostsHere().bytes;
+  const Window& window = problem.window;
+  if (window.input.num_elements() == 0 || window.output.num_elements() == 0) return 0;
+  const double images = static_cast<double>(std::max<int64_t>(problem.batch, 1)),
+               taps = static_cast<double>(problem.taps()), planes = images * static_cast<double>(problem.channels),
+               in = problem.input_pixels() * planes / images, pixels = problem.output_pixels();
+  if (problem.groups > 1 && IsDepthwise(problem)) {
+    return planes * limits.plane_ns + in * (problem.strided() ? limits.strided_plane_ns : limits.plane_element_ns) -
+           problem.multiply_adds() * limits.nhwc_product_ns - limits.begin_ns;
+  }
+  if (problem.taps() == 1 && !problem.strided()) return 0;
+  const double rows = planes * taps * static_cast<double>(window.output[0]);  // of images with two axes
+  if (problem.groups > 1) {
+    // Of others than whole groups of four bytes NHWC makes padded copies.
+    if (problem.group_channels() < limits.nhwc_group_channels || problem.group_channels() % 4 != 0) return 0;
+    return images * static_cast<double>(problem.groups) * limits.group_ns + rows * limits.row_ns -
+           planes * taps * static_cast<double>(window.output.num_elements()) * limits.nhwc_group_ns - 2 * limits.begin_ns;
+  }
+  if (FitsBatched(problem, limits.batched)) return 0;  // the windows of all images are one matrix
+  return images * limits.image_ns + rows * limits.row_ns - pixels * taps * limits.nhwc_tap_ns - in * limits.nhwc_input_ns -
+         limits.begin_ns;
+}
+
+}  // namespace
+
+double NhwcGain(const ConvProblem& problem) {
+  const double elements = problem.input_pixels() * static_cast<double>(problem.channels) +
+                          problem.output_pixels() * static_cast<double>(problem.outputs);
+  return elements + std::max(NchwLossNs(problem), 0.0) / ConvCostsHere().bytes.element_ns;
 }
 
 double ElementsPerMove() { return ConvCostsHere().elements_per_move; }

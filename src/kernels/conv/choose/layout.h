@@ -36,6 +36,10 @@ bool ReadsPaddedCopy(const ConvProblem& problem);
 /// processor has dot products of bytes.
 bool SuitsNhwc(const ConvProblem& problem, double large_pairs);
 
+/// What NHWC saves a convolution of bytes, in elements that are moved at no loss: those that it reads and writes, and what
+/// NCHW takes more to gather them.
+double NhwcGain(const ConvProblem& problem);
+
 /// Elements that a region must compute in convolutions for each that changes its layout.
 double ElementsPerMove();
 
