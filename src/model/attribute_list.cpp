@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "model/wire_format.h"
 
@@ -47,7 +48,9 @@ std::vector<T> ReadList(std::span<const std::byte> message, uint32_t number) {
   VisitElements<T>(message, number, [&](const auto&) { ++count; });
   std::vector<T> list;
   list.reserve(count);
+  PacedCancellationPoint point(std::is_same_v<T, std::string> ? 50 : 2);
   VisitElements<T>(message, number, [&](const auto& value) {
+    point.Pass();
     if constexpr (std::is_same_v<T, std::string>) {
       list.emplace_back(reinterpret_cast<const char*>(value.data()), value.size());
     } else if constexpr (std::is_same_v<T, float>) {

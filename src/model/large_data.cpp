@@ -44,6 +44,22 @@ void AppendVarint(std::string& out, uint64_t value) {
   out.push_back(static_cast<char>(value));
 }
 
+/// A field whose payload `write` appends. Its length takes as many bytes as any may: nothing is moved once it is known.
+template <class Write>
+bool AppendNested(std::string& out, uint32_t field, const Write& write) {
+  constexpr size_t kLengthBytes = 5;
+  AppendVarint(out, field << 3 | 2);
+  const size_t begin = out.size() + kLengthBytes;
+  out.resize(begin);
+  if (!write()) return false;
+  size_t length = out.size() - begin;
+  for (size_t i = 0; i < kLengthBytes; ++i, length >>= 7) {
+    const bool last = i + 1 == kLengthBytes;
+    out[begin - kLengthBytes + i] = static_cast<char>((length & 0x7f) | (last ? 0 : 0x80));
+  }
+  return true;
+}
+
 void AppendMessage(std::string& out, uint32_t field, const std::string& payload) {
   AppendVarint(out, field << 3 | 2);
   AppendVarint(out, payload.size());
@@ -76,11 +92,10 @@ class Stripper {
       } else if (kind == Kind::kTensor && field->number == kTensorRawData) {
         AppendMessage(out, kTensorRawData, KeyOf(field->payload));
       } else if (const Kind inner = KindOf(kind, field->number); inner != Kind::kOther) {
-        std::string copy;
-        if (!Copy(inner, field->payload, copy, depth + 1)) return false;
-        AppendMessage(out, field->number, copy);
+        const auto write = [&] { return Copy(inner, field->payload, out, depth + 1); };
+        if (!AppendNested(out, field->number, write)) return false;
       } else {
-        Append(out, field->whole);
+        AppendLarge(out, field->whole);
       }
     }
     return reader.at_end();
@@ -115,6 +130,15 @@ class Stripper {
     AppendMessage(rest, kAttributeTensor, tensor);
     out += rest;
     return true;
+  }
+
+  void AppendLarge(std::string& out, std::span<const std::byte> bytes) const {
+    constexpr size_t kAtOnce = size_t{4} << 20;  // a few milliseconds, pages that are touched first included
+    for (; bytes.size() > kAtOnce; bytes = bytes.subspan(kAtOnce)) {
+      limits_.Check();
+      Append(out, bytes.first(kAtOnce));
+    }
+    Append(out, bytes);
   }
 
   std::string KeyOf(std::span<const std::byte> data) {

@@ -96,9 +96,15 @@ size_t SizeOfObject(MessageKind kind) {
 }
 
 /// Of a packed list: their last bytes are those without a mark that another follows.
-size_t CountVarints(std::span<const std::byte> packed) {
-  return static_cast<size_t>(
-      std::ranges::count_if(packed, [](std::byte byte) { return (byte & std::byte{0x80}) == std::byte{0}; }));
+size_t CountVarints(std::span<const std::byte> packed, const LoadLimits& limits) {
+  constexpr size_t kAtOnce = size_t{4} << 20;
+  const auto ends = [](std::byte byte) { return (byte & std::byte{0x80}) == std::byte{0}; };
+  size_t count = 0;
+  for (size_t at = 0; at < packed.size(); at += kAtOnce) {
+    limits.Check();
+    count += static_cast<size_t>(std::ranges::count_if(packed.subspan(at, std::min(kAtOnce, packed.size() - at)), ends));
+  }
+  return count;
 }
 
 class ParsedEstimate {
@@ -120,7 +126,7 @@ class ParsedEstimate {
         bytes += sizeof(std::string) + kPointer + kAllocation +
                  (field->payload.size() > kShortText ? kAllocation + field->payload.size() : 0);
       } else if (inner == MessageKind::kVarints) {
-        bytes += kScalar * CountVarints(field->payload);
+        bytes += kScalar * CountVarints(field->payload, limits_);
       } else {
         bytes += Of(inner, field->payload, depth + 1);
       }

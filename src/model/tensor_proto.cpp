@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/bools.h"
+#include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "model/proto.h"
@@ -71,7 +72,11 @@ template <class T, class Field>
 void CopyField(const Field& field, Tensor& tensor, const std::string& name) {
   Require(field.size() == tensor.num_elements(), "tensor '{}': {} elements of data, shape {} has {}", name, field.size(),
           tensor.shape(), tensor.num_elements());
-  std::transform(field.begin(), field.end(), tensor.mutable_data<T>(), [](auto value) { return static_cast<T>(value); });
+  T* const to = tensor.mutable_data<T>();
+  InCancellablePieces(0, tensor.num_elements(), 1.0, [&](int64_t begin, int64_t end) {
+    std::transform(field.begin() + begin, field.begin() + end, to + begin,
+                   [](auto value) { return static_cast<T>(value); });
+  });
 }
 
 /// int32_data holds one code per element for types of 8 to 32 bits, one byte of packed codes for narrower ones.
@@ -83,7 +88,9 @@ void CopyInt32Field(const TensorProto& proto, Tensor& tensor) {
           ElementTypeName(tensor.type()), tensor.shape(), expected);
   auto* bytes = static_cast<std::byte*>(tensor.mutable_raw());
   const size_t width = bits < 8 ? 1 : static_cast<size_t>(bits) / 8;
+  PacedCancellationPoint point(2.0);
   for (int i = 0; i < field.size(); ++i) {
+    point.Pass();
     // Little-endian: the low bytes come first.
     const int32_t code = tensor.is(ElementType::kBool) ? field.Get(i) != 0 : field.Get(i);
     std::memcpy(bytes + static_cast<size_t>(i) * width, &code, width);
@@ -94,7 +101,9 @@ template <class T, class Field>
 void CopyComplexField(const Field& field, Tensor& tensor, const std::string& name) {
   Require(field.size() == 2 * tensor.num_elements(), "tensor '{}': {} numbers of data, {} complex elements need {}", name,
           field.size(), tensor.num_elements(), 2 * tensor.num_elements());
-  std::copy(field.begin(), field.end(), static_cast<T*>(tensor.mutable_raw()));
+  InCancellablePieces(0, field.size(), 1.0, [&](int64_t begin, int64_t end) {
+    std::copy(field.begin() + begin, field.begin() + end, static_cast<T*>(tensor.mutable_raw()) + begin);
+  });
 }
 
 void CopyTypedFields(const TensorProto& proto, Tensor& tensor) {
@@ -109,8 +118,10 @@ void CopyTypedFields(const TensorProto& proto, Tensor& tensor) {
     case ElementType::kString:
       Require(proto.string_data_size() == tensor.num_elements(), "tensor '{}': {} strings, shape {} has {}", proto.name(),
               proto.string_data_size(), tensor.shape(), tensor.num_elements());
-      std::copy(proto.string_data().begin(), proto.string_data().end(), tensor.mutable_data<std::string>());
-      return;
+      return InCancellablePieces(0, tensor.num_elements(), 50.0, [&](int64_t begin, int64_t end) {
+        const auto strings = proto.string_data().begin();
+        std::copy(strings + begin, strings + end, tensor.mutable_data<std::string>() + begin);
+      });
     default: return CopyInt32Field(proto, tensor);
   }
 }

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/seeded_hash.h"
 
 namespace tessera::cpu {
@@ -27,7 +28,9 @@ class Lookup {
     const size_t size = std::bit_ceil(std::max<size_t>(2 * keys_.size(), 4));
     slots_.assign(size, -1);
     mask_ = size - 1;
+    PacedCancellationPoint point(100);
     for (size_t i = 0; i < keys_.size(); ++i) {
+      point.Pass();
       if (IsNan(keys_[i])) {
         if (last_wins || nan_ == kMissing) nan_ = static_cast<int64_t>(i);
         continue;

@@ -124,6 +124,7 @@ class TfIdfVectorizer final : public Kernel {
               total);
       Require((end - begin) % size == 0, "{} pool items are not whole {}-grams", end - begin, size);
       for (int64_t at = begin; at < end; at += size, ++ngram) {
+        CountWork(static_cast<double>(size) * 200);
         Require(ngram < static_cast<int64_t>(columns_.size()), "the pool has more n-grams than ngram_indexes, {}",
                 columns_.size());
         if (size < shortest_ || size > longest_) continue;
