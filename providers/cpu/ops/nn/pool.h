@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "kernels/pool/pool.h"
+#include "kernels/pool/tiny_planes.h"
 #include "ops/nn/pool.h"
 #include "tessera/provider/function_ref.h"
 
@@ -160,6 +161,9 @@ class PoolPlanes {
     if constexpr (std::is_floating_point_v<T>) {
       if (TakesWholePlanes()) return RunWholePlanes(in, out);
     }
+    if constexpr (std::is_same_v<T, float>) {
+      if (TakesTinyPlanes()) return RunTinyPlanes(in, out);
+    }
     if (TakesSmallPlanes()) return RunSmallPlanes(in, out);
     const int threads = context_.threads().num_threads();
     const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>(items_ / 4, 1, 8 * threads);
@@ -212,6 +216,73 @@ class PoolPlanes {
         out[i] = along_.finish == PoolFinish::kSquareRoot ? std::sqrt(value) : value / divisor;
       }
     });
+  }
+
+  /// Few windows with few taps, and planes enough for the lanes of vectors.
+  bool TakesTinyPlanes() const {
+    constexpr int64_t kMostTaps = 64, kFewestPlanes = 16;
+    return window_.input.num_elements() <= kMostTaps && window_.output.num_elements() <= kMostTaps &&
+           items_ / output_rows_ >= kFewestPlanes && TapsInside() <= kMostTaps;
+  }
+
+  /// Of all windows of a plane.
+  int64_t TapsInside() const {
+    int64_t taps = 1;
+    for (size_t i = 0; i <= outer_; ++i) {
+      int64_t along = 0;
+      for (int64_t o = 0; o < window_.output[i]; ++o) {
+        const KernelRange range = InsideInput(window_, i, o);
+        along += range.last - range.first;
+      }
+      taps *= along;
+    }
+    return taps;
+  }
+
+  void RunTinyPlanes(const T* in, T* out) const {
+    const int64_t size = window_.input.num_elements(), outputs = window_.output.num_elements();
+    const auto taps = context_.scratch<int32_t>(static_cast<size_t>(TapsInside()));
+    const auto ends = context_.scratch<int32_t>(static_cast<size_t>(outputs));
+    const auto counts = context_.scratch<T>(static_cast<size_t>(outputs));
+    int32_t count = 0;
+    Shape at(window_.rank());
+    for (size_t o = 0; o < static_cast<size_t>(outputs); ++o) {
+      count = AddTaps(at, 0, 0, taps, count);
+      ends[o] = count;
+      counts[o] = CountedAt(at);
+      for (size_t i = at.rank(); i-- > 0 && ++at[i] == window_.output[i];) at[i] = 0;
+    }
+    const TinyPlanes tiny{along_.kind, along_.finish, size, taps, ends, counts.data()};
+    const double cost = 2 + 0.5 * static_cast<double>(count);
+    context_.threads().ParallelFor(items_ / output_rows_, cost, [&](int64_t begin, int64_t end) {
+      PoolTinyPlanes(tiny, end - begin, in + begin * size, out + begin * outputs);
+    });
+  }
+
+  /// The places in the plane under the window of an output, from axis `i` on; `place`: of what the axes before give.
+  int32_t AddTaps(const Shape& output, size_t i, int64_t place, std::span<int32_t> taps, int32_t count) const {
+    if (i > outer_) {
+      taps[static_cast<size_t>(count)] = static_cast<int32_t>(place);
+      return count + 1;
+    }
+    const KernelRange range = InsideInput(window_, i, output[i]);
+    for (int64_t k = range.first; k < range.last; ++k) {
+      const int64_t along = output[i] * window_.strides[i] - window_.begin[i] + k * window_.dilations[i];
+      count = AddTaps(output, i + 1, place * window_.input[i] + along, taps, count);
+    }
+    return count;
+  }
+
+  /// What an output's sum is divided by.
+  T CountedAt(const Shape& output) const {
+    if (along_.finish != PoolFinish::kDivide) return T{1};
+    T counted = along_.counts[output[outer_]];
+    const Position* positions = positions_.data();
+    for (size_t i = 0; i < outer_; ++i) {
+      counted *= static_cast<T>(positions[output[i]].counted);
+      positions += window_.output[i];
+    }
+    return std::max(counted, T{1});
   }
 
   /// Rows too short for two passes along them, and planes enough for every thread.
