@@ -3,13 +3,18 @@
 
 #include <span>
 
+#include "base/checked.h"
+#include "base/rounding.h"
 #include "opencl/device/kernel.h"
+#include "opencl/gemm/panel_gemm.h"
 #include "ops/reduction/reduce.h"
 
 namespace tessera::opencl {
 namespace {
 
 constexpr size_t kReduceLanes = 64;
+/// Elements of a row that one group reduces: longer rows are reduced by several, whose slices another joins.
+constexpr int64_t kSlice = 16384;
 
 /// Of no elements: what ONNX says for integers, too.
 std::string Lowest(ElementType type) {
@@ -75,7 +80,16 @@ class Reduce final : public Kernel {
       : node_defines_(Computed('X', info.input_type(0)) + FoldDefines(info)),
         alone_(DeviceOf(info), "reduce", node_defines_ + "#define LANES 1\n", "reduce"),
         together_(DeviceOf(info), "reduce", node_defines_ + fmt::format("#define LANES {}\n", kReduceLanes), "reduce"),
-        attributes_(info.node()) {}
+        slices_(DeviceOf(info), "reduce", SliceDefines(), "reduce_slices"),
+        join_(DeviceOf(info), "reduce", SliceDefines(), "join_slices"),
+        part_bytes_((info.input_type(0) == ElementType::kDouble || BitWidth(info.input_type(0)) == 64 ? 8 : 4) *
+                    (info.node().op_type == "ReduceLogSumExp" ? 2 : 1)),
+        attributes_(info.node()) {
+    const auto shape = KnownShape(info.graph().value(info.node().inputs[0]).type);
+    if (!shape || shape->num_elements() < 4 * kSlice) return;  // compiled when one comes
+    slices_.Compile();
+    join_.Compile();
+  }
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -97,7 +111,9 @@ class Reduce final : public Kernel {
     reduced.Coalesce();
     Tensor& y = *context.output(0, ReducedShape(shape, reduces, attributes_.keepdims));
     const auto total = static_cast<cl_ulong>(y.num_elements());
-    if (count >= 4 * static_cast<int64_t>(kReduceLanes)) {
+    if (count >= 4 * kSlice) {
+      InSlices(context, x, y, kept, reduced, count);
+    } else if (count >= 4 * static_cast<int64_t>(kReduceLanes)) {
       together_.Groups(context, y.num_elements(), kReduceLanes, total, x, y, kept, reduced, cl_long{count});
     } else {
       alone_.Linear(context, y.num_elements(), x, y, kept, reduced, cl_long{count});
@@ -105,8 +121,26 @@ class Reduce final : public Kernel {
   }
 
  private:
+  std::string SliceDefines() const {
+    return node_defines_ + fmt::format("#define SLICED\n#define LANES {}\n", kReduceLanes);
+  }
+
+  void InSlices(KernelContext& context, const Tensor& x, Tensor& y, const Strided& kept, const Strided& reduced,
+                int64_t count) {
+    if (y.num_elements() == 0) return;
+    // So many that a join takes no longer than a slice.
+    const int64_t length = std::max(kSlice, CeilDiv(count, kSlice)), slices = CeilDiv(count, length);
+    const int64_t parts = CheckedMul(y.num_elements(), slices);
+    const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(parts, part_bytes_)));
+    slices_.Compile().Groups(context, parts, kReduceLanes, x, scratch.range(), kept, reduced, cl_long{count},
+                             cl_long{slices}, cl_long{length});
+    join_.Compile().Groups(context, y.num_elements(), kReduceLanes, scratch.range(), y, cl_long{count}, cl_long{slices});
+  }
+
   std::string node_defines_;
   Launchable alone_, together_;
+  LazyLaunchable slices_, join_;
+  int64_t part_bytes_;
   ReduceAttributes attributes_;
 };
 
