@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/cancellation.h"
 #include "opencl/device/kernel.h"
 #include "ops/movement/gather.h"
 
@@ -33,8 +34,12 @@ class Indices {
   static std::pair<int64_t, int64_t> RangeOf(const Tensor& indices) {
     const auto of = [](const auto& values) -> std::pair<int64_t, int64_t> {
       if (values.empty()) return {0, -1};
-      const auto [low, high] = std::minmax_element(values.begin(), values.end());
-      return {*low, *high};
+      std::pair<int64_t, int64_t> range{values[0], values[0]};
+      InCancellablePieces(0, static_cast<int64_t>(values.size()), 1, [&](int64_t begin, int64_t end) {
+        const auto [low, high] = std::minmax_element(values.begin() + begin, values.begin() + end);
+        range = {std::min<int64_t>(range.first, *low), std::max<int64_t>(range.second, *high)};
+      });
+      return range;
     };
     return indices.is(ElementType::kInt32) ? of(indices.values<int32_t>()) : of(indices.values<int64_t>());
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/cancellation.h"
 #include "opencl/ops/slices.h"
 #include "ops/movement/scatter.h"
 
@@ -120,7 +121,9 @@ class ScatterElements final : public ScatterSlices {
     Scatter(context, data, updates, indices.num_elements(), 1, [&](std::span<int64_t> offsets) {
       const HostIndices index(indices);
       const auto strides = RowMajor(dims);
+      PacedCancellationPoint point(10);
       for (size_t i = 0; i < offsets.size(); ++i) {
+        point.Pass();
         auto rest = static_cast<int64_t>(i);
         offsets[i] = CheckedIndex(index[rest], dims[axis]) * strides[axis];
         for (size_t d = dims.rank(); d-- > 0;) {

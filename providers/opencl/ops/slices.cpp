@@ -1,5 +1,7 @@
 #include "opencl/ops/slices.h"
 
+#include "base/cancellation.h"
+
 namespace tessera::opencl {
 
 Buffer SentIntegers::Send(KernelContext& context, const Shape& shape, int64_t count,
@@ -28,7 +30,9 @@ void TupleOffsets(std::span<const int64_t> dims, int64_t depth, std::span<const 
     steps[i] = step;
     step *= dims[i];
   }
+  PacedCancellationPoint point(5);
   for (size_t i = 0; i < offsets.size(); ++i) {
+    point.Pass();
     offsets[i] = 0;
     for (size_t d = 0; d < static_cast<size_t>(depth); ++d) {
       offsets[i] += CheckedIndex(tuples[i * static_cast<size_t>(depth) + d], dims[d]) * steps[d];

@@ -1,5 +1,5 @@
-// Reductions of rows that are longer than one group of work items takes: by slices, which another group joins. Against the
-// CPU provider. Skipped where there is no device.
+// Reductions of rows that are longer than one group of work items takes, and operators along lines that are longer than one
+// item takes: by slices, which are joined. Against the CPU provider. Skipped where there is no device.
 
 #include <limits>
 
@@ -29,7 +29,8 @@ TEST_P(OpenclReduceTest, LongRows) {
   struct Case {
     std::vector<int64_t> x, axes;
   };
-  for (const Case& one : {Case{{2, 70'001}, {1}}, Case{{65'537, 3}, {0}}, Case{{2, 300, 3, 401}, {1, 3}}, Case{{150'000}, {0}}}) {
+  for (const Case& one :
+       {Case{{2, 70'001}, {1}}, Case{{65'537, 3}, {0}}, Case{{2, 300, 3, 401}, {1, 3}}, Case{{150'000}, {0}}}) {
     const Shape shape(std::span<const int64_t>(one.x));
     SCOPED_TRACE(shape.ToString());
     std::vector<float> x = Random(static_cast<size_t>(shape.num_elements()), 3);
@@ -42,7 +43,8 @@ TEST_P(OpenclReduceTest, NumbersThatAreNotFinite) {
   constexpr int64_t kRow = 100'000;
   std::vector<float> x(5 * kRow, -kInfinity);
   for (int64_t i = 0; i < kRow; ++i) {
-    x[static_cast<size_t>(kRow + i)] = i < kRow / 2 ? -kInfinity : -1000.0f;  // slices of nothing but infinities, and others
+    x[static_cast<size_t>(kRow + i)] =
+        i < kRow / 2 ? -kInfinity : -1000.0f;  // slices of nothing but infinities, and others
     x[static_cast<size_t>(2 * kRow + i)] = x[static_cast<size_t>(3 * kRow + i)] = 0.5f;
     x[static_cast<size_t>(4 * kRow + i)] = 200.0f;  // whose exponential is none
   }
@@ -63,6 +65,77 @@ TEST_F(OpenclReduceIntegersTest, LongRows) {
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int64_t>(i * 2654435761u % 2001) - 1000;
   for (const char* op : {"ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1"})
     testing::ExpectAsOnCpu(Reduction(op, ElementType::kInt64, {2, kRow}, {1}), {testing::Integers({2, kRow}, x)}, 0.0f);
+}
+
+class OpenclLongLinesTest : public testing::OnDevice<> {
+ protected:
+  static constexpr int64_t kLine = 70'001;
+
+  /// Whole numbers, so that sums are exact and some are equal; with NaNs on the way.
+  static Value Lines(const std::vector<int64_t>& dims, bool nan) {
+    const Shape shape{std::span<const int64_t>(dims)};
+    std::vector<float> x(static_cast<size_t>(shape.num_elements()));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 2654435761u % 7) - 3;
+    if (nan) x[x.size() / 2 + 5] = x[x.size() / 2 + 55] = std::numeric_limits<float>::quiet_NaN();
+    return Floats(dims, x);
+  }
+
+  static onnx::NodeProto& Line(ModelBuilder& model, const char* op, const std::vector<int64_t>& dims, ElementType out) {
+    model.Input("x", ElementType::kFloat, dims).Output("y", out, {});
+    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    return model.Node(op, {"x"}, {"y"});
+  }
+
+  const std::vector<std::pair<std::vector<int64_t>, int64_t>> cases_ = {
+      {{2, kLine}, 1}, {{kLine, 3}, 0}, {{2, 16'384, 2}, 1}};
+};
+
+TEST_F(OpenclLongLinesTest, PositionsOfExtremes) {
+  for (const auto& [dims, axis] : cases_) {
+    for (const char* op : {"ArgMax", "ArgMin"}) {
+      for (const int64_t last : {0, 1}) {
+        ModelBuilder model(13);
+        auto& node = Line(model, op, dims, ElementType::kInt64);
+        testing::Int(node, "axis", axis);
+        testing::Int(node, "select_last_index", last);
+        for (const bool nan : {false, true}) testing::ExpectAsOnCpu(model, {Lines(dims, nan)});
+      }
+    }
+  }
+}
+
+TEST_F(OpenclLongLinesTest, Hardmax) {
+  for (const auto& [dims, axis] : cases_) {
+    ModelBuilder model(13);
+    testing::Int(Line(model, "Hardmax", dims, ElementType::kFloat), "axis", axis);
+    for (const bool nan : {false, true}) testing::ExpectAsOnCpu(model, {Lines(dims, nan)});
+  }
+}
+
+TEST_F(OpenclLongLinesTest, RunningSums) {
+  for (const auto& [dims, axis] : cases_) {
+    for (const int64_t how : {0, 1, 2, 3}) {
+      ModelBuilder model(14);
+      auto& node = Line(model, "CumSum", dims, ElementType::kFloat);
+      node.add_input("axis");
+      model.Ints("axis", {axis});
+      testing::Int(node, "exclusive", how & 1);
+      testing::Int(node, "reverse", how >> 1);
+      testing::ExpectAsOnCpu(model, {Lines(dims, false)});
+    }
+  }
+}
+
+TEST_F(OpenclLongLinesTest, Norms) {
+  for (const auto& [dims, axis] : cases_) {
+    for (const int64_t p : {1, 2}) {
+      ModelBuilder model(13);
+      auto& node = Line(model, "LpNormalization", dims, ElementType::kFloat);
+      testing::Int(node, "axis", axis);
+      testing::Int(node, "p", p);
+      testing::ExpectAsOnCpu(model, {Lines(dims, false)});
+    }
+  }
 }
 
 }  // namespace
