@@ -146,7 +146,7 @@ __kernel void multiply(__global uchar* a_, ulong ao, __global uchar* b_, ulong b
 // A[m, k] with strides to blocks of ROWS rows, column after column, a stack of them in the third dimension. An item packs one column.
 __kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* y_, ulong yo, int m, int k, long row_a, long col_a, long stack_a) {
   const int i = get_global_id(0), first_row = get_global_id(1) * ROWS;
-  const long blocks = get_global_size(1);
+  const long blocks = (m + ROWS - 1) / ROWS;
   __global TX* to = (__global TX*)(y_ + yo) + ((get_global_id(2) * blocks + get_global_id(1)) * k + i) * ROWS;
   for (int r = 0; r < ROWS; ++r) to[r] = first_row + r < m ? GET_X(a_ + ao, get_global_id(2) * stack_a + (first_row + r) * row_a + i * col_a) : (TX)0;
 }
@@ -158,7 +158,7 @@ __kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* y_, ulong 
 __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* y_, ulong yo, int k, int n, int row_b, int col_b, long stack_b) {
   const int first = get_global_id(0) * PACK_ROWS, column = get_global_id(1) * COLUMNS;
   const int rows_here = min(PACK_ROWS, k - first), width = min(COLUMNS, n - column);
-  const long panels = get_global_size(1);
+  const long panels = (n + COLUMNS - 1) / COLUMNS;
   __global const uchar* b = b_ + bo;
   long from = get_global_id(2) * stack_b + (long)first * row_b + (long)column * col_b;
   __global TX* to = (__global TX*)(y_ + yo) + ((get_global_id(2) * panels + get_global_id(1)) * k + first) * COLUMNS;
@@ -216,15 +216,15 @@ static inline __attribute__((always_inline)) void pack_tap(__global const uchar*
 }
 
 // The windows of `COLUMNS` output positions as rows of a panel, one for each tap of a channel; CHANNELS channels an item, groups in the
-// third dimension.
-__kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, int panels, int first) {
+// third dimension. `here`: how many panels of a group are made.
+__kernel void pack_image(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, int panels, int first, long here) {
   const int panel = first + get_global_id(1), image = panel / panels, first_channel = get_global_id(0) * CHANNELS;
   const int positions = g.out[0] * g.out[1] * g.out[2], start = panel % panels * COLUMNS;
   const int o0 = start / (g.out[1] * g.out[2]), o1 = start / g.out[2] % g.out[1], o2 = start % g.out[2];
   const long taps = g.window[0] * g.window[1] * g.window[2], size = (long)g.in[0] * g.in[1] * g.in[2];
   __global const uchar* plane = x_ + xo + ((long)image * g.channels + get_global_id(2) * g.group_in + first_channel) * size * BYTES;
   __global TX* to = (__global TX*)(y_ + yo) +
-                    ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * g.group_in + first_channel) * taps * COLUMNS;
+                    ((get_global_id(2) * here + get_global_id(1)) * g.group_in + first_channel) * taps * COLUMNS;
   const int count = min(CHANNELS, g.group_in - first_channel);
   for (int c = 0; c < count; ++c, plane += size * BYTES) {
     for (int k0 = 0; k0 < g.window[0]; ++k0) {

@@ -237,7 +237,7 @@ class Conv final : public Kernel {
         context, operands, shape, batch, stack, group_, [&](BufferRange windows, cl_int first, int64_t panels) {
           const auto batches = static_cast<size_t>(CeilDiv(g.group_in, kChannels));
           pack_image_.Compile()(context, {batches, static_cast<size_t>(panels), static_cast<size_t>(group_)}, {1, 1, 1}, x,
-                                windows, g, static_cast<cl_int>(per_image), first);
+                                windows, g, static_cast<cl_int>(per_image), first, cl_long{panels});
         });
   }
 
