@@ -123,7 +123,8 @@ void RankDepthwise(const ConvProblem& problem, const ConvCosts& costs, ConvCandi
 
 /// Planes so small that a GEMM of each would hardly begin.
 bool HasSmallPlanes(const ConvProblem& problem, const DepthwiseCosts& costs) {
-  return problem.known_image && problem.window.output.num_elements() <= costs.small_plane;
+  const int64_t pixels = problem.window.output.num_elements();
+  return pixels > 0 && pixels <= costs.small_plane;
 }
 
 /// Columns of a GEMM in whole vectors, over how many there are.
