@@ -201,8 +201,22 @@ BufferRange RangeOf(const Tensor& tensor) {
   return tensor.byte_size() == 0 ? BufferRange{} : DeviceAllocator::Find(tensor.raw());
 }
 
+namespace {
+
+/// What a kernel is compiled from, of its file: the text before the kernels' sections, and its own. All of it where
+/// sections are shared.
+std::string OwnText(std::string_view text, std::string_view name) {
+  constexpr std::string_view kSection = "\n#ifdef KERNEL_";
+  const size_t own = text.find(fmt::format("{}{}\n", kSection, name));
+  if (own == std::string_view::npos || text.find("defined(KERNEL_") != std::string_view::npos) return std::string(text);
+  const size_t next = text.find(kSection, own + 1);
+  return fmt::format("{}{}", text.substr(0, text.find(kSection)), text.substr(own, next - own));
+}
+
+}  // namespace
+
 Launchable::Launchable(Device& device, std::string_view source, const std::string& defines, const char* name, bool tried)
-    : name_(name), kernel_(device.CreateKernel(source, defines, name)), pace_(KernelSource(source)) {
+    : name_(name), kernel_(device.CreateKernel(source, defines, name)), pace_(OwnText(KernelSource(source), name)) {
   largest_group_ = kGroup;
   Check(clGetKernelWorkGroupInfo(kernel_.get(), device.id(), CL_KERNEL_WORK_GROUP_SIZE, sizeof largest_group_,
                                  &largest_group_, nullptr),

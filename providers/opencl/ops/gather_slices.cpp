@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cancellation.h"
 #include "opencl/ops/slices.h"
 #include "ops/movement/compress.h"
 #include "ops/movement/gather.h"
@@ -70,8 +71,10 @@ class ReverseSequence final : public GatherSlices {
     const int64_t row = dims.SizeOfRange(2, dims.rank());
     const Tensor& y = *context.output(0, dims);
     Gather(context, y, row, [&](std::span<int64_t> offsets) {
+      PacedCancellationPoint point(5);
       for (int64_t i = 0; i < dims[0]; ++i) {
         for (int64_t k = 0; k < dims[1]; ++k) {
+          point.Pass();
           const int64_t time = time_first ? i : k, entry = time_first ? k : i;
           const int64_t length = lengths[static_cast<size_t>(entry)], from = time < length ? length - 1 - time : time;
           offsets[static_cast<size_t>(i * dims[1] + k)] = (time_first ? from * dims[1] + k : i * dims[1] + from) * row;
