@@ -109,11 +109,11 @@ __kernel void dequantize(ulong total, __global uchar* x_, ulong xo, __global uch
 #ifdef KERNEL_extremes
 // Group g: the smallest and the largest of its share, and 0.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
-void extremes(__global uchar* x_, ulong xo, __global uchar* parts_, ulong po, long count) {
+void extremes(__global uchar* x_, ulong xo, __global uchar* parts_, ulong po, long count, long items) {
   __local float low[LANES], high[LANES];
   const int lane = get_local_id(0);
   float smallest = 0, largest = 0;
-  for (long i = get_global_id(0); i < count; i += get_global_size(0)) {
+  for (long i = get_global_id(0); i < count; i += items) {
     const float x = AT(const float, x_, xo)[i];
     smallest = fmin(smallest, x);
     largest = fmax(largest, x);

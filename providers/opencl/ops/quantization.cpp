@@ -135,7 +135,8 @@ class DynamicQuantizeLinear final : public Kernel {
     if (by_parts_) {
       extremes_(context, {groups, 1, 1}, {1, 1, 1}, x, parts.range(), cl_long{count}, cl_long{CeilDiv(count, parts_here)});
     } else {
-      extremes_(context, {groups * kLanes, 1, 1}, {kLanes, 1, 1}, x, parts.range(), cl_long{count});
+      extremes_(context, {groups * kLanes, 1, 1}, {kLanes, 1, 1}, x, parts.range(), cl_long{count},
+                static_cast<cl_long>(groups * kLanes));
     }
     choose_.Linear(context, 1, parts.range(), scale, zero, static_cast<cl_int>(groups));
     quantize_.Linear(context, count, x, scale, zero, y);
