@@ -245,7 +245,8 @@ def test_one_binding() -> None:
             binding.bind_output("y")
             s.run_with_iobinding(binding)
             for result in binding.copy_outputs_to_cpu():
-                assert (result == result.size - 4).all()
+                # None: another user has bound the output anew since, and has not run yet.
+                assert result is None or (result == result.size - 4).all()
 
     together(work)
 
