@@ -85,7 +85,7 @@ class Reduce final : public Kernel {
         part_bytes_((info.input_type(0) == ElementType::kDouble || BitWidth(info.input_type(0)) == 64 ? 8 : 4) *
                     (info.node().op_type == "ReduceLogSumExp" ? 2 : 1)),
         attributes_(info.node()) {
-    const auto shape = KnownShape(info.graph().value(info.node().inputs[0]).type);
+    const auto shape = KnownShape(info.input_info(0));
     if (!shape || shape->num_elements() < 4 * kSlice) return;  // compiled when one comes
     slices_.Compile();
     join_.Compile();

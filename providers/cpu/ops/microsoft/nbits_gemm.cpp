@@ -38,12 +38,13 @@ size_t QuantizedWorkspace(const NBitsWeights& w, int limbs) {
          RoundUp(3 * groups * sizeof(float), kCacheLine) + RoundUp(blocks * sizeof(float), kCacheLine);
 }
 
-/// The product with A as integers of the choice's limbs, in `workspace`, which begins a line of the cache. False where
-/// these cannot stand for A.
-bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, const NBitsChoice& choice, int64_t rows,
-                           const float* a, const float* bias, float* c, std::byte* workspace) {
+/// The product with A as integers of the choice's limbs. False where these cannot stand for A.
+bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, const NBitsChoice& choice, int64_t rows,
+                       const float* a, const float* bias, float* c) {
+  ThreadPool& threads = context.threads();
   const int64_t groups = NBitsGroups(w);
   const int limbs = choice.limbs;
+  std::byte* workspace = context.scratch<std::byte>(static_cast<size_t>(rows) * QuantizedWorkspace(w, limbs)).data();
   const bool few = choice.few();
   QuantizedRows quantized{.quantized = reinterpret_cast<int8_t*>(workspace), .limbs = limbs, .few = few};
   quantized.scales =
@@ -81,12 +82,6 @@ bool MultiplyQuantizedRows(ThreadPool& threads, const NBitsWeights& w, const NBi
     }
   });
   return true;
-}
-
-bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, const NBitsChoice& choice, int64_t rows,
-                       const float* a, const float* bias, float* c) {
-  std::byte* workspace = context.scratch<std::byte>(static_cast<size_t>(rows) * QuantizedWorkspace(w, choice.limbs)).data();
-  return MultiplyQuantizedRows(context.threads(), w, choice, rows, a, bias, c, workspace);
 }
 
 }  // namespace
