@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "opencl/device/scratch.h"
 
 namespace tessera::opencl {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "opencl/device/scratch.h"
 #include "opencl/device/sources.h"
 
 namespace tessera::opencl {

@@ -8,8 +8,9 @@
 #include <tuple>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "graph/private_names.h"
-#include "opencl/gemm/panel_gemm.h"
+#include "opencl/device/scratch.h"
 #include "opencl/ops/slices.h"
 #include "ops/attention/attention.h"
 

@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "opencl/device/kernel.h"
-#include "opencl/gemm/panel_gemm.h"
+#include "opencl/device/scratch.h"
 #include "ops/normalization/lp_normalization.h"
 #include "ops/normalization/softmax.h"
 #include "ops/reduction/arg_max.h"

@@ -9,6 +9,7 @@
 #include "opencl/claims/refusals.h"
 #include "opencl/conv/window.h"
 #include "opencl/device/kernel.h"
+#include "opencl/device/scratch.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "ops/nn/conv_transpose.h"
 

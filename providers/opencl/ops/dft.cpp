@@ -6,7 +6,7 @@
 
 #include "opencl/claims/refusals.h"
 #include "opencl/device/kernel.h"
-#include "opencl/gemm/panel_gemm.h"
+#include "opencl/device/scratch.h"
 #include "ops/signal/dft.h"
 
 namespace tessera::opencl {

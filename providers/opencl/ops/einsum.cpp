@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "opencl/device/kernel.h"
+#include "opencl/device/scratch.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "ops/math/einsum_equation.h"
 #include "ops/math/gemm.h"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/checked.h"
-#include "opencl/gemm/panel_gemm.h"
+#include "opencl/device/scratch.h"
 #include "opencl/ops/attention.h"
 #include "ops/attention/attention_scale.h"
 #include "ops/attention/group_query_attention.h"

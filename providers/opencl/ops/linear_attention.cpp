@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "opencl/device/kernel.h"
-#include "opencl/gemm/panel_gemm.h"
+#include "opencl/device/scratch.h"
 
 namespace tessera::opencl {
 namespace {

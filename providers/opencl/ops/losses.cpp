@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "opencl/gemm/panel_gemm.h"
+#include "opencl/device/scratch.h"
 #include "opencl/ops/slices.h"
 #include "ops/training/loss.h"
 

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "opencl/device/kernel.h"
+#include "opencl/device/scratch.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/split_k_gemm.h"
 #include "opencl/gemm/tile_gemm.h"

@@ -8,6 +8,7 @@
 #include "base/rounding.h"
 #include "graph/private_names.h"
 #include "opencl/claims/refusals.h"
+#include "opencl/device/scratch.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/quantized_operands.h"
 #include "opencl/gemm/tile_gemm.h"

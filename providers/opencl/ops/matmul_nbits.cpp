@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "opencl/device/kernel.h"
+#include "opencl/device/scratch.h"
 #include "opencl/device/sources.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/tile_gemm.h"

@@ -3,6 +3,7 @@
 
 #include "base/rounding.h"
 #include "opencl/device/kernel.h"
+#include "opencl/device/scratch.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "ops/quantization/quantize_linear.h"
 

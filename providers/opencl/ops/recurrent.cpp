@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "opencl/device/scratch.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/ops/slices.h"
 #include "ops/recurrent/recurrent.h"

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "opencl/device/kernel.h"
-#include "opencl/gemm/panel_gemm.h"
+#include "opencl/device/scratch.h"
 #include "ops/reduction/reduce.h"
 
 namespace tessera::opencl {

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/checked.h"
-#include "opencl/gemm/panel_gemm.h"
+#include "opencl/device/scratch.h"
 #include "ops/reduction/top_k.h"
 
 namespace tessera::opencl {
