@@ -66,7 +66,7 @@ const KernelRegistry& Kernels() {
     RegisterDropout(kernels);
     RegisterFill(kernels);
     RegisterGather(kernels);
-    RegisterGatherSlices(kernels);
+    RegisterGatherND(kernels);
     RegisterGridSample(kernels);
     RegisterGroupQuery(kernels);
     RegisterIntegerConv(kernels);
@@ -88,6 +88,7 @@ const KernelRegistry& Kernels() {
     RegisterRecurrent(kernels);
     RegisterReduce(kernels);
     RegisterResize(kernels);
+    RegisterReverseSequence(kernels);
     RegisterRoiAlign(kernels);
     RegisterRotary(kernels);
     RegisterRowOperators(kernels);

@@ -46,6 +46,8 @@ class DeviceAllocator final : public Allocator {
   const MemoryInfo& memory() const noexcept override { return memory_; }
   void* Allocate(size_t bytes) override;
   void Free(void* buffer) noexcept override;
+  void Charge(size_t bytes) override { budget_->Take(bytes); }
+  void Refund(size_t bytes) noexcept override { budget_->Return(bytes); }
 
   /// The buffer behind any address inside an allocation of any DeviceAllocator. Throws Error for other addresses.
   static BufferRange Find(const void* address);

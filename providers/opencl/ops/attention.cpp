@@ -187,20 +187,20 @@ class Attention final : public Kernel {
     p.softcap = attributes_.softcap;
     p.nothing = attributes_.nan_rows && p.keys > 0 ? std::numeric_limits<cl_float>::quiet_NaN() : 0;
     if (mask != nullptr) FitMask(mask_dims, sizes, p);
-    const Buffer lengths = SendLengths(context, sizes, past_key != nullptr);
+    const SentData lengths = SendLengths(context, sizes, past_key != nullptr);
     const Tensor* y = context.output(0, ShapeOf(yh));
     const std::array<size_t, 3> rows = {kAttentionLanes * static_cast<size_t>(p.queries), 1,
                                         static_cast<size_t>(CheckedMul(p.batch, p.q_heads))};
     if (capture_) {
       const Tensor& captured = *context.output(3, Shape{p.batch, p.q_heads, p.queries, p.keys});
       if (captured.num_elements() > 0) {
-        (*capture_)(context, rows, {kAttentionLanes, 1, 1}, q, key.range, value.range, mask, BufferRange{lengths.get(), 0},
-                    captured, BufferRange{}, p);
+        (*capture_)(context, rows, {kAttentionLanes, 1, 1}, q, key.range, value.range, mask, lengths.range(), captured,
+                    BufferRange{}, p);
       }
     }
     if (y == nullptr || y->num_elements() == 0) return;
     const BufferRange queries = q.num_elements() == 0 ? BufferRange{} : DeviceAllocator::Find(q.raw());
-    attention_.Run(context, queries, key.range, value.range, mask, BufferRange{lengths.get(), 0}, *y, p);
+    attention_.Run(context, queries, key.range, value.range, mask, lengths.range(), *y, p);
   }
 
  private:
@@ -249,7 +249,7 @@ class Attention final : public Kernel {
     p.m_batch = dims[0] == 1 ? 0 : dims[1] * dims[2] * dims[3];
   }
 
-  Buffer SendLengths(KernelContext& context, const AttentionSizes& sizes, bool has_past) {
+  SentData SendLengths(KernelContext& context, const AttentionSizes& sizes, bool has_past) {
     const Tensor* given = context.input(6);
     const auto lengths = KeyLengths(given, sizes, has_past);
     if (lengths.empty()) return {};

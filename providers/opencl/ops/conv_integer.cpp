@@ -244,7 +244,8 @@ class IntegerConv final : public Kernel {
         context, operands, shape, batch, stack, group_, [&](BufferRange windows, cl_int first, int64_t panels) {
           const auto batches = static_cast<size_t>(CeilDiv(pairs_of_group, QuantizedPacking::kPlanes));
           windows_.Compile()(context, {batches, static_cast<size_t>(panels), static_cast<size_t>(group_)}, {1, 1, 1},
-                             image.range(), windows, g, static_cast<cl_int>(per_image), first, cl_long{plane});
+                             image.range(), windows, g, static_cast<cl_int>(per_image), first, cl_long{panels},
+                             cl_long{plane});
         });
   }
 

@@ -39,7 +39,8 @@ class GroupQueryAttention final : public Kernel {
     const Tensor& y = *context.output(0, {call.batch, call.steps, heads_ * call.width});
     const Cache keys = MakeCache(context, 1, call), values = MakeCache(context, 2, call);
     if (y.num_elements() == 0) return;
-    const Buffer facts = device_.BufferOf(call.facts.data(), call.facts.size_bytes());
+    const SentData sent(context, call.facts.data(), call.facts.size_bytes());
+    const BufferRange facts = sent.range();
     Fill(context, keys, context.input(3), facts, call);
     Fill(context, values, context.input(4), facts, call);
     const int64_t row = key.shape()[2], keys_at = call.packed ? heads_ * call.width : 0,
@@ -102,15 +103,14 @@ class GroupQueryAttention final : public Kernel {
   }
 
   /// What the past held, and zeros behind the new rows, whether or not the memory is the past's.
-  void Fill(KernelContext& context, const Cache& cache, const Tensor* past, const Buffer& facts, const Call& call) {
+  void Fill(KernelContext& context, const Cache& cache, const Tensor* past, const BufferRange& facts, const Call& call) {
     if (call.capacity == 0) return;
-    keep_.Linear(context, call.batch * kv_heads_ * call.capacity * call.width, past, BufferRange{facts.get(), 0},
-                 cache.range, cl_long{call.batch}, cl_long{kv_heads_}, cl_long{call.held}, cl_long{call.capacity},
-                 cl_long{call.width});
+    keep_.Linear(context, call.batch * kv_heads_ * call.capacity * call.width, past, facts, cache.range,
+                 cl_long{call.batch}, cl_long{kv_heads_}, cl_long{call.held}, cl_long{call.capacity}, cl_long{call.width});
   }
 
   void Append(KernelContext& context, const Tensor& x, int64_t row, int64_t first, bool rotated, const Cache& cache,
-              const Buffer& facts, const Call& call) {
+              const BufferRange& facts, const Call& call) {
     const Parts p = PartsOf(context, call, kv_heads_, row, first, rotated);
     Parts to = p;
     to.y_batch = kv_heads_ * call.capacity * call.width;
@@ -136,13 +136,13 @@ class GroupQueryAttention final : public Kernel {
             .appends = 0};
   }
 
-  void WriteHeads(KernelContext& context, const Tensor& x, BufferRange to, const Buffer& facts, const Parts& p) {
+  void WriteHeads(KernelContext& context, const Tensor& x, BufferRange to, const BufferRange& facts, const Parts& p) {
     const Tensor *cosine = p.rotated ? context.input(7) : nullptr, *sine = p.rotated ? context.input(8) : nullptr;
-    place_.Linear(context, p.batch * p.steps * p.heads * p.width, x, cosine, sine, BufferRange{facts.get(), 0}, to, p);
+    place_.Linear(context, p.batch * p.steps * p.heads * p.width, x, cosine, sine, facts, to, p);
   }
 
   void Attend(KernelContext& context, const Tensor& query, const Cache& keys, const Cache& values, const Tensor& y,
-              const Buffer& facts, const Call& call) {
+              const BufferRange& facts, const Call& call) {
     const int64_t hidden = heads_ * call.width, row = query.shape()[2];
     AttentionProblem p{.batch = call.batch,
                        .q_heads = heads_,
@@ -175,7 +175,7 @@ class GroupQueryAttention final : public Kernel {
     p.scale = AttentionScale(attributes_.scale, call.width);
     p.softcap = attributes_.softcap;
     const bool by_length = !call.is_prompt || !attributes_.causal;
-    const BufferRange none, lengths{facts.get(), static_cast<size_t>(call.batch) * sizeof(cl_long)};
+    const BufferRange none, lengths{facts.buffer, facts.offset + static_cast<size_t>(call.batch) * sizeof(cl_long)};
     attention_.Run(context, q, keys.range, values.range, nullptr, by_length ? lengths : none, y, p);
   }
 

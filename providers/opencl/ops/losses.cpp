@@ -31,9 +31,9 @@ class Loss final : public Kernel {
     const bool reduces = attributes_.reduction != LossReduction::kNone;
     const Tensor& y = *context.output(0, reduces ? Shape{} : rest);
     // One place more, so that no labels are not an empty buffer.
-    const Buffer sent = sent_labels_.Send(context, shape, count + 1,
-                                          [&](std::span<int64_t> labels_sent) { Check(labels, classes, labels_sent); });
-    const BufferRange labels_sent{sent.get(), 0};
+    const SentData sent = sent_labels_.Send(context, shape, count + 1,
+                                            [&](std::span<int64_t> labels_sent) { Check(labels, classes, labels_sent); });
+    const BufferRange labels_sent = sent.range();
     if (!reduces)
       return loss_.Linear(context, count, x, labels_sent, weights, y, logarithms, cl_long{classes}, cl_long{inner},
                           cl_int{0});

@@ -35,7 +35,8 @@ __kernel void pack_quads(ulong total, __global uchar* x_, ulong xo, __global uch
 __kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* zero_, ulong zo, __global uchar* y_, ulong yo, int m, int channels, int taps,
                         int step) {
   const int pairs = (channels + 1) / 2 * taps, first_row = get_global_id(1) * ROWS, first = get_global_id(0) * PACK_ROWS, end = min(first + PACK_ROWS, pairs);
-  __global int* to = AT(int, y_, yo) + (get_global_id(2) * get_global_size(1) + get_global_id(1)) * pairs * ROWS;
+  const long blocks = (m - 1) / ROWS + 1;
+  __global int* to = AT(int, y_, yo) + (get_global_id(2) * blocks + get_global_id(1)) * pairs * ROWS;
   for (int r = 0; r < ROWS; ++r) {
     const long row = get_global_id(2) * m + first_row + r;
     const int inside = first_row + r < m, zero = inside ? zero_of(zero_ == 0 ? 0 : zero_ + zo, row * step) : 0;
@@ -55,7 +56,8 @@ __kernel void pack_rows(__global uchar* a_, ulong ao, __global uchar* zero_, ulo
 __kernel void pack_matrix(__global uchar* b_, ulong bo, __global uchar* zero_, ulong zo, __global uchar* y_, ulong yo, int k, int n, int step) {
   const int pairs = (k + 1) / 2, column = get_global_id(1) * COLUMNS, width = min(COLUMNS, n - column);
   const int first = get_global_id(0) * PACK_ROWS, end = min(first + PACK_ROWS, pairs);
-  __global int* to = AT(int, y_, yo) + ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * pairs + first) * COLUMNS;
+  const long panels = (n - 1) / COLUMNS + 1;
+  __global int* to = AT(int, y_, yo) + ((get_global_id(2) * panels + get_global_id(1)) * pairs + first) * COLUMNS;
   int zero[COLUMNS];
   for (int j = 0; j < COLUMNS; ++j) zero[j] = zero_of(zero_ == 0 ? 0 : zero_ + zo, (long)min(column + j, n - 1) * step);
   for (int i = first; i < end; ++i, to += COLUMNS) {
@@ -88,7 +90,8 @@ __kernel void pair_planes(__global uchar* x_, ulong xo, __global uchar* zero_, u
   const long size = (long)g.in[0] * g.in[1] * g.in[2];
   __global const uchar* low = x_ + xo + (get_global_id(2) * g.channels + channel) * size + ((long)i0 * g.in[1] + i1) * g.in[2];
   __global const uchar* high = get_global_id(1) % pairs * 2 + 1 < g.group_in ? low + size : low;
-  __global int* to = AT(int, y_, yo) + (get_global_id(2) * get_global_size(1) + get_global_id(1)) * plane + get_global_id(0) * width;
+  const long planes = (long)(g.channels / g.group_in) * pairs;
+  __global int* to = AT(int, y_, yo) + (get_global_id(2) * planes + get_global_id(1)) * plane + get_global_id(0) * width;
   for (int j = 0; j < first; ++j) to[j] = 0;
   for (int j = first; j < end; ++j) to[j] = pair_of((int)GET_P(low, j - g.pad[2]) - zero, (int)GET_P(high, j - g.pad[2]) - zero);
   for (int j = end; j < width; ++j) to[j] = 0;
@@ -97,19 +100,20 @@ __kernel void pair_planes(__global uchar* x_, ulong xo, __global uchar* zero_, u
 
 #ifdef KERNEL_pack_windows
 // The windows of COLUMNS output positions as rows of a panel, one for each tap of a pair of channels; PLANES pairs an item, groups in the
-// third dimension. Columns after the last position are like it.
-__kernel void pack_windows(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, int panels, int first, long plane) {
+// third dimension. Columns after the last position are like it. `here`: how many panels of a group are made.
+__kernel void pack_windows(__global uchar* x_, ulong xo, __global uchar* y_, ulong yo, Geometry g, int panels, int first, long here, long plane) {
   const int panel = first + get_global_id(1), image = panel / panels, pairs = (g.group_in + 1) / 2, first_pair = get_global_id(0) * PLANES;
   const int positions = g.out[0] * g.out[1] * g.out[2], start = panel % panels * COLUMNS, taps = g.window[0] * g.window[1] * g.window[2];
   const int height = PADDED(g, 1), width = PADDED(g, 2);
+  const long groups = g.channels / g.group_in;
   int at[COLUMNS];
   for (int j = 0; j < COLUMNS; ++j) {
     const int o = min(start + j, positions - 1), output_row = o / g.out[2];
     at[j] = (output_row / g.out[1] * g.stride[0] * height + output_row % g.out[1] * g.stride[1]) * width + o % g.out[2] * g.stride[2];
   }
   const int neighbours = start + COLUMNS <= positions && at[COLUMNS - 1] == at[0] + COLUMNS - 1;  // each is past the one before
-  __global const int* from = AT(const int, x_, xo) + ((image * get_global_size(2) + get_global_id(2)) * pairs + first_pair) * plane;
-  __global int* to = AT(int, y_, yo) + ((get_global_id(2) * get_global_size(1) + get_global_id(1)) * pairs + first_pair) * taps * COLUMNS;
+  __global const int* from = AT(const int, x_, xo) + ((image * groups + get_global_id(2)) * pairs + first_pair) * plane;
+  __global int* to = AT(int, y_, yo) + ((get_global_id(2) * here + get_global_id(1)) * pairs + first_pair) * taps * COLUMNS;
   for (int pair = first_pair; pair < min(first_pair + PLANES, pairs); ++pair, from += plane) {
     for (int k0 = 0; k0 < g.window[0]; ++k0) {
       for (int k1 = 0; k1 < g.window[1]; ++k1) {

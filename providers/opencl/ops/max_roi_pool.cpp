@@ -1,10 +1,11 @@
 // MaxRoiPool (1, 22). Regions are read on the host, which checks them and lays the grids.
 
 #include <algorithm>
-#include <vector>
 
+#include "base/cancellation.h"
+#include "base/checked.h"
 #include "opencl/claims/refusals.h"
-#include "opencl/device/kernel.h"
+#include "opencl/device/scratch.h"
 #include "ops/nn/max_roi_pool.h"
 
 namespace tessera::opencl {
@@ -13,8 +14,7 @@ namespace {
 class MaxRoiPool final : public Kernel {
  public:
   explicit MaxRoiPool(const KernelInfo& info)
-      : device_(DeviceOf(info)),
-        kernel_(DeviceOf(info), "max_roi_pool", Computed('X', info.input_type(0)), "max_roi_pool"),
+      : kernel_(DeviceOf(info), "max_roi_pool", Computed('X', info.input_type(0)), "max_roi_pool"),
         attributes_(info.node()) {
     Require(std::max(attributes_.height, attributes_.width) < kMostCells, "pooled_shape must be below {}", kMostCells);
   }
@@ -27,32 +27,38 @@ class MaxRoiPool final : public Kernel {
     Require(rois.is(x.type()), "rois are {}, expected {}", ElementTypeName(rois.type()), ElementTypeName(x.type()));
     const Tensor& y = *context.output(0, result);
     if (y.num_elements() == 0) return;
-    std::vector<cl_long> plan;
+    // Of each region its image, and where its cells' rows and columns begin and end.
+    const size_t of_region = 1 + 2 * static_cast<size_t>(attributes_.height + attributes_.width);
+    const std::span<int64_t> plan = context.scratch<int64_t>(CheckedMul(static_cast<size_t>(result[0]), of_region));
+    int64_t* to = plan.data();
     for (int64_t i = 0; i < result[0]; ++i) {
       double numbers[5];
       for (int64_t k = 0; k < 5; ++k) numbers[k] = HostNumber(rois, 5 * i + k);
       const RoiOfImage region = attributes_.Region(numbers, xs[0]);
-      plan.push_back(region.image);
-      AddCells(region.rows, attributes_.height, xs[2], plan);
-      AddCells(region.columns, attributes_.width, xs[3], plan);
+      *to++ = region.image;
+      to = AddCells(region.rows, attributes_.height, xs[2], to);
+      to = AddCells(region.columns, attributes_.width, xs[3], to);
     }
-    const Buffer sent = device_.BufferOf(plan.data(), plan.size() * sizeof plan[0]);
-    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent.get(), 0}, y, cl_long{xs[1]}, cl_long{xs[2]},
-                   cl_long{xs[3]}, cl_long{attributes_.height}, cl_long{attributes_.width});
+    const SentData sent(context, plan.data(), plan.size_bytes());
+    kernel_.Linear(context, y.num_elements(), x, sent.range(), y, cl_long{xs[1]}, cl_long{xs[2]}, cl_long{xs[3]},
+                   cl_long{attributes_.height}, cl_long{attributes_.width});
   }
 
  private:
   static constexpr int64_t kMostCells = int64_t{1} << 24;
 
-  /// Where each cell begins and ends.
-  static void AddCells(const RoiCells& cells, int64_t count, int64_t limit, std::vector<cl_long>& plan) {
+  /// Where each cell begins and ends. Returns past the last one.
+  static int64_t* AddCells(const RoiCells& cells, int64_t count, int64_t limit, int64_t* to) {
+    PacedCancellationPoint point(5);
     for (int64_t i = 0; i < count; ++i) {
+      point.Pass();
       const auto [begin, end] = cells.At(i, limit);
-      plan.insert(plan.end(), {begin, end});
+      *to++ = begin;
+      *to++ = end;
     }
+    return to;
   }
 
-  Device& device_;
   Launchable kernel_;
   MaxRoiPoolAttributes attributes_;
 };

@@ -31,10 +31,10 @@ class MaxUnpool final : public Kernel {
     for (const int64_t dim : pooled) key.Append(dim);
     const int64_t count = x.num_elements();
     if (count == 0) return;
-    const Buffer sent = plan_.Send(context, key, count, [&](std::span<int64_t> targets) {
+    const SentData sent = plan_.Send(context, key, count, [&](std::span<int64_t> targets) {
       FindTargets(indices.values<int64_t>(), pooled, shape, targets);
     });
-    place_.Linear(context, count, x, BufferRange{sent.get(), 0}, y);
+    place_.Linear(context, count, x, sent.range(), y);
   }
 
  private:

@@ -188,11 +188,13 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void gru_step(STEP_A
       __global uchar* next_, ulong no, __global uchar* y_, ulong yo, __global uchar* extra_, ulong eo, __global uchar* peephole_, ulong po, \
       __global uchar* bias_, ulong bo, Sizes s, long iteration, float clip
 
+#define PANELS(s) ((s.hidden + COLUMNS - 1) / COLUMNS)  // of a gate
+
 // Where an item works.
 #define PANEL_POSITION                                                                                                      \
   const int column = get_global_id(0) * COLUMNS, width = min(COLUMNS, (int)s.hidden - column), first_row = get_global_id(1) * ROWS;    \
   const long d = get_global_id(2), step = d == 1 || s.reverse ? s.steps - 1 - iteration : iteration;                               \
-  __global const TX* panels = AT(const TX, r_, ro) + (d * s.gates * get_global_size(0) + get_global_id(0)) * s.hidden * COLUMNS;
+  __global const TX* panels = AT(const TX, r_, ro) + (d * s.gates * PANELS(s) + get_global_id(0)) * s.hidden * COLUMNS;
 // Of entry b: its state, its share of X, and so on.
 #define PANEL_ROW(b)                                                                                                     \
   const long state = (d * s.batch + (b)) * s.hidden + column, position = s.batch_first ? (b) * s.steps + step : step * s.batch + (b);  \
@@ -206,7 +208,7 @@ INLINE void gate_matmuls(TX* values, __global const TX* panels, long gate, __glo
   rows.column = 1;
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) rows.at[r] = (__global const uchar*)(from + min((long)first_row + r, s.batch - 1) * s.hidden);
-  __global const TX* b = panels + gate * get_global_size(0) * s.hidden * COLUMNS;
+  __global const TX* b = panels + gate * PANELS(s) * s.hidden * COLUMNS;
   V sum[ROWS][VECTORS];
   clear_block(sum);
   MULTIPLY_ADD(sum, rows, b, COLUMNS, (int)s.hidden)

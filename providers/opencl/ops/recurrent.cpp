@@ -99,8 +99,8 @@ class Recurrent final : public Kernel {
     const DeviceScratch gates(context, bytes(CheckedMul(CheckedMul(s.directions, positions), width)));
     const DeviceScratch h0(context, bytes(count)), h1(context, bytes(count)), extra(context, bytes(count));
     const bool uses_extra = lstm_ || reset_.has_value();
-    const Buffer lengths = SendLengths(context, s);
-    const BufferRange sent = {lengths.get(), 0}, none;
+    const SentData lengths = SendLengths(context, s);
+    const BufferRange sent = lengths.range(), none;
     load_.Linear(context, count, context.input(5), h0.range(), s);
     if (lstm_) load_.Linear(context, count, context.input(6), extra.range(), s);
     const Tensor *bias = context.input(3), &r = context.required_input(2);
@@ -244,8 +244,8 @@ class Recurrent final : public Kernel {
     return s;
   }
 
-  /// No buffer where every sequence has all steps.
-  Buffer SendLengths(KernelContext& context, const RecurrentSizes& s) {
+  /// Nothing where every sequence has all steps.
+  SentData SendLengths(KernelContext& context, const RecurrentSizes& s) {
     const Tensor* given = context.input(4);
     if (given == nullptr) return {};
     Require(given->is(ElementType::kInt32) && given->shape() == Shape{s.batch},

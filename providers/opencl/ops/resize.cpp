@@ -22,6 +22,7 @@ struct SentPlan {
   std::shared_ptr<const ResamplePlan> source;
   DevicePlan plan;
   Buffer firsts, weights;
+  MemoryCharge charge;  // of both
 };
 
 /// The nearest integer of `type`, as the bits of a long.
@@ -58,7 +59,7 @@ class Resize final : public Kernel {
     if (y == nullptr || plan->empty) return;
     Require(plan->options.mode == ResampleMode::kNearest || kReals.contains(type_),
             "integers are interpolated on the CPU provider");
-    const auto sent = Send(plan);
+    const auto sent = Send(context, plan);
     const float fill = plan->options.extrapolation_value;
     const BufferRange firsts{sent->firsts.get(), 0}, weights{sent->weights.get(), 0};
     const cl_long integer_fill = IntegerFill(type_, fill);
@@ -72,7 +73,7 @@ class Resize final : public Kernel {
   }
 
  private:
-  std::shared_ptr<const SentPlan> Send(const std::shared_ptr<const ResamplePlan>& plan) {
+  std::shared_ptr<const SentPlan> Send(const KernelContext& context, const std::shared_ptr<const ResamplePlan>& plan) {
     const std::lock_guard lock(mutex_);
     if (sent_ != nullptr && sent_->source == plan) return sent_;
     auto made = std::make_shared<SentPlan>();
@@ -98,6 +99,7 @@ class Resize final : public Kernel {
         firsts.push_back(!table.outside.empty() && table.outside[o] ? -1 : table.first[o]);
       weights.insert(weights.end(), table.weights.begin(), table.weights.end());
     }
+    made->charge = MemoryCharge(context.allocator(), firsts.size() * sizeof firsts[0] + weights.size() * sizeof weights[0]);
     if (!firsts.empty()) made->firsts = device_.BufferOf(firsts.data(), firsts.size() * sizeof firsts[0]);
     const std::vector<float> rounded(weights.begin(), weights.end());
     if (!weights.empty() && type_ == ElementType::kDouble)

@@ -1,9 +1,9 @@
 // RoiAlign (10-22). Regions are read on the host, which checks them and says where samples lie.
 
 #include <cmath>
-#include <vector>
 
-#include "opencl/device/kernel.h"
+#include "base/cancellation.h"
+#include "opencl/device/scratch.h"
 #include "ops/image/roi_align.h"
 
 namespace tessera::opencl {
@@ -18,48 +18,52 @@ struct Regions {
 class RoiAlign final : public Kernel {
  public:
   explicit RoiAlign(const KernelInfo& info)
-      : device_(DeviceOf(info)),
-        kernel_(DeviceOf(info), "roi_align", Computed('X', info.input_type(0)), "roi_align"),
-        attributes_(info.node()) {}
+      : kernel_(DeviceOf(info), "roi_align", Computed('X', info.input_type(0)), "roi_align"), attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor& rois = context.required_input(1);
     const Tensor& batches = context.required_input(2);
-    const Shape& xs = x.shape();
     const Shape result = attributes_.ResultShape(x, rois, batches);
-    const int64_t count = result[0];
-    std::vector<double> axis_bins;
-    std::vector<cl_long> counts;
-    for (int64_t i = 0; i < count; ++i) {
-      counts.push_back(batches.data<int64_t>()[i]);
-      AddAxis(HostNumber(rois, 4 * i + 1), HostNumber(rois, 4 * i + 3), result[2], axis_bins, counts);
-      AddAxis(HostNumber(rois, 4 * i), HostNumber(rois, 4 * i + 2), result[3], axis_bins, counts);
-    }
     const Tensor& y = *context.output(0, result);
     if (y.num_elements() == 0) return;
-    const Buffer sent_bins = Send(axis_bins, x.type()),
-                 sent_counts = device_.BufferOf(counts.data(), counts.size() * sizeof counts[0]);
-    const Regions regions{xs[1], xs[2], xs[3], result[2], result[3], attributes_.maximum};
-    kernel_.Linear(context, y.num_elements(), x, BufferRange{sent_bins.get(), 0}, BufferRange{sent_counts.get(), 0}, y,
-                   regions);
+    x.is(ElementType::kDouble) ? Align<double>(context, x, y) : Align<float>(context, x, y);
   }
 
  private:
-  void AddAxis(double start, double end, int64_t bins, std::vector<double>& axis_bins, std::vector<cl_long>& counts) const {
+  /// `T`: of the places of bins.
+  template <class T>
+  void Align(KernelContext& context, const Tensor& x, const Tensor& y) {
+    const Tensor& rois = context.required_input(1);
+    const Tensor& batches = context.required_input(2);
+    const Shape &xs = x.shape(), &ys = y.shape();
+    const auto count = static_cast<size_t>(ys[0]);
+    const std::span<T> places = context.scratch<T>(4 * count);
+    const std::span<int64_t> counts = context.scratch<int64_t>(3 * count);
+    PacedCancellationPoint point(50);
+    for (size_t i = 0; i < count; ++i) {
+      point.Pass();
+      const auto corner = [&](int64_t k) { return HostNumber(rois, static_cast<int64_t>(4 * i) + k); };
+      counts[3 * i] = batches.data<int64_t>()[i];
+      SetAxis(corner(1), corner(3), ys[2], &places[4 * i], counts[3 * i + 1]);
+      SetAxis(corner(0), corner(2), ys[3], &places[4 * i + 2], counts[3 * i + 2]);
+    }
+    const SentData sent_places(context, places.data(), places.size_bytes()),
+        sent_counts(context, counts.data(), counts.size_bytes());
+    const Regions regions{xs[1], xs[2], xs[3], ys[2], ys[3], attributes_.maximum};
+    kernel_.Linear(context, y.num_elements(), x, sent_places.range(), sent_counts.range(), y, regions);
+  }
+
+  /// Where an axis' first bin begins and its length, and how many samples a bin has.
+  template <class T>
+  void SetAxis(double start, double end, int64_t bins, T* place, int64_t& samples) const {
     const RoiSampling sampling = attributes_.Sampling(start, end, bins);
     const bool nowhere = !std::isfinite(sampling.start) || !std::isfinite(sampling.bin);
-    axis_bins.insert(axis_bins.end(), {nowhere ? 0 : sampling.start, nowhere ? 0 : sampling.bin});
-    counts.push_back(nowhere ? 0 : sampling.samples);
+    place[0] = static_cast<T>(nowhere ? 0 : sampling.start);
+    place[1] = static_cast<T>(nowhere ? 0 : sampling.bin);
+    samples = nowhere ? 0 : sampling.samples;
   }
 
-  Buffer Send(const std::vector<double>& axis_bins, ElementType type) const {
-    if (type == ElementType::kDouble) return device_.BufferOf(axis_bins.data(), axis_bins.size() * sizeof axis_bins[0]);
-    const std::vector<float> rounded(axis_bins.begin(), axis_bins.end());
-    return device_.BufferOf(rounded.data(), rounded.size() * sizeof rounded[0]);
-  }
-
-  Device& device_;
   Launchable kernel_;
   RoiAlignAttributes attributes_;
 };

@@ -29,11 +29,7 @@ class RotaryEmbedding final : public Kernel {
     const RotarySizes s = attributes_.Infer(x.shape(), cosine.shape(), sine.shape(), positions);
     const Tensor& y = *context.output(0, x.shape());
     if (x.num_elements() == 0) return;
-    Buffer sent;  // none where the caches follow the tokens
-    if (positions != nullptr) {
-      sent = positions_.Send(context, Shape{s.positions, s.steps}, positions->num_elements(),
-                             [&](std::span<int64_t> to) { std::ranges::copy(positions->values<int64_t>(), to.begin()); });
-    }
+    const SentData sent = SendPositions(context, positions, s);
     const RotaryArguments arguments{.heads = s.heads,
                                     .steps = s.steps,
                                     .width = s.width,
@@ -42,10 +38,17 @@ class RotaryEmbedding final : public Kernel {
                                     .interleaved = attributes_.interleaved,
                                     .one = s.one,
                                     .scale = attributes_.scale};
-    kernel_.Linear(context, x.num_elements(), x, cosine, sine, BufferRange{sent.get(), 0}, y, arguments);
+    kernel_.Linear(context, x.num_elements(), x, cosine, sine, sent.range(), y, arguments);
   }
 
  private:
+  /// Nothing where the caches follow the tokens.
+  SentData SendPositions(KernelContext& context, const Tensor* positions, const RotarySizes& s) {
+    if (positions == nullptr) return {};
+    return positions_.Send(context, Shape{s.positions, s.steps}, positions->num_elements(),
+                           [&](std::span<int64_t> to) { std::ranges::copy(positions->values<int64_t>(), to.begin()); });
+  }
+
   RotaryEmbeddingAttributes attributes_;
   Launchable kernel_;
   SentIntegers positions_;

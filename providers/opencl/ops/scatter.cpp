@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/cancellation.h"
+#include "base/cancellable_sort.h"
 #include "opencl/ops/slices.h"
 #include "ops/movement/scatter.h"
 
@@ -52,16 +52,16 @@ class ScatterSlices : public Kernel {
     Shape key = data.shape();
     key.Append(count);
     if (combination_.empty()) {
-      const Buffer sent = plan_.Send(context, key, count, fill);
-      return kernel_.Linear(context, count * inner, updates, BufferRange{sent.get(), 0}, y, cl_long{inner});
+      const SentData sent = plan_.Send(context, key, count, fill);
+      return kernel_.Linear(context, count * inner, updates, sent.range(), y, cl_long{inner});
     }
     // Targets at most as many as updates, so that the number of work items is known without reading a kept plan back.
-    const Buffer sent = plan_.Send(context, key, 3 * count + 2, [&](std::span<int64_t> plan) {
+    const SentData sent = plan_.Send(context, key, 3 * count + 2, [&](std::span<int64_t> plan) {
       const auto offsets = context.scratch<int64_t>(static_cast<size_t>(count));
       fill(offsets);
       Sort(offsets, plan);
     });
-    kernel_.Linear(context, count * inner, updates, BufferRange{sent.get(), 0}, y, cl_long{inner}, cl_long{count});
+    kernel_.Linear(context, count * inner, updates, sent.range(), y, cl_long{inner}, cl_long{count});
   }
 
  private:
@@ -70,11 +70,13 @@ class ScatterSlices : public Kernel {
     const size_t count = offsets.size();
     const std::span order = plan.subspan(2 * (count + 1));
     std::iota(order.begin(), order.end(), int64_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    StableSortCancellably(order.begin(), order.end(), [&](int64_t a, int64_t b) {
       return offsets[static_cast<size_t>(a)] < offsets[static_cast<size_t>(b)];
     });
     size_t groups = 0;
+    PacedCancellationPoint point(5);
     for (size_t i = 0; i < count; ++i) {
+      point.Pass();
       const int64_t offset = offsets[static_cast<size_t>(order[i])];
       if (groups > 0 && plan[2 * groups - 2] == offset) continue;
       plan[2 * groups] = offset;
@@ -151,7 +153,9 @@ class TensorScatter final : public ScatterSlices {
     const int64_t size = dims[axis], length = fresh[axis], inner = dims.SizeOfRange(axis + 1, dims.rank());
     const int64_t rows = dims.SizeOfRange(0, axis), per_batch = dims.SizeOfRange(1, axis);
     Scatter(context, past, update, rows * length, inner, [&](std::span<int64_t> offsets) {
+      PacedCancellationPoint point(5);
       for (int64_t row = 0; row < rows; ++row) {
+        point.Pass(length);
         int64_t at = given == nullptr ? 0 : given->data<int64_t>()[row / per_batch];
         at = (at % size + size) % size;
         for (int64_t i = 0; i < length; ++i)

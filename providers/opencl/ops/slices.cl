@@ -9,6 +9,20 @@ __kernel void gather_slices(ulong total, __global uchar* x_, ulong xo, __global 
 }
 #endif
 
+#ifdef KERNEL_reverse_sequence
+// x and y: [time, entries, inner], or [entries, time, inner]; `second`: their second dimension. The first lengths[entry] steps of an
+// entry change their order.
+__kernel void reverse_sequence(ulong total, __global uchar* x_, ulong xo, __global uchar* lengths_, ulong lo, __global uchar* y_, ulong yo,
+                               long second, long inner, int time_first) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  const long row = (long)i / inner, outer = row / second, within = row % second;
+  const long time = time_first ? outer : within, entry = time_first ? within : outer, length = AT(const long, lengths_, lo)[entry];
+  const long from = time < length ? length - 1 - time : time;
+  PUT_X(y_ + yo, i, GET_X(x_ + xo, (time_first ? from * second + within : outer * second + from) * inner + (long)i % inner));
+}
+#endif
+
 #ifdef KERNEL_scatter_slices
 __kernel void scatter_slices(ulong total, __global uchar* updates_, ulong uo, __global uchar* offsets_, ulong oo, __global uchar* y_,
                              ulong yo, long inner) {

@@ -4,21 +4,22 @@
 
 namespace tessera::opencl {
 
-Buffer SentIntegers::Send(KernelContext& context, const Shape& shape, int64_t count,
-                          const std::function<void(std::span<int64_t>)>& fill) {
+SentData SentIntegers::Send(KernelContext& context, const Shape& shape, int64_t count,
+                            const std::function<void(std::span<int64_t>)>& fill) {
   if (constant_) {
     const std::lock_guard lock(mutex_);
-    if (kept_ && shape_ == shape) return kept_->Retained();
+    if (kept_ && shape_ == shape) return SentData(*kept_);
   }
   const std::span<int64_t> integers = context.scratch<int64_t>(static_cast<size_t>(count));
   fill(integers);
-  Buffer sent = device_.BufferOf(integers.data(), integers.size_bytes());
-  if (constant_) {
-    const std::lock_guard lock(mutex_);
-    shape_ = shape;
-    kept_.emplace(sent.Retained());
-  }
-  return sent;
+  if (!constant_) return SentData(context, integers.data(), integers.size_bytes());
+  MemoryCharge charge(context.allocator(), integers.size_bytes());
+  const Buffer sent = device_.BufferOf(integers.data(), integers.size_bytes());
+  const std::lock_guard lock(mutex_);
+  shape_ = shape;
+  kept_.emplace(sent.Retained());
+  charge_ = std::move(charge);
+  return SentData(sent);
 }
 
 void TupleOffsets(std::span<const int64_t> dims, int64_t depth, std::span<const int64_t> tuples,

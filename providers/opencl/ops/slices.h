@@ -6,6 +6,7 @@
 #include <span>
 
 #include "opencl/device/kernel.h"
+#include "opencl/device/scratch.h"
 
 namespace tessera::opencl {
 
@@ -22,10 +23,9 @@ class SentIntegers {
   SentIntegers(const KernelInfo& info, size_t input)
       : device_(DeviceOf(info)), constant_(info.constant_input(input) != nullptr) {}
 
-  /// `count` integers that `fill` writes; `shape` is what they depend on besides the index input. The driver keeps the
-  /// buffer until what is enqueued with it is done.
-  Buffer Send(KernelContext& context, const Shape& shape, int64_t count,
-              const std::function<void(std::span<int64_t>)>& fill);
+  /// `count` integers that `fill` writes; `shape` is what they depend on besides the index input.
+  SentData Send(KernelContext& context, const Shape& shape, int64_t count,
+                const std::function<void(std::span<int64_t>)>& fill);
 
  private:
   Device& device_;
@@ -33,6 +33,7 @@ class SentIntegers {
   std::mutex mutex_;
   Shape shape_;
   std::optional<Buffer> kept_;
+  MemoryCharge charge_;  // of what is kept
 };
 
 /// Offsets of the slices of `dims` that tuples of `depth` indices name. Throws Error where an index is outside.
