@@ -7,6 +7,8 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "base/small_array.h"
+#include "cpu/engine/slots.h"
 #include "cpu/engine/strided_copy.h"
 #include "cpu/fused_activation.h"
 #include "cpu/ops/nn/conv_input.h"
@@ -121,38 +123,86 @@ void PointwiseWithPackedWeights(KernelContext& context, const ConvTensors<C>& pr
   });
 }
 
+/// Images whose windows are gathered one image after the other, for weights that are the packed operand.
 template <class C>
-void GeneralWithPackedWeights(KernelContext& context, const ConvTensors<C>& problem, const ConvInput& input,
-                              const C* packed) {
-  const int64_t column_rows = CheckedMul(problem.channels, problem.kernel_size);
-  const auto columns = context.scratch<C>(static_cast<size_t>(CheckedMul(column_rows, problem.pixels)));
-  // Vectors read past a channel: the slack after each keeps them out of what another thread writes.
-  const int64_t padded_size = CheckedAdd(input.channel_size(), kSlack);
-  const auto laid_out =
-      context.scratch<C>(static_cast<size_t>(input.in_place() ? 0 : CheckedMul(problem.channels, padded_size)));
-  const auto segments = context.scratch<ConvSegment>(input.row_offsets().size());
-  for (size_t row = 0; row < segments.size(); ++row) {
-    segments[row] = {input.row_offsets()[row], static_cast<int64_t>(row) * input.output_width(), input.output_width()};
+class GatheredImages {
+ public:
+  GatheredImages(KernelContext& context, const ConvTensors<C>& problem, const ConvInput& input)
+      : context_(context),
+        problem_(problem),
+        input_(input),
+        channel_columns_(CheckedMul(problem.kernel_size, problem.pixels)),
+        // Vectors read past a channel: the slack after each keeps them out of what another thread writes.
+        padded_size_(CheckedAdd(input.channel_size(), kSlack)),
+        segments_(context.scratch<ConvSegment>(input.row_offsets().size())) {
+    for (size_t row = 0; row < segments_.size(); ++row) {
+      segments_[row] = {input.row_offsets()[row], static_cast<int64_t>(row) * input.output_width(), input.output_width()};
+    }
   }
-  const int64_t channel_columns = problem.kernel_size * problem.pixels;
-  for (int64_t image = 0; image < problem.batch; ++image) {
-    const double cost = 20 + static_cast<double>(input.channel_size() + channel_columns) * 0.15;
-    context.threads().ParallelFor(problem.channels, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        const C* channel = problem.input + (image * problem.channels + c) * problem.plane;
-        if (!input.in_place()) {
-          C* padded = laid_out.data() + c * padded_size;
-          input.LayOut<C>(channel, padded);
-          std::fill_n(padded + input.channel_size(), kSlack, C{0});
-          channel = padded;
-        }
-        CopyConvPanel<C>(channel, input.kernel_offsets().data(), problem.kernel_size, segments, problem.pixels,
-                         input.in_place(), columns.data() + c * channel_columns);
+
+  void Multiply(const C* packed) {
+    const int64_t threads = context_.threads().num_threads();
+    const double channel_ns = 20 + static_cast<double>(input_.channel_size() + channel_columns_) * 0.15;
+    // As many images for each thread, or nearly: otherwise threads share the channels of each.
+    if (threads > 1 && (problem_.batch >= 4 * threads || problem_.batch % threads == 0)) {
+      const double multiplied = static_cast<double>(problem_.outputs * problem_.pixels) *
+                                static_cast<double>(problem_.channels * problem_.kernel_size);
+      return Apart(packed, channel_ns * static_cast<double>(problem_.channels) + multiplied * 0.02);
+    }
+    const Buffers buffers = Allocate();
+    for (int64_t image = 0; image < problem_.batch; ++image) {
+      context_.threads().ParallelFor(problem_.channels, channel_ns,
+                                     [&](int64_t begin, int64_t end) { Gather(buffers, image, begin, end); });
+      RunGemms<C>(context_, 1, [&](int64_t) { return ProductWithPackedWeights(problem_, packed, buffers.columns, image); });
+    }
+  }
+
+ private:
+  struct Buffers {
+    C *columns, *laid_out;  // laid_out: null where images are read as they are
+  };
+
+  Buffers Allocate() const {
+    const auto allocate = [&](int64_t size) {
+      return context_.scratch<C>(static_cast<size_t>(CheckedMul(problem_.channels, size))).data();
+    };
+    return {allocate(channel_columns_), input_.in_place() ? nullptr : allocate(padded_size_)};
+  }
+
+  void Apart(const C* packed, double image_ns) {
+    const int64_t slots = SlotCount(context_.threads(), problem_.batch, image_ns);
+    SmallArray<Buffers> buffers(static_cast<size_t>(slots));
+    for (Buffers& own : buffers.values()) own = Allocate();
+    ParallelSlots(context_.threads(), slots, problem_.batch, image_ns, [&](int64_t slot, int64_t begin, int64_t end) {
+      const Buffers& own = buffers.values()[static_cast<size_t>(slot)];
+      for (int64_t image = begin; image < end; ++image) {
+        Gather(own, image, 0, problem_.channels);
+        GemmSerial(ProductWithPackedWeights(problem_, packed, own.columns, image));
       }
     });
-    RunGemms<C>(context, 1, [&](int64_t) { return ProductWithPackedWeights(problem, packed, columns.data(), image); });
   }
-}
+
+  void Gather(const Buffers& buffers, int64_t image, int64_t begin, int64_t end) const {
+    for (int64_t c = begin; c < end; ++c) {
+      CancellationPoint();
+      const C* channel = problem_.input + (image * problem_.channels + c) * problem_.plane;
+      if (!input_.in_place()) {
+        C* padded = buffers.laid_out + c * padded_size_;
+        input_.LayOut<C>(channel, padded);
+        std::fill_n(padded + input_.channel_size(), kSlack, C{0});
+        channel = padded;
+      }
+      CopyConvPanel<C>(channel, input_.kernel_offsets().data(), problem_.kernel_size, segments_, problem_.pixels,
+                       input_.in_place(), buffers.columns + c * channel_columns_);
+    }
+  }
+
+  KernelContext& context_;
+  const ConvTensors<C>& problem_;
+  const ConvInput& input_;
+  const int64_t channel_columns_, padded_size_;
+  const std::span<ConvSegment> segments_;
+};
 
 /// One input channel per group, a small square kernel over an image.
 void DepthwisePlanes(KernelContext& context, const ConvTensors<float>& problem, const Window& window) {
@@ -390,7 +440,7 @@ class Conv final : public Kernel {
       case ConvAlgorithm::kGemmPackedWeights:
         return PointwiseWithPackedWeights(context, OfPixelsRead(context, window, tensors), packed_->template data<C>());
       case ConvAlgorithm::kIm2colPackedWeights:
-        return GeneralWithPackedWeights(context, tensors, ConvInput(context, window), packed_->template data<C>());
+        return GatheredImages<C>(context, tensors, ConvInput(context, window)).Multiply(packed_->template data<C>());
       case ConvAlgorithm::kDepthwise: return Depthwise(context, tensors, ConvInput(context, window));
       case ConvAlgorithm::kIm2col: return General(context, tensors, ConvInput(context, window));
       default: break;

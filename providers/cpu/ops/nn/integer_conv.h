@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "cpu/ops/nn/conv_input.h"
 #include "cpu/ops/nn/integer_matmul.h"
@@ -208,19 +209,35 @@ class IntegerConv {
     args.n = pixels;
     args.k = channels * kernel;
     args.out.row = pixels;
-    for (int64_t i = 0; i < shape[0] * group_; ++i) {
+    const auto multiply = [&](int64_t i) {
       const int64_t first = i % group_ * args.m;
       const ConvInt8Panels panels(layout, base + i * channels * layout.channel_size(), end, offsets, is_signed, x_zero);
-      args.lhs = {.data = weights.values + first * weights.row, .row = weights.row};
-      args.rhs.source = &panels;
-      args.out.data = out + (i / group_ * shape[1] + first) * pixels;
-      Gemm(context.threads(), args);
-      if (in.bias == nullptr) continue;
-      for (int64_t m = 0; m < args.m; ++m) {
-        const auto bias = static_cast<uint32_t>(in.bias->data<int32_t>()[first + m]);
-        auto* row = reinterpret_cast<uint32_t*>(args.out.data + m * pixels);
-        for (int64_t p = 0; p < pixels; ++p) row[p] += bias;
+      GemmProblem<int32_t> here = args;
+      here.lhs = {.data = weights.values + first * weights.row, .row = weights.row};
+      here.rhs.source = &panels;
+      here.out.data = out + (i / group_ * shape[1] + first) * pixels;
+      Gemm(context.threads(), here);
+      if (in.bias != nullptr) AddBias(in.bias->data<int32_t>() + first, here.m, pixels, here.out.data);
+    };
+    // Groups of all images side by side, or threads share each.
+    const int64_t items = shape[0] * group_;
+    if (items < context.threads().num_threads()) {
+      for (int64_t i = 0; i < items; ++i) multiply(i);
+      return;
+    }
+    const double ns = static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) * 0.02;
+    context.threads().ParallelFor(items, ns, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        CancellationPoint();
+        multiply(i);
       }
+    });
+  }
+
+  static void AddBias(const int32_t* bias, int64_t rows, int64_t pixels, int32_t* out) {
+    for (int64_t m = 0; m < rows; ++m) {
+      auto* row = reinterpret_cast<uint32_t*>(out + m * pixels);
+      for (int64_t p = 0; p < pixels; ++p) row[p] += static_cast<uint32_t>(bias[m]);
     }
   }
 

@@ -139,35 +139,43 @@ class QLinearConvNhwc final : public Kernel {
   }
 
   void RunGroups(KernelContext& context, const ConvCall& call) const {
-    const bool is_signed = call.x.is(ElementType::kInt8);
-    const int64_t outputs = weights_[0] / group_, padded = RoundUp(outputs, groups_[0]->width);
-    for (int64_t g = 0; g < group_; ++g) {
-      const PixelRows pixels(static_cast<const uint8_t*>(call.x.raw()), call.x.num_elements(), call.window,
-                             weights_[1] * group_, g * weights_[1], weights_[1], static_cast<uint8_t>(call.x_zero),
-                             is_signed ? 0x80 : 0);
-      OutputStage store;
-      store.kind = call.y.is(ElementType::kInt8) ? OutputStage::kInt8 : OutputStage::kUInt8;
-      store.data = static_cast<uint8_t*>(call.y.mutable_raw()) + g * outputs;
-      store.row = weights_[0];
-      store.add = call.starts.data() + g * padded;
-      store.scales = call.scales.data() + g * padded;
-      store.zero = call.y_zero;
-      if (!weight_zeros_.empty()) store.weight_zeros = weight_zeros_.data() + g * padded;
-      RunGroup(context, call, pixels, *groups_[static_cast<size_t>(g)], store);
-    }
-  }
-
-  void RunGroup(KernelContext& context, const ConvCall& call, const PixelRows& pixels, const PackedWeightsS8& weights,
-                const OutputStage& store) const {
-    const Rows rows{pixels, static_cast<const uint8_t*>(call.x.raw()), call.y.num_elements() / weights_[0], pixels.row()};
+    const Rows rows{PixelsOf(call, 0), static_cast<const uint8_t*>(call.x.raw()), call.y.num_elements() / weights_[0],
+                    PixelsOf(call, 0).row()};
+    const PackedWeightsS8& weights = *groups_[0];
     const int64_t blocks = CeilDiv(weights.n, weights.width), threads = context.threads().num_threads();
     // Threads split the larger operand, and each reads all of the other.
-    const bool by_channels = threads > 1 && blocks >= threads && rows.count < blocks * weights.block_bytes / rows.bytes;
-    by_channels ? ShareChannels(context, rows, weights, store) : ShareRows(context, rows, weights, store);
+    const bool by_channels =
+        group_ == 1 && threads > 1 && blocks >= threads && rows.count < blocks * weights.block_bytes / rows.bytes;
+    by_channels ? ShareChannels(context, rows, weights, StoreOf(call, 0)) : ShareRows(context, call, rows);
   }
 
+  PixelRows PixelsOf(const ConvCall& call, int64_t group) const {
+    return {static_cast<const uint8_t*>(call.x.raw()),
+            call.x.num_elements(),
+            call.window,
+            weights_[1] * group_,
+            group * weights_[1],
+            weights_[1],
+            static_cast<uint8_t>(call.x_zero),
+            static_cast<uint8_t>(call.x.is(ElementType::kInt8) ? 0x80 : 0)};
+  }
+
+  OutputStage StoreOf(const ConvCall& call, int64_t group) const {
+    const int64_t outputs = weights_[0] / group_, padded = RoundUp(outputs, groups_[0]->width);
+    OutputStage store;
+    store.kind = call.y.is(ElementType::kInt8) ? OutputStage::kInt8 : OutputStage::kUInt8;
+    store.data = static_cast<uint8_t*>(call.y.mutable_raw()) + group * outputs;
+    store.row = weights_[0];
+    store.add = call.starts.data() + group * padded;
+    store.scales = call.scales.data() + group * padded;
+    store.zero = call.y_zero;
+    if (!weight_zeros_.empty()) store.weight_zeros = weight_zeros_.data() + group * padded;
+    return store;
+  }
+
+  /// Those of the first group.
   struct Rows {
-    const PixelRows& pixels;
+    PixelRows pixels;
     const uint8_t* images;
     int64_t count, bytes;
   };
@@ -179,30 +187,37 @@ class QLinearConvNhwc final : public Kernel {
     return RoundUp(CeilDiv(rows.count, std::max(want, CeilDiv(rows.count, fits))), kFewestRows);
   }
 
-  /// A machine without dot products does some hundred in a nanosecond.
+  static double CopyNsOf(const Rows& rows) {
+    return rows.pixels.in_place() ? 0 : static_cast<double>(rows.count) * (5 + static_cast<double>(rows.bytes) * 0.05);
+  }
+  /// Of a group's. A machine without dot products does some hundred in a nanosecond.
   static double NsOf(const Rows& rows, int64_t n) {
     return static_cast<double>(n) * static_cast<double>(rows.count) * static_cast<double>(rows.bytes) * 0.01;
   }
 
-  void ShareRows(KernelContext& context, const Rows& rows, const PackedWeightsS8& weights, const OutputStage& store) const {
-    const int64_t threads = context.threads().num_threads(), chunk = ChunkOf(rows, threads == 1 ? 1 : 3 * threads);
-    const int64_t chunks = CeilDiv(rows.count, chunk), parts = PartsFor(context.threads(), chunks);
+  void ShareRows(KernelContext& context, const ConvCall& call, const Rows& rows) const {
+    const int64_t n = groups_[0]->n, threads = context.threads().num_threads(),
+                  chunk = ChunkOf(rows, threads == 1 ? 1 : CeilDiv(3 * threads, group_));
+    const int64_t chunks = CeilDiv(rows.count, chunk), items = CheckedMul(chunks, group_),
+                  parts = PartsFor(context.threads(), items);
     const bool copies = !rows.pixels.in_place();
     const auto row_sums =
-        context.scratch<int32_t>(store.weight_zeros == nullptr ? 0 : static_cast<size_t>(CheckedMul(chunk, parts)));
+        context.scratch<int32_t>(weight_zeros_.empty() ? 0 : static_cast<size_t>(CheckedMul(chunk, parts)));
     const auto buffer =
         context.scratch<uint8_t>(copies ? static_cast<size_t>(CheckedMul(CheckedMul(chunk, rows.bytes), parts)) : 0);
-    ForEachItem(context.threads(), chunks, parts, NsOf(rows, weights.n) / static_cast<double>(chunks),
+    ForEachItem(context.threads(), items, parts, (NsOf(rows, n) + CopyNsOf(rows)) / static_cast<double>(chunks),
                 [&](int64_t part, int64_t item) {
-                  const int64_t begin = item * chunk, end = std::min(rows.count, begin + chunk);
+                  const int64_t group = item / chunks, begin = item % chunks * chunk,
+                                end = std::min(rows.count, begin + chunk);
+                  const PackedWeightsS8& weights = *groups_[static_cast<size_t>(group)];
                   const uint8_t* data = rows.images + begin * rows.bytes;
                   if (copies) {
                     uint8_t* to = buffer.data() + part * chunk * rows.bytes;
-                    rows.pixels.Copy(begin, end, to);
+                    PixelsOf(call, group).Copy(begin, end, to);
                     data = to;
                   }
-                  OutputStage here = store;
-                  here.data = static_cast<uint8_t*>(store.data) + begin * store.row;
+                  OutputStage here = StoreOf(call, group);
+                  here.data = static_cast<uint8_t*>(here.data) + begin * here.row;
                   if (!row_sums.empty()) {
                     here.row_sums = row_sums.data() + part * chunk;
                     SumPaddedRows({data, rows.bytes, end - begin}, row_sums.data() + part * chunk);
@@ -217,7 +232,7 @@ class QLinearConvNhwc final : public Kernel {
     if (!rows.pixels.in_place()) {
       const auto buffer = context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(rows.count, rows.bytes)));
       context.threads().ParallelFor(
-          rows.count, 5 + static_cast<double>(rows.bytes) * 0.05,
+          rows.count, CopyNsOf(rows) / static_cast<double>(rows.count),
           [&](int64_t begin, int64_t end) { rows.pixels.Copy(begin, end, buffer.data() + begin * rows.bytes); });
       data = buffer.data();
     }

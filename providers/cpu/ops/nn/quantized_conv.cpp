@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/cancellation.h"
+#include "base/checked.h"
 #include "base/rounding.h"
 #include "base/work_array.h"
 #include "cpu/ops/nn/shared_weights.h"
@@ -13,6 +15,7 @@ namespace {
 constexpr int64_t kChunkBytes = 160 << 10;   // of panels that stay in the second cache while weights stream
 constexpr int64_t kChannelBytes = 48 << 10;  // of a channel that is laid out for a depthwise convolution
 constexpr int64_t kReadBehind = 64;
+constexpr double kPackNs = 0.05, kMultiplyNs = 0.008;  // of a byte of a panel
 
 /// Pixels [first, first + width) of the output, in the layout's order; returns the number of runs.
 size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width, PixelRun* runs) {
@@ -104,52 +107,58 @@ void QuantizedConv::Run(KernelContext& context, const Window& window, Tensor& y)
     for (int64_t k = 0; k < kernel; ++k)
       offsets[c * kernel + k] = c * layout.channel_size() + layout.kernel_offsets()[static_cast<size_t>(k)];
   }
-  for (int64_t i = 0; i < x.shape()[0] * group_; ++i) {
-    const int64_t g = i % group_;
-    const PixelSource source{input.begin + i * channels * layout.channel_size(),
-                             input.end,
-                             offsets.data(),
-                             channels * kernel,
-                             static_cast<uint8_t>(is_signed ? 0x80 : 0),
-                             groups_[static_cast<size_t>(g)]->wide()};
-    OutputStage store = call.Store(pixels);
-    store.data = static_cast<uint8_t*>(store.data) + i * outputs * pixels * store.size();
-    store.add += g * outputs;
-    if (store.kind != OutputStage::kAccumulators) store.scales += g * outputs;
-    if (!weight_zeros_.empty()) store.weight_zeros = weight_zeros_.data() + g * outputs;
-    RunGroup(context, layout, source, window, *groups_[static_cast<size_t>(g)], store);
-  }
+  const bool flat = layout.in_place() && kernel == 1 && layout.channel_size() == pixels;
+  const int64_t items = CheckedMul(x.shape()[0], group_), k = channels * kernel, threads = context.threads().num_threads();
+  const Pieces pieces = Divide(items, pixels, k, threads);
+  // What packing costs counts where outputs are few.
+  const double of_item = static_cast<double>(pixels) * static_cast<double>(k) *
+                         (kPackNs + static_cast<double>(outputs) * kMultiplyNs) / static_cast<double>(pieces.count());
+  context.threads().ParallelFor(items * pieces.count(), of_item, [&](int64_t begin, int64_t end) {
+    const WorkArray<uint8_t> packed(static_cast<size_t>(pieces.panels * pieces.panel_bytes));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t item = i / pieces.count(), g = item % group_;
+      const PackedWeightsS8& weights = *groups_[static_cast<size_t>(g)];
+      const PixelSource source{input.begin + item * channels * layout.channel_size(),
+                               input.end,
+                               offsets.data(),
+                               k,
+                               static_cast<uint8_t>(is_signed ? 0x80 : 0),
+                               weights.wide()};
+      OutputStage store = call.Store(pixels);
+      store.data = static_cast<uint8_t*>(store.data) + item * outputs * pixels * store.size();
+      store.add += g * outputs;
+      if (store.kind != OutputStage::kAccumulators) store.scales += g * outputs;
+      if (!weight_zeros_.empty()) store.weight_zeros = weight_zeros_.data() + g * outputs;
+      CancellationPoint();
+      RunPiece({layout, source, weights, store, pixels, flat}, pieces, i % pieces.count(), packed);
+    }
+  });
 }
 
-void QuantizedConv::RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source,
-                             const Window& window, const PackedWeightsS8& weights, const OutputStage& store) const {
-  const int64_t pixels = window.output.num_elements(), width = PanelWidth(),
-                panel_bytes = PanelBytes(source.rows, source.wide);
-  const int64_t panels = CeilDiv(pixels, width), blocks = CeilDiv(weights.n, weights.width);
-  const int64_t threads = context.threads().num_threads();
-  const int64_t want = threads == 1 ? 1 : 3 * threads;
+QuantizedConv::Pieces QuantizedConv::Divide(int64_t items, int64_t pixels, int64_t k, int64_t threads) const {
+  const PackedWeightsS8& weights = *groups_[0];
+  const bool wide = std::ranges::any_of(groups_, [](const auto& group) { return group->wide(); });
+  const int64_t panel_bytes = PanelBytes(k, wide), panels = CeilDiv(pixels, PanelWidth()),
+                blocks = CeilDiv(weights.n, weights.width);
+  const int64_t want = threads == 1 ? 1 : CeilDiv(3 * threads, items);
   const int64_t chunk = std::clamp<int64_t>(panels / want, 1, std::max<int64_t>(kChunkBytes / panel_bytes, 1));
-  const int64_t chunks = CeilDiv(panels, chunk);
+  const int64_t chunks = CeilDiv(panels, chunk), all = items * chunks;
   // Splitting the output channels repeats the packing.
-  const int64_t parts = chunks >= threads ? 1 : std::min(blocks, CeilDiv(threads, chunks));
-  const bool flat = layout.in_place() && window.kernel.num_elements() == 1 && layout.channel_size() == pixels;
-  const double work =
-      static_cast<double>(weights.n) * static_cast<double>(pixels) * static_cast<double>(source.rows) * 0.008;
-  context.threads().ParallelFor(
-      chunks * parts, work / static_cast<double>(chunks * parts), [&](int64_t begin, int64_t end) {
-        const WorkArray<uint8_t> packed(static_cast<size_t>(chunk * panel_bytes));
-        PixelRun runs[64];
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = i / parts * chunk * width, part = i % parts;
-          const int64_t some = std::min(pixels - first, chunk * width);
-          for (int64_t n = 0; n < some; n += width) {
-            const size_t count = FindRuns(layout, flat, first + n, std::min(width, some - n), runs);
-            PackPixels(source, runs, count, packed + n / width * panel_bytes);
-          }
-          MultiplyPanels(weights, packed, panel_bytes, first, some, blocks * part / parts, blocks * (part + 1) / parts,
-                         store);
-        }
-      });
+  return {chunk, chunks, all >= threads ? 1 : std::min(blocks, CeilDiv(threads, all)), panel_bytes};
+}
+
+void QuantizedConv::RunPiece(const Group& group, const Pieces& pieces, int64_t piece, uint8_t* packed) {
+  const int64_t width = PanelWidth(), panel_bytes = PanelBytes(group.source.rows, group.source.wide),
+                blocks = CeilDiv(group.weights.n, group.weights.width);
+  const int64_t first = piece / pieces.parts * pieces.panels * width, part = piece % pieces.parts;
+  const int64_t some = std::min(group.pixels - first, pieces.panels * width);
+  PixelRun runs[64];
+  for (int64_t n = 0; n < some; n += width) {
+    const size_t count = FindRuns(group.layout, group.flat, first + n, std::min(width, some - n), runs);
+    PackPixels(group.source, runs, count, packed + n / width * panel_bytes);
+  }
+  MultiplyPanels(group.weights, packed, panel_bytes, first, some, blocks * part / pieces.parts,
+                 blocks * (part + 1) / pieces.parts, group.store);
 }
 
 void QuantizedConv::RunDepthwise(KernelContext& context, const ConvCall& call) const {

@@ -35,8 +35,24 @@ class QuantizedConv {
   std::vector<Requantization::Channel> PackGroups(const KernelInfo& info, const Tensor& weights,
                                                   const std::vector<int32_t>& zeros);
   void RunDepthwise(KernelContext& context, const ConvCall& call) const;
-  void RunGroup(KernelContext& context, const ConvInput& layout, const PixelSource& source, const Window& window,
-                const PackedWeightsS8& weights, const OutputStage& store) const;
+
+  /// What a group of an image is divided into: `chunks` of so many panels of pixels, and these into `parts` of its outputs.
+  struct Pieces {
+    int64_t panels, chunks, parts, panel_bytes;
+    int64_t count() const { return chunks * parts; }
+  };
+  /// `items`: groups of all images; `k`: bytes that an output pixel reads.
+  Pieces Divide(int64_t items, int64_t pixels, int64_t k, int64_t threads) const;
+  /// A group of an image. `flat`: its pixels lie in a row.
+  struct Group {
+    const ConvInput& layout;
+    const PixelSource& source;
+    const PackedWeightsS8& weights;
+    const OutputStage& store;
+    int64_t pixels;
+    bool flat;
+  };
+  static void RunPiece(const Group& group, const Pieces& pieces, int64_t piece, uint8_t* packed);
 
   ConvAttributes attributes_;
   int64_t group_;

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/cancellation.h"
+#include "base/checked.h"
+#include "base/rounding.h"
+#include "base/small_array.h"
 #include "base/weight_memory.h"
+#include "cpu/engine/slots.h"
 #include "cpu/ops/nn/image_rows.h"
 #include "cpu/ops/nn/packed_weights.h"
 #include "kernels/gemm/gemm.h"
@@ -41,43 +46,110 @@ SmallImagesConv::SmallImagesConv(const KernelInfo& info) {
   info.ReleaseConstant(1);
 }
 
+/// One convolution's sizes and operands, and the memory that groups of images are computed in.
+class SmallImagesConv::Call {
+ public:
+  Call(KernelContext& context, const SmallImagesConv& conv, const Window& window, const float* input,
+       const Epilogue<float>& epilogue, float* output)
+      : context_(context),
+        outputs_(conv.weights_shape_[0]),
+        channels_(conv.weights_shape_[1]),
+        taps_(window.kernel.num_elements()),
+        pixels_(window.output.num_elements()),
+        plane_(window.input.num_elements()),
+        indices_(MeetingPixels(context, window)),
+        input_(input),
+        output_(output) {
+    gemm_.n = outputs_;
+    gemm_.k = CheckedMul(taps_, channels_);
+    gemm_.lhs.row = gemm_.k;
+    gemm_.rhs.packed = conv.packed_->data<float>();
+    gemm_.out.row = outputs_;
+    gemm_.epilogue = epilogue;
+  }
+
+  void Run(int64_t batch) {
+    const int64_t threads = context_.threads().num_threads(), most = std::clamp<int64_t>(kRowsTogether / pixels_, 1, batch);
+    // Threads with many rows each go their own ways; of few rows they share the weights, too.
+    const bool apart = threads > 1 && batch >= threads && batch / threads * pixels_ >= kRowsApart;
+    apart ? Apart(batch, std::min(most, CeilDiv(batch, threads))) : Together(batch, most);
+  }
+
+ private:
+  static constexpr int64_t kRowsApart = 48;
+
+  struct Buffers {
+    float *by_pixels, *gathered, *results;  // null: not needed
+  };
+
+  Buffers Allocate(int64_t images) const {
+    const auto allocate = [&](bool needed, int64_t rows, int64_t columns) {
+      if (!needed) return static_cast<float*>(nullptr);
+      return context_.scratch<float>(static_cast<size_t>(CheckedMul(CheckedMul(images, rows), columns))).data();
+    };
+    return {allocate(plane_ > 1, plane_, channels_), allocate(!AreRows(indices_, taps_, plane_), pixels_, gemm_.k),
+            allocate(pixels_ > 1, pixels_, outputs_)};
+  }
+
+  void Together(int64_t batch, int64_t together) {
+    const Buffers buffers = Allocate(together);
+    GemmProblem<float> most = gemm_;
+    most.m = together * pixels_;
+    const size_t size = GemmWorkspaceSize(most, context_.threads().num_threads());
+    float* workspace = size == 0 ? nullptr : context_.scratch<float>(size).data();
+    for (int64_t i = 0; i < batch; i += together) {
+      Convolve(buffers, i, std::min(together, batch - i),
+               [&](const GemmProblem<float>& args) { Gemm(context_.threads(), args, workspace); });
+    }
+  }
+
+  void Apart(int64_t batch, int64_t together) {
+    constexpr double kMultiplyNs = 0.02, kMoveNs = 0.3;
+    const int64_t groups = CeilDiv(batch, together), k = gemm_.k;
+    const double moved = static_cast<double>(plane_ * channels_ + pixels_ * (k + outputs_)),
+                 multiplied = static_cast<double>(pixels_ * k) * static_cast<double>(outputs_);
+    const double group_ns = static_cast<double>(together) * (moved * kMoveNs + multiplied * kMultiplyNs);
+    const int64_t slots = SlotCount(context_.threads(), groups, group_ns);
+    SmallArray<Buffers> buffers(static_cast<size_t>(slots));
+    for (Buffers& own : buffers.values()) own = Allocate(together);
+    ParallelSlots(context_.threads(), slots, groups, group_ns, [&](int64_t slot, int64_t begin, int64_t end) {
+      for (int64_t i = begin * together; i < std::min(end * together, batch); i += together) {
+        CancellationPoint();
+        Convolve(buffers.values()[static_cast<size_t>(slot)], i, std::min(together, batch - i), GemmSerial<float>);
+      }
+    });
+  }
+
+  template <class Multiply>
+  void Convolve(const Buffers& buffers, int64_t first, int64_t images, const Multiply& multiply) const {
+    ThreadPool& threads = context_.threads();
+    const float* from = input_ + first * channels_ * plane_;
+    if (buffers.by_pixels != nullptr) {
+      TransposePlanes(threads, images, channels_, plane_, from, buffers.by_pixels);
+      from = buffers.by_pixels;
+    }
+    if (buffers.gathered != nullptr)
+      GatherRows(threads, indices_, taps_, plane_, channels_, images, 0.0f, from, buffers.gathered);
+    GemmProblem<float> args = gemm_;
+    float* to = output_ + first * outputs_ * pixels_;
+    args.m = images * pixels_;
+    args.lhs.data = buffers.gathered != nullptr ? buffers.gathered : from;
+    args.out.data = buffers.results != nullptr ? buffers.results : to;
+    multiply(args);
+    if (buffers.results != nullptr) TransposePlanes(threads, images, pixels_, outputs_, buffers.results, to);
+  }
+
+  KernelContext& context_;
+  const int64_t outputs_, channels_, taps_, pixels_, plane_;
+  const std::span<const int64_t> indices_;
+  const float* const input_;
+  float* const output_;
+  GemmProblem<float> gemm_;
+};
+
 void SmallImagesConv::Convolve(KernelContext& context, const Window& window, int64_t batch, const float* input,
                                const Epilogue<float>& epilogue, float* output) const {
-  const int64_t outputs = weights_shape_[0], channels = weights_shape_[1], taps = window.kernel.num_elements();
-  const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements(), k = CheckedMul(taps, channels);
-  const int64_t together = std::clamp<int64_t>(kRowsTogether / pixels, 1, batch), most = CheckedMul(together, pixels);
-  const std::span<const int64_t> indices = MeetingPixels(context, window);
-  const auto allocate = [&](int64_t rows, int64_t columns) {
-    return context.scratch<float>(static_cast<size_t>(CheckedMul(rows, columns))).data();
-  };
-  float* by_pixels = plane == 1 ? nullptr : allocate(CheckedMul(together, plane), channels);
-  float* gathered = AreRows(indices, taps, plane) ? nullptr : allocate(most, k);
-  float* results = pixels == 1 ? nullptr : allocate(most, outputs);
-  GemmProblem<float> args;
-  args.n = outputs;
-  args.k = k;
-  args.lhs.row = k;
-  args.rhs.packed = packed_->data<float>();
-  args.out.row = outputs;
-  args.epilogue = epilogue;
-  args.m = most;
-  const size_t workspace_size = GemmWorkspaceSize(args, context.threads().num_threads());
-  float* workspace = workspace_size == 0 ? nullptr : context.scratch<float>(workspace_size).data();
-  for (int64_t i = 0; i < batch; i += together) {
-    const int64_t images = std::min(together, batch - i);
-    const float* from = input + i * channels * plane;
-    if (by_pixels != nullptr) {
-      TransposePlanes(context.threads(), images, channels, plane, from, by_pixels);
-      from = by_pixels;
-    }
-    if (gathered != nullptr) GatherRows(context.threads(), indices, taps, plane, channels, images, 0.0f, from, gathered);
-    args.m = images * pixels;
-    args.lhs.data = gathered != nullptr ? gathered : from;
-    args.out.data = results != nullptr ? results : output + i * outputs;
-    Gemm(context.threads(), args, workspace);
-    if (results != nullptr)
-      TransposePlanes(context.threads(), images, pixels, outputs, results, output + i * outputs * pixels);
-  }
+  Call(context, *this, window, input, epilogue, output).Run(batch);
 }
 
 }  // namespace tessera::cpu

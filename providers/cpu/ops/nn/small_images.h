@@ -21,6 +21,8 @@ class SmallImagesConv {
                 const Epilogue<float>& epilogue, float* output) const;
 
  private:
+  class Call;
+
   Shape weights_shape_;
   std::shared_ptr<const Tensor> packed_;  // of the matrix [taps, channels] by outputs
 };
