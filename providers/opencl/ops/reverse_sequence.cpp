@@ -1,7 +1,7 @@
 // ReverseSequence (10). Lengths are checked on the host and sent from there.
 
-#include "opencl/device/scratch.h"
 #include "ops/movement/reverse_sequence.h"
+#include "opencl/device/scratch.h"
 
 namespace tessera::opencl {
 namespace {

@@ -9,6 +9,7 @@
 #include "kernels/conv/choose/choose.h"
 #include "kernels/conv/choose/costs.h"
 #include "kernels/conv/choose/layout.h"
+#include "kernels/conv/depthwise/depthwise_small.h"
 #include "kernels/conv/nchw8c/nchw8c.h"
 
 namespace tessera::cpu {
@@ -116,6 +117,16 @@ INSTANTIATE_TEST_SUITE_P(
         RankedCase{"DepthwiseToInt32", Square({64, 64, 56, 3, 1, 64}, ConvLayout::kNchw, ConvTypes::kBytesToInt32),
                    "im2col, int16"}),
     [](const auto& info) { return info.param.name; });
+
+TEST(ChooseConv, PlanesInLanes) {
+  if (SmallPlanesTogether() == 0) GTEST_SKIP() << "no kernel here";
+  const auto first = [](const ConvProblem& problem) {
+    return std::string(NameOf(RankConvAlgorithms(problem).front().algorithm));
+  };
+  EXPECT_EQ(first(Square({64, 64, 1, 3, 1, 64})), "depthwise, small planes");
+  EXPECT_EQ(first(Square({12, 12, 3, 5, 1, 12, 64, 2})), "depthwise, small planes");
+  EXPECT_EQ(first(Square({12, 12, 56, 5, 1, 12, 64, 2})), "depthwise");
+}
 
 TEST(ChooseConv, AHintComesFirst) {
   const ConvCandidates ranked = RankConvAlgorithms(Square({64, 128, 56, 3}));

@@ -18,6 +18,7 @@
 #include "cpu/ops/nn/nchw8c_depthwise.h"
 #include "cpu/ops/nn/packed_weights.h"
 #include "cpu/ops/nn/small_images.h"
+#include "cpu/ops/nn/small_planes.h"
 #include "cpu/ops/nn/winograd_conv.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
@@ -459,6 +460,9 @@ class Conv final : public Kernel {
       case ConvAlgorithm::kWinograd: return run(*winograd_);
       case ConvAlgorithm::kKn2Row: return run(*kn2row_);
       case ConvAlgorithm::kDepthwisePlanes: return DepthwisePlanes(context, tensors, window);
+      case ConvAlgorithm::kDepthwiseSmallPlanes:
+        return ConvolveSmallPlanes(context, window, tensors.batch, tensors.channels, tensors.group_outputs(),
+                                   {tensors.input, tensors.weights, tensors.out, tensors.epilogue});
       default:
         ConvolveDepthwiseByBlocks(context, window, tensors.batch, tensors.channels,
                                   {tensors.input, tensors.weights, tensors.out, tensors.epilogue});

@@ -9,7 +9,6 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "cpu/engine/strided_copy.h"
-#include "cpu/ops/nn/multi_index.h"
 #include "ops/nn/window.h"
 #include "tessera/provider/kernel.h"
 
@@ -17,22 +16,32 @@ namespace tessera::cpu {
 
 /// For each output pixel and tap the index of the input pixel; -1: none.
 inline std::span<const int64_t> MeetingPixels(KernelContext& context, const Window& window) {
-  const std::span<int64_t> indices =
-      context.scratch<int64_t>(static_cast<size_t>(CheckedMul(window.output.num_elements(), window.kernel.num_elements())));
-  size_t i = 0;
-  ForEachIndex(window.output.dims(), [&](const Shape& pixel) {
-    CancellationPoint();
-    ForEachIndex(window.kernel.dims(), [&](const Shape& tap) {
-      int64_t index = 0;
-      bool inside = true;
-      for (size_t axis = 0; axis < window.rank(); ++axis) {
-        const int64_t at = pixel[axis] * window.strides[axis] - window.begin[axis] + tap[axis] * window.dilations[axis];
-        inside = inside && at >= 0 && at < window.input[axis];
-        if (inside) index = index * window.input[axis] + at;
+  const auto count = static_cast<size_t>(CheckedMul(window.output.num_elements(), window.kernel.num_elements()));
+  std::span<int64_t> indices = context.scratch<int64_t>(count),
+                     next = context.scratch<int64_t>(window.rank() > 1 ? count : 0);
+  int64_t pixels = 1, taps = 1;  // of the axes before
+  PacedCancellationPoint point(1);
+  if (!indices.empty()) indices[0] = 0;
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    const int64_t output = window.output[axis], kernel = window.kernel[axis], input = window.input[axis];
+    const std::span<int64_t> before = indices;
+    if (axis > 0) std::swap(indices, next);
+    int64_t* to = indices.data();
+    const int64_t start = axis == 0 ? 0 : -1;
+    for (int64_t pixel = 0; pixel < pixels * output; ++pixel) {
+      point.Pass(taps * kernel);
+      const int64_t first = pixel % output * window.strides[axis] - window.begin[axis];
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t index = start == 0 ? 0 : before[static_cast<size_t>(pixel / output * taps + tap)];
+        for (int64_t k = 0; k < kernel; ++k) {
+          const int64_t at = first + k * window.dilations[axis];
+          *to++ = index < 0 || at < 0 || at >= input ? -1 : index * input + at;
+        }
       }
-      indices[i++] = inside ? index : -1;
-    });
-  });
+    }
+    pixels *= output;
+    taps *= kernel;
+  }
   return indices;
 }
 

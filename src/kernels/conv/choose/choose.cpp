@@ -4,11 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/rounding.h"
 #include "graph/algorithm.h"
 #include "kernels/conv/choose/costs.h"
 #include "kernels/conv/choose/estimates.h"
 #include "kernels/conv/depthwise/depthwise.h"
 #include "kernels/conv/depthwise/depthwise_nhwc_int8.h"
+#include "kernels/conv/depthwise/depthwise_small.h"
 #include "kernels/conv/nchw8c/nchw8c.h"
 #include "kernels/conv/nchw8c/regions.h"
 #include "kernels/conv/winograd/fit.h"
@@ -30,6 +32,7 @@ constexpr std::pair<ConvAlgorithm, std::string_view> kNames[] = {
     {ConvAlgorithm::kDirectByRegions, "direct, by regions"},
     {ConvAlgorithm::kDepthwise, "depthwise"},
     {ConvAlgorithm::kDepthwisePlanes, "depthwise, planes"},
+    {ConvAlgorithm::kDepthwiseSmallPlanes, "depthwise, small planes"},
     {ConvAlgorithm::kDepthwiseNchw8c, "depthwise, NCHW8c"},
     {ConvAlgorithm::kIm2colInt16, "im2col, int16"},
 };
@@ -110,15 +113,57 @@ bool FitsDepthwiseNchw8c(const ConvProblem& problem, const DepthwiseCosts& costs
   return pixels <= costs.nchw8c_bytes / (kChannelBlock * int64_t{sizeof(float)});
 }
 
-void RankDepthwise(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
-  const double multiply_adds = problem.multiply_adds();
-  if (problem.types == ConvTypes::kFloat) {
-    if (FitsDepthwisePlanes(problem))
-      ranked.Add(ConvAlgorithm::kDepthwisePlanes, multiply_adds * costs.depthwise.planes_ns);
-    if (FitsDepthwiseNchw8c(problem, costs.depthwise))
-      ranked.Add(ConvAlgorithm::kDepthwiseNchw8c, multiply_adds * costs.depthwise.nchw8c_ns);
+/// Of an image's, those that lie inside it.
+double ProductsInside(const Window& window) {
+  double products = 1;
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    int64_t inside = 0;
+    for (int64_t k = 0; k < window.kernel[axis]; ++k) {
+      const int64_t first = k * window.dilations[axis] - window.begin[axis], stride = window.strides[axis];
+      const int64_t begin = first >= 0 ? 0 : CeilDiv(-first, stride);
+      const int64_t end = first >= window.input[axis] ? 0 : (window.input[axis] - 1 - first) / stride + 1;
+      inside += std::max<int64_t>(0, std::min(end, window.output[axis]) - begin);
+    }
+    products *= static_cast<double>(inside);
   }
-  ranked.Add(ConvAlgorithm::kDepthwise, multiply_adds * costs.depthwise.rows_ns);
+  return products;
+}
+
+/// Nothing where planes or windows are too large, or the image is not known.
+std::optional<double> SmallPlanesNs(const ConvProblem& problem, const DepthwiseCosts& costs) {
+  const int64_t input = problem.window.input.num_elements(), output = problem.window.output.num_elements(),
+                taps = problem.taps(), lanes = SmallPlanesTogether(), batch = std::max<int64_t>(problem.batch, 1);
+  if (lanes == 0 || input == 0 || input > kMostSmallPixels || output == 0 || output > kMostSmallPixels ||
+      taps > kMostSmallTaps)
+    return std::nullopt;
+  const auto multiple = static_cast<double>(problem.group_outputs());
+  const auto squares = [&](int64_t pixels) { return pixels == 1 ? 0.0 : static_cast<double>(CeilDiv(pixels, lanes)); };
+  // Weights stay for all images where groups do not reach from one to the next.
+  const double weights =
+      multiple * squares(taps) / (multiple == 1 && problem.channels % lanes == 0 ? static_cast<double>(batch) : 1);
+  const double of_group =
+      costs.group_ns + costs.square_ns * (squares(input) + multiple * squares(output) + weights) +
+      multiple * (costs.pixel_ns * static_cast<double>(output) + costs.meeting_ns * ProductsInside(problem.window));
+  return costs.table_ns * static_cast<double>(output * taps) +
+         static_cast<double>(CeilDiv(batch * problem.channels, lanes)) * of_group;
+}
+
+double DepthwiseNs(const ConvProblem& problem, const DepthwiseCost& cost) {
+  const double planes = static_cast<double>(std::max<int64_t>(problem.batch, 1) * problem.channels);
+  const double elements = static_cast<double>(problem.channels) * problem.input_pixels() +
+                          static_cast<double>(problem.outputs) * problem.output_pixels();
+  return planes * cost.plane_ns + problem.multiply_adds() * cost.product_ns + elements * cost.element_ns;
+}
+
+void RankDepthwise(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
+  const DepthwiseCosts& depthwise = costs.depthwise;
+  if (problem.types == ConvTypes::kFloat) {
+    if (const auto ns = SmallPlanesNs(problem, depthwise)) ranked.Add(ConvAlgorithm::kDepthwiseSmallPlanes, *ns);
+    if (FitsDepthwisePlanes(problem)) ranked.Add(ConvAlgorithm::kDepthwisePlanes, DepthwiseNs(problem, depthwise.planes));
+    if (FitsDepthwiseNchw8c(problem, depthwise))
+      ranked.Add(ConvAlgorithm::kDepthwiseNchw8c, DepthwiseNs(problem, depthwise.nchw8c));
+  }
+  ranked.Add(ConvAlgorithm::kDepthwise, DepthwiseNs(problem, depthwise.rows));
 }
 
 /// Planes so small that a GEMM of each would hardly begin.
@@ -181,7 +226,7 @@ std::optional<double> ShareByRegions(const ConvProblem& problem) {
 
 void RankNchw8c(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
   if (problem.depthwise() && problem.outputs == problem.groups) {
-    ranked.Add(ConvAlgorithm::kDepthwise, problem.multiply_adds() * costs.depthwise.planes_ns);
+    ranked.Add(ConvAlgorithm::kDepthwise, DepthwiseNs(problem, costs.depthwise.planes));
     return;
   }
   if (!problem.transposed) {

@@ -20,15 +20,16 @@ enum class ConvAlgorithm : uint8_t {
   kIm2col,             // GEMM of weights by the windows of each image, which are gathered panel by panel
   kGemmPackedWeights,  // these with weights as the packed operand, for images of few pixels
   kIm2colPackedWeights,
-  kBatchedIm2col,    // one GEMM over the windows of all images
-  kKn2Row,           // a GEMM for all taps, whose results are added up
-  kWinograd,         // GEMMs of transformed tiles
-  kDirect,           // NCHW8c: accumulates over taps in a padded image
-  kDirectByRegions,  // NCHW8c: in place, by regions that read the same taps
-  kDepthwise,        // tap by tap
-  kDepthwisePlanes,  // NCHW: small square windows, whose rows share what they load
-  kDepthwiseNchw8c,  // NCHW: blocks of channels are converted one by one
-  kIm2colInt16,      // 8-bit values widened to 16 bits
+  kBatchedIm2col,         // one GEMM over the windows of all images
+  kKn2Row,                // a GEMM for all taps, whose results are added up
+  kWinograd,              // GEMMs of transformed tiles
+  kDirect,                // NCHW8c: accumulates over taps in a padded image
+  kDirectByRegions,       // NCHW8c: in place, by regions that read the same taps
+  kDepthwise,             // tap by tap
+  kDepthwisePlanes,       // NCHW: small square windows, whose rows share what they load
+  kDepthwiseSmallPlanes,  // NCHW: a plane in each lane
+  kDepthwiseNchw8c,       // NCHW: blocks of channels are converted one by one
+  kIm2colInt16,           // 8-bit values widened to 16 bits
 };
 
 /// As profiles and reports say it.

@@ -13,8 +13,8 @@
 
 #include "base/work_array.h"
 #include "kernels/conv/depthwise/depthwise_across.h"
+#include "kernels/conv/depthwise/plane_lanes-inl.h"
 #include "kernels/elementwise/activate-inl.h"
-#include "kernels/transpose/transpose_square-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -24,15 +24,14 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int64_t kLanes = HWY_LANES(float);
-using D = hn::ScalableTag<float>;
+constexpr int64_t kLanes = kPlaneLanes;
+using D = PlaneTag;
 using V = hn::Vec<D>;
 
 constexpr int64_t kBandPixels = 640;    // of padded input
 constexpr int64_t kOutputPixels = 256;  // of a band: together about what the first cache holds
 constexpr int64_t kMostTaps = 25;
 constexpr int64_t kFewestPlanes = kLanes / 2;  // of a group
-constexpr int64_t kBytesAhead = 256;           // of a plane: so many planes are more than the processor follows
 constexpr int kWidestTile = 8;
 constexpr int64_t kSlack = 2 * kWidestTile + 4;  // pixels read past a row narrower than a tile
 
@@ -60,59 +59,6 @@ struct Group {
   HWY_ALIGN float bias[kLanes];
   int64_t count;
 };
-
-/// Pixels [0, count) of the planes from `first` on into one vector each; past every `width` of them `gap` numbers are left
-/// out.
-void SpreadPixels(const float* const* planes, int64_t first, int64_t count, int64_t width, int64_t gap, float* to) {
-  const D d;
-  int64_t x = 0;
-  for (int64_t i = 0; i < count; i += kLanes) {
-    const int64_t left = std::min(count - i, kLanes);
-    V rows[kLanes];
-    if (left == kLanes) {
-#pragma GCC unroll 16
-      for (int64_t r = 0; r < kLanes; ++r) {
-        rows[r] = hn::LoadU(d, planes[r] + first + i);
-        __builtin_prefetch(reinterpret_cast<const char*>(planes[r] + first + i) + kBytesAhead);
-      }
-    } else {
-      const auto mask = hn::FirstN(d, static_cast<size_t>(left));
-#pragma GCC unroll 16
-      for (int64_t r = 0; r < kLanes; ++r) rows[r] = hn::MaskedLoad(mask, d, planes[r] + first + i);
-    }
-    TransposeSquare(rows);
-#pragma GCC unroll 16
-    for (int64_t r = 0; r < kLanes; ++r) {
-      if (r >= left) break;
-      hn::Store(rows[r], d, to);
-      const bool last = ++x == width;
-      to += last ? kLanes + gap : kLanes;
-      x = last ? 0 : x;
-    }
-  }
-}
-
-/// The way back: `count` vectors become `count` neighbours in each of the group's outputs, from `first` on.
-void GatherPixels(const float* from, int64_t count, const Group& group, int64_t first) {
-  const D d;
-  for (int64_t i = 0; i < count; i += kLanes) {
-    const int64_t left = std::min(count - i, kLanes);
-    V rows[kLanes];
-#pragma GCC unroll 16
-    for (int64_t r = 0; r < kLanes; ++r) rows[r] = hn::Load(d, from + (i + r) * kLanes);
-    TransposeSquare(rows);
-    const auto mask = hn::FirstN(d, static_cast<size_t>(left));
-#pragma GCC unroll 16
-    for (int64_t r = 0; r < kLanes; ++r) {
-      if (r >= group.count) break;
-      if (left == kLanes) {
-        hn::StoreU(rows[r], d, group.outputs[r] + first + i);
-      } else {
-        hn::BlendedStore(rows[r], mask, d, group.outputs[r] + first + i);
-      }
-    }
-  }
-}
 
 /// One row of output pixels. `band`: the first row that it reads. P at a time, the last of them overlapping the ones
 /// before; where the row is narrower, what is computed past it is overwritten by the next.
@@ -182,7 +128,7 @@ class GroupConvolution {
         ConvolveRows<K, S>(band_, row_size_, group_, rows, shape_.output_width, output_);
         const int64_t made = rows * shape_.output_width;
         if (tensors_.epilogue.activation) ActivatePixels(tensors_.epilogue.activation, output_, made);
-        GatherPixels(output_, made, group_, y * shape_.output_width);
+        GatherPixels(output_, made, group_.outputs, group_.count, y * shape_.output_width);
       }
     }
   }
