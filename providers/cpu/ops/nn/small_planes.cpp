@@ -25,9 +25,8 @@ void ConvolveSmallPlanes(KernelContext& context, const Window& window, int64_t b
   const SmallPlanes shape{batch, channels, multiplier, input, output, taps, begins.data(), meetings.data()};
   const double moved = static_cast<double>(input + multiplier * (output + taps)),
                multiplied = static_cast<double>(multiplier * count);
-  context.threads().ParallelFor(
-      CeilDiv(batch * channels, SmallPlanesTogether()), 40 + 4 * moved + multiplied,
-      [&](int64_t begin, int64_t end) { ConvolveSmallPlanes(shape, tensors, begin, end); });
+  context.threads().ParallelFor(CeilDiv(batch * channels, SmallPlanesTogether()), 40 + 4 * moved + multiplied,
+                                [&](int64_t begin, int64_t end) { ConvolveSmallPlanes(shape, tensors, begin, end); });
 }
 
 }  // namespace tessera::cpu

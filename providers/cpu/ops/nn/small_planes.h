@@ -8,8 +8,8 @@
 
 namespace tessera::cpu {
 
-/// Images of `channels` planes, `multiplier` outputs of each; the window is one that kernels/conv/choose offers small planes
-/// for.
+/// Images of `channels` planes, `multiplier` outputs of each; the window is one that kernels/conv/choose offers small
+/// planes for.
 void ConvolveSmallPlanes(KernelContext& context, const Window& window, int64_t batch, int64_t channels, int64_t multiplier,
                          const DepthwiseTensors& tensors);
 

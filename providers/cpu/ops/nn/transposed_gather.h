@@ -73,7 +73,7 @@ class GatherScratch {
       : row_(tables.geometry().phases * TransposedPhaseSize(tables.geometry())),
         taps_(CheckedMul(tables.most_taps(), 2 * channels)) {
     rows_ = context.scratch<C>(static_cast<size_t>(CheckedMul(row_, parts)));
-    all_taps_ = context.scratch<TransposedTap<C>>(static_cast<size_t>(CheckedMul(taps_, parts)));
+    all_taps_ = context.scratch<TransposedTap>(static_cast<size_t>(CheckedMul(taps_, parts)));
   }
   void Give(int64_t part, TransposedPlanes<C>& planes) const {
     planes.buffer = rows_.data() + part * row_;
@@ -84,39 +84,45 @@ class GatherScratch {
   int64_t row_;
   int64_t taps_;
   std::span<C> rows_;
-  std::span<TransposedTap<C>> all_taps_;
+  std::span<TransposedTap> all_taps_;
 };
 
-/// Few input channels in a group: the pixels are gathered from the input itself.
+/// Few input channels in a group: the pixels are gathered from the input itself. Some planes at a time meet the same taps:
+/// outputs of a group, or of several groups with one each.
 template <class C>
 void GatherInput(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
-  const int64_t planes = problem.batch * problem.groups * problem.outputs;
-  const int64_t rows = CheckedMul(planes, tables.output_rows());
-  const int64_t parts = PartsFor(context.threads(), rows);
+  constexpr int64_t kNear = 4096, kMostTogether = 16;  // pixels of a row of each
+  const int64_t rows = tables.output_rows(), outputs = problem.groups * problem.outputs;
+  const int64_t run = problem.outputs == 1 ? problem.groups : problem.outputs;  // planes that have steps in common
+  const int64_t together = std::clamp<int64_t>(kNear / tables.geometry().output_width, 1, std::min(run, kMostTogether));
+  const int64_t blocks = CeilDiv(run, together), items = CheckedMul(problem.batch * (outputs / run) * blocks, rows);
+  const int64_t parts = PartsFor(context.threads(), items);
   const GatherScratch<C> scratch(context, tables, problem.channels, parts);
-  const double taps =
-      static_cast<double>(problem.kernel * problem.columns * problem.channels) / static_cast<double>(tables.output_rows());
-  ForEachPart(context.threads(), rows, parts, 20 + taps * 0.1, [&](int64_t part, int64_t begin, int64_t end) {
+  const double taps = static_cast<double>(problem.kernel * problem.columns * problem.channels) / static_cast<double>(rows);
+  const double cost = 20 + static_cast<double>(together) * (5 + taps * 0.1);
+  ForEachPart(context.threads(), items, parts, cost, [&](int64_t part, int64_t begin, int64_t end) {
     while (begin < end) {
-      const int64_t index = begin / tables.output_rows(), row = begin % tables.output_rows();
-      const int64_t count = std::min(tables.output_rows() - row, end - begin);
-      const int64_t i = index / (problem.groups * problem.outputs), output = index % (problem.groups * problem.outputs);
-      const int64_t group = output / problem.outputs;
-      TransposedPlanes<C> plane{};
-      plane.columns = problem.image(i, group);
-      plane.channels = problem.channels;
-      plane.channel_step = problem.columns;
-      plane.kernel_step = 0;
-      plane.count = 1;
-      if (problem.weights != nullptr)
-        plane.weights =
+      const int64_t block = begin / rows, row = begin % rows, count = std::min(rows - row, end - begin);
+      const int64_t in_run = block % blocks * together, index = block / blocks * run + in_run;  // the first plane
+      const int64_t i = index / outputs, output = index % outputs, group = output / problem.outputs;
+      TransposedPlanes<C> planes{};
+      planes.columns = problem.image(i, group);
+      planes.channels = problem.channels;
+      planes.channel_step = problem.columns;
+      planes.kernel_step = 0;
+      planes.count = std::min(together, run - in_run);
+      planes.columns_step = problem.outputs == 1 ? problem.channels * problem.columns : 0;
+      if (problem.weights != nullptr)  // null: images without pixels
+        planes.weights =
             problem.weights + (group * problem.channels * problem.outputs + output % problem.outputs) * problem.kernel;
-      plane.weight_step = problem.outputs * problem.kernel;
-      plane.bias = problem.bias_of(output);
-      plane.out = problem.out + index * problem.pixels;
-      plane.activation = problem.activation;
-      scratch.Give(part, plane);
-      ComputeTransposedRows<C>(tables.geometry(), plane, row, row + count);
+      planes.weight_step = problem.outputs * problem.kernel;
+      planes.weights_step = problem.outputs == 1 ? problem.channels * problem.kernel : problem.kernel;
+      planes.bias = problem.bias_of(output);
+      planes.out = problem.out + index * problem.pixels;
+      planes.out_step = problem.pixels;
+      planes.activation = problem.activation;
+      scratch.Give(part, planes);
+      ComputeTransposedRows<C>(tables.geometry(), planes, row, row + count);
       begin += count;
     }
   });

@@ -19,8 +19,8 @@ struct SmallPlanes {
   };
 
   int64_t batch, channels, multiplier;  // output channels of each input channel
-  int64_t input, output, taps;   // pixels of a plane
-  const int32_t* begins;         // of each output pixel and after the last: where its meetings begin
+  int64_t input, output, taps;          // pixels of a plane
+  const int32_t* begins;                // of each output pixel and after the last: where its meetings begin
   const Meeting* meetings;
 };
 

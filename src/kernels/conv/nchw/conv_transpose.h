@@ -25,12 +25,11 @@ struct TransposedMeeting {
 };
 
 /// What a row reads: elements columns[from + j], first <= j < last.
-template <class T>
 struct TransposedTap {
   int64_t from;
   int64_t first;
   int64_t last;
-  T weight;
+  int64_t weight;  // its place among a plane's
 };
 
 /// What all planes have in common.
@@ -55,14 +54,14 @@ struct TransposedPlanes {
   int64_t channel_step;  // in `columns`
   int64_t kernel_step;
   const T* weights;
-  int64_t weight_step;   // from channel to channel
-  int64_t count;         // more than one only without weights
-  int64_t columns_step;  // from plane to plane
-  const T* bias;         // of each; null: none
+  int64_t weight_step;  // from channel to channel
+  int64_t count;
+  int64_t columns_step, weights_step;  // from plane to plane
+  const T* bias;                       // of each; null: none
   T* out;
   int64_t out_step;
-  T* buffer;               // phases * TransposedPhaseSize() elements
-  TransposedTap<T>* taps;  // as many as can meet in two phases of a row
+  T* buffer;            // phases * TransposedPhaseSize() elements
+  TransposedTap* taps;  // as many as can meet in two phases of a row
   Activation<T> activation;
 };
 

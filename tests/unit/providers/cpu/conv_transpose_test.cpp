@@ -107,7 +107,16 @@ INSTANTIATE_TEST_SUITE_P(Shapes, TransposedBatches,
                                            TransposedCase{"Many", {9, 6, 11, 12}, 5, 1, 3, 2, 0},
                                            TransposedCase{"Pairs", {3, 24, 5, 4}, 9, 1, 2, 2, 0},
                                            TransposedCase{"Thirds", {2, 12, 6, 5}, 10, 1, 5, 3, 1},
-                                           TransposedCase{"FewChannels", {3, 2, 6, 6}, 9, 1, 3, 1, 1}),
+                                           TransposedCase{"FewChannels", {3, 2, 6, 6}, 9, 1, 3, 1, 1},
+                                           TransposedCase{"DepthwisePairs", {3, 24, 5, 17}, 1, 24, 2, 2, 0},
+                                           TransposedCase{"Depthwise", {2, 20, 7, 9}, 1, 20, 3, 2, 1},
+                                           TransposedCase{"DepthwiseMultiplied", {2, 12, 6, 6}, 3, 12, 4, 2, 1},
+                                           TransposedCase{"TwoChannelsInAGroup", {2, 24, 6, 5}, 1, 12, 3, 2, 1},
+                                           TransposedCase{"FewChannelsApart", {2, 2, 5, 40}, 20, 1, 2, 5, 0},
+                                           TransposedCase{"Apart", {2, 12, 4, 4}, 33, 1, 2, 4, 0},
+                                           TransposedCase{"FarApart", {2, 12, 3, 70}, 5, 1, 3, 10, 0},
+                                           TransposedCase{"Quarters", {2, 12, 3, 80}, 7, 1, 5, 4, 1},
+                                           TransposedCase{"QuartersApart", {2, 12, 3, 80}, 7, 1, 2, 4, 0}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

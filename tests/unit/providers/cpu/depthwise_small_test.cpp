@@ -1,5 +1,5 @@
-// Depthwise convolution of planes of few pixels against its definition: groups that end inside a vector, several outputs of a
-// plane, planes of one pixel, activations.
+// Depthwise convolution of planes of few pixels against its definition: groups that end inside a vector, several outputs of
+// a plane, planes of one pixel, activations.
 
 #include "kernels/conv/depthwise/depthwise_small.h"
 
@@ -45,10 +45,10 @@ void Check(const Case& c) {
                            bias = testing::Waves(outputs, 0.9f, 1.0f);
   std::vector<float> output(static_cast<size_t>(planes * c.multiplier * pixels), -9.0f);
   const Table table(c);
-  const SmallPlanes shape{c.batch, c.channels, c.multiplier, c.width, pixels, c.kernel, table.begins.data(),
-                          table.meetings.data()};
-  const DepthwiseTensors tensors{input.data(), weights.data(), output.data(),
-                                 {.bias = bias.data(), .activation = {.kind = ActivationKind::kRelu}}};
+  const SmallPlanes shape{c.batch, c.channels, c.multiplier,        c.width,
+                          pixels,  c.kernel,   table.begins.data(), table.meetings.data()};
+  const DepthwiseTensors tensors{
+      input.data(), weights.data(), output.data(), {.bias = bias.data(), .activation = {.kind = ActivationKind::kRelu}}};
   const int64_t groups = (planes + together - 1) / together;
   ConvolveSmallPlanes(shape, tensors, 0, groups / 2);
   ConvolveSmallPlanes(shape, tensors, groups / 2, groups);
