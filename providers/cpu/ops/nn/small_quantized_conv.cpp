@@ -1,7 +1,12 @@
 #include "cpu/ops/nn/small_quantized_conv.h"
 
+#include <algorithm>
+
+#include "base/cancellation.h"
+#include "base/checked.h"
 #include "base/rounding.h"
-#include "cpu/ops/nn/gemm_calls.h"
+#include "base/small_array.h"
+#include "cpu/engine/slots.h"
 #include "cpu/ops/nn/image_rows.h"
 #include "cpu/ops/nn/shared_weights.h"
 
@@ -28,39 +33,114 @@ SmallQuantizedConv::SmallQuantizedConv(const KernelInfo& info, const ConvInputs&
   info.ReleaseConstant(inputs.weights);
 }
 
+/// One convolution's sizes and operands, and the memory that groups of images are computed in.
+class SmallQuantizedConv::Call {
+ public:
+  Call(KernelContext& context, const SmallQuantizedConv& conv, const ConvCall& call)
+      : context_(context),
+        call_(call),
+        weights_(*conv.packed_),
+        weight_zeros_(conv.weight_zeros_.empty() ? nullptr : conv.weight_zeros_.data()),
+        outputs_(conv.weights_[0]),
+        channels_(conv.weights_[1]),
+        taps_(call.window.kernel.num_elements()),
+        pixels_(call.window.output.num_elements()),
+        plane_(call.window.input.num_elements()),
+        indices_(MeetingPixels(context, call.window)) {}
+
+  void Run() {
+    const int64_t batch = call_.x.shape()[0], threads = context_.threads().num_threads();
+    const int64_t near = std::max(kNearBytes / (taps_ * channels_), kFewestRows);  // rows of a group
+    const int64_t most = std::clamp<int64_t>(near / pixels_, 1, batch);
+    // Threads with many rows each go their own ways; of few rows they share the weights, too.
+    const bool apart = threads > 1 && batch >= threads && batch / threads * pixels_ >= kFewestRows;
+    if (threads == 1 || apart) return Apart(batch, std::min(most, CeilDiv(batch, threads)));
+    Convolve(Allocate(batch), 0, batch);
+  }
+
+ private:
+  static constexpr int64_t kNearBytes = 256 << 10, kFewestRows = 48;
+
+  struct Buffers {
+    uint8_t *by_pixels, *gathered, *results;  // null: not needed
+    std::byte* workspace;
+  };
+
+  GemmU8S8Problem Gemm(int64_t images) const {
+    GemmU8S8Problem gemm{.m = images * pixels_,
+                         .lhs = {nullptr, call_.x.is(ElementType::kInt8)},
+                         .rhs = &weights_,
+                         .out = call_.Store(outputs_)};
+    gemm.out.weight_zeros = weight_zeros_;
+    return gemm;
+  }
+
+  Buffers Allocate(int64_t images) const {
+    const auto allocate = [&](bool needed, int64_t rows, int64_t bytes) {
+      if (!needed) return static_cast<uint8_t*>(nullptr);
+      return context_.scratch<uint8_t>(static_cast<size_t>(CheckedMul(CheckedMul(images, rows), bytes))).data();
+    };
+    const GemmU8S8Problem gemm = Gemm(images);
+    return {allocate(plane_ > 1, plane_, channels_),
+            allocate(!AreRows(indices_, taps_, plane_), pixels_, CheckedMul(taps_, channels_)),
+            allocate(pixels_ > 1, pixels_, CheckedMul(outputs_, gemm.out.size())),
+            context_.scratch<std::byte>(GemmWorkspaceSize(gemm)).data()};
+  }
+
+  void Apart(int64_t batch, int64_t together) {
+    constexpr double kMultiplyNs = 0.006, kMoveNs = 0.1;
+    const int64_t groups = CeilDiv(batch, together), k = taps_ * channels_;
+    const double moved = static_cast<double>(plane_ * channels_ + pixels_ * (k + outputs_)),
+                 multiplied = static_cast<double>(pixels_ * k) * static_cast<double>(outputs_);
+    const double group_ns = static_cast<double>(together) * (moved * kMoveNs + multiplied * kMultiplyNs);
+    const int64_t slots = SlotCount(context_.threads(), groups, group_ns);
+    SmallArray<Buffers> buffers(static_cast<size_t>(slots));
+    for (Buffers& own : buffers.values()) own = Allocate(together);
+    ParallelSlots(context_.threads(), slots, groups, group_ns, [&](int64_t slot, int64_t begin, int64_t end) {
+      for (int64_t i = begin * together; i < std::min(end * together, batch); i += together) {
+        CancellationPoint();
+        Convolve(buffers.values()[static_cast<size_t>(slot)], i, std::min(together, batch - i));
+      }
+    });
+  }
+
+  void Convolve(const Buffers& buffers, int64_t first, int64_t images) const {
+    ThreadPool& threads = context_.threads();
+    const uint8_t* from = static_cast<const uint8_t*>(call_.x.raw()) + first * channels_ * plane_;
+    if (buffers.by_pixels != nullptr) {
+      TransposePlanes(threads, images, channels_, plane_, from, buffers.by_pixels);
+      from = buffers.by_pixels;
+    }
+    if (buffers.gathered != nullptr) {
+      GatherRows(threads, indices_, taps_, plane_, channels_, images, static_cast<uint8_t>(call_.x_zero), from,
+                 buffers.gathered);
+      from = buffers.gathered;
+    }
+    GemmU8S8Problem gemm = Gemm(images);
+    gemm.lhs.data = from;
+    auto* to = static_cast<uint8_t*>(call_.y.mutable_raw()) + first * outputs_ * pixels_ * gemm.out.size();
+    gemm.out.data = buffers.results != nullptr ? buffers.results : to;
+    cpu::Gemm(threads, gemm, buffers.workspace);
+    if (buffers.results == nullptr) return;
+    if (gemm.out.kind == OutputStage::kAccumulators) {
+      TransposePlanes(threads, images, pixels_, outputs_, reinterpret_cast<const int32_t*>(buffers.results),
+                      reinterpret_cast<int32_t*>(to));
+    } else {
+      TransposePlanes(threads, images, pixels_, outputs_, buffers.results, to);
+    }
+  }
+
+  KernelContext& context_;
+  const ConvCall& call_;
+  const PackedWeightsS8& weights_;
+  const int32_t* const weight_zeros_;
+  const int64_t outputs_, channels_, taps_, pixels_, plane_;
+  const std::span<const int64_t> indices_;
+};
+
 void SmallQuantizedConv::Run(KernelContext& context, const Window& window, Tensor& y) const {
   const ConvCall call = requantization_->Begin(context, window, y);
-  ThreadPool& threads = context.threads();
-  const int64_t images = call.x.shape()[0], outputs = weights_[0], channels = weights_[1],
-                taps = window.kernel.num_elements();
-  const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements(),
-                rows = CheckedMul(images, pixels);
-  const auto allocate = [&](int64_t count, int64_t bytes) {
-    return context.scratch<uint8_t>(static_cast<size_t>(CheckedMul(count, bytes))).data();
-  };
-  const auto* from = static_cast<const uint8_t*>(call.x.raw());
-  if (plane > 1) {
-    uint8_t* by_pixels = allocate(CheckedMul(images, plane), channels);
-    TransposePlanes(threads, images, channels, plane, from, by_pixels);
-    from = by_pixels;
-  }
-  const std::span<const int64_t> inputs = MeetingPixels(context, window);
-  if (!AreRows(inputs, taps, plane)) {
-    uint8_t* gathered = allocate(rows, CheckedMul(taps, channels));
-    GatherRows(threads, inputs, taps, plane, channels, images, static_cast<uint8_t>(call.x_zero), from, gathered);
-    from = gathered;
-  }
-  OutputStage store = call.Store(outputs);
-  if (pixels > 1) store.data = allocate(rows, CheckedMul(outputs, store.size()));
-  if (!weight_zeros_.empty()) store.weight_zeros = weight_zeros_.data();
-  RunGemm(context, {.m = rows, .lhs = {from, call.x.is(ElementType::kInt8)}, .rhs = packed_.get(), .out = store});
-  if (pixels == 1) return;
-  if (store.kind == OutputStage::kAccumulators) {
-    TransposePlanes(threads, images, pixels, outputs, static_cast<const int32_t*>(store.data), y.mutable_data<int32_t>());
-  } else {
-    TransposePlanes(threads, images, pixels, outputs, static_cast<const uint8_t*>(store.data),
-                    static_cast<uint8_t*>(y.mutable_raw()));
-  }
+  Call(context, *this, call).Run();
 }
 
 }  // namespace tessera::cpu

@@ -24,6 +24,8 @@ class SmallQuantizedConv {
   void Run(KernelContext& context, const Window& window, Tensor& y) const;
 
  private:
+  class Call;
+
   ConvAttributes attributes_;
   Shape weights_;
   std::vector<int32_t> weight_zeros_;  // what the pixels' sums are multiplied with, by output channel; empty: the weights

@@ -237,10 +237,29 @@ void RankNchw8c(const ConvProblem& problem, const ConvCosts& costs, ConvCandidat
   if (problem.layout != ConvLayout::kNchw8cFromPlanes) AddForms(problem, costs, ranked);
 }
 
+/// What windows of bytes take to be gathered, as panels of each image's pixels and as rows of all images'.
+std::pair<double, double> GatherBytesNs(const ConvProblem& problem, const ByteLimits& costs) {
+  const auto images = static_cast<double>(std::max<int64_t>(problem.batch, 1));
+  const auto channels = static_cast<double>(problem.channels), taps = static_cast<double>(problem.taps());
+  const double elements = channels * problem.input_pixels(), pixels = problem.output_pixels(),
+               bytes = pixels * taps * channels;
+  const double panels = elements * costs.panel_element_ns + images * channels * taps * costs.panel_row_ns +
+                        bytes * (costs.panel_byte_ns + (problem.strided() ? costs.strided_byte_ns : 0));
+  const double rows = elements * costs.pixel_element_ns + bytes * costs.pixel_byte_ns +
+                      pixels * taps * (costs.pixel_tap_ns + costs.pixel_entry_ns / images);
+  return {panels, rows};
+}
+
 void RankBytes(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
-  const double ns = MultiplyNs(problem, costs);
+  double ns = MultiplyNs(problem, costs);
   const bool packs = problem.constant_weights && problem.depth() <= INT32_MAX && PaddedRowsWidth() > 0;
-  if (packs && FitsBatched(problem, costs.bytes.batched)) ranked.Add(ConvAlgorithm::kBatchedIm2col, ns);
+  if (packs && FitsBatched(problem, costs.bytes.batched)) {
+    ranked.Add(ConvAlgorithm::kBatchedIm2col, ns);
+  } else if (packs && FitsBatched(problem, costs.bytes.batched_rows)) {
+    const auto [panels, rows] = GatherBytesNs(problem, costs.bytes);
+    ranked.Add(ConvAlgorithm::kBatchedIm2col, ns + rows);
+    ns += panels;
+  }
   if (problem.depthwise()) {
     if (problem.constant_weights && problem.types == ConvTypes::kBytes) ranked.Add(ConvAlgorithm::kDepthwise, ns);
   } else if (packs && problem.group_outputs() >= costs.bytes.fewest_outputs &&

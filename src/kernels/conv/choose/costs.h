@@ -76,6 +76,12 @@ struct RegionLimits {
 
 struct ByteLimits {
   BatchedIm2colLimits batched = {64, 8, 8, 16, 16};
+  /// Of images with more pixels, what the rest takes decides, beside the multiplications. Of panels of an image's pixels:
+  /// an element that is read, a byte that is packed, more with strides, and a row to begin. Of rows of pixels: an element,
+  /// a byte, a tap of a pixel, and an entry of the table. Fitted on Sapphire Rapids to 152 convolutions.
+  BatchedIm2colLimits batched_rows = {512, 8, 8, 8, 512};
+  double panel_element_ns = 0.016, panel_byte_ns = 0.08, strided_byte_ns = 0.154, panel_row_ns = 0.47;
+  double pixel_element_ns = 0.046, pixel_byte_ns = 0.029, pixel_tap_ns = 3.9, pixel_entry_ns = 1.7;
   /// Im2col: bytes of one panel of pixels, and outputs of a group.
   int64_t panel_bytes = 320 << 10, fewest_outputs = 4;
   /// Of a group in NHWC, where fewer make no rows to speak of, and of a depthwise convolution: what fills the vectors of
