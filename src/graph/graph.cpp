@@ -219,6 +219,9 @@ NodeIndex Graph::AddNode(Node node, NodeIndex place) {
   }
   limits().Check();
   Charge(BytesOf(node));
+  may_hold_graphs_ = may_hold_graphs_ || std::ranges::any_of(node.attributes, [](const Attribute& attribute) {
+                       return std::holds_alternative<std::shared_ptr<Graph>>(attribute.value);
+                     });
   nodes_.push_back(std::make_unique<Node>(std::move(node)));
   origins_.push_back(origin);
   places_.push_back(place == kNone ? index : places_[static_cast<size_t>(place)]);
@@ -422,57 +425,87 @@ const std::map<std::string, int, std::less<>>& Graph::opsets() const noexcept {
 
 const std::vector<NodeIndex>& Graph::TopologicalOrder() const {
   if (order_valid_) return order_;
-  // Kahn's algorithm; the first ready place first keeps the model's own order where it is one.
-  std::vector<int> waiting(nodes_.size(), 0);
-  using Ready = std::pair<NodeIndex, NodeIndex>;  // place, index
+  SortByPlace();
+  if (!OrderHolds()) SortByReadiness();
+  order_valid_ = true;
+  return order_;
+}
+
+void Graph::SortByPlace() const {
+  const LoadLimits& limits = this->limits();
+  starts_.assign(nodes_.size() + 1, 0);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i] != nullptr) ++starts_[static_cast<size_t>(places_[i]) + 1];
+  }
+  limits.Check();
+  for (size_t place = 1; place < starts_.size(); ++place) starts_[place] += starts_[place - 1];
+  order_.resize(static_cast<size_t>(starts_.back()));
+  order_positions_.assign(nodes_.size(), 0);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i] == nullptr) continue;
+    const int32_t at = starts_[static_cast<size_t>(places_[i])]++;
+    order_[static_cast<size_t>(at)] = static_cast<NodeIndex>(i);
+    order_positions_[i] = at;
+  }
+}
+
+bool Graph::OrderHolds() const {
+  const LoadLimits& limits = this->limits();
+  for (size_t i = 0; i < order_.size(); ++i) {
+    limits.Check();
+    const Node& reader = node(order_[i]);
+    for (const auto* list : {&reader.inputs, &reader.implicit_inputs}) {
+      for (const ValueIndex input : *list) {
+        const NodeIndex producer = input == kNone ? kNone : value(input).producer;
+        if (producer != kNone && order_positions_[static_cast<size_t>(producer)] >= static_cast<int32_t>(i)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void Graph::SortByReadiness() const {
+  // Kahn's algorithm; the first ready place first keeps the model's own order as far as it is one.
+  std::vector<uint32_t> waiting(nodes_.size(), 0);  // reads of values whose producers come first
+  using Ready = std::pair<NodeIndex, NodeIndex>;    // place, index
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   const auto push = [&](size_t index) { ready.emplace(places_[index], static_cast<NodeIndex>(index)); };
-  size_t total = 0;
   const LoadLimits& limits = this->limits();
+  const size_t total = order_.size();
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i] == nullptr) continue;
     limits.Check();
-    ++total;
-    std::vector<NodeIndex> producers;
     for (const auto* list : {&nodes_[i]->inputs, &nodes_[i]->implicit_inputs}) {
-      for (ValueIndex input : *list) {
-        if (input != kNone && value(input).producer != kNone) producers.push_back(value(input).producer);
-      }
+      for (const ValueIndex input : *list) waiting[i] += input != kNone && value(input).producer != kNone;
     }
-    std::sort(producers.begin(), producers.end());
-    waiting[i] = static_cast<int>(std::unique(producers.begin(), producers.end()) - producers.begin());
     if (waiting[i] == 0) push(i);
   }
   order_.clear();
-  order_.reserve(total);
   while (!ready.empty()) {
     const NodeIndex index = ready.top().second;
     ready.pop();
     limits.Check();
     order_.push_back(index);
-    std::vector<NodeIndex> followers;
-    for (ValueIndex output : node(index).outputs) {
+    for (const ValueIndex output : node(index).outputs) {
       if (output == kNone) continue;
       const auto& consumers = value(output).consumers;
-      followers.insert(followers.end(), consumers.begin(), consumers.end());
-    }
-    std::sort(followers.begin(), followers.end());
-    followers.erase(std::unique(followers.begin(), followers.end()), followers.end());
-    for (NodeIndex follower : followers) {
-      if (--waiting[static_cast<size_t>(follower)] == 0) push(static_cast<size_t>(follower));
+      const auto& reads = uses_[static_cast<size_t>(output)].counts;
+      for (size_t i = 0; i < consumers.size(); ++i) {
+        const auto follower = static_cast<size_t>(consumers[i]);
+        if ((waiting[follower] -= reads[i]) == 0) push(follower);
+      }
     }
   }
-  if (order_.size() != total) {
-    std::string cycle;
-    for (size_t i = 0; i < nodes_.size() && cycle.size() < 300; ++i) {
-      if (nodes_[i] != nullptr && waiting[i] > 0) cycle += (cycle.empty() ? "" : ", ") + nodes_[i]->Label();
-    }
-    Fail(ErrorCode::kInvalidGraph, "graph '{}' has a cycle through {}", name_, cycle);
-  }
-  order_positions_.assign(nodes_.size(), 0);
+  if (order_.size() != total) FailOfCycle(waiting);
   for (size_t i = 0; i < order_.size(); ++i) order_positions_[static_cast<size_t>(order_[i])] = static_cast<int32_t>(i);
-  order_valid_ = true;
-  return order_;
+}
+
+void Graph::FailOfCycle(std::span<const uint32_t> waiting) const {
+  std::string cycle;
+  for (size_t i = 0; i < nodes_.size() && cycle.size() < 300; ++i) {
+    if (nodes_[i] != nullptr && waiting[i] > 0) cycle += (cycle.empty() ? "" : ", ") + nodes_[i]->Label();
+  }
+  Fail(ErrorCode::kInvalidGraph, "graph '{}' has a cycle through {}", name_, cycle);
 }
 
 const std::vector<int32_t>& Graph::OrderPositions() const {

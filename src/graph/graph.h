@@ -138,10 +138,19 @@ class Graph {
   /// Where each slot's node stands in that order.
   const std::vector<int32_t>& OrderPositions() const;
 
+  /// False: none of its nodes holds a graph, nor did one that was removed.
+  bool MayHoldGraphs() const noexcept { return may_hold_graphs_; }
   /// Nested graphs of a node, with their attribute names.
   std::vector<std::pair<std::string_view, Graph*>> Subgraphs(NodeIndex node) const;
 
  private:
+  /// Sets the order to that of places, ties by index: it is the execution order where each node stands behind what it
+  /// reads, as in most graphs.
+  void SortByPlace() const;
+  bool OrderHolds() const;
+  void SortByReadiness() const;
+  /// `waiting`: of each slot, reads of values that are never made.
+  [[noreturn]] void FailOfCycle(std::span<const uint32_t> waiting) const;
   /// What stood for `from` of the enclosing graph stands for `to`.
   void RenameCapture(ValueIndex from, ValueIndex to);
   NodeOrigin OriginOf(const Node& added, NodeIndex place) const noexcept;
@@ -193,7 +202,9 @@ class Graph {
   mutable MemoryCharge charge_;
   mutable std::vector<NodeIndex> order_;
   mutable std::vector<int32_t> order_positions_;  // by slot
+  mutable std::vector<int32_t> starts_;           // by place, of SortByPlace()
   mutable bool order_valid_ = false;
+  bool may_hold_graphs_ = false;
   int next_name_ = 0;
 };
 

@@ -25,6 +25,7 @@ constexpr int64_t kFoldedBytesPerMillisecond = 100'000;
 template <class Visit>
 void ForEachGraph(const Graph& graph, const Visit& visit) {
   visit(graph);
+  if (!graph.MayHoldGraphs()) return;
   for (const NodeIndex index : graph.TopologicalOrder()) {
     for (const auto& [name, nested] : graph.Subgraphs(index)) ForEachGraph(*nested, visit);
   }
@@ -51,6 +52,7 @@ size_t RunOn(Rewrite& rewrite, std::string_view pass, Graph& graph, RewriteConte
   context.resources.CheckLoad();
   size_t changes = rewrite.Run(graph, context);
   if (graph.provenance() != nullptr) graph.provenance()->Settle(graph, pass);
+  if (!graph.MayHoldGraphs()) return changes;
   const std::vector<NodeIndex> order = graph.TopologicalOrder();
   for (const NodeIndex index : order) {
     const auto nested = graph.Subgraphs(index);

@@ -52,9 +52,9 @@ class Rewrite {
 class NodeRewrite : public Rewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
-    const std::vector<NodeIndex> order = graph.TopologicalOrder();
+    order_ = graph.TopologicalOrder();
     size_t changes = 0;
-    for (const NodeIndex index : order) {
+    for (const NodeIndex index : order_) {
       context.resources.CheckLoad();
       if (!graph.has_node(index)) continue;
       try {
@@ -70,6 +70,9 @@ class NodeRewrite : public Rewrite {
  protected:
   /// True when the graph has changed; the node may be gone then.
   virtual bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) = 0;
+
+ private:
+  std::vector<NodeIndex> order_;  // that the graph had before; its memory serves all graphs
 };
 
 }  // namespace tessera

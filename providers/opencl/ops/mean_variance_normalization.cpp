@@ -1,7 +1,13 @@
 // MeanVarianceNormalization (9, 13).
 
 #include "ops/normalization/mean_variance_normalization.h"
-#include "opencl/device/kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/rounding.h"
+#include "opencl/device/scratch.h"
 #include "ops/reduction/reduce.h"
 
 namespace tessera::opencl {
@@ -10,8 +16,10 @@ namespace {
 class MeanVarianceNormalization final : public Kernel {
  public:
   explicit MeanVarianceNormalization(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "mean_variance_normalization",
-                Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kLanes), "mean_variance"),
+      : kernel_(DeviceOf(info), kSource, Defines(info), "mean_variance"),
+        sums_(DeviceOf(info), kSource, Defines(info), "sum_slices"),
+        standardize_(DeviceOf(info), kSource, Defines(info), "standardize_slices"),
+        sum_bytes_(info.input_type(0) == ElementType::kDouble ? 8 : 4),
         axes_(MeanVarianceNormalizationAttributes(info.node()).axes) {}
 
   void Compute(KernelContext& context) override {
@@ -31,12 +39,33 @@ class MeanVarianceNormalization final : public Kernel {
     reduced.Coalesce();
     const Tensor& y = *context.output(0, shape);
     if (y.num_elements() == 0) return;
-    kernel_.Groups(context, rows, kLanes, x, y, kept, reduced, cl_long{y.num_elements() / rows});
+    const int64_t count = y.num_elements() / rows;
+    if (count < 4 * kSlice) return kernel_.Groups(context, rows, kLanes, x, y, kept, reduced, cl_long{count});
+    const int64_t length = std::max(kSlice, CeilDiv(count, kSlice)), slices = CeilDiv(count, length),
+                  groups = CheckedMul(rows, slices);
+    const auto bytes = static_cast<size_t>(CheckedMul(groups, sum_bytes_));
+    const DeviceScratch sums(context, bytes), squares(context, bytes);
+    const BufferRange none;
+    for (const auto& [from, to] : {std::pair(none, sums.range()), std::pair(sums.range(), squares.range())}) {
+      sums_.Compile().Groups(context, groups, kLanes, x, from, to, kept, reduced, cl_long{count}, cl_long{slices},
+                             cl_long{length});
+    }
+    standardize_.Compile().Groups(context, groups, kLanes, x, sums.range(), squares.range(), y, kept, reduced,
+                                  cl_long{count}, cl_long{slices}, cl_long{length});
   }
 
  private:
+  static constexpr std::string_view kSource = "mean_variance_normalization";
   static constexpr size_t kLanes = 64;
+  static constexpr int64_t kSlice = 16384;  // elements of a row that one group takes
+
+  static std::string Defines(const KernelInfo& info) {
+    return Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kLanes);
+  }
+
   Launchable kernel_;
+  LazyLaunchable sums_, standardize_;
+  int64_t sum_bytes_;
   std::vector<int64_t> axes_;
 };
 

@@ -14,25 +14,32 @@ static inline int before(TX a, long i, TX b, long j, int largest) {
 #define X(i) GET_X(x_ + xo, start + (long)(i) * stride)
 
 #ifdef KERNEL_choose
-// For few: a group of LANES work items finds one after the other.
+// For few: a group of LANES work items finds one after the other. Lines are divided into `slices` of `length` elements, a group each,
+// which writes positions to `chosen`, n where a slice has no more. Then one group for each line looks among these, `count` a line, and
+// writes results.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
-void choose(__global uchar* x_, ulong xo, __global uchar* values_, ulong vo, __global uchar* indices_, ulong io, long n, long stride, long k,
-            int largest) {
+void choose(__global uchar* x_, ulong xo, __global uchar* candidates_, ulong co, __global uchar* chosen_, ulong ho, __global uchar* values_,
+            ulong vo, __global uchar* indices_, ulong io, long n, long stride, long k, int largest, long slices, long length, long count) {
   __local TX best[LANES];
   __local long at[LANES];
   const int lane = get_local_id(0);
-  const long row = get_group_id(0), start = row / stride * n * stride + row % stride, to = row / stride * k * stride + row % stride;
+  const long row = get_group_id(0) / slices, first = get_group_id(0) % slices * length;
+  const long start = row / stride * n * stride + row % stride, to = row / stride * k * stride + row % stride;
+  __global const long* candidates = candidates_ == 0 ? 0 : AT(const long, candidates_, co) + row * count;
+  if (candidates_ == 0) count = min(length, n - first);
   TX last = 0;
   long last_at = -1;
   for (long r = 0; r < k; ++r) {
     TX mine = 0;
     long mine_at = n;  // none
-    for (long i = lane; i < n; i += LANES) {
-      const TX x = X(i);
-      if (last_at >= 0 && !before(last, last_at, x, i, largest)) continue;
-      if (mine_at < n && !before(x, i, mine, mine_at, largest)) continue;
+    for (long i = lane; i < count && last_at < n; i += LANES) {
+      const long position = candidates_ == 0 ? first + i : candidates[i];
+      if (position == n) continue;
+      const TX x = X(position);
+      if (last_at >= 0 && !before(last, last_at, x, position, largest)) continue;
+      if (mine_at < n && !before(x, position, mine, mine_at, largest)) continue;
       mine = x;
-      mine_at = i;
+      mine_at = position;
     }
     best[lane] = mine;
     at[lane] = mine_at;
@@ -49,6 +56,7 @@ void choose(__global uchar* x_, ulong xo, __global uchar* values_, ulong vo, __g
     last_at = at[0];
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lane == 0) {
+      if (chosen_ != 0) AT(long, chosen_, ho)[get_group_id(0) * k + r] = last_at;
       if (values_ != 0) PUT_X(values_ + vo, to + r * stride, last);
       if (indices_ != 0) AT(long, indices_, io)[to + r * stride] = last_at;
     }

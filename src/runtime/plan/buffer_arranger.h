@@ -2,6 +2,7 @@
 
 // Finds places for buffers whose lives are known, so that those which live at the same time lie apart.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -65,7 +66,9 @@ class BufferArranger {
 
   /// `addressable`: by memory, whether a buffer may begin inside a block.
   BufferArranger(size_t num_steps, const std::vector<bool>& addressable)
-      : num_steps_(num_steps), addressable_(addressable) {}
+      : num_steps_(num_steps),
+        addressable_(addressable),
+        effort_(std::clamp(kEffortOfStep * num_steps, kLeastOfAll, kMostOfAll)) {}
 
   /// Block and offset: the smallest gap that is free for the buffer's whole life. Plans of tens of thousands of buffers
   /// that all live at the same time are finished in less perfect ways.
@@ -86,8 +89,9 @@ class BufferArranger {
   std::map<int16_t, std::pair<int32_t, PlacedBuffers>> shared_;  // of addressable memories: the block and what is in it
   std::map<int16_t, std::vector<std::pair<int32_t, Lives>>> exclusive_;  // of others: blocks and when they are taken
   std::vector<const PlacedBuffers::Placed*> meeting_;
+  static constexpr size_t kEffortOfStep = 512, kLeastOfAll = size_t{1} << 19, kMostOfAll = size_t{1} << 22;
   /// Buffers that may still be looked at because they live at the same time as one to be placed.
-  size_t effort_ = size_t{1} << 22;
+  size_t effort_;
 };
 
 }  // namespace tessera

@@ -104,6 +104,35 @@ TEST_F(OpenclLongLinesTest, PositionsOfExtremes) {
   }
 }
 
+// Equal elements and NaNs in several slices, fewer elements than asked for in the last.
+TEST_F(OpenclLongLinesTest, FewOfTheLargest) {
+  for (const auto& [dims, axis] : cases_) {
+    for (const int64_t largest : {0, 1}) {
+      for (const int64_t k : {1, 10, 16}) {
+        ModelBuilder model(13);
+        model.Input("x", ElementType::kFloat, dims)
+            .Output("y", ElementType::kFloat, {})
+            .Output("i", ElementType::kInt64, {});
+        for (auto& output : *model.proto().mutable_graph()->mutable_output())
+          output.mutable_type()->mutable_tensor_type()->clear_shape();
+        auto& node = model.Ints("k", {k}).Node("TopK", {"x", "k"}, {"y", "i"});
+        testing::Int(node, "axis", axis);
+        testing::Int(node, "largest", largest);
+        for (const bool nan : {false, true}) testing::ExpectAsOnCpu(model, {Lines(dims, nan)});
+      }
+    }
+  }
+}
+
+TEST_F(OpenclLongLinesTest, MeanVarianceNormalization) {
+  for (const auto& [dims, axes] : std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>>{
+           {{2, 3, 200, 201}, {0, 2, 3}}, {{2, kLine}, {1}}, {{kLine, 3}, {0}}, {{1, 2, 32'768, 4}, {3, 2}}}) {
+    ModelBuilder model(13);
+    testing::Ints(Line(model, "MeanVarianceNormalization", dims, ElementType::kFloat), "axes", axes);
+    testing::ExpectAsOnCpu(model, {Lines(dims, false)}, 1e-4f);
+  }
+}
+
 TEST_F(OpenclLongLinesTest, Hardmax) {
   for (const auto& [dims, axis] : cases_) {
     ModelBuilder model(13);
