@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "base/cancellation.h"
+#include "base/rounding.h"
+#include "base/small_array.h"
 #include "tessera/provider/thread_pool.h"
 
 namespace tessera::cpu {
@@ -34,6 +36,22 @@ void ParallelSlots(ThreadPool& threads, int64_t slots, int64_t items, double ite
                                               [&](int64_t begin, int64_t end) { body(slot, begin, end); });
                         }
                       });
+}
+
+/// Calls body(own, first, count) for groups of at most `together` of `items`; `own`: memory that no two calls share at a
+/// time, what allocate() gives for each slot.
+template <class Allocate, class Body>
+void ParallelGroups(ThreadPool& threads, int64_t items, int64_t together, double group_ns, Allocate&& allocate,
+                    Body&& body) {
+  const int64_t groups = CeilDiv(items, together), slots = SlotCount(threads, groups, group_ns);
+  SmallArray<decltype(allocate())> memory(static_cast<size_t>(slots));
+  for (auto& own : memory.values()) own = allocate();
+  ParallelSlots(threads, slots, groups, group_ns, [&](int64_t slot, int64_t begin, int64_t end) {
+    for (int64_t first = begin * together; first < std::min(end * together, items); first += together) {
+      CancellationPoint();
+      body(memory[static_cast<size_t>(slot)], first, std::min(together, items - first));
+    }
+  });
 }
 
 }  // namespace tessera::cpu

@@ -125,6 +125,15 @@ void DeviceStream::Trace(std::string_view name, cl_event command, std::chrono::s
   trace_->AddCommand(name, device_.capabilities().name, at, since(start), since(end));
 }
 
+void WriteInPieces(cl_command_queue queue, const void* from, BufferRange to, size_t bytes, bool wait) {
+  InCancellablePieces(0, static_cast<int64_t>(bytes), kNsOfByte, [&](int64_t begin, int64_t end) {
+    Check(clEnqueueWriteBuffer(queue, to.buffer, wait ? CL_TRUE : CL_FALSE, to.offset + static_cast<size_t>(begin),
+                               static_cast<size_t>(end - begin), static_cast<const std::byte*>(from) + begin, 0, nullptr,
+                               nullptr),
+          "clEnqueueWriteBuffer");
+  });
+}
+
 bool DeviceTransfer::CanCopy(const MemoryInfo& from, const MemoryInfo& to) const noexcept {
   const bool from_device = from.name == kMemoryName, to_device = to.name == kMemoryName;
   return (from_device || from.host_accessible) && (to_device || to.host_accessible) && (from_device || to_device);
@@ -245,12 +254,7 @@ void DeviceTransfer::Upload(cl_command_queue queue, const Tensor& from, BufferRa
     staging_->Upload(from.unaligned_raw(), to, bytes);
     return;
   }
-  const auto* source = static_cast<const std::byte*>(from.unaligned_raw());
-  InCancellablePieces(0, static_cast<int64_t>(bytes), kNsOfByte, [&](int64_t begin, int64_t end) {
-    Check(clEnqueueWriteBuffer(queue, to.buffer, wait ? CL_TRUE : CL_FALSE, to.offset + static_cast<size_t>(begin),
-                               static_cast<size_t>(end - begin), source + begin, 0, nullptr, nullptr),
-          "clEnqueueWriteBuffer");
-  });
+  WriteInPieces(queue, from.unaligned_raw(), to, bytes, wait);
 }
 
 void DeviceTransfer::Copy(const Tensor& from, Tensor& to, Stream* stream) {

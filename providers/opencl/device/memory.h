@@ -60,6 +60,9 @@ class DeviceAllocator final : public Allocator {
   MemoryInfo memory_{kMemoryName, DeviceType::kGpu, 0, false};
 };
 
+/// Enqueues a copy from host memory, piece by piece, with cancellation points between them; `wait`: each is waited for.
+void WriteInPieces(cl_command_queue queue, const void* from, BufferRange to, size_t bytes, bool wait);
+
 /// Pinned host memory that uploads pass through where the device has memory of its own: the host fills one chunk while the
 /// device fetches the other, and the caller's memory is free on return.
 class Staging {

@@ -1,7 +1,5 @@
 #include "opencl/device/scratch.h"
 
-#include "base/cancellation.h"
-
 namespace tessera::opencl {
 
 SentData::SentData(KernelContext& context, const void* data, size_t bytes) {
@@ -12,15 +10,8 @@ SentData::SentData(KernelContext& context, const void* data, size_t bytes) {
     return;
   }
   memory_.emplace(context, bytes);
-  const BufferRange target = memory_->range();
   stream.pace().Drain();
-  constexpr double kNsOfByte = 0.2;
-  InCancellablePieces(0, static_cast<int64_t>(bytes), kNsOfByte, [&](int64_t begin, int64_t end) {
-    Check(clEnqueueWriteBuffer(stream.pace().queue(), target.buffer, CL_TRUE, target.offset + static_cast<size_t>(begin),
-                               static_cast<size_t>(end - begin), static_cast<const std::byte*>(data) + begin, 0, nullptr,
-                               nullptr),
-          "clEnqueueWriteBuffer");
-  });
+  WriteInPieces(stream.pace().queue(), data, memory_->range(), bytes, true);
 }
 
 }  // namespace tessera::opencl

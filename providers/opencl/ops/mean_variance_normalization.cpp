@@ -2,12 +2,11 @@
 
 #include "ops/normalization/mean_variance_normalization.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/checked.h"
-#include "base/rounding.h"
 #include "opencl/device/scratch.h"
+#include "opencl/ops/row_slices.h"
 #include "ops/reduction/reduce.h"
 
 namespace tessera::opencl {
@@ -40,24 +39,23 @@ class MeanVarianceNormalization final : public Kernel {
     const Tensor& y = *context.output(0, shape);
     if (y.num_elements() == 0) return;
     const int64_t count = y.num_elements() / rows;
-    if (count < 4 * kSlice) return kernel_.Groups(context, rows, kLanes, x, y, kept, reduced, cl_long{count});
-    const int64_t length = std::max(kSlice, CeilDiv(count, kSlice)), slices = CeilDiv(count, length),
-                  groups = CheckedMul(rows, slices);
+    if (!RowSlices::Pay(count)) return kernel_.Groups(context, rows, kLanes, x, y, kept, reduced, cl_long{count});
+    const RowSlices slices(count);
+    const int64_t groups = CheckedMul(rows, slices.count);
     const auto bytes = static_cast<size_t>(CheckedMul(groups, sum_bytes_));
     const DeviceScratch sums(context, bytes), squares(context, bytes);
     const BufferRange none;
     for (const auto& [from, to] : {std::pair(none, sums.range()), std::pair(sums.range(), squares.range())}) {
-      sums_.Compile().Groups(context, groups, kLanes, x, from, to, kept, reduced, cl_long{count}, cl_long{slices},
-                             cl_long{length});
+      sums_.Compile().Groups(context, groups, kLanes, x, from, to, kept, reduced, cl_long{count}, cl_long{slices.count},
+                             cl_long{slices.length});
     }
     standardize_.Compile().Groups(context, groups, kLanes, x, sums.range(), squares.range(), y, kept, reduced,
-                                  cl_long{count}, cl_long{slices}, cl_long{length});
+                                  cl_long{count}, cl_long{slices.count}, cl_long{slices.length});
   }
 
  private:
   static constexpr std::string_view kSource = "mean_variance_normalization";
   static constexpr size_t kLanes = 64;
-  static constexpr int64_t kSlice = 16384;  // elements of a row that one group takes
 
   static std::string Defines(const KernelInfo& info) {
     return Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kLanes);

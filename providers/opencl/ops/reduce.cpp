@@ -4,17 +4,15 @@
 #include <span>
 
 #include "base/checked.h"
-#include "base/rounding.h"
 #include "opencl/device/kernel.h"
 #include "opencl/device/scratch.h"
+#include "opencl/ops/row_slices.h"
 #include "ops/reduction/reduce.h"
 
 namespace tessera::opencl {
 namespace {
 
 constexpr size_t kReduceLanes = 64;
-/// Elements of a row that one group reduces: longer rows are reduced by several, whose slices another joins.
-constexpr int64_t kSlice = 16384;
 
 /// Of no elements: what ONNX says for integers, too.
 std::string Lowest(ElementType type) {
@@ -86,7 +84,7 @@ class Reduce final : public Kernel {
                     (info.node().op_type == "ReduceLogSumExp" ? 2 : 1)),
         attributes_(info.node()) {
     const auto shape = KnownShape(info.input_info(0));
-    if (!shape || shape->num_elements() < 4 * kSlice) return;  // compiled when one comes
+    if (!shape || !RowSlices::Pay(shape->num_elements())) return;  // compiled when one comes
     slices_.Compile();
     join_.Compile();
   }
@@ -111,7 +109,7 @@ class Reduce final : public Kernel {
     reduced.Coalesce();
     Tensor& y = *context.output(0, ReducedShape(shape, reduces, attributes_.keepdims));
     const auto total = static_cast<cl_ulong>(y.num_elements());
-    if (count >= 4 * kSlice) {
+    if (RowSlices::Pay(count)) {
       InSlices(context, x, y, kept, reduced, count);
     } else if (count >= 4 * static_cast<int64_t>(kReduceLanes)) {
       together_.Groups(context, y.num_elements(), kReduceLanes, total, x, y, kept, reduced, cl_long{count});
@@ -128,13 +126,13 @@ class Reduce final : public Kernel {
   void InSlices(KernelContext& context, const Tensor& x, Tensor& y, const Strided& kept, const Strided& reduced,
                 int64_t count) {
     if (y.num_elements() == 0) return;
-    // So many that a join takes no longer than a slice.
-    const int64_t length = std::max(kSlice, CeilDiv(count, kSlice)), slices = CeilDiv(count, length);
-    const int64_t parts = CheckedMul(y.num_elements(), slices);
+    const RowSlices slices(count);
+    const int64_t parts = CheckedMul(y.num_elements(), slices.count);
     const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(parts, part_bytes_)));
     slices_.Compile().Groups(context, parts, kReduceLanes, x, scratch.range(), kept, reduced, cl_long{count},
-                             cl_long{slices}, cl_long{length});
-    join_.Compile().Groups(context, y.num_elements(), kReduceLanes, scratch.range(), y, cl_long{count}, cl_long{slices});
+                             cl_long{slices.count}, cl_long{slices.length});
+    join_.Compile().Groups(context, y.num_elements(), kReduceLanes, scratch.range(), y, cl_long{count},
+                           cl_long{slices.count});
   }
 
   std::string node_defines_;

@@ -14,12 +14,12 @@ SentData SentIntegers::Send(KernelContext& context, const Shape& shape, int64_t 
   fill(integers);
   if (!constant_) return SentData(context, integers.data(), integers.size_bytes());
   MemoryCharge charge(context.allocator(), integers.size_bytes());
-  const Buffer sent = device_.BufferOf(integers.data(), integers.size_bytes());
+  Buffer sent = device_.BufferOf(integers.data(), integers.size_bytes());
   const std::lock_guard lock(mutex_);
   shape_ = shape;
-  kept_.emplace(sent.Retained());
+  kept_.emplace(std::move(sent));
   charge_ = std::move(charge);
-  return SentData(sent);
+  return SentData(*kept_);
 }
 
 void TupleOffsets(std::span<const int64_t> dims, int64_t depth, std::span<const int64_t> tuples,

@@ -7,7 +7,6 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "base/small_array.h"
 #include "cpu/engine/slots.h"
 #include "cpu/engine/strided_copy.h"
 #include "cpu/fused_activation.h"
@@ -171,16 +170,12 @@ class GatheredImages {
   }
 
   void Apart(const C* packed, double image_ns) {
-    const int64_t slots = SlotCount(context_.threads(), problem_.batch, image_ns);
-    SmallArray<Buffers> buffers(static_cast<size_t>(slots));
-    for (Buffers& own : buffers.values()) own = Allocate();
-    ParallelSlots(context_.threads(), slots, problem_.batch, image_ns, [&](int64_t slot, int64_t begin, int64_t end) {
-      const Buffers& own = buffers.values()[static_cast<size_t>(slot)];
-      for (int64_t image = begin; image < end; ++image) {
-        Gather(own, image, 0, problem_.channels);
-        GemmSerial(ProductWithPackedWeights(problem_, packed, own.columns, image));
-      }
-    });
+    ParallelGroups(
+        context_.threads(), problem_.batch, 1, image_ns, [&] { return Allocate(); },
+        [&](const Buffers& own, int64_t image, int64_t) {
+          Gather(own, image, 0, problem_.channels);
+          GemmSerial(ProductWithPackedWeights(problem_, packed, own.columns, image));
+        });
   }
 
   void Gather(const Buffers& buffers, int64_t image, int64_t begin, int64_t end) const {

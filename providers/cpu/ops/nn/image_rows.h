@@ -21,18 +21,16 @@ inline std::span<const int64_t> MeetingPixels(KernelContext& context, const Wind
                      next = context.scratch<int64_t>(window.rank() > 1 ? count : 0);
   int64_t pixels = 1, taps = 1;  // of the axes before
   PacedCancellationPoint point(1);
-  if (!indices.empty()) indices[0] = 0;
   for (size_t axis = 0; axis < window.rank(); ++axis) {
     const int64_t output = window.output[axis], kernel = window.kernel[axis], input = window.input[axis];
     const std::span<int64_t> before = indices;
     if (axis > 0) std::swap(indices, next);
     int64_t* to = indices.data();
-    const int64_t start = axis == 0 ? 0 : -1;
     for (int64_t pixel = 0; pixel < pixels * output; ++pixel) {
       point.Pass(taps * kernel);
       const int64_t first = pixel % output * window.strides[axis] - window.begin[axis];
       for (int64_t tap = 0; tap < taps; ++tap) {
-        const int64_t index = start == 0 ? 0 : before[static_cast<size_t>(pixel / output * taps + tap)];
+        const int64_t index = axis == 0 ? 0 : before[static_cast<size_t>(pixel / output * taps + tap)];
         for (int64_t k = 0; k < kernel; ++k) {
           const int64_t at = first + k * window.dilations[axis];
           *to++ = index < 0 || at < 0 || at >= input ? -1 : index * input + at;

@@ -139,8 +139,8 @@ class QLinearConvNhwc final : public Kernel {
   }
 
   void RunGroups(KernelContext& context, const ConvCall& call) const {
-    const Rows rows{PixelsOf(call, 0), static_cast<const uint8_t*>(call.x.raw()), call.y.num_elements() / weights_[0],
-                    PixelsOf(call, 0).row()};
+    const PixelRows pixels = PixelsOf(call, 0);
+    const Rows rows{pixels, static_cast<const uint8_t*>(call.x.raw()), call.y.num_elements() / weights_[0], pixels.row()};
     const PackedWeightsS8& weights = *groups_[0];
     const int64_t blocks = CeilDiv(weights.n, weights.width), threads = context.threads().num_threads();
     // Threads split the larger operand, and each reads all of the other.

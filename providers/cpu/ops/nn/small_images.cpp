@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "base/small_array.h"
 #include "base/weight_memory.h"
 #include "cpu/engine/slots.h"
 #include "cpu/ops/nn/image_rows.h"
@@ -105,19 +103,13 @@ class SmallImagesConv::Call {
 
   void Apart(int64_t batch, int64_t together) {
     constexpr double kMultiplyNs = 0.02, kMoveNs = 0.3;
-    const int64_t groups = CeilDiv(batch, together), k = gemm_.k;
+    const int64_t k = gemm_.k;
     const double moved = static_cast<double>(plane_ * channels_ + pixels_ * (k + outputs_)),
                  multiplied = static_cast<double>(pixels_ * k) * static_cast<double>(outputs_);
     const double group_ns = static_cast<double>(together) * (moved * kMoveNs + multiplied * kMultiplyNs);
-    const int64_t slots = SlotCount(context_.threads(), groups, group_ns);
-    SmallArray<Buffers> buffers(static_cast<size_t>(slots));
-    for (Buffers& own : buffers.values()) own = Allocate(together);
-    ParallelSlots(context_.threads(), slots, groups, group_ns, [&](int64_t slot, int64_t begin, int64_t end) {
-      for (int64_t i = begin * together; i < std::min(end * together, batch); i += together) {
-        CancellationPoint();
-        Convolve(buffers.values()[static_cast<size_t>(slot)], i, std::min(together, batch - i), GemmSerial<float>);
-      }
-    });
+    ParallelGroups(
+        context_.threads(), batch, together, group_ns, [&] { return Allocate(together); },
+        [&](const Buffers& own, int64_t first, int64_t images) { Convolve(own, first, images, GemmSerial<float>); });
   }
 
   template <class Multiply>

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
-#include "base/small_array.h"
 #include "cpu/engine/slots.h"
 #include "cpu/ops/nn/image_rows.h"
 #include "cpu/ops/nn/shared_weights.h"
@@ -89,19 +87,13 @@ class SmallQuantizedConv::Call {
 
   void Apart(int64_t batch, int64_t together) {
     constexpr double kMultiplyNs = 0.006, kMoveNs = 0.1;
-    const int64_t groups = CeilDiv(batch, together), k = taps_ * channels_;
+    const int64_t k = taps_ * channels_;
     const double moved = static_cast<double>(plane_ * channels_ + pixels_ * (k + outputs_)),
                  multiplied = static_cast<double>(pixels_ * k) * static_cast<double>(outputs_);
     const double group_ns = static_cast<double>(together) * (moved * kMoveNs + multiplied * kMultiplyNs);
-    const int64_t slots = SlotCount(context_.threads(), groups, group_ns);
-    SmallArray<Buffers> buffers(static_cast<size_t>(slots));
-    for (Buffers& own : buffers.values()) own = Allocate(together);
-    ParallelSlots(context_.threads(), slots, groups, group_ns, [&](int64_t slot, int64_t begin, int64_t end) {
-      for (int64_t i = begin * together; i < std::min(end * together, batch); i += together) {
-        CancellationPoint();
-        Convolve(buffers.values()[static_cast<size_t>(slot)], i, std::min(together, batch - i));
-      }
-    });
+    ParallelGroups(
+        context_.threads(), batch, together, group_ns, [&] { return Allocate(together); },
+        [&](const Buffers& own, int64_t first, int64_t images) { Convolve(own, first, images); });
   }
 
   void Convolve(const Buffers& buffers, int64_t first, int64_t images) const {

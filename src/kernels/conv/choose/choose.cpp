@@ -132,7 +132,7 @@ double ProductsInside(const Window& window) {
 /// Nothing where planes or windows are too large, or the image is not known.
 std::optional<double> SmallPlanesNs(const ConvProblem& problem, const DepthwiseCosts& costs) {
   const int64_t input = problem.window.input.num_elements(), output = problem.window.output.num_elements(),
-                taps = problem.taps(), lanes = SmallPlanesTogether(), batch = std::max<int64_t>(problem.batch, 1);
+                taps = problem.taps(), lanes = SmallPlanesTogether(), batch = problem.images();
   if (lanes == 0 || input == 0 || input > kMostSmallPixels || output == 0 || output > kMostSmallPixels ||
       taps > kMostSmallTaps)
     return std::nullopt;
@@ -149,7 +149,7 @@ std::optional<double> SmallPlanesNs(const ConvProblem& problem, const DepthwiseC
 }
 
 double DepthwiseNs(const ConvProblem& problem, const DepthwiseCost& cost) {
-  const double planes = static_cast<double>(std::max<int64_t>(problem.batch, 1) * problem.channels);
+  const double planes = static_cast<double>(problem.images() * problem.channels);
   const double elements = static_cast<double>(problem.channels) * problem.input_pixels() +
                           static_cast<double>(problem.outputs) * problem.output_pixels();
   return planes * cost.plane_ns + problem.multiply_adds() * cost.product_ns + elements * cost.element_ns;
@@ -239,7 +239,7 @@ void RankNchw8c(const ConvProblem& problem, const ConvCosts& costs, ConvCandidat
 
 /// What windows of bytes take to be gathered, as panels of each image's pixels and as rows of all images'.
 std::pair<double, double> GatherBytesNs(const ConvProblem& problem, const ByteLimits& costs) {
-  const auto images = static_cast<double>(std::max<int64_t>(problem.batch, 1));
+  const auto images = static_cast<double>(problem.images());
   const auto channels = static_cast<double>(problem.channels), taps = static_cast<double>(problem.taps());
   const double elements = channels * problem.input_pixels(), pixels = problem.output_pixels(),
                bytes = pixels * taps * channels;

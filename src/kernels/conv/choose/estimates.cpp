@@ -10,7 +10,7 @@ namespace {
 /// Of a channel and an output of a group.
 double Pairs(const ConvProblem& problem) { return static_cast<double>(problem.group_channels() * problem.group_outputs()); }
 
-double Images(const ConvProblem& problem) { return static_cast<double>(std::max<int64_t>(problem.batch, 1)); }
+double Images(const ConvProblem& problem) { return static_cast<double>(problem.images()); }
 
 /// A GEMM of so many pixels (tiles) by so many weights, which are read from memory meanwhile.
 double Nchw8cGemmNs(double pixels, double weights, const ConvCosts& costs) {

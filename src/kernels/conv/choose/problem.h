@@ -42,6 +42,8 @@ struct ConvProblem {
   bool known_image = true;       // its sizes then, too
   int64_t threads = 1;
 
+  /// As if there were one where they are not known.
+  int64_t images() const { return std::max<int64_t>(batch, 1); }
   int64_t group_channels() const { return channels / groups; }
   int64_t group_outputs() const { return outputs / groups; }
   int64_t taps() const { return window.kernel.num_elements(); }
