@@ -111,6 +111,9 @@ struct QuantizedGemmCase {
 constexpr QuantizedGemmCase kQuantizedGemm[] = {
     {"int8 bert up cold", 128, 3072, 768, 30},
     {"int8 bert down cold", 128, 768, 3072, 30},
+    {"int8 bert up, 1 row, cold", 1, 3072, 768, 30},
+    {"int8 bert up, 8 rows, cold", 8, 3072, 768, 30},
+    {"int8 bert up, 32 rows, cold", 32, 3072, 768, 30},
     {"int8 full range bert up cold", 128, 3072, 768, 39},
     {"int8 full range bert down cold", 128, 768, 3072, 36},
     {"int8 wide bert up cold", 128, 3072, 768, 80},

@@ -3,6 +3,10 @@
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include <string_view>
 
@@ -21,7 +25,23 @@ struct Features {
   }
 };
 
+#if defined(__x86_64__) && defined(__linux__) && defined(SYS_arch_prctl)
+/// The system keeps tiles for processes that ask (arch_prctl(2), Linux 5.16).
+bool AskForTiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#else
+bool AskForTiles() { return false; }
+#endif
+
 }  // namespace
+
+bool HasAmxInt8() {
+  constexpr unsigned kTile = 1u << 24, kInt8 = 1u << 25;
+  static const bool has = (Features(0).d & (kTile | kInt8)) == (kTile | kInt8) && AskForTiles();
+  return has;
+}
 
 bool HasAvx512Vnni() { return (Features(0).c & (1u << 11)) != 0; }
 bool HasAvx512Vbmi() { return (Features(0).c & (1u << 1)) != 0; }
@@ -42,6 +62,7 @@ std::string InstructionSets() {
   if (wide && HasAvx512Vbmi()) text += ", VBMI";
   if (wide && HasAvx512Bf16()) text += ", BF16";
   if (HasAvxVnni()) text += ", AVX-VNNI";
+  if (wide && HasAmxInt8()) text += ", AMX";
   return text;
 }
 
@@ -53,6 +74,7 @@ bool HasAvxVnni() { return false; }
 bool HasAvx512Vbmi() { return false; }
 bool HasAvx512Bf16() { return false; }
 bool HasFastAvx512Bf16() { return false; }
+bool HasAmxInt8() { return false; }
 
 #endif
 

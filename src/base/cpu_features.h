@@ -18,6 +18,10 @@ bool HasAvx512Bf16();
 /// half as many (Emerald Rapids, measured): their place there is AMX.
 bool HasFastAvx512Bf16();
 
+/// Tiles of bytes (AMX), which the system lets this process use: asked for at the first call, for all threads. Signal
+/// handlers' stacks must hold the tiles' registers from then on, 11 KiB in all; where one is too small the answer is no.
+bool HasAmxInt8();
+
 /// What kernels dispatch on, of what this processor has: "AVX2, FMA", or with AVX-512, VNNI and so on. For reports.
 std::string InstructionSets();
 

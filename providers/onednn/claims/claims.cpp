@@ -50,19 +50,13 @@ bool IsTransformed(const GraphViewer& graph, const Node& node) {
   return conv && MayTransform(*conv);
 }
 
-std::string WhyLeaveQuantized(const Node& node) {
-  if (!HasTiles()) return "without AMX the CPU provider computes with 8-bit integers as fast; option claims=all claims it";
-  // Tiles are of channels that meet.
-  return GroupOf(node) == 1 ? ""
-                            : "the CPU provider convolves groups of 8-bit integers as fast; option claims=all claims it";
-}
-
 }  // namespace
 
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) {
   if (claims == Claims::kAll) return {};
   if (FindLowering(node)->by_choice) return "the CPU provider computes it as fast; option claims=all claims it";
-  if (TakesQuantized(graph, node)) return WhyLeaveQuantized(node);
+  if (TakesQuantized(graph, node))
+    return "the CPU provider computes with 8-bit integers as fast; option claims=all claims it";
   if (kHalfPrecision.contains(graph.value(node.inputs[0]).type.element))
     return "the CPU provider computes 16-bit numbers as float32; option claims=all claims them";
   if (claims == Claims::kRounded) return {};

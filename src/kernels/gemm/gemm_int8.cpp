@@ -8,10 +8,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "base/cancellation.h"
@@ -34,8 +32,6 @@ struct Int8Kernels {
                      const int32_t* zero_points, int64_t zero_point_step, int16_t* out);
   void (*requantize)(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
                      bool is_signed, void* out);
-  QuantizedRow (*quantize)(const float* in, int64_t k, int32_t most, int16_t* out);
-  void (*add_scaled)(const int32_t* sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* out);
 };
 }  // namespace tessera::cpu
 #endif
@@ -304,57 +300,6 @@ void Requantize(const int32_t* in, int64_t count, const float* scales, int64_t s
   }
 }
 
-QuantizedRow QuantizeFloats(const float* HWY_RESTRICT in, int64_t k, int32_t most, int16_t* HWY_RESTRICT out) {
-  const DF df;
-  const D32 d32;
-  const hn::Rebind<int16_t, D32> d16;
-  // As integers, what is not finite counts as largest.
-  V32 bits = hn::Zero(d32);
-  int64_t i = 0;
-  for (; i + kLanes <= k; i += kLanes) bits = hn::Max(bits, hn::BitCast(d32, hn::Abs(hn::LoadU(df, in + i))));
-  int32_t most_bits = hn::GetLane(hn::MaxOfLanes(d32, bits));
-  for (; i < k; ++i) most_bits = std::max(most_bits, std::bit_cast<int32_t>(std::abs(in[i])));
-  const auto bound = static_cast<float>(most);
-  const float scale = std::bit_cast<float>(most_bits) / bound;
-  const float inverse = scale >= std::numeric_limits<float>::min() ? 1.0f / scale : 0.0f;
-  const auto to_int = [&](auto d, auto value) HWY_ATTR {
-    return hn::NearestInt(hn::Min(hn::Max(hn::Mul(value, hn::Set(d, inverse)), hn::Set(d, -bound)), hn::Set(d, bound)));
-  };
-  V32 sums = hn::Zero(d32);
-  for (i = 0; i + kLanes <= k; i += kLanes) {
-    const V32 quantized = to_int(df, hn::LoadU(df, in + i));
-    sums = hn::Add(sums, quantized);
-    hn::StoreU(hn::DemoteTo(d16, quantized), d16, out + i);
-  }
-  int32_t sum = hn::GetLane(hn::SumOfLanes(d32, sums));
-  const hn::FixedTag<float, 1> one;
-  for (; i < k; ++i) {
-    out[i] = static_cast<int16_t>(hn::GetLane(to_int(one, hn::LoadU(one, in + i))));
-    sum += out[i];
-  }
-  if (k % 2 != 0) out[k] = 0;
-  return {scale, static_cast<float>(sum)};
-}
-
-void AddScaledAccumulators(const int32_t* HWY_RESTRICT sums, int64_t count, const QuantizedRow& row,
-                           const ColumnScales& columns, float* HWY_RESTRICT out) {
-  const DF df;
-  const D32 d32;
-  const auto at = [&](const float* values, int64_t step, int64_t i)
-                      HWY_ATTR { return step == 0 ? hn::Set(df, *values) : hn::LoadU(df, values + i); };
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    auto sum = hn::ConvertTo(df, hn::LoadU(d32, sums + i));
-    if (columns.zeros != nullptr) sum = hn::NegMulAdd(at(columns.zeros, columns.zero_step, i), hn::Set(df, row.sum), sum);
-    const auto factor = hn::Mul(at(columns.scales, columns.scale_step, i), hn::Set(df, row.scale));
-    hn::StoreU(hn::MulAdd(sum, factor, hn::LoadU(df, out + i)), df, out + i);
-  }
-  for (; i < count; ++i) {
-    const float zero = columns.zeros == nullptr ? 0.0f : columns.zeros[i * columns.zero_step];
-    out[i] += (static_cast<float>(sums[i]) - zero * row.sum) * (columns.scales[i * columns.scale_step] * row.scale);
-  }
-}
-
 }  // namespace
 
 namespace {
@@ -384,7 +329,7 @@ const Int8Kernels& Int8Table() {
   static const GemmKernel<int32_t> kernels[] = {
 #include "kernels/gemm/kernels.inc"
   };
-  static const Int8Kernels table = {kWidth, kRows, kernels, Interleave, Requantize, QuantizeFloats, AddScaledAccumulators};
+  static const Int8Kernels table = {kWidth, kRows, kernels, Interleave, Requantize};
   return table;
 }
 
@@ -490,14 +435,6 @@ void Gemm<int32_t>(ThreadPool& threads, const GemmProblem<int32_t>& args, int32_
 void RequantizeRow(const int32_t* in, int64_t count, const float* scales, int64_t scale_step, int32_t zero_point,
                    bool is_signed, void* out) {
   Kernels().requantize(in, count, scales, scale_step, zero_point, is_signed, out);
-}
-
-QuantizedRow QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out) {
-  return Kernels().quantize(in, k, most, out);
-}
-
-void AddScaled(const int32_t* sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* out) {
-  Kernels().add_scaled(sums, count, row, columns, out);
 }
 
 }  // namespace tessera::cpu

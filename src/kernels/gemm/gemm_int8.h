@@ -1,8 +1,7 @@
 #pragma once
 
 // GEMM of 8-bit integers with 32-bit accumulators. Operands are widened to 16 bits with zero points already subtracted,
-// and k advances by two (multiply-add of pairs): exact, whatever the signs. Floats can be A, too, as integers of up to
-// 16 bits.
+// and k advances by two (multiply-add of pairs): exact, whatever the signs.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,27 +19,6 @@ int64_t Int8PanelWidth();
 /// zero_point_step per row.
 void WidenRows(const void* in, bool is_signed, int64_t rows, int64_t k, int64_t row_stride, const int32_t* zero_points,
                int64_t zero_point_step, int16_t* out);
-
-/// A row of floats that became integers.
-struct QuantizedRow {
-  float scale;  // what one stands for: not finite where a float is not
-  float sum;    // of the integers
-};
-
-/// Floats as integers of at most `most`, padded to whole pairs. Floats whose largest is below 2^-126 * most count as 0.
-QuantizedRow QuantizeToPairs(const float* in, int64_t k, int32_t most, int16_t* out);
-
-/// Scales that columns of B are multiplied by, and zero points that are subtracted before that. Both advance by their
-/// step.
-struct ColumnScales {
-  const float* scales;
-  int64_t scale_step;
-  const float* zeros;  // null: none
-  int64_t zero_step;
-};
-
-/// out[i] += (sums[i] - zeros[i] * row.sum) * row.scale * scales[i].
-void AddScaled(const int32_t* sums, int64_t count, const QuantizedRow& row, const ColumnScales& columns, float* out);
 
 /// Rows [0, kc) of a panel, `in` rows in_stride apart, as interleaved pairs: out[pair][column][2].
 void InterleavePairs(const uint8_t* in, bool is_signed, int64_t in_stride, int64_t kc, int64_t width,

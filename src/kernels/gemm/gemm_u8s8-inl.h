@@ -3,7 +3,7 @@
 //
 // A `Product` accumulates in 32 bits: Add(sum, unsigned bytes, signed bytes), four products a lane. `Tiles` knows the rows
 // of a tile of packed weights, how much of an operand is to stay in a cache while the other streams, and the functions
-// of tiles.
+// of tiles; steps in k of so many segments, and what must live while tiles are computed.
 
 #if defined(TESSERA_GEMM_U8S8_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_GEMM_U8S8_INL_H
@@ -138,6 +138,11 @@ inline const uint8_t* Bytes(const Tensor& tensor) { return static_cast<const uin
 constexpr int64_t kStayingInL1 = 20 << 10;   // of an operand in the first cache, while the other passes
 constexpr int64_t kPassing = 8 * kWideRows;  // rows or output channels that are streamed
 
+/// Of tiles that need nothing.
+struct NoScope {
+  explicit NoScope(const PackedWeightsS8&) {}
+};
+
 /// Accumulators of tiles that share their columns, rows [0, rows) of `passing` in all: part after part of k: the columns
 /// stay in the first cache. `operands(i)` gives those of the i-th tile.
 template <class Tiles, bool kVectors, class FindOperands>
@@ -147,7 +152,7 @@ void MultiplyStrip(const PackedWeightsS8& packed, int64_t staying_bytes, int64_t
   const int64_t per_segment = packed.wide() ? 1 : packed.depth;  // groups of the operand without offsets
   const int64_t records = packed.records();                      // of the other
   const int64_t parts = std::max<int64_t>(CeilDiv(staying_bytes, Tiles::kStayingBytes), 1);
-  const int64_t step = CeilDiv(packed.segments, parts);
+  const int64_t step = RoundUp(CeilDiv(packed.segments, parts), Tiles::kSegmentStep);
   const TileFn whole_tile = Tiles::template Find<kVectors>(packed.depth, tile_rows, width > kLanes);
   for (int64_t s = 0; s == 0 || s < packed.segments; s += step) {
     CancellationPoint();
@@ -179,6 +184,7 @@ void MultiplyRowsBy(const PackedWeightsS8& packed, const RowsU8& left, int64_t m
     if (b + 1 < b1) prefetch.Begin(Bytes(packed.values) + (b + 1) * packed.block_bytes);
     const int64_t width = std::min<int64_t>(kWidth, packed.n - b * kWidth);
     const int64_t extra = packed.extra_begin[static_cast<size_t>(b)];
+    const PanelStage stage(store, b * kWidth, width);
     for (int64_t m = m0; m < m1; m += kPassing) {
       const int64_t rows = std::min(kPassing, m1 - m);
       const auto operands = [&](int64_t i) {
@@ -195,7 +201,7 @@ void MultiplyRowsBy(const PackedWeightsS8& packed, const RowsU8& left, int64_t m
       };
       MultiplyStrip<Tiles, true>(packed, packed.block_bytes, rows, width, operands, accumulators, prefetch);
       if (left.transposed != nullptr) AddOutliers(packed, left.transposed, m, rows, b * kWidth, kWidth, accumulators);
-      StoreRows(store, accumulators, m, rows, b * kWidth, width);
+      stage.Store(accumulators, m, rows);
     }
   }
 }
@@ -240,6 +246,7 @@ void MultiplyPanelsBy(const PackedWeightsS8& packed, const uint8_t* panels, int6
   HWY_ALIGN int32_t accumulators[kPassing * kWidth];
   const int64_t tile_rows = Tiles::Rows(packed);
   const int64_t last = std::min(packed.n, b1 * tile_rows);
+  const typename Tiles::Scope scope(packed);
   BlockPrefetch none(0, 1);
   constexpr int64_t kCacheLine = 64;
   HWY_ALIGN int32_t pixel_sums[kCacheLine];

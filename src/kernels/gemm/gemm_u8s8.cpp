@@ -11,6 +11,7 @@
 
 #include "kernels/gemm/gemm_u8s8-inl.h"
 #include "kernels/gemm/pairs_u8s8-inl.h"
+#include "kernels/gemm/tile_unit.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -126,7 +127,8 @@ constexpr TileFn WideTileOf(std::index_sequence<R...>, int64_t rows, bool wide) 
 
 /// Of the tiles here, by the depth that weights are packed for.
 struct PairTiles {
-  static constexpr int64_t kStayingBytes = kStayingInL1;
+  static constexpr int64_t kStayingBytes = kStayingInL1, kSegmentStep = 1;
+  using Scope = NoScope;
 
   static int64_t Rows(const PackedWeightsS8& packed) { return packed.wide() ? kWideRows : kRows; }
 
@@ -146,7 +148,14 @@ struct PairTiles {
 }  // namespace
 
 U8S8Kernels PairTable() {
-  return {kAvailable, false, kWidth, kRows, kWideRows, MultiplyRowsBy<PairTiles>, MultiplyPanelsBy<PairTiles>, nullptr};
+  return {.available = kAvailable,
+          .packing = U8S8Packing::kPairs,
+          .width = kWidth,
+          .rows = kRows,
+          .wide_rows = kWideRows,
+          .multiply_ns = 0.008,
+          .multiply_rows = MultiplyRowsBy<PairTiles>,
+          .multiply_panels = MultiplyPanelsBy<PairTiles>};
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -166,13 +175,16 @@ U8S8Kernels PairKernelsU8S8() {
 namespace {
 
 // What rows of kernels.inc need.
+U8S8Kernels Amx() { return TileKernelsU8S8(false); }
 U8S8Kernels Vnni() { return DotKernelsU8S8(false); }
 U8S8Kernels Vectors() { return PairKernelsU8S8(); }
 U8S8Kernels Emulated() { return DotKernelsU8S8(true); }
+U8S8Kernels EmulatedTiles() { return TileKernelsU8S8(true); }
 
 }  // namespace
 
-#define TESSERA_GEMM_U8S8(name, Needs, Lhs, Rhs, T, few, many, steps, format) {#name, Needs(), Needs == Emulated},
+#define TESSERA_GEMM_U8S8(name, Needs, Lhs, Rhs, T, few, many, steps, format) \
+  {#name, Needs(), Needs == Emulated || Needs == EmulatedTiles},
 std::span<const U8S8Row> RowsU8S8() {
   static const U8S8Row rows[] = {
 #include "kernels/gemm/kernels.inc"
@@ -191,14 +203,54 @@ const U8S8Kernels& KernelsU8S8() {
   return kernels;
 }
 
+double MultiplyNsU8S8() { return KernelsU8S8().multiply_ns; }
+
+// Fitted on Sapphire Rapids to products of 1 to 128 rows, 8 to 256 columns and k of 8 to 1024.
+bool TilesPay(int64_t rows, int64_t groups, int64_t columns) {
+  constexpr double kDotPanelNs = 20, kDotRowNs = 2.4, kDotGroupNs = 0.17, kFewestDots = 8.8;  // of a vector
+  constexpr double kTilesNs = 100, kTilePanelNs = 38, kTileRowNs = 2.8, kTileNs = 7, kTileProductNs = 0.55;
+  const double vectors = columns > kTileColumns ? 2 : 1, of_rows = static_cast<double>(rows);
+  const double panels = std::max(static_cast<double>(columns) / (2 * kTileColumns), 1.0);
+  const double dots = vectors * kDotGroupNs * std::max(of_rows, kFewestDots / vectors) * static_cast<double>(groups);
+  const double tiles =
+      vectors * std::max(kTileNs, kTileProductNs * of_rows) * static_cast<double>(CeilDiv(groups, kTileGroups));
+  return kTilesNs + panels * (kTilePanelNs + kTileRowNs * of_rows + tiles) <
+         panels * (kDotPanelNs + kDotRowNs * of_rows + dots);
+}
+
+namespace {
+
+const U8S8Kernels& Dots() {
+  static const U8S8Kernels kernels = DotKernelsU8S8(false);
+  return kernels;
+}
+
+/// Those that multiply rows by panels of these weights: where tiles do not pay dot products, for which records are the
+/// same.
+const U8S8Kernels& KernelsOf(const PackedWeightsS8& packed, int64_t rows, int64_t panels) {
+  const U8S8Kernels& best = KernelsU8S8();
+  if (best.packing != U8S8Packing::kTiles) return best;
+  const int64_t columns = std::min(packed.n, panels * packed.width);
+  return packed.tiles && TilesPay(rows, packed.groups(), columns) ? best : Dots();
+}
+
+}  // namespace
+
 void MultiplyRows(const PackedWeightsS8& packed, const RowsU8& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                   const OutputStage& store) {
-  KernelsU8S8().multiply_rows(packed, left, m0, m1, b0, b1, store);
+  KernelsOf(packed, m1 - m0, b1 - b0).multiply_rows(packed, left, m0, m1, b0, b1, store);
+}
+
+void MultiplyPaddedRows(const PackedWeightsS8& packed, const PaddedRowsU8& rows, int64_t b0, int64_t b1,
+                        const OutputStage& store) {
+  KernelsOf(packed, rows.count, b1 - b0).multiply_padded_rows(packed, rows, b0, b1, store);
 }
 
 void MultiplyPanels(const PackedWeightsS8& packed, const uint8_t* panels, int64_t panel_bytes, int64_t first,
                     int64_t pixels, int64_t b0, int64_t b1, const OutputStage& store) {
-  KernelsU8S8().multiply_panels(packed, panels, panel_bytes, first, pixels, b0, b1, store);
+  const U8S8Kernels& best = KernelsU8S8();
+  const bool by_dots = best.packing == U8S8Packing::kTiles && !packed.tiles;
+  (by_dots ? Dots() : best).multiply_panels(packed, panels, panel_bytes, first, pixels, b0, b1, store);
 }
 
 }  // namespace tessera::cpu

@@ -8,7 +8,8 @@
 // beyond that are outliers: pairs of them become a sparse matrix where output channels run along the vectors
 // (outliers.h), and groups of their own, which widen at once, where they are broadcast. Where most would be
 // outliers, both operands are widened to 16 bits first, and pairs of products are added in 32. Where the processor has dot
-// products of bytes (VNNI), which accumulate in 32 bits, weights are packed as they are (gemm_u8s8_dot.cpp).
+// products of bytes (VNNI), which accumulate in 32 bits, weights are packed as they are (gemm_u8s8_dot.cpp), or tiles
+// of them (gemm_u8s8_tiles.cpp).
 
 #include <array>
 #include <cstddef>
@@ -30,7 +31,9 @@ struct Outlier {
 /// Output channels of constant weights (rows of a convolution's matrix, columns of a GEMM's B), in panels of `width`. A
 /// panel is segments of one record of offsets and `depth` groups; a record is four bytes of each output channel. Depth 1: a
 /// segment is one group. Depth 0: the other operand is of 16 bits too, and a segment is one record of two weights of each
-/// output channel.
+/// output channel. Tiles: depth 1, segments of whole tiles; what is left of k are kTileGroups extras of each panel, the
+/// last groups, those of the segments zeros. For PanelLayout::kBroadcast each output channel's bytes of a tile are
+/// adjacent.
 struct PackedWeightsS8 {
   int64_t n = 0;
   int64_t k = 0;
@@ -38,6 +41,7 @@ struct PackedWeightsS8 {
   int64_t depth = 0;
   int64_t segments = 0;
   int64_t block_bytes = 0;
+  bool tiles = false;
   Tensor values;                     // int8
   std::vector<int64_t> extra_begin;  // by panel, and the end
   std::vector<int64_t> extra_group;  // whose bytes a record of `extras` multiplies
@@ -95,10 +99,14 @@ struct OutputStage {
 /// Columns of a panel.
 int64_t PanelWidth();
 
+/// A multiply-add here, for estimates of work, in nanoseconds.
+double MultiplyNsU8S8();
+
 /// k bytes a row, one after the other. Signed bytes count 128 more.
 struct GemmLhsU8 {
   const uint8_t* data;
   bool is_signed;
+  bool padded = false;  // each row, which is not signed, by zeros to whole groups of the weights, which are not wide
 };
 
 /// C[m,n] = output stage(A[m,k] * weights[k,n]).

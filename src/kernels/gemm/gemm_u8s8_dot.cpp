@@ -22,7 +22,8 @@ constexpr int64_t kStayingInL2 = 256 << 10;
 
 template <class Product>
 struct DotTiles {
-  static constexpr int64_t kStayingBytes = kStayingInL2;
+  static constexpr int64_t kStayingBytes = kStayingInL2, kSegmentStep = 1;
+  using Scope = NoScope;
 
   static int64_t Rows(const PackedWeightsS8&) { return kWideRows; }
 
@@ -114,14 +115,15 @@ void MultiplySomeRows(const PackedWeightsS8& packed, const RowsU8& left, int64_t
 
 template <class Product>
 U8S8Kernels TableOf(bool available) {
-  return {available,
-          true,
-          kWidth,
-          kWideRows,
-          kWideRows,
-          MultiplySomeRows<Product>,
-          MultiplyPanelsBy<DotTiles<Product>>,
-          MultiplyPaddedRowsBy<DotPaddedTiles<Product>>};
+  return {.available = available,
+          .packing = U8S8Packing::kExact,
+          .width = kWidth,
+          .rows = kWideRows,
+          .wide_rows = kWideRows,
+          .multiply_ns = 0.005,
+          .multiply_rows = MultiplySomeRows<Product>,
+          .multiply_panels = MultiplyPanelsBy<DotTiles<Product>>,
+          .multiply_padded_rows = MultiplyPaddedRowsBy<DotPaddedTiles<Product>>};
 }
 
 }  // namespace

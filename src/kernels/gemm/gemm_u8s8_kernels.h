@@ -12,12 +12,19 @@ namespace tessera::cpu {
 using PaddedRowsFn = void (*)(const PackedWeightsS8& packed, const PaddedRowsU8& rows, int64_t b0, int64_t b1,
                               const OutputStage& store);
 
+enum class U8S8Packing {
+  kPairs,  // sums of two products fit 16 bits, mostly
+  kExact,  // sums of four products fit: weights are packed as they are, at depth 1
+  kTiles,  // the same, in tiles
+};
+
 struct U8S8Kernels {
   bool available = false;
-  bool exact = false;  // sums of four products fit: weights are packed as they are, at depth 1
-  int64_t width = 0;   // columns of a panel
-  int64_t rows = 0;    // of a tile, and of one with 16-bit operands
+  U8S8Packing packing = U8S8Packing::kPairs;
+  int64_t width = 0;  // columns of a panel
+  int64_t rows = 0;   // of a tile, and of one with 16-bit operands
   int64_t wide_rows = 0;
+  double multiply_ns = 0;  // a multiply-add, for estimates
   void (*multiply_rows)(const PackedWeightsS8& packed, const RowsU8& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                         const OutputStage& store) = nullptr;
   void (*multiply_panels)(const PackedWeightsS8& packed, const uint8_t* panels, int64_t panel_bytes, int64_t first,
@@ -36,9 +43,13 @@ struct U8S8Row {
 std::span<const U8S8Row> RowsU8S8();
 const U8S8Kernels& KernelsU8S8();
 
-/// Those by multiply-adds of pairs, and by dot products.
+/// Those by multiply-adds of pairs, by dot products, and by tiles.
 U8S8Kernels PairKernelsU8S8();
 U8S8Kernels DotKernelsU8S8(bool emulated);
+U8S8Kernels TileKernelsU8S8(bool emulated);
+
+/// Whether tiles are faster than dot products, of which a panel's few rows or columns stay in registers.
+bool TilesPay(int64_t rows, int64_t groups, int64_t columns);
 
 /// Those of rows that are requantized, by multiply-adds of pairs.
 PaddedRowsFn PairPaddedRows();

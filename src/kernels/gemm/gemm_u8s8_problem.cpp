@@ -6,6 +6,7 @@
 #include "base/rounding.h"
 #include "kernels/gemm/gemm_u8s8.h"
 #include "kernels/gemm/outliers.h"
+#include "kernels/gemm/tile_unit.h"
 
 namespace tessera::cpu {
 namespace {
@@ -18,8 +19,8 @@ struct Layout {
   explicit Layout(const GemmU8S8Problem& p) {
     const int64_t k = p.rhs->k;
     const bool wide = p.rhs->wide();
-    copies = p.lhs.is_signed || wide || k % 4 != 0;
-    row = wide ? 2 * RoundUp(k, int64_t{2}) : copies ? RoundUp(k, int64_t{4}) : k;
+    copies = p.lhs.is_signed || wide || (k % 4 != 0 && !p.lhs.padded);
+    row = wide ? 2 * RoundUp(k, int64_t{2}) : RoundUp(k, int64_t{4});
     if (p.out.weight_zeros != nullptr) sums = RoundUp(CheckedMul(p.m, int64_t{sizeof(int32_t)}), kLineBytes);
     if (copies) rows = RoundUp(CheckedMul(p.m, row), kLineBytes);
     if (!p.rhs->outliers.empty())
@@ -69,7 +70,7 @@ Rows LayOut(ThreadPool& threads, const GemmU8S8Problem& p, std::byte* workspace)
   if (layout.copies || sums != nullptr) {
     threads.ParallelFor(p.m, static_cast<double>(k) * 0.1, [&](int64_t begin, int64_t end) {
       for (int64_t m = begin; m < end; ++m) {
-        const uint8_t* from = p.lhs.data + m * k;
+        const uint8_t* from = p.lhs.data + m * (p.lhs.padded ? row : k);
         if (layout.copies) CopyRow(from, k, flip, p.rhs->wide(), row, copy + m * row);
         if (sums == nullptr) continue;
         int32_t sum = 0;
@@ -101,10 +102,12 @@ void Gemm(ThreadPool& threads, const GemmU8S8Problem& problem, std::byte* worksp
   const int64_t rows = problem.m, blocks = CeilDiv(weights.n, weights.width);
   const int64_t want = threads.num_threads() == 1 ? 1 : 4 * threads.num_threads();
   const int64_t block_tasks = std::min(blocks, want);
-  const int64_t most_rows = std::max<int64_t>(kLeftBytes / left.bytes.row, 24);
-  const int64_t row_tasks = std::max(CeilDiv(rows, most_rows), std::min(CeilDiv(want, block_tasks), (rows + 11) / 12));
-  const int64_t step = RoundUp(CeilDiv(rows, row_tasks), left.bytes.transposed == nullptr ? 12 : 3 * kTransposedRows);
-  const double work = static_cast<double>(rows) * static_cast<double>(weights.n) * static_cast<double>(weights.k) * 0.008;
+  // Tiles of rows are whole, but for the last.
+  const int64_t tile = weights.tiles ? 2 * kTileRows : 12, most_rows = std::max(kLeftBytes / left.bytes.row, 2 * tile);
+  const int64_t row_tasks = std::max(CeilDiv(rows, most_rows), std::min(CeilDiv(want, block_tasks), CeilDiv(rows, tile)));
+  const int64_t step = RoundUp(CeilDiv(rows, row_tasks), left.bytes.transposed == nullptr ? tile : 3 * kTransposedRows);
+  const double work =
+      static_cast<double>(rows) * static_cast<double>(weights.n) * static_cast<double>(weights.k) * MultiplyNsU8S8();
   const int64_t tasks = block_tasks * row_tasks;
   threads.ParallelFor(tasks, work / static_cast<double>(tasks), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

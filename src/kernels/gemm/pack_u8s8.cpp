@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/rounding.h"
 #include "kernels/gemm/gemm_u8s8_kernels.h"
+#include "kernels/gemm/tile_unit.h"
 
 namespace tessera::cpu {
 namespace {
@@ -340,6 +341,46 @@ void PackPlain(ThreadPool& threads, const WeightSource& source, PackedWeightsS8&
   });
 }
 
+/// Up to kTileGroups groups of a panel from `group` on, each output channel's adjacent.
+void PackTile(const BlockRecords& records, int64_t group, int64_t count, int8_t* to) {
+  const int64_t channels = records.lanes() / 2;
+  for (int64_t g = 0; g < count; ++g) {
+    const auto* from = reinterpret_cast<const int8_t*>(records.group(group + g));
+    for (int64_t channel = 0; channel < channels; ++channel)
+      std::memcpy(to + 4 * (channel * count + g), from + 4 * channel, 4);
+  }
+}
+
+/// Weights as they are, in tiles, whose sides are output channels and groups where they are broadcast. Where groups do not
+/// fill the last, extras are the last kTileGroups groups, zeros where another tile has them.
+void PackTiles(ThreadPool& threads, const WeightSource& source, PanelLayout side, PackedWeightsS8& packed) {
+  const int64_t groups = packed.groups(), of_tile = std::min(groups, kTileGroups), panels = CeilDiv(packed.n, packed.width),
+                whole = groups / of_tile * of_tile, left = whole == groups ? 0 : kTileGroups, record = 4 * packed.width;
+  const bool broadcast = side == PanelLayout::kBroadcast;
+  packed.segments = broadcast ? whole : groups;
+  for (int64_t panel = 0; panel <= panels; ++panel) packed.extra_begin.push_back(panel * left);
+  for (int64_t i = 0; i < panels * left; ++i) packed.extra_group.push_back(groups - left + i % left);
+  packed.extras = Tensor(ElementType::kInt8, Shape{panels * left, record});
+  auto* extras = packed.extras.mutable_data<int8_t>();
+  PackBlocks(threads, source, packed, [&](int64_t panel, const BlockRecords& records, int8_t* to) {
+    const auto* all = reinterpret_cast<const int8_t*>(records.group(0));
+    int8_t* last = extras + panel * left * record;
+    if (!broadcast) {
+      std::memcpy(to, all, static_cast<size_t>(groups * record));
+      if (left == 0) return;
+      const int64_t zeros = (whole - (groups - left)) * record;
+      std::fill_n(last, zeros, int8_t{0});
+      std::memcpy(last + zeros, all + whole * record, static_cast<size_t>((groups - whole) * record));
+      return;
+    }
+    for (int64_t g = 0; g < whole; g += of_tile) PackTile(records, g, of_tile, to + g * record);
+    if (left == 0) return;
+    PackTile(records, groups - left, left, last);
+    for (int64_t channel = 0; channel < packed.width; ++channel)
+      std::fill_n(last + channel * 4 * left, 4 * (whole - (groups - left)), int8_t{0});
+  });
+}
+
 void CollectExtras(const std::vector<BlockPacker>& blocks, PackedWeightsS8& packed) {
   packed.extra_begin.push_back(0);
   for (const auto& block : blocks)
@@ -377,7 +418,10 @@ void CollectOutliers(std::vector<BlockPacker>& blocks, PackedWeightsS8& packed) 
 
 std::shared_ptr<const PackedWeightsS8> PackWeightsS8(ThreadPool& threads, const WeightSource& source, PanelLayout side) {
   if (!KernelsU8S8().available || source.n <= 0 || source.k <= 0) return nullptr;
-  return PackWeightsS8For(KernelsU8S8(), threads, source, side);
+  constexpr int64_t kUsualPixels = 64;
+  const bool dots = KernelsU8S8().packing == U8S8Packing::kTiles && side == PanelLayout::kBroadcast &&
+                    !TilesPay(source.n, CeilDiv(source.k, 4), kUsualPixels);
+  return PackWeightsS8For(dots ? DotKernelsU8S8(false) : KernelsU8S8(), threads, source, side);
 }
 
 std::shared_ptr<const PackedWeightsS8> PackWeightsS8For(const U8S8Kernels& kernels, ThreadPool& threads,
@@ -386,9 +430,10 @@ std::shared_ptr<const PackedWeightsS8> PackWeightsS8For(const U8S8Kernels& kerne
   packed->n = source.n;
   packed->k = source.k;
   packed->width = side == PanelLayout::kBroadcast ? kernels.rows : kernels.width;
-  if (kernels.exact) {
+  if (kernels.packing != U8S8Packing::kPairs) {
     packed->depth = 1;
-    PackPlain(threads, source, *packed);
+    packed->tiles = kernels.packing == U8S8Packing::kTiles;
+    packed->tiles ? PackTiles(threads, source, side, *packed) : PackPlain(threads, source, *packed);
     return packed;
   }
   // Outliers need the other operand transposed, which panels of pixels are not.

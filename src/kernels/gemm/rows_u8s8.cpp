@@ -153,10 +153,5 @@ int64_t PaddedRowsWidth() { return KernelsU8S8().available ? KernelsU8S8().width
 
 void SumPaddedRows(const PaddedRowsU8& rows, int32_t* sums) { HWY_DYNAMIC_DISPATCH(SumRows)(rows, sums); }
 
-void MultiplyPaddedRows(const PackedWeightsS8& packed, const PaddedRowsU8& rows, int64_t b0, int64_t b1,
-                        const OutputStage& store) {
-  KernelsU8S8().multiply_padded_rows(packed, rows, b0, b1, store);
-}
-
 }  // namespace tessera::cpu
 #endif

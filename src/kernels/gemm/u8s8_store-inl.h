@@ -100,35 +100,82 @@ HWY_INLINE void StoreTwoAccumulators(V32 low, V32 high, int64_t width, int32_t* 
   std::memcpy(to, row, static_cast<size_t>(width) * sizeof(int32_t));
 }
 
-/// A tile whose columns are output channels [n, n + width), rows from m.
-inline void StoreRows(const OutputStage& store, const int32_t* accumulators, int64_t m, int64_t rows, int64_t n,
-                      int64_t width) {
-  const D32 d32;
-  const DF df;
-  const V32 add0 = hn::LoadU(d32, store.add + n), add1 = hn::LoadU(d32, store.add + n + kLanes);
-  const bool plain = store.kind == OutputStage::kAccumulators;
-  const auto scale0 = plain ? hn::Zero(df) : hn::LoadU(df, store.scales + n),
-             scale1 = plain ? scale0 : hn::LoadU(df, store.scales + n + kLanes);
-  for (int64_t r = 0; r < rows; ++r) {
-    V32 sum0 = hn::Add(hn::Load(d32, accumulators + r * kWidth), add0),
-        sum1 = hn::Add(hn::Load(d32, accumulators + r * kWidth + kLanes), add1);
-    if (store.weight_zeros != nullptr) {
-      const V32 row = hn::Set(d32, store.row_sums[m + r]);
-      sum0 = hn::Add(sum0, hn::Mul(row, hn::LoadU(d32, store.weight_zeros + n)));
-      sum1 = hn::Add(sum1, hn::Mul(row, hn::LoadU(d32, store.weight_zeros + n + kLanes)));
+/// Accumulators of rows whose columns are the output channels of a panel, through the output stage.
+class PanelStage {
+ public:
+  using VF = hn::Vec<DF>;
+
+  /// Output channels [n, n + width).
+  PanelStage(const OutputStage& store, int64_t n, int64_t width) : store_(store), n_(n), width_(width) {
+    const D32 d32;
+    const DF df;
+    const bool scaled = store.kind != OutputStage::kAccumulators;
+    for (int j = 0; j < 2; ++j) {
+      const int64_t at = n + j * kLanes;
+      add_[j] = hn::LoadU(d32, store.add + at);
+      zeros_[j] = store.weight_zeros == nullptr ? hn::Zero(d32) : hn::LoadU(d32, store.weight_zeros + at);
+      scale_[j] = scaled ? hn::LoadU(df, store.scales + at) : hn::Zero(df);
+      bias_[j] = store.bias == nullptr ? hn::Zero(df) : hn::LoadU(df, store.bias + at);
     }
-    if (plain) {
-      StoreTwoAccumulators(sum0, sum1, width, static_cast<int32_t*>(store.data) + (m + r) * store.row + n);
-      continue;
-    }
-    auto low = hn::Mul(hn::ConvertTo(df, sum0), scale0), high = hn::Mul(hn::ConvertTo(df, sum1), scale1);
-    if (store.bias != nullptr) {
-      low = hn::Add(low, hn::LoadU(df, store.bias + n));
-      high = hn::Add(high, hn::LoadU(df, store.bias + n + kLanes));
-    }
-    StoreScaled(store, low, high, (m + r) * store.row + n, width);
   }
-}
+
+  /// Rows from m.
+  void Store(const int32_t* accumulators, int64_t m, int64_t rows) const {
+    switch (store_.kind) {
+      case OutputStage::kUInt8: return StoreCodes<uint8_t>(accumulators, m, rows);
+      case OutputStage::kInt8: return StoreCodes<int8_t>(accumulators, m, rows);
+      case OutputStage::kFloat:
+        for (int64_t r = 0; r < rows; ++r, accumulators += kWidth)
+          StoreScaled(store_, Scaled(accumulators, m + r, 0), Scaled(accumulators, m + r, 1), At(m + r), width_);
+        return;
+      case OutputStage::kAccumulators:
+        for (int64_t r = 0; r < rows; ++r, accumulators += kWidth) {
+          StoreTwoAccumulators(Sum(accumulators, m + r, 0), Sum(accumulators, m + r, 1), width_,
+                               static_cast<int32_t*>(store_.data) + At(m + r));
+        }
+    }
+  }
+
+ private:
+  int64_t At(int64_t row) const { return row * store_.row + n_; }
+
+  HWY_INLINE V32 Sum(const int32_t* accumulators, int64_t row, int j) const {
+    const D32 d32;
+    const V32 sum = hn::Add(hn::Load(d32, accumulators + j * kLanes), add_[j]);
+    return store_.weight_zeros == nullptr ? sum : hn::Add(sum, hn::Mul(hn::Set(d32, store_.row_sums[row]), zeros_[j]));
+  }
+  HWY_INLINE VF Scaled(const int32_t* accumulators, int64_t row, int j) const {
+    return hn::Add(hn::Mul(hn::ConvertTo(DF(), Sum(accumulators, row, j)), scale_[j]), bias_[j]);
+  }
+  HWY_INLINE V32 Code(const int32_t* accumulators, int64_t row, int j) const {
+    return RoundToInt32(Scaled(accumulators, row, j));
+  }
+
+  template <class T>
+  void StoreCodes(const int32_t* accumulators, int64_t m, int64_t rows) const {
+    T* out = static_cast<T*>(store_.data) + At(m);
+#if HWY_TARGET == HWY_AVX3
+    for (int64_t r = 0; r < rows; r += 2, accumulators += 2 * kWidth, out += 2 * store_.row) {
+      const int64_t next = r + 1 < rows ? 1 : 0;
+      const int32_t* second = accumulators + next * kWidth;
+      StoreTwoRows(Code(accumulators, m + r, 0), Code(accumulators, m + r, 1), Code(second, m + r + next, 0),
+                   Code(second, m + r + next, 1), store_.zero, width_, out, out + next * store_.row);
+    }
+#else
+    HWY_ALIGN T buffer[kWidth];
+    for (int64_t r = 0; r < rows; ++r, accumulators += kWidth, out += store_.row) {
+      StoreQuantized(Code(accumulators, m + r, 0), Code(accumulators, m + r, 1), store_.zero,
+                     width_ == kWidth ? out : buffer);
+      if (width_ < kWidth) std::memcpy(out, buffer, static_cast<size_t>(width_));
+    }
+#endif
+  }
+
+  const OutputStage& store_;
+  const int64_t n_, width_;
+  V32 add_[2], zeros_[2];
+  VF scale_[2], bias_[2];
+};
 
 /// Whole vectors of quantized values of the output channels from `channel`.
 template <class T>

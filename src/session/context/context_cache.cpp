@@ -127,6 +127,7 @@ void AddBuildConditions(ContextConditions& conditions) {
   features += Feature("avx512bf16", HasAvx512Bf16());
   features += Feature("fast_avx512bf16", HasFastAvx512Bf16());
   features += Feature("avxvnni", HasAvxVnni());
+  features += Feature("amx_int8", HasAmxInt8());
   conditions.emplace_back("processor", features);
 }
 

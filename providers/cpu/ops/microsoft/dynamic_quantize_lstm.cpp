@@ -1,97 +1,23 @@
 // DynamicQuantizeLSTM, com.microsoft, version 1: LSTM with weights of 8 bits. What they meet, X and the state of each step,
-// becomes integers on the way: each row those of as many bits as exact sums of 32 bits leave room for, 12 to 16, with a
-// scale of its own.
+// becomes integers on the way (gate_matmul.h).
 
 #include <algorithm>
 
 #include "base/mapped_file.h"
-#include "base/rounding.h"
 #include "base/weight_memory.h"
+#include "cpu/ops/microsoft/gate_matmul.h"
 #include "cpu/ops/nn/integer_matmul.h"
+#include "cpu/ops/nn/shared_weights.h"
 #include "cpu/ops/ops.h"
 #include "cpu/ops/rnn/lstm.h"
 #include "cpu/types.h"
-#include "kernels/gemm/gemm_int8.h"
 #include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
 namespace {
 
 constexpr int kGates = 4;
-constexpr int64_t kDepth = 4096;       // of a sum of 32 bits; several of them are added as floats
 constexpr int64_t kRowsTogether = 64;  // of X
-constexpr int64_t kLargestWeight = 128;
-
-/// W or R of one direction.
-struct GateMatrix {
-  int64_t k, n;
-  const int8_t* panels;  // of kDepth rows each
-  ColumnScales columns;
-};
-
-size_t PanelsSize(int64_t k, int64_t n) {
-  size_t size = 0;
-  for (int64_t k0 = 0; k0 < k; k0 += kDepth) size += PackedInt8Size(std::min(kDepth, k - k0), n);
-  return size;
-}
-
-void PackMatrix(ThreadPool& threads, const uint8_t* quantized_weights, bool is_signed, int64_t k, int64_t n,
-                int8_t* panels) {
-  for (int64_t k0 = 0; k0 < k; k0 += kDepth) {
-    const int64_t depth = std::min(kDepth, k - k0);
-    PackNarrowInt8(threads, depth, n, quantized_weights + k0 * n, is_signed, panels);
-    panels += PackedInt8Size(depth, n);
-  }
-}
-
-/// Where a product lies between its operands and its result.
-struct MatMulRows {
-  int64_t depth, n;
-
-  MatMulRows(int64_t k, int64_t n) : depth(2 * Pairs(std::min(k, kDepth))), n(n) {}
-  size_t bytes_per_row() const {
-    return RoundUp(
-        static_cast<size_t>(depth) * sizeof(int16_t) + static_cast<size_t>(n) * sizeof(int32_t) + sizeof(QuantizedRow),
-        size_t{64});
-  }
-  int32_t* accumulators(std::byte* workspace) const { return reinterpret_cast<int32_t*>(workspace); }
-  QuantizedRow* quantized(std::byte* workspace, int64_t rows) const {
-    return reinterpret_cast<QuantizedRow*>(accumulators(workspace) + rows * n);
-  }
-  int16_t* operands(std::byte* workspace, int64_t rows) const {
-    return reinterpret_cast<int16_t*>(quantized(workspace, rows) + rows);
-  }
-};
-
-/// out += a * matrix, for `rows` rows of a; `workspace` has ProductRows::bytes_per_row() for each.
-void AddMatMul(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, const float* a, float* out, int64_t out_row,
-               std::byte* workspace) {
-  const MatMulRows at(matrix.k, matrix.n);
-  int32_t* accumulators = at.accumulators(workspace);
-  QuantizedRow* quantized = at.quantized(workspace, rows);
-  int16_t* operands = at.operands(workspace, rows);
-  const int8_t* panels = matrix.panels;
-  for (int64_t k0 = 0; k0 < matrix.k; k0 += kDepth) {
-    const int64_t depth = std::min(kDepth, matrix.k - k0);
-    const auto most = static_cast<int32_t>(std::min<int64_t>(INT16_MAX, INT32_MAX / (kLargestWeight * depth)));
-    for (int64_t r = 0; r < rows; ++r)
-      quantized[r] = QuantizeToPairs(a + r * matrix.k + k0, depth, most, operands + r * 2 * Pairs(depth));
-    GemmProblem<int32_t> args;
-    args.m = rows;
-    args.n = matrix.n;
-    args.k = depth;
-    args.lhs = {.data = operands, .row = 2 * Pairs(depth)};
-    args.rhs = {.packed = panels, .type = PanelType::kInt8};
-    args.out = {.data = accumulators, .row = matrix.n};
-    Gemm(threads, args);
-    panels += PackedInt8Size(depth, matrix.n);
-    threads.ParallelFor(rows, static_cast<double>(matrix.n) * 0.3, [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        AddScaled(accumulators + r * matrix.n, matrix.n, quantized[r], matrix.columns, out + r * out_row);
-      }
-    });
-  }
-}
 
 class DynamicQuantizeLstm final : public Lstm<float> {
  public:
@@ -103,14 +29,7 @@ class DynamicQuantizeLstm final : public Lstm<float> {
           quantized_weights->shape()[0] != directions_)
         continue;
       CheckParameters(*quantized_weights, *scale, *zero);
-      const Shape size{directions_,
-                       static_cast<int64_t>(PanelsSize(quantized_weights->shape()[1], quantized_weights->shape()[2]))};
-      constant_[m] = SharedTensor(info, *quantized_weights, "dynamic_quantize_lstm", ElementType::kInt8, size, [&] {
-        auto made = std::make_shared<Tensor>(ElementType::kInt8, size, WeightMemory());
-        Pack(info.threads(), *quantized_weights, made->mutable_data<int8_t>());
-        ForgetPages(quantized_weights->raw(), quantized_weights->byte_size());
-        return made;
-      });
+      MultipliesLimbs() ? PackLimbs(info, m, *quantized_weights) : PackPanels(info, m, *quantized_weights);
     }
   }
 
@@ -132,10 +51,36 @@ class DynamicQuantizeLstm final : public Lstm<float> {
 
   void Pack(ThreadPool& threads, const Tensor& quantized_weights, int8_t* panels) const {
     const int64_t k = quantized_weights.shape()[1], n = quantized_weights.shape()[2];
-    for (int64_t d = 0; d < directions_; ++d, panels += PanelsSize(k, n)) {
-      PackMatrix(threads, static_cast<const uint8_t*>(quantized_weights.raw()) + d * k * n,
-                 IsSigned(quantized_weights.type()), k, n, panels);
+    for (int64_t d = 0; d < directions_; ++d, panels += GatePanelsSize(k, n)) {
+      PackGatePanels(threads, static_cast<const uint8_t*>(quantized_weights.raw()) + d * k * n,
+                     IsSigned(quantized_weights.type()), k, n, panels);
     }
+  }
+
+  void PackPanels(const KernelInfo& info, size_t m, const Tensor& quantized_weights) {
+    const Shape& shape = quantized_weights.shape();
+    const Shape size{directions_, static_cast<int64_t>(GatePanelsSize(shape[1], shape[2]))};
+    panels_[m] = SharedTensor(info, quantized_weights, "dynamic_quantize_lstm", ElementType::kInt8, size, [&] {
+      auto made = std::make_shared<Tensor>(ElementType::kInt8, size, WeightMemory());
+      Pack(info.threads(), quantized_weights, made->mutable_data<int8_t>());
+      ForgetPages(quantized_weights.raw(), quantized_weights.byte_size());
+      return made;
+    });
+  }
+
+  void PackLimbs(const KernelInfo& info, size_t m, const Tensor& quantized_weights) {
+    const int64_t k = quantized_weights.shape()[1], n = quantized_weights.shape()[2];
+    const auto* bytes = static_cast<const uint8_t*>(quantized_weights.raw());
+    if (k == 0 || n == 0) return;
+    for (int64_t d = 0; d < directions_; ++d) {
+      for (int64_t k0 = 0; k0 < k; k0 += GateMatrix::kDepth) {
+        const WeightSource source{
+            bytes + (d * k + k0) * n, IsSigned(quantized_weights.type()), n, std::min(GateMatrix::kDepth, k - k0), 1, n};
+        limbs_[m].emplace_back(SharedWeights(info, quantized_weights, fmt::format("u8s8_limbs {} of {}", k0, d),
+                                             [&] { return PackWeightsS8(info.threads(), source, PanelLayout::kVectors); }));
+      }
+    }
+    ForgetPages(bytes, quantized_weights.byte_size());
   }
 
   /// Zero points of what panels hold; null: all are 0.
@@ -151,11 +96,11 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     const Tensor &quantized_weights = context.required_input(1 + m), &scale = context.required_input(ScaleOf(m)),
                  &zero = context.required_input(ScaleOf(m) + 1);
     const int64_t k = quantized_weights.shape()[1], n = quantized_weights.shape()[2];
-    const size_t size = PanelsSize(k, n);
+    const size_t size = GatePanelsSize(k, n);
     const int8_t* panels = nullptr;
-    if (constant_[m] != nullptr) {
-      panels = constant_[m]->data<int8_t>();
-    } else {
+    if (panels_[m] != nullptr) {
+      panels = panels_[m]->data<int8_t>();
+    } else if (limbs_[m].empty()) {
       CheckParameters(quantized_weights, scale, zero);
       int8_t* packed = context.scratch<int8_t>(CheckedMul(static_cast<size_t>(directions_), size)).data();
       Pack(context.threads(), quantized_weights, packed);
@@ -164,11 +109,13 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     const int64_t scales_each = scale.num_elements() / directions_, zeros_each = zero.num_elements() / directions_;
     const float* zeros = Zeros(context, zero);
     const std::span<GateMatrix> matrices = context.scratch<GateMatrix>(static_cast<size_t>(directions_));
+    const size_t parts = limbs_[m].size() / matrices.size();
     for (size_t i = 0; i < matrices.size(); ++i) {
       const auto d = static_cast<int64_t>(i);
       matrices[i] = {k,
                      n,
-                     panels + i * size,
+                     panels == nullptr ? nullptr : panels + i * size,
+                     std::span(limbs_[m]).subspan(i * parts, parts),
                      {scale.data<float>() + d * scales_each, scales_each == 1 ? 0 : 1,
                       zeros == nullptr ? nullptr : zeros + d * zeros_each, zeros_each == 1 ? 0 : 1}};
     }
@@ -188,12 +135,12 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     const int64_t rows = s.steps * s.batch, width = kGates * s.hidden;
     const float* x = context.required_input(0).data<float>();
     const auto workspace = context.scratch<std::byte>(
-        CheckedMul(static_cast<size_t>(std::min(rows, kRowsTogether)), MatMulRows(s.input, width).bytes_per_row()));
+        CheckedMul(static_cast<size_t>(std::min(rows, kRowsTogether)), GateWorkspaceOfRow(s.input, width)));
     FillGates(context, s, bias, gates);
     for (const GateMatrix& matrix : matrices) {
       for (int64_t r = 0; r < rows; r += kRowsTogether) {
-        AddMatMul(context.threads(), matrix, std::min(kRowsTogether, rows - r), x + r * s.input, gates + r * width, width,
-                  workspace.data());
+        AddGateMatMul(context.threads(), matrix, std::min(kRowsTogether, rows - r), x + r * s.input, gates + r * width,
+                      width, workspace.data());
       }
       gates += rows * width;
     }
@@ -206,9 +153,7 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     return pointers;
   }
 
-  size_t StateWorkspace(const RecurrentSizes& s) const override {
-    return MatMulRows(s.hidden, kGates * s.hidden).bytes_per_row();
-  }
+  size_t StateWorkspace(const RecurrentSizes& s) const override { return GateWorkspaceOfRow(s.hidden, kGates * s.hidden); }
 
   void AddProduct(const RecurrentRun<float>& run, size_t part, const float* state, float* out, int64_t out_row,
                   bool accumulate, const float* bias) const override {
@@ -216,10 +161,12 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     for (int64_t r = 0; r < run.sizes.batch && !accumulate; ++r) {
       bias == nullptr ? std::fill_n(out + r * out_row, matrix.n, 0.0f) : std::copy_n(bias, matrix.n, out + r * out_row);
     }
-    AddMatMul(*run.threads, matrix, run.sizes.batch, state, out, out_row, run.state_workspace);
+    AddGateMatMul(*run.threads, matrix, run.sizes.batch, state, out, out_row, run.state_workspace);
   }
 
-  std::shared_ptr<const Tensor> constant_[2];  // W's and R's panels; null: they are no constants
+  // Of W and R. Neither: they are no constants.
+  std::shared_ptr<const Tensor> panels_[2];
+  std::vector<LimbWeights> limbs_[2];  // by direction and part
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include "base/byte_stream.h"
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "kernels/gemm/gemm_u8s8_kernels.h"
+#include "kernels/gemm/tile_unit.h"
 #include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
@@ -17,6 +19,7 @@ Tensor Flatten(const PackedWeightsS8& packed) {
   ByteWriter description;
   for (const int64_t number : {packed.n, packed.k, packed.width, packed.depth, packed.segments, packed.block_bytes})
     description.Put(number);
+  description.Put(static_cast<int64_t>(packed.tiles));
   description.PutList(std::span(packed.extra_begin));
   description.PutList(std::span(packed.extra_group));
   description.PutList(std::span(packed.outlier_begin));
@@ -46,6 +49,18 @@ bool AreBounds(const std::vector<int64_t>& begin, int64_t count, size_t total) {
          begin.back() == static_cast<int64_t>(total) && std::ranges::is_sorted(begin);
 }
 
+/// What does not fill tiles is in one of each panel.
+void CheckTiles(const PackedWeightsS8& packed) {
+  const int64_t groups = packed.groups(), of_tile = std::min(groups, kTileGroups), whole = groups / of_tile * of_tile,
+                left = whole == groups ? 0 : kTileGroups;
+  CheckHeld(KernelsU8S8().packing == U8S8Packing::kTiles && packed.depth == 1 && packed.width == 2 * kTileColumns &&
+            (packed.segments == groups || packed.segments == whole));
+  for (size_t panel = 0; panel < packed.extra_begin.size(); ++panel)
+    CheckHeld(packed.extra_begin[panel] == static_cast<int64_t>(panel) * left);
+  for (size_t i = 0; i < packed.extra_group.size(); ++i)
+    CheckHeld(packed.extra_group[i] == groups - left + static_cast<int64_t>(i) % left);
+}
+
 /// Kernels use every index: none may be out of range.
 void CheckPacked(const PackedWeightsS8& packed) {
   constexpr int64_t kMostWidth = 1024, kMostDepth = 16;
@@ -54,6 +69,7 @@ void CheckPacked(const PackedWeightsS8& packed) {
   CheckHeld(packed.segments >= 0 && packed.segments <= packed.k);
   CheckHeld(packed.block_bytes == packed.segments * packed.records() * 4 * packed.width);
   CheckHeld(AreBounds(packed.extra_begin, CeilDiv(packed.n, packed.width), packed.extra_group.size()));
+  if (packed.tiles) CheckTiles(packed);
   CheckHeld(std::ranges::all_of(packed.extra_group, [&](int64_t group) { return group >= 0 && group < packed.groups(); }));
   CheckHeld(packed.outlier_begin.empty() ? packed.outliers.empty()
                                          : AreBounds(packed.outlier_begin, packed.n, packed.outliers.size()));
@@ -74,6 +90,7 @@ std::shared_ptr<const PackedWeightsS8> Unflatten(const std::shared_ptr<const Ten
   auto packed = std::make_shared<PackedWeightsS8>();
   for (int64_t* number : {&packed->n, &packed->k, &packed->width, &packed->depth, &packed->segments, &packed->block_bytes})
     *number = in.Get<int64_t>();
+  packed->tiles = in.Get<int64_t>() != 0;
   packed->extra_begin = in.GetList<int64_t>();
   packed->extra_group = in.GetList<int64_t>();
   packed->outlier_begin = in.GetList<int64_t>();

@@ -223,8 +223,13 @@ std::vector<QuantizedGemmCase> Cases() {
   std::vector<QuantizedGemmCase> cases;
   for (const int spread : {5, 25, 39, 60, 90, 0}) {
     for (const int code : {-1, 255, 0}) {
-      for (const auto& [m, n, k] :
-           {std::array<int64_t, 3>{1, 1, 1}, {3, 17, 7}, {16, 16, 64}, {17, 40, 130}, {50, 33, 257}, {100, 48, 512}}) {
+      for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
+                                    {3, 17, 7},
+                                    {16, 16, 64},
+                                    {17, 40, 130},
+                                    {33, 20, 200},
+                                    {50, 33, 257},
+                                    {100, 48, 512}}) {
         cases.push_back({m, n, k, spread, code});
       }
     }
