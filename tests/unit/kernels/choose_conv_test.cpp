@@ -37,10 +37,13 @@ ConvProblem Square(const Sizes& of, ConvLayout layout = ConvLayout::kNchw, ConvT
   return problem;
 }
 
+/// But for the implicit GEMM, whose place among them is another on each processor.
 std::string Names(const ConvCandidates& ranked) {
   std::string text;
-  for (const ConvCandidate& candidate : ranked)
+  for (const ConvCandidate& candidate : ranked) {
+    if (candidate.algorithm == ConvAlgorithm::kImplicitGemm) continue;
     text += (text.empty() ? "" : " < ") + std::string(NameOf(candidate.algorithm));
+  }
   return text;
 }
 
@@ -126,6 +129,21 @@ TEST(ChooseConv, PlanesInLanes) {
   EXPECT_EQ(first(Square({64, 64, 1, 3, 1, 64})), "depthwise, small planes");
   EXPECT_EQ(first(Square({12, 12, 3, 5, 1, 12, 64, 2})), "depthwise, small planes");
   EXPECT_EQ(first(Square({12, 12, 56, 5, 1, 12, 64, 2})), "depthwise");
+}
+
+TEST(ChooseConv, ImplicitGemmOfFewOutputs) {
+  const auto place = [](const ConvProblem& problem) {
+    const ConvCandidates ranked = RankConvAlgorithms(problem);
+    const ConvCandidate* found = ranked.Find(ConvAlgorithm::kImplicitGemm);
+    return found == nullptr ? -1 : found - ranked.begin();
+  };
+  EXPECT_EQ(place(Square({64, 12, 24, 3, 2})), 0);
+  EXPECT_EQ(place(Square({3, 8, 96, 5, 2})), 0);
+  EXPECT_EQ(place(Square({32, 16, 9, 3, 1, 4, 4})), 0);
+  EXPECT_GT(place(Square({512, 512, 28, 3})), 0);
+  EXPECT_GT(place(Square({256, 256, 3, 3, 1, 1, 32})), 0);
+  EXPECT_EQ(place(Unknown(Square({64, 12, 24, 3, 2}))), -1);
+  EXPECT_EQ(place(Computed(Square({64, 12, 24, 3, 2}))), -1);
 }
 
 TEST(ChooseConv, AHintComesFirst) {

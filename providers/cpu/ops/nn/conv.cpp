@@ -13,6 +13,7 @@
 #include "cpu/ops/nn/conv_input.h"
 #include "cpu/ops/nn/float_view.h"
 #include "cpu/ops/nn/gemm_calls.h"
+#include "cpu/ops/nn/implicit_gemm_conv.h"
 #include "cpu/ops/nn/kn2row_conv.h"
 #include "cpu/ops/nn/nchw8c_depthwise.h"
 #include "cpu/ops/nn/packed_weights.h"
@@ -307,8 +308,7 @@ class Conv final : public Kernel {
         activation_(FusedActivationInRegisters<ComputeType<T>>(info)),
         preference_(ConvPreference::Parse(info.node().hints.algorithm)) {
     const Tensor* weights = info.constant_input(1);
-    if (attributes_.group != 1 || weights == nullptr || !weights->is(ElementTypeOf<T>) || weights->shape().rank() < 3 ||
-        weights->num_elements() == 0)
+    if (weights == nullptr || !weights->is(ElementTypeOf<T>) || weights->shape().rank() < 3 || weights->num_elements() == 0)
       return;
     weights_shape_ = weights->shape();
     ConvProblem likely =
@@ -316,7 +316,7 @@ class Conv final : public Kernel {
     likely.types = kTypes;
     known_image_ = likely.known_image;
     for (const ConvCandidate& candidate : RankConvAlgorithms(likely).Preferring(preference_)) {
-      Pack(info, candidate.algorithm);
+      if (attributes_.group == 1 || candidate.algorithm == ConvAlgorithm::kImplicitGemm) Pack(info, candidate.algorithm);
       if (known_image_) return;  // nothing else computes it
     }
   }
@@ -368,6 +368,11 @@ class Conv final : public Kernel {
         small_images_.emplace(info);
         released_ = algorithm;
         return;
+      case ConvAlgorithm::kImplicitGemm:
+        if (!known_image_) return;
+        implicit_gemm_.emplace(info, attributes_.group);
+        released_ = algorithm;
+        return;
       case ConvAlgorithm::kWinograd:
         winograd_.emplace(info);
         if (!known_image_) return;
@@ -402,6 +407,7 @@ class Conv final : public Kernel {
       case ConvAlgorithm::kKn2Row: return kn2row_.has_value();
       case ConvAlgorithm::kDepthwiseNchw8c: return !activation_ || Clamps(activation_.kind);
       case ConvAlgorithm::kBatchedIm2col:
+      case ConvAlgorithm::kImplicitGemm:
       case ConvAlgorithm::kGemmPackedWeights:
       case ConvAlgorithm::kIm2colPackedWeights: return false;
       default: return true;
@@ -452,6 +458,7 @@ class Conv final : public Kernel {
     };
     switch (algorithm) {
       case ConvAlgorithm::kBatchedIm2col: return run(*small_images_);
+      case ConvAlgorithm::kImplicitGemm: return run(*implicit_gemm_);
       case ConvAlgorithm::kWinograd: return run(*winograd_);
       case ConvAlgorithm::kKn2Row: return run(*kn2row_);
       case ConvAlgorithm::kDepthwisePlanes: return DepthwisePlanes(context, tensors, window);
@@ -472,6 +479,7 @@ class Conv final : public Kernel {
   std::optional<ConvAlgorithm> released_;  // the one whose packed weights replace the others
   std::shared_ptr<const Tensor> packed_;
   std::optional<SmallImagesConv> small_images_;
+  std::optional<ImplicitGemmConv> implicit_gemm_;
   std::optional<WinogradConv> winograd_;
   std::optional<Kn2RowConv> kn2row_;
 };

@@ -8,9 +8,11 @@
 #include "graph/algorithm.h"
 #include "kernels/conv/choose/costs.h"
 #include "kernels/conv/choose/estimates.h"
+#include "kernels/conv/choose/gathers.h"
 #include "kernels/conv/depthwise/depthwise.h"
 #include "kernels/conv/depthwise/depthwise_nhwc_int8.h"
 #include "kernels/conv/depthwise/depthwise_small.h"
+#include "kernels/conv/nchw/phase_planes.h"
 #include "kernels/conv/nchw8c/nchw8c.h"
 #include "kernels/conv/nchw8c/regions.h"
 #include "kernels/conv/winograd/fit.h"
@@ -26,6 +28,7 @@ constexpr std::pair<ConvAlgorithm, std::string_view> kNames[] = {
     {ConvAlgorithm::kGemmPackedWeights, "GEMM, packed weights"},
     {ConvAlgorithm::kIm2colPackedWeights, "im2col, packed weights"},
     {ConvAlgorithm::kBatchedIm2col, "im2col, all images"},
+    {ConvAlgorithm::kImplicitGemm, "implicit GEMM"},
     {ConvAlgorithm::kKn2Row, "kn2row"},
     {ConvAlgorithm::kWinograd, "Winograd"},
     {ConvAlgorithm::kDirect, "direct"},
@@ -86,6 +89,15 @@ bool FitsKn2Row(const ConvProblem& problem, const DirectLimits& limits) {
   const double pixels = static_cast<double>(window.input.num_elements());
   const double elements = pixels * static_cast<double>(problem.outputs * problem.taps());
   return elements <= std::max(limits.kn2row_elements, pixels * static_cast<double>(problem.channels));
+}
+
+/// Where its estimate puts it beside the best of the others, whose estimates say how they compare with each other.
+void AddImplicitGemm(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
+  if (problem.types != ConvTypes::kFloat || !problem.constant_weights || !problem.known_image ||
+      !PhasePlanes::Fits(problem.window))
+    return;
+  const ConvCandidate& best = ranked.front();
+  ranked.Add(ConvAlgorithm::kImplicitGemm, best.ns * ImplicitGemmNs(problem, costs) / WholeNs(problem, best, costs));
 }
 
 DepthwiseShape DepthwiseShapeOf(const ConvProblem& problem) {
@@ -195,6 +207,7 @@ void RankNchw(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates
   const double pixels = problem.known_image ? Padded(problem.window.output.num_elements(), costs.direct) : 1;
   ranked.Add(pointwise ? ConvAlgorithm::kGemm : ConvAlgorithm::kIm2col, ns * few * pixels);
   if (is_float && !batched) AddWinograd(problem, costs, ranked);
+  AddImplicitGemm(problem, costs, ranked);
 }
 
 void AddForms(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {

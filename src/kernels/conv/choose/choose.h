@@ -21,6 +21,7 @@ enum class ConvAlgorithm : uint8_t {
   kGemmPackedWeights,  // these with weights as the packed operand, for images of few pixels
   kIm2colPackedWeights,
   kBatchedIm2col,         // one GEMM over the windows of all images
+  kImplicitGemm,          // of few outputs: pixels are read where they lie
   kKn2Row,                // a GEMM for all taps, whose results are added up
   kWinograd,              // GEMMs of transformed tiles
   kDirect,                // NCHW8c: accumulates over taps in a padded image

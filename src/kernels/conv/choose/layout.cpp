@@ -6,6 +6,7 @@
 #include "base/rounding.h"
 #include "kernels/conv/choose/choose.h"
 #include "kernels/conv/choose/costs.h"
+#include "kernels/conv/nchw/phase_planes.h"
 #include "kernels/conv/nchw8c/nchw8c.h"
 
 namespace tessera::cpu {
@@ -87,6 +88,23 @@ bool TransposesInNchw8c(const Window& window) {
   return true;
 }
 
+namespace {
+
+/// In NCHW by an implicit GEMM: faster by itself than direct convolution of one block or three, where vectors hold two.
+bool PrefersPlanes(const ConvProblem& problem, ConvLayout layout, const ConvCosts& costs) {
+  constexpr int64_t kMostBlocks = 3;
+  const int64_t blocks = problem.outputs / kChannelBlock;
+  if (costs.lanes < 2 * kChannelBlock || blocks % 2 == 0 || blocks > kMostBlocks || problem.transposed ||
+      problem.groups > 1 || problem.taps() == 1 || !problem.known_image || !PhasePlanes::Fits(problem.window))
+    return false;
+  ConvProblem direct = problem;
+  direct.layout = layout;
+  direct.window = problem.window.WithRank(kSpatialAxes);
+  return RankConvAlgorithms(direct, costs).front().algorithm == ConvAlgorithm::kDirect;
+}
+
+}  // namespace
+
 double Nchw8cGain(const ConvProblem& problem, ConvLayout layout) {
   const ConvCosts& costs = ConvCostsHere();
   const double in = problem.input_pixels() * static_cast<double>(problem.channels),
@@ -96,7 +114,8 @@ double Nchw8cGain(const ConvProblem& problem, ConvLayout layout) {
   const double moved = layout == ConvLayout::kNchw8cFromPlanes && pairs ? out : elements;
   const bool gathers = layout == ConvLayout::kNchw8c && problem.taps() > 1 && !problem.transposed;
   const double worth = gathers ? costs.nchw8c.worth_moving_window : costs.nchw8c.worth_moving;
-  const bool pays = problem.multiply_adds() >= worth * moved || ConvertsInKernel(problem);
+  const bool pays =
+      ConvertsInKernel(problem) || (problem.multiply_adds() >= worth * moved && !PrefersPlanes(problem, layout, costs));
   return pays ? (costs.elements_per_move + 1) * elements : elements;
 }
 

@@ -1,0 +1,194 @@
+#include "kernels/conv/nchw/implicit_gemm.h"
+
+#include "kernels/vector/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/conv/nchw/implicit_gemm.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/cancellation.h"
+#include "base/rounding.h"
+#include "kernels/elementwise/activate-inl.h"
+
+#ifndef TESSERA_IMPLICIT_GEMM_SIZES  // once, though this file is included per target
+#define TESSERA_IMPLICIT_GEMM_SIZES
+namespace tessera::cpu {
+struct ImplicitGemmSizes {
+  int64_t most_rows, lanes, slack;
+  int64_t (*panel)(int64_t rows);
+};
+}  // namespace tessera::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+constexpr int kLanes = static_cast<int>(HWY_LANES(float));
+constexpr bool kMany = HWY_TARGET == HWY_AVX3;  // registers
+constexpr int kMostRows = kMany ? 12 : 6;
+constexpr bool kMasks = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2;  // loads that read no more than they keep
+
+/// Vectors of a panel, whose sums for so many rows stay in registers.
+constexpr int VectorsOf(int rows) {
+  constexpr int kOfMany[] = {0, 8, 8, 6, 5, 4, 4, 3, 3, 2, 2, 2, 2}, kOfFew[] = {0, 6, 5, 3, 2, 2, 2};
+  return kMany ? kOfMany[rows] : kOfFew[rows];
+}
+
+constexpr int64_t kMostTile = int64_t{kMostRows} * 8 * kLanes;
+
+/// R rows by N vectors, of which the last holds `some` elements, to `tile`.
+template <int R, int N, bool kWhole>
+void SumTile(const ImplicitGemmProblem& problem, const float* weights, int64_t at, int64_t some, const float* bias,
+             float* tile) {
+  const D d;
+  V acc[R][N];
+#pragma GCC unroll 12
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int j = 0; j < N; ++j) acc[r][j] = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[r]);
+  }
+  const auto mask = hn::FirstN(d, static_cast<size_t>(some));
+  const float* base = problem.base + at;
+  for (const int64_t offset : problem.offsets) {
+    const float* from = base + offset;
+    V b[N];
+#pragma GCC unroll 8
+    for (int j = 0; j < N; ++j)
+      b[j] = kWhole || !kMasks || j + 1 < N ? hn::LoadU(d, from + j * kLanes) : hn::MaskedLoad(mask, d, from + j * kLanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < R; ++r) {
+      const V w = hn::Set(d, weights[r]);
+#pragma GCC unroll 8
+      for (int j = 0; j < N; ++j) acc[r][j] = hn::MulAdd(w, b[j], acc[r][j]);
+    }
+    weights += R;
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int j = 0; j < N; ++j) {
+      const V sum = problem.epilogue.activation ? Activate(d, acc[r][j], problem.epilogue.activation) : acc[r][j];
+      hn::StoreU(sum, d, tile + (r * N + j) * kLanes);
+    }
+  }
+}
+
+using TileFn = void (*)(const ImplicitGemmProblem&, const float*, int64_t, int64_t, const float*, float*);
+
+template <int R, size_t... N>
+constexpr TileFn LastTileOf(std::index_sequence<N...>, int64_t vectors) {
+  constexpr TileFn tiles[] = {SumTile<R, static_cast<int>(N) + 1, false>...};
+  return tiles[vectors - 1];
+}
+
+template <int R>
+TileFn FindTile(int64_t vectors, bool whole) {
+  constexpr int kVectors = VectorsOf(R);
+  if (whole && vectors == kVectors) return SumTile<R, kVectors, true>;
+  return LastTileOf<R>(std::make_index_sequence<static_cast<size_t>(kVectors)>{}, vectors);
+}
+
+template <size_t... R>
+TileFn FindTile(std::index_sequence<R...>, int64_t rows, int64_t vectors, bool whole) {
+  constexpr TileFn (*kOfRows[])(int64_t, bool) = {FindTile<static_cast<int>(R) + 1>...};
+  return kOfRows[rows - 1](vectors, whole);
+}
+
+/// Rows of pixels, or parts of them, from `at` to `end` of the run, for `count` rows of a tile that is `width` wide.
+HWY_INLINE void StoreRows(const ImplicitGemmProblem& problem, size_t first, int64_t at, int64_t end, int64_t count,
+                          int64_t width, const float* tile, float* out) {
+  const D d;
+  for (size_t i = first; i < problem.rows.size() && problem.rows[i].from < end; ++i) {
+    const PixelRow& row = problem.rows[i];
+    const int64_t begin = std::max(row.from, at), length = std::min(row.from + problem.row_pixels, end) - begin;
+    if (length <= 0) continue;
+    const float* from = tile + (begin - at);
+    float* to = out + row.to + (begin - row.from);
+    for (int64_t r = 0; r < count; ++r, from += width, to += problem.out_channel) {
+      int64_t x = 0;
+      for (; x + kLanes <= length; x += kLanes) hn::StoreU(hn::LoadU(d, from + x), d, to + x);
+      if (x < length) hn::BlendedStore(hn::LoadU(d, from + x), hn::FirstN(d, static_cast<size_t>(length - x)), d, to + x);
+    }
+  }
+}
+
+void Multiply(const ImplicitGemmProblem& problem, int64_t begin, int64_t end) {
+  HWY_ALIGN float tile[kMostTile + kLanes];  // a row's last vector is read whole
+  HWY_ALIGN float biases[kMostRows] = {};
+  const int64_t rows = problem.block_rows, depth = static_cast<int64_t>(problem.offsets.size());
+  const int64_t panel = VectorsOf(static_cast<int>(rows)) * kLanes;
+  const auto sequence = std::make_index_sequence<kMostRows>{};
+  auto first = std::ranges::upper_bound(problem.rows, begin * panel - problem.row_pixels, {}, &PixelRow::from);
+  for (int64_t p = begin; p < end; ++p) {
+    const int64_t at = p * panel, count = std::min(panel, problem.run - at), vectors = CeilDiv(count, int64_t{kLanes});
+    const TileFn sum = FindTile(sequence, rows, vectors, count == panel);
+    while (first != problem.rows.end() && first->from + problem.row_pixels <= at) ++first;
+    for (int64_t output = 0; output < problem.outputs; output += rows) {
+      CancellationPoint();
+      const int64_t some = std::min(rows, problem.outputs - output);
+      if (problem.epilogue.bias != nullptr) std::copy_n(problem.epilogue.bias + output, some, biases);
+      sum(problem, problem.weights + output * depth, at, count - (vectors - 1) * kLanes,
+          problem.epilogue.bias == nullptr ? nullptr : biases, tile);
+      StoreRows(problem, static_cast<size_t>(first - problem.rows.begin()), at, at + count, some, vectors * kLanes, tile,
+                problem.out + output * problem.out_channel);
+    }
+  }
+}
+
+int64_t PanelOf(int64_t rows) { return VectorsOf(static_cast<int>(rows)) * kLanes; }
+
+ImplicitGemmSizes Sizes() { return {kMostRows, kLanes, kMasks ? 0 : kLanes, PanelOf}; }
+
+}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::cpu {
+
+HWY_EXPORT(Multiply);
+HWY_EXPORT(Sizes);
+
+namespace {
+
+const ImplicitGemmSizes& SizesHere() {
+  static const ImplicitGemmSizes sizes = HWY_DYNAMIC_DISPATCH(Sizes)();
+  return sizes;
+}
+
+}  // namespace
+
+int64_t ImplicitGemmRows(int64_t outputs) { return CeilDiv(outputs, CeilDiv(outputs, SizesHere().most_rows)); }
+
+int64_t ImplicitGemmSize(int64_t outputs, int64_t depth) { return RoundUp(outputs, ImplicitGemmRows(outputs)) * depth; }
+
+void PackImplicitGemm(const float* weights, int64_t outputs, int64_t depth, float* packed) {
+  const int64_t rows = ImplicitGemmRows(outputs);
+  for (int64_t output = 0; output < outputs; output += rows) {
+    for (int64_t k = 0; k < depth; ++k) {
+      for (int64_t r = 0; r < rows; ++r) *packed++ = output + r < outputs ? weights[(output + r) * depth + k] : 0.0f;
+    }
+  }
+}
+
+int64_t ImplicitGemmPanel(int64_t block_rows) { return SizesHere().panel(block_rows); }
+
+int64_t ImplicitGemmSlack() { return SizesHere().slack; }
+
+void ImplicitGemm(const ImplicitGemmProblem& problem, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(Multiply)(problem, begin, end);
+}
+
+}  // namespace tessera::cpu
+#endif
