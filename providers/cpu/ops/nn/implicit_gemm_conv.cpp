@@ -44,7 +44,7 @@ class ImplicitGemmConv::Call {
         outputs_(conv.weights_shape_[0]),
         pixels_(window.output.num_elements()),
         image_plane_(window.input.num_elements()),
-        row_pixels_(window.output[window.rank() - 1]),
+        row_pixels_(planes_.run() == pixels_ ? pixels_ : window.output[window.rank() - 1]),  // rows may be one
         in_place_(planes_.in_place() && ImplicitGemmSlack() == 0),
         together_(Together()),
         plane_step_(CheckedMul(planes_.plane(), together_)),
@@ -63,9 +63,8 @@ class ImplicitGemmConv::Call {
     for (int64_t image = 0; image < batch_; image += together_) {
       const int64_t images = std::min(together_, batch_ - image);
       if (!in_place_) {
-        context_.threads().ParallelFor(channels_, LayOutNs(1, images), [&](int64_t begin, int64_t end) {
-          LayOut(image, images, begin, end, laid_out);
-        });
+        context_.threads().ParallelFor(channels_, LayOutNs(1, images),
+                                       [&](int64_t begin, int64_t end) { LayOut(image, images, begin, end, laid_out); });
       }
       const int64_t panels = CeilDiv(RunOf(images), Panel());
       context_.threads().ParallelFor(conv_.groups_ * panels, PanelNs(), [&](int64_t begin, int64_t end) {
@@ -92,8 +91,8 @@ class ImplicitGemmConv::Call {
            (5 + 0.3 * static_cast<double>(planes_.plane()) * static_cast<double>(planes_.planes()));
   }
   double PanelNs() const {
-    constexpr double kProductNs = 0.015;
-    return kProductNs * static_cast<double>(Panel() * static_cast<int64_t>(offsets_.size())) *
+    constexpr double kProductNs = 0.015, kOutputNs = 0.15;
+    return (kProductNs * static_cast<double>(offsets_.size()) + kOutputNs) * static_cast<double>(Panel()) *
            static_cast<double>(outputs_ / conv_.groups_);
   }
 
@@ -115,15 +114,13 @@ class ImplicitGemmConv::Call {
   }
 
   void FindRows(const Window& window) {
-    rows_ = context_.scratch<PixelRow>(static_cast<size_t>(CheckedMul(together_, pixels_ / row_pixels_)));
-    size_t row = 0;
-    for (int64_t image = 0; image < together_; ++image) {
-      for (int64_t z = 0; z < window.output[0]; ++z) {
-        for (int64_t y = 0; y < window.output[1]; ++y) {
-          rows_[row++] = {image * planes_.plane() + z * planes_.slice() + y * planes_.row(),
-                          image * outputs_ * pixels_ + (z * window.output[1] + y) * row_pixels_};
-        }
-      }
+    const int64_t rows = pixels_ / row_pixels_;
+    rows_ = context_.scratch<PixelRow>(static_cast<size_t>(CheckedMul(together_, rows)));
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const int64_t image = static_cast<int64_t>(i) / rows, row = static_cast<int64_t>(i) % rows,
+                    y = row % window.output[1], z = row / window.output[1];
+      rows_[i] = {image * planes_.plane() + z * planes_.slice() + y * planes_.row(),
+                  image * outputs_ * pixels_ + row * row_pixels_};
     }
   }
 
@@ -150,7 +147,8 @@ class ImplicitGemmConv::Call {
     return {.weights = conv_.packed_->data<float>() + group * conv_.packed_->shape()[1],
             .outputs = outputs,
             .block_rows = ImplicitGemmRows(outputs),
-            .base = (in_place_ ? input_ + image * channels_ * image_plane_ : laid_out) + group * group_channels_ * channel_step_,
+            .base = (in_place_ ? input_ + image * channels_ * image_plane_ : laid_out) +
+                    group * group_channels_ * channel_step_,
             .offsets = offsets_,
             .run = RunOf(images),
             .rows = std::span<const PixelRow>(rows_).first(static_cast<size_t>(rows)),
@@ -161,9 +159,8 @@ class ImplicitGemmConv::Call {
   }
 
   void Apart() {
-    const double group_ns =
-        LayOutNs(in_place_ ? 0 : channels_, together_) +
-        static_cast<double>(conv_.groups_ * CeilDiv(RunOf(together_), Panel())) * PanelNs();
+    const double group_ns = LayOutNs(in_place_ ? 0 : channels_, together_) +
+                            static_cast<double>(conv_.groups_ * CeilDiv(RunOf(together_), Panel())) * PanelNs();
     ParallelGroups(
         context_.threads(), batch_, together_, group_ns, [&] { return Allocate(); },
         [&](float* own, int64_t image, int64_t images) {

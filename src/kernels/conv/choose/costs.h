@@ -67,9 +67,9 @@ struct GatherCosts {
   /// Of all images: to begin, an element that is read, a tap of a pixel; an output of either, whose matrix is turned.
   double batched_ns = 230, turned_input_ns = 0.14, pixel_tap_ns = 4, turned_output_ns = 0.28;
   /// Of one tap: to begin, a group of an image, a row of a panel, an output, and where there are strides an element that is
-  /// picked; with packed weights.
-  double gemm_ns = 1350, gemm_item_ns = 45, gemm_panel_row_ns = 2, gemm_output_ns = 0.14, picked_ns = 0.6,
-         packed_gemm_ns = 460, packed_output_ns = 0.4;
+  /// picked, of a line or not; with packed weights.
+  double gemm_ns = 1350, gemm_item_ns = 45, gemm_panel_row_ns = 2, gemm_output_ns = 0.14, picked_ns = 0.55,
+         picked_line_ns = 0.15, packed_gemm_ns = 460, packed_output_ns = 0.4;
   /// What others take beside their estimates. Winograd's transform of planes, more of few outputs; of long lines with
   /// outputs enough, and of others.
   double winograd = 1.2, winograd_output = 8, winograd_line = 0.85, winograd_short_line = 1.9, other = 1.7;

@@ -65,7 +65,8 @@ double BatchedNs(const Sizes& s, const GatherCosts& costs, int64_t lanes) {
 }
 
 double PickedNs(const ConvProblem& problem, const Sizes& s, const GatherCosts& costs) {
-  return problem.strided() ? s.images * s.groups * s.depth * s.pixels * costs.picked_ns : 0;
+  if (!problem.strided()) return 0;
+  return s.images * s.groups * s.depth * s.pixels * (problem.window.rank() > 1 ? costs.picked_ns : costs.picked_line_ns);
 }
 
 double GemmNs(const Sizes& s, const GatherCosts& costs, int64_t lanes) {
@@ -108,13 +109,13 @@ double ImplicitGemmNs(const ConvProblem& problem, const ConvCosts& costs) {
   const double products = steps * vectors * Number(rows), loads = steps * (2 * vectors + panels * Number(rows));
   const double laid = planes.in_place() ? 0 : Number(batch) * Number(problem.channels) * Number(planes.planes());
   const double columns = Number(planes.rows()) * Number(CeilDiv(planes.row(), lanes));
-  const Window& window = problem.window;
-  const int64_t row_pixels = window.output[window.rank() - 1];
-  const double out_rows = Number(batch) * Number(problem.outputs) * Number(window.output.num_elements() / row_pixels) *
-                          Number(CeilDiv(row_pixels, lanes));
-  return implicit.begin_ns + Number(problem.depth()) * implicit.offset_ns + laid * (implicit.plane_ns + columns * implicit.row_ns) +
-         std::max(products, loads) / 2 * implicit.step_ns + panels * Number(blocks) * Number(problem.groups) * implicit.tile_ns +
-         out_rows * implicit.output_row_ns;
+  const int64_t pixels = problem.window.output.num_elements(),
+                row_pixels = planes.run() == pixels ? pixels : problem.window.output[problem.window.rank() - 1];
+  const double out_rows =
+      Number(batch) * Number(problem.outputs) * Number(pixels / row_pixels) * Number(CeilDiv(row_pixels, lanes));
+  return implicit.begin_ns + Number(problem.depth()) * implicit.offset_ns +
+         laid * (implicit.plane_ns + columns * implicit.row_ns) + std::max(products, loads) / 2 * implicit.step_ns +
+         panels * Number(blocks) * Number(problem.groups) * implicit.tile_ns + out_rows * implicit.output_row_ns;
 }
 
 double WholeNs(const ConvProblem& problem, const ConvCandidate& candidate, const ConvCosts& costs) {

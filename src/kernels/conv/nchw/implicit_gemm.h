@@ -16,7 +16,7 @@ struct PixelRow {
 };
 
 struct ImplicitGemmProblem {
-  const float* weights;            // of all blocks of output channels, [depth][block_rows] each, padded with zeros
+  const float* weights;  // of all blocks of output channels, [depth][block_rows] each, padded with zeros
   int64_t outputs, block_rows;
   const float* base;
   std::span<const int64_t> offsets;  // from base to the run of each step of the depth

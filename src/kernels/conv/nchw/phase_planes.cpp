@@ -65,8 +65,8 @@ void CopyRows(const PhaseRows& rows, float* out) {
       });
     } else {
       const auto step = static_cast<int>(rows.stride);
-      const __m512i indices =
-          _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), _mm512_set1_epi32(step));
+      const __m512i indices = _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                                 _mm512_set1_epi32(step));
       uint32_t bits = 0;
       for (int64_t i = 0; i < 16; ++i) {
         const int64_t x = at + i * rows.stride;
@@ -174,8 +174,13 @@ void PhasePlanes::LayOut(const float* channel, int64_t plane_step, float* out) c
           std::fill_n(to, rows.first * row(), 0.0f);
           std::fill_n(to + rows.end * row(), (size_[1] - rows.end) * row(), 0.0f);
           const int64_t from = slices.from + (i - slices.first) * w.strides[0];
-          const PhaseRows from_image{channel + (from * w.input[1] + rows.from) * w.input[2], w.strides[1] * w.input[2], w.input[2],
-                x - w.begin[2], w.strides[2], rows.end - rows.first, row()};
+          const PhaseRows from_image{channel + (from * w.input[1] + rows.from) * w.input[2],
+                                     w.strides[1] * w.input[2],
+                                     w.input[2],
+                                     x - w.begin[2],
+                                     w.strides[2],
+                                     rows.end - rows.first,
+                                     row()};
           HWY_DYNAMIC_DISPATCH(CopyRows)(from_image, to + rows.first * row());
         }
       }
