@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/cpu_features.h"
+#include "base/work_array.h"
 
 namespace tessera::cpu {
 
@@ -129,8 +130,10 @@ class EmulatedTileUnit {
   int64_t RowsOf(int tile) const { return tile < 6 ? rows_ : groups_; }
   size_t BytesOf(int tile) const { return static_cast<size_t>(IsLeft(tile) ? 4 * groups_ : 64); }
 
+  using Tile = uint8_t[16][64];
+
   int64_t rows_, groups_;
-  uint8_t tiles_[8][16][64];
+  const WorkArray<Tile> tiles_{8};
 };
 
 }  // namespace tessera::cpu

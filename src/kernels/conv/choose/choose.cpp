@@ -91,10 +91,19 @@ bool FitsKn2Row(const ConvProblem& problem, const DirectLimits& limits) {
   return elements <= std::max(limits.kn2row_elements, pixels * static_cast<double>(problem.channels));
 }
 
+/// Taps that are far apart may make a laid out image of padding.
+bool LaysOutLittle(const ConvProblem& problem, const GatherCosts& costs) {
+  const PhasePlanes planes(problem.window.WithRank(PhasePlanes::kAxes));
+  const double channels = static_cast<double>(problem.channels),
+               image = channels * problem.input_pixels() / static_cast<double>(problem.images());
+  return channels * static_cast<double>(planes.planes()) * static_cast<double>(planes.plane()) <=
+         std::max(costs.laid_elements, costs.laid_times * image);
+}
+
 /// Where its estimate puts it beside the best of the others, whose estimates say how they compare with each other.
 void AddImplicitGemm(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
   if (problem.types != ConvTypes::kFloat || !problem.constant_weights || !problem.known_image ||
-      !PhasePlanes::Fits(problem.window))
+      !PhasePlanes::Fits(problem.window) || !LaysOutLittle(problem, costs.gathers))
     return;
   const ConvCandidate& best = ranked.front();
   ranked.Add(ConvAlgorithm::kImplicitGemm, best.ns * ImplicitGemmNs(problem, costs) / WholeNs(problem, best, costs));

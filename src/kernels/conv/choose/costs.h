@@ -74,6 +74,8 @@ struct GatherCosts {
   /// outputs enough, and of others.
   double winograd = 1.2, winograd_output = 8, winograd_line = 0.85, winograd_short_line = 1.9, other = 1.7;
   int64_t long_line = 256, long_line_outputs = 16;
+  /// An implicit GEMM's image has so many elements, or so many times as many as it was given.
+  double laid_elements = 16 << 20, laid_times = 4;
 };
 
 /// To begin, a step of the depth; a plane of a phase, a vector of one of its rows; a cycle of the products, of which two
