@@ -99,7 +99,7 @@ void MultiplyBlock(const GemmProblem<T>& args, const Rows& a, int64_t m0, int64_
       out.residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + m * args.out.row + n;
     }
     if (rows == kRows && width == kWidth) return whole(from, a.row, a.k, b, panels.b_k, kc, out, ahead);
-    const MicroKernelFn<B> kernel = KernelFor<B>(rows, width);
+    const MicroKernelFn<B> kernel = KernelFor<B>(rows, width, args.m <= kRows);
     if (width != kWidth && width != kLanes) {
       EdgeTile<B>(kernel, {from, a.row, a.k, a.tile}, b, panels.b_k, kc, rows, width, out, ahead);
     } else {

@@ -153,12 +153,13 @@ HWY_INLINE void AccumulateParts(V (&part)[kParts][R][N], const T* a, int64_t a_r
 HWY_INLINE int64_t AskingTimes(int64_t k) { return CeilDiv(k, kAskingSteps); }
 
 /// R rows by N vectors of columns; `a` rows are a_row apart, steps in k are a_k and b_k apart. `ahead` is what to
-/// prefetch meanwhile; may be null. kAsks: C's cache lines too, which do not come in time for a shallow GEMM.
-template <class B, int R, int N, bool kAsks = true>
+/// prefetch meanwhile; may be null. kAsks: C's cache lines too, which do not come in time for a shallow GEMM. kAlone: of a
+/// GEMM with few rows; others are summed in one order, so that equal rows of A have equal results.
+template <class B, int R, int N, bool kAsks = true, bool kAlone = false>
 void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k, int64_t k, const TileOut& out,
                  BlockPrefetch* ahead) {
   const D d;
-  constexpr int kParts = R * N >= 8 ? 1 : R * N >= 4 ? 2 : 4;
+  constexpr int kParts = !kAlone || R * N >= 8 ? 1 : R * N >= 4 ? 2 : 4;
   V part[kParts][R][N];
 #pragma GCC unroll 4
   for (int u = 0; u < kParts; ++u) {
@@ -204,16 +205,20 @@ void MicroKernel(const T* a, int64_t a_row, int64_t a_k, const B* b, int64_t b_k
 template <class B>
 using MicroKernelFn = void (*)(const T*, int64_t, int64_t, const B*, int64_t, int64_t, const TileOut&, BlockPrefetch*);
 
-template <class B, int N, size_t... R>
+template <class B, int N, bool kAlone, size_t... R>
 constexpr MicroKernelFn<B> KernelForRows(std::index_sequence<R...>, int64_t rows) {
-  constexpr MicroKernelFn<B> kernels[] = {MicroKernel<B, static_cast<int>(R) + 1, N>...};
+  constexpr MicroKernelFn<B> kernels[] = {MicroKernel < B, static_cast<int>(R) + 1, N, true,
+                                          kAlone && (static_cast<int>(R) + 1) * N<8>...};
   return kernels[rows - 1];
 }
 
+/// `alone`: all rows that there are.
 template <class B>
-MicroKernelFn<B> KernelFor(int64_t rows, int64_t width) {
+MicroKernelFn<B> KernelFor(int64_t rows, int64_t width, bool alone) {
   constexpr auto kSequence = std::make_index_sequence<kRows>{};
-  return width <= kLanes ? KernelForRows<B, 1>(kSequence, rows) : KernelForRows<B, 2>(kSequence, rows);
+  if (width <= kLanes)
+    return alone ? KernelForRows<B, 1, true>(kSequence, rows) : KernelForRows<B, 1, false>(kSequence, rows);
+  return alone ? KernelForRows<B, 2, true>(kSequence, rows) : KernelForRows<B, 2, false>(kSequence, rows);
 }
 
 /// The strides of A.

@@ -8,7 +8,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
+#include <cstring>
 #include <utility>
 
 #include "base/cancellation.h"
@@ -174,10 +175,15 @@ int64_t ImplicitGemmRows(int64_t outputs) { return CeilDiv(outputs, CeilDiv(outp
 int64_t ImplicitGemmSize(int64_t outputs, int64_t depth) { return RoundUp(outputs, ImplicitGemmRows(outputs)) * depth; }
 
 void PackImplicitGemm(const float* weights, int64_t outputs, int64_t depth, float* packed) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(float));
   const int64_t rows = ImplicitGemmRows(outputs);
+  const auto* from = reinterpret_cast<const std::byte*>(weights);  // which need not be aligned
   for (int64_t output = 0; output < outputs; output += rows) {
     for (int64_t k = 0; k < depth; ++k) {
-      for (int64_t r = 0; r < rows; ++r) *packed++ = output + r < outputs ? weights[(output + r) * depth + k] : 0.0f;
+      for (int64_t r = 0; r < rows; ++r, ++packed) {
+        *packed = 0;
+        if (output + r < outputs) std::memcpy(packed, from + ((output + r) * depth + k) * kSize, sizeof(float));
+      }
     }
   }
 }
