@@ -225,13 +225,16 @@ const U8S8Kernels& Dots() {
   return kernels;
 }
 
-/// Those that multiply rows by panels of these weights: where tiles do not pay dot products, for which records are the
-/// same.
-const U8S8Kernels& KernelsOf(const PackedWeightsS8& packed, int64_t rows, int64_t panels) {
+/// Those that weights were packed for.
+const U8S8Kernels& KernelsOf(const PackedWeightsS8& packed) {
   const U8S8Kernels& best = KernelsU8S8();
-  if (best.packing != U8S8Packing::kTiles) return best;
-  const int64_t columns = std::min(packed.n, panels * packed.width);
-  return packed.tiles && TilesPay(rows, packed.groups(), columns) ? best : Dots();
+  return packed.tiles || best.packing != U8S8Packing::kTiles ? best : Dots();
+}
+
+/// Those that multiply rows by panels: where tiles do not pay dot products, for which records are the same.
+const U8S8Kernels& KernelsOf(const PackedWeightsS8& packed, int64_t rows, int64_t panels) {
+  if (packed.tiles && !TilesPay(rows, packed.groups(), std::min(packed.n, panels * packed.width))) return Dots();
+  return KernelsOf(packed);
 }
 
 }  // namespace
@@ -248,9 +251,7 @@ void MultiplyPaddedRows(const PackedWeightsS8& packed, const PaddedRowsU8& rows,
 
 void MultiplyPanels(const PackedWeightsS8& packed, const uint8_t* panels, int64_t panel_bytes, int64_t first,
                     int64_t pixels, int64_t b0, int64_t b1, const OutputStage& store) {
-  const U8S8Kernels& best = KernelsU8S8();
-  const bool by_dots = best.packing == U8S8Packing::kTiles && !packed.tiles;
-  (by_dots ? Dots() : best).multiply_panels(packed, panels, panel_bytes, first, pixels, b0, b1, store);
+  KernelsOf(packed).multiply_panels(packed, panels, panel_bytes, first, pixels, b0, b1, store);
 }
 
 }  // namespace tessera::cpu

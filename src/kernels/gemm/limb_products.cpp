@@ -8,25 +8,17 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/cancellation.h"
 #include "kernels/gemm/dot-inl.h"
+#include "kernels/gemm/gemm_u8s8-inl.h"
 #include "kernels/gemm/quantized_rows.h"
+#include "kernels/vector/load_first-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using D32 = hn::ScalableTag<int32_t>;
-using D8 = hn::ScalableTag<uint8_t>;
-using DF = hn::ScalableTag<float>;
-using V32 = hn::Vec<D32>;
-using V8 = hn::Vec<D8>;
-
-constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t)), kWidth = 2 * kLanes, kRecord = 4 * kWidth;
 constexpr int64_t kMostRows = HWY_TARGET == HWY_AVX3 ? 4 : 2;  // sums of both limbs stay in registers
 
 /// Columns of a panel.
@@ -38,28 +30,16 @@ struct Panel {
   int64_t width;
 };
 
-HWY_INLINE V8 Broadcast(const uint8_t* from) {
-  int32_t four;
-  std::memcpy(&four, from, sizeof(four));
-  return hn::BitCast(D8(), hn::Set(D32(), four));
-}
-
 HWY_INLINE hn::Vec<DF> ValuesAt(const float* values, int64_t step, int64_t at, int64_t count) {
   const DF df;
   if (step == 0) return hn::Set(df, *values);
-  if (count >= kLanes) return hn::LoadU(df, values + at);
-  HWY_ALIGN float some[kLanes] = {};
-  std::copy_n(values + at, count, some);
-  return hn::Load(df, some);
+  return count >= kLanes ? hn::LoadU(df, values + at) : LoadFirst(df, values + at, count);
 }
 
 HWY_INLINE void AddTo(float* out, hn::Vec<DF> sum, hn::Vec<DF> factor, int64_t count) {
   const DF df;
   if (HWY_LIKELY(count >= kLanes)) return hn::StoreU(hn::MulAdd(sum, factor, hn::LoadU(df, out)), df, out);
-  HWY_ALIGN float some[kLanes] = {};
-  std::copy_n(out, count, some);
-  hn::Store(hn::MulAdd(sum, factor, hn::Load(df, some)), df, some);
-  std::copy_n(some, count, out);
+  StoreFirst(df, hn::MulAdd(sum, factor, LoadFirst(df, out, count)), out, count);
 }
 
 template <int R>
@@ -110,12 +90,12 @@ void AddProducts(const PackedWeightsS8& weights, const int32_t* terms, const Lim
   for (int64_t b = b0; b < b1; ++b) {
     CancellationPoint();
     const int64_t n = b * kWidth;
-    const Panel panel{static_cast<const uint8_t*>(weights.values.raw()) + b * weights.block_bytes,
+    const Panel panel{Bytes(weights.values) + b * weights.block_bytes,
                       weights.groups(),
                       terms + n,
                       {columns.scales + n * columns.scale_step, columns.scale_step,
                        columns.zeros == nullptr ? nullptr : columns.zeros + n * columns.zero_step, columns.zero_step},
-                      std::min(weights.n - n, kWidth)};
+                      std::min<int64_t>(weights.n - n, kWidth)};
     for (int64_t r = 0; r < rows.count; r += kMostRows)
       kRows[std::min(kMostRows, rows.count - r) - 1](panel, rows, r, out + n, out_row);
   }

@@ -50,12 +50,12 @@ bool LimbTilesPay(const PackedWeightsS8& weights, int64_t rows) {
 }
 
 /// out[r] += the scaled sums of row r.
-void AddRows(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, const Workspace& at, bool limbs, float* out,
+void AddRows(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, const Workspace& at, float* out,
              int64_t out_row) {
   threads.ParallelFor(rows, static_cast<double>(matrix.n) * 0.3, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      AddScaled({at.low + r * matrix.n, limbs ? at.high + r * matrix.n : nullptr}, matrix.n, at.quantized[r],
-                matrix.columns, out + r * out_row);
+      AddScaled({at.low + r * matrix.n, matrix.panels == nullptr ? at.high + r * matrix.n : nullptr}, matrix.n,
+                at.quantized[r], matrix.columns, out + r * out_row);
     }
   });
 }
@@ -77,7 +77,7 @@ void AddLimbs(ThreadPool& threads, const GateMatrix& matrix, int64_t part, int64
     sums.row = matrix.n;
     sums.add = weights.terms.data();
     Gemm(threads, {.m = 2 * rows, .lhs = {limbs, false, true}, .rhs = &packed, .out = sums}, nullptr);
-    return AddRows(threads, matrix, rows, at, true, out, out_row);
+    return AddRows(threads, matrix, rows, at, out, out_row);
   }
   constexpr double kDotNs = 0.01;
   const int64_t panels = CeilDiv(packed.n, packed.width);
@@ -103,7 +103,7 @@ void AddPairs(ThreadPool& threads, const GateMatrix& matrix, int64_t part, const
   args.rhs = {.packed = panels, .type = PanelType::kInt8};
   args.out = {.data = at.low, .row = matrix.n};
   Gemm(threads, args);
-  AddRows(threads, matrix, rows, at, false, out, out_row);
+  AddRows(threads, matrix, rows, at, out, out_row);
 }
 
 }  // namespace

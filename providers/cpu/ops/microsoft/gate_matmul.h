@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/rounding.h"
 #include "kernels/gemm/gemm_u8s8.h"
 #include "kernels/gemm/quantized_rows.h"
 #include "tessera/provider/thread_pool.h"
@@ -26,7 +27,7 @@ struct LimbWeights {
 /// Whether products with limbs are what this processor is fast at.
 bool MultipliesLimbs();
 
-/// [k, n], in parts of kGateDepth rows each.
+/// [k, n], in parts of kDepth rows each.
 struct GateMatrix {
   static constexpr int64_t kDepth = 4096;  // of a sum of 32 bits; several of them are added as floats
 
@@ -35,7 +36,7 @@ struct GateMatrix {
   std::span<const LimbWeights> limbs;  // by part
   ColumnScales columns;                // zero points of what was packed, unsigned weights less 128
 
-  int64_t parts() const { return (k + kDepth - 1) / kDepth; }
+  int64_t parts() const { return CeilDiv(k, kDepth); }
 };
 
 size_t GatePanelsSize(int64_t k, int64_t n);

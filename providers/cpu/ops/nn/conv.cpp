@@ -316,8 +316,11 @@ class Conv final : public Kernel {
     likely.types = kTypes;
     known_image_ = likely.known_image;
     for (const ConvCandidate& candidate : RankConvAlgorithms(likely).Preferring(preference_)) {
-      if (attributes_.group == 1 || candidate.algorithm == ConvAlgorithm::kImplicitGemm) Pack(info, candidate.algorithm);
-      if (known_image_) return;  // nothing else computes it
+      Pack(info, candidate.algorithm);
+      if (!known_image_) continue;
+      // Nothing else computes it. How depthwise ones are divided shows in the run.
+      if (!likely.depthwise()) decided_ = candidate.algorithm;
+      return;
     }
   }
 
@@ -369,7 +372,6 @@ class Conv final : public Kernel {
         released_ = algorithm;
         return;
       case ConvAlgorithm::kImplicitGemm:
-        if (!known_image_) return;
         implicit_gemm_.emplace(info, attributes_.group);
         released_ = algorithm;
         return;
@@ -384,9 +386,10 @@ class Conv final : public Kernel {
     }
   }
 
-  /// The algorithm that the weights were packed for, or else the best that can run.
+  /// The algorithm that was decided for when the kernel was made, or else the best that can run.
   ConvAlgorithm Choose(KernelContext& context, const Window& window, const Shape& input, const Shape& weights) const {
     if (released_) return *released_;
+    if (decided_) return *decided_;
     const ConvProblem problem{.types = kTypes,
                               .batch = input[0],
                               .channels = input[1],
@@ -477,6 +480,7 @@ class Conv final : public Kernel {
   Shape weights_shape_;  // of weights that may be packed
   bool known_image_ = false;
   std::optional<ConvAlgorithm> released_;  // the one whose packed weights replace the others
+  std::optional<ConvAlgorithm> decided_;   // of an image that is known
   std::shared_ptr<const Tensor> packed_;
   std::optional<SmallImagesConv> small_images_;
   std::optional<ImplicitGemmConv> implicit_gemm_;

@@ -15,6 +15,7 @@
 #include "base/cancellation.h"
 #include "base/rounding.h"
 #include "kernels/elementwise/activate-inl.h"
+#include "kernels/vector/load_first-inl.h"
 
 #ifndef TESSERA_IMPLICIT_GEMM_SIZES  // once, though this file is included per target
 #define TESSERA_IMPLICIT_GEMM_SIZES
@@ -45,6 +46,8 @@ constexpr int VectorsOf(int rows) {
   constexpr int kOfMany[] = {0, 8, 8, 6, 5, 4, 4, 3, 3, 2, 2, 2, 2}, kOfFew[] = {0, 6, 5, 3, 2, 2, 2};
   return kMany ? kOfMany[rows] : kOfFew[rows];
 }
+
+int64_t PanelOf(int64_t rows) { return VectorsOf(static_cast<int>(rows)) * kLanes; }
 
 constexpr int64_t kMostTile = int64_t{kMostRows} * 8 * kLanes;
 
@@ -119,7 +122,7 @@ HWY_INLINE void StoreRows(const ImplicitGemmProblem& problem, size_t first, int6
     for (int64_t r = 0; r < count; ++r, from += width, to += problem.out_channel) {
       int64_t x = 0;
       for (; x + kLanes <= length; x += kLanes) hn::StoreU(hn::LoadU(d, from + x), d, to + x);
-      if (x < length) hn::BlendedStore(hn::LoadU(d, from + x), hn::FirstN(d, static_cast<size_t>(length - x)), d, to + x);
+      if (x < length) StoreFirst(d, hn::LoadU(d, from + x), to + x, length - x);
     }
   }
 }
@@ -128,7 +131,7 @@ void Multiply(const ImplicitGemmProblem& problem, int64_t begin, int64_t end) {
   HWY_ALIGN float tile[kMostTile + kLanes];  // a row's last vector is read whole
   HWY_ALIGN float biases[kMostRows] = {};
   const int64_t rows = problem.block_rows, depth = static_cast<int64_t>(problem.offsets.size());
-  const int64_t panel = VectorsOf(static_cast<int>(rows)) * kLanes;
+  const int64_t panel = PanelOf(rows);
   const auto sequence = std::make_index_sequence<kMostRows>{};
   auto first = std::ranges::upper_bound(problem.rows, begin * panel - problem.row_pixels, {}, &PixelRow::from);
   for (int64_t p = begin; p < end; ++p) {
@@ -146,8 +149,6 @@ void Multiply(const ImplicitGemmProblem& problem, int64_t begin, int64_t end) {
     }
   }
 }
-
-int64_t PanelOf(int64_t rows) { return VectorsOf(static_cast<int>(rows)) * kLanes; }
 
 ImplicitGemmSizes Sizes() { return {kMostRows, kLanes, kMasks ? 0 : kLanes, PanelOf}; }
 
