@@ -73,6 +73,7 @@ const KernelRegistry& Kernels() {
     RegisterIntegerMatMul(kernels);
     RegisterLinearAttention(kernels);
     RegisterLosses(kernels);
+    RegisterLrn(kernels);
     RegisterMatMul(kernels);
     RegisterMaxRoiPool(kernels);
     RegisterMaxUnpool(kernels);

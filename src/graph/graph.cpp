@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/held_bytes.h"
 #include "base/load_limits.h"
+#include "graph/impossible_sizes.h"
 
 namespace tessera {
 namespace {
@@ -67,6 +68,7 @@ ValueIndex Graph::AddValue(std::string name, TypeInfo type) {
     Fail(ErrorCode::kInvalidGraph, "value '{}' is defined twice in graph '{}'", name, name_);
   }
   limits().Check();
+  ForgetImpossible(type);
   Charge(sizeof(GraphValue) + kAroundValue + 2 * name.size() + HeldBytes(type));
   values_.emplace_back();
   uses_.emplace_back();

@@ -14,6 +14,7 @@
 #include "graph/corrected_inference.h"
 #include "graph/declared_rows.h"
 #include "graph/formal_parameters.h"
+#include "graph/impossible_sizes.h"
 #include "graph/infer_windows.h"
 #include "graph/operator_definitions.h"
 #include "graph/schema.h"
@@ -65,8 +66,9 @@ class Symbols {
 /// What inference says refines what was declared: known beats unknown, inferred beats declared.
 TypeInfo Merge(const TypeInfo& declared, const TypeInfo& inferred) {
   if (inferred.kind == ValueKind::kNone) return declared;
-  if (declared.kind == ValueKind::kNone) return inferred;
   TypeInfo merged = inferred;
+  ForgetImpossible(merged);
+  if (declared.kind == ValueKind::kNone) return merged;
   const bool elements_differ = declared.element != inferred.element && declared.element != ElementType::kUndefined &&
                                inferred.element != ElementType::kUndefined;
   if (declared.kind != inferred.kind || elements_differ) {
@@ -86,6 +88,7 @@ TypeInfo Merge(const TypeInfo& declared, const TypeInfo& inferred) {
   } else if (declared.inner) {
     merged.inner = declared.inner;
   }
+  ForgetImpossible(merged);
   return merged;
 }
 

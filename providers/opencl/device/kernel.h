@@ -304,6 +304,7 @@ void RegisterIntegerConv(KernelRegistry& registry);
 void RegisterIntegerMatMul(KernelRegistry& registry);
 void RegisterLinearAttention(KernelRegistry& registry);
 void RegisterLosses(KernelRegistry& registry);
+void RegisterLrn(KernelRegistry& registry);
 void RegisterMatMul(KernelRegistry& registry);
 void RegisterMaxRoiPool(KernelRegistry& registry);
 void RegisterMaxUnpool(KernelRegistry& registry);

@@ -17,6 +17,15 @@
 
 // The same struct stands in kernel.h.
 typedef struct { int rank; int padding; long dims[8]; long a[8]; long b[8]; long c[8]; } Strided;
+// Of element i of the block, by the strides `a`.
+static inline long offset_of(long i, const Strided* s) {
+  long at = 0;
+  for (int d = s->rank - 1; d > 0; --d) {
+    at += i % s->dims[d] * s->a[d];
+    i /= s->dims[d];
+  }
+  return at + i * s->a[0];
+}
 
 // For processors: rows of a strided block, along its last dimension, `together` of them an item where they are short, ROW_PIECE elements of one
 // where they are longer; see Launchable::Lines. Within, `row` is the row, and elements are [begin, end).
@@ -40,6 +49,9 @@ static inline float round_half(float value) {
   vstore_half_rte(value, 0, (half*)&stored);
   return vload_half(0, (const half*)&stored);
 }
+
+// The larger one; NaN where either is.
+#define MAX_OR_NAN(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
 
 // rint of numbers below 2^22, without calls or branches.
 static inline __attribute__((always_inline)) float nearest(float x) { return (x + 12582912.0f) - 12582912.0f; }

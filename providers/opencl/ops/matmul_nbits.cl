@@ -34,16 +34,28 @@ __kernel void pack_zeros(
 }
 #endif
 
+// A column of many blocks is computed in slices of `blocks_of_slice`, in the third dimension, whose sums lie in `parts_`: [slice, row, column].
+#ifdef KERNEL_add_slices
+__kernel void add_slices(ulong total, __global uchar* parts_, ulong po, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo, int n, int slices) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  float sum = bias_ != 0 ? GET_X(bias_ + bo, (long)i % n) : 0.0f;
+  for (int slice = 0; slice < slices; ++slice) sum += AT(const float, parts_, po)[slice * total + i];
+  PUT_X(y_ + yo, i, sum);
+}
+#endif
+
 #ifdef KERNEL_one_row
 #define TOGETHER 4  // quantized values of a column, in accumulators of their own: they need not wait for each other
 // For processors. A row, in the second dimension, times a panel.
 __kernel void one_row(__global uchar* a_, ulong ao, __global uchar* quantized_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
-                      int k, int n EPILOGUE_PARAMETERS) {
+                      __global uchar* parts_, ulong po, int rows, int k, int n, int blocks_of_slice EPILOGUE_PARAMETERS) {
   const int panel = get_global_id(0), column = panel * COLUMNS, blocks = (k - 1) / BLOCK + 1, width = min(COLUMNS, n - column);
+  const int begin = get_global_id(2) * blocks_of_slice, stop = min(begin + blocks_of_slice, blocks);
   const long row = get_global_id(1);
-  __global const uchar* from = quantized_ + co + (long)panel * blocks * (BLOCK / PER_BYTE) * COLUMNS;
+  __global const uchar* from = quantized_ + co + ((long)panel * blocks + begin) * (BLOCK / PER_BYTE) * COLUMNS;
   float16 total = 0;
-  for (int block = 0; block < blocks; ++block) {
+  for (int block = begin; block < stop; ++block) {
     const float16 zero = ZEROS_OF(panel, block, k);
     const int first = block * BLOCK, end = min(first + BLOCK, k);
     float16 sum[TOGETHER] = {0, 0, 0, 0};
@@ -58,6 +70,11 @@ __kernel void one_row(__global uchar* a_, ulong ao, __global uchar* quantized_, 
   }
   float results[COLUMNS];
   vstore16(total, 0, results);
+  if (parts_ != 0) {
+    __global float* parts = AT(float, parts_, po) + (get_global_id(2) * rows + row) * n + column;
+    for (int j = 0; j < width; ++j) parts[j] = results[j];
+    return;
+  }
   for (int j = 0; j < width; ++j) PUT_X(y_ + yo, row * n + column + j, results[j] + (bias_ != 0 ? GET_X(bias_ + bo, column + j) : 0.0f));
 }
 #endif
@@ -67,7 +84,7 @@ __kernel void one_row(__global uchar* a_, ulong ao, __global uchar* quantized_, 
 // For GPUs. A group of LANES work items computes PER rows of one column; neighbouring items read neighbours in memory.
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void few_rows(__global uchar* a_, ulong ao, __global uchar* quantized_, ulong co, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo,
-              int rows, int k, int n EPILOGUE_PARAMETERS) {
+              __global uchar* parts_, ulong po, int rows, int k, int n, int blocks_of_slice EPILOGUE_PARAMETERS) {
   __local float lanes[PER][LANES];
   const int lane = get_local_id(0), first = get_group_id(1) * PER, blocks = (k - 1) / BLOCK + 1;
   const long column = get_group_id(0);
@@ -75,7 +92,8 @@ void few_rows(__global uchar* a_, ulong ao, __global uchar* quantized_, ulong co
   float sum[PER];
 #pragma unroll
   for (int p = 0; p < PER; ++p) sum[p] = 0;
-  for (int step = lane * PER_UINT; step < k; step += LANES * PER_UINT) {
+  const int begin = get_group_id(2) * blocks_of_slice * BLOCK, stop = (int)min((long)k, begin + (long)blocks_of_slice * BLOCK);
+  for (int step = begin + lane * PER_UINT; step < stop; step += LANES * PER_UINT) {
     const int block = step / BLOCK;
     const float scale = GET_X(scales_ + so, column * blocks + block), zero = zero_point(zeros_ + zo, column, block, blocks);
     const uint packed_values = as_uint(vload4(step / PER_UINT, quantized));
@@ -99,6 +117,10 @@ void few_rows(__global uchar* a_, ulong ao, __global uchar* quantized_, ulong co
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   if (lane < PER && first + lane < rows) {
+    if (parts_ != 0) {
+      AT(float, parts_, po)[((long)get_group_id(2) * rows + first + lane) * n + column] = lanes[lane][0];
+      return;
+    }
     PUT_X(y_ + yo, (long)(first + lane) * n + column, lanes[lane][0] + (bias_ != 0 ? GET_X(bias_ + bo, column) : 0.0f));
   }
 }

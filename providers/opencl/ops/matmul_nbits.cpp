@@ -12,6 +12,7 @@
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/gemm/tile_gemm.h"
 #include "ops/math/matmul_nbits.h"
+#include "tessera/provider/function_ref.h"
 
 namespace tessera::opencl {
 namespace {
@@ -37,6 +38,7 @@ class MatMulNBits final : public Kernel {
               fmt::format("#define COLUMNS {}\n#define PACK_ROWS {}\n", kPanel, kNBitsPackRows), "pack_quantized"),
         pack_scales_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "pack_scales"),
         pack_zeros_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "pack_zeros"),
+        add_slices_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "add_slices"),
         one_row_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "one_row"),
         single_(DeviceOf(info), "matmul_nbits", FewRowsDefines(info, 1), "few_rows"),
         few_(DeviceOf(info), "matmul_nbits", FewRowsDefines(info, kRowsOfItem), "few_rows") {
@@ -161,13 +163,30 @@ class MatMulNBits final : public Kernel {
         });
   }
 
+  /// Launches few rows by few columns of many blocks in slices of these, which are added then: one item would have a
+  /// column.
+  void InSlices(KernelContext& context, const MatMulArgs& p,
+                FunctionRef<void(BufferRange parts, size_t slices, cl_int blocks_of_slice)> launch) {
+    constexpr int64_t kSlice = int64_t{1} << 17;
+    if (k_ < 2 * kSlice) return launch({}, 1, static_cast<cl_int>(blocks_));
+    const int64_t blocks_of_slice = CeilDiv(kSlice, block_), slices = CeilDiv(blocks_, blocks_of_slice),
+                  results = CheckedMul<int64_t>(p.rows, n_);
+    const DeviceScratch parts(
+        context, static_cast<size_t>(CheckedMul(CheckedMul(results, slices), static_cast<int64_t>(sizeof(cl_float)))));
+    launch(parts.range(), static_cast<size_t>(slices), static_cast<cl_int>(blocks_of_slice));
+    add_slices_.Compile().Linear(context, results, parts.range(), p.bias, p.y, static_cast<cl_int>(n_),
+                                 static_cast<cl_int>(slices));
+  }
+
   void FewRows(KernelContext& context, const MatMulArgs& p, const Tensor& quantized,
                std::span<const Tensor* const> scales) {
     const int64_t per = p.rows == 1 ? 1 : kRowsOfItem;
-    (p.rows == 1 ? single_ : few_)
-        .Compile()(context, {kNBitsLanes * static_cast<size_t>(n_), static_cast<size_t>(CeilDiv<int64_t>(p.rows, per)), 1},
-                   {kNBitsLanes, 1, 1}, p.a, quantized, p.bias, p.y, p.rows, static_cast<cl_int>(k_),
-                   static_cast<cl_int>(n_), scales);
+    InSlices(context, p, [&](BufferRange parts, size_t slices, cl_int blocks_of_slice) {
+      const auto groups = static_cast<size_t>(CeilDiv<int64_t>(p.rows, per));
+      (p.rows == 1 ? single_ : few_)
+          .Compile()(context, {kNBitsLanes * static_cast<size_t>(n_), groups, slices}, {kNBitsLanes, 1, 1}, p.a, quantized,
+                     p.bias, p.y, parts, p.rows, static_cast<cl_int>(k_), static_cast<cl_int>(n_), blocks_of_slice, scales);
+    });
   }
 
   void ByPanels(KernelContext& context, const MatMulArgs& p) {
@@ -190,8 +209,11 @@ class MatMulNBits final : public Kernel {
     const int64_t panels = PanelGemm::Panels(n_);
     const auto n = static_cast<cl_int>(n_), k = static_cast<cl_int>(k_);
     if (p.rows <= kMostSingleRows) {
-      return one_row_.Compile()(context, {static_cast<size_t>(panels), static_cast<size_t>(p.rows), 1}, {1, 1, 1}, p.a,
-                                quantized, p.bias, p.y, k, n, std::span<const BufferRange>(scales));
+      return InSlices(context, p, [&](BufferRange parts, size_t slices, cl_int blocks_of_slice) {
+        one_row_.Compile()(context, {static_cast<size_t>(panels), static_cast<size_t>(p.rows), slices}, {1, 1, 1}, p.a,
+                           quantized, p.bias, p.y, parts, p.rows, k, n, blocks_of_slice,
+                           std::span<const BufferRange>(scales));
+      });
     }
     const PanelGemmShape shape{.b_panel = row_bytes_ * kPanel, .m = p.rows, .n = n, .k = k, .row_a = k};
     panels_->Multiply(context, {RangeOf(p.a), quantized, p.bias, RangeOf(p.y), {}, scales}, shape, panels, Strided{}, 1);
@@ -201,7 +223,7 @@ class MatMulNBits final : public Kernel {
   const int64_t bits_, k_, n_, block_, blocks_, row_bytes_;
   const bool tiled_;
   const Epilogue weights_;
-  LazyLaunchable pack_, pack_scales_, pack_zeros_, one_row_, single_, few_;
+  LazyLaunchable pack_, pack_scales_, pack_zeros_, add_slices_, one_row_, single_, few_;
   std::optional<TileGemm> tiles_;
   std::optional<PanelGemm> panels_;
   std::shared_ptr<const ConstantBlock> packed_, packed_scales_, packed_zeros_;

@@ -14,7 +14,7 @@ __kernel void max_roi_pool(ulong total, __global uchar* x_, ulong xo, __global u
   for (long r = down[0]; r < down[1]; ++r) {
     for (long c = along[0]; c < along[1]; ++c) {
       const TX value = GET_X(x_ + xo, first + r * width + c);
-      best = value > best ? value : best;
+      best = MAX_OR_NAN(best, value);
     }
   }
   PUT_X(y_ + yo, i, best);

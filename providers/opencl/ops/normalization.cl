@@ -215,19 +215,3 @@ __kernel void batch_norm(ulong total, __global uchar* x_, ulong xo, __global uch
   PUT_X(y_ + yo, i, (GET_X(x_ + xo, i) - GET_M(mean_ + mo, c)) * scale + GET_S(bias_ + bo, c));
 }
 #endif
-
-#ifdef KERNEL_lrn
-// Divides by a power of the squares summed over neighbouring channels.
-__kernel void lrn(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, long plane, long channels, long before,
-                  long after, float alpha, float beta, float bias) {
-  const ulong i = get_global_id(0);
-  if (i >= total) return;
-  const long c = (long)i / plane % channels;
-  TX squares = 0;
-  for (long k = max(c - before, 0L); k <= min(c + after, channels - 1); ++k) {
-    const TX x = GET_X(x_ + xo, (long)i + (k - c) * plane);
-    squares += x * x;
-  }
-  PUT_X(y_ + yo, i, GET_X(x_ + xo, i) / pow(bias + alpha * squares, (TX)beta));
-}
-#endif

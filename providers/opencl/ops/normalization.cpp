@@ -1,14 +1,13 @@
 // Softmax, LogSoftmax (1, 11 flatten; 13 along one axis), LayerNormalization (17, ONNX Runtime's 1), RMSNormalization (23),
-// InstanceNormalization (6, 22), GroupNormalization (18, 21), BatchNormalization (7-15, inference), LRN (1, 13).
+// InstanceNormalization (6, 22), GroupNormalization (18, 21), BatchNormalization (7-15, inference).
 
 #include <algorithm>
 
 #include "base/rounding.h"
-#include "opencl/device/kernel.h"
+#include "opencl/ops/long_rows.h"
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/group_normalization.h"
 #include "ops/normalization/layer_normalization.h"
-#include "ops/normalization/lrn.h"
 #include "ops/normalization/row_parameter.h"
 #include "ops/normalization/softmax.h"
 
@@ -33,9 +32,10 @@ int64_t RowsTogether(int64_t elements) {
 class Softmax final : public Kernel {
  public:
   explicit Softmax(const KernelInfo& info)
-      : row_per_item_(!SettingsOf(info).tiles),
+      : settings_(SettingsOf(info)),
         kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)) + RowDefines(info),
-                row_per_item_ ? "softmax_rows" : "softmax"),
+                settings_.tiles ? "softmax" : "softmax_rows"),
+        long_rows_(DeviceOf(info), {info.input_type(0), info.input_type(0), info.input_type(0), info.input_type(0)}),
         attributes_(info.node()),
         logarithm_(info.node().op_type == "LogSoftmax") {}
 
@@ -45,7 +45,9 @@ class Softmax final : public Kernel {
     if (x.num_elements() == 0) return;
     const AxisView view = attributes_.View(x.shape());
     const int64_t n = view.count, stride = view.inner, num_rows = view.outer * view.inner;
-    if (!row_per_item_) return kernel_.Groups(context, num_rows, kRowLanes, x, y, cl_long{n}, cl_long{stride}, logarithm_);
+    if (LongRows::Pay(settings_, n))
+      return long_rows_.Softmax(context, x, y, RowLayout::Lines(num_rows, n, stride), logarithm_ != 0);
+    if (settings_.tiles) return kernel_.Groups(context, num_rows, kRowLanes, x, y, cl_long{n}, cl_long{stride}, logarithm_);
     const int64_t together = RowsTogether(n),
                   items = stride == 1 ? CeilDiv(num_rows, together) : num_rows / stride * CeilDiv(stride, kStep);
     kernel_(context, {static_cast<size_t>(items), 1, 1}, {1, 1, 1}, x, y, cl_long{n}, cl_long{stride}, logarithm_,
@@ -53,8 +55,9 @@ class Softmax final : public Kernel {
   }
 
  private:
-  const bool row_per_item_;
+  const Settings& settings_;
   Launchable kernel_;
+  LongRows long_rows_;
   SoftmaxAttributes attributes_;
   cl_int logarithm_;
 };
@@ -63,14 +66,12 @@ class Softmax final : public Kernel {
 class Standardize : public Kernel {
  public:
   Standardize(const KernelInfo& info, float epsilon, bool center)
-      : by_rows_(!SettingsOf(info).tiles),
+      : settings_(SettingsOf(info)),
         kernel_(DeviceOf(info), "normalization",
                 Computed('X', info.input_type(0)) + Computed('S', info.input_type(1)) + Computed('Y', info.output_type(0)) +
-                    Computed('M', info.has_output(1)   ? info.output_type(1)
-                                  : info.has_output(2) ? info.output_type(2)
-                                                       : ElementType::kFloat) +
-                    RowDefines(info),
-                by_rows_ ? "standardize_rows" : "standardize"),
+                    Computed('M', StatisticsType(info)) + RowDefines(info),
+                settings_.tiles ? "standardize" : "standardize_rows"),
+        long_rows_(DeviceOf(info), {info.input_type(0), info.input_type(1), info.output_type(0), StatisticsType(info)}),
         epsilon_(epsilon),
         center_(center) {}
 
@@ -87,19 +88,32 @@ class Standardize : public Kernel {
     Require(context.required_input(1).num_elements() == last + 1 && (bias == nullptr || bias->num_elements() == last + 1),
             "scale and bias need {} elements", last + 1);
     const int64_t count = x.num_elements() / rows.size;
+    if (LongRows::Pay(settings_, rows.size)) {
+      return long_rows_.Standardize(context, RangeOf(x), y, RowLayout::Contiguous(count, rows.size),
+                                    {.centers = center_ != 0,
+                                     .epsilon = epsilon_,
+                                     .parameters = {&context.required_input(1), bias, rows.period, rows.step, rows.inner},
+                                     .mean = mean,
+                                     .inverse = inverse});
+    }
     const auto launch = [&](size_t items, size_t group, const auto&... more) {
       kernel_(context, {items, 1, 1}, {group, 1, 1}, x, context.required_input(1), bias, y, mean, inverse,
               cl_long{rows.size}, cl_long{rows.period}, cl_long{rows.step}, cl_long{rows.inner}, epsilon_, center_,
               more...);
     };
-    if (!by_rows_) return launch(static_cast<size_t>(count) * kRowLanes, kRowLanes);
+    if (settings_.tiles) return launch(static_cast<size_t>(count) * kRowLanes, kRowLanes);
     const int64_t together = RowsTogether(rows.size);
     launch(static_cast<size_t>(CeilDiv(count, together)), 1, cl_long{count}, static_cast<cl_int>(together));
   }
 
  private:
-  const bool by_rows_;
+  static ElementType StatisticsType(const KernelInfo& info) {
+    return info.has_output(1) ? info.output_type(1) : info.has_output(2) ? info.output_type(2) : ElementType::kFloat;
+  }
+
+  const Settings& settings_;
   Launchable kernel_;
+  LongRows long_rows_;
   float epsilon_;
   cl_int center_;
 };
@@ -178,27 +192,6 @@ class BatchNormalization final : public Kernel {
   float epsilon_;
 };
 
-class Lrn final : public Kernel {
- public:
-  explicit Lrn(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "normalization", Computed('X', info.input_type(0)), "lrn"), attributes_(info.node()) {}
-
-  void Compute(KernelContext& context) override {
-    const Tensor& x = context.required_input(0);
-    const Shape& shape = x.shape();
-    Require(shape.rank() >= 2, "the input is {}; batch and channels are expected", shape);
-    const auto& [size, alpha, beta, bias] = attributes_;
-    Tensor& y = *context.output(0, shape);
-    kernel_.Linear(context, x.num_elements(), x, y, cl_long{shape.SizeOfRange(2, shape.rank())}, cl_long{shape[1]},
-                   cl_long{attributes_.Before(shape[1])}, cl_long{attributes_.After(shape[1])},
-                   alpha / static_cast<float>(size), beta, bias);
-  }
-
- private:
-  Launchable kernel_;
-  LrnAttributes attributes_;
-};
-
 std::string BroadcastRefusal(const NodeInfo& info) {
   const auto& shape = info.input_info(0).shape;
   const auto first = AxisWithin(LayerNormalizationAttributes(info.node()).axis, shape ? shape->size() : 0);
@@ -244,7 +237,6 @@ void RegisterNormalization(KernelRegistry& registry) {
                    .InPlace(0, 0)
                    .Unless(StatisticsRefusal)
                    .Make<BatchNormalization>());
-  registry.Add(Op("LRN").Versions(1).Types(0, kReals).Make<Lrn>());
 }
 
 }  // namespace tessera::opencl

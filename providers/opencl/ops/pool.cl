@@ -8,10 +8,25 @@ typedef struct {
 #define INITIAL ((TX)0)
 #define JOINED(value, element) ((value) + (element))
 #define MERGED(a, b) ((a) + (b))
-#define FINISH(value, count) ((value) / max(count, 1))
+#define FINISH(value, count) ((value) / (TX)max((long)(count), 1L))
 #elif defined(NORM)
+#if NORM > 0
+// A whole power, by products: pow takes a hundred times as long on processors.
+static inline __attribute__((always_inline)) TX whole_power(TX x) {
+  TX power = 1;
+#pragma unroll
+  for (int exponent = NORM; exponent > 0; exponent >>= 1) {
+    if (exponent & 1) power *= x;
+    x *= x;
+  }
+  return power;
+}
+#define POWER_OF(element) (NORM % 2 == 0 ? whole_power(element) : whole_power(fabs(element)))
+#else
+#define POWER_OF(element) pow(fabs(element), (TX)power)
+#endif
 #define INITIAL ((TX)0)
-#define JOINED(value, element) ((value) + (NORM == 1 ? fabs(element) : NORM == 2 ? (element) * (element) : pow(fabs(element), (TX)power)))
+#define JOINED(value, element) ((value) + POWER_OF(element))
 #define MERGED(a, b) ((a) + (b))
 #define FINISH(value, count) (NORM == 1 ? (value) : NORM == 2 ? sqrt(value) : pow(value, (TX)(1.0f / power)))
 #else
@@ -37,6 +52,26 @@ static inline int2 seen(int o, int outputs, int d, Geometry g) {
   return (int2)((int)min(low, (long)g.window[d]), (int)min(high, (long)g.window[d]));
 }
 
+// A window's result, and where in its plane the maximum is.
+static inline void write_window(Geometry g, Rules r, long position, long plane, TX value, long at, __global uchar* y, __global long* indices,
+                                float power) {
+  const int o[3] = {position / ((long)g.out[1] * g.out[2]), position / g.out[2] % g.out[1], position % g.out[2]};
+  long count = 1;
+  for (int d = 0; d < 3; ++d) {
+    const int2 s = seen(o[d], 1, d, g);
+    count *= r.include_padding ? taps(o[d], d, g, r) : max(s.y - s.x, 0);
+  }
+  const long to = plane * ((long)g.out[0] * g.out[1] * g.out[2]) + position;
+  PUT_X(y, to, FINISH(value, count));
+  if (indices == 0) return;
+  const long first = plane * ((long)g.in[0] * g.in[1] * g.in[2]);
+  if (at >= 0 && r.column_major) {
+    const long i2 = at % g.in[2], i1 = at / g.in[2] % g.in[1], i0 = at / g.in[2] / g.in[1];
+    at = i0 + g.in[0] * (i1 + g.in[1] * i2);
+  }
+  indices[to] = at < 0 ? -1 : first + at;
+}
+
 #ifdef KERNEL_pool
 // One work item computes one output element.
 __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_, ulong yo, __global uchar* indices_, ulong io, Geometry g,
@@ -46,7 +81,6 @@ __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_
   const long size = (long)g.in[0] * g.in[1] * g.in[2], first = plane * size;
   const int o[3] = {position / ((long)g.out[1] * g.out[2]), position / g.out[2] % g.out[1], position % g.out[2]};
   TX value = INITIAL;
-  int count = 0;
   long at = -1;
   const int2 s0 = seen(o[0], 1, 0, g), s1 = seen(o[1], 1, 1, g), s2 = seen(o[2], 1, 2, g);
   for (int k0 = s0.x; k0 < s0.y; ++k0) {
@@ -62,19 +96,84 @@ __kernel void pool(ulong total, __global uchar* x_, ulong xo, __global uchar* y_
 #else
         if (at < 0 || element > value || (element != element && value == value)) value = element, at = here;
 #endif
-        ++count;
       }
     }
   }
-  if (r.include_padding) count = taps(o[0], 0, g, r) * taps(o[1], 1, g, r) * taps(o[2], 2, g, r);
-  const long to = plane * ((long)g.out[0] * g.out[1] * g.out[2]) + position;
-  PUT_X(y_ + yo, to, FINISH(value, count));
-  if (indices_ == 0) return;
-  if (at >= 0 && r.column_major) {
-    const long i2 = at % g.in[2], i1 = at / g.in[2] % g.in[1], i0 = at / g.in[2] / g.in[1];
-    at = i0 + g.in[0] * (i1 + g.in[1] * i2);
+  write_window(g, r, position, plane, value, at, y_ + yo, indices_ == 0 ? 0 : AT(long, indices_, io), power);
+}
+#endif
+
+#if defined(KERNEL_pool_slices) || defined(KERNEL_join_windows)
+// Of a slice of a window: its value, and for maxima where it is, -1 where the slice has no element.
+typedef struct {
+  TX value;
+  long at;
+} Part;
+// Whether one maximum comes before another: NaN before numbers, of equal ones the first.
+static inline int comes_before(Part a, Part b) {
+  if (a.at < 0 || b.at < 0) return a.at >= 0;
+  if (a.value != a.value || b.value != b.value) return a.value != a.value && (b.value == b.value || a.at < b.at);
+  return a.value > b.value || (a.value == b.value && a.at < b.at);
+}
+#endif
+
+#ifdef KERNEL_pool_slices
+// Large windows: an item has each of so many taps, `slices` apart, so that neighbours read neighbours. Outputs from `first_output` on.
+__kernel void pool_slices(ulong total, __global uchar* x_, ulong xo, __global uchar* parts_, ulong po, Geometry g, long first_output, long slices,
+                          float power) {
+  const long i = get_global_id(0);
+  if ((ulong)i >= total) return;
+  const long outputs = (long)g.out[0] * g.out[1] * g.out[2], output = first_output + i / slices, plane = output / outputs, position = output % outputs;
+  const long size = (long)g.in[0] * g.in[1] * g.in[2];
+  const int o[3] = {position / ((long)g.out[1] * g.out[2]), position / g.out[2] % g.out[1], position % g.out[2]};
+  const int2 s0 = seen(o[0], 1, 0, g), s1 = seen(o[1], 1, 1, g), s2 = seen(o[2], 1, 2, g);
+  const long n1 = max(s1.y - s1.x, 0), n2 = max(s2.y - s2.x, 0), n = max(s0.y - s0.x, 0) * n1 * n2;
+  Part part = {INITIAL, -1};
+  if (n > 0) {
+    // Tap k0, k1, k2, and how far the next one is.
+    const long step0 = slices / (n1 * n2), step1 = slices / n2 % n1, step2 = slices % n2;
+    long tap = i % slices, k0 = tap / (n1 * n2), k1 = tap / n2 % n1, k2 = tap % n2;
+    for (; tap < n; tap += slices) {
+      const long i0 = o[0] * (long)g.stride[0] + (s0.x + k0) * g.dilation[0] - g.pad[0];
+      const long i1 = o[1] * (long)g.stride[1] + (s1.x + k1) * g.dilation[1] - g.pad[1];
+      const long i2 = o[2] * (long)g.stride[2] + (s2.x + k2) * g.dilation[2] - g.pad[2];
+      const long here = (i0 * g.in[1] + i1) * g.in[2] + i2;
+      const TX element = GET_X(x_ + xo, plane * size + here);
+#if defined(MEAN) || defined(NORM)
+      part.value = JOINED(part.value, element);
+#else
+      const Part one = {element, here};
+      if (comes_before(one, part)) part = one;
+#endif
+      k2 += step2;
+      k1 += step1;
+      k0 += step0;
+      if (k2 >= n2) k2 -= n2, ++k1;
+      if (k1 >= n1) k1 -= n1, ++k0;
+    }
   }
-  AT(long, indices_, io)[to] = at < 0 ? -1 : first + at;
+  AT(Part, parts_, po)[i] = part;
+}
+#endif
+
+#ifdef KERNEL_join_windows
+// Slices of a window. They are few.
+__kernel void join_windows(ulong total, __global uchar* parts_, ulong po, __global uchar* y_, ulong yo, __global uchar* indices_, ulong io, Geometry g,
+                           Rules r, long first_output, long slices, float power) {
+  const long i = get_global_id(0);
+  if ((ulong)i >= total) return;
+  __global const Part* parts = AT(const Part, parts_, po) + i * slices;
+  Part all = parts[0];
+  for (long slice = 1; slice < slices; ++slice) {
+    const Part part = parts[slice];
+#if defined(MEAN) || defined(NORM)
+    all.value = MERGED(all.value, part.value);
+#else
+    if (comes_before(part, all)) all = part;
+#endif
+  }
+  const long outputs = (long)g.out[0] * g.out[1] * g.out[2], output = first_output + i, position = output % outputs;
+  write_window(g, r, position, output / outputs, all.value, all.at, y_ + yo, indices_ == 0 ? 0 : AT(long, indices_, io), power);
 }
 #endif
 

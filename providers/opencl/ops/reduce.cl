@@ -2,15 +2,6 @@
 // long rows (SLICED) groups reduce slices, and others join these. The host defines INITIAL, STEP over value and element, JOIN
 // over value and other, FINISH over value and count; and SHIFTED where elements are reduced relative to their maximum.
 
-static inline long position(long i, const Strided* s) {
-  long at = 0;
-  for (int d = s->rank - 1; d > 0; --d) {
-    at += i % s->dims[d] * s->a[d];
-    i /= s->dims[d];
-  }
-  return at + i * s->a[0];
-}
-
 #if LANES > 1
 #define SHARE(value, JOINED)                                                        \
   lanes[lane] = value;                                                              \
@@ -28,7 +19,7 @@ static inline long position(long i, const Strided* s) {
 #define SHARE(value, JOINED)
 #endif
 
-#define LARGER value != value || value > other ? value : other
+#define LARGER MAX_OR_NAN(value, other)
 
 #ifndef SLICED
 // kept.dims, kept.a: sizes and strides of what stays; reduced.dims, reduced.a: of what goes.
@@ -54,20 +45,20 @@ __kernel void reduce_slices(__global uchar* x_, ulong xo, __global TX* parts, ul
   const int lane = get_local_id(0);
   const long part = get_group_id(0), i = part / slices, from = part % slices * length, to = min(count, from + length);
 #endif
-  const long start = position(i, &kept);
+  const long start = offset_of(i, &kept);
   TX value;
 #ifdef SHIFTED
   value = -INFINITY;
   for (long j = from + lane; j < to; j += LANES) {
-    const TX element = GET_X(x_ + xo, start + position(j, &reduced));
-    value = value != value || value > element ? value : element;
+    const TX element = GET_X(x_ + xo, start + offset_of(j, &reduced));
+    value = MAX_OR_NAN(value, element);
   }
   SHARE(value, LARGER)
   const TX largest = value, shift = isinf(largest) ? (TX)0 : largest;
 #endif
   value = INITIAL;
   for (long j = from + lane; j < to; j += LANES) {
-    const TX element = GET_X(x_ + xo, start + position(j, &reduced));
+    const TX element = GET_X(x_ + xo, start + offset_of(j, &reduced));
     value = STEP;
   }
   SHARE(value, JOIN)

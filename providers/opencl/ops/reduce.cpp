@@ -1,18 +1,14 @@
 // ReduceSum, ReduceMean, ReduceProd, ReduceMax, ReduceMin, ReduceL1, ReduceL2, ReduceSumSquare, ReduceLogSum,
 // ReduceLogSumExp (1-20); axes are an attribute or a host input.
 
-#include <span>
+#include <algorithm>
+#include <optional>
 
-#include "base/checked.h"
-#include "opencl/device/kernel.h"
-#include "opencl/device/scratch.h"
-#include "opencl/ops/row_slices.h"
+#include "opencl/ops/reduction.h"
 #include "ops/reduction/reduce.h"
 
 namespace tessera::opencl {
 namespace {
-
-constexpr size_t kReduceLanes = 64;
 
 /// Of no elements: what ONNX says for integers, too.
 std::string Lowest(ElementType type) {
@@ -35,110 +31,53 @@ std::string Highest(ElementType type) {
   }
 }
 
-std::string FoldDefines(const KernelInfo& info) {
+Fold FoldOf(const KernelInfo& info) {
   const std::string& op = info.node().op_type;
   const ElementType type = info.input_type(0);
   const bool real = kReals.contains(type);
-  const auto make = [](std::string_view initial, std::string_view step, std::string_view join, std::string_view finish) {
-    return fmt::format("#define INITIAL {}\n#define STEP {}\n#define JOIN {}\n#define FINISH {}\n", initial, step, join,
-                       finish);
-  };
   const char* add = real ? "value + other" : "(TX)((WX)value + (WX)other)";
   const char* step = real ? "value + element" : "(TX)((WX)value + (WX)element)";
   const char* square = real ? "value + element * element" : "(TX)((WX)value + (WX)element * (WX)element)";
-  if (op == "ReduceMean") return make("0", step, add, "value / (TX)count");
+  if (op == "ReduceMean") return {"0", step, add, "value / (TX)count"};
   if (op == "ReduceProd") {
-    return real ? make("1", "value * element", "value * other", "value")
-                : make("1", "(TX)((WX)value * (WX)element)", "(TX)((WX)value * (WX)other)", "value");
+    return real ? Fold{"1", "value * element", "value * other", "value"}
+                : Fold{"1", "(TX)((WX)value * (WX)element)", "(TX)((WX)value * (WX)other)", "value"};
   }
+  if (op == "ReduceMax") return Maximum(Lowest(type));
   // A NaN is the result.
-  if (op == "ReduceMax") {
-    return make(Lowest(type), "value != value || value > element ? value : element",
-                "value != value || value > other ? value : other", "value");
-  }
   if (op == "ReduceMin") {
-    return make(Highest(type), "value != value || value < element ? value : element",
-                "value != value || value < other ? value : other", "value");
+    return {Highest(type), "value != value || value < element ? value : element",
+            "value != value || value < other ? value : other", "value"};
   }
   if (op == "ReduceL1")
-    return make("0",
-                real ? "value + fabs(element)" : "(TX)(element < 0 ? (WX)value - (WX)element : (WX)value + (WX)element)",
-                add, "value");
-  if (op == "ReduceL2") return make("0", square, add, "sqrt(value)");
-  if (op == "ReduceSumSquare") return make("0", square, add, "value");
-  if (op == "ReduceLogSum") return make("0", step, add, "log(value)");
-  if (op == "ReduceLogSumExp")
-    return "#define SHIFTED\n" + make("0", "value + exp(element - shift)", add, "log(value) + shift");
-  return make("0", step, add, "value");
+    return {"0", real ? "value + fabs(element)" : "(TX)(element < 0 ? (WX)value - (WX)element : (WX)value + (WX)element)",
+            add, "value"};
+  if (op == "ReduceL2") return {"0", square, add, "sqrt(value)"};
+  if (op == "ReduceSumSquare") return {"0", square, add, "value"};
+  if (op == "ReduceLogSum") return {"0", step, add, "log(value)"};
+  if (op == "ReduceLogSumExp") return {"0", "value + exp(element - shift)", add, "log(value) + shift", true};
+  return {"0", step, add, "value"};
 }
 
 class Reduce final : public Kernel {
  public:
   explicit Reduce(const KernelInfo& info)
-      : node_defines_(Computed('X', info.input_type(0)) + FoldDefines(info)),
-        alone_(DeviceOf(info), "reduce", node_defines_ + "#define LANES 1\n", "reduce"),
-        together_(DeviceOf(info), "reduce", node_defines_ + fmt::format("#define LANES {}\n", kReduceLanes), "reduce"),
-        slices_(DeviceOf(info), "reduce", SliceDefines(), "reduce_slices"),
-        join_(DeviceOf(info), "reduce", SliceDefines(), "join_slices"),
-        part_bytes_((info.input_type(0) == ElementType::kDouble || BitWidth(info.input_type(0)) == 64 ? 8 : 4) *
-                    (info.node().op_type == "ReduceLogSumExp" ? 2 : 1)),
-        attributes_(info.node()) {
-    const auto shape = KnownShape(info.input_info(0));
-    if (!shape || !RowSlices::Pay(shape->num_elements())) return;  // compiled when one comes
-    slices_.Compile();
-    join_.Compile();
+      : reduction_(DeviceOf(info), info.input_type(0), FoldOf(info)), attributes_(info.node()) {
+    const auto x = KnownShape(info.input_info(0)), y = KnownShape(info.output_info(0));
+    reduction_.Expect(x && y ? std::optional(x->num_elements() / std::max<int64_t>(y->num_elements(), 1)) : std::nullopt);
   }
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
     const Tensor* given = context.input(1);
     const Shape axes = given != nullptr ? HostIntegers(*given) : Shape(attributes_.axes);
-    const Shape& shape = x.shape();
-    Require(shape.rank() <= kMostDims, "{} dimensions; OpenCL kernels take at most {}", shape.rank(), kMostDims);
-    const Shape reduces = attributes_.Reduced(shape, axes.dims());
-    Strided kept, reduced;
-    const auto strides = RowMajor(shape);
-    int64_t count = 1;
-    for (size_t i = 0; i < shape.rank(); ++i) {
-      Strided& side = reduces[i] != 0 ? reduced : kept;
-      side.dims[static_cast<size_t>(side.rank)] = shape[i];
-      side.a[static_cast<size_t>(side.rank++)] = strides[i];
-      if (reduces[i] != 0) count *= shape[i];
-    }
-    kept.Coalesce();
-    reduced.Coalesce();
-    Tensor& y = *context.output(0, ReducedShape(shape, reduces, attributes_.keepdims));
-    const auto total = static_cast<cl_ulong>(y.num_elements());
-    if (RowSlices::Pay(count)) {
-      InSlices(context, x, y, kept, reduced, count);
-    } else if (count >= 4 * static_cast<int64_t>(kReduceLanes)) {
-      together_.Groups(context, y.num_elements(), kReduceLanes, total, x, y, kept, reduced, cl_long{count});
-    } else {
-      alone_.Linear(context, y.num_elements(), x, y, kept, reduced, cl_long{count});
-    }
+    const Shape reduces = attributes_.Reduced(x.shape(), axes.dims());
+    const RowLayout rows = RowLayout::Reducing(x.shape(), reduces);
+    reduction_.Run(context, x, *context.output(0, ReducedShape(x.shape(), reduces, attributes_.keepdims)), rows);
   }
 
  private:
-  std::string SliceDefines() const {
-    return node_defines_ + fmt::format("#define SLICED\n#define LANES {}\n", kReduceLanes);
-  }
-
-  void InSlices(KernelContext& context, const Tensor& x, Tensor& y, const Strided& kept, const Strided& reduced,
-                int64_t count) {
-    if (y.num_elements() == 0) return;
-    const RowSlices slices(count);
-    const int64_t parts = CheckedMul(y.num_elements(), slices.count);
-    const DeviceScratch scratch(context, static_cast<size_t>(CheckedMul(parts, part_bytes_)));
-    slices_.Compile().Groups(context, parts, kReduceLanes, x, scratch.range(), kept, reduced, cl_long{count},
-                             cl_long{slices.count}, cl_long{slices.length});
-    join_.Compile().Groups(context, y.num_elements(), kReduceLanes, scratch.range(), y, cl_long{count},
-                           cl_long{slices.count});
-  }
-
-  std::string node_defines_;
-  Launchable alone_, together_;
-  LazyLaunchable slices_, join_;
-  int64_t part_bytes_;
+  Reduction reduction_;
   ReduceAttributes attributes_;
 };
 

@@ -55,11 +55,12 @@ __kernel void roi_align(ulong total, __global uchar* x_, ulong xo, __global ucha
       const TX a = (1 - fy) * (1 - fx) * GET_X(x_ + xo, low + low_x), b = (1 - fy) * fx * GET_X(x_ + xo, low + high_x);
       const TX c = fy * (1 - fx) * GET_X(x_ + xo, high + low_x), d = fy * fx * GET_X(x_ + xo, high + high_x);
       sum += a + b + c + d;
-      most = fmax(most, fmax(fmax(a, b), fmax(c, d)));
+      const TX above = MAX_OR_NAN(a, b), below = MAX_OR_NAN(c, d), all = MAX_OR_NAN(above, below);
+      most = MAX_OR_NAN(most, all);
       ++seen;
     }
   }
   const TX samples = (TX)count[1] * (TX)count[2];
-  if ((TX)seen < samples || seen == 0) most = fmax(most, (TX)0);  // those outside are zeros
+  if ((TX)seen < samples || seen == 0) most = MAX_OR_NAN(most, (TX)0);  // those outside are zeros
   PUT_X(y_ + yo, i, r.maximum ? most : sum / fmax(samples, (TX)1));
 }

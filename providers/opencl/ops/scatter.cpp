@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/cancellable_sort.h"
+#include "base/checked.h"
 #include "opencl/ops/slices.h"
 #include "ops/movement/scatter.h"
 
@@ -30,10 +32,9 @@ class ScatterSlices : public Kernel {
   ScatterSlices(const KernelInfo& info, size_t index_input)
       : combination_(Combination(ScatterReductionOf(info.node()), kReals.contains(info.input_type(0)))),
         copy_(DeviceOf(info), "strided", Moved('X', info.input_type(0)), "copy"),
-        kernel_(DeviceOf(info), "slices",
-                combination_.empty() ? Moved('X', info.input_type(0))
-                                     : Computed('X', info.input_type(0)) + "#define COMBINE " + combination_ + "\n",
-                combination_.empty() ? "scatter_slices" : "combine_slices"),
+        kernel_(DeviceOf(info), "slices", Defines(info), combination_.empty() ? "scatter_slices" : "combine_slices"),
+        pieces_(DeviceOf(info), "slices", Defines(info), "combine_pieces"),
+        element_bytes_(std::max<int64_t>(BitWidth(info.input_type(0)) / 8, sizeof(cl_float))),
         plan_(info, index_input) {}
 
  protected:
@@ -55,42 +56,67 @@ class ScatterSlices : public Kernel {
       const SentData sent = plan_.Send(context, key, count, fill);
       return kernel_.Linear(context, count * inner, updates, sent.range(), y, cl_long{inner});
     }
-    // Targets at most as many as updates, so that the number of work items is known without reading a kept plan back.
-    const SentData sent = plan_.Send(context, key, 3 * count + 2, [&](std::span<int64_t> plan) {
+    // Targets and pieces at most as many as updates have room for, so that the number of work items is known without
+    // reading a kept plan back.
+    const int64_t pieces = count / kPiece;
+    const SentData sent = plan_.Send(context, key, 4 * count + 3 + 2 * pieces, [&](std::span<int64_t> plan) {
       const auto offsets = context.scratch<int64_t>(static_cast<size_t>(count));
       fill(offsets);
       Sort(offsets, plan);
     });
-    kernel_.Linear(context, count * inner, updates, sent.range(), y, cl_long{inner}, cl_long{count});
+    std::optional<DeviceScratch> combined;
+    if (pieces > 0) {
+      combined.emplace(context, static_cast<size_t>(CheckedMul(pieces * inner, element_bytes_)));
+      pieces_.Compile().Linear(context, pieces * inner, updates, sent.range(), combined->range(), cl_long{inner},
+                               cl_long{count});
+    }
+    kernel_.Linear(context, count * inner, updates, sent.range(), combined ? combined->range() : BufferRange{}, y,
+                   cl_long{inner}, cl_long{count});
   }
 
  private:
+  static constexpr int64_t kPiece = 4096;  // updates of one target that an item combines
+
+  std::string Defines(const KernelInfo& info) const {
+    return combination_.empty() ? Moved('X', info.input_type(0))
+                                : Computed('X', info.input_type(0)) +
+                                      fmt::format("#define COMBINE {}\n#define PIECE {}\n", combination_, kPiece);
+  }
+
   /// See combine_slices.
   static void Sort(std::span<const int64_t> offsets, std::span<int64_t> plan) {
     const size_t count = offsets.size();
-    const std::span order = plan.subspan(2 * (count + 1));
+    const std::span order = plan.subspan(3 * (count + 1), count), pieces = plan.subspan(3 * (count + 1) + count);
     std::iota(order.begin(), order.end(), int64_t{0});
     StableSortCancellably(order.begin(), order.end(), [&](int64_t a, int64_t b) {
       return offsets[static_cast<size_t>(a)] < offsets[static_cast<size_t>(b)];
     });
-    size_t groups = 0;
+    size_t groups = 0, used = 0;
+    const auto write = [&](size_t group, int64_t offset, size_t first) {
+      plan[3 * group] = offset;
+      plan[3 * group + 1] = static_cast<int64_t>(first);
+      plan[3 * group + 2] = static_cast<int64_t>(used);
+    };
     PacedCancellationPoint point(5);
-    for (size_t i = 0; i < count; ++i) {
-      point.Pass();
+    for (size_t i = 0; i < count;) {
+      const size_t first = i;
       const int64_t offset = offsets[static_cast<size_t>(order[i])];
-      if (groups > 0 && plan[2 * groups - 2] == offset) continue;
-      plan[2 * groups] = offset;
-      plan[2 * groups + 1] = static_cast<int64_t>(i);
-      ++groups;
+      write(groups++, offset, first);
+      for (; i < count && offsets[static_cast<size_t>(order[i])] == offset; ++i) {
+        point.Pass();
+        if (i - first < kPiece) continue;
+        if ((i - first) % kPiece == 0) pieces[2 * used++] = static_cast<int64_t>(i);
+        pieces[2 * used - 1] = static_cast<int64_t>(i + 1);
+      }
     }
-    for (size_t i = groups; i <= count; ++i) {
-      plan[2 * i] = -1;
-      plan[2 * i + 1] = static_cast<int64_t>(count);
-    }
+    for (size_t i = groups; i <= count; ++i) write(i, -1, count);
+    std::fill(pieces.begin() + static_cast<ptrdiff_t>(2 * used), pieces.end(), 0);
   }
 
   std::string combination_;  // empty: updates replace
   Launchable copy_, kernel_;
+  LazyLaunchable pieces_;
+  int64_t element_bytes_;
   SentIntegers plan_;
 };
 

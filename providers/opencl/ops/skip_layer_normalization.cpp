@@ -1,7 +1,8 @@
 // com.microsoft SkipLayerNormalization, SkipSimplifiedLayerNormalization (1).
 
 #include "ops/normalization/skip_layer_normalization.h"
-#include "opencl/device/kernel.h"
+#include "base/checked.h"
+#include "opencl/ops/long_rows.h"
 
 namespace tessera::opencl {
 namespace {
@@ -13,6 +14,10 @@ class SkipNormalization final : public Kernel {
   explicit SkipNormalization(const KernelInfo& info)
       : kernel_(DeviceOf(info), "skip_layer_normalization",
                 Computed('X', info.input_type(0)) + fmt::format("#define LANES {}\n", kSkipLanes), "skip_normalize"),
+        add_(DeviceOf(info), "skip_layer_normalization", Computed('X', info.input_type(0)), "add_skip"),
+        settings_(SettingsOf(info)),
+        total_type_(info.input_type(0) == ElementType::kDouble ? ElementType::kDouble : ElementType::kFloat),
+        long_rows_(DeviceOf(info), {total_type_, info.input_type(0), info.input_type(0), ElementType::kFloat}),
         attributes_(info.node()) {}
 
   void Compute(KernelContext& context) override {
@@ -30,12 +35,28 @@ class SkipNormalization final : public Kernel {
     const Tensor *mean = context.output(1, sizes.statistics), *inverse = context.output(2, sizes.statistics),
                  *sum = context.output(3, shape);
     if (x.num_elements() == 0) return;
+    if (LongRows::Pay(settings_, sizes.width)) {
+      const DeviceScratch totals(context,
+                                 static_cast<size_t>(CheckedMul(x.num_elements(), int64_t{BitWidth(total_type_) / 8})));
+      add_.Compile().Linear(context, x.num_elements(), x, skip, bias, totals.range(), sum, cl_long{sizes.width},
+                            cl_long{sizes.skip_rows});
+      return long_rows_.Standardize(context, totals.range(), y, RowLayout::Contiguous(sizes.rows, sizes.width),
+                                    {.centers = attributes_.centers,
+                                     .epsilon = attributes_.epsilon,
+                                     .parameters = {.scale = &gamma, .bias = beta},
+                                     .mean = mean,
+                                     .inverse = inverse});
+    }
     kernel_.Groups(context, sizes.rows, kSkipLanes, x, skip, gamma, beta, bias, y, mean, inverse, sum, cl_long{sizes.width},
                    cl_long{sizes.skip_rows}, attributes_.epsilon, cl_int{attributes_.centers});
   }
 
  private:
   Launchable kernel_;
+  LazyLaunchable add_;
+  const Settings& settings_;
+  ElementType total_type_;
+  LongRows long_rows_;
   SkipLayerNormalizationAttributes attributes_;
 };
 

@@ -32,20 +32,43 @@ __kernel void scatter_slices(ulong total, __global uchar* updates_, ulong uo, __
 }
 #endif
 
-#ifdef KERNEL_combine_slices
-// Updates of one target are combined in their order by one work item. `plan`: for each target its offset and where its updates
-// begin in the list that follows, groups + 1 pairs. Pairs past the last target have a negative offset and the list's end.
-__kernel void combine_slices(ulong total, __global uchar* updates_, ulong uo, __global uchar* plan_, ulong po, __global uchar* y_, ulong yo,
+// Updates of one target are combined in their order by one work item, of many the first PIECE; each PIECE of the others by another before.
+// `plan`: for each target its offset, where its updates begin in the list that follows, and the first of its pieces, groups + 1 times three;
+// behind the last target a negative offset and the ends; the list; where pieces begin and end in it.
+#ifdef KERNEL_combine_pieces
+__kernel void combine_pieces(ulong total, __global uchar* updates_, ulong uo, __global uchar* plan_, ulong po, __global uchar* pieces_, ulong pio,
                              long inner, long groups) {
   const ulong i = get_global_id(0);
   if (i >= total) return;
-  __global const long* plan = AT(const long, plan_, po);
-  __global const long* order = plan + 2 * (groups + 1);
-  const long group = (long)i / inner, column = (long)i % inner, at = plan[2 * group] + column;
-  if (plan[2 * group] < 0) return;
-  TX value = GET_X(y_ + yo, at);
-  for (long u = plan[2 * group + 1]; u < plan[2 * group + 3]; ++u) {
+  __global const long* order = AT(const long, plan_, po) + 3 * (groups + 1);
+  __global const long* piece = order + groups + 2 * ((long)i / inner);
+  const long column = (long)i % inner;
+  if (piece[0] == piece[1]) return;
+  TX value = GET_X(updates_ + uo, order[piece[0]] * inner + column);
+  for (long u = piece[0] + 1; u < piece[1]; ++u) {
     const TX update = GET_X(updates_ + uo, order[u] * inner + column);
+    value = COMBINE;
+  }
+  AT(TX, pieces_, pio)[i] = value;
+}
+#endif
+
+#ifdef KERNEL_combine_slices
+__kernel void combine_slices(ulong total, __global uchar* updates_, ulong uo, __global uchar* plan_, ulong po, __global uchar* pieces_, ulong pio,
+                             __global uchar* y_, ulong yo, long inner, long groups) {
+  const ulong i = get_global_id(0);
+  if (i >= total) return;
+  __global const long* order = AT(const long, plan_, po) + 3 * (groups + 1);
+  __global const long* target = AT(const long, plan_, po) + 3 * ((long)i / inner);
+  const long column = (long)i % inner, at = target[0] + column;
+  if (target[0] < 0) return;
+  TX value = GET_X(y_ + yo, at);
+  for (long u = target[1]; u < min(target[4], target[1] + PIECE); ++u) {
+    const TX update = GET_X(updates_ + uo, order[u] * inner + column);
+    value = COMBINE;
+  }
+  for (long piece = target[2]; piece < target[5]; ++piece) {
+    const TX update = AT(const TX, pieces_, pio)[piece * inner + column];
     value = COMBINE;
   }
   PUT_X(y_ + yo, at, value);

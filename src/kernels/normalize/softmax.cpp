@@ -28,6 +28,8 @@ constexpr int64_t kShortRow = 24, kLeastRowsAbreast = 16;
 /// And from which on it is long: each of its passes looks whether the run was cancelled.
 constexpr int64_t kLongRow = int64_t{4} << 20;
 constexpr double kElementNs = 1;
+/// Rows whose exponentials are summed before they are added to the others.
+constexpr int64_t kBlock = 256;
 
 /// The maximum of a row; a NaN in the row may be lost here, the exponentials bring it back.
 template <class T>
@@ -112,26 +114,14 @@ HWY_INLINE void Subtract(const T* x, T* y, int64_t count, T top, T log_sum) {
   MapRow(x, y, count, [&](auto v) HWY_ATTR { return hn::Sub(hn::Sub(v, tops), logs); });
 }
 
+/// exp(x - top) of rows to y, or of each to `row` where that is not null, added to `sum`.
 template <class T>
-void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t columns, bool log) {
+HWY_INLINE void ExpColumns(const T* x, T* y, T* row, int64_t rows, int64_t stride, int64_t columns, const T* top, T* sum) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN T top[kSoftmaxColumns];
-  HWY_ALIGN T sum[kSoftmaxColumns];
-  HWY_ALIGN T row[kSoftmaxColumns];
-  std::copy_n(x, columns, top);
-  PacedCancellationPoint look(2);
-  for (int64_t i = 1; i < count; ++i) {
-    look.Pass(columns);
+  for (int64_t i = 0; i < rows; ++i) {
     const T* in = x + i * stride;
-    for (int64_t j = 0; j < columns; ++j) top[j] = in[j] > top[j] ? in[j] : top[j];
-  }
-  std::fill_n(sum, columns, T{0});
-  std::fill(top + columns, top + std::min(RoundUp(columns, lanes), kSoftmaxColumns), T{0});
-  for (int64_t i = 0; i < count; ++i) {
-    look.Pass(columns);
-    const T* in = x + i * stride;
-    T* out = log ? row : y + i * stride;
+    T* out = row != nullptr ? row : y + i * stride;
     int64_t j = 0;
     for (; j + lanes <= columns; j += lanes) {
       const auto e = ExpNotPositive(d, hn::Sub(hn::LoadU(d, in + j), hn::Load(d, top + j)));
@@ -147,6 +137,32 @@ void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t col
         sum[j + k] += rest[k];
       }
     }
+  }
+}
+
+template <class T>
+void SoftmaxColumns(const T* x, T* y, int64_t count, int64_t stride, int64_t columns, bool log) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN T top[kSoftmaxColumns];
+  HWY_ALIGN T sum[kSoftmaxColumns];
+  HWY_ALIGN T of_block[kSoftmaxColumns];  // so that sums of many rows lose few digits
+  HWY_ALIGN T row[kSoftmaxColumns];
+  std::copy_n(x, columns, top);
+  PacedCancellationPoint look(2);
+  for (int64_t i = 1; i < count; ++i) {
+    look.Pass(columns);
+    const T* in = x + i * stride;
+    for (int64_t j = 0; j < columns; ++j) top[j] = in[j] > top[j] ? in[j] : top[j];
+  }
+  std::fill(top + columns, top + std::min(RoundUp(columns, lanes), kSoftmaxColumns), T{0});
+  std::fill_n(sum, columns, T{0});
+  for (int64_t i = 0; i < count; i += kBlock) {
+    const int64_t rows = std::min(kBlock, count - i);
+    look.Pass(rows * columns);
+    std::fill_n(of_block, columns, T{0});
+    ExpColumns(x + i * stride, y + i * stride, log ? row : nullptr, rows, stride, columns, top, of_block);
+    for (int64_t j = 0; j < columns; ++j) sum[j] += of_block[j];
   }
   if (log) {
     for (int64_t j = 0; j < columns; ++j) sum[j] = std::log(sum[j]);

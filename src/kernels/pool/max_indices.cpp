@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "kernels/vector/nan-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
@@ -33,7 +35,7 @@ HWY_INLINE V LoadStrided(const float* from) {
   }
 }
 
-/// One vector of outputs; maxima and indices stay in registers while the taps are read.
+/// One vector of outputs, of which NaN is the largest; maxima and indices stay in registers while the taps are read.
 template <int64_t kStride>
 HWY_INLINE void Maxima(const float* plane, const MaxTaps& taps, int64_t start, float* maxima, int64_t* places) {
   const D d;
@@ -47,7 +49,7 @@ HWY_INLINE void Maxima(const float* plane, const MaxTaps& taps, int64_t start, f
       const int64_t offset = row * taps.width + start + k * taps.dilation;
       const V value = LoadStrided<kStride>(plane + offset);
       const VI place = hn::Add(steps, hn::Set(di, static_cast<int32_t>(offset)));
-      const auto wins = hn::Gt(value, best);
+      const auto wins = hn::Or(hn::Gt(value, best), hn::AndNot(NanLanes(best), NanLanes(value)));
       best = first ? value : hn::IfThenElse(wins, value, best);
       at = first ? place : hn::IfThenElse(hn::RebindMask(di, wins), place, at);
       first = false;

@@ -13,7 +13,9 @@
 #include <cstring>
 #include <limits>
 
+#include "base/max_or_nan.h"
 #include "kernels/pool/pool.h"
+#include "kernels/vector/nan-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -21,6 +23,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// Maxima are NaN where an element is.
 template <class T, PoolKind kKind>
 struct PoolOp {
   static T Identity() {
@@ -35,8 +38,14 @@ struct PoolOp {
   }
   template <class V>
   static HWY_INLINE V Combine(V a, V b) {
-    if constexpr (kKind == PoolKind::kMax) return hn::Max(a, b);
+    if constexpr (kKind == PoolKind::kMax) return MaxOrNan(a, b);
     else return hn::Add(a, b);
+  }
+  template <class D>
+  static HWY_INLINE T OfLanes(D d, hn::Vec<D> v) {
+    if constexpr (kKind != PoolKind::kMax) return hn::GetLane(hn::SumOfLanes(d, v));
+    else if (!hn::AllFalse(d, NanLanes(v))) return std::numeric_limits<T>::quiet_NaN();
+    else return hn::GetLane(hn::MaxOfLanes(d, v));
   }
   static HWY_INLINE T LoadOne(T v) {
     if constexpr (kKind == PoolKind::kSumOfAbs) return v < 0 ? -v : v;
@@ -44,7 +53,7 @@ struct PoolOp {
     return v;
   }
   static HWY_INLINE T CombineOne(T a, T b) {
-    if constexpr (kKind == PoolKind::kMax) return a > b ? a : b;
+    if constexpr (kKind == PoolKind::kMax) return tessera::MaxOrNan(a, b);
     else return a + b;
   }
 };

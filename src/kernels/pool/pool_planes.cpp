@@ -207,7 +207,7 @@ T Reduce(const T* in, int64_t count) {
   }
   for (; x + lanes <= count; x += lanes) a = Op::Combine(a, Op::Load(hn::LoadU(d, in + x)));
   a = Op::Combine(Op::Combine(a, b), Op::Combine(c, e));
-  T result = kKind == PoolKind::kMax ? hn::GetLane(hn::MaxOfLanes(d, a)) : hn::GetLane(hn::SumOfLanes(d, a));
+  T result = Op::OfLanes(d, a);
   for (; x < count; ++x) result = Op::CombineOne(result, Op::LoadOne(in[x]));
   return result;
 }

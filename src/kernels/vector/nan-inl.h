@@ -26,6 +26,18 @@ HWY_INLINE hwy::HWY_NAMESPACE::Mask<D> NanLanes(V v) {
   }
 }
 
+/// The larger one; NaN where either is. x86's maximum is the second operand where they cannot be compared.
+template <class V>
+HWY_INLINE V MaxOrNan(V a, V b) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  using D = hn::DFromV<V>;
+  if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+    return hn::IfThenElse(NanLanes(a), a, hn::Max(a, b));
+  } else {
+    return hn::Max(a, b);
+  }
+}
+
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -34,7 +34,7 @@ std::optional<Product> ProductOf(const Graph& graph, ValueIndex index) {
   if (group <= 0) return std::nullopt;  // the kernel says so
   if (node.op_type == "Conv" && weights->rank() > 2) return Product{producer, (*weights)[0], weights->rank()};
   if (node.op_type == "ConvTranspose" && weights->rank() > 2 && group <= (*weights)[0]) {
-    return Product{producer, (*weights)[1] * group, weights->rank()};
+    return Product{producer, (*weights)[1] * group, weights->rank()};  // at most the weights' elements
   }
   if (node.op_type == "Gemm" && node.since_version >= 7 && weights->rank() == 2) {
     return Product{producer, (*weights)[GemmAttributes(node).trans_b ? 0 : 1], 2};

@@ -57,6 +57,22 @@ std::string ShapesOf(const ModelBuilder& model) {
   return text;
 }
 
+TEST(Inference, SizesThatNoTensorHasAreForgotten) {
+  constexpr int64_t kHuge = int64_t{1} << 40;
+  ModelBuilder model(18);
+  model.Input("x", ElementType::kFloat, {kHuge, kHuge, 3}).Input("empty", ElementType::kFloat, {0, kHuge, 2});
+  model.Output("y", ElementType::kFloat, {}).Output("w", ElementType::kFloat, {});
+  for (auto& output : *model.proto().mutable_graph()->mutable_output())
+    output.mutable_type()->mutable_tensor_type()->clear_shape();
+  model.Node("Neg", {"x"}, {"y"});
+  model.Node("Neg", {"empty"}, {"w"});
+  const Rewriting loaded(model, {"eliminate_dead_nodes"});
+  const std::string huge = std::to_string(kHuge);
+  EXPECT_EQ(ShapeIn(loaded.graph(), "x"), "[" + huge + ",?,3]");
+  EXPECT_EQ(ShapeIn(loaded.graph(), "y"), "[" + huge + ",?,3]");
+  EXPECT_EQ(ShapeIn(loaded.graph(), "w"), "[0," + huge + ",2]");
+}
+
 TEST(Inference, AttentionOfOpenShapes) {
   constexpr ElementType kType = ElementType::kFloat;
   EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 3})),

@@ -9,8 +9,10 @@
 #include "kernels/conv/choose/choose.h"
 #include "kernels/conv/choose/costs.h"
 #include "kernels/conv/choose/layout.h"
+#include "kernels/conv/choose/problem.h"
 #include "kernels/conv/depthwise/depthwise_small.h"
 #include "kernels/conv/nchw8c/nchw8c.h"
+#include "tessera/error.h"
 
 namespace tessera::cpu {
 namespace {
@@ -120,6 +122,43 @@ INSTANTIATE_TEST_SUITE_P(
         RankedCase{"DepthwiseToInt32", Square({64, 64, 56, 3, 1, 64}, ConvLayout::kNchw, ConvTypes::kBytesToInt32),
                    "im2col, int16"}),
     [](const auto& info) { return info.param.name; });
+
+SymbolicShape Declared(std::initializer_list<int64_t> sizes) {
+  SymbolicShape shape;
+  for (const int64_t size : sizes) shape.push_back({.value = size, .symbol = {}});
+  return shape;
+}
+
+Node ConvOf(int64_t group) {
+  Node node;
+  node.op_type = "Conv";
+  node.attributes.push_back({"group", group});
+  return node;
+}
+
+TEST(ConvProblem, GroupsThatOutputsDoNotFallIntoAreErrors) {
+  const Shape weights{4, 9, 3, 3};
+  EXPECT_NO_THROW(DescribeConv(ConvOf(2), Declared({1, 18, 8, 8}), weights));
+  EXPECT_THROW(DescribeConv(ConvOf(3), {}, weights), Error);
+  EXPECT_THROW(DescribeConv(ConvOf(INT64_MAX), {}, weights), Error);
+  EXPECT_THROW(DescribeConv(ConvOf(INT64_MAX), {}, {0, 9, 3, 3}), Error);
+}
+
+TEST(ConvProblem, DeclaredSizesThatMemoryCannotHaveAreNotKnown) {
+  const Shape weights{16, 16, 3, 3};
+  const ConvProblem usual = DescribeConv(ConvOf(1), Declared({2, 16, 8, 8}), weights);
+  EXPECT_TRUE(usual.known_image);
+  EXPECT_EQ(usual.batch, 2);
+  constexpr int64_t kHuge = int64_t{1} << 40;
+  for (const SymbolicShape& image :
+       {Declared({1, 16, kHuge, 8}), Declared({kHuge, 16, 8, 8}), Declared({1, 16, kHuge, kHuge})}) {
+    const ConvProblem problem = DescribeConv(ConvOf(1), image, weights);
+    EXPECT_FALSE(problem.known_image);
+    EXPECT_EQ(problem.batch, 0);
+    EXPECT_TRUE(problem.possible());
+    EXPECT_TRUE(DescribeLikelyConv(ConvOf(1), image, weights).possible());
+  }
+}
 
 TEST(ChooseConv, PlanesInLanes) {
   if (SmallPlanesTogether() == 0) GTEST_SKIP() << "no kernel here";

@@ -161,7 +161,7 @@ class Planner {
       problem.window.input[i] = std::max<int64_t>(image[i + 2].value, 0);
       problem.window.output[i] = std::max<int64_t>(result[i + 2].value, 0);
     }
-    return problem;
+    return problem.possible() ? std::optional(std::move(problem)) : std::nullopt;
   }
 
   std::optional<Nchw8cRole> TransposedRole(const Node& node) const {

@@ -39,15 +39,16 @@ void PoolOutput(const Window& window, std::span<const int64_t> rows, const T* pl
   for (const int64_t row : rows) {
     for (int64_t k = range.first; k < range.last; ++k) {
       const int64_t offset = row * window.input[last] + start + k * window.dilations[last];
-      if (at < 0 || plane[offset] > best) {
-        best = plane[offset];
+      const T value = plane[offset];
+      if (at < 0 || value > best || (value != value && best == best)) {
+        best = value;
         at = offset;
       }
     }
   }
 }
 
-/// With the flat index of each maximum; the first of equals wins.
+/// With the flat index of each maximum; the first of equals wins, NaN is larger than any number.
 template <class T>
 void PoolWithIndices(KernelContext& context, const Window& window, int64_t planes, bool column_major, const T* in, T* out,
                      int64_t* indices) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/max_or_nan.h"
 #include "cpu/ops/nn/float_view.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
@@ -49,7 +50,7 @@ class MaxRoiPool final : public Kernel {
     if (rows.end <= rows.begin || columns.end <= columns.begin) return C{0};
     C best = plane[rows.begin * width + columns.begin];
     for (int64_t r = rows.begin; r < rows.end; ++r) {
-      for (int64_t c = columns.begin; c < columns.end; ++c) best = std::max(best, plane[r * width + c]);
+      for (int64_t c = columns.begin; c < columns.end; ++c) best = MaxOrNan(best, plane[r * width + c]);
     }
     return best;
   }

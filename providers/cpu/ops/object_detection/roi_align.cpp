@@ -8,6 +8,7 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/max_or_nan.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "ops/image/roi_align.h"
@@ -85,12 +86,12 @@ void MaxPlane(const F* plane, int64_t height, int64_t width, const RoiSampling& 
           if (row.inside && column.inside) {
             const F* low = plane + row.low * width;
             const F* high = plane + row.high * width;
-            value = std::max(std::max(static_cast<F>(row.weight_low * column.weight_low) * low[column.low],
+            value = MaxOrNan(MaxOrNan(static_cast<F>(row.weight_low * column.weight_low) * low[column.low],
                                       static_cast<F>(row.weight_low * column.weight_high) * low[column.high]),
-                             std::max(static_cast<F>(row.weight_high * column.weight_low) * high[column.low],
+                             MaxOrNan(static_cast<F>(row.weight_high * column.weight_low) * high[column.low],
                                       static_cast<F>(row.weight_high * column.weight_high) * high[column.high]));
           }
-          best = any ? std::max(best, value) : value;
+          best = any ? MaxOrNan(best, value) : value;
           any = true;
         }
       }

@@ -67,7 +67,9 @@ void AddWinograd(const ConvProblem& problem, const ConvCosts& costs, ConvCandida
   if (!problem.constant_weights || !FitsWinograd(problem) ||
       !HasChannelsToTransform(problem, problem.channels, costs.winograd))
     return;
-  const bool many = problem.window.rank() > 1 && problem.channels * problem.outputs > costs.winograd.many_pairs;
+  const bool many =
+      problem.window.rank() > 1 && static_cast<double>(problem.channels) * static_cast<double>(problem.outputs) >
+                                       static_cast<double>(costs.winograd.many_pairs);
   const double margin = many ? costs.winograd.many_pairs_margin : costs.winograd.margin;
   ranked.Add(ConvAlgorithm::kWinograd, WinogradNs(problem, costs) / margin);
 }

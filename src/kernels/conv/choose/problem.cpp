@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/attribute.h"
+#include "base/checked.h"
 #include "ops/nn/conv.h"
 #include "tessera/error.h"
 
@@ -40,6 +41,12 @@ double ConvProblem::Known(int64_t images, const Shape& sizes) {
   return count;
 }
 
+bool ConvProblem::possible() const {
+  constexpr double kMostElements = 1e14;
+  return input_pixels() * static_cast<double>(channels) <= kMostElements &&
+         output_pixels() * static_cast<double>(outputs) <= kMostElements;
+}
+
 double ConvProblem::multiply_adds() const {
   if (transposed) return input_pixels() * static_cast<double>(channels) * static_cast<double>(group_outputs() * taps());
   return output_pixels() * static_cast<double>(outputs) * static_cast<double>(depth());
@@ -47,22 +54,25 @@ double ConvProblem::multiply_adds() const {
 
 ConvProblem DescribeConv(const Node& node, const SymbolicShape& image, const Shape& weights, const SymbolicShape* output) {
   const ConvAttributes attributes(node);
+  Require(attributes.FitsGroups(weights), "{} outputs in {} groups", weights[0], attributes.group);
   ConvProblem problem;
   problem.batch = Tells(image, weights, 0) ? image[0].value : 0;
-  problem.channels = weights[1] * attributes.group;
+  problem.channels = CheckedMul(weights[1], attributes.group);
   problem.outputs = weights[0];
   problem.groups = attributes.group;
   const SymbolicShape filled = Fill(attributes.window, image, weights, 1);
   Shape sizes(filled.size() - 2);
   for (size_t i = 0; i < sizes.rank(); ++i) sizes[i] = filled[i + 2].value;
   Window& window = problem.window = attributes.window.Fit(sizes.dims(), weights.dims().subspan(2));
+  const bool declared = !image.empty() || output != nullptr;
+  if (declared && !problem.possible()) return DescribeConv(node, {}, weights);
   for (size_t i = 0; i < sizes.rank(); ++i) {
     if (Tells(image, weights, i + 2)) continue;
     problem.known_image = false;
     window.input[i] = 0;
     window.output[i] = output != nullptr && Tells(*output, weights, i + 2) ? (*output)[i + 2].value : 0;
   }
-  return problem;
+  return declared && !problem.possible() ? DescribeConv(node, {}, weights) : problem;
 }
 
 std::optional<ConvProblem> DescribeValidConv(const Node& node, const SymbolicShape& image, const Shape& weights,
@@ -79,14 +89,14 @@ ConvProblem DescribeLikelyConv(const Node& node, const SymbolicShape& input, con
   const ConvLayout layout = LayoutOf(node);
   SymbolicShape image = input;
   if (layout == ConvLayout::kNchw8c && !image.empty()) image.pop_back();  // [N, C/8, ..., 8]
-  bool known = true;
-  for (size_t i = 2; i < weights.rank(); ++i) known = known && Tells(image, weights, i);
+  ConvProblem problem = DescribeConv(node, image, weights);
+  const bool known = problem.known_image;
   if (!known) {
     const bool volume = weights.rank() == 5 && layout == ConvLayout::kNchw;
     image = Fill(ConvAttributes(node).window, {}, weights, weights.rank() == 3 ? kLine : volume ? kVolumeSide : kSide);
     image[0].value = 1;
+    problem = DescribeConv(node, image, weights);
   }
-  ConvProblem problem = DescribeConv(node, image, weights);
   problem.layout = layout;
   problem.known_image = known;
   if (layout != ConvLayout::kNchw) problem.window = problem.window.WithRank(kSpatialAxes);

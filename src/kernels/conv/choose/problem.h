@@ -56,6 +56,9 @@ struct ConvProblem {
   double input_pixels() const { return Known(batch, window.input); }
   double output_pixels() const { return Known(batch, window.output); }
   double multiply_adds() const;
+  /// Whether memory could hold the images and results. Models may declare others, which are as good as not known: products
+  /// of sizes need not be checked.
+  bool possible() const;
 
  private:
   static bool HasOther(const Shape& sizes) {

@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/conv/nchw8c/nchw8c-inl.h"
+#include "kernels/vector/nan-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -201,7 +202,7 @@ struct MaxRow {
 
   HWY_INLINE BlockVector Start(int) const { return hn::Set(BlockTag(), -std::numeric_limits<float>::infinity()); }
   HWY_INLINE int Weight(int64_t, int) const { return 0; }
-  HWY_INLINE BlockVector Add(BlockVector most, BlockVector x, int) const { return hn::Max(most, x); }
+  HWY_INLINE BlockVector Add(BlockVector most, BlockVector x, int) const { return MaxOrNan(most, x); }
   HWY_INLINE const float* Outside() const { return kLowests; }
   HWY_INLINE void Store(const BlockVector* most, int pixels, const RowPlan&, int64_t x) const {
 #pragma GCC unroll 16
