@@ -9,8 +9,9 @@
 
 namespace tessera {
 
-/// Forgets those sizes of a shape that make its known ones multiply, zeros aside, to more than a tensor may have. So whoever
-/// multiplies sizes of one value need not look for overflow; a run that meets such sizes fails where their tensor is made.
+/// Forgets those sizes of a shape that make its known ones multiply, zeros aside, to more than a tensor may have. So
+/// whoever multiplies sizes of one value need not look for overflow; a run that meets such sizes fails where their tensor
+/// is made.
 inline void ForgetImpossible(TypeInfo& type) {
   if (!type.is_tensor() || !type.shape) return;
   int64_t elements = 1;

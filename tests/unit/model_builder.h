@@ -41,6 +41,13 @@ class ModelBuilder {
     Declare(model_.mutable_graph()->add_output(), name, type, dims);
     return *this;
   }
+  /// Without a shape.
+  ModelBuilder& AnyOutput(const std::string& name, ElementType type) {
+    auto* output = model_.mutable_graph()->add_output();
+    Declare(output, name, type, {});
+    output->mutable_type()->mutable_tensor_type()->clear_shape();
+    return *this;
+  }
   /// An initializer of floats, int64 or bytes; or of another type whose elements those bytes are.
   ModelBuilder& Constant(const std::string& name, const std::vector<int64_t>& dims, std::span<const float> values) {
     return AddConstant(name, onnx::TensorProto::FLOAT, dims, values);

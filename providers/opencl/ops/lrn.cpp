@@ -32,14 +32,14 @@ class Lrn final : public Kernel {
     const Windows windows{shape.SizeOfRange(2, shape.rank()), shape[1], attributes_.Before(shape[1]),
                           attributes_.After(shape[1])};
     const float scale = alpha / static_cast<float>(size);
-    if (std::min(windows.before + windows.after + 1, shape[1]) >= kWide)
-      return Wide(context, x, y, windows, scale);
+    if (std::min(windows.before + windows.after + 1, shape[1]) >= kWide) return Wide(context, x, y, windows, scale);
     kernel_.Linear(context, x.num_elements(), x, y, windows.plane, windows.channels, windows.before, windows.after, scale,
                    beta, bias);
   }
 
  private:
-  static constexpr int64_t kWide = 128;  // channels; a window of so many takes longer than passes for each bit of their number
+  static constexpr int64_t kWide =
+      128;  // channels; a window of so many takes longer than passes for each bit of their number
 
   struct Windows {
     cl_long plane, channels, before, after;

@@ -17,16 +17,14 @@ struct Fold {
 
 /// The largest element; a NaN is the result where there is one.
 inline Fold Maximum(std::string lowest) {
-  return {.initial = std::move(lowest),
-          .step = "MAX_OR_NAN(value, element)",
-          .join = "MAX_OR_NAN(value, other)"};
+  return {.initial = std::move(lowest), .step = "MAX_OR_NAN(value, element)", .join = "MAX_OR_NAN(value, other)"};
 }
 
 class Reduction {
  public:
   Reduction(Device& device, ElementType type, const Fold& fold);
-  /// Compiles what rows of so many elements need, or where that is not known, all but what long ones do: others are compiled
-  /// when they come.
+  /// Compiles what rows of so many elements need, or where that is not known, all but what long ones do: others are
+  /// compiled when they come.
   void Expect(std::optional<int64_t> count);
   /// y, which lies row after row, of x.
   void Run(KernelContext& context, const Tensor& x, const Tensor& y, const RowLayout& rows);

@@ -262,6 +262,14 @@ HWY_INLINE V Gelu(D d, V x) {
   return hn::MulAdd(half, Erf(d, hn::Mul(x, hn::Set(d, T(0.70710678118654752440)))), half);
 }
 
+/// x/2 (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3): Gelu's approximation.
+template <class D, class V>
+HWY_INLINE V GeluByTanh(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V inner = hn::MulAdd(hn::Mul(x, x), hn::Set(d, T(0.07135481627260025)), hn::Set(d, T(1.5957691216057308)));
+  return hn::Mul(x, Sigmoid(d, hn::Mul(x, inner)));
+}
+
 /// alpha (e^x - 1) below 0
 template <class D, class V>
 HWY_INLINE V Elu(D d, V x, V alpha) {

@@ -109,6 +109,19 @@ inline void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& i
   ExpectAsOnCpu(model, inputs, {}, tolerance);
 }
 
+inline Shape ShapeOf(const std::vector<int64_t>& dims) { return Shape(std::span<const int64_t>(dims)); }
+inline Value RandomFloats(const std::vector<int64_t>& dims, unsigned seed) {
+  return Floats(dims, Random(static_cast<size_t>(ShapeOf(dims).num_elements()), seed));
+}
+
+/// By the kernels for processors, "panels", and for GPUs, "tiles".
+class OnKernels : public OnDevice<::testing::TestWithParam<const char*>> {
+ protected:
+  static void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& inputs, float tolerance = 1e-4f) {
+    testing::ExpectAsOnCpu(model, inputs, {{"kernels", GetParam()}}, tolerance);
+  }
+};
+
 inline Value Integers(const Shape& shape, const std::vector<int64_t>& values) {
   return Value(Tensor::Of<int64_t>(shape, values));
 }

@@ -16,16 +16,11 @@ using testing::Floats;
 using testing::Int;
 using testing::Ints;
 using testing::ModelBuilder;
-using testing::OnDevice;
-using testing::Random;
+using testing::OnKernels;
+using testing::RandomFloats;
+using testing::ShapeOf;
 
 using Dims = std::vector<int64_t>;
-
-Shape ShapeOf(const Dims& dims) { return Shape(std::span<const int64_t>(dims)); }
-
-Value RandomFloats(const Dims& dims, unsigned seed) {
-  return Floats(dims, Random(static_cast<size_t>(ShapeOf(dims).num_elements()), seed));
-}
 
 /// A model of one node; its inputs are floats x0, x1, ... of these sizes.
 class OneNode {
@@ -47,7 +42,7 @@ class OneNode {
     }
     for (size_t i = 0; i < outputs; ++i) {
       results.push_back("y" + std::to_string(i));
-      AnyOutput(results.back(), ElementType::kFloat);
+      model_.AnyOutput(results.back(), ElementType::kFloat);
     }
     node_ = &ModelBuilder::AddNode(*model_.proto().mutable_graph(), op, names, results);
     node_->set_domain(domain);
@@ -56,14 +51,6 @@ class OneNode {
   onnx::NodeProto& node() { return *node_; }
   ModelBuilder& model() { return model_; }
   std::vector<Value>& inputs() { return inputs_; }
-  void AnyOutput(const std::string& name, ElementType type) {
-    model_.Output(name, type, {});
-    onnx::GraphProto& graph = *model_.proto().mutable_graph();
-    graph.mutable_output(graph.output_size() - 1)->mutable_type()->mutable_tensor_type()->clear_shape();
-  }
-  void ExpectAsOnCpu(const char* kernels, float tolerance = 1e-4f) {
-    testing::ExpectAsOnCpu(model_, inputs_, {{"kernels", kernels}}, tolerance);
-  }
 
  private:
   ModelBuilder model_;
@@ -71,8 +58,10 @@ class OneNode {
   std::vector<Value> inputs_;
 };
 
-class OpenclLongRowsTest : public OnDevice<::testing::TestWithParam<const char*>> {
+class OpenclLongRowsTest : public OnKernels {
  protected:
+  using OnKernels::ExpectAsOnCpu;
+  static void ExpectAsOnCpu(OneNode& one, float tolerance = 1e-4f) { ExpectAsOnCpu(one.model(), one.inputs(), tolerance); }
   /// Rows that are divided: on processors they are longer.
   static bool tiles() { return std::string_view(GetParam()) == "tiles"; }
   static int64_t row() { return tiles() ? 70'001 : (int64_t{1} << 22) + 33; }
@@ -84,7 +73,7 @@ TEST_P(OpenclLongRowsTest, Softmax) {
       SCOPED_TRACE(op + ShapeOf(dims).ToString());
       OneNode one(op, {dims});
       Int(one.node(), "axis", axis);
-      one.ExpectAsOnCpu(GetParam());
+      ExpectAsOnCpu(one);
     }
   }
 }
@@ -98,35 +87,35 @@ TEST_P(OpenclLongRowsTest, SoftmaxOfNumbersThatAreNotFinite) {
   OneNode one("Softmax", {{3, row()}});
   Int(one.node(), "axis", 1);
   one.inputs()[0] = Floats(Dims{3, row()}, x);
-  one.ExpectAsOnCpu(GetParam());
+  ExpectAsOnCpu(one);
 }
 
 TEST_P(OpenclLongRowsTest, LayerNormalization) {
   OneNode layer("LayerNormalization", {{2, row()}, {row()}, {row()}}, 3);
-  layer.ExpectAsOnCpu(GetParam());
+  ExpectAsOnCpu(layer);
   OneNode plain("LayerNormalization", {{2, row()}, {row()}});
-  plain.ExpectAsOnCpu(GetParam());
+  ExpectAsOnCpu(plain);
   OneNode rms("RMSNormalization", {{2, row()}, {row()}}, 1, "", 23);
-  rms.ExpectAsOnCpu(GetParam());
+  ExpectAsOnCpu(rms);
 }
 
 TEST_P(OpenclLongRowsTest, InstancesAndGroups) {
   OneNode instance("InstanceNormalization", {{2, 3, row()}, {3}, {3}});
-  instance.ExpectAsOnCpu(GetParam());
+  ExpectAsOnCpu(instance);
   OneNode group("GroupNormalization", {{2, 4, row() / 2 + 1}, {4}, {4}}, 1, "", 21);
   Int(group.node(), "num_groups", 2);
-  group.ExpectAsOnCpu(GetParam());
+  ExpectAsOnCpu(group);
 }
 
 TEST_P(OpenclLongRowsTest, SkipLayerNormalization) {
   OneNode skip("SkipLayerNormalization", {{2, 1, row()}, {1, 1, row()}, {row()}, {row()}, {row()}}, 1, "com.microsoft");
-  skip.ExpectAsOnCpu(GetParam());
+  ExpectAsOnCpu(skip);
   OneNode simple("SkipSimplifiedLayerNormalization", {{1, 2, row()}, {1, 2, row()}, {row()}}, 1, "com.microsoft");
   simple.node().add_output("");
   simple.node().add_output("");
   simple.node().add_output("sum");
-  simple.AnyOutput("sum", ElementType::kFloat);
-  simple.ExpectAsOnCpu(GetParam());
+  simple.model().AnyOutput("sum", ElementType::kFloat);
+  ExpectAsOnCpu(simple);
 }
 
 TEST_P(OpenclLongRowsTest, LocalResponses) {
@@ -136,7 +125,7 @@ TEST_P(OpenclLongRowsTest, LocalResponses) {
     OneNode one("LRN", {dims});
     Int(one.node(), "size", size);
     Float(one.node(), "alpha", 2.0f);
-    one.ExpectAsOnCpu(GetParam());
+    ExpectAsOnCpu(one);
   }
 }
 
@@ -154,13 +143,13 @@ TEST_P(OpenclLongRowsTest, LargeWindows) {
     for (const int64_t order : {0, 1}) {
       OneNode one("MaxPool", {{1, 2, side, side + 3}});
       one.node().add_output("indices");
-      one.AnyOutput("indices", ElementType::kInt64);
+      one.model().AnyOutput("indices", ElementType::kInt64);
       Ints(one.node(), "kernel_shape", {side - 1, side});
       Ints(one.node(), "pads", {1, 0, 2, 1});
       Ints(one.node(), "strides", {1, 2});
       Int(one.node(), "storage_order", order);
       one.inputs()[0] = Repeating({1, 2, side, side + 3}, nan);
-      one.ExpectAsOnCpu(GetParam());
+      ExpectAsOnCpu(one);
     }
   }
   for (const int64_t counts : {0, 1}) {
@@ -168,12 +157,12 @@ TEST_P(OpenclLongRowsTest, LargeWindows) {
     Ints(one.node(), "kernel_shape", {side - 2, side - 2});
     Ints(one.node(), "pads", {3, 1, 0, 2});
     Int(one.node(), "count_include_pad", counts);
-    one.ExpectAsOnCpu(GetParam());
+    ExpectAsOnCpu(one);
   }
   OneNode sparse("AveragePool", {{1, 2, side * side * 2}}, 1, "", 19);
   Ints(sparse.node(), "kernel_shape", {side * side});
   Ints(sparse.node(), "dilations", {2});
-  sparse.ExpectAsOnCpu(GetParam());
+  ExpectAsOnCpu(sparse);
 }
 
 TEST_P(OpenclLongRowsTest, Norms) {
@@ -184,12 +173,12 @@ TEST_P(OpenclLongRowsTest, Norms) {
       OneNode one("LpPool", {{1, 2, side, side}});
       Ints(one.node(), "kernel_shape", {kernel, kernel});
       Int(one.node(), "p", p);
-      one.ExpectAsOnCpu(GetParam());
+      ExpectAsOnCpu(one);
     }
     for (const int64_t size : {int64_t{7}, side, tiles() ? int64_t{300} : int64_t{1030}}) {
       OneNode one("GlobalLpPool", {{2, 3, size, size}}, 1);
       Int(one.node(), "p", p);
-      one.ExpectAsOnCpu(GetParam());
+      ExpectAsOnCpu(one);
     }
   }
 }
@@ -198,9 +187,9 @@ TEST_P(OpenclLongRowsTest, GlobalPools) {
   for (const char* op : {"GlobalAveragePool", "GlobalMaxPool"}) {
     for (const int64_t size : {7, 30, 300, 1030}) {
       OneNode one(op, {{2, 3, size, size}});
-      one.ExpectAsOnCpu(GetParam());
+      ExpectAsOnCpu(one);
       one.inputs()[0] = Repeating({2, 3, size, size}, true);
-      one.ExpectAsOnCpu(GetParam());
+      ExpectAsOnCpu(one);
     }
   }
 }
@@ -222,7 +211,7 @@ TEST_P(OpenclLongRowsTest, UpdatesOfOnePlace) {
     one.inputs().push_back(testing::Integers({kUpdates, 2}, at));
     one.inputs().push_back(Floats(Dims{kUpdates, 2}, updates));
     testing::Text(one.node(), "reduction", reduction);
-    one.ExpectAsOnCpu(GetParam(), 1e-3f);
+    ExpectAsOnCpu(one, 1e-3f);
   }
 }
 
@@ -233,14 +222,16 @@ TEST_P(OpenclLongRowsTest, LongQuantizedColumns) {
       OneNode one("MatMulNBits", {{rows, kDepth}}, 1, "com.microsoft");
       std::vector<uint8_t> quantized(static_cast<size_t>(columns * kBlocks * 16));
       for (size_t i = 0; i < quantized.size(); ++i) quantized[i] = static_cast<uint8_t>(i * 2654435761u >> 13);
-      one.model().Input("b", ElementType::kUInt8, {columns, kBlocks, 16}).Input("scales", ElementType::kFloat, {columns, kBlocks});
+      one.model()
+          .Input("b", ElementType::kUInt8, {columns, kBlocks, 16})
+          .Input("scales", ElementType::kFloat, {columns, kBlocks});
       one.model().Input("bias", ElementType::kFloat, {columns});
       for (const char* input : {"b", "scales", "", "", "bias"}) one.node().add_input(input);
       one.inputs().push_back(Value(Tensor::Of<uint8_t>(Shape{columns, kBlocks, 16}, quantized)));
       one.inputs().push_back(RandomFloats({columns, kBlocks}, 5));
       one.inputs().push_back(RandomFloats({columns}, 6));
       Int(Int(Int(Int(one.node(), "K", kDepth), "N", columns), "bits", 4), "block_size", 32);
-      one.ExpectAsOnCpu(GetParam(), 2e-3f);
+      ExpectAsOnCpu(one, 2e-3f);
     }
   }
 }

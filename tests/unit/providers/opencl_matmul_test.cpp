@@ -125,8 +125,7 @@ TEST_P(OpenclMatMulTest, LongSumsInStacksAndOfVectors) {
     const Shape sa{std::span<const int64_t>(a)}, sb{std::span<const int64_t>(b)};
     SCOPED_TRACE(sa.ToString() + sb.ToString());
     ModelBuilder model;
-    model.Input("a", ElementType::kFloat, a).Input("b", ElementType::kFloat, b).Output("y", ElementType::kFloat, {});
-    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    model.Input("a", ElementType::kFloat, a).Input("b", ElementType::kFloat, b).AnyOutput("y", ElementType::kFloat);
     model.Node("MatMul", {"a", "b"}, {"y"});
     ExpectSame(model, {Floats(a, SmallRandom(sa.num_elements(), 1)), Floats(b, SmallRandom(sb.num_elements(), 2))});
   }
@@ -155,8 +154,7 @@ TEST_P(OpenclMatMulTest, StacksBroadcast) {
     const Shape sa{std::span<const int64_t>(a)}, sb{std::span<const int64_t>(b)};
     SCOPED_TRACE(sa.ToString() + sb.ToString());
     ModelBuilder model;
-    model.Input("a", ElementType::kFloat, a).Input("b", ElementType::kFloat, b).Output("y", ElementType::kFloat, {});
-    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    model.Input("a", ElementType::kFloat, a).Input("b", ElementType::kFloat, b).AnyOutput("y", ElementType::kFloat);
     model.Node("MatMul", {"a", "b"}, {"y"});
     ExpectSame(model, {Floats(a, Random(sa.num_elements(), 1)), Floats(b, Random(sb.num_elements(), 2))});
   }
@@ -167,8 +165,7 @@ TEST_P(OpenclMatMulTest, Convolutions) {
     const Shape sx{std::span<const int64_t>(one.x)}, sw{std::span<const int64_t>(one.w)};
     SCOPED_TRACE(sx.ToString() + sw.ToString());
     ModelBuilder model;
-    model.Input("x", ElementType::kFloat, one.x).Output("y", ElementType::kFloat, {});
-    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    model.Input("x", ElementType::kFloat, one.x).AnyOutput("y", ElementType::kFloat);
     model.Constant("w", one.w, Random(sw.num_elements(), 5)).Constant("b", {one.w[0]}, Random(one.w[0], 6));
     auto& conv = model.Node("Conv", {"x", "w", "b"}, {"y"});
     one.SetAttributes(conv);
@@ -189,8 +186,7 @@ const WinogradCase kWinogradCases[] = {
 
 ModelBuilder WinogradModel(const WinogradCase& one) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, one.declared).Output("y", ElementType::kFloat, {});
-  model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  model.Input("x", ElementType::kFloat, one.declared).AnyOutput("y", ElementType::kFloat);
   std::vector<float> weights = Random(one.filters * one.x[1] * 9, 5);
   for (float& weight : weights) weight /= 16;  // results of about one
   model.Constant("w", {one.filters, one.x[1], 3, 3}, weights).Constant("b", {one.filters}, Random(one.filters, 6));

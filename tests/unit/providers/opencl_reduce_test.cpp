@@ -19,8 +19,7 @@ class OpenclReduceTest : public testing::OnDevice<::testing::TestWithParam<const
 ModelBuilder Reduction(const char* op, ElementType type, const std::vector<int64_t>& dims,
                        const std::vector<int64_t>& axes) {
   ModelBuilder model(18);
-  model.Input("x", type, dims).Output("y", type, {});
-  model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  model.Input("x", type, dims).AnyOutput("y", type);
   model.Ints("axes", axes).Node(op, {"x", "axes"}, {"y"});
   return model;
 }
@@ -81,8 +80,7 @@ class OpenclLongLinesTest : public testing::OnDevice<> {
   }
 
   static onnx::NodeProto& Line(ModelBuilder& model, const char* op, const std::vector<int64_t>& dims, ElementType out) {
-    model.Input("x", ElementType::kFloat, dims).Output("y", out, {});
-    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    model.Input("x", ElementType::kFloat, dims).AnyOutput("y", out);
     return model.Node(op, {"x"}, {"y"});
   }
 
@@ -110,11 +108,7 @@ TEST_F(OpenclLongLinesTest, FewOfTheLargest) {
     for (const int64_t largest : {0, 1}) {
       for (const int64_t k : {1, 10, 16}) {
         ModelBuilder model(13);
-        model.Input("x", ElementType::kFloat, dims)
-            .Output("y", ElementType::kFloat, {})
-            .Output("i", ElementType::kInt64, {});
-        for (auto& output : *model.proto().mutable_graph()->mutable_output())
-          output.mutable_type()->mutable_tensor_type()->clear_shape();
+        model.Input("x", ElementType::kFloat, dims).AnyOutput("y", ElementType::kFloat).AnyOutput("i", ElementType::kInt64);
         auto& node = model.Ints("k", {k}).Node("TopK", {"x", "k"}, {"y", "i"});
         testing::Int(node, "axis", axis);
         testing::Int(node, "largest", largest);

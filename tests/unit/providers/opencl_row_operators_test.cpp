@@ -16,26 +16,14 @@ using testing::Floats;
 using testing::Int;
 using testing::Ints;
 using testing::ModelBuilder;
-using testing::OnDevice;
+using testing::OnKernels;
 using testing::Random;
+using testing::RandomFloats;
 using testing::Text;
 
 using Dims = std::vector<int64_t>;
 
-Value RandomFloats(const Dims& dims, unsigned seed) {
-  return Floats(dims, Random(static_cast<size_t>(Shape(std::span<const int64_t>(dims)).num_elements()), seed));
-}
-
-class OpenclRowOperatorsTest : public OnDevice<::testing::TestWithParam<const char*>> {
- protected:
-  static void Result(ModelBuilder& model) {
-    model.Output("y", ElementType::kFloat, {});
-    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
-  }
-  static void ExpectAsOnCpu(const ModelBuilder& model, const std::vector<Value>& inputs) {
-    testing::ExpectAsOnCpu(model, inputs, {{"kernels", GetParam()}});
-  }
-};
+class OpenclRowOperatorsTest : public OnKernels {};
 
 TEST_P(OpenclRowOperatorsTest, Transposed) {
   struct Case {
@@ -51,7 +39,7 @@ TEST_P(OpenclRowOperatorsTest, Transposed) {
   for (const Case& one : cases) {
     ModelBuilder model(18);
     model.Input("x", ElementType::kFloat, one.x);
-    Result(model);
+    model.AnyOutput("y", ElementType::kFloat);
     Ints(model.Node("Transpose", {"x"}, {"y"}), "perm", one.perm);
     SCOPED_TRACE(Shape(std::span<const int64_t>(one.x)).ToString());
     ExpectAsOnCpu(model, {RandomFloats(one.x, 1)});
@@ -67,7 +55,7 @@ TEST_P(OpenclRowOperatorsTest, PaddedByEveryMode) {
       model.Input("x", ElementType::kFloat, x)
           .Constant("p", {static_cast<int64_t>(pads.size())}, pads)
           .Constant("v", {}, std::vector<float>{3});
-      Result(model);
+      model.AnyOutput("y", ElementType::kFloat);
       Text(model.Node("Pad", {"x", "p", "v"}, {"y"}), "mode", mode);
       SCOPED_TRACE(Shape(std::span<const int64_t>(x)).ToString() + mode);
       ExpectAsOnCpu(model, {RandomFloats(x, 1)});
@@ -83,14 +71,14 @@ TEST_P(OpenclRowOperatorsTest, Broadcast) {
     for (const char* op : {"Sub", "Pow", "Max"}) {
       ModelBuilder model(18);
       model.Input("a", ElementType::kFloat, a).Input("b", ElementType::kFloat, b);
-      Result(model);
+      model.AnyOutput("y", ElementType::kFloat);
       model.Node(op, {"a", "b"}, {"y"});
       SCOPED_TRACE(Shape(std::span<const int64_t>(a)).ToString() + Shape(std::span<const int64_t>(b)).ToString() + op);
       ExpectAsOnCpu(model, {RandomFloats(a, 1), RandomFloats(b, 2)});
     }
     ModelBuilder model(18);
     model.Input("a", ElementType::kFloat, a).Input("b", ElementType::kFloat, b).Constant("zero", {}, std::vector<float>{0});
-    Result(model);
+    model.AnyOutput("y", ElementType::kFloat);
     model.Node("Greater", {"b", "zero"}, {"c"});
     model.Node("Where", {"c", "a", "b"}, {"y"});
     SCOPED_TRACE("Where" + Shape(std::span<const int64_t>(a)).ToString());
@@ -117,7 +105,7 @@ TEST_P(OpenclRowOperatorsTest, Resized) {
         for (size_t i = 0; i < roi.size(); ++i) roi[i] = i < one.x.size() ? 0 : 1;
         roi[one.x.size() - 1] = 0.2f, roi.back() = 1.3f;
         model.Constant("roi", {static_cast<int64_t>(roi.size())}, roi);
-        Result(model);
+        model.AnyOutput("y", ElementType::kFloat);
         auto& node = model.Node("Resize", {"x", cropped ? "roi" : "", "", "s"}, {"y"});
         Text(Text(node, "mode", mode), "coordinate_transformation_mode", transform);
         if (cropped) testing::Float(node, "extrapolation_value", 9);
@@ -151,7 +139,7 @@ TEST_P(OpenclRowOperatorsTest, SumsOfProducts) {
   for (const Case& one : cases) {
     ModelBuilder model(18);
     model.Input("a", ElementType::kFloat, one.a).Input("b", ElementType::kFloat, one.b);
-    Result(model);
+    model.AnyOutput("y", ElementType::kFloat);
     Text(model.Node("Einsum", {"a", "b"}, {"y"}), "equation", one.equation);
     SCOPED_TRACE(one.equation);
     ExpectAsOnCpu(model, {RandomFloats(one.a, 1), RandomFloats(one.b, 2)});

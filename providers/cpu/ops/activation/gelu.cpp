@@ -16,17 +16,8 @@ namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// x/2 (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3)
-template <class D, class V>
-HWY_INLINE V GeluByTanh(D d, V x) {
-  using T = hn::TFromD<D>;
-  const V square = hn::Mul(x, x);
-  const V inner = hn::MulAdd(square, hn::Set(d, T(0.0713548162726)), hn::Set(d, T(1.59576912160573)));
-  return hn::Mul(x, vmath::Sigmoid(d, hn::Mul(x, inner)));
-}
-
 constexpr ElementwiseRow kGelu = TESSERA_VECTOR_UNARY(Gelu, 20, kFloats, vmath::Gelu(d, x)).Costs(1, 5);
-constexpr ElementwiseRow kGeluByTanh = TESSERA_VECTOR_UNARY(Gelu, 20, kFloats, GeluByTanh(d, x)).Costs(1, 5);
+constexpr ElementwiseRow kGeluByTanh = TESSERA_VECTOR_UNARY(Gelu, 20, kFloats, vmath::GeluByTanh(d, x)).Costs(1, 5);
 
 }  // namespace
 

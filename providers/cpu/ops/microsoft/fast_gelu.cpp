@@ -16,18 +16,10 @@ namespace tessera::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// x/2 (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3), with ONNX Runtime's digits.
-template <class D, class V>
-HWY_INLINE V GeluByTanh(D d, V x) {
-  using T = hn::TFromD<D>;
-  const V inner = hn::MulAdd(hn::Mul(x, x), hn::Set(d, T(2 * 0.035677408136300125)), hn::Set(d, T(2 * 0.7978845608028654)));
-  return hn::Mul(x, vmath::Sigmoid(d, hn::Mul(x, inner)));
-}
-
 constexpr ElementwiseRow kFastGelu =
-    TESSERA_VECTOR_UNARY(FastGelu, 1, kFloats, GeluByTanh(d, x)).Of("com.microsoft").Costs(1, 5);
+    TESSERA_VECTOR_UNARY(FastGelu, 1, kFloats, vmath::GeluByTanh(d, x)).Of("com.microsoft").Costs(1, 5);
 constexpr ElementwiseRow kBiasFastGelu =
-    TESSERA_VECTOR_BINARY(FastGelu, 1, kFloats, GeluByTanh(d, hn::Add(a, b))).Of("com.microsoft").Costs(1, 5);
+    TESSERA_VECTOR_BINARY(FastGelu, 1, kFloats, vmath::GeluByTanh(d, hn::Add(a, b))).Of("com.microsoft").Costs(1, 5);
 
 }  // namespace
 

@@ -2,52 +2,21 @@
 
 #include "cpu/ops/nn/qlinear_conv.h"
 
-#include <optional>
-
-#include "cpu/ops/nn/quantized_conv.h"
-#include "cpu/ops/nn/small_quantized_conv.h"
+#include "cpu/ops/nn/quantized_conv_kernel.h"
 #include "cpu/ops/ops.h"
 
 namespace tessera::cpu {
 namespace {
 
-class QLinearConv final : public Kernel {
+class QLinearConv final : public QuantizedConvKernel {
  public:
-  explicit QLinearConv(const KernelInfo& info) : algorithm_(ChooseQuantizedConv(info, kQLinearConv)) {
-    switch (algorithm_) {
-      case ConvAlgorithm::kBatchedIm2col: small_.emplace(info, kQLinearConv); break;
-      case ConvAlgorithm::kIm2col:
-      case ConvAlgorithm::kDepthwise: fast_.emplace(info, kQLinearConv); break;
-      default: conv_.emplace(info, kQLinearConv.weights, kQLinearConv.w_zero);
-    }
-  }
-
-  void Compute(KernelContext& context) override {
-    small_ ? Fast(context, *small_) : fast_ ? Fast(context, *fast_) : General(context);
-  }
-
-  std::string Implementation(KernelContext& /*context*/) override { return std::string(NameOf(algorithm_)); }
+  explicit QLinearConv(const KernelInfo& info) : QuantizedConvKernel(info, kQLinearConv) {}
 
  private:
-  template <class C>
-  static void Fast(KernelContext& context, const C& conv) {
-    const Tensor& x = context.required_input(0);
-    const Tensor* bias = context.input(8);
-    const Window window = conv.Fit(x.shape(), bias);
-    Shape shape{x.shape()[0], conv.outputs()};
-    for (const int64_t dim : window.output) shape.Append(dim);
-    Tensor* output = context.output(0, shape);
-    if (output == nullptr || output->num_elements() == 0) return;
-    conv.Run(context, window, *output);
-  }
-
-  void General(KernelContext& context) const {
-    const IntegerConv::Inputs inputs{&context.required_input(0),
-                                     conv_->has_weights() ? nullptr : &context.required_input(3), context.input(2),
-                                     context.input(5), context.input(8)};
+  void General(KernelContext& context, const IntegerConv& conv, const IntegerConv::Inputs& inputs) const override {
     Tensor* output = nullptr;
     int32_t* accumulators = nullptr;
-    conv_->Run(context, inputs, [&](const Shape& shape) -> int32_t* {
+    conv.Run(context, inputs, [&](const Shape& shape) -> int32_t* {
       output = context.output(0, shape);
       if (output != nullptr) accumulators = context.scratch<int32_t>(static_cast<size_t>(output->num_elements())).data();
       return accumulators;
@@ -67,11 +36,6 @@ class QLinearConv final : public Kernel {
           }
         });
   }
-
-  ConvAlgorithm algorithm_;
-  std::optional<SmallQuantizedConv> small_;
-  std::optional<QuantizedConv> fast_;
-  std::optional<IntegerConv> conv_;
 };
 
 }  // namespace
