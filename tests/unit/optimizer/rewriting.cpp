@@ -99,7 +99,8 @@ std::vector<RewriteEntry> AllRewrites() {
 
 }  // namespace
 
-Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes) : original_(model.bytes()) {
+Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes, Precision precision)
+    : original_(model.bytes()) {
   const Session session = CpuSession(EmptyModel());
   model_ = LoadModel(std::as_bytes(std::span(original_)), nullptr, {});
   before_ = Operators(*model_.graph);
@@ -108,8 +109,9 @@ Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes)
     if (passes.empty() || std::find(passes.begin(), passes.end(), entry.name) != passes.end()) entries.push_back(entry);
   }
   if (!passes.empty() && entries.size() != passes.size()) throw std::invalid_argument("there is no such pass");
-  report_ = RunRewrites(*model_.graph, session.state()->model->resources, entries,
-                        {.lowered_for = session.state()->model->resources.providers.back().provider.get()});
+  report_ = RunRewrites(
+      *model_.graph, session.state()->model->resources, entries,
+      {.precision = precision, .lowered_for = session.state()->model->resources.providers.back().provider.get()});
   EXPECT_EQ(BeyondSchemas(*model_.graph), "");
   after_ = Operators(*model_.graph);
   ByteWriter writer;

@@ -16,8 +16,8 @@ namespace tessera::testing {
 
 class Rewriting {
  public:
-  /// Runs the named passes of the optimizer (all of them without names) on the model.
-  explicit Rewriting(const ModelBuilder& model, std::vector<std::string> passes);
+  /// Runs the named passes of the optimizer (all of them without names) on the model, for a session of this precision.
+  explicit Rewriting(const ModelBuilder& model, std::vector<std::string> passes, Precision precision = Precision::kFloat32);
 
   /// "Relu Add": operators in execution order; nested graphs in parentheses behind their node.
   const std::string& before() const noexcept { return before_; }

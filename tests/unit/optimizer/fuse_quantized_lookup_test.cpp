@@ -1,0 +1,163 @@
+#include "optimizer/quantized_model.h"
+#include "optimizer/rewriting.h"
+
+namespace tessera::testing {
+namespace {
+
+TEST(QuantizedFunctions, OfOneCodeBecomeATable) {
+  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+    QuantizedModel q({4, 100}, 2, codes);
+    q.model().Floats("root", {}, {1.41421356f}).Floats("one", {1}, {1});
+    q.model().Node("Div", {"xd", "root"}, {"d"});
+    q.model().Node("Erf", {"d"}, {"e"});
+    q.Quantize("e", "ed", 0.01f, q.Zero());
+    q.model().Node("Add", {"ed", "one"}, {"a"});
+    q.Quantize("a", "ad", 0.01f, q.Lowest());
+    q.model().Node("Mul", {"xd", "ad"}, {"m"});
+    q.Quantize("m", "y", 0.02f, q.Zero());
+    ExpectSame(q.model(), {4, 100}, "QuantizeLinear QuantizedLookup DequantizeLinear", 1e-6f);
+  }
+}
+
+TEST(QuantizedFunctions, WhoseConstantAddsADimensionStay) {
+  QuantizedModel q({4, 10}, 3, ElementType::kUInt8);
+  q.model().Floats("two", {1, 1, 1}, {2});
+  q.model().Node("Mul", {"xd", "two"}, {"m"});
+  q.Quantize("m", "y", 0.04f, 100);
+  ExpectSame(q.model(), {4, 10}, "QuantizeLinear DequantizeLinear Mul QuantizeLinear DequantizeLinear", 1e-6f);
+}
+
+/// Adds one of com.microsoft's operators on codes; scales and zero points go by the names of the codes.
+void QuantizedNode(ModelBuilder& model, const std::string& op, const std::vector<std::string>& codes,
+                   const std::string& to) {
+  std::vector<std::string> inputs;
+  for (const std::string& name : codes) inputs.insert(inputs.end(), {name, name + "_scale", name + "_zero"});
+  inputs.insert(inputs.end(), {to + "_scale", to + "_zero"});
+  ModelBuilder::AddNode(*model.proto().mutable_graph(), op, inputs, {to}).set_domain("com.microsoft");
+}
+
+/// A model of codes "x" whose operators of com.microsoft are to become tables: the same bytes, for all 256 codes in each
+/// case.
+class CodeFunctions : public ::testing::TestWithParam<ElementType> {
+ protected:
+  CodeFunctions() : model_(17) {
+    auto* import = model_.proto().add_opset_import();
+    import->set_domain("com.microsoft");
+    import->set_version(1);
+    model_.Input("x", GetParam(), {2, 128});
+    Scale("x", 0.05f, 120);
+  }
+
+  /// Declares the quantization of codes; `zero` is of unsigned ones.
+  void Scale(const std::string& name, float scale, int zero) {
+    model_.Floats(name + "_scale", {}, {scale});
+    model_.Codes(name + "_zero", GetParam(), {}, {zero - (GetParam() == ElementType::kInt8 ? 128 : 0)});
+  }
+  void Function(const std::string& op, const std::vector<std::string>& from, const std::string& to, float scale, int zero) {
+    Scale(to, scale, zero);
+    QuantizedNode(model_, op, from, to);
+  }
+  void Output(const std::string& name) { model_.Output(name, GetParam(), {-1, -1}); }
+
+  void ExpectOperators(const std::string& operators) {
+    Tensor x(GetParam(), Shape{2, 128});
+    for (int i = 0; i < 256; ++i) static_cast<uint8_t*>(x.mutable_raw())[i] = static_cast<uint8_t>(i);
+    const Rewriting rewriting(model_, {"fuse_quantized_lookup", "eliminate_dead_nodes"});
+    EXPECT_EQ(rewriting.after(), operators);
+    EXPECT_EQ(rewriting.Difference({Value(x)}), "");
+  }
+
+  ModelBuilder model_;
+};
+
+TEST_P(CodeFunctions, OfOneTensorBecomeATable) {
+  Function("QLinearSigmoid", {"x"}, "s", 1.0f / 256, 0);
+  Function("QLinearMul", {"x", "s"}, "y", 0.03f, 20);
+  Output("y");
+  ExpectOperators("QuantizedLookup");
+}
+
+TEST_P(CodeFunctions, OfFunctionsBecomeATable) {
+  Function("QLinearLeakyRelu", {"x"}, "l", 0.04f, 3);
+  Function("QLinearAdd", {"l", "x"}, "a", 0.1f, 130);
+  Function("QLinearMul", {"a", "a"}, "m", 0.2f, 0);
+  Function("QLinearAdd", {"x", "m"}, "y", 0.3f, 100);
+  Output("y");
+  ExpectOperators("QuantizedLookup");
+}
+
+TEST_P(CodeFunctions, MeetConstantsOfOneElement) {
+  Scale("c", 0.02f, 100);
+  model_.Codes("c", GetParam(), {1, 1}, {77});
+  Function("QLinearMul", {"c", "x"}, "m", 0.01f, 90);
+  Function("QLinearAdd", {"m", "c"}, "y", 0.02f, 128);
+  Output("y");
+  ExpectOperators("QuantizedLookup");
+}
+
+TEST_P(CodeFunctions, WithoutZeroPointsBecomeATable) {
+  model_.Floats("y_scale", {1}, {0.02f});
+  ModelBuilder::AddNode(*model_.proto().mutable_graph(), "QLinearSigmoid", {"x", "x_scale", "", "y_scale"}, {"y"})
+      .set_domain("com.microsoft");
+  Output("y");
+  ExpectOperators("QuantizedLookup");
+}
+
+/// Others read what is on the way, and outputs of the graph stay.
+TEST_P(CodeFunctions, KeepWhatOthersSee) {
+  Function("QLinearSigmoid", {"x"}, "s", 1.0f / 256, 0);
+  Function("QLinearMul", {"x", "s"}, "m", 0.03f, 20);
+  Function("QLinearAdd", {"m", "s"}, "a", 0.05f, 60);
+  model_.Node("Transpose", {"m"}, {"y"});
+  for (const char* name : {"s", "a", "y"}) Output(name);
+  ExpectOperators("QuantizedLookup QuantizedLookup QuantizedLookup Transpose");
+}
+
+TEST_P(CodeFunctions, JoinFloatsBetweenCodes) {
+  Function("QLinearLeakyRelu", {"x"}, "l", 0.04f, 100);
+  model_.Node("DequantizeLinear", {"l", "l_scale", "l_zero"}, {"ld"});
+  model_.Node("Tanh", {"ld"}, {"t"});
+  Scale("q", 0.01f, 128);
+  model_.Node("QuantizeLinear", {"t", "q_scale", "q_zero"}, {"q"});
+  Function("QLinearMul", {"q", "x"}, "y", 0.03f, 20);
+  Output("y");
+  ExpectOperators("QuantizedLookup");
+}
+
+/// Sums of two tensors; constants of more elements or more dimensions; scales that only the run knows.
+TEST_P(CodeFunctions, OfMoreThanOneTensorStay) {
+  Function("QLinearSigmoid", {"x"}, "s", 1.0f / 256, 0);
+  model_.Node("Transpose", {"x"}, {"r"});
+  Scale("r", 0.05f, 120);
+  model_.Ints("shape", {2, 128});
+  model_.Node("Reshape", {"r", "shape"}, {"t"});
+  Scale("t", 0.05f, 120);
+  Function("QLinearAdd", {"t", "s"}, "y", 0.05f, 60);
+  Output("y");
+  ExpectOperators("QuantizedLookup Transpose Reshape QLinearAdd");
+}
+
+TEST_P(CodeFunctions, OfConstantsThatBroadcastStay) {
+  model_.Codes("row", GetParam(), {128}, std::vector<int>(128, 5)).Codes("cube", GetParam(), {1, 1, 1}, {5});
+  Scale("row", 0.05f, 120);
+  Scale("cube", 0.05f, 120);
+  Function("QLinearAdd", {"x", "row"}, "a", 0.05f, 60);
+  Function("QLinearMul", {"cube", "a"}, "y", 0.05f, 60);
+  model_.Output("y", GetParam(), {-1, -1, -1});
+  ExpectOperators("QLinearAdd QLinearMul");
+}
+
+TEST_P(CodeFunctions, OfScalesThatAreComputedStay) {
+  model_.Input("given", ElementType::kFloat, {});
+  model_.Codes("s_zero", GetParam(), {}, {1});
+  model_.Node("Abs", {"given"}, {"s_scale"});
+  QuantizedNode(model_, "QLinearSigmoid", {"x"}, "s");
+  Output("s");
+  EXPECT_EQ(Rewriting(model_, {"fuse_quantized_lookup"}).after(), "Abs QLinearSigmoid");
+}
+
+INSTANTIATE_TEST_SUITE_P(Signs, CodeFunctions, ::testing::Values(ElementType::kUInt8, ElementType::kInt8),
+                         [](const auto& signs) { return signs.param == ElementType::kInt8 ? "Int8" : "UInt8"; });
+
+}  // namespace
+}  // namespace tessera::testing
