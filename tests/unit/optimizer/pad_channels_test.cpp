@@ -114,11 +114,14 @@ TEST(PadChannels, OfAllReaders) {
   }
 }
 
-/// Where nothing but an output reads it there are no channels that could be ignored.
+/// Where nothing reads it, or an output alone, there is nothing that could ignore channels.
 TEST(PadChannels, NotOfTheLastConvolution) {
   SKIP_WITHOUT_BLOCKS();
-  FloatNetwork network({2, 3, 12, 10});
-  ExpectChanges(network.Finish({network.Conv("x", {61, 3, 3, 1, 1})}), 0);
+  for (const bool output : {false, true}) {
+    FloatNetwork network({2, 3, 12, 10});
+    const std::string a = network.Conv("x", {61, 3, 3, 1, 1});
+    ExpectChanges(network.Finish({output ? a : network.Op("Relu", {"x"})}), 0);
+  }
 }
 
 /// Whole blocks, more channels than are worth it, and the most that are.
