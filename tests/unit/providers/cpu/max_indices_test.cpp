@@ -15,14 +15,15 @@ struct Place {
   int64_t at;
 };
 
-/// Output `o` as the definition has it: the first tap, then what is greater.
+/// Output `o` as the definition has it: the first tap, then what is greater, as NaN is than numbers.
 Place Expected(const std::vector<float>& plane, const cpu::MaxTaps& taps, int64_t start, int64_t o) {
   Place best{0, -1};
   for (const int64_t row : taps.rows) {
     for (int64_t k = 0; k < taps.kernel; ++k) {
       const int64_t at = row * taps.width + start + o * taps.stride + k * taps.dilation;
       const float value = plane[static_cast<size_t>(at)];
-      if (best.at < 0 || value > best.maximum) best = {value, at};
+      const bool first_nan = std::isnan(value) && !std::isnan(best.maximum);
+      if (best.at < 0 || value > best.maximum || first_nan) best = {value, at};
     }
   }
   return best;
