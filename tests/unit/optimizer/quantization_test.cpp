@@ -11,39 +11,39 @@ using Dims = std::vector<int64_t>;
 
 int64_t CountOf(const Dims& dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
 
-/// A model of quantized values: float input "x" becomes codes of scale 0.02 around 125 (or -3), then "xd" again.
+/// A model of quantized values: float input "x" is quantized to a scale of 0.02 around 125 (or -3), then "xd" again.
 class QuantizedModel {
  public:
-  QuantizedModel(const Dims& x, size_t rank_of_y, ElementType codes) : codes_(codes), model_(17) {
+  QuantizedModel(const Dims& x, size_t rank_of_y, ElementType type) : type_(type), model_(17) {
     model_.Input("x", ElementType::kFloat, x).Output("y", ElementType::kFloat, Dims(rank_of_y, -1));
     Quantize("x", "xd", 0.02f, Zero());
   }
 
   ModelBuilder& model() { return model_; }
-  int Zero() const { return codes_ == ElementType::kInt8 ? -3 : 125; }
-  int Lowest() const { return codes_ == ElementType::kInt8 ? -128 : 0; }
+  int Zero() const { return type_ == ElementType::kInt8 ? -3 : 125; }
+  int Lowest() const { return type_ == ElementType::kInt8 ? -128 : 0; }
 
   /// QuantizeLinear and DequantizeLinear.
   void Quantize(const std::string& from, const std::string& to, float scale, int zero) {
     model_.Floats(to + "_scale", {}, {scale});
-    model_.Codes(to + "_zero", codes_, {}, {zero});
-    model_.Node("QuantizeLinear", {from, to + "_scale", to + "_zero"}, {to + "_codes"});
-    model_.Node("DequantizeLinear", {to + "_codes", to + "_scale", to + "_zero"}, {to});
+    model_.Quantized(to + "_zero", type_, {}, {zero});
+    model_.Node("QuantizeLinear", {from, to + "_scale", to + "_zero"}, {to + "_quantized"});
+    model_.Node("DequantizeLinear", {to + "_quantized", to + "_scale", to + "_zero"}, {to});
   }
 
-  /// Constant int8 codes up to `most` with a scale for each index of `axis`, dequantized.
+  /// Constant int8 quantized values up to `most` with a scale for each index of `axis`, dequantized.
   void Weights(const std::string& name, const Dims& dims, int64_t axis, int most) {
     std::vector<int> values;
     for (int64_t i = 0; i < CountOf(dims); ++i)
       values.push_back(static_cast<int>((i * i * 31 + 17 * i + i / 7) % (2 * most + 1)) - most);
-    model_.Codes(name + "_codes", ElementType::kInt8, dims, values);
+    model_.Quantized(name + "_quantized", ElementType::kInt8, dims, values);
     std::vector<float> scales;
     for (int64_t i = 0; i < dims[static_cast<size_t>(axis)]; ++i)
       scales.push_back(0.004f + 0.0001f * static_cast<float>(i % 13));
     const auto count = static_cast<int64_t>(scales.size());
     model_.Floats(name + "_scale", {count}, scales);
-    model_.Codes(name + "_zero", ElementType::kInt8, {count}, std::vector<int>(scales.size(), 0));
-    Int(model_.Node("DequantizeLinear", {name + "_codes", name + "_scale", name + "_zero"}, {name}), "axis", axis);
+    model_.Quantized(name + "_zero", ElementType::kInt8, {count}, std::vector<int>(scales.size(), 0));
+    Int(model_.Node("DequantizeLinear", {name + "_quantized", name + "_scale", name + "_zero"}, {name}), "axis", axis);
   }
 
   void Bias(const std::string& name, int64_t count) {
@@ -53,7 +53,7 @@ class QuantizedModel {
   }
 
  private:
-  ElementType codes_;
+  ElementType type_;
   ModelBuilder model_;
 };
 
@@ -111,9 +111,9 @@ class QuantizedConvolutions : public ::testing::TestWithParam<QuantizedConvCase>
 
 TEST_P(QuantizedConvolutions, AreLikeFloats) {
   const QuantizedConvCase& c = GetParam();
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
     for (const int most : {20, 63, 127}) {  // sums of four products, of fewer, of 16 bits
-      QuantizedModel q(c.x, c.x.size(), codes);
+      QuantizedModel q(c.x, c.x.size(), type);
       q.Weights("w", c.w, 0, most);
       q.Bias("b", c.w[0]);
       auto& conv = q.model().Node("Conv", {"xd", "w", "b"}, {"c"});
@@ -145,10 +145,10 @@ INSTANTIATE_TEST_SUITE_P(Shapes, QuantizedConvolutions,
                          [](const auto& info) { return info.param.name; });
 
 TEST(QuantizedMatMuls, OfMatricesAreLikeFloats) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
     for (const int64_t k : {1, 7, 64, 90, 1030}) {
       for (const int most : {20, 127}) {
-        QuantizedModel q({3, 11, k}, 3, codes);
+        QuantizedModel q({3, 11, k}, 3, type);
         q.Weights("w", {k, 37}, 1, most);
         q.model().Node("MatMul", {"xd", "w"}, {"p"});
         q.Quantize("p", "y", 0.1f, q.Zero());
@@ -185,9 +185,11 @@ TEST(QuantizedMatMuls, OfGemmWithoutZeroPoints) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {5, 30}).Output("y", ElementType::kFloat, {5, 18});
     for (int i = 0; i < others; ++i) model.Floats("unread" + std::to_string(i), {}, {0});
-    std::vector<int> codes;
-    for (int i = 0; i < 540; ++i) codes.push_back(i * 37 % 255 - 127);
-    model.Floats("scale", {}, {0.02f}).Floats("b", {18}, Numbers(18, 0.1f)).Codes("w", ElementType::kInt8, {30, 18}, codes);
+    std::vector<int> quantized;
+    for (int i = 0; i < 540; ++i) quantized.push_back(i * 37 % 255 - 127);
+    model.Floats("scale", {}, {0.02f})
+        .Floats("b", {18}, Numbers(18, 0.1f))
+        .Quantized("w", ElementType::kInt8, {30, 18}, quantized);
     Int(model.Node("QuantizeLinear", {"x", "scale"}, {"xq"}), "output_dtype", static_cast<int64_t>(ElementType::kInt8));
     model.Node("DequantizeLinear", {"xq", "scale"}, {"xd"});
     model.Node("DequantizeLinear", {"w", "scale"}, {"wd"});
@@ -201,10 +203,10 @@ TEST(QuantizedMatMuls, OfGemmWithoutZeroPoints) {
 TEST(QuantizedMatMuls, OfDynamicQuantizationKeepTheScales) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {6, 32}).Output("y", ElementType::kFloat, {6, 10});
-  std::vector<int> codes;
-  for (int i = 0; i < 320; ++i) codes.push_back(i * 37 % 255 - 127);
-  model.Codes("w", ElementType::kInt8, {32, 10}, codes);
-  model.Codes("w_zero", ElementType::kInt8, {}, {4});
+  std::vector<int> quantized;
+  for (int i = 0; i < 320; ++i) quantized.push_back(i * 37 % 255 - 127);
+  model.Quantized("w", ElementType::kInt8, {32, 10}, quantized);
+  model.Quantized("w_zero", ElementType::kInt8, {}, {4});
   model.Floats("w_scale", {}, {0.01f}).Floats("b", {10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   model.Node("DynamicQuantizeLinear", {"x"}, {"q", "q_scale", "q_zero"});
   model.Node("MatMulInteger", {"q", "w", "q_zero", "w_zero"}, {"p"});
@@ -216,9 +218,9 @@ TEST(QuantizedMatMuls, OfDynamicQuantizationKeepTheScales) {
 }
 
 TEST(QuantizedSums, AndAveragesAreLikeFloats) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
     for (const std::string op : {"Add", "Mul"}) {
-      QuantizedModel q({2, 7, 5, 3}, 4, codes);
+      QuantizedModel q({2, 7, 5, 3}, 4, type);
       q.model().Node("GlobalAveragePool", {"xd"}, {"m"});
       q.Quantize("m", "md", 0.01f, q.Zero());
       q.model().Node(op, {"xd", "md"}, {"s"});
@@ -229,9 +231,9 @@ TEST(QuantizedSums, AndAveragesAreLikeFloats) {
   }
 }
 
-TEST(QuantizedFunctions, OfOneCodeBecomeATable) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
-    QuantizedModel q({4, 100}, 2, codes);
+TEST(QuantizedFunctions, OfOneValueBecomeATable) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    QuantizedModel q({4, 100}, 2, type);
     q.model().Floats("root", {}, {1.41421356f}).Floats("one", {1}, {1});
     q.model().Node("Div", {"xd", "root"}, {"d"});
     q.model().Node("Erf", {"d"}, {"e"});
@@ -252,20 +254,20 @@ TEST(QuantizedFunctions, WhoseConstantAddsADimensionStay) {
   ExpectSame(q.model(), {4, 10}, "QuantizeLinear DequantizeLinear Mul QuantizeLinear DequantizeLinear", 1e-6f);
 }
 
-/// Adds one of com.microsoft's operators on codes; scales and zero points go by the names of the codes.
-void QuantizedNode(ModelBuilder& model, const std::string& op, const std::vector<std::string>& codes,
+/// Adds one of com.microsoft's operators on quantized values `from`; scales and zero points go by their names.
+void QuantizedNode(ModelBuilder& model, const std::string& op, const std::vector<std::string>& from,
                    const std::string& to) {
   std::vector<std::string> inputs;
-  for (const std::string& name : codes) inputs.insert(inputs.end(), {name, name + "_scale", name + "_zero"});
+  for (const std::string& name : from) inputs.insert(inputs.end(), {name, name + "_scale", name + "_zero"});
   inputs.insert(inputs.end(), {to + "_scale", to + "_zero"});
   ModelBuilder::AddNode(*model.proto().mutable_graph(), op, inputs, {to}).set_domain("com.microsoft");
 }
 
-/// A model of codes "x" whose operators of com.microsoft are to become tables: the same bytes, for all 256 codes in each
-/// case.
-class CodeFunctions : public ::testing::TestWithParam<ElementType> {
+/// A model of quantized values "x" whose operators of com.microsoft are to become tables: the same bytes, for each of the
+/// 256 values.
+class QuantizedOperators : public ::testing::TestWithParam<ElementType> {
  protected:
-  CodeFunctions() : model_(17) {
+  QuantizedOperators() : model_(17) {
     auto* import = model_.proto().add_opset_import();
     import->set_domain("com.microsoft");
     import->set_version(1);
@@ -273,10 +275,10 @@ class CodeFunctions : public ::testing::TestWithParam<ElementType> {
     Scale("x", 0.05f, 120);
   }
 
-  /// Declares the quantization of codes; `zero` is of unsigned ones.
+  /// Declares scale and zero point of a value; `zero` is of unsigned ones.
   void Scale(const std::string& name, float scale, int zero) {
     model_.Floats(name + "_scale", {}, {scale});
-    model_.Codes(name + "_zero", GetParam(), {}, {zero - (GetParam() == ElementType::kInt8 ? 128 : 0)});
+    model_.Quantized(name + "_zero", GetParam(), {}, {zero - (GetParam() == ElementType::kInt8 ? 128 : 0)});
   }
   void Function(const std::string& op, const std::vector<std::string>& from, const std::string& to, float scale, int zero) {
     Scale(to, scale, zero);
@@ -295,14 +297,14 @@ class CodeFunctions : public ::testing::TestWithParam<ElementType> {
   ModelBuilder model_;
 };
 
-TEST_P(CodeFunctions, OfOneTensorBecomeATable) {
+TEST_P(QuantizedOperators, OfOneTensorBecomeATable) {
   Function("QLinearSigmoid", {"x"}, "s", 1.0f / 256, 0);
   Function("QLinearMul", {"x", "s"}, "y", 0.03f, 20);
   Output("y");
   ExpectOperators("QuantizedLookup");
 }
 
-TEST_P(CodeFunctions, OfFunctionsBecomeATable) {
+TEST_P(QuantizedOperators, OfFunctionsBecomeATable) {
   Function("QLinearLeakyRelu", {"x"}, "l", 0.04f, 3);
   Function("QLinearAdd", {"l", "x"}, "a", 0.1f, 130);
   Function("QLinearMul", {"a", "a"}, "m", 0.2f, 0);
@@ -311,16 +313,16 @@ TEST_P(CodeFunctions, OfFunctionsBecomeATable) {
   ExpectOperators("QuantizedLookup");
 }
 
-TEST_P(CodeFunctions, MeetConstantsOfOneElement) {
+TEST_P(QuantizedOperators, MeetConstantsOfOneElement) {
   Scale("c", 0.02f, 100);
-  model_.Codes("c", GetParam(), {1, 1}, {77});
+  model_.Quantized("c", GetParam(), {1, 1}, {77});
   Function("QLinearMul", {"c", "x"}, "m", 0.01f, 90);
   Function("QLinearAdd", {"m", "c"}, "y", 0.02f, 128);
   Output("y");
   ExpectOperators("QuantizedLookup");
 }
 
-TEST_P(CodeFunctions, WithoutZeroPointsBecomeATable) {
+TEST_P(QuantizedOperators, WithoutZeroPointsBecomeATable) {
   model_.Floats("y_scale", {1}, {0.02f});
   ModelBuilder::AddNode(*model_.proto().mutable_graph(), "QLinearSigmoid", {"x", "x_scale", "", "y_scale"}, {"y"})
       .set_domain("com.microsoft");
@@ -329,7 +331,7 @@ TEST_P(CodeFunctions, WithoutZeroPointsBecomeATable) {
 }
 
 /// Others read what is on the way, and outputs of the graph stay.
-TEST_P(CodeFunctions, KeepWhatOthersSee) {
+TEST_P(QuantizedOperators, KeepWhatOthersSee) {
   Function("QLinearSigmoid", {"x"}, "s", 1.0f / 256, 0);
   Function("QLinearMul", {"x", "s"}, "m", 0.03f, 20);
   Function("QLinearAdd", {"m", "s"}, "a", 0.05f, 60);
@@ -338,7 +340,7 @@ TEST_P(CodeFunctions, KeepWhatOthersSee) {
   ExpectOperators("QuantizedLookup QuantizedLookup QuantizedLookup Transpose");
 }
 
-TEST_P(CodeFunctions, JoinFloatsBetweenCodes) {
+TEST_P(QuantizedOperators, JoinFloatsBetweenQuantizedValues) {
   Function("QLinearLeakyRelu", {"x"}, "l", 0.04f, 100);
   model_.Node("DequantizeLinear", {"l", "l_scale", "l_zero"}, {"ld"});
   model_.Node("Tanh", {"ld"}, {"t"});
@@ -350,7 +352,7 @@ TEST_P(CodeFunctions, JoinFloatsBetweenCodes) {
 }
 
 /// Sums of two tensors; constants of more elements or more dimensions; scales that only the run knows.
-TEST_P(CodeFunctions, OfMoreThanOneTensorStay) {
+TEST_P(QuantizedOperators, OfMoreThanOneTensorStay) {
   Function("QLinearSigmoid", {"x"}, "s", 1.0f / 256, 0);
   model_.Node("Transpose", {"x"}, {"r"});
   Scale("r", 0.05f, 120);
@@ -362,8 +364,8 @@ TEST_P(CodeFunctions, OfMoreThanOneTensorStay) {
   ExpectOperators("QuantizedLookup Transpose Reshape QLinearAdd");
 }
 
-TEST_P(CodeFunctions, OfConstantsThatBroadcastStay) {
-  model_.Codes("row", GetParam(), {128}, std::vector<int>(128, 5)).Codes("cube", GetParam(), {1, 1, 1}, {5});
+TEST_P(QuantizedOperators, OfConstantsThatBroadcastStay) {
+  model_.Quantized("row", GetParam(), {128}, std::vector<int>(128, 5)).Quantized("cube", GetParam(), {1, 1, 1}, {5});
   Scale("row", 0.05f, 120);
   Scale("cube", 0.05f, 120);
   Function("QLinearAdd", {"x", "row"}, "a", 0.05f, 60);
@@ -372,19 +374,19 @@ TEST_P(CodeFunctions, OfConstantsThatBroadcastStay) {
   ExpectOperators("QLinearAdd QLinearMul");
 }
 
-TEST_P(CodeFunctions, OfScalesThatAreComputedStay) {
+TEST_P(QuantizedOperators, OfScalesThatAreComputedStay) {
   model_.Input("given", ElementType::kFloat, {});
-  model_.Codes("s_zero", GetParam(), {}, {1});
+  model_.Quantized("s_zero", GetParam(), {}, {1});
   model_.Node("Abs", {"given"}, {"s_scale"});
   QuantizedNode(model_, "QLinearSigmoid", {"x"}, "s");
   Output("s");
   EXPECT_EQ(Rewriting(model_, {"fuse_quantized_lookup"}).after(), "Abs QLinearSigmoid");
 }
 
-INSTANTIATE_TEST_SUITE_P(Signs, CodeFunctions, ::testing::Values(ElementType::kUInt8, ElementType::kInt8),
+INSTANTIATE_TEST_SUITE_P(Signs, QuantizedOperators, ::testing::Values(ElementType::kUInt8, ElementType::kInt8),
                          [](const auto& signs) { return signs.param == ElementType::kInt8 ? "Int8" : "UInt8"; });
 
-TEST(QuantizedMoves, AreOfTheCodes) {
+TEST(QuantizedMoves, AreOfTheQuantizedValues) {
   QuantizedModel q({2, 6, 8, 8}, 3, ElementType::kUInt8);
   auto& pool = q.model().Node("MaxPool", {"xd"}, {"p"});
   Ints(pool, "kernel_shape", {2, 2});
@@ -397,9 +399,9 @@ TEST(QuantizedMoves, AreOfTheCodes) {
   ExpectSame(q.model(), {2, 6, 8, 8}, "QuantizeLinear MaxPool Transpose Reshape DequantizeLinear", 1e-6f);
 }
 
-TEST(QuantizedMoves, InPartsAreOfTheCodes) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
-    QuantizedModel q({2, 6, 8, 8}, 4, codes);
+TEST(QuantizedMoves, InPartsAreOfTheQuantizedValues) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    QuantizedModel q({2, 6, 8, 8}, 4, type);
     q.model().Ints("sizes", {2, 4});
     Int(q.model().Node("Split", {"xd", "sizes"}, {"a", "b"}), "axis", 1);
     q.Quantize("a", "ad", 0.02f, q.Zero());
@@ -418,8 +420,8 @@ TEST(QuantizedMoves, InPartsAreOfTheCodes) {
 
 /// Parts of other scales and zero points become the whole's by tables; the one that has the whole's stays as it is.
 TEST(QuantizedMoves, JoinPartsOfOtherScales) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
-    QuantizedModel q({2, 6, 8, 8}, 4, codes);
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    QuantizedModel q({2, 6, 8, 8}, 4, type);
     q.model().Node("Sigmoid", {"xd"}, {"a"});
     q.Quantize("a", "ad", 0.005f, q.Lowest());
     q.model().Node("Tanh", {"xd"}, {"b"});
@@ -430,7 +432,7 @@ TEST(QuantizedMoves, JoinPartsOfOtherScales) {
   }
 }
 
-/// A part that is no code, and a result that others read as floats.
+/// A part that is no quantized value, and a result that others read as floats.
 TEST(QuantizedMoves, JoinFloatsWhereTheyMust) {
   for (const bool seen : {false, true}) {
     QuantizedModel q({2, 6, 8, 8}, 4, ElementType::kUInt8);
@@ -444,7 +446,7 @@ TEST(QuantizedMoves, JoinFloatsWhereTheyMust) {
   }
 }
 
-/// A float result that others read too, and a Relu that the codes do not imply.
+/// A float result that others read too, and a Relu that the quantized values do not imply.
 TEST(QuantizedConvolution, StaysWhereItsFloatsAreSeen) {
   for (const bool seen : {false, true}) {
     QuantizedModel q({1, 4, 6, 6}, 4, ElementType::kUInt8);

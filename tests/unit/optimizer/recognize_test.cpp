@@ -82,7 +82,7 @@ TEST(RecognizeGelu, OfTanhInAnyOrder) {
 }
 
 TEST(RecognizeGelu, OtherFunctionsOfTanhStay) {
-  for (const std::string reason : {"cube", "halved", "read twice", "output", "other factor"}) {
+  for (const std::string reason : {"cube", "halved", "read twice", "output", "other operand"}) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {3, 5})
         .Input("z", ElementType::kFloat, {3, 5})
@@ -91,7 +91,7 @@ TEST(RecognizeGelu, OtherFunctionsOfTanhStay) {
     model.Floats("half", {}, {reason == "halved" ? 0.25f : 0.5f});
     model.Node("Tanh", {"u"}, {"t"});
     model.Node("Add", {"t", "one"}, {"b"});
-    model.Node("Mul", {reason == "other factor" ? "z" : "x", "b"}, {"m"});
+    model.Node("Mul", {reason == "other operand" ? "z" : "x", "b"}, {"m"});
     model.Node("Mul", {"m", "half"}, {"y"});
     if (reason == "read twice") {
       model.Node("Neg", {"t"}, {"n"});
@@ -106,12 +106,12 @@ TEST(RecognizeGelu, OtherFunctionsOfTanhStay) {
 
 TEST(RecognizeSwish, WithAndWithoutFactor) {
   for (const bool scaled : {false, true}) {
-    for (const std::string reason : {"", "read twice", "output", "other factor"}) {
+    for (const std::string reason : {"", "read twice", "output", "other operand"}) {
       ModelBuilder model(17);
       model.Input("x", ElementType::kFloat, {3, 5}).Input("z", ElementType::kFloat, {3, 5}).Floats("c", {1}, {1.702f});
       if (scaled) model.Node("Mul", {"c", "x"}, {"u"});
       model.Node("Sigmoid", {scaled ? "u" : "x"}, {"s"});
-      model.Node("Mul", {"s", reason == "other factor" ? "z" : "x"}, {"p"});
+      model.Node("Mul", {"s", reason == "other operand" ? "z" : "x"}, {"p"});
       model.Node("Add", {"p", "z"}, {"y"});
       model.Output("y", ElementType::kFloat, {3, 5});
       if (reason == "read twice") {
