@@ -1,4 +1,4 @@
-// Matrix products of float32 on the OpenCL device that sessions pick, by Tessera and by CLBlast: build/bin/bench_clblast.
+// GEMM of float32 on the OpenCL device that sessions pick, by Tessera and by CLBlast: build/bin/bench_clblast.
 // Operands and results stay on the device; CLBlast chooses its parameters from its own table of devices. Built where
 // CLBlast is installed (Debian's libclblast-dev).
 
@@ -17,19 +17,19 @@
 namespace tessera {
 namespace {
 
-struct Product {
+struct GemmCase {
   const char* name;
   int64_t m, n, k;
 };
 
-constexpr Product kProducts[] = {
+constexpr GemmCase kGemms[] = {
     {"square 256", 256, 256, 256},   {"square 1024", 1024, 1024, 1024}, {"square 2048", 2048, 2048, 2048},
     {"bert qkv", 128, 768, 768},     {"bert up", 384, 3072, 768},       {"bert down", 128, 768, 3072},
     {"vit", 197, 768, 768},          {"resnet 1x1 56", 64, 3136, 256},  {"resnet 1x1 14", 256, 196, 1024},
     {"resnet 1x1 7", 2048, 49, 512}, {"decode", 1, 4096, 4096},         {"decode 4", 4, 4096, 4096},
 };
 
-void CountOperations(benchmark::State& state, const Product& p) {
+void CountOperations(benchmark::State& state, const GemmCase& p) {
   const double operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   state.counters["FLOP"] = benchmark::Counter(operations, benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -40,7 +40,7 @@ Tensor Halves(int64_t rows, int64_t columns) {
 }
 
 /// B is a constant, as weights are, or comes in each run.
-void ByTessera(benchmark::State& state, const Product& p, bool constant_b) {
+void ByTessera(benchmark::State& state, const GemmCase& p, bool constant_b) {
   const std::vector<int64_t> shape_b = {p.k, p.n};
   testing::ModelBuilder model;
   model.Input("a", ElementType::kFloat, {p.m, p.k}).Output("y", ElementType::kFloat, {p.m, p.n});
@@ -62,7 +62,7 @@ void ByTessera(benchmark::State& state, const Product& p, bool constant_b) {
   CountOperations(state, p);
 }
 
-void ByClblast(benchmark::State& state, const Product& p) {
+void ByClblast(benchmark::State& state, const GemmCase& p) {
   const auto device = opencl::Device::Open({});
   const opencl::Queue queue = device->CreateQueue();
   const auto buffer = [&](int64_t rows, int64_t columns) {
@@ -95,15 +95,15 @@ void ByClblast(benchmark::State& state, const Product& p) {
 
 int main(int argc, char** argv) {
   using namespace tessera;
-  for (const Product& product : kProducts) {
+  for (const GemmCase& gemm : kGemms) {
     const auto add = [&](const char* who, auto run) {
-      benchmark::RegisterBenchmark(fmt::format("{}/{}", product.name, who).c_str(), run)
+      benchmark::RegisterBenchmark(fmt::format("{}/{}", gemm.name, who).c_str(), run)
           ->UseRealTime()
           ->Unit(benchmark::kMicrosecond);
     };
-    add("Tessera", [=](benchmark::State& state) { ByTessera(state, product, false); });
-    add("Tessera, constant B", [=](benchmark::State& state) { ByTessera(state, product, true); });
-    add("CLBlast", [=](benchmark::State& state) { ByClblast(state, product); });
+    add("Tessera", [=](benchmark::State& state) { ByTessera(state, gemm, false); });
+    add("Tessera, constant B", [=](benchmark::State& state) { ByTessera(state, gemm, true); });
+    add("CLBlast", [=](benchmark::State& state) { ByClblast(state, gemm); });
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

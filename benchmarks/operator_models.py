@@ -54,16 +54,16 @@ def microsoft(nodes, inputs, outputs, constants):
 
 
 def quantized_swish(kind, zero):
-    """x * Sigmoid(x) on codes, as quantizers write it for operators on codes."""
+    """x * Sigmoid(x) on quantized values, as quantizers write it for operators on these."""
     how = ["scale", "zero"]
     nodes = [helper.make_node("QLinearSigmoid", ["x0", *how, *how], ["gate"], domain="com.microsoft"),
              helper.make_node("QLinearMul", ["x0", *how, "gate", *how, *how], ["y0"], domain="com.microsoft")]
-    codes = (helper.np_dtype_to_tensor_dtype(np.dtype(kind)), BYTES[0])
-    return microsoft(nodes, {"x0": codes}, {"y0": codes}, {"scale": np.float32(0.05), "zero": np.asarray(zero, kind)})
+    q_values = (helper.np_dtype_to_tensor_dtype(np.dtype(kind)), BYTES[0])
+    return microsoft(nodes, {"x0": q_values}, {"y0": q_values}, {"scale": np.float32(0.05), "zero": np.asarray(zero, kind)})
 
 
 def int4_cache_step(heads, kv_heads, width, past, scales):
-    """GroupQueryAttention of one new token over a cache of codes of 4 bits; `scales`: PER_TENSOR or PER_CHANNEL."""
+    """GroupQueryAttention of one new token over a cache of quantized values of 4 bits; `scales`: PER_TENSOR or PER_CHANNEL."""
     cache = [1, kv_heads, past, width // 2]
     inputs = {"q": (F32, [1, 1, heads * width]), "k": (F32, [1, 1, kv_heads * width]), "v": (F32, [1, 1, kv_heads * width]),
               "past_k": (U8, cache), "past_v": (U8, cache)}
@@ -79,10 +79,10 @@ def int4_cache_step(heads, kv_heads, width, past, scales):
 def few_bits(rows, bits, zeros, level=4, k=2048, n=8192, block=32):
     """MatMulNBits; `zeros`: each block has a zero point of its own."""
     blocks = k // block
-    codes = lambda *shape: rng.integers(0, 256, shape, np.uint8)
-    constants = {"b": codes(n, blocks, block * bits // 8), "scales": np.abs(weights(n, blocks)) * 0.01}
+    q_values = lambda *shape: rng.integers(0, 256, shape, np.uint8)
+    constants = {"b": q_values(n, blocks, block * bits // 8), "scales": np.abs(weights(n, blocks)) * 0.01}
     if zeros:
-        constants["zeros"] = codes(n, blocks * bits // 8)
+        constants["zeros"] = q_values(n, blocks * bits // 8)
     node = helper.make_node("MatMulNBits", ["a", *constants], ["y"], domain="com.microsoft", K=k, N=n, bits=bits, block_size=block,
                             accuracy_level=level)
     return microsoft([node], {"a": (F32, [rows, k])}, {"y": (F32, [rows, n])}, constants)
@@ -237,8 +237,8 @@ MODELS = {
     # pooling, resampling, detection, recurrent
     "MaxPool 3x3 s2": model("MaxPool", [IMAGE], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
     "MaxPool 2x2 s2": model("MaxPool", [IMAGE], kernel_shape=[2, 2], strides=[2, 2]),
-    "MaxPool 2x2 s2 places": model("MaxPool", [IMAGE], outputs=2, kernel_shape=[2, 2], strides=[2, 2]),
-    "MaxPool 3x3 s2 places": model("MaxPool", [IMAGE], outputs=2, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+    "MaxPool 2x2 s2 indices": model("MaxPool", [IMAGE], outputs=2, kernel_shape=[2, 2], strides=[2, 2]),
+    "MaxPool 3x3 s2 indices": model("MaxPool", [IMAGE], outputs=2, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
     "MaxPool 3x3 small": model("MaxPool", [((1, 512, 14, 14), F32)], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
     "MaxPool 5x5 small": model("MaxPool", [((1, 256, 20, 20), F32)], kernel_shape=[5, 5], pads=[2, 2, 2, 2]),
     "MaxPool 3d": model("MaxPool", [((1, 32, 16, 28, 28), F32)], kernel_shape=[2, 2, 2], strides=[2, 2, 2]),
@@ -258,7 +258,7 @@ MODELS = {
     "GRU": lstm_like("GRU", 3, 64, 4, 128, 128),
     "RNN": lstm_like("RNN", 1, 64, 4, 128, 128),
     "DFT": model("DFT", [((16, 1024, 1), F32)], [None, np.int64(1)], opset=20),
-    # products and convolutions, at the layers of BERT, ResNet-50, MobileNetV2 and EfficientNet
+    # matmuls and convolutions, at the layers of BERT, ResNet-50, MobileNetV2 and EfficientNet
     "MatMul 512": model("MatMul", [((512, 768), F32)], [weights(768, 768)]),
     "MatMul BERT": model("MatMul", [((128, 768), F32)], [weights(768, 768)]),
     "MatMul BERT up": model("MatMul", [((384, 768), F32)], [weights(768, 3072)]),

@@ -3,7 +3,7 @@
 
     benchmarks/roofline.py MODELS_DIR [--only REGEX] [--threads N] [--layers] [--peer]
 
-A layer's operations are the multiply-adds of its convolution, product, attention or recurrence, two each, as the definition has them:
+A layer's operations are the multiply-adds of its convolution, matmul, attention or recurrence, two each, as the definition has them:
 Winograd's convolutions need fewer and may pass the peak. Its bytes are inputs, weights and outputs, once. The least time of a layer is
 its operations at the speed of multiply-adds on registers or, where all weights together exceed the last cache, its weights at the
 speed of memory, whichever is longer; bench_machine measures both speeds. Layers of other kinds count no operations and no least time.
@@ -105,8 +105,8 @@ class Counter:
         if weights is None or source is None:
             return None
         dims = source[1]
-        blocked = len(dims) == len(weights) + 1
-        spatial = dims[1:-1] if kind.endswith("Last") else dims[2:-1] if blocked else dims[2:]
+        nchw8c = len(dims) == len(weights) + 1
+        spatial = dims[1:-1] if kind.endswith("Nhwc") else dims[2:-1] if nchw8c else dims[2:]
         flop = 2 * dims[0] * math.prod(spatial) * math.prod(weights)
         image = "x".join(str(d) for d in spatial)
         text = f"{window(weights)} transposed, {weights[0]} to {weights[1]}" if transposed else f"{window(weights)}, {weights[1]} to {weights[0]}"

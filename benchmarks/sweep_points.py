@@ -41,7 +41,7 @@ def numbers(shape):
     return "x".join(str(size) for size in shape)
 
 
-def codes(kind, *shape):
+def q_values(kind, *shape):
     low, high = (0, 256) if kind == U8 else (-127, 128)
     return rng.integers(low, high, shape).astype(KINDS[kind])
 
@@ -82,8 +82,8 @@ class Window:
         return [self.outputs, self.channels // self.group, *self.kernel]
 
     def work(self):
-        places = np.prod(self.image if self.transposed else self.result()) * self.batch
-        return int(places * np.prod(self.kernel) * self.channels * self.outputs // self.group)
+        positions = np.prod(self.image if self.transposed else self.result()) * self.batch
+        return int(positions * np.prod(self.kernel) * self.channels * self.outputs // self.group)
 
     def elements(self):
         return int(self.batch * max(self.channels * np.prod(self.image), self.outputs * np.prod(self.result())))
@@ -113,7 +113,7 @@ def convolution_model(operator, window, weight, per_channel):
     if weight is None:
         return model(operator, [(shape, F32)], [weights(*window.weights()), weights(window.outputs)], **attributes)
     middle = np.asarray(128 if weight == U8 else 0, KINDS[weight])
-    w = codes(weight, *window.weights())
+    w = q_values(weight, *window.weights())
     if operator == "ConvInteger":
         return model(operator, [(shape, U8)], [w, np.uint8(128).reshape(()), middle], **attributes)
     count = window.outputs if per_channel else 1
@@ -191,13 +191,13 @@ def integer_convolutions():
                      image=FEW_IMAGES)
 
 
-# ---- products
+# ---- matmuls
 
 ROWS = (1, 1, 2, 3, 4, 7, 8, 16, 32, 49, 64, 100, 128, 197, 256, 500)
 WIDTHS = (3, 8, 10, 16, 32, 48, 64, 96, 100, 128, 192, 256, 320, 384, 512, 768, 1000, 1024, 1280, 2048, 3072)
 
 
-def product(make):
+def of_matmul(make):
     def build(rows, k, n):
         return f"{rows}x{k} by {k}x{n}", rows * k * n, max(rows * k, k * n // 4, rows * n), lambda: make(rows, k, n)
 
@@ -218,37 +218,37 @@ def both_fed(batch, rows, k, n):
         "MatMul", [((*batch, rows, k), F32), ((*batch, k, n), F32)])
 
 
-def integer_product(kind):
-    return product(lambda rows, k, n: model("MatMulInteger", [((rows, k), U8)], [codes(kind, k, n), np.uint8(128).reshape(()),
+def matmul_integer(kind):
+    return of_matmul(lambda rows, k, n: model("MatMulInteger", [((rows, k), U8)], [q_values(kind, k, n), np.uint8(128).reshape(()),
                                                                                 np.asarray(0 if kind == I8 else 128, KINDS[kind])]))
 
 
-def qlinear_product(kind):
+def qlinear_matmul(kind):
     def make(rows, k, n):
-        constants = dict(s=np.float32(0.02), z=np.uint8(128), b=codes(kind, k, n), bs=np.float32(0.002), bz=np.asarray(0 if kind == I8 else 128, KINDS[kind]),
+        constants = dict(s=np.float32(0.02), z=np.uint8(128), b=q_values(kind, k, n), bs=np.float32(0.002), bz=np.asarray(0 if kind == I8 else 128, KINDS[kind]),
                          ys=np.float32(0.05))
         node = helper.make_node("QLinearMatMul", ["a", "s", "z", "b", "bs", "bz", "ys", "z"], ["y"])
         return microsoft([node], {"a": (U8, [rows, k])}, {"y": (U8, [rows, n])}, constants)
 
-    return product(make)
+    return of_matmul(make)
 
 
-def dynamic_product(per_column):
+def dynamic_quantize_matmul(per_column):
     def make(rows, k, n):
         count = n if per_column else 1
         node = helper.make_node("DynamicQuantizeMatMul", ["a", "b", "s", "z"], ["y"], domain="com.microsoft")
-        constants = dict(b=codes(I8, k, n), s=np.full(count, 0.002, np.float32), z=np.zeros(count, np.int8))
+        constants = dict(b=q_values(I8, k, n), s=np.full(count, 0.002, np.float32), z=np.zeros(count, np.int8))
         return microsoft([node], {"a": (F32, [rows, k])}, {"y": (F32, [rows, n])}, constants)
 
-    return product(make)
+    return of_matmul(make)
 
 
 def dynamic_chain(rows, k, n):
-    """What dynamic quantization by ONNX's own operators writes of a product."""
+    """What dynamic quantization by ONNX's own operators writes of a matmul."""
     nodes = [helper.make_node("DynamicQuantizeLinear", ["a"], ["q", "qs", "qz"]), helper.make_node("MatMulInteger", ["q", "b", "qz", "z"], ["i"]),
              helper.make_node("Cast", ["i"], ["f"], to=F32), helper.make_node("Mul", ["qs", "s"], ["t"]), helper.make_node("Mul", ["f", "t"], ["m"]),
              helper.make_node("Add", ["m", "c"], ["y"])]
-    return microsoft(nodes, {"a": (F32, [rows, k])}, {"y": (F32, [rows, n])}, dict(b=codes(I8, k, n), z=np.int8(0), s=np.float32(0.002), c=weights(n)))
+    return microsoft(nodes, {"a": (F32, [rows, k])}, {"y": (F32, [rows, n])}, dict(b=q_values(I8, k, n), z=np.int8(0), s=np.float32(0.002), c=weights(n)))
 
 
 def few_bits(bits, level):
@@ -268,19 +268,19 @@ def few_bits(bits, level):
     return build
 
 
-def products():
+def matmuls():
     sizes = dict(rows=ROWS, k=WIDTHS, n=WIDTHS)
-    yield family("MatMul", 90, product(matmul), **sizes)
-    yield family("Gemm", 70, product(gemm), **sizes)
+    yield family("MatMul", 90, of_matmul(matmul), **sizes)
+    yield family("Gemm", 70, of_matmul(gemm), **sizes)
     yield family("MatMul of two inputs", 80, both_fed, batch=[(1,), (1, 4), (1, 8), (12,), (4, 8), (16, 12), (64, 3)], rows=(1, 4, 16, 49, 64, 100, 128, 197),
                  k=(8, 16, 32, 64, 100, 128, 197), n=(1, 16, 32, 49, 64, 100, 128, 197, 256))
-    yield family("MatMulInteger, int8", 40, integer_product(I8), **sizes)
-    yield family("MatMulInteger, uint8", 25, integer_product(U8), **sizes)
-    yield family("QLinearMatMul, int8", 30, qlinear_product(I8), **sizes)
-    yield family("QLinearMatMul, uint8", 25, qlinear_product(U8), **sizes)
-    yield family("DynamicQuantizeMatMul", 30, dynamic_product(False), **sizes)
-    yield family("DynamicQuantizeMatMul by column", 20, dynamic_product(True), **sizes)
-    yield family("Dynamically quantized product", 25, product(dynamic_chain), **sizes)
+    yield family("MatMulInteger, int8", 40, matmul_integer(I8), **sizes)
+    yield family("MatMulInteger, uint8", 25, matmul_integer(U8), **sizes)
+    yield family("QLinearMatMul, int8", 30, qlinear_matmul(I8), **sizes)
+    yield family("QLinearMatMul, uint8", 25, qlinear_matmul(U8), **sizes)
+    yield family("DynamicQuantizeMatMul", 30, dynamic_quantize_matmul(False), **sizes)
+    yield family("DynamicQuantizeMatMul by column", 20, dynamic_quantize_matmul(True), **sizes)
+    yield family("Dynamically quantized product", 25, of_matmul(dynamic_chain), **sizes)
     large = dict(rows=(1, 1, 1, 2, 4, 8, 32, 128), k=(256, 512, 768, 896, 1024, 2048, 3072), n=(64, 128, 256, 512, 896, 1024, 2048, 3072), block=(32, 64, 128))
     yield family("MatMulNBits, 4 bits", 30, few_bits(4, 0), **large)
     yield family("MatMulNBits, 4 bits at int8", 30, few_bits(4, 4), **large)
@@ -313,7 +313,7 @@ def quantized_lstm(directions):
             names = ["x", "w", "r", "b", "", "", "", "", "s", "z", "s", "z"]
             node = helper.make_node("DynamicQuantizeLSTM", names, ["y"], domain="com.microsoft", hidden_size=hidden,
                                     direction="bidirectional" if directions == 2 else "forward")
-            constants = dict(w=codes(I8, directions, size, 4 * hidden), r=codes(I8, directions, hidden, 4 * hidden), b=weights(directions, 8 * hidden),
+            constants = dict(w=q_values(I8, directions, size, 4 * hidden), r=q_values(I8, directions, hidden, 4 * hidden), b=weights(directions, 8 * hidden),
                              s=np.full(directions, 0.002, np.float32), z=np.zeros(directions, np.int8))
             return microsoft([node], {"x": (F32, [length, batch, size])}, {"y": (F32, [length, directions, batch, hidden])}, constants)
 
@@ -402,10 +402,10 @@ def normalizations():
     yield family("LogSoftmax", 15, over_rows("LogSoftmax", axis=-1), **rows)
 
 
-# ---- operators on codes
+# ---- operators on quantized values
 
 
-def on_codes(operator, inputs=1, domain="com.microsoft", shape_of=lambda shape: shape, **attributes):
+def on_quantized(operator, inputs=1, domain="com.microsoft", shape_of=lambda shape: shape, **attributes):
     def build(batch, channels, image):
         shape = [batch, channels, *image]
 
@@ -434,11 +434,11 @@ def converter(operator, kind_in, per_channel=False):
 def quantized():
     image = dict(batch=BATCHES, channels=CHANNELS, image=IMAGES)
     pixel = lambda shape: [*shape[:2], *[1] * len(shape[2:])]
-    yield family("QLinearAdd", 20, on_codes("QLinearAdd", 2), **image)
-    yield family("QLinearMul", 20, on_codes("QLinearMul", 2), **image)
-    yield family("QLinearSigmoid", 12, on_codes("QLinearSigmoid"), **image)
-    yield family("QLinearLeakyRelu", 12, on_codes("QLinearLeakyRelu", alpha=0.1), **image)
-    yield family("QLinearGlobalAveragePool", 15, on_codes("QLinearGlobalAveragePool", shape_of=pixel), **image)
+    yield family("QLinearAdd", 20, on_quantized("QLinearAdd", 2), **image)
+    yield family("QLinearMul", 20, on_quantized("QLinearMul", 2), **image)
+    yield family("QLinearSigmoid", 12, on_quantized("QLinearSigmoid"), **image)
+    yield family("QLinearLeakyRelu", 12, on_quantized("QLinearLeakyRelu", alpha=0.1), **image)
+    yield family("QLinearGlobalAveragePool", 15, on_quantized("QLinearGlobalAveragePool", shape_of=pixel), **image)
     yield family("QuantizeLinear", 20, converter("QuantizeLinear", F32), **image)
     yield family("QuantizeLinear by channel", 15, converter("QuantizeLinear", F32, True), **image)
     yield family("DequantizeLinear", 20, converter("DequantizeLinear", U8), **image)
@@ -448,6 +448,6 @@ def quantized():
 
 def all_points():
     """All points, in their order."""
-    parts = (float_convolutions(), integer_convolutions(), products(), recurrences(), pooling(), normalizations(), quantized())
+    parts = (float_convolutions(), integer_convolutions(), matmuls(), recurrences(), pooling(), normalizations(), quantized())
     points = [point for part in parts for made in part for point in made]
     return points

@@ -121,7 +121,7 @@ class TESSERA_API Tensor {
   const std::shared_ptr<void>& owner() const noexcept { return owner_; }
 
  private:
-  friend class Frame;  // the executor re-seats planned buffers without touching the owner
+  friend class Frame;  // the executor rebinds planned buffers without touching the owner
   Tensor(ElementType type, const Shape& shape, void* data, std::shared_ptr<void> owner, const MemoryInfo& memory);
   const void* AlignedRaw() const;
   [[noreturn]] void ThrowElementType(ElementType asked) const;

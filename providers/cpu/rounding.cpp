@@ -11,15 +11,15 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr std::string_view kRecurrent[] = {"RNN", "GRU", "LSTM"}, kProducts[] = {"MatMul", "Gemm"};
+constexpr std::string_view kRecurrent[] = {"RNN", "GRU", "LSTM"}, kMatMuls[] = {"MatMul", "Gemm"};
 constexpr std::array kReals = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
 
 bool IsOneOf(const Node& node, std::span<const std::string_view> names) {
   return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
 }
 
-bool IsProduct(const Node& node) {
-  return IsOneOf(node, kProducts) || (node.domain == kTesseraDomain && node.op_type == "Linear");
+bool IsMatMul(const Node& node) {
+  return IsOneOf(node, kMatMuls) || (node.domain == kTesseraDomain && node.op_type == "Linear");
 }
 
 const Tensor* Constant(const GraphViewer& graph, const Node& node, size_t input) {
@@ -47,10 +47,10 @@ bool HasFewQueries(const GraphViewer& graph, const Node& node) {
   return queries.known() && queries.value < kLeastRoundedQueries;
 }
 
-/// Both matrices of recurrent operators; of products one, whose other factor is read by rows.
+/// Both matrices of recurrent operators; of matmuls one, whose lhs is read by rows.
 bool HasConstantWeights(const GraphViewer& graph, const Node& node) {
   const Tensor* weights = Constant(graph, node, 1);
-  if (!IsProduct(node)) return weights != nullptr && Constant(graph, node, 2) != nullptr;
+  if (!IsMatMul(node)) return weights != nullptr && Constant(graph, node, 2) != nullptr;
   const bool by_rows = !GemmAttributes(node).trans_a;
   return weights != nullptr && weights->shape().rank() == 2 && by_rows;
 }
@@ -58,7 +58,7 @@ bool HasConstantWeights(const GraphViewer& graph, const Node& node) {
 /// Of constant weights.
 bool NarrowWeightsPay(const GraphViewer& graph, const Node& node) {
   if (!Constant(graph, node, 1)->is(ElementType::kFloat)) return false;
-  if (IsProduct(node)) return true;
+  if (IsMatMul(node)) return true;
   const Tensor& recurrent = *Constant(graph, node, 2);
   return recurrent.shape().rank() == 3 && static_cast<int64_t>(recurrent.byte_size()) > recurrent.shape()[0] * kNearWeights;
 }
@@ -74,7 +74,7 @@ bool MayRound(const ExecutionProvider& provider, const GraphViewer& graph, const
   const std::string_view option = OptionOf(provider);
   if (option != NameOf(Precision::kBFloat16) && option != NameOf(Precision::kBFloat16Weights)) return false;
   if (IsAttention(node)) return option == NameOf(Precision::kBFloat16) && IsReal(graph, node, 0) && IsReal(graph, node, 2);
-  return (IsProduct(node) || IsOneOf(node, kRecurrent)) && IsReal(graph, node, 0);
+  return (IsMatMul(node) || IsOneOf(node, kRecurrent)) && IsReal(graph, node, 0);
 }
 
 Rounding RoundingOf(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What operators round of their products' operands to bfloat16, where the provider's option "precision" lets them.
+// What operators round of their matmuls' operands to bfloat16, where the provider's option "precision" lets them.
 
 #include <cstdint>
 
@@ -20,16 +20,16 @@ inline constexpr int64_t kNearWeights = int64_t{512} << 10;
 
 enum class Rounding : uint8_t {
   kNone,
-  kWeights,   // which are stored so and widened to float32 again: products of few rows wait for half the memory
+  kWeights,   // which are stored so and widened to float32 again: matmuls of few rows wait for half the memory
   kOperands,  // both operands, multiplied in bfloat16
 };
 
-/// Whether the option lets a node round: matrix products, attention, RNN, GRU and LSTM, unless they compute in double or of
+/// Whether the option lets a node round: matmuls, attention, RNN, GRU and LSTM, unless they compute in double or of
 /// integers.
 bool MayRound(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node);
 
 /// What it rounds: both operands where the option allows it, the processor multiplies bfloat16 faster than float32, and
-/// weights are constants (of products one matrix), or attention is not known to be of few queries; else constant weights of
+/// weights are constants (of matmuls one matrix), or attention is not known to be of few queries; else constant weights of
 /// float32, of recurrent operators those that are not near.
 Rounding RoundingOf(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node);
 inline bool RoundsOperands(const ExecutionProvider& provider, const GraphViewer& graph, const Node& node) {

@@ -70,7 +70,7 @@ class CompiledKernel final : public Kernel {
     SmallArray<const Value*> inputs(given + constants_.size());
     for (size_t i = 0; i < given; ++i) inputs[i] = context.input_value(i);
     for (size_t i = 0; i < constants_.size(); ++i) inputs[given + i] = &constants_[i];
-    OrtKernelContext run(context, inputs.values(), outputs_.places(), outputs_.types(), ep_->logger(),
+    OrtKernelContext run(context, inputs.values(), outputs_.indices(), outputs_.types(), ep_->logger(),
                          SyncStreamOf(context.stream()));
     ThrowIfFailed(info_->Compute(info_.get(), state_, &run));
     outputs_.Check(run);

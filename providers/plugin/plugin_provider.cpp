@@ -201,7 +201,7 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
   std::vector<std::unique_ptr<Kernel>> kernels(subgraphs.size());
   if (context.context_nodes != nullptr) context.context_nodes->resize(subgraphs.size());
   std::vector<SubgraphToCompile> compiled;
-  std::vector<size_t> places;
+  std::vector<size_t> indices;
   const DeviceMemory memory(ep_, device_memory_);
   for (size_t i = 0; i < subgraphs.size(); ++i) {
     const Claim& claim = claims_.at(static_cast<size_t>(subgraphs[i].tag));
@@ -214,7 +214,7 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
       if (HoldsCompiled(subgraphs[i].graph)) ep_->RequireReadsContextData();
       if (context.context_nodes != nullptr) ep_->RequireWritesContextData();
       compiled.push_back({*subgraphs[i].fused_node, subgraphs[i].graph, claim.drops_constants});
-      places.push_back(i);
+      indices.push_back(i);
     }
   }
   if (compiled.empty()) return kernels;
@@ -222,8 +222,8 @@ std::vector<std::unique_ptr<Kernel>> PluginProvider::Compile(std::span<const Fus
   std::vector<std::unique_ptr<Kernel>> made =
       CompileGraphs(ep_, compiled, facts_, memory, context.context_nodes == nullptr ? nullptr : &nodes);
   for (size_t k = 0; k < made.size(); ++k) {
-    kernels[places[k]] = std::move(made[k]);
-    if (context.context_nodes != nullptr) (*context.context_nodes)[places[k]] = std::move(nodes[k]);
+    kernels[indices[k]] = std::move(made[k]);
+    if (context.context_nodes != nullptr) (*context.context_nodes)[indices[k]] = std::move(nodes[k]);
   }
   return kernels;
 }

@@ -63,7 +63,7 @@ class RegistryKernel final : public Kernel {
         info_(std::move(info)),
         impl_(std::move(impl)),
         outputs_(graph(), NodeOf(graph()).outputs, NodeOf(graph()).Label(&graph())),
-        inputs_(PlacesOf(NodeOf(graph()).inputs, graph().inputs())),
+        inputs_(IndicesOf(NodeOf(graph()).inputs, graph().inputs())),
         operands_(OperandsOf(def, graph())) {
     Prepack();
   }
@@ -73,7 +73,7 @@ class RegistryKernel final : public Kernel {
   void Compute(KernelContext& context) override {
     SmallArray<const Value*> inputs(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i) inputs[i] = info_->InputOf(context, inputs_, i);
-    OrtKernelContext run(context, inputs.values(), outputs_.places(), outputs_.types(), ep_->logger(),
+    OrtKernelContext run(context, inputs.values(), outputs_.indices(), outputs_.types(), ep_->logger(),
                          SyncStreamOf(context.stream()));
     AtNode(graph(), [&] { ThrowIfFailed(Call(impl_->Compute, impl_.get(), &run)); });
     outputs_.Check(run);

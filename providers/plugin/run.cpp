@@ -19,19 +19,19 @@ bool Fits(const Tensor& tensor, const TypeInfo& type) {
 
 }  // namespace
 
-std::vector<int32_t> PlacesOf(std::span<const ValueIndex> values, std::span<const ValueIndex> part) {
+std::vector<int32_t> IndicesOf(std::span<const ValueIndex> values, std::span<const ValueIndex> part) {
   std::unordered_map<ValueIndex, int32_t> place;
   for (size_t i = 0; i < part.size(); ++i) place.emplace(part[i], static_cast<int32_t>(i));
-  std::vector<int32_t> places;
+  std::vector<int32_t> indices;
   for (const ValueIndex value : values) {
     const auto found = value == kNone ? place.end() : place.find(value);
-    places.push_back(found == place.end() ? -1 : found->second);
+    indices.push_back(found == place.end() ? -1 : found->second);
   }
-  return places;
+  return indices;
 }
 
 Outputs::Outputs(const GraphViewer& graph, std::span<const ValueIndex> outputs, std::string owner)
-    : places_(PlacesOf(outputs, graph.outputs())), owner_(std::move(owner)) {
+    : indices_(IndicesOf(outputs, graph.outputs())), owner_(std::move(owner)) {
   for (const ValueIndex output : outputs) {
     declared_.push_back(output == kNone ? Declared() : Declared{graph.value(output).name, graph.value(output).type});
     types_.push_back(declared_.back().type.is_tensor() ? declared_.back().type.element : ElementType::kUndefined);
@@ -40,7 +40,7 @@ Outputs::Outputs(const GraphViewer& graph, std::span<const ValueIndex> outputs, 
 
 void Outputs::Check(OrtKernelContext& run) const {
   for (size_t i = 0; i < declared_.size(); ++i) {
-    if (places_[i] < 0 || !run.context.has_output(static_cast<size_t>(places_[i]))) continue;
+    if (indices_[i] < 0 || !run.context.has_output(static_cast<size_t>(indices_[i]))) continue;
     const Tensor* computed = run.outputs[i].tensor_if();
     if (computed == nullptr || !computed->defined())
       Fail(ErrorCode::kEpFail, "'{}': the library did not compute output '{}'", owner_, declared_[i].name);

@@ -13,7 +13,7 @@
 namespace tessera::plugin {
 
 /// Of each value, which of the part's it is; -1 where it is none of them, or omitted.
-std::vector<int32_t> PlacesOf(std::span<const ValueIndex> values, std::span<const ValueIndex> part);
+std::vector<int32_t> IndicesOf(std::span<const ValueIndex> values, std::span<const ValueIndex> part);
 
 /// What a part's outputs are declared to be: the rest of the plan relies on it.
 class Outputs {
@@ -22,7 +22,7 @@ class Outputs {
   Outputs(const GraphViewer& graph, std::span<const ValueIndex> outputs, std::string owner);
 
   /// Of each, which of the part's it is; -1 where it is omitted, or nobody reads it.
-  std::span<const int32_t> places() const noexcept { return places_; }
+  std::span<const int32_t> indices() const noexcept { return indices_; }
   /// Of each; undefined where it is omitted, or not known.
   std::span<const ElementType> types() const noexcept { return types_; }
   /// After a run. Throws Error for an output that somebody wants and that was not computed, and for one of another type or
@@ -35,7 +35,7 @@ class Outputs {
     TypeInfo type;
   };
   std::vector<Declared> declared_;
-  std::vector<int32_t> places_;
+  std::vector<int32_t> indices_;
   std::vector<ElementType> types_;
   std::string owner_;
 };

@@ -16,8 +16,8 @@ bool OnHost(const std::map<size_t, OrtMemType>& memory, size_t i) {
 
 KernelDef OperandsOf(const OrtKernelDef& def, const GraphViewer& graph) {
   const Node& node = NodeOf(graph);
-  const std::vector<int32_t> inputs = PlacesOf(node.inputs, graph.inputs());
-  const std::vector<int32_t> outputs = PlacesOf(node.outputs, graph.outputs());
+  const std::vector<int32_t> inputs = IndicesOf(node.inputs, graph.inputs());
+  const std::vector<int32_t> outputs = IndicesOf(node.outputs, graph.outputs());
   KernelDef operands(node.op_type, node.domain);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] < 0 || !OnHost(def.input_memory, i)) continue;

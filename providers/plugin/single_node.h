@@ -65,9 +65,9 @@ struct KeptInfo {
   const GraphViewer& graph() const noexcept { return info.graph(); }
   /// None where the input is computed.
   const OrtValue& ConstantAt(size_t input) const noexcept { return shown.node->inputs[input].constant; }
-  /// Input `i` in a run, where `places` says which of the part's each of them is; null: omitted.
-  const Value* InputOf(const KernelContext& context, std::span<const int32_t> places, size_t i) const {
-    if (places[i] >= 0) return context.input_value(static_cast<size_t>(places[i]));
+  /// Input `i` in a run, where `indices` says which of the part's each of them is; null: omitted.
+  const Value* InputOf(const KernelContext& context, std::span<const int32_t> indices, size_t i) const {
+    if (indices[i] >= 0) return context.input_value(static_cast<size_t>(indices[i]));
     const OrtValue& constant = ConstantAt(i);
     return constant.is_none() ? nullptr : &constant;
   }

@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-/// Option of providers that lets them round operands of matrix products: the precision's name.
+/// Option of providers that lets them round operands of matmuls: the precision's name.
 inline constexpr std::string_view kPrecisionOption = "precision";
 
 /// accuracy_level of com.microsoft's MatMulNBits that lets its first operand be quantized to 8 bits.

@@ -16,7 +16,7 @@ enum class OpTrait : uint16_t {
   kBroadcasts = 1 << 3,    // all inputs broadcast as numpy's do, from some version on
   kMoves = 1 << 5,         // results are elements of the first input, at other indices
   kReduces = 1 << 7,       // along axes
-  kMatMul = 1 << 8,        // sums of products: matrix products, convolutions, recurrences, attention
+  kMatMul = 1 << 8,        // sums of products: matmuls, convolutions, recurrences, attention
   kRandom = 1 << 9,        // may give something else each time
   kContinuous = 1 << 10,   // a rounding less of its operands changes its results by no more than it is worth
 };

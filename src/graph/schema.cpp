@@ -5,6 +5,7 @@
 #include "graph/microsoft/schemas.h"
 #include "graph/onnx_schemas.h"
 #include "graph/private_names.h"
+#include "graph/private_schemas.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera {
@@ -31,6 +32,7 @@ bool IsStandardDomain(std::string_view domain) noexcept {
 
 const onnx::OpSchema* FindSchema(const std::string& op_type, int opset, const std::string& domain) {
   if (domain == kMicrosoftDomain) return FindMicrosoftSchema(domain, op_type);
+  if (domain == kTesseraDomain) return FindPrivateSchema(op_type);
   const onnx::OpSchema* schema = FindOnnxSchema(op_type, opset, domain);
   return schema == nullptr && domain.empty() ? FindMicrosoftSchema(domain, op_type) : schema;
 }

@@ -22,12 +22,12 @@ size_t RawSize(ElementType type, int64_t count) {
 }
 
 void UnpackSixBit(std::span<const std::byte> packed, Tensor& tensor) {
-  auto* codes = tensor.mutable_data<uint8_t>();
+  auto* elements = tensor.mutable_data<uint8_t>();
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     const size_t bit = static_cast<size_t>(i) * 6, byte = bit / 8;
     unsigned word = std::to_integer<unsigned>(packed[byte]);
     if (byte + 1 < packed.size()) word |= std::to_integer<unsigned>(packed[byte + 1]) << 8;
-    codes[i] = static_cast<uint8_t>((word >> (bit % 8)) & 0x3f);
+    elements[i] = static_cast<uint8_t>((word >> (bit % 8)) & 0x3f);
   }
 }
 
@@ -79,7 +79,7 @@ void CopyField(const Field& field, Tensor& tensor, const std::string& name) {
   });
 }
 
-/// int32_data holds one code per element for types of 8 to 32 bits, one byte of packed codes for narrower ones.
+/// int32_data holds one element each for types of 8 to 32 bits, one byte of packed elements for narrower ones.
 void CopyInt32Field(const TensorProto& proto, Tensor& tensor) {
   const auto& field = proto.int32_data();
   const int bits = BitWidth(tensor.type());
@@ -92,8 +92,8 @@ void CopyInt32Field(const TensorProto& proto, Tensor& tensor) {
   for (int i = 0; i < field.size(); ++i) {
     point.Pass();
     // Little-endian: the low bytes come first.
-    const int32_t code = tensor.is(ElementType::kBool) ? field.Get(i) != 0 : field.Get(i);
-    std::memcpy(bytes + static_cast<size_t>(i) * width, &code, width);
+    const int32_t element = tensor.is(ElementType::kBool) ? field.Get(i) != 0 : field.Get(i);
+    std::memcpy(bytes + static_cast<size_t>(i) * width, &element, width);
   }
 }
 
@@ -187,8 +187,8 @@ TensorProto ToProto(const Tensor& tensor, std::string_view name) {
   if (tensor.is(ElementType::kString)) {
     for (const std::string& text : tensor.values<std::string>()) proto.add_string_data(text);
   } else if (!IsStoredRaw(tensor.type())) {
-    for (uint8_t code : std::span(tensor.data<uint8_t>(), static_cast<size_t>(tensor.num_elements()))) {
-      proto.add_int32_data(code);
+    for (uint8_t element : std::span(tensor.data<uint8_t>(), static_cast<size_t>(tensor.num_elements()))) {
+      proto.add_int32_data(element);
     }
   } else {
     proto.set_raw_data(tensor.unaligned_raw(), tensor.byte_size());

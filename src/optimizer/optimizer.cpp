@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <iostream>
 #include <iterator>
 
+#include "graph/check_graph.h"
 #include "graph/infer_types.h"
 #include "graph/provenance.h"
 #include "tessera/provider/execution_provider.h"
@@ -48,9 +51,20 @@ int64_t ConstantBytes(const Graph& graph) {
   return bytes;
 }
 
+/// In builds that look for faults of Tessera's own (Debug, sanitizers): what a pass leaves is a graph.
+void ExpectSound([[maybe_unused]] std::string_view pass, [[maybe_unused]] const Graph& graph) {
+#ifdef TESSERA_CHECKS_GRAPHS
+  const std::string fault = FindFault(graph);
+  if (fault.empty()) return;
+  std::cerr << "tessera: after " << pass << " the graph is not one: " << fault << '\n';
+  std::abort();
+#endif
+}
+
 size_t RunOn(Rewrite& rewrite, std::string_view pass, Graph& graph, RewriteContext& context) {
   context.resources.CheckLoad();
   size_t changes = rewrite.Run(graph, context);
+  if (changes > 0) ExpectSound(pass, graph);
   if (graph.provenance() != nullptr) graph.provenance()->Settle(graph, pass);
   if (!graph.MayHoldGraphs()) return changes;
   const std::vector<NodeIndex> order = graph.TopologicalOrder();

@@ -19,7 +19,8 @@ struct OptimizerOptions {
 };
 
 /// Rewrites a resolved graph and those nested in it, of plain ONNX, into one way to write it, which is plain ONNX too:
-/// constants and constant branches folded, identities, dead, and equal nodes gone. The level `basic` is no more than this.
+/// constants and constant branches folded, identities, dead, and equal nodes gone. The level `basic` adds only its passes
+/// that are `last`: dynamic_quantize_matmul and, in the CPU provider's lowering, fold_matrices.
 OptimizationReport CanonicalizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options);
 
 /// Rewrites a canonical graph and those nested in it with the portable passes of the level until none finds anything more.

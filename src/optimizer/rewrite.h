@@ -19,7 +19,7 @@ struct RewriteContext {
   const SessionResources& resources;
   /// The graph is to be written as a model: operators newer than its imports stay out of it.
   bool writable = false;
-  /// The precision of matrix products.
+  /// The precision of matmuls.
   Precision precision = Precision::kFloat32;
   /// What weights of 4 bits meet that the model dequantizes itself may be quantized to 8 bits.
   bool int8_beside_nbits = false;

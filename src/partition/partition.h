@@ -41,7 +41,7 @@ struct PartitionOptions {
   bool disable_cpu_fallback = false;
   /// Islands of fewer nodes on a device go back to the host where every neighbour is; 0: never.
   int64_t min_island_nodes = 3;
-  /// What the session allows products to be computed in; the report says which are.
+  /// What the session allows matmuls to be computed in; the report says which are.
   Precision precision = Precision::kFloat32;
   /// A subgraph that does not compile is an error instead of going to the next provider.
   bool error_on_failure = false;

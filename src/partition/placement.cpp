@@ -17,12 +17,12 @@ std::vector<std::string> Names(const Graph& graph, std::span<const ValueIndex> v
   return names;
 }
 
-/// What its provider says of a node; "f32" where the optimizer, or for operators made of products the session, allows less
+/// What its provider says of a node; "f32" where the optimizer, or for operators made of matmuls the session, allows less
 /// and the provider makes no use of it.
 std::string PrecisionOf(const PartitionedGraph& of, const Node& node, const ExecutionProvider& runs_it) {
   if (const std::string_view stated = runs_it.PrecisionOf(of.viewer, node); !stated.empty()) return std::string(stated);
-  static const std::set<std::string_view> factored = {"Conv", "ConvTranspose", "MatMul", "Gemm", "RNN", "GRU", "LSTM"};
-  const bool by_session = of.precision != Precision::kFloat32 && node.domain.empty() && factored.contains(node.op_type);
+  static const std::set<std::string_view> multiplying = {"Conv", "ConvTranspose", "MatMul", "Gemm", "RNN", "GRU", "LSTM"};
+  const bool by_session = of.precision != Precision::kFloat32 && node.domain.empty() && multiplying.contains(node.op_type);
   return by_session || node.hints.precision != Precision::kFloat32 ? std::string(NameOf(Precision::kFloat32)) : "";
 }
 

@@ -94,7 +94,7 @@ void Executor::GiveBack(std::unique_ptr<Frame> frame) noexcept {
   }
   for (const Plan::BorderCopy& copy : plan_->output_copies) frame->UnbindResult(copy.device);
   for (const Plan::BorderCopy& copy : plan_->input_copies) {
-    // A bound device tensor stood here; the plan's own buffer is seated again by the next run.
+    // A bound device tensor stood here; the plan's own buffer is bound again by the next run.
     if (frame->is_skipped(plan_->steps[static_cast<size_t>(copy.step)])) frame->value(copy.device) = Value();
   }
   frame->ClearSkipped();

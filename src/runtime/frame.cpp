@@ -107,11 +107,11 @@ Allocator& Frame::allocator_of(SlotIndex slot) const noexcept {
   return *resources_.memories[static_cast<size_t>(plan_.slots[static_cast<size_t>(slot)].memory)].allocator;
 }
 
-bool Frame::PartsAreInPlace(const Step& step, const BufferBinding& seat) const noexcept {
+bool Frame::PartsAreInPlace(const Step& step, const BufferBinding& binding) const noexcept {
   const auto inputs = inputs_of(step);
-  const auto* at = static_cast<const std::byte*>(seat.data);
-  for (size_t i = 0; i < inputs.size(); at += (*seat.parts)[i++].bytes) {
-    const MemoryPlan::Part& part = (*seat.parts)[i];
+  const auto* at = static_cast<const std::byte*>(binding.data);
+  for (size_t i = 0; i < inputs.size(); at += (*binding.parts)[i++].bytes) {
+    const MemoryPlan::Part& part = (*binding.parts)[i];
     const Tensor* tensor = inputs[i] == nullptr ? nullptr : inputs[i]->tensor_if();
     if (tensor == nullptr || tensor->byte_size_ != part.bytes || (part.in_place && tensor->data_ != at)) return false;
   }
@@ -127,17 +127,17 @@ void Frame::TraceJoin(const Step& step) {
   trace_->joins.push_back(std::move(join));
 }
 
-Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined) {
+Tensor* Frame::Rebind(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined) {
   if (type == ElementType::kUndefined) {
     Fail(ErrorCode::kInvalidGraph, "the element type of output '{}' is not known: the model must state it (value_info)",
          plan_.slots[static_cast<size_t>(slot)].name);
   }
   CheckType(plan_.slots[static_cast<size_t>(slot)], type, shape);
-  BufferBinding& seat = bindings_[static_cast<size_t>(slot)];
+  BufferBinding& binding = bindings_[static_cast<size_t>(slot)];
   Value& value = values_[static_cast<size_t>(slot)];
-  if (seat.caller) {
+  if (binding.caller) {
     Tensor* tensor = value.tensor_if();
-    if (tensor != nullptr && tensor->data_ == seat.data) {
+    if (tensor != nullptr && tensor->data_ == binding.data) {
       Fail(ErrorCode::kInvalidArgument,
            "output '{}' is {} {}, but the buffer given for it is {} {}; give one that fits, or none",
            plan_.slots[static_cast<size_t>(slot)].name, ElementTypeName(type), shape.ToString(),
@@ -146,19 +146,19 @@ Tensor* Frame::Reseat(const Step& step, SlotIndex slot, ElementType type, const 
   }
   const int64_t count = shape.num_elements();
   const size_t bytes = ByteSize(type, count);
-  if (seat.data != nullptr && !seat.caller && bytes <= seat.bytes && type != ElementType::kString &&
-      MayWriteTo(step, seat, bytes, joined)) {
+  if (binding.data != nullptr && !binding.caller && bytes <= binding.bytes && type != ElementType::kString &&
+      MayWriteTo(step, binding, bytes, joined)) {
     const MemoryInfo& memory = allocator_of(slot).memory();
     if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
       tensor->type_ = type;
       tensor->shape_ = shape;
       tensor->num_elements_ = count;
       tensor->byte_size_ = bytes;
-      tensor->data_ = seat.data;
+      tensor->data_ = binding.data;
       tensor->owner_.reset();
       tensor->memory_ = memory;
     } else {
-      value = Tensor(type, shape, seat.data, nullptr, memory);
+      value = Tensor(type, shape, binding.data, nullptr, memory);
     }
     return value.tensor_if();
   }
@@ -212,13 +212,13 @@ SlotIndex Frame::HolderOf(const Step& step, const Tensor& tensor) {
 }
 
 void Frame::SetOutput(const Step& step, SlotIndex slot, Value value) {
-  const BufferBinding& seat = bindings_[static_cast<size_t>(slot)];
+  const BufferBinding& binding = bindings_[static_cast<size_t>(slot)];
   if (Tensor* tensor = value.tensor_if(); tensor != nullptr) {
     const Slot& info = plan_.slots[static_cast<size_t>(slot)];
     CheckType(info, tensor->type_, tensor->shape_);
     if (info.element == ElementType::kUndefined) [[unlikely]]
       CheckValue(plan_, info, value);
-    if (seat.caller) {
+    if (binding.caller) {
       Tensor& buffer = values_[static_cast<size_t>(slot)].tensor();
       if (tensor->raw() == buffer.raw()) return;
       CopyToResult(*tensor, buffer, plan_.slots[static_cast<size_t>(slot)].name, resources_);
@@ -258,9 +258,9 @@ void Frame::Release(SlotIndex slot) noexcept {
 
 void Frame::BindResult(SlotIndex slot, const Tensor& buffer) {
   CheckType(plan_.slots[static_cast<size_t>(slot)], buffer.type(), buffer.shape());
-  BufferBinding& seat = bindings_[static_cast<size_t>(slot)];
+  BufferBinding& binding = bindings_[static_cast<size_t>(slot)];
   value(slot) = buffer;
-  seat = BufferBinding{.data = const_cast<void*>(buffer.raw()), .bytes = buffer.byte_size(), .caller = true};
+  binding = BufferBinding{.data = const_cast<void*>(buffer.raw()), .bytes = buffer.byte_size(), .caller = true};
 }
 
 void Frame::UnbindResult(SlotIndex slot) noexcept {

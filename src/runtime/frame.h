@@ -59,13 +59,13 @@ class Frame {
 
   /// Storage for a step's output; see KernelContext::output and, for what is made of the inputs, joined_output.
   Tensor* Output(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined = false) {
-    BufferBinding& seat = bindings_[static_cast<size_t>(slot)];
+    BufferBinding& binding = bindings_[static_cast<size_t>(slot)];
     Tensor* tensor = values_[static_cast<size_t>(slot)].tensor_if();
-    if (tensor != nullptr && tensor->data_ == seat.data && tensor->type_ == type && tensor->shape_ == shape &&
-        MayWriteTo(step, seat, tensor->byte_size_, joined)) [[likely]] {
+    if (tensor != nullptr && tensor->data_ == binding.data && tensor->type_ == type && tensor->shape_ == shape &&
+        MayWriteTo(step, binding, tensor->byte_size_, joined)) [[likely]] {
       return tensor;
     }
-    return Reseat(step, slot, type, shape, joined);
+    return Rebind(step, slot, type, shape, joined);
   }
   Tensor* JoinedOutput(const Step& step, SlotIndex slot, ElementType type, const Shape& shape) {
     if (trace_ != nullptr) [[unlikely]]
@@ -82,7 +82,7 @@ class Frame {
     read_by_ = nullptr;
   }
 
-  /// Lets go of what the slot owns; planned buffers stay seated.
+  /// Lets go of what the slot owns; planned buffers stay bound.
   void Release(SlotIndex slot) noexcept;
 
   /// Makes the caller's buffer the place that output slot `slot` is written to.
@@ -90,7 +90,7 @@ class Frame {
   void UnbindResult(SlotIndex slot) noexcept;
   bool is_bound(SlotIndex slot) const noexcept { return bindings_[static_cast<size_t>(slot)].caller; }
 
-  /// Takes the plan's buffers and seats planned slots in them. Null: every value is allocated by itself.
+  /// Takes the plan's buffers and binds planned slots to them. Null: every value is allocated by itself.
   void UsePlan(std::shared_ptr<const ShapePlan> plan);
   /// True when the plan in use is for the shapes of the inputs (and captures) that the frame holds now.
   bool PlanFits() const noexcept;
@@ -139,25 +139,25 @@ class Frame {
     const std::vector<MemoryPlan::Part>* parts = nullptr;  // what it is joined of, where inputs of the step live in it
   };
 
-  /// False when writing `bytes` to the seat would overwrite what the step still reads: the input whose place it takes has
-  /// another size in this run, or one that it is joined of another size or place.
-  bool MayWriteTo(const Step& step, const BufferBinding& seat, size_t bytes, bool joined) const noexcept {
-    if (seat.parts != nullptr) [[unlikely]]
-      return joined && PartsAreInPlace(step, seat);
-    if (seat.in_place_of == kNone) return true;
-    const Tensor* input = values_[static_cast<size_t>(seat.in_place_of)].tensor_if();
-    if (input == nullptr || input->data_ == seat.data) return input == nullptr || input->byte_size_ == bytes;
+  /// False when writing `bytes` to the bound buffer would overwrite what the step still reads: the input whose place it
+  /// takes has another size in this run, or one that it is joined of another size or place.
+  bool MayWriteTo(const Step& step, const BufferBinding& binding, size_t bytes, bool joined) const noexcept {
+    if (binding.parts != nullptr) [[unlikely]]
+      return joined && PartsAreInPlace(step, binding);
+    if (binding.in_place_of == kNone) return true;
+    const Tensor* input = values_[static_cast<size_t>(binding.in_place_of)].tensor_if();
+    if (input == nullptr || input->data_ == binding.data) return input == nullptr || input->byte_size_ == bytes;
     const auto* read = static_cast<const std::byte*>(input->data_);
-    const auto* written = static_cast<const std::byte*>(seat.data);
+    const auto* written = static_cast<const std::byte*>(binding.data);
     return read + input->byte_size_ <= written || written + bytes <= read;
   }
 
-  /// True where the inputs that the seat's value is joined of are as planned: then so is what else lies among them.
-  bool PartsAreInPlace(const Step& step, const BufferBinding& seat) const noexcept;
+  /// True where the inputs that the bound value is joined of are as planned: then so is what else lies among them.
+  bool PartsAreInPlace(const Step& step, const BufferBinding& binding) const noexcept;
   void TraceJoin(const Step& step);
   /// The input of the step whose buffer the tensor lies in, or kNone.
   SlotIndex HolderOf(const Step& step, const Tensor& tensor);
-  Tensor* Reseat(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined);
+  Tensor* Rebind(const Step& step, SlotIndex slot, ElementType type, const Shape& shape, bool joined);
   bool TakeInput(const Step& step, SlotIndex slot, ElementType type, const Shape& shape);
   Allocator& allocator_of(SlotIndex slot) const noexcept;
 

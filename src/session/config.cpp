@@ -49,7 +49,7 @@ Entry WithoutEffect(std::string_view name) {
 
 std::vector<Entry> MakeEntries() {
   OptionSchema precision = {"session.precision", OptionType::kEnum, NameOf(Precision::kFloat32),
-                            "what products may be computed in: f32 (the model's types), bf16, bf16-weights (constants "
+                            "what matmuls may be computed in: f32 (the model's types), bf16, bf16-weights (constants "
                             "alone are rounded), fp16, int8-dynamic "
                             "(weights are quantized at load)"};
   for (const Precision allowed : kPrecisions) precision.allowed.push_back(NameOf(allowed));
@@ -60,7 +60,7 @@ std::vector<Entry> MakeEntries() {
            "those that the CPU "
            "provider runs"),
       Number("session.qdq_matmulnbits_accuracy_level", &SessionConfig::nbits_accuracy_level,
-             "accuracy_level (of MatMulNBits) for products with weights that the model dequantizes: 0 to 3 compute in its "
+             "accuracy_level (of MatMulNBits) for matmuls with weights that the model dequantizes: 0 to 3 compute in its "
              "own types, 4 may "
              "quantize to 8 bits what 4-bit weights meet",
              "0", kInt8AccuracyLevel),

@@ -27,7 +27,7 @@ unsigned SavedState() {
   return saved;
 }
 
-/// Products of tiles (AMX) of bfloat16 or float16.
+/// GEMM by tiles (AMX) of bfloat16 or float16.
 bool HasTileGemm(Precision precision) {
   constexpr unsigned kTileState = 3u << 17, kTile = 1u << 24, kTileBFloat16 = 1u << 22, kTileFloat16 = 1u << 21;
   unsigned a, b, c, d;
@@ -37,7 +37,7 @@ bool HasTileGemm(Precision precision) {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kTileFloat16) != 0;
 }
 
-bool HasVectorProducts() {
+bool HasVectorGemm() {
   constexpr unsigned kVectorState = 7u << 5 | 3u << 1;
   return (SavedState() & kVectorState) == kVectorState && HasAvx512Bf16();
 }
@@ -45,23 +45,23 @@ bool HasVectorProducts() {
 #else
 
 bool HasTileGemm(Precision) { return false; }
-bool HasVectorProducts() { return false; }
+bool HasVectorGemm() { return false; }
 
 #endif
 
-/// The instructions for products of 16-bit factors that providers round float32 ones for; the system must save their
+/// The instructions for matmuls of 16-bit operands that providers round float32 ones for; the system must save their
 /// registers.
-bool HasProducts(Precision precision) {
-  return HasTileGemm(precision) || (precision == Precision::kBFloat16 && HasVectorProducts());
+bool HasGemm(Precision precision) {
+  return HasTileGemm(precision) || (precision == Precision::kBFloat16 && HasVectorGemm());
 }
 
 /// Where it is not used: what could.
 std::string_view WhatMay(Precision precision) {
-  if (precision == Precision::kInt8Dynamic) return "; products with constant matrices on CPU may, where the optimizer runs";
+  if (precision == Precision::kInt8Dynamic) return "; matmuls with constant matrices on CPU may, where the optimizer runs";
   if (precision == Precision::kBFloat16Weights)
-    return "; products and recurrent operators with constant float32 weights on CPU may";
-  if (precision == Precision::kFloat16) return "; convolutions and products on DnnlExecutionProvider may";
-  return "; convolutions and products on DnnlExecutionProvider may, and on CPU attention of several queries, and products "
+    return "; matmuls and recurrent operators with constant float32 weights on CPU may";
+  if (precision == Precision::kFloat16) return "; convolutions and matmuls on DnnlExecutionProvider may";
+  return "; convolutions and matmuls on DnnlExecutionProvider may, and on CPU attention of several queries, and matmuls "
          "and recurrent operators "
          "with constant weights";
 }
@@ -70,7 +70,7 @@ std::string_view WhatMay(Precision precision) {
 
 Precision UsablePrecision(Precision requested, std::string_view setting, const Logger& log) {
   if (requested != Precision::kBFloat16 && requested != Precision::kFloat16) return requested;
-  if (!HasProducts(requested)) {
+  if (!HasGemm(requested)) {
     log(LogLevel::kWarning, "{} is {}, which needs {}; this processor does not have it: all runs at f32", setting,
         NameOf(requested), requested == Precision::kBFloat16 ? "AVX512-BF16 or AMX-BF16" : "AMX-FP16");
     return Precision::kFloat32;
@@ -104,7 +104,7 @@ void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, c
   const bool unused = used + weights == 0 && not_used > 0;
   const bool slow = precision == Precision::kBFloat16 && !HasTileGemm(precision) && !HasFastAvx512Bf16();
   log(unused ? LogLevel::kWarning : LogLevel::kInfo,
-      "session.precision is {}: {} nodes run at it, {}{} convolutions, products, attention and recurrent operators at "
+      "session.precision is {}: {} nodes run at it, {}{} convolutions, matmuls, attention and recurrent operators at "
       "f32{}{}",
       NameOf(precision), used, weights > 0 ? fmt::format("{} at {}, ", weights, NameOf(Precision::kBFloat16Weights)) : "",
       not_used, slow ? "; without AMX this processor multiplies bfloat16 slower than float32" : "",

@@ -16,7 +16,7 @@ Precision UsablePrecision(Precision requested, std::string_view setting, const L
 /// Whether the provider can be asked for it.
 bool Offers(const ProviderFactory& provider, std::string_view precision);
 
-/// Warns when convolutions, products, attention or recurrent operators run in the session, but none at its precision.
+/// Warns when convolutions, matmuls, attention or recurrent operators run in the session, but none at its precision.
 void CheckPrecisionUsed(Precision precision, const PlacementReport& placement, const Logger& log);
 
 }  // namespace tessera

@@ -268,7 +268,7 @@ class Tuner {
     for (const auto& tried : others) TakeFaster(tried->trial(), fastest);
     session_.log(
         LogLevel::kInfo,
-        "tuning: {} convolutions and products run faster by another algorithm than the usual one, of {} with several",
+        "tuning: {} convolutions and matmuls run faster by another algorithm than the usual one, of {} with several",
         tuning_.algorithms.size(), Several(best, others));
   }
 

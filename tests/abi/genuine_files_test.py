@@ -92,7 +92,7 @@ def control_flow():
 
 
 def adapted():
-    """A product with a low-rank addition, whose factors an adapter has."""
+    """A matmul with a low-rank addition, whose operands an adapter has."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["m"]),
         helper.make_node("MatMul", ["x", "a"], ["l"]),

@@ -33,7 +33,7 @@ def upsample():
 
 
 def lora():
-    """A product with a weight, and with two small ones that an adapter gives: nothing without one."""
+    """A matmul with a weight, and with two small ones that an adapter gives: nothing without one."""
     weight = np.arange(1, 17, dtype=np.float32).reshape(4, 4)
     small = [("a", np.zeros((4, 1), np.float32)), ("b", np.zeros((1, 4), np.float32))]
     return model(

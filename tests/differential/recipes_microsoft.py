@@ -251,13 +251,13 @@ def gather_block_quantized(rng):
     scale_dims[quantize] = -(-dims[quantize] // block)
     indices = rng.integers(-dims[gather], dims[gather], size=choice(rng, [(3,), (2, 2), ()])).astype(choice(rng, [np.int32, np.int64]))
 
-    def codes(sizes):
+    def q_values(sizes):
         if kind != "bytes":
             return rng.integers(-8 if kind == ml_dtypes.int4 else 0, 8, size=sizes).astype(kind)
         return rng.integers(0, 256, size=[*sizes[:-1], -(-sizes[-1] * bits // 8)]).astype(np.uint8)
 
     dtype = choice(rng, [np.float32, np.float16])
-    return contrib("GatherBlockQuantized", [codes(dims), indices, values(rng, scale_dims, dtype), maybe(rng, lambda: codes(scale_dims))],
+    return contrib("GatherBlockQuantized", [q_values(dims), indices, values(rng, scale_dims, dtype), maybe(rng, lambda: q_values(scale_dims))],
                    dtype=dtype, constants=[0, 2, 3], gather_axis=gather, quantize_axis=quantize, block_size=block,
                    bits=bits if kind == "bytes" else None)
 

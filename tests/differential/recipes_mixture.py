@@ -49,7 +49,7 @@ def activate(kind, first, third, fusion, alpha, beta, limit):
 def mixture(x, logits, weights, layers, attributes, sparse, among_chosen):
     """`layers`: for fc1, fc2, fc3 the weights by expert and the biases (or None)."""
 
-    def product(i, expert, row):
+    def matmul(i, expert, row):
         matrices, biases = layers[i]
         return matrices[expert].astype(np.float64) @ row + (0 if biases is None else biases[expert].astype(np.float64))
 
@@ -58,29 +58,29 @@ def mixture(x, logits, weights, layers, attributes, sparse, among_chosen):
     for t, row in enumerate(rows):
         logit, weight = logits[t].astype(np.float64), None if weights is None else weights[t].astype(np.float64)
         for expert, share in zip(*route(logit, weight, attributes["k"], attributes.get("normalize_routing_weights"), sparse, among_chosen)):
-            inner = activate(attributes["activation_type"], product(0, expert, row), product(2, expert, row) if layers[2] else None,
+            inner = activate(attributes["activation_type"], matmul(0, expert, row), matmul(2, expert, row) if layers[2] else None,
                              attributes.get("swiglu_fusion", 0), attributes.get("activation_alpha", 1), attributes.get("activation_beta", 0),
                              attributes.get("swiglu_limit", np.inf))
-            result[t] += share * product(1, expert, inner)
+            result[t] += share * matmul(1, expert, inner)
     return result.reshape(x.shape)
 
 
 def quantized(rng, experts, n, k, bits, block, with_zeros):
-    """Codes, scales and zero points as QMoE reads them, and what they stand for."""
+    """Quantized values, scales and zero points as QMoE reads them, and what they stand for."""
     per_byte, blocks = 8 // bits, k // block if block else 1
 
-    def packed(codes):
-        padded = np.zeros((*codes.shape[:-1], -(-codes.shape[-1] // per_byte) * per_byte), np.uint8)
-        padded[..., :codes.shape[-1]] = codes
+    def packed(q_values):
+        padded = np.zeros((*q_values.shape[:-1], -(-q_values.shape[-1] // per_byte) * per_byte), np.uint8)
+        padded[..., :q_values.shape[-1]] = q_values
         return sum(padded[..., i::per_byte].astype(np.int64) << (bits * i) for i in range(per_byte)).astype(np.uint8)
 
-    codes = rng.integers(0, 1 << bits, (experts, n, k))
+    q_values = rng.integers(0, 1 << bits, (experts, n, k))
     scales = values(rng, (experts, n, blocks), np.float32, 0.02, 0.2) / (1 << (bits - 2))
     zeros = rng.integers(0, 1 << bits, (experts, n, blocks)) if with_zeros else np.full((experts, n, blocks), 1 << (bits - 1))
-    numbers = (codes - np.repeat(zeros, k // blocks, 2)) * np.repeat(scales, k // blocks, 2)
+    numbers = (q_values - np.repeat(zeros, k // blocks, 2)) * np.repeat(scales, k // blocks, 2)
     if not block:
         scales, zeros = scales[:, :, 0], zeros[:, :, 0]
-    return packed(codes), scales, packed(zeros) if with_zeros else None, numbers
+    return packed(q_values), scales, packed(zeros) if with_zeros else None, numbers
 
 
 def common(rng):
@@ -129,10 +129,10 @@ def qmoe(rng):
     with_zeros = rng.random() < 0.5
     layers, inputs, zeros = [], [x, logits], []
     for n, k in [(fused * inner, hidden), (hidden, inner)] + ([(inner, hidden)] if third else []):
-        codes, scales, zero, numbers = quantized(rng, experts, n, k, bits, block, with_zeros)
+        q_values, scales, zero, numbers = quantized(rng, experts, n, k, bits, block, with_zeros)
         bias = maybe(rng, lambda n=n: values(rng, (experts, n), dtype, -1, 1))
         layers.append((numbers, bias))
-        inputs += [codes, scales.astype(np.float32), bias]
+        inputs += [q_values, scales.astype(np.float32), bias]
         zeros.append(zero)
     if not third:
         layers.append(None)

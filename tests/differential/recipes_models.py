@@ -257,7 +257,7 @@ def types(rng):
 
 @recipe("ModelQuantized")
 def quantized(rng):
-    """Quantize and dequantize around a matrix product or a convolution, as quantizers write them."""
+    """Quantize and dequantize around a matmul or a convolution, as quantizers write them."""
     image = rng.random() < 0.6
     channels, out = int(rng.integers(1, 40)), int(rng.integers(1, 40))
     group = 1
@@ -305,13 +305,13 @@ def quantized(rng):
 
 @recipe("ModelWeights")
 def weights(rng):
-    """Products with weights of 2, 4 or 8 bits that are dequantized in the model."""
+    """Matmuls with weights of 2, 4 or 8 bits that are dequantized in the model."""
     dtype = np.dtype(choice(rng, [ml_dtypes.int4, ml_dtypes.int4, ml_dtypes.uint4, np.int8, np.uint8, ml_dtypes.int2, ml_dtypes.uint2]))
     k, n, rows = int(rng.integers(1, 200)), int(rng.integers(1, 80)), choice(rng, [1, 1, 2, 5, 17, 40])
-    swapped, product = rng.random() < 0.4, choice(rng, ["MatMul", "MatMul", "Gemm"])
+    swapped, operator = rng.random() < 0.4, choice(rng, ["MatMul", "MatMul", "Gemm"])
     bits = 8 if dtype.itemsize == 1 and dtype in (np.int8, np.uint8) else 2 if "2" in dtype.name else 4
     low = -(1 << (bits - 1)) if dtype.name.startswith("int") else 0
-    codes = lambda dims: rng.integers(low, low + (1 << bits), size=dims).astype(np.int16).astype(dtype)
+    q_values = lambda dims: rng.integers(low, low + (1 << bits), size=dims).astype(np.int16).astype(dtype)
     axis, block = (1 if swapped else 0), choice(rng, [None, 8, 16, 32, 48, 64, 128])
     kind = choice(rng, ["tensor", "column", "block", "block"])
     dims = {"tensor": (), "column": (n,)}.get(kind)
@@ -319,13 +319,13 @@ def weights(rng):
         block = block or 32
         blocks = -(-k // block)
         dims = (n, blocks) if swapped else (blocks, n)
-    floating = choice(rng, [np.float32, np.float32, np.float32, np.float16]) if product == "MatMul" else np.float32
-    b = Builder(rng, {"x": values(rng, (rows, k) if product == "Gemm" else choice(rng, [(rows, k), (2, rows, k), (k,)]), floating, -1, 1)})
+    floating = choice(rng, [np.float32, np.float32, np.float32, np.float16]) if operator == "MatMul" else np.float32
+    b = Builder(rng, {"x": values(rng, (rows, k) if operator == "Gemm" else choice(rng, [(rows, k), (2, rows, k), (k,)]), floating, -1, 1)})
     scales = rng.uniform(0.005, 0.02, dims).astype(floating)
-    parts = [codes((n, k) if swapped else (k, n)), scales] + ([codes(dims)] if rng.random() < 0.5 else [])
+    parts = [q_values((n, k) if swapped else (k, n)), scales] + ([q_values(dims)] if rng.random() < 0.5 else [])
     w = b("DequantizeLinear", *parts, axis={"tensor": None, "column": 1 - axis}.get(kind, axis), block_size=block if kind == "block" else None)
     bias = rng.random() < 0.4
-    if product == "Gemm":
+    if operator == "Gemm":
         y = b("Gemm", "x", w, *([b.weights(*choice(rng, [(n,), (1, n), (1,), (rows, n)]))] if bias else []), transB=int(swapped))
     else:
         y = b("MatMul", "x", b("Transpose", w, perm=[1, 0]) if swapped else w)

@@ -1,4 +1,4 @@
-"""Matrix products, convolutions, pooling, resampling, recurrent operators, attention."""
+"""Matmuls, convolutions, pooling, resampling, recurrent operators, attention."""
 
 import numpy as np
 

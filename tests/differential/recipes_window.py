@@ -88,9 +88,9 @@ def deform_conv(rng):
 def max_unpool(rng):
     dims, size = (int(rng.integers(1, 3)), int(rng.integers(1, 3))), [int(rng.integers(1, 5)), int(rng.integers(1, 5))]
     cells = dims[0] * dims[1] * size[0] * size[1]
-    places = rng.permutation(4 * cells)[:cells].reshape(*dims, *size).astype(np.int64)
+    indices = rng.permutation(4 * cells)[:cells].reshape(*dims, *size).astype(np.int64)
     wanted = np.asarray([*dims, 2 * size[0] + 1, 2 * size[1] + 2], np.int64) if rng.random() < 0.4 else None
-    return single("MaxUnpool", [values(rng, (*dims, *size), np.float32), places, wanted], kernel_shape=[2, 2], strides=[2, 2])
+    return single("MaxUnpool", [values(rng, (*dims, *size), np.float32), indices, wanted], kernel_shape=[2, 2], strides=[2, 2])
 
 
 @recipe("MaxRoiPool")

@@ -19,7 +19,7 @@ ModelBuilder& Weights(ModelBuilder& model, const std::string& name, const std::v
 
 Value Numbers(const Shape& shape) { return Tensor::Of<float>(shape, Waves(shape.num_elements(), 0.21f, 1)); }
 
-/// Blocked and depthwise convolutions, a residual, pooling, a resize of a size that an input says, and a classifier.
+/// NCHW8c and depthwise convolutions, a residual, pooling, a resize of a size that an input says, and a classifier.
 FixedModel ConvolutionNet() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {-1, 3, -1, -1})
@@ -99,16 +99,21 @@ FixedModel Transformer() {
   return {"transformer", model.proto(), {ids({1, 6})}, {ids({2, 9})}};
 }
 
-/// Quantize, an integer convolution, a product of integers and a block of 8-bit weights, dequantize.
+/// Quantize, an integer convolution, a matmul of integers and a block of 8-bit weights, dequantize.
 FixedModel QuantizedNet() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {-1, 4, -1, -1}).Output("y", ElementType::kFloat, {-1, 6});
-  model.Floats("s", {}, {0.05f}).Codes("z", ElementType::kUInt8, {}, {128}).Floats("sw", {8}, std::vector<float>(8, 0.02f));
-  std::vector<int> codes(8 * 4 * 9), matrix(8 * 6);
-  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<int>(i * 37 % 255) - 127;
+  model.Floats("s", {}, {0.05f})
+      .Quantized("z", ElementType::kUInt8, {}, {128})
+      .Floats("sw", {8}, std::vector<float>(8, 0.02f));
+  std::vector<int> quantized(8 * 4 * 9), matrix(8 * 6);
+  for (size_t i = 0; i < quantized.size(); ++i) quantized[i] = static_cast<int>(i * 37 % 255) - 127;
   for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = static_cast<int>(i * 53 % 255) - 127;
-  model.Codes("w", ElementType::kInt8, {8, 4, 3, 3}, codes).Codes("zw", ElementType::kInt8, {8}, std::vector<int>(8, 0));
-  model.Codes("m", ElementType::kInt8, {8, 6}, matrix).Codes("zm", ElementType::kInt8, {}, {0}).Floats("sm", {}, {0.02f});
+  model.Quantized("w", ElementType::kInt8, {8, 4, 3, 3}, quantized)
+      .Quantized("zw", ElementType::kInt8, {8}, std::vector<int>(8, 0));
+  model.Quantized("m", ElementType::kInt8, {8, 6}, matrix)
+      .Quantized("zm", ElementType::kInt8, {}, {0})
+      .Floats("sm", {}, {0.02f});
   model.Node("QuantizeLinear", {"x", "s", "z"}, {"xq"});
   Ints(model.Node("QLinearConv", {"xq", "s", "z", "w", "sw", "zw", "s", "z"}, {"cq"}), "pads", {1, 1, 1, 1});
   model.Node("DequantizeLinear", {"cq", "s", "z"}, {"c"});

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # compile_programs.sh RECORDER TESTS FILTER
 # Compiles every program that those unit tests make with clang, for an imagined device that knows no more than OpenCL C 1.2 and does not
-# inline, and products in half (cl_khr_fp16), which the device at hand may lack. Nothing may be left that a driver's linker would look
+# inline, and GEMMs in half (cl_khr_fp16), which the device at hand may lack. Nothing may be left that a driver's linker would look
 # for in vain: the language's own functions have mangled names, ours must be defined.
 set -u
 clang=$(compgen -c clang- | grep -E '^clang-[0-9]+$' | sort -t- -k2 -n | tail -1)
@@ -27,8 +27,8 @@ compile() {  # FILE OPTIONS...
 }
 compile_all() {
   compile "$1" || return
-  # Products of floats by tiles are made of halves where enable_fp16 asks.
-  if grep -q '^// Products on GPUs' "$1" && grep -q '^#define TX float' "$1"; then compile "$1" -DHALF; fi
+  # GEMMs of floats by tiles are made of halves where enable_fp16 asks.
+  if grep -q '^// Matmuls on GPUs' "$1" && grep -q '^#define TX float' "$1"; then compile "$1" -DHALF; fi
 }
 export CLANG=$clang
 export -f compile compile_all

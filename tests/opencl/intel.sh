@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # intel.sh RUNNER INSPECT TESTS DRIVER CASES
-# Node cases on Intel's OpenCL driver for processors, for its compiler and its halves; then the kernels for GPUs: with factors rounded to
+# Node cases on Intel's OpenCL driver for processors, for its compiler and its halves; then the kernels for GPUs: with operands rounded to
 # half, and unit tests of those that sum four products of bytes at once. DRIVER: where tools/install_test_drivers.sh has put it.
 set -eu
 readonly runner=$1 inspect=$2 tests=$3 driver=$4 cases=$5

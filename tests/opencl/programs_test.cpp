@@ -81,16 +81,16 @@ Case One(std::string name, const std::string& op, const std::vector<std::vector<
   return made;
 }
 
-/// A product of so many rows with weights of 4 bits.
+/// A matmul of so many rows with weights of 4 bits.
 Case FewBits(int64_t rows) {
   Case made{fmt::format("{} rows, weights of 4 bits", rows), ModelBuilder(), {RandomFloats({rows, 32}, 1)}};
   auto* import = made.model.proto().add_opset_import();
   import->set_domain("com.microsoft");
   import->set_version(1);
-  std::vector<int> codes(24 * 16);
-  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<int>(i * 37 % 256);
+  std::vector<int> quantized(24 * 16);
+  for (size_t i = 0; i < quantized.size(); ++i) quantized[i] = static_cast<int>(i * 37 % 256);
   made.model.Input("x", ElementType::kFloat, {rows, 32}).Output("y", ElementType::kFloat, {rows, 24});
-  made.model.Codes("b", ElementType::kUInt8, {24, 1, 16}, codes).Floats("s", {24}, Random(24, 2, 0.01f, 0.1f));
+  made.model.Quantized("b", ElementType::kUInt8, {24, 1, 16}, quantized).Floats("s", {24}, Random(24, 2, 0.01f, 0.1f));
   auto& node = made.model.Node("MatMulNBits", {"x", "b", "s"}, {"y"});
   node.set_domain("com.microsoft");
   for (const auto& [name, value] :
@@ -99,7 +99,7 @@ Case FewBits(int64_t rows) {
   return made;
 }
 
-/// Codes from floats to floats, by way of a convolution and a product of integers.
+/// Quantized values from floats to floats, by way of a convolution and a matmul of integers.
 Case Quantized() {
   Case made{"quantized", ModelBuilder(), {RandomFloats({1, 4, 6, 6}, 1)}};
   ModelBuilder& model = made.model;
@@ -107,8 +107,10 @@ Case Quantized() {
   for (size_t i = 0; i < filters.size(); ++i) filters[i] = static_cast<int>(i * 37 % 255) - 127;
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int>(i * 29 % 255) - 127;
   model.Input("x", ElementType::kFloat, {1, 4, 6, 6}).Output("y", ElementType::kFloat, {1, 16, 4, 20});
-  model.Floats("s", {}, {0.01f}).Codes("z", ElementType::kUInt8, {}, {120}).Codes("zw", ElementType::kInt8, {}, {0});
-  model.Codes("f", ElementType::kInt8, {16, 4, 3, 3}, filters).Codes("w", ElementType::kInt8, {4, 20}, weights);
+  model.Floats("s", {}, {0.01f})
+      .Quantized("z", ElementType::kUInt8, {}, {120})
+      .Quantized("zw", ElementType::kInt8, {}, {0});
+  model.Quantized("f", ElementType::kInt8, {16, 4, 3, 3}, filters).Quantized("w", ElementType::kInt8, {4, 20}, weights);
   model.Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   model.Node("QLinearConv", {"q", "s", "z", "f", "s", "zw", "s", "z"}, {"c"});
   model.Node("QLinearMatMul", {"c", "s", "z", "w", "s", "zw", "s", "z"}, {"p"});
@@ -132,8 +134,8 @@ std::vector<Case> StaticCases() {
     cases.push_back(One("Winograd" + suffix, "Conv", {{1, 32, 16, 16}, {32, 32, 3, 3}}, constant));
     cases.push_back(One("volumes" + suffix, "Conv", {{1, 4, 5, 5, 5}, {16, 4, 3, 3, 3}}, constant));
     cases.push_back(One("lines" + suffix, "Conv", {{1, 4, 20}, {16, 4, 3}}, constant));
-    cases.push_back(One("product" + suffix, "MatMul", {{5, 33}, {33, 17}}, constant));
-    cases.push_back(One("stack of products" + suffix, "MatMul", {{2, 5, 33}, {2, 33, 17}}, constant));
+    cases.push_back(One("matmul" + suffix, "MatMul", {{5, 33}, {33, 17}}, constant));
+    cases.push_back(One("stack of matmuls" + suffix, "MatMul", {{2, 5, 33}, {2, 33, 17}}, constant));
     cases.push_back(One("few rows" + suffix, "MatMul", {{1, 33}, {33, 17}}, constant));
     cases.push_back(
         One("Gemm" + suffix, "Gemm", {{5, 33}, {17, 33}}, constant, [](onnx::NodeProto& node) { Int(node, "transB", 1); }));
@@ -212,7 +214,7 @@ TEST_F(OpenclPrograms, UnknownShapesCompileFewPrograms) {
 
 constexpr int64_t kTable = 300 * 300 * 4;  // bytes
 
-/// Two chains that read one table, a product by a constant, and a node by itself. `external`: constants lie in the file
+/// Two chains that read one table, a product with a constant, and a node by itself. `external`: constants lie in the file
 /// "data"; else in the model's, as its other parts happen to align them.
 ModelBuilder Weighted(bool external) {
   ModelBuilder model;

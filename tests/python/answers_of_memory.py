@@ -137,8 +137,8 @@ def rows_of(ort, values=FOUR[:3], inner=(1, 2, 0), outer=(0, 1, 2, 3), kind=np.i
 
 
 def coordinates_of(ort, device: str = "cpu", count: int = 2):
-    places = np.array([1, 5], np.int64)[:count]
-    return ort.SparseTensor.sparse_coo_from_numpy([3, 3], FOUR[:count], places, ort.OrtDevice.make(device, 0))
+    indices = np.array([1, 5], np.int64)[:count]
+    return ort.SparseTensor.sparse_coo_from_numpy([3, 3], FOUR[:count], indices, ort.OrtDevice.make(device, 0))
 
 
 def sparse_rows(ort):

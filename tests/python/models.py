@@ -61,7 +61,7 @@ def outside() -> tuple[bytes, str, bytes]:
 
 
 def slow(size: int = 512, steps: int = 40) -> bytes:
-    """Products in a row, some tenths of a second on one core."""
+    """Matmuls in a row, some tenths of a second on one core."""
     weights = numpy_helper.from_array(np.eye(size, dtype=np.float32), "w")
     nodes = [
         helper.make_node("MatMul", [f"v{i}" if i else "x", "w" if i == 0 else "x"], [f"v{i + 1}" if i + 1 < steps else "y"])

@@ -154,9 +154,9 @@ def gradient_nest():
 def matmul_chain_folded():
     nodes = [helper.make_node("ConstantOfShape", ["n"], ["a"], value=helper.make_tensor("v", FLOAT, [1], [0.002])),
              helper.make_node("Tile", ["a", "r"], ["b"]), helper.make_node("Tile", ["b", "c"], ["m0"])]
-    products, last = chain("MatMul", "m0", 300, "m")
+    matmuls, last = chain("MatMul", "m0", 300, "m")
     constants = [constant("n", np.array([576, 576])), constant("r", np.array([1, 4])), constant("c", np.array([4, 1]))]
-    return Case(nodes + products, [], [open_shape(value(last, FLOAT, [1]))], constants)
+    return Case(nodes + matmuls, [], [open_shape(value(last, FLOAT, [1]))], constants)
 
 
 def roi_align(folded):

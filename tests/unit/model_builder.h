@@ -60,8 +60,8 @@ class ModelBuilder {
     return AddConstant(name, type, dims, values);
   }
   /// Numbers of an integer type of 8 or 32 bits.
-  ModelBuilder& Codes(const std::string& name, ElementType type, const std::vector<int64_t>& dims,
-                      const std::vector<int>& values) {
+  ModelBuilder& Quantized(const std::string& name, ElementType type, const std::vector<int64_t>& dims,
+                          const std::vector<int>& values) {
     std::vector<uint8_t> bytes;
     for (const int value : values) {
       const auto* low = reinterpret_cast<const uint8_t*>(&value);

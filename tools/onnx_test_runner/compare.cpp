@@ -107,11 +107,11 @@ std::optional<Difference> CompareExact(const Tensor& actual, const Tensor& expec
       });
 }
 
-/// Types of less than 16 bits are compared by their codes: packed or not, one unit is already a large difference.
-std::optional<Difference> CompareCodes(const Tensor& actual, const Tensor& expected) {
+/// Types of less than 16 bits are compared by their bits: packed or not, one unit is already a large difference.
+std::optional<Difference> CompareBits(const Tensor& actual, const Tensor& expected) {
   return std::memcmp(actual.raw(), expected.raw(), actual.byte_size()) == 0
              ? std::nullopt
-             : std::optional(Differ("values", fmt::format("the codes of {} differ", ElementTypeName(actual.type()))));
+             : std::optional(Differ("values", fmt::format("the values of {} differ", ElementTypeName(actual.type()))));
 }
 
 /// Two units in the last place, which onnx's own runner allows bfloat16 too: the expected values were rounded after each
@@ -154,7 +154,7 @@ std::optional<Difference> CompareTensors(const Tensor& actual, const Tensor& exp
     case ElementType::kUInt32: return CompareExact<uint32_t>(actual, expected, tolerance, largest_error);
     case ElementType::kInt64: return CompareExact<int64_t>(actual, expected, tolerance, largest_error);
     case ElementType::kUInt64: return CompareExact<uint64_t>(actual, expected, tolerance, largest_error);
-    default: return CompareCodes(actual, expected);
+    default: return CompareBits(actual, expected);
   }
 }
 

@@ -195,7 +195,7 @@ void Declare(CommandLine& app, Options& options, Arguments& arguments) {
           "Absolute tolerance (default: the case's tolerance.json, or 1e-7); 1 or more lets integers of 8 and 16 "
           "bits differ, wider ones are exact");
   app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
-  app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
+  app.Add("--precision", arguments.precision, "What matmuls may be computed in (session.precision)")
       .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
   app.Flag("-x", arguments.parallel, "Use the parallel executor");
   app.Flag("-v", options.verbosity, "Verbose; twice: the runtime's log too");

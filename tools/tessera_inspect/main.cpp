@@ -187,7 +187,7 @@ void AddOptions(CommandLine& app, Arguments& arguments) {
   app.Add("--plugin", arguments.plugins, kPluginHelp);
   app.Add("--operator-library", arguments.operator_libraries, kOperatorLibraryHelp);
   app.Add("-o", arguments.optimization, "Graph optimization level").OneOf({0, 1, 2, 3, 99});
-  app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
+  app.Add("--precision", arguments.precision, "What matmuls may be computed in (session.precision)")
       .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
   app.Flag("--placement", arguments.placement, "How many nodes each provider has, and why others refused how many");
   app.Flag("--verbose", arguments.verbose, "With --placement: each node, its provider, the others' refusals, each copy");

@@ -322,7 +322,7 @@ int Main(int argc, char** argv) {
           "Folder with input_K.pb, as in ONNX test data, by the name inside or in the model's order (default: made up)");
   app.Add("--outputs", arguments.outputs, "Folder for the results of the (first caller's) last run, as output_K.pb");
   app.Add("--callers", arguments.callers, "Threads that call Run on the one session at once").Range(1, 1024);
-  app.Add("--precision", arguments.precision, "What products may be computed in (session.precision)")
+  app.Add("--precision", arguments.precision, "What matmuls may be computed in (session.precision)")
       .OneOf({"f32", "bf16", "bf16-weights", "fp16", "int8-dynamic"});
   app.Add("--config", arguments.config, "KEY=VALUE entry of the session's configuration, once for each");
   app.Add("--context", arguments.context,

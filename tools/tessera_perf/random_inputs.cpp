@@ -29,7 +29,7 @@ void FillRandom(Tensor& tensor, std::mt19937& random) {
     case ElementType::kString: return Fill<std::string>(tensor, [] { return std::string("a"); });
     default: break;
   }
-  // Every other type: small non-negative integers by their width; the float8 and packed types get the codes 0 and 1.
+  // Every other type: small non-negative integers by their width; the float8 and packed types get the bits of 0 and 1.
   auto* bytes = static_cast<uint8_t*>(tensor.mutable_raw());
   std::fill_n(bytes, tensor.byte_size(), uint8_t{0});
   const size_t width = std::max(1, BitWidth(tensor.type()) / 8);

@@ -5,7 +5,7 @@
 
 namespace tessera {
 
-/// What products may be computed in, where a session allows less than the model's own types (session configuration entry
+/// What matmuls may be computed in, where a session allows less than the model's own types (session configuration entry
 /// "session.precision").
 enum class Precision : uint8_t {
   kFloat32,          // the model's types

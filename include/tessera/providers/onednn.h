@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-/// Compiles regions of float32 convolutions, products, pooling and what stands between them to oneDNN primitives.
+/// Compiles regions of float32 convolutions, matmuls, pooling and what stands between them to oneDNN primitives.
 TESSERA_API const ProviderFactory& OnednnProviderFactory();
 
 }  // namespace tessera

@@ -15,7 +15,7 @@ namespace tessera::cpu {
 /// Rows of a matrix that takes Eigen more than a millisecond.
 inline constexpr int64_t kLargestEigenMatrix = 192;
 
-/// P A = L U with partial pivoting, block after block, so that nearly all of the work is in matrix products, which have the
+/// P A = L U with partial pivoting, block after block, so that nearly all of the work is in matmuls, which have the
 /// threads' help and can be cancelled. Row-major matrices of n rows.
 template <class C>
 class Elimination {

@@ -21,7 +21,7 @@ constexpr bool IsPacked(ElementType type) noexcept {
   }
 }
 
-/// The code (unsigned, not sign-extended) of element `i`.
+/// The bits (unsigned, not sign-extended) of element `i`.
 template <int kBits>
 inline uint8_t LoadPacked(const uint8_t* bytes, int64_t i) noexcept {
   constexpr int kPerByte = 8 / kBits;

@@ -122,7 +122,7 @@ MemoryIndex AddStackedMatMul(ProgramBuilder& builder, MemoryIndex a, const Dims&
                     right = builder.InLayout(builder.Alias(b, Desc(b_dims, DataType::f32, b_strides)),
                                              Desc(b_dims, type, b_strides));
   const double ns =
-      ProductNs(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(a_dims[2]), describe(type).impl_info_str());
+      GemmNs(2.0 * static_cast<double>(Elements(out)) * static_cast<double>(a_dims[2]), describe(type).impl_info_str());
   builder.AddInBoxes(dst, {left, right}, {{0}}, ns, [&](std::span<const MemoryIndex> part) {
     const auto pd = MatmulDesc(CpuEngine(), builder.desc(part[1]), builder.desc(part[2]), nullptr, builder.desc(part[0]),
                                OwnScratchpad());

@@ -148,7 +148,7 @@ void AddConvolution(ProgramBuilder& builder, const Node& node, const Convolution
   };
   const DataType type = OperandType(builder, RoundedInputs(shape.weights[1], Elements(window.kernel), shape.group),
                                     [&](DataType operands) { return describe(operands, nullptr, {}); });
-  if (IsLong(ProductNs(OperationsOf(shape), {}) / static_cast<double>(std::max<int64_t>(out[0], 1)))) {
+  if (IsLong(GemmNs(OperationsOf(shape), {}) / static_cast<double>(std::max<int64_t>(out[0], 1)))) {
     by_rows = true;
     by_rows = HasFast([&] { return describe(type, nullptr, OwnScratchpad()); });
   }
@@ -170,7 +170,7 @@ void AddConvolution(ProgramBuilder& builder, const Node& node, const Convolution
   if (parameters.bias) arguments.emplace_back(DNNL_ARG_BIAS, *parameters.bias);
   const bool any_rows = by_rows || IsReference(pd.impl_info_str());
   const auto boxes = BoxesOf(out, any_rows ? RowAxes() : std::vector<CutAxis>{CutAxis{.axis = 0}},
-                             ProductNs(OperationsOf(shape), pd.impl_info_str()));
+                             GemmNs(OperationsOf(shape), pd.impl_info_str()));
   if (AddInParts(builder, boxes, window, pd.impl_info_str(), arguments, fusion))
     return builder.SetFused(fusion, {out, dst});
   builder.AddFused(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});

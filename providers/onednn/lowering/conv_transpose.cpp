@@ -25,7 +25,7 @@ bool MayBeLong(const SymbolicShape& x, const SymbolicShape& w) {
     known = known && x[i].known() && w[i].known();
     taps *= w[i].known() ? static_cast<double>(w[i].value) : kMostTaps + 1;
   }
-  return IsLong(ProductNs(operations, {})) || (!known && taps > kMostTaps);
+  return IsLong(GemmNs(operations, {})) || (!known && taps > kMostTaps);
 }
 
 std::string RefuseConvTranspose(const GraphViewer& graph, const Node& node) {
@@ -220,7 +220,7 @@ void LowerConvTranspose(ProgramBuilder& builder, const Node& node) {
                                                         {DNNL_ARG_WEIGHTS, builder.InLayout(weights, pd.weights_desc())},
                                                         {DNNL_ARG_DST, dst}};
   if (has_bias) arguments.emplace_back(DNNL_ARG_BIAS, read.back());
-  const auto boxes = BoxesOf(out, std::array{CutAxis{0}}, ProductNs(operations, pd.impl_info_str()));
+  const auto boxes = BoxesOf(out, std::array{CutAxis{0}}, GemmNs(operations, pd.impl_info_str()));
   if (AddInParts(builder, boxes, window, pd.weights_desc(), arguments, fusion)) return builder.SetFused(fusion, {out, dst});
   builder.AddFused(dnnl::deconvolution_forward(pd), std::move(arguments), pd.scratchpad_desc(), fusion, {out, dst});
 }

@@ -182,7 +182,7 @@ void AddBatchedMatMul(ProgramBuilder& builder, const Node& node, MatMul p, const
     if (!op.eltwise)
       operands.push_back(builder.Alias(builder.InLayout(op.operand.memory, Plain(result, out_type(type))), out));
   }
-  const double ns = ProductNs(2.0 * static_cast<double>(count) * static_cast<double>(p.a_dims.back()), pd.impl_info_str());
+  const double ns = GemmNs(2.0 * static_cast<double>(count) * static_cast<double>(p.a_dims.back()), pd.impl_info_str());
   const auto boxes = BoxesOf(p.out, CutAxesOf(p), ns);
   if (boxes.size() > 1 && AddInParts(builder, boxes, memories, operands, fusion))
     return builder.SetFused(fusion, {result, dst});

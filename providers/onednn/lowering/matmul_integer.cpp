@@ -101,7 +101,7 @@ QuantizedGemmShape MatMulShapeOf(const Dims& a, const Dims& b) {
   return shape;
 }
 
-/// Codes row-major as `wanted`, uint8 or int8.
+/// Quantized values row-major as `wanted`, uint8 or int8.
 MemoryIndex AddQuantized(ProgramBuilder& builder, const RegionValue& value, const Dims& dims, DataType wanted) {
   const MemoryIndex plain = builder.InPlainLayout(value);
   const Desc desc = Plain(dims, wanted);
@@ -120,7 +120,7 @@ void AddMatmul(ProgramBuilder& builder, const dnnl::matmul::primitive_desc& pd, 
   builder.Add(dnnl::matmul(pd), std::move(arguments), &scratchpad);
 }
 
-/// Codes from weights: all in the primitive.
+/// Quantized values from weights: all in the primitive.
 void AddRequantized(ProgramBuilder& builder, const Node& node, const QuantizedGemmShape& shape, const RegionValue& a) {
   const SignedWeight weight =
       AddSigned(builder, {builder.constant(node, 3), builder.constant(node, 5), ChannelAxis::kLast});

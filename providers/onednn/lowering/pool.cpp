@@ -209,22 +209,22 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   // A blocked input's layout is kept. Row-major ones are reordered where that does not pad: their implementation is scalar.
-  // Codes are pooled pixel after pixel.
+  // Quantized values are pooled pixel after pixel.
   const DataType type = TypeOf(builder.desc(x.memory));
   if (IsEmpty(Plain(out, type))) {  // oneDNN makes no descriptor where a dilated window is larger than its input
     builder.SetOutput(node, {out, builder.Temporary(Plain(out, type))});
     return;
   }
   const bool reorder = builder.desc(x.memory) == Plain(x.dims, type) && x.dims[1] % ChannelBlock() == 0,
-             of_codes = Unrounded(type) != DataType::f32;
-  if (algorithm == dnnl::algorithm::pooling_max && !of_codes) return LowerLargest(builder, node, x, out, window);
-  const MemoryIndex src = of_codes  ? builder.InLayout(x.memory, Nhwc(x.dims, type))
-                          : reorder ? builder.InLayout(x.memory, ChannelNchw8c(x.dims, type))
-                                    : x.memory;
+             is_quantized = Unrounded(type) != DataType::f32;
+  if (algorithm == dnnl::algorithm::pooling_max && !is_quantized) return LowerLargest(builder, node, x, out, window);
+  const MemoryIndex src = is_quantized ? builder.InLayout(x.memory, Nhwc(x.dims, type))
+                          : reorder    ? builder.InLayout(x.memory, ChannelNchw8c(x.dims, type))
+                                       : x.memory;
   const auto pd = PoolingDesc(CpuEngine(), algorithm, builder.desc(src), AnyLayout(out, type), window.window, attr);
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());
-  const double ns = 8 * ProductNs(static_cast<double>(Elements(out)) * static_cast<double>(Elements(window.window.kernel)),
-                                  pd.impl_info_str());
+  const double ns = 8 * GemmNs(static_cast<double>(Elements(out)) * static_cast<double>(Elements(window.window.kernel)),
+                               pd.impl_info_str());
   builder.SetOutput(node, {out, dst});
   auto axes = ChannelAxes(out);
   auto boxes = BoxesOf(out, axes, ns);

@@ -22,7 +22,7 @@ CutAxis CutChannels(const Dims& dims) {
 
 bool IsReference(std::string_view implementation) { return implementation.find("ref") != std::string_view::npos; }
 
-double ProductNs(double operations, std::string_view implementation) {
+double GemmNs(double operations, std::string_view implementation) {
   constexpr double kFastPerNs = 40, kSlowPerNs = 0.5;
   return operations / (IsReference(implementation) ? kSlowPerNs : kFastPerNs);
 }

@@ -40,7 +40,7 @@ std::vector<CutAxis> AllAxes(const Dims& dims, size_t kept = static_cast<size_t>
 /// Whether an implementation of this name is the slow one for every shape and layout.
 bool IsReference(std::string_view implementation);
 /// Nanoseconds on one thread of so many multiplications and additions. `implementation`: its name.
-double ProductNs(double operations, std::string_view implementation);
+double GemmNs(double operations, std::string_view implementation);
 /// Whether what takes so many on one thread takes longer, on those that there are, than a cancelled run may wait.
 bool IsLong(double ns);
 /// And of reading and writing so many bytes.

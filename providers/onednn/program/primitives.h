@@ -94,7 +94,7 @@ inline bool HasIsa(dnnl::cpu_isa isa) {
   return (there & wanted) == wanted;
 }
 
-/// Products of operands of this type, of 16 bits, with float32 accumulators.
+/// GEMM of operands of this type, of 16 bits, with float32 accumulators.
 inline bool HasMatMulsOf(DataType type) {
 #if DNNL_VERSION_MAJOR >= 3
   if (type == DataType::f16) return HasIsa(dnnl::cpu_isa::avx512_core_fp16);
@@ -108,10 +108,10 @@ inline bool HasAvx512() {
   return has;
 }
 
-/// Products of bytes whose accumulators do not saturate on the way (VNNI).
+/// GEMM of bytes whose accumulators do not saturate on the way (VNNI).
 inline bool HasQuantizedGemm() { return HasIsa(dnnl::cpu_isa::avx512_core_vnni) || HasIsa(dnnl::cpu_isa::avx2_vnni); }
 
-/// Products of tiles (AMX).
+/// GEMM by tiles (AMX).
 inline bool HasTiles() { return HasIsa(dnnl::cpu_isa::avx512_core_amx); }
 
 /// Channels that stand together in the layout that this CPU's convolutions and pooling like best: nC[hw]8c or nC[hw]16c.

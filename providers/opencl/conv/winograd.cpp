@@ -96,7 +96,7 @@ WinogradConv::WinogradConv(const KernelInfo& info, const Tensor& weights, int ti
     if (!tiles || *tiles <= 0 || *tiles > std::numeric_limits<cl_int>::max()) return;
     const int64_t together = Together(*tiles), rest = *tiles % together;
     for (const int64_t here : {together, rest}) {
-      if (here > 0) tiles_->Prepare(info, Products(here));
+      if (here > 0) tiles_->Prepare(info, Gemms(here));
     }
   }
 }
@@ -136,7 +136,7 @@ int64_t WinogradConv::Together(int64_t tiles) const {
   return std::clamp<int64_t>(kScratchBytes / tile_bytes, 1, tiles);
 }
 
-TileGemm::Expected WinogradConv::Products(int64_t tiles) const {
+TileGemm::Expected WinogradConv::Gemms(int64_t tiles) const {
   const int64_t filters = weights_[0], channels = weights_[1];
   TileGemm::Expected expected{.shape = {.m = static_cast<cl_int>(filters),
                                         .n = static_cast<cl_int>(tiles),
@@ -166,7 +166,7 @@ void WinogradConv::ByTiles(KernelContext& context, const Tensor& x, const Tensor
     const DeviceScratch image(context, bytes(g.channels)), multiplications(context, bytes(g.filters));
     const auto first_tile = static_cast<cl_int>(first);
     transform_image_.Compile().Grid(context, here, g.channels, 1, x, image.range(), g, tiles, first_tile);
-    const TileGemm::Expected multiplied = Products(here);
+    const TileGemm::Expected multiplied = Gemms(here);
     tiles_->Multiply(context, {filters_->range(), image.range(), nullptr, multiplications.range()}, multiplied.shape,
                      multiplied.stack, multiplied.stacks);
     finish_.Compile().Grid(context, here, g.filters, 1, multiplications.range(), bias, y, g, tiles, first_tile, epilogue);

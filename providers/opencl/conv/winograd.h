@@ -36,7 +36,7 @@ class WinogradConv {
   static double Gain(const Shape& weights, const Window& window, int64_t batch, int tile, int64_t columns);
   /// How many tiles are transformed at a time, on GPUs, and the products of so many.
   int64_t Together(int64_t tiles) const;
-  TileGemm::Expected Products(int64_t tiles) const;
+  TileGemm::Expected Gemms(int64_t tiles) const;
   int64_t points() const { return int64_t{tile_ + 2} * (tile_ + 2); }
   void ByPanels(KernelContext& context, const Tensor& x, const Tensor* bias, const Tensor& y, const Geometry& g,
                 cl_int tiles, std::span<const Tensor* const> epilogue);

@@ -24,7 +24,7 @@ class DeviceConstants;
 /// What a session's options say of how kernels compute.
 struct Settings {
   bool tiles = false;    // matmuls and convolutions by tiles in local memory (GPUs) rather than by panels in registers
-  bool fp16 = false;     // operands of products in fp16
+  bool fp16 = false;     // operands of matmuls in fp16
   bool tuning = false;   // the size of tiles is chosen by timing
   bool winograd = true;  // convolutions through Winograd's transform where it pays
 };

@@ -1,4 +1,4 @@
-// Blocks of products in vector registers, for processors: ROWS rows of A times a panel of COLUMNS columns of B, in vectors of LANES.
+// Blocks of GEMMs in vector registers, for processors: ROWS rows of A times a panel of COLUMNS columns of B, in vectors of LANES.
 // Stands before kernels that need it.
 //
 // BYTES: of an element of A. PACKED_A: A stands in blocks of ROWS rows, column after column; ALONG_K_A: its neighbours along k are

@@ -1,4 +1,4 @@
-// Products by the matrix units of NVIDIA's GPUs (compute capability 8 and up), after tile_operands.cl: operands in half (or bfloat16,
+// GEMM by the matrix units of NVIDIA's GPUs (compute capability 8 and up), after tile_operands.cl: operands in half (or bfloat16,
 // with BFLOAT16), accumulators in float. A warp of 32 work items keeps RM x RN elements of C.
 // Instructions: PTX ISA, "mma.m16n8k16", "ldmatrix".
 

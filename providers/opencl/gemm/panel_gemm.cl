@@ -1,4 +1,4 @@
-// Products for processors: B stands in panels of COLUMNS columns, row after row of them, and a work item computes `together` blocks
+// GEMM for processors: B stands in panels of COLUMNS columns, row after row of them, and a work item computes `together` blocks
 // of rows of one panel of C, each in vector registers (block.cl). GPUs have tile_gemm.cl.
 
 // The same struct stands in panel_gemm.h.

@@ -105,7 +105,7 @@ void PanelGemm::Multiply(KernelContext& context, const PanelOperands& operands, 
   shape.together = static_cast<cl_int>(CeilDiv(blocks, std::max<int64_t>(batches, 1)));
   shape.panels = static_cast<cl_int>(Panels(shape.n));
   // Neighbours in the first dimension run one after the other: a small A is read again for each panel, else the panels for
-  // each lot.
+  // each batch.
   shape.across = int64_t{shape.m} * shape.k * static_cast<int64_t>(element_bytes_) > kCacheBytes ? 1 : 0;
   std::array<size_t, 3> global = {static_cast<size_t>(batches), static_cast<size_t>(panels), static_cast<size_t>(stacks)};
   if (shape.across == 1) std::swap(global[0], global[1]);

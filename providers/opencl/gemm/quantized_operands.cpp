@@ -28,7 +28,7 @@ std::string TextOf(const Tensor* zeros) {
   return equal ? fmt::format("{}", values.empty() ? 0 : values[0]) : fmt::format("{}", fmt::join(values, " "));
 }
 
-/// Codes and their zero points (null: none), all of them constant.
+/// Quantized values and their zero points (null: none), all of them constant.
 struct ConstantQuantized {
   const Tensor* quantized;
   const Tensor* zeros;

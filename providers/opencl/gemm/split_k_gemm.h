@@ -1,6 +1,6 @@
 #pragma once
 
-// Products with few results of very long rows and columns: see split_k_gemm.cl.
+// GEMM with few results of very long rows and columns: see split_k_gemm.cl.
 
 #include "opencl/device/kernel.h"
 
@@ -19,10 +19,10 @@ class SplitKGemm {
  public:
   explicit SplitKGemm(const KernelInfo& info);
 
-  /// Whether m x n results in each of `stacks` products over k are few and long enough.
+  /// Whether m x n results in each of `stacks` matmuls over k are few and long enough.
   static bool Pays(int64_t m, int64_t n, int64_t k, int64_t stacks) noexcept;
 
-  /// `stack`: from product to product of A, B; Y's follow one another.
+  /// `stack`: from matmul to matmul of A, B; Y's follow one another.
   void Multiply(KernelContext& context, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& y,
                 std::span<const Tensor* const> epilogue, SplitKShape shape, const Strided& stack, int64_t stacks);
 

@@ -1,4 +1,4 @@
-// Attention (23-25), and what the optimizer makes of products that broadcast.
+// Attention (23-25), and what the optimizer makes of matmuls that broadcast.
 
 #include "opencl/ops/attention.h"
 

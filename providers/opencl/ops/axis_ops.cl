@@ -94,7 +94,7 @@ __kernel void arg_join(ulong total, __global uchar* best_, ulong besto, __global
   const ulong row_index = get_global_id(0);
   if (row_index >= total) return;
   const __global TX* values = AT(TX, best_, besto) + row_index * slices;
-  const __global long* places = AT(long, at_, ato) + row_index * slices;
+  const __global long* indices = AT(long, at_, ato) + row_index * slices;
   long slice = last ? slices - 1 : 0;
   TX best = values[slice];
   for (long k = 1; k < slices && best == best; ++k) {
@@ -105,7 +105,7 @@ __kernel void arg_join(ulong total, __global uchar* best_, ulong besto, __global
       slice = i;
     }
   }
-  AT(long, y_, yo)[row_index] = places[slice];
+  AT(long, y_, yo)[row_index] = indices[slice];
 }
 #endif
 

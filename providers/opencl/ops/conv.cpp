@@ -38,7 +38,7 @@ class Conv final : public Kernel {
     // What the shapes that are known will need is compiled now.
     const auto ws = KnownShape(info.input_info(1)), xs = KnownShape(info.input_info(0));
     if (!ws || ws->rank() < 3 || !attributes_.FitsGroups(*ws)) {
-      MakeProducts(info, {}, std::nullopt);
+      MakeGemms(info, {}, std::nullopt);
       CompileOtherWays(info.input_info(1));
       return;
     }
@@ -59,8 +59,7 @@ class Conv final : public Kernel {
         break;
       case Way::kPanels: MakePanels(info, *ws); break;
       case Way::kTiles:
-        MakeProducts(info, Shape(ws->dims().subspan(2)),
-                     geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
+        MakeGemms(info, Shape(ws->dims().subspan(2)), geometry ? std::optional(Expect(*xs, *ws, *geometry)) : std::nullopt);
         break;
       case Way::kWinograd: break;
     }
@@ -149,7 +148,7 @@ class Conv final : public Kernel {
   }
 
   /// `taps`: of a window, where they are known.
-  void MakeProducts(const KernelInfo& info, std::optional<Shape> taps, const std::optional<TileGemm::Expected>& expected) {
+  void MakeGemms(const KernelInfo& info, std::optional<Shape> taps, const std::optional<TileGemm::Expected>& expected) {
     if (tiled_) {
       tiles_.emplace(info, TileGemm::Layout{.windows = !pointwise_, .taps = std::move(taps)}, expected);
     } else {

@@ -76,7 +76,7 @@ class Contraction {
       groups.rank[group] = static_cast<cl_int>(filled - first);
     }
     if (sizes[3] == 0) return zero_.Linear(context, y.num_elements(), y, cl_ulong{0});
-    if (panels_ && b != nullptr && IsProduct(groups, sizes)) return ByPanels(context, a, *b, y, groups, sizes, alpha);
+    if (panels_ && b != nullptr && IsMatMul(groups, sizes)) return ByPanels(context, a, *b, y, groups, sizes, alpha);
     const auto up = [](int64_t size) { return (static_cast<size_t>(size) + kContractionTile - 1) / kContractionTile; };
     kernel_(context,
             {up(sizes[2]) * kContractionTile, up(sizes[1]) * (kContractionTile / kContractionPer),
@@ -86,8 +86,8 @@ class Contraction {
   }
 
  private:
-  /// Whether it is a product of a stack of matrices, those of the result one after the other.
-  static bool IsProduct(const Groups& groups, const std::array<int64_t, 4>& sizes) {
+  /// Whether it is a stack of matmuls, those of the result one after the other.
+  static bool IsMatMul(const Groups& groups, const std::array<int64_t, 4>& sizes) {
     size_t d = 0;
     std::array<Dim, 4> dims{};
     for (size_t group = 0; group < 4; d += static_cast<size_t>(groups.rank[group]), ++group) {

@@ -37,7 +37,7 @@ class LongRows {
   void Softmax(KernelContext& context, const Tensor& x, const Tensor& y, const RowLayout& rows, bool logarithm);
 
  private:
-  /// `kernel` over all slices; what it is given comes before the rows' places, `more` after them.
+  /// `kernel` over all slices; what it is given comes before the rows' indices, `more` after them.
   template <class... More>
   void Launch(LazyLaunchable& kernel, KernelContext& context, const RowLayout& rows, auto given, const More&... more);
 

@@ -127,12 +127,12 @@ class GemmCall {
 /// Of numpy.matmul: the matrices, and where those of a stack lie.
 struct StackedSizes {
   StackedSizes(const Shape& a, const Shape& b) {
-    const MatMulShape product = InferMatMulShape(a, b);
-    m = product.m;
-    n = product.n;
-    k = product.k;
-    result = product.output;
-    Shape batch = product.batch;
+    const MatMulShape matmul = InferMatMulShape(a, b);
+    m = matmul.m;
+    n = matmul.n;
+    k = matmul.k;
+    result = matmul.output;
+    Shape batch = matmul.batch;
     const auto batch_of = [](const Shape& s) { return Shape(s.dims().first(s.rank() < 2 ? 0 : s.rank() - 2)); };
     const Shape batch_a = batch_of(a), batch_b = batch_of(b);
     stacks = batch.num_elements();
@@ -244,9 +244,9 @@ class Gemm final : public Kernel {
 }  // namespace
 
 void RegisterMatMul(KernelRegistry& registry) {
-  constexpr TypeSet kProducts =
+  constexpr TypeSet kMatMulTypes =
       kReals | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
-  registry.Add(Op("MatMul").Versions(1).Types(0, kProducts).Make<MatMul>());
+  registry.Add(Op("MatMul").Versions(1).Types(0, kMatMulTypes).Make<MatMul>());
   registry.Add(Op("Gemm").Versions(7).Types(0, kReals).Make<Gemm>());
 }
 

@@ -1,4 +1,4 @@
-// Products with weights of 2, 4 or 8 bits, after matmul_nbits_weights.cl: of few rows; of many there are panel_gemm.cl and tile_gemm.cl.
+// GEMM with weights of 2, 4 or 8 bits, after matmul_nbits_weights.cl: of few rows; of many there are panel_gemm.cl and tile_gemm.cl.
 
 #ifdef KERNEL_pack_quantized
 // Rows of bytes along k to panels of COLUMNS columns, byte after byte of each. An item packs PACK_ROWS bytes of a panel's columns.

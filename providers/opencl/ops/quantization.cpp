@@ -19,7 +19,7 @@ struct Layout {
   cl_int single, padding = 0;
 };
 
-const char* LowestCode(ElementType type) {
+const char* LowestQuantized(ElementType type) {
   switch (type) {
     case ElementType::kInt8: return "-128";
     case ElementType::kInt16: return "-32768";
@@ -28,7 +28,7 @@ const char* LowestCode(ElementType type) {
     default: return "0";
   }
 }
-const char* HighestCode(ElementType type) {
+const char* HighestQuantized(ElementType type) {
   switch (type) {
     case ElementType::kInt8: return "127";
     case ElementType::kUInt8: return "255";
@@ -64,7 +64,7 @@ std::string QuantizedDefines(const KernelInfo& info, bool quantizes) {
   if (!quantizes && kQuantized.contains(quantized)) text += "#define DIFFERENCE int\n";
   if (quantizes)
     text += fmt::format("#define ROUND(v) {}\n#define LOWEST {}\n#define HIGHEST {}\n", Rounding(info),
-                        LowestCode(quantized), HighestCode(quantized));
+                        LowestQuantized(quantized), HighestQuantized(quantized));
   return text;
 }
 

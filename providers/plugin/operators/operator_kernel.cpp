@@ -64,10 +64,10 @@ class OperatorKernel final : public Kernel {
         info_(std::move(info)),
         kernel_(MakeKernel(op_, info_->shown)),
         outputs_(info_->graph(), NodeOf(info_->graph()).outputs, NodeOf(info_->graph()).Label(&info_->graph())),
-        inputs_(PlacesOf(NodeOf(info_->graph()).inputs, info_->graph().inputs())) {
+        inputs_(IndicesOf(NodeOf(info_->graph()).inputs, info_->graph().inputs())) {
     if (places) operands_ = OperandsOf(*places, info_->graph());
     if (definition.aliases.empty()) return;
-    aliases_.assign(outputs_.places().size(), -1);
+    aliases_.assign(outputs_.indices().size(), -1);
     for (const auto& [input, output] : definition.aliases) {
       if (output < aliases_.size() && input < inputs_.size()) aliases_[output] = static_cast<int32_t>(input);
     }
@@ -78,7 +78,7 @@ class OperatorKernel final : public Kernel {
   void Compute(KernelContext& context) override {
     SmallArray<const Value*> inputs(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i) inputs[i] = info_->InputOf(context, inputs_, i);
-    OrtKernelContext run(context, inputs.values(), outputs_.places(), outputs_.types(), *info_->shown.services.logger,
+    OrtKernelContext run(context, inputs.values(), outputs_.indices(), outputs_.types(), *info_->shown.services.logger,
                          SyncStreamOf(context.stream()));
     run.aliases = aliases_;
     AtNode(info_->graph(), [&] {

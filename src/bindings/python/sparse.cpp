@@ -145,7 +145,7 @@ void DefineMakers(nb::class_<Sparse>& sparse) {
       nb::arg("outer_indices"), nb::arg("ort_device"),
       "From values, the column of each, and where each row begins among them, the end of the last behind it.");
   sparse.def_static("blocksparse_from_numpy", &FromBlocks, nb::arg("dense_shape"), nb::arg("values"), nb::arg("indices"),
-                    nb::arg("ort_device"), "From blocks of values [height, width, blocks] and their places [2, blocks].");
+                    nb::arg("ort_device"), "From blocks of values [height, width, blocks] and their indices [2, blocks].");
 }
 
 void DefineViews(nb::class_<Sparse>& sparse) {
@@ -158,7 +158,7 @@ void DefineViews(nb::class_<Sparse>& sparse) {
   sparse.def("get_coo_data", coordinates);
   sparse.def("as_csrc_view", rows, "The columns and the beginnings of the rows.");
   sparse.def("get_csrc_data", rows);
-  sparse.def("as_blocksparse_view", blocks, "The places of the blocks.");
+  sparse.def("as_blocksparse_view", blocks, "The indices of the blocks.");
   sparse.def("get_blocksparse_data", blocks);
 }
 
@@ -172,7 +172,7 @@ void Define(nb::module_& module) {
   sparse.def(
       "to_cuda", [](const Sparse&, const Device&) { throw std::runtime_error("CUDA is not in this build"); },
       nb::arg("ort_device"));
-  sparse.def("format", &FormatOf, "How the places of the values are kept.");
+  sparse.def("format", &FormatOf, "How the indices of the values are kept.");
   sparse.def("dense_shape", [](const Sparse& self) {
     nb::list dims;
     for (const int64_t dim : self.tensor().dense_shape) dims.append(dim);

@@ -56,11 +56,11 @@ void InferGroupQueryAttention(onnx::InferenceContext& context) {
   }
   InferHidden(context, hidden.has_dim_value() || hidden.has_dim_param() ? &hidden : nullptr);
   const bool in_bytes = onnx::getAttribute(context, "kv_cache_bit_width", 0) != 4;
-  const bool is_coded = onnx::getAttribute(context, "k_quant_type", "NONE").starts_with("PER_");
+  const bool is_quantized = onnx::getAttribute(context, "k_quant_type", "NONE").starts_with("PER_");
   for (size_t i = 1; i <= 2 && i < context.getNumOutputs(); ++i) {
     if (!context.hasOutput(i)) continue;
     if (context.hasInput(i + 2)) onnx::propagateElemTypeFromInputToOutput(context, i + 2, i);
-    else if (is_coded)
+    else if (is_quantized)
       onnx::updateOutputElemType(context, i, in_bytes ? onnx::TensorProto::INT8 : onnx::TensorProto::UINT8);
   }
 }

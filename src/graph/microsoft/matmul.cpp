@@ -1,4 +1,4 @@
-// Matrix products and convolutions.
+// Matmuls and convolutions.
 
 #include <algorithm>
 
@@ -44,7 +44,7 @@ void InferFusedMatMul(onnx::InferenceContext& context) {
   onnx::updateOutputShape(context, 0, result);
 }
 
-/// What follows the product or the convolution `from`, named as in ai.onnx.
+/// What follows the matmul or the convolution `from`, named as in ai.onnx.
 bool AddActivation(onnx::FunctionBuilder& body, const std::string& activation, const std::vector<float>& params) {
   const auto one = [&](const char* op, const char* attribute) {
     body.Add((std::string("Y = ") + op + " (sum)").c_str());
@@ -123,7 +123,7 @@ bool NhwcConvBody(const Define::Context& context, onnx::FunctionBuilder& body, b
 }
 
 /// Of weights that are N rows of K, transposed or not.
-void InferPackedProduct(onnx::InferenceContext& context) {
+void InferPackedMatMul(onnx::InferenceContext& context) {
   onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
   const auto* a = ShapeOfInput(context, 0);
   if (a == nullptr || a->dim_size() == 0) return;
@@ -170,9 +170,8 @@ void AddMatMuls(MicrosoftSchemas& schemas) {
       .Out("Y")
       .Type("T", kAnyFloat)
       .Body([](const Define::Context& context, onnx::FunctionBuilder& body) {
-        body.Add("product = MatMul (X, W)");
-        body.Add(context.hasInput(2) ? "Y = com.microsoft.FastGelu (product, bias)"
-                                     : "Y = com.microsoft.FastGelu (product)");
+        body.Add("matmul = MatMul (X, W)");
+        body.Add(context.hasInput(2) ? "Y = com.microsoft.FastGelu (matmul, bias)" : "Y = com.microsoft.FastGelu (matmul)");
         return true;
       });
 }
@@ -228,7 +227,7 @@ void AddBlockQuantizedMatMuls(MicrosoftSchemas& schemas) {
       .Type("T2", {"tensor(uint8)"})
       .Type("T3", {"tensor(uint8)", "tensor(float)", "tensor(float16)", "tensor(bfloat16)"})
       .Type("T4", {"tensor(int32)"})
-      .Infer(InferPackedProduct);
+      .Infer(InferPackedMatMul);
   Define(schemas, "MatMulBnb4")
       .RequiredInt("K")
       .RequiredInt("N")
@@ -242,7 +241,7 @@ void AddBlockQuantizedMatMuls(MicrosoftSchemas& schemas) {
       .Out("Y")
       .Type("T", kFloatAndHalves)
       .Type("T2", {"tensor(uint8)"})
-      .Infer(InferPackedProduct);
+      .Infer(InferPackedMatMul);
 }
 
 Define& MixtureAttributes(Define& schema) {

@@ -174,16 +174,16 @@ constexpr const char* kDynamicQuantizeLstm = R"(
     spread = Constant <value = int64[3] {0, 1, -1}> ()
     w_scale = Reshape (W_scale, spread)
     w_zero = Reshape (W_zero_point, spread)
-    w_codes = Cast <to = 1> (W)
+    w_float = Cast <to = 1> (W)
     w_zeros = Cast <to = 1> (w_zero)
-    w_centered = Sub (w_codes, w_zeros)
+    w_centered = Sub (w_float, w_zeros)
     w_real = Mul (w_centered, w_scale)
     w = Transpose <perm = [0, 2, 1]> (w_real)
     r_scale = Reshape (R_scale, spread)
     r_zero = Reshape (R_zero_point, spread)
-    r_codes = Cast <to = 1> (R)
+    r_float = Cast <to = 1> (R)
     r_zeros = Cast <to = 1> (r_zero)
-    r_centered = Sub (r_codes, r_zeros)
+    r_centered = Sub (r_float, r_zeros)
     r_real = Mul (r_centered, r_scale)
     r = Transpose <perm = [0, 2, 1]> (r_real)
     Y, Y_h, Y_c = LSTM <activation_alpha: floats = @activation_alpha, activation_beta: floats = @activation_beta,
@@ -249,9 +249,10 @@ void AddQuantizedElementwise(MicrosoftSchemas& schemas) {
 }
 
 void AddLinearQuantization(MicrosoftSchemas& schemas) {
-  const Types codes = {"tensor(int8)", "tensor(uint8)", "tensor(int16)", "tensor(uint16)", "tensor(int4)", "tensor(uint4)"};
+  const Types quantized = {"tensor(int8)",   "tensor(uint8)", "tensor(int16)",
+                           "tensor(uint16)", "tensor(int4)",  "tensor(uint4)"};
   const Types reals = {"tensor(float)", "tensor(float16)"};
-  Types wider = codes;
+  Types wider = quantized;
   wider.push_back("tensor(int32)");
   Define(schemas, "QuantizeLinear")
       .Int("axis")
@@ -260,7 +261,7 @@ void AddLinearQuantization(MicrosoftSchemas& schemas) {
       .OptionalIn("y_zero_point", "T2")
       .Out("y", "T2")
       .Type("T1", reals)
-      .Type("T2", codes)
+      .Type("T2", quantized)
       .Body("y = QuantizeLinear <axis: int = @axis> (x, y_scale, y_zero_point)");
   Define(schemas, "DequantizeLinear")
       .Int("axis")

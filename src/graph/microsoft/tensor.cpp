@@ -71,7 +71,7 @@ bool PadBody(const Context& context, Body& body) {
   return true;
 }
 
-/// Squared distances as sums of squares less twice the products, which are one matrix product.
+/// Squared distances as sums of squares less twice the products, which are one matmul.
 bool DistanceBody(const Context& context, Body& body) {
   const std::string metric = StringOf(context, "metric", "sqeuclidean");
   if (metric != "sqeuclidean" && metric != "euclidean") return false;

@@ -22,7 +22,7 @@ constexpr double kReadNs = sizeof(T) * 0.0125;
 
 /// Of a whole GEMM on one core. Fewer columns than a vector has take as long as one.
 template <class T>
-double ProductNs(const GemmProblem<T>& args) {
+double GemmNs(const GemmProblem<T>& args) {
   constexpr int64_t kVector = 32 / sizeof(T);
   const double weights = static_cast<double>(std::max(args.n, kVector)) * static_cast<double>(args.k);
   return weights * std::max(static_cast<double>(args.m) * kMulAddNs<T>, kReadNs<T>);
@@ -116,7 +116,7 @@ template <class T>
 GemmChoice ChooseTiles(const GemmProblem<T>& problem, int64_t parts, bool may_pack) {
   GemmChoice choice{.grid = SplitWork(problem, parts, problem.rhs.packed != nullptr || may_pack)};
   choice.packs_rhs = choice.grid.row_tasks > 1 && problem.rhs.packed == nullptr && may_pack;
-  choice.task_ns = ProductNs(problem) / static_cast<double>(choice.grid.tasks());
+  choice.task_ns = GemmNs(problem) / static_cast<double>(choice.grid.tasks());
   return choice;
 }
 
@@ -160,7 +160,7 @@ template <class T>
 GemmChoice ChooseGemm(const GemmProblem<T>& problem, int threads, bool may_pack) {
   GemmChoice choice = ChooseGemmPath(problem);
   if (choice.path == GemmPath::kTiles) {
-    const bool alone = threads == 1 || ProductNs(problem) < ThreadPool::kSerialBelowNs;
+    const bool alone = threads == 1 || GemmNs(problem) < ThreadPool::kSerialBelowNs;
     return ChooseTiles(problem, alone ? 1 : threads, may_pack);
   }
   choice.grid.column_tasks = CeilDiv(choice.grid.columns, kVectorColumns);

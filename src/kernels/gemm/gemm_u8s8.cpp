@@ -205,7 +205,7 @@ const U8S8Kernels& KernelsU8S8() {
 
 double MultiplyNsU8S8() { return KernelsU8S8().multiply_ns; }
 
-// Fitted on Sapphire Rapids to products of 1 to 128 rows, 8 to 256 columns and k of 8 to 1024.
+// Fitted on Sapphire Rapids to GEMMs of 1 to 128 rows, 8 to 256 columns and k of 8 to 1024.
 bool TilesPay(int64_t rows, int64_t groups, int64_t columns) {
   constexpr double kDotPanelNs = 20, kDotRowNs = 2.4, kDotGroupNs = 0.17, kFewestDots = 8.8;  // of a vector
   constexpr double kTilesNs = 100, kTilePanelNs = 38, kTileRowNs = 2.8, kTileNs = 7, kTileProductNs = 0.55;

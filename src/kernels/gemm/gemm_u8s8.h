@@ -81,12 +81,12 @@ std::shared_ptr<const PackedWeightsS8> PackWeightsS8(ThreadPool& threads, const 
 
 /// The output stage of the accumulators. Pointers by output channel are padded to whole panels.
 struct OutputStage {
-  enum Kind { kUInt8, kInt8, kFloat, kAccumulators };  // kSums: as they are
+  enum Kind { kUInt8, kInt8, kFloat, kAccumulators };  // kAccumulators: as they are
   Kind kind = kUInt8;
   void* data = nullptr;
   int64_t row = 0;                        // elements from row (or output channel) to row of the output
   const int32_t* add = nullptr;           // by output channel, to the accumulator
-  const float* scales = nullptr;          // by output channel; kSums reads none
+  const float* scales = nullptr;          // by output channel; kAccumulators reads none
   const float* bias = nullptr;            // by output channel, of floats; may be null
   int32_t zero = 0;                       // the output's zero point
   const int32_t* row_sums = nullptr;      // of the unsigned operand's rows; not needed of panels

@@ -57,9 +57,9 @@ struct LimbRows {
   const QuantizedRow* quantized;
 };
 
-/// The same of limbs' products with panels [b0, b1) of weights, PanelLayout::kVectors, by dot products (VNNI), which the
+/// The same of limbs' GEMM with panels [b0, b1) of weights, PanelLayout::kVectors, by dot products (VNNI), which the
 /// processor has. `terms`: LimbTerm of each column, padded to whole panels. Rows of `out` are `out_row` apart.
-void AddLimbProducts(const PackedWeightsS8& weights, const int32_t* terms, const LimbRows& rows,
-                     const ColumnScales& columns, int64_t b0, int64_t b1, float* out, int64_t out_row);
+void AddLimbGemm(const PackedWeightsS8& weights, const int32_t* terms, const LimbRows& rows, const ColumnScales& columns,
+                 int64_t b0, int64_t b1, float* out, int64_t out_row);
 
 }  // namespace tessera::cpu

@@ -114,15 +114,15 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], int32_t* out
 template <int R, int N, class T>
 HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
   const DF df;
-  const auto code = [&](int r, int j) HWY_ATTR {
+  const auto rounded = [&](int r, int j) HWY_ATTR {
     return RoundToInt32(hn::Mul(hn::ConvertTo(df, acc[r][j % N]), hn::LoadU(df, part.scales + j % N * kLanes)));
   };
 #if HWY_TARGET == HWY_AVX3
 #pragma GCC unroll 8
   for (int r = 0; r < R; r += 2) {
     const int next = r + 1 < R ? r + 1 : r;
-    StoreTwoRows(code(r, 0), code(r, 1), code(next, 0), code(next, 1), part.zero, part.width, out + r * part.out_row,
-                 out + next * part.out_row);
+    StoreTwoRows(rounded(r, 0), rounded(r, 1), rounded(next, 0), rounded(next, 1), part.zero, part.width,
+                 out + r * part.out_row, out + next * part.out_row);
   }
 #else
   HWY_ALIGN T buffer[kWidth];
@@ -130,9 +130,9 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
   for (int r = 0; r < R; ++r) {
     T* to = out + r * part.out_row;
     if (part.width == kWidth) {
-      StoreQuantized(code(r, 0), code(r, 1), part.zero, to);
+      StoreQuantized(rounded(r, 0), rounded(r, 1), part.zero, to);
     } else {
-      StoreQuantized(code(r, 0), code(r, 1), part.zero, buffer);
+      StoreQuantized(rounded(r, 0), rounded(r, 1), part.zero, buffer);
       // Of a size known here it is no call.
       if (part.width == kLanes) std::memcpy(to, buffer, kLanes);
       else std::memcpy(to, buffer, static_cast<size_t>(part.width));

@@ -122,8 +122,8 @@ class PanelStage {
   /// Rows from m.
   void Store(const int32_t* accumulators, int64_t m, int64_t rows) const {
     switch (store_.kind) {
-      case OutputStage::kUInt8: return StoreCodes<uint8_t>(accumulators, m, rows);
-      case OutputStage::kInt8: return StoreCodes<int8_t>(accumulators, m, rows);
+      case OutputStage::kUInt8: return StoreQuantizedRows<uint8_t>(accumulators, m, rows);
+      case OutputStage::kInt8: return StoreQuantizedRows<int8_t>(accumulators, m, rows);
       case OutputStage::kFloat:
         for (int64_t r = 0; r < rows; ++r, accumulators += kWidth)
           StoreScaled(store_, Scaled(accumulators, m + r, 0), Scaled(accumulators, m + r, 1), At(m + r), width_);
@@ -147,24 +147,24 @@ class PanelStage {
   HWY_INLINE VF Scaled(const int32_t* accumulators, int64_t row, int j) const {
     return hn::Add(hn::Mul(hn::ConvertTo(DF(), Sum(accumulators, row, j)), scale_[j]), bias_[j]);
   }
-  HWY_INLINE V32 Code(const int32_t* accumulators, int64_t row, int j) const {
+  HWY_INLINE V32 Rounded(const int32_t* accumulators, int64_t row, int j) const {
     return RoundToInt32(Scaled(accumulators, row, j));
   }
 
   template <class T>
-  void StoreCodes(const int32_t* accumulators, int64_t m, int64_t rows) const {
+  void StoreQuantizedRows(const int32_t* accumulators, int64_t m, int64_t rows) const {
     T* out = static_cast<T*>(store_.data) + At(m);
 #if HWY_TARGET == HWY_AVX3
     for (int64_t r = 0; r < rows; r += 2, accumulators += 2 * kWidth, out += 2 * store_.row) {
       const int64_t next = r + 1 < rows ? 1 : 0;
       const int32_t* second = accumulators + next * kWidth;
-      StoreTwoRows(Code(accumulators, m + r, 0), Code(accumulators, m + r, 1), Code(second, m + r + next, 0),
-                   Code(second, m + r + next, 1), store_.zero, width_, out, out + next * store_.row);
+      StoreTwoRows(Rounded(accumulators, m + r, 0), Rounded(accumulators, m + r, 1), Rounded(second, m + r + next, 0),
+                   Rounded(second, m + r + next, 1), store_.zero, width_, out, out + next * store_.row);
     }
 #else
     HWY_ALIGN T buffer[kWidth];
     for (int64_t r = 0; r < rows; ++r, accumulators += kWidth, out += store_.row) {
-      StoreQuantized(Code(accumulators, m + r, 0), Code(accumulators, m + r, 1), store_.zero,
+      StoreQuantized(Rounded(accumulators, m + r, 0), Rounded(accumulators, m + r, 1), store_.zero,
                      width_ == kWidth ? out : buffer);
       if (width_ < kWidth) std::memcpy(out, buffer, static_cast<size_t>(width_));
     }

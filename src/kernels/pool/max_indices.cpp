@@ -37,7 +37,7 @@ HWY_INLINE V LoadStrided(const float* from) {
 
 /// One vector of outputs, of which NaN is the largest; maxima and indices stay in registers while the taps are read.
 template <int64_t kStride>
-HWY_INLINE void Maxima(const float* plane, const MaxTaps& taps, int64_t start, float* maxima, int64_t* places) {
+HWY_INLINE void Maxima(const float* plane, const MaxTaps& taps, int64_t start, float* maxima, int64_t* indices) {
   const D d;
   const DI di;
   const VI steps = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(kStride)));
@@ -48,30 +48,30 @@ HWY_INLINE void Maxima(const float* plane, const MaxTaps& taps, int64_t start, f
     for (int64_t k = 0; k < taps.kernel; ++k) {
       const int64_t offset = row * taps.width + start + k * taps.dilation;
       const V value = LoadStrided<kStride>(plane + offset);
-      const VI place = hn::Add(steps, hn::Set(di, static_cast<int32_t>(offset)));
+      const VI index = hn::Add(steps, hn::Set(di, static_cast<int32_t>(offset)));
       const auto wins = hn::Or(hn::Gt(value, best), hn::AndNot(NanLanes(best), NanLanes(value)));
       best = first ? value : hn::IfThenElse(wins, value, best);
-      at = first ? place : hn::IfThenElse(hn::RebindMask(di, wins), place, at);
+      at = first ? index : hn::IfThenElse(hn::RebindMask(di, wins), index, at);
       first = false;
     }
   }
   hn::StoreU(best, d, maxima);
   HWY_ALIGN int32_t narrow[kLanes];
   hn::Store(at, di, narrow);
-  std::copy_n(narrow, kLanes, places);
+  std::copy_n(narrow, kLanes, indices);
 }
 
 template <int64_t kStride>
-void AllMaxima(const float* plane, const MaxTaps& taps, int64_t start, int64_t count, float* maxima, int64_t* places) {
+void AllMaxima(const float* plane, const MaxTaps& taps, int64_t start, int64_t count, float* maxima, int64_t* indices) {
   for (int64_t o = 0; o < count; o += kLanes) {
     const int64_t at = std::min(o, count - kLanes);  // the last vector meets the one before
-    Maxima<kStride>(plane, taps, start + at * kStride, maxima + at, places + at);
+    Maxima<kStride>(plane, taps, start + at * kStride, maxima + at, indices + at);
   }
 }
 
-int64_t RowMaxima(const float* plane, const MaxTaps& taps, int64_t start, int64_t count, float* maxima, int64_t* places) {
+int64_t RowMaxima(const float* plane, const MaxTaps& taps, int64_t start, int64_t count, float* maxima, int64_t* indices) {
   if (count < kLanes || taps.stride > 2) return 0;
-  (taps.stride == 1 ? AllMaxima<1> : AllMaxima<2>)(plane, taps, start, count, maxima, places);
+  (taps.stride == 1 ? AllMaxima<1> : AllMaxima<2>)(plane, taps, start, count, maxima, indices);
   return count;
 }
 
@@ -85,8 +85,8 @@ namespace tessera::cpu {
 HWY_EXPORT(RowMaxima);
 
 int64_t MaximaWithIndices(const float* plane, const MaxTaps& taps, int64_t start, int64_t count, float* maxima,
-                          int64_t* places) {
-  return HWY_DYNAMIC_DISPATCH(RowMaxima)(plane, taps, start, count, maxima, places);
+                          int64_t* indices) {
+  return HWY_DYNAMIC_DISPATCH(RowMaxima)(plane, taps, start, count, maxima, indices);
 }
 
 }  // namespace tessera::cpu

@@ -17,6 +17,6 @@ struct MaxTaps {
 /// input, whose numbers are below 2^31; the first output's taps begin at `start` of each row. Returns how many outputs it
 /// computed: all of them, or none where they are fewer than a vector has lanes or the stride is more than two.
 int64_t MaximaWithIndices(const float* plane, const MaxTaps& taps, int64_t start, int64_t count, float* maxima,
-                          int64_t* places);
+                          int64_t* indices);
 
 }  // namespace tessera::cpu

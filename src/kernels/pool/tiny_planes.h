@@ -12,7 +12,7 @@ struct TinyPlanes {
   PoolKind kind;
   PoolFinish finish;
   int64_t size;                   // elements of an input plane
-  std::span<const int32_t> taps;  // places in the plane under the windows, output after output
+  std::span<const int32_t> taps;  // indices in the plane under the windows, output after output
   std::span<const int32_t> ends;  // by output: where its taps end
   const float* counts;            // kDivide: by output
 };

@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-/// The product's sizes, after 1-D operands became matrices and batch axes were broadcast.
+/// The matmul's sizes, after 1-D operands became matrices and batch axes were broadcast.
 struct MatMulShape {
   int64_t m, n, k;
   Shape batch;

@@ -23,7 +23,7 @@ std::optional<Window> WindowBeforeImage(const WindowAttributes& attributes, std:
   }
 }
 
-std::optional<Product> ProductOf(const Graph& graph, ValueIndex index) {
+std::optional<ConvOrMatMul> ConvOrMatMulOf(const Graph& graph, ValueIndex index) {
   const NodeIndex producer = graph.value(index).producer;
   if (producer == kNone || !HasOneReader(graph, index)) return std::nullopt;
   const Node& node = graph.node(producer);
@@ -32,30 +32,29 @@ std::optional<Product> ProductOf(const Graph& graph, ValueIndex index) {
   if (!weights || weights->rank() < 2) return std::nullopt;
   const int64_t group = GroupOf(node);
   if (group <= 0) return std::nullopt;  // the kernel says so
-  if (node.op_type == "Conv" && weights->rank() > 2) return Product{producer, (*weights)[0], weights->rank()};
+  if (node.op_type == "Conv" && weights->rank() > 2) return ConvOrMatMul{producer, (*weights)[0], weights->rank()};
   if (node.op_type == "ConvTranspose" && weights->rank() > 2 && group <= (*weights)[0]) {
-    return Product{producer, (*weights)[1] * group, weights->rank()};  // at most the weights' elements
+    return ConvOrMatMul{producer, (*weights)[1] * group, weights->rank()};  // at most the weights' elements
   }
   if (node.op_type == "Gemm" && node.since_version >= 7 && weights->rank() == 2) {
-    return Product{producer, (*weights)[GemmAttributes(node).trans_b ? 0 : 1], 2};
+    return ConvOrMatMul{producer, (*weights)[GemmAttributes(node).trans_b ? 0 : 1], 2};
   }
   return std::nullopt;
 }
 
-std::optional<Tensor> PerChannel(const Tensor& constant, const Product& product) {
+std::optional<Tensor> PerChannel(const Tensor& constant, const ConvOrMatMul& layer) {
   const Shape& shape = constant.shape();
-  if (shape.rank() > product.rank || BitWidth(constant.type()) < 8 || constant.is(ElementType::kString))
-    return std::nullopt;
-  const size_t offset = product.rank - shape.rank();
+  if (shape.rank() > layer.rank || BitWidth(constant.type()) < 8 || constant.is(ElementType::kString)) return std::nullopt;
+  const size_t offset = layer.rank - shape.rank();
   for (size_t i = 0; i < shape.rank(); ++i) {
-    const bool fits = shape[i] == 1 || (i + offset == product.channel_axis && shape[i] == product.channels);
+    const bool fits = shape[i] == 1 || (i + offset == layer.channel_axis && shape[i] == layer.channels);
     if (!fits) return std::nullopt;
   }
-  const Shape all{product.channels};
-  if (constant.num_elements() == product.channels) return constant.Reshaped(all);
+  const Shape all{layer.channels};
+  if (constant.num_elements() == layer.channels) return constant.Reshaped(all);
   Tensor spread(constant.type(), all);
   const size_t bytes = constant.byte_size();
-  for (int64_t i = 0; i < product.channels; ++i) {
+  for (int64_t i = 0; i < layer.channels; ++i) {
     std::memcpy(static_cast<std::byte*>(spread.mutable_raw()) + static_cast<size_t>(i) * bytes, constant.unaligned_raw(),
                 bytes);
   }
@@ -93,13 +92,13 @@ Tensor FromDoubles(ElementType type, const Shape& shape, const std::vector<doubl
   return tensor;
 }
 
-std::optional<std::vector<double>> BiasOf(const Graph& graph, const Product& product, ElementType type) {
-  const Node& node = graph.node(product.node);
-  if (!HasInput(node, 2)) return std::vector<double>(static_cast<size_t>(product.channels), 0.0);
+std::optional<std::vector<double>> BiasOf(const Graph& graph, const ConvOrMatMul& layer, ElementType type) {
+  const Node& node = graph.node(layer.node);
+  if (!HasInput(node, 2)) return std::vector<double>(static_cast<size_t>(layer.channels), 0.0);
   const Tensor* bias = ConstantInput(graph, node, 2);
   if (bias == nullptr || !bias->is(type)) return std::nullopt;
-  if (node.op_type != "Gemm") return bias->shape() == Shape{product.channels} ? ToDoubles(*bias) : std::nullopt;
-  const auto spread = PerChannel(*bias, product);
+  if (node.op_type != "Gemm") return bias->shape() == Shape{layer.channels} ? ToDoubles(*bias) : std::nullopt;
+  const auto spread = PerChannel(*bias, layer);
   auto values = spread ? ToDoubles(*spread) : std::nullopt;
   if (!values) return std::nullopt;
   const double beta = GemmAttributes(node).beta;
@@ -107,12 +106,12 @@ std::optional<std::vector<double>> BiasOf(const Graph& graph, const Product& pro
   return values;
 }
 
-void SetBias(Graph& graph, const Product& product, Tensor bias) {
+void SetBias(Graph& graph, const ConvOrMatMul& layer, Tensor bias) {
   const ValueIndex constant = graph.AddConstant("", std::move(bias));
-  Node& node = graph.node(product.node);
+  Node& node = graph.node(layer.node);
   if (node.op_type == "Gemm") SetAttribute(node, "beta", 1.0f);
   if (node.inputs.size() < 3) node.inputs.resize(3, kNone);
-  graph.SetInput(product.node, 2, constant);
+  graph.SetInput(layer.node, 2, constant);
 }
 
 }  // namespace tessera

@@ -19,7 +19,7 @@ constexpr int64_t kMostOfWindow =
 std::optional<Window> WindowBeforeImage(const WindowAttributes& attributes, std::span<const int64_t> kernel);
 
 /// A Conv, ConvTranspose or Gemm whose output has `channels` channels.
-struct Product {
+struct ConvOrMatMul {
   NodeIndex node = kNone;
   int64_t channels = 0;
   size_t rank = 0;          // of the output
@@ -27,11 +27,11 @@ struct Product {
 };
 
 /// The node that computes `index`, when that is one of these and nobody but one node reads it.
-std::optional<Product> ProductOf(const Graph& graph, ValueIndex index);
+std::optional<ConvOrMatMul> ConvOrMatMulOf(const Graph& graph, ValueIndex index);
 
 /// A constant that is added to (multiplied with) such a node's output without broadcasting it, as one number for each
 /// channel. The elements may be of any type of whole bytes.
-std::optional<Tensor> PerChannel(const Tensor& constant, const Product& product);
+std::optional<Tensor> PerChannel(const Tensor& constant, const ConvOrMatMul& layer);
 
 /// Float and double only.
 std::optional<std::vector<double>> ToDoubles(const Tensor& tensor);
@@ -41,9 +41,9 @@ Tensor FromDoubles(ElementType type, const Shape& shape, const std::vector<doubl
 
 /// The bias of a Conv or ConvTranspose, or C of a Gemm, with beta in it: one number for each channel; zeros without one.
 /// Nothing when it is not constant, or another shape or type.
-std::optional<std::vector<double>> BiasOf(const Graph& graph, const Product& product, ElementType type);
+std::optional<std::vector<double>> BiasOf(const Graph& graph, const ConvOrMatMul& layer, ElementType type);
 
 /// Gives the node this bias.
-void SetBias(Graph& graph, const Product& product, Tensor bias);
+void SetBias(Graph& graph, const ConvOrMatMul& layer, Tensor bias);
 
 }  // namespace tessera

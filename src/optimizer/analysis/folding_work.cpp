@@ -57,7 +57,7 @@ double Size(const Tensor& tensor, int64_t axis) {
   return axis < 0 || axis >= rank ? 1.0 : static_cast<double>(tensor.shape()[static_cast<size_t>(axis)]);
 }
 
-/// Families of matrix products, by the names that all kinds have in common (QLinearMatMul, MatMulInteger, ConvTranspose,
+/// Families of matmuls, by the names that all kinds have in common (QLinearMatMul, MatMulInteger, ConvTranspose,
 /// QGemm).
 bool IsMatMul(const Node& node) { return node.op_type.find("MatMul") != std::string::npos; }
 bool IsGemm(const Node& node) { return node.op_type.find("Gemm") != std::string::npos; }
@@ -117,7 +117,7 @@ double InnerSize(const Graph& graph, const Node& node) {
     const auto attributes = ValidAttributes<LrnAttributes>(node);
     return attributes ? static_cast<double>(attributes->size) : 1;
   }
-  // Lengths that are prime are computed by matrix products in the worst case.
+  // Lengths that are prime are computed by matmuls in the worst case.
   if ((node.op_type == "DFT" || node.op_type == "STFT") && first != nullptr) return Elements(*first);
   return 1;
 }

@@ -1,6 +1,6 @@
 // fold_constants: nodes whose inputs are all constants are computed now. What would take much more memory than its inputs
 // (Range, ConstantOfShape, Expand, Tile) or long stays, and so does what is random or made to stay small
-// (DequantizeLinear). fold_matrices comes last: 16-bit matrices that float32 matrix products read become float32 only where
+// (DequantizeLinear). fold_matrices comes last: 16-bit matrices that float32 matmuls read become float32 only where
 // fuse_linear has left them.
 
 #include <algorithm>
@@ -37,7 +37,7 @@ bool IsFoldable(const Graph& graph, const Node& node) {
   return graph.Subgraphs(node.index).empty();
 }
 
-/// Converts a large matrix of 16 bits for matrix products only, which Linear (ai.tessera) reads as it is.
+/// Converts a large matrix of 16 bits for matmuls only, which Linear (ai.tessera) reads as it is.
 bool ConvertsMatrix(const Graph& graph, const Node& cast) {
   constexpr int64_t kLarge = int64_t{1} << 15;  // elements
   if (!IsOp(cast, "Cast") || ElementOf(graph, cast.outputs[0]) != ElementType::kFloat) return false;
@@ -45,9 +45,9 @@ bool ConvertsMatrix(const Graph& graph, const Node& cast) {
   if (!IsHalf(matrix.type()) || matrix.shape().rank() != 2 || matrix.num_elements() < kLarge) return false;
   const GraphValue& result = graph.value(cast.outputs[0]);
   return !result.is_output && std::all_of(result.consumers.begin(), result.consumers.end(), [&](NodeIndex reader) {
-    const Node& product = graph.node(reader);
-    return (IsOp(product, "MatMul") || IsOp(product, "Gemm")) && product.inputs[0] != cast.outputs[0] &&
-           product.inputs[1] == cast.outputs[0];
+    const Node& matmul = graph.node(reader);
+    return (IsOp(matmul, "MatMul") || IsOp(matmul, "Gemm")) && matmul.inputs[0] != cast.outputs[0] &&
+           matmul.inputs[1] == cast.outputs[0];
   });
 }
 

@@ -33,9 +33,9 @@ class BiasFolding final : public NodeRewrite {
     const bool subtracts = IsOp(node, "Sub");
     if ((!subtracts && !IsOp(node, "Add")) || node.since_version < 7) return false;
     if (!IsFloatingPoint(ElementOf(graph, node.outputs[0]))) return false;
-    for (const size_t product : {size_t{0}, size_t{1}}) {
-      if (subtracts && product == 1) break;
-      if (FoldConstant(graph, index, product) || (!subtracts && FoldMatrix(graph, index, product))) return true;
+    for (const size_t input : {size_t{0}, size_t{1}}) {
+      if (subtracts && input == 1) break;
+      if (FoldConstant(graph, index, input) || (!subtracts && FoldMatrix(graph, index, input))) return true;
     }
     return false;
   }
@@ -45,20 +45,20 @@ class BiasFolding final : public NodeRewrite {
     const Node& node = graph.node(index);
     const bool subtracts = node.op_type == "Sub";
     const ValueIndex replaced = node.inputs[input];
-    const auto product = ProductOf(graph, replaced);
+    const auto layer = ConvOrMatMulOf(graph, replaced);
     const Tensor* added = ConstantInput(graph, node, 1 - input);
-    auto spread = product && added != nullptr ? PerChannel(*added, *product) : std::nullopt;
+    auto spread = layer && added != nullptr ? PerChannel(*added, *layer) : std::nullopt;
     if (!spread) return false;
-    const Node& source = graph.node(product->node);
+    const Node& source = graph.node(layer->node);
     if (HasInput(source, 2) || subtracts) {
-      auto bias = BiasOf(graph, *product, spread->type());
+      auto bias = BiasOf(graph, *layer, spread->type());
       const auto values = ToDoubles(*spread);
       if (!bias || !values) return false;
       for (size_t c = 0; c < bias->size(); ++c) (*bias)[c] += subtracts ? -(*values)[c] : (*values)[c];
       spread = FromDoubles(spread->type(), spread->shape(), *bias);
     }
     if (!BypassNode(graph, index, replaced)) return false;
-    SetBias(graph, *product, std::move(*spread));
+    SetBias(graph, *layer, std::move(*spread));
     return true;
   }
 
@@ -77,8 +77,8 @@ class BiasFolding final : public NodeRewrite {
     if (!is_gemm) {
       const bool bfloat16 = ElementOf(graph, added) == ElementType::kBFloat16;
       if (!IsOp(source, "MatMul") || version < (bfloat16 ? 13 : 7)) return false;
-      for (const ValueIndex factor : source.inputs) {
-        if (ShapeOf(graph, factor) == nullptr || ShapeOf(graph, factor)->size() != 2) return false;
+      for (const ValueIndex operand : source.inputs) {
+        if (ShapeOf(graph, operand) == nullptr || ShapeOf(graph, operand)->size() != 2) return false;
       }
     }
     // The bias may be computed later than the MatMul.

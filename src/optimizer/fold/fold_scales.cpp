@@ -19,13 +19,13 @@ struct Affine {
   std::vector<double> scale, shift;
 };
 
-std::optional<Affine> AffineOfBatchNormalization(const Graph& graph, const Node& node, const Product& product) {
+std::optional<Affine> AffineOfBatchNormalization(const Graph& graph, const Node& node, const ConvOrMatMul& layer) {
   const BatchNormalizationAttributes attributes(node);
   if (attributes.training || !attributes.spatial || !HasOneOutput(node) || node.inputs.size() != 5) return std::nullopt;
   std::vector<double> of[4];  // scale, B, mean, variance
   for (size_t i = 0; i < 4; ++i) {
     const Tensor* constant = ConstantInput(graph, node, i + 1);
-    if (constant == nullptr || constant->shape() != Shape{product.channels}) return std::nullopt;
+    if (constant == nullptr || constant->shape() != Shape{layer.channels}) return std::nullopt;
     auto values = ToDoubles(*constant);
     if (!values) return std::nullopt;
     of[i] = std::move(*values);
@@ -40,16 +40,16 @@ std::optional<Affine> AffineOfBatchNormalization(const Graph& graph, const Node&
   return affine;
 }
 
-std::optional<Affine> AffineOfFactor(const Graph& graph, const Node& node, size_t factor, const Product& product) {
-  const Tensor* constant = ConstantInput(graph, node, factor);
-  const auto spread = constant == nullptr ? std::nullopt : PerChannel(*constant, product);
+std::optional<Affine> AffineOfOperand(const Graph& graph, const Node& node, size_t operand, const ConvOrMatMul& layer) {
+  const Tensor* constant = ConstantInput(graph, node, operand);
+  const auto spread = constant == nullptr ? std::nullopt : PerChannel(*constant, layer);
   auto values = spread ? ToDoubles(*spread) : std::nullopt;
   if (!values || node.since_version < 7) return std::nullopt;
   for (double& value : *values) {
     if (node.op_type == "Div") value = 1 / value;
     if (!std::isfinite(value)) return std::nullopt;
   }
-  return Affine{std::move(*values), std::vector<double>(static_cast<size_t>(product.channels), 0.0)};
+  return Affine{std::move(*values), std::vector<double>(static_cast<size_t>(layer.channels), 0.0)};
 }
 
 /// Each filter times its channel's scale.
@@ -98,15 +98,15 @@ class ScaleFolding final : public NodeRewrite {
  private:
   static bool Fold(Graph& graph, NodeIndex index, size_t input, RewriteContext& context) {
     const Node& node = graph.node(index);
-    const auto product = ProductOf(graph, node.inputs[input]);
-    if (!product) return false;
-    const Node& source = graph.node(product->node);
+    const auto layer = ConvOrMatMulOf(graph, node.inputs[input]);
+    if (!layer) return false;
+    const Node& source = graph.node(layer->node);
     const Tensor* weights = ConstantInput(graph, source, 1);
     if (weights == nullptr || (!weights->is(ElementType::kFloat) && !weights->is(ElementType::kDouble))) return false;
     if (source.op_type == "ConvTranspose" && weights->shape()[0] % GroupOf(source) != 0) return false;
-    const auto affine = IsOp(node, "BatchNormalization") ? AffineOfBatchNormalization(graph, node, *product)
-                                                         : AffineOfFactor(graph, node, 1 - input, *product);
-    auto bias = BiasOf(graph, *product, weights->type());
+    const auto affine = IsOp(node, "BatchNormalization") ? AffineOfBatchNormalization(graph, node, *layer)
+                                                         : AffineOfOperand(graph, node, 1 - input, *layer);
+    auto bias = BiasOf(graph, *layer, weights->type());
     if (!affine || !bias) return false;
     const ValueIndex replaced = node.inputs[input];
     bool has_bias = HasInput(source, 2);
@@ -114,13 +114,13 @@ class ScaleFolding final : public NodeRewrite {
       (*bias)[c] = (*bias)[c] * affine->scale[c] + affine->shift[c];
       has_bias |= (*bias)[c] != 0;
     }
-    const Shape channels{product->channels};
+    const Shape channels{layer->channels};
     const ElementType type = weights->type();
     Tensor scaled = type == ElementType::kFloat ? ScaledWeights<float>(source, *weights, affine->scale, context.resources)
                                                 : ScaledWeights<double>(source, *weights, affine->scale, context.resources);
     if (!BypassNode(graph, index, replaced)) return false;
-    graph.SetInput(product->node, 1, graph.AddConstant("", std::move(scaled)));
-    if (has_bias) SetBias(graph, *product, FromDoubles(type, channels, *bias));
+    graph.SetInput(layer->node, 1, graph.AddConstant("", std::move(scaled)));
+    if (has_bias) SetBias(graph, *layer, FromDoubles(type, channels, *bias));
     return true;
   }
 
@@ -133,20 +133,20 @@ class ScaleFolding final : public NodeRewrite {
     if (reshape == nullptr || (!IsOp(*reshape, "Reshape") && !IsOp(*reshape, "Flatten")) || VersionOf(graph, "Add") < 7)
       return false;
     const ValueIndex rows = reshape->inputs[0];
-    const Node* product = HasOneReader(graph, rows) ? Producer(graph, *reshape, 0) : nullptr;
-    if (product == nullptr || !IsOp(*product, "MatMul")) return false;
-    const Tensor* weights = ConstantInput(graph, *product, 1);
+    const Node* matmul = HasOneReader(graph, rows) ? Producer(graph, *reshape, 0) : nullptr;
+    if (matmul == nullptr || !IsOp(*matmul, "MatMul")) return false;
+    const Tensor* weights = ConstantInput(graph, *matmul, 1);
     if (weights == nullptr || !weights->is(ElementType::kFloat) || weights->shape().rank() != 2) return false;
     const int64_t columns = weights->shape()[1];
     const SymbolicShape *from = ShapeOf(graph, rows), *to = ShapeOf(graph, matrix);
     if (from == nullptr || to == nullptr || from->size() < 2 || to->size() != 2) return false;
     if (columns == 0 || from->back().value != columns || to->back().value != columns) return false;
-    const auto affine = AffineOfBatchNormalization(graph, node, Product{product->index, columns, 2});
+    const auto affine = AffineOfBatchNormalization(graph, node, ConvOrMatMul{matmul->index, columns, 2});
     if (!affine) return false;
-    Tensor scaled = ScaledWeights<float>(*product, *weights, affine->scale, context.resources);
-    const NodeIndex scaled_product = product->index, reshaping = reshape->index;
+    Tensor scaled = ScaledWeights<float>(*matmul, *weights, affine->scale, context.resources);
+    const NodeIndex scaled_matmul = matmul->index, reshaping = reshape->index;
     if (!BypassNode(graph, index, matrix)) return false;
-    graph.SetInput(scaled_product, 1, graph.AddConstant("", std::move(scaled)));
+    graph.SetInput(scaled_matmul, 1, graph.AddConstant("", std::move(scaled)));
     Node add;
     add.op_type = "Add";
     add.since_version = VersionOf(graph, "Add");

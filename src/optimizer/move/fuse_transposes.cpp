@@ -80,8 +80,8 @@ class TransposeFusion final : public NodeRewrite {
     const bool real = type == ElementType::kFloat || type == ElementType::kDouble || type == ElementType::kFloat16 ||
                       (type == ElementType::kBFloat16 && version >= 13);
     if (version < 11 || !real) return false;  // C was required before
-    for (const ValueIndex factor : node.inputs) {
-      if (ShapeOf(graph, factor) == nullptr || ShapeOf(graph, factor)->size() != 2) return false;
+    for (const ValueIndex operand : node.inputs) {
+      if (ShapeOf(graph, operand) == nullptr || ShapeOf(graph, operand)->size() != 2) return false;
     }
     if (!Transposed(graph, node, 0) && !Transposed(graph, node, 1)) return false;
     node.op_type = "Gemm";

@@ -102,12 +102,12 @@ class ReshapeSinking final : public NodeRewrite {
       SetAttribute(parted, "axis", int64_t{3});
       return true;
     }
-    const bool is_product = IsOp(node, "MatMul");
-    if (!is_product && !IsBroadcasting(node)) return false;
+    const bool is_matmul = IsOp(node, "MatMul");
+    if (!is_matmul && !IsBroadcasting(node)) return false;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueIndex input) {
       const auto shape = input == kNone ? std::nullopt : StaticShapeOf(graph, input);
       if (!shape || !HasElements(*shape)) return false;
-      if (is_product) return shape->rank() == 3 && (*shape)[0] == count && !graph.value(input).constant;
+      if (is_matmul) return shape->rank() == 3 && (*shape)[0] == count && !graph.value(input).constant;
       return shape->rank() < 3 || (shape->rank() == 3 && ((*shape)[0] == 1 || (*shape)[0] == count));
     });
   }

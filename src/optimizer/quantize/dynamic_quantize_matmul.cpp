@@ -15,7 +15,7 @@ namespace {
 /// Smaller matrices cost less than the quantization of what they meet.
 constexpr int64_t kLeastK = 64, kLeastN = 16;
 
-class ProductQuantization final : public NodeRewrite {
+class DynamicMatMulQuantization final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     if (context.precision != Precision::kInt8Dynamic) return false;
@@ -46,6 +46,6 @@ class ProductQuantization final : public NodeRewrite {
 
 }  // namespace
 
-std::unique_ptr<Rewrite> DynamicQuantizeMatMul() { return std::make_unique<ProductQuantization>(); }
+std::unique_ptr<Rewrite> DynamicQuantizeMatMul() { return std::make_unique<DynamicMatMulQuantization>(); }
 
 }  // namespace tessera

@@ -35,7 +35,7 @@ bool IsScalar(const Graph& graph, ValueIndex index) {
   return shape && shape->rank() == 0;
 }
 
-class IntegerProductFusion final : public NodeRewrite {
+class IntegerMatMulFusion final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
@@ -66,9 +66,9 @@ class IntegerProductFusion final : public NodeRewrite {
     if (cast == nullptr || !IsOp(*cast, "Cast") || ElementOf(graph, cast->outputs[0]) != ElementType::kFloat) return false;
     const Node* scaled = OnlyReader(graph, cast->outputs[0]);
     if (scaled == nullptr || !IsOp(*scaled, "Mul") || scaled->since_version < 7) return false;
-    const ValueIndex factor = OtherInput(*scaled, cast->outputs[0]);
-    if (factor == kNone || factor == cast->outputs[0] || graph.value(factor).producer == kNone) return false;
-    const Node& scale = graph.node(graph.value(factor).producer);
+    const ValueIndex scales = OtherInput(*scaled, cast->outputs[0]);
+    if (scales == kNone || scales == cast->outputs[0] || graph.value(scales).producer == kNone) return false;
+    const Node& scale = graph.node(graph.value(scales).producer);
     if (!IsOp(scale, "Mul") || scale.since_version < 7) return false;
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const ValueIndex a_scale = scale.inputs[i], b_scale = scale.inputs[1 - i];
@@ -123,6 +123,6 @@ class IntegerProductFusion final : public NodeRewrite {
 
 }  // namespace
 
-std::unique_ptr<Rewrite> FuseIntegerMatMul() { return std::make_unique<IntegerProductFusion>(); }
+std::unique_ptr<Rewrite> FuseIntegerMatMul() { return std::make_unique<IntegerMatMulFusion>(); }
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// einsum_to_matmul: an Einsum that is one matrix product becomes a MatMul, with what moves and merges axes around it: with
+// einsum_to_matmul: an Einsum that is one matmul becomes a MatMul, with what moves and merges axes around it: with
 // constant weights, as Keras and XLNet project, so that they are packed and fused like others; and with two batch axes, as
 // attention is spelled with it, so that it is recognized. One that sums nothing, as state space models scale their inputs,
 // becomes a Mul.
@@ -48,8 +48,8 @@ class EinsumMatMul final : public NodeRewrite {
     if (IsElementwise(*equation)) return Multiply(graph, node, *equation);
     const Term &left = equation->inputs()[0], &right = equation->inputs()[1];
     for (const bool swapped : {false, true}) {
-      const Product product(graph, node, swapped ? right : left, swapped ? left : right, equation->output(), swapped);
-      if (product.IsProjection() || product.IsBatched()) return product.Write(graph);
+      const MatMulForm matmul(graph, node, swapped ? right : left, swapped ? left : right, equation->output(), swapped);
+      if (matmul.IsProjection() || matmul.IsBatched()) return matmul.Write(graph);
     }
     return false;
   }
@@ -80,11 +80,11 @@ class EinsumMatMul final : public NodeRewrite {
       const SymbolicShape* shape = ShapeOf(graph, node.inputs[i]);
       if (shape == nullptr || shape->size() != equation.inputs()[i].size()) return false;
     }
-    std::vector<ValueIndex> factors;
-    factors.reserve(2);
-    for (size_t i = 0; i < 2; ++i) factors.push_back(Spread(graph, node, {node.inputs[i], equation.inputs()[i]}, out));
+    std::vector<ValueIndex> operands;
+    operands.reserve(2);
+    for (size_t i = 0; i < 2; ++i) operands.push_back(Spread(graph, node, {node.inputs[i], equation.inputs()[i]}, out));
     const ValueIndex product = graph.AddValue("", graph.value(node.outputs[0]).type);
-    AddOperator(graph, "Mul", std::move(factors), product, node.index).name = node.name;
+    AddOperator(graph, "Mul", std::move(operands), product, node.index).name = node.name;
     return BypassNode(graph, node.index, product);
   }
 
@@ -118,9 +118,9 @@ class EinsumMatMul final : public NodeRewrite {
   }
 
   /// [batch, rows, inner] of a times [batch, inner, columns] of b.
-  class Product {
+  class MatMulForm {
    public:
-    Product(const Graph& graph, const Node& node, const Term& a, const Term& b, const Term& out, bool swapped)
+    MatMulForm(const Graph& graph, const Node& node, const Term& a, const Term& b, const Term& out, bool swapped)
         : graph_(graph),
           node_(node),
           a_(a),
@@ -141,12 +141,12 @@ class EinsumMatMul final : public NodeRewrite {
       const Tensor* weights = graph_.constant(b_value_);
       if (graph_.constant(a_value_) != nullptr || weights == nullptr) return false;
       if (weights->shape().rank() != b_.size() || weights->num_elements() == 0) return false;
-      return batch_.empty() && !columns_.empty() && IsMatrixProduct();
+      return batch_.empty() && !columns_.empty() && IsMatMul();
     }
 
     /// As attention has them: over two axes, with rows before columns in the result.
     bool IsBatched() const {
-      if (batch_.size() != 2 || rows_.size() != 1 || columns_.size() != 1 || inner_.size() != 1 || !IsMatrixProduct())
+      if (batch_.size() != 2 || rows_.size() != 1 || columns_.size() != 1 || inner_.size() != 1 || !IsMatMul())
         return false;
       return std::ranges::find(out_, rows_[0]) < std::ranges::find(out_, columns_[0]);
     }
@@ -171,7 +171,7 @@ class EinsumMatMul final : public NodeRewrite {
 
    private:
     /// Every label is of one kind, and what is summed over has the same size in both: a one would be repeated.
-    bool IsMatrixProduct() const {
+    bool IsMatMul() const {
       const SymbolicShape *a = ShapeOf(graph_, a_value_), *b = ShapeOf(graph_, b_value_);
       if (a == nullptr || b == nullptr || a->size() != a_.size() || b->size() != b_.size() || inner_.empty()) return false;
       if (batch_.size() + rows_.size() + columns_.size() != out_.size() ||

@@ -78,12 +78,12 @@ ValueIndex Unscaled(const Graph& graph, ValueIndex value, AttentionPattern& patt
 }
 
 /// Looks no further than any exporter's chain reaches: a model may hold one of any length.
-bool LeadsToProduct(const Graph& graph, ValueIndex value, int steps = 16) {
+bool LeadsToMatMul(const Graph& graph, ValueIndex value, int steps = 16) {
   const NodeIndex producer = graph.value(value).producer;
   if (steps == 0 || producer == kNone || !HasOneReader(graph, value)) return false;
   const Node& node = graph.node(producer);
   if (IsOp(node, "MatMul")) return true;
-  const auto leads = [&](ValueIndex input) { return LeadsToProduct(graph, input, steps - 1); };
+  const auto leads = [&](ValueIndex input) { return LeadsToMatMul(graph, input, steps - 1); };
   if (IsOp(node, "Where") && node.inputs.size() == 3) return leads(node.inputs[1]) || leads(node.inputs[2]);
   if (const auto scaling = Scaling(graph, node)) return leads(scaling->first);
   return IsOp(node, "Add") && node.inputs.size() == 2 && (leads(node.inputs[0]) || leads(node.inputs[1]));
@@ -121,7 +121,7 @@ bool MatchScores(const Graph& graph, ValueIndex value, AttentionPattern& pattern
     }
     if (scaled) return false;  // the scale would be the mask's too
     if (IsOp(node, "Add") && node.inputs.size() == 2 && node.since_version >= 7) {
-      const size_t scores = LeadsToProduct(graph, node.inputs[0]) ? 0 : 1;
+      const size_t scores = LeadsToMatMul(graph, node.inputs[0]) ? 0 : 1;
       pattern.masks.push_back({.value = node.inputs[1 - scores]});
       value = node.inputs[scores];
     } else if (IsOp(node, "Where") && node.inputs.size() == 3) {

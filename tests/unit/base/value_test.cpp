@@ -77,8 +77,9 @@ TEST(TensorView, RefusesWhatDoesNotFit) {
   EXPECT_THROW(Tensor::View<float>({int64_t{1} << 40, int64_t{1} << 40}, memory), Error);
   EXPECT_THROW(Tensor::View(ElementType::kUndefined, {6}, memory.data()), Error);
   EXPECT_THROW(Tensor::View(static_cast<ElementType>(99), {6}, memory.data()), Error);
-  std::vector<Float4E2M1> codes(2);
-  EXPECT_THAT(ErrorOf([&] { Tensor::View<Float4E2M1>({2}, codes); }), HasSubstr("elements of type float4e2m1 are packed"));
+  std::vector<Float4E2M1> quantized(2);
+  EXPECT_THAT(ErrorOf([&] { Tensor::View<Float4E2M1>({2}, quantized); }),
+              HasSubstr("elements of type float4e2m1 are packed"));
 }
 
 TEST(TensorValues, ABindingWithoutOutputsIsAnError) {

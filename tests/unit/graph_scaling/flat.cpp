@@ -208,7 +208,7 @@ Case ShapeChain(int n) {
 Case QuantizedChain(int n) {
   Builder b;
   const std::string scale = b.Scalar(0.05f);
-  b.model().Codes("zero", ElementType::kUInt8, {}, {3});
+  b.model().Quantized("zero", ElementType::kUInt8, {}, {3});
   std::string v = "x";
   for (int i = 0; i < n / 3; ++i)
     v = b.Add("Sigmoid", {b.Add("DequantizeLinear", {b.Add("QuantizeLinear", {v, scale, "zero"}), scale, "zero"})});
@@ -230,7 +230,7 @@ Case Residuals(int n) {
   for (int i = 0; i < n / 3; ++i) v = b.Add("Relu", {b.Add("Add", {b.Add("Conv", {v, w, bias}), v})});
   return b.Finish(v);
 }
-Case Products(int n) {
+Case MatMuls(int n) {
   Builder b({2, 4});
   std::string v = "x";
   const std::string w = b.Floats({4, 4}, std::vector<float>(16, 0.125f)), bias = b.Floats({4}, {0, 1, 0, 1});
@@ -348,7 +348,7 @@ const std::vector<Kind>& FlatKinds() {
       {"quantized_chain", QuantizedChain},
       {"convolutions", Convolutions},
       {"residuals", Residuals},
-      {"products", Products},
+      {"matmuls", MatMuls},
       {"normalizations", Normalizations},
       {"gelus", Gelus},
       {"slices", Slices},

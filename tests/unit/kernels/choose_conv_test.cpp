@@ -34,8 +34,8 @@ ConvProblem Square(const Sizes& of, ConvLayout layout = ConvLayout::kNchw, ConvT
                       .groups = of.groups};
   problem.window = {both(of.image),    both(output), both(of.kernel), both(of.stride),
                     both(of.dilation), both(pad),    both(pad)};
-  const bool blocked = layout == ConvLayout::kNchw8c || layout == ConvLayout::kNchw8cFromPlanes;
-  if (blocked) problem.window = problem.window.WithRank(kSpatialAxes);
+  const bool nchw8c = layout == ConvLayout::kNchw8c || layout == ConvLayout::kNchw8cFromPlanes;
+  if (nchw8c) problem.window = problem.window.WithRank(kSpatialAxes);
   return problem;
 }
 

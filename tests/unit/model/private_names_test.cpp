@@ -135,7 +135,7 @@ TEST(PrivateNames, NestedGraphsAreRead) {
 ModelBuilder QuantizedTables() {
   ModelBuilder model;
   model.Input("x", ElementType::kUInt8, {2, 9}).Output("y", ElementType::kUInt8, {2, 9});
-  model.Floats("scale", {}, {0.015f}).Codes("zero", ElementType::kUInt8, {}, {128});
+  model.Floats("scale", {}, {0.015f}).Quantized("zero", ElementType::kUInt8, {}, {128});
   model.Node("DequantizeLinear", {"x", "scale", "zero"}, {"numbers"});
   model.Node("Exp", {"numbers"}, {"powers"});
   model.Node("QuantizeLinear", {"powers", "scale", "zero"}, {"y"});

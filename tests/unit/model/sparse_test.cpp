@@ -42,8 +42,8 @@ TEST(Sparse, InitializersBecomeDense) {
   }
 }
 
-/// The bytes of a Constant that is the dense form of [5] with `codes` at 1 and 4.
-std::vector<uint8_t> DenseOf(ElementType type, const std::vector<int>& codes) {
+/// The bytes of a Constant that is the dense form of [5] with `values` at 1 and 4.
+std::vector<uint8_t> DenseOf(ElementType type, const std::vector<int>& values) {
   ModelBuilder model;
   model.Output("y", type, {5});
   auto* attribute = model.Node("Constant", {}, {"y"}).add_attribute();
@@ -53,7 +53,7 @@ std::vector<uint8_t> DenseOf(ElementType type, const std::vector<int>& codes) {
   sparse->add_dims(5);
   sparse->mutable_values()->set_data_type(static_cast<int32_t>(type));
   sparse->mutable_values()->add_dims(2);
-  for (const int code : codes) sparse->mutable_values()->add_int32_data(code);
+  for (const int value : values) sparse->mutable_values()->add_int32_data(value);
   sparse->mutable_indices()->set_data_type(onnx::TensorProto::INT64);
   sparse->mutable_indices()->add_dims(2);
   for (const int64_t index : {1, 4}) sparse->mutable_indices()->add_int64_data(index);

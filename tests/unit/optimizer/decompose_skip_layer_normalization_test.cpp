@@ -9,7 +9,7 @@ struct SkipModel {
   int64_t skip_batch = 2;
 };
 
-/// The product of x with a matrix beside a residual r, normalized.
+/// The matmul of x with a matrix beside a residual r, normalized.
 ModelBuilder Skip(const SkipModel& s, const std::string& first = "p", const std::string& second = "r") {
   ModelBuilder model(17);
   auto* import = model.proto().add_opset_import();
@@ -31,7 +31,7 @@ ModelBuilder Skip(const SkipModel& s, const std::string& first = "p", const std:
   return model;
 }
 
-TEST(DecomposeSkipLayerNormalization, SumsGoIntoProducts) {
+TEST(DecomposeSkipLayerNormalization, SumsGoIntoMatMuls) {
   for (const bool centers : {true, false}) {
     for (const bool bias : {true, false}) {
       for (const bool sum : {true, false}) {

@@ -184,10 +184,10 @@ ModelBuilder OwnProduct(int64_t bits, int64_t level, bool groups = false) {
   import->set_domain("com.microsoft");
   import->set_version(1);
   model.Input("x", ElementType::kFloat, {kRows, 64}).Output("y", ElementType::kFloat, {kRows, 16});
-  std::vector<uint8_t> codes;
-  for (int64_t i = 0; i < 16 * 64 * bits / 8; ++i) codes.push_back(static_cast<uint8_t>(i * 37 + i / 64));
-  model.Constant("w", {16, 1, 64 * bits / 8}, std::span<const uint8_t>(codes)).Floats("s", {16}, Numbers(16, 2));
-  model.Codes("g", ElementType::kInt32, {64}, std::vector<int>(64, 0));
+  std::vector<uint8_t> quantized;
+  for (int64_t i = 0; i < 16 * 64 * bits / 8; ++i) quantized.push_back(static_cast<uint8_t>(i * 37 + i / 64));
+  model.Constant("w", {16, 1, 64 * bits / 8}, std::span<const uint8_t>(quantized)).Floats("s", {16}, Numbers(16, 2));
+  model.Quantized("g", ElementType::kInt32, {64}, std::vector<int>(64, 0));
   auto& node = groups ? model.Node("MatMulNBits", {"x", "w", "s", "", "g"}, {"y"})
                       : model.Node("MatMulNBits", {"x", "w", "s"}, {"y"});
   node.set_domain("com.microsoft");

@@ -24,7 +24,7 @@ TEST_P(FoldIntoConv, BatchNormalization) {
   EXPECT_EQ(rewriting.Difference(1, 3, true), "");
 }
 
-TEST_P(FoldIntoConv, FactorAndSum) {
+TEST_P(FoldIntoConv, ScaleAndSum) {
   ModelBuilder model = Model();
   model.Floats("f", {6, 1, 1}, Numbers(6, 1.5f)).Floats("s", {1, 6, 1, 1}, Numbers(6, 0.3f)).Floats("t", {}, {2.5f});
   model.Node("Mul", {"f", "c"}, {"m"});
@@ -35,7 +35,7 @@ TEST_P(FoldIntoConv, FactorAndSum) {
   EXPECT_EQ(rewriting.Difference(1, 3, true), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Products, FoldIntoConv,
+INSTANTIATE_TEST_SUITE_P(ConvOrMatMul, FoldIntoConv,
                          ::testing::Values(FoldCase{"Conv", "Conv", false, 1}, FoldCase{"ConvWithBias", "Conv", true, 1},
                                            FoldCase{"GroupedConv", "Conv", true, 2},
                                            FoldCase{"ConvTranspose", "ConvTranspose", false, 1},

@@ -7,11 +7,11 @@ namespace {
 struct TransposedCase {
   std::vector<int64_t> a, b, perm;
   std::string after;
-  bool first = false;  // the first factor is the turned one
+  bool first = false;  // the lhs is the transposed one
   ElementType type = ElementType::kFloat;
 };
 
-TEST(FoldTransposeIntoMatMul, OfManyProducts) {
+TEST(FoldTransposeIntoMatMul, OfManyMatMuls) {
   for (const TransposedCase& c : std::vector<TransposedCase>{
            {{2, 1, 5}, {2, 7, 5}, {0, 2, 1}, "FusedMatMul"},
            {{2, 3, 4, 5}, {2, 3, 6, 5}, {0, 1, 3, 2}, "FusedMatMul"},

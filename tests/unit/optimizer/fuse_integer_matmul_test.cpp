@@ -5,11 +5,11 @@
 namespace tessera::testing {
 namespace {
 
-/// Codes "x" [2, 5, 8] with one scale, numbers "xd"; constant codes "w" [8, 6], numbers "wd".
+/// Quantized values "x" [2, 5, 8] with one scale, numbers "xd"; constant quantized values "w" [8, 6], numbers "wd".
 class IntegerModel : public ModelBuilder {
  public:
-  explicit IntegerModel(ElementType codes = ElementType::kUInt8) : ModelBuilder(17), codes_(codes) {
-    Input("x", codes, {2, 5, 8}).Floats("x_scale", {}, {0.02f}).Codes("x_zero", codes, {}, {5});
+  explicit IntegerModel(ElementType type = ElementType::kUInt8) : ModelBuilder(17), type_(type) {
+    Input("x", type, {2, 5, 8}).Floats("x_scale", {}, {0.02f}).Quantized("x_zero", type, {}, {5});
   }
 
   void Dequantize() { Node("DequantizeLinear", {"x", "x_scale", "x_zero"}, {"xd"}); }
@@ -18,12 +18,13 @@ class IntegerModel : public ModelBuilder {
   void Weights(int64_t axis = -1, const Dims& dims = {8, 6}) {
     std::vector<int> values;
     for (int64_t i = 0; i < CountOf(dims); ++i) values.push_back(static_cast<int>(i * 37 % 255) - 127);
-    Codes("w", ElementType::kInt8, dims, values);
+    Quantized("w", ElementType::kInt8, dims, values);
     const int64_t count = axis < 0 ? 1 : dims[static_cast<size_t>(axis)];
     const Dims scales = axis < 0 ? Dims{} : Dims{count};
     std::vector<int> zeros;
     for (int64_t i = 0; i < count; ++i) zeros.push_back(static_cast<int>(i) - 2);
-    Floats("w_scale", scales, Numbers(static_cast<size_t>(count), 3)).Codes("w_zero", ElementType::kInt8, scales, zeros);
+    Floats("w_scale", scales, Numbers(static_cast<size_t>(count), 3))
+        .Quantized("w_zero", ElementType::kInt8, scales, zeros);
     auto& node = Node("DequantizeLinear", {"w", "w_scale", "w_zero"}, {"wd"});
     if (axis >= 0) Int(node, "axis", axis);
   }
@@ -41,15 +42,15 @@ class IntegerModel : public ModelBuilder {
   }
 
  private:
-  std::vector<Value> Given() const { return {Value(CodesFrom(codes_, Shape{2, 5, 8}))}; }
+  std::vector<Value> Given() const { return {Value(QuantizedFrom(type_, Shape{2, 5, 8}))}; }
 
-  ElementType codes_;
+  ElementType type_;
 };
 
 TEST(FuseIntegerMatMul, OfDequantizedOperands) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
     for (const int64_t axis : {-1, 1}) {
-      IntegerModel model(codes);
+      IntegerModel model(type);
       model.Dequantize();
       model.Weights(axis);
       model.Node("MatMul", {"xd", "wd"}, {"y"});
@@ -70,7 +71,7 @@ TEST(FuseIntegerMatMul, LeavesScalesOfRowsAndManyMatrices) {
   }
 }
 
-/// Of codes that are no constant, and of numbers that were no codes, on either side.
+/// Of quantized values that are no constant, and of numbers that were no quantized values, on either side.
 TEST(FuseIntegerMatMul, LeavesOtherOperands) {
   for (const std::string reason : {"computed weights", "float weights", "float lhs", "scales by row"}) {
     IntegerModel model;
@@ -84,7 +85,7 @@ TEST(FuseIntegerMatMul, LeavesOtherOperands) {
     if (reason == "float lhs") {
       Int(model.Node("Cast", {"x"}, {"xd"}), "to", 1);
     } else if (reason == "scales by row") {
-      model.Floats("s", {5}, {1, 2, 3, 4, 5}).Codes("z", ElementType::kUInt8, {5}, {1, 2, 3, 4, 5});
+      model.Floats("s", {5}, {1, 2, 3, 4, 5}).Quantized("z", ElementType::kUInt8, {5}, {1, 2, 3, 4, 5});
       Int(model.Node("DequantizeLinear", {"x", "s", "z"}, {"xd"}), "axis", 1);
     } else {
       model.Dequantize();
@@ -136,7 +137,7 @@ TEST(FuseIntegerMatMul, LeavesOtherSums) {
   }
 }
 
-/// What dynamic quantization exports: products of codes as floats, times both scales.
+/// What dynamic quantization exports: matmuls of quantized values as floats, times both scales.
 struct ScaledProduct {
   std::string reason;
   std::vector<float> scales = {0.01f};
@@ -154,7 +155,7 @@ IntegerModel Scaled(const ScaledProduct& c) {
   model.Floats("scales", c.scale_dims, c.scales);
   if (reason == "computed weights") Transpose(model, "w", "turned", {0, 1});
   if (reason == "computed zero") Transpose(model, "w_zero", "zero", {});
-  if (reason == "zeros by row") model.Codes("zeros", ElementType::kUInt8, {5}, {1, 2, 3, 4, 5});
+  if (reason == "zeros by row") model.Quantized("zeros", ElementType::kUInt8, {5}, {1, 2, 3, 4, 5});
   model.Node("MatMulInteger",
              {"x", reason == "computed weights" ? "turned" : "w", reason == "zeros by row" ? "zeros" : "x_zero",
               reason == "computed zero" ? "zero" : "w_zero"},
@@ -171,7 +172,7 @@ IntegerModel Scaled(const ScaledProduct& c) {
              {reason == "factor first" ? factor : "f", reason == "factor first" ? "f" : factor}, {"y"});
   model.AnyOutput("y", type);
   if (reason == "output") model.AnyOutput("f", type);
-  if (reason == "codes read") model.AnyOutput("p", ElementType::kInt32);
+  if (reason == "values read") model.AnyOutput("p", ElementType::kInt32);
   return model;
 }
 
@@ -190,7 +191,7 @@ TEST(FuseIntegerMatMul, LeavesOtherProducts) {
         ScaledProduct{"computed zero"}, ScaledProduct{"zeros by row"},
         ScaledProduct{"computed scales", {1, 2, 3, 4, 5, 6}, {6}}, ScaledProduct{"halves"}, ScaledProduct{"scales added"},
         ScaledProduct{"one factor"}, ScaledProduct{"square"}, ScaledProduct{"sum"}, ScaledProduct{"output"},
-        ScaledProduct{"codes read"}}) {
+        ScaledProduct{"values read"}}) {
     Scaled(c).ExpectLeft(c.reason);
   }
 }
@@ -207,10 +208,10 @@ TEST(QuantizedMatMuls, WithFloatResultsTakeTheirBias) {
 TEST(QuantizedMatMuls, OfDynamicQuantizationKeepTheScales) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {6, 32}).Output("y", ElementType::kFloat, {6, 10});
-  std::vector<int> codes;
-  for (int i = 0; i < 320; ++i) codes.push_back(i * 37 % 255 - 127);
-  model.Codes("w", ElementType::kInt8, {32, 10}, codes);
-  model.Codes("w_zero", ElementType::kInt8, {}, {4});
+  std::vector<int> quantized;
+  for (int i = 0; i < 320; ++i) quantized.push_back(i * 37 % 255 - 127);
+  model.Quantized("w", ElementType::kInt8, {32, 10}, quantized);
+  model.Quantized("w_zero", ElementType::kInt8, {}, {4});
   model.Floats("w_scale", {}, {0.01f}).Floats("b", {10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   model.Node("DynamicQuantizeLinear", {"x"}, {"q", "q_scale", "q_zero"});
   model.Node("MatMulInteger", {"q", "w", "q_zero", "w_zero"}, {"p"});

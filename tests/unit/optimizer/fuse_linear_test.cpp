@@ -50,7 +50,7 @@ void Check(ModelBuilder& model, std::vector<Shape> shapes, const std::string& op
   }
 }
 
-/// Inputs x [batch, rows, K] and r, as large as the product; constants w, b, and output y.
+/// Inputs x [batch, rows, K] and r, as large as the result of the matmul; constants w, b, and output y.
 ModelBuilder Start(std::vector<int64_t> leading) {
   ModelBuilder model(17);
   auto x = leading, r = leading;
@@ -95,7 +95,7 @@ TEST(FuseLinear, BiasResidualAndActivation) {
   }
 }
 
-TEST(FuseLinear, TwoProductsAndGemm) {
+TEST(FuseLinear, TwoMatMulsAndGemm) {
   ModelBuilder model = Start({2, 3});
   model.Floats("v", {kN, kN}, Waves(kN * kN, 0.77f));
   model.Node("MatMul", {"x", "w"}, {"p"});
@@ -112,7 +112,7 @@ TEST(FuseLinear, TwoProductsAndGemm) {
 }
 
 TEST(FuseLinear, StaysWhereItMustNot) {
-  ModelBuilder output = Start({2, 3});  // the product is a result, too
+  ModelBuilder output = Start({2, 3});  // the matmul is a result, too
   output.Output("p", ElementType::kFloat, {2, 3, kN});
   output.Node("MatMul", {"x", "w"}, {"p"});
   output.Node("Add", {"p", "r"}, {"y"});
@@ -129,7 +129,7 @@ TEST(FuseLinear, StaysWhereItMustNot) {
   two_readers.Node("Mul", {"s", "p"}, {"y"});
   Check(two_readers, {{2, 3, kK}, {2, 3, kN}}, "MatMul Add Mul");
 
-  ModelBuilder grows = Start({3});  // the sum is larger than the product
+  ModelBuilder grows = Start({3});  // the sum is larger than the result of the matmul
   grows.Input("z", ElementType::kFloat, {2, 3, kN});
   grows.Output("u", ElementType::kFloat, {2, 3, kN});
   grows.Node("MatMul", {"x", "w"}, {"p"});

@@ -4,9 +4,9 @@
 namespace tessera::testing {
 namespace {
 
-TEST(QuantizedFunctions, OfOneCodeBecomeATable) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
-    QuantizedModel q({4, 100}, 2, codes);
+TEST(QuantizedFunctions, OfOneValueBecomeATable) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    QuantizedModel q({4, 100}, 2, type);
     q.model().Floats("root", {}, {1.41421356f}).Floats("one", {1}, {1});
     q.model().Node("Div", {"xd", "root"}, {"d"});
     q.model().Node("Erf", {"d"}, {"e"});
@@ -27,20 +27,21 @@ TEST(QuantizedFunctions, WhoseConstantAddsADimensionStay) {
   ExpectSame(q.model(), {4, 10}, "QuantizeLinear DequantizeLinear Mul QuantizeLinear DequantizeLinear", 1e-6f);
 }
 
-/// Adds one of com.microsoft's operators on codes; scales and zero points go by the names of the codes.
-void QuantizedNode(ModelBuilder& model, const std::string& op, const std::vector<std::string>& codes,
+/// Adds one of com.microsoft's operators on quantized values; scales and zero points go by the names of the quantized
+/// values.
+void QuantizedNode(ModelBuilder& model, const std::string& op, const std::vector<std::string>& from,
                    const std::string& to) {
   std::vector<std::string> inputs;
-  for (const std::string& name : codes) inputs.insert(inputs.end(), {name, name + "_scale", name + "_zero"});
+  for (const std::string& name : from) inputs.insert(inputs.end(), {name, name + "_scale", name + "_zero"});
   inputs.insert(inputs.end(), {to + "_scale", to + "_zero"});
   ModelBuilder::AddNode(*model.proto().mutable_graph(), op, inputs, {to}).set_domain("com.microsoft");
 }
 
-/// A model of codes "x" whose operators of com.microsoft are to become tables: the same bytes, for all 256 codes in each
-/// case.
-class CodeFunctions : public ::testing::TestWithParam<ElementType> {
+/// A model of quantized values "x" whose operators of com.microsoft are to become tables: the same bytes, for all 256
+/// quantized values in each case.
+class QuantizedOperators : public ::testing::TestWithParam<ElementType> {
  protected:
-  CodeFunctions() : model_(17) {
+  QuantizedOperators() : model_(17) {
     auto* import = model_.proto().add_opset_import();
     import->set_domain("com.microsoft");
     import->set_version(1);
@@ -48,10 +49,10 @@ class CodeFunctions : public ::testing::TestWithParam<ElementType> {
     Scale("x", 0.05f, 120);
   }
 
-  /// Declares the quantization of codes; `zero` is of unsigned ones.
+  /// Declares the quantization of quantized values; `zero` is of unsigned ones.
   void Scale(const std::string& name, float scale, int zero) {
     model_.Floats(name + "_scale", {}, {scale});
-    model_.Codes(name + "_zero", GetParam(), {}, {zero - (GetParam() == ElementType::kInt8 ? 128 : 0)});
+    model_.Quantized(name + "_zero", GetParam(), {}, {zero - (GetParam() == ElementType::kInt8 ? 128 : 0)});
   }
   void Function(const std::string& op, const std::vector<std::string>& from, const std::string& to, float scale, int zero) {
     Scale(to, scale, zero);
@@ -70,14 +71,14 @@ class CodeFunctions : public ::testing::TestWithParam<ElementType> {
   ModelBuilder model_;
 };
 
-TEST_P(CodeFunctions, OfOneTensorBecomeATable) {
+TEST_P(QuantizedOperators, OfOneTensorBecomeATable) {
   Function("QLinearSigmoid", {"x"}, "s", 1.0f / 256, 0);
   Function("QLinearMul", {"x", "s"}, "y", 0.03f, 20);
   Output("y");
   ExpectOperators("QuantizedLookup");
 }
 
-TEST_P(CodeFunctions, OfFunctionsBecomeATable) {
+TEST_P(QuantizedOperators, OfFunctionsBecomeATable) {
   Function("QLinearLeakyRelu", {"x"}, "l", 0.04f, 3);
   Function("QLinearAdd", {"l", "x"}, "a", 0.1f, 130);
   Function("QLinearMul", {"a", "a"}, "m", 0.2f, 0);
@@ -86,16 +87,16 @@ TEST_P(CodeFunctions, OfFunctionsBecomeATable) {
   ExpectOperators("QuantizedLookup");
 }
 
-TEST_P(CodeFunctions, MeetConstantsOfOneElement) {
+TEST_P(QuantizedOperators, MeetConstantsOfOneElement) {
   Scale("c", 0.02f, 100);
-  model_.Codes("c", GetParam(), {1, 1}, {77});
+  model_.Quantized("c", GetParam(), {1, 1}, {77});
   Function("QLinearMul", {"c", "x"}, "m", 0.01f, 90);
   Function("QLinearAdd", {"m", "c"}, "y", 0.02f, 128);
   Output("y");
   ExpectOperators("QuantizedLookup");
 }
 
-TEST_P(CodeFunctions, WithoutZeroPointsBecomeATable) {
+TEST_P(QuantizedOperators, WithoutZeroPointsBecomeATable) {
   model_.Floats("y_scale", {1}, {0.02f});
   ModelBuilder::AddNode(*model_.proto().mutable_graph(), "QLinearSigmoid", {"x", "x_scale", "", "y_scale"}, {"y"})
       .set_domain("com.microsoft");
@@ -104,7 +105,7 @@ TEST_P(CodeFunctions, WithoutZeroPointsBecomeATable) {
 }
 
 /// Others read what is on the way, and outputs of the graph stay.
-TEST_P(CodeFunctions, KeepWhatOthersSee) {
+TEST_P(QuantizedOperators, KeepWhatOthersSee) {
   Function("QLinearSigmoid", {"x"}, "s", 1.0f / 256, 0);
   Function("QLinearMul", {"x", "s"}, "m", 0.03f, 20);
   Function("QLinearAdd", {"m", "s"}, "a", 0.05f, 60);
@@ -113,7 +114,7 @@ TEST_P(CodeFunctions, KeepWhatOthersSee) {
   ExpectOperators("QuantizedLookup QuantizedLookup QuantizedLookup Transpose");
 }
 
-TEST_P(CodeFunctions, JoinFloatsBetweenCodes) {
+TEST_P(QuantizedOperators, JoinFloatsBetweenQuantizedValues) {
   Function("QLinearLeakyRelu", {"x"}, "l", 0.04f, 100);
   model_.Node("DequantizeLinear", {"l", "l_scale", "l_zero"}, {"ld"});
   model_.Node("Tanh", {"ld"}, {"t"});
@@ -125,7 +126,7 @@ TEST_P(CodeFunctions, JoinFloatsBetweenCodes) {
 }
 
 /// Sums of two tensors; constants of more elements or more dimensions; scales that only the run knows.
-TEST_P(CodeFunctions, OfMoreThanOneTensorStay) {
+TEST_P(QuantizedOperators, OfMoreThanOneTensorStay) {
   Function("QLinearSigmoid", {"x"}, "s", 1.0f / 256, 0);
   model_.Node("Transpose", {"x"}, {"r"});
   Scale("r", 0.05f, 120);
@@ -137,8 +138,8 @@ TEST_P(CodeFunctions, OfMoreThanOneTensorStay) {
   ExpectOperators("QuantizedLookup Transpose Reshape QLinearAdd");
 }
 
-TEST_P(CodeFunctions, OfConstantsThatBroadcastStay) {
-  model_.Codes("row", GetParam(), {128}, std::vector<int>(128, 5)).Codes("cube", GetParam(), {1, 1, 1}, {5});
+TEST_P(QuantizedOperators, OfConstantsThatBroadcastStay) {
+  model_.Quantized("row", GetParam(), {128}, std::vector<int>(128, 5)).Quantized("cube", GetParam(), {1, 1, 1}, {5});
   Scale("row", 0.05f, 120);
   Scale("cube", 0.05f, 120);
   Function("QLinearAdd", {"x", "row"}, "a", 0.05f, 60);
@@ -147,16 +148,16 @@ TEST_P(CodeFunctions, OfConstantsThatBroadcastStay) {
   ExpectOperators("QLinearAdd QLinearMul");
 }
 
-TEST_P(CodeFunctions, OfScalesThatAreComputedStay) {
+TEST_P(QuantizedOperators, OfScalesThatAreComputedStay) {
   model_.Input("given", ElementType::kFloat, {});
-  model_.Codes("s_zero", GetParam(), {}, {1});
+  model_.Quantized("s_zero", GetParam(), {}, {1});
   model_.Node("Abs", {"given"}, {"s_scale"});
   QuantizedNode(model_, "QLinearSigmoid", {"x"}, "s");
   Output("s");
   EXPECT_EQ(Rewriting(model_, {"fuse_quantized_lookup"}).after(), "Abs QLinearSigmoid");
 }
 
-INSTANTIATE_TEST_SUITE_P(Signs, CodeFunctions, ::testing::Values(ElementType::kUInt8, ElementType::kInt8),
+INSTANTIATE_TEST_SUITE_P(Signs, QuantizedOperators, ::testing::Values(ElementType::kUInt8, ElementType::kInt8),
                          [](const auto& signs) { return signs.param == ElementType::kInt8 ? "Int8" : "UInt8"; });
 
 }  // namespace

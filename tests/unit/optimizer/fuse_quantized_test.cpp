@@ -8,7 +8,7 @@
 namespace tessera::testing {
 namespace {
 
-/// y of `codes` after one operator of x and w, which both have been quantized; `change` may change what follows.
+/// y of `quantized values` after one operator of x and w, which both have been quantized; `change` may change what follows.
 struct FusedCase {
   std::string name;
   std::function<void(QuantizedModel&)> add;  // from xd to y
@@ -25,13 +25,15 @@ onnx::NodeProto& PlainConv(QuantizedModel& q, const std::string& bias = "") {
 
 void QuantizeResult(QuantizedModel& q, const std::string& from) { q.Quantize(from, "y", 0.05f, q.Zero()); }
 
-/// Codes "b" of 32 bits in units of x's and w's scales, as quantizers write a bias.
+/// Quantized values "b" of 32 bits in units of x's and w's scales, as quantizers write a bias.
 void WideBias(QuantizedModel& q, const std::string& name, int64_t count, int zero = 0) {
-  std::vector<int> codes;
-  for (int64_t i = 0; i < count; ++i) codes.push_back(static_cast<int>(i * 1371 - 4000));
-  q.model().Codes(name + "_codes", ElementType::kInt32, {count}, codes).Floats(name + "_scale", {}, {0.02f * 0.004f});
-  q.model().Codes(name + "_zero", ElementType::kInt32, {}, {zero});
-  q.model().Node("DequantizeLinear", {name + "_codes", name + "_scale", name + "_zero"}, {name});
+  std::vector<int> quantized;
+  for (int64_t i = 0; i < count; ++i) quantized.push_back(static_cast<int>(i * 1371 - 4000));
+  q.model()
+      .Quantized(name + "_quantized", ElementType::kInt32, {count}, quantized)
+      .Floats(name + "_scale", {}, {0.02f * 0.004f});
+  q.model().Quantized(name + "_zero", ElementType::kInt32, {}, {zero});
+  q.model().Node("DequantizeLinear", {name + "_quantized", name + "_scale", name + "_zero"}, {name});
 }
 
 /// Gemm of [5, 30] with [30, 18].
@@ -63,7 +65,7 @@ const FusedCase kFusedCases[] = {
      [](QuantizedModel& q) {
        PlainConv(q);
        q.model().proto().mutable_graph()->mutable_node(2)->set_input(0, "turned");
-       Transpose(q.model(), "w_codes", "turned", {0, 1, 3, 2});
+       Transpose(q.model(), "w_quantized", "turned", {0, 1, 3, 2});
        QuantizeResult(q, "c");
      },
      ""},
@@ -80,7 +82,7 @@ const FusedCase kFusedCases[] = {
        QuantizeResult(q, "c");
      },
      ""},
-    {"ReluThatTheCodesImply",
+    {"ReluThatTheRangeImplies",
      [](QuantizedModel& q) {
        PlainConv(q), q.model().Node("Relu", {"c"}, {"r"});
        q.Quantize("r", "y", 0.05f, q.Lowest());
@@ -88,7 +90,7 @@ const FusedCase kFusedCases[] = {
      "QLinearConv"},
     {"ReluThatTheyDoNot",
      [](QuantizedModel& q) { PlainConv(q), q.model().Node("Relu", {"c"}, {"r"}), QuantizeResult(q, "r"); }, ""},
-    {"ClipThatTheCodesImply",
+    {"ClipThatTheRangeImplies",
      [](QuantizedModel& q) {
        PlainConv(q), q.model().Floats("low", {}, {-0.0f}).Floats("high", {}, {12.76f});  // 255 * 0.05 = 12.75
        q.model().Node("Clip", {"c", "low", "high"}, {"r"});
@@ -124,18 +126,18 @@ const FusedCase kFusedCases[] = {
      ""},
     {"ConvToGivenScale",
      [](QuantizedModel& q) {
-       PlainConv(q), q.model().Floats("half", {}, {-0.05f}).Codes("zero", ElementType::kUInt8, {}, {9});
+       PlainConv(q), q.model().Floats("half", {}, {-0.05f}).Quantized("zero", ElementType::kUInt8, {}, {9});
        q.model().Node("Abs", {"half"}, {"scale"});
-       q.model().Node("QuantizeLinear", {"c", "scale", "zero"}, {"code"});
-       q.model().Node("DequantizeLinear", {"code", "scale", "zero"}, {"y"});
+       q.model().Node("QuantizeLinear", {"c", "scale", "zero"}, {"quantized"});
+       q.model().Node("DequantizeLinear", {"quantized", "scale", "zero"}, {"y"});
      },
      ""},
     {"ConvToScalesByChannel",
      [](QuantizedModel& q) {
        PlainConv(q), q.model().Floats("s", {6}, std::vector<float>(6, 0.05f));
-       q.model().Codes("z", ElementType::kUInt8, {6}, {1, 2, 3, 4, 5, 6});
-       Int(q.model().Node("QuantizeLinear", {"c", "s", "z"}, {"code"}), "axis", 1);
-       Int(q.model().Node("DequantizeLinear", {"code", "s", "z"}, {"y"}), "axis", 1);
+       q.model().Quantized("z", ElementType::kUInt8, {6}, {1, 2, 3, 4, 5, 6});
+       Int(q.model().Node("QuantizeLinear", {"c", "s", "z"}, {"quantized"}), "axis", 1);
+       Int(q.model().Node("DequantizeLinear", {"quantized", "s", "z"}, {"y"}), "axis", 1);
      },
      ""},
     {"MatMul",
@@ -203,9 +205,9 @@ const FusedCase kFusedCases[] = {
 class FuseQuantized : public ::testing::TestWithParam<FusedCase> {};
 
 TEST_P(FuseQuantized, WhereTheResultsAreTheSame) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
-    if (codes == ElementType::kInt8 && GetParam().name.starts_with("ConvTo")) continue;  // writes unsigned codes
-    QuantizedModel q(GetParam().x, GetParam().rank, codes);
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    if (type == ElementType::kInt8 && GetParam().name.starts_with("ConvTo")) continue;  // writes unsigned values
+    QuantizedModel q(GetParam().x, GetParam().rank, type);
     GetParam().add(q);
     const Rewriting rewriting(q.model(), {"fuse_quantized", "eliminate_dead_nodes"});
     if (GetParam().after.empty()) {
@@ -220,16 +222,16 @@ TEST_P(FuseQuantized, WhereTheResultsAreTheSame) {
 INSTANTIATE_TEST_SUITE_P(Operators, FuseQuantized, ::testing::ValuesIn(kFusedCases),
                          [](const auto& info) { return info.param.name; });
 
-/// Codes of one sign and the other: com.microsoft's sums and averages have one type.
+/// Quantized values of one sign and the other: com.microsoft's sums and averages have one type.
 TEST(FuseQuantizedTypes, OfSumsAndAveragesAreOne) {
   for (const std::string other : {"", "operand", "result", "average"}) {
     QuantizedModel q({2, 4, 5, 5}, 4, ElementType::kUInt8);
     ModelBuilder& model = q.model();
     const auto quantize = [&](const std::string& from, const std::string& to, bool is_signed) {
       const ElementType type = is_signed ? ElementType::kInt8 : ElementType::kUInt8;
-      model.Floats(to + "_scale", {}, {0.03f}).Codes(to + "_zero", type, {}, {5});
-      model.Node("QuantizeLinear", {from, to + "_scale", to + "_zero"}, {to + "_codes"});
-      model.Node("DequantizeLinear", {to + "_codes", to + "_scale", to + "_zero"}, {to});
+      model.Floats(to + "_scale", {}, {0.03f}).Quantized(to + "_zero", type, {}, {5});
+      model.Node("QuantizeLinear", {from, to + "_scale", to + "_zero"}, {to + "_quantized"});
+      model.Node("DequantizeLinear", {to + "_quantized", to + "_scale", to + "_zero"}, {to});
     };
     quantize("x", "a", other == "operand");
     if (other == "average") {
@@ -249,7 +251,7 @@ TEST(FuseQuantizedTypes, OfRoundingIsFloat) {
   for (const bool halves : {false, true}) {
     ModelBuilder model(23);
     model.Input("x", ElementType::kUInt8, {4, 6}).AnyOutput("y", ElementType::kUInt8);
-    model.Floats("s", {}, {0.05f}).Codes("z", ElementType::kUInt8, {}, {128});
+    model.Floats("s", {}, {0.05f}).Quantized("z", ElementType::kUInt8, {}, {128});
     model.Node("DequantizeLinear", {"x", "s", "z"}, {"d"});
     model.Node("Add", {"d", "d"}, {"c"});
     auto& quantize = model.Node("QuantizeLinear", {"c", "s", "z"}, {"y"});
@@ -269,9 +271,9 @@ class QuantizedConvolutions : public ::testing::TestWithParam<QuantizedConvCase>
 
 TEST_P(QuantizedConvolutions, AreLikeFloats) {
   const QuantizedConvCase& c = GetParam();
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
     for (const int most : {20, 63, 127}) {  // sums of four products, of fewer, of 16 bits
-      QuantizedModel q(c.x, c.x.size(), codes);
+      QuantizedModel q(c.x, c.x.size(), type);
       q.Weights("w", c.w, 0, most);
       q.Bias("b", c.w[0]);
       auto& conv = q.model().Node("Conv", {"xd", "w", "b"}, {"c"});
@@ -303,10 +305,10 @@ INSTANTIATE_TEST_SUITE_P(Shapes, QuantizedConvolutions,
                          [](const auto& info) { return info.param.name; });
 
 TEST(QuantizedMatMuls, OfMatricesAreLikeFloats) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
     for (const int64_t k : {1, 7, 64, 90, 1030}) {
       for (const int most : {20, 127}) {
-        QuantizedModel q({3, 11, k}, 3, codes);
+        QuantizedModel q({3, 11, k}, 3, type);
         q.Weights("w", {k, 37}, 1, most);
         q.model().Node("MatMul", {"xd", "w"}, {"p"});
         q.Quantize("p", "y", 0.1f, q.Zero());
@@ -334,9 +336,11 @@ TEST(QuantizedMatMuls, OfGemmWithoutZeroPoints) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {5, 30}).Output("y", ElementType::kFloat, {5, 18});
     for (int i = 0; i < others; ++i) model.Floats("unread" + std::to_string(i), {}, {0});
-    std::vector<int> codes;
-    for (int i = 0; i < 540; ++i) codes.push_back(i * 37 % 255 - 127);
-    model.Floats("scale", {}, {0.02f}).Floats("b", {18}, Numbers(18, 0.1f)).Codes("w", ElementType::kInt8, {30, 18}, codes);
+    std::vector<int> quantized;
+    for (int i = 0; i < 540; ++i) quantized.push_back(i * 37 % 255 - 127);
+    model.Floats("scale", {}, {0.02f})
+        .Floats("b", {18}, Numbers(18, 0.1f))
+        .Quantized("w", ElementType::kInt8, {30, 18}, quantized);
     Int(model.Node("QuantizeLinear", {"x", "scale"}, {"xq"}), "output_dtype", static_cast<int64_t>(ElementType::kInt8));
     model.Node("DequantizeLinear", {"xq", "scale"}, {"xd"});
     model.Node("DequantizeLinear", {"w", "scale"}, {"wd"});
@@ -348,9 +352,9 @@ TEST(QuantizedMatMuls, OfGemmWithoutZeroPoints) {
 }
 
 TEST(QuantizedSums, AndAveragesAreLikeFloats) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
     for (const std::string op : {"Add", "Mul"}) {
-      QuantizedModel q({2, 7, 5, 3}, 4, codes);
+      QuantizedModel q({2, 7, 5, 3}, 4, type);
       q.model().Node("GlobalAveragePool", {"xd"}, {"m"});
       q.Quantize("m", "md", 0.01f, q.Zero());
       q.model().Node(op, {"xd", "md"}, {"s"});
@@ -361,7 +365,7 @@ TEST(QuantizedSums, AndAveragesAreLikeFloats) {
   }
 }
 
-/// A float result that others read too, and a Relu that the codes do not imply.
+/// A float result that others read too, and a Relu that the quantized values do not imply.
 TEST(QuantizedConvolution, StaysWhereItsFloatsAreSeen) {
   for (const bool seen : {false, true}) {
     QuantizedModel q({1, 4, 6, 6}, 4, ElementType::kUInt8);

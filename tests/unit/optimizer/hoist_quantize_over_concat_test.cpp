@@ -7,8 +7,8 @@ namespace {
 
 /// Parts of other scales and zero points become the whole's by tables; the one that has the whole's stays as it is.
 TEST(QuantizedMoves, JoinPartsOfOtherScales) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
-    QuantizedModel q({2, 6, 8, 8}, 4, codes);
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    QuantizedModel q({2, 6, 8, 8}, 4, type);
     q.model().Node("Sigmoid", {"xd"}, {"a"});
     q.Quantize("a", "ad", 0.005f, q.Lowest());
     q.model().Node("Tanh", {"xd"}, {"b"});
@@ -19,7 +19,7 @@ TEST(QuantizedMoves, JoinPartsOfOtherScales) {
   }
 }
 
-/// A part that is no code, and a result that others read as floats.
+/// A part that is no quantized value, and a result that others read as floats.
 TEST(QuantizedMoves, JoinFloatsWhereTheyMust) {
   for (const bool seen : {false, true}) {
     QuantizedModel q({2, 6, 8, 8}, 4, ElementType::kUInt8);

@@ -3,13 +3,12 @@
 #include <string>
 
 #include "graph/graph.h"
-#include "graph/private_names.h"
 #include "graph/schema.h"
 #include "onnx/defs/schema.h"
 
 namespace tessera::testing {
 
-/// What a node of a published domain has that its schema does not know: attributes, or more inputs or outputs than it has.
+/// What a node has that its schema does not know: attributes, or more inputs or outputs than it has.
 /// Providers read such nodes by their schema, so that anything else would be overlooked. "" where there is none; nested
 /// graphs are looked at, too.
 inline std::string BeyondSchemas(const Graph& graph) {
@@ -19,7 +18,7 @@ inline std::string BeyondSchemas(const Graph& graph) {
       if (std::string beyond = BeyondSchemas(*nested); !beyond.empty()) return beyond;
     }
     const onnx::OpSchema* schema = FindSchema(node);
-    if (schema == nullptr || IsPrivateDomain(node.domain)) continue;
+    if (schema == nullptr) continue;
     for (const Attribute& attribute : node.attributes) {
       if (!schema->attributes().contains(attribute.name)) return node.Label() + " has attribute " + attribute.name;
     }

@@ -40,7 +40,7 @@ ModelBuilder Scores() {
   return model;
 }
 
-ModelBuilder Products() {
+ModelBuilder MatMuls() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {4, 64}).Output("y", ElementType::kFloat, {4, 64});
   model.Floats("w", {64, 64}, std::vector<float>(64 * 64, 0.25f));
@@ -53,7 +53,7 @@ ModelBuilder Products() {
 }
 
 void ExpectNothingBeyondSchemas(const SessionOptions& options) {
-  for (const ModelBuilder& model : {ConvNet(), Scores(), Products()}) {
+  for (const ModelBuilder& model : {ConvNet(), Scores(), MatMuls()}) {
     EXPECT_EQ(BeyondSchemas(*model.Session(options).state()->model->graph), "") << model.bytes().size();
   }
 }
@@ -75,7 +75,7 @@ TEST(PublicNodes, MeanWhatTheirSchemasSayAtLessPrecision) {
 }
 
 TEST(PublicNodes, AreNamedWhereTheyHaveMore) {
-  ModelBuilder model = Products();
+  ModelBuilder model = MatMuls();
   const auto session = model.Session(SessionOptions());
   Graph& graph = *session.state()->model->graph;
   for (const NodeIndex index : graph.TopologicalOrder()) graph.node(index).domain.clear();

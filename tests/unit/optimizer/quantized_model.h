@@ -20,47 +20,47 @@ inline int64_t CountOf(const Dims& dims) {
   return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
 }
 
-/// Codes that differ from their neighbours; all there are where the shape has as many elements.
-inline Tensor CodesFrom(ElementType type, const Shape& shape) {
-  Tensor codes(type, shape);
-  for (int64_t i = 0; i < codes.num_elements(); ++i)
-    static_cast<uint8_t*>(codes.mutable_raw())[i] = static_cast<uint8_t>(i * 37 + i / 256);
-  return codes;
+/// Quantized values that differ from their neighbours; all there are where the shape has as many elements.
+inline Tensor QuantizedFrom(ElementType type, const Shape& shape) {
+  Tensor quantized(type, shape);
+  for (int64_t i = 0; i < quantized.num_elements(); ++i)
+    static_cast<uint8_t*>(quantized.mutable_raw())[i] = static_cast<uint8_t>(i * 37 + i / 256);
+  return quantized;
 }
 
-/// A model of quantized values: float input "x" becomes codes of scale 0.02 around 125 (or -3), then "xd" again.
+/// A model of quantized values: float input "x" becomes quantized values of scale 0.02 around 125 (or -3), then "xd" again.
 class QuantizedModel {
  public:
-  QuantizedModel(const Dims& x, size_t rank_of_y, ElementType codes) : codes_(codes), model_(17) {
+  QuantizedModel(const Dims& x, size_t rank_of_y, ElementType type) : type_(type), model_(17) {
     model_.Input("x", ElementType::kFloat, x).Output("y", ElementType::kFloat, Dims(rank_of_y, -1));
     Quantize("x", "xd", 0.02f, Zero());
   }
 
   ModelBuilder& model() { return model_; }
-  int Zero() const { return codes_ == ElementType::kInt8 ? -3 : 125; }
-  int Lowest() const { return codes_ == ElementType::kInt8 ? -128 : 0; }
+  int Zero() const { return type_ == ElementType::kInt8 ? -3 : 125; }
+  int Lowest() const { return type_ == ElementType::kInt8 ? -128 : 0; }
 
   /// QuantizeLinear and DequantizeLinear.
   void Quantize(const std::string& from, const std::string& to, float scale, int zero) {
     model_.Floats(to + "_scale", {}, {scale});
-    model_.Codes(to + "_zero", codes_, {}, {zero});
-    model_.Node("QuantizeLinear", {from, to + "_scale", to + "_zero"}, {to + "_codes"});
-    model_.Node("DequantizeLinear", {to + "_codes", to + "_scale", to + "_zero"}, {to});
+    model_.Quantized(to + "_zero", type_, {}, {zero});
+    model_.Node("QuantizeLinear", {from, to + "_scale", to + "_zero"}, {to + "_quantized"});
+    model_.Node("DequantizeLinear", {to + "_quantized", to + "_scale", to + "_zero"}, {to});
   }
 
-  /// Constant int8 codes up to `most` with a scale for each index of `axis`, dequantized.
+  /// Constant int8 quantized values up to `most` with a scale for each index of `axis`, dequantized.
   void Weights(const std::string& name, const Dims& dims, int64_t axis, int most) {
     std::vector<int> values;
     for (int64_t i = 0; i < CountOf(dims); ++i)
       values.push_back(static_cast<int>((i * i * 31 + 17 * i + i / 7) % (2 * most + 1)) - most);
-    model_.Codes(name + "_codes", ElementType::kInt8, dims, values);
+    model_.Quantized(name + "_quantized", ElementType::kInt8, dims, values);
     std::vector<float> scales;
     for (int64_t i = 0; i < dims[static_cast<size_t>(axis)]; ++i)
       scales.push_back(0.004f + 0.0001f * static_cast<float>(i % 13));
     const auto count = static_cast<int64_t>(scales.size());
     model_.Floats(name + "_scale", {count}, scales);
-    model_.Codes(name + "_zero", ElementType::kInt8, {count}, std::vector<int>(scales.size(), 0));
-    Int(model_.Node("DequantizeLinear", {name + "_codes", name + "_scale", name + "_zero"}, {name}), "axis", axis);
+    model_.Quantized(name + "_zero", ElementType::kInt8, {count}, std::vector<int>(scales.size(), 0));
+    Int(model_.Node("DequantizeLinear", {name + "_quantized", name + "_scale", name + "_zero"}, {name}), "axis", axis);
   }
 
   void Bias(const std::string& name, int64_t count) {
@@ -70,7 +70,7 @@ class QuantizedModel {
   }
 
  private:
-  ElementType codes_;
+  ElementType type_;
   ModelBuilder model_;
 };
 

@@ -79,7 +79,7 @@ TEST(RecognizeGelu, OfTanhInAnyOrder) {
 }
 
 TEST(RecognizeGelu, OtherFunctionsOfTanhStay) {
-  for (const std::string reason : {"cube", "halved", "read twice", "output", "other factor"}) {
+  for (const std::string reason : {"cube", "halved", "read twice", "output", "other operand"}) {
     ModelBuilder model;
     model.Input("x", ElementType::kFloat, {3, 5})
         .Input("z", ElementType::kFloat, {3, 5})
@@ -88,7 +88,7 @@ TEST(RecognizeGelu, OtherFunctionsOfTanhStay) {
     model.Floats("half", {}, {reason == "halved" ? 0.25f : 0.5f});
     model.Node("Tanh", {"u"}, {"t"});
     model.Node("Add", {"t", "one"}, {"b"});
-    model.Node("Mul", {reason == "other factor" ? "z" : "x", "b"}, {"m"});
+    model.Node("Mul", {reason == "other operand" ? "z" : "x", "b"}, {"m"});
     model.Node("Mul", {"m", "half"}, {"y"});
     if (reason == "read twice") {
       model.Node("Neg", {"t"}, {"n"});

@@ -7,8 +7,8 @@ namespace {
 using onnx::TensorProto;
 
 /// A constant of packed integers: bytes that look random.
-void AddCodes(ModelBuilder& model, const std::string& name, TensorProto::DataType type, const std::vector<int64_t>& dims,
-              int bits) {
+void AddQuantized(ModelBuilder& model, const std::string& name, TensorProto::DataType type,
+                  const std::vector<int64_t>& dims, int bits) {
   int64_t count = 1;
   for (const int64_t dim : dims) count *= dim;
   std::vector<uint8_t> bytes;
@@ -58,15 +58,15 @@ ModelBuilder NBitsModel(const NBitsCase& c) {
   model.proto().set_ir_version(13);
   model.Input("x", ElementType::kFloat, gemm ? std::vector<int64_t>{-1, c.k} : std::vector<int64_t>{2, -1, c.k});
   model.Output("y", ElementType::kFloat, gemm ? std::vector<int64_t>{-1, c.n} : std::vector<int64_t>{2, -1, c.n});
-  AddCodes(model, "w", c.type, transposed ? std::vector<int64_t>{c.n, c.k} : std::vector<int64_t>{c.k, c.n},
-           BitsOf(c.type));
+  AddQuantized(model, "w", c.type, transposed ? std::vector<int64_t>{c.n, c.k} : std::vector<int64_t>{c.k, c.n},
+               BitsOf(c.type));
   const std::vector<int64_t> dims = ScaleDims(c, transposed);
   int64_t count = 1;
   for (const int64_t dim : dims) count *= dim;
   std::vector<float> scales;
   for (int64_t i = 0; i < count; ++i) scales.push_back(0.01f + 0.001f * static_cast<float>(i % 11));
   model.Floats("s", dims, scales);
-  if (c.zeros) AddCodes(model, "z", c.type, dims, BitsOf(c.type));
+  if (c.zeros) AddQuantized(model, "z", c.type, dims, BitsOf(c.type));
   auto& node =
       c.zeros ? model.Node("DequantizeLinear", {"w", "s", "z"}, {"d"}) : model.Node("DequantizeLinear", {"w", "s"}, {"d"});
   if (c.scales == Scales::kBlock) Int(node, "block_size", c.block);
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(RecognizeMatMulNBits, TakesTheBias) {
   ModelBuilder model(21);
   model.Input("x", ElementType::kFloat, {2, -1, 64}).Output("y", ElementType::kFloat, {2, -1, 8});
-  AddCodes(model, "w", TensorProto::INT4, {64, 8}, 4);
+  AddQuantized(model, "w", TensorProto::INT4, {64, 8}, 4);
   model.Floats("s", {}, {0.1f}).Floats("b", {1, 1, 8}, {1, 2, 3, 4, 5, 6, 7, 8});
   model.Node("DequantizeLinear", {"w", "s"}, {"d"});
   model.Node("MatMul", {"x", "d"}, {"p"});
@@ -137,7 +137,7 @@ TEST(RecognizeMatMulNBits, ServesAllReadersOrNone) {
     model.Input("x", ElementType::kFloat, {-1, 32})
         .Output("y", ElementType::kFloat, {-1, 32})
         .Output("z", ElementType::kFloat, {-1, 32});
-    AddCodes(model, "w", TensorProto::INT4, {32, 32}, 4);
+    AddQuantized(model, "w", TensorProto::INT4, {32, 32}, 4);
     model.Floats("s", {}, {0.1f});
     model.Node("DequantizeLinear", {"w", "s"}, {"d"});
     model.Node("MatMul", {"x", "d"}, {"y"});
@@ -154,7 +154,7 @@ TEST(RecognizeMatMulNBits, LeavesMatricesThatAreReadAsFloats) {
   model.Input("x", ElementType::kFloat, {-1, 32})
       .Output("y", ElementType::kFloat, {-1, 16})
       .Output("d", ElementType::kFloat, {32, 16});
-  AddCodes(model, "w", TensorProto::INT4, {32, 16}, 4);
+  AddQuantized(model, "w", TensorProto::INT4, {32, 16}, 4);
   model.Floats("s", {}, {0.1f});
   model.Node("DequantizeLinear", {"w", "s"}, {"d"});
   model.Node("MatMul", {"x", "d"}, {"y"});

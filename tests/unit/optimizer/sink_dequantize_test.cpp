@@ -10,16 +10,17 @@
 namespace tessera::testing {
 namespace {
 
-/// Codes "x", of [2, 6, 8, 8] or `dims`, whose numbers are "d"; the scales are of all indices of an axis, or one.
+/// Quantized values "x", of [2, 6, 8, 8] or `dims`, whose numbers are "d"; the scales are of all indices of an axis, or
+/// one.
 class SunkModel : public ModelBuilder {
  public:
-  explicit SunkModel(ElementType codes = ElementType::kUInt8, const Dims& dims = {2, 6, 8, 8}, int opset = 21)
-      : ModelBuilder(opset), codes_(codes), dims_(dims) {
-    Input("x", codes, dims);
+  explicit SunkModel(ElementType type = ElementType::kUInt8, const Dims& dims = {2, 6, 8, 8}, int opset = 21)
+      : ModelBuilder(opset), type_(type), dims_(dims) {
+    Input("x", type, dims);
   }
 
   void Dequantize(const std::string& from, const std::string& to, float scale = 0.02f, int zero = 3) {
-    Floats(to + "_scale", {}, {scale}).Codes(to + "_zero", codes_, {}, {zero});
+    Floats(to + "_scale", {}, {scale}).Quantized(to + "_zero", type_, {}, {zero});
     Node("DequantizeLinear", {from, to + "_scale", to + "_zero"}, {to});
   }
 
@@ -32,7 +33,7 @@ class SunkModel : public ModelBuilder {
       scales.push_back(0.01f * static_cast<float>(i + 1));
       zeros.push_back(static_cast<int>(i));
     }
-    Floats("scale", {count}, scales).Codes("zero", codes_, {count}, zeros);
+    Floats("scale", {count}, scales).Quantized("zero", type_, {count}, zeros);
     Int(Node("DequantizeLinear", {"x", "scale", "zero"}, {"d"}), "axis", axis);
   }
 
@@ -45,12 +46,12 @@ class SunkModel : public ModelBuilder {
   /// The operators that are left, which give the same numbers.
   std::string After() const {
     const Rewriting rewriting(*this, {"sink_dequantize", "eliminate_dead_nodes"});
-    EXPECT_EQ(rewriting.Difference({Value(CodesFrom(codes_, Shape(dims_)))}), "");
+    EXPECT_EQ(rewriting.Difference({Value(QuantizedFrom(type_, Shape(dims_)))}), "");
     return rewriting.after();
   }
 
  private:
-  ElementType codes_;
+  ElementType type_;
   Dims dims_;
 };
 
@@ -63,8 +64,8 @@ struct SunkCase {
 class SinkDequantize : public ::testing::TestWithParam<SunkCase> {};
 
 TEST_P(SinkDequantize, BehindWhatMovesElements) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
-    SunkModel model(codes);
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    SunkModel model(type);
     model.Dequantize("x", "d");
     GetParam().add(model);
     model.Negate("m");
@@ -171,7 +172,8 @@ TEST(SinkDequantizeTest, ConcatOfOthersStays) {
       Int(model.Node("Cast", {"x"}, {"b"}), "to", 1);
     } else if (other == "type") {
       Int(model.Node("Cast", {"x"}, {"signed"}), "to", static_cast<int64_t>(ElementType::kInt8));
-      model.Codes("c_zero", ElementType::kInt8, {}, {3}).Node("DequantizeLinear", {"signed", "a_scale", "c_zero"}, {"b"});
+      model.Quantized("c_zero", ElementType::kInt8, {}, {3})
+          .Node("DequantizeLinear", {"signed", "a_scale", "c_zero"}, {"b"});
     } else {
       model.Dequantize("x", "b", other == "scale" ? 0.03f : 0.02f, other == "zero" ? 4 : 3);
     }
@@ -194,7 +196,7 @@ TEST(SinkDequantizeTest, OthersKeepTheNumbers) {
       model.Negate("m");
     }
     const Rewriting rewriting(model, {"sink_dequantize", "eliminate_dead_nodes"});
-    EXPECT_EQ(rewriting.Difference({Value(CodesFrom(ElementType::kUInt8, Shape{2, 6, 8, 8}))}), "");
+    EXPECT_EQ(rewriting.Difference({Value(QuantizedFrom(ElementType::kUInt8, Shape{2, 6, 8, 8}))}), "");
     std::multiset<std::string> left;
     const Graph& graph = rewriting.graph();
     for (const NodeIndex index : graph.TopologicalOrder()) {
@@ -229,11 +231,11 @@ TEST(SinkDequantizeTest, BeforeWhatComputesItStays) {
     model.Negate("m");
     const Rewriting rewriting(model, {"sink_dequantize"});
     EXPECT_EQ(rewriting.before(), rewriting.after()) << name;
-    EXPECT_EQ(rewriting.Difference({Value(CodesFrom(ElementType::kUInt8, Shape{2, 6, 8, 8}))}), "") << name;
+    EXPECT_EQ(rewriting.Difference({Value(QuantizedFrom(ElementType::kUInt8, Shape{2, 6, 8, 8}))}), "") << name;
   }
 }
 
-/// Before version 12 MaxPool had no codes.
+/// Before version 12 MaxPool had no quantized values.
 TEST(SinkDequantizeTest, OldPoolsStay) {
   for (const int opset : {11, 12}) {
     SunkModel model(ElementType::kUInt8, {2, 6, 8, 8}, opset);
@@ -244,7 +246,8 @@ TEST(SinkDequantizeTest, OldPoolsStay) {
   }
 }
 
-/// Scales that turn the order of codes around or make them all one number, that only the run knows, or of other types.
+/// Scales that turn the order of quantized values around or make them all one number, that only the run knows, or of other
+/// types.
 TEST(SinkDequantizeTest, OtherQuantizationsStay) {
   for (const float scale : {-0.5f, 0.0f, 1e-40f, std::numeric_limits<float>::infinity()}) {
     SunkModel model;
@@ -253,17 +256,17 @@ TEST(SinkDequantizeTest, OtherQuantizationsStay) {
     model.Negate("m");
     EXPECT_EQ(model.After(), "DequantizeLinear MaxPool Neg") << scale;
   }
-  for (const std::string reason : {"given scale", "given zero", "halves", "blocks", "wide codes"}) {
+  for (const std::string reason : {"given scale", "given zero", "halves", "blocks", "wide values"}) {
     ModelBuilder model;
-    const bool wide = reason == "wide codes";
+    const bool wide = reason == "wide values";
     model.Input("x", wide ? ElementType::kInt32 : ElementType::kUInt8, {2, 4});
     if (reason == "given scale") model.Input("scale", ElementType::kFloat, {});
     else if (reason == "halves") model.Constant("scale", {}, std::vector<uint8_t>{0, 0x38}, onnx::TensorProto::FLOAT16);
     else if (reason == "blocks") model.Floats("scale", {2, 2}, {1, 2, 3, 4});
     else model.Floats("scale", {}, {0.5f});
     if (reason == "given zero") model.Input("zero", ElementType::kUInt8, {});
-    else if (reason == "blocks") model.Codes("zero", ElementType::kUInt8, {2, 2}, {1, 2, 3, 4});
-    else model.Codes("zero", wide ? ElementType::kInt32 : ElementType::kUInt8, {}, {0});
+    else if (reason == "blocks") model.Quantized("zero", ElementType::kUInt8, {2, 2}, {1, 2, 3, 4});
+    else model.Quantized("zero", wide ? ElementType::kInt32 : ElementType::kUInt8, {}, {0});
     auto& node = model.Node("DequantizeLinear", {"x", "scale", "zero"}, {"d"});
     if (reason == "blocks") Int(Int(node, "axis", 1), "block_size", 2);
     Transpose(model, "d", "m", {1, 0});
@@ -272,7 +275,7 @@ TEST(SinkDequantizeTest, OtherQuantizationsStay) {
   }
 }
 
-TEST(QuantizedMoves, AreOfTheCodes) {
+TEST(QuantizedMoves, AreOfTheQuantizedValues) {
   QuantizedModel q({2, 6, 8, 8}, 3, ElementType::kUInt8);
   auto& pool = q.model().Node("MaxPool", {"xd"}, {"p"});
   Ints(pool, "kernel_shape", {2, 2});
@@ -285,9 +288,9 @@ TEST(QuantizedMoves, AreOfTheCodes) {
   ExpectSame(q.model(), {2, 6, 8, 8}, "QuantizeLinear MaxPool Transpose Reshape DequantizeLinear", 1e-6f);
 }
 
-TEST(QuantizedMoves, InPartsAreOfTheCodes) {
-  for (const ElementType codes : {ElementType::kUInt8, ElementType::kInt8}) {
-    QuantizedModel q({2, 6, 8, 8}, 4, codes);
+TEST(QuantizedMoves, InPartsAreOfTheQuantizedValues) {
+  for (const ElementType type : {ElementType::kUInt8, ElementType::kInt8}) {
+    QuantizedModel q({2, 6, 8, 8}, 4, type);
     q.model().Ints("sizes", {2, 4});
     Int(q.model().Node("Split", {"xd", "sizes"}, {"a", "b"}), "axis", 1);
     q.Quantize("a", "ad", 0.02f, q.Zero());

@@ -6,7 +6,7 @@ namespace {
 
 const std::vector<std::string> kAlone = {"sink_reshapes", "eliminate_dead_nodes"};
 
-/// Attention of 2 * 3 heads as decoders are exported: products of three dimensions, the mask added to four.
+/// Attention of 2 * 3 heads as decoders are exported: matmuls of three dimensions, the mask added to four.
 ModelBuilder MergedHeads(bool floored) {
   ModelBuilder model(17);
   model.Ints("split", {2, 5, 3, 8}).Ints("merged", {6, -1, 8}).Ints("parted", {2, 3, 5, 5}).Ints("scores", {6, 5, 5});

@@ -97,9 +97,9 @@ const SinkingCase kSunk[] = {
     {"Quantization", "QuantizeLinear DequantizeLinear",
      [](ModelBuilder& m) {
        m.Floats("scale", {4}, {0.1f, 0.2f, 0.3f, 0.4f})
-           .Codes("zero", ElementType::kUInt8, {4}, {128, 120, 130, 110})
+           .Quantized("zero", ElementType::kUInt8, {4}, {128, 120, 130, 110})
            .Floats("s", {}, {0.1f});
-       m.Codes("z", ElementType::kUInt8, {}, {128});
+       m.Quantized("z", ElementType::kUInt8, {}, {128});
        Int(m.Node("QuantizeLinear", {"t", "scale", "zero"}, {"q"}), "axis", -1);
        m.Node("DequantizeLinear", {"q", "s", "z"}, {"r"});
      }},

@@ -80,7 +80,7 @@ TEST_P(UpcastFp16Test, WhatMovesElementsIsAsWideAsTheyAre) {
   EXPECT_EQ(widened.Difference(2, 3, true), "");
 }
 
-TEST_P(UpcastFp16Test, ThereMustBeAProduct) {
+TEST_P(UpcastFp16Test, ThereMustBeAMatMul) {
   Fp16Model model(GetParam());
   model.HalfInput("x", {3, 4}).HalfOutput("y", {3, 4}).Halves("b", {4});
   model.Node("Add", {"x", "b"}, {"s"});

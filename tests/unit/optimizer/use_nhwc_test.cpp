@@ -21,16 +21,16 @@ struct LastConvSpec {
   int most = 40;  // magnitude of the weights
 };
 
-/// A network of 8-bit codes; `x` is its input.
+/// A network of 8-bit quantized values; `x` is its input.
 class QuantizedNetwork {
  public:
-  QuantizedNetwork(Dims x, ElementType codes, Weights weights = Weights::kInt8)
-      : codes_(codes), weights_(weights), model_(17) {
-    model_.Input("x", codes, std::move(x));
+  QuantizedNetwork(Dims x, ElementType type, Weights weights = Weights::kInt8)
+      : type_(type), weights_(weights), model_(17) {
+    model_.Input("x", type, std::move(x));
     auto* import = model_.proto().add_opset_import();
     import->set_domain("com.microsoft");
     import->set_version(1);
-    model_.Codes("zero", codes, {}, {codes == ElementType::kInt8 ? -7 : 121});
+    model_.Quantized("zero", type, {}, {type == ElementType::kInt8 ? -7 : 121});
     model_.Floats("scale", {}, {0.02f});
   }
 
@@ -64,10 +64,10 @@ class QuantizedNetwork {
                        (static_cast<float>(spec.most) * std::sqrt(static_cast<float>(depth))));
     }
     const ElementType type = is_unsigned ? ElementType::kUInt8 : ElementType::kInt8;
-    model_.Codes(name + "w", type, dims, weights);
+    model_.Quantized(name + "w", type, dims, weights);
     const bool shifted = weights_ == Weights::kInt8WithZeros || weights_ == Weights::kUInt8WithZeros;
-    model_.Codes(name + "z", type, shifted ? Dims{spec.outputs} : Dims{}, shifted ? zeros : std::vector<int>{middle});
-    model_.Codes(name + "b", ElementType::kInt32, {spec.outputs}, bias);
+    model_.Quantized(name + "z", type, shifted ? Dims{spec.outputs} : Dims{}, shifted ? zeros : std::vector<int>{middle});
+    model_.Quantized(name + "b", ElementType::kInt32, {spec.outputs}, bias);
     model_.Floats(name + "s", {spec.outputs}, scales);
     auto& node = model_.Node(
         "QLinearConv", {from, scale_, "zero", name + "w", name + "s", name + "z", scale_, "zero", name + "b"}, {name});
@@ -131,28 +131,28 @@ class QuantizedNetwork {
   }
 
   ModelBuilder& Finish(const std::vector<std::string>& outputs) {
-    for (const std::string& output : outputs) model_.Output(output, codes_, {-1, -1, -1, -1});
+    for (const std::string& output : outputs) model_.Output(output, type_, {-1, -1, -1, -1});
     return model_;
   }
 
-  ElementType codes() const { return codes_; }
+  ElementType type() const { return type_; }
 
  private:
   std::string Name() { return "v" + std::to_string(count_++); }
 
-  ElementType codes_;
+  ElementType type_;
   Weights weights_;
   std::string scale_ = "scale";
   ModelBuilder model_;
   int count_ = 0;
 };
 
-/// The same codes with and without the optimizer; returns the operators that are left.
+/// The same quantized values with and without the optimizer; returns the operators that are left.
 std::multiset<std::string> Compare(QuantizedNetwork& network, const std::vector<std::string>& outputs, const Shape& shape) {
   const ModelBuilder& model = network.Finish(outputs);
-  Tensor x(network.codes(), shape);
-  auto* codes = static_cast<uint8_t*>(x.mutable_raw());
-  for (int64_t i = 0; i < x.num_elements(); ++i) codes[i] = static_cast<uint8_t>(i * i * 31 + i * 7 + i / 13);
+  Tensor x(network.type(), shape);
+  auto* quantized = static_cast<uint8_t*>(x.mutable_raw());
+  for (int64_t i = 0; i < x.num_elements(); ++i) quantized[i] = static_cast<uint8_t>(i * i * 31 + i * 7 + i / 13);
   const LevelResults expected = RunAt(model, OptimizationLevel::kNone, x, outputs.size());
   const LevelResults given = RunAt(model, OptimizationLevel::kAll, x, outputs.size());
   for (size_t o = 0; o < outputs.size(); ++o) {
@@ -169,7 +169,8 @@ std::multiset<std::string> Compare(QuantizedNetwork& network, const std::vector<
         ADD_FAILURE() << outputs[o] << " at " << i << ": " << static_cast<int>(a[i]) << ", " << static_cast<int>(b[i]);
     }
     EXPECT_EQ(wrong, 0);
-    EXPECT_GT(seen.size(), std::min<size_t>(static_cast<size_t>(e.num_elements()), 30) / 2) << "codes say little";
+    EXPECT_GT(seen.size(), std::min<size_t>(static_cast<size_t>(e.num_elements()), 30) / 2)
+        << "quantized values say little";
   }
   return given.operators;
 }
@@ -184,7 +185,7 @@ struct NhwcConvCase {
 
 class NhwcConvolutions : public ::testing::TestWithParam<std::tuple<NhwcConvCase, std::tuple<ElementType, Weights>>> {};
 
-TEST_P(NhwcConvolutions, GiveTheSameCodes) {
+TEST_P(NhwcConvolutions, GiveTheSameValues) {
   const auto& [test, types] = GetParam();
   const LastConvSpec& conv = test.conv;
   QuantizedNetwork network(test.input, std::get<0>(types), std::get<1>(types));
@@ -203,8 +204,8 @@ const auto kTypes = ::testing::Values(
 
 std::string NameOf(const ::testing::TestParamInfo<NhwcConvolutions::ParamType>& info) {
   constexpr const char* kWeights[] = {"", "UnsignedWeights", "ZeroPoints", "UnsignedZeroPoints"};
-  const auto& [codes, weights] = std::get<1>(info.param);
-  return std::get<0>(info.param).name + (codes == ElementType::kInt8 ? "Signed" : "Unsigned") +
+  const auto& [type, weights] = std::get<1>(info.param);
+  return std::get<0>(info.param).name + (type == ElementType::kInt8 ? "Signed" : "Unsigned") +
          kWeights[static_cast<int>(weights)];
 }
 
@@ -232,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class FirstNhwcConvolutions : public NhwcConvolutions {};
 
-TEST_P(FirstNhwcConvolutions, GiveTheSameCodes) {
+TEST_P(FirstNhwcConvolutions, GiveTheSameValues) {
   const auto& [test, types] = GetParam();
   QuantizedNetwork network(test.input, std::get<0>(types), std::get<1>(types));
   const std::string after = network.Conv(network.Conv("x", test.conv), {6 * test.conv.outputs, test.conv.outputs});

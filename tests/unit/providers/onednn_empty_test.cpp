@@ -141,7 +141,7 @@ std::vector<Case> Rows() {
           {"DequantizeLinear",
            {-1, 4},
            [](ModelBuilder& model) {
-             model.Floats("s", {4}, {0.1f, 0.2f, 0.3f, 0.4f}).Codes("z", ElementType::kInt8, {4}, {1, 2, 3, 4});
+             model.Floats("s", {4}, {0.1f, 0.2f, 0.3f, 0.4f}).Quantized("z", ElementType::kInt8, {4}, {1, 2, 3, 4});
              model.Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
              model.Node("DequantizeLinear", {"q", "s", "z"}, {"y"});
            }},
@@ -158,7 +158,7 @@ std::vector<Case> Rows() {
            }},
           {"PRelu", {-1, 4}, [](ModelBuilder& model) { model.Node("PRelu", {"x", "c"}, {"y"}); }},
           {"Exp", {-1, 4}, [](ModelBuilder& model) { model.Node("Exp", {"x"}, {"y"}); }},
-          {"HardSigmoid of a product",
+          {"HardSigmoid of a matmul",
            {-1, 4},
            [](ModelBuilder& model) {
              model.Node("MatMul", {"x", "m"}, {"a"});
@@ -170,13 +170,13 @@ std::vector<Case> Rows() {
              model.Ints("axes", {0});
              Int(model.Node("ReduceSum", {"x", "axes"}, {"y"}), "keepdims", 1);
            }},
-          {"Transpose of a product",
+          {"Transpose of a matmul",
            {-1, 4},
            [](ModelBuilder& model) {
              model.Node("MatMul", {"x", "m"}, {"a"});
              model.Node("Transpose", {"a"}, {"y"});
            }},
-          {"Concat of products", {-1, 4}, [](ModelBuilder& model) {
+          {"Concat of matmuls", {-1, 4}, [](ModelBuilder& model) {
              model.Node("MatMul", {"x", "m"}, {"a"});
              Int(model.Node("Concat", {"a", "x"}, {"y"}), "axis", 1);
            }}};

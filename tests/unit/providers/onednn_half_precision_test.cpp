@@ -169,7 +169,7 @@ std::vector<Fp16Model> HalfRows() {
 }
 
 TEST(OnednnHalfPrecision, AsFloatsWithinTheirPrecision) {
-  if (!HasBfloat16()) GTEST_SKIP() << "no products of bfloat16 here";
+  if (!HasBfloat16()) GTEST_SKIP() << "no matmuls of bfloat16 here";
   std::vector<Fp16Model> cases = HalfImages();
   for (Fp16Model& one : HalfRows()) cases.push_back(std::move(one));
   for (const Fp16Model& one : cases) {

@@ -399,7 +399,7 @@ TEST(OnednnLowerings, LongOperatorsOfOneImageInParts) {
   }
 }
 
-TEST(OnednnLowerings, ProductsOverNothingAreZero) {
+TEST(OnednnLowerings, MatMulsOverNothingAreZero) {
   ModelBuilder model;
   model.Input("a", ElementType::kFloat, {2, -1})
       .Input("b", ElementType::kFloat, {-1, 3})

@@ -50,7 +50,7 @@ inline void ExpectNear(const std::vector<float>& actual, const std::vector<float
     ASSERT_NEAR(actual[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << "element " << i;
 }
 
-/// What rounds factors and what lies between them: differences beside the largest number.
+/// What rounds operands and what lies between them: differences beside the largest number.
 inline void ExpectRoughly(const std::vector<float>& actual, const std::vector<float>& expected) {
   constexpr float kShare = 0.03f;  // some roundings to 8 bits
   ASSERT_EQ(actual.size(), expected.size());

@@ -147,7 +147,7 @@ TEST(OnednnOperators, KeepWhatIsNoNumber) {
   }
 }
 
-TEST(OnednnOperators, KeepWhatIsNoNumberBehindConvolutionsAndProducts) {
+TEST(OnednnOperators, KeepWhatIsNoNumberBehindConvolutionsAndMatMuls) {
   for (const char* op : {"Relu", "Clip", "Exp", "HardSwish", "Sigmoid"}) {
     for (const int64_t channels : {5, 16}) {  // with and without padding in blocks
       SCOPED_TRACE(::testing::Message() << op << " of " << channels << " channels");
@@ -160,16 +160,16 @@ TEST(OnednnOperators, KeepWhatIsNoNumberBehindConvolutionsAndProducts) {
       ExpectTheSameNumbers(model, WithNoNumbers({1, channels, 3, 7}));
     }
     SCOPED_TRACE(op);
-    ModelBuilder product;
-    product.Input("x", ElementType::kFloat, {6, 4})
+    ModelBuilder matmul;
+    matmul.Input("x", ElementType::kFloat, {6, 4})
         .Input("z", ElementType::kFloat, {4, 4})
         .Output("y", ElementType::kFloat, {6, 4});
-    product.Node("MatMul", {"x", "z"}, {"p"});
-    Bounded(product, op, "p", "y");
+    matmul.Node("MatMul", {"x", "z"}, {"p"});
+    Bounded(matmul, op, "p", "y");
     const std::vector<Value> inputs = {WithNoNumbers({6, 4}), RandomTensor({4, 4}, 3)};
     std::vector<Value> results(1), expected(1);
-    product.Session(OnProvider("dnnl")).Run(inputs, results);
-    product.Session(OnProvider("cpu")).Run(inputs, expected);
+    matmul.Session(OnProvider("dnnl")).Run(inputs, results);
+    matmul.Session(OnProvider("cpu")).Run(inputs, expected);
     for (size_t i = 0; i < 24; ++i)
       EXPECT_EQ(std::isnan(ToVector(results[0])[i]), std::isnan(ToVector(expected[0])[i])) << i;
   }
@@ -340,15 +340,15 @@ TEST(OnednnOperators, Quantizers) {
         for (const bool of_image : {true, false}) {
           if (!has_zero && type == ElementType::kInt8) continue;  // the type is the zero point's
           SCOPED_TRACE(::testing::Message() << by.dims.size() << " dimensions along " << by.axis << " in blocks of "
-                                            << by.block << ", codes of type " << static_cast<int>(type) << ", zero point "
-                                            << has_zero << ", after a convolution " << of_image);
+                                            << by.block << ", quantized values of type " << static_cast<int>(type)
+                                            << ", zero point " << has_zero << ", after a convolution " << of_image);
           ModelBuilder model;
           model.Input("x", ElementType::kFloat, {2, 16, 4, 5}).Output("y", ElementType::kFloat, {2, 16, 4, 5});
           const auto count = static_cast<size_t>(Shape(by.dims).num_elements());
           model.Floats("s", by.dims, Random(count, 3, 0.01f, 0.05f));
           std::vector<int> zeros;
           for (size_t i = 0; i < count; ++i) zeros.push_back(static_cast<int>(i % 7));
-          model.Codes("z", type, by.dims, zeros);
+          model.Quantized("z", type, by.dims, zeros);
           Weights(model, "w", {16, 16, 3, 3}, -0.1f, 0.1f);
           if (of_image) Ints(model.Node("Conv", {"x", "w"}, {"c"}), "pads", {1, 1, 1, 1});
           const std::vector<std::string> parameters =
@@ -373,7 +373,7 @@ TEST(OnednnOperators, Quantizers) {
 TEST(OnednnOperators, QuantizersOfOtherPrecisionAreLeft) {
   ModelBuilder model(23);
   model.Input("x", ElementType::kFloat, {64}).Output("y", ElementType::kUInt8, {64});
-  model.Floats("s", {}, {0.01f}).Codes("z", ElementType::kUInt8, {}, {128});
+  model.Floats("s", {}, {0.01f}).Quantized("z", ElementType::kUInt8, {}, {128});
   Int(model.Node("QuantizeLinear", {"x", "s", "z"}, {"y"}), "precision", static_cast<int64_t>(ElementType::kFloat16));
   EXPECT_EQ(model.Session(OnProvider("dnnl")).placement().nodes[0].provider, "CPUExecutionProvider");
 }

@@ -7,26 +7,26 @@ namespace tessera::testing {
 namespace {
 
 template <class T>
-std::vector<T> Codes(int64_t count, unsigned seed, int low = std::numeric_limits<T>::min(),
-                     int high = std::numeric_limits<T>::max()) {
+std::vector<T> RandomQuantized(int64_t count, unsigned seed, int low = std::numeric_limits<T>::min(),
+                               int high = std::numeric_limits<T>::max()) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<int> pick(low, high);
   std::vector<T> quantized(static_cast<size_t>(count));
-  for (T& code : quantized) code = static_cast<T>(pick(random));
+  for (T& q : quantized) q = static_cast<T>(pick(random));
   return quantized;
 }
 
 template <class T>
 Tensor QuantizedTensor(const Shape& shape, unsigned seed, int low = std::numeric_limits<T>::min(),
                        int high = std::numeric_limits<T>::max()) {
-  return Tensor::Of<T>(shape, Codes<T>(shape.num_elements(), seed, low, high));
+  return Tensor::Of<T>(shape, RandomQuantized<T>(shape.num_elements(), seed, low, high));
 }
 
 template <class T>
 void QuantizedConstant(ModelBuilder& model, const std::string& name, const std::vector<int64_t>& dims, unsigned seed,
                        int low = std::numeric_limits<T>::min(), int high = std::numeric_limits<T>::max()) {
-  const auto quantized = Codes<T>(Shape(dims).num_elements(), seed, low, high);
-  model.Codes(name, ElementTypeOf<T>, dims, {quantized.begin(), quantized.end()});
+  const auto quantized = RandomQuantized<T>(Shape(dims).num_elements(), seed, low, high);
+  model.Quantized(name, ElementTypeOf<T>, dims, {quantized.begin(), quantized.end()});
 }
 
 template <class T>
@@ -34,7 +34,7 @@ void One(ModelBuilder& model, const std::string& name, T value) {
   if constexpr (std::is_same_v<T, float>) {
     model.Floats(name, {}, {value});
   } else {
-    model.Codes(name, ElementTypeOf<T>, {}, {value});
+    model.Quantized(name, ElementTypeOf<T>, {}, {value});
   }
 }
 
@@ -203,7 +203,7 @@ void TestMatMulInteger(const std::vector<int64_t>& a, const std::vector<int64_t>
   ExpectSameQuantized(model, values, 0, "MatMulInteger");
 }
 
-TEST(OnednnQuantized, IntegerProductsAreExact) {
+TEST(OnednnQuantized, IntegerMatMulsAreExact) {
   for (const B kind : {B::kConstant, B::kInput}) {
     for (const bool runtime_zero : {false, true}) {
       for (const int64_t b_zeros : {0, 1, 13}) {
@@ -224,7 +224,7 @@ TEST(OnednnQuantized, LongSumsAreExact) {
   ExpectSameQuantized(model, {QuantizedTensor<int8_t>(Shape{3, 9001}, 4, -128, -120)}, 0, "MatMulInteger");
 }
 
-TEST(OnednnQuantized, ProductsOverNothing) {
+TEST(OnednnQuantized, MatMulsOverNothing) {
   ModelBuilder model;
   model.Input("a", ElementType::kUInt8, {2, -1})
       .Input("b", ElementType::kUInt8, {-1, 3})
@@ -276,7 +276,7 @@ TEST(OnednnQuantized, QuantizedMatMuls) {
   }
 }
 
-TEST(OnednnQuantized, DynamicallyQuantizedProducts) {
+TEST(OnednnQuantized, DynamicallyQuantizedMatMuls) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {5, 32}).Output("y", ElementType::kFloat, {5, 24});
   QuantizedConstant<int8_t>(model, "w", {32, 24}, 5);
@@ -291,8 +291,8 @@ TEST(OnednnQuantized, DynamicallyQuantizedProducts) {
   ExpectSameQuantized(model, {RandomTensor({5, 32}, 4)}, 1e-5, "MatMulIntegerToFloat");
 }
 
-/// Codes go from one convolution to the next as oneDNN lays them out.
-TEST(OnednnQuantized, CodesBetweenConvolutions) {
+/// Quantized values go from one convolution to the next as oneDNN lays them out.
+TEST(OnednnQuantized, QuantizedValuesBetweenConvolutions) {
   ModelBuilder model;
   model.Input("x", ElementType::kUInt8, {1, 16, 10, 10}).Output("y", ElementType::kUInt8, {1, 16, 10, 10});
   QuantizedConstant<int8_t>(model, "w", {16, 16, 3, 3}, 3, -127, 127);
@@ -307,7 +307,7 @@ TEST(OnednnQuantized, CodesBetweenConvolutions) {
   ExpectSameQuantized(model, {QuantizedTensor<uint8_t>(Shape{1, 16, 10, 10}, 4)}, 2, "QLinearConv");
 }
 
-/// A block of ResNet in codes, between its float borders: nothing leaves oneDNN.
+/// A block of ResNet in quantized values, between its float borders: nothing leaves oneDNN.
 TEST(OnednnQuantized, QuantizedResiduals) {
   if (!onednn::HasQuantizedGemm()) GTEST_SKIP() << "no VNNI";
   for (const char* op : {"QLinearAdd", "QLinearMul"}) {
@@ -343,12 +343,12 @@ TEST(OnednnQuantized, QuantizedResiduals) {
     model.Session(plain).Run(inputs, expected);
     const auto actual = ToVector(result[0]), wanted = ToVector(expected[0]);
     ASSERT_EQ(actual.size(), wanted.size());
-    for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], wanted[i], 0.31f) << i;  // a code at most
+    for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], wanted[i], 0.31f) << i;  // a quantized value at most
   }
 }
 
 /// The CPU provider multiplies quantized values faster.
-TEST(OnednnQuantized, LeavesCodesByDefault) {
+TEST(OnednnQuantized, LeavesQuantizedValuesByDefault) {
   if (!onednn::HasQuantizedGemm()) GTEST_SKIP() << "no VNNI";
   ModelBuilder model;
   model.Input("a", ElementType::kUInt8, {8, 64}).Output("y", ElementType::kInt32, {8, 32});

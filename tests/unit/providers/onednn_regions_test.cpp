@@ -94,7 +94,7 @@ TEST(OnednnRegions, ApplicationsKeepTheirOpenMpSetting) {
   omp_set_num_threads(before);
 }
 
-/// A weight that the region computes and adds to its own product must not become the product's memory.
+/// A weight that the region computes and adds to its own matmul must not become the matmul's memory.
 TEST(OnednnRegions, SumsDoNotOverwriteWhatIsRead) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {8, 8}).Output("y", ElementType::kFloat, {8, 8});
@@ -105,7 +105,7 @@ TEST(OnednnRegions, SumsDoNotOverwriteWhatIsRead) {
   ExpectNear(RunOne(model.Session(Unoptimized()), x), RunOne(model.Session(OnProvider("cpu")), x));
 }
 
-/// A product's own operand is what is added to it; in one run its description is the result's, too.
+/// A matmul's own operand is what is added to it; in one run its description is the result's, too.
 struct OwnAddend {
   const char* name;
   const char* op;
@@ -185,7 +185,7 @@ TEST(OnednnRegions, SumsDoNotOverwriteWhatOthersRead) {
   }
 }
 
-/// Convolutions in blocks of channels beside products of rows, of images whose number and height are open.
+/// Convolutions in blocks of channels beside matmuls of rows, of images whose number and height are open.
 ModelBuilder Conversions() {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {-1, 16, -1, 6}).Output("y", ElementType::kFloat, {-1, 16, -1, 5});

@@ -64,7 +64,7 @@ TEST(OnednnSequences, Attention) {
   }
 }
 
-/// Factors are rounded to what the session allows.
+/// Operands are rounded to what the session allows.
 TEST(OnednnSequences, RoundedAttention) {
   ModelBuilder model(23);
   model.Input("x", ElementType::kFloat, {2, 24, 64}).Output("y", ElementType::kFloat, {2, 24, 64});
@@ -72,7 +72,7 @@ TEST(OnednnSequences, RoundedAttention) {
   Int(node, "q_num_heads", 2);
   Int(node, "kv_num_heads", 2);
   ExpectSameAsCpu(model, {RandomTensor({2, 24, 64}, 4)});
-  if (!HasBfloat16()) GTEST_SKIP() << "no products of bfloat16 here";
+  if (!HasBfloat16()) GTEST_SKIP() << "no matmuls of bfloat16 here";
   SessionOptions options = OnProvider("dnnl");
   options.providers[0].options["precision"] = "bf16";
   EXPECT_EQ(model.Session(options).placement().nodes[0].precision, "bf16");

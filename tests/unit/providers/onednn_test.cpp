@@ -91,9 +91,9 @@ TEST(Onednn, LeavesWhatTheCpuProviderComputesFaster) {
   ExpectNear(RunOne(model.Session(options), x), expected);
 }
 
-/// Products of float32 are left everywhere, those whose factors are rounded where there are no tiles; they are rounded
+/// Matmuls of float32 are left everywhere, those whose operands are rounded where there are no tiles; they are rounded
 /// then, too.
-TEST(Onednn, ClaimsProductsThatItRoundsFaster) {
+TEST(Onednn, ClaimsMatMulsThatItRoundsFaster) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {8, 64}).Output("y", ElementType::kFloat, {8, 32});
   Weights(model, "w", {64, 32});
@@ -103,7 +103,7 @@ TEST(Onednn, ClaimsProductsThatItRoundsFaster) {
   options.providers[0].options.clear();
   const Session left = model.Session(options);
   for (const auto& node : left.placement().nodes) EXPECT_EQ(node.provider, "CPUExecutionProvider") << node.op_type;
-  if (!HasBfloat16()) GTEST_SKIP() << "no products of bfloat16 here";
+  if (!HasBfloat16()) GTEST_SKIP() << "no matmuls of bfloat16 here";
   options.providers[0].options = {{"precision", "bf16"}};
   const Tensor x = RandomTensor({8, 64}, 1);
   const std::vector<float> expected = RunOne(model.Session(OnProvider("cpu")), x);

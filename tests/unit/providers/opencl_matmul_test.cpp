@@ -1,4 +1,4 @@
-// Products and convolutions of the OpenCL provider, by panels and by tiles, with what is fused into them, against the CPU
+// Matmuls and convolutions of the OpenCL provider, by panels and by tiles, with what is fused into them, against the CPU
 // provider; skipped where there is no device.
 
 #include <fmt/format.h>
@@ -242,7 +242,7 @@ TEST_P(OpenclMatMulTest, ResidualAndActivationGoIntoTheConvolution) {
   }
 }
 
-TEST_P(OpenclMatMulTest, BiasAndGeluGoIntoTheProduct) {
+TEST_P(OpenclMatMulTest, BiasAndGeluGoIntoTheMatMul) {
   ModelBuilder model(20);
   model.Input("x", ElementType::kFloat, {2, 9, 24}).Output("y", ElementType::kFloat, {2, 9, 40});
   model.Constant("w", {24, 40}, Random(960, 1)).Constant("b", {40}, Random(40, 2));
@@ -310,7 +310,7 @@ TEST_P(OpenclMatMulTest, TunedTilesAreRemembered) {
   EXPECT_EQ(files(), first);
 }
 
-// A product with few results for the device shares its steps, a few rows of A leave reading B; steps that end anywhere.
+// A matmul with few results for the device shares its steps, a few rows of A leave reading B; steps that end anywhere.
 TEST_P(OpenclMatMulTest, FewResultsOfManySteps) {
   struct Case {
     int64_t m, n, k;

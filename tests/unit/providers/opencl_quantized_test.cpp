@@ -1,4 +1,4 @@
-// Products and convolutions of few bits on the OpenCL provider, by panels and by tiles, against the CPU provider; skipped
+// Matmuls and convolutions of few bits on the OpenCL provider, by panels and by tiles, against the CPU provider; skipped
 // where there is no device.
 
 #include <fmt/format.h>
@@ -48,13 +48,13 @@ class OpenclQuantizedTest : public OnDevice<::testing::TestWithParam<const char*
     import->set_version(1);
   }
 
-  static Value CodesOf(ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& quantized) {
+  static Value QuantizedOf(ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& quantized) {
     Tensor tensor(type, Shape(dims));
     auto* bytes = static_cast<uint8_t*>(tensor.mutable_raw());
     for (size_t i = 0; i < quantized.size(); ++i) bytes[i] = static_cast<uint8_t>(quantized[i]);
     return Value(std::move(tensor));
   }
-  /// `margin` codes away from the least and the greatest one.
+  /// `margin` quantized values away from the least and the greatest one.
   static std::vector<int> RandomQuantized(ElementType type, int64_t count, unsigned seed, int margin = 0) {
     const int least = (type == ElementType::kInt8 ? -128 : 0) + margin,
               greatest = (type == ElementType::kInt8 ? 127 : 255) - margin;
@@ -69,18 +69,18 @@ class OpenclQuantizedTest : public OnDevice<::testing::TestWithParam<const char*
   static void Operand(ModelBuilder& model, std::vector<Value>& inputs, bool constant, const std::string& name,
                       ElementType type, const std::vector<int64_t>& dims, const std::vector<int>& quantized) {
     if (constant) {
-      model.Codes(name, type, dims, quantized);
+      model.Quantized(name, type, dims, quantized);
     } else {
       model.Input(name, type, dims);
-      inputs.push_back(CodesOf(type, dims, quantized));
+      inputs.push_back(QuantizedOf(type, dims, quantized));
     }
   }
 };
 
-struct CodeProduct {
+struct QuantizedMatMul {
   std::vector<int64_t> a, b, y;
 };
-const CodeProduct kProducts[] = {
+const QuantizedMatMul kMatMuls[] = {
     {{1, 1}, {1, 1}, {1, 1}},
     {{1, 33}, {33, 40}, {1, 40}},
     {{7, 64}, {64, 17}, {7, 17}},
@@ -92,7 +92,7 @@ const CodeProduct kProducts[] = {
 };
 
 TEST_P(OpenclQuantizedTest, MatMulInteger) {
-  for (const CodeProduct& one : kProducts) {
+  for (const QuantizedMatMul& one : kMatMuls) {
     for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
       for (const int variant :
            {0, 1, 2, 3, 5}) {  // bit 0: B is constant; bit 1: a zero point for each column; bit 2: the middle one
@@ -117,7 +117,7 @@ TEST_P(OpenclQuantizedTest, MatMulInteger) {
 }
 
 TEST_P(OpenclQuantizedTest, QLinearMatMul) {
-  for (const CodeProduct& one : kProducts) {
+  for (const QuantizedMatMul& one : kMatMuls) {
     for (const int variant : {0, 1, 2, 3}) {  // bit 0: by column; bit 1: weights less their zero points are bytes
       SCOPED_TRACE(fmt::format("{} times {}, {}", fmt::join(one.a, "x"), fmt::join(one.b, "x"), variant));
       const int64_t scales = variant & 1 ? one.b.back() : 1;
@@ -126,14 +126,14 @@ TEST_P(OpenclQuantizedTest, QLinearMatMul) {
       model.Output("y", ElementType::kUInt8, one.y);
       Operand(model, inputs, false, "a", ElementType::kUInt8, one.a,
               RandomQuantized(ElementType::kUInt8, Shape(one.a).num_elements(), 1));
-      model.Codes("b", ElementType::kInt8, one.b,
-                  RandomQuantized(ElementType::kInt8, Shape(one.b).num_elements(), 2, variant & 2 ? 3 : 0));
+      model.Quantized("b", ElementType::kInt8, one.b,
+                      RandomQuantized(ElementType::kInt8, Shape(one.b).num_elements(), 2, variant & 2 ? 3 : 0));
       model.Floats("sa", {}, {0.02f})
           .Floats("sb", {scales}, Random(static_cast<size_t>(scales), 3, 0.001f, 0.02f))
           .Floats("sy", {}, {0.25f});
-      model.Codes("za", ElementType::kUInt8, {}, {130})
-          .Codes("zb", ElementType::kInt8, {scales}, std::vector<int>(static_cast<size_t>(scales), 3));
-      model.Codes("zy", ElementType::kUInt8, {}, {100});
+      model.Quantized("za", ElementType::kUInt8, {}, {130})
+          .Quantized("zb", ElementType::kInt8, {scales}, std::vector<int>(static_cast<size_t>(scales), 3));
+      model.Quantized("zy", ElementType::kUInt8, {}, {100});
       model.Node("QLinearMatMul", {"a", "sa", "za", "b", "sb", "zb", "sy", "zy"}, {"y"});
       ExpectAsOnCpu(model, inputs);
     }
@@ -158,7 +158,7 @@ TEST_P(OpenclQuantizedTest, MicrosoftArithmetic) {
         Operand(model, inputs, false, "b", type, one.b, RandomQuantized(type, Shape(one.b).num_elements(), 2));
         // Powers of two: no result lies between two quantized values, where rounding decides.
         model.Floats("sa", {}, {0.25f}).Floats("sb", {}, {0.5f}).Floats("sy", {}, {0.25f});
-        model.Codes("za", type, {}, {3}).Codes("zb", type, {}, {90}).Codes("zy", type, {}, {20});
+        model.Quantized("za", type, {}, {3}).Quantized("zb", type, {}, {90}).Quantized("zy", type, {}, {20});
         model.Node(op, {"a", "sa", "za", "b", "sb", op == "QLinearAdd" ? "zb" : "", "sy", "zy"}, {"y"})
             .set_domain("com.microsoft");
         ExpectAsOnCpu(model, inputs);
@@ -178,7 +178,7 @@ TEST_P(OpenclQuantizedTest, MicrosoftAverages) {
       model.Output("y", type, last ? std::vector<int64_t>{2, 1, 1, 5} : std::vector<int64_t>{2, 5, 1, 1});
       Operand(model, inputs, false, "x", type, x, RandomQuantized(type, 2 * 5 * 4 * 8, 1));
       model.Floats("sx", {}, {0.5f}).Floats("sy", {}, {0.3f});
-      model.Codes("zx", type, {}, {7}).Codes("zy", type, {}, {50});
+      model.Quantized("zx", type, {}, {7}).Quantized("zy", type, {}, {50});
       auto& node = model.Node("QLinearGlobalAveragePool", {"x", "sx", "zx", "sy", "zy"}, {"y"});
       node.set_domain("com.microsoft");
       Int(node, "channels_last", last ? 1 : 0);
@@ -196,14 +196,14 @@ TEST_P(OpenclQuantizedTest, QGemm) {
       std::vector<Value> inputs;
       model.Output("y", ElementType::kUInt8, {7, 33});
       Operand(model, inputs, false, "a", ElementType::kUInt8, {7, 40}, RandomQuantized(ElementType::kUInt8, 7 * 40, 1));
-      model.Codes("b", ElementType::kInt8, {40, 33}, RandomQuantized(ElementType::kInt8, 40 * 33, 2, 3));
+      model.Quantized("b", ElementType::kInt8, {40, 33}, RandomQuantized(ElementType::kInt8, 40 * 33, 2, 3));
       model.Floats("sa", {}, {0.02f})
           .Floats("sb", {scales}, Random(static_cast<size_t>(scales), 3, 0.001f, 0.02f))
           .Floats("sy", {}, {0.25f});
-      model.Codes("za", ElementType::kUInt8, {}, {130})
-          .Codes("zb", ElementType::kInt8, {scales}, std::vector<int>(static_cast<size_t>(scales), 3));
-      model.Codes("zy", ElementType::kUInt8, {}, {100});
-      model.Codes("c", ElementType::kInt32, {33}, std::vector<int>(33, 1234));
+      model.Quantized("za", ElementType::kUInt8, {}, {130})
+          .Quantized("zb", ElementType::kInt8, {scales}, std::vector<int>(static_cast<size_t>(scales), 3));
+      model.Quantized("zy", ElementType::kUInt8, {}, {100});
+      model.Quantized("c", ElementType::kInt32, {33}, std::vector<int>(33, 1234));
       model.Node("QGemm", {"a", "sa", "za", "b", "sb", "zb", bias ? "c" : "", "sy", "zy"}, {"y"})
           .set_domain("com.microsoft");
       ExpectAsOnCpu(model, inputs);
@@ -215,16 +215,18 @@ TEST_P(OpenclQuantizedTest, QGemm) {
 TEST_P(OpenclQuantizedTest, AQuantizedNetworkStaysOnTheDevice) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2, 3, 8, 8}).Output("y", ElementType::kFloat, {2, 10});
-  model.Floats("s", {}, {0.05f}).Codes("z", ElementType::kUInt8, {}, {128}).Codes("zw", ElementType::kInt8, {}, {0});
+  model.Floats("s", {}, {0.05f})
+      .Quantized("z", ElementType::kUInt8, {}, {128})
+      .Quantized("zw", ElementType::kInt8, {}, {0});
   const auto quantize = [&](const std::string& name) {
     model.Node("QuantizeLinear", {name, "s", "z"}, {name + "_q"});
     model.Node("DequantizeLinear", {name + "_q", "s", "z"}, {name + "_d"});
   };
-  model.Codes("w", ElementType::kInt8, {8, 3, 3, 3}, RandomQuantized(ElementType::kInt8, 8 * 27, 1));
+  model.Quantized("w", ElementType::kInt8, {8, 3, 3, 3}, RandomQuantized(ElementType::kInt8, 8 * 27, 1));
   model.Node("DequantizeLinear", {"w", "s", "zw"}, {"wd"});
-  model.Codes("u", ElementType::kInt8, {8, 8, 3, 3}, RandomQuantized(ElementType::kInt8, 8 * 72, 3));
+  model.Quantized("u", ElementType::kInt8, {8, 8, 3, 3}, RandomQuantized(ElementType::kInt8, 8 * 72, 3));
   model.Node("DequantizeLinear", {"u", "s", "zw"}, {"ud"});
-  model.Codes("v", ElementType::kInt8, {10, 8}, RandomQuantized(ElementType::kInt8, 80, 2));
+  model.Quantized("v", ElementType::kInt8, {10, 8}, RandomQuantized(ElementType::kInt8, 80, 2));
   model.Node("DequantizeLinear", {"v", "s", "zw"}, {"vd"});
   quantize("x");
   Ints(model.Node("Conv", {"x_d", "wd"}, {"c"}), "pads", {1, 1, 1, 1});
@@ -253,11 +255,11 @@ TEST_P(OpenclQuantizedTest, ZeroPointsOfSharedWeights) {
   ModelBuilder model;
   std::vector<Value> inputs;
   Operand(model, inputs, false, "a", ElementType::kUInt8, {5, 40}, RandomQuantized(ElementType::kUInt8, 200, 1));
-  model.Codes("b", ElementType::kUInt8, {40, 20}, RandomQuantized(ElementType::kUInt8, 800, 2))
-      .Codes("za", ElementType::kUInt8, {}, {7});
+  model.Quantized("b", ElementType::kUInt8, {40, 20}, RandomQuantized(ElementType::kUInt8, 800, 2))
+      .Quantized("za", ElementType::kUInt8, {}, {7});
   for (const int zero : {1, 2}) {
     const std::string name = fmt::format("y{}", zero), zeros = fmt::format("z{}", zero);
-    model.Codes(zeros, ElementType::kUInt8, {}, {zero}).Output(name, ElementType::kInt32, {5, 20});
+    model.Quantized(zeros, ElementType::kUInt8, {}, {zero}).Output(name, ElementType::kInt32, {5, 20});
     model.Node("MatMulInteger", {"a", "b", "za", zeros}, {name});
   }
   ExpectAsOnCpu(model, inputs);
@@ -277,13 +279,13 @@ TEST_P(OpenclQuantizedTest, Convolutions) {
               RandomQuantized(ElementType::kUInt8, Shape(one.x).num_elements(), 1));
       Operand(model, inputs, constant, "w", ElementType::kInt8, one.w,
               RandomQuantized(ElementType::kInt8, Shape(one.w).num_elements(), 2, variant & 4 ? 2 : 0));
-      model.Codes("zx", ElementType::kUInt8, {}, {130})
-          .Codes("zw", ElementType::kInt8, {filters}, std::vector<int>(static_cast<size_t>(filters), -2));
+      model.Quantized("zx", ElementType::kUInt8, {}, {130})
+          .Quantized("zw", ElementType::kInt8, {filters}, std::vector<int>(static_cast<size_t>(filters), -2));
       model.Floats("sx", {}, {0.02f})
           .Floats("sw", {filters}, Random(static_cast<size_t>(filters), 3, 0.001f, 0.02f))
           .Floats("sy", {}, {0.25f});
-      model.Codes("zy", ElementType::kUInt8, {}, {100})
-          .Codes("b", ElementType::kInt32, {filters}, std::vector<int>(static_cast<size_t>(filters), 70));
+      model.Quantized("zy", ElementType::kUInt8, {}, {100})
+          .Quantized("b", ElementType::kInt32, {filters}, std::vector<int>(static_cast<size_t>(filters), 70));
       model.AnyOutput("y", integer ? ElementType::kInt32 : ElementType::kUInt8);
       auto& conv = integer ? model.Node("ConvInteger", {"x", "w", "zx", "zw"}, {"y"})
                            : model.Node("QLinearConv", {"x", "sx", "zx", "w", "sw", "zw", "sy", "zy", "b"}, {"y"});
@@ -314,8 +316,8 @@ TEST_P(OpenclQuantizedTest, WeightsOfFewBits) {
                   RandomQuantized(ElementType::kUInt8, one.n * blocks * bytes, 2));
           model.Floats("s", {one.n * blocks}, Random(static_cast<size_t>(one.n * blocks), 3, 0.01f, 0.1f));
           if (zeros == 1)
-            model.Codes("z", ElementType::kUInt8, {one.n * zero_bytes},
-                        RandomQuantized(ElementType::kUInt8, one.n * zero_bytes, 4));
+            model.Quantized("z", ElementType::kUInt8, {one.n * zero_bytes},
+                            RandomQuantized(ElementType::kUInt8, one.n * zero_bytes, 4));
           if (zeros == 2) model.Floats("z", {one.n * blocks}, Random(static_cast<size_t>(one.n * blocks), 5, 0, 15));
           model.Floats("bias", {one.n}, Random(static_cast<size_t>(one.n), 6));
           auto& node = model.Node("MatMulNBits", {"a", "b", "s", zeros == 0 ? "" : "z", "", "bias"}, {"y"});
@@ -337,9 +339,9 @@ TEST_P(OpenclQuantizedTest, SampleOfEach) {
     ModelBuilder model;
     ImportMicrosoft(model);
     model.Input("a", ElementType::kFloat, {rows, 40}).Output("y", ElementType::kFloat, {rows, 17});
-    model.Codes("b", ElementType::kUInt8, {17, 3, 8}, RandomQuantized(ElementType::kUInt8, 17 * 24, 2));
+    model.Quantized("b", ElementType::kUInt8, {17, 3, 8}, RandomQuantized(ElementType::kUInt8, 17 * 24, 2));
     model.Floats("s", {51}, Random(51, 3, 0.01f, 0.1f))
-        .Codes("z", ElementType::kUInt8, {34}, RandomQuantized(ElementType::kUInt8, 34, 4));
+        .Quantized("z", ElementType::kUInt8, {34}, RandomQuantized(ElementType::kUInt8, 34, 4));
     auto& node = model.Node("MatMulNBits", {"a", "b", "s", "z"}, {"y"});
     node.set_domain("com.microsoft");
     for (const auto& [name, value] :
@@ -350,8 +352,8 @@ TEST_P(OpenclQuantizedTest, SampleOfEach) {
   ModelBuilder model;
   std::vector<Value> inputs;
   Operand(model, inputs, false, "x", ElementType::kUInt8, {1, 3, 5, 5}, RandomQuantized(ElementType::kUInt8, 75, 1));
-  model.Codes("w", ElementType::kInt8, {9, 3, 3, 3}, RandomQuantized(ElementType::kInt8, 243, 2))
-      .Codes("z", ElementType::kUInt8, {}, {130});
+  model.Quantized("w", ElementType::kInt8, {9, 3, 3, 3}, RandomQuantized(ElementType::kInt8, 243, 2))
+      .Quantized("z", ElementType::kUInt8, {}, {130});
   model.Output("y", ElementType::kInt32, {1, 9, 5, 5});
   Ints(model.Node("ConvInteger", {"x", "w", "z"}, {"y"}), "pads", {1, 1, 1, 1});
   ExpectAsOnCpu(model, inputs);
@@ -387,7 +389,7 @@ TEST_P(OpenclQuantizedTest, RecurrentStates) {
         floats(true, "h", {ways, batch, hidden}, 5);
         floats(true, "c", {ways, batch, hidden}, 6);
         floats(true, "p", {ways, 3 * hidden}, 7);
-        model.Codes("lengths", ElementType::kInt32, {batch}, {5, 4, 0, 1, 5, 2, 3});
+        model.Quantized("lengths", ElementType::kInt32, {batch}, {5, 4, 0, 1, 5, 2, 3});
         model.Output("y", ElementType::kFloat, {steps, ways, batch, hidden})
             .Output("y_h", ElementType::kFloat, {ways, batch, hidden});
         if (op == "LSTM") model.Output("y_c", ElementType::kFloat, {ways, batch, hidden});

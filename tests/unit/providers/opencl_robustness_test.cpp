@@ -105,12 +105,12 @@ TEST_F(OpenclRobustness, WhateverTheLimitResultsAreRightOrTheErrorNamesIt) {
 
 TEST_F(OpenclRobustness, CancelledRunsEndAndTheSessionGoesOn) {
   ModelBuilder model;
-  constexpr int kProducts = 100;
+  constexpr int kMatMuls = 100;
   model.Input("x", ElementType::kFloat, {128, 128}).Output("y", ElementType::kFloat, {128, 128});
   model.Constant("w", {128, 128}, Random(16384, 1, -0.05f, 0.05f));
-  for (int i = 0; i < kProducts; ++i) {
+  for (int i = 0; i < kMatMuls; ++i) {
     model.Node("MatMul", {i == 0 ? "x" : fmt::format("p{}", i), "w"}, {fmt::format("m{}", i)});
-    model.Node("Tanh", {fmt::format("m{}", i)}, {i + 1 == kProducts ? "y" : fmt::format("p{}", i + 1)});
+    model.Node("Tanh", {fmt::format("m{}", i)}, {i + 1 == kMatMuls ? "y" : fmt::format("p{}", i + 1)});
   }
   const Session session = model.Session(PlainOn(kOpencl));
   const Value input = Floats({128, 128}, Random(16384, 2));

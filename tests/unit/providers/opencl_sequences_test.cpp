@@ -51,7 +51,7 @@ TEST_F(OpenclSequencesTest, AttentionOverManyKeysWithGroupedHeadsAndAPast) {
   }
 }
 
-TEST_F(OpenclSequencesTest, AttentionMadeFromProductsBroadcastsLikeThem) {
+TEST_F(OpenclSequencesTest, AttentionMadeFromMatMulsBroadcastsLikeThem) {
   struct Case {
     Shape q, k, v, mask;
   };
@@ -68,8 +68,8 @@ TEST_F(OpenclSequencesTest, AttentionMadeFromProductsBroadcastsLikeThem) {
     model.Input("v", ElementType::kFloat, {-1, 2, -1, 16}).Output("y", ElementType::kFloat, {-1, 2, -1, 16});
     model.Input("mask", ElementType::kFloat, std::vector<int64_t>(one.mask.rank(), -1));
     Ints(model.Node("Transpose", {"k"}, {"kt"}), "perm", {0, 1, 3, 2});
-    model.Node("MatMul", {"q", "kt"}, {"products"});
-    model.Floats("scale", {}, {1 / std::sqrt(8.0f)}).Node("Mul", {"products", "scale"}, {"scaled"});
+    model.Node("MatMul", {"q", "kt"}, {"scores"});
+    model.Floats("scale", {}, {1 / std::sqrt(8.0f)}).Node("Mul", {"scores", "scale"}, {"scaled"});
     model.Node("Add", {"scaled", "mask"}, {"masked"});
     Int(model.Node("Softmax", {"masked"}, {"weights"}), "axis", -1);
     model.Node("MatMul", {"weights", "v"}, {"y"});

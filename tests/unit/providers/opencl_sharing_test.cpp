@@ -55,14 +55,14 @@ TEST_F(OpenclSharing, ConstantsAtOneAddressAreToldApart) {
   };
   external("all", ElementType::kFloat, {4, 2});
   external("row", ElementType::kFloat, {1, 2});
-  external("codes", ElementType::kInt32, {4, 2});
+  external("table", ElementType::kInt32, {4, 2});
   model.Input("x", ElementType::kFloat, {4, 2})
       .Output("y", ElementType::kFloat, {4, 2})
       .Output("z", ElementType::kInt32, {4, 2});
   model.Input("i", ElementType::kInt32, {4, 2});
   model.Node("Add", {"x", "all"}, {"a"});
   model.Node("Add", {"a", "row"}, {"y"});
-  model.Node("Add", {"i", "codes"}, {"z"});
+  model.Node("Add", {"i", "table"}, {"z"});
   const std::vector<float> data = {1, 2, 3, 4, 5, 6, 7, 8};
   std::ofstream(folder.path() / "data.bin", std::ios::binary)
       .write(reinterpret_cast<const char*>(data.data()), sizeof(float) * 8);

@@ -86,7 +86,7 @@ TEST_P(OpenclWindowsTest, EachChannelByFiltersOfItsOwn) {
 TEST_P(OpenclWindowsTest, Transposed) {
   const ConvolutionCase cases[] = {
       {{2, 5, 6, 7}, {5, 3, 3, 3}, {1, 1, 1, 1}, {2, 2}, {1, 1}, 1},
-      {{1, 16, 8, 8}, {16, 7, 4, 4}, {1, 1, 1, 1}, {2, 2}, {1, 1}, 1},  // the image is the product's matrix
+      {{1, 16, 8, 8}, {16, 7, 4, 4}, {1, 1, 1, 1}, {2, 2}, {1, 1}, 1},  // the image is the matmul's matrix
       {{2, 8, 5, 4}, {8, 3, 2, 2}, {0, 0, 0, 0}, {2, 2}, {1, 1}, 2},    // windows beside each other, two groups
       {{1, 4, 3, 5}, {4, 2, 3, 2}, {0, 1, 2, 0}, {1, 3}, {2, 1}, 1},
       {{1, 4, 3, 5}, {4, 2, 2, 3}, {0, 0, 0, 0}, {3, 5}, {1, 1}, 1},  // places that no tap reaches

@@ -345,18 +345,18 @@ TEST_P(RightValues, MaximaOfNaN) {
     const auto ends = {size_t{0}, count / 2, count - 2, count - 1};
     std::vector<int64_t> out = one.x;
     for (size_t i = 0; i < one.kernel.size(); ++i) out[i + 2] = (one.x[i + 2] - one.kernel[i]) / one.stride + 1;
-    ModelBuilder pool(12), with_places(12), all(12);
-    for (ModelBuilder* model : {&pool, &with_places, &all}) model->Input("x", ElementType::kFloat, one.x);
+    ModelBuilder pool(12), with_indices(12), all(12);
+    for (ModelBuilder* model : {&pool, &with_indices, &all}) model->Input("x", ElementType::kFloat, one.x);
     pool.Output("y", ElementType::kFloat, out);
-    with_places.Output("y", ElementType::kFloat, out).Output("i", ElementType::kInt64, out);
+    with_indices.Output("y", ElementType::kFloat, out).Output("i", ElementType::kInt64, out);
     std::vector<int64_t> ones(one.x.size(), 1);
     std::copy_n(one.x.begin(), 2, ones.begin());
     all.Output("y", ElementType::kFloat, ones);
     all.Node("GlobalMaxPool", {"x"}, {"y"});
     const std::vector<int64_t> strides(one.kernel.size(), one.stride);
     Ints(Ints(pool.Node("MaxPool", {"x"}, {"y"}), "kernel_shape", one.kernel), "strides", strides);
-    Ints(Ints(with_places.Node("MaxPool", {"x"}, {"y", "i"}), "kernel_shape", one.kernel), "strides", strides);
-    const Session sessions[] = {pool.Session(OnProvider(GetParam())), with_places.Session(OnProvider(GetParam())),
+    Ints(Ints(with_indices.Node("MaxPool", {"x"}, {"y", "i"}), "kernel_shape", one.kernel), "strides", strides);
+    const Session sessions[] = {pool.Session(OnProvider(GetParam())), with_indices.Session(OnProvider(GetParam())),
                                 all.Session(OnProvider(GetParam()))};
     for (const size_t at : ends) {
       SCOPED_TRACE(at);
@@ -367,14 +367,14 @@ TEST_P(RightValues, MaximaOfNaN) {
                  whole = ResultsOf(sessions[2], {input});
       // As an average that is NaN where an element of the window is.
       const auto y = plain[0].tensor().values<float>(), y2 = placed[0].tensor().values<float>();
-      const auto places = placed[1].tensor().values<int64_t>();
+      const auto indices = placed[1].tensor().values<int64_t>();
       size_t nans = 0;
       for (size_t i = 0; i < y.size(); ++i) {
         EXPECT_EQ(std::isnan(y[i]), std::isnan(y2[i])) << i;
-        EXPECT_EQ(std::isnan(y2[i]), places[i] == static_cast<int64_t>(at)) << i;
+        EXPECT_EQ(std::isnan(y2[i]), indices[i] == static_cast<int64_t>(at)) << i;
         nans += std::isnan(y[i]) ? 1 : 0;
       }
-      EXPECT_EQ(nans > 0, one.stride == 1 || std::ranges::count(places, static_cast<int64_t>(at)) > 0);
+      EXPECT_EQ(nans > 0, one.stride == 1 || std::ranges::count(indices, static_cast<int64_t>(at)) > 0);
       const auto z = whole[0].tensor().values<float>();
       const size_t plane = count / z.size();
       for (size_t i = 0; i < z.size(); ++i) EXPECT_EQ(std::isnan(z[i]), at / plane == i) << i;

@@ -8,7 +8,7 @@
 namespace tessera::testing {
 namespace {
 
-/// Numbers that bfloat16 holds, so that products pack them in 16 bits.
+/// Numbers that bfloat16 holds, so that matmuls pack them in 16 bits.
 std::vector<float> ShortNumbers(size_t count) {
   std::vector<float> numbers(count);
   for (size_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(static_cast<int>(i * 7 % 31) - 15) / 8;

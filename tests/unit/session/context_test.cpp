@@ -320,10 +320,10 @@ TEST_F(Context, ExternalDataThatChanged) {
   }
 }
 
-/// Weights of 8 bits whose pairs may saturate, too: products, a convolution in groups, one between others that keeps
+/// Weights of 8 bits whose pairs may saturate, too: matmuls, a convolution in groups, one between others that keeps
 /// channels last.
 TEST_F(Context, WeightsOfEightBits) {
-  const auto codes = [](size_t count, int step) {
+  const auto quantized = [](size_t count, int step) {
     std::vector<int> values(count);
     for (size_t i = 0; i < count; ++i) values[i] = static_cast<int>(i) * step % 255 - 127;
     return values;
@@ -332,11 +332,11 @@ TEST_F(Context, WeightsOfEightBits) {
   builder.Input("x", ElementType::kUInt8, {3, 70}).Output("y", ElementType::kUInt8, {3, 40});
   builder.Input("image", ElementType::kUInt8, {1, 16, 9, 9}).Output("z", ElementType::kUInt8, {1, 16, 9, 9});
   builder.Floats("scale", {}, {0.01f})
-      .Codes("zero", ElementType::kUInt8, {}, {3})
-      .Codes("middle", ElementType::kInt8, {}, {0});
-  builder.Codes("w", ElementType::kInt8, {70, 40}, codes(70 * 40, 7));
-  builder.Codes("kernel", ElementType::kInt8, {16, 16, 3, 3}, codes(16 * 16 * 9, 11))
-      .Codes("pairs", ElementType::kInt8, {16, 8, 1, 1}, codes(16 * 8, 13));
+      .Quantized("zero", ElementType::kUInt8, {}, {3})
+      .Quantized("middle", ElementType::kInt8, {}, {0});
+  builder.Quantized("w", ElementType::kInt8, {70, 40}, quantized(70 * 40, 7));
+  builder.Quantized("kernel", ElementType::kInt8, {16, 16, 3, 3}, quantized(16 * 16 * 9, 11))
+      .Quantized("pairs", ElementType::kInt8, {16, 8, 1, 1}, quantized(16 * 8, 13));
   builder.Node("QLinearMatMul", {"x", "scale", "zero", "w", "scale", "middle", "scale", "zero"}, {"y"});
   auto& convolved =
       builder.Node("QLinearConv", {"image", "scale", "zero", "kernel", "scale", "middle", "scale", "zero"}, {"convolved"});

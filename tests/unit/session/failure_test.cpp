@@ -35,7 +35,7 @@ class Failure : public ::testing::TestWithParam<Setup> {
   }
 };
 
-/// y = -(-a) * (-b): fails at "product" when the sizes differ, with both factors computed.
+/// y = -(-a) * (-b): fails at "product" when the sizes differ, with both operands computed.
 ModelBuilder Product() {
   ModelBuilder model;
   model.Input("a", ElementType::kFloat, {-1}).Input("b", ElementType::kFloat, {-1}).Output("y", ElementType::kFloat, {-1});

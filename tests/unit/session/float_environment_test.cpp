@@ -28,21 +28,21 @@ using testing::Waves;
 
 constexpr int64_t kRows = 64, kInner = 96;
 
-/// Products, exponentials, rounding to integers and back, text, tiny numbers, and what is folded when it is loaded.
+/// Matmuls, exponentials, rounding to integers and back, text, tiny numbers, and what is folded when it is loaded.
 ModelBuilder MixedModel() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {kRows, kInner}).Input("tiny", ElementType::kFloat, {4});
-  model.Output("y", ElementType::kFloat, {kRows, kRows}).Output("codes", ElementType::kUInt8, {kRows, kRows});
+  model.Output("y", ElementType::kFloat, {kRows, kRows}).Output("quantized", ElementType::kUInt8, {kRows, kRows});
   model.Output("less", ElementType::kFloat, {4}).Output("text", ElementType::kString, {kRows, kRows});
   model.Output("folded", ElementType::kFloat, {kRows, kInner}).Output("wide", ElementType::kDouble, {kRows, kRows});
   model.Floats("w", {kInner, kRows}, Waves(kInner * kRows, 0.3f, 1))
       .Floats("c", {kRows, kInner}, Waves(kRows * kInner, 0.1f, 1));
   model.Floats("third", {}, {1.0f / 3}).Floats("scale", {}, {0.007f}).Floats("small", {}, {1e-3f});
-  model.Codes("zero", ElementType::kUInt8, {}, {128});
+  model.Quantized("zero", ElementType::kUInt8, {}, {128});
   model.Node("MatMul", {"x", "w"}, {"product"});
   model.Node("Softmax", {"product"}, {"soft"});
   model.Node("Add", {"soft", "product"}, {"y"});
-  model.Node("QuantizeLinear", {"y", "scale", "zero"}, {"codes"});
+  model.Node("QuantizeLinear", {"y", "scale", "zero"}, {"quantized"});
   model.Node("Mul", {"tiny", "small"}, {"less"});
   testing::Int(model.Node("Cast", {"y"}, {"text"}), "to", onnx::TensorProto::STRING);
   testing::Int(model.Node("Cast", {"text"}, {"wide"}), "to", onnx::TensorProto::DOUBLE);

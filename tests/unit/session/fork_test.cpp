@@ -58,8 +58,8 @@ void InChild(const std::function<int()>& body) {
 
 constexpr int64_t kRows = 96, kInner = 160, kColumns = 256;
 
-/// A product and an addition: work for several threads on every provider.
-ModelBuilder ProductModel() {
+/// A matmul and an addition: work for several threads on every provider.
+ModelBuilder MatMulModel() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {kRows, kInner}).Output("y", ElementType::kFloat, {kRows, kColumns});
   model.Floats("w", {kInner, kColumns}, Waves(kInner * kColumns, 0.3f, 1))
@@ -70,7 +70,7 @@ ModelBuilder ProductModel() {
   return model;
 }
 
-std::vector<float> RunProduct(const Session& session) {
+std::vector<float> RunMatMul(const Session& session) {
   std::vector<Value> results(1);
   session.Run(std::vector<Value>{Floats({kRows, kInner}, Waves(kRows * kInner, 0.2f, 1))}, results);
   return ToVector(results[0]);
@@ -90,11 +90,11 @@ class ForkTest : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     if (!testing::IsCompiledIn(GetParam())) GTEST_SKIP() << GetParam() << " is not in this build";
     try {
-      session_ = std::make_unique<Session>(ProductModel().Session(OnProvider(GetParam())));
+      session_ = std::make_unique<Session>(MatMulModel().Session(OnProvider(GetParam())));
     } catch (const Error& error) {
       GTEST_SKIP() << error.what();
     }
-    expected_ = RunProduct(*session_);
+    expected_ = RunMatMul(*session_);
   }
   bool is_device() const { return std::string(GetParam()) == "opencl"; }
 
@@ -110,51 +110,50 @@ TEST_P(ForkTest, AChildDestroysTheParentsSession) {
     session_.reset();
     return 0;
   });
-  EXPECT_EQ(RunProduct(*session_), expected_);
+  EXPECT_EQ(RunMatMul(*session_), expected_);
 }
 
 TEST_P(ForkTest, AChildRunsTheParentsIdleSession) {
   InChild([&] {
     const int wanted = is_device() ? 1 : 0;
     for (int i = 0; i < 3; ++i) {
-      if (Outcome([&] { return RunProduct(*session_); }, expected_) != wanted) return 1;
+      if (Outcome([&] { return RunMatMul(*session_); }, expected_) != wanted) return 1;
     }
     // Other threads of the child's do the same.
     std::atomic<int> wrong{0};
     std::vector<std::jthread> threads;
     for (int t = 0; t < 3; ++t) {
-      threads.emplace_back([&] { wrong += Outcome([&] { return RunProduct(*session_); }, expected_) != wanted; });
+      threads.emplace_back([&] { wrong += Outcome([&] { return RunMatMul(*session_); }, expected_) != wanted; });
     }
     threads.clear();
     session_.reset();
     return wrong == 0 ? 0 : 2;
   });
-  EXPECT_EQ(RunProduct(*session_), expected_);
+  EXPECT_EQ(RunMatMul(*session_), expected_);
 }
 
 TEST_P(ForkTest, AChildMakesItsOwn) {
   InChild([&] {
-    const auto make_and_run = [&] { return RunProduct(ProductModel().Session(OnProvider(GetParam()))); };
+    const auto make_and_run = [&] { return RunMatMul(MatMulModel().Session(OnProvider(GetParam()))); };
     if (Outcome(make_and_run, expected_) != (is_device() ? 1 : 0)) return 1;
     session_.reset();
-    return Outcome([&] { return RunProduct(ProductModel().Session(OnProvider("cpu"))); },
-                   RunProduct(ProductModel().Session(OnProvider("cpu"))));
+    return Outcome([&] { return RunMatMul(MatMulModel().Session(OnProvider("cpu"))); },
+                   RunMatMul(MatMulModel().Session(OnProvider("cpu"))));
   });
-  EXPECT_EQ(RunProduct(*session_), expected_);
+  EXPECT_EQ(RunMatMul(*session_), expected_);
 }
 
 TEST_P(ForkTest, AGrandchildDoesTheSame) {
   InChild([&] {
     const int wanted = is_device() ? 1 : 0;
-    if (Outcome([&] { return RunProduct(*session_); }, expected_) != wanted) return 1;
+    if (Outcome([&] { return RunMatMul(*session_); }, expected_) != wanted) return 1;
     const pid_t grandchild = fork();
     if (grandchild == 0) {
       alarm(kSecondsOfAChild);
-      int status = Outcome([&] { return RunProduct(*session_); }, expected_) == wanted ? 0 : 3;
+      int status = Outcome([&] { return RunMatMul(*session_); }, expected_) == wanted ? 0 : 3;
       if (status == 0)
-        status = Outcome([&] { return RunProduct(ProductModel().Session(OnProvider(GetParam()))); }, expected_) == wanted
-                     ? 0
-                     : 4;
+        status =
+            Outcome([&] { return RunMatMul(MatMulModel().Session(OnProvider(GetParam()))); }, expected_) == wanted ? 0 : 4;
       session_.reset();
       _exit(status);
     }
@@ -167,15 +166,15 @@ TEST_P(ForkTest, AGrandchildDoesTheSame) {
 TEST_P(ForkTest, WhileAnotherThreadRunsItWorksOrIsAnError) {
   std::atomic<bool> stop{false};
   std::jthread other([&] {
-    while (!stop) RunProduct(*session_);
+    while (!stop) RunMatMul(*session_);
   });
   for (int i = 0; i < 12; ++i) {
     std::this_thread::sleep_for(std::chrono::microseconds(700 * i));
     InChild([&] {
-      if (Outcome([&] { return RunProduct(*session_); }, expected_) == 2) return 1;
+      if (Outcome([&] { return RunMatMul(*session_); }, expected_) == 2) return 1;
       session_.reset();
-      if (Outcome([&] { return RunProduct(ProductModel().Session(OnProvider(GetParam()))); }, expected_) == 2) return 2;
-      const std::vector<float> on_cpu = RunProduct(ProductModel().Session(OnProvider("cpu")));
+      if (Outcome([&] { return RunMatMul(MatMulModel().Session(OnProvider(GetParam()))); }, expected_) == 2) return 2;
+      const std::vector<float> on_cpu = RunMatMul(MatMulModel().Session(OnProvider("cpu")));
       return on_cpu.size() == expected_.size() ? 0 : 3;
     });
   }
@@ -185,15 +184,15 @@ TEST_P(ForkTest, WhileAnotherThreadRunsItWorksOrIsAnError) {
 TEST_P(ForkTest, WhileAnotherThreadLoadsItWorksOrIsAnError) {
   std::atomic<bool> stop{false};
   std::jthread other([&] {
-    while (!stop) ProductModel().Session(OnProvider(GetParam()));
+    while (!stop) MatMulModel().Session(OnProvider(GetParam()));
   });
   for (int i = 0; i < 12; ++i) {
     std::this_thread::sleep_for(std::chrono::microseconds(900 * i));
     InChild([&] {
-      if (Outcome([&] { return RunProduct(*session_); }, expected_) == 2) return 1;
-      if (Outcome([&] { return RunProduct(ProductModel().Session(OnProvider(GetParam()))); }, expected_) == 2) return 2;
+      if (Outcome([&] { return RunMatMul(*session_); }, expected_) == 2) return 1;
+      if (Outcome([&] { return RunMatMul(MatMulModel().Session(OnProvider(GetParam()))); }, expected_) == 2) return 2;
       session_.reset();
-      const std::vector<float> on_cpu = RunProduct(ProductModel().Session(OnProvider("cpu")));
+      const std::vector<float> on_cpu = RunMatMul(MatMulModel().Session(OnProvider("cpu")));
       return on_cpu.size() == expected_.size() ? 0 : 3;
     });
   }
@@ -208,16 +207,16 @@ TEST_P(ForkTest, SharedThreadsAndParallelExecution) {
   SessionOptions options = OnProvider(GetParam(), 0);
   options.use_global_threads = true;
   options.execution_mode = ExecutionMode::kParallel;
-  auto session = std::make_unique<Session>(ProductModel().Session(options, environment));
-  const std::vector<float> expected = RunProduct(*session);
+  auto session = std::make_unique<Session>(MatMulModel().Session(options, environment));
+  const std::vector<float> expected = RunMatMul(*session);
   InChild([&] {
     const int wanted = is_device() ? 1 : 0;
-    if (Outcome([&] { return RunProduct(*session); }, expected) != wanted) return 1;
-    if (Outcome([&] { return RunProduct(ProductModel().Session(options, environment)); }, expected) != wanted) return 2;
+    if (Outcome([&] { return RunMatMul(*session); }, expected) != wanted) return 1;
+    if (Outcome([&] { return RunMatMul(MatMulModel().Session(options, environment)); }, expected) != wanted) return 2;
     session.reset();
     return 0;
   });
-  EXPECT_EQ(RunProduct(*session), expected);
+  EXPECT_EQ(RunMatMul(*session), expected);
 }
 
 TEST(WorkerPoolFork, AChildHasWorkersOfItsOwn) {

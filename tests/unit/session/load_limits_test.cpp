@@ -196,7 +196,7 @@ TEST(LoadBudget, NamesWhatTookIt) {
   EXPECT_THAT(ErrorOf([] { PackedWeights().Session(WithLimit("6M")); }), HasSubstr("MatMul"));
 }
 
-/// Weights that many products share are copied for each where each is scaled.
+/// Weights that many matmuls share are copied for each where each is scaled.
 TEST(LoadBudget, NamesTheNodeThatAPassWorksFor) {
   ModelBuilder model;
   model.Floats("w", {256, 256, 1, 1}, std::vector<float>(256 * 256, 0.5f));
@@ -290,7 +290,7 @@ std::vector<std::string> NodeNames(const Session& session) {
 }
 
 /// Folding at load leaves to the run what takes long or grows without end.
-TEST(FoldingLimits, LongProductsAndGrowingTextRun) {
+TEST(FoldingLimits, LongMatMulsAndGrowingTextRun) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1})
       .Output("y", ElementType::kFloat, {1536, 1536})

@@ -76,11 +76,11 @@ ModelBuilder Quantized() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1, 8, 12, 12}).Output("y", ElementType::kFloat, {1, 8, 12, 12});
   model.Floats("scale", {}, {0.1f})
-      .Codes("zero", ElementType::kUInt8, {}, {128})
-      .Codes("none", ElementType::kInt8, {}, {0});
+      .Quantized("zero", ElementType::kUInt8, {}, {128})
+      .Quantized("none", ElementType::kInt8, {}, {0});
   std::vector<int> weights(8 * 8 * 9);
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int>(i % 11) - 5;
-  model.Codes("w", ElementType::kInt8, {8, 8, 3, 3}, weights);
+  model.Quantized("w", ElementType::kInt8, {8, 8, 3, 3}, weights);
   model.Node("QuantizeLinear", {"x", "scale", "zero"}, {"xq"}, "quantize");
   model.Node("DequantizeLinear", {"xq", "scale", "zero"}, {"xd"}, "dequantize");
   model.Node("DequantizeLinear", {"w", "scale", "none"}, {"wd"}, "weights");
@@ -261,7 +261,7 @@ TEST(ModelNodesOf, NestedGraphs) {
                                                        of_else + "Add 'add'", of_else + "Identity 'same'"));
   for (const auto& node : session.placement().model_nodes) EXPECT_NE(node.provider.empty(), node.op_type != "Identity");
 
-  model.Codes("chosen", ElementType::kBool, {}, {1});
+  model.Quantized("chosen", ElementType::kBool, {}, {1});
   model.proto().mutable_graph()->mutable_input()->RemoveLast();
   *branch.mutable_input(0) = "chosen";
   const Session inlined = model.Session(OnProvider("cpu"));

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kK = 200, kN = 48;
 
-/// Two products with constant weights, one of them a Gemm with its weights transposed, and one with none.
+/// Two matmuls with constant weights, one of them a Gemm with its weights transposed, and one with none.
 ModelBuilder Model() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {-1, kK}).Output("y", ElementType::kFloat, {-1, -1});
@@ -93,14 +93,14 @@ TEST(Precision, WeightsThatAreNotFiniteStay) {
   EXPECT_EQ(PrecisionOf(model.Session(At("int8-dynamic")), "only"), "f32");
 }
 
-/// A product whose weights of 4 bits the model dequantizes.
+/// A matmul whose weights of 4 bits the model dequantizes.
 ModelBuilder DequantizedModel() {
   ModelBuilder model(25);
   model.proto().set_ir_version(13);
   model.Input("x", ElementType::kFloat, {-1, kK}).Output("y", ElementType::kFloat, {-1, kN});
-  std::vector<uint8_t> codes;
-  for (int64_t i = 0; i < kK * kN / 2; ++i) codes.push_back(static_cast<uint8_t>(i * 37));
-  model.Constant("w", {kK, kN}, codes, onnx::TensorProto::INT4);
+  std::vector<uint8_t> quantized;
+  for (int64_t i = 0; i < kK * kN / 2; ++i) quantized.push_back(static_cast<uint8_t>(i * 37));
+  model.Constant("w", {kK, kN}, quantized, onnx::TensorProto::INT4);
   model.Floats("s", {}, {0.1f});
   model.Node("DequantizeLinear", {"w", "s"}, {"d"});
   model.Node("MatMul", {"x", "d"}, {"y"}, "only");

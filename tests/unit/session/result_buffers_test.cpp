@@ -19,7 +19,7 @@ using testing::OnToy;
 using testing::ToVector;
 
 /// y = a * b, z = -a.
-ModelBuilder ProductAndNegative() {
+ModelBuilder MatMulAndNegative() {
   ModelBuilder model;
   for (const char* name : {"a", "b"}) model.Input(name, ElementType::kFloat, {2, 2});
   for (const char* name : {"y", "z"}) model.Output(name, ElementType::kFloat, {2, 2});
@@ -31,7 +31,7 @@ ModelBuilder ProductAndNegative() {
 Tensor Four(float* memory) { return Tensor::View(ElementType::kFloat, Shape{2, 2}, memory); }
 
 TEST(ResultBuffers, MayNotOverlapInputs) {
-  const Session session = ProductAndNegative().Session();
+  const Session session = MatMulAndNegative().Session();
   alignas(64) float memory[16] = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::vector<Value> inputs = {Floats({2, 2}, {1, 2, 3, 4}), Four(memory)};
   std::vector<Value> results(2);
@@ -48,7 +48,7 @@ TEST(ResultBuffers, MayNotOverlapInputs) {
 }
 
 TEST(ResultBuffers, AResultThatBecomesAnInputNeedsAnother) {
-  const Session session = ProductAndNegative().Session();
+  const Session session = MatMulAndNegative().Session();
   std::vector<Value> inputs(2, Value(Floats({2, 2}, {1, 2, 3, 4}))), results(2);
   session.Run(inputs, results);
   inputs[1] = results[1];
@@ -59,7 +59,7 @@ TEST(ResultBuffers, AResultThatBecomesAnInputNeedsAnother) {
 }
 
 TEST(ResultBuffers, MayNotOverlapEachOther) {
-  const Session session = ProductAndNegative().Session();
+  const Session session = MatMulAndNegative().Session();
   alignas(64) float memory[16];
   const std::vector<Value> inputs(2, Value(Floats({2, 2}, {1, 2, 3, 4})));
   std::vector<Value> results = {Four(memory), Four(memory + 2)};
@@ -68,7 +68,7 @@ TEST(ResultBuffers, MayNotOverlapEachOther) {
 }
 
 TEST(ResultBuffers, BoundOnesAreToldApartToo) {
-  const Session session = ProductAndNegative().Session();
+  const Session session = MatMulAndNegative().Session();
   IoBinding binding(session);
   const Tensor a = Floats({2, 2}, {1, 2, 3, 4});
   binding.BindInput("a", a);

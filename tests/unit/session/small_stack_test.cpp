@@ -44,8 +44,8 @@ void ExpectTheSame(const ModelBuilder& model, const std::vector<Value>& inputs) 
   EXPECT_EQ(testing::ToVector(given[0]), testing::ToVector(expected[0]));
 }
 
-/// A product of 300 x 400 x 500, whose factors come as `a` and `b` or as inputs where they are empty.
-ModelBuilder Product(bool constant, bool transposed) {
+/// A matmul of 300 x 400 x 500, whose operands come as `a` and `b` or as inputs where they are empty.
+ModelBuilder MatMul(bool constant, bool transposed) {
   ModelBuilder model;
   model.Input("a", ElementType::kFloat, transposed ? std::vector<int64_t>{400, 300} : std::vector<int64_t>{300, 400});
   if (constant) {
@@ -58,13 +58,13 @@ ModelBuilder Product(bool constant, bool transposed) {
   return model;
 }
 
-TEST(SmallStack, HoldsProducts) {
+TEST(SmallStack, HoldsMatMuls) {
   for (const bool constant : {false, true}) {
     for (const bool transposed : {false, true}) {
       std::vector<Value> inputs;
       inputs.push_back(Tensor::Of<float>(transposed ? Shape{400, 300} : Shape{300, 400}, Waves(300 * 400, 0.7f, 1)));
       if (!constant) inputs.push_back(Tensor::Of<float>(Shape{400, 500}, Waves(400 * 500, 0.3f, 1)));
-      ExpectTheSame(Product(constant, transposed), inputs);
+      ExpectTheSame(MatMul(constant, transposed), inputs);
     }
   }
 }
@@ -128,10 +128,10 @@ class Network {
   std::string QuantizedWeights(const std::vector<int64_t>& dims) {
     int64_t count = 1;
     for (const int64_t dim : dims) count *= dim;
-    std::vector<int> codes;
-    for (int64_t i = 0; i < count; ++i) codes.push_back(static_cast<int>(i * 29 % 255) - 127);
+    std::vector<int> quantized;
+    for (int64_t i = 0; i < count; ++i) quantized.push_back(static_cast<int>(i * 29 % 255) - 127);
     const std::string name = Name("q"), result = Name("w"), zero = Name("z");
-    model_.Codes(name, ElementType::kInt8, dims, codes).Codes(zero, ElementType::kInt8, {}, {0});
+    model_.Quantized(name, ElementType::kInt8, dims, quantized).Quantized(zero, ElementType::kInt8, {}, {0});
     ModelBuilder::AddNode(*model_.proto().mutable_graph(), "DequantizeLinear", {name, Scalar("s", 0.003f), zero}, {result});
     return result;
   }
@@ -274,17 +274,17 @@ TEST(SmallStack, HoldsAQuantizedTransformer) {
 }
 
 /// Of few and of many rows, by weights of four bits.
-TEST(SmallStack, HoldsProductsWithNBits) {
+TEST(SmallStack, HoldsMatMulsWithNBits) {
   for (const int64_t rows : {1, 300}) {
     constexpr int64_t kDepth = 512, kColumns = 96, kBlock = 32;
     ModelBuilder model;
     auto* import = model.proto().add_opset_import();
     import->set_domain("com.microsoft");
     import->set_version(1);
-    std::vector<uint8_t> codes;
-    for (int64_t i = 0; i < kColumns * kDepth / 2; ++i) codes.push_back(static_cast<uint8_t>(i * 37));
+    std::vector<uint8_t> quantized;
+    for (int64_t i = 0; i < kColumns * kDepth / 2; ++i) quantized.push_back(static_cast<uint8_t>(i * 37));
     model.Input("x", ElementType::kFloat, {rows, kDepth}).Output("y", ElementType::kFloat, {rows, kColumns});
-    model.Constant("b", {kColumns, kDepth / kBlock, kBlock / 2}, std::span<const uint8_t>(codes));
+    model.Constant("b", {kColumns, kDepth / kBlock, kBlock / 2}, std::span<const uint8_t>(quantized));
     model.Floats("s", {kColumns * kDepth / kBlock}, Waves(kColumns * kDepth / kBlock, 0.7f, 0.1f));
     for (const int64_t accuracy : {0, 4}) {
       ModelBuilder one = model;

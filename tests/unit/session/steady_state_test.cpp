@@ -84,12 +84,12 @@ TEST(SteadyState, NothingIsMeasuredOnceATraceIsWritten) {
   EXPECT_EQ(AllocationsOfTenRuns(session, inputs, results), 0);
 }
 
-/// y = the sum of the places of x that are not zero, of which there are more or fewer in each run.
+/// y = the sum of the indices of x that are not zero, of which there are more or fewer in each run.
 TEST(SteadyState, ShapesThatDependOnValuesAllocateNothing) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {1000}).Output("y", ElementType::kFloat, {});
-  model.Node("NonZero", {"x"}, {"places"});
-  auto& cast = model.Node("Cast", {"places"}, {"numbers"});
+  model.Node("NonZero", {"x"}, {"indices"});
+  auto& cast = model.Node("Cast", {"indices"}, {"numbers"});
   cast.add_attribute()->set_name("to");
   cast.mutable_attribute(0)->set_type(onnx::AttributeProto::INT);
   cast.mutable_attribute(0)->set_i(onnx::TensorProto::FLOAT);

@@ -28,7 +28,7 @@ std::optional<SkipInputs> InputsOf(const Node& node) {
   return centers ? SkipInputs{true, input(3), input(4)} : SkipInputs{false, kNone, input(3)};
 }
 
-bool IsProduct(const Graph& graph, const Node& node, size_t input) {
+bool IsMatMul(const Graph& graph, const Node& node, size_t input) {
   const Node* producer = Producer(graph, node, input);
   return producer != nullptr && (IsOp(*producer, "MatMul") || IsOp(*producer, "Gemm") || IsOp(*producer, "Add"));
 }
@@ -56,7 +56,7 @@ class SkipSplitting final : public NodeRewrite {
       return sum;
     };
     // The bias goes to the side that a MatMul computes, whose epilogue does both Adds then.
-    const size_t side = IsProduct(graph, node, 1) && !IsProduct(graph, node, 0) ? 1 : 0;
+    const size_t side = IsMatMul(graph, node, 1) && !IsMatMul(graph, node, 0) ? 1 : 0;
     const ValueIndex biased = inputs->bias == kNone ? node.inputs[side] : add(node.inputs[side], inputs->bias, kNone);
     normalization.inputs[0] = add(biased, node.inputs[1 - side], node.outputs.size() > 3 ? node.outputs[3] : kNone);
     graph.AddNode(std::move(normalization), index);

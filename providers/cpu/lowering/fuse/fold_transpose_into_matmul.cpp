@@ -1,6 +1,6 @@
 // fold_transpose_into_matmul: matrices that are transposed for a MatMul, such as the similarities x x', are read as
 // they are by a FusedMatMul. fuse_transposes does so for one matrix, with Gemm; this is for many. Last, as what recognizes
-// or fuses into matrix products knows MatMul, and only where it is left to the CPU provider.
+// or fuses into matmuls knows MatMul, and only where it is left to the CPU provider.
 
 #include <numeric>
 #include <utility>

@@ -42,7 +42,7 @@ ValueIndex MatrixOf(const Graph& graph, const Node& matmul) {
 }
 
 /// The node alone: Gemm's C is what it adds already.
-std::optional<WeightedSum> ProductOf(const Graph& graph, const Node& node) {
+std::optional<WeightedSum> MatMulOf(const Graph& graph, const Node& node) {
   const bool is_gemm = IsOp(node, "Gemm");
   if (!is_gemm && !IsOp(node, "MatMul")) return std::nullopt;
   const ValueIndex w = MatrixOf(graph, node);
@@ -70,7 +70,7 @@ std::optional<WeightedSum> ProductOf(const Graph& graph, const Node& node) {
 class LinearFusion final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
-    auto weighted = ProductOf(graph, graph.node(index));
+    auto weighted = MatMulOf(graph, graph.node(index));
     if (!weighted || ElementOf(graph, weighted->result) != ElementType::kFloat) return false;
     while (!weighted->activation && Absorb(graph, *weighted)) {
     }

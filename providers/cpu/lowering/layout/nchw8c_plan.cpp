@@ -75,7 +75,7 @@ class Planner {
       if (!role) continue;
       plan_.roles.emplace(index, *role);
       if (GivesBlocks(*role))
-        std::ranges::copy_if(node.outputs, std::inserter(blocked_, blocked_.end()),
+        std::ranges::copy_if(node.outputs, std::inserter(nchw8c_, nchw8c_.end()),
                              [](ValueIndex output) { return output != kNone; });
     }
     LeaveBeforeGrowing();
@@ -84,7 +84,7 @@ class Planner {
   }
 
  private:
-  bool IsNchw8c(const Node& node, size_t i) const { return HasInput(node, i) && blocked_.contains(node.inputs[i]); }
+  bool IsNchw8c(const Node& node, size_t i) const { return HasInput(node, i) && nchw8c_.contains(node.inputs[i]); }
 
   std::optional<Nchw8cRole> RoleOf(const Node& node) const {
     if (!HasInput(node, 0) || !context_.Lowers(node)) return std::nullopt;
@@ -300,7 +300,7 @@ class Planner {
     return role == Nchw8cRole::kConv && ConvertsInKernel(*Describe(node, ConstantInput(graph_, node, 1)->shape()));
   }
 
-  /// Any of the node's blocked values.
+  /// Any of the node's NCHW8c values.
   static ValueIndex Nchw8cValueOf(const Node& node, Nchw8cRole role) {
     return GivesBlocks(role) ? node.outputs[0] : node.inputs[0];
   }
@@ -320,7 +320,7 @@ class Planner {
           std::ranges::any_of(node.outputs, [&](ValueIndex output) { return IsReadInBlocks(output); }))
         continue;
       plan_.roles.erase(role);
-      for (const ValueIndex output : node.outputs) blocked_.erase(output);
+      for (const ValueIndex output : node.outputs) nchw8c_.erase(output);
     }
   }
 
@@ -343,7 +343,7 @@ class Planner {
                                                  [&](NodeIndex reader) { return ReadsInBlocks(reader, value, false); });
   }
 
-  /// Whether the node has a role in which some of its inputs, or all, that are `value` are blocked.
+  /// Whether the node has a role in which some of its inputs, or all, that are `value` are NCHW8c.
   bool ReadsInBlocks(NodeIndex reader, ValueIndex value, bool all) const {
     constexpr size_t kWide = 64;  // inputs: more are not looked through for each of them
     const auto role = plan_.roles.find(reader);
@@ -353,9 +353,9 @@ class Planner {
       const auto [read, first] = wide_reads_.try_emplace(reader);
       for (size_t i = 0; first && i < node.inputs.size(); ++i) {
         auto& [some, every] = read->second.try_emplace(node.inputs[i], false, true).first->second;
-        const bool blocked = ReadsBlocks(graph_, node, role->second, i);
-        some |= blocked;
-        every &= blocked;
+        const bool nchw8c = ReadsBlocks(graph_, node, role->second, i);
+        some |= nchw8c;
+        every &= nchw8c;
       }
       const auto found = read->second.find(value);
       return found == read->second.end() ? all : all ? found->second.second : found->second.first;
@@ -392,7 +392,7 @@ class Planner {
       }
     }
     for (const auto& [region, value] : entries) gains[region] -= cpu::ElementsPerMove() * KnownElements(graph_, value);
-    for (const ValueIndex value : blocked_) {
+    for (const ValueIndex value : nchw8c_) {
       if (LeavesBlocks(value)) gains[regions_.Of(value)] -= cpu::ElementsPerMove() * KnownElements(graph_, value);
     }
     std::erase_if(plan_.roles, [&](const auto& entry) {
@@ -412,7 +412,7 @@ class Planner {
   const Graph& graph_;
   const RewriteContext& context_;
   Nchw8cPlan plan_;
-  std::set<ValueIndex> blocked_;
+  std::set<ValueIndex> nchw8c_;
   Regions regions_;
   /// By node with many inputs: whether it reads a value in NCHW8c by some of them, and by all.
   mutable std::map<NodeIndex, std::map<ValueIndex, std::pair<bool, bool>>> wide_reads_;

@@ -16,9 +16,9 @@ using cpu::kChannelBlock;
 inline constexpr std::string_view kNchw8cConv = "Nchw8cConv", kNchw8cConvTranspose = "Nchw8cConvTranspose";
 
 enum class Nchw8cRole {
-  kConv,       // Nchw8cConv; its input is blocked
+  kConv,       // Nchw8cConv; its input is NCHW8c
   kFirstConv,  // Nchw8cConv that reads a plain image of few channels
-  kTranspose,  // Nchw8cConvTranspose; its input is blocked
+  kTranspose,  // Nchw8cConvTranspose; its input is NCHW8c
   kNormalize,  // BatchNormalization, as a depthwise convolution of one pixel
   kMap,        // the node itself, element by element
   kGroups,     // GroupNormalization, or InstanceNormalization as groups of one channel
@@ -52,7 +52,7 @@ Nchw8cPlan PlanBlocks(const Graph& graph, const RewriteContext& context);
 /// Whether the node's outputs are in NCHW8c.
 inline bool GivesBlocks(Nchw8cRole role) { return role != Nchw8cRole::kAverage && role != Nchw8cRole::kShape; }
 
-/// Inputs of the node that are blocked where it has the role: others stay as they are.
+/// Inputs of the node that are NCHW8c where it has the role: others stay as they are.
 bool ReadsBlocks(const Graph& graph, const Node& node, Nchw8cRole role, size_t input);
 
 }  // namespace tessera

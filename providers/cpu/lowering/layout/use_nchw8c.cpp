@@ -36,27 +36,27 @@ class GraphBlocking {
       const auto role = plan_.roles.find(index);
       if (role != plan_.roles.end() && graph_.has_node(index)) Replace(index, role->second);
     }
-    for (const auto& [plain, blocked] : made_) {
+    for (const auto& [plain, nchw8c] : made_) {
       const GraphValue& value = graph_.value(plain);
       if (value.consumers.empty() && !value.is_output) continue;
-      Node node = Make("FromNchw8c", {blocked});
+      Node node = Make("FromNchw8c", {nchw8c});
       SetAttribute(node, "channels", (*ShapeOf(graph_, plain))[1].value);
       node.outputs = {plain};
-      graph_.AddNode(std::move(node), graph_.value(blocked).producer);
+      graph_.AddNode(std::move(node), graph_.value(nchw8c).producer);
     }
-    for (const auto& [plain, blocked] : entered_) EnterWhilePadding(plain, blocked);
+    for (const auto& [plain, nchw8c] : entered_) EnterWhilePadding(plain, nchw8c);
     return plan_.roles.size();
   }
 
  private:
   /// Where only a convolution reads an image in NCHW8c and copies it once more, to pad it, the two copies become one.
-  void EnterWhilePadding(ValueIndex plain, ValueIndex blocked) {
-    if (!HasOneReader(graph_, blocked)) return;
-    Node conv = graph_.node(graph_.value(blocked).consumers[0]);
-    if (conv.op_type != kNchw8cConv || conv.domain != kTesseraDomain || conv.inputs[0] != blocked) return;
+  void EnterWhilePadding(ValueIndex plain, ValueIndex nchw8c) {
+    if (!HasOneReader(graph_, nchw8c)) return;
+    Node conv = graph_.node(graph_.value(nchw8c).consumers[0]);
+    if (conv.op_type != kNchw8cConv || conv.domain != kTesseraDomain || conv.inputs[0] != nchw8c) return;
     const auto problem = cpu::DescribeValidConv(conv, *ShapeOf(graph_, plain), ConstantInput(graph_, conv, 1)->shape());
     if (!problem || !ReadsPaddedCopy(*problem)) return;
-    const NodeIndex entry = graph_.value(blocked).producer, before = conv.index;
+    const NodeIndex entry = graph_.value(nchw8c).producer, before = conv.index;
     conv.inputs[0] = plain;
     conv.index = kNone;
     SetAttribute(conv, "block_input", int64_t{1});
@@ -83,7 +83,7 @@ class GraphBlocking {
   }
 
   std::string FreshName(ValueIndex plain) const {
-    const std::string name = graph_.value(plain).name + "/blocked";
+    const std::string name = graph_.value(plain).name + "/nchw8c";
     return graph_.value(plain).name.empty() || graph_.FindValue(name) != kNone ? "" : name;
   }
 
@@ -263,10 +263,10 @@ class GraphBlocking {
     for (ValueIndex& input : node.inputs) {
       const Tensor* constant = input == kNone ? nullptr : graph_.constant(input);
       if (constant == nullptr || constant->num_elements() <= 1) continue;
-      Shape blocked(rank + 1, 1);
-      blocked[1] = constant->num_elements() / kChannelBlock;
-      blocked[rank] = kChannelBlock;
-      input = graph_.AddConstant("", constant->Reshaped(blocked));
+      Shape nchw8c(rank + 1, 1);
+      nchw8c[1] = constant->num_elements() / kChannelBlock;
+      nchw8c[rank] = kChannelBlock;
+      input = graph_.AddConstant("", constant->Reshaped(nchw8c));
     }
   }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// The two products of attention, queries by keys and exponentials by values, over keys and values packed by heads.
+// The two matmuls of attention, queries by keys and exponentials by values, over keys and values packed by heads.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +19,7 @@ struct QueryBlock {
   int64_t b, h, q0, count;
   const C* packed;  // keys and values of the head
   C* scores;
-  C* own;  // for the products
+  C* own;  // for the matmuls
 };
 
 /// As the tensors are.

@@ -37,7 +37,7 @@ struct AttentionRange {
   int64_t right = -1;
 };
 
-enum class CaptureStage : int8_t { kNone = -1, kProduct = 0, kSoftcap = 1, kBias = 2, kSoftmax = 3 };
+enum class CaptureStage : int8_t { kNone = -1, kMatMul = 0, kSoftcap = 1, kBias = 2, kSoftmax = 3 };
 
 template <class C>
 struct AttentionProblem {
@@ -52,7 +52,7 @@ struct AttentionProblem {
   CaptureStage capture = CaptureStage::kNone;
   C* captured = nullptr;  // [batch, head, query, key]
   bool nan_rows = false;  // results of a row of which the mask leaves nothing are NaN, not 0
-  bool rounds = false;    // operands of products may be rounded to bfloat16, by a processor that has the instructions
+  bool rounds = false;    // operands of matmuls may be rounded to bfloat16, by a processor that has the instructions
 };
 
 }  // namespace tessera::cpu

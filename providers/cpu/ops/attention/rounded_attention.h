@@ -1,6 +1,6 @@
 #pragma once
 
-// The two products of attention with operands of bfloat16.
+// The two matmuls of attention with operands of bfloat16.
 
 #include <algorithm>
 #include <cstdint>

@@ -162,7 +162,7 @@ class TiledAttention {
   /// What is rarely done with scores before the softmax. A bias that is captured with them is added here.
   void PrepareRow(int64_t b, int64_t h, int64_t i, int64_t k0, int64_t keys, const ScoreRow<C>& row, C* scores) const {
     C* captured = p_.capture == CaptureStage::kNone ? nullptr : Captured(b, h, i) + k0;
-    if (p_.capture == CaptureStage::kProduct) std::copy_n(scores, keys, captured);
+    if (p_.capture == CaptureStage::kMatMul) std::copy_n(scores, keys, captured);
     if (p_.softcap > 0) SoftcapRow<C>(scores, keys, p_.softcap);
     if (p_.capture == CaptureStage::kSoftcap) std::copy_n(scores, keys, captured);
     if (p_.capture != CaptureStage::kBias) return;

@@ -44,7 +44,7 @@ class VisibleKeys {
       spans[i] = Unmasked(row, bias.keys);
       masks |= spans[i].begin > 0 || spans[i].end < bias.keys;
     }
-    if (masks && FactorsAreSmall(context)) unmasked_ = spans.data();
+    if (masks && OperandsAreSmall(context)) unmasked_ = spans.data();
   }
 
   /// Whether queries see different keys.
@@ -79,7 +79,7 @@ class VisibleKeys {
 
  private:
   // A bias of at most kMask masks a key as long as another's is at least kScore, and scores are below it in magnitude.
-  static constexpr C kMask = static_cast<C>(-1e29), kScore = static_cast<C>(-1e20), kLargestFactor = static_cast<C>(1e8);
+  static constexpr C kMask = static_cast<C>(-1e29), kScore = static_cast<C>(-1e20), kLargestOperand = static_cast<C>(1e8);
 
   bool HasScore(int64_t b, int64_t h, int64_t i, KeySpan span) const {
     const C* bias = p_.bias.data + b * p_.bias.batch + h * p_.bias.head + i * p_.bias.row;
@@ -94,17 +94,18 @@ class VisibleKeys {
     return span;
   }
 
-  bool FactorsAreSmall(KernelContext& context) const {
+  bool OperandsAreSmall(KernelContext& context) const {
     if (!(std::abs(p_.scale) * static_cast<C>(s_.width) <= C{1e4})) return false;
-    const auto small = [&](const Heads<const C>& factor, int64_t heads, int64_t rows, int64_t width) {
+    const auto small = [&](const Heads<const C>& operand, int64_t heads, int64_t rows, int64_t width) {
       const auto large = context.scratch<C>(static_cast<size_t>(s_.batch * heads));
-      context.threads().ParallelFor(
-          s_.batch * heads, static_cast<double>(rows * width) * 0.05, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-              large[static_cast<size_t>(i)] = LargestMagnitude<C>(factor.at(i / heads, i % heads), rows, factor.row, width);
-            }
-          });
-      return std::all_of(large.begin(), large.end(), [](C most) { return most <= kLargestFactor; });
+      context.threads().ParallelFor(s_.batch * heads, static_cast<double>(rows * width) * 0.05,
+                                    [&](int64_t begin, int64_t end) {
+                                      for (int64_t i = begin; i < end; ++i) {
+                                        large[static_cast<size_t>(i)] =
+                                            LargestMagnitude<C>(operand.at(i / heads, i % heads), rows, operand.row, width);
+                                      }
+                                    });
+      return std::all_of(large.begin(), large.end(), [](C most) { return most <= kLargestOperand; });
     };
     return small(p_.q, s_.query_heads, s_.queries, s_.width) && small(p_.k, s_.kv_heads, s_.keys, s_.width) &&
            small(p_.v, s_.kv_heads, s_.keys, s_.value_width);

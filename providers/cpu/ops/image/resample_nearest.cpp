@@ -60,7 +60,7 @@ void GatherPositions(const RowGather& row, int64_t begin, int64_t end, const voi
     case 8: return GatherElements<uint64_t>(row, begin, end, source, target);
     case 12: return GatherElements<Element<12>>(row, begin, end, source, target);
     case 16: return GatherElements<Element<16>>(row, begin, end, source, target);
-    case 32:  // a pixel of a blocked image
+    case 32:  // a pixel of an NCHW8c image
       return GatherElements<Element<32>>(row, begin, end, source, target);
     default: return GatherBlocks(row, begin, end, source, target);
   }

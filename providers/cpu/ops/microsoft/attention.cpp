@@ -1,4 +1,4 @@
-// Attention, com.microsoft, version 1: one product projects the input to queries, keys and values.
+// Attention, com.microsoft, version 1: one matmul projects the input to queries, keys and values.
 
 #include "cpu/ops/microsoft/attention_parts.h"
 #include "cpu/ops/nn/float_view.h"

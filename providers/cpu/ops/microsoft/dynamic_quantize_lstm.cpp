@@ -87,7 +87,8 @@ class DynamicQuantizeLstm final : public Lstm<float> {
   static const float* Zeros(KernelContext& context, const Tensor& zero) {
     const int32_t shift = IsSigned(zero.type()) ? 0 : 128;
     const std::span<float> zeros = context.scratch<float>(static_cast<size_t>(zero.num_elements()));
-    for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<float>(CodeOf(zero, static_cast<int64_t>(i)) - shift);
+    for (size_t i = 0; i < zeros.size(); ++i)
+      zeros[i] = static_cast<float>(QuantizedOf(zero, static_cast<int64_t>(i)) - shift);
     return std::ranges::all_of(zeros, [](float point) { return point == 0; }) ? nullptr : zeros.data();
   }
 
@@ -130,7 +131,7 @@ class DynamicQuantizeLstm final : public Lstm<float> {
     CheckInput(context, 2, "R", context.required_input(2).type(), {s.directions, s.hidden, kGates * s.hidden});
   }
 
-  void InputProducts(KernelContext& context, const RecurrentSizes& s, const float* bias, float* gates) const override {
+  void InputMatMuls(KernelContext& context, const RecurrentSizes& s, const float* bias, float* gates) const override {
     const std::span<const GateMatrix> matrices = Matrices(context, 0);
     const int64_t rows = s.steps * s.batch, width = kGates * s.hidden;
     const float* x = context.required_input(0).data<float>();
@@ -155,8 +156,8 @@ class DynamicQuantizeLstm final : public Lstm<float> {
 
   size_t StateWorkspace(const RecurrentSizes& s) const override { return GateWorkspaceOfRow(s.hidden, kGates * s.hidden); }
 
-  void AddProduct(const RecurrentRun<float>& run, size_t part, const float* state, float* out, int64_t out_row,
-                  bool accumulate, const float* bias) const override {
+  void AddMatMul(const RecurrentRun<float>& run, size_t part, const float* state, float* out, int64_t out_row,
+                 bool accumulate, const float* bias) const override {
     const auto& matrix = *static_cast<const GateMatrix*>(run.packed_r[part]);
     for (int64_t r = 0; r < run.sizes.batch && !accumulate; ++r) {
       bias == nullptr ? std::fill_n(out + r * out_row, matrix.n, 0.0f) : std::copy_n(bias, matrix.n, out + r * out_row);

@@ -22,7 +22,7 @@ int32_t MostOf(int64_t depth) {
   return static_cast<int32_t>(std::min<int64_t>(INT16_MAX, INT32_MAX / (kLargestWeight * depth)));
 }
 
-/// Where a product's parts lie between its operands and its result: accumulators of both limbs, what rows stand for, and
+/// Where a GEMM's parts lie between its operands and its result: accumulators of both limbs, what rows stand for, and
 /// the integers, of 16 bits or in two limbs.
 struct Workspace {
   Workspace(std::byte* memory, int64_t rows, int64_t n)
@@ -83,8 +83,8 @@ void AddLimbs(ThreadPool& threads, const GateMatrix& matrix, int64_t part, int64
   const int64_t panels = CeilDiv(packed.n, packed.width);
   const double panel_ns = kDotNs * static_cast<double>(2 * rows * packed.k) * static_cast<double>(packed.width);
   threads.ParallelFor(panels, panel_ns, [&](int64_t begin, int64_t end) {
-    AddLimbProducts(packed, weights.terms.data(), {limbs, limbs + rows * row, row, rows, at.quantized}, matrix.columns,
-                    begin, end, out, out_row);
+    AddLimbGemm(packed, weights.terms.data(), {limbs, limbs + rows * row, row, rows, at.quantized}, matrix.columns, begin,
+                end, out, out_row);
   });
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Products of floats, whose rows become integers on the way, with matrices of 8 bits: what DynamicQuantizeLSTM's gates are
+// Matmuls of floats, whose rows become integers on the way, with matrices of 8 bits: what DynamicQuantizeLSTM's gates are
 // made of. Each row is integers of as many bits as exact sums of 32 bits leave room for, 12 to 16.
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct LimbWeights {
   std::vector<int32_t> terms;  // LimbTerm by column, padded to whole panels
 };
 
-/// Whether products with limbs are what this processor is fast at.
+/// Whether GEMMs with limbs are what this processor is fast at.
 bool MultipliesLimbs();
 
 /// [k, n], in parts of kDepth rows each.

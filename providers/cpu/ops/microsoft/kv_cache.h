@@ -13,8 +13,8 @@ struct NewRows {
   int64_t batch, heads, rows, width;
 };
 
-/// How a cache's elements stand for numbers: by themselves, or as code * scale, where quantized values are int8 or, of 4
-/// bits, uint8 that hold two (the lower first), each with 8 added.
+/// How a cache's elements stand for numbers: by themselves, or as quantized value * scale, where quantized values are int8
+/// or, of 4 bits, uint8 that hold two (the lower first), each with 8 added.
 struct CacheEncoding {
   int bits = 0;  // 0: numbers of the cache's type
   const float* scales = nullptr;

@@ -1,4 +1,4 @@
-// MatMulBnb4, com.microsoft, version 1: products with weights of 4 bits as bitsandbytes stores them, each block of which
+// MatMulBnb4, com.microsoft, version 1: matmuls with weights of 4 bits as bitsandbytes stores them, each block of which
 // has a scale. A few lines of the weights at a time become floats that stay in a cache.
 
 #include <array>

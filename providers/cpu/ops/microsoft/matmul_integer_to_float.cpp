@@ -1,4 +1,4 @@
-// MatMulIntegerToFloat, com.microsoft, version 1: the product of 8-bit matrices as floats.
+// MatMulIntegerToFloat, com.microsoft, version 1: the matmul of 8-bit matrices as floats.
 
 #include <optional>
 

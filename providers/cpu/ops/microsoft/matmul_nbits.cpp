@@ -1,6 +1,6 @@
 // MatMulNBits, com.microsoft, version 1: matmul with weights of 2, 4 or 8 bits. Few rows (the tokens of a decoder) meet
 // the weights as they are stored; many rows meet panels of them that are converted on the way into the caches. Where
-// accuracy_level is 4 (A may be quantized to 8 bits) and the weights have 4 bits or 8, the products are those of integers.
+// accuracy_level is 4 (A may be quantized to 8 bits) and the weights have 4 bits or 8, the matmuls are those of integers.
 
 #include <algorithm>
 #include <bit>

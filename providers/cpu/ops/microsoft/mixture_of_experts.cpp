@@ -102,7 +102,7 @@ void ActivatePlain(const MixtureAttributes& a, int64_t count, const float* first
   }
 }
 
-/// The first product's columns, and the third's where there are any, become `inner` numbers.
+/// The first matmul's columns, and the third's where there are any, become `inner` numbers.
 void Activate(const MixtureAttributes& a, int64_t inner, const float* first, const float* third, float* to) {
   const bool interleaved = a.gates == GateColumns::kInterleaved;
   const float* values = interleaved ? first + 1 : third != nullptr ? third : first + inner;

@@ -1,7 +1,7 @@
 #pragma once
 
 // What MoE and QMoE have in common (com.microsoft, version 1): tokens choose k of the experts, each of which is two
-// products with an activation between them, and the results are summed with the tokens' weights. Switch Transformers,
+// matmuls with an activation between them, and the results are summed with the tokens' weights. Switch Transformers,
 // arXiv:2101.03961.
 
 #include <limits>
@@ -13,7 +13,7 @@ namespace tessera::cpu {
 
 enum class ExpertActivation : uint8_t { kRelu, kGelu, kSilu, kSwiGlu, kIdentity };
 
-/// Where a fused SwiGLU has its gates (g) and values (l) in the first product's columns.
+/// Where a fused SwiGLU has its gates (g) and values (l) in the first matmul's columns.
 enum class GateColumns : uint8_t { kSeparate, kInterleaved, kSplit };
 
 /// Which of the experts' probabilities weigh their results.
@@ -22,7 +22,7 @@ enum class RouterSoftmax : uint8_t { kOfAll, kOfChosen };
 struct MixtureAttributes {
   explicit MixtureAttributes(const KernelInfo& info);
 
-  /// Columns of the first product for each of an expert's inner numbers.
+  /// Columns of the first matmul for each of an expert's inner numbers.
   int64_t fused() const { return gates == GateColumns::kSeparate ? 1 : 2; }
 
   int64_t k;
@@ -37,7 +37,7 @@ struct MixtureSizes {
   int64_t rows, hidden, inner, experts;
 };
 
-/// One mixture's weights. Products of expert `e` with rows of `a`, biases included.
+/// One mixture's weights. Matmuls of expert `e` with rows of `a`, biases included.
 class Experts {
  public:
   enum Matrix { kFirst, kSecond, kThird };  // fc1 [fused * inner, hidden], fc2 [hidden, inner], fc3 [inner, hidden]

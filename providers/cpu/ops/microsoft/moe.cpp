@@ -8,7 +8,7 @@
 namespace tessera::cpu {
 namespace {
 
-/// Inputs of the weights, by Experts::Product; each bias is the next one.
+/// Inputs of the weights, by Experts::Matrix; each bias is the next one.
 constexpr size_t kWeights[] = {2, 4, 6};
 
 /// Matrices [n, k] by expert.

@@ -38,7 +38,7 @@ size_t QuantizedWorkspace(const NBitsWeights& w, int limbs) {
          RoundUp(3 * groups * sizeof(float), kCacheLine) + RoundUp(blocks * sizeof(float), kCacheLine);
 }
 
-/// The product with A as integers of the choice's limbs. False where these cannot stand for A.
+/// The GEMM with A as integers of the choice's limbs. False where these cannot stand for A.
 bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, const NBitsChoice& choice, int64_t rows,
                        const float* a, const float* bias, float* c) {
   ThreadPool& threads = context.threads();

@@ -42,7 +42,7 @@ class QLinearGlobalAveragePool final : public Kernel {
     const bool is_signed = x.is(ElementType::kInt8);
     const auto* from = static_cast<const uint8_t*>(x.raw());
     auto* to = static_cast<uint8_t*>(y->mutable_raw());
-    const auto code_of = [&](int64_t sum) {
+    const auto quantized_of = [&](int64_t sum) {
       const auto mean =
           static_cast<float>(static_cast<double>(sum) / static_cast<double>(pixels)) - in.zero;  // NaN without pixels
       const float rounded = std::nearbyint(mean * in.scale / out.scale) + out.zero;
@@ -62,7 +62,7 @@ class QLinearGlobalAveragePool final : public Kernel {
               count = std::min(end - i, kTogether);
               SumBytes(from + i * pixels, is_signed, count, pixels, sums);
             }
-            for (int64_t j = 0; j < count; ++j) to[i + j] = code_of(sums[j]);
+            for (int64_t j = 0; j < count; ++j) to[i + j] = quantized_of(sums[j]);
           }
         });
   }

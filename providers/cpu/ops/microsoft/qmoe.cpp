@@ -1,5 +1,5 @@
 // QMoE, com.microsoft, version 1, of integers: a mixture of experts whose weights have 2, 4 or 8 bits and a scale (and zero
-// point) for each block of a column, or for each column. Products are those of MatMulNBits.
+// point) for each block of a column, or for each column. Matmuls are those of MatMulNBits.
 
 #include <bit>
 
@@ -17,11 +17,11 @@ namespace {
 
 constexpr int64_t kColumnBlock = 32;  // of columns that have one scale
 
-/// The inputs of one product's weights.
+/// The inputs of one matrix's weights.
 struct Inputs {
   size_t quantized, scales, bias, zeros;
 };
-constexpr Inputs kInputs[] = {{2, 3, 4, 11}, {5, 6, 7, 12}, {8, 9, 10, 13}};  // by Experts::Product
+constexpr Inputs kInputs[] = {{2, 3, 4, 11}, {5, 6, 7, 12}, {8, 9, 10, 13}};  // by Experts::Matrix
 constexpr size_t kRouterWeights = 14;
 
 /// Weights of all experts, those of the first as `weights` has them.

@@ -105,7 +105,7 @@ void Pointwise(KernelContext& context, const ConvTensors<C>& problem) {
 /// columns and its pixels the rows, of which a small image has too few to fill panels. `columns`: [channels * kernel
 /// positions, pixels].
 template <class C>
-GemmProblem<C> ProductWithPackedWeights(const ConvTensors<C>& problem, const C* packed, const C* columns, int64_t image) {
+GemmProblem<C> GemmWithPackedWeights(const ConvTensors<C>& problem, const C* packed, const C* columns, int64_t image) {
   GemmProblem<C> args;
   args.m = problem.pixels;
   args.n = problem.outputs;
@@ -120,7 +120,7 @@ GemmProblem<C> ProductWithPackedWeights(const ConvTensors<C>& problem, const C* 
 template <class C>
 void PointwiseWithPackedWeights(KernelContext& context, const ConvTensors<C>& problem, const C* packed) {
   RunGemms<C>(context, problem.batch, [&](int64_t i) {
-    return ProductWithPackedWeights(problem, packed, problem.input + i * problem.channels * problem.pixels, i);
+    return GemmWithPackedWeights(problem, packed, problem.input + i * problem.channels * problem.pixels, i);
   });
 }
 
@@ -154,7 +154,7 @@ class GatheredImages {
     for (int64_t image = 0; image < problem_.batch; ++image) {
       context_.threads().ParallelFor(problem_.channels, channel_ns,
                                      [&](int64_t begin, int64_t end) { Gather(buffers, image, begin, end); });
-      RunGemms<C>(context_, 1, [&](int64_t) { return ProductWithPackedWeights(problem_, packed, buffers.columns, image); });
+      RunGemms<C>(context_, 1, [&](int64_t) { return GemmWithPackedWeights(problem_, packed, buffers.columns, image); });
     }
   }
 
@@ -175,7 +175,7 @@ class GatheredImages {
         context_.threads(), problem_.batch, 1, image_ns, [&] { return Allocate(); },
         [&](const Buffers& own, int64_t image, int64_t) {
           Gather(own, image, 0, problem_.channels);
-          GemmSerial(ProductWithPackedWeights(problem_, packed, own.columns, image));
+          GemmSerial(GemmWithPackedWeights(problem_, packed, own.columns, image));
         });
   }
 

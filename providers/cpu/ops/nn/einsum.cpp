@@ -104,7 +104,7 @@ class Contraction {
     // The last label of the output should be that of the GEMM's columns.
     const bool swap =
         output_.count > 0 && (a.labels & ~both & Bit(output_.at[static_cast<size_t>(output_.count - 1)])) != 0;
-    return swap ? MatrixProduct(b, a, both, needed, out) : MatrixProduct(a, b, both, needed, out);
+    return swap ? MatMul(b, a, both, needed, out) : MatMul(a, b, both, needed, out);
   }
 
  private:
@@ -239,7 +239,7 @@ class Contraction {
     labels = rest;
   }
 
-  View<C> MatrixProduct(View<C> a, View<C> b, uint64_t both, uint64_t needed, C* out) const {
+  View<C> MatMul(View<C> a, View<C> b, uint64_t both, uint64_t needed, C* out) const {
     constexpr int64_t kEnough = 32;  // rows or columns of a GEMM that is worth its start
     uint64_t repeated = both & needed;
     const Labels inner = Order(both & ~needed);

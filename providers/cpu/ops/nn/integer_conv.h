@@ -112,7 +112,7 @@ class IntegerConv {
     if (count != 1 && count != w->shape()[0]) return;
     std::vector<int32_t> points(static_cast<size_t>(count), 0);
     for (int64_t i = 0; i < count && zero != nullptr; ++i) {
-      points[static_cast<size_t>(i)] = CodeOf(*zero, i);
+      points[static_cast<size_t>(i)] = QuantizedOf(*zero, i);
     }
     const int64_t k = w->num_elements() / w->shape()[0];
     wide_ = Tensor(ElementType::kInt16, Shape{w->shape()[0], 2 * Pairs(k)});

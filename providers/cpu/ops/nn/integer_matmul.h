@@ -39,7 +39,7 @@ PerChannel<V> CheckPerChannel(std::span<const V> values, int64_t channels, int64
 }
 
 /// Element `i` of a tensor of int8 or uint8.
-inline int32_t CodeOf(const Tensor& tensor, int64_t i) {
+inline int32_t QuantizedOf(const Tensor& tensor, int64_t i) {
   return tensor.is(ElementType::kInt8) ? tensor.data<int8_t>()[i] : tensor.data<uint8_t>()[i];
 }
 
@@ -54,7 +54,7 @@ inline std::vector<int32_t> SignedZeros(const Tensor& quantized, const Tensor* z
   std::vector<int32_t> points;
   const int32_t shift = quantized.is(ElementType::kInt8) ? 0 : 128;
   for (int64_t i = 0; i < channels; ++i)
-    points.push_back((zeros == nullptr ? 0 : CodeOf(*zeros, zeros->num_elements() == 1 ? 0 : i)) - shift);
+    points.push_back((zeros == nullptr ? 0 : QuantizedOf(*zeros, zeros->num_elements() == 1 ? 0 : i)) - shift);
   const bool none = std::all_of(points.begin(), points.end(), [](int32_t point) { return point == 0; });
   return none ? std::vector<int32_t>() : points;
 }
@@ -64,7 +64,7 @@ inline std::span<const int32_t> ReadZeroPoints(KernelContext& context, const Ten
   Require(count > 0, "a zero point has no elements");
   const auto values = context.scratch<int32_t>(static_cast<size_t>(count));
   values[0] = 0;
-  for (int64_t i = 0; i < count && tensor != nullptr; ++i) values[i] = CodeOf(*tensor, i);
+  for (int64_t i = 0; i < count && tensor != nullptr; ++i) values[i] = QuantizedOf(*tensor, i);
   return values;
 }
 
@@ -103,7 +103,7 @@ class PackedInt8Matrix {
     std::vector<int32_t> points(static_cast<size_t>(count), 0);
     std::string key = "int8_b";
     for (int64_t i = 0; i < count && zero != nullptr; ++i) {
-      points[static_cast<size_t>(i)] = CodeOf(*zero, i);
+      points[static_cast<size_t>(i)] = QuantizedOf(*zero, i);
       key += fmt::format(",{}", points[static_cast<size_t>(i)]);
     }
     const Shape size{static_cast<int64_t>(PackedInt8Size(k, n))};

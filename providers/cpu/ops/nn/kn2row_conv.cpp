@@ -13,7 +13,7 @@ Kn2RowConv::Kn2RowConv(const KernelInfo& info) {
   weights_shape_ = weights->shape();
   const int64_t outputs = weights_shape_[0], channels = weights_shape_[1],
                 taps = weights_shape_.SizeOfRange(2, weights_shape_.rank());
-  transposed_ = SharedTensor(info, *weights, "few_outputs", ElementType::kFloat, weights_shape_, [&] {
+  transposed_ = SharedTensor(info, *weights, "kn2row", ElementType::kFloat, weights_shape_, [&] {
     auto transposed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
     const float* from = weights->unaligned_data<float>();
     float* to = transposed->mutable_data<float>();

@@ -106,7 +106,7 @@ class Nchw8cConv final : public Kernel {
     }
     const char* form = depthwise_                                 ? "nchw8c_depthwise"
                        : layout_ == ConvLayout::kNchw8cFromPlanes ? "nchw8c_plain"
-                                                                  : "blocked";
+                                                                  : "nchw8c";
     const std::string key = fmt::format("{} {}", form, group_);
     packed_ = SharedTensor(info, weights, key, ElementType::kFloat, weights_shape_, [&] {
       auto packed = std::make_shared<Tensor>(ElementType::kFloat, weights_shape_, WeightMemory());
@@ -144,15 +144,15 @@ class Nchw8cConv final : public Kernel {
 
   Window CheckInput(const Tensor& input) const {
     const Shape& shape = input.shape();
-    const bool blocked = layout_ == ConvLayout::kNchw8c;
-    Require(input.is(ElementType::kFloat) && shape.rank() == weights_shape_.rank() + (blocked ? 1 : 0),
+    const bool nchw8c = layout_ == ConvLayout::kNchw8c;
+    Require(input.is(ElementType::kFloat) && shape.rank() == weights_shape_.rank() + (nchw8c ? 1 : 0),
             "the input is {}, the weights are {}", shape, weights_shape_);
-    if (blocked) RequireNchw8c(input);
-    Require(shape[1] * (blocked ? kChannelBlock : 1) == channels(), "the input is {}, the weights take {} channels", shape,
+    if (nchw8c) RequireNchw8c(input);
+    Require(shape[1] * (nchw8c ? kChannelBlock : 1) == channels(), "the input is {}, the weights take {} channels", shape,
             channels());
     Require(!attributes_.has_kernel() || std::ranges::equal(attributes_.kernel(), kernel()),
             "kernel_shape is {}, the weights are {}", attributes_.kernel(), weights_shape_);
-    return attributes_.Fit(blocked ? SpatialDims(shape) : shape.dims().subspan(2), kernel());
+    return attributes_.Fit(nchw8c ? SpatialDims(shape) : shape.dims().subspan(2), kernel());
   }
 
   void Depthwise(KernelContext& context, const Window& fitted, int64_t batch, const float* input,

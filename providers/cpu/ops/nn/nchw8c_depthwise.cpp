@@ -44,9 +44,9 @@ void ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int
   const int64_t blocks = channels / kChannelBlock, items = batch * blocks;
   const int64_t out = window.output.num_elements(), positions = window.kernel.num_elements();
   const PaddedRows padded(window);
-  Nchw8cWindow blocked = ToNchw8cWindow(window.WithRank(kSpatialAxes));
-  blocked.x.input = padded.padded;
-  blocked.x.pad = 0;
+  Nchw8cWindow nchw8c = ToNchw8cWindow(window.WithRank(kSpatialAxes));
+  nchw8c.x.input = padded.padded;
+  nchw8c.x.pad = 0;
   const int64_t in = padded.pixels();
   const std::span<const float> weights = BlockWeights(context, tensors.weights, channels, positions);
   const double cost = static_cast<double>(out * (positions + 2) + 2 * in);
@@ -59,8 +59,8 @@ void ConvolveDepthwiseByBlocks(KernelContext& context, const Window& window, int
     for (int64_t i = begin; i < end; ++i) {
       const int64_t channel = i % blocks * kChannelBlock;
       padded.Block(tensors.input + i * kChannelBlock * window.input.num_elements(), image);
-      ConvolveNchw8cDepthwise(blocked, image, weights.data() + channel * positions, 1, tensors.epilogue.From(channel, 0), 0,
-                              blocked.z.output * blocked.y.output, result);
+      ConvolveNchw8cDepthwise(nchw8c, image, weights.data() + channel * positions, 1, tensors.epilogue.From(channel, 0), 0,
+                              nchw8c.z.output * nchw8c.y.output, result);
       UnblockChannels(result, out, 0, out, kChannelBlock, tensors.output + i * kChannelBlock * out);
     }
   });

@@ -31,14 +31,14 @@ void ForPixels(KernelContext& context, int64_t blocks, int64_t pixels, const Mov
 }
 
 /// [N, C, spatial...] for an image in NCHW8c.
-Shape PlainShape(const Shape& blocked, std::span<const int64_t> spatial) {
-  Shape shape{blocked[0], CheckedMul(blocked[1], kChannelBlock)};
+Shape PlainShape(const Shape& nchw8c, std::span<const int64_t> spatial) {
+  Shape shape{nchw8c[0], CheckedMul(nchw8c[1], kChannelBlock)};
   for (const int64_t size : spatial) shape.Append(size);
   return shape;
 }
 
 /// [N, C, 1...].
-Shape OnePixel(const Shape& blocked) { return PlainShape(blocked, Shape(SpatialDims(blocked).size(), 1).dims()); }
+Shape OnePixel(const Shape& nchw8c) { return PlainShape(nchw8c, Shape(SpatialDims(nchw8c).size(), 1).dims()); }
 
 class ToNchw8c final : public Kernel {
  public:

@@ -25,8 +25,8 @@ inline void RequireNchw8c(const Tensor& tensor) {
 }
 
 /// The height, width and so on of an image in NCHW8c.
-inline std::span<const int64_t> SpatialDims(const Shape& blocked) { return blocked.dims().subspan(2, blocked.rank() - 3); }
-inline int64_t Pixels(const Shape& blocked) { return blocked.SizeOfRange(2, blocked.rank() - 1); }
+inline std::span<const int64_t> SpatialDims(const Shape& nchw8c) { return nchw8c.dims().subspan(2, nchw8c.rank() - 3); }
+inline int64_t Pixels(const Shape& nchw8c) { return nchw8c.SizeOfRange(2, nchw8c.rank() - 1); }
 
 /// Of a window with kSpatialAxes.
 inline Nchw8cWindow ToNchw8cWindow(const Window& w) {

@@ -259,16 +259,16 @@ class PoolPlanes {
     });
   }
 
-  /// The places in the plane under the window of an output, from axis `i` on; `place`: of what the axes before give.
-  int32_t AddTaps(const Shape& output, size_t i, int64_t place, std::span<int32_t> taps, int32_t count) const {
+  /// The indices in the plane under the window of an output, from axis `i` on; `index`: of what the axes before give.
+  int32_t AddTaps(const Shape& output, size_t i, int64_t index, std::span<int32_t> taps, int32_t count) const {
     if (i > outer_) {
-      taps[static_cast<size_t>(count)] = static_cast<int32_t>(place);
+      taps[static_cast<size_t>(count)] = static_cast<int32_t>(index);
       return count + 1;
     }
     const KernelRange range = InsideInput(window_, i, output[i]);
     for (int64_t k = range.first; k < range.last; ++k) {
       const int64_t along = output[i] * window_.strides[i] - window_.begin[i] + k * window_.dilations[i];
-      count = AddTaps(output, i + 1, place * window_.input[i] + along, taps, count);
+      count = AddTaps(output, i + 1, index * window_.input[i] + along, taps, count);
     }
     return count;
   }

@@ -54,7 +54,7 @@ inline bool HasConstantZeros(const KernelInfo& info, const Tensor& weights, cons
 inline int32_t ConvZero(const Tensor* zero, std::string_view name) {
   if (zero == nullptr) return 0;
   Require(zero->num_elements() == 1, "{} has {} values, 1 is expected", name, zero->num_elements());
-  return CodeOf(*zero, 0);
+  return QuantizedOf(*zero, 0);
 }
 
 }  // namespace tessera::cpu

@@ -113,7 +113,7 @@ class QLinearConvNhwc final : public Kernel {
     std::vector<uint8_t> transposed;
     std::vector<Requantization::Channel> packed_channels;
     for (int64_t g = 0; g < group_; ++g) {
-      auto packed = SharedWeights(info, weights, fmt::format("u8s8_last {} of {}", g, group_), [&] {
+      auto packed = SharedWeights(info, weights, fmt::format("u8s8_nhwc {} of {}", g, group_), [&] {
         const auto* bytes = static_cast<const uint8_t*>(weights.raw()) + g * outputs * k;
         transposed.resize(static_cast<size_t>(outputs * k));
         info.threads().ParallelFor(outputs, static_cast<double>(k), [&](int64_t begin, int64_t end) {

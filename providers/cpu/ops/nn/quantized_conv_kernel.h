@@ -26,8 +26,9 @@ class QuantizedConvKernel : public Kernel {
     if (small_) return Fast(context, *small_);
     if (fast_) return Fast(context, *fast_);
     const Tensor* weights = general_->has_weights() ? nullptr : &context.required_input(inputs_.weights);
-    General(context, *general_,
-            {&context.required_input(0), weights, context.input(inputs_.x_zero), context.input(inputs_.w_zero), Bias(context)});
+    General(
+        context, *general_,
+        {&context.required_input(0), weights, context.input(inputs_.x_zero), context.input(inputs_.w_zero), Bias(context)});
   }
 
   std::string Implementation(KernelContext& /*context*/) override { return std::string(NameOf(algorithm_)); }

@@ -16,8 +16,8 @@ constexpr TypeSet kQuantized = {
     ElementType::kInt32,          ElementType::kUInt4,        ElementType::kInt4,           ElementType::kUInt2,
     ElementType::kInt2,           ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ, ElementType::kFloat8E5M2,
     ElementType::kFloat8E5M2FNUZ, ElementType::kFloat4E2M1,   ElementType::kFloat6E2M3,     ElementType::kFloat6E3M2};
-constexpr TypeSet kCodeScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16,
-                                 ElementType::kFloat8E8M0};
+constexpr TypeSet kQuantizedScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16,
+                                      ElementType::kFloat8E8M0};
 
 ElementType DequantizedType(const KernelInfo& info, const QuantizeLinearAttributes& attributes) {
   if (attributes.output_dtype != 0) return static_cast<ElementType>(attributes.output_dtype);
@@ -111,7 +111,8 @@ class DequantizeLinear final : public Kernel {
 }  // namespace
 
 void RegisterDequantizeLinear(KernelRegistry& registry) {
-  registry.Add(Op("DequantizeLinear").Versions(10).Types(0, kQuantized).Types(1, kCodeScales).Make<DequantizeLinear>());
+  registry.Add(
+      Op("DequantizeLinear").Versions(10).Types(0, kQuantized).Types(1, kQuantizedScales).Make<DequantizeLinear>());
 }
 
 }  // namespace tessera::cpu

@@ -22,7 +22,7 @@ constexpr TypeSet kFloat8s = {ElementType::kFloat8E4M3FN, ElementType::kFloat8E4
                               ElementType::kFloat8E5M2FNUZ};
 constexpr TypeSet kSmallFloats = {ElementType::kFloat4E2M1, ElementType::kFloat6E2M3, ElementType::kFloat6E3M2};
 
-ElementType CodeType(const KernelInfo& info, const QuantizeLinearAttributes& attributes) {
+ElementType QuantizedType(const KernelInfo& info, const QuantizeLinearAttributes& attributes) {
   if (info.has_input(2)) return info.input_type(2);
   return attributes.output_dtype == 0 ? ElementType::kUInt8 : static_cast<ElementType>(attributes.output_dtype);
 }
@@ -45,7 +45,7 @@ class QuantizeLinear final : public Kernel {
  public:
   explicit QuantizeLinear(const KernelInfo& info)
       : attributes_(info.node()),
-        output_type_(CodeType(info, attributes_)),
+        output_type_(QuantizedType(info, attributes_)),
         precision_(Precision(info, attributes_)),
         wide_(precision_ == ElementType::kDouble ? ElementType::kDouble : ElementType::kFloat),
         load_(info.input_type(0), wide_),

@@ -39,13 +39,13 @@ class Gru final : public Recurrent<T> {
         }
       });
     };
-    this->AddProduct(run, 0, run.h, run.gates, run.gates_row, true, nullptr);
+    this->AddMatMul(run, 0, run.h, run.gates, run.gates_row, true, nullptr);
     rows([](const GruRow<F>& row, int64_t) { GruReset(row); });
     if (linear_before_reset_) {
       const F* bias = run.bias == nullptr ? nullptr : run.bias + 5 * hidden;
-      this->AddProduct(run, 1, run.h, recurrent, hidden, false, bias);
+      this->AddMatMul(run, 1, run.h, recurrent, hidden, false, bias);
     } else {
-      this->AddProduct(run, 1, reset_state, run.gates + 2 * hidden, run.gates_row, true, nullptr);
+      this->AddMatMul(run, 1, reset_state, run.gates + 2 * hidden, run.gates_row, true, nullptr);
     }
     rows([&](const GruRow<F>& row, int64_t b) {
       if (run.active(b)) GruCell(row);

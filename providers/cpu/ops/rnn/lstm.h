@@ -16,7 +16,7 @@ class Lstm : public Recurrent<T> {
  private:
   void Step(RecurrentRun<F>& run) const override {
     const int64_t hidden = run.sizes.hidden;
-    this->AddProduct(run, 0, run.h, run.gates, run.gates_row, true, nullptr);
+    this->AddMatMul(run, 0, run.h, run.gates, run.gates_row, true, nullptr);
     const F* p = run.peepholes;
     run.threads->ParallelFor(run.sizes.batch, run.row_cost(), [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {

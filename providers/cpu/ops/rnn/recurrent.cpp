@@ -203,7 +203,7 @@ auto Recurrent<T>::InputBias(KernelContext& context, const RecurrentSizes& s, co
 }
 
 template <class T>
-void Recurrent<T>::InputProducts(KernelContext& context, const RecurrentSizes& s, const F* bias, F* gates) const {
+void Recurrent<T>::InputMatMuls(KernelContext& context, const RecurrentSizes& s, const F* bias, F* gates) const {
   const F* x = Numbers(context, 0);
   const F* w = packed_w_.panels == nullptr ? Numbers(context, 1) : nullptr;
   const int64_t width = gates_ * s.hidden;
@@ -254,8 +254,8 @@ const BFloat16* Recurrent<T>::RoundedInput(KernelContext& context, const Recurre
 }
 
 template <class T>
-void Recurrent<T>::AddProduct(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row,
-                              bool accumulate, const F* bias) const {
+void Recurrent<T>::AddMatMul(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row,
+                             bool accumulate, const F* bias) const {
   GemmProblem<F> args;
   args.m = run.sizes.batch;
   args.n = splits_[part] * run.sizes.hidden;
@@ -374,7 +374,7 @@ void Recurrent<T>::Compute(KernelContext& context) {
   const F* peepholes = has_cell_ ? Numbers(context, 7) : nullptr;
   const int64_t width = gates_ * s.hidden;
   F* gates = context.scratch<F>(static_cast<size_t>(CheckedMul(CheckedMul(s.directions * s.steps, s.batch), width))).data();
-  s.input == 0 ? FillGates(context, s, bias, gates) : InputProducts(context, s, bias, gates);
+  s.input == 0 ? FillGates(context, s, bias, gates) : InputMatMuls(context, s, bias, gates);
 
   const std::span<const void* const> packed = StateWeights(context, s);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What RNN, GRU and LSTM share: attributes, shapes, the product with the inputs of all steps at once, and the loop over
+// What RNN, GRU and LSTM share: attributes, shapes, the matmul with the inputs of all steps at once, and the loop over
 // steps.
 
 #include <cmath>
@@ -38,7 +38,7 @@ struct RecurrentRun {
   const F* bias;           // [2 * gates, hidden]: of W, then of R; null: none
   const F* peepholes;      // null: none
   const void* const* packed_r;
-  std::byte* state_workspace;  // StateWorkspace() for each entry: where products round the state
+  std::byte* state_workspace;  // StateWorkspace() for each entry: where matmuls round the state
   F* h;                        // [batch, hidden]
   F* c;                        // the same; null: the operator has none
   F* temp;                     // [2, batch, hidden]
@@ -60,7 +60,7 @@ class Recurrent : public Kernel {
   void Compute(KernelContext& context) final;
 
  protected:
-  /// `splits` are the numbers of gates in each separate product with R.
+  /// `splits` are the numbers of gates in each separate matmul with R.
   Recurrent(const KernelInfo& info, std::vector<int64_t> splits, bool has_cell);
 
   /// Gates of the step hold X * W (and its share of the bias): adds what depends on the state and replaces the state.
@@ -69,11 +69,11 @@ class Recurrent : public Kernel {
   virtual bool folds_bias(int64_t) const { return true; }
 
   /// out (+)= state * R's part transposed (+ bias).
-  virtual void AddProduct(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row, bool accumulate,
-                          const F* bias) const;
+  virtual void AddMatMul(const RecurrentRun<F>& run, size_t part, const F* state, F* out, int64_t out_row, bool accumulate,
+                         const F* bias) const;
   /// gates[direction, position of X, gate] = X * W + bias, for all steps; X has numbers.
-  virtual void InputProducts(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
-  /// What AddProduct finds in RecurrentRun::packed_r, [direction, part].
+  virtual void InputMatMuls(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
+  /// What AddMatMul finds in RecurrentRun::packed_r, [direction, part].
   virtual std::span<const void* const> StateWeights(KernelContext& context, const RecurrentSizes& sizes) const;
   /// Bytes, in whole lines of a cache where there are any.
   virtual size_t StateWorkspace(const RecurrentSizes& sizes) const;
@@ -89,7 +89,7 @@ class Recurrent : public Kernel {
     return attributes_.ActivationsOf(direction)[i];
   }
 
-  /// What InputProducts leaves where X has no numbers: the bias.
+  /// What InputMatMuls leaves where X has no numbers: the bias.
   void FillGates(KernelContext& context, const RecurrentSizes& sizes, const F* bias, F* gates) const;
 
   const RecurrentAttributes attributes_;

@@ -16,7 +16,7 @@ class Rnn final : public Recurrent<T> {
  private:
   void Step(RecurrentRun<F>& run) const override {
     const int64_t hidden = run.sizes.hidden;
-    this->AddProduct(run, 0, run.h, run.gates, run.gates_row, true, nullptr);
+    this->AddMatMul(run, 0, run.h, run.gates, run.gates_row, true, nullptr);
     run.threads->ParallelFor(run.sizes.batch, run.row_cost() / 4, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         if (!run.active(b)) continue;

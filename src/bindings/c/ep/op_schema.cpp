@@ -12,12 +12,12 @@ namespace {
 
 using Parameters = std::vector<onnx::OpSchema::FormalParameter>;
 
-std::vector<size_t> PlacesOf(const std::string& constraint, const Parameters& parameters) {
-  std::vector<size_t> places;
+std::vector<size_t> IndicesOf(const std::string& constraint, const Parameters& parameters) {
+  std::vector<size_t> indices;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].GetTypeStr() == constraint) places.push_back(i);
+    if (parameters[i].GetTypeStr() == constraint) indices.push_back(i);
   }
-  return places;
+  return indices;
 }
 
 const OrtOpSchema& Schema(const OrtOpSchema* schema) { return Given(schema, "the schema"); }
@@ -53,8 +53,8 @@ OrtOpSchema::OrtOpSchema(const onnx::OpSchema& its_schema) : schema(its_schema) 
     OrtOpSchemaTypeConstraint& added = constraints.emplace_back();
     added.name = parameter.type_param_str;
     for (const std::string& type : parameter.allowed_type_strs) added.types.push_back(type.c_str());
-    added.inputs = tessera::c_abi::PlacesOf(added.name, schema.inputs());
-    added.outputs = tessera::c_abi::PlacesOf(added.name, schema.outputs());
+    added.inputs = tessera::c_abi::IndicesOf(added.name, schema.inputs());
+    added.outputs = tessera::c_abi::IndicesOf(added.name, schema.outputs());
   }
 }
 

@@ -38,7 +38,7 @@ OrtStatusPtr KernelContext_GetInputCount(const OrtKernelContext* context, size_t
 }
 
 OrtStatusPtr KernelContext_GetOutputCount(const OrtKernelContext* context, size_t* out) noexcept {
-  return Guarded([&] { Given(out, "out") = Given(context, "the kernel context").places.size(); });
+  return Guarded([&] { Given(out, "out") = Given(context, "the kernel context").indices.size(); });
 }
 
 OrtStatusPtr KernelContext_GetInput(const OrtKernelContext* context, size_t index, const OrtValue** out) noexcept {
@@ -63,7 +63,7 @@ OrtStatusPtr KernelContext_GetOutput(OrtKernelContext* context, size_t index, co
       result = &run.outputs[index];
       return;
     }
-    const int32_t place = run.places[index];
+    const int32_t place = run.indices[index];
     const bool wanted = place >= 0 && run.context.has_output(static_cast<size_t>(place));
     Tensor* storage = wanted ? run.context.output(static_cast<size_t>(place), shape) : nullptr;
     if (storage == nullptr) {
@@ -88,7 +88,7 @@ OrtStatusPtr KernelContext_GetOutput(OrtKernelContext* context, size_t index, co
 OrtStatusPtr KernelContext_GetPreallocatedOutput(const OrtKernelContext* context, size_t output_index,
                                                  OrtValue** output) noexcept {
   return Guarded([&] {
-    const size_t count = Given(context, "the kernel context").places.size();
+    const size_t count = Given(context, "the kernel context").indices.size();
     Require(output_index < count, "the node has {} outputs, number {} is asked for", count, output_index);
     Given(output, "out") = nullptr;
   });

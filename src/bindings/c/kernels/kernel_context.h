@@ -13,22 +13,22 @@
 
 /// Lives as long as one Compute.
 struct OrtKernelContext {
-  /// `its_inputs`: all of them, null where one is omitted, instead of the context's own. `its_places`: of each output,
+  /// `its_inputs`: all of them, null where one is omitted, instead of the context's own. `its_indices`: of each output,
   /// which of the context's it is, -1 where nobody reads it. `its_types`: undefined where one is omitted, or not known.
   OrtKernelContext(tessera::KernelContext& its_context, std::span<const tessera::Value* const> its_inputs,
-                   std::span<const int32_t> its_places, std::span<const tessera::ElementType> its_types,
+                   std::span<const int32_t> its_indices, std::span<const tessera::ElementType> its_types,
                    const OrtLogger& its_logger, OrtSyncStream* its_stream)
       : context(its_context),
         inputs(its_inputs),
-        places(its_places),
+        indices(its_indices),
         types(its_types),
         logger(its_logger),
         stream(its_stream),
-        outputs(its_places.size()) {}
+        outputs(its_indices.size()) {}
 
   tessera::KernelContext& context;
   const std::span<const tessera::Value* const> inputs;
-  const std::span<const int32_t> places;
+  const std::span<const int32_t> indices;
   const std::span<const tessera::ElementType> types;
   const OrtLogger& logger;
   OrtSyncStream* const stream;               // null: none

@@ -1,4 +1,4 @@
-"""Weights of matrix products in few bits: what ONNX Runtime's quantization asks for.
+"""Weights of matmuls in few bits: what ONNX Runtime's quantization asks for.
 
 Each column of the weights [K, N] is cut into blocks of `block_size` rows with a scale each, and a zero point unless they
 are symmetric.
@@ -33,8 +33,8 @@ def pack_fp4_weights_for_cuda_moe_gemm(q_weights: Any, N: int, K: int) -> Any:  
     packed = np.asarray(q_weights, np.uint8)
     if packed.shape != (N, K // 2):
         raise ValueError(f"weights of shape {packed.shape} are given, expected {(N, K // 2)}")
-    codes = np.stack([packed & 15, packed >> 4], axis=-1).reshape(N, K)
-    return _packed(np, codes.T, 4).reshape(-1)
+    quantized = np.stack([packed & 15, packed >> 4], axis=-1).reshape(N, K)
+    return _packed(np, quantized.T, 4).reshape(-1)
 
 
 def _quantize(
@@ -50,15 +50,15 @@ def _quantize(
 ) -> None:
     import numpy as np
 
-    codes, scale, zero = _blocks(np, bits, weights, block_size, n, k, symmetric)
-    packed.reshape(n, scale.shape[1], -1)[...] = _packed(np, codes, bits)
+    quantized, scale, zero = _blocks(np, bits, weights, block_size, n, k, symmetric)
+    packed.reshape(n, scale.shape[1], -1)[...] = _packed(np, quantized, bits)
     scales.reshape(scale.shape)[...] = scale
     if not symmetric and zero_points is not None:
         zero_points.reshape(n, -1)[...] = _packed(np, zero.astype(np.uint8), bits, fill=1 << (bits - 1))
 
 
 def _blocks(np: Any, bits: int, weights: Any, block_size: int, n: int, k: int, symmetric: bool) -> tuple[Any, Any, Any]:
-    """Codes [N, blocks, block_size], and scales and zero points [N, blocks]."""
+    """Quantized values [N, blocks, block_size], and scales and zero points [N, blocks]."""
     blocks = -(-k // block_size)
     padded = np.zeros((blocks * block_size, n), np.float32)
     padded[:k] = np.asarray(weights, np.float32).reshape(k, n)
@@ -69,14 +69,14 @@ def _blocks(np: Any, bits: int, weights: Any, block_size: int, n: int, k: int, s
     else:
         scale, zero = _asymmetric(np, values, top)
     reciprocal = np.divide(1, scale, out=np.zeros_like(scale), where=scale != 0)
-    codes = np.clip(_rounded(np, values * reciprocal[..., None] + zero[..., None]), 0, top).astype(np.uint8)
+    quantized = np.clip(_rounded(np, values * reciprocal[..., None] + zero[..., None]), 0, top).astype(np.uint8)
     if k % block_size:  # what the last block has beyond the weights
-        codes[:, -1, k % block_size :] = 0
-    return codes, scale, zero
+        quantized[:, -1, k % block_size :] = 0
+    return quantized, scale, zero
 
 
 def _symmetric(np: Any, values: Any, middle: int) -> tuple[Any, Any]:
-    """The value that is the farthest from zero becomes the lowest code."""
+    """The value that is the farthest from zero becomes the lowest quantized value."""
     low, high = values.min(axis=-1), values.max(axis=-1)
     farthest = np.where(-low >= high, low, high)
     return farthest / np.float32(-middle), np.full(farthest.shape, middle, np.float32)
@@ -95,24 +95,24 @@ def _rounded(np: Any, values: Any) -> Any:
     return np.trunc(values + np.copysign(np.float32(0.5), values))
 
 
-def _packed(np: Any, codes: Any, bits: int, fill: int = 0) -> Any:
-    """Codes of the last axis in bytes, the first in the low bits; `fill` is in bits that no code takes."""
+def _packed(np: Any, quantized: Any, bits: int, fill: int = 0) -> Any:
+    """Quantized values of the last axis in bytes, the first in the low bits; `fill` is in bits that no value takes."""
     each = 8 // bits
-    count = -(-codes.shape[-1] // each) * each
-    full = np.full((*codes.shape[:-1], count), fill, np.uint8)
-    full[..., : codes.shape[-1]] = codes
-    parts = full.reshape(*codes.shape[:-1], count // each, each)
+    count = -(-quantized.shape[-1] // each) * each
+    full = np.full((*quantized.shape[:-1], count), fill, np.uint8)
+    full[..., : quantized.shape[-1]] = quantized
+    parts = full.reshape(*quantized.shape[:-1], count // each, each)
     shifts = np.arange(each, dtype=np.uint8) * np.uint8(bits)
     return np.bitwise_or.reduce(parts << shifts, axis=-1)
 
 
 def quantize_qdq_matmul_2bits(packed: Any, weights: Any, scales: Any, zero_points: Any, *sizes: Any) -> bool:
-    """The same as tensors of DequantizeLinear have them; True where the codes are signed."""
+    """The same as tensors of DequantizeLinear have them; True where the quantized values are signed."""
     return _quantize_qdq(2, packed, weights, scales, zero_points, *sizes)
 
 
 def quantize_qdq_matmul_4bits(packed: Any, weights: Any, scales: Any, zero_points: Any, *sizes: Any) -> bool:
-    """The same as tensors of DequantizeLinear have them; True where the codes are signed."""
+    """The same as tensors of DequantizeLinear have them; True where the quantized values are signed."""
     return _quantize_qdq(4, packed, weights, scales, zero_points, *sizes)
 
 
@@ -127,13 +127,13 @@ def _quantize_qdq(
     k: int,
     symmetric: bool,
 ) -> bool:
-    """Fills `packed` [K, N] and `scales` and `zero_points` [blocks, N], codes one after another without gaps."""
+    """Fills `packed` [K, N] and `scales` and `zero_points` [blocks, N], quantized values one after another without gaps."""
     import numpy as np
 
-    codes, scale, zero = _blocks(np, bits, weights, block_size, n, k, symmetric)
-    rows = codes.reshape(n, -1)[:, :k].T
+    quantized, scale, zero = _blocks(np, bits, weights, block_size, n, k, symmetric)
+    rows = quantized.reshape(n, -1)[:, :k].T
     if symmetric:
-        rows = rows ^ np.uint8(1 << (bits - 1))  # from codes around their middle to signed ones
+        rows = rows ^ np.uint8(1 << (bits - 1))  # from values around their middle to signed ones
     packed.reshape(-1)[...] = _packed(np, rows.reshape(-1), bits)
     scales.reshape(scale.shape[::-1])[...] = scale.T
     if not symmetric and zero_points is not None:
@@ -141,10 +141,10 @@ def _quantize_qdq(
     return symmetric
 
 
-# Codes of floats of 4 bits by their magnitude, and where each ends: halfway to the next, as bitsandbytes rounds that.
-_FP4_CODES = (0, 1, 6, 7, 4, 5, 2, 3)
+# Quantized values of FP4 by their magnitude, and where each ends: halfway to the next, as bitsandbytes rounds that.
+_FP4_QUANTIZED = (0, 1, 6, 7, 4, 5, 2, 3)
 _FP4_ENDS = (0.00260417, 0.0859375, 0.20833333, 0.29166667, 0.4166667, 0.583333, 0.8333333)
-# What the codes of NF4 stand for, in order: quantiles of the normal distribution (arXiv:2305.14314, appendix E).
+# What the quantized values of NF4 stand for, in order: quantiles of the normal distribution (arXiv:2305.14314, appendix E).
 _NF4 = (
     -1.0,
     -0.6961928009986877,
@@ -180,15 +180,15 @@ def quantize_matmul_bnb4(packed: Any, weights: Any, absmax: Any, block_size: int
     values = padded.reshape(blocks, block_size)
     scale = np.abs(values).max(axis=1)
     reciprocal = np.divide(1, scale, out=np.zeros_like(scale), where=scale != 0)
-    codes = _nearest_codes(np, values * reciprocal[:, None], quant_type).reshape(-1)[: count + count % 2]
-    packed.reshape(-1)[...] = _packed(np, codes.reshape(-1, 2)[:, ::-1].reshape(-1), 4)  # the first in the high bits
+    quantized = _nearest_quantized(np, values * reciprocal[:, None], quant_type).reshape(-1)[: count + count % 2]
+    packed.reshape(-1)[...] = _packed(np, quantized.reshape(-1, 2)[:, ::-1].reshape(-1), 4)  # the first in the high bits
     absmax.reshape(-1)[...] = scale
 
 
-def _nearest_codes(np: Any, values: Any, quant_type: int) -> Any:
+def _nearest_quantized(np: Any, values: Any, quant_type: int) -> Any:
     """Of values from -1 to 1; halfway between two it is the lower one."""
     if quant_type:
         levels = np.array(_NF4, np.float64)
         return np.searchsorted(((levels[1:] + levels[:-1]) / 2).astype(np.float32), values).astype(np.uint8)
-    magnitudes = np.array(_FP4_CODES, np.uint8)[np.searchsorted(np.array(_FP4_ENDS, np.float32), np.abs(values))]
+    magnitudes = np.array(_FP4_QUANTIZED, np.uint8)[np.searchsorted(np.array(_FP4_ENDS, np.float32), np.abs(values))]
     return magnitudes | ((values < 0).astype(np.uint8) << 3)

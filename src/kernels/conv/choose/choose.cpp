@@ -294,7 +294,7 @@ void RankBytes(const ConvProblem& problem, const ConvCosts& costs, ConvCandidate
 }
 
 void RankNhwc(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
-  const bool blocks = problem.depthwise() && problem.outputs == problem.groups && problem.groups >= DepthwiseLastWidth();
+  const bool blocks = problem.depthwise() && problem.outputs == problem.groups && problem.groups >= DepthwiseNhwcWidth();
   ranked.Add(blocks ? ConvAlgorithm::kDepthwise : ConvAlgorithm::kIm2col, MultiplyNs(problem, costs));
 }
 

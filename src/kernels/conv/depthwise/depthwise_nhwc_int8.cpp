@@ -111,10 +111,10 @@ namespace tessera::cpu {
 HWY_EXPORT(RunChannels);
 HWY_EXPORT(WidthOfBlock);
 
-int64_t DepthwiseLastWidth() { return HWY_DYNAMIC_DISPATCH(WidthOfBlock)(); }
+int64_t DepthwiseNhwcWidth() { return HWY_DYNAMIC_DISPATCH(WidthOfBlock)(); }
 
 DepthwiseNhwc::DepthwiseNhwc(const int16_t* weights, int64_t channels, int64_t taps)
-    : channels_(channels), taps_(taps), width_(DepthwiseLastWidth()), blocks_(CeilDiv(channels, width_)) {
+    : channels_(channels), taps_(taps), width_(DepthwiseNhwcWidth()), blocks_(CeilDiv(channels, width_)) {
   const int64_t pairs = (taps + 1) / 2;
   weights_ = Tensor(ElementType::kInt16, Shape{blocks_, pairs, width_, 2});
   auto* to = weights_.mutable_data<int16_t>();

@@ -9,11 +9,11 @@
 
 namespace tessera::cpu {
 
-/// Taps and parameters by channel in the kernel's order: in blocks of DepthwiseLastWidth() channels, the last of which
+/// Taps and parameters by channel in the kernel's order: in blocks of DepthwiseNhwcWidth() channels, the last of which
 /// overlaps the one before where they do not divide.
 class DepthwiseNhwc {
  public:
-  /// weights[channel * taps + tap] without zero points, within 9 bits. There are at least DepthwiseLastWidth() channels.
+  /// weights[channel * taps + tap] without zero points, within 9 bits. There are at least DepthwiseNhwcWidth() channels.
   DepthwiseNhwc(const int16_t* weights, int64_t channels, int64_t taps);
 
   int64_t channels() const { return channels_; }
@@ -42,6 +42,6 @@ class DepthwiseNhwc {
 };
 
 /// Channels that are computed together.
-int64_t DepthwiseLastWidth();
+int64_t DepthwiseNhwcWidth();
 
 }  // namespace tessera::cpu

@@ -4,11 +4,11 @@
 #include "kernels/elementwise/activate-inl.h"
 #include "kernels/elementwise/math-inl.h"
 
-#if defined(TESSERA_BLOCKED_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef TESSERA_BLOCKED_INL_H
-#undef TESSERA_BLOCKED_INL_H
+#if defined(TESSERA_NCHW8C_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_NCHW8C_INL_H
+#undef TESSERA_NCHW8C_INL_H
 #else
-#define TESSERA_BLOCKED_INL_H
+#define TESSERA_NCHW8C_INL_H
 #endif
 
 #include <hwy/highway.h>

@@ -1,5 +1,5 @@
 // Attention beside the same in plain loops: sizes around the edges of tiles and vectors, masks that leave tiles out, rows
-// that see nothing, factors of bfloat16.
+// that see nothing, operands of bfloat16.
 
 #include "kernels/attention/attention.h"
 

@@ -1,4 +1,4 @@
-// Sums of convolutions of codes with constant weights are those of weights that are an input.
+// Sums of convolutions of quantized values with constant weights are those of weights that are an input.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ struct Sums {
   int64_t group = 1;
 };
 
-Tensor Codes(ElementType type, const Sizes& shape, uint32_t seed) {
+Tensor QuantizedTensor(ElementType type, const Sizes& shape, uint32_t seed) {
   Tensor tensor(type, Shape(shape));
   auto* quantized = static_cast<uint8_t*>(tensor.mutable_raw());
   for (int64_t i = 0; i < tensor.num_elements(); ++i)
@@ -35,7 +35,7 @@ struct Way {
 
 std::vector<int32_t> Convolve(const Sums& c, const Way& way) {
   ModelBuilder model(17);
-  const Tensor weights = Codes(way.w, c.weights, 77);
+  const Tensor weights = QuantizedTensor(way.w, c.weights, 77);
   model.Input("x", way.x, c.input).Output("y", ElementType::kInt32, Sizes(c.input.size(), -1));
   if (!way.constant) model.Input("w", way.w, c.weights);
   if (way.constant) {
@@ -49,8 +49,8 @@ std::vector<int32_t> Convolve(const Sums& c, const Way& way) {
     std::vector<int> zeros;
     for (int64_t i = 0; i < count; ++i)
       zeros.push_back((way.w == ElementType::kInt8 ? 0 : 69) + static_cast<int>(i * 5 % 31) - 15);
-    model.Codes("xz", way.x, {}, {way.x == ElementType::kInt8 ? -3 : 131});
-    model.Codes("wz", way.w, way.zero_by_channel ? Sizes{count} : Sizes{}, zeros);
+    model.Quantized("xz", way.x, {}, {way.x == ElementType::kInt8 ? -3 : 131});
+    model.Quantized("wz", way.w, way.zero_by_channel ? Sizes{count} : Sizes{}, zeros);
     node.add_input("xz");
     node.add_input("wz");
   }
@@ -61,7 +61,7 @@ std::vector<int32_t> Convolve(const Sums& c, const Way& way) {
   SessionOptions options;
   options.providers = {{"cpu", {}}};
   options.intra_op_threads = way.threads;
-  std::vector<Value> values = {Value(Codes(way.x, c.input, 5))}, results(1);
+  std::vector<Value> values = {Value(QuantizedTensor(way.x, c.input, 5))}, results(1);
   if (!way.constant) values.emplace_back(weights);
   model.Session(options).Run(values, results);
   const auto sums = results[0].tensor().values<int32_t>();
@@ -77,7 +77,7 @@ TEST(ConvInteger, SumsOfConstantWeights) {
            Sums{{3, 24, 9, 20}, {32, 12, 3, 2}, {0, 1, 1, 1}, {2, 1}, {1, 1}, 2},
            Sums{{1, 12, 20, 20}, {12, 1, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}, 12},
            Sums{{2, 8, 6, 5, 7}, {16, 8, 2, 2, 2}, {0, 0, 0, 1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
-           Sums{{30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}},  // as rows of one product
+           Sums{{30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}, {1, 1}},  // as rows of one matmul
            Sums{{5, 64, 1, 1}, {37, 64, 1, 1}, {0, 0, 0, 0}, {1, 1}, {1, 1}},
            Sums{{4, 33, 7, 5}, {21, 33, 3, 2}, {1, 0, 2, 1}, {2, 3}, {1, 1}},
            Sums{{1, 16, 50}, {1, 16, 3}, {1, 1}, {1}, {1}},

@@ -83,7 +83,7 @@ TEST(CpuCoverage, TakesWhatTheStandardAllows) {
   EXPECT_GT(looked_at, 500u);
 }
 
-/// The same codes by QLinearMatMul and by the operators that define it.
+/// The same quantized values by QLinearMatMul and by the operators that define it.
 TEST(CpuCoverage, QLinearMatMulOfEightBitFloats) {
   constexpr ElementType kTypes[] = {ElementType::kFloat8E4M3FN, ElementType::kFloat8E5M2, ElementType::kInt8,
                                     ElementType::kUInt8};
@@ -103,16 +103,17 @@ TEST(CpuCoverage, QLinearMatMulOfEightBitFloats) {
         zero("x_zero", a, {});
         zero("w_zero", b, {4});
         zero("y_zero", y, {});
-        model.Node("QuantizeLinear", {"x", "x_scale", "x_zero"}, {"x_codes"});
-        model.Node("QuantizeLinear", {"w", "w_scale", "w_zero"}, {"w_codes"});
-        model.Node("QLinearMatMul", {"x_codes", "x_scale", "x_zero", "w_codes", "w_scale", "w_zero", "y_scale", "y_zero"},
-                   {"y_codes"});
-        model.Node("DequantizeLinear", {"y_codes", "y_scale", "y_zero"}, {"fused"});
-        model.Node("DequantizeLinear", {"x_codes", "x_scale", "x_zero"}, {"x_back"});
-        model.Node("DequantizeLinear", {"w_codes", "w_scale", "w_zero"}, {"w_back"});
+        model.Node("QuantizeLinear", {"x", "x_scale", "x_zero"}, {"x_quantized"});
+        model.Node("QuantizeLinear", {"w", "w_scale", "w_zero"}, {"w_quantized"});
+        model.Node("QLinearMatMul",
+                   {"x_quantized", "x_scale", "x_zero", "w_quantized", "w_scale", "w_zero", "y_scale", "y_zero"},
+                   {"y_quantized"});
+        model.Node("DequantizeLinear", {"y_quantized", "y_scale", "y_zero"}, {"fused"});
+        model.Node("DequantizeLinear", {"x_quantized", "x_scale", "x_zero"}, {"x_back"});
+        model.Node("DequantizeLinear", {"w_quantized", "w_scale", "w_zero"}, {"w_back"});
         model.Node("MatMul", {"x_back", "w_back"}, {"product"});
-        model.Node("QuantizeLinear", {"product", "y_scale", "y_zero"}, {"product_codes"});
-        model.Node("DequantizeLinear", {"product_codes", "y_scale", "y_zero"}, {"apart"});
+        model.Node("QuantizeLinear", {"product", "y_scale", "y_zero"}, {"product_quantized"});
+        model.Node("DequantizeLinear", {"product_quantized", "y_scale", "y_zero"}, {"apart"});
         SessionOptions options;
         options.providers = {{"CPUExecutionProvider", {}}};
         options.optimization_level = OptimizationLevel::kNone;

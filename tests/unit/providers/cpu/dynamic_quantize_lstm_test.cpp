@@ -20,7 +20,7 @@ using testing::ModelBuilder;
 using ::testing::Pointwise;
 using testing::Text;
 
-/// Two directions over 3 steps, 2 entries: their weights as codes, and as the numbers that these stand for.
+/// Two directions over 3 steps, 2 entries: their weights as quantized values, and as the numbers that these stand for.
 struct QuantizedLstm {
   static constexpr int64_t kSteps = 3, kBatch = 2, kGates = 4;
   int64_t input, hidden;
@@ -43,7 +43,7 @@ struct QuantizedLstm {
   std::vector<int64_t> parameter_dims() const {
     return by_column ? std::vector<int64_t>{2, columns()} : std::vector<int64_t>{2};
   }
-  int Number(uint8_t code) const { return is_signed ? static_cast<int8_t>(code) : code; }
+  int Number(uint8_t q) const { return is_signed ? static_cast<int8_t>(q) : q; }
 
   /// [directions, columns, inner]
   std::vector<float> Real(size_t m) const {
@@ -52,8 +52,8 @@ struct QuantizedLstm {
       for (int64_t n = 0; n < columns(); ++n) {
         const auto parameter = static_cast<size_t>(by_column ? d * columns() + n : d);
         for (int64_t k = 0; k < inner(m); ++k) {
-          const uint8_t code = quantized[m][static_cast<size_t>((d * inner(m) + k) * columns() + n)];
-          real.push_back(static_cast<float>(Number(code) - Number(zeros[m][parameter])) * scales[m][parameter]);
+          const uint8_t q = quantized[m][static_cast<size_t>((d * inner(m) + k) * columns() + n)];
+          real.push_back(static_cast<float>(Number(q) - Number(zeros[m][parameter])) * scales[m][parameter]);
         }
       }
     }
@@ -106,7 +106,7 @@ struct QuantizedLstm {
 
 /// The weights count as they are; X and states are rounded to 12 bits and more. Sums of more than 4096 products have
 /// several parts.
-TEST(DynamicQuantizeLstm, IsAnLstmOfWhatItsCodesStandFor) {
+TEST(DynamicQuantizeLstm, IsAnLstmOfWhatItsQuantizedValuesStandFor) {
   for (const auto& [input, hidden] : {std::pair<int64_t, int64_t>{1, 1}, {5, 33}, {70, 64}, {64, 130}, {4099, 5}}) {
     for (const bool is_signed : {false, true}) {
       for (const bool by_column : {false, true}) {

@@ -111,7 +111,7 @@ TEST(Einsum, IsWhatItsDefinitionSays) {
   const Sizes sizes = {{'b', 2}, {'h', 3}, {'w', 5}, {'c', 4}, {'k', 7}, {'t', 33}, {'d', 35}, {'n', 1}};
   for (const char* equation : {
            "bhwc,hkc->bhwk",  // rows that two strides walk
-           "bhtc,hkc->bhtk",  // of which the last are enough for products of their own
+           "bhtc,hkc->bhtk",  // of which the last are enough for matmuls of their own
            "bhtc,hdc->bdht",  // with results that lie apart
            "tc,hcd->thd",     // columns that two strides walk
            "tc,hcd->htd",     "tc,hcd->dth",      "thc,hcd->thd", "thc,hcd->tdh",

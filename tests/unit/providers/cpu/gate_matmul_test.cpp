@@ -1,4 +1,4 @@
-// Products of integers in two limbs are those of integers of 16 bits, by tiles and by dot products.
+// Matmuls of integers in two limbs are those of integers of 16 bits, by tiles and by dot products.
 
 #include "cpu/ops/microsoft/gate_matmul.h"
 

@@ -1,5 +1,5 @@
-// Products of factors of bfloat16 with sums in float32: sizes around the edges of tiles and blocks. Small whole numbers
-// need no rounding, so that results are exact.
+// GEMMs of operands of bfloat16 with accumulators in float32: sizes around the edges of tiles and blocks. Small whole
+// numbers need no rounding, so that results are exact.
 
 #include "kernels/gemm/gemm_bf16.h"
 
@@ -17,7 +17,7 @@
 namespace tessera::cpu {
 namespace {
 
-struct PairedProduct {
+struct PairedGemm {
   int64_t m, n, k;
   bool accumulate = false, bias = false;
 };
@@ -38,7 +38,7 @@ std::vector<float> WholeNumbers(int64_t count, unsigned seed) {
   return numbers;
 }
 
-void CheckPairs(const PairedProduct& p, const GemmKernel<float>& kernel, SessionThreadPool& pool) {
+void CheckPairs(const PairedGemm& p, const GemmKernel<float>& kernel, SessionThreadPool& pool) {
   const RunScope scope(pool);
   const std::vector<float> a = WholeNumbers(p.m * p.k, 1), b = WholeNumbers(p.n * p.k, 2), bias = WholeNumbers(p.n, 3);
   const int64_t c_row = p.n + 3;

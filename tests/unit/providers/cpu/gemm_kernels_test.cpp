@@ -12,7 +12,7 @@ namespace tessera::cpu {
 namespace {
 
 template <class Lhs, class Rhs, class T>
-void CheckProduct(ThreadPool& threads, const GemmKernel<T>& kernel, int64_t m, int64_t n, int64_t k) {
+void CheckGemm(ThreadPool& threads, const GemmKernel<T>& kernel, int64_t m, int64_t n, int64_t k) {
   GemmOperands<Lhs, Rhs, T> operands(threads, kernel.panels, m, n, k);
   kernel.multiply(operands.problem, 0, m, 0, n);
   for (int64_t i = 0; i < m; ++i) {
@@ -41,7 +41,7 @@ void CheckKernel(const char* name) {
     ran = true;
     for (const int64_t m : {1, 2, 5, 13, 37}) {
       for (const int64_t n : {1, 15, 33, 131}) {
-        for (const int64_t k : {1, 2, 7, 66, 517}) CheckProduct<Lhs, Rhs, T>(*threads, *kernel, m, n, k);
+        for (const int64_t k : {1, 2, 7, 66, 517}) CheckGemm<Lhs, Rhs, T>(*threads, *kernel, m, n, k);
       }
     }
   }

@@ -1,4 +1,4 @@
-// The matrix product beside a plain one: sizes around the edges of tiles and blocks, strides of A, kinds of B, epilogues,
+// GEMM beside a plain one: sizes around the edges of tiles and blocks, strides of A, kinds of B, epilogues,
 // on every instruction set of this machine.
 
 #include "kernels/gemm/gemm.h"
@@ -22,7 +22,7 @@ enum class Right { kPacked, kRows, kColumns, kSource, kFloat16, kBFloat16 };
 
 bool IsNarrow(Right right) { return right == Right::kFloat16 || right == Right::kBFloat16; }
 
-struct Product {
+struct GemmCase {
   int64_t m, n, k;
   Order order = Order::kRows;
   Right right = Right::kPacked;
@@ -66,7 +66,7 @@ class RowMajorSource final : public GemmPanelSource<T> {
 template <class T>
 class Operands {
  public:
-  explicit Operands(const Product& p)
+  explicit Operands(const GemmCase& p)
       : a_(Numbers<T>(2 * p.m * p.k, 1)),
         b_(Numbers<T>(p.k * p.n, 2)),
         c_(Numbers<T>(p.m * p.n, 3)),
@@ -159,7 +159,7 @@ class Operands {
 };
 
 template <class T>
-void Check(const Product& p, ThreadPool& threads) {
+void Check(const GemmCase& p, ThreadPool& threads) {
   SCOPED_TRACE(::testing::Message() << sizeof(T) << " bytes, m " << p.m << ", n " << p.n << ", k " << p.k << ", order "
                                     << static_cast<int>(p.order) << ", right " << static_cast<int>(p.right)
                                     << ", column-major " << p.column_major << ", extras " << p.extras
@@ -178,11 +178,11 @@ void Check(const Product& p, ThreadPool& threads) {
 }
 
 /// Those with extras with both kinds of bias.
-void CheckAll(std::vector<Product> products) {
-  for (size_t i = 0, count = products.size(); i < count; ++i) {
-    if (!products[i].extras) continue;
-    products.push_back(products[i]);
-    products.back().channels_are_rows = true;
+void CheckAll(std::vector<GemmCase> cases) {
+  for (size_t i = 0, count = cases.size(); i < count; ++i) {
+    if (!cases[i].extras) continue;
+    cases.push_back(cases[i]);
+    cases.back().channels_are_rows = true;
   }
   const auto serial = MakeSerialPool();
   const auto several = MakeWorkerPool(3);
@@ -191,7 +191,7 @@ void CheckAll(std::vector<Product> products) {
     SCOPED_TRACE(hwy::TargetName(target));
     const OnlyTarget only(target);
     for (ThreadPool* threads : {static_cast<ThreadPool*>(serial.get()), static_cast<ThreadPool*>(several.get())}) {
-      for (const Product& p : products) {
+      for (const GemmCase& p : cases) {
         if (p.right != Right::kFloat16 || HasGemmPanels(PanelType::kFloat16)) Check<float>(p, *threads);
         if (!IsNarrow(p.right)) Check<double>(p, *threads);
       }
@@ -200,47 +200,47 @@ void CheckAll(std::vector<Product> products) {
 }
 
 TEST(Gemm, EveryOrderAroundTheEdgesOfTiles) {
-  std::vector<Product> products;
+  std::vector<GemmCase> cases;
   for (const int64_t m : {1, 3, 6, 13}) {
     for (const int64_t n : {1, 7, 16, 33}) {
       for (const int64_t k : {0, 1, 3, 18}) {
         for (const Order order : {Order::kRows, Order::kColumns, Order::kNeither}) {
           for (const Right right :
                {Right::kPacked, Right::kRows, Right::kColumns, Right::kSource, Right::kFloat16, Right::kBFloat16}) {
-            for (const bool extras : {false, true}) products.push_back({m, n, k, order, right, false, extras});
+            for (const bool extras : {false, true}) cases.push_back({m, n, k, order, right, false, extras});
           }
         }
       }
     }
   }
-  CheckAll(products);
+  CheckAll(cases);
 }
 
 TEST(Gemm, BlocksOfRowsAndColumnsAndDepth) {
-  std::vector<Product> products;
+  std::vector<GemmCase> cases;
   for (const Order order : {Order::kRows, Order::kColumns, Order::kNeither}) {
     for (const Right right : {Right::kPacked, Right::kFloat16, Right::kBFloat16}) {
-      products.push_back({135, 130, 423, order, right, false, true});
-      products.push_back({5, 130, 323, order, right, false, true});
+      cases.push_back({135, 130, 423, order, right, false, true});
+      cases.push_back({5, 130, 323, order, right, false, true});
     }
-    products.push_back({194, 131, 161, order, Right::kRows, false, false});
+    cases.push_back({194, 131, 161, order, Right::kRows, false, false});
   }
-  products.push_back({132, 130, 320, Order::kBoth, Right::kPacked, false, false});
-  products.push_back({17, 1041, 5, Order::kRows, Right::kPacked, false, true});
-  for (const int64_t m : {20, 217}) products.push_back({m, 131, 801, Order::kRows, Right::kPacked, false, true});
-  CheckAll(products);
+  cases.push_back({132, 130, 320, Order::kBoth, Right::kPacked, false, false});
+  cases.push_back({17, 1041, 5, Order::kRows, Right::kPacked, false, true});
+  for (const int64_t m : {20, 217}) cases.push_back({m, 131, 801, Order::kRows, Right::kPacked, false, true});
+  CheckAll(cases);
 }
 
 TEST(Gemm, ColumnMajorResults) {
-  std::vector<Product> products;
+  std::vector<GemmCase> cases;
   for (const Order order : {Order::kRows, Order::kColumns}) {
     for (const bool extras : {false, true}) {
-      products.push_back({2, 5, 9, order, Right::kPacked, true, extras});
-      products.push_back({135, 263, 33, order, Right::kPacked, true, extras});
-      products.push_back({135, 263, 33, order, Right::kBFloat16, true, extras});
+      cases.push_back({2, 5, 9, order, Right::kPacked, true, extras});
+      cases.push_back({135, 263, 33, order, Right::kPacked, true, extras});
+      cases.push_back({135, 263, 33, order, Right::kBFloat16, true, extras});
     }
   }
-  CheckAll(products);
+  CheckAll(cases);
 }
 
 }  // namespace

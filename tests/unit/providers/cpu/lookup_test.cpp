@@ -10,7 +10,7 @@
 namespace tessera::cpu {
 namespace {
 
-TEST(Lookup, EveryCodeAtEveryLength) {
+TEST(Lookup, EveryValueAtEveryLength) {
   std::mt19937 random(1);
   std::vector<uint8_t> table(256);
   for (uint8_t& entry : table) entry = static_cast<uint8_t>(random());

@@ -1,4 +1,4 @@
-// Products at session.precision bf16 on the CPU provider.
+// Matmuls at session.precision bf16 on the CPU provider.
 
 #include <gmock/gmock.h>
 
@@ -25,9 +25,9 @@ struct MatMulCase {
   bool rounded = false;         // they are numbers of bfloat16
 };
 
-class ProductModel {
+class MatMulModel {
  public:
-  explicit ProductModel(const MatMulCase& p) {
+  explicit MatMulModel(const MatMulCase& p) {
     const std::vector<int64_t> a = {p.trans_a ? p.k : p.rows, p.trans_a ? p.rows : p.k};
     const std::vector<int64_t> b = {p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n};
     model_.Input("a", ElementType::kFloat, a).Output("y", ElementType::kFloat, {-1, -1});
@@ -96,7 +96,7 @@ TEST(MatMulPrecision, RoundsOperands) {
   for (const MatMulCase& p : cases) {
     SCOPED_TRACE(::testing::Message() << p.op << ' ' << p.rows << " by " << p.k << " by " << p.n << ", C of rank "
                                       << p.c.size());
-    const ProductModel model(p);
+    const MatMulModel model(p);
     const Session exact = model.At(""), rounded = model.At("bf16");
     const std::vector<float> expected = model.Run(exact), found = model.Run(rounded);
     if (!HasAvx512Bf16()) {
@@ -127,20 +127,20 @@ TEST(MatMulPrecision, RoundsWeights) {
   };
   for (MatMulCase& p : cases) {
     SCOPED_TRACE(::testing::Message() << p.op << ' ' << p.rows << " by " << p.k << " by " << p.n);
-    const ProductModel model(p);
+    const MatMulModel model(p);
     const Session rounded = model.At("bf16-weights");
     EXPECT_EQ(PrecisionOf(rounded, "only"), "bf16-weights");
     const std::vector<float> found = model.Run(rounded);
     EXPECT_NE(found, model.Run(model.At("")));
     p.rounded = true;
-    const ProductModel of_rounded(p);
+    const MatMulModel of_rounded(p);
     EXPECT_EQ(found, of_rounded.Run(of_rounded.At("")));
   }
 }
 
 TEST(MatMulPrecision, OnlyConstantWeightsByRows) {
   for (const MatMulCase& p : {MatMulCase{.computed = true}, MatMulCase{.op = "Gemm", .trans_a = true}}) {
-    const ProductModel model(p);
+    const MatMulModel model(p);
     for (const char* precision : {"bf16", "bf16-weights"}) {
       const Session session = model.At(precision);
       if (precision == std::string_view("bf16-weights") || HasAvx512Bf16()) {

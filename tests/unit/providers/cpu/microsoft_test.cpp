@@ -98,15 +98,15 @@ TEST(Microsoft, MatMulNBitsChecksItsWeights) {
   EXPECT_THAT(ErrorOf([&] { session.Run(names, inputs); }), HasSubstr("B is [8]"));
 }
 
-/// Weights, and products with them in doubles.
-struct NBitsProduct {
+/// Weights, and matmuls with them in doubles.
+struct NBitsMatMul {
   int64_t bits, block, k, rows;
   bool zero_points;
   static constexpr int64_t kColumns = 37;
   std::vector<float> a, scales;
   std::vector<uint8_t> quantized, zeros;
 
-  NBitsProduct(int64_t bits, int64_t block, int64_t k, int64_t rows, bool zero_points)
+  NBitsMatMul(int64_t bits, int64_t block, int64_t k, int64_t rows, bool zero_points)
       : bits(bits), block(block), k(k), rows(rows), zero_points(zero_points) {
     const auto pseudo = [](int64_t i) { return static_cast<float>((i * 7919 + 104729) % 1009) / 1009.0f; };
     // Neighbouring blocks are of other magnitudes.
@@ -127,8 +127,8 @@ struct NBitsProduct {
   double Weight(int64_t n, int64_t i) const {
     const int64_t b = i / block;
     const int zero = zero_points ? QuantizedAt(zeros, n * zero_bytes() * 8 + b * bits, bits) : 1 << (bits - 1);
-    const int code = QuantizedAt(quantized, (n * blocks() + b) * bytes() * 8 + i % block * bits, bits);
-    return (code - zero) * static_cast<double>(scales[static_cast<size_t>(n * blocks() + b)]);
+    const int q = QuantizedAt(quantized, (n * blocks() + b) * bytes() * 8 + i % block * bits, bits);
+    return (q - zero) * static_cast<double>(scales[static_cast<size_t>(n * blocks() + b)]);
   }
   std::vector<float> Run() const {
     ModelBuilder model;
@@ -141,7 +141,7 @@ struct NBitsProduct {
     return testing::ToVector(
         model.Session().Run(std::vector<std::string>{"a"}, std::vector<Value>{testing::Floats({rows, k}, a)})[0]);
   }
-  /// Errors against doubles are those of sums of floats, of codes that still have their zero points.
+  /// Errors against doubles are those of sums of floats, of quantized values that still have their zero points.
   void Check() const {
     const std::vector<float> y = Run();
     std::vector<double> weights;
@@ -171,27 +171,27 @@ TEST(Microsoft, MatMulNBitsIsAsExactAsFloats) {
     for (const int64_t block : {16, 32, 128}) {
       for (const int64_t k : {5, 300, 1100}) {
         for (const int64_t rows : {1, 2, 3, 4, 7, 30}) {
-          NBitsProduct(bits, block, k, rows, false).Check();
-          NBitsProduct(bits, block, k, rows, true).Check();
+          NBitsMatMul(bits, block, k, rows, false).Check();
+          NBitsMatMul(bits, block, k, rows, true).Check();
         }
       }
     }
   }
 }
 
-/// All codes are the least or the largest, and all of A is as large as it may be: sums of integers are as large as they
-/// become.
+/// All quantized values are the least or the largest, and all of A is as large as it may be: sums of integers are as large
+/// as they become.
 TEST(Microsoft, MatMulNBitsOfLargestSums) {
   for (const int64_t bits : {4, 8}) {
-    for (const uint8_t code : {0x00, 0xff}) {
+    for (const uint8_t q : {0x00, 0xff}) {
       for (const bool zero_points : {false, true}) {
-        NBitsProduct product(bits, 32, 600, 2, zero_points);
-        std::ranges::fill(product.quantized, code);
-        std::ranges::fill(product.zeros, static_cast<uint8_t>(~code));
-        std::ranges::fill(product.a, 1.0f);
-        product.Check();
-        std::ranges::fill(product.a, -1.0f);
-        product.Check();
+        NBitsMatMul matmul(bits, 32, 600, 2, zero_points);
+        std::ranges::fill(matmul.quantized, q);
+        std::ranges::fill(matmul.zeros, static_cast<uint8_t>(~q));
+        std::ranges::fill(matmul.a, 1.0f);
+        matmul.Check();
+        std::ranges::fill(matmul.a, -1.0f);
+        matmul.Check();
       }
     }
   }
@@ -200,19 +200,19 @@ TEST(Microsoft, MatMulNBitsOfLargestSums) {
 /// What is not finite stays in its row, and numbers near the least of floats keep their digits.
 TEST(Microsoft, MatMulNBitsOfExtremes) {
   for (const int64_t rows : {2, 20}) {
-    NBitsProduct tiny(4, 32, 100, rows, false);
+    NBitsMatMul tiny(4, 32, 100, rows, false);
     for (float& value : tiny.a) value *= 0x1p-100f;
     tiny.Check();
-    NBitsProduct huge(4, 32, 100, rows, false);
+    NBitsMatMul huge(4, 32, 100, rows, false);
     for (float& value : huge.a) value *= 0x1p110f;
     huge.Check();
     for (const float special : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-      NBitsProduct product(4, 32, 100, rows, false);
-      const std::vector<float> finite = product.Run();
-      product.a[3] = special;
-      const std::vector<float> y = product.Run();
+      NBitsMatMul matmul(4, 32, 100, rows, false);
+      const std::vector<float> finite = matmul.Run();
+      matmul.a[3] = special;
+      const std::vector<float> y = matmul.Run();
       for (size_t i = 0; i < y.size(); ++i) {
-        if (i < static_cast<size_t>(NBitsProduct::kColumns)) EXPECT_FALSE(std::isfinite(y[i]));
+        if (i < static_cast<size_t>(NBitsMatMul::kColumns)) EXPECT_FALSE(std::isfinite(y[i]));
         else EXPECT_NEAR(y[i], finite[i], 1e-4f);
       }
     }

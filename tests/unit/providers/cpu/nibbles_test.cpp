@@ -1,4 +1,4 @@
-// Codes of 4 bits give the same on every instruction set.
+// Quantized values of 4 bits give the same on every instruction set.
 
 #include "kernels/gemm/nbits/nibbles.h"
 
@@ -14,7 +14,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kMostCodes = 140;
+constexpr int64_t kMostValues = 140;
 
 void OnEveryInstructionSet(const std::function<void()>& check) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -29,10 +29,10 @@ void OnEveryInstructionSet(const std::function<void()>& check) {
 
 TEST(Nibbles, BecomeNumbersAtEveryLength) {
   std::mt19937 random(3);
-  std::vector<float> scales(kMostCodes);
+  std::vector<float> scales(kMostValues);
   for (float& scale : scales) scale = static_cast<float>(random() % 1000) / 777 - 0.3f;
   OnEveryInstructionSet([&] {
-    for (int64_t count = 0; count <= kMostCodes; ++count) {
+    for (int64_t count = 0; count <= kMostValues; ++count) {
       std::vector<uint8_t> packed(static_cast<size_t>((count + 1) / 2));  // of its own, so that reading behind it is seen
       for (uint8_t& byte : packed) byte = static_cast<uint8_t>(random());
       for (const int64_t step : {0, 1}) {
@@ -40,8 +40,8 @@ TEST(Nibbles, BecomeNumbersAtEveryLength) {
         DequantizeNibbles(packed.data(), scales.data(), step, y.data(), count);
         EXPECT_EQ(y.back(), 99.0f) << "written behind the end";
         for (int64_t i = 0; i < count; ++i) {
-          const int code = packed[static_cast<size_t>(i / 2)] >> (i % 2 * 4) & 15;
-          EXPECT_EQ(y[static_cast<size_t>(i)], (static_cast<float>(code) - 8) * scales[static_cast<size_t>(i * step)])
+          const int q = packed[static_cast<size_t>(i / 2)] >> (i % 2 * 4) & 15;
+          EXPECT_EQ(y[static_cast<size_t>(i)], (static_cast<float>(q) - 8) * scales[static_cast<size_t>(i * step)])
               << i << " of " << count;
         }
       }
@@ -52,9 +52,9 @@ TEST(Nibbles, BecomeNumbersAtEveryLength) {
 TEST(Nibbles, ArePackedAtEveryLength) {
   std::mt19937 random(4);
   OnEveryInstructionSet([&] {
-    for (int64_t count = 0; count <= kMostCodes; ++count) {
+    for (int64_t count = 0; count <= kMostValues; ++count) {
       std::vector<uint8_t> quantized(static_cast<size_t>(count)), packed(static_cast<size_t>((count + 1) / 2 + 1), 7);
-      for (uint8_t& code : quantized) code = static_cast<uint8_t>(random() % 16);
+      for (uint8_t& q : quantized) q = static_cast<uint8_t>(random() % 16);
       PackNibbles(quantized.data(), count, packed.data());
       EXPECT_EQ(packed.back(), 7) << "written behind the end";
       if (count % 2 != 0) quantized.push_back(8);

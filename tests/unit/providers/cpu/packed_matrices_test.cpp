@@ -1,4 +1,4 @@
-// Constant matrices take 16 bits where their numbers need no more, and products do not tell the difference.
+// Constant matrices take 16 bits where their numbers need no more, and matmuls do not tell the difference.
 
 #include "cpu/ops/nn/packed_matrices.h"
 
@@ -37,9 +37,9 @@ Tensor Misaligned(ElementType type, const Shape& shape, const std::vector<float>
   return Tensor::ShareUnaligned(type, shape, owner.get() + 1, owner);
 }
 
-/// The product of some numbers with one of the matrices, by doubles and by the panels.
-void CheckProduct(ThreadPool& threads, const PackedMatrices& packed, const std::vector<float>& b, int64_t matrix, int64_t m,
-                  int64_t k, int64_t n, bool transposed) {
+/// The matmul of some numbers with one of the matrices, by doubles and by the panels.
+void CheckMatMul(ThreadPool& threads, const PackedMatrices& packed, const std::vector<float>& b, int64_t matrix, int64_t m,
+                 int64_t k, int64_t n, bool transposed) {
   const std::vector<float> a = testing::Random(static_cast<size_t>(m * k), 11);
   std::vector<float> c(static_cast<size_t>(m * n), -1);
   GemmProblem<float> args;
@@ -79,7 +79,7 @@ TEST(PackedMatrices, TakeTheNarrowestTypeThatHoldsTheirNumbers) {
             PackAsPanels(*threads, Misaligned<float>(ElementType::kFloat, shape, b), kCount, k, n, transposed);
         EXPECT_EQ(panels.type(), expected[static_cast<int>(numbers)]);
         for (const int64_t m : {1, 4, 40}) {
-          CheckProduct(*threads, PackedMatrices(std::make_shared<Tensor>(panels)), b, kCount - 1, m, k, n, transposed);
+          CheckMatMul(*threads, PackedMatrices(std::make_shared<Tensor>(panels)), b, kCount - 1, m, k, n, transposed);
         }
       }
     }
@@ -110,7 +110,7 @@ TEST(PackedMatrices, HalvesStayHalves) {
       const bool whole = numbers == Numbers::kFloat16 && !HasGemmPanels(PanelType::kFloat16);
       EXPECT_EQ(panels.type(), whole ? ElementType::kFloat : halves.type());
       for (const int64_t m : {1, 40}) {
-        CheckProduct(*threads, PackedMatrices(std::make_shared<Tensor>(panels)), b, 0, m, kK, kN, transposed);
+        CheckMatMul(*threads, PackedMatrices(std::make_shared<Tensor>(panels)), b, 0, m, kK, kN, transposed);
       }
     }
   }

@@ -24,10 +24,10 @@ void RoundTrip() {
       Unpack<kBits>(bytes.data(), begin, count, true, extended.data());
       for (int64_t i = 0; i < count; ++i) {
         const size_t at = static_cast<size_t>(i);
-        const int code = quantized[at] & ((1 << kBits) - 1);
-        const int value = code >= 1 << (kBits - 1) ? code - (1 << kBits) : code;
-        ASSERT_EQ(LoadPacked<kBits>(bytes.data(), begin + i), code) << begin << " " << count << " " << i;
-        ASSERT_EQ(plain[at], code) << begin << " " << count << " " << i;
+        const int q = quantized[at] & ((1 << kBits) - 1);
+        const int value = q >= 1 << (kBits - 1) ? q - (1 << kBits) : q;
+        ASSERT_EQ(LoadPacked<kBits>(bytes.data(), begin + i), q) << begin << " " << count << " " << i;
+        ASSERT_EQ(plain[at], q) << begin << " " << count << " " << i;
         ASSERT_EQ(static_cast<int8_t>(extended[at]), value) << begin << " " << count << " " << i;
       }
     }

@@ -1,4 +1,4 @@
-// Products of bytes with packed weights are exact, whatever had to stand aside.
+// GEMMs of bytes with packed weights are exact, whatever became an outlier.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 struct QuantizedGemmCase {
   int64_t m, n, k;
   int spread;  // of the weights; 0: the least and the greatest only
-  int code;    // of the other operand; -1: any
+  int q;       // of the other operand; -1: any
 };
 
 /// The rows of kernels.inc that this machine has.
@@ -28,7 +28,7 @@ std::vector<U8S8Row> Kinds() {
   return kinds;
 }
 
-/// Lines of k weights.
+/// Output channels of k weights.
 std::vector<uint8_t> MakeWeights(const QuantizedGemmCase& test, std::mt19937& random) {
   std::normal_distribution<double> normal(0.0, test.spread);
   std::vector<uint8_t> weights(static_cast<size_t>(test.n * test.k));
@@ -40,8 +40,8 @@ std::vector<uint8_t> MakeWeights(const QuantizedGemmCase& test, std::mt19937& ra
   return weights;
 }
 
-uint8_t MakeCode(const QuantizedGemmCase& test, std::mt19937& random) {
-  return static_cast<uint8_t>(test.code < 0 ? random() % 256 : static_cast<uint32_t>(test.code));
+uint8_t MakeQuantized(const QuantizedGemmCase& test, std::mt19937& random) {
+  return static_cast<uint8_t>(test.q < 0 ? random() % 256 : static_cast<uint32_t>(test.q));
 }
 
 class QuantizedGemm : public ::testing::TestWithParam<QuantizedGemmCase> {};
@@ -57,7 +57,7 @@ void CheckRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels) {
   const int64_t row = packed_weights->wide() ? 2 * ((test.k + 1) / 2 * 2) : (test.k + 3) / 4 * 4;
   std::vector<uint8_t> a(static_cast<size_t>(test.m * test.k)), left(static_cast<size_t>(test.m * row));
   for (int64_t i = 0; i < test.m * test.k; ++i) {
-    a[i] = MakeCode(test, random);
+    a[i] = MakeQuantized(test, random);
     left[i / test.k * row + i % test.k * (packed_weights->wide() ? 2 : 1)] = a[i];
   }
   const int64_t size = TransposedSize(test.k);
@@ -86,7 +86,7 @@ void CheckRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels) {
   }
 }
 
-/// Lines of weights times m pixels.
+/// Output channels of weights times m pixels.
 void CheckPanels(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool with_zeros) {
   const auto pool = MakeSerialPool();
   const RunScope scope(*pool);
@@ -96,7 +96,7 @@ void CheckPanels(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool
       PackWeightsS8For(kernels, *pool, {weights.data(), true, test.n, test.k, test.k, 1}, PanelLayout::kBroadcast);
 
   std::vector<uint8_t> pixels(static_cast<size_t>(test.k * test.m));
-  for (uint8_t& pixel : pixels) pixel = MakeCode(test, random);
+  for (uint8_t& pixel : pixels) pixel = MakeQuantized(test, random);
   std::vector<int64_t> offsets(static_cast<size_t>(test.k));
   for (int64_t p = 0; p < test.k; ++p) offsets[p] = p * test.m;
   const PixelSource image{pixels.data(), pixels.data() + pixels.size(), offsets.data(), test.k, 0, packed_weights->wide()};
@@ -133,7 +133,7 @@ void CheckPanels(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool
   }
 }
 
-/// m rows of pixels times lines of weights, to codes.
+/// m rows of pixels times output channels of weights, to quantized values.
 void CheckPaddedRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool with_zeros, bool is_signed) {
   const auto pool = MakeSerialPool();
   const RunScope scope(*pool);
@@ -145,7 +145,7 @@ void CheckPaddedRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, 
   const int64_t row = (test.k + 3) / 4 * 4, blocks = (test.n + packed_weights->width - 1) / packed_weights->width,
                 padded = blocks * packed_weights->width;
   std::vector<uint8_t> left(static_cast<size_t>(test.m * row));
-  for (int64_t i = 0; i < test.m * test.k; ++i) left[i / test.k * row + i % test.k] = MakeCode(test, random);
+  for (int64_t i = 0; i < test.m * test.k; ++i) left[i / test.k * row + i % test.k] = MakeQuantized(test, random);
   std::vector<int32_t> row_sums(static_cast<size_t>(test.m)), add(static_cast<size_t>(padded)), zeros(add.size());
   SumPaddedRows({left.data(), row, test.m}, row_sums.data());
   std::vector<float> scales(add.size());
@@ -174,9 +174,8 @@ void CheckPaddedRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, 
       int32_t sum = static_cast<int32_t>(j * 91 % 401) - 200;
       for (int64_t p = 0; p < test.k; ++p)
         sum += left[i * row + p] * (static_cast<int8_t>(weights[j * test.k + p]) + zeros[j]);
-      const float code = std::nearbyint(static_cast<float>(sum) * scales[j]) + static_cast<float>(kZero);
-      const auto expected =
-          static_cast<int>(is_signed ? std::clamp(code, -128.0f, 127.0f) : std::clamp(code, 0.0f, 255.0f));
+      const float q = std::nearbyint(static_cast<float>(sum) * scales[j]) + static_cast<float>(kZero);
+      const auto expected = static_cast<int>(is_signed ? std::clamp(q, -128.0f, 127.0f) : std::clamp(q, 0.0f, 255.0f));
       const uint8_t given = quantized[i * out_row + j];
       ASSERT_EQ(is_signed ? static_cast<int>(static_cast<int8_t>(given)) : given, expected)
           << "row " << i << ", line " << j;
@@ -199,7 +198,7 @@ TEST_P(QuantizedGemm, OfPixelsAreExact) {
   }
 }
 
-TEST_P(QuantizedGemm, OfRowsThatBecomeCodesAreExact) {
+TEST_P(QuantizedGemm, OfRowsThatBecomeQuantizedAreExact) {
   for (const U8S8Row& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
     for (const bool with_zeros : {false, true}) {
@@ -222,7 +221,7 @@ TEST(QuantizedGemmDeep, AreExact) {
 std::vector<QuantizedGemmCase> Cases() {
   std::vector<QuantizedGemmCase> cases;
   for (const int spread : {5, 25, 39, 60, 90, 0}) {
-    for (const int code : {-1, 255, 0}) {
+    for (const int q : {-1, 255, 0}) {
       for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
                                     {3, 17, 7},
                                     {16, 16, 64},
@@ -230,7 +229,7 @@ std::vector<QuantizedGemmCase> Cases() {
                                     {33, 20, 200},
                                     {50, 33, 257},
                                     {100, 48, 512}}) {
-        cases.push_back({m, n, k, spread, code});
+        cases.push_back({m, n, k, spread, q});
       }
     }
   }

@@ -1,4 +1,4 @@
-// RNN, GRU and LSTM with factors of bfloat16 beside the same in float32, and with weights that need no more than 16 bits.
+// RNN, GRU and LSTM with operands of bfloat16 beside the same in float32, and with weights that need no more than 16 bits.
 
 #include <gmock/gmock.h>
 

@@ -78,8 +78,8 @@ TEST(ShortRows, TopKOfEveryLength) {
         const auto found = session.Run(
             std::vector<std::string>{"x", "k"},
             std::vector<Value>{testing::Floats({1, count}, x), Tensor::Of<int64_t>({1}, std::vector<int64_t>{k})});
-        const auto places = found[1].tensor().values<int64_t>();
-        for (size_t i = 0; i < static_cast<size_t>(k); ++i) ASSERT_EQ(places[i], order[i]) << k << " of " << count;
+        const auto indices = found[1].tensor().values<int64_t>();
+        for (size_t i = 0; i < static_cast<size_t>(k); ++i) ASSERT_EQ(indices[i], order[i]) << k << " of " << count;
       }
     }
   }
@@ -94,8 +94,8 @@ TEST(ShortRows, TopKOfTheLeastIntegers) {
   const auto found = model.Session().Run(
       std::vector<std::string>{"x"},
       std::vector<Value>{Tensor::Of<int32_t>({5}, std::vector<int32_t>{kLeast, 7, kLeast, kLeast, kLeast})});
-  const auto places = found[1].tensor().values<int64_t>();
-  EXPECT_EQ(std::vector<int64_t>(places.begin(), places.end()), (std::vector<int64_t>{1, 0, 2}));
+  const auto indices = found[1].tensor().values<int64_t>();
+  EXPECT_EQ(std::vector<int64_t>(indices.begin(), indices.end()), (std::vector<int64_t>{1, 0, 2}));
 }
 
 TEST(ShortRows, ReductionsOverMiddleAxes) {
@@ -125,7 +125,7 @@ TEST(ShortRows, ReductionsOverMiddleAxes) {
 }
 
 /// Few columns of a constant matrix, and an activation.
-TEST(ShortRows, ProductsOfFewColumns) {
+TEST(ShortRows, MatMulsOfFewColumns) {
   for (const int64_t k : {100, 128, 257, 800}) {
     for (const int64_t n : {1, 2, 3, 4, 5, 33}) {
       const std::vector<float> b = Random(k * n, 1), bias = Random(n, 2);
@@ -150,8 +150,8 @@ TEST(ShortRows, ProductsOfFewColumns) {
   }
 }
 
-/// Sums of products of codes are exact, with zero points of either operand.
-TEST(ShortRows, ProductsOfIntegers) {
+/// Sums of products of quantized values are exact, with zero points of either operand.
+TEST(ShortRows, MatMulsOfIntegers) {
   std::mt19937 random(9);
   const auto quantized_of = [](bool is_signed, uint8_t byte) {
     return is_signed ? static_cast<int32_t>(static_cast<int8_t>(byte)) : static_cast<int32_t>(byte);

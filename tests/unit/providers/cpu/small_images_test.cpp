@@ -8,9 +8,9 @@ namespace {
 TEST(SmallImagesConv, GivesTheSameResults) {
   for (const ConvolutionCase& c : {
            ConvolutionCase{
-               {100, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}},  // some products, the last with fewer images
+               {100, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}},  // some matmuls, the last with fewer images
            ConvolutionCase{{5, 8, 3, 4}, {37, 8, 3, 2}, {1, 0, 2, 1}, {1, 1}},
-           ConvolutionCase{{7, 64, 1, 1}, {19, 64, 1, 1}, {0, 0, 0, 0}, {1, 1}},          // a plain product
+           ConvolutionCase{{7, 64, 1, 1}, {19, 64, 1, 1}, {0, 0, 0, 0}, {1, 1}},          // a plain matmul
            ConvolutionCase{{7, 64, 1, 1}, {19, 64, 3, 3}, {1, 1, 1, 1}, {1, 1}},          // of the middle tap alone
            ConvolutionCase{{4, 33, 4, 4}, {16, 33, 1, 1}, {0, 0, 0, 0}, {1, 1}},          // pixels as they lie
            ConvolutionCase{{4, 33, 4, 4}, {16, 33, 1, 1}, {0, 0, 0, 0}, {1, 1}, {3, 3}},  // some of them

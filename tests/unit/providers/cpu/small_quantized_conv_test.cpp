@@ -1,4 +1,5 @@
-// Quantized convolutions of small images with constant weights give the codes that those give whose weights are an input.
+// Quantized convolutions of small images with constant weights give the quantized values that those give whose weights are
+// an input.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +26,7 @@ int64_t CountOf(const Sizes& shape) {
   return count;
 }
 
-Tensor Codes(ElementType type, const Sizes& shape, int most, int middle) {
+Tensor QuantizedTensor(ElementType type, const Sizes& shape, int most, int middle) {
   Tensor tensor(type, Shape(shape));
   auto* quantized = static_cast<uint8_t*>(tensor.mutable_raw());
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
@@ -41,7 +42,7 @@ std::vector<uint8_t> Convolve(const QuantizedConvolution& c, ElementType x_type,
   ModelBuilder model(17);
   const int x_zero = x_type == ElementType::kInt8 ? -3 : 131, w_zero = w_type == ElementType::kInt8 ? 0 : 128;
   const int64_t outputs = c.weights[0];
-  const Tensor weights = Codes(w_type, c.weights, c.most, w_zero);
+  const Tensor weights = QuantizedTensor(w_type, c.weights, c.most, w_zero);
   model.Input("x", x_type, c.input).Output("y", x_type, Sizes(c.input.size(), -1));
   if (!constant) model.Input("w", w_type, c.weights);
   if (constant) {
@@ -57,8 +58,10 @@ std::vector<uint8_t> Convolve(const QuantizedConvolution& c, ElementType x_type,
     scales.push_back((1.5f + 0.05f * static_cast<float>(i % 11)) /
                      (static_cast<float>(c.most) * std::sqrt(static_cast<float>(CountOf(c.weights) / outputs))));
   }
-  model.Codes("xz", x_type, {}, {x_zero}).Codes("b", ElementType::kInt32, {outputs}, bias).Floats("one", {}, {1.0f});
-  model.Codes("wz", w_type, by_channel ? Sizes{outputs} : Sizes{}, by_channel ? zeros : std::vector<int>{w_zero});
+  model.Quantized("xz", x_type, {}, {x_zero})
+      .Quantized("b", ElementType::kInt32, {outputs}, bias)
+      .Floats("one", {}, {1.0f});
+  model.Quantized("wz", w_type, by_channel ? Sizes{outputs} : Sizes{}, by_channel ? zeros : std::vector<int>{w_zero});
   model.Floats("s", {outputs}, scales);
   auto& node = model.Node("QLinearConv", {"x", "one", "xz", "w", "s", "wz", "one", "xz", "b"}, {"y"});
   Ints(node, "pads", c.pads);
@@ -66,14 +69,15 @@ std::vector<uint8_t> Convolve(const QuantizedConvolution& c, ElementType x_type,
   SessionOptions options;
   options.providers = {{"cpu", {}}};
   options.intra_op_threads = threads;
-  std::vector<Value> inputs = {Value(Codes(x_type, c.input, 127, x_type == ElementType::kInt8 ? 0 : 128))}, results(1);
+  std::vector<Value> inputs = {Value(QuantizedTensor(x_type, c.input, 127, x_type == ElementType::kInt8 ? 0 : 128))},
+                     results(1);
   if (!constant) inputs.emplace_back(weights);
   model.Session(options).Run(inputs, results);
   const Tensor& y = results[0].tensor();
   return {static_cast<const uint8_t*>(y.raw()), static_cast<const uint8_t*>(y.raw()) + y.byte_size()};
 }
 
-TEST(SmallQuantizedConv, GivesTheSameCodes) {
+TEST(SmallQuantizedConv, GivesTheSameValues) {
   for (const QuantizedConvolution& c : {
            QuantizedConvolution{{30, 17, 2, 2}, {16, 17, 3, 3}, {1, 1, 1, 1}, {1, 1}},
            QuantizedConvolution{

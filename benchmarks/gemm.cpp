@@ -1,5 +1,5 @@
-// Operations a second of matrix products: of each micro-kernel of kernels.inc by itself, and at the shapes of real
-// networks, of floats, of bytes and with weights of 4 and 8 bits: build/bin/bench_products. "cold": weights come from
+// Operations a second of GEMM: of each micro-kernel of kernels.inc by itself, and at the shapes of real
+// networks, of floats, of bytes and with weights of 4 and 8 bits: build/bin/bench_gemm. "cold": weights come from
 // memory, as a network of many layers reads them.
 
 #include <benchmark/benchmark.h>
@@ -39,14 +39,14 @@ void RunKernel(benchmark::State& state, const char* name, cpu::PanelType panels)
   CountOperations(state, kM, kN, kK);
 }
 
-struct Product {
+struct GemmCase {
   const char* name;
   int64_t m, n, k;
   bool constant_b;    // packed beforehand, as weights are
   bool cold = false;  // B comes from memory
 };
 
-constexpr Product kProducts[] = {
+constexpr GemmCase kGemms[] = {
     {"square 1024", 1024, 1024, 1024, true},
     {"square 512", 512, 512, 512, false},
     {"bert qkv", 128, 768, 768, true},
@@ -71,24 +71,24 @@ constexpr Product kProducts[] = {
 /// Enough copies of something of `bytes` that none is in a cache when its turn comes.
 size_t ColdCopies(size_t bytes) { return (size_t{128} << 20) / bytes + 1; }
 
-void RunFloat(benchmark::State& state, const Product& product, const std::shared_ptr<SessionThreadPool>& pool) {
+void RunFloat(benchmark::State& state, const GemmCase& gemm, const std::shared_ptr<SessionThreadPool>& pool) {
   const RunScope scope(*pool);
-  std::vector<float> a(static_cast<size_t>(product.m * product.k), 0.5f);
-  std::vector<float> b(static_cast<size_t>(product.k * product.n), 0.25f);
-  std::vector<float> c(static_cast<size_t>(product.m * product.n));
-  const size_t size = cpu::PackedGemmBSize<float>(product.k, product.n);
-  const size_t copies = product.cold ? ColdCopies(size * sizeof(float)) : 1;
-  std::vector<float> packed(product.constant_b ? size * copies : 0);
+  std::vector<float> a(static_cast<size_t>(gemm.m * gemm.k), 0.5f);
+  std::vector<float> b(static_cast<size_t>(gemm.k * gemm.n), 0.25f);
+  std::vector<float> c(static_cast<size_t>(gemm.m * gemm.n));
+  const size_t size = cpu::PackedGemmBSize<float>(gemm.k, gemm.n);
+  const size_t copies = gemm.cold ? ColdCopies(size * sizeof(float)) : 1;
+  std::vector<float> packed(gemm.constant_b ? size * copies : 0);
   cpu::GemmProblem<float> args;
-  args.m = product.m;
-  args.n = product.n;
-  args.k = product.k;
-  args.lhs = {.data = a.data(), .row = product.k};
-  args.rhs = {.data = b.data(), .k = product.n};
-  args.out = {.data = c.data(), .row = product.n};
-  if (product.constant_b) {
+  args.m = gemm.m;
+  args.n = gemm.n;
+  args.k = gemm.k;
+  args.lhs = {.data = a.data(), .row = gemm.k};
+  args.rhs = {.data = b.data(), .k = gemm.n};
+  args.out = {.data = c.data(), .row = gemm.n};
+  if (gemm.constant_b) {
     for (size_t i = 0; i < copies; ++i) {
-      cpu::PackGemmB(*pool, product.k, product.n, b.data(), product.n, 1, packed.data() + i * size);
+      cpu::PackGemmB(*pool, gemm.k, gemm.n, b.data(), gemm.n, 1, packed.data() + i * size);
     }
     args.rhs.packed = packed.data();
   }
@@ -96,18 +96,18 @@ void RunFloat(benchmark::State& state, const Product& product, const std::shared
   size_t turn = 0;
   for (auto _ : state) {
     cpu::Gemm(*pool, args, workspace.empty() ? nullptr : workspace.data());
-    if (product.cold) args.rhs.packed = packed.data() + ++turn % copies * size;
+    if (gemm.cold) args.rhs.packed = packed.data() + ++turn % copies * size;
   }
-  CountOperations(state, product.m, product.n, product.k);
+  CountOperations(state, gemm.m, gemm.n, gemm.k);
 }
 
 struct QuantizedGemmCase {
   const char* name;
   int64_t m, n, k;
-  double deviation;  // of the weights, in codes
+  double deviation;  // of the weights, in quantized values
 };
 
-// Weights of 30 codes fit sums of 16 bits but for a few; of 40, pairs do; of 80 neither.
+// Weights of 30 quantized values fit sums of 16 bits but for a few; of 40, pairs do; of 80 neither.
 constexpr QuantizedGemmCase kQuantizedGemm[] = {
     {"int8 bert up cold", 128, 3072, 768, 30},
     {"int8 bert down cold", 128, 768, 3072, 30},
@@ -119,43 +119,42 @@ constexpr QuantizedGemmCase kQuantizedGemm[] = {
     {"int8 wide bert up cold", 128, 3072, 768, 80},
 };
 
-void RunBytes(benchmark::State& state, const QuantizedGemmCase& product, const std::shared_ptr<SessionThreadPool>& pool) {
+void RunBytes(benchmark::State& state, const QuantizedGemmCase& gemm, const std::shared_ptr<SessionThreadPool>& pool) {
   const RunScope scope(*pool);
   std::mt19937 random(1);
-  std::normal_distribution<double> normal(0.0, product.deviation);
-  std::vector<uint8_t> weights(static_cast<size_t>(product.k * product.n));
+  std::normal_distribution<double> normal(0.0, gemm.deviation);
+  std::vector<uint8_t> weights(static_cast<size_t>(gemm.k * gemm.n));
   for (uint8_t& weight : weights)
     weight = static_cast<uint8_t>(static_cast<int8_t>(std::clamp(std::round(normal(random)), -127.0, 127.0)));
-  const cpu::WeightSource source{weights.data(), true, product.n, product.k, 1, product.n};
+  const cpu::WeightSource source{weights.data(), true, gemm.n, gemm.k, 1, gemm.n};
   std::vector<std::shared_ptr<const cpu::PackedWeightsS8>> packed;
   do {
     packed.push_back(cpu::PackWeightsS8(*pool, source, cpu::PanelLayout::kVectors));
     if (packed.back() == nullptr) return state.SkipWithError("no such instructions here");
-  } while (packed.size() < ColdCopies(static_cast<size_t>(packed[0]->block_bytes * product.n / packed[0]->width)));
+  } while (packed.size() < ColdCopies(static_cast<size_t>(packed[0]->block_bytes * gemm.n / packed[0]->width)));
   const int64_t row = packed[0]->groups() * 4;
-  std::vector<uint8_t> a(static_cast<size_t>(product.m * row), 77);
-  std::vector<int16_t> transposed(
-      static_cast<size_t>(CeilDiv(product.m, cpu::kTransposedRows) * cpu::TransposedSize(product.k)));
+  std::vector<uint8_t> a(static_cast<size_t>(gemm.m * row), 77);
+  std::vector<int16_t> transposed(static_cast<size_t>(CeilDiv(gemm.m, cpu::kTransposedRows) * cpu::TransposedSize(gemm.k)));
   const cpu::RowsU8 left{a.data(), row, packed[0]->outliers.empty() ? nullptr : transposed.data()};
-  std::vector<uint8_t> c(static_cast<size_t>(product.m * product.n));
-  const std::vector<float> scales(static_cast<size_t>(product.n + cpu::PanelWidth()), 0.001f);
+  std::vector<uint8_t> c(static_cast<size_t>(gemm.m * gemm.n));
+  const std::vector<float> scales(static_cast<size_t>(gemm.n + cpu::PanelWidth()), 0.001f);
   const std::vector<int32_t> add(scales.size());
   const cpu::OutputStage store{
-      cpu::OutputStage::kUInt8, c.data(), product.n, add.data(), scales.data(), nullptr, 128, nullptr, nullptr};
-  const int64_t blocks = (product.n - 1) / packed[0]->width + 1;
+      cpu::OutputStage::kUInt8, c.data(), gemm.n, add.data(), scales.data(), nullptr, 128, nullptr, nullptr};
+  const int64_t blocks = (gemm.n - 1) / packed[0]->width + 1;
   size_t turn = 0;
   for (auto _ : state) {
     const cpu::PackedWeightsS8& packed_weights = *packed[++turn % packed.size()];
     const int64_t tasks = 4 * pool->num_threads();
-    for (int64_t m = 0; left.transposed != nullptr && m < product.m; m += cpu::kTransposedRows) {
-      cpu::TransposePairs(a.data() + m * row, row, std::min(cpu::kTransposedRows, product.m - m), product.k,
-                          transposed.data() + m / cpu::kTransposedRows * cpu::TransposedSize(product.k));
+    for (int64_t m = 0; left.transposed != nullptr && m < gemm.m; m += cpu::kTransposedRows) {
+      cpu::TransposePairs(a.data() + m * row, row, std::min(cpu::kTransposedRows, gemm.m - m), gemm.k,
+                          transposed.data() + m / cpu::kTransposedRows * cpu::TransposedSize(gemm.k));
     }
     pool->ParallelFor(tasks, 1e6, [&](int64_t begin, int64_t end) {
-      cpu::MultiplyRows(packed_weights, left, 0, product.m, blocks * begin / tasks, blocks * end / tasks, store);
+      cpu::MultiplyRows(packed_weights, left, 0, gemm.m, blocks * begin / tasks, blocks * end / tasks, store);
     });
   }
-  CountOperations(state, product.m, product.n, product.k);
+  CountOperations(state, gemm.m, gemm.n, gemm.k);
 }
 
 struct NBitsCase {
@@ -179,15 +178,15 @@ constexpr NBitsCase kNBits[] = {
     {"int4 by limbs decode zero points 2048x2048 cold", 2048, 2048, 32, 4, cpu::kFloatLimbs, true},
 };
 
-void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shared_ptr<SessionThreadPool>& pool) {
+void RunNBits(benchmark::State& state, const NBitsCase& gemm, const std::shared_ptr<SessionThreadPool>& pool) {
   const RunScope scope(*pool);
   cpu::NBitsWeights w;
-  w.n = product.n;
-  w.k = product.k;
-  w.block_size = product.block_size;
-  w.blocks = (product.k - 1) / product.block_size + 1;
-  w.bits = product.bits;
-  w.common_zero = 1 << (product.bits - 1);
+  w.n = gemm.n;
+  w.k = gemm.k;
+  w.block_size = gemm.block_size;
+  w.blocks = (gemm.k - 1) / gemm.block_size + 1;
+  w.bits = gemm.bits;
+  w.common_zero = 1 << (gemm.bits - 1);
   const auto bytes = static_cast<size_t>(w.n * w.blocks * w.block_bytes());
   const size_t copies = ColdCopies(bytes);
   const std::vector<uint8_t> weight_values(bytes * copies, 0x5a);
@@ -200,29 +199,29 @@ void RunNBits(benchmark::State& state, const NBitsCase& product, const std::shar
   std::vector<float> row_scales(static_cast<size_t>(groups)), unit_sums(static_cast<size_t>(groups));
   std::vector<int32_t> starts(static_cast<size_t>(groups));
   const cpu::QuantizedRows rows{quantized.data(), row_scales.data(), unit_sums.data(),
-                                starts.data(),    sums.data(),       product.limbs};
+                                starts.data(),    sums.data(),       gemm.limbs};
   const std::vector<uint8_t> zeros(static_cast<size_t>(w.n * w.zero_row_bytes()), 0x78);
-  if (product.zeros) w.zeros = zeros.data();
+  if (gemm.zeros) w.zeros = zeros.data();
   size_t turn = 0;
   for (auto _ : state) {
     const size_t copy = ++turn % copies;
     w.quantized = weight_values.data() + copy * bytes;
     w.scales = scales.data() + copy * static_cast<size_t>(w.n * w.blocks);
-    if (product.limbs > 0) cpu::QuantizeForNBits(w, a.data(), rows);
+    if (gemm.limbs > 0) cpu::QuantizeForNBits(w, a.data(), rows);
     else cpu::ArrangeForNBits(w, a.data(), arranged.data(), sums.data());
     pool->ParallelFor(w.n, 1e3, [&](int64_t begin, int64_t end) {
-      if (product.limbs > 0) cpu::MultiplyQuantizedNBits(w, 1, rows, begin, end, nullptr, c.data(), w.n);
+      if (gemm.limbs > 0) cpu::MultiplyQuantizedNBits(w, 1, rows, begin, end, nullptr, c.data(), w.n);
       else cpu::MultiplyNBits(w, 1, arranged.data(), sums.data(), begin, end, nullptr, c.data(), w.n);
     });
   }
-  CountOperations(state, 1, product.n, product.k);
+  CountOperations(state, 1, gemm.n, gemm.k);
 }
 
 template <class Case, class F>
-void RegisterCase(const Case& product, F run, const std::shared_ptr<SessionThreadPool>& pool) {
-  const std::string name = std::string(product.name) + "/threads:" + std::to_string(pool->num_threads());
-  benchmark::RegisterBenchmark(name.c_str(), [pool, &product, run](benchmark::State& state) {
-    run(state, product, pool);
+void RegisterCase(const Case& gemm, F run, const std::shared_ptr<SessionThreadPool>& pool) {
+  const std::string name = std::string(gemm.name) + "/threads:" + std::to_string(pool->num_threads());
+  benchmark::RegisterBenchmark(name.c_str(), [pool, &gemm, run](benchmark::State& state) {
+    run(state, gemm, pool);
   })->UseRealTime();
 }
 
@@ -234,9 +233,9 @@ void RegisterKernels() {
 }
 
 void Register(const std::shared_ptr<SessionThreadPool>& pool) {
-  for (const Product& product : kProducts) RegisterCase(product, RunFloat, pool);
-  for (const QuantizedGemmCase& product : kQuantizedGemm) RegisterCase(product, RunBytes, pool);
-  for (const NBitsCase& product : kNBits) RegisterCase(product, RunNBits, pool);
+  for (const GemmCase& gemm : kGemms) RegisterCase(gemm, RunFloat, pool);
+  for (const QuantizedGemmCase& gemm : kQuantizedGemm) RegisterCase(gemm, RunBytes, pool);
+  for (const NBitsCase& gemm : kNBits) RegisterCase(gemm, RunNBits, pool);
 }
 
 }  // namespace

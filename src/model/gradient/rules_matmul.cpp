@@ -1,4 +1,4 @@
-// Products: MatMul, Gemm and Einsum.
+// MatMul, Gemm and Einsum.
 
 #include <algorithm>
 

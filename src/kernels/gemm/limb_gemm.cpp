@@ -1,9 +1,9 @@
-// Products of rows of limbs with bytes by dot products, which become floats before they leave the registers.
+// GEMM of rows of limbs and bytes by dot products, which become floats before they leave the registers.
 
 #include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/gemm/limb_products.cpp"
+#define HWY_TARGET_INCLUDE "kernels/gemm/limb_gemm.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -83,8 +83,8 @@ void AddRows(const Panel& panel, const LimbRows& rows, int64_t r0, float* out, i
   }
 }
 
-void AddProducts(const PackedWeightsS8& weights, const int32_t* terms, const LimbRows& rows, const ColumnScales& columns,
-                 int64_t b0, int64_t b1, float* out, int64_t out_row) {
+void AddGemm(const PackedWeightsS8& weights, const int32_t* terms, const LimbRows& rows, const ColumnScales& columns,
+             int64_t b0, int64_t b1, float* out, int64_t out_row) {
   constexpr void (*kRows[])(const Panel&, const LimbRows&, int64_t, float*, int64_t) = {AddRows<1>, AddRows<2>, AddRows<3>,
                                                                                         AddRows<4>};
   for (int64_t b = b0; b < b1; ++b) {
@@ -108,11 +108,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-HWY_EXPORT(AddProducts);
+HWY_EXPORT(AddGemm);
 
-void AddLimbProducts(const PackedWeightsS8& weights, const int32_t* terms, const LimbRows& rows,
-                     const ColumnScales& columns, int64_t b0, int64_t b1, float* out, int64_t out_row) {
-  HWY_DYNAMIC_DISPATCH(AddProducts)(weights, terms, rows, columns, b0, b1, out, out_row);
+void AddLimbGemm(const PackedWeightsS8& weights, const int32_t* terms, const LimbRows& rows, const ColumnScales& columns,
+                 int64_t b0, int64_t b1, float* out, int64_t out_row) {
+  HWY_DYNAMIC_DISPATCH(AddGemm)(weights, terms, rows, columns, b0, b1, out, out_row);
 }
 
 }  // namespace tessera::cpu

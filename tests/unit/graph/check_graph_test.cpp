@@ -1,0 +1,88 @@
+// Faults that rewrites may leave in a graph are found; see the pass manager, which looks for them in builds with checks.
+
+#include "graph/check_graph.h"
+
+#include <gmock/gmock.h>
+
+#include "graph/graph.h"
+#include "graph/private_names.h"
+
+namespace tessera::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// y = n + x, n = -x
+class CheckGraph : public ::testing::Test {
+ protected:
+  CheckGraph() {
+    graph_.set_opsets({{"", 18}});
+    const TypeInfo floats = TypeInfo::OfTensor(ElementType::kFloat);
+    const ValueIndex x = graph_.AddValue("x", floats), n = graph_.AddValue("n", floats), y = graph_.AddValue("y", floats);
+    graph_.AddInput(x);
+    graph_.AddOutput(y);
+    Add("Neg", {x}, n, 13);
+    Add("Add", {n, x}, y, 14);
+  }
+
+  GraphValue& value(const char* name) { return graph_.value(graph_.FindValue(name)); }
+  Node& Made(const char* name) { return graph_.node(value(name).producer); }
+
+  Graph graph_;
+
+ private:
+  void Add(const char* op, std::vector<ValueIndex> inputs, ValueIndex output, int version) {
+    Node node;
+    node.op_type = op;
+    node.since_version = version;
+    node.inputs = std::move(inputs);
+    node.outputs = {output};
+    graph_.AddNode(std::move(node));
+  }
+};
+
+TEST_F(CheckGraph, NothingIsWrong) { EXPECT_EQ(FindFault(graph_), ""); }
+
+TEST_F(CheckGraph, AReaderThatIsNoConsumer) {
+  value("n").consumers.clear();
+  EXPECT_THAT(FindFault(graph_), HasSubstr("is no consumer of 'n'"));
+}
+
+TEST_F(CheckGraph, AConsumerThatDoesNotRead) {
+  value("y").consumers.push_back(Made("n").index);
+  EXPECT_THAT(FindFault(graph_), HasSubstr("does not read it"));
+}
+
+TEST_F(CheckGraph, AProducerThatWritesSomethingElse) {
+  value("n").producer = Made("y").index;
+  EXPECT_THAT(FindFault(graph_), HasSubstr("whose producer is"));
+}
+
+TEST_F(CheckGraph, WhatNobodyMakes) {
+  const NodeIndex neg = value("n").producer;
+  graph_.RemoveNode(neg);
+  EXPECT_THAT(FindFault(graph_), HasSubstr("'n' is read, and nobody makes it"));
+}
+
+TEST_F(CheckGraph, ACycle) {
+  graph_.SetInput(value("n").producer, 0, graph_.FindValue("y"));
+  EXPECT_THAT(FindFault(graph_), HasSubstr("cycle"));
+}
+
+TEST_F(CheckGraph, TypesThatTheSchemaDoesNotAllow) {
+  value("n").type.element = ElementType::kString;
+  EXPECT_THAT(FindFault(graph_), HasSubstr("tensor(string)"));
+}
+
+TEST_F(CheckGraph, PrivateOperatorsHaveSchemas) {
+  Node& node = Made("n");
+  node.domain = kTesseraDomain;
+  EXPECT_THAT(FindFault(graph_), HasSubstr("has no schema"));
+  node.op_type = "ToNchw8c";
+  EXPECT_EQ(FindFault(graph_), "");
+  node.attributes.push_back({"channels", int64_t{8}});
+  EXPECT_THAT(FindFault(graph_), HasSubstr("has an attribute 'channels'"));
+}
+
+}  // namespace
+}  // namespace tessera::testing
