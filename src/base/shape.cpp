@@ -2,21 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/checked.h"
 
 namespace tessera {
 
+namespace {
+
+/// Dimensions of a tensor: more only cost time and memory in every operator. (numpy has up to 64.)
+constexpr size_t kMostRank = 1024;
+
+/// Room for so many dimensions and more: where their number is a power of two, a further one asks for new memory.
+std::unique_ptr<int64_t[]> RoomFor(size_t rank) { return std::make_unique<int64_t[]>(std::bit_ceil(rank)); }
+
+}  // namespace
+
 void Shape::Resize(size_t rank) {
-  if (rank > kInlineRank && rank > rank_) heap_ = std::make_unique<int64_t[]>(rank);
+  if (rank > kInlineRank && rank > rank_) heap_ = RoomFor(rank);
   if (rank <= kInlineRank) heap_.reset();
   rank_ = rank;
 }
 
 void Shape::Assign(std::span<const int64_t> dims) {
   if (dims.size() > kInlineRank) {
-    auto heap = std::make_unique<int64_t[]>(dims.size());  // `dims` may point into this shape
+    auto heap = RoomFor(dims.size());  // `dims` may point into this shape
     std::copy(dims.begin(), dims.end(), heap.get());
     heap_ = std::move(heap);
   } else {
@@ -32,14 +44,16 @@ void Shape::Append(int64_t dim) {
     inline_[rank_++] = dim;
     return;
   }
-  auto heap = std::make_unique<int64_t[]>(rank_ + 1);
-  std::copy(begin(), end(), heap.get());
-  heap[rank_] = dim;
-  heap_ = std::move(heap);
-  ++rank_;
+  if (std::has_single_bit(rank_)) {
+    auto heap = RoomFor(rank_ + 1);
+    std::copy(begin(), end(), heap.get());
+    heap_ = std::move(heap);
+  }
+  heap_[rank_++] = dim;
 }
 
 int64_t Shape::num_elements() const {
+  Require(rank_ <= kMostRank, "{} dimensions, a tensor has at most {}", rank_, kMostRank);
   int64_t product = 1;
   bool zero = false;
   for (int64_t dim : dims()) {

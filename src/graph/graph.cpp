@@ -45,6 +45,21 @@ size_t BytesOf(const Node& node) {
 
 }  // namespace
 
+Graph::Graph(Graph* parent) : parent_(parent), depth_(parent == nullptr ? 0 : parent->depth_ + 1) {
+  if (depth_ > kDeepest) Fail(ErrorCode::kInvalidGraph, "graphs are nested more than {} deep", kDeepest);
+}
+
+void Graph::SetParent(Graph& parent) {
+  parent_ = &parent;
+  depth_ = parent.depth_ + 1;
+  if (depth_ > kDeepest) Fail(ErrorCode::kInvalidGraph, "graphs are nested more than {} deep", kDeepest);
+  if (!may_hold_graphs_) return;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i] == nullptr) continue;
+    for (const auto& [name, nested] : Subgraphs(static_cast<NodeIndex>(i))) nested->SetParent(*this);
+  }
+}
+
 const LoadLimits& Graph::limits() const noexcept {
   const std::shared_ptr<LoadLimits>& held = root().limits_;
   return held == nullptr ? LoadLimits::None() : *held;
@@ -290,7 +305,7 @@ void Graph::RefreshImplicitInputs(NodeIndex index) {
 }
 
 void Graph::MoveTo(Graph& parent, const std::function<ValueIndex(ValueIndex)>& moved) {
-  parent_ = &parent;
+  SetParent(parent);
   const auto captures = std::exchange(captures_, {});
   for (const auto& [outer, local] : captures) {
     const ValueIndex now = moved(outer);

@@ -32,7 +32,11 @@ struct NodeOrigin {
 
 class Graph {
  public:
-  explicit Graph(Graph* parent = nullptr) : parent_(parent) {}
+  /// Graphs in graphs: passes, plans and runs go down by recursion.
+  static constexpr int kDeepest = 100;
+
+  /// Throws Error where graphs would be nested deeper than kDeepest.
+  explicit Graph(Graph* parent = nullptr);
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
@@ -180,8 +184,12 @@ class Graph {
   };
   WideNode* FindWide(NodeIndex node) const;
 
+  /// Also of the graphs in it.
+  void SetParent(Graph& parent);
+
   std::string name_;
   Graph* parent_;
+  int depth_;
   std::vector<GraphValue> values_;
   std::vector<Uses> uses_;  // by value
   StringMap<ValueIndex> value_names_;

@@ -21,9 +21,6 @@ using onnx::AttributeProto;
 using onnx::GraphProto;
 using onnx::NodeProto;
 
-/// Graphs in graphs; what a parser of nested messages lets through is less.
-constexpr int kDeepestGraph = 100;
-
 std::string Label(const NodeProto& node) {
   const std::string type = node.domain().empty() ? node.op_type() : node.domain() + "." + node.op_type();
   if (!node.name().empty()) return fmt::format("{} '{}'", type, node.name());
@@ -450,11 +447,9 @@ AttributeValue GraphConversion::Bound(const AttributeProto& attribute, Scope& sc
 }
 
 std::shared_ptr<Graph> GraphConversion::ConvertNested(const GraphProto& proto, Scope& scope) {
-  if (++depth_ > kDeepestGraph) Fail(ErrorCode::kInvalidGraph, "graphs are nested more than {} deep", kDeepestGraph);
   auto nested = std::make_shared<Graph>(&scope.graph);
   Scope inner(*nested, &scope);
   ConvertGraph(proto, inner);
-  --depth_;
   return nested;
 }
 

@@ -31,5 +31,24 @@ TEST(Shape, RefusesWhatNoMemoryHoldsBesideADimensionOfZeroToo) {
   }
 }
 
+/// Dimensions come one by one: room for them grows by more than that.
+TEST(Shape, AppendsManyDimensions) {
+  Shape shape, copy;
+  for (int64_t i = 0; i < 300'000; ++i) shape.Append(i);
+  copy = shape;
+  copy.Append(7);
+  ASSERT_EQ(copy.rank(), 300'001u);
+  for (size_t i = 0; i < 300'000; ++i) ASSERT_EQ(copy[i], static_cast<int64_t>(i));
+  EXPECT_EQ(copy.back(), 7);
+  Shape eight(8, 1);  // as many as lie inside it
+  eight.Append(2);
+  EXPECT_EQ(eight, (Shape{1, 1, 1, 1, 1, 1, 1, 1, 2}));
+}
+
+TEST(Shape, RefusesTensorsOfThousandsOfDimensions) {
+  EXPECT_EQ(Shape(size_t{1024}, 1).num_elements(), 1);
+  EXPECT_NE(ErrorOf([] { (void)Shape(size_t{1025}, 1).num_elements(); }).find("1025 dimensions"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -346,5 +346,18 @@ TEST(GradientLimits, GradientsOfGradientsEnd) {
   EXPECT_THAT(LoadError(model), HasSubstr("the model's gradients take more than"));
 }
 
+/// Regular expressions take memory that no allocator sees: each counts with what it may take.
+TEST(LoadLimits, RegularExpressionsCount) {
+  ModelBuilder model(20);
+  model.Input("v0", ElementType::kString, {1});
+  for (int i = 0; i < 200; ++i) {
+    model.Output("y" + std::to_string(i), ElementType::kBool, {1});
+    auto& node = model.Node("RegexFullMatch", {"v0"}, {"y" + std::to_string(i)});
+    Text(node, "pattern", "\\pL{" + std::to_string(20 + i % 5) + "}" + std::to_string(i));
+  }
+  EXPECT_THAT(ErrorOf([&] { model.Session(WithLimit("100M")); }), HasSubstr("session.load_memory_limit"));
+  EXPECT_EQ(ErrorOf([&] { model.Session(WithLimit("1G")); }), "no error");
+}
+
 }  // namespace
 }  // namespace tessera::testing

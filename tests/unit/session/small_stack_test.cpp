@@ -414,6 +414,61 @@ TEST(SmallStack, HoldsFunctionsThatCallEachOther) {
   EXPECT_THAT(endless, ::testing::HasSubstr("calls itself, directly or through others"));
 }
 
+/// f1 has f0 in a branch of an If, f2 has f1, ...: no nested messages, but nested graphs.
+ModelBuilder NestedByCalls(int depth) {
+  ModelBuilder model;
+  auto* import = model.proto().add_opset_import();
+  import->set_domain("calls");
+  import->set_version(1);
+  for (int i = 0; i <= depth; ++i) {
+    auto& function = *model.proto().add_functions();
+    function.set_name("f" + std::to_string(i));
+    function.set_domain("calls");
+    for (const char* input : {"x", "c"}) function.add_input(input);
+    function.add_output("y");
+    for (const auto& used : model.proto().opset_import()) *function.add_opset_import() = used;
+    auto& node = *function.add_node();
+    node.add_output("y");
+    if (i == 0) {
+      node.set_op_type("Neg");
+      node.add_input("x");
+      continue;
+    }
+    node.set_op_type("If");
+    node.add_input("c");
+    for (const char* branch : {"then_branch", "else_branch"}) {
+      auto& attribute = *node.add_attribute();
+      attribute.set_name(branch);
+      attribute.set_type(onnx::AttributeProto::GRAPH);
+      auto& inner = *attribute.mutable_g()->add_node();
+      const bool calls = std::string_view(branch) == "then_branch";
+      inner.set_op_type(calls ? "f" + std::to_string(i - 1) : "Neg");
+      if (calls) inner.set_domain("calls");
+      inner.add_input("x");
+      if (calls) inner.add_input("c");
+      inner.add_output("z");
+      attribute.mutable_g()->set_name(branch);
+      attribute.mutable_g()->add_output()->set_name("z");
+    }
+  }
+  model.Input("x", ElementType::kFloat, {4}).Input("c", ElementType::kBool, {}).Output("y", ElementType::kFloat, {4});
+  model.Node("f" + std::to_string(depth), {"x", "c"}, {"y"}).set_domain("calls");
+  return model;
+}
+
+TEST(SmallStack, HoldsGraphsThatFunctionsNest) {
+  std::vector<Value> inputs;
+  inputs.push_back(testing::Floats({4}, {1, 2, 3, 4}));
+  constexpr bool kTrue[] = {true};
+  inputs.push_back(Value(Tensor::Of<bool>(Shape{}, kTrue)));
+  ExpectTheSame(NestedByCalls(8), inputs);
+  for (const int depth : {150, 1400, 6000}) {
+    std::string error;
+    OnStackOf(kStack, [&] { error = testing::ErrorOf([&] { NestedByCalls(depth).Session(); }); });
+    EXPECT_THAT(error, ::testing::HasSubstr("more than 100 deep")) << depth;
+  }
+}
+
 /// An n-gram of 100,000 items: what holds it must not be as deep a stack.
 TEST(SmallStack, HoldsLongNgrams) {
   constexpr int64_t kLength = 100'000;

@@ -284,12 +284,10 @@ class GraphBlocking {
     return is_conv && !cpu::HasActivation(node) ? &node : nullptr;
   }
 
-  /// The convolution takes over what `old` computes.
-  void ReplaceWith(const Node& old, Node conv) {
-    const NodeIndex gone = conv.index;
-    const ValueIndex twin = conv.outputs[0];
-    std::erase_if(made_, [&](const auto& entry) { return entry.second == twin; });
-    graph_.RemoveNode(gone);
+  /// The convolution that computes `plain` takes over what `old` computes.
+  void ReplaceWith(const Node& old, ValueIndex plain, Node conv) {
+    made_.erase(plain);
+    graph_.RemoveNode(conv.index);
     Put(old, std::move(conv), true);
   }
 
@@ -304,7 +302,7 @@ class GraphBlocking {
       Node conv = *found;
       conv.inputs.resize(4, kNone);
       conv.inputs[3] = Nchw8c(other, old.index);
-      ReplaceWith(old, std::move(conv));
+      ReplaceWith(old, old.inputs[i], std::move(conv));
       return true;
     }
     return false;
@@ -317,7 +315,7 @@ class GraphBlocking {
       Node conv = *found;
       cpu::SetActivation(conv, *activation);
       if (activation->kind == cpu::ActivationKind::kPRelu) SetSlopes(conv, *ConstantInput(graph_, old, 1));
-      ReplaceWith(old, std::move(conv));
+      ReplaceWith(old, old.inputs[0], std::move(conv));
       return true;
     }
     return FuseSilu(old);
@@ -345,7 +343,7 @@ class GraphBlocking {
     Node conv = *found;
     cpu::SetActivation(conv, {cpu::ActivationKind::kSilu});
     graph_.RemoveNode(sigmoid.index);
-    ReplaceWith(mul, std::move(conv));
+    ReplaceWith(mul, x, std::move(conv));
     return true;
   }
 

@@ -79,7 +79,7 @@ uint8_t Masked(uint32_t pixel, uint32_t mask) {
 
 /// Palette indices of a run-length coded image, rows as stored.
 bool Unpack(ImageBytes bytes, const BmpHeader& header, std::vector<uint8_t>& indices) {
-  indices.assign(static_cast<size_t>(header.width * header.height), 0);
+  ResizeCancellably(indices, static_cast<size_t>(header.width * header.height));
   const bool nibbles = header.compression == 2;
   int64_t x = 0, y = 0;
   size_t at = header.data;
@@ -88,7 +88,9 @@ bool Unpack(ImageBytes bytes, const BmpHeader& header, std::vector<uint8_t>& ind
       indices[static_cast<size_t>(y * header.width + x)] = static_cast<uint8_t>(index);
     ++x;
   };
+  PacedCancellationPoint point(100);
   while (at + 2 <= bytes.size() && y < header.height) {
+    point.Pass();
     const uint32_t count = bytes[at], value = bytes[at + 1];
     at += 2;
     if (count > 0) {
@@ -174,7 +176,10 @@ bool DecodeBmp(ImageBytes bytes, DecodedImage& image) {
     return false;
   }
   const auto byte = [&](size_t at) { return at < bytes.size() ? bytes[at] : uint8_t{0}; };
+  constexpr double kPixelNs = 3;
+  PacedCancellationPoint point(kPixelNs);
   for (int64_t y = 0; y < header.height; ++y) {
+    point.Pass(header.width);
     uint8_t* out = image.rgb.data() +
                    static_cast<size_t>(header.top_down ? y : header.height - 1 - y) * static_cast<size_t>(header.width) * 3;
     const size_t row = header.data + static_cast<size_t>(y) * stride;
@@ -221,7 +226,10 @@ bool DecodePnm(ImageBytes bytes, DecodedImage& image) {
   if (least > data.size() || static_cast<size_t>(height) > data.size() / least) return false;
   if (!image.Reset(width, height)) return false;
   uint8_t* out = image.rgb.data();
+  constexpr double kPixelNs = 10;
+  PacedCancellationPoint point(kPixelNs);
   for (int64_t y = 0; y < height; ++y) {
+    point.Pass(width);
     for (int64_t x = 0; x < width; ++x, out += 3) {
       for (int64_t c = 0; c < samples; ++c) {
         int64_t value;

@@ -20,7 +20,7 @@ TiffSource& At(thandle_t handle) { return *static_cast<TiffSource*>(handle); }
 
 tmsize_t ReadTiff(thandle_t handle, void* out, tmsize_t count) {
   TiffSource& source = At(handle);
-  if (count <= 0 || source.position >= source.bytes.size()) return 0;
+  if (count <= 0 || source.position >= source.bytes.size() || CancelRequested()) return 0;
   const size_t n = std::min(static_cast<size_t>(count), source.bytes.size() - static_cast<size_t>(source.position));
   std::memcpy(out, source.bytes.data() + source.position, n);
   source.position += n;
@@ -79,13 +79,17 @@ bool DecodeTiff(ImageBytes bytes, DecodedImage& image) {
   if (part == 0 || !image.Reset(width, height, work)) return false;
   file = Open(source, kDirectory + bytes.size() + 2 * part);
   if (file == nullptr) return false;
-  std::vector<uint32_t> pixels(static_cast<size_t>(width) * height);
+  std::vector<uint32_t> pixels;
+  ResizeCancellably(pixels, static_cast<size_t>(width) * height);
   if (!TIFFReadRGBAImageOriented(file.get(), width, height, pixels.data(), ORIENTATION_TOPLEFT, 1)) return false;
-  for (size_t i = 0; i < pixels.size(); ++i) {
-    image.rgb[3 * i] = static_cast<uint8_t>(TIFFGetR(pixels[i]));
-    image.rgb[3 * i + 1] = static_cast<uint8_t>(TIFFGetG(pixels[i]));
-    image.rgb[3 * i + 2] = static_cast<uint8_t>(TIFFGetB(pixels[i]));
-  }
+  constexpr double kPixelNs = 2;
+  InCancellablePieces(0, static_cast<int64_t>(pixels.size()), kPixelNs, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      image.rgb[3 * i] = static_cast<uint8_t>(TIFFGetR(pixels[i]));
+      image.rgb[3 * i + 1] = static_cast<uint8_t>(TIFFGetG(pixels[i]));
+      image.rgb[3 * i + 2] = static_cast<uint8_t>(TIFFGetB(pixels[i]));
+    }
+  });
   return true;
 }
 

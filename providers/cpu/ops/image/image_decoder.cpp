@@ -61,12 +61,17 @@ class ImageDecoder final : public Kernel {
     uint8_t* out = output->mutable_data<uint8_t>();
     const uint8_t* in = image.rgb.data();
     const int64_t pixels = image.height * image.width;
+    constexpr double kPixelNs = 1;
+    InCancellablePieces(0, pixels, kPixelNs, [&](int64_t begin, int64_t end) { Convert(in, begin, end, out); });
+  }
+
+ private:
+  /// Pixels [begin, end).
+  void Convert(const uint8_t* in, int64_t begin, int64_t end, uint8_t* out) const {
     switch (format_) {
-      case PixelFormat::kRgb:
-        if (pixels > 0) std::memcpy(out, in, static_cast<size_t>(pixels) * 3);
-        break;
+      case PixelFormat::kRgb: std::copy(in + 3 * begin, in + 3 * end, out + 3 * begin); break;
       case PixelFormat::kBgr:
-        for (int64_t i = 0; i < pixels; ++i) {
+        for (int64_t i = begin; i < end; ++i) {
           out[3 * i] = in[3 * i + 2];
           out[3 * i + 1] = in[3 * i + 1];
           out[3 * i + 2] = in[3 * i];
@@ -74,7 +79,7 @@ class ImageDecoder final : public Kernel {
         break;
       case PixelFormat::kGrayscale:
         // ITU-R 601 luma in 16 bits of fraction.
-        for (int64_t i = 0; i < pixels; ++i) {
+        for (int64_t i = begin; i < end; ++i) {
           out[i] =
               static_cast<uint8_t>((in[3 * i] * 19595u + in[3 * i + 1] * 38470u + in[3 * i + 2] * 7471u + 0x8000u) >> 16);
         }
@@ -82,7 +87,6 @@ class ImageDecoder final : public Kernel {
     }
   }
 
- private:
   PixelFormat format_;
 };
 
@@ -94,7 +98,7 @@ bool DecodedImage::Reset(int64_t new_width, int64_t new_height, double work) {
   charge.Add(static_cast<size_t>(new_width * new_height * 3) + static_cast<size_t>(std::min(work, kMostWork)));
   width = new_width;
   height = new_height;
-  rgb.assign(static_cast<size_t>(width * height * 3), 0);
+  ResizeCancellably(rgb, static_cast<size_t>(width * height * 3));
   return true;
 }
 

@@ -4,14 +4,28 @@
 // few bytes say of their image's size is counted against the run's memory before a decoder starts. Those whose library the
 // build was configured without throw Error(kNotImplemented) that says so.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "tessera/memory.h"
 
 namespace tessera::cpu {
+
+/// Elements of value 0, piece by piece with cancellation points: a few bytes may ask for a large image.
+template <class T>
+void ResizeCancellably(std::vector<T>& elements, size_t count) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  elements.clear();
+  elements.reserve(count);
+  while (elements.size() < count) {
+    CancellationPoint();
+    elements.resize(std::min(count, elements.size() + kPiece));
+  }
+}
 
 /// 8-bit RGB, rows from the top.
 struct DecodedImage {

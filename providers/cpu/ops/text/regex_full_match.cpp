@@ -1,18 +1,13 @@
 // RegexFullMatch (20): RE2 syntax, matching in linear time whatever the pattern.
 
-#include <re2/re2.h>
-
-#include "base/check.h"
-#include "tessera/provider/kernel.h"
+#include "cpu/ops/text/regular_expression.h"
 
 namespace tessera::cpu {
 namespace {
 
 class RegexFullMatch final : public Kernel {
  public:
-  explicit RegexFullMatch(const KernelInfo& info) : pattern_(info.attribute<std::string>("pattern"), RE2::Quiet) {
-    Require(pattern_.ok(), "pattern '{}' is not a regular expression: {}", pattern_.pattern(), pattern_.error());
-  }
+  explicit RegexFullMatch(const KernelInfo& info) : pattern_(info, info.attribute<std::string>("pattern")) {}
 
   void Compute(KernelContext& context) override {
     const Tensor& x = context.required_input(0);
@@ -20,12 +15,12 @@ class RegexFullMatch final : public Kernel {
     const std::string* texts = x.data<std::string>();
     constexpr double kCostNs = 200;
     context.threads().ParallelFor(x.num_elements(), kCostNs, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = RE2::FullMatch(texts[i], pattern_);
+      for (int64_t i = begin; i < end; ++i) y[i] = RE2::FullMatch(texts[i], *pattern_);
     });
   }
 
  private:
-  RE2 pattern_;
+  RegularExpression pattern_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/string_memory.h"
+#include "cpu/ops/text/regular_expression.h"
 #include "cpu/ops/text/utf8.h"
 #include "tessera/provider/kernel.h"
 
@@ -17,14 +18,6 @@ namespace {
 constexpr char kStart = 2, kEnd = 3;  // of text, in ASCII
 
 using Tokens = std::vector<std::string_view>;
-
-std::unique_ptr<const RE2> Compile(const std::string& pattern) {
-  RE2::Options options(RE2::Quiet);
-  options.set_longest_match(true);
-  auto expression = std::make_unique<const RE2>(pattern, options);
-  Require(expression->ok(), "'{}' is not a regular expression: {}", pattern, expression->error());
-  return expression;
-}
 
 /// Calls found(begin, end) for each match that is not empty, from the left; they do not overlap.
 template <class F>
@@ -45,6 +38,10 @@ void ForEachMatch(const RE2& expression, std::string_view text, F found) {
   }
 }
 
+std::unique_ptr<const RegularExpression> Longest(const KernelInfo& info, const std::string& pattern) {
+  return std::make_unique<const RegularExpression>(info, pattern, /*longest=*/true);
+}
+
 class Tokenizer final : public Kernel {
  public:
   explicit Tokenizer(const KernelInfo& info)
@@ -58,10 +55,10 @@ class Tokenizer final : public Kernel {
     by_character_ = expression == "." || (separators.size() == 1 && separators[0].empty());
     Require(!by_character_ || fewest_ == 1, "attribute 'mincharnum' is {}, but each token is one character", fewest_);
     if (by_character_) return;
-    if (!expression.empty()) expression_ = Compile(expression);
+    if (!expression.empty()) expression_ = Longest(info, expression);
     for (const std::string& separator : separators) {
       Require(!separator.empty(), "attribute 'separators' holds an empty one beside others");
-      separators_.push_back(Compile(separator));
+      separators_.push_back(Longest(info, separator));
     }
   }
 
@@ -108,10 +105,10 @@ class Tokenizer final : public Kernel {
         tokens.push_back(rest.substr(0, FirstCharacter(rest, text).bytes));
       }
     } else if (expression_ != nullptr) {
-      ForEachMatch(*expression_, text, [&](size_t begin, size_t end) { Keep(text.substr(begin, end - begin), tokens); });
+      ForEachMatch(**expression_, text, [&](size_t begin, size_t end) { Keep(text.substr(begin, end - begin), tokens); });
     } else {
       tokens.push_back(text);
-      for (const auto& separator : separators_) tokens = SplitAt(*separator, tokens);
+      for (const auto& separator : separators_) tokens = SplitAt(**separator, tokens);
     }
     return tokens;
   }
@@ -137,8 +134,8 @@ class Tokenizer final : public Kernel {
   int64_t fewest_;
   std::string padding_;
   bool by_character_ = false;
-  std::unique_ptr<const RE2> expression_;
-  std::vector<std::unique_ptr<const RE2>> separators_;
+  std::unique_ptr<const RegularExpression> expression_;
+  std::vector<std::unique_ptr<const RegularExpression>> separators_;
 };
 
 }  // namespace
