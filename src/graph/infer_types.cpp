@@ -67,8 +67,10 @@ class Symbols {
 TypeInfo Merge(const TypeInfo& declared, const TypeInfo& inferred) {
   if (inferred.kind == ValueKind::kNone) return declared;
   TypeInfo merged = inferred;
-  ForgetImpossible(merged);
-  if (declared.kind == ValueKind::kNone) return merged;
+  if (declared.kind == ValueKind::kNone) {
+    ForgetImpossible(merged);
+    return merged;
+  }
   const bool elements_differ = declared.element != inferred.element && declared.element != ElementType::kUndefined &&
                                inferred.element != ElementType::kUndefined;
   if (declared.kind != inferred.kind || elements_differ) {

@@ -6,8 +6,6 @@
 namespace tessera {
 namespace {
 
-const Types kFloatOnly = {"tensor(float)"};
-
 class DefinePrivate : public Define {
  public:
   DefinePrivate(MicrosoftSchemas& schemas, std::string op_type)
@@ -17,6 +15,11 @@ class DefinePrivate : public Define {
 /// cpu/fused_activation.h writes them.
 Define& Activation(Define& schema) {
   return schema.String("activation").Float("activation_alpha").Float("activation_beta");
+}
+
+/// Of Nchw8cConv and its transpose: what is added to the result before the activation, and the slopes of PRelu.
+Define& Nchw8cOperands(Define& schema) {
+  return schema.In("X").In("W").OptionalIn("B").OptionalIn("residual").OptionalIn("slopes").Out("Y").Type("T", kFloatOnly);
 }
 
 Define& PoolAttributes(Define& schema) {
@@ -44,25 +47,13 @@ void AddNchw8c(MicrosoftSchemas& schemas) {
       .With(Activation)
       .Int("plain_input", 0)
       .Int("block_input", 0)
-      .In("X")
-      .In("W")
-      .OptionalIn("B")
-      .OptionalIn("residual")
-      .OptionalIn("slopes")
-      .Out("Y")
-      .Type("T", kFloatOnly);
+      .With(Nchw8cOperands);
   DefinePrivate(schemas, "Nchw8cConvTranspose")
       .With(ConvAttributes)
       .With(Activation)
       .Ints("output_padding")
       .Ints("output_shape")
-      .In("X")
-      .In("W")
-      .OptionalIn("B")
-      .OptionalIn("residual")
-      .OptionalIn("slopes")
-      .Out("Y")
-      .Type("T", kFloatOnly);
+      .With(Nchw8cOperands);
   DefinePrivate(schemas, "Nchw8cMaxPool")
       .With(PoolAttributes)
       .Int("storage_order", 0)
@@ -97,21 +88,7 @@ void AddNhwc(MicrosoftSchemas& schemas) {
       .OptionalIn("B")
       .Out("Y")
       .Type("T", kFloatOnly);
-  DefinePrivate(schemas, "QLinearConvNhwc")
-      .With(ConvAttributes)
-      .In("x", "T1")
-      .In("x_scale", "tensor(float)")
-      .In("x_zero_point", "T1")
-      .In("w", "T2")
-      .In("w_scale", "tensor(float)")
-      .In("w_zero_point", "T2")
-      .In("y_scale", "tensor(float)")
-      .In("y_zero_point", "T3")
-      .OptionalIn("B", "tensor(int32)")
-      .Out("y", "T3")
-      .Type("T1", kBytes)
-      .Type("T2", kBytes)
-      .Type("T3", kBytes);
+  DefinePrivate(schemas, "QLinearConvNhwc").With(ConvAttributes).With(QLinearConvOperands);
   DefinePrivate(schemas, "MaxPoolNhwc").With(PoolAttributes).Int("storage_order", 0).In("X").Out("Y").Type("T", kBytes);
 }
 

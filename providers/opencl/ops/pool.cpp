@@ -35,6 +35,13 @@ std::string PoolDefines(const KernelInfo& info) {
   return Computed('X', type) + fmt::format("#define LOWEST {}\n", lowest);
 }
 
+constexpr cl_int kColumns = 16;  // results, or accumulators of one, that an item of a kernel for processors has
+
+std::string ByColumns(const KernelInfo& info) {
+  return PoolDefines(info) +
+         fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8);
+}
+
 class Pool final : public Kernel {
  public:
   explicit Pool(const KernelInfo& info)
@@ -80,7 +87,6 @@ class Pool final : public Kernel {
   }
 
  private:
-  static constexpr cl_int kColumns = 16;            // that an item of rows_ computes
   static constexpr int64_t kNarrow = kColumns / 2;  // rows shorter than this are not worth vectors
   // Elements of windows that several items share: so many that a group of items of a processor takes 10 ms, or that
   // GPUs have enough to do for all of their items.
@@ -107,11 +113,6 @@ class Pool final : public Kernel {
     }
   }
 
-  static std::string ByColumns(const KernelInfo& info) {
-    return PoolDefines(info) +
-           fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8);
-  }
-
   LazyLaunchable kernel_, rows_, slices_, join_;
   bool by_rows_;
   PoolAttributes attributes_;
@@ -123,10 +124,7 @@ class GlobalPool final : public Kernel {
  public:
   explicit GlobalPool(const KernelInfo& info)
       : reduction_(DeviceOf(info), info.input_type(0), FoldOf(info)),
-        planes_(DeviceOf(info), "pool",
-                PoolDefines(info) +
-                    fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8),
-                "pool_planes"),
+        planes_(DeviceOf(info), "pool", ByColumns(info), "pool_planes"),
         by_planes_(!SettingsOf(info).tiles),
         attributes_(info.node()) {
     if (by_planes_) {
@@ -148,7 +146,6 @@ class GlobalPool final : public Kernel {
   }
 
  private:
-  static constexpr int kColumns = 16;                              // accumulators of an item
   static constexpr int64_t kLongForProcessors = int64_t{1} << 20;  // a few milliseconds
 
   static Fold FoldOf(const KernelInfo& info) {

@@ -30,6 +30,7 @@ void AddStreamSchemas(MicrosoftSchemas& schemas);
 void AddCompiledSchemas(MicrosoftSchemas& schemas);
 
 using Types = std::vector<std::string>;
+inline const Types kFloatOnly = {"tensor(float)"};
 inline const Types kAnyFloat = {"tensor(float)", "tensor(double)", "tensor(float16)", "tensor(bfloat16)"};
 /// float, and what is half as wide.
 inline const Types kFloatAndHalves = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
@@ -91,6 +92,8 @@ class Define {
 
 /// For Define::With: the attributes of Conv.
 Define& ConvAttributes(Define& schema);
+/// The operands and the result of QLinearConv, with their types.
+Define& QLinearConvOperands(Define& schema);
 
 int64_t IntOf(const Define::Context& context, const char* name, int64_t fallback);
 float FloatOf(const Define::Context& context, const char* name, float fallback);

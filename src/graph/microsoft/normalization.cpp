@@ -5,7 +5,6 @@
 namespace tessera {
 namespace {
 
-const Types kFloatOnly = {"tensor(float)"};
 const Types kAllFloats = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)", "tensor(double)"};
 
 void InferSkip(onnx::InferenceContext& context) {

@@ -148,6 +148,23 @@ Define& ConvAttributes(Define& schema) {
       .Ints("strides");
 }
 
+Define& QLinearConvOperands(Define& schema) {
+  return schema.In("x", "T1")
+      .In("x_scale", "tensor(float)")
+      .In("x_zero_point", "T1")
+      .In("w", "T2")
+      .In("w_scale", "tensor(float)")
+      .In("w_zero_point", "T2")
+      .In("y_scale", "tensor(float)")
+      .In("y_zero_point", "T3")
+      .OptionalIn("B", "T4")
+      .Out("y", "T3")
+      .Type("T1", kBytes)
+      .Type("T2", kBytes)
+      .Type("T3", kBytes)
+      .Type("T4", {"tensor(int32)"});
+}
+
 int64_t IntOf(const Define::Context& context, const char* name, int64_t fallback) {
   const auto* attribute = context.getAttribute(name);
   return attribute == nullptr ? fallback : attribute->i();

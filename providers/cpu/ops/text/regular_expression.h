@@ -14,7 +14,8 @@ namespace tessera::cpu {
 
 class RegularExpression {
  public:
-  /// `longest`: of the matches at a place the longest counts, not the first. Throws Error where it is none, or is too large.
+  /// `longest`: of the matches at a place the longest counts, not the first. Throws Error where it is none, or is too
+  /// large.
   RegularExpression(const KernelInfo& info, const std::string& pattern, bool longest = false) {
     for (const size_t bytes : {kUsualBytes, kMostBytes}) {
       charge_ = MemoryCharge(info.allocator(), bytes);
