@@ -1,10 +1,9 @@
 #include "onednn/program/shared_weights.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <utility>
 
+#include "base/live_cache.h"
 #include "base/mapped_file.h"
 #include "base/weight_memory.h"
 #include "onednn/program/program.h"
@@ -76,17 +75,13 @@ Weights SharedWeights::FromContext(const Weights& source, const std::string& wha
 /// What `make` writes from `source`, made once per key while it lives.
 template <class Make>
 Weights SharedWeights::MadeOnce(const Weights& source, const std::string& what, const Desc& desc, const Make& make) const {
-  static std::mutex mutex;
-  static std::map<std::pair<const void*, std::string>, std::weak_ptr<const dnnl::memory>> cache;
-  // While an entry lives it holds its source, so that the source's address names one weight only.
-  const auto key = std::pair<const void*, std::string>(source->get_data_handle(), what);
-  const std::lock_guard lock(mutex);
-  if (auto held = cache[key].lock()) return held;
-  const Weights content = FromContext(source, what, desc, make);
-  Weights made = Keep(*content, std::pair(source, content));
-  cache[key] = made;
-  std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
-  return made;
+  // While a value lives it holds its source, so that the source's address names one weight only.
+  using Key = std::pair<const void*, std::string>;
+  static LiveCache<Key>& cache = *new LiveCache<Key>;
+  return std::static_pointer_cast<const dnnl::memory>(cache.GetOrMake({source->get_data_handle(), what}, nullptr, [&] {
+    const Weights content = FromContext(source, what, desc, make);
+    return Keep(*content, std::pair(source, content));
+  }));
 }
 
 Weights SharedWeights::Plain(const Tensor& tensor, const Desc& desc) {
@@ -132,18 +127,14 @@ Weights SharedWeights::Viewed(const Weights& source, const Desc& desc) {
 
 Weights SharedWeights::Derived(const std::string& key, std::vector<Tensor> sources, const Desc& desc,
                                const std::function<void(std::span<float>)>& make) const {
-  static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<const dnnl::memory>> cache;
-  const std::lock_guard lock(mutex);
-  if (auto held = cache[key].lock()) return held;
-  auto bytes = NewBytes(desc);
-  const dnnl::memory memory(desc, CpuEngine(), bytes->mutable_raw());
-  make(Floats(memory));
-  for (const Tensor& source : sources) ForgetPages(source.unaligned_raw(), source.byte_size());
-  Weights made = Keep(memory, std::pair(std::move(sources), std::move(bytes)));
-  std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
-  cache[key] = made;
-  return made;
+  static LiveCache<std::string>& cache = *new LiveCache<std::string>;
+  return std::static_pointer_cast<const dnnl::memory>(cache.GetOrMake(key, nullptr, [&] {
+    auto bytes = NewBytes(desc);
+    const dnnl::memory memory(desc, CpuEngine(), bytes->mutable_raw());
+    make(Floats(memory));
+    for (const Tensor& source : sources) ForgetPages(source.unaligned_raw(), source.byte_size());
+    return Keep(memory, std::pair(std::move(sources), std::move(bytes)));
+  }));
 }
 
 }  // namespace tessera::onednn

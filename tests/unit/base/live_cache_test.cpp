@@ -1,0 +1,47 @@
+#include "base/live_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace tessera {
+namespace {
+
+using Cache = LiveCache<std::string>;
+
+TEST(LiveCache, MakesAValueOnceWhileItLives) {
+  Cache& cache = *new Cache;
+  int made = 0;
+  const auto make = [&] { return std::make_shared<const int>(++made); };
+  Cache::Value first = cache.GetOrMake("a", nullptr, make);
+  EXPECT_EQ(cache.GetOrMake("a", nullptr, make), first);
+  EXPECT_NE(cache.GetOrMake("b", nullptr, make), first);
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(cache.entries(), 1u) << "b went with its last user";
+  first.reset();
+  EXPECT_EQ(cache.entries(), 0u);
+  cache.GetOrMake("a", nullptr, make);
+  EXPECT_EQ(made, 3);
+}
+
+TEST(LiveCache, MakesAnewForAnotherOwner) {
+  Cache& cache = *new Cache;
+  int made = 0;
+  const auto make = [&] { return std::make_shared<const int>(++made); };
+  const auto owner = std::make_shared<int>(0), other = std::make_shared<int>(0);
+  const Cache::Value first = cache.GetOrMake("a", owner, make);
+  EXPECT_EQ(cache.GetOrMake("a", owner, make), first);
+  EXPECT_NE(cache.GetOrMake("a", other, make), first);
+  EXPECT_EQ(made, 2);
+}
+
+TEST(LiveCache, KeepsNoEntryOfAValueThatFails) {
+  Cache& cache = *new Cache;
+  EXPECT_THROW(cache.GetOrMake("a", nullptr, []() -> Cache::Value { throw std::runtime_error("none"); }), std::runtime_error);
+  EXPECT_EQ(cache.GetOrMake("a", nullptr, [] { return Cache::Value(); }), nullptr);
+  EXPECT_EQ(cache.entries(), 0u);
+}
+
+}  // namespace
+}  // namespace tessera
