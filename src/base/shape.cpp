@@ -12,8 +12,9 @@ namespace tessera {
 
 namespace {
 
-/// Dimensions of a tensor: more only cost time and memory in every operator. (numpy has up to 64.)
-constexpr size_t kMostRank = 1024;
+/// Dimensions of a tensor, as many as numpy's arrays have, by which ONNX defines its operators: every copy of a value,
+/// elements of sequences among them, copies them, and no budget counts these copies.
+constexpr size_t kMostRank = 64;
 
 /// Room for so many dimensions and more: where their number is a power of two, a further one asks for new memory.
 std::unique_ptr<int64_t[]> RoomFor(size_t rank) { return std::make_unique<int64_t[]>(std::bit_ceil(rank)); }

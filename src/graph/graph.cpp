@@ -22,8 +22,9 @@ size_t TextBytes(const Tensor& tensor) {
   return tensor.is(ElementType::kString) ? HeldBytes(Value(tensor)) - tensor.byte_size() : 0;
 }
 
-/// Of a value: its entry among the names, the list of its readers. Of a node: its own allocation, its places in orders.
-constexpr size_t kAroundValue = 128, kAroundNode = 64;
+/// Of a value: its entry among the names, the list of its readers. Of a node: its own allocation, its places in orders. Of
+/// a nested graph: its own allocation, its lists, which are small. Of a captured value: its entry among the captures.
+constexpr size_t kAroundValue = 128, kAroundNode = 64, kAroundGraph = 512, kAroundCapture = 64;
 
 size_t BytesOf(const Node& node) {
   size_t bytes = sizeof(Node) + kAroundNode + node.name.size() +
@@ -47,6 +48,7 @@ size_t BytesOf(const Node& node) {
 
 Graph::Graph(Graph* parent) : parent_(parent), depth_(parent == nullptr ? 0 : parent->depth_ + 1) {
   if (depth_ > kDeepest) Fail(ErrorCode::kInvalidGraph, "graphs are nested more than {} deep", kDeepest);
+  if (parent != nullptr) Charge(sizeof(Graph) + kAroundGraph);
 }
 
 void Graph::SetParent(Graph& parent) {
@@ -112,6 +114,7 @@ ValueIndex Graph::FindValue(std::string_view name) const noexcept {
 ValueIndex Graph::Capture(ValueIndex outer) {
   const auto held = captures_.find(outer);
   if (held != captures_.end()) return held->second;
+  Charge(kAroundCapture);
   const GraphValue& source = parent_->value(outer);
   const ValueIndex index = AddValue(FindValue(source.name) == kNone ? source.name : std::string(), source.type);
   value(index).outer = outer;
