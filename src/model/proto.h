@@ -49,6 +49,10 @@ onnx::TypeProto ToProto(const TypeInfo& type);
 
 onnx::AttributeProto ToProto(const Attribute& attribute);
 
+/// IR versions before 3 did not write the type; it shows in the field that is set. UNDEFINED: an empty list of these.
+onnx::AttributeProto::AttributeType TypeOf(const onnx::AttributeProto& attribute);
+onnx::AttributeProto::AttributeType TypeOf(const AttributeValue& value);
+
 /// Where the bytes of a weight lie that the model is written without; nothing: they are inside.
 using StoreWeight = std::function<std::optional<WeightPlace>(const std::string& name, const Tensor& weight)>;
 
