@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/shortened.h"
 #include "graph/graph.h"
 #include "graph/private_names.h"
 
@@ -22,11 +23,11 @@ const AttributeValue* Node::FindAttribute(std::string_view attribute) const noex
 }
 
 std::string Node::Label(const GraphViewer* graph) const {
-  if (domain == kFusedDomain) return fmt::format("subgraph '{}'", name);
-  const std::string type = domain.empty() ? op_type : domain + "." + op_type;
-  if (!name.empty()) return fmt::format("{} '{}'", type, name);
+  if (domain == kFusedDomain) return fmt::format("subgraph '{}'", Shortened(name));
+  const std::string type = Shortened(domain.empty() ? op_type : domain + "." + op_type);
+  if (!name.empty()) return fmt::format("{} '{}'", type, Shortened(name));
   for (ValueIndex output : outputs) {
-    if (output != kNone && graph != nullptr) return fmt::format("{} -> '{}'", type, graph->value(output).name);
+    if (output != kNone && graph != nullptr) return fmt::format("{} -> '{}'", type, Shortened(graph->value(output).name));
   }
   return fmt::format("{} #{}", type, index);
 }

@@ -6,6 +6,7 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "base/fork.h"
+#include "base/shortened.h"
 #include "graph/graph.h"
 #include "runtime/memory/own_value.h"
 #include "runtime/profile/profiler.h"
@@ -45,7 +46,8 @@ std::string DescribeInputs(const Step& step, Frame& frame) noexcept try {
   const std::span<const SlotIndex> inputs = frame.plan().inputs_of(step);
   for (size_t i = 0; i < inputs.size() && i < kMost; ++i) {
     if (inputs[i] == kNone) continue;
-    text += fmt::format("{} {} {}", text.empty() ? kInputs : ",", frame.plan().slots[static_cast<size_t>(inputs[i])].name,
+    text += fmt::format("{} {} {}", text.empty() ? kInputs : ",",
+                        Shortened(frame.plan().slots[static_cast<size_t>(inputs[i])].name),
                         Profiler::Describe(&frame.value(inputs[i])));
   }
   return inputs.size() > kMost ? text + ", ..." : text;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/shortened.h"
 #include "tessera/provider/execution_provider.h"
 
 namespace tessera {
@@ -20,7 +21,7 @@ std::string JoinNames(const Range& range, Name name) {
   std::string text;
   for (const auto& item : range) {
     if (!text.empty()) text += ", ";
-    text += name(item);
+    text += Shortened(name(item));
   }
   return text.empty() ? "none" : text;
 }

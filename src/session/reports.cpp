@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/shortened.h"
 #include "runtime/threads/float_mode.h"
 #include "tessera/printable.h"
 #include "tessera/session.h"
@@ -126,7 +127,7 @@ Json ToJsonObject(const PlacementReport::NodeEntry& node) {
 
 std::string PlacementReport::ModelNode::Label() const {
   const std::string type = TypeOf(*this);
-  return name.empty() ? fmt::format("{} -> '{}'", type, output) : fmt::format("{} '{}'", type, name);
+  return fmt::format("{} {}'{}'", Shortened(type), name.empty() ? "-> " : "", Shortened(name.empty() ? output : name));
 }
 
 std::string PlacementReport::ToText() const { return PlacementText(*this).Write(); }
