@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/shortened.h"
 #include "graph/graph.h"
+#include "graph/node_label.h"
 #include "graph/private_names.h"
 
 namespace tessera {
@@ -24,12 +25,11 @@ const AttributeValue* Node::FindAttribute(std::string_view attribute) const noex
 
 std::string Node::Label(const GraphViewer* graph) const {
   if (domain == kFusedDomain) return fmt::format("subgraph '{}'", Shortened(name));
-  const std::string type = Shortened(domain.empty() ? op_type : domain + "." + op_type);
-  if (!name.empty()) return fmt::format("{} '{}'", type, Shortened(name));
-  for (ValueIndex output : outputs) {
-    if (output != kNone && graph != nullptr) return fmt::format("{} -> '{}'", type, Shortened(graph->value(output).name));
-  }
-  return fmt::format("{} #{}", type, index);
+  const auto output = std::ranges::find_if(outputs, [](ValueIndex one) { return one != kNone; });
+  const bool has_output = output != outputs.end() && graph != nullptr;
+  if (!name.empty() || has_output)
+    return NodeLabel(domain, op_type, name, has_output ? graph->value(*output).name : std::string());
+  return fmt::format("{}{}{} #{}", Shortened(domain), domain.empty() ? "" : ".", Shortened(op_type), index);
 }
 
 GraphViewer::GraphViewer(const Graph& graph)

@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "base/load_limits.h"
-#include "base/shortened.h"
 #include "graph/formal_parameters.h"
 #include "graph/microsoft/schemas.h"
+#include "graph/node_label.h"
 #include "graph/operator_definitions.h"
 #include "graph/private_names.h"
 #include "graph/schema.h"
@@ -23,9 +23,7 @@ using onnx::GraphProto;
 using onnx::NodeProto;
 
 std::string Label(const NodeProto& node) {
-  const std::string type = Shortened(node.domain().empty() ? node.op_type() : node.domain() + "." + node.op_type());
-  if (!node.name().empty()) return fmt::format("{} '{}'", type, Shortened(node.name()));
-  return fmt::format("{} -> '{}'", type, node.output_size() > 0 ? Shortened(node.output(0)) : std::string());
+  return NodeLabel(node.domain(), node.op_type(), node.name(), node.output_size() > 0 ? node.output(0) : std::string());
 }
 
 /// Nobody but the optimizer writes these; what they mean is not checked again.

@@ -8,6 +8,7 @@
 #include "base/fork.h"
 #include "base/shortened.h"
 #include "graph/graph.h"
+#include "graph/node_label.h"
 #include "runtime/memory/own_value.h"
 #include "runtime/profile/profiler.h"
 #include "runtime/step_context.h"
@@ -22,8 +23,7 @@ constexpr std::string_view kInputs = "; inputs:";
 }  // namespace
 
 void RethrowAt(const Node& node, const Graph& graph, std::string_view details) {
-  const GraphViewer viewer(graph);
-  const std::string label = node.Label(&viewer);
+  const std::string label = ModelLabel(graph, node);
   try {
     throw;
   } catch (const Error& error) {

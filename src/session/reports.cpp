@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/shortened.h"
+#include "graph/node_label.h"
 #include "runtime/threads/float_mode.h"
 #include "tessera/printable.h"
 #include "tessera/session.h"
@@ -125,10 +125,7 @@ Json ToJsonObject(const PlacementReport::NodeEntry& node) {
 
 }  // namespace
 
-std::string PlacementReport::ModelNode::Label() const {
-  const std::string type = TypeOf(*this);
-  return fmt::format("{} {}'{}'", Shortened(type), name.empty() ? "-> " : "", Shortened(name.empty() ? output : name));
-}
+std::string PlacementReport::ModelNode::Label() const { return NodeLabel(domain, op_type, name, output); }
 
 std::string PlacementReport::ToText() const { return PlacementText(*this).Write(); }
 
