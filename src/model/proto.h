@@ -12,6 +12,7 @@
 #include "base/load_limits.h"
 #include "graph/graph.h"
 #include "model/opaque_part.h"
+#include "model/wire_format.h"
 #include "onnx/onnx_pb.h"
 #include "tessera/session.h"
 #include "tessera/value.h"
@@ -69,7 +70,9 @@ template <class Message>
 Message ParseMessage(std::span<const std::byte> bytes, std::string_view what) {
   Message message;
   if (bytes.size() > 0x7fffffff || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw Error(ErrorCode::kInvalidProtobuf, std::string(what) + " is not a valid protobuf message (truncated or damaged)");
+    throw Error(ErrorCode::kInvalidProtobuf,
+                std::string(what) + " is not a valid protobuf message (truncated, damaged, or nested more than " +
+                    std::to_string(kDeepestMessages) + " messages deep)");
   }
   return message;
 }
