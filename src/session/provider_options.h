@@ -9,6 +9,9 @@ namespace tessera {
 /// what is allowed for unknown names and bad values.
 ProviderOptions CheckOptions(std::string_view owner, std::span<const OptionSchema> schemas, const ProviderOptions& given);
 
+/// Throws Error for an option with a character 0 in it: who takes it as a C string would see a part.
+void RequireWhole(std::string_view owner, std::string_view name, std::string_view value);
+
 /// "512", "64k", "2M", "1G", "3T": bytes; nothing when it is no number.
 std::optional<int64_t> ParseBytes(std::string_view text) noexcept;
 std::optional<int64_t> ParseInt(std::string_view text) noexcept;
