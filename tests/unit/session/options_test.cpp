@@ -26,9 +26,15 @@ std::string ErrorWith(const SessionOptions& options) {
   return ErrorOf([&] { Negation().Session(options); });
 }
 
-SessionOptions WithEntry(const std::string& key, const std::string& value) {
+SessionOptions OnThreads() {
   SessionOptions options;
+  options.providers = {{"cpu", {}}};
   options.intra_op_threads = 3;
+  return options;
+}
+
+SessionOptions WithEntry(const std::string& key, const std::string& value) {
+  SessionOptions options = OnThreads();
   options.config[key] = value;
   return options;
 }
@@ -57,8 +63,7 @@ TEST(Options, OfAffinitiesAreNamed) {
   EXPECT_THAT(ErrorWith(WithEntry(key, "1;3-2")), HasSubstr("option '" + key + "' is '1;3-2': the range 3-2 has"));
   EXPECT_THAT(ErrorWith(WithEntry(key, "1")),
               HasSubstr("option '" + key + "' is '1': it is for 1 threads, the pool has 2 beside the caller's"));
-  SessionOptions options;
-  options.intra_op_threads = 3;
+  SessionOptions options = OnThreads();
   options.threads.affinities = "x;1";
   EXPECT_THAT(ErrorWith(options), HasSubstr("option 'SessionOptions::threads.affinities' is 'x;1'"));
 }
