@@ -24,7 +24,7 @@ std::unique_ptr<int64_t[]> RoomFor(size_t rank) { return std::make_unique<int64_
 
 /// `dimension(i)` gives the text of one.
 template <class DimensionText>
-std::string TextOf(size_t rank, DimensionText dimension) {
+std::string DimensionsText(size_t rank, DimensionText dimension) {
   std::string text = "[";
   for (size_t i = 0; i < std::min(rank, kMostTold); ++i) text += (i > 0 ? "," : "") + dimension(i);
   if (rank > kMostTold) text += fmt::format(",... ({} dimensions)", rank);
@@ -87,7 +87,7 @@ int64_t Shape::SizeOfRange(size_t begin, size_t end) const {
 }
 
 std::string Shape::ToString() const {
-  return TextOf(rank_, [this](size_t i) { return std::to_string((*this)[i]); });
+  return DimensionsText(rank_, [this](size_t i) { return std::to_string((*this)[i]); });
 }
 
 std::optional<Shape> ToShape(const SymbolicShape& shape) {
@@ -100,7 +100,7 @@ std::optional<Shape> ToShape(const SymbolicShape& shape) {
 }
 
 std::string ToString(const SymbolicShape& shape) {
-  return TextOf(shape.size(), [&shape](size_t i) {
+  return DimensionsText(shape.size(), [&shape](size_t i) {
     if (shape[i].known()) return std::to_string(shape[i].value);
     return shape[i].symbol.empty() ? std::string("?") : Shortened(shape[i].symbol);
   });

@@ -200,7 +200,7 @@ void PySession::Initialize(const std::vector<std::string>& providers, const nb::
   std::string disabled;
   for (const std::string& name : disabled_optimizers) disabled += (disabled.empty() ? "" : ";") + name;
   if (!disabled.empty())
-    Check(Api().AddSessionConfigEntry(given.get(), "optimization.disable_specified_optimizers", disabled.c_str()));
+    Check(Api().AddSessionConfigEntry(given.get(), "optimization.disable_specified_optimizers", CharactersOf(disabled)));
   if (!from_file_) given->model_owner = Owner(model_);
   auto callbacks = std::make_shared<Callbacks>();
   callbacks->read = {HeldAgain(options_.context_source.function), options_.context_source.most};

@@ -15,7 +15,7 @@ using testing::LoadError;
 using testing::ModelBuilder;
 using testing::OnCpu;
 using testing::RunOnce;
-using Type = onnx::AttributeProto;
+using AttributeType = onnx::AttributeProto;
 
 /// y = mine.F(x), of the one node `op` whose `attribute` refers to the call's `given`.
 struct Call {
@@ -52,13 +52,13 @@ struct Call {
   void GiveFloat(float value) {
     auto* attribute = call->add_attribute();
     attribute->set_name("given");
-    attribute->set_type(Type::FLOAT);
+    attribute->set_type(AttributeType::FLOAT);
     attribute->set_f(value);
   }
   void GiveInt(int64_t value) {
     auto* attribute = call->add_attribute();
     attribute->set_name("given");
-    attribute->set_type(Type::INT);
+    attribute->set_type(AttributeType::INT);
     attribute->set_i(value);
   }
 
@@ -68,18 +68,18 @@ struct Call {
 };
 
 TEST(FunctionAttributes, OfTheTypeThatTheBodyDeclares) {
-  Call call("LeakyRelu", "alpha", Type::FLOAT);
+  Call call("LeakyRelu", "alpha", AttributeType::FLOAT);
   call.GiveFloat(0.5f);
   EXPECT_THAT(RunOnce(call.model.Session(OnCpu()), {Floats({2}, {1, -2})}), ElementsAre(1, -1));
 }
 
 TEST(FunctionAttributes, LeftOutWhereTheyAreOptional) {
-  Call call("LeakyRelu", "alpha", Type::FLOAT);
+  Call call("LeakyRelu", "alpha", AttributeType::FLOAT);
   EXPECT_THAT(RunOnce(call.model.Session(OnCpu()), {Floats({2}, {1, -100})}), ElementsAre(1, -1));
 }
 
 TEST(FunctionAttributes, OfAnotherTypeThanTheBodyDeclares) {
-  Call call("LeakyRelu", "alpha", Type::FLOAT);
+  Call call("LeakyRelu", "alpha", AttributeType::FLOAT);
   call.GiveInt(2);
   EXPECT_THAT(
       LoadError(call.model),
@@ -88,18 +88,18 @@ TEST(FunctionAttributes, OfAnotherTypeThanTheBodyDeclares) {
 }
 
 TEST(FunctionAttributes, OfAnotherTypeThanTheOperatorExpects) {
-  Call call("LeakyRelu", "alpha", Type::UNDEFINED);
+  Call call("LeakyRelu", "alpha", AttributeType::UNDEFINED);
   call.GiveInt(2);
   EXPECT_THAT(LoadError(call.model),
               AllOf(HasSubstr("LeakyRelu 'inner'"), HasSubstr("attribute 'alpha' is INT; the operator expects FLOAT")));
 }
 
 TEST(FunctionAttributes, OfAnotherTypeThanTheirDefault) {
-  Call call("LeakyRelu", "alpha", Type::FLOAT);
+  Call call("LeakyRelu", "alpha", AttributeType::FLOAT);
   call.function->clear_attribute();
   auto* declared = call.function->add_attribute_proto();
   declared->set_name("given");
-  declared->set_type(Type::FLOAT);
+  declared->set_type(AttributeType::FLOAT);
   declared->set_f(0.5f);
   EXPECT_THAT(RunOnce(call.model.Session(OnCpu()), {Floats({2}, {1, -2})}), ElementsAre(1, -1));
   call.GiveInt(2);
@@ -108,7 +108,7 @@ TEST(FunctionAttributes, OfAnotherTypeThanTheirDefault) {
 }
 
 TEST(FunctionAttributes, LeftOutWhereTheyAreRequired) {
-  Call call("Cast", "to", Type::INT);
+  Call call("Cast", "to", AttributeType::INT);
   EXPECT_THAT(LoadError(call.model),
               AllOf(HasSubstr("Cast 'inner'"), HasSubstr("attribute 'to' is required; it refers to")));
   call.GiveInt(onnx::TensorProto::FLOAT);

@@ -20,7 +20,7 @@ using ::testing::Not;
 constexpr const char* kTooDeep = "nested more than 100 deep, which protobuf does not read";
 
 /// An If whose branch has one, and so on.
-ModelBuilder Nested(int graphs) {
+ModelBuilder NestedGraphs(int graphs) {
   ModelBuilder model;
   onnx::GraphProto* graph = model.proto().mutable_graph();
   for (int i = 0; i < graphs; ++i) {
@@ -32,9 +32,9 @@ ModelBuilder Nested(int graphs) {
 }
 
 TEST(Nesting, OfGraphsDeeperThanProtobufReads) {
-  EXPECT_THAT(testing::LoadError(Nested(40)), HasSubstr(kTooDeep));
-  EXPECT_THAT(testing::LoadError(Nested(400)), HasSubstr(kTooDeep));
-  EXPECT_THAT(testing::LoadError(Nested(30)), Not(HasSubstr(kTooDeep)));
+  EXPECT_THAT(testing::LoadError(NestedGraphs(40)), HasSubstr(kTooDeep));
+  EXPECT_THAT(testing::LoadError(NestedGraphs(400)), HasSubstr(kTooDeep));
+  EXPECT_THAT(testing::LoadError(NestedGraphs(30)), Not(HasSubstr(kTooDeep)));
 }
 
 TEST(Nesting, OfTypesDeeperThanProtobufReads) {
@@ -45,7 +45,7 @@ TEST(Nesting, OfTypesDeeperThanProtobufReads) {
 }
 
 TEST(Nesting, IsNotTakenForDamage) {
-  std::string bytes = Nested(5).bytes();
+  std::string bytes = NestedGraphs(5).bytes();
   bytes.resize(bytes.size() - 3);
   EXPECT_THAT(ErrorOf([&] { Session(std::as_bytes(std::span(bytes)), testing::OnCpu()); }),
               AllOf(HasSubstr("truncated or damaged"), Not(HasSubstr(kTooDeep))));

@@ -26,7 +26,7 @@ std::string ErrorWith(const SessionOptions& options) {
   return ErrorOf([&] { Negation().Session(options); });
 }
 
-SessionOptions OnThreads() {
+SessionOptions OfThreads() {
   SessionOptions options;
   options.providers = {{"cpu", {}}};
   options.intra_op_threads = 3;
@@ -34,7 +34,7 @@ SessionOptions OnThreads() {
 }
 
 SessionOptions WithEntry(const std::string& key, const std::string& value) {
-  SessionOptions options = OnThreads();
+  SessionOptions options = OfThreads();
   options.config[key] = value;
   return options;
 }
@@ -63,7 +63,7 @@ TEST(Options, OfAffinitiesAreNamed) {
   EXPECT_THAT(ErrorWith(WithEntry(key, "1;3-2")), HasSubstr("option '" + key + "' is '1;3-2': the range 3-2 has"));
   EXPECT_THAT(ErrorWith(WithEntry(key, "1")),
               HasSubstr("option '" + key + "' is '1': it is for 1 threads, the pool has 2 beside the caller's"));
-  SessionOptions options = OnThreads();
+  SessionOptions options = OfThreads();
   options.threads.affinities = "x;1";
   EXPECT_THAT(ErrorWith(options), HasSubstr("option 'SessionOptions::threads.affinities' is 'x;1'"));
 }
