@@ -30,23 +30,27 @@ std::string Escaped(std::string_view text) {
   return escaped;
 }
 
-/// The format with what is said of names that are too long in it: what stands in quotes is a name, a key or a value, whose
-/// length others choose.
-std::string WithShortNames(fmt::string_view format, fmt::format_args args) {
-  constexpr std::string_view kQuoted = "'{}'", kNothing = "{:.0}";
-  std::string text(format.data(), format.size());
+/// The format, its fields numbered, with what is said of names that are too long in it: what stands in quotes is a name, a
+/// key or a value, whose length others choose.
+std::string WithShortNames(std::string_view format, fmt::format_args args) {
+  constexpr std::string_view kQuoted = "'{}'";
+  std::string text;
   int argument = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '{') continue;
-    if (text.compare(i, 2, "{{") == 0) {
+  for (size_t i = 0; i < format.size(); ++i) {
+    text += format[i];
+    if (format[i] != '{') continue;
+    const char next = i + 1 < format.size() ? format[i + 1] : '\0';
+    if (next == '{') text += format[++i];
+    if (next != '}' && next != ':') continue;
+    const std::string_view name = TextOf(args.get(argument));
+    if (name.size() > kLongestName && i > 0 && format.substr(i - 1, kQuoted.size()) == kQuoted) {
+      text.pop_back();
+      text += Escaped(Shortened(name));
       ++i;
-      continue;
+    } else {
+      text += std::to_string(argument);
     }
-    const std::string_view name = TextOf(args.get(argument++));
-    if (name.size() <= kLongestName || i == 0 || text.compare(i - 1, kQuoted.size(), kQuoted) != 0) continue;
-    const std::string said = Escaped(Shortened(name)) + std::string(kNothing);
-    text.replace(i, kQuoted.size() - 2, said);
-    i += said.size() - 1;
+    ++argument;
   }
   return text;
 }
@@ -62,7 +66,7 @@ Error Error::At(std::string_view where) const {
 }
 
 void FailWith(ErrorCode code, fmt::string_view format, fmt::format_args args) {
-  throw Error(code, fmt::vformat(WithShortNames(format, args), args));
+  throw Error(code, fmt::vformat(WithShortNames({format.data(), format.size()}, args), args));
 }
 
 }  // namespace tessera
