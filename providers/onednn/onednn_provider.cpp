@@ -3,6 +3,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/precision.h"
+#include "graph/node_label.h"
 #include "onednn/claims/claims.h"
 #include "onednn/claims/region.h"
 #include "onednn/lowering/lowering.h"
@@ -132,7 +133,7 @@ class RegionKernel final : public Kernel {
       return program;
     } catch (const dnnl::error& error) {
       Fail(ErrorCode::kEpFail, "the nodes from {} on: oneDNN: {}; {}",
-           region_.node(region_.nodes().front()).Label(&region_), error.what(), kRemedy);
+           ModelLabel(region_.graph(), region_.node(region_.nodes().front())), error.what(), kRemedy);
     }
   }
 

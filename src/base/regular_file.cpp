@@ -30,6 +30,7 @@ std::string WhyForeign(const struct stat& status) {
 }  // namespace
 
 RegularFile::RegularFile(const std::filesystem::path& path, int more_flags) : path_(path) {
+  if (path.native().find('\0') != std::string::npos) RefuseFile(path, "its name has a character 0");
   // A device may act on being opened, so the name is looked at first; the file that was opened is what counts.
   if (stat(path.c_str(), &status_) != 0) RefuseFile(path, TextOfErrno(errno));
   if (!S_ISREG(status_.st_mode)) RefuseFile(path, "it is not a regular file");

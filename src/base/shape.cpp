@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/shortened.h"
 
 namespace tessera {
 
@@ -15,9 +17,20 @@ namespace {
 /// Dimensions of a tensor, as many as numpy's arrays have, by which ONNX defines its operators: every copy of a value,
 /// elements of sequences among them, copies them, and no budget counts these copies.
 constexpr size_t kMostRank = 64;
+/// Dimensions that texts tell: of more, their number.
+constexpr size_t kMostTold = 16;
 
 /// Room for so many dimensions and more: where their number is a power of two, a further one asks for new memory.
 std::unique_ptr<int64_t[]> RoomFor(size_t rank) { return std::make_unique<int64_t[]>(std::bit_ceil(rank)); }
+
+/// `dimension(i)` gives the text of one.
+template <class DimensionText>
+std::string DimensionsText(size_t rank, DimensionText dimension) {
+  std::string text = "[";
+  for (size_t i = 0; i < std::min(rank, kMostTold); ++i) text += (i > 0 ? "," : "") + dimension(i);
+  if (rank > kMostTold) text += fmt::format(",... ({} dimensions)", rank);
+  return text + "]";
+}
 
 }  // namespace
 
@@ -74,7 +87,9 @@ int64_t Shape::SizeOfRange(size_t begin, size_t end) const {
   return product;
 }
 
-std::string Shape::ToString() const { return fmt::format("[{}]", fmt::join(begin(), end(), ",")); }
+std::string Shape::ToString() const {
+  return DimensionsText(rank_, [this](size_t i) { return std::to_string((*this)[i]); });
+}
 
 std::optional<Shape> ToShape(const SymbolicShape& shape) {
   Shape result(shape.size());
@@ -86,12 +101,10 @@ std::optional<Shape> ToShape(const SymbolicShape& shape) {
 }
 
 std::string ToString(const SymbolicShape& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (i > 0) text += ',';
-    text += shape[i].known() ? std::to_string(shape[i].value) : shape[i].symbol.empty() ? "?" : shape[i].symbol;
-  }
-  return text + "]";
+  return DimensionsText(shape.size(), [&shape](size_t i) {
+    if (shape[i].known()) return std::to_string(shape[i].value);
+    return shape[i].symbol.empty() ? std::string("?") : Shortened(shape[i].symbol);
+  });
 }
 
 }  // namespace tessera

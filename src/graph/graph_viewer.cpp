@@ -2,7 +2,9 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/shortened.h"
 #include "graph/graph.h"
+#include "graph/node_label.h"
 #include "graph/private_names.h"
 
 namespace tessera {
@@ -22,13 +24,12 @@ const AttributeValue* Node::FindAttribute(std::string_view attribute) const noex
 }
 
 std::string Node::Label(const GraphViewer* graph) const {
-  if (domain == kFusedDomain) return fmt::format("subgraph '{}'", name);
-  const std::string type = domain.empty() ? op_type : domain + "." + op_type;
-  if (!name.empty()) return fmt::format("{} '{}'", type, name);
-  for (ValueIndex output : outputs) {
-    if (output != kNone && graph != nullptr) return fmt::format("{} -> '{}'", type, graph->value(output).name);
-  }
-  return fmt::format("{} #{}", type, index);
+  if (domain == kFusedDomain) return fmt::format("subgraph '{}'", Shortened(name));
+  const auto output = std::ranges::find_if(outputs, [](ValueIndex one) { return one != kNone; });
+  const bool has_output = output != outputs.end() && graph != nullptr;
+  if (!name.empty() || has_output)
+    return NodeLabel(domain, op_type, name, has_output ? graph->value(*output).name : std::string());
+  return fmt::format("{}{}{} #{}", Shortened(domain), domain.empty() ? "" : ".", Shortened(op_type), index);
 }
 
 GraphViewer::GraphViewer(const Graph& graph)

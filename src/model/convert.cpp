@@ -7,6 +7,7 @@
 #include "base/load_limits.h"
 #include "graph/formal_parameters.h"
 #include "graph/microsoft/schemas.h"
+#include "graph/node_label.h"
 #include "graph/operator_definitions.h"
 #include "graph/private_names.h"
 #include "graph/schema.h"
@@ -22,9 +23,7 @@ using onnx::GraphProto;
 using onnx::NodeProto;
 
 std::string Label(const NodeProto& node) {
-  const std::string type = node.domain().empty() ? node.op_type() : node.domain() + "." + node.op_type();
-  if (!node.name().empty()) return fmt::format("{} '{}'", type, node.name());
-  return fmt::format("{} -> '{}'", type, node.output_size() > 0 ? node.output(0) : std::string());
+  return NodeLabel(node.domain(), node.op_type(), node.name(), node.output_size() > 0 ? node.output(0) : std::string());
 }
 
 /// Nobody but the optimizer writes these; what they mean is not checked again.
@@ -84,43 +83,6 @@ std::vector<T> ToVector(const AttributeProto& attribute, const Field& field, int
     if (const auto left = source(attribute.t())) return ReadList<T>(left->bytes, static_cast<uint32_t>(number));
   }
   return std::vector<T>(field.begin(), field.end());
-}
-
-/// IR versions before 3 did not write the type; it shows in the field that is set.
-AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
-  if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
-  if (attribute.has_f()) return AttributeProto::FLOAT;
-  if (attribute.has_i()) return AttributeProto::INT;
-  if (attribute.has_s()) return AttributeProto::STRING;
-  if (attribute.has_t()) return AttributeProto::TENSOR;
-  if (attribute.has_g()) return AttributeProto::GRAPH;
-  if (attribute.has_tp()) return AttributeProto::TYPE_PROTO;
-  if (attribute.has_sparse_tensor()) return AttributeProto::SPARSE_TENSOR;
-  if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
-  if (attribute.ints_size() > 0) return AttributeProto::INTS;
-  if (attribute.strings_size() > 0) return AttributeProto::STRINGS;
-  if (attribute.tensors_size() > 0) return AttributeProto::TENSORS;
-  if (attribute.type_protos_size() > 0) return AttributeProto::TYPE_PROTOS;
-  return AttributeProto::UNDEFINED;
-}
-
-void CheckAttributes(const NodeProto& proto, const onnx::OpSchema& schema) {
-  StringViewSet seen;
-  for (const AttributeProto& attribute : proto.attribute()) {
-    if (!seen.insert(attribute.name()).second)
-      Fail(ErrorCode::kInvalidGraph, "attribute '{}' is given twice", attribute.name());
-    const auto found = schema.attributes().find(attribute.name());
-    const AttributeProto::AttributeType type = TypeOf(attribute);
-    // Those that the operator does not have are told of by UnknownAttributes: some exporters leave marks of their own.
-    if (found == schema.attributes().end() || type == AttributeProto::UNDEFINED) continue;
-    if (found->second.type != type) {
-      Fail(ErrorCode::kInvalidGraph, "attribute '{}' is {}; the operator expects {}", attribute.name(),
-           AttributeProto::AttributeType_Name(type), AttributeProto::AttributeType_Name(found->second.type));
-    }
-  }
-  for (const auto& [name, attribute] : schema.attributes()) {
-    if (attribute.required && !seen.contains(name)) Fail(ErrorCode::kInvalidGraph, "attribute '{}' is required", name);
-  }
 }
 
 void CheckInputs(const NodeProto& proto, const Node& node, const onnx::OpSchema& schema) {
@@ -432,15 +394,56 @@ void GraphConversion::CheckAgainstSchema(const NodeProto& proto, Node& node, con
   CheckAttributes(proto, *schema);
 }
 
-AttributeValue GraphConversion::Bound(const AttributeProto& attribute, Scope& scope) {
+void GraphConversion::CheckAttributes(const NodeProto& proto, const onnx::OpSchema& schema) const {
+  StringViewSet seen, left_out;
+  for (const AttributeProto& attribute : proto.attribute()) {
+    if (!seen.insert(attribute.name()).second)
+      Fail(ErrorCode::kInvalidGraph, "attribute '{}' is given twice", attribute.name());
+    AttributeProto::AttributeType type = TypeOf(attribute);
+    if (!attribute.ref_attr_name().empty()) {
+      const AttributeValue* bound = Bound(attribute);
+      if (bound == nullptr) left_out.insert(attribute.name());
+      type = bound == nullptr ? AttributeProto::UNDEFINED : TypeOf(*bound);
+    }
+    const auto found = schema.attributes().find(attribute.name());
+    // Those that the operator does not have are told of by UnknownAttributes: some exporters leave marks of their own.
+    if (found == schema.attributes().end() || type == AttributeProto::UNDEFINED) continue;
+    if (found->second.type != type) {
+      Fail(ErrorCode::kInvalidGraph, "attribute '{}' is {}; the operator expects {}", attribute.name(),
+           AttributeProto::AttributeType_Name(type), AttributeProto::AttributeType_Name(found->second.type));
+    }
+  }
+  for (const auto& [name, attribute] : schema.attributes()) {
+    if (!attribute.required) continue;
+    if (!seen.contains(name)) Fail(ErrorCode::kInvalidGraph, "attribute '{}' is required", name);
+    if (left_out.contains(name))
+      Fail(ErrorCode::kInvalidGraph, "attribute '{}' is required; it refers to one that the function's call leaves out",
+           name);
+  }
+}
+
+const AttributeValue* GraphConversion::Bound(const AttributeProto& attribute) const {
   if (bindings_ == nullptr) {
     Fail(ErrorCode::kInvalidGraph, "attribute '{}' refers to '{}' outside a function", attribute.name(),
          attribute.ref_attr_name());
   }
   const auto bound = bindings_->find(attribute.ref_attr_name());
-  if (bound == bindings_->end()) return {};
-  const auto* graph = std::get_if<std::shared_ptr<Graph>>(&bound->second);
-  if (graph == nullptr) return bound->second;
+  if (bound == bindings_->end()) return nullptr;
+  const AttributeProto::AttributeType given = TypeOf(bound->second);
+  if (given == AttributeProto::UNDEFINED) return nullptr;
+  if (attribute.type() != AttributeProto::UNDEFINED && attribute.type() != given) {
+    Fail(ErrorCode::kInvalidGraph, "attribute '{}' refers to the function's attribute '{}' as {}; the call gives {}",
+         attribute.name(), attribute.ref_attr_name(), AttributeProto::AttributeType_Name(attribute.type()),
+         AttributeProto::AttributeType_Name(given));
+  }
+  return &bound->second;
+}
+
+AttributeValue GraphConversion::ConvertBound(const AttributeProto& attribute, Scope& scope) {
+  const AttributeValue* bound = Bound(attribute);
+  if (bound == nullptr) return {};
+  const auto* graph = std::get_if<std::shared_ptr<Graph>>(bound);
+  if (graph == nullptr) return *bound;
   // A copy for each use: a graph belongs to one place.
   scope.graph.limits().Check();
   return ConvertNested(bound_graphs_.emplace_back(ToProto(**graph, CapturedName)), scope);
@@ -454,7 +457,7 @@ std::shared_ptr<Graph> GraphConversion::ConvertNested(const GraphProto& proto, S
 }
 
 AttributeValue GraphConversion::ConvertAttribute(const AttributeProto& attribute, Scope& scope) {
-  if (!attribute.ref_attr_name().empty()) return Bound(attribute, scope);
+  if (!attribute.ref_attr_name().empty()) return ConvertBound(attribute, scope);
   switch (TypeOf(attribute)) {
     case AttributeProto::FLOAT: return attribute.f();
     case AttributeProto::INT: return attribute.i();

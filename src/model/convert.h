@@ -10,6 +10,10 @@
 #include "graph/graph.h"
 #include "model/proto.h"
 
+namespace onnx {
+class OpSchema;
+}
+
 namespace tessera {
 
 /// Versions by domain ("" for ai.onnx).
@@ -92,7 +96,10 @@ class GraphConversion {
   /// The names in a Gradient's attributes become those that the tensors have in the graph.
   void NameTensors(Node& node, Scope& scope);
   void CheckAgainstSchema(const onnx::NodeProto& proto, Node& node, const Graph& graph) const;
-  AttributeValue Bound(const onnx::AttributeProto& attribute, Scope& scope);
+  void CheckAttributes(const onnx::NodeProto& proto, const onnx::OpSchema& schema) const;
+  /// What the call gives for a reference; null where it leaves it out. Throws Error where it is of another type.
+  const AttributeValue* Bound(const onnx::AttributeProto& attribute) const;
+  AttributeValue ConvertBound(const onnx::AttributeProto& attribute, Scope& scope);
   std::shared_ptr<Graph> ConvertNested(const onnx::GraphProto& proto, Scope& scope);
 
   const TensorDataSource& source_;

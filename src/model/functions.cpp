@@ -195,8 +195,16 @@ GraphConversion::Bindings BindAttributes(const Node& node, const FunctionProto& 
   GraphConversion::Bindings bindings;
   for (const Attribute& attribute : node.attributes) bindings.emplace(attribute.name, attribute.value);
   for (const AttributeProto& attribute : body.attribute_proto()) {
-    if (!bindings.contains(attribute.name()))
+    const auto given = bindings.find(attribute.name());
+    if (given == bindings.end()) {
       bindings.emplace(attribute.name(), defaults.ConvertAttribute(attribute, scope));
+      continue;
+    }
+    const AttributeProto::AttributeType type = TypeOf(given->second), declared = TypeOf(attribute);
+    if (type != declared && type != AttributeProto::UNDEFINED && declared != AttributeProto::UNDEFINED) {
+      Fail(ErrorCode::kInvalidGraph, "attribute '{}' is {}; the function declares it as {}", attribute.name(),
+           AttributeProto::AttributeType_Name(type), AttributeProto::AttributeType_Name(declared));
+    }
   }
   if (schema == nullptr) return bindings;
   for (const auto& [name, attribute] : schema->attributes()) {

@@ -26,52 +26,22 @@ struct AttributeWriter {
   const FindOpaquePart& parts;
 
   void operator()(std::monostate) const {}
-  void operator()(int64_t value) const {
-    proto.set_type(AttributeProto::INT);
-    proto.set_i(value);
-  }
-  void operator()(float value) const {
-    proto.set_type(AttributeProto::FLOAT);
-    proto.set_f(value);
-  }
-  void operator()(const std::string& value) const {
-    proto.set_type(AttributeProto::STRING);
-    proto.set_s(value);
-  }
-  void operator()(const Tensor& value) const {
-    proto.set_type(AttributeProto::TENSOR);
-    *proto.mutable_t() = ToProto(value, "");
-  }
-  void operator()(const SparseTensor& value) const {
-    proto.set_type(AttributeProto::SPARSE_TENSOR);
-    *proto.mutable_sparse_tensor() = ToSparseProto(value);
-  }
-  void operator()(const TypeInfo& value) const {
-    proto.set_type(AttributeProto::TYPE_PROTO);
-    *proto.mutable_tp() = ToProto(value);
-  }
-  void operator()(const std::shared_ptr<Graph>& value) const {
-    proto.set_type(AttributeProto::GRAPH);
-    *proto.mutable_g() = ToProto(*value, capture, parts);
-  }
-  void operator()(const std::vector<int64_t>& values) const {
-    proto.set_type(AttributeProto::INTS);
-    proto.mutable_ints()->Add(values.begin(), values.end());
-  }
-  void operator()(const std::vector<float>& values) const {
-    proto.set_type(AttributeProto::FLOATS);
-    proto.mutable_floats()->Add(values.begin(), values.end());
-  }
+  void operator()(int64_t value) const { proto.set_i(value); }
+  void operator()(float value) const { proto.set_f(value); }
+  void operator()(const std::string& value) const { proto.set_s(value); }
+  void operator()(const Tensor& value) const { *proto.mutable_t() = ToProto(value, ""); }
+  void operator()(const SparseTensor& value) const { *proto.mutable_sparse_tensor() = ToSparseProto(value); }
+  void operator()(const TypeInfo& value) const { *proto.mutable_tp() = ToProto(value); }
+  void operator()(const std::shared_ptr<Graph>& value) const { *proto.mutable_g() = ToProto(*value, capture, parts); }
+  void operator()(const std::vector<int64_t>& values) const { proto.mutable_ints()->Add(values.begin(), values.end()); }
+  void operator()(const std::vector<float>& values) const { proto.mutable_floats()->Add(values.begin(), values.end()); }
   void operator()(const std::vector<std::string>& values) const {
-    proto.set_type(AttributeProto::STRINGS);
     for (const std::string& value : values) proto.add_strings(value);
   }
   void operator()(const std::vector<Tensor>& values) const {
-    proto.set_type(AttributeProto::TENSORS);
     for (const Tensor& value : values) *proto.add_tensors() = ToProto(value, "");
   }
   void operator()(const std::vector<TypeInfo>& values) const {
-    proto.set_type(AttributeProto::TYPE_PROTOS);
     for (const TypeInfo& value : values) *proto.add_type_protos() = ToProto(value);
   }
 };
@@ -79,6 +49,7 @@ struct AttributeWriter {
 AttributeProto ToAttributeProto(const Attribute& attribute, const NameCapture& capture, const FindOpaquePart& parts) {
   AttributeProto proto;
   proto.set_name(attribute.name);
+  proto.set_type(TypeOf(attribute.value));
   std::visit(AttributeWriter{proto, capture, parts}, attribute.value);
   return proto;
 }
@@ -228,6 +199,32 @@ class GraphWriter {
 };
 
 }  // namespace
+
+AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
+  if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
+  if (attribute.has_f()) return AttributeProto::FLOAT;
+  if (attribute.has_i()) return AttributeProto::INT;
+  if (attribute.has_s()) return AttributeProto::STRING;
+  if (attribute.has_t()) return AttributeProto::TENSOR;
+  if (attribute.has_g()) return AttributeProto::GRAPH;
+  if (attribute.has_tp()) return AttributeProto::TYPE_PROTO;
+  if (attribute.has_sparse_tensor()) return AttributeProto::SPARSE_TENSOR;
+  if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
+  if (attribute.ints_size() > 0) return AttributeProto::INTS;
+  if (attribute.strings_size() > 0) return AttributeProto::STRINGS;
+  if (attribute.tensors_size() > 0) return AttributeProto::TENSORS;
+  if (attribute.type_protos_size() > 0) return AttributeProto::TYPE_PROTOS;
+  return AttributeProto::UNDEFINED;
+}
+
+AttributeProto::AttributeType TypeOf(const AttributeValue& value) {
+  using Type = AttributeProto;
+  static constexpr AttributeProto::AttributeType kTypes[] = {
+      Type::UNDEFINED, Type::INT,  Type::FLOAT,  Type::STRING,  Type::TENSOR,  Type::SPARSE_TENSOR, Type::TYPE_PROTO,
+      Type::GRAPH,     Type::INTS, Type::FLOATS, Type::STRINGS, Type::TENSORS, Type::TYPE_PROTOS};
+  static_assert(std::size(kTypes) == std::variant_size_v<AttributeVariant>);
+  return kTypes[value.index()];
+}
 
 AttributeProto ToProto(const Attribute& attribute) { return ToAttributeProto(attribute, nullptr, nullptr); }
 

@@ -12,8 +12,6 @@ namespace {
 enum class Kind { kOther, kModel, kFunction, kGraph, kNode, kAttribute, kSparseTensor, kTensor };
 
 constexpr uint32_t kTensorRawData = 9, kAttributeTensor = 5, kAttributeType = 20;
-/// As deep as the parser goes.
-constexpr int kDeepest = 100;
 /// Bytes from which on data stays in the file. Types of outputs may follow from lists, which are small there.
 constexpr size_t kLargeTensor = 1024, kLargeList = size_t{64} << 10;
 
@@ -82,7 +80,7 @@ class Stripper {
 
   /// Copies `message` to `out` without large data; false when it is damaged.
   bool Copy(Kind kind, std::span<const std::byte> message, std::string& out, int depth) {
-    if (depth > kDeepest) return false;
+    if (depth > kDeepestMessages) return false;
     if (kind == Kind::kAttribute && message.size() >= kLargeList && CopyWithoutList(message, out)) return true;
     WireReader reader(message);
     while (const auto field = reader.Next()) {

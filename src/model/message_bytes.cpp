@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "model/wire_format.h"
 #include "onnx/onnx_pb.h"
 
@@ -113,7 +114,12 @@ class ParsedEstimate {
 
   size_t Of(MessageKind kind, std::span<const std::byte> message, int depth) {
     size_t bytes = SizeOfObject(kind) + kAllocation + kPointer;
-    if (depth > kDeepest) return bytes;  // the parser refuses it
+    if (depth > kDeepestMessages) {
+      Fail(ErrorCode::kInvalidProtobuf,
+           "the model's messages (graphs in nodes, types in types) are nested more than {} deep, which protobuf does not "
+           "read",
+           kDeepestMessages);
+    }
     WireReader reader(message);
     while (const auto field = reader.Next()) {
       if (++fields_ % kLookEvery == 0) limits_.Check();
@@ -135,7 +141,6 @@ class ParsedEstimate {
   }
 
  private:
-  static constexpr int kDeepest = 100;
   static constexpr size_t kLookEvery = 4096, kScalar = sizeof(int64_t), kShortText = 15;
 
   const LoadLimits& limits_;

@@ -167,9 +167,14 @@ MemoryCharge ChargeMessage(const std::string& message, const LoadLimits& limits)
 }
 
 onnx::ModelProto ParseModel(const std::string& message, const LoadLimits& limits) {
+  constexpr size_t kMostBytes = 0x7fffffff;
+  if (message.size() > kMostBytes) {
+    Fail(ErrorCode::kInvalidProtobuf, "the model has {} bytes beside its weights, protobuf reads at most {}",
+         message.size(), kMostBytes);
+  }
   onnx::ModelProto proto;
   StoppableStream stream(message, limits);
-  const bool good = message.size() <= 0x7fffffff && proto.ParseFromZeroCopyStream(&stream);
+  const bool good = proto.ParseFromZeroCopyStream(&stream);
   limits.Check();
   if (!good) Fail(ErrorCode::kInvalidProtobuf, "the model is not a valid protobuf message (truncated or damaged)");
   return proto;

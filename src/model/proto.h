@@ -12,6 +12,7 @@
 #include "base/load_limits.h"
 #include "graph/graph.h"
 #include "model/opaque_part.h"
+#include "model/wire_format.h"
 #include "onnx/onnx_pb.h"
 #include "tessera/session.h"
 #include "tessera/value.h"
@@ -49,6 +50,10 @@ onnx::TypeProto ToProto(const TypeInfo& type);
 
 onnx::AttributeProto ToProto(const Attribute& attribute);
 
+/// IR versions before 3 did not write the type; it shows in the field that is set. UNDEFINED: an empty list of these.
+onnx::AttributeProto::AttributeType TypeOf(const onnx::AttributeProto& attribute);
+onnx::AttributeProto::AttributeType TypeOf(const AttributeValue& value);
+
 /// Where the bytes of a weight lie that the model is written without; nothing: they are inside.
 using StoreWeight = std::function<std::optional<WeightPlace>(const std::string& name, const Tensor& weight)>;
 
@@ -65,7 +70,9 @@ template <class Message>
 Message ParseMessage(std::span<const std::byte> bytes, std::string_view what) {
   Message message;
   if (bytes.size() > 0x7fffffff || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw Error(ErrorCode::kInvalidProtobuf, std::string(what) + " is not a valid protobuf message (truncated or damaged)");
+    throw Error(ErrorCode::kInvalidProtobuf,
+                std::string(what) + " is not a valid protobuf message (truncated, damaged, or nested more than " +
+                    std::to_string(kDeepestMessages) + " messages deep)");
   }
   return message;
 }

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/edit_distance.h"
+#include "base/shortened.h"
 #include "graph/microsoft/compiled.h"
 #include "graph/schema.h"
 #include "model/convert.h"
@@ -42,7 +43,7 @@ class AttributeCheck {
     CheckNodes(model.graph().node(), "");
     for (const onnx::FunctionProto& function : model.functions()) {
       if (function.opset_import_size() > 0) imports_ = ImportsOf(function);
-      CheckNodes(function.node(), fmt::format("function {}: ", function.name()));
+      CheckNodes(function.node(), fmt::format("function {}: ", Shortened(function.name())));
     }
     if (found_ > kMostSentences)
       sentences_.push_back(fmt::format("{} more attributes are unknown", found_ - kMostSentences));
@@ -84,10 +85,10 @@ class AttributeCheck {
     } else if (const std::string meant = Closest(name, schema); !meant.empty()) {
       hint = fmt::format("; did you mean '{}'?", meant);
     }
-    sentences_.push_back(fmt::format("{}{} '{}': {} of version {} has no attribute '{}', it is ignored{}", place,
-                                     node.op_type(),
-                                     node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name(),
-                                     node.op_type(), schema.SinceVersion(), name, hint));
+    const std::string type = Shortened(node.op_type());
+    const std::string label = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
+    sentences_.push_back(fmt::format("{}{} '{}': {} of version {} has no attribute '{}', it is ignored{}", place, type,
+                                     Shortened(label), type, schema.SinceVersion(), Shortened(name), hint));
   }
 
   const LoadLimits& limits_;

@@ -9,6 +9,9 @@
 
 namespace tessera {
 
+/// Messages in messages, beyond which protobuf refuses one.
+inline constexpr int kDeepestMessages = 100;
+
 enum class WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 struct WireField {

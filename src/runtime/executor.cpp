@@ -6,7 +6,9 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "base/fork.h"
+#include "base/shortened.h"
 #include "graph/graph.h"
+#include "graph/node_label.h"
 #include "runtime/memory/own_value.h"
 #include "runtime/profile/profiler.h"
 #include "runtime/step_context.h"
@@ -21,8 +23,7 @@ constexpr std::string_view kInputs = "; inputs:";
 }  // namespace
 
 void RethrowAt(const Node& node, const Graph& graph, std::string_view details) {
-  const GraphViewer viewer(graph);
-  const std::string label = node.Label(&viewer);
+  const std::string label = ModelLabel(graph, node);
   try {
     throw;
   } catch (const Error& error) {
@@ -45,7 +46,8 @@ std::string DescribeInputs(const Step& step, Frame& frame) noexcept try {
   const std::span<const SlotIndex> inputs = frame.plan().inputs_of(step);
   for (size_t i = 0; i < inputs.size() && i < kMost; ++i) {
     if (inputs[i] == kNone) continue;
-    text += fmt::format("{} {} {}", text.empty() ? kInputs : ",", frame.plan().slots[static_cast<size_t>(inputs[i])].name,
+    text += fmt::format("{} {} {}", text.empty() ? kInputs : ",",
+                        Shortened(frame.plan().slots[static_cast<size_t>(inputs[i])].name),
                         Profiler::Describe(&frame.value(inputs[i])));
   }
   return inputs.size() > kMost ? text + ", ..." : text;

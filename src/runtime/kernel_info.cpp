@@ -29,7 +29,7 @@ PackedStore* StoreOf(const KernelInfo& info) {
 }
 
 std::string FormKey(const Tensor& constant, std::string_view key) {
-  return fmt::format("{} of {}{}", key, ElementTypeName(constant.type()), constant.shape());
+  return fmt::format("{} of {}[{}]", key, ElementTypeName(constant.type()), fmt::join(constant.shape(), ","));
 }
 
 namespace {
@@ -61,7 +61,7 @@ std::shared_ptr<const Tensor> SharedTensor(const KernelInfo& info, const Tensor&
                                            const std::function<std::shared_ptr<const Tensor>()>& make) {
   PackedStore* store = StoreOf(info);
   // One kernel's form may be of a type that another cannot read.
-  std::string form = fmt::format("{} as {}", FormKey(constant, key), shape);
+  std::string form = fmt::format("{} as [{}]", FormKey(constant, key), fmt::join(shape, ","));
   for (const ElementType type : types) fmt::format_to(std::back_inserter(form), " {}", ElementTypeName(type));
   if (store != nullptr) {
     if (auto held = store->Find(constant, form, types, shape)) return held;

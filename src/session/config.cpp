@@ -90,7 +90,7 @@ std::vector<Entry> MakeEntries() {
        &SessionConfig::spin_duration_us},
       Flag("session.force_spinning_stop", &SessionConfig::force_spinning_stop,
            "they sleep at once when no run is under way"),
-      {{"session.intra_op_thread_affinities", OptionType::kString, "",
+      {{kAffinitiesKey, OptionType::kString, "",
         "processors, numbered from 1, of each thread but the caller's, such as \"1,2;3-4\" for two threads"},
        &SessionConfig::affinities},
       {{"session.optimized_model_external_initializers_file_name", OptionType::kString, "",
@@ -166,6 +166,7 @@ SessionConfig ParseConfig(const SessionOptions& options) {
     given.erase(name);
     given.try_emplace(fmt::format("{}{}", kContextPrefix, name.substr(kOldContextPrefix.size())), value);
   }
+  RequireWhole("SessionOptions", "optimized_model_path", options.optimized_model_path.native());
   const ProviderOptions checked = CheckOptions("the session's configuration", session_config_schema(), given);
   SessionConfig config;
   for (const Entry& entry : Entries()) {

@@ -11,6 +11,8 @@ namespace tessera {
 
 inline constexpr std::string_view kTuningKey = "session.tuning";
 
+inline constexpr std::string_view kAffinitiesKey = "session.intra_op_thread_affinities";
+
 /// Of a limit of memory: by the size of the model and of what a run is given.
 inline constexpr int64_t kAutomaticLimit = -1;
 

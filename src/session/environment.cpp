@@ -45,7 +45,9 @@ std::shared_ptr<SessionThreadPool> Environment::State::GlobalThreads(bool openmp
   const int threads = options.global_intra_op_threads > 0 ? options.global_intra_op_threads : UsableCores();
   const std::lock_guard lock(mutex_);
   std::shared_ptr<SessionThreadPool>& pool = openmp ? openmp_ : workers_;
-  if (pool == nullptr) pool = openmp ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, options.global_threads);
+  if (pool == nullptr)
+    pool = openmp ? MakeOpenMpPool(threads)
+                  : MakeWorkerPool(threads, options.global_threads, "EnvironmentOptions::global_threads.affinities");
   return pool;
 }
 

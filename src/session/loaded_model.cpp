@@ -23,31 +23,52 @@ void CheckTensor(const GraphValue& declared, const Tensor& given) {
        ToString(*type.shape));
 }
 
-/// Whether kernels that expect the type may read the value: kinds and element types all the way down, and parts that fit
-/// each other.
-bool Holds(const Value& value, const TypeInfo& type) {
+std::string Misfit(const Value& value, const TypeInfo& type);
+
+/// "whose `part` 3 is tensor(int64)", of the first part that does not fit; empty: all do.
+template <class PartOf>
+std::string MisfitOfParts(const Value& value, std::string_view part, size_t count, PartOf part_of, const TypeInfo& type) {
+  if (type.inner == nullptr) return {};
+  for (size_t i = 0; i < count; ++i) {
+    const std::string misfit = Misfit(part_of(i), *type.inner);
+    if (!misfit.empty()) return fmt::format("{} whose {} {} is {}", value.type(), part, i, misfit);
+  }
+  return {};
+}
+
+/// What the value is, where kernels that expect the type may not read it, which takes kinds and element types all the way
+/// down, and parts that fit each other: what it says of its parts is not enough. Empty where they may.
+std::string Misfit(const Value& value, const TypeInfo& type) {
+  const auto unless = [&](bool fits) { return fits ? std::string() : value.type().ToString(); };
   const auto is_element = [&type](ElementType element) {
     return type.element == ElementType::kUndefined || type.element == element;
   };
-  if (type.kind == ValueKind::kNone) return true;
-  if (type.kind == ValueKind::kOptional) return value.is_none() || type.inner == nullptr || Holds(value, *type.inner);
-  if (value.kind() != type.kind) return false;
-  const auto holds_inner = [&type](const Value& part) { return type.inner == nullptr || Holds(part, *type.inner); };
+  if (type.kind == ValueKind::kNone) return {};
+  if (type.kind == ValueKind::kOptional)
+    return value.is_none() || type.inner == nullptr ? std::string() : Misfit(value, *type.inner);
+  if (value.is_none()) return "nothing";
+  if (value.kind() != type.kind) return unless(false);
   switch (type.kind) {
-    case ValueKind::kTensor: return is_element(value.tensor().type());
-    case ValueKind::kSequence:
-      return std::all_of(value.sequence().elements.begin(), value.sequence().elements.end(), holds_inner);
+    case ValueKind::kTensor: return unless(is_element(value.tensor().type()));
+    case ValueKind::kSparseTensor: return unless(is_element(value.sparse_tensor().values.type()));
+    case ValueKind::kSequence: {
+      const std::vector<Value>& elements = value.sequence().elements;
+      return MisfitOfParts(value, "element", elements.size(), [&](size_t i) -> const Value& { return elements[i]; }, type);
+    }
     case ValueKind::kMap: {
       const Map& map = value.map();
-      if (!is_element(map.keys.type()) || map.keys.num_elements() != static_cast<int64_t>(map.size())) return false;
-      if (!map.scalars.defined()) return std::all_of(map.values.begin(), map.values.end(), holds_inner);
-      return BitWidth(map.scalars.type()) >= 8 && (map.size() == 0 || holds_inner(map.at(0)));
+      if (!is_element(map.keys.type())) return unless(false);
+      if (map.keys.num_elements() != static_cast<int64_t>(map.size()))
+        return fmt::format("{} of {} keys and {} values", value.type(), map.keys.num_elements(), map.size());
+      if (map.scalars.defined() && BitWidth(map.scalars.type()) < 8)
+        return fmt::format("{} whose values are {}", value.type(), ElementTypeName(map.scalars.type()));
+      const size_t told_apart = map.scalars.defined() ? std::min<size_t>(map.size(), 1) : map.size();
+      return MisfitOfParts(value, "value", told_apart, [&](size_t i) { return map.at(i); }, type);
     }
-    case ValueKind::kSparseTensor: return is_element(value.sparse_tensor().values.type());
     case ValueKind::kNone:
     case ValueKind::kOptional: break;
   }
-  return false;
+  return unless(false);
 }
 
 }  // namespace
@@ -78,10 +99,8 @@ void LoadedModel::CheckInput(size_t position, const Value& value) const {
   const GraphValue& declared = graph_input(position);
   if (const Tensor* tensor = value.tensor_if(); tensor != nullptr && declared.type.is_tensor())
     return CheckTensor(declared, *tensor);
-  if (!Holds(value, declared.type)) {
-    Fail(ErrorCode::kInvalidArgument, "input '{}' is {}, but the model expects {}", declared.name,
-         value.is_none() ? "nothing" : value.type().ToString(), declared.type.ToString());
-  }
+  const std::string misfit = Misfit(value, declared.type);
+  Require(misfit.empty(), "input '{}' is {}, but the model expects {}", declared.name, misfit, declared.type);
 }
 
 int16_t LoadedModel::MemoryOfInput(size_t position) const noexcept {

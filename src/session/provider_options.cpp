@@ -44,6 +44,12 @@ std::string Normalize(std::string_view owner, const OptionSchema& schema, const 
 
 }  // namespace
 
+void RequireWhole(std::string_view owner, std::string_view name, std::string_view value) {
+  const auto is_whole = [](std::string_view text) { return text.find('\0') == std::string_view::npos; };
+  Require(is_whole(name) && is_whole(value), "{}: option '{}' is '{}', expected texts without the character 0", owner, name,
+          value);
+}
+
 std::optional<int64_t> ParseInt(std::string_view text) noexcept {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -80,6 +86,7 @@ ProviderOptions CheckOptions(std::string_view owner, std::span<const OptionSchem
   ProviderOptions checked;
   for (const OptionSchema& schema : schemas) checked.emplace(schema.name, schema.default_value);
   for (const auto& [name, value] : given) {
+    RequireWhole(owner, name, value);
     const auto schema = std::ranges::find(schemas, name, &OptionSchema::name);
     if (schema == schemas.end()) {
       Fail(ErrorCode::kInvalidArgument, "{} has no option '{}' (allowed: {})", owner, name,

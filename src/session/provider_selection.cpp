@@ -114,6 +114,7 @@ std::vector<ActiveProvider> StartProviders(const SessionOptions& options, const 
       if (precision == Precision::kFloat32) rounds = own->second;
     }
     if (Offers(*factory, rounds)) given.emplace(kPrecisionOption, rounds);
+    for (const auto& [name, value] : given) RequireWhole(factory->name, name, value);
     ProviderOptions checked = request.source != nullptr ? given : CheckOptions(factory->name, factory->options, given);
     try {
       std::unique_ptr<ExecutionProvider> provider =

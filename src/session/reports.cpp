@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "graph/node_label.h"
 #include "runtime/threads/float_mode.h"
 #include "tessera/printable.h"
 #include "tessera/session.h"
@@ -124,10 +125,7 @@ Json ToJsonObject(const PlacementReport::NodeEntry& node) {
 
 }  // namespace
 
-std::string PlacementReport::ModelNode::Label() const {
-  const std::string type = TypeOf(*this);
-  return name.empty() ? fmt::format("{} -> '{}'", type, output) : fmt::format("{} '{}'", type, name);
-}
+std::string PlacementReport::ModelNode::Label() const { return NodeLabel(domain, op_type, name, output); }
 
 std::string PlacementReport::ToText() const { return PlacementText(*this).Write(); }
 

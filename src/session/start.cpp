@@ -45,6 +45,11 @@ ThreadOptions ThreadsOf(const SessionOptions& options, const SessionConfig& conf
   return threads;
 }
 
+std::shared_ptr<SessionThreadPool> MakeOwnPool(int threads, const SessionOptions& options, const SessionConfig& config) {
+  const std::string_view affinities = config.affinities.empty() ? "SessionOptions::threads.affinities" : kAffinitiesKey;
+  return MakeWorkerPool(threads, ThreadsOf(options, config), affinities);
+}
+
 }  // namespace
 
 void SessionBuilder::MakeThreads() {
@@ -52,8 +57,7 @@ void SessionBuilder::MakeThreads() {
     resources_.threads = session_.environment->GlobalThreads(made_.openmp_threads);
   } else {
     const int threads = options_.intra_op_threads > 0 ? options_.intra_op_threads : UsableCores();
-    resources_.threads =
-        made_.openmp_threads ? MakeOpenMpPool(threads) : MakeWorkerPool(threads, ThreadsOf(options_, config_));
+    resources_.threads = made_.openmp_threads ? MakeOpenMpPool(threads) : MakeOwnPool(threads, options_, config_);
   }
   resources_.load_pool = std::make_unique<LoadPool>(*resources_.threads, *resources_.limits);
   if (made_.openmp_threads)

@@ -46,6 +46,21 @@ def test_names_with_a_zero() -> None:
         session().run(None, {"x": FOUR, "x\0z": FOUR})
 
 
+def test_options_with_a_zero() -> None:
+    options = ort.SessionOptions()
+    for call in (
+        lambda: options.add_session_config_entry("session.tuning\0", "1"),
+        lambda: options.add_session_config_entry("session.context_file_path", "a\0b"),
+        lambda: options.add_provider("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested\0"}),
+        lambda: options.add_free_dimension_override_by_name("batch\0", 1),
+        lambda: ort.RunOptions().add_run_config_entry("key", "a\0b"),
+        lambda: ort.InferenceSession(models.identity(models.FLOAT), providers=[("CPUExecutionProvider", {"a": "b\0"})]),
+        lambda: ort.InferenceSession("model\0.onnx"),
+    ):
+        with pytest.raises(ort.InvalidArgument, match="character 0"):
+            call()
+
+
 @pytest.mark.parametrize("options", [3, "a", ort.SessionOptions()])
 def test_options_of_a_run_that_are_none(options: object) -> None:
     with pytest.raises(TypeError, match="RunOptions"):

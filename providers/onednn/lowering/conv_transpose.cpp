@@ -28,12 +28,22 @@ bool MayBeLong(const SymbolicShape& x, const SymbolicShape& w) {
   return IsLong(GemmNs(operations, {})) || (!known && taps > kMostTaps);
 }
 
+/// oneDNN finds the input's size from the output's: of as much padding as the stride it would be another one.
+bool PadsByStrides(const ConvTransposeAttributes& attributes) {
+  const Shape &padding = attributes.output_padding, &strides = attributes.window.strides();
+  for (size_t i = 0; i < padding.rank(); ++i) {
+    if (padding[i] >= (i < strides.rank() ? strides[i] : 1)) return true;
+  }
+  return false;
+}
+
 std::string RefuseConvTranspose(const GraphViewer& graph, const Node& node) {
   const auto& x = graph.value(node.inputs[0]).type.shape;
   if (x->size() < 3 || x->size() > 5) return "oneDNN convolves one to three spatial dimensions";
   if (graph.value(node.inputs[1]).type.shape->size() != x->size()) return "weights and input have different ranks";
   const ConvTransposeAttributes attributes(node);
   if (attributes.output_shape.rank() > 0) return "output_shape is left to the CPU provider";
+  if (PadsByStrides(attributes)) return "output_padding that is not below the stride is left to the CPU provider";
   if (MayBeLong(*x, *graph.value(node.inputs[1]).type.shape))
     return "an image takes longer than cancelled runs may wait, and oneDNN cannot be interrupted";
   return attributes.window.pads_to_same() ? "auto_pad is left to the CPU provider" : "";
@@ -152,9 +162,6 @@ Dims OutputOf(const ConvTransposeAttributes& attributes, const tessera::Window& 
               const Shape& weights) {
   Dims out = {images, attributes.Outputs(weights)};
   for (size_t i = 0; i < fitted.rank(); ++i) {
-    // oneDNN finds the input's size from the output's: more padding than that would be another input.
-    const int64_t padding = attributes.output_padding.rank() == 0 ? 0 : attributes.output_padding[i];
-    Require(padding < fitted.strides[i], "output_padding {} is not below the stride {}", padding, fitted.strides[i]);
     out.push_back(fitted.input[i]);
     Require(out.back() > 0, "the output has {} elements in dimension {}", out.back(), i + 2);
   }

@@ -5,6 +5,7 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "graph/graph.h"
+#include "graph/node_label.h"
 #include "onednn/lowering/lowering.h"
 #include "onednn/program/shared_weights.h"
 
@@ -61,9 +62,9 @@ std::unique_ptr<Program> ProgramBuilder::Build() {
     try {
       FindLowering(node)->lower(*this, node);
     } catch (const Error& error) {
-      throw error.At(node.Label(&region_));
+      throw error.At(ModelLabel(region_.graph(), node));
     } catch (const dnnl::error& error) {
-      Fail(ErrorCode::kEpFail, "{}: oneDNN: {}; {}", node.Label(&region_), error.what(), kRemedy);
+      Fail(ErrorCode::kEpFail, "{}: oneDNN: {}; {}", ModelLabel(region_.graph(), node), error.what(), kRemedy);
     }
   }
   FinishOutputs();

@@ -12,6 +12,7 @@
 #include "bindings/python/device.h"
 #include "bindings/python/interpreter.h"
 #include "bindings/python/runtime.h"
+#include "bindings/python/strings.h"
 
 namespace tessera::python {
 namespace {
@@ -45,7 +46,7 @@ T NumberOf(nb::handle value, const std::string& name) {
 ArenaConfig ConfigOf(const nb::dict& given) {
   ArenaConfig config;
   for (const auto& [key, value] : given) {
-    const std::string name = nb::str(key).c_str();
+    const std::string name = TextOf(key.ptr());
     const auto* setting = std::ranges::find(kSettings, name, [](const Setting& known) { return known.first; });
     if (setting != kSettings.end()) {
       config.*setting->second = NumberOf<int>(value, name);
@@ -86,11 +87,11 @@ void RegisterOf(const std::string& provider, const NamedMemory& memory, const st
                 const ArenaConfig* config) {
   std::vector<const char*> keys, values;
   for (const auto& [key, value] : options) {
-    keys.push_back(key.c_str());
-    values.push_back(value.c_str());
+    keys.push_back(CharactersOf(key));
+    values.push_back(CharactersOf(value));
   }
-  CheckCall(Api().CreateAndRegisterAllocatorV2(&Env(), provider.c_str(), &memory.info, Made(config).get(), keys.data(),
-                                               values.data(), keys.size()));
+  CheckCall(Api().CreateAndRegisterAllocatorV2(&Env(), CharactersOf(provider), &memory.info, Made(config).get(),
+                                               keys.data(), values.data(), keys.size()));
 }
 
 }  // namespace

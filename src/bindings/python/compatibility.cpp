@@ -9,6 +9,7 @@
 #include "bindings/python/device.h"
 #include "bindings/python/interpreter.h"
 #include "bindings/python/runtime.h"
+#include "bindings/python/strings.h"
 #include "tessera/providers/names.h"
 
 namespace tessera::python {
@@ -30,14 +31,14 @@ nb::object Taken(char* text) {
 
 nb::object InfoOfFile(const std::string& path, const std::string& provider) {
   char* text = nullptr;
-  CheckCall(Api().GetCompatibilityInfoFromModel(path.c_str(), provider.c_str(), DefaultAllocator(), &text));
+  CheckCall(Api().GetCompatibilityInfoFromModel(CharactersOf(path), CharactersOf(provider), DefaultAllocator(), &text));
   return Taken(text);
 }
 
 nb::object InfoOfBytes(nb::handle model, const std::string& provider) {
   const std::shared_ptr<Py_buffer> bytes = BufferOf(model);
   char* text = nullptr;
-  CheckCall(Api().GetCompatibilityInfoFromModelBytes(bytes->buf, static_cast<size_t>(bytes->len), provider.c_str(),
+  CheckCall(Api().GetCompatibilityInfoFromModelBytes(bytes->buf, static_cast<size_t>(bytes->len), CharactersOf(provider),
                                                      DefaultAllocator(), &text));
   return Taken(text);
 }
@@ -47,7 +48,7 @@ OrtCompiledModelCompatibility CompatibilityFor(const std::vector<EpDevice>& devi
   given.reserve(devices.size());
   for (const EpDevice& device : devices) given.push_back(device.described);
   OrtCompiledModelCompatibility answer = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
-  CheckCall(Api().GetModelCompatibilityForEpDevices(given.data(), given.size(), info.c_str(), &answer));
+  CheckCall(Api().GetModelCompatibilityForEpDevices(given.data(), given.size(), CharactersOf(info), &answer));
   return answer;
 }
 
@@ -63,7 +64,7 @@ nb::dict Answer(uint32_t reasons, const char* notes, int32_t code) {
 nb::dict Incompatibility(const std::string& provider, const HardwareDevice& device) {
   if (provider == kCpuProvider || provider == kOnednnProvider || provider == kOpenclProvider) return Answer(0, nullptr, 0);
   OrtDeviceEpIncompatibilityDetails* details = nullptr;
-  Check(Api().GetHardwareDeviceEpIncompatibilityDetails(&Env(), provider.c_str(), device.described, &details));
+  Check(Api().GetHardwareDeviceEpIncompatibilityDetails(&Env(), CharactersOf(provider), device.described, &details));
   const std::unique_ptr<OrtDeviceEpIncompatibilityDetails, void (*)(OrtDeviceEpIncompatibilityDetails*)> owned(
       details, Api().ReleaseDeviceEpIncompatibilityDetails);
   uint32_t reasons = 0;

@@ -11,6 +11,7 @@
 #include "bindings/python/enums.h"
 #include "bindings/python/runtime.h"
 #include "bindings/python/sessions.h"
+#include "bindings/python/strings.h"
 #include "tessera/error.h"
 
 namespace tessera::python {
@@ -111,14 +112,14 @@ NamedMemory Taken(OrtMemoryInfo* made) {
 
 NamedMemory MakeMemoryInfo(const std::string& name, OrtAllocatorType type, int id, OrtMemType kind) {
   OrtMemoryInfo* made = nullptr;
-  Check(Api().CreateMemoryInfo(name.c_str(), type, id, kind, &made));
+  Check(Api().CreateMemoryInfo(CharactersOf(name), type, id, kind, &made));
   return Taken(made);
 }
 
 NamedMemory MakeMemoryInfoOf(const std::string& name, OrtMemoryInfoDeviceType device, uint32_t vendor, int32_t id,
                              OrtDeviceMemoryType kind, size_t alignment, OrtAllocatorType type) {
   OrtMemoryInfo* made = nullptr;
-  Check(Api().CreateMemoryInfo_V2(name.c_str(), device, vendor, id, kind, alignment, type, &made));
+  Check(Api().CreateMemoryInfo_V2(CharactersOf(name), device, vendor, id, kind, alignment, type, &made));
   return Taken(made);
 }
 

@@ -8,6 +8,7 @@
 
 #include "bindings/python/interpreter.h"
 #include "bindings/python/runtime.h"
+#include "bindings/python/strings.h"
 #include "tessera/log.h"
 #include "tessera/providers/names.h"
 #include "tessera/session.h"
@@ -138,12 +139,12 @@ void BindEnvironment(nb::module_& module) {
   module.def(
       "register_execution_provider_library",
       [](const std::string& name, const std::string& path) {
-        CheckCall(Api().RegisterExecutionProviderLibrary(&Env(), name.c_str(), path.c_str()));
+        CheckCall(Api().RegisterExecutionProviderLibrary(&Env(), CharactersOf(name), CharactersOf(path)));
       },
       nb::arg("registration_name"), nb::arg("library_path"), nb::call_guard<nb::gil_scoped_release>());
   module.def(
       "unregister_execution_provider_library",
-      [](const std::string& name) { CheckCall(Api().UnregisterExecutionProviderLibrary(&Env(), name.c_str())); },
+      [](const std::string& name) { CheckCall(Api().UnregisterExecutionProviderLibrary(&Env(), CharactersOf(name))); },
       nb::arg("registration_name"), nb::call_guard<nb::gil_scoped_release>());
   module.def(
       "session_config_schema",

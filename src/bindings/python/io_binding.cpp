@@ -10,6 +10,7 @@
 #include "bindings/python/arrays.h"
 #include "bindings/python/device.h"
 #include "bindings/python/sessions.h"
+#include "bindings/python/strings.h"
 
 namespace tessera::python {
 namespace {
@@ -38,12 +39,12 @@ class PyIoBinding {
   void BindInput(const std::string& name, const Value& value) {
     const OrtValue given(value);
     const auto alone = Alone();
-    CheckCall(Api().BindInput(binding_, name.c_str(), &given));
+    CheckCall(Api().BindInput(binding_, CharactersOf(name), &given));
   }
   void BindOutput(const std::string& name, const Value& value) {
     const OrtValue given(value);
     const auto alone = Alone();
-    CheckCall(Api().BindOutput(binding_, name.c_str(), &given));
+    CheckCall(Api().BindOutput(binding_, CharactersOf(name), &given));
   }
   void BindOutputTo(const std::string& name, const MemoryInfo& memory) {
     const OrtMemoryInfo* info = nullptr;
@@ -57,7 +58,7 @@ class PyIoBinding {
       info = made;
     }
     const auto alone = Alone();
-    OrtStatus* status = Api().BindOutputToDevice(binding_, name.c_str(), info);
+    OrtStatus* status = Api().BindOutputToDevice(binding_, CharactersOf(name), info);
     Api().ReleaseMemoryInfo(made);
     CheckCall(status);
   }

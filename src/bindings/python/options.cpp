@@ -8,6 +8,7 @@
 
 #include "bindings/python/arrays.h"
 #include "bindings/python/device.h"
+#include "bindings/python/strings.h"
 
 namespace tessera::python {
 namespace {
@@ -37,10 +38,10 @@ std::string ConfigEntry(const PySessionOptions& self, const std::string& key) {
 void AddProvider(PySessionOptions& self, const std::string& name, const std::map<std::string, std::string>& options) {
   std::vector<const char*> keys, values;
   for (const auto& [key, value] : options) {
-    keys.push_back(key.c_str());
-    values.push_back(value.c_str());
+    keys.push_back(CharactersOf(key));
+    values.push_back(CharactersOf(value));
   }
-  Check(Api().SessionOptionsAppendExecutionProvider(self.options.get(), name.c_str(), keys.data(), values.data(),
+  Check(Api().SessionOptionsAppendExecutionProvider(self.options.get(), CharactersOf(name), keys.data(), values.data(),
                                                     keys.size()));
 }
 
@@ -50,22 +51,22 @@ void AddDevices(PySessionOptions& self, const nb::list& devices, const std::map<
     given.push_back(reinterpret_cast<const OrtEpDevice*>(nb::cast<uintptr_t>(device.attr("_address"))));
   std::vector<const char*> keys, values;
   for (const auto& [key, value] : options) {
-    keys.push_back(key.c_str());
-    values.push_back(value.c_str());
+    keys.push_back(CharactersOf(key));
+    values.push_back(CharactersOf(value));
   }
   Check(Api().SessionOptionsAppendExecutionProvider_V2(self.options.get(), &Env(), given.data(), given.size(), keys.data(),
                                                        values.data(), keys.size()));
 }
 
 void RegisterLibrary(PySessionOptions& self, const std::string& path) {
-  Check(Api().RegisterCustomOpsLibrary_V2(self.options.get(), path.c_str()));
+  Check(Api().RegisterCustomOpsLibrary_V2(self.options.get(), CharactersOf(path)));
   self.custom_op_libraries.push_back(path);
 }
 
 void AddInitializer(PySessionOptions& self, const std::string& name, nb::handle value) {
   const Value* given = ValueIn(value);
   self.initializers.emplace_back(name, HeldValue(given == nullptr ? Take(value, {}) : *given));
-  Check(Api().AddInitializer(self.options.get(), name.c_str(), &self.initializers.back().second.value));
+  Check(Api().AddInitializer(self.options.get(), CharactersOf(name), &self.initializers.back().second.value));
 }
 
 void AddExternal(PySessionOptions& self, const std::vector<std::string>& names, const nb::list& values) {
@@ -76,7 +77,7 @@ void AddExternal(PySessionOptions& self, const std::vector<std::string>& names, 
   for (size_t i = 0; i < names.size(); ++i) {
     const Value* inside = ValueIn(values[i]);
     self.initializers.emplace_back(names[i], HeldValue(inside == nullptr ? Take(values[i], {}) : *inside));
-    keys.push_back(names[i].c_str());
+    keys.push_back(CharactersOf(names[i]));
   }
   for (size_t i = before; i < self.initializers.size(); ++i) given.push_back(&self.initializers[i].second.value);
   Check(Api().AddExternalInitializers(self.options.get(), keys.data(), given.data(), given.size()));
@@ -94,7 +95,7 @@ void AddFiles(PySessionOptions& self, const std::vector<std::string>& names, con
     if (lengths[i] > static_cast<size_t>(held.back()->len))
       throw nb::value_error(("the buffer of '" + names[i] + "' is shorter than its length").c_str());
     held.back()->len = static_cast<Py_ssize_t>(lengths[i]);  // what there is of the file
-    keys.push_back(names[i].c_str());
+    keys.push_back(CharactersOf(names[i]));
     bytes.push_back(static_cast<char*>(held.back()->buf));
   }
   Check(Api().AddExternalInitializersFromFilesInMemory(self.options.get(), keys.data(), bytes.data(), lengths.data(),
@@ -186,19 +187,19 @@ void BindModel(Options& options) {
   options.def(
       "add_free_dimension_override_by_name",
       [](PySessionOptions& self, const std::string& name, int64_t value) {
-        CheckCall(Api().AddFreeDimensionOverrideByName(self.options.get(), name.c_str(), value));
+        CheckCall(Api().AddFreeDimensionOverrideByName(self.options.get(), CharactersOf(name), value));
       },
       nb::arg("name"), nb::arg("value"), "Fixes a dimension by its name in the model.");
   options.def(
       "add_free_dimension_override_by_denotation",
       [](PySessionOptions& self, const std::string& denotation, int64_t value) {
-        CheckCall(Api().AddFreeDimensionOverride(self.options.get(), denotation.c_str(), value));
+        CheckCall(Api().AddFreeDimensionOverride(self.options.get(), CharactersOf(denotation), value));
       },
       nb::arg("denotation"), nb::arg("value"), "Fixes dimensions by what they stand for.");
   options.def(
       "add_session_config_entry",
       [](PySessionOptions& self, const std::string& key, const std::string& value) {
-        CheckCall(Api().AddSessionConfigEntry(self.options.get(), key.c_str(), value.c_str()));
+        CheckCall(Api().AddSessionConfigEntry(self.options.get(), CharactersOf(key), CharactersOf(value)));
       },
       nb::arg("key"), nb::arg("value"), "Sets an entry; session_config_schema() lists those with an effect.");
   options.def("get_session_config_entry", &ConfigEntry, nb::arg("key"),
@@ -298,7 +299,7 @@ class Adapter {
  public:
   void Load(const std::string& path) {
     OrtLoraAdapter* made = nullptr;
-    Check(Api().CreateLoraAdapter(path.c_str(), nullptr, &made));
+    Check(Api().CreateLoraAdapter(CharactersOf(path), nullptr, &made));
     adapter_ = std::shared_ptr<OrtLoraAdapter>(made, Api().ReleaseLoraAdapter);
   }
   const OrtLoraAdapter* get() const noexcept { return adapter_.get(); }
@@ -344,13 +345,13 @@ void BindRunOptions(nb::module_& module) {
   run.def(
       "add_run_config_entry",
       [](PyRunOptions& self, const std::string& key, const std::string& value) {
-        CheckCall(Api().AddRunConfigEntry(&self.options, key.c_str(), value.c_str()));
+        CheckCall(Api().AddRunConfigEntry(&self.options, CharactersOf(key), CharactersOf(value)));
       },
       nb::arg("key"), nb::arg("value"));
   run.def(
       "get_run_config_entry",
       [](const PyRunOptions& self, const std::string& key) {
-        const char* value = Api().GetRunConfigEntry(&self.options, key.c_str());
+        const char* value = Api().GetRunConfigEntry(&self.options, CharactersOf(key));
         if (value == nullptr) throw std::runtime_error("RunOptions does not have configuration with key: " + key);
         return std::string(value);
       },
@@ -397,7 +398,7 @@ void PySessionOptions::Forget() {
 Owned PySessionOptions::ForSession() const {
   Owned copy = CopyOf(*options);
   copy->cancel = options->cancel;
-  if (profiling) CheckCall(Api().EnableProfiling(copy.get(), profile_prefix.c_str()));
+  if (profiling) CheckCall(Api().EnableProfiling(copy.get(), CharactersOf(profile_prefix)));
   return copy;
 }
 

@@ -8,6 +8,7 @@
 #include "bindings/python/arrays.h"
 #include "bindings/python/interpreter.h"
 #include "bindings/python/sessions.h"
+#include "bindings/python/strings.h"
 
 namespace tessera::python {
 namespace {
@@ -252,8 +253,8 @@ std::vector<HeldValue> PySession::RunWithVectors(nb::handle run_options, const s
   outputs.reserve(output_names.size());
   given.reserve(feeds.size());
   pointers.reserve(results.size());
-  for (const std::string& name : feed_names) names.push_back(name.c_str());
-  for (const std::string& name : output_names) outputs.push_back(name.c_str());
+  for (const std::string& name : feed_names) names.push_back(CharactersOf(name));
+  for (const std::string& name : output_names) outputs.push_back(CharactersOf(name));
   for (const HeldValue& value : feeds) given.push_back(&value.value);
   for (HeldValue& value : results) pointers.push_back(&value.value);
   const std::vector<OrtValue*> own = pointers;

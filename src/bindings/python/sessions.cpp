@@ -9,6 +9,7 @@
 #include "bindings/python/arrays.h"
 #include "bindings/python/device.h"
 #include "bindings/python/interpreter.h"
+#include "bindings/python/strings.h"
 
 namespace tessera::python {
 namespace {
@@ -20,12 +21,12 @@ class Entries {
  public:
   explicit Entries(const nb::dict& given) {
     for (const auto& [key, value] : given) {
-      texts_.emplace_back(nb::str(key).c_str());
-      texts_.emplace_back(nb::str(value).c_str());
+      texts_.push_back(TextOf(key.ptr()));
+      texts_.push_back(TextOf(value.ptr()));
     }
     for (size_t i = 0; i < texts_.size(); i += 2) {
-      keys_.push_back(texts_[i].c_str());
-      values_.push_back(texts_[i + 1].c_str());
+      keys_.push_back(CharactersOf(texts_[i]));
+      values_.push_back(CharactersOf(texts_[i + 1]));
     }
   }
 
@@ -40,7 +41,7 @@ class Entries {
 
 void AppendProvider(OrtSessionOptions& options, const std::string& name, const nb::dict& given) {
   const Entries entries(given);
-  Check(Api().SessionOptionsAppendExecutionProvider(&options, name.c_str(), entries.keys(), entries.values(),
+  Check(Api().SessionOptionsAppendExecutionProvider(&options, CharactersOf(name), entries.keys(), entries.values(),
                                                     entries.size()));
 }
 
@@ -48,8 +49,9 @@ OrtStatus* Load(const OrtSessionOptions& options, nb::handle model, bool from_fi
   OrtEnv& env = Env();
   if (from_file) {
     const auto path = nb::cast<std::string>(model);
+    const char* characters = CharactersOf(path);
     const nb::gil_scoped_release unlocked;
-    return Api().CreateSession(&env, path.c_str(), &options, &made);
+    return Api().CreateSession(&env, characters, &options, &made);
   }
   const auto bytes = nb::cast<nb::bytes>(model);
   const nb::gil_scoped_release unlocked;
@@ -198,7 +200,7 @@ void PySession::Initialize(const std::vector<std::string>& providers, const nb::
   std::string disabled;
   for (const std::string& name : disabled_optimizers) disabled += (disabled.empty() ? "" : ";") + name;
   if (!disabled.empty())
-    Check(Api().AddSessionConfigEntry(given.get(), "optimization.disable_specified_optimizers", disabled.c_str()));
+    Check(Api().AddSessionConfigEntry(given.get(), "optimization.disable_specified_optimizers", CharactersOf(disabled)));
   if (!from_file_) given->model_owner = Owner(model_);
   auto callbacks = std::make_shared<Callbacks>();
   callbacks->read = {HeldAgain(options_.context_source.function), options_.context_source.most};

@@ -1,14 +1,23 @@
 #pragma once
 
-// Text between Python and tensors of strings.
+// Text between Python, the C ABI and tensors of strings.
 
 #include <nanobind/nanobind.h>
 
 #include <string>
 
+#include "tessera/error.h"
+
 namespace tessera::python {
 
 namespace nb = nanobind;
+
+/// Texts for the C ABI end at the first character 0; throws Error for one that has another.
+inline const char* CharactersOf(const std::string& text) {
+  if (text.find('\0') != std::string::npos)
+    throw Error(ErrorCode::kInvalidArgument, "'" + text + "' has a character 0, which no name, option or path has");
+  return text.c_str();
+}
 
 /// The bytes of a bytes object.
 inline std::string BytesOf(PyObject* object) {

@@ -100,6 +100,8 @@ std::string Profiler::Describe(const Value* value) {
 Profiler::Profiler(const std::filesystem::path& prefix) {
   static std::atomic<int> counter{0};
   const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+  Require(prefix.native().find('\0') == std::string::npos,
+          "profile_prefix is '{}', expected a text without the character 0", prefix.native());
   path_ = prefix;
   path_ += fmt::format("_{:%Y-%m-%d_%H-%M-%S}_{}_{}.json", fmt::gmtime(now), getpid(), counter.fetch_add(1));
   file_.open(path_);

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/check.h"
+#include "base/shortened.h"
 
 namespace tessera {
 namespace {
@@ -21,7 +22,7 @@ int ProcessorOf(std::string_view text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   Require(error == std::errc() && end == text.data() + text.size() && number >= 1 && number <= CPU_SETSIZE,
-          "affinities: '{}' is no processor; they are numbered from 1 to {}", text, CPU_SETSIZE);
+          "'{}' is no processor; they are numbered from 1 to {}", text, CPU_SETSIZE);
   return number - 1;
 }
 
@@ -32,7 +33,7 @@ Processors ProcessorsOf(std::string_view text) {
     const bool is_range = range.find('-') != std::string_view::npos;
     const int first = ProcessorOf(TakeUntil(range, '-'));
     const int last = is_range ? ProcessorOf(range) : first;
-    Require(first <= last, "affinities: the range {}-{} has its ends the wrong way round", first + 1, last + 1);
+    Require(first <= last, "the range {}-{} has its ends the wrong way round", first + 1, last + 1);
     for (int processor = first; processor <= last; ++processor) processors.push_back(processor);
   } while (!text.empty());
   return processors;
@@ -44,6 +45,15 @@ std::vector<Processors> ParseAffinities(std::string_view text) {
   std::vector<Processors> all;
   while (!text.empty()) all.push_back(ProcessorsOf(TakeUntil(text, ';')));
   return all;
+}
+
+std::vector<Processors> AffinitiesOf(std::string_view option, std::string_view text, size_t threads) try {
+  std::vector<Processors> all = ParseAffinities(text);
+  Require(all.empty() || all.size() == threads, "it is for {} threads, the pool has {} beside the caller's", all.size(),
+          threads);
+  return all;
+} catch (const Error& error) {
+  throw error.At(fmt::format("option '{}' is '{}'", option, Shortened(text)));
 }
 
 void StayOn(const Processors& processors) noexcept {

@@ -12,6 +12,10 @@ using Processors = std::vector<int>;
 /// no range, or not a number that processors have.
 std::vector<Processors> ParseAffinities(std::string_view text);
 
+/// The same for a pool of so many threads beside the caller's, none where the text is empty. Throws Error naming the
+/// option.
+std::vector<Processors> AffinitiesOf(std::string_view option, std::string_view text, size_t threads);
+
 /// The calling thread runs on these alone. Where the system has none of them or does not let it, it runs where it did.
 void StayOn(const Processors& processors) noexcept;
 

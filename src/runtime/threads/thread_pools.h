@@ -39,8 +39,9 @@ class RunScope {
 std::shared_ptr<SessionThreadPool> MakeSerialPool();
 /// Own threads: they spin for a moment after work and while a run is under way (unless told not to), then sleep on a futex.
 std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, bool spin = true);
-/// Throws Error for affinities of another number of threads.
-std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, const ThreadOptions& options);
+/// Throws Error for affinities of another number of threads, naming the option that they came in.
+std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, const ThreadOptions& options,
+                                                  std::string_view affinities_option = "ThreadOptions::affinities");
 /// libgomp's team, the one that oneDNN uses.
 std::shared_ptr<SessionThreadPool> MakeOpenMpPool(int threads);
 

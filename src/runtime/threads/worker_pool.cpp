@@ -51,11 +51,11 @@ std::function<void()> StartHere(std::function<void()> body) {
 
 class WorkerPool final : public SessionThreadPool {
  public:
-  WorkerPool(int threads, const ThreadOptions& options)
-      : threads_(threads), options_(options), affinities_(ParseAffinities(options.affinities)) {
+  WorkerPool(int threads, const ThreadOptions& options, std::string_view affinities_option)
+      : threads_(threads),
+        options_(options),
+        affinities_(AffinitiesOf(affinities_option, options.affinities, static_cast<size_t>(threads) - 1)) {
     const size_t own = static_cast<size_t>(threads) - 1;
-    Require(affinities_.empty() || affinities_.size() == own,
-            "affinities are given for {} threads, the pool has {} beside the caller's", affinities_.size(), own);
     if (options_.observer.observes()) {
       for (Job& job : jobs_) job.work.resize(own);
     }
@@ -301,8 +301,9 @@ std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, bool spin) {
   return MakeWorkerPool(threads, ThreadOptions{.spin = spin});
 }
 
-std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, const ThreadOptions& options) {
-  return threads <= 1 ? MakeSerialPool() : std::make_shared<WorkerPool>(threads, options);
+std::shared_ptr<SessionThreadPool> MakeWorkerPool(int threads, const ThreadOptions& options,
+                                                  std::string_view affinities_option) {
+  return threads <= 1 ? MakeSerialPool() : std::make_shared<WorkerPool>(threads, options, affinities_option);
 }
 
 }  // namespace tessera

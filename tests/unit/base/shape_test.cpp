@@ -50,5 +50,16 @@ TEST(Shape, RefusesTensorsOfHundredsOfDimensions) {
   EXPECT_NE(ErrorOf([] { (void)Shape(size_t{65}, 1).num_elements(); }).find("65 dimensions"), std::string::npos);
 }
 
+TEST(Shape, TextsTellOfAFewDimensions) {
+  const std::string told = "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1";
+  EXPECT_EQ((Shape{2, 3}.ToString()), "[2,3]");
+  EXPECT_EQ(Shape{}.ToString(), "[]");
+  EXPECT_EQ(Shape(size_t{16}, 1).ToString(), told + "]");
+  EXPECT_EQ(Shape(size_t{1024}, 1).ToString(), told + ",... (1024 dimensions)]");
+  EXPECT_EQ(ToString(SymbolicShape(17, {1, ""})), told + ",... (17 dimensions)]");
+  EXPECT_EQ(ToString({{-1, "batch"}, {3, ""}, {-1, ""}}), "[batch,3,?]");
+  EXPECT_LT(ToString({{-1, std::string(1 << 20, 'n')}}).size(), 400u);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -432,5 +432,22 @@ TEST_P(RightValues, RangesOfLargeNumbers) {
   }
 }
 
+/// It adds to the output what no window reaches, also where it is below the dilation alone, or below neither.
+TEST_P(RightValues, ConvTransposePadsItsOutput) {
+  for (const int64_t padding : {1, 3}) {
+    SCOPED_TRACE(padding);
+    const int64_t size = 5 + padding - 1;
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {1, 1, 1, 2}).Output("y", ElementType::kFloat, {1, 1, 1, size});
+    model.Floats("w", {1, 1, 1, 2}, {1, 10}).Floats("b", {1}, {0.5f});
+    auto& node = model.Node("ConvTranspose", {"x", "w", "b"}, {"y"});
+    Ints(node, "dilations", {1, 2});
+    Ints(node, "output_padding", {0, padding});
+    std::vector<float> expected = {1.5f, 2.5f, 10.5f, 20.5f};
+    expected.resize(static_cast<size_t>(size), 0.5f);
+    Expect(model, {Floats({1, 1, 1, 2}, {1, 2})}, {Floats({1, 1, 1, size}, expected)});
+  }
+}
+
 }  // namespace
 }  // namespace tessera::testing

@@ -118,6 +118,30 @@ TEST(Session, ResultsShareNothingWithInputsOrEachOther) {
   }
 }
 
+/// What a sequence or a map says of its parts need not be what they are.
+TEST(Session, NamesThePartOfAnInputThatIsWrong) {
+  const TypeInfo reals = TypeInfo::OfTensor(ElementType::kFloat);
+  const std::vector<int64_t> ints = {1, 2};
+  const Value good = Floats({2}, {1, 2}), wrong = Tensor::Of<int64_t>(Shape{2}, ints);
+  ModelBuilder model;
+  auto& input = *model.proto().mutable_graph()->add_input();
+  input.set_name("x");
+  auto& elements = *input.mutable_type()->mutable_sequence_type()->mutable_elem_type();
+  elements.mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  model.Output("y", ElementType::kInt64, {});
+  model.Node("SequenceLength", {"x"}, {"y"});
+  const Session session = model.Session();
+  const auto run = [&](std::vector<Value> parts) {
+    std::vector<Value> results(1);
+    return ErrorOf([&] { session.Run(std::vector<Value>{Sequence{reals, std::move(parts)}}, results); });
+  };
+  EXPECT_EQ(run({good, good}), "no error");
+  EXPECT_EQ(run({good, wrong}),
+            "input 'x' is seq(tensor(float)) whose element 1 is tensor(int64), but the model expects seq(tensor(float))");
+  EXPECT_EQ(run({Value()}),
+            "input 'x' is seq(tensor(float)) whose element 0 is nothing, but the model expects seq(tensor(float))");
+}
+
 TEST(Session, NamesWhatIsWrongWithInputs) {
   const Session session = AddModel().Session(OnToy());
   const std::vector<std::string> both = {"a", "b"};

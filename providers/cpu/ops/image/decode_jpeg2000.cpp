@@ -19,9 +19,12 @@ struct Jp2Source {
   size_t position = 0;
 };
 
+constexpr OPJ_SIZE_T kReadAtOnce = 16 << 10;
+
+/// Between tiles the library asks for more: for a run that is cancelled the file ends.
 OPJ_SIZE_T ReadJp2(void* out, OPJ_SIZE_T count, void* data) {
   auto& source = *static_cast<Jp2Source*>(data);
-  if (source.position >= source.bytes.size()) return static_cast<OPJ_SIZE_T>(-1);
+  if (CancelRequested() || source.position >= source.bytes.size()) return static_cast<OPJ_SIZE_T>(-1);
   const size_t n = std::min(count, source.bytes.size() - source.position);
   std::memcpy(out, source.bytes.data() + source.position, n);
   source.position += n;
@@ -67,7 +70,7 @@ bool DecodeJpeg2000(ImageBytes bytes, DecodedImage& image) {
   Jpeg2000Header sizes;
   if (!ReadJpeg2000Header(bytes, sizes) || !image.Reset(sizes.width, sizes.height, sizes.work)) return false;
   Jp2Source source{bytes};
-  const std::unique_ptr<opj_stream_t, Jp2Closer<opj_stream_destroy>> stream(opj_stream_default_create(OPJ_TRUE));
+  const std::unique_ptr<opj_stream_t, Jp2Closer<opj_stream_destroy>> stream(opj_stream_create(kReadAtOnce, OPJ_TRUE));
   const bool raw = bytes[0] == 0xff;
   const std::unique_ptr<opj_codec_t, Jp2Closer<opj_destroy_codec>> codec(
       opj_create_decompress(raw ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
