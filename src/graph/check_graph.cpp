@@ -14,6 +14,22 @@
 namespace tessera {
 namespace {
 
+std::string LabelOf(NodeIndex index, const Node& node) {
+  return fmt::format("node {} ({} '{}')", index, node.op_type, node.name);
+}
+
+/// Kernels read nodes by their schemas, so that anything beyond these would be overlooked.
+std::string BeyondSchema(const onnx::OpSchema& schema, const Node& node, const std::string& label, bool attributes) {
+  if (node.inputs.size() > static_cast<size_t>(schema.max_input()) ||
+      node.outputs.size() > static_cast<size_t>(schema.max_output()))
+    return fmt::format("{} has {} inputs and {} outputs, its schema fewer", label, node.inputs.size(), node.outputs.size());
+  if (!attributes) return {};
+  const auto more = std::ranges::find_if(
+      node.attributes, [&](const Attribute& attribute) { return !schema.attributes().contains(attribute.name); });
+  return more == node.attributes.end() ? ""
+                                       : fmt::format("{} has an attribute '{}', its schema has none", label, more->name);
+}
+
 class Check {
  public:
   explicit Check(const Graph& graph) : graph_(graph) {}
@@ -36,7 +52,7 @@ class Check {
 
   void OfNode(NodeIndex index) {
     const Node& node = graph_.node(index);
-    const std::string label = fmt::format("node {} ({} '{}')", index, node.op_type, node.name);
+    const std::string label = LabelOf(index, node);
     Require(node.index == index, "{} says that it is node {}", label, node.index);
     const auto reads = [&](ValueIndex value) {
       if (value == kNone) return;
@@ -72,19 +88,12 @@ class Check {
     if (fault_.empty()) fault_ = FindFault(nested);
   }
 
-  /// Kernels read nodes by their schemas, so that anything beyond these would be overlooked.
   void OfSchema(const Node& node, const std::string& label) {
     const onnx::OpSchema* schema = FindSchema(graph_, node);
     const bool is_private = node.domain == kTesseraDomain;
     Require(schema != nullptr || !is_private, "{} has no schema", label);
     if (schema == nullptr) return;
-    Require(node.inputs.size() <= static_cast<size_t>(schema->max_input()) &&
-                node.outputs.size() <= static_cast<size_t>(schema->max_output()),
-            "{} has {} inputs and {} outputs, its schema fewer", label, node.inputs.size(), node.outputs.size());
-    for (const Attribute& attribute : node.attributes) {  // of a model's own nodes, the load warns
-      Require(!is_private || schema->attributes().contains(attribute.name), "{} has an attribute '{}', its schema has none",
-              label, attribute.name);
-    }
+    if (fault_.empty()) fault_ = BeyondSchema(*schema, node, label, is_private);
     if (!fault_.empty()) return;
     try {
       CheckTypes(graph_, node);
@@ -138,5 +147,18 @@ class Check {
 }  // namespace
 
 std::string FindFault(const Graph& graph) { return Check(graph).Run(); }
+
+std::string FindBeyondSchemas(const Graph& graph) {
+  for (const NodeIndex index : graph.TopologicalOrder()) {
+    const Node& node = graph.node(index);
+    const onnx::OpSchema* schema = FindSchema(graph, node);
+    std::string beyond = schema == nullptr ? "" : BeyondSchema(*schema, node, LabelOf(index, node), true);
+    for (const auto& [name, nested] : graph.Subgraphs(index)) {
+      if (beyond.empty()) beyond = FindBeyondSchemas(*nested);
+    }
+    if (!beyond.empty()) return beyond;
+  }
+  return {};
+}
 
 }  // namespace tessera

@@ -11,7 +11,7 @@ namespace tessera {
 
 enum class OpTrait : uint16_t {
   kUnary = 1 << 0,         // each result comes from the element of the first input at its place, and from parameters
-  kReal = 1 << 1,          // of real numbers to real numbers
+  kReal = 1 << 1,          // of real numbers to real numbers, beside kUnary or kBroadcasts
   kFiniteAtZero = 1 << 2,  // gives finite numbers for zeros, whatever its parameters
   kBroadcasts = 1 << 3,    // all inputs broadcast as numpy's do, from some version on
   kMoves = 1 << 5,         // results are elements of the first input, at other indices

@@ -1,7 +1,8 @@
 #include "partition/placement.h"
 
-#include <set>
+#include <algorithm>
 
+#include "graph/op_traits.h"
 #include "partition/early_claims.h"
 
 namespace tessera {
@@ -17,12 +18,16 @@ std::vector<std::string> Names(const Graph& graph, std::span<const ValueIndex> v
   return names;
 }
 
-/// What its provider says of a node; "f32" where the optimizer, or for operators made of matmuls the session, allows less
-/// and the provider makes no use of it.
+/// What its provider says of a node; "f32" where the optimizer, or for operators made of matmuls of real numbers the
+/// session, allows less and the provider makes no use of it.
 std::string PrecisionOf(const PartitionedGraph& of, const Node& node, const ExecutionProvider& runs_it) {
   if (const std::string_view stated = runs_it.PrecisionOf(of.viewer, node); !stated.empty()) return std::string(stated);
-  static const std::set<std::string_view> multiplying = {"Conv", "ConvTranspose", "MatMul", "Gemm", "RNN", "GRU", "LSTM"};
-  const bool by_session = of.precision != Precision::kFloat32 && node.domain.empty() && multiplying.contains(node.op_type);
+  constexpr TypeSet kReals = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16, ElementType::kDouble};
+  const auto is_real = [&](ValueIndex output) {
+    return output != kNone && kReals.contains(of.graph.value(output).type.element);
+  };
+  const bool by_session = of.precision != Precision::kFloat32 && Has(node, OpTrait::kMatMul) &&
+                          std::ranges::any_of(node.outputs, is_real);
   return by_session || node.hints.precision != Precision::kFloat32 ? std::string(NameOf(Precision::kFloat32)) : "";
 }
 

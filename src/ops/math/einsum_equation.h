@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/shape.h"
 
 namespace tessera {
 
@@ -47,6 +49,35 @@ class EinsumEquation {
 
   const std::vector<Term>& inputs() const { return inputs_; }
   const Term& output() const { return output_; }
+
+  /// All combinations of the labels' indices for operands of these shapes, of each of which the result adds up one
+  /// product. Shapes need not fit the equation.
+  double Combinations(std::span<const Shape* const> operands) const {
+    std::array<double, 52> sizes;
+    sizes.fill(1);
+    double of_ellipsis = 1;
+    for (size_t i = 0; i < std::min(operands.size(), inputs_.size()); ++i) {
+      const Shape& shape = *operands[i];
+      double labelled = 1;
+      const bool dots = std::ranges::find(inputs_[i], kEllipsis) != inputs_[i].end();
+      const auto rank = static_cast<int64_t>(shape.rank());
+      int64_t axis = 0;
+      for (const int8_t label : inputs_[i]) {
+        if (label == kEllipsis) {  // what follows stands at the end
+          axis += rank - static_cast<int64_t>(inputs_[i].size());
+        } else if (axis >= 0 && axis < rank) {
+          const auto size = static_cast<double>(shape[static_cast<size_t>(axis)]);
+          sizes[static_cast<size_t>(label)] = std::max(sizes[static_cast<size_t>(label)], size);
+          labelled *= size;
+        }
+        ++axis;
+      }
+      if (dots) of_ellipsis = std::max(of_ellipsis, static_cast<double>(shape.num_elements()) / std::max(labelled, 1.0));
+    }
+    double combinations = of_ellipsis;
+    for (const double size : sizes) combinations *= size;
+    return combinations;
+  }
 
  private:
   static Term ParseTerm(std::string_view text, std::string_view equation) {

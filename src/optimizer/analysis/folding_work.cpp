@@ -1,9 +1,9 @@
 #include "optimizer/analysis/folding_work.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <set>
+#include <vector>
 
 #include "ops/math/einsum_equation.h"
 #include "ops/math/gemm.h"
@@ -17,26 +17,23 @@ namespace {
 
 constexpr double kWithoutEnd = std::numeric_limits<double>::infinity();
 
-/// Operators whose cost does not follow from sizes, or grows by steps of a recurrence or pairs of boxes.
+/// Operators whose cost does not follow from the sizes of operands and results as below: it is that of text or boxes, of
+/// models that attributes hold, or grows by steps of a recurrence or pairs of rows. Operators that hold graphs are never
+/// folded; what is not named here costs about a constant for each element that it reads, writes or sums.
 bool DecidedByContents(const Node& node) {
-  static const std::set<std::string_view> operators = {"RoiAlign",
-                                                       "MaxRoiPool",
-                                                       "CropAndResize",
-                                                       "NonMaxSuppression",
-                                                       "ImageDecoder",
-                                                       "RegexFullMatch",
-                                                       "TfIdfVectorizer",
-                                                       "StringNormalizer",
-                                                       "Tokenizer",
-                                                       "RNN",
-                                                       "GRU",
-                                                       "LSTM",
-                                                       "DeformConv",
-                                                       "Inverse",
-                                                       "Det",
-                                                       "Attention",
-                                                       "MultiHeadAttention",
-                                                       "FlexAttention"};
+  static const std::set<std::string_view> operators = {
+      // boxes and images
+      "CropAndResize", "DeformConv", "ImageDecoder", "MaxRoiPool", "NonMaxSuppression", "RoiAlign",
+      // text
+      "RegexFullMatch", "StringNormalizer", "TfIdfVectorizer", "Tokenizer",
+      // recurrences
+      "DynamicQuantizeLSTM", "GRU", "LinearAttention", "LSTM", "RNN",
+      // pairs of rows
+      "Attention", "DecoderMaskedMultiHeadAttention", "Det", "FlexAttention", "GroupQueryAttention", "Inverse",
+      "MultiHeadAttention",
+      // models, or chosen experts
+      "LinearClassifier", "LinearRegressor", "MoE", "QMoE", "SVMClassifier", "SVMRegressor", "TreeEnsemble",
+      "TreeEnsembleClassifier", "TreeEnsembleRegressor"};
   return operators.contains(node.op_type);
 }
 
@@ -66,38 +63,16 @@ bool IsConv(const Node& node) { return node.op_type.find("Conv") != std::string:
 /// Operands of QLinear operators stand behind each other's scales and zero points.
 size_t WeightsOf(const Node& node) { return node.op_type.starts_with("QLinear") ? 3 : 1; }
 
-/// All combinations of the labels' sizes.
 double EinsumOperations(const Graph& graph, const Node& node) {
-  std::array<double, 53> sizes;
-  sizes.fill(1);
-  double of_ellipsis = 1;
-  try {
-    const EinsumEquation equation(node);
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const Tensor* operand = ConstantInput(graph, node, i);
-      if (operand == nullptr) return kWithoutEnd;
-      double labelled = 1;
-      const EinsumEquation::Term& term = equation.inputs()[i];
-      const bool dots = std::ranges::find(term, kEllipsis) != term.end();
-      int64_t axis = 0;
-      for (const int8_t label : term) {
-        if (label == kEllipsis) {
-          axis -= static_cast<int64_t>(term.size());  // from the end on
-        } else {
-          const double size = Size(*operand, axis);
-          sizes[static_cast<size_t>(label)] = std::max(sizes[static_cast<size_t>(label)], size);
-          labelled *= size;
-        }
-        ++axis;
-      }
-      if (dots) of_ellipsis = std::max(of_ellipsis, Elements(*operand) / std::max(labelled, 1.0));
-    }
-  } catch (const Error&) {
-    return 0;  // the kernel says so
+  const auto equation = ValidAttributes<EinsumEquation>(node);
+  if (!equation) return 0;  // the kernel says so
+  std::vector<const Shape*> shapes;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Tensor* operand = ConstantInput(graph, node, i);
+    if (operand == nullptr) return kWithoutEnd;
+    shapes.push_back(&operand->shape());
   }
-  double operations = of_ellipsis;
-  for (const double size : sizes) operations *= std::max(size, 1.0);
-  return operations;
+  return equation->Combinations(shapes);
 }
 
 /// Multiplications for each element of the output.

@@ -3,8 +3,8 @@
 // apart, come to stand beside the other summands of the scores.
 
 #include <algorithm>
-#include <set>
 
+#include "graph/op_traits.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/scalar.h"
 #include "optimizer/rewrites.h"
@@ -17,10 +17,7 @@ namespace {
 constexpr int64_t kAlwaysFine = int64_t{1} << 20;  // bytes
 constexpr int64_t kMostGrowth = 8;                 // times its own
 
-bool IsBinary(const Node& node) {
-  static const std::set<std::string_view> ops = {"Add", "Sub", "Mul", "Div"};
-  return node.domain.empty() && ops.contains(node.op_type) && node.since_version >= 7;  // broadcasts as numpy does
-}
+bool IsBinary(const Node& node) { return Has(node, OpTrait::kBroadcasts) && node.inputs.size() == 2; }
 
 /// How a constant comes from broadcasting to `from` to broadcasting to `to`, another shape of as many elements.
 struct Carried {
@@ -56,7 +53,7 @@ class ReshapeUndoing final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
-    if (!IsBinary(node) || node.inputs.size() != 2 || VersionOf(graph, "Reshape") < 5 || VersionOf(graph, "Expand") == 0)
+    if (!IsBinary(node) || VersionOf(graph, "Reshape") < 5 || VersionOf(graph, "Expand") == 0)
       return false;
     for (const size_t side : {size_t{0}, size_t{1}}) {
       const Node* reshape = Producer(graph, node, side);

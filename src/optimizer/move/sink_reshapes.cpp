@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/symbolic_shape.h"
+#include "graph/op_traits.h"
 #include "ops/normalization/softmax.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/rewrites.h"
@@ -34,11 +35,10 @@ std::optional<Merge> MergeBefore(const Graph& graph, ValueIndex value) {
   return Merge{reshape->index, source, *from};
 }
 
-bool IsBroadcasting(const Node& node) {
-  static const std::set<std::string_view> ops = {"Add", "Sub", "Mul", "Div", "Where"};
-  if (IsOp(node, "Cast")) return true;
-  if (IsOp(node, "Max") || IsOp(node, "Min")) return node.since_version >= 8;
-  return node.domain.empty() && ops.contains(node.op_type) && node.since_version >= 7;  // broadcasts as numpy does
+/// Of one operand, or of several that broadcast.
+bool IsElementwise(const Node& node) {
+  const OpTraits traits = TraitsOf(node);
+  return traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts);
 }
 
 class ReshapeSinking final : public NodeRewrite {
@@ -103,7 +103,7 @@ class ReshapeSinking final : public NodeRewrite {
       return true;
     }
     const bool is_matmul = IsOp(node, "MatMul");
-    if (!is_matmul && !IsBroadcasting(node)) return false;
+    if (!is_matmul && !IsElementwise(node)) return false;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueIndex input) {
       const auto shape = input == kNone ? std::nullopt : StaticShapeOf(graph, input);
       if (!shape || !HasElements(*shape)) return false;

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <numeric>
-#include <set>
 #include <span>
 
 #include "graph/op_traits.h"
@@ -32,11 +31,10 @@ std::span<const size_t> QuantizedInputs(const Node& node) {
   return {};
 }
 
+/// Each result is a real function of the numbers at its place.
 bool IsTabulable(const Node& node) {
-  static const std::set<std::string_view> binary = {"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "PRelu"};
   const OpTraits traits = TraitsOf(node);
-  return (traits.Has(OpTrait::kUnary) && traits.Has(OpTrait::kReal)) ||
-         (traits.Has(OpTrait::kBroadcasts) && binary.contains(node.op_type));
+  return traits.Has(OpTrait::kReal) && (traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts));
 }
 
 /// The values of a float tensor, as results of the 256 values of one 8-bit tensor.

@@ -84,5 +84,19 @@ TEST_F(CheckGraph, PrivateOperatorsHaveSchemas) {
   EXPECT_THAT(FindFault(graph_), HasSubstr("has an attribute 'channels'"));
 }
 
+TEST_F(CheckGraph, AttributesThatAModelAdds) {
+  EXPECT_EQ(FindBeyondSchemas(graph_), "");
+  Made("n").attributes.push_back({"note", int64_t{8}});
+  EXPECT_EQ(FindFault(graph_), "");
+  EXPECT_THAT(FindBeyondSchemas(graph_), HasSubstr("has an attribute 'note'"));
+}
+
+TEST_F(CheckGraph, MoreInputsThanTheSchemaHas) {
+  Node& node = Made("n");
+  node.inputs.push_back(graph_.FindValue("x"));
+  EXPECT_THAT(FindFault(graph_), HasSubstr("has 2 inputs and 1 outputs, its schema fewer"));
+  EXPECT_THAT(FindBeyondSchemas(graph_), HasSubstr("has 2 inputs and 1 outputs, its schema fewer"));
+}
+
 }  // namespace
 }  // namespace tessera::testing

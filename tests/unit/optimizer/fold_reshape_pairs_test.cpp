@@ -11,11 +11,12 @@ struct Wrapped {
   std::vector<int64_t> x, wrapped, constant;
   std::string op = "Add";
   bool first = false;
+  ElementType result = ElementType::kFloat;
 };
 
 ModelBuilder WrappedModel(const Wrapped& w) {
   ModelBuilder model(17);
-  model.Input("x", ElementType::kFloat, w.x).Output("y", ElementType::kFloat, w.x);
+  model.Input("x", ElementType::kFloat, w.x).Output("y", w.result, w.x);
   model.Ints("to", w.wrapped).Ints("back", w.x);
   const int64_t count = std::accumulate(w.constant.begin(), w.constant.end(), int64_t{1}, std::multiplies<>());
   model.Floats("c", w.constant, Numbers(static_cast<size_t>(count)));
@@ -38,6 +39,11 @@ TEST(FoldReshapePairs, OfBothKinds) {
            {{4, 3, 5}, {3, 4, 5}, {3, 1, 5}},
            {{4, 3, 5, 1, 1}, {1, 12, 5}, {1, 12, 1}},
            {{1, 1, 7}, {7, 1}, {7, 1}, "Div", true},
+           {{6, 2, 5, 5}, {2, 3, 2, 5, 5}, {3, 1, 5, 5}, "PRelu"},
+           {{4, 3, 5}, {60}, {60}, "PRelu", true},
+           {{4, 3, 5}, {3, 4, 5}, {3, 1, 5}, "Mean"},
+           {{4, 3, 5}, {3, 4, 5}, {3, 1, 5}, "Max", true},
+           {{4, 3, 5}, {3, 4, 5}, {3, 1, 1}, "Less", false, ElementType::kBool},
        }) {
     const Rewriting rewriting(WrappedModel(w), {"fold_reshape_pairs", "fold_constants", "eliminate_dead_nodes"});
     EXPECT_EQ(rewriting.after(), w.op);

@@ -19,6 +19,25 @@ TEST(QuantizedFunctions, OfOneValueBecomeATable) {
   }
 }
 
+TEST(QuantizedFunctions, OfSeveralOperandsBecomeATable) {
+  for (const std::string op : {"Sum", "Mean", "Max"}) {
+    QuantizedModel q({4, 64}, 2, ElementType::kUInt8);
+    q.model().Floats("half", {}, {0.5f});
+    q.model().Node("Neg", {"xd"}, {"n"});
+    q.model().Node(op, {"xd", "half", "n"}, {"s"});
+    q.Quantize("s", "y", 0.02f, q.Zero());
+    ExpectSame(q.model(), {4, 64}, "QuantizeLinear QuantizedLookup DequantizeLinear", 1e-6f);
+  }
+}
+
+TEST(QuantizedFunctions, OfARemainderBecomeATable) {
+  QuantizedModel q({4, 64}, 2, ElementType::kInt8);
+  q.model().Floats("most", {}, {0.7f});
+  Int(q.model().Node("Mod", {"xd", "most"}, {"r"}), "fmod", 1);
+  q.Quantize("r", "y", 0.02f, q.Zero());
+  ExpectSame(q.model(), {4, 64}, "QuantizeLinear QuantizedLookup DequantizeLinear", 1e-6f);
+}
+
 TEST(QuantizedFunctions, WhoseConstantAddsADimensionStay) {
   QuantizedModel q({4, 10}, 3, ElementType::kUInt8);
   q.model().Floats("two", {1, 1, 1}, {2});

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "attributes.h"
-#include "optimizer/public_nodes.h"
+#include "graph/check_graph.h"
 #include "session/context/graph_bytes.h"
 #include "session/session_state.h"
 #include "tessera/provider/execution_provider.h"
@@ -112,7 +112,8 @@ Rewriting::Rewriting(const ModelBuilder& model, std::vector<std::string> passes,
   report_ = RunRewrites(
       *model_.graph, session.state()->model->resources, entries,
       {.precision = precision, .lowered_for = session.state()->model->resources.providers.back().provider.get()});
-  EXPECT_EQ(BeyondSchemas(*model_.graph), "");
+  EXPECT_EQ(FindFault(*model_.graph), "");
+  EXPECT_EQ(FindBeyondSchemas(*model_.graph), "");
   after_ = Operators(*model_.graph);
   ByteWriter writer;
   TensorTable table;

@@ -95,6 +95,25 @@ INSTANTIATE_TEST_SUITE_P(
                  }},
         SunkCase{"Gather",
                  [](SunkModel& m) { Int(m.Ints("rows", {4, 0}).Node("Gather", {"d", "rows"}, {"m"}), "axis", 2); }},
+        SunkCase{"GatherElements",
+                 [](SunkModel& m) {
+                   m.Constant("rows", {1, 1, 2, 2}, std::vector<int64_t>{1, 0, 0, 1});
+                   m.Node("GatherElements", {"d", "rows"}, {"m"});
+                 }},
+        SunkCase{"GatherND",
+                 [](SunkModel& m) {
+                   m.Constant("at", {2, 2}, std::vector<int64_t>{1, 5, 0, 2}).Node("GatherND", {"d", "at"}, {"m"});
+                 }},
+        SunkCase{"ReverseSequence",
+                 [](SunkModel& m) {
+                   Int(Int(m.Ints("lengths", {1, 2}).Node("ReverseSequence", {"d", "lengths"}, {"m"}), "batch_axis", 0),
+                       "time_axis", 1);
+                 }},
+        SunkCase{"Compress",
+                 [](SunkModel& m) {
+                   m.Constant("kept", {3}, std::vector<uint8_t>{1, 0, 1}, onnx::TensorProto::BOOL);
+                   Int(m.Node("Compress", {"d", "kept"}, {"m"}), "axis", 1);
+                 }},
         SunkCase{"Expand", [](SunkModel& m) { m.Ints("to", {3, 1, 1, 1, 1}).Node("Expand", {"d", "to"}, {"m"}); }},
         SunkCase{"Tile", [](SunkModel& m) { m.Ints("times", {1, 2, 1, 1}).Node("Tile", {"d", "times"}, {"m"}); }},
         SunkCase{"SpaceToDepth", [](SunkModel& m) { Int(m.Node("SpaceToDepth", {"d"}, {"m"}), "blocksize", 2); }},

@@ -82,8 +82,25 @@ TEST(SinkReshapes, OtherOperands) {
   EXPECT_EQ(after(Binary("Sub", {5})), "Sub");
   EXPECT_EQ(after(Binary("Mul", {4, 1})), "Mul");
   EXPECT_EQ(after(Binary("Max", {1, 4, 5})), "Max");
+  EXPECT_EQ(after(Binary("Pow", {5})), "Pow");
+  EXPECT_EQ(after(Binary("Mean", {5})), "Mean");
+  EXPECT_EQ(after(Binary("PRelu", {1, 4, 5})), "PRelu");
+  EXPECT_EQ(after(Binary("PRelu", {6, 1, 1})), "Reshape PRelu");
   EXPECT_EQ(after(Binary("Div", {6, 1, 5})), "Reshape Div");
   EXPECT_EQ(after(Binary("MatMul", {6, 5, 7})), "Reshape MatMul");
+}
+
+TEST(SinkReshapes, OfOneOperand) {
+  ModelBuilder model(17);
+  model.Input("x", ElementType::kFloat, {2, 3, 4, 5}).Output("y", ElementType::kFloat, {2, 3, 4, 5});
+  model.Ints("merged", {6, 4, 5}).Ints("parted", {2, 3, 4, 5}).Floats("low", {}, {-1}).Floats("high", {}, {1});
+  model.Node("Reshape", {"x", "merged"}, {"m"});
+  model.Node("Tanh", {"m"}, {"t"});
+  model.Node("Clip", {"t", "low", "high"}, {"c"});
+  model.Node("Reshape", {"c", "parted"}, {"y"});
+  const Rewriting rewriting(model, kAlone);
+  EXPECT_EQ(rewriting.after(), "Tanh Clip");
+  EXPECT_EQ(rewriting.Difference(), "");
 }
 
 TEST(SinkReshapes, StaysWhereItMustNot) {
@@ -92,8 +109,8 @@ TEST(SinkReshapes, StaysWhereItMustNot) {
     EXPECT_EQ(rewriting.after(), rewriting.before());
     EXPECT_EQ(rewriting.Difference(), "");
   };
-  stays(Binary("Pow", {5}));        // not one of the operators
-  stays(Binary("MatMul", {5, 7}));  // one matrix for all: rows may as well be merged
+  stays(Binary("LayerNormalization", {5}));  // not elementwise
+  stays(Binary("MatMul", {5, 7}));           // one matrix for all: rows may as well be merged
 
   ModelBuilder other_rows(17);  // the Reshape does not merge just the first two dimensions
   other_rows.Input("x", ElementType::kFloat, {2, 3, 4, 5}).Output("y", ElementType::kFloat, {3, 8, 5});

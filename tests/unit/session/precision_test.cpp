@@ -83,6 +83,25 @@ TEST(Precision, Int8DynamicQuantizesConstantWeights) {
   }
 }
 
+/// Any operator made of matmuls of real numbers; those of integers have no precision to lose.
+TEST(Precision, IsReportedOfWhatMultipliesRealNumbers) {
+  ModelBuilder model;
+  model.Input("a", ElementType::kFloat, {2, 3})
+      .Input("b", ElementType::kFloat, {3, 4})
+      .Input("c", ElementType::kFloat, {4});
+  model.Input("p", ElementType::kUInt8, {2, 3}).Input("q", ElementType::kUInt8, {3, 4});
+  model.Output("y", ElementType::kFloat, {2}).Output("z", ElementType::kInt32, {2, 4});
+  auto* equation = model.Node("Einsum", {"a", "b", "c"}, {"y"}, "real").add_attribute();
+  equation->set_name("equation");
+  equation->set_type(onnx::AttributeProto::STRING);
+  equation->set_s("ij,jk,k->i");
+  model.Node("MatMulInteger", {"p", "q"}, {"z"}, "integers");
+  const Session session = model.Session(At("int8-dynamic"));
+  EXPECT_EQ(PrecisionOf(session, "real"), "f32");
+  EXPECT_EQ(PrecisionOf(session, "integers"), "");
+  EXPECT_EQ(PrecisionOf(model.Session(), "real"), "");
+}
+
 TEST(Precision, WeightsThatAreNotFiniteStay) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {-1, kK}).Output("y", ElementType::kFloat, {-1, -1});

@@ -39,21 +39,17 @@ bool IsContinuous(const Node& node) {
   return Has(node, OpTrait::kContinuous) || IsOp(node, "SimplifiedLayerNormalization");
 }
 
-/// What only moves elements stays as wide as what it moves.
-const OpSet& Movements() {
-  static const OpSet ops = {"Concat",         "DepthToSpace", "Expand", "Flatten",   "Gather", "GatherElements",
-                            "GatherND",       "Identity",     "Pad",    "Reshape",   "Slice",  "SpaceToDepth",
-                            "Split",          "Squeeze",      "Tile",   "Transpose", "Trilu",  "Unsqueeze",
-                            "ReverseSequence"};
-  return ops;
+/// What moves elements stays as wide as what it moves: Concat has several inputs that it moves, Pad and Trilu fill in
+/// numbers as wide.
+bool Moves(const Node& node) {
+  return Has(node, OpTrait::kMoves) || IsOp(node, "Concat") || IsOp(node, "Pad") || IsOp(node, "Trilu");
 }
-
-bool IsKnownDomain(const Node& node) { return node.domain.empty() || node.domain == kMicrosoftDomain || IsAttention(node); }
 
 /// The first input that holds what earlier runs computed; callers keep that in the model's type.
 size_t PastOf(const Node& node) {
   if (node.op_type == "GroupQueryAttention") return 3;
   if (node.op_type == "MultiHeadAttention") return 6;
+  if (node.op_type == "CausalConvWithState" || node.op_type == "LinearAttention") return 3;
   return node.op_type == "Attention" ? 4 : node.inputs.size();
 }
 
@@ -108,7 +104,7 @@ class Fp16Upcast {
 
   bool MayWiden(const Node& node) const {
     if (Computes(node)) return true;
-    if (!IsKnownDomain(node) || !Movements().contains(node.op_type)) return false;
+    if (!Moves(node)) return false;
     bool some = false;
     for (const ValueIndex input : node.inputs) {
       if (!IsFp16Value(input)) continue;
@@ -121,7 +117,7 @@ class Fp16Upcast {
 
   /// What is moved of constants alone may be converted wherever it is needed.
   void NoteConstants(const Node& node) {
-    if (!IsKnownDomain(node) || !Movements().contains(node.op_type)) return;
+    if (!Moves(node)) return;
     for (const ValueIndex input : node.inputs) {
       if (IsFp16Value(input) && !IsOfConstants(input)) return;
     }
