@@ -53,6 +53,7 @@ const KernelRegistry& Kernels() {
   static const KernelRegistry registry = [] {
     KernelRegistry kernels;
     RegisterAffineGrid(kernels);
+    RegisterArgMax(kernels);
     RegisterAttention(kernels);
     RegisterBinary(kernels);
     RegisterCast(kernels);
@@ -62,6 +63,7 @@ const KernelRegistry& Kernels() {
     RegisterContraction(kernels);
     RegisterConvTranspose(kernels);
     RegisterConvolution(kernels);
+    RegisterCumSum(kernels);
     RegisterDeformConv(kernels);
     RegisterDropout(kernels);
     RegisterFill(kernels);
@@ -69,10 +71,12 @@ const KernelRegistry& Kernels() {
     RegisterGatherND(kernels);
     RegisterGridSample(kernels);
     RegisterGroupQuery(kernels);
+    RegisterHardmax(kernels);
     RegisterIntegerConv(kernels);
     RegisterIntegerMatMul(kernels);
     RegisterLinearAttention(kernels);
     RegisterLosses(kernels);
+    RegisterLpNormalization(kernels);
     RegisterLrn(kernels);
     RegisterMatMul(kernels);
     RegisterMaxRoiPool(kernels);
@@ -92,7 +96,6 @@ const KernelRegistry& Kernels() {
     RegisterReverseSequence(kernels);
     RegisterRoiAlign(kernels);
     RegisterRotary(kernels);
-    RegisterRowOperators(kernels);
     RegisterScatter(kernels);
     RegisterShape(kernels);
     RegisterSkipNormalization(kernels);

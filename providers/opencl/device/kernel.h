@@ -284,6 +284,7 @@ inline std::optional<Shape> KnownShape(const TypeInfo& type) { return type.shape
 
 /// The lists of ops/: each file registers its operators.
 void RegisterAffineGrid(KernelRegistry& registry);
+void RegisterArgMax(KernelRegistry& registry);
 void RegisterAttention(KernelRegistry& registry);
 void RegisterBinary(KernelRegistry& registry);
 void RegisterCast(KernelRegistry& registry);
@@ -293,6 +294,7 @@ void RegisterCol2Im(KernelRegistry& registry);
 void RegisterContraction(KernelRegistry& registry);
 void RegisterConvTranspose(KernelRegistry& registry);
 void RegisterConvolution(KernelRegistry& registry);
+void RegisterCumSum(KernelRegistry& registry);
 void RegisterDeformConv(KernelRegistry& registry);
 void RegisterDropout(KernelRegistry& registry);
 void RegisterFill(KernelRegistry& registry);
@@ -300,10 +302,12 @@ void RegisterGather(KernelRegistry& registry);
 void RegisterGatherND(KernelRegistry& registry);
 void RegisterGridSample(KernelRegistry& registry);
 void RegisterGroupQuery(KernelRegistry& registry);
+void RegisterHardmax(KernelRegistry& registry);
 void RegisterIntegerConv(KernelRegistry& registry);
 void RegisterIntegerMatMul(KernelRegistry& registry);
 void RegisterLinearAttention(KernelRegistry& registry);
 void RegisterLosses(KernelRegistry& registry);
+void RegisterLpNormalization(KernelRegistry& registry);
 void RegisterLrn(KernelRegistry& registry);
 void RegisterMatMul(KernelRegistry& registry);
 void RegisterMaxRoiPool(KernelRegistry& registry);
@@ -323,7 +327,6 @@ void RegisterResize(KernelRegistry& registry);
 void RegisterReverseSequence(KernelRegistry& registry);
 void RegisterRoiAlign(KernelRegistry& registry);
 void RegisterRotary(KernelRegistry& registry);
-void RegisterRowOperators(KernelRegistry& registry);
 void RegisterScatter(KernelRegistry& registry);
 void RegisterShape(KernelRegistry& registry);
 void RegisterSkipNormalization(KernelRegistry& registry);
