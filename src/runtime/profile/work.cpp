@@ -45,60 +45,70 @@ double OfAttention(Shapes inputs) {
   return 2 * Elements(*q) * keys * (1 + values);
 }
 
-enum class Kind : uint8_t { kConvolution, kTransposedConvolution, kMatMul, kRecurrence, kAttention };
-
 struct Row {
   std::string_view op_type;
-  Kind kind;
+  ProductKind kind;
   size_t weights = 1;  // their input, of convolutions
 };
 
 constexpr Row kRows[] = {
-    {"Attention", Kind::kAttention},
-    {"Conv", Kind::kConvolution},
-    {"ConvInteger", Kind::kConvolution},
-    {"ConvTranspose", Kind::kTransposedConvolution},
-    {"DepthwiseConvNhwc", Kind::kConvolution},
-    {"DynamicQuantizeLSTM", Kind::kRecurrence},
-    {"DynamicQuantizeMatMul", Kind::kMatMul},
-    {"FusedConv", Kind::kConvolution},
-    {"FusedGemm", Kind::kMatMul},
-    {"FusedMatMul", Kind::kMatMul},
-    {"GRU", Kind::kRecurrence},
-    {"Gemm", Kind::kMatMul},
-    {"LSTM", Kind::kRecurrence},
-    {"Linear", Kind::kMatMul},
-    {"MatMul", Kind::kMatMul},
-    {"MatMulBnb4", Kind::kMatMul},
-    {"MatMulInteger", Kind::kMatMul},
-    {"MatMulIntegerToFloat", Kind::kMatMul},
-    {"MatMulNBits", Kind::kMatMul},
-    {"Nchw8cConv", Kind::kConvolution},
-    {"Nchw8cConvTranspose", Kind::kTransposedConvolution},
-    {"QGemm", Kind::kMatMul},
-    {"QLinearConv", Kind::kConvolution, 3},
-    {"QLinearConvNhwc", Kind::kConvolution, 3},
-    {"QLinearMatMul", Kind::kMatMul},
-    {"RNN", Kind::kRecurrence},
+    {"Attention", ProductKind::kAttention},
+    {"Conv", ProductKind::kConvolution},
+    {"ConvInteger", ProductKind::kConvolution},
+    {"ConvTranspose", ProductKind::kTransposedConvolution},
+    {"DepthwiseConvNhwc", ProductKind::kConvolution},
+    {"DynamicQuantizeLSTM", ProductKind::kRecurrence},
+    {"DynamicQuantizeMatMul", ProductKind::kMatMul},
+    {"FusedConv", ProductKind::kConvolution},
+    {"FusedGemm", ProductKind::kMatMul},
+    {"FusedMatMul", ProductKind::kMatMul},
+    {"GRU", ProductKind::kRecurrence},
+    {"Gemm", ProductKind::kMatMul},
+    {"LSTM", ProductKind::kRecurrence},
+    {"Linear", ProductKind::kMatMul},
+    {"MatMul", ProductKind::kMatMul},
+    {"MatMulBnb4", ProductKind::kMatMul},
+    {"MatMulInteger", ProductKind::kMatMul},
+    {"MatMulIntegerToFloat", ProductKind::kMatMul},
+    {"MatMulNBits", ProductKind::kMatMul},
+    {"Nchw8cConv", ProductKind::kConvolution},
+    {"Nchw8cConvTranspose", ProductKind::kTransposedConvolution},
+    {"QGemm", ProductKind::kMatMul},
+    {"QLinearConv", ProductKind::kConvolution, 3},
+    {"QLinearConvNhwc", ProductKind::kConvolution, 3},
+    {"QLinearMatMul", ProductKind::kMatMul},
+    {"RNN", ProductKind::kRecurrence},
 };
+
+/// Null: it computes none.
+const Row* FindRow(std::string_view op_type) {
+  const auto* row = std::ranges::lower_bound(kRows, op_type, {}, &Row::op_type);
+  return row == std::end(kRows) || row->op_type != op_type ? nullptr : row;
+}
 
 }  // namespace
 
+ProductKind ProductKindOf(const Node& node) {
+  const Row* row = FindRow(node.op_type);
+  return row == nullptr ? ProductKind::kNone : row->kind;
+}
+
 double FlopsOf(const Node& node, Shapes inputs, Shapes outputs) {
   const Shape* result = At(outputs, 0);
-  const auto* row = std::ranges::lower_bound(kRows, node.op_type, {}, &Row::op_type);
-  if (row == std::end(kRows) || row->op_type != node.op_type) {
+  const Row* row = FindRow(node.op_type);
+  if (row == nullptr) {
     const OpTraits traits = TraitsOf(node);
     if (traits.Has(OpTrait::kReduces)) return At(inputs, 0) == nullptr ? 0 : Elements(*inputs[0]);
     const bool computes = traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts);
     return computes && result != nullptr ? Elements(*result) : 0;
   }
   switch (row->kind) {
-    case Kind::kConvolution: return OfConvolution(result, At(inputs, row->weights));
-    case Kind::kTransposedConvolution: return OfConvolution(At(inputs, 0), At(inputs, row->weights));
-    case Kind::kMatMul: return OfMatMul(node, At(inputs, 0), result);
-    case Kind::kRecurrence: return OfRecurrence(inputs);
-    case Kind::kAttention: return OfAttention(inputs);
+    case ProductKind::kNone: break;
+    case ProductKind::kConvolution: return OfConvolution(result, At(inputs, row->weights));
+    case ProductKind::kTransposedConvolution: return OfConvolution(At(inputs, 0), At(inputs, row->weights));
+    case ProductKind::kMatMul: return OfMatMul(node, At(inputs, 0), result);
+    case ProductKind::kRecurrence: return OfRecurrence(inputs);
+    case ProductKind::kAttention: return OfAttention(inputs);
   }
   return 0;
 }

@@ -1,13 +1,20 @@
 #pragma once
 
-// How much a node computes, for profiles: what a kernel reaches of its machine's peak is read off it.
+// What a node computes and how much, for profiles, where what a kernel reaches of its machine's peak is read off it, and
+// for providers that weigh their claims.
 
+#include <cstdint>
 #include <span>
 
 #include "tessera/provider/graph.h"
 #include "tessera/shape.h"
 
 namespace tessera {
+
+enum class ProductKind : uint8_t { kNone, kConvolution, kTransposedConvolution, kMatMul, kRecurrence, kAttention };
+
+/// Which sums of products the operator computes, of any domain and layout.
+ProductKind ProductKindOf(const Node& node);
 
 /// Floating-point operations (integer ones of quantized operators) by the operator's definition, a multiply-add as two,
 /// whatever algorithm computes it: the usual count for matmuls, convolutions, recurrences and attention, one for each
