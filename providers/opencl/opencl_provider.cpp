@@ -60,13 +60,14 @@ const KernelRegistry& Kernels() {
     RegisterCausalConv(kernels);
     RegisterClip(kernels);
     RegisterCol2Im(kernels);
+    RegisterConstantOfShape(kernels);
     RegisterContraction(kernels);
     RegisterConvTranspose(kernels);
     RegisterConvolution(kernels);
     RegisterCumSum(kernels);
     RegisterDeformConv(kernels);
     RegisterDropout(kernels);
-    RegisterFill(kernels);
+    RegisterEyeLike(kernels);
     RegisterGather(kernels);
     RegisterGatherND(kernels);
     RegisterGridSample(kernels);
@@ -84,12 +85,14 @@ const KernelRegistry& Kernels() {
     RegisterMeanVariance(kernels);
     RegisterNBits(kernels);
     RegisterNormalization(kernels);
+    RegisterOneHot(kernels);
     RegisterPad(kernels);
     RegisterPooling(kernels);
     RegisterQLinearBinary(kernels);
     RegisterQLinearGlobalAveragePool(kernels);
     RegisterQuantization(kernels);
     RegisterQuantizedLookup(kernels);
+    RegisterRange(kernels);
     RegisterRecurrent(kernels);
     RegisterReduce(kernels);
     RegisterResize(kernels);
@@ -102,6 +105,7 @@ const KernelRegistry& Kernels() {
     RegisterStrided(kernels);
     RegisterTopK(kernels);
     RegisterTransform(kernels);
+    RegisterTrilu(kernels);
     RegisterUnary(kernels);
     RegisterWhere(kernels);
     return kernels;
