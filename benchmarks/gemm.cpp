@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "base/rounding.h"
 #include "gemm_operands.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_u8s8.h"
+#include "kernels/gemm/gemm_u8s8_kernels.h"
 #include "kernels/gemm/nbits/nbits.h"
 #include "kernels/gemm/nbits/quantized.h"
 #include "kernels/gemm/outliers.h"
@@ -27,15 +29,41 @@ void CountOperations(benchmark::State& state, int64_t m, int64_t n, int64_t k) {
 }
 
 /// Operands that stay in the second cache, on one thread.
+constexpr int64_t kM = 96, kN = 256, kK = 384;
+
 template <class Lhs, class Rhs, class T>
 void RunKernel(benchmark::State& state, const char* name, cpu::PanelType panels) {
-  constexpr int64_t kM = 96, kN = 256, kK = 384;
   const auto pool = MakeSerialPool();
   const RunScope scope(*pool);
   const auto* kernel = cpu::KernelNamed<Lhs, T>(name);
   if (kernel == nullptr) return state.SkipWithError("no such instructions here");
   const cpu::GemmOperands<Lhs, Rhs, T> operands(*pool, panels, kM, kN, kK);
   for (auto _ : state) kernel->multiply(operands.problem, 0, kM, 0, kN);
+  CountOperations(state, kM, kN, kK);
+}
+
+/// The same, of bytes.
+void RunKernelU8S8(benchmark::State& state, std::string_view name) {
+  const auto pool = MakeSerialPool();
+  const RunScope scope(*pool);
+  const auto rows = cpu::RowsU8S8();
+  const auto row = std::ranges::find_if(rows, [&](const cpu::U8S8Row& one) { return one.name == name; });
+  if (row == rows.end() || !row->kernels.available) return state.SkipWithError("no such instructions here");
+  std::vector<uint8_t> weights(static_cast<size_t>(kN * kK));
+  for (size_t i = 0; i < weights.size(); ++i)
+    weights[i] = static_cast<uint8_t>(static_cast<int>(i * 29 % 61) - 30);  // sums of products fit 16 bits
+  const cpu::WeightSource source{weights.data(), true, kN, kK, 1, kN};
+  const auto packed = cpu::PackWeightsS8For(row->kernels, *pool, source, cpu::PanelLayout::kVectors);
+  const int64_t row_bytes = packed->groups() * 4, panels = CeilDiv(kN, packed->width);
+  const std::vector<uint8_t> a(static_cast<size_t>(kM * row_bytes), 77);
+  const std::vector<int32_t> add(static_cast<size_t>(panels * packed->width));
+  std::vector<int32_t> c(static_cast<size_t>(kM * kN));
+  cpu::OutputStage store;
+  store.kind = cpu::OutputStage::kAccumulators;
+  store.data = c.data();
+  store.row = kN;
+  store.add = add.data();
+  for (auto _ : state) row->kernels.multiply_rows(*packed, {a.data(), row_bytes}, 0, kM, 0, panels, store);
   CountOperations(state, kM, kN, kK);
 }
 
@@ -229,6 +257,8 @@ void RegisterKernels() {
 #define TESSERA_GEMM_KERNEL(name, needs, Lhs, Rhs, T, rows, wide_rows, unroll, panels) \
   benchmark::RegisterBenchmark(                                                        \
       "kernel " #name, [](benchmark::State& state) { RunKernel<Lhs, Rhs, T>(state, #name, cpu::PanelType::panels); });
+#define TESSERA_GEMM_U8S8(name, needs, Lhs, Rhs, T, rows, wide_rows, unroll, panels) \
+  benchmark::RegisterBenchmark("kernel " #name, [](benchmark::State& state) { RunKernelU8S8(state, #name); });
 #include "kernels/gemm/kernels.inc"
 }
 

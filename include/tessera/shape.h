@@ -70,7 +70,7 @@ class TESSERA_API Shape {
     return rank_ == other.rank_ && std::equal(begin(), end(), other.begin());
   }
 
-  /// "[2,3,224,224]"; of more than 16 dimensions the first ones and how many there are.
+  /// "[2,3,224,224]"
   std::string ToString() const;
 
  private:
@@ -96,7 +96,7 @@ using SymbolicShape = std::vector<Dimension>;
 /// The concrete shape, when every dimension is known.
 TESSERA_API std::optional<Shape> ToShape(const SymbolicShape& shape);
 
-/// "[batch,3,?,224]", as Shape::ToString.
+/// "[batch,3,?,224]"
 TESSERA_API std::string ToString(const SymbolicShape& shape);
 
 }  // namespace tessera

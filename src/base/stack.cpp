@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <limits>
 
 #include "base/check.h"
 #include "base/rounding.h"
+#include "base/thread_of_stack.h"
 
 namespace tessera {
 namespace {
@@ -31,21 +31,6 @@ StackRange FindStack() noexcept {
   return {address + guard, address + size};
 }
 
-struct Call {
-  FunctionRef<void()> body;
-  std::exception_ptr error;
-};
-
-void* Enter(void* argument) {
-  Call& call = *static_cast<Call*>(argument);
-  try {
-    call.body();
-  } catch (...) {
-    call.error = std::current_exception();
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 size_t StackLeft() noexcept {
@@ -66,22 +51,12 @@ void RequireStack(size_t bytes, const char* what) {
 void WithStack(size_t bytes, FunctionRef<void()> body) {
   if (StackLeft() >= bytes) return body();
   constexpr size_t kSpare = size_t{64} << 10;  // what the thread itself takes
-  Call call{body, nullptr};
-  pthread_attr_t attributes;
-  pthread_t thread;
-  int failed = pthread_attr_init(&attributes);
-  if (failed == 0) {
-    failed = pthread_attr_setstacksize(&attributes, RoundUp(bytes + kSpare, kSpare));
-    if (failed == 0) failed = pthread_create(&thread, &attributes, Enter, &call);
-    pthread_attr_destroy(&attributes);
-  }
+  const int failed = CallOnThread(RoundUp(bytes + kSpare, kSpare), body);
   if (failed != 0) {
     Fail(ErrorCode::kRuntimeException,
          "a thread with {} bytes of stack cannot be started (error {}), and the calling thread has only {} left", bytes,
          failed, StackLeft());
   }
-  pthread_join(thread, nullptr);
-  if (call.error != nullptr) std::rethrow_exception(call.error);
 }
 
 }  // namespace tessera

@@ -92,27 +92,8 @@ void AddNhwc(MicrosoftSchemas& schemas) {
   DefinePrivate(schemas, "MaxPoolNhwc").With(PoolAttributes).Int("storage_order", 0).In("X").Out("Y").Type("T", kBytes);
 }
 
-void AddFused(MicrosoftSchemas& schemas) {
-  DefinePrivate(schemas, "FusedConv")
-      .With(ConvAttributes)
-      .With(Activation)
-      .In("X")
-      .In("W")
-      .OptionalIn("B")
-      .Out("Y")
-      .Type("T", kAnyFloat);
-  // The weights may be half as wide as what they are multiplied with.
-  DefinePrivate(schemas, "Linear")
-      .With(Activation)
-      .Int("transB", 0)
-      .In("X")
-      .In("W", "T2")
-      .OptionalIn("B")
-      .OptionalIn("residual")
-      .Out("Y")
-      .Type("T", kFloatOnly)
-      .Type("T2", kFloatAndHalves);
-  // ONNX's, whose operands may broadcast, be columns of wider tensors, and have rows without a key.
+/// ONNX's, whose operands may broadcast, be columns of wider tensors, and have rows without a key.
+void AddAttention(MicrosoftSchemas& schemas) {
   DefinePrivate(schemas, "Attention")
       .Int("is_causal", 0)
       .Int("kv_num_heads")
@@ -140,6 +121,28 @@ void AddFused(MicrosoftSchemas& schemas) {
       .Type("T1", kAnyFloat)
       .Type("T2", kAnyFloat)
       .Type("U", {"tensor(float)", "tensor(double)", "tensor(float16)", "tensor(bfloat16)", "tensor(bool)"});
+}
+
+void AddFused(MicrosoftSchemas& schemas) {
+  DefinePrivate(schemas, "FusedConv")
+      .With(ConvAttributes)
+      .With(Activation)
+      .In("X")
+      .In("W")
+      .OptionalIn("B")
+      .Out("Y")
+      .Type("T", kAnyFloat);
+  // The weights may be half as wide as what they are multiplied with.
+  DefinePrivate(schemas, "Linear")
+      .With(Activation)
+      .Int("transB", 0)
+      .In("X")
+      .In("W", "T2")
+      .OptionalIn("B")
+      .OptionalIn("residual")
+      .Out("Y")
+      .Type("T", kFloatOnly)
+      .Type("T2", kFloatAndHalves);
   // y = table[x] for bytes.
   DefinePrivate(schemas, "QuantizedLookup")
       .In("X", "T1")
@@ -163,6 +166,7 @@ const onnx::OpSchema* FindPrivateSchema(std::string_view op_type) {
     MicrosoftSchemas made;
     AddNchw8c(made);
     AddNhwc(made);
+    AddAttention(made);
     AddFused(made);
     return made;
   }();

@@ -10,6 +10,7 @@
 #include "kernels/gemm/gemm_bf16.h"
 #include "onednn/lowering/lowering.h"
 #include "ops/nn/conv.h"
+#include "runtime/profile/work.h"
 
 namespace tessera::onednn {
 namespace {
@@ -30,14 +31,21 @@ bool TakesQuantized(const GraphViewer& graph, const Node& node) {
   return kQuantized.contains(graph.value(node.inputs[0]).type.element);
 }
 
+bool IsTransposed(const Node& node) { return ConvolutionKindOf(node) == ConvolutionKind::kTransposed; }
+
+/// A convolution of floats that another provider has rewritten for itself.
+bool IsRewrittenConvolution(const GraphViewer& graph, const Node& node) {
+  if (node.domain != kTesseraDomain || ConvolutionKindOf(node) == ConvolutionKind::kNone) return false;
+  return graph.value(node.inputs[0]).type.element == ElementType::kFloat && graph.value(node.inputs[1]).type.shape;
+}
+
 /// Multiply-adds of a convolution, as if over one pixel where the image's size is not known.
 double MultiplyAdds(const GraphViewer& graph, const Node& node) {
   double multiply_adds = 1;
   const auto multiply = [&](const Dimension& dim) { multiply_adds *= dim.known() ? static_cast<double>(dim.value) : 1; };
   const SymbolicShape& weights = *graph.value(node.inputs[1]).type.shape;
   std::for_each(weights.begin(), weights.end(), multiply);
-  const std::optional<SymbolicShape>& image =
-      graph.value(node.op_type == "ConvTranspose" ? node.inputs[0] : node.outputs[0]).type.shape;
+  const std::optional<SymbolicShape>& image = graph.value(IsTransposed(node) ? node.inputs[0] : node.outputs[0]).type.shape;
   for (size_t i = 2; image && i < std::min(image->size(), weights.size()); ++i) multiply((*image)[i]);
   return multiply_adds;
 }
@@ -45,7 +53,7 @@ double MultiplyAdds(const GraphViewer& graph, const Node& node) {
 /// Whether the CPU provider may compute it through Winograd's transform, with a multiple of the speed of sums.
 bool IsTransformed(const GraphViewer& graph, const Node& node) {
   const std::optional<Shape> weights = ToShape(*graph.value(node.inputs[1]).type.shape);
-  if (node.op_type == "ConvTranspose" || !weights || weights->rank() != 4) return false;
+  if (IsTransposed(node) || !weights || weights->rank() != 4) return false;
   const auto conv = cpu::DescribeValidConv(node, {}, *weights);
   return conv && MayTransform(*conv);
 }
@@ -73,9 +81,9 @@ bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& clai
   double transformed = 0, summed = 0;
   for (const NodeIndex index : graph.nodes()) {
     const Node& node = graph.node(index);
-    // Those that the CPU provider has already stay in the sum, so that none is claimed alone afterwards.
-    const bool left = node.domain == kTesseraDomain && node.op_type == "Nchw8cConv";
-    if (!left && !(claimed[static_cast<size_t>(index)] && IsOneOf(node, kConvolutions))) continue;
+    // Those that another provider has already stay in the sum, so that none is claimed alone afterwards.
+    const bool claimable = claimed[static_cast<size_t>(index)] && IsOneOf(node, kConvolutions);
+    if (!claimable && !IsRewrittenConvolution(graph, node)) continue;
     (IsTransformed(graph, node) ? transformed : summed) += MultiplyAdds(graph, node);
   }
   return transformed > 0 &&

@@ -44,8 +44,8 @@ enum class Claims {
 /// Why the CPU provider is to have a node that can be lowered; empty when oneDNN is.
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims);
 
-/// Whether the convolutions, those among `claimed` and those that the CPU provider has in blocks of channels, are faster in
-/// float32, transformed, than in bfloat16.
+/// Whether the convolutions, those among `claimed` and those of floats that another provider has rewritten for itself, are
+/// faster in float32, transformed, than in bfloat16.
 bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& claimed);
 
 bool IsMatMul(const Node& node);

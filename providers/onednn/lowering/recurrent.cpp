@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "onednn/lowering/lowering.h"
 #include "onednn/program/shared_weights.h"
-#include "ops/recurrent/recurrent.h"
+#include "ops/rnn/recurrent.h"
 
 namespace tessera::onednn {
 namespace {

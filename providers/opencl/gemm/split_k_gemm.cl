@@ -1,10 +1,9 @@
-// Few sums of many products: `add_slices` adds slices of k, `join_slices` their sums.
+// Few sums of many products, by slices of k, whose sums slice_sums.cl adds.
 
 // The same struct stands in split_k_gemm.h. A slice has `slice` steps: of neighbours where step is 1, else every step-th.
 typedef struct {
-  int m, n, k, row_a, col_a, row_b, col_b, row_bias, col_bias;
+  int m, n, k, row_a, col_a, row_b, col_b;
   int slices, slice, step;
-  float alpha, beta;
 } SplitKGemm;
 
 // Integers wrap.
@@ -14,8 +13,8 @@ typedef TX Sum;
 typedef WX Sum;
 #endif
 
-#ifdef KERNEL_add_slices
-__kernel void add_slices(ulong total, __global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* partial_sums_, ulong so, SplitKGemm p,
+#ifdef KERNEL_sum_slices
+__kernel void sum_slices(ulong total, __global uchar* a_, ulong ao, __global uchar* b_, ulong bo, __global uchar* partial_sums_, ulong so, SplitKGemm p,
                          Strided stack) {
   const long slice = get_global_id(0), result = get_global_id(1);
   if ((ulong)slice >= total) return;
@@ -43,23 +42,5 @@ __kernel void add_slices(ulong total, __global uchar* a_, ulong ao, __global uch
   for (; i < count; ++i, at_a += step_a, at_b += step_b) partial_sums[0] += (Sum)GET_X(a_ + ao, at_a) * (Sum)GET_X(b_ + bo, at_b);
   const Sum sum = ((partial_sums[0] + partial_sums[1]) + (partial_sums[2] + partial_sums[3])) + ((partial_sums[4] + partial_sums[5]) + (partial_sums[6] + partial_sums[7]));
   AT(Sum, partial_sums_, so)[((long)get_global_id(2) * p.m * p.n + result) * p.slices + slice] = sum;
-}
-#endif
-
-#ifdef KERNEL_join_slices
-__kernel void join_slices(ulong total, __global uchar* partial_sums_, ulong so, __global uchar* bias_, ulong biaso, __global uchar* y_, ulong yo,
-                          SplitKGemm p EPILOGUE_PARAMETERS) {
-  const long result = get_global_id(0), row = result / p.n, column = result % p.n;
-  if ((ulong)result >= total) return;
-  const long at = (long)get_global_id(1) * p.m * p.n + result;
-  __global const Sum* partial_sums = AT(const Sum, partial_sums_, so) + at * p.slices;
-  Sum sum = 0;
-  for (int i = 0; i < p.slices; ++i) sum += partial_sums[i];
-  TX value = (TX)sum;
-#ifdef REAL_X
-  value *= (TX)p.alpha;
-  if (bias_ != 0) value += (TX)p.beta * GET_X(bias_ + biaso, row * p.row_bias + column * p.col_bias);
-#endif
-  PUT_R(y_ + yo, at, RESULT(value, at, row, column));
 }
 #endif

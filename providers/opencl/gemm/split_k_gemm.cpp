@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "base/rounding.h"
 #include "opencl/device/scratch.h"
 #include "opencl/gemm/panel_gemm.h"
@@ -15,25 +14,18 @@ constexpr int64_t kLong = 1 << 15;   // steps of k that are worth a second launc
 constexpr int64_t kSlice = 1 << 13;  // steps of a work item
 constexpr int64_t kMostSlices = 1 << 12;
 
-/// Bytes of what is summed in.
-size_t SumBytes(ElementType type) {
-  if (type == ElementType::kFloat16 || type == ElementType::kBFloat16) return sizeof(cl_float);
-  return static_cast<size_t>(BitWidth(type) / 8);
-}
-
 }  // namespace
 
 SplitKGemm::SplitKGemm(const KernelInfo& info)
-    : element_bytes_(SumBytes(info.input_type(0))),
-      strided_slices_(SettingsOf(info).tiles),
-      add_(DeviceOf(info), "split_k_gemm", Computed('X', info.input_type(0)), "add_slices"),
-      join_(DeviceOf(info), "split_k_gemm", Computed('X', info.input_type(0)) + EpilogueOf(info).defines, "join_slices") {}
+    : strided_slices_(SettingsOf(info).tiles),
+      sum_(DeviceOf(info), "split_k_gemm", Computed('X', info.input_type(0)), "sum_slices"),
+      slices_(DeviceOf(info), info.input_type(0), EpilogueOf(info)) {}
 
 bool SplitKGemm::Pays(int64_t m, int64_t n, int64_t k, int64_t stacks) noexcept {
   return k >= kLong && m <= kFewResults && n <= kFewResults && stacks <= kFewResults && m * n * stacks <= kFewResults;
 }
 
-void SplitKGemm::Multiply(KernelContext& context, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& y,
+void SplitKGemm::Multiply(KernelContext& context, const Tensor& a, const Tensor& b, const SplitKBias& bias, const Tensor& y,
                           std::span<const Tensor* const> epilogue, SplitKShape shape, const Strided& stack,
                           int64_t stacks) {
   const int64_t slices = std::clamp<int64_t>(CeilDiv<int64_t>(shape.k, kSlice), 1, kMostSlices);
@@ -41,9 +33,18 @@ void SplitKGemm::Multiply(KernelContext& context, const Tensor& a, const Tensor&
   shape.slices = static_cast<cl_int>(slices);
   shape.slice = static_cast<cl_int>(CeilDiv<int64_t>(shape.k, slices));
   shape.step = strided_slices_ ? shape.slices : 1;
-  const DeviceScratch sums(context, static_cast<size_t>(results * stacks * slices) * element_bytes_);
-  add_.Compile().Grid(context, slices, results, stacks, a, b, sums.range(), shape, stack);
-  join_.Compile().Grid(context, results, stacks, 1, sums.range(), bias, y, shape, epilogue);
+  const DeviceScratch sums(context, slices_.Bytes(results * stacks * slices));
+  sum_.Compile().Grid(context, slices, results, stacks, a, b, sums.range(), shape, stack);
+  const SliceSumsShape joined{.results = results,
+                              .result_step = slices,
+                              .slice_step = 1,
+                              .n = shape.n,
+                              .slices = shape.slices,
+                              .row_bias = bias.row,
+                              .col_bias = bias.column,
+                              .alpha = bias.alpha,
+                              .beta = bias.beta};
+  slices_.Join(context, sums.range(), bias.bias, y, joined, stacks, epilogue);
 }
 
 }  // namespace tessera::opencl

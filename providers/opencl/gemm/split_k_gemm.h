@@ -3,13 +3,20 @@
 // GEMM with few results of very long rows and columns: see split_k_gemm.cl.
 
 #include "opencl/device/kernel.h"
+#include "opencl/gemm/slice_sums.h"
 
 namespace tessera::opencl {
 
 /// The same struct stands in split_k_gemm.cl.
 struct SplitKShape {
-  cl_int m = 0, n = 0, k = 0, row_a = 0, col_a = 0, row_b = 0, col_b = 0, row_bias = 0, col_bias = 0;
+  cl_int m = 0, n = 0, k = 0, row_a = 0, col_a = 0, row_b = 0, col_b = 0;
   cl_int slices = 0, slice = 0, step = 0;  // Multiply decides
+};
+
+/// What is added to the products: beta * bias, to alpha * A B.
+struct SplitKBias {
+  const Tensor* bias = nullptr;
+  cl_int row = 0, column = 0;  // its strides
   cl_float alpha = 1, beta = 1;
 };
 
@@ -23,13 +30,13 @@ class SplitKGemm {
   static bool Pays(int64_t m, int64_t n, int64_t k, int64_t stacks) noexcept;
 
   /// `stack`: from matmul to matmul of A, B; Y's follow one another.
-  void Multiply(KernelContext& context, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& y,
+  void Multiply(KernelContext& context, const Tensor& a, const Tensor& b, const SplitKBias& bias, const Tensor& y,
                 std::span<const Tensor* const> epilogue, SplitKShape shape, const Strided& stack, int64_t stacks);
 
  private:
-  const size_t element_bytes_;
   const bool strided_slices_;  // neighbouring items read neighbouring elements, as GPUs like it
-  LazyLaunchable add_, join_;
+  LazyLaunchable sum_;
+  SliceSums slices_;
 };
 
 }  // namespace tessera::opencl

@@ -51,18 +51,10 @@ class GemmCall {
     if (y.num_elements() == 0) return;
     const auto mm = Counted(m), nn = Counted(n), kk = Counted(k);
     if (packed_b_ == nullptr && SplitKGemm::Pays(m, n, k, stacks)) {
-      const SplitKShape shape{.m = mm,
-                              .n = nn,
-                              .k = kk,
-                              .row_a = a.row,
-                              .col_a = a.column,
-                              .row_b = b.row,
-                              .col_b = b.column,
-                              .row_bias = bias.row,
-                              .col_bias = bias.column,
-                              .alpha = alpha,
-                              .beta = beta};
-      return long_.Multiply(context, *a.tensor, *b.tensor, bias.tensor, y, epilogue, shape, stack, stacks);
+      const SplitKShape shape{
+          .m = mm, .n = nn, .k = kk, .row_a = a.row, .col_a = a.column, .row_b = b.row, .col_b = b.column};
+      const SplitKBias added{bias.tensor, bias.row, bias.column, alpha, beta};
+      return long_.Multiply(context, *a.tensor, *b.tensor, added, y, epilogue, shape, stack, stacks);
     }
     if (tiles_) {
       const TileGemmShape shape{mm, nn, kk, a.row, a.column, b.row, b.column, bias.row, bias.column, alpha, beta};

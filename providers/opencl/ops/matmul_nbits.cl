@@ -34,17 +34,8 @@ __kernel void pack_zeros(
 }
 #endif
 
-// A column of many blocks is computed in slices of `blocks_of_slice`, in the third dimension, whose sums lie in `parts_`: [slice, row, column].
-#ifdef KERNEL_add_slices
-__kernel void add_slices(ulong total, __global uchar* parts_, ulong po, __global uchar* bias_, ulong bo, __global uchar* y_, ulong yo, int n, int slices) {
-  const ulong i = get_global_id(0);
-  if (i >= total) return;
-  float sum = bias_ != 0 ? GET_X(bias_ + bo, (long)i % n) : 0.0f;
-  for (int slice = 0; slice < slices; ++slice) sum += AT(const float, parts_, po)[slice * total + i];
-  PUT_X(y_ + yo, i, sum);
-}
-#endif
-
+// A column of many blocks is computed in slices of `blocks_of_slice`, in the third dimension, whose sums lie in `parts_`: [slice, row, column];
+// gemm/slice_sums.cl adds them.
 #ifdef KERNEL_one_row
 #define TOGETHER 4  // quantized values of a column, in accumulators of their own: they need not wait for each other
 // For processors. A row, in the second dimension, times a panel.

@@ -10,6 +10,7 @@
 #include "opencl/device/scratch.h"
 #include "opencl/device/sources.h"
 #include "opencl/gemm/panel_gemm.h"
+#include "opencl/gemm/slice_sums.h"
 #include "opencl/gemm/tile_gemm.h"
 #include "ops/math/matmul_nbits.h"
 #include "tessera/provider/function_ref.h"
@@ -38,10 +39,10 @@ class MatMulNBits final : public Kernel {
               fmt::format("#define COLUMNS {}\n#define PACK_ROWS {}\n", kPanel, kNBitsPackRows), "pack_quantized"),
         pack_scales_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "pack_scales"),
         pack_zeros_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "pack_zeros"),
-        add_slices_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "add_slices"),
         one_row_(DeviceOf(info), "matmul_nbits", PanelDefines(info) + weights_.defines, "one_row"),
         single_(DeviceOf(info), "matmul_nbits", FewRowsDefines(info, 1), "few_rows"),
-        few_(DeviceOf(info), "matmul_nbits", FewRowsDefines(info, kRowsOfItem), "few_rows") {
+        few_(DeviceOf(info), "matmul_nbits", FewRowsDefines(info, kRowsOfItem), "few_rows"),
+        slices_(DeviceOf(info), info.input_type(0), Epilogue{}) {
     Require(std::max(k_, n_) <= std::numeric_limits<cl_int>::max(), "K is {} and N {}; OpenCL kernels count to {}", k_, n_,
             std::numeric_limits<cl_int>::max());
     Require(row_bytes_ <= std::numeric_limits<cl_int>::max(), "a column has {} bytes; OpenCL kernels count to {}",
@@ -171,11 +172,15 @@ class MatMulNBits final : public Kernel {
     if (k_ < 2 * kSlice) return launch({}, 1, static_cast<cl_int>(blocks_));
     const int64_t blocks_of_slice = CeilDiv(kSlice, block_), slices = CeilDiv(blocks_, blocks_of_slice),
                   results = CheckedMul<int64_t>(p.rows, n_);
-    const DeviceScratch parts(
-        context, static_cast<size_t>(CheckedMul(CheckedMul(results, slices), static_cast<int64_t>(sizeof(cl_float)))));
+    const DeviceScratch parts(context, slices_.Bytes(CheckedMul(results, slices)));
     launch(parts.range(), static_cast<size_t>(slices), static_cast<cl_int>(blocks_of_slice));
-    add_slices_.Compile().Linear(context, results, parts.range(), p.bias, p.y, static_cast<cl_int>(n_),
-                                 static_cast<cl_int>(slices));
+    const SliceSumsShape joined{.results = results,
+                                .result_step = 1,
+                                .slice_step = results,
+                                .n = static_cast<cl_int>(n_),
+                                .slices = static_cast<cl_int>(slices),
+                                .col_bias = 1};
+    slices_.Join(context, parts.range(), p.bias, p.y, joined, 1, {});
   }
 
   void FewRows(KernelContext& context, const MatMulArgs& p, const Tensor& quantized,
@@ -223,7 +228,8 @@ class MatMulNBits final : public Kernel {
   const int64_t bits_, k_, n_, block_, blocks_, row_bytes_;
   const bool tiled_;
   const Epilogue weights_;
-  LazyLaunchable pack_, pack_scales_, pack_zeros_, add_slices_, one_row_, single_, few_;
+  LazyLaunchable pack_, pack_scales_, pack_zeros_, one_row_, single_, few_;
+  SliceSums slices_;
   std::optional<TileGemm> tiles_;
   std::optional<PanelGemm> panels_;
   std::shared_ptr<const ConstantBlock> packed_, packed_scales_, packed_zeros_;

@@ -102,8 +102,8 @@ class Pool final : public Kernel {
   /// Windows by several items each, whose results are joined; as many outputs at a time as their parts have room for.
   void InSlices(KernelContext& context, const Tensor& x, const Tensor& y, const Tensor* indices, const Geometry& g,
                 const Rules& rules, int64_t taps) {
-    constexpr int64_t kMostParts = int64_t{1} << 20, kMostSlices = 1024, kTapsOfSlice = 2048, kPartBytes = 16;
-    const int64_t slices = std::clamp(taps / kTapsOfSlice, int64_t{2}, kMostSlices), outputs = y.num_elements(),
+    constexpr int64_t kMostParts = int64_t{1} << 20, kPartBytes = 16;
+    const int64_t slices = Slices<2048>(taps).count, outputs = y.num_elements(),
                   together = std::min(outputs, kMostParts / slices);
     const DeviceScratch parts(context, static_cast<size_t>(together * slices * kPartBytes));
     for (int64_t first = 0; first < outputs; first += together) {

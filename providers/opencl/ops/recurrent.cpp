@@ -10,7 +10,7 @@
 #include "opencl/device/scratch.h"
 #include "opencl/gemm/panel_gemm.h"
 #include "opencl/ops/slices.h"
-#include "ops/recurrent/recurrent.h"
+#include "ops/rnn/recurrent.h"
 
 namespace tessera::opencl {
 namespace {

@@ -7,29 +7,55 @@ typedef struct { int rank, weighted; long in_stride[8], out[8], first[8], weight
 #define FILL ((TX)integer_fill)
 #endif
 
-// first: where a dimension's entries stand in `firsts_`, -1 where it is not resized; an entry below 0 lies outside the input.
+// What a position reads along the first dimensions, `count` neighbours of `from`; tap: where the weights of a dimension begin.
+typedef struct { long from, count, tap[8]; int outside; } Taps;
+
+// Of position i of the first `dims` dimensions. p.first: where a dimension's entries stand in `firsts`, -1 where it is not resized; an entry below 0
+// lies outside the input.
+static inline __attribute__((always_inline)) Taps taps_of(long i, int dims, const Plan* p, __global const int* firsts) {
+  Taps taps;
+  taps.from = 0;
+  taps.count = 1;
+  taps.outside = 0;
+  for (int d = dims - 1; d >= 0; --d) {
+    const long at = i % p->out[d];
+    i /= p->out[d];
+    if (p->first[d] < 0) {
+      taps.from += at * p->in_stride[d];
+      continue;
+    }
+    const int first = firsts[p->first[d] + at];
+    taps.outside |= first < 0;
+    taps.from += (long)first * p->in_stride[d];
+    taps.tap[d] = p->weights[d] + at * p->taps[d];
+    taps.count *= p->taps[d];
+  }
+  return taps;
+}
+
+#ifdef REAL_X
+// The weight of neighbour t of these, and where it is.
+static inline __attribute__((always_inline)) TX weight_of(long t, int dims, const Taps* taps, const Plan* p, __global const TX* weights, long* at) {
+  *at = taps->from;
+  TX weight = 1;
+  for (int d = dims - 1; d >= 0; --d) {
+    if (p->first[d] < 0) continue;
+    const long k = t % p->taps[d];
+    t /= p->taps[d];
+    weight *= weights[taps->tap[d] + k];
+    *at += k * p->in_stride[d];
+  }
+  return weight;
+}
+#endif
+
 #ifdef KERNEL_resize
 __kernel void resize(ulong total, __global uchar* x_, ulong xo, __global uchar* firsts_, ulong fo, __global uchar* weights_, ulong wo,
                      __global uchar* y_, ulong yo, Plan p, float fill, long integer_fill) {
   const ulong i = get_global_id(0);
   if (i >= total) return;
-  __global const int* firsts = AT(const int, firsts_, fo);
-  long rest = (long)i, from = 0, count = 1, tap[8];
-  int outside = 0;
-  for (int d = p.rank - 1; d >= 0; --d) {
-    const long at = rest % p.out[d];
-    rest /= p.out[d];
-    if (p.first[d] < 0) {
-      from += at * p.in_stride[d];
-      continue;
-    }
-    const int first = firsts[p.first[d] + at];
-    outside |= first < 0;
-    from += (long)first * p.in_stride[d];
-    tap[d] = p.weights[d] + at * p.taps[d];
-    count *= p.taps[d];
-  }
-  if (outside) {
+  const Taps taps = taps_of((long)i, p.rank, &p, AT(const int, firsts_, fo));
+  if (taps.outside) {
     PUT_X(y_ + yo, i, FILL);
     return;
   }
@@ -37,23 +63,16 @@ __kernel void resize(ulong total, __global uchar* x_, ulong xo, __global uchar* 
   if (p.weighted) {
     __global const TX* weights = AT(const TX, weights_, wo);
     TX sum = 0;
-    for (long t = 0; t < count; ++t) {
-      long left = t, at = from;
-      TX weight = 1;
-      for (int d = p.rank - 1; d >= 0; --d) {
-        if (p.first[d] < 0) continue;
-        const long k = left % p.taps[d];
-        left /= p.taps[d];
-        weight *= weights[tap[d] + k];
-        at += k * p.in_stride[d];
-      }
+    for (long t = 0; t < taps.count; ++t) {
+      long at;
+      const TX weight = weight_of(t, p.rank, &taps, &p, weights, &at);
       if (weight != 0) sum += weight * GET_X(x_ + xo, at);
     }
     PUT_X(y_ + yo, i, sum);
     return;
   }
 #endif
-  PUT_X(y_ + yo, i, GET_X(x_ + xo, from));
+  PUT_X(y_ + yo, i, GET_X(x_ + xo, taps.from));
 }
 #endif
 
@@ -67,25 +86,11 @@ __kernel void resize_rows(__global uchar* x_, ulong xo, __global uchar* firsts_,
   TX acc[ROW_PIECE];
   EACH_ROW(width, rows, together) {
     const long low = p.first[last] < 0 ? begin : 0, read = p.first[last] < 0 ? end - begin : columns;
-    long rest = row, from = 0, count = 1, tap[8];
-    int outside = 0;
-    for (int d = last - 1; d >= 0; --d) {
-      const long at = rest % p.out[d];
-      rest /= p.out[d];
-      if (p.first[d] < 0) {
-        from += at * p.in_stride[d];
-        continue;
-      }
-      const int first = firsts[p.first[d] + at];
-      outside |= first < 0;
-      from += (long)first * p.in_stride[d];
-      tap[d] = p.weights[d] + at * p.taps[d];
-      count *= p.taps[d];
-    }
+    const Taps outer = taps_of(row, last, &p, firsts);
     __global uchar* y = y_ + yo;
     __global const uchar* x = x_ + xo;
     const long to = row * width;
-    if (outside) {
+    if (outer.outside) {
       for (long j = begin; j < end; ++j) PUT_X(y, to + j, FILL);
       continue;
     }
@@ -94,16 +99,9 @@ __kernel void resize_rows(__global uchar* x_, ulong xo, __global uchar* firsts_,
     if (p.weighted) {
       __global const TX* weights = AT(const TX, weights_, wo);
       for (long j = 0; j < read; ++j) acc[j] = 0;
-      for (long t = 0; t < count; ++t) {
-        long left = t, at = from;
-        TX weight = 1;
-        for (int d = last - 1; d >= 0; --d) {
-          if (p.first[d] < 0) continue;
-          const long k = left % p.taps[d];
-          left /= p.taps[d];
-          weight *= weights[tap[d] + k];
-          at += k * p.in_stride[d];
-        }
+      for (long t = 0; t < outer.count; ++t) {
+        long at;
+        const TX weight = weight_of(t, last, &outer, &p, weights, &at);
         if (weight == 0) continue;
         for (long j = 0; j < read; ++j) acc[j] += weight * GET_X(x, at + low + j);
       }
@@ -129,9 +127,9 @@ __kernel void resize_rows(__global uchar* x_, ulong xo, __global uchar* firsts_,
     }
 #endif
     if (p.first[last] < 0) {
-      for (long j = begin; j < end; ++j) PUT_X(y, to + j, GET_X(x, from + j));
+      for (long j = begin; j < end; ++j) PUT_X(y, to + j, GET_X(x, outer.from + j));
     } else {
-      for (long j = begin; j < end; ++j) PUT_X(y, to + j, first[j] < 0 ? FILL : GET_X(x, from + first[j]));
+      for (long j = begin; j < end; ++j) PUT_X(y, to + j, first[j] < 0 ? FILL : GET_X(x, outer.from + first[j]));
     }
   }
 }

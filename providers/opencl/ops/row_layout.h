@@ -20,16 +20,18 @@ struct RowLayout {
   int64_t rows = 1, count = 1;
 };
 
-/// A long row in slices, a group of work items each: so many that to join them takes no longer than a slice.
-struct RowSlices {
-  static constexpr int64_t kShortest = 16384;
-
-  /// Whether a row is long enough for several groups.
+/// A long row in slices of at least so many elements: so many that to join them takes no longer than a slice.
+template <int64_t kShortest>
+struct Slices {
+  /// Whether a row is long enough for several.
   static bool Pay(int64_t row) { return row >= 4 * kShortest; }
 
-  explicit RowSlices(int64_t row) : length(std::max(kShortest, CeilDiv(row, kShortest))), count(CeilDiv(row, length)) {}
+  explicit Slices(int64_t row) : length(std::max(kShortest, CeilDiv(row, kShortest))), count(CeilDiv(row, length)) {}
 
   int64_t length, count;
 };
+
+/// Of groups of work items.
+using RowSlices = Slices<16384>;
 
 }  // namespace tessera::opencl

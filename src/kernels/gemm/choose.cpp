@@ -8,6 +8,7 @@
 #include "base/rounding.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/gemm/nbits/quantized.h"
+#include "kernels/gemm/tile_unit.h"
 #include "tessera/provider/thread_pool.h"
 
 namespace tessera::cpu {
@@ -95,6 +96,31 @@ GemmGrid SplitWork(const GemmProblem<T>& args, int64_t parts, bool whole_b) {
 constexpr int64_t kVectorColumns = 64;
 constexpr double kVectorNs = 0.1;
 
+/// Nanoseconds of GEMMs of bytes by tiles and by dot products: to begin, of a panel, of one of its rows; of a tile, and
+/// more of many rows; of a group of a vector, of so many rows at least in both of a panel's vectors.
+struct U8S8Costs {
+  double tiles, tile_panel, tile_row, tile, tile_product;
+  double dot_panel, dot_row, dot_group, fewest_dots;
+};
+
+/// Fitted on Sapphire Rapids: to GEMMs of 1 to 128 rows, 8 to 256 columns and k of 8 to 1024; of limbs, with what makes
+/// floats of their sums.
+constexpr U8S8Costs kU8S8Costs = {100, 38, 2.8, 7, 0.55, 20, 2.4, 0.17, 8.8};
+constexpr U8S8Costs kLimbCosts = {400, 50, 8.6, 7, 0.55, 20, 3, 0.17, 10};
+
+/// Of `panels` of so many vectors each by rows that are made of `operands` rows of bytes.
+U8S8Path FasterU8S8Path(const U8S8Costs& costs, double rows, double operands, int64_t groups, double panels,
+                        double vectors) {
+  const double dots =
+      vectors * costs.dot_group * std::max(operands, costs.fewest_dots / vectors) * static_cast<double>(groups);
+  const double tiles =
+      vectors * std::max(costs.tile, costs.tile_product * operands) * static_cast<double>(CeilDiv(groups, kTileGroups));
+  return costs.tiles + panels * (costs.tile_panel + costs.tile_row * rows + tiles) <
+                 panels * (costs.dot_panel + costs.dot_row * rows + dots)
+             ? U8S8Path::kTiles
+             : U8S8Path::kDots;
+}
+
 /// Rows of A by weights of a few bits: up to so many read the weights as they are stored, of integers of one byte fewer,
 /// because making panels of bytes costs less.
 constexpr int64_t kFewRows = 12, kFewRowsOfBytes = 8;
@@ -173,6 +199,17 @@ template <class T>
 GemmChoice ChooseGemmOfBatch(const GemmProblem<T>& problem, int64_t count, int threads) {
   const bool whole = count >= 4 * int64_t{threads} || threads == 1 || problem.m == 1 || problem.n == 1;
   return ChooseTiles(problem, whole ? 1 : CeilDiv(2 * int64_t{threads}, count), false);
+}
+
+U8S8Path ChooseU8S8Path(int64_t rows, int64_t groups, int64_t columns) {
+  const double panels = std::max(static_cast<double>(columns) / (2 * kTileColumns), 1.0);
+  const auto of_rows = static_cast<double>(rows);
+  return FasterU8S8Path(kU8S8Costs, of_rows, of_rows, groups, panels, columns > kTileColumns ? 2 : 1);
+}
+
+U8S8Path ChooseLimbPath(int64_t rows, int64_t groups, int64_t panels) {
+  const auto of_rows = static_cast<double>(rows);
+  return FasterU8S8Path(kLimbCosts, of_rows, 2 * of_rows, groups, static_cast<double>(panels), 2);
 }
 
 NBitsChoice ChooseNBitsGemm(const NBitsWeights& weights, int64_t rows, bool to_bytes, bool exact) {

@@ -1,7 +1,8 @@
 #pragma once
 
 // How a GEMM is computed and shared among threads: the only place that decides it. Operators say what is to be multiplied
-// (GemmProblem, NBitsWeights), gemm.cpp and nbits_gemm.cpp do what was chosen, bench_gemm_chooser times the alternatives.
+// (GemmProblem, GemmU8S8Problem, NBitsWeights), gemm.cpp, gemm_u8s8.cpp and nbits_gemm.cpp do what was chosen,
+// bench_gemm_chooser times the alternatives.
 //
 // What a constant matrix is packed as follows from its numbers and from the processor, at load: PanelTypeFor
 // (floats), PackWeightsS8 (bytes), GemmBf16Pays (both operands in bfloat16).
@@ -52,6 +53,18 @@ GemmChoice ChooseGemmOfBatch(const GemmProblem<T>& problem, int64_t count, int t
 /// The GEMM of one column as one of one row, where a choice says so.
 template <class T>
 GemmProblem<T> TransposedGemm(const GemmProblem<T>& problem);
+
+/// Of weights that were packed for tiles (PackedWeightsS8::tiles), whose records dot products read, too.
+enum class U8S8Path : uint8_t {
+  kDots,   // a panel's few rows or columns stay in registers
+  kTiles,  // AMX
+};
+
+/// Of rows by so many columns, over `groups` of four bytes.
+U8S8Path ChooseU8S8Path(int64_t rows, int64_t groups, int64_t columns);
+/// Of rows of two limbs each by `panels` of weights: dot products become floats in registers (AddLimbGemm), the sums of
+/// tiles in memory (AddScaled).
+U8S8Path ChooseLimbPath(int64_t rows, int64_t groups, int64_t panels);
 
 enum class NBitsPath : uint8_t {
   kRows,             // few rows of floats, by weights that become floats in registers

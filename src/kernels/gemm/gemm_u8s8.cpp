@@ -9,9 +9,9 @@
 
 #include <utility>
 
+#include "kernels/gemm/choose.h"
 #include "kernels/gemm/gemm_u8s8-inl.h"
 #include "kernels/gemm/pairs_u8s8-inl.h"
-#include "kernels/gemm/tile_unit.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -205,19 +205,6 @@ const U8S8Kernels& KernelsU8S8() {
 
 double MultiplyNsU8S8() { return KernelsU8S8().multiply_ns; }
 
-// Fitted on Sapphire Rapids to GEMMs of 1 to 128 rows, 8 to 256 columns and k of 8 to 1024.
-bool TilesPay(int64_t rows, int64_t groups, int64_t columns) {
-  constexpr double kDotPanelNs = 20, kDotRowNs = 2.4, kDotGroupNs = 0.17, kFewestDots = 8.8;  // of a vector
-  constexpr double kTilesNs = 100, kTilePanelNs = 38, kTileRowNs = 2.8, kTileNs = 7, kTileProductNs = 0.55;
-  const double vectors = columns > kTileColumns ? 2 : 1, of_rows = static_cast<double>(rows);
-  const double panels = std::max(static_cast<double>(columns) / (2 * kTileColumns), 1.0);
-  const double dots = vectors * kDotGroupNs * std::max(of_rows, kFewestDots / vectors) * static_cast<double>(groups);
-  const double tiles =
-      vectors * std::max(kTileNs, kTileProductNs * of_rows) * static_cast<double>(CeilDiv(groups, kTileGroups));
-  return kTilesNs + panels * (kTilePanelNs + kTileRowNs * of_rows + tiles) <
-         panels * (kDotPanelNs + kDotRowNs * of_rows + dots);
-}
-
 namespace {
 
 const U8S8Kernels& Dots() {
@@ -233,7 +220,8 @@ const U8S8Kernels& KernelsOf(const PackedWeightsS8& packed) {
 
 /// Those that multiply rows by panels: where tiles do not pay dot products, for which records are the same.
 const U8S8Kernels& KernelsOf(const PackedWeightsS8& packed, int64_t rows, int64_t panels) {
-  if (packed.tiles && !TilesPay(rows, packed.groups(), std::min(packed.n, panels * packed.width))) return Dots();
+  if (packed.tiles && ChooseU8S8Path(rows, packed.groups(), std::min(packed.n, panels * packed.width)) == U8S8Path::kDots)
+    return Dots();
   return KernelsOf(packed);
 }
 

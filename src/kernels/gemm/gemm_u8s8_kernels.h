@@ -48,9 +48,6 @@ U8S8Kernels PairKernelsU8S8();
 U8S8Kernels DotKernelsU8S8(bool emulated);
 U8S8Kernels TileKernelsU8S8(bool emulated);
 
-/// Whether tiles are faster than dot products, of which a panel's few rows or columns stay in registers.
-bool TilesPay(int64_t rows, int64_t groups, int64_t columns);
-
 /// Those of rows that are requantized, by multiply-adds of pairs.
 PaddedRowsFn PairPaddedRows();
 

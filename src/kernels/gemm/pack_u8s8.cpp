@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/rounding.h"
+#include "kernels/gemm/choose.h"
 #include "kernels/gemm/gemm_u8s8_kernels.h"
 #include "kernels/gemm/tile_unit.h"
 
@@ -420,7 +421,7 @@ std::shared_ptr<const PackedWeightsS8> PackWeightsS8(ThreadPool& threads, const 
   if (!KernelsU8S8().available || source.n <= 0 || source.k <= 0) return nullptr;
   constexpr int64_t kUsualPixels = 64;
   const bool dots = KernelsU8S8().packing == U8S8Packing::kTiles && side == PanelLayout::kBroadcast &&
-                    !TilesPay(source.n, CeilDiv(source.k, 4), kUsualPixels);
+                    ChooseU8S8Path(source.n, CeilDiv(source.k, 4), kUsualPixels) == U8S8Path::kDots;
   return PackWeightsS8For(dots ? DotKernelsU8S8(false) : KernelsU8S8(), threads, source, side);
 }
 

@@ -147,83 +147,138 @@ HWY_INLINE void CombinePairs(D d, const PoolAlong<T>& along, const PoolRow<T>& r
   });
 }
 
+/// Outputs of all rows that are computed together, and the input columns under them: padding, the row's, padding.
+template <class T>
+struct Block {
+  Block(const PoolAlong<T>& along, int64_t begin, int64_t extent)
+      : begin(begin), output(std::min(kPoolBlock, along.output - begin)), span((output - 1) * along.stride + extent) {
+    const int64_t start = begin * along.stride - along.pad;
+    left = std::clamp<int64_t>(-start, 0, span);
+    first = start + left;
+    width = std::clamp<int64_t>(along.width - first, 0, span - left);
+  }
+
+  int64_t begin, output;
+  int64_t span, left;    // columns, and those of padding before the row's
+  int64_t first, width;  // of the row's
+};
+
+/// Where a block's results of each row go, and what they are divided by.
+template <class T>
+class BlockResults {
+ public:
+  /// `scales`: two rows of scratch, `scales_row` apart.
+  BlockResults(const PoolAlong<T>& along, const Block<T>& block, T* scales, int64_t scales_row, T* out, const T* out_end)
+      : along_(along), block_(block), scales_(scales), scales_row_(scales_row), out_(out), out_end_(out_end) {}
+
+  T* OfRow(int64_t r) const { return out_ + r * along_.output + block_.begin; }
+
+  Piece<T> PieceOf(const PoolRow<T>& row, int64_t r) {
+    T* to = OfRow(r);
+    const bool whole = block_.output == along_.output;  // what runs into the next row is overwritten when that is computed
+    return Piece<T>{nullptr, to, whole ? out_end_ : to + block_.output, block_.output, ScalesFor(row.count)};
+  }
+
+ private:
+  const T* ScalesFor(T rows_counted) {
+    if (along_.finish != PoolFinish::kDivide) return nullptr;
+    int slot = 0;
+    while (slot < known_ && counted_[slot] != rows_counted) ++slot;
+    T* const into = scales_ + std::min(slot, 1) * scales_row_;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (slot == known_) {
+        known_ = std::min(slot + 1, 2);
+        counted_[std::min(slot, 1)] = rows_counted;
+        const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+        const T* const counts = along_.counts + block_.begin;
+        for (int64_t x = 0; x < block_.output + lanes; ++x) into[x] = T{1} / std::max(counts[x] * rows_counted, T{1});
+      }
+    }
+    return into;
+  }
+
+  const PoolAlong<T>& along_;
+  const Block<T>& block_;
+  T* const scales_;
+  const int64_t scales_row_;
+  T* const out_;
+  const T* const out_end_;
+  // Divisors for the first number of rows seen, usually of full windows, and for the latest other one.
+  T counted_[2] = {};
+  int known_ = 0;
+};
+
+template <class T>
+bool IsPairs(const PoolAlong<T>& along, const Block<T>& block) {
+  return along.kernel == 2 && along.stride == 2 && along.dilation == 1 && block.left == 0 && block.width == block.span &&
+         block.output * static_cast<int64_t>(sizeof(T)) >= 16;
+}
+
+template <class T, PoolKind kKind>
+void RunPairs(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, const Block<T>& block,
+              BlockResults<T>& results) {
+  const hn::ScalableTag<T> d;
+  for (int64_t r = 0; r < count; ++r) {
+    if (rows[r].row_count == 2) {
+      CombinePairs<kKind, 2>(d, along, rows[r], block.first, results.PieceOf(rows[r], r));
+    } else if (rows[r].row_count > 0) {
+      CombinePairs<kKind, 0>(d, along, rows[r], block.first, results.PieceOf(rows[r], r));
+    } else {
+      CombineRows<T, kKind>(rows[r], 0, block.output, results.OfRow(r));
+    }
+  }
+}
+
+template <class T, PoolKind kKind>
+void CombineColumnsOf(const PoolAlong<T>& along, const Piece<T>& piece) {
+  switch (along.kernel) {
+#if HWY_TARGET != HWY_SSE4  // old machines: not worth the build
+    case 2: CombineColumns<T, kKind, 2>(along, piece); break;
+#endif
+    case 3: CombineColumns<T, kKind, 3>(along, piece); break;
+#if HWY_TARGET != HWY_SSE4
+    case 5: CombineColumns<T, kKind, 5>(along, piece); break;
+#endif
+    default: CombineColumns<T, kKind, 0>(along, piece); break;
+  }
+}
+
+/// Rows are combined into `buffer` some ahead of their columns.
+template <class T, PoolKind kKind>
+void RunBlock(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, const Block<T>& block, T* buffer,
+              int64_t buffer_row, BlockResults<T>& results, PacedCancellationPoint& look) {
+  constexpr PoolKind kAlong = kKind == PoolKind::kMax ? PoolKind::kMax : PoolKind::kSum;
+  const T identity = PoolOp<T, kKind>::Identity();
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  for (int64_t i = 0; i < std::min(count, kPoolDepth); ++i) {
+    T* to = buffer + i * buffer_row;
+    std::fill_n(to, block.left, identity);
+    std::fill(to + block.left + block.width, to + block.span + 3 * lanes, identity);
+  }
+  const int64_t ahead = kPoolDepth - 1, work = std::min(kPoolBlock, along.output) * along.kernel;
+  for (int64_t r = 0; r < count + ahead; ++r) {
+    look.Pass(work + (r < count ? rows[r].row_count * block.width : 0));
+    if (r < count && block.width > 0)
+      CombineRows<T, kKind>(rows[r], block.first, block.width, buffer + r % kPoolDepth * buffer_row + block.left);
+    if (r < ahead) continue;
+    Piece<T> piece = results.PieceOf(rows[r - ahead], r - ahead);
+    piece.from = buffer + (r - ahead) % kPoolDepth * buffer_row;
+    CombineColumnsOf<T, kAlong>(along, piece);
+  }
+}
+
 template <class T, PoolKind kKind>
 void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out) {
-  const T identity = PoolOp<T, kKind>::Identity();
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t extent = (along.kernel - 1) * along.dilation + 1;
   const int64_t buffer_row = PoolBufferRow(along.output, extent, along.stride);
-  T* scales = buffer + kPoolDepth * buffer_row;
-  const T* out_end = out + count * along.output;
   PacedCancellationPoint look(0.1);
-  const int64_t work = std::min(kPoolBlock, along.output) * along.kernel;
   for (int64_t o = 0; o < along.output; o += kPoolBlock) {
-    const int64_t output = std::min(kPoolBlock, along.output - o);
-    // The input columns under the block: padding, the row's, padding.
-    const int64_t start = o * along.stride - along.pad;
-    const int64_t span = (output - 1) * along.stride + extent;
-    const int64_t left = std::clamp<int64_t>(-start, 0, span);
-    const int64_t first = start + left;
-    const int64_t width = std::clamp<int64_t>(along.width - first, 0, span - left);
-    // Divisors for the first number of rows seen, usually of full windows, and for the latest other one.
-    T counted[2] = {};
-    int known = 0;
-    const auto factors_for = [&](T rows_counted) HWY_ATTR -> const T* {
-      if (along.finish != PoolFinish::kDivide) return nullptr;
-      int slot = 0;
-      while (slot < known && counted[slot] != rows_counted) ++slot;
-      T* const into = scales + std::min(slot, 1) * buffer_row;
-      if constexpr (std::is_floating_point_v<T>) {
-        if (slot == known) {
-          known = std::min(slot + 1, 2);
-          counted[std::min(slot, 1)] = rows_counted;
-          for (int64_t x = 0; x < output + lanes; ++x) into[x] = T{1} / std::max(along.counts[o + x] * rows_counted, T{1});
-        }
-      }
-      return into;
-    };
-    const auto piece_of = [&](int64_t r) HWY_ATTR {
-      T* to = out + r * along.output + o;
-      const bool whole = output == along.output;  // what runs into the next row is overwritten when that is computed
-      return Piece<T>{nullptr, to, whole ? out_end : to + output, output, factors_for(rows[r].count)};
-    };
-    if (along.kernel == 2 && along.stride == 2 && along.dilation == 1 && left == 0 && width == span &&
-        output * static_cast<int64_t>(sizeof(T)) >= 16) {
-      for (int64_t r = 0; r < count; ++r) {
-        if (rows[r].row_count == 2) {
-          CombinePairs<kKind, 2>(d, along, rows[r], first, piece_of(r));
-        } else if (rows[r].row_count > 0) {
-          CombinePairs<kKind, 0>(d, along, rows[r], first, piece_of(r));
-        } else {
-          CombineRows<T, kKind>(rows[r], 0, output, out + r * along.output + o);
-        }
-      }
-      continue;
-    }
-    for (int64_t i = 0; i < std::min(count, kPoolDepth); ++i) {
-      T* to = buffer + i * buffer_row;
-      std::fill_n(to, left, identity);
-      std::fill(to + left + width, to + span + 3 * lanes, identity);
-    }
-    const int64_t ahead = kPoolDepth - 1;
-    for (int64_t r = 0; r < count + ahead; ++r) {
-      look.Pass(work + (r < count ? rows[r].row_count * width : 0));
-      if (r < count && width > 0) CombineRows<T, kKind>(rows[r], first, width, buffer + r % kPoolDepth * buffer_row + left);
-      if (r < ahead) continue;
-      Piece<T> piece = piece_of(r - ahead);
-      piece.from = buffer + (r - ahead) % kPoolDepth * buffer_row;
-      constexpr PoolKind kAlong = kKind == PoolKind::kMax ? PoolKind::kMax : PoolKind::kSum;
-      switch (along.kernel) {
-#if HWY_TARGET != HWY_SSE4  // old machines: not worth the build
-        case 2: CombineColumns<T, kAlong, 2>(along, piece); break;
-#endif
-        case 3: CombineColumns<T, kAlong, 3>(along, piece); break;
-#if HWY_TARGET != HWY_SSE4
-        case 5: CombineColumns<T, kAlong, 5>(along, piece); break;
-#endif
-        default: CombineColumns<T, kAlong, 0>(along, piece); break;
-      }
+    const Block<T> block(along, o, extent);
+    BlockResults<T> results(along, block, buffer + kPoolDepth * buffer_row, buffer_row, out, out + count * along.output);
+    if (IsPairs(along, block)) {
+      RunPairs<T, kKind>(along, rows, count, block, results);
+    } else {
+      RunBlock<T, kKind>(along, rows, count, block, buffer, buffer_row, results, look);
     }
   }
 }

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ops/recurrent/activation.h"
+#include "ops/rnn/activation.h"
 
 namespace tessera::cpu {
 

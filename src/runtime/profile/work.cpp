@@ -208,11 +208,23 @@ constexpr Row kRows[] = {
 };
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::op_type));
 
+/// Null: it has none.
+const Row* FindRow(std::string_view op_type) noexcept {
+  const auto* row = std::ranges::lower_bound(kRows, op_type, {}, &Row::op_type);
+  return row == std::end(kRows) || row->op_type != op_type ? nullptr : row;
+}
+
 }  // namespace
 
+ConvolutionKind ConvolutionKindOf(const Node& node) noexcept {
+  const Row* row = FindRow(node.op_type);
+  if (row == nullptr) return ConvolutionKind::kNone;
+  if (row->count == TransposedConvolution) return ConvolutionKind::kTransposed;
+  return row->count == Convolution || row->count == QLinearConvolution ? ConvolutionKind::kDirect : ConvolutionKind::kNone;
+}
+
 double FlopsOf(const Node& node, Shapes inputs, Shapes outputs) {
-  const auto* row = std::ranges::lower_bound(kRows, node.op_type, {}, &Row::op_type);
-  if (row != std::end(kRows) && row->op_type == node.op_type) return row->count(node, inputs, outputs);
+  if (const Row* row = FindRow(node.op_type); row != nullptr) return row->count(node, inputs, outputs);
   const OpTraits traits = TraitsOf(node);
   if (traits.Has(OpTrait::kReduces)) return At(inputs, 0) == nullptr ? 0 : Elements(*inputs[0]);
   const bool computes = traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts);

@@ -1,13 +1,20 @@
 #pragma once
 
-// How much a node computes, for profiles: what a kernel reaches of its machine's peak is read off it.
+// What a node computes and how much, for profiles, where what a kernel reaches of its machine's peak is read off it, and
+// for providers that weigh their claims.
 
+#include <cstdint>
 #include <span>
 
 #include "tessera/provider/graph.h"
 #include "tessera/shape.h"
 
 namespace tessera {
+
+enum class ConvolutionKind : uint8_t { kNone, kDirect, kTransposed };
+
+/// Which convolution the operator computes, of any domain and layout.
+ConvolutionKind ConvolutionKindOf(const Node& node) noexcept;
 
 /// Floating-point operations (integer ones of quantized operators) by the operator's definition, a multiply-add as two,
 /// whatever algorithm computes it: the usual count for matmuls, convolutions, recurrences and attention, one for each

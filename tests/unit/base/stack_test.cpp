@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/thread_of_stack.h"
 #include "base/work_array.h"
 #include "error_of.h"
 #include "on_stack_of.h"
@@ -48,6 +49,13 @@ TEST(Stack, IsMadeWhereItIsTooSmall) {
     });
     EXPECT_EQ(ErrorOf([] { WithStack(size_t{4} << 20, [] { Fail(ErrorCode::kFail, "from afar"); }); }), "from afar");
   });
+}
+
+TEST(Stack, IsThatOfAThreadMadeForACall) {
+  size_t left = 0;
+  EXPECT_EQ(CallOnThread(size_t{1} << 20, [&] { left = StackLeft(); }), 0);
+  EXPECT_GT(left, size_t{512} << 10);
+  EXPECT_NE(CallOnThread(0, [] { FAIL() << "no stack is that small"; }), 0);
 }
 
 TEST(WorkArray, IsTheThreadsOwnAndKept) {

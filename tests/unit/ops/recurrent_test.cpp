@@ -1,4 +1,4 @@
-#include "ops/recurrent/recurrent.h"
+#include "ops/rnn/recurrent.h"
 
 #include <gmock/gmock.h>
 

@@ -39,6 +39,16 @@ void ExpectFlops(const std::vector<WorkCase>& cases) {
 const std::vector<int64_t> kNothing = {kOmitted};
 const std::string kMicrosoft = "com.microsoft";
 
+TEST(Work, KnowsConvolutions) {
+  const auto kind = [](const std::string& op_type) { return ConvolutionKindOf(NodeOf(op_type, 1)); };
+  for (const std::string op_type : {"Conv", "Nchw8cConv", "FusedConv", "QLinearConv"})
+    EXPECT_EQ(kind(op_type), ConvolutionKind::kDirect) << op_type;
+  for (const std::string op_type : {"ConvTranspose", "Nchw8cConvTranspose"})
+    EXPECT_EQ(kind(op_type), ConvolutionKind::kTransposed) << op_type;
+  for (const std::string op_type : {"MatMulNBits", "Relu", "Zeta"})
+    EXPECT_EQ(kind(op_type), ConvolutionKind::kNone) << op_type;
+}
+
 TEST(Work, OfMatMulsAndConvolutions) {
   ExpectFlops({
       {NodeOf("MatMul", 13), {{2, 3, 4}, {4, 5}}, {{2, 3, 5}}, 2.0 * 2 * 3 * 4 * 5},

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/rounding.h"
+#include "kernels/gemm/choose.h"
 #include "kernels/gemm/gemm_int8.h"
 #include "kernels/gemm/gemm_u8s8_kernels.h"
-#include "kernels/gemm/tile_unit.h"
 
 namespace tessera::cpu {
 namespace {
@@ -36,19 +36,6 @@ struct Workspace {
   std::byte* integers;
 };
 
-/// Whether tiles are faster than dot products, whose sums become floats in registers. Measured on Sapphire Rapids.
-bool LimbTilesPay(const PackedWeightsS8& weights, int64_t rows) {
-  if (!weights.tiles) return false;
-  constexpr double kTilesNs = 400, kTilePanelNs = 50, kTileRowNs = 8.6, kTileNs = 7, kTileProductNs = 0.55;
-  constexpr double kDotPanelNs = 20, kDotRowNs = 3, kDotGroupNs = 0.34, kFewestDots = 5;
-  const auto of_rows = static_cast<double>(rows), of_groups = static_cast<double>(weights.groups());
-  const auto panels = static_cast<double>(CeilDiv(weights.n, weights.width)), limbs = 2 * of_rows;
-  const double tile =
-      2 * std::max(kTileNs, kTileProductNs * limbs) * static_cast<double>(CeilDiv(weights.groups(), kTileGroups));
-  return kTilesNs + panels * (kTilePanelNs + kTileRowNs * of_rows + tile) <
-         panels * (kDotPanelNs + kDotRowNs * of_rows + kDotGroupNs * std::max(limbs, kFewestDots) * of_groups);
-}
-
 /// out[r] += the scaled sums of row r.
 void AddRows(ThreadPool& threads, const GateMatrix& matrix, int64_t rows, const Workspace& at, float* out,
              int64_t out_row) {
@@ -70,7 +57,8 @@ void AddLimbs(ThreadPool& threads, const GateMatrix& matrix, int64_t part, int64
   }
   const LimbWeights& weights = matrix.limbs[static_cast<size_t>(part)];
   const PackedWeightsS8& packed = *weights.weights;
-  if (LimbTilesPay(packed, rows)) {
+  const int64_t panels = CeilDiv(packed.n, packed.width);
+  if (packed.tiles && ChooseLimbPath(rows, packed.groups(), panels) == U8S8Path::kTiles) {
     OutputStage sums;
     sums.kind = OutputStage::kAccumulators;
     sums.data = at.low;
@@ -80,7 +68,6 @@ void AddLimbs(ThreadPool& threads, const GateMatrix& matrix, int64_t part, int64
     return AddRows(threads, matrix, rows, at, out, out_row);
   }
   constexpr double kDotNs = 0.01;
-  const int64_t panels = CeilDiv(packed.n, packed.width);
   const double panel_ns = kDotNs * static_cast<double>(2 * rows * packed.k) * static_cast<double>(packed.width);
   threads.ParallelFor(panels, panel_ns, [&](int64_t begin, int64_t end) {
     AddLimbGemm(packed, weights.terms.data(), {limbs, limbs + rows * row, row, rows, at.quantized}, matrix.columns, begin,

@@ -8,10 +8,10 @@
 #include <type_traits>
 
 #include "base/checked.h"
-#include "base/rounding.h"
 #include "cpu/ops/nn/multi_index.h"
 #include "kernels/conv/depthwise/depthwise_int8.h"
 #include "kernels/conv/nchw/conv.h"
+#include "kernels/conv/nchw/phase_span.h"
 #include "ops/nn/window.h"
 #include "tessera/provider/kernel.h"
 
@@ -81,10 +81,10 @@ class ConvInput {
   }
 
  private:
-  /// A row's elements that one phase of the stride reads: [first, end) of a phase's row are input elements from `from` on,
-  /// `to`: where it begins.
+  /// A row's elements that one phase of the stride reads; `to`: where they begin with their padding.
   struct Phase {
-    int64_t first, end, from, to;
+    PhaseSpan inside;
+    int64_t to;
   };
 
   /// An image of bytes, read without stride: its rows are too short to look at each for long.
@@ -155,20 +155,21 @@ class ConvInput {
     constexpr int64_t kShort = 16;
     const int64_t stride = window_.strides[window_.rank() - 1];
     for (const Phase& phase : phase_rows_) {
+      const auto [first, end, at] = phase.inside;
       T* to = out + phase.to;
-      const T* from = row + phase.from;
-      const int64_t count = phase.end - phase.first;
-      for (int64_t i = 0; i < phase.first; ++i) to[i] = pad;
+      const T* from = row + at;
+      const int64_t count = end - first;
+      for (int64_t i = 0; i < first; ++i) to[i] = pad;
       if (stride == 1) {
-        CopyShort(from, count, to + phase.first);
+        CopyShort(from, count, to + first);
       } else if (stride == 2 && (count <= kShort || !std::is_floating_point_v<T>)) {  // which compilers vectorize
-        for (int64_t i = 0; i < count; ++i) to[phase.first + i] = from[2 * i];
+        for (int64_t i = 0; i < count; ++i) to[first + i] = from[2 * i];
       } else if (count <= kShort || !std::is_floating_point_v<T>) {
-        for (int64_t i = 0; i < count; ++i) to[phase.first + i] = from[i * stride];
+        for (int64_t i = 0; i < count; ++i) to[first + i] = from[i * stride];
       } else if constexpr (std::is_floating_point_v<T>) {
-        CopyStrided<T>(from, stride, count, to + phase.first);
+        CopyStrided<T>(from, stride, count, to + first);
       }
-      for (int64_t i = phase.end; i < phase_width_; ++i) to[i] = pad;
+      for (int64_t i = end; i < phase_width_; ++i) to[i] = pad;
     }
   }
 
@@ -229,11 +230,8 @@ class ConvInput {
     size_t count = 0;
     for (int64_t phase = 0; phase < phases_; ++phase) {
       if (phase_used_[phase] == 0) continue;
-      // Its element i is input element i * stride + phase - before.
-      const int64_t first = std::clamp<int64_t>(CeilDiv(before - phase, stride), 0, phase_width_);
-      const int64_t remaining = window_.input[last] + before - phase;
-      const int64_t end = std::clamp<int64_t>(remaining <= 0 ? 0 : CeilDiv(remaining, stride), first, phase_width_);
-      phase_rows_[count++] = {first, end, end > first ? first * stride + phase - before : 0, phase * phase_width_};
+      phase_rows_[count++] = {InsideOfPhase(window_.input[last], before, stride, phase, phase_width_),
+                              phase * phase_width_};
     }
     phase_rows_ = phase_rows_.first(count);
   }

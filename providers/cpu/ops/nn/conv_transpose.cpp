@@ -11,6 +11,7 @@
 #include "cpu/ops/nn/transposed_gather.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
+#include "kernels/conv/choose/transposed.h"
 #include "ops/nn/conv_transpose.h"
 #include "runtime/memory/packed_store.h"
 
@@ -27,7 +28,7 @@ class ConvTranspose final : public Kernel {
     if (weights == nullptr || !weights->is(ElementTypeOf<T>) || weights->num_elements() == 0 || weights->shape().rank() < 3)
       return;
     weights_shape_ = weights->shape();
-    if (weights_shape_[0] % attributes_.group != 0 || weights_shape_[0] / attributes_.group <= kFewChannels) return;
+    if (weights_shape_[0] % attributes_.group != 0 || GathersTransposed(weights_shape_[0] / attributes_.group)) return;
     transposed_ = SharedTensor(info, *weights, fmt::format("conv_transpose.{}", attributes_.group), ElementTypeOf<C>,
                                weights_shape_, [&] { return Turn(info.threads(), *weights); });
     info.ReleaseConstant(1);
@@ -60,8 +61,6 @@ class ConvTranspose final : public Kernel {
   }
 
  private:
-  static constexpr int64_t kFewChannels = 2;
-
   /// Weights with the input channels as the last axis.
   std::shared_ptr<const Tensor> Turn(ThreadPool& threads, const Tensor& weights) const {
     auto transposed = std::make_shared<Tensor>(ElementTypeOf<C>, weights.shape(), WeightMemory());
@@ -79,10 +78,8 @@ class ConvTranspose final : public Kernel {
   }
 
   static void Run(KernelContext& context, const Window& window, const TransposedProblem<C>& problem) {
-    bool pointwise = problem.kernel == 1;
-    for (size_t i = 0; i < window.rank(); ++i)
-      pointwise = pointwise && window.input[i] == window.output[i] && window.begin[i] == 0;
-    if (pointwise && problem.channels > 0) {
+    const ConvAlgorithm algorithm = ChooseTransposed(window, problem.channels);
+    if (algorithm == ConvAlgorithm::kGemm) {
       RunGemms<C>(context, problem.batch * problem.groups, [&](int64_t i) {
         const int64_t group = i % problem.groups;
         auto args = problem.Gemm(i / problem.groups, group, 0, problem.outputs,
@@ -93,7 +90,7 @@ class ConvTranspose final : public Kernel {
       return;
     }
     const TransposedTables tables(context, window);
-    if (problem.channels <= kFewChannels || problem.columns == 0) {
+    if (algorithm == ConvAlgorithm::kGather) {
       GatherInput(context, problem, tables);
     } else {
       GatherMatMul(context, problem, tables);

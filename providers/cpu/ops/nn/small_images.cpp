@@ -4,18 +4,16 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "cpu/engine/slots.h"
 #include "cpu/ops/nn/image_rows.h"
 #include "cpu/ops/nn/packed_weights.h"
+#include "kernels/conv/choose/batched.h"
 #include "kernels/gemm/gemm.h"
 #include "runtime/memory/packed_store.h"
 
 namespace tessera::cpu {
 namespace {
-
-constexpr int64_t kRowsTogether = 192;  // of a GEMM: what it reads of them stays in the cache, and weights are read seldom
 
 /// [outputs, channels, taps] as panels of a matrix [taps, channels] by outputs.
 void PackByTaps(ThreadPool& threads, const Tensor& weights, float* packed) {
@@ -67,15 +65,12 @@ class SmallImagesConv::Call {
   }
 
   void Run(int64_t batch) {
-    const int64_t threads = context_.threads().num_threads(), most = std::clamp<int64_t>(kRowsTogether / pixels_, 1, batch);
-    // Threads with many rows each go their own ways; of few rows they share the weights, too.
-    const bool apart = threads > 1 && batch >= threads && batch / threads * pixels_ >= kRowsApart;
-    apart ? Apart(batch, std::min(most, CeilDiv(batch, threads))) : Together(batch, most);
+    const BatchedGroups groups = GroupImages(ConvTypes::kFloat, {batch, channels_, outputs_, taps_, pixels_, plane_},
+                                             context_.threads().num_threads());
+    groups.shared ? Together(batch, groups.images) : Apart(batch, groups);
   }
 
  private:
-  static constexpr int64_t kRowsApart = 48;
-
   struct Buffers {
     float *by_pixels, *gathered, *results;  // null: not needed
   };
@@ -101,14 +96,9 @@ class SmallImagesConv::Call {
     }
   }
 
-  void Apart(int64_t batch, int64_t together) {
-    constexpr double kMultiplyNs = 0.02, kMoveNs = 0.3;
-    const int64_t k = gemm_.k;
-    const double moved = static_cast<double>(plane_ * channels_ + pixels_ * (k + outputs_)),
-                 multiplied = static_cast<double>(pixels_ * k) * static_cast<double>(outputs_);
-    const double group_ns = static_cast<double>(together) * (moved * kMoveNs + multiplied * kMultiplyNs);
+  void Apart(int64_t batch, const BatchedGroups& groups) {
     ParallelGroups(
-        context_.threads(), batch, together, group_ns, [&] { return Allocate(together); },
+        context_.threads(), batch, groups.images, groups.group_ns, [&] { return Allocate(groups.images); },
         [&](const Buffers& own, int64_t first, int64_t images) { Convolve(own, first, images, GemmSerial<float>); });
   }
 

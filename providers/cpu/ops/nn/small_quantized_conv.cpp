@@ -7,6 +7,7 @@
 #include "cpu/engine/slots.h"
 #include "cpu/ops/nn/image_rows.h"
 #include "cpu/ops/nn/shared_weights.h"
+#include "kernels/conv/choose/batched.h"
 
 namespace tessera::cpu {
 
@@ -47,18 +48,14 @@ class SmallQuantizedConv::Call {
         indices_(MeetingPixels(context, call.window)) {}
 
   void Run() {
-    const int64_t batch = call_.x.shape()[0], threads = context_.threads().num_threads();
-    const int64_t near = std::max(kNearBytes / (taps_ * channels_), kFewestRows);  // rows of a group
-    const int64_t most = std::clamp<int64_t>(near / pixels_, 1, batch);
-    // Threads with many rows each go their own ways; of few rows they share the weights, too.
-    const bool apart = threads > 1 && batch >= threads && batch / threads * pixels_ >= kFewestRows;
-    if (threads == 1 || apart) return Apart(batch, std::min(most, CeilDiv(batch, threads)));
+    const int64_t batch = call_.x.shape()[0];
+    const BatchedGroups groups = GroupImages(ConvTypes::kBytes, {batch, channels_, outputs_, taps_, pixels_, plane_},
+                                             context_.threads().num_threads());
+    if (!groups.shared) return Apart(batch, groups);
     Convolve(Allocate(batch), 0, batch);
   }
 
  private:
-  static constexpr int64_t kNearBytes = 256 << 10, kFewestRows = 48;
-
   struct Buffers {
     uint8_t *by_pixels, *gathered, *results;  // null: not needed
     std::byte* workspace;
@@ -85,14 +82,9 @@ class SmallQuantizedConv::Call {
             context_.scratch<std::byte>(GemmWorkspaceSize(gemm)).data()};
   }
 
-  void Apart(int64_t batch, int64_t together) {
-    constexpr double kMultiplyNs = 0.006, kMoveNs = 0.1;
-    const int64_t k = taps_ * channels_;
-    const double moved = static_cast<double>(plane_ * channels_ + pixels_ * (k + outputs_)),
-                 multiplied = static_cast<double>(pixels_ * k) * static_cast<double>(outputs_);
-    const double group_ns = static_cast<double>(together) * (moved * kMoveNs + multiplied * kMultiplyNs);
+  void Apart(int64_t batch, const BatchedGroups& groups) {
     ParallelGroups(
-        context_.threads(), batch, together, group_ns, [&] { return Allocate(together); },
+        context_.threads(), batch, groups.images, groups.group_ns, [&] { return Allocate(groups.images); },
         [&](const Buffers& own, int64_t first, int64_t images) { Convolve(own, first, images); });
   }
 

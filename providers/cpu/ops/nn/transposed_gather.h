@@ -3,8 +3,6 @@
 // How ConvTranspose gathers: the pixels of an output row from the GEMM of the weights with the input, or from the input
 // itself.
 
-#include <numeric>
-
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
@@ -12,10 +10,9 @@
 #include "cpu/ops/nn/gemm_calls.h"
 #include "cpu/ops/nn/transposed_window.h"
 #include "cpu/ops/ops.h"
+#include "kernels/conv/choose/transposed.h"
 
 namespace tessera::cpu {
-
-inline constexpr int64_t kMostJoined = 256;  // columns of an image
 
 /// One transposed convolution's tensors and sizes.
 template <class C>
@@ -30,10 +27,7 @@ struct TransposedProblem {
   Activation<C> activation = {};
 
   const C* bias_of(int64_t output) const { return bias == nullptr ? nullptr : bias + output; }
-  /// GEMMs of one image have few columns for the weights that they read.
-  bool JoinsImages() const {
-    return batch > 1 && columns > 0 && columns <= kMostJoined && batch * columns <= 4 * kMostJoined;
-  }
+  TransposedSizes sizes() const { return {batch, groups, channels, outputs, kernel, columns, int64_t{sizeof(C)}}; }
   const C* image(int64_t i, int64_t group) const { return input + (i * groups + group) * channels * columns; }
 
   /// columns = W' X for `count` outputs of a group.
@@ -220,10 +214,10 @@ const C* JoinImages(KernelContext& context, const TransposedProblem<C>& problem)
 /// Some output channels at a time: GEMM and gathering. Small images are multiplied together.
 template <class C>
 void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables,
-                  int64_t block) {
+                  const TransposedBlocks& divided) {
   ThreadPool& threads = context.threads();
-  const bool joins = problem.JoinsImages();
-  const int64_t images = joins ? problem.batch : 1, columns = images * problem.columns;  // of a GEMM
+  const bool joins = divided.images > 1;
+  const int64_t block = divided.outputs, images = divided.images, columns = images * problem.columns;  // of a GEMM
   const int64_t matrices = problem.batch / images * problem.groups;
   const C* input = joins ? JoinImages(context, problem) : problem.input;
   const auto matrix_of = [&](int64_t i) { return input + i * problem.channels * columns; };
@@ -263,40 +257,11 @@ void GatherBlocks(KernelContext& context, const TransposedProblem<C>& problem, c
   });
 }
 
-/// Output channels whose contributions fit the cache, enough of them for an efficient GEMM.
-template <class C>
-int64_t ChooseBlock(const TransposedProblem<C>& problem, int threads) {
-  constexpr int64_t kNearBytes = int64_t{512} << 10, kLeastRows = 24, kRowsFromAfar = 96;
-  const int64_t images = problem.JoinsImages() ? problem.batch : 1;
-  // An input that every block reads from the third cache again is worth a buffer there.
-  const bool far = problem.channels * problem.columns * images * static_cast<int64_t>(sizeof(C)) > kNearBytes;
-  const int64_t least =
-      CeilDiv(far ? std::clamp(problem.channels / 2, kLeastRows, kRowsFromAfar) : kLeastRows, problem.kernel);
-  const int64_t fits = (int64_t{320} << 10) /
-                       (static_cast<int64_t>(sizeof(C)) * std::max<int64_t>(problem.kernel * problem.columns * images, 1));
-  int64_t block = std::max(fits, least);
-  if (threads > 1) {
-    const int64_t all = problem.batch / images * problem.groups * problem.outputs;
-    block = std::min(block, std::max(CeilDiv(int64_t{12}, problem.kernel), all / (3 * threads)));
-  }
-  // Rows of the GEMM are multiples of six or twelve.
-  const int64_t unit = 12 / std::gcd(problem.kernel, int64_t{12});
-  if (unit <= block + 1) block = RoundUp(block, unit);
-  return std::clamp<int64_t>(block, 1, problem.outputs);
-}
-
 /// GEMMs of the weights with the input, and then the gathering.
 template <class C>
 void GatherMatMul(KernelContext& context, const TransposedProblem<C>& problem, const TransposedTables& tables) {
-  const int threads = context.threads().num_threads();
-  const int64_t block = ChooseBlock(problem, threads);
-  const int64_t images = problem.JoinsImages() ? problem.batch : 1;
-  const int64_t blocks = problem.batch / images * problem.groups * CeilDiv(problem.outputs, block);
-  if (threads > 1 && blocks < 2 * threads) {
-    GatherAfterwards(context, problem, tables);
-  } else {
-    GatherBlocks(context, problem, tables, block);
-  }
+  const TransposedBlocks divided = DivideTransposed(problem.sizes(), context.threads().num_threads());
+  divided.afterwards ? GatherAfterwards(context, problem, tables) : GatherBlocks(context, problem, tables, divided);
 }
 
 }  // namespace tessera::cpu

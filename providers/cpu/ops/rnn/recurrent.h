@@ -16,7 +16,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_bf16.h"
 #include "kernels/rnn/recurrent.h"
-#include "ops/recurrent/recurrent.h"
+#include "ops/rnn/recurrent.h"
 #include "tessera/provider/function_ref.h"
 
 namespace tessera::cpu {

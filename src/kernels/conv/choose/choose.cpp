@@ -38,6 +38,8 @@ constexpr std::pair<ConvAlgorithm, std::string_view> kNames[] = {
     {ConvAlgorithm::kDepthwiseSmallPlanes, "depthwise, small planes"},
     {ConvAlgorithm::kDepthwiseNchw8c, "depthwise, NCHW8c"},
     {ConvAlgorithm::kIm2colInt16, "im2col, int16"},
+    {ConvAlgorithm::kCol2im, "col2im"},
+    {ConvAlgorithm::kGather, "gather"},
 };
 
 /// Neither so few channels that the transforms cost more than the GEMMs save, nor so many that their weights fill memory;

@@ -31,6 +31,8 @@ enum class ConvAlgorithm : uint8_t {
   kDepthwiseSmallPlanes,  // NCHW: a plane in each lane
   kDepthwiseNchw8c,       // NCHW: blocks of channels are converted one by one
   kIm2colInt16,           // 8-bit values widened to 16 bits
+  kCol2im,                // transposed: a GEMM of weights by pixels, whose columns are added up where they overlap
+  kGather,                // transposed, of few channels: outputs read the pixels themselves
 };
 
 /// As profiles and reports say it.

@@ -36,6 +36,24 @@ struct BatchedIm2colLimits {
   int64_t most_pixels, fewest_outputs, fewest_channels, usual_outputs, most_pixels_of_few;
 };
 
+/// Of one GEMM over the windows of several images: its rows, or where that is 0 as many as fill so many bytes; those that a
+/// thread should have of its own before threads do not share GEMMs. An element that is gathered or stored, a multiply-add.
+struct BatchedGroupCosts {
+  int64_t most_rows, near_bytes, rows_apart;
+  double move_ns, multiply_ns;
+};
+
+/// Of transposed convolutions in NCHW.
+struct TransposedLimits {
+  /// Of a group: so few are multiplied while the output gathers them.
+  int64_t gathered_channels = 2;
+  /// Columns of an image, which is multiplied together with others up to that; all have four times as many at most.
+  int64_t joined_columns = 256;
+  /// Of a block of outputs, and of an input that blocks read from a near cache. Rows of a block's GEMM at least, of an
+  /// input from afar more; they are multiples of what tiles have, six or twelve.
+  int64_t block_bytes = 320 << 10, near_bytes = 512 << 10, least_rows = 24, rows_from_afar = 96, row_unit = 12;
+};
+
 struct DirectLimits {
   /// Weights may be the packed operand of images with so few pixels, which costs so much more, and for outputs that fill
   /// panels badly more again (over their number); where they are not, pixels fill so many columns.
@@ -171,6 +189,8 @@ struct ConvCosts {
   double elements_per_move = 2;
   WinogradCosts winograd = {};
   BatchedIm2colLimits batched = {32, 8, 8, 8, 0};
+  BatchedGroupCosts float_groups = {192, 0, 48, 0.3, 0.02}, byte_groups = {0, 256 << 10, 48, 0.1, 0.006};
+  TransposedLimits transposed = {};
   GatherCosts gathers = {};
   ImplicitGemmCosts implicit_gemm = {};
   DirectLimits direct = {};

@@ -128,16 +128,10 @@ PhasePlanes::PhasePlanes(const Window& window) : window_(window), in_place_(true
     phases_[i] = std::min(stride, window.extent(i));
     size_[i] = CheckedAdd(window.output[i], (window.extent(i) - 1) / stride);
     in_place_ = in_place_ && stride == 1 && window.begin[i] == 0 && size_[i] == window.input[i];
-    for (int64_t phase = 0; phase < phases_[i]; ++phase) inside_[i][static_cast<size_t>(phase)] = InsideOf(i, phase);
+    for (int64_t phase = 0; phase < phases_[i]; ++phase) {
+      inside_[i][static_cast<size_t>(phase)] = InsideOfPhase(window.input[i], window.begin[i], stride, phase, size_[i]);
+    }
   }
-}
-
-PhasePlanes::Inside PhasePlanes::InsideOf(size_t axis, int64_t phase) const {
-  const int64_t stride = window_.strides[axis], before = window_.begin[axis];
-  const int64_t first = std::clamp<int64_t>(CeilDiv(before - phase, stride), 0, size_[axis]);
-  const int64_t rest = window_.input[axis] + before - phase;
-  return {first, std::clamp<int64_t>(rest <= 0 ? 0 : CeilDiv(rest, stride), first, size_[axis]),
-          first * stride + phase - before};
 }
 
 int64_t PhasePlanes::Together(int64_t channels, int64_t images) const {
@@ -165,7 +159,7 @@ void PhasePlanes::LayOut(const float* channel, int64_t plane_step, float* out) c
   const Window& w = window_;
   for (int64_t z = 0; z < phases_[0]; ++z) {
     for (int64_t y = 0; y < phases_[1]; ++y) {
-      const Inside &slices = inside_[0][static_cast<size_t>(z)], &rows = inside_[1][static_cast<size_t>(y)];
+      const PhaseSpan &slices = inside_[0][static_cast<size_t>(z)], &rows = inside_[1][static_cast<size_t>(y)];
       for (int64_t x = 0; x < phases_[2]; ++x, out += plane_step) {
         std::fill_n(out, slices.first * slice(), 0.0f);
         std::fill_n(out + slices.end * slice(), (size_[0] - slices.end) * slice(), 0.0f);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "kernels/conv/nchw/phase_span.h"
 #include "ops/nn/window.h"
 
 namespace tessera::cpu {
@@ -45,16 +46,10 @@ class PhasePlanes {
   void LayOut(const float* channel, int64_t plane_step, float* out) const;
 
  private:
-  /// Elements [first, end) of a phase along an axis are those of the image from `from` on.
-  struct Inside {
-    int64_t first, end, from;
-  };
-  Inside InsideOf(size_t axis, int64_t phase) const;
-
   Window window_;
   bool in_place_;
   std::array<int64_t, kAxes> size_, phases_;
-  std::array<std::array<Inside, kMostPhases>, kAxes> inside_;
+  std::array<std::array<PhaseSpan, kMostPhases>, kAxes> inside_;
 };
 
 }  // namespace tessera::cpu

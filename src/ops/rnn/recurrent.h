@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/recurrent/activation.h"
+#include "ops/rnn/activation.h"
 #include "tessera/provider/graph.h"
 
 namespace tessera {
