@@ -8,6 +8,7 @@
 #include "base/rounding.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/gemm/nbits/quantized.h"
+#include "kernels/gemm/outliers.h"
 #include "kernels/gemm/tile_unit.h"
 #include "tessera/provider/thread_pool.h"
 
@@ -201,6 +202,38 @@ GemmChoice ChooseGemmOfBatch(const GemmProblem<T>& problem, int64_t count, int t
   return ChooseTiles(problem, whole ? 1 : CeilDiv(2 * int64_t{threads}, count), false);
 }
 
+GemmChoice ChooseGemmBf16(const GemmProblem<float>& problem, int64_t rows, int64_t columns, int threads) {
+  constexpr double kBf16MulAddNs = 0.01;
+  constexpr int64_t kRowsToRead = 4;  // their GEMMs are bound by reading B
+  const double ns =
+      kBf16MulAddNs * static_cast<double>(std::max(problem.m, kRowsToRead)) * static_cast<double>(problem.n * problem.k);
+  GemmChoice choice{.grid = {.rows = problem.m, .columns = problem.n}, .task_ns = ns};
+  if (threads == 1 || ns < ThreadPool::kSerialBelowNs) return choice;
+  GemmGrid& grid = choice.grid;
+  const int64_t want = problem.m <= rows ? threads : 3 * threads, panels = CeilDiv(problem.n, columns);
+  grid.columns = CeilDiv(panels, std::min(panels, want)) * columns;
+  grid.column_tasks = CeilDiv(problem.n, grid.columns);
+  const int64_t blocks = CeilDiv(problem.m, rows);
+  grid.rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, grid.column_tasks))) * rows;
+  grid.row_tasks = CeilDiv(problem.m, grid.rows);
+  choice.task_ns = ns / static_cast<double>(grid.tasks());
+  return choice;
+}
+
+PanelTasks ChooseU8S8Tasks(const PackedWeightsS8& weights, int64_t rows, int64_t row_bytes, bool transposed, int threads) {
+  constexpr int64_t kNearBytes = 192 << 10;  // of rows that stay in the second cache while panels stream
+  const int64_t panels = CeilDiv(weights.n, weights.width), want = threads == 1 ? 1 : 4 * threads;
+  // Tiles of rows are whole, but for the last.
+  const int64_t tile = weights.tiles ? 2 * kTileRows : 12, most_rows = std::max(kNearBytes / row_bytes, 2 * tile);
+  PanelTasks tasks{.panel_tasks = std::min(panels, want)};
+  tasks.row_tasks = std::max(CeilDiv(rows, most_rows), std::min(CeilDiv(want, tasks.panel_tasks), CeilDiv(rows, tile)));
+  tasks.rows = RoundUp(CeilDiv(rows, tasks.row_tasks), transposed ? 3 * kTransposedRows : tile);
+  const double work =
+      static_cast<double>(rows) * static_cast<double>(weights.n) * static_cast<double>(weights.k) * MultiplyNsU8S8();
+  tasks.task_ns = work / static_cast<double>(tasks.tasks());
+  return tasks;
+}
+
 U8S8Path ChooseU8S8Path(int64_t rows, int64_t groups, int64_t columns) {
   const double panels = std::max(static_cast<double>(columns) / (2 * kTileColumns), 1.0);
   const auto of_rows = static_cast<double>(rows);
@@ -220,6 +253,17 @@ NBitsChoice ChooseNBitsGemm(const NBitsWeights& weights, int64_t rows, bool to_b
   if (exact && MultipliesNBitsByLimbs(weights) && (rows <= kFewRows || weights.bits == 4))
     return quantized(kFloatLimbs, kFewRows);
   return {rows <= kFewRows ? NBitsPath::kRows : NBitsPath::kFloatPanels, 0};
+}
+
+PanelTasks ChooseNBitsTasks(const NBitsWeights& weights, int64_t rows, int limbs, int threads) {
+  constexpr int64_t kRowsOfTask = 24;  // that pay for a panel
+  const int64_t width = QuantizedNBitsWidth(), panels = (weights.n - 1) / width + 1, team = threads;
+  const int64_t parts = panels >= 2 * team ? 1 : std::min((rows - 1) / kRowsOfTask + 1, team);
+  const auto work = static_cast<double>(NBitsGroups(weights)) * (32 / weights.bits);
+  return {.rows = CeilDiv(rows, parts),
+          .row_tasks = parts,
+          .panel_tasks = panels,
+          .task_ns = work * static_cast<double>(width) * (0.1 + 0.01 * static_cast<double>(limbs * rows / parts))};
 }
 
 #define TESSERA_INSTANTIATE(T)                                         \

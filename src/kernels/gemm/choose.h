@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_u8s8.h"
 #include "kernels/gemm/nbits/nbits.h"
 
 namespace tessera::cpu {
@@ -50,9 +51,24 @@ GemmChoice ChooseGemm(const GemmProblem<T>& problem, int threads, bool may_pack)
 template <class T>
 GemmChoice ChooseGemmOfBatch(const GemmProblem<T>& problem, int64_t count, int threads);
 
+/// In bfloat16, whose kernel has tiles of `rows` by panels of `columns`.
+GemmChoice ChooseGemmBf16(const GemmProblem<float>& problem, int64_t rows, int64_t columns, int threads);
+
 /// The GEMM of one column as one of one row, where a choice says so.
 template <class T>
 GemmProblem<T> TransposedGemm(const GemmProblem<T>& problem);
+
+/// A task is one of `row_tasks` parts of the rows by one of `panel_tasks` equal parts of the weights' panels.
+struct PanelTasks {
+  int64_t rows = 1;  // of a task at most
+  int64_t row_tasks = 1, panel_tasks = 1;
+  double task_ns = 0;  // estimated
+
+  int64_t tasks() const { return row_tasks * panel_tasks; }
+};
+
+/// Of bytes, in rows of so many. `transposed`: the weights have outliers, which are multiplied by transposed rows.
+PanelTasks ChooseU8S8Tasks(const PackedWeightsS8& weights, int64_t rows, int64_t row_bytes, bool transposed, int threads);
 
 /// Of weights that were packed for tiles (PackedWeightsS8::tiles), whose records dot products read, too.
 enum class U8S8Path : uint8_t {
@@ -84,6 +100,9 @@ struct NBitsChoice {
 /// `to_bytes`: the model allows A to be rounded to bytes (accuracy_level 4). `exact`: integers can stand for A's floats,
 /// which only quantizing them tells: false chooses once more.
 NBitsChoice ChooseNBitsGemm(const NBitsWeights& weights, int64_t rows, bool to_bytes, bool exact = true);
+
+/// Of kQuantizedPanels. Each task makes its panels of bytes: rows are divided only where there are few.
+PanelTasks ChooseNBitsTasks(const NBitsWeights& weights, int64_t rows, int limbs, int threads);
 
 extern template GemmChoice ChooseGemmPath<float>(const GemmProblem<float>&);
 extern template GemmChoice ChooseGemmPath<double>(const GemmProblem<double>&);

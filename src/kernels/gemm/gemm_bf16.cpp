@@ -18,6 +18,7 @@
 #include "kernels/elementwise/activate-inl.h"
 #include "kernels/elementwise/convert.h"
 #include "kernels/gemm/bf16_pairs-inl.h"
+#include "kernels/gemm/choose.h"
 #include "kernels/gemm/half_panel-inl.h"
 #include "kernels/vector/prefetch.h"
 
@@ -363,23 +364,15 @@ void GemmBf16(ThreadPool& threads, const GemmProblem<float>& args) {
 
 void GemmBf16(const GemmKernel<float>& kernel, ThreadPool& threads, const GemmProblem<float>& args) {
   if (args.m <= 0 || args.n <= 0) return;
-  constexpr double kMulAddNs = 0.01;
-  constexpr int64_t kRowsToRead = 4;  // their GEMMs are bound by reading B
-  const double ns = kMulAddNs * static_cast<double>(std::max(args.m, kRowsToRead)) * static_cast<double>(args.n * args.k);
-  const int parts = threads.num_threads();
-  if (parts == 1 || ns < ThreadPool::kSerialBelowNs) return kernel.multiply(args, 0, args.m, 0, args.n);
-  const int64_t want = args.m <= kernel.rows ? parts : 3 * parts, panels = CeilDiv(args.n, kernel.columns);
-  const int64_t columns = CeilDiv(panels, std::min(panels, want)) * kernel.columns, column_tasks = CeilDiv(args.n, columns);
-  const int64_t blocks = CeilDiv(args.m, kernel.rows);
-  const int64_t rows = CeilDiv(blocks, std::min(blocks, CeilDiv(want, column_tasks))) * kernel.rows,
-                row_tasks = CeilDiv(args.m, rows);
-  threads.ParallelFor(row_tasks * column_tasks, ns / static_cast<double>(row_tasks * column_tasks),
-                      [&](int64_t begin, int64_t end) {
-                        for (int64_t i = begin; i < end; ++i) {
-                          const int64_t m = i / column_tasks * rows, n = i % column_tasks * columns;
-                          kernel.multiply(args, m, std::min(args.m, m + rows), n, std::min(args.n, n + columns));
-                        }
-                      });
+  const GemmChoice choice = ChooseGemmBf16(args, kernel.rows, kernel.columns, threads.num_threads());
+  const GemmGrid& grid = choice.grid;
+  if (grid.tasks() == 1) return kernel.multiply(args, 0, args.m, 0, args.n);
+  threads.ParallelFor(grid.tasks(), choice.task_ns, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t m = i / grid.column_tasks * grid.rows, n = i % grid.column_tasks * grid.columns;
+      kernel.multiply(args, m, std::min(args.m, m + grid.rows), n, std::min(args.n, n + grid.columns));
+    }
+  });
 }
 
 }  // namespace tessera::cpu

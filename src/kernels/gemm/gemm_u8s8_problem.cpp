@@ -4,14 +4,13 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "kernels/gemm/choose.h"
 #include "kernels/gemm/gemm_u8s8.h"
 #include "kernels/gemm/outliers.h"
-#include "kernels/gemm/tile_unit.h"
 
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLeftBytes = 192 << 10;  // of rows that stay in the second cache while panels stream
 constexpr int64_t kLineBytes = 64;
 
 /// What stands in the workspace: bytes of each part, which begins a line of the cache.
@@ -100,21 +99,15 @@ void Gemm(ThreadPool& threads, const GemmU8S8Problem& problem, std::byte* worksp
   OutputStage out = problem.out;
   out.row_sums = left.sums;
   const int64_t rows = problem.m, blocks = CeilDiv(weights.n, weights.width);
-  const int64_t want = threads.num_threads() == 1 ? 1 : 4 * threads.num_threads();
-  const int64_t block_tasks = std::min(blocks, want);
-  // Tiles of rows are whole, but for the last.
-  const int64_t tile = weights.tiles ? 2 * kTileRows : 12, most_rows = std::max(kLeftBytes / left.bytes.row, 2 * tile);
-  const int64_t row_tasks = std::max(CeilDiv(rows, most_rows), std::min(CeilDiv(want, block_tasks), CeilDiv(rows, tile)));
-  const int64_t step = RoundUp(CeilDiv(rows, row_tasks), left.bytes.transposed == nullptr ? tile : 3 * kTransposedRows);
-  const double work =
-      static_cast<double>(rows) * static_cast<double>(weights.n) * static_cast<double>(weights.k) * MultiplyNsU8S8();
-  const int64_t tasks = block_tasks * row_tasks;
-  threads.ParallelFor(tasks, work / static_cast<double>(tasks), [&](int64_t begin, int64_t end) {
+  const PanelTasks tasks =
+      ChooseU8S8Tasks(weights, rows, left.bytes.row, left.bytes.transposed != nullptr, threads.num_threads());
+  const int64_t parts = tasks.panel_tasks;
+  threads.ParallelFor(tasks.tasks(), tasks.task_ns, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t m0 = i / block_tasks * step, part = i % block_tasks;
+      const int64_t m0 = i / parts * tasks.rows, part = i % parts;
       if (m0 >= rows) continue;
-      MultiplyRows(weights, left.bytes, m0, std::min(rows, m0 + step), blocks * part / block_tasks,
-                   blocks * (part + 1) / block_tasks, out);
+      MultiplyRows(weights, left.bytes, m0, std::min(rows, m0 + tasks.rows), blocks * part / parts,
+                   blocks * (part + 1) / parts, out);
     }
   });
 }

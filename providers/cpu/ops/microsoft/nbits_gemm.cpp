@@ -13,7 +13,6 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kRowsOfTask = 24;  // that pay for a panel
 constexpr size_t kCacheLine = 64;
 
 void MultiplyFew(KernelContext& context, const NBitsWeights& w, int64_t rows, const float* a, const float* bias, float* c) {
@@ -70,11 +69,9 @@ bool MultiplyQuantized(KernelContext& context, const NBitsWeights& w, const NBit
     });
     return true;
   }
-  // Rows are split only where there are few panels: each task makes its own.
-  const int64_t width = QuantizedNBitsWidth(), panels = (w.n - 1) / width + 1, team = threads.num_threads();
-  const int64_t parts = panels >= 2 * team ? 1 : std::min((rows - 1) / kRowsOfTask + 1, team);
-  const double cost = work * static_cast<double>(width) * (0.1 + 0.01 * static_cast<double>(limbs * rows / parts));
-  threads.ParallelFor(panels * parts, cost, [&](int64_t begin, int64_t end) {
+  const PanelTasks tasks = ChooseNBitsTasks(w, rows, limbs, threads.num_threads());
+  const int64_t width = QuantizedNBitsWidth(), parts = tasks.row_tasks;
+  threads.ParallelFor(tasks.tasks(), tasks.task_ns, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n0 = i / parts * width, part = i % parts;
       MultiplyQuantizedNBitsPanels(w, quantized, rows * part / parts, rows * (part + 1) / parts, n0,
