@@ -38,7 +38,8 @@ TEST(LiveCache, MakesAnewForAnotherOwner) {
 
 TEST(LiveCache, KeepsNoEntryOfAValueThatFails) {
   Cache& cache = *new Cache;
-  EXPECT_THROW(cache.GetOrMake("a", nullptr, []() -> Cache::Value { throw std::runtime_error("none"); }), std::runtime_error);
+  EXPECT_THROW(cache.GetOrMake("a", nullptr, []() -> Cache::Value { throw std::runtime_error("none"); }),
+               std::runtime_error);
   EXPECT_EQ(cache.GetOrMake("a", nullptr, [] { return Cache::Value(); }), nullptr);
   EXPECT_EQ(cache.entries(), 0u);
 }
