@@ -49,23 +49,36 @@ constexpr int VectorsOf(int rows) {
 
 int64_t PanelOf(int64_t rows) { return VectorsOf(static_cast<int>(rows)) * kLanes; }
 
-constexpr int64_t kMostTile = int64_t{kMostRows} * 8 * kLanes;
+/// Sums of outputs that wait for further steps of the depth, 12 KiB.
+constexpr int64_t kMostSums = 3072;
+static_assert(kMostSums >= int64_t{kMostRows} * 8 * kLanes);
+/// Steps of the depth whose part of a panel and weights stay in the first cache until all outputs have taken them.
+constexpr int64_t kMostSteps = 128;
 
-/// R rows by N vectors, of which the last holds `some` elements, to `tile`.
+/// Steps [begin, end) of the depth.
+struct Steps {
+  int64_t begin, end, all;
+};
+
+/// R rows by N vectors, of which the last holds `some` elements, to `tile`, which has what earlier steps added up.
 template <int R, int N, bool kWhole>
-void SumTile(const ImplicitGemmProblem& problem, const float* weights, int64_t at, int64_t some, const float* bias,
-             float* tile) {
+void SumTile(const ImplicitGemmProblem& problem, const Steps& steps, const float* weights, int64_t at, int64_t some,
+             const float* bias, float* tile) {
   const D d;
   V acc[R][N];
 #pragma GCC unroll 12
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (int j = 0; j < N; ++j) acc[r][j] = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[r]);
+    for (int j = 0; j < N; ++j) {
+      if (steps.begin > 0) acc[r][j] = hn::LoadU(d, tile + (r * N + j) * kLanes);
+      else acc[r][j] = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[r]);
+    }
   }
   const auto mask = hn::FirstN(d, static_cast<size_t>(some));
   const float* base = problem.base + at;
-  for (const int64_t offset : problem.offsets) {
-    const float* from = base + offset;
+  weights += steps.begin * R;
+  for (int64_t k = steps.begin; k < steps.end; ++k) {
+    const float* from = base + problem.offsets[static_cast<size_t>(k)];
     V b[N];
 #pragma GCC unroll 8
     for (int j = 0; j < N; ++j)
@@ -82,13 +95,14 @@ void SumTile(const ImplicitGemmProblem& problem, const float* weights, int64_t a
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
     for (int j = 0; j < N; ++j) {
-      const V sum = problem.epilogue.activation ? Activate(d, acc[r][j], problem.epilogue.activation) : acc[r][j];
+      const bool activates = problem.epilogue.activation && steps.end == steps.all;
+      const V sum = activates ? Activate(d, acc[r][j], problem.epilogue.activation) : acc[r][j];
       hn::StoreU(sum, d, tile + (r * N + j) * kLanes);
     }
   }
 }
 
-using TileFn = void (*)(const ImplicitGemmProblem&, const float*, int64_t, int64_t, const float*, float*);
+using TileFn = void (*)(const ImplicitGemmProblem&, const Steps&, const float*, int64_t, int64_t, const float*, float*);
 
 template <int R, size_t... N>
 constexpr TileFn LastTileOf(std::index_sequence<N...>, int64_t vectors) {
@@ -127,25 +141,43 @@ HWY_INLINE void StoreRows(const ImplicitGemmProblem& problem, size_t first, int6
   }
 }
 
-void Multiply(const ImplicitGemmProblem& problem, int64_t begin, int64_t end) {
-  HWY_ALIGN float tile[kMostTile + kLanes];  // a row's last vector is read whole
+/// A panel of pixels from `at` on, of `count`, to the outputs from `first` to `end`: their sums are all in `sums` at a
+/// time.
+void SumPanel(const ImplicitGemmProblem& problem, int64_t at, int64_t count, bool whole, int64_t first, int64_t end,
+              float* sums) {
   HWY_ALIGN float biases[kMostRows] = {};
   const int64_t rows = problem.block_rows, depth = static_cast<int64_t>(problem.offsets.size());
-  const int64_t panel = PanelOf(rows);
-  const auto sequence = std::make_index_sequence<kMostRows>{};
+  const int64_t vectors = CeilDiv(count, int64_t{kLanes}), size = rows * vectors * kLanes;
+  const TileFn sum = FindTile(std::make_index_sequence<kMostRows>{}, rows, vectors, whole);
+  const int64_t parts = end - first > rows ? std::max<int64_t>(CeilDiv(depth, kMostSteps), 1) : 1;
+  for (int64_t part = 0; part < parts; ++part) {
+    const Steps steps{depth * part / parts, depth * (part + 1) / parts, depth};
+    float* tile = sums;
+    for (int64_t output = first; output < end; output += rows, tile += size) {
+      CancellationPoint();
+      const float* bias = problem.epilogue.bias == nullptr ? nullptr : biases;
+      if (bias != nullptr) std::copy_n(problem.epilogue.bias + output, std::min(rows, problem.outputs - output), biases);
+      sum(problem, steps, problem.weights + output * depth, at, count - (vectors - 1) * kLanes, bias, tile);
+    }
+  }
+}
+
+void Multiply(const ImplicitGemmProblem& problem, int64_t begin, int64_t end) {
+  HWY_ALIGN float sums[kMostSums + kLanes];  // a row's last vector is read whole
+  const int64_t rows = problem.block_rows, panel = PanelOf(rows);
+  const int64_t together = kMostSums / (rows * panel) * rows;  // outputs
   auto first = std::ranges::upper_bound(problem.rows, begin * panel - problem.row_pixels, {}, &PixelRow::from);
   for (int64_t p = begin; p < end; ++p) {
-    const int64_t at = p * panel, count = std::min(panel, problem.run - at), vectors = CeilDiv(count, int64_t{kLanes});
-    const TileFn sum = FindTile(sequence, rows, vectors, count == panel);
+    const int64_t at = p * panel, count = std::min(panel, problem.run - at), width = RoundUp(count, int64_t{kLanes});
     while (first != problem.rows.end() && first->from + problem.row_pixels <= at) ++first;
-    for (int64_t output = 0; output < problem.outputs; output += rows) {
-      CancellationPoint();
-      const int64_t some = std::min(rows, problem.outputs - output);
-      if (problem.epilogue.bias != nullptr) std::copy_n(problem.epilogue.bias + output, some, biases);
-      sum(problem, problem.weights + output * depth, at, count - (vectors - 1) * kLanes,
-          problem.epilogue.bias == nullptr ? nullptr : biases, tile);
-      StoreRows(problem, static_cast<size_t>(first - problem.rows.begin()), at, at + count, some, vectors * kLanes, tile,
-                problem.out + output * problem.out_channel);
+    for (int64_t of = 0; of < problem.outputs; of += together) {
+      const int64_t last = std::min(of + together, problem.outputs);
+      SumPanel(problem, at, count, count == panel, of, last, sums);
+      const float* tile = sums;
+      for (int64_t output = of; output < last; output += rows, tile += rows * width) {
+        StoreRows(problem, static_cast<size_t>(first - problem.rows.begin()), at, at + count,
+                  std::min(rows, problem.outputs - output), width, tile, problem.out + output * problem.out_channel);
+      }
     }
   }
 }

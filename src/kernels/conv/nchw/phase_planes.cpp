@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "kernels/vector/load_first-inl.h"
 
 #ifndef TESSERA_PHASE_ROWS  // once, though this file is included per target
 #define TESSERA_PHASE_ROWS
@@ -82,21 +83,84 @@ void CopyRows(const PhaseRows& rows, float* out) {
 
 #else
 
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+constexpr bool kMasks = HWY_TARGET == HWY_AVX2;  // loads that read no more than they keep
+
+/// Elements of a row a stride apart, all inside of it.
+HWY_INLINE void CopyInside(const float* in, int64_t stride, int64_t count, float* out) {
+  const D d;
+  int64_t i = 0;
+  if (stride == 1) {
+    for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::LoadU(d, in + i), d, out + i);
+    if (i > 0 && i < count) hn::StoreU(hn::LoadU(d, in + count - kLanes), d, out + count - kLanes), i = count;
+  } else if (stride == 2 && count > kLanes) {
+    V even, odd;
+    for (; i + kLanes < count; i += kLanes) {  // reads up to the element before the next one
+      hn::LoadInterleaved2(d, in + 2 * i, even, odd);
+      hn::StoreU(even, d, out + i);
+    }
+    i = count - kLanes;  // the last ones once more, with what stands before the first of them
+    hn::LoadInterleaved2(d, in + 2 * i - 1, even, odd);
+    hn::StoreU(odd, d, out + i);
+    return;
+  }
+  for (; i < count; ++i) out[i] = in[i * stride];
+}
+
+/// Zeros before `first` and from `end` on, and perhaps some between, where the image's elements come next.
+HWY_INLINE void FillOutside(int64_t first, int64_t end, int64_t width, float* out) {
+  const D d;
+  if (width < kLanes) {
+    for (int64_t i = 0; i < width; ++i) out[i] = 0;
+    return;
+  }
+  for (int64_t i = 0; i < first; i += kLanes) hn::StoreU(hn::Zero(d), d, out + std::min(i, width - kLanes));
+  for (int64_t i = end; i < width; i += kLanes) hn::StoreU(hn::Zero(d), d, out + std::min(i, width - kLanes));
+}
+
+/// Lanes whose elements, from `at` on, are among `width`.
+HWY_INLINE hn::Mask<D> MaskOf(int64_t at, int64_t width) {
+  const D d;
+  const auto first = static_cast<size_t>(std::clamp<int64_t>(-at, 0, kLanes)),
+             end = static_cast<size_t>(std::clamp<int64_t>(width - at, 0, kLanes));
+  return hn::AndNot(hn::FirstN(d, first), hn::FirstN(d, end));
+}
+
+/// load(row) for every row, each of at most a vector: what is stored behind one is the next one's, which comes later.
+template <class Load>
+HWY_INLINE void StoreRows(const PhaseRows& rows, float* out, const Load& load) {
+  const D d;
+  const float* in = rows.in + rows.from;
+  for (int64_t r = 0; r + 1 < rows.rows; ++r, in += rows.in_step, out += rows.width) hn::StoreU(load(in), d, out);
+  StoreFirst(d, load(in), out, rows.width);
+}
+
+void CopyNarrowRows(const PhaseRows& rows, float* out) {
+  const D d;
+  const auto low = MaskOf(rows.from, rows.in_width), high = MaskOf(rows.from + kLanes, rows.in_width);
+  if (rows.stride == 1) {
+    StoreRows(rows, out, [&](const float* in) HWY_ATTR { return hn::MaskedLoad(low, d, in); });
+  } else {
+    StoreRows(rows, out, [&](const float* in) HWY_ATTR {
+      return hn::ConcatEven(d, hn::MaskedLoad(high, d, in + kLanes), hn::MaskedLoad(low, d, in));
+    });
+  }
+}
+
 void CopyRows(const PhaseRows& rows, float* out) {
+  if (kMasks && rows.width <= kLanes && rows.stride <= 2 && rows.rows > 0) return CopyNarrowRows(rows, out);
   const int64_t first = std::clamp<int64_t>(CeilDiv(-rows.from, rows.stride), 0, rows.width),
                 inside = rows.in_width - rows.from,
                 end = std::clamp<int64_t>(inside <= 0 ? 0 : CeilDiv(inside, rows.stride), first, rows.width);
-  const float* in = rows.in + rows.from;
+  const float* in = rows.in + rows.from + first * rows.stride;
   for (int64_t r = 0; r < rows.rows; ++r, in += rows.in_step, out += rows.width) {
-    for (int64_t i = 0; i < first; ++i) out[i] = 0;
-    if (rows.stride == 1) {
-      for (int64_t i = first; i < end; ++i) out[i] = in[i];
-    } else if (rows.stride == 2) {  // which compilers vectorize
-      for (int64_t i = first; i < end; ++i) out[i] = in[2 * i];
-    } else {
-      for (int64_t i = first; i < end; ++i) out[i] = in[i * rows.stride];
-    }
-    for (int64_t i = end; i < rows.width; ++i) out[i] = 0;
+    FillOutside(first, end, rows.width, out);
+    CopyInside(in, rows.stride, end - first, out + first);
   }
 }
 
