@@ -28,6 +28,12 @@ TEST(ImplicitGemmConv, GivesTheSameResults) {
            ConvolutionCase{{2, 12, 7, 7}, {9, 4, 3, 3}, {1, 1, 1, 1}, {1, 1}, {}, 3},
            ConvolutionCase{{5, 16, 9, 8}, {40, 8, 1, 1}, {0, 0, 0, 0}, {1, 1}, {2, 2}, 2},
            ConvolutionCase{{3, 8, 6, 7}, {26, 4, 3, 3}, {1, 1, 1, 1}, {1, 1}, {}, 2},
+           ConvolutionCase{{2, 40, 9, 13}, {20, 40, 3, 3}, {1, 1, 1, 1}, {1, 1}},  // deep: in parts
+           ConvolutionCase{{1, 30, 6, 7}, {210, 30, 3, 3}, {1, 1, 1, 1}, {1, 1}},  // of many outputs
+           ConvolutionCase{{1, 300, 4, 17}, {7, 300, 1, 1}, {0, 0, 0, 0}, {1, 1}, {1, 2}},
+           ConvolutionCase{{1, 50, 8, 32}, {16, 50, 3, 3}, {1, 1, 1, 1}, {1, 1}, {2, 2}},  // phases of two vectors
+           ConvolutionCase{{2, 5, 7, 35}, {8, 5, 3, 9}, {1, 4, 1, 9}, {1, 1}, {2, 2}},
+           ConvolutionCase{{2, 5, 7, 3}, {8, 5, 3, 3}, {1, 9, 1, 30}, {1, 1}, {2, 1}},  // mostly padding
        }) {
     ExpectSameConvolution(c, false, "implicit GEMM");
   }
