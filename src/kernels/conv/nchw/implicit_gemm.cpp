@@ -1,5 +1,7 @@
 #include "kernels/conv/nchw/implicit_gemm.h"
 
+#include <hwy/cache_control.h>
+
 #include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -52,12 +54,14 @@ int64_t PanelOf(int64_t rows) { return VectorsOf(static_cast<int>(rows)) * kLane
 /// Sums of outputs that wait for further steps of the depth, 12 KiB.
 constexpr int64_t kMostSums = 3072;
 static_assert(kMostSums >= int64_t{kMostRows} * 8 * kLanes);
-/// Steps of the depth whose part of a panel and weights stay in the first cache until all outputs have taken them.
-constexpr int64_t kMostSteps = 128;
+/// Steps of the depth whose part of a panel and weights stay in the first cache until all outputs have taken them: what
+/// deeper products than kDeep are divided into.
+constexpr int64_t kSteps = 128, kDeep = 512;
 
 /// Steps [begin, end) of the depth.
 struct Steps {
   int64_t begin, end, all;
+  int64_t prefetched;  // elements from what is read to what is prefetched
 };
 
 /// R rows by N vectors, of which the last holds `some` elements, to `tile`, which has what earlier steps added up.
@@ -79,6 +83,7 @@ void SumTile(const ImplicitGemmProblem& problem, const Steps& steps, const float
   weights += steps.begin * R;
   for (int64_t k = steps.begin; k < steps.end; ++k) {
     const float* from = base + problem.offsets[static_cast<size_t>(k)];
+    hwy::Prefetch(from + steps.prefetched);
     V b[N];
 #pragma GCC unroll 8
     for (int j = 0; j < N; ++j)
@@ -149,15 +154,16 @@ void SumPanel(const ImplicitGemmProblem& problem, int64_t at, int64_t count, boo
   const int64_t rows = problem.block_rows, depth = static_cast<int64_t>(problem.offsets.size());
   const int64_t vectors = CeilDiv(count, int64_t{kLanes}), size = rows * vectors * kLanes;
   const TileFn sum = FindTile(std::make_index_sequence<kMostRows>{}, rows, vectors, whole);
-  const int64_t parts = end - first > rows ? std::max<int64_t>(CeilDiv(depth, kMostSteps), 1) : 1;
+  const int64_t parts = end - first > rows && depth > kDeep ? CeilDiv(depth, kSteps) : 1;
   for (int64_t part = 0; part < parts; ++part) {
-    const Steps steps{depth * part / parts, depth * (part + 1) / parts, depth};
+    Steps steps{depth * part / parts, depth * (part + 1) / parts, depth, PanelOf(rows)};  // the next panel
     float* tile = sums;
     for (int64_t output = first; output < end; output += rows, tile += size) {
       CancellationPoint();
       const float* bias = problem.epilogue.bias == nullptr ? nullptr : biases;
       if (bias != nullptr) std::copy_n(problem.epilogue.bias + output, std::min(rows, problem.outputs - output), biases);
       sum(problem, steps, problem.weights + output * depth, at, count - (vectors - 1) * kLanes, bias, tile);
+      steps.prefetched = 0;
     }
   }
 }
