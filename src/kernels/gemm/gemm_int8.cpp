@@ -81,7 +81,7 @@ void MicroKernel(const int16_t* a, int64_t a_row, const B* b, int64_t pairs, int
     for (int j = 0; j < N; ++j) acc[r][j] = hn::Zero(d32);
   }
   const Product product;
-  for (int64_t p = 0; p < pairs; ++p) {
+  const auto step = [&]() HWY_ATTR {
     V16 bv[N];
 #pragma GCC unroll 2
     for (int j = 0; j < N; ++j) bv[j] = LoadPairs(b + j * 2 * kLanes);
@@ -95,7 +95,15 @@ void MicroKernel(const int16_t* a, int64_t a_row, const B* b, int64_t pairs, int
     }
     a += 2;
     b += 2 * kWidth;
+  };
+  // Few rows take so few instructions a step that those of the loop count.
+  constexpr int64_t kTogether = R <= 2 ? 4 : 2;
+  int64_t p = 0;
+  for (; p + kTogether <= pairs; p += kTogether) {
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kTogether; ++i) step();
   }
+  for (; p < pairs; ++p) step();
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
