@@ -57,7 +57,7 @@ class ConvInput {
       }
     }
     if (window_.rank() == 1) {
-      LayOutRow(in, pad, out);
+      LayOutRow(in, pad, false, out);
       return;
     }
     const size_t rows = window_.rank() - 2;  // the axis of rows; the axes before it count images
@@ -140,18 +140,23 @@ class ConvInput {
     const size_t axis = window_.rank() - 2;
     const int64_t width = window_.input[axis + 1], size = padded_[axis + 1], before = window_.begin[axis];
     const uint8_t* use = row_used_.data() + row_used_.size() - padded_[axis];
+    // The padding of many short rows costs more than to fill all of them.
+    constexpr int64_t kShort = 32;
+    const bool padded = phase_width_ <= kShort;
+    if (padded) std::fill_n(out, padded_[axis] * size, pad);
     for (int64_t p = 0; p < padded_[axis]; ++p, out += size) {
       if (use[p] == 0) continue;
-      if (in == nullptr || p < before || p >= before + window_.input[axis]) {
+      if (in != nullptr && p >= before && p < before + window_.input[axis]) {
+        LayOutRow(in + (p - before) * width, pad, padded, out);
+      } else if (!padded) {
         std::fill_n(out, size, pad);
-      } else {
-        LayOutRow(in + (p - before) * width, pad, out);
       }
     }
   }
 
+  /// `padded`: the padding is there.
   template <class T>
-  void LayOutRow(const T* row, T pad, T* out) const {
+  void LayOutRow(const T* row, T pad, bool padded, T* out) const {
     constexpr int64_t kShort = 16;
     const int64_t stride = window_.strides[window_.rank() - 1];
     for (const Phase& phase : phase_rows_) {
@@ -159,7 +164,7 @@ class ConvInput {
       T* to = out + phase.to;
       const T* from = row + at;
       const int64_t count = end - first;
-      for (int64_t i = 0; i < first; ++i) to[i] = pad;
+      if (!padded) std::fill_n(to, first, pad);
       if (stride == 1) {
         CopyShort(from, count, to + first);
       } else if (stride == 2 && (count <= kShort || !std::is_floating_point_v<T>)) {  // which compilers vectorize
@@ -169,7 +174,7 @@ class ConvInput {
       } else if constexpr (std::is_floating_point_v<T>) {
         CopyStrided<T>(from, stride, count, to + first);
       }
-      for (int64_t i = end; i < phase_width_; ++i) to[i] = pad;
+      if (!padded) std::fill_n(to + end, phase_width_ - end, pad);
     }
   }
 
