@@ -356,10 +356,10 @@ Case ManyFunctions(int n) {
 }
 Case Ranks(int n) {
   Builder b({2});
-  std::vector<int64_t> ones(static_cast<size_t>(n), 1);
+  std::vector<int64_t> ones(64, 1);  // as many as a tensor has
   ones[0] = 2;
   std::string v = b.Add("Reshape", {"x", b.Ints(ones)});
-  for (int i = 0; i < 8; ++i) v = b.Add("Cos", {v});
+  for (int i = 0; i < n; ++i) v = b.Add("Cos", {v});
   return b.Finish(v);
 }
 Case Metadata(int n) {
