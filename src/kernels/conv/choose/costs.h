@@ -106,8 +106,8 @@ struct ImplicitGemmCosts {
 struct DepthwiseCosts {
   /// Fitted on Sapphire Rapids to 180 convolutions.
   DepthwiseCost planes = {5.8, 0.018, 0.11}, nchw8c = {4.2, 0.014, 0.177}, rows = {24, 0.034, 0.2};
-  /// Of planes in lanes: an entry of the table; of a group to begin, a square of a vector's length that is transposed, an
-  /// output pixel, a product.
+  /// Of planes in lanes: an entry of the table; of a group to begin, a square of a vector's length that is transposed
+  /// (of 16 lanes), an output pixel, a product.
   double table_ns = 2, group_ns = 6.5, square_ns = 32, pixel_ns = 0.4, meeting_ns = 0.65;
   /// Each image in NCHW8c for itself: smaller windows do not pay for the conversion, except of rows that fill vectors
   /// badly; a block before and after stays in the second cache.
