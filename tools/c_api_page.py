@@ -46,8 +46,12 @@ Where Tessera answers otherwise than ONNX Runtime does:
 - Models that a program builds (`OrtModelEditorApi`) have inputs and outputs of every type, and weights of texts, too. Weights whose data
   is external are read where they lie, however large; others are copied. A change of a loaded model that fails leaves it as it was, and
   its operators are looked for when the session is finished.
-- Packages of models (`OrtModelPackageApi`) are read within limits: 16 MiB of JSON, 64 levels, 16384 members of a file. Where they say that
-  files are written, they say so inside of the package.
+- Packages of models (`OrtModelPackageApi`) are read within limits: 16 MiB of JSON, 64 levels, 16384 members of a file. Of a session's
+  options they set those that write nothing, name no file outside of the package, lift no limit and start no more threads than there are
+  cores (`src/bindings/c/package/package_options.cpp`); others are errors or, where programs have them in packages for ONNX Runtime, warnings
+  without effect. Options of providers that name files, folders or libraries are errors, too, as are those of OpenCL and oneDNN that do not
+  choose how they compute. That a package is `installed`, so that its files may lie elsewhere, the program has to say, too: by the entry
+  `session.trust_installed_packages` = `1` in the session options that its package options are made of.
 
 This page is written by `tools/c_api_page.py`.
 """

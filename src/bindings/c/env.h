@@ -45,10 +45,10 @@ struct LogTarget {
 /// From now on, lines go to the target; none: to standard error.
 void SetEnvLog(const LogTarget& target);
 
-/// While it lives, lines of who logs under id() go to the target, as those of `shown`.
+/// While it lives, lines of who logs under id() go to the target, as those of `name`.
 class SessionLog {
  public:
-  SessionLog(const LogTarget& target, std::string_view shown);
+  SessionLog(const LogTarget& target, std::string_view name);
   ~SessionLog();
   SessionLog(const SessionLog&) = delete;
   SessionLog& operator=(const SessionLog&) = delete;

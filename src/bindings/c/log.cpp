@@ -7,6 +7,7 @@
 #include "bindings/c/entry.h"
 #include "bindings/c/env.h"
 #include "bindings/c/session_options.h"
+#include "tessera/printable.h"
 
 namespace tessera::c_abi {
 namespace {
@@ -70,12 +71,13 @@ void SetEnvLog(const LogTarget& target) {
   RouteAgain();
 }
 
-SessionLog::SessionLog(const LogTarget& target, std::string_view shown) {
+SessionLog::SessionLog(const LogTarget& target, std::string_view name) {
+  const std::string shown = Printable(name);  // as the Logger has it, by which the target is found
   {
     LogRoutes& routes = TheRoutes();
     const std::lock_guard lock(routes.mutex);
     id_ = fmt::format("{}#{}", shown, ++routes.made);
-    routes.sessions.emplace(id_, SessionTarget{target, std::string(shown)});
+    routes.sessions.emplace(id_, SessionTarget{target, shown});
   }
   RouteAgain();
 }

@@ -88,5 +88,11 @@ TEST(PrintableTest, ErrorsAndTheLogHoldNothingElse) {
   EXPECT_THAT(log, Not(HasSubstr("\x1b[31m")));
 }
 
+TEST(PrintableTest, TheLogsNamesHoldNothingElse) {
+  ::testing::internal::CaptureStderr();
+  Logger("id\x1b[2J\nforged", LogLevel::kWarning)(LogLevel::kWarning, "text");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("id\\x1b[2J\\x0aforged: text"));
+}
+
 }  // namespace
 }  // namespace tessera

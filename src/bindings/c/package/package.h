@@ -20,6 +20,8 @@ struct PackagePlaces {
   /// A path or a reference into a shared folder, whole and without links. `base`: the folder that it is read from. Throws
   /// Error(kFail) for one that leads out, and for one that is not there if it must be.
   std::filesystem::path Resolve(const std::filesystem::path& base, std::string_view text, bool must_exist) const;
+  /// Whether a path that Resolve gave lies in the root. That of a shared folder that is a link need not.
+  bool Hold(const std::filesystem::path& path) const;
 };
 
 struct PackageVariant {
@@ -49,8 +51,5 @@ struct Package {
 
 /// What the folder's manifest says. Throws Error(kFail) saying what is wrong with it.
 Package ReadPackage(const std::filesystem::path& root);
-
-/// Whether the option of a session names a file or folder of the package.
-bool IsPathOption(std::string_view key);
 
 }  // namespace tessera::c_abi

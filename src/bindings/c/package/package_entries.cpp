@@ -4,11 +4,15 @@
 #include <mutex>
 #include <set>
 
+#include "base/shortened.h"
 #include "bindings/c/entry.h"
 #include "bindings/c/env.h"
 #include "bindings/c/package/package.h"
+#include "bindings/c/package/package_options.h"
 #include "bindings/c/package/variant_choice.h"
+#include "bindings/c/session.h"
 #include "bindings/c/session_options.h"
+#include "session/session_state.h"
 
 namespace tessera::c_abi {
 namespace {
@@ -78,10 +82,11 @@ void AddEntry(OrtSessionOptions& options, const std::string& key, const std::str
   ThrowIfFailed(AddSessionConfigEntry(&options, key.c_str(), value.c_str()));
 }
 
-/// Options of the package's own, for who gives none.
-OrtSessionOptions OptionsOfPackage(const OrtModelPackageComponentContext& chosen) {
+/// Options of the package's own, for who gives none. `left_out`: what is the program's to say.
+OrtSessionOptions OptionsOfPackage(const OrtModelPackageComponentContext& chosen, OrtSessionOptions& left_out) {
   OrtSessionOptions options;
-  for (const auto& [key, value] : chosen.variant.session_options) AddEntry(options, key, value);
+  for (const auto& [key, value] : chosen.variant.session_options)
+    AddEntry(IsTaken(key, value) ? options : left_out, key, value);
   if (chosen.request.name.empty()) return options;
   ProviderRequest& request = options.core.providers.emplace_back(chosen.request);
   for (const auto& [key, value] : chosen.variant.provider_options) request.options.insert_or_assign(key, value);
@@ -174,7 +179,8 @@ OrtStatusPtr SelectComponent(const OrtModelPackageContext* ctx, const char* comp
     const PackageComponent& component = ComponentOf(ctx, component_name);
     const OrtModelPackageOptions& given = Given(options, "the package options");
     Give(out, [&] {
-      return new OrtModelPackageComponentContext{{}, component.name, ChooseVariant(component, given), given.request};
+      return new OrtModelPackageComponentContext{
+          {}, component.name, ChooseVariant(Context(ctx).package.places, component, given), given.request};
     });
   });
 }
@@ -198,10 +204,16 @@ OrtStatusPtr CreateSession(const OrtEnv* env, const OrtModelPackageComponentCont
     const PackageVariant& variant = chosen.variant;
     if (variant.model.empty())
       Fail(ErrorCode::kFail, "variant '{}' of component '{}' names no model", variant.name, chosen.component);
+    OrtSessionOptions left_out;
     const OrtSessionOptions options = session_options == nullptr
-                                          ? OptionsOfPackage(chosen)
+                                          ? OptionsOfPackage(chosen, left_out)
                                           : WithPaths(Given(session_options, "the session options"), variant);
     ThrowIfFailed(CreateSession(env, variant.model.c_str(), &options, session));
+    for (const auto& [key, value] : left_out.config) {
+      (*session)->loaded().state()->log(LogLevel::kWarning,
+                                        "the package sets '{}' to '{}', which is for the program to do: it has no effect",
+                                        key, Shortened(value));
+    }
   });
 }
 

@@ -61,4 +61,6 @@ fs::path PackagePlaces::Resolve(const fs::path& base, std::string_view text, boo
   return Followed(base / fs::path(text), must_exist);
 }
 
+bool PackagePlaces::Hold(const fs::path& path) const { return LiesIn(path, root); }
+
 }  // namespace tessera::c_abi

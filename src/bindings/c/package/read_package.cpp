@@ -7,6 +7,7 @@
 #include "bindings/c/package/asset_name.h"
 #include "bindings/c/package/package.h"
 #include "bindings/c/package/package_json.h"
+#include "bindings/c/package/package_options.h"
 
 namespace tessera::c_abi {
 namespace {
@@ -58,12 +59,6 @@ bool IsConfined(const Json& manifest) {
   if (layout == nullptr || *layout == "portable") return true;
   if (*layout != "installed") Fail(ErrorCode::kFail, "the layout is '{}', expected 'portable' or 'installed'", *layout);
   return false;
-}
-
-/// What a package may not say: where files of the user's are written.
-bool WritesFiles(std::string_view key) {
-  return key == "session.enable_profiling" || key == "session.optimized_model_filepath" ||
-         key == "session.debug_layout_transformation" || key == "session.collect_node_memory_stats_to_file";
 }
 
 PackageVariant::Options OptionsIn(const Json& info, const char* name, std::string_view where) {
@@ -162,13 +157,7 @@ class PackageReader {
       variant.model = places_.Resolve(base, *model, false);
     variant.session_options = OptionsIn(info, "session_options", where);
     variant.provider_options = OptionsIn(info, "provider_options", where);
-    for (auto& [key, value] : variant.session_options) {
-      if (WritesFiles(key)) Fail(ErrorCode::kFail, "'{}' is set by {}, which is for the program to do", key, where);
-      if (value.empty()) continue;
-      if (IsPathOption(key)) value = places_.Resolve(base, value, false).string();
-      // A name beside the compiled model stays a name, which leads nowhere else either.
-      if (key == "ep.context_model_external_initializers_file_name") places_.Resolve(base, value, false);
-    }
+    TakePackageOptions(variant, places_, base, where);
   }
 
   const PackagePlaces& places_;
@@ -236,11 +225,6 @@ Package ReadManifest(const fs::path& root) {
 }
 
 }  // namespace
-
-bool IsPathOption(std::string_view key) {
-  return key == "session.model_external_initializers_file_folder_path" || key == "ep.context_file_path" ||
-         key == "session.context_file_path";
-}
 
 const PackageComponent& Package::Component(std::string_view name) const {
   for (const PackageComponent& component : components) {

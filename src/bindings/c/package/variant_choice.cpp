@@ -8,6 +8,7 @@
 #include "bindings/c/compatibility.h"
 #include "bindings/c/devices.h"
 #include "bindings/c/entry.h"
+#include "bindings/c/package/package_options.h"
 #include "bindings/c/session_options.h"
 #include "plugin/libraries.h"
 
@@ -69,6 +70,23 @@ class AskedProvider {
   std::vector<const OrtHardwareDevice*> hardware_;
 };
 
+/// Anybody can write into a manifest that the package is installed; that it was, only the program knows.
+void RequireInside(const PackagePlaces& places, const PackageVariant& variant, bool trusts_installed) {
+  if (!places.confined && trusts_installed) return;
+  const auto check = [&](const std::filesystem::path& path) {
+    if (path.empty() || places.Hold(path)) return;
+    Fail(ErrorCode::kFail,
+         "variant '{}' leads to '{}', outside of its package '{}'; of installed packages that you trust, allow it by the "
+         "entry {}=1 of the session options that the package is opened for",
+         variant.name, path.string(), places.root.string(), kTrustInstalled);
+  };
+  check(variant.folder);
+  check(variant.model);
+  for (const auto& [key, value] : variant.session_options) {
+    if (IsPathOption(key)) check(value);
+  }
+}
+
 }  // namespace
 
 OrtModelPackageOptions* PackageOptionsOf(const OrtEnv& env, const OrtSessionOptions& session) {
@@ -79,10 +97,13 @@ OrtModelPackageOptions* PackageOptionsOf(const OrtEnv& env, const OrtSessionOpti
   options->devices = chosen.first_devices;
   const auto request = std::ranges::find(chosen.core.providers, options->provider, &ProviderRequest::name);
   if (request != chosen.core.providers.end()) options->request = *request;
+  const auto trust = session.config.find(kTrustInstalled);
+  options->trusts_installed = trust != session.config.end() && trust->second == "1";
   return options.release();
 }
 
-const PackageVariant& ChooseVariant(const PackageComponent& component, const OrtModelPackageOptions& options) {
+const PackageVariant& ChooseVariant(const PackagePlaces& places, const PackageComponent& component,
+                                    const OrtModelPackageOptions& options) {
   const AskedProvider provider(options);
   const PackageVariant* best = nullptr;
   int best_score = -1;
@@ -97,6 +118,7 @@ const PackageVariant& ChooseVariant(const PackageComponent& component, const Ort
     Fail(ErrorCode::kFail, "component '{}' has no variant for {} and its devices; see ModelPackage_GetVariantEpName",
          component.name, options.provider);
   }
+  RequireInside(places, *best, options.trusts_installed);
   return *best;
 }
 
