@@ -55,7 +55,7 @@ std::shared_ptr<Session::State> Session::State::Make(const SessionOptions& sessi
 
 void Session::State::Load(const Origin& origin, const LoadFunction& load, Trial* trial) {
   RunOffForkedThread([&] { model = SessionBuilder(*this, origin, load, trial).Build(); });
-  if (model->one_run_at_a_time) one_at_a_time = std::make_unique<std::mutex>();
+  if (model->one_run_at_a_time) one_at_a_time = std::make_unique<std::timed_mutex>();
   if (model->recorder != nullptr) recorded = std::make_unique<RecordedRuns>(*model->recorder);
 }
 
