@@ -21,7 +21,8 @@ class DeviceMemory {
   /// `memory` null: it is the host's.
   DeviceMemory(const std::shared_ptr<Ep>& ep, const OrtMemoryInfo* memory);
 
-  Allocator* allocator() const noexcept { return allocator_.get(); }  // null: the host's
+  Allocator* allocator() const noexcept { return allocator_.get(); }                    // null: the host's
+  const std::shared_ptr<DataTransfer>& transfer() const noexcept { return transfer_; }  // null: the same
   /// A constant there; itself where that is the host.
   Tensor Placed(const Tensor& constant) const;
 

@@ -181,7 +181,8 @@ bool PluginProvider::RunsOwn(const GraphViewer& graph, NodeIndex index) const {
 std::unique_ptr<Kernel> PluginProvider::KernelOfOwn(const GraphViewer& graph, const DeviceMemory& memory) const {
   const ClientOperator& definition = operators_.DefinitionOf(graph, NodeOf(graph), name_);
   const OrtKernelDef places = PlacesFor(definition, NodeOf(graph));
-  return MakeOperatorKernel(definition, KeepInfo(*ep_, places, *this, graph, services_, memory), places, ep_);
+  return MakeOperatorKernel(definition, KeepInfo(*ep_, places, *this, graph, services_, memory), places, memory.transfer(),
+                            ep_);
 }
 
 /// Programs may forbid compiling, which takes minutes on some devices; what was compiled before is only loaded.

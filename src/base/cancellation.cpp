@@ -16,7 +16,7 @@ constinit thread_local Current current;
 }  // namespace
 
 void ThrowCancelled(const StopSignal& stop) {
-  if (stop.timeout().count() > 0 && !stop.flagged()) {
+  if (stop.timeout().count() != 0 && !stop.flagged()) {
     Fail(ErrorCode::kFail, "the run took longer than RunOptions::timeout, {} ms; allow it more time",
          stop.timeout().count());
   }

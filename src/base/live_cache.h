@@ -1,27 +1,30 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/bytes_owner.h"
+#include "base/cancellation.h"
 #include "base/fork.h"
 
 namespace tessera {
 
 /// Values that exist once for each key while somebody holds them. What one costs does not grow with the number of entries:
-/// with the last user of a value its entry goes, so that nobody looks for such entries among all others. Outlives its values:
-/// caches of a process are never destroyed.
+/// with the last user of a value its entry goes, so that nobody looks for such entries among all others. Outlives its
+/// values: caches of a process are never destroyed.
 template <class Key>
 class LiveCache {
  public:
   using Value = std::shared_ptr<const void>;
 
-  /// The live value of this key and owner, or what `make` returns, which may be null. Callers with other keys are not held up
-  /// while it works; callers with the same one wait for it. `owner`: of what the key names by address, since another may
-  /// have its address by now; null where the value keeps it alive.
+  /// The live value of this key and owner, or what `make` returns, which may be null. Callers with other keys are not held
+  /// up while it works; callers with the same one wait for it, until they are cancelled. `owner`: of what the key names by
+  /// address, since another may have its address by now; null where the value keeps it alive.
   Value GetOrMake(const Key& key, const std::shared_ptr<const void>& owner, const std::function<Value()>& make);
 
   /// Live values.
@@ -41,6 +44,17 @@ class LiveCache {
     const std::unique_lock lock(entry.mutex, std::try_to_lock);
     return lock.owns_lock() && !entry.value.expired();
   }
+  /// The load or run that waits for another's value may be cancelled meanwhile.
+  static std::unique_lock<ForkMutex> Locked(Entry& entry) {
+    constexpr std::chrono::milliseconds kLookEvery(2);
+    std::unique_lock lock(entry.mutex, std::try_to_lock);
+    while (!lock.owns_lock()) {
+      CancellationPoint();
+      std::this_thread::sleep_for(kLookEvery);
+      lock.try_lock();
+    }
+    return lock;
+  }
   std::shared_ptr<Entry> EntryOf(const Key& key);
   /// `made`, with whose last user its entry goes.
   Value Announced(Value made, const Key& key, const std::shared_ptr<Entry>& entry);
@@ -57,7 +71,7 @@ auto LiveCache<Key>::GetOrMake(const Key& key, const std::shared_ptr<const void>
   const std::shared_ptr<Entry> entry = EntryOf(key);
   Value value;
   try {
-    const std::lock_guard lock(entry->mutex);
+    const auto lock = Locked(*entry);
     if (SameOwner(entry->owner, owner)) value = entry->value.lock();
     if (value == nullptr) {
       if (Value made = make(); made != nullptr) value = Announced(std::move(made), key, entry);

@@ -8,15 +8,13 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/rank.h"
 #include "base/shortened.h"
 
 namespace tessera {
 
 namespace {
 
-/// Dimensions of a tensor, as many as numpy's arrays have, by which ONNX defines its operators: every copy of a value,
-/// elements of sequences among them, copies them, and no budget counts these copies.
-constexpr size_t kMostRank = 64;
 /// Dimensions that texts tell: of more, their number.
 constexpr size_t kMostTold = 16;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/stoppable_lock.h"
 #include "runtime/plan/copy_kernel.h"
 
 namespace tessera {
@@ -40,8 +41,9 @@ void RequireRecordable(const Plan& plan, const SessionResources& resources, cons
   }
 }
 
-void RecordedRuns::Run(const Session::State::Request& request, int number, const std::function<void()>& once) {
-  const std::lock_guard lock(mutex_);
+void RecordedRuns::Run(const Session::State::Request& request, int number, const StopSignal& stop,
+                       const std::function<void()>& once) {
+  const auto lock = LockUnlessStopped(mutex_, stop);
   if (number < 0 || !TakeBuffers(request, given_)) return once();
   if (provider_.HasRecorded(number)) {
     const auto recorded = buffers_.find(number);

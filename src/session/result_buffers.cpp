@@ -121,6 +121,7 @@ void AddRanges(const Value& value, std::vector<Range>& ranges) {
       return;
     case ValueKind::kMap:
       AddRange(value.map().keys, false, ranges);
+      AddRange(value.map().scalars, false, ranges);
       for (const Value& part : value.map().values) AddRanges(part, ranges);
       return;
     case ValueKind::kSparseTensor:

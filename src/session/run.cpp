@@ -6,6 +6,7 @@
 #include "base/held_bytes.h"
 #include "base/only_errors.h"
 #include "base/small_array.h"
+#include "base/stoppable_lock.h"
 #include "runtime/memory/own_value.h"
 #include "runtime/plan/stand_in.h"
 #include "runtime/threads/cancellable_pool.h"
@@ -199,7 +200,7 @@ std::unique_ptr<Profiler> Session::State::ProfilerOfRun(const RunOptions& run_op
 void Session::State::RunHere(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
   if (recorded == nullptr) [[likely]]
     return RunOnce(request, run_options, stop);
-  recorded->Run(request, run_options.recording, [&] { RunOnce(request, run_options, stop); });
+  recorded->Run(request, run_options.recording, stop, [&] { RunOnce(request, run_options, stop); });
 }
 
 void Session::State::RunOnce(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
@@ -218,7 +219,7 @@ void Session::State::RunOnce(const Request& request, const RunOptions& run_optio
   const ProfileScope profile(recorder, "run", "Session");
   const RunScope scope(*resources.threads);
   const auto alone =
-      one_at_a_time == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(*one_at_a_time);
+      one_at_a_time == nullptr ? std::unique_lock<std::timed_mutex>() : LockUnlessStopped(*one_at_a_time, stop);
   WatchedRun watched(model->watch_runs, run_options);
   watched.Start();
   const CancelScope cancel_scope(&stop);

@@ -20,6 +20,22 @@ void WarnOfOwnThreads(std::string_view option, int own, int global, const Logger
       shared, option);
 }
 
+/// Programs make these of numbers that they read somewhere.
+void RequireKnownChoices(const SessionOptions& options) {
+  const auto mode = static_cast<int>(options.execution_mode);
+  Require(mode == 0 || mode == 1, "the execution mode is {}, expected 0 (sequential) or 1 (parallel)", mode);
+  const auto level = static_cast<int>(options.optimization_level);
+  Require((level >= static_cast<int>(OptimizationLevel::kNone) && level <= static_cast<int>(OptimizationLevel::kLayout)) ||
+              options.optimization_level == OptimizationLevel::kAll,
+          "the optimization level is {}, expected 0, 1, 2, 3 or 99", level);
+  const auto log_level = static_cast<int>(options.log_level.value_or(LogLevel::kWarning));
+  Require(log_level >= static_cast<int>(LogLevel::kVerbose) && log_level <= static_cast<int>(LogLevel::kFatal),
+          "the log level is {}, expected 0 (verbose) to 4 (fatal)", log_level);
+  const auto extend = static_cast<int>(options.arena.extend);
+  Require(extend == 0 || extend == 1,
+          "the arena's extend strategy is {}, expected 0 (next power of two) or 1 (as requested)", extend);
+}
+
 }  // namespace
 
 Session::State::~State() = default;
@@ -31,6 +47,7 @@ Session::State::State(const SessionOptions& session_options, std::shared_ptr<Env
   Require(options.intra_op_threads >= 0 && options.inter_op_threads >= 0,
           "thread counts are {} and {}, expected 0 (one a core) or a number", options.intra_op_threads,
           options.inter_op_threads);
+  RequireKnownChoices(options);
   Require(options.arena.limit >= 0, "the arena's limit is {}, expected 0 (none) or a number of bytes", options.arena.limit);
   if (options.use_global_threads) {
     WarnOfOwnThreads("intra_op_threads", options.intra_op_threads, defaults.global_intra_op_threads, log);
@@ -55,7 +72,7 @@ std::shared_ptr<Session::State> Session::State::Make(const SessionOptions& sessi
 
 void Session::State::Load(const Origin& origin, const LoadFunction& load, Trial* trial) {
   RunOffForkedThread([&] { model = SessionBuilder(*this, origin, load, trial).Build(); });
-  if (model->one_run_at_a_time) one_at_a_time = std::make_unique<std::mutex>();
+  if (model->one_run_at_a_time) one_at_a_time = std::make_unique<std::timed_mutex>();
   if (model->recorder != nullptr) recorded = std::make_unique<RecordedRuns>(*model->recorder);
 }
 

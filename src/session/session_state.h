@@ -32,9 +32,9 @@ struct Session::State {
   SessionConfig config;
   Logger log;
   std::unique_ptr<Profiler> profiler;
-  std::unique_ptr<const LoadedModel> model;   // null until it is loaded
-  std::unique_ptr<std::mutex> one_at_a_time;  // null: runs may overlap
-  std::unique_ptr<RecordedRuns> recorded;     // null: no provider records
+  std::unique_ptr<const LoadedModel> model;         // null until it is loaded
+  std::unique_ptr<std::timed_mutex> one_at_a_time;  // null: runs may overlap
+  std::unique_ptr<RecordedRuns> recorded;           // null: no provider records
 
   State(const SessionOptions& session_options, std::shared_ptr<Environment::State> session_environment);
   ~State();

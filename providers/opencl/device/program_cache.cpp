@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 #include "base/checksum.h"
 #include "base/new_file.h"
@@ -16,6 +17,9 @@ namespace tessera::opencl {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'T', 'S', 'R', 'C', 'L', 'P', '0', '2'};
+
+/// Far more than a device's program takes: a file that claims more is none of a cache.
+constexpr uint64_t kMostBinaryBytes = uint64_t{1} << 30;
 
 /// What a file starts with; key and binary follow.
 struct Header {
@@ -35,22 +39,27 @@ std::filesystem::path ProgramCache::Path(std::string_view key) const {
 
 std::optional<std::vector<std::byte>> ProgramCache::Load(std::string_view key) const try {
   if (!enabled()) return std::nullopt;
-  const std::vector<std::byte> bytes = RegularFile::OfCache(Path(key)).Read();
+  const RegularFile file = RegularFile::OfCache(Path(key));
   Header header;
-  if (bytes.size() < sizeof header) return std::nullopt;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  const auto rest = std::span(bytes).subspan(sizeof header);
-  if (header.magic != kMagic || header.key_bytes != key.size() || rest.size() < key.size()) return std::nullopt;
+  file.Read(std::as_writable_bytes(std::span(&header, 1)));
+  if (header.magic != kMagic || header.key_bytes != key.size() || header.binary_bytes > kMostBinaryBytes ||
+      file.size() != sizeof header + key.size() + header.binary_bytes)
+    return std::nullopt;
+  std::vector<std::byte> bytes(file.size());
+  file.Read(bytes);
+  const auto rest = std::span<const std::byte>(bytes).subspan(sizeof header);
   if (!std::ranges::equal(rest.first(key.size()), BytesOf(key))) return std::nullopt;
   const auto binary = rest.subspan(key.size());
-  if (binary.size() != header.binary_bytes || binary.empty() || Checksum(binary) != header.checksum) return std::nullopt;
+  if (binary.empty() || Checksum(binary) != header.checksum) return std::nullopt;
   return std::vector<std::byte>(binary.begin(), binary.end());
 } catch (const Error&) {
   return std::nullopt;  // none there, or one that others may have written
+} catch (const std::bad_alloc&) {
+  return std::nullopt;  // its program is compiled again, by less memory
 }
 
 void ProgramCache::Store(std::string_view key, std::span<const std::byte> binary) const try {
-  if (!enabled()) return;
+  if (!enabled() || binary.size() > kMostBinaryBytes) return;
   MakePrivateFolders(folder_);
   const std::filesystem::path path = Path(key);
   RemoveAbandonedFiles(path);

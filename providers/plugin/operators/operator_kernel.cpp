@@ -58,8 +58,10 @@ OwnedKernel MakeKernel(const OrtCustomOp& op, const OrtKernelInfo& info) try {
 class OperatorKernel final : public Kernel {
  public:
   OperatorKernel(const ClientOperator& definition, std::unique_ptr<const KeptInfo> info,
-                 const std::optional<OrtKernelDef>& places, std::shared_ptr<const void> keep)
+                 const std::optional<OrtKernelDef>& places, std::shared_ptr<DataTransfer> transfer,
+                 std::shared_ptr<const void> keep)
       : keep_(std::move(keep)),
+        transfer_(std::move(transfer)),
         op_(*definition.op),
         info_(std::move(info)),
         kernel_(MakeKernel(op_, info_->shown)),
@@ -81,6 +83,7 @@ class OperatorKernel final : public Kernel {
     OrtKernelContext run(context, inputs.values(), outputs_.indices(), outputs_.types(), *info_->shown.services.logger,
                          SyncStreamOf(context.stream()));
     run.aliases = aliases_;
+    run.transfer = transfer_.get();
     AtNode(info_->graph(), [&] {
       if (op_.version >= kFirstWithStatus && op_.KernelComputeV2 != nullptr) {
         ThrowIfFailed(Call(op_.KernelComputeV2, kernel_.get(), &run));
@@ -93,6 +96,7 @@ class OperatorKernel final : public Kernel {
 
  private:
   const std::shared_ptr<const void> keep_;
+  const std::shared_ptr<DataTransfer> transfer_;  // of the device's memory; null: the host's serves
   const OrtCustomOp& op_;
   const std::unique_ptr<const KeptInfo> info_;
   const OwnedKernel kernel_;
@@ -132,12 +136,13 @@ OrtKernelDef PlacesFor(const ClientOperator& definition, const Node& node) {
 }
 
 std::unique_ptr<Kernel> MakeOperatorKernel(const ClientOperator& definition, std::unique_ptr<const KeptInfo> info,
-                                           const std::optional<OrtKernelDef>& places, std::shared_ptr<const void> keep) {
+                                           const std::optional<OrtKernelDef>& places,
+                                           std::shared_ptr<DataTransfer> transfer, std::shared_ptr<const void> keep) {
   const GraphViewer graph = info->graph();
   std::unique_ptr<Kernel> kernel;
   AtNode(graph, [&] {
     RequireTypes(graph);
-    kernel = std::make_unique<OperatorKernel>(definition, std::move(info), places, std::move(keep));
+    kernel = std::make_unique<OperatorKernel>(definition, std::move(info), places, std::move(transfer), std::move(keep));
   });
   return kernel;
 }

@@ -70,7 +70,7 @@ class OperatorProvider final : public ExecutionProvider {
           part.graph, *this, services_,
           c_abi::KernelServices{
               .logger = &lent_.logger, .config = &lent_.config, .since_version = definition.first_version});
-      kernels.push_back(MakeOperatorKernel(definition, std::move(info), std::nullopt, kept_));
+      kernels.push_back(MakeOperatorKernel(definition, std::move(info), std::nullopt, nullptr, kept_));
     }
     if (context.context_nodes != nullptr) context.context_nodes->resize(subgraphs.size());
     return kernels;

@@ -17,6 +17,9 @@ namespace {
 // By the operator's version: which members of OrtCustomOp there are.
 constexpr uint32_t kFirstWithKinds = 8, kFirstWithVariadic = 14, kFirstWithInference = 17, kFirstWithAliases = 18;
 
+/// Inputs that an operator may list, or outputs; of a variadic one a node has more.
+constexpr size_t kMostParameters = size_t{1} << 16;
+
 /// Throws Error for types that Tessera does not have.
 ElementType TypeOf(ONNXTensorElementDataType type) {
   return type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED ? ElementType::kUndefined : c_abi::ElementOf(type);
@@ -86,6 +89,9 @@ ClientOperator Described(const OrtCustomOp& op) {
     if (op.GetEndVersion != nullptr) described.last_version = Call(op.GetEndVersion, &op);
   }
   const size_t inputs = Call(op.GetInputTypeCount, &op), outputs = Call(op.GetOutputTypeCount, &op);
+  Require(inputs <= kMostParameters && outputs <= kMostParameters,
+          "operator {} says that it has {} inputs and {} outputs, {} of each are the most", described.name, inputs, outputs,
+          kMostParameters);
   for (size_t i = 0; i < inputs; ++i) described.inputs.push_back(ParameterAt(op, kInputs, i));
   for (size_t i = 0; i < outputs; ++i) described.outputs.push_back(ParameterAt(op, kOutputs, i));
   CheckParameters(described.inputs, "input", described.name);

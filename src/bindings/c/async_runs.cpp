@@ -12,31 +12,36 @@ AsyncRuns::~AsyncRuns() {
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
+    const std::lock_guard lock(queue_->mutex);
+    queue_->ending = true;
   }
-  changed_.notify_one();
-  thread_.join();
+  queue_->changed.notify_one();
+  if (thread_.get_id() == std::this_thread::get_id()) {  // in a callback, which lets go of the session
+    thread_.detach();
+    queue_->Work();
+  } else {
+    thread_.join();
+  }
 }
 
 void AsyncRuns::Add(std::function<void()> run) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(queue_->mutex);
   if (!thread_.joinable()) {
     generation_ = ForkGeneration();
-    thread_ = std::thread([this] { Work(); });
+    thread_ = std::thread([queue = queue_] { queue->Work(); });
   }
   Require(generation_ == ForkGeneration(), "the session was made before this process was forked; make one here");
-  waiting_.push_back(std::move(run));
-  changed_.notify_one();
+  queue_->waiting.push_back(std::move(run));
+  queue_->changed.notify_one();
 }
 
-void AsyncRuns::Work() {
-  std::unique_lock lock(mutex_);
+void AsyncRuns::Queue::Work() {
+  std::unique_lock lock(mutex);
   while (true) {
-    changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const std::function<void()> run = std::move(waiting_.front());
-    waiting_.pop_front();
+    changed.wait(lock, [this] { return ending || !waiting.empty(); });
+    if (waiting.empty()) return;
+    const std::function<void()> run = std::move(waiting.front());
+    waiting.pop_front();
     lock.unlock();
     run();
     lock.lock();

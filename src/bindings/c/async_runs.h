@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -12,7 +13,7 @@ namespace tessera::c_abi {
 class AsyncRuns {
  public:
   AsyncRuns() = default;
-  /// Waits for the runs that were added.
+  /// Waits for the runs that were added; from a callback of one of them, makes those that are left itself.
   ~AsyncRuns();
   AsyncRuns(const AsyncRuns&) = delete;
   AsyncRuns& operator=(const AsyncRuns&) = delete;
@@ -21,12 +22,18 @@ class AsyncRuns {
   void Add(std::function<void()> run);
 
  private:
-  void Work();
+  /// Outlives what a callback destroys.
+  struct Queue {
+    /// Until it is ending and empty.
+    void Work();
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> waiting_;
-  bool ending_ = false;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::function<void()>> waiting;
+    bool ending = false;
+  };
+
+  const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
   std::thread thread_;
   uint32_t generation_ = 0;  // of the process that the thread is in
 };

@@ -55,7 +55,7 @@ void MakeEnv(const EnvSettings& settings, OrtEnv** out) {
     if (settings.config != nullptr) options.config = settings.config->entries;
     auto env = std::make_unique<OrtEnv>(options);
     env->TellDevices({});
-    env->log_level = settings.level;
+    env->log_level = std::clamp(settings.level, 0, 4);
     env->global_threads = settings.threads != nullptr;
     env->denormal_as_zero = settings.threads != nullptr && settings.threads->denormal_as_zero;
     if (settings.config != nullptr) {

@@ -30,9 +30,10 @@ Value TensorOf(const FlatTable& table) {
   Shape shape(dims.size() / sizeof(int64_t));
   std::memcpy(shape.data(), dims.data(), dims.size());
   const std::span<const std::byte> data = table.Vector(kDataField, 1);
-  Tensor tensor(type, shape);
-  Require(data.size() == tensor.byte_size(), "tensor '{}' of shape {} needs {} bytes, the adapter has {}", name, shape,
-          tensor.byte_size(), data.size());
+  const size_t needed = ByteSize(type, shape.num_elements());
+  Require(data.size() == needed, "tensor '{}' of shape {} needs {} bytes, the adapter has {}", name, shape, needed,
+          data.size());
+  Tensor tensor(type, shape);  // once its bytes are there: a shape may ask for any number
   if (!data.empty()) std::memcpy(tensor.mutable_raw(), data.data(), data.size());
   return tensor;
 }
@@ -46,8 +47,13 @@ std::unique_ptr<OrtLoraAdapter> ReadAdapter(std::span<const std::byte> bytes) {
   Require(version == kFormatVersion, "the adapter's format is {}, only {} can be read", version, kFormatVersion);
   auto adapter = std::make_unique<OrtLoraAdapter>();
   const size_t count = root.NumTables(kTensorsField);
+  size_t left = bytes.size();  // tables may share a vector of bytes, and so ask for any multiple of the file
   for (size_t i = 0; i < count; ++i) {
     const FlatTable tensor = root.Table(kTensorsField, i);
+    const size_t size = tensor.Text(kNameField).size() + tensor.Vector(kDataField, 1).size();
+    Require(size <= left, "the adapter's names and tensors overlap: together they are larger than its {} bytes",
+            bytes.size());
+    left -= size;
     adapter->tensors.insert_or_assign(std::string(tensor.Text(kNameField)), TensorOf(tensor));
   }
   return adapter;

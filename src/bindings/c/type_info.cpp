@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/rank.h"
 #include "bindings/c/entry.h"
 
 namespace tessera::c_abi {
@@ -85,6 +86,7 @@ std::unique_ptr<OrtTensorTypeAndShapeInfo> InfoOf(const Tensor& tensor) {
 
 Shape ShapeOf(const int64_t* dims, size_t rank) {
   Require(dims != nullptr || rank == 0, "the shape is null; give its {} dimensions", rank);
+  Require(rank <= kMostRank, "{} dimensions, a tensor has at most {}", rank, kMostRank);
   Shape shape(std::span<const int64_t>(dims, rank));
   (void)shape.num_elements();
   return shape;

@@ -15,6 +15,19 @@ constexpr double kBatchNs = ThreadPool::kSerialBelowNs;
 
 tessera::KernelContext& ContextOf(const OrtKernelContext* context) { return Given(context, "the kernel context").context; }
 
+/// Copies the bytes where one of the two lies on a device, in its stream's order.
+void CopyOnDevice(const OrtKernelContext& run, const Tensor& from, Tensor& output) {
+  Require(run.transfer != nullptr, "an output begins as an input in {} memory, and nothing copies from there to {} memory",
+          from.memory().name, output.memory().name);
+  Tensor to = Tensor::View(output.type(), from.shape(), output.mutable_raw(), output.memory());
+  Stream* const stream = run.context.stream();
+  if (run.transfer->CanCopy(from.memory(), to.memory())) return run.transfer->Copy(from, to, stream);
+  if (stream != nullptr) stream->Synchronize();  // what makes the input
+  Tensor host(from.type(), from.shape());
+  run.transfer->Copy(from, host, nullptr);
+  run.transfer->Copy(host, to, nullptr);
+}
+
 /// Kernels that change an input in place are given an output that holds it.
 void BeginAsInput(const OrtKernelContext& run, size_t index, Tensor& output) {
   const int32_t input = index < run.aliases.size() ? run.aliases[index] : -1;
@@ -24,8 +37,12 @@ void BeginAsInput(const OrtKernelContext& run, size_t index, Tensor& output) {
   if (output.type() == ElementType::kString) {
     std::ranges::copy(std::span(from->data<std::string>(), static_cast<size_t>(from->num_elements())),
                       output.mutable_data<std::string>());
-  } else if (from->raw() != output.raw()) {
+  } else if (from->raw() == output.raw() || from->byte_size() == 0) {
+    return;
+  } else if (from->memory().host_accessible && output.memory().host_accessible) {
     std::memcpy(output.mutable_raw(), from->raw(), from->byte_size());
+  } else {
+    CopyOnDevice(run, *from, output);
   }
 }
 

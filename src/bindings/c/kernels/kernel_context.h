@@ -9,6 +9,7 @@
 #include "bindings/c/logger.h"
 #include "bindings/c/value.h"
 #include "onnxruntime/onnxruntime_c_api.h"
+#include "tessera/provider/execution_provider.h"
 #include "tessera/provider/kernel.h"
 
 /// Lives as long as one Compute.
@@ -31,7 +32,8 @@ struct OrtKernelContext {
   const std::span<const int32_t> indices;
   const std::span<const tessera::ElementType> types;
   const OrtLogger& logger;
-  OrtSyncStream* const stream;               // null: none
-  std::span<const int32_t> aliases;          // of each output, the input that it begins as, -1: none; empty: of no output
-  tessera::SmallArray<OrtValue, 8> outputs;  // views of those that were asked for
+  OrtSyncStream* const stream;                // null: none
+  std::span<const int32_t> aliases;           // of each output, the input that it begins as, -1: none; empty: of no output
+  tessera::DataTransfer* transfer = nullptr;  // of the kernel's memory; null: that is the host's
+  tessera::SmallArray<OrtValue, 8> outputs;   // views of those that were asked for
 };
