@@ -48,8 +48,8 @@ Where Tessera answers otherwise than ONNX Runtime does:
   its operators are looked for when the session is finished.
 - Packages of models (`OrtModelPackageApi`) are read within limits: 16 MiB of JSON, 64 levels, 16384 members of a file. Of a session's
   options they set those that write nothing, name no file outside of the package, lift no limit and start no more threads than there are
-  cores (`src/bindings/c/package/package_options.cpp`); others are errors or, where programs have them in packages for ONNX Runtime, warnings
-  without effect. Options of providers that name files, folders or libraries are errors, too, as are those of OpenCL and oneDNN that do not
+  cores (`src/bindings/c/package/package_options.cpp`); contexts, profiles, limits and log ids are errors, others are warnings without
+  effect. Options of providers that name files, folders or libraries are errors, too, as are those of OpenCL and oneDNN that do not
   choose how they compute. That a package is `installed`, so that its files may lie elsewhere, the program has to say, too: by the entry
   `session.trust_installed_packages` = `1` in the session options that its package options are made of.
 
