@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock_range.h"
 
 namespace tessera {
 
@@ -14,7 +15,7 @@ LoadLimits::LoadLimits(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<con
     : budget_(std::move(budget)),
       memory_(MakeBudgetedAllocator(HostAllocator(), budget_, [this] { Check(); })),
       cancel_(std::move(cancel)),
-      stop_(cancel_.get(), timeout) {}
+      stop_(cancel_.get(), InClockRange(timeout)) {}
 
 const LoadLimits& LoadLimits::None() {
   static const LoadLimits& none = *new LoadLimits;  // outlives graphs in static storage

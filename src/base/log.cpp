@@ -131,17 +131,17 @@ void SetLogSink(LogSink sink) {
 }
 
 void Logger::Write(LogLevel level, std::string_view text) const {
-  const std::string message = PrintableLines(text);
+  const std::string message = PrintableLines(text), id = Printable(id_);
   if (const SinkCall call; call.function() != nullptr) {
     try {
-      return (*call.function())(level, id_, message);
+      return (*call.function())(level, id, message);
     } catch (const std::exception& error) {
-      WriteToStandardError(LogLevel::kError, id_, std::string("the log sink threw: ") + error.what());
+      WriteToStandardError(LogLevel::kError, id, std::string("the log sink threw: ") + error.what());
     } catch (...) {
-      WriteToStandardError(LogLevel::kError, id_, "the log sink threw");
+      WriteToStandardError(LogLevel::kError, id, "the log sink threw");
     }
   }
-  WriteToStandardError(level, id_, message);
+  WriteToStandardError(level, id, message);
 }
 
 }  // namespace tessera

@@ -9,14 +9,13 @@
 #include <utility>
 
 #include "tessera/log.h"
-#include "tessera/printable.h"
 
 namespace tessera {
 
 class Logger {
  public:
   Logger() = default;
-  Logger(std::string_view id, LogLevel level) : id_(Printable(id)), level_(level) {}
+  Logger(std::string id, LogLevel level) : id_(std::move(id)), level_(level) {}
 
   bool enabled(LogLevel level) const noexcept { return level >= level_; }
 

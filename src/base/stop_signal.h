@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -12,16 +11,16 @@ class StopSignal {
   using Clock = std::chrono::steady_clock;
 
   StopSignal() = default;
-  /// `flag`: null, or outlives the signal. `timeout`: from now on; 0: none; negative: it is over already.
+  /// `flag`: null, or outlives the signal. `timeout`: from now on; 0: none.
   explicit StopSignal(const std::atomic<bool>* flag, std::chrono::milliseconds timeout = {})
-      : flag_(flag), deadline_(timeout.count() == 0 ? kNever : After(Clock::now(), timeout)), timeout_(timeout) {}
+      : flag_(flag), deadline_(timeout.count() > 0 ? Clock::now() + timeout : kNever), timeout_(timeout) {}
 
   /// The same with no more time than that from now on.
   StopSignal Within(std::chrono::milliseconds time) const noexcept {
     StopSignal sooner = *this;
-    const Clock::time_point deadline = After(Clock::now(), time);
-    if (deadline_ <= deadline) return sooner;
-    sooner.deadline_ = deadline;
+    const Clock::time_point now = Clock::now();
+    if (deadline_ - now <= time) return sooner;
+    sooner.deadline_ = now + time;
     sooner.timeout_ = time;
     return sooner;
   }
@@ -33,12 +32,6 @@ class StopSignal {
 
  private:
   static constexpr Clock::time_point kNever = Clock::time_point::max();
-
-  /// The clock counts nanoseconds: more time than it can tell is never over.
-  static Clock::time_point After(Clock::time_point now, std::chrono::milliseconds time) noexcept {
-    if (time >= std::chrono::duration_cast<std::chrono::milliseconds>(kNever - now)) return kNever;
-    return now + std::max(time, std::chrono::milliseconds(0));
-  }
 
   const std::atomic<bool>* flag_ = nullptr;
   Clock::time_point deadline_ = kNever;

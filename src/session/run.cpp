@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/clock_range.h"
 #include "base/held_bytes.h"
 #include "base/only_errors.h"
 #include "base/small_array.h"
@@ -180,7 +181,7 @@ class WatchedRun {
 }  // namespace
 
 void Session::State::Run(const Request& request, const RunOptions& run_options) {
-  Run(request, run_options, StopSignal(run_options.cancel_flag(), run_options.timeout));
+  Run(request, run_options, StopSignal(run_options.cancel_flag(), InClockRange(run_options.timeout)));
 }
 
 void Session::State::Run(const Request& request, const RunOptions& run_options, const StopSignal& stop) {
