@@ -23,9 +23,9 @@ const LoadLimits& LoadLimits::None() {
 }
 
 std::chrono::milliseconds LoadLimits::time_left() const noexcept {
-  if (stop_.timeout().count() == 0) return {};
+  if (stop_.timeout().count() <= 0) return {};
   const auto taken = std::chrono::duration_cast<std::chrono::milliseconds>(StopSignal::Clock::now() - start_);
-  return std::max(std::max(stop_.timeout(), std::chrono::milliseconds(0)) - taken, std::chrono::milliseconds(1));
+  return std::max(stop_.timeout() - taken, std::chrono::milliseconds(1));
 }
 
 void LoadLimits::ThrowStopped(const StopSignal& stop) {

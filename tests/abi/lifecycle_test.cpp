@@ -258,6 +258,41 @@ TEST(Lifecycle, RunAsyncCallsBack) {
   api->ReleaseValue(result);
 }
 
+/// With a run that waits behind it.
+TEST(Lifecycle, ACallbackReleasesTheSession) {
+  Loaded loaded(OpenLibrary(TESSERA_ABI_LIBRARY));
+  const char* const inputs[] = {"A", "B"};
+  const char* const outputs[] = {"C"};
+  OrtValue* results[2] = {};
+  struct State {
+    OrtSession* session;
+    std::promise<void> may_go, released, second;
+  } state{.session = loaded.session, .may_go = {}, .released = {}, .second = {}};
+  loaded.session = nullptr;
+  const RunAsyncCallbackFn first = [](void* user, OrtValue**, size_t, OrtStatusPtr status) {
+    auto& its = *static_cast<State*>(user);
+    EXPECT_EQ(status, nullptr);
+    its.may_go.get_future().wait();
+    api->ReleaseSession(its.session);
+    its.released.set_value();
+  };
+  const RunAsyncCallbackFn second = [](void* user, OrtValue**, size_t, OrtStatusPtr status) {
+    EXPECT_EQ(status, nullptr);
+    static_cast<State*>(user)->second.set_value();
+  };
+  Must(api->RunAsync(state.session, nullptr, inputs, loaded.values, 2, outputs, 1, &results[0], first, &state));
+  Must(api->RunAsync(state.session, nullptr, inputs, loaded.values, 2, outputs, 1, &results[1], second, &state));
+  state.may_go.set_value();
+  state.second.get_future().wait();
+  state.released.get_future().wait();
+  for (OrtValue* result : results) {
+    void* data = nullptr;
+    Must(api->GetTensorMutableData(result, &data));
+    EXPECT_EQ(static_cast<float*>(data)[5], 66);
+    api->ReleaseValue(result);
+  }
+}
+
 TEST(Lifecycle, LogGoesToTheClient) {
   const OrtApi& library = OpenLibrary(TESSERA_ABI_LIBRARY);
   api = &library;

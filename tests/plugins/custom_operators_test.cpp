@@ -350,6 +350,11 @@ TEST(CustomOperators, AreChecked) {
   }
   {
     Operator op;
+    op.num_inputs = std::numeric_limits<size_t>::max();
+    EXPECT_THAT(LoadErrorOf(op), HasSubstr("65536 of each are the most"));
+  }
+  {
+    Operator op;
     op.type = static_cast<ONNXTensorElementDataType>(99);
     EXPECT_THAT(LoadErrorOf(op), HasSubstr("no element type 99"));
   }

@@ -334,7 +334,8 @@ struct Ep : OrtEp {
   ~Ep() { api->GetEpApi()->ReleaseKernelRegistry(registry); }
 };
 
-/// y = 2 x, as an operator of the library's own: on the host, or where the provider's memory is.
+/// y = 2 x, as an operator of the library's own: on the host, or where the provider's memory is, and then of y itself,
+/// which begins as x.
 struct Doubling : OrtCustomOp {
   explicit Doubling(bool on_device) : OrtCustomOp{} {
     version = 24;
@@ -345,6 +346,17 @@ struct Doubling : OrtCustomOp {
     GetInputType = GetOutputType = [](const OrtCustomOp*, size_t) { return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT; };
     GetInputCharacteristic = GetOutputCharacteristic = [](const OrtCustomOp*, size_t) { return INPUT_OUTPUT_REQUIRED; };
     GetInputMemoryType = [](const OrtCustomOp*, size_t) { return OrtMemTypeDefault; };
+    if (on_device) {
+      GetAliasMap = [](int** input, int** output) -> size_t {
+        *input = new int[1]{0};
+        *output = new int[1]{0};
+        return 1;
+      };
+      ReleaseAliasMap = [](int* input, int* output) {
+        delete[] input;
+        delete[] output;
+      };
+    }
     CreateKernelV2 = [](const OrtCustomOp* op, const OrtApi*, const OrtKernelInfo*, void** kernel) -> OrtStatusPtr {
       *kernel = const_cast<OrtCustomOp*>(op);
       return nullptr;
@@ -359,8 +371,8 @@ struct Doubling : OrtCustomOp {
       if (OrtStatus* status = Result(context, shape, &output)) return status;
       if (IsOurs(input) != here || IsOurs(output) != here)
         return Complaint("an operator's operands are in the other memory");
-      const auto* from = static_cast<const float*>(AddressOf(input));
       auto* to = static_cast<float*>(AddressOf(output));
+      const auto* from = here ? to : static_cast<const float*>(AddressOf(input));
       Put(StreamOf(context),
           [from, to, count = CountOf(shape)] { std::transform(from, from + count, to, [](float x) { return 2 * x; }); });
       return nullptr;

@@ -12,6 +12,7 @@ from conftest import needs_genuine, run_python
 from onnx import helper, numpy_helper
 
 import tessera as ort
+from tessera import _adapters
 
 EXCHANGE = """
 import ctypes, importlib, sys
@@ -102,6 +103,33 @@ def test_files_with_any_number_anywhere(tmp_path: pathlib.Path) -> None:
                     value.numpy().sum()
             except RuntimeError:
                 continue
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_parameters_that_share_bytes(tmp_path: pathlib.Path, count: int) -> None:
+    """Together they are no larger than the file."""
+    writer = _adapters._Writer()
+    fields = writer.table(0, 1, 0, 0, 0)
+    offsets = writer.vector(fields + 4 * _adapters._PARAMETERS, bytes(4 * count), 4, 4)
+    data = []
+    for i in range(count):
+        fields = writer.table(offsets + 4 * i, 0, 0, 2, 0)
+        writer.vector(fields + 4 * _adapters._NAME, b"abcdefghijklmnopqrst"[i : i + 1], 1, 1)
+        writer.vector(fields + 4 * _adapters._DIMS, struct.pack("<q", 1000), 8, 8)
+        data.append(fields + 4 * _adapters._DATA)
+    writer.vector(data[-1], bytes(1000), 1, 8)
+    shared = data[-1] + struct.unpack_from("<I", writer.content, data[-1])[0]
+    for place in data:
+        struct.pack_into("<I", writer.content, place, shared - place)
+    file = tmp_path / "a"
+    file.write_bytes(writer.content)
+    if count == 1:
+        ort.AdapterFormat.read_adapter(file)
+        ort.LoraAdapter().Load(str(file))
+        return
+    for load in (ort.AdapterFormat.read_adapter, ort.LoraAdapter().Load):
+        with pytest.raises(RuntimeError):
+            load(str(file))
 
 
 def test_parameters_that_are_none(tmp_path: pathlib.Path) -> None:

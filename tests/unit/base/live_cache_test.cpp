@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <stdexcept>
 #include <string>
+#include <thread>
+
+#include "base/cancellation.h"
+#include "tessera/error.h"
 
 namespace tessera {
 namespace {
@@ -41,6 +47,28 @@ TEST(LiveCache, KeepsNoEntryOfAValueThatFails) {
   EXPECT_THROW(cache.GetOrMake("a", nullptr, []() -> Cache::Value { throw std::runtime_error("none"); }),
                std::runtime_error);
   EXPECT_EQ(cache.GetOrMake("a", nullptr, [] { return Cache::Value(); }), nullptr);
+  EXPECT_EQ(cache.entries(), 0u);
+}
+
+TEST(LiveCache, WaitsUntilItIsCancelled) {
+  Cache& cache = *new Cache;
+  std::promise<void> making, make_on;
+  std::thread other([&] {
+    cache.GetOrMake("a", nullptr, [&]() -> Cache::Value {
+      making.set_value();
+      make_on.get_future().wait();
+      return nullptr;
+    });
+  });
+  making.get_future().wait();
+  {
+    const StopSignal stop(nullptr, std::chrono::milliseconds(20));
+    const CancelScope scope(&stop);
+    EXPECT_THROW(cache.GetOrMake("a", nullptr, [] { return Cache::Value(); }), Error);
+  }
+  EXPECT_EQ(cache.entries(), 1u) << "the other one is at work";
+  make_on.set_value();
+  other.join();
   EXPECT_EQ(cache.entries(), 0u);
 }
 

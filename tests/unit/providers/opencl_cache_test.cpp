@@ -60,6 +60,9 @@ TEST_F(ProgramCacheTest, DamagedFilesCountAsAbsent) {
   }
   write(whole + "more");
   EXPECT_FALSE(cache.Load("key").has_value());
+  write(whole);
+  fs::resize_file(cache.Path("key"), uintmax_t{1} << 40);  // of holes
+  EXPECT_FALSE(cache.Load("key").has_value());
   cache.Store("key", Bytes(100, 3));
   EXPECT_EQ(cache.Load("key"), Bytes(100, 3));
 }

@@ -14,6 +14,7 @@
 #include "attributes.h"
 #include "base/cancellable_memory.h"
 #include "base/cancellable_sort.h"
+#include "base/stoppable_lock.h"
 #include "error_of.h"
 #include "kernels/normalize/softmax.h"
 #include "model_builder.h"
@@ -42,6 +43,23 @@ TEST(Cancellation, ThreadsKnowTheirRun) {
   EXPECT_THAT(ErrorOf(CancellationPoint), HasSubstr("the run was cancelled"));
   const CancelScope none(nullptr);
   EXPECT_NO_THROW(CancellationPoint());
+}
+
+TEST(Cancellation, EndsTheWaitForALock) {
+  std::timed_mutex mutex;
+  std::atomic<bool> flag = false;
+  auto held = LockUnlessStopped(mutex, StopSignal(&flag));
+  EXPECT_TRUE(held.owns_lock());
+  std::thread([&] {
+    const StopSignal late(&flag, std::chrono::milliseconds(20));
+    EXPECT_THAT(ErrorOf([&] { LockUnlessStopped(mutex, late); }), HasSubstr("RunOptions::timeout, 20 ms"));
+    flag = true;
+    EXPECT_THAT(ErrorOf([&] { LockUnlessStopped(mutex, late); }), HasSubstr("the run was cancelled"));
+  }).join();
+  std::thread waiting([&] { EXPECT_TRUE(LockUnlessStopped(mutex, StopSignal()).owns_lock()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  held.unlock();
+  waiting.join();
 }
 
 TEST(Cancellation, PointsArePacedByCost) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "error_of.h"
@@ -55,6 +56,23 @@ TEST(Options, HaveNoCharacter0) {
   options.providers = {{"cpu", {{"arena_extend_strategy", kTwoTexts}}}};
   EXPECT_THAT(ErrorWith(options), HasSubstr("option 'arena_extend_strategy' is 'a\\x00b'"));
   EXPECT_THAT(ErrorOf([] { Session(std::filesystem::path(kTwoTexts)); }), HasSubstr("its name has a character 0"));
+}
+
+TEST(Options, OfChoicesAreThoseThatThereAre) {
+  for (const int number : {-1, 5, 98, std::numeric_limits<int>::max()}) {
+    SessionOptions options;
+    options.execution_mode = static_cast<ExecutionMode>(number);
+    EXPECT_THAT(ErrorWith(options), HasSubstr("the execution mode is " + std::to_string(number)));
+    options = SessionOptions();
+    options.optimization_level = static_cast<OptimizationLevel>(number);
+    EXPECT_THAT(ErrorWith(options), HasSubstr("the optimization level is " + std::to_string(number)));
+    options = SessionOptions();
+    options.log_level = static_cast<LogLevel>(number);
+    EXPECT_THAT(ErrorWith(options), HasSubstr("the log level is " + std::to_string(number)));
+    options = SessionOptions();
+    options.arena.extend = static_cast<ArenaExtendStrategy>(number);
+    EXPECT_THAT(ErrorWith(options), HasSubstr("the arena's extend strategy is " + std::to_string(number)));
+  }
 }
 
 TEST(Options, OfAffinitiesAreNamed) {

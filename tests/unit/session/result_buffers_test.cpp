@@ -67,6 +67,41 @@ TEST(ResultBuffers, MayNotOverlapEachOther) {
             "the buffers given for outputs 'y' and 'z' overlap; give each its own");
 }
 
+/// With so many outputs that no longer each pair of them is looked at.
+TEST(ResultBuffers, MayNotOverlapAMapsNumbers) {
+  constexpr int kOutputs = 300;
+  ModelBuilder model;
+  auto* import = model.proto().add_opset_import();
+  import->set_domain("ai.onnx.ml");
+  import->set_version(1);
+  auto* input = model.proto().mutable_graph()->add_input();
+  input->set_name("map");
+  auto& map = *input->mutable_type()->mutable_map_type();
+  map.set_key_type(onnx::TensorProto::INT64);
+  map.mutable_value_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  model.Input("x", ElementType::kFloat, {1});
+  model.Output("y", ElementType::kFloat, {1, -1});
+  onnx::NodeProto& cast = model.Node("CastMap", {"map"}, {"y"});
+  cast.set_domain("ai.onnx.ml");
+  auto& attribute = *cast.add_attribute();
+  attribute.set_name("cast_to");
+  attribute.set_type(onnx::AttributeProto::STRING);
+  attribute.set_s("TO_FLOAT");
+  for (int i = 1; i < kOutputs; ++i) {
+    const std::string name = "y" + std::to_string(i);
+    model.Output(name, ElementType::kFloat, {1}).Node("Neg", {"x"}, {name});
+  }
+  const Session session = model.Session();
+  Map numbers;
+  numbers.keys = Tensor::Of<int64_t>(Shape{3}, std::vector<int64_t>{0, 1, 2});
+  numbers.scalars = Floats({3}, {10, 20, 30});
+  numbers.value_type = TypeInfo::OfTensor(ElementType::kFloat, SymbolicShape());
+  std::vector<Value> results(kOutputs);
+  results[0] = Tensor::View(ElementType::kFloat, Shape{1, 3}, numbers.scalars.mutable_raw());
+  const std::vector<Value> inputs = {Value(numbers), Floats({1}, {1})};
+  EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results); }), HasSubstr("output 'y' overlaps input 'map'"));
+}
+
 TEST(ResultBuffers, BoundOnesAreToldApartToo) {
   const Session session = MatMulAndNegative().Session();
   IoBinding binding(session);

@@ -234,8 +234,12 @@ def _read(content: bytes) -> AdapterFormat:
     adapter.adapter_version = reader.integer(root, _ADAPTER_VERSION)
     adapter.model_version = reader.integer(root, _MODEL_VERSION)
     start, count = reader.vector(root, _PARAMETERS, 4)
+    left = len(content)  # parameters may share bytes, and so ask for any multiple of the file
     for i in range(count):
         name, value = _parameter(reader, content, reader.follow(start + 4 * i))
+        left -= len(name.encode()) + value.tensor_size_in_bytes()
+        if left < 0:
+            raise ValueError("its names and parameters overlap: together they are larger than the file")
         adapter.parameters[name] = value
     return adapter
 
