@@ -170,9 +170,8 @@ Value FromDlpack(nb::handle object, bool is_bool) {
   std::shared_ptr<void> owner(managed, [](void* held) {
     auto* ours = static_cast<DlManagedTensor*>(held);
     if (ours->deleter == nullptr || !InterpreterRuns()) return;
-    const PyGILState_STATE state = PyGILState_Ensure();
+    const Inside inside;
     ours->deleter(ours);
-    PyGILState_Release(state);
   });
   return Tensor::Share(type, shape, data, std::move(owner));
 }

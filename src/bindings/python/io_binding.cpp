@@ -29,7 +29,7 @@ class PyIoBinding {
   std::unique_lock<std::recursive_mutex> Alone() const {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) [[unlikely]] {
-      const nb::gil_scoped_release unlocked;
+      const Unlocked unlocked;
       lock.lock();
     }
     return lock;
@@ -125,7 +125,7 @@ void Run(const PySession& self, const PyIoBinding& binding, nb::handle run_optio
   OrtStatus* status = nullptr;
   {
     const auto alone = binding.Alone();
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     status = Api().RunWithBinding(session->session, options, binding.get());
   }
   CheckCall(status);

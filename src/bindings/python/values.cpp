@@ -280,7 +280,7 @@ void CopyTensors(const std::vector<HeldValue>& from, const std::vector<HeldValue
   OrtEnv& env = Env();
   OrtStatus* status = nullptr;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     status = Api().CopyTensors(&env, sources.data(), pointers.data(), on == nullptr ? nullptr : on->stream.get(),
                                sources.size());
   }
