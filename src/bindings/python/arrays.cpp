@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "bindings/python/element_types.h"
 #include "bindings/python/interpreter.h"
@@ -48,8 +49,8 @@ ElementType RequiredTypeOf(PyArrayObject* array) {
   const ElementType type = TypeOf(dtype);
   if (type != ElementType::kUndefined) [[likely]]
     return type;
-  const nb::str name(nb::handle(reinterpret_cast<PyObject*>(dtype)));
-  throw Error(ErrorCode::kInvalidArgument, std::string("no tensor has elements of numpy's type ") + name.c_str());
+  throw Error(ErrorCode::kInvalidArgument,
+              "no tensor has elements of numpy's type " + TextOf(reinterpret_cast<PyObject*>(dtype)));
 }
 
 Shape ShapeOf(PyArrayObject* array) {
@@ -68,15 +69,21 @@ nb::object AsObjects(PyArrayObject* array) {
       PyArray_FROMANY(reinterpret_cast<PyObject*>(array), NPY_OBJECT, 0, 0, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST));
 }
 
+/// The references first: an element's str() may run any code, which could resize the array or write to it.
+std::vector<nb::object> ElementsOf(PyArrayObject* objects) {
+  std::vector<nb::object> elements(static_cast<size_t>(PyArray_SIZE(objects)));
+  auto* const* from = static_cast<PyObject**>(PyArray_DATA(objects));
+  for (nb::object& element : elements) element = nb::borrow(*from++);
+  return elements;
+}
+
 Tensor StringsIn(PyArrayObject* array) {
   const nb::object objects = AsObjects(array);
-  Tensor tensor(ElementType::kString, ShapeOf(array));
-  auto* const* elements = static_cast<PyObject**>(PyArray_DATA(ArrayIn(objects)));
+  Tensor tensor(ElementType::kString, ShapeOf(ArrayIn(objects)));
+  const std::vector<nb::object> elements = ElementsOf(ArrayIn(objects));
   const bool bytes = PyArray_TYPE(array) == NPY_STRING;
-  for (std::string& text : tensor.mutable_values<std::string>()) {
-    const nb::object element = nb::borrow(*elements++);  // its str() may run anything
-    text = bytes ? BytesOf(element.ptr()) : TextOf(element.ptr());
-  }
+  std::string* text = tensor.mutable_data<std::string>();
+  for (const nb::object& element : elements) *text++ = bytes ? BytesOf(element.ptr()) : TextOf(element.ptr());
   return tensor;
 }
 
@@ -251,7 +258,7 @@ ElementType ElementTypeFrom(nb::handle dtype) {
   if (PyLong_Check(dtype.ptr())) return static_cast<ElementType>(nb::cast<int>(dtype));
   LoadNumpy();
   if (PyUnicode_Check(dtype.ptr())) {
-    const ElementType named = ElementTypeFromName(PyUnicode_AsUTF8(dtype.ptr()));
+    const ElementType named = ElementTypeFromName(TextOf(dtype.ptr()));
     if (named != ElementType::kUndefined) return named;
   }
   PyArray_Descr* converted = nullptr;
@@ -259,7 +266,7 @@ ElementType ElementTypeFrom(nb::handle dtype) {
   const nb::object held = nb::steal(reinterpret_cast<PyObject*>(converted));
   const ElementType type = TypeOf(converted);
   if (type == ElementType::kUndefined)
-    throw Error(ErrorCode::kInvalidArgument, std::string("no tensor has elements of ") + nb::str(dtype).c_str());
+    throw Error(ErrorCode::kInvalidArgument, "no tensor has elements of " + TextOf(dtype.ptr()));
   return type;
 }
 
