@@ -79,7 +79,7 @@ void CopyInto(HeldValue& held, nb::handle from) {
     const auto texts = source.values<std::string>();
     std::ranges::copy(texts, target.mutable_data<std::string>());
   } else if (target.byte_size() > 0) {
-    std::memcpy(target.mutable_raw(), source.raw(), target.byte_size());
+    std::memmove(target.mutable_raw(), source.raw(), target.byte_size());  // arrays may overlap
   }
 }
 
