@@ -87,6 +87,17 @@ Tensor StringsIn(PyArrayObject* array) {
   return tensor;
 }
 
+/// Ends the hold on an array that may only be read. Tensors over it are known by this deleter of their owner, whoever has
+/// a handle on them.
+struct ReadOnlyRelease {
+  void operator()(void* held) const noexcept { LetGo(held); }
+};
+
+std::shared_ptr<void> OwnerOfArray(nb::object array) {
+  if (PyArray_ISWRITEABLE(ArrayIn(array))) return Owner(std::move(array));
+  return {array.release().ptr(), ReadOnlyRelease()};
+}
+
 /// Looks at the array's elements; `array` becomes the one that they lie in, another one where they have to be moved.
 Tensor ViewOf(nb::object& array) {
   PyArrayObject* given = ArrayIn(array);
@@ -150,7 +161,8 @@ PyArray_Descr* DtypeOf(ElementType type) {
   return reinterpret_cast<PyArray_Descr*>(ExtensionDtype(type).release().ptr());
 }
 
-/// One of numpy's arrays over the tensor's own buffer, which the array keeps.
+/// One of numpy's arrays over the tensor's own buffer, which the array keeps; not to be written to where that is an array's
+/// that was not.
 nb::object ArrayOver(Tensor tensor) {
   LoadNumpy();
   npy_intp dims[NPY_MAXDIMS];
@@ -173,12 +185,13 @@ nb::object ArrayOver(Tensor tensor) {
   PyArray_Descr* dtype = DtypeOf(tensor.type());
   if (BitWidth(tensor.type()) < 8) tensor = Unpacked(tensor);
   void* data = tensor.mutable_raw();
+  const int flags = IsReadOnly(tensor) ? NPY_ARRAY_CARRAY_RO : NPY_ARRAY_CARRAY;
   auto* held = new Tensor(std::move(tensor));
   const nb::capsule base(held, [](void* kept) noexcept { delete static_cast<Tensor*>(kept); });
   if (data == nullptr)  // of no elements
     return Checked(PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(rank), dims, nullptr, nullptr, 0, nullptr));
-  nb::object array = Checked(
-      PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(rank), dims, nullptr, data, NPY_ARRAY_CARRAY, nullptr));
+  nb::object array =
+      Checked(PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(rank), dims, nullptr, data, flags, nullptr));
   if (PyArray_SetBaseObject(ArrayIn(array), nb::object(base).release().ptr()) < 0) nb::raise_python_error();
   return array;
 }
@@ -223,7 +236,16 @@ Value Take(nb::handle object, const TypeInfo& declared) {
   Value value = Borrow(object, declared, keep);
   const Tensor* view = value.tensor_if();
   if (!keep.is_valid() || view == nullptr || view->owner() != nullptr) return value;
-  return Tensor::Share(view->type(), view->shape(), const_cast<void*>(view->raw()), Owner(std::move(keep)), view->memory());
+  return Tensor::Share(view->type(), view->shape(), const_cast<void*>(view->raw()), OwnerOfArray(std::move(keep)),
+                       view->memory());
+}
+
+bool IsReadOnly(const Tensor& tensor) noexcept { return std::get_deleter<ReadOnlyRelease>(tensor.owner()) != nullptr; }
+
+void RequireWritable(const Value& value) {
+  const Tensor* tensor = value.tensor_if();
+  if (tensor != nullptr && IsReadOnly(*tensor))
+    throw Error(ErrorCode::kInvalidArgument, "the value looks at an array that is read-only: give a copy of the array");
 }
 
 Tensor TensorOver(nb::object array, ElementType type) {
@@ -237,7 +259,7 @@ Tensor TensorOver(nb::object array, ElementType type) {
                 "the array's elements are not of the size of " + std::string(ElementTypeName(type)));
   const Shape shape = ShapeOf(given);
   void* data = PyArray_DATA(given);
-  return Tensor::Share(type, shape, data, Owner(std::move(array)));
+  return Tensor::Share(type, shape, data, OwnerOfArray(std::move(array)));
 }
 
 nb::object ToPython(Value value) {

@@ -153,7 +153,7 @@ std::pair<int, int> DlpackDevice(const Tensor& tensor) {
 
 nb::object ToDlpack(const Tensor& tensor) {
   auto exported = std::make_unique<Exported>();
-  exported->tensor = tensor;
+  exported->tensor = IsReadOnly(tensor) ? tensor.Clone() : tensor;
   Tensor& held = exported->tensor;
   DlTensor& out = exported->managed.tensor;
   const auto rank = held.shape().rank();

@@ -245,6 +245,7 @@ std::vector<HeldValue> PySession::RunWithVectors(nb::handle run_options, const s
   if (feed_names.size() != feeds.size()) throw nb::value_error("there must be as many names as values to feed");
   const std::shared_ptr<Loaded> session = loaded();
   const OrtRunOptions* options = OptionsIn(run_options);
+  for (const HeldValue& value : results) RequireWritable(value.value);
   results.resize(output_names.size());
   std::vector<const char*> names, outputs;
   std::vector<const OrtValue*> given;
