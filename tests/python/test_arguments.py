@@ -84,6 +84,26 @@ def test_options_with_a_zero() -> None:
             call()
 
 
+@pytest.mark.parametrize("key", ["session.run_memory_limit", "session.load_memory_limit"])
+def test_limits_that_are_no_number_of_bytes(key: str) -> None:
+    def load(value: str) -> ort.InferenceSession:
+        options = ort.SessionOptions()
+        options.add_session_config_entry(key, value)
+        return ort.InferenceSession(models.identity(), options)
+
+    for value in ("512MB", "512 M", "0.5G", "1e6", "-1", " 1000", "9223372036854775808"):
+        with pytest.raises(ort.InvalidArgument, match=key):
+            load(value)
+    for value in ("512M", "1g", "0", ""):
+        load(value)
+
+
+def test_values_that_entries_of_onnxruntime_do_not_take() -> None:
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.use_env_allocators", "maybe")
+    ort.InferenceSession(models.identity(), options)
+
+
 @pytest.mark.parametrize("options", [3, "a", ort.SessionOptions()])
 def test_options_of_a_run_that_are_none(options: object) -> None:
     with pytest.raises(TypeError, match="RunOptions"):
