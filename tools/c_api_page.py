@@ -35,7 +35,8 @@ Where Tessera answers otherwise than ONNX Runtime does:
 
 - Configuration entries are kept and can be read, known or not. Those of ONNX Runtime's that stand for an option or have an effect
   here are in `src/bindings/c/config_keys.inc`, as are those without; Tessera's own have theirs
-  (see [session configuration](session_configuration.md)). A value that they do not take is logged and has no effect. `ep.context_*`
+  (see [session configuration](session_configuration.md)). A value that one of ONNX Runtime's
+  does not take is logged and has no effect; of Tessera's own it is an error when the session is made. `ep.context_*`
   writes models of what [plugins](plugin_providers.md#compiled-models) compiled, as there; where none did, a line in the log says so.
 - Models in ONNX Runtime's own format (`.ort`) are read, and told by their bytes; optimized models are written as ONNX.
 - Weights that are inside of a model can be replaced, as external ones can (`AddExternalInitializers`).

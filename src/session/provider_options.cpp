@@ -14,6 +14,7 @@ std::string Normalize(std::string_view owner, const OptionSchema& schema, const 
   const auto reject = [&](const std::string& expected) {
     Fail(ErrorCode::kInvalidArgument, "{}: option '{}' is '{}', expected {}", owner, schema.name, value, expected);
   };
+  if (value == schema.default_value) return value;  // empty for what has no value of its own
   switch (schema.type) {
     case OptionType::kString: return value;
     case OptionType::kBool: {

@@ -115,4 +115,25 @@ TEST_F(ConfigKeys, RefuseAModelInAFormatThatIsNotWritten) {
   api->ReleaseStatus(status);
 }
 
+/// A limit that is mistyped must not be no limit.
+TEST_F(ConfigKeys, OfTesseraAloneTakeNoOtherValues) {
+  Must(api->AddSessionConfigEntry(options_, "session.use_env_allocators", "maybe"));
+  MakeSession();
+  EXPECT_NE(lines_.find("'session.use_env_allocators' is 'maybe', which it does not take"), std::string::npos);
+  const std::string model = tiny::Add();
+  for (const char* limit : {"512MB", "-1", "1e6"}) {
+    Must(api->AddSessionConfigEntry(options_, "session.run_memory_limit", limit));
+    OrtSession* session = nullptr;
+    OrtStatusPtr status = api->CreateSessionFromArray(env_, model.data(), model.size(), options_, &session);
+    ASSERT_NE(status, nullptr) << limit;
+    EXPECT_EQ(api->GetErrorCode(status), ORT_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(api->GetErrorMessage(status)).find("session.run_memory_limit"), std::string::npos);
+    api->ReleaseStatus(status);
+  }
+  for (const char* limit : {"512M", "0", ""}) {
+    Must(api->AddSessionConfigEntry(options_, "session.run_memory_limit", limit));
+    MakeSession();
+  }
+}
+
 }  // namespace

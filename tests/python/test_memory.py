@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pathlib
 import sys
 import weakref
 
@@ -141,6 +142,62 @@ def test_failing_runs_leave_no_references() -> None:
         with pytest.raises(ort.InvalidArgument):
             s.run(None, {"x": array})
     assert sys.getrefcount(array) == before
+
+
+def read_only(tmp_path: pathlib.Path, kind: str) -> np.ndarray:
+    if kind == "bytes":
+        return np.frombuffer(FOUR.tobytes(), np.float32)
+    if kind == "flag":
+        array = FOUR.copy()
+        array.setflags(write=False)
+        return array
+    FOUR.tofile(tmp_path / "four.bin")
+    return np.memmap(tmp_path / "four.bin", np.float32, mode="r")
+
+
+@pytest.mark.parametrize("kind", ["bytes", "flag", "memmap"])
+def test_read_only_array_stays_as_it_is(tmp_path: pathlib.Path, kind: str) -> None:
+    array = read_only(tmp_path, kind)
+    value = ort.OrtValue.ortvalue_from_numpy(array)
+    assert value.data_ptr() == address(array)
+    vector = ort.OrtValueVector()
+    vector.push_back(value)
+    looks = [value, ort.OrtValue(value), vector[0], ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array, models.FLOAT)]
+    for look in looks:
+        assert address(look.numpy()) == address(array)
+        for seen in (look.numpy(), np.asarray(look)):
+            assert not seen.flags.writeable
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                seen.setflags(write=True)
+        with pytest.raises(ort.InvalidArgument, match="read-only"):
+            look.update_inplace(FOUR + 1)
+        with pytest.raises(ort.InvalidArgument, match="read-only"):
+            session().io_binding().bind_ortvalue_output("y", look)
+        with pytest.raises(ort.InvalidArgument, match="read-only"):
+            ort.copy_tensors([ort.OrtValue.ortvalue_from_numpy(FOUR + 1)], [look])
+    given = ort.OrtValueVector()
+    given.push_back(ort.OrtValue.ortvalue_from_numpy(FOUR + 1))
+    with pytest.raises(ort.InvalidArgument, match="read-only"):
+        session().run_with_ortvaluevector(ort.RunOptions(), ["x"], given, ["y"], vector, [])
+    shared = np.from_dlpack(value)  # a copy, as the protocol does not say what is read-only
+    assert address(shared) != address(array)
+    np.testing.assert_array_equal(shared, FOUR)
+    np.testing.assert_array_equal(array, FOUR)
+
+
+def test_read_only_array_of_another_layout_is_copied() -> None:
+    array = np.frombuffer(np.arange(8, dtype=np.float32).tobytes(), np.float32)[::2]
+    value = ort.OrtValue.ortvalue_from_numpy(array)
+    value.update_inplace(FOUR)
+    np.testing.assert_array_equal(value.numpy(), FOUR)
+    assert value.numpy().flags.writeable
+
+
+def test_read_only_array_as_feed() -> None:
+    array = np.frombuffer(FOUR.tobytes(), np.float32)
+    (result,) = session().run(None, {"x": array})
+    result += 1
+    np.testing.assert_array_equal(array, FOUR)
 
 
 def test_dlpack_to_numpy_shares() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import threading
@@ -38,6 +39,44 @@ def test_pickled_session_of_bytes() -> None:
     assert kept.get_session_config_entry("my.key") == "kept"
     assert again.get_inputs()[0].shape == [1, 4]
     np.testing.assert_array_equal(again.run(None, {"x": FOUR[None], "y": FOUR})[0], 2 * FOUR[None])
+
+
+def weighted() -> bytes:
+    """y = x + w, whose w is 0."""
+    weights = models.numpy_helper.from_array(np.zeros(4, np.float32), "w")
+    node = models.helper.make_node("Add", ["x", "w"], ["y"])
+    tensors = [models.tensor(name, models.FLOAT, [4]) for name in ("x", "y")]
+    return models.model([node], tensors[:1], tensors[1:], initializers=[weights]).SerializeToString()
+
+
+@pytest.mark.parametrize("kind", ["array", "value", "own memory", "read-only"])
+def test_weight_in_place_of_the_model_s(kind: str) -> None:
+    weight = FOUR + 1
+    given = weight if kind == "array" else ort.OrtValue.ortvalue_from_numpy(weight)
+    if kind == "own memory":
+        given = ort.OrtValue.ortvalue_from_shape_and_type([4], np.float32)
+        given.update_inplace(weight)
+    if kind == "read-only":
+        given = ort.OrtValue.ortvalue_from_numpy(np.frombuffer(weight.tobytes(), np.float32))
+    options = ort.SessionOptions()
+    options.add_initializer("w", given)
+    del weight, given
+    again = pickle.loads(pickle.dumps(options))
+    s = ort.InferenceSession(weighted(), options)
+    del options
+    gc.collect()
+    for each in (s, ort.InferenceSession(weighted(), again)):
+        np.testing.assert_array_equal(each.run(None, {"x": FOUR})[0], 2 * FOUR + 1)
+
+
+def test_weight_is_given_once() -> None:
+    options = ort.SessionOptions()
+    options.add_initializer("w", FOUR)
+    with pytest.raises(ort.InvalidArgument, match="given before"):
+        options.add_initializer("w", FOUR + 1)
+    again = pickle.loads(pickle.dumps(options))
+    for each in (options, again):
+        np.testing.assert_array_equal(ort.InferenceSession(weighted(), each).run(None, {"x": FOUR})[0], 2 * FOUR)
 
 
 def only_cpu(devices: list, model: dict, runtime: dict, most: int) -> list:

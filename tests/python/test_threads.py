@@ -56,6 +56,37 @@ def test_the_lock_stays_off() -> None:
     assert run_python("-W", "error", "-c", program, PYTHON_GIL="").strip() == "False"
 
 
+LEAVING = """
+import sys, threading, time
+import models, numpy, tessera
+
+model, x = models.add_chain(20), numpy.zeros(1 << 18, numpy.float32)
+options = tessera.SessionOptions()
+options.intra_op_num_threads = 1
+session = tessera.InferenceSession(model, options)
+begun = threading.Semaphore(0)
+
+def work():
+    while True:
+        {call}
+        begun.release()
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+for _ in range(6):
+    begun.acquire()
+print("leaving")
+"""
+
+
+@pytest.mark.parametrize(
+    "call", ["session.run(None, {'x': x})", "tessera.InferenceSession(model, options)"], ids=["runs", "loads"]
+)
+def test_interpreter_ends_while_daemons_are_at_work(call: str) -> None:
+    for _ in range(5):
+        assert run_python("-c", LEAVING.format(call=call)).strip() == "leaving"
+
+
 def test_one_session() -> None:
     s = ort.InferenceSession(models.add())
 

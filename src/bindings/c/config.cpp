@@ -24,6 +24,8 @@ constexpr Key kKeys[] = {
 };
 #undef KEY
 
+bool IsOfOnnxRuntime(std::string_view key) { return std::ranges::find(kKeys, key, &Key::name) != std::end(kKeys); }
+
 /// Those of ONNX Runtime that do nothing here.
 bool IsWithoutEffect(std::string_view key) {
   const auto* known = std::ranges::find(kKeys, key, &Key::name);
@@ -171,7 +173,8 @@ SessionOptions OptionsFor(const OrtSessionOptions& given, OrtEnv& env, std::vect
     const auto schemas = session_config_schema();
     const auto schema = std::ranges::find(schemas, key, &OptionSchema::name);
     if (schema == schemas.end()) continue;
-    if (IsGood(*schema, value)) {
+    // Tessera's own entries are checked with the rest of its options: a limit that is mistyped must not be no limit.
+    if (!IsOfOnnxRuntime(key) || IsGood(*schema, value)) {
       core.config.insert_or_assign(key, value);
     } else {
       notes.push_back(

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "bindings/python/element_types.h"
 #include "bindings/python/interpreter.h"
@@ -48,8 +49,8 @@ ElementType RequiredTypeOf(PyArrayObject* array) {
   const ElementType type = TypeOf(dtype);
   if (type != ElementType::kUndefined) [[likely]]
     return type;
-  const nb::str name(nb::handle(reinterpret_cast<PyObject*>(dtype)));
-  throw Error(ErrorCode::kInvalidArgument, std::string("no tensor has elements of numpy's type ") + name.c_str());
+  throw Error(ErrorCode::kInvalidArgument,
+              "no tensor has elements of numpy's type " + TextOf(reinterpret_cast<PyObject*>(dtype)));
 }
 
 Shape ShapeOf(PyArrayObject* array) {
@@ -68,16 +69,33 @@ nb::object AsObjects(PyArrayObject* array) {
       PyArray_FROMANY(reinterpret_cast<PyObject*>(array), NPY_OBJECT, 0, 0, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST));
 }
 
+/// The references first: an element's str() may run any code, which could resize the array or write to it.
+std::vector<nb::object> ElementsOf(PyArrayObject* objects) {
+  std::vector<nb::object> elements(static_cast<size_t>(PyArray_SIZE(objects)));
+  auto* const* from = static_cast<PyObject**>(PyArray_DATA(objects));
+  for (nb::object& element : elements) element = nb::borrow(*from++);
+  return elements;
+}
+
 Tensor StringsIn(PyArrayObject* array) {
   const nb::object objects = AsObjects(array);
-  Tensor tensor(ElementType::kString, ShapeOf(array));
-  auto* const* elements = static_cast<PyObject**>(PyArray_DATA(ArrayIn(objects)));
+  Tensor tensor(ElementType::kString, ShapeOf(ArrayIn(objects)));
+  const std::vector<nb::object> elements = ElementsOf(ArrayIn(objects));
   const bool bytes = PyArray_TYPE(array) == NPY_STRING;
-  for (std::string& text : tensor.mutable_values<std::string>()) {
-    const nb::object element = nb::borrow(*elements++);  // its str() may run anything
-    text = bytes ? BytesOf(element.ptr()) : TextOf(element.ptr());
-  }
+  std::string* text = tensor.mutable_data<std::string>();
+  for (const nb::object& element : elements) *text++ = bytes ? BytesOf(element.ptr()) : TextOf(element.ptr());
   return tensor;
+}
+
+/// Ends the hold on an array that may only be read. Tensors over it are known by this deleter of their owner, whoever has
+/// a handle on them.
+struct ReadOnlyRelease {
+  void operator()(void* held) const noexcept { LetGo(held); }
+};
+
+std::shared_ptr<void> OwnerOfArray(nb::object array) {
+  if (PyArray_ISWRITEABLE(ArrayIn(array))) return Owner(std::move(array));
+  return {array.release().ptr(), ReadOnlyRelease()};
 }
 
 /// Looks at the array's elements; `array` becomes the one that they lie in, another one where they have to be moved.
@@ -143,7 +161,8 @@ PyArray_Descr* DtypeOf(ElementType type) {
   return reinterpret_cast<PyArray_Descr*>(ExtensionDtype(type).release().ptr());
 }
 
-/// One of numpy's arrays over the tensor's own buffer, which the array keeps.
+/// One of numpy's arrays over the tensor's own buffer, which the array keeps; not to be written to where that is an array's
+/// that was not.
 nb::object ArrayOver(Tensor tensor) {
   LoadNumpy();
   npy_intp dims[NPY_MAXDIMS];
@@ -166,12 +185,13 @@ nb::object ArrayOver(Tensor tensor) {
   PyArray_Descr* dtype = DtypeOf(tensor.type());
   if (BitWidth(tensor.type()) < 8) tensor = Unpacked(tensor);
   void* data = tensor.mutable_raw();
+  const int flags = IsReadOnly(tensor) ? NPY_ARRAY_CARRAY_RO : NPY_ARRAY_CARRAY;
   auto* held = new Tensor(std::move(tensor));
   const nb::capsule base(held, [](void* kept) noexcept { delete static_cast<Tensor*>(kept); });
   if (data == nullptr)  // of no elements
     return Checked(PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(rank), dims, nullptr, nullptr, 0, nullptr));
-  nb::object array = Checked(
-      PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(rank), dims, nullptr, data, NPY_ARRAY_CARRAY, nullptr));
+  nb::object array =
+      Checked(PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(rank), dims, nullptr, data, flags, nullptr));
   if (PyArray_SetBaseObject(ArrayIn(array), nb::object(base).release().ptr()) < 0) nb::raise_python_error();
   return array;
 }
@@ -216,7 +236,16 @@ Value Take(nb::handle object, const TypeInfo& declared) {
   Value value = Borrow(object, declared, keep);
   const Tensor* view = value.tensor_if();
   if (!keep.is_valid() || view == nullptr || view->owner() != nullptr) return value;
-  return Tensor::Share(view->type(), view->shape(), const_cast<void*>(view->raw()), Owner(std::move(keep)), view->memory());
+  return Tensor::Share(view->type(), view->shape(), const_cast<void*>(view->raw()), OwnerOfArray(std::move(keep)),
+                       view->memory());
+}
+
+bool IsReadOnly(const Tensor& tensor) noexcept { return std::get_deleter<ReadOnlyRelease>(tensor.owner()) != nullptr; }
+
+void RequireWritable(const Value& value) {
+  const Tensor* tensor = value.tensor_if();
+  if (tensor != nullptr && IsReadOnly(*tensor))
+    throw Error(ErrorCode::kInvalidArgument, "the value looks at an array that is read-only: give a copy of the array");
 }
 
 Tensor TensorOver(nb::object array, ElementType type) {
@@ -230,7 +259,7 @@ Tensor TensorOver(nb::object array, ElementType type) {
                 "the array's elements are not of the size of " + std::string(ElementTypeName(type)));
   const Shape shape = ShapeOf(given);
   void* data = PyArray_DATA(given);
-  return Tensor::Share(type, shape, data, Owner(std::move(array)));
+  return Tensor::Share(type, shape, data, OwnerOfArray(std::move(array)));
 }
 
 nb::object ToPython(Value value) {
@@ -251,7 +280,7 @@ ElementType ElementTypeFrom(nb::handle dtype) {
   if (PyLong_Check(dtype.ptr())) return static_cast<ElementType>(nb::cast<int>(dtype));
   LoadNumpy();
   if (PyUnicode_Check(dtype.ptr())) {
-    const ElementType named = ElementTypeFromName(PyUnicode_AsUTF8(dtype.ptr()));
+    const ElementType named = ElementTypeFromName(TextOf(dtype.ptr()));
     if (named != ElementType::kUndefined) return named;
   }
   PyArray_Descr* converted = nullptr;
@@ -259,7 +288,7 @@ ElementType ElementTypeFrom(nb::handle dtype) {
   const nb::object held = nb::steal(reinterpret_cast<PyObject*>(converted));
   const ElementType type = TypeOf(converted);
   if (type == ElementType::kUndefined)
-    throw Error(ErrorCode::kInvalidArgument, std::string("no tensor has elements of ") + nb::str(dtype).c_str());
+    throw Error(ErrorCode::kInvalidArgument, "no tensor has elements of " + TextOf(dtype.ptr()));
   return type;
 }
 

@@ -19,7 +19,7 @@ class Thrown {
   template <class Body>
   OrtStatus* Guard(Body&& body) noexcept {
     if (!InterpreterRuns()) return Api().CreateStatus(ORT_FAIL, "the interpreter has ended");
-    const nb::gil_scoped_acquire locked;
+    const Inside locked;
     try {
       std::forward<Body>(body)();
       return nullptr;

@@ -146,7 +146,7 @@ class Compiler::Compilation {
     OrtEnv& env = Env();
     OrtStatus* status = nullptr;
     {
-      const nb::gil_scoped_release unlocked;
+      const Unlocked unlocked;
       status = CompileApi().CompileModel(&env, options());
     }
     callbacks_.thrown.Check(status);

@@ -91,7 +91,7 @@ nb::list DevicesIn(const std::vector<const OrtEpDevice*>& all) {
 OrtStatus* Choose(const OrtEpDevice** devices, size_t device_count, const OrtKeyValuePairs* model,
                   const OrtKeyValuePairs* runtime, const OrtEpDevice** selected, size_t most, size_t* count,
                   void* function) noexcept {
-  const nb::gil_scoped_acquire lock;
+  const Inside lock;
   try {
     const nb::object chosen = static_cast<const Held*>(function)->get()(DevicesIn({devices, devices + device_count}),
                                                                         TextsIn(model), TextsIn(runtime), most);

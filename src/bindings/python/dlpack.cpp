@@ -1,5 +1,8 @@
 // Tensors from and to other libraries, by the DLPack protocol.
 
+#include <algorithm>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "bindings/python/interpreter.h"
@@ -102,10 +105,37 @@ void EndCapsule(PyObject* capsule) {
   managed->deleter(managed);
 }
 
-bool IsContiguous(const DlTensor& tensor) noexcept {
-  if (tensor.strides == nullptr) return true;
-  for (int32_t i = 0; i < tensor.rank; ++i)
-    if (tensor.shape[i] == 0) return true;
+constexpr int32_t kMostRank = 64;  // as numpy's and torch's
+
+/// What the other library says must hold together: it is read without further doubt. Returns the number of elements.
+int64_t RequireSound(const DlTensor& tensor) {
+  const auto require = [](bool holds, const std::string& text) {
+    if (!holds) throw Error(ErrorCode::kInvalidArgument, "the capsule's tensor " + text);
+  };
+  require(tensor.rank >= 0 && tensor.rank <= kMostRank,
+          "has " + std::to_string(tensor.rank) + " dimensions, expected 0 to " + std::to_string(kMostRank));
+  require(tensor.rank == 0 || tensor.shape != nullptr, "has dimensions and no shape");
+  const std::span<const int64_t> dims(tensor.shape, static_cast<size_t>(tensor.rank));
+  int64_t elements = 1;
+  bool fits = true;
+  for (const int64_t dim : dims) {
+    require(dim >= 0, "has a dimension of " + std::to_string(dim));
+    if (dim != 0) fits &= !__builtin_mul_overflow(elements, dim, &elements);
+  }
+  require(fits, "has more elements than memory, dimensions of 0 aside");
+  if (std::ranges::find(dims, 0) != dims.end()) return 0;
+  require(tensor.data != nullptr, "has elements and no memory");
+  uintptr_t first = 0, end = 0;
+  const bool reached = !__builtin_add_overflow(reinterpret_cast<uintptr_t>(tensor.data), tensor.offset, &first) &&
+                       !__builtin_mul_overflow(static_cast<uintptr_t>(elements), (tensor.type.bits + 7) / 8, &end) &&
+                       !__builtin_add_overflow(first, end, &end);
+  require(reached, "reaches beyond the memory's end");
+  return elements;
+}
+
+/// Of a tensor that is sound.
+bool IsContiguous(const DlTensor& tensor, int64_t elements) noexcept {
+  if (tensor.strides == nullptr || elements == 0) return true;
   int64_t expected = 1;
   for (int32_t i = tensor.rank; i-- > 0;) {
     if (tensor.shape[i] != 1 && tensor.strides[i] != expected) return false;
@@ -123,7 +153,7 @@ std::pair<int, int> DlpackDevice(const Tensor& tensor) {
 
 nb::object ToDlpack(const Tensor& tensor) {
   auto exported = std::make_unique<Exported>();
-  exported->tensor = tensor;
+  exported->tensor = IsReadOnly(tensor) ? tensor.Clone() : tensor;
   Tensor& held = exported->tensor;
   DlTensor& out = exported->managed.tensor;
   const auto rank = held.shape().rank();
@@ -159,20 +189,19 @@ Value FromDlpack(nb::handle object, bool is_bool) {
   if (given.device.type != kCpu && given.device.type != kCudaHost)
     throw Error(ErrorCode::kInvalidArgument, "the tensor lies on DLPack's device " + std::to_string(given.device.type) +
                                                  ", and not in the processor's memory: copy it there");
-  if (!IsContiguous(given))
+  if (!IsContiguous(given, RequireSound(given)))
     throw Error(ErrorCode::kInvalidArgument, "the tensor's elements are not contiguous: make them so before it is given");
   ElementType type = ElementOf(given.type);
   if (is_bool && type == ElementType::kUInt8) type = ElementType::kBool;
   const Shape shape(std::span<const int64_t>(given.shape, static_cast<size_t>(given.rank)));
-  void* data = static_cast<std::byte*>(given.data) + given.offset;
+  void* data = shape.num_elements() == 0 ? given.data : static_cast<std::byte*>(given.data) + given.offset;
   // From here on the tensor is ours to end. Its deleter may need the interpreter, as torch's does.
   PyCapsule_SetName(capsule.ptr(), "used_dltensor");
   std::shared_ptr<void> owner(managed, [](void* held) {
     auto* ours = static_cast<DlManagedTensor*>(held);
     if (ours->deleter == nullptr || !InterpreterRuns()) return;
-    const PyGILState_STATE state = PyGILState_Ensure();
+    const Inside inside;
     ours->deleter(ours);
-    PyGILState_Release(state);
   });
   return Tensor::Share(type, shape, data, std::move(owner));
 }

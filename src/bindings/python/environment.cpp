@@ -77,7 +77,7 @@ void SetSink(nb::object sink) {
     if (!PyCallable_Check(sink.ptr())) throw nb::type_error("the sink is called with (level, id, message)");
     routed = [held = Held(std::move(sink))](LogLevel level, std::string_view id, std::string_view message) {
       if (!InterpreterRuns()) return;
-      const nb::gil_scoped_acquire locked;
+      const Inside locked;
       try {
         held.get()(static_cast<int>(level), nb::str(id.data(), id.size()), nb::str(message.data(), message.size()));
       } catch (nb::python_error& error) {
@@ -85,8 +85,8 @@ void SetSink(nb::object sink) {
       }
     };
   }
-  Env();                                  // it sets a sink of its own when it is made
-  const nb::gil_scoped_release unlocked;  // the sink that is replaced may be at work, and waits for the lock
+  Env();                    // it sets a sink of its own when it is made
+  const Unlocked unlocked;  // the sink that is replaced may be at work, and waits for the lock
   SetLogSink(std::move(routed));
 }
 
@@ -141,11 +141,11 @@ void BindEnvironment(nb::module_& module) {
       [](const std::string& name, const std::string& path) {
         CheckCall(Api().RegisterExecutionProviderLibrary(&Env(), CharactersOf(name), CharactersOf(path)));
       },
-      nb::arg("registration_name"), nb::arg("library_path"), nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("registration_name"), nb::arg("library_path"), nb::call_guard<Unlocked>());
   module.def(
       "unregister_execution_provider_library",
       [](const std::string& name) { CheckCall(Api().UnregisterExecutionProviderLibrary(&Env(), CharactersOf(name))); },
-      nb::arg("registration_name"), nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("registration_name"), nb::call_guard<Unlocked>());
   module.def(
       "session_config_schema",
       [] {

@@ -3,6 +3,7 @@
 // Python objects that the library holds: they are let go under the interpreter's lock, from whatever thread.
 
 #include <nanobind/nanobind.h>
+#include <unistd.h>
 
 #include <memory>
 #include <utility>
@@ -20,15 +21,54 @@ inline bool InterpreterRuns() noexcept {
 #endif
 }
 
-/// An owner for the library's values that keeps `object` alive.
-inline std::shared_ptr<void> Owner(nb::object object) {
-  return {object.release().ptr(), [](void* held) {
-            if (!InterpreterRuns()) return;  // the process ends
-            const PyGILState_STATE state = PyGILState_Ensure();
-            Py_DECREF(static_cast<PyObject*>(held));
-            PyGILState_Release(state);
-          }};
+/// Calls what takes the interpreter's lock. Before 3.14 an interpreter that ends makes other threads than its own exit
+/// there, which unwinds their stacks: through functions that let nothing pass, which would end the process by SIGABRT, and
+/// through objects that need the lock. Such a thread waits here for the end of the process instead, as it does from 3.14
+/// on.
+template <class Function>
+auto TakingLock(Function&& take) noexcept {
+  try {
+    return std::forward<Function>(take)();
+  } catch (...) {  // the unwinding; Python's own functions throw nothing
+    for (;;) pause();
+  }
 }
+
+/// Lets other threads have the interpreter meanwhile.
+class Unlocked {
+ public:
+  Unlocked() noexcept : state_(PyEval_SaveThread()) {}
+  ~Unlocked() {
+    TakingLock([this] { PyEval_RestoreThread(state_); });
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* const state_;
+};
+
+/// The interpreter's lock on a thread that may not have it.
+class Inside {
+ public:
+  Inside() noexcept : state_(TakingLock([] { return PyGILState_Ensure(); })) {}
+  ~Inside() { PyGILState_Release(state_); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  const PyGILState_STATE state_;
+};
+
+/// Ends the hold on an object, on any thread.
+inline void LetGo(void* held) noexcept {
+  if (!InterpreterRuns()) return;  // the process ends
+  const Inside inside;
+  Py_DECREF(static_cast<PyObject*>(held));
+}
+
+/// An owner for the library's values that keeps `object` alive.
+inline std::shared_ptr<void> Owner(nb::object object) { return {object.release().ptr(), &LetGo}; }
 
 /// The memory of bytes, arrays and the like, which stays where it is as long as anybody has the buffer.
 inline std::shared_ptr<Py_buffer> BufferOf(nb::handle object) {
@@ -37,9 +77,8 @@ inline std::shared_ptr<Py_buffer> BufferOf(nb::handle object) {
   return {buffer.release(), [](Py_buffer* held) {
             const std::unique_ptr<Py_buffer> owned(held);
             if (!InterpreterRuns()) return;  // the process ends
-            const PyGILState_STATE state = PyGILState_Ensure();
+            const Inside inside;
             PyBuffer_Release(held);
-            PyGILState_Release(state);
           }};
 }
 

@@ -29,7 +29,7 @@ class PyIoBinding {
   std::unique_lock<std::recursive_mutex> Alone() const {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) [[unlikely]] {
-      const nb::gil_scoped_release unlocked;
+      const Unlocked unlocked;
       lock.lock();
     }
     return lock;
@@ -42,6 +42,7 @@ class PyIoBinding {
     CheckCall(Api().BindInput(binding_, CharactersOf(name), &given));
   }
   void BindOutput(const std::string& name, const Value& value) {
+    RequireWritable(value);
     const OrtValue given(value);
     const auto alone = Alone();
     CheckCall(Api().BindOutput(binding_, CharactersOf(name), &given));
@@ -125,7 +126,7 @@ void Run(const PySession& self, const PyIoBinding& binding, nb::handle run_optio
   OrtStatus* status = nullptr;
   {
     const auto alone = binding.Alone();
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     status = Api().RunWithBinding(session->session, options, binding.get());
   }
   CheckCall(status);
@@ -145,7 +146,7 @@ void Call(PyIoBinding& self) {
 void BindInputs(Binding& binding) {
   // As programs say it, and as the extension module of ONNX Runtime has it: the value alone, or a device and its number.
   binding.def("bind_input", &BindArray, nb::arg("name"), nb::arg("arr_on_cpu"),
-              "Binds an array, which is read where it lies.");
+              "Binds an array, which is read where it lies; bools of other bytes than 0 and 1 are copied now.");
   binding.def(
       "bind_input",
       [](PyIoBinding& self, const std::string& name, nb::handle device, int id, nb::handle type,
@@ -157,7 +158,7 @@ void BindInputs(Binding& binding) {
                                const std::vector<int64_t>& shape,
                                uintptr_t address) { self.BindInput(name, TensorAt(device, type, shape, address)); });
   binding.def("bind_cpu_input", &BindArray, nb::arg("name"), nb::arg("arr_on_cpu"),
-              "Binds an array, which is read where it lies.");
+              "Binds an array, which is read where it lies; bools of other bytes than 0 and 1 are copied now.");
   binding.def(
       "bind_ortvalue_input",
       [](PyIoBinding& self, const std::string& name, const HeldValue& value) { self.BindInput(name, value.value); },

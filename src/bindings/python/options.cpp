@@ -65,8 +65,13 @@ void RegisterLibrary(PySessionOptions& self, const std::string& path) {
 
 void AddInitializer(PySessionOptions& self, const std::string& name, nb::handle value) {
   const Value* given = ValueIn(value);
-  self.initializers.emplace_back(name, HeldValue(given == nullptr ? Take(value, {}) : *given));
-  Check(Api().AddInitializer(self.options.get(), CharactersOf(name), &self.initializers.back().second.value));
+  HeldValue held(given == nullptr ? Take(value, {}) : *given);
+  // The C ABI takes tensors over memory that the client keeps: these options do, and the sessions made with them.
+  Tensor& tensor = held.value.tensor();
+  const OrtValue view(Value(Tensor::View(tensor.type(), tensor.shape(), tensor.mutable_raw(), tensor.memory())));
+  self.initializers.reserve(self.initializers.size() + 1);
+  Check(Api().AddInitializer(self.options.get(), CharactersOf(name), &view));
+  self.initializers.emplace_back(name, std::move(held));
 }
 
 void AddExternal(PySessionOptions& self, const std::vector<std::string>& names, const nb::list& values) {

@@ -28,9 +28,14 @@ struct HeldValues {
 /// The value inside an OrtValue or SparseTensor; null for all other objects.
 const Value* ValueIn(nb::handle object);
 
+/// True for a tensor over an array of Python's that may only be read, as over bytes or a file that is mapped so.
+bool IsReadOnly(const Tensor& tensor) noexcept;
+/// For who is about to write to it: throws Error for such a tensor.
+void RequireWritable(const Value& value);
+
 /// Any tensor with __dlpack__, or a capsule of that protocol, where it lies. `is_bool`: its bytes are truth values.
 Value FromDlpack(nb::handle object, bool is_bool);
-/// A capsule that shares the tensor.
+/// A capsule that shares the tensor; of one that is read-only, which the protocol cannot say, it has a copy.
 nb::object ToDlpack(const Tensor& tensor);
 /// DLPack's type and number of the device whose memory it is.
 std::pair<int, int> DlpackDevice(const Tensor& tensor);

@@ -154,7 +154,7 @@ class Feed {
 void RunUnlocked(const Loaded& loaded, Feed& feed, Wanted& wanted, const OrtRunOptions* options) {
   OrtStatus* status = nullptr;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     status = Api().Run(loaded.session, options, feed.names(), feed.pointers(), feed.size(), wanted.names(), wanted.size(),
                        wanted.pointers());
   }
@@ -208,7 +208,7 @@ void CallBack(Pending& pending, OrtStatus* status) {
 
 void Complete(void* user_data, OrtValue** /*outputs*/, size_t /*count*/, OrtStatusPtr status) {
   if (!InterpreterRuns()) return;
-  const nb::gil_scoped_acquire locked;
+  const Inside locked;
   Loaded::EndElsewhere here;  // this is a thread of the session's, which cannot wait for its own end
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(user_data));
   CallBack(*pending, status);
@@ -245,6 +245,7 @@ std::vector<HeldValue> PySession::RunWithVectors(nb::handle run_options, const s
   if (feed_names.size() != feeds.size()) throw nb::value_error("there must be as many names as values to feed");
   const std::shared_ptr<Loaded> session = loaded();
   const OrtRunOptions* options = OptionsIn(run_options);
+  for (const HeldValue& value : results) RequireWritable(value.value);
   results.resize(output_names.size());
   std::vector<const char*> names, outputs;
   std::vector<const OrtValue*> given;
@@ -260,7 +261,7 @@ std::vector<HeldValue> PySession::RunWithVectors(nb::handle run_options, const s
   const std::vector<OrtValue*> own = pointers;
   OrtStatus* status = nullptr;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     status = Api().Run(session->session, options, names.data(), given.data(), given.size(), outputs.data(), outputs.size(),
                        pointers.data());
   }

@@ -50,11 +50,11 @@ OrtStatus* Load(const OrtSessionOptions& options, nb::handle model, bool from_fi
   if (from_file) {
     const auto path = nb::cast<std::string>(model);
     const char* characters = CharactersOf(path);
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return Api().CreateSession(&env, characters, &options, &made);
   }
   const auto bytes = nb::cast<nb::bytes>(model);
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return Api().CreateSessionFromArray(&env, bytes.c_str(), bytes.size(), &options, &made);
 }
 
@@ -155,7 +155,7 @@ Loaded::Loaded(OrtSession* made) : session(made) {
 Loaded::~Loaded() {
   // It waits for runs under way on other threads, which may need the lock to end.
   if (PyGILState_Check() != 0) {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     Api().ReleaseSession(session);
   } else {
     Api().ReleaseSession(session);

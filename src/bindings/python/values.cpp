@@ -67,6 +67,7 @@ HeldValue FromShape(const std::vector<int64_t>& shape, nb::handle type, nb::hand
 }
 
 void CopyInto(HeldValue& held, nb::handle from) {
+  RequireWritable(held.value);
   nb::object keep;
   const Value value = Borrow(from, held.value.type(), keep);
   const Tensor& source = value.tensor();
@@ -79,7 +80,7 @@ void CopyInto(HeldValue& held, nb::handle from) {
     const auto texts = source.values<std::string>();
     std::ranges::copy(texts, target.mutable_data<std::string>());
   } else if (target.byte_size() > 0) {
-    std::memcpy(target.mutable_raw(), source.raw(), target.byte_size());
+    std::memmove(target.mutable_raw(), source.raw(), target.byte_size());  // arrays may overlap
   }
 }
 
@@ -185,7 +186,7 @@ void BindElements(ValueClass& value) {
   value.def_prop_ro("_ortvalue", [](nb::object self) { return self; });
   value.def(
       "numpy", [](const HeldValue& held) { return NumpyOf(held, nb::none(), nb::none()); },
-      "An array over the value's own memory.");
+      "An array over the value's own memory; read-only where that is of an array that was.");
   value.def("__array__", &NumpyOf, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none());
   value.def("update_inplace", &CopyInto, nb::arg("data"), nb::lock_self(),
             "Copies an array's or value's elements into this one's memory.");
@@ -270,6 +271,7 @@ void CopyTensors(const std::vector<HeldValue>& from, const std::vector<HeldValue
   const DeviceStream* on = nullptr;
   if (!stream.is_none() && !nb::try_cast(stream, on, false))
     throw nb::type_error("the stream is an OrtSyncStream, or None");
+  for (const HeldValue& value : to) RequireWritable(value.value);
   std::vector<HeldValue> targets = to;
   std::vector<const OrtValue*> sources;
   std::vector<OrtValue*> pointers;
@@ -280,7 +282,7 @@ void CopyTensors(const std::vector<HeldValue>& from, const std::vector<HeldValue
   OrtEnv& env = Env();
   OrtStatus* status = nullptr;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     status = Api().CopyTensors(&env, sources.data(), pointers.data(), on == nullptr ? nullptr : on->stream.get(),
                                sources.size());
   }

@@ -87,7 +87,8 @@ class InferenceSession(_core.InferenceSession):
         try:
             self.initialize_session(here, given, self._disabled_optimizers)
         except _core.InvalidArgument as error:
-            if any(given) and not self._function_failed():  # an option that the provider does not have
+            whole = not any("\0" in text for options in given for pair in options.items() for text in pair)
+            if any(given) and whole and not self._function_failed():  # an option that the provider does not have
                 raise ValueError(str(error)) from error
             raise
         self._requested = here, given
