@@ -85,8 +85,7 @@ MappedFile MapFile(const std::filesystem::path& path, const RegularFile& file) {
     mappings.places.at(place).owner = owner;
   }
   const auto* bytes = static_cast<const std::byte*>(owner.get());
-  constexpr size_t kBlock = 512;  // the unit of st_blocks, whatever the file system's is
-  return {{bytes, size}, std::move(owner), std::min(size, static_cast<size_t>(status.st_blocks) * kBlock)};
+  return {{bytes, size}, std::move(owner), file.stored()};
 }
 
 MappedFile CopyFile(const RegularFile& file, Allocator& memory) {

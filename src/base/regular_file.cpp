@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -62,6 +63,11 @@ RegularFile::~RegularFile() {
   if (file_ >= 0) close(file_);
 }
 
+size_t RegularFile::stored() const noexcept {
+  constexpr size_t kBlock = 512;  // the unit of st_blocks, whatever the file system's is
+  return std::min(size(), static_cast<size_t>(status_.st_blocks) * kBlock);
+}
+
 std::vector<std::byte> RegularFile::Read() const {
   std::vector<std::byte> bytes(size());
   for (size_t done = 0;;) {
@@ -77,13 +83,14 @@ std::vector<std::byte> RegularFile::Read() const {
   }
 }
 
-void RegularFile::Read(std::span<std::byte> bytes) const {
+void RegularFile::Read(std::span<std::byte> bytes, size_t offset) const {
   for (size_t done = 0; done < bytes.size();) {
-    const ssize_t count = pread(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    const ssize_t count = pread(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) RefuseFile(path_, TextOfErrno(errno));
     if (count == 0)
-      RefuseFile(path_, fmt::format("it ends after {} of {} bytes: somebody truncates it", done, bytes.size()));
+      RefuseFile(path_,
+                 fmt::format("it ends after {} of {} bytes: somebody truncates it", offset + done, offset + bytes.size()));
     done += static_cast<size_t>(count);
   }
 }

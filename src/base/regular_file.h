@@ -31,10 +31,12 @@ class RegularFile {
   int descriptor() const noexcept { return file_; }
   const struct stat& status() const noexcept { return status_; }
   size_t size() const noexcept { return static_cast<size_t>(status_.st_size); }
+  /// Bytes that it takes on its device: less than its size where it has holes.
+  size_t stored() const noexcept;
   /// Everything that is in it. Throws Error(kNoSuchFile) where it cannot be read.
   std::vector<std::byte> Read() const;
-  /// Its first bytes, as many as asked for. Throws Error(kNoSuchFile) where there are fewer.
-  void Read(std::span<std::byte> bytes) const;
+  /// Its bytes from `offset` on, as many as asked for. Throws Error(kNoSuchFile) where there are fewer.
+  void Read(std::span<std::byte> bytes, size_t offset = 0) const;
 
  private:
   RegularFile(const std::filesystem::path& path, int more_flags);

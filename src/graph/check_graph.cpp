@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/load_limits.h"
 #include "graph/graph.h"
 #include "graph/infer_types.h"
 #include "graph/operator_definitions.h"
@@ -56,6 +57,7 @@ class Check {
     Require(node.index == index, "{} says that it is node {}", label, node.index);
     const auto reads = [&](ValueIndex value) {
       if (value == kNone) return;
+      graph_.limits().Check();
       Require(IsValue(value), "{} reads value {}, which does not exist", label, value);
       if (!fault_.empty()) return;
       const GraphValue& read = graph_.value(value);

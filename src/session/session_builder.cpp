@@ -5,7 +5,7 @@
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "base/checksum.h"
-#include "base/mapped_file.h"
+#include "base/content_stamp.h"
 #include "graph/infer_types.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "runtime/plan/stand_in.h"
@@ -128,7 +128,7 @@ std::unique_ptr<ContextCache> SessionBuilder::MakeContext() const {
   conditions.emplace_back("model", origin_.file.empty()
                                        ? fmt::format("{} bytes with checksum {:x}, folder '{}'", origin_.bytes.size(),
                                                      Checksum(origin_.bytes), origin_.folder.string())
-                                       : FileStamp(origin_.file));
+                                       : ContentStamp(origin_.file, kSamplingOfModel));
   conditions.emplace_back("optimization level", std::to_string(static_cast<int>(options_.optimization_level)));
   conditions.emplace_back("writable", options_.optimized_model_path.empty() ? "no" : "yes");
   std::string dimensions, entries, providers;
@@ -156,14 +156,12 @@ bool SessionBuilder::LoadFromContext(ContextCache& cache) {
   try {
     {
       const ProfileScope scope(session_.profiler.get(), "read context", "Load");
-      std::error_code error;
-      const uintmax_t copied = config_.map_files ? 0 : std::filesystem::file_size(cache.path(), error);
-      if (!error) AllowFor(copied);
       auto held = cache.Read(resources_.load_threads(), OptionsOfLoad(), made_.optimization);
       if (!held) return false;
       model_ = std::move(held->model);
       made_.sizes = SizesOf(*model_.graph);
       LeaveOut(held->left_out);
+      model_.graph->set_definitions(&CollectDefinitions());
     }
     resources_.packed = &cache;
     MakePlan();
@@ -202,6 +200,13 @@ void SessionBuilder::LeaveOut(const LeftOutProviders& names) {
   }
 }
 
+const OperatorDefinitions& SessionBuilder::CollectDefinitions() {
+  std::vector<const ExecutionProvider*> definers;
+  definers.reserve(resources_.providers.size());
+  for (const ProviderEntry& entry : resources_.providers) definers.push_back(entry.provider.get());
+  return resources_.definitions.emplace(std::move(definers));
+}
+
 LoadOptions SessionBuilder::OptionsOfLoad() {
   LoadOptions load_options;
   load_options.free_dimensions = options_.free_dimensions;
@@ -213,10 +218,7 @@ LoadOptions SessionBuilder::OptionsOfLoad() {
   load_options.strict_attributes = config_.strict_attributes;
   load_options.copy_files = !config_.map_files;
   load_options.limits = resources_.limits;
-  std::vector<const ExecutionProvider*> definers;
-  definers.reserve(resources_.providers.size());
-  for (const ProviderEntry& entry : resources_.providers) definers.push_back(entry.provider.get());
-  load_options.definitions = &resources_.definitions.emplace(std::move(definers));
+  load_options.definitions = &CollectDefinitions();
   load_options.on_data = [this](size_t bytes) { AllowFor(bytes); };
   // The last provider: everything falls to it that others refuse or fail to make.
   load_options.keep_function = [&](const Graph& graph, const Node& node) {

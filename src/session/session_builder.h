@@ -41,6 +41,8 @@ class SessionBuilder {
   bool LoadFromContext(ContextCache& cache);
   Tuning ChooseTuning() const;
   void LeaveOut(const LeftOutProviders& names);
+  /// Of the providers that take part now.
+  const OperatorDefinitions& CollectDefinitions();
   LoadOptions OptionsOfLoad();
   void LoadAndOptimize();
   void Canonicalize();

@@ -13,3 +13,7 @@ __kernel void one_hot(ulong total, __global uchar* indices_, ulong io, __global 
 #else
   long index = given > 0 && (ulong)given > (ulong)LONG_MAX ? LONG_MIN : (long)given;
 #endif
+  if (index < 0 && wraps) index += depth;
+  PUT_X(y_ + yo, i, GET_X(values_ + vo, index == d ? 1 : 0));
+}
+#endif

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "base/content_stamp.h"
 #include "base/cpu_features.h"
 #include "base/mapped_file.h"
+#include "graph/check_declared_types.h"
+#include "graph/check_graph.h"
 #include "model/external_data.h"
 #include "model/proto.h"
 #include "session/context/graph_bytes.h"
@@ -63,6 +66,9 @@ ModelMetadata ReadMetadata(ByteReader& in) {
   }
   return metadata;
 }
+
+/// Of a file of the model's beside the model.
+std::string StampOfWeights(const std::filesystem::path& file) { return ContentStamp(file, kSamplingOfWeights); }
 
 struct TensorHeader {
   ElementType type;
@@ -136,7 +142,7 @@ std::optional<ContextCache::Content> ContextCache::Read(ThreadPool& threads, con
   report_.enabled = true;
   report_.path = path_;
   try {
-    const ContextFile file(path_, copy_to_);
+    const ContextFile file(path_, copy_to_, options.on_data);
     ByteReader in(file.description());
     CheckConditions(in);
     CheckExternalFiles(in);
@@ -180,12 +186,12 @@ void ContextCache::CheckConditions(ByteReader& in) const {
 void ContextCache::CheckExternalFiles(ByteReader& in) const {
   for (size_t i = in.GetCount(); i > 0; --i) {
     const std::filesystem::path path = model_.parent_path() / in.GetText();
-    if (in.GetText() != FileStamp(path)) Fail(ErrorCode::kFail, "{} has changed", path.string());
+    if (in.GetText() != StampOfWeights(path)) Fail(ErrorCode::kFail, "{} has changed", path.string());
   }
 }
 
 std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile& file, const LoadOptions& options) {
-  options.on_data(file.data().size());
+  if (copy_to_ == nullptr) options.on_data(file.stored());
   std::vector<MappedFile> files;
   for (size_t i = in.GetCount(); i > 0; --i) {
     const std::filesystem::path path = in.GetText();
@@ -193,10 +199,11 @@ std::vector<Tensor> ContextCache::ReadTensors(ByteReader& in, const ContextFile&
     const bool is_model = files.size() == kModelFile;
     const std::filesystem::path& found = is_model ? model_ : path;
     // What is in the model is among the conditions.
-    if (!is_model && FileStamp(found) != stamp) Fail(ErrorCode::kFail, "{} has changed", found.string());
+    const std::string before = FileStamp(found);
+    if (!is_model && StampOfWeights(found) != stamp) Fail(ErrorCode::kFail, "{} has changed", found.string());
     files.push_back(found.empty() ? MappedFile() : MapFile(found));
     options.on_data(files.back().stored);
-    if (!is_model && FileStamp(found) != stamp) Fail(ErrorCode::kFail, "{} is changing", found.string());
+    if (!is_model && FileStamp(found) != before) Fail(ErrorCode::kFail, "{} is changing", found.string());
   }
   std::vector<Tensor> tensors;
   for (size_t i = in.GetCount(); i > 0; --i) {
@@ -236,8 +243,13 @@ ContextCache::Content ContextCache::ReadContent(ByteReader& in, const ContextFil
   content.model.metadata = ReadMetadata(in);
   content.model.graph = std::make_unique<Graph>();
   content.model.graph->set_limits(options.limits);
+  content.model.graph->set_definitions(options.definitions);
   ReadGraph(in, tensors, *content.model.graph);
   if (!in.at_end()) ByteReader::Damaged();
+  // Optimizing and lowering leave graphs that hold to their operators' schemas, as models do.
+  if (const std::string fault = FindFault(*content.model.graph); !fault.empty())
+    Fail(ErrorCode::kInvalidGraph, "its graph is damaged: {}", fault);
+  CheckDeclaredTypes(*content.model.graph);
   return content;
 }
 
@@ -266,8 +278,12 @@ void ContextCache::Record(const Model& model, const OptimizationReport& optimiza
     NumberConstants(tensors_);
     for (const ExternalData::File& used : model.external->files()) {
       // By the model's own words where they lead there, so that a folder may be moved.
-      const bool beside = !model_.empty() && FileStamp(model_.parent_path() / used.location) == used.stamp;
-      external_files_.emplace_back(beside ? used.location : used.path.string(), used.stamp);
+      const std::filesystem::path near = model_.parent_path() / used.location;
+      const bool beside = !model_.empty() && FileStamp(near) == used.stamp;
+      const std::string stamp = StampOfWeights(beside ? near : used.path);
+      // Of a file that changed meanwhile it is the stamp of what was loaded, which no file has any more.
+      external_files_.emplace_back(beside ? used.location : used.path.string(),
+                                   stamp.starts_with(used.stamp) ? stamp : used.stamp);
     }
     report_.written = true;
   } catch (const Error& error) {
@@ -351,7 +367,7 @@ void ContextCache::Write(ThreadPool& threads, const LoadLimits& limits) {
     description.Put<uint64_t>(files.size());
     for (const std::filesystem::path& file : files) {
       description.PutText(file.string());
-      description.PutText(file.empty() ? std::string() : FileStamp(file));
+      description.PutText(file.empty() ? std::string() : StampOfWeights(file));
     }
     description.Append(tensors.bytes());
     description.Append(model_bytes_.bytes());

@@ -45,11 +45,14 @@ template <class... Args>
 
 }  // namespace
 
-ContextFile::ContextFile(const std::filesystem::path& path, Allocator* copy_to) {
+ContextFile::ContextFile(const std::filesystem::path& path, Allocator* copy_to,
+                         const std::function<void(size_t)>& on_copy) {
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::symlink_status(path, error)))
     Fail(ErrorCode::kNoSuchFile, "there is none yet");
   const RegularFile opened = RegularFile::OfCache(path);
+  stored_ = opened.stored();
+  if (copy_to != nullptr && on_copy) on_copy(stored_);
   const MappedFile file = copy_to == nullptr ? MapFile(path, opened) : CopyFile(opened, *copy_to);
   Header header;
   if (file.bytes.size() < sizeof(header)) Refuse("it is too short for a context");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -21,14 +22,18 @@ class LoadLimits;
 class ContextFile {
  public:
   /// Throws Error saying what is wrong: no such file, foreign, of another format, truncated, damaged.
-  /// `copy_to`: where it is copied; null: it is mapped.
-  explicit ContextFile(const std::filesystem::path& path, Allocator* copy_to = nullptr);
+  /// `copy_to`: where it is copied; null: it is mapped. `on_copy`: hears how much the file stores once it is known to be
+  /// the user's own, before it is copied.
+  explicit ContextFile(const std::filesystem::path& path, Allocator* copy_to = nullptr,
+                       const std::function<void(size_t)>& on_copy = {});
 
   /// Checked against its checksum.
   std::span<const std::byte> description() const noexcept { return description_; }
   /// Not checked yet.
   std::span<const std::byte> data() const noexcept { return data_; }
   const std::shared_ptr<const void>& owner() const noexcept { return owner_; }
+  /// Bytes that the file takes on its device.
+  size_t stored() const noexcept { return stored_; }
   /// Throws Error when a part of the data does not have its checksum.
   void CheckData(ThreadPool& threads) const;
 
@@ -37,6 +42,7 @@ class ContextFile {
   std::span<const std::byte> data_;
   std::span<const std::byte> sums_;
   std::shared_ptr<const void> owner_;
+  size_t stored_ = 0;
 };
 
 /// Lays bytes out for a context's data: where each begins, on a cache line or, when large, on a page.

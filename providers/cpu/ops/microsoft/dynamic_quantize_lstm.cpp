@@ -77,6 +77,7 @@ class DynamicQuantizeLstm final : public Lstm<float> {
         const WeightSource source{
             bytes + (d * k + k0) * n, IsSigned(quantized_weights.type()), n, std::min(GateMatrix::kDepth, k - k0), 1, n};
         limbs_[m].emplace_back(SharedWeights(info, quantized_weights, fmt::format("u8s8_limbs {} of {}", k0, d),
+                                             {n, source.k, PanelLayout::kVectors},
                                              [&] { return PackWeightsS8(info.threads(), source, PanelLayout::kVectors); }));
       }
     }

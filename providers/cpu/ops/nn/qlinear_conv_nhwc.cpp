@@ -113,15 +113,16 @@ class QLinearConvNhwc final : public Kernel {
     std::vector<uint8_t> transposed;
     std::vector<Requantization::Channel> packed_channels;
     for (int64_t g = 0; g < group_; ++g) {
-      auto packed = SharedWeights(info, weights, fmt::format("u8s8_nhwc {} of {}", g, group_), [&] {
-        const auto* bytes = static_cast<const uint8_t*>(weights.raw()) + g * outputs * k;
-        transposed.resize(static_cast<size_t>(outputs * k));
-        info.threads().ParallelFor(outputs, static_cast<double>(k), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) TransposeTaps(bytes + i * k, channels, taps, transposed.data() + i * k);
-        });
-        return PackWeightsS8(info.threads(), {transposed.data(), weights.is(ElementType::kInt8), outputs, k, k, 1},
-                             PanelLayout::kPaddedRows);
-      });
+      auto packed = SharedWeights(
+          info, weights, fmt::format("u8s8_nhwc {} of {}", g, group_), {outputs, k, PanelLayout::kPaddedRows}, [&] {
+            const auto* bytes = static_cast<const uint8_t*>(weights.raw()) + g * outputs * k;
+            transposed.resize(static_cast<size_t>(outputs * k));
+            info.threads().ParallelFor(outputs, static_cast<double>(k), [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) TransposeTaps(bytes + i * k, channels, taps, transposed.data() + i * k);
+            });
+            return PackWeightsS8(info.threads(), {transposed.data(), weights.is(ElementType::kInt8), outputs, k, k, 1},
+                                 PanelLayout::kPaddedRows);
+          });
       Require(packed != nullptr, "the weights cannot be packed here");
       Requantization::Append(*packed, g * outputs, packed_channels);
       packed_channels.resize(packed_channels.size() + static_cast<size_t>(RoundUp(outputs, packed->width) - outputs));

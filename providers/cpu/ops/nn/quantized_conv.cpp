@@ -80,8 +80,9 @@ std::vector<Requantization::Channel> QuantizedConv::PackGroups(const KernelInfo&
   std::vector<Requantization::Channel> packed_channels;
   for (int64_t g = 0; g < group_; ++g) {
     const WeightSource source{bytes + g * outputs * k, weights.is(ElementType::kInt8), outputs, k, k, 1};
-    auto packed = SharedWeights(info, weights, fmt::format("u8s8_conv {} of {}", g, group_),
-                                [&] { return PackWeightsS8(info.threads(), source, PanelLayout::kBroadcast); });
+    auto packed =
+        SharedWeights(info, weights, fmt::format("u8s8_conv {} of {}", g, group_), {outputs, k, PanelLayout::kBroadcast},
+                      [&] { return PackWeightsS8(info.threads(), source, PanelLayout::kBroadcast); });
     Require(packed != nullptr, "the weights cannot be packed here");
     Requantization::Append(*packed, g * outputs, packed_channels);
     groups_.push_back(std::move(packed));

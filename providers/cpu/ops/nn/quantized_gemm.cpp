@@ -29,7 +29,7 @@ QuantizedGemm::QuantizedGemm(const KernelInfo& info, size_t matrix, size_t zero_
   zeros_ = SignedZeros(*b, zero, n);
   const WeightSource source{
       static_cast<const uint8_t*>(b->raw()), b->is(ElementType::kInt8), n, k, transposed ? k : 1, transposed ? 1 : n};
-  weights_ = SharedWeights(info, *b, transposed ? "u8s8_transposed" : "u8s8",
+  weights_ = SharedWeights(info, *b, transposed ? "u8s8_transposed" : "u8s8", {n, k, PanelLayout::kVectors},
                            [&] { return PackWeightsS8(info.threads(), source, PanelLayout::kVectors); });
   if (weights_ == nullptr) return;
   shape_ = Shape{k, n};

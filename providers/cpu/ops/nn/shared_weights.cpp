@@ -50,26 +50,39 @@ bool AreBounds(const std::vector<int64_t>& begin, int64_t count, size_t total) {
 }
 
 /// What does not fill tiles is in one of each panel.
-void CheckTiles(const PackedWeightsS8& packed) {
+void CheckTiles(const PackedWeightsS8& packed, PanelLayout side) {
   const int64_t groups = packed.groups(), of_tile = std::min(groups, kTileGroups), whole = groups / of_tile * of_tile,
                 left = whole == groups ? 0 : kTileGroups;
   CheckHeld(KernelsU8S8().packing == U8S8Packing::kTiles && packed.depth == 1 && packed.width == 2 * kTileColumns &&
-            (packed.segments == groups || packed.segments == whole));
+            packed.segments == (side == PanelLayout::kBroadcast ? whole : groups) && packed.outliers.empty());
   for (size_t panel = 0; panel < packed.extra_begin.size(); ++panel)
     CheckHeld(packed.extra_begin[panel] == static_cast<int64_t>(panel) * left);
   for (size_t i = 0; i < packed.extra_group.size(); ++i)
     CheckHeld(packed.extra_group[i] == groups - left + static_cast<int64_t>(i) % left);
 }
 
+/// Panels of the width that kernels here step by, whose segments are all groups but those that do not fill one.
+void CheckPanels(const PackedWeightsS8& packed, PanelLayout side) {
+  const bool broadcast = side == PanelLayout::kBroadcast, has_tiles = KernelsU8S8().packing == U8S8Packing::kTiles;
+  CheckHeld(broadcast || !has_tiles);  // tiles leave nothing else to dot products
+  const U8S8Kernels kernels = has_tiles ? DotKernelsU8S8(false) : KernelsU8S8();
+  const bool pairs = kernels.packing == U8S8Packing::kPairs;
+  CheckHeld(pairs ? packed.depth >= (side == PanelLayout::kPaddedRows ? kLeastDepth : 0) && packed.depth <= kMostDepth
+                  : packed.depth == 1);
+  CheckHeld(packed.width == (!broadcast ? kernels.width : packed.wide() ? kernels.wide_rows : kernels.rows));
+  CheckHeld(packed.segments == (packed.wide() ? packed.groups() : packed.groups() / packed.depth));
+  const bool puts_aside = pairs && !packed.wide(), sparse = side == PanelLayout::kVectors;
+  CheckHeld((puts_aside && !sparse) || packed.extra_group.empty());
+  CheckHeld((puts_aside && sparse) || packed.outliers.empty());
+}
+
 /// Kernels use every index: none may be out of range.
-void CheckPacked(const PackedWeightsS8& packed) {
-  constexpr int64_t kMostWidth = 1024, kMostDepth = 16;
-  CheckHeld(packed.n > 0 && packed.k > 0 && packed.n <= INT32_MAX && packed.k <= INT32_MAX);
-  CheckHeld(packed.width > 0 && packed.width <= kMostWidth && packed.depth >= 0 && packed.depth <= kMostDepth);
-  CheckHeld(packed.segments >= 0 && packed.segments <= packed.k);
-  CheckHeld(packed.block_bytes == packed.segments * packed.records() * 4 * packed.width);
+void CheckPacked(const PackedWeightsS8& packed, const PackedKind& kind) {
+  CheckHeld(KernelsU8S8().available && packed.n > 0 && packed.n == kind.n && packed.k > 0 && packed.k == kind.k);
+  CheckHeld(packed.width > 0);
   CheckHeld(AreBounds(packed.extra_begin, CeilDiv(packed.n, packed.width), packed.extra_group.size()));
-  if (packed.tiles) CheckTiles(packed);
+  packed.tiles ? CheckTiles(packed, kind.side) : CheckPanels(packed, kind.side);
+  CheckHeld(packed.block_bytes == packed.segments * packed.records() * 4 * packed.width);
   CheckHeld(std::ranges::all_of(packed.extra_group, [&](int64_t group) { return group >= 0 && group < packed.groups(); }));
   CheckHeld(packed.outlier_begin.empty() ? packed.outliers.empty()
                                          : AreBounds(packed.outlier_begin, packed.n, packed.outliers.size()));
@@ -79,8 +92,8 @@ void CheckPacked(const PackedWeightsS8& packed) {
   CheckHeld(packed.sums.size() == count && packed.offsets.size() == count);
 }
 
-/// Packed weights over the flat form's records, which lives as long. Throws Error where it is damaged.
-std::shared_ptr<const PackedWeightsS8> Unflatten(const std::shared_ptr<const Tensor>& flat) {
+/// Packed weights over the flat form's records, which lives as long. Throws Error where it is damaged or of another kind.
+std::shared_ptr<const PackedWeightsS8> Unflatten(const std::shared_ptr<const Tensor>& flat, const PackedKind& kind) {
   int64_t size = 0;
   const auto bytes = std::span(static_cast<const std::byte*>(flat->raw()), flat->byte_size());
   CheckHeld(bytes.size() >= sizeof(size));
@@ -97,7 +110,7 @@ std::shared_ptr<const PackedWeightsS8> Unflatten(const std::shared_ptr<const Ten
   packed->outliers = in.GetList<Outlier>();
   packed->sums = in.GetList<int32_t>();
   packed->offsets = in.GetList<int32_t>();
-  CheckPacked(*packed);
+  CheckPacked(*packed, kind);
   int64_t at = RoundUp(size + static_cast<int64_t>(sizeof(size)), kCacheLine);
   const auto read = [&](const Shape& shape) {
     CheckHeld(at <= static_cast<int64_t>(bytes.size()) && shape.num_elements() <= static_cast<int64_t>(bytes.size()) - at);
@@ -131,12 +144,13 @@ std::shared_ptr<const PackedWeightsS8> MakeCounted(const KernelInfo& info, const
 }  // namespace
 
 std::shared_ptr<const PackedWeightsS8> SharedWeights(const KernelInfo& info, const Tensor& constant, std::string_view key,
+                                                     const PackedKind& kind,
                                                      const std::function<std::shared_ptr<const PackedWeightsS8>()>& make) {
   PackedStore* store = StoreOf(info);
   const std::string form = FormKey(constant, key);
   constexpr ElementType kFlat[] = {ElementType::kUInt8};
   if (store != nullptr) {
-    if (const auto held = store->Find(constant, form, kFlat, std::nullopt)) return Unflatten(held);
+    if (const auto held = store->Find(constant, form, kFlat, std::nullopt)) return Unflatten(held, kind);
   }
   auto packed = std::static_pointer_cast<const PackedWeightsS8>(info.SharedPrepack(
       constant, form, [&]() -> std::shared_ptr<const void> { return MakeCounted(info, constant, make); }));

@@ -15,7 +15,7 @@ SmallQuantizedConv::SmallQuantizedConv(const KernelInfo& info, const ConvInputs&
   const Tensor* w = info.constant_input(inputs.weights);
   weights_ = w->shape();
   const int64_t outputs = weights_[0], channels = weights_[1], k = w->num_elements() / outputs;
-  packed_ = SharedWeights(info, *w, "u8s8_taps", [&] {
+  packed_ = SharedWeights(info, *w, "u8s8_taps", {outputs, k, PanelLayout::kVectors}, [&] {
     std::vector<uint8_t> by_taps(static_cast<size_t>(w->num_elements()));
     TransposePlanes(info.threads(), outputs, channels, k / channels, static_cast<const uint8_t*>(w->raw()), by_taps.data());
     return PackWeightsS8(info.threads(), {by_taps.data(), w->is(ElementType::kInt8), outputs, k, k, 1},
