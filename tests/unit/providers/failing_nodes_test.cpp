@@ -37,10 +37,15 @@ class FailingNodes : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(On, FailingNodes, ::testing::Values("cpu", "dnnl", "opencl"),
                          [](const auto& info) { return info.param; });
 
+/// OpenCL compiles both nodes as one part, which is called by the node that gives its result.
 TEST_P(FailingNodes, AreCalledAsInTheModel) {
-  for (const char* activation : {"Relu", "LeakyRelu", "Sigmoid"}) {
-    EXPECT_THAT(ErrorOfRun("conv1", activation), AllOf(HasSubstr("Conv 'conv1'"), Not(HasSubstr("ai.tessera"))));
-    EXPECT_THAT(ErrorOfRun("", activation), AllOf(HasSubstr("Conv -> 'convolved'"), Not(HasSubstr("ai.tessera"))));
+  for (const std::string activation : {"Relu", "LeakyRelu", "Sigmoid"}) {
+    const std::string part = "the nodes compiled with " + activation + " 'activation'";
+    const bool compiles = GetParam() == "opencl";
+    EXPECT_THAT(ErrorOfRun("conv1", activation),
+                AllOf(HasSubstr(compiles ? part : "Conv 'conv1'"), Not(HasSubstr("ai.tessera"))));
+    EXPECT_THAT(ErrorOfRun("", activation),
+                AllOf(HasSubstr(compiles ? part : "Conv -> 'convolved'"), Not(HasSubstr("ai.tessera"))));
   }
 }
 
