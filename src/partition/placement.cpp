@@ -26,8 +26,8 @@ std::string PrecisionOf(const PartitionedGraph& of, const Node& node, const Exec
   const auto is_real = [&](ValueIndex output) {
     return output != kNone && kReals.contains(of.graph.value(output).type.element);
   };
-  const bool by_session = of.precision != Precision::kFloat32 && Has(node, OpTrait::kMatMul) &&
-                          std::ranges::any_of(node.outputs, is_real);
+  const bool by_session =
+      of.precision != Precision::kFloat32 && Has(node, OpTrait::kMatMul) && std::ranges::any_of(node.outputs, is_real);
   return by_session || node.hints.precision != Precision::kFloat32 ? std::string(NameOf(Precision::kFloat32)) : "";
 }
 

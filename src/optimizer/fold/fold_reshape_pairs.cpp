@@ -53,8 +53,7 @@ class ReshapeUndoing final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
-    if (!IsBinary(node) || VersionOf(graph, "Reshape") < 5 || VersionOf(graph, "Expand") == 0)
-      return false;
+    if (!IsBinary(node) || VersionOf(graph, "Reshape") < 5 || VersionOf(graph, "Expand") == 0) return false;
     for (const size_t side : {size_t{0}, size_t{1}}) {
       const Node* reshape = Producer(graph, node, side);
       const Tensor* constant = ConstantInput(graph, node, 1 - side);
