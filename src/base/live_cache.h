@@ -104,10 +104,12 @@ auto LiveCache<Key>::EntryOf(const Key& key) -> std::shared_ptr<Entry> {
 template <class Key>
 auto LiveCache<Key>::Announced(Value made, const Key& key, const std::shared_ptr<Entry>& entry) -> Value {
   const void* const address = made.get();
-  return Value(address, [this, made = std::move(made), key, weak = std::weak_ptr<Entry>(entry)](const void*) mutable {
-    if (const std::shared_ptr<Entry> mine = weak.lock(); mine != nullptr) Forget(key, mine);
-    made.reset();
-  });
+  // The key is copied here, so that the deleter moves without asking for memory.
+  return Value(address,
+               [this, made = std::move(made), key = Key(key), weak = std::weak_ptr<Entry>(entry)](const void*) mutable {
+                 if (const std::shared_ptr<Entry> mine = weak.lock(); mine != nullptr) Forget(key, mine);
+                 made.reset();
+               });
 }
 
 template <class Key>
