@@ -131,13 +131,15 @@ HWY_INLINE hn::Mask<D> MaskOf(int64_t at, int64_t width) {
   return hn::AndNot(hn::FirstN(d, first), hn::FirstN(d, end));
 }
 
-/// load(row) for every row, each of at most a vector: what is stored behind one is the next one's, which comes later.
+/// load(row) for every row, each of at most a vector: what is stored behind one is that of the next ones, which come later.
 template <class Load>
 HWY_INLINE void StoreRows(const PhaseRows& rows, float* out, const Load& load) {
   const D d;
   const float* in = rows.in + rows.from;
-  for (int64_t r = 0; r + 1 < rows.rows; ++r, in += rows.in_step, out += rows.width) hn::StoreU(load(in), d, out);
-  StoreFirst(d, load(in), out, rows.width);
+  for (int64_t left = rows.rows * rows.width; left > 0; left -= rows.width, in += rows.in_step, out += rows.width) {
+    if (left >= kLanes) hn::StoreU(load(in), d, out);
+    else StoreFirst(d, load(in), out, rows.width);
+  }
 }
 
 void CopyNarrowRows(const PhaseRows& rows, float* out) {

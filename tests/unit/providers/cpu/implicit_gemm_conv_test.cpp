@@ -34,6 +34,10 @@ TEST(ImplicitGemmConv, GivesTheSameResults) {
            ConvolutionCase{{1, 50, 8, 32}, {16, 50, 3, 3}, {1, 1, 1, 1}, {1, 1}, {2, 2}},  // phases of two vectors
            ConvolutionCase{{2, 5, 7, 35}, {8, 5, 3, 9}, {1, 4, 1, 9}, {1, 1}, {2, 2}},
            ConvolutionCase{{2, 5, 7, 3}, {8, 5, 3, 3}, {1, 9, 1, 30}, {1, 1}, {2, 1}},  // mostly padding
+           ConvolutionCase{{2, 6, 9, 1}, {4, 6, 3, 1}, {1, 0, 3, 0}, {1, 1}},           // rows far shorter than a vector
+           ConvolutionCase{{2, 6, 9, 2}, {4, 6, 3, 1}, {1, 0, 3, 0}, {1, 1}, {2, 1}},
+           ConvolutionCase{{3, 6, 9, 3}, {4, 6, 3, 3}, {1, 1, 3, 1}, {1, 1}, {2, 2}},
+           ConvolutionCase{{3, 6, 9, 2}, {4, 6, 3, 3}, {1, 1, 5, 1}, {1, 1}},
        }) {
     ExpectSameConvolution(c, false, "implicit GEMM");
   }
