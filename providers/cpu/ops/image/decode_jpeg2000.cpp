@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/cancellation.h"
 #include "cpu/ops/image/image_decoder.h"
@@ -51,70 +54,156 @@ struct Jp2Closer {
   void operator()(auto* handle) const { kDestroy(handle); }
 };
 
-/// The 8-bit value of a component at a pixel of the image.
-uint8_t Sample(const opj_image_comp_t& component, int64_t x, int64_t y) {
-  const int64_t column = std::min<int64_t>(x / component.dx, static_cast<int64_t>(component.w) - 1);
-  const int64_t row = std::min<int64_t>(y / component.dy, static_cast<int64_t>(component.h) - 1);
-  int64_t value = component.data[row * component.w + column];
-  if (component.sgnd) value += int64_t{1} << (component.prec - 1);
-  if (component.prec > 8) value >>= component.prec - 8;
-  if (component.prec < 8) value = value * 255 / ((int64_t{1} << component.prec) - 1);
-  return static_cast<uint8_t>(std::clamp<int64_t>(value, 0, 255));
-}
+/// Pixels, on the file's grid.
+struct Area {
+  int64_t left, top, right, bottom;
+
+  int64_t width() const { return right - left; }
+  int64_t height() const { return bottom - top; }
+};
+
+/// One component's samples of an image, of which those of an area have been decoded.
+class Plane {
+ public:
+  Plane(const opj_image_comp_t& component, const Area& image)
+      : component_(component),
+        left_(CeilOf(image.left, component.dx)),
+        top_(CeilOf(image.top, component.dy)),
+        right_(CeilOf(image.right, component.dx)),
+        bottom_(CeilOf(image.bottom, component.dy)) {}
+
+  /// The 8-bit value at a pixel, counted from the image's corner.
+  uint8_t At(int64_t x, int64_t y) const {
+    const int64_t column = Within(std::min(left_ + x / component_.dx, right_ - 1) - component_.x0, component_.w);
+    const int64_t row = Within(std::min(top_ + y / component_.dy, bottom_ - 1) - component_.y0, component_.h);
+    int64_t value = component_.data[row * component_.w + column];
+    if (component_.sgnd) value += int64_t{1} << (component_.prec - 1);
+    if (component_.prec > 8) value >>= component_.prec - 8;
+    if (component_.prec < 8) value = value * 255 / ((int64_t{1} << component_.prec) - 1);
+    return static_cast<uint8_t>(std::clamp<int64_t>(value, 0, 255));
+  }
+
+ private:
+  static int64_t CeilOf(int64_t a, uint32_t b) { return (a + b - 1) / b; }
+  static int64_t Within(int64_t i, uint32_t count) { return std::clamp<int64_t>(i, 0, int64_t{count} - 1); }
+
+  const opj_image_comp_t& component_;
+  const int64_t left_, top_, right_, bottom_;
+};
 
 uint8_t Rounded(double x) { return static_cast<uint8_t>(std::clamp(std::lround(x), 0L, 255L)); }
+
+void ToRgb(uint8_t* ycc) {
+  const double luma = ycc[0], blue = ycc[1] - 128.0, red = ycc[2] - 128.0;
+  ycc[0] = Rounded(luma + 1.402 * red);
+  ycc[1] = Rounded(luma - 0.344136 * blue - 0.714136 * red);
+  ycc[2] = Rounded(luma + 1.772 * blue);
+}
+
+using CodecHandle = std::unique_ptr<opj_codec_t, Jp2Closer<opj_destroy_codec>>;
+using StreamHandle = std::unique_ptr<opj_stream_t, Jp2Closer<opj_stream_destroy>>;
+
+StreamHandle MakeStream(Jp2Source& source) {
+  StreamHandle stream(opj_stream_create(kReadAtOnce, OPJ_TRUE));
+  if (stream == nullptr) return stream;
+  opj_stream_set_read_function(stream.get(), ReadJp2);
+  opj_stream_set_skip_function(stream.get(), Skip);
+  opj_stream_set_seek_function(stream.get(), SeekJp2);
+  opj_stream_set_user_data(stream.get(), &source, nullptr);
+  opj_stream_set_user_data_length(stream.get(), source.bytes.size());
+  return stream;
+}
+
+CodecHandle MakeCodec(bool raw) {
+  CodecHandle codec(opj_create_decompress(raw ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
+  if (codec == nullptr) return codec;
+  opj_set_error_handler(codec.get(), SilentJp2, nullptr);
+  opj_set_warning_handler(codec.get(), SilentJp2, nullptr);
+  opj_set_info_handler(codec.get(), SilentJp2, nullptr);
+  opj_dparameters_t parameters;
+  opj_set_default_decoder_parameters(&parameters);
+  return opj_setup_decoder(codec.get(), &parameters) ? std::move(codec) : nullptr;
+}
+
+bool IsSound(const opj_image_comp_t& component) {
+  return component.data != nullptr && component.w > 0 && component.h > 0 && component.dx > 0 && component.dy > 0 &&
+         component.prec > 0 && component.prec <= 31;
+}
+
+/// The pixels of an area of `whole`, of which `decoded` has at least these.
+bool Write(const opj_image_t& decoded, const Area& whole, const Area& area, DecodedImage& image) {
+  if (decoded.numcomps == 0) return false;
+  const bool color = decoded.numcomps >= 3;
+  std::vector<Plane> planes;
+  for (OPJ_UINT32 c = 0; c < (color ? 3u : 1u); ++c) {
+    if (!IsSound(decoded.comps[c])) return false;
+    planes.emplace_back(decoded.comps[c], whole);
+  }
+  const bool ycc = color && decoded.color_space == OPJ_CLRSPC_SYCC;
+  for (int64_t y = area.top - whole.top; y < area.bottom - whole.top; ++y) {
+    CancellationPoint();
+    uint8_t* out = image.rgb.data() + 3 * (y * image.width + area.left - whole.left);
+    for (int64_t x = area.left - whole.left; x < area.right - whole.left; ++x, out += 3) {
+      for (size_t c = 0; c < 3; ++c) out[c] = planes[color ? c : 0].At(x, y);
+      if (ycc) ToRgb(out);
+    }
+  }
+  return true;
+}
+
+/// The most pixels across or down that a sample of a component covers, where it covers more than one: those at an area's
+/// edges are decoded, too.
+int64_t Margin(const opj_image_t& image) {
+  OPJ_UINT32 most = 1;
+  for (OPJ_UINT32 c = 0; c < image.numcomps; ++c) most = std::max({most, image.comps[c].dx, image.comps[c].dy});
+  return most == 1 ? 0 : most;
+}
+
+/// Opens the file, decodes an area of it and writes its pixels. `place`: null: of the whole image; otherwise an area,
+/// counted from the image's corner.
+bool DecodePart(ImageBytes bytes, const Area* place, DecodedImage& image) {
+  Jp2Source source{bytes};
+  const StreamHandle stream = MakeStream(source);
+  const CodecHandle codec = MakeCodec(bytes[0] == 0xff);
+  if (stream == nullptr || codec == nullptr) return false;
+  opj_image_t* header = nullptr;
+  const bool read = opj_read_header(stream.get(), codec.get(), &header);
+  const std::unique_ptr<opj_image_t, Jp2Closer<opj_image_destroy>> decoded(header);
+  if (!read || decoded == nullptr) return false;
+  const Area whole{decoded->x0, decoded->y0, decoded->x1, decoded->y1};
+  if (whole.width() != image.width || whole.height() != image.height) return false;
+  if (place == nullptr) {
+    return opj_decode(codec.get(), stream.get(), decoded.get()) && opj_end_decompress(codec.get(), stream.get()) &&
+           Write(*decoded, whole, whole, image);
+  }
+  const Area area{whole.left + place->left, whole.top + place->top, whole.left + place->right, whole.top + place->bottom};
+  const int64_t margin = Margin(*decoded);
+  const auto coordinate = [](int64_t i) { return static_cast<OPJ_INT32>(i); };
+  return opj_set_decode_area(codec.get(), decoded.get(), coordinate(std::max(area.left - margin, whole.left)),
+                             coordinate(std::max(area.top - margin, whole.top)),
+                             coordinate(std::min(area.right + margin, whole.right)),
+                             coordinate(std::min(area.bottom + margin, whole.bottom))) &&
+         opj_decode(codec.get(), stream.get(), decoded.get()) && Write(*decoded, whole, area, image);
+}
 
 }  // namespace
 
 bool DecodeJpeg2000(ImageBytes bytes, DecodedImage& image) {
   Jpeg2000Header sizes;
   if (!ReadJpeg2000Header(bytes, sizes) || !image.Reset(sizes.width, sizes.height, sizes.work)) return false;
-  Jp2Source source{bytes};
-  const std::unique_ptr<opj_stream_t, Jp2Closer<opj_stream_destroy>> stream(opj_stream_create(kReadAtOnce, OPJ_TRUE));
-  const bool raw = bytes[0] == 0xff;
-  const std::unique_ptr<opj_codec_t, Jp2Closer<opj_destroy_codec>> codec(
-      opj_create_decompress(raw ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
-  if (stream == nullptr || codec == nullptr) return false;
-  opj_stream_set_read_function(stream.get(), ReadJp2);
-  opj_stream_set_skip_function(stream.get(), Skip);
-  opj_stream_set_seek_function(stream.get(), SeekJp2);
-  opj_stream_set_user_data(stream.get(), &source, nullptr);
-  opj_stream_set_user_data_length(stream.get(), bytes.size());
-  opj_set_error_handler(codec.get(), SilentJp2, nullptr);
-  opj_set_warning_handler(codec.get(), SilentJp2, nullptr);
-  opj_set_info_handler(codec.get(), SilentJp2, nullptr);
-  opj_dparameters_t parameters;
-  opj_set_default_decoder_parameters(&parameters);
-  opj_image_t* header = nullptr;
-  if (!opj_setup_decoder(codec.get(), &parameters) || !opj_read_header(stream.get(), codec.get(), &header)) {
-    if (header != nullptr) opj_image_destroy(header);
-    return false;
-  }
-  const std::unique_ptr<opj_image_t, Jp2Closer<opj_image_destroy>> decoded(header);
-  const int64_t width = int64_t{decoded->x1} - decoded->x0, height = int64_t{decoded->y1} - decoded->y0;
-  if (width != sizes.width || height != sizes.height) return false;
-  if (!opj_decode(codec.get(), stream.get(), decoded.get()) || !opj_end_decompress(codec.get(), stream.get())) return false;
-  if (decoded->numcomps == 0) return false;
-  const bool color = decoded->numcomps >= 3;
-  for (OPJ_UINT32 c = 0; c < (color ? 3u : 1u); ++c) {
-    const opj_image_comp_t& component = decoded->comps[c];
-    if (component.data == nullptr || component.w == 0 || component.h == 0 || component.dx == 0 || component.dy == 0 ||
-        component.prec == 0 || component.prec > 31) {
-      return false;
-    }
-  }
-  const bool ycc = color && decoded->color_space == OPJ_CLRSPC_SYCC;
-  uint8_t* out = image.rgb.data();
-  for (int64_t y = 0; y < height; ++y) {
-    CancellationPoint();
-    for (int64_t x = 0; x < width; ++x, out += 3) {
-      for (int c = 0; c < 3; ++c) out[c] = Sample(decoded->comps[color ? c : 0], x, y);
-      if (ycc) {
-        const double luma = out[0], blue = out[1] - 128.0, red = out[2] - 128.0;
-        out[0] = Rounded(luma + 1.402 * red);
-        out[1] = Rounded(luma - 0.344136 * blue - 0.714136 * red);
-        out[2] = Rounded(luma + 1.772 * blue);
-      }
+  // The library looks at no flag within a tile: one that takes long is decoded area by area. For each it reads the file
+  // anew, of which a stranger may have made much. Rows are whole ones of its usual blocks.
+  constexpr int64_t kWholePixels = int64_t{1} << 20, kAreaPixels = int64_t{1} << 19, kMostAreas = 128, kMostColumns = 8192;
+  constexpr int64_t kBlock = 64;
+  const int64_t pixels = image.width * image.height;
+  if (!sizes.has_areas || pixels <= kWholePixels) return DecodePart(bytes, nullptr, image);
+  const int64_t columns = std::min(image.width, kMostColumns);
+  const int64_t rows = (std::max(kAreaPixels, pixels / kMostAreas) / columns / kBlock + 1) * kBlock;
+  for (int64_t top = 0; top < image.height; top += rows) {
+    for (int64_t left = 0; left < image.width; left += columns) {
+      CancellationPoint();
+      const Area area{left, top, std::min(image.width, left + columns), std::min(image.height, top + rows)};
+      if (!DecodePart(bytes, &area, image)) return false;
     }
   }
   return true;

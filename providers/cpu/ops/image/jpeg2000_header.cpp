@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace tessera::cpu {
@@ -51,7 +52,7 @@ std::optional<size_t> FindCodestream(const Reader& reader) {
 
 /// Sizes of an image as its SIZ segment, at `at`, has them.
 struct Sizes {
-  int64_t width, height;
+  int64_t width, height, right, bottom;
   double tiles, components, samples;  // of all components
 };
 
@@ -64,6 +65,8 @@ bool ReadSizes(const Reader& reader, size_t at, Sizes& sizes) {
   if (right <= left || bottom <= top || tile_width == 0 || tile_height == 0 || tile_left > left || tile_top > top)
     return false;
   if (components == 0 || !reader.Has(at + 38, 3 * components)) return false;
+  sizes.right = right;
+  sizes.bottom = bottom;
   sizes.width = right - left;
   sizes.height = bottom - top;
   sizes.components = static_cast<double>(components);
@@ -157,7 +160,9 @@ bool ReadJpeg2000Header(ImageBytes bytes, Jpeg2000Header& header) {
     if (reader.Has(*at, 2) && reader.Short(*at) != kSot && reader.Short(*at) != kEoc) return false;
   }
   if (!at) return false;
-  header = {sizes.width, sizes.height, WorkOf(sizes, division)};
+  constexpr int64_t kFarthest = std::numeric_limits<int32_t>::max();
+  const bool has_areas = sizes.tiles == 1 && sizes.right <= kFarthest && sizes.bottom <= kFarthest;
+  header = {sizes.width, sizes.height, WorkOf(sizes, division), has_areas};
   return true;
 }
 

@@ -11,7 +11,8 @@ namespace tessera::cpu {
 
 struct Jpeg2000Header {
   int64_t width = 0, height = 0;
-  double work = 0;  // bytes, at most, beside the image's own
+  double work = 0;         // bytes, at most, beside the image's own
+  bool has_areas = false;  // one tile, all of it where OpenJPEG's coordinates of areas reach
 };
 
 /// False where the file is not built as the standard has it.
