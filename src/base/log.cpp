@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "base/fork.h"
+#include "base/shortened.h"
 #include "tessera/printable.h"
 
 namespace tessera {
@@ -107,6 +109,20 @@ std::string Indented(std::string_view message) {
   return indented;
 }
 
+/// A model may make a name of any length, and a log must stay one that can be read.
+constexpr size_t kLongestLine = 4096;
+
+std::string ShortenedLines(std::string_view message) {
+  std::string shortened;
+  for (size_t begin = 0; begin <= message.size();) {
+    const size_t end = std::min(message.find('\n', begin), message.size());
+    shortened += Shortened(message.substr(begin, end - begin), kLongestLine);
+    if (end < message.size()) shortened += '\n';
+    begin = end + 1;
+  }
+  return shortened;
+}
+
 void WriteToStandardError(LogLevel level, std::string_view id, std::string_view message) {
   const std::lock_guard lock(StandardErrorMutex());
   StandardError().log(ToSpdlog(level), "{}: {}", id, Indented(message));
@@ -131,7 +147,7 @@ void SetLogSink(LogSink sink) {
 }
 
 void Logger::Write(LogLevel level, std::string_view text) const {
-  const std::string message = PrintableLines(text), id = Printable(id_);
+  const std::string message = ShortenedLines(PrintableLines(text)), id = Shortened(Printable(id_));
   if (const SinkCall call; call.function() != nullptr) {
     try {
       return (*call.function())(level, id, message);

@@ -181,6 +181,8 @@ class WatchedRun {
 }  // namespace
 
 void Session::State::Run(const Request& request, const RunOptions& run_options) {
+  Require(run_options.timeout.count() >= 0, "RunOptions::timeout is {} ms, expected 0 for no limit or more",
+          run_options.timeout.count());
   Run(request, run_options, StopSignal(run_options.cancel_flag(), InClockRange(run_options.timeout)));
 }
 

@@ -73,6 +73,8 @@ std::unique_ptr<const LoadedModel> SessionBuilder::Build() {
 }
 
 void SessionBuilder::StartLimits() {
+  Require(options_.load_timeout.count() >= 0, "SessionOptions::load_timeout is {} ms, expected 0 for no limit or more",
+          options_.load_timeout.count());
   const auto budget = [](std::string_view option, int64_t limit, const std::shared_ptr<MemoryBudget>& shared) {
     return std::make_shared<MemoryBudget>(std::string(option), limit == kAutomaticLimit ? kFreeOfSize : limit, shared);
   };

@@ -162,6 +162,7 @@ OrtStatusPtr SetTensorElementType(OrtTensorTypeAndShapeInfo* info, ONNXTensorEle
 OrtStatusPtr SetDimensions(OrtTensorTypeAndShapeInfo* info, const int64_t* dim_values, size_t dim_count) noexcept {
   return Guarded([&] {
     Require(dim_values != nullptr || dim_count == 0, "the dimensions are null; give {}", dim_count);
+    Require(dim_count <= kMostRank, "{} dimensions, a tensor has at most {}", dim_count, kMostRank);
     for (const int64_t dim : std::span(dim_values, dim_count))
       Require(dim >= -1, "a dimension is {}, expected a size, or -1 where it is open", dim);
     Info(info).dims = Shape(std::span<const int64_t>(dim_values, dim_count));

@@ -14,9 +14,12 @@
 namespace tessera {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 /// What `function` writes to standard error.
 template <class F>
@@ -48,6 +51,14 @@ TEST_F(LogSinkTest, ReceivesWhatPassesTheLevel) {
   EXPECT_THAT(StandardErrorOf([&] { log_(LogLevel::kWarning, "on standard error"); }),
               HasSubstr("mine: on standard error"));
   EXPECT_EQ(lines.size(), 2u);
+}
+
+TEST_F(LogSinkTest, LinesHaveAnEnd) {
+  std::string got;
+  SetLogSink([&](LogLevel, std::string_view, std::string_view message) { got = message; });
+  log_(LogLevel::kError, "one\n{}\nthree", std::string(1 << 20, 'x'));
+  EXPECT_THAT(got, AllOf(StartsWith("one\nxxx"), HasSubstr("...(1048576 bytes)..."), EndsWith("xxx\nthree")));
+  EXPECT_LT(got.size(), 5000u);
 }
 
 TEST_F(LogSinkTest, ThatThrowsStopsNobody) {

@@ -240,6 +240,18 @@ TEST(StoppedLoad, MayHaveAnyTime) {
   EXPECT_EQ(RunOnce(AddModel().Session(options), {Floats({2}, {1, 2}), Floats({2}, {3, 4})}), (std::vector<float>{4, 6}));
 }
 
+TEST(StoppedLoad, ATimeBelowNoneIsAnError) {
+  SessionOptions options = OnCpu();
+  options.load_timeout = milliseconds(-5);
+  EXPECT_THAT(ErrorOf([&] { AddModel().Session(options); }), HasSubstr("load_timeout is -5 ms"));
+  const Session session = AddModel().Session(OnCpu());
+  RunOptions run;
+  run.timeout = milliseconds(-1);
+  const std::vector<Value> inputs = {Floats({2}, {1, 2}), Floats({2}, {3, 4})};
+  std::vector<Value> results(1);
+  EXPECT_THAT(ErrorOf([&] { session.Run(inputs, results, run); }), HasSubstr("RunOptions::timeout is -1 ms"));
+}
+
 TEST(StoppedLoad, EndsWhenItIsCancelled) {
   SessionOptions options = OnCpu();
   const auto cancel = std::make_shared<std::atomic<bool>>(false);
