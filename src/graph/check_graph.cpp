@@ -6,8 +6,8 @@
 #include <unordered_set>
 
 #include "base/load_limits.h"
+#include "graph/check_types.h"
 #include "graph/graph.h"
-#include "graph/infer_types.h"
 #include "graph/operator_definitions.h"
 #include "graph/private_names.h"
 #include "onnx/defs/schema.h"

@@ -11,6 +11,7 @@
 #include "base/load_limits.h"
 #include "base/seeded_hash.h"
 #include "base/value_type.h"
+#include "graph/check_types.h"
 #include "graph/corrected_inference.h"
 #include "graph/declared_rows.h"
 #include "graph/formal_parameters.h"
@@ -412,41 +413,7 @@ void GraphInference::SetType(ValueIndex index, const TypeInfo& inferred) {
   if (const size_t now = HeldBytes(value.type); now > before) graph_.Charge(now - before);
 }
 
-bool Allows(const FormalParameter& formal, const std::string& type) {
-  const auto& allowed = formal.GetTypes();
-  return allowed.empty() ||
-         std::any_of(allowed.begin(), allowed.end(), [&](const std::string* name) { return *name == type; });
-}
-
 }  // namespace
-
-void CheckTypes(const Graph& graph, const Node& node) {
-  const onnx::OpSchema* schema = FindSchema(graph, node);
-  if (schema == nullptr) return;
-  std::map<std::string, std::string> bound;  // type parameter -> type
-  const auto check = [&](const std::vector<FormalParameter>& formals, const std::vector<ValueIndex>& values,
-                         std::string_view what) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      const FormalParameter* formal = FormalOf(formals, i);
-      if (formal == nullptr || values[i] == kNone) continue;
-      const TypeInfo& type = graph.value(values[i]).type;
-      if (!IsComplete(type)) continue;
-      const std::string name = type.ToString();
-      if (!Allows(*formal, name)) {
-        Fail(ErrorCode::kInvalidGraph, "{} {} ('{}') is {}, which {} of version {} does not take there", what, i,
-             graph.value(values[i]).name, name, node.op_type, node.since_version);
-      }
-      if (!formal->GetIsHomogeneous()) continue;
-      const auto [held, first] = bound.emplace(formal->GetTypeStr(), name);
-      if (!first && held->second != name) {
-        Fail(ErrorCode::kInvalidGraph, "{} {} ('{}') is {}; by the other inputs {} is expected", what, i,
-             graph.value(values[i]).name, name, held->second);
-      }
-    }
-  };
-  check(schema->inputs(), node.inputs, "input");
-  check(schema->outputs(), node.outputs, "output");
-}
 
 bool IsInferredName(std::string_view symbol) {
   if (!symbol.starts_with(kInferredName)) return false;
@@ -463,32 +430,6 @@ void InferTypes(Graph& graph) {
 void InferNodeTypes(Graph& graph, const Node& node) {
   Symbols symbols(graph);
   GraphInference(graph, nullptr, symbols).InferNode(node);
-}
-
-bool TypesAreKnown(const Graph& graph, const Node& node) noexcept {
-  const auto known = [&](ValueIndex value) { return value == kNone || IsComplete(graph.value(value).type); };
-  return std::ranges::all_of(node.inputs, known) && std::ranges::all_of(node.outputs, known);
-}
-
-bool TypesAreKnown(const Graph& graph) {
-  return std::ranges::all_of(graph.TopologicalOrder(), [&](NodeIndex index) {
-    const auto nested = graph.Subgraphs(index);
-    return TypesAreKnown(graph, graph.node(index)) &&
-           std::ranges::all_of(nested, [](const auto& held) { return TypesAreKnown(*held.second); });
-  });
-}
-
-void CheckTypes(const Graph& graph) {
-  for (const NodeIndex index : graph.TopologicalOrder()) {
-    const Node& node = graph.node(index);
-    try {
-      CheckTypes(graph, node);
-    } catch (const Error& error) {
-      const GraphViewer viewer(graph);
-      throw error.At(node.Label(&viewer));
-    }
-    for (const auto& [name, nested] : graph.Subgraphs(index)) CheckTypes(*nested);
-  }
 }
 
 }  // namespace tessera

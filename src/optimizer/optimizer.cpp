@@ -7,7 +7,6 @@
 #include <iterator>
 
 #include "graph/check_graph.h"
-#include "graph/infer_types.h"
 #include "graph/provenance.h"
 #include "tessera/provider/execution_provider.h"
 

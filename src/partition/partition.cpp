@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/check.h"
-#include "graph/infer_types.h"
+#include "graph/check_types.h"
 #include "graph/private_names.h"
 #include "graph/provenance.h"
 #include "graph/schema.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "graph/infer_types.h"
+#include "graph/check_types.h"
 #include "runtime/memory/packed_store.h"
 #include "runtime/plan/plan_builder.h"
 #include "runtime/profile/implementation_notes.h"

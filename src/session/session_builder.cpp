@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/checksum.h"
 #include "base/content_stamp.h"
-#include "graph/infer_types.h"
+#include "graph/check_types.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "runtime/plan/stand_in.h"
 #include "runtime/threads/float_mode.h"

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/value_type.h"
+#include "graph/check_types.h"
 #include "graph/copy_node.h"
 #include "graph/infer_types.h"
 #include "runtime/kernel_info.h"
