@@ -1,6 +1,6 @@
 #include "optimizer/analysis/fused_kernels.h"
 
-#include "graph/private_names.h"
+#include "optimizer/analysis/added_nodes.h"
 
 namespace tessera {
 
@@ -13,10 +13,6 @@ bool HasKernel(const Graph& graph, const Node& node, const ExecutionProvider& pr
     }
   }
   return provider.kernels().Find(GraphViewer(alone), probe) != nullptr;
-}
-
-bool MayWrite(const Graph& graph, const Node& fused, const RewriteContext& context) {
-  return !context.writable || (!IsPrivateDomain(fused.domain) && graph.opset_version(fused.domain) >= fused.since_version);
 }
 
 bool MayFuse(const Graph& graph, const Node& fused, const RewriteContext& context) {

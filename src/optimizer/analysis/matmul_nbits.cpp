@@ -4,9 +4,9 @@
 #include "ops/math/gemm.h"
 #include "ops/math/matmul_nbits.h"
 #include "ops/valid_attributes.h"
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 
 namespace tessera {
 namespace {
@@ -50,9 +50,10 @@ bool MayBecomeNBits(const Graph& graph, const Node& matmul, ElementType type, co
   const bool is_gemm = IsOp(matmul, "Gemm");
   if (!is_gemm && !IsOp(matmul, "MatMul")) return false;
   if (!HasInput(matmul, 0) || !HasInput(matmul, 1) || !HasOneOutput(matmul)) return false;
+  // All that the schema of MatMulNBits takes: there is none of doubles.
   if (type != ElementType::kFloat && type != ElementType::kFloat16 && type != ElementType::kBFloat16) return false;
   if (ElementOf(graph, matmul.inputs[0]) != type || graph.constant(matmul.inputs[0]) != nullptr) return false;
-  return (!is_gemm || GemmFits(graph, matmul)) && MayFuse(graph, Replacement(matmul), context);
+  return (!is_gemm || GemmFits(graph, matmul)) && MayWrite(graph, Replacement(matmul), context);
 }
 
 NBitsConstants AddNBitsConstants(Graph& graph, const NBitsMatrix& matrix) {

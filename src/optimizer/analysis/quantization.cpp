@@ -6,7 +6,6 @@
 #include "ops/quantization/quantize_linear.h"
 #include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/tensor_contents.h"
 
 namespace tessera {

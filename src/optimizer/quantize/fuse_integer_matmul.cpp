@@ -2,8 +2,8 @@
 // are cast and scaled, become MatMulIntegerToFloat, with the bias that is added.
 
 #include "graph/microsoft/schemas.h"
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/analysis/scalar.h"
 #include "optimizer/rewrites.h"
@@ -113,7 +113,7 @@ class IntegerMatMulFusion final : public NodeRewrite {
 
   static bool Replace(Graph& graph, const std::vector<NodeIndex>& members, Node fused, RewriteContext& context) {
     const Node& member = graph.node(members.back());
-    if (!MayFuse(graph, fused, context)) return false;
+    if (!MayAdd(graph, fused, context)) return false;
     fused.name = member.name;
     for (const NodeIndex member_index : members) graph.RemoveNode(member_index);
     graph.AddNode(std::move(fused), members.front());

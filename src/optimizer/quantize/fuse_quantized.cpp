@@ -9,9 +9,9 @@
 #include "ops/math/gemm.h"
 #include "ops/quantization/quantize_linear.h"
 #include "ops/valid_attributes.h"
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/analysis/scalar.h"
 #include "optimizer/rewrites.h"
@@ -96,7 +96,7 @@ class QuantizedFusion final : public NodeRewrite {
     }
     if (!HasOneOutput(*last)) return false;
     auto fused = Fused(graph, *last, *to, context);
-    if (!fused || !MayFuse(graph, *fused, context)) return false;
+    if (!fused || !MayAdd(graph, *fused, context)) return false;
     fused->name = last->name;
     fused->outputs = {to->quantized};
     const NodeIndex gone[] = {index, activation == nullptr ? kNone : activation->index, last->index};
@@ -111,7 +111,7 @@ class QuantizedFusion final : public NodeRewrite {
   /// Without name and outputs.
   static std::optional<Node> Fused(Graph& graph, const Node& node, const Quantization& to, const RewriteContext& context) {
     const auto probe = [&](Node fused) {
-      fused.outputs = {to.quantized};  // what kernels are asked for
+      fused.outputs = {to.quantized};  // what the schema is asked for
       return fused;
     };
     std::optional<Node> fused;

@@ -1,8 +1,8 @@
 // hoist_quantize_over_concat: a QuantizeLinear after a Concat of dequantized values goes before it, once for each part: the
 // parts are joined quantized, and requantizing a part is a table of its 256 values, or nothing.
 
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/rewrites.h"
 
@@ -19,11 +19,10 @@ class PartsQuantization final : public NodeRewrite {
     Node joined = concat;
     joined.outputs = {to->quantized};
     for (ValueIndex& part : joined.inputs) {
-      const auto from = part == kNone ? std::nullopt : PlainDequantizationOf(graph, part);
-      if (!from) return false;
-      part = from->quantized;  // what kernels are asked for
+      if (part == kNone || !PlainDequantizationOf(graph, part)) return false;
+      part = to->quantized;  // what the schema is asked for: each part will be of its type
     }
-    if (!MayFuse(graph, joined, context)) return false;
+    if (!MayAdd(graph, joined, context)) return false;
     const Node quantize = graph.node(index);
     joined.inputs = concat.inputs;
     graph.RemoveNode(index);

@@ -5,8 +5,8 @@
 #include "graph/op_traits.h"
 #include "ops/image/resize.h"
 #include "ops/valid_attributes.h"
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/rewrites.h"
 
@@ -83,7 +83,7 @@ class DequantizeSinking final : public NodeRewrite {
       type.element = from.type;
       output = graph.AddValue("", type);
     }
-    if (!MayFuse(graph, moved, context)) return false;
+    if (!MayAdd(graph, moved, context)) return false;
     Node numbers = graph.node(from.node);
     numbers.name.clear();
     if (!per_tensor) SetAttribute(numbers, "axis", axis);

@@ -2,7 +2,6 @@
 // are read as they are: Attention shares them itself.
 
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/rewrites.h"
 
 namespace tessera {
@@ -70,7 +69,7 @@ std::optional<Repetition> RepetitionOf(const Graph& graph, const Node& attention
 
 class HeadSharing final : public NodeRewrite {
  protected:
-  bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
+  bool Apply(Graph& graph, NodeIndex index, RewriteContext&) override {
     const Node& node = graph.node(index);
     if (!IsAttention(node) || node.inputs.size() < 3) return false;
     // With a past its heads would be others; so would those of the keys and values given back.
@@ -85,10 +84,6 @@ class HeadSharing final : public NodeRewrite {
     if (!keys || !values || keys->times != values->times || q == nullptr || q->size() != 4) return false;
     const Dimension& heads = (*ShapeOf(graph, keys->source))[1];
     if (!(*q)[1].known() || (*q)[1].value % heads.value != 0) return false;
-    Node shared = node;
-    shared.inputs[1] = keys->source;
-    shared.inputs[2] = values->source;
-    if (!MayFuse(graph, shared, context)) return false;
     graph.SetInput(index, 1, keys->source);
     graph.SetInput(index, 2, values->source);
     return true;

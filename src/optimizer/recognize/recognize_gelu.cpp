@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
 #include "optimizer/rewrites.h"
 
@@ -106,7 +106,7 @@ class GeluRecognition final : public NodeRewrite {
     gelu.inputs = {*x};
     gelu.outputs = {graph.node(last->last).outputs[0]};
     if (is_tanh) SetAttribute(gelu, "approximate", std::string("tanh"));
-    if (ElementOf(graph, *x) != ElementOf(graph, gelu.outputs[0]) || !MayFuse(graph, gelu, context)) return false;
+    if (ElementOf(graph, *x) != ElementOf(graph, gelu.outputs[0]) || !MayAdd(graph, gelu, context)) return false;
     for (const NodeIndex gone : {last->last, last->before, sum->index, index}) {
       if (graph.has_node(gone)) graph.RemoveNode(gone);
     }

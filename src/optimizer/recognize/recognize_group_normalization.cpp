@@ -2,9 +2,9 @@
 // PyTorch exports its GroupNorm, become GroupNormalization; the scale and the bias that follow go into it.
 
 #include "ops/normalization/group_normalization.h"
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/channels.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
 #include "optimizer/rewrites.h"
 
@@ -45,7 +45,7 @@ class GroupRecognition final : public NodeRewrite {
     fused.outputs = {graph.node(gone.back()).outputs[0]};
     SetAttribute(fused, "epsilon", GroupNormalizationAttributes(node).epsilon);
     SetAttribute(fused, "num_groups", groups);
-    if (!MayFuse(graph, fused, context)) return false;
+    if (!MayAdd(graph, fused, context)) return false;
     fused.inputs[1] = graph.AddConstant("", FromDoubles(ElementType::kFloat, {channels}, *scale));
     fused.inputs[2] = graph.AddConstant("", FromDoubles(ElementType::kFloat, {channels}, *bias));
     for (const NodeIndex each : gone) graph.RemoveNode(each);

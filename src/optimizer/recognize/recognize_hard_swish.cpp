@@ -5,16 +5,16 @@
 #include <cmath>
 
 #include "ops/activation/activation.h"
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
 #include "optimizer/rewrites.h"
 
 namespace tessera {
 namespace {
 
-constexpr int kHardSwishVersion = 14, kHardSigmoidVersion = 6;
+constexpr int kHardSwishVersion = 14, kHardSigmoidVersion = 6, kOfBFloat16 = 22;
 constexpr float kSixth = 1.0f / 6;
 
 /// For Clip(x + 3, 0, 6): x.
@@ -80,11 +80,12 @@ class HardSwishRecognition final : public NodeRewrite {
         op_type == "HardSwish" ? kHardSwishVersion : std::max(VersionOf(graph, "HardSigmoid"), kHardSigmoidVersion);
     activation.inputs = {x};
     activation.outputs = {node.outputs[0]};
+    if (ElementOf(graph, x) == ElementType::kBFloat16) activation.since_version = kOfBFloat16;
     if (op_type == "HardSigmoid") {
       SetAttribute(activation, "alpha", kSixth);
       SetAttribute(activation, "beta", 0.5f);
     }
-    if (!MayFuse(graph, activation, context)) return false;
+    if (!MayAdd(graph, activation, context)) return false;
     graph.RemoveNode(index);
     graph.AddNode(std::move(activation), index);
     return true;

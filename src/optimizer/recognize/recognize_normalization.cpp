@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "ops/reduction/reduce.h"
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
 #include "optimizer/rewrites.h"
 
@@ -156,7 +156,7 @@ class NormalizationRecognition final : public NodeRewrite {
     fused.outputs = {graph.node(last).outputs[0]};
     SetAttribute(fused, "axis", pattern->axis);
     SetAttribute(fused, "epsilon", pattern->epsilon);
-    if (!MayFuse(graph, fused, context)) return false;
+    if (!MayAdd(graph, fused, context)) return false;
     if (ones) fused.inputs[1] = graph.AddConstant("", std::move(*ones));
     for (const NodeIndex gone : pattern->nodes) graph.RemoveNode(gone);
     graph.AddNode(std::move(fused), last);

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/equal_halves.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/row_part.h"
 #include "optimizer/analysis/scalar.h"
 #include "optimizer/rewrites.h"
@@ -309,7 +309,7 @@ class RotaryRecognition final : public NodeRewrite {
     const auto repeats = rotation->interleaved ? HasEqualPairs : HasEqualHalves;
     if (rotation->wide && !(repeats(graph, rotation->cosine) && repeats(graph, rotation->sine))) return false;
     RotationWriting writing(graph, *rotation, *layout);
-    if (!MayFuse(graph, writing.Operator(), context)) return false;
+    if (!MayAdd(graph, writing.Operator(), context)) return false;
     writing.Write();
     return true;
   }

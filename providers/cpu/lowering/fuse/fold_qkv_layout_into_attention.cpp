@@ -7,7 +7,6 @@
 #include "graph/private_names.h"
 #include "ops/movement/gather.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
 
 namespace tessera {
