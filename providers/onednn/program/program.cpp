@@ -42,6 +42,8 @@ void Program::PlanTemporaries() {
       life.last = std::max(life.last, i);
     }
   }
+  // What oneDNN 2.6's convolutions of bytes load behind the last pixel of an image, whole vectors of channels, and do not use.
+  constexpr size_t kReadBehind = 64;
   // Largest first, each at the lowest offset that no overlapping life holds.
   std::vector<size_t> order;
   for (size_t i = 0; i < memories.size(); ++i) {
@@ -55,7 +57,7 @@ void Program::PlanTemporaries() {
   constexpr size_t kLeastEffort = 64;
   size_t effort = size_t{1} << 22;
   for (size_t i : order) {
-    const size_t size = RoundUp(memories[i].desc.get_size(), kHostAlignment);
+    const size_t size = RoundUp(memories[i].desc.get_size() + kReadBehind, kHostAlignment);
     const BufferLife life{
         .first = static_cast<int32_t>(lives[i].first), .last = static_cast<int32_t>(lives[i].last), .bytes = size};
     const size_t most = std::max(effort, kLeastEffort);
