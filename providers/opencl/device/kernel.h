@@ -282,62 +282,9 @@ class LazyLaunchable {
 /// The shape that the graph states, where all of it is known.
 inline std::optional<Shape> KnownShape(const TypeInfo& type) { return type.shape ? ToShape(*type.shape) : std::nullopt; }
 
-/// The lists of ops/: each file registers its operators.
-void RegisterAffineGrid(KernelRegistry& registry);
-void RegisterArgMax(KernelRegistry& registry);
-void RegisterAttention(KernelRegistry& registry);
-void RegisterBinary(KernelRegistry& registry);
-void RegisterCast(KernelRegistry& registry);
-void RegisterCausalConv(KernelRegistry& registry);
-void RegisterClip(KernelRegistry& registry);
-void RegisterCol2Im(KernelRegistry& registry);
-void RegisterConstantOfShape(KernelRegistry& registry);
-void RegisterContraction(KernelRegistry& registry);
-void RegisterConvTranspose(KernelRegistry& registry);
-void RegisterConvolution(KernelRegistry& registry);
-void RegisterCumSum(KernelRegistry& registry);
-void RegisterDeformConv(KernelRegistry& registry);
-void RegisterDropout(KernelRegistry& registry);
-void RegisterEyeLike(KernelRegistry& registry);
-void RegisterGather(KernelRegistry& registry);
-void RegisterGatherND(KernelRegistry& registry);
-void RegisterGridSample(KernelRegistry& registry);
-void RegisterGroupQuery(KernelRegistry& registry);
-void RegisterHardmax(KernelRegistry& registry);
-void RegisterIntegerConv(KernelRegistry& registry);
-void RegisterIntegerMatMul(KernelRegistry& registry);
-void RegisterLinearAttention(KernelRegistry& registry);
-void RegisterLosses(KernelRegistry& registry);
-void RegisterLpNormalization(KernelRegistry& registry);
-void RegisterLrn(KernelRegistry& registry);
-void RegisterMatMul(KernelRegistry& registry);
-void RegisterMaxRoiPool(KernelRegistry& registry);
-void RegisterMaxUnpool(KernelRegistry& registry);
-void RegisterMeanVariance(KernelRegistry& registry);
-void RegisterNBits(KernelRegistry& registry);
-void RegisterNormalization(KernelRegistry& registry);
-void RegisterOneHot(KernelRegistry& registry);
-void RegisterPad(KernelRegistry& registry);
-void RegisterPooling(KernelRegistry& registry);
-void RegisterQLinearBinary(KernelRegistry& registry);
-void RegisterQLinearGlobalAveragePool(KernelRegistry& registry);
-void RegisterQuantization(KernelRegistry& registry);
-void RegisterQuantizedLookup(KernelRegistry& registry);
-void RegisterRange(KernelRegistry& registry);
-void RegisterRecurrent(KernelRegistry& registry);
-void RegisterReduce(KernelRegistry& registry);
-void RegisterResize(KernelRegistry& registry);
-void RegisterReverseSequence(KernelRegistry& registry);
-void RegisterRoiAlign(KernelRegistry& registry);
-void RegisterRotary(KernelRegistry& registry);
-void RegisterScatter(KernelRegistry& registry);
-void RegisterShape(KernelRegistry& registry);
-void RegisterSkipNormalization(KernelRegistry& registry);
-void RegisterStrided(KernelRegistry& registry);
-void RegisterTopK(KernelRegistry& registry);
-void RegisterTransform(KernelRegistry& registry);
-void RegisterTrilu(KernelRegistry& registry);
-void RegisterUnary(KernelRegistry& registry);
-void RegisterWhere(KernelRegistry& registry);
+/// Each file of ops/ registers its operators: a line each in ops.inc.
+#define TESSERA_OP(name) void Register##name(KernelRegistry& registry);
+#include "opencl/ops/ops.inc"
+#undef TESSERA_OP
 
 }  // namespace tessera::opencl
