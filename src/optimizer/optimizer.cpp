@@ -84,6 +84,15 @@ std::vector<RewriteEntry> Chosen(std::span<const RewriteEntry> entries, Optimiza
   return chosen;
 }
 
+/// Nodes that came into being while a provider's were lowered are its own: all that were there before had been assigned.
+void GiveNewNodes(Graph& graph, std::string_view provider) {
+  for (const NodeIndex index : graph.TopologicalOrder()) {
+    Node& node = graph.node(index);
+    if (node.provider.empty()) node.provider = provider;
+    for (const auto& [name, nested] : graph.Subgraphs(index)) GiveNewNodes(*nested, provider);
+  }
+}
+
 size_t Changes(const OptimizationReport& report) {
   size_t changes = 0;
   for (const OptimizationReport::Pass& pass : report.passes) changes += pass.changes;
@@ -177,6 +186,7 @@ void LowerGraph(Graph& graph, const SessionResources& resources, const Optimizer
       Append(report, OptimizeGraph(graph, resources, options));
     }
     Append(report, RunRewrites(graph, resources, last, lowering));
+    if (&entry != &resources.providers.back()) GiveNewNodes(graph, entry.provider->name());
   }
 }
 

@@ -66,11 +66,11 @@ class Partitioner {
 
   GraphPartition Run(PlacementReport& report, const Assignment* assignment) {
     GraphPartition result;
+    if (assignment != nullptr) TakeOver(*assignment);
     ForEachNested([&](NodeIndex node, std::string_view attribute, Graph& nested, const std::string& path) {
       result.nested.emplace(std::pair(node, std::string(attribute)),
                             PartitionGraph(nested, resources_, options_, report, log_, assignment, path));
     });
-    if (assignment != nullptr) TakeOver(*assignment);
     TakeEarlyParts();
     for (size_t i = 0; i < resources_.providers.size(); ++i) {
       Offer(static_cast<int16_t>(i));
@@ -116,14 +116,22 @@ class Partitioner {
     }
   }
 
-  /// Providers get what they were given, and what they refused then stands in the report.
+  /// Providers get what they were given, and what they made of it; what they refused stands in the report.
   void TakeOver(const Assignment& assignment) {
     const auto given = assignment.graphs.find(&graph_);
     if (given != assignment.graphs.end()) {
       assigned_ = given->second.providers;
       InheritRefusals(given->second);
     }
+    const size_t known = assigned_.size();
     assigned_.resize(owner_.size(), static_cast<int16_t>(resources_.providers.size() - 1));
+    for (const NodeIndex index : graph_.TopologicalOrder()) {
+      if (static_cast<size_t>(index) < known) continue;
+      for (size_t i = 0; i < resources_.providers.size(); ++i) {
+        if (provider(static_cast<int16_t>(i)).name() == graph_.node(index).provider)
+          assigned_[static_cast<size_t>(index)] = static_cast<int16_t>(i);
+      }
+    }
   }
 
   void InheritRefusals(const Assignment::OfGraph& given) {

@@ -57,7 +57,7 @@ struct PartitionOptions {
 using Refusals = std::vector<PlacementReport::Refusals>;
 
 /// Which provider each node of a graph, and of those nested in it, was given before the providers rewrote theirs. Nodes
-/// that came into being since are the last provider's.
+/// that came into being since are whose Node::provider says, or the last provider's.
 struct Assignment {
   struct OfGraph {
     std::vector<int16_t> providers;  // by node

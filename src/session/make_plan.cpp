@@ -44,12 +44,12 @@ PartitionOptions SessionBuilder::OptionsOfPartition(FailedKernels& failed) const
 }
 
 /// Gives the nodes to providers, and lets these rewrite theirs. Where a kernel failed, what it was to run is given to the
-/// next provider, and what was rewritten before stays: the CPU provider, which alone rewrites and is always the last, has
-/// nobody to fail to, so that the nodes that move on are as they were assigned. Results are right, because every node means
-/// what its schema says, and conversions stand in the graph wherever the rewritten meets the plain. What the CPU provider
-/// gets now it rewrites beside what it has: use_nchw8c goes on from where an earlier layout ends. At most it is slower than
-/// if all had been rewritten at once, by a conversion back into a layout, or by an activation that its neighbour could have
-/// taken over. A second provider that rewrites must undo that where it fails: the next one does not know its operators.
+/// next provider, and what was rewritten before stays. The CPU provider is always the last and has nobody to fail to;
+/// others that rewrite (src/optimizer/lower) make only operators that it has kernels for, too. Results are right, because
+/// every node means what its schema says, and conversions stand in the graph wherever the rewritten meets the plain. What
+/// the CPU provider gets now it rewrites beside what it has: use_nchw8c goes on from where an earlier layout ends. At most
+/// it is slower than if all had been rewritten at once, by a conversion back into a layout, or by an activation that its
+/// neighbour could have taken over.
 void SessionBuilder::AssignAndLower(FailedKernels& failed) {
   assignment_.reset();
   if (resources_.providers.size() > 1) {
