@@ -7,6 +7,7 @@
 #include "opencl/claims/fusion.h"
 #include "opencl/device/kernel.h"
 #include "opencl/device/sharing.h"
+#include "opencl/lowering/lowering.h"
 #include "session/provider_options.h"
 #include "tessera/providers/names.h"
 #include "tessera/providers/opencl.h"
@@ -167,6 +168,7 @@ const ProviderFactory& OpenclProviderFactory() {
       },
       .devices = opencl::DescribeDevices,
       .why_not_by_default = opencl::WhyNotByDefault,
+      .lowering = OpenclLowering,
   };
   return factory;
 }

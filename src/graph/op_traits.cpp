@@ -164,7 +164,7 @@ const std::unordered_map<std::string_view, Row>& Table() {
 }  // namespace
 
 OpTraits TraitsOf(const Node& node) {
-  // Attention as recognize_attention makes it, with operands that broadcast.
+  // Attention as recognize_broadcast_attention makes it, with operands that broadcast.
   if (node.domain == kTesseraDomain && node.op_type == "Attention") return OpTrait::kMatMul;
   if (!node.domain.empty()) return {};
   const auto row = Table().find(node.op_type);

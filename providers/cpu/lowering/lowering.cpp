@@ -2,14 +2,18 @@
 
 #include <array>
 
+#include "optimizer/lower/lower.h"
+
 namespace tessera {
 namespace {
 
 constexpr auto kBasic = OptimizationLevel::kBasic, kExtended = OptimizationLevel::kExtended;
 
 constexpr std::array kLowering = {
-    // In turn with the portable passes, for which they leave work: Casts that meet, indices that nobody reads. First
-    // float32, because layouts, Winograd's convolutions and fusions below know no other floats.
+    // In turn with the portable passes, for which they leave work: Reshapes and Transposes around heads, Casts that meet,
+    // indices that nobody reads. Attention first, while it is as the portable passes left it: upcast_fp16 would put Casts
+    // between its parts. Then float32, because layouts, Winograd's convolutions and fusions below know no other floats.
+    RewriteEntry{"recognize_broadcast_attention", kExtended, RecognizeBroadcastAttention},
     RewriteEntry{"upcast_fp16", kExtended, UpcastFp16},
     RewriteEntry{"recognize_scatter_grid", kExtended, RecognizeScatterGrid},
     // From here on each once: portable passes do not know what these make. Activations join convolutions first, while both

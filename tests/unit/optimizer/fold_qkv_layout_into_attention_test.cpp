@@ -6,7 +6,7 @@ namespace {
 
 /// Attention of three heads of 8, whose queries, keys and values are `parts` of each row of x (counted from the end where
 /// they are negative).
-ModelBuilder PartsOfRows(const std::vector<int64_t>& parts, int64_t batch = 2) {
+ModelBuilder PartsOfRows(const std::vector<int64_t>& parts, int64_t batch = 2, bool masked = false) {
   ModelBuilder model(17);
   model.Input("x", ElementType::kFloat, {batch, 5, 72}).Output("y", ElementType::kFloat, {batch, 5, 24});
   if (batch < 0) model.NameDim("x", 0, "batch");
@@ -20,7 +20,11 @@ ModelBuilder PartsOfRows(const std::vector<int64_t>& parts, int64_t batch = 2) {
   }
   Transpose(model, "k", "kt", {0, 1, 3, 2});
   model.Node("MatMul", {"q", "kt"}, {"s"});
-  Int(model.Node("Softmax", {"s"}, {"w"}), "axis", -1);
+  if (masked) {
+    model.Input("m", ElementType::kFloat, {5, 5});
+    model.Node("Add", {"s", "m"}, {"sm"});
+  }
+  Int(model.Node("Softmax", {masked ? "sm" : "s"}, {"w"}), "axis", -1);
   model.Node("MatMul", {"w", "v"}, {"o"});
   Transpose(model, "o", "ot", {0, 2, 1, 3});
   model.Node("Reshape", {"ot", "joined"}, {"y"});
@@ -30,9 +34,11 @@ ModelBuilder PartsOfRows(const std::vector<int64_t>& parts, int64_t batch = 2) {
 TEST(FoldQkvLayoutIntoAttention, PartsOfRows) {
   for (const std::vector<int64_t>& parts : {std::vector<int64_t>{0, 1, 2}, {2, 0, -2}, {1, 1, 1}}) {
     for (const int64_t batch : {2, 1, -1}) {
-      const Rewriting rewriting(PartsOfRows(parts, batch), {});
-      EXPECT_EQ(rewriting.after(), "Attention") << batch;
-      EXPECT_EQ(rewriting.Difference(1, 3, true), "");
+      for (const bool masked : {false, true}) {
+        const Rewriting rewriting(PartsOfRows(parts, batch, masked), {});
+        EXPECT_EQ(rewriting.after(), "Attention") << batch;
+        EXPECT_EQ(rewriting.Difference(1, 3, true), "");
+      }
     }
   }
 }

@@ -6,7 +6,10 @@
 
 #include "attributes.h"
 #include "graph/check_graph.h"
+#include "graph/private_names.h"
+#include "model/model.h"
 #include "model_builder.h"
+#include "optimizer/optimizer.h"
 #include "providers_here.h"
 #include "session/session_state.h"
 
@@ -39,6 +42,19 @@ ModelBuilder Scores() {
   return model;
 }
 
+/// Softmax(Q K + mask) V of a mask that may hold anything.
+ModelBuilder AddedMask() {
+  ModelBuilder model;
+  model.Input("q", ElementType::kFloat, {2, 4, 8, 16}).Input("k", ElementType::kFloat, {2, 4, 16, 8});
+  model.Input("v", ElementType::kFloat, {2, 4, 8, 16}).Input("mask", ElementType::kFloat, {2, 1, 1, 8});
+  model.Output("y", ElementType::kFloat, {2, 4, 8, 16});
+  model.Node("MatMul", {"q", "k"}, {"scores"});
+  model.Node("Add", {"scores", "mask"}, {"masked"});
+  Int(model.Node("Softmax", {"masked"}, {"weights"}), "axis", -1);
+  model.Node("MatMul", {"weights", "v"}, {"y"});
+  return model;
+}
+
 ModelBuilder MatMuls() {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {4, 64}).Output("y", ElementType::kFloat, {4, 64});
@@ -52,7 +68,7 @@ ModelBuilder MatMuls() {
 }
 
 void ExpectNothingBeyondSchemas(const SessionOptions& options) {
-  for (const ModelBuilder& model : {ConvNet(), Scores(), MatMuls()}) {
+  for (const ModelBuilder& model : {ConvNet(), Scores(), AddedMask(), MatMuls()}) {
     EXPECT_EQ(FindBeyondSchemas(*model.Session(options).state()->model->graph), "") << model.bytes().size();
   }
 }
@@ -70,6 +86,29 @@ TEST(PublicNodes, MeanWhatTheirSchemasSayAtLessPrecision) {
     options.config["session.precision"] = precision;
     options.intra_op_threads = 1;
     ExpectNothingBeyondSchemas(options);
+  }
+}
+
+/// What the portable passes make anybody may be asked for, and may read in a model that is written.
+TEST(PublicNodes, AreAllThatPortablePassesMakeOfAttention) {
+  for (const bool writable : {false, true}) {
+    for (const ModelBuilder& model : {Scores(), AddedMask()}) {
+      const Session session = MatMuls().Session(SessionOptions());
+      const SessionResources& resources = session.state()->model->resources;
+      const std::string bytes = model.bytes();
+      const Model loaded = LoadModel(std::as_bytes(std::span(bytes)), nullptr, {});
+      Graph& graph = *loaded.graph;
+      CanonicalizeGraph(graph, resources, {.writable = writable});
+      OptimizationReport report = OptimizeGraph(graph, resources, {.writable = writable});
+      for (const NodeIndex index : graph.TopologicalOrder())
+        EXPECT_FALSE(IsPrivateDomain(graph.node(index).domain)) << graph.node(index).op_type;
+      if (writable) continue;
+      LowerGraph(graph, resources, {}, report);
+      EXPECT_EQ(FindBeyondSchemas(graph), "");
+      const Node& last = graph.node(graph.TopologicalOrder().back());
+      EXPECT_EQ(last.op_type, "Attention");
+      EXPECT_EQ(last.domain, kTesseraDomain);
+    }
   }
 }
 

@@ -4,9 +4,29 @@
 
 #include "attributes.h"
 #include "optimizer/rewriting.h"
+#include "session/session_state.h"
 
 namespace tessera::testing {
 namespace {
+
+/// Portable, and in the lowering of providers that have the operator of ai.tessera.
+const std::vector<std::string> kRecognized = {"recognize_attention", "recognize_broadcast_attention",
+                                              "eliminate_dead_nodes"};
+
+std::vector<std::string> RecognizedAnd(std::vector<std::string> passes) {
+  passes.insert(passes.end(), kRecognized.begin(), kRecognized.end());
+  return passes;
+}
+
+/// Domains of the Attentions in a graph, "onnx" for ONNX's.
+std::multiset<std::string> Domains(const Graph& graph) {
+  std::multiset<std::string> domains;
+  for (const NodeIndex index : graph.TopologicalOrder()) {
+    const Node& node = graph.node(index);
+    if (node.op_type == "Attention") domains.insert(node.domain.empty() ? "onnx" : node.domain);
+  }
+  return domains;
+}
 
 /// How a model spells attention out.
 struct Spelling {
@@ -60,7 +80,7 @@ TEST_P(RecognizeAttention, HeadsFirst) {
   }
   Int(model.Node("Softmax", {scores}, {"p"}), "axis", -1);
   model.Node("MatMul", {"p", "v"}, {"y"});
-  const Rewriting rewriting(model, {"recognize_attention", "eliminate_dead_nodes"});
+  const Rewriting rewriting(model, kRecognized);
   EXPECT_EQ(rewriting.after(), spelling.after);
   for (int seed = 1; seed < 20; ++seed) EXPECT_EQ(rewriting.Difference(seed, 4, true), "") << seed;
 }
@@ -91,7 +111,7 @@ TEST(RecognizeAttentionMasks, WholeRowsReplacedWeighAllValuesTheSame) {
     if (twice) model.Node("Where", {"real", "chosen", "low"}, {"again"});
     Int(model.Node("Softmax", {twice ? "again" : "chosen"}, {"p"}), "axis", -1);
     model.Node("MatMul", {"p", "v"}, {"y"});
-    const Rewriting rewriting(model, {"recognize_attention", "eliminate_dead_nodes"});
+    const Rewriting rewriting(model, kRecognized);
     EXPECT_NE(rewriting.after().find("Attention"), std::string::npos) << rewriting.after();
     EXPECT_EQ(rewriting.Difference(1, 4, true), "") << twice;
   }
@@ -108,7 +128,7 @@ TEST(RecognizeAttentionMasks, NumbersOfEveryType) {
     model.Node("Where", {"allowed", "s", "low"}, {"chosen"});
     Int(model.Node("Softmax", {"chosen"}, {"p"}), "axis", -1);
     model.Node("MatMul", {"p", "v"}, {"y"});
-    const Rewriting rewriting(model, {"fold_constants", "recognize_attention", "eliminate_dead_nodes"});
+    const Rewriting rewriting(model, RecognizedAnd({"fold_constants"}));
     EXPECT_EQ(rewriting.after(), "Transpose Where Attention") << ElementTypeName(type);
   }
 }
@@ -150,12 +170,59 @@ TEST(RecognizeAttentionMasks, RowsOfNothingAreAsTheyWere) {
     for (const auto& [how, number] :
          {std::pair("Where", kNothing), std::pair("Where", -1e4f), std::pair("Add", kNothing)}) {
       SCOPED_TRACE(::testing::Message() << ElementTypeName(type) << ", " << how << " of " << number);
-      const Rewriting rewriting(MaskedRow(type, how, number),
-                                {"fold_constants", "recognize_attention", "eliminate_dead_nodes"});
+      const Rewriting rewriting(MaskedRow(type, how, number), RecognizedAnd({"fold_constants"}));
       EXPECT_NE(rewriting.after().find("Attention"), std::string::npos) << rewriting.after();
       EXPECT_EQ(rewriting.Difference(1, 4, true), "");
     }
   }
+}
+
+Graph& Loaded(const ModelBuilder& model, Model& kept) {
+  const std::string bytes = model.bytes();
+  kept = LoadModel(std::as_bytes(std::span(bytes)), nullptr, {});
+  return *kept.graph;
+}
+
+/// What the portable passes leave, for a session or to be written, is ONNX's; a provider's lowering takes the rest.
+TEST(RecognizeAttentionMasks, BelongToTheLoweringWhereRowsMayBecomeNaN) {
+  struct Case {
+    std::string how;
+    float number;
+    std::multiset<std::string> portable, lowered;
+  };
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  const Case cases[] = {
+      {"Where", kNothing, {}, {"ai.tessera"}}, {"Add", kNothing, {}, {"ai.tessera"}}, {"Where", -1e4f, {"onnx"}, {"onnx"}}};
+  const ModelBuilder other = MaskedRow(ElementType::kFloat, "Add", 0);
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  const Session session = other.Session(options);
+  const SessionResources& resources = session.state()->model->resources;
+  for (const Case& one : cases) {
+    const ModelBuilder model = MaskedRow(ElementType::kFloat, one.how, one.number);
+    Model kept;
+    Graph& graph = Loaded(model, kept);
+    OptimizationReport report = OptimizeGraph(graph, resources, {});
+    EXPECT_EQ(Domains(graph), one.portable) << one.how << one.number;
+    LowerGraph(graph, resources, {}, report);
+    EXPECT_EQ(Domains(graph), one.lowered) << one.how << one.number;
+    Graph& written = Loaded(model, kept);
+    OptimizeGraph(written, resources, {.writable = true});
+    EXPECT_EQ(Domains(written), std::multiset<std::string>{"onnx"}) << one.how << one.number;
+  }
+}
+
+TEST(RecognizeAttentionMasks, OnlyThoseOfTheProvider) {
+  Model kept;
+  Graph& graph = Loaded(MaskedRow(ElementType::kFloat, "Add", 0), kept);
+  const Session session = MaskedRow(ElementType::kFloat, "Add", 0).Session({});
+  const SessionResources& resources = session.state()->model->resources;
+  OptimizationReport report = OptimizeGraph(graph, resources, {});
+  for (const NodeIndex index : graph.TopologicalOrder()) {
+    if (graph.node(index).op_type == "Softmax") graph.node(index).provider = "another";
+  }
+  LowerGraph(graph, resources, {}, report);
+  EXPECT_TRUE(Domains(graph).empty());
 }
 
 /// Queries, keys and values of [batch, rows, heads * width], as exporters reshape and transpose them.
@@ -201,7 +268,7 @@ TEST(RecognizeAttentionSideBySide, WithoutHeadsInTheShape) {
   model.Node("Softmax", {"s"}, {"p"});
   model.Node("MatMul", {"p", "v"}, {"y"});
   model.Output("y", ElementType::kFloat, {6, 5, 8});
-  const Rewriting rewriting(model, {"recognize_attention", "eliminate_dead_nodes"});
+  const Rewriting rewriting(model, kRecognized);
   EXPECT_EQ(rewriting.after(), "Unsqueeze Unsqueeze Unsqueeze Attention Squeeze");
   EXPECT_EQ(rewriting.Difference(1, 4, true), "");
 }
@@ -260,7 +327,7 @@ TEST(RecognizeAttention, BroadcastsAtRunTime) {
     return model.Session(options);
   };
   const Session plain = session(OptimizationLevel::kNone), fused = session(OptimizationLevel::kAll);
-  EXPECT_THAT(fused.placement().ToText(), ::testing::HasSubstr("Attention"));
+  EXPECT_EQ(Domains(*fused.state()->model->graph), std::multiset<std::string>{"ai.tessera"});
   for (const Case& c : cases) {
     std::vector<Value> inputs;
     for (const Shape& shape : {c.q, c.k, c.k, c.mask}) {

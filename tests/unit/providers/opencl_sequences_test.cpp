@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ using testing::PlainOn;
 using testing::Random;
 using testing::ResultsOf;
 using testing::Text;
+using testing::ToVector;
 
 using OpenclSequencesTest = OnDevice<>;
 
@@ -83,6 +85,35 @@ TEST_F(OpenclSequencesTest, AttentionMadeFromMatMulsBroadcastsLikeThem) {
     EXPECT_THAT(Elsewhere(session), IsEmpty());
     EXPECT_THAT(session.placement().ToText(), ::testing::HasSubstr("Attention"));
     ExpectClose(ResultsOf(session, inputs), ResultsOf(model.Session(PlainOn("cpu")), inputs), 1e-4f);
+  }
+}
+
+TEST_F(OpenclSequencesTest, AttentionMadeFromMatMulsLeavesNothingOfSomeRows) {
+  ModelBuilder model(23);
+  model.Input("q", ElementType::kFloat, {2, 3, 5, 8}).Input("k", ElementType::kFloat, {2, 3, 8, 7});
+  model.Input("v", ElementType::kFloat, {2, 3, 7, 6}).Output("y", ElementType::kFloat, {2, 3, 5, 6});
+  std::vector<float> mask(5 * 7, 0);
+  std::fill_n(mask.begin() + 7, 7, -std::numeric_limits<float>::infinity());  // row 1
+  model.Constant("mask", {5, 7}, std::span<const float>(mask));
+  model.Node("MatMul", {"q", "k"}, {"scores"});
+  model.Node("Add", {"scores", "mask"}, {"masked"});
+  Int(model.Node("Softmax", {"masked"}, {"weights"}), "axis", -1);
+  model.Node("MatMul", {"weights", "v"}, {"y"});
+  std::vector<Value> inputs;
+  for (const Shape& shape : {Shape{2, 3, 5, 8}, Shape{2, 3, 8, 7}, Shape{2, 3, 7, 6}}) {
+    inputs.emplace_back(
+        Tensor::Of<float>(shape, Random(static_cast<size_t>(shape.num_elements()), static_cast<unsigned>(inputs.size()))));
+  }
+  const Session session = model.Session(On(kOpencl));
+  EXPECT_THAT(Elsewhere(session), IsEmpty());
+  EXPECT_THAT(session.placement().ToText(), ::testing::HasSubstr("Attention"));
+  const auto given = ToVector(ResultsOf(session, inputs)[0]),
+             expected = ToVector(ResultsOf(model.Session(PlainOn("cpu")), inputs)[0]);
+  ASSERT_EQ(given.size(), expected.size());
+  for (size_t i = 0; i < given.size(); ++i) {
+    EXPECT_EQ(std::isnan(given[i]), i / 6 % 5 == 1) << i;
+    if (std::isnan(given[i])) continue;
+    EXPECT_NEAR(given[i], expected[i], 1e-4f) << i;
   }
 }
 
