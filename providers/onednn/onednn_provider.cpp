@@ -16,6 +16,7 @@
 #include "runtime/threads/thread_pools.h"
 #include "tessera/providers/names.h"
 #include "tessera/providers/onednn.h"
+#include "tessera/session.h"
 
 namespace tessera {
 namespace onednn {
@@ -203,8 +204,11 @@ class OnednnProvider final : public ExecutionProvider {
       if (!reason.empty()) refusals.Refuse(index, std::move(reason));
     }
     const Claims rule = RuleFor(graph, claimed);
+    const std::vector<bool> left =
+        AttentionIsLowered() ? LeftAttention(graph, claimed, rule) : std::vector<bool>(claimed.size());
     for (NodeIndex index : graph.nodes()) {
       std::string reason = claimed[static_cast<size_t>(index)] ? WhyLeave(graph, graph.node(index), rule) : "";
+      if (left[static_cast<size_t>(index)]) reason = "a part of attention, which the CPU provider computes as one";
       if (reason.empty()) continue;
       claimed[static_cast<size_t>(index)] = false;
       refusals.Refuse(index, std::move(reason));
@@ -252,6 +256,11 @@ class OnednnProvider final : public ExecutionProvider {
 
  private:
   int Threads() const { return services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads(); }
+
+  /// Whether the CPU provider will make one node of attention that is spelled out.
+  bool AttentionIsLowered() const {
+    return services_.graph_optimization_level >= static_cast<int>(OptimizationLevel::kExtended);
+  }
 
   /// Rounded matmuls stay beside convolutions where threads would go from one to the other. `claimed`: what can be
   /// claimed.

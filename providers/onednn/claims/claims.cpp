@@ -10,6 +10,7 @@
 #include "kernels/gemm/gemm_bf16.h"
 #include "onednn/lowering/lowering.h"
 #include "ops/nn/conv.h"
+#include "optimizer/analysis/attention_pattern.h"
 #include "runtime/profile/work.h"
 
 namespace tessera::onednn {
@@ -74,6 +75,22 @@ std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims) 
                : "";
   }
   return "the CPU provider computes float32 faster; option claims=all claims it";
+}
+
+std::vector<bool> LeftAttention(const GraphViewer& graph, const std::vector<bool>& claimed, Claims claims) {
+  const auto takes = [&](NodeIndex part) {
+    return static_cast<size_t>(part) < claimed.size() && claimed[static_cast<size_t>(part)];
+  };
+  std::vector<bool> left(claimed.size());
+  for (const NodeIndex index : graph.nodes()) {
+    const auto pattern = FindAttention(graph.graph(), graph.node(index));
+    if (!pattern || (!pattern->broadcasts && !pattern->may_leave_nothing)) continue;
+    if (claims == Claims::kAll && std::ranges::all_of(pattern->nodes, takes)) continue;
+    for (const NodeIndex part : pattern->nodes) {
+      if (takes(part)) left[static_cast<size_t>(part)] = true;
+    }
+  }
+  return left;
 }
 
 bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& claimed) {

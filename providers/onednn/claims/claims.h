@@ -44,6 +44,10 @@ enum class Claims {
 /// Why the CPU provider is to have a node that can be lowered; empty when oneDNN is.
 std::string WhyLeave(const GraphViewer& graph, const Node& node, Claims claims);
 
+/// By node: the parts of spelt-out attention that are left to the CPU provider, which computes it as one, with all its
+/// parts or none. `claimed`: what can be claimed.
+std::vector<bool> LeftAttention(const GraphViewer& graph, const std::vector<bool>& claimed, Claims claims);
+
 /// Whether the convolutions, those among `claimed` and those of floats that another provider has rewritten for itself, are
 /// faster in float32, transformed, than in bfloat16.
 bool TransformsAreFaster(const GraphViewer& graph, const std::vector<bool>& claimed);

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/check.h"
-#include "graph/private_names.h"
 #include "kernels/normalize/softmax.h"
 #include "onednn/lowering/lowering.h"
 #include "ops/attention/attention.h"
@@ -22,8 +21,6 @@ std::string RefuseAttention(const GraphViewer& graph, const Node& node) {
   const AttentionAttributes attributes(node);
   if (attributes.softcap != 0) return "capped scores are left to the CPU provider";
   if (attributes.left != -1 || attributes.right != -1) return "windows of keys are left to the CPU provider";
-  if (attributes.broadcasts || !attributes.columns.empty())
-    return "operands that broadcast or share rows are left to the CPU provider";
   for (const size_t i : {kQ, kK, kV}) {
     if (i >= node.inputs.size() || node.inputs[i] == kNone) return "an operand is missing";
     const size_t rank = graph.value(node.inputs[i]).type.shape->size();
@@ -48,17 +45,12 @@ MemoryIndex AddHeads(ProgramBuilder& builder, const RegionValue& value, const He
   return value.dims.size() == 4 ? plain : builder.InLayout(builder.Alias(plain, SideBySide(s)), Plain(DimsOf(s)));
 }
 
-/// Rows of scores, scaled and masked, to what each key counts; where the mask leaves none, zeros, or by
-/// `nan_rows` NaN.
+/// Rows of scores, scaled and masked, to what each key counts; where the mask leaves none, zeros.
 class MaskedSoftmaxStep final : public NativeStep {
  public:
   MaskedSoftmaxStep(const Dims& scores, const AttentionAttributes& attributes, int64_t width,
                     const std::optional<MaskDims>& mask)
-      : scores_(scores),
-        scale_(static_cast<float>(attributes.Scale(width))),
-        causal_(attributes.causal),
-        nothing_(attributes.nan_rows ? std::numeric_limits<float>::quiet_NaN() : 0.0f),
-        mask_(mask) {}
+      : scores_(scores), scale_(static_cast<float>(attributes.Scale(width))), causal_(attributes.causal), mask_(mask) {}
 
   /// Scores, results and perhaps a mask.
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
@@ -92,18 +84,13 @@ class MaskedSoftmaxStep final : public NativeStep {
       out[i] = scores[i] * scale_ + (mask == nullptr ? 0.0f : mask[i]);
       sees = sees || out[i] != kNothing;  // NaN, too
     }
-    std::fill(out + seen, out + keys, 0.0f);
-    if (sees) {
-      cpu::SoftmaxKernelsF32().rows(out, out, 1, seen, false);
-    } else {
-      std::fill_n(out, seen, nothing_);
-    }
+    std::fill(out + (sees ? seen : 0), out + keys, 0.0f);
+    if (sees) cpu::SoftmaxKernelsF32().rows(out, out, 1, seen, false);
   }
 
   Dims scores_;  // batch, heads, queries, keys
   float scale_;
   bool causal_;
-  float nothing_;
   std::optional<MaskDims> mask_;  // of numbers that are added; keys beyond are not seen
 };
 
@@ -140,7 +127,7 @@ MemoryIndex AddWeights(ProgramBuilder& builder, const Node& node, const Attentio
   std::optional<MaskDims> mask;
   if (builder.has_input(node, kMask)) {
     mask = ReadMask(Shape(builder.input(node, kMask).dims));
-    CheckMask(*mask, sizes, attributes.broadcasts);
+    CheckMask(*mask, sizes, false);
   }
   MemoryIndex scores_memory;
   if (sizes.width == 0) {
@@ -185,8 +172,7 @@ void LowerAttention(ProgramBuilder& builder, const Node& node) {
 }
 
 constexpr Lowering kAttentionLowerings[] = {
-    {"Attention", 23, kLatestVersion, false, RefuseAttention, LowerAttention, "", kOnlyFloats, kFloats, true},
-    {"Attention", 1, kLatestVersion, false, RefuseAttention, LowerAttention, kTesseraDomain, kOnlyFloats, kFloats, true}};
+    {"Attention", 23, kLatestVersion, false, RefuseAttention, LowerAttention, "", kOnlyFloats, kFloats, true}};
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 #include <limits>
 #include <string>
 
+#include "model/model.h"
+#include "onednn/claims/claims.h"
 #include "providers/onednn_models.h"
 
 namespace tessera::testing {
@@ -65,6 +67,62 @@ TEST(OnednnSequences, Attention) {
 }
 
 /// Operands are rounded to what the session allows.
+/// softmax(Q K + mask) V, where the mask leaves nothing of row 1.
+ModelBuilder SpeltOut() {
+  ModelBuilder model(17);
+  model.Input("q", ElementType::kFloat, {2, 3, 5, 16}).Input("k", ElementType::kFloat, {2, 3, 16, 7});
+  model.Input("v", ElementType::kFloat, {2, 3, 7, 6}).Output("y", ElementType::kFloat, {2, 3, 5, 6});
+  std::vector<float> mask(5 * 7, 0);
+  std::fill_n(mask.begin() + 7, 7, -std::numeric_limits<float>::infinity());
+  model.Constant("mask", {5, 7}, std::span<const float>(mask));
+  model.Node("MatMul", {"q", "k"}, {"scores"});
+  model.Node("Add", {"scores", "mask"}, {"masked"});
+  Int(model.Node("Softmax", {"masked"}, {"weights"}), "axis", -1);
+  model.Node("MatMul", {"weights", "v"}, {"y"});
+  return model;
+}
+
+TEST(OnednnSequences, PartsOfAttention) {
+  const ModelBuilder model = SpeltOut();
+  const std::vector<Value> inputs = {RandomTensor({2, 3, 5, 16}, 4), RandomTensor({2, 3, 16, 7}, 5),
+                                     RandomTensor({2, 3, 7, 6}, 6)};
+  std::vector<Value> given(1), expected(1);
+  const Session session = model.Session(OnProvider("dnnl"));
+  session.Run(inputs, given);
+  model.Session(OnProvider("cpu")).Run(inputs, expected);
+  EXPECT_EQ(session.placement().nodes.at(0).provider, kOnednnProvider);
+  const std::vector<float> a = ToVector(given[0]), b = ToVector(expected[0]);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(std::isnan(a[i]), i / 6 % 5 == 1) << i;
+    EXPECT_EQ(std::isnan(a[i]), std::isnan(b[i])) << i;
+    if (!std::isnan(a[i])) EXPECT_NEAR(a[i], b[i], 1e-4f) << i;
+  }
+}
+
+/// Also where matmuls are oneDNN's, those of attention are left to who computes it as one.
+TEST(OnednnSequences, PartsOfAttentionAreLeftTogether) {
+  const std::string bytes = SpeltOut().bytes();
+  const Model loaded = LoadModel(std::as_bytes(std::span(bytes)), nullptr, {});
+  const Graph& graph = *loaded.graph;
+  std::vector<bool> claimed(graph.num_node_slots(), true);
+  const auto left = [&](onednn::Claims rule) {
+    return std::ranges::count(onednn::LeftAttention(GraphViewer(graph), claimed, rule), true);
+  };
+  EXPECT_EQ(left(onednn::Claims::kRounded), 4);
+  EXPECT_EQ(left(onednn::Claims::kAll), 0);
+  claimed[static_cast<size_t>(graph.TopologicalOrder()[1])] = false;  // the Add
+  EXPECT_EQ(left(onednn::Claims::kAll), 3);
+  for (const char* precision : {"f32", "bf16"}) {
+    SessionOptions options = OnProvider("dnnl");
+    options.providers[0].options = {{"precision", precision}};
+    const Session session = SpeltOut().Session(options);
+    const auto& nodes = session.placement().nodes;
+    EXPECT_TRUE(std::ranges::any_of(nodes, [](const auto& node) { return node.op_type == "Attention"; })) << precision;
+    for (const auto& node : nodes) EXPECT_EQ(node.provider, kCpuProvider) << precision;
+  }
+}
+
 TEST(OnednnSequences, RoundedAttention) {
   ModelBuilder model(23);
   model.Input("x", ElementType::kFloat, {2, 24, 64}).Output("y", ElementType::kFloat, {2, 24, 64});
