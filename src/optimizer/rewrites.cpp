@@ -10,12 +10,12 @@ constexpr auto kBasic = OptimizationLevel::kBasic, kExtended = OptimizationLevel
 constexpr std::array kRewrites = {
     // First of all what matches float operators right between DequantizeLinear and QuantizeLinear: passes below fuse or
     // replace such operators. In this order: DequantizeLinear goes behind what only moves elements, next to the operator
-    // that computes; a QuantizeLinear goes before its Concat, next to what computes each part; whole chains become tables
-    // before fuse_quantized makes QLinearAdd and QLinearMul of their parts; MatMuls without a QuantizeLinear behind are
-    // left for the last, which does not look for one.
+    // that computes; a QuantizeLinear goes before its Concat, next to what computes each part, and away again where that
+    // part has its scale; then what is left between the two. MatMuls without a QuantizeLinear behind are left for the last,
+    // which does not look for one.
     RewriteEntry{"sink_dequantize", kExtended, SinkDequantize},
     RewriteEntry{"hoist_quantize_over_concat", kExtended, HoistQuantizeOverConcat},
-    RewriteEntry{"fuse_quantized_lookup", kExtended, FuseQuantizedLookup},
+    RewriteEntry{"eliminate_requantizations", kExtended, EliminateRequantizations},
     RewriteEntry{"fuse_quantized", kExtended, FuseQuantized},
     RewriteEntry{"fuse_integer_matmul", kExtended, FuseIntegerMatMul},
     // Canonical form. Shapes become constants, so that what reads them is folded; folded conditions select branches; last

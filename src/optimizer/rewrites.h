@@ -23,7 +23,7 @@ std::span<const RewriteEntry> Rewrites();
 // Each in the file of its name.
 std::unique_ptr<Rewrite> SinkDequantize();
 std::unique_ptr<Rewrite> HoistQuantizeOverConcat();
-std::unique_ptr<Rewrite> FuseQuantizedLookup();
+std::unique_ptr<Rewrite> EliminateRequantizations();
 std::unique_ptr<Rewrite> FuseQuantized();
 std::unique_ptr<Rewrite> FuseIntegerMatMul();
 std::unique_ptr<Rewrite> FoldShapes();

@@ -56,6 +56,12 @@ static inline float round_half(float value) {
 // rint of numbers below 2^22, without calls or branches.
 static inline __attribute__((always_inline)) float nearest(float x) { return (x + 12582912.0f) - 12582912.0f; }
 
+// Nearest to x / s also where the device's own division is a little off.
+static inline float quotient(float x, float s) {
+  const float q = x / s, off = fma(-q, s, x) / s;
+  return q - q == 0 && off - off == 0 ? q + off : q;  // where both are finite
+}
+
 // The integer nearest to q, plus a zero point, within the range of a quantized value's type, of 16 bits at most.
 static inline __attribute__((always_inline)) float quantized_of(float q, float zero, float lowest, float highest) {
   return clamp(nearest(clamp(q, -1e6f, 1e6f)) + zero, lowest, highest);

@@ -8,7 +8,9 @@ namespace tessera {
 namespace {
 
 constexpr std::array kLowering = {
-    // In turn with the portable passes, which join the Reshapes and Transposes that it leaves around heads.
+    // In turn with the portable passes, to which they leave operators that nobody reads any more, and Reshapes and Transposes
+    // around heads to join.
+    RewriteEntry{"fuse_quantized_lookup", OptimizationLevel::kExtended, FuseQuantizedLookup},
     RewriteEntry{"recognize_broadcast_attention", OptimizationLevel::kExtended, RecognizeBroadcastAttention},
 };
 

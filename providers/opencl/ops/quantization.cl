@@ -7,12 +7,6 @@ static inline long scale_of(long i, Layout l) {
   return l.block == 0 ? c : (row / l.count * l.blocks + c / l.block) * l.inner + i % l.inner;
 }
 
-// Nearest to x / s also where the device's own division is a little off.
-static inline float quotient(float x, float s) {
-  const float q = x / s, off = fma(-q, s, x) / s;
-  return q - q == 0 && off - off == 0 ? q + off : q;  // where both are finite
-}
-
 static inline float rounded_to_half(float v) {
   ushort bits;
   vstore_half_rte(v, 0, (half*)&bits);

@@ -1,7 +1,5 @@
 #include "optimizer/analysis/fused_kernels.h"
 
-#include "optimizer/analysis/added_nodes.h"
-
 namespace tessera {
 
 bool HasKernel(const Graph& graph, const Node& node, const ExecutionProvider& provider) {
@@ -16,8 +14,7 @@ bool HasKernel(const Graph& graph, const Node& node, const ExecutionProvider& pr
 }
 
 bool MayFuse(const Graph& graph, const Node& fused, const RewriteContext& context) {
-  if (context.lowered_for != nullptr) return HasKernel(graph, fused, *context.lowered_for);
-  return MayWrite(graph, fused, context) && HasKernel(graph, fused, *context.resources.providers.back().provider);
+  return HasKernel(graph, fused, *context.lowered_for);
 }
 
 }  // namespace tessera

@@ -72,6 +72,11 @@ std::optional<Quantization> QuantizationOf(const Graph& graph, const Node& node)
   return result;
 }
 
+bool IsImplied(const Bounds& bounds, const Quantization& to) {
+  const double scale = to.Scale();
+  return bounds.low <= (to.lowest() - to.Zero()) * scale && bounds.high >= (to.highest() - to.Zero()) * scale;
+}
+
 bool SameQuantization(const Quantization& a, const Quantization& b) {
   return a.type == b.type && a.per_tensor() && b.per_tensor() && a.Scale() == b.Scale() && a.Zero() == b.Zero();
 }

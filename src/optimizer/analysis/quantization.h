@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "graph/graph.h"
+#include "optimizer/analysis/bounds.h"
 #include "optimizer/rewrite.h"
 
 namespace tessera {
@@ -38,6 +39,9 @@ std::optional<Quantization> DequantizationOf(const Graph& graph, ValueIndex numb
 std::optional<Quantization> PlainDequantizationOf(const Graph& graph, ValueIndex numbers);
 /// Of a QuantizeLinear from float with one scale.
 std::optional<Quantization> QuantizationOf(const Graph& graph, const Node& node);
+
+/// Whether quantized values cannot be outside of the bounds.
+bool IsImplied(const Bounds& bounds, const Quantization& to);
 
 bool SameQuantization(const Quantization& a, const Quantization& b);
 

@@ -10,6 +10,7 @@
 namespace tessera {
 
 // Each in the file of its name.
+std::unique_ptr<Rewrite> FuseQuantizedLookup();
 std::unique_ptr<Rewrite> RecognizeBroadcastAttention();
 
 }  // namespace tessera

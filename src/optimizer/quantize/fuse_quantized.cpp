@@ -1,6 +1,6 @@
 // fuse_quantized: Conv, MatMul, Add, Mul and global averages between DequantizeLinear and
-// QuantizeLinear become the operators on quantized values. Relu and Clip before the QuantizeLinear go where
-// its range implies them already.
+// QuantizeLinear become the operators on quantized values, but for functions of a single one. Relu and Clip before the
+// QuantizeLinear go where its range implies them already.
 
 #include <cmath>
 #include <limits>
@@ -13,16 +13,12 @@
 #include "optimizer/analysis/bounds.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/quantization.h"
+#include "optimizer/analysis/quantized_functions.h"
 #include "optimizer/analysis/scalar.h"
 #include "optimizer/rewrites.h"
 
 namespace tessera {
 namespace {
-
-bool IsImplied(const Bounds& bounds, const Quantization& to) {
-  const double scale = to.Scale();
-  return bounds.low <= (to.lowest() - to.Zero()) * scale && bounds.high >= (to.highest() - to.Zero()) * scale;
-}
 
 /// A bias in units of the accumulators: scale of x times scale of w.
 std::optional<Tensor> IntegerBias(const Tensor& bias, const Quantization& x, const Quantization& w, int64_t outputs) {
@@ -214,6 +210,8 @@ class QuantizedFusion final : public NodeRewrite {
     if (node.since_version < 7 || node.inputs.size() != 2) return std::nullopt;
     const auto a = PlainDequantizationOf(graph, node.inputs[0]), b = PlainDequantizationOf(graph, node.inputs[1]);
     if (!a || !b || a->type != b->type || a->type != to.type) return std::nullopt;
+    // Lowerings make a table of it, together with what computes the operands, by the floats of these operators.
+    if (AreFunctionsOfOne(graph, a->quantized, b->quantized)) return std::nullopt;
     Node fused;
     fused.op_type = "QLinear" + node.op_type;
     fused.domain = kMicrosoftDomain;

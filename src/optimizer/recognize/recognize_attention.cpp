@@ -4,8 +4,8 @@
 // gives zeros: where a mask may leave nothing, only models that are written get it, and these zeros. Sessions leave such
 // masks, and operands that broadcast, to the lowering (recognize_broadcast_attention).
 
+#include "optimizer/analysis/added_nodes.h"
 #include "optimizer/analysis/attention_builder.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/rewrites.h"
 
 namespace tessera {
@@ -17,7 +17,7 @@ class AttentionRecognition final : public NodeRewrite {
     const auto pattern = FindAttention(graph, graph.node(index));
     if (!pattern || pattern->broadcasts || (pattern->may_leave_nothing && !context.writable)) return false;
     Node fused = AttentionOf(graph, *pattern);
-    if (!MayFuse(graph, fused, context)) return false;
+    if (!MayAdd(graph, fused, context)) return false;
     ReplaceByAttention(graph, *pattern, std::move(fused));
     return true;
   }

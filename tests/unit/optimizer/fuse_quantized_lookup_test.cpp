@@ -1,5 +1,7 @@
+#include "graph/private_names.h"
 #include "optimizer/quantized_model.h"
 #include "optimizer/rewriting.h"
+#include "session/session_state.h"
 
 namespace tessera::testing {
 namespace {
@@ -17,6 +19,43 @@ TEST(QuantizedFunctions, OfOneValueBecomeATable) {
     q.Quantize("m", "y", 0.02f, q.Zero());
     ExpectSame(q.model(), {4, 100}, "QuantizeLinear QuantizedLookup DequantizeLinear", 1e-6f);
   }
+}
+
+/// x * Sigmoid(x) with quantized values between, beside others that passes make operators on quantized values of.
+QuantizedModel GatedConvolution() {
+  QuantizedModel q({2, 4, 5, 5}, 4, ElementType::kUInt8);
+  q.Weights("w", {4, 4, 3, 3}, 0, 60);
+  Ints(q.model().Node("Conv", {"xd", "w"}, {"c"}), "pads", {1, 1, 1, 1});
+  q.Quantize("c", "cd", 0.05f, 125);
+  q.model().Node("Sigmoid", {"cd"}, {"s"});
+  q.Quantize("s", "sd", 1.0f / 256, 0);
+  q.model().Node("Mul", {"cd", "sd"}, {"g"});
+  q.Quantize("g", "gd", 0.05f, 10);
+  q.model().Node("Add", {"gd", "xd"}, {"a"});
+  q.Quantize("a", "y", 0.06f, 100);
+  return q;
+}
+
+TEST(QuantizedFunctions, BecomeATableBesideOthers) {
+  ExpectSame(GatedConvolution().model(), {2, 4, 5, 5},
+             "QuantizeLinear QLinearConv QuantizedLookup QLinearAdd DequantizeLinear", 0.06f);
+}
+
+/// What is left when the portable passes are done, which ask for no provider.
+TEST(QuantizedFunctions, AreOperatorsOfOnnxUntilTheyAreLowered) {
+  const std::string bytes = GatedConvolution().model().bytes();
+  SessionOptions options;
+  options.providers = {{"cpu", {}}};
+  const Session session(std::as_bytes(std::span(bytes)), options);
+  Model model = LoadModel(std::as_bytes(std::span(bytes)), nullptr, {});
+  OptimizeGraph(*model.graph, session.state()->model->resources, {});
+  std::multiset<std::string> operators;
+  for (const NodeIndex index : model.graph->TopologicalOrder()) {
+    EXPECT_FALSE(IsPrivateDomain(model.graph->node(index).domain)) << model.graph->node(index).Label();
+    operators.insert(model.graph->node(index).op_type);
+  }
+  EXPECT_THAT(operators, ::testing::IsSupersetOf({"QLinearConv", "QLinearAdd", "Sigmoid", "Mul"}));
+  EXPECT_THAT(operators, ::testing::Not(::testing::Contains("QLinearMul")));
 }
 
 TEST(QuantizedFunctions, OfSeveralOperandsBecomeATable) {

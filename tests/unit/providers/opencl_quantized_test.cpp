@@ -15,6 +15,7 @@ namespace {
 using testing::ConvolutionCase;
 using testing::Elsewhere;
 using testing::ExpectClose;
+using testing::Float;
 using testing::Floats;
 using testing::Int;
 using testing::Ints;
@@ -165,6 +166,66 @@ TEST_P(OpenclQuantizedTest, MicrosoftArithmetic) {
       }
     }
   }
+}
+
+/// All quantized values; scales that are constants or inputs, zero points that are there or not.
+TEST_P(OpenclQuantizedTest, MicrosoftFunctions) {
+  for (const ElementType type : {ElementType::kInt8, ElementType::kUInt8}) {
+    for (const bool constant : {false, true}) {
+      for (const bool zeros : {false, true}) {
+        ModelBuilder model;
+        ImportMicrosoft(model);
+        std::vector<Value> inputs;
+        Operand(model, inputs, false, "x", type, {2, 128}, RandomQuantized(type, 256, 1));
+        for (int i = 0; i < 256; ++i) static_cast<uint8_t*>(inputs[0].tensor().mutable_raw())[i] = static_cast<uint8_t>(i);
+        Operand(model, inputs, false, "none", type, {3, 0}, {});
+        for (const auto& [name, scale] : {std::pair("sx", 0.05f), {"ss", 1.0f / 256}, {"sl", 0.1f}}) {
+          if (constant) model.Floats(name, {}, {scale});
+          if (!constant) model.Input(name, ElementType::kFloat, {1}), inputs.push_back(Floats({1}, {scale}));
+        }
+        Operand(model, inputs, constant, "zx", type, {}, {type == ElementType::kInt8 ? -8 : 120});
+        Operand(model, inputs, constant, "zy", type, {}, {3});
+        for (const auto& [to, from, op, scale] : {std::array{"s", "x", "QLinearSigmoid", "ss"},
+                                                  {"l", "x", "QLinearLeakyRelu", "sl"},
+                                                  {"c", "x", "QLinearLeakyRelu", "sl"},
+                                                  {"n", "none", "QLinearSigmoid", "ss"}}) {
+          auto& node = model.Node(op, {from, "sx", zeros ? "zx" : "", scale, zeros ? "zy" : ""}, {to});
+          node.set_domain("com.microsoft");
+          if (*to == 'c') Float(node, "alpha", 0.37f);
+          model.Output(to, type, *to == 'n' ? std::vector<int64_t>{3, 0} : std::vector<int64_t>{2, 128});
+        }
+        SCOPED_TRACE(fmt::format("{} {} {}", ElementTypeName(type), constant, zeros));
+        ExpectAsOnCpu(model, inputs);
+      }
+    }
+  }
+}
+
+/// Each provider makes tables of what it was given: values of nine dimensions are not for the device.
+TEST_P(OpenclQuantizedTest, FunctionsOfOneValueBecomeTablesWhereTheyAre) {
+  ModelBuilder model;
+  ImportMicrosoft(model);
+  model.Floats("s", {}, {0.02f}).Quantized("z", ElementType::kUInt8, {}, {100});
+  std::vector<Value> inputs;
+  for (const auto& [name, dims] : {std::pair("a", std::vector<int64_t>{2, 128}), {"b", {2, 1, 1, 1, 4, 1, 8, 2, 2}}}) {
+    const std::string of(name);
+    Operand(model, inputs, false, of, ElementType::kUInt8, dims, RandomQuantized(ElementType::kUInt8, 256, 1));
+    model.Node("DequantizeLinear", {of, "s", "z"}, {of + "d"});
+    model.Node("Tanh", {of + "d"}, {of + "t"});
+    model.Node("Mul", {of + "d", of + "t"}, {of + "m"});
+    model.Node("QuantizeLinear", {of + "m", "s", "z"}, {of + "q"});
+    model.Node("QLinearSigmoid", {of + "q", "s", "z", "s", "z"}, {of + "g"}).set_domain("com.microsoft");
+    model.Node("QLinearMul", {of + "q", "s", "z", of + "g", "s", "z", "s", "z"}, {of + "y"}).set_domain("com.microsoft");
+    model.Output(of + "y", ElementType::kUInt8, dims);
+  }
+  SessionOptions options = On(kOpencl, {{"kernels", GetParam()}});
+  options.config["session.min_island_nodes"] = "0";
+  const Session both = model.Session(options), cpu = model.Session(PlainOn("cpu"));
+  std::vector<std::string> nodes;
+  for (const auto& node : both.placement().nodes) nodes.push_back(std::string(node.provider) + " " + node.op_type);
+  EXPECT_THAT(nodes, ::testing::UnorderedElementsAre("OpenCLExecutionProvider QuantizedLookup",
+                                                     "CPUExecutionProvider QuantizedLookup"));
+  ExpectClose(ResultsOf(both, inputs), ResultsOf(cpu, inputs));
 }
 
 TEST_P(OpenclQuantizedTest, MicrosoftAverages) {

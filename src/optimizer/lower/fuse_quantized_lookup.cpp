@@ -1,41 +1,25 @@
 // fuse_quantized_lookup: elementwise operators between a DequantizeLinear and a QuantizeLinear compute a function of one
-// 8-bit value, however many they are: a table of its 256 results replaces them. DequantizeLinear and QuantizeLinear of
-// the same scale and zero point vanish. So do com.microsoft's quantized operators become tables, and tables of tables one:
-// QLinearMul of a tensor and its QLinearSigmoid is a function of one quantized value as well.
+// 8-bit value, however many they are: a table of its 256 results replaces them, or nothing where these are the values. So
+// do com.microsoft's quantized operators become tables, and tables of tables one: QLinearMul of a tensor and its
+// QLinearSigmoid is a function of one quantized value as well. All that a table stands for is of the provider that is
+// being lowered.
 
 #include <map>
 #include <numeric>
-#include <span>
 
-#include "graph/op_traits.h"
 #include "graph/private_names.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/evaluate.h"
 #include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
-#include "optimizer/rewrites.h"
+#include "optimizer/analysis/quantized_functions.h"
+#include "optimizer/lower/lower.h"
 
 namespace tessera {
 namespace {
 
 constexpr int64_t kByteValues = 256;
-constexpr size_t kMostNodes = 64;
 constexpr std::string_view kLookup = "QuantizedLookup";
-
-/// Of the inputs of one of com.microsoft's elementwise operators, those that are quantized; none for other operators.
-std::span<const size_t> QuantizedInputs(const Node& node) {
-  static constexpr size_t first[] = {0}, both[] = {0, 3};
-  if (node.domain != "com.microsoft") return {};
-  if (node.op_type == "QLinearSigmoid" || node.op_type == "QLinearLeakyRelu") return first;
-  if (node.op_type == "QLinearAdd" || node.op_type == "QLinearMul") return both;
-  return {};
-}
-
-/// Each result is a real function of the numbers at its place.
-bool IsTabulable(const Node& node) {
-  const OpTraits traits = TraitsOf(node);
-  return traits.Has(OpTrait::kReal) && (traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts));
-}
 
 /// The values of a float tensor, as results of the 256 values of one 8-bit tensor.
 class Tabulation {
@@ -46,7 +30,7 @@ class Tabulation {
   std::optional<Tensor> Numbers(ValueIndex value) {
     if (value == kNone || ElementOf(graph_, value) != ElementType::kFloat) return std::nullopt;
     if (const auto found = known_.find(value); found != known_.end()) return found->second;
-    if (++visits_ > kMostNodes) return std::nullopt;
+    if (++visits_ > kMostNodesOfFunction) return std::nullopt;
     const auto result = Find(value);
     if (result) known_.emplace(value, *result);
     return result;
@@ -82,12 +66,13 @@ class Tabulation {
     const NodeIndex producer = graph_.value(value).producer;
     if (producer == kNone) return std::nullopt;
     const Node& node = graph_.node(producer);
+    if (!context_.Lowers(node)) return std::nullopt;
     if (const auto from = DequantizationOf(graph_, node)) {
       if (!from->per_tensor()) return std::nullopt;
       auto quantized = ValuesOf(from->quantized);
       return quantized ? Run(node, {std::move(*quantized)}) : std::nullopt;
     }
-    if (!IsTabulable(node) || !HasOneOutput(node)) return std::nullopt;
+    if (!IsRealFunction(node)) return std::nullopt;
     std::vector<Tensor> inputs;
     for (const ValueIndex input : node.inputs) {
       if (input == kNone) {
@@ -105,9 +90,9 @@ class Tabulation {
   std::optional<Tensor> ValuesOf(ValueIndex value) {
     if (const Tensor* constant = graph_.constant(value)) return Scalar(*constant);
     const NodeIndex producer = graph_.value(value).producer;
-    if (producer != kNone && graph_.node(producer).op_type == kLookup && graph_.node(producer).domain == kTesseraDomain) {
+    if (producer != kNone && IsOwnLookup(graph_.node(producer))) {
       const Node& lookup = graph_.node(producer);
-      const auto from = ++visits_ > kMostNodes ? std::nullopt : ValuesOf(lookup.inputs[0]);
+      const auto from = ++visits_ > kMostNodesOfFunction ? std::nullopt : ValuesOf(lookup.inputs[0]);
       const Tensor* table = ConstantInput(graph_, lookup, 1);
       if (!from || table == nullptr || from->num_elements() != kByteValues) return std::nullopt;
       Tensor result(ElementOf(graph_, value), Shape{kByteValues});
@@ -119,6 +104,10 @@ class Tabulation {
     Tensor all(ElementOf(graph_, value), Shape{kByteValues});
     std::iota(Bytes(all), Bytes(all) + kByteValues, uint8_t{0});
     return all;
+  }
+
+  bool IsOwnLookup(const Node& node) const {
+    return node.op_type == kLookup && node.domain == kTesseraDomain && context_.Lowers(node);
   }
 
   static uint8_t* Bytes(Tensor& tensor) { return static_cast<uint8_t*>(tensor.mutable_raw()); }
@@ -163,7 +152,7 @@ class QuantizedTabulation final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
-    if (!HasOneOutput(node)) return false;
+    if (!HasOneOutput(node) || !context.Lowers(node)) return false;
     Tabulation tabulation(graph, context);
     const auto quantized = tabulation.Results(node);
     if (!quantized || tabulation.base() == kNone || quantized->num_elements() != kByteValues) return false;
