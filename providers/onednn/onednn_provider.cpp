@@ -5,6 +5,7 @@
 #include "base/precision.h"
 #include "graph/node_label.h"
 #include "onednn/claims/claims.h"
+#include "onednn/claims/quantized_functions.h"
 #include "onednn/claims/region.h"
 #include "onednn/lowering/lowering.h"
 #include "onednn/program/builder.h"
@@ -204,11 +205,15 @@ class OnednnProvider final : public ExecutionProvider {
       if (!reason.empty()) refusals.Refuse(index, std::move(reason));
     }
     const Claims rule = RuleFor(graph, claimed);
-    const std::vector<bool> left =
-        AttentionIsLowered() ? LeftAttention(graph, claimed, rule) : std::vector<bool>(claimed.size());
+    const std::vector<bool> none(claimed.size());
+    const std::vector<bool> attention = CpuLowers() ? LeftAttention(graph, claimed, rule) : none;
+    const std::vector<bool> tables = CpuLowers() ? FunctionsOfOneQuantized(graph) : none;
     for (NodeIndex index : graph.nodes()) {
-      std::string reason = claimed[static_cast<size_t>(index)] ? WhyLeave(graph, graph.node(index), rule) : "";
-      if (left[static_cast<size_t>(index)]) reason = "a part of attention, which the CPU provider computes as one";
+      const auto i = static_cast<size_t>(index);
+      if (!claimed[i]) continue;
+      std::string reason = attention[i] ? "a part of attention, which the CPU provider computes as one"
+                           : tables[i]  ? "the CPU provider looks functions of one quantized value up in a table"
+                                        : WhyLeave(graph, graph.node(index), rule);
       if (reason.empty()) continue;
       claimed[static_cast<size_t>(index)] = false;
       refusals.Refuse(index, std::move(reason));
@@ -257,10 +262,8 @@ class OnednnProvider final : public ExecutionProvider {
  private:
   int Threads() const { return services_.threads == nullptr ? omp_get_max_threads() : services_.threads->num_threads(); }
 
-  /// Whether the CPU provider will make one node of attention that is spelled out.
-  bool AttentionIsLowered() const {
-    return services_.graph_optimization_level >= static_cast<int>(OptimizationLevel::kExtended);
-  }
+  /// Whether the CPU provider will make one node of attention that is spelled out, and of functions of one quantized value.
+  bool CpuLowers() const { return services_.graph_optimization_level >= static_cast<int>(OptimizationLevel::kExtended); }
 
   /// Rounded matmuls stay beside convolutions where threads would go from one to the other. `claimed`: what can be
   /// claimed.

@@ -250,14 +250,37 @@ TEST(FuseQuantizedTypes, OfSumsAndAveragesAreOne) {
 TEST(FuseQuantizedTypes, OfRoundingIsFloat) {
   for (const bool halves : {false, true}) {
     ModelBuilder model(23);
-    model.Input("x", ElementType::kUInt8, {4, 6}).AnyOutput("y", ElementType::kUInt8);
-    model.Floats("s", {}, {0.05f}).Quantized("z", ElementType::kUInt8, {}, {128});
+    model.Input("x", ElementType::kUInt8, {4, 6}).Input("w", ElementType::kUInt8, {4, 6});
+    model.AnyOutput("y", ElementType::kUInt8).Floats("s", {}, {0.05f}).Quantized("z", ElementType::kUInt8, {}, {128});
     model.Node("DequantizeLinear", {"x", "s", "z"}, {"d"});
-    model.Node("Add", {"d", "d"}, {"c"});
+    model.Node("DequantizeLinear", {"w", "s", "z"}, {"e"});
+    model.Node("Add", {"d", "e"}, {"c"});
     auto& quantize = model.Node("QuantizeLinear", {"c", "s", "z"}, {"y"});
     if (halves) Int(quantize, "precision", static_cast<int64_t>(ElementType::kFloat16));
     EXPECT_EQ(Rewriting(model, {"fuse_quantized", "eliminate_dead_nodes"}).after(),
-              halves ? "DequantizeLinear Add QuantizeLinear" : "QLinearAdd");
+              halves ? "DequantizeLinear DequantizeLinear Add QuantizeLinear" : "QLinearAdd");
+  }
+}
+
+/// Functions of one quantized tensor, also by way of others, are left to the lowerings' tables; not those that a constant
+/// gives another shape, or whose way begins at a tensor of its own.
+TEST(FuseQuantizedFunctions, OfOneTensorStay) {
+  for (const std::string way : {"itself", "function", "scalar", "other", "row", "cube", "axis"}) {
+    ModelBuilder model(17);
+    model.Input("x", ElementType::kUInt8, {4, 6}).Input("w", ElementType::kUInt8, {4, 6});
+    model.AnyOutput("y", ElementType::kUInt8).Floats("s", {}, {0.05f}).Quantized("z", ElementType::kUInt8, {}, {128});
+    model.Quantized("scalar", ElementType::kUInt8, {1}, {9}).Quantized("cube", ElementType::kUInt8, {1, 1, 1}, {9});
+    model.Quantized("row", ElementType::kUInt8, {6}, {1, 2, 3, 4, 5, 6});
+    model.Node("DequantizeLinear", {"x", "s", "z"}, {"d"});
+    model.Node("Tanh", {"d"}, {"t"});
+    model.Node("QuantizeLinear", {way == "axis" ? "v" : "t", "s", "z"}, {"function"});
+    Int(model.Node("Softmax", {"t"}, {"v"}), "axis", 1);
+    const std::string of = way == "itself" ? "x" : way == "other" ? "w" : way == "axis" ? "function" : way;
+    model.Node("DequantizeLinear", {of, "s", "z"}, {"e"});
+    model.Node("Mul", {"d", "e"}, {"c"});
+    model.Node("QuantizeLinear", {"c", "s", "z"}, {"y"});
+    const bool stays = way == "itself" || way == "function" || way == "scalar";
+    EXPECT_EQ(Rewriting(model, {"fuse_quantized"}).after().find("QLinearMul") == std::string::npos, stays) << way;
   }
 }
 

@@ -374,5 +374,33 @@ TEST(OnednnQuantized, WideWeightsAreLeft) {
   EXPECT_NE(session.placement().nodes[0].refusals[0].second.find("do not fit int8"), std::string::npos);
 }
 
+/// Of one quantized tensor, from DequantizeLinear to QuantizeLinear: the CPU provider's, which makes a table. What reads
+/// two is claimed, as are floats that are not quantized again.
+TEST(OnednnQuantized, FunctionsOfOneValueAreLeft) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kUInt8, {4, 64}).Input("z", ElementType::kUInt8, {4, 64});
+  model.Output("y", ElementType::kUInt8, {4, 64}).Output("f", ElementType::kFloat, {4, 64});
+  model.Floats("s", {}, {0.02f}).Floats("two", {1}, {2});
+  One<uint8_t>(model, "zero", 120);
+  model.Node("DequantizeLinear", {"x", "s", "zero"}, {"xd"});
+  model.Node("Tanh", {"xd"}, {"t"});
+  model.Node("Mul", {"t", "two"}, {"m"});
+  model.Node("QuantizeLinear", {"m", "s", "zero"}, {"q"});
+  model.Node("DequantizeLinear", {"q", "s", "zero"}, {"qd"});
+  model.Node("DequantizeLinear", {"z", "s", "zero"}, {"zd"});
+  model.Node("Sub", {"qd", "zd"}, {"d"});
+  model.Node("QuantizeLinear", {"d", "s", "zero"}, {"y"});
+  model.Node("Sigmoid", {"zd"}, {"f"});
+  const Session session = model.Session(OnProvider("dnnl"));
+  std::multiset<std::string> left;
+  bool has_sub = false;
+  for (const auto& node : session.placement().nodes) {
+    if (node.provider == "CPUExecutionProvider") left.insert(node.op_type);
+    has_sub |= node.op_type == "Sub" && node.provider == "DnnlExecutionProvider";
+  }
+  EXPECT_EQ(left, std::multiset<std::string>{"QuantizedLookup"});
+  EXPECT_TRUE(has_sub);
+}
+
 }  // namespace
 }  // namespace tessera::testing
