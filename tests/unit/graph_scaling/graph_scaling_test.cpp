@@ -17,8 +17,9 @@ std::vector<Value> Results(const Case& made, OptimizationLevel level) {
   options.intra_op_threads = 1;
   options.optimization_level = level;
   const Session session(std::as_bytes(std::span(made.model)), options);
-  // Passes that undo each other, or themselves, go on until they are stopped.
-  EXPECT_LE(session.optimization().rounds, 5u);
+  // Passes that undo each other, or themselves, go on until they are stopped, after eight rounds. Fewer in all: those of the
+  // portable passes, of a lowering that they follow once more, and of those.
+  EXPECT_LE(session.optimization().rounds, 7u);
   std::vector<Value> first = session.Run(made.names, made.inputs), second = session.Run(made.names, made.inputs);
   for (size_t i = 0; i < first.size(); ++i) {  // the second run has a memory plan
     const auto a = first[i].tensor().values<float>(), b = second[i].tensor().values<float>();

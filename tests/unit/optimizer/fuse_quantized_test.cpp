@@ -43,6 +43,14 @@ onnx::NodeProto& PlainGemm(QuantizedModel& q, const Dims& bias = {}) {
   return bias.empty() ? q.model().Node("Gemm", {"xd", "w"}, {"c"}) : q.model().Node("Gemm", {"xd", "w", "b"}, {"c"});
 }
 
+/// Quantized values of x's type as "w", so many that nothing that reads them is a function of x alone.
+void ConstantOperand(QuantizedModel& q) {
+  const ElementType type = q.Lowest() == 0 ? ElementType::kUInt8 : ElementType::kInt8;
+  q.model().Quantized("w_quantized", type, {5}, {1, 20, 3, 44, 5}).Floats("w_scale", {}, {0.02f});
+  q.model().Quantized("w_zero", type, {}, {7});
+  q.model().Node("DequantizeLinear", {"w_quantized", "w_scale", "w_zero"}, {"w"});
+}
+
 const FusedCase kFusedCases[] = {
     {"Conv", [](QuantizedModel& q) { PlainConv(q), QuantizeResult(q, "c"); }, "QLinearConv"},
     {"ConvWithWideBias", [](QuantizedModel& q) { WideBias(q, "b", 6), PlainConv(q, "b"), QuantizeResult(q, "c"); },
@@ -192,8 +200,14 @@ const FusedCase kFusedCases[] = {
      "",
      {5, 30},
      2},
-    {"Add", [](QuantizedModel& q) { q.model().Node("Add", {"xd", "xd"}, {"c"}), QuantizeResult(q, "c"); }, "QLinearAdd"},
-    {"Mul", [](QuantizedModel& q) { q.model().Node("Mul", {"xd", "xd"}, {"c"}), QuantizeResult(q, "c"); }, "QLinearMul"},
+    {"Add",
+     [](QuantizedModel& q) { ConstantOperand(q), q.model().Node("Add", {"xd", "w"}, {"c"}), QuantizeResult(q, "c"); },
+     "QLinearAdd"},
+    {"Mul",
+     [](QuantizedModel& q) { ConstantOperand(q), q.model().Node("Mul", {"xd", "w"}, {"c"}), QuantizeResult(q, "c"); },
+     "QLinearMul"},
+    {"AddOfItself", [](QuantizedModel& q) { q.model().Node("Add", {"xd", "xd"}, {"c"}), QuantizeResult(q, "c"); }, ""},
+    {"MulByItself", [](QuantizedModel& q) { q.model().Node("Mul", {"xd", "xd"}, {"c"}), QuantizeResult(q, "c"); }, ""},
     {"SubHasNoCounterpart", [](QuantizedModel& q) { q.model().Node("Sub", {"xd", "xd"}, {"c"}), QuantizeResult(q, "c"); },
      ""},
     {"AddOfFloats", [](QuantizedModel& q) { q.model().Node("Add", {"xd", "x"}, {"c"}), QuantizeResult(q, "c"); }, ""},
