@@ -17,8 +17,8 @@ std::vector<Value> Results(const Case& made, OptimizationLevel level) {
   options.intra_op_threads = 1;
   options.optimization_level = level;
   const Session session(std::as_bytes(std::span(made.model)), options);
-  // Passes that undo each other, or themselves, go on until they are stopped, after eight rounds. Fewer in all: those of the
-  // portable passes, of a lowering that they follow once more, and of those.
+  // Passes that undo each other, or themselves, go on until they are stopped, after eight rounds. Fewer in all: those of
+  // the portable passes, of a lowering that they follow once more, and of those.
   EXPECT_LE(session.optimization().rounds, 7u);
   std::vector<Value> first = session.Run(made.names, made.inputs), second = session.Run(made.names, made.inputs);
   for (size_t i = 0; i < first.size(); ++i) {  // the second run has a memory plan
