@@ -1,12 +1,11 @@
 #include "optimizer/analysis/added_nodes.h"
 
 #include "graph/check_types.h"
-#include "graph/private_names.h"
 
 namespace tessera {
 
 bool MayWrite(const Graph& graph, const Node& node, const RewriteContext& context) {
-  return !context.writable || (!IsPrivateDomain(node.domain) && graph.opset_version(node.domain) >= node.since_version);
+  return !context.writable || graph.opset_version(node.domain) >= node.since_version;
 }
 
 bool MayAdd(const Graph& graph, const Node& node, const RewriteContext& context) {
