@@ -42,7 +42,8 @@ void Program::PlanTemporaries() {
       life.last = std::max(life.last, i);
     }
   }
-  // What oneDNN 2.6's convolutions of bytes load behind the last pixel of an image, whole vectors of channels, and do not use.
+  // What oneDNN 2.6's convolutions of bytes load behind the last pixel of an image, whole vectors of channels, and do not
+  // use.
   constexpr size_t kReadBehind = 64;
   // Largest first, each at the lowest offset that no overlapping life holds.
   std::vector<size_t> order;

@@ -9,8 +9,7 @@ namespace {
 
 constexpr std::array kLowering = {
     // In turn with the portable passes, to which they leave operators that nobody reads any more, and Reshapes and
-    // Transposes
-    // around heads to join.
+    // Transposes around heads to join.
     RewriteEntry{"fuse_quantized_lookup", OptimizationLevel::kExtended, FuseQuantizedLookup},
     RewriteEntry{"recognize_broadcast_attention", OptimizationLevel::kExtended, RecognizeBroadcastAttention},
 };
