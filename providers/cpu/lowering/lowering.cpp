@@ -11,9 +11,9 @@ constexpr auto kBasic = OptimizationLevel::kBasic, kExtended = OptimizationLevel
 
 constexpr std::array kLowering = {
     // In turn with the portable passes, for which they leave work: Reshapes and Transposes around heads, Casts that meet,
-    // indices that nobody reads. First what is to be as the portable passes left it: tables of quantized values, whose floats
-    // are float32 in the model, and attention, between whose parts upcast_fp16 would put Casts. Then float32 for the others,
-    // because layouts, Winograd's convolutions and fusions below know no other floats.
+    // indices that nobody reads. First what is to be as the portable passes left it: tables of quantized values, whose
+    // floats are float32 in the model, and attention, between whose parts upcast_fp16 would put Casts. Then float32 for
+    // the others, because layouts, Winograd's convolutions and fusions below know no other floats.
     RewriteEntry{"fuse_quantized_lookup", kExtended, FuseQuantizedLookup},
     RewriteEntry{"recognize_broadcast_attention", kExtended, RecognizeBroadcastAttention},
     RewriteEntry{"upcast_fp16", kExtended, UpcastFp16},
