@@ -1,11 +1,10 @@
 #include "onednn/claims/quantized_functions.h"
 
 #include <algorithm>
-#include <array>
 #include <ranges>
 #include <span>
 
-#include "graph/op_traits.h"
+#include "optimizer/analysis/quantized_functions.h"
 
 namespace tessera::onednn {
 namespace {
@@ -66,11 +65,11 @@ class QuantizedFunctions {
     if (node.inputs.empty() || node.outputs.empty() || node.outputs[0] == kNone) return {};
     const TypeInfo& result = graph_.value(node.outputs[0]).type;
     const std::span<const ValueIndex> inputs(node.inputs);
-    if (node.domain == "com.microsoft" && IsByte(result)) {
-      if (node.op_type == "QLinearSigmoid" || node.op_type == "QLinearLeakyRelu") return inputs.first(1);
-      if ((node.op_type != "QLinearAdd" && node.op_type != "QLinearMul") || inputs.size() < 4) return {};
-      both_ = {inputs[0], inputs[3]};
-      return both_;
+    if (const auto quantized = QuantizedInputs(node); !quantized.empty()) {
+      if (!IsByte(result) || inputs.size() <= quantized.back()) return {};
+      operands_.clear();
+      for (const size_t i : quantized) operands_.push_back(inputs[i]);
+      return operands_;
     }
     if (!node.domain.empty()) return {};
     const bool dequantizes = node.op_type == "DequantizeLinear";
@@ -80,15 +79,12 @@ class QuantizedFunctions {
       const bool is_8_bits = dequantizes ? IsByte(from) && IsFloat(result) : IsFloat(from) && IsByte(result);
       return is_8_bits && scale != nullptr && scale->num_elements() == 1 ? inputs.first(1) : std::span<const ValueIndex>();
     }
-    const OpTraits traits = TraitsOf(node);
-    const bool is_function =
-        traits.Has(OpTrait::kReal) && (traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts));
-    return is_function && IsFloat(result) ? inputs : std::span<const ValueIndex>();
+    return IsRealFunction(node) && IsFloat(result) ? inputs : std::span<const ValueIndex>();
   }
 
   const GraphViewer& graph_;
-  std::vector<ValueIndex> sources_;  // by value
-  std::array<ValueIndex, 2> both_{};
+  std::vector<ValueIndex> sources_;   // by value
+  std::vector<ValueIndex> operands_;  // of the node that is looked at
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rank.h"
 #include "bindings/python/interpreter.h"
 #include "bindings/python/ort_value.h"
 
@@ -105,14 +106,12 @@ void EndCapsule(PyObject* capsule) {
   managed->deleter(managed);
 }
 
-constexpr int32_t kMostRank = 64;  // as numpy's and torch's
-
 /// What the other library says must hold together: it is read without further doubt. Returns the number of elements.
 int64_t RequireSound(const DlTensor& tensor) {
   const auto require = [](bool holds, const std::string& text) {
     if (!holds) throw Error(ErrorCode::kInvalidArgument, "the capsule's tensor " + text);
   };
-  require(tensor.rank >= 0 && tensor.rank <= kMostRank,
+  require(tensor.rank >= 0 && static_cast<size_t>(tensor.rank) <= kMostRank,
           "has " + std::to_string(tensor.rank) + " dimensions, expected 0 to " + std::to_string(kMostRank));
   require(tensor.rank == 0 || tensor.shape != nullptr, "has dimensions and no shape");
   const std::span<const int64_t> dims(tensor.shape, static_cast<size_t>(tensor.rank));
