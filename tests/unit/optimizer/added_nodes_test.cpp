@@ -1,6 +1,8 @@
 // What portable passes add to a graph: the same whichever providers a session has, of types that the standard allows, and
 // all of it has a kernel on the CPU provider, to which everything falls.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>

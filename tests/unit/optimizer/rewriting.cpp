@@ -1,5 +1,7 @@
 #include "optimizer/rewriting.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 #include <random>

@@ -1,5 +1,6 @@
 // Sessions on OpenCL under strain: many threads, changing shapes, too little memory, cancelled runs.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <atomic>

@@ -1,5 +1,6 @@
 #include "session/tuning.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
