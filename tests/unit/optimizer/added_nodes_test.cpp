@@ -50,6 +50,7 @@ class RewrittenWithoutKernels {
  public:
   RewrittenWithoutKernels(const ModelBuilder& model, const std::vector<std::string>& passes, bool writable = false) {
     resources_.providers.push_back({.provider = std::make_unique<WithoutKernels>()});
+    resources_.threads = lender_.state()->model->resources.threads;
     const std::string bytes = model.bytes();
     model_ = LoadModel(std::as_bytes(std::span(bytes)), nullptr, {});
     std::vector<RewriteEntry> entries;
@@ -73,6 +74,7 @@ class RewrittenWithoutKernels {
   }
 
  private:
+  const Session lender_ = ErfGelu(ElementType::kFloat).model.Session();  // of threads
   SessionResources resources_;
   Model model_;
 };
