@@ -49,6 +49,16 @@ class Check {
   void Require(bool holds, fmt::format_string<Args...> text, Args&&... args) {
     if (!holds && fault_.empty()) fault_ = fmt::format(text, std::forward<Args>(args)...);
   }
+  /// What `check` throws is a fault; that the load was stopped says nothing of the graph.
+  template <class F>
+  void Expect(const F& check, std::string_view where) {
+    try {
+      check();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kModelLoadCanceled) throw;
+      fault_ = fmt::format("{}{}", where, error.what());
+    }
+  }
   bool IsValue(ValueIndex index) const { return index >= 0 && static_cast<size_t>(index) < graph_.num_values(); }
 
   void OfNode(NodeIndex index) {
@@ -97,11 +107,7 @@ class Check {
     if (schema == nullptr) return;
     if (fault_.empty()) fault_ = BeyondSchema(*schema, node, label, is_private);
     if (!fault_.empty()) return;
-    try {
-      CheckTypes(graph_, node);
-    } catch (const Error& error) {
-      fault_ = fmt::format("{}: {}", label, error.what());
-    }
+    Expect([&] { CheckTypes(graph_, node); }, label + ": ");
   }
 
   void OfValue(ValueIndex index) {
@@ -135,11 +141,7 @@ class Check {
     for (const ValueIndex output : graph_.outputs())
       Require(IsValue(output) && graph_.value(output).is_output, "output {}", output);
     if (!fault_.empty()) return;
-    try {
-      graph_.TopologicalOrder();
-    } catch (const Error& error) {
-      fault_ = error.what();
-    }
+    Expect([&] { (void)graph_.TopologicalOrder(); }, "");
   }
 
   const Graph& graph_;

@@ -4,6 +4,12 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "base/load_limits.h"
+#include "error_of.h"
 #include "graph/graph.h"
 #include "graph/private_names.h"
 
@@ -82,6 +88,24 @@ TEST_F(CheckGraph, PrivateOperatorsHaveSchemas) {
   EXPECT_EQ(FindFault(graph_), "");
   node.attributes.push_back({"channels", int64_t{8}});
   EXPECT_THAT(FindFault(graph_), HasSubstr("has an attribute 'channels'"));
+}
+
+TEST(CheckGraphOfAStoppedLoad, FindsNoFault) {
+  const auto cancel = std::make_shared<std::atomic<bool>>(false);
+  const auto limits =
+      std::make_shared<LoadLimits>(std::make_shared<MemoryBudget>("the limit", 0), cancel, std::chrono::milliseconds(0));
+  Graph graph;
+  graph.set_limits(limits);
+  graph.set_opsets({{"", 18}});
+  Node node;
+  node.op_type = "RandomNormal";
+  node.since_version = 1;
+  node.attributes.push_back({"shape", std::vector<int64_t>{2}});
+  node.outputs = {graph.AddValue("y", TypeInfo::OfTensor(ElementType::kFloat))};
+  graph.AddOutput(node.outputs[0]);
+  graph.AddNode(std::move(node));
+  *cancel = true;
+  EXPECT_THAT(ErrorOf([&] { (void)FindFault(graph); }), HasSubstr("the load was cancelled"));
 }
 
 TEST_F(CheckGraph, AttributesThatAModelAdds) {
