@@ -84,7 +84,7 @@ std::vector<bool> LeftAttention(const GraphViewer& graph, const std::vector<bool
   std::vector<bool> left(claimed.size());
   for (const NodeIndex index : graph.nodes()) {
     const auto pattern = FindAttention(graph.graph(), graph.node(index));
-    if (!pattern || (!pattern->broadcasts && !pattern->may_leave_nothing)) continue;
+    if (!pattern || !pattern->is_beyond_onnx()) continue;
     if (claims == Claims::kAll && std::ranges::all_of(pattern->nodes, takes)) continue;
     for (const NodeIndex part : pattern->nodes) {
       if (takes(part)) left[static_cast<size_t>(part)] = true;

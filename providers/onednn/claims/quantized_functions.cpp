@@ -4,6 +4,7 @@
 #include <ranges>
 #include <span>
 
+#include "optimizer/analysis/quantization.h"
 #include "optimizer/analysis/quantized_functions.h"
 
 namespace tessera::onednn {
@@ -43,9 +44,7 @@ class QuantizedFunctions {
   /// not known to be a function of others.
   static constexpr ValueIndex kScalar = -2, kNoSource = -3, kOwn = -4;
 
-  static bool IsByte(const TypeInfo& type) {
-    return type.is_tensor() && (type.element == ElementType::kInt8 || type.element == ElementType::kUInt8);
-  }
+  static bool IsByte(const TypeInfo& type) { return type.is_tensor() && tessera::IsByte(type.element); }
   static bool IsFloat(const TypeInfo& type) { return type.is_tensor() && type.element == ElementType::kFloat; }
 
   ValueIndex SourceOf(ValueIndex value) const {

@@ -11,7 +11,7 @@
 namespace tessera {
 
 /// Sums of scores with what is as low as this are that number: rounding leaves nothing of the score.
-constexpr double kAbsorbing = -1e30;
+inline constexpr double kAbsorbing = -1e30;
 
 /// The scores' additive mask, or where they are replaced by a number near minus infinity.
 struct MaskTerm {
@@ -31,6 +31,9 @@ struct AttentionPattern {
   bool broadcasts = false;
   /// A row's scores may all become minus infinity: Softmax makes NaN of them, Attention zeros.
   bool may_leave_nothing = false;
+
+  /// Whether ONNX's Attention may give something else.
+  bool is_beyond_onnx() const noexcept { return broadcasts || may_leave_nothing; }
 };
 
 /// The attention whose weights this Softmax computes, where one Attention can stand for it; nothing where it computes none,

@@ -17,7 +17,7 @@ class BroadcastAttentionRecognition final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const auto pattern = FindAttention(graph, graph.node(index));
-    if (!pattern || (!pattern->broadcasts && !pattern->may_leave_nothing)) return false;
+    if (!pattern || !pattern->is_beyond_onnx()) return false;
     if (!std::ranges::all_of(pattern->nodes, [&](NodeIndex node) { return context.Lowers(graph.node(node)); }))
       return false;
     Node fused = AttentionOf(graph, *pattern);

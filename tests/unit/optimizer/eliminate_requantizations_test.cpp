@@ -55,7 +55,9 @@ TEST(EliminateRequantizations, OfTheSameScaleAndZeroPoint) {
       const bool stays = rewriting.after().find("Transpose QuantizeLinear") != std::string::npos ||
                          rewriting.after().find("QuantizeLinear Transpose") != std::string::npos;
       EXPECT_EQ(stays, !one.goes) << rewriting.after();
-      if (one.goes && !seen) EXPECT_EQ(rewriting.after(), "Transpose Transpose");
+      if (one.goes && !seen) {
+        EXPECT_EQ(rewriting.after(), "Transpose Transpose");
+      }
       EXPECT_EQ(rewriting.Difference({Value(x)}), "");
     }
   }

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/cancellation.h"
+#include "base/rounding.h"
 #include "cpu/ops/image/image_decoder.h"
 #include "cpu/ops/image/jpeg2000_header.h"
 
@@ -67,10 +67,10 @@ class Plane {
  public:
   Plane(const opj_image_comp_t& component, const Area& image)
       : component_(component),
-        left_(CeilOf(image.left, component.dx)),
-        top_(CeilOf(image.top, component.dy)),
-        right_(CeilOf(image.right, component.dx)),
-        bottom_(CeilOf(image.bottom, component.dy)) {}
+        left_(CeilDiv(image.left, component.dx)),
+        top_(CeilDiv(image.top, component.dy)),
+        right_(CeilDiv(image.right, component.dx)),
+        bottom_(CeilDiv(image.bottom, component.dy)) {}
 
   /// The 8-bit value at a pixel, counted from the image's corner.
   uint8_t At(int64_t x, int64_t y) const {
@@ -84,7 +84,6 @@ class Plane {
   }
 
  private:
-  static int64_t CeilOf(int64_t a, uint32_t b) { return (a + b - 1) / b; }
   static int64_t Within(int64_t i, uint32_t count) { return std::clamp<int64_t>(i, 0, int64_t{count} - 1); }
 
   const opj_image_comp_t& component_;
@@ -198,7 +197,7 @@ bool DecodeJpeg2000(ImageBytes bytes, DecodedImage& image) {
   const int64_t pixels = image.width * image.height;
   if (!sizes.has_areas || pixels <= kWholePixels) return DecodePart(bytes, nullptr, image);
   const int64_t columns = std::min(image.width, kMostColumns);
-  const int64_t rows = (std::max(kAreaPixels, pixels / kMostAreas) / columns / kBlock + 1) * kBlock;
+  const int64_t rows = RoundUp(std::max(kAreaPixels, pixels / kMostAreas) / columns + 1, kBlock);
   for (int64_t top = 0; top < image.height; top += rows) {
     for (int64_t left = 0; left < image.width; left += columns) {
       CancellationPoint();
