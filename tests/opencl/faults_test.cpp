@@ -76,8 +76,7 @@ void ExpectTells(const Error& error, const std::string& call, const char* fault)
   EXPECT_THAT(error.what(), HasSubstr(call));
   EXPECT_THAT(error.what(), ::testing::AnyOf(HasSubstr("use smaller inputs"), HasSubstr("make a new session")))
       << "no remedy";
-  EXPECT_THAT(error.what(), ::testing::MatchesRegex("^(the nodes compiled with )?[A-Za-z.+]+ (-> )?'.*': .*"))
-      << "no node";
+  EXPECT_THAT(error.what(), ::testing::MatchesRegex("^(the nodes compiled with )?[A-Za-z.+]+ (-> )?'.*': .*")) << "no node";
 }
 
 /// Devices are told apart by how the folder of their programs is written: each spelling opens one of its own.
