@@ -157,15 +157,25 @@ void MultiplyStrip(const PackedWeightsS8& packed, int64_t staying_bytes, int64_t
   for (int64_t s = 0; s == 0 || s < packed.segments; s += step) {
     CancellationPoint();
     const int64_t end = std::min(packed.segments, s + step);
-    for (int64_t r = 0, i = 0; r < rows; r += tile_rows, ++i) {
-      const int64_t some = std::min(tile_rows, rows - r);
+    const auto operands_of = [&](int64_t i) {
       TileArgs args = operands(i);
-      prefetch.Continue();
       args.left += s * (kVectors ? 4 * per_segment : 4 * tile_rows * records);
       args.right += s * (kVectors ? records : per_segment) * kRecord;
       args.segments = end - s;
       args.add = s > 0;
       if (end < packed.segments) args.extra_count = 0;
+      return args;
+    };
+    TileArgs args = operands_of(0);
+    for (int64_t r = 0, i = 0; r < rows; r += tile_rows, ++i) {
+      const int64_t some = std::min(tile_rows, rows - r);
+      prefetch.Continue();
+      if (i > 0 && kVectors) {
+        args.left += tile_rows * args.left_row;
+        args.groups += tile_rows * args.left_row;
+      } else if (i > 0) {
+        args = operands_of(i);
+      }
       (some == tile_rows ? whole_tile : Tiles::template Find<kVectors>(packed.depth, some, width > kLanes))(
           args, accumulators + r * kWidth);
     }
@@ -179,9 +189,12 @@ void MultiplyRowsBy(const PackedWeightsS8& packed, const RowsU8& left, int64_t m
   static_assert(kPassing % kTransposedRows == 0);
   HWY_ALIGN int32_t accumulators[kPassing * kWidth] = {};  // outliers read rows past the last
   const int64_t tile_rows = Tiles::Rows(packed);
-  BlockPrefetch prefetch(packed.block_bytes, CeilDiv(m1 - m0, tile_rows));
+  // Of few tiles each would ask for too much at once, and hold up its own loads.
+  constexpr int64_t kFewTiles = 4;
+  const int64_t tiles = CeilDiv(m1 - m0, tile_rows);
+  BlockPrefetch prefetch(packed.block_bytes, tiles);
   for (int64_t b = b0; b < b1; ++b) {
-    if (b + 1 < b1) prefetch.Begin(Bytes(packed.values) + (b + 1) * packed.block_bytes);
+    if (b + 1 < b1 && tiles > kFewTiles) prefetch.Begin(Bytes(packed.values) + (b + 1) * packed.block_bytes);
     const int64_t width = std::min<int64_t>(kWidth, packed.n - b * kWidth);
     const int64_t extra = packed.extra_begin[static_cast<size_t>(b)];
     const PanelStage stage(store, b * kWidth, width);
@@ -200,7 +213,11 @@ void MultiplyRowsBy(const PackedWeightsS8& packed, const RowsU8& left, int64_t m
                         packed.extra_begin[static_cast<size_t>(b) + 1] - extra};
       };
       MultiplyStrip<Tiles, true>(packed, packed.block_bytes, rows, width, operands, accumulators, prefetch);
-      if (left.transposed != nullptr) AddOutliers(packed, left.transposed, m, rows, b * kWidth, kWidth, accumulators);
+      if (left.transposed != nullptr) {
+        AddOutliers(packed, left.transposed, m, rows, b * kWidth, kWidth, accumulators);
+      } else if (!packed.outliers.empty()) {
+        AddOutliersOfFewRows(packed, left.data + m * left.row, left.row, rows, b * kWidth, kWidth, accumulators);
+      }
       stage.Store(accumulators, m, rows);
     }
   }
@@ -240,6 +257,15 @@ HWY_INLINE void AddZeroPoints(const int32_t* weight_zeros, const int32_t* pixel_
   }
 }
 
+/// Where outputs of four bytes of pixel n of output channels [channel, channel + rows) go: cache lines of their own, which
+/// come while the accumulators are computed. Bytes of several panels share one.
+inline void PrefetchChannels(const OutputStage& store, int64_t channel, int64_t rows, int64_t n) {
+  if (store.size() == 1) return;
+  const int64_t step = store.row * store.size();
+  const auto* to = static_cast<const uint8_t*>(store.data) + channel * step + n * store.size();
+  for (int64_t r = 0; r < rows; ++r, to += step) __builtin_prefetch(to, 1);
+}
+
 template <class Tiles>
 void MultiplyPanelsBy(const PackedWeightsS8& packed, const uint8_t* panels, int64_t panel_bytes, int64_t first,
                       int64_t pixels, int64_t b0, int64_t b1, const OutputStage& store) {
@@ -267,6 +293,7 @@ void MultiplyPanelsBy(const PackedWeightsS8& packed, const uint8_t* panels, int6
                       Bytes(packed.extras) + extra * 4 * tile_rows,
                       packed.extra_begin[static_cast<size_t>(b) + 1] - extra};
     };
+    PrefetchChannels(store, channel, rows, first + n);
     MultiplyStrip<Tiles, false>(packed, panel_bytes, rows, width, operands, accumulators, none);
     if (store.weight_zeros != nullptr) AddZeroPoints(store.weight_zeros + channel, of_pixels, rows, accumulators);
     StoreChannels(store, accumulators, channel, rows, first + n, width);

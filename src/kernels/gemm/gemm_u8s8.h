@@ -126,8 +126,9 @@ void Gemm(ThreadPool& threads, const GemmU8S8Problem& problem, std::byte* worksp
 /// Rows of whole groups, of bytes, or of 16 bits where the weights are wide.
 struct RowsU8 {
   const uint8_t* data;
-  int64_t row;                          // bytes from row to row
-  const int16_t* transposed = nullptr;  // the same in pairs (TransposePairs), where the weights have outliers
+  int64_t row;  // bytes from row to row
+  // The same in pairs (TransposePairs), where the weights have outliers and rows are more than kFewOutlierRows.
+  const int16_t* transposed = nullptr;
 };
 
 /// out[m][n] of rows [m0, m1) and the output channels of panels [b0, b1). Where these have outliers, m0 is a multiple of

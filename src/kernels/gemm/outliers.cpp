@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "kernels/gemm/outliers.h"
 
@@ -86,54 +87,96 @@ HWY_INLINE void AddTransposed(const int32_t* products, int32_t* accumulators, in
   add(hn::InterleaveUpper(d64, q2, q3), 3);
 }
 
-constexpr int64_t kMostWidth = 64;
 constexpr int kMostParts = 3;  // of kTransposedRows rows, that one pass over an output channel's outliers serves
+constexpr int64_t kMostWidth = 64, kTogether = 4;  // output channels
+
+/// What kParts parts of rows from `transposed` on, `size` apart, give with outliers [at, end) of an output channel, to
+/// `products`.
+template <int kParts>
+HWY_INLINE void MultiplyOutliers(const int16_t* transposed, int64_t size, const Outlier* at, const Outlier* end,
+                                 int32_t* products) {
+  const hn::ScalableTag<int32_t> d32;
+  const hn::ScalableTag<int16_t> d16;
+  constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t));
+  constexpr int kVectors = static_cast<int>(kTransposedRows / kLanes);
+  hn::Vec<decltype(d32)> total[kParts][kVectors], unused = hn::Zero(d32);
+#pragma GCC unroll 4
+  for (int part = 0; part < kParts; ++part) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) total[part][v] = hn::Zero(d32);
+  }
+  for (; at != end; ++at) {
+    const auto weights = hn::BitCast(d16, hn::Set(d32, std::bit_cast<int32_t>(at->weights)));
+    const int16_t* pairs = transposed + at->pair * 2 * kTransposedRows;
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const auto rows = hn::LoadU(d16, pairs + part * size + v * 2 * kLanes);
+        total[part][v] = hn::ReorderWidenMulAccumulate(d32, rows, weights, total[part][v], unused);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int part = 0; part < kParts; ++part) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      hn::Store(total[part][v], d32, products + part * kMostWidth * kTransposedRows + v * kLanes);
+  }
+}
 
 /// What kParts parts of rows from `transposed` on, TransposedSize() apart, add to output channels [first, first + width).
 template <int kParts>
 void AddOutlierParts(const PackedWeightsS8& packed, const int16_t* transposed, int64_t first, int64_t width,
                      int32_t* accumulators) {
-  const hn::ScalableTag<int32_t> d32;
-  const hn::ScalableTag<int16_t> d16;
-  constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(int32_t));
-  constexpr int kVectors = static_cast<int>(kTransposedRows / kLanes);
   HWY_ALIGN int32_t products[kParts][kMostWidth * kTransposedRows];
   const int64_t size = TransposedSize(packed.k), count = std::min(packed.n - first, width);
-  for (auto& part : products) std::fill_n(part + count * kTransposedRows, (width - count) * kTransposedRows, 0);
-  for (int64_t i = 0; i < count; ++i) {
-    hn::Vec<decltype(d32)> total[kParts][kVectors], unused = hn::Zero(d32);
-#pragma GCC unroll 4
-    for (int part = 0; part < kParts; ++part) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) total[part][v] = hn::Zero(d32);
-    }
-    const Outlier* outlier = packed.outliers.data() + packed.outlier_begin[static_cast<size_t>(first + i)];
-    const Outlier* end = packed.outliers.data() + packed.outlier_begin[static_cast<size_t>(first + i) + 1];
-    for (; outlier != end; ++outlier) {
-      const auto weights = hn::BitCast(d16, hn::Set(d32, std::bit_cast<int32_t>(outlier->weights)));
-      const int16_t* pairs = transposed + outlier->pair * 2 * kTransposedRows;
-#pragma GCC unroll 4
-      for (int part = 0; part < kParts; ++part) {
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) {
-          const auto rows = hn::LoadU(d16, pairs + part * size + v * 2 * kLanes);
-          total[part][v] = hn::ReorderWidenMulAccumulate(d32, rows, weights, total[part][v], unused);
-        }
-      }
-    }
-#pragma GCC unroll 4
-    for (int part = 0; part < kParts; ++part) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) hn::Store(total[part][v], d32, products[part] + i * kTransposedRows + v * kLanes);
+  const int64_t* begin = packed.outlier_begin.data() + first;
+  const Outlier* outliers = packed.outliers.data();
+  const auto has_outliers = [&](int64_t i) { return begin[i] != begin[std::min(i + kTogether, count)]; };
+  for (int64_t i = 0; i < count; i += kTogether) {
+    if (!has_outliers(i)) continue;
+    for (int64_t c = i; c < i + kTogether; ++c) {  // those behind the last are padding of the panel
+      const Outlier* end = outliers + begin[std::min(c + 1, count)];
+      MultiplyOutliers<kParts>(transposed, size, outliers + begin[std::min(c, count)], end,
+                               products[0] + c * kTransposedRows);
     }
   }
   for (const auto& part : products) {
-    for (int64_t i = 0; i < width; i += 4) {
+    for (int64_t i = 0; i < count; i += kTogether) {
+      if (!has_outliers(i)) continue;
       for (int64_t j = 0; j < kTransposedRows; j += 4)
         AddTransposed(part + i * kTransposedRows + j, accumulators + j * width + i, width);
     }
     accumulators += kTransposedRows * width;
   }
+}
+
+/// The same of kRows rows as they are.
+template <int kRows>
+void AddOutliersOf(const PackedWeightsS8& packed, const uint8_t* from, int64_t row, int64_t first, int64_t width,
+                   int32_t* accumulators) {
+  const int64_t count = std::min(packed.n - first, width);
+  const int64_t* begin = packed.outlier_begin.data() + first;
+  const Outlier *at = packed.outliers.data() + begin[0], *outliers = packed.outliers.data();
+  for (int64_t i = 0; i < count; ++i) {
+    int32_t sums[kRows] = {};
+    for (const Outlier* end = outliers + begin[i + 1]; at != end; ++at) {
+      const uint8_t* pair = from + 2 * at->pair;
+      const int32_t w0 = at->weights[0], w1 = at->weights[1];
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) sums[r] += pair[r * row] * w0 + pair[r * row + 1] * w1;
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) accumulators[r * width + i] += sums[r];
+  }
+}
+
+void CorrectFewRows(const PackedWeightsS8& packed, const uint8_t* from, int64_t row, int64_t rows, int64_t first,
+                    int64_t width, int32_t* accumulators) {
+  constexpr decltype(&AddOutliersOf<1>) kOf[] = {AddOutliersOf<1>, AddOutliersOf<2>};
+  static_assert(std::size(kOf) == kFewOutlierRows);
+  kOf[rows - 1](packed, from, row, first, width, accumulators);
 }
 
 void Correct(const PackedWeightsS8& packed, const int16_t* transposed, int64_t m, int64_t rows, int64_t first,
@@ -158,6 +201,7 @@ namespace tessera::cpu {
 
 HWY_EXPORT(Turn);
 HWY_EXPORT(Correct);
+HWY_EXPORT(CorrectFewRows);
 
 void TransposePairs(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to) {
   HWY_DYNAMIC_DISPATCH(Turn)(from, row, rows, k, to);
@@ -166,6 +210,11 @@ void TransposePairs(const uint8_t* from, int64_t row, int64_t rows, int64_t k, i
 void AddOutliers(const PackedWeightsS8& packed, const int16_t* transposed, int64_t m, int64_t rows, int64_t first,
                  int64_t width, int32_t* accumulators) {
   HWY_DYNAMIC_DISPATCH(Correct)(packed, transposed, m, rows, first, width, accumulators);
+}
+
+void AddOutliersOfFewRows(const PackedWeightsS8& packed, const uint8_t* from, int64_t row, int64_t rows, int64_t first,
+                          int64_t width, int32_t* accumulators) {
+  HWY_DYNAMIC_DISPATCH(CorrectFewRows)(packed, from, row, rows, first, width, accumulators);
 }
 
 }  // namespace tessera::cpu

@@ -22,4 +22,9 @@ void TransposePairs(const uint8_t* from, int64_t row, int64_t rows, int64_t k, i
 void AddOutliers(const PackedWeightsS8& packed, const int16_t* transposed, int64_t m, int64_t rows, int64_t first,
                  int64_t width, int32_t* accumulators);
 
+/// The same for so few rows that they are not transposed, `row` bytes apart from `from` on: at most kFewOutlierRows.
+inline constexpr int64_t kFewOutlierRows = 2;
+void AddOutliersOfFewRows(const PackedWeightsS8& packed, const uint8_t* from, int64_t row, int64_t rows, int64_t first,
+                          int64_t width, int32_t* accumulators);
+
 }  // namespace tessera::cpu

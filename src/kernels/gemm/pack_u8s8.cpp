@@ -2,6 +2,7 @@
 // are outliers.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -119,8 +120,19 @@ class BlockRecords {
   std::vector<int16_t> pairs_;
 };
 
-/// Packs panels into segments of `depth` groups. What does not fit goes to `extras`, or where `sparse` one
-/// by one to `outliers`.
+// Time of a group for a vector of accumulators, by depth (0: of 16-bit operands); of a group of outliers; of a pair of
+// outliers alone, of four output channels that have such, and of transposing a group of a row for them. Measured on Zen 3
+// whose other hardware thread was busy too.
+constexpr double kGroupCost[kMostDepth + 1] = {1.75, 1.25, 1.03, 0.97, 0.93};
+constexpr double kExtraCost = 1.1;
+constexpr double kOutlierCost = 1.7;  // an output channel in each lane
+constexpr double kOutlierChannelsCost = 1.0;
+constexpr double kTransposedCost = 0.35;
+/// Of panels that have more groups a sparse matrix of outliers costs little beside the others.
+constexpr int64_t kShallowGroups = 64;
+
+/// Packs panels into segments of `depth` groups. What does not fit goes to `extras`, or where `sparse` and that costs less
+/// one by one to `outliers`.
 class BlockPacker {
  public:
   BlockPacker(int64_t depth, bool sparse) : depth_(depth), sparse_(sparse) {}
@@ -143,11 +155,15 @@ class BlockPacker {
       case 3: PackSegments<3>(segments, out, offsets); break;
       default: PackSegments<4>(segments, out, offsets); break;
     }
+    if (!outliers.empty()) TryExtras();
     for (int64_t g = segments * depth_; g < block.groups(); ++g) {
       const size_t begin = extras.size();
-      for (int64_t lane = 0; lane < 2 * block.n(); ++lane) PutAside(block.at(g, lane), g, lane, begin);
+      for (int64_t lane = 0; lane < 2 * block.n(); ++lane) AddExtra(block.at(g, lane), g, lane, begin);
     }
   }
+
+  /// What is aside, for a vector of accumulators; transposing not counted.
+  double cost() const { return kExtraCost * static_cast<double>(extras.size()) + SparseCost(); }
 
  private:
   static constexpr int64_t kMostLanes = 128;
@@ -235,15 +251,38 @@ class BlockPacker {
   }
 
   void PutAside(Pair pair, int64_t group, int64_t lane, size_t begin) {
-    if (pair.a == 0 && pair.b == 0) return;  // padding, too, which the other operand need not have
-    if (sparse_) {
-      const auto at = static_cast<int32_t>(2 * group + lane % 2);
-      outliers.push_back({first_channel_ + lane / 2, {at, {static_cast<int16_t>(pair.a), static_cast<int16_t>(pair.b)}}});
-      return;
+    if (!sparse_) return AddExtra(pair, group, lane, begin);
+    if (pair.a == 0 && pair.b == 0) return;
+    const auto at = static_cast<int32_t>(2 * group + lane % 2);
+    outliers.push_back({first_channel_ + lane / 2, {at, {static_cast<int16_t>(pair.a), static_cast<int16_t>(pair.b)}}});
+  }
+
+  double SparseCost() const {
+    constexpr int64_t kTogether = 4;  // output channels
+    std::array<bool, kMostLanes / 2 / kTogether> has{};
+    for (const ChannelOutlier& one : outliers) has[static_cast<size_t>((one.channel - first_channel_) / kTogether)] = true;
+    return kOutlierCost * 2 * static_cast<double>(outliers.size()) / static_cast<double>(block_->lanes()) +
+           kOutlierChannelsCost * static_cast<double>(std::ranges::count(has, true));
+  }
+
+  /// Makes extras of the outliers where these cost less, as in shallow panels they may.
+  void TryExtras() {
+    if (block_->groups() > kShallowGroups) return;
+    const size_t before = extras.size();
+    const double most = SparseCost() / kExtraCost;
+    for (const ChannelOutlier& one : outliers) {
+      const auto [pair, weights] = one.outlier;
+      AddExtra({weights[0], weights[1]}, pair / 2, 2 * (one.channel - first_channel_) + pair % 2, before);
+      if (static_cast<double>(extras.size() - before) >= most) return extras.resize(before);
     }
-    if (!pair.fits()) {  // halves do
+    outliers.clear();
+  }
+
+  void AddExtra(Pair pair, int64_t group, int64_t lane, size_t begin) {
+    if (pair.a == 0 && pair.b == 0) return;  // padding, too, which the other operand need not have
+    if (!pair.fits()) {                      // halves do
       const Pair half{pair.a / 2, pair.b / 2};
-      PutAside(half, group, lane, begin);
+      AddExtra(half, group, lane, begin);
       pair = {pair.a - half.a, pair.b - half.b};
     }
     for (size_t e = begin; e < extras.size(); ++e) {
@@ -264,38 +303,67 @@ class BlockPacker {
   int64_t first_channel_ = 0;
 };
 
-// Time of a group for a vector of accumulators, by depth (0: of 16-bit operands); of a group of outliers; and of a pair
-// of outliers alone. Measured on Zen 3 whose other hardware thread was busy too.
-constexpr double kGroupCost[kMostDepth + 1] = {1.75, 1.25, 1.03, 0.97, 0.93};
-constexpr double kExtraCost = 1.1;
-constexpr double kOutlierCost = 1.7;  // an output channel in each lane
+/// How weights are packed.
+struct Packing {
+  int64_t depth;  // 0: 16-bit operands
+  bool sparse;    // outliers may be a sparse matrix
+};
 
-/// The depth that costs least, found on some of the panels. 0: 16-bit operands, where they may be used.
-int64_t CheapestDepth(const WeightSource& source, int64_t width, bool sparse, bool may_widen) {
-  const int64_t blocks = CeilDiv(source.n, width);
+/// What some of the panels, packed that way, have aside on average.
+class AsideCost {
+ public:
+  AsideCost(const WeightSource& source, int64_t width, Packing packing) : packing_(packing) {
+    const auto groups = static_cast<double>(CeilDiv(source.k, 4)), panels = static_cast<double>(CeilDiv(source.n, width));
+    transposing_ = kTransposedCost * groups / panels;
+  }
+
+  void Add(const BlockRecords& records) {
+    BlockPacker packer(packing_.depth, packing_.sparse);
+    packer.Pack(records, 0, nullptr, nullptr);
+    total_ += packer.cost();
+    ++count_;
+    transposes_ = transposes_ || !packer.outliers.empty();
+  }
+
+  /// With what is not aside, of so many groups.
+  double total(double groups) const {
+    const double mean = count_ == 0 ? 0 : total_ / static_cast<double>(count_);
+    return groups * kGroupCost[packing_.depth] + mean + (transposes_ ? transposing_ : 0);
+  }
+  Packing packing() const { return packing_; }
+
+ private:
+  Packing packing_;
+  double transposing_, total_ = 0;
+  int64_t count_ = 0;
+  bool transposes_ = false;
+};
+
+/// What costs least, found on some of the panels. `sparse`, `may_widen`: outliers may be a sparse matrix, operands of 16
+/// bits.
+Packing CheapestPacking(const WeightSource& source, int64_t width, bool sparse, bool may_widen) {
+  constexpr int64_t kPanels = 4;
+  const int64_t blocks = CeilDiv(source.n, width), step = std::max<int64_t>(blocks / kPanels, 1);
   const auto groups = static_cast<double>(CeilDiv(source.k, 4));
-  const int64_t step = std::max<int64_t>(blocks / 4, 1);
   const double most = may_widen ? kGroupCost[0] * groups : INFINITY;
-  double aside[kMostDepth + 1] = {};
-  int64_t looked_at = 0;
+  std::vector<AsideCost> costs;
+  for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
+    if (!sparse || CeilDiv(source.k, 4) <= kShallowGroups) costs.emplace_back(source, width, Packing{depth, false});
+    if (sparse) costs.emplace_back(source, width, Packing{depth, true});
+  }
   BlockRecords records(width);
-  for (int64_t b = 0; b < blocks && looked_at < 4; b += step, ++looked_at) {
+  for (int64_t b = 0, i = 0; b < blocks && i < kPanels; b += step, ++i) {
     records.Gather(source, b);
-    for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
-      if (groups * kGroupCost[depth] + aside[depth] / 4 > most) continue;  // too much already
-      BlockPacker packer(depth, sparse);
-      packer.Pack(records, 0, nullptr, nullptr);
-      aside[depth] += kExtraCost * static_cast<double>(packer.extras.size()) +
-                      kOutlierCost * static_cast<double>(packer.outliers.size()) / static_cast<double>(width);
+    for (AsideCost& cost : costs) {
+      if (cost.total(groups) <= most) cost.Add(records);
     }
   }
-  int64_t cheapest = may_widen ? 0 : kLeastDepth;
+  Packing cheapest{may_widen ? 0 : kLeastDepth, sparse};
   double least = most;
-  for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
-    const double cost = groups * kGroupCost[depth] + aside[depth] / static_cast<double>(looked_at);
-    if (cost > least) continue;
-    least = cost;
-    cheapest = depth;
+  for (const AsideCost& cost : costs) {
+    if (cost.total(groups) > least) continue;
+    least = cost.total(groups);
+    cheapest = cost.packing();
   }
   return cheapest;
 }
@@ -439,7 +507,8 @@ std::shared_ptr<const PackedWeightsS8> PackWeightsS8For(const U8S8Kernels& kerne
   }
   // Outliers need the other operand transposed, which panels of pixels are not.
   const bool sparse = side == PanelLayout::kVectors;
-  packed->depth = CheapestDepth(source, packed->width, sparse, side != PanelLayout::kPaddedRows);
+  const Packing packing = CheapestPacking(source, packed->width, sparse, side != PanelLayout::kPaddedRows);
+  packed->depth = packing.depth;
   if (packed->wide()) {
     packed->width = side == PanelLayout::kVectors ? kernels.width : kernels.wide_rows;
     PackPlain(threads, source, *packed);
@@ -447,7 +516,7 @@ std::shared_ptr<const PackedWeightsS8> PackWeightsS8For(const U8S8Kernels& kerne
   }
   packed->segments = packed->groups() / packed->depth;
   std::vector<BlockPacker> blocks(static_cast<size_t>(CeilDiv(source.n, packed->width)),
-                                  BlockPacker(packed->depth, sparse));
+                                  BlockPacker(packing.depth, packing.sparse));
   PackBlocks(threads, source, *packed, [&](int64_t b, const BlockRecords& records, int8_t* to) {
     const int64_t first = b * packed->width;
     blocks[static_cast<size_t>(b)].Pack(records, first, to, packed->offsets.data() + first);

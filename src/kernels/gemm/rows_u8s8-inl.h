@@ -117,28 +117,12 @@ HWY_INLINE void StoreTile(const Part& part, const V32 (&acc)[R][N], T* out) {
   const auto rounded = [&](int r, int j) HWY_ATTR {
     return RoundToInt32(hn::Mul(hn::ConvertTo(df, acc[r][j % N]), hn::LoadU(df, part.scales + j % N * kLanes)));
   };
-#if HWY_TARGET == HWY_AVX3
 #pragma GCC unroll 8
   for (int r = 0; r < R; r += 2) {
     const int next = r + 1 < R ? r + 1 : r;
     StoreTwoRows(rounded(r, 0), rounded(r, 1), rounded(next, 0), rounded(next, 1), part.zero, part.width,
                  out + r * part.out_row, out + next * part.out_row);
   }
-#else
-  HWY_ALIGN T buffer[kWidth];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-    T* to = out + r * part.out_row;
-    if (part.width == kWidth) {
-      StoreQuantized(rounded(r, 0), rounded(r, 1), part.zero, to);
-    } else {
-      StoreQuantized(rounded(r, 0), rounded(r, 1), part.zero, buffer);
-      // Of a size known here it is no call.
-      if (part.width == kLanes) std::memcpy(to, buffer, kLanes);
-      else std::memcpy(to, buffer, static_cast<size_t>(part.width));
-    }
-  }
-#endif
 }
 
 /// A panel by at least Tiles::kFewestRows rows. `accumulators` holds those of Tiles::kRowsPassing.

@@ -7,6 +7,7 @@
 #define TESSERA_U8S8_STORE_INL_H
 #endif
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -26,23 +27,6 @@ using V32 = hn::Vec<D32>;
 constexpr int kLanes = static_cast<int>(HWY_LANES(int32_t));
 constexpr int kWidth = 2 * kLanes;
 
-#if HWY_TARGET == HWY_AVX3
-/// The first `width` of the kWidth quantized values of two rows.
-template <class T>
-HWY_INLINE void StoreTwoRows(V32 low0, V32 high0, V32 low1, V32 high1, int32_t zero, int64_t width, T* to0, T* to1) {
-  const __m512i quantized = PackQuantized<T>(low0, high0, low1, high1, zero);
-  const __m256i row0 = _mm512_castsi512_si256(quantized), row1 = _mm512_extracti64x4_epi64(quantized, 1);
-  if (width == kWidth) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to0), row0);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to1), row1);
-  } else {
-    const auto mask = static_cast<__mmask32>((uint64_t{1} << width) - 1);
-    _mm256_mask_storeu_epi8(to0, mask, row0);
-    _mm256_mask_storeu_epi8(to1, mask, row1);
-  }
-}
-#endif
-
 /// kWidth quantized values.
 template <class T>
 HWY_INLINE void StoreQuantized(V32 low, V32 high, int32_t zero, T* to) {
@@ -61,6 +45,33 @@ HWY_INLINE void StoreQuantized(V32 low, V32 high, int32_t zero, T* to) {
   const V32 offset = hn::Set(d32, zero);
   hn::StoreU(hn::DemoteTo(quantized, hn::Add(low, offset)), quantized, to);
   hn::StoreU(hn::DemoteTo(quantized, hn::Add(high, offset)), quantized, to + kLanes);
+#endif
+}
+
+/// The first `width` of the kWidth quantized values of two rows.
+template <class T>
+HWY_INLINE void StoreTwoRows(V32 low0, V32 high0, V32 low1, V32 high1, int32_t zero, int64_t width, T* to0, T* to1) {
+#if HWY_TARGET == HWY_AVX3
+  const __m512i quantized = PackQuantized<T>(low0, high0, low1, high1, zero);
+  const auto mask = static_cast<__mmask32>((uint64_t{1} << width) - 1);
+  _mm256_mask_storeu_epi8(to0, mask, _mm512_castsi512_si256(quantized));
+  _mm256_mask_storeu_epi8(to1, mask, _mm512_extracti64x4_epi64(quantized, 1));
+#else
+  HWY_ALIGN T rows[2][kWidth];
+  T *const row0 = width == kWidth ? to0 : rows[0], *const row1 = width == kWidth ? to1 : rows[1];
+#if HWY_TARGET == HWY_AVX2
+  const __m256i quantized = PackQuantized<T>(low0, high0, low1, high1, zero);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(row0), _mm256_castsi256_si128(quantized));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(row1), _mm256_extracti128_si256(quantized, 1));
+#else
+  StoreQuantized(low0, high0, zero, row0);
+  StoreQuantized(low1, high1, zero, row1);
+#endif
+  if (width == kWidth) return;
+  // Of a size known here it is no call.
+  const auto bytes = static_cast<size_t>(width);
+  width == kLanes ? std::memcpy(to0, row0, kLanes) : std::memcpy(to0, row0, bytes);
+  width == kLanes ? std::memcpy(to1, row1, kLanes) : std::memcpy(to1, row1, bytes);
 #endif
 }
 
@@ -154,21 +165,12 @@ class PanelStage {
   template <class T>
   void StoreQuantizedRows(const int32_t* accumulators, int64_t m, int64_t rows) const {
     T* out = static_cast<T*>(store_.data) + At(m);
-#if HWY_TARGET == HWY_AVX3
     for (int64_t r = 0; r < rows; r += 2, accumulators += 2 * kWidth, out += 2 * store_.row) {
       const int64_t next = r + 1 < rows ? 1 : 0;
       const int32_t* second = accumulators + next * kWidth;
       StoreTwoRows(Rounded(accumulators, m + r, 0), Rounded(accumulators, m + r, 1), Rounded(second, m + r + next, 0),
                    Rounded(second, m + r + next, 1), store_.zero, width_, out, out + next * store_.row);
     }
-#else
-    HWY_ALIGN T buffer[kWidth];
-    for (int64_t r = 0; r < rows; ++r, accumulators += kWidth, out += store_.row) {
-      StoreQuantized(Rounded(accumulators, m + r, 0), Rounded(accumulators, m + r, 1), store_.zero,
-                     width_ == kWidth ? out : buffer);
-      if (width_ < kWidth) std::memcpy(out, buffer, static_cast<size_t>(width_));
-    }
-#endif
   }
 
   const OutputStage& store_;
@@ -185,14 +187,16 @@ void StoreWholeChannels(const OutputStage& store, const int32_t* HWY_RESTRICT ac
   const DF df;
   const int32_t* HWY_RESTRICT adds = store.add + channel;
   const float* HWY_RESTRICT scales = store.scales + channel;
+  const auto rounded = [&](int64_t r, int j) HWY_ATTR {
+    const V32 sum = hn::Add(hn::Load(d32, accumulators + r * kWidth + j * kLanes), hn::Set(d32, adds[r]));
+    return RoundToInt32(hn::Mul(hn::ConvertTo(df, sum), hn::Set(df, scales[r])));
+  };
   const int64_t step = store.row;
   const int32_t zero = store.zero;
-  for (int64_t r = 0; r < rows; ++r, accumulators += kWidth, out += step) {
-    const V32 add = hn::Set(d32, adds[r]);
-    const auto scale = hn::Set(df, scales[r]);
-    const auto low = hn::ConvertTo(df, hn::Add(hn::Load(d32, accumulators), add)),
-               high = hn::ConvertTo(df, hn::Add(hn::Load(d32, accumulators + kLanes), add));
-    StoreQuantized(RoundToInt32(hn::Mul(low, scale)), RoundToInt32(hn::Mul(high, scale)), zero, out);
+  for (int64_t r = 0; r < rows; r += 2) {
+    const int64_t next = std::min(r + 1, rows - 1);
+    StoreTwoRows(rounded(r, 0), rounded(r, 1), rounded(next, 0), rounded(next, 1), zero, kWidth, out + r * step,
+                 out + next * step);
   }
 }
 

@@ -62,7 +62,8 @@ void CheckRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels) {
   }
   const int64_t size = TransposedSize(test.k);
   std::vector<int16_t> transposed;
-  for (int64_t m = 0; !packed_weights->outliers.empty() && m < test.m; m += kTransposedRows) {
+  const bool transposes = !packed_weights->outliers.empty() && test.m > kFewOutlierRows;
+  for (int64_t m = 0; transposes && m < test.m; m += kTransposedRows) {
     transposed.resize(transposed.size() + static_cast<size_t>(size));
     TransposePairs(left.data() + m * row, row, std::min(kTransposedRows, test.m - m), test.k,
                    transposed.data() + m / kTransposedRows * size);
@@ -84,6 +85,16 @@ void CheckRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels) {
           << "row " << i << ", line " << j << ", depth " << packed_weights->depth;
     }
   }
+
+  const std::vector<float> small(add.size(), 0x1p-12f);
+  std::vector<uint8_t> quantized(c.size() + 1, 77);
+  const OutputStage bytes{
+      OutputStage::kUInt8, quantized.data(), test.n, add.data(), small.data(), nullptr, 100, nullptr, nullptr};
+  kernels.multiply_rows(*packed_weights, {left.data(), row, transposed.empty() ? nullptr : transposed.data()}, 0, test.m, 0,
+                        blocks, bytes);
+  for (size_t i = 0; i < c.size(); ++i)
+    ASSERT_EQ(quantized[i], std::clamp(std::nearbyint(c[i] * 0x1p-12f) + 100, 0.0f, 255.0f)) << "element " << i;
+  EXPECT_EQ(quantized.back(), 77) << "behind the last";
 }
 
 /// Output channels of weights times m pixels.
@@ -224,6 +235,9 @@ std::vector<QuantizedGemmCase> Cases() {
     for (const int q : {-1, 255, 0}) {
       for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
                                     {3, 17, 7},
+                                    {2, 70, 34},
+                                    {19, 45, 12},
+                                    {2, 50, 300},
                                     {16, 16, 64},
                                     {17, 40, 130},
                                     {33, 20, 200},
